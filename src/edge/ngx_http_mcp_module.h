@@ -1,0 +1,155 @@
+
+/*
+ * The module: configurations and the context of a request to an endpoint.
+ */
+
+#ifndef _NGX_HTTP_MCP_MODULE_H_INCLUDED_
+#define _NGX_HTTP_MCP_MODULE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_compat.h"
+#include "ngx_mcp_message.h"
+#include "ngx_mcp_id.h"
+#include "ngx_mcp_zone.h"
+#include "ngx_mcp_session.h"
+#include "ngx_mcp_log.h"
+#include "ngx_mcp_knowledge.h"
+#include "ngx_mcp_doorbell.h"
+
+
+typedef struct ngx_http_mcp_call_s    ngx_http_mcp_call_t;
+typedef struct ngx_http_mcp_stream_s  ngx_http_mcp_stream_t;
+
+
+typedef struct {
+    ngx_array_t                 zones;        /* ngx_mcp_zone_t * */
+    ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
+    uint64_t                    epoch;        /* of this configuration */
+} ngx_http_mcp_main_conf_t;
+
+
+typedef enum {
+    NGX_HTTP_MCP_AUTO = 0,
+    NGX_HTTP_MCP_RPC,
+    NGX_HTTP_MCP_LEGACY
+} ngx_http_mcp_protocol_e;
+
+
+/* one mcp_upstream */
+
+typedef struct {
+    ngx_str_t                   name;
+    ngx_http_complex_value_t    uri;
+    ngx_uint_t                  protocol;     /* ngx_http_mcp_protocol_e */
+    ngx_flag_t                  listen;
+} ngx_http_mcp_upstream_t;
+
+
+typedef struct {
+    ngx_uint_t                  endpoint;     /* mcp_endpoint is here */
+    ngx_mcp_zone_t             *zone;
+    ngx_str_t                   name;         /* the endpoint's identity */
+    ngx_http_conf_ctx_t        *conf_ctx;     /* of this location */
+    ngx_http_core_srv_conf_t   *server;
+
+    ngx_array_t                *upstreams;    /* ngx_http_mcp_upstream_t */
+    ngx_msec_t                  upstream_timeout;
+    ngx_msec_t                  upstream_total;
+
+    ngx_str_t                   server_name;
+    ngx_str_t                   server_version;
+    ngx_str_t                   server_title;
+    ngx_str_t                   instructions;
+    ngx_uint_t                  capabilities; /* NGX_HTTP_MCP_CAP_* */
+
+    ngx_http_complex_value_t   *tenant;
+    ngx_http_complex_value_t   *bind;
+    ngx_array_t                *deny;         /* ngx_http_complex_value_t */
+
+    ngx_msec_t                  session_timeout;
+    ngx_uint_t                  session_limit;
+    ngx_http_complex_value_t   *session_limit_key;
+    ngx_uint_t                  stream_limit;
+    ngx_uint_t                  call_limit;
+    ngx_uint_t                  subscription_limit;
+    ngx_msec_t                  stream_after;
+    ngx_msec_t                  stream_heartbeat;
+    ngx_msec_t                  stream_retry;
+    size_t                      stream_buffer;
+    ngx_flag_t                  stream_park;
+    ngx_uint_t                  event_max;
+    size_t                      event_size;
+    size_t                      message_limit;
+    ngx_msec_t                  drain_time;
+    ngx_array_t                *origins;      /* ngx_str_t; NULL: default */
+    ngx_flag_t                  origins_any;
+    ngx_flag_t                  cors;
+} ngx_http_mcp_loc_conf_t;
+
+
+/* mcp_capabilities; UNSET bit: found out */
+
+#define NGX_HTTP_MCP_CAP_TOOLS        0x01
+#define NGX_HTTP_MCP_CAP_PROMPTS      0x02
+#define NGX_HTTP_MCP_CAP_RESOURCES    0x04
+#define NGX_HTTP_MCP_CAP_LOGGING      0x08
+#define NGX_HTTP_MCP_CAP_COMPLETIONS  0x10
+#define NGX_HTTP_MCP_CAP_GIVEN        0x80000000
+
+
+/* what "Accept" allows */
+
+#define NGX_HTTP_MCP_ACCEPT_JSON      0x01
+#define NGX_HTTP_MCP_ACCEPT_SSE       0x02
+
+
+/* of a request to an endpoint, or of a background main on its behalf */
+
+typedef struct {
+    ngx_http_mcp_loc_conf_t    *conf;
+    ngx_mcp_message_t          *message;      /* NULL before the scan */
+    ngx_str_t                   body;         /* in one piece */
+
+    /* header values, trimmed; empty when absent */
+    ngx_str_t                   header_session;
+    ngx_str_t                   header_version;
+    ngx_str_t                   header_last_event;
+    ngx_str_t                   header_origin;
+    ngx_uint_t                  accept;       /* NGX_HTTP_MCP_ACCEPT_* */
+
+    /* values of variables, decoded, without control characters */
+    ngx_str_t                   method;
+    ngx_str_t                   name;
+    ngx_str_t                   client_name;
+    ngx_str_t                   client_version;
+    ngx_str_t                   session_id;   /* verified, or drawn */
+    ngx_str_t                   tenant;
+    ngx_str_t                   identity;
+    ngx_str_t                   upstream;     /* that answered */
+    ngx_int_t                   error;        /* JSON-RPC code */
+    ngx_uint_t                  events_sent;
+
+    ngx_mcp_session_t           session;      /* found, in the content phase */
+    ngx_http_mcp_call_t        *call;
+    ngx_http_mcp_stream_t      *stream;
+
+    ngx_str_t                   refusal;      /* body of filter-made errors */
+
+    unsigned                    scanned:1;    /* preaccess has run */
+    unsigned                    reading:1;    /* body is being read */
+    unsigned                    responded:1;  /* the response is ours */
+    unsigned                    refused:1;    /* body replaced by filters */
+    unsigned                    origin_ok:1;
+    unsigned                    tool_error:1;
+    unsigned                    background:1;
+    unsigned                    response:2;   /* 0 none, 1 json, 2 sse */
+} ngx_http_mcp_ctx_t;
+
+
+extern ngx_module_t  ngx_http_mcp_module;
+
+
+#endif /* _NGX_HTTP_MCP_MODULE_H_INCLUDED_ */

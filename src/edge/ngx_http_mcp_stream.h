@@ -1,0 +1,67 @@
+
+/*
+ * Streams: SSE responses held open to clients.  A stream carries one line and
+ * takes from its log while fewer than mcp_stream_buffer bytes are unsent.  It
+ * has one of two bodies: held (the request is kept) or parked (an HTTP/1.1
+ * GET gave its request back and only the connection is left); everything but
+ * writing and closing is the same for both.
+ *
+ * A stream is process-local memory of its own (not of the request), owned by
+ * this file from open to close; zone->data finds a worker's streams.
+ */
+
+#ifndef _NGX_HTTP_MCP_STREAM_H_INCLUDED_
+#define _NGX_HTTP_MCP_STREAM_H_INCLUDED_
+
+
+#include "ngx_http_mcp_module.h"
+
+
+/*
+ * Opens an SSE response on r for a line of the session in the request's
+ * context: sends the headers, "retry:" and, where the revision has it, the
+ * priming event, then what the line holds.  from: decoded Last-Event-ID or
+ * NULL.  gap: the id could not be read or its line is not kept; "lagged" and
+ * the resync are said first (on a GET).
+ *
+ * For a GET the stream owns the request afterwards: return NGX_DONE from the
+ * content handler.  For a POST (call != NULL) the request stays with the
+ * call, which is told by ngx_http_mcp_call_stream_closed() when the client
+ * left or the stream was closed for another reason than the end of its line.
+ *
+ * NGX_OK; an HTTP status to refuse with; NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
+    ngx_mcp_cursor_t *from, ngx_uint_t gap, ngx_http_mcp_call_t *call);
+
+/* the line has something: take and write, as far as the client takes it */
+void ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s);
+
+/*
+ * Writes a message that is not in the log (too large to be kept) after all
+ * that is; id is its place.  NGX_OK, or NGX_AGAIN when over mcp_stream_buffer
+ * is unsent: hold the source until the call is woken.
+ */
+ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
+    ngx_mcp_cursor_t *id, ngx_chain_t *in, ngx_uint_t first, ngx_uint_t last);
+
+/* whether more than mcp_stream_buffer is unsent */
+ngx_uint_t ngx_http_mcp_stream_full(ngx_http_mcp_stream_t *s);
+
+/* ends it; what is unsent still goes out */
+void ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s,
+    ngx_mcp_counter_e counter);
+
+/* from the doorbell */
+void ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    uint32_t local, ngx_uint_t why);
+void ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group);
+
+/* a graceful quit: end idle streams spread over mcp_drain_time */
+void ngx_http_mcp_stream_drain(ngx_mcp_zone_t *zone);
+
+/* per worker and zone: tables, the heartbeat's timer */
+ngx_int_t ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone);
+
+
+#endif /* _NGX_HTTP_MCP_STREAM_H_INCLUDED_ */

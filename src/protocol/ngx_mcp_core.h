@@ -1,0 +1,63 @@
+
+/*
+ * What every layer shares: nginx's core headers without http, the protocol
+ * revisions, log levels and the table of refusals.  No state, no functions
+ * that allocate.
+ */
+
+#ifndef _NGX_MCP_CORE_H_INCLUDED_
+#define _NGX_MCP_CORE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+#define NGX_MCP_MODULE_VERSION   "0.1.0"
+
+#define NGX_MCP_UUID_LEN         36
+
+/* longest JSON-RPC id token (quotes included) that is taken */
+#define NGX_MCP_ID_MAX           256
+
+
+/* revisions, oldest first, so that they compare */
+
+typedef enum {
+    NGX_MCP_REVISION_UNKNOWN = 0,
+    NGX_MCP_2025_03_26,
+    NGX_MCP_2025_06_18,
+    NGX_MCP_2025_11_25,
+    NGX_MCP_2026_07_28
+} ngx_mcp_revision_e;
+
+#define NGX_MCP_REVISION_LATEST_LEGACY  NGX_MCP_2025_11_25
+
+
+/* JSON-RPC and MCP error codes */
+
+#define NGX_MCP_PARSE_ERROR        -32700
+#define NGX_MCP_INVALID_REQUEST    -32600
+#define NGX_MCP_METHOD_NOT_FOUND   -32601
+#define NGX_MCP_INVALID_PARAMS     -32602
+#define NGX_MCP_INTERNAL_ERROR     -32603
+#define NGX_MCP_REFUSED            -32000
+#define NGX_MCP_SESSION_NOT_FOUND  -32001
+
+
+/* levels of notifications/message, least severe first */
+
+typedef enum {
+    NGX_MCP_LEVEL_UNSET = 0,
+    NGX_MCP_LEVEL_DEBUG,
+    NGX_MCP_LEVEL_INFO,
+    NGX_MCP_LEVEL_NOTICE,
+    NGX_MCP_LEVEL_WARNING,
+    NGX_MCP_LEVEL_ERROR,
+    NGX_MCP_LEVEL_CRITICAL,
+    NGX_MCP_LEVEL_ALERT,
+    NGX_MCP_LEVEL_EMERGENCY
+} ngx_mcp_level_e;
+
+
+#endif /* _NGX_MCP_CORE_H_INCLUDED_ */

@@ -1,0 +1,41 @@
+
+/*
+ * Identifiers: UUIDv7 session ids and event ids, which are positions.
+ */
+
+#ifndef _NGX_MCP_ID_H_INCLUDED_
+#define _NGX_MCP_ID_H_INCLUDED_
+
+
+#include "ngx_mcp_core.h"
+
+
+/*
+ * Writes a UUIDv7 (RFC 9562) of 36 characters to dst, 74 random bits from the
+ * kernel's generator.  NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_mcp_uuid(u_char *dst);
+
+/* canonical text to 16 bytes; NGX_DECLINED when it is no lower-case UUID */
+ngx_int_t ngx_mcp_uuid_parse(ngx_str_t *text, u_char *bin);
+u_char *ngx_mcp_uuid_print(u_char *dst, u_char *bin);
+
+
+/* an event id: "GENERATION-LINE-OWN-SHARED", all in hex */
+
+#define NGX_MCP_EVENT_ID_LEN  (8 + 1 + 8 + 1 + 16 + 1 + 16)
+
+typedef struct {
+    uint32_t                generation;   /* of the zone */
+    uint32_t                line;
+    uint64_t                own;
+    uint64_t                shared;
+} ngx_mcp_event_id_t;
+
+u_char *ngx_mcp_event_id_print(u_char *dst, ngx_mcp_event_id_t *id);
+
+/* NGX_OK, or NGX_DECLINED when it is not one of ours */
+ngx_int_t ngx_mcp_event_id_parse(ngx_str_t *text, ngx_mcp_event_id_t *id);
+
+
+#endif /* _NGX_MCP_ID_H_INCLUDED_ */

@@ -1,0 +1,123 @@
+
+/*
+ * JSON-RPC 2.0 messages as MCP uses them: what a message is, the members that
+ * decide about access and routing, and the messages that the module composes
+ * itself.  All spans are raw and point into the text that was parsed.
+ */
+
+#ifndef _NGX_MCP_MESSAGE_H_INCLUDED_
+#define _NGX_MCP_MESSAGE_H_INCLUDED_
+
+
+#include "ngx_mcp_core.h"
+#include "ngx_mcp_json.h"
+
+
+typedef enum {
+    NGX_MCP_INVALID = 0,
+    NGX_MCP_REQUEST,
+    NGX_MCP_NOTIFICATION,
+    NGX_MCP_RESPONSE,
+    NGX_MCP_BATCH               /* an array; take its elements one by one */
+} ngx_mcp_kind_e;
+
+
+/* methods that something here knows; name, method */
+
+#define NGX_MCP_METHODS(_)                                                    \
+    _(INITIALIZE,         "initialize")                                       \
+    _(PING,               "ping")                                             \
+    _(TOOLS_LIST,         "tools/list")                                       \
+    _(TOOLS_CALL,         "tools/call")                                       \
+    _(PROMPTS_LIST,       "prompts/list")                                     \
+    _(PROMPTS_GET,        "prompts/get")                                      \
+    _(RESOURCES_LIST,     "resources/list")                                   \
+    _(RESOURCES_TEMPLATES_LIST, "resources/templates/list")                   \
+    _(RESOURCES_READ,     "resources/read")                                   \
+    _(SUBSCRIBE,          "resources/subscribe")                              \
+    _(UNSUBSCRIBE,        "resources/unsubscribe")                            \
+    _(COMPLETE,           "completion/complete")                              \
+    _(SET_LEVEL,          "logging/setLevel")                                 \
+    _(INITIALIZED,        "notifications/initialized")                        \
+    _(CANCELLED,          "notifications/cancelled")                          \
+    _(PROGRESS,           "notifications/progress")                           \
+    _(MESSAGE,            "notifications/message")                            \
+    _(ROOTS_CHANGED,      "notifications/roots/list_changed")                 \
+    _(TOOLS_CHANGED,      "notifications/tools/list_changed")                 \
+    _(PROMPTS_CHANGED,    "notifications/prompts/list_changed")               \
+    _(RESOURCES_CHANGED,  "notifications/resources/list_changed")             \
+    _(RESOURCES_UPDATED,  "notifications/resources/updated")                  \
+    _(SAMPLING,           "sampling/createMessage")                           \
+    _(ELICITATION,        "elicitation/create")                               \
+    _(ROOTS_LIST,         "roots/list")                                       \
+    _(DISCOVER,           "server/discover")
+
+
+#define NGX_MCP_METHOD_ENUM(name, method)  NGX_MCP_METHOD_ ## name,
+
+typedef enum {
+    NGX_MCP_METHOD_OTHER = 0,
+    NGX_MCP_METHODS(NGX_MCP_METHOD_ENUM)
+    NGX_MCP_METHOD_MAX
+} ngx_mcp_method_e;
+
+
+typedef struct {
+    ngx_mcp_kind_e          kind;
+    ngx_uint_t              method_code;  /* ngx_mcp_method_e */
+    ngx_str_t               text;         /* the whole message, raw */
+    ngx_str_t               id;           /* raw token or empty */
+    ngx_str_t               method;       /* raw token with quotes, or empty */
+    ngx_uint_t              modern;       /* carries the modern envelope */
+    ngx_mcp_json_t          json;         /* for the other members */
+} ngx_mcp_message_t;
+
+
+/*
+ * Parses a message.  NGX_OK; else a JSON-RPC code (NGX_MCP_PARSE_ERROR or
+ * NGX_MCP_INVALID_REQUEST) and *why, a sentence for the client.  id is set
+ * also on an invalid request where it could be read and is a string or an
+ * integer.  Refused: not an object, jsonrpc not "2.0", id null, fractional or
+ * longer than NGX_MCP_ID_MAX, both or neither of method and result/error, a
+ * duplicate of any member that routing looks at, params neither object nor
+ * array, a control character in method, params.name or params.uri.
+ */
+ngx_int_t ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text,
+    const char **why);
+
+/* raw span of a member; len 0 when absent */
+#define ngx_mcp_message_member(m, path)                                       \
+    ngx_mcp_json_span(&(m)->json, path, (m)->text.data)
+
+/*
+ * A member that is a JSON string, decoded into pool; data NULL when it is
+ * absent or no string (or when memory ran out).
+ */
+ngx_str_t ngx_mcp_message_string(ngx_mcp_message_t *m, ngx_mcp_path_e path,
+    ngx_pool_t *pool);
+
+/* "2025-06-18" and back; raw tokens with quotes are not taken */
+ngx_mcp_revision_e ngx_mcp_revision_parse(ngx_str_t *text);
+ngx_str_t *ngx_mcp_revision_name(ngx_uint_t revision);
+
+/* level name to ngx_mcp_level_e, NGX_MCP_LEVEL_UNSET if it is none */
+ngx_uint_t ngx_mcp_level_parse(ngx_str_t *text);
+
+ngx_str_t *ngx_mcp_method_name(ngx_uint_t code);
+
+
+/*
+ * Composes an error message into pool.  id: raw token or empty; how an
+ * unreadable id is said depends on the revision (left out, or null before
+ * 2025-11-25).  data: raw JSON for error.data, or NULL.  NULL data in the
+ * returned string means that memory ran out.
+ */
+ngx_str_t ngx_mcp_error_compose(ngx_pool_t *pool, ngx_uint_t revision,
+    ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data);
+
+/* a response with a raw result */
+ngx_str_t ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id,
+    ngx_str_t *result);
+
+
+#endif /* _NGX_MCP_MESSAGE_H_INCLUDED_ */

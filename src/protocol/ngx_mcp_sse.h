@@ -1,0 +1,57 @@
+
+/*
+ * Server-sent events (WHATWG HTML, "Server-sent events"): an incremental
+ * parser for what upstreams send and the writer for our own streams.
+ */
+
+#ifndef _NGX_MCP_SSE_H_INCLUDED_
+#define _NGX_MCP_SSE_H_INCLUDED_
+
+
+#include "ngx_mcp_core.h"
+
+
+typedef struct {
+    ngx_str_t               data;         /* valid until the next feed */
+    ngx_str_t               name;         /* "event:", empty means message */
+    ngx_str_t               id;           /* last event id so far */
+    ngx_msec_t              retry;        /* NGX_CONF_UNSET_MSEC: none */
+
+    /* private; buffers are ngx_alloc()ed and grow up to limit */
+    u_char                 *buf;
+    size_t                  len;
+    size_t                  size;
+    size_t                  limit;
+    u_char                  field[16];
+    ngx_uint_t              field_len;
+    ngx_uint_t              state;
+    u_char                  names[64];
+    u_char                  ids[256];
+    ngx_uint_t              has_data;
+    ngx_log_t              *log;
+} ngx_mcp_sse_t;
+
+
+/* limit: the largest data of one event */
+void ngx_mcp_sse_init(ngx_mcp_sse_t *sse, size_t limit, ngx_log_t *log);
+
+/*
+ * Takes bytes from *p on.  NGX_OK: an event with data is ready in sse->data,
+ * name and id, and *p is behind it (call again); NGX_AGAIN: all was taken;
+ * NGX_DECLINED: an event over the limit, or memory ran out.
+ * LF, CRLF and CR lines, a BOM, comments and unknown fields as in the standard.
+ */
+ngx_int_t ngx_mcp_sse_feed(ngx_mcp_sse_t *sse, u_char **p, u_char *last);
+
+/* frees the buffer */
+void ngx_mcp_sse_done(ngx_mcp_sse_t *sse);
+
+/*
+ * Writes "id: ...\ndata: ...\n\n" in front of and behind a message that may
+ * not contain a line feed; raw line feeds in JSON text are white space, and
+ * ngx_mcp_sse_flatten() turns them into spaces in place.
+ */
+void ngx_mcp_sse_flatten(u_char *p, u_char *last);
+
+
+#endif /* _NGX_MCP_SSE_H_INCLUDED_ */

@@ -1,0 +1,164 @@
+
+/*
+ * The event log.  A line is the order in which messages reach one reader: a
+ * session has a general line (number 0), made of its own log and of its
+ * group's shared log merged by the zone-wide stamp of each event, and one
+ * line per call.  A message is put on one line when it is logged and stays
+ * there.
+ *
+ * Calls are records in the zone from the start of a request to the end of its
+ * exchange ("running"), and after that for as long as their line is kept.
+ * Streams are records of open SSE responses; a line is carried by at most one
+ * of them: the general line by the newest GET, a call's line by the newest
+ * stream that opened on it.
+ */
+
+#ifndef _NGX_MCP_LOG_H_INCLUDED_
+#define _NGX_MCP_LOG_H_INCLUDED_
+
+
+#include "ngx_mcp_zone.h"
+
+
+#define NGX_MCP_GENERAL_LINE  0
+
+
+/* a place on a line: how many events of each log have been taken */
+
+typedef struct {
+    uint64_t                own;
+    uint64_t                shared;       /* general line only */
+} ngx_mcp_cursor_t;
+
+
+/* flags of an event */
+
+#define NGX_MCP_EVENT_RESPONSE  0x01      /* ends its call's line */
+
+
+/* an event to append; what is written is the parts one after the other */
+
+typedef struct {
+    ngx_str_t              *parts;
+    ngx_uint_t              nparts;
+    ngx_uint_t              flags;
+    ngx_uint_t              level;        /* of notifications/message, or 0 */
+    ngx_str_t               uri;          /* for its subscribers only, or "" */
+} ngx_mcp_event_t;
+
+
+/* calls */
+
+typedef struct {
+    ngx_mcp_ref_t           ref;
+    uint32_t                line;         /* never 0 */
+} ngx_mcp_call_t;
+
+/*
+ * Registers a running request.  id: raw token; token: raw progress token or
+ * empty; upstream may be set later.  NGX_OK, NGX_BUSY when limit calls run in
+ * this session, NGX_EXISTS when a running call has this id, NGX_DECLINED when
+ * the session ended or the zone is full.
+ */
+#define NGX_EXISTS  -20
+
+ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *id, ngx_str_t *token, ngx_uint_t limit, uint32_t local,
+    ngx_mcp_call_t *call);
+
+/* makes the call's line resumable: from now on its end keeps the log */
+void ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
+
+/*
+ * The exchange ended; the running slot is free.  If the line was opened as a
+ * stream it stays for resuming within mcp_event_buffer, else all is freed.
+ */
+void ngx_mcp_call_close(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
+
+/*
+ * notifications/cancelled: marks the running call of this session with this
+ * raw id and wakes its worker.  NGX_OK or NGX_DECLINED (unknown or done).
+ */
+ngx_int_t ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *id);
+
+/* the running call with this raw progress token; NGX_OK or NGX_DECLINED */
+ngx_int_t ngx_mcp_call_by_token(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *token, ngx_mcp_ref_t *call);
+
+
+/*
+ * Appending.  All wake the worker of the stream that carries the line.
+ * NGX_OK; NGX_DECLINED: the session or call is gone; NGX_ERROR: the event is
+ * larger than the session keeps or the zone is full (then a place on the line
+ * is consumed without a body, so that the reader learns of a gap).
+ *
+ * log_call also returns the cursor after the event, for messages that are
+ * delivered directly: log_call_hole consumes a place without a body.
+ */
+ngx_int_t ngx_mcp_log_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_event_t *event);
+ngx_int_t ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+    ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
+ngx_int_t ngx_mcp_log_call_hole(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+    ngx_uint_t flags, ngx_mcp_cursor_t *cursor);
+
+/*
+ * Appends to the shared log of each group that matches; NULL matches all.
+ * *addressed is the number of live sessions in those groups.  One group is
+ * locked at a time.  max: events kept per group (16 x mcp_event_buffer N).
+ */
+ngx_int_t ngx_mcp_log_groups(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed);
+
+/* by UUID text; with tenant not NULL only if the session is that tenant's */
+ngx_int_t ngx_mcp_log_session_id(ngx_mcp_zone_t *zone, ngx_str_t *id,
+    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_mcp_event_t *event);
+
+
+/* streams */
+
+typedef struct {
+    ngx_mcp_ref_t           ref;          /* of the stream's record */
+    ngx_mcp_ref_t           session;
+    ngx_mcp_ref_t           group;
+    uint32_t                line;
+    ngx_mcp_cursor_t        cursor;       /* what it has taken */
+} ngx_mcp_stream_t;
+
+/*
+ * Opens a stream on a line of a session.  from: decoded Last-Event-ID, or
+ * NULL to go on where the last stream of the line stopped.  On the general
+ * line at most "limit" streams stay (0: any number); the oldest is told to
+ * close.  NGX_OK; NGX_DECLINED: session ended, or no such line is kept (an
+ * unknown call line is a gap: the caller says so); NGX_ERROR: zone full.
+ */
+ngx_int_t ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    uint32_t line, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
+    ngx_mcp_stream_t *stream);
+
+/* closes it; the next newest of the line is woken with NGX_MCP_WAKE_NEWS */
+void ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    ngx_mcp_counter_e counter);
+
+/*
+ * Takes the next event of the stream's line into buf and moves the cursor;
+ * what the session must not see (level, subscription) is skipped.
+ *
+ *   NGX_OK        taken: *len bytes, *flags, cursor is its event id
+ *   NGX_AGAIN     nothing now; the worker will be woken
+ *   NGX_DECLINED  another stream carries the line; heartbeats only
+ *   NGX_BUSY      the event does not fit into size; *len says what it needs
+ *   NGX_ABORT     a gap: *len events were lost, the cursor is behind them
+ *   NGX_DONE      the call's line has ended and all of it was taken
+ *   NGX_ERROR     the session ended or the stream has to close
+ */
+ngx_int_t ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    u_char *buf, size_t size, size_t *len, ngx_uint_t *flags);
+
+/* whether a stream carries its line and has been given everything so far */
+ngx_uint_t ngx_mcp_stream_drained(ngx_mcp_zone_t *zone,
+    ngx_mcp_stream_t *stream);
+
+
+#endif /* _NGX_MCP_LOG_H_INCLUDED_ */

@@ -1,0 +1,178 @@
+
+/*
+ * Sessions of legacy clients (2025-11-25 basic/transports, "Session
+ * Management"), and what hangs on one: the sessions kept for it at upstreams
+ * (links), the requests that upstreams sent to the client and that wait for
+ * its answer (asks), the URIs it subscribed to.
+ *
+ * A session belongs to one endpoint, one tenant and one identity; a lookup
+ * that does not name all three does not find it.  Sessions of one endpoint
+ * and tenant form a group, which has the log of events to many.
+ */
+
+#ifndef _NGX_MCP_SESSION_H_INCLUDED_
+#define _NGX_MCP_SESSION_H_INCLUDED_
+
+
+#include "ngx_mcp_zone.h"
+
+
+typedef struct {
+    ngx_str_t               id;           /* UUID text, drawn by the caller */
+    ngx_str_t               endpoint;
+    ngx_str_t               tenant;
+    ngx_str_t               identity;
+
+    /* raw "params" of the client's initialize, at most 32k, for links */
+    ngx_str_t               initialize;
+    ngx_str_t               client_name;
+    ngx_str_t               client_version;
+    ngx_uint_t              revision;     /* ngx_mcp_revision_e */
+    ngx_uint_t              offered;      /* NGX_MCP_OFFERED_* bits */
+
+    ngx_str_t               limit_key;
+    ngx_uint_t              limit;        /* sessions per key, 0: no limit */
+    ngx_msec_t              timeout;      /* mcp_session_timeout */
+    ngx_uint_t              event_max;    /* mcp_event_buffer N */
+    size_t                  event_size;   /* mcp_event_buffer SIZE */
+} ngx_mcp_session_new_t;
+
+/* list kinds whose changes initialize offered; a gap is resynced by these */
+#define NGX_MCP_OFFERED_TOOLS      0x01
+#define NGX_MCP_OFFERED_PROMPTS    0x02
+#define NGX_MCP_OFFERED_RESOURCES  0x04
+
+
+/* a copy of what a request needs; strings point into "text" */
+
+typedef struct {
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_ref_t           group;
+    ngx_uint_t              revision;
+    ngx_uint_t              level;        /* ngx_mcp_level_e */
+    ngx_uint_t              offered;
+    ngx_uint_t              streams;      /* open GETs */
+    ngx_uint_t              calls;        /* running */
+    uint64_t                created;      /* ms since the epoch */
+    uint64_t                seen;
+    ngx_str_t               client_name;  /* at most 64 bytes */
+    ngx_str_t               client_version;
+    u_char                  text[128];
+} ngx_mcp_session_t;
+
+
+/*
+ * NGX_OK and *ref; NGX_BUSY when the limit is reached; NGX_DECLINED when the
+ * zone is full and nothing can be reclaimed.
+ */
+ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref);
+
+/* whether a live session of this endpoint has this id; touches nothing */
+ngx_uint_t ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
+    ngx_str_t *endpoint);
+
+/*
+ * Finds a live session and marks it as seen now.  NGX_OK, or NGX_DECLINED when
+ * there is none with exactly this id, endpoint, tenant and identity.
+ */
+ngx_int_t ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id,
+    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,
+    ngx_mcp_session_t *out);
+
+/* UUID text of a live session into dst (36 bytes); NGX_DECLINED if ended */
+ngx_int_t ngx_mcp_session_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    u_char *dst);
+
+/* raw initialize params, copied to pool; NGX_DECLINED if the session ended */
+ngx_int_t ngx_mcp_session_initialize(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out);
+
+/*
+ * Ends a session: its streams are told to close and its calls are cancelled
+ * (NGX_MCP_WAKE_CLOSE, on whichever worker they are), its links are handed to
+ * handlers->farewell of this worker.  counter says why.
+ */
+void ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_counter_e counter);
+
+/* the client sent notifications/initialized, or anything after initialize */
+void ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_uint_t level);
+
+
+/*
+ * Links: the session that is kept for this session at one upstream.
+ *
+ * link_get: NGX_OK with the id (may be empty: an upstream without sessions)
+ * copied into buf; NGX_DECLINED: there is none, and making it is now the
+ * caller's duty, which ends with link_put or link_fail; NGX_AGAIN: another is
+ * making it, and the given call is woken with NGX_MCP_WAKE_LINK when that has
+ * ended (ask again then); NGX_ERROR: the session ended or the zone is full.
+ */
+
+#define NGX_MCP_LINK_ID_MAX  512
+
+typedef struct {
+    ngx_str_t               id;           /* into buf */
+    ngx_uint_t              revision;     /* negotiated with the upstream */
+    ngx_uint_t              serial;       /* changes when the link is remade */
+    u_char                  buf[NGX_MCP_LINK_ID_MAX];
+} ngx_mcp_link_t;
+
+ngx_int_t ngx_mcp_link_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_mcp_ref_t call, ngx_mcp_link_t *link);
+
+/* as link_get, but never claims nor waits: NGX_OK or NGX_DECLINED */
+ngx_int_t ngx_mcp_link_peek(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_mcp_link_t *link);
+
+/* the link is made; wakes who waits.  NGX_DECLINED if the session ended */
+ngx_int_t ngx_mcp_link_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_str_t *id, ngx_uint_t revision);
+
+/* it could not be made; who waits is woken and the next one claims */
+void ngx_mcp_link_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream);
+
+/* the upstream does not know the session any more; no-op on another serial */
+void ngx_mcp_link_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_uint_t serial);
+
+/*
+ * Which worker holds the upstream's GET stream for this session.  listen:
+ * NGX_OK when the caller now holds it, NGX_DECLINED when another live worker
+ * does.  It is given up by unlisten or by the death of the worker.
+ */
+ngx_int_t ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream);
+void ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream);
+
+
+/*
+ * Asks: requests from an upstream to the client.  id is the raw token as the
+ * client sees it.  ask_take finds and removes it: NGX_OK with the upstream's
+ * name copied to pool, NGX_DECLINED: no such request is open.
+ */
+ngx_int_t ngx_mcp_ask_add(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *id, ngx_str_t *upstream);
+ngx_int_t ngx_mcp_ask_take(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *id, ngx_pool_t *pool, ngx_str_t *upstream);
+
+
+/*
+ * Subscriptions.  subscribe: NGX_OK (also when it was there), NGX_BUSY at the
+ * limit, NGX_DECLINED when the session ended or the zone is full.
+ * unsubscribe: NGX_OK, or NGX_DECLINED when it was not subscribed.
+ * subscription copies the n-th URI to pool, NGX_DECLINED past the last.
+ */
+ngx_int_t ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit);
+ngx_int_t ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_str_t *uri);
+ngx_int_t ngx_mcp_session_subscription(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri);
+
+
+#endif /* _NGX_MCP_SESSION_H_INCLUDED_ */

@@ -1,0 +1,37 @@
+
+/*
+ * A client-less main request: what an exchange runs on when no client waits
+ * for it (discovery, the module's own sessions, upstream GET streams, DELETE,
+ * and later listeners and feeds).  Its own phases never run; it only carries
+ * background subrequests.  One is made for each attempt, because memory of
+ * its subrequests is freed only with it.
+ */
+
+#ifndef _NGX_HTTP_MCP_BACKGROUND_H_INCLUDED_
+#define _NGX_HTTP_MCP_BACKGROUND_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+
+/*
+ * conf: the configurations (main, srv, loc) of the endpoint's location; they
+ * become those of the request, so that its directives and variables hold.
+ * quit() is called when nginx asks the worker to quit gracefully (may be
+ * NULL: then it is freed like one whose client left); the request is then
+ * still alive.  NULL when memory or connections ran out (logged).
+ */
+ngx_http_request_t *ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
+    ngx_str_t *server, ngx_log_t *log, void (*quit)(ngx_http_request_t *r));
+
+/*
+ * Ends it, with whatever still runs on it: cleanups run, no callback of an
+ * exchange is called.  Safe from any handler of an exchange's done(); the
+ * memory goes in a later event.
+ */
+void ngx_http_mcp_background_close(ngx_http_request_t *r);
+
+
+#endif /* _NGX_HTTP_MCP_BACKGROUND_H_INCLUDED_ */

@@ -1,0 +1,33 @@
+
+/*
+ * All that differs between nginx versions, in one place.
+ */
+
+#ifndef _NGX_HTTP_MCP_COMPAT_H_INCLUDED_
+#define _NGX_HTTP_MCP_COMPAT_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+
+/* since 1.23.0 header elements are linked, and next has to be set */
+
+static ngx_inline ngx_table_elt_t *
+ngx_http_mcp_header_push(ngx_list_t *headers)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(headers);
+
+    if (h) {
+        ngx_memzero(h, sizeof(ngx_table_elt_t));
+        h->hash = 1;
+    }
+
+    return h;
+}
+
+
+#endif /* _NGX_HTTP_MCP_COMPAT_H_INCLUDED_ */
