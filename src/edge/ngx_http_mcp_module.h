@@ -23,6 +23,8 @@
 typedef struct ngx_http_mcp_call_s    ngx_http_mcp_call_t;
 typedef struct ngx_http_mcp_stream_s  ngx_http_mcp_stream_t;
 
+typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
+
 
 typedef struct {
     ngx_array_t                 zones;        /* ngx_mcp_zone_t * */
@@ -87,6 +89,9 @@ typedef struct {
     ngx_array_t                *origins;      /* ngx_str_t; NULL: default */
     ngx_flag_t                  origins_any;
     ngx_flag_t                  cors;
+
+    ngx_http_mcp_publish_conf_t  *publish;    /* mcp_publish is here */
+    ngx_mcp_zone_t             *status;       /* mcp_status is here */
 } ngx_http_mcp_loc_conf_t;
 
 

@@ -1,0 +1,31 @@
+
+/*
+ * "mcp_publish": a location that takes events by POST and puts each into the
+ * log of the sessions it addresses.  One JSON object, an array of them, or
+ * newline-delimited JSON; bad ones are refused one by one.
+ *
+ * The configuration is filled by the directive's parser in the module file,
+ * which sets clcf->handler to the handler below.
+ */
+
+#ifndef _NGX_HTTP_MCP_PUBLISH_H_INCLUDED_
+#define _NGX_HTTP_MCP_PUBLISH_H_INCLUDED_
+
+
+#include "ngx_http_mcp_module.h"
+
+
+struct ngx_http_mcp_publish_conf_s {
+    ngx_mcp_zone_t             *zone;
+    ngx_str_t                   endpoint;     /* empty: all of the zone */
+    ngx_http_complex_value_t   *kind;         /* NULL: not given */
+    ngx_http_complex_value_t   *topic;
+    ngx_http_complex_value_t   *tenant;
+    ngx_http_complex_value_t   *id;
+};
+
+
+ngx_int_t ngx_http_mcp_publish_handler(ngx_http_request_t *r);
+
+
+#endif /* _NGX_HTTP_MCP_PUBLISH_H_INCLUDED_ */
