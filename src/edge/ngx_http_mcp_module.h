@@ -11,6 +11,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_compat.h"
+#include "ngx_http_mcp_upstream.h"
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_id.h"
 #include "ngx_mcp_zone.h"
@@ -31,23 +32,6 @@ typedef struct {
     ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
     uint64_t                    epoch;        /* of this configuration */
 } ngx_http_mcp_main_conf_t;
-
-
-typedef enum {
-    NGX_HTTP_MCP_AUTO = 0,
-    NGX_HTTP_MCP_RPC,
-    NGX_HTTP_MCP_LEGACY
-} ngx_http_mcp_protocol_e;
-
-
-/* one mcp_upstream */
-
-typedef struct {
-    ngx_str_t                   name;
-    ngx_http_complex_value_t    uri;
-    ngx_uint_t                  protocol;     /* ngx_http_mcp_protocol_e */
-    ngx_flag_t                  listen;
-} ngx_http_mcp_upstream_t;
 
 
 typedef struct {

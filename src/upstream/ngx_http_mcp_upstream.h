@@ -1,0 +1,161 @@
+
+/*
+ * An upstream as configured, and how one talks with it: the manners of rpc and
+ * legacy upstreams, sessions kept there for client sessions (links), what is
+ * known of it.
+ */
+
+#ifndef _NGX_HTTP_MCP_UPSTREAM_H_INCLUDED_
+#define _NGX_HTTP_MCP_UPSTREAM_H_INCLUDED_
+
+
+#include "ngx_http_mcp_compat.h"
+#include "ngx_http_mcp_exchange.h"
+#include "ngx_http_mcp_background.h"
+#include "ngx_mcp_session.h"
+#include "ngx_mcp_log.h"
+#include "ngx_mcp_knowledge.h"
+
+
+typedef enum {
+    NGX_HTTP_MCP_AUTO = 0,
+    NGX_HTTP_MCP_RPC,
+    NGX_HTTP_MCP_LEGACY
+} ngx_http_mcp_protocol_e;
+
+
+/* one mcp_upstream of one endpoint; what stands below comes at merge time */
+
+typedef struct {
+    ngx_str_t                         name;
+    ngx_http_complex_value_t          uri;
+    ngx_uint_t                        protocol; /* ngx_http_mcp_protocol_e */
+    ngx_flag_t                        listen;
+
+    ngx_mcp_zone_t                   *zone;
+    ngx_str_t                         endpoint;
+    ngx_str_t                         server;   /* name, for $host */
+    ngx_http_conf_ctx_t              *conf_ctx; /* of the endpoint */
+    uint64_t                          epoch;
+    ngx_msec_t                        timeout;
+    ngx_msec_t                        total;
+    size_t                            limit;
+} ngx_http_mcp_upstream_t;
+
+
+/* for whom the module speaks when no client waits */
+
+typedef struct {
+    ngx_str_t                         tenant;
+    ngx_str_t                         session;  /* $mcp_session_id */
+} ngx_http_mcp_audience_t;
+
+
+/*
+ * Makes the client-less main request on which the upstream is reached; its
+ * endpoint variables hold the audience's values.  NULL on failure.
+ */
+typedef ngx_http_request_t *(*ngx_http_mcp_background_pt)(
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience);
+
+/* set by the edge, which knows the variables */
+extern ngx_http_mcp_background_pt  ngx_http_mcp_background;
+
+
+/*
+ * A talk: one client message to an upstream, from finding out what the
+ * upstream is to the end of the exchange.  For a legacy upstream it uses the
+ * session's link, makes it when there is none (with the client's own
+ * initialize), and remakes it once when the upstream forgot it; the message
+ * is sent again only then, because it cannot have run.
+ *
+ * Lives in r->pool.  Handlers are called as the exchange's; t->x is the
+ * exchange whose answer it is.
+ */
+
+typedef struct ngx_http_mcp_talk_s  ngx_http_mcp_talk_t;
+
+struct ngx_http_mcp_talk_s {
+    /* in */
+    ngx_http_request_t               *r;
+    ngx_http_mcp_upstream_t          *upstream;
+    ngx_mcp_ref_t                     session;
+    ngx_mcp_ref_t                     call;       /* is woken for links */
+    ngx_str_t                         tenant;
+    ngx_str_t                         body;
+    unsigned                          existing:1; /* only if there is a link;
+                                                     else NGX_DECLINED */
+    void                            (*message)(ngx_http_mcp_talk_t *t,
+                                          ngx_str_t *text);
+    ngx_int_t                       (*piece)(ngx_http_mcp_talk_t *t,
+                                          ngx_chain_t *in, ngx_uint_t last);
+    void                            (*done)(ngx_http_mcp_talk_t *t,
+                                          ngx_http_mcp_outcome_e outcome);
+    void                             *data;
+
+    /* out */
+    ngx_http_mcp_exchange_t          *x;
+    ngx_uint_t                        protocol;
+
+    /* private */
+    ngx_mcp_link_t                    link;
+    ngx_uint_t                        step;
+    ngx_uint_t                        sub;
+    ngx_str_t                         new_id;
+    ngx_uint_t                        new_revision;
+    unsigned                          healed:1;
+    unsigned                          forgotten:1;
+    unsigned                          aborted:1;
+    unsigned                          waiting:1;
+    unsigned                          claimed:1;
+    unsigned                          heard:1;
+    ngx_queue_t                       queue;      /* waits for knowledge */
+    ngx_event_t                       event;
+};
+
+/* NGX_OK: done() will come; NGX_DECLINED: no link (existing); NGX_ERROR */
+ngx_int_t ngx_http_mcp_talk_start(ngx_http_mcp_talk_t *t);
+
+/* the doorbell said NGX_MCP_WAKE_LINK for t->call */
+void ngx_http_mcp_talk_wake(ngx_http_mcp_talk_t *t);
+
+/* done(NGX_HTTP_MCP_ABORTED) follows in a later event */
+void ngx_http_mcp_talk_abort(ngx_http_mcp_talk_t *t);
+
+/*
+ * Frees what is not in r->pool (queue, events, claims); from the cleanup of
+ * a request that goes away.  No callback is called afterwards.
+ */
+void ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t);
+
+
+/*
+ * Finds out what an upstream is and can, for an audience: initialize with a
+ * session of the module's own, which is ended again.  Answers come from the
+ * zone while they are fresh (an hour, this configuration).  NGX_OK: *known is
+ * filled from pool; NGX_AGAIN: being asked, by this or another worker, and
+ * ready(data) will be called once when the outcome is in the zone, unless
+ * forgotten before; NGX_ERROR.
+ */
+typedef struct {
+    ngx_queue_t                       queue;
+    void                            (*ready)(void *data);
+    void                             *data;
+    ngx_mcp_zone_t                   *zone;
+} ngx_http_mcp_waiter_t;
+
+ngx_int_t ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_knowledge_t *known,
+    ngx_http_mcp_waiter_t *waiter);
+void ngx_http_mcp_discover_forget(ngx_http_mcp_waiter_t *waiter);
+
+/* the doorbell: handlers->knowledge */
+void ngx_http_mcp_discover_doorbell(ngx_mcp_zone_t *zone);
+
+
+/* tells an upstream that a session has ended: DELETE, outcome ignored */
+void ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_str_t *id, ngx_uint_t revision);
+
+
+#endif /* _NGX_HTTP_MCP_UPSTREAM_H_INCLUDED_ */
