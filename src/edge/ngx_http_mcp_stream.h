@@ -20,27 +20,35 @@
 /*
  * Opens an SSE response on r for a line of the session in the request's
  * context: sends the headers, "retry:" and, where the revision has it, the
- * priming event, then what the line holds.  from: decoded Last-Event-ID or
- * NULL.  gap: the id could not be read or its line is not kept; "lagged" and
- * the resync are said first (on a GET).
+ * priming event; what the line holds follows in a later event.  from: decoded
+ * Last-Event-ID or NULL.  gap: the id could not be read or its line is not
+ * kept; "lagged" and the resync are said first (on a GET).  A GET for a call's
+ * line that is not kept becomes a general one with a gap.
  *
- * For a GET the stream owns the request afterwards: return NGX_DONE from the
- * content handler.  For a POST (call != NULL) the request stays with the
- * call, which is told by ngx_http_mcp_call_stream_closed() when the client
- * left or the stream was closed for another reason than the end of its line.
+ * For a GET the stream owns the request afterwards (it has counted it): return
+ * NGX_DONE from the content handler.
+ *
+ * For a POST (call != NULL) the request stays with the call, which is told by
+ * ngx_http_mcp_call_stream_closed(), never from within a function below other
+ * than close, when the client left or the stream was closed for another reason
+ * than the end of its line; it finalizes r when the exchange is over.  At the
+ * end of its line the stream ends the response and finalizes r itself, with
+ * the count that NGX_DONE of the content handler left; the call must not.  In
+ * both cases the stream may be gone from then on and ctx->stream is NULL.
  *
  * NGX_OK; an HTTP status to refuse with; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     ngx_mcp_cursor_t *from, ngx_uint_t gap, ngx_http_mcp_call_t *call);
 
-/* the line has something: take and write, as far as the client takes it */
+/* the line has something: it is taken and written in a later event */
 void ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s);
 
 /*
  * Writes a message that is not in the log (too large to be kept) after all
- * that is; id is its place.  NGX_OK, or NGX_AGAIN when over mcp_stream_buffer
- * is unsent: hold the source until the call is woken.
+ * that is; id is its place.  NGX_OK: taken; NGX_AGAIN: mcp_stream_buffer is
+ * unsent, nothing was taken, come again after call_stream_ready(); NGX_ERROR:
+ * the stream is about to close.
  */
 ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
     ngx_mcp_cursor_t *id, ngx_chain_t *in, ngx_uint_t first, ngx_uint_t last);
@@ -48,7 +56,7 @@ ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
 /* whether more than mcp_stream_buffer is unsent */
 ngx_uint_t ngx_http_mcp_stream_full(ngx_http_mcp_stream_t *s);
 
-/* ends it; what is unsent still goes out */
+/* ends it, and tells the call; what is unsent still goes out */
 void ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s,
     ngx_mcp_counter_e counter);
 
