@@ -33,50 +33,56 @@ typedef enum {
 } ngx_mcp_json_type_e;
 
 
-/* the members that are looked at: name, path */
+/*
+ * The members that are looked at: name, the member it stands in, key.  The
+ * members of one parent stand together.
+ */
 
 #define NGX_MCP_JSON_PATHS(_)                                                 \
-    _(JSONRPC,           "jsonrpc")                                           \
-    _(ID,                "id")                                                \
-    _(METHOD,            "method")                                            \
-    _(PARAMS,            "params")                                            \
-    _(RESULT,            "result")                                            \
-    _(ERROR,             "error")                                             \
-    _(NAME,              "params.name")                                       \
-    _(URI,               "params.uri")                                        \
-    _(META,              "params._meta")                                      \
-    _(META_TOKEN,        "params._meta.progressToken")                        \
-    _(META_VERSION,      "params._meta.io.modelcontextprotocol/protocolVersion") \
-    _(TOKEN,             "params.progressToken")                              \
-    _(REQUEST_ID,        "params.requestId")                                  \
-    _(VERSION,           "params.protocolVersion")                            \
-    _(CAPABILITIES,      "params.capabilities")                               \
-    _(CLIENT_INFO,       "params.clientInfo")                                 \
-    _(CLIENT_NAME,       "params.clientInfo.name")                            \
-    _(CLIENT_VERSION,    "params.clientInfo.version")                         \
-    _(LEVEL,             "params.level")                                      \
-    _(CURSOR,            "params.cursor")                                     \
-    _(ERROR_CODE,        "error.code")                                        \
-    _(ERROR_MESSAGE,     "error.message")                                     \
-    _(IS_ERROR,          "result.isError")                                    \
-    _(RESULT_VERSION,    "result.protocolVersion")                            \
-    _(RESULT_CAPABILITIES, "result.capabilities")                             \
-    _(RESULT_SERVER_INFO, "result.serverInfo")                                \
-    _(RESULT_INSTRUCTIONS, "result.instructions")                             \
-    _(KIND,              "kind")                                              \
-    _(TENANT_ID,         "tenant_id")                                         \
-    _(SESSION_ID,        "session_id")                                        \
-    _(IDENTITY,          "identity")                                          \
-    _(TOPIC,             "topic")                                             \
-    _(TOP_URI,           "uri")                                               \
-    _(REASON,            "reason")
+    _(JSONRPC,             ROOT,        "jsonrpc")                            \
+    _(ID,                  ROOT,        "id")                                 \
+    _(METHOD,              ROOT,        "method")                             \
+    _(PARAMS,              ROOT,        "params")                             \
+    _(RESULT,              ROOT,        "result")                             \
+    _(ERROR,               ROOT,        "error")                              \
+    _(KIND,                ROOT,        "kind")                               \
+    _(TENANT_ID,           ROOT,        "tenant_id")                          \
+    _(SESSION_ID,          ROOT,        "session_id")                         \
+    _(IDENTITY,            ROOT,        "identity")                           \
+    _(TOPIC,               ROOT,        "topic")                              \
+    _(TOP_URI,             ROOT,        "uri")                                \
+    _(REASON,              ROOT,        "reason")                             \
+    _(NAME,                PARAMS,      "name")                               \
+    _(URI,                 PARAMS,      "uri")                                \
+    _(META,                PARAMS,      "_meta")                              \
+    _(TOKEN,               PARAMS,      "progressToken")                      \
+    _(REQUEST_ID,          PARAMS,      "requestId")                          \
+    _(VERSION,             PARAMS,      "protocolVersion")                    \
+    _(CAPABILITIES,        PARAMS,      "capabilities")                       \
+    _(CLIENT_INFO,         PARAMS,      "clientInfo")                         \
+    _(LEVEL,               PARAMS,      "level")                              \
+    _(CURSOR,              PARAMS,      "cursor")                             \
+    _(META_TOKEN,          META,        "progressToken")                      \
+    _(META_VERSION,        META,                                              \
+      "io.modelcontextprotocol/protocolVersion")                              \
+    _(CLIENT_NAME,         CLIENT_INFO, "name")                               \
+    _(CLIENT_VERSION,      CLIENT_INFO, "version")                            \
+    _(IS_ERROR,            RESULT,      "isError")                            \
+    _(RESULT_VERSION,      RESULT,      "protocolVersion")                    \
+    _(RESULT_CAPABILITIES, RESULT,      "capabilities")                       \
+    _(RESULT_SERVER_INFO,  RESULT,      "serverInfo")                         \
+    _(RESULT_INSTRUCTIONS, RESULT,      "instructions")                       \
+    _(ERROR_CODE,          ERROR,       "code")                               \
+    _(ERROR_MESSAGE,       ERROR,       "message")
 
 
-#define NGX_MCP_JSON_PATH_ENUM(name, path)  NGX_MCP_PATH_ ## name,
+#define NGX_MCP_JSON_PATH_ENUM(name, parent, key)  NGX_MCP_PATH_ ## name,
 
 typedef enum {
     NGX_MCP_JSON_PATHS(NGX_MCP_JSON_PATH_ENUM)
-    NGX_MCP_PATH_MAX
+    NGX_MCP_PATH_MAX,
+    NGX_MCP_PATH_ROOT = NGX_MCP_PATH_MAX,
+    NGX_MCP_PATH_NONE
 } ngx_mcp_path_e;
 
 
@@ -98,17 +104,25 @@ typedef struct {
     const char             *error;        /* what is wrong, after NGX_ERROR */
     size_t                  offset;       /* bytes taken */
 
-    ngx_uint_t              depth;
-    u_char                  nesting[NGX_MCP_JSON_DEPTH / 8];
+    u_char                 *piece;        /* first byte of that at hand */
     ngx_uint_t              state;
     ngx_uint_t              substate;
+    ngx_uint_t              depth;
+    ngx_uint_t              parent;       /* path of the container at hand */
+    ngx_uint_t              node;         /* path of the value at hand */
+    const u_char           *literal;      /* what is left of it */
     uint32_t                code;         /* \uXXXX under way */
     uint32_t                surrogate;
-    u_char                  key[64];      /* decoded name under way */
+    ngx_uint_t              need;         /* digits or bytes still to come */
     ngx_uint_t              key_len;
-    ngx_int_t               path[8];      /* node of the path at each depth */
-    ngx_int_t               open[8];      /* member open at each depth */
-    ngx_int_t               node;
+    u_char                  key[64];      /* decoded name under way */
+    u_char                  path[8];      /* path of the containers */
+    u_char                  low;          /* bounds of the next UTF-8 byte */
+    u_char                  high;
+    unsigned                object:1;     /* the container is an object */
+    unsigned                name:1;       /* the string is a name */
+    unsigned                keep:1;       /* the name is to be compared */
+    u_char                  nesting[NGX_MCP_JSON_DEPTH / 8];
 } ngx_mcp_json_t;
 
 
@@ -157,8 +171,56 @@ u_char *ngx_mcp_json_unescape(u_char *dst, ngx_str_t *raw);
 size_t ngx_mcp_json_escaped_len(ngx_str_t *text);
 u_char *ngx_mcp_json_escape(u_char *dst, ngx_str_t *text);
 
-/* whether two raw tokens (strings or numbers) name the same JSON-RPC id */
+/*
+ * Whether two raw tokens (strings or numbers) name the same JSON-RPC id:
+ * strings after decoding, numbers as they are written.
+ */
 ngx_uint_t ngx_mcp_json_same_id(ngx_str_t *a, ngx_str_t *b);
+
+
+/* length of the UTF-8 character at p, 0 if it is invalid or incomplete */
+
+static ngx_inline size_t
+ngx_mcp_utf8_len(u_char *p, u_char *last)
+{
+    u_char  ch;
+
+    ch = *p;
+
+    if (ch < 0x80) {
+        return 1;
+    }
+
+    if (ch < 0xe0) {
+        return (ch >= 0xc2 && last - p >= 2 && (p[1] & 0xc0) == 0x80) ? 2 : 0;
+    }
+
+    if (ch < 0xf0) {
+        if (last - p < 3
+            || (p[1] & 0xc0) != 0x80
+            || (p[2] & 0xc0) != 0x80
+            || (ch == 0xe0 && p[1] < 0xa0)
+            || (ch == 0xed && p[1] > 0x9f))
+        {
+            return 0;
+        }
+
+        return 3;
+    }
+
+    if (ch > 0xf4
+        || last - p < 4
+        || (p[1] & 0xc0) != 0x80
+        || (p[2] & 0xc0) != 0x80
+        || (p[3] & 0xc0) != 0x80
+        || (ch == 0xf0 && p[1] < 0x90)
+        || (ch == 0xf4 && p[1] > 0x8f))
+    {
+        return 0;
+    }
+
+    return 4;
+}
 
 
 #endif /* _NGX_MCP_JSON_H_INCLUDED_ */

@@ -77,10 +77,11 @@ typedef struct {
  * Parses a message.  NGX_OK; else a JSON-RPC code (NGX_MCP_PARSE_ERROR or
  * NGX_MCP_INVALID_REQUEST) and *why, a sentence for the client.  id is set
  * also on an invalid request where it could be read and is a string or an
- * integer.  Refused: not an object, jsonrpc not "2.0", id null, fractional or
- * longer than NGX_MCP_ID_MAX, both or neither of method and result/error, a
- * duplicate of any member that routing looks at, params neither object nor
- * array, a control character in method, params.name or params.uri.
+ * integer.  Refused: not an object, jsonrpc not "2.0", id null (except in an
+ * error response, where it counts as absent), fractional or longer than
+ * NGX_MCP_ID_MAX, a result without id, both or neither of method and
+ * result/error, a duplicate of any member that routing looks at, params neither
+ * object nor array, a control character in method, params.name or params.uri.
  */
 ngx_int_t ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
@@ -96,13 +97,15 @@ ngx_int_t ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text,
 ngx_str_t ngx_mcp_message_string(ngx_mcp_message_t *m, ngx_mcp_path_e path,
     ngx_pool_t *pool);
 
-/* "2025-06-18" and back; raw tokens with quotes are not taken */
+/* "2025-06-18" and back, "" for none; raw tokens with quotes are not taken */
 ngx_mcp_revision_e ngx_mcp_revision_parse(ngx_str_t *text);
 ngx_str_t *ngx_mcp_revision_name(ngx_uint_t revision);
 
 /* level name to ngx_mcp_level_e, NGX_MCP_LEVEL_UNSET if it is none */
 ngx_uint_t ngx_mcp_level_parse(ngx_str_t *text);
 
+/* decoded method to ngx_mcp_method_e and back; "" is the name of the others */
+ngx_uint_t ngx_mcp_method_parse(ngx_str_t *text);
 ngx_str_t *ngx_mcp_method_name(ngx_uint_t code);
 
 

@@ -1,0 +1,191 @@
+
+#include "ngx_mcp_message.h"
+
+
+static ngx_uint_t ngx_mcp_table_find(ngx_str_t *table, ngx_uint_t n,
+    ngx_str_t *text);
+
+
+#define NGX_MCP_METHOD_NAME(name, method)  ngx_string(method),
+
+static ngx_str_t  ngx_mcp_methods[] = {
+    ngx_string(""),
+    NGX_MCP_METHODS(NGX_MCP_METHOD_NAME)
+};
+
+
+static ngx_str_t  ngx_mcp_revisions[] = {
+    ngx_string(""),
+    ngx_string("2025-03-26"),
+    ngx_string("2025-06-18"),
+    ngx_string("2025-11-25"),
+    ngx_string("2026-07-28")
+};
+
+
+static ngx_str_t  ngx_mcp_levels[] = {
+    ngx_string(""),
+    ngx_string("debug"),
+    ngx_string("info"),
+    ngx_string("notice"),
+    ngx_string("warning"),
+    ngx_string("error"),
+    ngx_string("critical"),
+    ngx_string("alert"),
+    ngx_string("emergency")
+};
+
+
+#define ngx_mcp_table_len(table)  (sizeof(table) / sizeof(table[0]))
+
+
+ngx_uint_t
+ngx_mcp_method_parse(ngx_str_t *text)
+{
+    return ngx_mcp_table_find(ngx_mcp_methods,
+                              ngx_mcp_table_len(ngx_mcp_methods), text);
+}
+
+
+ngx_str_t *
+ngx_mcp_method_name(ngx_uint_t code)
+{
+    return &ngx_mcp_methods[code < NGX_MCP_METHOD_MAX ? code : 0];
+}
+
+
+ngx_mcp_revision_e
+ngx_mcp_revision_parse(ngx_str_t *text)
+{
+    return ngx_mcp_table_find(ngx_mcp_revisions,
+                              ngx_mcp_table_len(ngx_mcp_revisions), text);
+}
+
+
+ngx_str_t *
+ngx_mcp_revision_name(ngx_uint_t revision)
+{
+    if (revision >= ngx_mcp_table_len(ngx_mcp_revisions)) {
+        revision = 0;
+    }
+
+    return &ngx_mcp_revisions[revision];
+}
+
+
+ngx_uint_t
+ngx_mcp_level_parse(ngx_str_t *text)
+{
+    return ngx_mcp_table_find(ngx_mcp_levels,
+                              ngx_mcp_table_len(ngx_mcp_levels), text);
+}
+
+
+ngx_str_t
+ngx_mcp_error_compose(ngx_pool_t *pool, ngx_uint_t revision, ngx_str_t *id,
+    ngx_int_t code, ngx_str_t *message, ngx_str_t *data)
+{
+    size_t      len;
+    u_char     *p;
+    ngx_str_t   text, token;
+
+    token = *id;
+
+    if (token.len == 0
+        && (revision == NGX_MCP_2025_03_26 || revision == NGX_MCP_2025_06_18))
+    {
+        ngx_str_set(&token, "null");
+    }
+
+    len = sizeof("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":,\"message\":}}") - 1
+          + NGX_INT_T_LEN + ngx_mcp_json_escaped_len(message);
+
+    if (token.len) {
+        len += sizeof("\"id\":,") - 1 + token.len;
+    }
+
+    if (data) {
+        len += sizeof(",\"data\":") - 1 + data->len;
+    }
+
+    text.len = 0;
+    text.data = ngx_pnalloc(pool, len);
+
+    if (text.data == NULL) {
+        return text;
+    }
+
+    p = ngx_cpymem(text.data, "{\"jsonrpc\":\"2.0\",",
+                   sizeof("{\"jsonrpc\":\"2.0\",") - 1);
+
+    if (token.len) {
+        p = ngx_cpymem(p, "\"id\":", sizeof("\"id\":") - 1);
+        p = ngx_cpymem(p, token.data, token.len);
+        *p++ = ',';
+    }
+
+    p = ngx_cpymem(p, "\"error\":{\"code\":",
+                   sizeof("\"error\":{\"code\":") - 1);
+    p = ngx_sprintf(p, "%i", code);
+    p = ngx_cpymem(p, ",\"message\":", sizeof(",\"message\":") - 1);
+    p = ngx_mcp_json_escape(p, message);
+
+    if (data) {
+        p = ngx_cpymem(p, ",\"data\":", sizeof(",\"data\":") - 1);
+        p = ngx_cpymem(p, data->data, data->len);
+    }
+
+    *p++ = '}';
+    *p++ = '}';
+
+    text.len = p - text.data;
+
+    return text;
+}
+
+
+ngx_str_t
+ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result)
+{
+    u_char     *p;
+    ngx_str_t   text;
+
+    text.len = 0;
+    text.data = ngx_pnalloc(pool,
+                        sizeof("{\"jsonrpc\":\"2.0\",\"id\":,\"result\":}") - 1
+                        + id->len + result->len);
+
+    if (text.data == NULL) {
+        return text;
+    }
+
+    p = ngx_cpymem(text.data, "{\"jsonrpc\":\"2.0\",\"id\":",
+                   sizeof("{\"jsonrpc\":\"2.0\",\"id\":") - 1);
+    p = ngx_cpymem(p, id->data, id->len);
+    p = ngx_cpymem(p, ",\"result\":", sizeof(",\"result\":") - 1);
+    p = ngx_cpymem(p, result->data, result->len);
+    *p++ = '}';
+
+    text.len = p - text.data;
+
+    return text;
+}
+
+
+/* the first entry stands for none of them */
+
+static ngx_uint_t
+ngx_mcp_table_find(ngx_str_t *table, ngx_uint_t n, ngx_str_t *text)
+{
+    ngx_uint_t  i;
+
+    for (i = 1; i < n; i++) {
+        if (table[i].len == text->len
+            && ngx_memcmp(table[i].data, text->data, text->len) == 0)
+        {
+            return i;
+        }
+    }
+
+    return 0;
+}

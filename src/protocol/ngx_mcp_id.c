@@ -1,0 +1,274 @@
+
+#include "ngx_mcp_id.h"
+
+#include <sys/random.h>
+
+
+#define NGX_MCP_UUID_RANDOM  10
+
+
+static ngx_int_t ngx_mcp_random(u_char *dst);
+static u_char *ngx_mcp_hex_print(u_char *dst, uint64_t n);
+static ngx_int_t ngx_mcp_hex_parse(u_char **pos, u_char *last, ngx_uint_t max,
+    uint64_t *n);
+
+
+/* bytes that no id was made of yet; a child must not use its parent's */
+
+static struct {
+    u_char                  bytes[4080];
+    size_t                  left;
+    ngx_pid_t               pid;
+} ngx_mcp_random_pool;
+
+
+static u_char  ngx_mcp_hex[] = "0123456789abcdef";
+
+
+ngx_int_t
+ngx_mcp_uuid(u_char *dst)
+{
+    u_char       bin[16];
+    uint64_t     ms;
+    ngx_uint_t   i;
+    ngx_time_t  *tp;
+
+    if (ngx_mcp_random(bin + 6) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    tp = ngx_timeofday();
+    ms = (uint64_t) tp->sec * 1000 + tp->msec;
+
+    for (i = 0; i < 6; i++) {
+        bin[i] = (u_char) (ms >> (40 - 8 * i));
+    }
+
+    bin[6] = 0x70 | (bin[6] & 0x0f);
+    bin[8] = 0x80 | (bin[8] & 0x3f);
+
+    (void) ngx_mcp_uuid_print(dst, bin);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_uuid_parse(ngx_str_t *text, u_char *bin)
+{
+    u_char      ch, *p;
+    ngx_uint_t  i, n, digit;
+
+    if (text->len != NGX_MCP_UUID_LEN) {
+        return NGX_DECLINED;
+    }
+
+    p = text->data;
+    n = 0;
+
+    for (i = 0; i < NGX_MCP_UUID_LEN; i++) {
+
+        ch = p[i];
+
+        if (i == 8 || i == 13 || i == 18 || i == 23) {
+
+            if (ch != '-') {
+                return NGX_DECLINED;
+            }
+
+            continue;
+        }
+
+        if (ch >= '0' && ch <= '9') {
+            digit = ch - '0';
+
+        } else if (ch >= 'a' && ch <= 'f') {
+            digit = ch - 'a' + 10;
+
+        } else {
+            return NGX_DECLINED;
+        }
+
+        if (n & 1) {
+            bin[n >> 1] |= (u_char) digit;
+
+        } else {
+            bin[n >> 1] = (u_char) (digit << 4);
+        }
+
+        n++;
+    }
+
+    return NGX_OK;
+}
+
+
+u_char *
+ngx_mcp_uuid_print(u_char *dst, u_char *bin)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < 16; i++) {
+
+        if (i == 4 || i == 6 || i == 8 || i == 10) {
+            *dst++ = '-';
+        }
+
+        *dst++ = ngx_mcp_hex[bin[i] >> 4];
+        *dst++ = ngx_mcp_hex[bin[i] & 0xf];
+    }
+
+    return dst;
+}
+
+
+u_char *
+ngx_mcp_event_id_print(u_char *dst, ngx_mcp_event_id_t *id)
+{
+    dst = ngx_mcp_hex_print(dst, id->generation);
+    *dst++ = '-';
+    dst = ngx_mcp_hex_print(dst, id->line);
+    *dst++ = '-';
+    dst = ngx_mcp_hex_print(dst, id->own);
+    *dst++ = '-';
+    dst = ngx_mcp_hex_print(dst, id->shared);
+
+    return dst;
+}
+
+
+ngx_int_t
+ngx_mcp_event_id_parse(ngx_str_t *text, ngx_mcp_event_id_t *id)
+{
+    u_char    *p, *last;
+    uint64_t   n[4];
+
+    p = text->data;
+    last = p + text->len;
+
+    if (ngx_mcp_hex_parse(&p, last, 8, &n[0]) != NGX_OK
+        || p == last || *p++ != '-'
+        || ngx_mcp_hex_parse(&p, last, 8, &n[1]) != NGX_OK
+        || p == last || *p++ != '-'
+        || ngx_mcp_hex_parse(&p, last, 16, &n[2]) != NGX_OK
+        || p == last || *p++ != '-'
+        || ngx_mcp_hex_parse(&p, last, 16, &n[3]) != NGX_OK
+        || p != last)
+    {
+        return NGX_DECLINED;
+    }
+
+    id->generation = (uint32_t) n[0];
+    id->line = (uint32_t) n[1];
+    id->own = n[2];
+    id->shared = n[3];
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_random(u_char *dst)
+{
+    u_char   *p;
+    size_t    left;
+    ssize_t   n;
+
+    if (ngx_mcp_random_pool.pid != ngx_pid) {
+        ngx_mcp_random_pool.left = 0;
+        ngx_mcp_random_pool.pid = ngx_pid;
+    }
+
+    if (ngx_mcp_random_pool.left == 0) {
+
+        p = ngx_mcp_random_pool.bytes;
+        left = sizeof(ngx_mcp_random_pool.bytes);
+
+        while (left) {
+            n = getrandom(p, left, GRND_NONBLOCK);
+
+            if (n > 0) {
+                p += n;
+                left -= n;
+                continue;
+            }
+
+            if (n == -1 && ngx_errno == NGX_EINTR) {
+                continue;
+            }
+
+            return NGX_ERROR;
+        }
+
+        ngx_mcp_random_pool.left = sizeof(ngx_mcp_random_pool.bytes);
+    }
+
+    ngx_mcp_random_pool.left -= NGX_MCP_UUID_RANDOM;
+
+    p = ngx_mcp_random_pool.bytes + ngx_mcp_random_pool.left;
+
+    ngx_memcpy(dst, p, NGX_MCP_UUID_RANDOM);
+    ngx_memzero(p, NGX_MCP_UUID_RANDOM);
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_mcp_hex_print(u_char *dst, uint64_t n)
+{
+    u_char   buf[16], *p;
+
+    p = buf + sizeof(buf);
+
+    do {
+        *--p = ngx_mcp_hex[n & 0xf];
+        n >>= 4;
+    } while (n);
+
+    return ngx_cpymem(dst, p, buf + sizeof(buf) - p);
+}
+
+
+/* only what ngx_mcp_hex_print() writes: no capitals, no leading zeros */
+
+static ngx_int_t
+ngx_mcp_hex_parse(u_char **pos, u_char *last, ngx_uint_t max, uint64_t *n)
+{
+    u_char  ch, *p;
+
+    *n = 0;
+
+    for (p = *pos; p < last; p++) {
+
+        ch = *p;
+
+        if (ch >= '0' && ch <= '9') {
+            ch = ch - '0';
+
+        } else if (ch >= 'a' && ch <= 'f') {
+            ch = ch - 'a' + 10;
+
+        } else {
+            break;
+        }
+
+        if (p > *pos && *n == 0) {
+            return NGX_DECLINED;
+        }
+
+        if ((ngx_uint_t) (p - *pos) == max) {
+            return NGX_DECLINED;
+        }
+
+        *n = (*n << 4) | ch;
+    }
+
+    if (p == *pos) {
+        return NGX_DECLINED;
+    }
+
+    *pos = p;
+
+    return NGX_OK;
+}

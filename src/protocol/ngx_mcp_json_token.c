@@ -1,0 +1,429 @@
+
+#include "ngx_mcp_json_token.h"
+
+
+static ngx_int_t ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch);
+static ngx_int_t ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch);
+
+
+/*
+ * The first byte that does not simply belong to the string: a quote, a
+ * backslash, a control character or a part of a longer UTF-8 character.
+ */
+
+static ngx_inline u_char *
+ngx_mcp_json_skip(u_char *p, u_char *last)
+{
+    uint64_t  word, quote, slash;
+
+    while (last - p >= 8) {
+
+        ngx_memcpy(&word, p, 8);
+
+        /* a borrow reaches only bytes that lie above a byte that stops */
+
+        quote = (word ^ 0x2222222222222222ull) - 0x0101010101010101ull;
+        slash = (word ^ 0x5c5c5c5c5c5c5c5cull) - 0x0101010101010101ull;
+
+        word |= (word - 0x2020202020202020ull) | quote | slash;
+        word &= 0x8080808080808080ull;
+
+        if (word) {
+#if (NGX_HAVE_LITTLE_ENDIAN && (__GNUC__ || __clang__))
+            return p + (__builtin_ctzll(word) >> 3);
+#else
+            break;
+#endif
+        }
+
+        p += 8;
+    }
+
+    while (p < last
+           && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\')
+    {
+        p++;
+    }
+
+    return p;
+}
+
+
+static ngx_inline void
+ngx_mcp_json_keep(ngx_mcp_json_t *json, u_char *p, size_t len)
+{
+    if (len > sizeof(json->key) - json->key_len) {
+        json->keep = 0;
+        return;
+    }
+
+    ngx_memcpy(json->key + json->key_len, p, len);
+    json->key_len += len;
+}
+
+
+ngx_int_t
+ngx_mcp_json_string(ngx_mcp_json_t *json, u_char **pos, u_char *last)
+{
+    u_char     ch, *p, *start;
+    size_t     n;
+    ngx_int_t  rc;
+
+    p = *pos;
+
+    while (p < last) {
+
+        if (json->substate == json_plain) {
+            start = p;
+            p = ngx_mcp_json_skip(p, last);
+
+            if (json->name && json->keep) {
+                ngx_mcp_json_keep(json, start, p - start);
+            }
+
+            if (p == last) {
+                break;
+            }
+
+            ch = *p;
+
+            if (ch == '"') {
+                *pos = p + 1;
+                return NGX_OK;
+            }
+
+            if (ch == '\\') {
+                p++;
+                json->substate = json_escape;
+                continue;
+            }
+
+            if (ch < 0x20) {
+                json->error = "raw control character in a JSON string";
+                *pos = p;
+                return NGX_ERROR;
+            }
+
+            /* no name that is looked for has it */
+
+            json->keep = 0;
+
+            do {
+                n = ngx_mcp_utf8_len(p, last);
+                p += n;
+            } while (n && p < last && *p >= 0x80);
+
+            if (n || p == last) {
+                continue;
+            }
+
+            /* invalid, or cut by the end of the piece */
+
+            json->need = 0;
+            json->substate = json_utf8;
+        }
+
+        rc = (json->substate == json_utf8) ? ngx_mcp_json_utf8(json, *p)
+                                           : ngx_mcp_json_escaped(json, *p);
+
+        if (rc == NGX_ERROR) {
+            *pos = p;
+            return NGX_ERROR;
+        }
+
+        p++;
+    }
+
+    *pos = p;
+
+    return NGX_AGAIN;
+}
+
+
+static ngx_int_t
+ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch)
+{
+    u_char      c;
+    ngx_uint_t  digit;
+
+    switch (json->substate) {
+
+    case json_escape:
+
+        switch (ch) {
+        case '"': case '\\': case '/':
+            c = ch;
+            break;
+        case 'b':
+            c = '\b';
+            break;
+        case 'f':
+            c = '\f';
+            break;
+        case 'n':
+            c = '\n';
+            break;
+        case 'r':
+            c = '\r';
+            break;
+        case 't':
+            c = '\t';
+            break;
+        case 'u':
+            json->code = 0;
+            json->need = 4;
+            json->substate = json_hex;
+            return NGX_OK;
+        default:
+            json->error = "invalid escape in a JSON string";
+            return NGX_ERROR;
+        }
+
+        if (json->name && json->keep) {
+            ngx_mcp_json_keep(json, &c, 1);
+        }
+
+        json->substate = json_plain;
+        return NGX_OK;
+
+    case json_low_escape:
+
+        if (ch != '\\') {
+            break;
+        }
+
+        json->substate = json_low_u;
+        return NGX_OK;
+
+    case json_low_u:
+
+        if (ch != 'u') {
+            break;
+        }
+
+        json->code = 0;
+        json->need = 4;
+        json->substate = json_hex;
+        return NGX_OK;
+
+    default: /* json_hex */
+
+        c = (u_char) (ch | 0x20);
+
+        if (ch >= '0' && ch <= '9') {
+            digit = ch - '0';
+
+        } else if (c >= 'a' && c <= 'f') {
+            digit = c - 'a' + 10;
+
+        } else {
+            json->error = "invalid escape in a JSON string";
+            return NGX_ERROR;
+        }
+
+        json->code = (json->code << 4) | (uint32_t) digit;
+
+        if (--json->need) {
+            return NGX_OK;
+        }
+
+        if (json->surrogate) {
+            if (json->code < 0xdc00 || json->code > 0xdfff) {
+                break;
+            }
+
+            json->surrogate = 0;
+            json->keep = 0;
+            json->substate = json_plain;
+            return NGX_OK;
+        }
+
+        if (json->code >= 0xdc00 && json->code <= 0xdfff) {
+            break;
+        }
+
+        if (json->code >= 0xd800 && json->code <= 0xdbff) {
+            json->surrogate = json->code;
+            json->substate = json_low_escape;
+            return NGX_OK;
+        }
+
+        if (json->code >= 0x80) {
+            json->keep = 0;
+
+        } else if (json->name && json->keep) {
+            c = (u_char) json->code;
+            ngx_mcp_json_keep(json, &c, 1);
+        }
+
+        json->substate = json_plain;
+        return NGX_OK;
+    }
+
+    json->error = "lone surrogate in a JSON string";
+
+    return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch)
+{
+    if (json->need == 0) {
+        json->low = 0x80;
+        json->high = 0xbf;
+
+        if (ch >= 0xc2 && ch <= 0xdf) {
+            json->need = 1;
+            return NGX_OK;
+        }
+
+        if (ch >= 0xe0 && ch <= 0xef) {
+            json->need = 2;
+
+            if (ch == 0xe0) {
+                json->low = 0xa0;
+
+            } else if (ch == 0xed) {
+                json->high = 0x9f;
+            }
+
+            return NGX_OK;
+        }
+
+        if (ch >= 0xf0 && ch <= 0xf4) {
+            json->need = 3;
+
+            if (ch == 0xf0) {
+                json->low = 0x90;
+
+            } else if (ch == 0xf4) {
+                json->high = 0x8f;
+            }
+
+            return NGX_OK;
+        }
+
+    } else if (ch >= json->low && ch <= json->high) {
+        json->low = 0x80;
+        json->high = 0xbf;
+
+        if (--json->need == 0) {
+            json->substate = json_plain;
+        }
+
+        return NGX_OK;
+    }
+
+    json->error = "invalid UTF-8 in a JSON string";
+
+    return NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_mcp_json_number(ngx_mcp_json_t *json, u_char **pos, u_char *last)
+{
+    u_char      ch, *p;
+    ngx_uint_t  digit, state;
+
+    state = json->substate;
+
+    for (p = *pos; p < last; p++) {
+
+        ch = *p;
+        digit = (ch >= '0' && ch <= '9');
+
+        switch (state) {
+
+        case json_minus:
+            if (!digit) {
+                goto failed;
+            }
+
+            state = (ch == '0') ? json_zero : json_integer;
+            break;
+
+        case json_integer:
+            if (digit) {
+                break;
+            }
+
+            /* fall through */
+
+        case json_zero:
+            if (ch == '.') {
+                state = json_dot;
+                break;
+            }
+
+            if (ch == 'e' || ch == 'E') {
+                state = json_e;
+                break;
+            }
+
+            goto done;
+
+        case json_dot:
+            if (!digit) {
+                goto failed;
+            }
+
+            state = json_fraction;
+            break;
+
+        case json_fraction:
+            if (digit) {
+                break;
+            }
+
+            if (ch == 'e' || ch == 'E') {
+                state = json_e;
+                break;
+            }
+
+            goto done;
+
+        case json_e:
+            if (ch == '+' || ch == '-') {
+                state = json_e_sign;
+                break;
+            }
+
+            /* fall through */
+
+        case json_e_sign:
+            if (!digit) {
+                goto failed;
+            }
+
+            state = json_exponent;
+            break;
+
+        default: /* json_exponent */
+            if (digit) {
+                break;
+            }
+
+            goto done;
+        }
+    }
+
+    json->substate = state;
+    *pos = p;
+
+    return NGX_AGAIN;
+
+done:
+
+    *pos = p;
+
+    return NGX_OK;
+
+failed:
+
+    json->error = "invalid number in JSON";
+    *pos = p;
+
+    return NGX_ERROR;
+}
