@@ -86,6 +86,13 @@ ngx_int_t ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 ngx_int_t ngx_mcp_call_by_token(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *token, ngx_mcp_ref_t *call);
 
+/*
+ * The raw id of the call of a line, copied to pool.  NGX_OK; NGX_DECLINED: the
+ * session or line is gone; NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    uint32_t line, ngx_pool_t *pool, ngx_str_t *id);
+
 
 /*
  * Appending.  All wake the worker of the stream that carries the line.

@@ -1,0 +1,686 @@
+
+/*
+ * Copyright (C) The ngx_http_mcp_module authors
+ */
+
+
+#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_stream_body.h"
+
+
+static ngx_int_t ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s,
+    ngx_uint_t revision);
+static ngx_int_t ngx_http_mcp_stream_header(ngx_http_request_t *r);
+static ngx_int_t ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s);
+static ngx_int_t ngx_http_mcp_stream_take(ngx_http_mcp_stream_t *s,
+    ngx_uint_t *missed);
+static ngx_mcp_counter_e ngx_http_mcp_stream_why(ngx_http_mcp_stream_t *s);
+
+
+ngx_int_t
+ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
+    ngx_mcp_cursor_t *from, ngx_uint_t gap, ngx_http_mcp_call_t *call)
+{
+    ngx_int_t               rc;
+    ngx_uint_t              limit;
+    ngx_http_mcp_ctx_t     *ctx;
+    ngx_http_mcp_stream_t  *s;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    s = ngx_http_mcp_stream_alloc(ctx->conf->zone);
+    if (s == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    s->conf = ctx->conf;
+    s->clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    s->connection = r->connection;
+    s->call = call;
+    s->get = (call == NULL);
+    s->offered = ctx->session.offered;
+    s->lagged = gap;
+
+    limit = (line == NGX_MCP_GENERAL_LINE) ? s->conf->stream_limit : 0;
+
+    rc = ngx_mcp_stream_open(s->conf->zone, ctx->session.ref, line, from,
+                             limit, s->local, &s->zs);
+
+    if (rc == NGX_DECLINED && line != NGX_MCP_GENERAL_LINE && s->get) {
+        s->lagged = 1;
+
+        rc = ngx_mcp_stream_open(s->conf->zone, ctx->session.ref,
+                                 NGX_MCP_GENERAL_LINE, NULL,
+                                 s->conf->stream_limit, s->local, &s->zs);
+    }
+
+    if (rc != NGX_OK) {
+        s->closed = 1;
+        ngx_http_mcp_stream_free(s);
+
+        return (rc == NGX_DECLINED) ? NGX_HTTP_NOT_FOUND
+                                    : NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "mcp stream %uD opened, line:%uD at %uL-%uL", s->local,
+                   s->zs.line, s->zs.cursor.own, s->zs.cursor.shared);
+
+    if (s->get && s->zs.line == NGX_MCP_GENERAL_LINE
+        && ngx_http_mcp_stream_join_group(s) != NGX_OK)
+    {
+        goto failed;
+    }
+
+    ctx->responded = 1;
+    ctx->response = 2;
+
+    rc = ngx_http_mcp_stream_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        ngx_http_mcp_stream_unlink(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
+        ngx_http_mcp_stream_free(s);
+        return (rc == NGX_OK) ? NGX_ERROR : rc;
+    }
+
+    if (ngx_http_mcp_stream_hold(s, r) != NGX_OK) {
+        goto failed;
+    }
+
+    ctx->stream = s;
+
+    if (ngx_http_mcp_stream_start(s, ctx->session.revision) != NGX_OK) {
+        s->broken = 1;
+    }
+
+    ngx_http_mcp_stream_queue(s);
+
+    return NGX_OK;
+
+failed:
+
+    ngx_http_mcp_stream_unlink(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    ngx_http_mcp_stream_free(s);
+
+    return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_stream_header(ngx_http_request_t *r)
+{
+    ngx_table_elt_t           *h;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    r->headers_out.status = NGX_HTTP_OK;
+    r->headers_out.content_length_n = -1;
+
+    ngx_http_clear_content_length(r);
+    ngx_http_clear_accept_ranges(r);
+    ngx_http_clear_last_modified(r);
+    ngx_http_clear_etag(r);
+
+    ngx_str_set(&r->headers_out.content_type, "text/event-stream");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type_lowcase = NULL;
+
+    h = ngx_http_mcp_header_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&h->key, "Cache-Control");
+    ngx_str_set(&h->value, "no-store");
+
+    h = ngx_http_mcp_header_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&h->key, "X-Accel-Buffering");
+    ngx_str_set(&h->value, "no");
+
+    /* is not sent, but keeps all compressing filters off */
+
+    h = ngx_http_mcp_header_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    h->hash = 0;
+    ngx_str_set(&h->key, "Content-Encoding");
+    ngx_str_set(&h->value, "identity");
+    r->headers_out.content_encoding = h;
+
+#if (NGX_HTTP_GZIP)
+    r->gzip_tested = 1;
+    r->gzip_ok = 0;
+#endif
+
+    r->limit_rate = 0;
+    r->limit_rate_set = 1;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (r->http_version <= NGX_HTTP_VERSION_11
+        && clcf->tcp_nodelay
+        && ngx_tcp_nodelay(r->connection) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_send_header(r);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s, ngx_uint_t revision)
+{
+    u_char  *p;
+    u_char   buf[NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_TAIL
+                 + sizeof("retry: \n\n") + NGX_INT64_LEN
+                 + NGX_HTTP_MCP_STREAM_ID + NGX_HTTP_MCP_STREAM_END];
+
+    p = ngx_sprintf(buf + NGX_HTTP_MCP_STREAM_HEAD, "retry: %M\n\n",
+                    s->conf->stream_retry);
+
+    if (revision >= NGX_MCP_2025_11_25) {
+        p = ngx_http_mcp_stream_id(s, p);
+        p = ngx_cpymem(p, "\n\n", 2);
+    }
+
+    return ngx_http_mcp_stream_write(s, buf + NGX_HTTP_MCP_STREAM_HEAD,
+                                   p - buf - NGX_HTTP_MCP_STREAM_HEAD);
+}
+
+
+void
+ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s)
+{
+    ngx_http_mcp_stream_queue(s);
+}
+
+
+void
+ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
+{
+    ngx_http_mcp_call_t  *call;
+
+    if (s->finish) {
+        ngx_http_mcp_stream_finish(s);
+        return;
+    }
+
+    if (s->closed) {
+        return;
+    }
+
+    if (s->parkable && ngx_http_mcp_stream_park(s) == NGX_ERROR) {
+        s->broken = 1;
+    }
+
+    switch (ngx_http_mcp_stream_advance(s)) {
+
+    case NGX_DONE:
+        ngx_http_mcp_stream_unlink(s, NGX_MCP_COUNTER_STREAMS_DONE);
+        s->call = NULL;
+        s->body->end(s);
+        return;
+
+    case NGX_DECLINED:
+        ngx_http_mcp_stream_close(s, ngx_http_mcp_stream_why(s));
+        return;
+
+    case NGX_ABORT:
+        ngx_log_error(NGX_LOG_INFO, s->connection->log, 0,
+                      "mcp: client is too slow, its place in the log "
+                      "is overwritten");
+        ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_SLOW);
+        return;
+
+    case NGX_ERROR:
+        ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
+        return;
+
+    default: /* NGX_OK */
+        break;
+    }
+
+    if (s->hungry && !ngx_http_mcp_stream_full(s)) {
+        s->hungry = 0;
+        call = s->call;
+
+        if (call) {
+            ngx_http_mcp_call_stream_ready(call);
+        }
+    }
+}
+
+
+void
+ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s)
+{
+    ngx_http_mcp_stream_pace(s, 1);
+
+    if (s->unsent < s->conf->stream_buffer) {
+        ngx_http_mcp_stream_queue(s);
+    }
+}
+
+
+/*
+ * NGX_OK; NGX_DONE: the line has ended; NGX_DECLINED: the stream has to close;
+ * NGX_ABORT: it fell out of the log; NGX_ERROR: the connection is broken
+ */
+
+static ngx_int_t
+ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
+{
+    ngx_int_t   rc;
+    ngx_uint_t  missed;
+
+    if (s->broken) {
+        return NGX_ERROR;
+    }
+
+    if (s->lagged) {
+        s->lagged = 0;
+
+        if (s->zs.line == NGX_MCP_GENERAL_LINE
+            && ngx_http_mcp_stream_lagged(s, NULL) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    while (!s->sending && s->unsent < s->conf->stream_buffer) {
+
+        rc = ngx_http_mcp_stream_take(s, &missed);
+
+        switch (rc) {
+
+        case NGX_OK:
+            continue;
+
+        case NGX_AGAIN:
+            return NGX_OK;
+
+        case NGX_ABORT:
+            ngx_mcp_count(s->streams->zone, NGX_MCP_COUNTER_EVENTS_LAGGED,
+                          missed);
+
+            if (s->zs.line != NGX_MCP_GENERAL_LINE) {
+                rc = ngx_http_mcp_stream_lost(s);
+                return (rc == NGX_OK) ? NGX_DONE : rc;
+            }
+
+            if (s->unsent) {
+                return NGX_ABORT;
+            }
+
+            if (ngx_http_mcp_stream_lagged(s, &missed) != NGX_OK) {
+                return NGX_ERROR;
+            }
+
+            continue;
+
+        default: /* NGX_DONE, NGX_DECLINED, NGX_ERROR */
+            return rc;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * Takes what fits into one write.  NGX_OK: there may be more; NGX_AGAIN: there
+ * is none; others as above.
+ */
+
+static ngx_int_t
+ngx_http_mcp_stream_take(ngx_http_mcp_stream_t *s, ngx_uint_t *missed)
+{
+    u_char     *buf, *p, *id, *first, *data, *end;
+    size_t      len, need, room;
+    ngx_int_t   rc;
+    ngx_uint_t  flags, n;
+    u_char      text[NGX_HTTP_MCP_STREAM_ID];
+
+    need = 0;
+
+again:
+
+    buf = ngx_http_mcp_stream_scratch(need, &room);
+    if (buf == NULL) {
+        return NGX_ERROR;
+    }
+
+    n = 0;
+    p = buf + NGX_HTTP_MCP_STREAM_HEAD;
+    first = p;
+    end = buf + room - NGX_HTTP_MCP_STREAM_END - NGX_HTTP_MCP_STREAM_TAIL;
+
+    for ( ;; ) {
+
+        if (s->hold && s->zs.cursor.own + 1 >= s->hold) {
+            rc = NGX_AGAIN;
+            break;
+        }
+
+        data = p + NGX_HTTP_MCP_STREAM_ID;
+
+        if (data >= end) {
+            rc = NGX_OK;
+            break;
+        }
+
+        rc = ngx_mcp_stream_take(s->streams->zone, &s->zs, data, end - data,
+                                 &len, &flags);
+
+        if (rc == NGX_BUSY && n == 0 && need == 0) {
+            need = NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_ID + len
+                   + NGX_HTTP_MCP_STREAM_END + NGX_HTTP_MCP_STREAM_TAIL;
+            goto again;
+        }
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        id = ngx_http_mcp_stream_id(s, text);
+
+        if (n++ == 0) {
+            first = data - (id - text);
+
+        } else {
+            ngx_memmove(p + (id - text), data, len);
+            data = p + (id - text);
+        }
+
+        ngx_memcpy(data - (id - text), text, id - text);
+
+        p = data + len;
+        ngx_mcp_sse_flatten(data, p);
+
+        *p++ = LF;
+        *p++ = LF;
+
+        if (s->unsent + (p - first) >= s->conf->stream_buffer) {
+            break;
+        }
+    }
+
+    if (n) {
+        ngx_http_mcp_stream_count(s, n);
+
+        if (ngx_http_mcp_stream_write(s, first, p - first) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    switch (rc) {
+
+    case NGX_BUSY:
+        return n ? NGX_OK : NGX_ERROR;
+
+    case NGX_DECLINED:
+        return NGX_AGAIN;
+
+    case NGX_ABORT:
+        *missed = len;
+        return NGX_ABORT;
+
+    case NGX_ERROR:
+        return NGX_DECLINED;
+
+    default: /* NGX_OK, NGX_AGAIN, NGX_DONE */
+        return rc;
+    }
+}
+
+
+u_char *
+ngx_http_mcp_stream_id(ngx_http_mcp_stream_t *s, u_char *p)
+{
+    ngx_mcp_event_id_t  id;
+
+    id.generation = ngx_mcp_zone_generation(s->streams->zone);
+    id.line = s->zs.line;
+    id.own = s->zs.cursor.own;
+    id.shared = s->zs.cursor.shared;
+
+    p = ngx_cpymem(p, "id: ", sizeof("id: ") - 1);
+    p = ngx_mcp_event_id_print(p, &id);
+
+    return ngx_cpymem(p, "\ndata: ", sizeof("\ndata: ") - 1);
+}
+
+
+ngx_int_t
+ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
+{
+    if (s->body->write(s, p, len) != NGX_OK) {
+        s->broken = 1;
+        return NGX_ERROR;
+    }
+
+    ngx_http_mcp_stream_pace(s, 0);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ngx_mcp_count(s->streams->zone, NGX_MCP_COUNTER_EVENTS_OUT, n);
+
+    if (s->request) {
+        ctx = ngx_http_get_module_ctx(s->request, ngx_http_mcp_module);
+        ctx->events_sent += n;
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *id,
+    ngx_chain_t *in, ngx_uint_t first, ngx_uint_t last)
+{
+    u_char       *buf, *p, *text;
+    size_t        len, room;
+    ngx_int_t     rc;
+    ngx_chain_t  *cl;
+
+    if (s->closed || s->broken) {
+        return NGX_ERROR;
+    }
+
+    if (first) {
+        s->hold = id->own;
+
+        rc = ngx_http_mcp_stream_advance(s);
+
+        if (rc != NGX_OK) {
+            /* its turn comes to the same end and acts on it */
+            ngx_http_mcp_stream_queue(s);
+            return NGX_ERROR;
+        }
+    }
+
+    if (ngx_http_mcp_stream_full(s)) {
+        s->hungry = 1;
+        return NGX_AGAIN;
+    }
+
+    len = NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_ID
+          + NGX_HTTP_MCP_STREAM_END + NGX_HTTP_MCP_STREAM_TAIL;
+
+    for (cl = in; cl; cl = cl->next) {
+        len += ngx_buf_size(cl->buf);
+    }
+
+    buf = ngx_http_mcp_stream_scratch(len, &room);
+    if (buf == NULL) {
+        s->broken = 1;
+        ngx_http_mcp_stream_queue(s);
+        return NGX_ERROR;
+    }
+
+    p = buf + NGX_HTTP_MCP_STREAM_HEAD;
+
+    if (first) {
+        s->sending = 1;
+        s->zs.cursor = *id;
+        p = ngx_http_mcp_stream_id(s, p);
+    }
+
+    text = p;
+
+    for (cl = in; cl; cl = cl->next) {
+        p = ngx_cpymem(p, cl->buf->pos, cl->buf->last - cl->buf->pos);
+    }
+
+    ngx_mcp_sse_flatten(text, p);
+
+    if (last) {
+        *p++ = LF;
+        *p++ = LF;
+
+        s->sending = 0;
+        s->hold = 0;
+
+        ngx_http_mcp_stream_count(s, 1);
+        ngx_http_mcp_stream_queue(s);
+    }
+
+    p -= NGX_HTTP_MCP_STREAM_HEAD;
+
+    if (p > buf
+        && ngx_http_mcp_stream_write(s, buf + NGX_HTTP_MCP_STREAM_HEAD,
+                                     p - buf)
+           != NGX_OK)
+    {
+        ngx_http_mcp_stream_queue(s);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_stream_full(ngx_http_mcp_stream_t *s)
+{
+    return s->unsent >= s->conf->stream_buffer;
+}
+
+
+void
+ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
+{
+    ngx_http_mcp_call_t  *call;
+
+    if (s->closed) {
+        return;
+    }
+
+    call = s->call;
+
+    ngx_http_mcp_stream_unlink(s, counter);
+    s->body->end(s);
+
+    if (call) {
+        ngx_http_mcp_call_stream_closed(call);
+    }
+}
+
+
+void
+ngx_http_mcp_stream_drop(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
+{
+    ngx_http_mcp_call_t  *call;
+
+    call = s->call;
+
+    ngx_http_mcp_stream_unlink(s, counter);
+    s->body->drop(s);
+
+    if (call) {
+        ngx_http_mcp_call_stream_closed(call);
+    }
+}
+
+
+void
+ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    if (s->closed) {
+        return;
+    }
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
+                   "mcp stream %uD closed: %ui", s->local,
+                   (ngx_uint_t) counter);
+
+    s->closed = 1;
+
+    ngx_mcp_stream_close(s->streams->zone, &s->zs, counter);
+
+    ngx_http_mcp_stream_leave_group(s);
+    ngx_http_mcp_stream_unpace(s);
+
+    if (s->request) {
+        ctx = ngx_http_get_module_ctx(s->request, ngx_http_mcp_module);
+        ctx->stream = NULL;
+    }
+}
+
+
+static ngx_mcp_counter_e
+ngx_http_mcp_stream_why(ngx_http_mcp_stream_t *s)
+{
+    u_char  id[NGX_MCP_UUID_LEN];
+
+    if (ngx_mcp_session_id(s->streams->zone, s->zs.session, id) == NGX_OK) {
+        return NGX_MCP_COUNTER_STREAMS_REPLACED;
+    }
+
+    return NGX_MCP_COUNTER_STREAMS_SESSION;
+}
+
+
+void
+ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    uint32_t local, ngx_uint_t why)
+{
+    ngx_http_mcp_stream_t   *s;
+    ngx_http_mcp_streams_t  *streams;
+
+    streams = zone->data;
+
+    if (streams == NULL || local >= streams->nslots) {
+        return;
+    }
+
+    s = streams->slots[local];
+
+    /* the number may have gone to another stream since */
+
+    if (s == NULL || s->closed
+        || s->zs.ref.block != ref.block || s->zs.ref.gen != ref.gen)
+    {
+        return;
+    }
+
+    if (why & NGX_MCP_WAKE_CLOSE) {
+        s->sending = 0;
+        s->hold = 0;
+    }
+
+    ngx_http_mcp_stream_queue(s);
+}

@@ -1,0 +1,218 @@
+
+/*
+ * What the files of streams share: the stream itself, the function table of
+ * its body and the table of a worker's streams.
+ *
+ * A body writes and closes.  "write" takes all it is given and keeps what the
+ * client does not take; it may use NGX_HTTP_MCP_STREAM_HEAD bytes in front of
+ * the text and NGX_HTTP_MCP_STREAM_TAIL bytes behind it.  "end" and "drop" are
+ * called last, when the stream is closed already; they free it, now or later.
+ */
+
+#ifndef _NGX_HTTP_MCP_STREAM_BODY_H_INCLUDED_
+#define _NGX_HTTP_MCP_STREAM_BODY_H_INCLUDED_
+
+
+#include "ngx_http_mcp_stream.h"
+
+
+/* room for a chunk's size and end */
+#define NGX_HTTP_MCP_STREAM_HEAD   16
+#define NGX_HTTP_MCP_STREAM_TAIL   2
+
+/* "id: ...\ndata: " and what ends an event */
+#define NGX_HTTP_MCP_STREAM_ID                                                \
+    (sizeof("id: \ndata: ") - 1 + NGX_MCP_EVENT_ID_LEN)
+#define NGX_HTTP_MCP_STREAM_END    (sizeof("\n\n") - 1)
+
+
+typedef struct ngx_http_mcp_streams_s  ngx_http_mcp_streams_t;
+
+
+typedef struct {
+    /* NGX_OK, or NGX_ERROR: the connection is broken */
+    ngx_int_t             (*write)(ngx_http_mcp_stream_t *s, u_char *p,
+                                size_t len);
+
+    /* ends the response; what is unsent goes out */
+    void                  (*end)(ngx_http_mcp_stream_t *s);
+
+    /* what is unsent is lost */
+    void                  (*drop)(ngx_http_mcp_stream_t *s);
+} ngx_http_mcp_stream_body_t;
+
+
+/* streams of one group in this worker; those in "todo" are yet to be woken */
+
+typedef struct {
+    ngx_queue_t                   link;       /* in a bucket */
+    ngx_queue_t                   pending;
+    ngx_queue_t                   streams;
+    ngx_queue_t                   todo;
+    ngx_mcp_ref_t                 ref;
+    ngx_uint_t                    n;
+    ngx_uint_t                    queued;     /* in pending */
+} ngx_http_mcp_group_t;
+
+
+/* streams that share an interval, next deadline first */
+
+typedef struct {
+    ngx_queue_t                   link;
+    ngx_queue_t                   streams;
+    ngx_msec_t                    interval;
+} ngx_http_mcp_pace_t;
+
+
+struct ngx_http_mcp_stream_s {
+    ngx_mcp_stream_t              zs;
+    ngx_http_mcp_streams_t       *streams;
+    ngx_http_mcp_loc_conf_t      *conf;
+    ngx_http_core_loc_conf_t     *clcf;
+    ngx_http_mcp_stream_body_t   *body;
+
+    ngx_connection_t             *connection;
+    ngx_http_request_t           *request;    /* held only */
+    ngx_http_mcp_call_t          *call;       /* of a POST */
+    void                         *held;       /* the body's */
+    ngx_queue_t                   out;        /* parked: what is unsent */
+
+    ngx_http_mcp_group_t         *group;
+    ngx_queue_t                   sibling;    /* in the group */
+    ngx_queue_t                   pending;    /* to be looked at */
+    ngx_queue_t                   pace;
+    ngx_msec_t                    deadline;
+
+    uint64_t                      hold;       /* comes by send, not the log */
+    size_t                        unsent;
+    uint32_t                      local;
+
+    unsigned                      offered:3;
+    unsigned                      get:1;
+    unsigned                      parkable:1;
+    unsigned                      queued:1;   /* in pending */
+    unsigned                      paced:1;
+    unsigned                      slow:1;     /* paced by send_timeout */
+    unsigned                      sending:1;  /* amid a message, not logged */
+    unsigned                      hungry:1;   /* the call waits for room */
+    unsigned                      lagged:1;   /* a gap is to be said */
+    unsigned                      closed:1;   /* only the body is left */
+    unsigned                      finish:1;   /* the body finalizes */
+    unsigned                      broken:1;
+    unsigned                      timedout:1;
+};
+
+
+#define NGX_HTTP_MCP_STREAM_GROUPS  1024
+#define NGX_HTTP_MCP_DRAIN_TICK     20
+
+
+/* of one worker and zone */
+
+struct ngx_http_mcp_streams_s {
+    ngx_mcp_zone_t               *zone;
+
+    ngx_http_mcp_stream_t       **slots;      /* by local number */
+    uint32_t                     *unused;     /* a stack of local numbers */
+    ngx_uint_t                    nslots;
+    ngx_uint_t                    nunused;
+    ngx_uint_t                    n;          /* streams there are */
+
+    ngx_queue_t                   pending;    /* streams */
+    ngx_queue_t                   pending_groups;
+    ngx_event_t                   turn;
+
+    ngx_queue_t                   paces;
+    ngx_event_t                   tick;
+
+    ngx_event_t                   drain;
+    ngx_msec_t                    drain_start;
+    ngx_uint_t                    drain_next; /* slot */
+    ngx_uint_t                    drain_top;
+    ngx_uint_t                    drain_jitter;
+    ngx_uint_t                    draining;
+
+    ngx_queue_t                   groups[NGX_HTTP_MCP_STREAM_GROUPS];
+};
+
+
+/* ngx_http_mcp_stream.c */
+
+/* a stream's turn; it may be gone afterwards */
+void ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s);
+
+/* the client took something; the stream may be gone afterwards */
+void ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s);
+
+/* closes it without what is unsent: the client left, or takes nothing */
+void ngx_http_mcp_stream_drop(ngx_http_mcp_stream_t *s,
+    ngx_mcp_counter_e counter);
+
+/* leaves the zone and all tables; the body is left */
+void ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s,
+    ngx_mcp_counter_e counter);
+
+/*
+ * Writes whole lines of SSE, with HEAD and TAIL bytes of room around them.
+ * NGX_OK, or NGX_ERROR: the connection is broken.
+ */
+ngx_int_t ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p,
+    size_t len);
+
+/* "id: ...\ndata: " of the stream's place; at most NGX_HTTP_MCP_STREAM_ID */
+u_char *ngx_http_mcp_stream_id(ngx_http_mcp_stream_t *s, u_char *p);
+
+/* messages were given to the client */
+void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
+
+
+/* ngx_http_mcp_stream_gap.c: what is said when events were lost */
+
+/* "lagged" and what makes a client ask again; missed NULL: not known */
+ngx_int_t ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s,
+    ngx_uint_t *missed);
+
+/* an error answers the call of the stream's line */
+ngx_int_t ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s);
+
+
+/* ngx_http_mcp_stream_worker.c */
+
+ngx_http_mcp_stream_t *ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s);
+ngx_int_t ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s);
+void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
+void ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s);
+
+/* sets the next deadline: of the heartbeat, or of a client that is slow */
+void ngx_http_mcp_stream_pace(ngx_http_mcp_stream_t *s, ngx_uint_t progress);
+void ngx_http_mcp_stream_unpace(ngx_http_mcp_stream_t *s);
+
+/* memory for composing, of this process; at least size bytes */
+u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
+
+
+/* ngx_http_mcp_drain.c */
+
+void ngx_http_mcp_stream_drain_handler(ngx_event_t *ev);
+
+
+/* ngx_http_mcp_stream_held.c */
+
+ngx_int_t ngx_http_mcp_stream_hold(ngx_http_mcp_stream_t *s,
+    ngx_http_request_t *r);
+
+/* the request and the stream part */
+void ngx_http_mcp_stream_release(ngx_http_mcp_stream_t *s);
+
+/* the request of a stream that has ended is finalized in a turn of its own */
+void ngx_http_mcp_stream_finish(ngx_http_mcp_stream_t *s);
+
+
+/* ngx_http_mcp_stream_parked.c */
+
+/* NGX_OK; NGX_DECLINED: not now; NGX_ERROR: the connection is broken */
+ngx_int_t ngx_http_mcp_stream_park(ngx_http_mcp_stream_t *s);
+
+
+#endif /* _NGX_HTTP_MCP_STREAM_BODY_H_INCLUDED_ */

@@ -1,0 +1,442 @@
+
+/*
+ * Copyright (C) The ngx_http_mcp_module authors
+ */
+
+
+#include "ngx_http_mcp_stream_body.h"
+
+
+/* lives in the request's pool; the text of its buffers does not */
+
+typedef struct {
+    ngx_http_mcp_stream_t  *stream;       /* NULL: it has ended */
+    ngx_chain_t            *free;
+    ngx_chain_t            *busy;
+} ngx_http_mcp_held_t;
+
+
+static ngx_int_t ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p,
+    size_t len);
+static ngx_int_t ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s,
+    ngx_chain_t *out);
+static void ngx_http_mcp_held_end(ngx_http_mcp_stream_t *s);
+static void ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s);
+static void ngx_http_mcp_held_detach(ngx_http_mcp_stream_t *s);
+static void ngx_http_mcp_held_writer(ngx_http_request_t *r);
+static void ngx_http_mcp_held_flush(ngx_http_request_t *r);
+static void ngx_http_mcp_held_reader(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_mcp_held_left(ngx_http_request_t *r);
+static void ngx_http_mcp_held_cleanup(void *data);
+static void ngx_http_mcp_held_release(void *data);
+
+
+static ngx_http_mcp_stream_body_t  ngx_http_mcp_held_body = {
+    ngx_http_mcp_held_write,
+    ngx_http_mcp_held_end,
+    ngx_http_mcp_held_drop
+};
+
+
+ngx_int_t
+ngx_http_mcp_stream_hold(ngx_http_mcp_stream_t *s, ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t   *pcln;
+    ngx_http_cleanup_t   *cln;
+    ngx_http_mcp_held_t  *h;
+
+    h = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_held_t));
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    pcln = ngx_pool_cleanup_add(r->pool, 0);
+    if (pcln == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln = ngx_http_cleanup_add(r, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    pcln->handler = ngx_http_mcp_held_release;
+    pcln->data = h;
+
+    cln->handler = ngx_http_mcp_held_cleanup;
+    cln->data = h;
+
+    h->stream = s;
+
+    s->held = h;
+    s->request = r;
+    s->body = &ngx_http_mcp_held_body;
+
+    s->parkable = s->get && s->conf->stream_park && r->chunked
+                  && r->http_version == NGX_HTTP_VERSION_11;
+
+    if (s->get) {
+        r->main->count++;
+        r->read_event_handler = ngx_http_test_reading;
+
+    } else {
+        r->read_event_handler = ngx_http_mcp_held_reader;
+    }
+
+    r->write_event_handler = ngx_http_mcp_held_writer;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
+{
+    ngx_buf_t            *b;
+    ngx_chain_t          *cl;
+    ngx_http_mcp_held_t  *h;
+
+    h = s->held;
+
+    cl = ngx_chain_get_free_buf(s->request->pool, &h->free);
+    if (cl == NULL) {
+        return NGX_ERROR;
+    }
+
+    b = cl->buf;
+
+    b->start = ngx_alloc(len, s->connection->log);
+    if (b->start == NULL) {
+        return NGX_ERROR;
+    }
+
+    b->pos = b->start;
+    b->last = ngx_cpymem(b->start, p, len);
+    b->end = b->last;
+    b->temporary = 1;
+    b->flush = 1;
+    b->tag = (ngx_buf_tag_t) &ngx_http_mcp_held_body;
+
+    return ngx_http_mcp_held_output(s, cl);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s, ngx_chain_t *out)
+{
+    ngx_int_t             rc;
+    ngx_chain_t          *cl;
+    ngx_connection_t     *c;
+    ngx_http_request_t   *r;
+    ngx_http_mcp_held_t  *h;
+
+    h = s->held;
+    r = s->request;
+    c = r->connection;
+
+    rc = ngx_http_output_filter(r, out);
+
+    ngx_chain_update_chains(r->pool, &h->free, &h->busy, &out,
+                            (ngx_buf_tag_t) &ngx_http_mcp_held_body);
+
+    for (cl = h->free; cl && cl->buf->start; cl = cl->next) {
+        ngx_free(cl->buf->start);
+        cl->buf->start = NULL;
+    }
+
+    s->unsent = 0;
+
+    for (cl = h->busy; cl; cl = cl->next) {
+        s->unsent += ngx_buf_size(cl->buf);
+    }
+
+    if (rc == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    if (c->buffered) {
+
+        /* TLS may have taken all of it and sent nothing */
+        if (s->unsent == 0) {
+            s->unsent = 1;
+        }
+
+        if (ngx_handle_write_event(c->write, 0) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_held_end(ngx_http_mcp_stream_t *s)
+{
+    ngx_http_request_t  *r;
+
+    r = s->request;
+
+    if (!s->broken && ngx_http_send_special(r, NGX_HTTP_LAST) == NGX_ERROR) {
+        s->broken = 1;
+    }
+
+    if (s->call == NULL) {
+        s->finish = 1;
+        ngx_http_mcp_stream_queue(s);
+        return;
+    }
+
+    /* the request is the call's */
+
+    if (s->broken) {
+        ngx_http_mcp_held_drop(s);
+        return;
+    }
+
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_mcp_held_flush;
+
+    ngx_http_mcp_held_detach(s);
+}
+
+
+static void
+ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    if (s->call == NULL) {
+        s->broken = 1;
+        s->finish = 1;
+        ngx_http_mcp_stream_queue(s);
+        return;
+    }
+
+    r = s->request;
+    c = r->connection;
+
+    if (c->write->timer_set) {
+        ngx_del_timer(c->write);
+    }
+
+    if (s->timedout && r->http_version <= NGX_HTTP_VERSION_11) {
+
+        /* the request stays for its exchange; the client need not wait */
+
+        if (ngx_shutdown_socket(c->fd, SHUT_RDWR) == -1) {
+            ngx_connection_error(c, ngx_socket_errno,
+                                 ngx_shutdown_socket_n " failed");
+        }
+    }
+
+    /* or the end of the exchange would be taken for the request's */
+    c->error = 0;
+
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    ngx_http_mcp_held_detach(s);
+}
+
+
+static void
+ngx_http_mcp_held_detach(ngx_http_mcp_stream_t *s)
+{
+    ngx_http_mcp_stream_release(s);
+    ngx_http_mcp_stream_free(s);
+}
+
+
+void
+ngx_http_mcp_stream_release(ngx_http_mcp_stream_t *s)
+{
+    ngx_http_mcp_held_t  *h;
+
+    h = s->held;
+    h->stream = NULL;
+
+    s->held = NULL;
+    s->request = NULL;
+}
+
+
+void
+ngx_http_mcp_stream_finish(ngx_http_mcp_stream_t *s)
+{
+    ngx_int_t            rc;
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = s->request;
+    c = r->connection;
+
+    rc = NGX_OK;
+
+    if (s->timedout) {
+        c->timedout = 1;
+        rc = NGX_HTTP_REQUEST_TIME_OUT;
+
+    } else if (s->broken) {
+        rc = NGX_HTTP_CLIENT_CLOSED_REQUEST;
+    }
+
+    ngx_http_mcp_held_detach(s);
+
+    ngx_http_finalize_request(r, rc);
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_held_writer(ngx_http_request_t *r)
+{
+    size_t                  unsent;
+    ngx_event_t            *wev;
+    ngx_http_mcp_ctx_t     *ctx;
+    ngx_http_mcp_stream_t  *s;
+
+    wev = r->connection->write;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    s = ctx->stream;
+
+    if (s == NULL) {
+        ngx_http_mcp_held_flush(r);
+        return;
+    }
+
+    if (wev->timedout) {
+
+        /*
+         * the timer is of the subrequest's upstream, which takes this
+         * connection for its own; ours is the pace
+         */
+
+        wev->timedout = 0;
+    }
+
+    unsent = s->unsent;
+
+    if (ngx_http_mcp_held_output(s, NULL) != NGX_OK) {
+        s->broken = 1;
+        ngx_http_mcp_stream_queue(s);
+        return;
+    }
+
+    if (s->unsent < unsent) {
+        ngx_http_mcp_stream_sent(s);
+    }
+}
+
+
+static void
+ngx_http_mcp_held_flush(ngx_http_request_t *r)
+{
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    if (ngx_http_output_filter(r, NULL) == NGX_ERROR) {
+        c->error = 0;
+        r->write_event_handler = ngx_http_request_empty_handler;
+        return;
+    }
+
+    if (c->buffered && ngx_handle_write_event(c->write, 0) != NGX_OK) {
+        r->write_event_handler = ngx_http_request_empty_handler;
+    }
+}
+
+
+static void
+ngx_http_mcp_held_reader(ngx_http_request_t *r)
+{
+    ngx_event_t            *rev;
+    ngx_http_mcp_ctx_t     *ctx;
+    ngx_http_mcp_stream_t  *s;
+
+    rev = r->connection->read;
+
+    if (!ngx_http_mcp_held_left(r)) {
+
+        if ((ngx_event_flags & NGX_USE_LEVEL_EVENT) && rev->active) {
+            (void) ngx_del_event(rev, NGX_READ_EVENT, 0);
+        }
+
+        return;
+    }
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "mcp client left its call");
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    s = ctx->stream;
+
+    r->read_event_handler = ngx_http_block_reading;
+
+    if (s) {
+        ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_held_left(ngx_http_request_t *r)
+{
+    int                n;
+    char               buf[1];
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    if (c->error || c->read->error || c->read->pending_eof) {
+        return 1;
+    }
+
+    if (r->http_version > NGX_HTTP_VERSION_11) {
+        return 0;
+    }
+
+    n = recv(c->fd, buf, 1, MSG_PEEK);
+
+    return n == 0 || (n == -1 && ngx_socket_errno != NGX_EAGAIN);
+}
+
+
+/* the request goes away, for a reason of nginx's */
+
+static void
+ngx_http_mcp_held_cleanup(void *data)
+{
+    ngx_http_mcp_held_t  *h = data;
+
+    ngx_http_mcp_stream_t  *s;
+
+    s = h->stream;
+
+    if (s == NULL) {
+        return;
+    }
+
+    s->call = NULL;
+
+    ngx_http_mcp_stream_unlink(s, s->connection->close
+                                  ? NGX_MCP_COUNTER_STREAMS_DRAINED
+                                  : NGX_MCP_COUNTER_STREAMS_CLIENT);
+    ngx_http_mcp_held_detach(s);
+}
+
+
+static void
+ngx_http_mcp_held_release(void *data)
+{
+    ngx_http_mcp_held_t  *h = data;
+
+    ngx_chain_t  *cl;
+
+    for (cl = h->busy; cl; cl = cl->next) {
+        ngx_free(cl->buf->start);
+    }
+}
