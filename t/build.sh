@@ -9,7 +9,7 @@
 #   t/build.sh sanitize    nginx and the module with ASan and UBSan
 #   t/build.sh 1.26        nginx and the module, from Debian's source archive
 #   t/build.sh 1.30
-#   t/build.sh versions    the module alone against 1.26 and 1.30
+#   t/build.sh versions    the module alone, against nginx-dev 1.26 and 1.30
 #   t/build.sh source DIR [NAME]   nginx and the module from a source folder
 #
 # Then: MCP_NGINX=.build/NAME/nginx \
@@ -25,7 +25,7 @@ so=ngx_http_mcp_module.so
 jobs=$(nproc)
 
 warn="-Wall -Wextra -Wno-unused-parameter -Wpointer-arith"
-warn="$warn -Wwrite-strings -Wformat=2 -Wvla -Werror"
+warn="$warn -Wformat-security -Wvla -Werror"
 base="-g -O2 -fPIC $warn"
 
 # what a distribution's nginx has, as far as the tests use it
@@ -60,54 +60,80 @@ fingerprint() {
 }
 
 
-# unpacked DEBIAN-SUITE VERSION-PREFIX: the folder of nginx's own source (without
-# Debian's patches), fetched with apt from a suite whose lists stay in .build
+# private_apt SUITE KIND: sets apt_opts for a suite beside the system's own; its
+# lists stay in .build
 
-unpacked() {
-    local suite=$1 version=$2 dir=$out/src/$2 apt=$out/apt uri keys
+private_apt() {
+    local suite=$1 kind=$2 apt=$out/apt/$1-$2 uri
+    local keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
-    if [ -f "$dir/src/core/nginx.h" ]; then
-        echo "$dir"
-        return
-    fi
-
-    keys=/usr/share/keyrings/debian-archive-keyring.gpg
     uri=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' \
               /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null \
           | head -n 1 | tr -d ' ' || true)
     uri=${uri:-http://deb.debian.org/debian}
-    uri=${uri%/}
 
-    mkdir -p "$apt/$suite/lists/partial" "$apt/$suite/cache/archives/partial"
-    echo "deb-src [signed-by=$keys] $uri $suite main" \
-        > "$apt/$suite/sources.list"
+    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+    echo "$kind [signed-by=$keys] ${uri%/} $suite main" > "$apt/sources.list"
 
-    set -- -qq -o "Dir::Etc::sourcelist=$apt/$suite/sources.list" \
-        -o Dir::Etc::sourceparts=/dev/null \
-        -o "Dir::State::lists=$apt/$suite/lists" \
-        -o "Dir::Cache=$apt/$suite/cache" \
-        -o Acquire::Retries=3 -o APT::Sandbox::User=root
+    apt_opts=(-qq -o "Dir::Etc::sourcelist=$apt/sources.list"
+              -o Dir::Etc::sourceparts=/dev/null
+              -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache"
+              -o Dir::State::status=/dev/null -o Acquire::Languages=none
+              -o Acquire::Retries=3 -o APT::Sandbox::User=root)
 
-    say "fetching the source of nginx $version ($suite)"
-    apt-get "$@" update >&2
+    apt-get "${apt_opts[@]}" update >&2
+}
 
-    rm -rf "$dir" "$dir.new"
-    mkdir -p "$dir.new/unpacked"
-    (
-        cd "$dir.new"
-        apt-get "$@" --tar-only source nginx >&2
-        tar -xf nginx_*.orig.tar.* -C unpacked --strip-components=1
-    ) || die "no source of nginx in $suite"
-    mv "$dir.new/unpacked" "$dir"
-    rm -rf "$dir.new" "$apt/$suite/lists"
 
-    case $(sed -n 's/^#define NGINX_VERSION *"\(.*\)"/\1/p' \
-               "$dir/src/core/nginx.h") in
-    "$version"*) ;;
-    *) die "$suite has another nginx than $version" ;;
+# the suite of Debian that has this version of nginx
+
+suite_of() {
+    case $1 in
+    1.22) echo bookworm ;;
+    1.26) echo trixie ;;
+    1.30) echo sid ;;
+    *) die "no suite of Debian is known to have nginx $1" ;;
     esac
+}
 
-    echo "$dir"
+
+# fetched VERSION source|headers: the folder with nginx's own source, or with
+# what Debian's nginx-dev of that version has
+
+fetched() {
+    local version=$1 what=$2 dir=$out/src/$1-$2 suite apt_opts
+
+    if [ ! -d "$dir" ]; then
+        suite=$(suite_of "$version")
+        say "fetching nginx $version ($what, from $suite)"
+        rm -rf "$dir.new"
+        mkdir -p "$dir.new/unpacked"
+        cd "$dir.new"
+
+        if [ "$what" = source ]; then
+            private_apt "$suite" deb-src
+            apt-get "${apt_opts[@]}" --tar-only source nginx >&2 \
+                || die "no source of nginx $version in $suite"
+            tar -xf nginx_"$version".*.orig.tar.* -C unpacked \
+                --strip-components=1
+
+        else
+            private_apt "$suite" deb
+            apt-get "${apt_opts[@]}" download nginx-dev >&2 \
+                || die "no nginx-dev $version in $suite"
+            dpkg-deb -x nginx-dev_"$version".*.deb unpacked
+        fi
+
+        cd "$root"
+        mv "$dir.new/unpacked" "$dir"
+        rm -rf "$dir.new" "$out/apt"
+    fi
+
+    if [ "$what" = source ]; then
+        echo "$dir"
+    else
+        echo "$dir/usr/share/nginx/src"
+    fi
 }
 
 
@@ -162,53 +188,47 @@ build() {
 }
 
 
-debian() {
-    local name=$1 cc=$2 src=/usr/share/nginx/src
+# headers NAME CC FOLDER: the module alone, by what nginx-dev has
+
+headers() {
+    local name=$1 cc=$2 src=$3
     local NGX_CONF_FLAGS
 
-    [ -f $src/conf_flags ] || die "nginx-dev is missing: apt-get install nginx-dev"
-    . $src/conf_flags
+    [ -f "$src/conf_flags" ] \
+        || die "nginx-dev is missing: apt-get install nginx-dev"
+    . "$src/conf_flags"
 
-    build "$name" $src modules "$cc" \
+    build "$name" "$src" modules "$cc" \
         "$base -fstack-protector-strong -D_FORTIFY_SOURCE=2" \
         "-Wl,-z,relro -Wl,-z,now" "${NGX_CONF_FLAGS[@]}"
 }
 
 
-# the suite of Debian that has this version
+# whole NAME FOLDER: nginx and the module
 
-suite_of() {
-    case $1 in
-    1.22) echo bookworm ;;
-    1.26) echo trixie ;;
-    1.30) echo sid ;;
-    *) die "no suite of Debian is known to have nginx $1" ;;
-    esac
-}
-
-
-# nginx's own sources are not what -Wextra is for, they get nginx's flags
-
-version() {
-    local name=$1 targets=$2 src
-
-    src=$(unpacked "$(suite_of "${name#module-}")" "${name#module-}")
-    build "$name" "$src" "$targets" gcc "-g -O2 -fPIC" "" $parts
+whole() {
+    build "$1" "$2" "binary modules" gcc "-g -O2 -fPIC" "" $parts
 }
 
 
 case ${1:-debian} in
 
 debian)
-    debian debian "${CC:-gcc}"
+    headers debian "${CC:-gcc}" /usr/share/nginx/src
     ;;
 
 clang)
-    debian clang clang
+    headers clang clang /usr/share/nginx/src
+    ;;
+
+versions)
+    for v in 1.26 1.30; do
+        headers "module-$v" gcc "$(fetched $v headers)"
+    done
     ;;
 
 sanitize)
-    src=$(unpacked bookworm 1.22)
+    src=$(fetched 1.22 source)
     san="-fsanitize=address,undefined -fno-omit-frame-pointer"
     san="$san -fno-sanitize-recover=undefined"
     # nginx itself passes null pointers with length 0
@@ -217,21 +237,15 @@ sanitize)
         "-g -O1 -fPIC $san -DNGX_DEBUG_PALLOC=1" "$san" $parts
     ;;
 
-versions)
-    version module-1.26 modules
-    version module-1.30 modules
-    ;;
-
 source)
     [ $# -ge 2 ] || die "which folder?"
     src=$(cd "$2" && pwd)
-    [ ! -x "$src/auto/configure" ] || [ -e "$src/configure" ] \
-        || ln -s auto/configure "$src/configure"
-    build "${3:-source}" "$src" "binary modules" gcc "-g -O2 -fPIC" "" $parts
+    [ -e "$src/configure" ] || ln -s auto/configure "$src/configure"
+    whole "${3:-source}" "$src"
     ;;
 
 1.*)
-    version "$1" "binary modules"
+    whole "$1" "$(fetched "$1" source)"
     ;;
 
 *)
