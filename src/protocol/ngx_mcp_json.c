@@ -29,7 +29,7 @@ typedef struct {
 
 static ngx_int_t ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p);
 static ngx_int_t ngx_mcp_json_push(ngx_mcp_json_t *json, u_char *p);
-static ngx_int_t ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p);
+static void ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p);
 static ngx_uint_t ngx_mcp_json_children(ngx_uint_t parent);
 static ngx_uint_t ngx_mcp_json_lookup(ngx_mcp_json_t *json);
 
@@ -93,21 +93,23 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
         switch (json->state) {
 
         case json_value:
-            rc = ngx_mcp_json_start(json, p++);
+            rc = ngx_mcp_json_start(json, p);
+            p += (rc == NGX_OK);
             break;
 
         case json_first_element:
             if (ch == ']') {
-                rc = ngx_mcp_json_pop(json, p++);
+                ngx_mcp_json_pop(json, p++);
                 break;
             }
 
-            rc = ngx_mcp_json_start(json, p++);
+            rc = ngx_mcp_json_start(json, p);
+            p += (rc == NGX_OK);
             break;
 
         case json_first_name:
             if (ch == '}') {
-                rc = ngx_mcp_json_pop(json, p++);
+                ngx_mcp_json_pop(json, p++);
                 break;
             }
 
@@ -151,7 +153,7 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
                 break;
             }
 
-            rc = ngx_mcp_json_pop(json, p++);
+            ngx_mcp_json_pop(json, p++);
             break;
 
         case json_string:
@@ -438,7 +440,7 @@ ngx_mcp_json_push(ngx_mcp_json_t *json, u_char *p)
 }
 
 
-static ngx_int_t
+static void
 ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p)
 {
     ngx_uint_t  n;
@@ -451,7 +453,7 @@ ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p)
 
     if (n == 0) {
         json->state = json_done;
-        return NGX_OK;
+        return;
     }
 
     n--;
@@ -460,8 +462,6 @@ ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p)
                                             : NGX_MCP_PATH_NONE;
     json->object = (json->nesting[n >> 3] >> (n & 7)) & 1;
     json->state = json_next;
-
-    return NGX_OK;
 }
 
 

@@ -108,6 +108,9 @@ ngx_uint_t ngx_mcp_level_parse(ngx_str_t *text);
 ngx_uint_t ngx_mcp_method_parse(ngx_str_t *text);
 ngx_str_t *ngx_mcp_method_name(ngx_uint_t code);
 
+/* "debug" ... "emergency"; NULL for UNSET */
+ngx_str_t *ngx_mcp_level_name(ngx_uint_t level);
+
 
 /*
  * Composes an error message into pool.  id: raw token or empty; how an

@@ -1,0 +1,40 @@
+# Sourced: sets $out to the folder for builds and $incs to the include options
+# for nginx's core headers.  Needs $top.
+
+out=${MCP_BUILD:-$top/.build/unit}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+
+nginx=${NGINX_SRC:-/usr/share/nginx/src}
+
+if [ ! -f "$nginx/src/core/ngx_core.h" ]; then
+    echo "no nginx headers in $nginx: apt-get install nginx-dev," \
+         "or set NGINX_SRC" >&2
+    exit 1
+fi
+
+objs=$nginx/objs
+
+if [ ! -f "$objs/ngx_auto_config.h" ]; then
+    objs=$out/nginx
+
+    if [ "$nginx" != "$(cat "$objs/source" 2>/dev/null)" ]; then
+        rm -rf "$objs"
+        mkdir -p "$objs"
+
+        (
+            cd "$nginx"
+            configure=./configure
+            [ -x $configure ] || configure=auto/configure
+            $configure --builddir="$objs" --without-pcre --without-http
+        ) > "$objs/configure.log" 2>&1 || {
+            cat "$objs/configure.log" >&2
+            exit 1
+        }
+
+        echo "$nginx" > "$objs/source"
+    fi
+fi
+
+incs="-I$top/src/protocol -I$nginx/src/core -I$nginx/src/event
+      -I$nginx/src/os/unix -I$objs"

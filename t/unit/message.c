@@ -1,0 +1,414 @@
+
+#include "tap.h"
+#include "ngx_mcp_message.h"
+
+
+#define META_VERSION  "\"io.modelcontextprotocol/protocolVersion\""
+
+
+static ngx_mcp_message_t  message;
+static u_char            *message_text;
+
+
+static ngx_int_t
+message_parse(const char *text)
+{
+    ngx_int_t    rc;
+    ngx_str_t    str;
+    const char  *why;
+
+    free(message_text);
+
+    str.len = strlen(text);
+    str.data = core_copy(text, str.len);
+    message_text = str.data;
+
+    memset(&message, 0x5a, sizeof(message));
+    why = NULL;
+
+    rc = ngx_mcp_message_parse(&message, &str, &why);
+
+    if (rc != NGX_OK && (why == NULL || message.kind != NGX_MCP_INVALID)) {
+        return 0;
+    }
+
+    return rc;
+}
+
+
+/* what: kind, code of the method, id, modern */
+
+static int
+message_good(const char *text, ngx_uint_t kind, ngx_uint_t method,
+    const char *id, ngx_uint_t modern)
+{
+    ngx_int_t  rc;
+
+    rc = message_parse(text);
+
+    if (rc != NGX_OK
+        || message.kind != kind
+        || message.method_code != method
+        || message.modern != modern
+        || message.id.len != strlen(id)
+        || (message.id.len
+            && memcmp(message.id.data, id, message.id.len) != 0))
+    {
+        printf("# %s: %d, kind %d, method %d, modern %d, id %.*s\n", text,
+               (int) rc, (int) message.kind, (int) message.method_code,
+               (int) message.modern, (int) message.id.len,
+               (char *) message.id.data);
+        return 0;
+    }
+
+    return 1;
+}
+
+
+static int
+message_bad(const char *text, ngx_int_t code, const char *id)
+{
+    ngx_int_t  rc;
+
+    rc = message_parse(text);
+
+    if (rc != code
+        || message.id.len != strlen(id)
+        || (message.id.len
+            && memcmp(message.id.data, id, message.id.len) != 0))
+    {
+        printf("# %s: %d, id %.*s\n", text, (int) rc, (int) message.id.len,
+               (char *) message.id.data);
+        return 0;
+    }
+
+    return 1;
+}
+
+
+#define good(text, kind, method, id, modern)                                  \
+    ok(message_good(text, NGX_MCP_ ## kind, NGX_MCP_METHOD_ ## method, id,    \
+                    modern), "%s", text)
+
+#define bad(text, id)                                                         \
+    ok(message_bad(text, NGX_MCP_INVALID_REQUEST, id), "refused: %s", text)
+
+#define J  "{\"jsonrpc\":\"2.0\","
+
+
+static void
+message_kinds(void)
+{
+    good(J "\"id\":1,\"method\":\"ping\"}", REQUEST, PING, "1", 0);
+    good(J "\"id\":\"a\\u0041\",\"method\":\"tools/call\",\"params\":{}}",
+         REQUEST, TOOLS_CALL, "\"a\\u0041\"", 0);
+    good(J "\"id\":0,\"method\":\"tools\\/list\"}", REQUEST, TOOLS_LIST, "0", 0);
+    good(J "\"id\":-5,\"method\":\"\\u0070ing\"}", REQUEST, PING, "-5", 0);
+    good(J "\"id\":1,\"method\":\"Ping\"}", REQUEST, OTHER, "1", 0);
+    good(J "\"id\":1,\"method\":\"\"}", REQUEST, OTHER, "1", 0);
+    good(J "\"id\":1,\"method\":\"x/y\",\"params\":[1]}", REQUEST, OTHER, "1",
+         0);
+    good(J "\"method\":\"notifications/initialized\"}", NOTIFICATION,
+         INITIALIZED, "", 0);
+    good(J "\"id\":1,\"result\":{}}", RESPONSE, OTHER, "1", 0);
+    good(J "\"id\":1,\"result\":null}", RESPONSE, OTHER, "1", 0);
+    good(J "\"id\":\"x\",\"error\":{\"code\":1,\"message\":\"m\"}}", RESPONSE,
+         OTHER, "\"x\"", 0);
+    good(J "\"id\":null,\"error\":{\"code\":1,\"message\":\"m\"}}", RESPONSE,
+         OTHER, "", 0);
+    good(J "\"error\":{\"code\":1,\"message\":\"m\"}}", RESPONSE, OTHER, "", 0);
+    good("[]", BATCH, OTHER, "", 0);
+    good(" [" J "\"id\":1,\"method\":\"ping\"}]", BATCH, OTHER, "", 0);
+    good("{\"jsonrpc\":\"2\\u002e0\",\"id\":1,\"method\":\"ping\"}", REQUEST,
+         PING, "1", 0);
+    good(J "\"id\":1,\"method\":\"ping\",\"params\":{\"_meta\":{"
+         META_VERSION ":\"2026-07-28\"}}}", REQUEST, PING, "1", 1);
+    good(J "\"method\":\"x\",\"params\":{\"_meta\":{"
+         META_VERSION ":\"z\"}}}", NOTIFICATION, OTHER, "", 1);
+    good(J "\"id\":1,\"method\":\"ping\",\"params\":{\"_meta\":{"
+         META_VERSION ":1}}}", REQUEST, PING, "1", 0);
+    good(J "\"id\":1,\"method\":\"ping\",\"params\":{" META_VERSION
+         ":\"2026-07-28\"}}", REQUEST, PING, "1", 0);
+    good(J "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\\\\nb\","
+         "\"arguments\":{\"x\":\"\\n\",\"name\":1,\"name\":2}}}", REQUEST,
+         TOOLS_CALL, "1", 0);
+    good(J "\"id\":1,\"method\":\"x\",\"params\":{\"name\":5}}", REQUEST, OTHER,
+         "1", 0);
+    good(J "\"id\":1,\"method\":\"x\",\"x\":1,\"x\":2}", REQUEST, OTHER, "1", 0);
+    good(J "\"id\":1,\"method\":\"\\u0170\\u1010\\u0079\"}", REQUEST, OTHER, "1",
+         0);
+}
+
+
+static void
+message_refusals(void)
+{
+    char    text[1024], id[NGX_MCP_ID_MAX + 8];
+    size_t  i;
+
+    static const char  *members[] = {
+        "\"jsonrpc\":\"2.0\",\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"",
+        J "\"id\":1,\"method\":\"x\",\"method\":\"y\"",
+        J "\"id\":1,\"method\":\"x\",\"meth\\u006fd\":\"x\"",
+        J "\"id\":1,\"method\":\"x\",\"params\":{},\"params\":{}",
+        J "\"id\":1,\"result\":{},\"result\":{}",
+        J "\"id\":1,\"error\":{},\"error\":{}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"name\":\"a\",\"name\":\"b\"}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"uri\":\"a\",\"uri\":\"a\"}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":{},\"_meta\":{}}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":{\"progressToken\":1,"
+            "\"progressToken\":1}}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":{"
+            META_VERSION ":\"a\"," META_VERSION ":\"a\"}}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"progressToken\":1,"
+            "\"progressToken\":1}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"requestId\":1,"
+            "\"requestId\":1}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"protocolVersion\":\"a\","
+            "\"protocolVersion\":\"a\"}",
+        J "\"id\":1,\"method\":\"x\",\"params\":null",
+        J "\"id\":1,\"method\":\"x\",\"params\":\"a\"",
+        J "\"id\":1,\"method\":1",
+        J "\"id\":1,\"method\":null",
+        J "\"id\":1,\"method\":{}",
+        J "\"id\":1",
+        J "\"id\":1,\"result\":{},\"error\":{}",
+        J "\"id\":1,\"method\":\"x\",\"result\":{}",
+        J "\"id\":1,\"method\":\"x\",\"error\":{}",
+        J "\"id\":1,\"error\":1",
+        J "\"id\":1,\"error\":null",
+        "\"id\":1,\"method\":\"x\"",
+        "\"jsonrpc\":2.0,\"id\":1,\"method\":\"x\"",
+        "\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"x\"",
+        "\"jsonrpc\":\"2.00\",\"id\":1,\"method\":\"x\"",
+        "\"jsonrpc\":null,\"id\":1,\"method\":\"x\"",
+        "\"JSONRPC\":\"2.0\",\"id\":1,\"method\":\"x\"",
+        J "\"id\":1,\"method\":\"a\\u0000b\"",
+        J "\"id\":1,\"method\":\"ping\\n\"",
+        J "\"id\":1,\"method\":\"\\u001F\"",
+        J "\"id\":1,\"method\":\"\\u007F\"",
+        J "\"id\":1,\"method\":\"\\u007f\"",
+        J "\"id\":1,\"method\":\"a\x7f\"",
+        J "\"id\":1,\"method\":\"\\b\"",
+        J "\"id\":1,\"method\":\"\\f\"",
+        J "\"id\":1,\"method\":\"\\r\"",
+        J "\"id\":1,\"method\":\"\\\\\\t\"",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"name\":\"a\\u0000\"}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"name\":\"\\u0010\"}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"uri\":\"\\n\"}",
+    };
+
+    for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        snprintf(text, sizeof(text), "%s%s}",
+                 members[i][0] == '{' ? "" : "{", members[i]);
+        bad(text, "1");
+    }
+
+    bad("1", "");
+    bad("\"x\"", "");
+    bad("null", "");
+    bad("{}", "");
+    bad(J "\"id\":null,\"method\":\"x\"}", "");
+    bad(J "\"id\":1.5,\"method\":\"x\"}", "");
+    bad(J "\"id\":1.0,\"method\":\"x\"}", "");
+    bad(J "\"id\":1e3,\"method\":\"x\"}", "");
+    bad(J "\"id\":1E3,\"method\":\"x\"}", "");
+    bad(J "\"id\":true,\"method\":\"x\"}", "");
+    bad(J "\"id\":{},\"method\":\"x\"}", "");
+    bad(J "\"id\":[1],\"method\":\"x\"}", "");
+    bad(J "\"id\":1,\"id\":1,\"method\":\"x\"}", "");
+    bad(J "\"id\":1,\"i\\u0064\":2,\"method\":\"x\"}", "");
+    bad(J "\"result\":{}}", "");
+    bad(J "\"id\":null,\"result\":{}}", "");
+    bad(J "\"id\":1.5,\"error\":{}}", "");
+
+    memset(id, 'a', sizeof(id));
+    id[0] = '"';
+    id[NGX_MCP_ID_MAX - 1] = '"';
+    id[NGX_MCP_ID_MAX] = '\0';
+    snprintf(text, sizeof(text), J "\"id\":%s,\"method\":\"ping\"}", id);
+    ok(message_good(text, NGX_MCP_REQUEST, NGX_MCP_METHOD_PING, id, 0),
+       "the longest id");
+
+    id[NGX_MCP_ID_MAX - 1] = 'a';
+    id[NGX_MCP_ID_MAX] = '"';
+    id[NGX_MCP_ID_MAX + 1] = '\0';
+    snprintf(text, sizeof(text), J "\"id\":%s,\"method\":\"ping\"}", id);
+    ok(message_bad(text, NGX_MCP_INVALID_REQUEST, ""), "an id that is longer");
+
+    ok(message_bad("{bad", NGX_MCP_PARSE_ERROR, "")
+       && message_bad("", NGX_MCP_PARSE_ERROR, "")
+       && message_bad(J "\"id\":1,\"method\":\"ping\"} x", NGX_MCP_PARSE_ERROR,
+                      "")
+       && message_bad(J "\"id\":1,\"method\":\"\xff\"}", NGX_MCP_PARSE_ERROR, ""),
+       "what is not JSON");
+}
+
+
+static void
+message_tables(void)
+{
+    char        text[256], *p;
+    size_t      j;
+    ngx_str_t   str, *name;
+    ngx_uint_t  i, bad;
+
+    bad = 0;
+
+    for (i = 1; i < NGX_MCP_METHOD_MAX; i++) {
+        name = ngx_mcp_method_name(i);
+        bad += (ngx_mcp_method_parse(name) != i);
+
+        p = text + sprintf(text, J "\"method\":\"");
+
+        for (j = 0; j < name->len; j++) {
+            p += sprintf(p, "\\u%04x", name->data[j]);
+        }
+
+        strcpy(p, "\"}");
+
+        if (message_parse(text) != NGX_OK || message.method_code != i) {
+            bad++;
+        }
+    }
+
+    ok(bad == 0 && ngx_mcp_method_name(NGX_MCP_METHOD_MAX)->len == 0
+       && ngx_mcp_method_name(0)->len == 0, "methods, also escaped");
+
+    for (i = NGX_MCP_2025_03_26; i <= NGX_MCP_2026_07_28; i++) {
+        bad += (ngx_mcp_revision_parse(ngx_mcp_revision_name(i)) != i);
+    }
+
+    ngx_str_set(&str, "2025-06-19");
+    bad += (ngx_mcp_revision_parse(&str) != NGX_MCP_REVISION_UNKNOWN);
+    ngx_str_set(&str, "\"2025-06-18\"");
+    bad += (ngx_mcp_revision_parse(&str) != NGX_MCP_REVISION_UNKNOWN);
+    ngx_str_null(&str);
+    bad += (ngx_mcp_revision_parse(&str) != NGX_MCP_REVISION_UNKNOWN);
+    ngx_str_set(&str, "2025-11-25");
+    bad += (ngx_mcp_revision_parse(&str) != NGX_MCP_2025_11_25);
+
+    ok(bad == 0 && ngx_mcp_revision_name(99)->len == 0, "revisions");
+
+    ngx_str_set(&str, "debug");
+    bad += (ngx_mcp_level_parse(&str) != NGX_MCP_LEVEL_DEBUG);
+    ngx_str_set(&str, "emergency");
+    bad += (ngx_mcp_level_parse(&str) != NGX_MCP_LEVEL_EMERGENCY);
+    ngx_str_set(&str, "Info");
+    bad += (ngx_mcp_level_parse(&str) != NGX_MCP_LEVEL_UNSET);
+    ngx_str_null(&str);
+    bad += (ngx_mcp_level_parse(&str) != NGX_MCP_LEVEL_UNSET);
+
+    ok(bad == 0, "levels");
+}
+
+
+static void
+message_strings(void)
+{
+    ngx_str_t    str;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(1024, NULL);
+
+    (void) message_parse(J "\"id\":1,\"method\":\"x\",\"params\":"
+                         "{\"name\":\"a\\u00e9\",\"uri\":\"\",\"level\":5}}");
+
+    str = ngx_mcp_message_string(&message, NGX_MCP_PATH_NAME, pool);
+    ok(tap_is(&str, "a\xc3\xa9"), "a string");
+
+    str = ngx_mcp_message_string(&message, NGX_MCP_PATH_URI, pool);
+    ok(tap_is(&str, ""), "an empty string is not absent");
+
+    str = ngx_mcp_message_string(&message, NGX_MCP_PATH_LEVEL, pool);
+    ok(str.data == NULL && str.len == 0, "no string");
+
+    str = ngx_mcp_message_string(&message, NGX_MCP_PATH_CURSOR, pool);
+    ok(str.data == NULL && str.len == 0, "no member");
+
+    str = ngx_mcp_message_member(&message, NGX_MCP_PATH_LEVEL);
+    ok(tap_is(&str, "5"), "a member");
+
+    str = ngx_mcp_message_member(&message, NGX_MCP_PATH_CURSOR);
+    ok(str.len == 0, "no member");
+
+    core_no_memory = 1;
+    str = ngx_mcp_message_string(&message, NGX_MCP_PATH_NAME, pool);
+    ok(str.data == NULL && str.len == 0, "no memory");
+    core_no_memory = 0;
+
+    ngx_destroy_pool(pool);
+}
+
+
+static void
+message_compose(void)
+{
+    size_t           i;
+    ngx_str_t        id, none, text, data, str;
+    ngx_pool_t      *pool;
+    ngx_mcp_json_t   json;
+
+    static struct {
+        ngx_uint_t   revision;
+        const char  *id;
+    } ids[] = {
+        { NGX_MCP_REVISION_UNKNOWN, "" },
+        { NGX_MCP_2025_03_26, "\"id\":null," },
+        { NGX_MCP_2025_06_18, "\"id\":null," },
+        { NGX_MCP_2025_11_25, "" },
+        { NGX_MCP_2026_07_28, "" }
+    };
+
+    char             expected[256];
+
+    pool = ngx_create_pool(1024, NULL);
+
+    ngx_str_set(&id, "\"a\\u0041\"");
+    ngx_str_set(&text, "it said \"no\"\n");
+    ngx_str_set(&data, "{\"upstream\":1}");
+    ngx_str_null(&none);
+
+    str = ngx_mcp_error_compose(pool, NGX_MCP_2025_06_18, &id, -32600, &text,
+                                &data);
+    ok(tap_is(&str, J "\"id\":\"a\\u0041\",\"error\":{\"code\":-32600,"
+              "\"message\":\"it said \\\"no\\\"\\n\","
+              "\"data\":{\"upstream\":1}}}")
+       && ngx_mcp_json_scan(&json, &str) == NGX_OK, "an error");
+
+    for (i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        str = ngx_mcp_error_compose(pool, ids[i].revision, &none, -32700, &none,
+                                    NULL);
+        sprintf(expected, J "%s\"error\":{\"code\":-32700,\"message\":\"\"}}",
+                ids[i].id);
+        ok(tap_is(&str, expected), "an error without id, revision \"%s\"",
+           ngx_mcp_revision_name(ids[i].revision)->data);
+    }
+
+    str = ngx_mcp_result_compose(pool, &id, &data);
+    ok(tap_is(&str, J "\"id\":\"a\\u0041\",\"result\":{\"upstream\":1}}"),
+       "a result");
+
+    core_no_memory = 1;
+    str = ngx_mcp_error_compose(pool, 0, &id, -32600, &text, NULL);
+    ok(str.data == NULL && str.len == 0, "an error, no memory");
+    str = ngx_mcp_result_compose(pool, &id, &data);
+    ok(str.data == NULL && str.len == 0, "a result, no memory");
+    core_no_memory = 0;
+
+    ngx_destroy_pool(pool);
+}
+
+
+void
+message_tests(void)
+{
+    message_kinds();
+    message_refusals();
+    message_tables();
+    message_strings();
+    message_compose();
+
+    free(message_text);
+    message_text = NULL;
+}

@@ -1,0 +1,202 @@
+
+#include "tap.h"
+#include "ngx_mcp_json.h"
+
+
+static int
+text_unescape(const char *raw, const char *expected, size_t len)
+{
+    int         good;
+    u_char     *dst, *end;
+    ngx_str_t   str;
+
+    str.len = strlen(raw);
+    str.data = core_copy(raw, str.len);
+    dst = core_copy(raw, str.len);
+
+    end = ngx_mcp_json_unescape(dst, &str);
+    good = ((size_t) (end - dst) == len && memcmp(dst, expected, len) == 0);
+
+    free(dst);
+    free(str.data);
+
+    return good;
+}
+
+
+static int
+text_escape(const char *text, size_t len, const char *expected)
+{
+    int              good;
+    u_char          *dst;
+    ngx_str_t        str, out;
+    ngx_mcp_json_t   json;
+
+    str.len = len;
+    str.data = core_copy(text, len);
+
+    out.len = ngx_mcp_json_escaped_len(&str);
+    dst = core_copy("", 0);
+    dst = realloc(dst, out.len);
+    out.data = dst;
+
+    good = (size_t) (ngx_mcp_json_escape(dst, &str) - dst) == out.len
+           && out.len == strlen(expected)
+           && memcmp(dst, expected, out.len) == 0
+           && ngx_mcp_json_scan(&json, &out) == NGX_OK;
+
+    free(dst);
+    free(str.data);
+
+    return good;
+}
+
+
+static int
+text_same(const char *a, const char *b)
+{
+    int        rc;
+    ngx_str_t  sa, sb;
+
+    sa.len = strlen(a);
+    sa.data = core_copy(a, sa.len);
+    sb.len = strlen(b);
+    sb.data = core_copy(b, sb.len);
+
+    rc = ngx_mcp_json_same_id(&sa, &sb);
+
+    if ((int) ngx_mcp_json_same_id(&sb, &sa) != rc) {
+        rc = -1;
+    }
+
+    free(sa.data);
+    free(sb.data);
+
+    return rc;
+}
+
+
+/* walks over a text and joins what it finds by "|" */
+
+static int
+text_walk(const char *text, ngx_uint_t object, const char *expected)
+{
+    u_char     *copy;
+    char        joined[512];
+    size_t      n;
+    ngx_int_t   rc;
+    ngx_str_t   rest, name, value;
+
+    rest.len = strlen(text);
+    copy = core_copy(text, rest.len);
+    rest.data = copy;
+    n = 0;
+
+    for ( ;; ) {
+        if (object) {
+            rc = ngx_mcp_json_member(&rest, &name, &value);
+
+        } else {
+            rc = ngx_mcp_json_element(&rest, &value);
+        }
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        if (object) {
+            n += sprintf(joined + n, "%.*s=", (int) name.len, name.data);
+        }
+
+        n += sprintf(joined + n, "%.*s|", (int) value.len, value.data);
+    }
+
+    joined[n] = '\0';
+    free(copy);
+
+    if (rc != NGX_DONE || strcmp(joined, expected) != 0) {
+        printf("# %s: got %s\n", text, joined);
+        return 0;
+    }
+
+    return 1;
+}
+
+
+void
+text_tests(void)
+{
+    ok(text_unescape("\"\"", "", 0)
+       && text_unescape("\"abc\"", "abc", 3)
+       && text_unescape("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8)
+       && text_unescape("\"a\\u0000b\"", "a\0b", 3)
+       && text_unescape("\"\\u0041\\u00e9\\u20AC\"", "A\xc3\xa9\xe2\x82\xac", 6)
+       && text_unescape("\"\\uD834\\uDD1E!\"", "\xf0\x9d\x84\x9e!", 5)
+       && text_unescape("\"\\uffff\\ud7ff\\ue000\"",
+                        "\xef\xbf\xbf\xed\x9f\xbf\xee\x80\x80", 9)
+       && text_unescape("\"\xc3\xa9\\n\xc3\xa9\"", "\xc3\xa9\n\xc3\xa9", 5)
+       && text_unescape("\"\\udbff\\udfff\"", "\xf4\x8f\xbf\xbf", 4)
+       && text_unescape("\"\\u007f\\u0080\\u07ff\\u0800\"",
+                        "\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80", 8),
+       "strings are decoded");
+
+    ok(text_unescape("", "", 0) && text_unescape("\"", "", 0)
+       && text_unescape("\"\\ud800\"", "\xef\xbf\xbd", 3)
+       && text_unescape("\"\\ud800\\u0041\"", "\xef\xbf\xbd" "A", 4)
+       && text_unescape("\"\\\"", "", 0) && text_unescape("\"\\u12\"", "", 0),
+       "what was not scanned does no harm");
+
+    ok(text_escape("", 0, "\"\"") && text_escape("abc/", 4, "\"abc/\"")
+       && text_escape("a\"b\\c", 5, "\"a\\\"b\\\\c\"")
+       && text_escape("\b\f\n\r\t\v\0\x1f\x7f", 9,
+                      "\"\\b\\f\\n\\r\\t\\u000b\\u0000\\u001f\x7f\"")
+       && text_escape("\xc3\xa9\xf0\x9d\x84\x9e", 6,
+                      "\"\xc3\xa9\xf0\x9d\x84\x9e\"")
+       && text_escape("a\xff" "b", 3, "\"a\xef\xbf\xbd" "b\"")
+       && text_escape("\xc3", 1, "\"\xef\xbf\xbd\"")
+       && text_escape("\xed\xa0\x80", 3,
+                      "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""),
+       "text is encoded");
+
+    ok(text_same("\"a\"", "\"a\"") == 1 && text_same("\"\"", "\"\"") == 1
+       && text_same("\"a\"", "\"\\u0061\"") == 1
+       && text_same("\"a/b\"", "\"a\\/b\"") == 1
+       && text_same("\"\xc3\xa9x\"", "\"\\u00e9x\"") == 1
+       && text_same("\"\xf0\x9d\x84\x9e\"", "\"\\ud834\\udd1e\"") == 1
+       && text_same("\"\\n\"", "\"\\u000a\"") == 1
+       && text_same("1", "1") == 1 && text_same("-7", "-7") == 1,
+       "the same ids");
+
+    ok(text_same("\"a\"", "\"b\"") == 0 && text_same("\"a\"", "\"ab\"") == 0
+       && text_same("\"a\"", "\"\\u0062\"") == 0
+       && text_same("\"\"", "\"\\u0000\"") == 0
+       && text_same("\"\\u0061\"", "\"ab\"") == 0
+       && text_same("\"\xc3\xa9\"", "\"\\u00c3\\u00a9\"") == 0
+       && text_same("1", "\"1\"") == 0 && text_same("1", "2") == 0
+       && text_same("1", "1.0") == 0 && text_same("1", "11") == 0
+       && text_same("null", "null") == 0 && text_same("", "") == 0
+       && text_same("\"a\"", "") == 0 && text_same("{}", "{}") == 0,
+       "different ids");
+
+    ok(text_walk("[]", 0, "") && text_walk(" [ ] ", 0, "")
+       && text_walk("[1]", 0, "1|") && text_walk("[1,2]", 0, "1|2|")
+       && text_walk(" [ 1 , \"a,]\\\"\" ,[2,[3]], {\"x\":[1,2]} , true ] ", 0,
+                    "1|\"a,]\\\"\"|[2,[3]]|{\"x\":[1,2]}|true|")
+       && text_walk("[[],[[]],{}]", 0, "[]|[[]]|{}|")
+       && text_walk("[\"\\\\\",\"\\\\\\\"\"]", 0, "\"\\\\\"|\"\\\\\\\"\"|")
+       && text_walk("[{\"a\":\"}\"},\"]\"]", 0, "{\"a\":\"}\"}|\"]\"|"),
+       "elements of an array");
+
+    ok(text_walk("{}", 1, "") && text_walk(" { } ", 1, "")
+       && text_walk("{\"a\":1}", 1, "\"a\"=1|")
+       && text_walk(" { \"a\" : 1 , \"b\\\"\" : [ {} , {} ] , \"\":{\"a\":2}}",
+                    1, "\"a\"=1|\"b\\\"\"=[ {} , {} ]|\"\"={\"a\":2}|")
+       && text_walk("{\"a,\":\"b:\",\"c\":null}", 1,
+                    "\"a,\"=\"b:\"|\"c\"=null|"),
+       "members of an object");
+
+    ok(text_walk("{}", 0, "") && text_walk("[]", 1, "") && text_walk("1", 0, "")
+       && text_walk("", 0, "") && text_walk("", 1, "")
+       && text_walk("{\"a", 1, ""),
+       "something else has none");
+}
