@@ -95,7 +95,7 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
 
     ngx_http_mcp_stream_queue(s);
 
-    return NGX_OK;
+    return s->get ? NGX_DONE : NGX_OK;
 
 failed:
 
@@ -222,9 +222,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
     switch (ngx_http_mcp_stream_advance(s)) {
 
     case NGX_DONE:
-        ngx_http_mcp_stream_unlink(s, NGX_MCP_COUNTER_STREAMS_DONE);
-        s->call = NULL;
-        s->body->end(s);
+        ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_DONE);
         return;
 
     case NGX_DECLINED:

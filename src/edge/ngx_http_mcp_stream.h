@@ -25,18 +25,16 @@
  * kept; "lagged" and the resync are said first (on a GET).  A GET for a call's
  * line that is not kept becomes a general one with a gap.
  *
- * For a GET the stream owns the request afterwards (it has counted it): return
- * NGX_DONE from the content handler.
+ * For a GET the stream owns the request afterwards and NGX_DONE is returned,
+ * which the content handler returns in turn.
  *
- * For a POST (call != NULL) the request stays with the call, which is told by
- * ngx_http_mcp_call_stream_closed(), never from within a function below other
- * than close, when the client left or the stream was closed for another reason
- * than the end of its line; it finalizes r when the exchange is over.  At the
- * end of its line the stream ends the response and finalizes r itself, with
- * the count that NGX_DONE of the content handler left; the call must not.  In
- * both cases the stream may be gone from then on and ctx->stream is NULL.
+ * For a POST (call != NULL) the request stays with the call, which is told
+ * once, by ngx_http_mcp_call_stream_closed(), when the response has ended: at
+ * the end of its line, when the client left, when the stream was closed.  That
+ * never happens within a function below other than close.  The stream is gone
+ * then, and ctx->stream is NULL; the call finalizes r, at once or later.
  *
- * NGX_OK; an HTTP status to refuse with; NGX_ERROR.
+ * NGX_OK (POST), NGX_DONE (GET); an HTTP status to refuse with; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     ngx_mcp_cursor_t *from, ngx_uint_t gap, ngx_http_mcp_call_t *call);
