@@ -33,5 +33,11 @@ ngx_http_request_t *ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
  */
 void ngx_http_mcp_background_close(ngx_http_request_t *r);
 
+/* whether r is such a request */
+ngx_uint_t ngx_http_mcp_background(ngx_http_request_t *r);
+
+/* puts its own event handlers back, which nginx's error pages replace */
+void ngx_http_mcp_background_handlers(ngx_http_request_t *r);
+
 
 #endif /* _NGX_HTTP_MCP_BACKGROUND_H_INCLUDED_ */

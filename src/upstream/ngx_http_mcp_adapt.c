@@ -1,0 +1,207 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_capture.h"
+#include "ngx_http_mcp_defaults.h"
+
+
+/* so long that timers of the exchange fire before the upstream's own */
+
+#define NGX_HTTP_MCP_ADAPT_NEVER         1728000000
+
+/* what upstream modules take if nothing is written */
+
+#define NGX_HTTP_MCP_ADAPT_READ_TIMEOUT  60000
+
+
+static ngx_int_t ngx_http_mcp_adapt_content(ngx_http_request_t *sr);
+static ngx_int_t ngx_http_mcp_adapt_conf(ngx_http_request_t *sr);
+static ngx_uint_t ngx_http_mcp_adapt_written(ngx_http_request_t *sr);
+static void ngx_http_mcp_adapt_report(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *sr);
+
+
+ngx_int_t
+ngx_http_mcp_adapt_request(ngx_http_request_t *sr)
+{
+    ngx_http_mcp_capture_t   *cap;
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_exchange_self(sr);
+
+    if (x == NULL
+        || sr->content_handler == NULL
+        || sr->content_handler == ngx_http_mcp_adapt_content)
+    {
+        return NGX_DECLINED;
+    }
+
+    cap = x->capture;
+
+    cap->content = sr->content_handler;
+    sr->content_handler = ngx_http_mcp_adapt_content;
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
+{
+    ngx_int_t                 rc;
+    ngx_http_upstream_t      *u;
+    ngx_http_mcp_capture_t   *cap;
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_exchange_self(sr);
+    cap = x->capture;
+
+    rc = cap->content(sr);
+
+    u = sr->upstream;
+
+    if (u == NULL || u->conf == NULL || cap->header) {
+        return rc;
+    }
+
+    ngx_http_mcp_adapt_report(x, sr);
+
+    if (!ngx_http_mcp_capture_live(sr)) {
+        return rc;
+    }
+
+    cap->written = ngx_http_mcp_adapt_written(sr);
+
+    if (cap->written && cap->timeout) {
+
+        /* theirs holds until the header comes, and the same one after it */
+
+        cap->timeout = u->conf->read_timeout;
+
+        if (cap->silence.timer_set) {
+            ngx_del_timer(&cap->silence);
+        }
+
+        return rc;
+    }
+
+    cap->written = 0;
+
+    /* without memory theirs is left to fire */
+
+    (void) ngx_http_mcp_adapt_conf(sr);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
+{
+    ngx_http_upstream_t               *u;
+    ngx_http_mcp_defaults_loc_conf_t  *dlcf;
+
+    u = sr->upstream;
+
+    if (u == NULL || u->conf == NULL || !ngx_http_mcp_capture_live(sr)) {
+        return NGX_OK;
+    }
+
+    dlcf = ngx_http_get_module_loc_conf(sr, ngx_http_mcp_defaults_module);
+
+    if (!dlcf->buffering && !u->store
+#if (NGX_HTTP_CACHE)
+        && !u->cacheable
+#endif
+       )
+    {
+        u->buffering = 0;
+    }
+
+    return ngx_http_mcp_adapt_conf(sr);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_adapt_conf(ngx_http_request_t *sr)
+{
+    ngx_connection_t          *c;
+    ngx_http_upstream_t       *u;
+    ngx_http_upstream_conf_t  *conf;
+
+    u = sr->upstream;
+
+    if (u->conf->read_timeout == NGX_HTTP_MCP_ADAPT_NEVER) {
+        return NGX_OK;
+    }
+
+    conf = ngx_palloc(sr->pool, sizeof(ngx_http_upstream_conf_t));
+    if (conf == NULL) {
+        return NGX_ERROR;
+    }
+
+    *conf = *u->conf;
+
+    conf->read_timeout = NGX_HTTP_MCP_ADAPT_NEVER;
+
+    /* what is held must not go to a file: nobody would read it back */
+
+    conf->max_temp_file_size = 0;
+
+    u->conf = conf;
+
+    c = u->peer.connection;
+
+    if (c && c->read->timer_set) {
+        ngx_add_timer(c->read, conf->read_timeout);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_adapt_written(ngx_http_request_t *sr)
+{
+    ngx_http_upstream_t               *u;
+    ngx_http_mcp_defaults_loc_conf_t  *dlcf;
+
+    u = sr->upstream;
+
+    if (ngx_http_mcp_defaults_is_proxy(sr, u->conf)) {
+        dlcf = ngx_http_get_module_loc_conf(sr, ngx_http_mcp_defaults_module);
+
+        return dlcf->read_timeout;
+    }
+
+    return u->conf->read_timeout != NGX_HTTP_MCP_ADAPT_READ_TIMEOUT;
+}
+
+
+static void
+ngx_http_mcp_adapt_report(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
+{
+    ngx_http_core_loc_conf_t          *clcf;
+    ngx_http_mcp_defaults_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(sr, ngx_http_mcp_defaults_module);
+
+    if (dlcf->reported
+        || !ngx_http_mcp_defaults_is_proxy(sr, sr->upstream->conf)
+        || ngx_http_mcp_defaults_version(sr) != NGX_HTTP_VERSION_10)
+    {
+        return;
+    }
+
+    dlcf->reported = 1;
+
+    clcf = ngx_http_get_module_loc_conf(sr, ngx_http_core_module);
+
+    ngx_log_error(NGX_LOG_WARN, sr->connection->log, 0,
+                  "mcp upstream \"%V\": location \"%V\" speaks HTTP/1.0 and "
+                  "opens a connection for each message; missing: "
+                  "\"proxy_http_version 1.1;\" and "
+                  "\"proxy_set_header Connection '';\"",
+                  &x->name, &clcf->name);
+}

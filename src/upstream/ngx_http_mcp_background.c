@@ -1,0 +1,442 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_background.h"
+
+#if (NGX_HAVE_EVENTFD)
+#include <sys/eventfd.h>
+#endif
+
+
+typedef struct {
+    ngx_http_connection_t       http;       /* has to be the first */
+    ngx_http_request_t         *request;
+    ngx_event_t                 close;      /* posted */
+    void                      (*quit)(ngx_http_request_t *r);
+
+    struct sockaddr_in          sockaddr;
+    ngx_http_log_ctx_t          ctx;
+    ngx_log_t                   log;
+
+#if !(NGX_HAVE_EVENTFD)
+    ngx_pool_cleanup_t         *cleanup;
+    ngx_socket_t                peer;
+#endif
+} ngx_http_mcp_background_t;
+
+
+static ngx_socket_t ngx_http_mcp_background_fd(ngx_http_mcp_background_t *bg,
+    ngx_log_t *log);
+static ngx_connection_t *ngx_http_mcp_background_connection(ngx_log_t *log);
+static void ngx_http_mcp_background_release(ngx_connection_t *c);
+#if !(NGX_HAVE_EVENTFD)
+static void ngx_http_mcp_background_close_peer(void *data);
+#endif
+static void ngx_http_mcp_background_read(ngx_event_t *rev);
+static void ngx_http_mcp_background_write(ngx_event_t *wev);
+static void ngx_http_mcp_background_close_handler(ngx_event_t *ev);
+static void ngx_http_mcp_background_free(ngx_http_mcp_background_t *bg);
+static void ngx_http_mcp_background_cleanup(void *data);
+static u_char *ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf,
+    size_t len);
+
+
+static ngx_str_t  ngx_http_mcp_background_addr = ngx_string("127.0.0.1");
+static ngx_str_t  ngx_http_mcp_background_get = ngx_string("GET");
+static ngx_str_t  ngx_http_mcp_background_uri = ngx_string("/");
+
+
+ngx_http_request_t *
+ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf, ngx_str_t *server,
+    ngx_log_t *log, void (*quit)(ngx_http_request_t *r))
+{
+    ngx_connection_t           *c;
+    ngx_http_cleanup_t         *cln;
+    ngx_http_request_t         *r;
+    ngx_http_mcp_background_t  *bg;
+
+    c = ngx_http_mcp_background_connection(log);
+    if (c == NULL) {
+        return NULL;
+    }
+
+    bg = c->data;
+    bg->http.conf_ctx = conf;
+    bg->quit = quit;
+
+    r = ngx_http_create_request(c);
+    if (r == NULL) {
+        ngx_http_mcp_background_release(c);
+        return NULL;
+    }
+
+    bg->request = r;
+    c->data = r;
+
+    r->logged = 1;
+
+    cln = ngx_http_cleanup_add(r, 0);
+
+    if (cln == NULL
+        || ngx_list_init(&r->headers_in.headers, r->pool, 1,
+                         sizeof(ngx_table_elt_t))
+           != NGX_OK)
+    {
+        ngx_http_free_request(r, 0);
+        ngx_http_mcp_background_release(c);
+        return NULL;
+    }
+
+    cln->handler = ngx_http_mcp_background_cleanup;
+    cln->data = bg;
+
+    r->headers_in.server = *server;
+    r->headers_in.connection_type = NGX_HTTP_CONNECTION_CLOSE;
+
+    r->method = NGX_HTTP_GET;
+    r->method_name = ngx_http_mcp_background_get;
+    r->http_version = NGX_HTTP_VERSION_11;
+    r->uri = ngx_http_mcp_background_uri;
+    r->unparsed_uri = ngx_http_mcp_background_uri;
+
+    r->internal = 1;
+
+    /* no post_action when it is terminated */
+
+    r->post_action = 1;
+    r->uri_changes = 0;
+
+    r->read_event_handler = ngx_http_request_empty_handler;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "mcp background create fd:%d", c->fd);
+
+    return r;
+}
+
+
+static ngx_connection_t *
+ngx_http_mcp_background_connection(ngx_log_t *log)
+{
+    ngx_pool_t                 *pool;
+    ngx_socket_t                fd;
+    ngx_connection_t           *c;
+    ngx_http_mcp_background_t  *bg;
+
+    pool = ngx_create_pool(1024, log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    bg = ngx_pcalloc(pool, sizeof(ngx_http_mcp_background_t));
+    if (bg == NULL) {
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
+
+#if !(NGX_HAVE_EVENTFD)
+    bg->cleanup = ngx_pool_cleanup_add(pool, 0);
+    if (bg->cleanup == NULL) {
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
+#endif
+
+    fd = ngx_http_mcp_background_fd(bg, log);
+    if (fd == (ngx_socket_t) -1) {
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
+
+    c = ngx_get_connection(fd, log);
+    if (c == NULL) {
+        (void) ngx_close_socket(fd);
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
+
+#if (NGX_STAT_STUB)
+    (void) ngx_atomic_fetch_add(ngx_stat_active, 1);
+#endif
+
+    c->pool = pool;
+    c->data = bg;
+    c->type = SOCK_STREAM;
+
+    c->buffer = ngx_create_temp_buf(pool, 1);
+    if (c->buffer == NULL) {
+        ngx_http_mcp_background_release(c);
+        return NULL;
+    }
+
+    bg->log = *log;
+    bg->log.handler = ngx_http_mcp_background_log_error;
+    bg->log.data = &bg->ctx;
+    bg->log.action = NULL;
+
+    bg->ctx.connection = c;
+
+    bg->sockaddr.sin_family = AF_INET;
+    bg->sockaddr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+
+    c->sockaddr = (struct sockaddr *) &bg->sockaddr;
+    c->socklen = sizeof(struct sockaddr_in);
+    c->local_sockaddr = c->sockaddr;
+    c->local_socklen = c->socklen;
+    c->addr_text = ngx_http_mcp_background_addr;
+
+    c->number = ngx_atomic_fetch_add(ngx_connection_counter, 1);
+    c->start_time = ngx_current_msec;
+    c->tcp_nodelay = NGX_TCP_NODELAY_DISABLED;
+    c->tcp_nopush = NGX_TCP_NOPUSH_DISABLED;
+    c->sndlowat = 1;
+
+    c->log = &bg->log;
+    c->log->connection = c->number;
+    c->pool->log = c->log;
+    c->read->log = c->log;
+    c->write->log = c->log;
+
+    c->read->handler = ngx_http_mcp_background_read;
+    c->write->handler = ngx_http_mcp_background_write;
+
+    if (ngx_event_flags & NGX_USE_EPOLL_EVENT) {
+
+        /* nothing will ever happen to the descriptor, and epoll is spared */
+
+        c->read->active = 1;
+        c->write->active = 1;
+    }
+
+    c->write->ready = 1;
+
+    /* so that it is told about a graceful quit */
+
+    c->idle = 1;
+
+    bg->close.handler = ngx_http_mcp_background_close_handler;
+    bg->close.data = bg;
+    bg->close.log = c->log;
+
+    return c;
+}
+
+
+static ngx_socket_t
+ngx_http_mcp_background_fd(ngx_http_mcp_background_t *bg, ngx_log_t *log)
+{
+#if (NGX_HAVE_EVENTFD)
+
+    int  fd;
+
+    fd = eventfd(0, EFD_NONBLOCK|EFD_CLOEXEC);
+
+    if (fd == -1) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno, "eventfd() failed");
+    }
+
+    return fd;
+
+#else
+
+    int  fd[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == -1) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno, "socketpair() failed");
+        return -1;
+    }
+
+    if (ngx_nonblocking(fd[0]) == -1) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno, ngx_nonblocking_n " failed");
+        (void) ngx_close_socket(fd[0]);
+        (void) ngx_close_socket(fd[1]);
+        return -1;
+    }
+
+    bg->peer = fd[1];
+    bg->cleanup->handler = ngx_http_mcp_background_close_peer;
+    bg->cleanup->data = bg;
+
+    return fd[0];
+
+#endif
+}
+
+
+#if !(NGX_HAVE_EVENTFD)
+
+static void
+ngx_http_mcp_background_close_peer(void *data)
+{
+    ngx_http_mcp_background_t *bg = data;
+
+    (void) ngx_close_socket(bg->peer);
+}
+
+#endif
+
+
+static void
+ngx_http_mcp_background_release(ngx_connection_t *c)
+{
+    ngx_pool_t  *pool;
+
+#if (NGX_STAT_STUB)
+    (void) ngx_atomic_fetch_add(ngx_stat_active, -1);
+#endif
+
+    pool = c->pool;
+    c->destroyed = 1;
+
+    ngx_close_connection(c);
+    ngx_destroy_pool(pool);
+}
+
+
+void
+ngx_http_mcp_background_close(ngx_http_request_t *r)
+{
+    ngx_http_mcp_background_t  *bg;
+
+    bg = (ngx_http_mcp_background_t *) r->http_connection;
+
+    if (bg->request == NULL) {
+        return;
+    }
+
+    ngx_post_event(&bg->close, &ngx_posted_events);
+}
+
+
+ngx_uint_t
+ngx_http_mcp_background(ngx_http_request_t *r)
+{
+    return r->connection->log->handler == ngx_http_mcp_background_log_error;
+}
+
+
+void
+ngx_http_mcp_background_handlers(ngx_http_request_t *r)
+{
+    if (ngx_http_mcp_background(r)) {
+        r->connection->read->handler = ngx_http_mcp_background_read;
+        r->connection->write->handler = ngx_http_mcp_background_write;
+    }
+}
+
+
+static void
+ngx_http_mcp_background_read(ngx_event_t *rev)
+{
+    ngx_connection_t           *c;
+    ngx_http_request_t         *r;
+    ngx_http_mcp_background_t  *bg;
+
+    c = rev->data;
+
+    if (!c->close && !c->error) {
+        return;
+    }
+
+    r = c->data;
+    bg = (ngx_http_mcp_background_t *) r->http_connection;
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "mcp background quit fd:%d", c->fd);
+
+    c->close = 0;
+
+    if (bg->quit && !c->error) {
+
+        bg->quit(r);
+
+        /* a posted event may come too late: the worker is about to exit */
+
+        if (!bg->close.posted) {
+            return;
+        }
+    }
+
+    ngx_http_mcp_background_free(bg);
+}
+
+
+static void
+ngx_http_mcp_background_write(ngx_event_t *wev)
+{
+    ngx_connection_t  *c;
+
+    c = wev->data;
+
+    if (c->error) {
+        ngx_http_mcp_background_read(c->read);
+    }
+}
+
+
+static void
+ngx_http_mcp_background_close_handler(ngx_event_t *ev)
+{
+    ngx_http_mcp_background_free(ev->data);
+}
+
+
+static void
+ngx_http_mcp_background_free(ngx_http_mcp_background_t *bg)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = bg->request;
+    c = r->connection;
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "mcp background close fd:%d count:%d", c->fd, r->count);
+
+    ngx_http_finalize_request(r, NGX_ERROR);
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_background_cleanup(void *data)
+{
+    ngx_http_mcp_background_t *bg = data;
+
+    bg->request = NULL;
+
+    if (bg->close.posted) {
+        ngx_delete_posted_event(&bg->close);
+    }
+}
+
+
+static u_char *
+ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf, size_t len)
+{
+    u_char              *p;
+    ngx_http_request_t  *r;
+    ngx_http_log_ctx_t  *ctx;
+
+    p = buf;
+
+    if (log->action) {
+        p = ngx_snprintf(buf, len, " while %s", log->action);
+        len -= p - buf;
+        buf = p;
+    }
+
+    p = ngx_snprintf(buf, len, ", mcp background request");
+    len -= p - buf;
+
+    ctx = log->data;
+    r = ctx->request;
+
+    if (r) {
+        return r->log_handler(r, ctx->current_request, p, len);
+    }
+
+    return p;
+}

@@ -1,0 +1,111 @@
+
+/*
+ * Private parts of an exchange, shared by the files of this folder: the state
+ * of the subrequest's response and the steps that one file asks of another.
+ */
+
+#ifndef _NGX_HTTP_MCP_CAPTURE_H_INCLUDED_
+#define _NGX_HTTP_MCP_CAPTURE_H_INCLUDED_
+
+
+#include "ngx_http_mcp_compat.h"
+#include "ngx_http_mcp_exchange.h"
+
+
+/* what happens to the bytes of the body */
+
+typedef enum {
+    NGX_HTTP_MCP_DROP = 0,
+    NGX_HTTP_MCP_GATHER,
+    NGX_HTTP_MCP_PASS,
+    NGX_HTTP_MCP_PARSE
+} ngx_http_mcp_mode_e;
+
+
+typedef struct {
+    ngx_http_mcp_exchange_t    *exchange;
+    ngx_chain_t                *in;         /* came, but was not taken yet */
+    ngx_chain_t               **last_in;
+
+    /* debug builds log the fd of what a timer's data points to */
+    ngx_socket_t                fd;
+
+    ngx_event_t                 event;      /* posted */
+    ngx_event_t                 silence;
+    ngx_event_t                 total;
+
+    ngx_http_post_subrequest_t  post;
+    ngx_http_handler_pt         content;    /* of the subrequest's location */
+    ngx_msec_t                  timeout;    /* of silence */
+
+    ngx_uint_t                  mode;       /* ngx_http_mcp_mode_e */
+    off_t                       length;     /* of the body, -1: not known */
+    size_t                      received;
+    size_t                      copied;     /* of cap->in, in buffers of ours */
+    u_char                     *text;       /* gathered */
+    size_t                      len;
+    size_t                      size;
+    ngx_buf_t                   buf;        /* of a piece */
+    ngx_chain_t                 link;
+
+    ngx_int_t                   rc;         /* the subrequest ended with */
+    ngx_http_mcp_outcome_e      outcome;    /* if stopped */
+
+    unsigned                    header:1;   /* the response's header came */
+    unsigned                    opened:1;   /* header() was called */
+    unsigned                    delivered:1;
+    unsigned                    scanned:1;  /* the first of cap->in */
+    unsigned                    last:1;     /* no more of cap->in will come */
+    unsigned                    finished:1; /* the body was taken to its end */
+    unsigned                    refused:1;  /* of a type that is not taken */
+    unsigned                    held:1;
+    unsigned                    resumed:1;
+    unsigned                    written:1;  /* read time-out is the user's */
+    unsigned                    ended:1;    /* the subrequest did */
+    unsigned                    stop:1;     /* before its end */
+    unsigned                    done:1;     /* done() was called, or r died */
+} ngx_http_mcp_capture_t;
+
+
+/* whether an upstream module runs the subrequest, and can wait for us */
+
+#define ngx_http_mcp_capture_live(sr)                                         \
+    ((sr)->upstream && (sr)->upstream->cleanup)
+
+
+/* the exchange whose subrequest r itself is, or NULL */
+ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_self(ngx_http_request_t *r);
+
+/* ends the exchange at the next event; the cause was logged */
+void ngx_http_mcp_exchange_fail(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+
+/* a sign of life */
+void ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x);
+
+/* takes what came, unless held */
+void ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x);
+
+/* calls header(), once */
+void ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x);
+
+/* the request's headers: those of x, and of the client if they cross */
+ngx_int_t ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
+    ngx_http_headers_in_t *in);
+
+/* the response's headers that are looked at */
+ngx_int_t ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *sr);
+
+/* the kind of body that the response's headers promise */
+ngx_uint_t ngx_http_mcp_headers_body(ngx_http_request_t *sr);
+
+/* time-outs and buffering of a subrequest's upstream, at its start ... */
+ngx_int_t ngx_http_mcp_adapt_request(ngx_http_request_t *sr);
+
+/* ... and once its header came */
+ngx_int_t ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *sr);
+
+
+#endif /* _NGX_HTTP_MCP_CAPTURE_H_INCLUDED_ */

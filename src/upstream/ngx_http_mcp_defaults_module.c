@@ -1,0 +1,595 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_capture.h"
+#include "ngx_http_mcp_defaults.h"
+
+
+typedef struct {
+    void                 **loc_conf;        /* of the http block */
+} ngx_http_mcp_defaults_main_conf_t;
+
+
+typedef struct {
+    ngx_array_t            targets;         /* ngx_str_t */
+} ngx_http_mcp_defaults_srv_conf_t;
+
+
+/* where the proxy module keeps what its directives set */
+
+typedef struct {
+    ngx_module_t          *module;
+    ngx_uint_t             http_version;
+    ngx_uint_t             buffering;
+    ngx_uint_t             read_timeout;
+    ngx_uint_t             headers;
+} ngx_http_mcp_defaults_proxy_t;
+
+
+static void ngx_http_mcp_defaults_resolve(ngx_conf_t *cf,
+    ngx_http_core_loc_conf_t *server, ngx_array_t *targets);
+static ngx_http_core_loc_conf_t *ngx_http_mcp_defaults_find(
+    ngx_http_core_loc_conf_t *parent, ngx_str_t *uri, ngx_uint_t *final);
+static ngx_http_core_loc_conf_t *ngx_http_mcp_defaults_find_regex(
+    ngx_http_core_loc_conf_t *parent, ngx_str_t *uri, ngx_uint_t *final);
+static void ngx_http_mcp_defaults_note(ngx_http_mcp_defaults_loc_conf_t *conf,
+    void **loc_conf);
+static char *ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
+    ngx_http_mcp_defaults_loc_conf_t *conf);
+static ngx_array_t *ngx_http_mcp_defaults_headers(ngx_conf_t *cf,
+    ngx_array_t *source);
+static ngx_int_t ngx_http_mcp_defaults_offset(char *name, ngx_uint_t *offset);
+static ngx_int_t ngx_http_mcp_defaults_preconfiguration(ngx_conf_t *cf);
+static ngx_int_t ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf);
+static void *ngx_http_mcp_defaults_create_main_conf(ngx_conf_t *cf);
+static void *ngx_http_mcp_defaults_create_srv_conf(ngx_conf_t *cf);
+static char *ngx_http_mcp_defaults_merge_srv_conf(ngx_conf_t *cf,
+    void *parent, void *child);
+static void *ngx_http_mcp_defaults_create_loc_conf(ngx_conf_t *cf);
+static char *ngx_http_mcp_defaults_merge_loc_conf(ngx_conf_t *cf,
+    void *parent, void *child);
+
+
+static ngx_http_module_t  ngx_http_mcp_defaults_module_ctx = {
+    ngx_http_mcp_defaults_preconfiguration,   /* preconfiguration */
+    ngx_http_mcp_defaults_postconfiguration,  /* postconfiguration */
+
+    ngx_http_mcp_defaults_create_main_conf,   /* create main configuration */
+    NULL,                                     /* init main configuration */
+
+    ngx_http_mcp_defaults_create_srv_conf,    /* create server configuration */
+    ngx_http_mcp_defaults_merge_srv_conf,     /* merge server configuration */
+
+    ngx_http_mcp_defaults_create_loc_conf,    /* create location configuration */
+    ngx_http_mcp_defaults_merge_loc_conf      /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_mcp_defaults_module = {
+    NGX_MODULE_V1,
+    &ngx_http_mcp_defaults_module_ctx,        /* module context */
+    NULL,                                     /* module directives */
+    NGX_HTTP_MODULE,                          /* module type */
+    NULL,                                     /* init master */
+    NULL,                                     /* init module */
+    NULL,                                     /* init process */
+    NULL,                                     /* init thread */
+    NULL,                                     /* exit thread */
+    NULL,                                     /* exit process */
+    NULL,                                     /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static ngx_http_mcp_defaults_proxy_t  ngx_http_mcp_defaults_proxy;
+
+
+#define ngx_http_mcp_defaults_field(loc_conf, type, offset)                   \
+    (*(type *) ((u_char *)                                                    \
+        (loc_conf)[ngx_http_mcp_defaults_proxy.module->ctx_index] + (offset)))
+
+
+ngx_uint_t
+ngx_http_mcp_defaults_is_proxy(ngx_http_request_t *r,
+    ngx_http_upstream_conf_t *conf)
+{
+    if (ngx_http_mcp_defaults_proxy.module == NULL) {
+        return 0;
+    }
+
+    return (u_char *) &conf->read_timeout
+           == (u_char *) &ngx_http_mcp_defaults_field(r->loc_conf, ngx_msec_t,
+                                     ngx_http_mcp_defaults_proxy.read_timeout);
+}
+
+
+ngx_uint_t
+ngx_http_mcp_defaults_version(ngx_http_request_t *r)
+{
+    if (ngx_http_mcp_defaults_proxy.module == NULL) {
+        return 0;
+    }
+
+    return ngx_http_mcp_defaults_field(r->loc_conf, ngx_uint_t,
+                                     ngx_http_mcp_defaults_proxy.http_version);
+}
+
+
+ngx_int_t
+ngx_http_mcp_defaults_target(ngx_conf_t *cf, ngx_str_t *uri)
+{
+    u_char                            *p;
+    ngx_str_t                         *target;
+    ngx_http_mcp_defaults_srv_conf_t  *dscf;
+
+    dscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_mcp_defaults_module);
+
+    target = ngx_array_push(&dscf->targets);
+    if (target == NULL) {
+        return NGX_ERROR;
+    }
+
+    *target = *uri;
+
+    p = ngx_strlchr(uri->data, uri->data + uri->len, '?');
+
+    if (p) {
+        target->len = p - uri->data;
+    }
+
+    return NGX_OK;
+}
+
+
+/* runs for each server before anything in it is merged */
+
+static char *
+ngx_http_mcp_defaults_merge_srv_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_mcp_defaults_srv_conf_t *prev = parent;
+    ngx_http_mcp_defaults_srv_conf_t *conf = child;
+
+    ngx_http_conf_ctx_t       *ctx;
+    ngx_http_core_srv_conf_t  *cscf;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    ctx = cf->ctx;
+
+    cscf = ctx->srv_conf[ngx_http_core_module.ctx_index];
+    clcf = cscf->ctx->loc_conf[ngx_http_core_module.ctx_index];
+
+    ngx_http_mcp_defaults_resolve(cf, clcf, &prev->targets);
+    ngx_http_mcp_defaults_resolve(cf, clcf, &conf->targets);
+
+    return NGX_CONF_OK;
+}
+
+
+static void
+ngx_http_mcp_defaults_resolve(ngx_conf_t *cf, ngx_http_core_loc_conf_t *server,
+    ngx_array_t *targets)
+{
+    ngx_str_t                         *uri;
+    ngx_uint_t                         i, final;
+    ngx_http_core_loc_conf_t          *clcf;
+    ngx_http_mcp_defaults_loc_conf_t  *dlcf;
+
+    uri = targets->elts;
+
+    for (i = 0; i < targets->nelts; i++) {
+
+        final = 0;
+
+        clcf = ngx_http_mcp_defaults_find(server, &uri[i], &final);
+        if (clcf == NULL) {
+            continue;
+        }
+
+        dlcf = clcf->loc_conf[ngx_http_mcp_defaults_module.ctx_index];
+        dlcf->target = 1;
+    }
+}
+
+
+/*
+ * What ngx_http_core_find_location() will find, while locations still stand
+ * in the order of the configuration.
+ */
+
+static ngx_http_core_loc_conf_t *
+ngx_http_mcp_defaults_find(ngx_http_core_loc_conf_t *parent, ngx_str_t *uri,
+    ngx_uint_t *final)
+{
+    ngx_queue_t                *q;
+    ngx_http_core_loc_conf_t   *clcf, *best, *nested;
+    ngx_http_location_queue_t  *lq;
+
+    if (parent->locations == NULL) {
+        return NULL;
+    }
+
+    best = NULL;
+
+    for (q = ngx_queue_head(parent->locations);
+         q != ngx_queue_sentinel(parent->locations);
+         q = ngx_queue_next(q))
+    {
+        lq = (ngx_http_location_queue_t *) q;
+        clcf = lq->exact ? lq->exact : lq->inclusive;
+
+        if (clcf->noname || clcf->named
+#if (NGX_PCRE)
+            || clcf->regex
+#endif
+            || uri->len < clcf->name.len
+            || ngx_strncmp(uri->data, clcf->name.data, clcf->name.len) != 0)
+        {
+            continue;
+        }
+
+        if (clcf->exact_match) {
+
+            if (uri->len == clcf->name.len) {
+                *final = 1;
+                return clcf;
+            }
+
+            continue;
+        }
+
+        if (best == NULL || clcf->name.len > best->name.len) {
+            best = clcf;
+        }
+    }
+
+    if (best) {
+        nested = ngx_http_mcp_defaults_find(best, uri, final);
+
+        if (*final) {
+            return nested;
+        }
+
+        if (best->noregex) {
+            return nested ? nested : best;
+        }
+
+        clcf = ngx_http_mcp_defaults_find_regex(parent, uri, final);
+        if (clcf) {
+            return clcf;
+        }
+
+        return nested ? nested : best;
+    }
+
+    return ngx_http_mcp_defaults_find_regex(parent, uri, final);
+}
+
+
+static ngx_http_core_loc_conf_t *
+ngx_http_mcp_defaults_find_regex(ngx_http_core_loc_conf_t *parent,
+    ngx_str_t *uri, ngx_uint_t *final)
+{
+#if (NGX_PCRE)
+    ngx_queue_t                *q;
+    ngx_http_core_loc_conf_t   *clcf, *nested;
+    ngx_http_location_queue_t  *lq;
+
+    for (q = ngx_queue_head(parent->locations);
+         q != ngx_queue_sentinel(parent->locations);
+         q = ngx_queue_next(q))
+    {
+        lq = (ngx_http_location_queue_t *) q;
+        clcf = lq->exact ? lq->exact : lq->inclusive;
+
+        if (clcf->regex == NULL
+            || ngx_regex_exec(clcf->regex->regex, uri, NULL, 0) < 0)
+        {
+            continue;
+        }
+
+        nested = ngx_http_mcp_defaults_find(clcf, uri, final);
+
+        *final = 1;
+
+        return nested ? nested : clcf;
+    }
+#endif
+
+    return NULL;
+}
+
+
+static char *
+ngx_http_mcp_defaults_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_mcp_defaults_loc_conf_t *prev = parent;
+    ngx_http_mcp_defaults_loc_conf_t *conf = child;
+
+    ngx_http_conf_ctx_t                *ctx;
+    ngx_http_core_loc_conf_t           *clcf;
+    ngx_http_mcp_defaults_main_conf_t  *dmcf;
+
+    if (ngx_http_mcp_defaults_proxy.module == NULL) {
+        return NGX_CONF_OK;
+    }
+
+    ctx = cf->ctx;
+
+    if (prev->loc_conf == NULL) {
+
+        /* the http block */
+
+        dmcf = ngx_http_conf_get_module_main_conf(cf,
+                                                  ngx_http_mcp_defaults_module);
+
+        ngx_http_mcp_defaults_note(prev, dmcf->loc_conf);
+    }
+
+    conf->prev = prev;
+    conf->http_version = prev->http_version;
+    conf->buffering = prev->buffering;
+    conf->read_timeout = prev->read_timeout;
+
+    ngx_http_mcp_defaults_note(conf, ctx->loc_conf);
+
+    clcf = ctx->loc_conf[ngx_http_core_module.ctx_index];
+
+    if (clcf->noname && prev->target) {
+        conf->target = 1;
+    }
+
+    if (!conf->target) {
+        return NGX_CONF_OK;
+    }
+
+    return ngx_http_mcp_defaults_fill(cf, conf);
+}
+
+
+static void
+ngx_http_mcp_defaults_note(ngx_http_mcp_defaults_loc_conf_t *conf,
+    void **loc_conf)
+{
+    ngx_http_mcp_defaults_proxy_t  *proxy;
+
+    proxy = &ngx_http_mcp_defaults_proxy;
+
+    conf->loc_conf = loc_conf;
+
+    if (ngx_http_mcp_defaults_field(loc_conf, ngx_uint_t, proxy->http_version)
+        != NGX_CONF_UNSET_UINT)
+    {
+        conf->http_version = 1;
+    }
+
+    if (ngx_http_mcp_defaults_field(loc_conf, ngx_flag_t, proxy->buffering)
+        != NGX_CONF_UNSET)
+    {
+        conf->buffering = 1;
+    }
+
+    if (ngx_http_mcp_defaults_field(loc_conf, ngx_msec_t, proxy->read_timeout)
+        != NGX_CONF_UNSET_MSEC)
+    {
+        conf->read_timeout = 1;
+    }
+}
+
+
+static char *
+ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
+    ngx_http_mcp_defaults_loc_conf_t *conf)
+{
+    void                              **loc_conf;
+    ngx_array_t                        *source, *headers;
+    ngx_http_mcp_defaults_proxy_t      *proxy;
+    ngx_http_mcp_defaults_loc_conf_t   *level;
+
+    proxy = &ngx_http_mcp_defaults_proxy;
+    loc_conf = conf->loc_conf;
+
+    if (!conf->http_version) {
+        ngx_http_mcp_defaults_field(loc_conf, ngx_uint_t, proxy->http_version)
+            = NGX_HTTP_VERSION_11;
+    }
+
+    if (!conf->buffering) {
+        ngx_http_mcp_defaults_field(loc_conf, ngx_flag_t, proxy->buffering)
+            = 0;
+    }
+
+    source = NULL;
+
+    for (level = conf; level; level = level->prev) {
+
+        source = ngx_http_mcp_defaults_field(level->loc_conf, ngx_array_t *,
+                                             proxy->headers);
+
+        if (source && source != NGX_CONF_UNSET_PTR) {
+            break;
+        }
+
+        source = NULL;
+    }
+
+    headers = ngx_http_mcp_defaults_headers(cf, source);
+    if (headers == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (headers != source) {
+        ngx_http_mcp_defaults_field(loc_conf, ngx_array_t *, proxy->headers)
+            = headers;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_array_t *
+ngx_http_mcp_defaults_headers(ngx_conf_t *cf, ngx_array_t *source)
+{
+    ngx_uint_t     i, n;
+    ngx_array_t   *headers;
+    ngx_keyval_t  *kv;
+
+    n = source ? source->nelts : 0;
+
+    if (source) {
+        kv = source->elts;
+
+        for (i = 0; i < n; i++) {
+            if (kv[i].key.len == 10
+                && ngx_strncasecmp(kv[i].key.data, (u_char *) "Connection", 10)
+                   == 0)
+            {
+                return source;
+            }
+        }
+    }
+
+    headers = ngx_array_create(cf->pool, n + 1, sizeof(ngx_keyval_t));
+    if (headers == NULL) {
+        return NULL;
+    }
+
+    if (n) {
+        kv = ngx_array_push_n(headers, n);
+        ngx_memcpy(kv, source->elts, n * sizeof(ngx_keyval_t));
+    }
+
+    kv = ngx_array_push(headers);
+
+    ngx_str_set(&kv->key, "Connection");
+    ngx_str_set(&kv->value, "");
+
+    return headers;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_defaults_offset(char *name, ngx_uint_t *offset)
+{
+    size_t          len;
+    ngx_command_t  *cmd;
+
+    len = ngx_strlen(name);
+    cmd = ngx_http_mcp_defaults_proxy.module->commands;
+
+    for ( /* void */ ; cmd && cmd->name.len; cmd++) {
+
+        if (cmd->name.len == len
+            && ngx_strncmp(cmd->name.data, name, len) == 0)
+        {
+            if (cmd->conf != NGX_HTTP_LOC_CONF_OFFSET) {
+                break;
+            }
+
+            *offset = cmd->offset;
+            return NGX_OK;
+        }
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_defaults_preconfiguration(ngx_conf_t *cf)
+{
+    ngx_uint_t                          i;
+    ngx_module_t                      **modules;
+    ngx_http_conf_ctx_t                *ctx;
+    ngx_http_mcp_defaults_proxy_t      *proxy;
+    ngx_http_mcp_defaults_main_conf_t  *dmcf;
+
+    ctx = cf->ctx;
+    dmcf = ctx->main_conf[ngx_http_mcp_defaults_module.ctx_index];
+    dmcf->loc_conf = ctx->loc_conf;
+
+    proxy = &ngx_http_mcp_defaults_proxy;
+    proxy->module = NULL;
+
+    modules = cf->cycle->modules;
+
+    for (i = 0; modules[i]; i++) {
+        if (ngx_strcmp(modules[i]->name, "ngx_http_proxy_module") == 0) {
+            proxy->module = modules[i];
+            break;
+        }
+    }
+
+    if (proxy->module == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_mcp_defaults_offset("proxy_http_version",
+                                     &proxy->http_version)
+        != NGX_OK
+        || ngx_http_mcp_defaults_offset("proxy_buffering", &proxy->buffering)
+           != NGX_OK
+        || ngx_http_mcp_defaults_offset("proxy_read_timeout",
+                                        &proxy->read_timeout)
+           != NGX_OK
+        || ngx_http_mcp_defaults_offset("proxy_set_header", &proxy->headers)
+           != NGX_OK)
+    {
+        proxy->module = NULL;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
+{
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    h = ngx_array_push(&cmcf->phases[NGX_HTTP_PREACCESS_PHASE].handlers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = ngx_http_mcp_adapt_request;
+
+    return NGX_OK;
+}
+
+
+static void *
+ngx_http_mcp_defaults_create_main_conf(ngx_conf_t *cf)
+{
+    return ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_defaults_main_conf_t));
+}
+
+
+static void *
+ngx_http_mcp_defaults_create_srv_conf(ngx_conf_t *cf)
+{
+    ngx_http_mcp_defaults_srv_conf_t  *conf;
+
+    conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_defaults_srv_conf_t));
+    if (conf == NULL) {
+        return NULL;
+    }
+
+    if (ngx_array_init(&conf->targets, cf->pool, 2, sizeof(ngx_str_t))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    return conf;
+}
+
+
+static void *
+ngx_http_mcp_defaults_create_loc_conf(ngx_conf_t *cf)
+{
+    return ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_defaults_loc_conf_t));
+}

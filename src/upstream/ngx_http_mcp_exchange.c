@@ -1,0 +1,765 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_capture.h"
+#include "ngx_http_mcp_background.h"
+
+
+#define NGX_HTTP_MCP_EXCHANGE_LIMIT  (4 * 1024 * 1024)
+
+
+static ngx_int_t ngx_http_mcp_exchange_body(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_body_t *rb);
+static void ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x);
+static ngx_int_t ngx_http_mcp_exchange_finished(ngx_http_request_t *sr,
+    void *data, ngx_int_t rc);
+static ngx_uint_t ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr,
+    ngx_int_t rc);
+static void ngx_http_mcp_exchange_handler(ngx_event_t *ev);
+static void ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_exchange_silence(ngx_event_t *ev);
+static void ngx_http_mcp_exchange_total(ngx_event_t *ev);
+static void ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+static ngx_http_mcp_outcome_e ngx_http_mcp_exchange_outcome(
+    ngx_http_mcp_exchange_t *x);
+static ngx_http_mcp_outcome_e ngx_http_mcp_exchange_unanswered(
+    ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap);
+static void ngx_http_mcp_exchange_cleanup(void *data);
+
+
+static ngx_str_t  ngx_http_mcp_exchange_post = ngx_string("POST");
+static ngx_str_t  ngx_http_mcp_exchange_get = ngx_string("GET");
+static ngx_str_t  ngx_http_mcp_exchange_delete = ngx_string("DELETE");
+
+
+ngx_http_mcp_exchange_t *
+ngx_http_mcp_exchange_create(ngx_http_request_t *r)
+{
+    ngx_uint_t                cancelable;
+    ngx_http_cleanup_t       *cln;
+    ngx_http_mcp_capture_t   *cap;
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_exchange_t));
+    if (x == NULL) {
+        return NULL;
+    }
+
+    cap = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_capture_t));
+    if (cap == NULL) {
+        return NULL;
+    }
+
+    if (ngx_list_init(&x->headers, r->pool, 2, sizeof(ngx_table_elt_t))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    cln = ngx_http_cleanup_add(r, 0);
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_mcp_exchange_cleanup;
+    cln->data = cap;
+
+    x->r = r;
+    x->method = NGX_HTTP_POST;
+    x->limit = NGX_HTTP_MCP_EXCHANGE_LIMIT;
+    x->capture = cap;
+
+    cancelable = ngx_http_mcp_background(r);
+
+    cap->exchange = x;
+    cap->last_in = &cap->in;
+    cap->fd = (ngx_socket_t) -1;
+    cap->length = -1;
+
+    cap->event.handler = ngx_http_mcp_exchange_handler;
+    cap->event.data = cap;
+    cap->event.log = r->connection->log;
+
+    cap->silence.handler = ngx_http_mcp_exchange_silence;
+    cap->silence.data = cap;
+    cap->silence.log = r->connection->log;
+    cap->silence.cancelable = cancelable;
+
+    cap->total.handler = ngx_http_mcp_exchange_total;
+    cap->total.data = cap;
+    cap->total.log = r->connection->log;
+    cap->total.cancelable = cancelable;
+
+    cap->post.handler = ngx_http_mcp_exchange_finished;
+    cap->post.data = x;
+
+    return x;
+}
+
+
+ngx_int_t
+ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_request_t         *r, *sr;
+    ngx_http_headers_in_t       in;
+    ngx_http_mcp_capture_t     *cap;
+    ngx_http_request_body_t    *rb;
+    ngx_http_variable_value_t  *variables;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    r = x->r;
+    cap = x->capture;
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "mcp exchange start \"%V\" \"%V\" len:%uz",
+                   &x->name, &x->uri, x->request_len);
+
+    if (ngx_http_mcp_headers_build(x, &in) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    rb = ngx_pcalloc(r->pool, sizeof(ngx_http_request_body_t));
+    if (rb == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_exchange_body(x, rb) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    /* values cached for r may differ from what the subrequest sees */
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    variables = ngx_pcalloc(r->pool, cmcf->variables.nelts
+                                     * sizeof(ngx_http_variable_value_t));
+    if (variables == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_subrequest(r, &x->uri, x->args.len ? &x->args : NULL, &sr,
+                            &cap->post, NGX_HTTP_SUBREQUEST_BACKGROUND)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    sr->headers_in = in;
+    sr->header_in = r->header_in;
+    sr->request_body = rb;
+    sr->variables = variables;
+    sr->discard_body = 0;
+    sr->filter_need_in_memory = 1;
+
+    x->sr = sr;
+
+    ngx_http_mcp_exchange_method(x);
+
+    cap->timeout = x->timeout;
+
+    if (x->total) {
+        ngx_add_timer(&cap->total, x->total);
+    }
+
+    ngx_http_mcp_exchange_alive(x);
+
+    /* runs what was posted, if nobody up the stack does */
+
+    ngx_post_event(&cap->event, &ngx_posted_events);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_exchange_body(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_body_t *rb)
+{
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl, *in, **last;
+
+    last = &rb->bufs;
+    b = NULL;
+
+    for (in = x->request; in; in = in->next) {
+
+        if (in->buf->pos == in->buf->last) {
+            continue;
+        }
+
+        cl = ngx_alloc_chain_link(x->r->pool);
+        if (cl == NULL) {
+            return NGX_ERROR;
+        }
+
+        b = ngx_calloc_buf(x->r->pool);
+        if (b == NULL) {
+            return NGX_ERROR;
+        }
+
+        /* start: where a next upstream's attempt begins */
+
+        b->start = in->buf->pos;
+        b->pos = in->buf->pos;
+        b->last = in->buf->last;
+        b->end = in->buf->last;
+        b->memory = 1;
+
+        cl->buf = b;
+        *last = cl;
+        last = &cl->next;
+    }
+
+    *last = NULL;
+
+    if (b) {
+        b->last_buf = 1;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x)
+{
+    x->sr->method = x->method;
+
+    switch (x->method) {
+
+    case NGX_HTTP_GET:
+        x->sr->method_name = ngx_http_mcp_exchange_get;
+        break;
+
+    case NGX_HTTP_DELETE:
+        x->sr->method_name = ngx_http_mcp_exchange_delete;
+        break;
+
+    default:
+        x->sr->method = NGX_HTTP_POST;
+        x->sr->method_name = ngx_http_mcp_exchange_post;
+        break;
+    }
+}
+
+
+void
+ngx_http_mcp_exchange_abort(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_ABORTED);
+}
+
+
+void
+ngx_http_mcp_exchange_fail(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->stop || cap->done) {
+        return;
+    }
+
+    cap->stop = 1;
+    cap->outcome = outcome;
+
+    ngx_post_event(&cap->event, &ngx_posted_events);
+}
+
+
+void
+ngx_http_mcp_exchange_hold(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    cap->held = 1;
+
+    if (cap->silence.timer_set) {
+        ngx_del_timer(&cap->silence);
+    }
+}
+
+
+void
+ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (!cap->held) {
+        return;
+    }
+
+    cap->held = 0;
+
+    if (cap->done) {
+        return;
+    }
+
+    cap->resumed = 1;
+
+    ngx_http_mcp_exchange_alive(x);
+
+    ngx_post_event(&cap->event, &ngx_posted_events);
+}
+
+
+void
+ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->held || cap->ended || cap->stop || cap->done || x->sr == NULL) {
+        return;
+    }
+
+    if (cap->timeout) {
+        ngx_add_timer(&cap->silence, cap->timeout);
+
+    } else if (cap->silence.timer_set) {
+        ngx_del_timer(&cap->silence);
+    }
+}
+
+
+ngx_http_mcp_exchange_t *
+ngx_http_mcp_exchange_self(ngx_http_request_t *r)
+{
+    ngx_http_post_subrequest_t  *ps;
+
+    if (r == r->main) {
+        return NULL;
+    }
+
+    ps = r->post_subrequest;
+
+    if (ps == NULL || ps->handler != ngx_http_mcp_exchange_finished) {
+        return NULL;
+    }
+
+    return ps->data;
+}
+
+
+ngx_http_mcp_exchange_t *
+ngx_http_mcp_exchange_of(ngx_http_request_t *r)
+{
+    ngx_http_mcp_exchange_t  *x;
+
+    for ( /* void */ ; r && r != r->main; r = r->parent) {
+
+        x = ngx_http_mcp_exchange_self(r);
+
+        if (x) {
+            return x;
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_exchange_finished(ngx_http_request_t *sr, void *data,
+    ngx_int_t rc)
+{
+    ngx_http_mcp_exchange_t *x = data;
+
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, sr->connection->log, 0,
+                   "mcp exchange finished \"%V\" rc:%i status:%ui last:%d",
+                   &x->name, rc, x->status, cap->last);
+
+    if (cap->ended || cap->done) {
+        return NGX_OK;
+    }
+
+    if (!cap->header && ngx_http_mcp_exchange_error_page(sr, rc)) {
+        ngx_post_event(&cap->event, &ngx_posted_events);
+        return rc;
+    }
+
+    cap->ended = 1;
+    cap->rc = rc;
+
+    if (cap->header && !cap->last) {
+
+        /* complete by its length, or made by a handler that says no end */
+
+        if ((cap->length >= 0 && cap->received >= (size_t) cap->length)
+            || sr->header_only
+            || (sr->upstream == NULL && (rc == NGX_OK || rc == NGX_AGAIN)))
+        {
+            cap->last = 1;
+        }
+    }
+
+    if (cap->silence.timer_set) {
+        ngx_del_timer(&cap->silence);
+    }
+
+    if (sr->upstream_states) {
+        sr->main->upstream_states = sr->upstream_states;
+    }
+
+    if (sr->connection->error) {
+
+        /* nginx is about to terminate r */
+
+        ngx_http_mcp_exchange_run(x);
+        return NGX_OK;
+    }
+
+    ngx_post_event(&cap->event, &ngx_posted_events);
+
+    /* neither an error page nor the end of r, whatever has happened */
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr, ngx_int_t rc)
+{
+    ngx_uint_t                 i;
+    ngx_http_err_page_t       *err_page;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    if (rc < NGX_HTTP_SPECIAL_RESPONSE
+        || rc == NGX_HTTP_REQUEST_TIME_OUT
+        || rc == NGX_HTTP_CLIENT_CLOSED_REQUEST
+        || rc == NGX_HTTP_CLOSE
+        || sr->error_page
+        || sr->uri_changes == 0
+        || sr->connection->error)
+    {
+        return 0;
+    }
+
+    clcf = ngx_http_get_module_loc_conf(sr, ngx_http_core_module);
+
+    if (clcf->error_pages == NULL) {
+        return 0;
+    }
+
+    err_page = clcf->error_pages->elts;
+
+    for (i = 0; i < clcf->error_pages->nelts; i++) {
+        if (err_page[i].status == rc) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+ngx_http_mcp_exchange_handler(ngx_event_t *ev)
+{
+    ngx_connection_t        *c;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = ev->data;
+    c = cap->exchange->r->connection;
+
+    ngx_http_mcp_exchange_run(cap->exchange);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_request_t      *sr;
+    ngx_http_mcp_capture_t  *cap;
+
+    sr = x->sr;
+    cap = x->capture;
+
+    if (cap->done) {
+        return;
+    }
+
+    ngx_http_mcp_background_handlers(x->r);
+
+    if (!cap->stop && (cap->resumed || cap->ended)) {
+
+        cap->resumed = 0;
+
+        ngx_http_mcp_capture_process(x);
+
+        if (!cap->stop && !cap->held && !cap->ended && cap->header
+            && ngx_http_mcp_capture_live(sr))
+        {
+            /* goes on reading */
+
+            ngx_http_set_log_request(sr->connection->log, sr);
+            sr->write_event_handler(sr);
+        }
+
+        if (cap->done) {
+            return;
+        }
+    }
+
+    if (cap->stop) {
+        ngx_http_mcp_exchange_kill(x);
+        ngx_http_mcp_exchange_complete(x, cap->outcome);
+        return;
+    }
+
+    if (cap->ended && !cap->held && cap->in == NULL) {
+        ngx_http_mcp_exchange_complete(x, ngx_http_mcp_exchange_outcome(x));
+    }
+}
+
+
+static void
+ngx_http_mcp_exchange_silence(ngx_event_t *ev)
+{
+    ngx_http_mcp_capture_t   *cap;
+    ngx_http_mcp_exchange_t  *x;
+
+    cap = ev->data;
+    x = cap->exchange;
+
+    ngx_http_set_log_request(x->r->connection->log, x->sr);
+
+    ngx_log_error(NGX_LOG_ERR, x->r->connection->log, NGX_ETIMEDOUT,
+                  "mcp upstream \"%V\" was silent for %Mms",
+                  &x->name, cap->timeout);
+
+    ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TIMEOUT);
+}
+
+
+static void
+ngx_http_mcp_exchange_total(ngx_event_t *ev)
+{
+    ngx_http_mcp_capture_t   *cap;
+    ngx_http_mcp_exchange_t  *x;
+
+    cap = ev->data;
+    x = cap->exchange;
+
+    ngx_http_set_log_request(x->r->connection->log, x->sr);
+
+    ngx_log_error(NGX_LOG_ERR, x->r->connection->log, NGX_ETIMEDOUT,
+                  "mcp upstream \"%V\" did not finish within %Mms",
+                  &x->name, x->total);
+
+    ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TIMEOUT);
+}
+
+
+static void
+ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_request_t      *sr;
+    ngx_http_mcp_capture_t  *cap;
+
+    sr = x->sr;
+    cap = x->capture;
+
+    if (sr == NULL || cap->ended) {
+        return;
+    }
+
+    cap->ended = 1;
+
+    if (sr->upstream_states) {
+        sr->main->upstream_states = sr->upstream_states;
+    }
+
+    /* without an upstream it runs to its end, and is not listened to */
+
+    if (ngx_http_mcp_capture_live(sr)) {
+        ngx_http_set_log_request(sr->connection->log, sr);
+
+        (*sr->upstream->cleanup)(sr);
+
+        sr->read_event_handler = ngx_http_request_empty_handler;
+        sr->write_event_handler = ngx_http_request_empty_handler;
+    }
+}
+
+
+static void
+ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    ngx_http_set_log_request(x->r->connection->log, x->r);
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
+                   "mcp exchange done \"%V\" outcome:%d status:%ui",
+                   &x->name, outcome, x->status);
+
+    if (outcome == NGX_HTTP_MCP_OK || outcome == NGX_HTTP_MCP_STATUS) {
+        ngx_http_mcp_capture_open(x);
+    }
+
+    ngx_http_mcp_exchange_release(cap);
+
+    x->handlers->done(x, outcome);
+}
+
+
+static ngx_http_mcp_outcome_e
+ngx_http_mcp_exchange_outcome(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (!cap->header) {
+        return ngx_http_mcp_exchange_unanswered(x);
+    }
+
+    if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+
+        if (x->status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
+            ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+                          "mcp upstream \"%V\" answered with status %ui",
+                          &x->name, x->status);
+        }
+
+        return NGX_HTTP_MCP_STATUS;
+    }
+
+    if (!cap->last) {
+        ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+                      "mcp upstream \"%V\" cut its response after %uz bytes",
+                      &x->name, cap->received);
+
+        return NGX_HTTP_MCP_CUT;
+    }
+
+    return cap->refused ? NGX_HTTP_MCP_BAD : NGX_HTTP_MCP_OK;
+}
+
+
+static ngx_http_mcp_outcome_e
+ngx_http_mcp_exchange_unanswered(ngx_http_mcp_exchange_t *x)
+{
+    ngx_log_t                  *log;
+    ngx_http_upstream_t        *u;
+    ngx_http_mcp_capture_t     *cap;
+
+    cap = x->capture;
+    log = x->r->connection->log;
+    u = x->sr->upstream;
+
+    switch (cap->rc) {
+
+    case NGX_HTTP_GATEWAY_TIME_OUT:
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      "mcp upstream \"%V\" timed out", &x->name);
+        return NGX_HTTP_MCP_TIMEOUT;
+
+    case NGX_HTTP_BAD_GATEWAY:
+
+        if (u && u->state && u->state->bytes_received) {
+            ngx_log_error(NGX_LOG_ERR, log, 0,
+                          "mcp upstream \"%V\" sent no valid response",
+                          &x->name);
+            return NGX_HTTP_MCP_BAD;
+        }
+
+        if (u && u->state && u->state->connect_time != (ngx_msec_t) -1) {
+            ngx_log_error(NGX_LOG_ERR, log, 0,
+                          "mcp upstream \"%V\" closed without a response",
+                          &x->name);
+            return NGX_HTTP_MCP_CUT;
+        }
+
+        break;
+
+    case NGX_HTTP_REQUEST_TIME_OUT:
+    case NGX_HTTP_CLIENT_CLOSED_REQUEST:
+        return NGX_HTTP_MCP_ABORTED;
+
+    case NGX_HTTP_CLOSE:
+        break;
+
+    default:
+
+        if (cap->rc == NGX_HTTP_CREATED || cap->rc == NGX_HTTP_NO_CONTENT) {
+            x->status = cap->rc;
+            x->body = NGX_HTTP_MCP_BODY_NONE;
+            return NGX_HTTP_MCP_OK;
+        }
+
+        if (cap->rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+            x->status = cap->rc;
+            x->body = NGX_HTTP_MCP_BODY_NONE;
+
+            ngx_log_error(NGX_LOG_ERR, log, 0,
+                          "mcp upstream \"%V\": location \"%V\" answered "
+                          "with status %i", &x->name, &x->uri, cap->rc);
+
+            return NGX_HTTP_MCP_STATUS;
+        }
+
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      "mcp upstream \"%V\": location \"%V\" gave no response",
+                      &x->name, &x->uri);
+
+        return NGX_HTTP_MCP_CUT;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, log, 0,
+                  "mcp upstream \"%V\" could not be reached", &x->name);
+
+    return NGX_HTTP_MCP_UNREACHABLE;
+}
+
+
+static void
+ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
+{
+    cap->done = 1;
+
+    if (cap->silence.timer_set) {
+        ngx_del_timer(&cap->silence);
+    }
+
+    if (cap->total.timer_set) {
+        ngx_del_timer(&cap->total);
+    }
+
+    if (cap->event.posted) {
+        ngx_delete_posted_event(&cap->event);
+    }
+
+    if (cap->mode == NGX_HTTP_MCP_PARSE) {
+        cap->mode = NGX_HTTP_MCP_DROP;
+        ngx_mcp_sse_done(&cap->exchange->sse);
+    }
+}
+
+
+static void
+ngx_http_mcp_exchange_cleanup(void *data)
+{
+    ngx_http_mcp_exchange_release(data);
+}

@@ -1,0 +1,451 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_capture.h"
+
+
+static ngx_uint_t ngx_http_mcp_headers_cross(ngx_table_elt_t *h);
+static ngx_int_t ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
+    ngx_http_headers_in_t *in);
+static ngx_table_elt_t *ngx_http_mcp_headers_add(ngx_pool_t *pool,
+    ngx_list_t *headers, char *name, ngx_str_t *value);
+static ngx_uint_t ngx_http_mcp_headers_is(ngx_table_elt_t *h, char *name);
+static ngx_uint_t ngx_http_mcp_headers_type(ngx_str_t *type, char *name);
+
+
+/* of the client's headers, these and "If-*" do not cross */
+
+static ngx_str_t  ngx_http_mcp_headers_stay[] = {
+    ngx_string("accept"),
+    ngx_string("accept-encoding"),
+    ngx_string("connection"),
+    ngx_string("content-encoding"),
+    ngx_string("content-length"),
+    ngx_string("content-type"),
+    ngx_string("expect"),
+    ngx_string("http2-settings"),
+    ngx_string("keep-alive"),
+    ngx_string("last-event-id"),
+    ngx_string("mcp-protocol-version"),
+    ngx_string("mcp-session-id"),
+    ngx_string("origin"),
+    ngx_string("proxy-authenticate"),
+    ngx_string("proxy-authorization"),
+    ngx_string("proxy-connection"),
+    ngx_string("range"),
+    ngx_string("te"),
+    ngx_string("trailer"),
+    ngx_string("transfer-encoding"),
+    ngx_string("upgrade"),
+    ngx_null_string
+};
+
+
+/* of the upstream's headers, these reach the client */
+
+static char  *ngx_http_mcp_headers_reach[] = {
+    "www-authenticate",
+    "retry-after",
+    "set-cookie",
+    NULL
+};
+
+
+static ngx_str_t  ngx_http_mcp_headers_json = ngx_string("application/json");
+static ngx_str_t  ngx_http_mcp_headers_sse = ngx_string("text/event-stream");
+static ngx_str_t  ngx_http_mcp_headers_both =
+    ngx_string("application/json, text/event-stream");
+static ngx_str_t  ngx_http_mcp_headers_agent =
+    ngx_string("nginx-mcp/" NGX_MCP_MODULE_VERSION);
+
+
+ngx_int_t
+ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
+    ngx_http_headers_in_t *in)
+{
+    u_char            *p;
+    ngx_str_t          value, *accept;
+    ngx_pool_t        *pool;
+    ngx_list_t        *headers;
+    ngx_table_elt_t   *h;
+
+    pool = x->r->pool;
+    headers = &in->headers;
+
+    if (x->client_headers) {
+        *in = x->r->headers_in;
+
+    } else {
+        ngx_memzero(in, sizeof(ngx_http_headers_in_t));
+        in->server = x->r->headers_in.server;
+    }
+
+    in->content_length_n = -1;
+    in->keep_alive_n = -1;
+
+    if (ngx_list_init(headers, pool, 16, sizeof(ngx_table_elt_t)) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (x->client_headers) {
+        if (ngx_http_mcp_headers_client(x, in) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+    } else {
+        h = ngx_http_mcp_headers_add(pool, headers, "User-Agent",
+                                     &ngx_http_mcp_headers_agent);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        in->user_agent = h;
+    }
+
+    if (x->method == NGX_HTTP_GET) {
+        accept = &ngx_http_mcp_headers_sse;
+
+    } else if (x->method == NGX_HTTP_POST) {
+        accept = &ngx_http_mcp_headers_both;
+
+    } else {
+        accept = &ngx_http_mcp_headers_json;
+    }
+
+    h = ngx_http_mcp_headers_add(pool, headers, "Accept", accept);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+#if (NGX_HTTP_HEADERS)
+    in->accept = h;
+#endif
+
+    if (x->request_len || x->method == NGX_HTTP_POST) {
+
+        p = ngx_pnalloc(pool, NGX_SIZE_T_LEN);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        value.data = p;
+        value.len = ngx_sprintf(p, "%uz", x->request_len) - p;
+
+        h = ngx_http_mcp_headers_add(pool, headers, "Content-Length", &value);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        in->content_length = h;
+        in->content_length_n = x->request_len;
+
+        h = ngx_http_mcp_headers_add(pool, headers, "Content-Type",
+                                     &ngx_http_mcp_headers_json);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        in->content_type = h;
+    }
+
+    if (x->protocol_version.len
+        && ngx_http_mcp_headers_add(pool, headers, "MCP-Protocol-Version",
+                                    &x->protocol_version)
+           == NULL)
+    {
+        return NGX_ERROR;
+    }
+
+    if (x->session_id.len
+        && ngx_http_mcp_headers_add(pool, headers, "Mcp-Session-Id",
+                                    &x->session_id)
+           == NULL)
+    {
+        return NGX_ERROR;
+    }
+
+    if (x->last_event_id.len
+        && ngx_http_mcp_headers_add(pool, headers, "Last-Event-ID",
+                                    &x->last_event_id)
+           == NULL)
+    {
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
+    ngx_http_headers_in_t *in)
+{
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *header, *h;
+
+    part = &x->r->headers_in.headers.part;
+    header = part->elts;
+
+    for (i = 0; /* void */; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            header = part->elts;
+            i = 0;
+        }
+
+        if (header[i].hash == 0 || !ngx_http_mcp_headers_cross(&header[i])) {
+            continue;
+        }
+
+        h = ngx_http_mcp_header_push(&in->headers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        h->hash = header[i].hash;
+        h->key = header[i].key;
+        h->value = header[i].value;
+        h->lowcase_key = header[i].lowcase_key;
+    }
+
+    /* what did not cross must not be seen by other ways */
+
+    in->connection = NULL;
+    in->if_modified_since = NULL;
+    in->if_unmodified_since = NULL;
+    in->if_match = NULL;
+    in->if_none_match = NULL;
+    in->content_length = NULL;
+    in->content_type = NULL;
+    in->range = NULL;
+    in->if_range = NULL;
+    in->transfer_encoding = NULL;
+    in->te = NULL;
+    in->expect = NULL;
+    in->upgrade = NULL;
+    in->keep_alive = NULL;
+#if (NGX_HTTP_GZIP)
+    in->accept_encoding = NULL;
+#endif
+
+    in->chunked = 0;
+    in->connection_type = 0;
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_headers_cross(ngx_table_elt_t *h)
+{
+    ngx_str_t  *s;
+
+    if (h->key.len > 3 && ngx_strncmp(h->lowcase_key, "if-", 3) == 0) {
+        return 0;
+    }
+
+    for (s = ngx_http_mcp_headers_stay; s->len; s++) {
+        if (h->key.len == s->len
+            && ngx_strncmp(h->lowcase_key, s->data, s->len) == 0)
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static ngx_table_elt_t *
+ngx_http_mcp_headers_add(ngx_pool_t *pool, ngx_list_t *headers, char *name,
+    ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_http_mcp_header_push(headers);
+    if (h == NULL) {
+        return NULL;
+    }
+
+    h->key.len = ngx_strlen(name);
+    h->key.data = (u_char *) name;
+    h->value = *value;
+
+    h->lowcase_key = ngx_pnalloc(pool, h->key.len);
+    if (h->lowcase_key == NULL) {
+        return NULL;
+    }
+
+    h->hash = ngx_hash_strlow(h->lowcase_key, h->key.data, h->key.len);
+
+    return h;
+}
+
+
+ngx_int_t
+ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *sr)
+{
+    char             **name;
+    ngx_uint_t         i;
+    ngx_list_part_t   *part;
+    ngx_table_elt_t   *header, *h;
+
+    x->session.len = 0;
+
+    part = &sr->headers_out.headers.part;
+    header = part->elts;
+
+    for (i = 0; /* void */; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            header = part->elts;
+            i = 0;
+        }
+
+        if (header[i].hash == 0) {
+            continue;
+        }
+
+        if (ngx_http_mcp_headers_is(&header[i], "mcp-session-id")) {
+            x->session = header[i].value;
+            continue;
+        }
+
+        for (name = ngx_http_mcp_headers_reach; *name; name++) {
+
+            if (!ngx_http_mcp_headers_is(&header[i], *name)) {
+                continue;
+            }
+
+            h = ngx_http_mcp_header_push(&x->headers);
+            if (h == NULL) {
+                return NGX_ERROR;
+            }
+
+            h->key = header[i].key;
+            h->value = header[i].value;
+            h->lowcase_key = (u_char *) *name;
+        }
+    }
+
+    if (x->session.len || sr->upstream == NULL) {
+        return NGX_OK;
+    }
+
+    /* hidden from clients, but not from us */
+
+    part = &sr->upstream->headers_in.headers.part;
+    header = part->elts;
+
+    for (i = 0; /* void */; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            header = part->elts;
+            i = 0;
+        }
+
+        if (header[i].hash
+            && ngx_http_mcp_headers_is(&header[i], "mcp-session-id"))
+        {
+            x->session = header[i].value;
+            break;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_headers_is(ngx_table_elt_t *h, char *name)
+{
+    size_t  len;
+
+    len = ngx_strlen(name);
+
+    return h->key.len == len
+           && ngx_strncasecmp(h->key.data, (u_char *) name, len) == 0;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_headers_body(ngx_http_request_t *sr)
+{
+    ngx_str_t  *type;
+
+    if (sr->headers_out.status == NGX_HTTP_ACCEPTED
+        || sr->headers_out.status == NGX_HTTP_NO_CONTENT
+        || sr->headers_out.status == NGX_HTTP_NOT_MODIFIED
+        || sr->headers_out.content_length_n == 0
+        || sr->header_only)
+    {
+        return NGX_HTTP_MCP_BODY_NONE;
+    }
+
+    if (sr->headers_out.content_encoding
+        && sr->headers_out.content_encoding->hash
+        && sr->headers_out.content_encoding->value.len)
+    {
+        return NGX_HTTP_MCP_BODY_OTHER;
+    }
+
+    type = &sr->headers_out.content_type;
+
+    if (ngx_http_mcp_headers_type(type, "application/json")
+        || ngx_http_mcp_headers_type(type, "+json"))
+    {
+        return NGX_HTTP_MCP_BODY_JSON;
+    }
+
+    if (ngx_http_mcp_headers_type(type, "text/event-stream")) {
+        return NGX_HTTP_MCP_BODY_SSE;
+    }
+
+    return NGX_HTTP_MCP_BODY_OTHER;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_headers_type(ngx_str_t *type, char *name)
+{
+    size_t   len;
+    u_char  *p, *last;
+
+    last = type->data + type->len;
+
+    for (p = type->data; p < last; p++) {
+        if (*p == ';' || *p == ' ' || *p == '\t') {
+            break;
+        }
+    }
+
+    len = ngx_strlen(name);
+
+    if ((size_t) (p - type->data) < len) {
+        return 0;
+    }
+
+    if (*name != '+' && (size_t) (p - type->data) != len) {
+        return 0;
+    }
+
+    return ngx_strncasecmp(p - len, (u_char *) name, len) == 0;
+}
