@@ -1,0 +1,141 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# House rules that a program can check.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use File::Find;
+
+use Mcp::Test;
+
+my $root = $Mcp::Test::ROOT;
+my @layers = qw(protocol state upstream bridge edge);
+my %rank = map { $layers[$_] => $_ } 0 .. $#layers;
+my (@all, %text);
+
+find({
+    no_chdir => 1,
+    wanted => sub {
+        if (/\/(?:node_modules|\.build|\.git|seeds|corpus|tmp)$/) {
+            $File::Find::prune = 1;
+            return;
+        }
+
+        return unless -f && -T;
+        return if /package-lock\.json$/ || /\.dict$/;
+        push @all, substr $_, 1 + length $root;
+    },
+}, grep { -e } map { "$root/$_" } qw(src t conf config .ci));
+
+@all = sort @all;
+$text{$_} = Mcp::Test::slurp_file("$root/$_") for @all;
+
+my @c = grep { /^src\/.*\.[ch]$/ } @all;
+my @code = grep { /\.(?:c|h|pl|pm|t|sh|mjs)$/ || $_ eq 'config' } @all;
+
+none('no tabs', sub { /\t/ ? lines(qr/\t/) : () }, @all);
+none('no trailing blanks', sub { lines(qr/[ \t]$/) }, @all);
+none('no carriage returns', sub { lines(qr/\r/) }, @all);
+none('a newline at the end', sub { /[^\n]\z/ ? 'no' : () }, @all);
+none('no blank lines at the end', sub { /\n\n\z/ ? 'some' : () }, @all);
+none('80 columns', sub { lines(qr/^.{81,}$/) }, @code);
+
+none('a copyright line', sub {
+    /Copyright \(C\)/ ? () : 'none'
+}, grep { /^t\/[^\/]*\.(?:t|sh)$|^t\/(?:lib|npm)\/.*\.(?:pm|mjs)$/ } @all);
+
+none('headers say what they are for', sub {
+    /\A\s*\/\*\n \* \S/ ? () : 'no comment at the top'
+}, grep { /\.h$/ } @c);
+
+none('no left-overs', sub {
+    lines(qr/\b(?:TODO|FIXME|XXX|HACK)\b/)
+}, grep { !m{^t/} } @all);
+
+none('nothing that a worker must not do', sub {
+    lines(qr/\b(?:assert|abort|sleep|usleep|system|popen)\s*\(/)
+}, @c);
+
+none('no comments of C++', sub { lines(qr{(?<!:)//}) }, @c);
+
+none('files of one responsibility', sub {
+    my $n = tr/\n//;
+    $n > 900 ? "$n lines" : ();
+}, @c);
+
+none('versions of nginx in one header', sub {
+    lines(qr/\bnginx_version\b/)
+}, grep { !/ngx_http_mcp_compat\.h$/ } @c);
+
+none('no requests below the upstream layer', sub {
+    lines(qr/\bngx_http(?:_request_t|\.h)\b/)
+}, grep { m{^src/(?:protocol|state)/} } @c);
+
+
+# include direction
+
+my %layer_of;
+
+for my $f (@c) {
+    my ($layer, $base) = $f =~ m{^src/([^/]+)/([^/]+)$} or next;
+    $layer_of{$base} = $layer if $base =~ /\.h$/;
+}
+
+none('includes point downwards', sub {
+    my ($f) = @_;
+    my ($layer) = $f =~ m{^src/([^/]+)/};
+
+    return map {
+        my $of = $layer_of{$_};
+        !defined $of ? "$_ is not ours"
+        : $rank{$of} > $rank{$layer} ? "$layer includes $_ of $of" : ();
+    } /^#include "(.+?)"/mg;
+}, @c);
+
+my %count;
+$count{ s{.*/}{}r }++ for @c;
+is_deeply([grep { $count{$_} > 1 } sort keys %count], [], 'unique base names');
+
+
+# what the module shows to other modules
+
+SKIP: {
+    my $so = Mcp::Test::module();
+
+    skip 'no module', 2 unless $so;
+
+    my @symbols = map { (split)[-1] } `nm -D --defined-only $so`;
+    my %own = map { $_ => 1 } qw(ngx_modules ngx_module_names
+                                 ngx_module_order);
+
+    ok(@symbols > 0, 'symbols');
+    is_deeply([grep { !$own{$_} && !/^ngx_(?:http_)?mcp_/ } @symbols], [],
+              'exported symbols carry our prefix');
+}
+
+done_testing();
+
+
+sub lines {
+    my ($re) = @_;
+
+    my $n = 0;
+    return map { $n++; /$re/ ? "$n: $_" : () } split /\n/;
+}
+
+
+sub none {
+    my ($name, $sub, @files) = @_;
+
+    my @bad;
+
+    for my $f (@files) {
+        local $_ = $text{$f};
+        push @bad, map { "$f: $_" } $sub->($f);
+    }
+
+    ok(!@bad, $name) or diag(join "\n", splice @bad, 0, 20);
+}
