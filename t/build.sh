@@ -48,6 +48,14 @@ die() {
 }
 
 
+# what is not to be had: no fault of the module, callers tell by the code
+
+unavailable() {
+    say "$*"
+    exit 77
+}
+
+
 # what configure has looked at: if it changes, it runs again
 
 fingerprint() {
@@ -81,7 +89,8 @@ private_apt() {
               -o Dir::State::status=/dev/null -o Acquire::Languages=none
               -o Acquire::Retries=3 -o APT::Sandbox::User=root)
 
-    apt-get "${apt_opts[@]}" update >&2
+    apt-get "${apt_opts[@]}" update >&2 \
+        || unavailable "no package lists of $suite"
 }
 
 
@@ -113,14 +122,14 @@ fetched() {
         if [ "$what" = source ]; then
             private_apt "$suite" deb-src
             apt-get "${apt_opts[@]}" --tar-only source nginx >&2 \
-                || die "no source of nginx $version in $suite"
+                || unavailable "no source of nginx $version in $suite"
             tar -xf nginx_"$version".*.orig.tar.* -C unpacked \
                 --strip-components=1
 
         else
             private_apt "$suite" deb
             apt-get "${apt_opts[@]}" download nginx-dev >&2 \
-                || die "no nginx-dev $version in $suite"
+                || unavailable "no nginx-dev $version in $suite"
             dpkg-deb -x nginx-dev_"$version".*.deb unpacked
         fi
 
@@ -223,7 +232,8 @@ clang)
 
 versions)
     for v in 1.26 1.30; do
-        headers "module-$v" gcc "$(fetched $v headers)"
+        src=$(fetched $v headers)
+        headers "module-$v" gcc "$src"
     done
     ;;
 
@@ -245,7 +255,8 @@ source)
     ;;
 
 1.*)
-    whole "$1" "$(fetched "$1" source)"
+    src=$(fetched "$1" source)
+    whole "$1" "$src"
     ;;
 
 *)
