@@ -1,7 +1,11 @@
 
 /*
- * A call: one request of a client from the POST to its answer.  It owns the
- * main request and runs the exchange on it; it may outlive the client.
+ * A call: one request of a client from the POST to its answer.  It runs the
+ * exchange on the client's request and may outlive the client: who leaves
+ * only detaches, and the answer waits on the call's line.
+ *
+ * It lives in r->pool and keeps r alive until both the exchange and the
+ * stream, if one was opened, have ended.
  */
 
 #ifndef _NGX_HTTP_MCP_CALL_H_INCLUDED_
@@ -11,10 +15,66 @@
 #include "ngx_http_mcp_module.h"
 
 
+typedef struct ngx_http_mcp_batch_s  ngx_http_mcp_batch_t;
+
+
+struct ngx_http_mcp_call_s {
+    ngx_http_request_t       *r;
+    ngx_http_mcp_ctx_t       *ctx;
+    ngx_mcp_message_t        *message;
+    ngx_http_mcp_batch_t     *batch;      /* of which it is an element */
+    ngx_uint_t                index;
+
+    ngx_mcp_call_t            record;
+    uint32_t                  local;
+    ngx_http_mcp_talk_t       talk;
+    ngx_event_t               after;      /* mcp_stream_after */
+    ngx_str_t                 uri;        /* subscribed by this call */
+
+    ngx_chain_t              *free;       /* of an answer that passes through */
+    ngx_chain_t              *busy;
+    ngx_chain_t              *none;
+    ngx_str_t                 gathered;   /* room for an answer in pieces */
+    size_t                    large_size;
+    ngx_str_t                 large;      /* not kept, waits for the stream */
+    ngx_mcp_cursor_t          large_cursor;
+
+    unsigned                  registered:1;
+    unsigned                  streaming:1;   /* SSE was opened */
+    unsigned                  closed:1;      /* and its stream has ended */
+    unsigned                  gone:1;        /* the client left */
+    unsigned                  answered:1;
+    unsigned                  passing:1;     /* the answer passes through */
+    unsigned                  cancelled:1;
+    unsigned                  ended:1;       /* the session did */
+    unsigned                  done:1;        /* the exchange is over */
+    unsigned                  local_answer:1;
+};
+
+
+/*
+ * Starts the call for message m of a batch; its answer reaches
+ * ngx_http_mcp_batch_answer().  NGX_OK, or NGX_DECLINED with *error composed.
+ */
+ngx_int_t ngx_http_mcp_call_element(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m, ngx_http_mcp_batch_t *batch,
+    ngx_uint_t index, ngx_str_t *error);
+
+/* an element of the batch is answered; text may be empty (cancelled) */
+void ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
+    ngx_str_t *text);
+
+/* likewise, with an empty result, and its exchange has ended */
+void ngx_http_mcp_batch_here(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
+    ngx_str_t *id);
+
+/* and its exchange has ended */
+void ngx_http_mcp_batch_done(ngx_http_mcp_batch_t *batch);
+
 /*
  * The stream of this call is gone (client left, or it was closed); the
- * exchange runs on and the answer waits on the line.  The request r stays
- * alive until the call ends; nothing more may be written to it.
+ * exchange runs on and the answer waits on the line.  Called once for each
+ * stream opened with this call, whatever the reason; r may be gone after it.
  */
 void ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call);
 

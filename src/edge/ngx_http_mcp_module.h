@@ -27,8 +27,18 @@ typedef struct ngx_http_mcp_stream_s  ngx_http_mcp_stream_t;
 typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
 
 
+/* an mcp_zone; the handle comes first: zone->data is the streams' */
+
 typedef struct {
-    ngx_array_t                 zones;        /* ngx_mcp_zone_t * */
+    ngx_mcp_zone_t              zone;
+    ngx_shm_zone_t             *shm_zone;
+    ngx_uint_t                  declared;
+    ngx_uint_t                  published;    /* an mcp_publish writes to it */
+} ngx_http_mcp_zone_t;
+
+
+typedef struct {
+    ngx_array_t                 zones;        /* ngx_http_mcp_zone_t * */
     ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
     uint64_t                    epoch;        /* of this configuration */
 } ngx_http_mcp_main_conf_t;
@@ -42,6 +52,9 @@ typedef struct {
     ngx_http_core_srv_conf_t   *server;
 
     ngx_array_t                *upstreams;    /* ngx_http_mcp_upstream_t */
+    ngx_uint_t                  named;        /* name= was given */
+    u_char                     *file;         /* of the directive */
+    ngx_uint_t                  line;
     ngx_msec_t                  upstream_timeout;
     ngx_msec_t                  upstream_total;
 
@@ -73,6 +86,12 @@ typedef struct {
     ngx_array_t                *origins;      /* ngx_str_t; NULL: default */
     ngx_flag_t                  origins_any;
     ngx_flag_t                  cors;
+
+    /* the last initialize result of this worker and what it was made of */
+    ngx_pool_t                 *result_pool;
+    ngx_str_t                   result_source;
+    ngx_str_t                   result;
+    ngx_uint_t                  offered;
 
     ngx_http_mcp_publish_conf_t  *publish;    /* mcp_publish is here */
     ngx_mcp_zone_t             *status;       /* mcp_status is here */
@@ -124,8 +143,17 @@ typedef struct {
     ngx_mcp_session_t           session;      /* found, in the content phase */
     ngx_http_mcp_call_t        *call;
     ngx_http_mcp_stream_t      *stream;
+    struct ngx_http_mcp_batch_s  *batch;
 
     ngx_str_t                   refusal;      /* body of filter-made errors */
+
+    /* found by the scan, said in the content phase: limits come first */
+    ngx_uint_t                  bad_status;
+    ngx_int_t                   bad_code;
+    const char                 *bad;
+
+    ngx_http_mcp_waiter_t       waiter;       /* initialize, for upstreams */
+    ngx_event_t                 timer;        /* initialize, at most so long */
 
     unsigned                    scanned:1;    /* preaccess has run */
     unsigned                    reading:1;    /* body is being read */

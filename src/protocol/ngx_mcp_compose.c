@@ -81,6 +81,17 @@ ngx_mcp_level_parse(ngx_str_t *text)
 }
 
 
+ngx_str_t *
+ngx_mcp_level_name(ngx_uint_t level)
+{
+    if (level == NGX_MCP_LEVEL_UNSET || level > NGX_MCP_LEVEL_EMERGENCY) {
+        return NULL;
+    }
+
+    return &ngx_mcp_levels[level];
+}
+
+
 ngx_str_t
 ngx_mcp_error_compose(ngx_pool_t *pool, ngx_uint_t revision, ngx_str_t *id,
     ngx_int_t code, ngx_str_t *message, ngx_str_t *data)

@@ -40,6 +40,9 @@ typedef struct {
     ngx_msec_t                        timeout;
     ngx_msec_t                        total;
     size_t                            limit;
+
+    ngx_uint_t                        learned;  /* ngx_mcp_known_e; what this
+                                                   worker found out */
 } ngx_http_mcp_upstream_t;
 
 
@@ -48,6 +51,7 @@ typedef struct {
 typedef struct {
     ngx_str_t                         tenant;
     ngx_str_t                         session;  /* $mcp_session_id */
+    ngx_str_t                         method;   /* $mcp_method */
 } ngx_http_mcp_audience_t;
 
 
@@ -59,7 +63,31 @@ typedef ngx_http_request_t *(*ngx_http_mcp_background_pt)(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience);
 
 /* set by the edge, which knows the variables */
-extern ngx_http_mcp_background_pt  ngx_http_mcp_background;
+extern ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
+
+/* set while an upstream's URI is computed: values are percent-encoded then */
+extern ngx_uint_t  ngx_http_mcp_encoding;
+
+/*
+ * Makes an exchange with the upstream on r, with its URI for this request.
+ * NULL: no memory, or the URI has a "." or ".." segment (logged).
+ */
+ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
+    ngx_http_mcp_upstream_t *u);
+
+/* puts text into the exchange as its body; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+
+
+/* waits for something to become known of an upstream */
+
+typedef struct {
+    ngx_queue_t                       queue;      /* linked while it waits */
+    ngx_mcp_zone_t                   *zone;
+    void                            (*ready)(void *data);
+    void                             *data;
+} ngx_http_mcp_waiter_t;
 
 
 /*
@@ -82,9 +110,14 @@ struct ngx_http_mcp_talk_s {
     ngx_mcp_ref_t                     session;
     ngx_mcp_ref_t                     call;       /* is woken for links */
     ngx_str_t                         tenant;
+    ngx_uint_t                        level;      /* of the session */
     ngx_str_t                         body;
     unsigned                          existing:1; /* only if there is a link;
                                                      else NGX_DECLINED */
+    unsigned                          legacy_only:1; /* done(OK) when it is
+                                                        an rpc upstream */
+    unsigned                          answered:1; /* set by message() when the
+                                                     answer was in it */
     void                            (*message)(ngx_http_mcp_talk_t *t,
                                           ngx_str_t *text);
     ngx_int_t                       (*piece)(ngx_http_mcp_talk_t *t,
@@ -95,22 +128,26 @@ struct ngx_http_mcp_talk_s {
 
     /* out */
     ngx_http_mcp_exchange_t          *x;
-    ngx_uint_t                        protocol;
+    ngx_uint_t                        rpc;        /* the upstream is one */
 
     /* private */
+    ngx_http_mcp_waiter_t             waiter;
     ngx_mcp_link_t                    link;
     ngx_uint_t                        step;
     ngx_uint_t                        sub;
+    ngx_uint_t                        resumes;
+    ngx_str_t                         last_event_id;
     ngx_str_t                         new_id;
     ngx_uint_t                        new_revision;
+    ngx_event_t                       event;
     unsigned                          healed:1;
     unsigned                          forgotten:1;
     unsigned                          aborted:1;
     unsigned                          waiting:1;
     unsigned                          claimed:1;
     unsigned                          heard:1;
-    ngx_queue_t                       queue;      /* waits for knowledge */
-    ngx_event_t                       event;
+    unsigned                          initialized:1;
+    unsigned                          unreachable:1;
 };
 
 /* NGX_OK: done() will come; NGX_DECLINED: no link (existing); NGX_ERROR */
@@ -137,13 +174,6 @@ void ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t);
  * ready(data) will be called once when the outcome is in the zone, unless
  * forgotten before; NGX_ERROR.
  */
-typedef struct {
-    ngx_queue_t                       queue;
-    void                            (*ready)(void *data);
-    void                             *data;
-    ngx_mcp_zone_t                   *zone;
-} ngx_http_mcp_waiter_t;
-
 ngx_int_t ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_knowledge_t *known,
     ngx_http_mcp_waiter_t *waiter);

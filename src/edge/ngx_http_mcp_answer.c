@@ -1,0 +1,334 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_edge.h"
+
+
+static ngx_int_t ngx_http_mcp_refusal_body(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+
+
+ngx_int_t
+ngx_http_mcp_header(ngx_http_request_t *r, const char *name, ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_http_mcp_header_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    h->key.data = (u_char *) name;
+    h->key.len = ngx_strlen(name);
+    h->value = *value;
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx)
+{
+    if (ctx->session.revision) {
+        return ctx->session.revision;
+    }
+
+    return ngx_mcp_revision_parse(&ctx->header_version);
+}
+
+
+ngx_int_t
+ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
+{
+    ngx_int_t            rc;
+    ngx_buf_t           *b;
+    ngx_chain_t          out;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    ctx->responded = 1;
+
+    r->headers_out.status = status;
+
+    ngx_http_clear_accept_ranges(r);
+    ngx_http_clear_last_modified(r);
+
+    if (body == NULL) {
+        r->headers_out.content_length_n = 0;
+        r->header_only = 1;
+
+        return ngx_http_send_header(r);
+    }
+
+    ctx->response = 1;
+
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type_lowcase = NULL;
+    r->headers_out.content_length_n = body->len;
+
+    rc = ngx_http_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    b = ngx_calloc_buf(r->pool);
+    if (b == NULL) {
+        return NGX_ERROR;
+    }
+
+    b->pos = body->data;
+    b->last = body->data + body->len;
+    b->memory = body->len ? 1 : 0;
+    b->last_buf = 1;
+    b->last_in_chain = 1;
+
+    out.buf = b;
+    out.next = NULL;
+
+    return ngx_http_output_filter(r, &out);
+}
+
+
+ngx_int_t
+ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id, ngx_str_t *result)
+{
+    ngx_str_t  body;
+
+    body = ngx_mcp_result_compose(r->pool, id, result);
+
+    if (body.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_answer(r, NGX_HTTP_OK, &body);
+}
+
+
+ngx_int_t
+ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status, ngx_int_t code,
+    const char *message)
+{
+    ngx_str_t            id, text;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    ngx_str_null(&id);
+
+    if (ctx->message) {
+        id = ctx->message->id;
+    }
+
+    text.data = (u_char *) message;
+    text.len = ngx_strlen(message);
+
+    return ngx_http_mcp_refuse_data(r, status, &id, code, &text, NULL);
+}
+
+
+ngx_int_t
+ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data)
+{
+    ngx_str_t            body, seconds;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    ctx->error = code;
+
+    body = ngx_mcp_error_compose(r->pool, ngx_http_mcp_revision(ctx), id, code,
+                                 message, data);
+    if (body.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                  "mcp endpoint \"%V\" answered %ui, %i: %V",
+                  &ctx->conf->name, status, code, message);
+
+    if (status == NGX_HTTP_SERVICE_UNAVAILABLE) {
+        ngx_str_set(&seconds, "1");
+
+        if (ngx_http_mcp_header(r, "Retry-After", &seconds) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
+    return ngx_http_mcp_answer(r, status, &body);
+}
+
+
+/*
+ * What nginx or another module refuses at an endpoint gets a JSON-RPC body in
+ * place of its page; status and headers stay.
+ */
+
+ngx_int_t
+ngx_http_mcp_answer_header_filter(ngx_http_request_t *r)
+{
+    ngx_http_mcp_ctx_t        *ctx;
+    ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
+
+    if (!mlcf->endpoint) {
+        return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_mcp_get_ctx(r, mlcf);
+    if (ctx == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (ctx->origin_ok && ngx_http_mcp_cors_headers(r, ctx) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (ctx->responded || r->headers_out.status < NGX_HTTP_BAD_REQUEST) {
+        return NGX_DECLINED;
+    }
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (clcf->error_pages || r->error_page) {
+        return NGX_DECLINED;
+    }
+
+    if (ngx_http_mcp_refusal_body(r, ctx) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ctx->refused = 1;
+
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type_lowcase = NULL;
+    r->headers_out.content_length_n = ctx->refusal.len;
+
+    if (r->headers_out.content_length) {
+        r->headers_out.content_length->hash = 0;
+        r->headers_out.content_length = NULL;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_refusal_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t    code;
+    ngx_str_t    id, text;
+    ngx_uint_t   status;
+    const char  *message;
+
+    status = r->headers_out.status;
+    code = NGX_MCP_REFUSED;
+
+    switch (status) {
+
+    case NGX_HTTP_UNAUTHORIZED:
+        message = "authorization is required";
+        break;
+
+    case NGX_HTTP_FORBIDDEN:
+        message = "access is forbidden";
+        break;
+
+    case NGX_HTTP_NOT_ALLOWED:
+        message = "the method is not allowed";
+        break;
+
+    case NGX_HTTP_REQUEST_TIME_OUT:
+        message = "the request took too long to arrive";
+        break;
+
+    case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
+        message = "the request body is larger than this endpoint takes";
+        break;
+
+    case NGX_HTTP_TOO_MANY_REQUESTS:
+        message = "too many requests";
+        break;
+
+    case NGX_HTTP_SERVICE_UNAVAILABLE:
+        message = "the service is unavailable or a limit was reached";
+        break;
+
+    default:
+        if (status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
+            code = NGX_MCP_INTERNAL_ERROR;
+            message = "internal error";
+
+        } else {
+            message = "the request was refused";
+        }
+    }
+
+    ngx_str_null(&id);
+
+    if (ctx->message && status != NGX_HTTP_REQUEST_ENTITY_TOO_LARGE) {
+        id = ctx->message->id;
+    }
+
+    text.data = (u_char *) message;
+    text.len = ngx_strlen(message);
+
+    ctx->error = code;
+    ctx->refusal = ngx_mcp_error_compose(r->pool, ngx_http_mcp_revision(ctx),
+                                         &id, code, &text, NULL);
+
+    return ctx->refusal.data ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_mcp_answer_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    ngx_buf_t           *b;
+    ngx_uint_t           last;
+    ngx_chain_t         *cl, out;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    if (ctx == NULL || !ctx->refused || in == NULL) {
+        return NGX_DECLINED;
+    }
+
+    last = 0;
+
+    for (cl = in; cl; cl = cl->next) {
+        last |= cl->buf->last_buf;
+
+        cl->buf->pos = cl->buf->last;
+        cl->buf->file_pos = cl->buf->file_last;
+    }
+
+    if (!last) {
+        return NGX_OK;
+    }
+
+    b = ngx_calloc_buf(r->pool);
+    if (b == NULL) {
+        return NGX_ERROR;
+    }
+
+    b->pos = ctx->refusal.data;
+    b->last = ctx->refusal.data + ctx->refusal.len;
+    b->memory = 1;
+    b->last_buf = 1;
+    b->last_in_chain = 1;
+
+    out.buf = b;
+    out.next = NULL;
+
+    return ngx_http_mcp_next_body_filter(r, &out);
+}

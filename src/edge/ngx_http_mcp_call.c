@@ -1,0 +1,1355 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_stream.h"
+
+
+static ngx_int_t ngx_http_mcp_call_here(ngx_http_mcp_call_t *call,
+    ngx_str_t *result, ngx_int_t *code, const char **why);
+static ngx_int_t ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call,
+    ngx_str_t *result, ngx_int_t *code, const char **why);
+static ngx_int_t ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call,
+    ngx_str_t *result, ngx_int_t *code, const char **why);
+static ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
+static ngx_int_t ngx_http_mcp_call_run(ngx_http_mcp_call_t *call,
+    ngx_uint_t *status, ngx_int_t *code, const char **why);
+static ngx_int_t ngx_http_mcp_call_register(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_cleanup(void *data);
+static void ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t,
+    ngx_chain_t *in, ngx_uint_t last);
+static ngx_int_t ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
+    ngx_chain_t *in);
+static void ngx_http_mcp_call_writing(ngx_http_request_t *r);
+static void ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text);
+static void ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call,
+    ngx_str_t *text);
+static void ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call,
+    ngx_str_t *text, ngx_uint_t flags);
+static void ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_after(ngx_event_t *ev);
+static void ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_call_reading(ngx_http_request_t *r);
+
+
+/* calls of this worker by number; a free entry holds the next free one */
+
+static ngx_http_mcp_call_t  **ngx_http_mcp_calls;
+static uintptr_t              ngx_http_mcp_calls_free;
+static ngx_uint_t             ngx_http_mcp_calls_size;
+
+#define ngx_http_mcp_calls_next(n)  (((uintptr_t) (n) << 1) | 1)
+
+
+ngx_int_t
+ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_message_t *m)
+{
+    ngx_int_t             rc, code;
+    ngx_str_t             result;
+    ngx_uint_t            status;
+    const char           *why;
+    ngx_http_mcp_call_t  *call;
+
+    if (m->method_code == NGX_MCP_METHOD_PING) {
+        ngx_str_set(&result, "{}");
+        return ngx_http_mcp_result(r, &m->id, &result);
+    }
+
+    call = ngx_http_mcp_call_create(r, ctx, m);
+    if (call == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->call = call;
+
+    rc = ngx_http_mcp_call_here(call, &result, &code, &why);
+
+    if (rc == NGX_OK) {
+        return ngx_http_mcp_result(r, &m->id, &result);
+    }
+
+    if (rc == NGX_ERROR) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_OK, code, why);
+    }
+
+    rc = ngx_http_mcp_call_run(call, &status, &code, &why);
+
+    if (rc == NGX_DONE) {
+        ngx_str_set(&result, "{}");
+        return ngx_http_mcp_result(r, &m->id, &result);
+    }
+
+    if (rc != NGX_OK) {
+        return ngx_http_mcp_refuse(r, status, code, why);
+    }
+
+    r->main->count++;
+    r->read_event_handler = ngx_http_mcp_call_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    return NGX_DONE;
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_element(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_message_t *m, ngx_http_mcp_batch_t *batch, ngx_uint_t index,
+    ngx_str_t *error)
+{
+    ngx_int_t             rc, code;
+    ngx_str_t             result, text;
+    ngx_uint_t            status;
+    const char           *why;
+    ngx_http_mcp_call_t  *call;
+
+    code = NGX_MCP_INTERNAL_ERROR;
+    why = "internal error";
+
+    ngx_str_set(&result, "{}");
+
+    call = ngx_http_mcp_call_create(r, ctx, m);
+    if (call == NULL) {
+        goto failed;
+    }
+
+    call->batch = batch;
+    call->index = index;
+
+    if (m->method_code == NGX_MCP_METHOD_PING) {
+        rc = NGX_OK;
+
+    } else {
+        rc = ngx_http_mcp_call_here(call, &result, &code, &why);
+    }
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_mcp_call_run(call, &status, &code, &why);
+
+        if (rc == NGX_OK) {
+            return NGX_OK;
+        }
+
+        if (rc == NGX_DONE) {
+            rc = NGX_OK;
+        }
+    }
+
+    if (rc == NGX_OK) {
+        *error = ngx_mcp_result_compose(r->pool, &m->id, &result);
+        return NGX_DECLINED;
+    }
+
+failed:
+
+    text.data = (u_char *) why;
+    text.len = ngx_strlen(why);
+
+    *error = ngx_mcp_error_compose(r->pool, ctx->session.revision, &m->id,
+                                   code, &text, NULL);
+    return NGX_DECLINED;
+}
+
+
+static ngx_http_mcp_call_t *
+ngx_http_mcp_call_create(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_message_t *m)
+{
+    ngx_http_mcp_call_t  *call;
+
+    call = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_call_t));
+    if (call == NULL) {
+        return NULL;
+    }
+
+    call->r = r;
+    call->ctx = ctx;
+    call->message = m;
+
+    return call;
+}
+
+
+/*
+ * What is answered here, wholly or first: NGX_OK with the result, NGX_ERROR
+ * with the code and why, NGX_DECLINED: an upstream has to be asked.
+ */
+
+static ngx_int_t
+ngx_http_mcp_call_here(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
+{
+    switch (call->message->method_code) {
+
+    case NGX_MCP_METHOD_SET_LEVEL:
+        return ngx_http_mcp_call_set_level(call, result, code, why);
+
+    case NGX_MCP_METHOD_SUBSCRIBE:
+    case NGX_MCP_METHOD_UNSUBSCRIBE:
+        return ngx_http_mcp_call_subscribe(call, result, code, why);
+    }
+
+    if (call->ctx->conf->upstreams == NULL) {
+        *code = NGX_MCP_METHOD_NOT_FOUND;
+        *why = "Method not found";
+        return NGX_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
+{
+    ngx_str_t   name;
+    ngx_uint_t  level;
+
+    level = NGX_MCP_LEVEL_UNSET;
+
+    if (call->message->json.members[NGX_MCP_PATH_LEVEL].type
+        == NGX_MCP_JSON_STRING)
+    {
+        name = ngx_mcp_message_string(call->message, NGX_MCP_PATH_LEVEL,
+                                      call->r->pool);
+        level = ngx_mcp_level_parse(&name);
+    }
+
+    if (level == NGX_MCP_LEVEL_UNSET) {
+        *code = NGX_MCP_INVALID_PARAMS;
+        *why = "params.level must be one of debug, info, notice, warning, "
+               "error, critical, alert, emergency";
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_session_set_level(call->ctx->conf->zone, call->ctx->session.ref,
+                              level);
+
+    ngx_str_set(result, "{}");
+
+    if (call->ctx->conf->upstreams == NULL) {
+        return NGX_OK;
+    }
+
+    /* upstream sessions of this session hear of it, later ones as well */
+
+    call->talk.existing = 1;
+    call->local_answer = 1;
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+
+    if (call->message->json.members[NGX_MCP_PATH_URI].type
+        == NGX_MCP_JSON_STRING)
+    {
+        call->uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
+                                           call->r->pool);
+    }
+
+    if (call->uri.len == 0) {
+        *code = NGX_MCP_INVALID_PARAMS;
+        *why = "params.uri must be a string that is not empty";
+        return NGX_ERROR;
+    }
+
+    if (call->message->method_code == NGX_MCP_METHOD_UNSUBSCRIBE) {
+        (void) ngx_mcp_session_unsubscribe(mlcf->zone, call->ctx->session.ref,
+                                           &call->uri);
+        ngx_str_null(&call->uri);
+
+    } else {
+        rc = ngx_mcp_session_subscribe(mlcf->zone, call->ctx->session.ref,
+                                       &call->uri, mlcf->subscription_limit);
+        if (rc != NGX_OK) {
+            *code = NGX_MCP_REFUSED;
+            *why = rc == NGX_BUSY ? "the limit of subscriptions is reached"
+                                  : "there is no room for a subscription";
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_str_set(result, "{}");
+
+    if (mlcf->upstreams == NULL) {
+        return NGX_OK;
+    }
+
+    /* an rpc upstream is not asked: its resources are updated from here */
+
+    call->talk.legacy_only = 1;
+
+    return NGX_DECLINED;
+}
+
+
+/*
+ * Registers the call and begins the talk.  NGX_OK; NGX_DONE: nobody has to be
+ * asked; NGX_ERROR with the refusal.
+ */
+
+static ngx_int_t
+ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
+    ngx_int_t *code, const char **why)
+{
+    ngx_int_t                 rc;
+    ngx_str_t                 token;
+    ngx_http_mcp_ctx_t       *ctx;
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_mcp_talk_t      *t;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    ctx = call->ctx;
+    mlcf = ctx->conf;
+
+    *status = NGX_HTTP_INTERNAL_SERVER_ERROR;
+    *code = NGX_MCP_INTERNAL_ERROR;
+    *why = "internal error";
+
+    cln = ngx_pool_cleanup_add(call->r->pool, 0);
+
+    if (cln == NULL || ngx_http_mcp_call_register(call) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_mcp_call_cleanup;
+    cln->data = call;
+
+    token = ngx_mcp_message_member(call->message, NGX_MCP_PATH_META_TOKEN);
+
+    rc = ngx_mcp_call_open(mlcf->zone, ctx->session.ref, &call->message->id,
+                           &token, mlcf->call_limit, call->local,
+                           &call->record);
+    switch (rc) {
+
+    case NGX_OK:
+        break;
+
+    case NGX_BUSY:
+        *status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        *code = NGX_MCP_REFUSED;
+        *why = "the limit of running requests is reached";
+        ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_CALLS_REFUSED, 1);
+        return NGX_ERROR;
+
+    case NGX_EXISTS:
+        *status = NGX_HTTP_BAD_REQUEST;
+        *code = NGX_MCP_INVALID_REQUEST;
+        *why = "a request with this id is running already";
+        return NGX_ERROR;
+
+    default:
+        *status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        *code = NGX_MCP_REFUSED;
+        *why = "there is no room for another request";
+        return NGX_ERROR;
+    }
+
+    call->registered = 1;
+
+    t = &call->talk;
+
+    t->r = call->r;
+    t->upstream = mlcf->upstreams->elts;
+    t->session = ctx->session.ref;
+    t->call = call->record.ref;
+    t->tenant = ctx->tenant;
+    t->level = ctx->session.level;
+    t->body = call->message->text;
+    t->message = ngx_http_mcp_call_message;
+    t->piece = ngx_http_mcp_call_piece;
+    t->done = ngx_http_mcp_call_done;
+    t->data = call;
+
+    if (call->local_answer) {
+        t->answered = 1;
+        t->level = NGX_MCP_LEVEL_UNSET;
+    }
+
+    ctx->upstream = t->upstream->name;
+
+    rc = ngx_http_mcp_talk_start(t);
+
+    if (rc == NGX_DECLINED) {
+        return NGX_DONE;
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (mlcf->stream_after && !call->batch
+        && (ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE))
+    {
+        call->after.handler = ngx_http_mcp_call_after;
+        call->after.data = call;
+        call->after.log = call->r->connection->log;
+
+        ngx_add_timer(&call->after, mlcf->stream_after);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_register(ngx_http_mcp_call_t *call)
+{
+    size_t                 size;
+    ngx_uint_t             i, n;
+    ngx_http_mcp_call_t  **calls;
+
+    if (ngx_http_mcp_calls_free == ngx_http_mcp_calls_size) {
+
+        n = ngx_http_mcp_calls_size ? ngx_http_mcp_calls_size * 2 : 256;
+        size = n * sizeof(ngx_http_mcp_call_t *);
+
+        calls = ngx_alloc(size, ngx_cycle->log);
+        if (calls == NULL) {
+            return NGX_ERROR;
+        }
+
+        if (ngx_http_mcp_calls) {
+            ngx_memcpy(calls, ngx_http_mcp_calls,
+                       ngx_http_mcp_calls_size * sizeof(*calls));
+            ngx_free(ngx_http_mcp_calls);
+        }
+
+        for (i = ngx_http_mcp_calls_size; i < n; i++) {
+            calls[i] = (ngx_http_mcp_call_t *) ngx_http_mcp_calls_next(i + 1);
+        }
+
+        ngx_http_mcp_calls = calls;
+        ngx_http_mcp_calls_size = n;
+    }
+
+    call->local = (uint32_t) ngx_http_mcp_calls_free;
+    ngx_http_mcp_calls_free = (uintptr_t) ngx_http_mcp_calls[call->local] >> 1;
+    ngx_http_mcp_calls[call->local] = call;
+
+    return NGX_OK;
+}
+
+
+/* the exchange is over: the slot is free and nobody wakes this call */
+
+static void
+ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call)
+{
+    if (call->after.timer_set) {
+        ngx_del_timer(&call->after);
+    }
+
+    if (call->registered) {
+        call->registered = 0;
+        ngx_mcp_call_close(call->ctx->conf->zone, call->record.ref);
+    }
+
+    if (ngx_http_mcp_calls[call->local] == call) {
+        ngx_http_mcp_calls[call->local] = (ngx_http_mcp_call_t *)
+                              ngx_http_mcp_calls_next(ngx_http_mcp_calls_free);
+        ngx_http_mcp_calls_free = call->local;
+    }
+}
+
+
+static void
+ngx_http_mcp_call_cleanup(void *data)
+{
+    ngx_http_mcp_call_t *call = data;
+
+    ngx_http_mcp_talk_cleanup(&call->talk);
+    ngx_http_mcp_call_unregister(call);
+}
+
+
+static void
+ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
+{
+    ngx_str_t                 id;
+    ngx_mcp_json_t           *json;
+    ngx_http_mcp_call_t      *call;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    call = t->data;
+    json = &t->x->scan;
+    mlcf = call->ctx->conf;
+
+    if (call->answered || call->cancelled || call->local_answer) {
+        return;
+    }
+
+    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
+
+        if (id.len) {
+
+            if (!(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)
+                && call->ctx->session.streams == 0)
+            {
+                ngx_http_mcp_refuse_ask(call->r, t, &id);
+                return;
+            }
+
+            if (ngx_mcp_ask_add(mlcf->zone, call->ctx->session.ref, &id,
+                                &t->upstream->name)
+                != NGX_OK)
+            {
+                ngx_http_mcp_refuse_ask(call->r, t, &id);
+                return;
+            }
+        }
+
+        ngx_http_mcp_call_deliver(call, text, 0);
+        return;
+    }
+
+    if (!ngx_mcp_json_same_id(&id, &call->message->id)) {
+
+        if (id.len == 0 && t->x->status >= NGX_HTTP_BAD_REQUEST) {
+            return;
+        }
+
+        ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
+                      "mcp upstream \"%V\" answered with id %V instead of %V",
+                      &t->upstream->name, &id, &call->message->id);
+        return;
+    }
+
+    if (t->x->status == NGX_HTTP_UNAUTHORIZED
+        || t->x->status == NGX_HTTP_FORBIDDEN)
+    {
+        return;
+    }
+
+    if (json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_ABSENT
+        && json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT)
+    {
+        ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
+                      "mcp upstream \"%V\" answered with neither result nor "
+                      "error", &t->upstream->name);
+        return;
+    }
+
+    ngx_http_mcp_call_note(call, text);
+    ngx_http_mcp_call_answer(call, text);
+}
+
+
+/* what the answer says, for variables and for what depends on it here */
+
+static void
+ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
+{
+    ngx_str_t        code;
+    ngx_mcp_json_t  *json;
+
+    json = &call->talk.x->scan;
+
+    if (json->members[NGX_MCP_PATH_IS_ERROR].type == NGX_MCP_JSON_TRUE) {
+        call->ctx->tool_error = 1;
+    }
+
+    if (json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT) {
+        return;
+    }
+
+    if (text) {
+        code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+        if (code.len > 1 && code.data[0] == '-') {
+            call->ctx->error = - ngx_atoi(code.data + 1, code.len - 1);
+
+        } else if (code.len) {
+            call->ctx->error = ngx_atoi(code.data, code.len);
+        }
+    }
+
+    if (call->uri.len) {
+        (void) ngx_mcp_session_unsubscribe(call->ctx->conf->zone,
+                                           call->ctx->session.ref, &call->uri);
+        ngx_str_null(&call->uri);
+    }
+}
+
+
+static void
+ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
+{
+    ngx_int_t  rc;
+    ngx_str_t  copy;
+
+    call->answered = 1;
+    call->talk.answered = 1;
+
+    if (call->after.timer_set) {
+        ngx_del_timer(&call->after);
+    }
+
+    if (call->streaming) {
+        ngx_http_mcp_call_deliver(call, text, NGX_MCP_EVENT_RESPONSE);
+        return;
+    }
+
+    copy.len = text->len;
+    copy.data = ngx_pstrdup(call->r->pool, text);
+
+    if (copy.data == NULL) {
+        return;
+    }
+
+    if (call->batch) {
+        ngx_http_mcp_batch_answer(call->batch, call->index, &copy);
+        return;
+    }
+
+    if (call->gone) {
+        return;
+    }
+
+    if (ngx_http_mcp_copy_headers(call->r, call->talk.x) != NGX_OK) {
+        return;
+    }
+
+    rc = ngx_http_mcp_answer(call->r, NGX_HTTP_OK, &copy);
+
+    if (rc == NGX_ERROR) {
+        call->gone = 1;
+    }
+}
+
+
+/* a message that belongs to the call, on its line */
+
+static void
+ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_uint_t flags)
+{
+    ngx_int_t                 rc;
+    ngx_str_t                 level;
+    ngx_mcp_json_t           *json;
+    ngx_mcp_event_t           event;
+    ngx_mcp_cursor_t          cursor;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+
+    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+    event.parts = text;
+    event.nparts = 1;
+    event.flags = flags;
+
+    json = &call->talk.x->scan;
+
+    if (!(flags & NGX_MCP_EVENT_RESPONSE)
+        && json->members[NGX_MCP_PATH_ID].type == NGX_MCP_JSON_ABSENT
+        && json->members[NGX_MCP_PATH_LEVEL].type == NGX_MCP_JSON_STRING)
+    {
+        level = ngx_mcp_json_span(json, NGX_MCP_PATH_LEVEL, text->data);
+        level.data++;
+        level.len -= 2;
+
+        event.level = ngx_mcp_level_parse(&level);
+    }
+
+    ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_IN, 1);
+
+    if (!call->streaming) {
+
+        if (call->batch || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
+            (void) ngx_mcp_log_session(mlcf->zone, call->ctx->session.ref,
+                                       &event);
+            return;
+        }
+
+        if (call->gone) {
+            return;
+        }
+
+        ngx_http_mcp_call_open_stream(call);
+    }
+
+    if (call->large.len) {
+        /* what is too large to be kept waits for room: keep the order */
+
+        ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+        return;
+    }
+
+    rc = ngx_mcp_log_call(mlcf->zone, call->record.ref, &event, &cursor);
+
+    if (rc == NGX_OK) {
+
+        if (call->ctx->stream) {
+            ngx_http_mcp_stream_wake(call->ctx->stream);
+
+            if (ngx_http_mcp_stream_full(call->ctx->stream)) {
+                ngx_http_mcp_exchange_hold(call->talk.x);
+            }
+        }
+
+        return;
+    }
+
+    if (rc == NGX_DECLINED || call->ctx->stream == NULL) {
+        return;
+    }
+
+    /* not kept: it goes out behind what is in the log */
+
+    call->large.data = ngx_pnalloc(call->r->pool, text->len);
+    if (call->large.data == NULL) {
+        return;
+    }
+
+    ngx_memcpy(call->large.data, text->data, text->len);
+    call->large.len = text->len;
+    call->large_cursor = cursor;
+
+    ngx_http_mcp_call_send_large(call);
+}
+
+
+static void
+ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call)
+{
+    ngx_int_t     rc;
+    ngx_buf_t    *b;
+    ngx_chain_t   out;
+
+    b = ngx_calloc_buf(call->r->pool);
+    if (b == NULL) {
+        return;
+    }
+
+    b->pos = call->large.data;
+    b->last = call->large.data + call->large.len;
+    b->memory = 1;
+
+    out.buf = b;
+    out.next = NULL;
+
+    rc = ngx_http_mcp_stream_send(call->ctx->stream, &call->large_cursor, &out,
+                                  1, 1);
+
+    if (rc == NGX_AGAIN) {
+        ngx_http_mcp_exchange_hold(call->talk.x);
+        return;
+    }
+
+    ngx_str_null(&call->large);
+}
+
+
+/* a part of a JSON answer that is too large to be looked at whole */
+
+static ngx_int_t
+ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
+    ngx_uint_t last)
+{
+    size_t                n, size;
+    ngx_int_t             rc;
+    ngx_buf_t            *b;
+    ngx_chain_t          *cl, *out, **ll;
+    ngx_http_request_t   *r;
+    ngx_http_mcp_call_t  *call;
+
+    call = t->data;
+    r = call->r;
+
+    if (call->cancelled || call->gone || call->local_answer) {
+
+        for (cl = in; cl; cl = cl->next) {
+            cl->buf->pos = cl->buf->last;
+        }
+
+        if (last) {
+            call->answered = 1;
+            t->answered = 1;
+        }
+
+        return NGX_OK;
+    }
+
+    if (call->streaming || call->batch) {
+
+        if (ngx_http_mcp_call_gather(call, in) != NGX_OK) {
+            return NGX_OK;
+        }
+
+        if (last) {
+            call->gathered.len = call->large_size;
+            ngx_http_mcp_call_note(call, NULL);
+            ngx_http_mcp_call_answer(call, &call->gathered);
+        }
+
+        return NGX_OK;
+    }
+
+    if (call->passing && r->connection->buffered) {
+        r->write_event_handler = ngx_http_mcp_call_writing;
+        return NGX_AGAIN;
+    }
+
+    if (!call->passing) {
+        call->passing = 1;
+        call->ctx->responded = 1;
+        call->ctx->response = 1;
+
+        if (call->after.timer_set) {
+            ngx_del_timer(&call->after);
+        }
+
+        r->headers_out.status = NGX_HTTP_OK;
+        ngx_str_set(&r->headers_out.content_type, "application/json");
+        r->headers_out.content_type_len = r->headers_out.content_type.len;
+
+        if (ngx_http_mcp_copy_headers(r, t->x) != NGX_OK
+            || ngx_http_send_header(r) == NGX_ERROR)
+        {
+            call->gone = 1;
+            return NGX_OK;
+        }
+    }
+
+    out = NULL;
+    ll = &out;
+
+    for (cl = in; cl; cl = cl->next) {
+
+        while (cl->buf->pos < cl->buf->last) {
+
+            *ll = ngx_chain_get_free_buf(r->pool, &call->free);
+            if (*ll == NULL) {
+                call->gone = 1;
+                return NGX_OK;
+            }
+
+            b = (*ll)->buf;
+
+            if (b->start == NULL) {
+                b->start = ngx_pnalloc(r->pool, 16384);
+                if (b->start == NULL) {
+                    call->gone = 1;
+                    return NGX_OK;
+                }
+
+                b->end = b->start + 16384;
+                b->temporary = 1;
+                b->tag = (ngx_buf_tag_t) &ngx_http_mcp_module;
+            }
+
+            size = b->end - b->start;
+            n = ngx_min((size_t) (cl->buf->last - cl->buf->pos), size);
+
+            b->pos = b->start;
+            b->last = ngx_cpymem(b->start, cl->buf->pos, n);
+            b->last_buf = 0;
+            b->flush = 1;
+
+            cl->buf->pos += n;
+            ll = &(*ll)->next;
+        }
+    }
+
+    if (last) {
+        ngx_http_mcp_call_note(call, NULL);
+        call->answered = 1;
+        t->answered = 1;
+    }
+
+    *ll = NULL;
+
+    if (out == NULL) {
+        return NGX_OK;
+    }
+
+    rc = ngx_http_output_filter(r, out);
+
+    ngx_chain_update_chains(r->pool, &call->free, &call->busy, &out,
+                            (ngx_buf_tag_t) &ngx_http_mcp_module);
+
+    if (rc == NGX_ERROR) {
+        call->gone = 1;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call, ngx_chain_t *in)
+{
+    size_t        len, size;
+    u_char       *p;
+    ngx_chain_t  *cl;
+
+    for (cl = in; cl; cl = cl->next) {
+
+        len = cl->buf->last - cl->buf->pos;
+
+        if (call->large_size + len > call->gathered.len) {
+
+            size = ngx_max(call->gathered.len * 2, call->large_size + len);
+
+            p = ngx_palloc(call->r->pool, size);
+            if (p == NULL) {
+                return NGX_ERROR;
+            }
+
+            if (call->large_size) {
+                ngx_memcpy(p, call->gathered.data, call->large_size);
+                ngx_pfree(call->r->pool, call->gathered.data);
+            }
+
+            call->gathered.data = p;
+            call->gathered.len = size;
+        }
+
+        ngx_memcpy(call->gathered.data + call->large_size, cl->buf->pos, len);
+        call->large_size += len;
+
+        cl->buf->pos = cl->buf->last;
+    }
+
+    return NGX_OK;
+}
+
+
+/* the client takes again what passes through */
+
+static void
+ngx_http_mcp_call_writing(ngx_http_request_t *r)
+{
+    ngx_event_t          *wev;
+    ngx_http_mcp_ctx_t   *ctx;
+    ngx_http_mcp_call_t  *call;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    call = ctx->call;
+    wev = r->connection->write;
+
+    if (wev->timedout) {
+        ngx_log_error(NGX_LOG_INFO, r->connection->log, NGX_ETIMEDOUT,
+                      "client timed out");
+        wev->timedout = 0;
+        call->gone = 1;
+
+    } else if (ngx_http_output_filter(r, NULL) == NGX_ERROR) {
+        call->gone = 1;
+    }
+
+    ngx_chain_update_chains(r->pool, &call->free, &call->busy, &call->none,
+                            (ngx_buf_tag_t) &ngx_http_mcp_module);
+
+    if (!call->gone && r->connection->buffered) {
+        (void) ngx_handle_write_event(wev, 0);
+        return;
+    }
+
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    ngx_http_mcp_exchange_resume(call->talk.x);
+}
+
+
+static void
+ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = call->ctx;
+
+    if (call->after.timer_set) {
+        ngx_del_timer(&call->after);
+    }
+
+    call->streaming = 1;
+    ctx->responded = 1;
+    ctx->response = 2;
+
+    ngx_mcp_call_stream(ctx->conf->zone, call->record.ref);
+
+    if (call->talk.x) {
+        (void) ngx_http_mcp_copy_headers(call->r, call->talk.x);
+    }
+
+    if (ngx_http_mcp_stream_open(call->r, call->record.line, NULL, 0, call)
+        != NGX_OK)
+    {
+        /* what comes waits on the line all the same */
+
+        call->closed = 1;
+        call->gone = 1;
+    }
+}
+
+
+static void
+ngx_http_mcp_call_after(ngx_event_t *ev)
+{
+    ngx_connection_t     *c;
+    ngx_http_mcp_call_t  *call;
+
+    call = ev->data;
+    c = call->r->connection;
+
+    if (call->gone || call->streaming || call->passing || call->answered) {
+        return;
+    }
+
+    ngx_http_mcp_call_open_stream(call);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_request_t   *r;
+    ngx_http_mcp_call_t  *call;
+
+    call = t->data;
+    r = call->r;
+
+    call->done = 1;
+
+    if (call->local_answer) {
+        ngx_http_mcp_call_unregister(call);
+
+        if (call->batch) {
+            ngx_http_mcp_batch_here(call->batch, call->index,
+                                    &call->message->id);
+            return;
+        }
+
+        ngx_http_finalize_request(r, ngx_http_mcp_empty_result(r,
+                                                       &call->message->id));
+        return;
+    }
+
+    if (!call->answered) {
+        ngx_http_mcp_call_fail(call, outcome);
+    }
+
+    ngx_http_mcp_call_unregister(call);
+
+    if (call->batch) {
+        ngx_http_mcp_batch_done(call->batch);
+        return;
+    }
+
+    if (call->streaming) {
+
+        if (call->closed) {
+            ngx_http_finalize_request(r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
+        }
+
+        /* else the stream ends with its line and finalizes the request */
+
+        return;
+    }
+
+    if (call->gone) {
+        ngx_http_finalize_request(r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
+        return;
+    }
+
+    if (call->passing) {
+
+        if (outcome != NGX_HTTP_MCP_OK) {
+            /* a JSON text that is cut short tells the client */
+
+            r->keepalive = 0;
+            ngx_http_finalize_request(r, NGX_ERROR);
+            return;
+        }
+
+        ngx_http_finalize_request(r, ngx_http_send_special(r, NGX_HTTP_LAST));
+        return;
+    }
+
+    ngx_http_finalize_request(r, NGX_OK);
+}
+
+
+/* the exchange ended without an answer for the client */
+
+static void
+ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_str_t             error;
+    ngx_http_request_t   *r;
+    ngx_http_mcp_ctx_t   *ctx;
+    ngx_http_mcp_talk_t  *t;
+
+    r = call->r;
+    ctx = call->ctx;
+    t = &call->talk;
+
+    call->answered = 1;
+
+    if (t->rpc && t->legacy_only && outcome == NGX_HTTP_MCP_OK) {
+        ngx_str_t  result = ngx_string("{}");
+
+        error = ngx_mcp_result_compose(r->pool, &call->message->id, &result);
+
+    } else if (call->cancelled && !call->ended) {
+        ngx_str_null(&error);
+
+    } else {
+        if (call->uri.len) {
+            (void) ngx_mcp_session_unsubscribe(ctx->conf->zone,
+                                               ctx->session.ref, &call->uri);
+        }
+
+        if (!call->streaming && !call->batch && !call->passing) {
+
+            if (call->gone) {
+                return;
+            }
+
+            if (call->ended) {
+                (void) ngx_http_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
+                                           NGX_MCP_SESSION_NOT_FOUND,
+                                           "the session has ended");
+                return;
+            }
+
+            (void) ngx_http_mcp_refuse_outcome(r, &call->message->id,
+                                               t->upstream, t->x, outcome);
+            return;
+        }
+
+        error = ngx_http_mcp_outcome_error(r, &call->message->id, t->upstream,
+                                           t->x, outcome);
+    }
+
+    if (call->passing) {
+        return;
+    }
+
+    if (call->batch) {
+        ngx_http_mcp_batch_answer(call->batch, call->index, &error);
+        return;
+    }
+
+    if (call->streaming) {
+
+        if (error.len) {
+            ngx_http_mcp_call_deliver(call, &error, NGX_MCP_EVENT_RESPONSE);
+            return;
+        }
+
+        /* a cancelled request gets no answer; its stream just ends */
+
+        if (ctx->stream) {
+            ngx_http_mcp_stream_close(ctx->stream,
+                                      NGX_MCP_COUNTER_STREAMS_DONE);
+        }
+
+        return;
+    }
+
+    if (call->gone) {
+        return;
+    }
+
+    if (error.len) {
+        (void) ngx_http_mcp_answer(r, NGX_HTTP_OK, &error);
+
+    } else {
+        (void) ngx_http_mcp_answer(r, NGX_HTTP_ACCEPTED, NULL);
+    }
+}
+
+
+void
+ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call)
+{
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, call->r->connection->log, 0,
+                   "mcp stream of a call closed, done:%ui",
+                   (ngx_uint_t) call->done);
+
+    call->closed = 1;
+    call->gone = 1;
+    call->ctx->stream = NULL;
+
+    ngx_str_null(&call->large);
+
+    if (call->done) {
+        ngx_http_finalize_request(call->r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
+        return;
+    }
+
+    if (call->talk.x) {
+        ngx_http_mcp_exchange_resume(call->talk.x);
+    }
+}
+
+
+void
+ngx_http_mcp_call_stream_ready(ngx_http_mcp_call_t *call)
+{
+    if (call->large.len) {
+        ngx_http_mcp_call_send_large(call);
+
+        if (call->large.len) {
+            return;
+        }
+    }
+
+    if (!call->done && call->talk.x) {
+        ngx_http_mcp_exchange_resume(call->talk.x);
+    }
+}
+
+
+void
+ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    uint32_t local, ngx_uint_t why)
+{
+    ngx_http_mcp_call_t  *call;
+
+    if (local >= ngx_http_mcp_calls_size
+        || ((uintptr_t) ngx_http_mcp_calls[local] & 1))
+    {
+        return;
+    }
+
+    call = ngx_http_mcp_calls[local];
+
+    if (call->record.ref.block != ref.block || call->record.ref.gen != ref.gen
+        || call->ctx->conf->zone != zone)
+    {
+        return;
+    }
+
+    if (why & (NGX_MCP_WAKE_CANCEL|NGX_MCP_WAKE_CLOSE)) {
+
+        if (call->cancelled || call->answered) {
+            return;
+        }
+
+        call->cancelled = 1;
+        call->ended = (why & NGX_MCP_WAKE_CLOSE) ? 1 : 0;
+
+        ngx_http_mcp_talk_abort(&call->talk);
+        return;
+    }
+
+    if (why & NGX_MCP_WAKE_LINK) {
+        ngx_http_mcp_talk_wake(&call->talk);
+    }
+}
+
+
+/*
+ * As ngx_http_test_reading(), but a client that leaves only detaches: its
+ * request runs on (2025-11-25 basic/transports, "Sending Messages": a
+ * disconnect is no cancellation).
+ */
+
+static void
+ngx_http_mcp_call_reading(ngx_http_request_t *r)
+{
+    int                   n;
+    char                  buf[1];
+    ngx_err_t             err;
+    ngx_event_t          *rev;
+    ngx_connection_t     *c;
+    ngx_http_mcp_ctx_t   *ctx;
+
+    c = r->connection;
+    rev = c->read;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    if (ngx_http_mcp_is_multiplexed(r)) {
+
+        if (c->error || rev->error) {
+            goto gone;
+        }
+
+        return;
+    }
+
+#if (NGX_HAVE_EPOLLRDHUP)
+
+    if ((ngx_event_flags & NGX_USE_EPOLL_EVENT) && ngx_use_epoll_rdhup) {
+
+        if (!rev->pending_eof) {
+            return;
+        }
+
+        goto gone;
+    }
+
+#endif
+
+    n = recv(c->fd, buf, 1, MSG_PEEK);
+
+    if (n == 0) {
+        goto gone;
+    }
+
+    if (n == -1) {
+        err = ngx_socket_errno;
+
+        if (err != NGX_EAGAIN) {
+            goto gone;
+        }
+    }
+
+    if ((ngx_event_flags & NGX_USE_LEVEL_EVENT) && rev->active) {
+        (void) ngx_del_event(rev, NGX_READ_EVENT, 0);
+    }
+
+    return;
+
+gone:
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0, "mcp client left its call");
+
+    if ((ngx_event_flags & NGX_USE_LEVEL_EVENT) && rev->active) {
+        (void) ngx_del_event(rev, NGX_READ_EVENT, 0);
+    }
+
+    if (c->write->timer_set) {
+        ngx_del_timer(c->write);
+    }
+
+    r->keepalive = 0;
+    r->read_event_handler = ngx_http_block_reading;
+
+    if (ctx->call) {
+        ctx->call->gone = 1;
+
+        if (ctx->call->passing && ctx->call->talk.x) {
+            ngx_http_mcp_exchange_resume(ctx->call->talk.x);
+        }
+    }
+}

@@ -1,0 +1,1078 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_conf.h"
+#include "ngx_http_mcp_defaults.h"
+#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_publish.h"
+#include "ngx_http_mcp_status.h"
+
+
+static ngx_mcp_zone_t *ngx_http_mcp_conf_find_zone(ngx_conf_t *cf,
+    ngx_str_t *value, size_t size);
+static ngx_int_t ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data);
+static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *mlcf);
+static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
+
+
+void *
+ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
+{
+    ngx_http_mcp_main_conf_t  *mmcf;
+
+    mmcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_main_conf_t));
+    if (mmcf == NULL) {
+        return NULL;
+    }
+
+    if (ngx_array_init(&mmcf->zones, cf->pool, 2,
+                       sizeof(ngx_http_mcp_zone_t *))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    if (ngx_array_init(&mmcf->endpoints, cf->pool, 4,
+                       sizeof(ngx_http_mcp_loc_conf_t *))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    /* tells this configuration from all others, also of other masters */
+
+    mmcf->epoch = ((uint64_t) ngx_time() << 24) | (ngx_random() & 0xffffff);
+
+    return mmcf;
+}
+
+
+void *
+ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
+{
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_loc_conf_t));
+    if (mlcf == NULL) {
+        return NULL;
+    }
+
+    /*
+     * set by ngx_pcalloc():
+     *
+     *     mlcf->endpoint = 0;
+     *     mlcf->zone = NULL;
+     *     mlcf->name = { 0, NULL };
+     *     mlcf->server_name = { 0, NULL };
+     *     mlcf->server_version = { 0, NULL };
+     *     mlcf->server_title = { 0, NULL };
+     *     mlcf->instructions = { 0, NULL };
+     *     mlcf->capabilities = 0;
+     *     mlcf->publish = NULL;
+     *     mlcf->status = NULL;
+     *     mlcf->tenant = NULL;
+     *     mlcf->bind = NULL;
+     *     mlcf->session_limit_key = NULL;
+     *     mlcf->origins_any = 0;
+     */
+
+    mlcf->upstreams = NGX_CONF_UNSET_PTR;
+    mlcf->deny = NGX_CONF_UNSET_PTR;
+    mlcf->origins = NGX_CONF_UNSET_PTR;
+    mlcf->upstream_timeout = NGX_CONF_UNSET_MSEC;
+    mlcf->upstream_total = NGX_CONF_UNSET_MSEC;
+    mlcf->session_timeout = NGX_CONF_UNSET_MSEC;
+    mlcf->session_limit = NGX_CONF_UNSET_UINT;
+    mlcf->stream_limit = NGX_CONF_UNSET_UINT;
+    mlcf->call_limit = NGX_CONF_UNSET_UINT;
+    mlcf->subscription_limit = NGX_CONF_UNSET_UINT;
+    mlcf->stream_after = NGX_CONF_UNSET_MSEC;
+    mlcf->stream_heartbeat = NGX_CONF_UNSET_MSEC;
+    mlcf->stream_retry = NGX_CONF_UNSET_MSEC;
+    mlcf->stream_buffer = NGX_CONF_UNSET_SIZE;
+    mlcf->stream_park = NGX_CONF_UNSET;
+    mlcf->event_max = NGX_CONF_UNSET_UINT;
+    mlcf->event_size = NGX_CONF_UNSET_SIZE;
+    mlcf->message_limit = NGX_CONF_UNSET_SIZE;
+    mlcf->drain_time = NGX_CONF_UNSET_MSEC;
+    mlcf->cors = NGX_CONF_UNSET;
+
+    return mlcf;
+}
+
+
+char *
+ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_mcp_loc_conf_t *prev = parent;
+    ngx_http_mcp_loc_conf_t *conf = child;
+
+    if (conf->server_name.data == NULL) {
+        conf->server_name = prev->server_name;
+        conf->server_version = prev->server_version;
+        conf->server_title = prev->server_title;
+    }
+
+    ngx_conf_merge_str_value(conf->instructions, prev->instructions, "");
+
+    if (conf->capabilities == 0) {
+        conf->capabilities = prev->capabilities;
+    }
+
+    if (conf->tenant == NULL) {
+        conf->tenant = prev->tenant;
+    }
+
+    if (conf->bind == NULL) {
+        conf->bind = prev->bind;
+    }
+
+    if (conf->session_limit == NGX_CONF_UNSET_UINT) {
+        conf->session_limit_key = prev->session_limit_key;
+    }
+
+    if (conf->origins == NGX_CONF_UNSET_PTR) {
+        conf->origins_any = prev->origins_any;
+    }
+
+    ngx_conf_merge_ptr_value(conf->upstreams, prev->upstreams, NULL);
+    ngx_conf_merge_ptr_value(conf->deny, prev->deny, NULL);
+    ngx_conf_merge_ptr_value(conf->origins, prev->origins, NULL);
+    ngx_conf_merge_msec_value(conf->upstream_timeout, prev->upstream_timeout,
+                              60000);
+    ngx_conf_merge_msec_value(conf->upstream_total, prev->upstream_total,
+                              3600000);
+    ngx_conf_merge_msec_value(conf->session_timeout, prev->session_timeout,
+                              1800000);
+    ngx_conf_merge_uint_value(conf->session_limit, prev->session_limit, 0);
+    ngx_conf_merge_uint_value(conf->stream_limit, prev->stream_limit, 8);
+    ngx_conf_merge_uint_value(conf->call_limit, prev->call_limit, 64);
+    ngx_conf_merge_uint_value(conf->subscription_limit,
+                              prev->subscription_limit, 256);
+    ngx_conf_merge_msec_value(conf->stream_after, prev->stream_after, 5000);
+    ngx_conf_merge_msec_value(conf->stream_heartbeat, prev->stream_heartbeat,
+                              15000);
+    ngx_conf_merge_msec_value(conf->stream_retry, prev->stream_retry, 1000);
+    ngx_conf_merge_size_value(conf->stream_buffer, prev->stream_buffer,
+                              64 * 1024);
+    ngx_conf_merge_value(conf->stream_park, prev->stream_park, 1);
+    ngx_conf_merge_uint_value(conf->event_max, prev->event_max, 256);
+    ngx_conf_merge_size_value(conf->event_size, prev->event_size, 64 * 1024);
+    ngx_conf_merge_size_value(conf->message_limit, prev->message_limit,
+                              4 * 1024 * 1024);
+    ngx_conf_merge_msec_value(conf->drain_time, prev->drain_time, 2000);
+    ngx_conf_merge_value(conf->cors, prev->cors, 1);
+
+    if (conf->endpoint) {
+        return ngx_http_mcp_merge_endpoint(cf, conf);
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
+{
+    u_char                    *p;
+    ngx_str_t                 *server;
+    ngx_uint_t                 i;
+    ngx_array_t               *upstreams;
+    ngx_http_mcp_upstream_t   *u;
+    ngx_http_core_srv_conf_t  *cscf;
+    ngx_http_core_loc_conf_t  *clcf;
+    ngx_http_mcp_main_conf_t  *mmcf;
+
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+    cscf = mlcf->conf_ctx->srv_conf[ngx_http_core_module.ctx_index];
+    clcf = mlcf->conf_ctx->loc_conf[ngx_http_core_module.ctx_index];
+
+    mlcf->server = cscf;
+    server = &cscf->server_name;
+
+    if (mlcf->name.len == 0) {
+        mlcf->name.len = server->len + clcf->name.len;
+        mlcf->name.data = ngx_pnalloc(cf->pool, mlcf->name.len + 1);
+        if (mlcf->name.data == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        p = ngx_cpymem(mlcf->name.data, server->data, server->len);
+        ngx_memcpy(p, clcf->name.data, clcf->name.len);
+    }
+
+    if (mlcf->origins == NULL && !mlcf->origins_any
+        && !ngx_http_mcp_usable_name(cscf))
+    {
+        ngx_log_error(NGX_LOG_NOTICE, cf->log, 0,
+                      "mcp endpoint \"%V\": the server has no usable "
+                      "\"server_name\", so browsers are let in from this "
+                      "machine only; add a \"server_name\" or "
+                      "\"mcp_allowed_origins\"", &mlcf->name);
+    }
+
+    if (mlcf->upstreams == NULL) {
+        return NGX_CONF_OK;
+    }
+
+    /* inherited ones serve other endpoints as well: each gets its own */
+
+    upstreams = ngx_array_create(cf->pool, mlcf->upstreams->nelts,
+                                 sizeof(ngx_http_mcp_upstream_t));
+    if (upstreams == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    u = ngx_array_push_n(upstreams, mlcf->upstreams->nelts);
+    if (u == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memcpy(u, mlcf->upstreams->elts,
+               mlcf->upstreams->nelts * sizeof(ngx_http_mcp_upstream_t));
+
+    for (i = 0; i < upstreams->nelts; i++) {
+        u[i].zone = mlcf->zone;
+        u[i].endpoint = mlcf->name;
+        u[i].server = *server;
+        u[i].conf_ctx = mlcf->conf_ctx;
+        u[i].epoch = mmcf->epoch;
+        u[i].timeout = mlcf->upstream_timeout;
+        u[i].total = mlcf->upstream_total;
+        u[i].limit = mlcf->message_limit;
+    }
+
+    mlcf->upstreams = upstreams;
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf)
+{
+    ngx_uint_t               i;
+    ngx_http_server_name_t  *name;
+
+    name = cscf->server_names.elts;
+
+    for (i = 0; i < cscf->server_names.nelts; i++) {
+
+        if (name[i].name.len == 0
+            || (name[i].name.len == 1 && name[i].name.data[0] == '_'))
+        {
+            continue;
+        }
+
+        return 1;
+    }
+
+    return 0;
+}
+
+
+ngx_int_t
+ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
+{
+    ngx_uint_t                  i, j;
+    ngx_http_mcp_zone_t       **zones;
+    ngx_http_mcp_loc_conf_t   **eps;
+
+    zones = mmcf->zones.elts;
+
+    for (i = 0; i < mmcf->zones.nelts; i++) {
+        if (!zones[i]->declared) {
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "mcp zone \"%V\" is used but not declared; add "
+                          "\"mcp_zone zone=%V:32m;\" to the \"http\" block",
+                          &zones[i]->zone.name, &zones[i]->zone.name);
+            return NGX_ERROR;
+        }
+    }
+
+    eps = mmcf->endpoints.elts;
+
+    for (i = 0; i < mmcf->endpoints.nelts; i++) {
+
+        for (j = 0; j < i; j++) {
+
+            if (eps[i]->zone != eps[j]->zone
+                || eps[i]->name.len != eps[j]->name.len
+                || ngx_memcmp(eps[i]->name.data, eps[j]->name.data,
+                              eps[i]->name.len)
+                   != 0
+                || (eps[i]->named && eps[j]->named))
+            {
+                continue;
+            }
+
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "\"mcp_endpoint\" in %s:%ui and in %s:%ui have the "
+                          "same identity \"%V\" in one zone; give one of them "
+                          "a \"name=\" of its own, or both the same \"name=\" "
+                          "if they are to share sessions",
+                          eps[j]->file, eps[j]->line, eps[i]->file,
+                          eps[i]->line, &eps[i]->name);
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* finds a zone or makes it; a size is given by its declaration alone */
+
+static ngx_mcp_zone_t *
+ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size)
+{
+    ngx_uint_t                  i;
+    ngx_shm_zone_t             *shm_zone;
+    ngx_http_mcp_zone_t        *zone, **zp;
+    ngx_http_mcp_main_conf_t   *mmcf;
+
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+
+    zp = mmcf->zones.elts;
+
+    for (i = 0; i < mmcf->zones.nelts; i++) {
+
+        if (zp[i]->zone.name.len != name->len
+            || ngx_strncmp(zp[i]->zone.name.data, name->data, name->len) != 0)
+        {
+            continue;
+        }
+
+        if (size && zp[i]->declared) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "mcp zone \"%V\" is already declared; give "
+                               "this one another name", name);
+            return NULL;
+        }
+
+        zone = zp[i];
+        goto found;
+    }
+
+    zone = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_zone_t));
+    if (zone == NULL) {
+        return NULL;
+    }
+
+    zone->zone.name = *name;
+    zone->zone.worker = NGX_MCP_NO_WORKER;
+    zone->zone.log = cf->cycle->log;
+
+    zp = ngx_array_push(&mmcf->zones);
+    if (zp == NULL) {
+        return NULL;
+    }
+
+    *zp = zone;
+
+found:
+
+    if (size) {
+        shm_zone = ngx_shared_memory_add(cf, name, size, &ngx_http_mcp_module);
+        if (shm_zone == NULL) {
+            return NULL;
+        }
+
+        zone->declared = 1;
+        zone->shm_zone = shm_zone;
+
+        shm_zone->init = ngx_http_mcp_init_zone;
+        shm_zone->data = zone;
+    }
+
+    return &zone->zone;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_http_mcp_zone_t  *zone, *old;
+
+    zone = shm_zone->data;
+    old = data;
+
+    zone->zone.shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    zone->zone.log = shm_zone->shm.log;
+
+    return ngx_mcp_zone_init(&zone->zone, old != NULL || shm_zone->shm.exists);
+}
+
+
+char *
+ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    u_char           *p;
+    ssize_t           size;
+    ngx_str_t        *value, name, s;
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_shm_zone_t   *old;
+    ngx_mcp_zone_t   *zone;
+
+    value = cf->args->elts;
+
+    if (ngx_strncmp(value[1].data, "zone=", 5) != 0) {
+        goto invalid;
+    }
+
+    name.data = value[1].data + 5;
+    p = (u_char *) ngx_strchr(name.data, ':');
+
+    if (p == NULL || p == name.data) {
+        goto invalid;
+    }
+
+    name.len = p - name.data;
+
+    s.data = p + 1;
+    s.len = value[1].data + value[1].len - s.data;
+
+    size = ngx_parse_size(&s);
+
+    if (size == NGX_ERROR) {
+        goto invalid;
+    }
+
+    if (size < NGX_MCP_ZONE_MIN_SIZE) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "mcp zone \"%V\" is too small; it needs at least "
+                           "1m, and 32m holds about 20000 sessions", &name);
+        return NGX_CONF_ERROR;
+    }
+
+    zone = ngx_http_mcp_conf_find_zone(cf, &name, size);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    /* another size is other memory: what was in the old one ends */
+
+    part = &cf->cycle->old_cycle->shared_memory.part;
+    old = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            old = part->elts;
+            i = 0;
+        }
+
+        if (old[i].tag == &ngx_http_mcp_module
+            && old[i].shm.name.len == name.len
+            && ngx_strncmp(old[i].shm.name.data, name.data, name.len) == 0
+            && old[i].shm.size != (size_t) size
+            && old[i].data != NULL)
+        {
+            ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                               "the size of mcp zone \"%V\" changed: "
+                               "%ui sessions end", &name,
+                               ngx_mcp_zone_sessions(
+                                   ((ngx_mcp_zone_t *) old[i].data)->sh));
+        }
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameter \"%V\"; write \"mcp_zone "
+                       "zone=NAME:SIZE;\", for example \"mcp_zone "
+                       "zone=main:32m;\"", &value[1]);
+    return NGX_CONF_ERROR;
+}
+
+
+char *
+ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                  *value, s;
+    ngx_uint_t                  i;
+    ngx_http_mcp_loc_conf_t   **ep;
+    ngx_http_core_loc_conf_t   *clcf;
+    ngx_http_mcp_main_conf_t   *mmcf;
+
+    if (mlcf->endpoint) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "zone=", 5) == 0 && value[i].len > 5) {
+            s.data = value[i].data + 5;
+            s.len = value[i].len - 5;
+
+            mlcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
+            if (mlcf->zone == NULL) {
+                return NGX_CONF_ERROR;
+            }
+
+            continue;
+        }
+
+        if (ngx_strncmp(value[i].data, "name=", 5) == 0 && value[i].len > 5) {
+            mlcf->name.data = value[i].data + 5;
+            mlcf->name.len = value[i].len - 5;
+            mlcf->named = 1;
+            continue;
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"; write \"mcp_endpoint "
+                           "zone=NAME [name=ID];\"", &value[i]);
+        return NGX_CONF_ERROR;
+    }
+
+    if (mlcf->zone == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_endpoint\" needs \"zone=NAME\", the name of "
+                           "an \"mcp_zone\"");
+        return NGX_CONF_ERROR;
+    }
+
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+
+    ep = ngx_array_push(&mmcf->endpoints);
+    if (ep == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    *ep = mlcf;
+
+    mlcf->endpoint = 1;
+    mlcf->conf_ctx = cf->ctx;
+    mlcf->file = cf->conf_file->file.name.data;
+    mlcf->line = cf->conf_file->line;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = ngx_http_mcp_content_handler;
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                         *value;
+    ngx_uint_t                         i;
+    ngx_http_mcp_upstream_t           *u;
+    ngx_http_compile_complex_value_t   ccv;
+
+    value = cf->args->elts;
+
+    if (mlcf->upstreams == NGX_CONF_UNSET_PTR) {
+        mlcf->upstreams = ngx_array_create(cf->pool, 2,
+                                           sizeof(ngx_http_mcp_upstream_t));
+        if (mlcf->upstreams == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (mlcf->upstreams->nelts) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "only one \"mcp_upstream\" per endpoint is "
+                           "supported yet; give the second upstream an "
+                           "endpoint of its own");
+        return NGX_CONF_ERROR;
+    }
+
+    u = ngx_array_push(mlcf->upstreams);
+    if (u == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memzero(u, sizeof(ngx_http_mcp_upstream_t));
+
+    u->name = value[1];
+    u->listen = 1;
+
+    if (value[2].data[0] != '/' && value[2].data[0] != '$') {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid URI \"%V\" of upstream \"%V\"; it names "
+                           "an internal location and starts with \"/\" (put "
+                           "the address into a \"proxy_pass\" there)",
+                           &value[2], &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = &value[2];
+    ccv.complex_value = &u->uri;
+
+    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (u->uri.lengths == NULL) {
+        ngx_http_mcp_defaults_target(cf, &value[2]);
+    }
+
+    for (i = 3; i < cf->args->nelts; i++) {
+
+        if (ngx_strcmp(value[i].data, "protocol=auto") == 0) {
+            u->protocol = NGX_HTTP_MCP_AUTO;
+
+        } else if (ngx_strcmp(value[i].data, "protocol=rpc") == 0) {
+            u->protocol = NGX_HTTP_MCP_RPC;
+
+        } else if (ngx_strcmp(value[i].data, "protocol=legacy") == 0) {
+            u->protocol = NGX_HTTP_MCP_LEGACY;
+
+        } else if (ngx_strcmp(value[i].data, "listen=on") == 0) {
+            u->listen = 1;
+
+        } else if (ngx_strcmp(value[i].data, "listen=off") == 0) {
+            u->listen = 0;
+
+        } else {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\" of upstream \"%V\"; "
+                               "known are \"protocol=auto|legacy|rpc\" and "
+                               "\"listen=on|off\"", &value[i], &value[1]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t   *value, s;
+    ngx_uint_t   i;
+    ngx_msec_t  *slot;
+
+    if (mlcf->upstream_timeout != NGX_CONF_UNSET_MSEC
+        || mlcf->upstream_total != NGX_CONF_UNSET_MSEC)
+    {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        s = value[i];
+        slot = &mlcf->upstream_timeout;
+
+        if (s.len > 6 && ngx_strncmp(s.data, "total=", 6) == 0) {
+            s.data += 6;
+            s.len -= 6;
+            slot = &mlcf->upstream_total;
+        }
+
+        *slot = ngx_parse_time(&s, 0);
+
+        if (*slot == (ngx_msec_t) NGX_ERROR || *slot == 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid time \"%V\"; write "
+                               "\"mcp_upstream_timeout TIME [total=TIME];\", "
+                               "for example \"60s total=1h\"", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t   *value, *slot;
+    size_t       n;
+    ngx_uint_t   i;
+
+    if (mlcf->server_name.data) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "name=", 5) == 0) {
+            slot = &mlcf->server_name;
+            n = 5;
+
+        } else if (ngx_strncmp(value[i].data, "version=", 8) == 0) {
+            slot = &mlcf->server_version;
+            n = 8;
+
+        } else if (ngx_strncmp(value[i].data, "title=", 6) == 0) {
+            slot = &mlcf->server_title;
+            n = 6;
+
+        } else {
+            goto invalid;
+        }
+
+        slot->data = value[i].data + n;
+        slot->len = value[i].len - n;
+    }
+
+    if (mlcf->server_name.len && mlcf->server_version.len) {
+        return NGX_CONF_OK;
+    }
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameters; write \"mcp_server_info name=NAME "
+                       "version=VERSION [title=TITLE];\"");
+    return NGX_CONF_ERROR;
+}
+
+
+char *
+ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                         *value;
+    ngx_uint_t                         i;
+    ngx_http_complex_value_t          *cv;
+    ngx_http_compile_complex_value_t   ccv;
+
+    value = cf->args->elts;
+
+    if (mlcf->deny == NGX_CONF_UNSET_PTR) {
+        mlcf->deny = ngx_array_create(cf->pool, cf->args->nelts - 1,
+                                      sizeof(ngx_http_complex_value_t));
+        if (mlcf->deny == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        cv = ngx_array_push(mlcf->deny);
+        if (cv == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+        ccv.cf = cf;
+        ccv.value = &value[i];
+        ccv.complex_value = cv;
+
+        if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_int_t                          n;
+    ngx_str_t                         *value, s;
+    ngx_http_compile_complex_value_t   ccv;
+
+    if (mlcf->session_limit != NGX_CONF_UNSET_UINT) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    n = ngx_atoi(value[1].data, value[1].len);
+
+    if (n == NGX_ERROR) {
+        goto invalid;
+    }
+
+    mlcf->session_limit = n;
+
+    if (cf->args->nelts == 2) {
+        return NGX_CONF_OK;
+    }
+
+    if (ngx_strncmp(value[2].data, "key=", 4) != 0) {
+        goto invalid;
+    }
+
+    s.data = value[2].data + 4;
+    s.len = value[2].len - 4;
+
+    mlcf->session_limit_key = ngx_palloc(cf->pool,
+                                         sizeof(ngx_http_complex_value_t));
+    if (mlcf->session_limit_key == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = &s;
+    ccv.complex_value = mlcf->session_limit_key;
+
+    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameters; write \"mcp_session_limit NUMBER "
+                       "[key=VALUE];\", 0 for no limit but the zone");
+    return NGX_CONF_ERROR;
+}
+
+
+char *
+ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_int_t   n;
+    ngx_str_t  *value;
+    ssize_t     size;
+
+    if (mlcf->event_max != NGX_CONF_UNSET_UINT) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    n = ngx_atoi(value[1].data, value[1].len);
+
+    if (n == NGX_ERROR || n == 0 || n > 65536) {
+        goto invalid;
+    }
+
+    mlcf->event_max = n;
+
+    if (cf->args->nelts == 3) {
+        size = ngx_parse_size(&value[2]);
+
+        if (size == NGX_ERROR || size == 0 || size > 64 * 1024) {
+            goto invalid;
+        }
+
+        mlcf->event_size = size;
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameters; write \"mcp_event_buffer NUMBER "
+                       "[SIZE];\", 1 to 65536 events of at most 64k");
+    return NGX_CONF_ERROR;
+}
+
+
+char *
+ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    u_char      *p;
+    ngx_str_t   *value, *origin;
+    ngx_uint_t   i;
+
+    if (mlcf->origins != NGX_CONF_UNSET_PTR) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    mlcf->origins = ngx_array_create(cf->pool, cf->args->nelts - 1,
+                                     sizeof(ngx_str_t));
+    if (mlcf->origins == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strcmp(value[i].data, "any") == 0) {
+            mlcf->origins_any = 1;
+            continue;
+        }
+
+        p = (u_char *) ngx_strstr(value[i].data, "://");
+
+        if (ngx_strcmp(value[i].data, "null") != 0
+            && (p == NULL || p == value[i].data
+                || ngx_strchr(p + 3, '/') != NULL || p[3] == '\0'))
+        {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid origin \"%V\"; write "
+                               "\"https://host[:port]\" without a path, "
+                               "\"null\" or \"any\"", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+
+        origin = ngx_array_push(mlcf->origins);
+        if (origin == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        *origin = value[i];
+        ngx_strlow(origin->data, origin->data, origin->len);
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                         *value, s;
+    ngx_uint_t                         i;
+    ngx_http_core_loc_conf_t          *clcf;
+    ngx_http_mcp_publish_conf_t       *pcf;
+    ngx_http_compile_complex_value_t   ccv;
+
+    if (mlcf->publish) {
+        return "is duplicate";
+    }
+
+    pcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_publish_conf_t));
+    if (pcf == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "zone=", 5) == 0 && value[i].len > 5) {
+            s.data = value[i].data + 5;
+            s.len = value[i].len - 5;
+
+            pcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
+            if (pcf->zone == NULL) {
+                return NGX_CONF_ERROR;
+            }
+
+        } else if (ngx_strncmp(value[i].data, "endpoint=", 9) == 0
+                   && value[i].len > 9)
+        {
+            pcf->endpoint.data = value[i].data + 9;
+            pcf->endpoint.len = value[i].len - 9;
+
+        } else if (ngx_strncmp(value[i].data, "tenant=", 7) == 0) {
+            s.data = value[i].data + 7;
+            s.len = value[i].len - 7;
+
+            pcf->tenant = ngx_palloc(cf->pool,
+                                     sizeof(ngx_http_complex_value_t));
+            if (pcf->tenant == NULL) {
+                return NGX_CONF_ERROR;
+            }
+
+            ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+            ccv.cf = cf;
+            ccv.value = &s;
+            ccv.complex_value = pcf->tenant;
+
+            if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+                return NGX_CONF_ERROR;
+            }
+
+        } else {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\"; write \"mcp_publish "
+                               "zone=NAME [endpoint=ID] [tenant=VALUE];\"",
+                               &value[i]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (pcf->zone == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_publish\" needs \"zone=NAME\", the name of "
+                           "an \"mcp_zone\"");
+        return NGX_CONF_ERROR;
+    }
+
+    mlcf->publish = pcf;
+    ((ngx_http_mcp_zone_t *) pcf->zone)->published = 1;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = ngx_http_mcp_publish_handler;
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                 *value, s;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    if (mlcf->status) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_strncmp(value[1].data, "zone=", 5) != 0 || value[1].len == 5) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"; write \"mcp_status "
+                           "zone=NAME;\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    s.data = value[1].data + 5;
+    s.len = value[1].len - 5;
+
+    mlcf->status = ngx_http_mcp_conf_find_zone(cf, &s, 0);
+    if (mlcf->status == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = ngx_http_mcp_status_handler;
+
+    return NGX_CONF_OK;
+}

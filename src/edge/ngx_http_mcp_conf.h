@@ -1,0 +1,43 @@
+
+/*
+ * Parsing, merging and checking of the directives.  A wrong configuration is
+ * refused with the directive, the line and the remedy.
+ */
+
+#ifndef _NGX_HTTP_MCP_CONF_H_INCLUDED_
+#define _NGX_HTTP_MCP_CONF_H_INCLUDED_
+
+
+#include "ngx_http_mcp_module.h"
+
+
+void *ngx_http_mcp_create_main_conf(ngx_conf_t *cf);
+void *ngx_http_mcp_create_loc_conf(ngx_conf_t *cf);
+char *ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child);
+
+/* after all is merged: zones declared, identities of endpoints distinct */
+ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
+    ngx_http_mcp_main_conf_t *mmcf);
+
+char *ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
+
+#endif /* _NGX_HTTP_MCP_CONF_H_INCLUDED_ */

@@ -1,0 +1,151 @@
+
+/*
+ * A request to an endpoint, from the preaccess phase to its answer: reading
+ * and scanning, refusals, answers made here, and the filters that give
+ * refusals of nginx itself a JSON-RPC body.
+ */
+
+#ifndef _NGX_HTTP_MCP_EDGE_H_INCLUDED_
+#define _NGX_HTTP_MCP_EDGE_H_INCLUDED_
+
+
+#include "ngx_http_mcp_module.h"
+
+
+/* phases (ngx_http_mcp_request.c) */
+
+ngx_int_t ngx_http_mcp_preaccess_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_content_handler(ngx_http_request_t *r);
+
+/* the context of a request, made when there is none; NULL: no memory */
+ngx_http_mcp_ctx_t *ngx_http_mcp_get_ctx(ngx_http_request_t *r,
+    ngx_http_mcp_loc_conf_t *mlcf);
+
+/* the first request header of this name, any case; NULL when absent */
+ngx_table_elt_t *ngx_http_mcp_find_header(ngx_http_request_t *r,
+    ngx_str_t *name);
+
+/* a client-less main for an upstream of an endpoint; see ngx_http_mcp_upstream.h */
+ngx_http_request_t *ngx_http_mcp_background_request(
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience);
+
+/* the state's farewell handler: finds the upstream and says DELETE */
+void ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant,
+    ngx_uint_t revision);
+
+
+/* Origin (ngx_http_mcp_origin.c): whether the request's may use the endpoint */
+
+ngx_uint_t ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *origin);
+
+/* a CORS preflight: 204 */
+ngx_int_t ngx_http_mcp_preflight(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+
+/* the CORS headers of an answer to an allowed origin */
+ngx_int_t ngx_http_mcp_cors_headers(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+
+
+/* answers (ngx_http_mcp_answer.c) */
+
+/*
+ * Sends a whole JSON body, or none when body is NULL, and returns what the
+ * content handler has to return or ngx_http_finalize_request() to be given.
+ */
+ngx_int_t ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *body);
+
+/*
+ * Likewise for an error: composes the JSON-RPC body with the id of the message
+ * at hand.  message is a sentence for the client.
+ */
+ngx_int_t ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_int_t code, const char *message);
+
+/* with the id given, and raw JSON for error.data or NULL */
+ngx_int_t ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data);
+
+/* {"jsonrpc":"2.0","id":ID,"result":RESULT} */
+ngx_int_t ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_str_t *result);
+
+ngx_int_t ngx_http_mcp_empty_result(ngx_http_request_t *r, ngx_str_t *id);
+
+/* what came of an exchange that brought no answer (ngx_http_mcp_outcome.c) */
+
+/* refuses with the status and body for it */
+ngx_int_t ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+
+/* the JSON-RPC error for it alone */
+ngx_str_t ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+
+ngx_int_t ngx_http_mcp_refuse_upstream(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_upstream_t *u, ngx_uint_t status, const char *message);
+
+/* tells an upstream that its request cannot reach the client: -32601 */
+void ngx_http_mcp_refuse_ask(ngx_http_request_t *r, ngx_http_mcp_talk_t *t,
+    ngx_str_t *id);
+
+/* headers of an upstream that reach the client (design, 2.3) */
+ngx_int_t ngx_http_mcp_copy_headers(ngx_http_request_t *r,
+    ngx_http_mcp_exchange_t *x);
+
+/* pushes a response header; value is not copied */
+ngx_int_t ngx_http_mcp_header(ngx_http_request_t *r, const char *name,
+    ngx_str_t *value);
+
+/* the revision whose manners an error body follows */
+ngx_uint_t ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx);
+
+ngx_int_t ngx_http_mcp_answer_header_filter(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_answer_body_filter(ngx_http_request_t *r,
+    ngx_chain_t *in);
+
+
+/* values (ngx_http_mcp_values.c): evaluated afresh, as late as now */
+
+/*
+ * Tenant, identity and mcp_deny of the request into its context.  NGX_OK;
+ * NGX_DECLINED: refused, *why says what; NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_evaluate(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, const char **why);
+
+/* a complex value not from any value cached earlier */
+ngx_int_t ngx_http_mcp_fresh_value(ngx_http_request_t *r,
+    ngx_http_complex_value_t *cv, ngx_str_t *value);
+
+
+/* initialize (ngx_http_mcp_initialize.c) */
+
+ngx_int_t ngx_http_mcp_initialize(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+
+
+/* POST of all other messages (ngx_http_mcp_call.c, ngx_http_mcp_notice.c) */
+
+ngx_int_t ngx_http_mcp_call_start(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
+ngx_int_t ngx_http_mcp_notice(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_message_t *m);
+ngx_int_t ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx);
+
+
+/* variables (ngx_http_mcp_variables.c) */
+
+ngx_int_t ngx_http_mcp_add_variables(ngx_conf_t *cf);
+
+
+extern ngx_http_output_header_filter_pt  ngx_http_mcp_next_header_filter;
+extern ngx_http_output_body_filter_pt    ngx_http_mcp_next_body_filter;
+
+
+#endif /* _NGX_HTTP_MCP_EDGE_H_INCLUDED_ */

@@ -1,0 +1,728 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_edge.h"
+
+
+#define NGX_HTTP_MCP_PATIENCE        5000
+#define NGX_HTTP_MCP_INITIALIZE_MAX  (32 * 1024)
+
+
+static ngx_int_t ngx_http_mcp_initialize_check(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+static ngx_int_t ngx_http_mcp_initialize_known(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
+static void ngx_http_mcp_initialize_ready(void *data);
+static void ngx_http_mcp_initialize_timeout(ngx_event_t *ev);
+static void ngx_http_mcp_initialize_cleanup(void *data);
+static void ngx_http_mcp_initialize_forget(ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_initialize_unreachable(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_initialize_ask(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static void ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_exchange_t *x);
+static ngx_int_t ngx_http_mcp_initialize_session(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
+static ngx_int_t ngx_http_mcp_initialize_result(ngx_http_request_t *r,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_mcp_knowledge_t *known);
+static u_char *ngx_http_mcp_initialize_capabilities(u_char *p,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *capabilities);
+static ngx_uint_t ngx_http_mcp_initialize_is(ngx_str_t *token,
+    const char *name);
+
+
+static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_initialize_handlers = {
+    NULL,
+    ngx_http_mcp_initialize_message,
+    NULL,
+    ngx_http_mcp_initialize_done
+};
+
+
+/* what a list kind is offered with, whatever the upstream said */
+
+static struct {
+    ngx_uint_t   capability;
+    ngx_uint_t   offered;
+    const char  *name;
+    const char  *text;
+} ngx_http_mcp_offers[] = {
+
+    { NGX_HTTP_MCP_CAP_TOOLS, NGX_MCP_OFFERED_TOOLS,
+      "tools", "\"tools\":{\"listChanged\":true}" },
+
+    { NGX_HTTP_MCP_CAP_PROMPTS, NGX_MCP_OFFERED_PROMPTS,
+      "prompts", "\"prompts\":{\"listChanged\":true}" },
+
+    { NGX_HTTP_MCP_CAP_RESOURCES, NGX_MCP_OFFERED_RESOURCES,
+      "resources", "\"resources\":{\"subscribe\":true,\"listChanged\":true}" },
+
+    { NGX_HTTP_MCP_CAP_LOGGING, 0, "logging", "\"logging\":{}" },
+
+    { NGX_HTTP_MCP_CAP_COMPLETIONS, 0, "completions", "\"completions\":{}" },
+
+    { 0, 0, NULL, NULL }
+};
+
+
+/*
+ * initialize (2025-11-25 basic/lifecycle): answered from what is known of the
+ * upstream; who is not known yet is asked first, by one worker for all.
+ */
+
+ngx_int_t
+ngx_http_mcp_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t            rc, refusal;
+    ngx_pool_cleanup_t  *cln;
+    ngx_mcp_knowledge_t  known;
+
+    if (ngx_http_mcp_initialize_check(r, ctx, &refusal) != NGX_OK) {
+        return refusal;
+    }
+
+    rc = ngx_http_mcp_initialize_known(r, ctx, &known);
+
+    if (rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    if (cln == NULL) {
+        ngx_http_mcp_initialize_forget(ctx);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    cln->handler = ngx_http_mcp_initialize_cleanup;
+    cln->data = ctx;
+
+    ctx->timer.handler = ngx_http_mcp_initialize_timeout;
+    ctx->timer.data = r;
+    ctx->timer.log = r->connection->log;
+
+    ngx_add_timer(&ctx->timer, NGX_HTTP_MCP_PATIENCE);
+
+    r->main->count++;
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    return NGX_DONE;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_int_t *refusal)
+{
+    ngx_str_t           params;
+    ngx_uint_t          revision;
+    ngx_mcp_json_t     *json;
+    ngx_mcp_message_t  *m;
+
+    m = ctx->message;
+    json = &m->json;
+
+    if (ctx->session_id.data == ctx->header_session.data) {
+        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                             NGX_MCP_INVALID_REQUEST,
+                             "the session is already initialized");
+        return NGX_DECLINED;
+    }
+
+    if (ctx->header_version.len) {
+        revision = ngx_mcp_revision_parse(&ctx->header_version);
+
+        if (revision == NGX_MCP_REVISION_UNKNOWN
+            || revision == NGX_MCP_2026_07_28)
+        {
+            *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                             NGX_MCP_REFUSED,
+                             "Unsupported protocol version (supported "
+                             "versions: 2025-11-25, 2025-06-18, 2025-03-26)");
+            return NGX_DECLINED;
+        }
+    }
+
+    if (json->members[NGX_MCP_PATH_VERSION].type != NGX_MCP_JSON_STRING) {
+        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
+                             "params.protocolVersion must be a string");
+        return NGX_DECLINED;
+    }
+
+    if (json->members[NGX_MCP_PATH_CAPABILITIES].type != NGX_MCP_JSON_OBJECT
+        || json->members[NGX_MCP_PATH_CLIENT_INFO].type != NGX_MCP_JSON_OBJECT)
+    {
+        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
+                             "params.capabilities and params.clientInfo must "
+                             "be objects");
+        return NGX_DECLINED;
+    }
+
+    params = ngx_mcp_message_member(m, NGX_MCP_PATH_PARAMS);
+
+    if (params.len > NGX_HTTP_MCP_INITIALIZE_MAX) {
+        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
+                             "params of initialize are larger than 32k");
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+/* NGX_AGAIN: waits for the doorbell; else what the handler returns */
+
+static ngx_int_t
+ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_knowledge_t *known)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_upstream_t  *u;
+
+    ngx_memzero(known, sizeof(ngx_mcp_knowledge_t));
+
+    if (ctx->conf->upstreams == NULL) {
+        return ngx_http_mcp_initialize_session(r, ctx, known);
+    }
+
+    u = ctx->conf->upstreams->elts;
+
+    ctx->waiter.ready = ngx_http_mcp_initialize_ready;
+    ctx->waiter.data = r;
+
+    rc = ngx_http_mcp_discover(u, &ctx->tenant, r->pool, known, &ctx->waiter);
+
+    if (rc == NGX_AGAIN) {
+        return NGX_AGAIN;
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    switch (known->what) {
+
+    case NGX_MCP_KNOWN_NOTHING:
+        return ngx_http_mcp_initialize_unreachable(r, ctx);
+
+    case NGX_MCP_KNOWN_REFUSED:
+        return ngx_http_mcp_initialize_ask(r, ctx);
+
+    default:
+        return ngx_http_mcp_initialize_session(r, ctx, known);
+    }
+}
+
+
+static void
+ngx_http_mcp_initialize_ready(void *data)
+{
+    ngx_http_request_t *r = data;
+
+    ngx_int_t             rc;
+    ngx_connection_t     *c;
+    ngx_http_mcp_ctx_t   *ctx;
+    ngx_mcp_knowledge_t   known;
+
+    c = r->connection;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    rc = ngx_http_mcp_initialize_known(r, ctx, &known);
+
+    if (rc == NGX_AGAIN) {
+        return;
+    }
+
+    ngx_http_mcp_initialize_forget(ctx);
+
+    ngx_http_finalize_request(r, rc);
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_initialize_timeout(ngx_event_t *ev)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    r = ev->data;
+    c = r->connection;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    ngx_http_mcp_initialize_forget(ctx);
+
+    ngx_http_finalize_request(r, ngx_http_mcp_initialize_unreachable(r, ctx));
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_initialize_cleanup(void *data)
+{
+    ngx_http_mcp_initialize_forget(data);
+}
+
+
+static void
+ngx_http_mcp_initialize_forget(ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_http_mcp_discover_forget(&ctx->waiter);
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_initialize_unreachable(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_http_mcp_upstream_t  *u;
+
+    u = ctx->conf->upstreams->elts;
+
+    return ngx_http_mcp_refuse_upstream(r, &ctx->message->id, u,
+                                        NGX_HTTP_BAD_GATEWAY,
+                                        "the upstream cannot be reached");
+}
+
+
+/*
+ * An upstream that wants to know who asks: it gets the client's own
+ * initialize, and what it says to that is for this session alone.
+ */
+
+static ngx_int_t
+ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_upstream_exchange(r, ctx->conf->upstreams->elts);
+
+    if (x == NULL
+        || ngx_http_mcp_upstream_body(x, &ctx->message->text) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    x->handlers = &ngx_http_mcp_initialize_handlers;
+    x->client_headers = 1;
+    x->data = ctx;
+
+    if (ngx_http_mcp_exchange_start(x) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    r->main->count++;
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    return NGX_DONE;
+}
+
+
+static void
+ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t            id, result;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = x->data;
+
+    id = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_ID, text->data);
+
+    if (x->scan.members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
+        || !ngx_mcp_json_same_id(&id, &ctx->message->id))
+    {
+        return;
+    }
+
+    result = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_RESULT, text->data);
+
+    ctx->refusal.len = result.len;
+    ctx->refusal.data = ngx_pstrdup(x->r->pool, &result);
+}
+
+
+static void
+ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_int_t                 rc;
+    ngx_http_request_t       *r;
+    ngx_http_mcp_ctx_t       *ctx;
+    ngx_mcp_knowledge_t       known;
+    ngx_http_mcp_upstream_t  *u;
+
+    r = x->r;
+    ctx = x->data;
+    u = ctx->conf->upstreams->elts;
+
+    if (ctx->refusal.data) {
+
+        ngx_memzero(&known, sizeof(ngx_mcp_knowledge_t));
+
+        known.what = NGX_MCP_KNOWN_LEGACY;
+        known.result = ctx->refusal;
+
+        rc = ngx_http_mcp_initialize_session(r, ctx, &known);
+
+        ngx_http_mcp_initialize_link(ctx, x);
+
+    } else {
+        rc = ngx_http_mcp_refuse_outcome(r, &ctx->message->id, u, x, outcome);
+    }
+
+    ngx_http_finalize_request(r, rc);
+}
+
+
+/* what the upstream made for this client is the session's link there */
+
+static void
+ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_exchange_t *x)
+{
+    ngx_mcp_ref_t             none;
+    ngx_mcp_link_t            link;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = ctx->conf->upstreams->elts;
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    if (ctx->session.ref.block == 0 || x->session.len == 0
+        || x->session.len > NGX_MCP_LINK_ID_MAX
+        || ngx_mcp_link_get(ctx->conf->zone, ctx->session.ref, &u->name, none,
+                            &link)
+           != NGX_DECLINED)
+    {
+        return;
+    }
+
+    (void) ngx_mcp_link_put(ctx->conf->zone, ctx->session.ref, &u->name,
+                            &x->session, ctx->session.revision);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_initialize_session(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known)
+{
+    u_char                   *p;
+    ngx_int_t                 rc;
+    ngx_str_t                 version, params, result, *name;
+    ngx_mcp_ref_t             ref;
+    ngx_mcp_session_new_t     in;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = ctx->conf;
+
+    if (ngx_http_mcp_initialize_result(r, mlcf, known) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_memzero(&in, sizeof(ngx_mcp_session_new_t));
+
+    version = ngx_mcp_message_string(ctx->message, NGX_MCP_PATH_VERSION,
+                                     r->pool);
+    in.revision = ngx_mcp_revision_parse(&version);
+
+    if (in.revision == NGX_MCP_REVISION_UNKNOWN
+        || in.revision > NGX_MCP_REVISION_LATEST_LEGACY)
+    {
+        in.revision = NGX_MCP_REVISION_LATEST_LEGACY;
+    }
+
+    name = ngx_mcp_revision_name(in.revision);
+
+    /* upstreams are offered what was agreed on here */
+
+    params = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_PARAMS);
+    version = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_VERSION);
+
+    p = ngx_pnalloc(r->pool, params.len + name->len + 2);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    in.initialize.data = p;
+
+    p = ngx_cpymem(p, params.data, version.data - params.data);
+    *p++ = '"';
+    p = ngx_cpymem(p, name->data, name->len);
+    *p++ = '"';
+    p = ngx_cpymem(p, version.data + version.len,
+                   params.data + params.len - version.data - version.len);
+
+    in.initialize.len = p - in.initialize.data;
+
+    in.id = ctx->session_id;
+    in.endpoint = mlcf->name;
+    in.tenant = ctx->tenant;
+    in.identity = ctx->identity;
+    in.client_name = ctx->client_name;
+    in.client_version = ctx->client_version;
+    in.offered = mlcf->offered;
+    in.limit = mlcf->session_limit;
+    in.limit_key = ctx->tenant;
+    in.timeout = mlcf->session_timeout;
+    in.event_max = mlcf->event_max;
+    in.event_size = mlcf->event_size;
+
+    if (in.limit && mlcf->session_limit_key
+        && ngx_http_mcp_fresh_value(r, mlcf->session_limit_key, &in.limit_key)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rc = ngx_mcp_session_create(mlcf->zone, &in, &ref);
+
+    if (rc == NGX_BUSY) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                   NGX_MCP_REFUSED,
+                                   "the limit of sessions is reached");
+    }
+
+    if (rc != NGX_OK) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                   NGX_MCP_REFUSED,
+                                   "there is no room for another session");
+    }
+
+    ctx->session.revision = in.revision;
+    ctx->session.ref = ref;
+
+    result.len = sizeof("{\"protocolVersion\":\"\",") - 1 + name->len
+                 + mlcf->result.len;
+    result.data = ngx_pnalloc(r->pool, result.len);
+
+    if (result.data == NULL
+        || ngx_http_mcp_header(r, "Mcp-Session-Id", &ctx->session_id) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    p = ngx_sprintf(result.data, "{\"protocolVersion\":\"%V\",", name);
+    ngx_memcpy(p, mlcf->result.data, mlcf->result.len);
+
+    ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                  "mcp session %V begins at endpoint \"%V\", client \"%V\"",
+                  &ctx->session_id, &mlcf->name, &ctx->client_name);
+
+    return ngx_http_mcp_result(r, &ctx->message->id, &result);
+}
+
+
+/*
+ * Everything of the result behind protocolVersion into mlcf->result.  It is
+ * the same for most clients, so the last one is kept.
+ */
+
+static ngx_int_t
+ngx_http_mcp_initialize_result(ngx_http_request_t *r,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_mcp_knowledge_t *known)
+{
+    u_char      *p;
+    size_t       len;
+    ngx_str_t    rest, name, value, capabilities, info, instructions;
+    ngx_str_t   *source;
+    ngx_pool_t  *pool;
+
+    source = &known->result;
+
+    if (mlcf->result_pool && mlcf->result_source.len == source->len
+        && ngx_memcmp(mlcf->result_source.data, source->data, source->len) == 0)
+    {
+        return NGX_OK;
+    }
+
+    ngx_str_null(&info);
+    ngx_str_null(&instructions);
+    ngx_str_set(&capabilities, "{}");
+
+    rest = *source;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (ngx_http_mcp_initialize_is(&name, "capabilities")) {
+            capabilities = value;
+
+        } else if (ngx_http_mcp_initialize_is(&name, "serverInfo")) {
+            info = value;
+
+        } else if (ngx_http_mcp_initialize_is(&name, "instructions")) {
+            instructions = value;
+        }
+    }
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    len = source->len + 1024
+          + ngx_mcp_json_escaped_len(&mlcf->server_name)
+          + ngx_mcp_json_escaped_len(&mlcf->server_version)
+          + ngx_mcp_json_escaped_len(&mlcf->server_title)
+          + ngx_mcp_json_escaped_len(&mlcf->instructions);
+
+    p = ngx_pnalloc(pool, len + source->len);
+    if (p == NULL) {
+        ngx_destroy_pool(pool);
+        return NGX_ERROR;
+    }
+
+    if (mlcf->result_pool) {
+        ngx_destroy_pool(mlcf->result_pool);
+    }
+
+    mlcf->result_pool = pool;
+    mlcf->result_source.data = p;
+    mlcf->result_source.len = source->len;
+
+    p = ngx_cpymem(p, source->data, source->len);
+
+    mlcf->result.data = p;
+
+    p = ngx_http_mcp_initialize_capabilities(p, mlcf, &capabilities);
+
+    p = ngx_cpymem(p, ",\"serverInfo\":", sizeof(",\"serverInfo\":") - 1);
+
+    if (mlcf->server_name.len) {
+        p = ngx_cpymem(p, "{\"name\":", sizeof("{\"name\":") - 1);
+        p = ngx_mcp_json_escape(p, &mlcf->server_name);
+        p = ngx_cpymem(p, ",\"version\":", sizeof(",\"version\":") - 1);
+        p = ngx_mcp_json_escape(p, &mlcf->server_version);
+
+        if (mlcf->server_title.len) {
+            p = ngx_cpymem(p, ",\"title\":", sizeof(",\"title\":") - 1);
+            p = ngx_mcp_json_escape(p, &mlcf->server_title);
+        }
+
+        *p++ = '}';
+
+    } else if (info.len) {
+        p = ngx_cpymem(p, info.data, info.len);
+
+    } else {
+        p = ngx_sprintf(p, "{\"name\":\"nginx-mcp\",\"version\":\"%s\"}",
+                        NGX_MCP_MODULE_VERSION);
+    }
+
+    if (mlcf->instructions.len || instructions.len) {
+        p = ngx_cpymem(p, ",\"instructions\":",
+                       sizeof(",\"instructions\":") - 1);
+
+        if (mlcf->instructions.len) {
+            p = ngx_mcp_json_escape(p, &mlcf->instructions);
+
+        } else {
+            p = ngx_cpymem(p, instructions.data, instructions.len);
+        }
+    }
+
+    *p++ = '}';
+
+    mlcf->result.len = p - mlcf->result.data;
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_http_mcp_initialize_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *capabilities)
+{
+    ngx_str_t             rest, name, value;
+    ngx_uint_t            i, has;
+    ngx_http_mcp_zone_t  *zone;
+
+    zone = (ngx_http_mcp_zone_t *) mlcf->zone;
+    has = 0;
+
+    p = ngx_cpymem(p, "\"capabilities\":{", sizeof("\"capabilities\":{") - 1);
+
+    rest = *capabilities;
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        for (i = 0; ngx_http_mcp_offers[i].name; i++) {
+
+            if (ngx_http_mcp_initialize_is(&name, ngx_http_mcp_offers[i].name))
+            {
+                has |= ngx_http_mcp_offers[i].capability;
+                break;
+            }
+        }
+
+        if (ngx_http_mcp_offers[i].name) {
+            continue;
+        }
+
+        /* one that the module does not know crosses as it is */
+
+        if (p[-1] != '{') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, name.data, name.len);
+        *p++ = ':';
+        p = ngx_cpymem(p, value.data, value.len);
+    }
+
+    if (zone->published) {
+        has |= NGX_HTTP_MCP_CAP_LOGGING;
+    }
+
+    if (mlcf->capabilities) {
+        has = mlcf->capabilities;
+    }
+
+    mlcf->offered = 0;
+
+    for (i = 0; ngx_http_mcp_offers[i].name; i++) {
+
+        if (!(has & ngx_http_mcp_offers[i].capability)) {
+            continue;
+        }
+
+        mlcf->offered |= ngx_http_mcp_offers[i].offered;
+
+        if (p[-1] != '{') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, ngx_http_mcp_offers[i].text,
+                       ngx_strlen(ngx_http_mcp_offers[i].text));
+    }
+
+    *p++ = '}';
+
+    return p;
+}
+
+
+/* whether a raw name token, which has no escapes then, is this name */
+
+static ngx_uint_t
+ngx_http_mcp_initialize_is(ngx_str_t *token, const char *name)
+{
+    size_t  len;
+
+    len = ngx_strlen(name);
+
+    return token->len == len + 2
+           && ngx_memcmp(token->data + 1, name, len) == 0;
+}

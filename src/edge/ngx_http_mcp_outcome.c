@@ -1,0 +1,263 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_edge.h"
+
+
+static ngx_uint_t ngx_http_mcp_outcome_status(ngx_http_request_t *r,
+    ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
+    ngx_int_t *code, ngx_str_t *message);
+static ngx_int_t ngx_http_mcp_outcome_data(ngx_http_request_t *r,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *data);
+static void ngx_http_mcp_refuse_ask_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+
+
+static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_refuse_ask_handlers = {
+    NULL,
+    NULL,
+    NULL,
+    ngx_http_mcp_refuse_ask_done
+};
+
+
+static ngx_uint_t
+ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome, ngx_int_t *code, ngx_str_t *message)
+{
+    ngx_uint_t  status;
+
+    *code = NGX_MCP_INTERNAL_ERROR;
+
+    status = NGX_HTTP_BAD_GATEWAY;
+
+    switch (outcome) {
+
+    case NGX_HTTP_MCP_TIMEOUT:
+        ngx_str_set(message, "the upstream took too long");
+        return NGX_HTTP_GATEWAY_TIME_OUT;
+
+    case NGX_HTTP_MCP_UNREACHABLE:
+        ngx_str_set(message, "the upstream cannot be reached");
+        return status;
+
+    case NGX_HTTP_MCP_CUT:
+        ngx_str_set(message, "the upstream broke off its answer");
+        return status;
+
+    case NGX_HTTP_MCP_TOO_LARGE:
+        ngx_str_set(message, "the upstream's message is larger than "
+                             "mcp_message_limit");
+        return status;
+
+    case NGX_HTTP_MCP_STATUS:
+        break;
+
+    default:
+        ngx_str_set(message, "the upstream's answer is not valid");
+        return status;
+    }
+
+    message->data = ngx_pnalloc(r->pool, NGX_INT_T_LEN + 64);
+    if (message->data == NULL) {
+        ngx_str_null(message);
+        return status;
+    }
+
+    message->len = ngx_sprintf(message->data,
+                               "the upstream refused with HTTP status %ui",
+                               x->status)
+                   - message->data;
+
+    switch (x->status) {
+
+    case NGX_HTTP_UNAUTHORIZED:
+    case NGX_HTTP_FORBIDDEN:
+        *code = NGX_MCP_REFUSED;
+        return x->status;
+
+    case NGX_HTTP_TOO_MANY_REQUESTS:
+    case NGX_HTTP_SERVICE_UNAVAILABLE:
+        *code = NGX_MCP_REFUSED;
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
+
+    return status;
+}
+
+
+/* {"upstream":NAME} */
+
+static ngx_int_t
+ngx_http_mcp_outcome_data(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
+    ngx_str_t *data)
+{
+    u_char  *p;
+
+    p = ngx_pnalloc(r->pool, sizeof("{\"upstream\":}") - 1
+                             + ngx_mcp_json_escaped_len(&u->name));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    data->data = p;
+
+    p = ngx_cpymem(p, "{\"upstream\":", sizeof("{\"upstream\":") - 1);
+    p = ngx_mcp_json_escape(p, &u->name);
+    *p++ = '}';
+
+    data->len = p - data->data;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_int_t   code;
+    ngx_str_t   message, data;
+    ngx_uint_t  status;
+
+    status = ngx_http_mcp_outcome_status(r, x, outcome, &code, &message);
+
+    if (ngx_http_mcp_outcome_data(r, u, &data) != NGX_OK
+        || (x && ngx_http_mcp_copy_headers(r, x) != NGX_OK))
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_refuse_data(r, status, id, code, &message, &data);
+}
+
+
+ngx_str_t
+ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_int_t            code;
+    ngx_str_t            message, data;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    (void) ngx_http_mcp_outcome_status(r, x, outcome, &code, &message);
+
+    ctx->error = code;
+
+    if (ngx_http_mcp_outcome_data(r, u, &data) != NGX_OK) {
+        ngx_str_null(&data);
+        return data;
+    }
+
+    return ngx_mcp_error_compose(r->pool, ctx->session.revision, id, code,
+                                 &message, &data);
+}
+
+
+ngx_int_t
+ngx_http_mcp_refuse_upstream(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_upstream_t *u, ngx_uint_t status, const char *message)
+{
+    ngx_str_t  text, data;
+
+    text.data = (u_char *) message;
+    text.len = ngx_strlen(message);
+
+    if (ngx_http_mcp_outcome_data(r, u, &data) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_refuse_data(r, status, id, NGX_MCP_INTERNAL_ERROR,
+                                    &text, &data);
+}
+
+
+ngx_int_t
+ngx_http_mcp_copy_headers(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x)
+{
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *from, *h;
+
+    if (x->headers.part.elts == NULL) {
+        return NGX_OK;
+    }
+
+    part = &x->headers.part;
+    from = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            from = part->elts;
+            i = 0;
+        }
+
+        h = ngx_http_mcp_header_push(&r->headers_out.headers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        h->key = from[i].key;
+        h->value = from[i].value;
+    }
+
+    /* once: a refusal may follow an answer that was begun */
+
+    x->headers.part.nelts = 0;
+    x->headers.part.next = NULL;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_refuse_ask(ngx_http_request_t *r, ngx_http_mcp_talk_t *t,
+    ngx_str_t *id)
+{
+    ngx_str_t                 body, text;
+    ngx_http_mcp_exchange_t  *x;
+
+    ngx_str_set(&text, "the client cannot receive requests");
+
+    body = ngx_mcp_error_compose(r->pool, NGX_MCP_REVISION_LATEST_LEGACY, id,
+                                 NGX_MCP_METHOD_NOT_FOUND, &text, NULL);
+    if (body.data == NULL) {
+        return;
+    }
+
+    x = ngx_http_mcp_upstream_exchange(r, t->upstream);
+
+    if (x == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
+        return;
+    }
+
+    x->handlers = &ngx_http_mcp_refuse_ask_handlers;
+    x->client_headers = 1;
+    x->session_id = t->link.id;
+
+    if (t->link.revision >= NGX_MCP_2025_06_18) {
+        x->protocol_version = *ngx_mcp_revision_name(t->link.revision);
+    }
+
+    (void) ngx_http_mcp_exchange_start(x);
+}
+
+
+static void
+ngx_http_mcp_refuse_ask_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    /* void */
+}

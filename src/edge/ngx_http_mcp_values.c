@@ -1,0 +1,136 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_edge.h"
+
+
+#define NGX_HTTP_MCP_FRESH_PASSES  4
+
+
+/*
+ * A value that an earlier phase has cached, for example a "map" over a claim
+ * that a limit looked at before the token was verified, must not decide here.
+ * So the value is computed on an empty set of variables.  Some variables are
+ * only ever stored ("set", "auth_request_set") and cannot be computed again:
+ * they show as empty where they were not, are then handed in as they stand,
+ * and the value is computed once more.
+ */
+
+ngx_int_t
+ngx_http_mcp_fresh_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
+    ngx_str_t *value)
+{
+    size_t                      size;
+    ngx_int_t                   rc;
+    ngx_uint_t                  i, n, pass, again;
+    ngx_http_variable_value_t  *old, *fresh, *kept;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    if (cv->lengths == NULL) {
+        *value = cv->value;
+        return NGX_OK;
+    }
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    n = cmcf->variables.nelts;
+    size = n * sizeof(ngx_http_variable_value_t);
+
+    fresh = ngx_palloc(r->pool, size);
+    kept = ngx_pcalloc(r->pool, size);
+
+    if (fresh == NULL || kept == NULL) {
+        return NGX_ERROR;
+    }
+
+    old = r->variables;
+    r->variables = fresh;
+
+    for (pass = 0; pass < NGX_HTTP_MCP_FRESH_PASSES; pass++) {
+
+        ngx_memcpy(fresh, kept, size);
+
+        rc = ngx_http_complex_value(r, cv, value);
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        again = 0;
+
+        for (i = 0; i < n; i++) {
+
+            if ((fresh[i].not_found || (fresh[i].valid && fresh[i].len == 0))
+                && old[i].valid && old[i].len)
+            {
+                kept[i] = old[i];
+                again = 1;
+            }
+        }
+
+        if (!again) {
+            break;
+        }
+    }
+
+    r->variables = old;
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    const char **why)
+{
+    ngx_str_t                  value;
+    ngx_uint_t                 i;
+    ngx_http_complex_value_t  *cv;
+    ngx_http_mcp_loc_conf_t   *mlcf;
+
+    mlcf = ctx->conf;
+
+    if (mlcf->tenant) {
+
+        if (ngx_http_mcp_fresh_value(r, mlcf->tenant, &ctx->tenant) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (ctx->tenant.len == 0 && mlcf->tenant->lengths) {
+            *why = "the tenant of the request is unknown";
+            return NGX_DECLINED;
+        }
+    }
+
+    if (mlcf->bind) {
+
+        if (ngx_http_mcp_fresh_value(r, mlcf->bind, &ctx->identity) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (ctx->identity.len == 0 && mlcf->bind->lengths) {
+            *why = "the identity of the request is unknown";
+            return NGX_DECLINED;
+        }
+    }
+
+    if (mlcf->deny) {
+        cv = mlcf->deny->elts;
+
+        for (i = 0; i < mlcf->deny->nelts; i++) {
+
+            if (ngx_http_mcp_fresh_value(r, &cv[i], &value) != NGX_OK) {
+                return NGX_ERROR;
+            }
+
+            if (value.len && !(value.len == 1 && value.data[0] == '0')) {
+                *why = "the request is denied by the configuration";
+                return NGX_DECLINED;
+            }
+        }
+    }
+
+    return NGX_OK;
+}

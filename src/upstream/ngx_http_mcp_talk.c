@@ -1,0 +1,870 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_upstream.h"
+
+
+#define NGX_HTTP_MCP_RESUMES  16
+
+
+typedef enum {
+    ngx_http_mcp_talk_find_out = 0,
+    ngx_http_mcp_talk_find_link,
+    ngx_http_mcp_talk_initialize,
+    ngx_http_mcp_talk_initialized,
+    ngx_http_mcp_talk_level,
+    ngx_http_mcp_talk_subscribe,
+    ngx_http_mcp_talk_send,
+    ngx_http_mcp_talk_resume
+} ngx_http_mcp_talk_step_e;
+
+
+static ngx_int_t ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t);
+static ngx_int_t ngx_http_mcp_talk_know(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_talk_ready(void *data);
+static ngx_int_t ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t);
+static ngx_int_t ngx_http_mcp_talk_make_link(ngx_http_mcp_talk_t *t);
+static ngx_int_t ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t,
+    ngx_str_t *body);
+static void ngx_http_mcp_talk_header(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_talk_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_talk_piece(ngx_http_mcp_exchange_t *x,
+    ngx_chain_t *in, ngx_uint_t last);
+static void ngx_http_mcp_talk_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+static ngx_int_t ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e *outcome);
+static void ngx_http_mcp_talk_initialize_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_talk_fail(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_talk_event(ngx_event_t *ev);
+
+
+static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_talk_handlers = {
+    ngx_http_mcp_talk_header,
+    ngx_http_mcp_talk_message,
+    NULL,
+    ngx_http_mcp_talk_done
+};
+
+static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_talk_send_handlers = {
+    ngx_http_mcp_talk_header,
+    ngx_http_mcp_talk_message,
+    ngx_http_mcp_talk_piece,
+    ngx_http_mcp_talk_done
+};
+
+
+ngx_uint_t                  ngx_http_mcp_encoding;
+ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
+
+static ngx_str_t  ngx_http_mcp_own_id = ngx_string("\"nginx-mcp\"");
+
+
+ngx_http_mcp_exchange_t *
+ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
+    ngx_http_mcp_upstream_t *u)
+{
+    u_char                   *p, *last, *start;
+    ngx_int_t                 rc;
+    ngx_str_t                 uri;
+    ngx_http_mcp_exchange_t  *x;
+
+    ngx_http_mcp_encoding = 1;
+    rc = ngx_http_complex_value(r, &u->uri, &uri);
+    ngx_http_mcp_encoding = 0;
+
+    if (rc != NGX_OK) {
+        return NULL;
+    }
+
+    x = ngx_http_mcp_exchange_create(r);
+    if (x == NULL) {
+        return NULL;
+    }
+
+    x->name = u->name;
+    x->uri = uri;
+    x->timeout = u->timeout;
+    x->total = u->total;
+    x->limit = u->limit;
+
+    last = uri.data + uri.len;
+    start = uri.data;
+
+    for (p = uri.data; /* void */ ; p++) {
+
+        if (p < last && *p != '/' && *p != '?') {
+            continue;
+        }
+
+        if ((p - start == 1 && start[0] == '.')
+            || (p - start == 2 && start[0] == '.' && start[1] == '.'))
+        {
+            ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                          "mcp upstream \"%V\" was not asked: its URI \"%V\" "
+                          "has a dot segment", &u->name, &uri);
+            return NULL;
+        }
+
+        if (p == last) {
+            break;
+        }
+
+        if (*p == '?') {
+            x->uri.len = p - uri.data;
+            x->args.data = p + 1;
+            x->args.len = last - p - 1;
+            break;
+        }
+
+        start = p + 1;
+    }
+
+    if (x->uri.len == 0 || x->uri.data[0] != '/') {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "mcp upstream \"%V\" was not asked: its URI \"%V\" does "
+                      "not start with a slash", &u->name, &uri);
+        return NULL;
+    }
+
+    return x;
+}
+
+
+ngx_int_t
+ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
+
+    b = ngx_calloc_buf(x->r->pool);
+    cl = ngx_alloc_chain_link(x->r->pool);
+
+    if (b == NULL || cl == NULL) {
+        return NGX_ERROR;
+    }
+
+    b->start = text->data;
+    b->pos = text->data;
+    b->last = text->data + text->len;
+    b->end = b->last;
+    b->memory = 1;
+    b->last_buf = 1;
+
+    cl->buf = b;
+    cl->next = NULL;
+
+    x->request = cl;
+    x->request_len = text->len;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_talk_start(ngx_http_mcp_talk_t *t)
+{
+    ngx_int_t  rc;
+
+    t->event.data = t;
+    t->event.handler = ngx_http_mcp_talk_event;
+    t->event.log = t->r->connection->log;
+
+    t->step = ngx_http_mcp_talk_find_out;
+
+    rc = ngx_http_mcp_talk_next(t);
+
+    if (rc != NGX_OK) {
+        ngx_http_mcp_talk_cleanup(t);
+    }
+
+    return rc;
+}
+
+
+/* goes on from t->step; NGX_OK, NGX_DECLINED or NGX_ERROR as talk_start() */
+
+static ngx_int_t
+ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t)
+{
+    u_char     *p;
+    ngx_int_t   rc;
+    ngx_str_t   body, uri, *level;
+
+    for ( ;; ) {
+
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, t->r->connection->log, 0,
+                       "mcp talk with \"%V\": step %ui",
+                       &t->upstream->name, t->step);
+
+        switch (t->step) {
+
+        case ngx_http_mcp_talk_find_out:
+
+            rc = ngx_http_mcp_talk_know(t);
+
+            if (rc != NGX_DONE) {
+                return rc == NGX_AGAIN ? NGX_OK : rc;
+            }
+
+            if (t->rpc && t->existing) {
+                return NGX_DECLINED;
+            }
+
+            if (t->rpc && t->legacy_only) {
+                ngx_add_timer(&t->event, 0);
+                return NGX_OK;
+            }
+
+            t->step = t->rpc ? ngx_http_mcp_talk_send
+                             : ngx_http_mcp_talk_find_link;
+            break;
+
+        case ngx_http_mcp_talk_find_link:
+
+            rc = ngx_http_mcp_talk_get_link(t);
+
+            if (rc != NGX_DONE) {
+                return rc == NGX_AGAIN ? NGX_OK : rc;
+            }
+
+            break;
+
+        case ngx_http_mcp_talk_initialize:
+            return ngx_http_mcp_talk_make_link(t);
+
+        case ngx_http_mcp_talk_initialized:
+            ngx_str_set(&body, "{\"jsonrpc\":\"2.0\","
+                               "\"method\":\"notifications/initialized\"}");
+
+            return ngx_http_mcp_talk_exchange(t, &body);
+
+        case ngx_http_mcp_talk_level:
+
+            if (t->level == NGX_MCP_LEVEL_UNSET) {
+                t->step = ngx_http_mcp_talk_subscribe;
+                break;
+            }
+
+            level = ngx_mcp_level_name(t->level);
+
+            body.data = ngx_pnalloc(t->r->pool, 128);
+            if (body.data == NULL) {
+                return NGX_ERROR;
+            }
+
+            p = ngx_sprintf(body.data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
+                            "\"method\":\"logging/setLevel\","
+                            "\"params\":{\"level\":\"%V\"}}",
+                            &ngx_http_mcp_own_id, level);
+            body.len = p - body.data;
+
+            return ngx_http_mcp_talk_exchange(t, &body);
+
+        case ngx_http_mcp_talk_subscribe:
+
+            rc = ngx_mcp_session_subscription(t->upstream->zone, t->session,
+                                              t->sub++, t->r->pool, &uri);
+            if (rc != NGX_OK) {
+
+                if (ngx_mcp_link_put(t->upstream->zone, t->session,
+                                     &t->upstream->name, &t->new_id,
+                                     t->new_revision)
+                    != NGX_OK)
+                {
+                    ngx_http_mcp_farewell(t->upstream, &t->tenant, &t->new_id,
+                                          t->new_revision);
+                }
+
+                t->claimed = 0;
+                t->step = ngx_http_mcp_talk_find_link;
+                break;
+            }
+
+            body.data = ngx_pnalloc(t->r->pool, 128
+                                    + ngx_mcp_json_escaped_len(&uri));
+            if (body.data == NULL) {
+                return NGX_ERROR;
+            }
+
+            p = ngx_sprintf(body.data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
+                            "\"method\":\"resources/subscribe\","
+                            "\"params\":{\"uri\":", &ngx_http_mcp_own_id);
+            p = ngx_mcp_json_escape(p, &uri);
+            *p++ = '}';
+            *p++ = '}';
+            body.len = p - body.data;
+
+            return ngx_http_mcp_talk_exchange(t, &body);
+
+        case ngx_http_mcp_talk_send:
+
+            if (t->aborted) {
+                ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_ABORTED);
+                return NGX_OK;
+            }
+
+            return ngx_http_mcp_talk_exchange(t, &t->body);
+
+        default: /* ngx_http_mcp_talk_resume */
+            return ngx_http_mcp_talk_exchange(t, NULL);
+        }
+    }
+}
+
+
+/* NGX_DONE: t->rpc says what the upstream is; NGX_AGAIN: waits, or failed */
+
+static ngx_int_t
+ngx_http_mcp_talk_know(ngx_http_mcp_talk_t *t)
+{
+    ngx_int_t                 rc;
+    ngx_mcp_knowledge_t       known;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = t->upstream;
+
+    if (u->protocol == NGX_HTTP_MCP_RPC) {
+        t->rpc = 1;
+        return NGX_DONE;
+    }
+
+    if (u->protocol == NGX_HTTP_MCP_LEGACY
+        || u->learned == NGX_MCP_KNOWN_LEGACY)
+    {
+        return NGX_DONE;
+    }
+
+    if (u->learned == NGX_MCP_KNOWN_RPC) {
+        t->rpc = 1;
+        return NGX_DONE;
+    }
+
+    t->waiter.ready = ngx_http_mcp_talk_ready;
+    t->waiter.data = t;
+
+    rc = ngx_http_mcp_discover(u, &t->tenant, t->r->pool, &known, &t->waiter);
+
+    switch (rc) {
+
+    case NGX_OK:
+        break;
+
+    case NGX_AGAIN:
+        t->waiting = 1;
+        return NGX_AGAIN;
+
+    default:
+        return NGX_ERROR;
+    }
+
+    switch (known.what) {
+
+    case NGX_MCP_KNOWN_RPC:
+        t->rpc = 1;
+        return NGX_DONE;
+
+    case NGX_MCP_KNOWN_NOTHING:
+        t->unreachable = 1;
+        ngx_add_timer(&t->event, 1);
+        return NGX_AGAIN;
+
+    default:
+        return NGX_DONE;
+    }
+}
+
+
+static void
+ngx_http_mcp_talk_ready(void *data)
+{
+    ngx_http_mcp_talk_t *t = data;
+
+    ngx_connection_t  *c;
+
+    c = t->r->connection;
+
+    t->waiting = 0;
+
+    if (ngx_http_mcp_talk_next(t) != NGX_OK) {
+        ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_BAD);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* NGX_DONE: t->step is set; NGX_AGAIN: waits */
+
+static ngx_int_t
+ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t)
+{
+    ngx_int_t  rc;
+
+    if (t->existing) {
+        rc = ngx_mcp_link_peek(t->upstream->zone, t->session,
+                               &t->upstream->name, &t->link);
+
+        if (rc != NGX_OK) {
+            return NGX_DECLINED;
+        }
+
+    } else {
+        rc = ngx_mcp_link_get(t->upstream->zone, t->session,
+                              &t->upstream->name, t->call, &t->link);
+    }
+
+    switch (rc) {
+
+    case NGX_OK:
+        t->step = ngx_http_mcp_talk_send;
+        return NGX_DONE;
+
+    case NGX_DECLINED:
+        t->claimed = 1;
+        t->sub = 0;
+        t->step = ngx_http_mcp_talk_initialize;
+        return NGX_DONE;
+
+    case NGX_AGAIN:
+        t->waiting = 1;
+        return NGX_AGAIN;
+
+    default:
+        return NGX_ERROR;
+    }
+}
+
+
+void
+ngx_http_mcp_talk_wake(ngx_http_mcp_talk_t *t)
+{
+    if (t->waiting && t->step == ngx_http_mcp_talk_find_link) {
+        ngx_http_mcp_talk_ready(t);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_talk_make_link(ngx_http_mcp_talk_t *t)
+{
+    u_char     *p;
+    ngx_str_t   params, body;
+
+    if (ngx_mcp_session_initialize(t->upstream->zone, t->session, t->r->pool,
+                                   &params)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    body.data = ngx_pnalloc(t->r->pool, 128 + params.len);
+    if (body.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_sprintf(body.data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
+                    "\"method\":\"initialize\",\"params\":%V}",
+                    &ngx_http_mcp_own_id, &params);
+    body.len = p - body.data;
+
+    t->initialized = 0;
+    ngx_str_null(&t->new_id);
+    t->new_revision = NGX_MCP_REVISION_UNKNOWN;
+
+    return ngx_http_mcp_talk_exchange(t, &body);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
+{
+    ngx_uint_t                revision;
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_upstream_exchange(t->r, t->upstream);
+    if (x == NULL) {
+        return NGX_ERROR;
+    }
+
+    x->data = t;
+    x->client_headers = 1;
+    x->handlers = &ngx_http_mcp_talk_handlers;
+
+    if (body) {
+        if (ngx_http_mcp_upstream_body(x, body) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+    } else {
+        x->method = NGX_HTTP_GET;
+        x->last_event_id = t->last_event_id;
+    }
+
+    revision = NGX_MCP_REVISION_UNKNOWN;
+
+    switch (t->step) {
+
+    case ngx_http_mcp_talk_initialize:
+        break;
+
+    case ngx_http_mcp_talk_send:
+    case ngx_http_mcp_talk_resume:
+
+        if (t->piece) {
+            x->handlers = &ngx_http_mcp_talk_send_handlers;
+        }
+
+        if (!t->rpc) {
+            x->session_id = t->link.id;
+            revision = t->link.revision;
+        }
+
+        break;
+
+    default:
+        x->session_id = t->new_id;
+        revision = t->new_revision;
+    }
+
+    if (revision >= NGX_MCP_2025_06_18) {
+        x->protocol_version = *ngx_mcp_revision_name(revision);
+    }
+
+    t->x = x;
+    t->forgotten = 0;
+
+    return ngx_http_mcp_exchange_start(x);
+}
+
+
+static void
+ngx_http_mcp_talk_header(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_talk_t  *t;
+
+    t = x->data;
+
+    if (t->step == ngx_http_mcp_talk_initialize) {
+
+        if (x->session.len <= NGX_MCP_LINK_ID_MAX) {
+            t->new_id = x->session;
+        }
+
+        return;
+    }
+
+    if (t->step == ngx_http_mcp_talk_send && !t->rpc && !t->healed
+        && t->link.id.len && x->status == NGX_HTTP_NOT_FOUND)
+    {
+        t->forgotten = 1;
+    }
+}
+
+
+static void
+ngx_http_mcp_talk_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t             id, version;
+    ngx_mcp_json_t       *json;
+    ngx_http_mcp_talk_t  *t;
+
+    t = x->data;
+    json = &x->scan;
+
+    switch (t->step) {
+
+    case ngx_http_mcp_talk_initialize:
+
+        id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+        if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
+            || !ngx_mcp_json_same_id(&id, &ngx_http_mcp_own_id))
+        {
+            return;
+        }
+
+        version = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_VERSION,
+                                    text->data);
+
+        if (version.len > 2) {
+            version.data++;
+            version.len -= 2;
+        }
+
+        t->new_revision = ngx_mcp_revision_parse(&version);
+        t->initialized = 1;
+
+        return;
+
+    case ngx_http_mcp_talk_send:
+    case ngx_http_mcp_talk_resume:
+
+        if (x->status == NGX_HTTP_BAD_REQUEST && !t->rpc && !t->healed
+            && !t->heard && t->link.id.len
+            && json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT
+            && json->members[NGX_MCP_PATH_ID].type != NGX_MCP_JSON_NUMBER
+            && json->members[NGX_MCP_PATH_ID].type != NGX_MCP_JSON_STRING)
+        {
+            /* refused by a transport that says 400 for a lost session */
+
+            t->forgotten = 1;
+        }
+
+        if (t->forgotten) {
+            return;
+        }
+
+        t->heard = 1;
+        t->message(t, text);
+
+        return;
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_talk_piece(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
+    ngx_uint_t last)
+{
+    ngx_chain_t          *cl;
+    ngx_http_mcp_talk_t  *t;
+
+    t = x->data;
+
+    if (t->forgotten) {
+
+        for (cl = in; cl; cl = cl->next) {
+            cl->buf->pos = cl->buf->last;
+        }
+
+        return NGX_OK;
+    }
+
+    t->heard = 1;
+
+    return t->piece(t, in, last);
+}
+
+
+static void
+ngx_http_mcp_talk_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_int_t             rc;
+    ngx_http_mcp_talk_t  *t;
+
+    t = x->data;
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
+                   "mcp talk with \"%V\": step %ui ended with %ui, status %ui",
+                   &t->upstream->name, t->step, (ngx_uint_t) outcome,
+                   x->status);
+
+    switch (t->step) {
+
+    case ngx_http_mcp_talk_initialize:
+        ngx_http_mcp_talk_initialize_done(t, outcome);
+        return;
+
+    case ngx_http_mcp_talk_initialized:
+        t->step = ngx_http_mcp_talk_level;
+        break;
+
+    case ngx_http_mcp_talk_level:
+        t->step = ngx_http_mcp_talk_subscribe;
+        break;
+
+    case ngx_http_mcp_talk_subscribe:
+        break;
+
+    default:
+        rc = ngx_http_mcp_talk_sent(t, &outcome);
+
+        if (rc == NGX_DECLINED) {
+            ngx_http_mcp_talk_fail(t, outcome);
+            return;
+        }
+
+        if (rc == NGX_AGAIN) {
+            return;
+        }
+    }
+
+    if (ngx_http_mcp_talk_next(t) != NGX_OK) {
+        ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_BAD);
+    }
+}
+
+
+static void
+ngx_http_mcp_talk_initialize_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome)
+{
+    if (t->initialized) {
+        t->step = ngx_http_mcp_talk_initialized;
+
+        if (ngx_http_mcp_talk_next(t) == NGX_OK) {
+            return;
+        }
+
+        outcome = NGX_HTTP_MCP_BAD;
+
+    } else {
+
+        if (outcome == NGX_HTTP_MCP_OK) {
+            ngx_log_error(NGX_LOG_ERR, t->r->connection->log, 0,
+                          "mcp upstream \"%V\" did not answer initialize "
+                          "with a result", &t->upstream->name);
+            outcome = NGX_HTTP_MCP_BAD;
+        }
+
+        /* it may have become something else */
+
+        t->upstream->learned = NGX_MCP_KNOWN_NOTHING;
+    }
+
+    ngx_http_mcp_talk_fail(t, outcome);
+}
+
+
+/*
+ * The message's own exchange ended.  NGX_OK: t->step says how it goes on;
+ * NGX_AGAIN: it goes on later; NGX_DECLINED: that was all.
+ */
+
+static ngx_int_t
+ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
+{
+    ngx_msec_t                delay;
+    ngx_http_mcp_exchange_t  *x;
+
+    x = t->x;
+
+    if (t->forgotten && !t->aborted && !t->existing) {
+
+        ngx_log_error(NGX_LOG_NOTICE, t->r->connection->log, 0,
+                      "mcp upstream \"%V\" forgot a session, it is made anew",
+                      &t->upstream->name);
+
+        ngx_mcp_link_forget(t->upstream->zone, t->session, &t->upstream->name,
+                            t->link.serial);
+
+        t->healed = 1;
+        t->step = ngx_http_mcp_talk_find_link;
+
+        return NGX_OK;
+    }
+
+    /* an upstream may end the stream early and go on when it is resumed */
+
+    if (t->rpc || t->answered || t->aborted || x->sse.id.len == 0
+        || (*outcome != NGX_HTTP_MCP_OK && *outcome != NGX_HTTP_MCP_CUT)
+        || t->resumes++ == NGX_HTTP_MCP_RESUMES)
+    {
+        return NGX_DECLINED;
+    }
+
+    t->last_event_id.len = x->sse.id.len;
+    t->last_event_id.data = ngx_pstrdup(t->r->pool, &x->sse.id);
+
+    if (t->last_event_id.data == NULL) {
+        return NGX_DECLINED;
+    }
+
+    delay = x->sse.retry;
+
+    if (delay == NGX_CONF_UNSET_MSEC) {
+        delay = 1000;
+    }
+
+    delay = ngx_min(delay, 30000);
+
+    t->step = ngx_http_mcp_talk_resume;
+    ngx_add_timer(&t->event, delay);
+
+    return NGX_AGAIN;
+}
+
+
+/* the end, for whatever reason, of a talk that has started */
+
+static void
+ngx_http_mcp_talk_fail(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_talk_cleanup(t);
+
+    t->done(t, outcome);
+}
+
+
+void
+ngx_http_mcp_talk_abort(ngx_http_mcp_talk_t *t)
+{
+    t->aborted = 1;
+
+    if (t->waiting || t->event.timer_set) {
+        ngx_http_mcp_discover_forget(&t->waiter);
+        t->waiting = 0;
+
+        if (t->event.timer_set) {
+            ngx_del_timer(&t->event);
+        }
+
+        ngx_add_timer(&t->event, 1);
+        return;
+    }
+
+    if (t->x && (t->step == ngx_http_mcp_talk_send
+                 || t->step == ngx_http_mcp_talk_resume))
+    {
+        ngx_http_mcp_exchange_abort(t->x);
+    }
+}
+
+
+static void
+ngx_http_mcp_talk_event(ngx_event_t *ev)
+{
+    ngx_connection_t     *c;
+    ngx_http_mcp_talk_t  *t;
+
+    t = ev->data;
+    c = t->r->connection;
+
+    if (t->aborted) {
+        ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_ABORTED);
+
+    } else if (t->rpc && t->legacy_only) {
+        ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_OK);
+
+    } else if (t->unreachable) {
+        ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_UNREACHABLE);
+
+    } else if (ngx_http_mcp_talk_next(t) != NGX_OK) {
+        ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_BAD);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+void
+ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t)
+{
+    ngx_http_mcp_discover_forget(&t->waiter);
+    t->waiting = 0;
+
+    if (t->event.timer_set) {
+        ngx_del_timer(&t->event);
+    }
+
+    if (t->claimed) {
+        t->claimed = 0;
+        ngx_mcp_link_fail(t->upstream->zone, t->session, &t->upstream->name);
+    }
+}
