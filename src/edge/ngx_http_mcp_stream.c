@@ -14,7 +14,6 @@ static ngx_int_t ngx_http_mcp_stream_header(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_stream_take(ngx_http_mcp_stream_t *s,
     ngx_uint_t *missed);
-static ngx_mcp_counter_e ngx_http_mcp_stream_why(ngx_http_mcp_stream_t *s);
 
 
 ngx_int_t
@@ -222,11 +221,13 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
     switch (ngx_http_mcp_stream_advance(s)) {
 
     case NGX_DONE:
+        s->call = NULL;
         ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_DONE);
         return;
 
     case NGX_DECLINED:
-        ngx_http_mcp_stream_close(s, ngx_http_mcp_stream_why(s));
+        /* or gives way to another, which the zone knows */
+        ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_SESSION);
         return;
 
     case NGX_ABORT:
@@ -304,9 +305,6 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
             return NGX_OK;
 
         case NGX_ABORT:
-            ngx_mcp_count(s->streams->zone, NGX_MCP_COUNTER_EVENTS_LAGGED,
-                          missed);
-
             if (s->zs.line != NGX_MCP_GENERAL_LINE) {
                 rc = ngx_http_mcp_stream_lost(s);
                 return (rc == NGX_OK) ? NGX_DONE : rc;
@@ -474,8 +472,6 @@ ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n)
 {
     ngx_http_mcp_ctx_t  *ctx;
 
-    ngx_mcp_count(s->streams->zone, NGX_MCP_COUNTER_EVENTS_OUT, n);
-
     if (s->request) {
         ctx = ngx_http_get_module_ctx(s->request, ngx_http_mcp_module);
         ctx->events_sent += n;
@@ -550,6 +546,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *id,
         s->sending = 0;
         s->hold = 0;
 
+        ngx_mcp_count(s->streams->zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
         ngx_http_mcp_stream_count(s, 1);
         ngx_http_mcp_stream_queue(s);
     }
@@ -636,19 +633,6 @@ ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
         ctx = ngx_http_get_module_ctx(s->request, ngx_http_mcp_module);
         ctx->stream = NULL;
     }
-}
-
-
-static ngx_mcp_counter_e
-ngx_http_mcp_stream_why(ngx_http_mcp_stream_t *s)
-{
-    u_char  id[NGX_MCP_UUID_LEN];
-
-    if (ngx_mcp_session_id(s->streams->zone, s->zs.session, id) == NGX_OK) {
-        return NGX_MCP_COUNTER_STREAMS_REPLACED;
-    }
-
-    return NGX_MCP_COUNTER_STREAMS_SESSION;
 }
 
 

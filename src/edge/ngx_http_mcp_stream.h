@@ -28,11 +28,13 @@
  * For a GET the stream owns the request afterwards and NGX_DONE is returned,
  * which the content handler returns in turn.
  *
- * For a POST (call != NULL) the request stays with the call, which is told
- * once, by ngx_http_mcp_call_stream_closed(), when the response has ended: at
- * the end of its line, when the client left, when the stream was closed.  That
- * never happens within a function below other than close.  The stream is gone
- * then, and ctx->stream is NULL; the call finalizes r, at once or later.
+ * For a POST (call != NULL): at the end of its line the stream ends the
+ * response and finalizes r itself, once, whether the exchange is over or not;
+ * the call is not told and must not finalize r.  When the response ends for
+ * another reason (the client left, takes nothing, the session ended) the call
+ * is told, once, by ngx_http_mcp_call_stream_closed(); r is the call's then.
+ * That never happens within a function below other than close.  The stream is
+ * gone from then on, and ctx->stream is NULL.
  *
  * NGX_OK (POST), NGX_DONE (GET); an HTTP status to refuse with; NGX_ERROR.
  */

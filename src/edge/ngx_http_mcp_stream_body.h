@@ -162,7 +162,7 @@ ngx_int_t ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p,
 /* "id: ...\ndata: " of the stream's place; at most NGX_HTTP_MCP_STREAM_ID */
 u_char *ngx_http_mcp_stream_id(ngx_http_mcp_stream_t *s, u_char *p);
 
-/* messages were given to the client */
+/* messages were given to the client: for $mcp_events_sent */
 void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
 
 
