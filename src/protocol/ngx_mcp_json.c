@@ -12,10 +12,10 @@ enum {
     json_next_name,
     json_colon,
     json_next,
+    json_done,
     json_string,
     json_number,
     json_literal,
-    json_done,
     json_failed
 };
 
@@ -28,6 +28,7 @@ typedef struct {
 
 
 static ngx_int_t ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p);
+static void ngx_mcp_json_finish(ngx_mcp_json_t *json, u_char *p);
 static ngx_int_t ngx_mcp_json_push(ngx_mcp_json_t *json, u_char *p);
 static void ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p);
 static ngx_uint_t ngx_mcp_json_children(ngx_uint_t parent);
@@ -36,6 +37,10 @@ static ngx_uint_t ngx_mcp_json_lookup(ngx_mcp_json_t *json);
 
 #define ngx_mcp_json_position(json, p)                                        \
     ((json)->offset + ((p) - (json)->piece))
+
+#define ngx_mcp_json_is_space(ch)                                             \
+    ((ch) <= ' '                                                              \
+     && ((ch) == ' ' || (ch) == '\n' || (ch) == '\r' || (ch) == '\t'))
 
 #define ngx_mcp_json_noted(node)  ((node) < NGX_MCP_PATH_MAX)
 
@@ -73,7 +78,7 @@ ngx_mcp_json_init(ngx_mcp_json_t *json)
 ngx_int_t
 ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
 {
-    u_char     ch;
+    u_char     ch, *pos;
     ngx_int_t  rc;
 
     json->piece = p;
@@ -83,19 +88,12 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
         rc = NGX_OK;
         ch = *p;
 
-        if (json->state < json_string
-            && (ch == ' ' || ch == '\n' || ch == '\r' || ch == '\t'))
-        {
+        if (json->state < json_string && ngx_mcp_json_is_space(ch)) {
             p++;
             continue;
         }
 
         switch (json->state) {
-
-        case json_value:
-            rc = ngx_mcp_json_start(json, p);
-            p += (rc == NGX_OK);
-            break;
 
         case json_first_element:
             if (ch == ']') {
@@ -103,6 +101,9 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
                 break;
             }
 
+            /* fall through */
+
+        case json_value:
             rc = ngx_mcp_json_start(json, p);
             p += (rc == NGX_OK);
             break;
@@ -157,7 +158,9 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
             break;
 
         case json_string:
-            rc = ngx_mcp_json_string(json, &p, last);
+            pos = p;
+            rc = ngx_mcp_json_string(json, &pos, last);
+            p = pos;
 
             if (rc != NGX_OK) {
                 break;
@@ -171,25 +174,18 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
                 break;
             }
 
-            if (ngx_mcp_json_noted(json->node)) {
-                json->members[json->node].end = ngx_mcp_json_position(json, p);
-            }
-
-            json->state = json->depth ? json_next : json_done;
+            ngx_mcp_json_finish(json, p);
             break;
 
         case json_number:
-            rc = ngx_mcp_json_number(json, &p, last);
+            pos = p;
+            rc = ngx_mcp_json_number(json, &pos, last);
+            p = pos;
 
-            if (rc != NGX_OK) {
-                break;
+            if (rc == NGX_OK) {
+                ngx_mcp_json_finish(json, p);
             }
 
-            if (ngx_mcp_json_noted(json->node)) {
-                json->members[json->node].end = ngx_mcp_json_position(json, p);
-            }
-
-            json->state = json->depth ? json_next : json_done;
             break;
 
         case json_literal:
@@ -199,25 +195,14 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
             }
 
             p++;
-            json->literal++;
 
-            if (*json->literal != '\0') {
-                break;
+            if (*++json->literal == '\0') {
+                ngx_mcp_json_finish(json, p);
             }
 
-            if (ngx_mcp_json_noted(json->node)) {
-                json->members[json->node].end = ngx_mcp_json_position(json, p);
-            }
-
-            json->state = json->depth ? json_next : json_done;
             break;
 
         case json_done:
-            if (ch == ' ' || ch == '\n' || ch == '\r' || ch == '\t') {
-                p++;
-                break;
-            }
-
             json->error = "bytes behind the JSON value";
             rc = NGX_ERROR;
             break;
@@ -397,6 +382,19 @@ ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p)
     }
 
     return NGX_OK;
+}
+
+
+/* a string, number or literal ends in front of p */
+
+static void
+ngx_mcp_json_finish(ngx_mcp_json_t *json, u_char *p)
+{
+    if (ngx_mcp_json_noted(json->node)) {
+        json->members[json->node].end = ngx_mcp_json_position(json, p);
+    }
+
+    json->state = json->depth ? json_next : json_done;
 }
 
 

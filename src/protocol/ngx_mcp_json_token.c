@@ -2,6 +2,9 @@
 #include "ngx_mcp_json_token.h"
 
 
+#define ngx_mcp_json_is_digit(ch)  ((u_char) ((ch) - '0') < 10)
+
+
 static ngx_int_t ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch);
 static ngx_int_t ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch);
 
@@ -324,106 +327,88 @@ ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch)
 ngx_int_t
 ngx_mcp_json_number(ngx_mcp_json_t *json, u_char **pos, u_char *last)
 {
-    u_char      ch, *p;
-    ngx_uint_t  digit, state;
+    u_char  ch, *p;
 
-    state = json->substate;
+    p = *pos;
 
-    for (p = *pos; p < last; p++) {
+    for ( ;; ) {
 
-        ch = *p;
-        digit = (ch >= '0' && ch <= '9');
+        switch (json->substate) {
 
-        switch (state) {
+        case json_integer:
+        case json_fraction:
+        case json_exponent:
+            while (p < last && ngx_mcp_json_is_digit(*p)) {
+                p++;
+            }
+        }
+
+        *pos = p;
+
+        if (p == last) {
+            return NGX_AGAIN;
+        }
+
+        ch = *p++;
+
+        switch (json->substate) {
 
         case json_minus:
-            if (!digit) {
+            if (!ngx_mcp_json_is_digit(ch)) {
                 goto failed;
             }
 
-            state = (ch == '0') ? json_zero : json_integer;
+            json->substate = (ch == '0') ? json_zero : json_integer;
             break;
 
+        case json_zero:
         case json_integer:
-            if (digit) {
+            if (ch == '.') {
+                json->substate = json_dot;
                 break;
             }
 
             /* fall through */
 
-        case json_zero:
-            if (ch == '.') {
-                state = json_dot;
-                break;
-            }
-
+        case json_fraction:
             if (ch == 'e' || ch == 'E') {
-                state = json_e;
+                json->substate = json_e;
                 break;
             }
 
-            goto done;
+            /* fall through */
+
+        case json_exponent:
+            return NGX_OK;
 
         case json_dot:
-            if (!digit) {
+            if (!ngx_mcp_json_is_digit(ch)) {
                 goto failed;
             }
 
-            state = json_fraction;
+            json->substate = json_fraction;
             break;
-
-        case json_fraction:
-            if (digit) {
-                break;
-            }
-
-            if (ch == 'e' || ch == 'E') {
-                state = json_e;
-                break;
-            }
-
-            goto done;
 
         case json_e:
             if (ch == '+' || ch == '-') {
-                state = json_e_sign;
+                json->substate = json_e_sign;
                 break;
             }
 
             /* fall through */
 
-        case json_e_sign:
-            if (!digit) {
+        default: /* json_e_sign */
+            if (!ngx_mcp_json_is_digit(ch)) {
                 goto failed;
             }
 
-            state = json_exponent;
-            break;
-
-        default: /* json_exponent */
-            if (digit) {
-                break;
-            }
-
-            goto done;
+            json->substate = json_exponent;
         }
     }
-
-    json->substate = state;
-    *pos = p;
-
-    return NGX_AGAIN;
-
-done:
-
-    *pos = p;
-
-    return NGX_OK;
 
 failed:
 
     json->error = "invalid number in JSON";
-    *pos = p;
 
     return NGX_ERROR;
 }

@@ -363,7 +363,7 @@ ngx_mcp_sse_finish(ngx_mcp_sse_t *sse)
 
     default: /* sse_retry */
 
-        if (len == 0) {
+        if (len == 0 || len > sizeof(sse->ids[0])) {
             break;
         }
 

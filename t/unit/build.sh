@@ -23,7 +23,8 @@ flags="-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined
        -fno-sanitize-recover=undefined -fno-sanitize=pointer-overflow
        -Wall -Wextra -Wno-unused-parameter -Wpointer-arith -Werror"
 
-newer=$(find "$here" "$top/src/protocol" -newer "$program" 2>/dev/null || echo y)
+newer=$(find "$here" "$top/src/protocol" -newer "$program" 2>/dev/null \
+        || echo y)
 
 if [ ! -x "$program" ] || [ -n "$newer" ]; then
     ${CC:-gcc} $flags ${CFLAGS:-} $incs -o "$program.new" \

@@ -35,7 +35,8 @@ static json_case_t  json_accepted[] = {
     T("\"\xed\x9f\xbf\""), T("\"\xee\x80\x80\""), T("\"\xef\xbf\xbf\""),
     T("\"\xf0\x90\x80\x80\""), T("\"\xf4\x8f\xbf\xbf\""),
     T("\"\xef\xbb\xbf\""), T("\"\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\""),
-    T("\"\xe2\x80\xa8\xe2\x80\xa9\""), T("\"a\xc3\xa9" "b\xf0\x9f\x98\x80" "c\""),
+    T("\"\xe2\x80\xa8\xe2\x80\xa9\""),
+    T("\"a\xc3\xa9" "b\xf0\x9f\x98\x80" "c\""),
     T("{\"\xc3\xa9\":\"\xc3\xa9\"}")
 };
 
@@ -46,9 +47,12 @@ static json_case_t  json_refused[] = {
     T("[1 2]"), T("[1,,2]"), T("{\"a\"}"), T("{\"a\":}"), T("{\"a\":1,}"),
     T("{,}"), T("{\"a\" 1}"), T("{\"a\"::1}"), T("{a:1}"), T("{'a':1}"),
     T("{1:1}"), T("{\"a\":1 \"b\":2}"), T("{\"a\":1;\"b\":2}"), T("{null:1}"),
-    T("{}{}"), T("[]]"), T("{}}"), T("1 2"), T("{} x"), T("[]\0"), T("\"a\"\"b\""),
-    T("[1]//"), T("[1]/**/"), T("/**/[1]"), T("['a']"), T("[1}"), T("{\"a\":1]"),
-    T("[\v]"), T("[\f]"), T("\xef\xbb\xbf{}"), T("\xc2\xa0[]"), T("[\xe2\x80\xa8]"),
+    T("{}{}"), T("[]]"), T("{}}"), T("1 2"), T("{} x"), T("[]\0"),
+    T("\"a\"\"b\""),
+    T("[1]//"), T("[1]/**/"), T("/**/[1]"), T("['a']"), T("[1}"),
+    T("{\"a\":1]"),
+    T("[\v]"), T("[\f]"), T("\xef\xbb\xbf{}"), T("\xc2\xa0[]"),
+    T("[\xe2\x80\xa8]"),
 
     T("nul"), T("nulll"), T("Null"), T("NULL"), T("tru"), T("truee"), T("True"),
     T("fals"), T("falsey"), T("undefined"), T("NaN"), T("Infinity"), T("[nan]"),
@@ -57,7 +61,8 @@ static json_case_t  json_refused[] = {
     T("-"), T("+1"), T("01"), T("-01"), T("00"), T("1."), T(".1"), T("-.1"),
     T("1.e1"), T("1e"), T("1e+"), T("1E-"), T("1.2.3"), T("1e1.5"), T("0x10"),
     T("1_000"), T("1a"), T("[1.]"), T("[1e]"), T("[-]"), T("--1"), T("-+1"),
-    T("1e++1"), T("[0123]"), T("\xef\xbc\x91"), T("1\0"), T("[1e5,0.]"), T("- 1"),
+    T("1e++1"), T("[0123]"), T("\xef\xbc\x91"), T("1\0"), T("[1e5,0.]"),
+    T("- 1"),
     T("1 e5"), T("0e"), T("2.\"a\""), T("[- 1]"), T("[-a]"),
 
     T("\"abc"), T("\"\\\""), T("\"\\"), T("\"\\x41\""), T("\"\\a\""),
@@ -82,7 +87,8 @@ static json_case_t  json_refused[] = {
     T("\"\xf5\x80\x80\x80\""), T("\"\xf8\x88\x80\x80\x80\""), T("\"\xfe\""),
     T("\"\xff\""), T("\"\xe6\x97\xa5\xe6\x9c\""), T("\"0123456\x80\""),
     T("{\"\xff\":1}"), T("\"\xe2\x28\xa1\""), T("\"\xe2\x82\x28\""),
-    T("\"\xf0\x28\x8c\xbc\""), T("\"\xf0\x90\x28\xbc\""), T("\"\xf0\x90\x8c\x28\"")
+    T("\"\xf0\x28\x8c\xbc\""), T("\"\xf0\x90\x28\xbc\""),
+    T("\"\xf0\x90\x8c\x28\"")
 };
 
 
@@ -443,22 +449,26 @@ static struct {
     S("{\"params\":{\"a\":{\"name\":\"x\"}}}", NAME, "", ABSENT, 0),
     S("{\"params\":{\"arguments\":{\"uri\":{}},\"uri\":\"u\"}}", URI, "\"u\"",
       STRING, 1),
-    S("{\"params\":{\"name\":1},\"params\":{\"name\":2}}", NAME, "2", NUMBER, 2),
+    S("{\"params\":{\"name\":1},\"params\":{\"name\":2}}", NAME, "2",
+      NUMBER, 2),
     S("{\"name\":1}", NAME, "", ABSENT, 0),
     S("{\"p\\u0061rams\":{\"n\\u0061me\":1}}", NAME, "1", NUMBER, 1),
     S("{\"params\":{},\"name\":1}", NAME, "", ABSENT, 0),
     S("{\"params\":{\"_meta\":{\"progressToken\":{\"a\":[1]}}}}", META_TOKEN,
       "{\"a\":[1]}", OBJECT, 1),
-    S("{\"params\":{\"_meta\":{\"progressToken\":5,\"a\":{\"progressToken\":6}},"
-      "\"progressToken\":7}}", META_TOKEN, "5", NUMBER, 1),
-    S("{\"params\":{\"_meta\":{\"progressToken\":5,\"a\":{\"progressToken\":6}},"
-      "\"progressToken\":7}}", TOKEN, "7", NUMBER, 1),
+    S("{\"params\":{\"_meta\":{\"progressToken\":5,"
+      "\"a\":{\"progressToken\":6}},\"progressToken\":7}}", META_TOKEN, "5",
+      NUMBER, 1),
+    S("{\"params\":{\"_meta\":{\"progressToken\":5,"
+      "\"a\":{\"progressToken\":6}},\"progressToken\":7}}", TOKEN, "7",
+      NUMBER, 1),
     S("{\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"
       "\"2026-07-28\"}}}", META_VERSION, "\"2026-07-28\"", STRING, 1),
     S("{\"params\":{\"_meta\":{\"io.modelcontextprotocol\\/protocolVersion\":"
       "\"x\"}}}", META_VERSION, "\"x\"", STRING, 1),
-    S("{\"params\":{\"_meta\":{\"io\":{\"modelcontextprotocol/protocolVersion\":"
-      "\"x\"}}}}", META_VERSION, "", ABSENT, 0),
+    S("{\"params\":{\"_meta\":{\"io\":"
+      "{\"modelcontextprotocol/protocolVersion\":\"x\"}}}}", META_VERSION, "",
+      ABSENT, 0),
     S("{\"params.name\":1}", NAME, "", ABSENT, 0),
     S("{\"params\":{\"clientInfo\":{\"name\":\"n\",\"version\":\"v\"}}}",
       CLIENT_VERSION, "\"v\"", STRING, 1),
@@ -467,7 +477,8 @@ static struct {
       IS_ERROR, "false", FALSE, 1),
     S("{\"error\":{\"code\":-32600,\"message\":\"m\"}}", ERROR_CODE, "-32600",
       NUMBER, 1),
-    S("{\"uri\":\"t\",\"params\":{\"uri\":\"p\"}}", TOP_URI, "\"t\"", STRING, 1),
+    S("{\"uri\":\"t\",\"params\":{\"uri\":\"p\"}}", TOP_URI, "\"t\"",
+      STRING, 1),
     S("{\"uri\":\"t\",\"params\":{\"uri\":\"p\"}}", URI, "\"p\"", STRING, 1),
     S("{\"kind\":\"k\",\"reason\":\"r\"}", REASON, "\"r\"", STRING, 1),
 

@@ -102,7 +102,8 @@ message_kinds(void)
     good(J "\"id\":1,\"method\":\"ping\"}", REQUEST, PING, "1", 0);
     good(J "\"id\":\"a\\u0041\",\"method\":\"tools/call\",\"params\":{}}",
          REQUEST, TOOLS_CALL, "\"a\\u0041\"", 0);
-    good(J "\"id\":0,\"method\":\"tools\\/list\"}", REQUEST, TOOLS_LIST, "0", 0);
+    good(J "\"id\":0,\"method\":\"tools\\/list\"}", REQUEST, TOOLS_LIST, "0",
+         0);
     good(J "\"id\":-5,\"method\":\"\\u0070ing\"}", REQUEST, PING, "-5", 0);
     good(J "\"id\":1,\"method\":\"Ping\"}", REQUEST, OTHER, "1", 0);
     good(J "\"id\":1,\"method\":\"\"}", REQUEST, OTHER, "1", 0);
@@ -129,14 +130,15 @@ message_kinds(void)
          META_VERSION ":1}}}", REQUEST, PING, "1", 0);
     good(J "\"id\":1,\"method\":\"ping\",\"params\":{" META_VERSION
          ":\"2026-07-28\"}}", REQUEST, PING, "1", 0);
-    good(J "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\\\\nb\","
-         "\"arguments\":{\"x\":\"\\n\",\"name\":1,\"name\":2}}}", REQUEST,
-         TOOLS_CALL, "1", 0);
+    good(J "\"id\":1,\"method\":\"tools/call\",\"params\":"
+         "{\"name\":\"a\\\\nb\",\"arguments\":{\"x\":\"\\n\",\"name\":1,\"name\":2}}}",
+         REQUEST, TOOLS_CALL, "1", 0);
     good(J "\"id\":1,\"method\":\"x\",\"params\":{\"name\":5}}", REQUEST, OTHER,
          "1", 0);
-    good(J "\"id\":1,\"method\":\"x\",\"x\":1,\"x\":2}", REQUEST, OTHER, "1", 0);
-    good(J "\"id\":1,\"method\":\"\\u0170\\u1010\\u0079\"}", REQUEST, OTHER, "1",
+    good(J "\"id\":1,\"method\":\"x\",\"x\":1,\"x\":2}", REQUEST, OTHER, "1",
          0);
+    good(J "\"id\":1,\"method\":\"\\u0170\\u1010\\u0079\"}", REQUEST, OTHER,
+         "1", 0);
 }
 
 
@@ -153,11 +155,12 @@ message_refusals(void)
         J "\"id\":1,\"method\":\"x\",\"params\":{},\"params\":{}",
         J "\"id\":1,\"result\":{},\"result\":{}",
         J "\"id\":1,\"error\":{},\"error\":{}",
-        J "\"id\":1,\"method\":\"x\",\"params\":{\"name\":\"a\",\"name\":\"b\"}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"name\":\"a\","
+            "\"name\":\"b\"}",
         J "\"id\":1,\"method\":\"x\",\"params\":{\"uri\":\"a\",\"uri\":\"a\"}",
         J "\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":{},\"_meta\":{}}",
-        J "\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":{\"progressToken\":1,"
-            "\"progressToken\":1}}",
+        J "\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":{"
+            "\"progressToken\":1,\"progressToken\":1}}",
         J "\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":{"
             META_VERSION ":\"a\"," META_VERSION ":\"a\"}}",
         J "\"id\":1,\"method\":\"x\",\"params\":{\"progressToken\":1,"
@@ -240,7 +243,8 @@ message_refusals(void)
        && message_bad("", NGX_MCP_PARSE_ERROR, "")
        && message_bad(J "\"id\":1,\"method\":\"ping\"} x", NGX_MCP_PARSE_ERROR,
                       "")
-       && message_bad(J "\"id\":1,\"method\":\"\xff\"}", NGX_MCP_PARSE_ERROR, ""),
+       && message_bad(J "\"id\":1,\"method\":\"\xff\"}", NGX_MCP_PARSE_ERROR,
+                      ""),
        "what is not JSON");
 }
 
