@@ -141,11 +141,15 @@ void ngx_mcp_link_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 /*
  * Which worker holds the upstream's GET stream for this session.  listen:
- * NGX_OK when the caller now holds it, NGX_DECLINED when another live worker
- * does.  It is given up by unlisten or by the death of the worker.
+ * NGX_OK when this worker now holds it, NGX_DECLINED when it or another live
+ * worker does.  It is given up by unlisten or by the death of the worker.
  */
 ngx_int_t ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream);
+
+/* open GETs on the general line; NGX_DECLINED if the session has ended */
+ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
+
 void ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream);
 

@@ -73,6 +73,12 @@ typedef struct {
     void                  (*knowledge)(ngx_mcp_zone_t *zone);
 
     /*
+     * a session for which an upstream's GET stream is held here has ended or
+     * has no GET of its own left (ngx_mcp_session_gets())
+     */
+    void                  (*listeners)(ngx_mcp_zone_t *zone);
+
+    /*
      * a session ended here by expiry, eviction or reaping and had a session
      * at an upstream: say DELETE there
      */
@@ -90,10 +96,11 @@ struct ngx_mcp_zone_s {
     ngx_slab_pool_t            *shpool;
     ngx_mcp_zone_sh_t          *sh;
     u_char                     *blocks;       /* block n at blocks + n * 256 */
-    ngx_uint_t                  worker;       /* our slot, or NGX_MCP_NO_WORKER */
+    ngx_uint_t                  worker;       /* our slot, or ..._NO_WORKER */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
     void                       *data;         /* the edge's, per zone */
+    void                       *doorbell;     /* private */
 };
 
 #define NGX_MCP_NO_WORKER  ((ngx_uint_t) -1)

@@ -1,0 +1,671 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+typedef struct {
+    u_char                *pos;
+    u_char                *end;
+    uint32_t               block;
+} ngx_mcp_text_t;
+
+
+static uint32_t ngx_mcp_block_pop_locked(ngx_mcp_zone_t *zone);
+static uint32_t ngx_mcp_block_chain_locked(ngx_mcp_zone_t *zone, ngx_uint_t n,
+    uint32_t *last);
+static ngx_uint_t ngx_mcp_text_next(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t);
+static void ngx_mcp_text_start(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t,
+    uint32_t n, ngx_uint_t type);
+static void ngx_mcp_text_seek(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t,
+    void *rec, size_t from);
+static void ngx_mcp_text_write(ngx_mcp_zone_t *zone, uint32_t n,
+    ngx_mcp_stage_t *stage);
+static uint64_t ngx_mcp_siphash(uint64_t *key, uint64_t seed, u_char *p,
+    size_t len);
+
+
+static size_t  ngx_mcp_heads[NGX_MCP_TYPE_MAX] = {
+    NGX_MCP_BLOCK_HEAD,
+    sizeof(ngx_mcp_session_sh_t),
+    sizeof(ngx_mcp_extension_sh_t),
+    sizeof(ngx_mcp_group_sh_t),
+    sizeof(ngx_mcp_call_sh_t),
+    sizeof(ngx_mcp_stream_sh_t),
+    sizeof(ngx_mcp_event_sh_t),
+    sizeof(ngx_mcp_link_sh_t),
+    sizeof(ngx_mcp_link_sh_t),
+    sizeof(ngx_mcp_ask_sh_t),
+    sizeof(ngx_mcp_subscription_sh_t),
+    sizeof(ngx_mcp_limit_sh_t),
+    sizeof(ngx_mcp_knowledge_sh_t)
+};
+
+
+size_t
+ngx_mcp_head(ngx_uint_t type)
+{
+    return ngx_mcp_heads[type];
+}
+
+
+ngx_uint_t
+ngx_mcp_text_blocks(ngx_uint_t type, size_t len)
+{
+    size_t  here;
+
+    here = NGX_MCP_BLOCK_SIZE - ngx_mcp_heads[type];
+
+    if (len <= here) {
+        return 1;
+    }
+
+    return 1 + (len - here + NGX_MCP_BLOCK_DATA - 1) / NGX_MCP_BLOCK_DATA;
+}
+
+
+static uint32_t
+ngx_mcp_block_pop_locked(ngx_mcp_zone_t *zone)
+{
+    uint32_t             n;
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_block_sh_t  *block;
+
+    sh = zone->sh;
+    n = sh->free;
+
+    if (n) {
+        block = ngx_mcp_block(zone, n);
+        sh->free = block->chain;
+        sh->nfree--;
+
+    } else {
+        n = sh->fresh;
+        block = ngx_mcp_block(zone, n);
+        ngx_memzero(block, sizeof(ngx_mcp_block_sh_t));
+        ngx_mcp_barrier();
+        sh->fresh = n + 1;
+    }
+
+    block->chain = 0;
+
+    return n;
+}
+
+
+static uint32_t
+ngx_mcp_block_chain_locked(ngx_mcp_zone_t *zone, ngx_uint_t n, uint32_t *last)
+{
+    uint32_t             head, next;
+    ngx_mcp_block_sh_t  *block;
+
+    head = ngx_mcp_block_pop_locked(zone);
+    *last = head;
+
+    while (--n) {
+        next = ngx_mcp_block_pop_locked(zone);
+        block = ngx_mcp_block(zone, *last);
+        block->chain = next;
+        *last = next;
+    }
+
+    return head;
+}
+
+
+static ngx_uint_t
+ngx_mcp_text_next(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t)
+{
+    u_char              *p;
+    uint32_t             n;
+    ngx_mcp_block_sh_t  *block;
+
+    block = ngx_mcp_block(zone, t->block);
+    n = block->chain;
+
+    /* a copy made without the lock may meet anything here */
+
+    if (n == 0 || n >= zone->sh->fresh) {
+        return 0;
+    }
+
+    p = ngx_mcp_block(zone, n);
+
+    t->block = n;
+    t->pos = p + NGX_MCP_BLOCK_HEAD;
+    t->end = p + NGX_MCP_BLOCK_SIZE;
+
+    return 1;
+}
+
+
+static void
+ngx_mcp_text_start(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t, uint32_t n,
+    ngx_uint_t type)
+{
+    u_char  *p;
+
+    p = ngx_mcp_block(zone, n);
+
+    t->block = n;
+    t->pos = p + ngx_mcp_heads[type];
+    t->end = p + NGX_MCP_BLOCK_SIZE;
+}
+
+
+static void
+ngx_mcp_text_seek(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t, void *rec,
+    size_t from)
+{
+    ngx_uint_t            type;
+    ngx_mcp_record_sh_t  *r;
+
+    r = rec;
+    type = r->block.type;
+
+    ngx_mcp_text_start(zone, t, ngx_mcp_number(zone, rec),
+                       type < NGX_MCP_TYPE_MAX ? type : NGX_MCP_FREE);
+
+    while (from >= (size_t) (t->end - t->pos)) {
+        from -= t->end - t->pos;
+
+        if (!ngx_mcp_text_next(zone, t)) {
+            t->pos = t->end;
+            return;
+        }
+    }
+
+    t->pos += from;
+}
+
+
+void
+ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from, u_char *dst,
+    size_t len)
+{
+    size_t          n;
+    ngx_mcp_text_t  t;
+
+    if (len == 0) {
+        return;
+    }
+
+    ngx_mcp_text_seek(zone, &t, rec, from);
+
+    for ( ;; ) {
+        n = ngx_min(len, (size_t) (t.end - t.pos));
+        dst = ngx_cpymem(dst, t.pos, n);
+        len -= n;
+
+        if (len == 0 || !ngx_mcp_text_next(zone, &t)) {
+            return;
+        }
+    }
+}
+
+
+ngx_uint_t
+ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
+    ngx_str_t *text)
+{
+    size_t          len, n;
+    u_char         *p;
+    ngx_mcp_text_t  t;
+
+    len = text->len;
+
+    if (len == 0) {
+        return 1;
+    }
+
+    p = text->data;
+    ngx_mcp_text_seek(zone, &t, rec, from);
+
+    for ( ;; ) {
+        n = ngx_min(len, (size_t) (t.end - t.pos));
+
+        if (ngx_memcmp(p, t.pos, n) != 0) {
+            return 0;
+        }
+
+        p += n;
+        len -= n;
+
+        if (len == 0) {
+            return 1;
+        }
+
+        if (!ngx_mcp_text_next(zone, &t)) {
+            return 0;
+        }
+    }
+}
+
+
+static void
+ngx_mcp_text_write(ngx_mcp_zone_t *zone, uint32_t n, ngx_mcp_stage_t *stage)
+{
+    size_t           len, size;
+    u_char          *p;
+    ngx_uint_t       i;
+    ngx_mcp_text_t   t;
+
+    ngx_mcp_text_start(zone, &t, n, stage->type);
+
+    for (i = 0; i < stage->nparts; i++) {
+        p = stage->parts[i].data;
+        len = stage->parts[i].len;
+
+        while (len) {
+            if (t.pos == t.end && !ngx_mcp_text_next(zone, &t)) {
+                return;
+            }
+
+            size = ngx_min(len, (size_t) (t.end - t.pos));
+            t.pos = ngx_cpymem(t.pos, p, size);
+            p += size;
+            len -= size;
+        }
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_copy(ngx_mcp_zone_t *zone, void *rec, size_t from, size_t len,
+    ngx_pool_t *pool, ngx_str_t *out)
+{
+    out->len = len;
+
+    if (len == 0) {
+        out->data = (u_char *) "";
+        return NGX_OK;
+    }
+
+    out->data = ngx_pnalloc(pool, len);
+    if (out->data == NULL) {
+        out->len = 0;
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_text_read(zone, rec, from, out->data, len);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_mcp_stage_init(ngx_mcp_stage_t *stage, ngx_uint_t type, ngx_str_t *parts,
+    ngx_uint_t nparts)
+{
+    ngx_uint_t  i;
+
+    stage->type = type;
+    stage->parts = parts;
+    stage->nparts = nparts;
+    stage->head = 0;
+    stage->len = 0;
+
+    for (i = 0; i < nparts; i++) {
+        stage->len += parts[i].len;
+    }
+
+    stage->blocks = ngx_mcp_text_blocks(type, stage->len);
+}
+
+
+ngx_int_t
+ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
+{
+    uint32_t              head, last, tail;
+    ngx_uint_t            left, n;
+    ngx_mcp_block_sh_t   *block;
+    ngx_mcp_worker_sh_t  *w;
+
+    if (stage->blocks <= NGX_MCP_BLOCKS_SMALL
+        || zone->worker == NGX_MCP_NO_WORKER)
+    {
+        return NGX_OK;
+    }
+
+    if (stage->blocks > NGX_MCP_BLOCKS_MAX) {
+        return NGX_DECLINED;
+    }
+
+    w = &zone->sh->workers[zone->worker];
+    tail = 0;
+
+    for (left = stage->blocks; left; left -= n) {
+        n = ngx_min(left, NGX_MCP_BLOCKS_BATCH);
+
+        ngx_mcp_zone_lock(zone);
+
+        if (ngx_mcp_reserve_locked(zone, n) != NGX_OK) {
+            ngx_mcp_stage_drop_locked(zone, stage);
+            ngx_mcp_zone_unlock(zone);
+            return NGX_DECLINED;
+        }
+
+        head = ngx_mcp_block_chain_locked(zone, n, &last);
+        ngx_mcp_barrier();
+
+        if (tail) {
+            block = ngx_mcp_block(zone, tail);
+            block->chain = head;
+
+        } else {
+            stage->head = head;
+            w->staged = head;
+        }
+
+        tail = last;
+
+        ngx_mcp_zone_unlock(zone);
+    }
+
+    block = ngx_mcp_block(zone, stage->head);
+    block->last = tail;
+
+    ngx_mcp_text_write(zone, stage->head, stage);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_mcp_stage_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
+{
+    if (stage->head == 0) {
+        return;
+    }
+
+    ngx_mcp_staged_free_locked(zone, &zone->sh->workers[zone->worker]);
+
+    stage->head = 0;
+}
+
+
+void
+ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
+{
+    uint32_t             n, next;
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_block_sh_t  *block;
+
+    sh = zone->sh;
+    n = w->staged;
+
+    w->staged = 0;
+    ngx_mcp_barrier();
+
+    while (n) {
+        block = ngx_mcp_block(zone, n);
+        next = block->chain;
+        block->chain = sh->free;
+        sh->free = n;
+        sh->nfree++;
+        n = next;
+    }
+}
+
+
+void *
+ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
+{
+    uint32_t              n, last;
+    ngx_mcp_record_sh_t  *rec;
+
+    n = stage->head;
+
+    if (n == 0) {
+        n = ngx_mcp_block_chain_locked(zone, stage->blocks, &last);
+        rec = ngx_mcp_block(zone, n);
+        rec->block.last = last;
+        ngx_mcp_text_write(zone, n, stage);
+
+    } else {
+        rec = ngx_mcp_block(zone, n);
+    }
+
+    ngx_memzero((u_char *) rec + NGX_MCP_BLOCK_HEAD,
+                ngx_mcp_heads[stage->type] - NGX_MCP_BLOCK_HEAD);
+
+    rec->block.blocks = (uint16_t) stage->blocks;
+    rec->len = (uint32_t) stage->len;
+    rec->worker = (uint16_t) zone->worker;
+
+    return rec;
+}
+
+
+void
+ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
+{
+    ngx_mcp_block_sh_t   *block;
+    ngx_mcp_worker_sh_t  *w;
+
+    block = rec;
+
+    ngx_mcp_barrier();
+    block->type = (u_char) type;
+    ngx_mcp_barrier();
+
+    if (zone->worker != NGX_MCP_NO_WORKER) {
+        w = &zone->sh->workers[zone->worker];
+
+        if (w->staged == ngx_mcp_number(zone, rec)) {
+            w->staged = 0;
+        }
+    }
+
+    switch (type) {
+
+    case NGX_MCP_EVENT:
+        zone->sh->nevents += block->blocks;
+        break;
+
+    case NGX_MCP_KNOWLEDGE:
+        zone->sh->nknowledge += block->blocks;
+        break;
+    }
+}
+
+
+void
+ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
+{
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_block_sh_t  *block, *last;
+
+    sh = zone->sh;
+    block = rec;
+
+    switch (block->type) {
+
+    case NGX_MCP_EVENT:
+        sh->nevents -= block->blocks;
+        break;
+
+    case NGX_MCP_KNOWLEDGE:
+        sh->nknowledge -= block->blocks;
+        break;
+    }
+
+    block->type = NGX_MCP_FREE;
+    block->gen++;
+    ngx_mcp_barrier();
+
+    last = ngx_mcp_block(zone, block->last);
+    last->chain = sh->free;
+    sh->free = ngx_mcp_number(zone, rec);
+    sh->nfree += block->blocks;
+}
+
+
+void
+ngx_mcp_list_append(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
+    size_t offset)
+{
+    ngx_mcp_links_sh_t  *l;
+
+    l = ngx_mcp_links(zone, n, offset);
+    l->next = 0;
+    l->prev = list->tail;
+
+    if (list->tail) {
+        ngx_mcp_links(zone, list->tail, offset)->next = n;
+
+    } else {
+        list->head = n;
+    }
+
+    list->tail = n;
+}
+
+
+void
+ngx_mcp_list_prepend(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
+    size_t offset)
+{
+    ngx_mcp_links_sh_t  *l;
+
+    l = ngx_mcp_links(zone, n, offset);
+    l->prev = 0;
+    l->next = list->head;
+
+    if (list->head) {
+        ngx_mcp_links(zone, list->head, offset)->prev = n;
+
+    } else {
+        list->tail = n;
+    }
+
+    list->head = n;
+}
+
+
+void
+ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
+    size_t offset)
+{
+    ngx_mcp_links_sh_t  *l;
+
+    l = ngx_mcp_links(zone, n, offset);
+
+    if (l->prev) {
+        ngx_mcp_links(zone, l->prev, offset)->next = l->next;
+
+    } else {
+        list->head = l->next;
+    }
+
+    if (l->next) {
+        ngx_mcp_links(zone, l->next, offset)->prev = l->prev;
+
+    } else {
+        list->tail = l->prev;
+    }
+
+    l->next = 0;
+    l->prev = 0;
+}
+
+
+#define ngx_mcp_rotl(x, n)  (((x) << (n)) | ((x) >> (64 - (n))))
+
+#define ngx_mcp_sip_round(v)                                                  \
+    v[0] += v[1]; v[1] = ngx_mcp_rotl(v[1], 13); v[1] ^= v[0];                \
+    v[0] = ngx_mcp_rotl(v[0], 32);                                            \
+    v[2] += v[3]; v[3] = ngx_mcp_rotl(v[3], 16); v[3] ^= v[2];                \
+    v[0] += v[3]; v[3] = ngx_mcp_rotl(v[3], 21); v[3] ^= v[0];                \
+    v[2] += v[1]; v[1] = ngx_mcp_rotl(v[1], 17); v[1] ^= v[2];                \
+    v[2] = ngx_mcp_rotl(v[2], 32)
+
+
+/* SipHash-1-3: names come from clients, who must not choose the bucket */
+
+static uint64_t
+ngx_mcp_siphash(uint64_t *key, uint64_t seed, u_char *p, size_t len)
+{
+    size_t    i;
+    uint64_t  m, v[4];
+
+    v[0] = key[0] ^ seed ^ 0x736f6d6570736575ULL;
+    v[1] = key[1] ^ 0x646f72616e646f6dULL;
+    v[2] = key[0] ^ seed ^ 0x6c7967656e657261ULL;
+    v[3] = key[1] ^ 0x7465646279746573ULL;
+
+    for (i = len; i >= 8; i -= 8, p += 8) {
+        ngx_memcpy(&m, p, 8);
+        v[3] ^= m;
+        ngx_mcp_sip_round(v);
+        v[0] ^= m;
+    }
+
+    m = (uint64_t) len << 56;
+
+    while (i--) {
+        m |= (uint64_t) p[i] << (8 * i);
+    }
+
+    v[3] ^= m;
+    ngx_mcp_sip_round(v);
+    v[0] ^= m;
+
+    v[2] ^= 0xff;
+    ngx_mcp_sip_round(v);
+    ngx_mcp_sip_round(v);
+    ngx_mcp_sip_round(v);
+
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+
+uint64_t
+ngx_mcp_hash(ngx_mcp_zone_t *zone, ngx_str_t *a, ngx_str_t *b)
+{
+    uint64_t  hash;
+
+    hash = ngx_mcp_siphash(zone->sh->key, 0, a->data, a->len);
+
+    if (b) {
+        hash = ngx_mcp_siphash(zone->sh->key, hash, b->data, b->len);
+    }
+
+    /* 0 stands for none */
+
+    return hash ? hash : 1;
+}
+
+
+void
+ngx_mcp_hash_insert_locked(ngx_mcp_zone_t *zone, void *rec)
+{
+    uint32_t             *bucket;
+    ngx_mcp_record_sh_t  *r;
+
+    r = rec;
+    bucket = &zone->sh->buckets[r->hash & zone->sh->mask];
+
+    r->bucket = *bucket;
+    *bucket = ngx_mcp_number(zone, rec);
+}
+
+
+void
+ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec)
+{
+    uint32_t              n, *bucket;
+    ngx_mcp_record_sh_t  *r;
+
+    r = rec;
+    n = ngx_mcp_number(zone, rec);
+    bucket = &zone->sh->buckets[r->hash & zone->sh->mask];
+
+    while (*bucket) {
+        if (*bucket == n) {
+            *bucket = r->bucket;
+            return;
+        }
+
+        r = ngx_mcp_block(zone, *bucket);
+        bucket = &r->bucket;
+    }
+}

@@ -1,0 +1,333 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+#define NGX_MCP_CALL_LOST                                                     \
+    "\"error\":{\"code\":-32603,"                                             \
+    "\"message\":\"worker died, the call may have run\","                     \
+    "\"data\":{\"reason\":\"worker died, the call may have run\"}}}"
+
+
+static ngx_mcp_call_sh_t *ngx_mcp_call_find_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_str_t *id);
+static void ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_call_sh_t *c);
+
+
+ngx_int_t
+ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
+    ngx_str_t *token, ngx_uint_t limit, uint32_t local, ngx_mcp_call_t *call)
+{
+    uint32_t               hash;
+    ngx_int_t              rc;
+    ngx_str_t              parts[2];
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_session_sh_t  *s;
+
+    parts[0] = *id;
+    parts[1] = *token;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_CALL, parts, 2);
+
+    if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_REFUSED, 1);
+        return NGX_DECLINED;
+    }
+
+    hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&stage));
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s == NULL) {
+        rc = NGX_DECLINED;
+
+    } else if (s->ncalls >= limit) {
+        rc = NGX_BUSY;
+
+    } else if (rc == NGX_OK && ngx_mcp_call_find_locked(zone, s, id)) {
+        rc = NGX_EXISTS;
+    }
+
+    if (rc != NGX_OK) {
+        ngx_mcp_stage_drop_locked(zone, &stage);
+        ngx_mcp_zone_unlock(zone);
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_REFUSED, 1);
+        return rc;
+    }
+
+    c = ngx_mcp_make_locked(zone, &stage);
+
+    c->task.rec.owner = session;
+    c->task.rec.hash = hash;
+    c->task.rec.flags = NGX_MCP_CALL_RUNNING;
+    c->task.local = local;
+    c->id_len = (uint32_t) id->len;
+
+    if (token->len) {
+        c->token = (uint32_t) ngx_mcp_hash(zone, token, NULL);
+    }
+
+    if (++s->line == 0) {
+        s->line = 1;
+    }
+
+    c->task.line = s->line;
+
+    ngx_mcp_commit_locked(zone, c, NGX_MCP_CALL);
+
+    ngx_mcp_idle_leave_locked(zone, s);
+    ngx_mcp_list_append(zone, &s->calls, ngx_mcp_number(zone, c),
+                        NGX_MCP_LINKS);
+    s->ncalls++;
+
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_RUNNING, 1);
+
+    call->ref = ngx_mcp_ref(zone, c);
+    call->line = c->task.line;
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_STARTED, 1);
+
+    return NGX_OK;
+}
+
+
+static ngx_mcp_call_sh_t *
+ngx_mcp_call_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_str_t *id)
+{
+    uint32_t            n, hash;
+    ngx_mcp_call_sh_t  *c;
+
+    if (s->calls.head == 0) {
+        return NULL;
+    }
+
+    hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
+
+    for (n = s->calls.head; n; n = c->task.rec.links.next) {
+        c = ngx_mcp_block(zone, n);
+
+        if (c->task.rec.hash == hash && c->id_len == id->len
+            && ngx_mcp_text_equal(zone, c, 0, id))
+        {
+            return c;
+        }
+    }
+
+    return NULL;
+}
+
+
+void
+ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
+{
+    ngx_mcp_call_sh_t  *c;
+
+    ngx_mcp_zone_lock(zone);
+
+    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+
+    if (c) {
+        c->task.rec.flags |= NGX_MCP_CALL_STREAMED;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_call_close(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
+{
+    ngx_mcp_call_sh_t  *c;
+
+    ngx_mcp_zone_lock(zone);
+
+    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+
+    if (c && c->task.rec.flags & NGX_MCP_CALL_RUNNING) {
+        ngx_mcp_call_finish_locked(zone, c);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static void
+ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
+{
+    uint32_t               n;
+    ngx_mcp_session_sh_t  *s;
+
+    n = ngx_mcp_number(zone, c);
+    s = ngx_mcp_block(zone, c->task.rec.owner.block);
+
+    c->task.rec.flags &= ~NGX_MCP_CALL_RUNNING;
+
+    ngx_mcp_unwake_locked(zone, &c->task);
+    ngx_mcp_list_remove(zone, &s->calls, n, NGX_MCP_LINKS);
+    ngx_mcp_list_append(zone, &s->lines, n, NGX_MCP_LINKS);
+    s->ncalls--;
+
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_RUNNING, -1);
+
+    if (c->task.carrier) {
+
+        /* its reader has to learn that nothing more comes */
+
+        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, c->task.carrier),
+                            NGX_MCP_WAKE_NEWS);
+    }
+
+    if (s->ended
+        || (c->task.carrier == 0
+            && (c->log.count == 0
+                || !(c->task.rec.flags & NGX_MCP_CALL_STREAMED))))
+    {
+        ngx_mcp_call_drop_locked(zone, c);
+    }
+
+    ngx_mcp_session_settle_locked(zone, s);
+}
+
+
+/* one that has finished */
+
+void
+ngx_mcp_call_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    s = ngx_mcp_block(zone, c->task.rec.owner.block);
+
+    (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
+
+    ngx_mcp_list_remove(zone, &s->lines, ngx_mcp_number(zone, c),
+                        NGX_MCP_LINKS);
+    ngx_mcp_drop_locked(zone, c);
+}
+
+
+ngx_int_t
+ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id)
+{
+    ngx_int_t              rc;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_session_sh_t  *s;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    c = s ? ngx_mcp_call_find_locked(zone, s, id) : NULL;
+
+    if (c && !(c->task.rec.flags & NGX_MCP_CALL_ANSWERED)) {
+        ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_CANCEL);
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    if (rc == NGX_OK) {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_CANCELLED, 1);
+    }
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_call_by_token(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *token, ngx_mcp_ref_t *call)
+{
+    uint32_t               n, hash;
+    ngx_int_t              rc;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_session_sh_t  *s;
+
+    if (token->len == 0) {
+        return NGX_DECLINED;
+    }
+
+    hash = (uint32_t) ngx_mcp_hash(zone, token, NULL);
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    for (n = s ? s->calls.head : 0; n; n = c->task.rec.links.next) {
+        c = ngx_mcp_block(zone, n);
+
+        if (c->token == hash && c->task.rec.len - c->id_len == token->len
+            && ngx_mcp_text_equal(zone, c, c->id_len, token))
+        {
+            *call = ngx_mcp_ref(zone, c);
+            rc = NGX_OK;
+            break;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/*
+ * An answer that was on its way is not known to have arrived, so the line is
+ * ended only if it has none.
+ */
+
+void
+ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
+{
+    u_char                 id[NGX_MCP_ID_MAX];
+    ngx_str_t              parts[3];
+    ngx_mcp_event_t        event;
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_session_sh_t  *s;
+
+    s = ngx_mcp_block(zone, c->task.rec.owner.block);
+
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_LOST, 1);
+
+    if (!s->ended && c->id_len <= NGX_MCP_ID_MAX
+        && c->task.rec.flags & NGX_MCP_CALL_STREAMED
+        && !(c->task.rec.flags & NGX_MCP_CALL_ANSWERED))
+    {
+        ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+        ngx_mcp_text_read(zone, c, 0, id, c->id_len);
+
+        ngx_str_set(&parts[0], "{\"jsonrpc\":\"2.0\",\"id\":");
+        parts[1].data = id;
+        parts[1].len = c->id_len;
+        ngx_str_set(&parts[2], "," NGX_MCP_CALL_LOST);
+
+        event.parts = parts;
+        event.nparts = 3;
+        event.flags = NGX_MCP_EVENT_RESPONSE;
+
+        ngx_mcp_stage_init(&stage, NGX_MCP_EVENT, parts, 3);
+
+        if (ngx_mcp_free_blocks(zone->sh) >= stage.blocks
+            && ngx_mcp_log_add_locked(zone, c, &event, 0, &stage))
+        {
+            s->events++;
+
+        } else {
+            c->log.last++;
+        }
+
+        c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
+    }
+
+    ngx_mcp_call_finish_locked(zone, c);
+}

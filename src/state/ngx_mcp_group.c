@@ -1,0 +1,181 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+#define NGX_MCP_GROUP_DROP  128
+
+
+ngx_uint_t
+ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_str_t *endpoint, ngx_str_t *tenant)
+{
+    if (endpoint
+        && (g->endpoint_len != endpoint->len
+            || !ngx_mcp_text_equal(zone, g, 0, endpoint)))
+    {
+        return 0;
+    }
+
+    if (tenant
+        && (g->rec.len - g->endpoint_len != tenant->len
+            || !ngx_mcp_text_equal(zone, g, g->endpoint_len, tenant)))
+    {
+        return 0;
+    }
+
+    return 1;
+}
+
+
+ngx_mcp_group_sh_t *
+ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant)
+{
+    uint32_t             hash, n;
+    ngx_mcp_group_sh_t  *g;
+
+    hash = (uint32_t) ngx_mcp_hash(zone, endpoint, tenant);
+
+    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = g->rec.bucket) {
+        g = ngx_mcp_block(zone, n);
+
+        if (g->rec.block.type == NGX_MCP_GROUP && g->rec.hash == hash
+            && ngx_mcp_group_matches(zone, g, endpoint, tenant))
+        {
+            return g;
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_mcp_group_sh_t *
+ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant)
+{
+    ngx_str_t            parts[2];
+    ngx_mcp_stage_t      stage;
+    ngx_mcp_group_sh_t  *g;
+
+    parts[0] = *endpoint;
+    parts[1] = *tenant;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_GROUP, parts, 2);
+
+    g = ngx_mcp_make_locked(zone, &stage);
+    g->endpoint_len = (uint32_t) endpoint->len;
+    g->number = ++zone->sh->numbers;
+    g->rec.hash = (uint32_t) ngx_mcp_hash(zone, endpoint, tenant);
+
+    ngx_mcp_commit_locked(zone, g, NGX_MCP_GROUP);
+
+    ngx_mcp_hash_insert_locked(zone, g);
+    ngx_mcp_list_append(zone, &zone->sh->groups, ngx_mcp_number(zone, g),
+                        NGX_MCP_LINKS);
+
+    return g;
+}
+
+
+/* each watcher is told once, until it has taken all and watches again */
+
+void
+ngx_mcp_group_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+{
+    uint64_t              bits;
+    ngx_uint_t            i, n;
+    ngx_mcp_worker_sh_t  *w;
+
+    for (i = 0; i < NGX_MCP_WORKERS / 64; i++) {
+        bits = g->watch[i];
+        g->watch[i] = 0;
+
+        for (n = i * 64; bits; n++, bits >>= 1) {
+
+            if ((bits & 1) == 0) {
+                continue;
+            }
+
+            w = &zone->sh->workers[n];
+
+            if (w->state != NGX_MCP_WORKER_LIVE) {
+                continue;
+            }
+
+            if (w->nring < NGX_MCP_RING) {
+                w->ring[w->nring++] = ngx_mcp_number(zone, g);
+
+            } else {
+                w->overflow = 1;
+            }
+
+            ngx_mcp_worker_ring_locked(zone, n);
+        }
+    }
+}
+
+
+/*
+ * The log of a group that lost its last session may be long: a part of it goes
+ * at once, the rest with the sweeps.
+ */
+
+void
+ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+{
+    if (g->sessions || g->farewells) {
+        return;
+    }
+
+    (void) ngx_mcp_log_clear_locked(zone, &g->log, NGX_MCP_GROUP_DROP);
+
+    if (g->log.count) {
+
+        if (!g->dying) {
+            g->dying = 1;
+            ngx_mcp_list_append(zone, &zone->sh->doomed,
+                                ngx_mcp_number(zone, g),
+                                offsetof(ngx_mcp_group_sh_t, doomed));
+        }
+
+        return;
+    }
+
+    if (g->dying) {
+        ngx_mcp_list_remove(zone, &zone->sh->doomed, ngx_mcp_number(zone, g),
+                            offsetof(ngx_mcp_group_sh_t, doomed));
+    }
+
+    ngx_mcp_list_remove(zone, &zone->sh->groups, ngx_mcp_number(zone, g),
+                        NGX_MCP_LINKS);
+    ngx_mcp_hash_remove_locked(zone, g);
+    ngx_mcp_drop_locked(zone, g);
+}
+
+
+ngx_int_t
+ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
+{
+    uint32_t             n;
+    ngx_mcp_group_sh_t  *g;
+
+    n = zone->sh->doomed.head;
+
+    if (n == 0) {
+        return NGX_OK;
+    }
+
+    g = ngx_mcp_block(zone, n);
+
+    if (g->sessions || g->farewells) {
+        g->dying = 0;
+        ngx_mcp_list_remove(zone, &zone->sh->doomed, n,
+                            offsetof(ngx_mcp_group_sh_t, doomed));
+
+    } else {
+        ngx_mcp_group_settle_locked(zone, g);
+    }
+
+    return zone->sh->doomed.head ? NGX_AGAIN : NGX_OK;
+}

@@ -1,0 +1,242 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+static ngx_mcp_knowledge_sh_t *ngx_mcp_knowledge_find_locked(
+    ngx_mcp_zone_t *zone, ngx_str_t *key);
+static void ngx_mcp_knowledge_insert_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_knowledge_sh_t *k, ngx_str_t *key);
+static ngx_int_t ngx_mcp_knowledge_read_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_knowledge_sh_t *k, ngx_pool_t *pool, ngx_mcp_knowledge_t *out);
+static ngx_int_t ngx_mcp_knowledge_room_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_stage_t *stage);
+
+
+ngx_int_t
+ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
+    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_knowledge_t *out)
+{
+    uint64_t                 age, now;
+    ngx_int_t                rc;
+    ngx_mcp_stage_t          stage;
+    ngx_mcp_knowledge_sh_t  *k;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_KNOWLEDGE, key, 1);
+
+    now = ngx_current_msec;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_knowledge_find_locked(zone, key);
+
+    if (k == NULL) {
+
+        if (ngx_mcp_knowledge_room_locked(zone, &stage) != NGX_OK) {
+            ngx_mcp_zone_unlock(zone);
+            return NGX_ERROR;
+        }
+
+        k = ngx_mcp_make_locked(zone, &stage);
+        k->asking = 1;
+        k->epoch = epoch;
+        k->made = now;
+
+        ngx_mcp_knowledge_insert_locked(zone, k, key);
+        ngx_mcp_zone_unlock(zone);
+
+        return NGX_DECLINED;
+    }
+
+    age = now > k->made ? now - k->made : 0;
+
+    if (k->asking && age < NGX_MCP_ASKING_MAX) {
+        rc = NGX_AGAIN;
+
+    } else if (!k->asking && k->epoch == epoch && age <= max_age) {
+        rc = ngx_mcp_knowledge_read_locked(zone, k, pool, out);
+
+    } else {
+        k->rec.worker = (uint16_t) zone->worker;
+        k->made = now;
+        k->asking = 1;
+        rc = NGX_DECLINED;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+static ngx_mcp_knowledge_sh_t *
+ngx_mcp_knowledge_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    uint32_t                 hash, n;
+    ngx_mcp_knowledge_sh_t  *k;
+
+    hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
+
+    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = k->rec.bucket) {
+        k = ngx_mcp_block(zone, n);
+
+        if (k->rec.block.type == NGX_MCP_KNOWLEDGE && k->rec.hash == hash
+            && k->key_len == key->len && ngx_mcp_text_equal(zone, k, 0, key))
+        {
+            return k;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* an eighth of the zone at most; what was learnt first goes */
+
+static ngx_int_t
+ngx_mcp_knowledge_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
+{
+    uint32_t                 n;
+    ngx_uint_t               i;
+    ngx_mcp_zone_sh_t       *sh;
+    ngx_mcp_knowledge_sh_t  *k;
+
+    sh = zone->sh;
+    n = sh->knowledge.head;
+
+    for (i = 0; i < 64 && n; i++) {
+
+        if (sh->nknowledge + stage->blocks <= sh->blocks / 8) {
+            break;
+        }
+
+        k = ngx_mcp_block(zone, n);
+        n = k->rec.links.next;
+
+        if (!k->asking) {
+            ngx_mcp_knowledge_drop_locked(zone, k);
+        }
+    }
+
+    if (sh->nknowledge + stage->blocks > sh->blocks / 8) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(stage));
+}
+
+
+static void
+ngx_mcp_knowledge_insert_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_knowledge_sh_t *k, ngx_str_t *key)
+{
+    k->key_len = (uint32_t) key->len;
+    k->serial = ++zone->sh->stamp;
+    k->rec.hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
+
+    ngx_mcp_commit_locked(zone, k, NGX_MCP_KNOWLEDGE);
+
+    ngx_mcp_hash_insert_locked(zone, k);
+    ngx_mcp_list_append(zone, &zone->sh->knowledge, ngx_mcp_number(zone, k),
+                        NGX_MCP_LINKS);
+}
+
+
+static ngx_int_t
+ngx_mcp_knowledge_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_knowledge_sh_t *k,
+    ngx_pool_t *pool, ngx_mcp_knowledge_t *out)
+{
+    size_t  from;
+
+    out->what = k->what;
+    out->revision = k->revision;
+
+    if (ngx_mcp_copy(zone, k, k->key_len, k->result_len, pool, &out->result)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    from = k->key_len + k->result_len;
+
+    return ngx_mcp_copy(zone, k, from, k->rec.len - from, pool,
+                        &out->session);
+}
+
+
+void
+ngx_mcp_knowledge_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_knowledge_sh_t *k)
+{
+    ngx_mcp_hash_remove_locked(zone, k);
+    ngx_mcp_list_remove(zone, &zone->sh->knowledge, ngx_mcp_number(zone, k),
+                        NGX_MCP_LINKS);
+    ngx_mcp_drop_locked(zone, k);
+}
+
+
+ngx_int_t
+ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
+    ngx_mcp_knowledge_t *in)
+{
+    ngx_int_t                rc;
+    ngx_str_t                parts[3];
+    ngx_mcp_stage_t          stage;
+    ngx_mcp_knowledge_sh_t  *k, *old;
+
+    parts[0] = *key;
+    parts[1] = in->result;
+    parts[2] = in->session;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_KNOWLEDGE, parts, 3);
+
+    rc = ngx_mcp_stage(zone, &stage);
+
+    ngx_mcp_zone_lock(zone);
+
+    if (rc == NGX_OK) {
+        rc = ngx_mcp_knowledge_room_locked(zone, &stage);
+    }
+
+    k = NULL;
+    old = ngx_mcp_knowledge_find_locked(zone, key);
+
+    if (rc == NGX_OK) {
+        k = ngx_mcp_make_locked(zone, &stage);
+        k->epoch = epoch;
+        k->made = ngx_current_msec;
+        k->result_len = (uint32_t) in->result.len;
+        k->what = (uint32_t) in->what;
+        k->revision = (uint32_t) in->revision;
+
+        ngx_mcp_knowledge_insert_locked(zone, k, key);
+
+    } else {
+        ngx_mcp_stage_drop_locked(zone, &stage);
+    }
+
+    if (old) {
+        ngx_mcp_knowledge_drop_locked(zone, old);
+    }
+
+    ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_KNOWLEDGE);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return k ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_mcp_knowledge_forget(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_mcp_knowledge_sh_t  *k;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_knowledge_find_locked(zone, key);
+
+    if (k && !k->asking) {
+        ngx_mcp_knowledge_drop_locked(zone, k);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}

@@ -1,0 +1,753 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+typedef struct {
+    ngx_mcp_event_t        *event;
+    uint64_t                uri;
+    ngx_mcp_stage_t         stage;
+} ngx_mcp_log_input_t;
+
+
+static void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
+    ngx_mcp_event_t *event);
+static ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_uint_t type, ngx_mcp_log_input_t *in, ngx_mcp_cursor_t *cursor);
+static void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_uint_t type, ngx_mcp_session_sh_t **session);
+static ngx_int_t ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_log_input_t *in, ngx_uint_t *addressed);
+static ngx_uint_t ngx_mcp_log_next_group_locked(ngx_mcp_zone_t *zone,
+    uint64_t number, ngx_mcp_ref_t *ref);
+static void ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_log_sh_t *log);
+static ngx_mcp_log_sh_t *ngx_mcp_log_of(ngx_mcp_zone_t *zone,
+    ngx_mcp_event_sh_t *e, ngx_mcp_session_sh_t **session,
+    ngx_mcp_call_sh_t **call);
+static ngx_uint_t ngx_mcp_log_before(ngx_mcp_event_sh_t *e,
+    ngx_mcp_event_sh_t *p);
+
+
+ngx_int_t
+ngx_mcp_log_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_event_t *event)
+{
+    ngx_mcp_log_input_t  in;
+
+    ngx_mcp_log_input(zone, &in, event);
+
+    return ngx_mcp_log_own(zone, session, NGX_MCP_SESSION, &in, NULL);
+}
+
+
+ngx_int_t
+ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+    ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor)
+{
+    ngx_mcp_log_input_t  in;
+
+    ngx_mcp_log_input(zone, &in, event);
+
+    return ngx_mcp_log_own(zone, call, NGX_MCP_CALL, &in, cursor);
+}
+
+
+ngx_int_t
+ngx_mcp_log_session_id(ngx_mcp_zone_t *zone, ngx_str_t *id,
+    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_mcp_event_t *event)
+{
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_lookup_locked(zone, id);
+
+    if (s == NULL
+        || !ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
+                                  endpoint, tenant))
+    {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    ref = ngx_mcp_ref(zone, s);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return ngx_mcp_log_session(zone, ref, event);
+}
+
+
+ngx_int_t
+ngx_mcp_log_call_hole(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+    ngx_uint_t flags, ngx_mcp_cursor_t *cursor)
+{
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_zone_lock(zone);
+
+    c = ngx_mcp_log_owner_locked(zone, call, NGX_MCP_CALL, &s);
+
+    if (c == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    cursor->own = ++c->log.last;
+    cursor->shared = 0;
+
+    if (flags & NGX_MCP_EVENT_RESPONSE) {
+        c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_log_groups(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed)
+{
+    uint64_t              number;
+    ngx_int_t             rc;
+    ngx_uint_t            n, found;
+    ngx_mcp_ref_t         ref;
+    ngx_mcp_group_sh_t   *g;
+    ngx_mcp_log_input_t   in;
+
+    rc = NGX_OK;
+    *addressed = 0;
+
+    ngx_mcp_log_input(zone, &in, event);
+
+    if (endpoint && tenant) {
+        ngx_mcp_zone_lock(zone);
+
+        g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
+        ngx_memzero(&ref, sizeof(ngx_mcp_ref_t));
+
+        if (g) {
+            ref = ngx_mcp_ref(zone, g);
+        }
+
+        ngx_mcp_zone_unlock(zone);
+
+        return ref.block ? ngx_mcp_log_group(zone, ref, &in, addressed)
+                         : NGX_OK;
+    }
+
+    number = 0;
+    ngx_memzero(&ref, sizeof(ngx_mcp_ref_t));
+
+    for ( ;; ) {
+        ngx_mcp_zone_lock(zone);
+
+        /* some that do not match may be passed over in one go */
+
+        found = 0;
+
+        for (n = 0; n < 16; n++) {
+            found = ngx_mcp_log_next_group_locked(zone, number, &ref);
+
+            if (!found) {
+                break;
+            }
+
+            g = ngx_mcp_block(zone, ref.block);
+            number = g->number;
+
+            if (ngx_mcp_group_matches(zone, g, endpoint, tenant)) {
+                break;
+            }
+        }
+
+        ngx_mcp_zone_unlock(zone);
+
+        if (!found) {
+            return rc;
+        }
+
+        if (n < 16
+            && ngx_mcp_log_group(zone, ref, &in, addressed) == NGX_ERROR)
+        {
+            rc = NGX_ERROR;
+        }
+    }
+}
+
+
+static ngx_uint_t
+ngx_mcp_log_next_group_locked(ngx_mcp_zone_t *zone, uint64_t number,
+    ngx_mcp_ref_t *ref)
+{
+    uint32_t             n;
+    ngx_mcp_group_sh_t  *g;
+
+    g = ngx_mcp_record(zone, *ref, NGX_MCP_GROUP);
+
+    n = g ? g->rec.links.next : zone->sh->groups.head;
+
+    for ( /* void */ ; n; n = g->rec.links.next) {
+        g = ngx_mcp_block(zone, n);
+
+        if (g->number > number) {
+            *ref = ngx_mcp_ref(zone, g);
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
+    ngx_mcp_event_t *event)
+{
+    in->event = event;
+    in->uri = event->uri.len ? ngx_mcp_hash(zone, &event->uri, NULL) : 0;
+
+    ngx_mcp_stage_init(&in->stage, NGX_MCP_EVENT, event->parts,
+                       event->nparts);
+}
+
+
+static void *
+ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_uint_t type, ngx_mcp_session_sh_t **session)
+{
+    ngx_mcp_call_sh_t  *c;
+
+    if (type == NGX_MCP_SESSION) {
+        *session = ngx_mcp_session_locked(zone, ref);
+        return *session;
+    }
+
+    c = ngx_mcp_record(zone, ref, NGX_MCP_CALL);
+
+    if (c == NULL) {
+        return NULL;
+    }
+
+    *session = ngx_mcp_session_locked(zone, c->task.rec.owner);
+
+    return *session ? c : NULL;
+}
+
+
+/* to a session's general line or to a call's */
+
+static ngx_int_t
+ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
+    ngx_mcp_log_input_t *in, ngx_mcp_cursor_t *cursor)
+{
+    void                  *owner;
+    uint32_t               carrier;
+    ngx_int_t              rc;
+    ngx_uint_t             fits;
+    ngx_mcp_log_sh_t      *log;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_event_sh_t    *e;
+    ngx_mcp_session_sh_t  *s;
+
+    fits = 1;
+
+    if (in->stage.blocks > NGX_MCP_BLOCKS_SMALL) {
+        ngx_mcp_zone_lock(zone);
+
+        owner = ngx_mcp_log_owner_locked(zone, ref, type, &s);
+        fits = owner && in->stage.len <= s->event_size;
+
+        ngx_mcp_zone_unlock(zone);
+
+        if (fits) {
+            fits = (ngx_mcp_stage(zone, &in->stage) == NGX_OK);
+        }
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    if (fits) {
+        fits = (ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&in->stage))
+                == NGX_OK);
+    }
+
+    owner = ngx_mcp_log_owner_locked(zone, ref, type, &s);
+
+    if (owner == NULL) {
+        ngx_mcp_stage_drop_locked(zone, &in->stage);
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    if (type == NGX_MCP_CALL) {
+        c = owner;
+        log = &c->log;
+        carrier = c->task.carrier;
+
+    } else {
+        c = NULL;
+        log = &s->log;
+        carrier = s->carrier;
+    }
+
+    e = NULL;
+
+    if (fits && in->stage.len <= s->event_size) {
+        ngx_mcp_log_shrink_locked(zone, s, log);
+
+        if (s->events < s->event_max) {
+            e = ngx_mcp_log_add_locked(zone, owner, in->event, in->uri,
+                                       &in->stage);
+        }
+    }
+
+    if (e) {
+        s->events++;
+        rc = NGX_OK;
+
+    } else {
+        ngx_mcp_stage_drop_locked(zone, &in->stage);
+        log->last++;
+        rc = NGX_ERROR;
+    }
+
+    if (c && in->event->flags & NGX_MCP_EVENT_RESPONSE) {
+        c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
+    }
+
+    if (cursor) {
+        cursor->own = log->last;
+        cursor->shared = 0;
+    }
+
+    if (carrier) {
+        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, carrier),
+                            NGX_MCP_WAKE_NEWS);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_mcp_count(zone, rc == NGX_OK ? NGX_MCP_COUNTER_EVENTS_IN
+                                     : NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_log_input_t *in, ngx_uint_t *addressed)
+{
+    ngx_int_t            rc;
+    ngx_uint_t           fits;
+    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_event_sh_t  *e;
+
+    in->stage.head = 0;
+    fits = 1;
+
+    if (in->stage.blocks > NGX_MCP_BLOCKS_SMALL) {
+        ngx_mcp_zone_lock(zone);
+
+        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+        fits = g && in->stage.len <= g->event_size;
+
+        ngx_mcp_zone_unlock(zone);
+
+        if (fits) {
+            fits = (ngx_mcp_stage(zone, &in->stage) == NGX_OK);
+        }
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    if (fits) {
+        fits = (ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&in->stage))
+                == NGX_OK);
+    }
+
+    g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+
+    if (g == NULL || g->sessions == 0) {
+        ngx_mcp_stage_drop_locked(zone, &in->stage);
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    e = NULL;
+
+    if (fits && in->stage.len <= g->event_size && g->event_max) {
+
+        while (g->log.count >= g->event_max) {
+            e = ngx_mcp_block(zone, g->log.list.head);
+            ngx_mcp_log_drop_locked(zone, e);
+        }
+
+        e = ngx_mcp_log_add_locked(zone, g, in->event, in->uri, &in->stage);
+    }
+
+    if (e) {
+        rc = NGX_OK;
+
+    } else {
+        ngx_mcp_stage_drop_locked(zone, &in->stage);
+        g->log.last++;
+        rc = NGX_ERROR;
+    }
+
+    *addressed += g->sessions;
+
+    ngx_mcp_group_news_locked(zone, g);
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_mcp_count(zone, rc == NGX_OK ? NGX_MCP_COUNTER_EVENTS_IN
+                                     : NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+
+    return rc;
+}
+
+
+/* makes room for one event more in a session */
+
+static void
+ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_log_sh_t *log)
+{
+    uint32_t             n;
+    ngx_mcp_call_sh_t   *c;
+    ngx_mcp_event_sh_t  *e, *oldest;
+
+    while (s->events >= s->event_max && s->events) {
+
+        for (n = s->lines.head; n; n = c->task.rec.links.next) {
+            c = ngx_mcp_block(zone, n);
+
+            if (c->task.carrier == 0) {
+                break;
+            }
+        }
+
+        if (n) {
+            ngx_mcp_call_drop_locked(zone, c);
+            continue;
+        }
+
+        if (log->list.head) {
+            e = ngx_mcp_block(zone, log->list.head);
+            ngx_mcp_log_drop_locked(zone, e);
+            continue;
+        }
+
+        if (s->log.list.head) {
+            e = ngx_mcp_block(zone, s->log.list.head);
+            ngx_mcp_log_drop_locked(zone, e);
+            continue;
+        }
+
+        /* other calls have them all */
+
+        oldest = NULL;
+
+        for (n = s->calls.head; n; n = c->task.rec.links.next) {
+            c = ngx_mcp_block(zone, n);
+
+            if (c->log.list.head) {
+                e = ngx_mcp_block(zone, c->log.list.head);
+
+                if (oldest == NULL || e->stamp < oldest->stamp) {
+                    oldest = e;
+                }
+            }
+        }
+
+        for (n = s->lines.head; n; n = c->task.rec.links.next) {
+            c = ngx_mcp_block(zone, n);
+
+            if (c->log.list.head) {
+                e = ngx_mcp_block(zone, c->log.list.head);
+
+                if (oldest == NULL || e->stamp < oldest->stamp) {
+                    oldest = e;
+                }
+            }
+        }
+
+        if (oldest == NULL) {
+            return;
+        }
+
+        ngx_mcp_log_drop_locked(zone, oldest);
+    }
+}
+
+
+ngx_mcp_event_sh_t *
+ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
+    ngx_mcp_event_t *event, uint64_t uri, ngx_mcp_stage_t *stage)
+{
+    uint32_t              n;
+    ngx_mcp_log_sh_t     *log;
+    ngx_mcp_zone_sh_t    *sh;
+    ngx_mcp_event_sh_t   *e;
+    ngx_mcp_record_sh_t  *rec;
+
+    sh = zone->sh;
+    rec = owner;
+
+    switch (rec->block.type) {
+
+    case NGX_MCP_SESSION:
+        log = &((ngx_mcp_session_sh_t *) owner)->log;
+        break;
+
+    case NGX_MCP_CALL:
+        log = &((ngx_mcp_call_sh_t *) owner)->log;
+        break;
+
+    default: /* NGX_MCP_GROUP */
+        log = &((ngx_mcp_group_sh_t *) owner)->log;
+        break;
+    }
+
+    while (sh->nevents + stage->blocks > sh->blocks / 2) {
+
+        /* one is left, so that its call's record stays */
+
+        if (log->count < 2) {
+            return NULL;
+        }
+
+        e = ngx_mcp_block(zone, log->list.head);
+        ngx_mcp_log_drop_locked(zone, e);
+    }
+
+    e = ngx_mcp_make_locked(zone, stage);
+    n = ngx_mcp_number(zone, e);
+
+    e->rec.owner = ngx_mcp_ref(zone, owner);
+    e->rec.flags = (uint16_t) event->flags;
+    e->level = (uint32_t) event->level;
+    e->uri = uri;
+    e->pos = log->last + 1;
+    e->stamp = ++sh->stamp;
+
+    ngx_mcp_commit_locked(zone, e, NGX_MCP_EVENT);
+    log->last = e->pos;
+
+    ngx_mcp_list_append(zone, &log->list, n, NGX_MCP_LINKS);
+    ngx_mcp_list_append(zone, &sh->events, n,
+                        offsetof(ngx_mcp_event_sh_t, age));
+    log->count++;
+
+    e->skip = ngx_mcp_log_skip_locked(zone, e);
+
+    stage->head = 0;
+
+    return e;
+}
+
+
+void
+ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
+{
+    uint32_t               n;
+    ngx_mcp_log_sh_t      *log;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_session_sh_t  *s;
+
+    n = ngx_mcp_number(zone, e);
+    log = ngx_mcp_log_of(zone, e, &s, &c);
+
+    ngx_mcp_list_remove(zone, &log->list, n, NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, &zone->sh->events, n,
+                        offsetof(ngx_mcp_event_sh_t, age));
+    log->count--;
+
+    if (s) {
+        s->events--;
+    }
+
+    ngx_mcp_drop_locked(zone, e);
+
+    if (c && log->count == 0 && c->task.carrier == 0
+        && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING))
+    {
+        ngx_mcp_call_drop_locked(zone, c);
+    }
+}
+
+
+static ngx_mcp_log_sh_t *
+ngx_mcp_log_of(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e,
+    ngx_mcp_session_sh_t **session, ngx_mcp_call_sh_t **call)
+{
+    ngx_mcp_record_sh_t  *owner;
+
+    *session = NULL;
+    *call = NULL;
+
+    owner = ngx_mcp_block(zone, e->rec.owner.block);
+
+    switch (owner->block.type) {
+
+    case NGX_MCP_SESSION:
+        *session = (ngx_mcp_session_sh_t *) owner;
+        return &(*session)->log;
+
+    case NGX_MCP_CALL:
+        *call = (ngx_mcp_call_sh_t *) owner;
+        *session = ngx_mcp_block(zone, owner->owner.block);
+        return &(*call)->log;
+
+    default: /* NGX_MCP_GROUP */
+        return &((ngx_mcp_group_sh_t *) owner)->log;
+    }
+}
+
+
+ngx_uint_t
+ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
+    ngx_uint_t max)
+{
+    uint32_t               n;
+    ngx_uint_t             dropped;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_event_sh_t    *e;
+    ngx_mcp_session_sh_t  *s;
+
+    dropped = 0;
+
+    while (dropped < max && (n = log->list.head) != 0) {
+        e = ngx_mcp_block(zone, n);
+        (void) ngx_mcp_log_of(zone, e, &s, &c);
+
+        ngx_mcp_list_remove(zone, &log->list, n, NGX_MCP_LINKS);
+        ngx_mcp_list_remove(zone, &zone->sh->events, n,
+                            offsetof(ngx_mcp_event_sh_t, age));
+        log->count--;
+
+        if (s) {
+            s->events--;
+        }
+
+        ngx_mcp_drop_locked(zone, e);
+        dropped++;
+    }
+
+    return dropped;
+}
+
+
+/*
+ * The event at position p also knows the one at p without its lowest set bit,
+ * so that any place is found from the end in a few dozen steps.  The block may
+ * hold something else by now: whoever follows it looks.
+ */
+
+uint32_t
+ngx_mcp_log_skip_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
+{
+    uint32_t             n;
+    uint64_t             target;
+    ngx_mcp_event_sh_t  *p, *next;
+
+    n = e->rec.links.prev;
+
+    if (n == 0) {
+        return 0;
+    }
+
+    target = e->pos & (e->pos - 1);
+    p = ngx_mcp_block(zone, n);
+
+    while (p->skip) {
+        next = ngx_mcp_block(zone, p->skip);
+
+        if (!ngx_mcp_log_before(next, p) || next->pos < target) {
+            break;
+        }
+
+        n = p->skip;
+        p = next;
+    }
+
+    return n;
+}
+
+
+/* whether e is an event of the same log and older than p */
+
+static ngx_uint_t
+ngx_mcp_log_before(ngx_mcp_event_sh_t *e, ngx_mcp_event_sh_t *p)
+{
+    return e->rec.block.type == NGX_MCP_EVENT
+           && e->rec.owner.block == p->rec.owner.block
+           && e->rec.owner.gen == p->rec.owner.gen
+           && e->pos < p->pos;
+}
+
+
+ngx_mcp_event_sh_t *
+ngx_mcp_log_after_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
+    void *owner, uint64_t pos, uint32_t hint)
+{
+    ngx_mcp_ref_t        ref;
+    ngx_mcp_event_sh_t  *e, *p;
+
+    if (log->list.head == 0 || pos >= log->last) {
+        return NULL;
+    }
+
+    e = ngx_mcp_block(zone, log->list.head);
+
+    if (e->pos > pos) {
+        return e;
+    }
+
+    ref = ngx_mcp_ref(zone, owner);
+
+    if (hint) {
+        e = ngx_mcp_block(zone, hint);
+
+        if (e->rec.block.type == NGX_MCP_EVENT && e->pos == pos
+            && e->rec.owner.block == ref.block && e->rec.owner.gen == ref.gen)
+        {
+            return e->rec.links.next ? ngx_mcp_block(zone, e->rec.links.next)
+                                     : NULL;
+        }
+    }
+
+    e = ngx_mcp_block(zone, log->list.tail);
+
+    if (e->pos <= pos) {
+        return NULL;
+    }
+
+    for ( ;; ) {
+
+        if (e->skip) {
+            p = ngx_mcp_block(zone, e->skip);
+
+            if (ngx_mcp_log_before(p, e) && p->pos > pos) {
+                e = p;
+                continue;
+            }
+        }
+
+        /* the head is at pos or before it */
+
+        p = ngx_mcp_block(zone, e->rec.links.prev);
+
+        if (p->pos <= pos) {
+            return e;
+        }
+
+        e = p;
+    }
+}

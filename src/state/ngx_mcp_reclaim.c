@@ -1,0 +1,316 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+static ngx_uint_t ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now,
+    uint64_t *late);
+static ngx_int_t ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_limit_sh_t *limit);
+
+
+ngx_int_t
+ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n)
+{
+    ngx_uint_t           sessions, events;
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_event_sh_t  *e;
+
+    sh = zone->sh;
+
+    if (ngx_mcp_free_blocks(sh) >= n) {
+        return NGX_OK;
+    }
+
+    for (sessions = 0; sessions < 4; sessions++) {
+
+        if (ngx_mcp_reclaim_session_locked(zone) != NGX_OK) {
+            break;
+        }
+
+        if (ngx_mcp_free_blocks(sh) >= n) {
+            return NGX_OK;
+        }
+    }
+
+    for (events = 0; events < 256 && sh->events.head; events++) {
+        e = ngx_mcp_block(zone, sh->events.head);
+        ngx_mcp_log_drop_locked(zone, e);
+
+        if (ngx_mcp_free_blocks(sh) >= n) {
+            return NGX_OK;
+        }
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/*
+ * Idle sessions are kept in lists by the length of their time-out, each in
+ * the order in which they became idle, so that its head is the one to look at.
+ */
+
+ngx_uint_t
+ngx_mcp_idle_class(ngx_mcp_session_sh_t *s)
+{
+    uint32_t    timeout;
+    ngx_uint_t  class;
+
+    if (!s->used) {
+        return NGX_MCP_IDLE_FRESH;
+    }
+
+    class = 0;
+
+    for (timeout = s->timeout / 4096; timeout; timeout /= 4) {
+        class++;
+    }
+
+    return ngx_min(class, NGX_MCP_IDLE_FRESH - 1);
+}
+
+
+void
+ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    s->idle = (u_char) ngx_mcp_idle_class(s);
+
+    ngx_mcp_list_append(zone, &zone->sh->idle[s->idle],
+                        ngx_mcp_number(zone, s), NGX_MCP_LINKS);
+}
+
+
+void
+ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    if (s->idle == NGX_MCP_IDLE_NOT) {
+        return;
+    }
+
+    ngx_mcp_list_remove(zone, &zone->sh->idle[s->idle],
+                        ngx_mcp_number(zone, s), NGX_MCP_LINKS);
+
+    s->idle = NGX_MCP_IDLE_NOT;
+}
+
+
+static ngx_uint_t
+ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now, uint64_t *late)
+{
+    uint64_t  timeout, idle;
+
+    if (s->idle == NGX_MCP_IDLE_NOT || now < s->touched) {
+        return 0;
+    }
+
+    timeout = s->timeout;
+
+    if (!s->used && timeout > NGX_MCP_FRESH_TIMEOUT) {
+        timeout = NGX_MCP_FRESH_TIMEOUT;
+    }
+
+    idle = now - s->touched;
+
+    if (idle < timeout) {
+        return 0;
+    }
+
+    *late = idle - timeout;
+
+    return 1;
+}
+
+
+static ngx_int_t
+ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone)
+{
+    uint64_t               late, latest;
+    uint32_t               n;
+    ngx_uint_t             i;
+    ngx_mcp_session_sh_t  *s, *victim;
+
+    victim = NULL;
+    latest = 0;
+
+    for (i = 0; i < NGX_MCP_IDLE_CLASSES; i++) {
+        n = zone->sh->idle[i].head;
+
+        if (n == 0) {
+            continue;
+        }
+
+        s = ngx_mcp_block(zone, n);
+
+        if (ngx_mcp_idle_overdue(s, ngx_current_msec, &late)
+            && (victim == NULL || late > latest))
+        {
+            victim = s;
+            latest = late;
+        }
+    }
+
+    if (victim == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_session_end_locked(zone, victim, NGX_MCP_COUNTER_SESSIONS_EVICTED);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
+{
+    uint32_t               head;
+    uint64_t               now;
+    ngx_uint_t             i, n;
+    ngx_mcp_session_sh_t  *s;
+
+    n = 0;
+    now = ngx_current_msec;
+
+    for (i = 0; i < NGX_MCP_IDLE_CLASSES; i++) {
+
+        while ((head = zone->sh->idle[i].head) != 0) {
+            s = ngx_mcp_block(zone, head);
+
+            if (now < s->touched
+                || now - s->touched
+                   < (uint64_t) s->timeout * NGX_MCP_IDLE_END)
+            {
+                break;
+            }
+
+            if (n++ == 16) {
+                return NGX_AGAIN;
+            }
+
+            ngx_mcp_session_end_locked(zone, s,
+                                       NGX_MCP_COUNTER_SESSIONS_EXPIRED);
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_limit_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *key, ngx_uint_t max, ngx_mcp_limit_sh_t **limit)
+{
+    uint32_t             hash, n;
+    ngx_mcp_limit_sh_t  *l;
+
+    hash = (uint32_t) ngx_mcp_hash(zone, endpoint, key);
+
+    *limit = NULL;
+
+    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = l->rec.bucket) {
+        l = ngx_mcp_block(zone, n);
+
+        if (l->rec.block.type != NGX_MCP_LIMIT || l->rec.hash != hash
+            || l->endpoint_len != endpoint->len
+            || l->rec.len != endpoint->len + key->len
+            || !ngx_mcp_text_equal(zone, l, 0, endpoint)
+            || !ngx_mcp_text_equal(zone, l, endpoint->len, key))
+        {
+            continue;
+        }
+
+        *limit = l;
+
+        if (l->count < max) {
+            return NGX_OK;
+        }
+
+        /* the record itself goes with its last session */
+
+        if (ngx_mcp_limit_reclaim_locked(zone, l) != NGX_OK) {
+            return NGX_BUSY;
+        }
+
+        return ngx_mcp_limit_locked(zone, endpoint, key, max, limit);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_limit_sh_t *limit)
+{
+    uint32_t                 n;
+    uint64_t                 late;
+    ngx_uint_t               i;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
+
+    for (i = 0; i < 8 && limit->list.head; i++) {
+        n = limit->list.head;
+        e = ngx_mcp_block(zone, n);
+        s = ngx_mcp_block(zone, e->rec.owner.block);
+
+        if (ngx_mcp_idle_overdue(s, ngx_current_msec, &late)) {
+            ngx_mcp_session_end_locked(zone, s,
+                                       NGX_MCP_COUNTER_SESSIONS_EVICTED);
+            return NGX_OK;
+        }
+
+        /* others are looked at next time */
+
+        ngx_mcp_list_remove(zone, &limit->list, n,
+                            offsetof(ngx_mcp_extension_sh_t, limited));
+        ngx_mcp_list_append(zone, &limit->list, n,
+                            offsetof(ngx_mcp_extension_sh_t, limited));
+    }
+
+    return NGX_DECLINED;
+}
+
+
+ngx_mcp_limit_sh_t *
+ngx_mcp_limit_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *key)
+{
+    ngx_str_t            parts[2];
+    ngx_mcp_stage_t      stage;
+    ngx_mcp_limit_sh_t  *l;
+
+    parts[0] = *endpoint;
+    parts[1] = *key;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_LIMIT, parts, 2);
+
+    l = ngx_mcp_make_locked(zone, &stage);
+    l->endpoint_len = (uint32_t) endpoint->len;
+    l->rec.hash = (uint32_t) ngx_mcp_hash(zone, endpoint, key);
+
+    ngx_mcp_commit_locked(zone, l, NGX_MCP_LIMIT);
+    ngx_mcp_hash_insert_locked(zone, l);
+
+    return l;
+}
+
+
+void
+ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
+{
+    ngx_mcp_limit_sh_t  *l;
+
+    if (e->limit == 0) {
+        return;
+    }
+
+    l = ngx_mcp_block(zone, e->limit);
+    e->limit = 0;
+
+    ngx_mcp_list_remove(zone, &l->list, ngx_mcp_number(zone, e),
+                        offsetof(ngx_mcp_extension_sh_t, limited));
+
+    if (--l->count == 0) {
+        ngx_mcp_hash_remove_locked(zone, l);
+        ngx_mcp_drop_locked(zone, l);
+    }
+}

@@ -1,0 +1,1161 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+/*
+ * A process died while it held the lock.  Each pass looks at all blocks:
+ *
+ *   1  what does not depend on others: sessions, groups, limits, knowledge;
+ *   2  what sessions own; then groups that nobody needs go;
+ *   3  events, which sessions, calls or groups own;
+ *   4  lists are put in order and what follows from them is set;
+ *   5  blocks without a mark become free.
+ *
+ * It may be interrupted by the death of its own process at any point and is
+ * then done again.
+ */
+
+typedef uint64_t (*ngx_mcp_order_pt)(void *rec);
+
+
+static void ngx_mcp_repair_reset(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_roots(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_session(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+static void ngx_mcp_repair_owned(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_limited(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+static void ngx_mcp_repair_call(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_call_sh_t *c);
+static void ngx_mcp_repair_stream(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_stream_sh_t *st);
+static void ngx_mcp_repair_link(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_link_sh_t *l);
+static void ngx_mcp_repair_groups(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_events(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_lists(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_log(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log);
+static void ngx_mcp_repair_carriers(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+static void ngx_mcp_repair_links(ngx_mcp_zone_t *zone,
+    ngx_mcp_extension_sh_t *e);
+static void ngx_mcp_repair_knowledge(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_leftovers(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_workers(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_sweep(ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_repair_mark(ngx_mcp_zone_t *zone, void *rec);
+static void ngx_mcp_repair_unmark(ngx_mcp_zone_t *zone, void *rec);
+static void *ngx_mcp_repair_owner(ngx_mcp_zone_t *zone,
+    ngx_mcp_record_sh_t *rec, ngx_uint_t type);
+static void ngx_mcp_repair_push(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    void *rec, size_t offset);
+static void ngx_mcp_repair_sort(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    size_t offset, ngx_mcp_order_pt order);
+static uint32_t ngx_mcp_repair_merge(ngx_mcp_zone_t *zone, uint32_t a,
+    uint32_t b, size_t offset, ngx_mcp_order_pt order);
+
+static uint64_t ngx_mcp_order_group(void *rec);
+static uint64_t ngx_mcp_order_idle(void *rec);
+static uint64_t ngx_mcp_order_pos(void *rec);
+static uint64_t ngx_mcp_order_stamp(void *rec);
+static uint64_t ngx_mcp_order_line(void *rec);
+static uint64_t ngx_mcp_order_stream(void *rec);
+static uint64_t ngx_mcp_order_knowledge(void *rec);
+
+
+void
+ngx_mcp_repair_locked(ngx_mcp_zone_t *zone)
+{
+    zone->sh->recoveries++;
+
+    ngx_mcp_repair_reset(zone);
+    ngx_mcp_repair_roots(zone);
+    ngx_mcp_repair_owned(zone);
+    ngx_mcp_repair_groups(zone);
+    ngx_mcp_repair_events(zone);
+    ngx_mcp_repair_lists(zone);
+    ngx_mcp_repair_knowledge(zone);
+    ngx_mcp_repair_leftovers(zone);
+    ngx_mcp_repair_workers(zone);
+    ngx_mcp_repair_sweep(zone);
+
+    ngx_log_error(NGX_LOG_NOTICE, zone->log, 0,
+                  "mcp zone \"%V\" was repaired after the death of a process, "
+                  "%ui sessions", &zone->name,
+                  ngx_mcp_zone_sessions(zone->sh));
+}
+
+
+static void
+ngx_mcp_repair_reset(ngx_mcp_zone_t *zone)
+{
+    uint32_t             n;
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_block_sh_t  *block;
+
+    sh = zone->sh;
+
+    for (n = 1; n < sh->fresh; n++) {
+        block = ngx_mcp_block(zone, n);
+        block->mark = 0;
+    }
+
+    ngx_memzero(sh->buckets, ((size_t) sh->mask + 1) * sizeof(uint32_t));
+    ngx_memzero(sh->idle, sizeof(sh->idle));
+    ngx_memzero(&sh->groups, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&sh->doomed, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&sh->events, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&sh->knowledge, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&sh->farewells, sizeof(ngx_mcp_list_sh_t));
+
+    sh->free = 0;
+    sh->nfree = 0;
+    sh->nevents = 0;
+    sh->nknowledge = 0;
+
+    sh->counters[NGX_MCP_COUNTER_SESSIONS_LIVE] = 0;
+    sh->counters[NGX_MCP_COUNTER_STREAMS_OPEN] = 0;
+    sh->counters[NGX_MCP_COUNTER_CALLS_RUNNING] = 0;
+}
+
+
+static void
+ngx_mcp_repair_roots(ngx_mcp_zone_t *zone)
+{
+    uint32_t                 n;
+    ngx_mcp_zone_sh_t       *sh;
+    ngx_mcp_limit_sh_t      *l;
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_record_sh_t     *rec;
+
+    sh = zone->sh;
+
+    for (n = 1; n < sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        switch (rec->block.type) {
+
+        case NGX_MCP_GROUP:
+            g = (ngx_mcp_group_sh_t *) rec;
+
+            if (ngx_mcp_repair_mark(zone, g) != NGX_OK) {
+                break;
+            }
+
+            ngx_memzero(&g->log.list, sizeof(ngx_mcp_list_sh_t));
+            ngx_memzero(g->watch, sizeof(g->watch));
+            g->log.count = 0;
+            g->sessions = 0;
+            g->farewells = 0;
+            g->dying = 0;
+
+            sh->numbers = ngx_max(sh->numbers, g->number);
+
+            break;
+
+        case NGX_MCP_LIMIT:
+            l = (ngx_mcp_limit_sh_t *) rec;
+
+            if (ngx_mcp_repair_mark(zone, l) != NGX_OK) {
+                break;
+            }
+
+            ngx_memzero(&l->list, sizeof(ngx_mcp_list_sh_t));
+            l->count = 0;
+
+            break;
+
+        case NGX_MCP_KNOWLEDGE:
+            if (ngx_mcp_repair_mark(zone, rec) != NGX_OK) {
+                break;
+            }
+
+            ngx_mcp_repair_push(zone, &sh->knowledge, rec, NGX_MCP_LINKS);
+            sh->nknowledge += rec->block.blocks;
+
+            break;
+        }
+    }
+
+    for (n = 1; n < sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        if (rec->block.type == NGX_MCP_SESSION) {
+            ngx_mcp_repair_session(zone, (ngx_mcp_session_sh_t *) rec);
+        }
+    }
+}
+
+
+static void
+ngx_mcp_repair_session(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    ngx_mcp_ref_t            ref;
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_extension_sh_t  *e;
+
+    ref = ngx_mcp_ref(zone, s);
+    g = NULL;
+    e = NULL;
+
+    if (!s->ended) {
+        g = ngx_mcp_repair_owner(zone, &s->rec, NGX_MCP_GROUP);
+
+        if (s->extension && s->extension < zone->sh->fresh) {
+            e = ngx_mcp_session_extension(zone, s);
+        }
+
+        if (g == NULL || e == NULL
+            || e->rec.block.type != NGX_MCP_EXTENSION
+            || e->rec.owner.block != ref.block || e->rec.owner.gen != ref.gen
+            || ngx_mcp_repair_mark(zone, e) != NGX_OK)
+        {
+            ngx_log_error(NGX_LOG_ALERT, zone->log, 0,
+                          "mcp session %uD is broken", ref.block);
+            return;
+        }
+    }
+
+    if (ngx_mcp_repair_mark(zone, s) != NGX_OK) {
+
+        if (e) {
+            ngx_mcp_repair_unmark(zone, e);
+        }
+
+        return;
+    }
+
+    ngx_memzero(&s->log.list, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&s->streams, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&s->calls, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&s->lines, sizeof(ngx_mcp_list_sh_t));
+
+    s->log.count = 0;
+    s->idle = NGX_MCP_IDLE_NOT;
+    s->events = 0;
+    s->bloom = 0;
+    s->nstreams = 0;
+    s->ngets = 0;
+    s->ncalls = 0;
+    s->carrier = 0;
+
+    if (s->ended) {
+        s->extension = 0;
+        return;
+    }
+
+    ngx_memzero(&e->upstreams, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&e->asks, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&e->subscriptions, sizeof(ngx_mcp_list_sh_t));
+
+    e->nasks = 0;
+    e->nsubscriptions = 0;
+
+    g->sessions++;
+    ngx_mcp_repair_limited(zone, s);
+
+    s->rec.bucket = 0;
+    ngx_mcp_hash_insert_locked(zone, s);
+
+    zone->sh->counters[NGX_MCP_COUNTER_SESSIONS_LIVE]++;
+}
+
+
+static void
+ngx_mcp_repair_limited(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    ngx_mcp_limit_sh_t      *l;
+    ngx_mcp_extension_sh_t  *e;
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    if (e->limit == 0) {
+        return;
+    }
+
+    l = NULL;
+
+    if (e->limit < zone->sh->fresh) {
+        l = ngx_mcp_block(zone, e->limit);
+    }
+
+    if (l == NULL || l->rec.block.type != NGX_MCP_LIMIT
+        || !l->rec.block.mark)
+    {
+        e->limit = 0;
+        return;
+    }
+
+    l->count++;
+    ngx_mcp_list_append(zone, &l->list, s->extension,
+                        offsetof(ngx_mcp_extension_sh_t, limited));
+}
+
+
+static void
+ngx_mcp_repair_owned(ngx_mcp_zone_t *zone)
+{
+    uint32_t                    n;
+    ngx_mcp_record_sh_t        *rec;
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        if (rec->block.type == NGX_MCP_FREE || rec->block.mark) {
+            continue;
+        }
+
+        s = ngx_mcp_repair_owner(zone, rec, NGX_MCP_SESSION);
+
+        if (rec->block.type == NGX_MCP_LINK
+            || rec->block.type == NGX_MCP_FAREWELL)
+        {
+            ngx_mcp_repair_link(zone, s, (ngx_mcp_link_sh_t *) rec);
+            continue;
+        }
+
+        if (s == NULL) {
+            continue;
+        }
+
+        if (rec->block.type == NGX_MCP_CALL) {
+            ngx_mcp_repair_call(zone, s, (ngx_mcp_call_sh_t *) rec);
+            continue;
+        }
+
+        if (rec->block.type == NGX_MCP_STREAM) {
+            ngx_mcp_repair_stream(zone, s, (ngx_mcp_stream_sh_t *) rec);
+            continue;
+        }
+
+        if (s->ended) {
+            continue;
+        }
+
+        e = ngx_mcp_session_extension(zone, s);
+
+        if (rec->block.type == NGX_MCP_ASK
+            && ngx_mcp_repair_mark(zone, rec) == NGX_OK)
+        {
+            ngx_mcp_repair_push(zone, &e->asks, rec, NGX_MCP_LINKS);
+            e->nasks++;
+        }
+
+        if (rec->block.type == NGX_MCP_SUBSCRIPTION
+            && ngx_mcp_repair_mark(zone, rec) == NGX_OK)
+        {
+            sub = (ngx_mcp_subscription_sh_t *) rec;
+
+            ngx_mcp_repair_push(zone, &e->subscriptions, rec, NGX_MCP_LINKS);
+            e->nsubscriptions++;
+            s->bloom |= ngx_mcp_bloom(sub->uri);
+        }
+    }
+}
+
+
+static void
+ngx_mcp_repair_call(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_call_sh_t *c)
+{
+    ngx_uint_t  running;
+
+    running = c->task.rec.flags & NGX_MCP_CALL_RUNNING;
+
+    if ((s->ended && !running) || ngx_mcp_repair_mark(zone, c) != NGX_OK) {
+        return;
+    }
+
+    ngx_memzero(&c->log.list, sizeof(ngx_mcp_list_sh_t));
+    c->log.count = 0;
+    c->task.carrier = 0;
+
+    s->line = ngx_max(s->line, c->task.line);
+
+    if (running) {
+        ngx_mcp_repair_push(zone, &s->calls, c, NGX_MCP_LINKS);
+        s->ncalls++;
+        zone->sh->counters[NGX_MCP_COUNTER_CALLS_RUNNING]++;
+
+        /* whatever it waits for, it may ask again */
+
+        if (c->waits) {
+            c->waits = 0;
+            c->task.why |= NGX_MCP_WAKE_LINK;
+        }
+
+        if (s->ended) {
+            c->task.why |= NGX_MCP_WAKE_CLOSE;
+        }
+
+    } else {
+        ngx_mcp_repair_push(zone, &s->lines, c, NGX_MCP_LINKS);
+        c->task.why = 0;
+    }
+}
+
+
+static void
+ngx_mcp_repair_stream(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_stream_sh_t *st)
+{
+    if (ngx_mcp_repair_mark(zone, st) != NGX_OK) {
+        return;
+    }
+
+    ngx_mcp_repair_push(zone, &s->streams, st, NGX_MCP_LINKS);
+    s->nstreams++;
+
+    if (st->task.line == NGX_MCP_GENERAL_LINE) {
+        s->ngets++;
+    }
+
+    st->own = 0;
+    st->shared = 0;
+    st->task.why |= NGX_MCP_WAKE_NEWS;
+
+    if (s->ended || st->task.rec.flags & NGX_MCP_STREAM_CLOSING) {
+        st->task.why |= NGX_MCP_WAKE_CLOSE;
+    }
+
+    zone->sh->counters[NGX_MCP_COUNTER_STREAMS_OPEN]++;
+    zone->sh->stamp = ngx_max(zone->sh->stamp, st->serial);
+}
+
+
+static void
+ngx_mcp_repair_link(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_link_sh_t *l)
+{
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_extension_sh_t  *e;
+
+    if (l->rec.block.type == NGX_MCP_LINK && s && !s->ended) {
+
+        if (ngx_mcp_repair_mark(zone, l) == NGX_OK) {
+            e = ngx_mcp_session_extension(zone, s);
+            ngx_mcp_repair_push(zone, &e->upstreams, l, NGX_MCP_LINKS);
+        }
+
+        return;
+    }
+
+    /* its session ended, or was about to */
+
+    g = ngx_mcp_record(zone, l->group, NGX_MCP_GROUP);
+
+    if (g == NULL || !g->rec.block.mark
+        || l->state != NGX_MCP_LINK_MADE || l->rec.len == l->upstream_len
+        || ngx_mcp_repair_mark(zone, l) != NGX_OK)
+    {
+        return;
+    }
+
+    l->rec.block.type = NGX_MCP_FAREWELL;
+    g->farewells++;
+    ngx_mcp_repair_push(zone, &zone->sh->farewells, l, NGX_MCP_LINKS);
+}
+
+
+static void
+ngx_mcp_repair_groups(ngx_mcp_zone_t *zone)
+{
+    uint32_t              n;
+    ngx_mcp_limit_sh_t   *l;
+    ngx_mcp_group_sh_t   *g;
+    ngx_mcp_record_sh_t  *rec;
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        if (!rec->block.mark) {
+            continue;
+        }
+
+        if (rec->block.type == NGX_MCP_GROUP) {
+            g = (ngx_mcp_group_sh_t *) rec;
+
+            if (g->sessions == 0 && g->farewells == 0) {
+                ngx_mcp_repair_unmark(zone, g);
+                continue;
+            }
+
+            ngx_mcp_repair_push(zone, &zone->sh->groups, g, NGX_MCP_LINKS);
+            ngx_mcp_hash_insert_locked(zone, g);
+        }
+
+        if (rec->block.type == NGX_MCP_LIMIT) {
+            l = (ngx_mcp_limit_sh_t *) rec;
+
+            if (l->count == 0) {
+                ngx_mcp_repair_unmark(zone, l);
+                continue;
+            }
+
+            ngx_mcp_hash_insert_locked(zone, l);
+        }
+    }
+}
+
+
+static void
+ngx_mcp_repair_events(ngx_mcp_zone_t *zone)
+{
+    uint32_t               n;
+    ngx_mcp_log_sh_t      *log;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_zone_sh_t     *sh;
+    ngx_mcp_group_sh_t    *g;
+    ngx_mcp_event_sh_t    *e;
+    ngx_mcp_session_sh_t  *s;
+
+    sh = zone->sh;
+
+    for (n = 1; n < sh->fresh; n++) {
+        e = ngx_mcp_block(zone, n);
+
+        if (e->rec.block.type != NGX_MCP_EVENT || e->rec.block.mark) {
+            continue;
+        }
+
+        log = NULL;
+        s = ngx_mcp_repair_owner(zone, &e->rec, NGX_MCP_SESSION);
+
+        if (s) {
+            log = &s->log;
+        }
+
+        c = ngx_mcp_repair_owner(zone, &e->rec, NGX_MCP_CALL);
+
+        if (c) {
+            s = ngx_mcp_block(zone, c->task.rec.owner.block);
+            log = &c->log;
+
+            if (e->rec.flags & NGX_MCP_EVENT_RESPONSE) {
+                c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
+            }
+        }
+
+        g = ngx_mcp_repair_owner(zone, &e->rec, NGX_MCP_GROUP);
+
+        if (g) {
+            log = &g->log;
+        }
+
+        if (log == NULL || (s && s->ended)
+            || ngx_mcp_repair_mark(zone, e) != NGX_OK)
+        {
+            continue;
+        }
+
+        ngx_mcp_repair_push(zone, &log->list, e, NGX_MCP_LINKS);
+        ngx_mcp_repair_push(zone, &sh->events, e,
+                            offsetof(ngx_mcp_event_sh_t, age));
+        log->count++;
+
+        if (s) {
+            s->events++;
+        }
+
+        sh->nevents += e->rec.block.blocks;
+        sh->stamp = ngx_max(sh->stamp, e->stamp);
+    }
+}
+
+
+static void
+ngx_mcp_repair_lists(ngx_mcp_zone_t *zone)
+{
+    uint32_t                 i, n;
+    ngx_mcp_call_sh_t       *c;
+    ngx_mcp_zone_sh_t       *sh;
+    ngx_mcp_record_sh_t     *rec;
+    ngx_mcp_session_sh_t    *s;
+
+    sh = zone->sh;
+
+    ngx_mcp_repair_sort(zone, &sh->events, offsetof(ngx_mcp_event_sh_t, age),
+                        ngx_mcp_order_stamp);
+    ngx_mcp_repair_sort(zone, &sh->groups, NGX_MCP_LINKS,
+                        ngx_mcp_order_group);
+
+    for (n = 1; n < sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        if (!rec->block.mark) {
+            continue;
+        }
+
+        switch (rec->block.type) {
+
+        case NGX_MCP_GROUP:
+            ngx_mcp_repair_log(zone, &((ngx_mcp_group_sh_t *) rec)->log);
+            break;
+
+        case NGX_MCP_CALL:
+            c = (ngx_mcp_call_sh_t *) rec;
+            ngx_mcp_repair_log(zone, &c->log);
+            break;
+
+        case NGX_MCP_SESSION:
+            s = (ngx_mcp_session_sh_t *) rec;
+
+            ngx_mcp_repair_log(zone, &s->log);
+            ngx_mcp_repair_sort(zone, &s->streams, NGX_MCP_LINKS,
+                                ngx_mcp_order_stream);
+            ngx_mcp_repair_sort(zone, &s->lines, NGX_MCP_LINKS,
+                                ngx_mcp_order_line);
+            ngx_mcp_repair_carriers(zone, s);
+
+            if (s->ended) {
+                break;
+            }
+
+            ngx_mcp_repair_links(zone, ngx_mcp_session_extension(zone, s));
+
+            if (s->nstreams == 0 && s->ncalls == 0) {
+                s->idle = (u_char) ngx_mcp_idle_class(s);
+                ngx_mcp_repair_push(zone, &sh->idle[s->idle], s,
+                                    NGX_MCP_LINKS);
+            }
+
+            break;
+        }
+    }
+
+    for (i = 0; i < NGX_MCP_IDLE_CLASSES; i++) {
+        ngx_mcp_repair_sort(zone, &sh->idle[i], NGX_MCP_LINKS,
+                            ngx_mcp_order_idle);
+    }
+}
+
+
+static void
+ngx_mcp_repair_log(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log)
+{
+    uint32_t             n;
+    ngx_mcp_event_sh_t  *e;
+
+    ngx_mcp_repair_sort(zone, &log->list, NGX_MCP_LINKS, ngx_mcp_order_pos);
+
+    for (n = log->list.head; n; n = e->rec.links.next) {
+        e = ngx_mcp_block(zone, n);
+        e->skip = ngx_mcp_log_skip_locked(zone, e);
+        log->last = ngx_max(log->last, e->pos);
+    }
+}
+
+
+static void
+ngx_mcp_repair_carriers(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    uint32_t              n;
+    ngx_mcp_call_sh_t    *c;
+    ngx_mcp_stream_sh_t  *st;
+
+    for (n = s->streams.head; n; n = st->task.rec.links.next) {
+        st = ngx_mcp_block(zone, n);
+
+        if (st->task.rec.flags & NGX_MCP_STREAM_CLOSING) {
+            continue;
+        }
+
+        if (st->task.line == NGX_MCP_GENERAL_LINE) {
+            if (s->carrier == 0) {
+                s->carrier = n;
+            }
+
+            continue;
+        }
+
+        c = ngx_mcp_record(zone, st->call, NGX_MCP_CALL);
+
+        if (c && c->task.rec.block.mark && c->task.carrier == 0) {
+            c->task.carrier = n;
+        }
+    }
+}
+
+
+/* of two for one upstream the newer one was about to replace the other */
+
+static void
+ngx_mcp_repair_links(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
+{
+    uint32_t            n, i, next;
+    ngx_str_t           name;
+    ngx_uint_t          drop;
+    ngx_mcp_link_sh_t  *l, *other;
+    u_char              buf[NGX_MCP_BLOCK_DATA];
+
+    for (n = e->upstreams.head; n; n = next) {
+        l = ngx_mcp_block(zone, n);
+        next = l->rec.links.next;
+        drop = 0;
+
+        name.data = buf;
+        name.len = ngx_min(l->upstream_len, NGX_MCP_BLOCK_DATA);
+        ngx_mcp_text_read(zone, l, 0, buf, name.len);
+
+        for (i = e->upstreams.head; i; i = other->rec.links.next) {
+            other = ngx_mcp_block(zone, i);
+
+            if (i != n && other->upstream_len == l->upstream_len
+                && ngx_mcp_text_equal(zone, other, 0, &name)
+                && (other->state == NGX_MCP_LINK_MADE
+                    && (l->state != NGX_MCP_LINK_MADE
+                        || other->serial > l->serial)))
+            {
+                drop = 1;
+            }
+        }
+
+        if (drop) {
+            ngx_mcp_list_remove(zone, &e->upstreams, n, NGX_MCP_LINKS);
+            ngx_mcp_repair_unmark(zone, l);
+        }
+    }
+}
+
+
+static void
+ngx_mcp_repair_knowledge(ngx_mcp_zone_t *zone)
+{
+    u_char                  *p;
+    uint32_t                 n, next;
+    ngx_str_t                key;
+    ngx_uint_t               i;
+    ngx_mcp_list_sh_t        list;
+    ngx_mcp_knowledge_sh_t  *k, *other;
+
+    list = zone->sh->knowledge;
+    ngx_memzero(&zone->sh->knowledge, sizeof(ngx_mcp_list_sh_t));
+
+    ngx_mcp_repair_sort(zone, &list, NGX_MCP_LINKS, ngx_mcp_order_knowledge);
+
+    for (n = list.head; n; n = next) {
+        k = ngx_mcp_block(zone, n);
+        next = k->rec.links.next;
+
+        zone->sh->stamp = ngx_max(zone->sh->stamp, k->serial);
+
+        /* an older one with this key was about to be replaced */
+
+        key.len = k->key_len;
+        key.data = ngx_alloc(key.len + 1, zone->log);
+        p = key.data;
+
+        if (p) {
+            ngx_mcp_text_read(zone, k, 0, p, key.len);
+            i = zone->sh->buckets[k->rec.hash & zone->sh->mask];
+
+            for ( /* void */ ; i; i = other->rec.bucket) {
+                other = ngx_mcp_block(zone, i);
+
+                if (other->rec.block.type == NGX_MCP_KNOWLEDGE
+                    && other->rec.hash == k->rec.hash
+                    && other->key_len == key.len
+                    && ngx_mcp_text_equal(zone, other, 0, &key))
+                {
+                    ngx_mcp_hash_remove_locked(zone, other);
+                    ngx_mcp_list_remove(zone, &zone->sh->knowledge,
+                                        (uint32_t) i, NGX_MCP_LINKS);
+                    zone->sh->nknowledge -= other->rec.block.blocks;
+                    ngx_mcp_repair_unmark(zone, other);
+                    break;
+                }
+            }
+
+            ngx_free(p);
+        }
+
+        ngx_mcp_hash_insert_locked(zone, k);
+        ngx_mcp_list_append(zone, &zone->sh->knowledge, n, NGX_MCP_LINKS);
+    }
+}
+
+
+/* what would have been freed next */
+
+static void
+ngx_mcp_repair_leftovers(ngx_mcp_zone_t *zone)
+{
+    uint32_t               n;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_zone_sh_t     *sh;
+    ngx_mcp_event_sh_t    *e;
+    ngx_mcp_record_sh_t   *rec;
+    ngx_mcp_session_sh_t  *s;
+
+    sh = zone->sh;
+
+    for (n = 1; n < sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        if (!rec->block.mark) {
+            continue;
+        }
+
+        if (rec->block.type == NGX_MCP_SESSION) {
+            s = (ngx_mcp_session_sh_t *) rec;
+
+            if (s->ended && s->nstreams == 0 && s->ncalls == 0) {
+                ngx_mcp_repair_unmark(zone, s);
+            }
+        }
+
+        if (rec->block.type != NGX_MCP_CALL
+            || rec->flags & NGX_MCP_CALL_RUNNING)
+        {
+            continue;
+        }
+
+        c = (ngx_mcp_call_sh_t *) rec;
+
+        if (c->task.carrier
+            || (c->log.count && rec->flags & NGX_MCP_CALL_STREAMED))
+        {
+            continue;
+        }
+
+        s = ngx_mcp_block(zone, rec->owner.block);
+
+        while (c->log.list.head) {
+            e = ngx_mcp_block(zone, c->log.list.head);
+
+            ngx_mcp_list_remove(zone, &c->log.list, c->log.list.head,
+                                NGX_MCP_LINKS);
+            ngx_mcp_list_remove(zone, &sh->events, ngx_mcp_number(zone, e),
+                                offsetof(ngx_mcp_event_sh_t, age));
+            sh->nevents -= e->rec.block.blocks;
+            s->events--;
+            ngx_mcp_repair_unmark(zone, e);
+        }
+
+        ngx_mcp_list_remove(zone, &s->lines, n, NGX_MCP_LINKS);
+        ngx_mcp_repair_unmark(zone, c);
+    }
+}
+
+
+static void
+ngx_mcp_repair_workers(ngx_mcp_zone_t *zone)
+{
+    uint32_t              n;
+    ngx_uint_t            i;
+    ngx_mcp_zone_sh_t    *sh;
+    ngx_mcp_task_sh_t    *t;
+    ngx_mcp_block_sh_t   *block;
+    ngx_mcp_worker_sh_t  *w;
+
+    sh = zone->sh;
+
+    for (i = 0; i < NGX_MCP_WORKERS; i++) {
+        w = &sh->workers[i];
+
+        ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
+
+        w->nring = 0;
+        w->overflow = 1;
+
+        if (w->state == NGX_MCP_WORKER_FREE) {
+            w->staged = 0;
+            continue;
+        }
+
+        if (w->state == NGX_MCP_WORKER_LIVE) {
+            w->rung = 0;
+            w->bits |= NGX_MCP_RING_KNOWLEDGE|NGX_MCP_RING_FAREWELL;
+            ngx_mcp_worker_ring_locked(zone, i);
+        }
+
+        if (w->staged == 0) {
+            continue;
+        }
+
+        block = ngx_mcp_block(zone, w->staged);
+
+        if (block->mark) {
+
+            /* the record had been committed */
+
+            w->staged = 0;
+            continue;
+        }
+
+        for (n = w->staged; n && n < sh->fresh; n = block->chain) {
+            block = ngx_mcp_block(zone, n);
+
+            if (block->mark) {
+                break;
+            }
+
+            block->mark = 1;
+        }
+    }
+
+    for (n = 1; n < sh->fresh; n++) {
+        t = ngx_mcp_block(zone, n);
+
+        if (!t->rec.block.mark
+            || (t->rec.block.type != NGX_MCP_STREAM
+                && t->rec.block.type != NGX_MCP_CALL)
+            || t->why == 0 || t->rec.worker >= NGX_MCP_WORKERS)
+        {
+            continue;
+        }
+
+        ngx_mcp_list_append(zone, &sh->workers[t->rec.worker].pending, n,
+                            offsetof(ngx_mcp_task_sh_t, pending));
+    }
+}
+
+
+static void
+ngx_mcp_repair_sweep(ngx_mcp_zone_t *zone)
+{
+    uint32_t             n;
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_block_sh_t  *block;
+
+    sh = zone->sh;
+
+    for (n = sh->fresh - 1; n; n--) {
+        block = ngx_mcp_block(zone, n);
+
+        if (block->mark) {
+            continue;
+        }
+
+        block->type = NGX_MCP_FREE;
+        block->gen++;
+        block->chain = sh->free;
+        sh->free = n;
+        sh->nfree++;
+    }
+}
+
+
+/* marks a record and its chain, which is as long as its text needs */
+
+static ngx_int_t
+ngx_mcp_repair_mark(ngx_mcp_zone_t *zone, void *rec)
+{
+    uint32_t              n, last;
+    ngx_uint_t            blocks, i;
+    ngx_mcp_block_sh_t   *block;
+    ngx_mcp_record_sh_t  *r;
+
+    r = rec;
+    n = ngx_mcp_number(zone, rec);
+
+    blocks = ngx_mcp_text_blocks(r->block.type, r->len);
+    last = n;
+
+    for (i = 0; i < blocks; i++) {
+
+        if (n == 0 || n >= zone->sh->fresh) {
+            break;
+        }
+
+        block = ngx_mcp_block(zone, n);
+
+        if (block->mark || (i && block->type != NGX_MCP_FREE)) {
+            break;
+        }
+
+        block->mark = 1;
+        last = n;
+        n = block->chain;
+    }
+
+    if (i == blocks) {
+        r->block.blocks = (uint16_t) blocks;
+        r->block.last = last;
+        return NGX_OK;
+    }
+
+    ngx_log_error(NGX_LOG_ALERT, zone->log, 0,
+                  "mcp record %uD of type %ud is broken",
+                  ngx_mcp_number(zone, rec), (unsigned) r->block.type);
+
+    n = ngx_mcp_number(zone, rec);
+
+    while (i--) {
+        block = ngx_mcp_block(zone, n);
+        block->mark = 0;
+        n = block->chain;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static void
+ngx_mcp_repair_unmark(ngx_mcp_zone_t *zone, void *rec)
+{
+    uint32_t             n;
+    ngx_uint_t           i;
+    ngx_mcp_block_sh_t  *head, *block;
+
+    head = rec;
+    n = ngx_mcp_number(zone, rec);
+
+    for (i = 0; i < head->blocks; i++) {
+        block = ngx_mcp_block(zone, n);
+        block->mark = 0;
+        n = block->chain;
+    }
+}
+
+
+static void *
+ngx_mcp_repair_owner(ngx_mcp_zone_t *zone, ngx_mcp_record_sh_t *rec,
+    ngx_uint_t type)
+{
+    ngx_mcp_record_sh_t  *owner;
+
+    owner = ngx_mcp_record(zone, rec->owner, type);
+
+    return (owner && owner->block.mark) ? owner : NULL;
+}
+
+
+static void
+ngx_mcp_repair_push(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, void *rec,
+    size_t offset)
+{
+    ngx_mcp_list_append(zone, list, ngx_mcp_number(zone, rec), offset);
+}
+
+
+/* a merge sort, lowest first; runs of 1, 2, 4, ... wait in bins */
+
+static void
+ngx_mcp_repair_sort(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    size_t offset, ngx_mcp_order_pt order)
+{
+    uint32_t             n, next, prev, bins[32];
+    ngx_uint_t           i;
+    ngx_mcp_links_sh_t  *l;
+
+    ngx_memzero(bins, sizeof(bins));
+
+    for (n = list->head; n; n = next) {
+        l = ngx_mcp_links(zone, n, offset);
+        next = l->next;
+        l->next = 0;
+
+        for (i = 0; i < 31 && bins[i]; i++) {
+            n = ngx_mcp_repair_merge(zone, bins[i], n, offset, order);
+            bins[i] = 0;
+        }
+
+        bins[i] = n;
+    }
+
+    n = 0;
+
+    for (i = 0; i < 32; i++) {
+        if (bins[i]) {
+            n = n ? ngx_mcp_repair_merge(zone, bins[i], n, offset, order)
+                  : bins[i];
+        }
+    }
+
+    list->head = n;
+    prev = 0;
+
+    for ( /* void */ ; n; n = l->next) {
+        l = ngx_mcp_links(zone, n, offset);
+        l->prev = prev;
+        prev = n;
+    }
+
+    list->tail = prev;
+}
+
+
+static uint32_t
+ngx_mcp_repair_merge(ngx_mcp_zone_t *zone, uint32_t a, uint32_t b,
+    size_t offset, ngx_mcp_order_pt order)
+{
+    uint32_t             head, *link;
+    ngx_mcp_links_sh_t  *l;
+
+    link = &head;
+
+    while (a && b) {
+
+        if (order(ngx_mcp_block(zone, a)) <= order(ngx_mcp_block(zone, b))) {
+            *link = a;
+            l = ngx_mcp_links(zone, a, offset);
+            a = l->next;
+
+        } else {
+            *link = b;
+            l = ngx_mcp_links(zone, b, offset);
+            b = l->next;
+        }
+
+        link = &l->next;
+    }
+
+    *link = a ? a : b;
+
+    return head;
+}
+
+
+static uint64_t
+ngx_mcp_order_group(void *rec)
+{
+    return ((ngx_mcp_group_sh_t *) rec)->number;
+}
+
+
+static uint64_t
+ngx_mcp_order_idle(void *rec)
+{
+    return ((ngx_mcp_session_sh_t *) rec)->touched;
+}
+
+
+static uint64_t
+ngx_mcp_order_pos(void *rec)
+{
+    return ((ngx_mcp_event_sh_t *) rec)->pos;
+}
+
+
+static uint64_t
+ngx_mcp_order_stamp(void *rec)
+{
+    return ((ngx_mcp_event_sh_t *) rec)->stamp;
+}
+
+
+static uint64_t
+ngx_mcp_order_line(void *rec)
+{
+    return ((ngx_mcp_call_sh_t *) rec)->task.line;
+}
+
+
+/* newest first */
+
+static uint64_t
+ngx_mcp_order_stream(void *rec)
+{
+    return ~((ngx_mcp_stream_sh_t *) rec)->serial;
+}
+
+
+static uint64_t
+ngx_mcp_order_knowledge(void *rec)
+{
+    return ((ngx_mcp_knowledge_sh_t *) rec)->serial;
+}

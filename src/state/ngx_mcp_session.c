@@ -1,0 +1,459 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+static void ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+
+
+ngx_int_t
+ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
+    ngx_mcp_ref_t *ref)
+{
+    ngx_str_t                parts[3];
+    ngx_int_t                rc;
+    ngx_uint_t               need;
+    ngx_mcp_stage_t          stage, extension;
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_limit_sh_t      *l;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
+
+    if (in->id.len != NGX_MCP_UUID_LEN) {
+        return NGX_DECLINED;
+    }
+
+    parts[0] = in->client_name;
+    parts[0].len = ngx_min(parts[0].len, 64);
+    parts[1] = in->client_version;
+    parts[1].len = ngx_min(parts[1].len, 64);
+    parts[2] = in->initialize;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_SESSION, &in->identity, 1);
+    ngx_mcp_stage_init(&extension, NGX_MCP_EXTENSION, parts, 3);
+
+    if (stage.blocks > NGX_MCP_BLOCKS_MAX
+        || ngx_mcp_stage(zone, &extension) != NGX_OK)
+    {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
+        return NGX_DECLINED;
+    }
+
+    need = stage.blocks + ngx_mcp_stage_needs(&extension)
+           + ngx_mcp_text_blocks(NGX_MCP_GROUP,
+                                 in->endpoint.len + in->tenant.len)
+           + ngx_mcp_text_blocks(NGX_MCP_LIMIT,
+                                 in->endpoint.len + in->limit_key.len);
+
+    ngx_mcp_zone_lock(zone);
+
+    l = NULL;
+    rc = NGX_OK;
+
+    if (in->limit) {
+        rc = ngx_mcp_limit_locked(zone, &in->endpoint, &in->limit_key,
+                                  in->limit, &l);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_mcp_reserve_locked(zone, need);
+    }
+
+    if (rc == NGX_OK && ngx_mcp_session_lookup_locked(zone, &in->id)) {
+        rc = NGX_DECLINED;
+    }
+
+    if (rc != NGX_OK) {
+        ngx_mcp_stage_drop_locked(zone, &extension);
+        ngx_mcp_zone_unlock(zone);
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
+        return rc;
+    }
+
+    g = ngx_mcp_group_lookup_locked(zone, &in->endpoint, &in->tenant);
+
+    if (g == NULL) {
+        g = ngx_mcp_group_make_locked(zone, &in->endpoint, &in->tenant);
+    }
+
+    g->event_max = (uint32_t) ngx_min(in->event_max, 0xfffffff) * 16;
+    g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
+
+    s = ngx_mcp_make_locked(zone, &stage);
+    e = ngx_mcp_make_locked(zone, &extension);
+
+    e->rec.owner = ngx_mcp_ref(zone, s);
+    e->created = ngx_mcp_now();
+    e->name_len = (uint32_t) parts[0].len;
+    e->version_len = (uint32_t) parts[1].len;
+    e->revision = (uint32_t) in->revision;
+    e->offered = (uint32_t) in->offered;
+
+    if (in->limit) {
+
+        /* the one found may have gone with what was reclaimed since */
+
+        (void) ngx_mcp_limit_locked(zone, &in->endpoint, &in->limit_key,
+                                    NGX_MAX_INT_T_VALUE, &l);
+
+        if (l == NULL) {
+            l = ngx_mcp_limit_make_locked(zone, &in->endpoint,
+                                          &in->limit_key);
+        }
+
+        e->limit = ngx_mcp_number(zone, l);
+    }
+
+    ngx_mcp_commit_locked(zone, e, NGX_MCP_EXTENSION);
+
+    s->rec.owner = ngx_mcp_ref(zone, g);
+    s->rec.hash = (uint32_t) ngx_mcp_hash(zone, &in->id, NULL);
+    ngx_memcpy(s->id, in->id.data, NGX_MCP_UUID_LEN);
+    s->seen = e->created;
+    s->touched = ngx_current_msec;
+    s->timeout = (uint32_t) ngx_min(in->timeout, 0xffffffff);
+    s->event_max = (uint32_t) ngx_min(in->event_max, 0xffffffff);
+    s->event_size = g->event_size;
+    s->handed.shared = g->log.last;
+    s->extension = ngx_mcp_number(zone, e);
+
+    ngx_mcp_commit_locked(zone, s, NGX_MCP_SESSION);
+
+    ngx_mcp_hash_insert_locked(zone, s);
+    ngx_mcp_idle_enter_locked(zone, s);
+    g->sessions++;
+
+    if (l) {
+        l->count++;
+        ngx_mcp_list_append(zone, &l->list, s->extension,
+                            offsetof(ngx_mcp_extension_sh_t, limited));
+    }
+
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, 1);
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_CREATED, 1);
+
+    *ref = ngx_mcp_ref(zone, s);
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_log_debug2(NGX_LOG_DEBUG_CORE, zone->log, 0,
+                   "mcp session %V created, %uD", &in->id, ref->block);
+
+    return NGX_OK;
+}
+
+
+ngx_mcp_session_sh_t *
+ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone, ngx_str_t *id)
+{
+    uint32_t               hash, n;
+    ngx_mcp_session_sh_t  *s;
+
+    if (id->len != NGX_MCP_UUID_LEN) {
+        return NULL;
+    }
+
+    hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
+
+    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = s->rec.bucket) {
+        s = ngx_mcp_block(zone, n);
+
+        if (s->rec.hash == hash && s->rec.block.type == NGX_MCP_SESSION
+            && ngx_memcmp(s->id, id->data, NGX_MCP_UUID_LEN) == 0)
+        {
+            return s;
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_mcp_session_sh_t *
+ngx_mcp_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    s = ngx_mcp_record(zone, ref, NGX_MCP_SESSION);
+
+    return (s == NULL || s->ended) ? NULL : s;
+}
+
+
+ngx_uint_t
+ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
+    ngx_str_t *endpoint)
+{
+    ngx_uint_t             found;
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_lookup_locked(zone, id);
+
+    found = s != NULL
+            && ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
+                                     endpoint, NULL);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return found;
+}
+
+
+ngx_int_t
+ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_str_t *identity, ngx_mcp_session_t *out)
+{
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_lookup_locked(zone, id);
+
+    if (s == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    g = ngx_mcp_session_group(zone, s);
+
+    if (!ngx_mcp_group_matches(zone, g, endpoint, tenant)
+        || s->rec.len != identity->len
+        || !ngx_mcp_text_equal(zone, s, 0, identity))
+    {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    s->seen = ngx_mcp_now();
+    s->touched = ngx_current_msec;
+
+    if (s->idle == NGX_MCP_IDLE_NOT) {
+        s->used = 1;
+
+    } else if (s->rec.links.next || !s->used) {
+        ngx_mcp_idle_leave_locked(zone, s);
+        s->used = 1;
+        ngx_mcp_idle_enter_locked(zone, s);
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    out->ref = ngx_mcp_ref(zone, s);
+    out->group = s->rec.owner;
+    out->revision = e->revision;
+    out->level = s->level;
+    out->offered = e->offered;
+    out->streams = s->ngets;
+    out->calls = s->ncalls;
+    out->created = e->created;
+    out->seen = s->seen;
+
+    out->client_name.len = e->name_len;
+    out->client_name.data = out->text;
+    out->client_version.len = e->version_len;
+    out->client_version.data = out->text + e->name_len;
+
+    ngx_mcp_text_read(zone, e, 0, out->text, e->name_len + e->version_len);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_session_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, u_char *dst)
+{
+    ngx_int_t              rc;
+    ngx_mcp_session_sh_t  *s;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s) {
+        ngx_memcpy(dst, s->id, NGX_MCP_UUID_LEN);
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_session_initialize(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_pool_t *pool, ngx_str_t *out)
+{
+    size_t                   from;
+    ngx_int_t                rc;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s) {
+        e = ngx_mcp_session_extension(zone, s);
+        from = e->name_len + e->version_len;
+        rc = ngx_mcp_copy(zone, e, from, e->rec.len - from, pool, out);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+void
+ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_uint_t level)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s) {
+        s->level = (u_char) level;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_counter_e counter)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s) {
+        ngx_mcp_session_end_locked(zone, s, counter);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_log_debug1(NGX_LOG_DEBUG_CORE, zone->log, 0,
+                   "mcp session ended, %uD", session.block);
+}
+
+
+/*
+ * The record stays as long as streams or calls of it are open somewhere; what
+ * they need to know is only that it ended.
+ */
+
+void
+ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_counter_e counter)
+{
+    uint32_t                 n;
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_task_sh_t       *t;
+    ngx_mcp_extension_sh_t  *e;
+
+    s->ended = 1;
+    ngx_mcp_barrier();
+
+    ngx_mcp_hash_remove_locked(zone, s);
+    ngx_mcp_idle_leave_locked(zone, s);
+
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
+    ngx_mcp_count(zone, counter, 1);
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    ngx_mcp_limit_leave_locked(zone, e);
+    ngx_mcp_session_unhang_locked(zone, s);
+    ngx_mcp_drop_locked(zone, e);
+    s->extension = 0;
+
+    g = ngx_mcp_session_group(zone, s);
+    g->sessions--;
+    ngx_mcp_group_settle_locked(zone, g);
+
+    for (n = s->streams.head; n; n = t->rec.links.next) {
+        t = ngx_mcp_block(zone, n);
+        ngx_mcp_wake_locked(zone, t, NGX_MCP_WAKE_CLOSE);
+    }
+
+    for (n = s->calls.head; n; n = t->rec.links.next) {
+        t = ngx_mcp_block(zone, n);
+        ngx_mcp_wake_locked(zone, t, NGX_MCP_WAKE_CLOSE);
+    }
+
+    ngx_mcp_session_settle_locked(zone, s);
+}
+
+
+static void
+ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    uint32_t                 n;
+    ngx_mcp_call_sh_t       *c;
+    ngx_mcp_record_sh_t     *rec;
+    ngx_mcp_extension_sh_t  *e;
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    ngx_mcp_links_end_locked(zone, s);
+
+    while ((n = e->asks.head) != 0) {
+        rec = ngx_mcp_block(zone, n);
+        ngx_mcp_list_remove(zone, &e->asks, n, NGX_MCP_LINKS);
+        ngx_mcp_drop_locked(zone, rec);
+    }
+
+    while ((n = e->subscriptions.head) != 0) {
+        rec = ngx_mcp_block(zone, n);
+        ngx_mcp_list_remove(zone, &e->subscriptions, n, NGX_MCP_LINKS);
+        ngx_mcp_drop_locked(zone, rec);
+    }
+
+    (void) ngx_mcp_log_clear_locked(zone, &s->log, NGX_MAX_INT_T_VALUE);
+
+    while ((n = s->lines.head) != 0) {
+        c = ngx_mcp_block(zone, n);
+        ngx_mcp_call_drop_locked(zone, c);
+    }
+
+    for (n = s->calls.head; n; n = c->task.rec.links.next) {
+        c = ngx_mcp_block(zone, n);
+        (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
+    }
+}
+
+
+void
+ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    if (s->nstreams || s->ncalls) {
+        return;
+    }
+
+    if (s->ended) {
+        ngx_mcp_drop_locked(zone, s);
+        return;
+    }
+
+    if (s->idle == NGX_MCP_IDLE_NOT) {
+        s->touched = ngx_current_msec;
+        ngx_mcp_idle_enter_locked(zone, s);
+    }
+}

@@ -1,0 +1,629 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+/* events that are passed over under one hold of the lock */
+#define NGX_MCP_TAKE_SKIP   64
+
+/* a longer text is copied outside of the lock */
+#define NGX_MCP_TAKE_SMALL  4096
+
+/* besides the codes of ngx_mcp_stream_take() */
+#define NGX_MCP_TAKE_MORE   1
+#define NGX_MCP_TAKE_LARGE  2
+
+
+typedef struct {
+    ngx_mcp_stream_sh_t    *stream;
+    ngx_mcp_session_sh_t   *session;
+    ngx_mcp_call_sh_t      *call;         /* NULL: the general line */
+    ngx_mcp_group_sh_t     *group;
+    uint32_t                n;
+} ngx_mcp_line_t;
+
+
+static ngx_mcp_call_sh_t *ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint32_t line);
+static void ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_uint_t limit);
+static ngx_int_t ngx_mcp_line_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_stream_t *stream, ngx_mcp_line_t *line);
+static void ngx_mcp_line_handed_locked(ngx_mcp_line_t *line,
+    ngx_mcp_stream_t *stream);
+static ngx_uint_t ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log,
+    ngx_mcp_event_sh_t *e, uint64_t *cursor);
+static ngx_mcp_event_sh_t *ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_line_t *line, ngx_mcp_cursor_t *cursor, ngx_uint_t *shared,
+    uint64_t *lost);
+static void ngx_mcp_line_taken_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_line_t *line, ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e,
+    ngx_uint_t shared);
+static ngx_uint_t ngx_mcp_line_hidden_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_event_sh_t *e);
+static ngx_int_t ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_stream_t *stream, u_char *buf, size_t size, size_t *len,
+    ngx_uint_t *flags, ngx_mcp_ref_t *large);
+
+
+ngx_int_t
+ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
+    ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
+    ngx_mcp_stream_t *stream)
+{
+    uint32_t               n;
+    ngx_int_t              rc;
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_group_sh_t    *g;
+    ngx_mcp_stream_sh_t   *st;
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_STREAM, NULL, 0);
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_reserve_locked(zone, stage.blocks);
+    s = ngx_mcp_session_locked(zone, session);
+
+    c = NULL;
+
+    if (s && line != NGX_MCP_GENERAL_LINE) {
+        c = ngx_mcp_line_call_locked(zone, s, line);
+    }
+
+    if (s == NULL || (line != NGX_MCP_GENERAL_LINE && c == NULL)) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    if (rc != NGX_OK) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_ERROR;
+    }
+
+    g = ngx_mcp_session_group(zone, s);
+
+    stream->session = session;
+    stream->group = s->rec.owner;
+    stream->line = line;
+
+    if (c) {
+        stream->cursor.own = from ? ngx_min(from->own, c->log.last)
+                                  : c->handed;
+        stream->cursor.shared = 0;
+
+    } else if (from) {
+        stream->cursor.own = ngx_min(from->own, s->log.last);
+        stream->cursor.shared = ngx_min(from->shared, g->log.last);
+
+    } else {
+        stream->cursor = s->handed;
+    }
+
+    st = ngx_mcp_make_locked(zone, &stage);
+    n = ngx_mcp_number(zone, st);
+
+    st->task.rec.owner = session;
+    st->task.local = local;
+    st->task.line = line;
+    st->serial = ++zone->sh->stamp;
+
+    if (c) {
+        st->call = ngx_mcp_ref(zone, c);
+    }
+
+    ngx_mcp_commit_locked(zone, st, NGX_MCP_STREAM);
+
+    ngx_mcp_idle_leave_locked(zone, s);
+    ngx_mcp_list_prepend(zone, &s->streams, n, NGX_MCP_LINKS);
+    s->nstreams++;
+
+    if (c) {
+        c->task.carrier = n;
+
+    } else {
+        s->carrier = n;
+        s->ngets++;
+
+        if (limit && s->ngets > limit) {
+            ngx_mcp_stream_limit_locked(zone, s, limit);
+        }
+
+        if (zone->worker != NGX_MCP_NO_WORKER) {
+            g->watch[zone->worker / 64] |= 1ULL << (zone->worker % 64);
+        }
+    }
+
+    stream->ref = ngx_mcp_ref(zone, st);
+
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPEN, 1);
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPENED, 1);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+static ngx_mcp_call_sh_t *
+ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    uint32_t line)
+{
+    uint32_t            n;
+    ngx_mcp_call_sh_t  *c;
+
+    for (n = s->calls.head; n; n = c->task.rec.links.next) {
+        c = ngx_mcp_block(zone, n);
+
+        if (c->task.line == line) {
+            return c;
+        }
+    }
+
+    for (n = s->lines.tail; n; n = c->task.rec.links.prev) {
+        c = ngx_mcp_block(zone, n);
+
+        if (c->task.line == line) {
+            return c;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* those that were told to close do not count */
+
+static void
+ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_uint_t limit)
+{
+    uint32_t              n;
+    ngx_uint_t            open;
+    ngx_mcp_stream_sh_t  *st;
+
+    open = 0;
+
+    for (n = s->streams.head; n; n = st->task.rec.links.next) {
+        st = ngx_mcp_block(zone, n);
+
+        if (st->task.line != NGX_MCP_GENERAL_LINE
+            || st->task.rec.flags & NGX_MCP_STREAM_CLOSING)
+        {
+            continue;
+        }
+
+        if (++open > limit) {
+            st->task.rec.flags |= NGX_MCP_STREAM_CLOSING
+                                  |NGX_MCP_STREAM_REPLACED;
+            ngx_mcp_wake_locked(zone, &st->task, NGX_MCP_WAKE_CLOSE);
+        }
+    }
+}
+
+
+void
+ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    ngx_mcp_counter_e counter)
+{
+    ngx_mcp_line_t        line;
+    ngx_mcp_stream_sh_t  *st;
+
+    ngx_mcp_zone_lock(zone);
+
+    if (ngx_mcp_line_locked(zone, stream, &line) == NGX_OK) {
+        ngx_mcp_line_handed_locked(&line, stream);
+    }
+
+    st = ngx_mcp_record(zone, stream->ref, NGX_MCP_STREAM);
+
+    if (st) {
+        if (counter == NGX_MCP_COUNTER_STREAMS_SESSION
+            && st->task.rec.flags & NGX_MCP_STREAM_REPLACED)
+        {
+            counter = NGX_MCP_COUNTER_STREAMS_REPLACED;
+        }
+
+        ngx_mcp_stream_drop_locked(zone, st, counter);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    stream->ref.block = 0;
+}
+
+
+void
+ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
+    ngx_mcp_counter_e counter)
+{
+    uint32_t               n, heir, *carrier;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_stream_sh_t   *other;
+    ngx_mcp_session_sh_t  *s;
+
+    n = ngx_mcp_number(zone, st);
+    s = ngx_mcp_block(zone, st->task.rec.owner.block);
+    c = NULL;
+
+    if (st->task.line == NGX_MCP_GENERAL_LINE) {
+        carrier = &s->carrier;
+
+        if (--s->ngets == 0) {
+            ngx_mcp_listeners_ring_locked(zone, s);
+        }
+
+    } else {
+        c = ngx_mcp_record(zone, st->call, NGX_MCP_CALL);
+        carrier = c ? &c->task.carrier : NULL;
+    }
+
+    if (carrier && *carrier == n) {
+        heir = st->task.rec.links.next;
+
+        while (heir) {
+            other = ngx_mcp_block(zone, heir);
+
+            if (other->task.line == st->task.line
+                && !(other->task.rec.flags & NGX_MCP_STREAM_CLOSING))
+            {
+                ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_NEWS);
+                break;
+            }
+
+            heir = other->task.rec.links.next;
+        }
+
+        *carrier = heir;
+    }
+
+    ngx_mcp_unwake_locked(zone, &st->task);
+    ngx_mcp_list_remove(zone, &s->streams, n, NGX_MCP_LINKS);
+    s->nstreams--;
+    ngx_mcp_drop_locked(zone, st);
+
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPEN, -1);
+    ngx_mcp_count(zone, counter, 1);
+
+    if (c && c->task.carrier == 0
+        && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING)
+        && (c->log.count == 0
+            || !(c->task.rec.flags & NGX_MCP_CALL_STREAMED)))
+    {
+        ngx_mcp_call_drop_locked(zone, c);
+    }
+
+    ngx_mcp_session_settle_locked(zone, s);
+}
+
+
+/* NGX_OK when the stream carries its line */
+
+static ngx_int_t
+ngx_mcp_line_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    ngx_mcp_line_t *line)
+{
+    uint32_t  carrier;
+
+    line->stream = ngx_mcp_record(zone, stream->ref, NGX_MCP_STREAM);
+
+    if (line->stream == NULL
+        || line->stream->task.rec.flags & NGX_MCP_STREAM_CLOSING)
+    {
+        return NGX_ERROR;
+    }
+
+    line->n = stream->ref.block;
+    line->session = ngx_mcp_block(zone, line->stream->task.rec.owner.block);
+
+    if (line->session->ended) {
+        return NGX_ERROR;
+    }
+
+    line->group = ngx_mcp_session_group(zone, line->session);
+
+    if (line->stream->task.line == NGX_MCP_GENERAL_LINE) {
+        line->call = NULL;
+        carrier = line->session->carrier;
+
+    } else {
+        line->call = ngx_mcp_record(zone, line->stream->call, NGX_MCP_CALL);
+
+        if (line->call == NULL) {
+            return NGX_ERROR;
+        }
+
+        carrier = line->call->task.carrier;
+    }
+
+    return carrier == line->n ? NGX_OK : NGX_DECLINED;
+}
+
+
+static void
+ngx_mcp_line_handed_locked(ngx_mcp_line_t *line, ngx_mcp_stream_t *stream)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    if (line->call) {
+        if (line->call->handed < stream->cursor.own) {
+            line->call->handed = stream->cursor.own;
+        }
+
+        return;
+    }
+
+    s = line->session;
+
+    if (s->handed.own < stream->cursor.own) {
+        s->handed.own = stream->cursor.own;
+    }
+
+    if (s->handed.shared < stream->cursor.shared) {
+        s->handed.shared = stream->cursor.shared;
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    u_char *buf, size_t size, size_t *len, ngx_uint_t *flags)
+{
+    size_t                n;
+    ngx_int_t             rc;
+    ngx_uint_t            shared;
+    ngx_mcp_ref_t         large;
+    ngx_mcp_line_t        line;
+    ngx_mcp_event_sh_t   *e;
+
+    *len = 0;
+    *flags = 0;
+
+    for ( ;; ) {
+        ngx_mcp_zone_lock(zone);
+
+        rc = ngx_mcp_stream_take_locked(zone, stream, buf, size, len, flags,
+                                        &large);
+
+        ngx_mcp_zone_unlock(zone);
+
+        if (rc == NGX_MCP_TAKE_MORE) {
+            continue;
+        }
+
+        if (rc != NGX_MCP_TAKE_LARGE) {
+            break;
+        }
+
+        /* it may be dropped and overwritten meanwhile: that is looked for */
+
+        n = *len;
+        e = ngx_mcp_block(zone, large.block);
+        ngx_mcp_text_read(zone, e, 0, buf, n);
+
+        ngx_mcp_zone_lock(zone);
+
+        e = ngx_mcp_record(zone, large, NGX_MCP_EVENT);
+
+        if (e && ngx_mcp_line_locked(zone, stream, &line) == NGX_OK) {
+            shared = (e->rec.owner.block == stream->group.block
+                      && e->rec.owner.gen == stream->group.gen);
+
+            ngx_mcp_line_taken_locked(zone, &line, stream, e, shared);
+            ngx_mcp_line_handed_locked(&line, stream);
+            *flags = e->rec.flags;
+
+            ngx_mcp_zone_unlock(zone);
+
+            rc = NGX_OK;
+            break;
+        }
+
+        ngx_mcp_zone_unlock(zone);
+    }
+
+    if (rc == NGX_OK) {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
+
+    } else if (rc == NGX_ABORT) {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_LAGGED, (ngx_int_t) *len);
+    }
+
+    return rc;
+}
+
+
+/*
+ * As ngx_mcp_stream_take(), and NGX_MCP_TAKE_MORE: to be called again, or
+ * NGX_MCP_TAKE_LARGE: *len bytes of event *large are to be copied.
+ */
+
+static ngx_int_t
+ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    u_char *buf, size_t size, size_t *len, ngx_uint_t *flags,
+    ngx_mcp_ref_t *large)
+{
+    uint64_t             lost;
+    ngx_int_t            rc;
+    ngx_uint_t           i, shared;
+    ngx_mcp_line_t       line;
+    ngx_mcp_event_sh_t  *e;
+
+    rc = ngx_mcp_line_locked(zone, stream, &line);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    for (i = 0; i < NGX_MCP_TAKE_SKIP; i++) {
+        e = ngx_mcp_line_next_locked(zone, &line, &stream->cursor, &shared,
+                                     &lost);
+
+        if (lost) {
+            ngx_mcp_line_handed_locked(&line, stream);
+            *len = (size_t) lost;
+            return NGX_ABORT;
+        }
+
+        if (e == NULL) {
+            ngx_mcp_line_handed_locked(&line, stream);
+
+            if (line.call) {
+                return (line.call->task.rec.flags
+                        & (NGX_MCP_CALL_RUNNING|NGX_MCP_CALL_ANSWERED))
+                       == NGX_MCP_CALL_RUNNING
+                       ? NGX_AGAIN : NGX_DONE;
+            }
+
+            if (zone->worker != NGX_MCP_NO_WORKER) {
+                line.group->watch[zone->worker / 64]
+                    |= 1ULL << (zone->worker % 64);
+            }
+
+            return NGX_AGAIN;
+        }
+
+        if (ngx_mcp_line_hidden_locked(zone, line.session, e)) {
+            ngx_mcp_line_taken_locked(zone, &line, stream, e, shared);
+            continue;
+        }
+
+        *len = e->rec.len;
+
+        if (e->rec.len > size) {
+            ngx_mcp_line_handed_locked(&line, stream);
+            return NGX_BUSY;
+        }
+
+        if (e->rec.len > NGX_MCP_TAKE_SMALL) {
+            *large = ngx_mcp_ref(zone, e);
+            return NGX_MCP_TAKE_LARGE;
+        }
+
+        ngx_mcp_text_read(zone, e, 0, buf, e->rec.len);
+        *flags = e->rec.flags;
+
+        ngx_mcp_line_taken_locked(zone, &line, stream, e, shared);
+        ngx_mcp_line_handed_locked(&line, stream);
+
+        return NGX_OK;
+    }
+
+    ngx_mcp_line_handed_locked(&line, stream);
+
+    return NGX_MCP_TAKE_MORE;
+}
+
+
+/* what is missing between the cursor and the next event is a gap */
+
+static ngx_mcp_event_sh_t *
+ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
+    ngx_mcp_cursor_t *cursor, ngx_uint_t *shared, uint64_t *lost)
+{
+    ngx_mcp_log_sh_t     *log;
+    ngx_mcp_event_sh_t   *own, *all;
+    ngx_mcp_stream_sh_t  *st;
+
+    st = line->stream;
+    *shared = 0;
+
+    if (line->call) {
+        log = &line->call->log;
+        own = ngx_mcp_log_after_locked(zone, log, line->call, cursor->own,
+                                       st->own);
+        *lost = ngx_mcp_line_gap_locked(log, own, &cursor->own);
+
+        return own;
+    }
+
+    log = &line->session->log;
+    own = ngx_mcp_log_after_locked(zone, log, line->session, cursor->own,
+                                   st->own);
+    *lost = ngx_mcp_line_gap_locked(log, own, &cursor->own);
+
+    log = &line->group->log;
+    all = ngx_mcp_log_after_locked(zone, log, line->group, cursor->shared,
+                                   st->shared);
+    *lost += ngx_mcp_line_gap_locked(log, all, &cursor->shared);
+
+    if (all && (own == NULL || all->stamp < own->stamp)) {
+        *shared = 1;
+        return all;
+    }
+
+    return own;
+}
+
+
+static ngx_uint_t
+ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log, ngx_mcp_event_sh_t *e,
+    uint64_t *cursor)
+{
+    uint64_t  lost, upto;
+
+    upto = e ? e->pos - 1 : log->last;
+
+    if (upto <= *cursor) {
+        return 0;
+    }
+
+    lost = upto - *cursor;
+    *cursor = upto;
+
+    return (ngx_uint_t) lost;
+}
+
+
+static void
+ngx_mcp_line_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
+    ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e, ngx_uint_t shared)
+{
+    if (shared) {
+        stream->cursor.shared = e->pos;
+        line->stream->shared = ngx_mcp_number(zone, e);
+        return;
+    }
+
+    stream->cursor.own = e->pos;
+    line->stream->own = ngx_mcp_number(zone, e);
+}
+
+
+static ngx_uint_t
+ngx_mcp_line_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_event_sh_t *e)
+{
+    if (e->level && e->level < s->level) {
+        return 1;
+    }
+
+    return e->uri && !ngx_mcp_subscribed_locked(zone, s, e->uri);
+}
+
+
+ngx_uint_t
+ngx_mcp_stream_drained(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream)
+{
+    ngx_uint_t      drained;
+    ngx_mcp_line_t  line;
+
+    drained = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    if (ngx_mcp_line_locked(zone, stream, &line) == NGX_OK) {
+
+        if (line.call) {
+            drained = stream->cursor.own >= line.call->log.last;
+
+        } else {
+            drained = stream->cursor.own >= line.session->log.last
+                      && stream->cursor.shared >= line.group->log.last;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return drained;
+}

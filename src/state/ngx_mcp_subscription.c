@@ -1,0 +1,206 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+static ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_str_t *uri,
+    uint64_t hash);
+
+
+uint64_t
+ngx_mcp_bloom(uint64_t hash)
+{
+    return (1ULL << (hash & 63)) | (1ULL << ((hash >> 6) & 63));
+}
+
+
+ngx_uint_t
+ngx_mcp_subscribed_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    uint64_t uri)
+{
+    uint32_t                    n;
+    uint64_t                    bits;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    bits = ngx_mcp_bloom(uri);
+
+    if ((s->bloom & bits) != bits) {
+        return 0;
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+
+        if (sub->uri == uri) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static ngx_mcp_subscription_sh_t *
+ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_str_t *uri, uint64_t hash)
+{
+    uint32_t                    n;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+
+        if (sub->uri == hash && sub->rec.len == uri->len
+            && ngx_mcp_text_equal(zone, sub, 0, uri))
+        {
+            return sub;
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_int_t
+ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *uri, ngx_uint_t limit)
+{
+    uint64_t                    hash;
+    ngx_int_t                   rc;
+    ngx_mcp_stage_t             stage;
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    hash = ngx_mcp_hash(zone, uri, NULL);
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_SUBSCRIPTION, uri, 1);
+
+    if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&stage));
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s == NULL) {
+        rc = NGX_DECLINED;
+
+    } else if (ngx_mcp_subscription_locked(zone, s, uri, hash)) {
+        ngx_mcp_stage_drop_locked(zone, &stage);
+        ngx_mcp_zone_unlock(zone);
+        return NGX_OK;
+
+    } else if (ngx_mcp_session_extension(zone, s)->nsubscriptions >= limit) {
+        rc = NGX_BUSY;
+    }
+
+    if (rc != NGX_OK) {
+        ngx_mcp_stage_drop_locked(zone, &stage);
+        ngx_mcp_zone_unlock(zone);
+        return rc;
+    }
+
+    sub = ngx_mcp_make_locked(zone, &stage);
+    sub->rec.owner = session;
+    sub->uri = hash;
+
+    ngx_mcp_commit_locked(zone, sub, NGX_MCP_SUBSCRIPTION);
+
+    e = ngx_mcp_session_extension(zone, s);
+    ngx_mcp_list_append(zone, &e->subscriptions, ngx_mcp_number(zone, sub),
+                        NGX_MCP_LINKS);
+    e->nsubscriptions++;
+    s->bloom |= ngx_mcp_bloom(hash);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *uri)
+{
+    uint32_t                    n;
+    uint64_t                    hash, bloom;
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    hash = ngx_mcp_hash(zone, uri, NULL);
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
+
+    if (sub == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+    ngx_mcp_list_remove(zone, &e->subscriptions, ngx_mcp_number(zone, sub),
+                        NGX_MCP_LINKS);
+    e->nsubscriptions--;
+    ngx_mcp_drop_locked(zone, sub);
+
+    bloom = 0;
+
+    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+        bloom |= ngx_mcp_bloom(sub->uri);
+    }
+
+    s->bloom = bloom;
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
+{
+    uint32_t                    block;
+    ngx_int_t                   rc;
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s) {
+        e = ngx_mcp_session_extension(zone, s);
+
+        for (block = e->subscriptions.head; block; block = sub->rec.links.next)
+        {
+            sub = ngx_mcp_block(zone, block);
+
+            if (n-- == 0) {
+                rc = ngx_mcp_copy(zone, sub, 0, sub->rec.len, pool, uri);
+                break;
+            }
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}

@@ -1,0 +1,297 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+static uint32_t ngx_mcp_zone_layout(void);
+static void ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size);
+static ngx_uint_t ngx_mcp_zone_spin(ngx_shmtx_t *mutex);
+
+
+ngx_int_t
+ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t reuse)
+{
+    size_t              size;
+    ngx_uint_t          pages, sessions;
+    ngx_slab_pool_t    *shpool;
+    ngx_mcp_zone_sh_t  *sh;
+
+    zone->worker = NGX_MCP_NO_WORKER;
+    shpool = zone->shpool;
+
+    if (reuse && shpool->data) {
+        sh = shpool->data;
+        zone->sh = sh;
+
+        if (sh->magic == NGX_MCP_ZONE_MAGIC
+            && sh->version == NGX_MCP_ZONE_VERSION
+            && sh->layout == ngx_mcp_zone_layout())
+        {
+            zone->blocks = (u_char *) sh + sh->size
+                           - (size_t) sh->blocks * NGX_MCP_BLOCK_SIZE;
+            return NGX_OK;
+        }
+
+        sessions = ngx_mcp_zone_sessions(sh);
+        size = (size_t) sh->size;
+
+        ngx_log_error(NGX_LOG_WARN, zone->log, 0,
+                      "mcp zone \"%V\" has another layout and is emptied, "
+                      "%ui sessions end", &zone->name, sessions);
+
+        ngx_mcp_zone_clear(zone, size);
+
+        return NGX_OK;
+    }
+
+    shpool->log_nomem = 0;
+
+    /* some pages stay with the slab, for who else may want a little */
+
+    pages = shpool->pfree > 8 ? shpool->pfree - 4 : 0;
+    size = pages * ngx_pagesize;
+
+    if (size < NGX_MCP_ZONE_MIN_SIZE - NGX_MCP_ZONE_MIN_SIZE / 8) {
+        ngx_log_error(NGX_LOG_EMERG, zone->log, 0,
+                      "mcp zone \"%V\" is too small", &zone->name);
+        return NGX_ERROR;
+    }
+
+    sh = ngx_slab_alloc(shpool, size);
+
+    if (sh == NULL) {
+        ngx_log_error(NGX_LOG_EMERG, zone->log, 0,
+                      "mcp zone \"%V\" has no memory", &zone->name);
+        return NGX_ERROR;
+    }
+
+    zone->sh = sh;
+    shpool->data = sh;
+
+    ngx_mcp_zone_clear(zone, size);
+
+    return NGX_OK;
+}
+
+
+/* tells apart builds that agree on the version but not on the structures */
+
+static uint32_t
+ngx_mcp_zone_layout(void)
+{
+    uint32_t    hash;
+    ngx_uint_t  i;
+
+    hash = NGX_MCP_BLOCK_SIZE;
+
+    for (i = 0; i < NGX_MCP_TYPE_MAX; i++) {
+        hash = hash * 31 + (uint32_t) ngx_mcp_head(i);
+    }
+
+    hash = hash * 31 + sizeof(ngx_mcp_zone_sh_t);
+    hash = hash * 31 + sizeof(ngx_mcp_worker_sh_t);
+    hash = hash * 31 + NGX_MCP_COUNTER_MAX;
+
+    return hash;
+}
+
+
+static void
+ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size)
+{
+    size_t              left;
+    uint32_t            buckets;
+    ngx_mcp_zone_sh_t  *sh;
+
+    sh = zone->sh;
+
+    ngx_memzero(sh, sizeof(ngx_mcp_zone_sh_t));
+
+    left = size - sizeof(ngx_mcp_zone_sh_t);
+
+    for (buckets = 1024;
+         (size_t) buckets * 2 * NGX_MCP_BLOCK_SIZE * 2 <= left
+         && buckets < 0x40000000;
+         buckets *= 2)
+    {
+        /* void */
+    }
+
+    ngx_memzero(sh->buckets, buckets * sizeof(uint32_t));
+    left -= buckets * sizeof(uint32_t);
+
+    sh->size = size;
+    sh->blocks = (uint32_t) ngx_min(left / NGX_MCP_BLOCK_SIZE, 0xfffffff0);
+    sh->mask = buckets - 1;
+    sh->fresh = 1;
+
+    ngx_mcp_random(zone->log, sh->key, sizeof(sh->key));
+    ngx_mcp_random(zone->log, &sh->generation, sizeof(sh->generation));
+
+    sh->version = NGX_MCP_ZONE_VERSION;
+    sh->layout = ngx_mcp_zone_layout();
+
+    zone->blocks = (u_char *) sh + size
+                   - (size_t) sh->blocks * NGX_MCP_BLOCK_SIZE;
+
+    ngx_mcp_barrier();
+    sh->magic = NGX_MCP_ZONE_MAGIC;
+}
+
+
+void
+ngx_mcp_random(ngx_log_t *log, void *dst, size_t len)
+{
+    u_char    *p;
+    size_t     i;
+    ngx_fd_t   fd;
+
+    p = dst;
+
+    for (i = 0; i < len; i++) {
+        p[i] = (u_char) (ngx_random() >> 8);
+    }
+
+    fd = ngx_open_file((u_char *) "/dev/urandom", NGX_FILE_RDONLY,
+                       NGX_FILE_OPEN, 0);
+
+    if (fd == NGX_INVALID_FILE) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      ngx_open_file_n " \"/dev/urandom\" failed");
+        return;
+    }
+
+    if (ngx_read_fd(fd, dst, len) != (ssize_t) len) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      ngx_read_fd_n " \"/dev/urandom\" failed");
+    }
+
+    if (ngx_close_file(fd) == NGX_FILE_ERROR) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      ngx_close_file_n " \"/dev/urandom\" failed");
+    }
+}
+
+
+ngx_uint_t
+ngx_mcp_zone_sessions(ngx_mcp_zone_sh_t *sh)
+{
+    if (sh == NULL || sh->magic != NGX_MCP_ZONE_MAGIC) {
+        return 0;
+    }
+
+    return (ngx_uint_t) sh->counters[NGX_MCP_COUNTER_SESSIONS_LIVE];
+}
+
+
+static ngx_uint_t
+ngx_mcp_zone_spin(ngx_shmtx_t *mutex)
+{
+    ngx_uint_t  i, n;
+
+    if (ngx_shmtx_trylock(mutex)) {
+        return 1;
+    }
+
+    if (ngx_ncpu > 1) {
+
+        for (n = 1; n < 1024; n <<= 1) {
+
+            for (i = 0; i < n; i++) {
+                ngx_cpu_pause();
+            }
+
+            if (ngx_shmtx_trylock(mutex)) {
+                return 1;
+            }
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * The semaphore of ngx_shmtx_lock() is avoided: a process that is killed
+ * between giving the lock back and posting leaves others asleep for ever.
+ * What is held is held for microseconds.
+ */
+
+void
+ngx_mcp_zone_lock(ngx_mcp_zone_t *zone)
+{
+    while (!ngx_mcp_zone_spin(&zone->shpool->mutex)) {
+        ngx_sched_yield();
+    }
+
+    ngx_mcp_barrier();
+
+    if (zone->sh->busy) {
+        ngx_mcp_repair_locked(zone);
+    }
+
+    zone->sh->busy = (ngx_uint_t) ngx_pid;
+    ngx_mcp_barrier();
+}
+
+
+void
+ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_barrier();
+    zone->sh->busy = 0;
+    ngx_mcp_barrier();
+
+    ngx_shmtx_unlock(&zone->shpool->mutex);
+
+    ngx_mcp_worker_ring_out(zone);
+}
+
+
+uint32_t
+ngx_mcp_zone_generation(ngx_mcp_zone_t *zone)
+{
+    return zone->sh->generation;
+}
+
+
+void
+ngx_mcp_count(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter, ngx_int_t n)
+{
+    (void) ngx_atomic_fetch_add(&zone->sh->counters[counter], n);
+}
+
+
+int64_t
+ngx_mcp_counter(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter)
+{
+    return (ngx_atomic_int_t) zone->sh->counters[counter];
+}
+
+
+void
+ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
+{
+    ngx_uint_t          i;
+    ngx_mcp_zone_sh_t  *sh;
+
+    sh = zone->sh;
+
+    use->blocks = sh->blocks - 1;
+    use->block_size = NGX_MCP_BLOCK_SIZE;
+    use->workers = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    use->free = ngx_mcp_free_blocks(sh);
+    use->events = sh->nevents;
+    use->sessions = use->blocks - use->free - sh->nevents - sh->nknowledge;
+    use->recoveries = sh->recoveries;
+
+    for (i = 0; i < NGX_MCP_WORKERS; i++) {
+        if (sh->workers[i].state == NGX_MCP_WORKER_LIVE) {
+            use->workers++;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}

@@ -1,0 +1,629 @@
+
+/*
+ * What is in the zone, for the files of this folder only.
+ *
+ * The slab pool gives nearly all of its pages as one run at init and is used
+ * for its mutex after that.  The run holds the header below, the buckets of
+ * the one hash table, and the blocks.
+ *
+ * A block whose type is not FREE is a record.  The type is stored last when a
+ * record is made and first when it is dropped, and a record is alive when its
+ * type, its text's chain and its owner's generation are; everything else
+ * (lists, buckets, counts, carriers, free blocks) is derived from that, and
+ * from fields marked "fact" below, by the repair pass.
+ *
+ * The text of a record starts behind its structure and goes on in a chain of
+ * data blocks; how many follows from its length.
+ */
+
+#ifndef _NGX_MCP_ZONE_SH_H_INCLUDED_
+#define _NGX_MCP_ZONE_SH_H_INCLUDED_
+
+
+#include "ngx_mcp_zone.h"
+#include "ngx_mcp_session.h"
+#include "ngx_mcp_log.h"
+#include "ngx_mcp_knowledge.h"
+#include "ngx_mcp_doorbell.h"
+
+
+#define NGX_MCP_ZONE_MAGIC    0x4d4350207a6f6e65ULL
+
+#define NGX_MCP_BLOCK_SIZE    256
+#define NGX_MCP_BLOCK_HEAD    16
+#define NGX_MCP_BLOCK_DATA    (NGX_MCP_BLOCK_SIZE - NGX_MCP_BLOCK_HEAD)
+
+/* a text of more blocks is filled outside of the lock */
+#define NGX_MCP_BLOCKS_SMALL  8
+#define NGX_MCP_BLOCKS_BATCH  64
+#define NGX_MCP_BLOCKS_MAX    65535
+
+/* old and new workers of a reload share the table */
+#define NGX_MCP_WORKERS       256
+#define NGX_MCP_RING          32
+
+#define NGX_MCP_IDLE_CLASSES  8
+#define NGX_MCP_IDLE_FRESH    7
+#define NGX_MCP_IDLE_NOT      0xff
+
+/* one whose client sent nothing after initialize may go after this, ms */
+#define NGX_MCP_FRESH_TIMEOUT 60000
+
+/* a session idle for this many of its timeouts ends */
+#define NGX_MCP_IDLE_END      24
+
+#define NGX_MCP_ASKS_MAX      256
+
+/* an asker of knowledge that never came back, ms */
+#define NGX_MCP_ASKING_MAX    60000
+
+
+/* the order of a record's stores, as a process that is killed leaves it */
+
+#if (defined __GNUC__ && (defined __x86_64__ || defined __i386__))
+#define ngx_mcp_barrier()     __asm__ volatile ("" ::: "memory")
+#else
+#define ngx_mcp_barrier()     ngx_memory_barrier()
+#endif
+
+
+typedef enum {
+    NGX_MCP_FREE = 0,           /* or data */
+    NGX_MCP_SESSION,
+    NGX_MCP_EXTENSION,
+    NGX_MCP_GROUP,
+    NGX_MCP_CALL,
+    NGX_MCP_STREAM,
+    NGX_MCP_EVENT,
+    NGX_MCP_LINK,
+    NGX_MCP_FAREWELL,
+    NGX_MCP_ASK,
+    NGX_MCP_SUBSCRIPTION,
+    NGX_MCP_LIMIT,
+    NGX_MCP_KNOWLEDGE,
+    NGX_MCP_TYPE_MAX
+} ngx_mcp_type_e;
+
+
+typedef struct {
+    u_char                  type;         /* fact */
+    u_char                  mark;         /* repair's */
+    uint16_t                blocks;       /* of the record, this one included */
+    uint32_t                gen;          /* fact */
+    uint32_t                chain;        /* fact: goes on there; next free */
+    uint32_t                last;         /* of the chain */
+} ngx_mcp_block_sh_t;
+
+
+typedef struct {
+    uint32_t                next;
+    uint32_t                prev;
+} ngx_mcp_links_sh_t;
+
+
+typedef struct {
+    uint32_t                head;
+    uint32_t                tail;
+} ngx_mcp_list_sh_t;
+
+
+typedef struct {
+    ngx_mcp_block_sh_t      block;
+    ngx_mcp_ref_t           owner;        /* fact */
+    ngx_mcp_links_sh_t      links;        /* in a list of the owner */
+    uint32_t                hash;
+    uint32_t                bucket;       /* next in the hash table */
+    uint32_t                len;          /* fact: of text */
+    uint16_t                flags;        /* fact */
+    uint16_t                worker;       /* fact */
+} ngx_mcp_record_sh_t;
+
+
+/* events in the order of positions, which start at 1 */
+
+typedef struct {
+    uint64_t                last;         /* fact: position used last */
+    ngx_mcp_list_sh_t       list;
+    uint32_t                count;
+    uint32_t                spare;
+} ngx_mcp_log_sh_t;
+
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* owner: session, call or group */
+    uint64_t                pos;
+    uint64_t                stamp;
+    uint64_t                uri;          /* hash, 0: for all */
+    ngx_mcp_links_sh_t      age;          /* among all events of the zone */
+    uint32_t                skip;         /* an earlier one of this log */
+    uint32_t                level;
+} ngx_mcp_event_sh_t;
+
+
+/* owner: group; text: identity */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* in the list of its idle class */
+    u_char                  id[NGX_MCP_UUID_LEN];
+    u_char                  ended;        /* fact */
+    u_char                  level;        /* fact */
+    u_char                  used;         /* fact: seen after initialize */
+    u_char                  idle;         /* class */
+    uint64_t                seen;         /* fact: ms since the epoch */
+    uint64_t                touched;      /* fact: ngx_current_msec */
+    uint32_t                timeout;
+    uint32_t                event_max;
+    uint32_t                event_size;
+    uint32_t                events;
+    ngx_mcp_log_sh_t        log;
+    ngx_mcp_cursor_t        handed;       /* fact */
+    uint64_t                bloom;        /* of subscriptions */
+    ngx_mcp_list_sh_t       streams;      /* newest first */
+    ngx_mcp_list_sh_t       calls;        /* running */
+    ngx_mcp_list_sh_t       lines;        /* finished, oldest first */
+    uint32_t                nstreams;
+    uint32_t                ngets;
+    uint32_t                ncalls;
+    uint32_t                carrier;      /* stream of the general line */
+    uint32_t                line;         /* fact: used last */
+    uint32_t                extension;    /* fact */
+} ngx_mcp_session_sh_t;
+
+
+/* what is seldom looked at; text: client name, version, initialize */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;
+    uint64_t                created;
+    uint32_t                name_len;
+    uint32_t                version_len;
+    uint32_t                revision;
+    uint32_t                offered;
+    uint32_t                limit;        /* fact */
+    ngx_mcp_links_sh_t      limited;
+    ngx_mcp_list_sh_t       upstreams;    /* links */
+    ngx_mcp_list_sh_t       asks;
+    ngx_mcp_list_sh_t       subscriptions;
+    uint32_t                nasks;
+    uint32_t                nsubscriptions;
+} ngx_mcp_extension_sh_t;
+
+
+/* sessions of an endpoint and tenant; text: both */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* in the list of groups */
+    uint64_t                number;
+    ngx_mcp_log_sh_t        log;
+    uint64_t                watch[NGX_MCP_WORKERS / 64];  /* who is told */
+    uint32_t                endpoint_len;
+    uint32_t                event_max;
+    uint32_t                event_size;
+    uint32_t                sessions;
+    uint32_t                farewells;
+    uint32_t                dying;        /* in the list of these */
+    ngx_mcp_links_sh_t      doomed;
+} ngx_mcp_group_sh_t;
+
+
+/* what a worker is told about: calls and streams */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* owner: session */
+    ngx_mcp_links_sh_t      pending;
+    uint32_t                why;          /* fact */
+    uint32_t                local;
+    uint32_t                line;
+    uint32_t                carrier;      /* call: stream of its line */
+} ngx_mcp_task_sh_t;
+
+
+#define NGX_MCP_CALL_RUNNING   0x01
+#define NGX_MCP_CALL_STREAMED  0x02
+#define NGX_MCP_CALL_ANSWERED  0x04
+
+/* text: id, progress token */
+
+typedef struct {
+    ngx_mcp_task_sh_t       task;
+    ngx_mcp_log_sh_t        log;
+    uint64_t                handed;       /* fact */
+    uint32_t                id_len;
+    uint32_t                token;        /* hash */
+    uint32_t                waits;        /* fact: link */
+} ngx_mcp_call_sh_t;
+
+
+#define NGX_MCP_STREAM_CLOSING   0x01
+#define NGX_MCP_STREAM_REPLACED  0x02
+
+typedef struct {
+    ngx_mcp_task_sh_t       task;         /* in the session's streams */
+    uint64_t                serial;       /* newest is highest */
+    ngx_mcp_ref_t           call;         /* of a call's line */
+    uint32_t                own;          /* event taken last */
+    uint32_t                shared;
+} ngx_mcp_stream_sh_t;
+
+
+typedef enum {
+    NGX_MCP_LINK_NONE = 0,
+    NGX_MCP_LINK_MAKING,
+    NGX_MCP_LINK_MADE
+} ngx_mcp_link_state_e;
+
+/* text: upstream, id; a farewell is a link that outlived its session */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* owner: session; worker: maker */
+    ngx_mcp_ref_t           group;
+    uint32_t                upstream_len;
+    uint32_t                state;        /* fact: ngx_mcp_link_state_e */
+    uint32_t                revision;
+    uint32_t                serial;
+    uint32_t                listener;     /* fact: worker + 1 */
+} ngx_mcp_link_sh_t;
+
+
+/* text: id, upstream */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;
+    uint32_t                id_len;
+} ngx_mcp_ask_sh_t;
+
+
+/* text: URI */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;
+    uint64_t                uri;          /* hash */
+} ngx_mcp_subscription_sh_t;
+
+
+/* text: endpoint, key */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;
+    uint32_t                endpoint_len;
+    uint32_t                count;
+    ngx_mcp_list_sh_t       list;         /* extensions */
+} ngx_mcp_limit_sh_t;
+
+
+/* text: key, result, session */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* worker: asker */
+    uint64_t                epoch;
+    uint64_t                made;         /* ngx_current_msec */
+    uint64_t                serial;
+    uint32_t                key_len;
+    uint32_t                result_len;
+    uint32_t                what;
+    uint32_t                revision;
+    uint32_t                asking;       /* fact */
+} ngx_mcp_knowledge_sh_t;
+
+
+#define NGX_MCP_WORKER_FREE     0
+#define NGX_MCP_WORKER_LIVE     1
+#define NGX_MCP_WORKER_DEAD     2         /* being reaped */
+
+#define NGX_MCP_RING_KNOWLEDGE  0x01
+#define NGX_MCP_RING_FAREWELL   0x02
+#define NGX_MCP_RING_LISTENERS  0x04
+
+#define NGX_MCP_NAME_LEN        16
+
+typedef struct {
+    uint32_t                state;        /* fact */
+    uint32_t                nonce;        /* fact: of this claim of the slot */
+    ngx_pid_t               pid;          /* fact */
+    uint64_t                heartbeat;
+    u_char                  name[NGX_MCP_NAME_LEN];
+    ngx_mcp_list_sh_t       pending;      /* tasks */
+    uint32_t                bits;
+    uint32_t                rung;         /* a datagram is under way */
+    uint32_t                staged;       /* fact: blocks being filled */
+    uint32_t                nring;
+    uint32_t                overflow;
+    uint32_t                ring[NGX_MCP_RING];  /* groups with news */
+} ngx_mcp_worker_sh_t;
+
+
+struct ngx_mcp_zone_sh_s {
+    uint64_t                magic;
+    uint32_t                version;
+    uint32_t                layout;
+    uint64_t                size;
+    uint64_t                key[2];       /* of hashes */
+    uint32_t                generation;
+    uint32_t                blocks;       /* 1 .. blocks - 1 */
+    uint32_t                mask;         /* buckets - 1 */
+    uint32_t                recoveries;
+
+    volatile ngx_uint_t     busy;         /* fact: an update is under way */
+    uint64_t                stamp;        /* fact */
+    uint64_t                numbers;      /* fact: of groups */
+    uint32_t                fresh;        /* fact: never used from here on */
+    uint32_t                free;
+    uint32_t                nfree;
+    uint32_t                nevents;      /* blocks */
+    uint32_t                nknowledge;   /* blocks */
+    uint32_t                nonces;       /* fact */
+
+    ngx_mcp_list_sh_t       idle[NGX_MCP_IDLE_CLASSES];
+    ngx_mcp_list_sh_t       groups;
+    ngx_mcp_list_sh_t       doomed;
+    ngx_mcp_list_sh_t       events;       /* oldest first */
+    ngx_mcp_list_sh_t       knowledge;    /* oldest first */
+    ngx_mcp_list_sh_t       farewells;
+
+    ngx_atomic_t            counters[NGX_MCP_COUNTER_MAX];
+    ngx_mcp_worker_sh_t     workers[NGX_MCP_WORKERS];
+    uint32_t                buckets[];
+};
+
+
+#define ngx_mcp_block(zone, n)                                                \
+    ((void *) ((zone)->blocks + (size_t) (n) * NGX_MCP_BLOCK_SIZE))
+
+#define ngx_mcp_number(zone, rec)                                             \
+    ((uint32_t) ((size_t) ((u_char *) (rec) - (zone)->blocks)                 \
+                 / NGX_MCP_BLOCK_SIZE))
+
+#define ngx_mcp_free_blocks(sh)                                               \
+    ((sh)->nfree + (sh)->blocks - (sh)->fresh)
+
+
+/* ms since the epoch */
+
+static ngx_inline uint64_t
+ngx_mcp_now(void)
+{
+    ngx_time_t  *tp;
+
+    tp = ngx_timeofday();
+
+    return (uint64_t) tp->sec * 1000 + tp->msec;
+}
+
+
+/* the record that a reference names, or NULL */
+
+static ngx_inline void *
+ngx_mcp_record(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type)
+{
+    ngx_mcp_block_sh_t  *block;
+
+    if (ref.block == 0 || ref.block >= zone->sh->fresh) {
+        return NULL;
+    }
+
+    block = ngx_mcp_block(zone, ref.block);
+
+    if (block->type != type || block->gen != ref.gen) {
+        return NULL;
+    }
+
+    return block;
+}
+
+
+static ngx_inline ngx_mcp_ref_t
+ngx_mcp_ref(ngx_mcp_zone_t *zone, void *rec)
+{
+    ngx_mcp_ref_t  ref;
+
+    ref.block = ngx_mcp_number(zone, rec);
+    ref.gen = ((ngx_mcp_block_sh_t *) rec)->gen;
+
+    return ref;
+}
+
+
+/*
+ * Blocks and texts (ngx_mcp_block.c).  A text is given as parts; one that is
+ * large is staged: its blocks are taken in batches and filled outside of the
+ * lock, and belong to the worker's slot until the record is committed.
+ */
+
+typedef struct {
+    ngx_uint_t              type;
+    ngx_uint_t              nparts;
+    ngx_str_t              *parts;
+    size_t                  len;
+    ngx_uint_t              blocks;
+    uint32_t                head;         /* staged, or 0 */
+} ngx_mcp_stage_t;
+
+size_t ngx_mcp_head(ngx_uint_t type);
+ngx_uint_t ngx_mcp_text_blocks(ngx_uint_t type, size_t len);
+void ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from,
+    u_char *dst, size_t len);
+ngx_uint_t ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
+    ngx_str_t *text);
+
+/* sets up and, if it is large and "now", stages; NGX_DECLINED: zone full */
+void ngx_mcp_stage_init(ngx_mcp_stage_t *stage, ngx_uint_t type,
+    ngx_str_t *parts, ngx_uint_t nparts);
+ngx_int_t ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
+void ngx_mcp_stage_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
+void ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w);
+
+/* the blocks that ngx_mcp_make_locked() will take */
+#define ngx_mcp_stage_needs(stage)  ((stage)->head ? 0 : (stage)->blocks)
+
+/*
+ * Makes a record that is all zero but for its text; room was reserved.  It
+ * lives from the commit on.
+ */
+void *ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
+void ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type);
+
+/* the record's place in lists and counts is the caller's to give up */
+void ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec);
+
+void ngx_mcp_list_append(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    uint32_t n, size_t offset);
+void ngx_mcp_list_prepend(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    uint32_t n, size_t offset);
+void ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    uint32_t n, size_t offset);
+
+#define NGX_MCP_LINKS  offsetof(ngx_mcp_record_sh_t, links)
+
+#define ngx_mcp_links(zone, n, offset)                                        \
+    ((ngx_mcp_links_sh_t *) ((u_char *) ngx_mcp_block(zone, n) + (offset)))
+
+uint64_t ngx_mcp_hash(ngx_mcp_zone_t *zone, ngx_str_t *a, ngx_str_t *b);
+void ngx_mcp_hash_insert_locked(ngx_mcp_zone_t *zone, void *rec);
+void ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec);
+
+ngx_int_t ngx_mcp_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
+    size_t len, ngx_pool_t *pool, ngx_str_t *out);
+
+
+/*
+ * Room (ngx_mcp_reclaim.c).  reserve ends idle sessions and drops events until
+ * n blocks are free: no pointer into the zone is valid across it.
+ */
+
+ngx_int_t ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n);
+void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
+void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
+ngx_uint_t ngx_mcp_idle_class(ngx_mcp_session_sh_t *s);
+ngx_int_t ngx_mcp_limit_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *key, ngx_uint_t max, ngx_mcp_limit_sh_t **limit);
+ngx_mcp_limit_sh_t *ngx_mcp_limit_make_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *key);
+void ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_extension_sh_t *e);
+
+/* ends what is idle for too long; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_expire_locked(ngx_mcp_zone_t *zone);
+
+
+/* sessions and groups */
+
+ngx_mcp_session_sh_t *ngx_mcp_session_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref);
+ngx_mcp_session_sh_t *ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *id);
+void ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_counter_e counter);
+
+/* a call or stream of it is gone: it may be idle now, or freed */
+void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+
+#define ngx_mcp_session_group(zone, s)                                        \
+    ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (s)->rec.owner.block))
+
+#define ngx_mcp_session_extension(zone, s)                                    \
+    ((ngx_mcp_extension_sh_t *) ngx_mcp_block(zone, (s)->extension))
+
+uint64_t ngx_mcp_bloom(uint64_t hash);
+ngx_uint_t ngx_mcp_subscribed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint64_t uri);
+
+ngx_mcp_group_sh_t *ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *tenant);
+ngx_mcp_group_sh_t *ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *tenant);
+ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_str_t *endpoint, ngx_str_t *tenant);
+void ngx_mcp_group_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
+
+/* frees it once nobody needs it */
+void ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
+
+/* frees a part of groups without sessions; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone);
+
+
+/* links */
+
+void ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+void ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
+void ngx_mcp_link_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
+
+/* says one; NGX_DECLINED: there is none */
+ngx_int_t ngx_mcp_farewell(ngx_mcp_zone_t *zone);
+
+
+/* log */
+
+/* an event that is linked at the end of a log; NULL: there is no room for it */
+ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
+    ngx_mcp_event_t *event, uint64_t uri, ngx_mcp_stage_t *stage);
+void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
+
+/* drops up to max events; the number dropped */
+ngx_uint_t ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_log_sh_t *log, ngx_uint_t max);
+
+/* the first event behind a position, or NULL; hint: the one at it, or 0 */
+ngx_mcp_event_sh_t *ngx_mcp_log_after_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_log_sh_t *log, void *owner, uint64_t pos, uint32_t hint);
+uint32_t ngx_mcp_log_skip_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
+
+
+/* calls */
+
+/* the worker that ran it died */
+void ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
+void ngx_mcp_call_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
+
+
+/* streams */
+
+void ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
+    ngx_mcp_counter_e counter);
+
+
+/* knowledge */
+
+void ngx_mcp_knowledge_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_knowledge_sh_t *k);
+
+
+/* workers (ngx_mcp_worker.c): slots, what waits in them, and their death */
+
+void ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
+    ngx_uint_t why);
+void ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task);
+
+ngx_int_t ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name);
+void ngx_mcp_worker_release(ngx_mcp_zone_t *zone);
+
+/* handles what waits for this worker; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_worker_drain(ngx_mcp_zone_t *zone);
+
+/* what is due every second; NGX_AGAIN: call again soon */
+ngx_int_t ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone);
+void ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker);
+
+/* rings what was asked for while the lock was held */
+void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);
+
+
+/* doorbell (ngx_mcp_doorbell.c); NGX_DECLINED: nobody has this bell */
+
+ngx_int_t ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker);
+
+/* has ngx_mcp_worker_sweep() called soon */
+void ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone);
+
+
+/* repair */
+
+void ngx_mcp_repair_locked(ngx_mcp_zone_t *zone);
+
+
+void ngx_mcp_random(ngx_log_t *log, void *dst, size_t len);
+
+
+#endif /* _NGX_MCP_ZONE_SH_H_INCLUDED_ */
