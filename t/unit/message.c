@@ -132,7 +132,8 @@ message_kinds(void)
          ":\"2026-07-28\"}}", REQUEST, PING, "1", 0);
     good(J "\"id\":1,\"method\":\"tools/call\",\"params\":"
          "{\"name\":\"a\\\\nb\",\"arguments\":"
-         "{\"x\":\"\\n\",\"name\":1,\"name\":2}}}", REQUEST, TOOLS_CALL, "1", 0);
+         "{\"x\":\"\\n\",\"name\":1,\"name\":2}}}", REQUEST,
+         TOOLS_CALL, "1", 0);
     good(J "\"id\":1,\"method\":\"x\",\"params\":{\"name\":5}}", REQUEST, OTHER,
          "1", 0);
     good(J "\"id\":1,\"method\":\"x\",\"x\":1,\"x\":2}", REQUEST, OTHER, "1",
