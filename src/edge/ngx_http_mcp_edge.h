@@ -21,6 +21,10 @@ ngx_int_t ngx_http_mcp_content_handler(ngx_http_request_t *r);
 ngx_http_mcp_ctx_t *ngx_http_mcp_get_ctx(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf);
 
+/* what the variables of a message say, into r->pool; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
+    ngx_http_mcp_scope_t *scope);
+
 /* the first request header of this name, any case; NULL when absent */
 ngx_table_elt_t *ngx_http_mcp_find_header(ngx_http_request_t *r,
     ngx_str_t *name);

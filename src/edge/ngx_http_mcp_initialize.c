@@ -307,7 +307,8 @@ ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_http_mcp_exchange_t  *x;
 
-    x = ngx_http_mcp_upstream_exchange(r, ctx->conf->upstreams->elts);
+    x = ngx_http_mcp_upstream_exchange(r, ctx->conf->upstreams->elts,
+                                       &ctx->scope);
 
     if (x == NULL
         || ngx_http_mcp_upstream_body(x, &ctx->message->text) != NGX_OK)

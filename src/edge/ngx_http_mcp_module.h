@@ -129,8 +129,7 @@ typedef struct {
     ngx_uint_t                  accept;       /* NGX_HTTP_MCP_ACCEPT_* */
 
     /* values of variables, decoded, without control characters */
-    ngx_str_t                   method;
-    ngx_str_t                   name;
+    ngx_http_mcp_scope_t        scope;
     ngx_str_t                   client_name;
     ngx_str_t                   client_version;
     ngx_str_t                   session_id;   /* verified, or drawn */

@@ -133,6 +133,12 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     t->message = ngx_http_mcp_notice_message;
     t->done = done;
 
+    if (m->kind == NGX_MCP_NOTIFICATION
+        && ngx_http_mcp_scan_scope(r, m, &t->scope) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
     cln->handler = ngx_http_mcp_notice_cleanup;
     cln->data = t;
 

@@ -237,7 +237,7 @@ ngx_http_mcp_refuse_ask(ngx_http_request_t *r, ngx_http_mcp_talk_t *t,
         return;
     }
 
-    x = ngx_http_mcp_upstream_exchange(r, t->upstream);
+    x = ngx_http_mcp_upstream_exchange(r, t->upstream, &t->scope);
 
     if (x == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
         return;

@@ -24,8 +24,10 @@ static ngx_int_t ngx_http_mcp_scan(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_scan_values(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_scan_initialize(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_value(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_path_e path, ngx_str_t *value);
+    ngx_mcp_message_t *m, ngx_mcp_path_e path, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_post(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_get(ngx_http_request_t *r,
@@ -534,41 +536,63 @@ ngx_http_mcp_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static ngx_int_t
 ngx_http_mcp_scan_values(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    u_char             *p;
     ngx_mcp_message_t  *m;
 
     m = ctx->message;
+
+    ctx->scope.request_id = m->id;
 
     if (m->kind == NGX_MCP_BATCH || m->kind == NGX_MCP_RESPONSE) {
         return NGX_OK;
     }
 
-    if (m->method_code != NGX_MCP_METHOD_OTHER) {
-        ctx->method = *ngx_mcp_method_name(m->method_code);
+    return ngx_http_mcp_scan_scope(r, m, &ctx->scope) == NGX_OK
+           ? ngx_http_mcp_scan_initialize(r, ctx) : NGX_ERROR;
+}
 
-    } else if (ngx_http_mcp_value(r, ctx, NGX_MCP_PATH_METHOD, &ctx->method)
+
+ngx_int_t
+ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
+    ngx_http_mcp_scope_t *scope)
+{
+    scope->request_id = m->id;
+
+    if (m->method_code != NGX_MCP_METHOD_OTHER) {
+        scope->method = *ngx_mcp_method_name(m->method_code);
+
+    } else if (ngx_http_mcp_value(r, m, NGX_MCP_PATH_METHOD, &scope->method)
                != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_value(r, ctx, NGX_MCP_PATH_NAME, &ctx->name) != NGX_OK) {
+    if (ngx_http_mcp_value(r, m, NGX_MCP_PATH_NAME, &scope->name) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    if (ctx->name.len == 0
-        && ngx_http_mcp_value(r, ctx, NGX_MCP_PATH_URI, &ctx->name) != NGX_OK)
-    {
-        return NGX_ERROR;
+    if (scope->name.len == 0) {
+        return ngx_http_mcp_value(r, m, NGX_MCP_PATH_URI, &scope->name);
     }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    u_char             *p;
+    ngx_mcp_message_t  *m;
+
+    m = ctx->message;
 
     if (m->method_code != NGX_MCP_METHOD_INITIALIZE) {
         return NGX_OK;
     }
 
-    if (ngx_http_mcp_value(r, ctx, NGX_MCP_PATH_CLIENT_NAME, &ctx->client_name)
+    if (ngx_http_mcp_value(r, m, NGX_MCP_PATH_CLIENT_NAME, &ctx->client_name)
         != NGX_OK
-        || ngx_http_mcp_value(r, ctx, NGX_MCP_PATH_CLIENT_VERSION,
+        || ngx_http_mcp_value(r, m, NGX_MCP_PATH_CLIENT_VERSION,
                               &ctx->client_version)
            != NGX_OK)
     {
@@ -598,16 +622,16 @@ ngx_http_mcp_scan_values(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 
 static ngx_int_t
-ngx_http_mcp_value(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+ngx_http_mcp_value(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_mcp_path_e path, ngx_str_t *value)
 {
     size_t  i;
 
-    if (ctx->message->json.members[path].type != NGX_MCP_JSON_STRING) {
+    if (m->json.members[path].type != NGX_MCP_JSON_STRING) {
         return NGX_OK;
     }
 
-    *value = ngx_mcp_message_string(ctx->message, path, r->pool);
+    *value = ngx_mcp_message_string(m, path, r->pool);
 
     if (value->data == NULL) {
         return NGX_ERROR;
@@ -849,11 +873,12 @@ ngx_http_mcp_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static ngx_int_t
 ngx_http_mcp_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t            refusal;
-    uint32_t             line;
-    ngx_uint_t           gap;
-    ngx_mcp_cursor_t     from, *fp;
-    ngx_mcp_event_id_t   id;
+    ngx_int_t                 rc, refusal;
+    uint32_t                  line;
+    ngx_uint_t                gap;
+    ngx_mcp_cursor_t          from, *fp;
+    ngx_mcp_event_id_t        id;
+    ngx_http_mcp_upstream_t  *u;
 
     if (ngx_http_mcp_find_session(r, ctx, &refusal) != NGX_OK) {
         return refusal;
@@ -878,7 +903,16 @@ ngx_http_mcp_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         }
     }
 
-    return ngx_http_mcp_stream_open(r, line, fp, gap, NULL);
+    u = ctx->conf->upstreams ? ctx->conf->upstreams->elts : NULL;
+
+    rc = ngx_http_mcp_stream_open(r, line, fp, gap, NULL);
+
+    if (rc == NGX_DONE && u && u->listen && line == NGX_MCP_GENERAL_LINE) {
+        ngx_http_mcp_listen(u, r, ctx->session.ref, &ctx->session_id,
+                            &ctx->tenant);
+    }
+
+    return rc;
 }
 
 
@@ -922,17 +956,13 @@ ngx_http_mcp_background_request(ngx_http_mcp_upstream_t *u,
     ctx->tenant.data = ngx_pstrdup(r->pool, &audience->tenant);
     ctx->session_id.data = ngx_pstrdup(r->pool, &audience->session);
 
-    ctx->method.data = ngx_pstrdup(r->pool, &audience->method);
 
-    if (ctx->tenant.data == NULL || ctx->session_id.data == NULL
-        || ctx->method.data == NULL)
-    {
+    if (ctx->tenant.data == NULL || ctx->session_id.data == NULL) {
         goto failed;
     }
 
     ctx->tenant.len = audience->tenant.len;
     ctx->session_id.len = audience->session.len;
-    ctx->method.len = audience->method.len;
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_module);
 

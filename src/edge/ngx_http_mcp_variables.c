@@ -8,7 +8,7 @@
 
 static ngx_int_t ngx_http_mcp_variable_str(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_variable_request_id(ngx_http_request_t *r,
+static ngx_int_t ngx_http_mcp_variable_scope(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_mcp_variable_version(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
@@ -24,20 +24,19 @@ static ngx_int_t ngx_http_mcp_variable_events_sent(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 
 static ngx_int_t ngx_http_mcp_variable_set(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, ngx_http_mcp_ctx_t *ctx, ngx_str_t *value,
-    ngx_uint_t slash);
+    ngx_http_variable_value_t *v, ngx_str_t *value, ngx_uint_t slash);
 
 
 static ngx_http_variable_t  ngx_http_mcp_vars[] = {
 
-    { ngx_string("mcp_method"), NULL, ngx_http_mcp_variable_str,
-      offsetof(ngx_http_mcp_ctx_t, method), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_method"), NULL, ngx_http_mcp_variable_scope,
+      offsetof(ngx_http_mcp_scope_t, method), NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_name"), NULL, ngx_http_mcp_variable_str,
-      offsetof(ngx_http_mcp_ctx_t, name), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_name"), NULL, ngx_http_mcp_variable_scope,
+      offsetof(ngx_http_mcp_scope_t, name), NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_request_id"), NULL, ngx_http_mcp_variable_request_id,
-      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_request_id"), NULL, ngx_http_mcp_variable_scope,
+      offsetof(ngx_http_mcp_scope_t, request_id), NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("mcp_session_id"), NULL, ngx_http_mcp_variable_str,
       offsetof(ngx_http_mcp_ctx_t, session_id), NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -100,27 +99,41 @@ ngx_http_mcp_variable_str(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         return NGX_OK;
     }
 
-    return ngx_http_mcp_variable_set(r, v, ctx,
-                                     (ngx_str_t *) ((char *) ctx + data),
-                                     data == offsetof(ngx_http_mcp_ctx_t,
-                                                      method));
+    return ngx_http_mcp_variable_set(r, v,
+                                     (ngx_str_t *) ((char *) ctx + data), 0);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_variable_request_id(ngx_http_request_t *r,
+ngx_http_mcp_variable_scope(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
-    ngx_http_mcp_ctx_t  *ctx;
+    ngx_http_mcp_ctx_t       *ctx;
+    ngx_http_mcp_scope_t     *scope;
+    ngx_http_mcp_exchange_t  *x;
 
     ctx = ngx_http_mcp_variable_ctx(r);
 
-    if (ctx == NULL || ctx->message == NULL) {
+    if (ctx == NULL) {
         v->not_found = 1;
         return NGX_OK;
     }
 
-    return ngx_http_mcp_variable_set(r, v, ctx, &ctx->message->id, 0);
+    scope = ngx_http_mcp_encoding;
+
+    if (scope == NULL && r != r->main) {
+        x = ngx_http_mcp_exchange_of(r);
+        scope = x ? x->scope : NULL;
+    }
+
+    if (scope == NULL) {
+        scope = &ctx->scope;
+    }
+
+    return ngx_http_mcp_variable_set(r, v,
+                                     (ngx_str_t *) ((char *) scope + data),
+                                     data == offsetof(ngx_http_mcp_scope_t,
+                                                      method));
 }
 
 
@@ -138,11 +151,11 @@ ngx_http_mcp_variable_version(ngx_http_request_t *r,
     }
 
     if (ctx->session.revision) {
-        return ngx_http_mcp_variable_set(r, v, ctx,
+        return ngx_http_mcp_variable_set(r, v,
                                ngx_mcp_revision_name(ctx->session.revision), 0);
     }
 
-    return ngx_http_mcp_variable_set(r, v, ctx, &ctx->header_version, 0);
+    return ngx_http_mcp_variable_set(r, v, &ctx->header_version, 0);
 }
 
 
@@ -159,7 +172,7 @@ ngx_http_mcp_variable_endpoint(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    return ngx_http_mcp_variable_set(r, v, ctx, &ctx->conf->name, 0);
+    return ngx_http_mcp_variable_set(r, v, &ctx->conf->name, 0);
 }
 
 
@@ -201,7 +214,7 @@ ngx_http_mcp_variable_response(ngx_http_request_t *r,
         ngx_str_set(&value, "none");
     }
 
-    return ngx_http_mcp_variable_set(r, v, ctx, &value, 0);
+    return ngx_http_mcp_variable_set(r, v, &value, 0);
 }
 
 
@@ -234,7 +247,7 @@ ngx_http_mcp_variable_error(ngx_http_request_t *r,
         ngx_str_set(&value, "");
     }
 
-    return ngx_http_mcp_variable_set(r, v, ctx, &value, 0);
+    return ngx_http_mcp_variable_set(r, v, &value, 0);
 }
 
 
@@ -259,7 +272,7 @@ ngx_http_mcp_variable_events_sent(ngx_http_request_t *r,
 
     value.len = ngx_sprintf(value.data, "%ui", ctx->events_sent) - value.data;
 
-    return ngx_http_mcp_variable_set(r, v, ctx, &value, 0);
+    return ngx_http_mcp_variable_set(r, v, &value, 0);
 }
 
 
@@ -270,7 +283,7 @@ ngx_http_mcp_variable_events_sent(ngx_http_request_t *r,
 
 static ngx_int_t
 ngx_http_mcp_variable_set(ngx_http_request_t *r, ngx_http_variable_value_t *v,
-    ngx_http_mcp_ctx_t *ctx, ngx_str_t *value, ngx_uint_t slash)
+    ngx_str_t *value, ngx_uint_t slash)
 {
     u_char  *p, *dst, ch;
     size_t   i;
@@ -283,7 +296,7 @@ ngx_http_mcp_variable_set(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     v->len = value->len;
     v->data = value->data;
 
-    if (!ngx_http_mcp_encoding) {
+    if (ngx_http_mcp_encoding == NULL) {
         return NGX_OK;
     }
 

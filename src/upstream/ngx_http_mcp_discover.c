@@ -72,6 +72,8 @@ static struct {
 
 static ngx_queue_t  ngx_http_mcp_waiters;
 
+static ngx_http_mcp_scope_t  ngx_http_mcp_farewell_scope;
+
 static ngx_str_t  ngx_http_mcp_ask_id = ngx_string("\"nginx-mcp\"");
 static ngx_str_t  ngx_http_mcp_ask_initialize = ngx_string("initialize");
 
@@ -255,12 +257,12 @@ ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
     ngx_str_t                 body;
     ngx_connection_t         *c;
     ngx_http_request_t       *r;
+    ngx_http_mcp_scope_t     *scope;
     ngx_http_mcp_exchange_t  *x;
     ngx_http_mcp_audience_t   audience;
 
     audience.tenant = ask->tenant;
     audience.session = ask->key;
-    audience.method = *method;
 
     r = ngx_http_mcp_background_for(ask->upstream, &audience);
     if (r == NULL) {
@@ -277,7 +279,15 @@ ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
                     &ngx_http_mcp_ask_id, method, params);
     body.len = p - body.data;
 
-    x = ngx_http_mcp_upstream_exchange(r, ask->upstream);
+    scope = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_scope_t));
+    if (scope == NULL) {
+        goto failed;
+    }
+
+    scope->method = *method;
+    scope->request_id = ngx_http_mcp_ask_id;
+
+    x = ngx_http_mcp_upstream_exchange(r, ask->upstream, scope);
     if (x == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
         goto failed;
     }
@@ -533,14 +543,13 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     audience.tenant = *tenant;
     ngx_str_null(&audience.session);
-    ngx_str_null(&audience.method);
 
     r = ngx_http_mcp_background_for(u, &audience);
     if (r == NULL) {
         return;
     }
 
-    x = ngx_http_mcp_upstream_exchange(r, u);
+    x = ngx_http_mcp_upstream_exchange(r, u, &ngx_http_mcp_farewell_scope);
     if (x == NULL) {
         ngx_http_mcp_background_close(r);
         return;

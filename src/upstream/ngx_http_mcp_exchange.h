@@ -79,11 +79,21 @@ typedef struct {
 #define NGX_HTTP_MCP_WHOLE  65536
 
 
+/* what $mcp_method, $mcp_name and $mcp_request_id say inside an exchange */
+
+typedef struct {
+    ngx_str_t                          method;
+    ngx_str_t                          name;
+    ngx_str_t                          request_id;
+} ngx_http_mcp_scope_t;
+
+
 struct ngx_http_mcp_exchange_s {
     /* in; set by the caller after ngx_http_mcp_exchange_create() */
     ngx_http_request_t                *r;
     ngx_http_mcp_exchange_handlers_t  *handlers;
     void                              *data;
+    ngx_http_mcp_scope_t              *scope;
     ngx_str_t                          name;        /* upstream, for the log */
     ngx_str_t                          uri;         /* of the location */
     ngx_str_t                          args;

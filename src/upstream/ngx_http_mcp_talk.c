@@ -58,24 +58,35 @@ static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_talk_send_handlers = {
 };
 
 
-ngx_uint_t                  ngx_http_mcp_encoding;
+ngx_http_mcp_scope_t       *ngx_http_mcp_encoding;
 ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
 
 static ngx_str_t  ngx_http_mcp_own_id = ngx_string("\"nginx-mcp\"");
 
+static ngx_http_mcp_scope_t  ngx_http_mcp_talk_scopes[] = {
+    { ngx_string("initialize"), ngx_null_string,
+      ngx_string("\"nginx-mcp\"") },
+    { ngx_string("notifications/initialized"), ngx_null_string,
+      ngx_null_string },
+    { ngx_string("logging/setLevel"), ngx_null_string,
+      ngx_string("\"nginx-mcp\"") },
+    { ngx_string("resources/subscribe"), ngx_null_string,
+      ngx_string("\"nginx-mcp\"") }
+};
+
 
 ngx_http_mcp_exchange_t *
 ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
-    ngx_http_mcp_upstream_t *u)
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope)
 {
     u_char                   *p, *last, *start;
     ngx_int_t                 rc;
     ngx_str_t                 uri;
     ngx_http_mcp_exchange_t  *x;
 
-    ngx_http_mcp_encoding = 1;
+    ngx_http_mcp_encoding = scope;
     rc = ngx_http_complex_value(r, &u->uri, &uri);
-    ngx_http_mcp_encoding = 0;
+    ngx_http_mcp_encoding = NULL;
 
     if (rc != NGX_OK) {
         return NULL;
@@ -87,6 +98,7 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     }
 
     x->name = u->name;
+    x->scope = scope;
     x->uri = uri;
     x->timeout = u->timeout;
     x->total = u->total;
@@ -211,7 +223,7 @@ ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t)
                 return rc == NGX_AGAIN ? NGX_OK : rc;
             }
 
-            if (t->rpc && t->existing) {
+            if (t->rpc && (t->existing || t->listen)) {
                 return NGX_DECLINED;
             }
 
@@ -421,7 +433,7 @@ ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t)
     switch (rc) {
 
     case NGX_OK:
-        t->step = ngx_http_mcp_talk_send;
+        t->step = t->listen ? ngx_http_mcp_talk_resume : ngx_http_mcp_talk_send;
         return NGX_DONE;
 
     case NGX_DECLINED:
@@ -431,6 +443,14 @@ ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t)
         return NGX_DONE;
 
     case NGX_AGAIN:
+
+        if (t->listen) {
+            /* it is being made for a call; there is no hurry */
+
+            ngx_add_timer(&t->event, 1000);
+            return NGX_AGAIN;
+        }
+
         t->waiting = 1;
         return NGX_AGAIN;
 
@@ -484,9 +504,19 @@ static ngx_int_t
 ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
 {
     ngx_uint_t                revision;
+    ngx_http_mcp_scope_t     *scope;
     ngx_http_mcp_exchange_t  *x;
 
-    x = ngx_http_mcp_upstream_exchange(t->r, t->upstream);
+    scope = &t->scope;
+
+    if (t->step >= ngx_http_mcp_talk_initialize
+        && t->step <= ngx_http_mcp_talk_subscribe)
+    {
+        scope = &ngx_http_mcp_talk_scopes[t->step
+                                          - ngx_http_mcp_talk_initialize];
+    }
+
+    x = ngx_http_mcp_upstream_exchange(t->r, t->upstream, scope);
     if (x == NULL) {
         return NGX_ERROR;
     }
@@ -535,6 +565,11 @@ ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
         x->protocol_version = *ngx_mcp_revision_name(revision);
     }
 
+    if (t->listen && t->step == ngx_http_mcp_talk_resume) {
+        x->timeout = 0;
+        x->total = 0;
+    }
+
     t->x = x;
     t->forgotten = 0;
 
@@ -558,7 +593,8 @@ ngx_http_mcp_talk_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (t->step == ngx_http_mcp_talk_send && !t->rpc && !t->healed
+    if ((t->step == ngx_http_mcp_talk_send || t->listen)
+        && !t->rpc && !t->healed
         && t->link.id.len && x->status == NGX_HTTP_NOT_FOUND)
     {
         t->forgotten = 1;
@@ -762,7 +798,7 @@ ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
 
     /* an upstream may end the stream early and go on when it is resumed */
 
-    if (t->rpc || t->answered || t->aborted || x->sse.id.len == 0
+    if (t->rpc || t->answered || t->aborted || t->listen || x->sse.id.len == 0
         || (*outcome != NGX_HTTP_MCP_OK && *outcome != NGX_HTTP_MCP_CUT)
         || t->resumes++ == NGX_HTTP_MCP_RESUMES)
     {

@@ -51,7 +51,6 @@ typedef struct {
 typedef struct {
     ngx_str_t                         tenant;
     ngx_str_t                         session;  /* $mcp_session_id */
-    ngx_str_t                         method;   /* $mcp_method */
 } ngx_http_mcp_audience_t;
 
 
@@ -65,15 +64,19 @@ typedef ngx_http_request_t *(*ngx_http_mcp_background_pt)(
 /* set by the edge, which knows the variables */
 extern ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
 
-/* set while an upstream's URI is computed: values are percent-encoded then */
-extern ngx_uint_t  ngx_http_mcp_encoding;
+/*
+ * Not NULL while an upstream's URI is computed: values are of this scope and
+ * percent-encoded then.
+ */
+extern ngx_http_mcp_scope_t  *ngx_http_mcp_encoding;
 
 /*
- * Makes an exchange with the upstream on r, with its URI for this request.
+ * Makes an exchange with the upstream on r, with its URI for this scope, which
+ * has to live as long as r.
  * NULL: no memory, or the URI has a "." or ".." segment (logged).
  */
 ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
-    ngx_http_mcp_upstream_t *u);
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope);
 
 /* puts text into the exchange as its body; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x,
@@ -111,11 +114,14 @@ struct ngx_http_mcp_talk_s {
     ngx_mcp_ref_t                     call;       /* is woken for links */
     ngx_str_t                         tenant;
     ngx_uint_t                        level;      /* of the session */
+    ngx_http_mcp_scope_t              scope;      /* of the message */
     ngx_str_t                         body;
     unsigned                          existing:1; /* only if there is a link;
                                                      else NGX_DECLINED */
     unsigned                          legacy_only:1; /* done(OK) when it is
                                                         an rpc upstream */
+    unsigned                          listen:1;   /* opens the upstream's GET
+                                                     stream, once; no body */
     unsigned                          answered:1; /* set by message() when the
                                                      answer was in it */
     void                            (*message)(ngx_http_mcp_talk_t *t,
@@ -181,6 +187,18 @@ void ngx_http_mcp_discover_forget(ngx_http_mcp_waiter_t *waiter);
 
 /* the doorbell: handlers->knowledge */
 void ngx_http_mcp_discover_doorbell(ngx_mcp_zone_t *zone);
+
+
+/*
+ * Holds the upstream's GET stream of a session for as long as the client holds
+ * one of its own, in the first worker that asks; what arrives goes on the
+ * session's general line.  from: the client's GET, whose headers cross.
+ */
+void ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
+    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *tenant);
+
+/* the doorbell: a session that is listened for has ended or has no GET left */
+void ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone);
 
 
 /* tells an upstream that a session has ended: DELETE, outcome ignored */
