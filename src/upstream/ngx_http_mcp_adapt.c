@@ -16,7 +16,9 @@
 
 
 static ngx_int_t ngx_http_mcp_adapt_content(ngx_http_request_t *sr);
-static ngx_int_t ngx_http_mcp_adapt_conf(ngx_http_request_t *sr);
+static ngx_int_t ngx_http_mcp_adapt_timeout(ngx_http_request_t *sr,
+    ngx_msec_t timeout);
+static ngx_uint_t ngx_http_mcp_adapt_cached(ngx_http_upstream_t *u);
 static ngx_uint_t ngx_http_mcp_adapt_written(ngx_http_request_t *sr);
 static void ngx_http_mcp_adapt_report(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
@@ -71,13 +73,12 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
         return rc;
     }
 
-    cap->written = ngx_http_mcp_adapt_written(sr);
-
-    if (cap->written && cap->timeout) {
+    if (cap->timeout && ngx_http_mcp_adapt_written(sr)) {
 
         /* theirs holds until the header comes, and the same one after it */
 
         cap->timeout = u->conf->read_timeout;
+        cap->theirs = 1;
 
         if (cap->silence.timer_set) {
             ngx_del_timer(&cap->silence);
@@ -86,11 +87,9 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
         return rc;
     }
 
-    cap->written = 0;
-
     /* without memory theirs is left to fire */
 
-    (void) ngx_http_mcp_adapt_conf(sr);
+    (void) ngx_http_mcp_adapt_timeout(sr, NGX_HTTP_MCP_ADAPT_NEVER);
 
     return rc;
 }
@@ -100,9 +99,11 @@ ngx_int_t
 ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 {
     ngx_http_upstream_t               *u;
+    ngx_http_mcp_capture_t            *cap;
     ngx_http_mcp_defaults_loc_conf_t  *dlcf;
 
     u = sr->upstream;
+    cap = x->capture;
 
     if (u == NULL || u->conf == NULL || !ngx_http_mcp_capture_live(sr)) {
         return NGX_OK;
@@ -110,21 +111,39 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 
     dlcf = ngx_http_get_module_loc_conf(sr, ngx_http_mcp_defaults_module);
 
-    if (!dlcf->buffering && !u->store
-#if (NGX_HTTP_CACHE)
-        && !u->cacheable
-#endif
-       )
+    /*
+     * A buffered response of a subrequest comes at its end only, so a stream
+     * is never buffered; another one is if it is cached, stored, or if the
+     * user wrote so.
+     */
+
+    if (u->buffering
+        && (x->body == NGX_HTTP_MCP_BODY_SSE
+            || !(dlcf->buffering || u->store || ngx_http_mcp_adapt_cached(u))))
     {
         u->buffering = 0;
     }
 
-    return ngx_http_mcp_adapt_conf(sr);
+    if (u->buffering) {
+        cap->theirs = 1;
+
+        if (cap->silence.timer_set) {
+            ngx_del_timer(&cap->silence);
+        }
+
+        return ngx_http_mcp_adapt_timeout(sr, cap->timeout
+                                              ? cap->timeout
+                                              : NGX_HTTP_MCP_ADAPT_NEVER);
+    }
+
+    cap->theirs = 0;
+
+    return ngx_http_mcp_adapt_timeout(sr, NGX_HTTP_MCP_ADAPT_NEVER);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_adapt_conf(ngx_http_request_t *sr)
+ngx_http_mcp_adapt_timeout(ngx_http_request_t *sr, ngx_msec_t timeout)
 {
     ngx_connection_t          *c;
     ngx_http_upstream_t       *u;
@@ -132,7 +151,7 @@ ngx_http_mcp_adapt_conf(ngx_http_request_t *sr)
 
     u = sr->upstream;
 
-    if (u->conf->read_timeout == NGX_HTTP_MCP_ADAPT_NEVER) {
+    if (u->conf->read_timeout == timeout) {
         return NGX_OK;
     }
 
@@ -142,19 +161,14 @@ ngx_http_mcp_adapt_conf(ngx_http_request_t *sr)
     }
 
     *conf = *u->conf;
-
-    conf->read_timeout = NGX_HTTP_MCP_ADAPT_NEVER;
-
-    /* what is held must not go to a file: nobody would read it back */
-
-    conf->max_temp_file_size = 0;
+    conf->read_timeout = timeout;
 
     u->conf = conf;
 
     c = u->peer.connection;
 
     if (c && c->read->timer_set) {
-        ngx_add_timer(c->read, conf->read_timeout);
+        ngx_add_timer(c->read, timeout);
     }
 
     return NGX_OK;
@@ -176,6 +190,17 @@ ngx_http_mcp_adapt_written(ngx_http_request_t *sr)
     }
 
     return u->conf->read_timeout != NGX_HTTP_MCP_ADAPT_READ_TIMEOUT;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_adapt_cached(ngx_http_upstream_t *u)
+{
+#if (NGX_HTTP_CACHE)
+    return u->cacheable;
+#else
+    return 0;
+#endif
 }
 
 

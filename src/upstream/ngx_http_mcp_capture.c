@@ -70,6 +70,15 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
                    "mcp exchange header \"%V\" status:%ui body:%ui len:%O",
                    &x->name, x->status, x->body, cap->length);
 
+    if (x->status < NGX_HTTP_OK) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "mcp upstream \"%V\" answered with status %ui",
+                      &x->name, x->status);
+
+        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_BAD);
+        return;
+    }
+
     if (ngx_http_mcp_headers_collect(x, r) != NGX_OK
         || ngx_http_mcp_adapt_response(x, r) != NGX_OK)
     {
@@ -155,7 +164,7 @@ ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 
     ngx_http_mcp_capture_process(x);
 
-    if (cap->in && !cap->stop && !ngx_http_mcp_capture_live(r)
+    if (cap->in && !cap->stop && !ngx_http_mcp_capture_waits(r)
         && ngx_http_mcp_capture_keep(x) != NGX_OK)
     {
         ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);
@@ -206,8 +215,8 @@ ngx_http_mcp_capture_drain(ngx_chain_t *in)
 
 
 /*
- * A handler that is no upstream does not wait until its buffers are taken:
- * what is held becomes a copy of our own.
+ * A handler that is no upstream, or a buffered one, does not wait until its
+ * buffers are taken: what is held becomes a copy of our own.
  */
 
 static ngx_int_t
@@ -423,7 +432,7 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     }
 
     if (cap->len == 0 && cap->length == (off_t) size
-        && ngx_http_mcp_capture_live(x->sr))
+        && ngx_http_mcp_capture_waits(x->sr))
     {
         /* all of it, in a buffer that may be written to */
 

@@ -60,17 +60,23 @@ typedef struct {
     unsigned                    refused:1;  /* of a type that is not taken */
     unsigned                    held:1;
     unsigned                    resumed:1;
-    unsigned                    written:1;  /* read time-out is the user's */
+    unsigned                    theirs:1;   /* the upstream's own read timer
+                                               counts, not cap->silence */
     unsigned                    ended:1;    /* the subrequest did */
     unsigned                    stop:1;     /* before its end */
     unsigned                    done:1;     /* done() was called, or r died */
 } ngx_http_mcp_capture_t;
 
 
-/* whether an upstream module runs the subrequest, and can wait for us */
+/* whether an upstream module runs the subrequest ... */
 
 #define ngx_http_mcp_capture_live(sr)                                         \
     ((sr)->upstream && (sr)->upstream->cleanup)
+
+/* ... and does not read on while its buffers are not taken */
+
+#define ngx_http_mcp_capture_waits(sr)                                        \
+    (ngx_http_mcp_capture_live(sr) && !(sr)->upstream->buffering)
 
 
 /* the exchange whose subrequest r itself is, or NULL */

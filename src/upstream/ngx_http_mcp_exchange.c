@@ -20,7 +20,10 @@ static void ngx_http_mcp_exchange_handler(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_silence(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_total(ngx_event_t *ev);
+static void ngx_http_mcp_exchange_late(ngx_http_mcp_exchange_t *x, char *what,
+    ngx_msec_t timeout);
 static void ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_exchange_drop(ngx_http_request_t *sr);
 static void ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 static ngx_http_mcp_outcome_e ngx_http_mcp_exchange_outcome(
@@ -320,7 +323,9 @@ ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
 
     cap = x->capture;
 
-    if (cap->held || cap->ended || cap->stop || cap->done || x->sr == NULL) {
+    if (cap->held || cap->theirs || cap->ended || cap->stop || cap->done
+        || x->sr == NULL)
+    {
         return;
     }
 
@@ -505,7 +510,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
         ngx_http_mcp_capture_process(x);
 
         if (!cap->stop && !cap->held && !cap->ended && cap->header
-            && ngx_http_mcp_capture_live(sr))
+            && ngx_http_mcp_capture_waits(sr))
         {
             /* goes on reading */
 
@@ -533,36 +538,44 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_exchange_silence(ngx_event_t *ev)
 {
-    ngx_http_mcp_capture_t   *cap;
-    ngx_http_mcp_exchange_t  *x;
+    ngx_http_mcp_capture_t  *cap;
 
     cap = ev->data;
-    x = cap->exchange;
 
-    ngx_http_set_log_request(x->r->connection->log, x->sr);
-
-    ngx_log_error(NGX_LOG_ERR, x->r->connection->log, NGX_ETIMEDOUT,
-                  "mcp upstream \"%V\" was silent for %Mms",
-                  &x->name, cap->timeout);
-
-    ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TIMEOUT);
+    ngx_http_mcp_exchange_late(cap->exchange, "was silent for", cap->timeout);
 }
 
 
 static void
 ngx_http_mcp_exchange_total(ngx_event_t *ev)
 {
-    ngx_http_mcp_capture_t   *cap;
-    ngx_http_mcp_exchange_t  *x;
+    ngx_http_mcp_capture_t  *cap;
 
     cap = ev->data;
-    x = cap->exchange;
 
-    ngx_http_set_log_request(x->r->connection->log, x->sr);
+    ngx_http_mcp_exchange_late(cap->exchange, "did not finish within",
+                               cap->exchange->total);
+}
 
-    ngx_log_error(NGX_LOG_ERR, x->r->connection->log, NGX_ETIMEDOUT,
-                  "mcp upstream \"%V\" did not finish within %Mms",
-                  &x->name, x->total);
+
+static void
+ngx_http_mcp_exchange_late(ngx_http_mcp_exchange_t *x, char *what,
+    ngx_msec_t timeout)
+{
+    char       *action;
+    ngx_log_t  *log;
+
+    log = x->r->connection->log;
+
+    ngx_http_set_log_request(log, x->sr);
+
+    action = log->action;
+    log->action = NULL;
+
+    ngx_log_error(NGX_LOG_ERR, log, 0, "mcp upstream \"%V\" %s %Mms",
+                  &x->name, what, timeout);
+
+    log->action = action;
 
     ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TIMEOUT);
 }
@@ -587,6 +600,14 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
         sr->main->upstream_states = sr->upstream_states;
     }
 
+    if (sr->write_event_handler == ngx_http_handler) {
+
+        /* posted, but it has not run yet */
+
+        sr->write_event_handler = ngx_http_mcp_exchange_drop;
+        return;
+    }
+
     /* without an upstream it runs to its end, and is not listened to */
 
     if (ngx_http_mcp_capture_live(sr)) {
@@ -597,6 +618,13 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
         sr->read_event_handler = ngx_http_request_empty_handler;
         sr->write_event_handler = ngx_http_request_empty_handler;
     }
+}
+
+
+static void
+ngx_http_mcp_exchange_drop(ngx_http_request_t *sr)
+{
+    ngx_http_finalize_request(sr, NGX_OK);
 }
 
 

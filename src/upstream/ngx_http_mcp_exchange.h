@@ -63,10 +63,11 @@ typedef struct {
                                 ngx_str_t *text);
 
     /*
-     * A piece of a JSON body larger than that, in order, scanned as it passes;
-     * the last one has last set.  NGX_OK, or NGX_AGAIN: not taken, hold (see
-     * ngx_http_mcp_exchange_resume()).  NULL: bodies are gathered up to
-     * x->limit and given to message().
+     * A piece of a JSON body larger than that, in order, scanned as it passes
+     * and valid during the call.  Once the body has proved to be whole, one
+     * more call has last set and in NULL.  NGX_OK, or NGX_AGAIN: not taken,
+     * hold (see ngx_http_mcp_exchange_resume()).  NULL: bodies are gathered
+     * up to x->limit and given to message().
      */
     ngx_int_t             (*piece)(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
                                 ngx_uint_t last);
@@ -89,7 +90,10 @@ typedef struct {
 
 
 struct ngx_http_mcp_exchange_s {
-    /* in; set by the caller after ngx_http_mcp_exchange_create() */
+    /*
+     * in; set by the caller after ngx_http_mcp_exchange_create().  What is
+     * pointed to has to live as long as r.
+     */
     ngx_http_request_t                *r;
     ngx_http_mcp_exchange_handlers_t  *handlers;
     void                              *data;
