@@ -21,11 +21,6 @@ my $fixture = Mcp::Node->fixture($port);
 my $t = Mcp::Test->new(vars => { FIXTURE => $port }, conf => <<'EOF');
 mcp_zone zone=main:8m;
 
-upstream fixture {
-    server 127.0.0.1:%%FIXTURE%%;
-    keepalive 8;
-}
-
 server {
     %%LISTEN%%
     server_name localhost 127.0.0.1;
@@ -37,7 +32,7 @@ server {
 
     location = /_fixture {
         internal;
-        proxy_pass http://fixture/mcp;
+        proxy_pass http://127.0.0.1:%%FIXTURE%%/mcp;
     }
 }
 EOF
@@ -61,9 +56,8 @@ for my $suite (@suites) {
         my ($a, $b) = map { defined $_ ? $_ : 'not run' }
                       $straight->{$check}, $through->{$check};
 
-        # a stream that the upstream closed in mid-call stays open for the
-        # client: all of this scenario is of the kind SHOULD
-        next if $check =~ /^server-sse-polling/ && $b ne 'FAILURE';
+        # notes of what was seen on the way are no verdicts
+        next if "$a $b" =~ /^(?:INFO|SKIPPED|not run) (?:INFO|not run)$/;
 
         is($b, $a, $check)
             or diag($why->{$check} || '');
