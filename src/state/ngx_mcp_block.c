@@ -653,19 +653,18 @@ void
 ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec)
 {
     uint32_t              n, *bucket;
-    ngx_mcp_record_sh_t  *r;
+    ngx_mcp_record_sh_t  *r, *other;
 
     r = rec;
     n = ngx_mcp_number(zone, rec);
     bucket = &zone->sh->buckets[r->hash & zone->sh->mask];
 
-    while (*bucket) {
-        if (*bucket == n) {
-            *bucket = r->bucket;
-            return;
-        }
+    while (*bucket && *bucket != n) {
+        other = ngx_mcp_block(zone, *bucket);
+        bucket = &other->bucket;
+    }
 
-        r = ngx_mcp_block(zone, *bucket);
-        bucket = &r->bucket;
+    if (*bucket) {
+        *bucket = r->bucket;
     }
 }

@@ -316,8 +316,10 @@ ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
         event.flags = NGX_MCP_EVENT_RESPONSE;
 
         ngx_mcp_stage_init(&stage, NGX_MCP_EVENT, parts, 3);
+        ngx_mcp_log_shrink_locked(zone, s, &c->log);
 
         if (ngx_mcp_free_blocks(zone->sh) >= stage.blocks
+            && s->events < s->event_max
             && ngx_mcp_log_add_locked(zone, c, &event, 0, &stage))
         {
             s->events++;

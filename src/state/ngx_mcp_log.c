@@ -19,8 +19,6 @@ static ngx_int_t ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_log_input_t *in, ngx_uint_t *addressed);
 static ngx_uint_t ngx_mcp_log_next_group_locked(ngx_mcp_zone_t *zone,
     uint64_t number, ngx_mcp_ref_t *ref);
-static void ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_log_sh_t *log);
 static ngx_mcp_log_sh_t *ngx_mcp_log_of(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e, ngx_mcp_session_sh_t **session,
     ngx_mcp_call_sh_t **call);
@@ -415,7 +413,7 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 /* makes room for one event more in a session */
 
-static void
+void
 ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_log_sh_t *log)
 {

@@ -559,6 +559,8 @@ ngx_int_t ngx_mcp_farewell(ngx_mcp_zone_t *zone);
 /* an event that is linked at the end of a log; NULL: there is no room for it */
 ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_event_t *event, uint64_t uri, ngx_mcp_stage_t *stage);
+void ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_log_sh_t *log);
 void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 
 /* drops up to max events; the number dropped */
@@ -621,6 +623,8 @@ void ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone);
 /* repair */
 
 void ngx_mcp_repair_locked(ngx_mcp_zone_t *zone);
+void ngx_mcp_repair_order(ngx_mcp_zone_t *zone);
+void ngx_mcp_repair_unmark(ngx_mcp_zone_t *zone, void *rec);
 
 
 void ngx_mcp_random(ngx_log_t *log, void *dst, size_t len);
