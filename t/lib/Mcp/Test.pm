@@ -703,9 +703,18 @@ sub clean_up {
         }
 
         if ($failed) {
-            my @lines = grep { !/\[(?:debug|info)\]/ } split /\n/, $t->log;
+            my $log = $t->log;
+            my @lines = grep { !/\[(?:debug|info)\]/ } split /\n/, $log;
+
             splice @lines, 0, @lines - 30 if @lines > 30;
-            Test::More::diag("error.log: $_") for @lines;
+
+            # what a sanitizer said, from its first line to its summary
+            my @reports = "$log\n" =~ /^(==\d+==ERROR: .*?^SUMMARY: .*?)$/msg;
+            push @reports, $log =~ /^(.*runtime error: .*)$/mg;
+
+            Test::More::diag(substr $_, 0, 8000)
+                for @reports > 3 ? @reports[0 .. 2] : @reports;
+            Test::More::diag("error.log: $_") for @reports ? () : @lines;
             Test::More::diag($t->slurp('output')) if -s "$t->{dir}/output";
         }
 
