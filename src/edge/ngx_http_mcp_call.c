@@ -21,6 +21,8 @@ static ngx_int_t ngx_http_mcp_call_run(ngx_http_mcp_call_t *call,
 static ngx_int_t ngx_http_mcp_call_register(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_cleanup(void *data);
+static void ngx_http_mcp_call_streams(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_call_paused(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t,
     ngx_chain_t *in, ngx_uint_t last);
@@ -376,6 +378,8 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
     t->tenant = ctx->tenant;
     t->level = ctx->session.level;
     t->body = call->message->text;
+    t->streams = ngx_http_mcp_call_streams;
+    t->paused = ngx_http_mcp_call_paused;
     t->message = ngx_http_mcp_call_message;
     t->piece = ngx_http_mcp_call_piece;
     t->done = ngx_http_mcp_call_done;
@@ -484,6 +488,47 @@ ngx_http_mcp_call_cleanup(void *data)
 
     ngx_http_mcp_talk_cleanup(&call->talk);
     ngx_http_mcp_call_unregister(call);
+}
+
+
+/* who streams to us is streamed on, from the first moment */
+
+static void
+ngx_http_mcp_call_streams(ngx_http_mcp_talk_t *t)
+{
+    ngx_http_mcp_call_t  *call;
+
+    call = t->data;
+
+    if (call->streaming || call->batch || call->gone || call->cancelled
+        || call->local_answer
+        || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE))
+    {
+        return;
+    }
+
+    ngx_http_mcp_call_open_stream(call);
+}
+
+
+/*
+ * The upstream wants to be polled (2025-11-25 basic/transports, "Sending
+ * Messages", item 6): the client is let go as well, and resumes here.
+ */
+
+static void
+ngx_http_mcp_call_paused(ngx_http_mcp_talk_t *t)
+{
+    ngx_http_mcp_call_t  *call;
+
+    call = t->data;
+
+    if (call->ctx->stream
+        && call->ctx->session.revision >= NGX_MCP_2025_11_25)
+    {
+        ngx_http_mcp_stream_close(call->ctx->stream,
+                                  NGX_MCP_COUNTER_STREAMS_DONE);
+    }
 }
 
 
@@ -1121,6 +1166,16 @@ ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
         ngx_str_t  result = ngx_string("{}");
 
         error = ngx_mcp_result_compose(r->pool, &call->message->id, &result);
+
+    } else if (t->rpc && outcome == NGX_HTTP_MCP_STATUS
+               && ngx_http_mcp_status_absent(t->x->status))
+    {
+        ngx_str_t  why = ngx_string("Method not found");
+
+        ctx->error = NGX_MCP_METHOD_NOT_FOUND;
+        error = ngx_mcp_error_compose(r->pool, ctx->session.revision,
+                                      &call->message->id,
+                                      NGX_MCP_METHOD_NOT_FOUND, &why, NULL);
 
     } else if (call->cancelled && !call->ended) {
         ngx_str_null(&error);

@@ -190,8 +190,19 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     cscf = mlcf->conf_ctx->srv_conf[ngx_http_core_module.ctx_index];
     clcf = mlcf->conf_ctx->loc_conf[ngx_http_core_module.ctx_index];
 
-    mlcf->server = cscf;
     server = &cscf->server_name;
+
+    /* the server's own array is temporary */
+
+    mlcf->names = ngx_array_create(cf->pool, cscf->server_names.nelts + 1,
+                                   sizeof(ngx_http_server_name_t));
+    if (mlcf->names == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memcpy(ngx_array_push_n(mlcf->names, cscf->server_names.nelts),
+               cscf->server_names.elts,
+               cscf->server_names.nelts * sizeof(ngx_http_server_name_t));
 
     if (mlcf->name.len == 0) {
         mlcf->name.len = server->len + clcf->name.len;

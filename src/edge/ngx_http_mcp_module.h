@@ -49,7 +49,7 @@ typedef struct {
     ngx_mcp_zone_t             *zone;
     ngx_str_t                   name;         /* the endpoint's identity */
     ngx_http_conf_ctx_t        *conf_ctx;     /* of this location */
-    ngx_http_core_srv_conf_t   *server;
+    ngx_array_t                *names;        /* of the server, copied */
 
     ngx_array_t                *upstreams;    /* ngx_http_mcp_upstream_t */
     ngx_uint_t                  named;        /* name= was given */

@@ -8,7 +8,7 @@
 
 static ngx_str_t ngx_http_mcp_origin_host(ngx_str_t *origin);
 static ngx_uint_t ngx_http_mcp_loopback(ngx_str_t *host);
-static ngx_uint_t ngx_http_mcp_server_name(ngx_http_core_srv_conf_t *cscf,
+static ngx_uint_t ngx_http_mcp_server_name(ngx_array_t *names,
     ngx_str_t *host);
 
 
@@ -16,9 +16,8 @@ ngx_uint_t
 ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *origin)
 {
-    ngx_str_t                  host, *value;
-    ngx_uint_t                 i;
-    ngx_http_core_srv_conf_t  *cscf;
+    ngx_str_t   host, *value;
+    ngx_uint_t  i;
 
     if (mlcf->origins_any) {
         return 1;
@@ -51,9 +50,7 @@ ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
         return 1;
     }
 
-    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
-
-    return ngx_http_mcp_server_name(cscf, &host);
+    return ngx_http_mcp_server_name(mlcf->names, &host);
 }
 
 
@@ -140,16 +137,16 @@ ngx_http_mcp_loopback(ngx_str_t *host)
 /* as "Host" would match, against this server alone */
 
 static ngx_uint_t
-ngx_http_mcp_server_name(ngx_http_core_srv_conf_t *cscf, ngx_str_t *host)
+ngx_http_mcp_server_name(ngx_array_t *names, ngx_str_t *host)
 {
     size_t                   len;
     ngx_str_t                name;
     ngx_uint_t               i;
     ngx_http_server_name_t  *sn;
 
-    sn = cscf->server_names.elts;
+    sn = names->elts;
 
-    for (i = 0; i < cscf->server_names.nelts; i++) {
+    for (i = 0; i < names->nelts; i++) {
 
         name = sn[i].name;
 

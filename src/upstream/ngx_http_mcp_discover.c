@@ -37,7 +37,6 @@ static ngx_int_t ngx_http_mcp_ask_initialized(ngx_http_mcp_ask_t *ask,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome);
 static ngx_int_t ngx_http_mcp_ask_probe(ngx_http_mcp_ask_t *ask);
 static void ngx_http_mcp_ask_put(ngx_http_mcp_ask_t *ask, ngx_uint_t what);
-static ngx_uint_t ngx_http_mcp_status_absent(ngx_uint_t status);
 static void ngx_http_mcp_farewell_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
@@ -453,7 +452,7 @@ ngx_http_mcp_ask_initialized(ngx_http_mcp_ask_t *ask,
 }
 
 
-static ngx_uint_t
+ngx_uint_t
 ngx_http_mcp_status_absent(ngx_uint_t status)
 {
     return status == NGX_HTTP_NOT_FOUND || status == NGX_HTTP_NOT_ALLOWED

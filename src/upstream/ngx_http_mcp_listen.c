@@ -338,9 +338,8 @@ ngx_http_mcp_listen_cleanup(void *data)
 
     ngx_http_mcp_talk_cleanup(t);
 
-    l = t->data;
-
-    if (l) {
+    if (!t->closed) {
+        l = t->data;
         l->talk = NULL;
         ngx_http_mcp_listen_close(l);
     }
@@ -419,7 +418,7 @@ ngx_http_mcp_listen_detach(ngx_http_mcp_listener_t *l)
 
     if (t) {
         l->talk = NULL;
-        t->data = NULL;
+        ngx_http_mcp_talk_close(t);
         ngx_http_mcp_background_close(t->r);
     }
 }

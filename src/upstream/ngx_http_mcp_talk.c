@@ -398,6 +398,10 @@ ngx_http_mcp_talk_ready(void *data)
 
     ngx_connection_t  *c;
 
+    if (t->closed) {
+        return;
+    }
+
     c = t->r->connection;
 
     t->waiting = 0;
@@ -561,7 +565,7 @@ ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
         revision = t->new_revision;
     }
 
-    if (revision >= NGX_MCP_2025_06_18) {
+    if (revision) {
         x->protocol_version = *ngx_mcp_revision_name(revision);
     }
 
@@ -598,6 +602,14 @@ ngx_http_mcp_talk_header(ngx_http_mcp_exchange_t *x)
         && t->link.id.len && x->status == NGX_HTTP_NOT_FOUND)
     {
         t->forgotten = 1;
+        return;
+    }
+
+    if (t->step == ngx_http_mcp_talk_send && t->streams
+        && x->body == NGX_HTTP_MCP_BODY_SSE
+        && x->status < NGX_HTTP_SPECIAL_RESPONSE)
+    {
+        t->streams(t);
     }
 }
 
@@ -611,6 +623,10 @@ ngx_http_mcp_talk_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     t = x->data;
     json = &x->scan;
+
+    if (t->closed) {
+        return;
+    }
 
     switch (t->step) {
 
@@ -700,6 +716,10 @@ ngx_http_mcp_talk_done(ngx_http_mcp_exchange_t *x,
                    "mcp talk with \"%V\": step %ui ended with %ui, status %ui",
                    &t->upstream->name, t->step, (ngx_uint_t) outcome,
                    x->status);
+
+    if (t->closed) {
+        return;
+    }
 
     switch (t->step) {
 
@@ -823,6 +843,10 @@ ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
     t->step = ngx_http_mcp_talk_resume;
     ngx_add_timer(&t->event, delay);
 
+    if (t->paused) {
+        t->paused(t);
+    }
+
     return NGX_AGAIN;
 }
 
@@ -871,6 +895,10 @@ ngx_http_mcp_talk_event(ngx_event_t *ev)
 
     t = ev->data;
     c = t->r->connection;
+
+    if (t->closed) {
+        return;
+    }
 
     if (t->aborted) {
         ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_ABORTED);

@@ -124,6 +124,11 @@ struct ngx_http_mcp_talk_s {
                                                      stream, once; no body */
     unsigned                          answered:1; /* set by message() when the
                                                      answer was in it */
+    void                            (*streams)(ngx_http_mcp_talk_t *t);
+                                               /* the answer is a stream */
+    void                            (*paused)(ngx_http_mcp_talk_t *t);
+                                               /* which ended early, to be
+                                                  resumed in a while */
     void                            (*message)(ngx_http_mcp_talk_t *t,
                                           ngx_str_t *text);
     ngx_int_t                       (*piece)(ngx_http_mcp_talk_t *t,
@@ -146,6 +151,7 @@ struct ngx_http_mcp_talk_s {
     ngx_str_t                         new_id;
     ngx_uint_t                        new_revision;
     ngx_event_t                       event;
+    unsigned                          closed:1;   /* r is about to go */
     unsigned                          healed:1;
     unsigned                          forgotten:1;
     unsigned                          aborted:1;
@@ -164,6 +170,9 @@ void ngx_http_mcp_talk_wake(ngx_http_mcp_talk_t *t);
 
 /* done(NGX_HTTP_MCP_ABORTED) follows in a later event */
 void ngx_http_mcp_talk_abort(ngx_http_mcp_talk_t *t);
+
+/* the request is about to go: no callback is called any more */
+#define ngx_http_mcp_talk_close(t)  (t)->closed = 1
 
 /*
  * Frees what is not in r->pool (queue, events, claims); from the cleanup of
@@ -199,6 +208,10 @@ void ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
 
 /* the doorbell: a session that is listened for has ended or has no GET left */
 void ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone);
+
+
+/* whether an rpc upstream says by this status that it lacks the method */
+ngx_uint_t ngx_http_mcp_status_absent(ngx_uint_t status);
 
 
 /* tells an upstream that a session has ended: DELETE, outcome ignored */
