@@ -3,7 +3,10 @@
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
 # The official conformance suite, straight at a server and through the module:
-# the same outcome, check by check.
+# the same outcome, check by check, or a success where the server alone earns a
+# warning (0.1.16 names 2025-03-26 in sessions of 2025-11-25: the server then
+# leaves out the priming event and the rest of the answer, the module knows
+# what was agreed on and gives both).
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -50,7 +53,10 @@ for my $suite (@suites) {
     my ($through, $sum2, $why) = outcome($package, $args, $t->port);
 
     is($sum, "$passed passed, 0 failed", "$package straight");
-    is($sum2, "$passed passed, 0 failed", "$package through the module");
+
+    my ($passed2, $failed2) = $sum2 =~ /^(\d+) passed, (\d+) failed$/;
+    cmp_ok($passed2, '>=', $passed, "$package through the module, passed");
+    is($failed2, 0, "$package through the module, failed");
 
     for my $check (sort { $a cmp $b } keys %{{ %$straight, %$through }}) {
         my ($a, $b) = map { defined $_ ? $_ : 'not run' }
@@ -58,6 +64,8 @@ for my $suite (@suites) {
 
         # notes of what was seen on the way are no verdicts
         next if "$a $b" =~ /^(?:INFO|SKIPPED|not run) (?:INFO|not run)$/;
+
+        next if $b eq 'SUCCESS' && $a =~ /^(?:WARNING|INFO|not run)$/;
 
         is($b, $a, $check)
             or diag($why->{$check} || '');
