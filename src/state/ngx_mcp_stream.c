@@ -30,6 +30,8 @@ static ngx_int_t ngx_mcp_line_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, ngx_mcp_line_t *line);
 static void ngx_mcp_line_handed_locked(ngx_mcp_line_t *line,
     ngx_mcp_stream_t *stream);
+static void ngx_mcp_line_return_locked(ngx_mcp_line_t *line,
+    ngx_mcp_cursor_t *cursor);
 static ngx_uint_t ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log,
     ngx_mcp_event_sh_t *e, uint64_t *cursor);
 static ngx_mcp_event_sh_t *ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone,
@@ -50,12 +52,12 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
     ngx_mcp_stream_t *stream)
 {
-    uint32_t               n;
+    uint32_t               n, *carrier;
     ngx_int_t              rc;
     ngx_mcp_stage_t        stage;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_group_sh_t    *g;
-    ngx_mcp_stream_sh_t   *st;
+    ngx_mcp_stream_sh_t   *st, *other;
     ngx_mcp_session_sh_t  *s;
 
     ngx_mcp_stage_init(&stage, NGX_MCP_STREAM, NULL, 0);
@@ -110,6 +112,10 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
     if (c) {
         st->call = ngx_mcp_ref(zone, c);
+        st->again.own = c->handed;
+
+    } else {
+        st->again = s->handed;
     }
 
     ngx_mcp_commit_locked(zone, st, NGX_MCP_STREAM);
@@ -118,11 +124,16 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     ngx_mcp_list_prepend(zone, &s->streams, n, NGX_MCP_LINKS);
     s->nstreams++;
 
-    if (c) {
-        c->task.carrier = n;
+    carrier = c ? &c->task.carrier : &s->carrier;
 
-    } else {
-        s->carrier = n;
+    if (*carrier) {
+        other = ngx_mcp_block(zone, *carrier);
+        other->task.rec.flags |= NGX_MCP_STREAM_RELIEVED;
+    }
+
+    *carrier = n;
+
+    if (c == NULL) {
         s->ngets++;
 
         if (limit && s->ngets > limit) {
@@ -456,6 +467,11 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     }
 
     for (i = 0; i < NGX_MCP_TAKE_SKIP; i++) {
+
+        if (line.stream->task.rec.flags & NGX_MCP_STREAM_RELIEVED) {
+            ngx_mcp_line_return_locked(&line, &stream->cursor);
+        }
+
         e = ngx_mcp_line_next_locked(zone, &line, &stream->cursor, &shared,
                                      &lost);
 
@@ -512,6 +528,39 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_line_handed_locked(&line, stream);
 
     return NGX_MCP_TAKE_MORE;
+}
+
+
+/* what others were handed meanwhile is not repeated */
+
+static void
+ngx_mcp_line_return_locked(ngx_mcp_line_t *line, ngx_mcp_cursor_t *cursor)
+{
+    ngx_mcp_cursor_t     *again, handed;
+    ngx_mcp_stream_sh_t  *st;
+
+    st = line->stream;
+    again = &st->again;
+
+    if (line->call) {
+        handed.own = line->call->handed;
+        handed.shared = 0;
+
+    } else {
+        handed = line->session->handed;
+    }
+
+    if (cursor->own >= again->own) {
+        cursor->own = ngx_max(cursor->own, handed.own);
+    }
+
+    if (cursor->shared >= again->shared) {
+        cursor->shared = ngx_max(cursor->shared, handed.shared);
+    }
+
+    if (cursor->own >= again->own && cursor->shared >= again->shared) {
+        st->task.rec.flags &= ~NGX_MCP_STREAM_RELIEVED;
+    }
 }
 
 

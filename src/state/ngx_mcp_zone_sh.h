@@ -236,11 +236,13 @@ typedef struct {
 
 #define NGX_MCP_STREAM_CLOSING   0x01
 #define NGX_MCP_STREAM_REPLACED  0x02
+#define NGX_MCP_STREAM_RELIEVED  0x04     /* another one carried its line */
 
 typedef struct {
     ngx_mcp_task_sh_t       task;         /* in the session's streams */
     uint64_t                serial;       /* newest is highest */
     ngx_mcp_ref_t           call;         /* of a call's line */
+    ngx_mcp_cursor_t        again;        /* what it repeats ends there */
     uint32_t                own;          /* event taken last */
     uint32_t                shared;
 } ngx_mcp_stream_sh_t;

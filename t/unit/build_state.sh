@@ -1,0 +1,50 @@
+#!/bin/sh
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Builds a test of the state layer as a plain program and prints its path:
+#
+#   build_state.sh functions|step|crash|bench [sanitize]
+#
+#   NGINX_SRC   an nginx source folder (default: that of Debian's nginx-dev);
+#               where it has sources, nginx's own slab and mutex are linked
+#   MCP_BUILD   where to build (default: .build/unit)
+#   CC, CFLAGS  the compiler (default: gcc) and further options
+
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+
+. "$here/headers.sh"
+
+what=$1
+program=$out/state_$what
+flags="-g -O2 -Wall -Wextra -Wno-unused-parameter -Wpointer-arith -Werror"
+
+if [ "${2:-}" = sanitize ]; then
+    program=$program.sanitize
+    flags="-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined
+           -fno-sanitize-recover=undefined -fno-sanitize=pointer-overflow
+           -Wall -Wextra -Wno-unused-parameter -Wpointer-arith -Werror"
+fi
+
+core=
+
+if [ -f "$nginx/src/core/ngx_slab.c" ]; then
+    core="-DENV_NGINX_SLAB=1 $nginx/src/core/ngx_slab.c
+          $nginx/src/core/ngx_shmtx.c"
+fi
+
+newer=$(find "$here/state" "$here/build_state.sh" "$top/src/state" \
+             -newer "$program" 2>/dev/null || echo y)
+
+if [ ! -x "$program" ] || [ -n "$newer" ]; then
+    # shellcheck disable=SC2086
+    ${CC:-gcc} $flags ${CFLAGS:-} $incs -I"$top/src/state" \
+        -o "$program.$$" "$here/state/$what.c" "$here/state/env.c" \
+        "$here/state/check.c" "$top"/src/state/*.c $core -lpthread
+    mv "$program.$$" "$program"
+fi
+
+echo "$program"

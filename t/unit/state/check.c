@@ -1,0 +1,611 @@
+
+#include "env.h"
+
+
+/* who was reached; for one check at a time */
+
+static u_char      *seen;
+static ngx_uint_t   errors;
+static ngx_uint_t   events;
+static ngx_uint_t   knowledge;
+
+
+static void bad(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+
+static void
+bad(const char *fmt, ...)
+{
+    va_list  args;
+
+    if (errors++ > 20) {
+        return;
+    }
+
+    fprintf(stderr, "# ");
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fprintf(stderr, "\n");
+}
+
+
+static void
+reach(ngx_mcp_zone_t *zone, uint32_t n, ngx_uint_t type)
+{
+    uint32_t              last;
+    ngx_uint_t            i, blocks;
+    ngx_mcp_block_sh_t   *b;
+    ngx_mcp_record_sh_t  *rec;
+
+    rec = ngx_mcp_block(zone, n);
+
+    if (rec->block.type != type) {
+        bad("block %u has type %u, not %u", n, rec->block.type,
+            (unsigned) type);
+        return;
+    }
+
+    blocks = ngx_mcp_text_blocks(type, rec->len);
+
+    if (blocks != rec->block.blocks) {
+        bad("record %u type %u has %u blocks, needs %u", n, (unsigned) type,
+            rec->block.blocks, (unsigned) blocks);
+    }
+
+    last = n;
+
+    for (i = 0; i < blocks; i++) {
+
+        if (n == 0 || n >= zone->sh->fresh) {
+            bad("chain of %u leaves the zone", n);
+            return;
+        }
+
+        b = ngx_mcp_block(zone, n);
+
+        if (i && b->type != NGX_MCP_FREE) {
+            bad("data block %u has type %u", n, b->type);
+        }
+
+        if (seen[n]++) {
+            bad("block %u is reached twice", n);
+        }
+
+        last = n;
+        n = b->chain;
+    }
+
+    if (rec->block.last != last) {
+        bad("the last block of a record of type %u is wrong",
+            (unsigned) type);
+    }
+}
+
+
+/* the number of members, which must agree in both directions */
+
+static ngx_uint_t
+length(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, size_t offset,
+    const char *name)
+{
+    uint32_t    n, prev;
+    ngx_uint_t  count;
+
+    prev = 0;
+    count = 0;
+
+    for (n = list->head; n; n = ngx_mcp_links(zone, n, offset)->next) {
+
+        if (n >= zone->sh->fresh || ngx_mcp_links(zone, n, offset)->prev != prev
+            || count > zone->sh->blocks)
+        {
+            bad("list \"%s\" is broken", name);
+            return count;
+        }
+
+        prev = n;
+        count++;
+    }
+
+    if (list->tail != prev) {
+        bad("tail of list \"%s\" is wrong", name);
+    }
+
+    return count;
+}
+
+
+static ngx_uint_t
+log_check(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log, void *owner)
+{
+    uint32_t             n;
+    uint64_t             pos, stamp;
+    ngx_mcp_ref_t        ref;
+    ngx_mcp_event_sh_t  *e;
+
+    pos = 0;
+    stamp = 0;
+    ref = ngx_mcp_ref(zone, owner);
+
+    if (length(zone, &log->list, NGX_MCP_LINKS, "log") != log->count) {
+        bad("count of a log is wrong");
+    }
+
+    for (n = log->list.head; n; n = e->rec.links.next) {
+        e = ngx_mcp_block(zone, n);
+        reach(zone, n, NGX_MCP_EVENT);
+
+        if (e->rec.owner.block != ref.block || e->rec.owner.gen != ref.gen) {
+            bad("event %u has another owner", n);
+        }
+
+        if (e->pos <= pos || e->stamp <= stamp || e->pos > log->last
+            || e->stamp > zone->sh->stamp)
+        {
+            bad("event %u is out of order", n);
+        }
+
+        pos = e->pos;
+        stamp = e->stamp;
+        events += e->rec.block.blocks;
+    }
+
+    return log->count;
+}
+
+
+static uint32_t
+carrier_of(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, uint32_t line)
+{
+    uint32_t              n;
+    ngx_mcp_stream_sh_t  *st;
+
+    for (n = s->streams.head; n; n = st->task.rec.links.next) {
+        st = ngx_mcp_block(zone, n);
+
+        if (st->task.line == line
+            && !(st->task.rec.flags & NGX_MCP_STREAM_CLOSING))
+        {
+            return n;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    uint32_t                    n;
+    uint64_t                    serial;
+    ngx_uint_t                  count, gets;
+    ngx_mcp_call_sh_t          *c;
+    ngx_mcp_stream_sh_t        *st;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+    ngx_mcp_record_sh_t        *rec;
+
+    reach(zone, ngx_mcp_number(zone, s), NGX_MCP_SESSION);
+
+    count = log_check(zone, &s->log, s);
+
+    if (length(zone, &s->calls, NGX_MCP_LINKS, "calls") != s->ncalls) {
+        bad("count of calls is wrong");
+    }
+
+    for (n = s->calls.head; n; n = c->task.rec.links.next) {
+        c = ngx_mcp_block(zone, n);
+        reach(zone, n, NGX_MCP_CALL);
+        count += log_check(zone, &c->log, c);
+
+        if (!(c->task.rec.flags & NGX_MCP_CALL_RUNNING)) {
+            bad("call %u does not run", n);
+        }
+
+        if (!s->ended && c->task.carrier != carrier_of(zone, s, c->task.line))
+        {
+            bad("carrier of call %u is wrong", n);
+        }
+    }
+
+    (void) length(zone, &s->lines, NGX_MCP_LINKS, "lines");
+
+    for (n = s->lines.head; n; n = c->task.rec.links.next) {
+        c = ngx_mcp_block(zone, n);
+        reach(zone, n, NGX_MCP_CALL);
+        count += log_check(zone, &c->log, c);
+
+        if (c->task.rec.flags & NGX_MCP_CALL_RUNNING || s->ended
+            || (c->task.carrier == 0 && c->log.count == 0))
+        {
+            bad("line of call %u should not be kept", n);
+        }
+
+        if (c->task.carrier != carrier_of(zone, s, c->task.line)) {
+            bad("carrier of line %u is wrong", n);
+        }
+    }
+
+    if (count != s->events || (s->ended && count)
+        || (!s->ended && s->events > s->event_max))
+    {
+        bad("count of events of a session is wrong: %u, %u",
+            (unsigned) count, s->events);
+    }
+
+    if (length(zone, &s->streams, NGX_MCP_LINKS, "streams") != s->nstreams) {
+        bad("count of streams is wrong");
+    }
+
+    gets = 0;
+    serial = (uint64_t) -1;
+
+    for (n = s->streams.head; n; n = st->task.rec.links.next) {
+        st = ngx_mcp_block(zone, n);
+        reach(zone, n, NGX_MCP_STREAM);
+
+        if (st->serial >= serial) {
+            bad("streams are out of order");
+        }
+
+        serial = st->serial;
+        gets += (st->task.line == 0);
+    }
+
+    if (gets != s->ngets || s->carrier != carrier_of(zone, s, 0)) {
+        bad("count or carrier of general streams is wrong");
+    }
+
+    if ((s->nstreams || s->ncalls || s->ended)
+        != (s->idle == NGX_MCP_IDLE_NOT))
+    {
+        bad("a session is not where it should be when idle");
+    }
+
+    if (s->ended) {
+        if (s->nstreams == 0 && s->ncalls == 0) {
+            bad("session %u should be gone", ngx_mcp_number(zone, s));
+        }
+
+        return;
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+    reach(zone, s->extension, NGX_MCP_EXTENSION);
+
+    (void) length(zone, &e->upstreams, NGX_MCP_LINKS, "upstreams");
+
+    for (n = e->upstreams.head; n; n = rec->links.next) {
+        rec = ngx_mcp_block(zone, n);
+        reach(zone, n, NGX_MCP_LINK);
+    }
+
+    if (length(zone, &e->asks, NGX_MCP_LINKS, "asks") != e->nasks) {
+        bad("count of asks is wrong");
+    }
+
+    for (n = e->asks.head; n; n = rec->links.next) {
+        rec = ngx_mcp_block(zone, n);
+        reach(zone, n, NGX_MCP_ASK);
+    }
+
+    if (length(zone, &e->subscriptions, NGX_MCP_LINKS, "subscriptions")
+        != e->nsubscriptions)
+    {
+        bad("count of subscriptions is wrong");
+    }
+
+    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+        reach(zone, n, NGX_MCP_SUBSCRIPTION);
+
+        if (!ngx_mcp_subscribed_locked(zone, s, sub->uri)) {
+            bad("a subscription is not found");
+        }
+    }
+}
+
+
+static void
+pending_check(ngx_mcp_zone_t *zone)
+{
+    uint32_t              n;
+    ngx_uint_t            i, count, want;
+    ngx_mcp_task_sh_t    *t;
+    ngx_mcp_block_sh_t   *b;
+    ngx_mcp_worker_sh_t  *w;
+
+    count = 0;
+    want = 0;
+
+    for (i = 0; i < NGX_MCP_WORKERS; i++) {
+        w = &zone->sh->workers[i];
+        count += length(zone, &w->pending,
+                        offsetof(ngx_mcp_task_sh_t, pending), "pending");
+
+        for (n = w->staged; n; n = b->chain) {
+            b = ngx_mcp_block(zone, n);
+
+            if (n >= zone->sh->fresh || b->type != NGX_MCP_FREE || seen[n]++) {
+                bad("staged block %u is somewhere else", n);
+                break;
+            }
+        }
+    }
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        t = ngx_mcp_block(zone, n);
+
+        if ((t->rec.block.type == NGX_MCP_CALL
+             || t->rec.block.type == NGX_MCP_STREAM)
+            && t->why && t->rec.worker < NGX_MCP_WORKERS)
+        {
+            want++;
+        }
+    }
+
+    if (count != want) {
+        bad("%u tasks are pending, %u should", (unsigned) count,
+            (unsigned) want);
+    }
+}
+
+
+static void
+hash_check(ngx_mcp_zone_t *zone)
+{
+    uint32_t                 i, n;
+    ngx_uint_t               steps;
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_limit_sh_t      *l;
+    ngx_mcp_record_sh_t     *rec;
+    ngx_mcp_session_sh_t    *s;
+
+    for (i = 0; i <= zone->sh->mask; i++) {
+        steps = 0;
+
+        for (n = zone->sh->buckets[i]; n; n = rec->bucket) {
+            rec = ngx_mcp_block(zone, n);
+
+            if (n >= zone->sh->fresh || steps++ > zone->sh->blocks
+                || (rec->hash & zone->sh->mask) != i)
+            {
+                bad("bucket %u is broken", i);
+                break;
+            }
+
+            switch (rec->block.type) {
+
+            case NGX_MCP_SESSION:
+                s = (ngx_mcp_session_sh_t *) rec;
+
+                if (s->ended) {
+                    bad("an ended session can be found");
+                    break;
+                }
+
+                session_check(zone, s);
+                break;
+
+            case NGX_MCP_GROUP:
+                reach(zone, n, NGX_MCP_GROUP);
+                g = (ngx_mcp_group_sh_t *) rec;
+                (void) log_check(zone, &g->log, g);
+                break;
+
+            case NGX_MCP_LIMIT:
+                reach(zone, n, NGX_MCP_LIMIT);
+                l = (ngx_mcp_limit_sh_t *) rec;
+
+                if (l->count == 0
+                    || l->count
+                       != length(zone, &l->list,
+                                 offsetof(ngx_mcp_extension_sh_t, limited),
+                                 "limited"))
+                {
+                    bad("count of a limit is wrong");
+                }
+
+                break;
+
+            case NGX_MCP_KNOWLEDGE:
+                reach(zone, n, NGX_MCP_KNOWLEDGE);
+                knowledge += rec->block.blocks;
+                break;
+
+            default:
+                bad("type %u is in the hash table", rec->block.type);
+                break;
+            }
+        }
+    }
+}
+
+
+static void
+counts_check(ngx_mcp_zone_t *zone)
+{
+    uint32_t                 n, *sessions, *farewells;
+    ngx_int_t                live, streams, calls;
+    ngx_uint_t               i, idle, groups;
+    ngx_mcp_zone_sh_t       *sh;
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_record_sh_t     *rec;
+    ngx_mcp_session_sh_t    *s;
+
+    sh = zone->sh;
+    live = streams = calls = 0;
+    idle = groups = 0;
+
+    sessions = calloc(sh->fresh, sizeof(uint32_t));
+    farewells = calloc(sh->fresh, sizeof(uint32_t));
+
+    for (n = 1; n < sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        switch (rec->block.type) {
+
+        case NGX_MCP_SESSION:
+            s = (ngx_mcp_session_sh_t *) rec;
+
+            if (s->ended) {
+                session_check(zone, s);
+                break;
+            }
+
+            live++;
+            sessions[rec->owner.block]++;
+            idle += (s->idle != NGX_MCP_IDLE_NOT);
+            break;
+
+        case NGX_MCP_FAREWELL:
+            farewells[((ngx_mcp_link_sh_t *) rec)->group.block]++;
+            break;
+
+        case NGX_MCP_STREAM:
+            streams++;
+            break;
+
+        case NGX_MCP_CALL:
+            calls += (rec->flags & NGX_MCP_CALL_RUNNING) ? 1 : 0;
+            break;
+        }
+    }
+
+    for (n = 1; n < sh->fresh; n++) {
+        g = ngx_mcp_block(zone, n);
+
+        if (g->rec.block.type != NGX_MCP_GROUP) {
+            continue;
+        }
+
+        groups++;
+
+        if (g->sessions != sessions[n] || g->farewells != farewells[n]) {
+            bad("counts of group %u are wrong: %u sessions, %u", n,
+                g->sessions, sessions[n]);
+        }
+    }
+
+    free(sessions);
+    free(farewells);
+
+    if (live != ngx_mcp_counter(zone, NGX_MCP_COUNTER_SESSIONS_LIVE)
+        || streams != ngx_mcp_counter(zone, NGX_MCP_COUNTER_STREAMS_OPEN)
+        || calls != ngx_mcp_counter(zone, NGX_MCP_COUNTER_CALLS_RUNNING))
+    {
+        bad("gauges are wrong");
+    }
+
+    for (i = 0; i < NGX_MCP_IDLE_CLASSES; i++) {
+        idle -= length(zone, &sh->idle[i], NGX_MCP_LINKS, "idle");
+    }
+
+    if (idle) {
+        bad("idle sessions are not all in lists");
+    }
+
+    if (groups != length(zone, &sh->groups, NGX_MCP_LINKS, "groups")) {
+        bad("groups are not all in the list");
+    }
+
+    for (n = sh->farewells.head; n; n = rec->links.next) {
+        rec = ngx_mcp_block(zone, n);
+        reach(zone, n, NGX_MCP_FAREWELL);
+    }
+
+    (void) length(zone, &sh->farewells, NGX_MCP_LINKS, "farewells");
+    (void) length(zone, &sh->knowledge, NGX_MCP_LINKS, "knowledge");
+    (void) length(zone, &sh->events, offsetof(ngx_mcp_event_sh_t, age),
+                  "events");
+    (void) length(zone, &sh->doomed, offsetof(ngx_mcp_group_sh_t, doomed),
+                  "doomed");
+}
+
+
+ngx_uint_t
+env_check_locked(ngx_mcp_zone_t *zone)
+{
+    uint32_t             n;
+    uint64_t             stamp;
+    ngx_uint_t           nfree;
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_block_sh_t  *b;
+    ngx_mcp_event_sh_t  *e;
+
+    sh = zone->sh;
+    errors = 0;
+    events = 0;
+    knowledge = 0;
+    nfree = 0;
+    stamp = 0;
+
+    seen = calloc(sh->fresh + 1, 1);
+
+    hash_check(zone);
+    counts_check(zone);
+    pending_check(zone);
+
+    for (n = sh->free; n; n = b->chain) {
+        b = ngx_mcp_block(zone, n);
+
+        if (n >= sh->fresh || seen[n]++) {
+            bad("free block %u is used", n);
+            break;
+        }
+
+        if (b->type != NGX_MCP_FREE) {
+            bad("free block %u has type %u", n, b->type);
+        }
+
+        nfree++;
+    }
+
+    if (nfree != sh->nfree) {
+        bad("%u blocks are free, not %u", (unsigned) nfree, sh->nfree);
+    }
+
+    if (events != sh->nevents || knowledge != sh->nknowledge) {
+        bad("counts of blocks are wrong: events %u, %u; knowledge %u, %u",
+            (unsigned) events, sh->nevents, (unsigned) knowledge,
+            sh->nknowledge);
+    }
+
+    for (n = sh->events.head; n; n = e->age.next) {
+        e = ngx_mcp_block(zone, n);
+
+        if (e->stamp <= stamp || e->rec.block.type != NGX_MCP_EVENT) {
+            bad("events are not in the order of their age");
+            break;
+        }
+
+        stamp = e->stamp;
+    }
+
+    for (n = 1; n < sh->fresh; n++) {
+        if (seen[n] != 1) {
+            b = ngx_mcp_block(zone, n);
+            bad("block %u of type %u is reached %u times", n, b->type,
+                seen[n]);
+        }
+    }
+
+    free(seen);
+
+    return errors;
+}
+
+
+ngx_uint_t
+env_check(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t  n;
+
+    ngx_mcp_zone_lock(zone);
+    n = env_check_locked(zone);
+    ngx_mcp_zone_unlock(zone);
+
+    return n;
+}

@@ -1,0 +1,382 @@
+
+#include "env.h"
+
+
+volatile ngx_time_t   *ngx_cached_time;
+volatile ngx_msec_t    ngx_current_msec;
+ngx_pid_t              ngx_pid;
+ngx_int_t              ngx_ncpu = 2;
+ngx_uint_t             ngx_pagesize = 4096;
+ngx_uint_t             ngx_pagesize_shift = 12;
+ngx_uint_t             ngx_cacheline_size = 64;
+ngx_uint_t             ngx_event_flags;
+ngx_event_actions_t    ngx_event_actions;
+ngx_rbtree_t           ngx_event_timer_rbtree;
+ngx_queue_t            ngx_posted_events;
+ngx_queue_t            ngx_posted_next_events;
+volatile ngx_cycle_t  *ngx_cycle;
+
+ngx_log_t              env_log;
+ngx_uint_t             env_alerts;
+
+static ngx_cycle_t     env_cycle;
+static ngx_time_t      env_cached;
+
+static int             tap_n;
+static int             tap_failed;
+
+
+static ngx_int_t env_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags);
+
+
+static void __attribute__((constructor))
+env_init(void)
+{
+    ngx_pid = getpid();
+    env_log.log_level = NGX_LOG_WARN;
+    env_cycle.log = &env_log;
+    ngx_cycle = &env_cycle;
+    ngx_cached_time = &env_cached;
+    ngx_event_actions.add = env_event;
+    ngx_event_actions.del = env_event;
+
+    ngx_queue_init(&ngx_posted_events);
+    ngx_queue_init(&ngx_posted_next_events);
+
+    env_time(1000000);
+}
+
+
+void
+env_time(ngx_msec_t now)
+{
+    ngx_current_msec = now;
+    env_cached.sec = 1700000000 + now / 1000;
+    env_cached.msec = now % 1000;
+}
+
+
+ngx_msec_t
+env_now(void)
+{
+    struct timespec  ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (ngx_msec_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+
+void
+env_zone(ngx_mcp_zone_t *zone, size_t size)
+{
+    ngx_slab_pool_t  *pool;
+
+    pool = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_ANON|MAP_SHARED, -1, 0);
+
+    if (pool == MAP_FAILED) {
+        exit(2);
+    }
+
+    ngx_memzero(zone, sizeof(ngx_mcp_zone_t));
+
+    pool->end = (u_char *) pool + size;
+    pool->addr = pool;
+    pool->min_shift = 3;
+
+#if (ENV_NGINX_SLAB)
+
+    if (ngx_shmtx_create(&pool->mutex, &pool->lock, NULL) != NGX_OK) {
+        exit(2);
+    }
+
+    ngx_slab_init(pool);
+
+#else
+
+    pool->mutex.lock = &pool->lock.lock;
+    pool->start = (u_char *) pool + ngx_pagesize;
+    pool->pfree = (pool->end - pool->start) / ngx_pagesize;
+
+#endif
+
+    zone->shpool = pool;
+    zone->log = &env_log;
+    ngx_str_set(&zone->name, "test");
+
+    if (ngx_mcp_zone_init(zone, 0) != NGX_OK) {
+        exit(2);
+    }
+}
+
+
+void
+env_zone_free(ngx_mcp_zone_t *zone)
+{
+    munmap(zone->shpool, zone->shpool->end - (u_char *) zone->shpool);
+}
+
+
+void
+env_unlock(ngx_mcp_zone_t *zone, pid_t pid)
+{
+    (void) ngx_shmtx_force_unlock(&zone->shpool->mutex, pid);
+}
+
+
+ngx_str_t
+env_str(const char *text)
+{
+    ngx_str_t  str;
+
+    str.data = (u_char *) text;
+    str.len = strlen(text);
+
+    return str;
+}
+
+
+void
+ngx_debug_point(void)
+{
+}
+
+
+#if !(ENV_NGINX_SLAB)
+
+/* as in nginx's core, without the semaphore, which is not used */
+
+ngx_uint_t
+ngx_shmtx_trylock(ngx_shmtx_t *mtx)
+{
+    return (*mtx->lock == 0 && ngx_atomic_cmp_set(mtx->lock, 0, ngx_pid));
+}
+
+
+void
+ngx_shmtx_unlock(ngx_shmtx_t *mtx)
+{
+    (void) ngx_atomic_cmp_set(mtx->lock, ngx_pid, 0);
+}
+
+
+ngx_uint_t
+ngx_shmtx_force_unlock(ngx_shmtx_t *mtx, ngx_pid_t pid)
+{
+    return ngx_atomic_cmp_set(mtx->lock, pid, 0);
+}
+
+
+void *
+ngx_slab_alloc(ngx_slab_pool_t *pool, size_t size)
+{
+    u_char  *p;
+
+    if (size > (size_t) (pool->end - pool->start)) {
+        return NULL;
+    }
+
+    p = pool->start;
+    pool->start += size;
+
+    return p;
+}
+
+#endif
+
+
+void
+ngx_log_error_core(ngx_uint_t level, ngx_log_t *log, ngx_err_t err,
+    const char *fmt, ...)
+{
+    if (level <= NGX_LOG_ALERT) {
+        env_alerts++;
+    }
+
+    fprintf(stderr, "# log level %d (%d): %s\n", (int) level, (int) err, fmt);
+}
+
+
+void *
+ngx_alloc(size_t size, ngx_log_t *log)
+{
+    return malloc(size);
+}
+
+
+ngx_pool_t *
+env_pool(void)
+{
+    return calloc(1, sizeof(ngx_pool_t));
+}
+
+
+void
+env_pool_free(ngx_pool_t *pool)
+{
+    ngx_pool_large_t  *l, *next;
+
+    for (l = pool->large; l; l = next) {
+        next = l->next;
+        free(l->alloc);
+        free(l);
+    }
+
+    free(pool);
+}
+
+
+void *
+ngx_pnalloc(ngx_pool_t *pool, size_t size)
+{
+    ngx_pool_large_t  *l;
+
+    l = malloc(sizeof(ngx_pool_large_t));
+    if (l == NULL) {
+        return NULL;
+    }
+
+    l->alloc = malloc(size);
+    l->next = pool->large;
+    pool->large = l;
+
+    return l->alloc;
+}
+
+
+void *
+ngx_pcalloc(ngx_pool_t *pool, size_t size)
+{
+    void  *p;
+
+    p = ngx_pnalloc(pool, size);
+
+    if (p) {
+        memset(p, 0, size);
+    }
+
+    return p;
+}
+
+
+u_char *
+ngx_hex_dump(u_char *dst, u_char *src, size_t len)
+{
+    static u_char  hex[] = "0123456789abcdef";
+
+    while (len--) {
+        *dst++ = hex[*src >> 4];
+        *dst++ = hex[*src++ & 0xf];
+    }
+
+    return dst;
+}
+
+
+int
+ngx_nonblocking(ngx_socket_t s)
+{
+    return fcntl(s, F_SETFL, fcntl(s, F_GETFL) | O_NONBLOCK);
+}
+
+
+static ngx_int_t
+env_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
+{
+    return NGX_OK;
+}
+
+
+ngx_connection_t *
+ngx_get_connection(ngx_socket_t s, ngx_log_t *log)
+{
+    ngx_connection_t  *c;
+
+    c = calloc(1, sizeof(ngx_connection_t));
+    c->read = calloc(1, sizeof(ngx_event_t));
+    c->write = calloc(1, sizeof(ngx_event_t));
+    c->read->data = c;
+    c->write->data = c;
+    c->fd = s;
+    c->log = log;
+
+    return c;
+}
+
+
+void
+ngx_close_connection(ngx_connection_t *c)
+{
+    close(c->fd);
+    free(c->read);
+    free(c->write);
+    free(c);
+}
+
+
+/* timers are called by the tests */
+
+void
+ngx_rbtree_insert(ngx_rbtree_t *tree, ngx_rbtree_node_t *node)
+{
+}
+
+
+void
+ngx_rbtree_delete(ngx_rbtree_t *tree, ngx_rbtree_node_t *node)
+{
+}
+
+
+void
+env_posted(void)
+{
+    ngx_event_t  *ev;
+    ngx_queue_t  *q;
+
+    while (!ngx_queue_empty(&ngx_posted_next_events)) {
+        q = ngx_queue_head(&ngx_posted_next_events);
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&ngx_posted_events, q);
+    }
+
+    while (!ngx_queue_empty(&ngx_posted_events)) {
+        q = ngx_queue_head(&ngx_posted_events);
+        ev = ngx_queue_data(q, ngx_event_t, queue);
+        ngx_delete_posted_event(ev);
+        ev->handler(ev);
+    }
+}
+
+
+int
+tap(int good, const char *file, int line, const char *fmt, ...)
+{
+    va_list  args;
+
+    printf("%s %d - ", good ? "ok" : "not ok", ++tap_n);
+
+    va_start(args, fmt);
+    vprintf(fmt, args);
+    va_end(args);
+
+    printf("\n");
+
+    if (!good) {
+        tap_failed++;
+        printf("# at %s line %d\n", file, line);
+    }
+
+    fflush(stdout);
+
+    return good;
+}
+
+
+int
+tap_done(void)
+{
+    printf("1..%d\n", tap_n);
+
+    return tap_failed ? 1 : 0;
+}

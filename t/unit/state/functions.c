@@ -1,0 +1,1531 @@
+
+/* Each function of the state layer, in one process or with a second one. */
+
+#include "env.h"
+
+
+#define ZONE_SIZE  (4 * 1024 * 1024)
+
+
+typedef struct {
+    ngx_uint_t      streams;
+    ngx_uint_t      calls;
+    ngx_uint_t      groups;
+    ngx_uint_t      knowledge;
+    ngx_uint_t      farewells;
+    ngx_uint_t      why;
+    uint32_t        local;
+    ngx_mcp_ref_t   ref;
+    ngx_mcp_ref_t   group;
+    char            farewell[256];
+} heard_t;
+
+
+static ngx_mcp_zone_t  zone;
+static heard_t         heard;
+static u_char          big[70000];
+static ngx_uint_t      serial;
+
+
+static void on_stream(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, uint32_t local,
+    ngx_uint_t why);
+static void on_call(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, uint32_t local,
+    ngx_uint_t why);
+static void on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t group);
+static void on_knowledge(ngx_mcp_zone_t *z);
+static void on_listeners(ngx_mcp_zone_t *z);
+static void on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint,
+    ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant,
+    ngx_uint_t revision);
+
+
+static ngx_mcp_worker_handlers_t  handlers = {
+    .stream = on_stream,
+    .call = on_call,
+    .group = on_group,
+    .knowledge = on_knowledge,
+    .listeners = on_listeners,
+    .farewell = on_farewell
+};
+
+
+static void
+on_stream(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, uint32_t local, ngx_uint_t why)
+{
+    heard.streams++;
+    heard.why = why;
+    heard.local = local;
+    heard.ref = ref;
+}
+
+
+static void
+on_call(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, uint32_t local, ngx_uint_t why)
+{
+    heard.calls++;
+    heard.why = why;
+    heard.local = local;
+    heard.ref = ref;
+}
+
+
+static void
+on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t group)
+{
+    heard.groups++;
+    heard.group = group;
+}
+
+
+static void
+on_knowledge(ngx_mcp_zone_t *z)
+{
+    heard.knowledge++;
+}
+
+
+static void
+on_listeners(ngx_mcp_zone_t *z)
+{
+}
+
+
+static void
+on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint, ngx_str_t *upstream,
+    ngx_str_t *id, ngx_str_t *tenant, ngx_uint_t revision)
+{
+    heard.farewells++;
+    snprintf(heard.farewell, sizeof(heard.farewell), "%.*s %.*s %.*s %.*s %u",
+             (int) endpoint->len, endpoint->data,
+             (int) upstream->len, upstream->data,
+             (int) id->len, id->data, (int) tenant->len, tenant->data,
+             (unsigned) revision);
+}
+
+
+static void
+listen_again(void)
+{
+    memset(&heard, 0, sizeof(heard));
+}
+
+
+static void
+drain(void)
+{
+    while (ngx_mcp_worker_drain(&zone) == NGX_AGAIN) { /* void */ }
+}
+
+
+static void
+start(size_t size)
+{
+    u_char  name[NGX_MCP_NAME_LEN];
+
+    env_time(1000000);
+    memset(name, 0, sizeof(name));
+    env_zone(&zone, size);
+    zone.handlers = &handlers;
+    ngx_mcp_worker_claim(&zone, name);
+    listen_again();
+}
+
+
+static void
+stop(const char *what)
+{
+    uint32_t                 n;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_knowledge_sh_t  *k;
+
+    ok(env_check(&zone) == 0, "%s: the zone is sound", what);
+
+    ngx_mcp_worker_release(&zone);
+
+    for (n = 1; n < zone.sh->fresh; n++) {
+        s = ngx_mcp_block(&zone, n);
+
+        if (s->rec.block.type == NGX_MCP_SESSION) {
+            ngx_mcp_session_end(&zone, ngx_mcp_ref(&zone, s),
+                                NGX_MCP_COUNTER_SESSIONS_DELETED);
+        }
+    }
+
+    while (ngx_mcp_farewell(&zone) == NGX_OK) { /* void */ }
+
+    ngx_mcp_zone_lock(&zone);
+
+    while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
+
+    while (zone.sh->knowledge.head) {
+        k = ngx_mcp_block(&zone, zone.sh->knowledge.head);
+        ngx_mcp_knowledge_drop_locked(&zone, k);
+    }
+
+    ngx_mcp_zone_unlock(&zone);
+
+    ok(env_check(&zone) == 0 && zone.sh->nfree == zone.sh->fresh - 1,
+       "%s: all blocks are free at the end", what);
+
+    env_zone_free(&zone);
+}
+
+
+static ngx_mcp_session_new_t
+fresh(const char *endpoint, const char *tenant)
+{
+    static char            id[64];
+    ngx_mcp_session_new_t  in;
+
+    memset(&in, 0, sizeof(in));
+
+    snprintf(id, sizeof(id), "00000000-0000-7000-8000-%012u",
+             (unsigned) ++serial);
+
+    in.id = env_str(id);
+    in.endpoint = env_str(endpoint);
+    in.tenant = env_str(tenant);
+    in.identity = env_str("identity");
+    in.initialize = env_str("{\"protocolVersion\":\"2025-11-25\"}");
+    in.client_name = env_str("client");
+    in.client_version = env_str("1.2");
+    in.revision = NGX_MCP_2025_11_25;
+    in.offered = NGX_MCP_OFFERED_TOOLS;
+    in.timeout = 1800000;
+    in.event_max = 16;
+    in.event_size = 65536;
+
+    return in;
+}
+
+
+static ngx_mcp_ref_t
+session(const char *endpoint, const char *tenant)
+{
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_session_new_t  in;
+
+    in = fresh(endpoint, tenant);
+    ref.block = 0;
+    ref.gen = 0;
+    (void) ngx_mcp_session_create(&zone, &in, &ref);
+
+    return ref;
+}
+
+
+static ngx_mcp_event_t
+event(ngx_str_t *text)
+{
+    ngx_mcp_event_t  e;
+
+    memset(&e, 0, sizeof(e));
+    e.parts = text;
+    e.nparts = 1;
+
+    return e;
+}
+
+
+static ngx_int_t
+say(ngx_mcp_ref_t ref, const char *text)
+{
+    ngx_str_t        str;
+    ngx_mcp_event_t  e;
+
+    str = env_str(text);
+    e = event(&str);
+
+    return ngx_mcp_log_session(&zone, ref, &e);
+}
+
+
+static ngx_uint_t
+tell(const char *endpoint, const char *tenant, const char *text)
+{
+    ngx_str_t        str, ep, tn;
+    ngx_uint_t       n;
+    ngx_mcp_event_t  e;
+
+    str = env_str(text);
+    e = event(&str);
+    ep = env_str(endpoint ? endpoint : "");
+    tn = env_str(tenant ? tenant : "");
+
+    ngx_mcp_log_groups(&zone, endpoint ? &ep : NULL, tenant ? &tn : NULL, &e,
+                       &n);
+
+    return n;
+}
+
+
+static ngx_int_t
+answer(ngx_mcp_ref_t call, const char *text, ngx_uint_t flags)
+{
+    ngx_str_t         str;
+    ngx_mcp_event_t   e;
+    ngx_mcp_cursor_t  cursor;
+
+    str = env_str(text);
+    e = event(&str);
+    e.flags = flags;
+
+    return ngx_mcp_log_call(&zone, call, &e, &cursor);
+}
+
+
+/* all that a stream gives now: texts, "-N" for a gap, and how it ended */
+
+static const char *
+take(ngx_mcp_stream_t *st)
+{
+    static char  all[4096];
+    char        *p, *last;
+    size_t       len;
+    u_char       buf[1024];
+    ngx_int_t    rc;
+    ngx_uint_t   flags;
+
+    p = all;
+    last = all + sizeof(all);
+
+    for ( ;; ) {
+        rc = ngx_mcp_stream_take(&zone, st, buf, sizeof(buf), &len, &flags);
+
+        switch (rc) {
+        case NGX_OK:
+            p += snprintf(p, last - p, "%.*s%s ", (int) len, buf,
+                          flags & NGX_MCP_EVENT_RESPONSE ? "!" : "");
+            continue;
+        case NGX_ABORT:
+            p += snprintf(p, last - p, "-%u ", (unsigned) len);
+            continue;
+        case NGX_AGAIN:
+            p += snprintf(p, last - p, "again");
+            break;
+        case NGX_DECLINED:
+            p += snprintf(p, last - p, "declined");
+            break;
+        case NGX_DONE:
+            p += snprintf(p, last - p, "done");
+            break;
+        case NGX_BUSY:
+            p += snprintf(p, last - p, "busy %u", (unsigned) len);
+            break;
+        default:
+            p += snprintf(p, last - p, "error");
+            break;
+        }
+
+        return all;
+    }
+}
+
+
+static void
+is(const char *got, const char *want, const char *what)
+{
+    if (!ok(strcmp(got, want) == 0, "%s", what)) {
+        printf("# got \"%s\", not \"%s\"\n", got, want);
+    }
+}
+
+
+static int64_t
+counted(ngx_mcp_counter_e counter)
+{
+    return ngx_mcp_counter(&zone, counter);
+}
+
+
+static void
+zone_tests(void)
+{
+    uint32_t            generation;
+    ngx_mcp_ref_t       ref;
+    ngx_mcp_zone_t      again;
+    ngx_mcp_zone_use_t  use;
+
+    start(ZONE_SIZE);
+
+    ref = session("e", "t");
+    generation = ngx_mcp_zone_generation(&zone);
+
+    ngx_mcp_zone_use(&zone, &use);
+    ok(use.blocks > 15000 && use.free < use.blocks && use.sessions == 3
+       && use.events == 0 && use.workers == 1 && use.recoveries == 0,
+       "use: %u of %u free", (unsigned) use.free, (unsigned) use.blocks);
+
+    ok(ngx_mcp_zone_sessions(zone.sh) == 1
+       && ngx_mcp_zone_sessions(NULL) == 0, "live sessions");
+
+    memset(&again, 0, sizeof(again));
+    again.shpool = zone.shpool;
+    again.log = &env_log;
+    ngx_str_set(&again.name, "again");
+
+    ok(ngx_mcp_zone_init(&again, 1) == NGX_OK && again.sh == zone.sh
+       && again.blocks == zone.blocks && ngx_mcp_zone_sessions(again.sh) == 1
+       && ngx_mcp_zone_generation(&again) == generation,
+       "a reused zone is kept");
+
+    ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
+
+    zone.sh->layout++;
+    ok(ngx_mcp_zone_init(&again, 1) == NGX_OK
+       && ngx_mcp_zone_generation(&again) != generation,
+       "a zone of another layout is emptied");
+
+    stop("zone");
+}
+
+
+static void
+session_tests(void)
+{
+    u_char                 id[NGX_MCP_UUID_LEN];
+    ngx_str_t              out, wrong;
+    ngx_pool_t            *pool;
+    ngx_mcp_ref_t          ref, other;
+    ngx_mcp_session_t      s;
+    ngx_mcp_session_new_t  in;
+
+    start(ZONE_SIZE);
+    pool = env_pool();
+
+    in = fresh("e", "t");
+    in.initialize.data = big;
+    in.initialize.len = 32768;
+    memset(big, 'a', sizeof(big));
+    big[0] = '{';
+    big[32767] = '}';
+
+    ok(ngx_mcp_session_create(&zone, &in, &ref) == NGX_OK, "create");
+    ok(ngx_mcp_session_exists(&zone, &in.id, &in.endpoint), "exists");
+    wrong = env_str("x");
+    ok(!ngx_mcp_session_exists(&zone, &in.id, &wrong), "not elsewhere");
+
+    env_time(ngx_current_msec + 5000);
+
+    ok(ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
+                            &in.identity, &s) == NGX_OK
+       && s.ref.block == ref.block && s.ref.gen == ref.gen
+       && s.revision == NGX_MCP_2025_11_25 && s.offered == 1
+       && s.seen == s.created + 5000 && s.streams == 0 && s.calls == 0
+       && s.client_name.len == 6 && s.client_version.len == 3
+       && memcmp(s.client_name.data, "client1.2", 9) == 0, "find");
+
+    ok(ngx_mcp_session_find(&zone, &in.id, &wrong, &in.tenant,
+                            &in.identity, &s) == NGX_DECLINED
+       && ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &wrong,
+                               &in.identity, &s) == NGX_DECLINED
+       && ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
+                               &wrong, &s) == NGX_DECLINED
+       && ngx_mcp_session_find(&zone, &wrong, &in.endpoint, &in.tenant,
+                               &in.identity, &s) == NGX_DECLINED,
+       "not with another endpoint, tenant, identity or id");
+
+    ok(ngx_mcp_session_id(&zone, ref, id) == NGX_OK
+       && memcmp(id, in.id.data, in.id.len) == 0, "id");
+
+    ok(ngx_mcp_session_initialize(&zone, ref, pool, &out) == NGX_OK
+       && out.len == 32768 && memcmp(out.data, big, out.len) == 0,
+       "initialize of 32k");
+
+    ngx_mcp_session_set_level(&zone, ref, NGX_MCP_LEVEL_ERROR);
+    (void) ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
+                                &in.identity, &s);
+    ok(s.level == NGX_MCP_LEVEL_ERROR, "level");
+
+    ok(ngx_mcp_session_create(&zone, &in, &other) == NGX_DECLINED,
+       "an id is used once");
+
+    ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    ok(!ngx_mcp_session_exists(&zone, &in.id, &in.endpoint)
+       && ngx_mcp_session_id(&zone, ref, id) == NGX_DECLINED
+       && ngx_mcp_session_initialize(&zone, ref, pool, &out) == NGX_DECLINED
+       && counted(NGX_MCP_COUNTER_SESSIONS_DELETED) == 1
+       && counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 0, "ended");
+
+    in = fresh("e", "t");
+    in.identity.len = 0;
+    in.tenant.len = 0;
+    ok(ngx_mcp_session_create(&zone, &in, &ref) == NGX_OK
+       && ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
+                               &in.identity, &s) == NGX_OK,
+       "empty tenant and identity");
+
+    env_pool_free(pool);
+    stop("sessions");
+}
+
+
+static void
+limit_tests(void)
+{
+    ngx_mcp_ref_t          a, b, c;
+    ngx_mcp_session_t      s;
+    ngx_mcp_session_new_t  in;
+
+    start(ZONE_SIZE);
+
+    in = fresh("e", "t");
+    in.limit = 2;
+    in.limit_key = env_str("key");
+    (void) ngx_mcp_session_create(&zone, &in, &a);
+    (void) ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
+                                &in.identity, &s);
+
+    in = fresh("e", "t");
+    in.limit = 2;
+    in.limit_key = env_str("key");
+    (void) ngx_mcp_session_create(&zone, &in, &b);
+
+    in = fresh("e", "t");
+    in.limit = 2;
+    in.limit_key = env_str("key");
+    ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_BUSY
+       && counted(NGX_MCP_COUNTER_SESSIONS_REFUSED) == 1, "limit");
+
+    in.limit_key = env_str("another");
+    ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_OK, "of another key");
+
+    in = fresh("e2", "t");
+    in.limit = 2;
+    in.limit_key = env_str("key");
+    ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_OK,
+       "of another endpoint");
+
+    env_time(ngx_current_msec + 61000);
+
+    in = fresh("e", "t");
+    in.limit = 2;
+    in.limit_key = env_str("key");
+    ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_OK
+       && ngx_mcp_session_id(&zone, b, big) == NGX_DECLINED
+       && ngx_mcp_session_id(&zone, a, big) == NGX_OK,
+       "one that was never used gives way after 60s");
+
+    in = fresh("e", "t");
+    in.limit = 2;
+    in.limit_key = env_str("key");
+    ok(ngx_mcp_session_create(&zone, &in, &b) == NGX_BUSY, "limit again");
+
+    env_time(ngx_current_msec + 1800000);
+    ok(ngx_mcp_session_create(&zone, &in, &b) == NGX_OK,
+       "one past its time-out gives way");
+
+    ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    in = fresh("e", "t");
+    in.limit = 2;
+    in.limit_key = env_str("key");
+    ok(ngx_mcp_session_create(&zone, &in, &b) == NGX_OK, "an end counts");
+
+    stop("limits");
+}
+
+
+static void
+subscription_tests(void)
+{
+    ngx_str_t      a, b, out;
+    ngx_uint_t     i;
+    ngx_pool_t    *pool;
+    ngx_mcp_ref_t  ref;
+    char           text[32];
+
+    start(ZONE_SIZE);
+    pool = env_pool();
+    ref = session("e", "t");
+
+    a = env_str("file:///a");
+    b = env_str("file:///b");
+
+    ok(ngx_mcp_session_subscribe(&zone, ref, &a, 2) == NGX_OK
+       && ngx_mcp_session_subscribe(&zone, ref, &a, 2) == NGX_OK
+       && ngx_mcp_session_subscribe(&zone, ref, &b, 2) == NGX_OK,
+       "subscribe");
+
+    out = env_str("file:///c");
+    ok(ngx_mcp_session_subscribe(&zone, ref, &out, 2) == NGX_BUSY, "limit");
+
+    ok(ngx_mcp_session_subscription(&zone, ref, 1, pool, &out) == NGX_OK
+       && out.len == 9 && memcmp(out.data, "file:///b", 9) == 0
+       && ngx_mcp_session_subscription(&zone, ref, 2, pool, &out)
+          == NGX_DECLINED, "listed");
+
+    ok(ngx_mcp_session_unsubscribe(&zone, ref, &a) == NGX_OK
+       && ngx_mcp_session_unsubscribe(&zone, ref, &a) == NGX_DECLINED,
+       "unsubscribe");
+
+    for (i = 0; i < 200; i++) {
+        snprintf(text, sizeof(text), "file:///%u", (unsigned) i);
+        a = env_str(text);
+        (void) ngx_mcp_session_subscribe(&zone, ref, &a, 256);
+    }
+
+    a.data = big;
+    a.len = 8000;
+    ok(ngx_mcp_session_subscribe(&zone, ref, &a, 256) == NGX_OK
+       && ngx_mcp_session_subscription(&zone, ref, 201, pool, &out) == NGX_OK
+       && out.len == 8000, "a long one");
+
+    ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    ok(ngx_mcp_session_subscribe(&zone, ref, &b, 256) == NGX_DECLINED,
+       "an ended session");
+
+    env_pool_free(pool);
+    stop("subscriptions");
+}
+
+
+static void
+link_tests(void)
+{
+    ngx_str_t       name, id;
+    ngx_uint_t      old;
+    ngx_mcp_ref_t   ref;
+    ngx_mcp_call_t  a, b;
+    ngx_mcp_link_t  l;
+
+    start(ZONE_SIZE);
+    ref = session("e", "t");
+
+    id = env_str("1");
+    name = env_str("");
+    ngx_mcp_call_open(&zone, ref, &id, &name, 8, 11, &a);
+    id = env_str("2");
+    ngx_mcp_call_open(&zone, ref, &id, &name, 8, 12, &b);
+
+    name = env_str("up");
+
+    ok(ngx_mcp_link_peek(&zone, ref, &name, &l) == NGX_DECLINED
+       && ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_DECLINED
+       && ngx_mcp_link_get(&zone, ref, &name, b.ref, &l) == NGX_AGAIN,
+       "one makes it, another waits");
+
+    ngx_mcp_link_fail(&zone, ref, &name);
+    drain();
+    ok(heard.calls == 1 && heard.local == 12
+       && heard.why == NGX_MCP_WAKE_LINK, "woken by failure");
+
+    ok(ngx_mcp_link_get(&zone, ref, &name, b.ref, &l) == NGX_DECLINED
+       && ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_AGAIN,
+       "the next one makes it");
+
+    id = env_str("session-at-up");
+    listen_again();
+    ok(ngx_mcp_link_put(&zone, ref, &name, &id, NGX_MCP_2025_06_18) == NGX_OK,
+       "put");
+    drain();
+    ok(heard.calls == 1 && heard.local == 11, "woken by success");
+
+    ok(ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_OK
+       && l.id.len == id.len && memcmp(l.id.data, id.data, id.len) == 0
+       && l.revision == NGX_MCP_2025_06_18
+       && ngx_mcp_link_peek(&zone, ref, &name, &l) == NGX_OK, "get");
+
+    old = l.serial;
+    ngx_mcp_link_forget(&zone, ref, &name, old + 1);
+    ok(ngx_mcp_link_peek(&zone, ref, &name, &l) == NGX_OK,
+       "forget of another serial");
+    ngx_mcp_link_forget(&zone, ref, &name, old);
+    ok(ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_DECLINED,
+       "forget");
+
+    id.data = big;
+    id.len = NGX_MCP_LINK_ID_MAX;
+    ok(ngx_mcp_link_put(&zone, ref, &name, &id, 1) == NGX_OK
+       && ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_OK
+       && l.id.len == NGX_MCP_LINK_ID_MAX && l.serial != old, "a long id");
+    ngx_mcp_link_forget(&zone, ref, &name, l.serial);
+
+    ok(ngx_mcp_link_listen(&zone, ref, &name) == NGX_OK
+       && ngx_mcp_link_listen(&zone, ref, &name) == NGX_DECLINED, "listen");
+    ngx_mcp_link_unlisten(&zone, ref, &name);
+    ok(ngx_mcp_link_listen(&zone, ref, &name) == NGX_OK, "unlisten");
+
+    id = env_str("last");
+    ngx_mcp_link_put(&zone, ref, &name, &id, 2);
+    id = env_str("");
+    name = env_str("stateless");
+    ngx_mcp_link_get(&zone, ref, &name, a.ref, &l);
+    ok(ngx_mcp_link_put(&zone, ref, &name, &id, 2) == NGX_OK
+       && ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_OK
+       && l.id.len == 0, "an upstream without sessions");
+
+    listen_again();
+    ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    drain();
+    ok(heard.farewells == 1 && heard.calls == 2
+       && heard.why == NGX_MCP_WAKE_CLOSE, "farewell");
+    is(heard.farewell, "e up last t 2", "to whom");
+
+    ok(ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_ERROR
+       && ngx_mcp_link_put(&zone, ref, &name, &id, 2) == NGX_DECLINED,
+       "an ended session");
+
+    ngx_mcp_call_close(&zone, a.ref);
+    ngx_mcp_call_close(&zone, b.ref);
+    ok(zone.sh->nfree == zone.sh->fresh - 1,
+       "its record goes with its last call");
+
+    stop("links");
+}
+
+
+static void
+ask_tests(void)
+{
+    char           text[32];
+    ngx_str_t      id, name, out;
+    ngx_uint_t     i;
+    ngx_pool_t    *pool;
+    ngx_mcp_ref_t  ref;
+
+    start(ZONE_SIZE);
+    pool = env_pool();
+    ref = session("e", "t");
+    name = env_str("up");
+
+    for (i = 0; i < NGX_MCP_ASKS_MAX + 1; i++) {
+        snprintf(text, sizeof(text), "%u", (unsigned) i);
+        id = env_str(text);
+
+        if (ngx_mcp_ask_add(&zone, ref, &id, &name) != NGX_OK) {
+            break;
+        }
+    }
+
+    id = env_str("7");
+    ok(i == NGX_MCP_ASKS_MAX + 1
+       && ngx_mcp_ask_take(&zone, ref, &id, pool, &out) == NGX_OK
+       && out.len == 2 && memcmp(out.data, "up", 2) == 0
+       && ngx_mcp_ask_take(&zone, ref, &id, pool, &out) == NGX_DECLINED,
+       "taken once");
+
+    id = env_str("0");
+    ok(ngx_mcp_ask_take(&zone, ref, &id, pool, &out) == NGX_DECLINED,
+       "the oldest gave way");
+
+    env_pool_free(pool);
+    stop("asks");
+}
+
+
+static void
+call_tests(void)
+{
+    ngx_str_t         id, token;
+    ngx_mcp_ref_t     ref, found;
+    ngx_mcp_call_t    a, b;
+    ngx_mcp_cursor_t  from, cursor;
+    ngx_mcp_stream_t  post, get;
+
+    start(ZONE_SIZE);
+    ref = session("e", "t");
+
+    id = env_str("\"id\"");
+    token = env_str("17");
+
+    ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 5, &a) == NGX_OK
+       && a.line != 0, "open");
+    ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 5, &b) == NGX_EXISTS,
+       "an id runs once");
+
+    token.len = 0;
+    id = env_str("2");
+    ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_OK
+       && b.line != a.line, "open another");
+    id = env_str("3");
+    ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_BUSY
+       && counted(NGX_MCP_COUNTER_CALLS_REFUSED) == 2, "limit");
+
+    token = env_str("17");
+    ok(ngx_mcp_call_by_token(&zone, ref, &token, &found) == NGX_OK
+       && found.block == a.ref.block, "by token");
+    token = env_str("18");
+    ok(ngx_mcp_call_by_token(&zone, ref, &token, &found) == NGX_DECLINED,
+       "not by another");
+
+    id = env_str("\"id\"");
+    ok(ngx_mcp_call_cancel(&zone, ref, &id) == NGX_OK, "cancel");
+    drain();
+    ok(heard.calls == 1 && heard.local == 5
+       && heard.why == NGX_MCP_WAKE_CANCEL, "its worker hears");
+    id = env_str("9");
+    ok(ngx_mcp_call_cancel(&zone, ref, &id) == NGX_DECLINED,
+       "cancel of an unknown one");
+
+    /* the POST's stream, direct and from the log */
+
+    ngx_mcp_call_stream(&zone, a.ref);
+    ok(ngx_mcp_stream_open(&zone, ref, a.line, NULL, 0, 7, &post) == NGX_OK,
+       "stream");
+    listen_again();
+    ok(answer(a.ref, "p1", 0) == NGX_OK, "progress");
+    drain();
+    ok(heard.streams == 1 && heard.local == 7
+       && heard.why == NGX_MCP_WAKE_NEWS, "its stream hears");
+    is(take(&post), "p1 again", "progress arrives");
+
+    ok(ngx_mcp_log_call_hole(&zone, a.ref, 0, &cursor) == NGX_OK
+       && cursor.own == 2, "delivered directly");
+    post.cursor = cursor;
+    is(take(&post), "again", "so there is no gap");
+
+    ngx_mcp_stream_close(&zone, &post, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    answer(a.ref, "p3", 0);
+    answer(a.ref, "done", NGX_MCP_EVENT_RESPONSE);
+    ok(ngx_mcp_call_cancel(&zone, ref, &id) == NGX_DECLINED,
+       "cancel after the answer");
+    ngx_mcp_call_close(&zone, a.ref);
+
+    ok(ngx_mcp_stream_open(&zone, ref, a.line, NULL, 0, 8, &get) == NGX_OK,
+       "resume");
+    is(take(&get), "p3 done! done", "what was not handed out");
+    ngx_mcp_stream_close(&zone, &get, NGX_MCP_COUNTER_STREAMS_DONE);
+
+    memset(&from, 0, sizeof(from));
+    ok(ngx_mcp_stream_open(&zone, ref, a.line, &from, 0, 8, &get) == NGX_OK,
+       "resume from the start");
+    is(take(&get), "p1 -1 p3 done! done", "all, but the one not kept");
+    ngx_mcp_stream_close(&zone, &get, NGX_MCP_COUNTER_STREAMS_DONE);
+
+    ok(ngx_mcp_stream_open(&zone, ref, 999, &from, 0, 8, &get)
+       == NGX_DECLINED, "no such line");
+
+    /* a call without a stream leaves nothing */
+
+    id = env_str("2");
+    ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_EXISTS,
+       "still running");
+    ngx_mcp_zone_lock(&zone);
+    b.ref = ngx_mcp_ref(&zone, ngx_mcp_block(&zone,
+                ngx_mcp_session_locked(&zone, ref)->calls.head));
+    b.line = ((ngx_mcp_call_sh_t *) ngx_mcp_block(&zone, b.ref.block))
+             ->task.line;
+    ngx_mcp_zone_unlock(&zone);
+    answer(b.ref, "x", NGX_MCP_EVENT_RESPONSE);
+    ngx_mcp_call_close(&zone, b.ref);
+    ok(ngx_mcp_stream_open(&zone, ref, b.line, NULL, 0, 8, &get)
+       == NGX_DECLINED
+       && counted(NGX_MCP_COUNTER_CALLS_RUNNING) == 0, "closed");
+
+    stop("calls");
+}
+
+
+static void
+line_tests(void)
+{
+    char                   text[32];
+    size_t                 len;
+    u_char                 small[4];
+    ngx_str_t              str, parts[3];
+    ngx_uint_t             i, flags;
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_event_t        e;
+    ngx_mcp_cursor_t       from;
+    ngx_mcp_stream_t       st, st2, st3;
+    ngx_mcp_session_new_t  in;
+
+    start(ZONE_SIZE);
+
+    tell("e", "t", "nobody");
+    ref = session("e", "t");
+    tell("e", "t", "s1");
+    say(ref, "o1");
+    tell("e", "t", "s2");
+    say(ref, "o2");
+
+    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 1, &st) == NGX_OK, "open");
+    is(take(&st), "s1 o1 s2 o2 again", "own and shared in their order");
+    ok(ngx_mcp_stream_drained(&zone, &st), "drained");
+
+    listen_again();
+    say(ref, "o3");
+    drain();
+    ok(heard.streams == 1 && heard.why == NGX_MCP_WAKE_NEWS
+       && !ngx_mcp_stream_drained(&zone, &st), "news of its own");
+    tell("e", "t", "s3");
+    tell("e", "t", "s4");
+    drain();
+    ok(heard.groups == 1 && heard.group.block == st.group.block
+       && heard.group.gen == st.group.gen, "news of the group, said once");
+    is(take(&st), "o3 s3 s4 again", "taken");
+    from = st.cursor;
+
+    /* takeover */
+
+    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 2, &st2) == NGX_OK,
+       "a newer one");
+    is(take(&st), "declined", "takes the line over");
+    say(ref, "o4");
+    listen_again();
+    is(take(&st2), "o4 again", "and goes on");
+    ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    drain();
+    ok(heard.streams == 1 || heard.local == 1, "the older one is woken");
+    is(take(&st), "again", "what was handed out is not repeated");
+
+    ok(ngx_mcp_stream_open(&zone, ref, 0, &from, 8, 2, &st2) == NGX_OK,
+       "an earlier Last-Event-ID");
+    is(take(&st2), "o4 again", "repeats");
+    ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    from.own = 1000;
+    from.shared = 1000;
+    ngx_mcp_stream_open(&zone, ref, 0, &from, 8, 2, &st2);
+    is(take(&st2), "again", "a Last-Event-ID from the future");
+    ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    /* at most two */
+
+    ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 2, &st2);
+    listen_again();
+    ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
+    drain();
+    ok(heard.streams == 1 && heard.local == 1
+       && heard.why & NGX_MCP_WAKE_CLOSE, "the oldest has to go");
+    is(take(&st), "error", "and is told so");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_SESSION);
+    ok(counted(NGX_MCP_COUNTER_STREAMS_REPLACED) == 1
+       && counted(NGX_MCP_COUNTER_STREAMS_OPEN) == 2, "counted");
+    ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    /* what does not fit */
+
+    say(ref, "a longer text");
+    ok(ngx_mcp_stream_take(&zone, &st3, small, 4, &len, &flags) == NGX_BUSY
+       && len == 13, "a small buffer");
+    is(take(&st3), "a longer text again", "a larger one");
+
+    parts[0] = env_str("{");
+    parts[1].data = big;
+    parts[1].len = 65534;
+    memset(big, 'b', sizeof(big));
+    parts[2] = env_str("}");
+    e = event(parts);
+    e.nparts = 3;
+    ok(ngx_mcp_log_session(&zone, ref, &e) == NGX_OK, "64k");
+    big[0] = 0;
+    ok(ngx_mcp_stream_take(&zone, &st3, big, sizeof(big), &len, &flags)
+       == NGX_OK && len == 65536 && big[0] == '{' && big[1] == 'b'
+       && big[65534] == 'b' && big[65535] == '}', "64k arrive");
+
+    parts[1].len++;
+    ok(ngx_mcp_log_session(&zone, ref, &e) == NGX_ERROR, "more than that");
+    is(take(&st3), "-1 again", "is a gap");
+
+    /* filters */
+
+    ngx_mcp_session_set_level(&zone, ref, NGX_MCP_LEVEL_WARNING);
+    str = env_str("info");
+    e = event(&str);
+    e.level = NGX_MCP_LEVEL_INFO;
+    ngx_mcp_log_session(&zone, ref, &e);
+    str = env_str("error");
+    e.level = NGX_MCP_LEVEL_ERROR;
+    ngx_mcp_log_session(&zone, ref, &e);
+    is(take(&st3), "error again", "levels");
+
+    str = env_str("file:///a");
+    ngx_mcp_session_subscribe(&zone, ref, &str, 8);
+    e = event(&str);
+    e.uri = str;
+    ngx_mcp_log_session(&zone, ref, &e);
+    str = env_str("file:///b");
+    e.uri = str;
+    ngx_mcp_log_session(&zone, ref, &e);
+    is(take(&st3), "file:///a again", "subscriptions");
+
+    /* more than is kept */
+
+    ngx_mcp_stream_close(&zone, &st3, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    for (i = 0; i < 20; i++) {
+        snprintf(text, sizeof(text), "%u", (unsigned) i);
+        say(ref, text);
+    }
+
+    ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
+    is(take(&st3), "-4 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 again",
+       "own events");
+
+    ngx_mcp_stream_close(&zone, &st3, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    for (i = 0; i < 300; i++) {
+        tell("e", "t", "x");
+    }
+
+    ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
+    ok(ngx_mcp_stream_take(&zone, &st3, big, sizeof(big), &len, &flags)
+       == NGX_ABORT && len == 300 - 256, "shared events");
+
+    for (i = 0; ngx_mcp_stream_take(&zone, &st3, big, sizeof(big), &len,
+                                    &flags) == NGX_OK; i++)
+    {
+        /* void */
+    }
+
+    ok(i == 256, "256 of them are kept");
+
+    /* any place is found */
+
+    for (i = 0; i < 256; i++) {
+        from.own = st3.cursor.own;
+        from.shared = 300 + 4 - 256 + i;
+        ngx_mcp_stream_open(&zone, ref, 0, &from, 0, 3, &st2);
+
+        if (ngx_mcp_stream_take(&zone, &st2, big, sizeof(big), &len, &flags)
+            != NGX_OK || st2.cursor.shared != from.shared + 1)
+        {
+            break;
+        }
+
+        ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    }
+
+    ok(i == 256, "each of them can be resumed from");
+
+    listen_again();
+    ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    drain();
+    ok(heard.streams == 1 && heard.why & NGX_MCP_WAKE_CLOSE, "end");
+    is(take(&st3), "error", "of the session");
+    ok(say(ref, "x") == NGX_DECLINED, "nothing can be said");
+    ngx_mcp_stream_close(&zone, &st3, NGX_MCP_COUNTER_STREAMS_SESSION);
+
+    /* a session that keeps one */
+
+    in = fresh("e", "t");
+    in.event_max = 1;
+    ngx_mcp_session_create(&zone, &in, &ref);
+    say(ref, "a");
+    say(ref, "b");
+    ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st);
+    is(take(&st), "-1 b again", "one event kept");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    stop("lines");
+}
+
+
+static void
+eviction_tests(void)
+{
+    ngx_str_t              id, token;
+    ngx_uint_t             i;
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_call_t         a, b, c;
+    ngx_mcp_stream_t       st;
+    ngx_mcp_session_new_t  in;
+
+    start(ZONE_SIZE);
+
+    in = fresh("e", "t");
+    in.event_max = 4;
+    ngx_mcp_session_create(&zone, &in, &ref);
+    token = env_str("");
+
+    id = env_str("1");
+    ngx_mcp_call_open(&zone, ref, &id, &token, 8, 1, &a);
+    id = env_str("2");
+    ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, &b);
+    id = env_str("3");
+    ngx_mcp_call_open(&zone, ref, &id, &token, 8, 3, &c);
+    ngx_mcp_call_stream(&zone, a.ref);
+    ngx_mcp_call_stream(&zone, b.ref);
+    ngx_mcp_call_stream(&zone, c.ref);
+
+    say(ref, "g1");
+    answer(a.ref, "a1", 0);
+    answer(a.ref, "a2", NGX_MCP_EVENT_RESPONSE);
+    ngx_mcp_call_close(&zone, a.ref);
+    answer(b.ref, "b1", 0);
+
+    say(ref, "g2");
+    ok(ngx_mcp_stream_open(&zone, ref, a.line, NULL, 0, 1, &st)
+       == NGX_DECLINED, "a finished line goes first");
+
+    answer(b.ref, "b2", 0);
+    answer(b.ref, "b3", 0);
+    ngx_mcp_stream_open(&zone, ref, b.line, NULL, 0, 1, &st);
+    is(take(&st), "-1 b2 b3 again", "then the oldest of the same line");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    answer(c.ref, "c1", 0);
+    ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st);
+    is(take(&st), "-1 g2 again", "then of the general line");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    for (i = 0; i < 4; i++) {
+        answer(b.ref, "b", 0);
+    }
+
+    say(ref, "g3");
+    ok(answer(c.ref, "c2", NGX_MCP_EVENT_RESPONSE) == NGX_OK,
+       "an answer is never without room");
+
+    ngx_mcp_call_close(&zone, b.ref);
+    ngx_mcp_call_close(&zone, c.ref);
+
+    stop("eviction");
+}
+
+
+static void
+group_tests(void)
+{
+    ngx_str_t         id, endpoint, tenant, str;
+    ngx_uint_t        i;
+    ngx_mcp_ref_t     a, b, c;
+    ngx_mcp_event_t   e;
+    ngx_mcp_stream_t  sa, sb, sc;
+    char              name[32];
+    u_char            uuid[NGX_MCP_UUID_LEN];
+
+    start(ZONE_SIZE);
+
+    a = session("e", "t1");
+    b = session("e", "t2");
+    c = session("f", "t1");
+    (void) session("f", "t1");
+
+    ok(tell("e", "t1", "1") == 1 && tell("e", NULL, "2") == 2
+       && tell(NULL, "t1", "3") == 3 && tell(NULL, NULL, "4") == 4
+       && tell("x", "t1", "5") == 0 && tell(NULL, "x", "6") == 0,
+       "addressed");
+
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
+    ngx_mcp_stream_open(&zone, c, 0, NULL, 0, 1, &sc);
+    is(take(&sa), "1 2 3 4 again", "endpoint e, tenant t1");
+    is(take(&sb), "2 4 again", "endpoint e, tenant t2");
+    is(take(&sc), "3 4 again", "endpoint f, tenant t1");
+
+    ngx_mcp_session_id(&zone, a, uuid);
+    id.data = uuid;
+    id.len = sizeof(uuid);
+    endpoint = env_str("e");
+    tenant = env_str("t1");
+    str = env_str("to one");
+    e = event(&str);
+    ok(ngx_mcp_log_session_id(&zone, &id, NULL, NULL, &e) == NGX_OK
+       && ngx_mcp_log_session_id(&zone, &id, &endpoint, &tenant, &e)
+          == NGX_OK, "to one by its id");
+    tenant = env_str("t2");
+    ok(ngx_mcp_log_session_id(&zone, &id, &endpoint, &tenant, &e)
+       == NGX_DECLINED, "not for another tenant");
+    is(take(&sa), "to one to one again", "arrives");
+
+    listen_again();
+
+    for (i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "many %u", (unsigned) i);
+        a = session("e", name);
+        ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    }
+
+    ok(tell("e", NULL, "to many") == 42, "more groups than a ring has");
+    drain();
+    ok(heard.groups == 1 && heard.group.block == 0, "all are to be looked at");
+
+    stop("groups");
+}
+
+
+static void
+knowledge_tests(void)
+{
+    ngx_str_t            key;
+    ngx_uint_t           i;
+    ngx_pool_t          *pool;
+    ngx_mcp_knowledge_t  in, out;
+    char                 text[32];
+
+    start(ZONE_SIZE);
+    pool = env_pool();
+
+    memset(&in, 0, sizeof(in));
+    in.what = NGX_MCP_KNOWN_LEGACY;
+    in.revision = NGX_MCP_2025_06_18;
+    in.result.data = big;
+    in.result.len = 65536;
+    in.session = env_str("own session");
+
+    key = env_str("upstream audience");
+
+    ok(ngx_mcp_knowledge_get(&zone, &key, 1, 1000, pool, &out)
+       == NGX_DECLINED
+       && ngx_mcp_knowledge_get(&zone, &key, 1, 1000, pool, &out)
+          == NGX_AGAIN, "one asks");
+    ok(ngx_mcp_knowledge_put(&zone, &key, 1, &in) == NGX_OK, "put");
+    drain();
+    ok(heard.knowledge == 1, "all hear");
+    ok(ngx_mcp_knowledge_get(&zone, &key, 1, 1000, pool, &out) == NGX_OK
+       && out.what == NGX_MCP_KNOWN_LEGACY
+       && out.revision == NGX_MCP_2025_06_18
+       && out.result.len == 65536 && memcmp(out.result.data, big, 65536) == 0
+       && out.session.len == 11
+       && memcmp(out.session.data, "own session", 11) == 0, "get");
+
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
+       == NGX_DECLINED, "another epoch asks again");
+    in.result.len = 10;
+    ngx_mcp_knowledge_put(&zone, &key, 2, &in);
+    env_time(ngx_current_msec + 1001);
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 2000, pool, &out) == NGX_OK
+       && ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
+          == NGX_DECLINED, "age");
+    env_time(ngx_current_msec + NGX_MCP_ASKING_MAX);
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
+       == NGX_DECLINED, "one who never came back");
+
+    ngx_mcp_knowledge_put(&zone, &key, 2, &in);
+    ngx_mcp_knowledge_forget(&zone, &key);
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
+       == NGX_DECLINED, "forget");
+
+    for (i = 0; i < 1000; i++) {
+        snprintf(text, sizeof(text), "key %u", (unsigned) i);
+        key = env_str(text);
+        in.result.len = 1000;
+        (void) ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out);
+
+        if (ngx_mcp_knowledge_put(&zone, &key, 2, &in) != NGX_OK) {
+            break;
+        }
+    }
+
+    ok(i == 1000 && zone.sh->nknowledge <= zone.sh->blocks / 8, "bounded");
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out) == NGX_OK,
+       "the last one is known");
+
+    env_pool_free(pool);
+    stop("knowledge");
+}
+
+
+static void
+idle_tests(void)
+{
+    ngx_mcp_ref_t          fresh_one, used, busy;
+    ngx_mcp_stream_t       st;
+    ngx_mcp_session_t      s;
+    ngx_mcp_session_new_t  in;
+
+    start(ZONE_SIZE);
+
+    fresh_one = session("e", "t");
+
+    in = fresh("e", "t");
+    ngx_mcp_session_create(&zone, &in, &used);
+    ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
+                         &in.identity, &s);
+    busy = session("e", "t");
+    ngx_mcp_stream_open(&zone, busy, 0, NULL, 0, 1, &st);
+
+    ngx_mcp_zone_lock(&zone);
+    (void) ngx_mcp_reserve_locked(&zone, zone.sh->blocks);
+    ngx_mcp_zone_unlock(&zone);
+    ok(counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 3, "none is idle for long");
+
+    env_time(ngx_current_msec + 60000);
+    ngx_mcp_zone_lock(&zone);
+    (void) ngx_mcp_reserve_locked(&zone, zone.sh->blocks);
+    ngx_mcp_zone_unlock(&zone);
+    ok(ngx_mcp_session_id(&zone, fresh_one, big) == NGX_DECLINED
+       && ngx_mcp_session_id(&zone, used, big) == NGX_OK
+       && counted(NGX_MCP_COUNTER_SESSIONS_EVICTED) == 1,
+       "a client that never came back");
+
+    env_time(ngx_current_msec + 1740000);
+    ngx_mcp_zone_lock(&zone);
+    (void) ngx_mcp_reserve_locked(&zone, zone.sh->blocks);
+    ngx_mcp_zone_unlock(&zone);
+    ok(ngx_mcp_session_id(&zone, used, big) == NGX_DECLINED
+       && ngx_mcp_session_id(&zone, busy, big) == NGX_OK,
+       "one past its time-out");
+
+    env_time(ngx_current_msec + 100 * 1800000ULL);
+    (void) ngx_mcp_worker_sweep(&zone);
+    ok(ngx_mcp_session_id(&zone, busy, big) == NGX_OK,
+       "an open stream is not idle");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    (void) ngx_mcp_worker_sweep(&zone);
+    ok(ngx_mcp_session_id(&zone, busy, big) == NGX_OK,
+       "its idle time starts with the end of the stream");
+    env_time(ngx_current_msec + 24 * 1800000ULL);
+    (void) ngx_mcp_worker_sweep(&zone);
+    ok(ngx_mcp_session_id(&zone, busy, big) == NGX_DECLINED
+       && counted(NGX_MCP_COUNTER_SESSIONS_EXPIRED) == 1,
+       "after 24 times it ends");
+
+    stop("idle");
+}
+
+
+static void
+full_tests(void)
+{
+    ngx_uint_t        n, i;
+    ngx_mcp_ref_t     ref, first;
+    ngx_mcp_stream_t  st;
+
+    start(1024 * 1024);
+
+    first = session("e", "t");
+
+    for (i = 0; i < 10; i++) {
+        say(first, "an event");
+    }
+
+    for (n = 0; session("e", "t").block; n++) { /* void */ }
+
+    ok(n > 1500 && ngx_mcp_free_blocks(zone.sh) < 4,
+       "%u sessions in 1m", (unsigned) n);
+    ok(env_check(&zone) == 0, "a full zone is sound");
+
+    ngx_mcp_zone_lock(&zone);
+    i = zone.sh->nevents;
+    ngx_mcp_zone_unlock(&zone);
+    ok(i == 0, "events were dropped for sessions");
+
+    ok(say(first, "no room") == NGX_ERROR
+       || counted(NGX_MCP_COUNTER_EVENTS_IN) > 10, "full");
+
+    env_time(ngx_current_msec + 61000);
+    ref = session("e", "t");
+    ok(ref.block != 0, "idle sessions make room");
+
+    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st) == NGX_OK,
+       "for streams too");
+
+    stop("full");
+
+    /* events take half of it at most */
+
+    start(1024 * 1024);
+    first = session("e", "t");
+
+    for (i = 0; i < 100; i++) {
+        ngx_str_t        str;
+        ngx_mcp_event_t  e;
+
+        str.data = big;
+        str.len = 30000;
+        e = event(&str);
+        ngx_mcp_log_session(&zone, first, &e);
+        ref = session("e", "t");
+        ngx_mcp_log_session(&zone, ref, &e);
+        ngx_mcp_log_groups(&zone, NULL, NULL, &e, &n);
+    }
+
+    ok(zone.sh->nevents <= zone.sh->blocks / 2
+       && zone.sh->nevents > zone.sh->blocks / 4, "half of it for events");
+
+    stop("half");
+}
+
+
+static void
+death_tests(void)
+{
+    int                status;
+    pid_t              pid;
+    u_char             name[NGX_MCP_NAME_LEN];
+    ngx_str_t          id, token, up;
+    ngx_mcp_ref_t      ref;
+    ngx_mcp_call_t     call, plain;
+    ngx_mcp_link_t     l;
+    ngx_mcp_stream_t   st, get;
+    ngx_mcp_zone_use_t use;
+    ngx_mcp_call_t    *shared;
+
+    start(ZONE_SIZE);
+    ref = session("e", "t");
+    up = env_str("up");
+    token = env_str("");
+    id = env_str("9");
+    ngx_mcp_call_open(&zone, ref, &id, &token, 8, 90, &plain);
+    ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &get);
+
+    shared = mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_ANON|MAP_SHARED, -1,
+                  0);
+    fflush(stdout);
+    pid = fork();
+
+    if (pid == 0) {
+        ngx_pid = getpid();
+        zone.worker = NGX_MCP_NO_WORKER;
+        memset(name, 1, sizeof(name));
+        ngx_mcp_worker_claim(&zone, name);
+
+        id = env_str("\"a\"");
+        ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, shared);
+        ngx_mcp_call_stream(&zone, shared->ref);
+        answer(shared->ref, "p1", 0);
+        ngx_mcp_stream_open(&zone, ref, shared->line, NULL, 0, 3, &st);
+
+        id = env_str("2");
+        ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, &call);
+        ngx_mcp_link_get(&zone, ref, &up, call.ref, &l);
+        ngx_mcp_link_listen(&zone, ref, &up);
+        ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st);
+
+        kill(getpid(), SIGKILL);
+    }
+
+    waitpid(pid, &status, 0);
+    env_unlock(&zone, pid);
+
+    ngx_mcp_zone_use(&zone, &use);
+    ok(use.workers == 2, "a worker died");
+    ok(ngx_mcp_link_get(&zone, ref, &up, plain.ref, &l) == NGX_AGAIN,
+       "its claim is there");
+    is(take(&get), "declined", "its stream carries the line");
+
+    listen_again();
+    zone.sh->workers[1].heartbeat = 0;
+    (void) ngx_mcp_worker_sweep(&zone);
+    drain();
+
+    ngx_mcp_zone_use(&zone, &use);
+    ok(use.workers == 1 && counted(NGX_MCP_COUNTER_STREAMS_LOST) == 2
+       && counted(NGX_MCP_COUNTER_CALLS_LOST) == 2
+       && counted(NGX_MCP_COUNTER_CALLS_RUNNING) == 1
+       && counted(NGX_MCP_COUNTER_STREAMS_OPEN) == 1, "it is reaped");
+    ok(heard.calls == 1 && heard.streams == 1, "who waited is woken");
+    is(take(&get), "again", "the line is carried on");
+    ok(ngx_mcp_link_get(&zone, ref, &up, plain.ref, &l) == NGX_DECLINED
+       && ngx_mcp_link_listen(&zone, ref, &up) == NGX_OK,
+       "its claims are given up");
+
+    ok(ngx_mcp_stream_open(&zone, ref, shared->line, NULL, 0, 3, &st)
+       == NGX_OK, "its call's line is kept");
+    is(take(&st), "p1 {\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{"
+       "\"code\":-32603,\"message\":\"worker died, the call may have run\","
+       "\"data\":{\"reason\":\"worker died, the call may have run\"}}}! done",
+       "and says what happened");
+
+    munmap(shared, 4096);
+    stop("death");
+}
+
+
+static ngx_uint_t  quits;
+
+
+static void
+on_quit(ngx_mcp_zone_t *z)
+{
+    quits++;
+}
+
+
+static ngx_connection_t *
+bell(ngx_mcp_zone_t *z)
+{
+    /* the connection is the second member of what the zone points to */
+
+    return ((ngx_connection_t **) z->doorbell)[1];
+}
+
+
+static void
+doorbell_tests(void)
+{
+    ngx_cycle_t        cycle;
+    ngx_mcp_ref_t      ref;
+    ngx_mcp_zone_t     other;
+    ngx_connection_t  *c;
+    ngx_mcp_stream_t   st;
+
+    env_time(1000000);
+    env_zone(&zone, ZONE_SIZE);
+    listen_again();
+    memset(&cycle, 0, sizeof(cycle));
+    cycle.pool = env_pool();
+    cycle.log = &env_log;
+    other = zone;
+
+    ok(ngx_mcp_worker_join(&zone, &cycle, &handlers, on_quit) == NGX_OK
+       && ngx_mcp_worker_join(&other, &cycle, &handlers, on_quit) == NGX_OK
+       && zone.worker != other.worker, "two workers join");
+
+    ref = session("e", "t");
+    ngx_mcp_stream_open(&other, ref, 0, NULL, 0, 33, &st);
+
+    ok(say(ref, "x") == NGX_OK && say(ref, "y") == NGX_OK, "one says");
+    env_posted();
+    ok(heard.streams == 0, "it is not for itself");
+
+    c = bell(&other);
+    ok(recv(c->fd, big, 1, MSG_PEEK) == 0, "the other's bell is rung");
+    c->read->handler(c->read);
+    ok(heard.streams == 1 && heard.local == 33, "the other hears");
+    ok(recv(c->fd, big, 1, 0) == -1, "of one bell");
+
+    listen_again();
+    tell("e", "t", "z");
+    c->read->handler(c->read);
+    ok(heard.groups == 1, "of the group");
+
+    ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 34, &st);
+    listen_again();
+    say(ref, "x");
+    env_posted();
+    ok(heard.streams == 1 && heard.local == 34, "a worker hears itself");
+
+    ok(c->idle, "nginx closes it when it quits");
+    c->close = 1;
+    c->read->handler(c->read);
+    c->close = 1;
+    c->read->handler(c->read);
+    ok(quits == 1 && c->close == 0, "quit, once");
+
+    /* one that is gone without a word */
+
+    close(c->fd);
+    c->fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    ok(ngx_mcp_doorbell_ring(&zone, other.worker) == NGX_DECLINED,
+       "nobody has this bell");
+    env_time(ngx_current_msec + 20000);
+    (void) ngx_mcp_worker_sweep(&zone);
+    ok(zone.sh->workers[other.worker].state == NGX_MCP_WORKER_FREE,
+       "so it is reaped, though its pid is in use");
+
+    ngx_mcp_worker_leave(&other);
+    ngx_mcp_worker_leave(&zone);
+    ok(zone.doorbell == NULL && zone.worker == NGX_MCP_NO_WORKER, "leave");
+
+    env_pool_free(cycle.pool);
+    stop("doorbell");
+}
+
+
+int
+main(void)
+{
+    zone_tests();
+    session_tests();
+    limit_tests();
+    subscription_tests();
+    link_tests();
+    ask_tests();
+    call_tests();
+    line_tests();
+    eviction_tests();
+    group_tests();
+    knowledge_tests();
+    idle_tests();
+    full_tests();
+    death_tests();
+    doorbell_tests();
+
+    ok(env_alerts == 0, "no alerts");
+
+    return tap_done();
+}

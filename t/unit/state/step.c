@@ -1,0 +1,755 @@
+
+/*
+ * Kills a process at every instruction.  Each operation runs in a child that
+ * is stepped; whenever it changed the zone under the lock, a copy of the zone
+ * is repaired, checked and emptied as if the child had died right there.
+ */
+
+#include "env.h"
+
+
+#define ZONE_SIZE  (1024 * 1024)
+
+
+typedef struct {
+    const char             *name;
+    void                  (*run)(void);
+    ngx_uint_t              every;        /* steps from check to check */
+    ngx_uint_t              kept;         /* events of the bystander, or 0 */
+} step_op_t;
+
+
+static ngx_mcp_zone_t     zone;           /* of the process that dies */
+static ngx_mcp_zone_t     other;          /* of one that lives */
+static ngx_mcp_zone_t     copy;
+static size_t             copy_size;
+
+static ngx_mcp_ref_t      bystander, victim, tenant;
+static ngx_mcp_call_t     call, streamed, finished;
+static ngx_mcp_stream_t   get, newer, line;
+static u_char             big[6000];
+
+
+static ngx_mcp_ref_t
+session(ngx_mcp_zone_t *z, const char *id, const char *tenant_name,
+    size_t initialize, ngx_uint_t event_max)
+{
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_session_new_t  in;
+
+    memset(&in, 0, sizeof(in));
+
+    in.id = env_str(id);
+    in.endpoint = env_str("endpoint");
+    in.tenant = env_str(tenant_name);
+    in.identity = env_str("an identity that does not fit into the record "
+                          "of its session");
+    in.initialize.data = big;
+    in.initialize.len = initialize;
+    in.client_name = env_str("client");
+    in.client_version = env_str("1.0");
+    in.limit_key = env_str("key");
+    in.limit = 5;
+    in.timeout = 1800000;
+    in.event_max = event_max;
+    in.event_size = 65536;
+
+    ref.block = 0;
+    ref.gen = 0;
+
+    (void) ngx_mcp_session_create(z, &in, &ref);
+
+    return ref;
+}
+
+
+static ngx_mcp_event_t
+event(ngx_str_t *text, ngx_uint_t flags)
+{
+    ngx_mcp_event_t  e;
+
+    memset(&e, 0, sizeof(e));
+    e.parts = text;
+    e.nparts = 1;
+    e.flags = flags;
+
+    return e;
+}
+
+
+static void
+log_text(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, const char *text)
+{
+    ngx_str_t        str;
+    ngx_mcp_event_t  e;
+
+    str = env_str(text);
+    e = event(&str, 0);
+
+    (void) ngx_mcp_log_session(z, ref, &e);
+}
+
+
+#define ID(n)  "00000000-0000-7000-8000-00000000000" #n
+
+
+static void
+build(void)
+{
+    char              text[64];
+    ngx_int_t         i;
+    ngx_str_t         id, token, str, name;
+    ngx_mcp_event_t   e;
+    ngx_mcp_link_t    l;
+    ngx_mcp_cursor_t  cursor;
+    u_char            bell[NGX_MCP_NAME_LEN];
+
+    memset(big, 'x', sizeof(big));
+    memset(bell, 0, sizeof(bell));
+
+    env_zone(&zone, ZONE_SIZE);
+    other = zone;
+
+    ngx_mcp_worker_claim(&other, bell);
+    ngx_mcp_worker_claim(&zone, bell);
+
+    bystander = session(&other, ID(1), "tenant", 700, 64);
+    victim = session(&zone, ID(2), "tenant", 300, 8);
+    tenant = session(&other, ID(3), "another tenant", 0, 8);
+
+    for (i = 0; i < 5; i++) {
+        snprintf(text, sizeof(text), "bystander %d", (int) i);
+        log_text(&other, bystander, text);
+    }
+
+    for (i = 0; i < 6; i++) {
+        log_text(&zone, victim, "an event of the one that will be gone");
+    }
+
+    str = env_str("shared");
+    e = event(&str, 0);
+    ngx_mcp_log_groups(&zone, NULL, NULL, &e, (ngx_uint_t *) &i);
+
+    id = env_str("1");
+    token = env_str("\"token\"");
+    ngx_mcp_call_open(&zone, victim, &id, &token, 8, 1, &call);
+
+    id = env_str("\"a longer id of a call\"");
+    ngx_mcp_call_open(&zone, victim, &id, &token, 8, 2, &streamed);
+    ngx_mcp_call_stream(&zone, streamed.ref);
+    str = env_str("progress");
+    e = event(&str, 0);
+    ngx_mcp_log_call(&zone, streamed.ref, &e, &cursor);
+    ngx_mcp_stream_open(&zone, victim, streamed.line, NULL, 0, 3, &line);
+
+    id = env_str("3");
+    token = env_str("");
+    ngx_mcp_call_open(&zone, victim, &id, &token, 8, 3, &finished);
+    ngx_mcp_call_stream(&zone, finished.ref);
+    str = env_str("answer");
+    e = event(&str, NGX_MCP_EVENT_RESPONSE);
+    ngx_mcp_log_call(&zone, finished.ref, &e, &cursor);
+    ngx_mcp_call_close(&zone, finished.ref);
+
+    ngx_mcp_stream_open(&zone, victim, 0, NULL, 2, 4, &get);
+    ngx_mcp_stream_open(&other, victim, 0, NULL, 2, 5, &newer);
+
+    name = env_str("weather");
+    ngx_mcp_link_get(&zone, victim, &name, call.ref, &l);
+    str = env_str("upstream-session");
+    ngx_mcp_link_put(&zone, victim, &name, &str, 3);
+    ngx_mcp_link_listen(&zone, victim, &name);
+
+    name = env_str("news");
+    ngx_mcp_link_get(&other, victim, &name, call.ref, &l);
+    ngx_mcp_link_get(&zone, victim, &name, call.ref, &l);
+
+    str = env_str("41");
+    ngx_mcp_ask_add(&zone, victim, &str, &name);
+
+    str = env_str("file:///a");
+    ngx_mcp_session_subscribe(&zone, victim, &str, 8);
+    ngx_mcp_session_subscribe(&other, bystander, &str, 8);
+}
+
+
+static void
+op_create(void)
+{
+    (void) session(&zone, ID(4), "new tenant", 100, 8);
+}
+
+
+static void
+op_create_known(void)
+{
+    (void) session(&zone, ID(5), "tenant", 300, 8);
+}
+
+
+static void
+op_create_staged(void)
+{
+    (void) session(&zone, ID(6), "tenant", 6000, 8);
+}
+
+
+static void
+op_find(void)
+{
+    ngx_str_t          id, endpoint, name, identity;
+    ngx_mcp_session_t  out;
+
+    id = env_str(ID(1));
+    endpoint = env_str("endpoint");
+    name = env_str("tenant");
+    identity = env_str("an identity that does not fit into the record "
+                       "of its session");
+
+    ngx_mcp_session_find(&zone, &id, &endpoint, &name, &identity, &out);
+}
+
+
+static void
+op_end(void)
+{
+    ngx_mcp_session_end(&zone, victim, NGX_MCP_COUNTER_SESSIONS_DELETED);
+}
+
+
+static void
+op_end_alone(void)
+{
+    ngx_mcp_session_end(&zone, tenant, NGX_MCP_COUNTER_SESSIONS_DELETED);
+}
+
+
+static void
+op_log(void)
+{
+    log_text(&zone, bystander, "bystander 5");
+}
+
+
+static void
+op_log_evict(void)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < 8; i++) {
+        log_text(&zone, victim, "one more");
+    }
+}
+
+
+static void
+op_log_staged(void)
+{
+    ngx_str_t        str;
+    ngx_mcp_event_t  e;
+
+    str.data = big;
+    str.len = 5000;
+    e = event(&str, 0);
+    (void) ngx_mcp_log_session(&zone, victim, &e);
+}
+
+
+static void
+op_log_groups(void)
+{
+    ngx_str_t        str;
+    ngx_uint_t       n;
+    ngx_mcp_event_t  e;
+
+    str = env_str("to all");
+    e = event(&str, 0);
+    ngx_mcp_log_groups(&zone, NULL, NULL, &e, &n);
+}
+
+
+static void
+op_call_open(void)
+{
+    ngx_str_t       id, token;
+    ngx_mcp_call_t  c;
+
+    id = env_str("7");
+    token = env_str("8");
+    ngx_mcp_call_open(&zone, bystander, &id, &token, 8, 1, &c);
+}
+
+
+static void
+op_call_answer(void)
+{
+    ngx_str_t         str;
+    ngx_mcp_event_t   e;
+    ngx_mcp_cursor_t  cursor;
+
+    str = env_str("{\"answer\":1}");
+    e = event(&str, NGX_MCP_EVENT_RESPONSE);
+    ngx_mcp_log_call(&zone, streamed.ref, &e, &cursor);
+    ngx_mcp_call_close(&zone, streamed.ref);
+}
+
+
+static void
+op_call_close(void)
+{
+    ngx_mcp_call_close(&zone, call.ref);
+}
+
+
+static void
+op_call_cancel(void)
+{
+    ngx_str_t  id;
+
+    id = env_str("1");
+    ngx_mcp_call_cancel(&zone, victim, &id);
+}
+
+
+static void
+op_stream_open(void)
+{
+    ngx_mcp_stream_t  st;
+
+    ngx_mcp_stream_open(&zone, victim, 0, NULL, 2, 9, &st);
+}
+
+
+static void
+op_stream_close(void)
+{
+    ngx_mcp_stream_close(&zone, &newer, NGX_MCP_COUNTER_STREAMS_CLIENT);
+}
+
+
+static void
+op_stream_close_line(void)
+{
+    ngx_mcp_stream_close(&zone, &line, NGX_MCP_COUNTER_STREAMS_CLIENT);
+}
+
+
+static void
+op_take(void)
+{
+    size_t      len;
+    u_char      buf[512];
+    ngx_uint_t  flags;
+
+    while (ngx_mcp_stream_take(&zone, &newer, buf, sizeof(buf), &len, &flags)
+           != NGX_AGAIN)
+    {
+        /* void */
+    }
+}
+
+
+static void
+op_links(void)
+{
+    ngx_str_t       name, id;
+    ngx_mcp_link_t  l;
+
+    name = env_str("a third");
+    ngx_mcp_link_get(&zone, victim, &name, call.ref, &l);
+    id = env_str("upstream-session-2");
+    ngx_mcp_link_put(&zone, victim, &name, &id, 3);
+
+    name = env_str("news");
+    ngx_mcp_link_put(&zone, victim, &name, &id, 3);
+    ngx_mcp_link_peek(&zone, victim, &name, &l);
+    ngx_mcp_link_forget(&zone, victim, &name, l.serial);
+    ngx_mcp_link_fail(&zone, victim, &name);
+    ngx_mcp_link_unlisten(&zone, victim, &name);
+}
+
+
+static void
+op_asks(void)
+{
+    ngx_str_t    id, name;
+    ngx_pool_t  *pool;
+
+    id = env_str("42");
+    name = env_str("weather");
+    ngx_mcp_ask_add(&zone, bystander, &id, &name);
+
+    pool = env_pool();
+    ngx_mcp_ask_take(&zone, bystander, &id, pool, &name);
+    env_pool_free(pool);
+}
+
+
+static void
+op_subscriptions(void)
+{
+    ngx_str_t  uri;
+
+    uri = env_str("file:///b");
+    ngx_mcp_session_subscribe(&zone, bystander, &uri, 8);
+    ngx_mcp_session_unsubscribe(&zone, bystander, &uri);
+}
+
+
+static void
+op_knowledge(void)
+{
+    ngx_str_t            key;
+    ngx_pool_t          *pool;
+    ngx_mcp_knowledge_t  k;
+
+    key = env_str("upstream and audience");
+    pool = env_pool();
+    memset(&k, 0, sizeof(k));
+    k.result.data = big;
+    k.result.len = 3000;
+
+    ngx_mcp_knowledge_get(&zone, &key, 1, 1000, pool, &k);
+    ngx_mcp_knowledge_put(&zone, &key, 1, &k);
+    ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &k);
+    k.result.len = 0;
+    ngx_mcp_knowledge_put(&zone, &key, 2, &k);
+    ngx_mcp_knowledge_forget(&zone, &key);
+
+    env_pool_free(pool);
+}
+
+
+static void
+op_claim(void)
+{
+    u_char          bell[NGX_MCP_NAME_LEN];
+    ngx_mcp_zone_t  third;
+
+    memset(bell, 1, sizeof(bell));
+    third = zone;
+    third.worker = NGX_MCP_NO_WORKER;
+    ngx_mcp_worker_claim(&third, bell);
+    ngx_mcp_worker_release(&third);
+}
+
+
+static void
+op_reap(void)
+{
+    ngx_mcp_worker_reap(&zone, other.worker);
+}
+
+
+static void
+op_drain(void)
+{
+    op_log_groups();
+    (void) ngx_mcp_worker_drain(&zone);
+}
+
+
+static void
+op_reclaim(void)
+{
+    ngx_uint_t  i;
+
+    env_time(ngx_current_msec + 1801000);
+
+    ngx_mcp_zone_lock(&zone);
+
+    for (i = 0; i < 3; i++) {
+        (void) ngx_mcp_reserve_locked(&zone, zone.sh->blocks);
+    }
+
+    ngx_mcp_zone_unlock(&zone);
+}
+
+
+static void
+op_expire(void)
+{
+    env_time(ngx_current_msec + 25 * 1800000);
+    (void) ngx_mcp_worker_sweep(&zone);
+}
+
+
+static void
+op_repair(void)
+{
+    zone.sh->busy = 1;
+    ngx_mcp_zone_lock(&zone);
+    ngx_mcp_zone_unlock(&zone);
+}
+
+
+static step_op_t  ops[] = {
+    { "session_create", op_create, 1, 5 },
+    { "session_create in a group", op_create_known, 1, 5 },
+    { "session_create with a long text", op_create_staged, 1, 5 },
+    { "session_find", op_find, 1, 5 },
+    { "session_end", op_end, 1, 5 },
+    { "session_end of the last of a group", op_end_alone, 1, 5 },
+    { "log_session", op_log, 1, 5 },
+    { "log_session that evicts", op_log_evict, 1, 5 },
+    { "log_session of a long text", op_log_staged, 1, 5 },
+    { "log_groups", op_log_groups, 1, 5 },
+    { "call_open", op_call_open, 1, 5 },
+    { "log_call, call_close", op_call_answer, 1, 5 },
+    { "call_close", op_call_close, 1, 5 },
+    { "call_cancel", op_call_cancel, 1, 5 },
+    { "stream_open", op_stream_open, 1, 5 },
+    { "stream_close", op_stream_close, 1, 5 },
+    { "stream_close of a call's", op_stream_close_line, 1, 5 },
+    { "stream_take", op_take, 1, 5 },
+    { "links", op_links, 1, 5 },
+    { "asks", op_asks, 1, 5 },
+    { "subscriptions", op_subscriptions, 1, 5 },
+    { "knowledge", op_knowledge, 1, 5 },
+    { "worker_claim, worker_release", op_claim, 1, 5 },
+    { "worker_reap", op_reap, 1, 5 },
+    { "worker_drain", op_drain, 1, 5 },
+    { "reclaim", op_reclaim, 1, 0 },
+    { "expire", op_expire, 1, 0 },
+    { "repair", op_repair, 7, 5 },
+    { NULL, NULL, 0, 0 }
+};
+
+
+static ngx_uint_t
+bystander_check(ngx_uint_t kept)
+{
+    char              want[64];
+    size_t            len;
+    u_char            buf[512];
+    ngx_int_t         rc;
+    ngx_uint_t        i, flags, own;
+    ngx_mcp_cursor_t  from;
+    ngx_mcp_stream_t  st;
+
+    memset(&from, 0, sizeof(from));
+
+    if (ngx_mcp_stream_open(&copy, bystander, 0, &from, 0, 1, &st) != NGX_OK) {
+        return 1;
+    }
+
+    i = 0;
+
+    for ( ;; ) {
+        own = st.cursor.own;
+        rc = ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf), &len, &flags);
+
+        if (rc == NGX_AGAIN) {
+            break;
+        }
+
+        if (rc != NGX_OK) {
+            fprintf(stderr, "# bystander's stream says %d\n", (int) rc);
+            return 1;
+        }
+
+        if (st.cursor.own == own) {
+            continue;
+        }
+
+        snprintf(want, sizeof(want), "bystander %d", (int) i++);
+
+        if (len != strlen(want) || memcmp(want, buf, len) != 0) {
+            fprintf(stderr, "# bystander got \"%.*s\"\n", (int) len, buf);
+            return 1;
+        }
+    }
+
+    if (i != kept && i != kept + 1) {
+        fprintf(stderr, "# bystander has %d events\n", (int) i);
+        return 1;
+    }
+
+    ngx_mcp_stream_close(&copy, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    return 0;
+}
+
+
+/* what the others do after the death */
+
+static ngx_uint_t
+survive(step_op_t *op)
+{
+    uint32_t               n;
+    ngx_uint_t             i, errors;
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_session_sh_t  *s;
+    ngx_mcp_knowledge_sh_t  *k;
+
+    ngx_mcp_zone_lock(&copy);
+    errors = env_check_locked(&copy);
+    ngx_mcp_zone_unlock(&copy);
+
+    if (op->kept) {
+        errors += bystander_check(op->kept);
+    }
+
+    for (i = 0; i < NGX_MCP_WORKERS; i++) {
+        if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE) {
+            ngx_mcp_worker_reap(&copy, i);
+        }
+    }
+
+    errors += env_check(&copy);
+
+    for (n = 1; n < copy.sh->fresh; n++) {
+        s = ngx_mcp_block(&copy, n);
+
+        if (s->rec.block.type == NGX_MCP_SESSION) {
+            ref = ngx_mcp_ref(&copy, s);
+            ngx_mcp_session_end(&copy, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
+        }
+    }
+
+    while (ngx_mcp_farewell(&copy) == NGX_OK) { /* void */ }
+
+    ngx_mcp_zone_lock(&copy);
+
+    while (ngx_mcp_group_sweep_locked(&copy) == NGX_AGAIN) { /* void */ }
+
+    while (copy.sh->knowledge.head) {
+        k = ngx_mcp_block(&copy, copy.sh->knowledge.head);
+        ngx_mcp_knowledge_drop_locked(&copy, k);
+    }
+
+    errors += env_check_locked(&copy);
+
+    if (copy.sh->nfree != copy.sh->fresh - 1) {
+        fprintf(stderr, "# %u blocks leaked\n",
+                copy.sh->fresh - 1 - copy.sh->nfree);
+        errors++;
+    }
+
+    ngx_mcp_zone_unlock(&copy);
+
+    return errors;
+}
+
+
+static void
+step(step_op_t *op)
+{
+    int              status;
+    pid_t            pid;
+    u_char          *before;
+    size_t           head, used;
+    ngx_uint_t       steps, deaths, errors, repaired;
+    ngx_slab_pool_t  pool;
+
+    build();
+
+    if (env_check(&zone)) {
+        ok(0, "%s: the zone is sound before", op->name);
+        return;
+    }
+
+    copy = zone;
+    copy_size = (size_t) zone.sh->size;
+    copy.sh = malloc(copy_size);
+    copy.blocks = (u_char *) copy.sh + (zone.blocks - (u_char *) zone.sh);
+    copy.worker = NGX_MCP_NO_WORKER;
+    before = malloc(copy_size);
+    head = sizeof(ngx_mcp_zone_sh_t)
+           + ((size_t) zone.sh->mask + 1) * sizeof(uint32_t);
+
+    memset(&pool, 0, sizeof(pool));
+    pool.mutex.lock = &pool.lock.lock;
+    copy.shpool = &pool;
+
+    memcpy(before, zone.sh, copy_size);
+
+    fflush(stdout);
+    pid = fork();
+
+    if (pid == 0) {
+        ngx_pid = getpid();
+
+        if (ptrace(PTRACE_TRACEME, 0, 0, 0) == -1) {
+            _exit(3);
+        }
+
+        raise(SIGSTOP);
+        op->run();
+        _exit(0);
+    }
+
+    steps = 0;
+    deaths = 0;
+    errors = 0;
+    repaired = 0;
+
+    for ( ;; ) {
+        if (waitpid(pid, &status, 0) == -1 || !WIFSTOPPED(status)) {
+            break;
+        }
+
+        steps++;
+        used = (size_t) zone.sh->fresh * NGX_MCP_BLOCK_SIZE;
+
+        if (zone.sh->busy && steps % op->every == 0
+            && errors < 10
+            && (memcmp(before, zone.sh, head) != 0
+                || memcmp(before + (zone.blocks - (u_char *) zone.sh),
+                          zone.blocks, used) != 0))
+        {
+            memcpy(before, zone.sh, head);
+            memcpy(before + (zone.blocks - (u_char *) zone.sh), zone.blocks,
+                   used);
+
+            memcpy(copy.sh, zone.sh, head);
+            memcpy(copy.blocks, zone.blocks, used);
+
+            deaths++;
+            errors += survive(op);
+
+            if (copy.sh->recoveries) {
+                repaired++;
+            }
+        }
+
+        if (ptrace(PTRACE_SINGLESTEP, pid, 0, 0) == -1) {
+            break;
+        }
+    }
+
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+        ok(1, "%s # SKIP no ptrace", op->name);
+
+    } else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        ok(0, "%s: ends with status %d", op->name, status);
+
+    } else {
+        ok(errors == 0 && deaths > 0 && repaired == deaths
+           && env_check(&zone) == 0,
+           "%s: %u deaths in %u steps", op->name, (unsigned) deaths,
+           (unsigned) steps);
+    }
+
+    free(before);
+    free(copy.sh);
+    env_zone_free(&zone);
+    env_time(1000000);
+}
+
+
+int
+main(int argc, char **argv)
+{
+    step_op_t  *op;
+
+    for (op = ops; op->name; op++) {
+        if (argc < 2 || strstr(op->name, argv[1])) {
+            step(op);
+        }
+    }
+
+    ok(env_alerts == 0, "no alerts");
+
+    return tap_done();
+}
