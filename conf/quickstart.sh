@@ -141,11 +141,20 @@ start() {
 }
 
 
-initialize='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}'
+initialize='{"jsonrpc":"2.0","id":1,"method":"initialize","params":'
+initialize+='{"protocolVersion":"2025-11-25","capabilities":{},'
+initialize+='"clientInfo":{"name":"curl","version":"1"}}}'
 
 
 hints() {
     local url=http://127.0.0.1:$port var=
+
+    local inspector=@modelcontextprotocol/inspector
+    local json="-H 'Content-Type: application/json'"
+    local session='-H "Mcp-Session-Id: $sid"'
+    local event='{"jsonrpc":"2.0","method":"notifications/message","params":'
+
+    event+='{"level":"info","data":"hello from nginx"}}'
 
     [ -z "${MCP_DIR:-}" ] || var="MCP_DIR=$dir "
 
@@ -156,12 +165,14 @@ Configuration and logs: $dir
 
 MCP Inspector (needs Node.js 22), in the browser, then "Connect":
 
-  npx @modelcontextprotocol/inspector --transport http --server-url $url/mcp
+  npx $inspector --transport http --server-url $url/mcp
 
 and without one:
 
-  npx @modelcontextprotocol/inspector --cli $url/mcp --transport http --method tools/list
-  npx @modelcontextprotocol/inspector --cli $url/mcp --transport http --method tools/call --tool-name time
+  npx $inspector --cli $url/mcp --transport http \\
+    --method tools/list
+  npx $inspector --cli $url/mcp --transport http \\
+    --method tools/call --tool-name time
 
 Claude Code:
 
@@ -191,18 +202,18 @@ node demo.mjs
 
 curl:
 
-  sid=\$(curl -s -o /dev/null -D - $url/mcp -H 'Content-Type: application/json' \\
-        -d '$initialize' \\
-        | tr -d '\\r' | sed -n 's/^Mcp-Session-Id: //p')
-  curl $url/mcp -H "Mcp-Session-Id: \$sid" -H 'Content-Type: application/json' \\
-        -d '{"jsonrpc":"2.0","method":"notifications/initialized"}'
-  curl $url/mcp -H "Mcp-Session-Id: \$sid" -H 'Content-Type: application/json' \\
-        -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"time"}}'
-  curl -N $url/mcp -H "Mcp-Session-Id: \$sid" -H 'Accept: text/event-stream'
+  sid=\$(curl -s -o /dev/null -D - $url/mcp $json \\
+    -d '$initialize' \\
+    | tr -d '\\r' | sed -n 's/^Mcp-Session-Id: //p')
+  curl $url/mcp $session $json \\
+    -d '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+  curl $url/mcp $session $json \\
+    -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"time"}}'
+  curl -N $url/mcp $session -H 'Accept: text/event-stream'
 
 Push an event to all of them (from another terminal):
 
-  curl $url/mcp-publish -d '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello from nginx"}}'
+  curl $url/mcp-publish -d '$event'
 
 What goes on:
 
