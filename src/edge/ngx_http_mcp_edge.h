@@ -123,6 +123,10 @@ ngx_int_t ngx_http_mcp_answer_body_filter(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_evaluate(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, const char **why);
 
+/* likewise mcp_deny alone, for the message that ctx->scope tells of */
+ngx_int_t ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    const char **why);
+
 /* a complex value not from any value cached earlier */
 ngx_int_t ngx_http_mcp_fresh_value(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_str_t *value);

@@ -7,9 +7,6 @@
 #include "ngx_http_mcp_edge.h"
 
 
-#define NGX_HTTP_MCP_BATCH_MAX  128
-
-
 struct ngx_http_mcp_batch_s {
     ngx_http_request_t  *r;
     ngx_str_t           *answers;
@@ -26,6 +23,8 @@ static void ngx_http_mcp_notice_message(ngx_http_mcp_talk_t *t,
 static void ngx_http_mcp_notice_done(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_notice_cleanup(void *data);
+static ngx_int_t ngx_http_mcp_batch_denied(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m, ngx_str_t *refusal);
 static ngx_int_t ngx_http_mcp_batch_send(ngx_http_mcp_batch_t *batch);
 static void ngx_http_mcp_batch_notice_done(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_outcome_e outcome);
@@ -180,7 +179,7 @@ ngx_int_t
 ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_int_t              rc;
-    ngx_str_t              rest, text, why;
+    ngx_str_t              rest, text, why, refusal;
     ngx_uint_t             n;
     const char            *bad;
     ngx_mcp_message_t     *m;
@@ -193,31 +192,10 @@ ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                          "message per request");
     }
 
-    /* what refuses the whole comes before anything runs */
-
-    m = ngx_palloc(r->pool, sizeof(ngx_mcp_message_t));
-    if (m == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
     rest = ctx->body;
 
     for (n = 0; ngx_mcp_json_element(&rest, &text) == NGX_OK; n++) {
-
-        if (ngx_mcp_message_parse(m, &text, &bad) == NGX_OK
-            && (m->method_code == NGX_MCP_METHOD_INITIALIZE || m->modern))
-        {
-            return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
-                             NGX_MCP_INVALID_REQUEST,
-                             "initialize cannot be part of a batch");
-        }
-    }
-
-    if (n == 0 || n > NGX_HTTP_MCP_BATCH_MAX) {
-        return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
-                         NGX_MCP_INVALID_REQUEST,
-                         n ? "a batch has at most 128 messages"
-                           : "a batch must not be empty");
+        /* void */
     }
 
     batch = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_batch_t));
@@ -253,6 +231,21 @@ ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
             continue;
         }
 
+        rc = ngx_http_mcp_batch_denied(r, ctx, m, &refusal);
+
+        if (rc == NGX_ERROR) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        if (rc == NGX_DECLINED) {
+
+            if (m->kind == NGX_MCP_REQUEST) {
+                batch->answers[batch->nanswers++] = refusal;
+            }
+
+            continue;
+        }
+
         if (m->kind == NGX_MCP_REQUEST) {
             n = batch->nanswers++;
 
@@ -279,6 +272,49 @@ ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     r->write_event_handler = ngx_http_request_empty_handler;
 
     return NGX_DONE;
+}
+
+
+/*
+ * What mcp_deny says of an element, whose values the request as a whole does
+ * not have.  NGX_OK; NGX_DECLINED with the error; NGX_ERROR.
+ */
+
+static ngx_int_t
+ngx_http_mcp_batch_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_message_t *m, ngx_str_t *refusal)
+{
+    ngx_int_t              rc;
+    ngx_str_t              text;
+    const char            *why;
+    ngx_http_mcp_scope_t   scope;
+
+    if (ctx->conf->deny == NULL || m->kind == NGX_MCP_RESPONSE) {
+        return NGX_OK;
+    }
+
+    scope = ctx->scope;
+
+    rc = ngx_http_mcp_scan_scope(r, m, &ctx->scope);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_denied(r, ctx, &why);
+    }
+
+    ctx->scope = scope;
+
+    if (rc == NGX_DECLINED) {
+        text.data = (u_char *) why;
+        text.len = ngx_strlen(why);
+
+        *refusal = ngx_mcp_error_compose(r->pool, ctx->session.revision,
+                                         &m->id, NGX_MCP_REFUSED, &text, NULL);
+        if (refusal->data == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    return rc;
 }
 
 

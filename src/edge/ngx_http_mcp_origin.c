@@ -16,8 +16,9 @@ ngx_uint_t
 ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *origin)
 {
-    ngx_str_t   host, *value;
-    ngx_uint_t  i;
+    u_char      *p;
+    ngx_str_t    host, *value;
+    ngx_uint_t   i;
 
     if (mlcf->origins_any) {
         return 1;
@@ -43,6 +44,16 @@ ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
     if (host.len == 0) {
         return 0;
     }
+
+    /* as nginx compares "Host", for the sake of regular expressions */
+
+    p = ngx_pnalloc(r->pool, host.len);
+    if (p == NULL) {
+        return 0;
+    }
+
+    ngx_strlow(p, host.data, host.len);
+    host.data = p;
 
     if (ngx_http_mcp_loopback(&r->headers_in.server)
         && ngx_http_mcp_loopback(&host))

@@ -8,11 +8,13 @@
 
 
 #define NGX_HTTP_MCP_BODY_IN_MEMORY  (64 * 1024 * 1024)
+#define NGX_HTTP_MCP_BATCH_MAX       128
 
 
 static void ngx_http_mcp_read_headers(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
-static ngx_uint_t ngx_http_mcp_parse_accept(ngx_str_t *accept);
+static void ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json,
+    ngx_uint_t *sse);
 static ngx_uint_t ngx_http_mcp_weight_zero(u_char *p, u_char *last);
 static ngx_uint_t ngx_http_mcp_is_json(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_read_body(ngx_http_request_t *r,
@@ -23,6 +25,8 @@ static ngx_int_t ngx_http_mcp_gather_body(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_scan(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_scan_values(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_scan_batch(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_scan_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
@@ -110,11 +114,13 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
         }
     }
 
-    if (ctx->header_session.len
-        && ngx_mcp_session_exists(mlcf->zone, &ctx->header_session,
-                                  &mlcf->name))
-    {
-        ctx->session_id = ctx->header_session;
+    if (ctx->header_session.len) {
+        ctx->session.revision = ngx_mcp_session_exists(mlcf->zone,
+                                                       &ctx->header_session,
+                                                       &mlcf->name);
+        if (ctx->session.revision) {
+            ctx->session_id = ctx->header_session;
+        }
     }
 
     if (r->method != NGX_HTTP_POST) {
@@ -168,11 +174,13 @@ static void
 ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_str_t         value;
-    ngx_uint_t        i, accepts;
+    ngx_uint_t        i, accepts, json, sse;
     ngx_list_part_t  *part;
     ngx_table_elt_t  *h;
 
     accepts = 0;
+    json = 0;
+    sse = 0;
     part = &r->headers_in.headers.part;
     h = part->elts;
 
@@ -206,7 +214,7 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case sizeof("accept") - 1:
 
             if (ngx_memcmp(h[i].lowcase_key, "accept", 6) == 0) {
-                ctx->accept |= ngx_http_mcp_parse_accept(&value);
+                ngx_http_mcp_parse_accept(&value, &json, &sse);
                 accepts = 1;
 
             } else if (ngx_memcmp(h[i].lowcase_key, "origin", 6) == 0) {
@@ -241,19 +249,42 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         }
     }
 
-    if (!accepts) {
-        ctx->accept = NGX_HTTP_MCP_ACCEPT_JSON|NGX_HTTP_MCP_ACCEPT_SSE;
+    if (!accepts || (json & 1)) {
+        ctx->accept |= NGX_HTTP_MCP_ACCEPT_JSON;
+    }
+
+    if (!accepts || (sse & 1)) {
+        ctx->accept |= NGX_HTTP_MCP_ACCEPT_SSE;
     }
 }
 
 
-static ngx_uint_t
-ngx_http_mcp_parse_accept(ngx_str_t *accept)
-{
-    u_char      *p, *last, *start, *end;
-    ngx_uint_t   mask, bits;
+/*
+ * The most specific range that matches decides (RFC 9110, section 12.5.1):
+ * the greatest of (specificity << 1) + allowed is kept.
+ */
 
-    mask = 0;
+static void
+ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json, ngx_uint_t *sse)
+{
+    size_t       len;
+    u_char      *p, *last, *start;
+    ngx_uint_t   i, rank;
+
+    static struct {
+        ngx_str_t   range;
+        ngx_uint_t  rank;
+        ngx_uint_t  json;
+        ngx_uint_t  sse;
+    } ranges[] = {
+        { ngx_string("*/*"), 2, 1, 1 },
+        { ngx_string("application/*"), 4, 1, 0 },
+        { ngx_string("text/*"), 4, 0, 1 },
+        { ngx_string("application/json"), 6, 1, 0 },
+        { ngx_string("text/event-stream"), 6, 0, 1 },
+        { ngx_null_string, 0, 0, 0 }
+    };
+
     p = accept->data;
     last = p + accept->len;
 
@@ -269,7 +300,8 @@ ngx_http_mcp_parse_accept(ngx_str_t *accept)
             p++;
         }
 
-        end = p;
+        len = p - start;
+        rank = 1;
 
         while (p < last && *p != ',') {
             p++;
@@ -277,51 +309,31 @@ ngx_http_mcp_parse_accept(ngx_str_t *accept)
 
         /* "q=0" and its like are "no" */
 
-        if (ngx_http_mcp_weight_zero(end, p)) {
-            continue;
+        if (ngx_http_mcp_weight_zero(start + len, p)) {
+            rank = 0;
         }
 
-        bits = 0;
+        for (i = 0; ranges[i].rank; i++) {
 
-        switch (end - start) {
-
-        case sizeof("*/*") - 1:
-            if (ngx_strncmp(start, "*/*", 3) == 0) {
-                bits = NGX_HTTP_MCP_ACCEPT_JSON|NGX_HTTP_MCP_ACCEPT_SSE;
-            }
-            break;
-
-        case sizeof("text/*") - 1:
-            if (ngx_strncasecmp(start, (u_char *) "text/*", 6) == 0) {
-                bits = NGX_HTTP_MCP_ACCEPT_SSE;
-            }
-            break;
-
-        case sizeof("application/*") - 1:
-            if (ngx_strncasecmp(start, (u_char *) "application/*", 13) == 0) {
-                bits = NGX_HTTP_MCP_ACCEPT_JSON;
-            }
-            break;
-
-        case sizeof("application/json") - 1:
-            if (ngx_strncasecmp(start, (u_char *) "application/json", 16) == 0)
+            if (ranges[i].range.len != len
+                || ngx_strncasecmp(ranges[i].range.data, start, len) != 0)
             {
-                bits = NGX_HTTP_MCP_ACCEPT_JSON;
+                continue;
             }
-            break;
 
-        case sizeof("text/event-stream") - 1:
-            if (ngx_strncasecmp(start, (u_char *) "text/event-stream", 17) == 0)
-            {
-                bits = NGX_HTTP_MCP_ACCEPT_SSE;
+            rank += ranges[i].rank;
+
+            if (ranges[i].json) {
+                *json = ngx_max(*json, rank);
             }
+
+            if (ranges[i].sse) {
+                *sse = ngx_max(*sse, rank);
+            }
+
             break;
         }
-
-        mask |= bits;
     }
-
-    return mask;
 }
 
 
@@ -494,6 +506,11 @@ ngx_http_mcp_gather_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
             continue;
         }
 
+        if (!b->in_file) {
+            /* only marks the end */
+            continue;
+        }
+
         len = b->file_last - b->file_pos;
 
         n = ngx_read_file(b->file, p, len, b->file_pos);
@@ -542,12 +559,65 @@ ngx_http_mcp_scan_values(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     ctx->scope.request_id = m->id;
 
-    if (m->kind == NGX_MCP_BATCH || m->kind == NGX_MCP_RESPONSE) {
+    if (m->kind == NGX_MCP_BATCH) {
+        return ngx_http_mcp_scan_batch(r, ctx);
+    }
+
+    if (m->kind == NGX_MCP_RESPONSE) {
         return NGX_OK;
     }
 
     return ngx_http_mcp_scan_scope(r, m, &ctx->scope) == NGX_OK
            ? ngx_http_mcp_scan_initialize(r, ctx) : NGX_ERROR;
+}
+
+
+/* what refuses the whole comes before anything of it runs */
+
+static ngx_int_t
+ngx_http_mcp_scan_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_str_t           rest, text;
+    ngx_uint_t          n;
+    const char         *bad;
+    ngx_mcp_message_t  *m;
+
+    m = ngx_palloc(r->pool, sizeof(ngx_mcp_message_t));
+    if (m == NULL) {
+        return NGX_ERROR;
+    }
+
+    bad = NULL;
+    rest = ctx->body;
+
+    for (n = 0; ngx_mcp_json_element(&rest, &text) == NGX_OK; n++) {
+
+        if (n == NGX_HTTP_MCP_BATCH_MAX) {
+            bad = "a batch has at most 128 messages";
+            break;
+        }
+
+        if (ngx_mcp_message_parse(m, &text, &bad) == NGX_OK
+            && (m->method_code == NGX_MCP_METHOD_INITIALIZE || m->modern))
+        {
+            bad = "initialize cannot be part of a batch";
+            break;
+        }
+
+        bad = NULL;
+    }
+
+    if (n == 0) {
+        bad = "a batch must not be empty";
+    }
+
+    if (bad) {
+        ctx->bad = bad;
+        ctx->bad_status = NGX_HTTP_BAD_REQUEST;
+        ctx->bad_code = NGX_MCP_INVALID_REQUEST;
+    }
+
+    return NGX_OK;
 }
 
 

@@ -85,10 +85,7 @@ ngx_int_t
 ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     const char **why)
 {
-    ngx_str_t                  value;
-    ngx_uint_t                 i;
-    ngx_http_complex_value_t  *cv;
-    ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = ctx->conf;
 
@@ -116,19 +113,36 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         }
     }
 
-    if (mlcf->deny) {
-        cv = mlcf->deny->elts;
+    return ngx_http_mcp_denied(r, ctx, why);
+}
 
-        for (i = 0; i < mlcf->deny->nelts; i++) {
 
-            if (ngx_http_mcp_fresh_value(r, &cv[i], &value) != NGX_OK) {
-                return NGX_ERROR;
-            }
+ngx_int_t
+ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    const char **why)
+{
+    ngx_str_t                  value;
+    ngx_uint_t                 i;
+    ngx_http_complex_value_t  *cv;
+    ngx_http_mcp_loc_conf_t   *mlcf;
 
-            if (value.len && !(value.len == 1 && value.data[0] == '0')) {
-                *why = "the request is denied by the configuration";
-                return NGX_DECLINED;
-            }
+    mlcf = ctx->conf;
+
+    if (mlcf->deny == NULL) {
+        return NGX_OK;
+    }
+
+    cv = mlcf->deny->elts;
+
+    for (i = 0; i < mlcf->deny->nelts; i++) {
+
+        if (ngx_http_mcp_fresh_value(r, &cv[i], &value) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (value.len && !(value.len == 1 && value.data[0] == '0')) {
+            *why = "the request is denied by the configuration";
+            return NGX_DECLINED;
         }
     }
 

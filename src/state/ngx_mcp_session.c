@@ -184,20 +184,25 @@ ngx_uint_t
 ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint)
 {
-    ngx_uint_t             found;
+    ngx_uint_t             revision;
     ngx_mcp_session_sh_t  *s;
+
+    revision = NGX_MCP_REVISION_UNKNOWN;
 
     ngx_mcp_zone_lock(zone);
 
     s = ngx_mcp_session_lookup_locked(zone, id);
 
-    found = s != NULL
-            && ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
-                                     endpoint, NULL);
+    if (s != NULL
+        && ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
+                                 endpoint, NULL))
+    {
+        revision = ngx_mcp_session_extension(zone, s)->revision;
+    }
 
     ngx_mcp_zone_unlock(zone);
 
-    return found;
+    return revision;
 }
 
 

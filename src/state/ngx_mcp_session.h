@@ -68,7 +68,10 @@ typedef struct {
 ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref);
 
-/* whether a live session of this endpoint has this id; touches nothing */
+/*
+ * The revision of a live session of this endpoint with this id; 0: there is
+ * none.  Touches nothing.
+ */
 ngx_uint_t ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint);
 
