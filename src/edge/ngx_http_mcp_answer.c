@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_edge.h"
 
 
+static ngx_int_t ngx_http_mcp_frame(ngx_http_request_t *r, ngx_str_t **body);
 static ngx_int_t ngx_http_mcp_refusal_body(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
@@ -66,6 +67,18 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
     ctx->response = 1;
 
     ngx_str_set(&r->headers_out.content_type, "application/json");
+
+    if (status == NGX_HTTP_OK && !(ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON)) {
+
+        if (ngx_http_mcp_frame(r, &body) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        ctx->response = 2;
+
+        ngx_str_set(&r->headers_out.content_type, "text/event-stream");
+    }
+
     r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
     r->headers_out.content_length_n = body->len;
@@ -91,6 +104,40 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
     out.next = NULL;
 
     return ngx_http_output_filter(r, &out);
+}
+
+
+/* for a client that takes nothing but streams: one event, and the end */
+
+static ngx_int_t
+ngx_http_mcp_frame(ngx_http_request_t *r, ngx_str_t **body)
+{
+    u_char     *p;
+    ngx_str_t  *framed;
+
+    framed = ngx_palloc(r->pool, sizeof(ngx_str_t));
+    if (framed == NULL) {
+        return NGX_ERROR;
+    }
+
+    framed->len = sizeof("data: \n\n") - 1 + (*body)->len;
+    framed->data = ngx_pnalloc(r->pool, framed->len);
+
+    if (framed->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(framed->data, "data: ", sizeof("data: ") - 1);
+    p = ngx_cpymem(p, (*body)->data, (*body)->len);
+
+    ngx_mcp_sse_flatten(framed->data, p);
+
+    *p++ = '\n';
+    *p = '\n';
+
+    *body = framed;
+
+    return NGX_OK;
 }
 
 

@@ -30,6 +30,8 @@ static ngx_int_t ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
     ngx_chain_t *in);
 static void ngx_http_mcp_call_writing(ngx_http_request_t *r);
 static void ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text);
+static void ngx_http_mcp_call_filter(ngx_http_mcp_call_t *call,
+    ngx_str_t *text);
 static void ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call,
     ngx_str_t *text);
 static void ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call,
@@ -602,7 +604,32 @@ ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
     }
 
     ngx_http_mcp_call_note(call, text);
+    ngx_http_mcp_call_filter(call, text);
     ngx_http_mcp_call_answer(call, text);
+}
+
+
+/* a list without what the caller may not call */
+
+static void
+ngx_http_mcp_call_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
+{
+    ngx_str_t  result;
+
+    if (!ngx_http_mcp_filters(call->ctx, call->message)) {
+        return;
+    }
+
+    result = ngx_mcp_json_span(&call->talk.x->scan, NGX_MCP_PATH_RESULT,
+                               text->data);
+
+    if (result.len == 0 || result.data[0] != '{') {
+        return;
+    }
+
+    if (ngx_http_mcp_filter(call->r, call->ctx, &result, text) != NGX_OK) {
+        ngx_str_set(text, "");
+    }
 }
 
 
@@ -842,15 +869,17 @@ ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
         return NGX_OK;
     }
 
-    if (call->streaming || call->batch) {
-
+    if (call->streaming || call->batch
+        || ngx_http_mcp_filters(call->ctx, call->message))
+    {
         if (ngx_http_mcp_call_gather(call, in) != NGX_OK) {
             return NGX_OK;
         }
 
         if (last) {
             call->gathered.len = call->large_size;
-            ngx_http_mcp_call_note(call, NULL);
+            ngx_http_mcp_call_note(call, &call->gathered);
+            ngx_http_mcp_call_filter(call, &call->gathered);
             ngx_http_mcp_call_answer(call, &call->gathered);
         }
 

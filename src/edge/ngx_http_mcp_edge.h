@@ -127,6 +127,15 @@ ngx_int_t ngx_http_mcp_evaluate(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     const char **why);
 
+/*
+ * Whether mcp_deny may leave out some of what the answer to m lists, and a
+ * copy in r->pool of that answer without the tools that a tools/call of this
+ * caller would be refused; the text itself when there is none.
+ */
+ngx_uint_t ngx_http_mcp_filters(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
+ngx_int_t ngx_http_mcp_filter(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_str_t *result, ngx_str_t *text);
+
 /* a complex value not from any value cached earlier */
 ngx_int_t ngx_http_mcp_fresh_value(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_str_t *value);

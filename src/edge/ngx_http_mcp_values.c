@@ -9,6 +9,10 @@
 #define NGX_HTTP_MCP_FRESH_PASSES  4
 
 
+static ngx_int_t ngx_http_mcp_tool_name(ngx_http_request_t *r,
+    ngx_str_t *tool, ngx_str_t *decoded);
+
+
 /*
  * A value that an earlier phase has cached, for example a "map" over a claim
  * that a limit looked at before the token was verified, must not decide here.
@@ -144,6 +148,123 @@ ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
             *why = "the request is denied by the configuration";
             return NGX_DECLINED;
         }
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_filters(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m)
+{
+    return ctx->conf->deny && m->method_code == NGX_MCP_METHOD_TOOLS_LIST;
+}
+
+
+/* what a tool is called decides, as it would in a tools/call of this caller */
+
+ngx_int_t
+ngx_http_mcp_filter(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_str_t *result, ngx_str_t *text)
+{
+    u_char                *p;
+    ngx_int_t              rc;
+    ngx_str_t              rest, name, value, tools, tool, out;
+    const char            *why;
+    ngx_http_mcp_scope_t   scope;
+
+    ngx_str_null(&tools);
+
+    rest = *result;
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+        if (name.len == 7 && ngx_memcmp(name.data, "\"tools\"", 7) == 0) {
+            tools = value;
+        }
+    }
+
+    if (tools.len == 0 || tools.data[0] != '[') {
+        return NGX_OK;
+    }
+
+    out.data = ngx_pnalloc(r->pool, text->len);
+    if (out.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(out.data, text->data, tools.data - text->data);
+    *p++ = '[';
+
+    scope = ctx->scope;
+
+    rest = tools;
+
+    while (ngx_mcp_json_element(&rest, &tool) == NGX_OK) {
+
+        if (tool.data[0] == '{') {
+
+            rc = ngx_http_mcp_tool_name(r, &tool, &ctx->scope.name);
+
+            if (rc == NGX_OK) {
+                ngx_str_set(&ctx->scope.method, "tools/call");
+                rc = ngx_http_mcp_denied(r, ctx, &why);
+            }
+
+            ctx->scope = scope;
+
+            if (rc == NGX_ERROR) {
+                return NGX_ERROR;
+            }
+
+            if (rc == NGX_DECLINED) {
+                continue;
+            }
+        }
+
+        if (p[-1] != '[') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, tool.data, tool.len);
+    }
+
+    *p++ = ']';
+
+    p = ngx_cpymem(p, tools.data + tools.len,
+                   text->data + text->len - tools.data - tools.len);
+
+    out.len = p - out.data;
+    *text = out;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tool_name(ngx_http_request_t *r, ngx_str_t *tool,
+    ngx_str_t *decoded)
+{
+    ngx_str_t  rest, name, value;
+
+    ngx_str_null(decoded);
+
+    rest = *tool;
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (name.len != 6 || ngx_memcmp(name.data, "\"name\"", 6) != 0
+            || value.data[0] != '"')
+        {
+            continue;
+        }
+
+        decoded->data = ngx_pnalloc(r->pool, value.len);
+        if (decoded->data == NULL) {
+            return NGX_ERROR;
+        }
+
+        decoded->len = ngx_mcp_json_unescape(decoded->data, &value)
+                       - decoded->data;
     }
 
     return NGX_OK;

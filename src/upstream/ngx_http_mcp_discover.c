@@ -25,6 +25,8 @@ typedef struct {
 } ngx_http_mcp_ask_t;
 
 
+static ngx_int_t ngx_http_mcp_discover_key(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
 static ngx_int_t ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
     ngx_str_t *tenant);
 static ngx_int_t ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask,
@@ -82,21 +84,12 @@ ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool, ngx_mcp_knowledge_t *known,
     ngx_http_mcp_waiter_t *waiter)
 {
-    u_char     *p;
-    ngx_int_t   rc;
-    ngx_str_t   key;
+    ngx_int_t  rc;
+    ngx_str_t  key;
 
-    key.len = u->endpoint.len + 1 + u->name.len + 1 + tenant->len;
-    key.data = ngx_pnalloc(pool, key.len);
-    if (key.data == NULL) {
+    if (ngx_http_mcp_discover_key(u, tenant, pool, &key) != NGX_OK) {
         return NGX_ERROR;
     }
-
-    p = ngx_cpymem(key.data, u->endpoint.data, u->endpoint.len);
-    *p++ = '\0';
-    p = ngx_cpymem(p, u->name.data, u->name.len);
-    *p++ = '\0';
-    ngx_memcpy(p, tenant->data, tenant->len);
 
     rc = ngx_mcp_knowledge_get(u->zone, &key, u->epoch, NGX_HTTP_MCP_FRESH,
                                pool, known);
@@ -134,6 +127,51 @@ ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     }
 
     return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_discover_key(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool, ngx_str_t *key)
+{
+    u_char  *p;
+
+    key->len = u->endpoint.len + 1 + u->name.len + 1 + tenant->len;
+    key->data = ngx_pnalloc(pool, key->len);
+    if (key->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(key->data, u->endpoint.data, u->endpoint.len);
+    *p++ = '\0';
+    p = ngx_cpymem(p, u->name.data, u->name.len);
+    *p++ = '\0';
+    ngx_memcpy(p, tenant->data, tenant->len);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool)
+{
+    ngx_str_t  key;
+
+    if (u->protocol != NGX_HTTP_MCP_AUTO
+        || ngx_http_mcp_discover_key(u, tenant, pool, &key) != NGX_OK)
+    {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\" may have changed, "
+                  "what it is will be found out again", &u->name,
+                  &u->endpoint);
+
+    u->learned = NGX_MCP_KNOWN_NOTHING;
+
+    ngx_mcp_knowledge_forget(u->zone, &key);
 }
 
 

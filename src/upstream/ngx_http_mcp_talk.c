@@ -779,9 +779,11 @@ ngx_http_mcp_talk_initialize_done(ngx_http_mcp_talk_t *t,
             outcome = NGX_HTTP_MCP_BAD;
         }
 
-        /* it may have become something else */
-
-        t->upstream->learned = NGX_MCP_KNOWN_NOTHING;
+        if (t->x->status == NGX_HTTP_BAD_REQUEST || outcome == NGX_HTTP_MCP_BAD
+            || ngx_http_mcp_status_absent(t->x->status))
+        {
+            ngx_http_mcp_discover_again(t->upstream, &t->tenant, t->r->pool);
+        }
     }
 
     ngx_http_mcp_talk_fail(t, outcome);
@@ -814,6 +816,10 @@ ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
         t->step = ngx_http_mcp_talk_find_link;
 
         return NGX_OK;
+    }
+
+    if (t->rpc && x->status == NGX_HTTP_BAD_REQUEST && !t->heard) {
+        ngx_http_mcp_discover_again(t->upstream, &t->tenant, t->r->pool);
     }
 
     /* an upstream may end the stream early and go on when it is resumed */

@@ -192,6 +192,10 @@ void ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t);
 ngx_int_t ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_knowledge_t *known,
     ngx_http_mcp_waiter_t *waiter);
+/* it does not behave as what it was known for: find out again */
+void ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool);
+
 void ngx_http_mcp_discover_forget(ngx_http_mcp_waiter_t *waiter);
 
 /* the doorbell: handlers->knowledge */
