@@ -1,0 +1,359 @@
+#!/usr/bin/env bash
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# What the module costs, beside what it is measured by, in one run on this
+# machine; ratios count, the figures themselves are of the machine:
+#
+#   t/bench/run.sh [part ...]     ping call initialize fan memory one; all
+#
+# MCP_NGINX, MCP_MODULE   as for the tests
+# MCP_BENCH_PORT=25100    the first of three ports
+# MCP_BENCH_ROUNDS=7      of each comparison, taken in turn; medians count
+# MCP_BENCH_MS=1000       of a round
+
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+nginx=${MCP_NGINX:-/usr/sbin/nginx}
+module=${MCP_MODULE:-$root/.build/debian/ngx_http_mcp_module.so}
+port=${MCP_BENCH_PORT:-25100}
+rounds=${MCP_BENCH_ROUNDS:-7}
+ms=${MCP_BENCH_MS:-1000}
+load=$root/.build/bench/load
+
+mkdir -p "$root/.build/bench"
+dir=$(mktemp -d /tmp/mcp-bench-XXXXXX)
+chmod 755 "$dir"
+pids=
+trap 'kill $pids 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
+
+[ -n "${MCP_MODULE:-}" ] || "$root/t/build.sh"
+gcc -O2 -Wall -Wextra -o "$load" "$root/t/bench/load.c"
+ulimit -n "$(ulimit -H -n)"
+
+# server and load on a core each, where there are two
+cpu=
+[ "$(nproc)" -lt 2 ] || cpu="taskset -c 1"
+
+
+# start NAME WORKERS: an nginx with http { } from its input; sets $master
+
+start() {
+    local name=$1 workers=$2 i
+
+    mkdir -p "$dir/$name"
+    {
+        echo "load_module $module;"
+        echo "daemon off; worker_processes $workers;"
+        echo "pid $dir/$name/pid; error_log $dir/$name/error.log;"
+        [ "$workers" != 1 ] || echo "worker_cpu_affinity ${3:-01};"
+        echo "events { worker_connections 16384; }"
+        echo "http { access_log off; keepalive_requests 100000000;"
+        echo "keepalive_timeout 1h; default_type application/json;"
+        cat
+        echo "}"
+    } > "$dir/$name/nginx.conf"
+
+    "$nginx" -p "$dir/$name" -c "$dir/$name/nginx.conf" \
+        -e "$dir/$name/error.log" &
+    master=$!
+    pids="$pids $master"
+
+    for i in $(seq 100); do
+        [ ! -s "$dir/$name/pid" ] || [ -z "$(workers_of $master)" ] || return 0
+        sleep 0.05
+    done
+
+    cat "$dir/$name/error.log" >&2
+    exit 1
+}
+
+
+stop() {
+    kill "$1"
+    wait "$1" 2>/dev/null || true
+}
+
+
+workers_of() {
+    cat "/proc/$1/task/$1/children" 2>/dev/null
+}
+
+
+# clock ticks that the worker of $master has used
+
+ticks() {
+    awk '{ print $14 + $15 }' "/proc/$(workers_of "$master" | tr -d ' ')/stat"
+}
+
+
+median() {
+    sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+
+# request FILE PATH BODY [HEADER]
+
+request() {
+    printf 'POST %s HTTP/1.1\r\nHost: localhost\r\n' "$2" > "$1"
+    [ -z "${4:-}" ] || printf '%s\r\n' "$4" >> "$1"
+    printf 'Accept: application/json, text/event-stream\r\n' >> "$1"
+    printf 'Content-Type: application/json\r\n' >> "$1"
+    printf 'MCP-Protocol-Version: 2025-11-25\r\n' >> "$1"
+    printf 'Content-Length: %d\r\n\r\n%s' "${#3}" "$3" >> "$1"
+}
+
+
+row() {
+    printf '%-42s %12s %12s %7s %7s\n' "$@"
+}
+
+
+# compare NAME FILE-A FILE-B TARGET: requests per second of both, in turn
+
+compare() {
+    local name=$1 i f before t a b
+
+    rm -f "$dir"/rate.* "$dir"/cpu.*
+
+    for i in $(seq "$rounds"); do
+        for f in "$2" "$3"; do
+            before=$(ticks)
+            t=$($cpu "$load" rate "$port" 32 "$ms" "$dir/$f")
+            echo "$t" >> "$dir/rate.$f"
+            awk -v n="$t" -v ms="$ms" -v t=$(($(ticks) - before)) \
+                'BEGIN { print t * 1e4 / (n * ms / 1000) }' >> "$dir/cpu.$f"
+        done
+    done
+
+    a=$(median < "$dir/rate.$2")
+    b=$(median < "$dir/rate.$3")
+    row "$name, 1/s" "$a" "$b" \
+        "$(awk "BEGIN { printf \"%.2f\", $a / $b }")" ">= $4"
+
+    a=$(median < "$dir/cpu.$2")
+    b=$(median < "$dir/cpu.$3")
+    row "    time of the worker each, us" \
+        "$(printf %.1f "$a")" "$(printf %.1f "$b")" \
+        "$(awk "BEGIN { printf \"%.2f\", $b / $a }")" ""
+}
+
+
+ok='{"jsonrpc":"2.0","id":1,"result":{}}'
+tool='{"jsonrpc":"2.0","id":$http_x_id,"result":{"content":[{"type":"text","text":'
+tool+='"It is sunny in Berlin, 21 degrees, with a light wind from the west."'
+tool+='}]}}'
+initialize='{"jsonrpc":"2.0","id":1,"method":"initialize","params":'
+initialize+='{"protocolVersion":"2025-11-25","capabilities":{},'
+initialize+='"clientInfo":{"name":"load","version":"1"}}}'
+call='{"jsonrpc":"2.0","id":@@@@,"method":"tools/call","params":'
+call+='{"name":"weather","arguments":{"city":"Berlin"}}}'
+
+
+# session PATH: opens one
+
+session() {
+    curl -s -o "$dir/answer" -D - "http://127.0.0.1:$port$1" \
+        -H 'Content-Type: application/json' -d "$initialize" \
+        | tr -d '\r' | sed -n 's/^Mcp-Session-Id: /Mcp-Session-Id: /p'
+}
+
+
+# requests that are answered here, and through an upstream
+
+rates() {
+    local up
+    local conf="
+        mcp_zone zone=main:256m;
+        upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
+        server {
+            listen 127.0.0.1:$port;
+            location = /ping { mcp_endpoint zone=main; }
+            location = /mcp {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_up/\$mcp_method protocol=rpc;
+            }
+            location = /_up/tools/call { internal; proxy_pass http://up/; }
+            location /_up/ { internal; return 200
+                '{\"jsonrpc\":\"2.0\",\"id\":\$mcp_request_id,\"result\":{}}';
+            }
+            location = /return-ping { return 200 '$ok'; }
+            location = /return-initialize { return 200 '@initialize@'; }
+            location = /proxy {
+                proxy_pass http://up/;
+                proxy_http_version 1.1;
+                proxy_set_header Connection '';
+            }
+        }"
+
+    start up 1 10 <<< "server { listen 127.0.0.1:$((port + 1));
+                                location / { return 200 '$tool'; } }"
+    up=$master
+
+    # the same bytes as the module answers, which are asked for first
+
+    start main 1 <<< "$conf"
+    session /mcp > /dev/null
+    stop "$master"
+    start main 1 <<< "${conf/@initialize@/$(cat "$dir/answer")}"
+
+    if wanted ping; then
+        request "$dir/a" /ping '{"jsonrpc":"2.0","id":1,"method":"ping"}' \
+            "$(session /ping)"
+        request "$dir/b" /return-ping \
+            '{"jsonrpc":"2.0","id":1,"method":"ping"}' "$(session /ping)"
+        compare "ping | return 200" a b 0.90
+    fi
+
+    if wanted call; then
+        request "$dir/a" /mcp "$call" \
+            "$(session /mcp)"$'\r\nX-Id: @@@@'
+        request "$dir/b" /proxy "$call" \
+            "$(session /mcp)"$'\r\nX-Id: @@@@'
+        compare "tools/call, rpc upstream | proxy_pass" a b 0.90
+    fi
+
+    if wanted initialize; then
+        request "$dir/a" /mcp "$initialize"
+        request "$dir/b" /return-initialize "$initialize"
+        compare "initialize | return 200" a b 0.75
+    fi
+
+    stop "$master"
+    stop "$up"
+}
+
+
+# mcp SIZE: a server with an endpoint and its publish location
+
+mcp() {
+    echo "mcp_zone zone=main:$1; mcp_zone zone=few:8m;
+          server {
+              listen 127.0.0.1:$port backlog=4096;
+              mcp_stream_heartbeat 1h;
+              location = /mcp { mcp_endpoint zone=main; ${2:-} }
+              location = /publish { mcp_publish zone=main; }
+              location = /few { mcp_endpoint zone=few; }
+              location = /publish-few { mcp_publish zone=few; }
+              location = /status { mcp_status zone=main; }
+          }"
+}
+
+
+fan() {
+    local i a b bare
+
+    for i in 1 2 3; do
+        start "fan$i" 1 <<< "$(mcp 64m)"
+        $cpu "$load" fan "$port" /mcp /publish 5000 "$rounds" >> "$dir/fan.a"
+        stop "$master"
+
+        taskset -c 0 "$load" bare $((port + 2)) &
+        bare=$!
+        pids="$pids $bare"
+        sleep 0.3
+        $cpu "$load" fan $((port + 2)) /mcp /publish 5000 "$rounds" \
+            >> "$dir/fan.b"
+        stop "$bare"
+    done
+
+    a=$(median < "$dir/fan.a")
+    b=$(median < "$dir/fan.b")
+    row "one event to 5000 streams | epoll loop, ms" "$a" "$b" \
+        "$(awk "BEGIN { printf \"%.2f\", $b / $a }")" ">= 0.90"
+}
+
+
+# bytes that the workers have of their own, and that are in use in the zone
+
+used() {
+    local pid sum=0 n
+
+    for pid in $(workers_of "$master"); do
+        n=$(awk '/^Private_Dirty/ { print $2 }' "/proc/$pid/smaps_rollup")
+        sum=$((sum + n * 1024))
+    done
+
+    echo "$sum $(curl -s "http://127.0.0.1:$port/status" | tr -d ',:"' | awk '
+        $1 == "blocks" { all = $2 } $1 == "blocks_free" { free = $2 }
+        $1 == "block_size_bytes" { size = $2 }
+        END { print (all - free) * size }')"
+}
+
+
+memory() {
+    local name park yard n=5000 before after input
+
+    while read -r name park yard; do
+        start "memory-$park" 2 <<< "$(mcp 64m "mcp_stream_park $park;")"
+        session /mcp > /dev/null
+        before=$(used)
+
+        mkfifo "$dir/fifo-$park"
+        "$load" hold "$port" /mcp "$n" < "$dir/fifo-$park" \
+            > "$dir/hold-$park" &
+        exec {input}> "$dir/fifo-$park"
+
+        while ! grep -q ready "$dir/hold-$park"; do
+            sleep 0.1
+        done
+
+        sleep 2
+        after=$(used)
+        exec {input}>&-
+        stop "$master"
+
+        # shellcheck disable=SC2086
+        set -- $before $after
+        row "session with a $name stream | yardstick, B" \
+            "$(((($3 - $1) + ($4 - $2)) / n))" "$yard" \
+            "$(awk "BEGIN { printf \"%.2f\", \
+                    ($3 - $1 + $4 - $2) / $n / $yard }")" "<= 1"
+        row "    in the workers, in the zone" \
+            "$((($3 - $1) / n))" "$((($4 - $2) / n))" "" ""
+    done << 'END'
+parked on 3072
+held off 11264
+END
+}
+
+
+one() {
+    local a b
+
+    start one 1 <<< "$(mcp 256m)"
+    read -r a b < <($cpu "$load" one "$port" /mcp /publish 100000 \
+                        /few /publish-few 100 3000)
+    stop "$master"
+
+    row "event to 1 session of 100000 | of 100, us" "$a" "$b" \
+        "$(awk "BEGIN { printf \"%.2f\", $a / $b }")" "<= 1.2"
+}
+
+
+wanted() {
+    [ -z "$parts" ] || case " $parts " in
+    *" $1 "*) ;;
+    *) return 1 ;;
+    esac
+}
+
+
+parts=$*
+
+printf '%s, %s, %s cores\n\n' "$("$nginx" -v 2>&1)" \
+    "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)"
+row "what | beside what" "module" "other" "ratio" "target"
+
+if wanted ping || wanted call || wanted initialize; then
+    rates
+fi
+
+for part in fan memory one; do
+    if wanted $part; then
+        $part
+    fi
+done
+
+! cat "$dir"/*/error.log | grep -E '\[(warn|error|crit|alert|emerg)\]'
