@@ -154,6 +154,7 @@ ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone)
 ngx_int_t
 ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
 {
+    uint32_t              nonce;
     ngx_uint_t            i;
     ngx_mcp_worker_sh_t  *w;
 
@@ -161,9 +162,11 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
 
     for (i = 0; i < NGX_MCP_WORKERS; i++) {
         w = &zone->sh->workers[i];
+        nonce = w->nonce;
+        ngx_mcp_barrier();
 
         if (w->state == NGX_MCP_WORKER_DEAD || ngx_mcp_worker_gone(zone, i)) {
-            ngx_mcp_worker_reap(zone, i);
+            ngx_mcp_worker_reap(zone, i, nonce);
         }
     }
 
@@ -210,7 +213,7 @@ ngx_mcp_worker_release(ngx_mcp_zone_t *zone)
 
     zone->worker = NGX_MCP_NO_WORKER;
 
-    ngx_mcp_worker_reap(zone, worker);
+    ngx_mcp_worker_reap(zone, worker, zone->sh->workers[worker].nonce);
 }
 
 
@@ -340,6 +343,7 @@ ngx_mcp_worker_tell(ngx_mcp_zone_t *zone, uint32_t *groups, ngx_uint_t n,
 ngx_int_t
 ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 {
+    uint32_t              nonce;
     ngx_int_t             rc;
     ngx_uint_t            i;
     ngx_mcp_worker_sh_t  *w;
@@ -352,6 +356,8 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 
     for (i = 0; i < NGX_MCP_WORKERS; i++) {
         w = &zone->sh->workers[i];
+        nonce = w->nonce;
+        ngx_mcp_barrier();
 
         if (i == zone->worker || w->state == NGX_MCP_WORKER_FREE) {
             continue;
@@ -361,7 +367,7 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
             || (w->heartbeat + NGX_MCP_HEARTBEAT_LATE < ngx_current_msec
                 && ngx_mcp_worker_gone(zone, i)))
         {
-            ngx_mcp_worker_reap(zone, i);
+            ngx_mcp_worker_reap(zone, i, nonce);
         }
     }
 
@@ -412,13 +418,15 @@ ngx_mcp_worker_gone(ngx_mcp_zone_t *zone, ngx_uint_t n)
 
 /*
  * Goes over all blocks, a part of them under each hold of the lock.  Who dies
- * in between leaves the slot to the next one, which starts again.
+ * in between leaves the slot to the next one, which starts again.  The nonce
+ * was read before the worker was found to be gone: the slot may have passed
+ * on to another one since.
  */
 
 void
-ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker)
+ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 {
-    uint32_t              from, nonce;
+    uint32_t              from;
     ngx_pid_t             pid;
     ngx_mcp_reaped_t      reaped;
     ngx_mcp_worker_sh_t  *w;
@@ -429,13 +437,12 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker)
 
     ngx_mcp_zone_lock(zone);
 
-    if (w->state == NGX_MCP_WORKER_FREE) {
+    if (w->state == NGX_MCP_WORKER_FREE || w->nonce != nonce) {
         ngx_mcp_zone_unlock(zone);
         return;
     }
 
     w->state = NGX_MCP_WORKER_DEAD;
-    nonce = w->nonce;
     pid = w->pid;
 
     ngx_mcp_zone_unlock(zone);
@@ -542,7 +549,7 @@ ngx_mcp_reap_block_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t n,
         l = (ngx_mcp_link_sh_t *) rec;
 
         if (l->listener == worker + 1) {
-            l->listener = 0;
+            ngx_mcp_listener_lost_locked(zone, l);
         }
 
         if (l->state == NGX_MCP_LINK_MAKING && rec->worker == worker) {

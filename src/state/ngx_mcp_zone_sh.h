@@ -547,6 +547,7 @@ ngx_int_t ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone);
 
 /* links */
 
+void ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
 void ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 void ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
@@ -608,7 +609,8 @@ ngx_int_t ngx_mcp_worker_drain(ngx_mcp_zone_t *zone);
 
 /* what is due every second; NGX_AGAIN: call again soon */
 ngx_int_t ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone);
-void ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker);
+void ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker,
+    uint32_t nonce);
 
 /* rings what was asked for while the lock was held */
 void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);

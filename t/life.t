@@ -1,0 +1,192 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Reloads, killed workers and resuming, with calls running and streams open.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/call' => sub {
+        my ($r) = @_;
+        my $name = $r->{json}{params}{name};
+        my $answer = Mcp::Upstream::result($r, {
+            content => [{ type => 'text', text => $name }] });
+
+        return ([until => $name], [json => $answer]) if $name =~ /^json/;
+
+        return (
+            [sse => {}],
+            [event => { jsonrpc => '2.0', method => 'notifications/message',
+                        params => { level => 'info', data => 'begun' } }],
+            [until => $name],
+            [event => $answer],
+        );
+    },
+    GET => sub { return ([sse => {}], [tag => 'listener'], [hang =>]) },
+));
+
+my $conf = <<'EOF';
+mcp_zone zone=main:4m;
+mcp_drain_time 500ms;
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+    }
+
+    location = /_up {
+        internal;
+        proxy_pass http://127.0.0.1:%%UP%%/mcp;
+    }
+
+    location = /publish { mcp_publish zone=main; }
+}
+EOF
+
+my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => $conf);
+
+
+# a reload with calls running and a stream open
+
+my $s = $t->session;
+my $get = $s->open_get;
+is($get->status, 200, 'GET is open');
+ok(defined $get->event(5)->{id}, 'and primed');
+
+my $sse = $s->stream('tools/call', { name => 'sse-reload' });
+ok($sse->event_where(data('begun')), 'a streamed call runs');
+
+my $waits = $s->send_only($s->message('tools/call', { name => 'json-reload' }));
+$up->wait_requests(sub {
+    ref $_[0]{json} && ($_[0]{json}{params}{name} || '') eq 'json-reload'
+});
+
+is(publish('before'), 202, 'an event before the reload');
+ok($get->event_where(data('before'), 5), 'arrives');
+
+ok($t->reload, 'reload');
+
+ok($get->eof(5), 'the idle stream is ended');
+ok(!$get->cut, 'properly');
+ok($get->retry >= 1000 && $get->retry <= 2000, 'with a retry of its own');
+
+is(publish('between'), 202, 'an event while nothing is open');
+
+my $again = $s->open_get(last_event_id => $get->last_id);
+is($again->status, 200, 'the client resumes on a new worker');
+ok($again->event_where(data('between'), 5), 'and has missed nothing');
+
+$up->release('sse-reload');
+my $e = $sse->event_where(\&answer, 5);
+is($e->{json}{result}{content}[0]{text}, 'sse-reload',
+   'the call on the old worker ends with its answer');
+ok($sse->eof(5), 'and its stream');
+
+$up->release('json-reload');
+ok($t->wait_old(5), 'old workers exit once the last call has ended');
+
+is($s->call('ping')->{http}{status}, 200, 'the session goes on');
+$again->close;
+
+
+# a worker is killed with a streamed call running
+
+my ($one, $two) = $t->workers;
+
+$sse = $s->stream('tools/call', { name => 'sse-kill' },
+                  conn => $t->conn_on_worker($one));
+ok($sse->event_where(data('begun')), 'a call runs on one worker');
+
+my $new = $t->kill_worker($one);
+ok($new, 'which is killed and replaced');
+ok($sse->eof(5), 'its connection is lost');
+
+$get = $s->open_get(last_event_id => $sse->last_id,
+                    conn => $t->conn_on_worker($two));
+$e = $get->event_where(\&answer, 5);
+is($e->{json}{error}{code}, -32603, 'resumed, the call is answered');
+is($e->{json}{error}{data}{reason}, 'worker died, the call may have run',
+   'with what may have happened');
+is($e->{json}{id}, $sse->{id}, 'under its id');
+ok($get->eof(5), 'and the stream ends');
+
+is($s->call('ping')->{http}{status}, 200, 'the session goes on');
+$up->release('sse-kill');
+
+
+# a client that leaves only detaches
+
+$sse = $s->stream('tools/call', { name => 'sse-left' },
+                  conn => $t->conn_on_worker($two));
+ok($sse->event_where(data('begun')), 'a call runs');
+my $last = $sse->last_id;
+$sse->close;
+
+$get = $s->open_get(last_event_id => $last, conn => $t->conn_on_worker($new));
+is($get->status, 200, 'its client comes back to another worker');
+$up->release('sse-left');
+$e = $get->event_where(\&answer, 5);
+is($e->{json}{result}{content}[0]{text}, 'sse-left', 'and gets the answer');
+ok($get->eof(5), 'the stream ends after it');
+
+$get = $s->open_get(last_event_id => $last);
+$e = $get->event_where(\&answer, 5);
+is($e->{json}{result}{content}[0]{text}, 'sse-left',
+   'which is repeated for the same Last-Event-ID');
+
+
+# the worker that listens at the upstream is killed
+
+$s = $t->session;
+
+my $away = $s->open_get(conn => $t->conn_on_worker($two));
+ok($away->event(5), 'a stream on one worker');
+ok((wait_for { $up->held('listener') == 1 }), 'is listened for upstream');
+
+$get = $s->open_get(conn => $t->conn_on_worker($new));
+ok($get->event(5), 'a newer one on the other worker');
+
+$t->kill_worker($two);
+
+ok($get->eof(10), 'is ended when who listened dies');
+$get = $s->open_get(last_event_id => $get->last_id);
+ok((wait_for { $up->held('listener') == 1 }), 'so that the next one listens');
+
+$up->emit('listener', [event => { jsonrpc => '2.0',
+    method => 'notifications/message',
+    params => { level => 'info', data => 'from upstream' } }]);
+ok($get->event_where(data('from upstream'), 5),
+   'and what the upstream says arrives');
+
+done_testing();
+
+
+sub publish {
+    my ($data) = @_;
+
+    return $t->post('/publish', { 'Content-Type' => 'application/json' },
+        json_encode({ jsonrpc => '2.0', method => 'notifications/message',
+                      params => { level => 'info', data => $data } }))
+        ->{status};
+}
+
+
+sub data {
+    my ($data) = @_;
+
+    return sub {
+        my ($m) = $_[0]{json};
+        ref $m && ref $m->{params} && ($m->{params}{data} || '') eq $data;
+    };
+}
+
+
+sub answer { ref $_[0]{json} && exists $_[0]{json}{id} }
