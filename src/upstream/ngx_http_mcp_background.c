@@ -370,6 +370,14 @@ ngx_http_mcp_background_write(ngx_event_t *wev)
 
     c = wev->data;
 
+    if (wev->timedout) {
+
+        /* a delay has ended */
+
+        wev->delayed = 0;
+        wev->timedout = 0;
+    }
+
     if (c->error) {
         ngx_http_mcp_background_read(c->read);
     }

@@ -33,6 +33,7 @@ typedef struct {
     ngx_event_t                 event;      /* posted */
     ngx_event_t                 silence;
     ngx_event_t                 total;
+    ngx_event_t                 delay;
 
     ngx_http_post_subrequest_t  post;
     ngx_http_handler_pt         content;    /* of the subrequest's location */
@@ -88,6 +89,9 @@ void ngx_http_mcp_exchange_fail(ngx_http_mcp_exchange_t *x,
 
 /* a sign of life */
 void ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x);
+
+/* how an exchange whose subrequest has ended went, said in the log */
+ngx_http_mcp_outcome_e ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x);
 
 /* takes what came, unless held */
 void ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x);

@@ -52,17 +52,17 @@ static char *ngx_http_mcp_defaults_merge_loc_conf(ngx_conf_t *cf,
 
 
 static ngx_http_module_t  ngx_http_mcp_defaults_module_ctx = {
-    ngx_http_mcp_defaults_preconfiguration,   /* preconfiguration */
-    ngx_http_mcp_defaults_postconfiguration,  /* postconfiguration */
+    ngx_http_mcp_defaults_preconfiguration,  /* preconfiguration */
+    ngx_http_mcp_defaults_postconfiguration, /* postconfiguration */
 
-    ngx_http_mcp_defaults_create_main_conf,   /* create main configuration */
-    NULL,                                     /* init main configuration */
+    ngx_http_mcp_defaults_create_main_conf,  /* create main configuration */
+    NULL,                                    /* init main configuration */
 
-    ngx_http_mcp_defaults_create_srv_conf,    /* create server configuration */
-    ngx_http_mcp_defaults_merge_srv_conf,     /* merge server configuration */
+    ngx_http_mcp_defaults_create_srv_conf,   /* create server configuration */
+    ngx_http_mcp_defaults_merge_srv_conf,    /* merge server configuration */
 
-    ngx_http_mcp_defaults_create_loc_conf,    /* create location configuration */
-    ngx_http_mcp_defaults_merge_loc_conf      /* merge location configuration */
+    ngx_http_mcp_defaults_create_loc_conf,   /* create location configuration */
+    ngx_http_mcp_defaults_merge_loc_conf     /* merge location configuration */
 };
 
 

@@ -16,6 +16,8 @@ static ngx_int_t ngx_http_mcp_exchange_finished(ngx_http_request_t *sr,
     void *data, ngx_int_t rc);
 static ngx_uint_t ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr,
     ngx_int_t rc);
+static void ngx_http_mcp_exchange_enter(ngx_http_request_t *sr);
+static void ngx_http_mcp_exchange_delay(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_handler(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_silence(ngx_event_t *ev);
@@ -26,10 +28,6 @@ static void ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_drop(ngx_http_request_t *sr);
 static void ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
-static ngx_http_mcp_outcome_e ngx_http_mcp_exchange_outcome(
-    ngx_http_mcp_exchange_t *x);
-static ngx_http_mcp_outcome_e ngx_http_mcp_exchange_unanswered(
-    ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap);
 static void ngx_http_mcp_exchange_cleanup(void *data);
 
@@ -97,6 +95,11 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
     cap->total.log = r->connection->log;
     cap->total.cancelable = cancelable;
 
+    cap->delay.handler = ngx_http_mcp_exchange_delay;
+    cap->delay.data = cap;
+    cap->delay.log = r->connection->log;
+    cap->delay.cancelable = cancelable;
+
     cap->post.handler = ngx_http_mcp_exchange_finished;
     cap->post.data = x;
 
@@ -157,6 +160,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     sr->variables = variables;
     sr->discard_body = 0;
     sr->filter_need_in_memory = 1;
+    sr->write_event_handler = ngx_http_mcp_exchange_enter;
 
     x->sr = sr;
 
@@ -473,6 +477,65 @@ ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr, ngx_int_t rc)
 }
 
 
+/*
+ * A request may be delayed by a timer of its connection's write event, which
+ * then wakes the main request: a background one has to be woken here.
+ */
+
+static void
+ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
+{
+    ngx_uint_t                delayed;
+    ngx_event_t              *wev;
+    ngx_msec_int_t            timer;
+    ngx_http_mcp_capture_t   *cap;
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_exchange_self(sr);
+    cap = x->capture;
+    wev = sr->connection->write;
+
+    delayed = wev->delayed;
+
+    ngx_http_handler(sr);
+
+    if (delayed || !wev->delayed || !wev->timer_set
+        || cap->ended || cap->done || sr->upstream)
+    {
+        return;
+    }
+
+    timer = (ngx_msec_int_t) (wev->timer.key - ngx_current_msec);
+
+    ngx_add_timer(&cap->delay, (ngx_msec_t) ngx_max(timer, 1));
+}
+
+
+static void
+ngx_http_mcp_exchange_delay(ngx_event_t *ev)
+{
+    ngx_connection_t        *c;
+    ngx_http_request_t      *sr;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = ev->data;
+    sr = cap->exchange->sr;
+    c = sr->connection;
+
+    c->write->delayed = 0;
+
+    if (c->write->timer_set) {
+        ngx_del_timer(c->write);
+    }
+
+    ngx_http_set_log_request(c->log, sr);
+
+    sr->write_event_handler(sr);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
 static void
 ngx_http_mcp_exchange_handler(ngx_event_t *ev)
 {
@@ -530,7 +593,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
     }
 
     if (cap->ended && !cap->held && cap->in == NULL) {
-        ngx_http_mcp_exchange_complete(x, ngx_http_mcp_exchange_outcome(x));
+        ngx_http_mcp_exchange_complete(x, ngx_http_mcp_ending(x));
     }
 }
 
@@ -600,11 +663,24 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
         sr->main->upstream_states = sr->upstream_states;
     }
 
-    if (sr->write_event_handler == ngx_http_handler) {
+    if (sr->write_event_handler == ngx_http_mcp_exchange_enter) {
 
         /* posted, but it has not run yet */
 
         sr->write_event_handler = ngx_http_mcp_exchange_drop;
+        return;
+    }
+
+    if (cap->delay.timer_set) {
+        ngx_del_timer(&cap->delay);
+
+        sr->connection->write->delayed = 0;
+
+        if (sr->connection->write->timer_set) {
+            ngx_del_timer(sr->connection->write);
+        }
+
+        ngx_http_mcp_exchange_drop(sr);
         return;
     }
 
@@ -652,116 +728,6 @@ ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
 }
 
 
-static ngx_http_mcp_outcome_e
-ngx_http_mcp_exchange_outcome(ngx_http_mcp_exchange_t *x)
-{
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
-    if (!cap->header) {
-        return ngx_http_mcp_exchange_unanswered(x);
-    }
-
-    if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
-
-        if (x->status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
-            ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
-                          "mcp upstream \"%V\" answered with status %ui",
-                          &x->name, x->status);
-        }
-
-        return NGX_HTTP_MCP_STATUS;
-    }
-
-    if (!cap->last) {
-        ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
-                      "mcp upstream \"%V\" cut its response after %uz bytes",
-                      &x->name, cap->received);
-
-        return NGX_HTTP_MCP_CUT;
-    }
-
-    return cap->refused ? NGX_HTTP_MCP_BAD : NGX_HTTP_MCP_OK;
-}
-
-
-static ngx_http_mcp_outcome_e
-ngx_http_mcp_exchange_unanswered(ngx_http_mcp_exchange_t *x)
-{
-    ngx_log_t                  *log;
-    ngx_http_upstream_t        *u;
-    ngx_http_mcp_capture_t     *cap;
-
-    cap = x->capture;
-    log = x->r->connection->log;
-    u = x->sr->upstream;
-
-    switch (cap->rc) {
-
-    case NGX_HTTP_GATEWAY_TIME_OUT:
-        ngx_log_error(NGX_LOG_ERR, log, 0,
-                      "mcp upstream \"%V\" timed out", &x->name);
-        return NGX_HTTP_MCP_TIMEOUT;
-
-    case NGX_HTTP_BAD_GATEWAY:
-
-        if (u && u->state && u->state->bytes_received) {
-            ngx_log_error(NGX_LOG_ERR, log, 0,
-                          "mcp upstream \"%V\" sent no valid response",
-                          &x->name);
-            return NGX_HTTP_MCP_BAD;
-        }
-
-        if (u && u->state && u->state->connect_time != (ngx_msec_t) -1) {
-            ngx_log_error(NGX_LOG_ERR, log, 0,
-                          "mcp upstream \"%V\" closed without a response",
-                          &x->name);
-            return NGX_HTTP_MCP_CUT;
-        }
-
-        break;
-
-    case NGX_HTTP_REQUEST_TIME_OUT:
-    case NGX_HTTP_CLIENT_CLOSED_REQUEST:
-        return NGX_HTTP_MCP_ABORTED;
-
-    case NGX_HTTP_CLOSE:
-        break;
-
-    default:
-
-        if (cap->rc == NGX_HTTP_CREATED || cap->rc == NGX_HTTP_NO_CONTENT) {
-            x->status = cap->rc;
-            x->body = NGX_HTTP_MCP_BODY_NONE;
-            return NGX_HTTP_MCP_OK;
-        }
-
-        if (cap->rc >= NGX_HTTP_SPECIAL_RESPONSE) {
-            x->status = cap->rc;
-            x->body = NGX_HTTP_MCP_BODY_NONE;
-
-            ngx_log_error(NGX_LOG_ERR, log, 0,
-                          "mcp upstream \"%V\": location \"%V\" answered "
-                          "with status %i", &x->name, &x->uri, cap->rc);
-
-            return NGX_HTTP_MCP_STATUS;
-        }
-
-        ngx_log_error(NGX_LOG_ERR, log, 0,
-                      "mcp upstream \"%V\": location \"%V\" gave no response",
-                      &x->name, &x->uri);
-
-        return NGX_HTTP_MCP_CUT;
-    }
-
-    ngx_log_error(NGX_LOG_ERR, log, 0,
-                  "mcp upstream \"%V\" could not be reached", &x->name);
-
-    return NGX_HTTP_MCP_UNREACHABLE;
-}
-
-
 static void
 ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
 {
@@ -773,6 +739,10 @@ ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
 
     if (cap->total.timer_set) {
         ngx_del_timer(&cap->total);
+    }
+
+    if (cap->delay.timer_set) {
+        ngx_del_timer(&cap->delay);
     }
 
     if (cap->event.posted) {
