@@ -437,7 +437,8 @@ op_claim(void)
 static void
 op_reap(void)
 {
-    ngx_mcp_worker_reap(&zone, other.worker);
+    ngx_mcp_worker_reap(&zone, other.worker,
+                        zone.sh->workers[other.worker].nonce);
 }
 
 
@@ -592,7 +593,7 @@ survive(step_op_t *op)
 
     for (i = 0; i < NGX_MCP_WORKERS; i++) {
         if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE) {
-            ngx_mcp_worker_reap(&copy, i);
+            ngx_mcp_worker_reap(&copy, i, copy.sh->workers[i].nonce);
         }
     }
 
