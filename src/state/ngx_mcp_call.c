@@ -31,7 +31,6 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     ngx_mcp_stage_init(&stage, NGX_MCP_CALL, parts, 2);
 
     if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_REFUSED, 1);
         return NGX_DECLINED;
     }
 
@@ -55,7 +54,6 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     if (rc != NGX_OK) {
         ngx_mcp_stage_drop_locked(zone, &stage);
         ngx_mcp_zone_unlock(zone);
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_REFUSED, 1);
         return rc;
     }
 
@@ -171,7 +169,6 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
     ngx_mcp_unwake_locked(zone, &c->task);
     ngx_mcp_list_remove(zone, &s->calls, n, NGX_MCP_LINKS);
-    ngx_mcp_list_append(zone, &s->lines, n, NGX_MCP_LINKS);
     s->ncalls--;
 
     ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_RUNNING, -1);
@@ -184,12 +181,15 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
                             NGX_MCP_WAKE_NEWS);
     }
 
-    if (s->ended
-        || (c->task.carrier == 0
-            && (c->log.count == 0
-                || !(c->task.rec.flags & NGX_MCP_CALL_STREAMED))))
+    if (!s->ended
+        && (c->task.carrier
+            || (c->log.count && c->task.rec.flags & NGX_MCP_CALL_STREAMED)))
     {
-        ngx_mcp_call_drop_locked(zone, c);
+        ngx_mcp_list_append(zone, &s->lines, n, NGX_MCP_LINKS);
+
+    } else {
+        (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
+        ngx_mcp_drop_locked(zone, c);
     }
 
     ngx_mcp_session_settle_locked(zone, s);
@@ -233,10 +233,6 @@ ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id)
     }
 
     ngx_mcp_zone_unlock(zone);
-
-    if (rc == NGX_OK) {
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_CANCELLED, 1);
-    }
 
     return rc;
 }

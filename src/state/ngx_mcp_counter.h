@@ -2,6 +2,10 @@
 /*
  * The counters of mcp_status, one line each: enum, JSON path "object.member",
  * Prometheus name and labels, help, "g"auge or "c"ounter.
+ *
+ * The state layer counts sessions, streams, calls.running, .started and .lost,
+ * events.out (what a stream took), .dropped (a place without a body) and
+ * .lagged (lost to a reader); whoever acts counts the others.
  */
 
 #ifndef _NGX_MCP_COUNTER_H_INCLUDED_

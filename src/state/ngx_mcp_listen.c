@@ -67,6 +67,8 @@ ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l)
         return;
     }
 
+    s->carrier = 0;
+
     for (n = s->streams.head; n; n = st->task.rec.links.next) {
         st = ngx_mcp_block(zone, n);
 

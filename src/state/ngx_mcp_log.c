@@ -330,8 +330,9 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 
     ngx_mcp_zone_unlock(zone);
 
-    ngx_mcp_count(zone, rc == NGX_OK ? NGX_MCP_COUNTER_EVENTS_IN
-                                     : NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+    if (rc != NGX_OK) {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+    }
 
     return rc;
 }
@@ -404,8 +405,9 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     ngx_mcp_zone_unlock(zone);
 
-    ngx_mcp_count(zone, rc == NGX_OK ? NGX_MCP_COUNTER_EVENTS_IN
-                                     : NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+    if (rc != NGX_OK) {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+    }
 
     return rc;
 }
