@@ -54,6 +54,9 @@ static ngx_uint_t             ngx_http_mcp_calls_size;
 
 #define ngx_http_mcp_calls_next(n)  (((uintptr_t) (n) << 1) | 1)
 
+static const char  ngx_http_mcp_call_dots[] =
+    "a method or name must not make a dot segment of the upstream's URI";
+
 
 ngx_int_t
 ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
@@ -405,6 +408,13 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
     }
 
     if (rc != NGX_OK) {
+
+        if (t->scope.dots) {
+            *status = NGX_HTTP_BAD_REQUEST;
+            *code = NGX_MCP_INVALID_REQUEST;
+            *why = ngx_http_mcp_call_dots;
+        }
+
         return NGX_ERROR;
     }
 
@@ -1225,6 +1235,13 @@ ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
                 (void) ngx_http_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
                                            NGX_MCP_SESSION_NOT_FOUND,
                                            "the session has ended");
+                return;
+            }
+
+            if (t->scope.dots) {
+                (void) ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                                           NGX_MCP_INVALID_REQUEST,
+                                           ngx_http_mcp_call_dots);
                 return;
             }
 

@@ -110,6 +110,8 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_mcp_loc_conf_t *prev = parent;
     ngx_http_mcp_loc_conf_t *conf = child;
 
+    ngx_http_core_loc_conf_t  *clcf;
+
     if (conf->server_name.data == NULL) {
         conf->server_name = prev->server_name;
         conf->server_version = prev->server_version;
@@ -168,6 +170,31 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     if (conf->endpoint) {
         return ngx_http_mcp_merge_endpoint(cf, conf);
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    /* "if" and "limit_except" within a location are still that location */
+
+    if (clcf->noname && clcf->handler == NULL) {
+
+        if (prev->endpoint) {
+            conf->endpoint = 1;
+            conf->zone = prev->zone;
+            conf->name = prev->name;
+            conf->conf_ctx = prev->conf_ctx;
+            conf->names = prev->names;
+
+            clcf->handler = ngx_http_mcp_content_handler;
+
+        } else if (prev->publish) {
+            conf->publish = prev->publish;
+            clcf->handler = ngx_http_mcp_publish_handler;
+
+        } else if (prev->status) {
+            conf->status = prev->status;
+            clcf->handler = ngx_http_mcp_status_handler;
+        }
     }
 
     return NGX_CONF_OK;

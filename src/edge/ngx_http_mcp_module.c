@@ -19,13 +19,11 @@ static ngx_int_t ngx_http_mcp_body_filter(ngx_http_request_t *r,
 
 
 static ngx_conf_bitmask_t  ngx_http_mcp_capability_names[] = {
-    { ngx_string("tools"), NGX_HTTP_MCP_CAP_TOOLS|NGX_HTTP_MCP_CAP_GIVEN },
-    { ngx_string("prompts"), NGX_HTTP_MCP_CAP_PROMPTS|NGX_HTTP_MCP_CAP_GIVEN },
-    { ngx_string("resources"),
-      NGX_HTTP_MCP_CAP_RESOURCES|NGX_HTTP_MCP_CAP_GIVEN },
-    { ngx_string("logging"), NGX_HTTP_MCP_CAP_LOGGING|NGX_HTTP_MCP_CAP_GIVEN },
-    { ngx_string("completions"),
-      NGX_HTTP_MCP_CAP_COMPLETIONS|NGX_HTTP_MCP_CAP_GIVEN },
+    { ngx_string("tools"), NGX_HTTP_MCP_CAP_TOOLS },
+    { ngx_string("prompts"), NGX_HTTP_MCP_CAP_PROMPTS },
+    { ngx_string("resources"), NGX_HTTP_MCP_CAP_RESOURCES },
+    { ngx_string("logging"), NGX_HTTP_MCP_CAP_LOGGING },
+    { ngx_string("completions"), NGX_HTTP_MCP_CAP_COMPLETIONS },
     { ngx_null_string, 0 }
 };
 

@@ -98,14 +98,13 @@ typedef struct {
 } ngx_http_mcp_loc_conf_t;
 
 
-/* mcp_capabilities; UNSET bit: found out */
+/* mcp_capabilities; 0: found out */
 
 #define NGX_HTTP_MCP_CAP_TOOLS        0x01
 #define NGX_HTTP_MCP_CAP_PROMPTS      0x02
 #define NGX_HTTP_MCP_CAP_RESOURCES    0x04
 #define NGX_HTTP_MCP_CAP_LOGGING      0x08
 #define NGX_HTTP_MCP_CAP_COMPLETIONS  0x10
-#define NGX_HTTP_MCP_CAP_GIVEN        0x80000000
 
 
 /* what "Accept" allows */

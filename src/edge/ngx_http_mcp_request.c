@@ -86,7 +86,21 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
 
     mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
 
-    if (!mlcf->endpoint || r != r->main) {
+    if (r != r->main) {
+
+        /*
+         * The URI of an exchange is percent-encoded as it has to go out: an
+         * internal one would be taken for decoded and encoded once more.
+         */
+
+        if (r->internal && ngx_http_mcp_exchange_of(r)) {
+            r->internal = 0;
+        }
+
+        return NGX_DECLINED;
+    }
+
+    if (!mlcf->endpoint) {
         return NGX_DECLINED;
     }
 

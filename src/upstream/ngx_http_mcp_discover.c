@@ -2,6 +2,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include <ngx_md5.h>
 #include "ngx_http_mcp_upstream.h"
 
 
@@ -290,7 +291,8 @@ static ngx_int_t
 ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
     ngx_str_t *params)
 {
-    u_char                   *p;
+    u_char                   *p, digest[16], hex[32];
+    ngx_md5_t                 md5;
     ngx_str_t                 body;
     ngx_connection_t         *c;
     ngx_http_request_t       *r;
@@ -298,8 +300,16 @@ ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
     ngx_http_mcp_exchange_t  *x;
     ngx_http_mcp_audience_t   audience;
 
+    /* stable, so that a hash of it finds the same upstream again */
+
+    ngx_md5_init(&md5);
+    ngx_md5_update(&md5, ask->key.data, ask->key.len);
+    ngx_md5_final(digest, &md5);
+    ngx_hex_dump(hex, digest, sizeof(digest));
+
     audience.tenant = ask->tenant;
-    audience.session = ask->key;
+    audience.session.data = hex;
+    audience.session.len = sizeof(hex);
 
     r = ngx_http_mcp_background_for(ask->upstream, &audience);
     if (r == NULL) {

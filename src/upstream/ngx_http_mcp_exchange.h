@@ -86,6 +86,7 @@ typedef struct {
     ngx_str_t                          method;
     ngx_str_t                          name;
     ngx_str_t                          request_id;
+    ngx_uint_t                         dots;   /* they made a dot segment */
 } ngx_http_mcp_scope_t;
 
 

@@ -65,13 +65,13 @@ static ngx_str_t  ngx_http_mcp_own_id = ngx_string("\"nginx-mcp\"");
 
 static ngx_http_mcp_scope_t  ngx_http_mcp_talk_scopes[] = {
     { ngx_string("initialize"), ngx_null_string,
-      ngx_string("\"nginx-mcp\"") },
+      ngx_string("\"nginx-mcp\""), 0 },
     { ngx_string("notifications/initialized"), ngx_null_string,
-      ngx_null_string },
+      ngx_null_string, 0 },
     { ngx_string("logging/setLevel"), ngx_null_string,
-      ngx_string("\"nginx-mcp\"") },
+      ngx_string("\"nginx-mcp\""), 0 },
     { ngx_string("resources/subscribe"), ngx_null_string,
-      ngx_string("\"nginx-mcp\"") }
+      ngx_string("\"nginx-mcp\""), 0 }
 };
 
 
@@ -119,6 +119,7 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
             ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                           "mcp upstream \"%V\" was not asked: its URI \"%V\" "
                           "has a dot segment", &u->name, &uri);
+            scope->dots = 1;
             return NULL;
         }
 

@@ -1,0 +1,639 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Sessions: negotiation, who may use them, limits, reclaiming; the values that
+# decide about access, and the variables.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    info => { name => 'the-upstream', version => '9' },
+    capabilities => { tools => {}, logging => {}, experimental => { x => {} } },
+    'tools/list' => { tools => [] },
+    'tools/call' => sub {
+        my ($r) = @_;
+        my $name = $r->{json}{params}{name};
+
+        return ([until => 'hold'],
+                [json => Mcp::Upstream::result($r, { content => [] })])
+            if $name eq 'hold';
+        return { isError => JSON::PP::true, content => [] }
+            if $name eq 'fail';
+        return { size => length($r->{json}{params}{arguments}{a} || '') };
+    },
+));
+
+my $rpc = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    rpc => 1, '' => sub { return { ok => 1 } },
+));
+
+# an authority that knows who has which token
+
+my $auth = Mcp::Upstream->new(sub {
+    my ($r) = @_;
+    my ($who) = ($r->{headers}{authorization} || '') =~ /^Bearer (\w+)$/;
+
+    return [http => 401, { 'WWW-Authenticate' => 'Bearer' }, '']
+        unless $who;
+    return [http => 200, { 'X-User' => $who eq 'none' ? '' : $who }, ''];
+});
+
+my $t = Mcp::Test->new(
+    vars => { UP => $up->port, RPC => $rpc->port, AUTH => $auth->port },
+    conf => <<'EOF');
+mcp_zone zone=main:4m;
+mcp_zone zone=full:1m;
+mcp_zone zone=small:1m;
+
+log_format mcp '$mcp_method|$mcp_name|$mcp_request_id|$mcp_session_id|'
+               '$mcp_protocol_version|$mcp_client_name|$mcp_client_version|'
+               '$mcp_tenant|$mcp_endpoint|$mcp_upstream|$mcp_response|'
+               '$mcp_error|$mcp_events_sent|$upstream_addr|$upstream_status|'
+               '$status';
+
+# looked at by a limit before the token is known: what it saw must not decide
+
+map $user $org   { "" ""; default "org-$user"; alice acme; bob acme;
+                   carol other; }
+map $user $guest { guest 1; }
+
+limit_req_zone $org$guest zone=orgs:1m rate=1000r/s;
+limit_req_zone $mcp_session_id$mcp_name zone=tools:1m rate=1r/m;
+limit_req_zone $mcp_tenant zone=tenants:1m rate=1r/m;
+
+map $mcp_method:$mcp_name $class {
+    "tools/call:secret" secret;
+    ~^tools/            tool;
+    default             other;
+}
+
+server {
+    %%LISTEN%%
+    server_name mcp.test;
+
+    client_body_buffer_size 1k;
+    client_max_body_size 8m;
+
+    access_log %%DIR%%/mcp.log mcp;
+
+    location = /mcp   { mcp_endpoint zone=main; mcp_upstream up /_up; }
+    location = /other { mcp_endpoint zone=main name=other; }
+    location = /info  {
+        mcp_endpoint zone=main;
+        mcp_server_info name=own version=2 "title=A title";
+        mcp_instructions "be \"kind\"";
+        mcp_capabilities tools logging;
+    }
+
+    location = /auth {
+        auth_request /_auth;
+        auth_request_set $user $upstream_http_x_user;
+        limit_req zone=orgs;
+
+        mcp_tenant $org;
+        mcp_session_bind $user;
+        mcp_deny $guest;
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+    }
+
+    location = /limit {
+        mcp_session_limit 2 key=$http_x_key;
+        mcp_session_timeout 400ms;
+        mcp_endpoint zone=main;
+    }
+
+    location = /expire {
+        mcp_session_timeout 60ms;
+        mcp_endpoint zone=small;
+    }
+
+    location = /calls {
+        mcp_call_limit 2;
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+    }
+
+    location = /full { mcp_endpoint zone=full; mcp_session_timeout 1h; }
+
+    location = /paths {
+        mcp_endpoint zone=main;
+        mcp_upstream rpc
+            /_paths/$mcp_method/$mcp_name?s=$mcp_session_id&c=$class
+            protocol=rpc;
+    }
+
+    location = /dots {
+        mcp_endpoint zone=main;
+        mcp_upstream rpc /_paths/$mcp_name protocol=rpc;
+    }
+
+    location = /limited {
+        limit_req zone=tools;
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+    }
+
+    location = /early {
+        limit_req zone=tenants;
+        mcp_tenant $http_x_tenant;
+        mcp_endpoint zone=main;
+    }
+
+    location = /if {
+        if ($http_x_if) { set $user $http_x_if; }
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+    }
+
+    location = /status { mcp_status zone=small; access_log off; }
+    location = /_auth {
+        internal;
+        access_log off;
+        proxy_pass http://127.0.0.1:%%AUTH%%/;
+        proxy_pass_request_body off;
+        proxy_set_header Content-Length "";
+    }
+
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/;
+                      proxy_set_header X-Class $class;
+                      proxy_set_header X-Name $mcp_name;
+                      proxy_set_header X-Session $mcp_session_id; }
+    location /_paths/ { internal; proxy_pass http://127.0.0.1:%%RPC%%/p/; }
+}
+
+server {
+    listen 127.0.0.1:%%PORT_h2%% http2;
+    server_name h2.test;
+
+    location = /mcp { mcp_endpoint zone=main name=h2; mcp_upstream up /_up; }
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+}
+EOF
+
+my ($w1, $w2) = $t->workers;
+my ($c1, $c2) = ($t->conn_on_worker($w1), $t->conn_on_worker($w2));
+
+my @json = ('Content-Type' => 'application/json',
+            Accept => 'application/json, text/event-stream');
+
+sub log_line {
+    my ($match) = @_;
+
+    my $line = wait_for {
+        (grep { $_ =~ $match } split /\n/, $t->slurp('mcp.log'))[-1]
+    } 3;
+
+    return split /\|/, defined $line ? $line : '', -1;
+}
+
+
+# negotiation
+
+for (['2025-03-26'] , ['2025-06-18'], ['2025-11-25'],
+     ['2026-07-28', '2025-11-25'], ['1999-01-01', '2025-11-25'],
+     ['2099-01-01', '2025-11-25'], ['', '2025-11-25'])
+{
+    my ($asked, $got) = @$_;
+    my $s = $t->session(version => $asked);
+
+    is($s->{negotiated}, $got || $asked, "asked for \"$asked\"");
+    is($s->call('tools/list')->{http}{status}, 200, 'and works');
+    is(($up->calls('tools/list'))[-1]{headers}{'mcp-protocol-version'},
+       $s->{negotiated}, 'version towards the upstream');
+}
+
+my $s = $t->session(caps => { roots => {} });
+
+like($s->id, qr/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-
+                [0-9a-f]{12}$/x, 'UUIDv7');
+
+my ($high, $low) = map { hex } $s->id =~ /^(.{8})-(.{4})/;
+within(time() - ($high * 65536 + $low) / 1000, -2, 5, 'with the time of now');
+
+my %ids = map { $t->client(path => '/other')->initialize->{headers}
+                {'mcp-session-id'} => 1 } 1 .. 50;
+is(keys %ids, 50, 'distinct ids');
+
+is_deeply($s->{server}{serverInfo}, { name => 'the-upstream',
+                                      version => '9' }, 'upstream\'s info');
+is_deeply($s->{server}{capabilities}{experimental}, { x => {} },
+          'a capability unknown here');
+ok($s->{server}{capabilities}{tools}{listChanged}, 'list changes are offered');
+
+my $own = $t->session(path => '/info');
+is_deeply($own->{server}{serverInfo},
+          { name => 'own', version => '2', title => 'A title' }, 'own info');
+is($own->{server}{instructions}, 'be "kind"', 'own instructions');
+is_deeply($own->{server}{capabilities},
+          { tools => { listChanged => JSON::PP::true }, logging => {} },
+          'own capabilities');
+
+my $bare = $t->session(path => '/other');
+is($bare->{server}{serverInfo}{name}, 'nginx-mcp', 'default info');
+
+
+# any worker
+
+is($s->call('ping', undef, conn => $_)->{http}{status}, 200,
+   'session is found by a worker') for $c1, $c2, $c1, $c2;
+is_deeply($s->call('ping')->{result}, {}, 'ping');
+
+my $s2 = $t->client;
+$s2->initialize(conn => $c1);
+is($s2->call('ping', undef, conn => $c2)->{http}{status}, 200,
+   'session of the other worker');
+is($s2->delete(conn => $c2)->{status}, 200, 'DELETE');
+is($s2->call('ping', undef, conn => $_)->{http}{status}, 404,
+   'and it is gone') for $c1, $c2;
+is($s2->delete->{status}, 404, 'a second DELETE');
+is($s2->open_get->status, 404, 'GET');
+is($s->call('ping')->{http}{status}, 200, 'the other lives');
+
+$bare->{path} = '/mcp';
+is($bare->call('ping')->{http}{status}, 404, 'another endpoint');
+is($bare->delete->{status}, 404, 'another endpoint: DELETE');
+$bare->{path} = '/other';
+is($bare->call('ping')->{http}{status}, 200, 'its own endpoint');
+
+
+# tenant and identity: alice and bob are of one tenant, carol is of another
+
+sub user {
+    my ($name, %o) = @_;
+    return $t->client(path => '/auth',
+                      headers => { Authorization => "Bearer $name" }, %o);
+}
+
+sub login {
+    my ($name) = @_;
+    return $t->session(path => '/auth',
+                       headers => { Authorization => "Bearer $name" });
+}
+
+my $r = $t->client(path => '/auth')->initialize;
+is($r->{status}, 401, 'no token');
+like($r->{headers}{'www-authenticate'}, qr/Bearer/, 'and the challenge');
+is($r->{json}{error}{code}, -32000, 'with a body');
+
+is(user('none')->initialize->{status}, 403, 'no user, no tenant');
+is(user('guest')->initialize->{status}, 403, 'mcp_deny by a late value');
+
+my %user = map { $_ => login($_) } qw(alice bob carol);
+
+for my $owner (sort keys %user) {
+    for my $other (sort keys %user) {
+        my $session = $user{$owner};
+        my %h = (headers => { Authorization => "Bearer $other" });
+        my $want = $owner eq $other ? 200 : 404;
+
+        for my $c ($c1, $c2) {
+            is($session->call('ping', undef, %h, conn => $c)->{http}{status},
+               $want, "$other in a session of $owner");
+            is($session->tool('x', {}, %h, conn => $c)->{http}{status},
+               $want, "tools/call");
+        }
+
+        next if $owner eq $other;
+
+        is($session->open_get(%h)->status, 404, 'GET');
+        is($session->delete(%h)->{status}, 404, 'DELETE');
+        is($session->notify('notifications/cancelled', { requestId => 1 }, %h)
+           ->{status}, 404, 'notification');
+    }
+}
+
+is($user{alice}->call('ping', undef, headers => { Authorization => undef })
+   ->{http}{status}, 401, 'session without a token');
+is($user{alice}->call('ping', undef, headers => {
+       Authorization => 'Bearer none' })->{http}{status}, 403,
+   'session without a user');
+is($user{alice}->call('ping', undef, headers => {
+       Authorization => 'Bearer guest' })->{http}{status}, 403,
+   'session of a guest');
+is($user{alice}->call('ping')->{http}{status}, 200, 'session lives');
+
+$user{carol}->tool('logged');
+my @f = log_line(qr/^tools\/call\|logged\|/);
+is($f[7], 'other', '$mcp_tenant is the late one');
+
+$user{bob}->tool('logged2');
+@f = log_line(qr/^tools\/call\|logged2\|/);
+is($f[7], 'acme', '$mcp_tenant of another');
+
+# a tenant is not known before access
+
+is($t->client(path => '/early', headers => { 'X-Tenant' => 'a' })
+   ->initialize->{status}, 200, 'limit by $mcp_tenant counts nothing')
+    for 1 .. 3;
+
+
+# limits
+
+sub limited {
+    my ($key) = @_;
+    return $t->client(path => '/limit', headers => { 'X-Key' => $key });
+}
+
+my @l = map { limited('a') } 1 .. 3;
+is($l[$_]->initialize->{status}, 200, "session $_ of a key") for 0, 1;
+$r = $l[2]->initialize;
+is($r->{status}, 503, 'one too many');
+is($r->{json}{error}{code}, -32000, 'code');
+is($r->{json}{id}, 1, 'id');
+ok($r->{headers}{'retry-after'} > 0, 'Retry-After');
+ok(!exists $r->{headers}{'mcp-session-id'}, 'no session');
+is(limited('b')->initialize->{status}, 200, 'another key');
+
+$l[0]->delete;
+is($l[2]->initialize->{status}, 200, 'room after DELETE');
+
+# idle sessions make room, those with a stream do not
+
+my $get = $l[2]->open_get;
+is($get->status, 200, 'stream');
+
+ok((wait_for { limited('a')->initialize->{status} == 200 } 5),
+   'an idle session is reclaimed');
+is($l[1]->call('ping')->{http}{status}, 404, 'the idle one');
+is($l[2]->call('ping')->{http}{status}, 200, 'not the one with a stream');
+
+$get->close;
+
+for (1, 2) {
+    ok((wait_for { limited('a')->initialize->{status} == 200 } 5),
+       'room for one more');
+}
+
+is($l[2]->call('ping')->{http}{status}, 404,
+   'its stream closed, it may go');
+
+my $old = $t->session(path => '/expire');
+
+ok((wait_for {
+       my $j = $t->get('/status')->{body};
+       json_decode($j)->{sessions}{expired} == 1;
+   } 8), 'at last it goes by itself');
+is($old->call('ping')->{http}{status}, 404, 'and is not found');
+
+
+# mcp_call_limit
+
+my $calls = $t->session(path => '/calls');
+my @held = map { $calls->send_only($calls->message('tools/call',
+                                                   { name => 'hold' })) }
+           1, 2;
+
+$up->wait_requests(sub { ($_[0]{json}{params}{name} || '') eq 'hold' }, 2);
+my $asked = $up->count;
+
+$r = $calls->tool('x', {}, conn => $c1);
+is($r->{http}{status}, 503, 'call limit');
+is($r->{error}{code}, -32000, 'code');
+ok($r->{http}{headers}{'retry-after'} > 0, 'Retry-After');
+is($calls->tool('x', {}, conn => $c2)->{http}{status}, 503, 'in any worker');
+is($up->count, $asked, 'upstream is not asked');
+is($calls->call('ping')->{http}{status}, 200, 'ping is answered');
+
+$up->release('hold');
+is($_->response('POST')->{status}, 200, 'held call is answered') for @held;
+is($calls->tool('x')->{http}{status}, 200, 'and there is room again');
+
+
+# a full zone
+
+my @full;
+my $wide = 'x' x 28_000;
+
+for (1 .. 100) {
+    my $c = $t->client(path => '/full', info => { name => 'n', version => '1',
+                                                  x => $wide });
+    $r = $c->initialize;
+    last if $r->{status} != 200;
+    push @full, $c;
+}
+
+ok(@full > 5, 'sessions fit') or diag(scalar @full);
+is($r->{status}, 503, 'full zone');
+is($r->{json}{error}{code}, -32000, 'code');
+ok($r->{headers}{'retry-after'} > 0, 'Retry-After');
+is($full[$_]->call('ping')->{http}{status}, 200, 'sessions live')
+    for 0, -1;
+
+$full[0]->delete;
+is($t->client(path => '/full', info => { name => 'n', version => '1',
+                                         x => $wide })->initialize->{status},
+   200, 'room after DELETE');
+
+$r = $t->client(path => '/full', info => { name => 'n', version => '1',
+                                           x => $wide x 2 })->initialize;
+is($r->{json}{error}{code}, -32602, 'initialize that is too large');
+
+
+# variables
+
+$s->tool('fail', { a => 1 }, id => '"q');
+@f = log_line(qr/^tools\/call\|fail\|/);
+is_deeply(\@f, ['tools/call', 'fail', '\x22\x5C\x22q\x22', $s->id,
+                '2025-11-25', 'mcp-test', '1.0', '', 'mcp.test/mcp', 'up',
+                'json', 'tool', 0, '127.0.0.1:' . $up->port, 200, 200],
+          'variables of a call') or diag(join '|', @f);
+
+$s->call('no/such');
+@f = log_line(qr/^no\/such\|/);
+is("$f[10] $f[11]", 'json -32601', '$mcp_error');
+
+$t->post('/mcp', [@json, 'Mcp-Session-Id' => 'forged'],
+         '{"jsonrpc":"2.0","id":1,"method":"forged"}');
+@f = log_line(qr/^forged\|/);
+is($f[3], '', '$mcp_session_id of an unknown session');
+is("$f[9] $f[11] $f[15]", ' -32001 404', 'not asked');
+
+$s->notify('notifications/logged');
+@f = log_line(qr/^notifications\/logged\|/);
+is("$f[10] $f[15]", 'none 202', '$mcp_response of a notification');
+
+$t->post('/mcp', [@json],
+         '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{'
+         . '"protocolVersion":"2025-11-25","capabilities":{},'
+         . '"clientInfo":{"name":"evil\u000d\u000aname|",'
+         . '"version":"\u0000"}}}');
+@f = log_line(qr/evil/);
+is($f[5], 'evil??name', 'control characters become ?');
+
+$t->get('/worker');
+
+$s->tool('secret');
+is(($up->calls('tools/call'))[-1]{headers}{'x-class'}, 'secret',
+   'map over variables, in the upstream location');
+is(($up->calls('tools/call'))[-1]{headers}{'x-name'}, 'secret', '$mcp_name');
+is(($up->calls('tools/call'))[-1]{headers}{'x-session'}, $s->id,
+   '$mcp_session_id');
+is((grep { ($_->{headers}{'x-session'} || '') eq $s->id }
+    $up->calls('initialize'))[0]{headers}{'x-class'}, 'other',
+   'and when its own initialize is sent');
+
+my $lim = $t->session(path => '/limited');
+is($lim->tool('a')->{http}{status}, 200, 'limit per session and tool');
+is($lim->tool('a')->{http}{status}, 503, 'one too many');
+is($lim->tool('b')->{http}{status}, 200, 'another tool');
+
+my $lim2 = $t->session(path => '/limited');
+is($lim2->tool('a')->{http}{status}, 200, 'another session');
+
+
+# in a URI
+
+my $paths = $t->session(path => '/paths');
+my $id = $paths->id;
+
+$rpc->clear;
+
+for (
+    ['plain', 'plain'], ['a/b', 'a%2Fb'],
+    ["a b?c#d%e&f\xe9", 'a%20b%3Fc%23d%25e%26f%C3%A9'],
+    ['a..b', 'a..b'], ['...', '...'], ['', ''], ['../..', '..%2F..'],
+    ['http://x/?y=z', 'http%3A%2F%2Fx%2F%3Fy%3Dz'],
+) {
+    my ($name, $segment) = @$_;
+
+    is($paths->tool($name)->{http}{status}, 200, "name \"$name\"");
+    is(($rpc->requests)[-1]{uri}, "/p/tools/call/$segment?s=$id&c=tool",
+       'as one segment');
+}
+
+$asked = $rpc->count;
+
+for my $p (['/dots', '.'], ['/dots', '..'], ['/paths', '..'],
+           ['/paths', '.'])
+{
+    my $dots = $t->session(path => $p->[0]);
+
+    $asked = $rpc->count;
+    $r = $dots->tool($p->[1]);
+    is("$r->{http}{status} $r->{error}{code}", '400 -32600',
+       "dot segment \"$p->[1]\" at $p->[0]");
+    is($rpc->count, $asked, 'is not asked for');
+}
+
+$r = $paths->call('x/../../y', {});
+is("$r->{http}{status} $r->{error}{code}", '400 -32600',
+   'dot segment in a method');
+is($rpc->count, $asked, 'is not asked for');
+$r = $paths->call('evil?x=1', {});
+is(($rpc->requests)[-1]{uri}, "/p/evil%3Fx%3D1/?s=$id&c=other",
+   'question mark in a method');
+
+
+# "if" makes a location of its own
+
+my $if = $t->session(path => '/if', headers => { 'X-If' => 1 });
+is($if->tool('x')->{http}{status}, 200, 'endpoint within "if"');
+is($if->call('ping', undef, headers => { 'X-If' => undef })->{http}{status},
+   200, 'is the same endpoint');
+
+
+# bodies
+
+for my $size (10, 900, 5_000, 300_000, 3_000_000) {
+    $r = $s->tool('size', { a => 'x' x $size });
+    is($r->{result}{size}, $size, "body of $size");
+
+    my $body = json_encode($s->message('tools/call', {
+        name => 'size', arguments => { a => 'y' x $size } }));
+    my $chunked = '';
+    $chunked .= sprintf("%x\r\n%s\r\n", length $_, $_)
+        for $body =~ /(.{1,30000})/gs;
+
+    $r = $t->post('/mcp', { %{ $s->request_headers },
+                            'Transfer-Encoding' => 'chunked' },
+                  "${chunked}0\r\n\r\n");
+    is(json_decode($r->{body})->{result}{size}, $size, 'chunked');
+}
+
+# one byte at a time
+
+my $body = json_encode($s->message('tools/call', { name => 'size' }));
+my $conn = $t->conn;
+my $text = $conn->format_request('POST', '/mcp', $s->request_headers, $body);
+
+$conn->write($_) for split //, $text;
+is($conn->response('POST')->{status}, 200, 'one byte at a time');
+
+# one connection, one after another, and pipelined
+
+is($s->tool('size', { a => 'z' x 2000 }, conn => $c1)->{result}{size}, 2000,
+   'keep-alive') for 1 .. 3;
+
+$conn = $t->conn;
+$conn->write(join '', map {
+    $conn->format_request('POST', '/mcp', $s->request_headers,
+        json_encode($s->message('tools/call', { name => 'size',
+            arguments => { a => 'p' x $_ } })))
+} 1, 5000, 3);
+is(json_decode($conn->response('POST')->{body})->{result}{size}, $_,
+   'pipelined') for 1, 5000, 3;
+
+
+# HTTP/2
+
+SKIP: {
+    skip 'no curl with HTTP/2', 6
+        unless `curl --version 2>/dev/null` =~ /HTTP2/;
+
+    my $port = $t->port('h2');
+
+    my $curl = sub {
+        my ($how, $sid, $body, @more) = @_;
+
+        open my $fh, '>', $t->dir . '/body';
+        print $fh $body;
+        close $fh;
+
+        my @sid = $sid ? ('-H', "Mcp-Session-Id: $sid") : ();
+        my @how = $how eq 'length' ? ('--data-binary', '@' . $t->dir . '/body')
+                                   : ('-X', 'POST', '-T', '-');
+
+        open my $out, '-|', 'sh', '-c', 'exec "$@" <' . $t->dir . '/body',
+             'sh', 'curl', '-s', '-i', '--max-time', '10',
+             '--http2-prior-knowledge', '-H', 'Expect:',
+             '-H', 'Content-Type: application/json',
+             '-H', 'Accept: application/json, text/event-stream',
+             @sid, @how, @more, "http://127.0.0.1:$port/mcp";
+        my $text = join '', <$out>;
+        close $out;
+
+        return $text;
+    };
+
+    my $init = json_encode({
+        jsonrpc => '2.0', id => 1, method => 'initialize',
+        params => { protocolVersion => '2025-11-25', capabilities => {},
+                    clientInfo => { name => 'h2', version => '1' } } });
+
+    my $text = $curl->('length', undef, $init);
+    like($text, qr{^HTTP/2 200}, 'HTTP/2 initialize');
+    my ($sid) = $text =~ /^mcp-session-id: (\S+)\r$/mi;
+    ok($sid, 'session');
+
+    for my $how (qw(length stream)) {
+        for my $size (10, 20_000, 700_000) {
+            $text = $curl->($how, $sid, json_encode({
+                jsonrpc => '2.0', id => 5, method => 'tools/call',
+                params => { name => 'size',
+                            arguments => { a => 'h' x $size } } }));
+            like($text, qr/"size":$size\}/, "HTTP/2 body of $size, $how");
+        }
+    }
+
+    like($curl->('length', $sid, '{bad'), qr/^HTTP\/2 400.*-32700/s,
+         'HTTP/2 refusal');
+    like($curl->('length', 'x', '{"jsonrpc":"2.0","id":1,"method":"ping"}'),
+         qr/^HTTP\/2 404.*-32001/s, 'HTTP/2 unknown session');
+}
+
+done_testing();
