@@ -294,6 +294,7 @@ ngx_http_mcp_batch_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     }
 
     scope = ctx->scope;
+    why = NULL;
 
     rc = ngx_http_mcp_scan_scope(r, m, &ctx->scope);
 

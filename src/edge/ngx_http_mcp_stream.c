@@ -203,8 +203,6 @@ ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s)
 void
 ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
 {
-    ngx_http_mcp_call_t  *call;
-
     if (s->finish) {
         ngx_http_mcp_stream_finish(s);
         return;
@@ -245,13 +243,9 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
         break;
     }
 
-    if (s->hungry && !ngx_http_mcp_stream_full(s)) {
+    if (s->hungry && s->unsent < s->conf->stream_buffer) {
         s->hungry = 0;
-        call = s->call;
-
-        if (call) {
-            ngx_http_mcp_call_stream_ready(call);
-        }
+        ngx_http_mcp_call_stream_ready(s->call);
     }
 }
 
@@ -356,6 +350,7 @@ again:
     p = buf + NGX_HTTP_MCP_STREAM_HEAD;
     first = p;
     end = buf + room - NGX_HTTP_MCP_STREAM_END - NGX_HTTP_MCP_STREAM_TAIL;
+    len = 0;
 
     for ( ;; ) {
 
@@ -505,7 +500,6 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *id,
     }
 
     if (ngx_http_mcp_stream_full(s)) {
-        s->hungry = 1;
         return NGX_AGAIN;
     }
 
@@ -569,7 +563,15 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *id,
 ngx_uint_t
 ngx_http_mcp_stream_full(ngx_http_mcp_stream_t *s)
 {
-    return s->unsent >= s->conf->stream_buffer;
+    if (s->unsent < s->conf->stream_buffer) {
+        return 0;
+    }
+
+    /* who asks holds its source, and waits for call_stream_ready() */
+
+    s->hungry = (s->call != NULL);
+
+    return 1;
 }
 
 

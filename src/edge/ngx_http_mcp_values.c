@@ -49,6 +49,7 @@ ngx_http_mcp_fresh_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
         return NGX_ERROR;
     }
 
+    rc = NGX_OK;
     old = r->variables;
     r->variables = fresh;
 
