@@ -1382,79 +1382,46 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 static void
 ngx_http_mcp_call_reading(ngx_http_request_t *r)
 {
-    int                   n;
-    char                  buf[1];
-    ngx_err_t             err;
+    ngx_uint_t            left;
     ngx_event_t          *rev;
     ngx_connection_t     *c;
     ngx_http_mcp_ctx_t   *ctx;
+    ngx_http_mcp_call_t  *call;
 
     c = r->connection;
     rev = c->read;
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    if (ngx_http_mcp_is_multiplexed(r)) {
+    left = ngx_http_mcp_client_left(r);
 
-        if (c->error || rev->error) {
-            goto gone;
-        }
+    if ((ngx_event_flags & NGX_USE_LEVEL_EVENT) && rev->active) {
+        (void) ngx_del_event(rev, NGX_READ_EVENT, 0);
+    }
 
+    if (!left) {
         return;
     }
 
-#if (NGX_HAVE_EPOLLRDHUP)
-
-    if ((ngx_event_flags & NGX_USE_EPOLL_EVENT) && ngx_use_epoll_rdhup) {
-
-        if (!rev->pending_eof) {
-            return;
-        }
-
-        goto gone;
-    }
-
-#endif
-
-    n = recv(c->fd, buf, 1, MSG_PEEK);
-
-    if (n == 0) {
-        goto gone;
-    }
-
-    if (n == -1) {
-        err = ngx_socket_errno;
-
-        if (err != NGX_EAGAIN) {
-            goto gone;
-        }
-    }
-
-    if ((ngx_event_flags & NGX_USE_LEVEL_EVENT) && rev->active) {
-        (void) ngx_del_event(rev, NGX_READ_EVENT, 0);
-    }
-
-    return;
-
-gone:
-
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0, "mcp client left its call");
-
-    if ((ngx_event_flags & NGX_USE_LEVEL_EVENT) && rev->active) {
-        (void) ngx_del_event(rev, NGX_READ_EVENT, 0);
-    }
 
     if (c->write->timer_set) {
         ngx_del_timer(c->write);
     }
 
+    /* nothing is written any more, and the exchange is not to be ended */
+
+    c->error = 0;
+
     r->keepalive = 0;
     r->read_event_handler = ngx_http_block_reading;
 
-    if (ctx->call) {
-        ctx->call->gone = 1;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    call = ctx->call;
 
-        if (ctx->call->passing && ctx->call->talk.x) {
-            ngx_http_mcp_exchange_resume(ctx->call->talk.x);
+    if (call) {
+        call->gone = 1;
+
+        if (call->passing && call->talk.x) {
+            ngx_http_mcp_exchange_resume(call->talk.x);
         }
     }
 }

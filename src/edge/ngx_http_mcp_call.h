@@ -78,6 +78,12 @@ void ngx_http_mcp_batch_done(ngx_http_mcp_batch_t *batch);
  */
 void ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call);
 
+/*
+ * Whether the client of r has left; asked in a read event handler, which has
+ * to stop a level-triggered event when it has not.
+ */
+ngx_uint_t ngx_http_mcp_client_left(ngx_http_request_t *r);
+
 /* the stream of this call has room again */
 void ngx_http_mcp_call_stream_ready(ngx_http_mcp_call_t *call);
 

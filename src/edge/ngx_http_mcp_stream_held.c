@@ -26,7 +26,6 @@ static void ngx_http_mcp_held_detach(ngx_http_mcp_stream_t *s);
 static void ngx_http_mcp_held_writer(ngx_http_request_t *r);
 static void ngx_http_mcp_held_flush(ngx_http_request_t *r);
 static void ngx_http_mcp_held_reader(ngx_http_request_t *r);
-static ngx_uint_t ngx_http_mcp_held_left(ngx_http_request_t *r);
 static void ngx_http_mcp_held_cleanup(void *data);
 static void ngx_http_mcp_held_release(void *data);
 
@@ -359,7 +358,7 @@ ngx_http_mcp_held_reader(ngx_http_request_t *r)
 
     rev = r->connection->read;
 
-    if (!ngx_http_mcp_held_left(r)) {
+    if (!ngx_http_mcp_client_left(r)) {
 
         if ((ngx_event_flags & NGX_USE_LEVEL_EVENT) && rev->active) {
             (void) ngx_del_event(rev, NGX_READ_EVENT, 0);
@@ -382,8 +381,8 @@ ngx_http_mcp_held_reader(ngx_http_request_t *r)
 }
 
 
-static ngx_uint_t
-ngx_http_mcp_held_left(ngx_http_request_t *r)
+ngx_uint_t
+ngx_http_mcp_client_left(ngx_http_request_t *r)
 {
     int                n;
     char               buf[1];
