@@ -4,6 +4,7 @@
  */
 
 
+#include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_stream_body.h"
 
 
