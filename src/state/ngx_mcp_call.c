@@ -28,6 +28,10 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     parts[0] = *id;
     parts[1] = *token;
 
+    if (token->len > NGX_MCP_TOKEN_MAX) {
+        parts[1].len = 0;
+    }
+
     ngx_mcp_stage_init(&stage, NGX_MCP_CALL, parts, 2);
 
     if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
@@ -65,7 +69,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     c->task.local = local;
     c->id_len = (uint32_t) id->len;
 
-    if (token->len) {
+    if (parts[1].len) {
         c->token = (uint32_t) ngx_mcp_hash(zone, token, NULL);
     }
 
@@ -90,6 +94,10 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     ngx_mcp_zone_unlock(zone);
 
     ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_STARTED, 1);
+
+    ngx_log_debug3(NGX_LOG_DEBUG_CORE, zone->log, 0,
+                   "mcp call %V opened, line %uD, %uD", id, call->line,
+                   call->ref.block);
 
     return NGX_OK;
 }
@@ -153,6 +161,9 @@ ngx_mcp_call_close(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
     }
 
     ngx_mcp_zone_unlock(zone);
+
+    ngx_log_debug1(NGX_LOG_DEBUG_CORE, zone->log, 0, "mcp call closed, %uD",
+                   call.block);
 }
 
 

@@ -227,7 +227,7 @@ ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     c = ngx_mcp_record(zone, ref, NGX_MCP_CALL);
 
-    if (c == NULL) {
+    if (c == NULL || !(c->task.rec.flags & NGX_MCP_CALL_RUNNING)) {
         return NULL;
     }
 
@@ -423,6 +423,8 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_call_sh_t   *c;
     ngx_mcp_event_sh_t  *e, *oldest;
 
+    c = NULL;
+
     while (s->events >= s->event_max && s->events) {
 
         for (n = s->lines.head; n; n = c->task.rec.links.next) {
@@ -517,13 +519,11 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
 
     while (sh->nevents + stage->blocks > sh->blocks / 2) {
 
-        /* one is left, so that its call's record stays */
-
-        if (log->count < 2) {
+        if (sh->events.head == 0) {
             return NULL;
         }
 
-        e = ngx_mcp_block(zone, log->list.head);
+        e = ngx_mcp_block(zone, sh->events.head);
         ngx_mcp_log_drop_locked(zone, e);
     }
 

@@ -96,7 +96,7 @@ ngx_int_t ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 /*
  * Appending.  All wake the worker of the stream that carries the line.
- * NGX_OK; NGX_DECLINED: the session or call is gone; NGX_ERROR: the event is
+ * NGX_OK; NGX_DECLINED: the session or call has ended; NGX_ERROR: the event is
  * larger than the session keeps or the zone is full (then a place on the line
  * is consumed without a body, so that the reader learns of a gap).
  *

@@ -227,11 +227,10 @@ ngx_mcp_limit_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
         /* the record itself goes with its last session */
 
-        if (ngx_mcp_limit_reclaim_locked(zone, l) != NGX_OK) {
-            return NGX_BUSY;
-        }
+        *limit = NULL;
 
-        return ngx_mcp_limit_locked(zone, endpoint, key, max, limit);
+        return ngx_mcp_limit_reclaim_locked(zone, l) == NGX_OK ? NGX_OK
+                                                               : NGX_BUSY;
     }
 
     return NGX_OK;

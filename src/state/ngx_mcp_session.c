@@ -88,10 +88,11 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->version_len = (uint32_t) parts[1].len;
     e->revision = (uint32_t) in->revision;
     e->offered = (uint32_t) in->offered;
+    e->start = g->log.last;
 
     if (in->limit) {
 
-        /* the one found may have gone with what was reclaimed since */
+        /* the one found may have gone with what was reclaimed */
 
         (void) ngx_mcp_limit_locked(zone, &in->endpoint, &in->limit_key,
                                     NGX_MAX_INT_T_VALUE, &l);
@@ -114,7 +115,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     s->timeout = (uint32_t) ngx_min(in->timeout, 0xffffffff);
     s->event_max = (uint32_t) ngx_min(in->event_max, 0xffffffff);
     s->event_size = g->event_size;
-    s->handed.shared = g->log.last;
+    s->handed.shared = e->start;
     s->extension = ngx_mcp_number(zone, e);
 
     ngx_mcp_commit_locked(zone, s, NGX_MCP_SESSION);

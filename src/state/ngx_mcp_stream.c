@@ -53,6 +53,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     ngx_mcp_stream_t *stream)
 {
     uint32_t               n, *carrier;
+    uint64_t               start;
     ngx_int_t              rc;
     ngx_mcp_stage_t        stage;
     ngx_mcp_call_sh_t     *c;
@@ -97,6 +98,9 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     } else if (from) {
         stream->cursor.own = ngx_min(from->own, s->log.last);
         stream->cursor.shared = ngx_min(from->shared, g->log.last);
+
+        start = ngx_mcp_session_extension(zone, s)->start;
+        stream->cursor.shared = ngx_max(stream->cursor.shared, start);
 
     } else {
         stream->cursor = s->handed;
@@ -151,6 +155,11 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPENED, 1);
 
     ngx_mcp_zone_unlock(zone);
+
+    ngx_log_debug4(NGX_LOG_DEBUG_CORE, zone->log, 0,
+                   "mcp stream opened, line %uD at %uL-%uL, %uD", line,
+                   stream->cursor.own, stream->cursor.shared,
+                   stream->ref.block);
 
     return NGX_OK;
 }
@@ -239,6 +248,11 @@ ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     }
 
     ngx_mcp_zone_unlock(zone);
+
+    ngx_log_debug4(NGX_LOG_DEBUG_CORE, zone->log, 0,
+                   "mcp stream closed, line %uD at %uL-%uL, %uD",
+                   stream->line, stream->cursor.own, stream->cursor.shared,
+                   stream->ref.block);
 
     stream->ref.block = 0;
 }

@@ -78,6 +78,10 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
 
+    if (uri->len > NGX_MCP_URI_MAX) {
+        return NGX_BUSY;
+    }
+
     hash = ngx_mcp_hash(zone, uri, NULL);
 
     ngx_mcp_stage_init(&stage, NGX_MCP_SUBSCRIPTION, uri, 1);

@@ -54,6 +54,10 @@
 
 #define NGX_MCP_ASKS_MAX      256
 
+/* a longer URI is not subscribed to, a longer token not looked for */
+#define NGX_MCP_URI_MAX       16384
+#define NGX_MCP_TOKEN_MAX     NGX_MCP_ID_MAX
+
 /* an asker of knowledge that never came back, ms */
 #define NGX_MCP_ASKING_MAX    60000
 
@@ -175,6 +179,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                created;
+    uint64_t                start;        /* in the shared log */
     uint32_t                name_len;
     uint32_t                version_len;
     uint32_t                revision;

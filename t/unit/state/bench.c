@@ -163,10 +163,15 @@ main(void)
 
     for (i = 0; i < 5000; i++) {
         ref = refs[1000 + i];
-        ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, i, &st[i]);
+
+        if (ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, i, &st[i]) != NGX_OK) {
+            return 1;
+        }
+
         ngx_mcp_stream_take(&zone, &st[i], buf, sizeof(buf), &len, &flags);
     }
 
+    heard = 0;
     t = now();
 
     for (j = 0; j < 100; j++) {
@@ -183,6 +188,11 @@ main(void)
     }
 
     printf("event to one of 5,000   %6.0f\n", (now() - t) / 500000);
+
+    if (heard != 500100) {
+        printf("taken: %u\n", (unsigned) heard);
+        return 1;
+    }
 
     t = now();
 

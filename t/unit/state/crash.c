@@ -11,12 +11,12 @@
 
 
 #define CHILDREN   4
-#define SESSIONS   24
+#define SESSIONS   48
 #define GROUPS     3
 #define RING       65536
 #define STREAMS    8
 
-#define ZONE_SIZE  (2 * 1024 * 1024)
+#define ZONE_SIZE  (1024 * 1024)
 
 
 /* what a reader has seen; changed as a whole */
@@ -79,7 +79,7 @@ static ngx_uint_t        self;
 
 static ngx_mcp_stream_t  streams[STREAMS];   /* just held */
 static ngx_uint_t        nstreams;
-static u_char            text[20000];
+static u_char            text[32768];
 
 
 static void failed(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -156,12 +156,12 @@ create(slot_t *m, ngx_uint_t n)
     in.tenant = env_str(tenant);
     in.identity = env_str("an identity of some length, to have a chain here");
     in.initialize.data = text;
-    in.initialize.len = random() % 4 == 0 ? random() % 6000 : 200;
+    in.initialize.len = random() % 2 ? random() % 20000 : 200;
     in.client_name = env_str("client");
     in.client_version = env_str("1");
     in.limit_key = in.tenant;
-    in.limit = 100;
-    in.timeout = 1800000;
+    in.limit = SESSIONS / GROUPS - 1;
+    in.timeout = n % 8 < 4 ? 1800000 : 5;
     in.event_max = n % 3 == 0 ? 8 : 64;
     in.event_size = 16384;
 
@@ -873,6 +873,12 @@ main(void)
 
     ok(unsound == 0, "the zone is sound at every look");
     ok(model->errors == 0, "readers see all in order, or a gap");
+    printf("# %ld sessions, %ld evicted, %ld expired, %u of %u blocks used\n",
+           (long) ngx_mcp_counter(&zone, NGX_MCP_COUNTER_SESSIONS_CREATED),
+           (long) ngx_mcp_counter(&zone, NGX_MCP_COUNTER_SESSIONS_EVICTED),
+           (long) ngx_mcp_counter(&zone, NGX_MCP_COUNTER_SESSIONS_EXPIRED),
+           zone.sh->fresh, zone.sh->blocks);
+
     ok(kills > 10 && zone.sh->recoveries > 0, "deaths under the lock");
     ok(model->answers > 0, "lost calls are answered");
     ok(env_alerts == 0, "no alerts");

@@ -824,7 +824,7 @@ line_tests(void)
     u_char                 small[4];
     ngx_str_t              str, parts[3];
     ngx_uint_t             i, flags;
-    ngx_mcp_ref_t          ref;
+    ngx_mcp_ref_t          ref, other;
     ngx_mcp_event_t        e;
     ngx_mcp_cursor_t       from;
     ngx_mcp_stream_t       st, st2, st3;
@@ -1003,6 +1003,14 @@ line_tests(void)
     }
 
     ok(i == 256, "each of them can be resumed from");
+
+    /* a Last-Event-ID from before the session */
+
+    other = session("e", "t");
+    memset(&from, 0, sizeof(from));
+    ngx_mcp_stream_open(&zone, other, 0, &from, 0, 3, &st2);
+    is(take(&st2), "again", "nothing from before the session");
+    ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
     listen_again();
     ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
