@@ -141,7 +141,7 @@ compare() {
 
 
 ok='{"jsonrpc":"2.0","id":1,"result":{}}'
-tool='{"jsonrpc":"2.0","id":$http_x_id,"result":{"content":[{"type":"text","text":'
+tool='{"jsonrpc":"2.0","id":$id,"result":{"content":[{"type":"text","text":'
 tool+='"It is sunny in Berlin, 21 degrees, with a light wind from the west."'
 tool+='}]}}'
 initialize='{"jsonrpc":"2.0","id":1,"method":"initialize","params":'
@@ -172,12 +172,9 @@ rates() {
             location = /ping { mcp_endpoint zone=main; }
             location = /mcp {
                 mcp_endpoint zone=main;
-                mcp_upstream up /_up/\$mcp_method protocol=rpc;
+                mcp_upstream up /_up protocol=rpc;
             }
-            location = /_up/tools/call { internal; proxy_pass http://up/; }
-            location /_up/ { internal; return 200
-                '{\"jsonrpc\":\"2.0\",\"id\":\$mcp_request_id,\"result\":{}}';
-            }
+            location = /_up { internal; proxy_pass http://up/; }
             location = /return-ping { return 200 '$ok'; }
             location = /return-initialize { return 200 '@initialize@'; }
             location = /proxy {
@@ -187,7 +184,11 @@ rates() {
             }
         }"
 
-    start up 1 10 <<< "server { listen 127.0.0.1:$((port + 1));
+    # answers whatever is asked, with the id in X-Id or the module's own
+
+    start up 1 10 <<< "map \$http_x_id \$id {
+                           '' '\"nginx-mcp\"'; default \$http_x_id; }
+                       server { listen 127.0.0.1:$((port + 1));
                                 location / { return 200 '$tool'; } }"
     up=$master
 
