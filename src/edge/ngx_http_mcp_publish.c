@@ -413,6 +413,7 @@ ngx_http_mcp_publish_deliver(ngx_http_mcp_publish_t *p, ngx_str_t *text,
         return "the event is too large, or the zone is full";
     }
 
+    ngx_mcp_count(p->conf->zone, NGX_MCP_COUNTER_EVENTS_IN, 1);
     ngx_mcp_count(p->conf->zone, NGX_MCP_COUNTER_EVENTS_PUBLISHED, 1);
 
     return NULL;

@@ -53,7 +53,7 @@ void ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s);
 ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
     ngx_mcp_cursor_t *id, ngx_chain_t *in, ngx_uint_t first, ngx_uint_t last);
 
-/* whether more than mcp_stream_buffer is unsent */
+/* whether mcp_stream_buffer is unsent; call_stream_ready() follows then */
 ngx_uint_t ngx_http_mcp_stream_full(ngx_http_mcp_stream_t *s);
 
 /* ends it, and tells the call; what is unsent still goes out */
