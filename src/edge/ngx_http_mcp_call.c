@@ -8,51 +8,19 @@
 #include "ngx_http_mcp_stream.h"
 
 
-static ngx_int_t ngx_http_mcp_call_here(ngx_http_mcp_call_t *call,
-    ngx_str_t *result, ngx_int_t *code, const char **why);
-static ngx_int_t ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call,
-    ngx_str_t *result, ngx_int_t *code, const char **why);
-static ngx_int_t ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call,
-    ngx_str_t *result, ngx_int_t *code, const char **why);
 static ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
 static ngx_int_t ngx_http_mcp_call_run(ngx_http_mcp_call_t *call,
     ngx_uint_t *status, ngx_int_t *code, const char **why);
-static ngx_int_t ngx_http_mcp_call_register(ngx_http_mcp_call_t *call);
-static void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_cleanup(void *data);
 static void ngx_http_mcp_call_streams(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_call_paused(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text);
-static ngx_int_t ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t,
-    ngx_chain_t *in, ngx_uint_t last);
-static ngx_int_t ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
-    ngx_chain_t *in);
-static void ngx_http_mcp_call_writing(ngx_http_request_t *r);
-static void ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text);
-static void ngx_http_mcp_call_filter(ngx_http_mcp_call_t *call,
-    ngx_str_t *text);
-static void ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call,
-    ngx_str_t *text);
-static void ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call,
-    ngx_str_t *text, ngx_uint_t flags);
 static void ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_after(ngx_event_t *ev);
-static void ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t,
-    ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_call_reading(ngx_http_request_t *r);
 
-
-/* calls of this worker by number; a free entry holds the next free one */
-
-static ngx_http_mcp_call_t  **ngx_http_mcp_calls;
-static uintptr_t              ngx_http_mcp_calls_free;
-static ngx_uint_t             ngx_http_mcp_calls_size;
-
-#define ngx_http_mcp_calls_next(n)  (((uintptr_t) (n) << 1) | 1)
 
 static const char  ngx_http_mcp_call_dots[] =
     "a method or name must not make a dot segment of the upstream's URI";
@@ -188,129 +156,6 @@ ngx_http_mcp_call_create(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 
 /*
- * What is answered here, wholly or first: NGX_OK with the result, NGX_ERROR
- * with the code and why, NGX_DECLINED: an upstream has to be asked.
- */
-
-static ngx_int_t
-ngx_http_mcp_call_here(ngx_http_mcp_call_t *call, ngx_str_t *result,
-    ngx_int_t *code, const char **why)
-{
-    switch (call->message->method_code) {
-
-    case NGX_MCP_METHOD_SET_LEVEL:
-        return ngx_http_mcp_call_set_level(call, result, code, why);
-
-    case NGX_MCP_METHOD_SUBSCRIBE:
-    case NGX_MCP_METHOD_UNSUBSCRIBE:
-        return ngx_http_mcp_call_subscribe(call, result, code, why);
-    }
-
-    if (call->ctx->conf->upstreams == NULL) {
-        *code = NGX_MCP_METHOD_NOT_FOUND;
-        *why = "Method not found";
-        return NGX_ERROR;
-    }
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call, ngx_str_t *result,
-    ngx_int_t *code, const char **why)
-{
-    ngx_str_t   name;
-    ngx_uint_t  level;
-
-    level = NGX_MCP_LEVEL_UNSET;
-
-    if (call->message->json.members[NGX_MCP_PATH_LEVEL].type
-        == NGX_MCP_JSON_STRING)
-    {
-        name = ngx_mcp_message_string(call->message, NGX_MCP_PATH_LEVEL,
-                                      call->r->pool);
-        level = ngx_mcp_level_parse(&name);
-    }
-
-    if (level == NGX_MCP_LEVEL_UNSET) {
-        *code = NGX_MCP_INVALID_PARAMS;
-        *why = "params.level must be one of debug, info, notice, warning, "
-               "error, critical, alert, emergency";
-        return NGX_ERROR;
-    }
-
-    ngx_mcp_session_set_level(call->ctx->conf->zone, call->ctx->session.ref,
-                              level);
-
-    ngx_str_set(result, "{}");
-
-    if (call->ctx->conf->upstreams == NULL) {
-        return NGX_OK;
-    }
-
-    /* upstream sessions of this session hear of it, later ones as well */
-
-    call->talk.existing = 1;
-    call->local_answer = 1;
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
-    ngx_int_t *code, const char **why)
-{
-    ngx_int_t                 rc;
-    ngx_http_mcp_loc_conf_t  *mlcf;
-
-    mlcf = call->ctx->conf;
-
-    if (call->message->json.members[NGX_MCP_PATH_URI].type
-        == NGX_MCP_JSON_STRING)
-    {
-        call->uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
-                                           call->r->pool);
-    }
-
-    if (call->uri.len == 0) {
-        *code = NGX_MCP_INVALID_PARAMS;
-        *why = "params.uri must be a string that is not empty";
-        return NGX_ERROR;
-    }
-
-    if (call->message->method_code == NGX_MCP_METHOD_UNSUBSCRIBE) {
-        (void) ngx_mcp_session_unsubscribe(mlcf->zone, call->ctx->session.ref,
-                                           &call->uri);
-        ngx_str_null(&call->uri);
-
-    } else {
-        rc = ngx_mcp_session_subscribe(mlcf->zone, call->ctx->session.ref,
-                                       &call->uri, mlcf->subscription_limit);
-        if (rc != NGX_OK) {
-            *code = NGX_MCP_REFUSED;
-            *why = rc == NGX_BUSY ? "the limit of subscriptions is reached"
-                                  : "there is no room for a subscription";
-            return NGX_ERROR;
-        }
-    }
-
-    ngx_str_set(result, "{}");
-
-    if (mlcf->upstreams == NULL) {
-        return NGX_OK;
-    }
-
-    /* an rpc upstream is not asked: its resources are updated from here */
-
-    call->talk.legacy_only = 1;
-
-    return NGX_DECLINED;
-}
-
-
-/*
  * Registers the call and begins the talk.  NGX_OK; NGX_DONE: nobody has to be
  * asked; NGX_ERROR with the refusal.
  */
@@ -429,67 +274,6 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
     }
 
     return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_call_register(ngx_http_mcp_call_t *call)
-{
-    size_t                 size;
-    ngx_uint_t             i, n;
-    ngx_http_mcp_call_t  **calls;
-
-    if (ngx_http_mcp_calls_free == ngx_http_mcp_calls_size) {
-
-        n = ngx_http_mcp_calls_size ? ngx_http_mcp_calls_size * 2 : 256;
-        size = n * sizeof(ngx_http_mcp_call_t *);
-
-        calls = ngx_alloc(size, ngx_cycle->log);
-        if (calls == NULL) {
-            return NGX_ERROR;
-        }
-
-        if (ngx_http_mcp_calls) {
-            ngx_memcpy(calls, ngx_http_mcp_calls,
-                       ngx_http_mcp_calls_size * sizeof(*calls));
-            ngx_free(ngx_http_mcp_calls);
-        }
-
-        for (i = ngx_http_mcp_calls_size; i < n; i++) {
-            calls[i] = (ngx_http_mcp_call_t *) ngx_http_mcp_calls_next(i + 1);
-        }
-
-        ngx_http_mcp_calls = calls;
-        ngx_http_mcp_calls_size = n;
-    }
-
-    call->local = (uint32_t) ngx_http_mcp_calls_free;
-    ngx_http_mcp_calls_free = (uintptr_t) ngx_http_mcp_calls[call->local] >> 1;
-    ngx_http_mcp_calls[call->local] = call;
-
-    return NGX_OK;
-}
-
-
-/* the exchange is over: the slot is free and nobody wakes this call */
-
-static void
-ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call)
-{
-    if (call->after.timer_set) {
-        ngx_del_timer(&call->after);
-    }
-
-    if (call->registered) {
-        call->registered = 0;
-        ngx_mcp_call_close(call->ctx->conf->zone, call->record.ref);
-    }
-
-    if (ngx_http_mcp_calls[call->local] == call) {
-        ngx_http_mcp_calls[call->local] = (ngx_http_mcp_call_t *)
-                              ngx_http_mcp_calls_next(ngx_http_mcp_calls_free);
-        ngx_http_mcp_calls_free = call->local;
-    }
 }
 
 
@@ -621,7 +405,7 @@ ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
 
 /* a list without what the caller may not call */
 
-static void
+void
 ngx_http_mcp_call_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
 {
     ngx_str_t  result;
@@ -645,7 +429,7 @@ ngx_http_mcp_call_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
 
 /* what the answer says, for variables and for what depends on it here */
 
-static void
+void
 ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
 {
     ngx_str_t        code;
@@ -680,7 +464,7 @@ ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
-static void
+void
 ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
 {
     ngx_int_t  rc;
@@ -728,7 +512,7 @@ ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
 
 /* a message that belongs to the call, on its line */
 
-static void
+void
 ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_uint_t flags)
 {
@@ -849,220 +633,6 @@ ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call)
 }
 
 
-/* a part of a JSON answer that is too large to be looked at whole */
-
-static ngx_int_t
-ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
-    ngx_uint_t last)
-{
-    size_t                n, size;
-    ngx_int_t             rc;
-    ngx_buf_t            *b;
-    ngx_chain_t          *cl, *out, **ll;
-    ngx_http_request_t   *r;
-    ngx_http_mcp_call_t  *call;
-
-    call = t->data;
-    r = call->r;
-
-    if (call->cancelled || call->gone || call->local_answer) {
-
-        for (cl = in; cl; cl = cl->next) {
-            cl->buf->pos = cl->buf->last;
-        }
-
-        if (last) {
-            call->answered = 1;
-            t->answered = 1;
-        }
-
-        return NGX_OK;
-    }
-
-    if (call->streaming || call->batch
-        || ngx_http_mcp_filters(call->ctx, call->message))
-    {
-        if (ngx_http_mcp_call_gather(call, in) != NGX_OK) {
-            return NGX_OK;
-        }
-
-        if (last) {
-            call->gathered.len = call->large_size;
-            ngx_http_mcp_call_note(call, &call->gathered);
-            ngx_http_mcp_call_filter(call, &call->gathered);
-            ngx_http_mcp_call_answer(call, &call->gathered);
-        }
-
-        return NGX_OK;
-    }
-
-    if (call->passing && r->connection->buffered) {
-        r->write_event_handler = ngx_http_mcp_call_writing;
-        return NGX_AGAIN;
-    }
-
-    if (!call->passing) {
-        call->passing = 1;
-        call->ctx->responded = 1;
-        call->ctx->response = 1;
-
-        if (call->after.timer_set) {
-            ngx_del_timer(&call->after);
-        }
-
-        r->headers_out.status = NGX_HTTP_OK;
-        ngx_str_set(&r->headers_out.content_type, "application/json");
-        r->headers_out.content_type_len = r->headers_out.content_type.len;
-
-        if (ngx_http_mcp_copy_headers(r, t->x) != NGX_OK
-            || ngx_http_send_header(r) == NGX_ERROR)
-        {
-            call->gone = 1;
-            return NGX_OK;
-        }
-    }
-
-    out = NULL;
-    ll = &out;
-
-    for (cl = in; cl; cl = cl->next) {
-
-        while (cl->buf->pos < cl->buf->last) {
-
-            *ll = ngx_chain_get_free_buf(r->pool, &call->free);
-            if (*ll == NULL) {
-                call->gone = 1;
-                return NGX_OK;
-            }
-
-            b = (*ll)->buf;
-
-            if (b->start == NULL) {
-                b->start = ngx_pnalloc(r->pool, 16384);
-                if (b->start == NULL) {
-                    call->gone = 1;
-                    return NGX_OK;
-                }
-
-                b->end = b->start + 16384;
-                b->temporary = 1;
-                b->tag = (ngx_buf_tag_t) &ngx_http_mcp_module;
-            }
-
-            size = b->end - b->start;
-            n = ngx_min((size_t) (cl->buf->last - cl->buf->pos), size);
-
-            b->pos = b->start;
-            b->last = ngx_cpymem(b->start, cl->buf->pos, n);
-            b->last_buf = 0;
-            b->flush = 1;
-
-            cl->buf->pos += n;
-            ll = &(*ll)->next;
-        }
-    }
-
-    if (last) {
-        ngx_http_mcp_call_note(call, NULL);
-        call->answered = 1;
-        t->answered = 1;
-    }
-
-    *ll = NULL;
-
-    if (out == NULL) {
-        return NGX_OK;
-    }
-
-    rc = ngx_http_output_filter(r, out);
-
-    ngx_chain_update_chains(r->pool, &call->free, &call->busy, &out,
-                            (ngx_buf_tag_t) &ngx_http_mcp_module);
-
-    if (rc == NGX_ERROR) {
-        call->gone = 1;
-    }
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call, ngx_chain_t *in)
-{
-    size_t        len, size;
-    u_char       *p;
-    ngx_chain_t  *cl;
-
-    for (cl = in; cl; cl = cl->next) {
-
-        len = cl->buf->last - cl->buf->pos;
-
-        if (call->large_size + len > call->gathered.len) {
-
-            size = ngx_max(call->gathered.len * 2, call->large_size + len);
-
-            p = ngx_palloc(call->r->pool, size);
-            if (p == NULL) {
-                return NGX_ERROR;
-            }
-
-            if (call->large_size) {
-                ngx_memcpy(p, call->gathered.data, call->large_size);
-                ngx_pfree(call->r->pool, call->gathered.data);
-            }
-
-            call->gathered.data = p;
-            call->gathered.len = size;
-        }
-
-        ngx_memcpy(call->gathered.data + call->large_size, cl->buf->pos, len);
-        call->large_size += len;
-
-        cl->buf->pos = cl->buf->last;
-    }
-
-    return NGX_OK;
-}
-
-
-/* the client takes again what passes through */
-
-static void
-ngx_http_mcp_call_writing(ngx_http_request_t *r)
-{
-    ngx_event_t          *wev;
-    ngx_http_mcp_ctx_t   *ctx;
-    ngx_http_mcp_call_t  *call;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
-    call = ctx->call;
-    wev = r->connection->write;
-
-    if (wev->timedout) {
-        ngx_log_error(NGX_LOG_INFO, r->connection->log, NGX_ETIMEDOUT,
-                      "client timed out");
-        wev->timedout = 0;
-        call->gone = 1;
-
-    } else if (ngx_http_output_filter(r, NULL) == NGX_ERROR) {
-        call->gone = 1;
-    }
-
-    ngx_chain_update_chains(r->pool, &call->free, &call->busy, &call->none,
-                            (ngx_buf_tag_t) &ngx_http_mcp_module);
-
-    if (!call->gone && r->connection->buffered) {
-        (void) ngx_handle_write_event(wev, 0);
-        return;
-    }
-
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    ngx_http_mcp_exchange_resume(call->talk.x);
-}
-
-
 static void
 ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
 {
@@ -1114,185 +684,6 @@ ngx_http_mcp_call_after(ngx_event_t *ev)
 }
 
 
-static void
-ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
-{
-    ngx_http_request_t   *r;
-    ngx_http_mcp_call_t  *call;
-
-    call = t->data;
-    r = call->r;
-
-    call->done = 1;
-
-    if (call->local_answer) {
-        ngx_http_mcp_call_unregister(call);
-
-        if (call->batch) {
-            ngx_http_mcp_batch_here(call->batch, call->index,
-                                    &call->message->id);
-            return;
-        }
-
-        ngx_http_finalize_request(r, ngx_http_mcp_empty_result(r,
-                                                       &call->message->id));
-        return;
-    }
-
-    if (!call->answered) {
-        ngx_http_mcp_call_fail(call, outcome);
-    }
-
-    ngx_http_mcp_call_unregister(call);
-
-    if (call->batch) {
-        ngx_http_mcp_batch_done(call->batch);
-        return;
-    }
-
-    if (call->streaming) {
-
-        if (call->closed) {
-            ngx_http_finalize_request(r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
-        }
-
-        /* else the stream ends with its line and finalizes the request */
-
-        return;
-    }
-
-    if (call->gone) {
-        ngx_http_finalize_request(r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
-        return;
-    }
-
-    if (call->passing) {
-
-        if (outcome != NGX_HTTP_MCP_OK) {
-            /* a JSON text that is cut short tells the client */
-
-            r->keepalive = 0;
-            ngx_http_finalize_request(r, NGX_ERROR);
-            return;
-        }
-
-        ngx_http_finalize_request(r, ngx_http_send_special(r, NGX_HTTP_LAST));
-        return;
-    }
-
-    ngx_http_finalize_request(r, NGX_OK);
-}
-
-
-/* the exchange ended without an answer for the client */
-
-static void
-ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_outcome_e outcome)
-{
-    ngx_str_t             error;
-    ngx_http_request_t   *r;
-    ngx_http_mcp_ctx_t   *ctx;
-    ngx_http_mcp_talk_t  *t;
-
-    r = call->r;
-    ctx = call->ctx;
-    t = &call->talk;
-
-    call->answered = 1;
-
-    if (t->rpc && t->legacy_only && outcome == NGX_HTTP_MCP_OK) {
-        ngx_str_t  result = ngx_string("{}");
-
-        error = ngx_mcp_result_compose(r->pool, &call->message->id, &result);
-
-    } else if (t->rpc && outcome == NGX_HTTP_MCP_STATUS
-               && ngx_http_mcp_status_absent(t->x->status))
-    {
-        ngx_str_t  why = ngx_string("Method not found");
-
-        ctx->error = NGX_MCP_METHOD_NOT_FOUND;
-        error = ngx_mcp_error_compose(r->pool, ctx->session.revision,
-                                      &call->message->id,
-                                      NGX_MCP_METHOD_NOT_FOUND, &why, NULL);
-
-    } else if (call->cancelled && !call->ended) {
-        ngx_str_null(&error);
-
-    } else {
-        if (call->uri.len) {
-            (void) ngx_mcp_session_unsubscribe(ctx->conf->zone,
-                                               ctx->session.ref, &call->uri);
-        }
-
-        if (!call->streaming && !call->batch && !call->passing) {
-
-            if (call->gone) {
-                return;
-            }
-
-            if (call->ended) {
-                (void) ngx_http_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
-                                           NGX_MCP_SESSION_NOT_FOUND,
-                                           "the session has ended");
-                return;
-            }
-
-            if (t->scope.dots) {
-                (void) ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
-                                           NGX_MCP_INVALID_REQUEST,
-                                           ngx_http_mcp_call_dots);
-                return;
-            }
-
-            (void) ngx_http_mcp_refuse_outcome(r, &call->message->id,
-                                               t->upstream, t->x, outcome);
-            return;
-        }
-
-        error = ngx_http_mcp_outcome_error(r, &call->message->id, t->upstream,
-                                           t->x, outcome);
-    }
-
-    if (call->passing) {
-        return;
-    }
-
-    if (call->batch) {
-        ngx_http_mcp_batch_answer(call->batch, call->index, &error);
-        return;
-    }
-
-    if (call->streaming) {
-
-        if (error.len) {
-            ngx_http_mcp_call_deliver(call, &error, NGX_MCP_EVENT_RESPONSE);
-            return;
-        }
-
-        /* a cancelled request gets no answer; its stream just ends */
-
-        if (ctx->stream) {
-            ngx_http_mcp_stream_close(ctx->stream,
-                                      NGX_MCP_COUNTER_STREAMS_DONE);
-        }
-
-        return;
-    }
-
-    if (call->gone) {
-        return;
-    }
-
-    if (error.len) {
-        (void) ngx_http_mcp_answer(r, NGX_HTTP_OK, &error);
-
-    } else {
-        (void) ngx_http_mcp_answer(r, NGX_HTTP_ACCEPTED, NULL);
-    }
-}
-
-
 void
 ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call)
 {
@@ -1330,45 +721,6 @@ ngx_http_mcp_call_stream_ready(ngx_http_mcp_call_t *call)
 
     if (!call->done && call->talk.x) {
         ngx_http_mcp_exchange_resume(call->talk.x);
-    }
-}
-
-
-void
-ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    uint32_t local, ngx_uint_t why)
-{
-    ngx_http_mcp_call_t  *call;
-
-    if (local >= ngx_http_mcp_calls_size
-        || ((uintptr_t) ngx_http_mcp_calls[local] & 1))
-    {
-        return;
-    }
-
-    call = ngx_http_mcp_calls[local];
-
-    if (call->record.ref.block != ref.block || call->record.ref.gen != ref.gen
-        || call->ctx->conf->zone != zone)
-    {
-        return;
-    }
-
-    if (why & (NGX_MCP_WAKE_CANCEL|NGX_MCP_WAKE_CLOSE)) {
-
-        if (call->cancelled || call->answered) {
-            return;
-        }
-
-        call->cancelled = 1;
-        call->ended = (why & NGX_MCP_WAKE_CLOSE) ? 1 : 0;
-
-        ngx_http_mcp_talk_abort(&call->talk);
-        return;
-    }
-
-    if (why & NGX_MCP_WAKE_LINK) {
-        ngx_http_mcp_talk_wake(&call->talk);
     }
 }
 

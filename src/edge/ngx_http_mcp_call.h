@@ -92,4 +92,40 @@ void ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t local, ngx_uint_t why);
 
 
+/* below: between the files of calls */
+
+/*
+ * A number by which the doorbell finds the call (ngx_http_mcp_call_table.c).
+ * unregister also frees the running slot in the zone; it may come twice.
+ */
+ngx_int_t ngx_http_mcp_call_register(ngx_http_mcp_call_t *call);
+void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
+
+/*
+ * What is answered here, wholly or first (ngx_http_mcp_call_here.c): NGX_OK
+ * with the result, NGX_ERROR with the code and why, NGX_DECLINED: an upstream
+ * has to be asked.
+ */
+ngx_int_t ngx_http_mcp_call_here(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why);
+
+/* a part of a JSON answer too large to be looked at whole
+   (ngx_http_mcp_call_pass.c) */
+ngx_int_t ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
+    ngx_uint_t last);
+
+/* notes what an answer says, leaves out what is denied, gives it */
+void ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text);
+void ngx_http_mcp_call_filter(ngx_http_mcp_call_t *call, ngx_str_t *text);
+void ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text);
+
+/* puts a message on the call's line; flags are NGX_MCP_EVENT_* */
+void ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_uint_t flags);
+
+/* the talk's done(): says what is left to say (ngx_http_mcp_call_end.c) */
+void ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
+
+
 #endif /* _NGX_HTTP_MCP_CALL_H_INCLUDED_ */

@@ -19,6 +19,13 @@ char *ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child);
 ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 
+/*
+ * The zone of this name, made when there is none; a size is given by its
+ * declaration alone, else it is 0.  NULL: declared twice (logged), no memory.
+ */
+ngx_mcp_zone_t *ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name,
+    size_t size);
+
 char *ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);

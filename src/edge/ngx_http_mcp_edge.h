@@ -25,11 +25,26 @@ ngx_http_mcp_ctx_t *ngx_http_mcp_get_ctx(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_http_mcp_scope_t *scope);
 
+/* the header values of the context, trimmed (ngx_http_mcp_headers_in.c) */
+void ngx_http_mcp_read_headers(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+
+/* whether Content-Type says JSON */
+ngx_uint_t ngx_http_mcp_is_json(ngx_http_request_t *r);
+
+/*
+ * Reads and scans the body, then goes on with the phases; what is wrong with
+ * it is noted in the context (ngx_http_mcp_body.c).  For the preaccess
+ * handler to return.
+ */
+ngx_int_t ngx_http_mcp_read_body(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+
 /* the first request header of this name, any case; NULL when absent */
 ngx_table_elt_t *ngx_http_mcp_find_header(ngx_http_request_t *r,
     ngx_str_t *name);
 
-/* a client-less main for an upstream of an endpoint; see ngx_http_mcp_upstream.h */
+/* a client-less main for an upstream (see ngx_http_mcp_upstream.h) */
 ngx_http_request_t *ngx_http_mcp_background_request(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience);
 

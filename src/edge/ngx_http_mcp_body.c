@@ -1,0 +1,343 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_edge.h"
+
+
+#define NGX_HTTP_MCP_BATCH_MAX       128
+#define NGX_HTTP_MCP_BODY_IN_MEMORY  (64 * 1024 * 1024)
+
+
+static void ngx_http_mcp_body_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_mcp_gather_body(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_scan(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_scan_values(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_scan_batch(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_scan_initialize(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_value(ngx_http_request_t *r,
+    ngx_mcp_message_t *m, ngx_mcp_path_e path, ngx_str_t *value);
+
+
+ngx_int_t
+ngx_http_mcp_read_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    size_t                     size;
+    ngx_int_t                  rc;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    ctx->reading = 1;
+
+    r->request_body_in_single_buf = 1;
+
+    /*
+     * A body with a length, which client_max_body_size has passed already,
+     * is read into memory: the buffer's size is looked at only when the
+     * reading starts, so it is raised for this moment.
+     */
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    size = clcf->client_body_buffer_size;
+
+    if (r->headers_in.content_length_n > (off_t) size
+        && r->headers_in.content_length_n <= NGX_HTTP_MCP_BODY_IN_MEMORY)
+    {
+        clcf->client_body_buffer_size = r->headers_in.content_length_n;
+    }
+
+    rc = ngx_http_read_client_request_body(r, ngx_http_mcp_body_handler);
+
+    clcf->client_body_buffer_size = size;
+
+    if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+        return rc;
+    }
+
+    ngx_http_finalize_request(r, NGX_DONE);
+
+    return NGX_DONE;
+}
+
+
+static void
+ngx_http_mcp_body_handler(ngx_http_request_t *r)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    ctx->reading = 0;
+    ctx->scanned = 1;
+
+    if (ngx_http_mcp_gather_body(r, ctx) != NGX_OK
+        || ngx_http_mcp_scan(r, ctx) != NGX_OK)
+    {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    r->preserve_body = 1;
+    r->write_event_handler = ngx_http_core_run_phases;
+
+    ngx_http_core_run_phases(r);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_gather_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    u_char       *p;
+    size_t        len;
+    ssize_t       n;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
+
+    if (r->request_body == NULL || r->request_body->bufs == NULL) {
+        return NGX_OK;
+    }
+
+    cl = r->request_body->bufs;
+
+    if (cl->next == NULL && ngx_buf_in_memory(cl->buf)) {
+        ctx->body.data = cl->buf->pos;
+        ctx->body.len = cl->buf->last - cl->buf->pos;
+        return NGX_OK;
+    }
+
+    len = 0;
+
+    for ( /* void */ ; cl; cl = cl->next) {
+        len += ngx_buf_size(cl->buf);
+    }
+
+    p = ngx_palloc(r->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    ctx->body.data = p;
+    ctx->body.len = len;
+
+    for (cl = r->request_body->bufs; cl; cl = cl->next) {
+        b = cl->buf;
+
+        if (ngx_buf_in_memory(b)) {
+            p = ngx_cpymem(p, b->pos, b->last - b->pos);
+            continue;
+        }
+
+        if (!b->in_file) {
+            /* only marks the end */
+            continue;
+        }
+
+        len = b->file_last - b->file_pos;
+
+        n = ngx_read_file(b->file, p, len, b->file_pos);
+
+        if (n != (ssize_t) len) {
+            ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                          "mcp could not read the request body back");
+            return NGX_ERROR;
+        }
+
+        p += n;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    ctx->message = ngx_palloc(r->pool, sizeof(ngx_mcp_message_t));
+    if (ctx->message == NULL) {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_mcp_message_parse(ctx->message, &ctx->body, &ctx->bad);
+
+    if (rc != NGX_OK) {
+        ctx->bad_status = NGX_HTTP_BAD_REQUEST;
+        ctx->bad_code = rc;
+        return NGX_OK;
+    }
+
+    return ngx_http_mcp_scan_values(r, ctx);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_scan_values(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_mcp_message_t  *m;
+
+    m = ctx->message;
+
+    ctx->scope.request_id = m->id;
+
+    if (m->kind == NGX_MCP_BATCH) {
+        return ngx_http_mcp_scan_batch(r, ctx);
+    }
+
+    if (m->kind == NGX_MCP_RESPONSE) {
+        return NGX_OK;
+    }
+
+    return ngx_http_mcp_scan_scope(r, m, &ctx->scope) == NGX_OK
+           ? ngx_http_mcp_scan_initialize(r, ctx) : NGX_ERROR;
+}
+
+
+/* what refuses the whole comes before anything of it runs */
+
+static ngx_int_t
+ngx_http_mcp_scan_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_str_t           rest, text;
+    ngx_uint_t          n;
+    const char         *bad;
+    ngx_mcp_message_t  *m;
+
+    m = ngx_palloc(r->pool, sizeof(ngx_mcp_message_t));
+    if (m == NULL) {
+        return NGX_ERROR;
+    }
+
+    bad = NULL;
+    rest = ctx->body;
+
+    for (n = 0; ngx_mcp_json_element(&rest, &text) == NGX_OK; n++) {
+
+        if (n == NGX_HTTP_MCP_BATCH_MAX) {
+            bad = "a batch has at most 128 messages";
+            break;
+        }
+
+        if (ngx_mcp_message_parse(m, &text, &bad) == NGX_OK
+            && (m->method_code == NGX_MCP_METHOD_INITIALIZE || m->modern))
+        {
+            bad = "initialize cannot be part of a batch";
+            break;
+        }
+
+        bad = NULL;
+    }
+
+    if (n == 0) {
+        bad = "a batch must not be empty";
+    }
+
+    if (bad) {
+        ctx->bad = bad;
+        ctx->bad_status = NGX_HTTP_BAD_REQUEST;
+        ctx->bad_code = NGX_MCP_INVALID_REQUEST;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
+    ngx_http_mcp_scope_t *scope)
+{
+    scope->request_id = m->id;
+
+    if (m->method_code != NGX_MCP_METHOD_OTHER) {
+        scope->method = *ngx_mcp_method_name(m->method_code);
+
+    } else if (ngx_http_mcp_value(r, m, NGX_MCP_PATH_METHOD, &scope->method)
+               != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_value(r, m, NGX_MCP_PATH_NAME, &scope->name) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (scope->name.len == 0) {
+        return ngx_http_mcp_value(r, m, NGX_MCP_PATH_URI, &scope->name);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    u_char             *p;
+    ngx_mcp_message_t  *m;
+
+    m = ctx->message;
+
+    if (m->method_code != NGX_MCP_METHOD_INITIALIZE) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_mcp_value(r, m, NGX_MCP_PATH_CLIENT_NAME, &ctx->client_name)
+        != NGX_OK
+        || ngx_http_mcp_value(r, m, NGX_MCP_PATH_CLIENT_VERSION,
+                              &ctx->client_version)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ctx->session_id.len) {
+        return NGX_OK;
+    }
+
+    /* drawn now: the upstream may be chosen by it */
+
+    p = ngx_pnalloc(r->pool, NGX_MCP_UUID_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_mcp_uuid(p) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ctx->session_id.data = p;
+    ctx->session_id.len = NGX_MCP_UUID_LEN;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_value(ngx_http_request_t *r, ngx_mcp_message_t *m,
+    ngx_mcp_path_e path, ngx_str_t *value)
+{
+    size_t  i;
+
+    if (m->json.members[path].type != NGX_MCP_JSON_STRING) {
+        return NGX_OK;
+    }
+
+    *value = ngx_mcp_message_string(m, path, r->pool);
+
+    if (value->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < value->len; i++) {
+        if (value->data[i] < 0x20 || value->data[i] == 0x7f) {
+            value->data[i] = '?';
+        }
+    }
+
+    return NGX_OK;
+}

@@ -1,0 +1,191 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_stream.h"
+
+
+static void ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_outcome_e outcome);
+
+
+void
+ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_request_t   *r;
+    ngx_http_mcp_call_t  *call;
+
+    call = t->data;
+    r = call->r;
+
+    call->done = 1;
+
+    if (call->local_answer) {
+        ngx_http_mcp_call_unregister(call);
+
+        if (call->batch) {
+            ngx_http_mcp_batch_here(call->batch, call->index,
+                                    &call->message->id);
+            return;
+        }
+
+        ngx_http_finalize_request(r, ngx_http_mcp_empty_result(r,
+                                                       &call->message->id));
+        return;
+    }
+
+    if (!call->answered) {
+        ngx_http_mcp_call_fail(call, outcome);
+    }
+
+    ngx_http_mcp_call_unregister(call);
+
+    if (call->batch) {
+        ngx_http_mcp_batch_done(call->batch);
+        return;
+    }
+
+    if (call->streaming) {
+
+        if (call->closed) {
+            ngx_http_finalize_request(r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
+        }
+
+        /* else the stream ends with its line and finalizes the request */
+
+        return;
+    }
+
+    if (call->gone) {
+        ngx_http_finalize_request(r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
+        return;
+    }
+
+    if (call->passing) {
+
+        if (outcome != NGX_HTTP_MCP_OK) {
+            /* a JSON text that is cut short tells the client */
+
+            r->keepalive = 0;
+            ngx_http_finalize_request(r, NGX_ERROR);
+            return;
+        }
+
+        ngx_http_finalize_request(r, ngx_http_send_special(r, NGX_HTTP_LAST));
+        return;
+    }
+
+    ngx_http_finalize_request(r, NGX_OK);
+}
+
+
+/* the exchange ended without an answer for the client */
+
+static void
+ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_str_t             error;
+    ngx_http_request_t   *r;
+    ngx_http_mcp_ctx_t   *ctx;
+    ngx_http_mcp_talk_t  *t;
+
+    r = call->r;
+    ctx = call->ctx;
+    t = &call->talk;
+
+    call->answered = 1;
+
+    if (t->rpc && t->legacy_only && outcome == NGX_HTTP_MCP_OK) {
+        ngx_str_t  result = ngx_string("{}");
+
+        error = ngx_mcp_result_compose(r->pool, &call->message->id, &result);
+
+    } else if (t->rpc && outcome == NGX_HTTP_MCP_STATUS
+               && ngx_http_mcp_status_absent(t->x->status))
+    {
+        ngx_str_t  why = ngx_string("Method not found");
+
+        ctx->error = NGX_MCP_METHOD_NOT_FOUND;
+        error = ngx_mcp_error_compose(r->pool, ctx->session.revision,
+                                      &call->message->id,
+                                      NGX_MCP_METHOD_NOT_FOUND, &why, NULL);
+
+    } else if (call->cancelled && !call->ended) {
+        ngx_str_null(&error);
+
+    } else {
+        if (call->uri.len) {
+            (void) ngx_mcp_session_unsubscribe(ctx->conf->zone,
+                                               ctx->session.ref, &call->uri);
+        }
+
+        if (!call->streaming && !call->batch && !call->passing) {
+
+            if (call->gone) {
+                return;
+            }
+
+            if (call->ended) {
+                (void) ngx_http_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
+                                           NGX_MCP_SESSION_NOT_FOUND,
+                                           "the session has ended");
+                return;
+            }
+
+            if (t->scope.dots) {
+                (void) ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                                           NGX_MCP_INVALID_REQUEST,
+                                           ngx_http_mcp_call_dots);
+                return;
+            }
+
+            (void) ngx_http_mcp_refuse_outcome(r, &call->message->id,
+                                               t->upstream, t->x, outcome);
+            return;
+        }
+
+        error = ngx_http_mcp_outcome_error(r, &call->message->id, t->upstream,
+                                           t->x, outcome);
+    }
+
+    if (call->passing) {
+        return;
+    }
+
+    if (call->batch) {
+        ngx_http_mcp_batch_answer(call->batch, call->index, &error);
+        return;
+    }
+
+    if (call->streaming) {
+
+        if (error.len) {
+            ngx_http_mcp_call_deliver(call, &error, NGX_MCP_EVENT_RESPONSE);
+            return;
+        }
+
+        /* a cancelled request gets no answer; its stream just ends */
+
+        if (ctx->stream) {
+            ngx_http_mcp_stream_close(ctx->stream,
+                                      NGX_MCP_COUNTER_STREAMS_DONE);
+        }
+
+        return;
+    }
+
+    if (call->gone) {
+        return;
+    }
+
+    if (error.len) {
+        (void) ngx_http_mcp_answer(r, NGX_HTTP_OK, &error);
+
+    } else {
+        (void) ngx_http_mcp_answer(r, NGX_HTTP_ACCEPTED, NULL);
+    }
+}

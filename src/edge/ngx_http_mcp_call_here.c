@@ -1,0 +1,136 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_edge.h"
+
+
+static ngx_int_t ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call,
+    ngx_str_t *result, ngx_int_t *code, const char **why);
+static ngx_int_t ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call,
+    ngx_str_t *result, ngx_int_t *code, const char **why);
+
+
+/*
+ * What is answered here, wholly or first: NGX_OK with the result, NGX_ERROR
+ * with the code and why, NGX_DECLINED: an upstream has to be asked.
+ */
+
+ngx_int_t
+ngx_http_mcp_call_here(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
+{
+    switch (call->message->method_code) {
+
+    case NGX_MCP_METHOD_SET_LEVEL:
+        return ngx_http_mcp_call_set_level(call, result, code, why);
+
+    case NGX_MCP_METHOD_SUBSCRIBE:
+    case NGX_MCP_METHOD_UNSUBSCRIBE:
+        return ngx_http_mcp_call_subscribe(call, result, code, why);
+    }
+
+    if (call->ctx->conf->upstreams == NULL) {
+        *code = NGX_MCP_METHOD_NOT_FOUND;
+        *why = "Method not found";
+        return NGX_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
+{
+    ngx_str_t   name;
+    ngx_uint_t  level;
+
+    level = NGX_MCP_LEVEL_UNSET;
+
+    if (call->message->json.members[NGX_MCP_PATH_LEVEL].type
+        == NGX_MCP_JSON_STRING)
+    {
+        name = ngx_mcp_message_string(call->message, NGX_MCP_PATH_LEVEL,
+                                      call->r->pool);
+        level = ngx_mcp_level_parse(&name);
+    }
+
+    if (level == NGX_MCP_LEVEL_UNSET) {
+        *code = NGX_MCP_INVALID_PARAMS;
+        *why = "params.level must be one of debug, info, notice, warning, "
+               "error, critical, alert, emergency";
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_session_set_level(call->ctx->conf->zone, call->ctx->session.ref,
+                              level);
+
+    ngx_str_set(result, "{}");
+
+    if (call->ctx->conf->upstreams == NULL) {
+        return NGX_OK;
+    }
+
+    /* upstream sessions of this session hear of it, later ones as well */
+
+    call->talk.existing = 1;
+    call->local_answer = 1;
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+
+    if (call->message->json.members[NGX_MCP_PATH_URI].type
+        == NGX_MCP_JSON_STRING)
+    {
+        call->uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
+                                           call->r->pool);
+    }
+
+    if (call->uri.len == 0) {
+        *code = NGX_MCP_INVALID_PARAMS;
+        *why = "params.uri must be a string that is not empty";
+        return NGX_ERROR;
+    }
+
+    if (call->message->method_code == NGX_MCP_METHOD_UNSUBSCRIBE) {
+        (void) ngx_mcp_session_unsubscribe(mlcf->zone, call->ctx->session.ref,
+                                           &call->uri);
+        ngx_str_null(&call->uri);
+
+    } else {
+        rc = ngx_mcp_session_subscribe(mlcf->zone, call->ctx->session.ref,
+                                       &call->uri, mlcf->subscription_limit);
+        if (rc != NGX_OK) {
+            *code = NGX_MCP_REFUSED;
+            *why = rc == NGX_BUSY ? "the limit of subscriptions is reached"
+                                  : "there is no room for a subscription";
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_str_set(result, "{}");
+
+    if (mlcf->upstreams == NULL) {
+        return NGX_OK;
+    }
+
+    /* an rpc upstream is not asked: its resources are updated from here */
+
+    call->talk.legacy_only = 1;
+
+    return NGX_DECLINED;
+}

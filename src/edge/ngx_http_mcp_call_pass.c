@@ -1,0 +1,226 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_edge.h"
+
+
+static ngx_int_t ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
+    ngx_chain_t *in);
+static void ngx_http_mcp_call_writing(ngx_http_request_t *r);
+
+
+/* a part of a JSON answer that is too large to be looked at whole */
+
+ngx_int_t
+ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
+    ngx_uint_t last)
+{
+    size_t                n, size;
+    ngx_int_t             rc;
+    ngx_buf_t            *b;
+    ngx_chain_t          *cl, *out, **ll;
+    ngx_http_request_t   *r;
+    ngx_http_mcp_call_t  *call;
+
+    call = t->data;
+    r = call->r;
+
+    if (call->cancelled || call->gone || call->local_answer) {
+
+        for (cl = in; cl; cl = cl->next) {
+            cl->buf->pos = cl->buf->last;
+        }
+
+        if (last) {
+            call->answered = 1;
+            t->answered = 1;
+        }
+
+        return NGX_OK;
+    }
+
+    if (call->streaming || call->batch
+        || ngx_http_mcp_filters(call->ctx, call->message))
+    {
+        if (ngx_http_mcp_call_gather(call, in) != NGX_OK) {
+            return NGX_OK;
+        }
+
+        if (last) {
+            call->gathered.len = call->large_size;
+            ngx_http_mcp_call_note(call, &call->gathered);
+            ngx_http_mcp_call_filter(call, &call->gathered);
+            ngx_http_mcp_call_answer(call, &call->gathered);
+        }
+
+        return NGX_OK;
+    }
+
+    if (call->passing && r->connection->buffered) {
+        r->write_event_handler = ngx_http_mcp_call_writing;
+        return NGX_AGAIN;
+    }
+
+    if (!call->passing) {
+        call->passing = 1;
+        call->ctx->responded = 1;
+        call->ctx->response = 1;
+
+        if (call->after.timer_set) {
+            ngx_del_timer(&call->after);
+        }
+
+        r->headers_out.status = NGX_HTTP_OK;
+        ngx_str_set(&r->headers_out.content_type, "application/json");
+        r->headers_out.content_type_len = r->headers_out.content_type.len;
+
+        if (ngx_http_mcp_copy_headers(r, t->x) != NGX_OK
+            || ngx_http_send_header(r) == NGX_ERROR)
+        {
+            call->gone = 1;
+            return NGX_OK;
+        }
+    }
+
+    out = NULL;
+    ll = &out;
+
+    for (cl = in; cl; cl = cl->next) {
+
+        while (cl->buf->pos < cl->buf->last) {
+
+            *ll = ngx_chain_get_free_buf(r->pool, &call->free);
+            if (*ll == NULL) {
+                call->gone = 1;
+                return NGX_OK;
+            }
+
+            b = (*ll)->buf;
+
+            if (b->start == NULL) {
+                b->start = ngx_pnalloc(r->pool, 16384);
+                if (b->start == NULL) {
+                    call->gone = 1;
+                    return NGX_OK;
+                }
+
+                b->end = b->start + 16384;
+                b->temporary = 1;
+                b->tag = (ngx_buf_tag_t) &ngx_http_mcp_module;
+            }
+
+            size = b->end - b->start;
+            n = ngx_min((size_t) (cl->buf->last - cl->buf->pos), size);
+
+            b->pos = b->start;
+            b->last = ngx_cpymem(b->start, cl->buf->pos, n);
+            b->last_buf = 0;
+            b->flush = 1;
+
+            cl->buf->pos += n;
+            ll = &(*ll)->next;
+        }
+    }
+
+    if (last) {
+        ngx_http_mcp_call_note(call, NULL);
+        call->answered = 1;
+        t->answered = 1;
+    }
+
+    *ll = NULL;
+
+    if (out == NULL) {
+        return NGX_OK;
+    }
+
+    rc = ngx_http_output_filter(r, out);
+
+    ngx_chain_update_chains(r->pool, &call->free, &call->busy, &out,
+                            (ngx_buf_tag_t) &ngx_http_mcp_module);
+
+    if (rc == NGX_ERROR) {
+        call->gone = 1;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call, ngx_chain_t *in)
+{
+    size_t        len, size;
+    u_char       *p;
+    ngx_chain_t  *cl;
+
+    for (cl = in; cl; cl = cl->next) {
+
+        len = cl->buf->last - cl->buf->pos;
+
+        if (call->large_size + len > call->gathered.len) {
+
+            size = ngx_max(call->gathered.len * 2, call->large_size + len);
+
+            p = ngx_palloc(call->r->pool, size);
+            if (p == NULL) {
+                return NGX_ERROR;
+            }
+
+            if (call->large_size) {
+                ngx_memcpy(p, call->gathered.data, call->large_size);
+                ngx_pfree(call->r->pool, call->gathered.data);
+            }
+
+            call->gathered.data = p;
+            call->gathered.len = size;
+        }
+
+        ngx_memcpy(call->gathered.data + call->large_size, cl->buf->pos, len);
+        call->large_size += len;
+
+        cl->buf->pos = cl->buf->last;
+    }
+
+    return NGX_OK;
+}
+
+
+/* the client takes again what passes through */
+
+static void
+ngx_http_mcp_call_writing(ngx_http_request_t *r)
+{
+    ngx_event_t          *wev;
+    ngx_http_mcp_ctx_t   *ctx;
+    ngx_http_mcp_call_t  *call;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    call = ctx->call;
+    wev = r->connection->write;
+
+    if (wev->timedout) {
+        ngx_log_error(NGX_LOG_INFO, r->connection->log, NGX_ETIMEDOUT,
+                      "client timed out");
+        wev->timedout = 0;
+        call->gone = 1;
+
+    } else if (ngx_http_output_filter(r, NULL) == NGX_ERROR) {
+        call->gone = 1;
+    }
+
+    ngx_chain_update_chains(r->pool, &call->free, &call->busy, &call->none,
+                            (ngx_buf_tag_t) &ngx_http_mcp_module);
+
+    if (!call->gone && r->connection->buffered) {
+        (void) ngx_handle_write_event(wev, 0);
+        return;
+    }
+
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    ngx_http_mcp_exchange_resume(call->talk.x);
+}

@@ -1,0 +1,305 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_conf.h"
+#include "ngx_http_mcp_publish.h"
+#include "ngx_http_mcp_status.h"
+
+
+static ngx_int_t ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data);
+
+
+/* finds a zone or makes it; a size is given by its declaration alone */
+
+ngx_mcp_zone_t *
+ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size)
+{
+    ngx_uint_t                  i;
+    ngx_shm_zone_t             *shm_zone;
+    ngx_http_mcp_zone_t        *zone, **zp;
+    ngx_http_mcp_main_conf_t   *mmcf;
+
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+
+    zp = mmcf->zones.elts;
+
+    for (i = 0; i < mmcf->zones.nelts; i++) {
+
+        if (zp[i]->zone.name.len != name->len
+            || ngx_strncmp(zp[i]->zone.name.data, name->data, name->len) != 0)
+        {
+            continue;
+        }
+
+        if (size && zp[i]->declared) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "mcp zone \"%V\" is already declared; give "
+                               "this one another name", name);
+            return NULL;
+        }
+
+        zone = zp[i];
+        goto found;
+    }
+
+    zone = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_zone_t));
+    if (zone == NULL) {
+        return NULL;
+    }
+
+    zone->zone.name = *name;
+    zone->zone.worker = NGX_MCP_NO_WORKER;
+    zone->zone.log = cf->cycle->log;
+
+    zp = ngx_array_push(&mmcf->zones);
+    if (zp == NULL) {
+        return NULL;
+    }
+
+    *zp = zone;
+
+found:
+
+    if (size) {
+        shm_zone = ngx_shared_memory_add(cf, name, size, &ngx_http_mcp_module);
+        if (shm_zone == NULL) {
+            return NULL;
+        }
+
+        zone->declared = 1;
+        zone->shm_zone = shm_zone;
+
+        shm_zone->init = ngx_http_mcp_init_zone;
+        shm_zone->data = zone;
+    }
+
+    return &zone->zone;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_http_mcp_zone_t  *zone, *old;
+
+    zone = shm_zone->data;
+    old = data;
+
+    zone->zone.shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    zone->zone.log = shm_zone->shm.log;
+
+    return ngx_mcp_zone_init(&zone->zone, old != NULL || shm_zone->shm.exists);
+}
+
+
+char *
+ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    u_char           *p;
+    ssize_t           size;
+    ngx_str_t        *value, name, s;
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_shm_zone_t   *old;
+    ngx_mcp_zone_t   *zone;
+
+    value = cf->args->elts;
+
+    if (ngx_strncmp(value[1].data, "zone=", 5) != 0) {
+        goto invalid;
+    }
+
+    name.data = value[1].data + 5;
+    p = (u_char *) ngx_strchr(name.data, ':');
+
+    if (p == NULL || p == name.data) {
+        goto invalid;
+    }
+
+    name.len = p - name.data;
+
+    s.data = p + 1;
+    s.len = value[1].data + value[1].len - s.data;
+
+    size = ngx_parse_size(&s);
+
+    if (size == NGX_ERROR) {
+        goto invalid;
+    }
+
+    if (size < NGX_MCP_ZONE_MIN_SIZE) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "mcp zone \"%V\" is too small; it needs at least "
+                           "1m, and 32m holds about 20000 sessions", &name);
+        return NGX_CONF_ERROR;
+    }
+
+    zone = ngx_http_mcp_conf_find_zone(cf, &name, size);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    /* another size is other memory: what was in the old one ends */
+
+    part = &cf->cycle->old_cycle->shared_memory.part;
+    old = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            old = part->elts;
+            i = 0;
+        }
+
+        if (old[i].tag == &ngx_http_mcp_module
+            && old[i].shm.name.len == name.len
+            && ngx_strncmp(old[i].shm.name.data, name.data, name.len) == 0
+            && old[i].shm.size != (size_t) size
+            && old[i].data != NULL)
+        {
+            ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                               "the size of mcp zone \"%V\" changed: "
+                               "%ui sessions end", &name,
+                               ngx_mcp_zone_sessions(
+                                   ((ngx_mcp_zone_t *) old[i].data)->sh));
+        }
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameter \"%V\"; write \"mcp_zone "
+                       "zone=NAME:SIZE;\", for example \"mcp_zone "
+                       "zone=main:32m;\"", &value[1]);
+    return NGX_CONF_ERROR;
+}
+
+
+char *
+ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                         *value, s;
+    ngx_uint_t                         i;
+    ngx_http_core_loc_conf_t          *clcf;
+    ngx_http_mcp_publish_conf_t       *pcf;
+    ngx_http_compile_complex_value_t   ccv;
+
+    if (mlcf->publish) {
+        return "is duplicate";
+    }
+
+    pcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_publish_conf_t));
+    if (pcf == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "zone=", 5) == 0 && value[i].len > 5) {
+            s.data = value[i].data + 5;
+            s.len = value[i].len - 5;
+
+            pcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
+            if (pcf->zone == NULL) {
+                return NGX_CONF_ERROR;
+            }
+
+        } else if (ngx_strncmp(value[i].data, "endpoint=", 9) == 0
+                   && value[i].len > 9)
+        {
+            pcf->endpoint.data = value[i].data + 9;
+            pcf->endpoint.len = value[i].len - 9;
+
+        } else if (ngx_strncmp(value[i].data, "tenant=", 7) == 0) {
+            s.data = value[i].data + 7;
+            s.len = value[i].len - 7;
+
+            pcf->tenant = ngx_palloc(cf->pool,
+                                     sizeof(ngx_http_complex_value_t));
+            if (pcf->tenant == NULL) {
+                return NGX_CONF_ERROR;
+            }
+
+            ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+            ccv.cf = cf;
+            ccv.value = &s;
+            ccv.complex_value = pcf->tenant;
+
+            if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+                return NGX_CONF_ERROR;
+            }
+
+        } else {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\"; write \"mcp_publish "
+                               "zone=NAME [endpoint=ID] [tenant=VALUE];\"",
+                               &value[i]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (pcf->zone == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_publish\" needs \"zone=NAME\", the name of "
+                           "an \"mcp_zone\"");
+        return NGX_CONF_ERROR;
+    }
+
+    mlcf->publish = pcf;
+    ((ngx_http_mcp_zone_t *) pcf->zone)->published = 1;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = ngx_http_mcp_publish_handler;
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                 *value, s;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    if (mlcf->status) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_strncmp(value[1].data, "zone=", 5) != 0 || value[1].len == 5) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"; write \"mcp_status "
+                           "zone=NAME;\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    s.data = value[1].data + 5;
+    s.len = value[1].len - 5;
+
+    mlcf->status = ngx_http_mcp_conf_find_zone(cf, &s, 0);
+    if (mlcf->status == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = ngx_http_mcp_status_handler;
+
+    return NGX_CONF_OK;
+}

@@ -1,0 +1,273 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_edge.h"
+
+
+static void ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json,
+    ngx_uint_t *sse);
+static ngx_uint_t ngx_http_mcp_weight_zero(u_char *p, u_char *last);
+
+
+ngx_table_elt_t *
+ngx_http_mcp_find_header(ngx_http_request_t *r, ngx_str_t *name)
+{
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    part = &r->headers_in.headers.part;
+    h = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                return NULL;
+            }
+
+            part = part->next;
+            h = part->elts;
+            i = 0;
+        }
+
+        if (h[i].key.len == name->len
+            && ngx_strncasecmp(h[i].key.data, name->data, name->len) == 0)
+        {
+            return &h[i];
+        }
+    }
+}
+
+
+/* one walk for all; the values are trimmed, nginx leaves tabs in them */
+
+void
+ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_str_t         value;
+    ngx_uint_t        i, accepts, json, sse;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    accepts = 0;
+    json = 0;
+    sse = 0;
+    part = &r->headers_in.headers.part;
+    h = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            h = part->elts;
+            i = 0;
+        }
+
+        value = h[i].value;
+
+        while (value.len && (value.data[value.len - 1] == ' '
+                             || value.data[value.len - 1] == '\t'))
+        {
+            value.len--;
+        }
+
+        while (value.len && (value.data[0] == ' ' || value.data[0] == '\t')) {
+            value.data++;
+            value.len--;
+        }
+
+        switch (h[i].key.len) {
+
+        case sizeof("accept") - 1:
+
+            if (ngx_memcmp(h[i].lowcase_key, "accept", 6) == 0) {
+                ngx_http_mcp_parse_accept(&value, &json, &sse);
+                accepts = 1;
+
+            } else if (ngx_memcmp(h[i].lowcase_key, "origin", 6) == 0) {
+                ctx->header_origin = value;
+            }
+
+            break;
+
+        case sizeof("last-event-id") - 1:
+
+            if (ngx_memcmp(h[i].lowcase_key, "last-event-id", 13) == 0) {
+                ctx->header_last_event = value;
+            }
+
+            break;
+
+        case sizeof("mcp-session-id") - 1:
+
+            if (ngx_memcmp(h[i].lowcase_key, "mcp-session-id", 14) == 0) {
+                ctx->header_session = value;
+            }
+
+            break;
+
+        case sizeof("mcp-protocol-version") - 1:
+
+            if (ngx_memcmp(h[i].lowcase_key, "mcp-protocol-version", 20) == 0) {
+                ctx->header_version = value;
+            }
+
+            break;
+        }
+    }
+
+    if (!accepts || (json & 1)) {
+        ctx->accept |= NGX_HTTP_MCP_ACCEPT_JSON;
+    }
+
+    if (!accepts || (sse & 1)) {
+        ctx->accept |= NGX_HTTP_MCP_ACCEPT_SSE;
+    }
+}
+
+
+/*
+ * The most specific range that matches decides (RFC 9110, section 12.5.1):
+ * the greatest of (specificity << 1) + allowed is kept.
+ */
+
+static void
+ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json, ngx_uint_t *sse)
+{
+    size_t       len;
+    u_char      *p, *last, *start;
+    ngx_uint_t   i, rank;
+
+    static struct {
+        ngx_str_t   range;
+        ngx_uint_t  rank;
+        ngx_uint_t  json;
+        ngx_uint_t  sse;
+    } ranges[] = {
+        { ngx_string("*/*"), 2, 1, 1 },
+        { ngx_string("application/*"), 4, 1, 0 },
+        { ngx_string("text/*"), 4, 0, 1 },
+        { ngx_string("application/json"), 6, 1, 0 },
+        { ngx_string("text/event-stream"), 6, 0, 1 },
+        { ngx_null_string, 0, 0, 0 }
+    };
+
+    p = accept->data;
+    last = p + accept->len;
+
+    while (p < last) {
+
+        while (p < last && (*p == ' ' || *p == '\t' || *p == ',')) {
+            p++;
+        }
+
+        start = p;
+
+        while (p < last && *p != ',' && *p != ';' && *p != ' ' && *p != '\t') {
+            p++;
+        }
+
+        len = p - start;
+        rank = 1;
+
+        while (p < last && *p != ',') {
+            p++;
+        }
+
+        /* "q=0" and its like are "no" */
+
+        if (ngx_http_mcp_weight_zero(start + len, p)) {
+            rank = 0;
+        }
+
+        for (i = 0; ranges[i].rank; i++) {
+
+            if (ranges[i].range.len != len
+                || ngx_strncasecmp(ranges[i].range.data, start, len) != 0)
+            {
+                continue;
+            }
+
+            rank += ranges[i].rank;
+
+            if (ranges[i].json) {
+                *json = ngx_max(*json, rank);
+            }
+
+            if (ranges[i].sse) {
+                *sse = ngx_max(*sse, rank);
+            }
+
+            break;
+        }
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_weight_zero(u_char *p, u_char *last)
+{
+    while (p + 3 <= last) {
+
+        if ((*p == 'q' || *p == 'Q') && p[1] == '=') {
+
+            if (p[2] != '0') {
+                return 0;
+            }
+
+            for (p += 3; p < last; p++) {
+                if (*p >= '1' && *p <= '9') {
+                    return 0;
+                }
+            }
+
+            return 1;
+        }
+
+        p++;
+    }
+
+    return 0;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_is_json(ngx_http_request_t *r)
+{
+    size_t      len;
+    u_char     *p;
+    ngx_str_t  *type;
+
+    if (r->headers_in.content_type == NULL) {
+        return 0;
+    }
+
+    type = &r->headers_in.content_type->value;
+    len = sizeof("application/json") - 1;
+
+    if (type->len < len
+        || ngx_strncasecmp(type->data, (u_char *) "application/json", len) != 0)
+    {
+        return 0;
+    }
+
+    for (p = type->data + len; p < type->data + type->len; p++) {
+
+        if (*p == ';') {
+            return 1;
+        }
+
+        if (*p != ' ' && *p != '\t') {
+            return 0;
+        }
+    }
+
+    return 1;
+}
