@@ -22,10 +22,6 @@ static void ngx_http_mcp_call_after(ngx_event_t *ev);
 static void ngx_http_mcp_call_reading(ngx_http_request_t *r);
 
 
-static const char  ngx_http_mcp_call_dots[] =
-    "a method or name must not make a dot segment of the upstream's URI";
-
-
 ngx_int_t
 ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m)
@@ -257,7 +253,7 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
         if (t->scope.dots) {
             *status = NGX_HTTP_BAD_REQUEST;
             *code = NGX_MCP_INVALID_REQUEST;
-            *why = ngx_http_mcp_call_dots;
+            *why = NGX_HTTP_MCP_DOTS;
         }
 
         return NGX_ERROR;

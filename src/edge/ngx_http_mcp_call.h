@@ -94,6 +94,9 @@ void ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 /* below: between the files of calls */
 
+#define NGX_HTTP_MCP_DOTS                                                     \
+    "a method or name must not make a dot segment of the upstream's URI"
+
 /*
  * A number by which the doorbell finds the call (ngx_http_mcp_call_table.c).
  * unregister also frees the running slot in the zone; it may come twice.

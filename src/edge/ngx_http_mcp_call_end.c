@@ -139,7 +139,7 @@ ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
             if (t->scope.dots) {
                 (void) ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
                                            NGX_MCP_INVALID_REQUEST,
-                                           ngx_http_mcp_call_dots);
+                                           NGX_HTTP_MCP_DOTS);
                 return;
             }
 
