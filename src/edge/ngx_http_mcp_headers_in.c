@@ -190,7 +190,8 @@ ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json, ngx_uint_t *sse)
         for (i = 0; ranges[i].rank; i++) {
 
             if (ranges[i].range.len != len
-                || ngx_strncasecmp(ranges[i].range.data, start, len) != 0)
+                || (ngx_memcmp(ranges[i].range.data, start, len) != 0
+                    && ngx_strncasecmp(ranges[i].range.data, start, len) != 0))
             {
                 continue;
             }
@@ -253,7 +254,9 @@ ngx_http_mcp_is_json(ngx_http_request_t *r)
     len = sizeof("application/json") - 1;
 
     if (type->len < len
-        || ngx_strncasecmp(type->data, (u_char *) "application/json", len) != 0)
+        || (ngx_memcmp(type->data, "application/json", len) != 0
+            && ngx_strncasecmp(type->data, (u_char *) "application/json", len)
+               != 0))
     {
         return 0;
     }

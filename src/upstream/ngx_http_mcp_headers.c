@@ -447,5 +447,6 @@ ngx_http_mcp_headers_type(ngx_str_t *type, char *name)
         return 0;
     }
 
-    return ngx_strncasecmp(p - len, (u_char *) name, len) == 0;
+    return ngx_memcmp(p - len, name, len) == 0
+           || ngx_strncasecmp(p - len, (u_char *) name, len) == 0;
 }
