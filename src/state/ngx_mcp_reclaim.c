@@ -63,11 +63,11 @@ ngx_mcp_idle_class(ngx_mcp_session_sh_t *s)
 
     class = 0;
 
-    for (timeout = s->timeout / 4096; timeout; timeout /= 4) {
+    for (timeout = s->timeout / 1024; timeout; timeout /= 2) {
         class++;
     }
 
-    return ngx_min(class, NGX_MCP_IDLE_FRESH - 1);
+    return class;
 }
 
 

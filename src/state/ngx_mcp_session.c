@@ -112,7 +112,8 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_memcpy(s->id, in->id.data, NGX_MCP_UUID_LEN);
     s->seen = e->created;
     s->touched = ngx_current_msec;
-    s->timeout = (uint32_t) ngx_min(in->timeout, 0xffffffff);
+    s->timeout = in->timeout ? (uint32_t) ngx_min(in->timeout, 0xffffffff)
+                             : 0xffffffff;
     s->event_max = (uint32_t) ngx_min(in->event_max, 0xffffffff);
     s->event_size = g->event_size;
     s->handed.shared = e->start;

@@ -42,8 +42,8 @@
 #define NGX_MCP_WORKERS       256
 #define NGX_MCP_RING          32
 
-#define NGX_MCP_IDLE_CLASSES  8
-#define NGX_MCP_IDLE_FRESH    7
+#define NGX_MCP_IDLE_CLASSES  25
+#define NGX_MCP_IDLE_FRESH    24
 #define NGX_MCP_IDLE_NOT      0xff
 
 /* one whose client sent nothing after initialize may go after this, ms */
