@@ -1,0 +1,119 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# What answers are made of: lists without denied tools, streams for clients
+# that take nothing else, upstreams that turn into something else.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+my @tools = map { { name => $_, inputSchema => { type => 'object' } } }
+    qw(read write delete), "quo\"te", 'caf\u00e9';
+
+my %rpc = (
+    'tools/list' => { tools => \@tools, nextCursor => 'more' },
+    'tools/call' => sub { Mcp::Upstream::result($_[0], { content => [] })
+                          && { content => [] } },
+);
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(%rpc, rpc => 1));
+my $port = free_port();
+
+my $t = Mcp::Test->new(vars => { UP => $up->port, TURN => $port },
+                       conf => <<'EOF');
+mcp_zone zone=main:4m;
+
+map $mcp_name $denied {
+    default    0;
+    write      1;
+    ~^del      1;
+    'quo"te'   1;
+}
+
+map $http_x_role $reader {
+    default  0;
+    guest    1;
+}
+
+map "$reader:$mcp_name" $guest {
+    default   0;
+    1:read    1;
+}
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up protocol=rpc;
+        mcp_deny $denied $guest;
+    }
+
+    location = /turn {
+        mcp_endpoint zone=main;
+        mcp_upstream turn /_turn;
+    }
+
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+    location = /_turn { internal; proxy_pass http://127.0.0.1:%%TURN%%/; }
+}
+EOF
+
+
+# lists and calls agree on what is denied
+
+my $s = $t->session;
+my $r = $s->call('tools/list');
+
+is_deeply([map { $_->{name} } @{ $r->{result}{tools} }],
+          ['read', 'caf\u00e9'], 'denied tools are not listed');
+is($r->{result}{nextCursor}, 'more', 'the rest of the list stays');
+is($s->tool('write')->{http}{status}, 403, 'a denied tool cannot be called');
+is($s->tool('read')->{http}{status}, 200, 'another one can');
+
+$r = $s->call('tools/list', undef, headers => { 'X-Role' => 'guest' });
+is_deeply([map { $_->{name} } @{ $r->{result}{tools} }], ['caf\u00e9'],
+          'who asks decides as well');
+is($s->tool('read', {}, headers => { 'X-Role' => 'guest' })->{http}{status},
+   403, 'as it does for the call');
+
+
+# a client that takes streams only
+
+$s = $t->session(accept => 'text/event-stream');
+ok($s->{init}{sse}, 'initialize is answered in a stream');
+
+for my $method ('ping', 'tools/list') {
+    $r = $s->call($method);
+    ok($r->{http}{sse}, "$method is answered in a stream");
+    ok(exists $r->{result}, 'with its result');
+}
+
+
+# a plain handler becomes an MCP server, and the other way round
+
+my $turn = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/list' => { tools => [{ name => 'plain' }] }, rpc => 1),
+    port => $port);
+
+$s = $t->session(path => '/turn');
+is($s->call('tools/list')->{result}{tools}[0]{name}, 'plain', 'plain handler');
+
+$turn->stop;
+$turn = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/list' => { tools => [{ name => 'server' }] }), port => $port);
+
+my $name;
+for (1 .. 6) {
+    $r = $s->call('tools/list');
+    $name = $r->{result}{tools}[0]{name} || '';
+    last if $name eq 'server';
+}
+
+is($name, 'server', 'it turned into an MCP server, and is found out');
+
+done_testing();
