@@ -7,6 +7,7 @@
 
 
 static ngx_int_t ngx_http_mcp_frame(ngx_http_request_t *r, ngx_str_t **body);
+static ngx_uint_t ngx_http_mcp_has_retry_after(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_refusal_body(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
@@ -199,7 +200,9 @@ ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
                   "mcp endpoint \"%V\" answered %ui, %i: %V",
                   &ctx->conf->name, status, code, message);
 
-    if (status == NGX_HTTP_SERVICE_UNAVAILABLE) {
+    if (status == NGX_HTTP_SERVICE_UNAVAILABLE
+        && !ngx_http_mcp_has_retry_after(r))
+    {
         ngx_str_set(&seconds, "1");
 
         if (ngx_http_mcp_header(r, "Retry-After", &seconds) != NGX_OK) {
@@ -208,6 +211,41 @@ ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
     }
 
     return ngx_http_mcp_answer(r, status, &body);
+}
+
+
+/* the upstream's own */
+
+static ngx_uint_t
+ngx_http_mcp_has_retry_after(ngx_http_request_t *r)
+{
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    part = &r->headers_out.headers.part;
+    h = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                return 0;
+            }
+
+            part = part->next;
+            h = part->elts;
+            i = 0;
+        }
+
+        if (h[i].hash && h[i].key.len == sizeof("Retry-After") - 1
+            && ngx_strncasecmp(h[i].key.data, (u_char *) "Retry-After",
+                               h[i].key.len)
+               == 0)
+        {
+            return 1;
+        }
+    }
 }
 
 

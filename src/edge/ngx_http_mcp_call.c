@@ -372,6 +372,8 @@ ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
             return;
         }
 
+        call->blamed = 1;
+
         ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
                       "mcp upstream \"%V\" answered with id %V instead of %V",
                       &t->upstream->name, &id, &call->message->id);
@@ -387,6 +389,8 @@ ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
     if (json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_ABSENT
         && json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT)
     {
+        call->blamed = 1;
+
         ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
                       "mcp upstream \"%V\" answered with neither result nor "
                       "error", &t->upstream->name);

@@ -49,6 +49,7 @@ struct ngx_http_mcp_call_s {
     unsigned                  ended:1;       /* the session did */
     unsigned                  done:1;        /* the exchange is over */
     unsigned                  local_answer:1;
+    unsigned                  blamed:1;      /* the log has what was wrong */
 };
 
 

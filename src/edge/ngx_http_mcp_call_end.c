@@ -118,6 +118,13 @@ ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
         ngx_str_null(&error);
 
     } else {
+        if (outcome == NGX_HTTP_MCP_OK && !call->blamed) {
+            ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                          "mcp upstream \"%V\" ended its response without an "
+                          "answer, status %ui", &t->upstream->name,
+                          t->x->status);
+        }
+
         if (call->uri.len) {
             (void) ngx_mcp_session_unsubscribe(ctx->conf->zone,
                                                ctx->session.ref, &call->uri);

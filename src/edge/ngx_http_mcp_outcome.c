@@ -55,6 +55,10 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
     case NGX_HTTP_MCP_STATUS:
         break;
 
+    case NGX_HTTP_MCP_OK:
+        ngx_str_set(message, "the upstream did not answer");
+        return status;
+
     default:
         ngx_str_set(message, "the upstream's answer is not valid");
         return status;
@@ -82,6 +86,15 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
     case NGX_HTTP_SERVICE_UNAVAILABLE:
         *code = NGX_MCP_REFUSED;
         return NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
+
+    if (x->status < NGX_HTTP_INTERNAL_SERVER_ERROR) {
+
+        /* those above were logged by the exchange */
+
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "mcp upstream \"%V\" answered with status %ui",
+                      &x->name, x->status);
     }
 
     return status;

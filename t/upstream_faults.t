@@ -1,0 +1,588 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Upstreams that refuse, die, lie, hang, forget: what the client gets, that
+# nothing is sent twice, and that nothing stays behind.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+# what an upstream does for each tool, and what the client gets: HTTP status
+# and JSON-RPC code ('ok' for a result)
+
+my $long = 'x' x 20_000;
+my $huge = 'x' x 200_000;
+
+sub ok_json {
+    my ($r, %more) = @_;
+    return json_encode(Mcp::Upstream::result($r, { content => [], %more }));
+}
+
+my @faults = (
+    # it does not get as far as an answer
+
+    [closes => 502, -32603, sub { [cut =>] }],
+    [resets => 502, -32603, sub { [reset =>] }],
+    ['half a header' => 502, -32603, sub {
+        ([bytes => "HTTP/1.1 200 OK\r\nContent-Ty"], [cut =>]) }],
+    ['no HTTP' => 502, -32603, sub {
+        ([bytes => "220 mail ready\r\n"], [cut =>]) }],
+    ['half an answer' => 502, -32603, sub {
+        ([bytes => "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                   . "Content-Length: 500\r\n\r\n" . ok_json($_[0])],
+         [cut =>]) }],
+    ['half a chunk' => 502, -32603, sub {
+        ([head => 200, { 'Content-Type' => 'application/json' }],
+         [part => substr ok_json($_[0]), 0, 20], [cut =>]) }],
+    ['chunks without an end' => 502, -32603, sub {
+        ([head => 200, { 'Content-Type' => 'application/json' }],
+         [part => ok_json($_[0])], [cut =>]) }],
+    [hangs => 504, -32603, sub { [hang =>] }],
+    ['hangs after the header' => 504, -32603, sub {
+        ([head => 200, { 'Content-Type' => 'application/json' }],
+         [hang =>]) }],
+    ['hangs in the middle' => 504, -32603, sub {
+        ([head => 200, { 'Content-Type' => 'application/json' }],
+         [part => '{"jsonrpc":"2.0",'], [hang =>]) }],
+    ['drips for ever' => 504, -32603, sub {
+        ([head => 200, { 'Content-Type' => 'application/json' }],
+         map { ([part => ' '], [wait => 0.1]) } 1 .. 60) }],
+
+    # it answers nonsense
+
+    ['HTML' => 502, -32603, sub {
+        [http => 200, { 'Content-Type' => 'text/html' }, '<p>hello'] }],
+    ['an HTML error' => 502, -32603, sub {
+        [http => 500, { 'Content-Type' => 'text/html' }, '<p>oops'] }],
+    ['a bad gateway' => 502, -32603, sub {
+        [http => 502, { 'Content-Type' => 'text/html' }, '<p>bad'] }],
+    ['a redirect' => 502, -32603, sub {
+        [http => 302, { Location => 'http://127.0.0.1:1/' }, ''] }],
+    ['text that is JSON' => 502, -32603, sub {
+        [http => 200, { 'Content-Type' => 'text/plain' }, ok_json($_[0])] }],
+    ['no content' => 502, -32603, sub { [http => 204, {}, ''] }],
+    ['an empty body' => 502, -32603, sub {
+        [http => 200, { 'Content-Type' => 'application/json' }, ''] }],
+    ['202' => 502, -32603, sub { [http => 202, {}, ''] }],
+    ['no JSON' => 502, -32603, sub {
+        [http => 200, { 'Content-Type' => 'application/json' }, '{bad'] }],
+    ['half JSON' => 502, -32603, sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         substr ok_json($_[0]), 0, -1] }],
+    ['more than JSON' => 502, -32603, sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         ok_json($_[0]) . '{}'] }],
+    ['an array' => 502, -32603, sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         '[' . ok_json($_[0]) . ']'] }],
+    ['another id' => 502, -32603, sub {
+        [json => { jsonrpc => '2.0', id => 'other', result => {} }] }],
+    ['the id as a string' => 502, -32603, sub {
+        [json => { jsonrpc => '2.0', id => "$_[0]{json}{id}",
+                   result => {} }] }],
+    ['no id' => 502, -32603, sub {
+        [json => { jsonrpc => '2.0', result => {} }] }],
+    ['an error with a null id' => 502, -32603, sub {
+        [json => { jsonrpc => '2.0', id => undef,
+                   error => { code => -32000, message => 'm' } }] }],
+    ['neither result nor error' => 502, -32603, sub {
+        [json => { jsonrpc => '2.0', id => $_[0]{json}{id} }] }],
+    ['a notification' => 502, -32603, sub {
+        [json => { jsonrpc => '2.0', method => 'notifications/x' }] }],
+    ['an empty stream' => 502, -32603, sub { ([sse => {}], [end =>]) }],
+    ['a stream of comments' => 502, -32603, sub {
+        ([sse => {}], [comment => 'a'], [end =>]) }],
+    ['a stream of nonsense' => 502, -32603, sub {
+        ([sse => {}], [event => 'nonsense'], [end =>]) }],
+    ['a stream with another id' => 502, -32603, sub {
+        ([sse => {}], [event => { jsonrpc => '2.0', id => 'other',
+                                  result => {} }], [end =>]) }],
+
+    # it refuses
+
+    ['401' => 401, -32000, sub {
+        [http => 401, { 'WWW-Authenticate' => 'Bearer realm="x"' }, ''] }],
+    ['403' => 403, -32000, sub {
+        [http => 403, { 'WWW-Authenticate' =>
+                        'Bearer error="insufficient_scope"' }, 'no'] }],
+    ['401 with a body' => 401, -32000, sub {
+        [http => 401, { 'WWW-Authenticate' => 'Bearer realm="x"' },
+         '{"error":"invalid_token"}'] }],
+    ['429' => 503, -32000, sub {
+        [http => 429, { 'Retry-After' => 17 }, ''] }],
+    ['503' => 503, -32000, sub {
+        [http => 503, { 'Retry-After' => 17 }, '<p>busy'] }],
+    ['503 without Retry-After' => 503, -32000, sub {
+        [http => 503, {}, ''] }],
+    ['400' => 502, -32603, sub { [http => 400, {}, 'bad request'] }],
+
+    # it answers after all
+
+    ['a JSON-RPC error' => 200, -32000, sub {
+        [json => Mcp::Upstream::error($_[0], -32000, 'own')] }],
+    ['a JSON-RPC error with 500' => 200, -32001, sub {
+        [http => 500, { 'Content-Type' => 'application/json' },
+         json_encode(Mcp::Upstream::error($_[0], -32001, 'own'))] }],
+    ['a JSON-RPC error with 400' => 200, -32602, sub {
+        [http => 400, { 'Content-Type' => 'application/json' },
+         json_encode(Mcp::Upstream::error($_[0], -32602, 'own'))] }],
+    ['a charset' => 200, 'ok', sub {
+        [http => 200, { 'Content-Type' =>
+                        'Application/JSON; charset=utf-8' },
+         ok_json($_[0])] }],
+    ['drips' => 200, 'ok', sub {
+        ([head => 200, { 'Content-Type' => 'application/json' }],
+         map { ([part => $_], [wait => 0.01]) } split //, ok_json($_[0])) }],
+    ['dripping header' => 200, 'ok', sub {
+        my $body = ok_json($_[0]);
+        map { ([bytes => $_], [wait => 0.003]) }
+        split //, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                  . 'Content-Length: ' . length($body) . "\r\n\r\n$body" }],
+    ['slow, but alive' => 200, 'ok', sub {
+        ([sse => {}], map({ ([wait => 0.2], [comment => 'alive']) } 1 .. 5),
+         [event => ok_json($_[0])]) }],
+    ['a stream with CR LF' => 200, 'ok', sub {
+        ([sse => {}], [part => "data: " . ok_json($_[0]) . "\r\n\r\n"]) }],
+    ['a stream in pieces' => 200, 'ok', sub {
+        ([sse => {}], map { ([part => $_], [wait => 0.003]) }
+         split //, ":c\ndata: " . ok_json($_[0]) . "\n\n") }],
+    ['a stream, last event without an end' => 502, -32603, sub {
+        ([sse => {}], [part => 'data: ' . ok_json($_[0])], [end =>]) }],
+);
+
+my %fault = map { $_->[0] => $_ } @faults;
+
+sub tool {
+    my ($r) = @_;
+    return $fault{$r->{json}{params}{name}}[3]->($r);
+}
+
+my $rpc = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    rpc => 1,
+    'tools/call' => \&tool,
+    'tools/list' => { tools => [] },
+    'prompts/list' => sub { [http => 404, {}, '<p>not here'] },
+    'resources/list' => sub { [http => 405, { Allow => 'GET' }, ''] },
+    'resources/read' => sub { [http => 501, {}, ''] },
+));
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    capabilities => { tools => {}, logging => {},
+                      resources => { subscribe => JSON::PP::true } },
+    'logging/setLevel' => {}, 'resources/subscribe' => {},
+    'tools/list' => { tools => [] },
+    'tools/call' => \&tool,
+    'sized' => sub {
+        my ($r) = @_;
+        return { x => 'x' x $r->{json}{params}{size} };
+    },
+    'sized/chunked' => sub {
+        my ($r) = @_;
+        my $text = json_encode(Mcp::Upstream::result($r, {
+            x => 'x' x $r->{json}{params}{size} }));
+
+        return ([head => 200, { 'Content-Type' => 'application/json' }],
+                (map { [part => $_] } $text =~ /(.{1,8000})/gs), [end =>]);
+    },
+    'sized/cut' => sub {
+        my ($r) = @_;
+        my $text = json_encode(Mcp::Upstream::result($r, {
+            x => 'x' x $r->{json}{params}{size} }));
+
+        return ([head => 200, { 'Content-Type' => 'application/json' }],
+                [part => substr $text, 0, -50], [cut =>]);
+    },
+    'sized/bad' => sub {
+        my ($r) = @_;
+        my $text = json_encode(Mcp::Upstream::result($r, {
+            x => 'x' x $r->{json}{params}{size} }));
+
+        return ([head => 200, { 'Content-Type' => 'application/json' }],
+                [part => substr($text, 0, -50) . "\x01}}"], [end =>]);
+    },
+    'sized/sse' => sub {
+        my ($r) = @_;
+        return ([sse => {}], [event => Mcp::Upstream::result($r, {
+            x => 'x' x $r->{json}{params}{size} })]);
+    },
+));
+
+# sessions are forgotten on command, in two manners
+
+my ($sessions, %known) = (0);
+
+my $forgetful = Mcp::Upstream->new(sub {
+    my ($r) = @_;
+    my $j = $r->{json};
+    my $V = \%Mcp::Upstream::V;
+
+    return [http => 405, {}, ''] if $r->{method} eq 'GET';
+    return [http => 200, {}, ''] if $r->{method} eq 'DELETE';
+
+    %known = () if delete $V->{amnesia};
+
+    if ($j->{method} eq 'initialize') {
+        return [http => 500, {}, ''] if $V->{broken};
+
+        my $id = 'f-' . ++$sessions;
+        $known{$id} = 1 unless $V->{always};
+        return [json => Mcp::Upstream::result($r, {
+            protocolVersion => '2025-11-25',
+            capabilities => { tools => {}, logging => {}, resources => {} },
+            serverInfo => { name => 'f', version => '1' } }),
+                { 'Mcp-Session-Id' => $id }];
+    }
+
+    if (!$known{$r->{headers}{'mcp-session-id'} || ''}
+        && !($V->{always} && $j->{method} =~ /^(?:notif|logg)/))
+    {
+        return [http => 404, {}, ''] if ($V->{manner} || '') eq '404';
+        return [http => 404, { 'Content-Type' => 'application/json' },
+                '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,'
+                . '"message":"Session not found"}}']
+            if ($V->{manner} || '') eq '404 with a body';
+        return [http => 400, { 'Content-Type' => 'application/json' },
+                '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,'
+                . '"message":"Bad Request: No valid session ID provided"}}'];
+    }
+
+    return [http => 202, {}, ''] unless exists $j->{id};
+    return [json => Mcp::Upstream::error($r, -32000, 'a lasting refusal')]
+        if $j->{method} eq 'refused';
+    return [json => Mcp::Upstream::result($r, {})];
+});
+
+my $t = Mcp::Test->new(
+    vars => { UP => $up->port, RPC => $rpc->port, F => $forgetful->port },
+    conf => <<'EOF');
+mcp_zone zone=main:4m;
+
+upstream kept { server 127.0.0.1:%%RPC%%; keepalive 8; }
+
+server {
+    %%LISTEN%%
+    server_name mcp.test;
+
+    mcp_upstream_timeout 500ms total=2s;
+    mcp_stream_after 0;
+
+    location = /rpc    { mcp_endpoint zone=main;
+                         mcp_upstream rpc /_rpc protocol=rpc; }
+    location = /mcp    { mcp_endpoint zone=main; mcp_upstream up /_up; }
+    location = /f      { mcp_endpoint zone=main; mcp_upstream f /_f; }
+    location = /small  { mcp_endpoint zone=main; mcp_upstream up /_up;
+                         mcp_message_limit 10k; }
+    location = /medium { mcp_endpoint zone=main; mcp_upstream up /_up;
+                         mcp_message_limit 100k; }
+
+    location = /_rpc { internal; proxy_pass http://kept/; }
+    location = /_up  { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+    location = /_f   { internal; proxy_pass http://127.0.0.1:%%F%%/; }
+
+    location = /status { mcp_status zone=main; access_log off; }
+}
+EOF
+
+sub status { json_decode($t->get('/status')->{body}) }
+
+sub log_since {
+    my ($from) = @_;
+    return grep { / mcp / } split /\n/, substr $t->log, $from;
+}
+
+# what is idle: each endpoint has been used, and its sessions are gone
+
+my %path = (rpc => '/rpc', legacy => '/mcp');
+
+for my $path (qw(/rpc /mcp /f /small /medium)) {
+    my $s = $t->session(path => $path);
+    $s->call('tools/list');
+    $s->delete;
+}
+
+sub quiet {
+    my $j = status();
+    return !$j->{calls}{running} && !$j->{streams}{open}
+           && !$j->{sessions}{live} && $j;
+}
+
+my $idle = wait_for { quiet() };
+ok($idle, 'idle');
+
+
+# each fault, by each kind of upstream, to a client of each kind; those that
+# take their time run side by side
+
+my %kind = (rpc => $rpc, legacy => $up);
+
+for my $kind (sort keys %kind) {
+    for my $accept ('application/json, text/event-stream',
+                    'application/json')
+    {
+        my $s = $t->session(path => $path{$kind}, accept => $accept);
+        my $from = length $t->log;
+        my $asked = $kind{$kind}->calls('tools/call');
+        my @running;
+
+        for my $f (@faults) {
+            my $m = $s->message('tools/call', { name => $f->[0] });
+            push @running, [$f, $s->send_only($m), $m->{id}];
+        }
+
+        for (@running) {
+            my ($f, $conn, $id) = @$_;
+            my ($name, $status, $code) = @$f;
+            my $r = $s->read_response($conn->response('POST'));
+            my $j = $r->{json} || {};
+            my $what = $accept =~ /event/ ? 'both' : 'JSON';
+
+            # a client that streams has got 200 before the fault
+            $status = 200 if $r->{sse} && $code ne 'ok';
+
+            is($r->{status}, $status, "$kind, $what, $name: status")
+                or diag($r->{body});
+
+            if ($code eq 'ok') {
+                is_deeply($j->{result}, { content => [] }, 'result');
+                next;
+            }
+
+            is($j->{error}{code}, $code, "$kind, $what, $name: code")
+                or diag($r->{body});
+            is($j->{id}, $id, 'id');
+            is($j->{error}{data}{upstream}, $kind eq 'rpc' ? 'rpc' : 'up',
+               'names the upstream')
+                if $status >= 500;
+
+            my $h = $r->{headers};
+            my ($action) = $name =~ /^\d+/ ? $f->[3]->({}) : ();
+
+            if ($name =~ /^40[13]/) {
+                is($h->{'www-authenticate'},
+                   $action->[2]{'WWW-Authenticate'}, 'WWW-Authenticate');
+            }
+
+            if ($name =~ /^(?:429|503)$/) {
+                is($h->{'retry-after'}, 17, 'Retry-After, once');
+
+            } elsif ($status == 503) {
+                ok($h->{'retry-after'} > 0, 'Retry-After');
+            }
+        }
+
+        is($kind{$kind}->calls('tools/call') - $asked, scalar @faults,
+           "$kind: nothing is sent twice");
+
+        my @lines = grep { /\[(?:error|crit|alert|emerg)\]/ }
+                    log_since($from);
+        my $bad = grep { $_->[2] ne 'ok' && $_->[1] >= 500 } @faults;
+
+        is((grep { / \[(?:crit|alert|emerg)\] / } @lines), 0,
+           "$kind: nothing above [error]");
+        within(scalar @lines, $bad - 3, $bad, "$kind: one line per fault")
+            or diag(join "\n", sort map { s/.*? mcp /mcp /r } @lines);
+
+        $s->delete;
+    }
+}
+
+
+# a method that an rpc upstream does not have
+
+my $s = $t->session(path => '/rpc');
+
+for my $method (qw(prompts/list resources/list resources/read no/such)) {
+    my $r = $s->call($method);
+    is($r->{http}{status}, 200, "$method: 200");
+    is($r->{error}{code}, -32601, "$method: -32601");
+}
+
+is($s->call('tools/list')->{http}{status}, 200, 'others are there');
+
+
+# it is gone, and comes back
+
+$rpc->refuse;
+$rpc->drop;
+
+my $from = length $t->log;
+my $r = $s->call('tools/list');
+
+is($r->{http}{status}, 502, 'refused connection');
+is($r->{error}{code}, -32603, 'code');
+is(scalar(grep { /\[error\]/ } log_since($from)), 1, 'one line');
+
+$rpc->restore;
+is($s->call('tools/list')->{http}{status}, 200, 'it is back');
+$s->delete;
+
+# an upstream that is not there when it is first asked
+
+$s = $t->session(path => '/mcp');
+$up->refuse;
+$up->drop;
+
+is($s->call('tools/list')->{http}{status}, 502, 'no link, refused');
+is($s->call('tools/list')->{http}{status}, 502, 'again');
+$up->restore;
+is($s->call('tools/list')->{http}{status}, 200, 'it is back');
+
+# a link whose server was restarted: sessions are gone with it
+
+$up->refuse;
+$up->drop;
+is($s->call('tools/list')->{http}{status}, 502, 'with a link, refused');
+$up->restore;
+is($s->call('tools/list')->{http}{status}, 200, 'it is back');
+$s->delete;
+
+
+# messages that are large
+
+my %size = map { $_ => $t->session(path => "/$_") } qw(small medium mcp);
+
+for (
+    [small => 5_000, 200], [small => 20_000, 502], [small => 300_000, 502],
+    [medium => 5_000, 200], [medium => 70_000, 200], [medium => 300_000, 502],
+    [mcp => 60_000, 200], [mcp => 65_000, 200], [mcp => 70_000, 200],
+    [mcp => 1_000_000, 200],
+) {
+    my ($path, $size, $status) = @$_;
+
+    for my $method (qw(sized sized/chunked sized/sse)) {
+        $r = $size{$path}->call($method, { size => $size });
+        my $name = "$method $size, limit of $path";
+
+        if ($status == 200) {
+            is($r->{http}{status}, 200, $name);
+            is(length $r->{result}{x}, $size, 'whole');
+            next;
+        }
+
+        if ($method eq 'sized/chunked' && $size > 100_000
+            && $path eq 'medium')
+        {
+            # its limit is reached when a part has gone out already
+            my $last = $size{$path}{last};
+            ok(!$r && ($last->{truncated} || $last->{error}), "$name: cut");
+            next;
+        }
+
+        is($r->{http}{status}, $method eq 'sized/sse'
+                               ? $r->{http}{status} : 502, "$name: 502");
+        is($r->{error}{code}, -32603, 'code');
+        like($r->{error}{message}, qr/mcp_message_limit/, 'says why');
+    }
+}
+
+for my $method (qw(sized/cut sized/bad)) {
+    is($size{mcp}->call($method, { size => 500 })->{http}{status}, 502,
+       "$method, small: 502");
+
+    ok(!$size{mcp}->call($method, { size => 300_000 })
+       && ($size{mcp}{last}{truncated} || $size{mcp}{last}{error}),
+       "$method, large: cut short");
+}
+
+$_->delete for values %size;
+
+
+# a stream that broke off behind a notification
+
+# sessions that an upstream forgot
+
+for my $manner ('404', '404 with a body', '400') {
+    $forgetful->set(manner => $manner);
+
+    $s = $t->session(path => '/f');
+
+    is_deeply($s->call('one')->{result}, {}, "$manner: link made");
+    is_deeply($s->call('logging/setLevel', { level => 'warning' })->{result},
+              {}, 'level');
+    is_deeply($s->call('resources/subscribe', { uri => "x:$_" })->{result},
+              {}, 'subscription') for 1, 2;
+
+    $forgetful->set(amnesia => 1);
+    $forgetful->clear;
+    $from = length $t->log;
+
+    is_deeply($s->call('two', { n => 12345678901234567890 })->{result}, {},
+              "$manner: healed");
+
+    my @seen = map { "$_->{json}{method}"
+                     . ($_->{json}{params}{level}
+                        || $_->{json}{params}{uri} || '') }
+               $forgetful->requests;
+
+    is_deeply(\@seen, [qw(two initialize notifications/initialized
+                          logging/setLevelwarning resources/subscribex:1
+                          resources/subscribex:2 two)],
+              "$manner: what the upstream was told") or diag("@seen");
+    is(scalar(grep { /forgot a session/ && /\[notice\]/ }
+              log_since($from)), 1, 'one notice');
+    is_deeply($s->call('three')->{result}, {}, 'and goes on');
+    is(scalar $forgetful->calls('initialize'), 1, 'without another session');
+
+    # several at once: one session is made
+
+    $forgetful->set(amnesia => 1);
+    $forgetful->clear;
+
+    my @conns = map { $s->send_only($s->message('many')) } 1 .. 8;
+
+    is($_->response('POST')->{status}, 200, 'many at once') for @conns;
+    is(scalar $forgetful->calls('initialize'), 1, 'one new session');
+
+    $s->delete;
+
+    # forgets for ever
+
+    $s = $t->session(path => '/f');
+    is_deeply($s->call('one')->{result}, {}, 'another session');
+    $forgetful->set(always => 1);
+    $forgetful->set(amnesia => 1);
+    $forgetful->clear;
+
+    $r = $s->call('two');
+    is($r->{http}{status}, 502, "$manner, for ever: 502");
+    is($r->{error}{code}, -32603, 'code');
+    within(scalar $forgetful->calls('two'), 1, 2, 'tried at most twice');
+
+    $forgetful->set(always => 0);
+    is_deeply($s->call('three')->{result}, {}, 'it remembers again');
+
+    # a lasting refusal is not taken for a lost session
+
+    $forgetful->clear;
+    is($s->call('refused')->{error}{code}, -32000, 'refusal');
+    is(scalar $forgetful->calls('refused'), 1, 'is not repeated');
+
+    # initialize itself fails
+
+    $forgetful->set(amnesia => 1);
+    $forgetful->set(broken => 1);
+    is($s->call('four')->{http}{status}, 502, 'no new session to be had');
+    $forgetful->set(broken => 0);
+    is_deeply($s->call('five')->{result}, {}, 'and later there is');
+
+    $s->delete;
+}
+
+
+# nothing stays behind
+
+my $now;
+
+ok((wait_for {
+       $now = quiet();
+       $now && $now->{zone}{blocks_free} >= $idle->{zone}{blocks_free};
+   } 5), 'the zone is as it was')
+    or diag(json_encode($idle->{zone}) . "\n"
+            . json_encode(status()));
+is($now->{calls}{running}, 0, 'no call runs');
+is($now->{streams}{open}, 0, 'no stream is open');
+
+done_testing();
