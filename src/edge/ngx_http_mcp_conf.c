@@ -203,7 +203,7 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
     u_char                    *p;
     ngx_str_t                 *server;
-    ngx_uint_t                 i;
+    ngx_uint_t                 i, level;
     ngx_array_t               *upstreams;
     ngx_http_mcp_upstream_t   *u;
     ngx_http_core_srv_conf_t  *cscf;
@@ -213,6 +213,14 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
     cscf = mlcf->conf_ctx->srv_conf[ngx_http_core_module.ctx_index];
     clcf = mlcf->conf_ctx->loc_conf[ngx_http_core_module.ctx_index];
+
+    if (clcf->handler != ngx_http_mcp_content_handler) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"mcp_endpoint\" stands beside another directive that "
+                      "answers requests; give it a location of its own in "
+                      "%s:%ui", mlcf->file, mlcf->line);
+        return NGX_CONF_ERROR;
+    }
 
     server = &cscf->server_name;
 
@@ -242,7 +250,11 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     if (mlcf->origins == NULL && !mlcf->origins_any
         && !ngx_http_mcp_usable_name(cscf))
     {
-        ngx_log_error(NGX_LOG_NOTICE, cf->log, 0,
+        /* "nginx -t" shows warnings and worse */
+
+        level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
+
+        ngx_log_error(level, cf->log, 0,
                       "mcp endpoint \"%V\": the server has no usable "
                       "\"server_name\", so browsers are let in from this "
                       "machine only; add a \"server_name\" or "
@@ -321,9 +333,11 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
     for (i = 0; i < mmcf->zones.nelts; i++) {
         if (!zones[i]->declared) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                          "mcp zone \"%V\" is used but not declared; add "
-                          "\"mcp_zone zone=%V:32m;\" to the \"http\" block",
-                          &zones[i]->zone.name, &zones[i]->zone.name);
+                          "mcp zone \"%V\" of \"%V\" is not declared; add "
+                          "\"mcp_zone zone=%V:32m;\" to the \"http\" block "
+                          "in %s:%ui", &zones[i]->zone.name,
+                          &zones[i]->directive, &zones[i]->zone.name,
+                          zones[i]->file, zones[i]->line);
             return NGX_ERROR;
         }
     }
@@ -367,7 +381,6 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t                  *value, s;
     ngx_uint_t                  i;
     ngx_http_mcp_loc_conf_t   **ep;
-    ngx_http_core_loc_conf_t   *clcf;
     ngx_http_mcp_main_conf_t   *mmcf;
 
     if (mlcf->endpoint) {
@@ -424,10 +437,7 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     mlcf->file = cf->conf_file->file.name.data;
     mlcf->line = cf->conf_file->line;
 
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_mcp_content_handler;
-
-    return NGX_CONF_OK;
+    return ngx_http_mcp_conf_handler(cf, ngx_http_mcp_content_handler);
 }
 
 
@@ -471,9 +481,9 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (value[2].data[0] != '/' && value[2].data[0] != '$') {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\" of upstream \"%V\"; it names "
-                           "an internal location and starts with \"/\" (put "
-                           "the address into a \"proxy_pass\" there)",
+                           "invalid URI \"%V\" of \"mcp_upstream %V\"; it "
+                           "names an internal location and starts with \"/\" "
+                           "(put the address into a \"proxy_pass\" there)",
                            &value[2], &value[1]);
         return NGX_CONF_ERROR;
     }
@@ -511,9 +521,9 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         } else {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\" of upstream \"%V\"; "
-                               "known are \"protocol=auto|legacy|rpc\" and "
-                               "\"listen=on|off\"", &value[i], &value[1]);
+                               "invalid parameter \"%V\" of \"mcp_upstream "
+                               "%V\"; known are \"protocol=auto|legacy|rpc\" "
+                               "and \"listen=on|off\"", &value[i], &value[1]);
             return NGX_CONF_ERROR;
         }
     }
@@ -800,7 +810,8 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
                 || ngx_strchr(p + 3, '/') != NULL || p[3] == '\0'))
         {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid origin \"%V\"; write "
+                               "invalid origin \"%V\" in "
+                               "\"mcp_allowed_origins\"; write "
                                "\"https://host[:port]\" without a path, "
                                "\"null\" or \"any\"", &value[i]);
             return NGX_CONF_ERROR;

@@ -26,6 +26,16 @@ ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
 ngx_mcp_zone_t *ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name,
     size_t size);
 
+/* makes it the location's; refused when there is one already */
+char *ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler);
+
+char *ngx_http_mcp_conf_not_zero(ngx_conf_t *cf, void *post, void *data);
+
+char *ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_conf_capabilities(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 char *ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);

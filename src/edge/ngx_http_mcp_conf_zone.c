@@ -35,8 +35,8 @@ ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size)
 
         if (size && zp[i]->declared) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "mcp zone \"%V\" is already declared; give "
-                               "this one another name", name);
+                               "\"mcp_zone\" \"%V\" is already declared; "
+                               "give this one another name", name);
             return NULL;
         }
 
@@ -52,6 +52,9 @@ ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size)
     zone->zone.name = *name;
     zone->zone.worker = NGX_MCP_NO_WORKER;
     zone->zone.log = cf->cycle->log;
+    zone->directive = ((ngx_str_t *) cf->args->elts)[0];
+    zone->file = cf->conf_file->file.name.data;
+    zone->line = cf->conf_file->line;
 
     zp = ngx_array_push(&mmcf->zones);
     if (zp == NULL) {
@@ -131,8 +134,9 @@ ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (size < NGX_MCP_ZONE_MIN_SIZE) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "mcp zone \"%V\" is too small; it needs at least "
-                           "1m, and 32m holds about 20000 sessions", &name);
+                           "\"mcp_zone\" \"%V\" is too small; it needs at "
+                           "least 1m, and 32m holds about 20000 sessions",
+                           &name);
         return NGX_CONF_ERROR;
     }
 
@@ -191,7 +195,6 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     ngx_str_t                         *value, s;
     ngx_uint_t                         i;
-    ngx_http_core_loc_conf_t          *clcf;
     ngx_http_mcp_publish_conf_t       *pcf;
     ngx_http_compile_complex_value_t   ccv;
 
@@ -262,10 +265,7 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     mlcf->publish = pcf;
     ((ngx_http_mcp_zone_t *) pcf->zone)->published = 1;
 
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_mcp_publish_handler;
-
-    return NGX_CONF_OK;
+    return ngx_http_mcp_conf_handler(cf, ngx_http_mcp_publish_handler);
 }
 
 
@@ -274,8 +274,7 @@ ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_str_t                 *value, s;
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_str_t  *value, s;
 
     if (mlcf->status) {
         return "is duplicate";
@@ -298,8 +297,5 @@ ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_mcp_status_handler;
-
-    return NGX_CONF_OK;
+    return ngx_http_mcp_conf_handler(cf, ngx_http_mcp_status_handler);
 }

@@ -28,12 +28,8 @@ static ngx_conf_bitmask_t  ngx_http_mcp_capability_names[] = {
 };
 
 
-static ngx_conf_num_bounds_t  ngx_http_mcp_positive = {
-    ngx_conf_check_num_bounds, 1, 1000000
-};
-
-static ngx_conf_num_bounds_t  ngx_http_mcp_event_bounds = {
-    ngx_conf_check_num_bounds, 0, 65536
+static ngx_conf_post_t  ngx_http_mcp_not_zero = {
+    ngx_http_mcp_conf_not_zero
 };
 
 
@@ -87,7 +83,7 @@ static ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_capabilities"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_conf_set_bitmask_slot,
+      ngx_http_mcp_conf_capabilities,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, capabilities),
       &ngx_http_mcp_capability_names },
@@ -115,10 +111,10 @@ static ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_session_timeout"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_msec_slot,
+      ngx_http_mcp_conf_time,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, session_timeout),
-      NULL },
+      &ngx_http_mcp_not_zero },
 
     { ngx_string("mcp_session_limit"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
@@ -129,49 +125,49 @@ static ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_stream_limit"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_num_slot,
+      ngx_http_mcp_conf_number,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, stream_limit),
-      &ngx_http_mcp_positive },
+      NULL },
 
     { ngx_string("mcp_call_limit"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_num_slot,
+      ngx_http_mcp_conf_number,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, call_limit),
-      &ngx_http_mcp_positive },
+      NULL },
 
     { ngx_string("mcp_subscription_limit"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_num_slot,
+      ngx_http_mcp_conf_number,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, subscription_limit),
-      &ngx_http_mcp_positive },
+      NULL },
 
     { ngx_string("mcp_stream_after"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_msec_slot,
+      ngx_http_mcp_conf_time,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, stream_after),
       NULL },
 
     { ngx_string("mcp_stream_heartbeat"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_msec_slot,
+      ngx_http_mcp_conf_time,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, stream_heartbeat),
       NULL },
 
     { ngx_string("mcp_stream_retry"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_msec_slot,
+      ngx_http_mcp_conf_time,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, stream_retry),
       NULL },
 
     { ngx_string("mcp_stream_buffer"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_size_slot,
+      ngx_http_mcp_conf_size,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, stream_buffer),
       NULL },
@@ -188,18 +184,18 @@ static ngx_command_t  ngx_http_mcp_commands[] = {
       ngx_http_mcp_conf_event_buffer,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
-      &ngx_http_mcp_event_bounds },
+      NULL },
 
     { ngx_string("mcp_message_limit"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_size_slot,
+      ngx_http_mcp_conf_size,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, message_limit),
       NULL },
 
     { ngx_string("mcp_drain_time"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_msec_slot,
+      ngx_http_mcp_conf_time,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, drain_time),
       NULL },

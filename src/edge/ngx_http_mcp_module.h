@@ -34,6 +34,9 @@ typedef struct {
     ngx_shm_zone_t             *shm_zone;
     ngx_uint_t                  declared;
     ngx_uint_t                  published;    /* an mcp_publish writes to it */
+    ngx_str_t                   directive;    /* the first that names it */
+    u_char                     *file;
+    ngx_uint_t                  line;
 } ngx_http_mcp_zone_t;
 
 

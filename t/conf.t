@@ -1,0 +1,353 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Directives: what is refused, and how that is said; inheritance; what a
+# reload keeps.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/list' => { tools => [] },
+));
+
+my $t = Mcp::Test->new(start => 0, vars => { UP => $up->port });
+
+# a wrong directive stands alone on a line, so that its number is known
+
+sub check {
+    my (%o) = @_;
+
+    my $conf = "mcp_zone zone=main:2m;\n" . ($o{http} || '') . "\n"
+               . "server {\n%%LISTEN%%\nserver_name a.example;\n"
+               . ($o{server} || '') . "\n"
+               . "location = /mcp {\nmcp_endpoint zone=main;\n"
+               . ($o{location} || '') . "\n}\n"
+               . "location = /two {\n" . ($o{two} || '') . "\n}\n}\n";
+
+    return $t->check(conf => $conf);
+}
+
+
+sub refused {
+    my ($level, $line, $match, $name) = @_;
+
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+    my ($code, $text) = check($level => $line);
+    my ($directive) = $line =~ /^(\w+)/;
+    my ($n, $at);
+
+    for (split /\n/, $t->slurp('nginx.conf')) {
+        $n++;
+        $at = $n if $_ eq $line;
+    }
+
+    my @bad;
+
+    push @bad, "exit code $code" if $code == 0;
+    push @bad, 'no directive' unless $text =~ /\Q$directive\E/;
+    push @bad, 'no line' unless $text =~ /nginx\.conf:$at\b/;
+    push @bad, 'no remedy' unless $text =~ $match;
+    push @bad, 'more than one [emerg]'
+        if (() = $text =~ /\[emerg\]/g) != 1;
+
+    ok(!@bad, "refused: $line") or diag("@bad:\n$text");
+}
+
+
+my ($code, $text) = check();
+is($code, 0, 'the least configuration') or diag($text);
+unlike($text, qr/\[(?:warn|error|notice)\]/, 'without a word')
+    or diag($text);
+
+
+# wrong values
+
+refused(http => $_, qr/write "mcp_zone zone=NAME:SIZE/)
+    for 'mcp_zone main:1m;', 'mcp_zone zone=main;', 'mcp_zone zone=:1m;',
+        'mcp_zone zone=x:big;', 'mcp_zone zone=x:;';
+refused(http => 'mcp_zone zone=x:100k;', qr/needs at least 1m/);
+refused(http => 'mcp_zone zone=main:2m;', qr/already declared/);
+refused(server => 'mcp_zone zone=x:2m;', qr/not allowed here/);
+refused(http => 'mcp_zone;', qr/number of arguments/);
+
+refused(two => $_, qr/write "mcp_endpoint zone=NAME/)
+    for 'mcp_endpoint main;', 'mcp_endpoint zone=;',
+        'mcp_endpoint zone=main nam=x;', 'mcp_endpoint zone=main name=;';
+refused(two => 'mcp_endpoint name=x;', qr/needs "zone=NAME"/);
+refused(two => 'mcp_endpoint zone=other;', qr/add "mcp_zone zone=other:32m;"/);
+refused(two => 'mcp_status zone=third;', qr/add "mcp_zone zone=third:32m;"/);
+refused(server => 'mcp_endpoint zone=main name=x;', qr/not allowed here/);
+refused(location => 'mcp_endpoint zone=main name=x;', qr/duplicate/);
+
+refused(location => 'mcp_upstream u http://127.0.0.1/;', qr/"proxy_pass"/);
+refused(location => 'mcp_upstream u _u;', qr/starts with "\/"/);
+refused(location => 'mcp_upstream u /_u protocol=soap;',
+        qr/protocol=auto\|legacy/);
+refused(location => 'mcp_upstream u /_u listen=maybe;', qr/listen=on\|off/);
+refused(location => 'mcp_upstream u;', qr/number of arguments/);
+
+refused(location => $_, qr/for example "60s total=1h"/)
+    for 'mcp_upstream_timeout fast;', 'mcp_upstream_timeout 0;',
+        'mcp_upstream_timeout 1s total=x;', 'mcp_upstream_timeout total=;';
+
+refused(location => $_, qr/write "mcp_server_info name=NAME/)
+    for 'mcp_server_info name=a;', 'mcp_server_info version=1;',
+        'mcp_server_info name= version=;', 'mcp_server_info a b;';
+
+refused(location => 'mcp_capabilities tool;', qr/known are "tools", "prompts"/);
+
+refused(location => $_, qr/for example "30s"/)
+    for 'mcp_session_timeout soon;', 'mcp_session_timeout 0;',
+        'mcp_session_timeout -1;', 'mcp_stream_after x;',
+        'mcp_stream_heartbeat x;', 'mcp_stream_retry x;',
+        'mcp_drain_time 2x;';
+
+refused(location => $_, qr/for example "64k"/)
+    for 'mcp_stream_buffer lots;', 'mcp_stream_buffer 0;',
+        'mcp_message_limit -1;', 'mcp_message_limit 0;';
+
+refused(location => $_, qr/write a number from 1 to 1000000/)
+    for map { ("$_ 0;", "$_ x;", "$_ -1;", "$_ 9999999;") }
+        qw(mcp_stream_limit mcp_call_limit mcp_subscription_limit);
+
+refused(location => $_, qr/write "mcp_session_limit NUMBER \[key=VALUE\]/)
+    for 'mcp_session_limit x;', 'mcp_session_limit 1 $remote_addr;',
+        'mcp_session_limit -1;';
+
+refused(location => $_, qr/write "mcp_event_buffer NUMBER \[SIZE\]/)
+    for 'mcp_event_buffer 0;', 'mcp_event_buffer x;',
+        'mcp_event_buffer 10 1m;', 'mcp_event_buffer 10 x;';
+
+refused(location => "$_ maybe;", qr/it must be "on" or "off"/)
+    for qw(mcp_cors mcp_stream_park);
+
+refused(location => $_, qr{write "https://host\[:port\]"})
+    for 'mcp_allowed_origins example.com;',
+        'mcp_allowed_origins https://;',
+        'mcp_allowed_origins https://a.example/;',
+        'mcp_allowed_origins ://a;';
+
+refused(two => $_, qr/write "mcp_publish zone=NAME/)
+    for 'mcp_publish main;', 'mcp_publish zone=main x=y;';
+refused(two => 'mcp_publish endpoint=x;', qr/needs "zone=NAME"/);
+refused(two => 'mcp_status main;', qr/write "mcp_status zone=NAME;"/);
+
+for ('mcp_tenant a;', 'mcp_session_bind a;', 'mcp_session_timeout 1m;',
+     'mcp_session_limit 1;', 'mcp_stream_limit 1;', 'mcp_call_limit 1;',
+     'mcp_subscription_limit 1;', 'mcp_stream_after 1s;',
+     'mcp_stream_heartbeat 1s;', 'mcp_stream_retry 1s;',
+     'mcp_stream_buffer 1k;', 'mcp_stream_park on;', 'mcp_event_buffer 1;',
+     'mcp_message_limit 1m;', 'mcp_drain_time 1s;', 'mcp_cors on;',
+     'mcp_allowed_origins any;', 'mcp_server_info name=a version=1;',
+     'mcp_instructions a;', 'mcp_upstream_timeout 1s;')
+{
+    ($code, $text) = check(location => "$_\n$_");
+    is($code, 1, "twice: $_");
+    like($text, qr/duplicate/, 'says so');
+}
+
+# a location has one handler
+
+for ('proxy_pass http://127.0.0.1:1;', 'mcp_status zone=main;',
+     'mcp_publish zone=main;')
+{
+    ($code, $text) = check(location => $_);
+    is($code, 1, "beside mcp_endpoint: $_");
+    like($text, qr/mcp_\w+.*a location of its own.*nginx\.conf:\d/,
+         'says so');
+
+    ($code, $text) = check(two => "$_\nmcp_endpoint zone=main;");
+    is($code, 1, "before mcp_endpoint: $_");
+    like($text, qr/mcp_endpoint.*location of its own/, 'says so');
+}
+
+
+# identities
+
+my $two = <<'EOF';
+mcp_zone zone=main:2m;
+mcp_zone zone=more:2m;
+server {
+    %%LISTEN%%
+    server_name a.example;
+    location = /mcp { mcp_endpoint zone=main; }
+}
+server {
+    listen 127.0.0.1:%%PORT_b%%;
+    server_name a.example;
+    location = /mcp { mcp_endpoint zone=main%%NAME%%; }
+}
+EOF
+
+($code, $text) = $t->check(conf => $two =~ s/%%NAME%%//r);
+is($code, 1, 'equal identities');
+like($text, qr/mcp_endpoint.*nginx\.conf:\d+.*nginx\.conf:\d+.*"name="/,
+     'both places and the remedy');
+($code, $text) = $t->check(conf => $two =~ s/%%NAME%%/ name=b/r);
+is($code, 0, 'one has a name') or diag($text);
+($code, $text) = $t->check(
+    conf => $two =~ s/%%NAME%%/ name=b/r =~ s/zone=main;/zone=main name=b;/r);
+is($code, 0, 'the same name for both') or diag($text);
+($code, $text) = $t->check(
+    conf => $two =~ s/zone=main%%NAME%%/zone=more/r);
+is($code, 0, 'another zone') or diag($text);
+
+($code, $text) = $t->check(conf => <<'EOF');
+server { %%LISTEN%% location = /mcp { mcp_endpoint zone=main; } }
+mcp_zone zone=main:2m;
+EOF
+is($code, 0, 'a zone declared below');
+like($text, qr/\[warn\].*usable "server_name".*mcp_allowed_origins/,
+     'a server without a name is noted');
+
+$t->allow_log(qr/\[emerg\]/);
+
+
+# inheritance
+
+my $conf = <<'EOF';
+mcp_zone zone=main:%%SIZE%%;
+
+mcp_server_info name=http version=1;
+mcp_instructions http;
+mcp_tenant http;
+mcp_allowed_origins https://http.example;
+mcp_upstream up /_up;
+mcp_session_limit 100 key=$remote_addr;
+
+server {
+    %%LISTEN%%
+    server_name a.example;
+
+    location = /http { mcp_endpoint zone=main; }
+
+    location = /location {
+        mcp_server_info name=location version=2;
+        mcp_instructions "";
+        mcp_allowed_origins any;
+        mcp_deny $http_x_deny;
+        mcp_endpoint zone=main;
+    }
+
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+    location = /bare { default_type text/plain; return 200 bare; }
+    location = /status { mcp_status zone=main; }
+}
+
+server {
+    listen 127.0.0.1:%%PORT_b%%;
+    server_name b.example;
+
+    mcp_server_info name=server version=3;
+    mcp_deny 1;
+
+    location = /server { mcp_deny 0; mcp_endpoint zone=main; }
+    location = /denied { mcp_endpoint zone=main; }
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+}
+EOF
+
+$t->{vars}{SIZE} = '2m';
+$t->{conf} = $conf;
+$t->start;
+
+my $http = $t->session(path => '/http');
+my $location = $t->session(path => '/location');
+my $server = $t->session(path => '/server', port => 'b');
+
+is($http->{server}{serverInfo}{name}, 'http', 'from http');
+is($http->{server}{instructions}, 'http', 'from http');
+is($location->{server}{serverInfo}{name}, 'location', 'own');
+ok(!exists $location->{server}{instructions}, 'own, empty');
+is($server->{server}{serverInfo}{name}, 'server', 'from server');
+is($server->{server}{instructions}, 'http', 'from http, over server');
+
+is_deeply($_->call('tools/list')->{result}, { tools => [] },
+          'upstream from http') for $http, $location, $server;
+
+my %evil = (headers => { Origin => 'https://evil.example' });
+my %good = (headers => { Origin => 'https://http.example' });
+
+is($http->call('ping', undef, %good)->{http}{status}, 200, 'origin from http');
+is($http->call('ping', undef, %evil)->{http}{status}, 403, 'and no other');
+is($location->call('ping', undef, %evil)->{http}{status}, 200, 'own origins');
+is($location->call('ping', undef, headers => { 'X-Deny' => 1 })
+   ->{http}{status}, 403, 'own mcp_deny');
+is($t->client(path => '/denied', port => 'b')->initialize->{status}, 403,
+   'mcp_deny from server');
+is($t->get('/bare')->{body}, 'bare', 'no endpoint, no change');
+
+
+# what a reload keeps
+
+ok($t->reload, 'reload');
+is($http->call('ping')->{http}{status}, 200, 'session is kept');
+is($location->call('tools/list')->{http}{status}, 200, 'and its upstream');
+is($t->session(path => '/http')->{server}{serverInfo}{name}, 'http',
+   'new session');
+
+$t->{conf} = $conf =~ s/name=http version=1/name=changed version=1/r;
+ok($t->reload, 'reload with another server info');
+is($t->session(path => '/http')->{server}{serverInfo}{name}, 'changed',
+   'new sessions see it');
+is($http->call('ping')->{http}{status}, 200, 'session is kept');
+
+$t->{conf} = $conf =~ s/location = \/http/location = \/moved/r;
+ok($t->reload, 'reload with a moved endpoint');
+is($http->notify('x')->{status}, 404, 'the old place is no endpoint');
+is($location->call('ping')->{http}{status}, 200, 'others are');
+
+$t->{conf} = $conf;
+ok($t->reload, 'and back again');
+is($http->call('ping')->{http}{status}, 200, 'session is found again');
+
+my $live = json_decode($t->get('/status')->{body})->{sessions}{live};
+
+ok($live >= 5, 'sessions live');
+
+$t->{vars}{SIZE} = '3m';
+ok($t->reload, 'reload with another size');
+like($t->log, qr/\[warn\].*mcp zone "main".*\b$live sessions end/,
+     'says how many sessions end');
+is($http->call('ping')->{http}{status}, 404, 'and they do');
+
+my $new = $t->session(path => '/http');
+is($new->call('tools/list')->{http}{status}, 200, 'new ones work');
+
+ok($t->reload, 'reload');
+is($new->call('ping')->{http}{status}, 200, 'and are kept');
+
+
+# an endpoint without an upstream
+
+$t->{conf} = <<'EOF';
+mcp_zone zone=main:3m;
+server {
+    %%LISTEN%%
+    server_name a.example;
+    location /mcp { mcp_endpoint zone=main; }
+}
+EOF
+ok($t->reload, 'an endpoint alone');
+
+my $s = $t->session;
+is_deeply($s->call('ping')->{result}, {}, 'ping');
+is($s->call($_)->{error}{code}, -32601, $_)
+    for qw(tools/list prompts/list resources/list resources/templates/list
+           tools/call completion/complete no/such);
+is($s->call('tools/list')->{http}{status}, 200, 'with 200');
+is_deeply($s->call('logging/setLevel', { level => 'info' })->{result}, {},
+          'logging/setLevel');
+is($s->notify('notifications/roots/list_changed')->{status}, 202,
+   'notification');
+is($s->open_get->status, 200, 'GET');
+is($t->session(path => '/mcp/below')->call('ping')->{http}{status}, 200,
+   'prefix location');
+is($s->delete->{status}, 200, 'DELETE');
+
+done_testing();
