@@ -115,12 +115,13 @@ sub free_port {
 
 
 # runs the sub every few milliseconds until it is true; what it returned, or
-# nothing after $timeout (10) seconds
+# nothing after $timeout (10) seconds, later in a slow run
 
 sub wait_for(&;$) {
     my ($sub, $timeout) = @_;
 
-    my $end = time() + (defined $timeout ? $timeout : 10);
+    my $end = time() + (defined $timeout ? $timeout : 10)
+                       * ($ENV{MCP_SLOW} || 1);
     my $pause = 0.002;
 
     while (1) {
