@@ -1,9 +1,4 @@
 
-/*
- * Copyright (C) The ngx_http_mcp_module authors
- */
-
-
 #include "ngx_http_mcp_stream_body.h"
 
 
