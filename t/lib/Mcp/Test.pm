@@ -58,6 +58,19 @@ our $NGINX = $ENV{MCP_NGINX} || '/usr/sbin/nginx';
 my (@running, @problems, %locks, $in_child);
 my $owner = $$;
 
+# for an nginx with sanitizers (t/build.sh sanitize)
+my %sanitizers = (
+    # every module has its ngx_module_names
+    ASAN_OPTIONS => 'detect_odr_violation=0',
+    LSAN_OPTIONS => "suppressions=$ROOT/t/lib/lsan.supp:"
+                    . 'print_suppressions=0',
+    UBSAN_OPTIONS => 'print_stacktrace=1',
+);
+
+for my $name (keys %sanitizers) {
+    $ENV{$name} = join ':', $sanitizers{$name}, $ENV{$name} || ();
+}
+
 
 sub import {
     my $to = caller;
@@ -296,6 +309,9 @@ sub check {
 
     if ($pid == 0) {
         $in_child = 1;
+
+        # -t exits without freeing what it read
+        $ENV{ASAN_OPTIONS} .= ':detect_leaks=0';
         open STDERR, '>&', \*STDOUT;
         exec $self->command('-t') or POSIX::_exit(127);
     }
@@ -329,14 +345,6 @@ sub start {
         open STDIN, '<', '/dev/null';
         open STDOUT, '>>', "$self->{dir}/output";
         open STDERR, '>>', "$self->{dir}/output";
-
-        $ENV{ASAN_OPTIONS} = 'detect_odr_violation=0:'
-                             . ($ENV{ASAN_OPTIONS} || '');
-        $ENV{LSAN_OPTIONS} = "suppressions=$ROOT/t/lib/lsan.supp:"
-                             . 'print_suppressions=0:'
-                             . ($ENV{LSAN_OPTIONS} || '');
-        $ENV{UBSAN_OPTIONS} = 'print_stacktrace=1:'
-                              . ($ENV{UBSAN_OPTIONS} || '');
 
         { exec $self->command; }
         print STDERR "exec $self->{nginx}: $!\n";
