@@ -32,6 +32,7 @@ static ngx_int_t ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
 static ngx_int_t ngx_http_mcp_initialize_result(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_mcp_knowledge_t *known);
+static void ngx_http_mcp_initialize_result_cleanup(void *data);
 static u_char *ngx_http_mcp_initialize_capabilities(u_char *p,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *capabilities);
 static ngx_uint_t ngx_http_mcp_initialize_is(ngx_str_t *token,
@@ -535,11 +536,12 @@ static ngx_int_t
 ngx_http_mcp_initialize_result(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_mcp_knowledge_t *known)
 {
-    u_char      *p;
-    size_t       len;
-    ngx_str_t    rest, name, value, capabilities, info, instructions;
-    ngx_str_t   *source;
-    ngx_pool_t  *pool;
+    u_char              *p;
+    size_t               len;
+    ngx_str_t            rest, name, value, capabilities, info, instructions;
+    ngx_str_t           *source;
+    ngx_pool_t          *pool;
+    ngx_pool_cleanup_t  *cln;
 
     source = &known->result;
 
@@ -566,6 +568,16 @@ ngx_http_mcp_initialize_result(ngx_http_request_t *r,
         } else if (ngx_http_mcp_initialize_is(&name, "instructions")) {
             instructions = value;
         }
+    }
+
+    if (mlcf->result_pool == NULL) {
+        cln = ngx_pool_cleanup_add(ngx_cycle->pool, 0);
+        if (cln == NULL) {
+            return NGX_ERROR;
+        }
+
+        cln->handler = ngx_http_mcp_initialize_result_cleanup;
+        cln->data = mlcf;
     }
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
@@ -639,6 +651,18 @@ ngx_http_mcp_initialize_result(ngx_http_request_t *r,
     mlcf->result.len = p - mlcf->result.data;
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_initialize_result_cleanup(void *data)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = data;
+
+    if (mlcf->result_pool) {
+        ngx_destroy_pool(mlcf->result_pool);
+        mlcf->result_pool = NULL;
+    }
 }
 
 

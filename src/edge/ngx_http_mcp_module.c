@@ -369,7 +369,6 @@ ngx_http_mcp_exit_process(ngx_cycle_t *cycle)
 {
     ngx_uint_t                  i;
     ngx_http_mcp_zone_t       **zones;
-    ngx_http_mcp_loc_conf_t   **eps;
     ngx_http_mcp_main_conf_t   *mmcf;
 
     if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
@@ -387,14 +386,6 @@ ngx_http_mcp_exit_process(ngx_cycle_t *cycle)
 
     for (i = 0; i < mmcf->zones.nelts; i++) {
         ngx_mcp_worker_leave(&zones[i]->zone);
-    }
-
-    eps = mmcf->endpoints.elts;
-
-    for (i = 0; i < mmcf->endpoints.nelts; i++) {
-        if (eps[i]->result_pool) {
-            ngx_destroy_pool(eps[i]->result_pool);
-        }
     }
 }
 
