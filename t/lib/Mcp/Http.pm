@@ -315,7 +315,8 @@ use Time::HiRes qw(time);
 sub new {
     my ($class, $conn, $r, $head) = @_;
 
-    my $self = bless { conn => $conn, out => '' }, $class;
+    my $self = bless { conn => $conn, out => '', close => $r->{close} },
+               $class;
     my $h = $r->{headers};
 
     if ($head || $r->{status} == 204 || $r->{status} == 304) {
@@ -409,6 +410,18 @@ sub decode {
 # 1: more of the body in {out}, or its end was reached; undef: nothing came
 
 sub more {
+    my ($self, $timeout) = @_;
+
+    my $r = $self->wait_more($timeout);
+
+    # else nginx lingers for 5 s
+    $self->{conn}->close if $self->{done} && $self->{close};
+
+    return $r;
+}
+
+
+sub wait_more {
     my ($self, $timeout) = @_;
 
     my $end = time() + $timeout;
