@@ -61,7 +61,10 @@ map $user $org   { "" ""; default "org-$user"; alice acme; bob acme;
                    carol other; }
 map $user $guest { guest 1; }
 
-limit_req_zone $org$guest zone=orgs:1m rate=1000r/s;
+map $user $stale { "" anonymous; alice acme; default ""; }
+map $stale $staler { default $stale; }
+
+limit_req_zone $org$guest$staler zone=orgs:1m rate=1000r/s;
 limit_req_zone $mcp_session_id$mcp_name zone=tools:1m rate=1r/m;
 limit_req_zone $mcp_tenant zone=tenants:1m rate=1r/m;
 
@@ -92,13 +95,29 @@ server {
     location = /auth {
         auth_request /_auth;
         auth_request_set $user $upstream_http_x_user;
-        limit_req zone=orgs;
+        limit_req zone=orgs burst=10000 nodelay;
 
         mcp_tenant $org;
         mcp_session_bind $user;
         mcp_deny $guest;
         mcp_endpoint zone=main;
         mcp_upstream up /_up;
+    }
+
+    location = /stale {
+        auth_request /_auth;
+        auth_request_set $user $upstream_http_x_user;
+        limit_req zone=orgs burst=10000 nodelay;
+
+        mcp_tenant $staler;
+        mcp_endpoint zone=main;
+    }
+
+    location = /set {
+        set $who "";
+        set $who set;
+        mcp_tenant $who;
+        mcp_endpoint zone=main;
     }
 
     location = /limit {
@@ -324,6 +343,23 @@ is($f[7], 'other', '$mcp_tenant is the late one');
 $user{bob}->tool('logged2');
 @f = log_line(qr/^tools\/call\|logged2\|/);
 is($f[7], 'acme', '$mcp_tenant of another');
+
+# what a limit saw before must not come back where nothing is known now
+
+for (['alice', 200], ['bob', 403]) {
+    my ($name, $status) = @$_;
+
+    is($t->client(path => '/stale', headers => {
+           Authorization => "Bearer $name" })->initialize->{status},
+       $status, "$name: the tenant is not the stale one");
+}
+
+my $set = $t->session(path => '/set');
+$set->call('of/set');
+@f = log_line(qr/^of\/set\|/);
+is($f[7], 'set', 'a variable that is only stored');
+unlike($t->log, qr/uninitialized/, 'and no warning about it');
+
 
 # a tenant is not known before access
 

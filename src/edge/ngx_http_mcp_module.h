@@ -147,6 +147,7 @@ typedef struct {
     struct ngx_http_mcp_batch_s  *batch;
 
     ngx_str_t                   refusal;      /* body of filter-made errors */
+    ngx_http_variable_value_t  *values;       /* room to compute some afresh */
 
     /* found by the scan, said in the content phase: limits come first */
     ngx_uint_t                  bad_status;

@@ -6,9 +6,8 @@
 #include "ngx_http_mcp_edge.h"
 
 
-#define NGX_HTTP_MCP_FRESH_PASSES  4
-
-
+static ngx_uint_t ngx_http_mcp_only_stored(ngx_http_request_t *r,
+    ngx_uint_t index, ngx_uint_t n);
 static ngx_int_t ngx_http_mcp_tool_name(ngx_http_request_t *r,
     ngx_str_t *tool, ngx_str_t *decoded);
 
@@ -18,8 +17,7 @@ static ngx_int_t ngx_http_mcp_tool_name(ngx_http_request_t *r,
  * that a limit looked at before the token was verified, must not decide here.
  * So the value is computed on an empty set of variables.  Some variables are
  * only ever stored ("set", "auth_request_set") and cannot be computed again:
- * they show as empty where they were not, are then handed in as they stand,
- * and the value is computed once more.
+ * these are handed in as they stand, and the value is computed once more.
  */
 
 ngx_int_t
@@ -28,8 +26,10 @@ ngx_http_mcp_fresh_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 {
     size_t                      size;
     ngx_int_t                   rc;
-    ngx_uint_t                  i, n, pass, again;
-    ngx_http_variable_value_t  *old, *fresh, *kept;
+    ngx_log_t                  *log;
+    ngx_uint_t                  i, n, level, again;
+    ngx_http_mcp_ctx_t         *ctx;
+    ngx_http_variable_value_t  *old, *fresh, *kept, *probe;
     ngx_http_core_main_conf_t  *cmcf;
 
     if (cv->lengths == NULL) {
@@ -37,25 +37,37 @@ ngx_http_mcp_fresh_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
         return NGX_OK;
     }
 
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
     cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
 
     n = cmcf->variables.nelts;
     size = n * sizeof(ngx_http_variable_value_t);
 
-    fresh = ngx_palloc(r->pool, size);
-    kept = ngx_pcalloc(r->pool, size);
-
-    if (fresh == NULL || kept == NULL) {
-        return NGX_ERROR;
+    if (ctx->values == NULL) {
+        ctx->values = ngx_palloc(r->pool, 3 * size);
+        if (ctx->values == NULL) {
+            return NGX_ERROR;
+        }
     }
 
-    rc = NGX_OK;
+    fresh = ctx->values;
+    kept = fresh + n;
+    probe = kept + n;
+
+    ngx_memzero(kept, size);
+
     old = r->variables;
-    r->variables = fresh;
 
-    for (pass = 0; pass < NGX_HTTP_MCP_FRESH_PASSES; pass++) {
+    /* one that is not handed in yet is no reason to warn */
 
+    log = r->connection->log;
+    level = log->log_level;
+    log->log_level = ngx_min(level, NGX_LOG_ERR);
+
+    do {
         ngx_memcpy(fresh, kept, size);
+
+        r->variables = fresh;
 
         rc = ngx_http_complex_value(r, cv, value);
 
@@ -67,22 +79,65 @@ ngx_http_mcp_fresh_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
         for (i = 0; i < n; i++) {
 
-            if ((fresh[i].not_found || (fresh[i].valid && fresh[i].len == 0))
-                && old[i].valid && old[i].len)
+            if (kept[i].valid || !old[i].valid || old[i].len == 0
+                || !(fresh[i].not_found
+                     || (fresh[i].valid && fresh[i].len == 0)))
             {
+                continue;
+            }
+
+            ngx_memzero(probe, size);
+
+            r->variables = probe;
+
+            if (ngx_http_mcp_only_stored(r, i, n)) {
                 kept[i] = old[i];
                 again = 1;
             }
         }
 
-        if (!again) {
-            break;
-        }
-    }
+    } while (again);
 
+    log->log_level = level;
     r->variables = old;
 
     return rc;
+}
+
+
+/* whether computing the variable looks at no other: there is nothing to it */
+
+static ngx_uint_t
+ngx_http_mcp_only_stored(ngx_http_request_t *r, ngx_uint_t index,
+    ngx_uint_t n)
+{
+    ngx_uint_t                  i;
+    ngx_http_variable_t        *v;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    v = cmcf->variables.elts;
+
+    if (v[index].flags & NGX_HTTP_VAR_NOCACHEABLE) {
+        return 0;
+    }
+
+    if (v[index].get_handler(r, &r->variables[index], v[index].data)
+        != NGX_OK)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (i != index
+            && (r->variables[i].valid || r->variables[i].not_found))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 
