@@ -51,6 +51,7 @@ server {
         mcp_endpoint zone=main;
         mcp_upstream up /_up protocol=rpc;
         mcp_deny $denied $guest;
+        add_header X-Key "[$mcp_list_key][$mcp_topic]";
     }
 
     location = /turn {
@@ -72,6 +73,7 @@ my $r = $s->call('tools/list');
 is_deeply([map { $_->{name} } @{ $r->{result}{tools} }],
           ['read', 'caf\u00e9'], 'denied tools are not listed');
 is($r->{result}{nextCursor}, 'more', 'the rest of the list stays');
+is($r->{http}{headers}{'x-key'}, '[][]', 'no list key, no topic');
 is($s->tool('write')->{http}{status}, 403, 'a denied tool cannot be called');
 is($s->tool('read')->{http}{status}, 200, 'another one can');
 
@@ -115,5 +117,24 @@ for (1 .. 6) {
 }
 
 is($name, 'server', 'it turned into an MCP server, and is found out');
+
+# one that was away may have come back with more
+
+is_deeply([grep { /prompts|tools/ } sort keys
+           %{ $t->session(path => '/turn')->{server}{capabilities} }],
+          ['tools'], 'it has tools');
+
+$turn->stop;
+is($s->call('tools/list')->{http}{status}, 502, 'it goes away');
+
+$turn = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/list' => { tools => [] },
+    capabilities => { tools => {}, prompts => {} }), port => $port);
+
+$r = $s->call('tools/list');
+is($r->{http}{status}, 200, 'and comes back') or diag($r->{http}{body});
+is_deeply([grep { /prompts|tools/ } sort keys
+           %{ $t->session(path => '/turn')->{server}{capabilities} }],
+          ['prompts', 'tools'], 'with prompts, which a new session is told');
 
 done_testing();

@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_edge.h"
 
 
+#define NGX_HTTP_MCP_FRESH           3600000
 #define NGX_HTTP_MCP_PATIENCE        5000
 #define NGX_HTTP_MCP_INITIALIZE_MAX  (32 * 1024)
 
@@ -198,7 +199,8 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ctx->waiter.ready = ngx_http_mcp_initialize_ready;
     ctx->waiter.data = r;
 
-    rc = ngx_http_mcp_discover(u, &ctx->tenant, r->pool, known, &ctx->waiter);
+    rc = ngx_http_mcp_discover(u, &ctx->tenant, NGX_HTTP_MCP_FRESH, r->pool,
+                               known, &ctx->waiter);
 
     if (rc == NGX_AGAIN) {
         return NGX_AGAIN;

@@ -52,7 +52,9 @@ ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     if (k->asking && age < NGX_MCP_ASKING_MAX) {
         rc = NGX_AGAIN;
 
-    } else if (!k->asking && k->epoch == epoch && age <= max_age) {
+    } else if (!k->asking && k->epoch == epoch && age <= max_age
+               && (!k->stale || max_age == NGX_MCP_KNOWLEDGE_ANY))
+    {
         rc = ngx_mcp_knowledge_read_locked(zone, k, pool, out);
 
     } else {
@@ -222,6 +224,23 @@ ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     ngx_mcp_zone_unlock(zone);
 
     return k ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_mcp_knowledge_stale(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_mcp_knowledge_sh_t  *k;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_knowledge_find_locked(zone, key);
+
+    if (k) {
+        k->stale = 1;
+    }
+
+    ngx_mcp_zone_unlock(zone);
 }
 
 

@@ -43,7 +43,13 @@ ngx_int_t ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
 ngx_int_t ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch, ngx_mcp_knowledge_t *in);
 
-/* forgets, so that the next one asks again */
+/* any age, and also when it was declared stale */
+#define NGX_MCP_KNOWLEDGE_ANY  ((ngx_msec_t) -1)
+
+/* it may be out of date: who does not take any age asks again */
+void ngx_mcp_knowledge_stale(ngx_mcp_zone_t *zone, ngx_str_t *key);
+
+/* forgets what is known, so that the next one asks again */
 void ngx_mcp_knowledge_forget(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 

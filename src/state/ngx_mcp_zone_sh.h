@@ -310,6 +310,7 @@ typedef struct {
     uint32_t                what;
     uint32_t                revision;
     uint32_t                asking;       /* fact */
+    uint32_t                stale;
 } ngx_mcp_knowledge_sh_t;
 
 

@@ -6,7 +6,6 @@
 #include "ngx_http_mcp_upstream.h"
 
 
-#define NGX_HTTP_MCP_FRESH       3600000
 #define NGX_HTTP_MCP_NOT_AGAIN   1000
 #define NGX_HTTP_MCP_PATIENCE    5000
 
@@ -82,18 +81,18 @@ static ngx_str_t  ngx_http_mcp_ask_initialize = ngx_string("initialize");
 
 ngx_int_t
 ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_pool_t *pool, ngx_mcp_knowledge_t *known,
+    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_knowledge_t *known,
     ngx_http_mcp_waiter_t *waiter)
 {
-    ngx_int_t  rc;
-    ngx_str_t  key;
+    ngx_int_t            rc;
+    ngx_str_t            key;
+    ngx_mcp_knowledge_t  nothing;
 
     if (ngx_http_mcp_discover_key(u, tenant, pool, &key) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_knowledge_get(u->zone, &key, u->epoch, NGX_HTTP_MCP_FRESH,
-                               pool, known);
+    rc = ngx_mcp_knowledge_get(u->zone, &key, u->epoch, max_age, pool, known);
 
     if (rc == NGX_OK && known->what == NGX_MCP_KNOWN_NOTHING) {
 
@@ -106,7 +105,10 @@ ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     if (rc == NGX_DECLINED) {
 
         if (ngx_http_mcp_ask(u, &key, tenant) != NGX_OK) {
-            ngx_mcp_knowledge_forget(u->zone, &key);
+            ngx_memzero(&nothing, sizeof(ngx_mcp_knowledge_t));
+
+            (void) ngx_mcp_knowledge_put(u->zone, &key, u->epoch, &nothing);
+
             return NGX_ERROR;
         }
 
@@ -154,16 +156,22 @@ ngx_http_mcp_discover_key(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 
 void
-ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+ngx_http_mcp_discover_stale(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool)
 {
     ngx_str_t  key;
 
-    if (u->protocol != NGX_HTTP_MCP_AUTO
-        || ngx_http_mcp_discover_key(u, tenant, pool, &key) != NGX_OK)
-    {
-        return;
+    if (ngx_http_mcp_discover_key(u, tenant, pool, &key) == NGX_OK) {
+        ngx_mcp_knowledge_stale(u->zone, &key);
     }
+}
+
+
+void
+ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool)
+{
+    ngx_str_t  key;
 
     ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                   "mcp upstream \"%V\" of endpoint \"%V\" may have changed, "
@@ -172,7 +180,9 @@ ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     u->learned = NGX_MCP_KNOWN_NOTHING;
 
-    ngx_mcp_knowledge_forget(u->zone, &key);
+    if (ngx_http_mcp_discover_key(u, tenant, pool, &key) == NGX_OK) {
+        ngx_mcp_knowledge_forget(u->zone, &key);
+    }
 }
 
 

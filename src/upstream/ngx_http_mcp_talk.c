@@ -254,7 +254,8 @@ ngx_http_mcp_talk_know(ngx_http_mcp_talk_t *t)
     t->waiter.ready = ngx_http_mcp_talk_ready;
     t->waiter.data = t;
 
-    rc = ngx_http_mcp_discover(u, &t->tenant, t->r->pool, &known, &t->waiter);
+    rc = ngx_http_mcp_discover(u, &t->tenant, NGX_MCP_KNOWLEDGE_ANY,
+                               t->r->pool, &known, &t->waiter);
 
     switch (rc) {
 
@@ -695,6 +696,7 @@ ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
 {
     ngx_msec_t                delay;
     ngx_http_mcp_exchange_t  *x;
+    ngx_http_mcp_upstream_t  *u;
 
     x = t->x;
 
@@ -707,14 +709,23 @@ ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
         ngx_mcp_link_forget(t->upstream->zone, t->session, &t->upstream->name,
                             t->link.serial);
 
+        ngx_http_mcp_discover_stale(t->upstream, &t->tenant, t->r->pool);
+
         t->healed = 1;
         t->step = ngx_http_mcp_talk_find_link;
 
         return NGX_OK;
     }
 
-    if (t->rpc && x->status == NGX_HTTP_BAD_REQUEST && !t->heard) {
-        ngx_http_mcp_discover_again(t->upstream, &t->tenant, t->r->pool);
+    u = t->upstream;
+
+    if (*outcome == NGX_HTTP_MCP_UNREACHABLE) {
+        ngx_http_mcp_discover_stale(u, &t->tenant, t->r->pool);
+
+    } else if (t->rpc && u->protocol == NGX_HTTP_MCP_AUTO && !t->heard
+               && x->status == NGX_HTTP_BAD_REQUEST)
+    {
+        ngx_http_mcp_discover_again(u, &t->tenant, t->r->pool);
     }
 
     /* an upstream may end the stream early and go on when it is resumed */

@@ -184,15 +184,20 @@ void ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t);
 /*
  * Finds out what an upstream is and can, for an audience: initialize with a
  * session of the module's own, which is ended again.  Answers come from the
- * zone while they are fresh (an hour, this configuration).  NGX_OK: *known is
+ * zone while they are of this configuration and not older than max_age (or
+ * NGX_MCP_KNOWLEDGE_ANY).  NGX_OK: *known is
  * filled from pool; NGX_AGAIN: being asked, by this or another worker, and
  * ready(data) will be called once when the outcome is in the zone, unless
  * forgotten before; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_knowledge_t *known,
-    ngx_http_mcp_waiter_t *waiter);
-/* it does not behave as what it was known for: find out again */
+    ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
+    ngx_mcp_knowledge_t *known, ngx_http_mcp_waiter_t *waiter);
+/* what it said of itself may be out of date: the next initialize asks it */
+void ngx_http_mcp_discover_stale(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool);
+
+/* and it does not behave as what it was known for: the next call finds out */
 void ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
