@@ -552,13 +552,17 @@ ngx_http_mcp_talk_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     case ngx_http_mcp_talk_send:
     case ngx_http_mcp_talk_resume:
 
-        if (x->status == NGX_HTTP_BAD_REQUEST && !t->rpc && !t->healed
-            && !t->heard && t->link.id.len
+        if (x->status == NGX_HTTP_BAD_REQUEST && !t->healed && !t->heard
+            && (t->rpc ? t->upstream->protocol == NGX_HTTP_MCP_AUTO
+                       : t->link.id.len != 0)
             && json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT
             && json->members[NGX_MCP_PATH_ID].type != NGX_MCP_JSON_NUMBER
             && json->members[NGX_MCP_PATH_ID].type != NGX_MCP_JSON_STRING)
         {
-            /* refused by a transport that says 400 for a lost session */
+            /*
+             * refused by a transport that says 400 for a lost session, or for
+             * none where an rpc upstream has become an MCP server
+             */
 
             t->forgotten = 1;
         }
@@ -700,6 +704,18 @@ ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
 
     x = t->x;
 
+    u = t->upstream;
+
+    if (t->forgotten && t->rpc && !t->aborted) {
+        ngx_http_mcp_discover_again(u, &t->tenant, t->r->pool);
+
+        t->rpc = 0;
+        t->healed = 1;
+        t->step = ngx_http_mcp_talk_find_out;
+
+        return NGX_OK;
+    }
+
     if (t->forgotten && !t->aborted && !t->existing) {
 
         ngx_log_error(NGX_LOG_NOTICE, t->r->connection->log, 0,
@@ -717,15 +733,9 @@ ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
         return NGX_OK;
     }
 
-    u = t->upstream;
-
     if (*outcome == NGX_HTTP_MCP_UNREACHABLE) {
         ngx_http_mcp_discover_stale(u, &t->tenant, t->r->pool);
 
-    } else if (t->rpc && u->protocol == NGX_HTTP_MCP_AUTO && !t->heard
-               && x->status == NGX_HTTP_BAD_REQUEST)
-    {
-        ngx_http_mcp_discover_again(u, &t->tenant, t->r->pool);
     }
 
     /* an upstream may end the stream early and go on when it is resumed */
