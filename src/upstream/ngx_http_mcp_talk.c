@@ -706,7 +706,9 @@ ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
 
     u = t->upstream;
 
-    if (t->forgotten && t->rpc && !t->aborted) {
+    if (t->rpc && x->status == NGX_HTTP_BAD_REQUEST && !t->heard && !t->healed
+        && !t->aborted && u->protocol == NGX_HTTP_MCP_AUTO)
+    {
         ngx_http_mcp_discover_again(u, &t->tenant, t->r->pool);
 
         t->rpc = 0;
