@@ -91,6 +91,11 @@ is($e->{json}{result}{content}[0]{text}, 'sse-reload',
 ok($sse->eof(5), 'and its stream');
 
 $up->release('json-reload');
+my $r = $waits->response('POST');
+is(json_decode($r->{body})->{result}{content}[0]{text}, 'json-reload',
+   'so does the one that answers in JSON');
+$waits->close;
+
 ok($t->wait_old(5), 'old workers exit once the last call has ended');
 
 is($s->call('ping')->{http}{status}, 200, 'the session goes on');
