@@ -4,7 +4,9 @@
 #
 # What the module costs, beside what it is measured by, in one run on this
 # machine; ratios count, the figures themselves are of the machine. "ratio" is
-# of the medians, "best" of the best rounds, which others disturbed least:
+# of the medians, "best" of the best rounds, which others disturbed least.
+# Requests per second are flattered where the load, and not the worker, is what
+# is busy; the worker's time is not.
 #
 #   t/bench/run.sh [part ...]     ping call initialize fan memory one; all
 #
