@@ -50,7 +50,7 @@ ngx_http_request_t *ngx_http_mcp_background_request(
 
 /* the state's farewell handler: finds the upstream and says DELETE */
 void ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant,
+    ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session,
     ngx_uint_t revision);
 
 

@@ -457,7 +457,8 @@ failed:
 
 void
 ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant, ngx_uint_t revision)
+    ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session,
+    ngx_uint_t revision)
 {
     ngx_uint_t                  i, n;
     ngx_http_mcp_upstream_t    *u;
@@ -485,7 +486,7 @@ ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
                 && ngx_memcmp(u[n].name.data, upstream->data, upstream->len)
                    == 0)
             {
-                ngx_http_mcp_farewell(&u[n], tenant, id, revision);
+                ngx_http_mcp_farewell(&u[n], tenant, session, id, revision);
                 return;
             }
         }

@@ -135,6 +135,7 @@ ngx_mcp_link_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_extension_sh_t  *e;
 
     l = ngx_mcp_make_locked(zone, stage);
+    ngx_memcpy(l->session, s->id, NGX_MCP_UUID_LEN);
     l->rec.owner = ngx_mcp_ref(zone, s);
     l->group = s->rec.owner;
     l->upstream_len = (uint32_t) upstream->len;
@@ -400,8 +401,9 @@ ngx_mcp_farewell(ngx_mcp_zone_t *zone)
 {
     size_t               len;
     u_char              *p, *heap, buf[NGX_MCP_FAREWELL_SIZE];
+    u_char               text[NGX_MCP_UUID_LEN];
     uint32_t             n;
-    ngx_str_t            endpoint, tenant, upstream, id;
+    ngx_str_t            endpoint, tenant, upstream, id, session;
     ngx_uint_t           revision;
     ngx_mcp_link_sh_t   *l;
     ngx_mcp_group_sh_t  *g;
@@ -445,6 +447,9 @@ ngx_mcp_farewell(ngx_mcp_zone_t *zone)
     }
 
     revision = l->revision;
+    session.data = text;
+    session.len = NGX_MCP_UUID_LEN;
+    ngx_memcpy(text, l->session, NGX_MCP_UUID_LEN);
 
     ngx_mcp_list_remove(zone, &zone->sh->farewells, n, NGX_MCP_LINKS);
     ngx_mcp_drop_locked(zone, l);
@@ -455,7 +460,7 @@ ngx_mcp_farewell(ngx_mcp_zone_t *zone)
 
     if (p && zone->handlers && zone->handlers->farewell) {
         zone->handlers->farewell(zone, &endpoint, &upstream, &id, &tenant,
-                                 revision);
+                                 &session, revision);
     }
 
     if (heap) {

@@ -79,13 +79,12 @@ typedef struct {
     void                  (*listeners)(ngx_mcp_zone_t *zone);
 
     /*
-     * a session ended here by expiry, eviction or reaping and had a session
-     * at an upstream: say DELETE there
+     * a session ended and had a session (id) at an upstream: say DELETE there
      */
     void                  (*farewell)(ngx_mcp_zone_t *zone,
                                 ngx_str_t *endpoint, ngx_str_t *upstream,
                                 ngx_str_t *id, ngx_str_t *tenant,
-                                ngx_uint_t revision);
+                                ngx_str_t *session, ngx_uint_t revision);
 } ngx_mcp_worker_handlers_t;
 
 

@@ -269,6 +269,7 @@ typedef struct {
     uint32_t                revision;
     uint32_t                serial;
     uint32_t                listener;     /* fact: worker + 1 */
+    u_char                  session[NGX_MCP_UUID_LEN];
 } ngx_mcp_link_sh_t;
 
 

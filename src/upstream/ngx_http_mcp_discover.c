@@ -17,6 +17,8 @@ typedef struct {
     ngx_pool_t               *pool;
     ngx_str_t                 key;
     ngx_str_t                 tenant;
+    ngx_str_t                 session;      /* $mcp_session_id */
+    u_char                    session_buf[32];
     ngx_mcp_knowledge_t       known;
     ngx_uint_t                probe;
     ngx_uint_t                present;      /* bits by probe */
@@ -238,6 +240,8 @@ ngx_http_mcp_discover_doorbell(ngx_mcp_zone_t *zone)
 static ngx_int_t
 ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key, ngx_str_t *tenant)
 {
+    u_char               digest[16];
+    ngx_md5_t            md5;
     ngx_str_t            params;
     ngx_pool_t          *pool;
     ngx_http_mcp_ask_t  *ask;
@@ -262,6 +266,16 @@ ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key, ngx_str_t *tenant)
     if (ask->key.data == NULL || ask->tenant.data == NULL) {
         goto failed;
     }
+
+    /* stable, so that a hash of it finds the same upstream again */
+
+    ngx_md5_init(&md5);
+    ngx_md5_update(&md5, key->data, key->len);
+    ngx_md5_final(digest, &md5);
+
+    ask->session.data = ask->session_buf;
+    ask->session.len = ngx_hex_dump(ask->session_buf, digest, sizeof(digest))
+                       - ask->session_buf;
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp finds out about upstream \"%V\"", &u->name);
@@ -301,8 +315,7 @@ static ngx_int_t
 ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
     ngx_str_t *params)
 {
-    u_char                   *p, digest[16], hex[32];
-    ngx_md5_t                 md5;
+    u_char                   *p;
     ngx_str_t                 body;
     ngx_connection_t         *c;
     ngx_http_request_t       *r;
@@ -310,16 +323,8 @@ ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
     ngx_http_mcp_exchange_t  *x;
     ngx_http_mcp_audience_t   audience;
 
-    /* stable, so that a hash of it finds the same upstream again */
-
-    ngx_md5_init(&md5);
-    ngx_md5_update(&md5, ask->key.data, ask->key.len);
-    ngx_md5_final(digest, &md5);
-    ngx_hex_dump(hex, digest, sizeof(digest));
-
     audience.tenant = ask->tenant;
-    audience.session.data = hex;
-    audience.session.len = sizeof(hex);
+    audience.session = ask->session;
 
     r = ngx_http_mcp_background_for(ask->upstream, &audience);
     if (r == NULL) {
@@ -480,7 +485,7 @@ ngx_http_mcp_ask_initialized(ngx_http_mcp_ask_t *ask,
     if (ask->answered) {
 
         if (x->session.len) {
-            ngx_http_mcp_farewell(u, &ask->tenant, &x->session,
+            ngx_http_mcp_farewell(u, &ask->tenant, &ask->session, &x->session,
                                   ask->known.revision);
         }
 
@@ -587,7 +592,7 @@ ngx_http_mcp_ask_put(ngx_http_mcp_ask_t *ask, ngx_uint_t what)
 
 void
 ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_str_t *id, ngx_uint_t revision)
+    ngx_str_t *session, ngx_str_t *id, ngx_uint_t revision)
 {
     ngx_connection_t         *c;
     ngx_http_request_t       *r;
@@ -599,7 +604,7 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     }
 
     audience.tenant = *tenant;
-    ngx_str_null(&audience.session);
+    audience.session = *session;
 
     r = ngx_http_mcp_background_for(u, &audience);
     if (r == NULL) {

@@ -100,7 +100,7 @@ ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t)
 {
     u_char     *p;
     ngx_int_t   rc;
-    ngx_str_t   body, uri, *level;
+    ngx_str_t   body, uri, none, *level;
 
     for ( ;; ) {
 
@@ -178,16 +178,19 @@ ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t)
                                               t->sub++, t->r->pool, &uri);
             if (rc != NGX_OK) {
 
-                if (ngx_mcp_link_put(t->upstream->zone, t->session,
-                                     &t->upstream->name, &t->new_id,
-                                     t->new_revision)
-                    != NGX_OK)
-                {
-                    ngx_http_mcp_farewell(t->upstream, &t->tenant, &t->new_id,
-                                          t->new_revision);
+                rc = ngx_mcp_link_put(t->upstream->zone, t->session,
+                                      &t->upstream->name, &t->new_id,
+                                      t->new_revision);
+                t->claimed = 0;
+
+                if (rc != NGX_OK) {
+                    ngx_str_null(&none);
+                    ngx_http_mcp_farewell(t->upstream, &t->tenant, &none,
+                                          &t->new_id, t->new_revision);
+
+                    return NGX_ERROR;
                 }
 
-                t->claimed = 0;
                 t->step = ngx_http_mcp_talk_find_link;
                 break;
             }

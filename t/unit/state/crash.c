@@ -120,7 +120,7 @@ static void on_zone(ngx_mcp_zone_t *z)
 
 static void on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint,
     ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant,
-    ngx_uint_t revision)
+    ngx_str_t *session, ngx_uint_t revision)
 {
     if (id->len != 10 || memcmp(id->data, "up-session", 10) != 0) {
         failed("a farewell to \"%.*s\"", (int) id->len, id->data);

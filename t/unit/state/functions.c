@@ -13,6 +13,7 @@ typedef struct {
     ngx_uint_t      groups;
     ngx_uint_t      knowledge;
     ngx_uint_t      farewells;
+    size_t          session_len;
     ngx_uint_t      why;
     uint32_t        local;
     ngx_mcp_ref_t   ref;
@@ -36,7 +37,7 @@ static void on_knowledge(ngx_mcp_zone_t *z);
 static void on_listeners(ngx_mcp_zone_t *z);
 static void on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint,
     ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant,
-    ngx_uint_t revision);
+    ngx_str_t *session, ngx_uint_t revision);
 
 
 static ngx_mcp_worker_handlers_t  handlers = {
@@ -92,9 +93,10 @@ on_listeners(ngx_mcp_zone_t *z)
 
 static void
 on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint, ngx_str_t *upstream,
-    ngx_str_t *id, ngx_str_t *tenant, ngx_uint_t revision)
+    ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session, ngx_uint_t revision)
 {
     heard.farewells++;
+    heard.session_len = session->len;
     snprintf(heard.farewell, sizeof(heard.farewell), "%.*s %.*s %.*s %.*s %u",
              (int) endpoint->len, endpoint->data,
              (int) upstream->len, upstream->data,
@@ -660,6 +662,7 @@ link_tests(void)
     ok(heard.farewells == 1 && heard.calls == 2
        && heard.why == NGX_MCP_WAKE_CLOSE, "farewell");
     is(heard.farewell, "e up last t 2", "to whom");
+    ok(heard.session_len == NGX_MCP_UUID_LEN, "whose session it was for");
 
     ok(ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_ERROR
        && ngx_mcp_link_put(&zone, ref, &name, &id, 2) == NGX_DECLINED,
