@@ -1,0 +1,297 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Streams, held and parked: what is said first, heartbeats, who carries the
+# line, limits, gaps, slow clients, what a drain tells.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+use Time::HiRes qw(time);
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/call' => sub {
+        my ($r) = @_;
+        my $note = { jsonrpc => '2.0', method => 'notifications/message',
+                     params => { level => 'info', data => 'x' x 60000 } };
+        my $answer = Mcp::Upstream::result($r, { content => [] });
+
+        return ([sse => {}], ([event => $note]) x 400, [event => $answer])
+            if $r->{json}{params}{name} eq 'much';
+        return { content => [ { type => 'text', text => 'z' x 300000 } ] };
+    },
+));
+
+my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'EOF');
+mcp_zone zone=main:64m;
+
+send_timeout 2s;
+gzip on;
+gzip_types *;
+log_format streams '$request_method $uri $status $mcp_response';
+access_log %%DIR%%/streams.log streams;
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+
+    location = /parked {
+        mcp_endpoint zone=main name=parked;
+        limit_rate 1k;
+        mcp_stream_heartbeat 1s;
+        mcp_stream_retry 1500ms;
+        mcp_stream_limit 3;
+    }
+
+    location = /held {
+        mcp_endpoint zone=main name=held;
+        limit_rate 1k;
+        mcp_stream_park off;
+        mcp_stream_heartbeat 1s;
+        mcp_stream_retry 1500ms;
+        mcp_stream_limit 3;
+    }
+
+    location = /quiet {
+        mcp_endpoint zone=main name=quiet;
+        mcp_stream_heartbeat 0;
+        mcp_event_buffer 4;
+    }
+
+    location = /up {
+        mcp_endpoint zone=main name=up;
+        mcp_upstream up /_up;
+        mcp_stream_after 0;
+    }
+
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+
+    location = /publish {
+        mcp_publish zone=main;
+        client_max_body_size 32m;
+    }
+
+    location = /publish-quiet {
+        mcp_publish zone=main endpoint=quiet;
+        client_max_body_size 32m;
+    }
+
+    location = /status { mcp_status zone=main; }
+}
+EOF
+
+
+for my $body (qw(parked held)) {
+    my $s = $t->session(path => "/$body");
+    my $get = $s->open_get(headers => { 'Accept-Encoding' => 'gzip' });
+
+    is($get->status, 200, "$body: GET");
+    is($get->headers->{'content-type'}, 'text/event-stream', 'content type');
+    is($get->headers->{'cache-control'}, 'no-store', 'is not stored');
+    is($get->headers->{'x-accel-buffering'}, 'no', 'nor buffered');
+    ok(!$get->headers->{'content-encoding'}, 'nor compressed');
+
+    my $e = $get->event(2);
+    ok(defined $e->{id} && $e->{data} eq '', 'priming event');
+    is($get->retry, 1500, 'after retry');
+
+    ok($get->comment(3), 'heartbeat');
+    ok($get->comment(3), 'and another');
+
+    # 400k: far above limit_rate
+
+    publish([ map { event("big $_", 'y' x 20000) } 1 .. 20 ]);
+    is(scalar(grep { $_->{data} ne '' } $get->drain(1)), 20,
+       'many large events arrive at once');
+
+    # the newest carries, the one before takes over
+
+    my $second = $s->open_get;
+    $second->event(2);
+    publish(event('one'));
+    ok($second->event_where(is_note('one'), 3), 'the newest carries');
+    ok(!$get->event(0.5), 'the other does not');
+    ok($get->comment(3), 'but has heartbeats');
+
+    $second->close;
+    ok(wait_for { counter('streams', 'open') == 1 }, 'the newest leaves');
+    publish(event('two'));
+
+    $e = $get->event(3);
+    ok($e && is_note('two')->($e), 'the other goes on behind it');
+
+    # more than mcp_stream_limit
+
+    my @more = map { $s->open_get } 1 .. 3;
+    ok($get->eof(3), 'one more closes the oldest');
+    ok(!$get->cut, 'properly');
+
+    publish(event('three'));
+    ok($more[2]->event_where(is_note('three'), 3), 'the newest goes on');
+
+    # DELETE, perhaps on another worker
+
+    is($s->delete->{status}, 200, 'DELETE');
+    is(scalar(grep { $_->eof(3) && !$_->cut } @more), 3, 'ends all streams');
+}
+
+is(counter('streams', 'open'), 0, 'none is open');
+is(counter('streams', 'closed_replaced'), 2, 'the replaced are counted');
+is(counter('streams', 'closed_session'), 6, 'and those of ended sessions');
+
+ok(wait_for { 5 == grep { m{^GET /held 200 sse} } log_lines() },
+   'held streams are logged') or diag(join "\n", log_lines());
+is(scalar(grep { m{^GET /parked 200 sse} } log_lines()), 5, 'parked ones too');
+
+
+# gaps
+
+my $s = $t->session(path => '/quiet');
+my $get = $s->open_get;
+my $id = $get->event(2)->{id};
+$get->close;
+wait_for { counter('streams', 'open') == 0 };
+
+publish([ map { event("n$_") } 1 .. 100 ]);
+
+$get = $s->open_get(last_event_id => $id);
+my @e = $get->drain(0.5);
+
+is($e[1]{event}, 'lagged', 'a gap is said');
+is($e[1]{json}{missed}, 36, 'with the count');
+is($e[-1]{json}{params}{data}, 'n100', 'and what is kept follows');
+is(scalar(@e), 2 + 64, 'all of it');
+is(counter('events', 'lagged'), 36, 'lost events are counted');
+$get->close;
+
+$get = $s->open_get(last_event_id => 'nonsense');
+ok($get->event_where(sub { ($_->{event} || '') eq 'lagged' }, 3),
+   'an id of others is a gap');
+ok(!$get->comment(1.5), 'no heartbeat when it is off');
+$get->close;
+
+my $old = $t->session(path => '/quiet', version => '2025-06-18');
+$get = $old->open_get;
+ok(!$get->event(0.5), 'no priming event before 2025-11-25');
+is($get->retry, 1000, 'but retry');
+$get->close;
+
+
+# slow clients
+
+for my $body (qw(parked held)) {
+    my $before = counter('streams', 'closed_slow');
+    my $slow = $t->session(path => "/$body");
+    my $sse = $slow->open_get(rcvbuf => 4096);
+    my $fast = $t->session(path => "/$body")->open_get;
+
+    publish([ map { event("s$_", 'y' x 60000) } 1 .. 150 ]);
+
+    ok($fast->event_where(is_note('s150'), 10), "$body: who takes it gets all");
+    ok(wait_for { counter('streams', 'closed_slow') == $before + 1 },
+       'who takes nothing for send_timeout is closed');
+
+    $sse->reset;
+    $fast->close;
+}
+
+$s = $t->session(path => '/up');
+my $sse = $s->stream('tools/call', { name => 'much' });
+select undef, undef, undef, 1;
+
+is(scalar(grep { $_->{data} =~ /xxxx/ } $sse->drain(2)), 400,
+   'a call waits for its client') or diag(counter('events', 'lagged'));
+ok($sse->eof(2) && !$sse->cut, 'and ends');
+
+# a message that is not kept
+
+$sse = $s->stream('tools/call', { name => 'large', arguments => {} },
+                  headers => { Accept => 'text/event-stream' });
+my $r = $sse->{json} || ($sse->response($sse->{id}, 5) || {})->{json};
+is(length($r->{result}{content}[0]{text}), 300000, 'a large answer');
+
+
+# other bytes on a stream
+
+$s = $t->session(path => '/parked');
+$get = $s->open_get;
+$get->event(2);
+$get->conn->write("GET /status HTTP/1.1\r\nHost: x\r\n\r\n");
+publish(event('still'));
+ok($get->event_where(is_note('still'), 3), 'what a client says is not read');
+$get->close;
+
+
+# a drain, with a client that takes nothing
+
+my @s = map { $t->session(path => '/parked') } 1 .. 40;
+my @get = map { $_->open_get } @s;
+$_->event(2) for @get;
+
+my $stuck = $t->session(path => '/quiet')->open_get(rcvbuf => 4096);
+$t->post('/publish-quiet', {}, json_encode([ map { event('d', 'y' x 60000) }
+                                             1 .. 60 ]));
+
+my $start = time();
+ok($t->reload, 'reload');
+publish(event('late'));
+
+is(scalar(grep { $_->eof(5) && !$_->cut } @get), 40,
+   'all streams end properly');
+is(scalar(grep { $_->retry >= 1500 && $_->retry <= 3000 } @get), 40,
+   'each was told when to come back');
+ok(keys %{{ map { $_->retry => 1 } @get }} > 10, 'not all at once');
+
+my @at = sort { $a <=> $b } map { ($_->lines)[-1][0] - $start } @get;
+ok($at[-1] - $at[0] > 0.8, 'spread over mcp_drain_time') or diag("@at");
+ok($t->wait_old(4), 'the old workers exit, whoever is slow');
+
+my $once = 0;
+
+for my $i (0 .. $#s) {
+    my $again = $s[$i]->open_get(last_event_id => $get[$i]->last_id);
+    my @late = grep { is_note('late')->($_) } $get[$i]->drain(0),
+                                              $again->drain(0.2);
+    $once++ if @late == 1;
+    $again->close;
+}
+
+is($once, 40, 'what came meanwhile arrives once');
+
+done_testing();
+
+
+sub event {
+    my ($data, $more) = @_;
+
+    return { jsonrpc => '2.0', method => 'notifications/message',
+             params => { level => 'info', data => $data,
+                         $more ? (more => $more) : () } };
+}
+
+
+sub is_note {
+    my ($data) = @_;
+
+    return sub {
+        my $m = $_[0]{json};
+        ref $m && ref $m->{params} && ($m->{params}{data} || '') eq $data;
+    };
+}
+
+
+sub publish {
+    my $r = $t->post('/publish', {}, json_encode($_[0]));
+    is($r->{status}, 202, 'published') if $r->{status} != 202;
+}
+
+
+sub counter {
+    my ($group, $name) = @_;
+    return json_decode($t->get('/status')->{body})->{$group}{$name};
+}
+
+
+sub log_lines { split /\n/, $t->slurp('streams.log') }
