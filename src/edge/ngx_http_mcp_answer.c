@@ -33,6 +33,8 @@ ngx_http_mcp_header(ngx_http_request_t *r, const char *name, ngx_str_t *value)
 ngx_uint_t
 ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx)
 {
+    ngx_http_mcp_look_up(ctx);
+
     if (ctx->session.revision) {
         return ctx->session.revision;
     }

@@ -295,6 +295,8 @@ ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_ERROR;
     }
 
+    ngx_http_mcp_look_up(ctx);
+
     if (ctx->session_id.len) {
         return NGX_OK;
     }

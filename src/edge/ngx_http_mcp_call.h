@@ -74,8 +74,8 @@ void ngx_http_mcp_batch_done(ngx_http_mcp_batch_t *batch);
 
 /*
  * The stream of this call is gone (client left, or it was closed); the
- * exchange runs on and the answer waits on the line.  Called once for each
- * stream opened with this call, whatever the reason; r may be gone after it.
+ * exchange runs on and the answer waits on the line.  Not called when the
+ * stream ended with its line; r may be gone after it.
  */
 void ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call);
 

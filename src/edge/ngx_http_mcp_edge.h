@@ -44,6 +44,12 @@ ngx_int_t ngx_http_mcp_read_body(ngx_http_request_t *r,
 ngx_table_elt_t *ngx_http_mcp_find_header(ngx_http_request_t *r,
     ngx_str_t *name);
 
+/*
+ * Looks the request's session up by id and endpoint alone, once, when somebody
+ * wants to know of it before the content phase finds it (or a refusal does).
+ */
+void ngx_http_mcp_look_up(ngx_http_mcp_ctx_t *ctx);
+
 /* a client-less main for an upstream (see ngx_http_mcp_upstream.h) */
 ngx_http_request_t *ngx_http_mcp_background_request(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience);

@@ -15,6 +15,9 @@ static ngx_int_t ngx_http_mcp_initialize_check(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
 static ngx_int_t ngx_http_mcp_initialize_known(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
+static ngx_uint_t ngx_http_mcp_initialize_kept(ngx_http_mcp_ctx_t *ctx);
+static void ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx,
+    uint64_t changes);
 static void ngx_http_mcp_initialize_ready(void *data);
 static void ngx_http_mcp_initialize_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_initialize_cleanup(void *data);
@@ -185,16 +188,24 @@ static ngx_int_t
 ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_knowledge_t *known)
 {
+    uint64_t                  changes;
     ngx_int_t                 rc;
     ngx_http_mcp_upstream_t  *u;
 
     ngx_memzero(known, sizeof(ngx_mcp_knowledge_t));
 
     if (ctx->conf->upstreams == NULL) {
+        ngx_str_set(&known->result, "");
+
         return ngx_http_mcp_initialize_session(r, ctx, known);
     }
 
+    if (ngx_http_mcp_initialize_kept(ctx)) {
+        return ngx_http_mcp_initialize_session(r, ctx, NULL);
+    }
+
     u = ctx->conf->upstreams->elts;
+    changes = ngx_mcp_knowledge_changes(ctx->conf->zone);
 
     ctx->waiter.ready = ngx_http_mcp_initialize_ready;
     ctx->waiter.data = r;
@@ -219,8 +230,52 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return ngx_http_mcp_initialize_ask(r, ctx);
 
     default:
-        return ngx_http_mcp_initialize_session(r, ctx, known);
+        rc = ngx_http_mcp_initialize_session(r, ctx, known);
+
+        ngx_http_mcp_initialize_keep(ctx, changes);
+
+        return rc;
     }
+}
+
+
+/* whether the last result of this worker holds for this request as well */
+
+static ngx_uint_t
+ngx_http_mcp_initialize_kept(ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = ctx->conf;
+
+    return mlcf->result_time
+           && ngx_current_msec - mlcf->result_time < NGX_HTTP_MCP_FRESH
+           && mlcf->result_changes == ngx_mcp_knowledge_changes(mlcf->zone)
+           && mlcf->result_tenant_len == ctx->tenant.len
+           && ngx_memcmp(mlcf->result_tenant, ctx->tenant.data,
+                         ctx->tenant.len) == 0;
+}
+
+
+static void
+ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx, uint64_t changes)
+{
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = ctx->conf;
+
+    if (mlcf->result_pool == NULL
+        || ctx->tenant.len > sizeof(mlcf->result_tenant))
+    {
+        mlcf->result_time = 0;
+        return;
+    }
+
+    ngx_memcpy(mlcf->result_tenant, ctx->tenant.data, ctx->tenant.len);
+    mlcf->result_tenant_len = ctx->tenant.len;
+
+    mlcf->result_changes = changes;
+    mlcf->result_time = ngx_current_msec ? ngx_current_msec : 1;
 }
 
 
@@ -432,7 +487,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     mlcf = ctx->conf;
 
-    if (ngx_http_mcp_initialize_result(r, mlcf, known) != NGX_OK) {
+    if (known && ngx_http_mcp_initialize_result(r, mlcf, known) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -552,6 +607,8 @@ ngx_http_mcp_initialize_result(ngx_http_request_t *r,
     {
         return NGX_OK;
     }
+
+    mlcf->result_time = 0;
 
     ngx_str_null(&info);
     ngx_str_null(&instructions);

@@ -93,6 +93,10 @@ typedef struct {
     /* the last initialize result of this worker and what it was made of */
     ngx_pool_t                 *result_pool;
     ngx_str_t                   result_source;
+    u_char                      result_tenant[128];
+    size_t                      result_tenant_len;
+    uint64_t                    result_changes;
+    ngx_msec_t                  result_time;
     ngx_str_t                   result;
     ngx_uint_t                  offered;
 
@@ -158,6 +162,7 @@ typedef struct {
     ngx_event_t                 timer;        /* initialize, at most so long */
 
     unsigned                    scanned:1;    /* preaccess has run */
+    unsigned                    looked_up:1;  /* session_id is verified */
     unsigned                    reading:1;    /* body is being read */
     unsigned                    responded:1;  /* the response is ours */
     unsigned                    refused:1;    /* body replaced by filters */

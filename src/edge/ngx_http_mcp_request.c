@@ -35,6 +35,9 @@ ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 
     ctx->conf = mlcf;
 
+    ngx_str_set(&ctx->tenant, "");
+    ngx_str_set(&ctx->identity, "");
+
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_module);
 
     ngx_http_mcp_read_headers(r, ctx);
@@ -103,15 +106,6 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
         }
     }
 
-    if (ctx->header_session.len) {
-        ctx->session.revision = ngx_mcp_session_exists(mlcf->zone,
-                                                       &ctx->header_session,
-                                                       &mlcf->name);
-        if (ctx->session.revision) {
-            ctx->session_id = ctx->header_session;
-        }
-    }
-
     if (r->method != NGX_HTTP_POST) {
         ctx->scanned = 1;
         return NGX_DECLINED;
@@ -123,6 +117,28 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
     }
 
     return ngx_http_mcp_read_body(r, ctx);
+}
+
+
+void
+ngx_http_mcp_look_up(ngx_http_mcp_ctx_t *ctx)
+{
+    if (ctx->looked_up) {
+        return;
+    }
+
+    ctx->looked_up = 1;
+
+    if (ctx->header_session.len == 0) {
+        return;
+    }
+
+    ctx->session.revision = ngx_mcp_session_exists(ctx->conf->zone,
+                                                   &ctx->header_session,
+                                                   &ctx->conf->name);
+    if (ctx->session.revision) {
+        ctx->session_id = ctx->header_session;
+    }
 }
 
 
@@ -280,6 +296,8 @@ ngx_http_mcp_find_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                              "with initialize");
         return NGX_DECLINED;
     }
+
+    ctx->looked_up = 1;
 
     if (ngx_mcp_session_find(ctx->conf->zone, &ctx->header_session,
                              &ctx->conf->name, &ctx->tenant, &ctx->identity,

@@ -99,6 +99,10 @@ ngx_http_mcp_variable_str(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         return NGX_OK;
     }
 
+    if (data == offsetof(ngx_http_mcp_ctx_t, session_id)) {
+        ngx_http_mcp_look_up(ctx);
+    }
+
     return ngx_http_mcp_variable_set(r, v,
                                      (ngx_str_t *) ((char *) ctx + data), 0);
 }
@@ -149,6 +153,8 @@ ngx_http_mcp_variable_version(ngx_http_request_t *r,
         v->not_found = 1;
         return NGX_OK;
     }
+
+    ngx_http_mcp_look_up(ctx);
 
     if (ctx->session.revision) {
         return ngx_http_mcp_variable_set(r, v,

@@ -219,6 +219,8 @@ ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         ngx_mcp_knowledge_drop_locked(zone, old);
     }
 
+    zone->sh->learnt++;
+
     ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_KNOWLEDGE);
 
     ngx_mcp_zone_unlock(zone);
@@ -238,6 +240,7 @@ ngx_mcp_knowledge_stale(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     if (k) {
         k->stale = 1;
+        zone->sh->learnt++;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -255,7 +258,15 @@ ngx_mcp_knowledge_forget(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     if (k && !k->asking) {
         ngx_mcp_knowledge_drop_locked(zone, k);
+        zone->sh->learnt++;
     }
 
     ngx_mcp_zone_unlock(zone);
+}
+
+
+uint64_t
+ngx_mcp_knowledge_changes(ngx_mcp_zone_t *zone)
+{
+    return zone->sh->learnt;
 }

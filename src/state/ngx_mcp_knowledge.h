@@ -49,6 +49,9 @@ ngx_int_t ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key,
 /* it may be out of date: who does not take any age asks again */
 void ngx_mcp_knowledge_stale(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
+/* a number that grows whenever anything known changes; without the lock */
+uint64_t ngx_mcp_knowledge_changes(ngx_mcp_zone_t *zone);
+
 /* forgets what is known, so that the next one asks again */
 void ngx_mcp_knowledge_forget(ngx_mcp_zone_t *zone, ngx_str_t *key);
 

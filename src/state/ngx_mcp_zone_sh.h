@@ -367,6 +367,7 @@ struct ngx_mcp_zone_sh_s {
     ngx_mcp_list_sh_t       doomed;
     ngx_mcp_list_sh_t       events;       /* oldest first */
     ngx_mcp_list_sh_t       knowledge;    /* oldest first */
+    uint64_t                learnt;       /* grows with every change of it */
     ngx_mcp_list_sh_t       farewells;
 
     ngx_atomic_t            counters[NGX_MCP_COUNTER_MAX];
