@@ -1,0 +1,380 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Endpoints and upstreams among the directives that people have anyway.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use IO::Uncompress::Gunzip qw(gunzip);
+
+use Mcp::Test;
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    capabilities => { tools => {} },
+    'tools/list' => { tools => [] },
+    'tools/call' => sub {
+        my ($r) = @_;
+        my $p = $r->{json}{params};
+
+        return ([sse => {}],
+                [event => { jsonrpc => '2.0',
+                            method => 'notifications/message',
+                            params => { level => 'info', data => 'a' x 50 } }],
+                [until => "go-$p->{arguments}{n}"],
+                [event => Mcp::Upstream::result($r, { done => 1 })])
+            if $p->{name} eq 'stream';
+        return [http => 500, {}, '<p>oops'] if $p->{name} eq 'oops';
+        return { uri => $r->{uri}, version => $r->{version},
+                 headers => $r->{headers}, long => 'z' x 2000 };
+    },
+));
+
+my $t = Mcp::Test->new(vars => { UP => $up->port, DEAD => free_port() },
+                       conf => <<'EOF');
+mcp_zone zone=main:8m;
+
+gzip on;
+gzip_types *;
+gzip_min_length 1;
+gzip_proxied any;
+
+proxy_intercept_errors on;
+proxy_cache_path %%DIR%%/cache keys_zone=cache:1m;
+proxy_cache cache;
+proxy_cache_valid any 1h;
+
+limit_conn_zone $server_name zone=conns:1m;
+
+log_format up '$uri $status $upstream_status $upstream_addr $request_time '
+              '$upstream_response_time $bytes_sent';
+
+upstream named { server 127.0.0.1:%%UP%%; keepalive 4; }
+upstream spare { server 127.0.0.1:%%DEAD%%; server 127.0.0.1:%%UP%% backup; }
+
+map $host $backend { default 127.0.0.1:%%UP%%; }
+
+server {
+    %%LISTEN%%
+    server_name mcp.test;
+
+    access_log %%DIR%%/up.log up;
+
+    mcp_upstream_timeout 5s;
+    proxy_set_header X-Server level;
+
+    # what the packages' own configuration has
+    error_page 404 /404.html;
+    error_page 500 502 503 504 /50x.html;
+    location = /50x.html { root %%DIR%%; }
+    location = /404.html { root %%DIR%%; }
+
+    location = /plain { mcp_endpoint zone=main; mcp_upstream u /_plain; }
+    location = /_plain { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+
+    location = /dead { mcp_endpoint zone=main;
+                       mcp_upstream u /_dead protocol=legacy; }
+    location = /_dead { internal; proxy_pass http://127.0.0.1:%%DEAD%%/; }
+
+    location = /nowhere { mcp_endpoint zone=main;
+                          mcp_upstream u /_nowhere protocol=legacy; }
+
+    location = /spare { mcp_endpoint zone=main; mcp_upstream u /_spare; }
+    location = /_spare { internal; proxy_pass http://spare/; }
+
+    location = /buffered { mcp_endpoint zone=main;
+                           mcp_upstream u /_buffered; }
+    location = /_buffered {
+        internal;
+        proxy_buffering on;
+        proxy_buffers 4 4k;
+        proxy_pass http://127.0.0.1:%%UP%%/;
+    }
+
+    location = /old { mcp_endpoint zone=main; mcp_upstream u /_old; }
+    location = /_old {
+        internal;
+        proxy_http_version 1.0;
+        proxy_set_header Connection close;
+        proxy_set_header Authorization "";
+        proxy_set_header X-Own own;
+        proxy_pass http://127.0.0.1:%%UP%%/;
+    }
+
+    location = /variable { mcp_endpoint zone=main; mcp_upstream u /_var/a; }
+    location ~ ^/_var/(\w+)$ {
+        internal;
+        proxy_pass http://$backend/from/$1;
+    }
+
+    location = /rewritten { mcp_endpoint zone=main;
+                            mcp_upstream u /_re/x?y=z; }
+    location /_re/ {
+        internal;
+        rewrite ^/_re/(.*)$ /to/$1 break;
+        proxy_pass http://named;
+    }
+
+    location = /hidden {
+        mcp_endpoint zone=main;
+        mcp_upstream u /_hidden;
+        error_page 403 = /page;
+        add_header X-Always yes always;
+        expires 1h;
+    }
+    location = /_hidden {
+        internal;
+        proxy_hide_header X-Any;
+        add_header X-Inner no always;
+        proxy_pass http://named/;
+    }
+
+    location = /basic {
+        auth_basic "the realm";
+        auth_basic_user_file %%DIR%%/htpasswd;
+        mcp_endpoint zone=main;
+        mcp_upstream u /_plain;
+    }
+
+    location = /any {
+        satisfy any;
+        deny all;
+        auth_basic "the realm";
+        auth_basic_user_file %%DIR%%/htpasswd;
+        mcp_endpoint zone=main;
+        mcp_upstream u /_plain;
+    }
+
+    location = /conns {
+        error_page 418 /x;
+        limit_conn conns 1;
+        limit_conn_status 503;
+        mcp_endpoint zone=main;
+        mcp_upstream u /_plain;
+    }
+
+    location = /except {
+        limit_except POST { deny all; }
+        mcp_endpoint zone=main;
+        mcp_upstream u /_plain;
+    }
+
+    location = /mirrored {
+        mirror /_mirror;
+        mcp_endpoint zone=main;
+        mcp_upstream u /_plain;
+    }
+    location = /_mirror {
+        internal;
+        proxy_pass http://127.0.0.1:%%UP%%/mirror;
+    }
+
+    location = /page { return 200 page; }
+
+    location = /sub { mcp_endpoint zone=main; mcp_upstream u /_sub; }
+    location = /_sub { internal; mcp_endpoint zone=main name=inner; }
+}
+
+server {
+    listen 127.0.0.1:%%PORT_json%%;
+    server_name json.test;
+
+    location = /mcp {
+        auth_basic "the realm";
+        auth_basic_user_file %%DIR%%/htpasswd;
+        mcp_endpoint zone=main;
+    }
+
+    location = /conns {
+        limit_conn conns 1;
+        mcp_endpoint zone=main;
+        mcp_upstream u /_plain;
+    }
+    location = /_plain { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+}
+EOF
+
+for (['50x.html', '<p>50x'], ['404.html', '<p>404'],
+     ['htpasswd', 'user:{PLAIN}secret'])
+{
+    open my $fh, '>', $t->dir . "/$_->[0]" or die $!;
+    print $fh "$_->[1]\n";
+    close $fh;
+}
+
+my %gzip = (headers => { 'Accept-Encoding' => 'gzip' });
+my @json = ('Content-Type' => 'application/json',
+            Accept => 'application/json, text/event-stream');
+
+
+# compression: answers may be, streams must not
+
+{
+    my $s = $t->session(path => '/plain');
+    my $sse = $s->stream('tools/call', { name => 'stream',
+                                         arguments => { n => 1 } }, %gzip);
+    is($sse->headers->{'content-encoding'}, undef, 'stream is not gzipped');
+    ok($sse->method('notifications/message', 3), 'and not held back');
+    $up->release('go-1');
+    ok($sse->response($sse->{id}, 3), 'to the end');
+
+    my $get = $s->open_get(%gzip);
+    is($get->headers->{'content-encoding'}, undef, 'GET is not gzipped');
+    ok(defined $get->event(2), 'and not held back');
+}
+
+
+# error pages of the server
+
+{
+    my $s = $t->session(path => '/plain');
+    my $r = $s->tool('oops');
+
+    is($r->{http}{status}, 502, 'error_page: upstream\'s 500');
+    is($r->{error}{code}, -32603, 'is an answer of ours');
+    is($s->call('no/such')->{error}{code}, -32601, 'error of the upstream');
+
+    $r = $t->client(path => '/dead')->initialize;
+    ok($r->{status} == 200 || $r->{status} == 502, 'dead upstream')
+        or diag($r->{status}, $r->{body});
+    like($r->{headers}{'content-type'}, qr/json/, 'not the page');
+
+    if ($r->{status} == 200) {
+        my $d = $t->session(path => '/dead');
+        is($d->tool('x')->{http}{status}, 502, 'call to it');
+    }
+
+    $r = $t->client(path => '/nowhere')->initialize;
+    is($r->{status}, 502, 'location that is not there');
+    is($r->{json}{error}{code}, -32603, 'says so');
+
+    is($t->post('/plain', [@json], '{bad')->{status}, 400, 'refusal');
+    is(json_decode($t->post('/plain', [@json], '{"jsonrpc":"2.0","id":1,'
+       . '"method":"ping"}')->{body})->{error}{code}, -32000, 'of ours');
+    is(json_decode($t->post('/plain', [@json, 'Mcp-Session-Id' => 'x'],
+       '{"jsonrpc":"2.0","id":1,"method":"ping"}')->{body})->{error}{code},
+       -32001, '404 is not taken by error_page');
+    like($t->get('/missing')->{body}, qr/<p>404/, 'which works elsewhere');
+}
+
+
+# upstream locations of all kinds
+
+{
+    my $s = $t->session(path => '/spare');
+    is($s->tool('x')->{http}{status}, 200, 'backup server');
+
+    $s = $t->session(path => '/buffered');
+    my $first = $s->tool('x', { n => 1 });
+    my $second = $s->tool('x', { n => 2 });
+    is($first->{http}{status}, 200, 'buffered upstream');
+    is($second->{id}, $first->{id} + 1, 'no cache answers');
+
+    my $sse = $s->stream('tools/call', { name => 'stream',
+                                         arguments => { n => 2 } });
+    ok($sse->method('notifications/message', 3), 'buffered, but not held back');
+    $up->release('go-2');
+    ok($sse->response($sse->{id}, 3), 'to the end');
+
+    $s = $t->session(path => '/old',
+                     headers => { Authorization => 'Bearer x' });
+    my $h = $s->tool('x')->{result};
+    is($h->{version}, 'HTTP/1.0', 'what is written stays');
+    is($h->{headers}{authorization}, undef, 'proxy_set_header Authorization');
+    is($h->{headers}{'x-own'}, 'own', 'own header');
+
+    $s = $t->session(path => '/plain',
+                     headers => { Authorization => 'Bearer x',
+                                  Cookie => 'a=b', 'X-Any' => 'thing',
+                                  Origin => undef, 'If-None-Match' => '"x"',
+                                  Range => 'bytes=0-1' });
+    my $gz = $s->post($s->message('tools/call', { name => 'x' }), %gzip);
+    is($gz->{headers}{'content-encoding'}, 'gzip', 'gzip of an answer');
+    ok(gunzip(\$gz->{body} => \my $text), 'is whole');
+    $h = json_decode($text)->{result};
+    is($h->{version}, 'HTTP/1.1', 'HTTP/1.1 unless written');
+    $h = $h->{headers};
+    is($h->{authorization}, 'Bearer x', 'Authorization crosses');
+    is($h->{cookie}, 'a=b', 'Cookie crosses');
+    is($h->{'x-any'}, 'thing', 'others cross');
+    is($h->{'x-server'}, 'level', 'proxy_set_header of the server');
+    is($h->{$_}, undef, "$_ does not cross")
+        for qw(if-none-match range accept-encoding origin);
+    is($h->{accept}, 'application/json, text/event-stream', 'Accept is set');
+    is($h->{'content-type'}, 'application/json', 'Content-Type is set');
+    like($h->{'mcp-session-id'}, qr/^up-/, 'the upstream\'s session');
+
+    $s = $t->session(path => '/variable');
+    is($s->tool('x')->{result}{uri}, '/from/a', 'regex and variables');
+
+    $s = $t->session(path => '/rewritten');
+    is($s->tool('x')->{result}{uri}, '/to/x?y=z', 'rewrite');
+
+    $s = $t->session(path => '/hidden');
+    my $r = $s->tool('x');
+    is($r->{http}{headers}{'x-always'}, 'yes', 'add_header of the endpoint');
+    is($r->{http}{headers}{'x-inner'}, undef, 'not of the upstream location');
+    is($r->{http}{status}, 200, 'answered');
+
+    is($t->client(path => '/sub')->initialize->{status}, 502,
+       'an endpoint is no upstream');
+}
+
+
+# access
+
+{
+    my $basic = 'Basic dXNlcjpzZWNyZXQ=';
+
+    for my $path ('/basic', '/any') {
+        is($t->session(path => $path, headers => { Authorization => $basic })
+           ->tool('x')->{http}{status}, 200, "$path: with the password");
+    }
+
+    my $r = $t->client(path => '/mcp', port => 'json')->initialize;
+    is($r->{status}, 401, 'auth_basic');
+    is($r->{headers}{'www-authenticate'}, 'Basic realm="the realm"',
+       'keeps its header');
+    is($r->{json}{error}{code}, -32000, 'and has a body');
+
+    my $s = $t->session(path => '/conns', port => 'json');
+    my $sse = $s->stream('tools/call', { name => 'stream',
+                                         arguments => { n => 3 } });
+    $sse->method('notifications/message', 3);
+    $r = $s->call('ping');
+    is($r->{http}{status}, 503, 'limit_conn counts a running call');
+    is($r->{error}{code}, -32000, 'with a body');
+    $up->release('go-3');
+    ok($sse->response($sse->{id}, 3), 'which goes on');
+    ok((wait_for { $s->call('ping')->{http}{status} == 200 } 3),
+       'and then it is free');
+
+    $s = $t->session(path => '/except');
+    is($s->call('ping')->{http}{status}, 200, 'limit_except: POST');
+    is($s->open_get->status, 403, 'limit_except: GET');
+
+    $s = $t->session(path => '/mirrored');
+    is($s->tool('x')->{http}{status}, 200, 'mirror');
+    ok(scalar $up->wait_requests(sub { $_[0]{uri} eq '/mirror' }), 'is asked');
+}
+
+
+# the log knows what the exchange did
+
+{
+    my $s = $t->session(path => '/plain');
+    $s->tool('x');
+    $s->tool('oops');
+
+    my $port = $up->port;
+
+    ok((wait_for {
+           $t->slurp('up.log') =~ m{^/plain 200 200 127\.0\.0\.1:$port }m
+       } 3), '$upstream_* in the endpoint\'s log');
+    ok((wait_for {
+           $t->slurp('up.log') =~ m{^/plain 502 500 127\.0\.0\.1:$port }m
+       } 3), 'and of a failure');
+}
+
+done_testing();
