@@ -236,7 +236,12 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
         t->level = NGX_MCP_LEVEL_UNSET;
     }
 
-    if (ngx_http_mcp_scan_scope(call->r, call->message, &t->scope) != NGX_OK) {
+    if (call->batch == NULL) {
+        t->scope = ctx->scope;
+
+    } else if (ngx_http_mcp_scan_scope(call->r, call->message, &t->scope)
+               != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
