@@ -564,6 +564,11 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
         }
 
         ngx_http_mcp_call_open_stream(call);
+
+        if (!call->streaming) {
+            ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+            return;
+        }
     }
 
     if (call->large.len) {
@@ -662,6 +667,16 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
     if (ngx_http_mcp_stream_open(call->r, call->record.line, NULL, 0, call)
         != NGX_OK)
     {
+        if (!call->r->header_sent) {
+            /* no room for a stream: the answer alone reaches the client */
+
+            call->streaming = 0;
+            ctx->responded = 0;
+            ctx->response = 0;
+
+            return;
+        }
+
         /* what comes waits on the line all the same */
 
         call->closed = 1;
