@@ -255,8 +255,32 @@ my $forgetful = Mcp::Upstream->new(sub {
     return [json => Mcp::Upstream::result($r, {})];
 });
 
+# wants a token from everyone, for everything
+
+my $inner = Mcp::Upstream::mcp(
+    capabilities => { tools => {} },
+    'tools/list' => { tools => [] },
+    'tools/call' => sub { return { as => $_[0]{headers}{authorization} } },
+);
+
+my $guarded = Mcp::Upstream->new(sub {
+    my ($r) = @_;
+    my $auth = $r->{headers}{authorization} || '';
+
+    return [http => 401, { 'WWW-Authenticate' => 'Bearer resource_metadata='
+                           . '"https://x/.well-known/y"' },
+            '{"error":"invalid_token"}']
+        unless $auth =~ /^Bearer (?:good|low)/;
+    return [http => 403, { 'WWW-Authenticate' =>
+                           'Bearer error="insufficient_scope"' }, '']
+        if $auth =~ /low/ && ref $r->{json} eq 'HASH'
+           && $r->{json}{method} eq 'tools/call';
+
+    return $inner->($r);
+});
+
 my $t = Mcp::Test->new(
-    vars => { UP => $up->port, RPC => $rpc->port, F => $forgetful->port },
+    vars => { GUARD => $guarded->port, UP => $up->port, RPC => $rpc->port, F => $forgetful->port },
     conf => <<'EOF');
 mcp_zone zone=main:4m;
 
@@ -273,6 +297,7 @@ server {
                          mcp_upstream rpc /_rpc protocol=rpc; }
     location = /mcp    { mcp_endpoint zone=main; mcp_upstream up /_up; }
     location = /f      { mcp_endpoint zone=main; mcp_upstream f /_f; }
+    location = /guarded { mcp_endpoint zone=main; mcp_upstream g /_g; }
     location = /small  { mcp_endpoint zone=main; mcp_upstream up /_up;
                          mcp_message_limit 10k; }
     location = /medium { mcp_endpoint zone=main; mcp_upstream up /_up;
@@ -281,6 +306,7 @@ server {
     location = /_rpc { internal; proxy_pass http://kept/; }
     location = /_up  { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
     location = /_f   { internal; proxy_pass http://127.0.0.1:%%F%%/; }
+    location = /_g   { internal; proxy_pass http://127.0.0.1:%%GUARD%%/; }
 
     location = /status { mcp_status zone=main; access_log off; }
 }
@@ -297,8 +323,9 @@ sub log_since {
 
 my %path = (rpc => '/rpc', legacy => '/mcp');
 
-for my $path (qw(/rpc /mcp /f /small /medium)) {
-    my $s = $t->session(path => $path);
+for my $path (qw(/rpc /mcp /f /small /medium /guarded)) {
+    my $s = $t->session(path => $path,
+                        headers => { Authorization => 'Bearer good' });
     $s->call('tools/list');
     $s->delete;
 }
@@ -569,6 +596,59 @@ for my $manner ('404', '404 with a body', '400') {
     is_deeply($s->call('five')->{result}, {}, 'and later there is');
 
     $s->delete;
+}
+
+
+# an upstream that wants to know who asks
+
+{
+    my $bad = sub {
+        my ($token) = @_;
+        return $t->client(path => '/guarded',
+                          headers => { Authorization => $token });
+    };
+
+    for (1, 2) {
+        for my $token (undef, 'Bearer bad') {
+            my $r = $bad->($token)->initialize;
+
+            is($r->{status}, 401, 'initialize: 401 of the upstream');
+            like($r->{headers}{'www-authenticate'},
+                 qr/^Bearer resource_metadata=[^,]*$/, 'with its challenge');
+            is($r->{json}{error}{code}, -32000, 'and a body');
+            is($r->{json}{id}, 1, 'and the id');
+            ok(!$r->{headers}{'mcp-session-id'}, 'and no session');
+        }
+    }
+
+    $guarded->clear;
+
+    my $s = $t->session(path => '/guarded',
+                        headers => { Authorization => 'Bearer good1' });
+    is($s->{server}{serverInfo}{name}, 'up', 'who has a token gets in');
+    is($s->tool('x')->{result}{as}, 'Bearer good1', 'and is heard');
+
+    my @init = grep { ($_->{headers}{authorization} || '') =~ /good1/ }
+               $guarded->calls('initialize');
+    is(scalar @init, 1, 'its own initialize made the session upstream');
+
+    my $low = $t->session(path => '/guarded',
+                          headers => { Authorization => 'Bearer low' });
+    is($low->call('tools/list')->{http}{status}, 200, 'another one');
+    my $r = $low->tool('x');
+    is($r->{http}{status}, 403, 'a call: 403 of the upstream');
+    is($r->{http}{headers}{'www-authenticate'},
+       'Bearer error="insufficient_scope"', 'with its challenge');
+    is($r->{error}{code}, -32000, 'code');
+
+    # the token ran out
+
+    $r = $s->tool('x', {}, headers => { Authorization => 'Bearer old' });
+    is($r->{http}{status}, 401, 'a call: 401');
+    is($s->tool('x', {}, headers => { Authorization => 'Bearer good2' })
+       ->{result}{as}, 'Bearer good2', 'the new one is heard');
+
+    $_->delete for $s, $low;
 }
 
 

@@ -641,7 +641,9 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
             return;
         }
 
-        x->handlers->message(x, &text);
+        if (x->handlers->message) {
+            x->handlers->message(x, &text);
+        }
     }
 }
 
@@ -669,7 +671,7 @@ ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     ngx_http_mcp_capture_open(x);
 
-    if (!cap->stop) {
+    if (!cap->stop && x->handlers->message) {
         x->handlers->message(x, text);
     }
 }

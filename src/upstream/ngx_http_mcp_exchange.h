@@ -58,6 +58,7 @@ typedef struct {
      * One whole message: the data of one SSE event, or a JSON body that was
      * at most NGX_HTTP_MCP_WHOLE bytes.  The text is valid during the call,
      * already scanned (x->scan holds the members), and may be changed by it.
+     * May be NULL.
      */
     void                  (*message)(ngx_http_mcp_exchange_t *x,
                                 ngx_str_t *text);
