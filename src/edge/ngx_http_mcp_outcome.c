@@ -258,10 +258,10 @@ ngx_http_mcp_refuse_ask(ngx_http_request_t *r, ngx_http_mcp_talk_t *t,
 
     x->handlers = &ngx_http_mcp_refuse_ask_handlers;
     x->client_headers = 1;
-    x->session_id = t->link.id;
 
-    if (t->link.revision >= NGX_MCP_2025_06_18) {
-        x->protocol_version = *ngx_mcp_revision_name(t->link.revision);
+    if (t->link) {
+        x->session_id = t->link->id;
+        x->protocol_version = *ngx_mcp_revision_name(t->link->revision);
     }
 
     (void) ngx_http_mcp_exchange_start(x);

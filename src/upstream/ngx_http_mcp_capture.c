@@ -109,9 +109,16 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         break;
 
     case NGX_HTTP_MCP_BODY_SSE:
+        x->sse = ngx_pcalloc(x->r->pool, sizeof(ngx_mcp_sse_t));
+
+        if (x->sse == NULL) {
+            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_BAD);
+            return;
+        }
+
         cap->mode = NGX_HTTP_MCP_PARSE;
 
-        ngx_mcp_sse_init(&x->sse, x->limit, r->connection->log);
+        ngx_mcp_sse_init(x->sse, x->limit, r->connection->log);
         ngx_http_mcp_capture_open(x);
 
         break;
@@ -606,7 +613,7 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     while (b->pos < b->last && !cap->held && !cap->stop) {
 
-        rc = ngx_mcp_sse_feed(&x->sse, &b->pos, b->last);
+        rc = ngx_mcp_sse_feed(x->sse, &b->pos, b->last);
 
         if (rc == NGX_AGAIN) {
             break;
@@ -623,18 +630,18 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
         /* rc == NGX_OK */
 
-        if (x->sse.data.len == 0
-            || (x->sse.name.len
-                && (x->sse.name.len != 7
-                    || ngx_strncmp(x->sse.name.data, "message", 7) != 0)))
+        if (x->sse->data.len == 0
+            || (x->sse->name.len
+                && (x->sse->name.len != 7
+                    || ngx_strncmp(x->sse->name.data, "message", 7) != 0)))
         {
             ngx_log_debug2(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
                            "mcp exchange event \"%V\" len:%uz ignored",
-                           &x->sse.name, x->sse.data.len);
+                           &x->sse->name, x->sse->data.len);
             continue;
         }
 
-        text = x->sse.data;
+        text = x->sse->data;
 
         if (ngx_mcp_json_scan(&x->scan, &text) != NGX_OK) {
             ngx_http_mcp_capture_bad(x);

@@ -751,7 +751,7 @@ ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
 
     if (cap->mode == NGX_HTTP_MCP_PARSE) {
         cap->mode = NGX_HTTP_MCP_DROP;
-        ngx_mcp_sse_done(&cap->exchange->sse);
+        ngx_mcp_sse_done(cap->exchange->sse);
     }
 }
 

@@ -121,7 +121,8 @@ struct ngx_http_mcp_exchange_s {
     ngx_list_t                         headers;     /* that reach the client:
                                                        ngx_table_elt_t */
     ngx_mcp_json_t                     scan;        /* of the message at hand */
-    ngx_mcp_sse_t                      sse;         /* sse.id: last event id */
+    ngx_mcp_sse_t                     *sse;         /* of a stream, else NULL;
+                                                       id: last event id */
 
     /* private */
     ngx_http_request_t                *sr;

@@ -252,6 +252,7 @@ static void
 ngx_http_mcp_listen_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
 {
     ngx_str_t                 id, level;
+    ngx_mcp_sse_t            *sse;
     ngx_mcp_json_t           *json;
     ngx_mcp_event_t           event;
     ngx_http_mcp_listener_t  *l;
@@ -261,10 +262,12 @@ ngx_http_mcp_listen_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
 
     l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
 
-    if (t->x->sse.id.len && t->x->sse.id.len <= sizeof(l->last_event_buf)) {
-        ngx_memcpy(l->last_event_buf, t->x->sse.id.data, t->x->sse.id.len);
+    sse = t->x->sse;
+
+    if (sse && sse->id.len && sse->id.len <= sizeof(l->last_event_buf)) {
+        ngx_memcpy(l->last_event_buf, sse->id.data, sse->id.len);
         l->last_event_id.data = l->last_event_buf;
-        l->last_event_id.len = t->x->sse.id.len;
+        l->last_event_id.len = sse->id.len;
     }
 
     if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING) {

@@ -320,9 +320,16 @@ ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t)
 {
     ngx_int_t  rc;
 
+    if (t->link == NULL) {
+        t->link = ngx_pcalloc(t->r->pool, sizeof(ngx_mcp_link_t));
+        if (t->link == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
     if (t->existing) {
         rc = ngx_mcp_link_peek(t->upstream->zone, t->session,
-                               &t->upstream->name, &t->link);
+                               &t->upstream->name, t->link);
 
         if (rc != NGX_OK) {
             return NGX_DECLINED;
@@ -330,7 +337,7 @@ ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t)
 
     } else {
         rc = ngx_mcp_link_get(t->upstream->zone, t->session,
-                              &t->upstream->name, t->call, &t->link);
+                              &t->upstream->name, t->call, t->link);
     }
 
     switch (rc) {
@@ -453,8 +460,8 @@ ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
         }
 
         if (!t->rpc) {
-            x->session_id = t->link.id;
-            revision = t->link.revision;
+            x->session_id = t->link->id;
+            revision = t->link->revision;
         }
 
         break;
@@ -498,7 +505,7 @@ ngx_http_mcp_talk_header(ngx_http_mcp_exchange_t *x)
 
     if ((t->step == ngx_http_mcp_talk_send || t->listen)
         && !t->rpc && !t->healed
-        && t->link.id.len && x->status == NGX_HTTP_NOT_FOUND)
+        && t->link->id.len && x->status == NGX_HTTP_NOT_FOUND)
     {
         t->forgotten = 1;
         return;
@@ -557,7 +564,7 @@ ngx_http_mcp_talk_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
         if (x->status == NGX_HTTP_BAD_REQUEST && !t->healed && !t->heard
             && (t->rpc ? t->upstream->protocol == NGX_HTTP_MCP_AUTO
-                       : t->link.id.len != 0)
+                       : t->link->id.len != 0)
             && json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT
             && json->members[NGX_MCP_PATH_ID].type != NGX_MCP_JSON_NUMBER
             && json->members[NGX_MCP_PATH_ID].type != NGX_MCP_JSON_STRING)
@@ -728,7 +735,7 @@ ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
                       &t->upstream->name);
 
         ngx_mcp_link_forget(t->upstream->zone, t->session, &t->upstream->name,
-                            t->link.serial);
+                            t->link->serial);
 
         ngx_http_mcp_discover_stale(t->upstream, &t->tenant, t->r->pool);
 
@@ -745,21 +752,22 @@ ngx_http_mcp_talk_sent(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e *outcome)
 
     /* an upstream may end the stream early and go on when it is resumed */
 
-    if (t->rpc || t->answered || t->aborted || t->listen || x->sse.id.len == 0
+    if (t->rpc || t->answered || t->aborted || t->listen || x->sse == NULL
+        || x->sse->id.len == 0
         || (*outcome != NGX_HTTP_MCP_OK && *outcome != NGX_HTTP_MCP_CUT)
         || t->resumes++ == NGX_HTTP_MCP_RESUMES)
     {
         return NGX_DECLINED;
     }
 
-    t->last_event_id.len = x->sse.id.len;
-    t->last_event_id.data = ngx_pstrdup(t->r->pool, &x->sse.id);
+    t->last_event_id.len = x->sse->id.len;
+    t->last_event_id.data = ngx_pstrdup(t->r->pool, &x->sse->id);
 
     if (t->last_event_id.data == NULL) {
         return NGX_DECLINED;
     }
 
-    delay = x->sse.retry;
+    delay = x->sse->retry;
 
     if (delay == NGX_CONF_UNSET_MSEC) {
         delay = 1000;

@@ -143,7 +143,7 @@ struct ngx_http_mcp_talk_s {
 
     /* private */
     ngx_http_mcp_waiter_t             waiter;
-    ngx_mcp_link_t                    link;
+    ngx_mcp_link_t                   *link;       /* legacy only */
     ngx_uint_t                        step;
     ngx_uint_t                        sub;
     ngx_uint_t                        resumes;
