@@ -648,7 +648,16 @@ for my $manner ('404', '404 with a body', '400') {
     is($s->tool('x', {}, headers => { Authorization => 'Bearer good2' })
        ->{result}{as}, 'Bearer good2', 'the new one is heard');
 
-    $_->delete for $s, $low;
+    # the end is said with the headers of who ends it
+
+    $guarded->clear;
+    is($s->delete(headers => { Authorization => 'Bearer good3' })->{status},
+       200, 'DELETE');
+    my ($seen) = $guarded->wait_requests(sub { $_[0]{method} eq 'DELETE' });
+    is($seen->{headers}{authorization}, 'Bearer good3', 'by its own token');
+    is($low->delete->{status}, 200, 'another');
+    is(scalar $guarded->wait_requests(sub { $_[0]{method} eq 'DELETE' }, 2),
+       2, 'each once');
 }
 
 

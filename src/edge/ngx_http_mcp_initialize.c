@@ -393,7 +393,7 @@ ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static void
 ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t            id, result;
+    ngx_str_t            id, result, version;
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = x->data;
@@ -410,6 +410,15 @@ ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     ctx->refusal.len = result.len;
     ctx->refusal.data = ngx_pstrdup(x->r->pool, &result);
+
+    version = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_RESULT_VERSION,
+                                text->data);
+    if (version.len > 2) {
+        version.data++;
+        version.len -= 2;
+    }
+
+    ctx->upstream_revision = ngx_mcp_revision_parse(&version);
 }
 
 
@@ -460,8 +469,16 @@ ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
 
     ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
 
-    if (ctx->session.ref.block == 0 || x->session.len == 0
-        || x->session.len > NGX_MCP_LINK_ID_MAX
+    if (ctx->session.ref.block == 0) {
+
+        /* there was no room for the session here */
+
+        ngx_http_mcp_farewell(u, x->r, &ctx->tenant, &ctx->session_id,
+                              &x->session, ctx->upstream_revision);
+        return;
+    }
+
+    if (x->session.len == 0 || x->session.len > NGX_MCP_LINK_ID_MAX
         || ngx_mcp_link_get(ctx->conf->zone, ctx->session.ref, &u->name, none,
                             &link)
            != NGX_DECLINED)
@@ -470,7 +487,7 @@ ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
     }
 
     (void) ngx_mcp_link_put(ctx->conf->zone, ctx->session.ref, &u->name,
-                            &x->session, ctx->session.revision);
+                            &x->session, ctx->upstream_revision);
 }
 
 

@@ -142,6 +142,7 @@ typedef struct {
     ngx_str_t                   tenant;
     ngx_str_t                   identity;
     ngx_str_t                   upstream;     /* that answered */
+    ngx_uint_t                  upstream_revision;  /* of its initialize */
     ngx_int_t                   error;        /* JSON-RPC code */
     ngx_uint_t                  events_sent;
 

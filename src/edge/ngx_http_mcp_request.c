@@ -416,14 +416,47 @@ ngx_http_mcp_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static ngx_int_t
 ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t  refusal;
+    ngx_int_t                 refusal;
+    ngx_uint_t                i;
+    ngx_mcp_link_t           *links;
+    ngx_http_mcp_upstream_t  *u;
 
     if (ngx_http_mcp_find_session(r, ctx, &refusal) != NGX_OK) {
         return refusal;
     }
 
+    /* upstreams are told with the headers of who asks, while these are here */
+
+    u = NULL;
+    links = NULL;
+
+    if (ctx->conf->upstreams) {
+        u = ctx->conf->upstreams->elts;
+        links = ngx_pcalloc(r->pool, ctx->conf->upstreams->nelts
+                                     * sizeof(ngx_mcp_link_t));
+        if (links == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        for (i = 0; i < ctx->conf->upstreams->nelts; i++) {
+
+            if (ngx_mcp_link_peek(ctx->conf->zone, ctx->session.ref,
+                                  &u[i].name, &links[i])
+                == NGX_OK)
+            {
+                ngx_mcp_link_forget(ctx->conf->zone, ctx->session.ref,
+                                    &u[i].name, links[i].serial);
+            }
+        }
+    }
+
     ngx_mcp_session_end(ctx->conf->zone, ctx->session.ref,
                         NGX_MCP_COUNTER_SESSIONS_DELETED);
+
+    for (i = 0; u && i < ctx->conf->upstreams->nelts; i++) {
+        ngx_http_mcp_farewell(&u[i], r, &ctx->tenant, &ctx->session_id,
+                              &links[i].id, links[i].revision);
+    }
 
     return ngx_http_mcp_answer(r, NGX_HTTP_OK, NULL);
 }
@@ -504,7 +537,8 @@ ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
                 && ngx_memcmp(u[n].name.data, upstream->data, upstream->len)
                    == 0)
             {
-                ngx_http_mcp_farewell(&u[n], tenant, session, id, revision);
+                ngx_http_mcp_farewell(&u[n], NULL, tenant, session, id,
+                                      revision);
                 return;
             }
         }

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_background.h"
+#include "ngx_http_mcp_compat.h"
 
 #if (NGX_HAVE_EVENTFD)
 #include <sys/eventfd.h>
@@ -307,6 +308,71 @@ ngx_http_mcp_background_close(ngx_http_request_t *r)
     }
 
     ngx_post_event(&bg->close, &ngx_posted_events);
+}
+
+
+ngx_int_t
+ngx_http_mcp_background_headers(ngx_http_headers_in_t *in, ngx_pool_t *pool,
+    ngx_http_request_t *from)
+{
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h, *copy;
+
+    if (ngx_list_init(&in->headers, pool, 16, sizeof(ngx_table_elt_t))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    in->server.len = from->headers_in.server.len;
+    in->server.data = ngx_pstrdup(pool, &from->headers_in.server);
+
+    if (in->server.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    part = &from->headers_in.headers.part;
+    h = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            h = part->elts;
+            i = 0;
+        }
+
+        copy = ngx_http_mcp_header_push(&in->headers);
+        if (copy == NULL) {
+            return NGX_ERROR;
+        }
+
+        copy->hash = h[i].hash;
+        copy->key.len = h[i].key.len;
+        copy->key.data = ngx_pstrdup(pool, &h[i].key);
+        copy->value.len = h[i].value.len;
+        copy->value.data = ngx_pstrdup(pool, &h[i].value);
+        copy->lowcase_key = ngx_pnalloc(pool, h[i].key.len);
+
+        if (copy->key.data == NULL || copy->value.data == NULL
+            || copy->lowcase_key == NULL)
+        {
+            return NGX_ERROR;
+        }
+
+        ngx_strlow(copy->lowcase_key, copy->key.data, copy->key.len);
+
+        if (&h[i] == from->headers_in.host) {
+            in->host = copy;
+        }
+    }
+
+    return NGX_OK;
 }
 
 

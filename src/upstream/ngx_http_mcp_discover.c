@@ -485,8 +485,8 @@ ngx_http_mcp_ask_initialized(ngx_http_mcp_ask_t *ask,
     if (ask->answered) {
 
         if (x->session.len) {
-            ngx_http_mcp_farewell(u, &ask->tenant, &ask->session, &x->session,
-                                  ask->known.revision);
+            ngx_http_mcp_farewell(u, NULL, &ask->tenant, &ask->session,
+                                  &x->session, ask->known.revision);
         }
 
         ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_LEGACY);
@@ -591,8 +591,8 @@ ngx_http_mcp_ask_put(ngx_http_mcp_ask_t *ask, ngx_uint_t what)
 
 
 void
-ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_str_t *session, ngx_str_t *id, ngx_uint_t revision)
+ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
+    ngx_str_t *tenant, ngx_str_t *session, ngx_str_t *id, ngx_uint_t revision)
 {
     ngx_connection_t         *c;
     ngx_http_request_t       *r;
@@ -611,11 +611,21 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
         return;
     }
 
+    if (from
+        && ngx_http_mcp_background_headers(&r->headers_in, r->pool, from)
+           != NGX_OK)
+    {
+        ngx_http_mcp_background_close(r);
+        return;
+    }
+
     x = ngx_http_mcp_upstream_exchange(r, u, &ngx_http_mcp_farewell_scope);
     if (x == NULL) {
         ngx_http_mcp_background_close(r);
         return;
     }
+
+    x->client_headers = from ? 1 : 0;
 
     x->handlers = &ngx_http_mcp_farewell_handlers;
     x->method = NGX_HTTP_DELETE;

@@ -31,8 +31,6 @@ typedef struct {
 } ngx_http_mcp_listener_t;
 
 
-static ngx_int_t ngx_http_mcp_listen_copy_headers(ngx_http_mcp_listener_t *l,
-    ngx_http_request_t *from);
 static ngx_int_t ngx_http_mcp_listen_start(ngx_http_mcp_listener_t *l);
 static void ngx_http_mcp_listen_message(ngx_http_mcp_talk_t *t,
     ngx_str_t *text);
@@ -105,7 +103,8 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     l->grace.cancelable = 1;
 
     if (l->id.data == NULL || l->tenant.data == NULL
-        || ngx_http_mcp_listen_copy_headers(l, from) != NGX_OK)
+        || ngx_http_mcp_background_headers(&l->headers_in, pool, from)
+           != NGX_OK)
     {
         ngx_http_mcp_listen_close(l);
         return;
@@ -118,74 +117,6 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     /* not from within the client's request */
 
     ngx_add_timer(&l->retry, 0);
-}
-
-
-/* the client's request is gone soon, so all that crosses is copied */
-
-static ngx_int_t
-ngx_http_mcp_listen_copy_headers(ngx_http_mcp_listener_t *l,
-    ngx_http_request_t *from)
-{
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h, *copy;
-
-    if (ngx_list_init(&l->headers_in.headers, l->pool, 16,
-                      sizeof(ngx_table_elt_t))
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    l->headers_in.server.len = from->headers_in.server.len;
-    l->headers_in.server.data = ngx_pstrdup(l->pool, &from->headers_in.server);
-
-    if (l->headers_in.server.data == NULL) {
-        return NGX_ERROR;
-    }
-
-    part = &from->headers_in.headers.part;
-    h = part->elts;
-
-    for (i = 0; /* void */ ; i++) {
-
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        copy = ngx_http_mcp_header_push(&l->headers_in.headers);
-        if (copy == NULL) {
-            return NGX_ERROR;
-        }
-
-        copy->hash = h[i].hash;
-        copy->key.len = h[i].key.len;
-        copy->key.data = ngx_pstrdup(l->pool, &h[i].key);
-        copy->value.len = h[i].value.len;
-        copy->value.data = ngx_pstrdup(l->pool, &h[i].value);
-        copy->lowcase_key = ngx_pnalloc(l->pool, h[i].key.len);
-
-        if (copy->key.data == NULL || copy->value.data == NULL
-            || copy->lowcase_key == NULL)
-        {
-            return NGX_ERROR;
-        }
-
-        ngx_strlow(copy->lowcase_key, copy->key.data, copy->key.len);
-
-        if (&h[i] == from->headers_in.host) {
-            l->headers_in.host = copy;
-        }
-    }
-
-    return NGX_OK;
 }
 
 

@@ -185,8 +185,8 @@ ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t)
 
                 if (rc != NGX_OK) {
                     ngx_str_null(&none);
-                    ngx_http_mcp_farewell(t->upstream, &t->tenant, &none,
-                                          &t->new_id, t->new_revision);
+                    ngx_http_mcp_farewell(t->upstream, t->r, &t->tenant,
+                                          &none, &t->new_id, t->new_revision);
 
                     return NGX_ERROR;
                 }

@@ -223,9 +223,13 @@ void ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone);
 ngx_uint_t ngx_http_mcp_status_absent(ngx_uint_t status);
 
 
-/* tells an upstream that a session has ended: DELETE, outcome ignored */
-void ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_str_t *session, ngx_str_t *id, ngx_uint_t revision);
+/*
+ * Tells an upstream that a session has ended: DELETE, outcome ignored.  from:
+ * the client's request, whose headers cross; NULL when there is none.
+ */
+void ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u,
+    ngx_http_request_t *from, ngx_str_t *tenant, ngx_str_t *session,
+    ngx_str_t *id, ngx_uint_t revision);
 
 
 #endif /* _NGX_HTTP_MCP_UPSTREAM_H_INCLUDED_ */
