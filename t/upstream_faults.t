@@ -280,7 +280,8 @@ my $guarded = Mcp::Upstream->new(sub {
 });
 
 my $t = Mcp::Test->new(
-    vars => { GUARD => $guarded->port, UP => $up->port, RPC => $rpc->port, F => $forgetful->port },
+    vars => { GUARD => $guarded->port, UP => $up->port,
+              RPC => $rpc->port, F => $forgetful->port },
     conf => <<'EOF');
 mcp_zone zone=main:4m;
 
