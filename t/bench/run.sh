@@ -188,7 +188,7 @@ session() {
 rates() {
     local up
     local conf="
-        mcp_zone zone=main:256m;
+        mcp_zone zone=main:2000m;
         upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
         server {
             listen 127.0.0.1:$port;
