@@ -120,6 +120,12 @@ server {
         mcp_endpoint zone=main;
     }
 
+    location = /control {
+        mcp_tenant "a\nb\rc";
+        mcp_endpoint zone=main;
+        mcp_upstream rpc /_paths/$mcp_tenant protocol=rpc;
+    }
+
     location = /limit {
         mcp_session_limit 2 key=$http_x_key;
         mcp_session_timeout 400ms;
@@ -359,6 +365,13 @@ $set->call('of/set');
 @f = log_line(qr/^of\/set\|/);
 is($f[7], 'set', 'a variable that is only stored');
 unlike($t->log, qr/uninitialized/, 'and no warning about it');
+
+
+my $control = $t->session(path => '/control');
+$control->tool('of/control');
+@f = log_line(qr/\|of\/control\|/);
+is($f[7], 'a?b?c', 'no control character in a variable');
+is(($rpc->requests)[-1]{uri}, '/p/a%3Fb%3Fc', 'nor in a URI');
 
 
 # a tenant is not known before access

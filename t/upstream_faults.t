@@ -226,6 +226,7 @@ my $forgetful = Mcp::Upstream->new(sub {
 
     if ($j->{method} eq 'initialize') {
         return [http => 500, {}, ''] if $V->{broken};
+        return [hang =>] if $V->{hangs};
 
         my $id = 'f-' . ++$sessions;
         $known{$id} = 1 unless $V->{always};
@@ -298,6 +299,12 @@ server {
                          mcp_upstream rpc /_rpc protocol=rpc; }
     location = /mcp    { mcp_endpoint zone=main; mcp_upstream up /_up; }
     location = /f      { mcp_endpoint zone=main; mcp_upstream f /_f; }
+    location = /slowf {
+        mcp_endpoint zone=main;
+        mcp_upstream_timeout 20s;
+        mcp_upstream f /_f;
+    }
+
     location = /guarded { mcp_endpoint zone=main; mcp_upstream g /_g; }
     location = /small  { mcp_endpoint zone=main; mcp_upstream up /_up;
                          mcp_message_limit 10k; }
@@ -324,7 +331,7 @@ sub log_since {
 
 my %path = (rpc => '/rpc', legacy => '/mcp');
 
-for my $path (qw(/rpc /mcp /f /small /medium /guarded)) {
+for my $path (qw(/rpc /mcp /f /small /medium /slowf /guarded)) {
     my $s = $t->session(path => $path,
                         headers => { Authorization => 'Bearer good' });
     $s->call('tools/list');
@@ -600,6 +607,38 @@ for my $manner ('404', '404 with a body', '400') {
 }
 
 
+# cancelled while the upstream's session is being made
+
+{
+    my $s = $t->session(path => '/slowf');
+
+    is_deeply($s->call('one')->{result}, {}, 'slow upstream');
+    $forgetful->set(amnesia => 1);
+    $forgetful->set(hangs => 1);
+    $forgetful->clear;
+
+    my $conn = $s->send_only($s->message('two', undef, id => 'two'));
+    $forgetful->wait_requests(sub { $_[0]{json}{method} eq 'initialize' });
+
+    my $other = $s->send_only($s->message('three', undef, id => 'three'));
+    my $began = time();
+
+    is($s->notify('notifications/cancelled', { requestId => 'two' })
+       ->{status}, 202, 'cancelled meanwhile');
+    within($conn->response('POST')->{status}, 200, 202, 'its POST ends');
+    within(time() - $began, 0, 2, 'at once');
+
+    # the one that waited for the same session has to make it now
+
+    $forgetful->set(hangs => 0);
+    $forgetful->drop;
+    my $r = $other->response('POST');
+    ok($r->{status} == 200 || $r->{status} == 502, 'the other is answered');
+    is_deeply($s->call('four')->{result}, {}, 'and it goes on');
+    $s->delete;
+}
+
+
 # an upstream that wants to know who asks
 
 {
@@ -673,6 +712,17 @@ ok((wait_for {
     or diag(json_encode($idle->{zone}) . "\n"
             . json_encode(status()));
 is($now->{calls}{running}, 0, 'no call runs');
+
+my $x;
+
+ok((wait_for {
+       my $ended = 0;
+       $x = status()->{exchanges};
+       $ended += $x->{$_} for qw(ok refused unreachable timeout bad aborted);
+       $ended == $x->{started};
+   } 5), 'each exchange has ended in one way') or diag(json_encode($x));
+ok($x->{$_} > 0, "exchanges: $_")
+    for qw(ok refused unreachable timeout bad aborted);
 is($now->{streams}{open}, 0, 'no stream is open');
 
 done_testing();

@@ -302,6 +302,29 @@ ngx_http_mcp_variable_set(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     v->len = value->len;
     v->data = value->data;
 
+    for (i = 0; i < value->len; i++) {
+
+        if (value->data[i] >= 0x20 && value->data[i] != 0x7f) {
+            continue;
+        }
+
+        /* what came from elsewhere, as a tenant does, may hold any byte */
+
+        p = ngx_pstrdup(r->pool, value);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        for ( /* void */ ; i < value->len; i++) {
+            if (p[i] < 0x20 || p[i] == 0x7f) {
+                p[i] = '?';
+            }
+        }
+
+        v->data = p;
+        break;
+    }
+
     if (ngx_http_mcp_encoding == NULL) {
         return NGX_OK;
     }
@@ -313,8 +336,8 @@ ngx_http_mcp_variable_set(ngx_http_request_t *r, ngx_http_variable_value_t *v,
 
     p = dst;
 
-    for (i = 0; i < value->len; i++) {
-        ch = value->data[i];
+    for (i = 0; i < v->len; i++) {
+        ch = v->data[i];
 
         if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')
             || (ch >= '0' && ch <= '9') || ch == '-' || ch == '_'

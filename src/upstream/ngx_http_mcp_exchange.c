@@ -37,6 +37,20 @@ static ngx_str_t  ngx_http_mcp_exchange_get = ngx_string("GET");
 static ngx_str_t  ngx_http_mcp_exchange_delete = ngx_string("DELETE");
 
 
+/* by outcome */
+
+static ngx_mcp_counter_e  ngx_http_mcp_exchange_counters[] = {
+    NGX_MCP_COUNTER_EXCHANGES_OK,
+    NGX_MCP_COUNTER_EXCHANGES_REFUSED,
+    NGX_MCP_COUNTER_EXCHANGES_UNREACHABLE,
+    NGX_MCP_COUNTER_EXCHANGES_TIMEOUT,
+    NGX_MCP_COUNTER_EXCHANGES_BAD,
+    NGX_MCP_COUNTER_EXCHANGES_BAD,
+    NGX_MCP_COUNTER_EXCHANGES_BAD,
+    NGX_MCP_COUNTER_EXCHANGES_ABORTED
+};
+
+
 ngx_http_mcp_exchange_t *
 ngx_http_mcp_exchange_create(ngx_http_request_t *r)
 {
@@ -163,6 +177,10 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     sr->write_event_handler = ngx_http_mcp_exchange_enter;
 
     x->sr = sr;
+
+    if (x->zone) {
+        ngx_mcp_count(x->zone, NGX_MCP_COUNTER_EXCHANGES_STARTED, 1);
+    }
 
     ngx_http_mcp_exchange_method(x);
 
@@ -724,6 +742,10 @@ ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
 
     ngx_http_mcp_exchange_release(cap);
 
+    if (x->zone) {
+        ngx_mcp_count(x->zone, ngx_http_mcp_exchange_counters[outcome], 1);
+    }
+
     x->handlers->done(x, outcome);
 }
 
@@ -759,5 +781,15 @@ ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
 static void
 ngx_http_mcp_exchange_cleanup(void *data)
 {
-    ngx_http_mcp_exchange_release(data);
+    ngx_http_mcp_capture_t *cap = data;
+
+    ngx_http_mcp_exchange_t  *x;
+
+    x = cap->exchange;
+
+    if (!cap->done && x->sr && x->zone) {
+        ngx_mcp_count(x->zone, NGX_MCP_COUNTER_EXCHANGES_ABORTED, 1);
+    }
+
+    ngx_http_mcp_exchange_release(cap);
 }

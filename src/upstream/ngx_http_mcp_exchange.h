@@ -20,6 +20,7 @@
 #include <ngx_http.h>
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_sse.h"
+#include "ngx_mcp_zone.h"
 
 
 typedef struct ngx_http_mcp_exchange_s  ngx_http_mcp_exchange_t;
@@ -100,6 +101,7 @@ struct ngx_http_mcp_exchange_s {
     ngx_http_mcp_exchange_handlers_t  *handlers;
     void                              *data;
     ngx_http_mcp_scope_t              *scope;
+    ngx_mcp_zone_t                    *zone;        /* NULL: is not counted */
     ngx_str_t                          name;        /* upstream, for the log */
     ngx_str_t                          uri;         /* of the location */
     ngx_str_t                          args;

@@ -618,6 +618,7 @@ ngx_http_mcp_talk_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
     ngx_int_t             rc;
+    ngx_str_t             none;
     ngx_http_mcp_talk_t  *t;
 
     t = x->data;
@@ -628,6 +629,18 @@ ngx_http_mcp_talk_done(ngx_http_mcp_exchange_t *x,
                    x->status);
 
     if (t->closed) {
+        return;
+    }
+
+    if (t->aborted && t->step < ngx_http_mcp_talk_send) {
+
+        /* who waits for the link makes it; one made by half is ended */
+
+        ngx_str_null(&none);
+        ngx_http_mcp_farewell(t->upstream, t->r, &t->tenant, &none,
+                              &t->new_id, t->new_revision);
+
+        ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_ABORTED);
         return;
     }
 
@@ -814,9 +827,7 @@ ngx_http_mcp_talk_abort(ngx_http_mcp_talk_t *t)
         return;
     }
 
-    if (t->x && (t->step == ngx_http_mcp_talk_send
-                 || t->step == ngx_http_mcp_talk_resume))
-    {
+    if (t->x && t->step >= ngx_http_mcp_talk_initialize) {
         ngx_http_mcp_exchange_abort(t->x);
     }
 }

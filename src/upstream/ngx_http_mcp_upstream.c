@@ -31,6 +31,7 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
         return NULL;
     }
 
+    x->zone = u->zone;
     x->name = u->name;
     x->scope = scope;
     x->uri = uri;
