@@ -68,6 +68,9 @@ limit_req_zone $org$guest$staler zone=orgs:1m rate=1000r/s;
 limit_req_zone $mcp_session_id$mcp_name zone=tools:1m rate=1r/m;
 limit_req_zone $mcp_tenant zone=tenants:1m rate=1r/m;
 
+map $mcp_name $place { "a b/c" found; default "other"; }
+limit_req_zone $place zone=mapped:1m rate=10000r/s;
+
 map $mcp_method:$mcp_name $class {
     "tools/call:secret" secret;
     ~^tools/            tool;
@@ -150,6 +153,12 @@ server {
         mcp_upstream rpc
             /_paths/$mcp_method/$mcp_name?s=$mcp_session_id&c=$class
             protocol=rpc;
+    }
+
+    location = /mapped {
+        limit_req zone=mapped burst=10000 nodelay;
+        mcp_endpoint zone=main;
+        mcp_upstream rpc /_paths/$place/$http_x_more/$mcp_name protocol=rpc;
     }
 
     location = /dots {
@@ -553,6 +562,21 @@ for (
     is($paths->tool($name)->{http}{status}, 200, "name \"$name\"");
     is(($rpc->requests)[-1]{uri}, "/p/tools/call/$segment?s=$id&c=tool",
        'as one segment');
+}
+
+# a map sees what there is, the URI gets it encoded; others are made fit
+
+my $mapped = $t->session(path => '/mapped', headers => { 'X-More' => 'a b#' });
+
+is($mapped->tool('a b/c')->{http}{status}, 200, 'map in a URI');
+is(($rpc->requests)[-1]{uri}, '/p/found/a%20b%23/a%20b%2Fc',
+   'sees the name as it is');
+
+for my $more ('..', '.', '%2e%2E', '%2e') {
+    $asked = $rpc->count;
+    $r = $mapped->tool('x', {}, headers => { 'X-More' => $more });
+    is($r->{http}{status}, 400, "dot segment \"$more\" in a header");
+    is($rpc->count, $asked, 'is not asked for');
 }
 
 $asked = $rpc->count;

@@ -123,7 +123,7 @@ ngx_http_mcp_variable_scope(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    scope = ngx_http_mcp_encoding;
+    scope = ngx_http_mcp_scope;
 
     if (scope == NULL && r != r->main) {
         x = ngx_http_mcp_exchange_of(r);
@@ -325,7 +325,7 @@ ngx_http_mcp_variable_set(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         break;
     }
 
-    if (ngx_http_mcp_encoding == NULL) {
+    if (!ngx_http_mcp_encoding) {
         return NGX_OK;
     }
 

@@ -5,7 +5,15 @@
 #include "ngx_http_mcp_upstream.h"
 
 
-ngx_http_mcp_scope_t       *ngx_http_mcp_encoding;
+static ngx_int_t ngx_http_mcp_upstream_uri(ngx_http_request_t *r,
+    ngx_http_complex_value_t *cv, ngx_http_mcp_scope_t *scope, ngx_str_t *uri);
+static ngx_int_t ngx_http_mcp_upstream_escape(ngx_pool_t *pool,
+    ngx_str_t *uri);
+static ngx_uint_t ngx_http_mcp_upstream_dots(u_char *p, u_char *last);
+
+
+ngx_http_mcp_scope_t       *ngx_http_mcp_scope;
+ngx_uint_t                  ngx_http_mcp_encoding;
 ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
 
 
@@ -14,15 +22,10 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope)
 {
     u_char                   *p, *last, *start;
-    ngx_int_t                 rc;
     ngx_str_t                 uri;
     ngx_http_mcp_exchange_t  *x;
 
-    ngx_http_mcp_encoding = scope;
-    rc = ngx_http_complex_value(r, &u->uri, &uri);
-    ngx_http_mcp_encoding = NULL;
-
-    if (rc != NGX_OK) {
+    if (ngx_http_mcp_upstream_uri(r, &u->uri, scope, &uri) != NGX_OK) {
         return NULL;
     }
 
@@ -48,9 +51,7 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
             continue;
         }
 
-        if ((p - start == 1 && start[0] == '.')
-            || (p - start == 2 && start[0] == '.' && start[1] == '.'))
-        {
+        if (ngx_http_mcp_upstream_dots(start, p)) {
             ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                           "mcp upstream \"%V\" was not asked: its URI \"%V\" "
                           "has a dot segment", &u->name, &uri);
@@ -80,6 +81,121 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     }
 
     return x;
+}
+
+
+/*
+ * First all variables are computed as they are, so that a "map" finds what it
+ * is to find and nothing encoded is cached; then again from these, with what
+ * stands in the URI itself encoded.
+ */
+
+static ngx_int_t
+ngx_http_mcp_upstream_uri(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
+    ngx_http_mcp_scope_t *scope, ngx_str_t *uri)
+{
+    ngx_int_t                   rc;
+    ngx_http_variable_value_t  *room, *old;
+
+    if (cv->lengths == NULL) {
+        *uri = cv->value;
+        return NGX_OK;
+    }
+
+    room = NULL;
+
+    ngx_http_mcp_scope = scope;
+
+    rc = ngx_http_mcp_fresh(r, cv, &room, uri);
+
+    if (rc == NGX_OK) {
+        old = r->variables;
+        r->variables = room;
+        ngx_http_mcp_encoding = 1;
+
+        rc = ngx_http_complex_value(r, cv, uri);
+
+        ngx_http_mcp_encoding = 0;
+        r->variables = old;
+    }
+
+    ngx_http_mcp_scope = NULL;
+
+    return rc == NGX_OK ? ngx_http_mcp_upstream_escape(r->pool, uri) : rc;
+}
+
+
+/* what must not be in a URI at all, from other variables */
+
+static ngx_int_t
+ngx_http_mcp_upstream_escape(ngx_pool_t *pool, ngx_str_t *uri)
+{
+    u_char  *p, *dst, ch;
+    size_t   i, n;
+
+    static u_char  hex[] = "0123456789ABCDEF";
+
+    n = 0;
+
+    for (i = 0; i < uri->len; i++) {
+        ch = uri->data[i];
+        n += (ch <= 0x20 || ch >= 0x7f || ch == '#');
+    }
+
+    if (n == 0) {
+        return NGX_OK;
+    }
+
+    dst = ngx_pnalloc(pool, uri->len + 2 * n);
+    if (dst == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = dst;
+
+    for (i = 0; i < uri->len; i++) {
+        ch = uri->data[i];
+
+        if (ch <= 0x20 || ch >= 0x7f || ch == '#') {
+            *p++ = '%';
+            *p++ = hex[ch >> 4];
+            *p++ = hex[ch & 0xf];
+
+        } else {
+            *p++ = ch;
+        }
+    }
+
+    uri->data = dst;
+    uri->len = p - dst;
+
+    return NGX_OK;
+}
+
+
+/* whether the segment is "." or "..", however it is written */
+
+static ngx_uint_t
+ngx_http_mcp_upstream_dots(u_char *p, u_char *last)
+{
+    ngx_uint_t  n;
+
+    for (n = 0; p < last; n++) {
+
+        if (*p == '.') {
+            p++;
+
+        } else if (last - p >= 3 && p[0] == '%' && p[1] == '2'
+                   && (p[2] | 0x20) == 'e')
+        {
+            p += 3;
+
+        } else {
+            return 0;
+        }
+    }
+
+    return n == 1 || n == 2;
 }
 
 

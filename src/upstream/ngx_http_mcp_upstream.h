@@ -65,10 +65,20 @@ typedef ngx_http_request_t *(*ngx_http_mcp_background_pt)(
 extern ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
 
 /*
- * Not NULL while an upstream's URI is computed: values are of this scope and
- * percent-encoded then.
+ * While an upstream's URI is computed: whose values are seen, and whether they
+ * are percent-encoded.  Else NULL and 0.
  */
-extern ngx_http_mcp_scope_t  *ngx_http_mcp_encoding;
+extern ngx_http_mcp_scope_t  *ngx_http_mcp_scope;
+extern ngx_uint_t             ngx_http_mcp_encoding;
+
+/*
+ * A complex value not from any value cached earlier.  *room is allocated when
+ * it is NULL and may be used again; it starts with the variables of which the
+ * value was made.
+ */
+ngx_int_t ngx_http_mcp_fresh(ngx_http_request_t *r,
+    ngx_http_complex_value_t *cv, ngx_http_variable_value_t **room,
+    ngx_str_t *value);
 
 /*
  * Makes an exchange with the upstream on r, with its URI for this scope, which
