@@ -2,6 +2,9 @@
 #include "ngx_http_mcp_event.h"
 
 
+#define NGX_HTTP_MCP_TOPIC  "events://"
+
+
 static void ngx_http_mcp_event_address(ngx_http_mcp_address_t *to,
     ngx_str_t *text, ngx_mcp_event_t *event);
 
@@ -11,7 +14,7 @@ ngx_http_mcp_event_topic(ngx_str_t *topic, ngx_pool_t *pool, ngx_str_t *uri)
 {
     u_char  *p;
 
-    uri->len = sizeof("events:///latest") - 1 + topic->len;
+    uri->len = sizeof(NGX_HTTP_MCP_TOPIC "/latest") - 1 + topic->len;
 
     p = ngx_pnalloc(pool, uri->len);
     if (p == NULL) {
@@ -20,7 +23,7 @@ ngx_http_mcp_event_topic(ngx_str_t *topic, ngx_pool_t *pool, ngx_str_t *uri)
 
     uri->data = p;
 
-    p = ngx_cpymem(p, "events://", sizeof("events://") - 1);
+    p = ngx_cpymem(p, NGX_HTTP_MCP_TOPIC, sizeof(NGX_HTTP_MCP_TOPIC) - 1);
     p = ngx_cpymem(p, topic->data, topic->len);
     ngx_memcpy(p, "/latest", sizeof("/latest") - 1);
 
