@@ -410,6 +410,8 @@ is_deeply([ map { $_->{json}{params} } heard('hook') ],
 
 my $c = Mcp::Test->new(conf => '', start => 0);
 
+$c->allow_log(qr{\[emerg\]});
+
 for (['mcp_invalidate a b;', qr/"b" in "mcp_invalidate" is no action/],
      ['mcp_invalidate a drop message=x;', qr/"drop" stands beside/],
      ['mcp_invalidate a level=info;', qr/add "message=DATA"/],
