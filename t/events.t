@@ -178,39 +178,39 @@ for my $who (sort keys %g) {
 
 # addresses, together
 
-publish('/publish', note(identity => 'ann'));
+publish('/publish', notice(identity => 'ann'));
 is_deeply([ loud() ], [ qw(ann-acme ann-bold two) ], 'an identity');
-publish('/publish', note(identity => 'ann', tenant_id => 'bold'));
+publish('/publish', notice(identity => 'ann', tenant_id => 'bold'));
 is_deeply([ loud() ], [ 'ann-bold' ], 'of a tenant');
 
-$r = publish('/publish', note(identity => 'bob',
+$r = publish('/publish', notice(identity => 'bob',
                               session_id => $s{'ann-acme'}->id));
 like($r->{json}{events}[0]{error}, qr/no such session/,
      "a session that is another's");
 
-publish('/publish', note(%$_))
+publish('/publish', notice(%$_))
     for { identity => 'nobody' }, { identity => '' }, { tenant_id => 'ACME' },
         { uri => 'file:///doc', topic => undef }, { uri => '' },
         { topic => '' }, { uri => 'file:///doc', tenant_id => 'bold' },
         { uri => 'file:///doc', identity => 'ann' };
 is_deeply([ loud() ], [], 'nobody');
 
-publish('/publish', note(uri => 'file:///doc'));
+publish('/publish', notice(uri => 'file:///doc'));
 is_deeply([ loud() ], [ 'bob-acme' ], 'who subscribed');
 
 $s{'ann-bold'}->call('resources/subscribe', { uri => 'events://a/b/latest' });
-publish('/publish', note(topic => 'a/b'));
+publish('/publish', notice(topic => 'a/b'));
 is_deeply([ loud() ], [ 'ann-bold' ], 'who subscribed to a topic');
-publish('/publish', note(topic => 'a/b', uri => 'file:///doc'));
+publish('/publish', notice(topic => 'a/b', uri => 'file:///doc'));
 is_deeply([ loud() ], [], 'and to a URI');
 $s{'ann-bold'}->call('resources/subscribe', { uri => 'file:///doc' });
-publish('/publish', note(topic => 'a/b', uri => 'file:///doc'));
+publish('/publish', notice(topic => 'a/b', uri => 'file:///doc'));
 ($e) = heard('ann-bold');
 is_deeply([ sort keys %{ $e->{json} } ], [ qw(jsonrpc method) ],
           'both, and what addressed it is removed');
 is_deeply([ loud() ], [], 'for one');
 
-$r = publish('/publish', note(uri => 'file:///doc',
+$r = publish('/publish', notice(uri => 'file:///doc',
                               session_id => $s{'ann-acme'}->id));
 is($r->{json}{events}[0]{sessions}, 0, 'a session that did not subscribe');
 
@@ -221,13 +221,13 @@ is_deeply($e->{json}, { jsonrpc => '2.0', method =>
           { uri => 'events://a/b/latest' } }, 'a topic alone: an update');
 is_deeply([ loud() ], [], 'for one');
 
-publish('/publish-for?for=bold', note());
+publish('/publish-for?for=bold', notice());
 is_deeply([ loud() ], [ qw(ann-bold bob-bold) ], 'tenant=');
 $r = publish('/publish-for?for=bold', { kind => 'y', tenant_id => 'acme' });
 is($r->{json}{refused}, 1, 'cannot be left');
 
 $r = publish('/publish', json_encode({ kind => 'document' }) . "\n{}\n"
-             . "[]\nnope\n" . json_encode({ kind => 1 }) . "\n" . note());
+             . "[]\nnope\n" . json_encode({ kind => 1 }) . "\n" . notice());
 is_deeply([ map { $_->{error} ? 0 : 1 } @{ $r->{json}{events} } ],
           [ 1, 0, 0, 0, 0, 1 ], 'each on its own');
 like($r->{json}{events}[1]{error}, qr/"kind"/, 'with its reason');
@@ -346,7 +346,7 @@ for ([ '/publish-map?id=a', {} ], [ '/publish-map?id=a', {} ],
      [ '/publish-map', { 'Idempotency-Key' => 'k' } ],
      [ '/publish-map', {} ])
 {
-    $t->post($_->[0], $_->[1], note() . "\n" . note());
+    $t->post($_->[0], $_->[1], notice() . "\n" . notice());
 }
 
 is(scalar(() = heard('map')), 6, 'id= and Idempotency-Key');
@@ -456,7 +456,7 @@ sub publish {
 }
 
 
-sub note {
+sub notice {
     return json_encode({ jsonrpc => '2.0', method => 'notifications/n', @_ });
 }
 
