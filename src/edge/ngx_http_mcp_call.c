@@ -215,6 +215,10 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
 
     call->registered = 1;
 
+    if (call->batch || !(ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
+        ngx_mcp_call_plain(mlcf->zone, call->record.ref);
+    }
+
     t = &call->talk;
 
     t->r = call->r;
@@ -688,13 +692,21 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_after(ngx_event_t *ev)
 {
-    ngx_connection_t     *c;
-    ngx_http_mcp_call_t  *call;
+    ngx_http_mcp_call_news(ev->data);
+}
 
-    call = ev->data;
+
+void
+ngx_http_mcp_call_news(ngx_http_mcp_call_t *call)
+{
+    ngx_connection_t  *c;
+
     c = call->r->connection;
 
-    if (call->gone || call->streaming || call->passing || call->answered) {
+    if (call->gone || call->streaming || call->passing || call->answered
+        || call->cancelled || call->batch
+        || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE))
+    {
         return;
     }
 

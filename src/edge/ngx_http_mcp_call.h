@@ -127,6 +127,9 @@ void ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text);
 void ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_uint_t flags);
 
+/* something was put on the call's line that no stream carries yet */
+void ngx_http_mcp_call_news(ngx_http_mcp_call_t *call);
+
 /* the talk's done(): says what is left to say (ngx_http_mcp_call_end.c) */
 void ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_outcome_e outcome);

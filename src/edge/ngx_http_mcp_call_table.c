@@ -109,6 +109,14 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         return;
     }
 
+    if (why & NGX_MCP_WAKE_NEWS) {
+        ngx_http_mcp_call_news(call);
+
+        if (ngx_http_mcp_calls[local] != call) {
+            return;
+        }
+    }
+
     if (why & NGX_MCP_WAKE_LINK) {
         ngx_http_mcp_talk_wake(&call->talk);
     }

@@ -67,6 +67,7 @@ ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
      *     mlcf->server_version = { 0, NULL };
      *     mlcf->server_title = { 0, NULL };
      *     mlcf->instructions = { 0, NULL };
+     *     mlcf->logger = { 0, NULL };
      *     mlcf->capabilities = 0;
      *     mlcf->publish = NULL;
      *     mlcf->status = NULL;
@@ -78,6 +79,7 @@ ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
 
     mlcf->upstreams = NGX_CONF_UNSET_PTR;
     mlcf->deny = NGX_CONF_UNSET_PTR;
+    mlcf->invalidate = NGX_CONF_UNSET_PTR;
     mlcf->origins = NGX_CONF_UNSET_PTR;
     mlcf->upstream_timeout = NGX_CONF_UNSET_MSEC;
     mlcf->upstream_total = NGX_CONF_UNSET_MSEC;
@@ -116,6 +118,7 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     }
 
     ngx_conf_merge_str_value(conf->instructions, prev->instructions, "");
+    ngx_conf_merge_str_value(conf->logger, prev->logger, "");
 
     if (conf->capabilities == 0) {
         conf->capabilities = prev->capabilities;
@@ -139,6 +142,7 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     ngx_conf_merge_ptr_value(conf->upstreams, prev->upstreams, NULL);
     ngx_conf_merge_ptr_value(conf->deny, prev->deny, NULL);
+    ngx_conf_merge_ptr_value(conf->invalidate, prev->invalidate, NULL);
     ngx_conf_merge_ptr_value(conf->origins, prev->origins, NULL);
     ngx_conf_merge_msec_value(conf->upstream_timeout, prev->upstream_timeout,
                               60000);

@@ -54,6 +54,8 @@ char *ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 char *ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+char *ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 char *ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 

@@ -4,7 +4,6 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_conf.h"
-#include "ngx_http_mcp_publish.h"
 #include "ngx_http_mcp_status.h"
 
 
@@ -185,87 +184,6 @@ invalid:
                        "zone=NAME:SIZE;\", for example \"mcp_zone "
                        "zone=main:32m;\"", &value[1]);
     return NGX_CONF_ERROR;
-}
-
-
-char *
-ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_mcp_loc_conf_t *mlcf = conf;
-
-    ngx_str_t                         *value, s;
-    ngx_uint_t                         i;
-    ngx_http_mcp_publish_conf_t       *pcf;
-    ngx_http_compile_complex_value_t   ccv;
-
-    if (mlcf->publish) {
-        return "is duplicate";
-    }
-
-    pcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_publish_conf_t));
-    if (pcf == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    value = cf->args->elts;
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        if (ngx_strncmp(value[i].data, "zone=", 5) == 0 && value[i].len > 5) {
-            s.data = value[i].data + 5;
-            s.len = value[i].len - 5;
-
-            pcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
-            if (pcf->zone == NULL) {
-                return NGX_CONF_ERROR;
-            }
-
-        } else if (ngx_strncmp(value[i].data, "endpoint=", 9) == 0
-                   && value[i].len > 9)
-        {
-            pcf->endpoint.data = value[i].data + 9;
-            pcf->endpoint.len = value[i].len - 9;
-
-        } else if (ngx_strncmp(value[i].data, "tenant=", 7) == 0) {
-            s.data = value[i].data + 7;
-            s.len = value[i].len - 7;
-
-            pcf->tenant = ngx_palloc(cf->pool,
-                                     sizeof(ngx_http_complex_value_t));
-            if (pcf->tenant == NULL) {
-                return NGX_CONF_ERROR;
-            }
-
-            ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-            ccv.cf = cf;
-            ccv.value = &s;
-            ccv.complex_value = pcf->tenant;
-
-            if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
-                return NGX_CONF_ERROR;
-            }
-
-        } else {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\"; write \"mcp_publish "
-                               "zone=NAME [endpoint=ID] [tenant=VALUE];\"",
-                               &value[i]);
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    if (pcf->zone == NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_publish\" needs \"zone=NAME\", the name of "
-                           "an \"mcp_zone\"");
-        return NGX_CONF_ERROR;
-    }
-
-    mlcf->publish = pcf;
-    ((ngx_http_mcp_zone_t *) pcf->zone)->published = 1;
-
-    return ngx_http_mcp_conf_handler(cf, ngx_http_mcp_publish_handler);
 }
 
 

@@ -214,6 +214,20 @@ static ngx_command_t  ngx_http_mcp_commands[] = {
       offsetof(ngx_http_mcp_loc_conf_t, cors),
       NULL },
 
+    { ngx_string("mcp_invalidate"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_2MORE,
+      ngx_http_mcp_conf_invalidate,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_logger"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_conf_set_str_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, logger),
+      NULL },
+
     { ngx_string("mcp_publish"),
       NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
       ngx_http_mcp_conf_publish,

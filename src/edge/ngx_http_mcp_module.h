@@ -65,6 +65,8 @@ typedef struct {
     ngx_str_t                   server_version;
     ngx_str_t                   server_title;
     ngx_str_t                   instructions;
+    ngx_array_t                *invalidate;   /* ngx_mcp_rule_t */
+    ngx_str_t                   logger;
     ngx_uint_t                  capabilities; /* NGX_HTTP_MCP_CAP_* */
 
     ngx_http_complex_value_t   *tenant;

@@ -1,24 +1,12 @@
 
+#include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_publish.h"
-#include <cjson/cJSON.h>
-
-
-/* of one POST */
-
-typedef struct {
-    ngx_http_request_t           *request;
-    ngx_http_mcp_publish_conf_t  *conf;
-    ngx_str_t                    *endpoint;   /* NULL: any */
-    ngx_str_t                    *tenant;     /* fixed here; NULL: any */
-    ngx_str_t                     value;      /* of tenant */
-    cJSON                        *events;
-    ngx_uint_t                    accepted;
-    ngx_uint_t                    refused;
-    ngx_mcp_message_t             message;
-} ngx_http_mcp_publish_t;
 
 
 static void ngx_http_mcp_publish_body_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p);
+static ngx_int_t ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
+    ngx_http_complex_value_t *cv, const char *name, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_publish_body(ngx_http_request_t *r,
     ngx_str_t *body);
 static ngx_int_t ngx_http_mcp_publish_events(ngx_http_mcp_publish_t *p,
@@ -26,12 +14,6 @@ static ngx_int_t ngx_http_mcp_publish_events(ngx_http_mcp_publish_t *p,
 static ngx_int_t ngx_http_mcp_publish_lines(ngx_http_mcp_publish_t *p,
     ngx_str_t *body);
 static ngx_int_t ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p,
-    ngx_str_t *text);
-static const char *ngx_http_mcp_publish_deliver(ngx_http_mcp_publish_t *p,
-    ngx_str_t *text, ngx_uint_t *sessions);
-static const char *ngx_http_mcp_publish_address(ngx_http_mcp_publish_t *p,
-    ngx_mcp_path_e path, ngx_str_t *value);
-static ngx_int_t ngx_http_mcp_publish_strip(ngx_http_mcp_publish_t *p,
     ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p);
 
@@ -91,21 +73,11 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
         p->endpoint = &p->conf->endpoint;
     }
 
-    if (p->conf->tenant) {
+    rc = ngx_http_mcp_publish_values(p);
 
-        if (ngx_http_complex_value(r, p->conf->tenant, &p->value) != NGX_OK) {
-            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-            return;
-        }
-
-        if (p->value.len == 0) {
-            ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
-                          "mcp: tenant of published events is empty");
-            ngx_http_finalize_request(r, NGX_HTTP_FORBIDDEN);
-            return;
-        }
-
-        p->tenant = &p->value;
+    if (rc != NGX_OK) {
+        ngx_http_finalize_request(r, rc);
+        return;
     }
 
     rc = ngx_http_mcp_publish_body(r, &body);
@@ -121,7 +93,12 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
         return;
     }
 
-    rc = ngx_http_mcp_publish_events(p, &body);
+    if (p->conf->kind || p->conf->topic) {
+        rc = ngx_http_mcp_publish_event(p, &body);
+
+    } else {
+        rc = ngx_http_mcp_publish_events(p, &body);
+    }
 
     if (rc == NGX_OK) {
         rc = ngx_http_mcp_publish_answer(p);
@@ -132,6 +109,82 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
     }
 
     ngx_http_finalize_request(r, rc);
+}
+
+
+/* what the location says of its events; NGX_OK or an HTTP status */
+
+static ngx_int_t
+ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
+{
+    ngx_int_t                     rc;
+    ngx_table_elt_t              *h;
+    ngx_http_mcp_publish_conf_t  *conf;
+    static ngx_str_t              key = ngx_string("Idempotency-Key");
+
+    conf = p->conf;
+
+    rc = ngx_http_mcp_publish_value(p, conf->tenant, "tenant", &p->value);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (conf->tenant) {
+        p->tenant = &p->value;
+    }
+
+    rc = ngx_http_mcp_publish_value(p, conf->kind, "kind", &p->kind);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    rc = ngx_http_mcp_publish_value(p, conf->topic, "topic", &p->topic);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (conf->id
+        && ngx_http_complex_value(p->request, conf->id, &p->id) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (p->id.len == 0) {
+        h = ngx_http_mcp_find_header(p->request, &key);
+
+        if (h) {
+            p->id = h->value;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
+    ngx_http_complex_value_t *cv, const char *name, ngx_str_t *value)
+{
+    if (cv == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(p->request, cv, value) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (value->len == 0) {
+        ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
+                      "mcp: %s of published events is empty", name);
+
+        return (cv == p->conf->tenant) ? NGX_HTTP_FORBIDDEN
+                                       : NGX_HTTP_BAD_REQUEST;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -285,7 +338,7 @@ static ngx_int_t
 ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 {
     cJSON       *event, *item;
-    ngx_uint_t   sessions;
+    ngx_uint_t   sessions, repeated;
     const char  *error;
 
     event = cJSON_CreateObject();
@@ -295,7 +348,11 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 
     cJSON_AddItemToArray(p->events, event);
 
-    error = ngx_http_mcp_publish_deliver(p, text, &sessions);
+    sessions = 0;
+    repeated = 0;
+    error = ngx_http_mcp_publish_deliver(p, text, &sessions, &repeated);
+
+    p->number++;
 
     if (error) {
         ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
@@ -307,188 +364,13 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
     } else {
         p->accepted++;
         item = cJSON_AddNumberToObject(event, "sessions", (double) sessions);
+
+        if (item && repeated) {
+            item = cJSON_AddTrueToObject(event, "repeated");
+        }
     }
 
     return (item == NULL) ? NGX_ERROR : NGX_OK;
-}
-
-
-/* NULL, or why it is refused */
-
-static const char *
-ngx_http_mcp_publish_deliver(ngx_http_mcp_publish_t *p, ngx_str_t *text,
-    ngx_uint_t *sessions)
-{
-    ngx_int_t           rc;
-    ngx_str_t           session, tenant, level, *to;
-    const char         *why;
-    ngx_mcp_event_t     event;
-    ngx_mcp_message_t  *m;
-
-    m = &p->message;
-    why = NULL;
-
-    if (ngx_mcp_message_parse(m, text, &why) != NGX_OK) {
-        return why ? why : "not a JSON-RPC message";
-    }
-
-    if (m->kind != NGX_MCP_NOTIFICATION) {
-        return "not a JSON-RPC notification";
-    }
-
-    why = ngx_http_mcp_publish_address(p, NGX_MCP_PATH_SESSION_ID, &session);
-    if (why) {
-        return why;
-    }
-
-    why = ngx_http_mcp_publish_address(p, NGX_MCP_PATH_TENANT_ID, &tenant);
-    if (why) {
-        return why;
-    }
-
-    to = tenant.data ? &tenant : NULL;
-
-    if (p->tenant) {
-
-        if (to && (to->len != p->tenant->len
-                   || ngx_memcmp(to->data, p->tenant->data, to->len) != 0))
-        {
-            return "\"tenant_id\" is not the tenant of this location";
-        }
-
-        to = p->tenant;
-    }
-
-    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
-
-    if (m->method_code == NGX_MCP_METHOD_MESSAGE) {
-        level = ngx_mcp_message_string(m, NGX_MCP_PATH_LEVEL,
-                                       p->request->pool);
-        event.level = ngx_mcp_level_parse(&level);
-
-        if (event.level == NGX_MCP_LEVEL_UNSET) {
-            return "\"params.level\" is no level";
-        }
-    }
-
-    if (m->method_code == NGX_MCP_METHOD_RESOURCES_UPDATED) {
-        event.uri = ngx_mcp_message_string(m, NGX_MCP_PATH_URI,
-                                           p->request->pool);
-
-        if (event.uri.len == 0) {
-            return "\"params.uri\" is missing";
-        }
-    }
-
-    if ((session.data || tenant.data)
-        && ngx_http_mcp_publish_strip(p, text) != NGX_OK)
-    {
-        return "no memory";
-    }
-
-    event.parts = text;
-    event.nparts = 1;
-
-    if (session.data) {
-        rc = ngx_mcp_log_session_id(p->conf->zone, &session, p->endpoint, to,
-                                    &event);
-        *sessions = 1;
-
-        if (rc == NGX_DECLINED) {
-            return "there is no such session";
-        }
-
-    } else {
-        *sessions = 0;
-        rc = ngx_mcp_log_groups(p->conf->zone, p->endpoint, to, &event,
-                                sessions);
-    }
-
-    if (rc == NGX_ERROR) {
-        return "the event is too large, or the zone is full";
-    }
-
-    ngx_mcp_count(p->conf->zone, NGX_MCP_COUNTER_EVENTS_IN, 1);
-    ngx_mcp_count(p->conf->zone, NGX_MCP_COUNTER_EVENTS_PUBLISHED, 1);
-
-    return NULL;
-}
-
-
-/* value.data is NULL when the member is absent */
-
-static const char *
-ngx_http_mcp_publish_address(ngx_http_mcp_publish_t *p, ngx_mcp_path_e path,
-    ngx_str_t *value)
-{
-    ngx_mcp_span_t     *span;
-    ngx_mcp_message_t  *m;
-
-    m = &p->message;
-    span = &m->json.members[path];
-
-    ngx_str_null(value);
-
-    if (span->type == NGX_MCP_JSON_ABSENT) {
-        return NULL;
-    }
-
-    if (span->count > 1) {
-        return "\"session_id\" or \"tenant_id\" stands there twice";
-    }
-
-    if (span->type != NGX_MCP_JSON_STRING) {
-        return "\"session_id\" or \"tenant_id\" is no string";
-    }
-
-    *value = ngx_mcp_message_string(m, path, p->request->pool);
-
-    return (value->data == NULL) ? "no memory" : NULL;
-}
-
-
-/* splices the message from all members but those that address it */
-
-static ngx_int_t
-ngx_http_mcp_publish_strip(ngx_http_mcp_publish_t *p, ngx_str_t *text)
-{
-    u_char          *d;
-    ngx_str_t        rest, name, value;
-    ngx_mcp_json_t  *json;
-    u_char          *session, *tenant;
-
-    json = &p->message.json;
-
-    session = ngx_mcp_json_span(json, NGX_MCP_PATH_SESSION_ID, text->data).data;
-    tenant = ngx_mcp_json_span(json, NGX_MCP_PATH_TENANT_ID, text->data).data;
-
-    d = ngx_pnalloc(p->request->pool, text->len);
-    if (d == NULL) {
-        return NGX_ERROR;
-    }
-
-    rest = *text;
-    text->data = d;
-
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (value.data == session || value.data == tenant) {
-            continue;
-        }
-
-        *d = (d == text->data) ? '{' : ',';
-        d++;
-
-        d = ngx_cpymem(d, name.data, name.len);
-        *d++ = ':';
-        d = ngx_cpymem(d, value.data, value.len);
-    }
-
-    *d++ = '}';
-
-    text->len = d - text->data;
-
-    return NGX_OK;
 }
 
 

@@ -148,6 +148,23 @@ ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
 
 
 void
+ngx_mcp_call_plain(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
+{
+    ngx_mcp_call_sh_t  *c;
+
+    ngx_mcp_zone_lock(zone);
+
+    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+
+    if (c) {
+        c->task.rec.flags |= NGX_MCP_CALL_PLAIN;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
 ngx_mcp_call_close(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
 {
     ngx_mcp_call_sh_t  *c;
@@ -327,7 +344,7 @@ ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
         if (ngx_mcp_free_blocks(zone->sh) >= stage.blocks
             && s->events < s->event_max
-            && ngx_mcp_log_add_locked(zone, c, &event, 0, &stage))
+            && ngx_mcp_log_add_locked(zone, c, &event, NULL, &stage))
         {
             s->events++;
 

@@ -4,7 +4,7 @@
 
 typedef struct {
     ngx_mcp_event_t        *event;
-    uint64_t                uri;
+    ngx_mcp_only_sh_t       only;
     ngx_mcp_stage_t         stage;
 } ngx_mcp_log_input_t;
 
@@ -54,14 +54,19 @@ ngx_int_t
 ngx_mcp_log_session_id(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_mcp_event_t *event)
 {
+    ngx_uint_t             hidden;
     ngx_mcp_ref_t          ref;
+    ngx_mcp_only_sh_t      only;
     ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_log_only(zone, event, &only);
 
     ngx_mcp_zone_lock(zone);
 
     s = ngx_mcp_session_lookup_locked(zone, id);
 
     if (s == NULL
+        || (only.identity && only.identity != s->identity)
         || !ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
                                   endpoint, tenant))
     {
@@ -70,10 +75,11 @@ ngx_mcp_log_session_id(ngx_mcp_zone_t *zone, ngx_str_t *id,
     }
 
     ref = ngx_mcp_ref(zone, s);
+    hidden = ngx_mcp_log_hidden_locked(zone, s, &only);
 
     ngx_mcp_zone_unlock(zone);
 
-    return ngx_mcp_log_session(zone, ref, event);
+    return hidden ? NGX_DONE : ngx_mcp_log_session(zone, ref, event);
 }
 
 
@@ -207,10 +213,47 @@ ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
     ngx_mcp_event_t *event)
 {
     in->event = event;
-    in->uri = event->uri.len ? ngx_mcp_hash(zone, &event->uri, NULL) : 0;
+
+    ngx_mcp_log_only(zone, event, &in->only);
 
     ngx_mcp_stage_init(&in->stage, NGX_MCP_EVENT, event->parts,
                        event->nparts);
+}
+
+
+void
+ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
+    ngx_mcp_only_sh_t *only)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
+        only->uri[i] = event->uri[i].len
+                       ? ngx_mcp_hash(zone, &event->uri[i], NULL) : 0;
+    }
+
+    only->identity = event->identity.data
+                     ? ngx_mcp_hash(zone, &event->identity, NULL) : 0;
+}
+
+
+ngx_uint_t
+ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_only_sh_t *only)
+{
+    ngx_uint_t  i;
+
+    if (only->identity && only->identity != s->identity) {
+        return 1;
+    }
+
+    for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
+        if (only->uri[i] && !ngx_mcp_subscribed_locked(zone, s, only->uri[i])) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -299,7 +342,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
         ngx_mcp_log_shrink_locked(zone, s, log);
 
         if (s->events < s->event_max) {
-            e = ngx_mcp_log_add_locked(zone, owner, in->event, in->uri,
+            e = ngx_mcp_log_add_locked(zone, owner, in->event, &in->only,
                                        &in->stage);
         }
     }
@@ -387,7 +430,8 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
             ngx_mcp_log_drop_locked(zone, e);
         }
 
-        e = ngx_mcp_log_add_locked(zone, g, in->event, in->uri, &in->stage);
+        e = ngx_mcp_log_add_locked(zone, g, in->event, &in->only,
+                                   &in->stage);
     }
 
     if (e) {
@@ -491,7 +535,7 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
 ngx_mcp_event_sh_t *
 ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_event_t *event, uint64_t uri, ngx_mcp_stage_t *stage)
+    ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage)
 {
     uint32_t              n;
     ngx_mcp_log_sh_t     *log;
@@ -533,7 +577,11 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     e->rec.owner = ngx_mcp_ref(zone, owner);
     e->rec.flags = (uint16_t) event->flags;
     e->level = (uint32_t) event->level;
-    e->uri = uri;
+
+    if (only) {
+        e->only = *only;
+    }
+
     e->pos = log->last + 1;
     e->stamp = ++sh->stamp;
 

@@ -31,6 +31,9 @@ typedef struct {
 } ngx_mcp_cursor_t;
 
 
+#define NGX_MCP_EVENT_URIS  3
+
+
 /* flags of an event */
 
 #define NGX_MCP_EVENT_RESPONSE  0x01      /* ends its call's line */
@@ -43,7 +46,10 @@ typedef struct {
     ngx_uint_t              nparts;
     ngx_uint_t              flags;
     ngx_uint_t              level;        /* of notifications/message, or 0 */
-    ngx_str_t               uri;          /* for its subscribers only, or "" */
+    /* for sessions that subscribed to all of these only; empty: no matter */
+    ngx_str_t               uri[NGX_MCP_EVENT_URIS];
+
+    ngx_str_t               identity;     /* for this one; data NULL: all */
 } ngx_mcp_event_t;
 
 
@@ -68,6 +74,9 @@ ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 /* makes the call's line resumable: from now on its end keeps the log */
 void ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
+
+/* what comes for it from elsewhere is for the session's general line */
+void ngx_mcp_call_plain(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*
  * The exchange ended; the running slot is free.  If the line was opened as a
@@ -118,9 +127,33 @@ ngx_int_t ngx_mcp_log_call_hole(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
 ngx_int_t ngx_mcp_log_groups(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed);
 
-/* by UUID text; with tenant not NULL only if the session is that tenant's */
+/*
+ * By UUID text; with endpoint or tenant not NULL only if the session is theirs.
+ * NGX_DONE: it is not subscribed to what the event is about.
+ */
 ngx_int_t ngx_mcp_log_session_id(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_mcp_event_t *event);
+
+/*
+ * To the line of the running call with this raw progress token, in the session
+ * (UUID text) or, if that is NULL, in any that matches.  Also NGX_BUSY: several
+ * calls have it.
+ */
+ngx_int_t ngx_mcp_log_token(ngx_mcp_zone_t *zone, ngx_str_t *token,
+    ngx_str_t *id, ngx_str_t *endpoint, ngx_str_t *tenant,
+    ngx_mcp_event_t *event);
+
+
+/*
+ * Events that have an id (ngx_mcp_once.c): the last 1024 of them are known.
+ * claim: NGX_OK and *key, and the claim has to be ended, or dropped if the
+ * event was not taken; NGX_DECLINED: it was taken before, *sessions says how
+ * many it addressed; NGX_AGAIN: another worker is about to.
+ */
+ngx_int_t ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope,
+    ngx_str_t *id, uint64_t *key, ngx_uint_t *sessions);
+void ngx_mcp_once_end(ngx_mcp_zone_t *zone, uint64_t key, ngx_uint_t sessions);
+void ngx_mcp_once_drop(ngx_mcp_zone_t *zone, uint64_t key);
 
 
 /* streams */

@@ -114,6 +114,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     s->touched = ngx_current_msec;
     s->timeout = in->timeout ? (uint32_t) ngx_min(in->timeout, 0xffffffff)
                              : 0xffffffff;
+    s->identity = ngx_mcp_hash(zone, &in->identity, NULL);
     s->event_max = (uint32_t) ngx_min(in->event_max, 0xffffffff);
     s->event_size = g->event_size;
     s->handed.shared = e->start;

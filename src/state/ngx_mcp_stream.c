@@ -661,7 +661,7 @@ ngx_mcp_line_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         return 1;
     }
 
-    return e->uri && !ngx_mcp_subscribed_locked(zone, s, e->uri);
+    return ngx_mcp_log_hidden_locked(zone, s, &e->only);
 }
 
 

@@ -123,6 +123,17 @@ typedef struct {
 } ngx_mcp_record_sh_t;
 
 
+/* an event whose id is known: it is not taken again */
+
+#define NGX_MCP_ONCE          1024
+
+typedef struct {
+    uint64_t                id;           /* hash, 0: none */
+    uint32_t                when;         /* s */
+    uint32_t                sessions;     /* all ones: being taken */
+} ngx_mcp_once_sh_t;
+
+
 /* events in the order of positions, which start at 1 */
 
 typedef struct {
@@ -133,11 +144,19 @@ typedef struct {
 } ngx_mcp_log_sh_t;
 
 
+/* who an event is for, as hashes; 0: for all */
+
+typedef struct {
+    uint64_t                uri[NGX_MCP_EVENT_URIS];
+    uint64_t                identity;
+} ngx_mcp_only_sh_t;
+
+
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: session, call or group */
     uint64_t                pos;
     uint64_t                stamp;
-    uint64_t                uri;          /* hash, 0: for all */
+    ngx_mcp_only_sh_t       only;
     ngx_mcp_links_sh_t      age;          /* among all events of the zone */
     uint32_t                skip;         /* an earlier one of this log */
     uint32_t                level;
@@ -162,6 +181,7 @@ typedef struct {
     ngx_mcp_log_sh_t        log;
     ngx_mcp_cursor_t        handed;       /* fact */
     uint64_t                bloom;        /* of subscriptions */
+    uint64_t                identity;     /* fact: hash */
     ngx_mcp_list_sh_t       streams;      /* newest first */
     ngx_mcp_list_sh_t       calls;        /* running */
     ngx_mcp_list_sh_t       lines;        /* finished, oldest first */
@@ -226,6 +246,7 @@ typedef struct {
 #define NGX_MCP_CALL_RUNNING   0x01
 #define NGX_MCP_CALL_STREAMED  0x02
 #define NGX_MCP_CALL_ANSWERED  0x04
+#define NGX_MCP_CALL_PLAIN     0x08       /* its line can not be a stream */
 
 /* text: id, progress token */
 
@@ -372,6 +393,9 @@ struct ngx_mcp_zone_sh_s {
 
     ngx_atomic_t            counters[NGX_MCP_COUNTER_MAX];
     ngx_mcp_worker_sh_t     workers[NGX_MCP_WORKERS];
+    ngx_mcp_once_sh_t       once[NGX_MCP_ONCE];
+    uint32_t                oldest;       /* of these */
+    uint32_t                spare;
     uint32_t                buckets[];
 };
 
@@ -569,7 +593,13 @@ ngx_int_t ngx_mcp_farewell(ngx_mcp_zone_t *zone);
 
 /* an event that is linked at the end of a log; NULL: there is no room for it */
 ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_event_t *event, uint64_t uri, ngx_mcp_stage_t *stage);
+    ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage);
+
+/* whether a session does not get what is only for these */
+ngx_uint_t ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_only_sh_t *only);
+void ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
+    ngx_mcp_only_sh_t *only);
 void ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_log_sh_t *log);
 void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);

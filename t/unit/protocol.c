@@ -52,6 +52,7 @@ main(void)
     text_tests();
     message_tests();
     sse_tests();
+    invalidate_tests();
     id_tests();
 
     printf("1..%d\n", tap_n);

@@ -951,10 +951,10 @@ line_tests(void)
     str = env_str("file:///a");
     ngx_mcp_session_subscribe(&zone, ref, &str, 8);
     e = event(&str);
-    e.uri = str;
+    e.uri[0] = str;
     ngx_mcp_log_session(&zone, ref, &e);
     str = env_str("file:///b");
-    e.uri = str;
+    e.uri[0] = str;
     ngx_mcp_log_session(&zone, ref, &e);
     is(take(&st3), "file:///a again", "subscriptions");
 

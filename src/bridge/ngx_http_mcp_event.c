@@ -1,0 +1,164 @@
+
+#include "ngx_http_mcp_event.h"
+
+
+#define NGX_HTTP_MCP_TOPIC  "events://"
+
+
+static void ngx_http_mcp_event_address(ngx_http_mcp_address_t *to,
+    ngx_str_t *text, ngx_mcp_event_t *event);
+
+
+ngx_int_t
+ngx_http_mcp_event_topic(ngx_str_t *topic, ngx_pool_t *pool, ngx_str_t *uri)
+{
+    u_char  *p;
+
+    uri->len = sizeof(NGX_HTTP_MCP_TOPIC "/latest") - 1 + topic->len;
+
+    p = ngx_pnalloc(pool, uri->len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    uri->data = p;
+
+    p = ngx_cpymem(p, NGX_HTTP_MCP_TOPIC, sizeof(NGX_HTTP_MCP_TOPIC) - 1);
+    p = ngx_cpymem(p, topic->data, topic->len);
+    ngx_memcpy(p, "/latest", sizeof("/latest") - 1);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_event_send(ngx_http_mcp_address_t *to, ngx_str_t *text,
+    ngx_mcp_event_t *event, ngx_uint_t *sessions)
+{
+    ngx_int_t  rc;
+
+    *sessions = 0;
+
+    ngx_http_mcp_event_address(to, text, event);
+
+    if (to->session.data == NULL) {
+        return ngx_mcp_log_groups(to->zone, to->endpoint, to->tenant, event,
+                                  sessions);
+    }
+
+    rc = ngx_mcp_log_session_id(to->zone, &to->session, to->endpoint,
+                                to->tenant, event);
+
+    if (rc == NGX_OK) {
+        *sessions = 1;
+    }
+
+    return (rc == NGX_DONE) ? NGX_OK : rc;
+}
+
+
+ngx_int_t
+ngx_http_mcp_event_progress(ngx_http_mcp_address_t *to, ngx_str_t *token,
+    ngx_str_t *text)
+{
+    ngx_mcp_event_t  event;
+
+    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+    ngx_http_mcp_event_address(to, text, &event);
+
+    return ngx_mcp_log_token(to->zone, token,
+                             to->session.data ? &to->session : NULL,
+                             to->endpoint, to->tenant, &event);
+}
+
+
+static void
+ngx_http_mcp_event_address(ngx_http_mcp_address_t *to, ngx_str_t *text,
+    ngx_mcp_event_t *event)
+{
+    event->parts = text;
+    event->nparts = 1;
+    event->uri[1] = to->uri;
+    event->uri[2] = to->topic;
+    event->identity = to->identity;
+}
+
+
+ngx_int_t
+ngx_http_mcp_event_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
+    ngx_pool_t *pool, ngx_uint_t *sessions)
+{
+    ngx_mcp_rule_t          rule;
+    ngx_mcp_event_t         event;
+    ngx_mcp_invalidate_t    none;
+    ngx_mcp_notification_t  out;
+
+    *sessions = 0;
+
+    ngx_memzero(&rule, sizeof(ngx_mcp_rule_t));
+    ngx_memzero(&none, sizeof(ngx_mcp_invalidate_t));
+    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+    rule.action = NGX_MCP_RULE_RESOURCE;
+    rule.value = *uri;
+
+    if (ngx_mcp_rule_apply(&rule, &none, NULL, pool, &out) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    event.uri[0] = out.uri;
+
+    return ngx_http_mcp_event_send(to, &out.text, &event, sessions);
+}
+
+
+ngx_int_t
+ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
+    ngx_mcp_rule_t *rules, ngx_uint_t nrules, ngx_str_t *logger,
+    ngx_mcp_invalidate_t *in, ngx_pool_t *pool, ngx_uint_t *sessions)
+{
+    ngx_int_t                rc, result;
+    ngx_uint_t               n;
+    ngx_mcp_rule_t          *rule;
+    ngx_mcp_event_t          event;
+    ngx_mcp_notification_t   out;
+
+    *sessions = 0;
+    result = NGX_DONE;
+
+    if (nrules == 0) {
+        rules = ngx_mcp_default_rules;
+        nrules = NGX_MCP_DEFAULT_RULES;
+    }
+
+    for (rule = ngx_mcp_rule_next(rules, nrules, &in->kind, NULL);
+         rule;
+         rule = ngx_mcp_rule_next(rules, nrules, &in->kind, rule))
+    {
+        rc = ngx_mcp_rule_apply(rule, in, logger, pool, &out);
+
+        if (rc == NGX_DECLINED) {
+            continue;
+        }
+
+        if (rc == NGX_OK) {
+            ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+            event.level = out.level;
+            event.uri[0] = out.uri;
+
+            rc = ngx_http_mcp_event_send(to, &out.text, &event, &n);
+            *sessions = ngx_max(*sessions, n);
+        }
+
+        if (rc == NGX_ERROR) {
+            result = NGX_ERROR;
+
+        } else if (result != NGX_ERROR) {
+            result = rc;
+        }
+    }
+
+    return result;
+}

@@ -1,0 +1,244 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_conf.h"
+#include "ngx_http_mcp_publish.h"
+
+
+typedef struct {
+    ngx_str_t                   name;
+    size_t                      offset;
+} ngx_http_mcp_publish_value_t;
+
+
+static ngx_http_mcp_publish_value_t  ngx_http_mcp_publish_values[] = {
+    { ngx_string("kind="), offsetof(ngx_http_mcp_publish_conf_t, kind) },
+    { ngx_string("topic="), offsetof(ngx_http_mcp_publish_conf_t, topic) },
+    { ngx_string("tenant="), offsetof(ngx_http_mcp_publish_conf_t, tenant) },
+    { ngx_string("id="), offsetof(ngx_http_mcp_publish_conf_t, id) },
+    { ngx_null_string, 0 }
+};
+
+
+static ngx_int_t ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
+    ngx_http_mcp_publish_conf_t *pcf, ngx_str_t *value);
+
+
+char *
+ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_int_t                     rc;
+    ngx_str_t                    *value, s;
+    ngx_uint_t                    i;
+    ngx_http_mcp_publish_conf_t  *pcf;
+
+    if (mlcf->publish) {
+        return "is duplicate";
+    }
+
+    pcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_publish_conf_t));
+    if (pcf == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "zone=", 5) == 0 && value[i].len > 5) {
+            s.data = value[i].data + 5;
+            s.len = value[i].len - 5;
+
+            pcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
+            if (pcf->zone == NULL) {
+                return NGX_CONF_ERROR;
+            }
+
+            continue;
+        }
+
+        if (ngx_strncmp(value[i].data, "endpoint=", 9) == 0
+            && value[i].len > 9)
+        {
+            pcf->endpoint.data = value[i].data + 9;
+            pcf->endpoint.len = value[i].len - 9;
+            continue;
+        }
+
+        rc = ngx_http_mcp_conf_publish_value(cf, pcf, &value[i]);
+
+        if (rc == NGX_OK) {
+            continue;
+        }
+
+        if (rc == NGX_DECLINED) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\"; write \"mcp_publish "
+                               "zone=NAME [endpoint=ID] [kind=VALUE] "
+                               "[topic=VALUE] [tenant=VALUE] [id=VALUE];\"",
+                               &value[i]);
+        }
+
+        return NGX_CONF_ERROR;
+    }
+
+    if (pcf->zone == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_publish\" needs \"zone=NAME\", the name of "
+                           "an \"mcp_zone\"");
+        return NGX_CONF_ERROR;
+    }
+
+    mlcf->publish = pcf;
+    ((ngx_http_mcp_zone_t *) pcf->zone)->published = 1;
+
+    return ngx_http_mcp_conf_handler(cf, ngx_http_mcp_publish_handler);
+}
+
+
+/* NGX_DECLINED: it is none of these; NGX_ERROR is logged */
+
+static ngx_int_t
+ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
+    ngx_http_mcp_publish_conf_t *pcf, ngx_str_t *value)
+{
+    ngx_str_t                          s;
+    ngx_http_complex_value_t         **cv;
+    ngx_http_mcp_publish_value_t      *pv;
+    ngx_http_compile_complex_value_t   ccv;
+
+    for (pv = ngx_http_mcp_publish_values; pv->name.len; pv++) {
+        if (ngx_strncmp(value->data, pv->name.data, pv->name.len) == 0) {
+            break;
+        }
+    }
+
+    if (pv->name.len == 0) {
+        return NGX_DECLINED;
+    }
+
+    s.data = value->data + pv->name.len;
+    s.len = value->len - pv->name.len;
+
+    cv = (ngx_http_complex_value_t **) ((u_char *) pcf + pv->offset);
+
+    if (*cv) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "duplicate parameter \"%V\"; remove one", value);
+        return NGX_ERROR;
+    }
+
+    *cv = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
+    if (*cv == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = &s;
+    ccv.complex_value = *cv;
+
+    return ngx_http_compile_complex_value(&ccv);
+}
+
+
+char *
+ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t       *value, level;
+    ngx_uint_t       i, n, first, drop, message;
+    const char      *bad;
+    ngx_mcp_rule_t  *rule, one;
+
+    value = cf->args->elts;
+
+    if (mlcf->invalidate == NGX_CONF_UNSET_PTR) {
+        mlcf->invalidate = ngx_array_create(cf->pool, 4,
+                                            sizeof(ngx_mcp_rule_t));
+        if (mlcf->invalidate == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    first = mlcf->invalidate->nelts;
+    drop = 0;
+    message = 0;
+
+    ngx_str_null(&level);
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        ngx_memzero(&one, sizeof(ngx_mcp_rule_t));
+
+        one.kind = value[1];
+        bad = ngx_mcp_rule_parse(&one, &value[i]);
+
+        if (bad) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "\"%V\" in \"mcp_invalidate\" %s; the actions "
+                               "are \"message=DATA\", \"level=LEVEL\", "
+                               "\"list_changed=tools|prompts|resources\", "
+                               "\"updated=URI\", \"notify=METHOD\" and "
+                               "\"drop\"", &value[i], bad);
+            return NGX_CONF_ERROR;
+        }
+
+        if (one.action == NGX_MCP_RULE_LEVEL) {
+
+            if (level.len) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "\"level=\" stands twice in "
+                                   "\"mcp_invalidate\"; remove one");
+                return NGX_CONF_ERROR;
+            }
+
+            level = one.value;
+            continue;
+        }
+
+        if (one.action == NGX_MCP_RULE_DROP) {
+            drop = 1;
+        }
+
+        if (one.action == NGX_MCP_RULE_MESSAGE) {
+            message = 1;
+        }
+
+        rule = ngx_array_push(mlcf->invalidate);
+        if (rule == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        *rule = one;
+    }
+
+    if (drop && cf->args->nelts > 3) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"drop\" stands beside other actions in "
+                           "\"mcp_invalidate %V\"; remove it or them",
+                           &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    if (level.len && !message) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"level=\" in \"mcp_invalidate %V\" is that of a "
+                           "message; add \"message=DATA\" or remove it",
+                           &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    rule = mlcf->invalidate->elts;
+
+    for (n = first; n < mlcf->invalidate->nelts; n++) {
+        rule[n].level = level;
+    }
+
+    return NGX_CONF_OK;
+}

@@ -1,0 +1,628 @@
+
+#include "ngx_mcp_invalidate.h"
+
+
+#define ngx_mcp_field_char(ch)                                                \
+    (((ch) >= 'a' && (ch) <= 'z') || ((ch) >= 'A' && (ch) <= 'Z')             \
+     || ((ch) >= '0' && (ch) <= '9') || (ch) == '_')
+
+
+static const char *ngx_mcp_rule_template(ngx_str_t *value);
+static u_char *ngx_mcp_rule_field(u_char *p, u_char *last, ngx_str_t *name);
+static ngx_int_t ngx_mcp_rule_expand(ngx_str_t *value,
+    ngx_mcp_invalidate_t *event, ngx_pool_t *pool, ngx_str_t *out);
+static ngx_uint_t ngx_mcp_event_field(ngx_mcp_invalidate_t *event,
+    ngx_str_t *name, ngx_str_t *value);
+static ngx_uint_t ngx_mcp_member_find(ngx_str_t *text, ngx_str_t *name,
+    ngx_str_t *value);
+static ngx_uint_t ngx_mcp_member_is(ngx_str_t *raw, ngx_str_t *name);
+static ngx_int_t ngx_mcp_rule_message(ngx_mcp_rule_t *rule,
+    ngx_mcp_invalidate_t *event, ngx_str_t *logger, ngx_pool_t *pool,
+    ngx_mcp_notification_t *out);
+static ngx_int_t ngx_mcp_rule_details(ngx_mcp_invalidate_t *event,
+    ngx_pool_t *pool, ngx_str_t *out);
+static ngx_int_t ngx_mcp_rule_join(ngx_str_t *parts, ngx_uint_t n,
+    ngx_pool_t *pool, ngx_str_t *out);
+static ngx_int_t ngx_mcp_rule_quote(ngx_str_t *text, ngx_pool_t *pool,
+    ngx_str_t *out);
+
+
+#define ngx_mcp_default_rule(kind, data)                                      \
+    { ngx_string(kind), NGX_MCP_RULE_MESSAGE, ngx_string(data),               \
+      ngx_null_string }
+
+ngx_mcp_rule_t  ngx_mcp_default_rules[NGX_MCP_DEFAULT_RULES] = {
+    ngx_mcp_default_rule("episode", "memories_updated"),
+    ngx_mcp_default_rule("document", "documents_updated"),
+    ngx_mcp_default_rule("chunk", "documents_updated"),
+    ngx_mcp_default_rule("cluster", "consolidation_updated"),
+    ngx_mcp_default_rule("triple", "graph_updated"),
+    ngx_mcp_default_rule("tenant", "tenant_updated"),
+    ngx_mcp_default_rule("*", "memory_updated")
+};
+
+
+static struct {
+    ngx_str_t               name;
+    ngx_uint_t              action;
+} ngx_mcp_actions[] = {
+    { ngx_string("message="), NGX_MCP_RULE_MESSAGE },
+    { ngx_string("list_changed="), NGX_MCP_RULE_LIST_CHANGED },
+    { ngx_string("updated="), NGX_MCP_RULE_UPDATED },
+    { ngx_string("notify="), NGX_MCP_RULE_NOTIFY },
+    { ngx_string("level="), NGX_MCP_RULE_LEVEL },
+    { ngx_null_string, 0 }
+};
+
+
+/* who addresses an event does not tell others whom */
+
+static ngx_str_t  ngx_mcp_event_private[] = {
+    ngx_string("session_id"),
+    ngx_string("identity"),
+    ngx_null_string
+};
+
+
+static ngx_str_t  ngx_mcp_event_details[] = {
+    ngx_string("kind"),
+    ngx_string("reason"),
+    ngx_string("tenant_id"),
+    ngx_string("ts_ms"),
+    ngx_string("count"),
+    ngx_null_string
+};
+
+
+const char *
+ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text)
+{
+    ngx_str_t   *value, *name;
+    ngx_uint_t   i;
+
+    value = &rule->value;
+
+    if (text->len == 4 && ngx_memcmp(text->data, "drop", 4) == 0) {
+        rule->action = NGX_MCP_RULE_DROP;
+        ngx_str_null(value);
+        return NULL;
+    }
+
+    for (i = 0; ngx_mcp_actions[i].name.len; i++) {
+        name = &ngx_mcp_actions[i].name;
+
+        if (text->len >= name->len
+            && ngx_memcmp(text->data, name->data, name->len) == 0)
+        {
+            break;
+        }
+    }
+
+    if (ngx_mcp_actions[i].name.len == 0) {
+        return "is no action";
+    }
+
+    rule->action = ngx_mcp_actions[i].action;
+    value->data = text->data + name->len;
+    value->len = text->len - name->len;
+
+    if (value->len == 0) {
+        return "has no value";
+    }
+
+    switch (rule->action) {
+
+    case NGX_MCP_RULE_LIST_CHANGED:
+
+        if (value->len == 5 && ngx_memcmp(value->data, "tools", 5) == 0) {
+            *value = *ngx_mcp_method_name(NGX_MCP_METHOD_TOOLS_CHANGED);
+
+        } else if (value->len == 7
+                   && ngx_memcmp(value->data, "prompts", 7) == 0)
+        {
+            *value = *ngx_mcp_method_name(NGX_MCP_METHOD_PROMPTS_CHANGED);
+
+        } else if (value->len == 9
+                   && ngx_memcmp(value->data, "resources", 9) == 0)
+        {
+            *value = *ngx_mcp_method_name(NGX_MCP_METHOD_RESOURCES_CHANGED);
+
+        } else {
+            return "names none of \"tools\", \"prompts\" and \"resources\"";
+        }
+
+        return NULL;
+
+    case NGX_MCP_RULE_NOTIFY:
+
+        if (ngx_mcp_method_parse(value) != NGX_MCP_METHOD_OTHER) {
+            return "names a method of MCP; use \"message=\", "
+                   "\"list_changed=\" or \"updated=\" for these";
+        }
+
+        for (i = 0; i < value->len; i++) {
+            if (value->data[i] <= ' ' || value->data[i] == '$'
+                || value->data[i] == 0x7f)
+            {
+                return "is no name of a method";
+            }
+        }
+
+        return NULL;
+
+    default:
+        return ngx_mcp_rule_template(value);
+    }
+}
+
+
+static const char *
+ngx_mcp_rule_template(ngx_str_t *value)
+{
+    u_char     *p, *last;
+    ngx_str_t   name;
+
+    last = value->data + value->len;
+
+    for (p = value->data; p < last; /* void */ ) {
+
+        if (*p != '$') {
+            p++;
+            continue;
+        }
+
+        p = ngx_mcp_rule_field(p, last, &name);
+
+        if (name.len == 0) {
+            return "has a \"$\" that begins no \"$field\" or \"${field}\"";
+        }
+    }
+
+    return NULL;
+}
+
+
+/* p is at the dollar; the end of $name or ${name}, name.len is 0 if neither */
+
+static u_char *
+ngx_mcp_rule_field(u_char *p, u_char *last, ngx_str_t *name)
+{
+    ngx_uint_t  brace;
+
+    brace = 0;
+    ngx_str_null(name);
+
+    if (++p < last && *p == '{') {
+        brace = 1;
+        p++;
+    }
+
+    name->data = p;
+
+    while (p < last && ngx_mcp_field_char(*p)) {
+        p++;
+    }
+
+    name->len = p - name->data;
+
+    if (brace) {
+
+        if (p == last || *p != '}') {
+            name->len = 0;
+            return p;
+        }
+
+        p++;
+    }
+
+    return p;
+}
+
+
+ngx_mcp_rule_t *
+ngx_mcp_rule_next(ngx_mcp_rule_t *rules, ngx_uint_t n, ngx_str_t *kind,
+    ngx_mcp_rule_t *prev)
+{
+    ngx_uint_t         i;
+    static ngx_str_t   any = ngx_string("*");
+
+    if (prev) {
+        kind = &prev->kind;
+    }
+
+    for (i = prev ? prev - rules + 1 : 0; i < n; i++) {
+        if (rules[i].kind.len == kind->len
+            && ngx_memcmp(rules[i].kind.data, kind->data, kind->len) == 0)
+        {
+            return &rules[i];
+        }
+    }
+
+    if (prev || (kind->len == 1 && kind->data[0] == '*')) {
+        return NULL;
+    }
+
+    return ngx_mcp_rule_next(rules, n, &any, NULL);
+}
+
+
+ngx_int_t
+ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
+    ngx_str_t *logger, ngx_pool_t *pool, ngx_mcp_notification_t *out)
+{
+    ngx_int_t  rc;
+    ngx_str_t  parts[5];
+
+    ngx_memzero(out, sizeof(ngx_mcp_notification_t));
+
+    ngx_str_set(&parts[0], "{\"jsonrpc\":\"2.0\",\"method\":");
+
+    switch (rule->action) {
+
+    case NGX_MCP_RULE_MESSAGE:
+        return ngx_mcp_rule_message(rule, event, logger, pool, out);
+
+    case NGX_MCP_RULE_LIST_CHANGED:
+
+        if (ngx_mcp_rule_quote(&rule->value, pool, &parts[1]) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_str_set(&parts[2], "}");
+
+        return ngx_mcp_rule_join(parts, 3, pool, &out->text);
+
+    case NGX_MCP_RULE_UPDATED:
+    case NGX_MCP_RULE_RESOURCE:
+
+        out->uri = rule->value;
+        rc = NGX_OK;
+
+        if (rule->action == NGX_MCP_RULE_UPDATED) {
+            rc = ngx_mcp_rule_expand(&rule->value, event, pool, &out->uri);
+        }
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+
+        if (out->uri.len == 0) {
+            return NGX_DECLINED;
+        }
+
+        ngx_str_set(&parts[1], "\"notifications/resources/updated\","
+                               "\"params\":{\"uri\":");
+
+        if (ngx_mcp_rule_quote(&out->uri, pool, &parts[2]) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_str_set(&parts[3], "}}");
+
+        return ngx_mcp_rule_join(parts, 4, pool, &out->text);
+
+    case NGX_MCP_RULE_NOTIFY:
+
+        if (ngx_mcp_rule_quote(&rule->value, pool, &parts[1]) != NGX_OK
+            || ngx_mcp_json_without(&event->text, ngx_mcp_event_private, pool,
+                                    &parts[3])
+               != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        ngx_str_set(&parts[2], ",\"params\":");
+        ngx_str_set(&parts[4], "}");
+
+        return ngx_mcp_rule_join(parts, 5, pool, &out->text);
+
+    default: /* NGX_MCP_RULE_DROP */
+        return NGX_DECLINED;
+    }
+}
+
+
+static ngx_int_t
+ngx_mcp_rule_message(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
+    ngx_str_t *logger, ngx_pool_t *pool, ngx_mcp_notification_t *out)
+{
+    ngx_str_t  data, level, parts[11];
+
+    out->level = NGX_MCP_LEVEL_INFO;
+
+    if (rule->level.len) {
+
+        if (ngx_mcp_rule_expand(&rule->level, event, pool, &level) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        out->level = ngx_mcp_rule_level(&level);
+    }
+
+    if (ngx_mcp_rule_expand(&rule->value, event, pool, &data) != NGX_OK
+        || ngx_mcp_rule_quote(&data, pool, &parts[5]) != NGX_OK
+        || ngx_mcp_rule_quote(logger, pool, &parts[3]) != NGX_OK
+        || ngx_mcp_rule_details(event, pool, &parts[7]) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&parts[0], "{\"jsonrpc\":\"2.0\","
+                           "\"method\":\"notifications/message\","
+                           "\"params\":{\"level\":\"");
+    parts[1] = *ngx_mcp_level_name(out->level);
+    ngx_str_set(&parts[2], "\",\"logger\":");
+    ngx_str_set(&parts[4], ",\"data\":");
+    ngx_str_set(&parts[6], ",\"details\":");
+    ngx_str_set(&parts[8], ",\"_meta\":{\"nginx-mcp/details\":");
+    parts[9] = parts[7];
+    ngx_str_set(&parts[10], "}}}");
+
+    return ngx_mcp_rule_join(parts, 11, pool, &out->text);
+}
+
+
+ngx_uint_t
+ngx_mcp_rule_level(ngx_str_t *text)
+{
+    ngx_uint_t  level;
+
+    /* a health event's "healthy" is none, and "info" */
+
+    level = ngx_mcp_level_parse(text);
+
+    return (level == NGX_MCP_LEVEL_UNSET) ? NGX_MCP_LEVEL_INFO : level;
+}
+
+
+static ngx_int_t
+ngx_mcp_rule_details(ngx_mcp_invalidate_t *event, ngx_pool_t *pool,
+    ngx_str_t *out)
+{
+    u_char      *p;
+    size_t       len;
+    ngx_str_t    value, *name;
+    ngx_uint_t   i;
+
+    len = 2;
+
+    for (i = 0; ngx_mcp_event_details[i].len; i++) {
+        len += ngx_mcp_event_details[i].len + 4;
+    }
+
+    p = ngx_pnalloc(pool, len + event->text.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    out->data = p;
+    *p++ = '{';
+
+    for (i = 0; ngx_mcp_event_details[i].len; i++) {
+        name = &ngx_mcp_event_details[i];
+
+        if (!ngx_mcp_member_find(&event->text, name, &value)) {
+            continue;
+        }
+
+        if (p[-1] != '{') {
+            *p++ = ',';
+        }
+
+        *p++ = '"';
+        p = ngx_cpymem(p, name->data, name->len);
+        *p++ = '"';
+        *p++ = ':';
+        p = ngx_cpymem(p, value.data, value.len);
+    }
+
+    *p++ = '}';
+    out->len = p - out->data;
+
+    return NGX_OK;
+}
+
+
+/* strings are decoded, null is empty, all else stands as it is written */
+
+static ngx_int_t
+ngx_mcp_rule_expand(ngx_str_t *value, ngx_mcp_invalidate_t *event,
+    ngx_pool_t *pool, ngx_str_t *out)
+{
+    u_char     *p, *last, *dst;
+    size_t      len;
+    ngx_str_t   name, raw;
+
+    len = value->len;
+    last = value->data + value->len;
+
+    for (p = value->data; p < last; /* void */ ) {
+
+        if (*p != '$') {
+            p++;
+            continue;
+        }
+
+        p = ngx_mcp_rule_field(p, last, &name);
+
+        if (ngx_mcp_event_field(event, &name, &raw)) {
+            len += raw.len;
+        }
+    }
+
+    dst = ngx_pnalloc(pool, len);
+    if (dst == NULL) {
+        return NGX_ERROR;
+    }
+
+    out->data = dst;
+
+    for (p = value->data; p < last; /* void */ ) {
+
+        if (*p != '$') {
+            *dst++ = *p++;
+            continue;
+        }
+
+        p = ngx_mcp_rule_field(p, last, &name);
+
+        if (!ngx_mcp_event_field(event, &name, &raw)) {
+            continue;
+        }
+
+        if (raw.data[0] == '"') {
+            dst = ngx_mcp_json_unescape(dst, &raw);
+
+        } else if (raw.data[0] != 'n') {
+            dst = ngx_cpymem(dst, raw.data, raw.len);
+        }
+    }
+
+    out->len = dst - out->data;
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_mcp_event_field(ngx_mcp_invalidate_t *event, ngx_str_t *name,
+    ngx_str_t *value)
+{
+    if (ngx_mcp_member_find(&event->text, name, value)) {
+        return 1;
+    }
+
+    return event->payload.len
+           && ngx_mcp_member_find(&event->payload, name, value);
+}
+
+
+static ngx_uint_t
+ngx_mcp_member_find(ngx_str_t *text, ngx_str_t *name, ngx_str_t *value)
+{
+    ngx_str_t  rest, raw;
+
+    rest = *text;
+
+    while (ngx_mcp_json_member(&rest, &raw, value) == NGX_OK) {
+        if (ngx_mcp_member_is(&raw, name)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* the names that are looked for are short */
+
+static ngx_uint_t
+ngx_mcp_member_is(ngx_str_t *raw, ngx_str_t *name)
+{
+    size_t  len;
+    u_char  buf[512];
+
+    len = raw->len - 2;
+
+    if (memchr(raw->data, '\\', raw->len) == NULL) {
+        return len == name->len
+               && ngx_memcmp(raw->data + 1, name->data, len) == 0;
+    }
+
+    if (raw->len > sizeof(buf)) {
+        return 0;
+    }
+
+    len = ngx_mcp_json_unescape(buf, raw) - buf;
+
+    return len == name->len && ngx_memcmp(buf, name->data, len) == 0;
+}
+
+
+ngx_int_t
+ngx_mcp_json_without(ngx_str_t *text, ngx_str_t *names, ngx_pool_t *pool,
+    ngx_str_t *out)
+{
+    u_char      *p;
+    ngx_str_t    rest, name, value;
+    ngx_uint_t   i;
+
+    p = ngx_pnalloc(pool, text->len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    rest = *text;
+    out->data = p;
+    *p++ = '{';
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        for (i = 0; names[i].len; i++) {
+            if (ngx_mcp_member_is(&name, &names[i])) {
+                break;
+            }
+        }
+
+        if (names[i].len) {
+            continue;
+        }
+
+        if (p[-1] != '{') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, name.data, name.len);
+        *p++ = ':';
+        p = ngx_cpymem(p, value.data, value.len);
+    }
+
+    *p++ = '}';
+    out->len = p - out->data;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_rule_join(ngx_str_t *parts, ngx_uint_t n, ngx_pool_t *pool,
+    ngx_str_t *out)
+{
+    u_char      *p;
+    size_t       len;
+    ngx_uint_t   i;
+
+    len = 0;
+
+    for (i = 0; i < n; i++) {
+        len += parts[i].len;
+    }
+
+    p = ngx_pnalloc(pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    out->data = p;
+    out->len = len;
+
+    for (i = 0; i < n; i++) {
+        p = ngx_cpymem(p, parts[i].data, parts[i].len);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_rule_quote(ngx_str_t *text, ngx_pool_t *pool, ngx_str_t *out)
+{
+    out->data = ngx_pnalloc(pool, ngx_mcp_json_escaped_len(text));
+    if (out->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    out->len = ngx_mcp_json_escape(out->data, text) - out->data;
+
+    return NGX_OK;
+}

@@ -1,0 +1,87 @@
+
+/*
+ * Invalidate events ({"kind":"document",...}) and the rules by which each
+ * becomes notifications: what the actions of "mcp_invalidate" mean, the rules
+ * that hold when none is configured, $field of an event.
+ *
+ * No state; results are allocated from the caller's pool.
+ */
+
+#ifndef _NGX_MCP_INVALIDATE_H_INCLUDED_
+#define _NGX_MCP_INVALIDATE_H_INCLUDED_
+
+
+#include "ngx_mcp_core.h"
+#include "ngx_mcp_json.h"
+#include "ngx_mcp_message.h"
+
+
+typedef enum {
+    NGX_MCP_RULE_MESSAGE = 0,
+    NGX_MCP_RULE_LIST_CHANGED,
+    NGX_MCP_RULE_UPDATED,
+    NGX_MCP_RULE_RESOURCE,      /* the same of a URI as it stands */
+    NGX_MCP_RULE_NOTIFY,
+    NGX_MCP_RULE_DROP,
+    NGX_MCP_RULE_LEVEL          /* no rule: of the messages beside it */
+} ngx_mcp_rule_e;
+
+
+/* one action of one kind */
+
+typedef struct {
+    ngx_str_t               kind;         /* "*": of all without rules */
+    ngx_uint_t              action;       /* ngx_mcp_rule_e */
+    ngx_str_t               value;        /* DATA, URI, method, LEVEL */
+    ngx_str_t               level;        /* of a message; empty: info */
+} ngx_mcp_rule_t;
+
+
+/* an object that the scan has accepted */
+
+typedef struct {
+    ngx_str_t               text;
+    ngx_str_t               kind;         /* decoded */
+    ngx_str_t               payload;      /* raw object whose members are
+                                             fields as well, or empty */
+} ngx_mcp_invalidate_t;
+
+
+typedef struct {
+    ngx_str_t               text;
+    ngx_uint_t              level;        /* of a message, or 0 */
+    ngx_str_t               uri;          /* for its subscribers, or empty */
+} ngx_mcp_notification_t;
+
+
+#define NGX_MCP_DEFAULT_RULES  7
+
+extern ngx_mcp_rule_t  ngx_mcp_default_rules[NGX_MCP_DEFAULT_RULES];
+
+
+/* an ACTION into action and value; NULL, or what is wrong with it */
+const char *ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text);
+
+/*
+ * The first rule for a kind (prev is NULL), or the next one; those of "*" if
+ * the kind has none.  NULL: there is no other.
+ */
+ngx_mcp_rule_t *ngx_mcp_rule_next(ngx_mcp_rule_t *rules, ngx_uint_t n,
+    ngx_str_t *kind, ngx_mcp_rule_t *prev);
+
+/* NGX_OK; NGX_DECLINED: the rule has nothing to say; NGX_ERROR: no memory */
+ngx_int_t ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
+    ngx_str_t *logger, ngx_pool_t *pool, ngx_mcp_notification_t *out);
+
+/* LEVEL as it came out of the event, to ngx_mcp_level_e */
+ngx_uint_t ngx_mcp_rule_level(ngx_str_t *text);
+
+/*
+ * An object without the members named (decoded) in the list, whose last has
+ * length 0.  NGX_OK or NGX_ERROR (no memory).
+ */
+ngx_int_t ngx_mcp_json_without(ngx_str_t *text, ngx_str_t *names,
+    ngx_pool_t *pool, ngx_str_t *out);
+
+
+#endif /* _NGX_MCP_INVALIDATE_H_INCLUDED_ */
