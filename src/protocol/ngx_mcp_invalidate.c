@@ -102,6 +102,8 @@ ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text)
         return "is no action";
     }
 
+    name = &ngx_mcp_actions[i].name;
+
     rule->action = ngx_mcp_actions[i].action;
     value->data = text->data + name->len;
     value->len = text->len - name->len;
