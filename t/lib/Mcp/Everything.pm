@@ -27,6 +27,9 @@ mcp_zone zone=main:8m;
 upstream everything {
     server 127.0.0.1:%%EVERYTHING%%;
     keepalive 8;
+
+    # Node.js closes idle connections after 5 s: do so before it does
+    keepalive_timeout 3s;
 }
 
 server {
