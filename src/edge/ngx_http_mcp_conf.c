@@ -10,6 +10,8 @@
 #include "ngx_http_mcp_status.h"
 
 
+static void ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
+    ngx_http_mcp_bridge_t *prev);
 static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
@@ -67,7 +69,9 @@ ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
      *     mlcf->server_version = { 0, NULL };
      *     mlcf->server_title = { 0, NULL };
      *     mlcf->instructions = { 0, NULL };
-     *     mlcf->logger = { 0, NULL };
+     *     mlcf->bridge.logger = { 0, NULL };
+     *     mlcf->bridge.lists_key = NULL;
+     *     mlcf->bridge.tools = 0;
      *     mlcf->capabilities = 0;
      *     mlcf->publish = NULL;
      *     mlcf->status = NULL;
@@ -79,7 +83,13 @@ ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
 
     mlcf->upstreams = NGX_CONF_UNSET_PTR;
     mlcf->deny = NGX_CONF_UNSET_PTR;
-    mlcf->invalidate = NGX_CONF_UNSET_PTR;
+    mlcf->bridge.feeds = NGX_CONF_UNSET_PTR;
+    mlcf->bridge.invalidate = NGX_CONF_UNSET_PTR;
+    mlcf->bridge.coalesce = NGX_CONF_UNSET_MSEC;
+    mlcf->bridge.lists = NGX_CONF_UNSET_UINT;
+    mlcf->bridge.lists_ttl = NGX_CONF_UNSET_MSEC;
+    mlcf->bridge.lists_max = NGX_CONF_UNSET_UINT;
+    mlcf->bridge.topic_limit = NGX_CONF_UNSET_UINT;
     mlcf->origins = NGX_CONF_UNSET_PTR;
     mlcf->upstream_timeout = NGX_CONF_UNSET_MSEC;
     mlcf->upstream_total = NGX_CONF_UNSET_MSEC;
@@ -118,7 +128,8 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     }
 
     ngx_conf_merge_str_value(conf->instructions, prev->instructions, "");
-    ngx_conf_merge_str_value(conf->logger, prev->logger, "");
+
+    ngx_http_mcp_merge_bridge(&conf->bridge, &prev->bridge);
 
     if (conf->capabilities == 0) {
         conf->capabilities = prev->capabilities;
@@ -142,7 +153,6 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     ngx_conf_merge_ptr_value(conf->upstreams, prev->upstreams, NULL);
     ngx_conf_merge_ptr_value(conf->deny, prev->deny, NULL);
-    ngx_conf_merge_ptr_value(conf->invalidate, prev->invalidate, NULL);
     ngx_conf_merge_ptr_value(conf->origins, prev->origins, NULL);
     ngx_conf_merge_msec_value(conf->upstream_timeout, prev->upstream_timeout,
                               60000);
@@ -185,6 +195,8 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
             conf->name = prev->name;
             conf->conf_ctx = prev->conf_ctx;
             conf->names = prev->names;
+            conf->upstreams = prev->upstreams;
+            conf->bridge = prev->bridge;
 
             clcf->handler = ngx_http_mcp_content_handler;
 
@@ -202,6 +214,33 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 }
 
 
+static void
+ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
+    ngx_http_mcp_bridge_t *prev)
+{
+    ngx_conf_merge_str_value(conf->logger, prev->logger, "");
+    ngx_conf_merge_ptr_value(conf->feeds, prev->feeds, NULL);
+    ngx_conf_merge_ptr_value(conf->invalidate, prev->invalidate, NULL);
+    ngx_conf_merge_msec_value(conf->coalesce, prev->coalesce, 0);
+
+    if (conf->lists == NGX_CONF_UNSET_UINT) {
+        conf->lists_ttl = prev->lists_ttl;
+        conf->lists_key = prev->lists_key;
+        conf->lists_max = prev->lists_max;
+    }
+
+    ngx_conf_merge_uint_value(conf->lists, prev->lists,
+                              NGX_HTTP_MCP_LISTS_AUTO);
+    ngx_conf_init_msec_value(conf->lists_ttl, 300000);
+    ngx_conf_init_uint_value(conf->lists_max, 64);
+    ngx_conf_merge_uint_value(conf->topic_limit, prev->topic_limit, 1024);
+
+    if (conf->tools == 0) {
+        conf->tools = prev->tools;
+    }
+}
+
+
 static char *
 ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
@@ -209,6 +248,7 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     ngx_str_t                 *server;
     ngx_uint_t                 i, level;
     ngx_array_t               *upstreams;
+    ngx_http_mcp_bridge_t     *bridge;
     ngx_http_mcp_upstream_t   *u;
     ngx_http_core_srv_conf_t  *cscf;
     ngx_http_core_loc_conf_t  *clcf;
@@ -265,6 +305,21 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
                       "\"mcp_allowed_origins\"", &mlcf->name);
     }
 
+    bridge = &mlcf->bridge;
+
+    bridge->zone = mlcf->zone;
+    bridge->endpoint = mlcf->name;
+    bridge->server = *server;
+    bridge->conf_ctx = mlcf->conf_ctx;
+
+    if (bridge->logger.len == 0) {
+        bridge->logger = mlcf->server_name;
+    }
+
+    if (bridge->logger.len == 0) {
+        ngx_str_set(&bridge->logger, "nginx-mcp");
+    }
+
     if (mlcf->upstreams == NULL) {
         return NGX_CONF_OK;
     }
@@ -297,6 +352,7 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     }
 
     mlcf->upstreams = upstreams;
+    bridge->upstreams = upstreams;
 
     return NGX_CONF_OK;
 }
@@ -678,9 +734,8 @@ ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_int_t                          n;
-    ngx_str_t                         *value, s;
-    ngx_http_compile_complex_value_t   ccv;
+    ngx_int_t   n;
+    ngx_str_t  *value, s;
 
     if (mlcf->session_limit != NGX_CONF_UNSET_UINT) {
         return "is duplicate";
@@ -707,19 +762,7 @@ ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
     s.data = value[2].data + 4;
     s.len = value[2].len - 4;
 
-    mlcf->session_limit_key = ngx_palloc(cf->pool,
-                                         sizeof(ngx_http_complex_value_t));
-    if (mlcf->session_limit_key == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-    ccv.cf = cf;
-    ccv.value = &s;
-    ccv.complex_value = mlcf->session_limit_key;
-
-    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+    if (ngx_http_mcp_conf_value(cf, &s, &mlcf->session_limit_key) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 

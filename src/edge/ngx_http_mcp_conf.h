@@ -29,6 +29,10 @@ ngx_mcp_zone_t *ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name,
 /* makes it the location's; refused when there is one already */
 char *ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler);
 
+/* compiles a value; *cv is made when it is NULL; NGX_ERROR is logged */
+ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_complex_value_t **cv);
+
 char *ngx_http_mcp_conf_not_zero(ngx_conf_t *cf, void *post, void *data);
 
 char *ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
@@ -55,6 +59,11 @@ char *ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
 char *ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 char *ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 char *ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 

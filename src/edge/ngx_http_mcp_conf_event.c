@@ -106,10 +106,9 @@ static ngx_int_t
 ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
     ngx_http_mcp_publish_conf_t *pcf, ngx_str_t *value)
 {
-    ngx_str_t                          s;
-    ngx_http_complex_value_t         **cv;
-    ngx_http_mcp_publish_value_t      *pv;
-    ngx_http_compile_complex_value_t   ccv;
+    ngx_str_t                       s;
+    ngx_http_complex_value_t      **cv;
+    ngx_http_mcp_publish_value_t   *pv;
 
     for (pv = ngx_http_mcp_publish_values; pv->name.len; pv++) {
         if (ngx_strncmp(value->data, pv->name.data, pv->name.len) == 0) {
@@ -132,18 +131,7 @@ ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
         return NGX_ERROR;
     }
 
-    *cv = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
-    if (*cv == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-    ccv.cf = cf;
-    ccv.value = &s;
-    ccv.complex_value = *cv;
-
-    return ngx_http_compile_complex_value(&ccv);
+    return ngx_http_mcp_conf_value(cf, &s, cv);
 }
 
 
@@ -159,15 +147,15 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
-    if (mlcf->invalidate == NGX_CONF_UNSET_PTR) {
-        mlcf->invalidate = ngx_array_create(cf->pool, 4,
-                                            sizeof(ngx_mcp_rule_t));
-        if (mlcf->invalidate == NULL) {
+    if (mlcf->bridge.invalidate == NGX_CONF_UNSET_PTR) {
+        mlcf->bridge.invalidate = ngx_array_create(cf->pool, 4,
+                                                   sizeof(ngx_mcp_rule_t));
+        if (mlcf->bridge.invalidate == NULL) {
             return NGX_CONF_ERROR;
         }
     }
 
-    first = mlcf->invalidate->nelts;
+    first = mlcf->bridge.invalidate->nelts;
     drop = 0;
     message = 0;
 
@@ -210,7 +198,7 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             message = 1;
         }
 
-        rule = ngx_array_push(mlcf->invalidate);
+        rule = ngx_array_push(mlcf->bridge.invalidate);
         if (rule == NULL) {
             return NGX_CONF_ERROR;
         }
@@ -234,9 +222,9 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    rule = mlcf->invalidate->elts;
+    rule = mlcf->bridge.invalidate->elts;
 
-    for (n = first; n < mlcf->invalidate->nelts; n++) {
+    for (n = first; n < mlcf->bridge.invalidate->nelts; n++) {
         rule[n].level = level;
     }
 

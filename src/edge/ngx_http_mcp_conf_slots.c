@@ -144,3 +144,26 @@ ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)
 
     return NGX_CONF_OK;
 }
+
+
+ngx_int_t
+ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_complex_value_t **cv)
+{
+    ngx_http_compile_complex_value_t  ccv;
+
+    if (*cv == NULL) {
+        *cv = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
+        if (*cv == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = value;
+    ccv.complex_value = *cv;
+
+    return ngx_http_compile_complex_value(&ccv);
+}

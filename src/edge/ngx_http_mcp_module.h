@@ -11,7 +11,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_compat.h"
-#include "ngx_http_mcp_upstream.h"
+#include "ngx_http_mcp_bridge.h"
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_id.h"
 #include "ngx_mcp_zone.h"
@@ -65,9 +65,9 @@ typedef struct {
     ngx_str_t                   server_version;
     ngx_str_t                   server_title;
     ngx_str_t                   instructions;
-    ngx_array_t                *invalidate;   /* ngx_mcp_rule_t */
-    ngx_str_t                   logger;
     ngx_uint_t                  capabilities; /* NGX_HTTP_MCP_CAP_* */
+
+    ngx_http_mcp_bridge_t       bridge;       /* the rest of it at merge time */
 
     ngx_http_complex_value_t   *tenant;
     ngx_http_complex_value_t   *bind;
@@ -143,6 +143,8 @@ typedef struct {
     ngx_str_t                   session_id;   /* verified, or drawn */
     ngx_str_t                   tenant;
     ngx_str_t                   identity;
+    ngx_str_t                   list_key;
+    ngx_str_t                   topic;
     ngx_str_t                   upstream;     /* that answered */
     ngx_uint_t                  upstream_revision;  /* of its initialize */
     ngx_int_t                   error;        /* JSON-RPC code */

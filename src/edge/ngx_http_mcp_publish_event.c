@@ -568,11 +568,9 @@ ngx_http_mcp_publish_invalidate(ngx_http_mcp_publish_t *p,
     ngx_uint_t *sessions)
 {
     ngx_int_t                   rc;
-    ngx_str_t                  *logger;
     ngx_uint_t                  i, n, all, sent, error;
     ngx_http_mcp_loc_conf_t   **eps;
     ngx_http_mcp_main_conf_t   *mmcf;
-    static ngx_str_t            name = ngx_string("nginx-mcp");
 
     mmcf = ngx_http_get_module_main_conf(p->request, ngx_http_mcp_module);
 
@@ -601,18 +599,14 @@ ngx_http_mcp_publish_invalidate(ngx_http_mcp_publish_t *p,
             continue;
         }
 
-        logger = eps[i]->logger.len ? &eps[i]->logger
-                                    : &eps[i]->server_name;
-        if (logger->len == 0) {
-            logger = &name;
-        }
-
         to->endpoint = &eps[i]->name;
 
         rc = ngx_http_mcp_event_invalidate(to,
-                   eps[i]->invalidate ? eps[i]->invalidate->elts : NULL,
-                   eps[i]->invalidate ? eps[i]->invalidate->nelts : 0,
-                   logger, in, p->request->pool, &n);
+                   eps[i]->bridge.invalidate ? eps[i]->bridge.invalidate->elts
+                                             : NULL,
+                   eps[i]->bridge.invalidate ? eps[i]->bridge.invalidate->nelts
+                                             : 0,
+                   &eps[i]->bridge.logger, in, p->request->pool, &n);
 
         all += n;
 

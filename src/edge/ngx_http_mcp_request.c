@@ -463,14 +463,13 @@ ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 
 ngx_http_request_t *
-ngx_http_mcp_background_request(ngx_http_mcp_upstream_t *u,
+ngx_http_mcp_background_request(ngx_http_conf_ctx_t *conf, ngx_str_t *server,
     ngx_http_mcp_audience_t *audience)
 {
     ngx_http_request_t  *r;
     ngx_http_mcp_ctx_t  *ctx;
 
-    r = ngx_http_mcp_background_create(u->conf_ctx, &u->server, ngx_cycle->log,
-                                       NULL);
+    r = ngx_http_mcp_background_create(conf, server, ngx_cycle->log, NULL);
     if (r == NULL) {
         return NULL;
     }
@@ -485,14 +484,19 @@ ngx_http_mcp_background_request(ngx_http_mcp_upstream_t *u,
 
     ctx->tenant.data = ngx_pstrdup(r->pool, &audience->tenant);
     ctx->session_id.data = ngx_pstrdup(r->pool, &audience->session);
+    ctx->list_key.data = ngx_pstrdup(r->pool, &audience->list_key);
+    ctx->topic.data = ngx_pstrdup(r->pool, &audience->topic);
 
-
-    if (ctx->tenant.data == NULL || ctx->session_id.data == NULL) {
+    if (ctx->tenant.data == NULL || ctx->session_id.data == NULL
+        || ctx->list_key.data == NULL || ctx->topic.data == NULL)
+    {
         goto failed;
     }
 
     ctx->tenant.len = audience->tenant.len;
     ctx->session_id.len = audience->session.len;
+    ctx->list_key.len = audience->list_key.len;
+    ctx->topic.len = audience->topic.len;
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_module);
 

@@ -14,8 +14,6 @@ static ngx_int_t ngx_http_mcp_variable_version(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_mcp_variable_endpoint(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_variable_empty(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_mcp_variable_response(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_mcp_variable_error(ngx_http_request_t *r,
@@ -57,11 +55,11 @@ static ngx_http_variable_t  ngx_http_mcp_vars[] = {
     { ngx_string("mcp_endpoint"), NULL, ngx_http_mcp_variable_endpoint,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_list_key"), NULL, ngx_http_mcp_variable_empty,
-      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_list_key"), NULL, ngx_http_mcp_variable_str,
+      offsetof(ngx_http_mcp_ctx_t, list_key), NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_topic"), NULL, ngx_http_mcp_variable_empty,
-      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_topic"), NULL, ngx_http_mcp_variable_str,
+      offsetof(ngx_http_mcp_ctx_t, topic), NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("mcp_upstream"), NULL, ngx_http_mcp_variable_str,
       offsetof(ngx_http_mcp_ctx_t, upstream), NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -179,16 +177,6 @@ ngx_http_mcp_variable_endpoint(ngx_http_request_t *r,
     }
 
     return ngx_http_mcp_variable_set(r, v, &ctx->conf->name, 0);
-}
-
-
-static ngx_int_t
-ngx_http_mcp_variable_empty(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
-{
-    *v = ngx_http_variable_null_value;
-
-    return NGX_OK;
 }
 
 

@@ -323,10 +323,13 @@ ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
     ngx_http_mcp_exchange_t  *x;
     ngx_http_mcp_audience_t   audience;
 
+    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+
     audience.tenant = ask->tenant;
     audience.session = ask->session;
 
-    r = ngx_http_mcp_background_for(ask->upstream, &audience);
+    r = ngx_http_mcp_background_for(ask->upstream->conf_ctx,
+                                    &ask->upstream->server, &audience);
     if (r == NULL) {
         return NGX_ERROR;
     }
@@ -603,10 +606,13 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
         return;
     }
 
+    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+
     audience.tenant = *tenant;
     audience.session = *session;
 
-    r = ngx_http_mcp_background_for(u, &audience);
+    r = ngx_http_mcp_background_for(u->conf_ctx, &u->server,
+                                    &audience);
     if (r == NULL) {
         return;
     }

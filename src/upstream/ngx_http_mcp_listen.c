@@ -130,10 +130,13 @@ ngx_http_mcp_listen_start(ngx_http_mcp_listener_t *l)
     ngx_http_mcp_talk_t      *t;
     ngx_http_mcp_audience_t   audience;
 
+    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+
     audience.tenant = l->tenant;
     audience.session = l->id;
 
-    r = ngx_http_mcp_background_for(l->upstream, &audience);
+    r = ngx_http_mcp_background_for(l->upstream->conf_ctx, &l->upstream->server,
+                                    &audience);
     if (r == NULL) {
         return NGX_ERROR;
     }

@@ -51,15 +51,19 @@ typedef struct {
 typedef struct {
     ngx_str_t                         tenant;
     ngx_str_t                         session;  /* $mcp_session_id */
+    ngx_str_t                         list_key;
+    ngx_str_t                         topic;
 } ngx_http_mcp_audience_t;
 
 
 /*
- * Makes the client-less main request on which the upstream is reached; its
- * endpoint variables hold the audience's values.  NULL on failure.
+ * Makes the client-less main request on which an upstream or feed of the
+ * endpoint of this configuration is reached; its endpoint variables hold the
+ * audience's values.  NULL on failure.
  */
 typedef ngx_http_request_t *(*ngx_http_mcp_background_pt)(
-    ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience);
+    ngx_http_conf_ctx_t *conf, ngx_str_t *server,
+    ngx_http_mcp_audience_t *audience);
 
 /* set by the edge, which knows the variables */
 extern ngx_http_mcp_background_pt  ngx_http_mcp_background_for;

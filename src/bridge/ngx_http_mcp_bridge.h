@@ -1,0 +1,69 @@
+
+/*
+ * What an endpoint says about events, lists and topics, for the bridge: it
+ * stands between what happens upstream and the sessions, and knows neither
+ * clients' requests nor directives.
+ */
+
+#ifndef _NGX_HTTP_MCP_BRIDGE_H_INCLUDED_
+#define _NGX_HTTP_MCP_BRIDGE_H_INCLUDED_
+
+
+#include "ngx_http_mcp_upstream.h"
+#include "ngx_mcp_invalidate.h"
+
+
+/* one mcp_events */
+
+typedef struct {
+    ngx_http_complex_value_t    uri;
+    ngx_http_complex_value_t   *topic;      /* NULL: the events' own */
+    ngx_uint_t                  demand;     /* NGX_HTTP_MCP_FEED_* */
+} ngx_http_mcp_feed_t;
+
+/* variables in the URI, by whose values a feed is opened on demand */
+
+#define NGX_HTTP_MCP_FEED_TENANT  0x01
+#define NGX_HTTP_MCP_FEED_TOPIC   0x02
+
+
+/* mcp_list_cache */
+
+typedef enum {
+    NGX_HTTP_MCP_LISTS_OFF = 0,
+    NGX_HTTP_MCP_LISTS_AUTO,
+    NGX_HTTP_MCP_LISTS_ON
+} ngx_http_mcp_lists_e;
+
+
+/* mcp_builtin_tools */
+
+#define NGX_HTTP_MCP_TOOL_WAIT     0x02
+#define NGX_HTTP_MCP_TOOL_SESSION  0x04
+
+
+/* of one endpoint; lives as long as its configuration */
+
+typedef struct {
+    ngx_mcp_zone_t             *zone;
+    ngx_str_t                   endpoint;    /* its identity */
+    ngx_str_t                   server;      /* name, for $host */
+    ngx_http_conf_ctx_t        *conf_ctx;    /* of its location */
+    ngx_array_t                *upstreams;   /* ngx_http_mcp_upstream_t */
+
+    ngx_array_t                *feeds;       /* ngx_http_mcp_feed_t */
+    ngx_array_t                *invalidate;  /* ngx_mcp_rule_t; NULL: default */
+    ngx_str_t                   logger;
+    ngx_msec_t                  coalesce;    /* 0: off */
+
+    ngx_uint_t                  lists;       /* ngx_http_mcp_lists_e */
+    ngx_msec_t                  lists_ttl;
+    ngx_http_complex_value_t   *lists_key;   /* NULL: none */
+    ngx_uint_t                  lists_max;   /* audiences */
+
+    ngx_uint_t                  tools;       /* NGX_HTTP_MCP_TOOL_* */
+    ngx_uint_t                  topic_limit; /* per tenant */
+} ngx_http_mcp_bridge_t;
+
+
+#endif /* _NGX_HTTP_MCP_BRIDGE_H_INCLUDED_ */
