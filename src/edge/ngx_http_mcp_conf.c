@@ -506,10 +506,10 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_str_t                         *value;
-    ngx_uint_t                         i;
-    ngx_http_mcp_upstream_t           *u;
-    ngx_http_compile_complex_value_t   ccv;
+    ngx_str_t                 *value;
+    ngx_uint_t                 i;
+    ngx_http_mcp_upstream_t   *u;
+    ngx_http_complex_value_t  *uri;
 
     value = cf->args->elts;
 
@@ -548,13 +548,9 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+    uri = &u->uri;
 
-    ccv.cf = cf;
-    ccv.value = &value[2];
-    ccv.complex_value = &u->uri;
-
-    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+    if (ngx_http_mcp_conf_value(cf, &value[2], &uri) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -691,10 +687,9 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_str_t                         *value;
-    ngx_uint_t                         i;
-    ngx_http_complex_value_t          *cv;
-    ngx_http_compile_complex_value_t   ccv;
+    ngx_str_t                 *value;
+    ngx_uint_t                 i;
+    ngx_http_complex_value_t  *cv;
 
     value = cf->args->elts;
 
@@ -713,13 +708,7 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             return NGX_CONF_ERROR;
         }
 
-        ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-        ccv.cf = cf;
-        ccv.value = &value[i];
-        ccv.complex_value = cv;
-
-        if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        if (ngx_http_mcp_conf_value(cf, &value[i], &cv) != NGX_OK) {
             return NGX_CONF_ERROR;
         }
     }

@@ -6,120 +6,128 @@
 #include "ngx_http_mcp_edge.h"
 
 
-static ngx_int_t ngx_http_mcp_variable_str(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_variable_scope(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_variable_version(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_variable_endpoint(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_variable_response(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_variable_error(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_variable_events_sent(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
+/* what a variable says of a request to an endpoint; NGX_OK or NGX_ERROR */
+
+typedef ngx_int_t (*ngx_http_mcp_value_pt)(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+
+typedef struct {
+    ngx_str_t               name;
+    ngx_http_mcp_value_pt   get;
+    size_t                  offset;
+    ngx_uint_t              slash;          /* is kept in a URI */
+} ngx_http_mcp_variable_t;
+
+
+static ngx_int_t ngx_http_mcp_value_str(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_value_scope(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_value_session(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_value_version(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_value_endpoint(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_value_response(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_value_error(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_value_events_sent(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_value_number(ngx_http_request_t *r,
+    ngx_int_t number, ngx_str_t *value);
 
 static ngx_int_t ngx_http_mcp_variable_set(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, ngx_str_t *value, ngx_uint_t slash);
 
 
-static ngx_http_variable_t  ngx_http_mcp_vars[] = {
+static ngx_http_mcp_variable_t  ngx_http_mcp_vars[] = {
 
-    { ngx_string("mcp_method"), NULL, ngx_http_mcp_variable_scope,
-      offsetof(ngx_http_mcp_scope_t, method), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_method"), ngx_http_mcp_value_scope,
+      offsetof(ngx_http_mcp_scope_t, method), 1 },
 
-    { ngx_string("mcp_name"), NULL, ngx_http_mcp_variable_scope,
-      offsetof(ngx_http_mcp_scope_t, name), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_name"), ngx_http_mcp_value_scope,
+      offsetof(ngx_http_mcp_scope_t, name), 0 },
 
-    { ngx_string("mcp_request_id"), NULL, ngx_http_mcp_variable_scope,
-      offsetof(ngx_http_mcp_scope_t, request_id), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_request_id"), ngx_http_mcp_value_scope,
+      offsetof(ngx_http_mcp_scope_t, request_id), 0 },
 
-    { ngx_string("mcp_session_id"), NULL, ngx_http_mcp_variable_str,
-      offsetof(ngx_http_mcp_ctx_t, session_id), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_session_id"), ngx_http_mcp_value_session, 0, 0 },
 
-    { ngx_string("mcp_protocol_version"), NULL, ngx_http_mcp_variable_version,
-      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_protocol_version"), ngx_http_mcp_value_version, 0, 0 },
 
-    { ngx_string("mcp_client_name"), NULL, ngx_http_mcp_variable_str,
-      offsetof(ngx_http_mcp_ctx_t, client_name), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_client_name"), ngx_http_mcp_value_str,
+      offsetof(ngx_http_mcp_ctx_t, client_name), 0 },
 
-    { ngx_string("mcp_client_version"), NULL, ngx_http_mcp_variable_str,
-      offsetof(ngx_http_mcp_ctx_t, client_version),
-      NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_client_version"), ngx_http_mcp_value_str,
+      offsetof(ngx_http_mcp_ctx_t, client_version), 0 },
 
-    { ngx_string("mcp_tenant"), NULL, ngx_http_mcp_variable_str,
-      offsetof(ngx_http_mcp_ctx_t, tenant), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_tenant"), ngx_http_mcp_value_str,
+      offsetof(ngx_http_mcp_ctx_t, tenant), 0 },
 
-    { ngx_string("mcp_endpoint"), NULL, ngx_http_mcp_variable_endpoint,
-      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_endpoint"), ngx_http_mcp_value_endpoint, 0, 0 },
 
-    { ngx_string("mcp_list_key"), NULL, ngx_http_mcp_variable_str,
-      offsetof(ngx_http_mcp_ctx_t, list_key), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_list_key"), ngx_http_mcp_value_str,
+      offsetof(ngx_http_mcp_ctx_t, list_key), 0 },
 
-    { ngx_string("mcp_topic"), NULL, ngx_http_mcp_variable_str,
-      offsetof(ngx_http_mcp_ctx_t, topic), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_topic"), ngx_http_mcp_value_str,
+      offsetof(ngx_http_mcp_ctx_t, topic), 0 },
 
-    { ngx_string("mcp_upstream"), NULL, ngx_http_mcp_variable_str,
-      offsetof(ngx_http_mcp_ctx_t, upstream), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_upstream"), ngx_http_mcp_value_str,
+      offsetof(ngx_http_mcp_ctx_t, upstream), 0 },
 
-    { ngx_string("mcp_response"), NULL, ngx_http_mcp_variable_response,
-      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_response"), ngx_http_mcp_value_response, 0, 0 },
 
-    { ngx_string("mcp_error"), NULL, ngx_http_mcp_variable_error,
-      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_error"), ngx_http_mcp_value_error, 0, 0 },
 
-    { ngx_string("mcp_events_sent"), NULL, ngx_http_mcp_variable_events_sent,
-      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_events_sent"), ngx_http_mcp_value_events_sent, 0, 0 },
 
-      ngx_http_null_variable
+    { ngx_null_string, NULL, 0, 0 }
 };
 
 
-static ngx_inline ngx_http_mcp_ctx_t *
-ngx_http_mcp_variable_ctx(ngx_http_request_t *r)
-{
-    return ngx_http_get_module_ctx(r->main, ngx_http_mcp_module);
-}
-
-
 static ngx_int_t
-ngx_http_mcp_variable_str(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+ngx_http_mcp_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uintptr_t data)
 {
-    ngx_http_mcp_ctx_t  *ctx;
+    ngx_str_t                 value;
+    ngx_http_mcp_ctx_t       *ctx;
+    ngx_http_mcp_variable_t  *var;
 
-    ctx = ngx_http_mcp_variable_ctx(r);
+    ctx = ngx_http_get_module_ctx(r->main, ngx_http_mcp_module);
 
     if (ctx == NULL) {
         v->not_found = 1;
         return NGX_OK;
     }
 
-    if (data == offsetof(ngx_http_mcp_ctx_t, session_id)) {
-        ngx_http_mcp_look_up(ctx);
+    var = (ngx_http_mcp_variable_t *) data;
+
+    if (var->get(r, ctx, var->offset, &value) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    return ngx_http_mcp_variable_set(r, v,
-                                     (ngx_str_t *) ((char *) ctx + data), 0);
+    return ngx_http_mcp_variable_set(r, v, &value, var->slash);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_variable_scope(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_http_mcp_value_str(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    size_t offset, ngx_str_t *value)
 {
-    ngx_http_mcp_ctx_t       *ctx;
+    *value = *(ngx_str_t *) ((char *) ctx + offset);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_value_scope(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    size_t offset, ngx_str_t *value)
+{
     ngx_http_mcp_scope_t     *scope;
     ngx_http_mcp_exchange_t  *x;
-
-    ctx = ngx_http_mcp_variable_ctx(r);
-
-    if (ctx == NULL) {
-        v->not_found = 1;
-        return NGX_OK;
-    }
 
     scope = ngx_http_mcp_scope;
 
@@ -132,141 +140,103 @@ ngx_http_mcp_variable_scope(ngx_http_request_t *r,
         scope = &ctx->scope;
     }
 
-    return ngx_http_mcp_variable_set(r, v,
-                                     (ngx_str_t *) ((char *) scope + data),
-                                     data == offsetof(ngx_http_mcp_scope_t,
-                                                      method));
+    *value = *(ngx_str_t *) ((char *) scope + offset);
+
+    return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_variable_version(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_http_mcp_value_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    size_t offset, ngx_str_t *value)
 {
-    ngx_http_mcp_ctx_t  *ctx;
-
-    ctx = ngx_http_mcp_variable_ctx(r);
-
-    if (ctx == NULL) {
-        v->not_found = 1;
-        return NGX_OK;
-    }
-
     ngx_http_mcp_look_up(ctx);
 
-    if (ctx->session.revision) {
-        return ngx_http_mcp_variable_set(r, v,
-                               ngx_mcp_revision_name(ctx->session.revision), 0);
-    }
+    *value = ctx->session_id;
 
-    return ngx_http_mcp_variable_set(r, v, &ctx->header_version, 0);
+    return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_variable_endpoint(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_http_mcp_value_version(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    size_t offset, ngx_str_t *value)
 {
-    ngx_http_mcp_ctx_t  *ctx;
+    ngx_http_mcp_look_up(ctx);
 
-    ctx = ngx_http_mcp_variable_ctx(r);
+    *value = ctx->session.revision
+             ? *ngx_mcp_revision_name(ctx->session.revision)
+             : ctx->header_version;
 
-    if (ctx == NULL) {
-        v->not_found = 1;
-        return NGX_OK;
-    }
-
-    return ngx_http_mcp_variable_set(r, v, &ctx->conf->name, 0);
+    return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_variable_response(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_http_mcp_value_endpoint(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    size_t offset, ngx_str_t *value)
 {
-    ngx_str_t            value;
-    ngx_http_mcp_ctx_t  *ctx;
+    *value = ctx->conf->name;
 
-    ctx = ngx_http_mcp_variable_ctx(r);
-
-    if (ctx == NULL) {
-        v->not_found = 1;
-        return NGX_OK;
-    }
-
-    switch (ctx->response) {
-
-    case 1:
-        ngx_str_set(&value, "json");
-        break;
-
-    case 2:
-        ngx_str_set(&value, "sse");
-        break;
-
-    default:
-        ngx_str_set(&value, "none");
-    }
-
-    return ngx_http_mcp_variable_set(r, v, &value, 0);
+    return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_variable_error(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_http_mcp_value_response(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    size_t offset, ngx_str_t *value)
 {
-    ngx_str_t            value;
-    ngx_http_mcp_ctx_t  *ctx;
+    static ngx_str_t  names[] = {
+        ngx_string("none"),
+        ngx_string("json"),
+        ngx_string("sse")
+    };
 
-    ctx = ngx_http_mcp_variable_ctx(r);
+    *value = names[ctx->response];
 
-    if (ctx == NULL) {
-        v->not_found = 1;
-        return NGX_OK;
-    }
+    return NGX_OK;
+}
 
+
+static ngx_int_t
+ngx_http_mcp_value_error(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    size_t offset, ngx_str_t *value)
+{
     if (ctx->tool_error) {
-        ngx_str_set(&value, "tool");
-
-    } else if (ctx->error) {
-        value.data = ngx_pnalloc(r->pool, NGX_INT_T_LEN);
-        if (value.data == NULL) {
-            return NGX_ERROR;
-        }
-
-        value.len = ngx_sprintf(value.data, "%i", ctx->error) - value.data;
-
-    } else {
-        ngx_str_set(&value, "");
+        ngx_str_set(value, "tool");
+        return NGX_OK;
     }
 
-    return ngx_http_mcp_variable_set(r, v, &value, 0);
+    if (ctx->error) {
+        return ngx_http_mcp_value_number(r, ctx->error, value);
+    }
+
+    ngx_str_set(value, "");
+
+    return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_variable_events_sent(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_http_mcp_value_events_sent(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    size_t offset, ngx_str_t *value)
 {
-    ngx_str_t            value;
-    ngx_http_mcp_ctx_t  *ctx;
+    return ngx_http_mcp_value_number(r, ctx->events_sent, value);
+}
 
-    ctx = ngx_http_mcp_variable_ctx(r);
 
-    if (ctx == NULL) {
-        v->not_found = 1;
-        return NGX_OK;
-    }
-
-    value.data = ngx_pnalloc(r->pool, NGX_INT_T_LEN);
-    if (value.data == NULL) {
+static ngx_int_t
+ngx_http_mcp_value_number(ngx_http_request_t *r, ngx_int_t number,
+    ngx_str_t *value)
+{
+    value->data = ngx_pnalloc(r->pool, NGX_INT_T_LEN);
+    if (value->data == NULL) {
         return NGX_ERROR;
     }
 
-    value.len = ngx_sprintf(value.data, "%ui", ctx->events_sent) - value.data;
+    value->len = ngx_sprintf(value->data, "%i", number) - value->data;
 
-    return ngx_http_mcp_variable_set(r, v, &value, 0);
+    return NGX_OK;
 }
 
 
@@ -350,17 +320,18 @@ ngx_http_mcp_variable_set(ngx_http_request_t *r, ngx_http_variable_value_t *v,
 ngx_int_t
 ngx_http_mcp_add_variables(ngx_conf_t *cf)
 {
-    ngx_http_variable_t  *var, *v;
+    ngx_http_variable_t      *var;
+    ngx_http_mcp_variable_t  *v;
 
     for (v = ngx_http_mcp_vars; v->name.len; v++) {
 
-        var = ngx_http_add_variable(cf, &v->name, v->flags);
+        var = ngx_http_add_variable(cf, &v->name, NGX_HTTP_VAR_NOCACHEABLE);
         if (var == NULL) {
             return NGX_ERROR;
         }
 
-        var->get_handler = v->get_handler;
-        var->data = v->data;
+        var->get_handler = ngx_http_mcp_variable;
+        var->data = (uintptr_t) v;
     }
 
     return NGX_OK;
