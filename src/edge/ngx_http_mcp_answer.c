@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_walk.h"
 
 
 static ngx_int_t ngx_http_mcp_frame(ngx_http_request_t *r, ngx_str_t **body);
@@ -221,33 +222,23 @@ ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
 static ngx_uint_t
 ngx_http_mcp_has_retry_after(ngx_http_request_t *r)
 {
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
+    ngx_table_elt_t      *h;
+    ngx_http_mcp_walk_t   walk;
 
-    part = &r->headers_out.headers.part;
-    h = part->elts;
+    ngx_http_mcp_walk_init(&walk, &r->headers_out.headers);
 
-    for (i = 0; /* void */ ; i++) {
+    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                return 0;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        if (h[i].hash && h[i].key.len == sizeof("Retry-After") - 1
-            && ngx_strncasecmp(h[i].key.data, (u_char *) "Retry-After",
-                               h[i].key.len)
+        if (h->hash && h->key.len == sizeof("Retry-After") - 1
+            && ngx_strncasecmp(h->key.data, (u_char *) "Retry-After",
+                               h->key.len)
                == 0)
         {
             return 1;
         }
     }
+
+    return 0;
 }
 
 

@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_walk.h"
 
 
 static void ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json,
@@ -14,31 +15,21 @@ static ngx_uint_t ngx_http_mcp_weight_zero(u_char *p, u_char *last);
 ngx_table_elt_t *
 ngx_http_mcp_find_header(ngx_http_request_t *r, ngx_str_t *name)
 {
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
+    ngx_table_elt_t      *h;
+    ngx_http_mcp_walk_t   walk;
 
-    part = &r->headers_in.headers.part;
-    h = part->elts;
+    ngx_http_mcp_walk_init(&walk, &r->headers_in.headers);
 
-    for (i = 0; /* void */ ; i++) {
+    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                return NULL;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        if (h[i].key.len == name->len
-            && ngx_strncasecmp(h[i].key.data, name->data, name->len) == 0)
+        if (h->key.len == name->len
+            && ngx_strncasecmp(h->key.data, name->data, name->len) == 0)
         {
-            return &h[i];
+            return h;
         }
     }
+
+    return NULL;
 }
 
 
@@ -47,30 +38,19 @@ ngx_http_mcp_find_header(ngx_http_request_t *r, ngx_str_t *name)
 void
 ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_str_t         value;
-    ngx_uint_t        i, accepts, json, sse;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
+    ngx_str_t             value;
+    ngx_uint_t            accepts, json, sse;
+    ngx_table_elt_t      *h;
+    ngx_http_mcp_walk_t   walk;
 
     accepts = 0;
     json = 0;
     sse = 0;
-    part = &r->headers_in.headers.part;
-    h = part->elts;
+    ngx_http_mcp_walk_init(&walk, &r->headers_in.headers);
 
-    for (i = 0; /* void */ ; i++) {
+    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        value = h[i].value;
+        value = h->value;
 
         while (value.len && (value.data[value.len - 1] == ' '
                              || value.data[value.len - 1] == '\t'))
@@ -83,15 +63,15 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
             value.len--;
         }
 
-        switch (h[i].key.len) {
+        switch (h->key.len) {
 
         case sizeof("accept") - 1:
 
-            if (ngx_memcmp(h[i].lowcase_key, "accept", 6) == 0) {
+            if (ngx_memcmp(h->lowcase_key, "accept", 6) == 0) {
                 ngx_http_mcp_parse_accept(&value, &json, &sse);
                 accepts = 1;
 
-            } else if (ngx_memcmp(h[i].lowcase_key, "origin", 6) == 0) {
+            } else if (ngx_memcmp(h->lowcase_key, "origin", 6) == 0) {
                 ctx->header_origin = value;
             }
 
@@ -99,7 +79,7 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
         case sizeof("last-event-id") - 1:
 
-            if (ngx_memcmp(h[i].lowcase_key, "last-event-id", 13) == 0) {
+            if (ngx_memcmp(h->lowcase_key, "last-event-id", 13) == 0) {
                 ctx->header_last_event = value;
             }
 
@@ -107,7 +87,7 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
         case sizeof("mcp-session-id") - 1:
 
-            if (ngx_memcmp(h[i].lowcase_key, "mcp-session-id", 14) == 0) {
+            if (ngx_memcmp(h->lowcase_key, "mcp-session-id", 14) == 0) {
                 ctx->header_session = value;
             }
 
@@ -115,7 +95,7 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
         case sizeof("mcp-protocol-version") - 1:
 
-            if (ngx_memcmp(h[i].lowcase_key, "mcp-protocol-version", 20) == 0) {
+            if (ngx_memcmp(h->lowcase_key, "mcp-protocol-version", 20) == 0) {
                 ctx->header_version = value;
             }
 

@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_walk.h"
 
 
 static ngx_str_t ngx_http_mcp_origin_host(ngx_str_t *origin);
@@ -227,10 +228,9 @@ ngx_http_mcp_server_name(ngx_array_t *names, ngx_str_t *host)
 ngx_int_t
 ngx_http_mcp_preflight(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_str_t         value;
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
+    ngx_str_t             value;
+    ngx_table_elt_t      *h;
+    ngx_http_mcp_walk_t   walk;
 
     if (ngx_http_discard_request_body(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -252,28 +252,17 @@ ngx_http_mcp_preflight(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     /* any header: access is decided by what the request itself carries */
 
-    part = &r->headers_in.headers.part;
-    h = part->elts;
+    ngx_http_mcp_walk_init(&walk, &r->headers_in.headers);
 
-    for (i = 0; /* void */ ; i++) {
+    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        if (h[i].key.len == sizeof("Access-Control-Request-Headers") - 1
-            && ngx_strcasecmp(h[i].key.data,
+        if (h->key.len == sizeof("Access-Control-Request-Headers") - 1
+            && ngx_strcasecmp(h->key.data,
                               (u_char *) "Access-Control-Request-Headers")
                == 0)
         {
             if (ngx_http_mcp_header(r, "Access-Control-Allow-Headers",
-                                    &h[i].value)
+                                    &h->value)
                 != NGX_OK)
             {
                 return NGX_HTTP_INTERNAL_SERVER_ERROR;

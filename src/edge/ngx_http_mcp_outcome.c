@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_walk.h"
 
 
 static ngx_uint_t ngx_http_mcp_outcome_status(ngx_http_request_t *r,
@@ -194,36 +195,24 @@ ngx_http_mcp_refuse_upstream(ngx_http_request_t *r, ngx_str_t *id,
 ngx_int_t
 ngx_http_mcp_copy_headers(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x)
 {
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *from, *h;
+    ngx_table_elt_t      *from, *h;
+    ngx_http_mcp_walk_t   walk;
 
     if (x->headers.part.elts == NULL) {
         return NGX_OK;
     }
 
-    part = &x->headers.part;
-    from = part->elts;
+    ngx_http_mcp_walk_init(&walk, &x->headers);
 
-    for (i = 0; /* void */ ; i++) {
-
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            from = part->elts;
-            i = 0;
-        }
+    while ((from = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
         h = ngx_http_mcp_header_push(&r->headers_out.headers);
         if (h == NULL) {
             return NGX_ERROR;
         }
 
-        h->key = from[i].key;
-        h->value = from[i].value;
+        h->key = from->key;
+        h->value = from->value;
     }
 
     /* once: a refusal may follow an answer that was begun */

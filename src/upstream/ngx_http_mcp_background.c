@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_background.h"
 #include "ngx_http_mcp_compat.h"
+#include "ngx_http_mcp_walk.h"
 
 #if (NGX_HAVE_EVENTFD)
 #include <sys/eventfd.h>
@@ -315,9 +316,8 @@ ngx_int_t
 ngx_http_mcp_background_headers(ngx_http_headers_in_t *in, ngx_pool_t *pool,
     ngx_http_request_t *from)
 {
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h, *copy;
+    ngx_table_elt_t      *h, *copy;
+    ngx_http_mcp_walk_t   walk;
 
     if (ngx_list_init(&in->headers, pool, 16, sizeof(ngx_table_elt_t))
         != NGX_OK)
@@ -332,32 +332,21 @@ ngx_http_mcp_background_headers(ngx_http_headers_in_t *in, ngx_pool_t *pool,
         return NGX_ERROR;
     }
 
-    part = &from->headers_in.headers.part;
-    h = part->elts;
+    ngx_http_mcp_walk_init(&walk, &from->headers_in.headers);
 
-    for (i = 0; /* void */ ; i++) {
-
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
+    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
         copy = ngx_http_mcp_header_push(&in->headers);
         if (copy == NULL) {
             return NGX_ERROR;
         }
 
-        copy->hash = h[i].hash;
-        copy->key.len = h[i].key.len;
-        copy->key.data = ngx_pstrdup(pool, &h[i].key);
-        copy->value.len = h[i].value.len;
-        copy->value.data = ngx_pstrdup(pool, &h[i].value);
-        copy->lowcase_key = ngx_pnalloc(pool, h[i].key.len);
+        copy->hash = h->hash;
+        copy->key.len = h->key.len;
+        copy->key.data = ngx_pstrdup(pool, &h->key);
+        copy->value.len = h->value.len;
+        copy->value.data = ngx_pstrdup(pool, &h->value);
+        copy->lowcase_key = ngx_pnalloc(pool, h->key.len);
 
         if (copy->key.data == NULL || copy->value.data == NULL
             || copy->lowcase_key == NULL)
@@ -367,7 +356,7 @@ ngx_http_mcp_background_headers(ngx_http_headers_in_t *in, ngx_pool_t *pool,
 
         ngx_strlow(copy->lowcase_key, copy->key.data, copy->key.len);
 
-        if (&h[i] == from->headers_in.host) {
+        if (h == from->headers_in.host) {
             in->host = copy;
         }
     }

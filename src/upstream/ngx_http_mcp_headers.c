@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_capture.h"
+#include "ngx_http_mcp_walk.h"
 
 
 static ngx_uint_t ngx_http_mcp_headers_cross(ngx_table_elt_t *h);
@@ -181,26 +182,14 @@ static ngx_int_t
 ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in)
 {
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *header, *h;
+    ngx_table_elt_t      *header, *h;
+    ngx_http_mcp_walk_t   walk;
 
-    part = &x->r->headers_in.headers.part;
-    header = part->elts;
+    ngx_http_mcp_walk_init(&walk, &x->r->headers_in.headers);
 
-    for (i = 0; /* void */; i++) {
+    while ((header = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            header = part->elts;
-            i = 0;
-        }
-
-        if (header[i].hash == 0 || !ngx_http_mcp_headers_cross(&header[i])) {
+        if (header->hash == 0 || !ngx_http_mcp_headers_cross(header)) {
             continue;
         }
 
@@ -209,10 +198,10 @@ ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
             return NGX_ERROR;
         }
 
-        h->hash = header[i].hash;
-        h->key = header[i].key;
-        h->value = header[i].value;
-        h->lowcase_key = header[i].lowcase_key;
+        h->hash = header->hash;
+        h->key = header->key;
+        h->value = header->value;
+        h->lowcase_key = header->lowcase_key;
     }
 
     /* what did not cross must not be seen by other ways */
@@ -293,40 +282,28 @@ ngx_int_t
 ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr)
 {
-    char             **name;
-    ngx_uint_t         i;
-    ngx_list_part_t   *part;
-    ngx_table_elt_t   *header, *h;
+    char                 **name;
+    ngx_table_elt_t       *header, *h;
+    ngx_http_mcp_walk_t    walk;
 
     x->session.len = 0;
 
-    part = &sr->headers_out.headers.part;
-    header = part->elts;
+    ngx_http_mcp_walk_init(&walk, &sr->headers_out.headers);
 
-    for (i = 0; /* void */; i++) {
+    while ((header = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            header = part->elts;
-            i = 0;
-        }
-
-        if (header[i].hash == 0) {
+        if (header->hash == 0) {
             continue;
         }
 
-        if (ngx_http_mcp_headers_is(&header[i], "mcp-session-id")) {
-            x->session = header[i].value;
+        if (ngx_http_mcp_headers_is(header, "mcp-session-id")) {
+            x->session = header->value;
             continue;
         }
 
         for (name = ngx_http_mcp_headers_reach; *name; name++) {
 
-            if (!ngx_http_mcp_headers_is(&header[i], *name)) {
+            if (!ngx_http_mcp_headers_is(header, *name)) {
                 continue;
             }
 
@@ -335,8 +312,8 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
                 return NGX_ERROR;
             }
 
-            h->key = header[i].key;
-            h->value = header[i].value;
+            h->key = header->key;
+            h->value = header->value;
             h->lowcase_key = (u_char *) *name;
         }
     }
@@ -347,25 +324,14 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
 
     /* hidden from clients, but not from us */
 
-    part = &sr->upstream->headers_in.headers.part;
-    header = part->elts;
+    ngx_http_mcp_walk_init(&walk, &sr->upstream->headers_in.headers);
 
-    for (i = 0; /* void */; i++) {
+    while ((header = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            header = part->elts;
-            i = 0;
-        }
-
-        if (header[i].hash
-            && ngx_http_mcp_headers_is(&header[i], "mcp-session-id"))
+        if (header->hash
+            && ngx_http_mcp_headers_is(header, "mcp-session-id"))
         {
-            x->session = header[i].value;
+            x->session = header->value;
             break;
         }
     }
