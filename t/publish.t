@@ -177,8 +177,8 @@ for my $ask (['/status?format=prometheus', {}],
             push @bad, $_ if ($type eq 'counter') != ($new =~ /_total$/);
             $type{$new} = $type;
 
-        } elsif (my ($name) = /^(\w+)\{(?:zone|version)="[^"]*"\} -?\d+$/) {
-            push @bad, $_ if !$type{$name} || $seen{$name}++;
+        } elsif (my ($name) = /^(\w+)\{(?:\w+="[^"]*",?)+\} -?\d+$/) {
+            push @bad, $_ if !$type{$name} || $seen{s/ .*//r}++;
 
         } elsif (!/^# HELP \w+ \S/) {
             push @bad, $_;
@@ -186,9 +186,11 @@ for my $ask (['/status?format=prometheus', {}],
     }
 
     is("@bad", '', 'every line is one that Prometheus knows');
-    is(join(' ', sort keys %seen), join(' ', sort keys %type),
+    is(join(' ', sort { $a cmp $b } keys %{{
+           map { s/\{.*//r => 1 } keys %seen }}), join(' ', sort keys %type),
        'every metric has a value');
-    like($r->{body}, qr/^mcp_sessions_live\{zone="main"\} 3$/m, 'as in JSON');
+    like($r->{body}, qr/^nginx_mcp_sessions_live\{zone="main"\} 3$/m,
+         'as in JSON');
 }
 
 like($r->{body}, qr/\n\z/, 'it ends with a line');

@@ -553,7 +553,7 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
         event.level = ngx_mcp_level_parse(&level);
     }
 
-    ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_IN, 1);
+    ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
 
     if (!call->streaming) {
 
@@ -570,7 +570,7 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
         ngx_http_mcp_call_open_stream(call);
 
         if (!call->streaming) {
-            ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+            ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_UNSENT, 1);
             return;
         }
     }
@@ -578,7 +578,7 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     if (call->large.len) {
         /* what is too large to be kept waits for room: keep the order */
 
-        ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+        ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_UNSENT, 1);
         return;
     }
 

@@ -147,6 +147,10 @@ ngx_http_mcp_publish_deliver(ngx_http_mcp_publish_t *p, ngx_str_t *text,
     key = 0;
     why = ngx_http_mcp_publish_claim(p, &to, &key, sessions, repeated);
 
+    if (*repeated) {
+        ngx_mcp_count(to.zone, NGX_MCP_COUNTER_EVENTS_REPEATED, 1);
+    }
+
     if (why || *repeated) {
         return why;
     }
@@ -171,7 +175,6 @@ ngx_http_mcp_publish_deliver(ngx_http_mcp_publish_t *p, ngx_str_t *text,
         ngx_mcp_once_end(to.zone, key, *sessions);
     }
 
-    ngx_mcp_count(to.zone, NGX_MCP_COUNTER_EVENTS_IN, 1);
     ngx_mcp_count(to.zone, NGX_MCP_COUNTER_EVENTS_PUBLISHED, 1);
 
     return NULL;

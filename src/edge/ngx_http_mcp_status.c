@@ -5,6 +5,9 @@
 
 typedef struct {
     char          *group;
+    char          *family;
+    char          *label;
+    char          *value;
     char          *member;
     char          *kind;                      /* "g" or "c" */
     char          *help;
@@ -17,19 +20,24 @@ static ngx_str_t ngx_http_mcp_status_json(ngx_http_request_t *r,
 static ngx_str_t ngx_http_mcp_status_text(ngx_http_request_t *r,
     ngx_mcp_zone_t *zone);
 static u_char *ngx_http_mcp_status_metric(u_char *p,
-    ngx_http_mcp_metric_t *metric, ngx_str_t *label, int64_t value);
+    ngx_http_mcp_metric_t *metric, ngx_str_t *label, int64_t value,
+    ngx_uint_t first);
+static int64_t ngx_http_mcp_status_sum(ngx_mcp_zone_t *zone, ngx_uint_t i);
+static ngx_uint_t ngx_http_mcp_status_family(ngx_http_mcp_metric_t *a,
+    ngx_http_mcp_metric_t *b);
 static ngx_int_t ngx_http_mcp_status_label(ngx_http_request_t *r,
     ngx_mcp_zone_t *zone, ngx_str_t *label);
 static void ngx_http_mcp_status_values(ngx_mcp_zone_t *zone,
     ngx_mcp_zone_use_t *use, int64_t *values);
 
 
-#define NGX_HTTP_MCP_METRIC(name, group, member, kind)                        \
-    { group, member, kind, "MCP " group ": " member "." },
+#define NGX_HTTP_MCP_METRIC(name, group, family, label, value, member, kind)  \
+    { group, family, label, value, member, kind,                              \
+      "MCP " group ": " family "." },
 
 static ngx_http_mcp_metric_t  ngx_http_mcp_counters[] = {
     NGX_MCP_COUNTERS(NGX_HTTP_MCP_METRIC)
-    { NULL, NULL, NULL, NULL }
+    { NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 };
 
 
@@ -45,14 +53,14 @@ static ngx_http_mcp_metric_t  ngx_http_mcp_counters[] = {
     _("recoveries", use->recoveries, "c", "Repairs after a worker died.")
 
 #define NGX_HTTP_MCP_ZONE_METRIC(member, value, kind, help)                   \
-    { "zone", member, kind, help },
+    { "zone", member, "", "", member, kind, help },
 
 #define NGX_HTTP_MCP_ZONE_VALUE(member, value, kind, help)                    \
     *values++ = (int64_t) value;
 
 static ngx_http_mcp_metric_t  ngx_http_mcp_zone_metrics[] = {
     NGX_HTTP_MCP_STATUS_ZONE(NGX_HTTP_MCP_ZONE_METRIC)
-    { NULL, NULL, NULL, NULL }
+    { NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 };
 
 #define NGX_HTTP_MCP_ZONE_METRICS                                             \
@@ -194,7 +202,7 @@ ngx_http_mcp_status_json(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
 {
     char                   *text;
     cJSON                  *root, *group;
-    int64_t                 values[NGX_HTTP_MCP_ZONE_METRICS];
+    int64_t                 sum, values[NGX_HTTP_MCP_ZONE_METRICS];
     ngx_str_t               out, name;
     ngx_uint_t              i, ok;
     ngx_mcp_zone_use_t      use;
@@ -238,9 +246,18 @@ ngx_http_mcp_status_json(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
             group = cJSON_AddObjectToObject(root, m->group);
         }
 
-        ok = group
-             && cJSON_AddNumberToObject(group, m->member,
-                                        (double) ngx_mcp_counter(zone, i));
+        sum = ngx_http_mcp_status_sum(zone, i);
+
+        if (sum != -1) {
+            ok = group
+                 && cJSON_AddNumberToObject(group, m->family, (double) sum);
+        }
+
+        if (m->label[0]) {
+            ok = ok && group
+                 && cJSON_AddNumberToObject(group, m->member,
+                                            (double) ngx_mcp_counter(zone, i));
+        }
     }
 
     ok = ok && cJSON_AddNumberToObject(root, "workers",
@@ -289,26 +306,29 @@ ngx_http_mcp_status_text(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
     len = 0;
 
     for (m = ngx_http_mcp_counters; m->group; m++) {
-        len += 3 * (ngx_strlen(m->group) + ngx_strlen(m->member))
+        len += 3 * (ngx_strlen(m->group) + ngx_strlen(m->family))
+               + ngx_strlen(m->label) + ngx_strlen(m->value)
                + ngx_strlen(m->help);
     }
 
     for (m = ngx_http_mcp_zone_metrics; m->group; m++) {
-        len += 3 * (ngx_strlen(m->group) + ngx_strlen(m->member))
+        len += 3 * (ngx_strlen(m->group) + ngx_strlen(m->family))
+               + ngx_strlen(m->label) + ngx_strlen(m->value)
                + ngx_strlen(m->help);
     }
 
     len += (NGX_MCP_COUNTER_MAX + NGX_HTTP_MCP_ZONE_METRICS)
-           * (sizeof("# HELP mcp___total \n# TYPE mcp___total counter\n"
-                     "mcp___total{zone=\"\"} \n")
+           * (sizeof("# HELP nginx_mcp___total \n"
+                     "# TYPE nginx_mcp___total counter\n"
+                     "nginx_mcp___total{zone=\"\",=\"\"} \n")
               + label.len + NGX_INT64_LEN);
 
-    len += sizeof("# HELP mcp_info Version of the module.\n"
-                  "# TYPE mcp_info gauge\n"
-                  "mcp_info{version=\"" NGX_MCP_MODULE_VERSION "\"} 1\n"
-                  "# HELP mcp_workers Workers that use the zone.\n"
-                  "# TYPE mcp_workers gauge\n"
-                  "mcp_workers{zone=\"\"} \n")
+    len += sizeof("# HELP nginx_mcp_info Version of the module.\n"
+                  "# TYPE nginx_mcp_info gauge\n"
+                  "nginx_mcp_info{version=\"" NGX_MCP_MODULE_VERSION "\"} 1\n"
+                  "# HELP nginx_mcp_workers Workers that use the zone.\n"
+                  "# TYPE nginx_mcp_workers gauge\n"
+                  "nginx_mcp_workers{zone=\"\"} \n")
            + label.len + NGX_INT64_LEN;
 
     out.data = ngx_pnalloc(r->pool, len);
@@ -316,22 +336,28 @@ ngx_http_mcp_status_text(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
         return out;
     }
 
-    p = ngx_sprintf(out.data, "# HELP mcp_info Version of the module.\n"
-                    "# TYPE mcp_info gauge\n"
-                    "mcp_info{version=\"" NGX_MCP_MODULE_VERSION "\"} 1\n");
+    p = ngx_sprintf(out.data, "# HELP nginx_mcp_info Version of the module.\n"
+                    "# TYPE nginx_mcp_info gauge\n"
+                    "nginx_mcp_info{version=\"" NGX_MCP_MODULE_VERSION
+                    "\"} 1\n");
 
-    p = ngx_sprintf(p, "# HELP mcp_workers Workers that use the zone.\n"
-                    "# TYPE mcp_workers gauge\n"
-                    "mcp_workers{zone=\"%V\"} %ui\n", &label, use.workers);
+    p = ngx_sprintf(p, "# HELP nginx_mcp_workers Workers that use the zone.\n"
+                    "# TYPE nginx_mcp_workers gauge\n"
+                    "nginx_mcp_workers{zone=\"%V\"} %ui\n",
+                    &label, use.workers);
 
     for (i = 0; i < NGX_HTTP_MCP_ZONE_METRICS; i++) {
         p = ngx_http_mcp_status_metric(p, &ngx_http_mcp_zone_metrics[i],
-                                       &label, values[i]);
+                                       &label, values[i], 1);
     }
 
     for (i = 0; i < NGX_MCP_COUNTER_MAX; i++) {
-        p = ngx_http_mcp_status_metric(p, &ngx_http_mcp_counters[i], &label,
-                                       ngx_mcp_counter(zone, i));
+        m = &ngx_http_mcp_counters[i];
+
+        p = ngx_http_mcp_status_metric(p, m, &label, ngx_mcp_counter(zone, i),
+                                       i == 0
+                                       || !ngx_http_mcp_status_family(m - 1,
+                                                                      m));
     }
 
     out.len = p - out.data;
@@ -342,7 +368,7 @@ ngx_http_mcp_status_text(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
 
 static u_char *
 ngx_http_mcp_status_metric(u_char *p, ngx_http_mcp_metric_t *metric,
-    ngx_str_t *label, int64_t value)
+    ngx_str_t *label, int64_t value, ngx_uint_t first)
 {
     char  *kind, *total;
 
@@ -355,13 +381,55 @@ ngx_http_mcp_status_metric(u_char *p, ngx_http_mcp_metric_t *metric,
         total = "";
     }
 
-    p = ngx_sprintf(p, "# HELP mcp_%s_%s%s %s\n", metric->group,
-                    metric->member, total, metric->help);
-    p = ngx_sprintf(p, "# TYPE mcp_%s_%s%s %s\n", metric->group,
-                    metric->member, total, kind);
+    if (first) {
+        p = ngx_sprintf(p, "# HELP nginx_mcp_%s_%s%s %s\n", metric->group,
+                        metric->family, total, metric->help);
+        p = ngx_sprintf(p, "# TYPE nginx_mcp_%s_%s%s %s\n", metric->group,
+                        metric->family, total, kind);
+    }
 
-    return ngx_sprintf(p, "mcp_%s_%s%s{zone=\"%V\"} %L\n", metric->group,
-                       metric->member, total, label, value);
+    p = ngx_sprintf(p, "nginx_mcp_%s_%s%s{zone=\"%V\"", metric->group,
+                    metric->family, total, label);
+
+    if (metric->label[0]) {
+        p = ngx_sprintf(p, ",%s=\"%s\"", metric->label, metric->value);
+    }
+
+    return ngx_sprintf(p, "} %L\n", value);
+}
+
+
+/* of the family that starts with this counter; -1: it does not */
+
+static int64_t
+ngx_http_mcp_status_sum(ngx_mcp_zone_t *zone, ngx_uint_t i)
+{
+    int64_t                 sum;
+    ngx_http_mcp_metric_t  *m;
+
+    m = &ngx_http_mcp_counters[i];
+
+    if (i && ngx_http_mcp_status_family(m - 1, m)) {
+        return -1;
+    }
+
+    sum = ngx_mcp_counter(zone, i);
+
+    while (++i < NGX_MCP_COUNTER_MAX
+           && ngx_http_mcp_status_family(m, &ngx_http_mcp_counters[i]))
+    {
+        sum += ngx_mcp_counter(zone, i);
+    }
+
+    return sum;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_status_family(ngx_http_mcp_metric_t *a, ngx_http_mcp_metric_t *b)
+{
+    return ngx_strcmp(a->group, b->group) == 0
+           && ngx_strcmp(a->family, b->family) == 0;
 }
 
 

@@ -289,7 +289,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     void                  *owner;
     uint32_t               carrier;
     ngx_int_t              rc;
-    ngx_uint_t             fits;
+    ngx_uint_t             fits, large;
     ngx_mcp_log_sh_t      *log;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_event_sh_t    *e;
@@ -338,7 +338,9 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 
     e = NULL;
 
-    if (fits && in->stage.len <= s->event_size) {
+    large = (in->stage.len > s->event_size);
+
+    if (fits && !large) {
         ngx_mcp_log_shrink_locked(zone, s, log);
 
         if (s->events < s->event_max) {
@@ -374,7 +376,8 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     ngx_mcp_zone_unlock(zone);
 
     if (rc != NGX_OK) {
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+        ngx_mcp_count(zone, large ? NGX_MCP_COUNTER_EVENTS_LARGE
+                                  : NGX_MCP_COUNTER_EVENTS_FULL, 1);
     }
 
     return rc;
@@ -386,7 +389,7 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_log_input_t *in, ngx_uint_t *addressed)
 {
     ngx_int_t            rc;
-    ngx_uint_t           fits;
+    ngx_uint_t           fits, large;
     ngx_mcp_group_sh_t  *g;
     ngx_mcp_event_sh_t  *e;
 
@@ -423,7 +426,9 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     e = NULL;
 
-    if (fits && in->stage.len <= g->event_size && g->event_max) {
+    large = (in->stage.len > g->event_size);
+
+    if (fits && !large && g->event_max) {
 
         while (g->log.count >= g->event_max) {
             e = ngx_mcp_block(zone, g->log.list.head);
@@ -450,7 +455,8 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_zone_unlock(zone);
 
     if (rc != NGX_OK) {
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_DROPPED, 1);
+        ngx_mcp_count(zone, large ? NGX_MCP_COUNTER_EVENTS_LARGE
+                                  : NGX_MCP_COUNTER_EVENTS_FULL, 1);
     }
 
     return rc;

@@ -232,7 +232,7 @@ ngx_http_mcp_listen_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
         event.level = ngx_mcp_level_parse(&level);
     }
 
-    ngx_mcp_count(l->upstream->zone, NGX_MCP_COUNTER_EVENTS_IN, 1);
+    ngx_mcp_count(l->upstream->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
 
     (void) ngx_mcp_log_session(l->upstream->zone, l->session, &event);
 }
