@@ -563,6 +563,13 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    if (mlcf->bridge.lists_key
+        && ngx_http_mcp_fresh_value(r, mlcf->bridge.lists_key, &in.list_key)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     rc = ngx_mcp_session_create(mlcf->zone, &in, &ref);
 
     if (rc == NGX_BUSY) {

@@ -234,6 +234,9 @@ ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
 
     only->identity = event->identity.data
                      ? ngx_mcp_hash(zone, &event->identity, NULL) : 0;
+
+    only->audience = event->list_key.data
+                     ? ngx_mcp_hash(zone, &event->list_key, NULL) : 0;
 }
 
 
@@ -244,6 +247,12 @@ ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_uint_t  i;
 
     if (only->identity && only->identity != s->identity) {
+        return 1;
+    }
+
+    if (only->audience
+        && only->audience != ngx_mcp_session_extension(zone, s)->audience)
+    {
         return 1;
     }
 

@@ -50,6 +50,7 @@ typedef struct {
     ngx_str_t               uri[NGX_MCP_EVENT_URIS];
 
     ngx_str_t               identity;     /* for this one; data NULL: all */
+    ngx_str_t               list_key;     /* for its audience, likewise */
 } ngx_mcp_event_t;
 
 

@@ -89,6 +89,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->revision = (uint32_t) in->revision;
     e->offered = (uint32_t) in->offered;
     e->start = g->log.last;
+    e->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
 
     if (in->limit) {
 

@@ -30,6 +30,7 @@ typedef struct {
     ngx_uint_t              revision;     /* ngx_mcp_revision_e */
     ngx_uint_t              offered;      /* NGX_MCP_OFFERED_* bits */
 
+    ngx_str_t               list_key;     /* of its audience */
     ngx_str_t               limit_key;
     ngx_uint_t              limit;        /* sessions per key, 0: no limit */
     ngx_msec_t              timeout;      /* mcp_session_timeout */

@@ -149,6 +149,7 @@ typedef struct {
 typedef struct {
     uint64_t                uri[NGX_MCP_EVENT_URIS];
     uint64_t                identity;
+    uint64_t                audience;
 } ngx_mcp_only_sh_t;
 
 
@@ -200,6 +201,7 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                created;
     uint64_t                start;        /* in the shared log */
+    uint64_t                audience;     /* hash of the list key */
     uint32_t                name_len;
     uint32_t                version_len;
     uint32_t                revision;

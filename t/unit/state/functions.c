@@ -958,6 +958,15 @@ line_tests(void)
     ngx_mcp_log_session(&zone, ref, &e);
     is(take(&st3), "file:///a again", "subscriptions");
 
+    str = env_str("mine");
+    e = event(&str);
+    e.list_key = env_str("");
+    ngx_mcp_log_session(&zone, ref, &e);
+    str = env_str("another's");
+    e.list_key = env_str("key");
+    ngx_mcp_log_session(&zone, ref, &e);
+    is(take(&st3), "mine again", "audiences");
+
     /* more than is kept */
 
     ngx_mcp_stream_close(&zone, &st3, NGX_MCP_COUNTER_STREAMS_CLIENT);

@@ -1,0 +1,116 @@
+
+/*
+ * The module's own session at an upstream, one for each audience (endpoint,
+ * tenant, list key): what is done there is done for all sessions of the
+ * audience.  One worker holds it, by a lease, and only there it exists as
+ * ngx_http_mcp_own_t; it listens for changes, keeps the subscriptions and
+ * fetches the lists.
+ *
+ * It is kept while something needs it (ngx_http_mcp_own_need()), and for
+ * NGX_HTTP_MCP_OWN_KEEP after that.  Then the lease is dropped, and the session
+ * at the upstream ended.
+ */
+
+#ifndef _NGX_HTTP_MCP_OWN_H_INCLUDED_
+#define _NGX_HTTP_MCP_OWN_H_INCLUDED_
+
+
+#include "ngx_http_mcp_bridge.h"
+#include "ngx_mcp_lease.h"
+
+
+/* ms */
+#define NGX_HTTP_MCP_OWN_KEEP  60000
+
+
+/* who needs it, and its listener; bits */
+
+#define NGX_HTTP_MCP_OWN_LISTS          0x01
+#define NGX_HTTP_MCP_OWN_SUBSCRIPTIONS  0x02
+
+
+typedef struct ngx_http_mcp_own_s  ngx_http_mcp_own_t;
+
+struct ngx_http_mcp_own_s {
+    ngx_http_mcp_bridge_t     *bridge;
+    ngx_http_mcp_upstream_t   *upstream;
+    ngx_str_t                  tenant;
+    ngx_str_t                  list_key;
+    ngx_mcp_lease_t            lease;
+    ngx_mcp_lease_left_t       left;       /* what the holder before left */
+    ngx_pool_t                *pool;       /* as long as it is held */
+    void                      *lists;      /* of those who cache them */
+
+    /* private */
+    void                      *held;
+};
+
+
+/* what came of a request; strings are valid during the call of done() */
+
+typedef struct {
+    ngx_http_mcp_outcome_e     outcome;
+    ngx_uint_t                 status;     /* HTTP; 0: no answer */
+    ngx_int_t                  code;       /* of a JSON-RPC error, or 0 */
+    ngx_str_t                  result;     /* raw; empty: there is none */
+} ngx_http_mcp_own_answer_t;
+
+typedef void (*ngx_http_mcp_own_done_pt)(ngx_http_mcp_own_t *own,
+    ngx_http_mcp_own_answer_t *answer, void *data);
+
+
+/*
+ * Of those who cache lists; set before workers start, or NULL.  Called in the
+ * holder alone.
+ */
+
+typedef struct {
+    /* this worker holds it from now on */
+    void                     (*held)(ngx_http_mcp_own_t *own);
+
+    /* somebody wanted it again (ngx_http_mcp_own_want()) */
+    void                     (*poked)(ngx_http_mcp_own_t *own);
+
+    /*
+     * The upstream said that lists of these kinds changed (one of
+     * NGX_MCP_OFFERED_*); kinds is all when some of it may have been missed.
+     * NGX_DECLINED: they are not cached, so that the sessions are told now.
+     */
+    ngx_int_t                (*changed)(ngx_http_mcp_own_t *own,
+                                   ngx_uint_t kinds);
+
+    /* it is gone after this; done() of no request is called any more */
+    void                     (*lost)(ngx_http_mcp_own_t *own);
+} ngx_http_mcp_own_lists_t;
+
+extern ngx_http_mcp_own_lists_t  *ngx_http_mcp_own_lists;
+
+
+/*
+ * From any worker: has somebody hold it, who is then told that it was wanted.
+ * NGX_OK; NGX_ERROR: there is no room for it.
+ */
+ngx_int_t ngx_http_mcp_own_want(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key);
+
+/* who needs it from now on, or no more */
+void ngx_http_mcp_own_need(ngx_http_mcp_own_t *own, ngx_uint_t who,
+    ngx_uint_t needed);
+
+/*
+ * Sends one request with these raw params (an object, or empty), after those
+ * that are waiting already.  NGX_OK: done() is called once, in a later event,
+ * unless it is lost before; NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_http_mcp_own_request(ngx_http_mcp_own_t *own, ngx_str_t *method,
+    ngx_str_t *params, ngx_http_mcp_own_done_pt done, void *data);
+
+/*
+ * Whether an audience's listener is up, so that changes of lists and resources
+ * that clients' own streams bring are not news.
+ */
+ngx_uint_t ngx_http_mcp_own_listens(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_str_t *list_key);
+
+
+#endif /* _NGX_HTTP_MCP_OWN_H_INCLUDED_ */
