@@ -50,6 +50,8 @@ typedef struct {
     ngx_str_t                   server;      /* name, for $host */
     ngx_http_conf_ctx_t        *conf_ctx;    /* of its location */
     ngx_array_t                *upstreams;   /* ngx_http_mcp_upstream_t */
+    ngx_uint_t                  twin;        /* of the same endpoint as one
+                                                before */
 
     ngx_array_t                *feeds;       /* ngx_http_mcp_feed_t */
     ngx_array_t                *invalidate;  /* ngx_mcp_rule_t; NULL: default */

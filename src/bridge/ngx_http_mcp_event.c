@@ -115,28 +115,31 @@ ngx_http_mcp_event_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
 
 ngx_int_t
 ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
-    ngx_mcp_rule_t *rules, ngx_uint_t nrules, ngx_str_t *logger,
-    ngx_mcp_invalidate_t *in, ngx_pool_t *pool, ngx_uint_t *sessions)
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool,
+    ngx_uint_t *sessions)
 {
     ngx_int_t                rc, result;
-    ngx_uint_t               n;
-    ngx_mcp_rule_t          *rule;
+    ngx_uint_t               n, nrules;
+    ngx_mcp_rule_t          *rule, *rules;
     ngx_mcp_event_t          event;
     ngx_mcp_notification_t   out;
 
     *sessions = 0;
     result = NGX_DONE;
 
-    if (nrules == 0) {
-        rules = ngx_mcp_default_rules;
-        nrules = NGX_MCP_DEFAULT_RULES;
+    rules = ngx_mcp_default_rules;
+    nrules = NGX_MCP_DEFAULT_RULES;
+
+    if (bridge->invalidate) {
+        rules = bridge->invalidate->elts;
+        nrules = bridge->invalidate->nelts;
     }
 
     for (rule = ngx_mcp_rule_next(rules, nrules, &in->kind, NULL);
          rule;
          rule = ngx_mcp_rule_next(rules, nrules, &in->kind, rule))
     {
-        rc = ngx_mcp_rule_apply(rule, in, logger, pool, &out);
+        rc = ngx_mcp_rule_apply(rule, in, &bridge->logger, pool, &out);
 
         if (rc == NGX_DECLINED) {
             continue;

@@ -9,8 +9,9 @@
 #define _NGX_HTTP_MCP_EVENT_H_INCLUDED_
 
 
-#include "ngx_mcp_invalidate.h"
+#include "ngx_http_mcp_bridge.h"
 #include "ngx_mcp_log.h"
+#include "ngx_mcp_lease.h"
 
 
 /* who an event is for; what is given narrows together */
@@ -23,6 +24,7 @@ typedef struct {
     ngx_str_t               identity;     /* data NULL: all */
     ngx_str_t               uri;          /* subscribed to; len 0: all */
     ngx_str_t               topic;        /* URI of the topic, likewise */
+    ngx_mcp_take_t         *take;         /* NULL: none */
 } ngx_http_mcp_address_t;
 
 
@@ -46,10 +48,10 @@ ngx_int_t ngx_http_mcp_event_progress(ngx_http_mcp_address_t *to,
 ngx_int_t ngx_http_mcp_event_updated(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_pool_t *pool, ngx_uint_t *sessions);
 
-/* what the rules make of an event; NGX_DONE: nothing */
+/* what the rules of an endpoint make of an event; NGX_DONE: nothing */
 ngx_int_t ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
-    ngx_mcp_rule_t *rules, ngx_uint_t nrules, ngx_str_t *logger,
-    ngx_mcp_invalidate_t *in, ngx_pool_t *pool, ngx_uint_t *sessions);
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool,
+    ngx_uint_t *sessions);
 
 
 #endif /* _NGX_HTTP_MCP_EVENT_H_INCLUDED_ */

@@ -41,6 +41,13 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
         return NULL;
     }
 
+    if (ngx_array_init(&mmcf->bridges, cf->pool, 4,
+                       sizeof(ngx_http_mcp_bridge_t *))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
     /* tells this configuration from all others, also of other masters */
 
     mmcf->epoch = ((uint64_t) ngx_time() << 24) | (ngx_random() & 0xffffff);
@@ -386,6 +393,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
     ngx_uint_t                  i, j;
     ngx_http_mcp_zone_t       **zones;
+    ngx_http_mcp_bridge_t     **bridge;
     ngx_http_mcp_loc_conf_t   **eps;
 
     zones = mmcf->zones.elts;
@@ -406,15 +414,26 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
     for (i = 0; i < mmcf->endpoints.nelts; i++) {
 
+        bridge = ngx_array_push(&mmcf->bridges);
+        if (bridge == NULL) {
+            return NGX_ERROR;
+        }
+
+        *bridge = &eps[i]->bridge;
+
         for (j = 0; j < i; j++) {
 
             if (eps[i]->zone != eps[j]->zone
                 || eps[i]->name.len != eps[j]->name.len
                 || ngx_memcmp(eps[i]->name.data, eps[j]->name.data,
                               eps[i]->name.len)
-                   != 0
-                || (eps[i]->named && eps[j]->named))
+                   != 0)
             {
+                continue;
+            }
+
+            if (eps[i]->named && eps[j]->named) {
+                eps[i]->bridge.twin = 1;
                 continue;
             }
 

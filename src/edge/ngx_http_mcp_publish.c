@@ -53,12 +53,14 @@ ngx_http_mcp_publish_handler(ngx_http_request_t *r)
 static void
 ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                 rc;
-    ngx_str_t                 body;
-    ngx_http_mcp_publish_t   *p;
-    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_int_t                  rc;
+    ngx_str_t                  body;
+    ngx_http_mcp_publish_t    *p;
+    ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_mcp_main_conf_t  *mmcf;
 
     mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
+    mmcf = ngx_http_get_module_main_conf(r, ngx_http_mcp_module);
 
     p = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_publish_t));
     if (p == NULL) {
@@ -69,9 +71,14 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
     p->request = r;
     p->conf = mlcf->publish;
 
-    if (p->conf->endpoint.len) {
-        p->endpoint = &p->conf->endpoint;
-    }
+    p->in.zone = p->conf->zone;
+    p->in.bridges = &mmcf->bridges;
+    p->in.endpoint = p->conf->endpoint.len ? &p->conf->endpoint : NULL;
+    p->in.counter = NGX_MCP_COUNTER_EVENTS_PUBLISHED;
+    p->in.pool = r->pool;
+    p->in.payload = (p->conf->kind || p->conf->topic);
+    p->in.json = ngx_http_mcp_is_json(r);
+    p->in.once = 1;
 
     rc = ngx_http_mcp_publish_values(p);
 
@@ -93,7 +100,7 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
         return;
     }
 
-    if (p->conf->kind || p->conf->topic) {
+    if (p->in.payload) {
         rc = ngx_http_mcp_publish_event(p, &body);
 
     } else {
@@ -124,39 +131,39 @@ ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
 
     conf = p->conf;
 
-    rc = ngx_http_mcp_publish_value(p, conf->tenant, "tenant", &p->value);
+    rc = ngx_http_mcp_publish_value(p, conf->tenant, "tenant", &p->tenant);
 
     if (rc != NGX_OK) {
         return rc;
     }
 
     if (conf->tenant) {
-        p->tenant = &p->value;
+        p->in.tenant = &p->tenant;
     }
 
-    rc = ngx_http_mcp_publish_value(p, conf->kind, "kind", &p->kind);
+    rc = ngx_http_mcp_publish_value(p, conf->kind, "kind", &p->in.kind);
 
     if (rc != NGX_OK) {
         return rc;
     }
 
-    rc = ngx_http_mcp_publish_value(p, conf->topic, "topic", &p->topic);
+    rc = ngx_http_mcp_publish_value(p, conf->topic, "topic", &p->in.topic);
 
     if (rc != NGX_OK) {
         return rc;
     }
 
     if (conf->id
-        && ngx_http_complex_value(p->request, conf->id, &p->id) != NGX_OK)
+        && ngx_http_complex_value(p->request, conf->id, &p->in.id) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (p->id.len == 0) {
+    if (p->in.id.len == 0) {
         h = ngx_http_mcp_find_header(p->request, &key);
 
         if (h) {
-            p->id = h->value;
+            p->in.id = h->value;
         }
     }
 
@@ -271,7 +278,7 @@ ngx_http_mcp_publish_events(ngx_http_mcp_publish_t *p, ngx_str_t *body)
         return NGX_OK;
     }
 
-    json = &p->message.json;
+    json = &p->in.message.json;
 
     if (ngx_mcp_json_scan(json, body) != NGX_OK) {
 
@@ -348,11 +355,7 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 
     cJSON_AddItemToArray(p->events, event);
 
-    sessions = 0;
-    repeated = 0;
-    error = ngx_http_mcp_publish_deliver(p, text, &sessions, &repeated);
-
-    p->number++;
+    error = ngx_http_mcp_event_in(&p->in, text, &sessions, &repeated);
 
     if (error) {
         ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,

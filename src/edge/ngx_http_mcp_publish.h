@@ -13,7 +13,7 @@
 
 
 #include "ngx_http_mcp_module.h"
-#include "ngx_http_mcp_event.h"
+#include "ngx_http_mcp_event_in.h"
 #include <cjson/cJSON.h>
 
 
@@ -32,29 +32,15 @@ struct ngx_http_mcp_publish_conf_s {
 typedef struct {
     ngx_http_request_t           *request;
     ngx_http_mcp_publish_conf_t  *conf;
-    ngx_str_t                    *endpoint;   /* NULL: any */
-    ngx_str_t                    *tenant;     /* fixed here; NULL: any */
-    ngx_str_t                     value;      /* of tenant */
-    ngx_str_t                     kind;       /* fixed here; empty: any */
-    ngx_str_t                     topic;
-    ngx_str_t                     id;         /* of the whole; empty: none */
+    ngx_str_t                     tenant;     /* fixed here */
     cJSON                        *events;
-    ngx_uint_t                    number;     /* of the event at hand */
-    ngx_uint_t                    searches;   /* for tokens, in all sessions */
     ngx_uint_t                    accepted;
     ngx_uint_t                    refused;
-    ngx_mcp_message_t             message;
+    ngx_http_mcp_event_in_t       in;
 } ngx_http_mcp_publish_t;
 
 
 ngx_int_t ngx_http_mcp_publish_handler(ngx_http_request_t *r);
-
-/*
- * One event (ngx_http_mcp_publish_event.c): NULL and how many sessions it
- * addressed, or why it is refused.  repeated: it was taken before.
- */
-const char *ngx_http_mcp_publish_deliver(ngx_http_mcp_publish_t *p,
-    ngx_str_t *text, ngx_uint_t *sessions, ngx_uint_t *repeated);
 
 
 #endif /* _NGX_HTTP_MCP_PUBLISH_H_INCLUDED_ */

@@ -1,42 +1,39 @@
 
-#include <ngx_config.h>
-#include <ngx_core.h>
-#include <ngx_http.h>
-#include "ngx_http_mcp_module.h"
-#include "ngx_http_mcp_edge.h"
-#include "ngx_http_mcp_publish.h"
+#include "ngx_http_mcp_event_in.h"
 
 
-/* of one POST: calls are searched for a token in all sessions */
-#define NGX_HTTP_MCP_PUBLISH_SEARCHES  64
+/* of one source: calls are searched for a token in all sessions */
+#define NGX_HTTP_MCP_EVENT_IN_SEARCHES  64
 
 
-static const char *ngx_http_mcp_publish_webhook(ngx_http_mcp_publish_t *p,
-    ngx_str_t *body, ngx_str_t *text, ngx_mcp_invalidate_t *in);
-static const char *ngx_http_mcp_publish_payload(ngx_http_mcp_publish_t *p,
+static const char *ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in,
+    ngx_str_t *body, ngx_str_t *text, ngx_mcp_invalidate_t *what);
+static const char *ngx_http_mcp_event_in_json(ngx_http_mcp_event_in_t *in,
     ngx_str_t *body, ngx_uint_t *json);
-static const char *ngx_http_mcp_publish_address(ngx_http_mcp_publish_t *p,
+static const char *ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *tenant);
-static const char *ngx_http_mcp_publish_member(ngx_http_mcp_publish_t *p,
+static const char *ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in,
     ngx_mcp_path_e path, ngx_str_t *value);
-static const char *ngx_http_mcp_publish_claim(ngx_http_mcp_publish_t *p,
+static const char *ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, uint64_t *key, ngx_uint_t *sessions,
     ngx_uint_t *repeated);
-static const char *ngx_http_mcp_publish_rpc(ngx_http_mcp_publish_t *p,
+static const char *ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_uint_t *sessions);
-static const char *ngx_http_mcp_publish_progress(ngx_http_mcp_publish_t *p,
+static const char *ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text);
-static const char *ngx_http_mcp_publish_invalidate(ngx_http_mcp_publish_t *p,
-    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *in,
-    ngx_uint_t *sessions);
-static ngx_uint_t ngx_http_mcp_publish_skip(ngx_http_mcp_publish_t *p,
-    ngx_http_mcp_loc_conf_t **eps, ngx_uint_t n);
-static const char *ngx_http_mcp_publish_error(ngx_int_t rc);
+static ngx_int_t ngx_http_mcp_event_in_topic(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, ngx_uint_t rpc, ngx_uint_t *sessions);
+static const char *ngx_http_mcp_event_in_invalidate(
+    ngx_http_mcp_event_in_t *in, ngx_http_mcp_address_t *to,
+    ngx_mcp_invalidate_t *what, ngx_int_t topic, ngx_uint_t *sessions);
+static ngx_uint_t ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_bridge_t *bridge);
+static const char *ngx_http_mcp_event_in_error(ngx_int_t rc);
 
 
 /* members that address a notification, which they do not belong to */
 
-static ngx_str_t  ngx_http_mcp_publish_addresses[] = {
+static ngx_str_t  ngx_http_mcp_event_in_addresses[] = {
     ngx_string("tenant_id"),
     ngx_string("session_id"),
     ngx_string("identity"),
@@ -50,7 +47,7 @@ static struct {
     ngx_mcp_path_e           path;
     const char              *twice;
     const char              *type;
-} ngx_http_mcp_publish_members[] = {
+} ngx_http_mcp_event_in_members[] = {
 
     { NGX_MCP_PATH_TENANT_ID, "\"tenant_id\" stands there twice",
       "\"tenant_id\" is no string" },
@@ -75,26 +72,32 @@ static struct {
 
 
 const char *
-ngx_http_mcp_publish_deliver(ngx_http_mcp_publish_t *p, ngx_str_t *text,
+ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     ngx_uint_t *sessions, ngx_uint_t *repeated)
 {
     uint64_t                 key;
+    ngx_int_t                topic;
     ngx_str_t                event, tenant;
     ngx_uint_t               rpc;
     const char              *why;
     ngx_mcp_json_t          *json;
     ngx_mcp_message_t       *m;
-    ngx_mcp_invalidate_t     in;
+    ngx_mcp_invalidate_t     what;
     ngx_http_mcp_address_t   to;
 
-    m = &p->message;
+    *sessions = 0;
+    *repeated = 0;
+
+    in->number++;
+
+    m = &in->message;
     json = &m->json;
     event = *text;
 
-    ngx_memzero(&in, sizeof(ngx_mcp_invalidate_t));
+    ngx_memzero(&what, sizeof(ngx_mcp_invalidate_t));
 
-    if (p->conf->kind || p->conf->topic) {
-        why = ngx_http_mcp_publish_webhook(p, text, &event, &in);
+    if (in->payload) {
+        why = ngx_http_mcp_event_in_payload(in, text, &event, &what);
 
         if (why) {
             return why;
@@ -125,41 +128,51 @@ ngx_http_mcp_publish_deliver(ngx_http_mcp_publish_t *p, ngx_str_t *text,
         }
     }
 
-    why = ngx_http_mcp_publish_address(p, &to, &tenant);
+    why = ngx_http_mcp_event_in_address(in, &to, &tenant);
 
     if (why) {
         return why;
     }
 
     if (!rpc) {
-        in.text = event;
-        why = ngx_http_mcp_publish_member(p, NGX_MCP_PATH_KIND, &in.kind);
+        what.text = event;
+        why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_KIND, &what.kind);
 
         if (why) {
             return why;
         }
 
-        if (in.kind.len == 0 && to.topic.len == 0) {
+        if (what.kind.len == 0 && to.topic.len == 0) {
             return "there is no \"method\", \"kind\" or \"topic\"";
         }
     }
 
     key = 0;
-    why = ngx_http_mcp_publish_claim(p, &to, &key, sessions, repeated);
 
-    if (*repeated) {
-        ngx_mcp_count(to.zone, NGX_MCP_COUNTER_EVENTS_REPEATED, 1);
+    if (in->once) {
+        why = ngx_http_mcp_event_in_claim(in, &to, &key, sessions, repeated);
+
+        if (*repeated) {
+            ngx_mcp_count(to.zone, NGX_MCP_COUNTER_EVENTS_REPEATED, 1);
+        }
+
+        if (why || *repeated) {
+            return why;
+        }
     }
 
-    if (why || *repeated) {
-        return why;
+    topic = NGX_DONE;
+
+    if (to.topic.len) {
+        topic = ngx_http_mcp_event_in_topic(in, &to, rpc, sessions);
     }
 
     if (rpc) {
-        why = ngx_http_mcp_publish_rpc(p, &to, sessions);
+        why = ngx_http_mcp_event_in_rpc(in, &to, sessions);
 
     } else {
-        why = ngx_http_mcp_publish_invalidate(p, &to, &in, sessions);
+        why = ngx_http_mcp_event_in_invalidate(in, &to, &what, topic,
+                                               sessions);
     }
 
     if (why) {
@@ -175,7 +188,7 @@ ngx_http_mcp_publish_deliver(ngx_http_mcp_publish_t *p, ngx_str_t *text,
         ngx_mcp_once_end(to.zone, key, *sessions);
     }
 
-    ngx_mcp_count(to.zone, NGX_MCP_COUNTER_EVENTS_PUBLISHED, 1);
+    ngx_mcp_count(to.zone, in->counter, 1);
 
     return NULL;
 }
@@ -187,8 +200,8 @@ ngx_http_mcp_publish_deliver(ngx_http_mcp_publish_t *p, ngx_str_t *text,
  */
 
 static const char *
-ngx_http_mcp_publish_webhook(ngx_http_mcp_publish_t *p, ngx_str_t *body,
-    ngx_str_t *text, ngx_mcp_invalidate_t *in)
+ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
+    ngx_str_t *text, ngx_mcp_invalidate_t *what)
 {
     u_char      *d;
     size_t       len;
@@ -197,7 +210,7 @@ ngx_http_mcp_publish_webhook(ngx_http_mcp_publish_t *p, ngx_str_t *body,
     const char  *why;
 
     json = 0;
-    why = ngx_http_mcp_publish_payload(p, body, &json);
+    why = ngx_http_mcp_event_in_json(in, body, &json);
 
     if (why) {
         return why;
@@ -205,12 +218,13 @@ ngx_http_mcp_publish_webhook(ngx_http_mcp_publish_t *p, ngx_str_t *body,
 
     len = sizeof("{\"kind\":,\"topic\":,\"tenant_id\":,\"ts_ms\":,"
                  "\"payload\":}")
-          + ngx_mcp_json_escaped_len(&p->kind)
-          + ngx_mcp_json_escaped_len(&p->topic)
-          + ngx_mcp_json_escaped_len(&p->value) + NGX_INT64_LEN
+          + ngx_mcp_json_escaped_len(&in->kind)
+          + ngx_mcp_json_escaped_len(&in->topic)
+          + (in->tenant ? ngx_mcp_json_escaped_len(in->tenant) : 0)
+          + NGX_INT64_LEN
           + (json ? body->len : ngx_mcp_json_escaped_len(body));
 
-    d = ngx_pnalloc(p->request->pool, len);
+    d = ngx_pnalloc(in->pool, len);
     if (d == NULL) {
         return "no memory";
     }
@@ -220,27 +234,27 @@ ngx_http_mcp_publish_webhook(ngx_http_mcp_publish_t *p, ngx_str_t *body,
     tp = ngx_timeofday();
     d = ngx_sprintf(d, "{\"ts_ms\":%uL", (uint64_t) tp->sec * 1000 + tp->msec);
 
-    if (p->kind.len) {
+    if (in->kind.len) {
         d = ngx_cpymem(d, ",\"kind\":", sizeof(",\"kind\":") - 1);
-        d = ngx_mcp_json_escape(d, &p->kind);
+        d = ngx_mcp_json_escape(d, &in->kind);
     }
 
-    if (p->topic.len) {
+    if (in->topic.len) {
         d = ngx_cpymem(d, ",\"topic\":", sizeof(",\"topic\":") - 1);
-        d = ngx_mcp_json_escape(d, &p->topic);
+        d = ngx_mcp_json_escape(d, &in->topic);
     }
 
-    if (p->tenant) {
+    if (in->tenant) {
         d = ngx_cpymem(d, ",\"tenant_id\":", sizeof(",\"tenant_id\":") - 1);
-        d = ngx_mcp_json_escape(d, p->tenant);
+        d = ngx_mcp_json_escape(d, in->tenant);
     }
 
     if (body->len) {
         d = ngx_cpymem(d, ",\"payload\":", sizeof(",\"payload\":") - 1);
 
         if (json == NGX_MCP_JSON_OBJECT) {
-            in->payload.data = d;
-            in->payload.len = body->len;
+            what->payload.data = d;
+            what->payload.len = body->len;
         }
 
         d = json ? ngx_cpymem(d, body->data, body->len)
@@ -257,7 +271,7 @@ ngx_http_mcp_publish_webhook(ngx_http_mcp_publish_t *p, ngx_str_t *body,
 /* many senders of JSON call it a form; json is its type, 0 for text */
 
 static const char *
-ngx_http_mcp_publish_payload(ngx_http_mcp_publish_t *p, ngx_str_t *body,
+ngx_http_mcp_event_in_json(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
     ngx_uint_t *json)
 {
     ngx_mcp_json_t  *scan;
@@ -266,13 +280,13 @@ ngx_http_mcp_publish_payload(ngx_http_mcp_publish_t *p, ngx_str_t *body,
         return NULL;
     }
 
-    scan = &p->message.json;
+    scan = &in->message.json;
 
     if (ngx_mcp_json_scan(scan, body) != NGX_OK) {
-        return ngx_http_mcp_is_json(p->request) ? scan->error : NULL;
+        return in->json ? scan->error : NULL;
     }
 
-    if (ngx_http_mcp_is_json(p->request)
+    if (in->json
         || scan->type == NGX_MCP_JSON_OBJECT
         || scan->type == NGX_MCP_JSON_ARRAY)
     {
@@ -289,7 +303,7 @@ ngx_http_mcp_publish_payload(ngx_http_mcp_publish_t *p, ngx_str_t *body,
 
 
 static const char *
-ngx_http_mcp_publish_address(ngx_http_mcp_publish_t *p,
+ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *tenant)
 {
     ngx_str_t    topic;
@@ -297,27 +311,28 @@ ngx_http_mcp_publish_address(ngx_http_mcp_publish_t *p,
 
     ngx_memzero(to, sizeof(ngx_http_mcp_address_t));
 
-    to->zone = p->conf->zone;
-    to->endpoint = p->endpoint;
+    to->zone = in->zone;
+    to->endpoint = in->endpoint;
+    to->take = in->take;
 
-    why = ngx_http_mcp_publish_member(p, NGX_MCP_PATH_TENANT_ID, tenant);
+    why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TENANT_ID, tenant);
 
     if (why == NULL) {
-        why = ngx_http_mcp_publish_member(p, NGX_MCP_PATH_SESSION_ID,
+        why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_SESSION_ID,
                                           &to->session);
     }
 
     if (why == NULL) {
-        why = ngx_http_mcp_publish_member(p, NGX_MCP_PATH_IDENTITY,
+        why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_IDENTITY,
                                           &to->identity);
     }
 
     if (why == NULL) {
-        why = ngx_http_mcp_publish_member(p, NGX_MCP_PATH_TOP_URI, &to->uri);
+        why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TOP_URI, &to->uri);
     }
 
     if (why == NULL) {
-        why = ngx_http_mcp_publish_member(p, NGX_MCP_PATH_TOPIC, &topic);
+        why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TOPIC, &topic);
     }
 
     if (why) {
@@ -330,8 +345,10 @@ ngx_http_mcp_publish_address(ngx_http_mcp_publish_t *p,
         return "\"uri\" or \"topic\" is empty";
     }
 
-    if (topic.len
-        && ngx_http_mcp_event_topic(&topic, p->request->pool, &to->topic)
+    in->named = topic.len ? topic : in->topic;
+
+    if (in->named.len
+        && ngx_http_mcp_event_topic(&in->named, in->pool, &to->topic)
            != NGX_OK)
     {
         return "no memory";
@@ -339,17 +356,17 @@ ngx_http_mcp_publish_address(ngx_http_mcp_publish_t *p,
 
     to->tenant = tenant->data ? tenant : NULL;
 
-    if (p->tenant) {
+    if (in->tenant) {
 
         if (to->tenant
-            && (tenant->len != p->tenant->len
-                || ngx_memcmp(tenant->data, p->tenant->data, tenant->len)
+            && (tenant->len != in->tenant->len
+                || ngx_memcmp(tenant->data, in->tenant->data, tenant->len)
                    != 0))
         {
             return "\"tenant_id\" is not the tenant of this location";
         }
 
-        to->tenant = p->tenant;
+        to->tenant = in->tenant;
     }
 
     return NULL;
@@ -359,13 +376,13 @@ ngx_http_mcp_publish_address(ngx_http_mcp_publish_t *p,
 /* value->data is NULL when the member is absent */
 
 static const char *
-ngx_http_mcp_publish_member(ngx_http_mcp_publish_t *p, ngx_mcp_path_e path,
+ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in, ngx_mcp_path_e path,
     ngx_str_t *value)
 {
     ngx_uint_t       i;
     ngx_mcp_span_t  *span;
 
-    span = &p->message.json.members[path];
+    span = &in->message.json.members[path];
 
     ngx_str_null(value);
 
@@ -373,19 +390,19 @@ ngx_http_mcp_publish_member(ngx_http_mcp_publish_t *p, ngx_mcp_path_e path,
         return NULL;
     }
 
-    for (i = 0; ngx_http_mcp_publish_members[i].path != path; i++) {
+    for (i = 0; ngx_http_mcp_event_in_members[i].path != path; i++) {
         /* void */
     }
 
     if (span->count > 1) {
-        return ngx_http_mcp_publish_members[i].twice;
+        return ngx_http_mcp_event_in_members[i].twice;
     }
 
     if (span->type != NGX_MCP_JSON_STRING) {
-        return ngx_http_mcp_publish_members[i].type;
+        return ngx_http_mcp_event_in_members[i].type;
     }
 
-    *value = ngx_mcp_message_string(&p->message, path, p->request->pool);
+    *value = ngx_mcp_message_string(&in->message, path, in->pool);
 
     return (value->data == NULL) ? "no memory" : NULL;
 }
@@ -394,7 +411,7 @@ ngx_http_mcp_publish_member(ngx_http_mcp_publish_t *p, ngx_mcp_path_e path,
 /* key stays 0 when the event has no id; an id is one of its addressees */
 
 static const char *
-ngx_http_mcp_publish_claim(ngx_http_mcp_publish_t *p,
+ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, uint64_t *key, ngx_uint_t *sessions,
     ngx_uint_t *repeated)
 {
@@ -404,7 +421,7 @@ ngx_http_mcp_publish_claim(ngx_http_mcp_publish_t *p,
     ngx_mcp_message_t  *m;
     static ngx_str_t    none = ngx_string("");
 
-    m = &p->message;
+    m = &in->message;
 
     ngx_str_null(&id);
 
@@ -422,19 +439,19 @@ ngx_http_mcp_publish_claim(ngx_http_mcp_publish_t *p,
 
     case NGX_MCP_JSON_ABSENT:
 
-        if (p->id.len == 0) {
+        if (in->id.len == 0) {
             return NULL;
         }
 
         /* one for the whole body: each event has its own */
 
-        d = ngx_pnalloc(p->request->pool, p->id.len + NGX_INT_T_LEN + 1);
+        d = ngx_pnalloc(in->pool, in->id.len + NGX_INT_T_LEN + 1);
         if (d == NULL) {
             return "no memory";
         }
 
         id.data = d;
-        id.len = ngx_sprintf(d, "%ui:%V", p->number, &p->id) - d;
+        id.len = ngx_sprintf(d, "%ui:%V", in->number, &in->id) - d;
         break;
 
     default:
@@ -445,7 +462,7 @@ ngx_http_mcp_publish_claim(ngx_http_mcp_publish_t *p,
 
     scope.len = endpoint->len + 2 + (to->tenant ? to->tenant->len : 0);
 
-    d = ngx_pnalloc(p->request->pool, scope.len);
+    d = ngx_pnalloc(in->pool, scope.len);
     if (d == NULL) {
         return "no memory";
     }
@@ -476,21 +493,19 @@ ngx_http_mcp_publish_claim(ngx_http_mcp_publish_t *p,
 
 
 static const char *
-ngx_http_mcp_publish_rpc(ngx_http_mcp_publish_t *p,
+ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_uint_t *sessions)
 {
     ngx_str_t           text, level;
-    ngx_pool_t         *pool;
     ngx_mcp_event_t     event;
     ngx_mcp_message_t  *m;
 
-    m = &p->message;
-    pool = p->request->pool;
+    m = &in->message;
 
     ngx_memzero(&event, sizeof(ngx_mcp_event_t));
 
     if (m->method_code == NGX_MCP_METHOD_MESSAGE) {
-        level = ngx_mcp_message_string(m, NGX_MCP_PATH_LEVEL, pool);
+        level = ngx_mcp_message_string(m, NGX_MCP_PATH_LEVEL, in->pool);
         event.level = ngx_mcp_level_parse(&level);
 
         if (event.level == NGX_MCP_LEVEL_UNSET) {
@@ -499,7 +514,7 @@ ngx_http_mcp_publish_rpc(ngx_http_mcp_publish_t *p,
     }
 
     if (m->method_code == NGX_MCP_METHOD_RESOURCES_UPDATED) {
-        event.uri[0] = ngx_mcp_message_string(m, NGX_MCP_PATH_URI, pool);
+        event.uri[0] = ngx_mcp_message_string(m, NGX_MCP_PATH_URI, in->pool);
 
         if (event.uri[0].len == 0) {
             return "\"params.uri\" is missing";
@@ -510,8 +525,8 @@ ngx_http_mcp_publish_rpc(ngx_http_mcp_publish_t *p,
 
     if ((to->session.data || to->identity.data || to->uri.len || to->topic.len
          || m->json.members[NGX_MCP_PATH_TENANT_ID].type)
-        && ngx_mcp_json_without(&m->text, ngx_http_mcp_publish_addresses, pool,
-                                &text)
+        && ngx_mcp_json_without(&m->text, ngx_http_mcp_event_in_addresses,
+                                in->pool, &text)
            != NGX_OK)
     {
         return "no memory";
@@ -519,23 +534,23 @@ ngx_http_mcp_publish_rpc(ngx_http_mcp_publish_t *p,
 
     if (m->method_code == NGX_MCP_METHOD_PROGRESS) {
         *sessions = 1;
-        return ngx_http_mcp_publish_progress(p, to, &text);
+        return ngx_http_mcp_event_in_progress(in, to, &text);
     }
 
-    return ngx_http_mcp_publish_error(
+    return ngx_http_mcp_event_in_error(
                       ngx_http_mcp_event_send(to, &text, &event, sessions));
 }
 
 
 static const char *
-ngx_http_mcp_publish_progress(ngx_http_mcp_publish_t *p,
+ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text)
 {
     ngx_int_t           rc;
     ngx_str_t           token;
     ngx_mcp_message_t  *m;
 
-    m = &p->message;
+    m = &in->message;
     token = ngx_mcp_message_member(m, NGX_MCP_PATH_TOKEN);
 
     if (token.len == 0) {
@@ -543,7 +558,7 @@ ngx_http_mcp_publish_progress(ngx_http_mcp_publish_t *p,
     }
 
     if (to->session.data == NULL
-        && p->searches++ >= NGX_HTTP_MCP_PUBLISH_SEARCHES)
+        && in->searches++ >= NGX_HTTP_MCP_EVENT_IN_SEARCHES)
     {
         return "too much progress without \"session_id\" in one request";
     }
@@ -559,57 +574,60 @@ ngx_http_mcp_publish_progress(ngx_http_mcp_publish_t *p,
                "\"session_id\"";
     }
 
-    return ngx_http_mcp_publish_error(rc);
+    return ngx_http_mcp_event_in_error(rc);
+}
+
+
+/*
+ * The event at hand (in->message.text) is what is read of its topic
+ * (in->named) from now on.  Who subscribed to that is told, unless the event
+ * itself is a notification to them.
+ */
+
+static ngx_int_t
+ngx_http_mcp_event_in_topic(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, ngx_uint_t rpc, ngx_uint_t *sessions)
+{
+    if (rpc) {
+        return NGX_OK;
+    }
+
+    return ngx_http_mcp_event_updated(to, &to->topic, in->pool, sessions);
 }
 
 
 /* each endpoint says what it makes of it */
 
 static const char *
-ngx_http_mcp_publish_invalidate(ngx_http_mcp_publish_t *p,
-    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *in,
+ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *what, ngx_int_t topic,
     ngx_uint_t *sessions)
 {
-    ngx_int_t                   rc;
-    ngx_uint_t                  i, n, all, sent, error;
-    ngx_http_mcp_loc_conf_t   **eps;
-    ngx_http_mcp_main_conf_t   *mmcf;
+    ngx_int_t                rc;
+    ngx_str_t               *endpoint;
+    ngx_uint_t               i, n, all, sent, error;
+    ngx_http_mcp_bridge_t  **bridges;
 
-    mmcf = ngx_http_get_module_main_conf(p->request, ngx_http_mcp_module);
+    sent = (topic == NGX_OK);
+    error = (topic == NGX_ERROR);
 
-    *sessions = 0;
-    sent = 0;
-    error = 0;
-
-    if (to->topic.len) {
-        rc = ngx_http_mcp_event_updated(to, &to->topic, p->request->pool,
-                                        sessions);
-        sent = (rc == NGX_OK);
-        error = (rc == NGX_ERROR);
-    }
-
-    if (in->kind.len == 0) {
-        return sent ? NULL : ngx_http_mcp_publish_error(error ? NGX_ERROR
-                                                              : NGX_DECLINED);
+    if (what->kind.len == 0) {
+        return ngx_http_mcp_event_in_error(topic);
     }
 
     all = 0;
-    eps = mmcf->endpoints.elts;
+    endpoint = to->endpoint;
+    bridges = in->bridges->elts;
 
-    for (i = 0; i < mmcf->endpoints.nelts; i++) {
+    for (i = 0; i < in->bridges->nelts; i++) {
 
-        if (ngx_http_mcp_publish_skip(p, eps, i)) {
+        if (!ngx_http_mcp_event_in_concerns(in, bridges[i])) {
             continue;
         }
 
-        to->endpoint = &eps[i]->name;
+        to->endpoint = &bridges[i]->endpoint;
 
-        rc = ngx_http_mcp_event_invalidate(to,
-                   eps[i]->bridge.invalidate ? eps[i]->bridge.invalidate->elts
-                                             : NULL,
-                   eps[i]->bridge.invalidate ? eps[i]->bridge.invalidate->nelts
-                                             : 0,
-                   &eps[i]->bridge.logger, in, p->request->pool, &n);
+        rc = ngx_http_mcp_event_invalidate(to, bridges[i], what, in->pool, &n);
 
         all += n;
 
@@ -621,60 +639,42 @@ ngx_http_mcp_publish_invalidate(ngx_http_mcp_publish_t *p,
         }
     }
 
+    to->endpoint = endpoint;
+
     *sessions = ngx_max(*sessions, all);
 
     if (error) {
-        return ngx_http_mcp_publish_error(NGX_ERROR);
+        return ngx_http_mcp_event_in_error(NGX_ERROR);
     }
 
     /* without sessions at an endpoint there is nothing to be sent */
 
     if (to->session.data && !sent) {
-        return ngx_http_mcp_publish_error(NGX_DECLINED);
+        return ngx_http_mcp_event_in_error(NGX_DECLINED);
     }
 
     return NULL;
 }
 
 
-/* one of another zone or name, or that shares its sessions with one before */
-
 static ngx_uint_t
-ngx_http_mcp_publish_skip(ngx_http_mcp_publish_t *p,
-    ngx_http_mcp_loc_conf_t **eps, ngx_uint_t n)
+ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_bridge_t *bridge)
 {
-    ngx_uint_t  i;
-
-    if (eps[n]->zone != p->conf->zone) {
-        return 1;
+    if (bridge->zone != in->zone || bridge->twin) {
+        return 0;
     }
 
-    if (p->endpoint
-        && (eps[n]->name.len != p->endpoint->len
-            || ngx_memcmp(eps[n]->name.data, p->endpoint->data,
-                          p->endpoint->len)
-               != 0))
-    {
-        return 1;
-    }
-
-    for (i = 0; i < n; i++) {
-        if (eps[i]->zone == eps[n]->zone
-            && eps[i]->name.len == eps[n]->name.len
-            && ngx_memcmp(eps[i]->name.data, eps[n]->name.data,
-                          eps[n]->name.len)
-               == 0)
-        {
-            return 1;
-        }
-    }
-
-    return 0;
+    return in->endpoint == NULL
+           || (bridge->endpoint.len == in->endpoint->len
+               && ngx_memcmp(bridge->endpoint.data, in->endpoint->data,
+                             in->endpoint->len)
+                  == 0);
 }
 
 
 static const char *
-ngx_http_mcp_publish_error(ngx_int_t rc)
+ngx_http_mcp_event_in_error(ngx_int_t rc)
 {
     switch (rc) {
 
