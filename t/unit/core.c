@@ -104,3 +104,79 @@ ngx_sprintf(u_char *buf, const char *fmt, ...)
 
     return ngx_cpymem(buf, number, n);
 }
+
+
+/* not the real one: it only tells texts apart */
+
+void
+ngx_sha1_init(ngx_sha1_t *ctx)
+{
+    memset(ctx, 0, sizeof(ngx_sha1_t));
+    ctx->bytes = 0xcbf29ce484222325ULL;
+}
+
+
+void
+ngx_sha1_update(ngx_sha1_t *ctx, const void *data, size_t size)
+{
+    size_t         i;
+    const u_char  *p = data;
+
+    for (i = 0; i < size; i++) {
+        ctx->bytes = (ctx->bytes ^ p[i]) * 0x100000001b3ULL;
+    }
+}
+
+
+void
+ngx_sha1_final(u_char result[20], ngx_sha1_t *ctx)
+{
+    memset(result, 0, 20);
+    memcpy(result, &ctx->bytes, sizeof(uint64_t));
+}
+
+
+ngx_array_t *
+ngx_array_create(ngx_pool_t *p, ngx_uint_t n, size_t size)
+{
+    ngx_array_t  *a;
+
+    a = ngx_palloc(p, sizeof(ngx_array_t));
+
+    if (a == NULL || ngx_array_init(a, p, n, size) != NGX_OK) {
+        return NULL;
+    }
+
+    return a;
+}
+
+
+void *
+ngx_array_push(ngx_array_t *a)
+{
+    void  *p;
+
+    if (a->nelts == a->nalloc) {
+        p = ngx_palloc(a->pool, 2 * a->nalloc * a->size);
+        if (p == NULL) {
+            return NULL;
+        }
+
+        memcpy(p, a->elts, a->nelts * a->size);
+        a->elts = p;
+        a->nalloc *= 2;
+    }
+
+    return (u_char *) a->elts + a->size * a->nelts++;
+}
+
+
+ngx_int_t
+ngx_memn2cmp(u_char *s1, u_char *s2, size_t n1, size_t n2)
+{
+    int  rc;
+
+    rc = memcmp(s1, s2, n1 < n2 ? n1 : n2);
+
+    return rc ? rc : (ngx_int_t) (n1 > n2) - (ngx_int_t) (n1 < n2);
+}

@@ -11,6 +11,7 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
+#include <ngx_sha1.h>
 
 
 /* while it is set, allocations fail */

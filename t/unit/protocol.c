@@ -54,6 +54,7 @@ main(void)
     sse_tests();
     invalidate_tests();
     id_tests();
+    pages_tests();
 
     printf("1..%d\n", tap_n);
 

@@ -22,6 +22,7 @@ void message_tests(void);
 void sse_tests(void);
 void invalidate_tests(void);
 void id_tests(void);
+void pages_tests(void);
 
 
 #endif /* _TAP_H_INCLUDED_ */

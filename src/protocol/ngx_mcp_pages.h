@@ -1,0 +1,104 @@
+
+/*
+ * A list (tools, prompts, resources, resource templates) gathered from the
+ * pages of an upstream: its entries as they were sent, and digests by which
+ * two of them are told apart.
+ *
+ * All memory comes from the pool, which lives as long as the list is being
+ * gathered.
+ */
+
+#ifndef _NGX_MCP_PAGES_H_INCLUDED_
+#define _NGX_MCP_PAGES_H_INCLUDED_
+
+
+#include "ngx_mcp_core.h"
+#include "ngx_mcp_json.h"
+
+
+typedef enum {
+    NGX_MCP_LIST_TOOLS = 0,
+    NGX_MCP_LIST_PROMPTS,
+    NGX_MCP_LIST_RESOURCES,
+    NGX_MCP_LIST_TEMPLATES,
+    NGX_MCP_LIST_KINDS
+} ngx_mcp_list_kind_e;
+
+
+/* pages of one list, at most */
+#define NGX_MCP_PAGES_MAX     1000
+
+/* what is larger is not kept */
+#define NGX_MCP_LIST_SIZE     (8 * 1024 * 1024)
+#define NGX_MCP_LIST_ENTRIES  100000
+
+/* what is larger is served in pages */
+#define NGX_MCP_PAGE_SIZE     (1024 * 1024)
+#define NGX_MCP_PAGE_ENTRIES  10000
+
+#define NGX_MCP_DIGEST_LEN    20
+
+
+typedef struct {
+    ngx_str_t               text;         /* an array */
+    ngx_uint_t              entries;
+    u_char                  digest[NGX_MCP_DIGEST_LEN];  /* of the set */
+    u_char                  order[NGX_MCP_DIGEST_LEN];   /* as they stand */
+} ngx_mcp_list_content_t;
+
+
+typedef struct {
+    ngx_uint_t              kind;
+    ngx_pool_t             *pool;
+    ngx_array_t             entries;      /* private */
+    ngx_array_t             cursors;      /* ngx_str_t, raw */
+    size_t                  size;
+    ngx_str_t               cursor;       /* raw token of the next page */
+} ngx_mcp_pages_t;
+
+
+/* "tools/list", and "tools" in its result */
+ngx_str_t *ngx_mcp_list_method(ngx_uint_t kind);
+ngx_str_t *ngx_mcp_list_member(ngx_uint_t kind);
+
+/* NGX_OK or NGX_ERROR (no memory) */
+ngx_int_t ngx_mcp_pages_init(ngx_mcp_pages_t *pages, ngx_uint_t kind,
+    ngx_pool_t *pool);
+
+/*
+ * Adds a page: a raw result that the scan has accepted.  NGX_OK: it was the
+ * last; NGX_AGAIN: the one of pages->cursor comes next; NGX_DECLINED: the list
+ * is too large; NGX_ERROR: *why says what is wrong.
+ */
+ngx_int_t ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result,
+    const char **why);
+
+/* NGX_OK or NGX_ERROR (no memory) */
+ngx_int_t ngx_mcp_pages_end(ngx_mcp_pages_t *pages,
+    ngx_mcp_list_content_t *out);
+
+
+/*
+ * Pages in which a list is served: places in its text, without the brackets.
+ * A cursor names the list's version and the first entry of a page.
+ */
+
+typedef struct {
+    size_t                  start;
+    size_t                  end;
+    ngx_uint_t              entry;        /* its first */
+} ngx_mcp_page_t;
+
+#define NGX_MCP_CURSOR_LEN  28
+
+/* ngx_mcp_page_t, at least one; NULL: no memory */
+ngx_array_t *ngx_mcp_pages_split(ngx_str_t *text, size_t size,
+    ngx_uint_t entries, ngx_pool_t *pool);
+
+u_char *ngx_mcp_cursor_print(u_char *dst, uint64_t version,
+    ngx_uint_t entry);
+ngx_int_t ngx_mcp_cursor_parse(ngx_str_t *text, uint64_t *version,
+    ngx_uint_t *entry);
+
+
+#endif /* _NGX_MCP_PAGES_H_INCLUDED_ */
