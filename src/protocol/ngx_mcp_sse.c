@@ -291,8 +291,20 @@ ngx_mcp_sse_append(ngx_mcp_sse_t *sse, u_char *p, size_t n)
 
     if (sse->kind == sse_data) {
 
+        if (sse->over) {
+            return NGX_OK;
+        }
+
         if (n > sse->limit - sse->len) {
-            return NGX_DECLINED;
+
+            if (!sse->skip) {
+                return NGX_DECLINED;
+            }
+
+            sse->over = 1;
+            sse->len = 0;
+
+            return NGX_OK;
         }
 
         if (ngx_mcp_sse_reserve(sse, n) != NGX_OK) {
@@ -398,6 +410,13 @@ ngx_mcp_sse_dispatch(ngx_mcp_sse_t *sse)
 
     if (!sse->has_data) {
         sse->name_len = 0;
+        return 0;
+    }
+
+    if (sse->over) {
+        sse->over = 0;
+        sse->skipped++;
+        ngx_mcp_sse_reset(sse);
         return 0;
     }
 

@@ -16,6 +16,10 @@ typedef struct {
     ngx_str_t               name;         /* "event:", empty means message */
     ngx_str_t               id;           /* last event id so far */
     ngx_msec_t              retry;        /* NGX_CONF_UNSET_MSEC: none */
+    ngx_uint_t              skipped;      /* events over the limit, so far */
+
+    /* set by the caller after ngx_mcp_sse_init(): such are left out */
+    unsigned                skip:1;
 
     /* private; buf is ngx_alloc()ed and grows with the data */
     u_char                 *buf;
@@ -35,6 +39,7 @@ typedef struct {
     unsigned                current:1;    /* which of them is the last */
     unsigned                has_id:1;
     unsigned                has_data:1;
+    unsigned                over:1;
     unsigned                skip_lf:1;
     unsigned                ready:1;      /* the caller has the data */
 } ngx_mcp_sse_t;
@@ -46,7 +51,8 @@ void ngx_mcp_sse_init(ngx_mcp_sse_t *sse, size_t limit, ngx_log_t *log);
 /*
  * Takes bytes from *p on.  NGX_OK: an event with data is ready in sse->data,
  * name and id, and *p is behind it (call again); NGX_AGAIN: all was taken;
- * NGX_DECLINED: an event over the limit, or memory ran out.
+ * NGX_DECLINED: an event over the limit that is not left out, or memory ran
+ * out.
  * LF, CRLF and CR lines, a BOM, comments and unknown fields as in the standard;
  * a name is cut at 64 bytes, an id over 256 bytes counts as empty.
  */

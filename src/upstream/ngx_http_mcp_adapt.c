@@ -119,6 +119,7 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 
     if (u->buffering
         && (x->body == NGX_HTTP_MCP_BODY_SSE
+            || x->body == NGX_HTTP_MCP_BODY_LINES
             || !(dlcf->buffering || u->store || ngx_http_mcp_adapt_cached(u))))
     {
         u->buffering = 0;

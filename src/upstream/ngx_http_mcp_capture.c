@@ -7,6 +7,8 @@
 
 static void ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
+static ngx_uint_t ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_capture_add(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_drain(ngx_chain_t *in);
@@ -22,6 +24,10 @@ static void ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
+static void ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static void ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x,
+    ngx_uint_t skipped);
 static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x);
@@ -64,14 +70,14 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
     cap->length = r->headers_out.content_length_n;
 
     x->status = r->headers_out.status;
-    x->body = ngx_http_mcp_headers_body(r);
+    x->body = ngx_http_mcp_headers_body(x, r);
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "mcp exchange header \"%V\" status:%ui body:%ui len:%O",
                    &x->name, x->status, x->body, cap->length);
 
     if (x->status < NGX_HTTP_OK) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+        ngx_log_error(x->level, r->connection->log, 0,
                       "mcp upstream \"%V\" answered with status %ui",
                       &x->name, x->status);
 
@@ -88,6 +94,10 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
 
     ngx_http_mcp_exchange_alive(x);
 
+    if (x->feed && !ngx_http_mcp_capture_feed(x, r)) {
+        return;
+    }
+
     switch (x->body) {
 
     case NGX_HTTP_MCP_BODY_JSON:
@@ -95,7 +105,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         if (x->status < NGX_HTTP_SPECIAL_RESPONSE
             && cap->length > (off_t) x->limit)
         {
-            ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+            ngx_log_error(x->level, r->connection->log, 0,
                           "mcp upstream \"%V\" sent a message of %O bytes, "
                           "over the limit of %uz",
                           &x->name, cap->length, x->limit);
@@ -119,6 +129,23 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         cap->mode = NGX_HTTP_MCP_PARSE;
 
         ngx_mcp_sse_init(x->sse, x->limit, r->connection->log);
+        x->sse->skip = x->feed;
+
+        ngx_http_mcp_capture_open(x);
+
+        break;
+
+    case NGX_HTTP_MCP_BODY_LINES:
+        x->lines = ngx_pcalloc(x->r->pool, sizeof(ngx_mcp_lines_t));
+
+        if (x->lines == NULL) {
+            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_BAD);
+            return;
+        }
+
+        cap->mode = NGX_HTTP_MCP_SPLIT;
+
+        ngx_mcp_lines_init(x->lines, x->limit, r->connection->log);
         ngx_http_mcp_capture_open(x);
 
         break;
@@ -127,6 +154,31 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         cap->mode = NGX_HTTP_MCP_DROP;
         break;
     }
+}
+
+
+/* whether a feed answered with a stream; the rest of another is not read */
+
+static ngx_uint_t
+ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
+{
+    if (x->status != NGX_HTTP_OK) {
+        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_STATUS);
+        return 0;
+    }
+
+    if (x->body == NGX_HTTP_MCP_BODY_SSE || x->body == NGX_HTTP_MCP_BODY_LINES)
+    {
+        return 1;
+    }
+
+    ngx_log_error(x->level, r->connection->log, 0,
+                  "mcp upstream \"%V\" answered with content type \"%V\"",
+                  &x->name, &r->headers_out.content_type);
+
+    ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_BAD);
+
+    return 0;
 }
 
 
@@ -246,7 +298,7 @@ ngx_http_mcp_capture_keep(ngx_http_mcp_exchange_t *x)
         cap->copied += size;
 
         if (cap->copied > x->limit) {
-            ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+            ngx_log_error(x->level, x->r->connection->log, 0,
                           "mcp upstream \"%V\" sent more than %uz bytes "
                           "while it could not be read",
                           &x->name, x->limit);
@@ -294,6 +346,10 @@ ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x)
 
         case NGX_HTTP_MCP_PARSE:
             ngx_http_mcp_capture_parse(x, b);
+            break;
+
+        case NGX_HTTP_MCP_SPLIT:
+            ngx_http_mcp_capture_split(x, b);
             break;
 
         default:
@@ -361,13 +417,13 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         if (x->sr->headers_out.content_encoding
             && x->sr->headers_out.content_encoding->hash)
         {
-            ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+            ngx_log_error(x->level, x->r->connection->log, 0,
                           "mcp upstream \"%V\" answered with content "
                           "encoding \"%V\"", &x->name,
                           &x->sr->headers_out.content_encoding->value);
 
         } else {
-            ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+            ngx_log_error(x->level, x->r->connection->log, 0,
                           "mcp upstream \"%V\" answered with content type "
                           "\"%V\"", &x->name, &type);
         }
@@ -418,7 +474,7 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
             return;
         }
 
-        ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+        ngx_log_error(x->level, x->r->connection->log, 0,
                       "mcp upstream \"%V\" sent a message over the limit "
                       "of %uz bytes", &x->name, x->limit);
 
@@ -551,7 +607,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     cap = x->capture;
 
     if (cap->received > x->limit) {
-        ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+        ngx_log_error(x->level, x->r->connection->log, 0,
                       "mcp upstream \"%V\" sent a message over the limit "
                       "of %uz bytes", &x->name, x->limit);
 
@@ -607,20 +663,25 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
     ngx_int_t                rc;
     ngx_str_t                text;
+    ngx_uint_t               skipped;
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
 
     while (b->pos < b->last && !cap->held && !cap->stop) {
 
+        skipped = x->sse->skipped;
+
         rc = ngx_mcp_sse_feed(x->sse, &b->pos, b->last);
+
+        ngx_http_mcp_capture_skipped(x, x->sse->skipped - skipped);
 
         if (rc == NGX_AGAIN) {
             break;
         }
 
         if (rc == NGX_DECLINED) {
-            ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+            ngx_log_error(x->level, x->r->connection->log, 0,
                           "mcp upstream \"%V\" sent an event over the limit "
                           "of %uz bytes", &x->name, x->limit);
 
@@ -629,6 +690,12 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         }
 
         /* rc == NGX_OK */
+
+        if (x->feed) {
+            text = x->sse->data;
+            x->handlers->message(x, &text);
+            continue;
+        }
 
         if (x->sse->data.len == 0
             || (x->sse->name.len
@@ -651,6 +718,48 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         if (x->handlers->message) {
             x->handlers->message(x, &text);
         }
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    ngx_int_t                rc;
+    ngx_str_t                text;
+    ngx_uint_t               skipped;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    while (b->pos < b->last && !cap->held && !cap->stop) {
+
+        skipped = x->lines->skipped;
+
+        rc = ngx_mcp_lines_feed(x->lines, &b->pos, b->last);
+
+        ngx_http_mcp_capture_skipped(x, x->lines->skipped - skipped);
+
+        if (rc == NGX_ERROR) {
+            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_CUT);
+            return;
+        }
+
+        if (rc == NGX_OK) {
+            text = x->lines->data;
+            x->handlers->message(x, &text);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t skipped)
+{
+    if (skipped) {
+        ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+                      "mcp upstream \"%V\" sent an event over the limit of "
+                      "%uz bytes, which is left out", &x->name, x->limit);
     }
 }
 
@@ -688,6 +797,7 @@ static void
 ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
 {
     ngx_str_t                text;
+    ngx_uint_t               skipped;
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
@@ -735,6 +845,21 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
 
         break;
 
+    case NGX_HTTP_MCP_SPLIT:
+
+        cap->finished = 1;
+
+        skipped = x->lines->skipped;
+
+        if (ngx_mcp_lines_end(x->lines) == NGX_OK) {
+            text = x->lines->data;
+            x->handlers->message(x, &text);
+        }
+
+        ngx_http_mcp_capture_skipped(x, x->lines->skipped - skipped);
+
+        break;
+
     default:
 
         cap->finished = 1;
@@ -751,7 +876,7 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x)
 {
-    ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+    ngx_log_error(x->level, x->r->connection->log, 0,
                   "mcp upstream \"%V\" sent invalid JSON: %s",
                   &x->name, x->scan.error ? x->scan.error : "cut short");
 

@@ -18,7 +18,8 @@ typedef enum {
     NGX_HTTP_MCP_DROP = 0,
     NGX_HTTP_MCP_GATHER,
     NGX_HTTP_MCP_PASS,
-    NGX_HTTP_MCP_PARSE
+    NGX_HTTP_MCP_PARSE,
+    NGX_HTTP_MCP_SPLIT
 } ngx_http_mcp_mode_e;
 
 
@@ -108,7 +109,8 @@ ngx_int_t ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
 /* the kind of body that the response's headers promise */
-ngx_uint_t ngx_http_mcp_headers_body(ngx_http_request_t *sr);
+ngx_uint_t ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *sr);
 
 /* time-outs and buffering of a subrequest's upstream, at its start ... */
 ngx_int_t ngx_http_mcp_adapt_request(ngx_http_request_t *sr);

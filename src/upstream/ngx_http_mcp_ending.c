@@ -23,7 +23,7 @@ ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x)
     if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
 
         if (x->status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
-            ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+            ngx_log_error(x->level, x->r->connection->log, 0,
                           "mcp upstream \"%V\" answered with status %ui",
                           &x->name, x->status);
         }
@@ -32,7 +32,7 @@ ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x)
     }
 
     if (!cap->last) {
-        ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+        ngx_log_error(x->level, x->r->connection->log, 0,
                       "mcp upstream \"%V\" cut its response after %uz bytes",
                       &x->name, cap->received);
 
@@ -57,21 +57,21 @@ ngx_http_mcp_ending_unanswered(ngx_http_mcp_exchange_t *x)
     switch (cap->rc) {
 
     case NGX_HTTP_GATEWAY_TIME_OUT:
-        ngx_log_error(NGX_LOG_ERR, log, 0,
+        ngx_log_error(x->level, log, 0,
                       "mcp upstream \"%V\" timed out", &x->name);
         return NGX_HTTP_MCP_TIMEOUT;
 
     case NGX_HTTP_BAD_GATEWAY:
 
         if (u && u->state && u->state->bytes_received) {
-            ngx_log_error(NGX_LOG_ERR, log, 0,
+            ngx_log_error(x->level, log, 0,
                           "mcp upstream \"%V\" sent no valid response",
                           &x->name);
             return NGX_HTTP_MCP_BAD;
         }
 
         if (u && u->state && u->state->connect_time != (ngx_msec_t) -1) {
-            ngx_log_error(NGX_LOG_ERR, log, 0,
+            ngx_log_error(x->level, log, 0,
                           "mcp upstream \"%V\" closed without a response",
                           &x->name);
             return NGX_HTTP_MCP_CUT;
@@ -98,21 +98,21 @@ ngx_http_mcp_ending_unanswered(ngx_http_mcp_exchange_t *x)
             x->status = cap->rc;
             x->body = NGX_HTTP_MCP_BODY_NONE;
 
-            ngx_log_error(NGX_LOG_ERR, log, 0,
+            ngx_log_error(x->level, log, 0,
                           "mcp upstream \"%V\": location \"%V\" answered "
                           "with status %i", &x->name, &x->uri, cap->rc);
 
             return NGX_HTTP_MCP_STATUS;
         }
 
-        ngx_log_error(NGX_LOG_ERR, log, 0,
+        ngx_log_error(x->level, log, 0,
                       "mcp upstream \"%V\": location \"%V\" gave no response",
                       &x->name, &x->uri);
 
         return NGX_HTTP_MCP_CUT;
     }
 
-    ngx_log_error(NGX_LOG_ERR, log, 0,
+    ngx_log_error(x->level, log, 0,
                   "mcp upstream \"%V\" could not be reached", &x->name);
 
     return NGX_HTTP_MCP_UNREACHABLE;

@@ -86,6 +86,7 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
     x->r = r;
     x->method = NGX_HTTP_POST;
     x->limit = NGX_HTTP_MCP_EXCHANGE_LIMIT;
+    x->level = NGX_LOG_ERR;
     x->capture = cap;
 
     cancelable = ngx_http_mcp_background(r);
@@ -653,7 +654,7 @@ ngx_http_mcp_exchange_late(ngx_http_mcp_exchange_t *x, char *what,
     action = log->action;
     log->action = NULL;
 
-    ngx_log_error(NGX_LOG_ERR, log, 0, "mcp upstream \"%V\" %s %Mms",
+    ngx_log_error(x->level, log, 0, "mcp upstream \"%V\" %s %Mms",
                   &x->name, what, timeout);
 
     log->action = action;
@@ -774,6 +775,10 @@ ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
     if (cap->mode == NGX_HTTP_MCP_PARSE) {
         cap->mode = NGX_HTTP_MCP_DROP;
         ngx_mcp_sse_done(cap->exchange->sse);
+
+    } else if (cap->mode == NGX_HTTP_MCP_SPLIT) {
+        cap->mode = NGX_HTTP_MCP_DROP;
+        ngx_mcp_lines_done(cap->exchange->lines);
     }
 }
 

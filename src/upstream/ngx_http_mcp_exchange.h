@@ -18,6 +18,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include "ngx_mcp_lines.h"
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_sse.h"
 #include "ngx_mcp_zone.h"
@@ -44,6 +45,7 @@ typedef enum {
     NGX_HTTP_MCP_BODY_NONE = 0, /* 202, 204, or an empty body */
     NGX_HTTP_MCP_BODY_JSON,
     NGX_HTTP_MCP_BODY_SSE,
+    NGX_HTTP_MCP_BODY_LINES,    /* newline-delimited JSON, of a feed only */
     NGX_HTTP_MCP_BODY_OTHER
 } ngx_http_mcp_body_e;
 
@@ -59,7 +61,7 @@ typedef struct {
      * One whole message: the data of one SSE event, or a JSON body that was
      * at most NGX_HTTP_MCP_WHOLE bytes.  The text is valid during the call,
      * already scanned (x->scan holds the members), and may be changed by it.
-     * May be NULL.
+     * May be NULL.  Of a feed: any event or line, not scanned.
      */
     void                  (*message)(ngx_http_mcp_exchange_t *x,
                                 ngx_str_t *text);
@@ -115,6 +117,13 @@ struct ngx_http_mcp_exchange_s {
     ngx_msec_t                         timeout;     /* silence; 0: none */
     ngx_msec_t                         total;       /* whole; 0: none */
     size_t                             limit;       /* mcp_message_limit */
+    ngx_uint_t                         level;       /* failures are logged at */
+
+    /*
+     * A GET for events, SSE or lines: one over the limit is left out, anything
+     * but a stream ends the exchange.
+     */
+    unsigned                           feed:1;
 
     /* out; valid from header() on */
     ngx_uint_t                         status;      /* 0: no answer */
@@ -125,6 +134,7 @@ struct ngx_http_mcp_exchange_s {
     ngx_mcp_json_t                     scan;        /* of the message at hand */
     ngx_mcp_sse_t                     *sse;         /* of a stream, else NULL;
                                                        id: last event id */
+    ngx_mcp_lines_t                   *lines;       /* of lines, likewise */
 
     /* private */
     ngx_http_request_t                *sr;
@@ -132,7 +142,8 @@ struct ngx_http_mcp_exchange_s {
 };
 
 
-/* NULL when memory ran out; everything in is zero but r, limit 4m, POST */
+/* NULL when memory ran out; everything in is zero but r, limit 4m,
+   POST and level "error" */
 ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_create(ngx_http_request_t *r);
 
 /*

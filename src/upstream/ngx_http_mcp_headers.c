@@ -43,6 +43,20 @@ static ngx_str_t  ngx_http_mcp_headers_stay[] = {
 };
 
 
+/* of the types of a body, these are messages one to a line */
+
+static char  *ngx_http_mcp_headers_lines[] = {
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/jsonl",
+    "application/json-lines",
+    "application/json-seq",
+    "application/x-jsonlines",
+    "application/stream+json",
+    NULL
+};
+
+
 /* of the upstream's headers, these reach the client */
 
 static char  *ngx_http_mcp_headers_reach[] = {
@@ -55,6 +69,8 @@ static char  *ngx_http_mcp_headers_reach[] = {
 
 static ngx_str_t  ngx_http_mcp_headers_json = ngx_string("application/json");
 static ngx_str_t  ngx_http_mcp_headers_sse = ngx_string("text/event-stream");
+static ngx_str_t  ngx_http_mcp_headers_feed =
+    ngx_string("text/event-stream, application/x-ndjson, application/jsonl");
 static ngx_str_t  ngx_http_mcp_headers_both =
     ngx_string("application/json, text/event-stream");
 static ngx_str_t  ngx_http_mcp_headers_agent =
@@ -104,7 +120,10 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
         in->user_agent = h;
     }
 
-    if (x->method == NGX_HTTP_GET) {
+    if (x->feed) {
+        accept = &ngx_http_mcp_headers_feed;
+
+    } else if (x->method == NGX_HTTP_GET) {
         accept = &ngx_http_mcp_headers_sse;
 
     } else if (x->method == NGX_HTTP_POST) {
@@ -353,9 +372,10 @@ ngx_http_mcp_headers_is(ngx_table_elt_t *h, char *name)
 
 
 ngx_uint_t
-ngx_http_mcp_headers_body(ngx_http_request_t *sr)
+ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 {
-    ngx_str_t  *type;
+    char       **name;
+    ngx_str_t   *type;
 
     if (sr->headers_out.status == NGX_HTTP_ACCEPTED
         || sr->headers_out.status == NGX_HTTP_NO_CONTENT
@@ -374,6 +394,14 @@ ngx_http_mcp_headers_body(ngx_http_request_t *sr)
     }
 
     type = &sr->headers_out.content_type;
+
+    if (x->feed) {
+        for (name = ngx_http_mcp_headers_lines; *name; name++) {
+            if (ngx_http_mcp_headers_type(type, *name)) {
+                return NGX_HTTP_MCP_BODY_LINES;
+            }
+        }
+    }
 
     if (ngx_http_mcp_headers_type(type, "application/json")
         || ngx_http_mcp_headers_type(type, "+json"))

@@ -52,6 +52,7 @@ main(void)
     text_tests();
     message_tests();
     sse_tests();
+    lines_tests();
     invalidate_tests();
     id_tests();
     pages_tests();

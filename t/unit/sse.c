@@ -273,6 +273,52 @@ sse_large(void)
 }
 
 
+/* an event over the limit is left out, not its id */
+
+static void
+sse_skip(void)
+{
+    int            bad;
+    u_char        *p, *last;
+    size_t         step;
+    ngx_mcp_sse_t  sse;
+    static char    text[] = "id: 1\ndata: " X64 "\ndata: x\nevent: e\n\n"
+                            "data: a\n\nid: 2\ndata: " X64 "x\nid: 3\n\n"
+                            "data: b\n\n";
+
+    for (step = 1; step < sizeof(text); step++) {
+
+        ngx_mcp_sse_init(&sse, LIMIT, NULL);
+        sse.skip = 1;
+
+        bad = 0;
+        p = (u_char *) text;
+
+        for (last = p; last < (u_char *) text + sizeof(text) - 1; /* void */) {
+
+            last = ngx_min(last + step, (u_char *) text + sizeof(text) - 1);
+
+            while (ngx_mcp_sse_feed(&sse, &p, last) == NGX_OK) {
+                bad = bad * 10 + (sse.data.len == 1 && sse.name.len == 0
+                                  && sse.id.len == 1)
+                                 * (sse.data.data[0] - 'a' + 1)
+                                 * (sse.id.data[0] - '0');
+            }
+        }
+
+        if (bad != 16 || sse.skipped != 2) {
+            break;
+        }
+
+        ngx_mcp_sse_done(&sse);
+    }
+
+    ok(step == sizeof(text), "events over the limit are left out");
+
+    ngx_mcp_sse_done(&sse);
+}
+
+
 static void
 sse_flat(void)
 {
@@ -291,5 +337,6 @@ sse_tests(void)
 {
     sse_splits();
     sse_large();
+    sse_skip();
     sse_flat();
 }

@@ -20,6 +20,7 @@ void json_tests(void);
 void text_tests(void);
 void message_tests(void);
 void sse_tests(void);
+void lines_tests(void);
 void invalidate_tests(void);
 void id_tests(void);
 void pages_tests(void);
