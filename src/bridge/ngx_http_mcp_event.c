@@ -82,6 +82,11 @@ ngx_http_mcp_event_address(ngx_http_mcp_address_t *to, ngx_str_t *text,
     event->uri[1] = to->uri;
     event->uri[2] = to->topic;
     event->identity = to->identity;
+    event->once = to->once;
+
+    if (to->once) {
+        to->once->rank++;
+    }
 }
 
 
@@ -126,6 +131,12 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
 
     *sessions = 0;
     result = NGX_DONE;
+
+    /* a log is of one endpoint; the topic may have been there before */
+
+    if (to->once) {
+        to->once->rank = 1;
+    }
 
     rules = ngx_mcp_default_rules;
     nrules = NGX_MCP_DEFAULT_RULES;

@@ -15,7 +15,7 @@ static const char *ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
 static const char *ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in,
     ngx_mcp_path_e path, ngx_str_t *value);
 static const char *ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, uint64_t *key, ngx_uint_t *sessions,
+    ngx_http_mcp_address_t *to, ngx_mcp_once_t *once, ngx_uint_t *sessions,
     ngx_uint_t *repeated);
 static const char *ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_uint_t *sessions);
@@ -75,12 +75,12 @@ const char *
 ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     ngx_uint_t *sessions, ngx_uint_t *repeated)
 {
-    uint64_t                 key;
     ngx_int_t                topic;
     ngx_str_t                event, tenant;
     ngx_uint_t               rpc;
     const char              *why;
     ngx_mcp_json_t          *json;
+    ngx_mcp_once_t           once;
     ngx_mcp_message_t       *m;
     ngx_mcp_invalidate_t     what;
     ngx_http_mcp_address_t   to;
@@ -147,10 +147,8 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         }
     }
 
-    key = 0;
-
     if (in->once) {
-        why = ngx_http_mcp_event_in_claim(in, &to, &key, sessions, repeated);
+        why = ngx_http_mcp_event_in_claim(in, &to, &once, sessions, repeated);
 
         if (*repeated) {
             ngx_mcp_count(to.zone, NGX_MCP_COUNTER_EVENTS_REPEATED, 1);
@@ -177,15 +175,15 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 
     if (why) {
 
-        if (key) {
-            ngx_mcp_once_drop(to.zone, key);
+        if (to.once) {
+            ngx_mcp_once_drop(to.zone, to.once);
         }
 
         return why;
     }
 
-    if (key) {
-        ngx_mcp_once_end(to.zone, key, *sessions);
+    if (to.once) {
+        ngx_mcp_once_end(to.zone, to.once, *sessions);
     }
 
     ngx_mcp_count(to.zone, in->counter, 1);
@@ -408,11 +406,11 @@ ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in, ngx_mcp_path_e path,
 }
 
 
-/* key stays 0 when the event has no id; an id is one of its addressees */
+/* to->once stays NULL when it has no id; an id is one of its addressees */
 
 static const char *
 ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, uint64_t *key, ngx_uint_t *sessions,
+    ngx_http_mcp_address_t *to, ngx_mcp_once_t *once, ngx_uint_t *sessions,
     ngx_uint_t *repeated)
 {
     u_char             *d;
@@ -477,16 +475,18 @@ ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
         ngx_memcpy(d, to->tenant->data, to->tenant->len);
     }
 
-    rc = ngx_mcp_once_claim(to->zone, &scope, &id, key, sessions);
+    rc = ngx_mcp_once_claim(to->zone, &scope, &id, once, sessions);
+
+    if (rc == NGX_OK) {
+        to->once = once;
+        return NULL;
+    }
 
     if (rc == NGX_AGAIN) {
-        *key = 0;
         return "an event with this \"id\" is being taken; try again";
     }
 
-    if (rc == NGX_DECLINED) {
-        *repeated = 1;
-    }
+    *repeated = 1;
 
     return NULL;
 }

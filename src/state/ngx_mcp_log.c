@@ -298,7 +298,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     void                  *owner;
     uint32_t               carrier;
     ngx_int_t              rc;
-    ngx_uint_t             fits, large;
+    ngx_uint_t             fits, large, logged;
     ngx_mcp_log_sh_t      *log;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_event_sh_t    *e;
@@ -348,8 +348,9 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     e = NULL;
 
     large = (in->stage.len > s->event_size);
+    logged = ngx_mcp_once_logged_locked(zone, log, in->event->once);
 
-    if (fits && !large) {
+    if (fits && !large && !logged) {
         ngx_mcp_log_shrink_locked(zone, s, log);
 
         if (s->events < s->event_max) {
@@ -364,8 +365,8 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 
     } else {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
-        log->last++;
-        rc = NGX_ERROR;
+        log->last += !logged;
+        rc = logged ? NGX_OK : NGX_ERROR;
     }
 
     if (c && in->event->flags & NGX_MCP_EVENT_RESPONSE) {
@@ -398,7 +399,7 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_log_input_t *in, ngx_uint_t *addressed)
 {
     ngx_int_t            rc;
-    ngx_uint_t           fits, large;
+    ngx_uint_t           fits, large, logged;
     ngx_mcp_group_sh_t  *g;
     ngx_mcp_event_sh_t  *e;
 
@@ -436,8 +437,9 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     e = NULL;
 
     large = (in->stage.len > g->event_size);
+    logged = ngx_mcp_once_logged_locked(zone, &g->log, in->event->once);
 
-    if (fits && !large && g->event_max) {
+    if (fits && !large && !logged && g->event_max) {
 
         while (g->log.count >= g->event_max) {
             e = ngx_mcp_block(zone, g->log.list.head);
@@ -453,8 +455,8 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     } else {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
-        g->log.last++;
-        rc = NGX_ERROR;
+        g->log.last += !logged;
+        rc = logged ? NGX_OK : NGX_ERROR;
     }
 
     *addressed += g->sessions;
@@ -591,7 +593,12 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
 
     e->rec.owner = ngx_mcp_ref(zone, owner);
     e->rec.flags = (uint16_t) event->flags;
-    e->level = (uint32_t) event->level;
+    e->level = (u_char) event->level;
+
+    if (event->once) {
+        e->mark = event->once->mark;
+        e->rank = event->once->rank;
+    }
 
     if (only) {
         e->only = *only;

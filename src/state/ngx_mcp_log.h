@@ -39,6 +39,20 @@ typedef struct {
 #define NGX_MCP_EVENT_RESPONSE  0x01      /* ends its call's line */
 
 
+/*
+ * An event that is put into many logs.  When its worker dies amid that, it is
+ * put again where it is not yet.
+ */
+
+typedef struct {
+    uint64_t                key;
+    uint64_t                stamp;        /* what it left is younger */
+    uint16_t                mark;         /* on what it leaves; not 0 */
+    u_char                  rank;         /* of several for one log */
+    u_char                  again;
+} ngx_mcp_once_t;
+
+
 /* an event to append; what is written is the parts one after the other */
 
 typedef struct {
@@ -51,6 +65,7 @@ typedef struct {
 
     ngx_str_t               identity;     /* for this one; data NULL: all */
     ngx_str_t               list_key;     /* for its audience, likewise */
+    ngx_mcp_once_t         *once;         /* NULL: it is not repeated */
 } ngx_mcp_event_t;
 
 
@@ -147,14 +162,16 @@ ngx_int_t ngx_mcp_log_token(ngx_mcp_zone_t *zone, ngx_str_t *token,
 
 /*
  * Events that have an id (ngx_mcp_once.c): the last 1024 of them are known.
- * claim: NGX_OK and *key, and the claim has to be ended, or dropped if the
- * event was not taken; NGX_DECLINED: it was taken before, *sessions says how
- * many it addressed; NGX_AGAIN: another worker is about to.
+ * claim: NGX_OK, and the claim has to be ended, or dropped if the event was
+ * not taken; NGX_DECLINED: it was taken before, *sessions says how many it
+ * addressed; NGX_AGAIN: another worker is about to.  The claim of a worker
+ * that died is free.
  */
 ngx_int_t ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope,
-    ngx_str_t *id, uint64_t *key, ngx_uint_t *sessions);
-void ngx_mcp_once_end(ngx_mcp_zone_t *zone, uint64_t key, ngx_uint_t sessions);
-void ngx_mcp_once_drop(ngx_mcp_zone_t *zone, uint64_t key);
+    ngx_str_t *id, ngx_mcp_once_t *once, ngx_uint_t *sessions);
+void ngx_mcp_once_end(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once,
+    ngx_uint_t sessions);
+void ngx_mcp_once_drop(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once);
 
 
 /* streams */

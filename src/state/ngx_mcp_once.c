@@ -4,48 +4,73 @@
 
 #define NGX_MCP_ONCE_BUSY  0xffffffff
 
-/* a claim whose worker never ended it, s */
+/* a claim of a process without a slot that never ended it, s */
 #define NGX_MCP_ONCE_MAX   5
 
 
 static ngx_mcp_once_sh_t *ngx_mcp_once_find_locked(ngx_mcp_zone_t *zone,
     uint64_t key);
+static ngx_uint_t ngx_mcp_once_claimed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_once_sh_t *o);
+static void ngx_mcp_once_settle(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once,
+    uint32_t sessions);
 
 
 ngx_int_t
 ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
-    uint64_t *key, ngx_uint_t *sessions)
+    ngx_mcp_once_t *once, ngx_uint_t *sessions)
 {
-    uint32_t            now;
     ngx_int_t           rc;
-    ngx_mcp_once_sh_t  *once;
+    ngx_mcp_zone_sh_t  *sh;
+    ngx_mcp_once_sh_t  *o;
 
-    *key = ngx_mcp_hash(zone, scope, id);
+    sh = zone->sh;
+
+    ngx_memzero(once, sizeof(ngx_mcp_once_t));
+    once->key = ngx_mcp_hash(zone, scope, id);
+
     *sessions = 0;
-
-    now = (uint32_t) ngx_time();
     rc = NGX_OK;
 
     ngx_mcp_zone_lock(zone);
 
-    once = ngx_mcp_once_find_locked(zone, *key);
+    o = ngx_mcp_once_find_locked(zone, once->key);
 
-    if (once == NULL) {
-        once = &zone->sh->once[zone->sh->oldest];
-        zone->sh->oldest = (zone->sh->oldest + 1) % NGX_MCP_ONCE;
+    if (o == NULL) {
+        o = &sh->once[sh->oldest];
 
-    } else if (once->sessions != NGX_MCP_ONCE_BUSY) {
-        *sessions = once->sessions;
+        o->id = 0;
+        ngx_mcp_barrier();
+
+        o->stamp = sh->stamp;
+
+    } else if (o->sessions != NGX_MCP_ONCE_BUSY) {
+        *sessions = o->sessions;
         rc = NGX_DECLINED;
 
-    } else if (now - once->when <= NGX_MCP_ONCE_MAX) {
+    } else if (ngx_mcp_once_claimed_locked(zone, o)) {
         rc = NGX_AGAIN;
+
+    } else {
+        once->again = 1;
     }
 
     if (rc == NGX_OK) {
-        once->id = *key;
-        once->when = now;
-        once->sessions = NGX_MCP_ONCE_BUSY;
+        o->sessions = NGX_MCP_ONCE_BUSY;
+        o->when = (uint32_t) ngx_time();
+        o->worker = (uint32_t) zone->worker;
+        o->nonce = (zone->worker == NGX_MCP_NO_WORKER)
+                   ? 0 : sh->workers[zone->worker].nonce;
+
+        ngx_mcp_barrier();
+
+        if (!once->again) {
+            o->id = once->key;
+            sh->oldest = (sh->oldest + 1) % NGX_MCP_ONCE;
+        }
+
+        once->stamp = o->stamp;
+        once->mark = (uint16_t) (o - sh->once + 1);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -54,34 +79,53 @@ ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
 }
 
 
-void
-ngx_mcp_once_end(ngx_mcp_zone_t *zone, uint64_t key, ngx_uint_t sessions)
+static ngx_uint_t
+ngx_mcp_once_claimed_locked(ngx_mcp_zone_t *zone, ngx_mcp_once_sh_t *o)
 {
-    ngx_mcp_once_sh_t  *once;
+    ngx_mcp_worker_sh_t  *w;
 
-    ngx_mcp_zone_lock(zone);
-
-    once = ngx_mcp_once_find_locked(zone, key);
-
-    if (once) {
-        once->sessions = (uint32_t) sessions;
+    if (o->worker >= NGX_MCP_WORKERS) {
+        return (uint32_t) ngx_time() - o->when <= NGX_MCP_ONCE_MAX;
     }
 
-    ngx_mcp_zone_unlock(zone);
+    w = &zone->sh->workers[o->worker];
+
+    return w->state == NGX_MCP_WORKER_LIVE && w->nonce == o->nonce;
 }
 
 
 void
-ngx_mcp_once_drop(ngx_mcp_zone_t *zone, uint64_t key)
+ngx_mcp_once_end(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once,
+    ngx_uint_t sessions)
 {
-    ngx_mcp_once_sh_t  *once;
+    ngx_mcp_once_settle(zone, once, (uint32_t) sessions);
+}
+
+
+void
+ngx_mcp_once_drop(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once)
+{
+    ngx_mcp_once_settle(zone, once, NGX_MCP_ONCE_BUSY);
+}
+
+
+static void
+ngx_mcp_once_settle(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once,
+    uint32_t sessions)
+{
+    ngx_mcp_once_sh_t  *o;
 
     ngx_mcp_zone_lock(zone);
 
-    once = ngx_mcp_once_find_locked(zone, key);
+    o = &zone->sh->once[once->mark - 1];
 
-    if (once) {
-        once->id = 0;
+    if (o->id == once->key) {
+        o->sessions = sessions;
+
+        /* nobody's: who comes next claims it */
+
+        o->worker = NGX_MCP_WORKERS;
+        o->when = 0;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -100,4 +144,31 @@ ngx_mcp_once_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
     }
 
     return NULL;
+}
+
+
+ngx_uint_t
+ngx_mcp_once_logged_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
+    ngx_mcp_once_t *once)
+{
+    uint32_t             n;
+    ngx_mcp_event_sh_t  *e;
+
+    if (once == NULL || !once->again) {
+        return 0;
+    }
+
+    for (n = log->list.tail; n; n = e->rec.links.prev) {
+        e = ngx_mcp_block(zone, n);
+
+        if (e->stamp <= once->stamp) {
+            return 0;
+        }
+
+        if (e->mark == once->mark && e->rank == once->rank) {
+            return 1;
+        }
+    }
+
+    return 0;
 }

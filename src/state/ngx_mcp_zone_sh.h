@@ -129,8 +129,11 @@ typedef struct {
 
 typedef struct {
     uint64_t                id;           /* hash, 0: none */
+    uint64_t                stamp;        /* of when it was claimed first */
+    uint32_t                worker;       /* that claimed it last */
+    uint32_t                nonce;
     uint32_t                when;         /* s */
-    uint32_t                sessions;     /* all ones: being taken */
+    uint32_t                sessions;     /* all ones: not taken yet */
 } ngx_mcp_once_sh_t;
 
 
@@ -160,7 +163,9 @@ typedef struct {
     ngx_mcp_only_sh_t       only;
     ngx_mcp_links_sh_t      age;          /* among all events of the zone */
     uint32_t                skip;         /* an earlier one of this log */
-    uint32_t                level;
+    uint16_t                mark;         /* of ngx_mcp_once_t */
+    u_char                  rank;         /* likewise */
+    u_char                  level;
 } ngx_mcp_event_sh_t;
 
 
@@ -614,6 +619,11 @@ ngx_uint_t ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_event_sh_t *ngx_mcp_log_after_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_log_sh_t *log, void *owner, uint64_t pos, uint32_t hint);
 uint32_t ngx_mcp_log_skip_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
+
+
+/* whether an event that is put again is there already */
+ngx_uint_t ngx_mcp_once_logged_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_log_sh_t *log, ngx_mcp_once_t *once);
 
 
 /* calls */

@@ -426,7 +426,6 @@ check(flat((s) => s.gaps).length === 0, 'no gap was said',
 check(readers.every((s) => s.opened > 1 && !s.refused),
       'streams were opened again, and never refused',
       readers.filter((s) => s.refused).map((s) => s.refused).slice(0, 5));
-check(counts.cut > 0, 'POSTs were cut off', counts);
 
 for (const s of readers) {
     s.close();

@@ -1364,6 +1364,126 @@ full_tests(void)
 }
 
 
+/* a text to all, with an id, as one of several of the same event */
+
+static ngx_uint_t
+tell_once(ngx_mcp_once_t *once, u_char rank, const char *text)
+{
+    ngx_str_t        str;
+    ngx_uint_t       n;
+    ngx_mcp_event_t  e;
+
+    str = env_str(text);
+    e = event(&str);
+    e.once = once;
+    once->rank = rank;
+
+    ngx_mcp_log_groups(&zone, NULL, NULL, &e, &n);
+
+    return n;
+}
+
+
+static void
+once_tests(void)
+{
+    u_char               name[NGX_MCP_NAME_LEN];
+    ngx_str_t            scope, id, first;
+    ngx_uint_t           i, n, own;
+    ngx_mcp_ref_t        a, b;
+    ngx_mcp_zone_t       other;
+    ngx_mcp_once_t       once, twice;
+    ngx_mcp_stream_t     sa, sb;
+    ngx_mcp_event_t      e;
+
+    start(ZONE_SIZE);
+
+    a = session("e", "t1");
+    b = session("e", "t2");
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
+
+    scope = env_str("s");
+    first = env_str("first");
+
+    ok(ngx_mcp_once_claim(&zone, &scope, &first, &once, &n) == NGX_OK
+       && !once.again, "an id that is new");
+    ok(ngx_mcp_once_claim(&zone, &scope, &first, &twice, &n) == NGX_AGAIN,
+       "is claimed");
+
+    id = env_str("other");
+    ok(ngx_mcp_once_claim(&zone, &id, &first, &twice, &n) == NGX_OK,
+       "not in another scope");
+    ngx_mcp_once_drop(&zone, &twice);
+
+    ok(tell_once(&once, 1, "1") == 2, "sent");
+    ngx_mcp_once_end(&zone, &once, 2);
+    ok(ngx_mcp_once_claim(&zone, &scope, &first, &twice, &n) == NGX_DECLINED
+       && n == 2, "and taken");
+    is(take(&sa), "1 again", "it arrives");
+    is(take(&sb), "1 again", "everywhere");
+
+    /* a worker that dies amid an event */
+
+    other = zone;
+    other.worker = NGX_MCP_NO_WORKER;
+    memset(name, 2, sizeof(name));
+    ngx_mcp_worker_claim(&other, name);
+    own = zone.worker;
+
+    id = env_str("2");
+    zone.worker = other.worker;
+    (void) ngx_mcp_once_claim(&zone, &scope, &id, &once, &n);
+    (void) tell_once(&once, 1, "2");
+    tell("e", "t1", "between");
+
+    once.rank = 2;
+    e = event(&first);
+    e.once = &once;
+    (void) ngx_mcp_log_session(&zone, a, &e);
+    zone.worker = own;
+
+    ok(ngx_mcp_once_claim(&zone, &scope, &id, &twice, &n) == NGX_AGAIN,
+       "who claimed it lives");
+    ngx_mcp_worker_reap(&zone, other.worker,
+                        zone.sh->workers[other.worker].nonce);
+    ok(ngx_mcp_once_claim(&zone, &scope, &id, &twice, &n) == NGX_OK
+       && twice.again, "the claim of a dead one is free");
+    ok(tell_once(&twice, 1, "2") == 2, "repeated");
+    ok(tell_once(&twice, 2, "first") == 2, "and gone on with");
+    twice.rank = 2;
+    e.once = &twice;
+    ok(ngx_mcp_log_session(&zone, a, &e) == NGX_OK, "in a session's own log");
+    ngx_mcp_once_end(&zone, &twice, 2);
+    is(take(&sa), "2 between first first again", "each place has it once");
+    is(take(&sb), "2 first again", "whatever it had before");
+
+    /* refused, and repeated */
+
+    id = env_str("3");
+    (void) ngx_mcp_once_claim(&zone, &scope, &id, &once, &n);
+    (void) tell_once(&once, 1, "3");
+    ngx_mcp_once_drop(&zone, &once);
+    ok(ngx_mcp_once_claim(&zone, &scope, &id, &once, &n) == NGX_OK
+       && once.again, "one that was refused is free");
+    (void) tell_once(&once, 1, "3");
+    ngx_mcp_once_end(&zone, &once, 2);
+    is(take(&sa), "3 again", "and comes once");
+
+    for (i = 0; i < NGX_MCP_ONCE; i++) {
+        id.data = (u_char *) &i;
+        id.len = sizeof(i);
+        (void) ngx_mcp_once_claim(&zone, &scope, &id, &once, &n);
+        ngx_mcp_once_end(&zone, &once, 0);
+    }
+
+    ok(ngx_mcp_once_claim(&zone, &scope, &first, &once, &n) == NGX_OK
+       && !once.again, "the oldest are forgotten");
+
+    stop("once");
+}
+
+
 static void
 death_tests(void)
 {
@@ -1560,6 +1680,7 @@ main(void)
     knowledge_tests();
     idle_tests();
     full_tests();
+    once_tests();
     death_tests();
     doorbell_tests();
 

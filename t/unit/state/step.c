@@ -16,6 +16,7 @@ typedef struct {
     void                  (*run)(void);
     ngx_uint_t              every;        /* steps from check to check */
     ngx_uint_t              kept;         /* events of the bystander, or 0 */
+    ngx_uint_t            (*after)(void); /* the death; on the copy */
 } step_op_t;
 
 
@@ -268,6 +269,102 @@ op_log_groups(void)
 }
 
 
+/* the event that a client repeats */
+
+static void
+once(ngx_mcp_zone_t *z)
+{
+    ngx_str_t        scope, id, str;
+    ngx_uint_t       n;
+    ngx_mcp_once_t   o;
+    ngx_mcp_event_t  e;
+
+    scope = env_str("scope");
+    id = env_str("id");
+
+    if (ngx_mcp_once_claim(z, &scope, &id, &o, &n) != NGX_OK) {
+        return;
+    }
+
+    str = env_str("a");
+    e = event(&str, 0);
+    e.once = &o;
+    o.rank = 1;
+    ngx_mcp_log_groups(z, NULL, NULL, &e, &n);
+
+    str.data = big;
+    str.len = 2500;
+    o.rank = 2;
+    ngx_mcp_log_groups(z, NULL, NULL, &e, &n);
+
+    str = env_str("c");
+    o.rank = 3;
+    ngx_mcp_log_session(z, victim, &e);
+
+    ngx_mcp_once_end(z, &o, n);
+}
+
+
+static void
+op_once(void)
+{
+    once(&zone);
+}
+
+
+/* each part of it in each log, and no place without a body */
+
+static ngx_uint_t
+once_check(void)
+{
+    size_t            len;
+    u_char            buf[4096];
+    ngx_int_t         rc;
+    ngx_uint_t        i, flags, seen[3];
+    ngx_mcp_ref_t     refs[3];
+    ngx_mcp_stream_t  st;
+
+    once(&copy);
+
+    refs[0] = victim;
+    refs[1] = bystander;
+    refs[2] = tenant;
+
+    for (i = 0; i < 3; i++) {
+        memset(seen, 0, sizeof(seen));
+
+        if (ngx_mcp_stream_open(&copy, refs[i], 0, NULL, 0, 1, &st) != NGX_OK) {
+            return 1;
+        }
+
+        for ( ;; ) {
+            rc = ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf), &len,
+                                     &flags);
+
+            if (rc != NGX_OK) {
+                break;
+            }
+
+            seen[0] += (len == 1 && *buf == 'a');
+            seen[1] += (len == 2500);
+            seen[2] += (len == 1 && *buf == 'c');
+        }
+
+        if (rc != NGX_AGAIN || seen[0] != 1 || seen[1] != 1
+            || seen[2] != (i == 0))
+        {
+            fprintf(stderr, "# log %d has %d, %d, %d, then %d\n", (int) i,
+                    (int) seen[0], (int) seen[1], (int) seen[2], (int) rc);
+            return 1;
+        }
+
+        ngx_mcp_stream_close(&copy, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    }
+
+    return 0;
+}
+
+
 static void
 op_call_open(void)
 {
@@ -485,35 +582,36 @@ op_repair(void)
 
 
 static step_op_t  ops[] = {
-    { "session_create", op_create, 1, 5 },
-    { "session_create in a group", op_create_known, 1, 5 },
-    { "session_create with a long text", op_create_staged, 1, 5 },
-    { "session_find", op_find, 1, 5 },
-    { "session_end", op_end, 1, 5 },
-    { "session_end of the last of a group", op_end_alone, 1, 5 },
-    { "log_session", op_log, 1, 5 },
-    { "log_session that evicts", op_log_evict, 1, 5 },
-    { "log_session of a long text", op_log_staged, 1, 5 },
-    { "log_groups", op_log_groups, 1, 5 },
-    { "call_open", op_call_open, 1, 5 },
-    { "log_call, call_close", op_call_answer, 1, 5 },
-    { "call_close", op_call_close, 1, 5 },
-    { "call_cancel", op_call_cancel, 1, 5 },
-    { "stream_open", op_stream_open, 1, 5 },
-    { "stream_close", op_stream_close, 1, 5 },
-    { "stream_close of a call's", op_stream_close_line, 1, 5 },
-    { "stream_take", op_take, 1, 5 },
-    { "links", op_links, 1, 5 },
-    { "asks", op_asks, 1, 5 },
-    { "subscriptions", op_subscriptions, 1, 5 },
-    { "knowledge", op_knowledge, 1, 5 },
-    { "worker_claim, worker_release", op_claim, 1, 5 },
-    { "worker_reap", op_reap, 1, 5 },
-    { "worker_drain", op_drain, 1, 5 },
-    { "reclaim", op_reclaim, 1, 0 },
-    { "expire", op_expire, 1, 0 },
-    { "repair", op_repair, 7, 5 },
-    { NULL, NULL, 0, 0 }
+    { "session_create", op_create, 1, 5, NULL },
+    { "session_create in a group", op_create_known, 1, 5, NULL },
+    { "session_create with a long text", op_create_staged, 1, 5, NULL },
+    { "session_find", op_find, 1, 5, NULL },
+    { "session_end", op_end, 1, 5, NULL },
+    { "session_end of the last of a group", op_end_alone, 1, 5, NULL },
+    { "log_session", op_log, 1, 5, NULL },
+    { "log_session that evicts", op_log_evict, 1, 5, NULL },
+    { "log_session of a long text", op_log_staged, 1, 5, NULL },
+    { "log_groups", op_log_groups, 1, 5, NULL },
+    { "once_claim, log_groups, once_end", op_once, 1, 0, once_check },
+    { "call_open", op_call_open, 1, 5, NULL },
+    { "log_call, call_close", op_call_answer, 1, 5, NULL },
+    { "call_close", op_call_close, 1, 5, NULL },
+    { "call_cancel", op_call_cancel, 1, 5, NULL },
+    { "stream_open", op_stream_open, 1, 5, NULL },
+    { "stream_close", op_stream_close, 1, 5, NULL },
+    { "stream_close of a call's", op_stream_close_line, 1, 5, NULL },
+    { "stream_take", op_take, 1, 5, NULL },
+    { "links", op_links, 1, 5, NULL },
+    { "asks", op_asks, 1, 5, NULL },
+    { "subscriptions", op_subscriptions, 1, 5, NULL },
+    { "knowledge", op_knowledge, 1, 5, NULL },
+    { "worker_claim, worker_release", op_claim, 1, 5, NULL },
+    { "worker_reap", op_reap, 1, 5, NULL },
+    { "worker_drain", op_drain, 1, 5, NULL },
+    { "reclaim", op_reclaim, 1, 0, NULL },
+    { "expire", op_expire, 1, 0, NULL },
+    { "repair", op_repair, 7, 5, NULL },
+    { NULL, NULL, 0, 0, NULL }
 };
 
 
@@ -595,6 +693,10 @@ survive(step_op_t *op)
         if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE) {
             ngx_mcp_worker_reap(&copy, i, copy.sh->workers[i].nonce);
         }
+    }
+
+    if (op->after) {
+        errors += op->after();
     }
 
     errors += env_check(&copy);
