@@ -32,9 +32,8 @@ ngx_http_mcp_own_request(ngx_http_mcp_own_t *own, ngx_str_t *method,
 }
 
 
-ngx_uint_t
-ngx_http_mcp_own_listens(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_str_t *list_key)
+void
+ngx_http_mcp_own_doorbell(ngx_mcp_zone_t *zone)
 {
-    return 0;
+    /* void */
 }

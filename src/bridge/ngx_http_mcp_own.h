@@ -105,12 +105,8 @@ void ngx_http_mcp_own_need(ngx_http_mcp_own_t *own, ngx_uint_t who,
 ngx_int_t ngx_http_mcp_own_request(ngx_http_mcp_own_t *own, ngx_str_t *method,
     ngx_str_t *params, ngx_http_mcp_own_done_pt done, void *data);
 
-/*
- * Whether an audience's listener is up, so that changes of lists and resources
- * that clients' own streams bring are not news.
- */
-ngx_uint_t ngx_http_mcp_own_listens(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *tenant, ngx_str_t *list_key);
+/* the doorbell: handlers->supplies */
+void ngx_http_mcp_own_doorbell(ngx_mcp_zone_t *zone);
 
 
 #endif /* _NGX_HTTP_MCP_OWN_H_INCLUDED_ */

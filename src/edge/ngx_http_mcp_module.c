@@ -318,6 +318,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_stream_group,
     ngx_http_mcp_discover_doorbell,
     ngx_http_mcp_listen_doorbell,
+    ngx_http_mcp_own_doorbell,
     ngx_http_mcp_farewell_doorbell
 };
 

@@ -12,6 +12,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_compat.h"
 #include "ngx_http_mcp_bridge.h"
+#include "ngx_http_mcp_own.h"
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_id.h"
 #include "ngx_mcp_zone.h"

@@ -124,7 +124,7 @@ ngx_mcp_group_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 void
 ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
-    if (g->sessions || g->farewells) {
+    if (g->sessions || g->farewells || g->own.head) {
         return;
     }
 
@@ -168,7 +168,7 @@ ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
 
     g = ngx_mcp_block(zone, n);
 
-    if (g->sessions || g->farewells) {
+    if (g->sessions || g->farewells || g->own.head) {
         g->dying = 0;
         ngx_mcp_list_remove(zone, &zone->sh->doomed, n,
                             offsetof(ngx_mcp_group_sh_t, doomed));

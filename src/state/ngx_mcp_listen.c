@@ -60,6 +60,7 @@ ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l)
     ngx_mcp_session_sh_t  *s;
 
     l->listener = 0;
+    l->up = 0;
 
     s = ngx_mcp_record(zone, l->rec.owner, NGX_MCP_SESSION);
 

@@ -57,6 +57,10 @@ ngx_mcp_idle_class(ngx_mcp_session_sh_t *s)
     uint32_t    timeout;
     ngx_uint_t  class;
 
+    if (s->rec.flags & NGX_MCP_SESSION_OWN) {
+        return NGX_MCP_IDLE_OWN;
+    }
+
     if (!s->used) {
         return NGX_MCP_IDLE_FRESH;
     }
@@ -164,7 +168,7 @@ ngx_int_t
 ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
 {
     uint32_t               head;
-    uint64_t               now;
+    uint64_t               now, timeout;
     ngx_uint_t             i, n;
     ngx_mcp_session_sh_t  *s;
 
@@ -176,10 +180,13 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
         while ((head = zone->sh->idle[i].head) != 0) {
             s = ngx_mcp_block(zone, head);
 
-            if (now < s->touched
-                || now - s->touched
-                   < (uint64_t) s->timeout * NGX_MCP_IDLE_END)
-            {
+            timeout = s->timeout;
+
+            if (i != NGX_MCP_IDLE_OWN) {
+                timeout *= NGX_MCP_IDLE_END;
+            }
+
+            if (now < s->touched || now - s->touched < timeout) {
                 break;
             }
 

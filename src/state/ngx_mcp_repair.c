@@ -22,6 +22,7 @@ static void ngx_mcp_repair_session(ngx_mcp_zone_t *zone,
 static void ngx_mcp_repair_owned(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_limited(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
+static void ngx_mcp_repair_supplies(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_call(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_call_sh_t *c);
 static void ngx_mcp_repair_stream(ngx_mcp_zone_t *zone,
@@ -119,6 +120,7 @@ ngx_mcp_repair_roots(ngx_mcp_zone_t *zone)
             }
 
             ngx_memzero(&g->log.list, sizeof(ngx_mcp_list_sh_t));
+            ngx_memzero(&g->own, sizeof(ngx_mcp_list_sh_t));
             ngx_memzero(g->watch, sizeof(g->watch));
             g->log.count = 0;
             g->sessions = 0;
@@ -223,12 +225,19 @@ ngx_mcp_repair_session(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     ngx_memzero(&e->upstreams, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&e->asks, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&e->subscriptions, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&e->supplies, sizeof(ngx_mcp_list_sh_t));
 
     e->nasks = 0;
     e->nsubscriptions = 0;
 
-    g->sessions++;
     ngx_mcp_repair_limited(zone, s);
+
+    if (s->rec.flags & NGX_MCP_SESSION_OWN) {
+        ngx_mcp_repair_push(zone, &g->own, e, NGX_MCP_LINKS);
+        return;
+    }
+
+    g->sessions++;
 
     s->rec.bucket = 0;
     ngx_mcp_hash_insert_locked(zone, s);
@@ -328,6 +337,51 @@ ngx_mcp_repair_owned(ngx_mcp_zone_t *zone)
             ngx_mcp_repair_push(zone, &e->subscriptions, rec, NGX_MCP_LINKS);
             e->nsubscriptions++;
             s->bloom |= ngx_mcp_bloom(sub->uri);
+        }
+
+        if (rec->block.type == NGX_MCP_SUPPLY
+            && ngx_mcp_repair_mark(zone, rec) == NGX_OK)
+        {
+            ((ngx_mcp_supply_sh_t *) rec)->count = 0;
+
+            ngx_mcp_repair_push(zone, &e->supplies, rec, NGX_MCP_LINKS);
+            ngx_mcp_hash_insert_locked(zone, rec);
+        }
+    }
+
+    ngx_mcp_repair_supplies(zone);
+}
+
+
+static void
+ngx_mcp_repair_supplies(ngx_mcp_zone_t *zone)
+{
+    uint32_t                    n;
+    ngx_mcp_supply_sh_t        *u;
+    ngx_mcp_record_sh_t        *rec;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        sub = ngx_mcp_block(zone, n);
+
+        if (sub->rec.block.type != NGX_MCP_SUBSCRIPTION
+            || !sub->rec.block.mark || sub->supply.block == 0)
+        {
+            continue;
+        }
+
+        u = ngx_mcp_record(zone, sub->supply, NGX_MCP_SUPPLY);
+
+        if (u && u->rec.block.mark) {
+            u->count++;
+        }
+    }
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        if (rec->block.type == NGX_MCP_SUPPLY && rec->block.mark) {
+            ngx_mcp_supply_order_locked(zone, (ngx_mcp_supply_sh_t *) rec);
         }
     }
 }
@@ -454,7 +508,7 @@ ngx_mcp_repair_groups(ngx_mcp_zone_t *zone)
         if (rec->block.type == NGX_MCP_GROUP) {
             g = (ngx_mcp_group_sh_t *) rec;
 
-            if (g->sessions == 0 && g->farewells == 0) {
+            if (g->sessions == 0 && g->farewells == 0 && g->own.head == 0) {
                 ngx_mcp_repair_unmark(zone, g);
                 continue;
             }
@@ -632,7 +686,8 @@ ngx_mcp_repair_workers(ngx_mcp_zone_t *zone)
 
         if (w->state == NGX_MCP_WORKER_LIVE) {
             w->rung = 0;
-            w->bits |= NGX_MCP_RING_KNOWLEDGE|NGX_MCP_RING_FAREWELL;
+            w->bits |= NGX_MCP_RING_KNOWLEDGE|NGX_MCP_RING_FAREWELL
+                       |NGX_MCP_RING_SUPPLIES;
             ngx_mcp_worker_ring_locked(zone, i);
         }
 

@@ -2,6 +2,8 @@
 #include "ngx_mcp_zone_sh.h"
 
 
+static ngx_int_t ngx_mcp_session_text(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_uint_t key, ngx_pool_t *pool, ngx_str_t *out);
 static void ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
@@ -10,7 +12,7 @@ ngx_int_t
 ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_ref_t *ref)
 {
-    ngx_str_t                parts[3];
+    ngx_str_t                parts[4];
     ngx_int_t                rc;
     ngx_uint_t               need;
     ngx_mcp_stage_t          stage, extension;
@@ -27,10 +29,11 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     parts[0].len = ngx_min(parts[0].len, 64);
     parts[1] = in->client_version;
     parts[1].len = ngx_min(parts[1].len, 64);
-    parts[2] = in->initialize;
+    parts[2] = in->list_key;
+    parts[3] = in->initialize;
 
     ngx_mcp_stage_init(&stage, NGX_MCP_SESSION, &in->identity, 1);
-    ngx_mcp_stage_init(&extension, NGX_MCP_EXTENSION, parts, 3);
+    ngx_mcp_stage_init(&extension, NGX_MCP_EXTENSION, parts, 4);
 
     if (stage.blocks > NGX_MCP_BLOCKS_MAX
         || ngx_mcp_stage(zone, &extension) != NGX_OK)
@@ -59,25 +62,40 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         rc = ngx_mcp_reserve_locked(zone, need);
     }
 
-    if (rc == NGX_OK && ngx_mcp_session_lookup_locked(zone, &in->id)) {
+    if (rc == NGX_OK && !in->own
+        && ngx_mcp_session_lookup_locked(zone, &in->id))
+    {
         rc = NGX_DECLINED;
+    }
+
+    g = ngx_mcp_group_lookup_locked(zone, &in->endpoint, &in->tenant);
+
+    if (rc == NGX_OK && in->own && g
+        && ngx_mcp_own_locked(zone, g, ngx_mcp_hash(zone, &in->list_key, NULL),
+                              &in->identity))
+    {
+        rc = NGX_AGAIN;
     }
 
     if (rc != NGX_OK) {
         ngx_mcp_stage_drop_locked(zone, &extension);
         ngx_mcp_zone_unlock(zone);
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
+
+        if (!in->own) {
+            ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
+        }
+
         return rc;
     }
-
-    g = ngx_mcp_group_lookup_locked(zone, &in->endpoint, &in->tenant);
 
     if (g == NULL) {
         g = ngx_mcp_group_make_locked(zone, &in->endpoint, &in->tenant);
     }
 
-    g->event_max = (uint32_t) ngx_min(in->event_max, 0xfffffff) * 16;
-    g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
+    if (!in->own) {
+        g->event_max = (uint32_t) ngx_min(in->event_max, 0xfffffff) * 16;
+        g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
+    }
 
     s = ngx_mcp_make_locked(zone, &stage);
     e = ngx_mcp_make_locked(zone, &extension);
@@ -86,6 +104,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->created = ngx_mcp_now();
     e->name_len = (uint32_t) parts[0].len;
     e->version_len = (uint32_t) parts[1].len;
+    e->key_len = (uint32_t) parts[2].len;
     e->revision = (uint32_t) in->revision;
     e->offered = (uint32_t) in->offered;
     e->start = g->log.last;
@@ -121,11 +140,15 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     s->handed.shared = e->start;
     s->extension = ngx_mcp_number(zone, e);
 
+    if (in->own) {
+        s->used = 1;
+        s->rec.flags = NGX_MCP_SESSION_OWN;
+        e->holder = NGX_MCP_WORKERS;
+    }
+
     ngx_mcp_commit_locked(zone, s, NGX_MCP_SESSION);
 
-    ngx_mcp_hash_insert_locked(zone, s);
     ngx_mcp_idle_enter_locked(zone, s);
-    g->sessions++;
 
     if (l) {
         l->count++;
@@ -133,8 +156,16 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
                             offsetof(ngx_mcp_extension_sh_t, limited));
     }
 
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, 1);
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_CREATED, 1);
+    if (in->own) {
+        ngx_mcp_list_append(zone, &g->own, s->extension, NGX_MCP_LINKS);
+
+    } else {
+        ngx_mcp_hash_insert_locked(zone, s);
+        g->sessions++;
+
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, 1);
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_CREATED, 1);
+    }
 
     *ref = ngx_mcp_ref(zone, s);
 
@@ -301,7 +332,23 @@ ngx_int_t
 ngx_mcp_session_initialize(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_pool_t *pool, ngx_str_t *out)
 {
-    size_t                   from;
+    return ngx_mcp_session_text(zone, session, 0, pool, out);
+}
+
+
+ngx_int_t
+ngx_mcp_session_list_key(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_pool_t *pool, ngx_str_t *out)
+{
+    return ngx_mcp_session_text(zone, session, 1, pool, out);
+}
+
+
+static ngx_int_t
+ngx_mcp_session_text(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_uint_t key, ngx_pool_t *pool, ngx_str_t *out)
+{
+    size_t                   from, len;
     ngx_int_t                rc;
     ngx_mcp_session_sh_t    *s;
     ngx_mcp_extension_sh_t  *e;
@@ -315,7 +362,14 @@ ngx_mcp_session_initialize(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     if (s) {
         e = ngx_mcp_session_extension(zone, s);
         from = e->name_len + e->version_len;
-        rc = ngx_mcp_copy(zone, e, from, e->rec.len - from, pool, out);
+        len = e->key_len;
+
+        if (!key) {
+            from += len;
+            len = e->rec.len - from;
+        }
+
+        rc = ngx_mcp_copy(zone, e, from, len, pool, out);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -380,21 +434,28 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     s->ended = 1;
     ngx_mcp_barrier();
 
-    ngx_mcp_hash_remove_locked(zone, s);
     ngx_mcp_idle_leave_locked(zone, s);
 
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
-    ngx_mcp_count(zone, counter, 1);
-
     e = ngx_mcp_session_extension(zone, s);
+    g = ngx_mcp_session_group(zone, s);
 
     ngx_mcp_limit_leave_locked(zone, e);
     ngx_mcp_session_unhang_locked(zone, s);
+
+    if (s->rec.flags & NGX_MCP_SESSION_OWN) {
+        ngx_mcp_list_remove(zone, &g->own, s->extension, NGX_MCP_LINKS);
+
+    } else {
+        ngx_mcp_hash_remove_locked(zone, s);
+        g->sessions--;
+
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
+        ngx_mcp_count(zone, counter, 1);
+    }
+
     ngx_mcp_drop_locked(zone, e);
     s->extension = 0;
 
-    g = ngx_mcp_session_group(zone, s);
-    g->sessions--;
     ngx_mcp_group_settle_locked(zone, g);
 
     for (n = s->streams.head; n; n = t->rec.links.next) {
@@ -432,6 +493,14 @@ ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     while ((n = e->subscriptions.head) != 0) {
         rec = ngx_mcp_block(zone, n);
         ngx_mcp_list_remove(zone, &e->subscriptions, n, NGX_MCP_LINKS);
+        ngx_mcp_supply_leave_locked(zone, (ngx_mcp_subscription_sh_t *) rec);
+        ngx_mcp_drop_locked(zone, rec);
+    }
+
+    while ((n = e->supplies.head) != 0) {
+        rec = ngx_mcp_block(zone, n);
+        ngx_mcp_list_remove(zone, &e->supplies, n, NGX_MCP_LINKS);
+        ngx_mcp_hash_remove_locked(zone, rec);
         ngx_mcp_drop_locked(zone, rec);
     }
 

@@ -36,6 +36,7 @@ typedef struct {
     ngx_msec_t              timeout;      /* mcp_session_timeout */
     ngx_uint_t              event_max;    /* mcp_event_buffer N */
     size_t                  event_size;   /* mcp_event_buffer SIZE */
+    ngx_uint_t              own;          /* see ngx_mcp_own.h */
 } ngx_mcp_session_new_t;
 
 /* list kinds whose changes initialize offered; a gap is resynced by these */
@@ -90,6 +91,10 @@ ngx_int_t ngx_mcp_session_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 /* raw initialize params, copied to pool; NGX_DECLINED if the session ended */
 ngx_int_t ngx_mcp_session_initialize(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out);
+
+/* likewise the list key of its audience */
+ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out);
 
 /*
@@ -172,14 +177,18 @@ ngx_int_t ngx_mcp_ask_take(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 /*
  * Subscriptions.  subscribe: NGX_OK (also when it was there), NGX_BUSY at the
  * limit, NGX_DECLINED when the session ended or the zone is full.
- * unsubscribe: NGX_OK, or NGX_DECLINED when it was not subscribed.
- * subscription copies the n-th URI to pool, NGX_DECLINED past the last.
+ * unsubscribe: NGX_OK, or NGX_DECLINED when it was not subscribed, NGX_DONE
+ * when the subscription was shared (ngx_mcp_own.h).
+ * subscription copies the n-th URI to pool, NGX_DECLINED past the last;
+ * private_subscription only of those that are not shared.
  */
 ngx_int_t ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit);
 ngx_int_t ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *uri);
 ngx_int_t ngx_mcp_session_subscription(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri);
+ngx_int_t ngx_mcp_session_private_subscription(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri);
 
 

@@ -2,9 +2,9 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-static ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(
-    ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_str_t *uri,
-    uint64_t hash);
+static ngx_int_t ngx_mcp_subscription_nth(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_uint_t private, ngx_uint_t n, ngx_pool_t *pool,
+    ngx_str_t *uri);
 
 
 uint64_t
@@ -43,7 +43,7 @@ ngx_mcp_subscribed_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-static ngx_mcp_subscription_sh_t *
+ngx_mcp_subscription_sh_t *
 ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_str_t *uri, uint64_t hash)
 {
@@ -71,12 +71,11 @@ ngx_int_t
 ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri, ngx_uint_t limit)
 {
-    uint64_t                    hash;
-    ngx_int_t                   rc;
-    ngx_mcp_stage_t             stage;
-    ngx_mcp_session_sh_t       *s;
-    ngx_mcp_extension_sh_t     *e;
-    ngx_mcp_subscription_sh_t  *sub;
+    uint64_t               hash;
+    ngx_int_t              rc;
+    ngx_mcp_ref_t          none;
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_session_sh_t  *s;
 
     if (uri->len > NGX_MCP_URI_MAX) {
         return NGX_BUSY;
@@ -113,9 +112,28 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return rc;
     }
 
-    sub = ngx_mcp_make_locked(zone, &stage);
-    sub->rec.owner = session;
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    ngx_mcp_subscription_make_locked(zone, s, &stage, hash, none);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage, uint64_t hash,
+    ngx_mcp_ref_t supply)
+{
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    sub = ngx_mcp_make_locked(zone, stage);
+    sub->rec.owner = ngx_mcp_ref(zone, s);
     sub->uri = hash;
+    sub->supply = supply;
 
     ngx_mcp_commit_locked(zone, sub, NGX_MCP_SUBSCRIPTION);
 
@@ -124,10 +142,6 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
                         NGX_MCP_LINKS);
     e->nsubscriptions++;
     s->bloom |= ngx_mcp_bloom(hash);
-
-    ngx_mcp_zone_unlock(zone);
-
-    return NGX_OK;
 }
 
 
@@ -137,6 +151,7 @@ ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 {
     uint32_t                    n;
     uint64_t                    hash, bloom;
+    ngx_int_t                   rc;
     ngx_mcp_session_sh_t       *s;
     ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
@@ -157,6 +172,10 @@ ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_list_remove(zone, &e->subscriptions, ngx_mcp_number(zone, sub),
                         NGX_MCP_LINKS);
     e->nsubscriptions--;
+
+    rc = sub->supply.block ? NGX_DONE : NGX_OK;
+
+    ngx_mcp_supply_leave_locked(zone, sub);
     ngx_mcp_drop_locked(zone, sub);
 
     bloom = 0;
@@ -170,13 +189,29 @@ ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     ngx_mcp_zone_unlock(zone);
 
-    return NGX_OK;
+    return rc;
 }
 
 
 ngx_int_t
 ngx_mcp_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
+{
+    return ngx_mcp_subscription_nth(zone, session, 0, n, pool, uri);
+}
+
+
+ngx_int_t
+ngx_mcp_session_private_subscription(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
+{
+    return ngx_mcp_subscription_nth(zone, session, 1, n, pool, uri);
+}
+
+
+static ngx_int_t
+ngx_mcp_subscription_nth(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_uint_t private, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
 {
     uint32_t                    block;
     ngx_int_t                   rc;
@@ -196,6 +231,10 @@ ngx_mcp_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         for (block = e->subscriptions.head; block; block = sub->rec.links.next)
         {
             sub = ngx_mcp_block(zone, block);
+
+            if (private && sub->supply.block) {
+                continue;
+            }
 
             if (n-- == 0) {
                 rc = ngx_mcp_copy(zone, sub, 0, sub->rec.len, pool, uri);

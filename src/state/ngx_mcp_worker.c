@@ -337,6 +337,10 @@ ngx_mcp_worker_tell(ngx_mcp_zone_t *zone, uint32_t *groups, ngx_uint_t n,
     if (bits & NGX_MCP_RING_LISTENERS) {
         zone->handlers->listeners(zone);
     }
+
+    if (bits & NGX_MCP_RING_SUPPLIES) {
+        zone->handlers->supplies(zone);
+    }
 }
 
 

@@ -78,6 +78,9 @@ typedef struct {
      */
     void                  (*listeners)(ngx_mcp_zone_t *zone);
 
+    /* subscriptions that are shared have changed (ngx_mcp_own.h) */
+    void                  (*supplies)(ngx_mcp_zone_t *zone);
+
     /*
      * a session ended and had a session (id) at an upstream: say DELETE there
      */

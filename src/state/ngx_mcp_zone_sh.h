@@ -22,6 +22,7 @@
 
 #include "ngx_mcp_zone.h"
 #include "ngx_mcp_session.h"
+#include "ngx_mcp_own.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
 #include "ngx_mcp_doorbell.h"
@@ -42,8 +43,9 @@
 #define NGX_MCP_WORKERS       256
 #define NGX_MCP_RING          32
 
-#define NGX_MCP_IDLE_CLASSES  25
+#define NGX_MCP_IDLE_CLASSES  26
 #define NGX_MCP_IDLE_FRESH    24
+#define NGX_MCP_IDLE_OWN      25
 #define NGX_MCP_IDLE_NOT      0xff
 
 /* one whose client sent nothing after initialize may go after this, ms */
@@ -83,6 +85,7 @@ typedef enum {
     NGX_MCP_FAREWELL,
     NGX_MCP_ASK,
     NGX_MCP_SUBSCRIPTION,
+    NGX_MCP_SUPPLY,
     NGX_MCP_LIMIT,
     NGX_MCP_KNOWLEDGE,
     NGX_MCP_TYPE_MAX
@@ -169,7 +172,10 @@ typedef struct {
 } ngx_mcp_event_sh_t;
 
 
-/* owner: group; text: identity */
+/* one of the module's own, not of a client */
+#define NGX_MCP_SESSION_OWN  0x01
+
+/* owner: group; text: identity; of an own session: upstream */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of its idle class */
@@ -200,7 +206,10 @@ typedef struct {
 } ngx_mcp_session_sh_t;
 
 
-/* what is seldom looked at; text: client name, version, initialize */
+/*
+ * What is seldom looked at; text: client name, version, list key, initialize.
+ * That of an own session is in the list of its group.
+ */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
@@ -209,6 +218,7 @@ typedef struct {
     uint64_t                audience;     /* hash of the list key */
     uint32_t                name_len;
     uint32_t                version_len;
+    uint32_t                key_len;
     uint32_t                revision;
     uint32_t                offered;
     uint32_t                limit;        /* fact */
@@ -218,6 +228,12 @@ typedef struct {
     ngx_mcp_list_sh_t       subscriptions;
     uint32_t                nasks;
     uint32_t                nsubscriptions;
+
+    /* of an own session: what is to be done at the upstream comes first */
+
+    ngx_mcp_list_sh_t       supplies;
+    uint32_t                holder;       /* fact: worker */
+    uint32_t                fence;        /* fact: of its lease */
 } ngx_mcp_extension_sh_t;
 
 
@@ -235,6 +251,7 @@ typedef struct {
     uint32_t                farewells;
     uint32_t                dying;        /* in the list of these */
     ngx_mcp_links_sh_t      doomed;
+    ngx_mcp_list_sh_t       own;          /* extensions of own sessions */
 } ngx_mcp_group_sh_t;
 
 
@@ -297,6 +314,7 @@ typedef struct {
     uint32_t                revision;
     uint32_t                serial;
     uint32_t                listener;     /* fact: worker + 1 */
+    uint32_t                up;           /* fact: an own session listens */
     u_char                  session[NGX_MCP_UUID_LEN];
 } ngx_mcp_link_sh_t;
 
@@ -314,7 +332,23 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                uri;          /* hash */
+    ngx_mcp_ref_t           supply;       /* fact: shared with others */
 } ngx_mcp_subscription_sh_t;
+
+
+/* never a link's */
+#define NGX_MCP_SUPPLY_NEVER  0xffffffff
+
+/* owner: own session; text: URI */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;
+    uint64_t                uri;          /* hash */
+    uint32_t                count;        /* of subscriptions */
+    uint32_t                state;        /* fact: ngx_mcp_supply_e */
+    uint32_t                serial;       /* fact: of the link it is made on */
+    uint32_t                asked;        /* fact: fence of who asks now */
+} ngx_mcp_supply_sh_t;
 
 
 /* text: endpoint, key */
@@ -350,6 +384,7 @@ typedef struct {
 #define NGX_MCP_RING_KNOWLEDGE  0x01
 #define NGX_MCP_RING_FAREWELL   0x02
 #define NGX_MCP_RING_LISTENERS  0x04
+#define NGX_MCP_RING_SUPPLIES   0x08
 
 #define NGX_MCP_NAME_LEN        16
 
@@ -568,6 +603,26 @@ void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
 uint64_t ngx_mcp_bloom(uint64_t hash);
 ngx_uint_t ngx_mcp_subscribed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t uri);
+ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_str_t *uri, uint64_t hash);
+void ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage, uint64_t hash,
+    ngx_mcp_ref_t supply);
+
+/* own sessions (ngx_mcp_own.c) and what they subscribe to */
+
+ngx_mcp_session_sh_t *ngx_mcp_own_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, uint64_t audience, ngx_str_t *upstream);
+ngx_mcp_link_sh_t *ngx_mcp_own_link_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+void ngx_mcp_own_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
+
+/* a subscription that shares one goes */
+void ngx_mcp_supply_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub);
+
+void ngx_mcp_supply_order_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_supply_sh_t *u);
 
 ngx_mcp_group_sh_t *ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *tenant);

@@ -174,8 +174,9 @@ ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t)
 
         case ngx_http_mcp_talk_subscribe:
 
-            rc = ngx_mcp_session_subscription(t->upstream->zone, t->session,
-                                              t->sub++, t->r->pool, &uri);
+            rc = ngx_mcp_session_private_subscription(t->upstream->zone,
+                                                      t->session, t->sub++,
+                                                      t->r->pool, &uri);
             if (rc != NGX_OK) {
 
                 rc = ngx_mcp_link_put(t->upstream->zone, t->session,

@@ -175,6 +175,29 @@ carrier_of(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, uint32_t line)
 }
 
 
+static ngx_uint_t
+sharers(ngx_mcp_zone_t *zone, ngx_mcp_supply_sh_t *u)
+{
+    uint32_t                    n;
+    ngx_uint_t                  count;
+    ngx_mcp_ref_t               ref;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    count = 0;
+    ref = ngx_mcp_ref(zone, u);
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        sub = ngx_mcp_block(zone, n);
+
+        count += (sub->rec.block.type == NGX_MCP_SUBSCRIPTION
+                  && sub->supply.block == ref.block
+                  && sub->supply.gen == ref.gen);
+    }
+
+    return count;
+}
+
+
 static void
 session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
@@ -183,6 +206,7 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     ngx_uint_t                  count, gets;
     ngx_mcp_call_sh_t          *c;
     ngx_mcp_stream_sh_t        *st;
+    ngx_mcp_supply_sh_t        *u;
     ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
     ngx_mcp_record_sh_t        *rec;
@@ -305,6 +329,18 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
             bad("a subscription is not found");
         }
     }
+
+    (void) length(zone, &e->supplies, NGX_MCP_LINKS, "supplies");
+
+    for (n = e->supplies.head; n; n = u->rec.links.next) {
+        u = ngx_mcp_block(zone, n);
+        reach(zone, n, NGX_MCP_SUPPLY);
+
+        if (u->count != sharers(zone, u)) {
+            bad("supply %u is shared by %u, not %u", n,
+                (unsigned) sharers(zone, u), u->count);
+        }
+    }
 }
 
 
@@ -415,6 +451,9 @@ hash_check(ngx_mcp_zone_t *zone)
                 knowledge += rec->block.blocks;
                 break;
 
+            case NGX_MCP_SUPPLY:
+                break;
+
             default:
                 bad("type %u is in the hash table", rec->block.type);
                 break;
@@ -429,7 +468,7 @@ counts_check(ngx_mcp_zone_t *zone)
 {
     uint32_t                 n, *sessions, *farewells;
     ngx_int_t                live, streams, calls;
-    ngx_uint_t               i, idle, groups;
+    ngx_uint_t               i, idle, own, groups;
     ngx_mcp_zone_sh_t       *sh;
     ngx_mcp_group_sh_t      *g;
     ngx_mcp_record_sh_t     *rec;
@@ -437,7 +476,7 @@ counts_check(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
     live = streams = calls = 0;
-    idle = groups = 0;
+    idle = own = groups = 0;
 
     sessions = calloc(sh->fresh, sizeof(uint32_t));
     farewells = calloc(sh->fresh, sizeof(uint32_t));
@@ -455,9 +494,16 @@ counts_check(ngx_mcp_zone_t *zone)
                 break;
             }
 
+            idle += (s->idle != NGX_MCP_IDLE_NOT);
+
+            if (rec->flags & NGX_MCP_SESSION_OWN) {
+                session_check(zone, s);
+                own++;
+                break;
+            }
+
             live++;
             sessions[rec->owner.block]++;
-            idle += (s->idle != NGX_MCP_IDLE_NOT);
             break;
 
         case NGX_MCP_FAREWELL:
@@ -482,6 +528,7 @@ counts_check(ngx_mcp_zone_t *zone)
         }
 
         groups++;
+        own -= length(zone, &g->own, NGX_MCP_LINKS, "own");
 
         if (g->sessions != sessions[n] || g->farewells != farewells[n]) {
             bad("counts of group %u are wrong: %u sessions, %u", n,
@@ -491,6 +538,10 @@ counts_check(ngx_mcp_zone_t *zone)
 
     free(sessions);
     free(farewells);
+
+    if (own) {
+        bad("own sessions are not all in lists");
+    }
 
     if (live != ngx_mcp_counter(zone, NGX_MCP_COUNTER_SESSIONS_LIVE)
         || streams != ngx_mcp_counter(zone, NGX_MCP_COUNTER_STREAMS_OPEN)

@@ -134,6 +134,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .group = on_group,
     .knowledge = on_zone,
     .listeners = on_zone,
+    .supplies = on_zone,
     .farewell = on_farewell
 };
 

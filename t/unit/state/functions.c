@@ -12,6 +12,7 @@ typedef struct {
     ngx_uint_t      calls;
     ngx_uint_t      groups;
     ngx_uint_t      knowledge;
+    ngx_uint_t      supplies;
     ngx_uint_t      farewells;
     size_t          session_len;
     ngx_uint_t      why;
@@ -35,6 +36,7 @@ static void on_call(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, uint32_t local,
 static void on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t group);
 static void on_knowledge(ngx_mcp_zone_t *z);
 static void on_listeners(ngx_mcp_zone_t *z);
+static void on_supplies(ngx_mcp_zone_t *z);
 static void on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint,
     ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant,
     ngx_str_t *session, ngx_uint_t revision);
@@ -46,6 +48,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .group = on_group,
     .knowledge = on_knowledge,
     .listeners = on_listeners,
+    .supplies = on_supplies,
     .farewell = on_farewell
 };
 
@@ -88,6 +91,13 @@ on_knowledge(ngx_mcp_zone_t *z)
 static void
 on_listeners(ngx_mcp_zone_t *z)
 {
+}
+
+
+static void
+on_supplies(ngx_mcp_zone_t *z)
+{
+    heard.supplies++;
 }
 
 
@@ -578,6 +588,166 @@ subscription_tests(void)
 
     env_pool_free(pool);
     stop("subscriptions");
+}
+
+
+static void
+own_tests(void)
+{
+    ngx_str_t              uri, none, name, id;
+    ngx_pool_t            *pool;
+    ngx_mcp_ref_t          a, b, own, other;
+    ngx_mcp_link_t         l;
+    ngx_mcp_session_t      s;
+    ngx_mcp_supply_job_t   job, second;
+    ngx_mcp_session_new_t  in;
+
+    start(ZONE_SIZE);
+    pool = env_pool();
+
+    a = session("e", "t");
+    b = session("e", "t");
+
+    name = env_str("up");
+    id = env_str("there");
+    none = env_str("");
+    uri = env_str("file:///a");
+
+    in = fresh("e", "t");
+    in.identity = name;
+    ok(ngx_mcp_own_get(&zone, &in, &own) == NGX_OK
+       && ngx_mcp_own_get(&zone, &in, &other) == NGX_OK
+       && own.block == other.block
+       && counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 2,
+       "one own session, which does not count");
+    ok(ngx_mcp_session_exists(&zone, &in.id, &in.endpoint) == 0
+       && ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
+                               &in.identity, &s) == NGX_DECLINED,
+       "which no client finds");
+
+    in.list_key = env_str("key");
+    in.limit = 1;
+    ok(ngx_mcp_own_get(&zone, &in, &other) == NGX_OK
+       && own.block != other.block, "one for each audience");
+    in.list_key = env_str("another key");
+    ok(ngx_mcp_own_get(&zone, &in, &other) == NGX_BUSY, "but not too many");
+
+    /* sharing */
+
+    ok(ngx_mcp_own_hold(&zone, own, 5) == NGX_OK
+       && ngx_mcp_own_touch(&zone, own, 4) == NGX_DECLINED, "held");
+
+    listen_again();
+    ok(ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_AGAIN
+       && ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_AGAIN
+       && ngx_mcp_supply_join(&zone, own, b, &uri, 1) == NGX_AGAIN,
+       "wanted");
+    drain();
+    ok(heard.supplies == 1, "the holder hears of it");
+    ok(ngx_mcp_supply_join(&zone, own, a, &name, 1) == NGX_BUSY, "the limit");
+
+    ok(ngx_mcp_supply_next(&zone, own, 4, pool, &job) == NGX_DECLINED
+       && ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_OK
+       && job.subscribe && job.uri.len == uri.len
+       && ngx_mcp_supply_next(&zone, own, 5, pool, &second) == NGX_DECLINED,
+       "asked for once");
+
+    ngx_mcp_link_get(&zone, own, &name, own, &l);
+    ngx_mcp_link_put(&zone, own, &name, &id, 1);
+    ngx_mcp_link_peek(&zone, own, &name, &l);
+
+    listen_again();
+    ngx_mcp_supply_done(&zone, own, 5, &job, NGX_OK, l.serial);
+    drain();
+    ok(heard.supplies == 1
+       && ngx_mcp_supply_state(&zone, a, &uri) == NGX_OK
+       && ngx_mcp_supply_state(&zone, b, &uri) == NGX_OK
+       && ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_DECLINED,
+       "made");
+    ok(ngx_mcp_session_private_subscription(&zone, a, 0, pool, &id)
+       == NGX_DECLINED, "it is not on the session's own link");
+
+    /* the listener */
+
+    ok(!ngx_mcp_own_covers(&zone, a, &name, &none), "does not listen");
+    ngx_mcp_own_listens(&zone, own, l.serial, 1);
+    ok(ngx_mcp_own_covers(&zone, a, &name, &none)
+       && ngx_mcp_own_covers(&zone, a, &name, &uri), "listens");
+
+    /* another holder goes on, a new link has all asked for again */
+
+    ngx_mcp_own_hold(&zone, own, 6);
+    ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_DECLINED,
+       "another holder has nothing to do");
+    ngx_mcp_link_forget(&zone, own, &name, l.serial);
+    ok(!ngx_mcp_own_covers(&zone, a, &name, &none), "forgotten");
+    id = env_str("there again");
+    ngx_mcp_link_put(&zone, own, &name, &id, 1);
+    ngx_mcp_link_peek(&zone, own, &name, &l);
+    ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_OK
+       && job.subscribe && ngx_mcp_supply_state(&zone, a, &uri) == NGX_OK,
+       "asked for again");
+    ngx_mcp_supply_done(&zone, own, 6, &job, NGX_AGAIN, 0);
+    ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_OK, "retried");
+    ngx_mcp_supply_done(&zone, own, 6, &job, NGX_OK, l.serial);
+
+    /* the last one leaves, another comes back meanwhile */
+
+    ok(ngx_mcp_session_unsubscribe(&zone, a, &uri) == NGX_DONE
+       && ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_DECLINED
+       && ngx_mcp_own_end(&zone, own, 6) == NGX_DECLINED, "one left");
+    listen_again();
+    ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    drain();
+    ok(heard.supplies == 1
+       && ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_OK
+       && !job.subscribe, "the last one left");
+    ok(ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_AGAIN,
+       "too late to be kept");
+    ngx_mcp_supply_done(&zone, own, 6, &job, NGX_OK, l.serial);
+    ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_OK
+       && job.subscribe, "made anew");
+
+    /* refused */
+
+    ngx_mcp_supply_done(&zone, own, 6, &job, NGX_DECLINED, l.serial);
+    ok(ngx_mcp_supply_state(&zone, a, &uri) == NGX_DONE
+       && ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_DECLINED,
+       "refused");
+    ngx_mcp_supply_part(&zone, a, &uri);
+    ok(ngx_mcp_session_private_subscription(&zone, a, 0, pool, &id) == NGX_OK
+       && ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_DONE
+       && ngx_mcp_supplies(&zone, own) == 0, "tried alone");
+    ngx_mcp_own_listens(&zone, own, l.serial, 1);
+    ok(ngx_mcp_own_covers(&zone, a, &name, &none)
+       && !ngx_mcp_own_covers(&zone, a, &name, &uri), "and heard alone");
+    ok(ngx_mcp_session_unsubscribe(&zone, a, &uri) == NGX_OK, "ended alone");
+
+    /* its end */
+
+    (void) ngx_mcp_supply_join(&zone, own, a, &uri, 1);
+    ngx_mcp_session_end(&zone, own, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    ok(ngx_mcp_supply_state(&zone, a, &uri) == NGX_ERROR, "gone");
+    in.list_key = env_str("");
+    in.limit = 0;
+    ngx_mcp_own_get(&zone, &in, &own);
+    ngx_mcp_own_hold(&zone, own, 7);
+    ok(ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_AGAIN,
+       "joined again");
+    ngx_mcp_session_unsubscribe(&zone, a, &uri);
+
+    listen_again();
+    env_time(ngx_current_msec + NGX_MCP_OWN_TIMEOUT - 1);
+    ngx_mcp_own_touch(&zone, own, 7);
+    env_time(ngx_current_msec + NGX_MCP_OWN_TIMEOUT - 1);
+    (void) ngx_mcp_worker_sweep(&zone);
+    ok(ngx_mcp_supplies(&zone, own) == 0, "kept while touched");
+    env_time(ngx_current_msec + 1);
+    (void) ngx_mcp_worker_sweep(&zone);
+    ok(ngx_mcp_supplies(&zone, own) == NGX_DECLINED, "and no longer");
+
+    env_pool_free(pool);
+    stop("own sessions");
 }
 
 
@@ -1671,6 +1841,7 @@ main(void)
     session_tests();
     limit_tests();
     subscription_tests();
+    own_tests();
     link_tests();
     ask_tests();
     call_tests();

@@ -493,6 +493,81 @@ op_subscriptions(void)
 }
 
 
+static ngx_mcp_ref_t
+own_session(void)
+{
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_session_new_t  in;
+
+    memset(&in, 0, sizeof(in));
+
+    in.id = env_str(ID(9));
+    in.endpoint = env_str("endpoint");
+    in.tenant = env_str("tenant");
+    in.identity = env_str("upstream");
+    in.list_key = env_str("key");
+    in.initialize = env_str("{}");
+    in.limit = 2;
+
+    ref.block = 0;
+    ref.gen = 0;
+
+    (void) ngx_mcp_own_get(&zone, &in, &ref);
+
+    return ref;
+}
+
+
+static void
+op_own(void)
+{
+    ngx_mcp_ref_t  own;
+
+    own = own_session();
+    ngx_mcp_own_hold(&zone, own, 1);
+    ngx_mcp_own_end(&zone, own, 1);
+}
+
+
+static void
+op_supplies(void)
+{
+    ngx_str_t             uri, name, id;
+    ngx_pool_t           *pool;
+    ngx_mcp_ref_t         own;
+    ngx_mcp_link_t        l;
+    ngx_mcp_supply_job_t  job;
+
+    own = own_session();
+    ngx_mcp_own_hold(&zone, own, 1);
+
+    name = env_str("upstream");
+    id = env_str("up-session");
+    ngx_mcp_link_get(&zone, own, &name, call.ref, &l);
+    ngx_mcp_link_put(&zone, own, &name, &id, 3);
+    ngx_mcp_link_peek(&zone, own, &name, &l);
+    ngx_mcp_own_listens(&zone, own, l.serial, 1);
+
+    pool = env_pool();
+
+    uri = env_str("file:///c");
+    ngx_mcp_supply_join(&zone, own, victim, &uri, 8);
+    ngx_mcp_supply_join(&zone, own, bystander, &uri, 8);
+    ngx_mcp_supply_next(&zone, own, 1, pool, &job);
+    ngx_mcp_supply_done(&zone, own, 1, &job, NGX_OK, l.serial);
+    ngx_mcp_session_unsubscribe(&zone, victim, &uri);
+    ngx_mcp_supply_part(&zone, bystander, &uri);
+    ngx_mcp_supply_next(&zone, own, 1, pool, &job);
+    ngx_mcp_supply_done(&zone, own, 1, &job, NGX_OK, l.serial);
+
+    uri = env_str("file:///d");
+    ngx_mcp_supply_join(&zone, own, victim, &uri, 8);
+    ngx_mcp_session_end(&zone, own, NGX_MCP_COUNTER_SESSIONS_DELETED);
+
+    env_pool_free(pool);
+}
+
+
 static void
 op_knowledge(void)
 {
@@ -604,6 +679,8 @@ static step_op_t  ops[] = {
     { "links", op_links, 1, 5, NULL },
     { "asks", op_asks, 1, 5, NULL },
     { "subscriptions", op_subscriptions, 1, 5, NULL },
+    { "own", op_own, 1, 5, NULL },
+    { "supplies", op_supplies, 1, 5, NULL },
     { "knowledge", op_knowledge, 1, 5, NULL },
     { "worker_claim, worker_release", op_claim, 1, 5, NULL },
     { "worker_reap", op_reap, 1, 5, NULL },
