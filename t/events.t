@@ -256,6 +256,19 @@ for my $who (sort keys %g) {
 }
 
 
+# more tenants than a worker is told of one by one
+
+my @many = map {
+    $t->session(headers => { 'X-User' => 'x', 'X-Tenant' => "many $_" })
+      ->open_get
+} 1 .. 80;
+
+publish('/publish', notice());
+is(scalar(grep { $_->method('notifications/n') } @many), 80, 'all tenants');
+$_->close for @many;
+loud();
+
+
 # progress
 
 my (@conn, @id);

@@ -7,10 +7,12 @@
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_stream.h"
+#include "ngx_http_mcp_wait.h"
 
 
 static ngx_int_t ngx_http_mcp_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_mcp_postconfiguration(ngx_conf_t *cf);
+static void ngx_http_mcp_quit(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_http_mcp_init_process(ngx_cycle_t *cycle);
 static void ngx_http_mcp_exit_process(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_mcp_header_filter(ngx_http_request_t *r);
@@ -316,6 +318,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_stream_doorbell,
     ngx_http_mcp_call_doorbell,
     ngx_http_mcp_stream_group,
+    ngx_http_mcp_wait_doorbell,
     ngx_http_mcp_discover_doorbell,
     ngx_http_mcp_listen_doorbell,
     ngx_http_mcp_own_doorbell,
@@ -403,7 +406,7 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
 
         if (ngx_mcp_worker_join(&zones[i]->zone, cycle,
                                 &ngx_http_mcp_worker_handlers,
-                                ngx_http_mcp_stream_drain)
+                                ngx_http_mcp_quit)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -411,6 +414,16 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
     }
 
     return NGX_OK;
+}
+
+
+/* what has to end before this worker can */
+
+static void
+ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
+{
+    ngx_http_mcp_stream_drain(zone);
+    ngx_http_mcp_wait_drain(zone);
 }
 
 

@@ -18,6 +18,8 @@ static ngx_queue_t *ngx_http_mcp_group_bucket(ngx_http_mcp_streams_t *streams,
     ngx_mcp_ref_t ref);
 static ngx_http_mcp_group_t *ngx_http_mcp_group_find(
     ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref);
+static void ngx_http_mcp_group_todo(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_group_t *g);
 static void ngx_http_mcp_stream_turn_handler(ngx_event_t *ev);
 static ngx_http_mcp_stream_t *ngx_http_mcp_stream_next(
     ngx_http_mcp_streams_t *streams);
@@ -252,6 +254,8 @@ ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s)
 void
 ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
 {
+    ngx_uint_t               i;
+    ngx_queue_t             *q;
     ngx_http_mcp_group_t    *g;
     ngx_http_mcp_streams_t  *streams;
 
@@ -261,11 +265,33 @@ ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
         return;
     }
 
-    g = ngx_http_mcp_group_find(streams, group);
-    if (g == NULL) {
+    if (group.block) {
+        g = ngx_http_mcp_group_find(streams, group);
+
+        if (g) {
+            ngx_http_mcp_group_todo(streams, g);
+        }
+
         return;
     }
 
+    for (i = 0; i < NGX_HTTP_MCP_STREAM_GROUPS; i++) {
+
+        for (q = ngx_queue_head(&streams->groups[i]);
+             q != ngx_queue_sentinel(&streams->groups[i]);
+             q = ngx_queue_next(q))
+        {
+            g = ngx_queue_data(q, ngx_http_mcp_group_t, link);
+            ngx_http_mcp_group_todo(streams, g);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_group_todo(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_group_t *g)
+{
     if (!ngx_queue_empty(&g->streams)) {
         ngx_queue_add(&g->todo, &g->streams);
         ngx_queue_init(&g->streams);

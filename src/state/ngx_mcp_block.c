@@ -37,7 +37,8 @@ static size_t  ngx_mcp_heads[NGX_MCP_TYPE_MAX] = {
     sizeof(ngx_mcp_subscription_sh_t),
     sizeof(ngx_mcp_supply_sh_t),
     sizeof(ngx_mcp_limit_sh_t),
-    sizeof(ngx_mcp_knowledge_sh_t)
+    sizeof(ngx_mcp_knowledge_sh_t),
+    sizeof(ngx_mcp_topic_sh_t)
 };
 
 

@@ -2,7 +2,10 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-#define NGX_MCP_GROUP_DROP  128
+#define NGX_MCP_GROUP_DROP   128
+
+/* groups that are looked at under one hold of the lock */
+#define NGX_MCP_GROUP_STEPS  16
 
 
 ngx_uint_t
@@ -81,44 +84,128 @@ ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 /* each watcher is told once, until it has taken all and watches again */
 
 void
-ngx_mcp_group_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n)
 {
     uint64_t              bits;
-    ngx_uint_t            i, n;
+    ngx_uint_t            i, k;
     ngx_mcp_worker_sh_t  *w;
 
     for (i = 0; i < NGX_MCP_WORKERS / 64; i++) {
-        bits = g->watch[i];
-        g->watch[i] = 0;
+        bits = watch[i];
+        watch[i] = 0;
 
-        for (n = i * 64; bits; n++, bits >>= 1) {
+        for (k = i * 64; bits; k++, bits >>= 1) {
 
             if ((bits & 1) == 0) {
                 continue;
             }
 
-            w = &zone->sh->workers[n];
+            w = &zone->sh->workers[k];
 
             if (w->state != NGX_MCP_WORKER_LIVE) {
                 continue;
             }
 
             if (w->nring < NGX_MCP_RING) {
-                w->ring[w->nring++] = ngx_mcp_number(zone, g);
+                w->ring[w->nring++] = n;
 
             } else {
                 w->overflow = 1;
             }
 
-            ngx_mcp_worker_ring_locked(zone, n);
+            ngx_mcp_worker_ring_locked(zone, k);
         }
     }
 }
 
 
+void
+ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
+    ngx_str_t *tenant)
+{
+    ngx_memzero(groups, sizeof(ngx_mcp_groups_t));
+
+    groups->endpoint = endpoint;
+    groups->tenant = tenant;
+}
+
+
+/* NGX_OK, or NGX_DONE behind the last */
+
+ngx_int_t
+ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
+    ngx_mcp_ref_t *ref)
+{
+    uint32_t             n;
+    ngx_uint_t           steps;
+    ngx_mcp_group_sh_t  *g;
+
+    if (groups->last) {
+        return NGX_DONE;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    if (groups->endpoint && groups->tenant) {
+        groups->last = 1;
+
+        g = ngx_mcp_group_lookup_locked(zone, groups->endpoint,
+                                        groups->tenant);
+        if (g) {
+            *ref = ngx_mcp_ref(zone, g);
+        }
+
+        ngx_mcp_zone_unlock(zone);
+
+        return g ? NGX_OK : NGX_DONE;
+    }
+
+    /* some that do not match may be passed over in one go */
+
+    for (steps = 0; /* void */ ; steps++) {
+
+        if (steps == NGX_MCP_GROUP_STEPS) {
+            ngx_mcp_zone_unlock(zone);
+            ngx_mcp_zone_lock(zone);
+            steps = 0;
+        }
+
+        g = ngx_mcp_record(zone, groups->ref, NGX_MCP_GROUP);
+        n = g ? g->rec.links.next : zone->sh->groups.head;
+
+        for ( /* void */ ; n; n = g->rec.links.next) {
+            g = ngx_mcp_block(zone, n);
+
+            if (g->number > groups->number) {
+                break;
+            }
+        }
+
+        if (n == 0) {
+            groups->last = 1;
+            ngx_mcp_zone_unlock(zone);
+            return NGX_DONE;
+        }
+
+        groups->ref = ngx_mcp_ref(zone, g);
+        groups->number = g->number;
+
+        if (ngx_mcp_group_matches(zone, g, groups->endpoint, groups->tenant)) {
+            break;
+        }
+    }
+
+    *ref = groups->ref;
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
 /*
  * The log of a group that lost its last session may be long: a part of it goes
- * at once, the rest with the sweeps.
+ * at once, the rest with the sweeps.  Topics go when they are idle.
  */
 
 void
@@ -143,8 +230,15 @@ ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
     }
 
     if (g->dying) {
+        g->dying = 0;
         ngx_mcp_list_remove(zone, &zone->sh->doomed, ngx_mcp_number(zone, g),
                             offsetof(ngx_mcp_group_sh_t, doomed));
+    }
+
+    ngx_mcp_topic_said_locked(zone, g);
+
+    if (g->ntopics[0] || g->ntopics[1]) {
+        return;
     }
 
     ngx_mcp_list_remove(zone, &zone->sh->groups, ngx_mcp_number(zone, g),

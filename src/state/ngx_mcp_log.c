@@ -17,11 +17,8 @@ static void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t type, ngx_mcp_session_sh_t **session);
 static ngx_int_t ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_log_input_t *in, ngx_uint_t *addressed);
-static ngx_uint_t ngx_mcp_log_next_group_locked(ngx_mcp_zone_t *zone,
-    uint64_t number, ngx_mcp_ref_t *ref);
-static ngx_mcp_log_sh_t *ngx_mcp_log_of(ngx_mcp_zone_t *zone,
-    ngx_mcp_event_sh_t *e, ngx_mcp_session_sh_t **session,
-    ngx_mcp_call_sh_t **call);
+static ngx_mcp_call_sh_t *ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_event_sh_t *e);
 static ngx_uint_t ngx_mcp_log_before(ngx_mcp_event_sh_t *e,
     ngx_mcp_event_sh_t *p);
 
@@ -116,95 +113,25 @@ ngx_int_t
 ngx_mcp_log_groups(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed)
 {
-    uint64_t              number;
     ngx_int_t             rc;
-    ngx_uint_t            n, found;
     ngx_mcp_ref_t         ref;
-    ngx_mcp_group_sh_t   *g;
+    ngx_mcp_groups_t      groups;
     ngx_mcp_log_input_t   in;
 
     rc = NGX_OK;
     *addressed = 0;
 
     ngx_mcp_log_input(zone, &in, event);
+    ngx_mcp_groups_init(&groups, endpoint, tenant);
 
-    if (endpoint && tenant) {
-        ngx_mcp_zone_lock(zone);
+    while (ngx_mcp_groups_next(zone, &groups, &ref) == NGX_OK) {
 
-        g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
-        ngx_memzero(&ref, sizeof(ngx_mcp_ref_t));
-
-        if (g) {
-            ref = ngx_mcp_ref(zone, g);
-        }
-
-        ngx_mcp_zone_unlock(zone);
-
-        return ref.block ? ngx_mcp_log_group(zone, ref, &in, addressed)
-                         : NGX_OK;
-    }
-
-    number = 0;
-    ngx_memzero(&ref, sizeof(ngx_mcp_ref_t));
-
-    for ( ;; ) {
-        ngx_mcp_zone_lock(zone);
-
-        /* some that do not match may be passed over in one go */
-
-        found = 0;
-
-        for (n = 0; n < 16; n++) {
-            found = ngx_mcp_log_next_group_locked(zone, number, &ref);
-
-            if (!found) {
-                break;
-            }
-
-            g = ngx_mcp_block(zone, ref.block);
-            number = g->number;
-
-            if (ngx_mcp_group_matches(zone, g, endpoint, tenant)) {
-                break;
-            }
-        }
-
-        ngx_mcp_zone_unlock(zone);
-
-        if (!found) {
-            return rc;
-        }
-
-        if (n < 16
-            && ngx_mcp_log_group(zone, ref, &in, addressed) == NGX_ERROR)
-        {
+        if (ngx_mcp_log_group(zone, ref, &in, addressed) == NGX_ERROR) {
             rc = NGX_ERROR;
         }
     }
-}
 
-
-static ngx_uint_t
-ngx_mcp_log_next_group_locked(ngx_mcp_zone_t *zone, uint64_t number,
-    ngx_mcp_ref_t *ref)
-{
-    uint32_t             n;
-    ngx_mcp_group_sh_t  *g;
-
-    g = ngx_mcp_record(zone, *ref, NGX_MCP_GROUP);
-
-    n = g ? g->rec.links.next : zone->sh->groups.head;
-
-    for ( /* void */ ; n; n = g->rec.links.next) {
-        g = ngx_mcp_block(zone, n);
-
-        if (g->number > number) {
-            *ref = ngx_mcp_ref(zone, g);
-            return 1;
-        }
-    }
-
-    return 0;
+    return rc;
 }
 
 
@@ -439,15 +366,9 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     large = (in->stage.len > g->event_size);
     logged = ngx_mcp_once_logged_locked(zone, &g->log, in->event->once);
 
-    if (fits && !large && !logged && g->event_max) {
-
-        while (g->log.count >= g->event_max) {
-            e = ngx_mcp_block(zone, g->log.list.head);
-            ngx_mcp_log_drop_locked(zone, e);
-        }
-
-        e = ngx_mcp_log_add_locked(zone, g, in->event, &in->only,
-                                   &in->stage);
+    if (fits && !large && !logged) {
+        e = ngx_mcp_log_add_group_locked(zone, g, in->event, &in->only,
+                                         &in->stage);
     }
 
     if (e) {
@@ -461,7 +382,7 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     *addressed += g->sessions;
 
-    ngx_mcp_group_news_locked(zone, g);
+    ngx_mcp_watch_ring_locked(zone, g->watch, ref.block);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -471,6 +392,22 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     }
 
     return rc;
+}
+
+
+ngx_mcp_event_sh_t *
+ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage)
+{
+    if (stage->len > g->event_size || g->event_max == 0) {
+        return NULL;
+    }
+
+    while (g->log.count >= g->event_max) {
+        ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, g->log.list.head));
+    }
+
+    return ngx_mcp_log_add_locked(zone, g, event, only, stage);
 }
 
 
@@ -573,6 +510,10 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
         log = &((ngx_mcp_call_sh_t *) owner)->log;
         break;
 
+    case NGX_MCP_TOPIC:
+        log = &((ngx_mcp_topic_sh_t *) owner)->log;
+        break;
+
     default: /* NGX_MCP_GROUP */
         log = &((ngx_mcp_group_sh_t *) owner)->log;
         break;
@@ -626,26 +567,11 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
 void
 ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 {
-    uint32_t               n;
-    ngx_mcp_log_sh_t      *log;
-    ngx_mcp_call_sh_t     *c;
-    ngx_mcp_session_sh_t  *s;
+    ngx_mcp_call_sh_t  *c;
 
-    n = ngx_mcp_number(zone, e);
-    log = ngx_mcp_log_of(zone, e, &s, &c);
+    c = ngx_mcp_log_free_locked(zone, e);
 
-    ngx_mcp_list_remove(zone, &log->list, n, NGX_MCP_LINKS);
-    ngx_mcp_list_remove(zone, &zone->sh->events, n,
-                        offsetof(ngx_mcp_event_sh_t, age));
-    log->count--;
-
-    if (s) {
-        s->events--;
-    }
-
-    ngx_mcp_drop_locked(zone, e);
-
-    if (c && log->count == 0 && c->task.carrier == 0
+    if (c && c->log.count == 0 && c->task.carrier == 0
         && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING))
     {
         ngx_mcp_call_drop_locked(zone, c);
@@ -653,31 +579,57 @@ ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 }
 
 
-static ngx_mcp_log_sh_t *
-ngx_mcp_log_of(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e,
-    ngx_mcp_session_sh_t **session, ngx_mcp_call_sh_t **call)
+/* the call whose line it was on, if it was on one */
+
+static ngx_mcp_call_sh_t *
+ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 {
-    ngx_mcp_record_sh_t  *owner;
+    uint32_t               n;
+    ngx_mcp_log_sh_t      *log;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_topic_sh_t    *t;
+    ngx_mcp_record_sh_t   *owner;
+    ngx_mcp_session_sh_t  *s;
 
-    *session = NULL;
-    *call = NULL;
-
+    n = ngx_mcp_number(zone, e);
     owner = ngx_mcp_block(zone, e->rec.owner.block);
+    c = NULL;
 
     switch (owner->block.type) {
 
     case NGX_MCP_SESSION:
-        *session = (ngx_mcp_session_sh_t *) owner;
-        return &(*session)->log;
+        s = (ngx_mcp_session_sh_t *) owner;
+        s->events--;
+        log = &s->log;
+        break;
 
     case NGX_MCP_CALL:
-        *call = (ngx_mcp_call_sh_t *) owner;
-        *session = ngx_mcp_block(zone, owner->owner.block);
-        return &(*call)->log;
+        c = (ngx_mcp_call_sh_t *) owner;
+        s = ngx_mcp_block(zone, owner->owner.block);
+        s->events--;
+        log = &c->log;
+        break;
+
+    case NGX_MCP_TOPIC:
+        t = (ngx_mcp_topic_sh_t *) owner;
+        t->bytes -= e->rec.len;
+        t->lost = e->stamp;
+        log = &t->log;
+        break;
 
     default: /* NGX_MCP_GROUP */
-        return &((ngx_mcp_group_sh_t *) owner)->log;
+        log = &((ngx_mcp_group_sh_t *) owner)->log;
+        break;
     }
+
+    ngx_mcp_list_remove(zone, &log->list, n, NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, &zone->sh->events, n,
+                        offsetof(ngx_mcp_event_sh_t, age));
+    log->count--;
+
+    ngx_mcp_drop_locked(zone, e);
+
+    return c;
 }
 
 
@@ -685,29 +637,11 @@ ngx_uint_t
 ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
     ngx_uint_t max)
 {
-    uint32_t               n;
-    ngx_uint_t             dropped;
-    ngx_mcp_call_sh_t     *c;
-    ngx_mcp_event_sh_t    *e;
-    ngx_mcp_session_sh_t  *s;
+    ngx_uint_t  dropped;
 
-    dropped = 0;
-
-    while (dropped < max && (n = log->list.head) != 0) {
-        e = ngx_mcp_block(zone, n);
-        (void) ngx_mcp_log_of(zone, e, &s, &c);
-
-        ngx_mcp_list_remove(zone, &log->list, n, NGX_MCP_LINKS);
-        ngx_mcp_list_remove(zone, &zone->sh->events, n,
-                            offsetof(ngx_mcp_event_sh_t, age));
-        log->count--;
-
-        if (s) {
-            s->events--;
-        }
-
-        ngx_mcp_drop_locked(zone, e);
-        dropped++;
+    for (dropped = 0; dropped < max && log->list.head; dropped++) {
+        (void) ngx_mcp_log_free_locked(zone, ngx_mcp_block(zone,
+                                                           log->list.head));
     }
 
     return dropped;

@@ -22,6 +22,12 @@ ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n)
         return NGX_OK;
     }
 
+    (void) ngx_mcp_topic_reclaim_locked(zone, 1);
+
+    if (ngx_mcp_free_blocks(sh) >= n) {
+        return NGX_OK;
+    }
+
     for (sessions = 0; sessions < 4; sessions++) {
 
         if (ngx_mcp_reclaim_session_locked(zone) != NGX_OK) {
@@ -42,7 +48,9 @@ ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n)
         }
     }
 
-    return NGX_DECLINED;
+    (void) ngx_mcp_topic_reclaim_locked(zone, 0);
+
+    return ngx_mcp_free_blocks(sh) >= n ? NGX_OK : NGX_DECLINED;
 }
 
 

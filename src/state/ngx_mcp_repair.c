@@ -5,9 +5,10 @@
 /*
  * A process died while it held the lock.  Each pass looks at all blocks:
  *
- *   1  what does not depend on others: sessions, groups, limits, knowledge;
+ *   1  what does not depend on others: sessions, groups, limits, knowledge,
+ *      and topics;
  *   2  what sessions own; then groups that nobody needs go;
- *   3  events, which sessions, calls or groups own;
+ *   3  events, which sessions, calls, groups or topics own;
  *   4  lists are put in order and what follows from them is set;
  *   5  blocks without a mark become free.
  *
@@ -29,6 +30,7 @@ static void ngx_mcp_repair_stream(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_stream_sh_t *st);
 static void ngx_mcp_repair_link(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_link_sh_t *l);
+static void ngx_mcp_repair_topics(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_groups(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_events(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_leftovers(ngx_mcp_zone_t *zone);
@@ -48,6 +50,7 @@ ngx_mcp_repair_locked(ngx_mcp_zone_t *zone)
 
     ngx_mcp_repair_reset(zone);
     ngx_mcp_repair_roots(zone);
+    ngx_mcp_repair_topics(zone);
     ngx_mcp_repair_owned(zone);
     ngx_mcp_repair_groups(zone);
     ngx_mcp_repair_events(zone);
@@ -81,6 +84,8 @@ ngx_mcp_repair_reset(ngx_mcp_zone_t *zone)
     ngx_memzero(sh->idle, sizeof(sh->idle));
     ngx_memzero(&sh->groups, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->doomed, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&sh->unsaid, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&sh->topics, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->events, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->knowledge, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->farewells, sizeof(ngx_mcp_list_sh_t));
@@ -122,6 +127,8 @@ ngx_mcp_repair_roots(ngx_mcp_zone_t *zone)
             ngx_memzero(&g->log.list, sizeof(ngx_mcp_list_sh_t));
             ngx_memzero(&g->own, sizeof(ngx_mcp_list_sh_t));
             ngx_memzero(g->watch, sizeof(g->watch));
+            ngx_memzero(g->topics, sizeof(g->topics));
+            ngx_memzero(g->ntopics, sizeof(g->ntopics));
             g->log.count = 0;
             g->sessions = 0;
             g->farewells = 0;
@@ -281,6 +288,7 @@ static void
 ngx_mcp_repair_owned(ngx_mcp_zone_t *zone)
 {
     uint32_t                    n;
+    ngx_mcp_topic_sh_t         *t;
     ngx_mcp_record_sh_t        *rec;
     ngx_mcp_session_sh_t       *s;
     ngx_mcp_extension_sh_t     *e;
@@ -337,6 +345,12 @@ ngx_mcp_repair_owned(ngx_mcp_zone_t *zone)
             ngx_mcp_repair_push(zone, &e->subscriptions, rec, NGX_MCP_LINKS);
             e->nsubscriptions++;
             s->bloom |= ngx_mcp_bloom(sub->uri);
+
+            t = ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC);
+
+            if (t && t->rec.block.mark) {
+                t->subscribers++;
+            }
         }
 
         if (rec->block.type == NGX_MCP_SUPPLY
@@ -491,6 +505,46 @@ ngx_mcp_repair_link(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
 
 static void
+ngx_mcp_repair_topics(ngx_mcp_zone_t *zone)
+{
+    uint32_t             n;
+    ngx_uint_t           other;
+    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_topic_sh_t  *t;
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        t = ngx_mcp_block(zone, n);
+
+        if (t->rec.block.type != NGX_MCP_TOPIC) {
+            continue;
+        }
+
+        g = ngx_mcp_repair_owner(zone, &t->rec, NGX_MCP_GROUP);
+
+        if (g == NULL || ngx_mcp_repair_mark(zone, t) != NGX_OK) {
+            continue;
+        }
+
+        ngx_memzero(&t->log.list, sizeof(ngx_mcp_list_sh_t));
+        ngx_memzero(t->watch, sizeof(t->watch));
+        t->log.count = 0;
+        t->bytes = 0;
+        t->subscribers = 0;
+
+        other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
+        g->ntopics[other]++;
+
+        ngx_mcp_repair_push(zone, &g->topics[other], t, NGX_MCP_LINKS);
+        ngx_mcp_repair_push(zone, &zone->sh->topics, t,
+                            offsetof(ngx_mcp_topic_sh_t, age));
+        ngx_mcp_hash_insert_locked(zone, t);
+
+        zone->sh->stamp = ngx_max(zone->sh->stamp, t->serial);
+    }
+}
+
+
+static void
 ngx_mcp_repair_groups(ngx_mcp_zone_t *zone)
 {
     uint32_t              n;
@@ -508,9 +562,20 @@ ngx_mcp_repair_groups(ngx_mcp_zone_t *zone)
         if (rec->block.type == NGX_MCP_GROUP) {
             g = (ngx_mcp_group_sh_t *) rec;
 
-            if (g->sessions == 0 && g->farewells == 0 && g->own.head == 0) {
-                ngx_mcp_repair_unmark(zone, g);
-                continue;
+            if (g->sessions == 0) {
+                g->unsaid = 0;
+
+                if (g->farewells == 0 && g->own.head == 0
+                    && g->ntopics[0] == 0 && g->ntopics[1] == 0)
+                {
+                    ngx_mcp_repair_unmark(zone, g);
+                    continue;
+                }
+            }
+
+            if (g->unsaid) {
+                ngx_mcp_repair_push(zone, &zone->sh->unsaid, g,
+                                    offsetof(ngx_mcp_group_sh_t, announce));
             }
 
             ngx_mcp_repair_push(zone, &zone->sh->groups, g, NGX_MCP_LINKS);
@@ -540,6 +605,7 @@ ngx_mcp_repair_events(ngx_mcp_zone_t *zone)
     ngx_mcp_zone_sh_t     *sh;
     ngx_mcp_group_sh_t    *g;
     ngx_mcp_event_sh_t    *e;
+    ngx_mcp_topic_sh_t    *t;
     ngx_mcp_session_sh_t  *s;
 
     sh = zone->sh;
@@ -575,6 +641,12 @@ ngx_mcp_repair_events(ngx_mcp_zone_t *zone)
             log = &g->log;
         }
 
+        t = ngx_mcp_repair_owner(zone, &e->rec, NGX_MCP_TOPIC);
+
+        if (t) {
+            log = &t->log;
+        }
+
         if (log == NULL || (s && s->ended)
             || ngx_mcp_repair_mark(zone, e) != NGX_OK)
         {
@@ -588,6 +660,10 @@ ngx_mcp_repair_events(ngx_mcp_zone_t *zone)
 
         if (s) {
             s->events++;
+        }
+
+        if (t) {
+            t->bytes += e->rec.len;
         }
 
         sh->nevents += e->rec.block.blocks;

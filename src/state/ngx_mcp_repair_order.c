@@ -23,6 +23,8 @@ static uint64_t ngx_mcp_order_stamp(void *rec);
 static uint64_t ngx_mcp_order_line(void *rec);
 static uint64_t ngx_mcp_order_stream(void *rec);
 static uint64_t ngx_mcp_order_knowledge(void *rec);
+static uint64_t ngx_mcp_order_topic(void *rec);
+static uint64_t ngx_mcp_order_used(void *rec);
 
 
 void
@@ -31,6 +33,7 @@ ngx_mcp_repair_order(ngx_mcp_zone_t *zone)
     uint32_t                 i, n;
     ngx_mcp_call_sh_t       *c;
     ngx_mcp_zone_sh_t       *sh;
+    ngx_mcp_group_sh_t      *g;
     ngx_mcp_record_sh_t     *rec;
     ngx_mcp_session_sh_t    *s;
 
@@ -40,6 +43,8 @@ ngx_mcp_repair_order(ngx_mcp_zone_t *zone)
                         ngx_mcp_order_stamp);
     ngx_mcp_repair_sort(zone, &sh->groups, NGX_MCP_LINKS,
                         ngx_mcp_order_group);
+    ngx_mcp_repair_sort(zone, &sh->topics, offsetof(ngx_mcp_topic_sh_t, age),
+                        ngx_mcp_order_used);
 
     for (n = 1; n < sh->fresh; n++) {
         rec = ngx_mcp_block(zone, n);
@@ -51,7 +56,17 @@ ngx_mcp_repair_order(ngx_mcp_zone_t *zone)
         switch (rec->block.type) {
 
         case NGX_MCP_GROUP:
-            ngx_mcp_repair_log(zone, &((ngx_mcp_group_sh_t *) rec)->log);
+            g = (ngx_mcp_group_sh_t *) rec;
+
+            ngx_mcp_repair_log(zone, &g->log);
+            ngx_mcp_repair_sort(zone, &g->topics[0], NGX_MCP_LINKS,
+                                ngx_mcp_order_topic);
+            ngx_mcp_repair_sort(zone, &g->topics[1], NGX_MCP_LINKS,
+                                ngx_mcp_order_topic);
+            break;
+
+        case NGX_MCP_TOPIC:
+            ngx_mcp_repair_log(zone, &((ngx_mcp_topic_sh_t *) rec)->log);
             break;
 
         case NGX_MCP_CALL:
@@ -365,4 +380,18 @@ static uint64_t
 ngx_mcp_order_knowledge(void *rec)
 {
     return ((ngx_mcp_knowledge_sh_t *) rec)->serial;
+}
+
+
+static uint64_t
+ngx_mcp_order_topic(void *rec)
+{
+    return ((ngx_mcp_topic_sh_t *) rec)->serial;
+}
+
+
+static uint64_t
+ngx_mcp_order_used(void *rec)
+{
+    return ((ngx_mcp_topic_sh_t *) rec)->used;
 }

@@ -108,6 +108,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->revision = (uint32_t) in->revision;
     e->offered = (uint32_t) in->offered;
     e->start = g->log.last;
+    e->begin = zone->sh->stamp;
     e->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
 
     if (in->limit) {
@@ -475,10 +476,11 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 static void
 ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
-    uint32_t                 n;
-    ngx_mcp_call_sh_t       *c;
-    ngx_mcp_record_sh_t     *rec;
-    ngx_mcp_extension_sh_t  *e;
+    uint32_t                    n;
+    ngx_mcp_call_sh_t          *c;
+    ngx_mcp_record_sh_t        *rec;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
 
     e = ngx_mcp_session_extension(zone, s);
 
@@ -491,10 +493,11 @@ ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     }
 
     while ((n = e->subscriptions.head) != 0) {
-        rec = ngx_mcp_block(zone, n);
+        sub = ngx_mcp_block(zone, n);
         ngx_mcp_list_remove(zone, &e->subscriptions, n, NGX_MCP_LINKS);
-        ngx_mcp_supply_leave_locked(zone, (ngx_mcp_subscription_sh_t *) rec);
-        ngx_mcp_drop_locked(zone, rec);
+        ngx_mcp_supply_leave_locked(zone, sub);
+        ngx_mcp_topic_unsubscribe_locked(zone, sub);
+        ngx_mcp_drop_locked(zone, sub);
     }
 
     while ((n = e->supplies.head) != 0) {

@@ -320,11 +320,19 @@ ngx_mcp_worker_tell(ngx_mcp_zone_t *zone, uint32_t *groups, ngx_uint_t n,
         if (ref.block) {
             block = ngx_mcp_block(zone, ref.block);
 
+            ref.gen = block->gen;
+
+            if (block->type == NGX_MCP_TOPIC) {
+                zone->handlers->topic(zone, ref);
+                continue;
+            }
+
             if (block->type != NGX_MCP_GROUP) {
                 continue;
             }
 
-            ref.gen = block->gen;
+        } else {
+            zone->handlers->topic(zone, ref);
         }
 
         zone->handlers->group(zone, ref);
@@ -380,6 +388,10 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
     rc = ngx_mcp_expire_locked(zone);
 
     if (ngx_mcp_group_sweep_locked(zone) == NGX_AGAIN) {
+        rc = NGX_AGAIN;
+    }
+
+    if (ngx_mcp_topic_sweep_locked(zone) == NGX_AGAIN) {
         rc = NGX_AGAIN;
     }
 

@@ -66,8 +66,9 @@ typedef struct {
     void                  (*call)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
                                 uint32_t local, ngx_uint_t why);
 
-    /* the shared log of a group got an event */
+    /* the shared log of a group, or a topic, got an event; block 0: any */
     void                  (*group)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group);
+    void                  (*topic)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 
     /* something about upstreams became known (ngx_mcp_knowledge.h) */
     void                  (*knowledge)(ngx_mcp_zone_t *zone);

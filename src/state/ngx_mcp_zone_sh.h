@@ -26,6 +26,7 @@
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
 #include "ngx_mcp_doorbell.h"
+#include "ngx_mcp_topic.h"
 
 
 #define NGX_MCP_ZONE_MAGIC    0x4d4350207a6f6e65ULL
@@ -88,6 +89,7 @@ typedef enum {
     NGX_MCP_SUPPLY,
     NGX_MCP_LIMIT,
     NGX_MCP_KNOWLEDGE,
+    NGX_MCP_TOPIC,
     NGX_MCP_TYPE_MAX
 } ngx_mcp_type_e;
 
@@ -160,7 +162,8 @@ typedef struct {
 
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* owner: session, call or group */
+    ngx_mcp_record_sh_t     rec;          /* owner: session, call, group or
+                                             topic */
     uint64_t                pos;
     uint64_t                stamp;
     ngx_mcp_only_sh_t       only;
@@ -215,6 +218,7 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                created;
     uint64_t                start;        /* in the shared log */
+    uint64_t                begin;        /* stamp of the last event before */
     uint64_t                audience;     /* hash of the list key */
     uint32_t                name_len;
     uint32_t                version_len;
@@ -252,7 +256,31 @@ typedef struct {
     uint32_t                dying;        /* in the list of these */
     ngx_mcp_links_sh_t      doomed;
     ngx_mcp_list_sh_t       own;          /* extensions of own sessions */
+    ngx_mcp_list_sh_t       topics[2];    /* and other resources */
+    uint32_t                ntopics[2];
+    uint64_t                said;         /* that topics changed, when last */
+    uint32_t                unsaid;       /* fact: to be said */
+    ngx_mcp_links_sh_t      announce;
 } ngx_mcp_group_sh_t;
+
+
+#define NGX_MCP_TOPIC_OTHER      0x01     /* no topic */
+#define NGX_MCP_TOPIC_ANNOUNCED  0x02
+
+/* text: URI */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* owner: group */
+    ngx_mcp_log_sh_t        log;
+    uint64_t                watch[NGX_MCP_WORKERS / 64];  /* who is told */
+    uint64_t                serial;       /* fact */
+    uint64_t                used;         /* fact: ngx_current_msec */
+    uint64_t                time;         /* fact: of the last event */
+    uint64_t                lost;         /* fact: the last that was dropped */
+    ngx_mcp_links_sh_t      age;          /* among all, used last at the end */
+    uint32_t                bytes;
+    uint32_t                subscribers;
+} ngx_mcp_topic_sh_t;
 
 
 /* what a worker is told about: calls and streams */
@@ -333,6 +361,7 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                uri;          /* hash */
     ngx_mcp_ref_t           supply;       /* fact: shared with others */
+    ngx_mcp_ref_t           topic;        /* fact: that it keeps */
 } ngx_mcp_subscription_sh_t;
 
 
@@ -400,7 +429,7 @@ typedef struct {
     uint32_t                staged;       /* fact: blocks being filled */
     uint32_t                nring;
     uint32_t                overflow;
-    uint32_t                ring[NGX_MCP_RING];  /* groups with news */
+    uint32_t                ring[NGX_MCP_RING];  /* groups, topics with news */
 } ngx_mcp_worker_sh_t;
 
 
@@ -428,6 +457,8 @@ struct ngx_mcp_zone_sh_s {
     ngx_mcp_list_sh_t       idle[NGX_MCP_IDLE_CLASSES];
     ngx_mcp_list_sh_t       groups;
     ngx_mcp_list_sh_t       doomed;
+    ngx_mcp_list_sh_t       unsaid;       /* groups whose topics changed */
+    ngx_mcp_list_sh_t       topics;
     ngx_mcp_list_sh_t       events;       /* oldest first */
     ngx_mcp_list_sh_t       knowledge;    /* oldest first */
     uint64_t                learnt;       /* grows with every change of it */
@@ -630,13 +661,47 @@ ngx_mcp_group_sh_t *ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *tenant);
 ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *endpoint, ngx_str_t *tenant);
-void ngx_mcp_group_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
+
+/* tells the workers that watch block n */
+void ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch,
+    uint32_t n);
 
 /* frees it once nobody needs it */
 void ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
 /* frees a part of groups without sessions; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone);
+
+/* the groups of an endpoint and tenant (NULL: of all) one by one */
+
+typedef struct {
+    ngx_str_t              *endpoint;
+    ngx_str_t              *tenant;
+    uint64_t                number;
+    ngx_mcp_ref_t           ref;
+    ngx_uint_t              last;
+} ngx_mcp_groups_t;
+
+void ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
+    ngx_str_t *tenant);
+ngx_int_t ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
+    ngx_mcp_ref_t *ref);
+
+
+/* topics */
+
+void ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub);
+
+/* some of groups without sessions go, or some without events; the number */
+ngx_uint_t ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone,
+    ngx_uint_t orphans);
+
+/* says what is due, ends what is idle for too long; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone);
+
+/* nothing is to be said to the group any more */
+void ngx_mcp_topic_said_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
 
 /* links */
@@ -656,6 +721,11 @@ ngx_int_t ngx_mcp_farewell(ngx_mcp_zone_t *zone);
 /* an event that is linked at the end of a log; NULL: there is no room for it */
 ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage);
+
+/* likewise in a group, within what it may keep */
+ngx_mcp_event_sh_t *ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only,
+    ngx_mcp_stage_t *stage);
 
 /* whether a session does not get what is only for these */
 ngx_uint_t ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone,

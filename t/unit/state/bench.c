@@ -36,7 +36,7 @@ on_zone(ngx_mcp_zone_t *z)
 
 
 static ngx_mcp_worker_handlers_t  handlers = {
-    .stream = on_task, .call = on_task, .group = on_group,
+    .stream = on_task, .call = on_task, .group = on_group, .topic = on_group,
     .knowledge = on_zone
 };
 

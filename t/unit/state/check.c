@@ -8,6 +8,7 @@ static u_char      *seen;
 static ngx_uint_t   errors;
 static ngx_uint_t   events;
 static ngx_uint_t   knowledge;
+static ngx_uint_t   topics;
 
 
 static void bad(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -390,6 +391,94 @@ pending_check(ngx_mcp_zone_t *zone)
 
 
 static void
+topic_check(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
+{
+    uint32_t                    n;
+    ngx_uint_t                  bytes, subscribers;
+    ngx_mcp_ref_t               ref;
+    ngx_mcp_event_sh_t         *e;
+    ngx_mcp_group_sh_t         *g;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    reach(zone, ngx_mcp_number(zone, t), NGX_MCP_TOPIC);
+    (void) log_check(zone, &t->log, t);
+
+    g = ngx_mcp_block(zone, t->rec.owner.block);
+
+    if (g->rec.block.type != NGX_MCP_GROUP
+        || g->rec.block.gen != t->rec.owner.gen)
+    {
+        bad("a topic has no group");
+    }
+
+    bytes = 0;
+
+    for (n = t->log.list.head; n; n = e->rec.links.next) {
+        e = ngx_mcp_block(zone, n);
+        bytes += e->rec.len;
+    }
+
+    if (bytes != t->bytes || bytes > NGX_MCP_TOPIC_BYTES
+        || t->log.count > NGX_MCP_TOPIC_EVENTS)
+    {
+        bad("a topic keeps too much, or counts wrong: %u, %u",
+            (unsigned) bytes, t->bytes);
+    }
+
+    ref = ngx_mcp_ref(zone, t);
+    subscribers = 0;
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        sub = ngx_mcp_block(zone, n);
+
+        if (sub->rec.block.type == NGX_MCP_SUBSCRIPTION
+            && sub->topic.block == ref.block && sub->topic.gen == ref.gen)
+        {
+            subscribers++;
+        }
+    }
+
+    if (subscribers != t->subscribers) {
+        bad("a topic has %u subscribers, counts %u", (unsigned) subscribers,
+            t->subscribers);
+    }
+}
+
+
+static void
+topics_check(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+{
+    uint32_t             n;
+    uint64_t             serial;
+    ngx_uint_t           i;
+    ngx_mcp_topic_sh_t  *t;
+
+    for (i = 0; i < 2; i++) {
+
+        if (length(zone, &g->topics[i], NGX_MCP_LINKS, "topics of a group")
+            != g->ntopics[i])
+        {
+            bad("count of topics is wrong");
+        }
+
+        serial = 0;
+
+        for (n = g->topics[i].head; n; n = t->rec.links.next) {
+            t = ngx_mcp_block(zone, n);
+
+            if (t->serial <= serial
+                || ((t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1u : 0u) != i)
+            {
+                bad("a topic is in the wrong place");
+            }
+
+            serial = t->serial;
+        }
+    }
+}
+
+
+static void
 hash_check(ngx_mcp_zone_t *zone)
 {
     uint32_t                 i, n;
@@ -429,6 +518,12 @@ hash_check(ngx_mcp_zone_t *zone)
                 reach(zone, n, NGX_MCP_GROUP);
                 g = (ngx_mcp_group_sh_t *) rec;
                 (void) log_check(zone, &g->log, g);
+                topics_check(zone, g);
+                break;
+
+            case NGX_MCP_TOPIC:
+                topic_check(zone, (ngx_mcp_topic_sh_t *) rec);
+                topics++;
                 break;
 
             case NGX_MCP_LIMIT:
@@ -573,6 +668,14 @@ counts_check(ngx_mcp_zone_t *zone)
                   "events");
     (void) length(zone, &sh->doomed, offsetof(ngx_mcp_group_sh_t, doomed),
                   "doomed");
+    (void) length(zone, &sh->unsaid, offsetof(ngx_mcp_group_sh_t, announce),
+                  "unsaid");
+
+    if (topics != length(zone, &sh->topics, offsetof(ngx_mcp_topic_sh_t, age),
+                         "topics"))
+    {
+        bad("topics are not all in the list");
+    }
 }
 
 
@@ -590,6 +693,7 @@ env_check_locked(ngx_mcp_zone_t *zone)
     errors = 0;
     events = 0;
     knowledge = 0;
+    topics = 0;
     nfree = 0;
     stamp = 0;
 

@@ -132,6 +132,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .stream = on_task,
     .call = on_task,
     .group = on_group,
+    .topic = on_group,
     .knowledge = on_zone,
     .listeners = on_zone,
     .supplies = on_zone,
@@ -654,6 +655,76 @@ others(slot_t *m)
 }
 
 
+/* what is kept of a topic is in order, whoever reads it */
+
+static void
+topics(slot_t *m, ngx_uint_t n)
+{
+    char             head[64], name[16];
+    size_t           len;
+    uint64_t         after, before;
+    ngx_int_t        rc;
+    ngx_str_t        parts[2], tenant;
+    ngx_uint_t       kept, missed;
+    ngx_mcp_ref_t    ref;
+    ngx_mcp_event_t  e;
+    ngx_mcp_topic_t  topic;
+    static u_char    buf[NGX_MCP_TOPIC_BYTES];
+
+    memset(&topic, 0, sizeof(topic));
+
+    snprintf(head, sizeof(head), "events://topic %d/latest",
+             (int) random() % 12);
+    topic.uri = env_str(head);
+    topic.limit = 8;
+    topic.quiet = 1;
+    topic.other = random() % 4 == 0;
+
+    snprintf(name, sizeof(name), "t%d", (int) (n % GROUPS));
+    tenant = env_str(name);
+
+    switch (random() % 4) {
+
+    case 0:
+    case 1:
+        e = event(parts, "T", any_size());
+        (void) ngx_mcp_topic_add(&zone, NULL, &tenant, &topic, &e, NULL,
+                                 &kept);
+        break;
+
+    case 2:
+        (void) ngx_mcp_session_subscribe(&zone, m->ref, &topic.uri, 8);
+        ngx_mcp_topic_subscribe(&zone, m->ref, &topic);
+        break;
+
+    default:
+        after = NGX_MCP_TOPIC_BEGIN;
+
+        if (ngx_mcp_topic_watch(&zone, m->ref, &topic, &ref, &after)
+            != NGX_OK)
+        {
+            break;
+        }
+
+        for ( ;; ) {
+            before = after;
+            rc = ngx_mcp_topic_next(&zone, m->ref, ref, 1, &after, buf, &len,
+                                    &missed);
+            if (rc != NGX_OK) {
+                break;
+            }
+
+            if (after <= before || buf[0] != 'T') {
+                failed("a topic gives %llu after %llu",
+                       (unsigned long long) after,
+                       (unsigned long long) before);
+                break;
+            }
+        }
+    }
+}
+
+
 static void
 child(ngx_uint_t n, unsigned seed)
 {
@@ -700,7 +771,10 @@ child(ngx_uint_t n, unsigned seed)
                        + (n + 1) % CHILDREN;
                 reading(&model->slots[mine], mine);
 
-            } else if (r < 80) {
+            } else if (r < 75) {
+                topics(m, mine);
+
+            } else if (r < 83) {
                 calling(m);
 
             } else if (r < 98) {
@@ -777,6 +851,8 @@ finish(void)
     while (ngx_mcp_farewell(&zone) == NGX_OK) { /* void */ }
 
     ngx_mcp_zone_lock(&zone);
+
+    while (ngx_mcp_topic_reclaim_locked(&zone, 1)) { /* void */ }
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 

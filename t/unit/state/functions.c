@@ -11,6 +11,7 @@ typedef struct {
     ngx_uint_t      streams;
     ngx_uint_t      calls;
     ngx_uint_t      groups;
+    ngx_uint_t      topics;
     ngx_uint_t      knowledge;
     ngx_uint_t      supplies;
     ngx_uint_t      farewells;
@@ -34,6 +35,7 @@ static void on_stream(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, uint32_t local,
 static void on_call(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, uint32_t local,
     ngx_uint_t why);
 static void on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t group);
+static void on_topic(ngx_mcp_zone_t *z, ngx_mcp_ref_t topic);
 static void on_knowledge(ngx_mcp_zone_t *z);
 static void on_listeners(ngx_mcp_zone_t *z);
 static void on_supplies(ngx_mcp_zone_t *z);
@@ -46,6 +48,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .stream = on_stream,
     .call = on_call,
     .group = on_group,
+    .topic = on_topic,
     .knowledge = on_knowledge,
     .listeners = on_listeners,
     .supplies = on_supplies,
@@ -78,6 +81,14 @@ on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t group)
 {
     heard.groups++;
     heard.group = group;
+}
+
+
+static void
+on_topic(ngx_mcp_zone_t *z, ngx_mcp_ref_t topic)
+{
+    heard.topics++;
+    heard.ref = topic;
 }
 
 
@@ -166,6 +177,8 @@ stop(const char *what)
     while (ngx_mcp_farewell(&zone) == NGX_OK) { /* void */ }
 
     ngx_mcp_zone_lock(&zone);
+
+    while (ngx_mcp_topic_reclaim_locked(&zone, 1)) { /* void */ }
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 
@@ -1834,9 +1847,322 @@ doorbell_tests(void)
 }
 
 
+static ngx_mcp_topic_t
+topic(const char *uri)
+{
+    ngx_mcp_topic_t  t;
+
+    memset(&t, 0, sizeof(t));
+    t.uri = env_str(uri);
+    t.limit = 3;
+
+    return t;
+}
+
+
+static ngx_uint_t
+add(const char *endpoint, const char *tenant, const char *uri,
+    const char *text)
+{
+    ngx_str_t        str, ep, tn;
+    ngx_uint_t       kept;
+    ngx_mcp_event_t  e;
+    ngx_mcp_topic_t  t;
+
+    str = env_str(text);
+    e = event(&str);
+    ep = env_str(endpoint ? endpoint : "");
+    tn = env_str(tenant ? tenant : "");
+    t = topic(uri);
+
+    if (ngx_mcp_topic_add(&zone, endpoint ? &ep : NULL, tenant ? &tn : NULL,
+                          &t, &e, NULL, &kept) != NGX_OK)
+    {
+        kept = 100;
+    }
+
+    return kept;
+}
+
+
+/* the events of a topic, and how the reading ended */
+
+static const char *
+kept_of(ngx_mcp_ref_t ref, const char *uri, uint64_t *after)
+{
+    static char      all[4096];
+    char            *p;
+    size_t           len;
+    ngx_int_t        rc;
+    ngx_uint_t       missed, any;
+    ngx_mcp_ref_t    t;
+    ngx_mcp_topic_t  in;
+    static u_char    buf[NGX_MCP_TOPIC_BYTES];
+
+    in = topic(uri);
+    rc = ngx_mcp_topic_watch(&zone, ref, &in, &t, after);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_BUSY ? "busy" : "no";
+    }
+
+    p = all;
+    any = 0;
+
+    for ( ;; ) {
+        rc = ngx_mcp_topic_next(&zone, ref, t, 1, after, buf, &len, &missed);
+        any |= missed;
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        p += snprintf(p, all + sizeof(all) - p, "%.*s ",
+                      (int) ngx_min(len, 20), buf);
+    }
+
+    snprintf(p, all + sizeof(all) - p, "%s%s", any ? "missed " : "",
+             rc == NGX_AGAIN ? "again" : "?");
+
+    return all;
+}
+
+
+static const char *
+topics_of(ngx_mcp_ref_t ref)
+{
+    static char           all[4096];
+    char                 *p;
+    uint64_t              from;
+    ngx_int_t             rc;
+    ngx_uint_t            i, n;
+    ngx_pool_t           *pool;
+    ngx_mcp_topic_info_t  list[NGX_MCP_TOPIC_LIST];
+
+    pool = env_pool();
+    from = 0;
+    p = all;
+    *p = '\0';
+
+    do {
+        rc = ngx_mcp_topic_list(&zone, ref, &from, pool, list, &n);
+
+        for (i = 0; i < n; i++) {
+            p += snprintf(p, all + sizeof(all) - p, "%.*s ",
+                          (int) list[i].uri.len, list[i].uri.data);
+        }
+
+    } while (rc == NGX_OK);
+
+    env_pool_free(pool);
+
+    return all;
+}
+
+
+static void
+topic_tests(void)
+{
+    char              name[32];
+    uint64_t          after, mark;
+    ngx_str_t         uri, id, endpoint, tenant, str;
+    ngx_uint_t        i, kept;
+    ngx_mcp_ref_t     a, b, c, ref;
+    ngx_mcp_event_t   e;
+    ngx_mcp_topic_t   t;
+    ngx_mcp_stream_t  st;
+    u_char            uuid[NGX_MCP_UUID_LEN];
+
+    start(ZONE_SIZE);
+
+    ok(add("e", "t", "u:a", "early") == 0, "no group, no topic");
+
+    a = session("e", "t");
+    b = session("e", "other");
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &st);
+    is(take(&st), "again", "nothing is announced");
+
+    ok(add("e", "t", "u:a", "1") == 1 && add("e", NULL, "u:a", "2") == 2
+       && add("f", NULL, "u:a", "3") == 0, "kept in the groups that match");
+    is(topics_of(a), "u:a ", "listed");
+    is(take(&st), "{\"jsonrpc\":\"2.0\",\"method\":"
+       "\"notifications/resources/list_changed\"} again", "announced once");
+
+    after = NGX_MCP_TOPIC_BEGIN;
+    is(kept_of(a, "u:a", &after), "1 2 again", "since the session began");
+    mark = after;
+    after = NGX_MCP_TOPIC_BEGIN;
+    is(kept_of(b, "u:a", &after), "2 again", "of the tenant alone");
+
+    c = session("e", "t");
+    after = NGX_MCP_TOPIC_BEGIN;
+    is(kept_of(c, "u:a", &after), "again", "not what was before");
+    after = 0;
+    is(kept_of(c, "u:a", &after), "1 2 again", "unless asked for");
+    after = mark + 1000;
+    is(kept_of(c, "u:a", &after), "again", "a position of another zone");
+
+    listen_again();
+    add("e", "other", "u:a", "x");
+    drain();
+    ok(heard.topics == 1, "who waits is called");
+    add("e", "other", "u:a", "y");
+    drain();
+    ok(heard.topics == 1, "once");
+    add("e", "t", "u:a", "3");
+    drain();
+    ok(heard.topics == 2, "and who waits elsewhere, when it is his turn");
+    after = mark;
+    is(kept_of(a, "u:a", &after), "3 again", "after a position");
+
+    /* what is kept */
+
+    for (i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "%u", (unsigned) i);
+        add("e", "other", "u:a", name);
+    }
+
+    after = NGX_MCP_TOPIC_BEGIN;
+    is(kept_of(b, "u:a", &after), "8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 "
+       "23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 missed again",
+       "the last 32");
+
+    str.data = big;
+    str.len = 7000;
+    memset(big, 'b', 7000);
+    e = event(&str);
+    endpoint = env_str("e");
+    tenant = env_str("other");
+    t = topic("u:a");
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
+    is(kept_of(b, "u:a", &after),
+       "bbbbbbbbbbbbbbbbbbbb bbbbbbbbbbbbbbbbbbbb missed again",
+       "16k of them");
+    str.len = 16385;
+    ok(ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept)
+       == NGX_ERROR && kept == 0, "one that is larger is not kept");
+
+    /* for whom */
+
+    ngx_mcp_session_id(&zone, c, uuid);
+    id.data = uuid;
+    id.len = sizeof(uuid);
+    tenant = env_str("t");
+    str = env_str("for c");
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, &id, &kept);
+    str = env_str("for nobody");
+    e.identity = env_str("nobody");
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
+    str = env_str("for subscribers");
+    e = event(&str);
+    e.uri[1] = env_str("file:///a");
+    ngx_mcp_session_subscribe(&zone, a, &e.uri[1], 8);
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
+    after = NGX_MCP_TOPIC_BEGIN;
+    is(kept_of(a, "u:a", &after), "1 2 3 for subscribers again",
+       "not of others");
+    after = NGX_MCP_TOPIC_BEGIN;
+    is(kept_of(c, "u:a", &after), "3 for c again", "nor they of it");
+
+    t = topic("u:hidden");
+    e = event(&str);
+    e.identity = env_str("nobody");
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
+    is(topics_of(a), "u:a ", "one that shows nothing is not listed");
+
+    /* how many */
+
+    env_time(ngx_current_msec + 10);
+    add("e", "t", "u:b", "b");
+    is(topics_of(a), "u:a u:b ", "the order in which they were made");
+    ok(take(&st)[0] == 'a', "announced a second later");
+    env_time(ngx_current_msec + 1000);
+    (void) ngx_mcp_worker_sweep(&zone);
+    is(take(&st), "{\"jsonrpc\":\"2.0\",\"method\":"
+       "\"notifications/resources/list_changed\"} again", "for all together");
+
+    uri = env_str("u:b");
+    ngx_mcp_session_subscribe(&zone, a, &uri, 8);
+    t = topic("u:b");
+    ngx_mcp_topic_subscribe(&zone, a, &t);
+    after = mark;
+    is(kept_of(a, "u:hidden", &after), "again", "one is waited for");
+    add("e", "t", "u:a", "4");
+    ok(add("e", "t", "u:c", "c") == 1, "one more than there may be");
+    is(topics_of(a), "u:b u:c ", "the one used longest ago goes");
+    add("e", "t", "u:c", "c2");
+    after = mark;
+    is(kept_of(a, "u:c", &after), "c c2 again", "one is used");
+    ok(add("e", "t", "u:d", "d") == 100, "none is left to go");
+
+    env_time(ngx_current_msec + 700000);
+    ok(add("e", "t", "u:d", "d") == 1, "nobody waits that long");
+    is(topics_of(a), "u:b u:c u:d ", "the waiter of old has gone");
+    after = mark;
+    is(kept_of(a, "u:e", &after), "again", "waiting for one more");
+    ok(strstr(topics_of(a), "u:b") != NULL, "not for one subscribed to");
+
+    after = mark;
+    add("e", "t", "u:a", "again");
+    is(kept_of(a, "u:a", &after), "again again", "positions go on");
+
+    /* other resources */
+
+    t = topic("file:///x");
+    t.other = 1;
+    str = env_str("updated");
+    e = event(&str);
+    ok(ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL, &kept) == NGX_OK
+       && kept == 0, "another resource is not kept unasked");
+    after = NGX_MCP_TOPIC_BEGIN;
+    ok(ngx_mcp_topic_watch(&zone, a, &t, &ref, &after) == NGX_OK
+       && ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL, &kept)
+          == NGX_OK && kept == 1, "but from the first who waits on");
+    ok(strstr(topics_of(a), "file") == NULL, "and never listed");
+    ok(ngx_mcp_topic_find(&zone, a, &t, &ref) == NGX_OK, "found");
+    t = topic("u:none");
+    ok(ngx_mcp_topic_find(&zone, a, &t, &ref) == NGX_DECLINED, "not found");
+
+    /* a group without sessions */
+
+    ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    ok(add("e", "other", "u:a", "later") == 1, "its topics stay");
+    b = session("e", "other");
+    after = NGX_MCP_TOPIC_BEGIN;
+    is(kept_of(b, "u:a", &after), "again", "with what was before");
+    ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    ok(env_check(&zone) == 0, "the zone is sound");
+
+    env_time(ngx_current_msec + NGX_MCP_TOPIC_IDLE + 1);
+    while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
+    ok(add("e", "other", "u:a", "x") == 0, "for an hour");
+    is(topics_of(a), "u:b ", "as all do, unless subscribed to");
+    ngx_mcp_session_unsubscribe(&zone, a, &uri);
+    env_time(ngx_current_msec + NGX_MCP_TOPIC_IDLE + 1);
+    while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
+    is(topics_of(a), "", "then that one too");
+
+    /* who dies */
+
+    add("e", "t", "u:a", "1");
+    ngx_mcp_session_subscribe(&zone, a, &uri, 8);
+    t = topic("u:b");
+    ngx_mcp_topic_subscribe(&zone, a, &t);
+    zone.sh->busy = 1;
+    ok(env_check(&zone) == 0, "repaired");
+    after = 0;
+    is(kept_of(a, "u:a", &after), "1 again", "nothing is lost");
+
+    stop("topics");
+}
+
+
 int
 main(void)
 {
+    topic_tests();
     zone_tests();
     session_tests();
     limit_tests();

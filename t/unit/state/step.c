@@ -91,6 +91,36 @@ log_text(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, const char *text)
 }
 
 
+static ngx_mcp_topic_t *
+topic_of(ngx_str_t uri)
+{
+    static ngx_mcp_topic_t  topic;
+
+    memset(&topic, 0, sizeof(topic));
+    topic.uri = uri;
+    topic.limit = 3;
+
+    return &topic;
+}
+
+
+static void
+add_topic(ngx_mcp_zone_t *z, const char *uri, size_t len)
+{
+    ngx_str_t        str, tenant_name;
+    ngx_uint_t       n;
+    ngx_mcp_event_t  e;
+
+    str.data = big;
+    str.len = len;
+    tenant_name = env_str("tenant");
+    e = event(&str, 0);
+
+    (void) ngx_mcp_topic_add(z, NULL, &tenant_name, topic_of(env_str(uri)), &e,
+                             NULL, &n);
+}
+
+
 #define ID(n)  "00000000-0000-7000-8000-00000000000" #n
 
 
@@ -171,6 +201,15 @@ build(void)
     str = env_str("file:///a");
     ngx_mcp_session_subscribe(&zone, victim, &str, 8);
     ngx_mcp_session_subscribe(&other, bystander, &str, 8);
+
+    for (i = 0; i < 3; i++) {
+        snprintf(text, sizeof(text), "events://%d/latest", (int) i);
+        add_topic(&other, text, 300);
+    }
+
+    str = env_str("events://2/latest");
+    ngx_mcp_session_subscribe(&zone, victim, &str, 8);
+    ngx_mcp_topic_subscribe(&zone, victim, topic_of(str));
 }
 
 
@@ -569,6 +608,70 @@ op_supplies(void)
 
 
 static void
+op_topic_new(void)
+{
+    env_time(ngx_current_msec + 2000);
+    add_topic(&zone, "events://a new one/latest", 20);
+}
+
+
+static void
+op_topic_evict(void)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < 4; i++) {
+        add_topic(&zone, "events://1/latest", 5000);
+    }
+}
+
+
+static void
+op_topic_wait(void)
+{
+    size_t         len;
+    uint64_t       after;
+    ngx_uint_t     missed;
+    ngx_mcp_ref_t  ref;
+    static u_char  buf[NGX_MCP_TOPIC_BYTES];
+
+    after = NGX_MCP_TOPIC_BEGIN;
+
+    if (ngx_mcp_topic_watch(&zone, victim,
+                            topic_of(env_str("events://3/latest")), &ref,
+                            &after)
+        == NGX_OK)
+    {
+        (void) ngx_mcp_topic_next(&zone, victim, ref, 1, &after, buf, &len,
+                                  &missed);
+    }
+}
+
+
+static void
+op_topic_subscribe(void)
+{
+    ngx_str_t  uri;
+
+    uri = env_str("events://0/latest");
+    ngx_mcp_session_subscribe(&zone, bystander, &uri, 8);
+    ngx_mcp_topic_subscribe(&zone, bystander, topic_of(uri));
+    ngx_mcp_session_unsubscribe(&zone, bystander, &uri);
+}
+
+
+static void
+op_topic_idle(void)
+{
+    env_time(ngx_current_msec + NGX_MCP_TOPIC_IDLE + 2000);
+
+    ngx_mcp_zone_lock(&zone);
+    (void) ngx_mcp_topic_sweep_locked(&zone);
+    ngx_mcp_zone_unlock(&zone);
+}
+
+
+static void
 op_knowledge(void)
 {
     ngx_str_t            key;
@@ -681,6 +784,11 @@ static step_op_t  ops[] = {
     { "subscriptions", op_subscriptions, 1, 5, NULL },
     { "own", op_own, 1, 5, NULL },
     { "supplies", op_supplies, 1, 5, NULL },
+    { "topic_add of a new one", op_topic_new, 1, 5, NULL },
+    { "topic_add that evicts", op_topic_evict, 1, 5, NULL },
+    { "topic_watch, topic_next", op_topic_wait, 1, 5, NULL },
+    { "topic_subscribe", op_topic_subscribe, 1, 5, NULL },
+    { "topic_sweep", op_topic_idle, 1, 5, NULL },
     { "knowledge", op_knowledge, 1, 5, NULL },
     { "worker_claim, worker_release", op_claim, 1, 5, NULL },
     { "worker_reap", op_reap, 1, 5, NULL },
@@ -790,6 +898,8 @@ survive(step_op_t *op)
     while (ngx_mcp_farewell(&copy) == NGX_OK) { /* void */ }
 
     ngx_mcp_zone_lock(&copy);
+
+    while (ngx_mcp_topic_reclaim_locked(&copy, 1)) { /* void */ }
 
     while (ngx_mcp_group_sweep_locked(&copy) == NGX_AGAIN) { /* void */ }
 

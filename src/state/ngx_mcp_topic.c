@@ -1,0 +1,801 @@
+
+#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_topic.h"
+
+
+/* one that is waited for is used at least that often, ms */
+#define NGX_MCP_TOPIC_WATCHED   660000
+
+/* topics of a group that are looked at to find the one used last */
+#define NGX_MCP_TOPIC_SCAN      4096
+
+#define NGX_MCP_TOPIC_SWEEP     16
+
+
+typedef struct {
+    ngx_mcp_topic_t        *topic;
+    ngx_mcp_event_t        *event;
+    ngx_mcp_only_sh_t       only;
+    ngx_mcp_stage_t         stage;
+} ngx_mcp_topic_input_t;
+
+
+static ngx_int_t ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref, ngx_mcp_topic_input_t *in, ngx_uint_t *kept);
+static ngx_mcp_topic_sh_t *ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_str_t *uri);
+static ngx_mcp_topic_sh_t *ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic);
+static uint32_t ngx_mcp_topic_hash(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_str_t *uri);
+static ngx_mcp_topic_sh_t *ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_uint_t other);
+static ngx_uint_t ngx_mcp_topic_in_use(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_sh_t *t);
+static void ngx_mcp_topic_used_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_sh_t *t);
+static void ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_sh_t *t);
+static ngx_uint_t ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_event_sh_t *e);
+static void ngx_mcp_topic_unsaid_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g);
+static void ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g);
+
+
+ngx_int_t
+ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_topic_t *topic, ngx_mcp_event_t *event,
+    ngx_str_t *session, ngx_uint_t *kept)
+{
+    ngx_int_t               rc;
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_groups_t        groups;
+    ngx_mcp_topic_input_t   in;
+
+    *kept = 0;
+
+    if (topic->uri.len > NGX_MCP_TOPIC_URI_MAX) {
+        return topic->other ? NGX_OK : NGX_ERROR;
+    }
+
+    in.topic = topic;
+    in.event = event;
+
+    ngx_mcp_log_only(zone, event, &in.only);
+    in.only.uri[0] = session ? ngx_mcp_hash(zone, session, NULL) : 0;
+
+    ngx_mcp_stage_init(&in.stage, NGX_MCP_EVENT, event->parts, event->nparts);
+
+    ngx_mcp_groups_init(&groups, endpoint, tenant);
+    rc = NGX_OK;
+
+    while (ngx_mcp_groups_next(zone, &groups, &ref) == NGX_OK) {
+
+        if (ngx_mcp_topic_add_group(zone, ref, &in, kept) == NGX_ERROR) {
+            rc = NGX_ERROR;
+        }
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_topic_input_t *in, ngx_uint_t *kept)
+{
+    ngx_uint_t           fits, known;
+    ngx_mcp_topic_t     *topic;
+    ngx_mcp_event_sh_t  *e;
+    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_topic_sh_t  *t;
+
+    topic = in->topic;
+    in->stage.head = 0;
+    fits = (in->stage.len <= NGX_MCP_TOPIC_BYTES);
+
+    if (topic->other || (fits && in->stage.blocks > NGX_MCP_BLOCKS_SMALL)) {
+        ngx_mcp_zone_lock(zone);
+
+        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+        known = g && (!topic->other
+                      || ngx_mcp_topic_lookup_locked(zone, g, &topic->uri));
+
+        ngx_mcp_zone_unlock(zone);
+
+        if (!known) {
+            return NGX_DECLINED;
+        }
+    }
+
+    if (fits) {
+        fits = (ngx_mcp_stage(zone, &in->stage) == NGX_OK);
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    if (fits) {
+
+        /* the topic's record and an announcement may be needed as well */
+
+        fits = (ngx_mcp_reserve_locked(zone,
+                                       ngx_mcp_stage_needs(&in->stage) + 1
+                                       + ngx_mcp_text_blocks(NGX_MCP_TOPIC,
+                                                             topic->uri.len))
+                == NGX_OK);
+    }
+
+    g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+    t = NULL;
+    e = NULL;
+
+    if (g && topic->other) {
+        t = ngx_mcp_topic_lookup_locked(zone, g, &topic->uri);
+    }
+
+    if (g == NULL || (topic->other && t == NULL)) {
+        ngx_mcp_stage_drop_locked(zone, &in->stage);
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    if (fits && t == NULL) {
+        t = ngx_mcp_topic_get_locked(zone, g, topic);
+    }
+
+    if (fits && t) {
+
+        while (t->log.count >= NGX_MCP_TOPIC_EVENTS
+               || (t->log.count
+                   && t->bytes + in->stage.len > NGX_MCP_TOPIC_BYTES))
+        {
+            e = ngx_mcp_block(zone, t->log.list.head);
+            ngx_mcp_log_drop_locked(zone, e);
+        }
+
+        e = ngx_mcp_log_add_locked(zone, t, in->event, &in->only, &in->stage);
+    }
+
+    if (e == NULL) {
+        ngx_mcp_stage_drop_locked(zone, &in->stage);
+        ngx_mcp_zone_unlock(zone);
+        ngx_mcp_count(zone, in->stage.len > NGX_MCP_TOPIC_BYTES
+                            ? NGX_MCP_COUNTER_EVENTS_LARGE
+                            : NGX_MCP_COUNTER_EVENTS_FULL, 1);
+        return NGX_ERROR;
+    }
+
+    t->bytes += e->rec.len;
+    t->time = ngx_mcp_now();
+
+    ngx_mcp_topic_used_locked(zone, t);
+    ngx_mcp_watch_ring_locked(zone, t->watch, ngx_mcp_number(zone, t));
+
+    if (t->log.last == 1 && !topic->other && !topic->quiet) {
+        t->rec.flags |= NGX_MCP_TOPIC_ANNOUNCED;
+        ngx_mcp_topic_unsaid_locked(zone, g);
+        ngx_mcp_topic_say_locked(zone, g);
+    }
+
+    (*kept)++;
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+static uint32_t
+ngx_mcp_topic_hash(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_str_t *uri)
+{
+    ngx_str_t  group;
+
+    group.data = (u_char *) &g->number;
+    group.len = sizeof(g->number);
+
+    return (uint32_t) ngx_mcp_hash(zone, uri, &group);
+}
+
+
+static ngx_mcp_topic_sh_t *
+ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_str_t *uri)
+{
+    uint32_t             hash, n, group;
+    ngx_mcp_topic_sh_t  *t;
+
+    hash = ngx_mcp_topic_hash(zone, g, uri);
+    group = ngx_mcp_number(zone, g);
+
+    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = t->rec.bucket) {
+        t = ngx_mcp_block(zone, n);
+
+        if (t->rec.block.type == NGX_MCP_TOPIC && t->rec.hash == hash
+            && t->rec.owner.block == group && t->rec.len == uri->len
+            && ngx_mcp_text_equal(zone, t, 0, uri))
+        {
+            return t;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* finds or makes it, for which room was reserved; NULL: too many are in use */
+
+static ngx_mcp_topic_sh_t *
+ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_topic_t *topic)
+{
+    uint32_t             n;
+    ngx_mcp_stage_t      stage;
+    ngx_mcp_topic_sh_t  *t;
+
+    t = ngx_mcp_topic_lookup_locked(zone, g, &topic->uri);
+
+    if (t) {
+        return t;
+    }
+
+    if (g->ntopics[topic->other] >= topic->limit) {
+        t = ngx_mcp_topic_victim_locked(zone, g, topic->other);
+
+        if (t == NULL) {
+            return NULL;
+        }
+
+        /* the group stays: it may have no other topic and no session */
+
+        g->farewells++;
+        ngx_mcp_topic_drop_locked(zone, t);
+        g->farewells--;
+    }
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_TOPIC, &topic->uri, 1);
+
+    t = ngx_mcp_make_locked(zone, &stage);
+    n = ngx_mcp_number(zone, t);
+
+    t->rec.owner = ngx_mcp_ref(zone, g);
+    t->rec.hash = ngx_mcp_topic_hash(zone, g, &topic->uri);
+    t->rec.flags = topic->other ? NGX_MCP_TOPIC_OTHER : 0;
+    t->serial = ++zone->sh->stamp;
+    t->used = ngx_current_msec;
+
+    ngx_mcp_commit_locked(zone, t, NGX_MCP_TOPIC);
+
+    ngx_mcp_hash_insert_locked(zone, t);
+    ngx_mcp_list_append(zone, &g->topics[topic->other], n, NGX_MCP_LINKS);
+    ngx_mcp_list_append(zone, &zone->sh->topics, n,
+                        offsetof(ngx_mcp_topic_sh_t, age));
+    g->ntopics[topic->other]++;
+
+    return t;
+}
+
+
+static ngx_mcp_topic_sh_t *
+ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_uint_t other)
+{
+    uint32_t             n;
+    ngx_uint_t           i;
+    ngx_mcp_topic_sh_t  *t, *victim;
+
+    victim = NULL;
+    n = g->topics[other].head;
+
+    for (i = 0; n && i < NGX_MCP_TOPIC_SCAN; i++) {
+        t = ngx_mcp_block(zone, n);
+        n = t->rec.links.next;
+
+        if ((victim == NULL || t->used < victim->used)
+            && !ngx_mcp_topic_in_use(zone, t))
+        {
+            victim = t;
+        }
+    }
+
+    return victim;
+}
+
+
+/* the bit of a worker that died stays until the next event */
+
+static ngx_uint_t
+ngx_mcp_topic_in_use(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
+{
+    ngx_uint_t  i;
+
+    if (t->subscribers) {
+        return 1;
+    }
+
+    if (t->used + NGX_MCP_TOPIC_WATCHED < ngx_current_msec) {
+        return 0;
+    }
+
+    for (i = 0; i < NGX_MCP_WORKERS / 64; i++) {
+        if (t->watch[i]) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+ngx_mcp_topic_used_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
+{
+    uint32_t  n;
+
+    n = ngx_mcp_number(zone, t);
+    t->used = ngx_current_msec;
+
+    ngx_mcp_list_remove(zone, &zone->sh->topics, n,
+                        offsetof(ngx_mcp_topic_sh_t, age));
+    ngx_mcp_list_append(zone, &zone->sh->topics, n,
+                        offsetof(ngx_mcp_topic_sh_t, age));
+}
+
+
+static void
+ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
+{
+    uint32_t             n;
+    ngx_uint_t           other;
+    ngx_mcp_group_sh_t  *g;
+
+    n = ngx_mcp_number(zone, t);
+    g = ngx_mcp_block(zone, t->rec.owner.block);
+    other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
+
+    if (t->rec.flags & NGX_MCP_TOPIC_ANNOUNCED) {
+        ngx_mcp_topic_unsaid_locked(zone, g);
+    }
+
+    /* who watches it has to look for another one */
+
+    ngx_mcp_watch_ring_locked(zone, t->watch, 0);
+
+    (void) ngx_mcp_log_clear_locked(zone, &t->log, NGX_MAX_INT_T_VALUE);
+
+    ngx_mcp_hash_remove_locked(zone, t);
+    ngx_mcp_list_remove(zone, &g->topics[other], n, NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, &zone->sh->topics, n,
+                        offsetof(ngx_mcp_topic_sh_t, age));
+    g->ntopics[other]--;
+
+    ngx_mcp_drop_locked(zone, t);
+
+    ngx_mcp_group_settle_locked(zone, g);
+}
+
+
+/* those of groups without sessions, or those without events */
+
+ngx_uint_t
+ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone, ngx_uint_t orphans)
+{
+    uint32_t             n;
+    ngx_uint_t           i, dropped;
+    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_topic_sh_t  *t;
+
+    n = zone->sh->topics.head;
+    dropped = 0;
+
+    for (i = 0; n && i < NGX_MCP_TOPIC_SWEEP * 4; i++) {
+        t = ngx_mcp_block(zone, n);
+        g = ngx_mcp_block(zone, t->rec.owner.block);
+        n = t->age.next;
+
+        if (orphans ? g->sessions == 0
+                    : t->log.count == 0 && !ngx_mcp_topic_in_use(zone, t))
+        {
+            ngx_mcp_topic_drop_locked(zone, t);
+            dropped++;
+        }
+    }
+
+    return dropped;
+}
+
+
+ngx_int_t
+ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
+{
+    uint32_t             n;
+    ngx_uint_t           i;
+    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_topic_sh_t  *t;
+
+    for (i = 0; i < NGX_MCP_TOPIC_SWEEP; i++) {
+        n = zone->sh->unsaid.head;
+
+        if (n == 0) {
+            break;
+        }
+
+        g = ngx_mcp_block(zone, n);
+        ngx_mcp_topic_say_locked(zone, g);
+
+        if (g->unsaid) {
+
+            /* not yet; those behind it are younger or wait as long */
+
+            break;
+        }
+    }
+
+    for (i = 0; i < NGX_MCP_TOPIC_SWEEP; i++) {
+        n = zone->sh->topics.head;
+
+        if (n == 0) {
+            return NGX_OK;
+        }
+
+        t = ngx_mcp_block(zone, n);
+
+        if (t->used + NGX_MCP_TOPIC_IDLE > ngx_current_msec) {
+            return NGX_OK;
+        }
+
+        if (t->subscribers) {
+            ngx_mcp_topic_used_locked(zone, t);
+
+        } else {
+            ngx_mcp_topic_drop_locked(zone, t);
+        }
+    }
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_mcp_topic_unsaid_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+{
+    if (g->unsaid || g->sessions == 0) {
+        return;
+    }
+
+    g->unsaid = 1;
+    ngx_mcp_list_append(zone, &zone->sh->unsaid, ngx_mcp_number(zone, g),
+                        offsetof(ngx_mcp_group_sh_t, announce));
+}
+
+
+void
+ngx_mcp_topic_said_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+{
+    if (g->unsaid) {
+        g->unsaid = 0;
+        ngx_mcp_list_remove(zone, &zone->sh->unsaid, ngx_mcp_number(zone, g),
+                            offsetof(ngx_mcp_group_sh_t, announce));
+    }
+}
+
+
+static void
+ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+{
+    ngx_str_t         text;
+    ngx_mcp_event_t   event;
+    ngx_mcp_stage_t   stage;
+
+    if (!g->unsaid || ngx_current_msec - g->said < 1000) {
+        return;
+    }
+
+    g->said = ngx_current_msec;
+    ngx_mcp_topic_said_locked(zone, g);
+
+    if (g->sessions == 0) {
+        return;
+    }
+
+    ngx_str_set(&text, "{\"jsonrpc\":\"2.0\",\"method\":"
+                       "\"notifications/resources/list_changed\"}");
+
+    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+    event.parts = &text;
+    event.nparts = 1;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_EVENT, &text, 1);
+
+    if (ngx_mcp_free_blocks(zone->sh) < stage.blocks
+        || ngx_mcp_log_add_group_locked(zone, g, &event, NULL, &stage) == NULL)
+    {
+        g->log.last++;
+    }
+
+    ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
+}
+
+
+ngx_int_t
+ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref, uint64_t *after)
+{
+    ngx_int_t              rc;
+    ngx_mcp_topic_sh_t    *t;
+    ngx_mcp_session_sh_t  *s;
+
+    if (topic->uri.len > NGX_MCP_TOPIC_URI_MAX) {
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_reserve_locked(zone, ngx_mcp_text_blocks(NGX_MCP_TOPIC,
+                                                          topic->uri.len));
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    if (rc != NGX_OK) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_ERROR;
+    }
+
+    t = ngx_mcp_topic_get_locked(zone, ngx_mcp_session_group(zone, s), topic);
+
+    if (t == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_BUSY;
+    }
+
+    ngx_mcp_topic_used_locked(zone, t);
+
+    *ref = ngx_mcp_ref(zone, t);
+
+    /* one that is ahead of all is of a zone that was emptied since */
+
+    if (*after > zone->sh->stamp) {
+        *after = ngx_mcp_session_extension(zone, s)->begin;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref)
+{
+    ngx_int_t              rc;
+    ngx_mcp_topic_sh_t    *t;
+    ngx_mcp_session_sh_t  *s;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s) {
+        t = ngx_mcp_topic_lookup_locked(zone, ngx_mcp_session_group(zone, s),
+                                        &topic->uri);
+        if (t && t->log.last) {
+            ngx_mcp_topic_used_locked(zone, t);
+            *ref = ngx_mcp_ref(zone, t);
+            rc = NGX_OK;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
+    size_t *len, ngx_uint_t *missed)
+{
+    uint32_t               n;
+    ngx_mcp_event_sh_t    *e;
+    ngx_mcp_topic_sh_t    *t;
+    ngx_mcp_session_sh_t  *s;
+
+    *missed = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    t = ngx_mcp_record(zone, topic, NGX_MCP_TOPIC);
+
+    if (s == NULL || t == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return s ? NGX_DECLINED : NGX_DONE;
+    }
+
+    *missed = (*after < t->lost);
+
+    for (n = t->log.list.head; n; n = e->rec.links.next) {
+        e = ngx_mcp_block(zone, n);
+
+        if (e->stamp <= *after) {
+            continue;
+        }
+
+        *after = e->stamp;
+
+        if (!ngx_mcp_topic_visible_locked(zone, s, e)) {
+            continue;
+        }
+
+        *len = ngx_min(e->rec.len, NGX_MCP_TOPIC_BYTES);
+        ngx_mcp_text_read(zone, e, 0, buf, *len);
+
+        ngx_mcp_zone_unlock(zone);
+
+        return NGX_OK;
+    }
+
+    if (wait && zone->worker != NGX_MCP_NO_WORKER) {
+        t->watch[zone->worker / 64] |= 1ULL << (zone->worker % 64);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_AGAIN;
+}
+
+
+/* the first URI of an event here is the session that it is for */
+
+static ngx_uint_t
+ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_event_sh_t *e)
+{
+    ngx_str_t          id;
+    ngx_mcp_only_sh_t  only;
+
+    only = e->only;
+
+    if (only.uri[0]) {
+        id.data = s->id;
+        id.len = NGX_MCP_UUID_LEN;
+
+        if (ngx_mcp_hash(zone, &id, NULL) != only.uri[0]) {
+            return 0;
+        }
+
+        only.uri[0] = 0;
+    }
+
+    return !ngx_mcp_log_hidden_locked(zone, s, &only);
+}
+
+
+void
+ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_topic_t *topic)
+{
+    uint64_t                    after;
+    ngx_mcp_ref_t               ref;
+    ngx_mcp_topic_sh_t         *t;
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    after = 0;
+
+    if (ngx_mcp_topic_watch(zone, session, topic, &ref, &after) != NGX_OK) {
+        return;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    t = ngx_mcp_record(zone, ref, NGX_MCP_TOPIC);
+    sub = (s && t) ? ngx_mcp_subscription_locked(zone, s, &topic->uri,
+                                                 ngx_mcp_hash(zone,
+                                                              &topic->uri,
+                                                              NULL))
+                   : NULL;
+
+    if (sub && ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC) == NULL) {
+        sub->topic = ref;
+        t->subscribers++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub)
+{
+    ngx_mcp_topic_sh_t  *t;
+
+    t = ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC);
+
+    if (t) {
+        t->subscribers--;
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    uint64_t *serial, ngx_pool_t *pool, ngx_mcp_topic_info_t *list,
+    ngx_uint_t *n)
+{
+    uint32_t               i, k;
+    ngx_int_t              rc;
+    ngx_mcp_event_sh_t    *e;
+    ngx_mcp_group_sh_t    *g;
+    ngx_mcp_topic_sh_t    *t;
+    ngx_mcp_session_sh_t  *s;
+
+    *n = 0;
+    rc = NGX_DONE;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DONE;
+    }
+
+    g = ngx_mcp_session_group(zone, s);
+
+    for (i = g->topics[0].head; i; i = t->rec.links.next) {
+        t = ngx_mcp_block(zone, i);
+
+        if (t->serial <= *serial) {
+            continue;
+        }
+
+        if (*n == NGX_MCP_TOPIC_LIST) {
+            rc = NGX_OK;
+            break;
+        }
+
+        *serial = t->serial;
+
+        for (k = t->log.list.head; k; k = e->rec.links.next) {
+            e = ngx_mcp_block(zone, k);
+
+            if (ngx_mcp_topic_visible_locked(zone, s, e)) {
+                break;
+            }
+        }
+
+        if (k == 0) {
+            continue;
+        }
+
+        list[*n].time = t->time;
+
+        if (ngx_mcp_copy(zone, t, 0, t->rec.len, pool, &list[*n].uri)
+            != NGX_OK)
+        {
+            rc = NGX_ERROR;
+            break;
+        }
+
+        (*n)++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}

@@ -1,0 +1,107 @@
+
+/*
+ * Topics: resources whose last events are kept, for those who come later and
+ * for those who wait.  A topic belongs to an endpoint and tenant (a group) and
+ * is named by its URI.  It holds the last 32 events and at most 16k of them;
+ * their positions grow without end, also when the topic was forgotten in
+ * between.
+ *
+ * A topic is made by the first event, by who subscribes to it or by who waits.
+ * Other resources are kept likewise, apart and unlisted, from the first who
+ * subscribes or waits on.
+ *
+ * One that nobody subscribed to goes an hour after it was used last, earlier
+ * when a group has too many, or when room is short and its group has no
+ * sessions.
+ */
+
+#ifndef _NGX_MCP_TOPIC_H_INCLUDED_
+#define _NGX_MCP_TOPIC_H_INCLUDED_
+
+
+#include "ngx_mcp_zone.h"
+#include "ngx_mcp_log.h"
+
+
+#define NGX_MCP_TOPIC_EVENTS   32
+#define NGX_MCP_TOPIC_BYTES    (16 * 1024)
+#define NGX_MCP_TOPIC_URI_MAX  2048
+
+/* ms */
+#define NGX_MCP_TOPIC_IDLE     3600000
+
+/* a position: where the session began */
+#define NGX_MCP_TOPIC_BEGIN    ((uint64_t) -1)
+
+
+typedef struct {
+    ngx_str_t               uri;
+    ngx_uint_t              limit;        /* of such topics per group */
+    unsigned                other:1;      /* another resource */
+    unsigned                quiet:1;      /* new ones are not announced */
+} ngx_mcp_topic_t;
+
+
+/*
+ * Keeps an event in the topic of each group that matches (NULL: all) and wakes
+ * who waits there.  What narrows the event (session is the UUID text, or NULL)
+ * narrows who sees it.  A new topic is announced to its group by
+ * notifications/resources/list_changed, once a second at most.  *kept: in so
+ * many groups.  NGX_OK; NGX_ERROR: not kept in one at least, because it is too
+ * large, there are too many topics in use, or the zone is full.
+ */
+ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_topic_t *topic, ngx_mcp_event_t *event,
+    ngx_str_t *session, ngx_uint_t *kept);
+
+/*
+ * The topic in the session's group, made if there is none.  *after, a position
+ * that was given out, is kept; one that was not, or NGX_MCP_TOPIC_BEGIN, is
+ * replaced.  NGX_OK; NGX_DECLINED: the session ended; NGX_BUSY: too many are
+ * in use; NGX_ERROR: the zone is full or the URI too long.
+ */
+ngx_int_t ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref, uint64_t *after);
+
+/* NGX_OK; NGX_DECLINED: it has no event; never makes one */
+ngx_int_t ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref);
+
+/*
+ * The next event that the session may see, into buf, which has room for
+ * NGX_MCP_TOPIC_BYTES; *missed: some between are not kept any more.
+ *
+ *   NGX_OK        *len bytes; *after is its position
+ *   NGX_AGAIN     there is none; if "wait", handlers->topic will be called
+ *   NGX_DECLINED  the topic was forgotten: watch again
+ *   NGX_DONE      the session has ended
+ */
+ngx_int_t ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
+    size_t *len, ngx_uint_t *missed);
+
+/* the session subscribed to this URI: its topic stays for as long */
+void ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_topic_t *topic);
+
+
+/* topics of a session's group with events that it may see */
+
+typedef struct {
+    ngx_str_t               uri;
+    uint64_t                time;         /* of the last event, ms */
+} ngx_mcp_topic_info_t;
+
+#define NGX_MCP_TOPIC_LIST  32
+
+/*
+ * Up to NGX_MCP_TOPIC_LIST of them, in the order in which they were made;
+ * *serial is 0 at first.  The number in *n; NGX_OK; NGX_DONE: no more follow;
+ * NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    uint64_t *serial, ngx_pool_t *pool, ngx_mcp_topic_info_t *list,
+    ngx_uint_t *n);
+
+
+#endif /* _NGX_MCP_TOPIC_H_INCLUDED_ */
