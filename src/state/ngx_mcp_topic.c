@@ -145,6 +145,13 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         t = ngx_mcp_topic_get_locked(zone, g, topic);
     }
 
+    if (t && ngx_mcp_once_logged_locked(zone, &t->log, in->event->once)) {
+        ngx_mcp_stage_drop_locked(zone, &in->stage);
+        ngx_mcp_zone_unlock(zone);
+        (*kept)++;
+        return NGX_OK;
+    }
+
     if (fits && t) {
 
         while (t->log.count >= NGX_MCP_TOPIC_EVENTS

@@ -803,7 +803,17 @@ void ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone);
 
 void ngx_mcp_repair_locked(ngx_mcp_zone_t *zone);
 void ngx_mcp_repair_order(ngx_mcp_zone_t *zone);
+
+/* marks a record and its chain, which is as long as its text needs */
+ngx_int_t ngx_mcp_repair_mark(ngx_mcp_zone_t *zone, void *rec);
 void ngx_mcp_repair_unmark(ngx_mcp_zone_t *zone, void *rec);
+
+/* the owner, if it is of this type and lives, or NULL */
+void *ngx_mcp_repair_owner(ngx_mcp_zone_t *zone, ngx_mcp_record_sh_t *rec,
+    ngx_uint_t type);
+
+void ngx_mcp_repair_push(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    void *rec, size_t offset);
 
 
 void ngx_mcp_random(ngx_log_t *log, void *dst, size_t len);
