@@ -12,7 +12,8 @@ use strict;
 use FindBin;
 use Test::More;
 
-for my $what (['functions', 'sanitize'], ['step'], ['crash']) {
+for my $what (['functions', 'sanitize'], ['lists', 'sanitize'],
+              ['step'], ['crash']) {
     my $name = $what->[0];
     my $program = `$FindBin::Bin/unit/build_state.sh @$what`;
 

@@ -8,6 +8,7 @@
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_stream.h"
 #include "ngx_http_mcp_wait.h"
+#include "ngx_http_mcp_lists.h"
 
 
 static ngx_int_t ngx_http_mcp_preconfiguration(ngx_conf_t *cf);
@@ -322,7 +323,8 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_discover_doorbell,
     ngx_http_mcp_listen_doorbell,
     ngx_http_mcp_own_doorbell,
-    ngx_http_mcp_farewell_doorbell
+    ngx_http_mcp_farewell_doorbell,
+    ngx_http_mcp_lists_doorbell
 };
 
 

@@ -38,7 +38,9 @@ static size_t  ngx_mcp_heads[NGX_MCP_TYPE_MAX] = {
     sizeof(ngx_mcp_supply_sh_t),
     sizeof(ngx_mcp_limit_sh_t),
     sizeof(ngx_mcp_knowledge_sh_t),
-    sizeof(ngx_mcp_topic_sh_t)
+    sizeof(ngx_mcp_topic_sh_t),
+    sizeof(ngx_mcp_audience_sh_t),
+    sizeof(ngx_mcp_content_sh_t)
 };
 
 
@@ -466,6 +468,10 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
     case NGX_MCP_KNOWLEDGE:
         zone->sh->nknowledge += block->blocks;
         break;
+
+    case NGX_MCP_LIST:
+        zone->sh->nlists += block->blocks;
+        break;
     }
 }
 
@@ -487,6 +493,10 @@ ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
 
     case NGX_MCP_KNOWLEDGE:
         sh->nknowledge -= block->blocks;
+        break;
+
+    case NGX_MCP_LIST:
+        sh->nlists -= block->blocks;
         break;
     }
 

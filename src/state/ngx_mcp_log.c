@@ -162,6 +162,9 @@ ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
     only->identity = event->identity.data
                      ? ngx_mcp_hash(zone, &event->identity, NULL) : 0;
 
+    only->flags = event->flags
+                  & (NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_UNLISTED);
+
     only->audience = event->list_key.data
                      ? ngx_mcp_hash(zone, &event->list_key, NULL) : 0;
 }
@@ -171,14 +174,27 @@ ngx_uint_t
 ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_only_sh_t *only)
 {
-    ngx_uint_t  i;
+    ngx_uint_t               i;
+    ngx_mcp_extension_sh_t  *e;
 
     if (only->identity && only->identity != s->identity) {
         return 1;
     }
 
+    e = ngx_mcp_session_extension(zone, s);
+
     if (only->audience
-        && only->audience != ngx_mcp_session_extension(zone, s)->audience)
+        && only->audience != e->audience)
+    {
+        return 1;
+    }
+
+    if (only->flags & NGX_MCP_EVENT_LISTED && e->alone) {
+        return 1;
+    }
+
+    if (only->flags & NGX_MCP_EVENT_UNLISTED
+        && !e->alone && ngx_mcp_audience_exists_locked(zone, s))
     {
         return 1;
     }
@@ -408,6 +424,37 @@ ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     }
 
     return ngx_mcp_log_add_locked(zone, g, event, only, stage);
+}
+
+
+ngx_uint_t
+ngx_mcp_log_small_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_event_t *event)
+{
+    ngx_int_t             rc;
+    ngx_mcp_group_sh_t   *g;
+    ngx_mcp_log_input_t   in;
+
+    ngx_mcp_log_input(zone, &in, event);
+
+    rc = ngx_mcp_reserve_locked(zone, in.stage.blocks);
+
+    g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
+
+    if (g == NULL || g->sessions == 0) {
+        return 0;
+    }
+
+    if (rc != NGX_OK
+        || ngx_mcp_log_add_group_locked(zone, g, event, &in.only, &in.stage)
+           == NULL)
+    {
+        g->log.last++;
+    }
+
+    ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
+
+    return g->sessions;
 }
 
 

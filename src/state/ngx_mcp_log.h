@@ -38,6 +38,10 @@ typedef struct {
 
 #define NGX_MCP_EVENT_RESPONSE  0x01      /* ends its call's line */
 
+/* for sessions that share their lists; for those of which no list is kept */
+#define NGX_MCP_EVENT_LISTED    0x10
+#define NGX_MCP_EVENT_UNLISTED  0x20
+
 
 /*
  * An event that is put into many logs.  When its worker dies amid that, it is

@@ -13,6 +13,7 @@ ngx_int_t
 ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n)
 {
     ngx_uint_t           sessions, events;
+    ngx_mcp_ref_t        none;
     ngx_mcp_zone_sh_t   *sh;
     ngx_mcp_event_sh_t  *e;
 
@@ -33,6 +34,15 @@ ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n)
         if (ngx_mcp_reclaim_session_locked(zone) != NGX_OK) {
             break;
         }
+
+        if (ngx_mcp_free_blocks(sh) >= n) {
+            return NGX_OK;
+        }
+    }
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    while (ngx_mcp_audience_reclaim_locked(zone, none) == NGX_OK) {
 
         if (ngx_mcp_free_blocks(sh) >= n) {
             return NGX_OK;

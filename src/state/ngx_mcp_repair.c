@@ -7,7 +7,7 @@
  *
  *   1  what does not depend on others: sessions, groups, limits, knowledge,
  *      and topics;
- *   2  what sessions own; then groups that nobody needs go;
+ *   2  what sessions own; then groups that nobody needs go; audiences;
  *   3  events, which sessions, calls, groups or topics own;
  *   4  lists are put in order and what follows from them is set;
  *   5  blocks without a mark become free.
@@ -48,6 +48,7 @@ ngx_mcp_repair_locked(ngx_mcp_zone_t *zone)
     ngx_mcp_repair_topics(zone);
     ngx_mcp_repair_owned(zone);
     ngx_mcp_repair_groups(zone);
+    ngx_mcp_repair_lists(zone);
     ngx_mcp_repair_events(zone);
     ngx_mcp_repair_order(zone);
     ngx_mcp_repair_leftovers(zone);
@@ -84,11 +85,13 @@ ngx_mcp_repair_reset(ngx_mcp_zone_t *zone)
     ngx_memzero(&sh->events, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->knowledge, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->farewells, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&sh->audiences, sizeof(ngx_mcp_list_sh_t));
 
     sh->free = 0;
     sh->nfree = 0;
     sh->nevents = 0;
     sh->nknowledge = 0;
+    sh->nlists = 0;
 
     sh->counters[NGX_MCP_COUNTER_SESSIONS_LIVE] = 0;
     sh->counters[NGX_MCP_COUNTER_STREAMS_OPEN] = 0;
@@ -758,7 +761,7 @@ ngx_mcp_repair_workers(ngx_mcp_zone_t *zone)
         if (w->state == NGX_MCP_WORKER_LIVE) {
             w->rung = 0;
             w->bits |= NGX_MCP_RING_KNOWLEDGE|NGX_MCP_RING_FAREWELL
-                       |NGX_MCP_RING_SUPPLIES;
+                       |NGX_MCP_RING_SUPPLIES|NGX_MCP_RING_LISTS;
             ngx_mcp_worker_ring_locked(zone, i);
         }
 

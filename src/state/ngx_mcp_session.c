@@ -110,6 +110,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->start = g->log.last;
     e->begin = zone->sh->stamp;
     e->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
+    e->alone = (uint32_t) in->alone;
 
     if (in->limit) {
 
@@ -292,6 +293,8 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     out->calls = s->ncalls;
     out->created = e->created;
     out->seen = s->seen;
+    out->listed = e->listed;
+    out->alone = e->alone;
 
     out->client_name.len = e->name_len;
     out->client_name.data = out->text;
@@ -441,6 +444,7 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     g = ngx_mcp_session_group(zone, s);
 
     ngx_mcp_limit_leave_locked(zone, e);
+    ngx_mcp_audience_leave_locked(zone, e);
     ngx_mcp_session_unhang_locked(zone, s);
 
     if (s->rec.flags & NGX_MCP_SESSION_OWN) {

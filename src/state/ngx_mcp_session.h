@@ -31,6 +31,7 @@ typedef struct {
     ngx_uint_t              offered;      /* NGX_MCP_OFFERED_* bits */
 
     ngx_str_t               list_key;     /* of its audience */
+    ngx_uint_t              alone;        /* its lists are its own */
     ngx_str_t               limit_key;
     ngx_uint_t              limit;        /* sessions per key, 0: no limit */
     ngx_msec_t              timeout;      /* mcp_session_timeout */
@@ -57,6 +58,8 @@ typedef struct {
     ngx_uint_t              calls;        /* running */
     uint64_t                created;      /* ms since the epoch */
     uint64_t                seen;
+    ngx_mcp_ref_t           listed;       /* audience it has lists of */
+    ngx_uint_t              alone;
     ngx_str_t               client_name;  /* at most 64 bytes */
     ngx_str_t               client_version;
     u_char                  text[128];

@@ -342,6 +342,10 @@ ngx_mcp_worker_tell(ngx_mcp_zone_t *zone, uint32_t *groups, ngx_uint_t n,
         zone->handlers->knowledge(zone);
     }
 
+    if (bits & NGX_MCP_RING_LISTS) {
+        zone->handlers->lists(zone);
+    }
+
     if (bits & NGX_MCP_RING_LISTENERS) {
         zone->handlers->listeners(zone);
     }

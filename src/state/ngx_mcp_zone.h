@@ -89,6 +89,9 @@ typedef struct {
                                 ngx_str_t *endpoint, ngx_str_t *upstream,
                                 ngx_str_t *id, ngx_str_t *tenant,
                                 ngx_str_t *session, ngx_uint_t revision);
+
+    /* lists were replaced, or some may have changed (ngx_mcp_list.h) */
+    void                  (*lists)(ngx_mcp_zone_t *zone);
 } ngx_mcp_worker_handlers_t;
 
 

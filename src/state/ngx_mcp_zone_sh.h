@@ -25,6 +25,7 @@
 #include "ngx_mcp_own.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
+#include "ngx_mcp_list.h"
 #include "ngx_mcp_doorbell.h"
 #include "ngx_mcp_topic.h"
 
@@ -90,6 +91,8 @@ typedef enum {
     NGX_MCP_LIMIT,
     NGX_MCP_KNOWLEDGE,
     NGX_MCP_TOPIC,
+    NGX_MCP_AUDIENCE,
+    NGX_MCP_LIST,
     NGX_MCP_TYPE_MAX
 } ngx_mcp_type_e;
 
@@ -158,6 +161,7 @@ typedef struct {
     uint64_t                uri[NGX_MCP_EVENT_URIS];
     uint64_t                identity;
     uint64_t                audience;
+    uint64_t                flags;        /* NGX_MCP_EVENT_LISTED, ..UNLISTED */
 } ngx_mcp_only_sh_t;
 
 
@@ -220,6 +224,7 @@ typedef struct {
     uint64_t                start;        /* in the shared log */
     uint64_t                begin;        /* stamp of the last event before */
     uint64_t                audience;     /* hash of the list key */
+    ngx_mcp_ref_t           listed;       /* fact: audience it is counted in */
     uint32_t                name_len;
     uint32_t                version_len;
     uint32_t                key_len;
@@ -238,6 +243,8 @@ typedef struct {
     ngx_mcp_list_sh_t       supplies;
     uint32_t                holder;       /* fact: worker */
     uint32_t                fence;        /* fact: of its lease */
+    uint32_t                alone;        /* fact: its lists are its own */
+    uint32_t                spare;
 } ngx_mcp_extension_sh_t;
 
 
@@ -406,6 +413,50 @@ typedef struct {
 } ngx_mcp_knowledge_sh_t;
 
 
+#define NGX_MCP_LIST_WANTED  0x01
+#define NGX_MCP_LIST_PASSED  0x02         /* there is none to be kept */
+#define NGX_MCP_LIST_UNTOLD  0x04         /* changed, and nobody knows */
+
+/* a list of an audience; facts but for content */
+
+typedef struct {
+    uint64_t                due;          /* ngx_current_msec */
+    uint32_t                content;
+    uint32_t                signals;      /* that came */
+    uint32_t                seen;         /* before the last refresh began */
+    uint16_t                failures;
+    uint16_t                flags;
+} ngx_mcp_kept_sh_t;
+
+
+/* text: endpoint, tenant, list key */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* in the list of audiences */
+    uint64_t                number;
+    uint64_t                group;        /* hash of endpoint and tenant */
+    uint64_t                key;          /* hash of the list key */
+    uint64_t                asked;        /* fact: ngx_current_msec */
+    uint32_t                endpoint_len;
+    uint32_t                tenant_len;
+    uint32_t                members;
+    uint32_t                spare;
+    ngx_mcp_kept_sh_t       lists[NGX_MCP_LIST_KINDS];
+} ngx_mcp_audience_sh_t;
+
+
+/* text: the list */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* owner: audience; flags: kind */
+    uint64_t                version;
+    uint64_t                filled;       /* fact: ngx_current_msec */
+    uint32_t                entries;
+    u_char                  digest[NGX_MCP_DIGEST_LEN];
+    u_char                  order[NGX_MCP_DIGEST_LEN];
+} ngx_mcp_content_sh_t;
+
+
 #define NGX_MCP_WORKER_FREE     0
 #define NGX_MCP_WORKER_LIVE     1
 #define NGX_MCP_WORKER_DEAD     2         /* being reaped */
@@ -414,6 +465,7 @@ typedef struct {
 #define NGX_MCP_RING_FAREWELL   0x02
 #define NGX_MCP_RING_LISTENERS  0x04
 #define NGX_MCP_RING_SUPPLIES   0x08
+#define NGX_MCP_RING_LISTS      0x40
 
 #define NGX_MCP_NAME_LEN        16
 
@@ -453,6 +505,8 @@ struct ngx_mcp_zone_sh_s {
     uint32_t                nevents;      /* blocks */
     uint32_t                nknowledge;   /* blocks */
     uint32_t                nonces;       /* fact */
+    uint32_t                nlists;       /* blocks */
+    uint32_t                unused;
 
     ngx_mcp_list_sh_t       idle[NGX_MCP_IDLE_CLASSES];
     ngx_mcp_list_sh_t       groups;
@@ -463,6 +517,7 @@ struct ngx_mcp_zone_sh_s {
     ngx_mcp_list_sh_t       knowledge;    /* oldest first */
     uint64_t                learnt;       /* grows with every change of it */
     ngx_mcp_list_sh_t       farewells;
+    ngx_mcp_list_sh_t       audiences;    /* by number */
 
     ngx_atomic_t            counters[NGX_MCP_COUNTER_MAX];
     ngx_mcp_worker_sh_t     workers[NGX_MCP_WORKERS];
@@ -727,6 +782,10 @@ ngx_mcp_event_sh_t *ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only,
     ngx_mcp_stage_t *stage);
 
+/* one of few blocks to a group; the number of its sessions */
+ngx_uint_t ngx_mcp_log_small_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_event_t *event);
+
 /* whether a session does not get what is only for these */
 ngx_uint_t ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_only_sh_t *only);
@@ -770,6 +829,22 @@ void ngx_mcp_knowledge_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_knowledge_sh_t *k);
 
 
+/* audiences (ngx_mcp_audience.c) */
+
+void ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *a);
+ngx_int_t ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t but);
+
+/* the session that has this extension ends, or joins another one */
+void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_extension_sh_t *e);
+
+/* whether there is one for the session */
+ngx_uint_t ngx_mcp_audience_exists_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+
+
 /* workers (ngx_mcp_worker.c): slots, what waits in them, and their death */
 
 void ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
@@ -805,6 +880,7 @@ void ngx_mcp_repair_locked(ngx_mcp_zone_t *zone);
 void ngx_mcp_repair_order(ngx_mcp_zone_t *zone);
 
 /* marks a record and its chain, which is as long as its text needs */
+void ngx_mcp_repair_lists(ngx_mcp_zone_t *zone);
 ngx_int_t ngx_mcp_repair_mark(ngx_mcp_zone_t *zone, void *rec);
 void ngx_mcp_repair_unmark(ngx_mcp_zone_t *zone, void *rec);
 

@@ -9,6 +9,7 @@ static ngx_uint_t   errors;
 static ngx_uint_t   events;
 static ngx_uint_t   knowledge;
 static ngx_uint_t   topics;
+static ngx_uint_t   lists;
 
 
 static void bad(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -446,6 +447,54 @@ topic_check(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 
 
 static void
+audience_check(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
+{
+    uint32_t                 n, members;
+    ngx_uint_t               i;
+    ngx_mcp_content_sh_t    *c;
+    ngx_mcp_extension_sh_t  *e;
+
+    reach(zone, ngx_mcp_number(zone, a), NGX_MCP_AUDIENCE);
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+        n = a->lists[i].content;
+
+        if (n == 0) {
+            continue;
+        }
+
+        reach(zone, n, NGX_MCP_LIST);
+        c = ngx_mcp_block(zone, n);
+
+        if (c->rec.flags != i || c->version > zone->sh->stamp
+            || c->rec.owner.block != ngx_mcp_number(zone, a)
+            || c->rec.owner.gen != a->rec.block.gen)
+        {
+            bad("list %u is in the wrong place", n);
+        }
+
+        lists += c->rec.block.blocks;
+    }
+
+    members = 0;
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        e = ngx_mcp_block(zone, n);
+
+        if (e->rec.block.type == NGX_MCP_EXTENSION
+            && ngx_mcp_record(zone, e->listed, NGX_MCP_AUDIENCE) == a)
+        {
+            members++;
+        }
+    }
+
+    if (members != a->members) {
+        bad("an audience has %u members, not %u", members, a->members);
+    }
+}
+
+
+static void
 topics_check(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
     uint32_t             n;
@@ -474,6 +523,39 @@ topics_check(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
             serial = t->serial;
         }
+    }
+}
+
+
+static void
+audiences_check(ngx_mcp_zone_t *zone)
+{
+    uint32_t                n;
+    uint64_t                number;
+    ngx_uint_t              count;
+    ngx_mcp_audience_sh_t  *a;
+
+    number = 0;
+
+    for (n = zone->sh->audiences.head; n; n = a->rec.links.next) {
+        a = ngx_mcp_block(zone, n);
+
+        if (a->number <= number || a->number > zone->sh->numbers) {
+            bad("audiences are out of order");
+        }
+
+        number = a->number;
+    }
+
+    count = length(zone, &zone->sh->audiences, NGX_MCP_LINKS, "audiences");
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        a = ngx_mcp_block(zone, n);
+        count -= (a->rec.block.type == NGX_MCP_AUDIENCE);
+    }
+
+    if (count) {
+        bad("audiences are not all in the list");
     }
 }
 
@@ -547,6 +629,10 @@ hash_check(ngx_mcp_zone_t *zone)
                 break;
 
             case NGX_MCP_SUPPLY:
+                break;
+
+            case NGX_MCP_AUDIENCE:
+                audience_check(zone, (ngx_mcp_audience_sh_t *) rec);
                 break;
 
             default:
@@ -694,6 +780,7 @@ env_check_locked(ngx_mcp_zone_t *zone)
     events = 0;
     knowledge = 0;
     topics = 0;
+    lists = 0;
     nfree = 0;
     stamp = 0;
 
@@ -702,6 +789,7 @@ env_check_locked(ngx_mcp_zone_t *zone)
     hash_check(zone);
     counts_check(zone);
     pending_check(zone);
+    audiences_check(zone);
 
     for (n = sh->free; n; n = b->chain) {
         b = ngx_mcp_block(zone, n);
@@ -722,10 +810,13 @@ env_check_locked(ngx_mcp_zone_t *zone)
         bad("%u blocks are free, not %u", (unsigned) nfree, sh->nfree);
     }
 
-    if (events != sh->nevents || knowledge != sh->nknowledge) {
-        bad("counts of blocks are wrong: events %u, %u; knowledge %u, %u",
-            (unsigned) events, sh->nevents, (unsigned) knowledge,
-            sh->nknowledge);
+    if (events != sh->nevents || knowledge != sh->nknowledge
+        || lists != sh->nlists)
+    {
+        bad("counts of blocks are wrong: events %u, %u; knowledge %u, %u; "
+            "lists %u, %u", (unsigned) events, sh->nevents,
+            (unsigned) knowledge, sh->nknowledge, (unsigned) lists,
+            sh->nlists);
     }
 
     for (n = sh->events.head; n; n = e->age.next) {

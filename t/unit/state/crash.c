@@ -136,7 +136,8 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .knowledge = on_zone,
     .listeners = on_zone,
     .supplies = on_zone,
-    .farewell = on_farewell
+    .farewell = on_farewell,
+    .lists = on_zone
 };
 
 

@@ -28,6 +28,7 @@ static size_t             copy_size;
 static ngx_mcp_ref_t      bystander, victim, tenant;
 static ngx_mcp_call_t     call, streamed, finished;
 static ngx_mcp_stream_t   get, newer, line;
+static ngx_mcp_ref_t      listed;
 static u_char             big[6000];
 
 
@@ -121,6 +122,35 @@ add_topic(ngx_mcp_zone_t *z, const char *uri, size_t len)
 }
 
 
+static ngx_mcp_list_content_t
+content(size_t len, u_char digest)
+{
+    ngx_mcp_list_content_t  c;
+
+    memset(&c, 0, sizeof(c));
+    c.text.data = big;
+    c.text.len = len;
+    c.entries = 1;
+    c.digest[0] = digest;
+    c.order[0] = digest;
+
+    return c;
+}
+
+
+static ngx_mcp_audience_t
+audience(const char *key)
+{
+    ngx_mcp_audience_t  a;
+
+    a.endpoint = env_str("endpoint");
+    a.tenant = env_str("tenant");
+    a.key = env_str(key);
+
+    return a;
+}
+
+
 #define ID(n)  "00000000-0000-7000-8000-00000000000" #n
 
 
@@ -133,6 +163,9 @@ build(void)
     ngx_mcp_event_t   e;
     ngx_mcp_link_t    l;
     ngx_mcp_cursor_t  cursor;
+    ngx_mcp_list_t    list;
+    ngx_mcp_audience_t      a;
+    ngx_mcp_list_content_t  lc;
     u_char            bell[NGX_MCP_NAME_LEN];
 
     memset(big, 'x', sizeof(big));
@@ -210,6 +243,13 @@ build(void)
     str = env_str("events://2/latest");
     ngx_mcp_session_subscribe(&zone, victim, &str, 8);
     ngx_mcp_topic_subscribe(&zone, victim, topic_of(str));
+
+    a = audience("a key");
+    ngx_mcp_audience_get(&zone, &a, 2, &listed);
+    ngx_mcp_audience_join(&zone, bystander, listed);
+    ngx_mcp_list_get(&zone, listed, NGX_MCP_LIST_TOOLS, &list);
+    lc = content(700, 1);
+    ngx_mcp_list_put(&zone, listed, NGX_MCP_LIST_TOOLS, &lc, 0, 1000);
 }
 
 
@@ -696,6 +736,68 @@ op_knowledge(void)
 
 
 static void
+op_audiences(void)
+{
+    ngx_mcp_ref_t       ref;
+    ngx_mcp_audience_t  a;
+
+    a = audience("another key");
+    ngx_mcp_audience_get(&zone, &a, 2, &ref);
+    ngx_mcp_audience_join(&zone, victim, ref);
+    ngx_mcp_audience_join(&zone, bystander, ref);
+
+    /* one more than there may be */
+
+    a = audience("a third key");
+    ngx_mcp_audience_get(&zone, &a, 2, &ref);
+    ngx_mcp_session_end(&zone, victim, NGX_MCP_COUNTER_SESSIONS_DELETED);
+}
+
+
+static void
+op_lists(void)
+{
+    ngx_mcp_list_t          list;
+    ngx_mcp_list_content_t  c;
+
+    ngx_mcp_list_signal(&zone, listed, NGX_MCP_LIST_ALL);
+    c = content(300, 2);
+    ngx_mcp_list_put(&zone, listed, NGX_MCP_LIST_TOOLS, &c, 1, 1000);
+    ngx_mcp_list_get(&zone, listed, NGX_MCP_LIST_PROMPTS, &list);
+    ngx_mcp_list_fail(&zone, listed, NGX_MCP_LIST_PROMPTS);
+    ngx_mcp_list_pass(&zone, listed, NGX_MCP_LIST_TOOLS, 1, 1000);
+}
+
+
+static void
+op_lists_staged(void)
+{
+    ngx_mcp_list_content_t  c;
+
+    c = content(6000, 3);
+    ngx_mcp_list_put(&zone, listed, NGX_MCP_LIST_TOOLS, &c, 1, 1000);
+}
+
+
+static void
+op_lists_told(void)
+{
+    ngx_str_t               str;
+    ngx_mcp_event_t         e;
+    ngx_mcp_audience_t      a;
+    ngx_mcp_list_content_t  c;
+
+    c = content(500, 4);
+    ngx_mcp_list_put(&zone, listed, NGX_MCP_LIST_TOOLS, &c, 1, 1000);
+
+    a = audience("a key");
+    str = env_str("tools changed");
+    e = event(&str, 0);
+    ngx_mcp_list_tell(&zone, listed, &a, NGX_MCP_LIST_ALL, &e);
+}
+
+
+static void
 op_claim(void)
 {
     u_char          bell[NGX_MCP_NAME_LEN];
@@ -790,6 +892,10 @@ static step_op_t  ops[] = {
     { "topic_subscribe", op_topic_subscribe, 1, 5, NULL },
     { "topic_sweep", op_topic_idle, 1, 5, NULL },
     { "knowledge", op_knowledge, 1, 5, NULL },
+    { "audiences", op_audiences, 1, 5, NULL },
+    { "lists", op_lists, 1, 5, NULL },
+    { "lists, staged", op_lists_staged, 1, 5, NULL },
+    { "lists, told", op_lists_told, 1, 5, NULL },
     { "worker_claim, worker_release", op_claim, 1, 5, NULL },
     { "worker_reap", op_reap, 1, 5, NULL },
     { "worker_drain", op_drain, 1, 5, NULL },
@@ -902,6 +1008,11 @@ survive(step_op_t *op)
     while (ngx_mcp_topic_reclaim_locked(&copy, 1)) { /* void */ }
 
     while (ngx_mcp_group_sweep_locked(&copy) == NGX_AGAIN) { /* void */ }
+
+    while (copy.sh->audiences.head) {
+        ngx_mcp_audience_drop_locked(&copy, ngx_mcp_block(&copy,
+                                                copy.sh->audiences.head));
+    }
 
     while (copy.sh->knowledge.head) {
         k = ngx_mcp_block(&copy, copy.sh->knowledge.head);

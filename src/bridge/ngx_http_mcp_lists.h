@@ -1,0 +1,85 @@
+
+/*
+ * Cached lists: who has them fetched and says that they changed, and each
+ * worker's copies, from which requests are answered.
+ *
+ * The holder of an audience's own session (ngx_http_mcp_own.h) fetches its
+ * lists; all that it has to know stands in the zone (ngx_mcp_list.h).
+ */
+
+#ifndef _NGX_HTTP_MCP_LISTS_H_INCLUDED_
+#define _NGX_HTTP_MCP_LISTS_H_INCLUDED_
+
+
+#include "ngx_http_mcp_bridge.h"
+#include "ngx_http_mcp_event.h"
+#include "ngx_http_mcp_own.h"
+#include "ngx_mcp_list.h"
+
+
+/* a copy of this worker; lives as long as it is used */
+
+typedef struct {
+    ngx_queue_t               queue;      /* of all, used last comes first */
+    ngx_queue_t               chain;      /* in the table */
+    ngx_mcp_zone_t           *zone;
+    ngx_mcp_list_t            list;
+    ngx_str_t                 text;
+    ngx_mcp_page_t           *pages;
+    ngx_uint_t                npages;
+    ngx_pool_t               *pool;       /* in which all of it is */
+    ngx_uint_t                uses;
+    ngx_msec_t                touched;    /* the zone knows of its use then */
+} ngx_http_mcp_list_t;
+
+
+/*
+ * The list of this kind for the session, whose audience has this key.
+ * NGX_OK: to be released after use; NGX_AGAIN: it is being fetched for the
+ * first time: wait for it; NGX_DECLINED: it is not kept; NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_session_t *session, ngx_str_t *tenant, ngx_str_t *key,
+    ngx_uint_t kind, ngx_http_mcp_list_t **list);
+void ngx_http_mcp_lists_release(ngx_http_mcp_list_t *list);
+
+
+/* waits for a list that is fetched for the first time */
+
+typedef struct {
+    ngx_queue_t               queue;
+    ngx_mcp_zone_t           *zone;
+    ngx_mcp_ref_t             audience;
+    ngx_uint_t                kind;
+    void                    (*ready)(void *data);
+    void                     *data;
+} ngx_http_mcp_list_waiter_t;
+
+/* after NGX_AGAIN; ready() is called once in a later event, unless forgotten */
+void ngx_http_mcp_lists_wait(ngx_http_mcp_list_waiter_t *waiter,
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_session_t *session,
+    ngx_uint_t kind);
+void ngx_http_mcp_lists_forget(ngx_http_mcp_list_waiter_t *waiter);
+
+
+/* the kinds (bits) that are meant by a notification (NGX_MCP_OFFERED_*) */
+ngx_uint_t ngx_http_mcp_lists_kinds(ngx_uint_t offered);
+
+/*
+ * Lists of an endpoint changed, says an event for "to": those that are kept
+ * are fetched again, and who has others is told now.  text is the
+ * notification.  As ngx_http_mcp_event_send().
+ */
+ngx_int_t ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
+    ngx_http_mcp_bridge_t *bridge, ngx_uint_t offered, ngx_str_t *text,
+    ngx_uint_t *sessions);
+
+
+/* the doorbell: handlers->lists */
+void ngx_http_mcp_lists_doorbell(ngx_mcp_zone_t *zone);
+
+/* before workers start */
+void ngx_http_mcp_lists_init(void);
+
+
+#endif /* _NGX_HTTP_MCP_LISTS_H_INCLUDED_ */

@@ -1,0 +1,410 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+static ngx_mcp_audience_sh_t *ngx_mcp_audience_lookup_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a);
+static void ngx_mcp_audience_bound_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_uint_t max);
+static ngx_uint_t ngx_mcp_audience_matches(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *a, ngx_str_t *endpoint, ngx_str_t *tenant);
+
+
+#define ngx_mcp_audience_hash(group, key)                                     \
+    ((uint32_t) (group) ^ (uint32_t) (key))
+
+
+ngx_int_t
+ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
+    ngx_uint_t max, ngx_mcp_ref_t *ref)
+{
+    ngx_str_t               parts[3];
+    ngx_mcp_stage_t         stage;
+    ngx_mcp_audience_sh_t  *aud;
+
+    parts[0] = a->endpoint;
+    parts[1] = a->tenant;
+    parts[2] = a->key;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_AUDIENCE, parts, 3);
+
+    if (stage.blocks > NGX_MCP_BLOCKS_BATCH) {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    aud = ngx_mcp_audience_lookup_locked(zone, a);
+
+    if (aud) {
+        *ref = ngx_mcp_ref(zone, aud);
+        ngx_mcp_zone_unlock(zone);
+        return NGX_OK;
+    }
+
+    ngx_mcp_audience_bound_locked(zone, &a->endpoint, max);
+
+    if (ngx_mcp_reserve_locked(zone, stage.blocks) != NGX_OK) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    aud = ngx_mcp_make_locked(zone, &stage);
+
+    aud->number = ++zone->sh->numbers;
+    aud->group = ngx_mcp_hash(zone, &a->endpoint, &a->tenant);
+    aud->key = ngx_mcp_hash(zone, &a->key, NULL);
+    aud->asked = ngx_current_msec;
+    aud->endpoint_len = (uint32_t) a->endpoint.len;
+    aud->tenant_len = (uint32_t) a->tenant.len;
+    aud->rec.hash = ngx_mcp_audience_hash(aud->group, aud->key);
+
+    ngx_mcp_commit_locked(zone, aud, NGX_MCP_AUDIENCE);
+
+    ngx_mcp_hash_insert_locked(zone, aud);
+    ngx_mcp_list_append(zone, &zone->sh->audiences,
+                        ngx_mcp_number(zone, aud), NGX_MCP_LINKS);
+
+    *ref = ngx_mcp_ref(zone, aud);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_audience_find(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
+    ngx_mcp_ref_t *ref)
+{
+    ngx_mcp_audience_sh_t  *aud;
+
+    ngx_mcp_zone_lock(zone);
+
+    aud = ngx_mcp_audience_lookup_locked(zone, a);
+
+    if (aud) {
+        *ref = ngx_mcp_ref(zone, aud);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return aud ? NGX_OK : NGX_DECLINED;
+}
+
+
+static ngx_mcp_audience_sh_t *
+ngx_mcp_audience_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a)
+{
+    size_t                  len;
+    uint32_t                hash, n;
+    uint64_t                group, key;
+    ngx_mcp_audience_sh_t  *aud;
+
+    group = ngx_mcp_hash(zone, &a->endpoint, &a->tenant);
+    key = ngx_mcp_hash(zone, &a->key, NULL);
+    hash = ngx_mcp_audience_hash(group, key);
+    len = a->endpoint.len + a->tenant.len;
+
+    for (n = zone->sh->buckets[hash & zone->sh->mask];
+         n;
+         n = aud->rec.bucket)
+    {
+        aud = ngx_mcp_block(zone, n);
+
+        if (aud->rec.block.type == NGX_MCP_AUDIENCE && aud->rec.hash == hash
+            && aud->rec.len == len + a->key.len
+            && ngx_mcp_audience_matches(zone, aud, &a->endpoint, &a->tenant)
+            && ngx_mcp_text_equal(zone, aud, len, &a->key))
+        {
+            return aud;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* the one of a session, of which the names are known by their hashes only */
+
+ngx_uint_t
+ngx_mcp_audience_exists_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    uint32_t                 hash, n;
+    uint64_t                 key;
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_audience_sh_t   *aud;
+
+    g = ngx_mcp_session_group(zone, s);
+    key = ngx_mcp_session_extension(zone, s)->audience;
+    hash = ngx_mcp_audience_hash(g->rec.hash, key);
+
+    for (n = zone->sh->buckets[hash & zone->sh->mask];
+         n;
+         n = aud->rec.bucket)
+    {
+        aud = ngx_mcp_block(zone, n);
+
+        if (aud->rec.block.type == NGX_MCP_AUDIENCE && aud->rec.hash == hash
+            && aud->key == key && (uint32_t) aud->group == g->rec.hash)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static ngx_uint_t
+ngx_mcp_audience_matches(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a,
+    ngx_str_t *endpoint, ngx_str_t *tenant)
+{
+    if (endpoint
+        && (a->endpoint_len != endpoint->len
+            || !ngx_mcp_text_equal(zone, a, 0, endpoint)))
+    {
+        return 0;
+    }
+
+    if (tenant
+        && (a->tenant_len != tenant->len
+            || !ngx_mcp_text_equal(zone, a, a->endpoint_len, tenant)))
+    {
+        return 0;
+    }
+
+    return 1;
+}
+
+
+/* room for one more; one without sessions goes first */
+
+static void
+ngx_mcp_audience_bound_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_uint_t max)
+{
+    uint32_t                n;
+    ngx_uint_t              count;
+    ngx_mcp_audience_sh_t  *a, *victim;
+
+    count = 0;
+    victim = NULL;
+
+    for (n = zone->sh->audiences.head; n; n = a->rec.links.next) {
+        a = ngx_mcp_block(zone, n);
+
+        if (!ngx_mcp_audience_matches(zone, a, endpoint, NULL)) {
+            continue;
+        }
+
+        count++;
+
+        if (victim == NULL
+            || (a->members == 0) > (victim->members == 0)
+            || ((a->members == 0) == (victim->members == 0)
+                && a->asked < victim->asked))
+        {
+            victim = a;
+        }
+    }
+
+    if (count >= max && victim) {
+        ngx_mcp_audience_drop_locked(zone, victim);
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, uint64_t *number, ngx_pool_t *pool,
+    ngx_mcp_audience_t *a, ngx_mcp_ref_t *ref)
+{
+    size_t                  from;
+    uint32_t                n;
+    ngx_int_t               rc;
+    ngx_mcp_audience_sh_t  *aud;
+
+    rc = NGX_DONE;
+
+    ngx_mcp_zone_lock(zone);
+
+    for (n = zone->sh->audiences.head; n; n = aud->rec.links.next) {
+        aud = ngx_mcp_block(zone, n);
+
+        if (aud->number <= *number
+            || !ngx_mcp_audience_matches(zone, aud, endpoint, tenant))
+        {
+            continue;
+        }
+
+        *number = aud->number;
+        *ref = ngx_mcp_ref(zone, aud);
+
+        rc = NGX_OK;
+
+        if (a == NULL) {
+            break;
+        }
+
+        from = aud->endpoint_len + aud->tenant_len;
+
+        if (ngx_mcp_copy(zone, aud, 0, aud->endpoint_len, pool, &a->endpoint)
+            != NGX_OK
+            || ngx_mcp_copy(zone, aud, aud->endpoint_len, aud->tenant_len,
+                            pool, &a->tenant)
+               != NGX_OK
+            || ngx_mcp_copy(zone, aud, from, aud->rec.len - from, pool,
+                            &a->key)
+               != NGX_OK)
+        {
+            rc = NGX_ERROR;
+        }
+
+        break;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+void
+ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_ref_t ref)
+{
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_audience_sh_t   *a;
+    ngx_mcp_extension_sh_t  *e;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    a = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
+
+    if (s == NULL || (ref.block && a == NULL)) {
+        ngx_mcp_zone_unlock(zone);
+        return;
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    ngx_mcp_audience_leave_locked(zone, e);
+
+    if (a && a->key == e->audience) {
+        e->alone = 0;
+        e->listed = ref;
+        a->members++;
+
+    } else {
+        e->alone = 1;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
+{
+    ngx_mcp_audience_sh_t  *a;
+
+    a = ngx_mcp_record(zone, e->listed, NGX_MCP_AUDIENCE);
+
+    if (a) {
+        a->members--;
+    }
+
+    e->listed.block = 0;
+}
+
+
+ngx_int_t
+ngx_mcp_audience_retire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_msec_t keep)
+{
+    ngx_int_t               rc;
+    ngx_mcp_audience_sh_t  *a;
+
+    rc = NGX_OK;
+
+    ngx_mcp_zone_lock(zone);
+
+    a = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
+
+    if (a) {
+
+        if (a->members || a->asked + keep > ngx_current_msec) {
+            rc = NGX_DECLINED;
+
+        } else {
+            ngx_mcp_audience_drop_locked(zone, a);
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+void
+ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
+{
+    uint32_t    n;
+    ngx_uint_t  i;
+
+    ngx_mcp_hash_remove_locked(zone, a);
+    ngx_mcp_list_remove(zone, &zone->sh->audiences, ngx_mcp_number(zone, a),
+                        NGX_MCP_LINKS);
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+        n = a->lists[i].content;
+        a->lists[i].content = 0;
+
+        if (n) {
+            ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, n));
+        }
+    }
+
+    ngx_mcp_drop_locked(zone, a);
+
+    ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LISTS);
+}
+
+
+/* frees one that nobody seems to need, but not this one */
+
+ngx_int_t
+ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t but)
+{
+    uint32_t                n;
+    ngx_uint_t              i;
+    ngx_mcp_audience_sh_t  *a, *victim;
+
+    victim = NULL;
+    n = zone->sh->audiences.head;
+
+    for (i = 0; i < 64 && n; i++, n = a->rec.links.next) {
+        a = ngx_mcp_block(zone, n);
+
+        if (a->members || n == but.block
+            || a->asked + NGX_MCP_LIST_IDLE > ngx_current_msec)
+        {
+            continue;
+        }
+
+        if (victim == NULL || a->asked < victim->asked) {
+            victim = a;
+        }
+    }
+
+    if (victim == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_audience_drop_locked(zone, victim);
+
+    return NGX_OK;
+}

@@ -1,0 +1,162 @@
+
+/*
+ * Cached lists.  An audience (endpoint, tenant, list key) has one list of each
+ * kind, which is kept whole and replaced whole.  Who refreshes them is decided
+ * by a lease; what there is to do stands here, so that whoever holds it next
+ * goes on with it.
+ *
+ * A list is refreshed when it is wanted for the first time, when a signal came
+ * that no refresh has started after, and when its time is over.  All workers
+ * are told by handlers->lists of what changed.
+ */
+
+#ifndef _NGX_MCP_LIST_H_INCLUDED_
+#define _NGX_MCP_LIST_H_INCLUDED_
+
+
+#include "ngx_mcp_zone.h"
+#include "ngx_mcp_log.h"
+#include "ngx_mcp_pages.h"
+
+
+#define NGX_MCP_LIST_BIT(kind)  (1 << (kind))
+#define NGX_MCP_LIST_ALL        0x0f
+
+/* ms: after a failure, doubled with each that follows, up to the second */
+#define NGX_MCP_LIST_RETRY      1000
+#define NGX_MCP_LIST_RETRY_MAX  60000
+
+/* one without sessions that was not asked for so long may be freed, ms */
+#define NGX_MCP_LIST_IDLE       60000
+
+#define NGX_MCP_LIST_KEY_MAX    1024
+
+
+typedef struct {
+    ngx_str_t               endpoint;
+    ngx_str_t               tenant;
+    ngx_str_t               key;
+} ngx_mcp_audience_t;
+
+
+/*
+ * Finds an audience or makes it; of more than max of the endpoint the one
+ * least recently asked for goes.  NGX_OK; NGX_DECLINED: the zone is full.
+ */
+ngx_int_t ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
+    ngx_uint_t max, ngx_mcp_ref_t *ref);
+
+/* likewise, but does not make it: NGX_OK or NGX_DECLINED */
+ngx_int_t ngx_mcp_audience_find(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
+    ngx_mcp_ref_t *ref);
+
+/*
+ * Goes over those of an endpoint and tenant (NULL: all): *number starts as 0.
+ * NGX_OK with the reference and, unless a is NULL, its names copied to pool;
+ * NGX_DONE behind the last; NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, uint64_t *number, ngx_pool_t *pool,
+    ngx_mcp_audience_t *a, ngx_mcp_ref_t *ref);
+
+/*
+ * The session gets its lists from there; block 0, or the audience of another
+ * key than the session's: by itself, so that what is said to the audience does
+ * not concern it.
+ */
+void ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_ref_t ref);
+
+/*
+ * Drops it when no session is in it and nobody asked for "keep" ms.  NGX_OK:
+ * it is gone; NGX_DECLINED: it stays.
+ */
+ngx_int_t ngx_mcp_audience_retire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_msec_t keep);
+
+
+/* names the content of a list; a new one has another name */
+
+typedef struct {
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_ref_t           audience;
+    ngx_uint_t              kind;
+    uint64_t                version;
+    size_t                  len;
+} ngx_mcp_list_t;
+
+/*
+ * Asks for a list.  NGX_OK; NGX_AGAIN: it is being fetched for the first time;
+ * NGX_DECLINED: it is not kept, ask the upstream; NGX_ERROR: the audience is
+ * gone.
+ */
+ngx_int_t ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t kind, ngx_mcp_list_t *list);
+
+/* copies its list->len bytes; NGX_DECLINED: it was replaced, get it again */
+ngx_int_t ngx_mcp_list_read(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list,
+    u_char *dst);
+
+/* whether it was not replaced yet; without the lock */
+ngx_uint_t ngx_mcp_list_current(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list);
+
+
+/*
+ * Lists of these kinds (NGX_MCP_LIST_BIT) may have changed; returns those that
+ * will be looked at: of others nothing is known.
+ */
+ngx_uint_t ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t kinds);
+
+/*
+ * For the holder: NGX_OK: fetch it now, and hand back *signals; NGX_AGAIN:
+ * after *delay ms; NGX_DECLINED: nobody wants it; NGX_ERROR: the audience is
+ * gone.
+ */
+ngx_int_t ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t kind, uint32_t *signals, ngx_msec_t *delay);
+
+/*
+ * What came of it.  put: NGX_OK: it differs from the one before; NGX_DONE: it
+ * does not, or is the first; NGX_DECLINED: it does, but there is no room: it is
+ * passed through from now on; NGX_ERROR: the audience is gone.
+ */
+ngx_int_t ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
+    ngx_msec_t ttl);
+
+/* there is none that could be kept; also for "ttl" */
+void ngx_mcp_list_pass(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t kind, uint32_t signals, ngx_msec_t ttl);
+
+/* it could not be fetched: the one before stays */
+void ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t kind);
+
+/* kinds that changed and whose sessions were not told */
+ngx_uint_t ngx_mcp_list_untold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience);
+
+/*
+ * Tells them: appends the event for the audience's sessions, and these kinds
+ * are not untold any more.  The number of sessions in the audience's group.
+ */
+ngx_uint_t ngx_mcp_list_tell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_mcp_audience_t *names, ngx_uint_t kinds, ngx_mcp_event_t *event);
+
+
+/* for mcp_status: of the audience at hand (ngx_mcp_audience_next()) */
+
+typedef struct {
+    ngx_uint_t              filled;       /* there is one */
+    ngx_uint_t              entries;
+    size_t                  size;
+    ngx_msec_t              age;          /* since it was last confirmed */
+    ngx_uint_t              failures;     /* since then */
+    ngx_uint_t              members;      /* sessions of the audience */
+} ngx_mcp_list_info_t;
+
+ngx_int_t ngx_mcp_list_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t kind, ngx_mcp_list_info_t *info);
+
+
+#endif /* _NGX_MCP_LIST_H_INCLUDED_ */
