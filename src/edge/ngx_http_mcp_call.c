@@ -369,6 +369,11 @@ ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
                 ngx_http_mcp_refuse_ask(call->r, t, &id);
                 return;
             }
+
+        } else if (ngx_http_mcp_said_elsewhere(t, call->ctx->session.ref,
+                                               text))
+        {
+            return;
         }
 
         ngx_http_mcp_call_deliver(call, text, 0);

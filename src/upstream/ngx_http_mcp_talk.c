@@ -355,8 +355,8 @@ ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t)
 
     case NGX_AGAIN:
 
-        if (t->listen) {
-            /* it is being made for a call; there is no hurry */
+        if (t->listen || t->call.block == 0) {
+            /* nobody is woken; who makes it is in no hurry for this */
 
             ngx_add_timer(&t->event, 1000);
             return NGX_AGAIN;
@@ -443,7 +443,10 @@ ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
 
     } else {
         x->method = NGX_HTTP_GET;
-        x->last_event_id = t->last_event_id;
+
+        if (!t->listen || t->serial == t->link->serial) {
+            x->last_event_id = t->last_event_id;
+        }
     }
 
     revision = NGX_MCP_REVISION_UNKNOWN;
@@ -512,7 +515,7 @@ ngx_http_mcp_talk_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (t->step == ngx_http_mcp_talk_send && t->streams
+    if ((t->step == ngx_http_mcp_talk_send || t->listen) && t->streams
         && x->body == NGX_HTTP_MCP_BODY_SSE
         && x->status < NGX_HTTP_SPECIAL_RESPONSE)
     {

@@ -13,6 +13,7 @@
 #include "ngx_http_mcp_exchange.h"
 #include "ngx_http_mcp_background.h"
 #include "ngx_mcp_session.h"
+#include "ngx_mcp_own.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
 
@@ -125,7 +126,8 @@ struct ngx_http_mcp_talk_s {
     ngx_http_request_t               *r;
     ngx_http_mcp_upstream_t          *upstream;
     ngx_mcp_ref_t                     session;
-    ngx_mcp_ref_t                     call;       /* is woken for links */
+    ngx_mcp_ref_t                     call;       /* is woken for links, or
+                                                     block 0 */
     ngx_str_t                         tenant;
     ngx_uint_t                        level;      /* of the session */
     ngx_http_mcp_scope_t              scope;      /* of the message */
@@ -136,6 +138,9 @@ struct ngx_http_mcp_talk_s {
                                                         an rpc upstream */
     unsigned                          listen:1;   /* opens the upstream's GET
                                                      stream, once; no body */
+    ngx_str_t                         last_event_id;  /* for that, in the link
+                                                     with this serial */
+    ngx_uint_t                        serial;
     unsigned                          answered:1; /* set by message() when the
                                                      answer was in it */
     void                            (*streams)(ngx_http_mcp_talk_t *t);
@@ -161,7 +166,6 @@ struct ngx_http_mcp_talk_s {
     ngx_uint_t                        step;
     ngx_uint_t                        sub;
     ngx_uint_t                        resumes;
-    ngx_str_t                         last_event_id;
     ngx_str_t                         new_id;
     ngx_uint_t                        new_revision;
     ngx_event_t                       event;
@@ -231,6 +235,26 @@ void ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
 
 /* the doorbell: a session that is listened for has ended or has no GET left */
 void ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone);
+
+
+/* of the message at hand, which is scanned: ngx_mcp_method_e */
+ngx_uint_t ngx_http_mcp_said_method(ngx_http_mcp_talk_t *t, ngx_str_t *text);
+
+/* its params.uri, decoded; data NULL: there is none, or no memory */
+ngx_str_t ngx_http_mcp_said_uri(ngx_http_mcp_talk_t *t, ngx_str_t *text,
+    ngx_pool_t *pool);
+
+/*
+ * Whether it came for this session alone, but says what the listener of its
+ * audience says to all (a change of a list or resource).
+ */
+ngx_uint_t ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t,
+    ngx_mcp_ref_t session, ngx_str_t *text);
+
+/* answers a request of the upstream: an empty result, or an error */
+void ngx_http_mcp_said_reply(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
+    const char *why);
 
 
 /* whether an rpc upstream says by this status that it lacks the method */

@@ -1,0 +1,287 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_listener.h"
+
+
+#define NGX_HTTP_MCP_LISTEN_RETRY      1000
+#define NGX_HTTP_MCP_LISTEN_RETRY_MAX  30000
+
+
+static ngx_int_t ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_listener_opened(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_listener_message(ngx_http_mcp_talk_t *t,
+    ngx_str_t *text);
+static void ngx_http_mcp_listener_note(ngx_http_mcp_listener_t *l,
+    ngx_mcp_sse_t *sse);
+static void ngx_http_mcp_listener_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_listener_cleanup(void *data);
+static void ngx_http_mcp_listener_retry(ngx_event_t *ev);
+static void ngx_http_mcp_listener_detach(ngx_http_mcp_listener_t *l);
+
+
+void
+ngx_http_mcp_listener_start(ngx_http_mcp_listener_t *l, ngx_str_t *id)
+{
+    l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
+    l->last_event_id.data = l->ids;
+    l->last_event_id.len = 0;
+
+    if (id->len && id->len <= NGX_HTTP_MCP_LISTENER_ID_MAX) {
+        ngx_memcpy(l->ids, id->data, id->len);
+        l->last_event_id.len = id->len;
+    }
+
+    l->retry.handler = ngx_http_mcp_listener_retry;
+    l->retry.data = l;
+    l->retry.log = ngx_cycle->log;
+    l->retry.cancelable = 1;
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "mcp listens at upstream \"%V\" for session %V",
+                   &l->upstream->name, &l->audience.session);
+
+    /* not from within the request of who wants it */
+
+    ngx_add_timer(&l->retry, 0);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
+{
+    ngx_int_t             rc;
+    ngx_connection_t     *c;
+    ngx_pool_cleanup_t   *cln;
+    ngx_http_request_t   *r;
+    ngx_http_mcp_talk_t  *t;
+
+    r = ngx_http_mcp_background_for(l->upstream->conf_ctx, &l->upstream->server,
+                                    &l->audience);
+    if (r == NULL) {
+        return NGX_ERROR;
+    }
+
+    t = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_talk_t));
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+
+    if (t == NULL || cln == NULL) {
+        ngx_http_mcp_background_close(r);
+        return NGX_ERROR;
+    }
+
+    if (l->headers) {
+        r->headers_in.headers = l->headers->headers;
+        r->headers_in.server = l->headers->server;
+        r->headers_in.host = l->headers->host;
+    }
+
+    l->talk = t;
+
+    t->r = r;
+    t->upstream = l->upstream;
+    t->session = l->session;
+    t->tenant = l->audience.tenant;
+    t->listen = 1;
+    t->last_event_id = l->last_event_id;
+    t->serial = l->serial;
+    t->streams = ngx_http_mcp_listener_opened;
+    t->message = ngx_http_mcp_listener_message;
+    t->done = ngx_http_mcp_listener_done;
+    t->data = l;
+
+    cln->handler = ngx_http_mcp_listener_cleanup;
+    cln->data = t;
+
+    rc = ngx_http_mcp_talk_start(t);
+
+    if (rc != NGX_OK) {
+        ngx_http_mcp_listener_detach(l);
+        return rc;
+    }
+
+    c = r->connection;
+    ngx_http_run_posted_requests(c);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_listener_opened(ngx_http_mcp_talk_t *t)
+{
+    ngx_http_mcp_listener_t  *l;
+
+    l = t->data;
+
+    l->up = 1;
+    l->since = ngx_current_msec;
+
+    if (l->serial != t->link->serial) {
+
+        /* ids of another session there say nothing in this one */
+
+        l->serial = t->link->serial;
+        l->last_event_id.len = 0;
+    }
+
+    if (l->opened) {
+        l->opened(l);
+    }
+}
+
+
+static void
+ngx_http_mcp_listener_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
+{
+    ngx_http_mcp_listener_t  *l;
+
+    l = t->data;
+
+    l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
+
+    ngx_http_mcp_listener_note(l, t->x->sse);
+
+    l->message(l, t, text);
+}
+
+
+static void
+ngx_http_mcp_listener_note(ngx_http_mcp_listener_t *l, ngx_mcp_sse_t *sse)
+{
+    if (sse && sse->id.len && sse->id.len <= NGX_HTTP_MCP_LISTENER_ID_MAX) {
+        ngx_memcpy(l->ids, sse->id.data, sse->id.len);
+        l->last_event_id.len = sse->id.len;
+    }
+}
+
+
+static void
+ngx_http_mcp_listener_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_uint_t                status, refused;
+    ngx_http_mcp_listener_t  *l;
+
+    l = t->data;
+    status = t->x ? t->x->status : 0;
+
+    /* the id of an event without data as well */
+
+    if (l->up && t->x) {
+        ngx_http_mcp_listener_note(l, t->x->sse);
+    }
+
+    if (l->up
+        && ngx_current_msec - l->since >= NGX_HTTP_MCP_LISTEN_RETRY_MAX)
+    {
+        l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
+    }
+
+    l->up = 0;
+
+    /*
+     * An upstream that offers no stream says 405 (G-01) and is left alone;
+     * one that has not noticed yet that the last one ended may say 409, and
+     * one that does not know the event id 400.
+     */
+
+    if (outcome == NGX_HTTP_MCP_STATUS) {
+
+        refused = (status < NGX_HTTP_INTERNAL_SERVER_ERROR
+                   && status != NGX_HTTP_CONFLICT);
+
+        if (status == NGX_HTTP_BAD_REQUEST && l->last_event_id.len) {
+            l->last_event_id.len = 0;
+            refused = 0;
+        }
+
+    } else {
+        refused = (outcome == NGX_HTTP_MCP_BAD);
+    }
+
+    if (refused || !l->wanted(l)) {
+        ngx_http_mcp_listener_stop(l);
+        l->closed(l);
+        return;
+    }
+
+    ngx_http_mcp_listener_detach(l);
+
+    ngx_add_timer(&l->retry, l->delay);
+    l->delay = ngx_min(l->delay * 2, NGX_HTTP_MCP_LISTEN_RETRY_MAX);
+
+    if (l->broken) {
+        l->broken(l);
+    }
+}
+
+
+/* the request goes: by a close of ours, or taken by a graceful quit */
+
+static void
+ngx_http_mcp_listener_cleanup(void *data)
+{
+    ngx_http_mcp_talk_t *t = data;
+
+    ngx_http_mcp_listener_t  *l;
+
+    ngx_http_mcp_talk_cleanup(t);
+
+    if (!t->closed) {
+        l = t->data;
+        l->talk = NULL;
+        ngx_http_mcp_listener_stop(l);
+        l->closed(l);
+    }
+}
+
+
+static void
+ngx_http_mcp_listener_retry(ngx_event_t *ev)
+{
+    ngx_http_mcp_listener_t  *l;
+
+    l = ev->data;
+
+    if (ngx_exiting || !l->wanted(l)
+        || ngx_http_mcp_listener_attempt(l) != NGX_OK)
+    {
+        ngx_http_mcp_listener_stop(l);
+        l->closed(l);
+    }
+}
+
+
+static void
+ngx_http_mcp_listener_detach(ngx_http_mcp_listener_t *l)
+{
+    ngx_http_mcp_talk_t  *t;
+
+    t = l->talk;
+
+    if (t) {
+        l->talk = NULL;
+        ngx_http_mcp_talk_close(t);
+        ngx_http_mcp_background_close(t->r);
+    }
+}
+
+
+void
+ngx_http_mcp_listener_stop(ngx_http_mcp_listener_t *l)
+{
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "mcp listens no more at upstream \"%V\"",
+                   &l->upstream->name);
+
+    l->up = 0;
+
+    if (l->retry.timer_set) {
+        ngx_del_timer(&l->retry);
+    }
+
+    ngx_http_mcp_listener_detach(l);
+}

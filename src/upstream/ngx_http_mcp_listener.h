@@ -1,0 +1,67 @@
+
+/*
+ * The GET stream of a legacy upstream, on the upstream session of a session
+ * here (a client's, or the module's own), which is made if there is none.  It
+ * is opened again, with growing pauses, for as long as it is wanted; each
+ * attempt has a request of its own.
+ */
+
+#ifndef _NGX_HTTP_MCP_LISTENER_H_INCLUDED_
+#define _NGX_HTTP_MCP_LISTENER_H_INCLUDED_
+
+
+#include "ngx_http_mcp_upstream.h"
+
+
+#define NGX_HTTP_MCP_LISTENER_ID_MAX  256
+
+
+typedef struct ngx_http_mcp_listener_s  ngx_http_mcp_listener_t;
+
+struct ngx_http_mcp_listener_s {
+    /* in; it is the caller's memory, and zero else */
+    ngx_http_mcp_upstream_t  *upstream;
+    ngx_mcp_ref_t             session;
+    ngx_http_mcp_audience_t   audience;
+    ngx_http_headers_in_t    *headers;      /* that cross, or NULL */
+    ngx_uint_t                serial;       /* of the link that the last event
+                                               id belongs to; 0: any */
+
+    /* asked before each attempt */
+    ngx_uint_t              (*wanted)(ngx_http_mcp_listener_t *l);
+
+    /* the stream stands, or has ended for now; may be NULL */
+    void                    (*opened)(ngx_http_mcp_listener_t *l);
+    void                    (*broken)(ngx_http_mcp_listener_t *l);
+
+    void                    (*message)(ngx_http_mcp_listener_t *l,
+                                ngx_http_mcp_talk_t *t, ngx_str_t *text);
+
+    /*
+     * It has stopped: it is not wanted, the upstream offers no stream, or the
+     * worker quits.  The last call; l may be freed in it.
+     */
+    void                    (*closed)(ngx_http_mcp_listener_t *l);
+    void                     *data;
+
+    /* out */
+    ngx_str_t                 last_event_id;
+    ngx_uint_t                up;
+
+    /* private */
+    u_char                    ids[NGX_HTTP_MCP_LISTENER_ID_MAX];
+    ngx_msec_t                since;
+    ngx_msec_t                delay;
+    ngx_http_mcp_talk_t      *talk;         /* the attempt under way */
+    ngx_event_t               retry;
+};
+
+
+/* begins in a later event, behind the event with this id if it is not empty */
+void ngx_http_mcp_listener_start(ngx_http_mcp_listener_t *l, ngx_str_t *id);
+
+/* ends it, without a call; from message() or opened() as well */
+void ngx_http_mcp_listener_stop(ngx_http_mcp_listener_t *l);
+
+
+#endif /* _NGX_HTTP_MCP_LISTENER_H_INCLUDED_ */
