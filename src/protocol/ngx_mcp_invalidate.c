@@ -63,6 +63,15 @@ static ngx_str_t  ngx_mcp_event_private[] = {
     ngx_null_string
 };
 
+static ngx_str_t  ngx_mcp_event_joining[] = {
+    ngx_string("session_id"),
+    ngx_string("identity"),
+    ngx_string("count"),
+    ngx_null_string
+};
+
+
+#define NGX_MCP_DETAIL_COUNT  4
 
 static ngx_str_t  ngx_mcp_event_details[] = {
     ngx_string("kind"),
@@ -253,7 +262,7 @@ ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
     ngx_str_t *logger, ngx_pool_t *pool, ngx_mcp_notification_t *out)
 {
     ngx_int_t  rc;
-    ngx_str_t  parts[5];
+    ngx_str_t  parts[5], *without;
 
     ngx_memzero(out, sizeof(ngx_mcp_notification_t));
 
@@ -305,9 +314,11 @@ ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
 
     case NGX_MCP_RULE_NOTIFY:
 
+        without = event->joining ? ngx_mcp_event_joining
+                                 : ngx_mcp_event_private;
+
         if (ngx_mcp_rule_quote(&rule->value, pool, &parts[1]) != NGX_OK
-            || ngx_mcp_json_without(&event->text, ngx_mcp_event_private, pool,
-                                    &parts[3])
+            || ngx_mcp_json_without(&event->text, without, pool, &parts[3])
                != NGX_OK)
         {
             return NGX_ERROR;
@@ -316,7 +327,13 @@ ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
         ngx_str_set(&parts[2], ",\"params\":");
         ngx_str_set(&parts[4], "}");
 
-        return ngx_mcp_rule_join(parts, 5, pool, &out->text);
+        if (ngx_mcp_rule_join(parts, 5, pool, &out->text) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        out->counts[0] = out->text.len - 2;
+
+        return NGX_OK;
 
     default: /* NGX_MCP_RULE_DROP */
         return NGX_DECLINED;
@@ -360,7 +377,45 @@ ngx_mcp_rule_message(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
     parts[9] = parts[7];
     ngx_str_set(&parts[10], "}}}");
 
-    return ngx_mcp_rule_join(parts, 11, pool, &out->text);
+    if (ngx_mcp_rule_join(parts, 11, pool, &out->text) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    out->counts[1] = out->text.len - parts[10].len - 1;
+    out->counts[0] = out->counts[1] - parts[9].len - parts[8].len;
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_mcp_invalidate_count(ngx_mcp_invalidate_t *event, uint64_t *count)
+{
+    size_t            i;
+    uint64_t          n;
+    ngx_str_t         raw;
+    static ngx_str_t  name = ngx_string("count");
+
+    if (!ngx_mcp_member_find(&event->text, &name, &raw)
+        || raw.len > NGX_INT32_LEN)
+    {
+        return 0;
+    }
+
+    n = 0;
+
+    for (i = 0; i < raw.len; i++) {
+
+        if (raw.data[i] < '0' || raw.data[i] > '9') {
+            return 0;
+        }
+
+        n = n * 10 + (raw.data[i] - '0');
+    }
+
+    *count = n;
+
+    return 1;
 }
 
 
@@ -401,6 +456,11 @@ ngx_mcp_rule_details(ngx_mcp_invalidate_t *event, ngx_pool_t *pool,
     *p++ = '{';
 
     for (i = 0; ngx_mcp_event_details[i].len; i++) {
+
+        if (event->joining && i == NGX_MCP_DETAIL_COUNT) {
+            break;
+        }
+
         name = &ngx_mcp_event_details[i];
 
         if (!ngx_mcp_member_find(&event->text, name, &value)) {

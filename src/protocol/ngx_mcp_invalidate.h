@@ -44,13 +44,19 @@ typedef struct {
     ngx_str_t               kind;         /* decoded */
     ngx_str_t               payload;      /* raw object whose members are
                                              fields as well, or empty */
+    ngx_uint_t              joining;      /* its count is left out */
 } ngx_mcp_invalidate_t;
 
+
+/* places in a notification where a count may be put; 0: none */
+
+#define NGX_MCP_COUNTS  2
 
 typedef struct {
     ngx_str_t               text;
     ngx_uint_t              level;        /* of a message, or 0 */
     ngx_str_t               uri;          /* for its subscribers, or empty */
+    size_t                  counts[NGX_MCP_COUNTS];
 } ngx_mcp_notification_t;
 
 
@@ -72,6 +78,10 @@ ngx_mcp_rule_t *ngx_mcp_rule_next(ngx_mcp_rule_t *rules, ngx_uint_t n,
 /* NGX_OK; NGX_DECLINED: the rule has nothing to say; NGX_ERROR: no memory */
 ngx_int_t ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
     ngx_str_t *logger, ngx_pool_t *pool, ngx_mcp_notification_t *out);
+
+/* 1 and how many events it stands for, when it says so */
+ngx_uint_t ngx_mcp_invalidate_count(ngx_mcp_invalidate_t *event,
+    uint64_t *count);
 
 /* LEVEL as it came out of the event, to ngx_mcp_level_e */
 ngx_uint_t ngx_mcp_rule_level(ngx_str_t *text);

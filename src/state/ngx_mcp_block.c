@@ -40,7 +40,9 @@ static size_t  ngx_mcp_heads[NGX_MCP_TYPE_MAX] = {
     sizeof(ngx_mcp_knowledge_sh_t),
     sizeof(ngx_mcp_topic_sh_t),
     sizeof(ngx_mcp_audience_sh_t),
-    sizeof(ngx_mcp_content_sh_t)
+    sizeof(ngx_mcp_content_sh_t),
+    sizeof(ngx_mcp_window_sh_t),
+    sizeof(ngx_mcp_pending_sh_t)
 };
 
 
@@ -472,6 +474,11 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
     case NGX_MCP_LIST:
         zone->sh->nlists += block->blocks;
         break;
+
+    case NGX_MCP_WINDOW:
+    case NGX_MCP_PENDING:
+        zone->sh->npending += block->blocks;
+        break;
     }
 }
 
@@ -497,6 +504,11 @@ ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
 
     case NGX_MCP_LIST:
         sh->nlists -= block->blocks;
+        break;
+
+    case NGX_MCP_WINDOW:
+    case NGX_MCP_PENDING:
+        sh->npending -= block->blocks;
         break;
     }
 

@@ -10,6 +10,7 @@ typedef struct {
     ngx_connection_t       *connection;
     ngx_event_t             drain;
     ngx_event_t             sweep;
+    ngx_event_t             due;
     void                  (*quit)(ngx_mcp_zone_t *zone);
 } ngx_mcp_doorbell_t;
 
@@ -23,6 +24,7 @@ static socklen_t ngx_mcp_doorbell_address(struct sockaddr_un *sun,
 static void ngx_mcp_doorbell_read_handler(ngx_event_t *rev);
 static void ngx_mcp_doorbell_drain_handler(ngx_event_t *ev);
 static void ngx_mcp_doorbell_sweep_handler(ngx_event_t *ev);
+static void ngx_mcp_doorbell_due_handler(ngx_event_t *ev);
 
 
 ngx_int_t
@@ -48,6 +50,11 @@ ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
     bell->sweep.data = bell;
     bell->sweep.log = cycle->log;
     bell->sweep.cancelable = 1;
+
+    bell->due.handler = ngx_mcp_doorbell_due_handler;
+    bell->due.data = bell;
+    bell->due.log = cycle->log;
+    bell->due.cancelable = 1;
 
     zone->log = cycle->log;
     zone->handlers = handlers;
@@ -197,6 +204,10 @@ ngx_mcp_worker_leave(ngx_mcp_zone_t *zone)
         ngx_del_timer(&bell->sweep);
     }
 
+    if (bell->due.timer_set) {
+        ngx_del_timer(&bell->due);
+    }
+
     ngx_close_connection(bell->connection);
 }
 
@@ -321,11 +332,18 @@ static void
 ngx_mcp_doorbell_sweep_handler(ngx_event_t *ev)
 {
     ngx_int_t            rc;
+    ngx_msec_t           next;
     ngx_mcp_doorbell_t  *bell;
 
     bell = ev->data;
 
     rc = ngx_mcp_worker_sweep(bell->zone);
+
+    /* what others left */
+
+    if (ngx_mcp_pending_send(bell->zone, &next) == NGX_AGAIN) {
+        rc = NGX_AGAIN;
+    }
 
     /* a bell that was not rung: its ringer died */
 
@@ -334,4 +352,48 @@ ngx_mcp_doorbell_sweep_handler(ngx_event_t *ev)
     }
 
     ngx_add_timer(&bell->sweep, rc == NGX_AGAIN ? 10 : 1000);
+}
+
+
+void
+ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay)
+{
+    ngx_event_t         *ev;
+    ngx_mcp_doorbell_t  *bell;
+
+    bell = zone->doorbell;
+
+    if (bell == NULL) {
+        return;
+    }
+
+    ev = &bell->due;
+
+    if (ev->timer_set) {
+
+        if ((ngx_msec_int_t) (ev->timer.key - ngx_current_msec - delay) <= 0) {
+            return;
+        }
+
+        ngx_del_timer(ev);
+    }
+
+    ngx_add_timer(ev, delay);
+}
+
+
+static void
+ngx_mcp_doorbell_due_handler(ngx_event_t *ev)
+{
+    ngx_int_t            rc;
+    ngx_msec_t           next;
+    ngx_mcp_doorbell_t  *bell;
+
+    bell = ev->data;
+
+    rc = ngx_mcp_pending_send(bell->zone, &next);
+
+    if (rc == NGX_AGAIN || next) {
+        ngx_mcp_doorbell_due(bell->zone, ngx_max(next, 10));
+    }
 }

@@ -17,6 +17,8 @@ static void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t type, ngx_mcp_session_sh_t **session);
 static ngx_int_t ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_log_input_t *in, ngx_uint_t *addressed);
+static ngx_uint_t ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_event_t *event, uint64_t number, ngx_mcp_pending_sh_t **owed);
 static ngx_mcp_call_sh_t *ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
 static ngx_uint_t ngx_mcp_log_before(ngx_mcp_event_sh_t *e,
@@ -152,7 +154,14 @@ void
 ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
     ngx_mcp_only_sh_t *only)
 {
-    ngx_uint_t  i;
+    ngx_uint_t       i;
+    ngx_mcp_owed_t  *owed;
+
+    if (event->owed) {
+        owed = event->owed;
+        *only = owed->only;
+        return;
+    }
 
     for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
         only->uri[i] = event->uri[i].len
@@ -245,6 +254,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     ngx_mcp_log_sh_t      *log;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_event_sh_t    *e;
+    ngx_mcp_pending_sh_t  *owed;
     ngx_mcp_session_sh_t  *s;
 
     fits = 1;
@@ -271,7 +281,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 
     owner = ngx_mcp_log_owner_locked(zone, ref, type, &s);
 
-    if (owner == NULL) {
+    if (owner == NULL || !ngx_mcp_log_owed_locked(zone, in->event, 1, &owed)) {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
@@ -293,6 +303,11 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     large = (in->stage.len > s->event_size);
     logged = ngx_mcp_once_logged_locked(zone, log, in->event->once);
 
+    if (owed) {
+        owed->next = 1;
+        owed->stamp = zone->sh->stamp + 1;
+    }
+
     if (fits && !large && !logged) {
         ngx_mcp_log_shrink_locked(zone, s, log);
 
@@ -310,6 +325,10 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
         ngx_mcp_stage_drop_locked(zone, &in->stage);
         log->last += !logged;
         rc = logged ? NGX_OK : NGX_ERROR;
+    }
+
+    if (owed) {
+        owed->number = owed->next;
     }
 
     if (c && in->event->flags & NGX_MCP_EVENT_RESPONSE) {
@@ -341,10 +360,11 @@ static ngx_int_t
 ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_log_input_t *in, ngx_uint_t *addressed)
 {
-    ngx_int_t            rc;
-    ngx_uint_t           fits, large, logged;
-    ngx_mcp_group_sh_t  *g;
-    ngx_mcp_event_sh_t  *e;
+    ngx_int_t              rc;
+    ngx_uint_t             fits, large, logged;
+    ngx_mcp_group_sh_t    *g;
+    ngx_mcp_event_sh_t    *e;
+    ngx_mcp_pending_sh_t  *owed;
 
     in->stage.head = 0;
     fits = 1;
@@ -371,7 +391,9 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
 
-    if (g == NULL || g->sessions == 0) {
+    if (g == NULL || g->sessions == 0
+        || !ngx_mcp_log_owed_locked(zone, in->event, g->number, &owed))
+    {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
@@ -381,6 +403,11 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     large = (in->stage.len > g->event_size);
     logged = ngx_mcp_once_logged_locked(zone, &g->log, in->event->once);
+
+    if (owed) {
+        owed->next = g->number;
+        owed->stamp = zone->sh->stamp + 1;
+    }
 
     if (fits && !large && !logged) {
         e = ngx_mcp_log_add_group_locked(zone, g, in->event, &in->only,
@@ -396,6 +423,10 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         rc = logged ? NGX_OK : NGX_ERROR;
     }
 
+    if (owed) {
+        owed->number = owed->next;
+    }
+
     *addressed += g->sessions;
 
     ngx_mcp_watch_ring_locked(zone, g->watch, ref.block);
@@ -408,6 +439,20 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     }
 
     return rc;
+}
+
+
+/* whether an event was not logged there yet by who sent it before */
+
+static ngx_uint_t
+ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
+    uint64_t number, ngx_mcp_pending_sh_t **owed)
+{
+    *owed = event->owed ? ngx_mcp_pending_owed_locked(zone, event->owed,
+                                                      number)
+                        : NULL;
+
+    return event->owed == NULL || *owed;
 }
 
 

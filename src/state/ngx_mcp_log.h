@@ -70,6 +70,7 @@ typedef struct {
     ngx_str_t               identity;     /* for this one; data NULL: all */
     ngx_str_t               list_key;     /* for its audience, likewise */
     ngx_mcp_once_t         *once;         /* NULL: it is not repeated */
+    void                   *owed;         /* of a window (ngx_mcp_pending.c) */
 } ngx_mcp_event_t;
 
 

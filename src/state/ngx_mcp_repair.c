@@ -6,8 +6,9 @@
  * A process died while it held the lock.  Each pass looks at all blocks:
  *
  *   1  what does not depend on others: sessions, groups, limits, knowledge,
- *      and topics;
- *   2  what sessions own; then groups that nobody needs go; audiences;
+ *      windows, and topics;
+ *   2  what sessions and windows own; then groups that nobody needs go;
+ *      audiences;
  *   3  events, which sessions, calls, groups or topics own;
  *   4  lists are put in order and what follows from them is set;
  *   5  blocks without a mark become free.
@@ -86,12 +87,14 @@ ngx_mcp_repair_reset(ngx_mcp_zone_t *zone)
     ngx_memzero(&sh->knowledge, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->farewells, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->audiences, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(sh->windows, sizeof(sh->windows));
 
     sh->free = 0;
     sh->nfree = 0;
     sh->nevents = 0;
     sh->nknowledge = 0;
     sh->nlists = 0;
+    sh->npending = 0;
 
     sh->counters[NGX_MCP_COUNTER_SESSIONS_LIVE] = 0;
     sh->counters[NGX_MCP_COUNTER_STREAMS_OPEN] = 0;
@@ -156,6 +159,10 @@ ngx_mcp_repair_roots(ngx_mcp_zone_t *zone)
             ngx_mcp_repair_push(zone, &sh->knowledge, rec, NGX_MCP_LINKS);
             sh->nknowledge += rec->block.blocks;
 
+            break;
+
+        case NGX_MCP_WINDOW:
+            ngx_mcp_repair_window(zone, (ngx_mcp_window_sh_t *) rec);
             break;
         }
     }
@@ -296,6 +303,11 @@ ngx_mcp_repair_owned(ngx_mcp_zone_t *zone)
         rec = ngx_mcp_block(zone, n);
 
         if (rec->block.type == NGX_MCP_FREE || rec->block.mark) {
+            continue;
+        }
+
+        if (rec->block.type == NGX_MCP_PENDING) {
+            ngx_mcp_repair_pending(zone, (ngx_mcp_pending_sh_t *) rec);
             continue;
         }
 

@@ -2,17 +2,12 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-typedef uint64_t (*ngx_mcp_order_pt)(void *rec);
-
-
 static void ngx_mcp_repair_log(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log);
 static void ngx_mcp_repair_carriers(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 static void ngx_mcp_repair_links(ngx_mcp_zone_t *zone,
     ngx_mcp_extension_sh_t *e);
 static void ngx_mcp_repair_knowledge(ngx_mcp_zone_t *zone);
-static void ngx_mcp_repair_sort(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
-    size_t offset, ngx_mcp_order_pt order);
 static uint32_t ngx_mcp_repair_merge(ngx_mcp_zone_t *zone, uint32_t a,
     uint32_t b, size_t offset, ngx_mcp_order_pt order);
 
@@ -105,6 +100,7 @@ ngx_mcp_repair_order(ngx_mcp_zone_t *zone)
                             ngx_mcp_order_idle);
     }
 
+    ngx_mcp_repair_windows(zone);
     ngx_mcp_repair_knowledge(zone);
 }
 
@@ -256,7 +252,7 @@ ngx_mcp_repair_knowledge(ngx_mcp_zone_t *zone)
 
 /* a merge sort, lowest first; runs of 1, 2, 4, ... wait in bins */
 
-static void
+void
 ngx_mcp_repair_sort(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
     size_t offset, ngx_mcp_order_pt order)
 {

@@ -26,6 +26,7 @@
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
 #include "ngx_mcp_list.h"
+#include "ngx_mcp_pending.h"
 #include "ngx_mcp_doorbell.h"
 #include "ngx_mcp_topic.h"
 
@@ -93,6 +94,8 @@ typedef enum {
     NGX_MCP_TOPIC,
     NGX_MCP_AUDIENCE,
     NGX_MCP_LIST,
+    NGX_MCP_WINDOW,
+    NGX_MCP_PENDING,
     NGX_MCP_TYPE_MAX
 } ngx_mcp_type_e;
 
@@ -457,6 +460,47 @@ typedef struct {
 } ngx_mcp_content_sh_t;
 
 
+#define NGX_MCP_WINDOW_ENDPOINT  0x01     /* these are given */
+#define NGX_MCP_WINDOW_TENANT    0x02
+#define NGX_MCP_WINDOW_SESSION   0x04
+
+/* by the logarithm of their length; those whose notification is being sent */
+#define NGX_MCP_WINDOW_CLASSES   33
+#define NGX_MCP_WINDOW_CLAIMED   32
+
+/* text: endpoint, tenant, session */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* in the list of its class */
+    uint64_t                what;         /* hash */
+    ngx_mcp_only_sh_t       only;
+    uint64_t                deadline;     /* fact: ngx_current_msec */
+    uint32_t                time;
+    uint32_t                endpoint_len;
+    uint32_t                tenant_len;
+    uint32_t                waiting;
+    uint32_t                sending;
+    uint32_t                class;
+} ngx_mcp_window_sh_t;
+
+
+#define NGX_MCP_PENDING_SENDING  0x01
+#define NGX_MCP_PENDING_COUNTED  0x02     /* its count is said */
+
+/* text: notification */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* owner: window */
+    uint64_t                serial;
+    uint64_t                count;
+    uint64_t                number;       /* fact: of the group logged last */
+    uint64_t                next;         /* fact: of the one being logged */
+    uint64_t                stamp;        /* fact: of its event */
+    uint32_t                level;
+    uint32_t                counts[NGX_MCP_PENDING_COUNTS];
+} ngx_mcp_pending_sh_t;
+
+
 #define NGX_MCP_WORKER_FREE     0
 #define NGX_MCP_WORKER_LIVE     1
 #define NGX_MCP_WORKER_DEAD     2         /* being reaped */
@@ -504,9 +548,9 @@ struct ngx_mcp_zone_sh_s {
     uint32_t                nfree;
     uint32_t                nevents;      /* blocks */
     uint32_t                nknowledge;   /* blocks */
+    uint32_t                npending;     /* blocks */
     uint32_t                nonces;       /* fact */
     uint32_t                nlists;       /* blocks */
-    uint32_t                unused;
 
     ngx_mcp_list_sh_t       idle[NGX_MCP_IDLE_CLASSES];
     ngx_mcp_list_sh_t       groups;
@@ -518,6 +562,7 @@ struct ngx_mcp_zone_sh_s {
     uint64_t                learnt;       /* grows with every change of it */
     ngx_mcp_list_sh_t       farewells;
     ngx_mcp_list_sh_t       audiences;    /* by number */
+    ngx_mcp_list_sh_t       windows[NGX_MCP_WINDOW_CLASSES];  /* by deadline */
 
     ngx_atomic_t            counters[NGX_MCP_COUNTER_MAX];
     ngx_mcp_worker_sh_t     workers[NGX_MCP_WORKERS];
@@ -810,6 +855,18 @@ ngx_uint_t ngx_mcp_once_logged_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_log_sh_t *log, ngx_mcp_once_t *once);
 
 
+/* pending (ngx_mcp_pending.c) */
+
+typedef struct {
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_only_sh_t       only;
+} ngx_mcp_owed_t;
+
+ngx_mcp_pending_sh_t *ngx_mcp_pending_owed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_owed_t *owed, uint64_t number);
+ngx_uint_t ngx_mcp_window_class(ngx_mcp_window_sh_t *w);
+
+
 /* calls */
 
 /* the worker that ran it died */
@@ -873,14 +930,28 @@ ngx_int_t ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker);
 /* has ngx_mcp_worker_sweep() called soon */
 void ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone);
 
+/* has ngx_mcp_pending_send() called then */
+void ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay);
+
 
 /* repair */
 
 void ngx_mcp_repair_locked(ngx_mcp_zone_t *zone);
 void ngx_mcp_repair_order(ngx_mcp_zone_t *zone);
 
-/* marks a record and its chain, which is as long as its text needs */
+typedef uint64_t (*ngx_mcp_order_pt)(void *rec);
+
+/* lowest first */
+void ngx_mcp_repair_sort(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    size_t offset, ngx_mcp_order_pt order);
+
+void ngx_mcp_repair_window(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w);
+void ngx_mcp_repair_pending(ngx_mcp_zone_t *zone, ngx_mcp_pending_sh_t *m);
+void ngx_mcp_repair_windows(ngx_mcp_zone_t *zone);
+
 void ngx_mcp_repair_lists(ngx_mcp_zone_t *zone);
+
+/* marks a record and its chain, which is as long as its text needs */
 ngx_int_t ngx_mcp_repair_mark(ngx_mcp_zone_t *zone, void *rec);
 void ngx_mcp_repair_unmark(ngx_mcp_zone_t *zone, void *rec);
 

@@ -8,6 +8,7 @@ static u_char      *seen;
 static ngx_uint_t   errors;
 static ngx_uint_t   events;
 static ngx_uint_t   knowledge;
+static ngx_uint_t   waiting;
 static ngx_uint_t   topics;
 static ngx_uint_t   lists;
 
@@ -561,6 +562,80 @@ audiences_check(ngx_mcp_zone_t *zone)
 
 
 static void
+window_check(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w)
+{
+    ngx_uint_t             i;
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_pending_sh_t  *m;
+
+    reach(zone, ngx_mcp_number(zone, w), NGX_MCP_WINDOW);
+
+    waiting += w->rec.block.blocks;
+    ref = ngx_mcp_ref(zone, w);
+
+    if (w->class != ngx_mcp_window_class(w)) {
+        bad("a window is in the wrong list");
+    }
+
+    for (i = 0; i < 2; i++) {
+
+        if ((i ? w->sending : w->waiting) == 0) {
+            continue;
+        }
+
+        m = ngx_mcp_block(zone, i ? w->sending : w->waiting);
+        reach(zone, ngx_mcp_number(zone, m), NGX_MCP_PENDING);
+
+        waiting += m->rec.block.blocks;
+
+        if (m->rec.owner.block != ref.block || m->rec.owner.gen != ref.gen
+            || (m->rec.flags & NGX_MCP_PENDING_SENDING)
+               != (i ? NGX_MCP_PENDING_SENDING : 0))
+        {
+            bad("what waits in a window is not its own");
+        }
+    }
+}
+
+
+static void
+windows_check(ngx_mcp_zone_t *zone)
+{
+    uint32_t              n;
+    uint64_t              deadline;
+    ngx_uint_t            i, windows;
+    ngx_mcp_window_sh_t  *w;
+
+    windows = 0;
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        w = ngx_mcp_block(zone, n);
+        windows += (w->rec.block.type == NGX_MCP_WINDOW);
+    }
+
+    for (i = 0; i < NGX_MCP_WINDOW_CLASSES; i++) {
+        windows -= length(zone, &zone->sh->windows[i], NGX_MCP_LINKS,
+                          "windows");
+        deadline = 0;
+
+        for (n = zone->sh->windows[i].head; n; n = w->rec.links.next) {
+            w = ngx_mcp_block(zone, n);
+
+            if (w->class != i || w->deadline < deadline) {
+                bad("windows are out of order");
+            }
+
+            deadline = w->deadline;
+        }
+    }
+
+    if (windows) {
+        bad("windows are not all in lists");
+    }
+}
+
+
+static void
 hash_check(ngx_mcp_zone_t *zone)
 {
     uint32_t                 i, n;
@@ -626,6 +701,10 @@ hash_check(ngx_mcp_zone_t *zone)
             case NGX_MCP_KNOWLEDGE:
                 reach(zone, n, NGX_MCP_KNOWLEDGE);
                 knowledge += rec->block.blocks;
+                break;
+
+            case NGX_MCP_WINDOW:
+                window_check(zone, (ngx_mcp_window_sh_t *) rec);
                 break;
 
             case NGX_MCP_SUPPLY:
@@ -779,6 +858,7 @@ env_check_locked(ngx_mcp_zone_t *zone)
     errors = 0;
     events = 0;
     knowledge = 0;
+    waiting = 0;
     topics = 0;
     lists = 0;
     nfree = 0;
@@ -788,6 +868,7 @@ env_check_locked(ngx_mcp_zone_t *zone)
 
     hash_check(zone);
     counts_check(zone);
+    windows_check(zone);
     pending_check(zone);
     audiences_check(zone);
 
@@ -811,12 +892,12 @@ env_check_locked(ngx_mcp_zone_t *zone)
     }
 
     if (events != sh->nevents || knowledge != sh->nknowledge
-        || lists != sh->nlists)
+        || lists != sh->nlists || waiting != sh->npending)
     {
         bad("counts of blocks are wrong: events %u, %u; knowledge %u, %u; "
-            "lists %u, %u", (unsigned) events, sh->nevents,
+            "lists %u, %u; windows %u, %u", (unsigned) events, sh->nevents,
             (unsigned) knowledge, sh->nknowledge, (unsigned) lists,
-            sh->nlists);
+            sh->nlists, (unsigned) waiting, sh->npending);
     }
 
     for (n = sh->events.head; n; n = e->age.next) {

@@ -205,6 +205,20 @@ ngx_alloc(size_t size, ngx_log_t *log)
 
 
 ngx_pool_t *
+ngx_create_pool(size_t size, ngx_log_t *log)
+{
+    return env_pool();
+}
+
+
+void
+ngx_destroy_pool(ngx_pool_t *pool)
+{
+    env_pool_free(pool);
+}
+
+
+ngx_pool_t *
 env_pool(void)
 {
     return calloc(1, sizeof(ngx_pool_t));
@@ -270,6 +284,30 @@ ngx_hex_dump(u_char *dst, u_char *src, size_t len)
     }
 
     return dst;
+}
+
+
+/* knows only one "%uL", and text around it */
+
+u_char * ngx_cdecl
+ngx_sprintf(u_char *buf, const char *fmt, ...)
+{
+    char     text[64];
+    char    *number;
+    va_list  args;
+
+    number = strstr(fmt, "%uL");
+
+    if (number == NULL) {
+        exit(2);
+    }
+
+    va_start(args, fmt);
+    snprintf(text, sizeof(text), "%.*s%lu%s", (int) (number - fmt), fmt,
+             (unsigned long) va_arg(args, uint64_t), number + 3);
+    va_end(args);
+
+    return ngx_cpymem(buf, text, strlen(text));
 }
 
 

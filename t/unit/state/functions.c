@@ -158,6 +158,7 @@ static void
 stop(const char *what)
 {
     uint32_t                 n;
+    ngx_msec_t               next;
     ngx_mcp_session_sh_t    *s;
     ngx_mcp_knowledge_sh_t  *k;
 
@@ -175,6 +176,11 @@ stop(const char *what)
     }
 
     while (ngx_mcp_farewell(&zone) == NGX_OK) { /* void */ }
+
+    while (zone.sh->npending) {
+        env_time(ngx_current_msec + 100000);
+        (void) ngx_mcp_pending_send(&zone, &next);
+    }
 
     ngx_mcp_zone_lock(&zone);
 
@@ -1354,6 +1360,177 @@ group_tests(void)
 }
 
 
+/* what is said at a time; "-": it waits */
+
+static const char *
+join(const char *endpoint, const char *tenant, const char *what,
+    const char *text, ngx_uint_t count)
+{
+    static char        said[256];
+    u_char             buf[NGX_MCP_PENDING_BUF];
+    ngx_str_t          str, ep, tn, parts[NGX_MCP_PENDING_PARTS];
+    ngx_uint_t         i, n;
+    ngx_mcp_event_t    e;
+    ngx_mcp_pending_t  p;
+
+    str = env_str(text);
+    ep = env_str(endpoint ? endpoint : "");
+    tn = env_str(tenant ? tenant : "");
+    e = event(&str);
+
+    memset(&p, 0, sizeof(p));
+    p.endpoint = endpoint ? &ep : NULL;
+    p.tenant = tenant ? &tn : NULL;
+    p.what = env_str(what);
+    p.time = 500;
+    p.event = &e;
+    p.counts[0] = str.len ? 1 : 0;
+    p.count = count ? count : 1;
+    p.counted = (count != 0);
+
+    if (ngx_mcp_pending_join(&zone, &p) == NGX_OK) {
+        return "-";
+    }
+
+    n = ngx_mcp_pending_parts(&str, p.counts,
+                              p.counted || p.count > 1 ? p.count : 0, buf,
+                              parts);
+    said[0] = '\0';
+
+    for (i = 0; i < n; i++) {
+        strncat(said, (char *) parts[i].data, parts[i].len);
+    }
+
+    return said;
+}
+
+
+static void
+later(ngx_msec_t ms)
+{
+    ngx_msec_t  next;
+
+    env_time(ngx_current_msec + ms);
+    while (ngx_mcp_pending_send(&zone, &next) == NGX_AGAIN) { /* void */ }
+}
+
+
+static void
+window_tests(void)
+{
+    char              text[32];
+    size_t            i;
+    uint32_t          blocks;
+    ngx_msec_t        next;
+    ngx_uint_t        waiting;
+    ngx_mcp_ref_t     a, b, c;
+    ngx_mcp_stream_t  sa, sb, sc;
+    static char       many[8192];
+
+    start(ZONE_SIZE);
+
+    a = session("e", "t1");
+    b = session("e", "t2");
+    c = session("f", "t1");
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
+    ngx_mcp_stream_open(&zone, c, 0, NULL, 0, 1, &sc);
+
+    is(join("e", "t1", "k", "1.", 0), "1.", "the first goes at once");
+    is(join("e", "t1", "k", "2.", 0), "-", "the second waits");
+    is(join("e", "t1", "k", "3.", 0), "-", "the third joins it");
+    is(join("e", "t1", "k2", "4.", 0), "4.", "not what is something else");
+    is(join("e", "t2", "k", "5.", 0), "5.", "nor of another tenant");
+    is(join("e", NULL, "k", "6.", 0), "6.", "nor for all tenants");
+    is(join("f", "t1", "k", "7.", 0), "7.", "nor of another endpoint");
+    is(join("e", NULL, "k", "8.", 4), "-", "it has a window of its own");
+    ok(counted(NGX_MCP_COUNTER_EVENTS_COALESCED) == 1, "one was joined");
+
+    ok(ngx_mcp_pending_send(&zone, &next) == NGX_OK && next == 500,
+       "nothing is due yet");
+    later(499);
+    is(take(&sa), "again", "nothing comes before the end");
+    later(1);
+    is(take(&sa), "3,\"count\":2. 8,\"count\":4. again",
+       "the last with its count, and the one for all");
+    is(take(&sb), "8,\"count\":4. again", "that one alone to the other");
+    is(take(&sc), "again", "nothing at the other endpoint");
+
+    is(join("e", "t1", "k2", "9.", 0), "9.", "a window ends with nothing in "
+       "it");
+    is(join("e", "t1", "k", "10.", 0), "-", "one that was sent opens another");
+    later(500);
+    is(take(&sa), "10. again", "one alone says no count");
+    later(500);
+    ok(zone.sh->npending == 0, "windows are forgotten");
+
+    /* more to join while one is being sent */
+
+    is(join("e", "t1", "k", "11.", 2), "1,\"count\":21.", "an own count");
+    is(join("e", "t1", "k", "12.", 0), "-", "waits");
+    memset(many, 'x', sizeof(many) - 1);
+    many[0] = '<';
+    is(join("e", "t1", "k", many, 0), "-", "one of many blocks joins");
+    is(join("e", "t1", "k", "13.", 5), "-", "and a short one");
+    later(500);
+    is(take(&sa), "1,\"count\":73. again", "the sum is said");
+
+    /* deadlines of windows of one class */
+
+    later(2000);
+
+    for (i = 0; i < 300; i++) {
+        snprintf(text, sizeof(text), "w%u", (unsigned) i);
+        (void) join("e", "t1", text, "a", 0);
+        (void) join("e", "t1", text, "b", 0);
+        env_time(ngx_current_msec + 1);
+    }
+
+    ok(ngx_mcp_pending_send(&zone, &next) == NGX_OK && next == 200,
+       "the next is the first opened");
+    env_time(ngx_current_msec + 199 + 64);
+    ok(ngx_mcp_pending_send(&zone, &next) == NGX_AGAIN
+       && ngx_mcp_pending_send(&zone, &next) == NGX_OK && next == 1,
+       "a part at a time");
+    later(1000);
+    later(1000);
+    ok(zone.sh->npending == 0, "all windows are forgotten");
+    (void) take(&sa);
+
+    /* who died over it */
+
+    is(join("e", "t1", "k", "14.", 0), "14.", "a first");
+    is(join("e", "t1", "k", "15.", 0), "-", "waits");
+    ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    zone.sh->busy = 1;
+    later(500);
+    is(take(&sa), "15. again", "repaired and sent");
+
+    /* no room */
+
+    blocks = zone.sh->npending;
+    waiting = 0;
+
+    for (i = 0; i < 4000; i++) {
+        snprintf(text, sizeof(text), "%u", (unsigned) i);
+        (void) join("e", "t1", text, "a", 0);
+        waiting += (strcmp(join("e", "t1", text, "b", 0), "-") == 0);
+    }
+
+    blocks = zone.sh->npending - blocks;
+    ok(waiting > 400 && waiting < 4000 && blocks <= zone.sh->blocks / 16,
+       "%u windows in %u blocks, then there is no room", (unsigned) waiting,
+       (unsigned) blocks);
+
+    is(join("e", "t1", "3999", "16.", 0), "16.", "what has no window goes");
+    is(join("e", "t1", "1", "17.", 0), "1,\"count\":27.",
+       "what has no room takes with it what waits");
+    is(join("e", "t1", "1", "18.", 0), "-", "it made room");
+
+    stop("windows");
+}
+
+
 static void
 knowledge_tests(void)
 {
@@ -2174,6 +2351,7 @@ main(void)
     line_tests();
     eviction_tests();
     group_tests();
+    window_tests();
     knowledge_tests();
     idle_tests();
     full_tests();

@@ -65,6 +65,9 @@ session(ngx_mcp_zone_t *z, const char *id, const char *tenant_name,
 }
 
 
+static ngx_int_t join(ngx_mcp_zone_t *z, const char *what, const char *text);
+
+
 static ngx_mcp_event_t
 event(ngx_str_t *text, ngx_uint_t flags)
 {
@@ -234,6 +237,9 @@ build(void)
     str = env_str("file:///a");
     ngx_mcp_session_subscribe(&zone, victim, &str, 8);
     ngx_mcp_session_subscribe(&other, bystander, &str, 8);
+
+    join(&other, "window", "first");
+    join(&other, "window", "waits");
 
     for (i = 0; i < 3; i++) {
         snprintf(text, sizeof(text), "events://%d/latest", (int) i);
@@ -735,6 +741,115 @@ op_knowledge(void)
 }
 
 
+static ngx_int_t
+join(ngx_mcp_zone_t *z, const char *what, const char *text)
+{
+    ngx_str_t          str, endpoint;
+    ngx_mcp_event_t    e;
+    ngx_mcp_pending_t  p;
+
+    str = env_str(text);
+    endpoint = env_str("endpoint");
+    e = event(&str, 0);
+
+    memset(&p, 0, sizeof(p));
+    p.endpoint = &endpoint;
+    p.what = env_str(what);
+    p.time = 1000;
+    p.event = &e;
+    p.count = 1;
+
+    return ngx_mcp_pending_join(z, &p);
+}
+
+
+/* what waits is said once to each session it is for, whoever dies */
+
+static ngx_uint_t
+said_check(ngx_mcp_ref_t ref)
+{
+    size_t            len;
+    u_char            buf[512];
+    ngx_uint_t        i, flags;
+    ngx_mcp_cursor_t  from;
+    ngx_mcp_stream_t  st;
+
+    memset(&from, 0, sizeof(from));
+
+    if (ngx_mcp_stream_open(&copy, ref, 0, &from, 0, 1, &st) != NGX_OK) {
+        return 1;
+    }
+
+    i = 0;
+
+    while (ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf), &len, &flags)
+           != NGX_AGAIN)
+    {
+        if (len >= 5 && memcmp(buf, "waits", 5) == 0) {
+            i++;
+        }
+    }
+
+    ngx_mcp_stream_close(&copy, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    if (i != 1) {
+        fprintf(stderr, "# what waits was said %u times\n", (unsigned) i);
+        return 1;
+    }
+
+    return 0;
+}
+
+
+static ngx_uint_t
+window_check(void)
+{
+    return said_check(bystander) + said_check(tenant);
+}
+
+
+static void
+windows_end(void)
+{
+    ngx_msec_t  next, now;
+
+    now = ngx_current_msec;
+
+    while (copy.sh->npending) {
+        env_time(ngx_current_msec + 10000);
+        (void) ngx_mcp_pending_send(&copy, &next);
+    }
+
+    env_time(now);
+}
+
+
+static void
+op_window_open(void)
+{
+    join(&zone, "another", "a first");
+}
+
+
+static void
+op_window_join(void)
+{
+    join(&zone, "window", "waits: longer than what was there, so that it "
+                          "needs another block for its text, and is moved "
+                          "while the other is there");
+}
+
+
+static void
+op_window_send(void)
+{
+    ngx_msec_t  next;
+
+    env_time(ngx_current_msec + 1000);
+    (void) ngx_mcp_pending_send(&zone, &next);
+}
+
+
 static void
 op_audiences(void)
 {
@@ -896,6 +1011,9 @@ static step_op_t  ops[] = {
     { "lists", op_lists, 1, 5, NULL },
     { "lists, staged", op_lists_staged, 1, 5, NULL },
     { "lists, told", op_lists_told, 1, 5, NULL },
+    { "pending_join that opens", op_window_open, 1, 5, NULL },
+    { "pending_join", op_window_join, 1, 5, window_check },
+    { "pending_send", op_window_send, 1, 5, window_check },
     { "worker_claim, worker_release", op_claim, 1, 5, NULL },
     { "worker_reap", op_reap, 1, 5, NULL },
     { "worker_drain", op_drain, 1, 5, NULL },
@@ -979,6 +1097,8 @@ survive(step_op_t *op)
     if (op->kept) {
         errors += bystander_check(op->kept);
     }
+
+    windows_end();
 
     for (i = 0; i < NGX_MCP_WORKERS; i++) {
         if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE) {
