@@ -7,6 +7,12 @@
 
 static void ngx_http_mcp_event_address(ngx_http_mcp_address_t *to,
     ngx_str_t *text, ngx_mcp_event_t *event);
+static ngx_int_t ngx_http_mcp_event_log(ngx_http_mcp_address_t *to,
+    ngx_mcp_event_t *event, ngx_uint_t *sessions);
+static ngx_int_t ngx_http_mcp_event_coalesce(ngx_http_mcp_address_t *to,
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_rule_t *rule,
+    ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out,
+    ngx_mcp_event_t *event, ngx_pool_t *pool, ngx_uint_t *sessions);
 
 
 ngx_int_t
@@ -35,11 +41,19 @@ ngx_int_t
 ngx_http_mcp_event_send(ngx_http_mcp_address_t *to, ngx_str_t *text,
     ngx_mcp_event_t *event, ngx_uint_t *sessions)
 {
+    ngx_http_mcp_event_address(to, text, event);
+
+    return ngx_http_mcp_event_log(to, event, sessions);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_event_log(ngx_http_mcp_address_t *to, ngx_mcp_event_t *event,
+    ngx_uint_t *sessions)
+{
     ngx_int_t  rc;
 
     *sessions = 0;
-
-    ngx_http_mcp_event_address(to, text, event);
 
     if (to->session.data == NULL) {
         return ngx_mcp_log_groups(to->zone, to->endpoint, to->tenant, event,
@@ -150,6 +164,8 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
          rule;
          rule = ngx_mcp_rule_next(rules, nrules, &in->kind, rule))
     {
+        in->joining = (bridge->coalesce != 0);
+
         rc = ngx_mcp_rule_apply(rule, in, &bridge->logger, pool, &out);
 
         if (rc == NGX_DECLINED) {
@@ -162,7 +178,13 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
             event.level = out.level;
             event.uri[0] = out.uri;
 
-            rc = ngx_http_mcp_event_send(to, &out.text, &event, &n);
+            ngx_http_mcp_event_address(to, &out.text, &event);
+
+            rc = in->joining
+                 ? ngx_http_mcp_event_coalesce(to, bridge, rule, in, &out,
+                                               &event, pool, &n)
+                 : ngx_http_mcp_event_log(to, &event, &n);
+
             *sessions = ngx_max(*sessions, n);
         }
 
@@ -175,4 +197,80 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
     }
 
     return result;
+}
+
+
+/*
+ * The first of a window goes at once, others wait for its end.  Whom it
+ * addresses is known now in either case.
+ */
+
+static ngx_int_t
+ngx_http_mcp_event_coalesce(ngx_http_mcp_address_t *to,
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_rule_t *rule,
+    ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out,
+    ngx_mcp_event_t *event, ngx_pool_t *pool, ngx_uint_t *sessions)
+{
+    u_char             *p;
+    ngx_int_t           rc;
+    ngx_str_t           parts[NGX_MCP_PENDING_PARTS];
+    ngx_uint_t          i;
+    ngx_mcp_pending_t   pending;
+    u_char              buf[NGX_MCP_PENDING_BUF];
+
+    ngx_memzero(&pending, sizeof(ngx_mcp_pending_t));
+
+    pending.endpoint = to->endpoint;
+    pending.tenant = to->tenant;
+    pending.session = to->session;
+    pending.time = bridge->coalesce;
+    pending.event = event;
+
+    for (i = 0; i < NGX_MCP_PENDING_COUNTS; i++) {
+        pending.counts[i] = out->counts[i];
+    }
+
+    pending.count = 1;
+    pending.counted = ngx_mcp_invalidate_count(in, &pending.count);
+
+    pending.what.len = in->kind.len + rule->value.len + rule->level.len + 3;
+
+    p = ngx_pnalloc(pool, pending.what.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    pending.what.data = p;
+
+    p = ngx_cpymem(p, in->kind.data, in->kind.len);
+    *p++ = '\0';
+    *p++ = (u_char) ('0' + rule->action);
+    p = ngx_cpymem(p, rule->value.data, rule->value.len);
+    *p++ = '\0';
+    ngx_memcpy(p, rule->level.data, rule->level.len);
+
+    /* one that is repeated finds its way among those that were sent */
+
+    if (to->once == NULL || !to->once->again) {
+        event->count_only = 1;
+        rc = ngx_http_mcp_event_log(to, event, sessions);
+        event->count_only = 0;
+
+        if (rc != NGX_OK || *sessions == 0) {
+            return rc;
+        }
+
+        if (ngx_mcp_pending_join(to->zone, &pending) == NGX_OK) {
+            return NGX_OK;
+        }
+    }
+
+    event->nparts = ngx_mcp_pending_parts(&out->text, pending.counts,
+                                          (pending.counted
+                                           || pending.count > 1)
+                                          ? pending.count : 0,
+                                          buf, parts);
+    event->parts = parts;
+
+    return ngx_http_mcp_event_log(to, event, sessions);
 }

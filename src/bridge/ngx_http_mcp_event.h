@@ -11,6 +11,7 @@
 
 #include "ngx_http_mcp_bridge.h"
 #include "ngx_mcp_log.h"
+#include "ngx_mcp_pending.h"
 #include "ngx_mcp_lease.h"
 
 

@@ -48,6 +48,7 @@ static ngx_http_mcp_metric_t  ngx_http_mcp_counters[] = {
     _("blocks", use->blocks, "g", "Blocks in the zone.")                       \
     _("blocks_free", use->free, "g", "Blocks that are free.")                  \
     _("blocks_events", use->events, "g", "Blocks that hold events.")           \
+    _("blocks_windows", use->windows, "g", "Blocks that wait to be sent.")     \
     _("blocks_sessions", use->sessions, "g", "Blocks that hold sessions.")     \
     _("block_size_bytes", use->block_size, "g", "Size of a block in bytes.")   \
     _("recoveries", use->recoveries, "c", "Repairs after a worker died.")

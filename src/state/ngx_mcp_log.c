@@ -78,7 +78,12 @@ ngx_mcp_log_session_id(ngx_mcp_zone_t *zone, ngx_str_t *id,
 
     ngx_mcp_zone_unlock(zone);
 
-    return hidden ? NGX_DONE : ngx_mcp_log_session(zone, ref, event);
+    if (hidden) {
+        return NGX_DONE;
+    }
+
+    return event->count_only ? NGX_OK
+                             : ngx_mcp_log_session(zone, ref, event);
 }
 
 
@@ -365,6 +370,17 @@ ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_group_sh_t    *g;
     ngx_mcp_event_sh_t    *e;
     ngx_mcp_pending_sh_t  *owed;
+
+    if (in->event->count_only) {
+        ngx_mcp_zone_lock(zone);
+
+        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+        *addressed += g ? g->sessions : 0;
+
+        ngx_mcp_zone_unlock(zone);
+
+        return NGX_OK;
+    }
 
     in->stage.head = 0;
     fits = 1;

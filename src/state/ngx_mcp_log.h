@@ -71,6 +71,7 @@ typedef struct {
     ngx_str_t               list_key;     /* for its audience, likewise */
     ngx_mcp_once_t         *once;         /* NULL: it is not repeated */
     void                   *owed;         /* of a window (ngx_mcp_pending.c) */
+    ngx_uint_t              count_only;   /* whom it addresses; not logged */
 } ngx_mcp_event_t;
 
 

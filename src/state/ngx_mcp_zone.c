@@ -284,7 +284,9 @@ ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
 
     use->free = ngx_mcp_free_blocks(sh);
     use->events = sh->nevents;
-    use->sessions = use->blocks - use->free - sh->nevents - sh->nknowledge;
+    use->windows = sh->npending;
+    use->sessions = use->blocks - use->free - sh->nevents - sh->nknowledge
+                    - sh->npending;
     use->recoveries = sh->recoveries;
 
     for (i = 0; i < NGX_MCP_WORKERS; i++) {

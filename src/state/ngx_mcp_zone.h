@@ -141,6 +141,7 @@ typedef struct {
     ngx_uint_t              blocks;       /* all */
     ngx_uint_t              free;
     ngx_uint_t              events;       /* blocks in event logs */
+    ngx_uint_t              windows;      /* blocks of mcp_coalesce */
     ngx_uint_t              sessions;     /* blocks of sessions and theirs */
     size_t                  block_size;
     ngx_uint_t              workers;      /* live slots */
