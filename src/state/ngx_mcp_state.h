@@ -1,0 +1,346 @@
+
+/*
+ * What the files of this folder do for each other, beside what their headers
+ * say; included by ngx_mcp_zone_sh.h.
+ */
+
+#ifndef _NGX_MCP_STATE_H_INCLUDED_
+#define _NGX_MCP_STATE_H_INCLUDED_
+
+
+/*
+ * Blocks and texts (ngx_mcp_block.c).  A text is given as parts; one that is
+ * large is staged: its blocks are taken in batches and filled outside of the
+ * lock, and belong to the worker's slot until the record is committed.
+ */
+
+typedef struct {
+    ngx_uint_t              type;
+    ngx_uint_t              nparts;
+    ngx_str_t              *parts;
+    size_t                  len;
+    ngx_uint_t              blocks;
+    uint32_t                head;         /* staged, or 0 */
+} ngx_mcp_stage_t;
+
+size_t ngx_mcp_head(ngx_uint_t type);
+ngx_uint_t ngx_mcp_text_blocks(ngx_uint_t type, size_t len);
+void ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from,
+    u_char *dst, size_t len);
+ngx_uint_t ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
+    ngx_str_t *text);
+
+/* sets up and, if it is large and "now", stages; NGX_DECLINED: zone full */
+void ngx_mcp_stage_init(ngx_mcp_stage_t *stage, ngx_uint_t type,
+    ngx_str_t *parts, ngx_uint_t nparts);
+ngx_int_t ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
+void ngx_mcp_stage_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
+void ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w);
+
+/* the blocks that ngx_mcp_make_locked() will take */
+#define ngx_mcp_stage_needs(stage)  ((stage)->head ? 0 : (stage)->blocks)
+
+/*
+ * Makes a record that is all zero but for its text; room was reserved.  It
+ * lives from the commit on.
+ */
+void *ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
+void ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type);
+
+/* the record's place in lists and counts is the caller's to give up */
+void ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec);
+
+void ngx_mcp_list_append(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    uint32_t n, size_t offset);
+void ngx_mcp_list_prepend(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    uint32_t n, size_t offset);
+void ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    uint32_t n, size_t offset);
+
+#define NGX_MCP_LINKS  offsetof(ngx_mcp_record_sh_t, links)
+
+#define ngx_mcp_links(zone, n, offset)                                        \
+    ((ngx_mcp_links_sh_t *) ((u_char *) ngx_mcp_block(zone, n) + (offset)))
+
+uint64_t ngx_mcp_hash(ngx_mcp_zone_t *zone, ngx_str_t *a, ngx_str_t *b);
+void ngx_mcp_hash_insert_locked(ngx_mcp_zone_t *zone, void *rec);
+void ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec);
+
+ngx_int_t ngx_mcp_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
+    size_t len, ngx_pool_t *pool, ngx_str_t *out);
+
+
+/*
+ * Room (ngx_mcp_reclaim.c).  reserve ends idle sessions and drops events until
+ * n blocks are free: no pointer into the zone is valid across it.
+ */
+
+ngx_int_t ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n);
+void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
+void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
+ngx_uint_t ngx_mcp_idle_class(ngx_mcp_session_sh_t *s);
+ngx_int_t ngx_mcp_limit_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *key, ngx_uint_t max, ngx_mcp_limit_sh_t **limit);
+ngx_mcp_limit_sh_t *ngx_mcp_limit_make_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *key);
+void ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_extension_sh_t *e);
+
+/* ends what is idle for too long; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_expire_locked(ngx_mcp_zone_t *zone);
+
+
+/* sessions and groups */
+
+ngx_mcp_session_sh_t *ngx_mcp_session_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref);
+ngx_mcp_session_sh_t *ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *id);
+void ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_counter_e counter);
+
+/* a call or stream of it is gone: it may be idle now, or freed */
+void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+
+#define ngx_mcp_session_group(zone, s)                                        \
+    ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (s)->rec.owner.block))
+
+#define ngx_mcp_session_extension(zone, s)                                    \
+    ((ngx_mcp_extension_sh_t *) ngx_mcp_block(zone, (s)->extension))
+
+uint64_t ngx_mcp_bloom(uint64_t hash);
+ngx_uint_t ngx_mcp_subscribed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint64_t uri);
+ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_str_t *uri, uint64_t hash);
+void ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage, uint64_t hash,
+    ngx_mcp_ref_t supply);
+
+/* own sessions (ngx_mcp_own.c) and what they subscribe to */
+
+ngx_mcp_session_sh_t *ngx_mcp_own_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, uint64_t audience, ngx_str_t *upstream);
+ngx_mcp_link_sh_t *ngx_mcp_own_link_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+void ngx_mcp_own_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
+
+/* a subscription that shares one goes */
+void ngx_mcp_supply_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub);
+
+void ngx_mcp_supply_order_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_supply_sh_t *u);
+
+ngx_mcp_group_sh_t *ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *tenant);
+ngx_mcp_group_sh_t *ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *tenant);
+ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_str_t *endpoint, ngx_str_t *tenant);
+
+/* tells the workers that watch block n */
+void ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch,
+    uint32_t n);
+
+/* frees it once nobody needs it */
+void ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
+
+/* frees a part of groups without sessions; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone);
+
+/* the groups of an endpoint and tenant (NULL: of all) one by one */
+
+typedef struct {
+    ngx_str_t              *endpoint;
+    ngx_str_t              *tenant;
+    uint64_t                number;
+    ngx_mcp_ref_t           ref;
+    ngx_uint_t              last;
+} ngx_mcp_groups_t;
+
+void ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
+    ngx_str_t *tenant);
+ngx_int_t ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
+    ngx_mcp_ref_t *ref);
+
+
+/* topics */
+
+void ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub);
+
+/* some of groups without sessions go, or some without events; the number */
+ngx_uint_t ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone,
+    ngx_uint_t orphans);
+
+/* says what is due, ends what is idle for too long; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone);
+
+/* nothing is to be said to the group any more */
+void ngx_mcp_topic_said_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
+
+
+/* links */
+
+void ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
+void ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+void ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
+void ngx_mcp_link_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
+
+/* says one; NGX_DECLINED: there is none */
+ngx_int_t ngx_mcp_farewell(ngx_mcp_zone_t *zone);
+
+
+/* log */
+
+/* an event that is linked at the end of a log; NULL: there is no room for it */
+ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
+    ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage);
+
+/* likewise in a group, within what it may keep */
+ngx_mcp_event_sh_t *ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only,
+    ngx_mcp_stage_t *stage);
+
+/* one of few blocks to a group; the number of its sessions */
+ngx_uint_t ngx_mcp_log_small_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_event_t *event);
+
+/* whether a session does not get what is only for these */
+ngx_uint_t ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_only_sh_t *only);
+void ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
+    ngx_mcp_only_sh_t *only);
+void ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_log_sh_t *log);
+void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
+
+/* drops up to max events; the number dropped */
+ngx_uint_t ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_log_sh_t *log, ngx_uint_t max);
+
+/* the first event behind a position, or NULL; hint: the one at it, or 0 */
+ngx_mcp_event_sh_t *ngx_mcp_log_after_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_log_sh_t *log, void *owner, uint64_t pos, uint32_t hint);
+uint32_t ngx_mcp_log_skip_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
+
+
+/* whether an event that is put again is there already */
+ngx_uint_t ngx_mcp_once_logged_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_log_sh_t *log, ngx_mcp_once_t *once);
+
+
+/* pending (ngx_mcp_pending.c) */
+
+typedef struct {
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_only_sh_t       only;
+} ngx_mcp_owed_t;
+
+ngx_mcp_pending_sh_t *ngx_mcp_pending_owed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_owed_t *owed, uint64_t number);
+ngx_uint_t ngx_mcp_window_class(ngx_mcp_window_sh_t *w);
+
+
+/* calls */
+
+/* the worker that ran it died */
+void ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
+void ngx_mcp_call_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
+
+
+/* streams */
+
+void ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
+    ngx_mcp_counter_e counter);
+
+
+/* knowledge */
+
+void ngx_mcp_knowledge_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_knowledge_sh_t *k);
+
+
+/* audiences (ngx_mcp_audience.c) */
+
+void ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *a);
+ngx_int_t ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t but);
+
+/* the session that has this extension ends, or joins another one */
+void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_extension_sh_t *e);
+
+/* whether there is one for the session */
+ngx_uint_t ngx_mcp_audience_exists_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+
+
+/* workers (ngx_mcp_worker.c): slots, what waits in them, and their death */
+
+void ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
+    ngx_uint_t why);
+void ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task);
+
+ngx_int_t ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name);
+void ngx_mcp_worker_release(ngx_mcp_zone_t *zone);
+
+/* handles what waits for this worker; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_worker_drain(ngx_mcp_zone_t *zone);
+
+/* what is due every second; NGX_AGAIN: call again soon */
+ngx_int_t ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone);
+void ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker,
+    uint32_t nonce);
+
+/* rings what was asked for while the lock was held */
+void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);
+
+
+/* doorbell (ngx_mcp_doorbell.c); NGX_DECLINED: nobody has this bell */
+
+ngx_int_t ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker);
+
+/* has ngx_mcp_worker_sweep() called soon */
+void ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone);
+
+/* has ngx_mcp_pending_send() called then */
+void ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay);
+
+
+/* repair */
+
+void ngx_mcp_repair_locked(ngx_mcp_zone_t *zone);
+void ngx_mcp_repair_order(ngx_mcp_zone_t *zone);
+
+typedef uint64_t (*ngx_mcp_order_pt)(void *rec);
+
+/* lowest first */
+void ngx_mcp_repair_sort(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    size_t offset, ngx_mcp_order_pt order);
+
+void ngx_mcp_repair_window(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w);
+void ngx_mcp_repair_pending(ngx_mcp_zone_t *zone, ngx_mcp_pending_sh_t *m);
+void ngx_mcp_repair_windows(ngx_mcp_zone_t *zone);
+void ngx_mcp_repair_lists(ngx_mcp_zone_t *zone);
+
+/* marks a record and its chain, which is as long as its text needs */
+ngx_int_t ngx_mcp_repair_mark(ngx_mcp_zone_t *zone, void *rec);
+void ngx_mcp_repair_unmark(ngx_mcp_zone_t *zone, void *rec);
+
+/* the owner, if it is of this type and lives, or NULL */
+void *ngx_mcp_repair_owner(ngx_mcp_zone_t *zone, ngx_mcp_record_sh_t *rec,
+    ngx_uint_t type);
+
+void ngx_mcp_repair_push(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    void *rec, size_t offset);
+
+
+void ngx_mcp_random(ngx_log_t *log, void *dst, size_t len);
+
+
+#endif /* _NGX_MCP_STATE_H_INCLUDED_ */
