@@ -13,7 +13,8 @@ use FindBin;
 use Test::More;
 
 for my $what (['functions', 'sanitize'], ['lists', 'sanitize'],
-              ['step'], ['crash']) {
+              ['leases', 'sanitize'], ['step'], ['crash'])
+{
     my $name = $what->[0];
     my $program = `$FindBin::Bin/unit/build_state.sh @$what`;
 

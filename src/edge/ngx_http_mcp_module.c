@@ -324,7 +324,8 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_listen_doorbell,
     ngx_http_mcp_own_doorbell,
     ngx_http_mcp_farewell_doorbell,
-    ngx_http_mcp_lists_doorbell
+    ngx_http_mcp_lists_doorbell,
+    NULL
 };
 
 

@@ -42,7 +42,8 @@ static size_t  ngx_mcp_heads[NGX_MCP_TYPE_MAX] = {
     sizeof(ngx_mcp_audience_sh_t),
     sizeof(ngx_mcp_content_sh_t),
     sizeof(ngx_mcp_window_sh_t),
-    sizeof(ngx_mcp_pending_sh_t)
+    sizeof(ngx_mcp_pending_sh_t),
+    sizeof(ngx_mcp_lease_sh_t)
 };
 
 
@@ -241,6 +242,34 @@ ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
 
         if (!ngx_mcp_text_next(zone, &t)) {
             return 0;
+        }
+    }
+}
+
+
+/* over what is there */
+
+void
+ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from, u_char *src,
+    size_t len)
+{
+    size_t          n;
+    ngx_mcp_text_t  t;
+
+    if (len == 0) {
+        return;
+    }
+
+    ngx_mcp_text_seek(zone, &t, rec, from);
+
+    for ( ;; ) {
+        n = ngx_min(len, (size_t) (t.end - t.pos));
+        ngx_memcpy(t.pos, src, n);
+        src += n;
+        len -= n;
+
+        if (len == 0 || !ngx_mcp_text_next(zone, &t)) {
+            return;
         }
     }
 }
@@ -461,25 +490,7 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
         }
     }
 
-    switch (type) {
-
-    case NGX_MCP_EVENT:
-        zone->sh->nevents += block->blocks;
-        break;
-
-    case NGX_MCP_KNOWLEDGE:
-        zone->sh->nknowledge += block->blocks;
-        break;
-
-    case NGX_MCP_LIST:
-        zone->sh->nlists += block->blocks;
-        break;
-
-    case NGX_MCP_WINDOW:
-    case NGX_MCP_PENDING:
-        zone->sh->npending += block->blocks;
-        break;
-    }
+    zone->sh->used[type] += block->blocks;
 }
 
 
@@ -492,25 +503,7 @@ ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
     sh = zone->sh;
     block = rec;
 
-    switch (block->type) {
-
-    case NGX_MCP_EVENT:
-        sh->nevents -= block->blocks;
-        break;
-
-    case NGX_MCP_KNOWLEDGE:
-        sh->nknowledge -= block->blocks;
-        break;
-
-    case NGX_MCP_LIST:
-        sh->nlists -= block->blocks;
-        break;
-
-    case NGX_MCP_WINDOW:
-    case NGX_MCP_PENDING:
-        sh->npending -= block->blocks;
-        break;
-    }
+    sh->used[block->type] -= block->blocks;
 
     block->type = NGX_MCP_FREE;
     block->gen++;

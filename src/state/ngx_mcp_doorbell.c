@@ -76,6 +76,10 @@ ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
 
     ngx_add_timer(&bell->sweep, 1000);
 
+    /* leases wait; what is posted for now would wait for the first event */
+
+    ngx_post_event(&bell->drain, &ngx_posted_next_events);
+
     return NGX_OK;
 }
 
@@ -295,6 +299,7 @@ ngx_mcp_doorbell_read_handler(ngx_event_t *rev)
         bell->quit = NULL;
 
         if (quit) {
+            ngx_mcp_worker_quit(bell->zone);
             quit(bell->zone);
         }
 

@@ -107,7 +107,7 @@ ngx_mcp_knowledge_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
     for (i = 0; i < 64 && n; i++) {
 
-        if (sh->nknowledge + stage->blocks <= sh->blocks / 8) {
+        if (sh->used[NGX_MCP_KNOWLEDGE] + stage->blocks <= sh->blocks / 8) {
             break;
         }
 
@@ -119,7 +119,7 @@ ngx_mcp_knowledge_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
         }
     }
 
-    if (sh->nknowledge + stage->blocks > sh->blocks / 8) {
+    if (sh->used[NGX_MCP_KNOWLEDGE] + stage->blocks > sh->blocks / 8) {
         return NGX_DECLINED;
     }
 

@@ -8,10 +8,22 @@
  * because it is new, was released, its holder died or stalled, or belongs to
  * an older configuration, handlers->lease is called with
  * NGX_MCP_LEASE_FREE in the workers of the newest configuration, and who
- * serves such keys claims it.
+ * serves such keys claims it: at once, and again every second for as long as
+ * nobody does.  One that nobody claims for NGX_MCP_LEASE_KEEP is forgotten.
+ * Workers that were told to quit claim nothing more and keep what they hold.
  *
  * Each claim raises the fence.  What a holder reads it takes under its fence,
  * so that a holder that lost the lease unaware delivers nothing any more.
+ *
+ * A claim by a newer configuration takes the lease from its holder at once,
+ * unless that one is connected and no event had an id: then both read, in an
+ * overlap.  The one before may take until the new one is connected and
+ * NGX_MCP_LEASE_GRACE has passed, or until it lets go; what both read is taken
+ * once, from whichever reads it first, and the n-th of equal texts of one is
+ * the n-th of the other.  A text that only the one before read, in the last
+ * 2 s before the new one was connected, makes an equal one be dropped that the
+ * new one reads alone within 3 s of being connected; what one reads more than
+ * 2048 events ahead of the other is taken from both.
  */
 
 #ifndef _NGX_MCP_LEASE_H_INCLUDED_
@@ -24,6 +36,10 @@
 /* ms */
 #define NGX_MCP_LEASE_TIME      3000
 #define NGX_MCP_LEASE_RENEW     1000
+#define NGX_MCP_LEASE_GRACE     1000
+#define NGX_MCP_LEASE_KEEP      60000
+
+#define NGX_MCP_LEASES_MAX      4096
 
 /* a longer last event id, or note, is not kept */
 #define NGX_MCP_LEASE_ID_MAX    256
@@ -49,8 +65,6 @@ typedef struct {
 typedef struct {
     ngx_str_t               id;           /* last event id */
     ngx_str_t               note;
-    ngx_uint_t              gap;          /* one read without ids before, and
-                                             nobody reads now */
     ngx_uint_t              overlap;      /* the one before still reads: what
                                              both read is taken once */
 } ngx_mcp_lease_left_t;
@@ -63,8 +77,9 @@ typedef struct {
 ngx_int_t ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
- * NGX_OK: ours from now on; NGX_DECLINED: there is none, or a live worker of
- * this or a newer configuration holds it; NGX_ERROR: no memory.
+ * NGX_OK: ours from now on; NGX_DECLINED: there is none, a live worker of this
+ * or a newer configuration holds it, a worker of a newer one lives, or we are
+ * quitting; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_pool_t *pool, ngx_mcp_lease_t *lease, ngx_mcp_lease_left_t *left);
@@ -73,30 +88,52 @@ ngx_int_t ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key,
 ngx_int_t ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * The connection of the new holder stands: in an overlap, the one before
- * reads on for a little and then loses what it had left.
+ * The holder's connection stands.  *gap: one was connected before, nobody is
+ * now, and no event had an id to go on from: who is served has missed what
+ * nobody knows (ngx_mcp_log_gap()).  In an overlap, the one before reads on
+ * for NGX_MCP_LEASE_GRACE and then loses what it had left.  Who never calls
+ * this has neither gaps nor overlaps.  NGX_OK; NGX_DECLINED: lost.
  */
-void ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
+ngx_int_t ngx_mcp_lease_connected(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_t *lease, ngx_uint_t *gap);
+
+/* the connection broke; in an overlap, the one before loses what it had left */
+void ngx_mcp_lease_broken(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /* gives it up, for another to claim; nothing when it was lost */
 void ngx_mcp_lease_release(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
-/* likewise, and nobody wants it any more */
+/*
+ * Likewise, and nobody wants it any more; by the one before in an overlap, as
+ * release.
+ */
 void ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
-/* leaves text for the next holder; NGX_DECLINED: lost, or too long */
+/*
+ * Leaves text for the next holder.  NGX_OK, also for the one before in an
+ * overlap, whose note is not kept; NGX_DECLINED: lost, or too long.
+ */
 ngx_int_t ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_str_t *note);
 
-/* has the holder called with NGX_MCP_LEASE_POKED; NGX_DECLINED: none exists */
+/*
+ * Has the holder, or the next one, called with NGX_MCP_LEASE_POKED;
+ * NGX_DECLINED: there is no such lease.
+ */
 ngx_int_t ngx_mcp_lease_poke(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 
 /*
  * One event that a holder read.  text is what both readers of an overlap see
- * alike.  Given with ngx_mcp_event_t.take it is taken under the lock under
- * which the event is first appended, else by itself; the second time does
- * nothing.
+ * alike; with none, it is never the other's.  Given with ngx_mcp_event_t.take
+ * it is taken under the lock under which the event is first appended: then a
+ * death leaves both or neither, and for several groups the event is in all of
+ * them or in none, as long as they are not more than 32 and it not larger than
+ * 1.7k.  Beyond that, and for an event that is appended more than once (to a
+ * session, by several rules), the first append takes it, and a death before
+ * the last one loses the rest.  Whoever made it ends with
+ * ngx_mcp_lease_take(), which takes what nothing was appended for; the second
+ * time does nothing but to say rc again.
  *
  *   NGX_OK        it is to be delivered
  *   NGX_DECLINED  the other reader of an overlap had it
@@ -108,18 +145,20 @@ typedef struct {
     ngx_str_t               id;           /* empty: the event has none */
     ngx_str_t               text;
     ngx_int_t               rc;           /* NGX_AGAIN: not taken yet */
+    uint64_t                hash;         /* private; 0 at first */
 } ngx_mcp_take_t;
 
 ngx_int_t ngx_mcp_lease_take(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
 
 
-/* for mcp_status: the n-th; NGX_DECLINED past the last */
+/* for mcp_status: the n-th, oldest first; NGX_DECLINED past the last */
 
 typedef struct {
     ngx_str_t               key;
     ngx_pid_t               holder;       /* 0: nobody */
     ngx_msec_t              held;         /* for so long */
-    ngx_msec_t              silent;       /* since something was taken */
+    ngx_msec_t              silent;       /* since something was taken, or it
+                                             was connected or claimed */
     uint32_t                fence;
     uint64_t                taken;
 } ngx_mcp_lease_info_t;

@@ -383,6 +383,8 @@ ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         }
 
         l->rec.block.type = NGX_MCP_FAREWELL;
+        zone->sh->used[NGX_MCP_LINK] -= l->rec.block.blocks;
+        zone->sh->used[NGX_MCP_FAREWELL] += l->rec.block.blocks;
 
         ngx_mcp_session_group(zone, s)->farewells++;
         ngx_mcp_list_append(zone, &zone->sh->farewells, n, NGX_MCP_LINKS);

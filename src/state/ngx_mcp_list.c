@@ -312,7 +312,7 @@ ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     sh = zone->sh;
 
-    while (sh->nlists + stage->blocks > sh->blocks / 4) {
+    while (sh->used[NGX_MCP_LIST] + stage->blocks > sh->blocks / 4) {
 
         if (ngx_mcp_audience_reclaim_locked(zone, audience) != NGX_OK) {
             return NGX_DECLINED;

@@ -2,23 +2,10 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-typedef struct {
-    ngx_mcp_event_t        *event;
-    ngx_mcp_only_sh_t       only;
-    ngx_mcp_stage_t         stage;
-} ngx_mcp_log_input_t;
-
-
-static void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
-    ngx_mcp_event_t *event);
 static ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t type, ngx_mcp_log_input_t *in, ngx_mcp_cursor_t *cursor);
 static void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t type, ngx_mcp_session_sh_t **session);
-static ngx_int_t ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_mcp_log_input_t *in, ngx_uint_t *addressed);
-static ngx_uint_t ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_event_t *event, uint64_t number, ngx_mcp_pending_sh_t **owed);
 static ngx_mcp_call_sh_t *ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
 static ngx_uint_t ngx_mcp_log_before(ngx_mcp_event_sh_t *e,
@@ -116,37 +103,15 @@ ngx_mcp_log_call_hole(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
 }
 
 
-ngx_int_t
-ngx_mcp_log_groups(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed)
-{
-    ngx_int_t             rc;
-    ngx_mcp_ref_t         ref;
-    ngx_mcp_groups_t      groups;
-    ngx_mcp_log_input_t   in;
-
-    rc = NGX_OK;
-    *addressed = 0;
-
-    ngx_mcp_log_input(zone, &in, event);
-    ngx_mcp_groups_init(&groups, endpoint, tenant);
-
-    while (ngx_mcp_groups_next(zone, &groups, &ref) == NGX_OK) {
-
-        if (ngx_mcp_log_group(zone, ref, &in, addressed) == NGX_ERROR) {
-            rc = NGX_ERROR;
-        }
-    }
-
-    return rc;
-}
-
-
-static void
+void
 ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
     ngx_mcp_event_t *event)
 {
     in->event = event;
+
+    if (event->take) {
+        ngx_mcp_take_prepare(zone, event->take);
+    }
 
     ngx_mcp_log_only(zone, event, &in->only);
 
@@ -292,6 +257,12 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
         return NGX_DECLINED;
     }
 
+    if (ngx_mcp_take_begin_locked(zone, in->event->take, 1) != NGX_OK) {
+        ngx_mcp_stage_drop_locked(zone, &in->stage);
+        ngx_mcp_zone_unlock(zone);
+        return NGX_ABORT;
+    }
+
     if (type == NGX_MCP_CALL) {
         c = owner;
         log = &c->log;
@@ -329,12 +300,15 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     } else {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
         log->last += !logged;
+        ngx_mcp_take_less_locked(zone);
         rc = logged ? NGX_OK : NGX_ERROR;
     }
 
     if (owed) {
         owed->number = owed->next;
     }
+
+    ngx_mcp_take_end_locked(zone, in->event->take);
 
     if (c && in->event->flags & NGX_MCP_EVENT_RESPONSE) {
         c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
@@ -361,106 +335,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 }
 
 
-static ngx_int_t
-ngx_mcp_log_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_mcp_log_input_t *in, ngx_uint_t *addressed)
-{
-    ngx_int_t              rc;
-    ngx_uint_t             fits, large, logged;
-    ngx_mcp_group_sh_t    *g;
-    ngx_mcp_event_sh_t    *e;
-    ngx_mcp_pending_sh_t  *owed;
-
-    if (in->event->count_only) {
-        ngx_mcp_zone_lock(zone);
-
-        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
-        *addressed += g ? g->sessions : 0;
-
-        ngx_mcp_zone_unlock(zone);
-
-        return NGX_OK;
-    }
-
-    in->stage.head = 0;
-    fits = 1;
-
-    if (in->stage.blocks > NGX_MCP_BLOCKS_SMALL) {
-        ngx_mcp_zone_lock(zone);
-
-        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
-        fits = g && in->stage.len <= g->event_size;
-
-        ngx_mcp_zone_unlock(zone);
-
-        if (fits) {
-            fits = (ngx_mcp_stage(zone, &in->stage) == NGX_OK);
-        }
-    }
-
-    ngx_mcp_zone_lock(zone);
-
-    if (fits) {
-        fits = (ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&in->stage))
-                == NGX_OK);
-    }
-
-    g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
-
-    if (g == NULL || g->sessions == 0
-        || !ngx_mcp_log_owed_locked(zone, in->event, g->number, &owed))
-    {
-        ngx_mcp_stage_drop_locked(zone, &in->stage);
-        ngx_mcp_zone_unlock(zone);
-        return NGX_DECLINED;
-    }
-
-    e = NULL;
-
-    large = (in->stage.len > g->event_size);
-    logged = ngx_mcp_once_logged_locked(zone, &g->log, in->event->once);
-
-    if (owed) {
-        owed->next = g->number;
-        owed->stamp = zone->sh->stamp + 1;
-    }
-
-    if (fits && !large && !logged) {
-        e = ngx_mcp_log_add_group_locked(zone, g, in->event, &in->only,
-                                         &in->stage);
-    }
-
-    if (e) {
-        rc = NGX_OK;
-
-    } else {
-        ngx_mcp_stage_drop_locked(zone, &in->stage);
-        g->log.last += !logged;
-        rc = logged ? NGX_OK : NGX_ERROR;
-    }
-
-    if (owed) {
-        owed->number = owed->next;
-    }
-
-    *addressed += g->sessions;
-
-    ngx_mcp_watch_ring_locked(zone, g->watch, ref.block);
-
-    ngx_mcp_zone_unlock(zone);
-
-    if (rc != NGX_OK) {
-        ngx_mcp_count(zone, large ? NGX_MCP_COUNTER_EVENTS_LARGE
-                                  : NGX_MCP_COUNTER_EVENTS_FULL, 1);
-    }
-
-    return rc;
-}
-
-
-/* whether an event was not logged there yet by who sent it before */
-
-static ngx_uint_t
+ngx_uint_t
 ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
     uint64_t number, ngx_mcp_pending_sh_t **owed)
 {
@@ -469,53 +344,6 @@ ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
                         : NULL;
 
     return event->owed == NULL || *owed;
-}
-
-
-ngx_mcp_event_sh_t *
-ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage)
-{
-    if (stage->len > g->event_size || g->event_max == 0) {
-        return NULL;
-    }
-
-    while (g->log.count >= g->event_max) {
-        ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, g->log.list.head));
-    }
-
-    return ngx_mcp_log_add_locked(zone, g, event, only, stage);
-}
-
-
-ngx_uint_t
-ngx_mcp_log_small_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, ngx_mcp_event_t *event)
-{
-    ngx_int_t             rc;
-    ngx_mcp_group_sh_t   *g;
-    ngx_mcp_log_input_t   in;
-
-    ngx_mcp_log_input(zone, &in, event);
-
-    rc = ngx_mcp_reserve_locked(zone, in.stage.blocks);
-
-    g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
-
-    if (g == NULL || g->sessions == 0) {
-        return 0;
-    }
-
-    if (rc != NGX_OK
-        || ngx_mcp_log_add_group_locked(zone, g, event, &in.only, &in.stage)
-           == NULL)
-    {
-        g->log.last++;
-    }
-
-    ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
-
-    return g->sessions;
 }
 
 
@@ -627,7 +455,7 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
         break;
     }
 
-    while (sh->nevents + stage->blocks > sh->blocks / 2) {
+    while (sh->used[NGX_MCP_EVENT] + stage->blocks > sh->blocks / 2) {
 
         if (sh->events.head == 0) {
             return NULL;

@@ -18,6 +18,7 @@
 
 
 #include "ngx_mcp_zone.h"
+#include "ngx_mcp_lease.h"
 
 
 #define NGX_MCP_GENERAL_LINE  0
@@ -72,6 +73,7 @@ typedef struct {
     ngx_mcp_once_t         *once;         /* NULL: it is not repeated */
     void                   *owed;         /* of a window (ngx_mcp_pending.c) */
     ngx_uint_t              count_only;   /* whom it addresses; not logged */
+    ngx_mcp_take_t         *take;         /* NULL: it is not taken */
 } ngx_mcp_event_t;
 
 
@@ -129,7 +131,8 @@ ngx_int_t ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  * Appending.  All wake the worker of the stream that carries the line.
  * NGX_OK; NGX_DECLINED: the session or call has ended; NGX_ERROR: the event is
  * larger than the session keeps or the zone is full (then a place on the line
- * is consumed without a body, so that the reader learns of a gap).
+ * is consumed without a body, so that the reader learns of a gap); NGX_ABORT:
+ * nothing is appended, the event is not to be delivered (event->take->rc).
  *
  * log_call also returns the cursor after the event, for messages that are
  * delivered directly: log_call_hole consumes a place without a body.
@@ -143,11 +146,18 @@ ngx_int_t ngx_mcp_log_call_hole(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
 
 /*
  * Appends to the shared log of each group that matches; NULL matches all.
- * *addressed is the number of live sessions in those groups.  One group is
- * locked at a time.  max: events kept per group (16 x mcp_event_buffer N).
+ * *addressed is the number of live sessions in those groups.  Up to 32 groups
+ * get it under one hold of the lock.
  */
 ngx_int_t ngx_mcp_log_groups(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed);
+
+/*
+ * What happened is not known: each session of the groups that match learns
+ * that it missed something.  The number of sessions.
+ */
+ngx_uint_t ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant);
 
 /*
  * By UUID text; with endpoint or tenant not NULL only if the session is theirs.

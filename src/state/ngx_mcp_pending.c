@@ -315,7 +315,9 @@ ngx_mcp_window_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w)
 static ngx_int_t
 ngx_mcp_pending_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 {
-    if (zone->sh->npending + stage->blocks > zone->sh->blocks / 16) {
+    if (ngx_mcp_pending_blocks(zone->sh) + stage->blocks
+        > zone->sh->blocks / 16)
+    {
         return NGX_DECLINED;
     }
 
@@ -373,7 +375,11 @@ ngx_mcp_pending_send(ngx_mcp_zone_t *zone, ngx_msec_t *next)
 
     *next = 0;
 
-    for (i = 0; zone->sh->npending && i < NGX_MCP_PENDING_SEND; i++) {
+    for (i = 0; i < NGX_MCP_PENDING_SEND; i++) {
+
+        if (ngx_mcp_pending_blocks(zone->sh) == 0) {
+            break;
+        }
 
         pool = ngx_create_pool(1024, zone->log);
         if (pool == NULL) {
@@ -394,7 +400,7 @@ ngx_mcp_pending_send(ngx_mcp_zone_t *zone, ngx_msec_t *next)
         }
     }
 
-    return zone->sh->npending ? NGX_AGAIN : NGX_OK;
+    return ngx_mcp_pending_blocks(zone->sh) ? NGX_AGAIN : NGX_OK;
 }
 
 

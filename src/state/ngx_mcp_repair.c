@@ -19,6 +19,7 @@
 
 static void ngx_mcp_repair_reset(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_roots(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_lease(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_repair_session(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 static void ngx_mcp_repair_owned(ngx_mcp_zone_t *zone);
@@ -36,7 +37,6 @@ static void ngx_mcp_repair_groups(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_events(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_leftovers(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_workers(ngx_mcp_zone_t *zone);
-static void ngx_mcp_repair_sweep(ngx_mcp_zone_t *zone);
 
 
 void
@@ -88,13 +88,13 @@ ngx_mcp_repair_reset(ngx_mcp_zone_t *zone)
     ngx_memzero(&sh->farewells, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->audiences, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(sh->windows, sizeof(sh->windows));
+    ngx_memzero(&sh->leases, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&sh->news, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(sh->used, sizeof(sh->used));
 
     sh->free = 0;
     sh->nfree = 0;
-    sh->nevents = 0;
-    sh->nknowledge = 0;
-    sh->nlists = 0;
-    sh->npending = 0;
+    sh->nleases = 0;
 
     sh->counters[NGX_MCP_COUNTER_SESSIONS_LIVE] = 0;
     sh->counters[NGX_MCP_COUNTER_STREAMS_OPEN] = 0;
@@ -157,12 +157,15 @@ ngx_mcp_repair_roots(ngx_mcp_zone_t *zone)
             }
 
             ngx_mcp_repair_push(zone, &sh->knowledge, rec, NGX_MCP_LINKS);
-            sh->nknowledge += rec->block.blocks;
 
             break;
 
         case NGX_MCP_WINDOW:
             ngx_mcp_repair_window(zone, (ngx_mcp_window_sh_t *) rec);
+            break;
+
+        case NGX_MCP_LEASE:
+            ngx_mcp_repair_lease(zone, (ngx_mcp_lease_sh_t *) rec);
             break;
         }
     }
@@ -173,6 +176,34 @@ ngx_mcp_repair_roots(ngx_mcp_zone_t *zone)
         if (rec->block.type == NGX_MCP_SESSION) {
             ngx_mcp_repair_session(zone, (ngx_mcp_session_sh_t *) rec);
         }
+    }
+}
+
+
+static void
+ngx_mcp_repair_lease(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    ngx_mcp_zone_sh_t  *sh;
+
+    if (ngx_mcp_repair_mark(zone, l) != NGX_OK) {
+        return;
+    }
+
+    sh = zone->sh;
+
+    sh->nleases++;
+    sh->stamp = ngx_max(sh->stamp, l->changed);
+
+    ngx_mcp_hash_insert_locked(zone, l);
+    ngx_mcp_repair_push(zone, &sh->leases, l, NGX_MCP_LINKS);
+    ngx_mcp_repair_push(zone, &sh->news, l,
+                        offsetof(ngx_mcp_lease_sh_t, news));
+
+    /* a claim that was not finished: the one before holds it */
+
+    if (l->before.nonce && l->before.fence == l->holder.fence) {
+        l->holder = l->before;
+        l->before.nonce = 0;
     }
 }
 
@@ -620,6 +651,8 @@ ngx_mcp_repair_events(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
 
+    ngx_mcp_take_repair(zone);
+
     for (n = 1; n < sh->fresh; n++) {
         e = ngx_mcp_block(zone, n);
 
@@ -657,6 +690,11 @@ ngx_mcp_repair_events(ngx_mcp_zone_t *zone)
             log = &t->log;
         }
 
+        if (log && ngx_mcp_take_undone(zone, e)) {
+            log->last = ngx_min(log->last, e->pos - 1);
+            continue;
+        }
+
         if (log == NULL || (s && s->ended)
             || ngx_mcp_repair_mark(zone, e) != NGX_OK)
         {
@@ -676,7 +714,6 @@ ngx_mcp_repair_events(ngx_mcp_zone_t *zone)
             t->bytes += e->rec.len;
         }
 
-        sh->nevents += e->rec.block.blocks;
         sh->stamp = ngx_max(sh->stamp, e->stamp);
     }
 }
@@ -734,7 +771,6 @@ ngx_mcp_repair_leftovers(ngx_mcp_zone_t *zone)
                                 NGX_MCP_LINKS);
             ngx_mcp_list_remove(zone, &sh->events, ngx_mcp_number(zone, e),
                                 offsetof(ngx_mcp_event_sh_t, age));
-            sh->nevents -= e->rec.block.blocks;
             s->events--;
             ngx_mcp_repair_unmark(zone, e);
         }
@@ -773,7 +809,9 @@ ngx_mcp_repair_workers(ngx_mcp_zone_t *zone)
         if (w->state == NGX_MCP_WORKER_LIVE) {
             w->rung = 0;
             w->bits |= NGX_MCP_RING_KNOWLEDGE|NGX_MCP_RING_FAREWELL
-                       |NGX_MCP_RING_SUPPLIES|NGX_MCP_RING_LISTS;
+                       |NGX_MCP_RING_SUPPLIES|NGX_MCP_RING_LISTS
+                       |NGX_MCP_RING_LEASES;
+            w->leases = 0;
             ngx_mcp_worker_ring_locked(zone, i);
         }
 
@@ -818,30 +856,5 @@ ngx_mcp_repair_workers(ngx_mcp_zone_t *zone)
 
         ngx_mcp_list_append(zone, &sh->workers[t->rec.worker].pending, n,
                             offsetof(ngx_mcp_task_sh_t, pending));
-    }
-}
-
-
-static void
-ngx_mcp_repair_sweep(ngx_mcp_zone_t *zone)
-{
-    uint32_t             n;
-    ngx_mcp_zone_sh_t   *sh;
-    ngx_mcp_block_sh_t  *block;
-
-    sh = zone->sh;
-
-    for (n = sh->fresh - 1; n; n--) {
-        block = ngx_mcp_block(zone, n);
-
-        if (block->mark) {
-            continue;
-        }
-
-        block->type = NGX_MCP_FREE;
-        block->gen++;
-        block->chain = sh->free;
-        sh->free = n;
-        sh->nfree++;
     }
 }

@@ -130,12 +130,10 @@ ngx_mcp_repair_content(ngx_mcp_zone_t *zone, ngx_mcp_content_sh_t *c)
             return;
         }
 
-        zone->sh->nlists -= other->rec.block.blocks;
         ngx_mcp_repair_unmark(zone, other);
     }
 
     k->content = ngx_mcp_number(zone, c);
-    zone->sh->nlists += c->rec.block.blocks;
 }
 
 

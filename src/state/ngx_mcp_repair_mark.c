@@ -91,3 +91,35 @@ ngx_mcp_repair_push(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, void *rec,
 {
     ngx_mcp_list_append(zone, list, ngx_mcp_number(zone, rec), offset);
 }
+
+
+void
+ngx_mcp_repair_sweep(ngx_mcp_zone_t *zone)
+{
+    uint32_t             n;
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_block_sh_t  *block;
+
+    sh = zone->sh;
+
+    for (n = sh->fresh - 1; n; n--) {
+        block = ngx_mcp_block(zone, n);
+
+        if (block->mark) {
+
+            if (block->type != NGX_MCP_FREE) {
+                sh->used[block->type] += block->blocks;
+            }
+
+            continue;
+        }
+
+        block->type = NGX_MCP_FREE;
+        block->gen++;
+        block->chain = sh->free;
+        sh->free = n;
+        sh->nfree++;
+    }
+
+    ngx_mcp_take_repaired(zone);
+}

@@ -20,6 +20,8 @@ static uint64_t ngx_mcp_order_stream(void *rec);
 static uint64_t ngx_mcp_order_knowledge(void *rec);
 static uint64_t ngx_mcp_order_topic(void *rec);
 static uint64_t ngx_mcp_order_used(void *rec);
+static uint64_t ngx_mcp_order_lease(void *rec);
+static uint64_t ngx_mcp_order_change(void *rec);
 
 
 void
@@ -102,6 +104,11 @@ ngx_mcp_repair_order(ngx_mcp_zone_t *zone)
 
     ngx_mcp_repair_windows(zone);
     ngx_mcp_repair_knowledge(zone);
+
+    ngx_mcp_repair_sort(zone, &sh->leases, NGX_MCP_LINKS,
+                        ngx_mcp_order_lease);
+    ngx_mcp_repair_sort(zone, &sh->news, offsetof(ngx_mcp_lease_sh_t, news),
+                        ngx_mcp_order_change);
 }
 
 
@@ -235,7 +242,6 @@ ngx_mcp_repair_knowledge(ngx_mcp_zone_t *zone)
                     ngx_mcp_hash_remove_locked(zone, other);
                     ngx_mcp_list_remove(zone, &zone->sh->knowledge,
                                         (uint32_t) i, NGX_MCP_LINKS);
-                    zone->sh->nknowledge -= other->rec.block.blocks;
                     ngx_mcp_repair_unmark(zone, other);
                     break;
                 }
@@ -390,4 +396,18 @@ static uint64_t
 ngx_mcp_order_used(void *rec)
 {
     return ((ngx_mcp_topic_sh_t *) rec)->used;
+}
+
+
+static uint64_t
+ngx_mcp_order_lease(void *rec)
+{
+    return ((ngx_mcp_lease_sh_t *) rec)->serial;
+}
+
+
+static uint64_t
+ngx_mcp_order_change(void *rec)
+{
+    return ((ngx_mcp_lease_sh_t *) rec)->changed;
 }

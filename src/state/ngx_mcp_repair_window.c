@@ -18,7 +18,6 @@ ngx_mcp_repair_window(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w)
     w->sending = 0;
 
     ngx_mcp_hash_insert_locked(zone, w);
-    zone->sh->npending += w->rec.block.blocks;
 }
 
 
@@ -54,13 +53,11 @@ ngx_mcp_repair_pending(ngx_mcp_zone_t *zone, ngx_mcp_pending_sh_t *m)
     }
 
     if (other) {
-        zone->sh->npending -= other->rec.block.blocks;
         ngx_mcp_repair_unmark(zone, other);
     }
 
     *place = ngx_mcp_number(zone, m);
 
-    zone->sh->npending += m->rec.block.blocks;
     zone->sh->stamp = ngx_max(zone->sh->stamp, m->serial);
 }
 

@@ -29,6 +29,8 @@ void ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from,
     u_char *dst, size_t len);
 ngx_uint_t ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
     ngx_str_t *text);
+void ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from,
+    u_char *src, size_t len);
 
 /* sets up and, if it is large and "now", stages; NGX_DECLINED: zone full */
 void ngx_mcp_stage_init(ngx_mcp_stage_t *stage, ngx_uint_t type,
@@ -194,7 +196,78 @@ void ngx_mcp_link_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
 ngx_int_t ngx_mcp_farewell(ngx_mcp_zone_t *zone);
 
 
+/* leases */
+
+/* whether this worker may claim, and whether a lease may be claimed by it */
+ngx_uint_t ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone);
+ngx_uint_t ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
+
+/* whether a worker that lives has renewed it */
+ngx_uint_t ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_reader_sh_t *r);
+
+/* who holds it or may still take; NULL: it is lost */
+ngx_mcp_reader_sh_t *ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_t *lease, ngx_mcp_lease_sh_t **l);
+
+/* the reader before the holder, or NULL */
+ngx_mcp_reader_sh_t *ngx_mcp_lease_before_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
+
+/*
+ * What workers are told (ngx_mcp_lease_news.c): that a reader lost it; that it
+ * changed, all of them or one; to look at all leases.
+ */
+void ngx_mcp_lease_tell_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_mcp_reader_sh_t *r);
+void ngx_mcp_lease_change_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l);
+void ngx_mcp_lease_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_uint_t worker);
+void ngx_mcp_lease_ring_locked(ngx_mcp_zone_t *zone);
+
+/* a worker died */
+void ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_uint_t worker, uint32_t nonce);
+void ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l);
+
+/* calls this worker's handler; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_lease_drain(ngx_mcp_zone_t *zone);
+
+/*
+ * Taking (ngx_mcp_take.c); a take may be NULL, or taken before.  begin: NGX_OK,
+ * and the "count" events that are appended next live if the end is reached,
+ * else nothing may be appended; less: it will be one event less.
+ */
+void ngx_mcp_take_prepare(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
+ngx_int_t ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_take_t *take, ngx_uint_t count);
+void ngx_mcp_take_less_locked(ngx_mcp_zone_t *zone);
+void ngx_mcp_take_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
+
+/*
+ * Repair: what was being taken is taken if all of its events are there, else
+ * they are undone; the last call forgets it.
+ */
+void ngx_mcp_take_repair(ngx_mcp_zone_t *zone);
+ngx_uint_t ngx_mcp_take_undone(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
+void ngx_mcp_take_repaired(ngx_mcp_zone_t *zone);
+
+
 /* log */
+
+typedef struct {
+    ngx_mcp_event_t        *event;
+    ngx_mcp_only_sh_t       only;
+    ngx_mcp_stage_t         stage;
+} ngx_mcp_log_input_t;
+
+void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
+    ngx_mcp_event_t *event);
+
+/* whether an event was not logged there yet by who sent it before */
+ngx_uint_t ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_event_t *event, uint64_t number, ngx_mcp_pending_sh_t **owed);
 
 /* an event that is linked at the end of a log; NULL: there is no room for it */
 ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
@@ -289,6 +362,9 @@ void ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task);
 ngx_int_t ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name);
 void ngx_mcp_worker_release(ngx_mcp_zone_t *zone);
 
+/* it was told to quit */
+void ngx_mcp_worker_quit(ngx_mcp_zone_t *zone);
+
 /* handles what waits for this worker; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_worker_drain(ngx_mcp_zone_t *zone);
 
@@ -331,6 +407,9 @@ void ngx_mcp_repair_lists(ngx_mcp_zone_t *zone);
 /* marks a record and its chain, which is as long as its text needs */
 ngx_int_t ngx_mcp_repair_mark(ngx_mcp_zone_t *zone, void *rec);
 void ngx_mcp_repair_unmark(ngx_mcp_zone_t *zone, void *rec);
+
+/* what has no mark becomes free */
+void ngx_mcp_repair_sweep(ngx_mcp_zone_t *zone);
 
 /* the owner, if it is of this type and lives, or NULL */
 void *ngx_mcp_repair_owner(ngx_mcp_zone_t *zone, ngx_mcp_record_sh_t *rec,

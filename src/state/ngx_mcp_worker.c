@@ -183,7 +183,9 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
 
         w->nonce = ++zone->sh->nonces;
         w->pid = ngx_pid;
+        w->epoch = zone->epoch;
         w->heartbeat = ngx_current_msec;
+        w->bits = NGX_MCP_RING_LEASES;
         ngx_memcpy(w->name, name, NGX_MCP_NAME_LEN);
 
         ngx_mcp_barrier();
@@ -197,6 +199,21 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
     ngx_mcp_zone_unlock(zone);
 
     return i < NGX_MCP_WORKERS ? NGX_OK : NGX_DECLINED;
+}
+
+
+void
+ngx_mcp_worker_quit(ngx_mcp_zone_t *zone)
+{
+    if (zone->worker == NGX_MCP_NO_WORKER) {
+        return;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    zone->sh->workers[zone->worker].quitting = 1;
+
+    ngx_mcp_zone_unlock(zone);
 }
 
 
@@ -285,6 +302,16 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
     }
 
     ngx_mcp_worker_tell(zone, groups, ngroups, bits);
+
+    if (bits & NGX_MCP_RING_LEASES
+        && ngx_mcp_lease_drain(zone) == NGX_AGAIN)
+    {
+        ngx_mcp_zone_lock(zone);
+        w->bits |= NGX_MCP_RING_LEASES;
+        ngx_mcp_zone_unlock(zone);
+
+        more = 1;
+    }
 
     if (bits & NGX_MCP_RING_FAREWELL) {
 
@@ -389,6 +416,12 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 
     ngx_mcp_zone_lock(zone);
 
+    /* time alone makes leases free */
+
+    w = &zone->sh->workers[zone->worker];
+    w->leases = 0;
+    w->bits |= NGX_MCP_RING_LEASES;
+
     rc = ngx_mcp_expire_locked(zone);
 
     if (ngx_mcp_group_sweep_locked(zone) == NGX_AGAIN) {
@@ -464,6 +497,10 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 
     w->state = NGX_MCP_WORKER_DEAD;
     pid = w->pid;
+
+    /* what it held may be claimed at once */
+
+    ngx_mcp_lease_ring_locked(zone);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -586,6 +623,11 @@ ngx_mcp_reap_block_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t n,
             ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_KNOWLEDGE);
         }
 
+        break;
+
+    case NGX_MCP_LEASE:
+        ngx_mcp_lease_lost_locked(zone, (ngx_mcp_lease_sh_t *) rec, worker,
+                                  zone->sh->workers[worker].nonce);
         break;
     }
 }

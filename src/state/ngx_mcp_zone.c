@@ -28,6 +28,7 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t reuse)
         {
             zone->blocks = (u_char *) sh + sh->size
                            - (size_t) sh->blocks * NGX_MCP_BLOCK_SIZE;
+            zone->epoch = ngx_atomic_fetch_add(&sh->epoch, 1) + 1;
             return NGX_OK;
         }
 
@@ -132,6 +133,9 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size)
 
     zone->blocks = (u_char *) sh + size
                    - (size_t) sh->blocks * NGX_MCP_BLOCK_SIZE;
+
+    sh->epoch = 1;
+    zone->epoch = 1;
 
     ngx_mcp_barrier();
     sh->magic = NGX_MCP_ZONE_MAGIC;
@@ -283,10 +287,12 @@ ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
     ngx_mcp_zone_lock(zone);
 
     use->free = ngx_mcp_free_blocks(sh);
-    use->events = sh->nevents;
-    use->windows = sh->npending;
-    use->sessions = use->blocks - use->free - sh->nevents - sh->nknowledge
-                    - sh->npending;
+    use->events = sh->used[NGX_MCP_EVENT];
+    use->knowledge = sh->used[NGX_MCP_KNOWLEDGE];
+    use->leases = sh->used[NGX_MCP_LEASE];
+    use->windows = ngx_mcp_pending_blocks(sh);
+    use->sessions = use->blocks - use->free - use->events - use->knowledge
+                    - use->leases - use->windows;
     use->recoveries = sh->recoveries;
 
     for (i = 0; i < NGX_MCP_WORKERS; i++) {

@@ -92,6 +92,10 @@ typedef struct {
 
     /* lists were replaced, or some may have changed (ngx_mcp_list.h) */
     void                  (*lists)(ngx_mcp_zone_t *zone);
+
+    /* why: NGX_MCP_LEASE_* bits (ngx_mcp_lease.h) */
+    void                  (*lease)(ngx_mcp_zone_t *zone, ngx_str_t *key,
+                                ngx_uint_t why);
 } ngx_mcp_worker_handlers_t;
 
 
@@ -102,6 +106,7 @@ struct ngx_mcp_zone_s {
     ngx_slab_pool_t            *shpool;
     ngx_mcp_zone_sh_t          *sh;
     u_char                     *blocks;       /* block n at blocks + n * 256 */
+    uint64_t                    epoch;        /* newer is higher */
     ngx_uint_t                  worker;       /* our slot, or ..._NO_WORKER */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
@@ -116,8 +121,9 @@ struct ngx_mcp_zone_s {
  * Prepares a zone in the master, in the zone's init callback.  reuse: the
  * memory comes from an earlier configuration; its content is kept when magic,
  * version and sizes agree, else it is emptied, which is logged at "warn" with
- * the number of sessions that end.  NGX_OK, or NGX_ERROR (logged) when the
- * zone is too small.
+ * the number of sessions that end.  zone->epoch is drawn, by which workers
+ * tell which of their configurations is the newer one.  NGX_OK, or NGX_ERROR
+ * (logged) when the zone is too small.
  */
 ngx_int_t ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t reuse);
 
@@ -142,7 +148,9 @@ typedef struct {
     ngx_uint_t              free;
     ngx_uint_t              events;       /* blocks in event logs */
     ngx_uint_t              windows;      /* blocks of mcp_coalesce */
-    ngx_uint_t              sessions;     /* blocks of sessions and theirs */
+    ngx_uint_t              knowledge;    /* of what is known of upstreams */
+    ngx_uint_t              leases;
+    ngx_uint_t              sessions;     /* all others */
     size_t                  block_size;
     ngx_uint_t              workers;      /* live slots */
     ngx_uint_t              recoveries;

@@ -27,6 +27,7 @@
 #include "ngx_mcp_knowledge.h"
 #include "ngx_mcp_list.h"
 #include "ngx_mcp_pending.h"
+#include "ngx_mcp_lease.h"
 #include "ngx_mcp_doorbell.h"
 #include "ngx_mcp_topic.h"
 
@@ -96,6 +97,7 @@ typedef enum {
     NGX_MCP_LIST,
     NGX_MCP_WINDOW,
     NGX_MCP_PENDING,
+    NGX_MCP_LEASE,
     NGX_MCP_TYPE_MAX
 } ngx_mcp_type_e;
 
@@ -501,6 +503,79 @@ typedef struct {
 } ngx_mcp_pending_sh_t;
 
 
+/* one who may take; none when the nonce is 0 */
+
+typedef struct {
+    uint32_t                worker;       /* fact, as all of these */
+    uint32_t                nonce;
+    uint32_t                fence;
+    uint32_t                connected;
+    uint64_t                epoch;
+    uint64_t                claimed;      /* ngx_current_msec */
+    uint64_t                deadline;
+} ngx_mcp_reader_sh_t;
+
+
+#define NGX_MCP_LEASE_POKE      0x01
+#define NGX_MCP_LEASE_READ      0x02      /* one was connected */
+
+/* which of two texts, and how long it is */
+
+#define NGX_MCP_LEASE_LEN       0xffff
+#define NGX_MCP_LEASE_SECOND    0x10000
+
+/* text: key, two last event ids, two notes */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* in the list of leases */
+    ngx_mcp_links_sh_t      news;         /* what changed last comes last */
+    uint64_t                serial;       /* fact */
+    uint64_t                changed;      /* fact: serial of the change */
+    ngx_mcp_reader_sh_t     holder;
+    ngx_mcp_reader_sh_t     before;       /* in an overlap */
+    uint32_t                former;       /* fact: worker to be told */
+    uint32_t                former_nonce; /* fact */
+    uint32_t                id;           /* fact: which, len */
+    uint32_t                note;         /* fact: which, len */
+    uint32_t                key_len;
+    uint32_t                fence;        /* fact: tells overlaps apart */
+    uint64_t                joined;       /* fact: the holder in an overlap */
+    uint64_t                until;        /* fact: what both read is one */
+    uint64_t                since;        /* fact: held by nobody */
+    uint64_t                taken;
+    uint64_t                last;         /* taken or connected, ms */
+} ngx_mcp_lease_sh_t;
+
+
+/* what one reader of an overlap read first */
+
+#define NGX_MCP_TWICE         2048
+
+typedef struct {
+    uint64_t                text;         /* hash and reader, 0: none */
+    uint64_t                when;         /* ms */
+} ngx_mcp_twice_sh_t;
+
+
+/*
+ * What taking an event will change; while it is valid, the events of the next
+ * count stamps are either all there, and it is changed, or none of them.
+ */
+
+typedef struct {
+    uint32_t                valid;        /* fact, as all of these */
+    uint32_t                count;
+    uint64_t                stamp;
+    uint32_t                lease;
+    uint32_t                id;
+    uint64_t                taken;
+    uint64_t                last;
+    uint32_t                place;        /* among those read twice */
+    uint32_t                next;
+    ngx_mcp_twice_sh_t      twice;
+} ngx_mcp_taking_sh_t;
+
+
 #define NGX_MCP_WORKER_FREE     0
 #define NGX_MCP_WORKER_LIVE     1
 #define NGX_MCP_WORKER_DEAD     2         /* being reaped */
@@ -510,6 +585,7 @@ typedef struct {
 #define NGX_MCP_RING_LISTENERS  0x04
 #define NGX_MCP_RING_SUPPLIES   0x08
 #define NGX_MCP_RING_LISTS      0x40
+#define NGX_MCP_RING_LEASES     0x80
 
 #define NGX_MCP_NAME_LEN        16
 
@@ -517,7 +593,11 @@ typedef struct {
     uint32_t                state;        /* fact */
     uint32_t                nonce;        /* fact: of this claim of the slot */
     ngx_pid_t               pid;          /* fact */
+    uint64_t                epoch;        /* fact */
     uint64_t                heartbeat;
+    uint64_t                leases;       /* changes of them seen so far */
+    uint32_t                lease;        /* the one seen last */
+    uint32_t                quitting;     /* fact */
     u_char                  name[NGX_MCP_NAME_LEN];
     ngx_mcp_list_sh_t       pending;      /* tasks */
     uint32_t                bits;
@@ -546,11 +626,10 @@ struct ngx_mcp_zone_sh_s {
     uint32_t                fresh;        /* fact: never used from here on */
     uint32_t                free;
     uint32_t                nfree;
-    uint32_t                nevents;      /* blocks */
-    uint32_t                nknowledge;   /* blocks */
-    uint32_t                npending;     /* blocks */
     uint32_t                nonces;       /* fact */
-    uint32_t                nlists;       /* blocks */
+    uint32_t                nleases;
+    uint32_t                used[NGX_MCP_TYPE_MAX];  /* blocks, by type */
+    ngx_atomic_t            epoch;        /* fact: drawn last */
 
     ngx_mcp_list_sh_t       idle[NGX_MCP_IDLE_CLASSES];
     ngx_mcp_list_sh_t       groups;
@@ -563,12 +642,16 @@ struct ngx_mcp_zone_sh_s {
     ngx_mcp_list_sh_t       farewells;
     ngx_mcp_list_sh_t       audiences;    /* by number */
     ngx_mcp_list_sh_t       windows[NGX_MCP_WINDOW_CLASSES];  /* by deadline */
+    ngx_mcp_list_sh_t       leases;       /* oldest first */
+    ngx_mcp_list_sh_t       news;         /* of leases */
+    ngx_mcp_taking_sh_t     taking;
 
     ngx_atomic_t            counters[NGX_MCP_COUNTER_MAX];
     ngx_mcp_worker_sh_t     workers[NGX_MCP_WORKERS];
     ngx_mcp_once_sh_t       once[NGX_MCP_ONCE];
     uint32_t                oldest;       /* of these */
-    uint32_t                spare;
+    uint32_t                next;         /* place of the next twice */
+    ngx_mcp_twice_sh_t      twice[NGX_MCP_TWICE];
     uint32_t                buckets[];
 };
 
@@ -579,6 +662,9 @@ struct ngx_mcp_zone_sh_s {
 #define ngx_mcp_number(zone, rec)                                             \
     ((uint32_t) ((size_t) ((u_char *) (rec) - (zone)->blocks)                 \
                  / NGX_MCP_BLOCK_SIZE))
+
+#define ngx_mcp_pending_blocks(sh)                                            \
+    ((sh)->used[NGX_MCP_WINDOW] + (sh)->used[NGX_MCP_PENDING])
 
 #define ngx_mcp_free_blocks(sh)                                               \
     ((sh)->nfree + (sh)->blocks - (sh)->fresh)

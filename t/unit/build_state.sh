@@ -4,7 +4,7 @@
 #
 # Builds a test of the state layer as a plain program and prints its path:
 #
-#   build_state.sh functions|step|crash|bench [sanitize]
+#   build_state.sh functions|leases|step|crash|bench [sanitize]
 #
 #   NGINX_SRC   an nginx source folder (default: that of Debian's nginx-dev);
 #               where it has sources, nginx's own slab and mutex are linked

@@ -6,11 +6,8 @@
 
 static u_char      *seen;
 static ngx_uint_t   errors;
-static ngx_uint_t   events;
-static ngx_uint_t   knowledge;
-static ngx_uint_t   waiting;
 static ngx_uint_t   topics;
-static ngx_uint_t   lists;
+static ngx_uint_t   used[NGX_MCP_TYPE_MAX];
 
 
 static void bad(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -78,6 +75,8 @@ reach(ngx_mcp_zone_t *zone, uint32_t n, ngx_uint_t type)
         last = n;
         n = b->chain;
     }
+
+    used[type] += blocks;
 
     if (rec->block.last != last) {
         bad("the last block of a record of type %u is wrong",
@@ -151,7 +150,6 @@ log_check(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log, void *owner)
 
         pos = e->pos;
         stamp = e->stamp;
-        events += e->rec.block.blocks;
     }
 
     return log->count;
@@ -474,7 +472,6 @@ audience_check(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
             bad("list %u is in the wrong place", n);
         }
 
-        lists += c->rec.block.blocks;
     }
 
     members = 0;
@@ -529,6 +526,25 @@ topics_check(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
 
 static void
+lease_check(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    reach(zone, ngx_mcp_number(zone, l), NGX_MCP_LEASE);
+
+    if ((l->id & NGX_MCP_LEASE_LEN) > NGX_MCP_LEASE_ID_MAX
+        || (l->note & NGX_MCP_LEASE_LEN) > NGX_MCP_LEASE_NOTE_MAX
+        || l->rec.len != l->key_len + 2 * NGX_MCP_LEASE_ID_MAX
+                         + 2 * NGX_MCP_LEASE_NOTE_MAX)
+    {
+        bad("the texts of a lease are wrong");
+    }
+
+    if (l->before.nonce && l->before.fence >= l->holder.fence) {
+        bad("the one before in a lease is not before");
+    }
+}
+
+
+static void
 audiences_check(ngx_mcp_zone_t *zone)
 {
     uint32_t                n;
@@ -570,7 +586,6 @@ window_check(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w)
 
     reach(zone, ngx_mcp_number(zone, w), NGX_MCP_WINDOW);
 
-    waiting += w->rec.block.blocks;
     ref = ngx_mcp_ref(zone, w);
 
     if (w->class != ngx_mcp_window_class(w)) {
@@ -585,8 +600,6 @@ window_check(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w)
 
         m = ngx_mcp_block(zone, i ? w->sending : w->waiting);
         reach(zone, ngx_mcp_number(zone, m), NGX_MCP_PENDING);
-
-        waiting += m->rec.block.blocks;
 
         if (m->rec.owner.block != ref.block || m->rec.owner.gen != ref.gen
             || (m->rec.flags & NGX_MCP_PENDING_SENDING)
@@ -631,6 +644,52 @@ windows_check(ngx_mcp_zone_t *zone)
 
     if (windows) {
         bad("windows are not all in lists");
+    }
+}
+
+
+static void
+leases_check(ngx_mcp_zone_t *zone)
+{
+    uint32_t             n;
+    uint64_t             last;
+    ngx_mcp_lease_sh_t  *l;
+
+    if (length(zone, &zone->sh->leases, NGX_MCP_LINKS, "leases")
+        != zone->sh->nleases
+        || length(zone, &zone->sh->news, offsetof(ngx_mcp_lease_sh_t, news),
+                  "news of leases")
+           != zone->sh->nleases)
+    {
+        bad("leases are not all in the lists");
+    }
+
+    last = 0;
+
+    for (n = zone->sh->leases.head; n; n = l->rec.links.next) {
+        l = ngx_mcp_block(zone, n);
+
+        if (l->serial <= last || l->rec.block.type != NGX_MCP_LEASE) {
+            bad("leases are out of order");
+        }
+
+        last = l->serial;
+    }
+
+    last = 0;
+
+    for (n = zone->sh->news.head; n; n = l->news.next) {
+        l = ngx_mcp_block(zone, n);
+
+        if (l->changed <= last || l->changed > zone->sh->stamp) {
+            bad("news of leases are out of order");
+        }
+
+        last = l->changed;
+    }
+
+    if (zone->sh->taking.valid) {
+        bad("an event is half taken");
     }
 }
 
@@ -700,7 +759,10 @@ hash_check(ngx_mcp_zone_t *zone)
 
             case NGX_MCP_KNOWLEDGE:
                 reach(zone, n, NGX_MCP_KNOWLEDGE);
-                knowledge += rec->block.blocks;
+                break;
+
+            case NGX_MCP_LEASE:
+                lease_check(zone, (ngx_mcp_lease_sh_t *) rec);
                 break;
 
             case NGX_MCP_WINDOW:
@@ -856,11 +918,8 @@ env_check_locked(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
     errors = 0;
-    events = 0;
-    knowledge = 0;
-    waiting = 0;
     topics = 0;
-    lists = 0;
+    memset(used, 0, sizeof(used));
     nfree = 0;
     stamp = 0;
 
@@ -871,6 +930,7 @@ env_check_locked(ngx_mcp_zone_t *zone)
     windows_check(zone);
     pending_check(zone);
     audiences_check(zone);
+    leases_check(zone);
 
     for (n = sh->free; n; n = b->chain) {
         b = ngx_mcp_block(zone, n);
@@ -891,13 +951,11 @@ env_check_locked(ngx_mcp_zone_t *zone)
         bad("%u blocks are free, not %u", (unsigned) nfree, sh->nfree);
     }
 
-    if (events != sh->nevents || knowledge != sh->nknowledge
-        || lists != sh->nlists || waiting != sh->npending)
-    {
-        bad("counts of blocks are wrong: events %u, %u; knowledge %u, %u; "
-            "lists %u, %u; windows %u, %u", (unsigned) events, sh->nevents,
-            (unsigned) knowledge, sh->nknowledge, (unsigned) lists,
-            sh->nlists, (unsigned) waiting, sh->npending);
+    for (n = 1; n < NGX_MCP_TYPE_MAX; n++) {
+        if (used[n] != sh->used[n]) {
+            bad("%u blocks are used by type %u, not %u", (unsigned) used[n],
+                n, sh->used[n]);
+        }
     }
 
     for (n = sh->events.head; n; n = e->age.next) {

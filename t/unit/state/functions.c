@@ -177,7 +177,7 @@ stop(const char *what)
 
     while (ngx_mcp_farewell(&zone) == NGX_OK) { /* void */ }
 
-    while (zone.sh->npending) {
+    while (ngx_mcp_pending_blocks(zone.sh)) {
         env_time(ngx_current_msec + 100000);
         (void) ngx_mcp_pending_send(&zone, &next);
     }
@@ -1462,7 +1462,7 @@ window_tests(void)
     later(500);
     is(take(&sa), "10. again", "one alone says no count");
     later(500);
-    ok(zone.sh->npending == 0, "windows are forgotten");
+    ok(ngx_mcp_pending_blocks(zone.sh) == 0, "windows are forgotten");
 
     /* more to join while one is being sent */
 
@@ -1494,7 +1494,7 @@ window_tests(void)
        "a part at a time");
     later(1000);
     later(1000);
-    ok(zone.sh->npending == 0, "all windows are forgotten");
+    ok(ngx_mcp_pending_blocks(zone.sh) == 0, "all windows are forgotten");
     (void) take(&sa);
 
     /* who died over it */
@@ -1508,7 +1508,7 @@ window_tests(void)
 
     /* no room */
 
-    blocks = zone.sh->npending;
+    blocks = ngx_mcp_pending_blocks(zone.sh);
     waiting = 0;
 
     for (i = 0; i < 4000; i++) {
@@ -1517,7 +1517,7 @@ window_tests(void)
         waiting += (strcmp(join("e", "t1", text, "b", 0), "-") == 0);
     }
 
-    blocks = zone.sh->npending - blocks;
+    blocks = ngx_mcp_pending_blocks(zone.sh) - blocks;
     ok(waiting > 400 && waiting < 4000 && blocks <= zone.sh->blocks / 16,
        "%u windows in %u blocks, then there is no room", (unsigned) waiting,
        (unsigned) blocks);
@@ -1594,7 +1594,8 @@ knowledge_tests(void)
         }
     }
 
-    ok(i == 1000 && zone.sh->nknowledge <= zone.sh->blocks / 8, "bounded");
+    ok(i == 1000
+       && zone.sh->used[NGX_MCP_KNOWLEDGE] <= zone.sh->blocks / 8, "bounded");
     ok(ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out) == NGX_OK,
        "the last one is known");
 
@@ -1684,7 +1685,7 @@ full_tests(void)
     ok(env_check(&zone) == 0, "a full zone is sound");
 
     ngx_mcp_zone_lock(&zone);
-    i = zone.sh->nevents;
+    i = zone.sh->used[NGX_MCP_EVENT];
     ngx_mcp_zone_unlock(&zone);
     ok(i == 0, "events were dropped for sessions");
 
@@ -1717,8 +1718,9 @@ full_tests(void)
         ngx_mcp_log_groups(&zone, NULL, NULL, &e, &n);
     }
 
-    ok(zone.sh->nevents <= zone.sh->blocks / 2
-       && zone.sh->nevents > zone.sh->blocks / 4, "half of it for events");
+    ok(zone.sh->used[NGX_MCP_EVENT] <= zone.sh->blocks / 2
+       && zone.sh->used[NGX_MCP_EVENT] > zone.sh->blocks / 4,
+       "half of it for events");
 
     stop("half");
 }
@@ -1972,6 +1974,7 @@ doorbell_tests(void)
     ok(ngx_mcp_worker_join(&zone, &cycle, &handlers, on_quit) == NGX_OK
        && ngx_mcp_worker_join(&other, &cycle, &handlers, on_quit) == NGX_OK
        && zone.worker != other.worker, "two workers join");
+    env_posted();
 
     ref = session("e", "t");
     ngx_mcp_stream_open(&other, ref, 0, NULL, 0, 33, &st);

@@ -815,7 +815,7 @@ windows_end(void)
 
     now = ngx_current_msec;
 
-    while (copy.sh->npending) {
+    while (ngx_mcp_pending_blocks(copy.sh)) {
         env_time(ngx_current_msec + 10000);
         (void) ngx_mcp_pending_send(&copy, &next);
     }

@@ -1,0 +1,650 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+/* behind the key: two last event ids and two notes */
+#define NGX_MCP_LEASE_TEXTS                                                   \
+    (2 * NGX_MCP_LEASE_ID_MAX + 2 * NGX_MCP_LEASE_NOTE_MAX)
+
+
+static ngx_mcp_lease_sh_t *ngx_mcp_lease_find_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *key);
+static ngx_int_t ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *key, ngx_mcp_stage_t *stage);
+static void ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
+static void ngx_mcp_lease_end_locked(ngx_mcp_lease_sh_t *l,
+    ngx_mcp_reader_sh_t *r);
+static size_t ngx_mcp_lease_note_at(ngx_mcp_lease_sh_t *l, uint32_t which);
+
+
+ngx_int_t
+ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_int_t            rc;
+    ngx_str_t            parts[2];
+    ngx_mcp_stage_t      stage;
+    ngx_mcp_lease_sh_t  *l;
+
+    static u_char  texts[NGX_MCP_LEASE_TEXTS];
+
+    if (key->len > NGX_MCP_LEASE_KEY_MAX) {
+        return NGX_ERROR;
+    }
+
+    parts[0] = *key;
+    parts[1].data = texts;
+    parts[1].len = NGX_MCP_LEASE_TEXTS;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_LEASE, parts, 2);
+
+    ngx_mcp_zone_lock(zone);
+
+    l = ngx_mcp_lease_find_locked(zone, key);
+
+    if (l == NULL && stage.blocks > NGX_MCP_BLOCKS_SMALL) {
+        ngx_mcp_zone_unlock(zone);
+
+        if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_mcp_zone_lock(zone);
+
+        l = ngx_mcp_lease_find_locked(zone, key);
+    }
+
+    rc = NGX_OK;
+
+    if (l == NULL) {
+        rc = ngx_mcp_lease_make_locked(zone, key, &stage);
+
+    } else {
+        l->since = ngx_current_msec;
+    }
+
+    ngx_mcp_stage_drop_locked(zone, &stage);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+static ngx_mcp_lease_sh_t *
+ngx_mcp_lease_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    uint32_t             hash, n;
+    ngx_mcp_lease_sh_t  *l;
+
+    hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
+
+    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = l->rec.bucket) {
+        l = ngx_mcp_block(zone, n);
+
+        if (l->rec.block.type == NGX_MCP_LEASE && l->rec.hash == hash
+            && l->key_len == key->len && ngx_mcp_text_equal(zone, l, 0, key))
+        {
+            return l;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* an eighth of the zone at most */
+
+static ngx_int_t
+ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_mcp_stage_t *stage)
+{
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_lease_sh_t  *l;
+
+    sh = zone->sh;
+
+    if (sh->nleases >= NGX_MCP_LEASES_MAX
+        || sh->used[NGX_MCP_LEASE] + stage->blocks > sh->blocks / 8
+        || ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(stage)) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    l = ngx_mcp_make_locked(zone, stage);
+
+    l->key_len = (uint32_t) key->len;
+    l->serial = ++sh->stamp;
+    l->changed = l->serial;
+    l->since = ngx_current_msec;
+    l->rec.hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
+
+    ngx_mcp_commit_locked(zone, l, NGX_MCP_LEASE);
+
+    stage->head = 0;
+    sh->nleases++;
+
+    ngx_mcp_hash_insert_locked(zone, l);
+    ngx_mcp_list_append(zone, &sh->leases, ngx_mcp_number(zone, l),
+                        NGX_MCP_LINKS);
+    ngx_mcp_list_append(zone, &sh->news, ngx_mcp_number(zone, l),
+                        offsetof(ngx_mcp_lease_sh_t, news));
+
+    ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LEASES);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    uint32_t            n;
+    ngx_mcp_zone_sh_t  *sh;
+
+    sh = zone->sh;
+    n = ngx_mcp_number(zone, l);
+
+    ngx_mcp_list_remove(zone, &sh->leases, n, NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, &sh->news, n,
+                        offsetof(ngx_mcp_lease_sh_t, news));
+    ngx_mcp_hash_remove_locked(zone, l);
+    sh->nleases--;
+
+    ngx_mcp_drop_locked(zone, l);
+}
+
+
+ngx_int_t
+ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
+    ngx_mcp_lease_t *lease, ngx_mcp_lease_left_t *left)
+{
+    size_t                at;
+    ngx_int_t             rc;
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    ngx_mcp_zone_lock(zone);
+
+    l = ngx_mcp_lease_find_locked(zone, key);
+
+    if (l == NULL || !ngx_mcp_lease_entitled_locked(zone)
+        || !ngx_mcp_lease_free_locked(zone, l))
+    {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    at = l->key_len + (l->id & NGX_MCP_LEASE_SECOND ? NGX_MCP_LEASE_ID_MAX
+                                                     : 0);
+
+    rc = ngx_mcp_copy(zone, l, at, l->id & NGX_MCP_LEASE_LEN, pool, &left->id);
+
+    if (rc == NGX_OK) {
+        at = ngx_mcp_lease_note_at(l, l->note & NGX_MCP_LEASE_SECOND);
+        rc = ngx_mcp_copy(zone, l, at, l->note & NGX_MCP_LEASE_LEN, pool,
+                          &left->note);
+    }
+
+    if (rc != NGX_OK) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_lease_pass_locked(zone, l);
+
+    r = &l->holder;
+
+    /* the fence last: until then it is the one before who holds it */
+
+    r->worker = (uint32_t) zone->worker;
+    r->nonce = zone->sh->workers[zone->worker].nonce;
+    r->epoch = zone->epoch;
+    r->connected = 0;
+    r->claimed = ngx_current_msec;
+    r->deadline = ngx_current_msec + NGX_MCP_LEASE_TIME;
+
+    ngx_mcp_barrier();
+    r->fence++;
+
+    l->last = ngx_current_msec;
+
+    left->overlap = (l->before.nonce != 0);
+    lease->ref = ngx_mcp_ref(zone, l);
+    lease->fence = r->fence;
+
+    if (l->rec.flags & NGX_MCP_LEASE_POKE) {
+        ngx_mcp_lease_news_locked(zone, l, zone->worker);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_log_debug4(NGX_LOG_DEBUG_CORE, zone->log, 0,
+                   "mcp lease \"%V\" claimed, fence %uD, id \"%V\"%s",
+                   key, lease->fence, &left->id,
+                   left->overlap ? ", overlap" : "");
+
+    return NGX_OK;
+}
+
+
+/* a worker that lives, and has renewed it */
+
+ngx_uint_t
+ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
+{
+    ngx_mcp_worker_sh_t  *w;
+
+    if (r->nonce == 0) {
+        return 0;
+    }
+
+    w = &zone->sh->workers[r->worker];
+
+    return w->state == NGX_MCP_WORKER_LIVE && w->nonce == r->nonce
+           && r->deadline >= ngx_current_msec;
+}
+
+
+/* whether this worker may claim */
+
+ngx_uint_t
+ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t            i;
+    ngx_mcp_worker_sh_t  *w;
+
+    if (zone->worker == NGX_MCP_NO_WORKER
+        || zone->sh->workers[zone->worker].quitting)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < NGX_MCP_WORKERS; i++) {
+        w = &zone->sh->workers[i];
+
+        if (w->state == NGX_MCP_WORKER_LIVE && !w->quitting
+            && w->epoch > zone->epoch)
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* whether it may be claimed by who is entitled */
+
+ngx_uint_t
+ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    if (!ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+        return 1;
+    }
+
+    if (l->holder.epoch >= zone->epoch) {
+        return 0;
+    }
+
+    /* an overlap that is about to end is not mixed with another */
+
+    return !(l->holder.connected && ngx_mcp_lease_before_locked(zone, l));
+}
+
+
+/* who was the holder becomes the one before, or has lost it */
+
+static void
+ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    ngx_mcp_reader_sh_t  *r;
+
+    r = &l->holder;
+
+    if (ngx_mcp_lease_before_locked(zone, l)) {
+
+        /* it reads on, for another one */
+
+        l->joined = 0;
+
+        ngx_mcp_lease_tell_locked(zone, l, r);
+        return;
+    }
+
+    l->joined = 0;
+    l->until = 0;
+
+    if (ngx_mcp_lease_alive_locked(zone, r) && r->connected
+        && (l->id & NGX_MCP_LEASE_LEN) == 0)
+    {
+        l->fence = r->fence + 1;
+        ngx_mcp_barrier();
+
+        l->before.worker = r->worker;
+        l->before.fence = r->fence;
+        l->before.epoch = r->epoch;
+        l->before.claimed = r->claimed;
+        l->before.deadline = r->deadline;
+        l->before.connected = 1;
+        ngx_mcp_barrier();
+        l->before.nonce = r->nonce;
+
+        return;
+    }
+
+    ngx_mcp_lease_tell_locked(zone, l, r);
+}
+
+
+ngx_mcp_reader_sh_t *
+ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
+    ngx_mcp_lease_sh_t **l)
+{
+    *l = ngx_mcp_record(zone, lease->ref, NGX_MCP_LEASE);
+
+    if (*l == NULL) {
+        return NULL;
+    }
+
+    if ((*l)->holder.nonce && (*l)->holder.fence == lease->fence) {
+        return &(*l)->holder;
+    }
+
+    if (ngx_mcp_lease_before_locked(zone, *l)
+        && (*l)->before.fence == lease->fence)
+    {
+        return &(*l)->before;
+    }
+
+    return NULL;
+}
+
+
+ngx_mcp_reader_sh_t *
+ngx_mcp_lease_before_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    if (l->before.nonce == 0) {
+        return NULL;
+    }
+
+    if (ngx_mcp_lease_alive_locked(zone, &l->before)
+        && (l->joined == 0
+            || ngx_current_msec < l->joined + NGX_MCP_LEASE_GRACE))
+    {
+        return &l->before;
+    }
+
+    ngx_mcp_lease_tell_locked(zone, l, &l->before);
+    ngx_mcp_lease_end_locked(l, &l->before);
+
+    return NULL;
+}
+
+
+/* a reader reads no more */
+
+static void
+ngx_mcp_lease_end_locked(ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r)
+{
+    r->nonce = 0;
+    r->connected = 0;
+
+    if (r == &l->holder) {
+        l->since = ngx_current_msec;
+    }
+}
+
+
+void
+ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_uint_t worker, uint32_t nonce)
+{
+    if (l->before.nonce == nonce && l->before.worker == worker) {
+        ngx_mcp_lease_end_locked(l, &l->before);
+    }
+
+    if (l->holder.nonce == nonce && l->holder.worker == worker) {
+        ngx_mcp_lease_end_locked(l, &l->holder);
+        ngx_mcp_lease_change_locked(zone, l);
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+{
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    ngx_mcp_zone_lock(zone);
+
+    r = ngx_mcp_lease_reader_locked(zone, lease, &l);
+
+    if (r) {
+        r->deadline = ngx_current_msec + NGX_MCP_LEASE_TIME;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return r ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
+    ngx_uint_t *gap)
+{
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r, *before;
+
+    *gap = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    r = ngx_mcp_lease_reader_locked(zone, lease, &l);
+
+    if (r == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    if (r == &l->holder) {
+        before = ngx_mcp_lease_before_locked(zone, l);
+
+        if (before) {
+            l->joined = ngx_current_msec;
+            l->until = l->joined + 3 * NGX_MCP_LEASE_GRACE;
+
+        } else {
+            *gap = !r->connected && l->rec.flags & NGX_MCP_LEASE_READ
+                   && (l->id & NGX_MCP_LEASE_LEN) == 0;
+        }
+
+        r->connected = 1;
+        l->rec.flags |= NGX_MCP_LEASE_READ;
+        l->last = ngx_current_msec;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_log_debug2(NGX_LOG_DEBUG_CORE, zone->log, 0,
+                   "mcp lease connected, fence %uD%s", lease->fence,
+                   *gap ? ", gap" : "");
+
+    return NGX_OK;
+}
+
+
+void
+ngx_mcp_lease_broken(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+{
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    ngx_mcp_zone_lock(zone);
+
+    r = ngx_mcp_lease_reader_locked(zone, lease, &l);
+
+    if (r) {
+        r->connected = 0;
+
+        if (r == &l->before) {
+            ngx_mcp_lease_tell_locked(zone, l, r);
+            ngx_mcp_lease_end_locked(l, r);
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_lease_release(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+{
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    ngx_mcp_zone_lock(zone);
+
+    r = ngx_mcp_lease_reader_locked(zone, lease, &l);
+
+    if (r) {
+        ngx_mcp_lease_lost_locked(zone, l, r->worker, r->nonce);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+{
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    ngx_mcp_zone_lock(zone);
+
+    r = ngx_mcp_lease_reader_locked(zone, lease, &l);
+
+    if (r == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return;
+    }
+
+    if (r == &l->before) {
+        ngx_mcp_lease_lost_locked(zone, l, r->worker, r->nonce);
+
+    } else {
+        ngx_mcp_lease_drop_locked(zone, l);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static size_t
+ngx_mcp_lease_note_at(ngx_mcp_lease_sh_t *l, uint32_t which)
+{
+    return l->key_len + 2 * NGX_MCP_LEASE_ID_MAX
+           + (which ? NGX_MCP_LEASE_NOTE_MAX : 0);
+}
+
+
+ngx_int_t
+ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
+    ngx_str_t *note)
+{
+    uint32_t              which;
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    if (note->len > NGX_MCP_LEASE_NOTE_MAX) {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    r = ngx_mcp_lease_reader_locked(zone, lease, &l);
+
+    if (r && r == &l->holder) {
+        which = (l->note & NGX_MCP_LEASE_SECOND) ^ NGX_MCP_LEASE_SECOND;
+
+        ngx_mcp_text_store(zone, l, ngx_mcp_lease_note_at(l, which),
+                           note->data, note->len);
+
+        ngx_mcp_barrier();
+        l->note = which | (uint32_t) note->len;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return r ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_mcp_lease_poke(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_mcp_lease_sh_t  *l;
+
+    ngx_mcp_zone_lock(zone);
+
+    l = ngx_mcp_lease_find_locked(zone, key);
+
+    if (l) {
+        l->rec.flags |= NGX_MCP_LEASE_POKE;
+
+        if (l->holder.nonce) {
+            ngx_mcp_lease_news_locked(zone, l, l->holder.worker);
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return l ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
+    ngx_mcp_lease_info_t *info)
+{
+    uint32_t             i;
+    ngx_int_t            rc;
+    ngx_mcp_lease_sh_t  *l;
+
+    l = NULL;
+
+    ngx_mcp_zone_lock(zone);
+
+    for (i = zone->sh->leases.head; i; i = l->rec.links.next) {
+        l = ngx_mcp_block(zone, i);
+
+        if (n-- == 0) {
+            break;
+        }
+    }
+
+    if (i == 0) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    info->holder = 0;
+    info->held = 0;
+    info->silent = ngx_current_msec - (ngx_msec_t) l->last;
+    info->fence = l->holder.fence;
+    info->taken = l->taken;
+
+    if (ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+        info->holder = zone->sh->workers[l->holder.worker].pid;
+        info->held = ngx_current_msec - (ngx_msec_t) l->holder.claimed;
+    }
+
+    rc = ngx_mcp_copy(zone, l, 0, l->key_len, pool, &info->key);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}

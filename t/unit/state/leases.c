@@ -1,0 +1,598 @@
+
+/* Leases: who holds one, what readers take, what others are told. */
+
+#include "env.h"
+
+
+#define ZONE_SIZE  (2 * 1024 * 1024)
+#define WORKERS    4
+
+
+typedef struct {
+    ngx_uint_t           n;
+    ngx_uint_t           why;
+    char                 key[64];
+} heard_t;
+
+
+static ngx_mcp_zone_t    zone;
+static ngx_mcp_zone_t    workers[WORKERS];
+static heard_t           heard[WORKERS];
+static ngx_pool_t       *pool;
+
+static ngx_mcp_lease_t       lease, other, third;
+static ngx_mcp_lease_left_t  left;
+
+
+static void
+on_lease(ngx_mcp_zone_t *z, ngx_str_t *key, ngx_uint_t why)
+{
+    heard_t  *h;
+
+    h = z->data;
+    h->n++;
+    h->why |= why;
+    snprintf(h->key, sizeof(h->key), "%.*s", (int) key->len, key->data);
+}
+
+
+static void on_task(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, uint32_t local,
+    ngx_uint_t why)
+{
+}
+
+
+static void on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref)
+{
+}
+
+
+static void on_zone(ngx_mcp_zone_t *z)
+{
+}
+
+
+static ngx_mcp_worker_handlers_t  handlers = {
+    .stream = on_task,
+    .call = on_task,
+    .group = on_group,
+    .knowledge = on_zone,
+    .listeners = on_zone,
+    .lease = on_lease
+};
+
+
+static void
+listen_again(void)
+{
+    memset(heard, 0, sizeof(heard));
+}
+
+
+static void
+drain(ngx_uint_t n)
+{
+    while (ngx_mcp_worker_drain(&workers[n]) == NGX_AGAIN) { /* void */ }
+}
+
+
+static void
+drain_all(void)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < WORKERS; i++) {
+        drain(i);
+    }
+}
+
+
+static void
+join(ngx_uint_t n, uint64_t epoch)
+{
+    u_char  name[NGX_MCP_NAME_LEN];
+
+    memset(name, 0, sizeof(name));
+
+    workers[n] = zone;
+    workers[n].epoch = epoch;
+    workers[n].handlers = &handlers;
+    workers[n].data = &heard[n];
+    workers[n].worker = NGX_MCP_NO_WORKER;
+
+    ngx_mcp_worker_claim(&workers[n], name);
+}
+
+
+/* two workers of a configuration, the others have yet to join */
+
+static void
+start(void)
+{
+    ngx_uint_t  i;
+
+    env_time(1000000);
+    env_zone(&zone, ZONE_SIZE);
+    pool = env_pool();
+
+    for (i = 0; i < WORKERS; i++) {
+        workers[i] = zone;
+        workers[i].worker = NGX_MCP_NO_WORKER;
+    }
+
+    join(0, 1);
+    join(1, 1);
+    listen_again();
+}
+
+
+static void
+stop(const char *what)
+{
+    uint32_t               n;
+    ngx_uint_t             i;
+    ngx_mcp_session_sh_t  *s;
+
+    ok(env_check(&zone) == 0, "%s: the zone is sound", what);
+
+    for (i = 0; i < WORKERS; i++) {
+        ngx_mcp_worker_release(&workers[i]);
+    }
+
+    for (n = 1; n < zone.sh->fresh; n++) {
+        s = ngx_mcp_block(&zone, n);
+
+        if (s->rec.block.type == NGX_MCP_SESSION) {
+            ngx_mcp_session_end(&zone, ngx_mcp_ref(&zone, s),
+                                NGX_MCP_COUNTER_SESSIONS_DELETED);
+        }
+    }
+
+    ngx_mcp_zone_lock(&zone);
+
+    while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
+
+    while (zone.sh->leases.head) {
+        ngx_mcp_lease_drop_locked(&zone, ngx_mcp_block(&zone,
+                                                       zone.sh->leases.head));
+    }
+
+    ngx_mcp_zone_unlock(&zone);
+
+    ok(env_check(&zone) == 0 && zone.sh->nfree == zone.sh->fresh - 1,
+       "%s: all blocks are free at the end", what);
+
+    env_pool_free(pool);
+    env_zone_free(&zone);
+}
+
+
+static ngx_int_t
+want(const char *key)
+{
+    ngx_str_t  str;
+
+    str = env_str(key);
+
+    return ngx_mcp_lease_want(&workers[0], &str);
+}
+
+
+static ngx_int_t
+claim(ngx_uint_t n, const char *key, ngx_mcp_lease_t *l)
+{
+    ngx_str_t  str;
+
+    str = env_str(key);
+
+    return ngx_mcp_lease_claim(&workers[n], &str, pool, l, &left);
+}
+
+
+static ngx_int_t
+poke(const char *key)
+{
+    ngx_str_t  str;
+
+    str = env_str(key);
+
+    return ngx_mcp_lease_poke(&workers[0], &str);
+}
+
+
+static ngx_uint_t
+is(ngx_str_t *got, const char *want)
+{
+    return got->len == strlen(want)
+           && memcmp(got->data, want, got->len) == 0;
+}
+
+
+static ngx_int_t
+take(ngx_uint_t n, ngx_mcp_lease_t *l, const char *id, const char *text)
+{
+    ngx_mcp_take_t  t;
+
+    memset(&t, 0, sizeof(t));
+
+    t.lease = *l;
+    t.id = env_str(id);
+    t.text = env_str(text);
+    t.rc = NGX_AGAIN;
+
+    (void) ngx_mcp_lease_take(&workers[n], &t);
+
+    return ngx_mcp_lease_take(&workers[n], &t);
+}
+
+
+static ngx_uint_t
+connected(ngx_uint_t n, ngx_mcp_lease_t *l)
+{
+    ngx_uint_t  gap;
+
+    if (ngx_mcp_lease_connected(&workers[n], l, &gap) != NGX_OK) {
+        return 2;
+    }
+
+    return gap;
+}
+
+
+static void
+holder_tests(void)
+{
+    char                   key[4200];
+    ngx_str_t              note;
+    ngx_uint_t             i;
+    ngx_mcp_lease_info_t   info;
+
+    start();
+
+    ok(claim(0, "a", &lease) == NGX_DECLINED, "no lease that nobody wants");
+    ok(poke("a") == NGX_DECLINED, "none to poke");
+
+    ok(want("a") == NGX_OK && want("a") == NGX_OK, "want");
+    drain_all();
+    ok(heard[0].n == 1 && heard[1].n == 1
+       && heard[0].why == NGX_MCP_LEASE_FREE
+       && heard[1].why == NGX_MCP_LEASE_FREE && strcmp(heard[1].key, "a") == 0,
+       "all are told, once");
+
+    ok(claim(0, "a", &lease) == NGX_OK && left.id.len == 0
+       && left.note.len == 0 && !left.overlap, "claim");
+    ok(claim(1, "a", &other) == NGX_DECLINED
+       && claim(0, "a", &other) == NGX_DECLINED, "one holds it");
+
+    listen_again();
+    (void) ngx_mcp_worker_sweep(&workers[1]);
+    drain_all();
+    ok(heard[0].n == 0 && heard[1].n == 0, "it is not free");
+
+    poke("a");
+    poke("a");
+    drain_all();
+    ok(heard[0].n == 1 && heard[0].why == NGX_MCP_LEASE_POKED
+       && heard[1].n == 0, "the holder is poked");
+
+    note = env_str("a note");
+    ok(ngx_mcp_lease_note(&workers[0], &lease, &note) == NGX_OK, "note");
+    note = env_str("another");
+    ok(ngx_mcp_lease_note(&workers[0], &lease, &note) == NGX_OK, "again");
+    ok(take(0, &lease, "id-1", "x") == NGX_OK
+       && take(0, &lease, "id-22", "x") == NGX_OK, "take");
+
+    ok(ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_OK
+       && info.holder == ngx_pid && info.taken == 2 && is(&info.key, "a")
+       && ngx_mcp_lease_info(&zone, 1, pool, &info) == NGX_DECLINED, "info");
+
+    listen_again();
+    ngx_mcp_lease_release(&workers[0], &lease);
+    ok(ngx_mcp_lease_renew(&workers[0], &lease) == NGX_DECLINED
+       && take(0, &lease, "id-3", "x") == NGX_ABORT, "release");
+    drain_all();
+    ok(heard[0].why == NGX_MCP_LEASE_FREE
+       && heard[1].why == NGX_MCP_LEASE_FREE, "free for all");
+
+    listen_again();
+    poke("a");
+    ok(claim(1, "a", &other) == NGX_OK && is(&left.id, "id-22")
+       && is(&left.note, "another"), "what the one before left");
+    drain_all();
+    ok(heard[1].why == NGX_MCP_LEASE_POKED && heard[0].n == 0,
+       "a poke waits for the next holder");
+
+    /* a holder that stalls */
+
+    env_time(ngx_current_msec + 2999);
+    ok(claim(0, "a", &lease) == NGX_DECLINED, "held for three seconds");
+    env_time(ngx_current_msec + 2);
+    listen_again();
+    (void) ngx_mcp_worker_sweep(&workers[0]);
+    (void) ngx_mcp_worker_sweep(&workers[1]);
+    drain_all();
+    ok(heard[0].why == NGX_MCP_LEASE_FREE && heard[1].n == 0, "it ran out");
+    ok(ngx_mcp_lease_renew(&workers[1], &other) == NGX_OK,
+       "but nobody else has it");
+    env_time(ngx_current_msec + 3001);
+    listen_again();
+    ok(claim(0, "a", &lease) == NGX_OK && lease.fence > other.fence,
+       "claimed by another one");
+    ok(take(1, &other, "id-4", "x") == NGX_ABORT
+       && ngx_mcp_lease_renew(&workers[1], &other) == NGX_DECLINED,
+       "the former one takes no more");
+    drain_all();
+    ok(heard[1].n == 1 && heard[1].why == NGX_MCP_LEASE_LOST
+       && heard[0].n == 0, "and is told");
+
+    /* a holder that dies */
+
+    listen_again();
+    ngx_mcp_worker_reap(&workers[1], workers[0].worker,
+                        zone.sh->workers[workers[0].worker].nonce);
+    workers[0].worker = NGX_MCP_NO_WORKER;
+    drain_all();
+    ok(heard[1].n == 1 && heard[1].why == NGX_MCP_LEASE_FREE, "it died");
+    ok(claim(1, "a", &other) == NGX_OK && is(&left.id, "id-22"), "taken over");
+    ok(take(0, &lease, "", "x") == NGX_ABORT, "for good");
+
+    ngx_mcp_lease_drop(&workers[1], &other);
+    ok(ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_DECLINED
+       && claim(1, "a", &other) == NGX_DECLINED, "dropped");
+
+    /* texts of any length */
+
+    join(0, 1);
+    memset(key, 'k', sizeof(key));
+    key[4097] = '\0';
+    ok(want(key) == NGX_ERROR, "a key too long");
+    key[4096] = '\0';
+    ok(want(key) == NGX_OK && claim(0, key, &lease) == NGX_OK, "a long one");
+    note.data = (u_char *) key;
+    note.len = 513;
+    ok(ngx_mcp_lease_note(&workers[0], &lease, &note) == NGX_DECLINED,
+       "a note too long");
+    note.len = 512;
+    ok(ngx_mcp_lease_note(&workers[0], &lease, &note) == NGX_OK, "a long one");
+    key[256] = '\0';
+    ok(take(0, &lease, key, "x") == NGX_OK, "a long id");
+    ngx_mcp_lease_release(&workers[0], &lease);
+    key[256] = 'k';
+    ok(claim(0, key, &lease) == NGX_OK && left.note.len == 512
+       && left.id.len == 256, "kept");
+    key[257] = '\0';
+    ok(take(0, &lease, key, "x") == NGX_OK, "an id too long");
+    key[257] = 'k';
+    ngx_mcp_lease_release(&workers[0], &lease);
+    ok(claim(0, key, &lease) == NGX_OK && left.id.len == 0, "is not kept");
+    ngx_mcp_lease_drop(&workers[0], &lease);
+
+    /* there is an end */
+
+    for (i = 0; i < 5000; i++) {
+        snprintf(key, sizeof(key), "key %u", (unsigned) i);
+
+        if (want(key) != NGX_OK) {
+            break;
+        }
+    }
+
+    ok(i > 50 && i <= NGX_MCP_LEASES_MAX
+       && zone.sh->used[NGX_MCP_LEASE] <= zone.sh->blocks / 8,
+       "an eighth of the zone: %u", (unsigned) i);
+
+    listen_again();
+    drain_all();
+    ok(heard[0].n == i && heard[1].n == i, "all are told of all");
+
+    ok(claim(0, "key 7", &lease) == NGX_OK, "one is claimed");
+
+    env_time(ngx_current_msec + 59000);
+    (void) ngx_mcp_lease_renew(&workers[0], &lease);
+    ok(want("key 8") == NGX_OK, "one is wanted still");
+    env_time(ngx_current_msec + 2000);
+    listen_again();
+    (void) ngx_mcp_worker_sweep(&workers[1]);
+    drain_all();
+    ok(zone.sh->nleases == 2 && heard[1].n == 1, "the others are forgotten");
+
+    stop("holders");
+}
+
+
+static void
+epoch_tests(void)
+{
+    ngx_mcp_zone_t  again;
+
+    start();
+
+    again = zone;
+    ok(zone.epoch == 1 && ngx_mcp_zone_init(&again, 1) == NGX_OK
+       && again.epoch == 2, "each configuration has its epoch");
+
+    want("ids");
+    want("none");
+    claim(0, "ids", &lease);
+    (void) connected(0, &lease);
+    take(0, &lease, "7", "x");
+    claim(0, "none", &other);
+    drain_all();
+
+    /* a reload */
+
+    listen_again();
+    join(2, 2);
+    drain_all();
+    ok(heard[2].n == 2 && heard[2].why == NGX_MCP_LEASE_FREE
+       && heard[0].n == 0 && heard[1].n == 0, "free for the newer one");
+    ok(claim(1, "ids", &third) == NGX_DECLINED, "not for the older one");
+
+    ok(claim(2, "ids", &third) == NGX_OK && is(&left.id, "7")
+       && !left.overlap, "it goes on from the last id");
+    ok(take(0, &lease, "8", "x") == NGX_ABORT, "alone");
+    drain_all();
+    ok(heard[0].why == NGX_MCP_LEASE_LOST && heard[0].n == 1
+       && strcmp(heard[0].key, "ids") == 0, "the other one is told");
+    ok(connected(2, &third) == 0, "no gap");
+
+    ok(claim(2, "none", &third) == NGX_OK && !left.overlap
+       && ngx_mcp_lease_renew(&workers[0], &other) == NGX_DECLINED,
+       "who was not connected has nothing to overlap");
+
+    ngx_mcp_lease_release(&workers[2], &third);
+    ok(claim(0, "none", &other) == NGX_DECLINED, "the older ones are out");
+
+    /* the newer one is told to quit, and gone */
+
+    ngx_mcp_worker_quit(&workers[2]);
+    ok(claim(2, "none", &third) == NGX_DECLINED, "who quits claims nothing");
+    ok(ngx_mcp_lease_renew(&workers[2], &third) == NGX_DECLINED, "nothing");
+    ok(claim(1, "none", &other) == NGX_OK, "the others may");
+
+    stop("epochs");
+}
+
+
+static void
+overlap_tests(void)
+{
+    ngx_uint_t  i;
+    char        text[32];
+
+    start();
+
+    want("f");
+    ok(claim(0, "f", &lease) == NGX_OK && connected(0, &lease) == 0,
+       "the first connection is no gap");
+    ok(connected(0, &lease) == 0, "it stands");
+    take(0, &lease, "", "a");
+
+    ngx_mcp_lease_broken(&workers[0], &lease);
+    ok(connected(0, &lease) == 1, "one again is");
+
+    join(2, 2);
+    drain_all();
+    listen_again();
+    ok(claim(2, "f", &other) == NGX_OK && left.overlap, "an overlap");
+    ok(ngx_mcp_lease_renew(&workers[0], &lease) == NGX_OK
+       && ngx_mcp_lease_renew(&workers[2], &other) == NGX_OK, "both have it");
+    drain_all();
+    ok(heard[0].n == 0, "nothing is lost");
+
+    ok(take(0, &lease, "", "b") == NGX_OK, "the one before reads on");
+    ok(take(0, &lease, "", "c") == NGX_OK, "and on");
+    ok(connected(2, &other) == 0, "no gap");
+
+    ok(take(2, &other, "", "c") == NGX_DECLINED, "the new one is second");
+    ok(take(2, &other, "", "d") == NGX_OK
+       && take(0, &lease, "", "d") == NGX_DECLINED, "or first");
+
+    /* equal texts */
+
+    ok(take(0, &lease, "", "e") == NGX_OK && take(0, &lease, "", "e") == NGX_OK
+       && take(2, &other, "", "e") == NGX_DECLINED
+       && take(2, &other, "", "e") == NGX_DECLINED
+       && take(2, &other, "", "e") == NGX_OK
+       && take(0, &lease, "", "e") == NGX_DECLINED
+       && take(0, &lease, "", "e") == NGX_OK
+       && take(2, &other, "", "e") == NGX_DECLINED, "each is taken once");
+
+    ok(take(0, &lease, "", "") == NGX_OK && take(2, &other, "", "") == NGX_OK,
+       "no text is like no other");
+
+    env_time(ngx_current_msec + 999);
+    ok(take(0, &lease, "", "f") == NGX_OK, "for a second");
+    env_time(ngx_current_msec + 1);
+    ok(take(0, &lease, "", "g") == NGX_ABORT
+       && ngx_mcp_lease_renew(&workers[0], &lease) == NGX_DECLINED,
+       "then it is over");
+    drain_all();
+    ok(heard[0].n == 1 && heard[0].why == NGX_MCP_LEASE_LOST, "and told");
+
+    env_time(ngx_current_msec + 1999);
+    (void) ngx_mcp_lease_renew(&workers[2], &other);
+    ok(take(2, &other, "", "f") == NGX_DECLINED, "late");
+    ok(take(2, &other, "", "f") == NGX_OK, "another one");
+    env_time(ngx_current_msec + 1);
+    ok(take(2, &other, "", "b") == NGX_OK, "what it never saw is forgotten");
+
+    /* a third one: the second dies before it is connected */
+
+    (void) ngx_mcp_lease_renew(&workers[2], &other);
+    join(1, 3);
+    join(3, 3);
+    ok(claim(3, "f", &third) == NGX_OK && left.overlap, "the next overlap");
+    ok(take(2, &other, "", "f") == NGX_OK, "has a memory of its own");
+
+    ngx_mcp_worker_reap(&workers[1], workers[3].worker,
+                        zone.sh->workers[workers[3].worker].nonce);
+    workers[3].worker = NGX_MCP_NO_WORKER;
+
+    ok(take(2, &other, "", "h") == NGX_OK, "the one before lives on");
+    ok(claim(1, "f", &third) == NGX_OK && left.overlap
+       && connected(1, &third) == 0, "for another one");
+    ok(take(1, &third, "", "h") == NGX_DECLINED, "with what it had taken");
+
+    ngx_mcp_lease_release(&workers[2], &other);
+    ok(take(2, &other, "", "i") == NGX_ABORT
+       && take(1, &third, "", "f") == NGX_DECLINED, "it lets go");
+
+    /* the one before is gone before the new one is connected */
+
+    join(3, 4);
+    ok(claim(3, "f", &other) == NGX_OK && left.overlap, "one more");
+    ngx_mcp_lease_broken(&workers[1], &third);
+    ok(take(1, &third, "", "k") == NGX_ABORT && connected(3, &other) == 1,
+       "a gap");
+    ok(connected(3, &other) == 0, "said once");
+
+    /* an overlap is not mixed with another one */
+
+    join(0, 5);
+    ok(claim(0, "f", &lease) == NGX_OK && connected(0, &lease) == 0,
+       "again");
+    join(1, 6);
+    ok(claim(1, "f", &third) == NGX_DECLINED, "not yet");
+    env_time(ngx_current_msec + 1000);
+    ok(claim(1, "f", &third) == NGX_OK && left.overlap, "now");
+
+    for (i = 0; i < 3000; i++) {
+        snprintf(text, sizeof(text), "%u", (unsigned) i);
+        (void) take(0, &lease, "", text);
+    }
+
+    (void) connected(1, &third);
+    ok(take(1, &third, "", "2999") == NGX_DECLINED
+       && take(1, &third, "", "952") == NGX_DECLINED
+       && take(1, &third, "", "951") == NGX_OK, "the last 2048");
+
+    /* what only the one before saw, long ago */
+
+    env_time(ngx_current_msec + 1001);
+    (void) ngx_mcp_lease_renew(&workers[1], &third);
+    join(2, 7);
+    ok(claim(2, "f", &other) == NGX_OK, "and again");
+    (void) take(1, &third, "", "x");
+    env_time(ngx_current_msec + 2001);
+    (void) ngx_mcp_lease_renew(&workers[1], &third);
+    (void) take(1, &third, "", "y");
+    (void) connected(2, &other);
+    ok(take(2, &other, "", "x") == NGX_OK
+       && take(2, &other, "", "y") == NGX_DECLINED, "swallows nothing");
+
+    stop("overlaps");
+}
+
+
+int
+main(void)
+{
+    holder_tests();
+    epoch_tests();
+    overlap_tests();
+
+    ok(env_alerts == 0, "no alerts");
+
+    return tap_done();
+}
