@@ -5,8 +5,358 @@
 #include "ngx_http_mcp_lists.h"
 
 
+/* copies of this worker, at most */
+#define NGX_HTTP_MCP_LISTS_COPIES   1024
+#define NGX_HTTP_MCP_LISTS_SIZE     (32 * 1024 * 1024)
+
+#define NGX_HTTP_MCP_LISTS_BUCKETS  1024
+
+/* how often the zone is told that a copy is in use, ms */
+#define NGX_HTTP_MCP_LISTS_TOUCH    1000
+
+
+static ngx_int_t ngx_http_mcp_lists_enter(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_session_t *session, ngx_mcp_audience_t *names);
+static ngx_http_mcp_list_t *ngx_http_mcp_lists_find(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t audience, ngx_uint_t kind);
+static ngx_http_mcp_list_t *ngx_http_mcp_lists_load(ngx_mcp_zone_t *zone,
+    ngx_mcp_list_t *list);
+static void ngx_http_mcp_lists_unlink(ngx_http_mcp_list_t *copy);
+static void ngx_http_mcp_lists_bound(void);
+
+
+static ngx_queue_t  ngx_http_mcp_lists_table[NGX_HTTP_MCP_LISTS_BUCKETS];
+static ngx_queue_t  ngx_http_mcp_lists_copies;
+static ngx_uint_t   ngx_http_mcp_lists_n;
+static size_t       ngx_http_mcp_lists_size;
+static ngx_queue_t  ngx_http_mcp_lists_waiters;
+
+#define ngx_http_mcp_lists_bucket(ref, kind)                                  \
+    (&ngx_http_mcp_lists_table[((ref).block * NGX_MCP_LIST_KINDS + (kind))    \
+                               % NGX_HTTP_MCP_LISTS_BUCKETS])
+
+
+void
+ngx_http_mcp_lists_init(void)
+{
+    ngx_uint_t  i;
+
+    if (ngx_http_mcp_lists_copies.next) {
+        return;
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_LISTS_BUCKETS; i++) {
+        ngx_queue_init(&ngx_http_mcp_lists_table[i]);
+    }
+
+    ngx_queue_init(&ngx_http_mcp_lists_copies);
+    ngx_queue_init(&ngx_http_mcp_lists_waiters);
+
+    ngx_http_mcp_refresh_init();
+}
+
+
+ngx_int_t
+ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_session_t *session, ngx_str_t *tenant, ngx_str_t *key,
+    ngx_uint_t kind, ngx_http_mcp_list_t **list)
+{
+    ngx_int_t             rc;
+    ngx_uint_t            i;
+    ngx_mcp_list_t        found;
+    ngx_mcp_zone_t       *zone;
+    ngx_mcp_audience_t    names;
+    ngx_http_mcp_list_t  *copy;
+
+    zone = bridge->zone;
+
+    if (session->listed.block) {
+        copy = ngx_http_mcp_lists_find(zone, session->listed, kind);
+
+        if (copy && ngx_mcp_list_current(zone, &copy->list)
+            && ngx_current_msec - copy->touched < NGX_HTTP_MCP_LISTS_TOUCH)
+        {
+            copy->uses++;
+            *list = copy;
+            return NGX_OK;
+        }
+    }
+
+    names.endpoint = bridge->endpoint;
+    names.tenant = *tenant;
+    names.key = *key;
+
+    rc = NGX_ERROR;
+
+    /* it may be replaced, or gone, at any moment */
+
+    for (i = 0; i < 4; i++) {
+
+        if (session->listed.block == 0) {
+            rc = ngx_http_mcp_lists_enter(bridge, session, &names);
+
+            if (rc != NGX_OK) {
+                return rc;
+            }
+        }
+
+        rc = ngx_mcp_list_get(zone, session->listed, kind, &found);
+
+        if (rc == NGX_ERROR) {
+            session->listed.block = 0;
+            continue;
+        }
+
+        if (rc == NGX_AGAIN
+            && ngx_http_mcp_own_want(bridge, bridge->upstreams->elts, tenant,
+                                     key)
+               != NGX_OK)
+        {
+            return NGX_DECLINED;
+        }
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+
+        copy = ngx_http_mcp_lists_find(zone, found.audience, kind);
+
+        if (copy == NULL || copy->list.version != found.version) {
+            copy = ngx_http_mcp_lists_load(zone, &found);
+        }
+
+        if (copy) {
+            copy->touched = ngx_current_msec;
+            copy->uses++;
+            *list = copy;
+            return NGX_OK;
+        }
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* the audience, which may be a new one, gets the session as a member */
+
+static ngx_int_t
+ngx_http_mcp_lists_enter(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_session_t *session, ngx_mcp_audience_t *names)
+{
+    ngx_mcp_ref_t  ref;
+
+    if (ngx_mcp_audience_get(bridge->zone, names, bridge->lists_max, &ref)
+        != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    if (ngx_mcp_audience_join(bridge->zone, session->ref, ref) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    session->listed = ref;
+
+    return NGX_OK;
+}
+
+
+static ngx_http_mcp_list_t *
+ngx_http_mcp_lists_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t kind)
+{
+    ngx_queue_t          *q, *bucket;
+    ngx_http_mcp_list_t  *copy;
+
+    bucket = ngx_http_mcp_lists_bucket(audience, kind);
+
+    for (q = ngx_queue_head(bucket);
+         q != ngx_queue_sentinel(bucket);
+         q = ngx_queue_next(q))
+    {
+        copy = ngx_queue_data(q, ngx_http_mcp_list_t, chain);
+
+        if (copy->zone == zone && copy->list.kind == kind
+            && copy->list.audience.block == audience.block
+            && copy->list.audience.gen == audience.gen)
+        {
+            ngx_queue_remove(&copy->queue);
+            ngx_queue_insert_head(&ngx_http_mcp_lists_copies, &copy->queue);
+
+            return copy;
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_http_mcp_list_t *
+ngx_http_mcp_lists_load(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list)
+{
+    ngx_pool_t           *pool;
+    ngx_array_t          *pages;
+    ngx_http_mcp_list_t  *copy, *old;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    copy = ngx_pcalloc(pool, sizeof(ngx_http_mcp_list_t));
+    if (copy == NULL) {
+        goto failed;
+    }
+
+    copy->zone = zone;
+    copy->pool = pool;
+    copy->list = *list;
+    copy->text.len = list->len;
+    copy->text.data = ngx_pnalloc(pool, list->len);
+
+    if (copy->text.data == NULL
+        || ngx_mcp_list_read(zone, list, copy->text.data) != NGX_OK)
+    {
+        goto failed;
+    }
+
+    pages = ngx_mcp_pages_split(&copy->text, NGX_MCP_PAGE_SIZE,
+                                NGX_MCP_PAGE_ENTRIES, pool);
+    if (pages == NULL) {
+        goto failed;
+    }
+
+    copy->pages = pages->elts;
+    copy->npages = pages->nelts;
+
+    old = ngx_http_mcp_lists_find(zone, list->audience, list->kind);
+
+    if (old) {
+        ngx_http_mcp_lists_unlink(old);
+    }
+
+    ngx_queue_insert_head(&ngx_http_mcp_lists_copies, &copy->queue);
+    ngx_queue_insert_head(ngx_http_mcp_lists_bucket(list->audience,
+                                                    list->kind),
+                          &copy->chain);
+    copy->linked = 1;
+
+    ngx_http_mcp_lists_n++;
+    ngx_http_mcp_lists_size += copy->text.len;
+
+    ngx_http_mcp_lists_bound();
+
+    return copy;
+
+failed:
+
+    ngx_destroy_pool(pool);
+
+    return NULL;
+}
+
+
+/* what was used last, which was loaded just now, stays */
+
+static void
+ngx_http_mcp_lists_bound(void)
+{
+    ngx_queue_t  *q;
+
+    while (ngx_http_mcp_lists_n > 1
+           && (ngx_http_mcp_lists_n > NGX_HTTP_MCP_LISTS_COPIES
+               || ngx_http_mcp_lists_size > NGX_HTTP_MCP_LISTS_SIZE))
+    {
+        q = ngx_queue_last(&ngx_http_mcp_lists_copies);
+
+        ngx_http_mcp_lists_unlink(ngx_queue_data(q, ngx_http_mcp_list_t,
+                                                 queue));
+    }
+}
+
+
+static void
+ngx_http_mcp_lists_unlink(ngx_http_mcp_list_t *copy)
+{
+    ngx_queue_remove(&copy->queue);
+    ngx_queue_remove(&copy->chain);
+    copy->linked = 0;
+
+    ngx_http_mcp_lists_n--;
+    ngx_http_mcp_lists_size -= copy->text.len;
+
+    if (copy->uses == 0) {
+        ngx_destroy_pool(copy->pool);
+    }
+}
+
+
+void
+ngx_http_mcp_lists_release(ngx_http_mcp_list_t *list)
+{
+    if (--list->uses == 0 && !list->linked) {
+        ngx_destroy_pool(list->pool);
+    }
+}
+
+
+void
+ngx_http_mcp_lists_wait(ngx_http_mcp_list_waiter_t *waiter,
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_session_t *session,
+    ngx_uint_t kind)
+{
+    waiter->zone = bridge->zone;
+    waiter->audience = session->listed;
+    waiter->kind = kind;
+
+    ngx_queue_insert_tail(&ngx_http_mcp_lists_waiters, &waiter->queue);
+}
+
+
+void
+ngx_http_mcp_lists_forget(ngx_http_mcp_list_waiter_t *waiter)
+{
+    if (waiter->queue.next) {
+        ngx_queue_remove(&waiter->queue);
+        waiter->queue.next = NULL;
+    }
+}
+
+
 void
 ngx_http_mcp_lists_doorbell(ngx_mcp_zone_t *zone)
 {
-    /* void */
+    ngx_queue_t                  all, *q;
+    ngx_mcp_list_t               list;
+    ngx_http_mcp_list_waiter_t  *w;
+
+    ngx_http_mcp_refresh_doorbell(zone);
+
+    if (ngx_queue_empty(&ngx_http_mcp_lists_waiters)) {
+        return;
+    }
+
+    /* who is called may wait again, or have others forgotten */
+
+    ngx_queue_init(&all);
+    ngx_queue_add(&all, &ngx_http_mcp_lists_waiters);
+    ngx_queue_init(&ngx_http_mcp_lists_waiters);
+
+    while (!ngx_queue_empty(&all)) {
+        q = ngx_queue_head(&all);
+        w = ngx_queue_data(q, ngx_http_mcp_list_waiter_t, queue);
+
+        ngx_queue_remove(q);
+
+        if (w->zone != zone
+            || ngx_mcp_list_get(zone, w->audience, w->kind, &list)
+               == NGX_AGAIN)
+        {
+            ngx_queue_insert_tail(&ngx_http_mcp_lists_waiters, q);
+            continue;
+        }
+
+        w->queue.next = NULL;
+        w->ready(w->data);
+    }
 }

@@ -14,6 +14,7 @@
 #include "ngx_http_mcp_bridge.h"
 #include "ngx_http_mcp_event.h"
 #include "ngx_http_mcp_own.h"
+#include "ngx_http_mcp_refresh.h"
 #include "ngx_mcp_list.h"
 
 
@@ -29,6 +30,7 @@ typedef struct {
     ngx_uint_t                npages;
     ngx_pool_t               *pool;       /* in which all of it is */
     ngx_uint_t                uses;
+    ngx_uint_t                linked;
     ngx_msec_t                touched;    /* the zone knows of its use then */
 } ngx_http_mcp_list_t;
 
@@ -62,8 +64,16 @@ void ngx_http_mcp_lists_wait(ngx_http_mcp_list_waiter_t *waiter,
 void ngx_http_mcp_lists_forget(ngx_http_mcp_list_waiter_t *waiter);
 
 
-/* the kinds (bits) that are meant by a notification (NGX_MCP_OFFERED_*) */
+/* what is offered (NGX_MCP_OFFERED_*), by kinds and by a notification */
 ngx_uint_t ngx_http_mcp_lists_kinds(ngx_uint_t offered);
+ngx_str_t *ngx_http_mcp_lists_notification(ngx_uint_t offered);
+
+/* what is meant by a notification of this method; 0: nothing */
+ngx_uint_t ngx_http_mcp_lists_meant(ngx_uint_t method);
+
+/* whether lists that are kept for an endpoint are among what "to" addresses */
+ngx_uint_t ngx_http_mcp_lists_concern(ngx_http_mcp_address_t *to,
+    ngx_http_mcp_bridge_t *bridge);
 
 /*
  * Lists of an endpoint changed, says an event for "to": those that are kept
@@ -72,7 +82,7 @@ ngx_uint_t ngx_http_mcp_lists_kinds(ngx_uint_t offered);
  */
 ngx_int_t ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t offered, ngx_str_t *text,
-    ngx_uint_t *sessions);
+    ngx_pool_t *pool, ngx_uint_t *sessions);
 
 
 /* the doorbell: handlers->lists */

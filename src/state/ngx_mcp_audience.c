@@ -270,38 +270,41 @@ ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 }
 
 
-void
+ngx_int_t
 ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_ref_t ref)
 {
+    ngx_int_t                rc;
     ngx_mcp_session_sh_t    *s;
     ngx_mcp_audience_sh_t   *a;
     ngx_mcp_extension_sh_t  *e;
+
+    rc = NGX_DECLINED;
 
     ngx_mcp_zone_lock(zone);
 
     s = ngx_mcp_session_locked(zone, session);
     a = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
 
-    if (s == NULL || (ref.block && a == NULL)) {
-        ngx_mcp_zone_unlock(zone);
-        return;
-    }
+    if (s && (a || ref.block == 0)) {
+        e = ngx_mcp_session_extension(zone, s);
 
-    e = ngx_mcp_session_extension(zone, s);
+        ngx_mcp_audience_leave_locked(zone, e);
 
-    ngx_mcp_audience_leave_locked(zone, e);
+        if (a && a->key == e->audience) {
+            e->alone = 0;
+            e->listed = ref;
+            a->members++;
+            rc = NGX_OK;
 
-    if (a && a->key == e->audience) {
-        e->alone = 0;
-        e->listed = ref;
-        a->members++;
-
-    } else {
-        e->alone = 1;
+        } else {
+            e->alone = 1;
+        }
     }
 
     ngx_mcp_zone_unlock(zone);
+
+    return rc;
 }
 
 

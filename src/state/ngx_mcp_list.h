@@ -62,9 +62,9 @@ ngx_int_t ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 /*
  * The session gets its lists from there; block 0, or the audience of another
  * key than the session's: by itself, so that what is said to the audience does
- * not concern it.
+ * not concern it.  NGX_OK; NGX_DECLINED: by itself.
  */
-void ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_int_t ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_ref_t ref);
 
 /*

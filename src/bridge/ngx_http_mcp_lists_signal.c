@@ -1,0 +1,133 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_lists.h"
+
+
+/* in the order of NGX_MCP_OFFERED_* */
+
+static struct {
+    ngx_uint_t   kinds;
+    ngx_uint_t   method;
+    ngx_str_t    text;
+} ngx_http_mcp_lists_offered[] = {
+
+    { NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS), NGX_MCP_METHOD_TOOLS_CHANGED,
+      ngx_string("{\"jsonrpc\":\"2.0\","
+                 "\"method\":\"notifications/tools/list_changed\"}") },
+
+    { NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS), NGX_MCP_METHOD_PROMPTS_CHANGED,
+      ngx_string("{\"jsonrpc\":\"2.0\","
+                 "\"method\":\"notifications/prompts/list_changed\"}") },
+
+    { NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES)
+      |NGX_MCP_LIST_BIT(NGX_MCP_LIST_TEMPLATES),
+      NGX_MCP_METHOD_RESOURCES_CHANGED,
+      ngx_string("{\"jsonrpc\":\"2.0\","
+                 "\"method\":\"notifications/resources/list_changed\"}") }
+};
+
+
+ngx_uint_t
+ngx_http_mcp_lists_kinds(ngx_uint_t offered)
+{
+    ngx_uint_t  i, kinds;
+
+    kinds = 0;
+
+    for (i = 0; i < 3; i++) {
+        if (offered & (1 << i)) {
+            kinds |= ngx_http_mcp_lists_offered[i].kinds;
+        }
+    }
+
+    return kinds;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_lists_meant(ngx_uint_t method)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < 3; i++) {
+        if (ngx_http_mcp_lists_offered[i].method == method) {
+            return 1 << i;
+        }
+    }
+
+    return 0;
+}
+
+
+ngx_str_t *
+ngx_http_mcp_lists_notification(ngx_uint_t offered)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < 2; i++) {
+        if (offered & (1 << i)) {
+            break;
+        }
+    }
+
+    return &ngx_http_mcp_lists_offered[i].text;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_lists_concern(ngx_http_mcp_address_t *to,
+    ngx_http_mcp_bridge_t *bridge)
+{
+    return bridge->lists == NGX_HTTP_MCP_LISTS_ON && bridge->upstreams
+           && to->session.data == NULL && to->identity.data == NULL
+           && to->uri.len == 0 && to->topic.len == 0;
+}
+
+
+ngx_int_t
+ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
+    ngx_http_mcp_bridge_t *bridge, ngx_uint_t offered, ngx_str_t *text,
+    ngx_pool_t *pool, ngx_uint_t *sessions)
+{
+    uint64_t            number;
+    ngx_int_t           rc;
+    ngx_uint_t          n, kinds;
+    ngx_mcp_ref_t       ref;
+    ngx_mcp_event_t     event;
+    ngx_mcp_audience_t  a;
+
+    kinds = ngx_http_mcp_lists_kinds(offered);
+    number = 0;
+
+    for ( ;; ) {
+        rc = ngx_mcp_audience_next(bridge->zone, &bridge->endpoint,
+                                   to->tenant, &number, pool, &a, &ref);
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        if (ngx_mcp_list_signal(bridge->zone, ref, kinds)) {
+            continue;
+        }
+
+        /* there is nothing to compare with */
+
+        ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+        event.parts = text;
+        event.nparts = 1;
+        event.list_key = a.key;
+        event.flags = NGX_MCP_EVENT_LISTED;
+
+        (void) ngx_mcp_log_groups(bridge->zone, &a.endpoint, &a.tenant,
+                                  &event, &n);
+    }
+
+    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+    event.flags = NGX_MCP_EVENT_UNLISTED;
+
+    return ngx_http_mcp_event_send(to, text, &event, sessions);
+}

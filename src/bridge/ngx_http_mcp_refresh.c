@@ -1,0 +1,535 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_refresh.h"
+#include "ngx_http_mcp_lists.h"
+
+
+typedef struct ngx_http_mcp_refresh_s  ngx_http_mcp_refresh_t;
+
+
+/* one list of it, while it is being fetched */
+
+typedef struct {
+    ngx_http_mcp_refresh_t   *refresh;
+    ngx_uint_t                kind;
+    ngx_pool_t               *pool;       /* NULL: it is not */
+    ngx_mcp_pages_t           pages;
+    uint32_t                  signals;
+    ngx_uint_t                failures;   /* since it was fetched last */
+    ngx_uint_t                large;      /* was said in the log */
+} ngx_http_mcp_fetch_t;
+
+
+/* of one audience that is held here */
+
+struct ngx_http_mcp_refresh_s {
+    ngx_queue_t               queue;
+    ngx_http_mcp_own_t       *own;
+    ngx_mcp_audience_t        names;
+    ngx_mcp_ref_t             audience;
+    ngx_event_t               timer;
+    ngx_http_mcp_fetch_t      fetches[NGX_MCP_LIST_KINDS];
+};
+
+
+static void ngx_http_mcp_refresh_held(ngx_http_mcp_own_t *own);
+static void ngx_http_mcp_refresh_poked(ngx_http_mcp_own_t *own);
+static ngx_int_t ngx_http_mcp_refresh_changed(ngx_http_mcp_own_t *own,
+    ngx_uint_t kinds);
+static void ngx_http_mcp_refresh_lost(ngx_http_mcp_own_t *own);
+static void ngx_http_mcp_refresh_timer(ngx_event_t *ev);
+static void ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r);
+static void ngx_http_mcp_refresh_start(ngx_http_mcp_fetch_t *f);
+static ngx_int_t ngx_http_mcp_refresh_ask(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_refresh_done(ngx_http_mcp_own_t *own,
+    ngx_http_mcp_own_answer_t *answer, void *data);
+static void ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_refresh_large(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_refresh_fail(ngx_http_mcp_fetch_t *f,
+    const char *why);
+static void ngx_http_mcp_refresh_pass(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_refresh_end(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_refresh_tell(ngx_http_mcp_refresh_t *r);
+
+
+static ngx_http_mcp_own_lists_t  ngx_http_mcp_refresh_own = {
+    ngx_http_mcp_refresh_held,
+    ngx_http_mcp_refresh_poked,
+    ngx_http_mcp_refresh_changed,
+    ngx_http_mcp_refresh_lost
+};
+
+
+static ngx_queue_t  ngx_http_mcp_refreshes;
+
+
+void
+ngx_http_mcp_refresh_init(void)
+{
+    ngx_queue_init(&ngx_http_mcp_refreshes);
+
+    ngx_http_mcp_own_lists = &ngx_http_mcp_refresh_own;
+}
+
+
+void
+ngx_http_mcp_refresh_doorbell(ngx_mcp_zone_t *zone)
+{
+    ngx_queue_t             *q, *next;
+    ngx_http_mcp_refresh_t  *r;
+
+    for (q = ngx_queue_head(&ngx_http_mcp_refreshes);
+         q != ngx_queue_sentinel(&ngx_http_mcp_refreshes);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        r = ngx_queue_data(q, ngx_http_mcp_refresh_t, queue);
+
+        if (r->own->bridge->zone == zone) {
+            ngx_http_mcp_refresh_work(r);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_refresh_held(ngx_http_mcp_own_t *own)
+{
+    ngx_uint_t               i;
+    ngx_http_mcp_refresh_t  *r;
+
+    own->lists = NULL;
+
+    if (own->bridge->lists != NGX_HTTP_MCP_LISTS_ON) {
+        return;
+    }
+
+    r = ngx_pcalloc(own->pool, sizeof(ngx_http_mcp_refresh_t));
+    if (r == NULL) {
+        return;
+    }
+
+    r->own = own;
+    r->names.endpoint = own->bridge->endpoint;
+    r->names.tenant = own->tenant;
+    r->names.key = own->list_key;
+
+    r->timer.handler = ngx_http_mcp_refresh_timer;
+    r->timer.data = r;
+    r->timer.log = ngx_cycle->log;
+    r->timer.cancelable = 1;
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+        r->fetches[i].refresh = r;
+        r->fetches[i].kind = i;
+    }
+
+    own->lists = r;
+
+    ngx_queue_insert_tail(&ngx_http_mcp_refreshes, &r->queue);
+
+    /* nobody listened for a while */
+
+    if (ngx_mcp_audience_find(own->bridge->zone, &r->names, &r->audience)
+        == NGX_OK)
+    {
+        (void) ngx_mcp_list_signal(own->bridge->zone, r->audience,
+                                   NGX_MCP_LIST_ALL);
+    }
+
+    ngx_http_mcp_refresh_work(r);
+}
+
+
+static void
+ngx_http_mcp_refresh_poked(ngx_http_mcp_own_t *own)
+{
+    if (own->lists) {
+        ngx_http_mcp_refresh_work(own->lists);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_refresh_changed(ngx_http_mcp_own_t *own, ngx_uint_t offered)
+{
+    ngx_uint_t               kept;
+    ngx_http_mcp_refresh_t  *r;
+
+    r = own->lists;
+
+    if (r == NULL || r->audience.block == 0) {
+        return NGX_DECLINED;
+    }
+
+    kept = ngx_mcp_list_signal(own->bridge->zone, r->audience,
+                               ngx_http_mcp_lists_kinds(offered));
+
+    return kept ? NGX_OK : NGX_DECLINED;
+}
+
+
+static void
+ngx_http_mcp_refresh_lost(ngx_http_mcp_own_t *own)
+{
+    ngx_uint_t               i;
+    ngx_http_mcp_refresh_t  *r;
+
+    r = own->lists;
+
+    if (r == NULL) {
+        return;
+    }
+
+    own->lists = NULL;
+
+    ngx_queue_remove(&r->queue);
+
+    if (r->timer.timer_set) {
+        ngx_del_timer(&r->timer);
+    }
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+        ngx_http_mcp_refresh_end(&r->fetches[i]);
+    }
+}
+
+
+static void
+ngx_http_mcp_refresh_timer(ngx_event_t *ev)
+{
+    ngx_http_mcp_refresh_work(ev->data);
+}
+
+
+/* begins what is due, and comes back when something is */
+
+static void
+ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r)
+{
+    ngx_int_t               rc;
+    ngx_msec_t              delay, next;
+    ngx_uint_t              i;
+    ngx_mcp_zone_t         *zone;
+    ngx_http_mcp_fetch_t   *f;
+    ngx_http_mcp_bridge_t  *bridge;
+
+    bridge = r->own->bridge;
+    zone = bridge->zone;
+
+    if (r->timer.timer_set) {
+        ngx_del_timer(&r->timer);
+    }
+
+    if (ngx_mcp_audience_find(zone, &r->names, &r->audience) != NGX_OK
+        || ngx_mcp_audience_retire(zone, r->audience,
+                                   ngx_max(bridge->lists_ttl,
+                                           NGX_MCP_LIST_IDLE))
+           == NGX_OK)
+    {
+        r->audience.block = 0;
+        ngx_http_mcp_own_need(r->own, NGX_HTTP_MCP_OWN_LISTS, 0);
+        return;
+    }
+
+    ngx_http_mcp_own_need(r->own, NGX_HTTP_MCP_OWN_LISTS, 1);
+
+    next = NGX_MAX_INT32_VALUE;
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+        f = &r->fetches[i];
+
+        if (f->pool) {
+            continue;
+        }
+
+        rc = ngx_mcp_list_due(zone, r->audience, i, &f->signals, &delay);
+
+        if (rc == NGX_OK) {
+            ngx_http_mcp_refresh_start(f);
+
+        } else if (rc == NGX_AGAIN) {
+            next = ngx_min(next, delay);
+        }
+    }
+
+    ngx_http_mcp_refresh_tell(r);
+
+    if (next != NGX_MAX_INT32_VALUE && !r->timer.timer_set) {
+        ngx_add_timer(&r->timer, next);
+    }
+}
+
+
+static void
+ngx_http_mcp_refresh_start(ngx_http_mcp_fetch_t *f)
+{
+    ngx_mcp_count(f->refresh->own->bridge->zone,
+                  NGX_MCP_COUNTER_LISTS_REFRESHES, 1);
+
+    f->pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (f->pool == NULL) {
+        ngx_http_mcp_refresh_fail(f, "no memory");
+        return;
+    }
+
+    if (ngx_mcp_pages_init(&f->pages, f->kind, f->pool) != NGX_OK
+        || ngx_http_mcp_refresh_ask(f) != NGX_OK)
+    {
+        ngx_http_mcp_refresh_fail(f, "no memory");
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_refresh_ask(ngx_http_mcp_fetch_t *f)
+{
+    u_char     *p;
+    ngx_str_t   params;
+
+    ngx_str_set(&params, "");
+
+    if (f->pages.cursor.len) {
+        params.len = sizeof("{\"cursor\":}") - 1 + f->pages.cursor.len;
+
+        p = ngx_pnalloc(f->pool, params.len);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        params.data = p;
+
+        p = ngx_cpymem(p, "{\"cursor\":", sizeof("{\"cursor\":") - 1);
+        p = ngx_cpymem(p, f->pages.cursor.data, f->pages.cursor.len);
+        *p = '}';
+    }
+
+    return ngx_http_mcp_own_request(f->refresh->own,
+                                    ngx_mcp_list_method(f->kind), &params,
+                                    ngx_http_mcp_refresh_done, f);
+}
+
+
+static void
+ngx_http_mcp_refresh_done(ngx_http_mcp_own_t *own,
+    ngx_http_mcp_own_answer_t *answer, void *data)
+{
+    ngx_int_t                rc;
+    const char              *why;
+    ngx_http_mcp_fetch_t    *f;
+    ngx_http_mcp_refresh_t  *r;
+
+    f = data;
+    r = f->refresh;
+    why = "no answer";
+
+    if (answer->result.len == 0) {
+
+        if (answer->code == NGX_MCP_METHOD_NOT_FOUND
+            || (answer->code == 0
+                && ngx_http_mcp_status_absent(answer->status)))
+        {
+            ngx_http_mcp_refresh_pass(f);
+
+        } else {
+            if (answer->code) {
+                why = "an error";
+            }
+
+            ngx_http_mcp_refresh_fail(f, why);
+        }
+
+    } else {
+        rc = ngx_mcp_pages_add(&f->pages, &answer->result, &why);
+
+        if (rc == NGX_AGAIN) {
+
+            if (ngx_http_mcp_refresh_ask(f) == NGX_OK) {
+                return;
+            }
+
+            rc = NGX_ERROR;
+            why = "no memory";
+        }
+
+        if (rc == NGX_OK) {
+            ngx_http_mcp_refresh_store(f);
+
+        } else if (rc == NGX_DECLINED) {
+            ngx_http_mcp_refresh_large(f);
+
+        } else {
+            ngx_http_mcp_refresh_fail(f, why);
+        }
+    }
+
+    ngx_http_mcp_refresh_work(r);
+}
+
+
+static void
+ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f)
+{
+    ngx_int_t                rc;
+    ngx_mcp_zone_t          *zone;
+    ngx_http_mcp_refresh_t  *r;
+    ngx_mcp_list_content_t   content;
+
+    r = f->refresh;
+    zone = r->own->bridge->zone;
+
+    if (ngx_mcp_pages_end(&f->pages, &content) != NGX_OK) {
+        ngx_http_mcp_refresh_fail(f, "no memory");
+        return;
+    }
+
+    rc = ngx_mcp_list_put(zone, r->audience, f->kind, &content, f->signals,
+                          r->own->bridge->lists_ttl);
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "mcp %V of \"%V\": %ui entries, %i",
+                   ngx_mcp_list_method(f->kind), &r->names.endpoint,
+                   content.entries, rc);
+
+    if (rc == NGX_DECLINED) {
+        ngx_http_mcp_refresh_large(f);
+        return;
+    }
+
+    if (rc == NGX_OK) {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_LISTS_CHANGED, 1);
+
+    } else if (rc == NGX_DONE) {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_LISTS_UNCHANGED, 1);
+    }
+
+    f->failures = 0;
+    f->large = 0;
+
+    ngx_http_mcp_refresh_end(f);
+}
+
+
+static void
+ngx_http_mcp_refresh_large(ngx_http_mcp_fetch_t *f)
+{
+    ngx_http_mcp_own_t  *own;
+
+    own = f->refresh->own;
+
+    if (!f->large) {
+        f->large = 1;
+
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "mcp upstream \"%V\" of \"%V\": the result of %V is too "
+                      "large to be cached and passed through",
+                      &own->upstream->name, &own->bridge->endpoint,
+                      ngx_mcp_list_method(f->kind));
+    }
+
+    ngx_http_mcp_refresh_pass(f);
+}
+
+
+static void
+ngx_http_mcp_refresh_fail(ngx_http_mcp_fetch_t *f, const char *why)
+{
+    ngx_uint_t           level;
+    ngx_http_mcp_own_t  *own;
+
+    own = f->refresh->own;
+    level = f->failures ? NGX_LOG_INFO : NGX_LOG_ERR;
+
+    ngx_mcp_count(own->bridge->zone, NGX_MCP_COUNTER_LISTS_FAILED, 1);
+
+    ngx_log_error(level, ngx_cycle->log, 0,
+                  "mcp upstream \"%V\" of \"%V\" failed to list for the "
+                  "cache: %s to %V; it is asked again later",
+                  &own->upstream->name, &own->bridge->endpoint, why,
+                  ngx_mcp_list_method(f->kind));
+
+    f->failures++;
+
+    ngx_mcp_list_fail(own->bridge->zone, f->refresh->audience, f->kind);
+
+    ngx_http_mcp_refresh_end(f);
+}
+
+
+static void
+ngx_http_mcp_refresh_pass(ngx_http_mcp_fetch_t *f)
+{
+    ngx_http_mcp_bridge_t  *bridge;
+
+    bridge = f->refresh->own->bridge;
+
+    ngx_mcp_list_pass(bridge->zone, f->refresh->audience, f->kind, f->signals,
+                      bridge->lists_ttl);
+
+    ngx_http_mcp_refresh_end(f);
+}
+
+
+static void
+ngx_http_mcp_refresh_end(ngx_http_mcp_fetch_t *f)
+{
+    if (f->pool) {
+        ngx_destroy_pool(f->pool);
+        f->pool = NULL;
+    }
+}
+
+
+/*
+ * One notification stands for two kinds of lists: when one changed and the
+ * other is still being fetched, it waits.
+ */
+
+static void
+ngx_http_mcp_refresh_tell(ngx_http_mcp_refresh_t *r)
+{
+    ngx_uint_t        i, n, kinds, untold;
+    ngx_str_t        *text;
+    ngx_mcp_event_t   event;
+    ngx_mcp_zone_t   *zone;
+
+    zone = r->own->bridge->zone;
+    untold = ngx_mcp_list_untold(zone, r->audience);
+
+    if (untold == 0) {
+        return;
+    }
+
+    for (i = 0; i < 3; i++) {
+        kinds = ngx_http_mcp_lists_kinds(1 << i);
+
+        if ((untold & kinds) == 0) {
+            continue;
+        }
+
+        for (n = 0; n < NGX_MCP_LIST_KINDS; n++) {
+            if (kinds & NGX_MCP_LIST_BIT(n) && r->fetches[n].pool) {
+                break;
+            }
+        }
+
+        if (n < NGX_MCP_LIST_KINDS) {
+            continue;
+        }
+
+        text = ngx_http_mcp_lists_notification(1 << i);
+
+        ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+        event.parts = text;
+        event.nparts = 1;
+
+        n = ngx_mcp_list_tell(zone, r->audience, &r->names, kinds, &event);
+
+        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                       "mcp %V, \"%V\", %ui sessions", text,
+                       &r->names.endpoint, n);
+    }
+}

@@ -1,0 +1,22 @@
+
+/*
+ * Fetches the lists of the audiences whose own sessions this worker holds, as
+ * the zone says that they are due, and has their sessions told of changes.
+ */
+
+#ifndef _NGX_HTTP_MCP_REFRESH_H_INCLUDED_
+#define _NGX_HTTP_MCP_REFRESH_H_INCLUDED_
+
+
+#include "ngx_http_mcp_own.h"
+#include "ngx_mcp_list.h"
+
+
+/* before workers start */
+void ngx_http_mcp_refresh_init(void);
+
+/* the doorbell: handlers->lists */
+void ngx_http_mcp_refresh_doorbell(ngx_mcp_zone_t *zone);
+
+
+#endif /* _NGX_HTTP_MCP_REFRESH_H_INCLUDED_ */
