@@ -7,6 +7,8 @@
 #include "ngx_http_mcp_walk.h"
 
 
+static ngx_int_t ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *parts, ngx_uint_t nparts);
 static ngx_int_t ngx_http_mcp_frame(ngx_http_request_t *r, ngx_str_t **body);
 static ngx_uint_t ngx_http_mcp_has_retry_after(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_refusal_body(ngx_http_request_t *r,
@@ -47,23 +49,19 @@ ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx)
 ngx_int_t
 ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
 {
-    ngx_int_t            rc;
-    ngx_buf_t           *b;
-    ngx_chain_t          out;
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    ctx->responded = 1;
-
-    r->headers_out.status = status;
-
-    ngx_http_clear_accept_ranges(r);
-    ngx_http_clear_last_modified(r);
-
     if (body == NULL) {
+        ctx->responded = 1;
+
+        r->headers_out.status = status;
         r->headers_out.content_length_n = 0;
         r->header_only = 1;
+
+        ngx_http_clear_accept_ranges(r);
+        ngx_http_clear_last_modified(r);
 
         return ngx_http_send_header(r);
     }
@@ -83,9 +81,54 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
         ngx_str_set(&r->headers_out.content_type, "text/event-stream");
     }
 
+    return ngx_http_mcp_send(r, status, body, 1);
+}
+
+
+ngx_int_t
+ngx_http_mcp_answer_parts(ngx_http_request_t *r, ngx_str_t *parts,
+    ngx_uint_t nparts)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    ctx->response = 1;
+
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+
+    return ngx_http_mcp_send(r, NGX_HTTP_OK, parts, nparts);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
+    ngx_uint_t nparts)
+{
+    size_t               len;
+    ngx_int_t            rc;
+    ngx_buf_t           *b;
+    ngx_uint_t           i;
+    ngx_chain_t         *out, *cl, **ll;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    ctx->responded = 1;
+
+    len = 0;
+
+    for (i = 0; i < nparts; i++) {
+        len += parts[i].len;
+    }
+
+    ngx_http_clear_accept_ranges(r);
+    ngx_http_clear_last_modified(r);
+
+    r->headers_out.status = status;
     r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
-    r->headers_out.content_length_n = body->len;
+    r->headers_out.content_length_n = len;
 
     rc = ngx_http_send_header(r);
 
@@ -93,21 +136,37 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
         return rc;
     }
 
-    b = ngx_calloc_buf(r->pool);
-    if (b == NULL) {
-        return NGX_ERROR;
+    b = NULL;
+    ll = &out;
+
+    for (i = 0; i < nparts; i++) {
+
+        if (parts[i].len == 0 && (len || i + 1 < nparts)) {
+            continue;
+        }
+
+        b = ngx_calloc_buf(r->pool);
+        cl = ngx_alloc_chain_link(r->pool);
+
+        if (b == NULL || cl == NULL) {
+            return NGX_ERROR;
+        }
+
+        b->pos = parts[i].data;
+        b->last = parts[i].data + parts[i].len;
+        b->memory = parts[i].len ? 1 : 0;
+
+        cl->buf = b;
+        *ll = cl;
+        ll = &cl->next;
     }
 
-    b->pos = body->data;
-    b->last = body->data + body->len;
-    b->memory = body->len ? 1 : 0;
+    *ll = NULL;
+
     b->last_buf = 1;
     b->last_in_chain = 1;
 
-    out.buf = b;
-    out.next = NULL;
-
-    return ngx_http_output_filter(r, &out);
+    return ngx_http_output_filter(r, out);
 }
 
 

@@ -47,7 +47,8 @@ ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     rc = ngx_http_mcp_call_here(call, &result, &code, &why);
 
     if (rc == NGX_OK) {
-        return ngx_http_mcp_result(r, &m->id, &result);
+        return call->list ? ngx_http_mcp_call_list_send(call)
+                          : ngx_http_mcp_result(r, &m->id, &result);
     }
 
     if (rc == NGX_ERROR) {
@@ -117,8 +118,15 @@ ngx_http_mcp_call_element(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     }
 
     if (rc == NGX_OK) {
-        *error = ngx_mcp_result_compose(r->pool, &m->id, &result);
-        return NGX_DECLINED;
+
+        if (call->list == NULL) {
+            *error = ngx_mcp_result_compose(r->pool, &m->id, &result);
+            return NGX_DECLINED;
+        }
+
+        if (ngx_http_mcp_call_list_element(call, error) == NGX_OK) {
+            return NGX_DECLINED;
+        }
     }
 
 failed:
@@ -251,7 +259,13 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
 
     ctx->upstream = t->upstream->name;
 
-    rc = ngx_http_mcp_talk_start(t);
+    if (call->listing) {
+        ngx_http_mcp_call_list_wait(call);
+        rc = NGX_OK;
+
+    } else {
+        rc = ngx_http_mcp_talk_start(t);
+    }
 
     if (rc == NGX_DECLINED) {
         return NGX_DONE;
@@ -287,6 +301,7 @@ ngx_http_mcp_call_cleanup(void *data)
 {
     ngx_http_mcp_call_t *call = data;
 
+    ngx_http_mcp_call_list_forget(call);
     ngx_http_mcp_talk_cleanup(&call->talk);
     ngx_http_mcp_call_unregister(call);
 }
@@ -512,7 +527,9 @@ ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
         return;
     }
 
-    if (ngx_http_mcp_copy_headers(call->r, call->talk.x) != NGX_OK) {
+    if (call->talk.x
+        && ngx_http_mcp_copy_headers(call->r, call->talk.x) != NGX_OK)
+    {
         return;
     }
 
@@ -545,9 +562,9 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     event.nparts = 1;
     event.flags = flags;
 
-    json = &call->talk.x->scan;
+    json = call->talk.x ? &call->talk.x->scan : NULL;
 
-    if (!(flags & NGX_MCP_EVENT_RESPONSE)
+    if (!(flags & NGX_MCP_EVENT_RESPONSE) && json
         && json->members[NGX_MCP_PATH_ID].type == NGX_MCP_JSON_ABSENT
         && json->members[NGX_MCP_PATH_LEVEL].type == NGX_MCP_JSON_STRING)
     {
@@ -594,7 +611,7 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
         if (call->ctx->stream) {
             ngx_http_mcp_stream_wake(call->ctx->stream);
 
-            if (ngx_http_mcp_stream_full(call->ctx->stream)) {
+            if (call->talk.x && ngx_http_mcp_stream_full(call->ctx->stream)) {
                 ngx_http_mcp_exchange_hold(call->talk.x);
             }
         }
@@ -644,7 +661,11 @@ ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call)
                                   1, 1);
 
     if (rc == NGX_AGAIN) {
-        ngx_http_mcp_exchange_hold(call->talk.x);
+
+        if (call->talk.x) {
+            ngx_http_mcp_exchange_hold(call->talk.x);
+        }
+
         return;
     }
 

@@ -13,6 +13,7 @@
 
 
 #include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_lists.h"
 
 
 typedef struct ngx_http_mcp_batch_s  ngx_http_mcp_batch_t;
@@ -39,6 +40,11 @@ struct ngx_http_mcp_call_s {
     ngx_str_t                 large;      /* not kept, waits for the stream */
     ngx_mcp_cursor_t          large_cursor;
 
+    ngx_http_mcp_list_t        *list;     /* that answers it */
+    ngx_mcp_page_t             *page;
+    ngx_http_mcp_list_waiter_t  waiter;
+    ngx_event_t                 patience;
+
     unsigned                  registered:1;
     unsigned                  streaming:1;   /* SSE was opened */
     unsigned                  closed:1;      /* and its stream has ended */
@@ -49,6 +55,7 @@ struct ngx_http_mcp_call_s {
     unsigned                  ended:1;       /* the session did */
     unsigned                  done:1;        /* the exchange is over */
     unsigned                  local_answer:1;
+    unsigned                  listing:1;     /* waits for a list */
     unsigned                  blamed:1;      /* the log has what was wrong */
 };
 
@@ -112,6 +119,21 @@ void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
  */
 ngx_int_t ngx_http_mcp_call_here(ngx_http_mcp_call_t *call, ngx_str_t *result,
     ngx_int_t *code, const char **why);
+
+/*
+ * Cached lists (ngx_http_mcp_call_list.c): NGX_OK: there is one, to be sent or
+ * put into a batch; NGX_AGAIN: the call has to wait for it; NGX_ERROR with
+ * *why: -32602; NGX_DECLINED: an upstream has to be asked.
+ */
+ngx_int_t ngx_http_mcp_call_list(ngx_http_mcp_call_t *call, const char **why);
+ngx_int_t ngx_http_mcp_call_list_send(ngx_http_mcp_call_t *call);
+ngx_int_t ngx_http_mcp_call_list_element(ngx_http_mcp_call_t *call,
+    ngx_str_t *text);
+
+/* waits, and then answers or begins the talk; forget: waits no more */
+void ngx_http_mcp_call_list_wait(ngx_http_mcp_call_t *call);
+void ngx_http_mcp_call_list_forget(ngx_http_mcp_call_t *call);
+void ngx_http_mcp_call_list_abort(ngx_http_mcp_call_t *call);
 
 /* a part of a JSON answer too large to be looked at whole
    (ngx_http_mcp_call_pass.c) */

@@ -22,7 +22,27 @@ ngx_int_t
 ngx_http_mcp_call_here(ngx_http_mcp_call_t *call, ngx_str_t *result,
     ngx_int_t *code, const char **why)
 {
+    ngx_int_t  rc;
+
     switch (call->message->method_code) {
+
+    case NGX_MCP_METHOD_TOOLS_LIST:
+    case NGX_MCP_METHOD_PROMPTS_LIST:
+    case NGX_MCP_METHOD_RESOURCES_LIST:
+    case NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST:
+        rc = ngx_http_mcp_call_list(call, why);
+
+        if (rc == NGX_AGAIN) {
+            call->listing = 1;
+            return NGX_DECLINED;
+        }
+
+        if (rc != NGX_DECLINED) {
+            *code = NGX_MCP_INVALID_PARAMS;
+            return rc;
+        }
+
+        break;
 
     case NGX_MCP_METHOD_SET_LEVEL:
         return ngx_http_mcp_call_set_level(call, result, code, why);

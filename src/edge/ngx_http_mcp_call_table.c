@@ -105,6 +105,11 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         call->cancelled = 1;
         call->ended = (why & NGX_MCP_WAKE_CLOSE) ? 1 : 0;
 
+        if (call->listing) {
+            ngx_http_mcp_call_list_abort(call);
+            return;
+        }
+
         ngx_http_mcp_talk_abort(&call->talk);
         return;
     }

@@ -84,6 +84,10 @@ ngx_int_t ngx_http_mcp_cors_headers(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *body);
 
+/* likewise a JSON body in parts, of which the last is not empty, with 200 */
+ngx_int_t ngx_http_mcp_answer_parts(ngx_http_request_t *r, ngx_str_t *parts,
+    ngx_uint_t nparts);
+
 /*
  * Likewise for an error: composes the JSON-RPC body with the id of the message
  * at hand.  message is a sentence for the client.
@@ -157,6 +161,10 @@ ngx_int_t ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 ngx_uint_t ngx_http_mcp_filters(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
 ngx_int_t ngx_http_mcp_filter(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_str_t *result, ngx_str_t *text);
+
+/* whether lists that others share are not for this request */
+ngx_uint_t ngx_http_mcp_list_alone(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
 
 /* a complex value not from any value cached earlier */
 ngx_int_t ngx_http_mcp_fresh_value(ngx_http_request_t *r,

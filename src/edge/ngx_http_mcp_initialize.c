@@ -550,6 +550,8 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     in.client_name = ctx->client_name;
     in.client_version = ctx->client_version;
     in.offered = mlcf->offered;
+    in.list_key = ctx->list_key;
+    in.alone = ngx_http_mcp_list_alone(r, ctx);
     in.limit = mlcf->session_limit;
     in.limit_key = ctx->tenant;
     in.timeout = mlcf->session_timeout;
@@ -558,13 +560,6 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     if (in.limit && mlcf->session_limit_key
         && ngx_http_mcp_fresh_value(r, mlcf->session_limit_key, &in.limit_key)
-           != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (mlcf->bridge.lists_key
-        && ngx_http_mcp_fresh_value(r, mlcf->bridge.lists_key, &in.list_key)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

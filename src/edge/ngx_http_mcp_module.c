@@ -397,6 +397,8 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
+    ngx_http_mcp_lists_init();
+
     zones = mmcf->zones.elts;
 
     for (i = 0; i < mmcf->zones.nelts; i++) {

@@ -70,6 +70,7 @@ typedef struct {
     ngx_str_t                   instructions;
     ngx_uint_t                  capabilities; /* NGX_HTTP_MCP_CAP_* */
 
+    ngx_uint_t                  lists_noted;  /* in this worker */
     ngx_http_mcp_bridge_t       bridge;       /* the rest of it at merge time */
 
     ngx_http_complex_value_t   *tenant;

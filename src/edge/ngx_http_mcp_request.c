@@ -37,6 +37,7 @@ ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 
     ngx_str_set(&ctx->tenant, "");
     ngx_str_set(&ctx->identity, "");
+    ngx_str_set(&ctx->list_key, "");
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_module);
 

@@ -54,6 +54,13 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         }
     }
 
+    if (mlcf->bridge.lists_key
+        && ngx_http_mcp_fresh_value(r, mlcf->bridge.lists_key, &ctx->list_key)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
     return ngx_http_mcp_denied(r, ctx, why);
 }
 

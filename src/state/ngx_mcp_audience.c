@@ -308,6 +308,14 @@ ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
+ngx_uint_t
+ngx_mcp_audience_of(ngx_mcp_zone_t *zone, ngx_mcp_session_t *session,
+    ngx_str_t *key)
+{
+    return session->audience == ngx_mcp_hash(zone, key, NULL);
+}
+
+
 void
 ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
 {

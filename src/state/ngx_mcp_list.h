@@ -16,6 +16,7 @@
 
 #include "ngx_mcp_zone.h"
 #include "ngx_mcp_log.h"
+#include "ngx_mcp_session.h"
 #include "ngx_mcp_pages.h"
 
 
@@ -66,6 +67,10 @@ ngx_int_t ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
  */
 ngx_int_t ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_ref_t ref);
+
+/* whether the session found is of the audience with this key */
+ngx_uint_t ngx_mcp_audience_of(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_t *session, ngx_str_t *key);
 
 /*
  * Drops it when no session is in it and nobody asked for "keep" ms.  NGX_OK:

@@ -295,6 +295,7 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     out->seen = s->seen;
     out->listed = e->listed;
     out->alone = e->alone;
+    out->audience = e->audience;
 
     out->client_name.len = e->name_len;
     out->client_name.data = out->text;

@@ -59,6 +59,7 @@ typedef struct {
     uint64_t                created;      /* ms since the epoch */
     uint64_t                seen;
     ngx_mcp_ref_t           listed;       /* audience it has lists of */
+    uint64_t                audience;     /* hash of its list key */
     ngx_uint_t              alone;
     ngx_str_t               client_name;  /* at most 64 bytes */
     ngx_str_t               client_version;
