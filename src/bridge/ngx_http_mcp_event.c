@@ -1,5 +1,6 @@
 
 #include "ngx_http_mcp_event.h"
+#include "ngx_http_mcp_lists.h"
 
 
 #define NGX_HTTP_MCP_TOPIC  "events://"
@@ -177,6 +178,13 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
 
             event.level = out.level;
             event.uri[0] = out.uri;
+
+            if (rule->action == NGX_MCP_RULE_LIST_CHANGED) {
+                n = ngx_mcp_method_parse(&rule->value);
+                event.flags = ngx_http_mcp_lists_signal(to, bridge,
+                                                 ngx_http_mcp_lists_meant(n),
+                                                 &out.text, pool);
+            }
 
             ngx_http_mcp_event_address(to, &out.text, &event);
 

@@ -1,5 +1,6 @@
 
 #include "ngx_http_mcp_event_in.h"
+#include "ngx_http_mcp_lists.h"
 
 
 /* of one source: calls are searched for a token in all sessions */
@@ -496,9 +497,11 @@ static const char *
 ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_uint_t *sessions)
 {
-    ngx_str_t           text, level;
-    ngx_mcp_event_t     event;
-    ngx_mcp_message_t  *m;
+    ngx_str_t                text, level;
+    ngx_uint_t               i, offered;
+    ngx_mcp_event_t          event;
+    ngx_mcp_message_t       *m;
+    ngx_http_mcp_bridge_t  **bridges;
 
     m = &in->message;
 
@@ -535,6 +538,16 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     if (m->method_code == NGX_MCP_METHOD_PROGRESS) {
         *sessions = 1;
         return ngx_http_mcp_event_in_progress(in, to, &text);
+    }
+
+    offered = ngx_http_mcp_lists_meant(m->method_code);
+    bridges = in->bridges->elts;
+
+    for (i = 0; offered && i < in->bridges->nelts; i++) {
+        if (ngx_http_mcp_event_in_concerns(in, bridges[i])) {
+            event.flags |= ngx_http_mcp_lists_signal(to, bridges[i], offered,
+                                                     &text, in->pool);
+        }
     }
 
     return ngx_http_mcp_event_in_error(

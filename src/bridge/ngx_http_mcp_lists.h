@@ -71,18 +71,18 @@ ngx_str_t *ngx_http_mcp_lists_notification(ngx_uint_t offered);
 /* what is meant by a notification of this method; 0: nothing */
 ngx_uint_t ngx_http_mcp_lists_meant(ngx_uint_t method);
 
-/* whether lists that are kept for an endpoint are among what "to" addresses */
-ngx_uint_t ngx_http_mcp_lists_concern(ngx_http_mcp_address_t *to,
-    ngx_http_mcp_bridge_t *bridge);
-
 /*
- * Lists of an endpoint changed, says an event for "to": those that are kept
- * are fetched again, and who has others is told now.  text is the
- * notification.  As ngx_http_mcp_event_send().
+ * Lists of an endpoint may have changed (NGX_MCP_OFFERED_*), says an event for
+ * "to" that stands for this notification: those that are kept are fetched
+ * again, and who has had one that is not is told now.  Returns flags of the
+ * event for all others.
  */
-ngx_int_t ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
+ngx_uint_t ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t offered, ngx_str_t *text,
-    ngx_pool_t *pool, ngx_uint_t *sessions);
+    ngx_pool_t *pool);
+
+/* forgets lists of an endpoint that caches none any more */
+void ngx_http_mcp_lists_clear(ngx_http_mcp_bridge_t *bridge);
 
 
 /* the doorbell: handlers->lists */

@@ -77,37 +77,30 @@ ngx_http_mcp_lists_notification(ngx_uint_t offered)
 
 
 ngx_uint_t
-ngx_http_mcp_lists_concern(ngx_http_mcp_address_t *to,
-    ngx_http_mcp_bridge_t *bridge)
-{
-    return bridge->lists == NGX_HTTP_MCP_LISTS_ON && bridge->upstreams
-           && to->session.data == NULL && to->identity.data == NULL
-           && to->uri.len == 0 && to->topic.len == 0;
-}
-
-
-ngx_int_t
 ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t offered, ngx_str_t *text,
-    ngx_pool_t *pool, ngx_uint_t *sessions)
+    ngx_pool_t *pool)
 {
     uint64_t            number;
-    ngx_int_t           rc;
     ngx_uint_t          n, kinds;
     ngx_mcp_ref_t       ref;
     ngx_mcp_event_t     event;
     ngx_mcp_audience_t  a;
 
+    if (offered == 0 || bridge->lists != NGX_HTTP_MCP_LISTS_ON
+        || bridge->upstreams == NULL || to->session.data || to->identity.data
+        || to->uri.len || to->topic.len)
+    {
+        return 0;
+    }
+
     kinds = ngx_http_mcp_lists_kinds(offered);
     number = 0;
 
-    for ( ;; ) {
-        rc = ngx_mcp_audience_next(bridge->zone, &bridge->endpoint,
-                                   to->tenant, &number, pool, &a, &ref);
-        if (rc != NGX_OK) {
-            break;
-        }
-
+    while (ngx_mcp_audience_next(bridge->zone, &bridge->endpoint, to->tenant,
+                                 &number, pool, &a, &ref)
+           == NGX_OK)
+    {
         if (ngx_mcp_list_signal(bridge->zone, ref, kinds)) {
             continue;
         }
@@ -125,9 +118,26 @@ ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
                                   &event, &n);
     }
 
-    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+    return NGX_MCP_EVENT_UNLISTED;
+}
 
-    event.flags = NGX_MCP_EVENT_UNLISTED;
 
-    return ngx_http_mcp_event_send(to, text, &event, sessions);
+void
+ngx_http_mcp_lists_clear(ngx_http_mcp_bridge_t *bridge)
+{
+    uint64_t       number;
+    ngx_mcp_ref_t  ref;
+
+    if (bridge->lists == NGX_HTTP_MCP_LISTS_ON) {
+        return;
+    }
+
+    number = 0;
+
+    while (ngx_mcp_audience_next(bridge->zone, &bridge->endpoint, NULL,
+                                 &number, NULL, NULL, &ref)
+           == NGX_OK)
+    {
+        ngx_mcp_audience_drop(bridge->zone, ref);
+    }
 }

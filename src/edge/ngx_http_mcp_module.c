@@ -384,6 +384,7 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
 {
     ngx_uint_t                  i;
     ngx_http_mcp_zone_t       **zones;
+    ngx_http_mcp_bridge_t     **bridges;
     ngx_http_mcp_main_conf_t   *mmcf;
 
     if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
@@ -416,6 +417,12 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
         {
             return NGX_ERROR;
         }
+    }
+
+    bridges = mmcf->bridges.elts;
+
+    for (i = 0; i < mmcf->bridges.nelts; i++) {
+        ngx_http_mcp_lists_clear(bridges[i]);
     }
 
     return NGX_OK;

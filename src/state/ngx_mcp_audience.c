@@ -361,6 +361,23 @@ ngx_mcp_audience_retire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 
 void
+ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_mcp_audience_sh_t  *a;
+
+    ngx_mcp_zone_lock(zone);
+
+    a = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
+
+    if (a) {
+        ngx_mcp_audience_drop_locked(zone, a);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
 ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 {
     uint32_t    n;

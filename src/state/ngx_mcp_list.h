@@ -79,6 +79,8 @@ ngx_uint_t ngx_mcp_audience_of(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_audience_retire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_msec_t keep);
 
+void ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
+
 
 /* names the content of a list; a new one has another name */
 
