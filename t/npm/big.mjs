@@ -7,31 +7,29 @@
  * must see it, and every id is checked: nothing lost, nothing twice, nothing
  * to anybody else, in the order of each writer.
  *
- * big.mjs PORT MASTER_PID SESSIONS EVENTS SEED
+ * big.mjs PORT MASTER_PID SEED SESSIONS EVENTS
  */
 
 import http from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { HEADERS, Session, check, done, once, random, until,
-         workers } from './session.mjs';
+import { Session, check, done, random, until, workers } from './session.mjs';
+import { LEVELS, Publisher, addressed, form, known, latest, names, outcome,
+         visible } from './events.mjs';
 
 
-const [port, master, sessions, events, seed] =
+const [port, master, seed, sessions, events] =
     process.argv.slice(2).map(Number);
 
-const { chance, below, one, some } = random(seed);
+const dice = random(seed);
+const { chance, below, one, some } = dice;
+const publisher = new Publisher(port, seed);
 
 const WRITERS = 4;
 const ENDPOINTS = ['one', 'two'];
-const LEVELS = ['debug', 'info', 'warning', 'error'];
-
-const names = (prefix, n) => Array.from({ length: n }, (_, i) => prefix + i);
 
 const tenants = names('tenant', 8);
 const users = names('user', 5);
 const uris = names('file:///r', 12);
 const topics = names('topic/', 6);
-const latest = (topic) => `events://${topic}/latest`;
 
 
 /* what a notification says, and how often it came */
@@ -59,21 +57,10 @@ class Reader extends Session {
     }
 
     message(m) {
-        const p = m.params;
-        let n = p?.n;
-        let key;
+        const [key, n] = known(m);
 
-        if (m.method === 'notifications/resources/updated'
-            && n === undefined)
-        {
-            key = p.uri;
-
-        } else {
-            if (m.method === 'notifications/message') {
-                n ??= p.data.n ?? Number(p.data);
-            }
-            key = `${m.method} ${n}`;
-            this.ordered(n, m, p);
+        if (n !== undefined) {
+            this.ordered(n, m, m.params);
         }
 
         this.seen.set(key, (this.seen.get(key) ?? 0) + 1);
@@ -108,33 +95,29 @@ class Reader extends Session {
 }
 
 
-/*
- * Event n: who it is for (what is undefined does not narrow) and what it turns
- * into at each endpoint, as [key, level, uri it is about].
- */
-
 function make(n) {
-    const e = { n };
-    const dice = below(100);
+    const e = { n, ...form(dice, uris) };
+    const who = below(100);
 
-    if (dice < 2) {
-        /* all */
-    } else if (dice < 17) {
+    if (who < 2) {
+        return e;
+    }
+    if (who < 17) {
         e.tenant = one(tenants);
-    } else if (dice < 32) {
+    } else if (who < 32) {
         e.tenant = one(tenants);
         e.endpoint = one(ENDPOINTS);
-    } else if (dice < 57) {
+    } else if (who < 57) {
         e.session = one(readers);
-    } else if (dice < 75) {
+    } else if (who < 75) {
         e.user = one(users);
         e.tenant = one(tenants);
-    } else if (dice < 77) {
+    } else if (who < 77) {
         e.user = one(users);
-    } else if (dice < 88) {
+    } else if (who < 88) {
         e.tenant = one(tenants);
         e.uri = one(uris);
-    } else if (dice < 90) {
+    } else if (who < 90) {
         e.uri = one(uris);
         e.endpoint = one(ENDPOINTS);
     } else {
@@ -142,146 +125,11 @@ function make(n) {
         e.topic = one(topics);
     }
 
-    /* mostly small, some of many blocks */
-    e.pad = chance(0.01) ? below(20000) : below(chance(0.1) ? 2500 : 120);
-
-    const form = below(10);
-
-    if (form < 5) {
-        e.method = 'notifications/own';
-    } else if (form < 6) {
-        e.method = 'notifications/message';
-        e.level = one(LEVELS);
-    } else if (form < 7) {
-        e.method = 'notifications/resources/updated';
-        e.about = one(uris);
-    } else {
-        e.kind = one(['document', 'changed', 'quiet', 'health']);
-        e.level = one(LEVELS);
-        e.about = one(uris);
-        e.pad = Math.min(e.pad, 2000);
-    }
-
     return e;
 }
 
 
-/* see mcp_invalidate in t/big.t */
-
-function outcome(e, endpoint) {
-    const own = (name) => [`notifications/${name} ${e.n}`];
-    const updated = (uri) => [uri, undefined, uri];
-    const topic = e.kind && e.topic ? [updated(latest(e.topic))] : [];
-
-    if (e.method) {
-        return [[`${e.method} ${e.n}`, e.level, e.about]];
-    }
-
-    const message = [`notifications/message ${e.n}`, e.level];
-
-    switch (`${endpoint} ${e.kind}`) {
-    case 'one document':
-        return [...topic, message, own('document')];
-    case 'one changed':
-        return [...topic, updated(e.about), own('changed')];
-    case 'two document':
-        return [...topic, own('other')];
-    case 'one health':
-    case 'two health':
-        return [...topic, message];
-    default:
-        return topic;
-    }
-}
-
-
-function addressed(e, s) {
-    return (!e.endpoint || e.endpoint === s.endpoint)
-           && (!e.tenant || e.tenant === s.tenant)
-           && (!e.session || e.session === s)
-           && (!e.user || e.user === s.user)
-           && (!e.uri || s.uris.has(e.uri))
-           && (!e.topic || s.uris.has(latest(e.topic)));
-}
-
-
-function text(e) {
-    const pad = 'x'.repeat(e.pad);
-    const to = { tenant_id: e.tenant, session_id: e.session?.id,
-                 identity: e.user, uri: e.uri, topic: e.topic };
-
-    switch (e.method) {
-    case undefined:
-        return JSON.stringify({ kind: e.kind, n: e.n, pad, path: e.about,
-                                level: e.level, ...to });
-    case 'notifications/message':
-        return JSON.stringify({ jsonrpc: '2.0', method: e.method, params: {
-            level: e.level, data: { n: e.n, pad } }, ...to });
-    case 'notifications/resources/updated':
-        return JSON.stringify({ jsonrpc: '2.0', method: e.method, params: {
-            uri: e.about, n: e.n, pad }, ...to });
-    default:
-        return JSON.stringify({ jsonrpc: '2.0', method: e.method, params: {
-            n: e.n, pad }, ...to });
-    }
-}
-
-
-/* a POST is repeated as it was until all of it was taken */
-
-const counts = { posts: 0, repeated: 0, cut: 0, busy: 0, events: 0 };
 const refused = [];
-
-async function publish(batch, agent) {
-    const key = `${seed}:${batch[0].n}`;
-    const path = batch[0].endpoint ? `/publish-${batch[0].endpoint}`
-                                   : '/publish';
-    const lines = batch.map(text);
-    const body = chance(0.5) ? lines.join('\n') : `[${lines.join(',')}]`;
-
-    counts.posts++;
-
-    for (let i = 0; i < 400; i++) {
-        let r;
-
-        try {
-            r = await once(port, 'POST', path,
-                           { ...HEADERS, 'Idempotency-Key': key }, body,
-                           agent);
-        } catch (e) {
-            counts.cut++;
-            await sleep(20);
-            continue;
-        }
-
-        if (r.status !== 202 && r.status !== 400) {
-            refused.push(`${r.status} ${r.text}`);
-            return;
-        }
-
-        const got = JSON.parse(r.text).events;
-        const busy = got.findIndex((g) => /being taken/.test(g.error));
-
-        counts.repeated += got.filter((g) => g.repeated).length;
-
-        if (busy === -1) {
-            const bad = got.find((g) => g.error);
-            if (bad) {
-                refused.push(`${path} ${bad.error}`);
-            }
-            counts.events += got.length;
-            return;
-        }
-
-        /* those behind it were taken before it */
-        batch.slice(busy).forEach((e) => { e.disordered = true; });
-        counts.busy++;
-        await sleep(20);
-    }
-
-    refused.push(`never taken: ${key}`);
-}
-
 
 /* what belongs to one path goes in one POST, in order */
 
@@ -303,7 +151,9 @@ async function writer(w) {
             next++;
         }
 
-        await publish(batch, w % 2 ? keep : false);
+        const got = await publisher.publish(batch, chance(0.5),
+                                            w % 2 ? keep : false);
+        refused.push(...got.filter((g) => g.error).map((g) => g.error));
         disturb();
     }
 
@@ -356,13 +206,13 @@ await Promise.all(late.map((s) => { s.patience = 2000; return s.open(); }));
 await published;
 
 check(refused.length === 0, `${events} events were taken`,
-      [counts, refused.slice(0, 5)]);
+      refused.slice(0, 5));
 
 /* behind this one, nothing is on its way */
 
 all_events[events] = { n: events, writer: 0, seq: Infinity, pad: 0,
                        method: 'notifications/end' };
-await publish([all_events[events]], false);
+await publisher.publish([all_events[events]]);
 
 check(await until(() => readers.every((s) => s.finished), 60),
       'the last event came to all',
@@ -384,12 +234,9 @@ for (const s of readers) {
         if (!addressed(e, s)) {
             continue;
         }
-        for (const [key, level, uri] of outcome(e, s.endpoint)) {
-            if ((level === undefined
-                 || LEVELS.indexOf(level) >= LEVELS.indexOf(s.level))
-                && (uri === undefined || s.uris.has(uri)))
-            {
-                due.set(key, (due.get(key) ?? 0) + 1);
+        for (const out of outcome(e, s.endpoint)) {
+            if (visible(out, s)) {
+                due.set(out[0], (due.get(out[0]) ?? 0) + 1);
             }
         }
     }
@@ -411,6 +258,7 @@ for (const s of readers) {
     }
 }
 
+const { counts } = publisher;
 const few = (list) => [list.length, ...list.slice(0, 10), counts];
 const flat = (f) => readers.flatMap((s) => f(s).map((x) => `${s.n}: ${x}`));
 
