@@ -186,7 +186,7 @@ export class Session {
         }
         let over = false;
         const again = () => {
-            if (!over) {
+            if (!over && this.req === req) {
                 over = true;
                 setTimeout(() => this.listen(), this.retry ?? 20);
             }

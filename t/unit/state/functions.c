@@ -1302,9 +1302,11 @@ eviction_tests(void)
 static void
 group_tests(void)
 {
-    ngx_str_t         id, endpoint, tenant, str;
+    ngx_str_t         id, endpoint, tenant, str, up;
     ngx_uint_t        i;
     ngx_mcp_ref_t     a, b, c;
+    ngx_mcp_call_t    call;
+    ngx_mcp_link_t    l;
     ngx_mcp_event_t   e;
     ngx_mcp_stream_t  sa, sb, sc;
     char              name[32];
@@ -1343,6 +1345,20 @@ group_tests(void)
     ok(ngx_mcp_log_session_id(&zone, &id, &endpoint, &tenant, &e)
        == NGX_DECLINED, "not for another tenant");
     is(take(&sa), "to one to one again", "arrives");
+
+    up = env_str("up");
+    str = env_str("its session");
+    id = env_str("1");
+    a = session("g", "t1");
+    ngx_mcp_call_open(&zone, a, &id, &up, 8, 1, &call);
+    ngx_mcp_link_get(&zone, a, &up, call.ref, &l);
+    ngx_mcp_link_put(&zone, a, &up, &str, 1);
+    ngx_mcp_session_end(&zone, a, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    endpoint = env_str("g");
+    tenant = env_str("t1");
+    ok(ngx_mcp_log_groups(&zone, &endpoint, &tenant, &e, &i) == NGX_OK
+       && i == 0, "a group whose last session has ended");
+    drain();
 
     listen_again();
 
