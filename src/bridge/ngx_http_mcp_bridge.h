@@ -54,6 +54,7 @@ typedef struct {
                                                 before */
 
     ngx_array_t                *feeds;       /* ngx_http_mcp_feed_t */
+    size_t                      message_limit;
     ngx_array_t                *invalidate;  /* ngx_mcp_rule_t; NULL: default */
     ngx_str_t                   logger;
     ngx_msec_t                  coalesce;    /* 0: off */

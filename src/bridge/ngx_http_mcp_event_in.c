@@ -27,9 +27,11 @@ static ngx_int_t ngx_http_mcp_event_in_topic(ngx_http_mcp_event_in_t *in,
 static const char *ngx_http_mcp_event_in_invalidate(
     ngx_http_mcp_event_in_t *in, ngx_http_mcp_address_t *to,
     ngx_mcp_invalidate_t *what, ngx_int_t topic, ngx_uint_t *sessions);
+static ngx_uint_t ngx_http_mcp_event_in_waits(ngx_http_mcp_event_in_t *in);
 static ngx_uint_t ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_bridge_t *bridge);
-static const char *ngx_http_mcp_event_in_error(ngx_int_t rc);
+static const char *ngx_http_mcp_event_in_error(ngx_http_mcp_event_in_t *in,
+    ngx_int_t rc);
 
 
 /* members that address a notification, which they do not belong to */
@@ -90,6 +92,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     *repeated = 0;
 
     in->number++;
+    in->absent = 0;
 
     m = &in->message;
     json = &m->json;
@@ -160,6 +163,15 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         }
     }
 
+    /* what does more than to append it takes it before */
+
+    if (in->take
+        && (to.topic.len || (!rpc && ngx_http_mcp_event_in_waits(in)))
+        && ngx_mcp_lease_take(to.zone, in->take) != NGX_OK)
+    {
+        return NULL;
+    }
+
     topic = NGX_DONE;
 
     if (to.topic.len) {
@@ -187,7 +199,9 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         ngx_mcp_once_end(to.zone, to.once, *sessions);
     }
 
-    ngx_mcp_count(to.zone, in->counter, 1);
+    if (in->take == NULL) {
+        ngx_mcp_count(to.zone, in->counter, 1);
+    }
 
     return NULL;
 }
@@ -550,7 +564,7 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
         }
     }
 
-    return ngx_http_mcp_event_in_error(
+    return ngx_http_mcp_event_in_error(in,
                       ngx_http_mcp_event_send(to, &text, &event, sessions));
 }
 
@@ -579,6 +593,7 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
     rc = ngx_http_mcp_event_progress(to, &token, text);
 
     if (rc == NGX_DECLINED) {
+        in->absent = 1;
         return "no running call carries this \"progressToken\"";
     }
 
@@ -587,7 +602,7 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
                "\"session_id\"";
     }
 
-    return ngx_http_mcp_event_in_error(rc);
+    return ngx_http_mcp_event_in_error(in, rc);
 }
 
 
@@ -625,7 +640,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
     error = (topic == NGX_ERROR);
 
     if (what->kind.len == 0) {
-        return ngx_http_mcp_event_in_error(topic);
+        return ngx_http_mcp_event_in_error(in, topic);
     }
 
     all = 0;
@@ -657,16 +672,38 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
     *sessions = ngx_max(*sessions, all);
 
     if (error) {
-        return ngx_http_mcp_event_in_error(NGX_ERROR);
+        return ngx_http_mcp_event_in_error(in, NGX_ERROR);
     }
 
     /* without sessions at an endpoint there is nothing to be sent */
 
     if (to->session.data && !sent) {
-        return ngx_http_mcp_event_in_error(NGX_DECLINED);
+        return ngx_http_mcp_event_in_error(in, NGX_DECLINED);
     }
 
     return NULL;
+}
+
+
+/* whether it may be joined with others somewhere */
+
+static ngx_uint_t
+ngx_http_mcp_event_in_waits(ngx_http_mcp_event_in_t *in)
+{
+    ngx_uint_t               i;
+    ngx_http_mcp_bridge_t  **bridges;
+
+    bridges = in->bridges->elts;
+
+    for (i = 0; i < in->bridges->nelts; i++) {
+        if (bridges[i]->coalesce
+            && ngx_http_mcp_event_in_concerns(in, bridges[i]))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -687,7 +724,7 @@ ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
 
 
 static const char *
-ngx_http_mcp_event_in_error(ngx_int_t rc)
+ngx_http_mcp_event_in_error(ngx_http_mcp_event_in_t *in, ngx_int_t rc)
 {
     switch (rc) {
 
@@ -695,6 +732,7 @@ ngx_http_mcp_event_in_error(ngx_int_t rc)
         return "the event is too large, or the zone is full";
 
     case NGX_DECLINED:
+        in->absent = 1;
         return "there is no such session";
 
     default:

@@ -25,13 +25,17 @@ typedef struct {
     ngx_str_t                   topic;        /* of payloads, and of events
                                                  that name none */
     ngx_str_t                   id;           /* of all that follows */
-    ngx_mcp_counter_e           counter;      /* of the source */
+    ngx_mcp_counter_e           counter;      /* of the source; not with
+                                                 take, which decides later */
     ngx_pool_t                 *pool;
     ngx_mcp_take_t             *take;         /* NULL: none */
 
     unsigned                    payload:1;    /* it does not say what it is */
     unsigned                    json:1;       /* and must be JSON */
     unsigned                    once:1;       /* an id is not taken twice */
+
+    /* out: it was refused because whom it addresses is not there */
+    unsigned                    absent:1;
 
     /* private */
     ngx_uint_t                  number;       /* of the event at hand */

@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_feed.h"
 
 
 static ngx_int_t ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call,
@@ -140,6 +141,9 @@ ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
                                   : "there is no room for a subscription";
             return NGX_ERROR;
         }
+
+        ngx_http_mcp_feed_want_uri(&mlcf->bridge, &call->ctx->tenant,
+                                   &call->uri);
     }
 
     ngx_str_set(result, "{}");

@@ -318,6 +318,7 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     bridge->endpoint = mlcf->name;
     bridge->server = *server;
     bridge->conf_ctx = mlcf->conf_ctx;
+    bridge->message_limit = mlcf->message_limit;
 
     if (bridge->logger.len == 0) {
         bridge->logger = mlcf->server_name;

@@ -7,7 +7,7 @@
 #include "ngx_http_mcp_defaults.h"
 
 
-static ngx_uint_t ngx_http_mcp_conf_demand(ngx_str_t *uri);
+static ngx_uint_t ngx_http_mcp_conf_demand(ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_conf_names(ngx_str_t *text, const char *name);
 
 
@@ -75,22 +75,24 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    feed->demand |= ngx_http_mcp_conf_demand(&s);
+
     return NGX_CONF_OK;
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_conf_demand(ngx_str_t *uri)
+ngx_http_mcp_conf_demand(ngx_str_t *text)
 {
     ngx_uint_t  demand;
 
     demand = 0;
 
-    if (ngx_http_mcp_conf_names(uri, "mcp_tenant")) {
+    if (ngx_http_mcp_conf_names(text, "mcp_tenant")) {
         demand |= NGX_HTTP_MCP_FEED_TENANT;
     }
 
-    if (ngx_http_mcp_conf_names(uri, "mcp_topic")) {
+    if (ngx_http_mcp_conf_names(text, "mcp_topic")) {
         demand |= NGX_HTTP_MCP_FEED_TOPIC;
     }
 

@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_feed.h"
 
 
 #define NGX_HTTP_MCP_FRESH           3600000
@@ -582,6 +583,8 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     ctx->session.revision = in.revision;
     ctx->session.ref = ref;
 
+    ngx_http_mcp_feed_want(&mlcf->bridge, &ctx->tenant, NULL);
+
     result.len = sizeof("{\"protocolVersion\":\"\",") - 1 + name->len
                  + mlcf->result.len;
     result.data = ngx_pnalloc(r->pool, result.len);
@@ -785,7 +788,7 @@ ngx_http_mcp_initialize_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
         p = ngx_cpymem(p, value.data, value.len);
     }
 
-    if (zone->published) {
+    if (zone->published || mlcf->bridge.feeds) {
         has |= NGX_HTTP_MCP_CAP_LOGGING;
     }
 

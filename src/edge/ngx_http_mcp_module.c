@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_conf.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_stream.h"
 #include "ngx_http_mcp_wait.h"
 #include "ngx_http_mcp_lists.h"
@@ -16,6 +17,8 @@ static ngx_int_t ngx_http_mcp_postconfiguration(ngx_conf_t *cf);
 static void ngx_http_mcp_quit(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_http_mcp_init_process(ngx_cycle_t *cycle);
 static void ngx_http_mcp_exit_process(ngx_cycle_t *cycle);
+static void ngx_http_mcp_lease_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_uint_t why);
 static ngx_int_t ngx_http_mcp_header_filter(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
@@ -325,7 +328,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_own_doorbell,
     ngx_http_mcp_farewell_doorbell,
     ngx_http_mcp_lists_doorbell,
-    NULL
+    ngx_http_mcp_lease_doorbell
 };
 
 
@@ -417,6 +420,8 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
         {
             return NGX_ERROR;
         }
+
+        ngx_http_mcp_feed_init(&zones[i]->zone, &mmcf->bridges);
     }
 
     bridges = mmcf->bridges.elts;
@@ -436,6 +441,15 @@ ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
 {
     ngx_http_mcp_stream_drain(zone);
     ngx_http_mcp_wait_drain(zone);
+    ngx_http_mcp_feed_quit(zone);
+}
+
+
+static void
+ngx_http_mcp_lease_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_uint_t why)
+{
+    (void) ngx_http_mcp_feed_lease(zone, key, why);
 }
 
 

@@ -274,6 +274,30 @@ ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone)
 }
 
 
+ngx_uint_t
+ngx_mcp_lease_newer(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t            i, newer;
+    ngx_mcp_worker_sh_t  *w;
+
+    newer = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    for (i = 0; i < NGX_MCP_WORKERS; i++) {
+        w = &zone->sh->workers[i];
+
+        if (w->state == NGX_MCP_WORKER_LIVE && w->epoch > zone->epoch) {
+            newer = 1;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return newer;
+}
+
+
 /* whether it may be claimed by who is entitled */
 
 ngx_uint_t

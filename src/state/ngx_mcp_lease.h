@@ -151,6 +151,10 @@ typedef struct {
 ngx_int_t ngx_mcp_lease_take(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
 
 
+/* whether workers of a newer configuration live, who take over */
+ngx_uint_t ngx_mcp_lease_newer(ngx_mcp_zone_t *zone);
+
+
 /* for mcp_status: the n-th, oldest first; NGX_DECLINED past the last */
 
 typedef struct {

@@ -101,6 +101,10 @@ ngx_int_t ngx_mcp_session_initialize(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out);
 
+/* live sessions of an endpoint and tenant */
+ngx_uint_t ngx_mcp_group_sessions(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant);
+
 /*
  * Ends a session: its streams are told to close and its calls are cancelled
  * (NGX_MCP_WAKE_CLOSE, on whichever worker they are), its links are handed to

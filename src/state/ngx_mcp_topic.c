@@ -689,6 +689,35 @@ ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
+ngx_int_t
+ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_str_t *uri)
+{
+    ngx_uint_t           wanted;
+    ngx_mcp_ref_t        ref;
+    ngx_mcp_groups_t     groups;
+    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_topic_sh_t  *t;
+
+    wanted = 0;
+
+    ngx_mcp_groups_init(&groups, endpoint, tenant);
+
+    while (!wanted && ngx_mcp_groups_next(zone, &groups, &ref) == NGX_OK) {
+
+        ngx_mcp_zone_lock(zone);
+
+        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+        t = g ? ngx_mcp_topic_lookup_locked(zone, g, uri) : NULL;
+        wanted = t && ngx_mcp_topic_in_use(zone, t);
+
+        ngx_mcp_zone_unlock(zone);
+    }
+
+    return wanted ? NGX_OK : NGX_DECLINED;
+}
+
+
 void
 ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_topic_t *topic)

@@ -80,6 +80,13 @@ ngx_int_t ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
     size_t *len, ngx_uint_t *missed);
 
+/*
+ * Whether a session of the groups that match (NULL: all) subscribed to the URI,
+ * or may be waiting for it: NGX_OK or NGX_DECLINED.
+ */
+ngx_int_t ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_str_t *uri);
+
 /* the session subscribed to this URI: its topic stays for as long */
 void ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_topic_t *topic);

@@ -37,6 +37,7 @@ static void ngx_http_mcp_background_close_peer(void *data);
 #endif
 static void ngx_http_mcp_background_read(ngx_event_t *rev);
 static void ngx_http_mcp_background_write(ngx_event_t *wev);
+static void ngx_http_mcp_background_stays(ngx_http_request_t *r);
 static void ngx_http_mcp_background_close_handler(ngx_event_t *ev);
 static void ngx_http_mcp_background_free(ngx_http_mcp_background_t *bg);
 static void ngx_http_mcp_background_cleanup(void *data);
@@ -294,6 +295,24 @@ ngx_http_mcp_background_release(ngx_connection_t *c)
 
     ngx_close_connection(c);
     ngx_destroy_pool(pool);
+}
+
+
+void
+ngx_http_mcp_background_stay(ngx_http_request_t *r)
+{
+    ngx_http_mcp_background_t  *bg;
+
+    bg = (ngx_http_mcp_background_t *) r->http_connection;
+
+    bg->quit = ngx_http_mcp_background_stays;
+}
+
+
+static void
+ngx_http_mcp_background_stays(ngx_http_request_t *r)
+{
+    /* void */
 }
 
 

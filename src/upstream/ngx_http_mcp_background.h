@@ -26,6 +26,9 @@
 ngx_http_request_t *ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
     ngx_str_t *server, ngx_log_t *log, void (*quit)(ngx_http_request_t *r));
 
+/* a graceful quit does not end it, whoever made it does */
+void ngx_http_mcp_background_stay(ngx_http_request_t *r);
+
 /*
  * Ends it, with whatever still runs on it: cleanups run, no callback of an
  * exchange is called.  Safe from any handler of an exchange's done(); the

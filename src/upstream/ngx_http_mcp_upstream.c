@@ -21,11 +21,32 @@ ngx_http_mcp_exchange_t *
 ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope)
 {
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_upstream_at(r, &u->uri, &u->name, scope);
+    if (x == NULL) {
+        return NULL;
+    }
+
+    x->zone = u->zone;
+    x->timeout = u->timeout;
+    x->total = u->total;
+    x->limit = u->limit;
+
+    return x;
+}
+
+
+ngx_http_mcp_exchange_t *
+ngx_http_mcp_upstream_at(ngx_http_request_t *r,
+    ngx_http_complex_value_t *location, ngx_str_t *name,
+    ngx_http_mcp_scope_t *scope)
+{
     u_char                   *p, *last, *start;
     ngx_str_t                 uri;
     ngx_http_mcp_exchange_t  *x;
 
-    if (ngx_http_mcp_upstream_uri(r, &u->uri, scope, &uri) != NGX_OK) {
+    if (ngx_http_mcp_upstream_uri(r, location, scope, &uri) != NGX_OK) {
         return NULL;
     }
 
@@ -34,13 +55,9 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
         return NULL;
     }
 
-    x->zone = u->zone;
-    x->name = u->name;
+    x->name = *name;
     x->scope = scope;
     x->uri = uri;
-    x->timeout = u->timeout;
-    x->total = u->total;
-    x->limit = u->limit;
 
     last = uri.data + uri.len;
     start = uri.data;
@@ -54,7 +71,7 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
         if (ngx_http_mcp_upstream_dots(start, p)) {
             ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                           "mcp upstream \"%V\" was not asked: its URI \"%V\" "
-                          "has a dot segment", &u->name, &uri);
+                          "has a dot segment", name, &uri);
             scope->dots = 1;
             return NULL;
         }
@@ -76,7 +93,7 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     if (x->uri.len == 0 || x->uri.data[0] != '/') {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                       "mcp upstream \"%V\" was not asked: its URI \"%V\" does "
-                      "not start with a slash", &u->name, &uri);
+                      "not start with a slash", name, &uri);
         return NULL;
     }
 

@@ -93,6 +93,11 @@ ngx_int_t ngx_http_mcp_fresh(ngx_http_request_t *r,
 ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope);
 
+/* likewise with any location, for the log called name; without time-outs */
+ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_at(ngx_http_request_t *r,
+    ngx_http_complex_value_t *location, ngx_str_t *name,
+    ngx_http_mcp_scope_t *scope);
+
 /* puts text into the exchange as its body; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);

@@ -1,0 +1,545 @@
+
+#include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_reader.h"
+#include "ngx_mcp_topic.h"
+
+
+#define NGX_HTTP_MCP_FEED_KIND   "feed"
+
+/* of connections, for feeds on demand: one in so many */
+#define NGX_HTTP_MCP_FEED_SHARE  8
+
+/* ms; one that is read elsewhere is not said to be wanted more often */
+#define NGX_HTTP_MCP_FEED_POKE   5000
+#define NGX_HTTP_MCP_FEED_POKES  64
+
+/* ms; a limit is not logged more often */
+#define NGX_HTTP_MCP_FEED_FULL   60000
+
+#define NGX_HTTP_MCP_FEED_SCRATCH  4096
+
+
+/* what a key says; strings are decoded */
+
+typedef struct {
+    ngx_str_t                 kind;
+    ngx_str_t                 endpoint;
+    ngx_str_t                 uri;
+    ngx_str_t                 value;        /* topic=, as written */
+    ngx_str_t                 tenant;
+    ngx_str_t                 topic;
+    ngx_http_mcp_bridge_t    *bridge;       /* NULL: there is none any more */
+    ngx_http_mcp_feed_t      *feed;
+} ngx_http_mcp_feed_key_t;
+
+
+typedef struct {
+    uint32_t                  hash;
+    ngx_msec_t                time;
+} ngx_http_mcp_feed_poke_t;
+
+
+static void ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_feed_t *feed, ngx_str_t *tenant, ngx_str_t *topic);
+static u_char *ngx_http_mcp_feed_key_string(u_char *p, u_char *last,
+    ngx_str_t *s);
+static ngx_int_t ngx_http_mcp_feed_key_parse(ngx_http_mcp_feed_key_t *k,
+    ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool);
+static void ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k,
+    ngx_mcp_zone_t *zone);
+static ngx_http_mcp_reader_t *ngx_http_mcp_feed_reader(ngx_mcp_zone_t *zone,
+    ngx_str_t *key);
+static void ngx_http_mcp_feed_claim(ngx_mcp_zone_t *zone, ngx_str_t *key);
+static ngx_uint_t ngx_http_mcp_feed_number(void);
+static void ngx_http_mcp_feed_full(const char *why);
+
+#define ngx_http_mcp_feed_same(a, b)                                          \
+    ((a)->len == (b)->len && ngx_memcmp((a)->data, (b)->data, (a)->len) == 0)
+
+
+static ngx_queue_t                ngx_http_mcp_feed_readers;
+static ngx_array_t               *ngx_http_mcp_feed_bridges;
+static ngx_http_mcp_feed_poke_t   ngx_http_mcp_feed_pokes[
+                                                     NGX_HTTP_MCP_FEED_POKES];
+
+
+void
+ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
+{
+    ngx_uint_t                i, n;
+    ngx_http_mcp_feed_t      *feed;
+    ngx_http_mcp_bridge_t   **bridge;
+
+    if (ngx_http_mcp_feed_readers.next == NULL) {
+        ngx_queue_init(&ngx_http_mcp_feed_readers);
+    }
+
+    ngx_http_mcp_feed_bridges = bridges;
+
+    bridge = bridges->elts;
+
+    for (i = 0; i < bridges->nelts; i++) {
+
+        if (bridge[i]->zone != zone || bridge[i]->feeds == NULL) {
+            continue;
+        }
+
+        feed = bridge[i]->feeds->elts;
+
+        for (n = 0; n < bridge[i]->feeds->nelts; n++) {
+            if (feed[n].demand == 0) {
+                ngx_http_mcp_feed_request(bridge[i], &feed[n], NULL, NULL);
+            }
+        }
+    }
+}
+
+
+void
+ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant,
+    ngx_str_t *topic)
+{
+    ngx_uint_t            i;
+    ngx_http_mcp_feed_t  *feed;
+
+    if (bridge->feeds == NULL) {
+        return;
+    }
+
+    feed = bridge->feeds->elts;
+
+    for (i = 0; i < bridge->feeds->nelts; i++) {
+
+        if (feed[i].demand == 0
+            || !(feed[i].demand & NGX_HTTP_MCP_FEED_TOPIC) != (topic == NULL))
+        {
+            continue;
+        }
+
+        ngx_http_mcp_feed_request(bridge, &feed[i],
+                                  (feed[i].demand & NGX_HTTP_MCP_FEED_TENANT)
+                                  ? tenant : NULL, topic);
+    }
+}
+
+
+void
+ngx_http_mcp_feed_want_uri(ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant,
+    ngx_str_t *uri)
+{
+    ngx_str_t  topic;
+
+    if (bridge->feeds && ngx_http_mcp_event_topic_name(uri, &topic) == NGX_OK)
+    {
+        ngx_http_mcp_feed_want(bridge, tenant, &topic);
+    }
+}
+
+
+/* has somebody read it, or learn that it is wanted */
+
+static void
+ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_feed_t *feed, ngx_str_t *tenant, ngx_str_t *topic)
+{
+    u_char                    *p, *last;
+    uint32_t                   hash;
+    ngx_str_t                  key, kind;
+    ngx_http_mcp_reader_t     *reader;
+    ngx_http_mcp_feed_poke_t  *poke;
+
+    static u_char  buf[NGX_MCP_LEASE_KEY_MAX];
+
+    ngx_str_set(&kind, NGX_HTTP_MCP_FEED_KIND);
+
+    p = buf;
+    last = buf + sizeof(buf) - 1;
+
+    *p = '[';
+
+    p = ngx_http_mcp_feed_key_string(p + 1, last, &kind);
+    p = ngx_http_mcp_feed_key_string(p, last, &bridge->endpoint);
+    p = ngx_http_mcp_feed_key_string(p, last, &feed->uri.value);
+    p = ngx_http_mcp_feed_key_string(p, last,
+                                     feed->topic ? &feed->topic->value : NULL);
+    p = ngx_http_mcp_feed_key_string(p, last, tenant);
+    p = ngx_http_mcp_feed_key_string(p, last, topic);
+
+    if (p == NULL) {
+        ngx_http_mcp_feed_full("its values are too long");
+        return;
+    }
+
+    p[-1] = ']';
+
+    key.data = buf;
+    key.len = p - buf;
+
+    reader = ngx_http_mcp_feed_reader(bridge->zone, &key);
+
+    if (reader) {
+        reader->wanted = ngx_current_msec;
+        return;
+    }
+
+    if (feed->demand) {
+        hash = ngx_crc32_short(key.data, key.len);
+        poke = &ngx_http_mcp_feed_pokes[hash % NGX_HTTP_MCP_FEED_POKES];
+
+        if (poke->hash == hash
+            && ngx_current_msec - poke->time < NGX_HTTP_MCP_FEED_POKE)
+        {
+            return;
+        }
+
+        poke->hash = hash;
+        poke->time = ngx_current_msec;
+
+        if (ngx_mcp_lease_poke(bridge->zone, &key) == NGX_OK) {
+            return;
+        }
+    }
+
+    if (ngx_mcp_lease_want(bridge->zone, &key) != NGX_OK) {
+        ngx_http_mcp_feed_full("the zone is full");
+    }
+}
+
+
+/* a string or null and a comma; NULL: it does not fit, also before */
+
+static u_char *
+ngx_http_mcp_feed_key_string(u_char *p, u_char *last, ngx_str_t *s)
+{
+    if (p == NULL
+        || (size_t) (last - p) < (s ? ngx_mcp_json_escaped_len(s)
+                                    : sizeof("null") - 1) + 1)
+    {
+        return NULL;
+    }
+
+    p = s ? ngx_mcp_json_escape(p, s)
+          : ngx_cpymem(p, "null", sizeof("null") - 1);
+
+    *p++ = ',';
+
+    return p;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_feed_key_parse(ngx_http_mcp_feed_key_t *k, ngx_mcp_zone_t *zone,
+    ngx_str_t *key, ngx_pool_t *pool)
+{
+    ngx_str_t   rest, element, *s;
+
+    ngx_memzero(k, sizeof(ngx_http_mcp_feed_key_t));
+
+    rest = *key;
+
+    for (s = &k->kind; s <= &k->topic; s++) {
+
+        if (ngx_mcp_json_element(&rest, &element) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (element.data[0] != '"') {
+            continue;
+        }
+
+        s->data = ngx_pnalloc(pool, element.len);
+        if (s->data == NULL) {
+            return NGX_ERROR;
+        }
+
+        s->len = ngx_mcp_json_unescape(s->data, &element) - s->data;
+    }
+
+    ngx_http_mcp_feed_key_find(k, zone);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k, ngx_mcp_zone_t *zone)
+{
+    ngx_str_t                *value;
+    ngx_uint_t                i, n;
+    ngx_http_mcp_feed_t      *feed;
+    ngx_http_mcp_bridge_t   **bridge;
+
+    bridge = ngx_http_mcp_feed_bridges->elts;
+
+    for (i = 0; i < ngx_http_mcp_feed_bridges->nelts; i++) {
+
+        if (bridge[i]->zone != zone || bridge[i]->feeds == NULL
+            || !ngx_http_mcp_feed_same(&bridge[i]->endpoint, &k->endpoint))
+        {
+            continue;
+        }
+
+        feed = bridge[i]->feeds->elts;
+
+        for (n = 0; n < bridge[i]->feeds->nelts; n++) {
+
+            value = feed[n].topic ? &feed[n].topic->value : NULL;
+
+            if (ngx_http_mcp_feed_same(&feed[n].uri.value, &k->uri)
+                && (value == NULL) == (k->value.data == NULL)
+                && (value == NULL
+                    || ngx_http_mcp_feed_same(value, &k->value)))
+            {
+                k->bridge = bridge[i];
+                k->feed = &feed[n];
+                return;
+            }
+        }
+    }
+}
+
+
+static ngx_http_mcp_reader_t *
+ngx_http_mcp_feed_reader(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    uint32_t                hash;
+    ngx_queue_t            *q;
+    ngx_http_mcp_reader_t  *reader;
+
+    hash = ngx_crc32_short(key->data, key->len);
+
+    for (q = ngx_queue_head(&ngx_http_mcp_feed_readers);
+         q != ngx_queue_sentinel(&ngx_http_mcp_feed_readers);
+         q = ngx_queue_next(q))
+    {
+        reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
+
+        if (reader->hash == hash && reader->bridge->zone == zone
+            && ngx_http_mcp_feed_same(&reader->key, key))
+        {
+            return reader;
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_int_t
+ngx_http_mcp_feed_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
+{
+    ngx_http_mcp_reader_t  *reader;
+
+    if (key->len < sizeof("[\"" NGX_HTTP_MCP_FEED_KIND "\",") - 1
+        || ngx_memcmp(key->data, "[\"" NGX_HTTP_MCP_FEED_KIND "\",",
+                      sizeof("[\"" NGX_HTTP_MCP_FEED_KIND "\",") - 1)
+           != 0)
+    {
+        return NGX_DECLINED;
+    }
+
+    reader = ngx_http_mcp_feed_reader(zone, key);
+
+    if (reader && (why & NGX_MCP_LEASE_LOST)) {
+        ngx_http_mcp_reader_close(reader, NGX_HTTP_MCP_READER_LOST);
+        reader = NULL;
+    }
+
+    if (reader && (why & NGX_MCP_LEASE_POKED)) {
+        reader->wanted = ngx_current_msec;
+    }
+
+    if (reader == NULL && (why & NGX_MCP_LEASE_FREE) && !ngx_exiting) {
+        ngx_http_mcp_feed_claim(zone, key);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_feed_claim(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_int_t                 rc;
+    ngx_pool_t               *pool;
+    ngx_mcp_lease_left_t      left;
+    ngx_http_mcp_reader_t    *reader;
+    ngx_http_mcp_feed_key_t   k;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    if (ngx_http_mcp_feed_key_parse(&k, zone, key, pool) != NGX_OK) {
+        ngx_destroy_pool(pool);
+        return;
+    }
+
+    if (k.feed == NULL) {
+
+        /* of another configuration */
+
+        ngx_destroy_pool(pool);
+        return;
+    }
+
+    if (k.feed->demand
+        && ngx_http_mcp_feed_number() >= ngx_cycle->connection_n
+                                         / NGX_HTTP_MCP_FEED_SHARE)
+    {
+        ngx_http_mcp_feed_full("there are too many of them, raise "
+                               "\"worker_connections\"");
+        ngx_destroy_pool(pool);
+        return;
+    }
+
+    reader = ngx_pcalloc(pool, sizeof(ngx_http_mcp_reader_t));
+    if (reader == NULL) {
+        ngx_destroy_pool(pool);
+        return;
+    }
+
+    reader->key.data = ngx_pstrdup(pool, key);
+    reader->scratch = ngx_create_pool(NGX_HTTP_MCP_FEED_SCRATCH,
+                                      ngx_cycle->log);
+
+    if (reader->key.data == NULL || reader->scratch == NULL) {
+        goto failed;
+    }
+
+    rc = ngx_mcp_lease_claim(zone, key, pool, &reader->lease, &left);
+
+    if (rc != NGX_OK) {
+        goto failed;
+    }
+
+    reader->pool = pool;
+    reader->bridges = ngx_http_mcp_feed_bridges;
+    reader->bridge = k.bridge;
+    reader->feed = k.feed;
+    reader->hash = ngx_crc32_short(key->data, key->len);
+    reader->key.len = key->len;
+    reader->tenant = k.tenant;
+    reader->topic = k.topic;
+
+    ngx_queue_insert_tail(&ngx_http_mcp_feed_readers, &reader->queue);
+
+    ngx_http_mcp_reader_start(reader, &left.id);
+
+    return;
+
+failed:
+
+    if (reader->scratch) {
+        ngx_destroy_pool(reader->scratch);
+    }
+
+    ngx_destroy_pool(pool);
+}
+
+
+/* those on demand that are read here */
+
+static ngx_uint_t
+ngx_http_mcp_feed_number(void)
+{
+    ngx_uint_t              n;
+    ngx_queue_t            *q;
+    ngx_http_mcp_reader_t  *reader;
+
+    n = 0;
+
+    for (q = ngx_queue_head(&ngx_http_mcp_feed_readers);
+         q != ngx_queue_sentinel(&ngx_http_mcp_feed_readers);
+         q = ngx_queue_next(q))
+    {
+        reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
+        n += (reader->feed->demand != 0);
+    }
+
+    return n;
+}
+
+
+static void
+ngx_http_mcp_feed_full(const char *why)
+{
+    static ngx_msec_t  said;
+
+    if (said && ngx_current_msec - said < NGX_HTTP_MCP_FEED_FULL) {
+        return;
+    }
+
+    said = ngx_current_msec;
+
+    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                  "mcp feed is not opened: %s", why);
+}
+
+
+void
+ngx_http_mcp_feed_quit(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t              newer;
+    ngx_queue_t            *q;
+    ngx_http_mcp_reader_t  *reader;
+
+    if (ngx_http_mcp_feed_readers.next == NULL) {
+        return;
+    }
+
+    newer = ngx_mcp_lease_newer(zone);
+
+    q = ngx_queue_head(&ngx_http_mcp_feed_readers);
+
+    while (q != ngx_queue_sentinel(&ngx_http_mcp_feed_readers)) {
+
+        reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
+        q = ngx_queue_next(q);
+
+        if (reader->bridge->zone != zone) {
+            continue;
+        }
+
+        if (newer) {
+            ngx_http_mcp_reader_quit(reader);
+
+        } else {
+            ngx_http_mcp_reader_close(reader, NGX_HTTP_MCP_READER_RELEASE);
+        }
+    }
+}
+
+
+ngx_uint_t
+ngx_http_mcp_feed_wanted(ngx_http_mcp_reader_t *reader)
+{
+    ngx_int_t               rc;
+    ngx_str_t              *tenant, uri;
+    ngx_http_mcp_bridge_t  *bridge;
+
+    bridge = reader->bridge;
+    tenant = NULL;
+
+    if (reader->feed->demand & NGX_HTTP_MCP_FEED_TENANT) {
+        tenant = &reader->tenant;
+    }
+
+    if ((reader->feed->demand & NGX_HTTP_MCP_FEED_TOPIC) == 0) {
+        return ngx_mcp_group_sessions(bridge->zone, &bridge->endpoint, tenant)
+               != 0;
+    }
+
+    if (ngx_http_mcp_event_topic(&reader->topic, reader->scratch, &uri)
+        != NGX_OK)
+    {
+        return 1;
+    }
+
+    rc = ngx_mcp_topic_wanted(bridge->zone, &bridge->endpoint, tenant, &uri);
+
+    ngx_reset_pool(reader->scratch);
+
+    return rc == NGX_OK;
+}

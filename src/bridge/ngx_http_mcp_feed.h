@@ -1,0 +1,45 @@
+
+/*
+ * Feeds (mcp_events): which are to be read, and by whom.  For each there is a
+ * lease in the zone; the worker that holds it has a reader
+ * (ngx_http_mcp_reader.h).  A feed whose URI or topic depends on the tenant or
+ * the topic is read for each value that somebody wants, and for
+ * NGX_HTTP_MCP_FEED_KEEP after that.
+ */
+
+#ifndef _NGX_HTTP_MCP_FEED_H_INCLUDED_
+#define _NGX_HTTP_MCP_FEED_H_INCLUDED_
+
+
+#include "ngx_http_mcp_bridge.h"
+
+
+/* ms */
+#define NGX_HTTP_MCP_FEED_KEEP  60000
+
+
+/* in a worker that has joined the zone; bridges: ngx_http_mcp_bridge_t * */
+void ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges);
+
+/* the worker was told to quit: feeds are left to the next workers */
+void ngx_http_mcp_feed_quit(ngx_mcp_zone_t *zone);
+
+/* the doorbell: handlers->lease; NGX_DECLINED: it is none of a feed */
+ngx_int_t ngx_http_mcp_feed_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_uint_t why);
+
+/*
+ * Somebody wants the events of this tenant (topic is NULL: a session began),
+ * or of this topic of it.  To be called when that begins, in any worker; from
+ * then on sessions of the tenant, and who subscribed to the topic or waits for
+ * it, keep its feeds open.
+ */
+void ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant,
+    ngx_str_t *topic);
+
+/* likewise by the URI of a resource, which may be that of a topic */
+void ngx_http_mcp_feed_want_uri(ngx_http_mcp_bridge_t *bridge,
+    ngx_str_t *tenant, ngx_str_t *uri);
+
+
+#endif /* _NGX_HTTP_MCP_FEED_H_INCLUDED_ */

@@ -1,0 +1,327 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# mcp_events: what feeds say reaches clients on both workers; feeds on demand,
+# back-off, resuming, gaps, bad data.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+use Mcp::Feed;
+
+my $f = Mcp::Feed->new;
+
+$f->set('/crlf', eol => "\r\n");
+$f->set('/lines', lines => 1);
+$f->set('/plain', ids => 0, retry => 100);
+$f->set('/sse', retry => 100);
+
+my $t = Mcp::Test->new(vars => { FEED => $f->port }, conf => <<'EOF');
+mcp_zone zone=main:4m;
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+
+    location = /mcp {
+        mcp_endpoint  zone=main name=one;
+        mcp_tenant    $http_x_tenant;
+        mcp_message_limit 2k;
+
+        mcp_invalidate progress notify=notifications/step;
+        mcp_invalidate system-health "message=$what is $status" level=$status;
+        mcp_invalidate * "message=$kind $n";
+
+        mcp_events /_sse;
+        mcp_events /_crlf;
+        mcp_events /_lines;
+        mcp_events /_topics topic=builds;
+        mcp_events /_of/$mcp_tenant;
+        mcp_events /_about/$mcp_topic?t=$mcp_tenant;
+    }
+
+    location = /plain {
+        mcp_endpoint  zone=main name=plain;
+        mcp_events    /_plain;
+    }
+
+    location /_ {
+        internal;
+        proxy_pass http://127.0.0.1:%%FEED%%/;
+    }
+
+    location = /status { mcp_status zone=main; }
+}
+EOF
+
+my @w = $t->workers;
+my ($e, @e, $info, @r);
+
+my %s = map { $_ => $t->session(headers => { 'X-Tenant' => $_ }) }
+            qw(acme bold);
+$s{plain} = $t->session(path => '/plain');
+
+my $i = 0;
+my %g = map { $_ => $s{$_}->open_get(conn => $t->conn_on_worker($w[$i++ % 2])) }
+            sort keys %s;
+
+ok($s{acme}{server}{capabilities}{logging}, 'logging is offered');
+drain();
+
+
+# both forms reach clients of both workers
+
+$info = $f->wait_open('/sse');
+@r = @{ $info->{requests} };
+is(scalar @r, 1, 'one connection');
+is($r[0]{line}, 'GET /sse HTTP/1.1', 'a GET of HTTP/1.1');
+like($r[0]{accept}, qr{text/event-stream.*application/x-ndjson},
+     'that accepts both forms');
+is($r[0]{headers}{connection}, undef, 'and keeps the connection');
+is($r[0]{id}, undef, 'from now on');
+$f->wait_open("/$_") for qw(crlf lines topics plain);
+
+for my $path (qw(/sse /crlf /lines)) {
+    $f->say($path, notice(1));
+    $f->say($path, { kind => 'x', n => 2 });
+    is_deeply([ map { $g{$_}->method('notifications/n')->{json}{params}{n} }
+                qw(acme bold) ], [ 1, 1 ], "$path: a notification");
+    is_deeply([ map { data($g{$_}->method('notifications/message')) }
+                qw(acme bold) ], [ 'x 2', 'x 2' ], 'an invalidate event');
+    is_deeply([ $g{plain}->drain(0.1) ], [], 'not for another endpoint');
+}
+
+$f->say('/sse', { kind => 'system-health', what => 'disk',
+                  status => 'warning' });
+$e = $g{acme}->method('notifications/message');
+is($e->{json}{params}{data}, 'disk is warning', 'system health');
+is($e->{json}{params}{level}, 'warning', 'with its level');
+
+$f->say('/lines', { kind => 'progress', percent => 50, tenant_id => 'acme' });
+$e = $g{acme}->method('notifications/step');
+is($e->{json}{params}{percent}, 50, 'progress');
+
+my $text = "{\n  \"jsonrpc\": \"2.0\",\n  \"method\": \"notifications/n\",\n"
+           . "  \"params\": { \"n\": 3 }\n}";
+
+$f->say($_, $text, name => 'some') for qw(/sse /crlf);
+is_deeply([ map { $_->{json}{params}{n} }
+            map { $g{acme}->method('notifications/n') } 1, 2 ], [ 3, 3 ],
+          'data of several lines, with a name');
+
+$f->raw('/sse', $_) for ": comment\n\nevent: x\n\nda", 'ta: {"kind":"half"}',
+    "\n", "\n";
+is(data($g{acme}->method('notifications/message')), 'half ',
+   'in pieces, after what is none');
+
+$f->raw('/lines', $_) for "\n  \n" . '{"kind":"p"',
+    "}\r\n\x1e{\"kind\":\"q\"}\n";
+is_deeply([ map { data($g{acme}->method('notifications/message')) } 1, 2 ],
+          [ 'p ', 'q ' ], 'lines in pieces');
+
+
+# whom they address
+
+drain();
+$f->say('/lines', { kind => 'a', tenant_id => 'bold' });
+$f->say('/lines', notice(9, session_id => $s{acme}->id));
+$f->say('/lines', notice(10, session_id => 'none'));
+is_deeply([ map { data($_) } $g{bold}->drain ], [ 'a ' ], 'a tenant');
+is_deeply([ map { $_->{data} } $g{acme}->drain(0.1) ],
+          [ '{"jsonrpc":"2.0","method":"notifications/n","params":{"n":9}}' ],
+          'a session, without its address');
+
+
+# a topic of all events of a feed
+
+$s{acme}->call('resources/subscribe', { uri => 'events://builds/latest' });
+$f->say('/topics', { status => 'green' });
+$e = $g{acme}->method('notifications/resources/updated');
+is($e->{json}{params}{uri}, 'events://builds/latest', 'topic=');
+$f->say('/topics', notice(11));
+is($g{acme}->method('notifications/n')->{json}{params}{n}, 11,
+   'a notification of the topic');
+is_deeply([ grep { !/list_changed/ } map { $_->{data} } $g{bold}->drain ], [],
+          'who did not subscribe hears nothing');
+
+
+# on demand: by tenant, by topic
+
+$f->wait_open("/of/$_") for qw(acme bold);
+is($f->info('/of/')->{open}, 0, 'only of tenants');
+
+$f->say('/of/acme', { kind => 'mine', n => 1 });
+$f->say('/of/acme', { kind => 'mine', n => 2, tenant_id => 'bold' });
+$f->say('/of/acme', { kind => 'mine', n => 3, tenant_id => 'acme' });
+is_deeply([ map { data($g{acme}->method('notifications/message')) } 1, 2 ],
+          [ 'mine 1', 'mine 3' ], 'events of a tenant\'s feed');
+is_deeply([ grep { /mine/ } map { $_->{data} } $g{bold}->drain ], [],
+          'reach that tenant alone');
+
+$t->session(headers => { 'X-Tenant' => 'a/b?#' })->delete;
+like($f->wait_requests('/of/a%2Fb%3F%23', 1) ? '' : 'none', qr/^$/,
+     'a tenant of odd letters');
+
+is($f->info('/about/jobs')->{open}, 0, 'nobody wants the topic');
+$s{bold}->call('resources/subscribe', { uri => 'events://jobs/latest' });
+$info = $f->wait_open('/about/jobs');
+is($info->{requests}[0]{uri}, '/about/jobs?t=bold', 'now its feed is read');
+$f->say('/about/jobs', { done => 1 });
+$e = $g{bold}->method('notifications/resources/updated');
+is($e->{json}{params}{uri}, 'events://jobs/latest', 'to who subscribed');
+is_deeply([ grep { /updated/ } map { $_->{data} } $g{acme}->drain(0.2) ], [],
+          'in that tenant');
+
+my $third = $t->session(headers => { 'X-Tenant' => 'acme' });
+is($f->info('/of/acme')->{most}, 1, 'another session needs no other feed');
+
+
+# it breaks, and goes on from its id
+
+drain();
+$f->cut('/sse');
+$f->say('/sse', { kind => 'late', n => $_ }) for 1 .. 3;
+@r = $f->wait_requests('/sse', 2);
+like($r[1]{id}, qr/^\d+$/, 'Last-Event-ID');
+is_deeply([ map { data($g{acme}->method('notifications/message')) } 1 .. 3 ],
+          [ map { "late $_" } 1 .. 3 ], 'nothing is lost');
+is_deeply([ $g{acme}->drain(0.2) ], [], 'nothing comes twice');
+
+$f->refuse;
+$f->cut('/sse');
+ok(wait_for { $t->log =~ m{feed "/_sse" of endpoint "one" could not be } },
+   'that it is away is in the log');
+$f->say('/sse', { kind => 'later', n => 1 });
+$f->restore;
+is(data($g{acme}->method('notifications/message', 15)), 'later 1',
+   'it is found again');
+like($t->log, qr{"/_sse" of endpoint "one" is read again}, 'the log says so');
+
+
+# what it says when it cannot go on
+
+drain();
+$f->say('/sse', 'x', name => 'lagged');
+ok(lagged($g{acme}), '"lagged" of a feed is one of its sessions');
+ok(lagged($g{bold}), 'of all of them');
+is_deeply([ $g{plain}->drain(0) ], [], 'of the endpoint');
+
+drain();
+$f->say('/of/bold', '{}', name => 'lagged');
+ok(lagged($g{bold}), 'that of a tenant');
+is_deeply([ $g{acme}->drain(0.2) ], [], 'is for it alone');
+
+$f->say('/plain', { kind => 'document' });
+is(data($g{plain}->method('notifications/message')), 'documents_updated',
+   'a feed without ids');
+$f->cut('/plain');
+ok(lagged($g{plain}), 'that breaks has a gap');
+is($f->wait_open('/plain')->{requests}[1]{id}, undef, 'and asks for no id');
+
+drain();
+$f->set('/sse', forget => 1);
+$f->cut('/sse');
+ok(lagged($g{acme}), 'an id that the feed forgot is a gap');
+$f->set('/sse', forget => 0);
+$f->say('/sse', { kind => 'then', n => 1 });
+is(data($g{acme}->method('notifications/message')), 'then 1', 'it goes on');
+
+drain();
+$f->set('/sse', ids => 0);
+$f->cut('/sse');
+$f->wait_requests('/sse', 6);
+$f->wait_open('/sse');
+$f->say('/sse', { kind => 'then', n => 2 });
+ok(lagged($g{acme}), 'one that has no ids any more is a gap');
+is(data($g{acme}->method('notifications/message')), 'then 2', 'it goes on');
+
+
+# bad data
+
+drain();
+
+my $large = '{"kind":"x","pad":"' . 'x' x 4000 . '"}';
+
+$f->say('/lines', $_) for 'no JSON', 'no JSON', '[1]', '[2]', $large;
+$f->say('/crlf', $_) for $large, 'no JSON';
+$f->say($_, { kind => 'good', n => 1 }) for qw(/lines /crlf);
+is_deeply([ map { data($_) } $g{acme}->drain ], [ 'good 1', 'good 1' ],
+          'bad events are dropped, the rest goes on');
+is(scalar(() = $t->log =~ m{\[warn\].* feed "/_lines" .* dropped: }g), 2,
+   'one line for each kind');
+is(scalar(() = $t->log =~ /left out/g), 2, 'and for those too large');
+is($f->info('/lines')->{requests}[1], undef, 'on the same connection');
+
+
+# no feed at all
+
+for ([ status => 404 ], [ status => 500 ], [ body => '<html>' ],
+     [ status => 204, body => '' ])
+{
+    my $n = @{ $f->info('/plain')->{requests} };
+
+    $f->set('/plain', @$_);
+    $f->cut('/plain');
+    $f->wait_requests('/plain', $n + 3);
+    $f->set('/plain', status => undef, body => undef);
+    $f->wait_open('/plain');
+    $f->say('/plain', notice($n));
+    is($g{plain}->method('notifications/n')->{json}{params}{n}, $n,
+       "after @$_");
+}
+
+is_deeply([ $t->log =~ /feed "\/_plain" of endpoint "plain" (answered .*?);/g ],
+          [ 'answered with status 404', 'answered with status 500',
+            'answered with content type "text/html" instead of a stream of '
+            . 'events', 'answered with status 204' ],
+          'what is no feed is said once');
+is(scalar(() = $t->log =~ /"\/_plain" of endpoint "plain" is read again/g), 4,
+   'and that it is one again');
+
+
+my $status = json_decode($t->get('/status')->{body});
+
+cmp_ok($status->{events}{feed}, '>=', 25, 'events are counted');
+
+for my $path (qw(/sse /crlf /lines /topics /plain /of/acme /about/jobs)) {
+    is($f->info($path)->{most}, 1, "$path had one connection at a time");
+}
+
+
+# configurations
+
+my $c = Mcp::Test->new(conf => '', start => 0);
+
+$c->allow_log(qr{\[emerg\]});
+
+for ([ 'mcp_events http://x/;', qr/internal location/ ],
+     [ 'mcp_events /a other=x;', qr/\[topic=VALUE\]/ ])
+{
+    my ($ok, $out) = $c->check(conf => <<EOF);
+mcp_zone zone=a:1m;
+server { %%LISTEN%% location = /x { mcp_endpoint zone=a; $_->[0] } }
+EOF
+    like($out, $_->[1], $_->[0]);
+}
+
+done_testing();
+
+
+sub notice {
+    my ($n, %more) = @_;
+    return { jsonrpc => '2.0', method => 'notifications/n',
+             params => { n => $n }, %more };
+}
+
+
+sub data { ref $_[0] && ref $_[0]{json} ? $_[0]{json}{params}{data} : undef }
+
+sub drain { $_->drain(0.1) for values %g }
+
+
+sub lagged {
+    my ($g) = @_;
+    return $g->event_where(sub { ($_->{event} || '') eq 'lagged' });
+}
