@@ -215,6 +215,10 @@ Push an event to all of them (from another terminal):
 
   curl $url/mcp-publish -d '$event'
 
+and see it arrive by way of another worker at a client of the SDK:
+
+  ${var}MCP_PORT=$port $root/conf/events.sh
+
 What goes on:
 
   curl $url/mcp-status

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Shows how an event gets from curl to an agent: a client of the TypeScript SDK
+# connects to the demo of conf/quickstart.sh, curl publishes an invalidate
+# event through the other worker of nginx, and the client gets the notification
+# that it is mapped to.  Ends what it started.
+#
+#   conf/events.sh
+#
+# Needs Node.js 18, and npm where the tests' packages are not installed.
+# MCP_PORT, MCP_DIR: as for conf/quickstart.sh.
+
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+dir=${MCP_DIR:-$root/.build/quickstart}
+url=http://127.0.0.1:${MCP_PORT:-8080}
+event='{"kind":"document","reason":"memory.forget","ts_ms":1764000000000}'
+client=
+started=
+
+
+say() {
+    echo "events: $*" >&2
+}
+
+
+die() {
+    say "$*"
+    exit 1
+}
+
+
+end() {
+    [ -z "$client" ] || kill "$client" 2>/dev/null || true
+    [ -z "$started" ] || "$root/conf/quickstart.sh" stop
+}
+
+
+# waits for a line that begins so in what the client prints after its first N
+
+line() {
+    local i got
+
+    for i in $(seq 100); do
+        got=$(tail -n +$(($2 + 1)) "$dir/events.log" | grep -m 1 "^$1 ") \
+            && echo "$got" && return
+        kill -0 "$client" 2>/dev/null || break
+        sleep 0.1
+    done
+
+    cat "$dir/events.log" >&2
+    die "the client printed no \"$1\""
+}
+
+
+trap end EXIT
+
+command -v node > /dev/null || die "needs Node.js"
+command -v curl > /dev/null || die "needs curl"
+
+if ! curl -sf -o /dev/null "$url/mcp-status"; then
+    started=1
+    "$root/conf/quickstart.sh" > /dev/null
+fi
+
+sdk=$root/t/npm/node_modules
+
+if [ ! -d "$sdk/@modelcontextprotocol/sdk" ]; then
+    say "npm install @modelcontextprotocol/sdk"
+    npm install --silent --no-audit --no-fund --prefix "$dir" \
+        @modelcontextprotocol/sdk >&2
+    sdk=
+fi
+
+[ -z "$sdk" ] || [ -e "$dir/node_modules" ] || ln -s "$sdk" "$dir/node_modules"
+
+cp "$root/conf/events.mjs" "$dir/events.mjs"
+node "$dir/events.mjs" "$url/mcp" > "$dir/events.log" 2>&1 &
+client=$!
+
+stream=$(line worker 0)
+echo "the client's stream is held by   $stream"
+
+# each curl is another connection, which either worker may take
+
+for i in $(seq 100); do
+    seen=$(wc -l < "$dir/events.log")
+    answer=$(curl -sf -D "$dir/events.head" "$url/mcp-publish" -d "$event")
+    taker=worker\ $(tr -d '\r' < "$dir/events.head" \
+                    | sed -n 's/^X-Worker: //p')
+    got=$(line event "$seen")
+
+    if [ "$taker" != "$stream" ]; then
+        echo "curl published                   $event"
+        echo "which was taken by               $taker"
+        echo "and answered                     $answer"
+        echo "the client received              ${got#event }"
+        exit
+    fi
+done
+
+die "all of $i events were taken by the worker that holds the stream"
