@@ -18,7 +18,7 @@ $f->set('/lines', lines => 1);
 $f->set('/plain', ids => 0, retry => 100);
 $f->set('/sse', retry => 100);
 
-my $t = Mcp::Test->new(vars => { FEED => $f->port }, conf => <<'EOF');
+my $conf = <<'EOF';
 mcp_zone zone=main:4m;
 
 server {
@@ -56,6 +56,7 @@ server {
 }
 EOF
 
+my $t = Mcp::Test->new(vars => { FEED => $f->port }, conf => $conf);
 my @w = $t->workers;
 my ($e, @e, $info, @r);
 
@@ -163,6 +164,9 @@ is_deeply([ grep { /mine/ } map { $_->{data} } $g{bold}->drain ], [],
 $t->session(headers => { 'X-Tenant' => 'a/b?#' })->delete;
 like($f->wait_requests('/of/a%2Fb%3F%23', 1) ? '' : 'none', qr/^$/,
      'a tenant of odd letters');
+
+$t->session(headers => { 'X-Tenant' => '..' })->delete;
+ok(wait_for { $t->log =~ /has a dot segment/ }, 'one that must not be asked');
 
 is($f->info('/about/jobs')->{open}, 0, 'nobody wants the topic');
 $s{bold}->call('resources/subscribe', { uri => 'events://jobs/latest' });
@@ -288,6 +292,18 @@ cmp_ok($status->{events}{feed}, '>=', 25, 'events are counted');
 for my $path (qw(/sse /crlf /lines /topics /plain /of/acme /about/jobs)) {
     is($f->info($path)->{most}, 1, "$path had one connection at a time");
 }
+
+is(scalar(() = $t->log =~ /has a dot segment/g), 1, 'what must not be asked');
+
+
+# a reload: feeds that come and go
+
+(my $more = $conf) =~ s{mcp_events /_sse;}{mcp_events /_new/\$mcp_tenant;};
+
+ok($t->reload(conf => $more), 'a reload');
+$f->wait_open("/new/$_") for qw(acme bold);
+ok($f->wait_open('/sse', 0), 'what is configured no more is not read');
+is($f->info('/new/..')->{open}, 0, 'tenants without sessions want nothing');
 
 
 # configurations

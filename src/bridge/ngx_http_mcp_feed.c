@@ -39,6 +39,8 @@ typedef struct {
 } ngx_http_mcp_feed_poke_t;
 
 
+static void ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_feed_t *feed);
 static void ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed, ngx_str_t *tenant, ngx_str_t *topic);
 static u_char *ngx_http_mcp_feed_key_string(u_char *p, u_char *last,
@@ -87,11 +89,49 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
         feed = bridge[i]->feeds->elts;
 
         for (n = 0; n < bridge[i]->feeds->nelts; n++) {
+
             if (feed[n].demand == 0) {
                 ngx_http_mcp_feed_request(bridge[i], &feed[n], NULL, NULL);
+
+            } else if (feed[n].demand == NGX_HTTP_MCP_FEED_TENANT) {
+                ngx_http_mcp_feed_tenants(bridge[i], &feed[n]);
             }
         }
     }
+}
+
+
+/* sessions that are older than this configuration */
+
+static void
+ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_feed_t *feed)
+{
+    uint64_t     serial;
+    ngx_str_t    tenants[NGX_MCP_GROUP_TENANTS];
+    ngx_uint_t   i, n;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    serial = 0;
+
+    do {
+        n = ngx_mcp_group_tenants(bridge->zone, &bridge->endpoint, &serial,
+                                  pool, tenants);
+
+        for (i = 0; i < n; i++) {
+            ngx_http_mcp_feed_request(bridge, feed, &tenants[i], NULL);
+        }
+
+        ngx_reset_pool(pool);
+
+    } while (n);
+
+    ngx_destroy_pool(pool);
 }
 
 

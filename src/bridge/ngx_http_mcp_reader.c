@@ -124,15 +124,15 @@ ngx_http_mcp_reader_connect(ngx_http_mcp_reader_t *reader)
 
     if (ngx_http_mcp_reader_exchange(reader, a) != NGX_OK) {
 
+        ngx_http_mcp_reader_detach(reader);
+
         if (a->scope.dots) {
 
-            /* it will not become another one by itself */
+            /* it will never do: kept, so that nobody else tries */
 
-            ngx_http_mcp_reader_close(reader, NGX_HTTP_MCP_READER_DROP);
             return;
         }
 
-        ngx_http_mcp_reader_detach(reader);
         ngx_http_mcp_reader_wait(reader);
         return;
     }
@@ -646,6 +646,12 @@ ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader,
 
     if (how == NGX_HTTP_MCP_READER_DROP) {
         ngx_mcp_lease_drop(zone, &reader->lease);
+
+        /* who wanted it meanwhile found that it is there */
+
+        if (ngx_http_mcp_feed_wanted(reader)) {
+            (void) ngx_mcp_lease_want(zone, &reader->key);
+        }
 
     } else if (how == NGX_HTTP_MCP_READER_RELEASE) {
         ngx_mcp_lease_release(zone, &reader->lease);

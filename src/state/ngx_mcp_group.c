@@ -71,6 +71,51 @@ ngx_mcp_group_sessions(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 }
 
 
+ngx_uint_t
+ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    uint64_t *serial, ngx_pool_t *pool, ngx_str_t *tenants)
+{
+    ngx_int_t            rc;
+    ngx_uint_t           n;
+    ngx_mcp_ref_t        ref;
+    ngx_mcp_groups_t     groups;
+    ngx_mcp_group_sh_t  *g;
+
+    ngx_mcp_groups_init(&groups, endpoint, NULL);
+    groups.number = *serial;
+
+    for (n = 0; n < NGX_MCP_GROUP_TENANTS; /* void */) {
+
+        if (ngx_mcp_groups_next(zone, &groups, &ref) != NGX_OK) {
+            break;
+        }
+
+        ngx_mcp_zone_lock(zone);
+
+        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+        rc = NGX_DECLINED;
+
+        if (g && g->sessions) {
+            rc = ngx_mcp_copy(zone, g, g->endpoint_len,
+                              g->rec.len - g->endpoint_len, pool, &tenants[n]);
+        }
+
+        ngx_mcp_zone_unlock(zone);
+
+        if (rc == NGX_OK) {
+            n++;
+
+        } else if (rc == NGX_ERROR) {
+            break;
+        }
+    }
+
+    *serial = groups.number;
+
+    return n;
+}
+
+
 ngx_mcp_group_sh_t *
 ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant)

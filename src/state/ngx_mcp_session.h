@@ -105,6 +105,15 @@ ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_group_sessions(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
+#define NGX_MCP_GROUP_TENANTS  32
+
+/*
+ * Up to NGX_MCP_GROUP_TENANTS tenants that have some; *serial is 0 at first.
+ * Their number; 0: no more follow, or no memory.
+ */
+ngx_uint_t ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    uint64_t *serial, ngx_pool_t *pool, ngx_str_t *tenants);
+
 /*
  * Ends a session: its streams are told to close and its calls are cancelled
  * (NGX_MCP_WAKE_CLOSE, on whichever worker they are), its links are handed to

@@ -1302,8 +1302,11 @@ eviction_tests(void)
 static void
 group_tests(void)
 {
+    uint64_t          serial_of;
     ngx_str_t         id, endpoint, tenant, str, up;
+    ngx_str_t         names[NGX_MCP_GROUP_TENANTS];
     ngx_uint_t        i;
+    ngx_pool_t       *pool;
     ngx_mcp_ref_t     a, b, c;
     ngx_mcp_call_t    call;
     ngx_mcp_link_t    l;
@@ -1318,6 +1321,18 @@ group_tests(void)
     b = session("e", "t2");
     c = session("f", "t1");
     (void) session("f", "t1");
+
+    pool = env_pool();
+    endpoint = env_str("f");
+    tenant = env_str("t1");
+    serial_of = 0;
+    ok(ngx_mcp_group_sessions(&zone, &endpoint, &tenant) == 2
+       && ngx_mcp_group_sessions(&zone, &endpoint, &endpoint) == 0
+       && ngx_mcp_group_tenants(&zone, &endpoint, &serial_of, pool, names)
+          == 1 && names[0].len == 2 && memcmp(names[0].data, "t1", 2) == 0
+       && ngx_mcp_group_tenants(&zone, &endpoint, &serial_of, pool, names)
+          == 0, "tenants that have sessions");
+    env_pool_free(pool);
 
     ok(tell("e", "t1", "1") == 1 && tell("e", NULL, "2") == 2
        && tell(NULL, "t1", "3") == 3 && tell(NULL, NULL, "4") == 4
@@ -2161,7 +2176,7 @@ topic_tests(void)
 {
     char              name[32];
     uint64_t          after, mark;
-    ngx_str_t         uri, id, endpoint, tenant, str;
+    ngx_str_t         uri, other, id, endpoint, tenant, str;
     ngx_uint_t        i, kept;
     ngx_mcp_ref_t     a, b, c, ref;
     ngx_mcp_event_t   e;
@@ -2334,6 +2349,15 @@ topic_tests(void)
     env_time(ngx_current_msec + NGX_MCP_TOPIC_IDLE + 1);
     while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
     ok(add("e", "other", "u:a", "x") == 0, "for an hour");
+    other = env_str("u:e");
+    endpoint = env_str("e");
+    tenant = env_str("t");
+    ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &uri) == NGX_OK
+       && ngx_mcp_topic_wanted(&zone, &endpoint, &tenant, &uri) == NGX_OK
+       && ngx_mcp_topic_wanted(&zone, &endpoint, &endpoint, &uri)
+          == NGX_DECLINED
+       && ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &other)
+          == NGX_DECLINED, "who is subscribed to is wanted");
     is(topics_of(a), "u:b ", "as all do, unless subscribed to");
     ngx_mcp_session_unsubscribe(&zone, a, &uri);
     env_time(ngx_current_msec + NGX_MCP_TOPIC_IDLE + 1);

@@ -422,7 +422,10 @@ epoch_tests(void)
     /* a reload */
 
     listen_again();
+    ok(!ngx_mcp_lease_newer(&workers[0]), "no worker is newer");
     join(2, 2);
+    ok(ngx_mcp_lease_newer(&workers[0]) && !ngx_mcp_lease_newer(&workers[2]),
+       "now one is");
     drain_all();
     ok(heard[2].n == 2 && heard[2].why == NGX_MCP_LEASE_FREE
        && heard[0].n == 0 && heard[1].n == 0, "free for the newer one");
