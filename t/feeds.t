@@ -17,6 +17,7 @@ $f->set('/crlf', eol => "\r\n");
 $f->set('/lines', lines => 1);
 $f->set('/plain', ids => 0, retry => 100);
 $f->set('/sse', retry => 100);
+$f->set('/old', lines => 1, close => 1);
 
 my $conf = <<'EOF';
 mcp_zone zone=main:4m;
@@ -47,9 +48,23 @@ server {
         mcp_events    /_plain;
     }
 
+    location = /old {
+        mcp_endpoint  zone=main name=old;
+        mcp_invalidate * message=$n;
+        mcp_events    /_old;
+    }
+
     location /_ {
         internal;
         proxy_pass http://127.0.0.1:%%FEED%%/;
+    }
+
+    location = /_old {
+        internal;
+        proxy_pass http://127.0.0.1:%%FEED%%/old;
+        proxy_http_version 1.0;
+        proxy_buffering on;
+        proxy_read_timeout 1s;
     }
 
     location = /status { mcp_status zone=main; }
@@ -63,6 +78,7 @@ my ($e, @e, $info, @r);
 my %s = map { $_ => $t->session(headers => { 'X-Tenant' => $_ }) }
             qw(acme bold);
 $s{plain} = $t->session(path => '/plain');
+$s{old} = $t->session(path => '/old');
 
 my $i = 0;
 my %g = map { $_ => $s{$_}->open_get(conn => $t->conn_on_worker($w[$i++ % 2])) }
@@ -123,9 +139,23 @@ is_deeply([ map { data($g{acme}->method('notifications/message')) } 1, 2 ],
           [ 'p ', 'q ' ], 'lines in pieces');
 
 
+# by HTTP/1.0, buffered, cut
+
+my $old = $f->wait_open('/old');
+is($old->{requests}[0]{line}, 'GET /old HTTP/1.0', 'HTTP/1.0');
+$f->raw('/old', $_) for '{"kind":"x","n":1}', "\n", '{"kind":"x","n":2}';
+is(data($g{old}->method('notifications/message')), 1, 'is read as it comes');
+is(data($g{old}->method('notifications/message', 0.3)), undef, 'by lines');
+$f->cut('/old');
+is(data($g{old}->method('notifications/message')), 2, 'the last may lack its');
+ok(lagged($g{old}), 'it broke');
+
+
 # whom they address
 
 drain();
+$f->raw('/sse', "data:\n\n");
+$f->say('/sse', '');
 $f->say('/lines', { kind => 'a', tenant_id => 'bold' });
 $f->say('/lines', notice(9, session_id => $s{acme}->id));
 $f->say('/lines', notice(10, session_id => 'none'));
@@ -188,7 +218,7 @@ drain();
 $f->cut('/sse');
 $f->say('/sse', { kind => 'late', n => $_ }) for 1 .. 3;
 @r = $f->wait_requests('/sse', 2);
-like($r[1]{id}, qr/^\d+$/, 'Last-Event-ID');
+is($r[1]{id}, 5, 'Last-Event-ID, also of what says no more');
 is_deeply([ map { data($g{acme}->method('notifications/message')) } 1 .. 3 ],
           [ map { "late $_" } 1 .. 3 ], 'nothing is lost');
 is_deeply([ $g{acme}->drain(0.2) ], [], 'nothing comes twice');

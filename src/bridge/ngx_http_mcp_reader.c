@@ -292,7 +292,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     reader->pause = reader->base;
 
-    if (!a->heard) {
+    if (!a->heard && text->len) {
         a->heard = 1;
 
         if (a->resumes && (x->sse == NULL || x->sse->id.len == 0)
@@ -329,6 +329,10 @@ ngx_http_mcp_reader_event(ngx_http_mcp_reader_t *reader,
     zone = reader->bridge->zone;
     sse = a->x->sse;
 
+    if (text->len == 0 && sse->id.len == 0) {
+        return;
+    }
+
     ngx_memzero(&take, sizeof(ngx_mcp_take_t));
 
     take.lease = reader->lease;
@@ -337,6 +341,17 @@ ngx_http_mcp_reader_event(ngx_http_mcp_reader_t *reader,
 
     if (sse) {
         take.id = sse->id;
+    }
+
+    if (text->len == 0) {
+
+        /* nothing is said but where to go on */
+
+        if (ngx_mcp_lease_take(zone, &take) == NGX_ABORT) {
+            reader->lost = 1;
+        }
+
+        return;
     }
 
     if (ngx_http_mcp_reader_lagged(a->x)) {

@@ -11,6 +11,7 @@ package Mcp::Feed;
 #       ids => 0        events have no ids, nothing is repeated
 #       lines => 1      newline-delimited JSON, as type => 'application/..'
 #       eol => "\r\n"   of SSE
+#       close => 1      without chunks, until the connection ends
 #       retry => 200    said at first
 #       status => 404, type => 'text/html', body => '..'   no feed at all
 #       hang => 1       accepts and says nothing
@@ -296,8 +297,10 @@ sub request {
     my $type = $o->{type} || ($o->{lines} ? 'application/x-ndjson'
                                           : 'text/event-stream');
 
+    $c->{close} = $o->{close};
     $c->{out} .= "HTTP/1.1 200 OK\r\nContent-Type: $type\r\n"
-                 . "Transfer-Encoding: chunked\r\n\r\n";
+                 . ($o->{close} ? 'Connection: close'
+                                : 'Transfer-Encoding: chunked') . "\r\n\r\n";
     $c->{streams} = 1;
     $f->{open}++;
     $f->{most} = $f->{open} if $f->{open} > $f->{most};
@@ -313,7 +316,8 @@ sub request {
 
 sub part {
     my ($c, $bytes) = @_;
-    $c->{out} .= sprintf "%x\r\n%s\r\n", length $bytes, $bytes;
+    $c->{out} .= $c->{close} ? $bytes
+                 : sprintf "%x\r\n%s\r\n", length $bytes, $bytes;
 }
 
 
@@ -329,7 +333,7 @@ sub publish {
 
     } else {
         $text = defined $o->{name} ? "event: $o->{name}$eol" : '';
-        $text .= "data: $_$eol" for split /\n/, $data, -1;
+        $text .= "data: $_$eol" for $data eq '' ? '' : split /\n/, $data, -1;
         $text .= "id: $id$eol" if $f->{o}{ids};
         $text .= $eol;
     }
@@ -353,6 +357,7 @@ sub close {
 
     return unless $c->{sock};
 
+    syswrite $c->{sock}, $c->{out} if length $c->{out};
     delete $self->{conns}{fileno $c->{sock}};
     CORE::close delete $c->{sock};
 
