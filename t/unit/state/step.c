@@ -17,6 +17,7 @@ typedef struct {
     ngx_uint_t              every;        /* steps from check to check */
     ngx_uint_t              kept;         /* events of the bystander, or 0 */
     ngx_uint_t            (*after)(void); /* the death; on the copy */
+    ngx_uint_t              lives;        /* the other worker does */
 } step_op_t;
 
 
@@ -29,6 +30,7 @@ static ngx_mcp_ref_t      bystander, victim, tenant;
 static ngx_mcp_call_t     call, streamed, finished;
 static ngx_mcp_stream_t   get, newer, line;
 static ngx_mcp_ref_t      listed;
+static ngx_mcp_lease_t    feed, fed, counted;
 static u_char             big[6000];
 
 
@@ -154,6 +156,66 @@ audience(const char *key)
 }
 
 
+static void
+lease_claim(ngx_mcp_zone_t *z, const char *key, ngx_mcp_lease_t *l,
+    ngx_mcp_lease_left_t *left)
+{
+    ngx_str_t              str;
+    ngx_pool_t            *pool;
+    ngx_mcp_lease_left_t   unused;
+
+    str = env_str(key);
+    pool = env_pool();
+
+    (void) ngx_mcp_lease_claim(z, &str, pool, l, left ? left : &unused);
+
+    if (left == NULL) {
+        env_pool_free(pool);
+    }
+}
+
+
+static ngx_mcp_take_t
+taking(ngx_mcp_lease_t *l, const char *id, const char *text)
+{
+    ngx_mcp_take_t  t;
+
+    memset(&t, 0, sizeof(t));
+
+    t.lease = *l;
+    t.id = env_str(id);
+    t.text = env_str(text);
+    t.rc = NGX_AGAIN;
+
+    return t;
+}
+
+
+/* one holds a lease without ids, the other one with ids */
+
+static void
+build_leases(u_char *bell)
+{
+    ngx_str_t       key;
+    ngx_uint_t      gap;
+    ngx_mcp_take_t  t;
+
+    key = env_str("feed");
+    ngx_mcp_lease_want(&other, &key);
+    lease_claim(&other, "feed", &feed, NULL);
+    ngx_mcp_lease_connected(&other, &feed, &gap);
+
+    key = env_str("counted");
+    ngx_mcp_lease_want(&other, &key);
+
+    ngx_mcp_worker_claim(&zone, bell);
+
+    lease_claim(&zone, "counted", &counted, NULL);
+    t = taking(&counted, "before", "");
+    (void) ngx_mcp_lease_take(&zone, &t);
+}
+
+
 #define ID(n)  "00000000-0000-7000-8000-00000000000" #n
 
 
@@ -177,8 +239,11 @@ build(void)
     env_zone(&zone, ZONE_SIZE);
     other = zone;
 
+    other.epoch = 1;
+    zone.epoch = 2;
+
     ngx_mcp_worker_claim(&other, bell);
-    ngx_mcp_worker_claim(&zone, bell);
+    build_leases(bell);
 
     bystander = session(&other, ID(1), "tenant", 700, 64);
     victim = session(&zone, ID(2), "tenant", 300, 8);
@@ -913,6 +978,391 @@ op_lists_told(void)
 
 
 static void
+op_lease_want(void)
+{
+    ngx_str_t  key;
+
+    key = env_str("wanted");
+    ngx_mcp_lease_want(&zone, &key);
+
+    key.data = big;
+    key.len = 1000;
+    ngx_mcp_lease_want(&zone, &key);
+}
+
+
+static void
+op_lease_claim(void)
+{
+    lease_claim(&zone, "feed", &fed, NULL);
+}
+
+
+/* the lease is held by nobody, and can be claimed */
+
+static ngx_uint_t
+lease_check(void)
+{
+    u_char                bell[NGX_MCP_NAME_LEN];
+    ngx_mcp_take_t        t;
+    ngx_mcp_lease_t       l;
+    ngx_mcp_lease_left_t  left;
+
+    memset(bell, 0, sizeof(bell));
+    memset(&l, 0, sizeof(l));
+
+    ngx_mcp_worker_claim(&copy, bell);
+    lease_claim(&copy, "feed", &l, &left);
+    t = taking(&l, "", "");
+
+    if (ngx_mcp_lease_take(&copy, &t) != NGX_OK || left.overlap) {
+        fprintf(stderr, "# the lease is not free\n");
+        return 1;
+    }
+
+    t = taking(&feed, "", "");
+
+    return ngx_mcp_lease_take(&copy, &t) != NGX_ABORT;
+}
+
+
+/* as the other worker lives, it has the lease or still reads */
+
+static ngx_uint_t
+lease_kept_check(void)
+{
+    if (ngx_mcp_lease_renew(&copy, &feed) != NGX_OK) {
+        fprintf(stderr, "# the lease is lost\n");
+        return 1;
+    }
+
+    return 0;
+}
+
+
+static void
+op_lease_life(void)
+{
+    ngx_str_t   str;
+    ngx_uint_t  gap;
+
+    lease_claim(&zone, "feed", &fed, NULL);
+    ngx_mcp_lease_renew(&zone, &fed);
+    ngx_mcp_lease_renew(&zone, &feed);
+    ngx_mcp_lease_connected(&zone, &fed, &gap);
+
+    str = env_str("feed");
+    ngx_mcp_lease_poke(&zone, &str);
+
+    str = env_str("a note");
+    ngx_mcp_lease_note(&zone, &fed, &str);
+    str.data = big;
+    str.len = NGX_MCP_LEASE_NOTE_MAX;
+    ngx_mcp_lease_note(&zone, &fed, &str);
+
+    ngx_mcp_lease_broken(&zone, &feed);
+    ngx_mcp_lease_broken(&zone, &fed);
+    ngx_mcp_lease_release(&zone, &fed);
+    lease_claim(&zone, "feed", &fed, NULL);
+}
+
+
+static void
+op_lease_drop(void)
+{
+    ngx_mcp_lease_drop(&zone, &feed);
+}
+
+
+static void
+on_lease(ngx_mcp_zone_t *z, ngx_str_t *key, ngx_uint_t why)
+{
+    if (why & NGX_MCP_LEASE_FREE) {
+        lease_claim(z, (char *) "feed", &fed, NULL);
+    }
+}
+
+
+static void on_task(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, uint32_t local,
+    ngx_uint_t why)
+{
+}
+
+
+static void on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref)
+{
+}
+
+
+static void on_zone(ngx_mcp_zone_t *z)
+{
+}
+
+
+static ngx_mcp_worker_handlers_t  handlers = {
+    .stream = on_task,
+    .call = on_task,
+    .group = on_group,
+    .knowledge = on_zone,
+    .listeners = on_zone,
+    .topic = on_group,
+    .supplies = on_zone,
+    .lists = on_zone,
+    .lease = on_lease
+};
+
+
+static void
+op_lease_drain(void)
+{
+    zone.handlers = &handlers;
+
+    env_time(ngx_current_msec + 3001);
+    (void) ngx_mcp_worker_sweep(&zone);
+    (void) ngx_mcp_worker_drain(&zone);
+
+    env_time(ngx_current_msec + 63002);
+    (void) ngx_mcp_worker_sweep(&zone);
+    (void) ngx_mcp_worker_drain(&zone);
+}
+
+
+static void
+op_gap(void)
+{
+    (void) ngx_mcp_log_gap(&zone, NULL, NULL);
+}
+
+
+/* an event that is read, and read again by who takes over */
+
+static ngx_int_t
+read_event(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l, const char *id,
+    ngx_str_t *text, ngx_mcp_ref_t *session)
+{
+    ngx_str_t        line;
+    ngx_uint_t       n;
+    ngx_mcp_take_t   t;
+    ngx_mcp_event_t  e;
+
+    line = *text;
+    e = event(&line, 0);
+    t = taking(l, id, "");
+    t.text = *text;
+    e.take = &t;
+
+    if (session) {
+        ngx_mcp_log_session(z, *session, &e);
+
+    } else {
+        ngx_mcp_log_groups(z, NULL, NULL, &e, &n);
+    }
+
+    return ngx_mcp_lease_take(z, &t);
+}
+
+
+/* how many of these in each log, and no place without a body */
+
+static ngx_uint_t
+read_check(ngx_str_t *texts, ngx_uint_t n, ngx_uint_t *want)
+{
+    size_t            len;
+    u_char            buf[8192];
+    ngx_int_t         rc;
+    ngx_uint_t        i, k, flags, seen[2];
+    ngx_mcp_ref_t     refs[3];
+    ngx_mcp_stream_t  st;
+
+    refs[0] = victim;
+    refs[1] = bystander;
+    refs[2] = tenant;
+
+    for (i = 0; i < 3; i++) {
+        memset(seen, 0, sizeof(seen));
+
+        if (ngx_mcp_stream_open(&copy, refs[i], 0, NULL, 0, 1, &st) != NGX_OK) {
+            return 1;
+        }
+
+        for ( ;; ) {
+            rc = ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf), &len,
+                                     &flags);
+
+            if (rc != NGX_OK) {
+                break;
+            }
+
+            for (k = 0; k < n; k++) {
+                seen[k] += (len == texts[k].len
+                            && memcmp(buf, texts[k].data, len) == 0);
+            }
+        }
+
+        ngx_mcp_stream_close(&copy, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+        if (rc != NGX_AGAIN || seen[0] != want[i]
+            || (n == 2 && seen[1] != want[i]))
+        {
+            fprintf(stderr, "# log %d has %d, %d of %d, then %d\n", (int) i,
+                    (int) seen[0], (int) seen[1], (int) want[i], (int) rc);
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+op_read(void)
+{
+    ngx_str_t  text;
+
+    text = env_str("something new");
+    (void) read_event(&zone, &counted, "after", &text, NULL);
+}
+
+
+static void
+op_read_alone(void)
+{
+    ngx_str_t  text;
+
+    text = env_str("something new");
+    (void) read_event(&zone, &counted, "after", &text, &bystander);
+}
+
+
+static void
+op_read_staged(void)
+{
+    ngx_str_t  text;
+
+    text.data = big;
+    text.len = 5000;
+    (void) read_event(&zone, &counted, "after", &text, &victim);
+}
+
+
+static ngx_uint_t
+read_again_check(ngx_str_t *text, ngx_mcp_ref_t *session, ngx_uint_t *want)
+{
+    u_char                bell[NGX_MCP_NAME_LEN];
+    ngx_uint_t            after;
+    ngx_mcp_lease_t       l;
+    ngx_mcp_lease_left_t  left;
+
+    memset(bell, 0, sizeof(bell));
+    memset(&left, 0, sizeof(left));
+    memset(&l, 0, sizeof(l));
+
+    ngx_mcp_worker_claim(&copy, bell);
+    lease_claim(&copy, "counted", &l, &left);
+
+    after = (left.id.len == 5 && memcmp(left.id.data, "after", 5) == 0);
+
+    if (!after && (left.id.len != 6 || memcmp(left.id.data, "before", 6) != 0))
+    {
+        fprintf(stderr, "# the last id is \"%.*s\"\n", (int) left.id.len,
+                left.id.data);
+        return 1;
+    }
+
+    if (!after && read_event(&copy, &l, "after", text, session) != NGX_OK) {
+        fprintf(stderr, "# the event is not taken\n");
+        return 1;
+    }
+
+    return read_check(text, 1, want);
+}
+
+
+static ngx_uint_t
+read_all_check(void)
+{
+    ngx_str_t   text;
+    ngx_uint_t  want[] = { 1, 1, 1 };
+
+    text = env_str("something new");
+
+    return read_again_check(&text, NULL, want);
+}
+
+
+static ngx_uint_t
+read_alone_check(void)
+{
+    ngx_str_t   text;
+    ngx_uint_t  want[] = { 0, 1, 0 };
+
+    text = env_str("something new");
+
+    return read_again_check(&text, &bystander, want);
+}
+
+
+static ngx_uint_t
+read_staged_check(void)
+{
+    ngx_str_t   text;
+    ngx_uint_t  want[] = { 1, 0, 0 };
+
+    text.data = big;
+    text.len = 5000;
+
+    return read_again_check(&text, &victim, want);
+}
+
+
+/* both readers of an overlap read two events, one of them dies over it */
+
+static void
+op_overlap(void)
+{
+    ngx_str_t   text;
+    ngx_uint_t  gap;
+
+    lease_claim(&zone, "feed", &fed, NULL);
+    ngx_mcp_lease_connected(&zone, &fed, &gap);
+
+    text = env_str("read first by the one before");
+    (void) read_event(&other, &feed, "", &text, NULL);
+    (void) read_event(&zone, &fed, "", &text, NULL);
+
+    text = env_str("read first by the new one");
+    (void) read_event(&zone, &fed, "", &text, NULL);
+}
+
+
+static ngx_uint_t
+overlap_check(void)
+{
+    ngx_str_t            texts[2];
+    ngx_uint_t           want[] = { 1, 1, 1 };
+    ngx_mcp_lease_sh_t  *l;
+
+    l = ngx_mcp_record(&copy, feed.ref, NGX_MCP_LEASE);
+
+    if (l == NULL || ngx_mcp_lease_renew(&copy, &feed) != NGX_OK) {
+        fprintf(stderr, "# the one before reads no more\n");
+        return 1;
+    }
+
+    texts[0] = env_str("read first by the one before");
+    texts[1] = env_str("read first by the new one");
+
+    if (l->taken == 0) {
+        (void) read_event(&copy, &feed, "", &texts[0], NULL);
+    }
+
+    (void) read_event(&copy, &feed, "", &texts[1], NULL);
+
+    return read_check(texts, 2, want);
+}
+
+
+static void
 op_claim(void)
 {
     u_char          bell[NGX_MCP_NAME_LEN];
@@ -977,50 +1427,62 @@ op_repair(void)
 
 
 static step_op_t  ops[] = {
-    { "session_create", op_create, 1, 5, NULL },
-    { "session_create in a group", op_create_known, 1, 5, NULL },
-    { "session_create with a long text", op_create_staged, 1, 5, NULL },
-    { "session_find", op_find, 1, 5, NULL },
-    { "session_end", op_end, 1, 5, NULL },
-    { "session_end of the last of a group", op_end_alone, 1, 5, NULL },
-    { "log_session", op_log, 1, 5, NULL },
-    { "log_session that evicts", op_log_evict, 1, 5, NULL },
-    { "log_session of a long text", op_log_staged, 1, 5, NULL },
-    { "log_groups", op_log_groups, 1, 5, NULL },
-    { "once_claim, log_groups, once_end", op_once, 1, 0, once_check },
-    { "call_open", op_call_open, 1, 5, NULL },
-    { "log_call, call_close", op_call_answer, 1, 5, NULL },
-    { "call_close", op_call_close, 1, 5, NULL },
-    { "call_cancel", op_call_cancel, 1, 5, NULL },
-    { "stream_open", op_stream_open, 1, 5, NULL },
-    { "stream_close", op_stream_close, 1, 5, NULL },
-    { "stream_close of a call's", op_stream_close_line, 1, 5, NULL },
-    { "stream_take", op_take, 1, 5, NULL },
-    { "links", op_links, 1, 5, NULL },
-    { "asks", op_asks, 1, 5, NULL },
-    { "subscriptions", op_subscriptions, 1, 5, NULL },
-    { "own", op_own, 1, 5, NULL },
-    { "supplies", op_supplies, 1, 5, NULL },
-    { "topic_add of a new one", op_topic_new, 1, 5, NULL },
-    { "topic_add that evicts", op_topic_evict, 1, 5, NULL },
-    { "topic_watch, topic_next", op_topic_wait, 1, 5, NULL },
-    { "topic_subscribe", op_topic_subscribe, 1, 5, NULL },
-    { "topic_sweep", op_topic_idle, 1, 5, NULL },
-    { "knowledge", op_knowledge, 1, 5, NULL },
-    { "audiences", op_audiences, 1, 5, NULL },
-    { "lists", op_lists, 1, 5, NULL },
-    { "lists, staged", op_lists_staged, 1, 5, NULL },
-    { "lists, told", op_lists_told, 1, 5, NULL },
-    { "pending_join that opens", op_window_open, 1, 5, NULL },
-    { "pending_join", op_window_join, 1, 5, window_check },
-    { "pending_send", op_window_send, 1, 5, window_check },
-    { "worker_claim, worker_release", op_claim, 1, 5, NULL },
-    { "worker_reap", op_reap, 1, 5, NULL },
-    { "worker_drain", op_drain, 1, 5, NULL },
-    { "reclaim", op_reclaim, 1, 0, NULL },
-    { "expire", op_expire, 1, 0, NULL },
-    { "repair", op_repair, 7, 5, NULL },
-    { NULL, NULL, 0, 0, NULL }
+    { "session_create", op_create, 1, 5, NULL, 0 },
+    { "session_create in a group", op_create_known, 1, 5, NULL, 0 },
+    { "session_create with a long text", op_create_staged, 1, 5, NULL, 0 },
+    { "session_find", op_find, 1, 5, NULL, 0 },
+    { "session_end", op_end, 1, 5, NULL, 0 },
+    { "session_end of the last of a group", op_end_alone, 1, 5, NULL, 0 },
+    { "log_session", op_log, 1, 5, NULL, 0 },
+    { "log_session that evicts", op_log_evict, 1, 5, NULL, 0 },
+    { "log_session of a long text", op_log_staged, 1, 5, NULL, 0 },
+    { "log_groups", op_log_groups, 1, 5, NULL, 0 },
+    { "once_claim, log_groups, once_end", op_once, 1, 0, once_check, 0 },
+    { "call_open", op_call_open, 1, 5, NULL, 0 },
+    { "log_call, call_close", op_call_answer, 1, 5, NULL, 0 },
+    { "call_close", op_call_close, 1, 5, NULL, 0 },
+    { "call_cancel", op_call_cancel, 1, 5, NULL, 0 },
+    { "stream_open", op_stream_open, 1, 5, NULL, 0 },
+    { "stream_close", op_stream_close, 1, 5, NULL, 0 },
+    { "stream_close of a call's", op_stream_close_line, 1, 5, NULL, 0 },
+    { "stream_take", op_take, 1, 5, NULL, 0 },
+    { "links", op_links, 1, 5, NULL, 0 },
+    { "asks", op_asks, 1, 5, NULL, 0 },
+    { "subscriptions", op_subscriptions, 1, 5, NULL, 0 },
+    { "own", op_own, 1, 5, NULL, 0 },
+    { "supplies", op_supplies, 1, 5, NULL, 0 },
+    { "topic_add of a new one", op_topic_new, 1, 5, NULL, 0 },
+    { "topic_add that evicts", op_topic_evict, 1, 5, NULL, 0 },
+    { "topic_watch, topic_next", op_topic_wait, 1, 5, NULL, 0 },
+    { "topic_subscribe", op_topic_subscribe, 1, 5, NULL, 0 },
+    { "topic_sweep", op_topic_idle, 1, 5, NULL, 0 },
+    { "knowledge", op_knowledge, 1, 5, NULL, 0 },
+    { "audiences", op_audiences, 1, 5, NULL, 0 },
+    { "lists", op_lists, 1, 5, NULL, 0 },
+    { "lists, staged", op_lists_staged, 1, 5, NULL, 0 },
+    { "lists, told", op_lists_told, 1, 5, NULL, 0 },
+    { "pending_join that opens", op_window_open, 1, 5, NULL, 0 },
+    { "pending_join", op_window_join, 1, 5, window_check, 0 },
+    { "pending_send", op_window_send, 1, 5, window_check, 0 },
+    { "lease_want", op_lease_want, 1, 5, NULL, 0 },
+    { "lease_claim", op_lease_claim, 1, 5, lease_check, 0 },
+    { "lease_claim in an overlap", op_lease_claim, 1, 5, lease_kept_check, 1 },
+    { "leases", op_lease_life, 1, 5, NULL, 0 },
+    { "lease_drop", op_lease_drop, 1, 5, NULL, 0 },
+    { "lease_drain", op_lease_drain, 1, 5, NULL, 0 },
+    { "log_gap", op_gap, 1, 0, NULL, 0 },
+    { "log_groups with a take", op_read, 1, 0, read_all_check, 0 },
+    { "log_session with a take", op_read_alone, 1, 0, read_alone_check, 0 },
+    { "log_session of a long text with a take", op_read_staged, 1, 0,
+      read_staged_check, 0 },
+    { "lease_take in an overlap", op_overlap, 1, 0, overlap_check, 1 },
+    { "worker_claim, worker_release", op_claim, 1, 5, NULL, 0 },
+    { "worker_reap", op_reap, 1, 5, NULL, 0 },
+    { "worker_drain", op_drain, 1, 5, NULL, 0 },
+    { "reclaim", op_reclaim, 1, 0, NULL, 0 },
+    { "expire", op_expire, 1, 0, NULL, 0 },
+    { "repair", op_repair, 7, 5, NULL, 0 },
+    { NULL, NULL, 0, 0, NULL, 0 }
 };
 
 
@@ -1101,7 +1563,9 @@ survive(step_op_t *op)
     windows_end();
 
     for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE) {
+        if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE
+            && !(op->lives && i == other.worker))
+        {
             ngx_mcp_worker_reap(&copy, i, copy.sh->workers[i].nonce);
         }
     }
@@ -1109,6 +1573,14 @@ survive(step_op_t *op)
     if (op->after) {
         errors += op->after();
     }
+
+    for (i = 0; i < NGX_MCP_WORKERS; i++) {
+        if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE) {
+            ngx_mcp_worker_reap(&copy, i, copy.sh->workers[i].nonce);
+        }
+    }
+
+    copy.worker = NGX_MCP_NO_WORKER;
 
     errors += env_check(&copy);
 
@@ -1128,6 +1600,11 @@ survive(step_op_t *op)
     while (ngx_mcp_topic_reclaim_locked(&copy, 1)) { /* void */ }
 
     while (ngx_mcp_group_sweep_locked(&copy) == NGX_AGAIN) { /* void */ }
+
+    while (copy.sh->leases.head) {
+        ngx_mcp_lease_drop_locked(&copy, ngx_mcp_block(&copy,
+                                                     copy.sh->leases.head));
+    }
 
     while (copy.sh->audiences.head) {
         ngx_mcp_audience_drop_locked(&copy, ngx_mcp_block(&copy,
