@@ -26,10 +26,12 @@ typedef struct {
     ngx_mcp_cursor_t    cursor;
     uint64_t            own;            /* sequence number seen last */
     uint64_t            shared;         /* 0: none yet */
+    uint64_t            fed;            /* likewise */
     uint64_t            lost;           /* said to be lost */
     uint64_t            missing;        /* known to be lost */
     ngx_uint_t          own_gap;        /* a gap was said since */
     ngx_uint_t          shared_gap;
+    ngx_uint_t          fed_gap;
 } seen_t;
 
 
@@ -67,6 +69,7 @@ typedef struct {
     ngx_atomic_t        resumed;
     ngx_atomic_t        answers;
     ngx_atomic_t        forgotten;
+    ngx_atomic_t        claims;
     slot_t              slots[SESSIONS];
     group_t             groups[GROUPS];
     flight_t            flights[CHILDREN];
@@ -80,6 +83,9 @@ static ngx_uint_t        self;
 static ngx_mcp_stream_t  streams[STREAMS];   /* just held */
 static ngx_uint_t        nstreams;
 static u_char            text[32768];
+
+static ngx_mcp_lease_t   lease;              /* fence 0: not ours */
+static uint64_t          feed;               /* event read last */
 
 
 static void failed(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -128,6 +134,19 @@ static void on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint,
 }
 
 
+static void
+on_lease(ngx_mcp_zone_t *z, ngx_str_t *key, ngx_uint_t why)
+{
+    if (key->len != 4 || memcmp(key->data, "feed", 4) != 0) {
+        failed("a lease \"%.*s\"", (int) key->len, key->data);
+    }
+
+    if (why & NGX_MCP_LEASE_LOST) {
+        lease.fence = 0;
+    }
+}
+
+
 static ngx_mcp_worker_handlers_t  handlers = {
     .stream = on_task,
     .call = on_task,
@@ -137,6 +156,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .listeners = on_zone,
     .supplies = on_zone,
     .farewell = on_farewell,
+    .lease = on_lease,
     .lists = on_zone
 };
 
@@ -272,6 +292,73 @@ tell(ngx_uint_t n)
 }
 
 
+/* a feed whose events have numbers, read by one for all */
+
+static void
+feeding(void)
+{
+    char                   head[64], id[32];
+    ngx_str_t              key, parts[2];
+    ngx_pool_t            *pool;
+    ngx_uint_t             addressed;
+    ngx_mcp_take_t         take;
+    ngx_mcp_event_t        e;
+    ngx_mcp_lease_left_t   left;
+
+    if (lease.fence == 0) {
+        key = env_str("feed");
+        pool = env_pool();
+
+        if (ngx_mcp_lease_want(&zone, &key) == NGX_OK
+            && ngx_mcp_lease_claim(&zone, &key, pool, &lease, &left) == NGX_OK)
+        {
+            (void) ngx_atomic_fetch_add(&model->claims, 1);
+            snprintf(id, sizeof(id), "%.*s", (int) left.id.len, left.id.data);
+            feed = strtoull(id, NULL, 10);
+        }
+
+        env_pool_free(pool);
+        return;
+    }
+
+    if (random() % 64 == 0) {
+        ngx_mcp_lease_release(&zone, &lease);
+        lease.fence = 0;
+        return;
+    }
+
+    (void) ngx_mcp_lease_renew(&zone, &lease);
+
+    snprintf(head, sizeof(head), "F %llu ", (unsigned long long) feed + 1);
+    snprintf(id, sizeof(id), "%llu", (unsigned long long) feed + 1);
+
+    e = event(parts, head, random() % 900);
+
+    memset(&take, 0, sizeof(take));
+    take.lease = lease;
+    take.id = env_str(id);
+    take.rc = NGX_AGAIN;
+    e.take = &take;
+
+    (void) ngx_mcp_log_groups(&zone, NULL, NULL, &e, &addressed);
+
+    switch (ngx_mcp_lease_take(&zone, &take)) {
+
+    case NGX_OK:
+        feed++;
+        break;
+
+    case NGX_ABORT:
+        lease.fence = 0;
+        break;
+
+    default:
+        failed("an event is not taken");
+        break;
+    }
+}
+
+
 static uint64_t
 missing(u_char *logged, uint64_t from, uint64_t upto)
 {
@@ -338,6 +425,16 @@ look(slot_t *m, ngx_uint_t n, seen_t *s, char *got)
 
         s->shared = seq;
         s->shared_gap = 0;
+
+    } else if (sscanf(got, "F %llu ", &seq) == 1) {
+
+        if (seq <= s->fed || (seq != s->fed + 1 && s->fed && !s->fed_gap)) {
+            failed("session %u.%u got fed %llu after %llu", (unsigned) n,
+                   s->epoch, seq, (unsigned long long) s->fed);
+        }
+
+        s->fed = seq;
+        s->fed_gap = 0;
 
     } else {
         failed("session %u got \"%.40s\"", (unsigned) n, got);
@@ -415,6 +512,7 @@ reading(slot_t *m, ngx_uint_t n)
             s.lost += len;
             s.own_gap = 1;
             s.shared_gap = 1;
+            s.fed_gap = 1;
             (void) ngx_atomic_fetch_add(&model->gaps, 1);
 
         } else {
@@ -767,6 +865,9 @@ child(ngx_uint_t n, unsigned seed)
                     tell(n);
                 }
 
+            } else if (r < 50) {
+                feeding();
+
             } else if (r < 70) {
                 mine = random() % (SESSIONS / CHILDREN) * CHILDREN
                        + (n + 1) % CHILDREN;
@@ -857,6 +958,11 @@ finish(void)
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 
+    while (zone.sh->leases.head) {
+        ngx_mcp_lease_drop_locked(&zone, ngx_mcp_block(&zone,
+                                                     zone.sh->leases.head));
+    }
+
     while (zone.sh->knowledge.head) {
         k = ngx_mcp_block(&zone, zone.sh->knowledge.head);
         ngx_mcp_knowledge_drop_locked(&zone, k);
@@ -866,6 +972,43 @@ finish(void)
 
     ok(env_check(&zone) == 0 && zone.sh->nfree == zone.sh->fresh - 1,
        "no block leaked");
+}
+
+
+/* the last id is that of the last event taken */
+
+static ngx_uint_t
+fed_check(void)
+{
+    char                   id[32];
+    ngx_str_t              key;
+    ngx_pool_t            *pool;
+    ngx_uint_t             good;
+    ngx_mcp_lease_info_t   info;
+    ngx_mcp_lease_left_t   left;
+
+    good = 0;
+    key = env_str("feed");
+    pool = env_pool();
+
+    env_time(ngx_current_msec + NGX_MCP_LEASE_TIME + 1);
+    (void) ngx_mcp_worker_claim(&zone, (u_char *) "0123456789abcdef");
+
+    if (ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_OK
+        && ngx_mcp_lease_claim(&zone, &key, pool, &lease, &left) == NGX_OK)
+    {
+        snprintf(id, sizeof(id), "%.*s", (int) left.id.len, left.id.data);
+        good = info.taken > 0 && strtoull(id, NULL, 10) == info.taken;
+
+        printf("# %llu events of a feed, last id %s, %lu claims\n",
+               (unsigned long long) info.taken, id,
+               (unsigned long) model->claims);
+    }
+
+    ngx_mcp_worker_release(&zone);
+    env_pool_free(pool);
+
+    return good;
 }
 
 
@@ -959,6 +1102,7 @@ main(void)
 
     ok(kills > 10 && zone.sh->recoveries > 0, "deaths under the lock");
     ok(model->answers > 0, "lost calls are answered");
+    ok(fed_check(), "each event of the feed was taken once");
     ok(env_alerts == 0, "no alerts");
 
     finish();

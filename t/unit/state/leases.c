@@ -588,9 +588,163 @@ overlap_tests(void)
 }
 
 
+static ngx_mcp_ref_t
+session(const char *tenant)
+{
+    static unsigned        serial;
+
+    char                   id[64];
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_session_new_t  in;
+
+    memset(&in, 0, sizeof(in));
+    snprintf(id, sizeof(id), "00000000-0000-7000-8000-%012u", ++serial);
+
+    in.id = env_str(id);
+    in.endpoint = env_str("e");
+    in.tenant = env_str(tenant);
+    in.timeout = 1800000;
+    in.event_max = 16;
+    in.event_size = 4000;
+
+    ref.block = 0;
+    (void) ngx_mcp_session_create(&zone, &in, &ref);
+
+    return ref;
+}
+
+
+/* what a stream gives next; its length or the code */
+
+static ngx_int_t
+next(ngx_mcp_stream_t *st)
+{
+    size_t      len;
+    u_char      buf[8192];
+    ngx_int_t   rc;
+    ngx_uint_t  flags;
+
+    rc = ngx_mcp_stream_take(&workers[1], st, buf, sizeof(buf), &len, &flags);
+
+    return rc == NGX_OK ? (ngx_int_t) len : rc;
+}
+
+
+static ngx_int_t
+say(ngx_mcp_lease_t *l, const char *id, size_t len, const char *tenant,
+    ngx_mcp_ref_t *ref, ngx_mcp_take_t *t)
+{
+    static u_char    big[8192];
+
+    ngx_str_t        text, str;
+    ngx_uint_t       n;
+    ngx_mcp_event_t  e;
+
+    memset(t, 0, sizeof(ngx_mcp_take_t));
+    t->lease = *l;
+    t->id = env_str(id);
+    t->text = env_str(id);
+    t->rc = NGX_AGAIN;
+
+    memset(&e, 0, sizeof(e));
+    text.data = big;
+    text.len = len;
+    e.parts = &text;
+    e.nparts = 1;
+    e.take = t;
+
+    if (ref) {
+        return ngx_mcp_log_session(&workers[0], *ref, &e);
+    }
+
+    str = env_str(tenant ? tenant : "");
+
+    return ngx_mcp_log_groups(&workers[0], NULL, tenant ? &str : NULL, &e, &n);
+}
+
+
+static void
+take_tests(void)
+{
+    char                  name[16];
+    ngx_str_t             tenant;
+    ngx_uint_t            i;
+    ngx_mcp_ref_t         refs[40];
+    ngx_mcp_take_t        t;
+    ngx_mcp_stream_t      st[40];
+    ngx_mcp_lease_info_t  info;
+
+    start();
+
+    for (i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "t%u", (unsigned) i);
+        refs[i] = session(name);
+        ngx_mcp_stream_open(&workers[1], refs[i], 0, NULL, 0, 1, &st[i]);
+    }
+
+    want("f");
+    claim(0, "f", &lease);
+
+    ok(say(&lease, "1", 100, NULL, NULL, &t) == NGX_OK && t.rc == NGX_OK,
+       "taken with the event");
+    ok(ngx_mcp_lease_take(&workers[0], &t) == NGX_OK, "once");
+
+    for (i = 0; i < 40 && next(&st[i]) == 100 && next(&st[i]) == NGX_AGAIN;
+         i++)
+    {
+        /* void */
+    }
+
+    ok(i == 40, "by all groups");
+
+    ok(say(&lease, "2", 50, "t3", NULL, &t) == NGX_OK && t.rc == NGX_OK
+       && next(&st[3]) == 50, "to one group");
+    ok(say(&lease, "3", 3000, "t3", NULL, &t) == NGX_OK && t.rc == NGX_OK
+       && next(&st[3]) == 3000, "a long one");
+    ok(say(&lease, "4", 40, NULL, &refs[5], &t) == NGX_OK && t.rc == NGX_OK
+       && next(&st[5]) == 40, "to a session");
+    ok(say(&lease, "5", 5000, "t3", NULL, &t) == NGX_ERROR && t.rc == NGX_OK
+       && next(&st[3]) == NGX_ABORT, "one too long is a gap, and taken");
+    ok(say(&lease, "6", 10, "nobody", NULL, &t) == NGX_OK
+       && t.rc == NGX_AGAIN, "one for nobody");
+    ok(ngx_mcp_lease_take(&workers[0], &t) == NGX_OK && t.rc == NGX_OK,
+       "is taken by itself");
+
+    ok(ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_OK
+       && info.taken == 6, "six events");
+
+    other = lease;
+    other.fence--;
+    ok(say(&other, "7", 10, NULL, NULL, &t) == NGX_ABORT && t.rc == NGX_ABORT
+       && say(&other, "7", 10, NULL, &refs[0], &t) == NGX_ABORT
+       && say(&other, "7", 3000, "t3", NULL, &t) == NGX_ABORT
+       && next(&st[3]) == NGX_AGAIN && next(&st[0]) == NGX_AGAIN,
+       "nothing under an old fence");
+
+    /* a feed comes back without knowing what it missed */
+
+    tenant = env_str("t7");
+    ok(ngx_mcp_log_gap(&zone, NULL, &tenant) == 1
+       && next(&st[7]) == NGX_ABORT && next(&st[7]) == NGX_AGAIN
+       && next(&st[8]) == NGX_AGAIN, "a gap for a tenant");
+    ok(ngx_mcp_log_gap(&zone, NULL, NULL) == 40 && next(&st[7]) == NGX_ABORT
+       && next(&st[39]) == NGX_ABORT && next(&st[39]) == NGX_AGAIN,
+       "for all");
+    ok(say(&lease, "8", 10, NULL, NULL, &t) == NGX_OK
+       && next(&st[9]) == NGX_ABORT && next(&st[9]) == 10, "before an event");
+
+    ngx_mcp_lease_drop(&workers[0], &lease);
+    ok(say(&lease, "9", 10, NULL, NULL, &t) == NGX_ABORT
+       && next(&st[9]) == NGX_AGAIN, "nothing without the lease");
+
+    stop("takes");
+}
+
+
 int
 main(void)
 {
+    take_tests();
     holder_tests();
     epoch_tests();
     overlap_tests();
