@@ -42,6 +42,12 @@ typedef enum {
 #define NGX_HTTP_MCP_TOOL_SESSION  0x04
 
 
+/* there may be topics, and clients hear of them as resources */
+
+#define NGX_HTTP_MCP_TOPICS_KEPT     0x01
+#define NGX_HTTP_MCP_TOPICS_OFFERED  0x02
+
+
 /* of one endpoint; lives as long as its configuration */
 
 typedef struct {
@@ -65,6 +71,8 @@ typedef struct {
     ngx_uint_t                  lists_max;   /* audiences */
 
     ngx_uint_t                  tools;       /* NGX_HTTP_MCP_TOOL_* */
+    ngx_uint_t                  hidden;      /* of the upstreams', said */
+    ngx_uint_t                  topics;      /* NGX_HTTP_MCP_TOPICS_* */
     ngx_uint_t                  topic_limit; /* per tenant */
 } ngx_http_mcp_bridge_t;
 

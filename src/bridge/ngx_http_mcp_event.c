@@ -1,6 +1,7 @@
 
 #include "ngx_http_mcp_event.h"
 #include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_topic.h"
 
 
 #define NGX_HTTP_MCP_TOPIC       "events://"
@@ -82,6 +83,10 @@ ngx_http_mcp_event_log(ngx_http_mcp_address_t *to, ngx_mcp_event_t *event,
     ngx_int_t  rc;
 
     *sessions = 0;
+
+    if (event->uri[0].len) {
+        ngx_http_mcp_topic_updated(to, &event->uri[0], &event->parts[0]);
+    }
 
     if (to->session.data == NULL) {
         return ngx_mcp_log_groups(to->zone, to->endpoint, to->tenant, event,

@@ -1,6 +1,7 @@
 
 #include "ngx_http_mcp_event_in.h"
 #include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_topic.h"
 
 
 /* of one source: calls are searched for a token in all sessions */
@@ -22,8 +23,8 @@ static const char *ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_uint_t *sessions);
 static const char *ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text);
-static ngx_int_t ngx_http_mcp_event_in_topic(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_uint_t rpc, ngx_uint_t *sessions);
+static void ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, ngx_str_t *text);
 static const char *ngx_http_mcp_event_in_invalidate(
     ngx_http_mcp_event_in_t *in, ngx_http_mcp_address_t *to,
     ngx_mcp_invalidate_t *what, ngx_int_t topic, ngx_uint_t *sessions);
@@ -93,6 +94,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 
     in->number++;
     in->absent = 0;
+    in->unkept = 0;
 
     m = &in->message;
     json = &m->json;
@@ -174,8 +176,13 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 
     topic = NGX_DONE;
 
-    if (to.topic.len) {
-        topic = ngx_http_mcp_event_in_topic(in, &to, rpc, sessions);
+    if (to.topic.len && !rpc) {
+
+        /* who is told finds it there */
+
+        ngx_http_mcp_event_in_keep(in, &to, &event);
+
+        topic = ngx_http_mcp_event_updated(&to, &to.topic, in->pool, sessions);
     }
 
     if (rpc) {
@@ -360,9 +367,12 @@ ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
 
     in->named = topic.len ? topic : in->topic;
 
+    if (in->named.len > NGX_HTTP_MCP_TOPIC_MAX) {
+        return "the topic is longer than 512 bytes";
+    }
+
     if (in->named.len
-        && ngx_http_mcp_event_topic(&in->named, in->pool, &to->topic)
-           != NGX_OK)
+        && ngx_http_mcp_topic_uri(&in->named, in->pool, &to->topic) != NGX_OK)
     {
         return "no memory";
     }
@@ -554,6 +564,10 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
         return ngx_http_mcp_event_in_progress(in, to, &text);
     }
 
+    if (to->topic.len) {
+        ngx_http_mcp_event_in_keep(in, to, &text);
+    }
+
     offered = ngx_http_mcp_lists_meant(m->method_code);
     bridges = in->bridges->elts;
 
@@ -606,21 +620,37 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
 }
 
 
-/*
- * The event at hand (in->message.text) is what is read of its topic
- * (in->named) from now on.  Who subscribed to that is told, unless the event
- * itself is a notification to them.
- */
+/* what is read of the topic from now on */
 
-static ngx_int_t
-ngx_http_mcp_event_in_topic(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_uint_t rpc, ngx_uint_t *sessions)
+static void
+ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, ngx_str_t *text)
 {
-    if (rpc) {
-        return NGX_OK;
-    }
+    ngx_uint_t               i;
+    ngx_http_mcp_bridge_t  **bridges;
 
-    return ngx_http_mcp_event_updated(to, &to->topic, in->pool, sessions);
+    bridges = in->bridges->elts;
+
+    for (i = 0; i < in->bridges->nelts; i++) {
+
+        if (!bridges[i]->topics
+            || !ngx_http_mcp_event_in_concerns(in, bridges[i]))
+        {
+            continue;
+        }
+
+        if (ngx_http_mcp_topic_keep(bridges[i], to, in->pool, text)
+            != NGX_OK)
+        {
+            in->unkept = 1;
+
+            ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
+                          "mcp endpoint \"%V\" does not keep an event of "
+                          "topic \"%V\": it is too large, too many topics "
+                          "are in use, or the zone is full",
+                          &bridges[i]->endpoint, &in->named);
+        }
+    }
 }
 
 

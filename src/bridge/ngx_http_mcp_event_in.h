@@ -37,6 +37,9 @@ typedef struct {
     /* out: it was refused because whom it addresses is not there */
     unsigned                    absent:1;
 
+    /* out: its topic has it not, somewhere at least */
+    unsigned                    unkept:1;
+
     /* private */
     ngx_uint_t                  number;       /* of the event at hand */
     ngx_uint_t                  searches;     /* for tokens, everywhere */

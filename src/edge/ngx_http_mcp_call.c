@@ -11,7 +11,9 @@
 static ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
 static ngx_int_t ngx_http_mcp_call_run(ngx_http_mcp_call_t *call,
-    ngx_uint_t *status, ngx_int_t *code, const char **why);
+    ngx_str_t *result, ngx_uint_t *status, ngx_int_t *code, const char **why);
+static ngx_int_t ngx_http_mcp_call_talk(ngx_http_mcp_call_t *call,
+    ngx_str_t *result);
 static void ngx_http_mcp_call_cleanup(void *data);
 static void ngx_http_mcp_call_streams(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_call_paused(ngx_http_mcp_talk_t *t);
@@ -27,7 +29,7 @@ ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m)
 {
     ngx_int_t             rc, code;
-    ngx_str_t             result;
+    ngx_str_t             result, text;
     ngx_uint_t            status;
     const char           *why;
     ngx_http_mcp_call_t  *call;
@@ -52,13 +54,16 @@ ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     }
 
     if (rc == NGX_ERROR) {
-        return ngx_http_mcp_refuse(r, NGX_HTTP_OK, code, why);
+        text.data = (u_char *) why;
+        text.len = ngx_strlen(why);
+
+        return ngx_http_mcp_refuse_data(r, NGX_HTTP_OK, &m->id, code, &text,
+                                        call->data.len ? &call->data : NULL);
     }
 
-    rc = ngx_http_mcp_call_run(call, &status, &code, &why);
+    rc = ngx_http_mcp_call_run(call, &result, &status, &code, &why);
 
     if (rc == NGX_DONE) {
-        ngx_str_set(&result, "{}");
         return ngx_http_mcp_result(r, &m->id, &result);
     }
 
@@ -105,8 +110,8 @@ ngx_http_mcp_call_element(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         rc = ngx_http_mcp_call_here(call, &result, &code, &why);
     }
 
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_mcp_call_run(call, &status, &code, &why);
+    if (rc == NGX_DECLINED || rc == NGX_AGAIN) {
+        rc = ngx_http_mcp_call_run(call, &result, &status, &code, &why);
 
         if (rc == NGX_OK) {
             return NGX_OK;
@@ -135,7 +140,9 @@ failed:
     text.len = ngx_strlen(why);
 
     *error = ngx_mcp_error_compose(r->pool, ctx->session.revision, &m->id,
-                                   code, &text, NULL);
+                                   code, &text,
+                                   (call && call->data.len) ? &call->data
+                                                            : NULL);
     return NGX_DECLINED;
 }
 
@@ -160,19 +167,18 @@ ngx_http_mcp_call_create(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 
 /*
- * Registers the call and begins the talk.  NGX_OK; NGX_DONE: nobody has to be
- * asked; NGX_ERROR with the refusal.
+ * Registers the call and begins the talk, or to wait.  NGX_OK; NGX_DONE with
+ * the result: that is over already; NGX_ERROR with the refusal.
  */
 
 static ngx_int_t
-ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
-    ngx_int_t *code, const char **why)
+ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_uint_t *status, ngx_int_t *code, const char **why)
 {
     ngx_int_t                 rc;
     ngx_str_t                 token;
     ngx_http_mcp_ctx_t       *ctx;
     ngx_pool_cleanup_t       *cln;
-    ngx_http_mcp_talk_t      *t;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     ctx = call->ctx;
@@ -227,6 +233,55 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
         ngx_mcp_call_plain(mlcf->zone, call->record.ref);
     }
 
+    if (call->wait) {
+        rc = ngx_http_mcp_call_wait(call, result);
+
+    } else {
+        rc = ngx_http_mcp_call_talk(call, result);
+    }
+
+    if (rc == NGX_OK) {
+        ngx_http_mcp_call_unregister(call);
+        return NGX_DONE;
+    }
+
+    if (rc != NGX_AGAIN) {
+
+        if (call->talk.scope.dots) {
+            *status = NGX_HTTP_BAD_REQUEST;
+            *code = NGX_MCP_INVALID_REQUEST;
+            *why = NGX_HTTP_MCP_DOTS;
+        }
+
+        return NGX_ERROR;
+    }
+
+    if (mlcf->stream_after && !call->batch
+        && (ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE))
+    {
+        call->after.handler = ngx_http_mcp_call_after;
+        call->after.data = call;
+        call->after.log = call->r->connection->log;
+
+        ngx_add_timer(&call->after, mlcf->stream_after);
+    }
+
+    return NGX_OK;
+}
+
+
+/* NGX_AGAIN: done() will come; NGX_OK: nobody has to be asked; NGX_ERROR */
+
+static ngx_int_t
+ngx_http_mcp_call_talk(ngx_http_mcp_call_t *call, ngx_str_t *result)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_ctx_t       *ctx;
+    ngx_http_mcp_talk_t      *t;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    ctx = call->ctx;
+    mlcf = ctx->conf;
     t = &call->talk;
 
     t->r = call->r;
@@ -268,31 +323,11 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_uint_t *status,
     }
 
     if (rc == NGX_DECLINED) {
-        return NGX_DONE;
+        ngx_str_set(result, "{}");
+        return NGX_OK;
     }
 
-    if (rc != NGX_OK) {
-
-        if (t->scope.dots) {
-            *status = NGX_HTTP_BAD_REQUEST;
-            *code = NGX_MCP_INVALID_REQUEST;
-            *why = NGX_HTTP_MCP_DOTS;
-        }
-
-        return NGX_ERROR;
-    }
-
-    if (mlcf->stream_after && !call->batch
-        && (ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE))
-    {
-        call->after.handler = ngx_http_mcp_call_after;
-        call->after.data = call;
-        call->after.log = call->r->connection->log;
-
-        ngx_add_timer(&call->after, mlcf->stream_after);
-    }
-
-    return NGX_OK;
+    return rc == NGX_OK ? NGX_AGAIN : NGX_ERROR;
 }
 
 
@@ -302,6 +337,11 @@ ngx_http_mcp_call_cleanup(void *data)
     ngx_http_mcp_call_t *call = data;
 
     ngx_http_mcp_call_list_forget(call);
+
+    if (call->wait) {
+        ngx_http_mcp_wait_stop(call->wait);
+    }
+
     ngx_http_mcp_talk_cleanup(&call->talk);
     ngx_http_mcp_call_unregister(call);
 }
@@ -432,12 +472,12 @@ ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
 }
 
 
-/* a list without what the caller may not call */
+/* a list with what is here, and without what the caller may not call */
 
 void
 ngx_http_mcp_call_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
 {
-    ngx_str_t  result;
+    ngx_str_t  result, own;
 
     if (!ngx_http_mcp_filters(call->ctx, call->message)) {
         return;
@@ -446,11 +486,22 @@ ngx_http_mcp_call_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
     result = ngx_mcp_json_span(&call->talk.x->scan, NGX_MCP_PATH_RESULT,
                                text->data);
 
+    if (result.len == 0 && call->ctx->error == NGX_MCP_METHOD_NOT_FOUND) {
+
+        if (ngx_http_mcp_call_own_list(call, &own) == NGX_OK) {
+            *text = own;
+        }
+
+        return;
+    }
+
     if (result.len == 0 || result.data[0] != '{') {
         return;
     }
 
-    if (ngx_http_mcp_filter(call->r, call->ctx, &result, text) != NGX_OK) {
+    if (ngx_http_mcp_filter(call->r, call->ctx, call->message, &result, text)
+        != NGX_OK)
+    {
         ngx_str_set(text, "");
     }
 }
@@ -829,6 +880,14 @@ ngx_http_mcp_call_reading(ngx_http_request_t *r)
 
     if (call) {
         call->gone = 1;
+
+        if (call->wait) {
+
+            /* its answer could reach nobody */
+
+            ngx_http_mcp_call_wait_abort(call);
+            return;
+        }
 
         if (call->passing && call->talk.x) {
             ngx_http_mcp_exchange_resume(call->talk.x);

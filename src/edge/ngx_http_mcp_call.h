@@ -14,6 +14,7 @@
 
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_wait.h"
 
 
 typedef struct ngx_http_mcp_batch_s  ngx_http_mcp_batch_t;
@@ -31,6 +32,8 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_talk_t       talk;
     ngx_event_t               after;      /* mcp_stream_after */
     ngx_str_t                 uri;        /* subscribed by this call */
+    ngx_str_t                 data;       /* of an error, raw, or empty */
+    ngx_http_mcp_wait_t      *wait;       /* in place of a talk */
 
     ngx_chain_t              *free;       /* of an answer that passes through */
     ngx_chain_t              *busy;
@@ -114,8 +117,9 @@ void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
 
 /*
  * What is answered here, wholly or first (ngx_http_mcp_call_here.c): NGX_OK
- * with the result, NGX_ERROR with the code and why, NGX_DECLINED: an upstream
- * has to be asked.
+ * with the result, NGX_ERROR with the code and why (and call->data),
+ * NGX_DECLINED: an upstream has to be asked, NGX_AGAIN: call->wait has to be
+ * started.
  */
 ngx_int_t ngx_http_mcp_call_here(ngx_http_mcp_call_t *call, ngx_str_t *result,
     ngx_int_t *code, const char **why);
@@ -134,6 +138,24 @@ ngx_int_t ngx_http_mcp_call_list_element(ngx_http_mcp_call_t *call,
 void ngx_http_mcp_call_list_wait(ngx_http_mcp_call_t *call);
 void ngx_http_mcp_call_list_forget(ngx_http_mcp_call_t *call);
 void ngx_http_mcp_call_list_abort(ngx_http_mcp_call_t *call);
+
+/*
+ * Likewise the module's own tools, topics and lists
+ * (ngx_http_mcp_call_own.c); NGX_DECLINED: none of these.
+ */
+ngx_int_t ngx_http_mcp_call_own(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why);
+
+/* NGX_OK with the result; NGX_AGAIN: the answer follows; NGX_ERROR */
+ngx_int_t ngx_http_mcp_call_wait(ngx_http_mcp_call_t *call,
+    ngx_str_t *result);
+
+/* waits no more, and ends the call: r may be gone after it */
+void ngx_http_mcp_call_wait_abort(ngx_http_mcp_call_t *call);
+
+/* the answer of a list that no upstream has; NGX_DECLINED: it is not ours */
+ngx_int_t ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call,
+    ngx_str_t *text);
 
 /* a part of a JSON answer too large to be looked at whole
    (ngx_http_mcp_call_pass.c) */

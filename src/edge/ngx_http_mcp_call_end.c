@@ -99,7 +99,13 @@ ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
 
     call->answered = 1;
 
-    if (t->rpc && t->legacy_only && outcome == NGX_HTTP_MCP_OK) {
+    if (t->rpc && outcome == NGX_HTTP_MCP_STATUS
+        && ngx_http_mcp_status_absent(t->x->status)
+        && ngx_http_mcp_call_own_list(call, &error) == NGX_OK)
+    {
+        ctx->error = 0;
+
+    } else if (t->rpc && t->legacy_only && outcome == NGX_HTTP_MCP_OK) {
         ngx_str_t  result = ngx_string("{}");
 
         error = ngx_mcp_result_compose(r->pool, &call->message->id, &result);
@@ -116,6 +122,22 @@ ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
 
     } else if (call->cancelled && !call->ended) {
         ngx_str_null(&error);
+
+    } else if (call->wait && !(call->ended && !call->streaming
+                               && !call->batch))
+    {
+        ngx_str_t  why = ngx_string("internal error");
+
+        ctx->error = NGX_MCP_INTERNAL_ERROR;
+
+        if (call->ended) {
+            ngx_str_set(&why, "the session has ended");
+            ctx->error = NGX_MCP_SESSION_NOT_FOUND;
+        }
+
+        error = ngx_mcp_error_compose(r->pool, ctx->session.revision,
+                                      &call->message->id, ctx->error, &why,
+                                      NULL);
 
     } else {
         if (outcome == NGX_HTTP_MCP_OK && !call->blamed) {

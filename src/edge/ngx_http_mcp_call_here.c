@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_topic.h"
 
 
 static ngx_int_t ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call,
@@ -51,6 +52,12 @@ ngx_http_mcp_call_here(ngx_http_mcp_call_t *call, ngx_str_t *result,
     case NGX_MCP_METHOD_SUBSCRIBE:
     case NGX_MCP_METHOD_UNSUBSCRIBE:
         return ngx_http_mcp_call_subscribe(call, result, code, why);
+    }
+
+    rc = ngx_http_mcp_call_own(call, result, code, why);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     if (call->ctx->conf->upstreams == NULL) {
@@ -110,6 +117,8 @@ ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
     ngx_int_t *code, const char **why)
 {
     ngx_int_t                 rc;
+    ngx_str_t                 name;
+    ngx_mcp_topic_t           topic;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = call->ctx->conf;
@@ -124,6 +133,15 @@ ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
     if (call->uri.len == 0) {
         *code = NGX_MCP_INVALID_PARAMS;
         *why = "params.uri must be a string that is not empty";
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_topic_of(&mlcf->bridge, &call->uri, call->r->pool, &topic,
+                              &name)
+        != NGX_OK)
+    {
+        *code = NGX_MCP_INTERNAL_ERROR;
+        *why = "internal error";
         return NGX_ERROR;
     }
 
@@ -142,13 +160,19 @@ ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
             return NGX_ERROR;
         }
 
-        ngx_http_mcp_feed_want_uri(&mlcf->bridge, &call->ctx->tenant,
-                                   &call->uri);
+        if (name.len || mlcf->bridge.tools & NGX_HTTP_MCP_TOOL_WAIT) {
+            ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref,
+                                    &topic);
+        }
+
+        if (name.len) {
+            ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->tenant, &name);
+        }
     }
 
     ngx_str_set(result, "{}");
 
-    if (mlcf->upstreams == NULL) {
+    if (mlcf->upstreams == NULL || name.len) {
         return NGX_OK;
     }
 

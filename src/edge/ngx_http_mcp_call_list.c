@@ -330,7 +330,8 @@ ngx_http_mcp_list_text(ngx_http_mcp_call_t *call, ngx_str_t *text)
     result.data = text->data + parts[0].len - result.len;
     result.len = text->data + text->len - 1 - result.data;
 
-    return ngx_http_mcp_filter(call->r, call->ctx, &result, text);
+    return ngx_http_mcp_filter(call->r, call->ctx, call->message, &result,
+                               text);
 }
 
 

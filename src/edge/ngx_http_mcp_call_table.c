@@ -110,6 +110,11 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
             return;
         }
 
+        if (call->wait) {
+            ngx_http_mcp_call_wait_abort(call);
+            return;
+        }
+
         ngx_http_mcp_talk_abort(&call->talk);
         return;
     }

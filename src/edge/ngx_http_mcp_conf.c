@@ -10,6 +10,7 @@
 #include "ngx_http_mcp_status.h"
 
 
+static void ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
     ngx_http_mcp_bridge_t *prev);
 static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
@@ -389,6 +390,33 @@ ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf)
 }
 
 
+/* whether something can be published to a topic, or somebody wait for it */
+
+static void
+ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_http_mcp_zone_t    *zone;
+    ngx_http_mcp_bridge_t  *bridge;
+
+    zone = (ngx_http_mcp_zone_t *) mlcf->zone;
+    bridge = &mlcf->bridge;
+
+    if (!zone->published && bridge->feeds == NULL
+        && !(bridge->tools & NGX_HTTP_MCP_TOOL_WAIT))
+    {
+        return;
+    }
+
+    bridge->topics = NGX_HTTP_MCP_TOPICS_KEPT;
+
+    if (mlcf->capabilities == 0
+        || mlcf->capabilities & NGX_HTTP_MCP_CAP_RESOURCES)
+    {
+        bridge->topics |= NGX_HTTP_MCP_TOPICS_OFFERED;
+    }
+}
+
+
 ngx_int_t
 ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
@@ -422,6 +450,8 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
         *bridge = &eps[i]->bridge;
 
+        ngx_http_mcp_conf_topics(eps[i]);
+
         for (j = 0; j < i; j++) {
 
             if (eps[i]->zone != eps[j]->zone
@@ -435,6 +465,8 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
             if (eps[i]->named && eps[j]->named) {
                 eps[i]->bridge.twin = 1;
+                eps[j]->bridge.topics |= eps[i]->bridge.topics;
+                eps[i]->bridge.topics = eps[j]->bridge.topics;
                 continue;
             }
 

@@ -154,13 +154,18 @@ ngx_int_t ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     const char **why);
 
 /*
- * Whether mcp_deny may leave out some of what the answer to m lists, and a
- * copy in r->pool of that answer without the tools that a tools/call of this
- * caller would be refused; the text itself when there is none.
+ * Whether what m lists may be given otherwise than an upstream does, and the
+ * raw result to give instead of its (empty: there is none): what the module
+ * has itself is put in front, and without the tools that a tools/call of this
+ * caller would be refused.  *result is in r->pool, or as it was.
  */
 ngx_uint_t ngx_http_mcp_filters(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
+ngx_int_t ngx_http_mcp_filter_result(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m, ngx_str_t *result);
+
+/* likewise in a text, in which the result stands */
 ngx_int_t ngx_http_mcp_filter(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_str_t *result, ngx_str_t *text);
+    ngx_mcp_message_t *m, ngx_str_t *result, ngx_str_t *text);
 
 /* whether lists that others share are not for this request */
 ngx_uint_t ngx_http_mcp_list_alone(ngx_http_request_t *r,

@@ -792,8 +792,16 @@ ngx_http_mcp_initialize_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
         has |= NGX_HTTP_MCP_CAP_LOGGING;
     }
 
+    if (mlcf->bridge.topics) {
+        has |= NGX_HTTP_MCP_CAP_RESOURCES;
+    }
+
     if (mlcf->capabilities) {
         has = mlcf->capabilities;
+    }
+
+    if (mlcf->bridge.tools) {
+        has |= NGX_HTTP_MCP_CAP_TOOLS;
     }
 
     mlcf->offered = 0;

@@ -371,6 +371,10 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
         if (item && repeated) {
             item = cJSON_AddTrueToObject(event, "repeated");
         }
+
+        if (item && p->in.unkept) {
+            item = cJSON_AddFalseToObject(event, "kept");
+        }
     }
 
     return (item == NULL) ? NGX_ERROR : NGX_OK;

@@ -4,10 +4,12 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_mix.h"
 
 
-static ngx_int_t ngx_http_mcp_tool_name(ngx_http_request_t *r,
-    ngx_str_t *tool, ngx_str_t *decoded);
+static void ngx_http_mcp_mixed(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
+    ngx_http_mcp_mix_t *mix);
+static ngx_int_t ngx_http_mcp_tool_denied(void *data, ngx_str_t *name);
 
 
 ngx_int_t
@@ -101,115 +103,104 @@ ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 ngx_uint_t
 ngx_http_mcp_filters(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m)
 {
-    return ctx->conf->deny && m->method_code == NGX_MCP_METHOD_TOOLS_LIST;
+    ngx_http_mcp_mix_t  mix;
+
+    ngx_http_mcp_mixed(ctx, m, &mix);
+
+    return ngx_http_mcp_mixes(&mix);
 }
 
 
-/* what a tool is called decides, as it would in a tools/call of this caller */
-
 ngx_int_t
 ngx_http_mcp_filter(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_str_t *result, ngx_str_t *text)
+    ngx_mcp_message_t *m, ngx_str_t *result, ngx_str_t *text)
 {
-    u_char                *p;
-    ngx_int_t              rc;
-    ngx_str_t              rest, name, value, tools, tool, out;
-    const char            *why;
-    ngx_http_mcp_scope_t   scope;
+    u_char     *p, *rest;
+    ngx_str_t   own, out;
 
-    ngx_str_null(&tools);
+    own = *result;
 
-    rest = *result;
-
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-        if (name.len == 7 && ngx_memcmp(name.data, "\"tools\"", 7) == 0) {
-            tools = value;
-        }
+    if (ngx_http_mcp_filter_result(r, ctx, m, &own) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    if (tools.len == 0 || tools.data[0] != '[') {
+    if (own.data == result->data) {
         return NGX_OK;
     }
 
-    out.data = ngx_pnalloc(r->pool, text->len);
+    out.len = text->len - result->len + own.len;
+    out.data = ngx_pnalloc(r->pool, out.len);
+
     if (out.data == NULL) {
         return NGX_ERROR;
     }
 
-    p = ngx_cpymem(out.data, text->data, tools.data - text->data);
-    *p++ = '[';
+    rest = result->data + result->len;
 
-    scope = ctx->scope;
+    p = ngx_cpymem(out.data, text->data, result->data - text->data);
+    p = ngx_cpymem(p, own.data, own.len);
+    ngx_memcpy(p, rest, text->data + text->len - rest);
 
-    rest = tools;
-
-    while (ngx_mcp_json_element(&rest, &tool) == NGX_OK) {
-
-        if (tool.data[0] == '{') {
-
-            rc = ngx_http_mcp_tool_name(r, &tool, &ctx->scope.name);
-
-            if (rc == NGX_OK) {
-                ngx_str_set(&ctx->scope.method, "tools/call");
-                rc = ngx_http_mcp_denied(r, ctx, &why);
-            }
-
-            ctx->scope = scope;
-
-            if (rc == NGX_ERROR) {
-                return NGX_ERROR;
-            }
-
-            if (rc == NGX_DECLINED) {
-                continue;
-            }
-        }
-
-        if (p[-1] != '[') {
-            *p++ = ',';
-        }
-
-        p = ngx_cpymem(p, tool.data, tool.len);
-    }
-
-    *p++ = ']';
-
-    p = ngx_cpymem(p, tools.data + tools.len,
-                   text->data + text->len - tools.data - tools.len);
-
-    out.len = p - out.data;
     *text = out;
 
     return NGX_OK;
 }
 
 
-static ngx_int_t
-ngx_http_mcp_tool_name(ngx_http_request_t *r, ngx_str_t *tool,
-    ngx_str_t *decoded)
+ngx_int_t
+ngx_http_mcp_filter_result(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_message_t *m, ngx_str_t *result)
 {
-    ngx_str_t  rest, name, value;
+    ngx_http_mcp_mix_t  mix;
 
-    ngx_str_null(decoded);
+    ngx_http_mcp_mixed(ctx, m, &mix);
 
-    rest = *tool;
+    mix.pool = r->pool;
+    mix.data = r;
 
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+    return ngx_http_mcp_mixes(&mix) ? ngx_http_mcp_mix(&mix, result) : NGX_OK;
+}
 
-        if (name.len != 6 || ngx_memcmp(name.data, "\"name\"", 6) != 0
-            || value.data[0] != '"')
-        {
-            continue;
-        }
 
-        decoded->data = ngx_pnalloc(r->pool, value.len);
-        if (decoded->data == NULL) {
-            return NGX_ERROR;
-        }
+static void
+ngx_http_mcp_mixed(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
+    ngx_http_mcp_mix_t *mix)
+{
+    ngx_memzero(mix, sizeof(ngx_http_mcp_mix_t));
 
-        decoded->len = ngx_mcp_json_unescape(decoded->data, &value)
-                       - decoded->data;
+    mix->bridge = &ctx->conf->bridge;
+    mix->session = ctx->session.ref;
+    mix->method = m->method_code;
+    mix->first = (m->json.members[NGX_MCP_PATH_CURSOR].type
+                  <= NGX_MCP_JSON_NULL);
+
+    if (ctx->conf->deny) {
+        mix->denied = ngx_http_mcp_tool_denied;
     }
+}
 
-    return NGX_OK;
+
+/* what a tool is called decides, as it would in a tools/call of this caller */
+
+static ngx_int_t
+ngx_http_mcp_tool_denied(void *data, ngx_str_t *name)
+{
+    ngx_http_request_t *r = data;
+
+    ngx_int_t              rc;
+    const char            *why;
+    ngx_http_mcp_ctx_t    *ctx;
+    ngx_http_mcp_scope_t   scope;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    scope = ctx->scope;
+
+    ctx->scope.name = *name;
+    ngx_str_set(&ctx->scope.method, "tools/call");
+
+    rc = ngx_http_mcp_denied(r, ctx, &why);
+
+    ctx->scope = scope;
+
+    return rc;
 }

@@ -43,6 +43,7 @@ typedef enum {
 #define NGX_MCP_INTERNAL_ERROR     -32603
 #define NGX_MCP_REFUSED            -32000
 #define NGX_MCP_SESSION_NOT_FOUND  -32001
+#define NGX_MCP_NO_RESOURCE        -32002
 
 
 /* levels of notifications/message, least severe first */

@@ -270,6 +270,8 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
         return NGX_DECLINED;
     }
 
+    out->before = s->seen;
+
     s->seen = ngx_mcp_now();
     s->touched = ngx_current_msec;
 
@@ -307,6 +309,31 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     ngx_mcp_zone_unlock(zone);
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_session_info_t *info)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s) {
+        info->level = s->level;
+        info->streams = s->ngets;
+        info->running = s->ncalls;
+        info->calls = s->line;
+        info->events = ngx_mcp_session_extension(zone, s)->taken;
+        info->timeout = s->timeout;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return s ? NGX_OK : NGX_DECLINED;
 }
 
 

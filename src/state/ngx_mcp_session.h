@@ -58,6 +58,7 @@ typedef struct {
     ngx_uint_t              calls;        /* running */
     uint64_t                created;      /* ms since the epoch */
     uint64_t                seen;
+    uint64_t                before;       /* seen by the request before */
     ngx_mcp_ref_t           listed;       /* audience it has lists of */
     uint64_t                audience;     /* hash of its list key */
     ngx_uint_t              alone;
@@ -88,6 +89,20 @@ ngx_uint_t ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
 ngx_int_t ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,
     ngx_mcp_session_t *out);
+
+/* what else is known of a live session; NGX_DECLINED if it has ended */
+
+typedef struct {
+    ngx_uint_t              level;        /* ngx_mcp_level_e */
+    ngx_uint_t              streams;      /* open GETs */
+    ngx_uint_t              running;      /* calls */
+    ngx_uint_t              calls;        /* so far */
+    uint64_t                events;       /* taken by streams so far */
+    ngx_msec_t              timeout;
+} ngx_mcp_session_info_t;
+
+ngx_int_t ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_session_info_t *info);
 
 /* UUID text of a live session into dst (36 bytes); NGX_DECLINED if ended */
 ngx_int_t ngx_mcp_session_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,

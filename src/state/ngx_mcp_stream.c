@@ -436,6 +436,7 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
             ngx_mcp_line_taken_locked(zone, &line, stream, e, shared);
             ngx_mcp_line_handed_locked(&line, stream);
+            ngx_mcp_session_extension(zone, line.session)->taken++;
             *flags = e->rec.flags;
 
             ngx_mcp_zone_unlock(zone);
@@ -535,6 +536,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         ngx_mcp_line_taken_locked(zone, &line, stream, e, shared);
         ngx_mcp_line_handed_locked(&line, stream);
+        ngx_mcp_session_extension(zone, line.session)->taken++;
 
         return NGX_OK;
     }

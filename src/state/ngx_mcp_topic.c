@@ -15,6 +15,7 @@
 typedef struct {
     ngx_mcp_topic_t        *topic;
     ngx_mcp_event_t        *event;
+    ngx_str_t              *session;
     ngx_mcp_only_sh_t       only;
     ngx_mcp_stage_t         stage;
 } ngx_mcp_topic_input_t;
@@ -22,6 +23,8 @@ typedef struct {
 
 static ngx_int_t ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_mcp_topic_input_t *in, ngx_uint_t *kept);
+static ngx_uint_t ngx_mcp_topic_wanted_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_topic_input_t *in);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone,
@@ -62,6 +65,7 @@ ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     in.topic = topic;
     in.event = event;
+    in.session = session;
 
     ngx_mcp_log_only(zone, event, &in.only);
     in.only.uri[0] = session ? ngx_mcp_hash(zone, session, NULL) : 0;
@@ -96,12 +100,13 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     in->stage.head = 0;
     fits = (in->stage.len <= NGX_MCP_TOPIC_BYTES);
 
-    if (topic->other || (fits && in->stage.blocks > NGX_MCP_BLOCKS_SMALL)) {
+    if (topic->other || in->session
+        || (fits && in->stage.blocks > NGX_MCP_BLOCKS_SMALL))
+    {
         ngx_mcp_zone_lock(zone);
 
         g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
-        known = g && (!topic->other
-                      || ngx_mcp_topic_lookup_locked(zone, g, &topic->uri));
+        known = g && ngx_mcp_topic_wanted_locked(zone, g, in);
 
         ngx_mcp_zone_unlock(zone);
 
@@ -131,17 +136,13 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     t = NULL;
     e = NULL;
 
-    if (g && topic->other) {
-        t = ngx_mcp_topic_lookup_locked(zone, g, &topic->uri);
-    }
-
-    if (g == NULL || (topic->other && t == NULL)) {
+    if (g == NULL || !ngx_mcp_topic_wanted_locked(zone, g, in)) {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
     }
 
-    if (fits && t == NULL) {
+    if (fits) {
         t = ngx_mcp_topic_get_locked(zone, g, topic);
     }
 
@@ -191,6 +192,33 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_zone_unlock(zone);
 
     return NGX_OK;
+}
+
+
+/* whether the group has whom it is for, and who asked for that resource */
+
+static ngx_uint_t
+ngx_mcp_topic_wanted_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_topic_input_t *in)
+{
+    ngx_mcp_topic_sh_t    *t;
+    ngx_mcp_session_sh_t  *s;
+
+    if (in->session) {
+        s = ngx_mcp_session_lookup_locked(zone, in->session);
+
+        if (s == NULL || s->rec.owner.block != ngx_mcp_number(zone, g)) {
+            return 0;
+        }
+    }
+
+    if (in->topic->other) {
+        t = ngx_mcp_topic_lookup_locked(zone, g, &in->topic->uri);
+
+        return t && t->rec.flags & NGX_MCP_TOPIC_OTHER;
+    }
+
+    return 1;
 }
 
 

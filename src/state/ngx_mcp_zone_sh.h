@@ -228,6 +228,7 @@ typedef struct {
     uint64_t                created;
     uint64_t                start;        /* in the shared log */
     uint64_t                begin;        /* stamp of the last event before */
+    uint64_t                taken;        /* events, by its streams */
     uint64_t                audience;     /* hash of the list key */
     ngx_mcp_ref_t           listed;       /* fact: audience it is counted in */
     uint32_t                name_len;

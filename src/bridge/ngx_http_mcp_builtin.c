@@ -1,0 +1,687 @@
+
+#include "ngx_http_mcp_builtin.h"
+#include "ngx_http_mcp_topic.h"
+
+
+#define NGX_HTTP_MCP_WAIT_DEFAULT  30
+#define NGX_HTTP_MCP_WAIT_MAX      600
+#define NGX_HTTP_MCP_WAIT_MATCH    4096
+
+
+typedef struct {
+    ngx_str_t                 topic;
+    ngx_str_t                 uri;
+    ngx_str_t                 name;
+    ngx_str_t                 match;
+    ngx_str_t                 timeout;
+    ngx_str_t                 after;
+} ngx_http_mcp_builtin_args_t;
+
+
+static const char *ngx_http_mcp_builtin_args(ngx_str_t *arguments,
+    ngx_http_mcp_builtin_args_t *args);
+static const char *ngx_http_mcp_builtin_resource(
+    ngx_http_mcp_bridge_t *bridge, ngx_http_mcp_builtin_args_t *args,
+    ngx_http_mcp_wait_t *w, ngx_str_t *name);
+static ngx_int_t ngx_http_mcp_builtin_string(ngx_str_t *raw, ngx_pool_t *pool,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_builtin_seconds(ngx_str_t *raw,
+    ngx_msec_t *timeout);
+static ngx_int_t ngx_http_mcp_builtin_position(ngx_str_t *raw,
+    uint64_t *position);
+static ngx_str_t ngx_http_mcp_builtin_result(ngx_pool_t *pool,
+    ngx_str_t *structured);
+static ngx_int_t ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_session_t *session, ngx_pool_t *pool, ngx_str_t *client);
+static ngx_int_t ngx_http_mcp_builtin_subscriptions(
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_session_t *session,
+    ngx_pool_t *pool, ngx_str_t *list);
+static u_char *ngx_http_mcp_builtin_time(u_char *p, uint64_t msec);
+
+
+ngx_http_mcp_builtin_t  ngx_http_mcp_builtins[] = {
+
+    { NGX_HTTP_MCP_TOOL_WAIT, ngx_string("wait_for_event"), ngx_string(
+      "{\"name\":\"wait_for_event\",\"title\":\"Wait for an event\","
+      "\"description\":\"Waits until something happens and returns it. Use it "
+      "instead of asking again and again whether something is done or has "
+      "changed. Name a topic, or the URI of a resource whose next update you "
+      "wait for. The first matching event since this session began is "
+      "returned at once, or the first behind the position 'after'; if there "
+      "is none yet, the call waits for up to timeout_seconds. To get the next "
+      "event, call again with the returned position as 'after'. A result with "
+      "timeout true means that nothing came yet (it may come early): call "
+      "again with its position if you still need to wait.\","
+      "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
+      "\"topic\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":512,"
+      "\"description\":\"Name of the topic, which may contain slashes. Give "
+      "either topic or uri.\"},"
+      "\"uri\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":2048,"
+      "\"description\":\"URI of a resource, to wait for its next update.\"},"
+      "\"event_name\":{\"type\":\"string\",\"minLength\":1,"
+      "\"description\":\"Only events of this name: what their event_name, "
+      "event, kind or method says.\"},"
+      "\"match\":{\"type\":\"object\",\"description\":\"Only events that have "
+      "all of these fields with these values, at their top level or in their "
+      "payload.\"},"
+      "\"timeout_seconds\":{\"type\":\"number\",\"minimum\":0,"
+      "\"maximum\":600,\"default\":30,\"description\":\"How long to wait at "
+      "most.\"},"
+      "\"after\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Only "
+      "events behind this position, which an earlier call returned.\"}},"
+      "\"additionalProperties\":false},"
+      "\"outputSchema\":{\"type\":\"object\",\"properties\":{"
+      "\"event\":{\"type\":\"object\",\"description\":\"The event; not there "
+      "when the time was over.\"},"
+      "\"position\":{\"type\":\"integer\",\"description\":\"Pass it as "
+      "'after' to go on from here.\"},"
+      "\"timeout\":{\"type\":\"boolean\",\"description\":\"True when nothing "
+      "came in time.\"},"
+      "\"missed\":{\"type\":\"boolean\",\"description\":\"True when events "
+      "between 'after' and this one are not kept any more.\"}},"
+      "\"required\":[\"position\"],\"additionalProperties\":false},"
+      "\"annotations\":{\"readOnlyHint\":true,\"destructiveHint\":false,"
+      "\"idempotentHint\":true,\"openWorldHint\":false}}") },
+
+    { NGX_HTTP_MCP_TOOL_SESSION, ngx_string("session_info"), ngx_string(
+      "{\"name\":\"session_info\",\"title\":\"About this session\","
+      "\"description\":\"Tells about the MCP session in which it is called: "
+      "since when it exists, what this client said of itself, what it is "
+      "subscribed to, how much went through it and how long it is kept when "
+      "nothing more is sent. Use it to find out why notifications do not "
+      "arrive, or whether the session is still the same.\","
+      "\"inputSchema\":{\"type\":\"object\",\"properties\":{},"
+      "\"additionalProperties\":false},"
+      "\"outputSchema\":{\"type\":\"object\",\"properties\":{"
+      "\"session_id\":{\"type\":\"string\"},"
+      "\"endpoint\":{\"type\":\"string\"},"
+      "\"created\":{\"type\":\"string\",\"format\":\"date-time\"},"
+      "\"last_seen\":{\"type\":\"string\",\"format\":\"date-time\","
+      "\"description\":\"When the request before this one came.\"},"
+      "\"duration_seconds\":{\"type\":\"integer\"},"
+      "\"protocol_version\":{\"type\":\"string\"},"
+      "\"client\":{\"type\":\"object\",\"description\":\"clientInfo and "
+      "capabilities, as they were given to initialize.\"},"
+      "\"log_level\":{\"type\":\"string\",\"description\":\"What "
+      "logging/setLevel asked for.\"},"
+      "\"subscriptions\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+      "\"description\":\"URIs.\"},"
+      "\"open_streams\":{\"type\":\"integer\",\"description\":\"GET streams, "
+      "on which notifications arrive.\"},"
+      "\"running_calls\":{\"type\":\"integer\"},"
+      "\"calls\":{\"type\":\"integer\",\"description\":\"So far.\"},"
+      "\"events\":{\"type\":\"integer\",\"description\":\"Sent on streams so "
+      "far.\"},"
+      "\"time_left_seconds\":{\"type\":\"integer\",\"description\":\"For so "
+      "long it is kept when nothing more is sent and no stream is open.\"}},"
+      "\"required\":[\"session_id\",\"endpoint\",\"created\",\"last_seen\","
+      "\"duration_seconds\",\"protocol_version\",\"client\","
+      "\"subscriptions\",\"open_streams\",\"running_calls\",\"calls\","
+      "\"events\",\"time_left_seconds\"],\"additionalProperties\":false},"
+      "\"annotations\":{\"readOnlyHint\":true,\"destructiveHint\":false,"
+      "\"idempotentHint\":true,\"openWorldHint\":false}}") },
+
+    { 0, ngx_null_string, ngx_null_string }
+};
+
+
+ngx_http_mcp_builtin_t *
+ngx_http_mcp_builtin(ngx_http_mcp_bridge_t *bridge, ngx_str_t *name)
+{
+    ngx_http_mcp_builtin_t  *tool;
+
+    for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
+
+        if (bridge->tools & tool->bit && tool->name.len == name->len
+            && ngx_memcmp(tool->name.data, name->data, name->len) == 0)
+        {
+            return tool;
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_int_t
+ngx_http_mcp_builtin_arguments(ngx_str_t *params, ngx_str_t *arguments)
+{
+    ngx_str_t         rest, name, value;
+    static ngx_str_t  key = ngx_string("\"arguments\"");
+
+    arguments->data = (u_char *) "";
+    arguments->len = 0;
+
+    rest = *params;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+        if (ngx_mcp_json_same_id(&name, &key)) {
+            *arguments = value;
+        }
+    }
+
+    return (arguments->len == 0 || arguments->data[0] == '{') ? NGX_OK
+                                                              : NGX_DECLINED;
+}
+
+
+static const char *
+ngx_http_mcp_builtin_args(ngx_str_t *arguments,
+    ngx_http_mcp_builtin_args_t *args)
+{
+    ngx_uint_t  i;
+    ngx_str_t   rest, name, value;
+
+    static struct {
+        ngx_str_t    name;
+        size_t       offset;
+    } known[] = {
+        { ngx_string("\"topic\""),
+          offsetof(ngx_http_mcp_builtin_args_t, topic) },
+        { ngx_string("\"uri\""),
+          offsetof(ngx_http_mcp_builtin_args_t, uri) },
+        { ngx_string("\"event_name\""),
+          offsetof(ngx_http_mcp_builtin_args_t, name) },
+        { ngx_string("\"match\""),
+          offsetof(ngx_http_mcp_builtin_args_t, match) },
+        { ngx_string("\"timeout_seconds\""),
+          offsetof(ngx_http_mcp_builtin_args_t, timeout) },
+        { ngx_string("\"after\""),
+          offsetof(ngx_http_mcp_builtin_args_t, after) },
+        { ngx_null_string, 0 }
+    };
+
+    ngx_memzero(args, sizeof(ngx_http_mcp_builtin_args_t));
+
+    rest = *arguments;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        for (i = 0; known[i].name.len; i++) {
+            if (ngx_mcp_json_same_id(&name, &known[i].name)) {
+                break;
+            }
+        }
+
+        if (known[i].name.len == 0) {
+            return "there is an unknown argument; known are topic, uri, "
+                   "event_name, match, timeout_seconds and after";
+        }
+
+        /* some clients send null for what is not given */
+
+        if (value.data[0] == 'n') {
+            ngx_str_null(&value);
+        }
+
+        *(ngx_str_t *) ((u_char *) args + known[i].offset) = value;
+    }
+
+    return NULL;
+}
+
+
+const char *
+ngx_http_mcp_builtin_wait(ngx_http_mcp_bridge_t *bridge, ngx_str_t *arguments,
+    ngx_http_mcp_wait_t *w, ngx_str_t *name)
+{
+    const char                   *why;
+    ngx_http_mcp_builtin_args_t   args;
+
+    why = ngx_http_mcp_builtin_args(arguments, &args);
+
+    if (why == NULL) {
+        why = ngx_http_mcp_builtin_resource(bridge, &args, w, name);
+    }
+
+    if (why) {
+        return why;
+    }
+
+    if (args.name.len) {
+
+        if (args.name.data[0] != '"' || args.name.len == 2) {
+            return "event_name must be a string that is not empty";
+        }
+
+        w->name = args.name;
+    }
+
+    if (args.match.len) {
+
+        if (args.match.data[0] != '{') {
+            return "match must be an object";
+        }
+
+        if (args.match.len > NGX_HTTP_MCP_WAIT_MATCH) {
+            return "match must not be longer than 4096 bytes";
+        }
+
+        w->match = args.match;
+    }
+
+    w->timeout = NGX_HTTP_MCP_WAIT_DEFAULT * 1000;
+
+    if (args.timeout.len
+        && ngx_http_mcp_builtin_seconds(&args.timeout, &w->timeout) != NGX_OK)
+    {
+        return "timeout_seconds must be a number from 0 to 600";
+    }
+
+    w->after = NGX_MCP_TOPIC_BEGIN;
+
+    if (args.after.len
+        && ngx_http_mcp_builtin_position(&args.after, &w->after) != NGX_OK)
+    {
+        return "after must be a position that an earlier call returned";
+    }
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_builtin_args_t *args, ngx_http_mcp_wait_t *w,
+    ngx_str_t *name)
+{
+    ngx_int_t  rc;
+    ngx_str_t  uri;
+
+    if ((args->topic.len == 0) == (args->uri.len == 0)) {
+        return "give either topic or uri";
+    }
+
+    if (args->uri.len) {
+        rc = ngx_http_mcp_builtin_string(&args->uri, w->pool, &uri);
+
+        if (rc == NGX_DECLINED || uri.len > NGX_MCP_TOPIC_URI_MAX) {
+            return "uri must be a string of 1 to 2048 bytes";
+        }
+
+    } else {
+        rc = ngx_http_mcp_builtin_string(&args->topic, w->pool, name);
+
+        if (rc == NGX_OK) {
+            rc = ngx_http_mcp_topic_uri(name, w->pool, &uri);
+        }
+
+        if (rc == NGX_DECLINED) {
+            return "topic must be a string of 1 to 512 bytes";
+        }
+    }
+
+    if (rc != NGX_OK
+        || ngx_http_mcp_topic_of(bridge, &uri, w->pool, &w->topic, name)
+           != NGX_OK)
+    {
+        return "there is no memory";
+    }
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_builtin_string(ngx_str_t *raw, ngx_pool_t *pool,
+    ngx_str_t *value)
+{
+    ngx_str_null(value);
+
+    if (raw->data[0] != '"' || raw->len == 2) {
+        return NGX_DECLINED;
+    }
+
+    value->data = ngx_pnalloc(pool, raw->len);
+    if (value->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    value->len = ngx_mcp_json_unescape(value->data, raw) - value->data;
+
+    return NGX_OK;
+}
+
+
+/* digits behind the point count up to the third */
+
+static ngx_int_t
+ngx_http_mcp_builtin_seconds(ngx_str_t *raw, ngx_msec_t *timeout)
+{
+    size_t     len;
+    u_char    *point;
+    ngx_int_t  n;
+
+    point = ngx_strlchr(raw->data, raw->data + raw->len, '.');
+    len = point ? (size_t) (point - raw->data) : raw->len;
+
+    n = ngx_atofp(raw->data, ngx_min(raw->len, len + 4), 3);
+
+    if (n == NGX_ERROR || n > NGX_HTTP_MCP_WAIT_MAX * 1000) {
+        return NGX_DECLINED;
+    }
+
+    *timeout = n;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_builtin_position(ngx_str_t *raw, uint64_t *position)
+{
+    off_t  n;
+
+    n = ngx_atoof(raw->data, raw->len);
+
+    if (n == NGX_ERROR) {
+        return NGX_DECLINED;
+    }
+
+    *position = (uint64_t) n;
+
+    return NGX_OK;
+}
+
+
+ngx_str_t
+ngx_http_mcp_builtin_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc)
+{
+    u_char     *p;
+    ngx_str_t   out, none;
+
+    ngx_str_null(&none);
+
+    switch (rc) {
+
+    case NGX_BUSY:
+        return ngx_http_mcp_builtin_error(w->pool, "too many topics are in "
+                                          "use here; try again later");
+
+    case NGX_OK:
+    case NGX_AGAIN:
+        break;
+
+    default:
+        return ngx_http_mcp_builtin_error(w->pool, "there is no room to wait; "
+                                          "try again later");
+    }
+
+    p = ngx_pnalloc(w->pool, sizeof("{\"event\":,\"position\":,"
+                                    "\"missed\":true}") - 1
+                             + w->event.len + NGX_INT64_LEN
+                             + sizeof("\"timeout\":true"));
+    if (p == NULL) {
+        return none;
+    }
+
+    out.data = p;
+
+    if (rc == NGX_OK) {
+        p = ngx_cpymem(p, "{\"event\":", sizeof("{\"event\":") - 1);
+        p = ngx_cpymem(p, w->event.data, w->event.len);
+
+    } else {
+        p = ngx_cpymem(p, "{\"timeout\":true", sizeof("{\"timeout\":true") - 1);
+    }
+
+    p = ngx_sprintf(p, ",\"position\":%uL%s}", w->after,
+                    w->missed ? ",\"missed\":true" : "");
+
+    out.len = p - out.data;
+
+    return ngx_http_mcp_builtin_result(w->pool, &out);
+}
+
+
+/* the same as text, for who does not know of structured content */
+
+static ngx_str_t
+ngx_http_mcp_builtin_result(ngx_pool_t *pool, ngx_str_t *structured)
+{
+    u_char     *p;
+    ngx_str_t   result;
+
+    result.len = sizeof("{\"content\":[{\"type\":\"text\",\"text\":}],"
+                        "\"structuredContent\":}") - 1
+                 + ngx_mcp_json_escaped_len(structured) + structured->len;
+
+    p = ngx_pnalloc(pool, result.len);
+    result.data = p;
+
+    if (p == NULL) {
+        return result;
+    }
+
+    p = ngx_cpymem(p, "{\"content\":[{\"type\":\"text\",\"text\":",
+                   sizeof("{\"content\":[{\"type\":\"text\",\"text\":") - 1);
+    p = ngx_mcp_json_escape(p, structured);
+    p = ngx_cpymem(p, "}],\"structuredContent\":",
+                   sizeof("}],\"structuredContent\":") - 1);
+    p = ngx_cpymem(p, structured->data, structured->len);
+    *p++ = '}';
+
+    result.len = p - result.data;
+
+    return result;
+}
+
+
+ngx_str_t
+ngx_http_mcp_builtin_error(ngx_pool_t *pool, const char *text)
+{
+    u_char     *p;
+    ngx_str_t   result, str;
+
+    str.data = (u_char *) text;
+    str.len = ngx_strlen(text);
+
+    p = ngx_pnalloc(pool, sizeof("{\"content\":[{\"type\":\"text\",\"text\":}"
+                                 "],\"isError\":true}") - 1
+                          + ngx_mcp_json_escaped_len(&str));
+    result.data = p;
+    result.len = 0;
+
+    if (p == NULL) {
+        return result;
+    }
+
+    p = ngx_cpymem(p, "{\"content\":[{\"type\":\"text\",\"text\":",
+                   sizeof("{\"content\":[{\"type\":\"text\",\"text\":") - 1);
+    p = ngx_mcp_json_escape(p, &str);
+    p = ngx_cpymem(p, "}],\"isError\":true}",
+                   sizeof("}],\"isError\":true}") - 1);
+
+    result.len = p - result.data;
+
+    return result;
+}
+
+
+ngx_str_t
+ngx_http_mcp_builtin_session(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_session_t *session, ngx_str_t *id, ngx_pool_t *pool)
+{
+    u_char                    *p;
+    uint64_t                   now;
+    ngx_str_t                  out, none, client, subscriptions, *level;
+    ngx_time_t                *tp;
+    ngx_mcp_session_info_t     info;
+
+    ngx_str_null(&none);
+
+    if (ngx_mcp_session_info(bridge->zone, session->ref, &info) != NGX_OK
+        || ngx_http_mcp_builtin_client(bridge, session, pool, &client)
+           != NGX_OK
+        || ngx_http_mcp_builtin_subscriptions(bridge, session, pool,
+                                              &subscriptions)
+           != NGX_OK)
+    {
+        return none;
+    }
+
+    p = ngx_pnalloc(pool, 1024 + id->len + client.len + subscriptions.len
+                          + ngx_mcp_json_escaped_len(&bridge->endpoint));
+    if (p == NULL) {
+        return none;
+    }
+
+    out.data = p;
+
+    tp = ngx_timeofday();
+    now = (uint64_t) tp->sec * 1000 + tp->msec;
+    level = ngx_mcp_level_name(info.level);
+
+    p = ngx_sprintf(p, "{\"session_id\":\"%V\",\"endpoint\":", id);
+    p = ngx_mcp_json_escape(p, &bridge->endpoint);
+    p = ngx_cpymem(p, ",\"created\":", sizeof(",\"created\":") - 1);
+    p = ngx_http_mcp_builtin_time(p, session->created);
+    p = ngx_cpymem(p, ",\"last_seen\":", sizeof(",\"last_seen\":") - 1);
+    p = ngx_http_mcp_builtin_time(p, session->before);
+
+    p = ngx_sprintf(p, ",\"duration_seconds\":%uL,\"protocol_version\":\"%V\""
+                       ",\"client\":%V",
+                    (now - ngx_min(now, session->created)) / 1000,
+                    ngx_mcp_revision_name(session->revision), &client);
+
+    if (level) {
+        p = ngx_sprintf(p, ",\"log_level\":\"%V\"", level);
+    }
+
+    p = ngx_sprintf(p, ",\"subscriptions\":%V,\"open_streams\":%ui,"
+                       "\"running_calls\":%ui,\"calls\":%ui,\"events\":%uL,"
+                       "\"time_left_seconds\":%M}",
+                    &subscriptions, info.streams, info.running, info.calls,
+                    info.events, info.timeout / 1000);
+
+    out.len = p - out.data;
+
+    return ngx_http_mcp_builtin_result(pool, &out);
+}
+
+
+/* what the client said of itself: {"info":{...},"capabilities":{...}} */
+
+static ngx_int_t
+ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_session_t *session, ngx_pool_t *pool, ngx_str_t *client)
+{
+    u_char     *p;
+    ngx_str_t   params, rest, name, value, info, capabilities;
+
+    static ngx_str_t  key_info = ngx_string("\"clientInfo\"");
+    static ngx_str_t  key_capabilities = ngx_string("\"capabilities\"");
+
+    if (ngx_mcp_session_initialize(bridge->zone, session->ref, pool, &params)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&info, "{}");
+    ngx_str_set(&capabilities, "{}");
+
+    rest = params;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (ngx_mcp_json_same_id(&name, &key_info)) {
+            info = value;
+
+        } else if (ngx_mcp_json_same_id(&name, &key_capabilities)) {
+            capabilities = value;
+        }
+    }
+
+    p = ngx_pnalloc(pool, sizeof("{\"info\":,\"capabilities\":}") - 1
+                          + info.len + capabilities.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    client->data = p;
+
+    p = ngx_cpymem(p, "{\"info\":", sizeof("{\"info\":") - 1);
+    p = ngx_cpymem(p, info.data, info.len);
+    p = ngx_cpymem(p, ",\"capabilities\":", sizeof(",\"capabilities\":") - 1);
+    p = ngx_cpymem(p, capabilities.data, capabilities.len);
+    *p++ = '}';
+
+    client->len = p - client->data;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_builtin_subscriptions(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_session_t *session, ngx_pool_t *pool, ngx_str_t *list)
+{
+    u_char       *p;
+    size_t        len;
+    ngx_str_t    *uri;
+    ngx_uint_t    i;
+    ngx_array_t   uris;
+
+    if (ngx_array_init(&uris, pool, 8, sizeof(ngx_str_t)) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    len = 2;
+
+    for (i = 0; /* void */ ; i++) {
+
+        uri = ngx_array_push(&uris);
+        if (uri == NULL) {
+            return NGX_ERROR;
+        }
+
+        if (ngx_mcp_session_subscription(bridge->zone, session->ref, i, pool,
+                                         uri)
+            != NGX_OK)
+        {
+            uris.nelts--;
+            break;
+        }
+
+        len += ngx_mcp_json_escaped_len(uri) + 1;
+    }
+
+    p = ngx_pnalloc(pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    list->data = p;
+    *p++ = '[';
+
+    uri = uris.elts;
+
+    for (i = 0; i < uris.nelts; i++) {
+
+        if (i) {
+            *p++ = ',';
+        }
+
+        p = ngx_mcp_json_escape(p, &uri[i]);
+    }
+
+    *p++ = ']';
+    list->len = p - list->data;
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_http_mcp_builtin_time(u_char *p, uint64_t msec)
+{
+    ngx_tm_t  tm;
+
+    ngx_gmtime((time_t) (msec / 1000), &tm);
+
+    return ngx_sprintf(p, "\"%4d-%02d-%02dT%02d:%02d:%02d.%03uiZ\"",
+                       tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
+                       tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
+                       (ngx_uint_t) (msec % 1000));
+}

@@ -1,0 +1,55 @@
+
+/*
+ * Built-in tools: what they are called and take, and what they return.  How
+ * they are called is the edge's business.
+ */
+
+#ifndef _NGX_HTTP_MCP_BUILTIN_H_INCLUDED_
+#define _NGX_HTTP_MCP_BUILTIN_H_INCLUDED_
+
+
+#include "ngx_http_mcp_bridge.h"
+#include "ngx_http_mcp_wait.h"
+#include "ngx_mcp_session.h"
+
+
+typedef struct {
+    ngx_uint_t                bit;        /* NGX_HTTP_MCP_TOOL_* */
+    ngx_str_t                 name;
+    ngx_str_t                 entry;      /* of tools/list */
+} ngx_http_mcp_builtin_t;
+
+/* the last one has no name */
+extern ngx_http_mcp_builtin_t  ngx_http_mcp_builtins[];
+
+/* the endpoint's tool of this name, or NULL */
+ngx_http_mcp_builtin_t *ngx_http_mcp_builtin(ngx_http_mcp_bridge_t *bridge,
+    ngx_str_t *name);
+
+/*
+ * The raw arguments of a call whose params were scanned, empty when it has
+ * none; NGX_DECLINED: they are no object.
+ */
+ngx_int_t ngx_http_mcp_builtin_arguments(ngx_str_t *params,
+    ngx_str_t *arguments);
+
+/*
+ * Fills a waiter (zone, session and pool are set) from the arguments of
+ * wait_for_event.  name: of the topic, or empty.  NULL, or what is wrong with
+ * them.
+ */
+const char *ngx_http_mcp_builtin_wait(ngx_http_mcp_bridge_t *bridge,
+    ngx_str_t *arguments, ngx_http_mcp_wait_t *w, ngx_str_t *name);
+
+/* its raw result once rc is known, as for ready(); data NULL: no memory */
+ngx_str_t ngx_http_mcp_builtin_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc);
+
+/* the raw result of session_info; data NULL: no memory, or it has ended */
+ngx_str_t ngx_http_mcp_builtin_session(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_session_t *session, ngx_str_t *id, ngx_pool_t *pool);
+
+/* a raw result that says what the caller did wrong; data NULL: no memory */
+ngx_str_t ngx_http_mcp_builtin_error(ngx_pool_t *pool, const char *text);
+
+
+#endif /* _NGX_HTTP_MCP_BUILTIN_H_INCLUDED_ */

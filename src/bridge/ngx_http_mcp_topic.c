@@ -1,0 +1,438 @@
+
+#include "ngx_http_mcp_topic.h"
+
+
+#define NGX_HTTP_MCP_TOPIC_SCHEME   "events://"
+#define NGX_HTTP_MCP_TOPIC_LATEST   "/latest"
+
+/* entries of a list stop there */
+#define NGX_HTTP_MCP_TOPIC_ENTRIES  (1024 * 1024)
+
+
+static ngx_uint_t ngx_http_mcp_topic_plain(u_char ch);
+static ngx_int_t ngx_http_mcp_topic_add(ngx_http_mcp_address_t *to,
+    ngx_str_t *endpoint, ngx_mcp_topic_t *topic, ngx_str_t *uri,
+    ngx_str_t *text);
+static size_t ngx_http_mcp_topic_entry_len(ngx_mcp_topic_info_t *info,
+    ngx_str_t *name);
+static u_char *ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
+    ngx_str_t *name);
+
+
+ngx_str_t  ngx_http_mcp_topic_template = ngx_string(
+    "{\"uriTemplate\":\"events://{+topic}/latest\",\"name\":\"events\","
+    "\"title\":\"Last events of a topic\","
+    "\"description\":\"The last events that were published to a topic, newest "
+    "last, each with its position. The name of a topic may contain slashes. "
+    "Subscribe to be told of new ones.\","
+    "\"mimeType\":\"application/json\"}");
+
+
+/* members that say for whom an event is, which is nobody else's business */
+
+static ngx_str_t  ngx_http_mcp_topic_private[] = {
+    ngx_string("session_id"),
+    ngx_string("identity"),
+    ngx_null_string
+};
+
+
+ngx_int_t
+ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *uri)
+{
+    u_char         *p;
+    size_t          i;
+    static u_char   hex[] = "0123456789ABCDEF";
+
+    if (name->len == 0 || name->len > NGX_HTTP_MCP_TOPIC_MAX) {
+        return NGX_DECLINED;
+    }
+
+    p = ngx_pnalloc(pool, sizeof(NGX_HTTP_MCP_TOPIC_SCHEME
+                                 NGX_HTTP_MCP_TOPIC_LATEST) - 1
+                          + name->len * 3);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    uri->data = p;
+
+    p = ngx_cpymem(p, NGX_HTTP_MCP_TOPIC_SCHEME,
+                   sizeof(NGX_HTTP_MCP_TOPIC_SCHEME) - 1);
+
+    for (i = 0; i < name->len; i++) {
+
+        if (ngx_http_mcp_topic_plain(name->data[i])) {
+            *p++ = name->data[i];
+            continue;
+        }
+
+        *p++ = '%';
+        *p++ = hex[name->data[i] >> 4];
+        *p++ = hex[name->data[i] & 0xf];
+    }
+
+    p = ngx_cpymem(p, NGX_HTTP_MCP_TOPIC_LATEST,
+                   sizeof(NGX_HTTP_MCP_TOPIC_LATEST) - 1);
+
+    uri->len = p - uri->data;
+
+    return NGX_OK;
+}
+
+
+/* what {+topic} leaves as it is (RFC 6570, 3.2.3) */
+
+static ngx_uint_t
+ngx_http_mcp_topic_plain(u_char ch)
+{
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')
+           || (ch >= '0' && ch <= '9')
+           || (ch && ngx_strchr("-._~:/?#[]@!$&'()*+,;=", ch) != NULL);
+}
+
+
+ngx_int_t
+ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool, ngx_str_t *name)
+{
+    u_char     *p, *src, *last;
+    size_t      head, tail;
+    ngx_int_t   ch;
+
+    head = sizeof(NGX_HTTP_MCP_TOPIC_SCHEME) - 1;
+    tail = sizeof(NGX_HTTP_MCP_TOPIC_LATEST) - 1;
+
+    if (uri->len <= head + tail
+        || ngx_memcmp(uri->data, NGX_HTTP_MCP_TOPIC_SCHEME, head) != 0
+        || ngx_memcmp(uri->data + uri->len - tail, NGX_HTTP_MCP_TOPIC_LATEST,
+                      tail)
+           != 0)
+    {
+        return NGX_DECLINED;
+    }
+
+    p = ngx_pnalloc(pool, uri->len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    name->data = p;
+
+    src = uri->data + head;
+    last = uri->data + uri->len - tail;
+
+    while (src < last) {
+
+        if (*src == '%' && last - src > 2) {
+            ch = ngx_hextoi(src + 1, 2);
+
+            if (ch != NGX_ERROR) {
+                *p++ = (u_char) ch;
+                src += 3;
+                continue;
+            }
+        }
+
+        *p++ = *src++;
+    }
+
+    name->len = p - name->data;
+
+    return name->len <= NGX_HTTP_MCP_TOPIC_MAX ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_http_mcp_topic_of(ngx_http_mcp_bridge_t *bridge, ngx_str_t *uri,
+    ngx_pool_t *pool, ngx_mcp_topic_t *topic, ngx_str_t *name)
+{
+    ngx_int_t  rc;
+
+    ngx_memzero(topic, sizeof(ngx_mcp_topic_t));
+    ngx_str_null(name);
+
+    topic->limit = bridge->topic_limit;
+
+    if (bridge->topics) {
+        rc = ngx_http_mcp_topic_name(uri, pool, name);
+
+        if (rc == NGX_ERROR
+            || (rc == NGX_OK
+                && ngx_http_mcp_topic_uri(name, pool, uri) != NGX_OK))
+        {
+            return NGX_ERROR;
+        }
+
+        if (rc == NGX_DECLINED) {
+            ngx_str_null(name);
+        }
+    }
+
+    topic->uri = *uri;
+    topic->other = (name->len == 0);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text)
+{
+    ngx_str_t        event;
+    ngx_mcp_topic_t  topic;
+
+    if (ngx_mcp_json_without(text, ngx_http_mcp_topic_private, pool, &event)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+
+    topic.uri = to->topic;
+    topic.limit = bridge->topic_limit;
+    topic.quiet = !(bridge->topics & NGX_HTTP_MCP_TOPICS_OFFERED);
+
+    return ngx_http_mcp_topic_add(to, &bridge->endpoint, &topic, &to->uri,
+                                  &event);
+}
+
+
+void
+ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
+    ngx_str_t *text)
+{
+    ngx_str_t        none;
+    ngx_mcp_topic_t  topic;
+
+    ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+    ngx_str_null(&none);
+
+    topic.uri = *uri;
+    topic.other = 1;
+
+    (void) ngx_http_mcp_topic_add(to, to->endpoint, &topic, &none, text);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_topic_add(ngx_http_mcp_address_t *to, ngx_str_t *endpoint,
+    ngx_mcp_topic_t *topic, ngx_str_t *uri, ngx_str_t *text)
+{
+    ngx_uint_t       kept;
+    ngx_mcp_event_t  event;
+
+    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+    event.parts = text;
+    event.nparts = 1;
+    event.uri[1] = *uri;
+    event.identity = to->identity;
+    event.once = to->once;
+
+    return ngx_mcp_topic_add(to->zone, endpoint, to->tenant, topic, &event,
+                             to->session.data ? &to->session : NULL, &kept);
+}
+
+
+ngx_int_t
+ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_ref_t session,
+    ngx_mcp_topic_t *topic, ngx_str_t *name, ngx_pool_t *pool,
+    ngx_str_t *result)
+{
+    u_char         *p, *start;
+    size_t          len, size;
+    uint64_t        after;
+    ngx_int_t       rc;
+    ngx_str_t       text;
+    ngx_uint_t      n, missed;
+    ngx_mcp_ref_t   ref;
+
+    if (ngx_mcp_topic_find(bridge->zone, session, topic, &ref) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    /* more may come while it is read, but no more than is kept */
+
+    size = sizeof("{\"topic\":,\"events\":[]}") - 1
+           + ngx_mcp_json_escaped_len(name)
+           + NGX_MCP_TOPIC_EVENTS * (sizeof(",{\"position\":,\"event\":}") - 1
+                                     + NGX_INT64_LEN)
+           + NGX_MCP_TOPIC_BYTES * 2;
+
+    start = ngx_pnalloc(pool, size);
+    if (start == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(start, "{\"topic\":", sizeof("{\"topic\":") - 1);
+    p = ngx_mcp_json_escape(p, name);
+    p = ngx_cpymem(p, ",\"events\":[", sizeof(",\"events\":[") - 1);
+
+    after = 0;
+    rc = NGX_OK;
+
+    for (n = 0; n < NGX_MCP_TOPIC_EVENTS; n++) {
+
+        /* the position is known once the event is there */
+
+        text.data = p + sizeof(",{\"position\":,\"event\":") - 1
+                    + NGX_INT64_LEN;
+
+        if (start + size < text.data + NGX_MCP_TOPIC_BYTES + 3) {
+            break;
+        }
+
+        rc = ngx_mcp_topic_next(bridge->zone, session, ref, 0, &after,
+                                text.data, &text.len, &missed);
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        if (n) {
+            *p++ = ',';
+        }
+
+        p = ngx_sprintf(p, "{\"position\":%uL,\"event\":", after);
+        p = ngx_movemem(p, text.data, text.len);
+        *p++ = '}';
+    }
+
+    if (rc == NGX_DONE || rc == NGX_DECLINED || n == 0) {
+        return NGX_DECLINED;
+    }
+
+    *p++ = ']';
+    *p++ = '}';
+
+    text.data = start;
+    text.len = p - start;
+
+    len = sizeof("{\"contents\":[{\"uri\":,\"mimeType\":\"application/json\","
+                 "\"text\":}]}") - 1
+          + ngx_mcp_json_escaped_len(&topic->uri)
+          + ngx_mcp_json_escaped_len(&text);
+
+    p = ngx_pnalloc(pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    result->data = p;
+
+    p = ngx_cpymem(p, "{\"contents\":[{\"uri\":",
+                   sizeof("{\"contents\":[{\"uri\":") - 1);
+    p = ngx_mcp_json_escape(p, &topic->uri);
+    p = ngx_cpymem(p, ",\"mimeType\":\"application/json\",\"text\":",
+                   sizeof(",\"mimeType\":\"application/json\",\"text\":") - 1);
+    p = ngx_mcp_json_escape(p, &text);
+    p = ngx_cpymem(p, "}]}", 3);
+
+    result->len = p - result->data;
+
+    return NGX_OK;
+}
+
+
+#define NGX_HTTP_MCP_TOPIC_ABOUT                                              \
+    ",\"description\":\"The last events of this topic, newest last\","        \
+    "\"mimeType\":\"application/json\","                                      \
+    "\"annotations\":{\"lastModified\":\""
+
+
+static size_t
+ngx_http_mcp_topic_entry_len(ngx_mcp_topic_info_t *info, ngx_str_t *name)
+{
+    return sizeof("{\"uri\":,\"name\":" NGX_HTTP_MCP_TOPIC_ABOUT
+                  "YYYY-MM-DDTHH:MM:SSZ\"}},") - 1
+           + ngx_mcp_json_escaped_len(&info->uri)
+           + ngx_mcp_json_escaped_len(name);
+}
+
+
+static u_char *
+ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
+    ngx_str_t *name)
+{
+    ngx_tm_t  tm;
+
+    ngx_gmtime((time_t) (info->time / 1000), &tm);
+
+    p = ngx_cpymem(p, "{\"uri\":", sizeof("{\"uri\":") - 1);
+    p = ngx_mcp_json_escape(p, &info->uri);
+    p = ngx_cpymem(p, ",\"name\":", sizeof(",\"name\":") - 1);
+    p = ngx_mcp_json_escape(p, name);
+
+    return ngx_sprintf(p, NGX_HTTP_MCP_TOPIC_ABOUT
+                          "%4d-%02d-%02dT%02d:%02d:%02dZ\"}}",
+                       tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
+                       tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec);
+}
+
+
+ngx_int_t
+ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *entries)
+{
+    u_char                *p, *grown;
+    size_t                 size, need;
+    uint64_t               serial;
+    ngx_int_t              more;
+    ngx_str_t              name;
+    ngx_uint_t             i, n;
+    ngx_mcp_topic_info_t   list[NGX_MCP_TOPIC_LIST];
+
+    entries->data = (u_char *) "";
+    entries->len = 0;
+
+    size = 0;
+    serial = 0;
+
+    do {
+        more = ngx_mcp_topic_list(bridge->zone, session, &serial, pool, list,
+                                  &n);
+        if (more == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        for (i = 0; i < n; i++) {
+
+            if (ngx_http_mcp_topic_name(&list[i].uri, pool, &name) != NGX_OK) {
+                continue;
+            }
+
+            need = entries->len + ngx_http_mcp_topic_entry_len(&list[i],
+                                                               &name);
+
+            if (need > NGX_HTTP_MCP_TOPIC_ENTRIES) {
+                return NGX_OK;
+            }
+
+            if (need > size) {
+                size = ngx_max(need, size * 2);
+
+                grown = ngx_pnalloc(pool, size);
+                if (grown == NULL) {
+                    return NGX_ERROR;
+                }
+
+                ngx_memcpy(grown, entries->data, entries->len);
+                entries->data = grown;
+            }
+
+            p = entries->data + entries->len;
+
+            if (entries->len) {
+                *p++ = ',';
+            }
+
+            p = ngx_http_mcp_topic_entry(p, &list[i], &name);
+            entries->len = p - entries->data;
+        }
+
+    } while (more == NGX_OK);
+
+    return NGX_OK;
+}

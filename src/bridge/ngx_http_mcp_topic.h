@@ -1,0 +1,67 @@
+
+/*
+ * Topics as resources: events://TOPIC/latest, where everything of TOPIC that
+ * may not stand in a URI is percent-encoded.  Their events are kept by
+ * ngx_mcp_topic.h.
+ */
+
+#ifndef _NGX_HTTP_MCP_TOPIC_H_INCLUDED_
+#define _NGX_HTTP_MCP_TOPIC_H_INCLUDED_
+
+
+#include "ngx_http_mcp_bridge.h"
+#include "ngx_http_mcp_event.h"
+#include "ngx_mcp_topic.h"
+
+
+/* of a name, decoded */
+#define NGX_HTTP_MCP_TOPIC_MAX  512
+
+
+/* NGX_OK; NGX_DECLINED: too long or empty; NGX_ERROR: no memory */
+ngx_int_t ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool,
+    ngx_str_t *uri);
+
+/* the name that a URI has, however it was encoded; NGX_DECLINED: none */
+ngx_int_t ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool,
+    ngx_str_t *name);
+
+/*
+ * What the endpoint calls the resource of a URI: *uri becomes that of its
+ * topic as it is kept, if it is one and the endpoint has topics.  name: of the
+ * topic, else empty.  NGX_OK or NGX_ERROR (no memory).
+ */
+ngx_int_t ngx_http_mcp_topic_of(ngx_http_mcp_bridge_t *bridge, ngx_str_t *uri,
+    ngx_pool_t *pool, ngx_mcp_topic_t *topic, ngx_str_t *name);
+
+/*
+ * Keeps an event (raw object) for whom it addresses, in the topic of to->topic
+ * at an endpoint.  As ngx_mcp_topic_add().
+ */
+ngx_int_t ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text);
+
+/* likewise a notification that another resource was updated, if wanted */
+void ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
+    ngx_str_t *text);
+
+/*
+ * The raw result of resources/read.  NGX_OK; NGX_DECLINED: there is no such
+ * topic; NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_ref_t session, ngx_mcp_topic_t *topic, ngx_str_t *name,
+    ngx_pool_t *pool, ngx_str_t *result);
+
+/*
+ * Entries of resources/list, separated by commas, for what the session may
+ * see.  NGX_OK or NGX_ERROR (no memory).
+ */
+ngx_int_t ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *entries);
+
+/* the entry of resources/templates/list */
+extern ngx_str_t  ngx_http_mcp_topic_template;
+
+
+#endif /* _NGX_HTTP_MCP_TOPIC_H_INCLUDED_ */

@@ -1,0 +1,329 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_builtin.h"
+#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_mix.h"
+#include "ngx_http_mcp_topic.h"
+
+
+static ngx_int_t ngx_http_mcp_call_tool(ngx_http_mcp_call_t *call,
+    ngx_str_t *result, ngx_int_t *code, const char **why);
+static ngx_int_t ngx_http_mcp_call_wait_for(ngx_http_mcp_call_t *call,
+    ngx_str_t *arguments, ngx_str_t *result);
+static ngx_int_t ngx_http_mcp_call_read(ngx_http_mcp_call_t *call,
+    ngx_str_t *result, ngx_int_t *code, const char **why);
+static ngx_int_t ngx_http_mcp_call_no_resource(ngx_http_mcp_call_t *call,
+    ngx_str_t *uri, ngx_int_t *code, const char **why);
+static void ngx_http_mcp_call_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc);
+
+
+ngx_int_t
+ngx_http_mcp_call_own(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
+{
+    ngx_mcp_message_t        *m;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    m = call->message;
+    mlcf = call->ctx->conf;
+
+    *code = NGX_MCP_INTERNAL_ERROR;
+    *why = "internal error";
+
+    switch (m->method_code) {
+
+    case NGX_MCP_METHOD_TOOLS_CALL:
+        return mlcf->bridge.tools
+               ? ngx_http_mcp_call_tool(call, result, code, why)
+               : NGX_DECLINED;
+
+    case NGX_MCP_METHOD_RESOURCES_READ:
+        return mlcf->bridge.topics
+               ? ngx_http_mcp_call_read(call, result, code, why)
+               : NGX_DECLINED;
+    }
+
+    if (mlcf->upstreams
+        || !ngx_http_mcp_mix_has(&mlcf->bridge, m->method_code))
+    {
+        return NGX_DECLINED;
+    }
+
+    if (m->json.members[NGX_MCP_PATH_CURSOR].type > NGX_MCP_JSON_NULL) {
+        *code = NGX_MCP_INVALID_PARAMS;
+        *why = "params.cursor is unknown";
+        return NGX_ERROR;
+    }
+
+    ngx_str_null(result);
+
+    return ngx_http_mcp_filter_result(call->r, call->ctx, m, result);
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call, ngx_str_t *text)
+{
+    ngx_str_t           result;
+    ngx_mcp_message_t  *m;
+
+    m = call->message;
+
+    if (!ngx_http_mcp_mix_has(&call->ctx->conf->bridge, m->method_code)
+        || m->json.members[NGX_MCP_PATH_CURSOR].type > NGX_MCP_JSON_NULL)
+    {
+        return NGX_DECLINED;
+    }
+
+    ngx_str_null(&result);
+
+    if (ngx_http_mcp_filter_result(call->r, call->ctx, m, &result) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    *text = ngx_mcp_result_compose(call->r->pool, &m->id, &result);
+
+    if (text->data == NULL) {
+        return NGX_DECLINED;
+    }
+
+    call->ctx->error = 0;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_tool(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
+{
+    ngx_str_t                 name, params, arguments;
+    ngx_mcp_message_t        *m;
+    ngx_http_mcp_builtin_t   *tool;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    m = call->message;
+    mlcf = call->ctx->conf;
+
+    name = ngx_mcp_message_string(m, NGX_MCP_PATH_NAME, call->r->pool);
+    tool = name.len ? ngx_http_mcp_builtin(&mlcf->bridge, &name) : NULL;
+
+    if (tool == NULL) {
+
+        if (mlcf->upstreams) {
+            return NGX_DECLINED;
+        }
+
+        *code = NGX_MCP_INVALID_PARAMS;
+        *why = name.len ? "params.name is that of no tool"
+                        : "params.name must be a string that is not empty";
+        return NGX_ERROR;
+    }
+
+    params = ngx_mcp_message_member(m, NGX_MCP_PATH_PARAMS);
+
+    if (ngx_http_mcp_builtin_arguments(&params, &arguments) != NGX_OK) {
+        *code = NGX_MCP_INVALID_PARAMS;
+        *why = "params.arguments must be an object";
+        return NGX_ERROR;
+    }
+
+    if (tool->bit == NGX_HTTP_MCP_TOOL_WAIT) {
+        return ngx_http_mcp_call_wait_for(call, &arguments, result);
+    }
+
+    *result = ngx_http_mcp_builtin_session(&mlcf->bridge, &call->ctx->session,
+                                           &call->ctx->session_id,
+                                           call->r->pool);
+
+    return result->data ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_wait_for(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
+    ngx_str_t *result)
+{
+    ngx_str_t                 name;
+    const char               *bad;
+    ngx_http_mcp_wait_t      *w;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+
+    w = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_wait_t));
+    if (w == NULL) {
+        return NGX_ERROR;
+    }
+
+    w->zone = mlcf->zone;
+    w->session = call->ctx->session.ref;
+    w->pool = call->r->pool;
+    w->drain = mlcf->drain_time;
+    w->ready = ngx_http_mcp_call_waited;
+    w->data = call;
+
+    bad = ngx_http_mcp_builtin_wait(&mlcf->bridge, arguments, w, &name);
+
+    if (bad) {
+        call->ctx->tool_error = 1;
+        *result = ngx_http_mcp_builtin_error(call->r->pool, bad);
+
+        return result->data ? NGX_OK : NGX_ERROR;
+    }
+
+    call->wait = w;
+    call->talk.data = call;
+
+    return NGX_AGAIN;
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_wait(ngx_http_mcp_call_t *call, ngx_str_t *result)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_mcp_wait_start(call->wait);
+
+    if (rc == NGX_AGAIN) {
+        return NGX_AGAIN;
+    }
+
+    if (rc != NGX_OK) {
+        call->ctx->tool_error = 1;
+    }
+
+    *result = ngx_http_mcp_builtin_waited(call->wait, rc);
+
+    return result->data ? NGX_OK : NGX_ERROR;
+}
+
+
+static void
+ngx_http_mcp_call_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc)
+{
+    ngx_str_t             result, text;
+    ngx_connection_t     *c;
+    ngx_http_mcp_call_t  *call;
+
+    call = w->data;
+    c = call->r->connection;
+
+    if (rc == NGX_DECLINED) {
+        call->cancelled = 1;
+        call->ended = 1;
+
+    } else {
+        call->ctx->tool_error = (rc != NGX_OK && rc != NGX_AGAIN);
+
+        result = ngx_http_mcp_builtin_waited(w, rc);
+
+        if (result.data) {
+            text = ngx_mcp_result_compose(w->pool, &call->message->id,
+                                          &result);
+            if (text.data) {
+                ngx_http_mcp_call_answer(call, &text);
+            }
+        }
+    }
+
+    ngx_http_mcp_call_done(&call->talk, NGX_HTTP_MCP_ABORTED);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+void
+ngx_http_mcp_call_wait_abort(ngx_http_mcp_call_t *call)
+{
+    ngx_connection_t  *c;
+
+    c = call->r->connection;
+
+    ngx_http_mcp_wait_stop(call->wait);
+    ngx_http_mcp_call_done(&call->talk, NGX_HTTP_MCP_ABORTED);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_read(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
+{
+    ngx_int_t                 rc;
+    ngx_str_t                 uri, asked, name;
+    ngx_mcp_topic_t           topic;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+
+    uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
+                                 call->r->pool);
+    if (uri.len == 0) {
+
+        if (mlcf->upstreams) {
+            return NGX_DECLINED;
+        }
+
+        *code = NGX_MCP_INVALID_PARAMS;
+        *why = "params.uri must be a string that is not empty";
+        return NGX_ERROR;
+    }
+
+    asked = uri;
+
+    if (ngx_http_mcp_topic_of(&mlcf->bridge, &uri, call->r->pool, &topic,
+                              &name)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (name.len == 0 && mlcf->upstreams) {
+        return NGX_DECLINED;
+    }
+
+    rc = name.len ? ngx_http_mcp_topic_read(&mlcf->bridge,
+                                            call->ctx->session.ref, &topic,
+                                            &name, call->r->pool, result)
+                  : NGX_DECLINED;
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_mcp_call_no_resource(call, &asked, code, why);
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_no_resource(ngx_http_mcp_call_t *call, ngx_str_t *uri,
+    ngx_int_t *code, const char **why)
+{
+    u_char  *p;
+
+    p = ngx_pnalloc(call->r->pool, sizeof("{\"uri\":}") - 1
+                                   + ngx_mcp_json_escaped_len(uri));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    call->data.data = p;
+
+    p = ngx_cpymem(p, "{\"uri\":", sizeof("{\"uri\":") - 1);
+    p = ngx_mcp_json_escape(p, uri);
+    *p++ = '}';
+
+    call->data.len = p - call->data.data;
+
+    *code = NGX_MCP_NO_RESOURCE;
+    *why = "Resource not found";
+
+    return NGX_ERROR;
+}
