@@ -198,6 +198,12 @@ is_deeply([ loud() ], [], 'nobody');
 publish('/publish', notice(uri => 'file:///doc'));
 is_deeply([ loud() ], [ 'bob-acme' ], 'who subscribed');
 
+publish('/publish', notice(topic => 'a/b'));
+is(scalar(grep { my ($n) = heard($_);
+                 $n->{json}{method} eq 'notifications/resources/list_changed' }
+          grep { $_ ne 'two' } keys %g), 4, 'a topic that is new');
+loud();
+
 $s{'ann-bold'}->call('resources/subscribe', { uri => 'events://a/b/latest' });
 publish('/publish', notice(topic => 'a/b'));
 is_deeply([ loud() ], [ 'ann-bold' ], 'who subscribed to a topic');
@@ -415,7 +421,7 @@ is($r->{status}, 400, 'JSON that is none');
 
 $hook->call('resources/subscribe', { uri => 'events://jobs/latest' });
 $t->post("/topic?topic=$_", {}, 'done') for qw(jobs other);
-is_deeply([ map { $_->{json}{params} } heard('hook') ],
+is_deeply([ map { $_->{json}{params} || () } heard('hook') ],
           [ { uri => 'events://jobs/latest' } ], 'a topic');
 
 

@@ -97,6 +97,41 @@ ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
+/* a list with what is here, and without what the caller may not call */
+
+void
+ngx_http_mcp_call_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
+{
+    ngx_str_t  result, own;
+
+    if (!ngx_http_mcp_filters(call->ctx, call->message)) {
+        return;
+    }
+
+    result = ngx_mcp_json_span(&call->talk.x->scan, NGX_MCP_PATH_RESULT,
+                               text->data);
+
+    if (result.len == 0 && call->ctx->error == NGX_MCP_METHOD_NOT_FOUND) {
+
+        if (ngx_http_mcp_call_own_list(call, &own) == NGX_OK) {
+            *text = own;
+        }
+
+        return;
+    }
+
+    if (result.len == 0 || result.data[0] != '{') {
+        return;
+    }
+
+    if (ngx_http_mcp_filter(call->r, call->ctx, call->message, &result, text)
+        != NGX_OK)
+    {
+        ngx_str_set(text, "");
+    }
+}
+
+
 static ngx_int_t
 ngx_http_mcp_call_tool(ngx_http_mcp_call_t *call, ngx_str_t *result,
     ngx_int_t *code, const char **why)

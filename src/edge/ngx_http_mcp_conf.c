@@ -10,7 +10,6 @@
 #include "ngx_http_mcp_status.h"
 
 
-static void ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
     ngx_http_mcp_bridge_t *prev);
 static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
@@ -387,33 +386,6 @@ ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf)
     }
 
     return 0;
-}
-
-
-/* whether something can be published to a topic, or somebody wait for it */
-
-static void
-ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
-{
-    ngx_http_mcp_zone_t    *zone;
-    ngx_http_mcp_bridge_t  *bridge;
-
-    zone = (ngx_http_mcp_zone_t *) mlcf->zone;
-    bridge = &mlcf->bridge;
-
-    if (!zone->published && bridge->feeds == NULL
-        && !(bridge->tools & NGX_HTTP_MCP_TOOL_WAIT))
-    {
-        return;
-    }
-
-    bridge->topics = NGX_HTTP_MCP_TOPICS_KEPT;
-
-    if (mlcf->capabilities == 0
-        || mlcf->capabilities & NGX_HTTP_MCP_CAP_RESOURCES)
-    {
-        bridge->topics |= NGX_HTTP_MCP_TOPICS_OFFERED;
-    }
 }
 
 

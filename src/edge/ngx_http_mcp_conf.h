@@ -19,6 +19,9 @@ char *ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child);
 ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 
+/* whether something can be published to a topic, or somebody wait for it */
+void ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf);
+
 /*
  * The zone of this name, made when there is none; a size is given by its
  * declaration alone, else it is 0.  NULL: declared twice (logged), no memory.

@@ -255,3 +255,28 @@ ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf, ngx_command_t *cmd,
 
     return NGX_CONF_OK;
 }
+
+
+void
+ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_http_mcp_zone_t    *zone;
+    ngx_http_mcp_bridge_t  *bridge;
+
+    zone = (ngx_http_mcp_zone_t *) mlcf->zone;
+    bridge = &mlcf->bridge;
+
+    if (!zone->published && bridge->feeds == NULL
+        && !(bridge->tools & NGX_HTTP_MCP_TOOL_WAIT))
+    {
+        return;
+    }
+
+    bridge->topics = NGX_HTTP_MCP_TOPICS_KEPT;
+
+    if (mlcf->capabilities == 0
+        || mlcf->capabilities & NGX_HTTP_MCP_CAP_RESOURCES)
+    {
+        bridge->topics |= NGX_HTTP_MCP_TOPICS_OFFERED;
+    }
+}

@@ -580,7 +580,7 @@ ngx_mcp_repair_topics(ngx_mcp_zone_t *zone)
                             offsetof(ngx_mcp_topic_sh_t, age));
         ngx_mcp_hash_insert_locked(zone, t);
 
-        zone->sh->stamp = ngx_max(zone->sh->stamp, t->serial);
+        zone->sh->stamp = ngx_max(zone->sh->stamp, t->order);
     }
 }
 

@@ -395,7 +395,7 @@ ngx_mcp_order_topic(void *rec)
 static uint64_t
 ngx_mcp_order_used(void *rec)
 {
-    return ((ngx_mcp_topic_sh_t *) rec)->used;
+    return ((ngx_mcp_topic_sh_t *) rec)->order;
 }
 
 

@@ -299,6 +299,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     t->rec.hash = ngx_mcp_topic_hash(zone, g, &topic->uri);
     t->rec.flags = topic->other ? NGX_MCP_TOPIC_OTHER : 0;
     t->serial = ++zone->sh->stamp;
+    t->order = t->serial;
     t->used = ngx_current_msec;
 
     ngx_mcp_commit_locked(zone, t, NGX_MCP_TOPIC);
@@ -328,7 +329,7 @@ ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         t = ngx_mcp_block(zone, n);
         n = t->rec.links.next;
 
-        if ((victim == NULL || t->used < victim->used)
+        if ((victim == NULL || t->order < victim->order)
             && !ngx_mcp_topic_in_use(zone, t))
         {
             victim = t;
@@ -371,6 +372,7 @@ ngx_mcp_topic_used_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 
     n = ngx_mcp_number(zone, t);
     t->used = ngx_current_msec;
+    t->order = ++zone->sh->stamp;
 
     ngx_mcp_list_remove(zone, &zone->sh->topics, n,
                         offsetof(ngx_mcp_topic_sh_t, age));

@@ -288,6 +288,7 @@ typedef struct {
     uint64_t                watch[NGX_MCP_WORKERS / 64];  /* who is told */
     uint64_t                serial;       /* fact */
     uint64_t                used;         /* fact: ngx_current_msec */
+    uint64_t                order;        /* fact: of uses */
     uint64_t                time;         /* fact: of the last event */
     uint64_t                lost;         /* fact: the last that was dropped */
     ngx_mcp_links_sh_t      age;          /* among all, used last at the end */
