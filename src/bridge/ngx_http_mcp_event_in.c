@@ -626,6 +626,7 @@ static void
 ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text)
 {
+    ngx_int_t                rc;
     ngx_uint_t               i;
     ngx_http_mcp_bridge_t  **bridges;
 
@@ -639,9 +640,13 @@ ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
             continue;
         }
 
-        if (ngx_http_mcp_topic_keep(bridges[i], to, in->pool, text)
-            != NGX_OK)
-        {
+        rc = ngx_http_mcp_topic_keep(bridges[i], to, in->pool, text);
+
+        if (rc == NGX_ABORT) {
+            return;
+        }
+
+        if (rc == NGX_ERROR) {
             in->unkept = 1;
 
             ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,

@@ -230,6 +230,7 @@ ngx_http_mcp_topic_add(ngx_http_mcp_address_t *to, ngx_str_t *endpoint,
     event.uri[1] = *uri;
     event.identity = to->identity;
     event.once = to->once;
+    event.take = to->take;
 
     return ngx_mcp_topic_add(to->zone, endpoint, to->tenant, topic, &event,
                              to->session.data ? &to->session : NULL, &kept);

@@ -72,13 +72,23 @@ ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     ngx_mcp_stage_init(&in.stage, NGX_MCP_EVENT, event->parts, event->nparts);
 
+    if (event->take) {
+        ngx_mcp_take_prepare(zone, event->take);
+    }
+
     ngx_mcp_groups_init(&groups, endpoint, tenant);
     rc = NGX_OK;
 
     while (ngx_mcp_groups_next(zone, &groups, &ref) == NGX_OK) {
 
-        if (ngx_mcp_topic_add_group(zone, ref, &in, kept) == NGX_ERROR) {
+        switch (ngx_mcp_topic_add_group(zone, ref, &in, kept)) {
+
+        case NGX_ABORT:
+            return NGX_ABORT;
+
+        case NGX_ERROR:
             rc = NGX_ERROR;
+            break;
         }
     }
 
@@ -142,12 +152,20 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         return NGX_DECLINED;
     }
 
+    if (ngx_mcp_take_begin_locked(zone, in->event->take, 1) != NGX_OK) {
+        ngx_mcp_stage_drop_locked(zone, &in->stage);
+        ngx_mcp_zone_unlock(zone);
+        return NGX_ABORT;
+    }
+
     if (fits) {
         t = ngx_mcp_topic_get_locked(zone, g, topic);
     }
 
     if (t && ngx_mcp_once_logged_locked(zone, &t->log, in->event->once)) {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
+        ngx_mcp_take_less_locked(zone);
+        ngx_mcp_take_end_locked(zone, in->event->take);
         ngx_mcp_zone_unlock(zone);
         (*kept)++;
         return NGX_OK;
@@ -168,12 +186,16 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     if (e == NULL) {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
+        ngx_mcp_take_less_locked(zone);
+        ngx_mcp_take_end_locked(zone, in->event->take);
         ngx_mcp_zone_unlock(zone);
         ngx_mcp_count(zone, in->stage.len > NGX_MCP_TOPIC_BYTES
                             ? NGX_MCP_COUNTER_EVENTS_LARGE
                             : NGX_MCP_COUNTER_EVENTS_FULL, 1);
         return NGX_ERROR;
     }
+
+    ngx_mcp_take_end_locked(zone, in->event->take);
 
     t->bytes += e->rec.len;
     t->time = ngx_mcp_now();

@@ -48,7 +48,8 @@ typedef struct {
  * narrows who sees it.  A new topic is announced to its group by
  * notifications/resources/list_changed, once a second at most.  *kept: in so
  * many groups.  NGX_OK; NGX_ERROR: not kept in one at least, because it is too
- * large, there are too many topics in use, or the zone is full.
+ * large, there are too many topics in use, or the zone is full; NGX_ABORT: it
+ * is not to be taken (ngx_mcp_lease.h).
  */
 ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_topic_t *topic, ngx_mcp_event_t *event,
