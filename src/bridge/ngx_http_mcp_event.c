@@ -4,10 +4,6 @@
 #include "ngx_http_mcp_topic.h"
 
 
-#define NGX_HTTP_MCP_TOPIC       "events://"
-#define NGX_HTTP_MCP_TOPIC_LAST  "/latest"
-
-
 static void ngx_http_mcp_event_address(ngx_http_mcp_address_t *to,
     ngx_str_t *text, ngx_mcp_event_t *event);
 static ngx_int_t ngx_http_mcp_event_log(ngx_http_mcp_address_t *to,
@@ -16,54 +12,6 @@ static ngx_int_t ngx_http_mcp_event_coalesce(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_rule_t *rule,
     ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out,
     ngx_mcp_event_t *event, ngx_pool_t *pool, ngx_uint_t *sessions);
-
-
-ngx_int_t
-ngx_http_mcp_event_topic(ngx_str_t *topic, ngx_pool_t *pool, ngx_str_t *uri)
-{
-    u_char  *p;
-
-    uri->len = sizeof(NGX_HTTP_MCP_TOPIC NGX_HTTP_MCP_TOPIC_LAST) - 1
-               + topic->len;
-
-    p = ngx_pnalloc(pool, uri->len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    uri->data = p;
-
-    p = ngx_cpymem(p, NGX_HTTP_MCP_TOPIC, sizeof(NGX_HTTP_MCP_TOPIC) - 1);
-    p = ngx_cpymem(p, topic->data, topic->len);
-    ngx_memcpy(p, NGX_HTTP_MCP_TOPIC_LAST,
-               sizeof(NGX_HTTP_MCP_TOPIC_LAST) - 1);
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_mcp_event_topic_name(ngx_str_t *uri, ngx_str_t *topic)
-{
-    size_t  head, tail;
-
-    head = sizeof(NGX_HTTP_MCP_TOPIC) - 1;
-    tail = sizeof(NGX_HTTP_MCP_TOPIC_LAST) - 1;
-
-    if (uri->len <= head + tail
-        || ngx_memcmp(uri->data, NGX_HTTP_MCP_TOPIC, head) != 0
-        || ngx_memcmp(uri->data + uri->len - tail, NGX_HTTP_MCP_TOPIC_LAST,
-                      tail)
-           != 0)
-    {
-        return NGX_DECLINED;
-    }
-
-    topic->data = uri->data + head;
-    topic->len = uri->len - head - tail;
-
-    return NGX_OK;
-}
 
 
 ngx_int_t

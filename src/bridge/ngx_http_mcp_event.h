@@ -30,13 +30,6 @@ typedef struct {
 } ngx_http_mcp_address_t;
 
 
-/* the URI of a topic as a resource; NGX_OK or NGX_ERROR (no memory) */
-ngx_int_t ngx_http_mcp_event_topic(ngx_str_t *topic, ngx_pool_t *pool,
-    ngx_str_t *uri);
-
-/* and back, a part of the URI; NGX_DECLINED: it is none of a topic */
-ngx_int_t ngx_http_mcp_event_topic_name(ngx_str_t *uri, ngx_str_t *topic);
-
 /*
  * Puts an event, whose address and parts are filled in here, into the log.
  * NGX_OK and the number of sessions; NGX_DECLINED: there is no such session;

@@ -1,7 +1,7 @@
 
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_reader.h"
-#include "ngx_mcp_topic.h"
+#include "ngx_http_mcp_topic.h"
 
 
 #define NGX_HTTP_MCP_FEED_KIND   "feed"
@@ -159,19 +159,6 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant,
         ngx_http_mcp_feed_request(bridge, &feed[i],
                                   (feed[i].demand & NGX_HTTP_MCP_FEED_TENANT)
                                   ? tenant : NULL, topic);
-    }
-}
-
-
-void
-ngx_http_mcp_feed_want_uri(ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant,
-    ngx_str_t *uri)
-{
-    ngx_str_t  topic;
-
-    if (bridge->feeds && ngx_http_mcp_event_topic_name(uri, &topic) == NGX_OK)
-    {
-        ngx_http_mcp_feed_want(bridge, tenant, &topic);
     }
 }
 
@@ -571,7 +558,7 @@ ngx_http_mcp_feed_wanted(ngx_http_mcp_reader_t *reader)
                != 0;
     }
 
-    if (ngx_http_mcp_event_topic(&reader->topic, reader->scratch, &uri)
+    if (ngx_http_mcp_topic_uri(&reader->topic, reader->scratch, &uri)
         != NGX_OK)
     {
         return 1;

@@ -37,9 +37,5 @@ ngx_int_t ngx_http_mcp_feed_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
 void ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant,
     ngx_str_t *topic);
 
-/* likewise by the URI of a resource, which may be that of a topic */
-void ngx_http_mcp_feed_want_uri(ngx_http_mcp_bridge_t *bridge,
-    ngx_str_t *tenant, ngx_str_t *uri);
-
 
 #endif /* _NGX_HTTP_MCP_FEED_H_INCLUDED_ */

@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_mix.h"
 #include "ngx_http_mcp_topic.h"
 
@@ -211,6 +212,10 @@ ngx_http_mcp_call_wait_for(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
         return result->data ? NGX_OK : NGX_ERROR;
     }
 
+    if (name.len) {
+        ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->tenant, &name);
+    }
+
     call->wait = w;
     call->talk.data = call;
 
@@ -322,6 +327,10 @@ ngx_http_mcp_call_read(ngx_http_mcp_call_t *call, ngx_str_t *result,
 
     if (name.len == 0 && mlcf->upstreams) {
         return NGX_DECLINED;
+    }
+
+    if (name.len) {
+        ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->tenant, &name);
     }
 
     rc = name.len ? ngx_http_mcp_topic_read(&mlcf->bridge,
