@@ -250,7 +250,12 @@ export class Session {
         if (name === 'lagged') {
             this.lagged(data);
         } else if (data) {
-            this.message(JSON.parse(data));
+            const m = JSON.parse(data);
+
+            /* topics come and go on their own */
+            if (m.method !== 'notifications/resources/list_changed') {
+                this.message(m);
+            }
         }
     }
 
