@@ -7,21 +7,26 @@
  * must see it, and every id is checked: nothing lost, nothing twice, nothing
  * to anybody else, in the order of each writer.
  *
- * big.mjs PORT MASTER_PID SEED SESSIONS EVENTS
+ * Some of the events come by feeds: at endpoint one one whose events have ids,
+ * at endpoint two one for each tenant. With LINES it is one at endpoint one
+ * without ids, and no worker is killed, for that would be a gap.
+ *
+ * big.mjs PORT MASTER_PID SEED SESSIONS EVENTS FEED_PORT [LINES]
  */
 
 import http from 'node:http';
 import { Session, check, done, random, until, workers } from './session.mjs';
-import { LEVELS, Publisher, addressed, form, known, latest, names, outcome,
+import { Feeds, LEVELS, Publisher, addressed, form, known, latest, names, outcome,
          visible } from './events.mjs';
 
 
-const [port, master, seed, sessions, events] =
+const [port, master, seed, sessions, events, feed_port, lines] =
     process.argv.slice(2).map(Number);
 
 const dice = random(seed);
 const { chance, below, one, some } = dice;
 const publisher = new Publisher(port, seed);
+const feeds = new Feeds(dice);
 
 const WRITERS = 4;
 const ENDPOINTS = ['one', 'two'];
@@ -42,7 +47,7 @@ class Reader extends Session {
 
         super({ port, path: `/${endpoint}`, n, endpoint, tenant, user,
                 headers: { 'X-Tenant': tenant, 'X-User': user },
-                level: one(LEVELS), gaps: [], last_of: [], wrong: [],
+                level: one(LEVELS), ends: new Set(), gaps: [], last_of: [], wrong: [],
                 seen: new Map() });
         this.uris = new Set([...some(uris, 3),
                              ...some(topics, 2).map(latest)]);
@@ -73,7 +78,9 @@ class Reader extends Session {
             this.wrong.push(`unknown ${JSON.stringify(m).slice(0, 200)}`);
             return;
         }
-        if (e.seq < (this.last_of[e.writer] ?? 0) && !e.disordered) {
+        if (e.seq < (this.last_of[e.writer] ?? 0) && !e.disordered
+            && !(lines && e.endpoint === 'one'))
+        {
             this.wrong.push(`${n} after ${this.last_of[e.writer]}`);
         }
         this.last_of[e.writer] = Math.max(e.seq,
@@ -81,8 +88,8 @@ class Reader extends Session {
         if (p.pad !== undefined && p.pad.length !== e.pad) {
             this.wrong.push(`${n} has ${p.pad.length} of ${e.pad} bytes`);
         }
-        if (n === events) {
-            this.finished = true;
+        if (n >= events) {
+            this.ends.delete(n);
         }
         if (below(this.patience) === 0) {
             this.cut();
@@ -151,13 +158,44 @@ async function writer(w) {
             next++;
         }
 
-        const got = await publisher.publish(batch, chance(0.5),
-                                            w % 2 ? keep : false);
-        refused.push(...got.filter((g) => g.error).map((g) => g.error));
+        if (chance(0.2)) {
+            feed(batch);
+        } else {
+            const got = await publisher.publish(batch, chance(0.5),
+                                                w % 2 ? keep : false);
+            refused.push(...got.filter((g) => g.error).map((g) => g.error));
+        }
+
         disturb();
     }
 
     keep.destroy();
+}
+
+
+/* each feed is a writer of its own */
+
+const seqs = new Map();
+
+function feed(batch) {
+    for (const e of batch) {
+        let path = lines ? '/lines/one' : '/sse/one';
+
+        e.endpoint = 'one';
+
+        if (!lines && e.tenant && chance(0.5)) {
+            e.endpoint = 'two';
+            path = `/of/${e.tenant}`;
+        }
+        if (e.session && e.session.endpoint !== e.endpoint) {
+            e.session = one(readers.filter((s) => s.endpoint === e.endpoint));
+        }
+
+        e.writer = path;
+        e.seq = (seqs.get(path) ?? 0) + 1;
+        seqs.set(path, e.seq);
+        feeds.push(path, e);
+    }
 }
 
 
@@ -167,14 +205,17 @@ function disturb() {
     while (disturbances.length && next >= disturbances[0].at) {
         const { what } = disturbances.shift();
 
-        if (what === 'reload') {
+        if (what === 'reload' || lines) {
             process.kill(master, 'SIGHUP');
         } else {
             process.kill(one(workers(master)), 'SIGKILL');
+            feeds.cut(one([...feeds.feeds.keys()]));
         }
     }
 }
 
+
+await feeds.listen(feed_port);
 
 const readers = Array.from({ length: sessions }, (_, n) => new Reader(n));
 
@@ -183,9 +224,11 @@ for (let i = 0; i < sessions; i += 20) {
 }
 
 const all_events = Array.from({ length: events }, (_, n) => make(n));
-const disturbances = some(['reload', 'reload', 'reload', 'kill', 'kill',
-                           'kill'], 6)
-    .map((what, i) => ({ what, at: Math.floor(events * (i + 1) / 7) }));
+const times = Number(process.env.MCP_BIG_TIMES || 1);
+const troubles = ['reload', 'kill'].flatMap((what) =>
+    Array.from({ length: 3 * times }, () => what));
+const disturbances = some(troubles, troubles.length).map((what, i) =>
+    ({ what, at: Math.floor(events * (i + 1) / (troubles.length + 1)) }));
 
 /* some open their stream when events are on their way already */
 
@@ -196,7 +239,9 @@ const late = readers.filter(() => chance(0.1));
 await Promise.all(readers.filter((s) => !late.includes(s))
                   .map((s) => { s.patience = 2000; return s.open(); }));
 
-check(true, `${sessions} sessions`);
+check(await until(() => [...feeds.feeds.values()].filter(
+    (f) => f.readers.size).length === (lines ? 1 : 1 + tenants.length), 60),
+      `${sessions} sessions, feeds are read`, [...feeds.feeds.keys()]);
 
 const published = Promise.all(Array.from({ length: WRITERS },
                                          (_, w) => writer(w)));
@@ -208,16 +253,32 @@ await published;
 check(refused.length === 0, `${events} events were taken`,
       refused.slice(0, 5));
 
-/* behind this one, nothing is on its way */
+/* behind these, nothing is on its way */
 
-all_events[events] = { n: events, writer: 0, seq: Infinity, pad: 0,
-                       method: 'notifications/end' };
-await publisher.publish([all_events[events]]);
+const end = (writer, more) => {
+    const n = all_events.length;
+    const e = { n, writer, seq: Infinity, pad: 0, ...more,
+                method: 'notifications/end' };
 
-check(await until(() => readers.every((s) => s.finished), 60),
-      'the last event came to all',
-      readers.filter((s) => !s.finished).slice(0, 5).map((s) =>
-          `session ${s.n} ${s.id}: opened ${s.opened}, refused ${s.refused}`));
+    all_events.push(e);
+    readers.filter((s) => addressed(e, s)).forEach((s) => s.ends.add(n));
+
+    return e;
+};
+
+await publisher.publish([end(0, {})]);
+
+for (const path of feeds.feeds.keys()) {
+    feeds.push(path, end(path, path.startsWith('/of/')
+                               ? { endpoint: 'two', tenant: path.slice(4) }
+                               : { endpoint: 'one' }));
+}
+
+check(await until(() => readers.every((s) => s.ends.size === 0), 60),
+      'the last events came to all',
+      readers.filter((s) => s.ends.size).slice(0, 5).map((s) =>
+          `session ${s.n} ${s.id}: opened ${s.opened}, refused ${s.refused}, `
+          + [...s.ends].map((n) => all_events[n].writer)));
 
 
 /* the account of every session */
@@ -282,6 +343,9 @@ for (const s of readers) {
 check((await Promise.all(readers.map((s) => s.answers()))).every(Boolean),
       'every session still answers');
 
-console.log(`# ${JSON.stringify(counts)}, ${deliveries} deliveries, `
+feeds.close();
+
+console.log(`# ${JSON.stringify(counts)}, ${deliveries} deliveries, feeds `
+            + `opened ${feeds.opened} times, ${feeds.resumed} resumed, `
             + `${readers.reduce((n, s) => n + s.opened, 0)} streams`);
 done();

@@ -9,6 +9,7 @@
  * narrow.
  */
 
+import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HEADERS, once } from './session.mjs';
 
@@ -187,5 +188,92 @@ export class Publisher {
         }
 
         throw new Error(`${key} was never taken`);
+    }
+}
+
+
+/*
+ * A server of feeds, one for each path. Of those below /lines/ each event is a
+ * line without an id; the others are server-sent events, and resumable.
+ */
+
+export class Feeds {
+    constructor(random) {
+        Object.assign(this, { random, feeds: new Map(), opened: 0,
+                              resumed: 0 });
+        this.server = http.createServer((req, res) => this.open(req, res));
+    }
+
+    listen(port) {
+        return new Promise((resolve) => {
+            this.server.listen(port, '127.0.0.1', resolve);
+        });
+    }
+
+    at(path) {
+        if (!this.feeds.has(path)) {
+            this.feeds.set(path, { path, texts: [], readers: new Set() });
+        }
+
+        return this.feeds.get(path);
+    }
+
+    open(req, res) {
+        const feed = this.at(decodeURIComponent(req.url));
+        const last = req.headers['last-event-id'];
+
+        this.opened++;
+        feed.readers.add(res);
+        res.on('close', () => feed.readers.delete(res));
+
+        if (feed.path.startsWith('/lines/')) {
+            res.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
+            res.flushHeaders();
+            return;
+        }
+
+        this.resumed += last === undefined ? 0 : 1;
+        res.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        res.write('retry: 50\n\n');
+        feed.texts.slice(last === undefined ? 0 : Number(last) + 1)
+            .forEach((t) => this.send(res, t));
+    }
+
+    /* in pieces, as networks make them */
+
+    send(res, block) {
+        const at = this.random.below(block.length);
+
+        res.write(block.slice(0, at));
+        res.write(block.slice(at));
+    }
+
+    push(path, event) {
+        const feed = this.at(path);
+        const line = text(event);
+
+        if (path.startsWith('/lines/')) {
+            feed.texts.push(`${line}\n`);
+        } else {
+            feed.texts.push(`id: ${feed.texts.length}\ndata: ${line}\n\n`);
+        }
+
+        for (const res of feed.readers) {
+            this.send(res, feed.texts.at(-1));
+        }
+    }
+
+    /* what a deploy does: who reads may come back */
+
+    cut(path) {
+        const { readers } = this.at(path);
+
+        readers.forEach((res) => res.end());
+        readers.clear();
+    }
+
+    close() {
+        this.server.closeAllConnections();
+        this.server.close();
     }
 }

@@ -13,16 +13,19 @@ use Mcp::Test;
 use Mcp::Node;
 
 
-# options: workers; http, one: more directives of these levels
+# options: workers; http, one, two: more directives of these levels; {feed} is
+# the port of the server of feeds
 
 sub new {
     my ($class, %o) = @_;
 
     my $http = $o{http} || '';
     my $one = $o{one} || '';
+    my $two = $o{two} || '';
+    my $feed = free_port();
 
     my $t = Mcp::Test->new(
-        workers => $o{workers} || 2,
+        vars => { FEED => $feed }, workers => $o{workers} || 2,
         events => 'worker_connections 2048;', conf => <<"EOF");
 mcp_zone zone=main:96m;
 
@@ -56,6 +59,12 @@ server {
         mcp_invalidate document notify=notifications/other;
         mcp_invalidate health   "message=\$n" level=\$level;
         mcp_invalidate *        drop;
+        $two
+    }
+
+    location /_feed/ {
+        internal;
+        proxy_pass http://127.0.0.1:%%FEED%%/;
     }
 
     location = /_rpc {
@@ -76,7 +85,8 @@ EOF
     $t->allow_log(qr/exited on signal 9/);
     $t->allow_log(qr/was locked by/);
 
-    return bless { t => $t, seed => $ENV{MCP_SEED} || int rand 1e9 }, $class;
+    return bless { t => $t, feed => $feed,
+                   seed => $ENV{MCP_SEED} || int rand 1e9 }, $class;
 }
 
 
