@@ -16,8 +16,8 @@
 
 import http from 'node:http';
 import { Session, check, done, random, until, workers } from './session.mjs';
-import { Feeds, LEVELS, Publisher, addressed, form, known, latest, names, outcome,
-         visible } from './events.mjs';
+import { Feeds, LEVELS, Publisher, addressed, form, known, latest, names,
+         outcome, visible } from './events.mjs';
 
 
 const [port, master, seed, sessions, events, feed_port, lines] =
@@ -47,7 +47,8 @@ class Reader extends Session {
 
         super({ port, path: `/${endpoint}`, n, endpoint, tenant, user,
                 headers: { 'X-Tenant': tenant, 'X-User': user },
-                level: one(LEVELS), ends: new Set(), gaps: [], last_of: [], wrong: [],
+                level: one(LEVELS), ends: new Set(), gaps: [],
+                last_of: [], wrong: [],
                 seen: new Map() });
         this.uris = new Set([...some(uris, 3),
                              ...some(topics, 2).map(latest)]);
