@@ -16,6 +16,12 @@
 /* ms; a limit is not logged more often */
 #define NGX_HTTP_MCP_FEED_FULL   60000
 
+/* ms; a worker of a newer configuration has to be connected by then */
+#define NGX_HTTP_MCP_FEED_HOLD   3500
+
+/* ms; if all workers quit they are told by then, and none begins to read */
+#define NGX_HTTP_MCP_FEED_LINGER  200
+
 #define NGX_HTTP_MCP_FEED_SCRATCH  4096
 
 
@@ -508,7 +514,7 @@ ngx_http_mcp_feed_full(const char *why)
 void
 ngx_http_mcp_feed_quit(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t              newer;
+    ngx_msec_t              hold;
     ngx_queue_t            *q;
     ngx_http_mcp_reader_t  *reader;
 
@@ -516,7 +522,8 @@ ngx_http_mcp_feed_quit(ngx_mcp_zone_t *zone)
         return;
     }
 
-    newer = ngx_mcp_lease_newer(zone);
+    hold = ngx_mcp_lease_newer(zone) ? NGX_HTTP_MCP_FEED_HOLD
+                                     : NGX_HTTP_MCP_FEED_LINGER;
 
     q = ngx_queue_head(&ngx_http_mcp_feed_readers);
 
@@ -529,12 +536,7 @@ ngx_http_mcp_feed_quit(ngx_mcp_zone_t *zone)
             continue;
         }
 
-        if (newer) {
-            ngx_http_mcp_reader_quit(reader);
-
-        } else {
-            ngx_http_mcp_reader_close(reader, NGX_HTTP_MCP_READER_RELEASE);
-        }
+        ngx_http_mcp_reader_quit(reader, hold);
     }
 }
 

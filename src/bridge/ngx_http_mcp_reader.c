@@ -9,9 +9,6 @@
 #define NGX_HTTP_MCP_READER_PAUSE_MAX  30000
 #define NGX_HTTP_MCP_READER_LONG       300000
 
-/* a new reader has to be connected by then */
-#define NGX_HTTP_MCP_READER_HOLD       3500
-
 /* between looks whether it is still wanted */
 #define NGX_HTTP_MCP_READER_LOOK       10000
 
@@ -631,7 +628,7 @@ ngx_http_mcp_reader_wait(ngx_http_mcp_reader_t *reader)
 
 
 void
-ngx_http_mcp_reader_quit(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_reader_quit(ngx_http_mcp_reader_t *reader, ngx_msec_t hold)
 {
     if (reader->attempt == NULL || !reader->attempt->connected) {
         ngx_http_mcp_reader_close(reader, NGX_HTTP_MCP_READER_RELEASE);
@@ -641,7 +638,7 @@ ngx_http_mcp_reader_quit(ngx_http_mcp_reader_t *reader)
     reader->quiet = 1;
 
     if (!reader->hold.timer_set) {
-        ngx_add_timer(&reader->hold, NGX_HTTP_MCP_READER_HOLD);
+        ngx_add_timer(&reader->hold, hold);
     }
 }
 

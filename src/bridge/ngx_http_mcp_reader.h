@@ -67,8 +67,8 @@ typedef enum {
 void ngx_http_mcp_reader_start(ngx_http_mcp_reader_t *reader,
     ngx_str_t *last_event_id);
 
-/* the worker quits: reads on for as long as the next one may need */
-void ngx_http_mcp_reader_quit(ngx_http_mcp_reader_t *reader);
+/* the worker quits: reads on for at most so long, until another does */
+void ngx_http_mcp_reader_quit(ngx_http_mcp_reader_t *reader, ngx_msec_t hold);
 
 /* ends it and frees it; not from within a handler of its exchange */
 void ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader,
