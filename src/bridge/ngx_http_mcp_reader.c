@@ -10,7 +10,7 @@
 #define NGX_HTTP_MCP_READER_LONG       300000
 
 /* between looks whether it is still wanted */
-#define NGX_HTTP_MCP_READER_LOOK       10000
+#define NGX_HTTP_MCP_READER_LOOK       5000
 
 
 #define ngx_http_mcp_reader_lagged(x)                                         \
@@ -757,7 +757,9 @@ ngx_http_mcp_reader_renew(ngx_event_t *ev)
         return;
     }
 
-    if (ngx_current_msec - reader->wanted >= NGX_HTTP_MCP_FEED_KEEP) {
+    if (ngx_current_msec - reader->wanted
+        >= NGX_HTTP_MCP_FEED_KEEP + NGX_HTTP_MCP_READER_LOOK)
+    {
         ngx_http_mcp_reader_close(reader, NGX_HTTP_MCP_READER_DROP);
     }
 }
