@@ -385,6 +385,13 @@ ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f)
         return;
     }
 
+    /* one that stood still for long must not put an old list over a new one */
+
+    if (ngx_mcp_lease_renew(zone, &r->own->lease) != NGX_OK) {
+        ngx_http_mcp_refresh_end(f);
+        return;
+    }
+
     rc = ngx_mcp_list_put(zone, r->audience, f->kind, &content, f->signals,
                           r->own->bridge->lists_ttl);
 

@@ -198,7 +198,7 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         } else if (ngx_strncmp(s.data, "max=", 4) == 0) {
             n = ngx_atoi(s.data + 4, s.len - 4);
 
-            if (n < 1 || n > 65536) {
+            if (n < 1 || n > 4096) {
                 goto invalid;
             }
 

@@ -8,7 +8,7 @@
 # Requests per second are flattered where the load, and not the worker, is what
 # is busy; the worker's time is not.
 #
-#   t/bench/run.sh [part ...]     ping call initialize fan memory one; all
+#   t/bench/run.sh [part ...]     ping list call initialize fan memory one; all
 #
 # MCP_NGINX, MCP_MODULE   as for the tests
 # MCP_BENCH_PORT=25100    the first of three ports
@@ -164,6 +164,13 @@ compare() {
 
 
 ok='{"jsonrpc":"2.0","id":1,"result":{}}'
+list='{"jsonrpc":"2.0","id":1,"result":{"tools":['
+for i in $(seq 20); do
+    [ "$i" = 1 ] || list+=,
+    list+='{"name":"tool-'$i'","description":"What it is good for, in a line",'
+    list+='"inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}'
+done
+list+=']}}'
 tool='{"jsonrpc":"2.0","id":$id,"result":{"content":[{"type":"text","text":'
 tool+='"It is sunny in Berlin, 21 degrees, with a light wind from the west."'
 tool+='}]}}'
@@ -198,7 +205,14 @@ rates() {
                 mcp_upstream up /_up protocol=rpc;
             }
             location = /_up { internal; proxy_pass http://up/; }
+            location = /list {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_list protocol=rpc;
+                mcp_list_cache on;
+            }
+            location = /_list { internal; proxy_pass http://up/list; }
             location = /return-ping { return 200 '$ok'; }
+            location = /return-list { return 200 '$list'; }
             location = /return-initialize { return 200 '@initialize@'; }
             location = /proxy {
                 proxy_pass http://up/;
@@ -212,7 +226,9 @@ rates() {
     start up 1 10 <<< "map \$http_x_id \$id {
                            '' '\"nginx-mcp\"'; default \$http_x_id; }
                        server { listen 127.0.0.1:$((port + 1));
-                                location / { return 200 '$tool'; } }"
+                                location / { return 200 '$tool'; }
+                                location /list { return 200 '${list/:1,/:\"nginx-mcp\",}'; }
+                                }"
     up=$master
 
     # the same bytes as the module answers, which are asked for first
@@ -228,6 +244,14 @@ rates() {
         request "$dir/b" /return-ping \
             '{"jsonrpc":"2.0","id":1,"method":"ping"}' "$(session /ping)"
         compare "ping | return 200" a b 0.90
+    fi
+
+    if wanted list; then
+        request "$dir/a" /list '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' \
+            "$(session /list)"
+        request "$dir/b" /return-list \
+            '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' "$(session /list)"
+        compare "tools/list, cached | return 200" a b 0.90
     fi
 
     if wanted call; then
