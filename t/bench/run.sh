@@ -394,7 +394,7 @@ printf '%s, %s, %s cores\n\n' "$("$nginx" -v 2>&1)" \
     "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)"
 row "what | beside what" "module" "other" "ratio" "best" "target"
 
-if wanted ping || wanted call || wanted initialize; then
+if wanted ping || wanted list || wanted call || wanted initialize; then
     rates
 fi
 
