@@ -46,7 +46,7 @@ typedef struct {
     size_t      need;                         /* of this answer, 0: unknown */
     unsigned    done;
     char       *request;
-    char        buf[2048];
+    char        buf[8192];
 } conn_t;
 
 

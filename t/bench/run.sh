@@ -210,7 +210,11 @@ rates() {
                 mcp_upstream up /_list protocol=rpc;
                 mcp_list_cache on;
             }
-            location = /_list { internal; proxy_pass http://up/list; }
+            location = /_list {
+                internal;
+                proxy_pass http://up/list;
+                proxy_set_header X-Id \$mcp_request_id;
+            }
             location = /return-ping { return 200 '$ok'; }
             location = /return-list { return 200 '$list'; }
             location = /return-initialize { return 200 '@initialize@'; }
@@ -227,7 +231,7 @@ rates() {
                            '' '\"nginx-mcp\"'; default \$http_x_id; }
                        server { listen 127.0.0.1:$((port + 1));
                                 location / { return 200 '$tool'; }
-                                location /list { return 200 '${list/:1,/:\"nginx-mcp\",}'; }
+                                location /list { return 200 '${list/:1,/:\$id,}'; }
                                 }"
     up=$master
 
@@ -249,6 +253,15 @@ rates() {
     if wanted list; then
         request "$dir/a" /list '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' \
             "$(session /list)"
+
+        # asked once, so that it is there
+
+        curl -s -o "$dir/once" "http://127.0.0.1:$port/list" \
+            -H "$(sed -n 's/\r//; s/^Mcp-Session-Id/&/p' "$dir/a")" \
+            -H 'Content-Type: application/json' \
+            -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+        cmp -s <(printf %s "$list") "$dir/once" || cat "$dir/once" >&2
+
         request "$dir/b" /return-list \
             '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' "$(session /list)"
         compare "tools/list, cached | return 200" a b 0.90
