@@ -168,9 +168,11 @@ list='{"jsonrpc":"2.0","id":1,"result":{"tools":['
 for i in $(seq 20); do
     [ "$i" = 1 ] || list+=,
     list+='{"name":"tool-'$i'","description":"What it is good for, in a line",'
-    list+='"inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}'
+    list+='"inputSchema":{"type":"object","properties":'
+    list+='{"a":{"type":"string"}}}}'
 done
 list+=']}}'
+tools='{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 tool='{"jsonrpc":"2.0","id":$id,"result":{"content":[{"type":"text","text":'
 tool+='"It is sunny in Berlin, 21 degrees, with a light wind from the west."'
 tool+='}]}}'
@@ -231,8 +233,8 @@ rates() {
                            '' '\"nginx-mcp\"'; default \$http_x_id; }
                        server { listen 127.0.0.1:$((port + 1));
                                 location / { return 200 '$tool'; }
-                                location /list { return 200 '${list/:1,/:\$id,}'; }
-                                }"
+                                location /list {
+                                    return 200 '${list/:1,/:\$id,}'; } }"
     up=$master
 
     # the same bytes as the module answers, which are asked for first
@@ -251,19 +253,17 @@ rates() {
     fi
 
     if wanted list; then
-        request "$dir/a" /list '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' \
-            "$(session /list)"
+        request "$dir/a" /list "$tools" "$(session /list)"
 
         # asked once, so that it is there
 
         curl -s -o "$dir/once" "http://127.0.0.1:$port/list" \
             -H "$(sed -n 's/\r//; s/^Mcp-Session-Id/&/p' "$dir/a")" \
             -H 'Content-Type: application/json' \
-            -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+            -d "$tools"
         cmp -s <(printf %s "$list") "$dir/once" || cat "$dir/once" >&2
 
-        request "$dir/b" /return-list \
-            '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' "$(session /list)"
+        request "$dir/b" /return-list "$tools" "$(session /list)"
         compare "tools/list, cached | return 200" a b 0.90
     fi
 
