@@ -298,7 +298,10 @@ server {
     location = /rpc    { mcp_endpoint zone=main;
                          mcp_upstream rpc /_rpc protocol=rpc; }
     location = /mcp    { mcp_endpoint zone=main; mcp_upstream up /_up; }
-    location = /f      { mcp_endpoint zone=main; mcp_upstream f /_f; }
+    location = /f {
+        mcp_endpoint zone=main;
+        mcp_upstream f /_f listen=off;
+    }
     location = /slowf {
         mcp_endpoint zone=main;
         mcp_upstream_timeout 20s;

@@ -16,6 +16,7 @@
 
 
 #include "ngx_http_mcp_bridge.h"
+#include "ngx_http_mcp_listener.h"
 #include "ngx_mcp_lease.h"
 
 
@@ -37,12 +38,34 @@ struct ngx_http_mcp_own_s {
     ngx_str_t                  tenant;
     ngx_str_t                  list_key;
     ngx_mcp_lease_t            lease;
-    ngx_mcp_lease_left_t       left;       /* what the holder before left */
     ngx_pool_t                *pool;       /* as long as it is held */
     void                      *lists;      /* of those who cache them */
 
     /* private */
-    void                      *held;
+    ngx_queue_t                queue;
+    ngx_str_t                  key;
+    ngx_mcp_ref_t              session;    /* in the zone */
+    ngx_http_mcp_audience_t    audience;
+    u_char                     id[NGX_MCP_UUID_LEN];
+    ngx_uint_t                 needs;
+    ngx_msec_t                 unneeded;   /* since then */
+    ngx_event_t                tick;
+    ngx_event_t                work;       /* posted */
+    ngx_queue_t                waiting;    /* requests */
+    ngx_queue_t                running;
+    ngx_uint_t                 nwaiting;
+    ngx_uint_t                 nrunning;
+    ngx_uint_t                 requests;   /* so far */
+    ngx_uint_t                 serial;     /* of the link seen last */
+    ngx_msec_t                 pause;      /* after a failure, */
+    ngx_msec_t                 resume;     /* until then */
+    ngx_msec_t                 refused;    /* the GET stream, when */
+    ngx_http_mcp_listener_t    listener;
+
+    unsigned                   linked:1;   /* the link stands, or needs not */
+    unsigned                   paused:1;
+    unsigned                   listening:1;
+    unsigned                   unoffered:1;  /* there is no GET stream */
 };
 
 
@@ -53,6 +76,8 @@ typedef struct {
     ngx_uint_t                 status;     /* HTTP; 0: no answer */
     ngx_int_t                  code;       /* of a JSON-RPC error, or 0 */
     ngx_str_t                  result;     /* raw; empty: there is none */
+    ngx_uint_t                 rpc;        /* the upstream is one */
+    ngx_uint_t                 serial;     /* of the link, 0: none */
 } ngx_http_mcp_own_answer_t;
 
 typedef void (*ngx_http_mcp_own_done_pt)(ngx_http_mcp_own_t *own,
@@ -105,8 +130,63 @@ void ngx_http_mcp_own_need(ngx_http_mcp_own_t *own, ngx_uint_t who,
 ngx_int_t ngx_http_mcp_own_request(ngx_http_mcp_own_t *own, ngx_str_t *method,
     ngx_str_t *params, ngx_http_mcp_own_done_pt done, void *data);
 
-/* the doorbell: handlers->supplies */
-void ngx_http_mcp_own_doorbell(ngx_mcp_zone_t *zone);
+/* in a worker, before it joins zones; bridges: ngx_http_mcp_bridge_t * */
+void ngx_http_mcp_own_init(ngx_array_t *bridges);
+
+/* the doorbell: handlers->lease; NGX_DECLINED: it is no audience's */
+ngx_int_t ngx_http_mcp_own_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_uint_t why);
+
+/* handlers->supplies */
+void ngx_http_mcp_own_supplies(ngx_mcp_zone_t *zone);
+
+/* the worker was told to quit: the next ones hold what it held */
+void ngx_http_mcp_own_quit(ngx_mcp_zone_t *zone);
+
+
+/* below: between the files of own sessions */
+
+/* its record in the zone, made when there is none */
+ngx_int_t ngx_http_mcp_own_session(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
+    ngx_mcp_ref_t *ref);
+
+/* what is to be done is looked at in a later event */
+void ngx_http_mcp_own_post(ngx_http_mcp_own_t *own);
+
+/* subscriptions are not tried for a while */
+void ngx_http_mcp_own_pause(ngx_http_mcp_own_t *own);
+
+/* the lease may be lost: asks */
+void ngx_http_mcp_own_doubt(ngx_http_mcp_own_t *own);
+
+/*
+ * Requests and their answers (ngx_http_mcp_own_request.c).  ask: as
+ * ngx_http_mcp_own_request(), but the pool, in which params and uri are, goes
+ * with the request; uri: what it subscribes to, or empty.
+ */
+ngx_int_t ngx_http_mcp_own_ask(ngx_http_mcp_own_t *own, ngx_pool_t *pool,
+    ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
+    ngx_http_mcp_own_done_pt done, void *data);
+void ngx_http_mcp_own_run(ngx_http_mcp_own_t *own);
+void ngx_http_mcp_own_wake(ngx_http_mcp_own_t *own);
+void ngx_http_mcp_own_close_requests(ngx_http_mcp_own_t *own);
+
+/* a link with this serial stands */
+void ngx_http_mcp_own_linked(ngx_http_mcp_own_t *own, ngx_uint_t serial);
+
+/*
+ * The listener (ngx_http_mcp_own_listen.c): goes on behind the event with this
+ * id, on the link with this serial.
+ */
+void ngx_http_mcp_own_listener(ngx_http_mcp_own_t *own, ngx_str_t *id,
+    ngx_uint_t serial);
+void ngx_http_mcp_own_listen(ngx_http_mcp_own_t *own);
+void ngx_http_mcp_own_unlisten(ngx_http_mcp_own_t *own);
+
+/* a message that is no answer; id: of its event */
+void ngx_http_mcp_own_heard(ngx_http_mcp_own_t *own, ngx_http_mcp_talk_t *t,
+    ngx_str_t *text, ngx_str_t *id);
 
 
 #endif /* _NGX_HTTP_MCP_OWN_H_INCLUDED_ */

@@ -68,6 +68,7 @@ ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     }
 
     if (rc != NGX_OK) {
+        ngx_http_mcp_call_take_back(call);
         return ngx_http_mcp_refuse(r, status, code, why);
     }
 
@@ -119,6 +120,9 @@ ngx_http_mcp_call_element(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
         if (rc == NGX_DONE) {
             rc = NGX_OK;
+
+        } else {
+            ngx_http_mcp_call_take_back(call);
         }
     }
 
@@ -318,6 +322,13 @@ ngx_http_mcp_call_talk(ngx_http_mcp_call_t *call, ngx_str_t *result)
         ngx_http_mcp_call_list_wait(call);
         rc = NGX_OK;
 
+    } else if (call->sharing) {
+        call->supply.done = ngx_http_mcp_call_supplied;
+        call->supply.data = call;
+
+        ngx_http_mcp_supply_wait(&call->supply);
+        rc = NGX_OK;
+
     } else {
         rc = ngx_http_mcp_talk_start(t);
     }
@@ -337,6 +348,7 @@ ngx_http_mcp_call_cleanup(void *data)
     ngx_http_mcp_call_t *call = data;
 
     ngx_http_mcp_call_list_forget(call);
+    ngx_http_mcp_supply_forget(&call->supply);
 
     if (call->wait) {
         ngx_http_mcp_wait_stop(call->wait);
@@ -501,6 +513,13 @@ ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
         }
     }
 
+    ngx_http_mcp_call_take_back(call);
+}
+
+
+void
+ngx_http_mcp_call_take_back(ngx_http_mcp_call_t *call)
+{
     if (call->uri.len) {
         (void) ngx_mcp_session_unsubscribe(call->ctx->conf->zone,
                                            call->ctx->session.ref, &call->uri);

@@ -15,6 +15,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_lists.h"
 #include "ngx_http_mcp_wait.h"
+#include "ngx_http_mcp_supply.h"
 
 
 typedef struct ngx_http_mcp_batch_s  ngx_http_mcp_batch_t;
@@ -34,6 +35,7 @@ struct ngx_http_mcp_call_s {
     ngx_str_t                 uri;        /* subscribed by this call */
     ngx_str_t                 data;       /* of an error, raw, or empty */
     ngx_http_mcp_wait_t      *wait;       /* in place of a talk */
+    ngx_http_mcp_supply_t     supply;     /* to that, shared with others */
 
     ngx_chain_t              *free;       /* of an answer that passes through */
     ngx_chain_t              *busy;
@@ -59,6 +61,7 @@ struct ngx_http_mcp_call_s {
     unsigned                  done:1;        /* the exchange is over */
     unsigned                  local_answer:1;
     unsigned                  listing:1;     /* waits for a list */
+    unsigned                  sharing:1;     /* waits for the supply */
     unsigned                  blamed:1;      /* the log has what was wrong */
 };
 
@@ -157,10 +160,17 @@ void ngx_http_mcp_call_wait_abort(ngx_http_mcp_call_t *call);
 ngx_int_t ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call,
     ngx_str_t *text);
 
+/* resources/subscribe and unsubscribe (ngx_http_mcp_call_subscribe.c) */
+ngx_int_t ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call,
+    ngx_str_t *result, ngx_int_t *code, const char **why);
+
 /* a part of a JSON answer too large to be looked at whole
    (ngx_http_mcp_call_pass.c) */
 ngx_int_t ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
     ngx_uint_t last);
+
+/* the subscription that it was about to make */
+void ngx_http_mcp_call_take_back(ngx_http_mcp_call_t *call);
 
 /* notes what an answer says, leaves out what is denied, gives it */
 void ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text);
@@ -173,6 +183,9 @@ void ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
 /* something was put on the call's line that no stream carries yet */
 void ngx_http_mcp_call_news(ngx_http_mcp_call_t *call);
+
+/* the supply's done(): the answer, or the talk begins after all */
+void ngx_http_mcp_call_supplied(void *data, ngx_int_t rc);
 
 /* the talk's done(): says what is left to say (ngx_http_mcp_call_end.c) */
 void ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t,

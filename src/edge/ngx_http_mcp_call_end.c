@@ -82,6 +82,55 @@ ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
 }
 
 
+void
+ngx_http_mcp_call_supplied(void *data, ngx_int_t rc)
+{
+    ngx_http_mcp_call_t *call = data;
+
+    ngx_str_t                text, result;
+    ngx_connection_t        *c;
+    ngx_http_mcp_outcome_e   outcome;
+
+    c = call->r->connection;
+
+    call->sharing = 0;
+
+    if (rc == NGX_DONE) {
+        rc = ngx_http_mcp_talk_start(&call->talk);
+
+        if (rc == NGX_OK) {
+            ngx_http_run_posted_requests(c);
+            return;
+        }
+
+        outcome = NGX_HTTP_MCP_BAD;
+
+    } else if (rc == NGX_ABORT) {
+        ngx_str_null(&call->uri);
+
+        ngx_log_error(NGX_LOG_ERR, c->log, 0,
+                      "mcp upstream \"%V\" was not heard of about a "
+                      "subscription", &call->talk.upstream->name);
+
+        outcome = NGX_HTTP_MCP_TIMEOUT;
+
+    } else {
+        ngx_str_set(&result, "{}");
+
+        text = ngx_mcp_result_compose(call->r->pool, &call->message->id,
+                                      &result);
+
+        ngx_http_mcp_call_answer(call, &text);
+
+        outcome = NGX_HTTP_MCP_OK;
+    }
+
+    ngx_http_mcp_call_done(&call->talk, outcome);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
 /* the exchange ended without an answer for the client */
 
 static void
@@ -121,6 +170,7 @@ ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
                                       NGX_MCP_METHOD_NOT_FOUND, &why, NULL);
 
     } else if (call->cancelled && !call->ended) {
+        ngx_http_mcp_call_take_back(call);
         ngx_str_null(&error);
 
     } else if (call->wait && !(call->ended && !call->streaming
@@ -147,10 +197,7 @@ ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
                           t->x->status);
         }
 
-        if (call->uri.len) {
-            (void) ngx_mcp_session_unsubscribe(ctx->conf->zone,
-                                               ctx->session.ref, &call->uri);
-        }
+        ngx_http_mcp_call_take_back(call);
 
         if (!call->streaming && !call->batch && !call->passing) {
 

@@ -5,13 +5,9 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
-#include "ngx_http_mcp_feed.h"
-#include "ngx_http_mcp_topic.h"
 
 
 static ngx_int_t ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call,
-    ngx_str_t *result, ngx_int_t *code, const char **why);
-static ngx_int_t ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call,
     ngx_str_t *result, ngx_int_t *code, const char **why);
 
 
@@ -107,78 +103,6 @@ ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call, ngx_str_t *result,
 
     call->talk.existing = 1;
     call->local_answer = 1;
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
-    ngx_int_t *code, const char **why)
-{
-    ngx_int_t                 rc;
-    ngx_str_t                 name;
-    ngx_mcp_topic_t           topic;
-    ngx_http_mcp_loc_conf_t  *mlcf;
-
-    mlcf = call->ctx->conf;
-
-    if (call->message->json.members[NGX_MCP_PATH_URI].type
-        == NGX_MCP_JSON_STRING)
-    {
-        call->uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
-                                           call->r->pool);
-    }
-
-    if (call->uri.len == 0) {
-        *code = NGX_MCP_INVALID_PARAMS;
-        *why = "params.uri must be a string that is not empty";
-        return NGX_ERROR;
-    }
-
-    if (ngx_http_mcp_topic_of(&mlcf->bridge, &call->uri, call->r->pool, &topic,
-                              &name)
-        != NGX_OK)
-    {
-        *code = NGX_MCP_INTERNAL_ERROR;
-        *why = "internal error";
-        return NGX_ERROR;
-    }
-
-    if (call->message->method_code == NGX_MCP_METHOD_UNSUBSCRIBE) {
-        (void) ngx_mcp_session_unsubscribe(mlcf->zone, call->ctx->session.ref,
-                                           &call->uri);
-        ngx_str_null(&call->uri);
-
-    } else {
-        rc = ngx_mcp_session_subscribe(mlcf->zone, call->ctx->session.ref,
-                                       &call->uri, mlcf->subscription_limit);
-        if (rc != NGX_OK) {
-            *code = NGX_MCP_REFUSED;
-            *why = rc == NGX_BUSY ? "the limit of subscriptions is reached"
-                                  : "there is no room for a subscription";
-            return NGX_ERROR;
-        }
-
-        if (name.len || mlcf->bridge.tools & NGX_HTTP_MCP_TOOL_WAIT) {
-            ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref,
-                                    &topic);
-        }
-
-        if (name.len) {
-            ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->tenant, &name);
-        }
-    }
-
-    ngx_str_set(result, "{}");
-
-    if (mlcf->upstreams == NULL || name.len) {
-        return NGX_OK;
-    }
-
-    /* an rpc upstream is not asked: its resources are updated from here */
-
-    call->talk.legacy_only = 1;
 
     return NGX_DECLINED;
 }

@@ -80,6 +80,7 @@ void
 ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t local, ngx_uint_t why)
 {
+    ngx_connection_t     *c;
     ngx_http_mcp_call_t  *call;
 
     if (local >= ngx_http_mcp_calls_size
@@ -115,7 +116,18 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
             return;
         }
 
-        ngx_http_mcp_talk_abort(&call->talk);
+        if (!call->sharing) {
+            ngx_http_mcp_talk_abort(&call->talk);
+            return;
+        }
+
+        c = call->r->connection;
+
+        call->sharing = 0;
+        ngx_http_mcp_supply_forget(&call->supply);
+
+        ngx_http_mcp_call_done(&call->talk, NGX_HTTP_MCP_ABORTED);
+        ngx_http_run_posted_requests(c);
         return;
     }
 

@@ -325,7 +325,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_wait_doorbell,
     ngx_http_mcp_discover_doorbell,
     ngx_http_mcp_listen_doorbell,
-    ngx_http_mcp_own_doorbell,
+    ngx_http_mcp_own_supplies,
     ngx_http_mcp_farewell_doorbell,
     ngx_http_mcp_lists_doorbell,
     ngx_http_mcp_lease_doorbell
@@ -401,6 +401,7 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
+    ngx_http_mcp_own_init(&mmcf->bridges);
     ngx_http_mcp_lists_init();
 
     zones = mmcf->zones.elts;
@@ -442,6 +443,7 @@ ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
     ngx_http_mcp_stream_drain(zone);
     ngx_http_mcp_wait_drain(zone);
     ngx_http_mcp_feed_quit(zone);
+    ngx_http_mcp_own_quit(zone);
 }
 
 
@@ -449,7 +451,9 @@ static void
 ngx_http_mcp_lease_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t why)
 {
-    (void) ngx_http_mcp_feed_lease(zone, key, why);
+    if (ngx_http_mcp_own_lease(zone, key, why) == NGX_DECLINED) {
+        (void) ngx_http_mcp_feed_lease(zone, key, why);
+    }
 }
 
 

@@ -405,7 +405,7 @@ ngx_http_mcp_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     rc = ngx_http_mcp_stream_open(r, line, fp, gap, NULL);
 
-    if (rc == NGX_DONE && u && u->listen && line == NGX_MCP_GENERAL_LINE) {
+    if (rc == NGX_DONE && u && line == NGX_MCP_GENERAL_LINE) {
         ngx_http_mcp_listen(u, r, ctx->session.ref, &ctx->session_id,
                             &ctx->tenant);
     }

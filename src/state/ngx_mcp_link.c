@@ -246,6 +246,10 @@ ngx_mcp_link_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
             ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_LINK);
         }
     }
+
+    if (s->rec.flags & NGX_MCP_SESSION_OWN) {
+        ngx_mcp_own_ring_locked(zone, s);
+    }
 }
 
 

@@ -2,7 +2,6 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_md5.h>
 #include "ngx_http_mcp_upstream.h"
 
 
@@ -18,7 +17,7 @@ typedef struct {
     ngx_str_t                 key;
     ngx_str_t                 tenant;
     ngx_str_t                 session;      /* $mcp_session_id */
-    u_char                    session_buf[32];
+    u_char                    session_buf[NGX_MCP_UUID_LEN];
     ngx_mcp_knowledge_t       known;
     ngx_uint_t                probe;
     ngx_uint_t                present;      /* bits by probe */
@@ -240,9 +239,7 @@ ngx_http_mcp_discover_doorbell(ngx_mcp_zone_t *zone)
 static ngx_int_t
 ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key, ngx_str_t *tenant)
 {
-    u_char               digest[16];
-    ngx_md5_t            md5;
-    ngx_str_t            params;
+    ngx_str_t            none;
     ngx_pool_t          *pool;
     ngx_http_mcp_ask_t  *ask;
 
@@ -267,15 +264,12 @@ ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key, ngx_str_t *tenant)
         goto failed;
     }
 
-    /* stable, so that a hash of it finds the same upstream again */
+    ngx_str_set(&none, "");
 
-    ngx_md5_init(&md5);
-    ngx_md5_update(&md5, key->data, key->len);
-    ngx_md5_final(digest, &md5);
+    ngx_http_mcp_stable_id(u, tenant, &none, ask->session_buf);
 
     ask->session.data = ask->session_buf;
-    ask->session.len = ngx_hex_dump(ask->session_buf, digest, sizeof(digest))
-                       - ask->session_buf;
+    ask->session.len = NGX_MCP_UUID_LEN;
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp finds out about upstream \"%V\"", &u->name);
@@ -287,12 +281,8 @@ ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key, ngx_str_t *tenant)
         }
 
     } else {
-        ngx_str_set(&params, "{\"protocolVersion\":\"2025-11-25\","
-                    "\"capabilities\":{},\"clientInfo\":{"
-                    "\"name\":\"nginx-mcp\",\"version\":\""
-                    NGX_MCP_MODULE_VERSION "\"}}");
-
-        if (ngx_http_mcp_ask_send(ask, &ngx_http_mcp_ask_initialize, &params)
+        if (ngx_http_mcp_ask_send(ask, &ngx_http_mcp_ask_initialize,
+                                  &ngx_http_mcp_own_initialize)
             != NGX_OK)
         {
             goto failed;

@@ -26,12 +26,15 @@ void
 ngx_http_mcp_listener_start(ngx_http_mcp_listener_t *l, ngx_str_t *id)
 {
     l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
-    l->last_event_id.data = l->ids;
-    l->last_event_id.len = 0;
 
-    if (id->len && id->len <= NGX_HTTP_MCP_LISTENER_ID_MAX) {
-        ngx_memcpy(l->ids, id->data, id->len);
-        l->last_event_id.len = id->len;
+    if (id) {
+        l->last_event_id.data = l->ids;
+        l->last_event_id.len = 0;
+
+        if (id->len && id->len <= NGX_HTTP_MCP_LISTENER_ID_MAX) {
+            ngx_memcpy(l->ids, id->data, id->len);
+            l->last_event_id.len = id->len;
+        }
     }
 
     l->retry.handler = ngx_http_mcp_listener_retry;

@@ -57,7 +57,10 @@ struct ngx_http_mcp_listener_s {
 };
 
 
-/* begins in a later event, behind the event with this id if it is not empty */
+/*
+ * Begins in a later event, behind the event with this id if it is not empty;
+ * NULL: behind the last one before it was stopped.
+ */
 void ngx_http_mcp_listener_start(ngx_http_mcp_listener_t *l, ngx_str_t *id);
 
 /* ends it, without a call; from message() or opened() as well */

@@ -58,7 +58,7 @@ static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_talk_send_handlers = {
 };
 
 
-static ngx_str_t  ngx_http_mcp_own_id = ngx_string("\"nginx-mcp\"");
+ngx_str_t  ngx_http_mcp_own_id = ngx_string("\"nginx-mcp\"");
 
 static ngx_http_mcp_scope_t  ngx_http_mcp_talk_scopes[] = {
     { ngx_string("initialize"), ngx_null_string,
@@ -98,9 +98,8 @@ ngx_http_mcp_talk_start(ngx_http_mcp_talk_t *t)
 static ngx_int_t
 ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t)
 {
-    u_char     *p;
-    ngx_int_t   rc;
-    ngx_str_t   body, uri, none, *level;
+    ngx_int_t  rc;
+    ngx_str_t  body, none;
 
     for ( ;; ) {
 
@@ -152,65 +151,39 @@ ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t)
 
         case ngx_http_mcp_talk_level:
 
-            if (t->level == NGX_MCP_LEVEL_UNSET) {
+            rc = ngx_http_mcp_talk_again_level(t, &body);
+
+            if (rc == NGX_DECLINED) {
                 t->step = ngx_http_mcp_talk_subscribe;
                 break;
             }
 
-            level = ngx_mcp_level_name(t->level);
-
-            body.data = ngx_pnalloc(t->r->pool, 128);
-            if (body.data == NULL) {
-                return NGX_ERROR;
-            }
-
-            p = ngx_sprintf(body.data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
-                            "\"method\":\"logging/setLevel\","
-                            "\"params\":{\"level\":\"%V\"}}",
-                            &ngx_http_mcp_own_id, level);
-            body.len = p - body.data;
-
-            return ngx_http_mcp_talk_exchange(t, &body);
+            return rc == NGX_OK ? ngx_http_mcp_talk_exchange(t, &body) : rc;
 
         case ngx_http_mcp_talk_subscribe:
 
-            rc = ngx_mcp_session_private_subscription(t->upstream->zone,
-                                                      t->session, t->sub++,
-                                                      t->r->pool, &uri);
-            if (rc != NGX_OK) {
+            rc = ngx_http_mcp_talk_again_subscribe(t, &body);
 
-                rc = ngx_mcp_link_put(t->upstream->zone, t->session,
-                                      &t->upstream->name, &t->new_id,
-                                      t->new_revision);
-                t->claimed = 0;
-
-                if (rc != NGX_OK) {
-                    ngx_str_null(&none);
-                    ngx_http_mcp_farewell(t->upstream, t->r, &t->tenant,
-                                          &none, &t->new_id, t->new_revision);
-
-                    return NGX_ERROR;
-                }
-
-                t->step = ngx_http_mcp_talk_find_link;
-                break;
+            if (rc != NGX_DECLINED) {
+                return rc == NGX_OK ? ngx_http_mcp_talk_exchange(t, &body)
+                                    : rc;
             }
 
-            body.data = ngx_pnalloc(t->r->pool, 128
-                                    + ngx_mcp_json_escaped_len(&uri));
-            if (body.data == NULL) {
+            rc = ngx_mcp_link_put(t->upstream->zone, t->session,
+                                  &t->upstream->name, &t->new_id,
+                                  t->new_revision);
+            t->claimed = 0;
+
+            if (rc != NGX_OK) {
+                ngx_str_null(&none);
+                ngx_http_mcp_farewell(t->upstream, t->r, &t->tenant, &none,
+                                      &t->new_id, t->new_revision);
+
                 return NGX_ERROR;
             }
 
-            p = ngx_sprintf(body.data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
-                            "\"method\":\"resources/subscribe\","
-                            "\"params\":{\"uri\":", &ngx_http_mcp_own_id);
-            p = ngx_mcp_json_escape(p, &uri);
-            *p++ = '}';
-            *p++ = '}';
-            body.len = p - body.data;
-
-            return ngx_http_mcp_talk_exchange(t, &body);
+            t->step = ngx_http_mcp_talk_find_link;
+            break;
 
         case ngx_http_mcp_talk_send:
 
@@ -374,7 +347,16 @@ ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t)
 void
 ngx_http_mcp_talk_wake(ngx_http_mcp_talk_t *t)
 {
-    if (t->waiting && t->step == ngx_http_mcp_talk_find_link) {
+    if (t->step != ngx_http_mcp_talk_find_link || t->aborted) {
+        return;
+    }
+
+    if (t->event.timer_set) {
+        ngx_del_timer(&t->event);
+        t->waiting = 1;
+    }
+
+    if (t->waiting) {
         ngx_http_mcp_talk_ready(t);
     }
 }

@@ -2,6 +2,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include <ngx_md5.h>
 #include "ngx_http_mcp_upstream.h"
 
 
@@ -15,6 +16,54 @@ static ngx_uint_t ngx_http_mcp_upstream_dots(u_char *p, u_char *last);
 ngx_http_mcp_scope_t       *ngx_http_mcp_scope;
 ngx_uint_t                  ngx_http_mcp_encoding;
 ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
+
+ngx_str_t  ngx_http_mcp_own_initialize = ngx_string(
+    "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
+    "\"clientInfo\":{\"name\":\"nginx-mcp\",\"version\":\""
+    NGX_MCP_MODULE_VERSION "\"}}");
+
+
+void
+ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_str_t *list_key, u_char *dst)
+{
+    u_char      *p, digest[16], hex[32];
+    ngx_md5_t    md5;
+    ngx_str_t   *part[4];
+    ngx_uint_t   i;
+
+    part[0] = &u->endpoint;
+    part[1] = &u->name;
+    part[2] = tenant;
+    part[3] = list_key;
+
+    ngx_md5_init(&md5);
+
+    for (i = 0; i < 4; i++) {
+        ngx_md5_update(&md5, part[i]->data, part[i]->len);
+        ngx_md5_update(&md5, "", 1);
+    }
+
+    ngx_md5_final(digest, &md5);
+
+    /* a UUID of version 8 (RFC 9562) */
+
+    digest[6] = (digest[6] & 0x0f) | 0x80;
+    digest[8] = (digest[8] & 0x3f) | 0x80;
+
+    ngx_hex_dump(hex, digest, 16);
+
+    p = dst;
+
+    for (i = 0; i < 32; i++) {
+
+        if (i == 8 || i == 12 || i == 16 || i == 20) {
+            *p++ = '-';
+        }
+
+        *p++ = hex[i];
+    }
+}
 
 
 ngx_http_mcp_exchange_t *

@@ -86,6 +86,17 @@ ngx_int_t ngx_http_mcp_fresh(ngx_http_request_t *r,
     ngx_str_t *value);
 
 /*
+ * The id of the module's own session at an upstream, for an audience, as
+ * $mcp_session_id says it: always the same (36 bytes), so that a hash of it
+ * finds the same server again.
+ */
+void ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_str_t *list_key, u_char *dst);
+
+/* params of initialize in such a session */
+extern ngx_str_t  ngx_http_mcp_own_initialize;
+
+/*
  * Makes an exchange with the upstream on r, with its URI for this scope, which
  * has to live as long as r.
  * NULL: no memory, or the URI has a "." or ".." segment (logged).
@@ -188,11 +199,26 @@ struct ngx_http_mcp_talk_s {
 /* NGX_OK: done() will come; NGX_DECLINED: no link (existing); NGX_ERROR */
 ngx_int_t ngx_http_mcp_talk_start(ngx_http_mcp_talk_t *t);
 
-/* the doorbell said NGX_MCP_WAKE_LINK for t->call */
+/*
+ * The doorbell said NGX_MCP_WAKE_LINK for t->call, or that there is news of an
+ * own session
+ */
 void ngx_http_mcp_talk_wake(ngx_http_mcp_talk_t *t);
 
 /* done(NGX_HTTP_MCP_ABORTED) follows in a later event */
 void ngx_http_mcp_talk_abort(ngx_http_mcp_talk_t *t);
+
+/*
+ * What a new session at the upstream is told again, before the message itself:
+ * the level, the next private subscription.  NGX_OK: body; NGX_DECLINED: there
+ * is none; NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_talk_again_level(ngx_http_mcp_talk_t *t,
+    ngx_str_t *body);
+ngx_int_t ngx_http_mcp_talk_again_subscribe(ngx_http_mcp_talk_t *t,
+    ngx_str_t *body);
+
+extern ngx_str_t  ngx_http_mcp_own_id;
 
 /* the request is about to go: no callback is called any more */
 #define ngx_http_mcp_talk_close(t)  (t)->closed = 1

@@ -38,7 +38,9 @@ server {
 
     location = /mcp {
         mcp_endpoint zone=main;
-        mcp_upstream everything /_everything;
+
+        # it tells of updates only the session that asked for them by a call
+        mcp_upstream everything /_everything listen=off;
     }
 
     location = /_everything {

@@ -1,0 +1,259 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_own.h"
+
+
+#define NGX_HTTP_MCP_OWN_ALL                                                  \
+    (NGX_MCP_OFFERED_TOOLS|NGX_MCP_OFFERED_PROMPTS|NGX_MCP_OFFERED_RESOURCES)
+
+
+static ngx_uint_t ngx_http_mcp_own_wanted(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_own_opened(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_own_broken(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_own_listened(ngx_http_mcp_listener_t *l,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text);
+static void ngx_http_mcp_own_closed(ngx_http_mcp_listener_t *l);
+static ngx_uint_t ngx_http_mcp_own_kind(ngx_uint_t method);
+static void ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
+    ngx_str_t *uri, ngx_mcp_take_t *take);
+
+
+void
+ngx_http_mcp_own_listener(ngx_http_mcp_own_t *own, ngx_str_t *id,
+    ngx_uint_t serial)
+{
+    ngx_http_mcp_listener_t  *l;
+
+    l = &own->listener;
+
+    l->upstream = own->upstream;
+    l->session = own->session;
+    l->audience = own->audience;
+    l->serial = serial;
+    l->wanted = ngx_http_mcp_own_wanted;
+    l->opened = ngx_http_mcp_own_opened;
+    l->broken = ngx_http_mcp_own_broken;
+    l->message = ngx_http_mcp_own_listened;
+    l->closed = ngx_http_mcp_own_closed;
+    l->data = own;
+
+    l->last_event_id.data = l->ids;
+
+    if (serial && id->len && id->len <= NGX_HTTP_MCP_LISTENER_ID_MAX) {
+        ngx_memcpy(l->ids, id->data, id->len);
+        l->last_event_id.len = id->len;
+    }
+}
+
+
+void
+ngx_http_mcp_own_listen(ngx_http_mcp_own_t *own)
+{
+    own->listening = 1;
+
+    ngx_http_mcp_listener_start(&own->listener, NULL);
+}
+
+
+void
+ngx_http_mcp_own_unlisten(ngx_http_mcp_own_t *own)
+{
+    if (!own->listening) {
+        return;
+    }
+
+    own->listening = 0;
+
+    ngx_http_mcp_listener_stop(&own->listener);
+    ngx_mcp_own_listens(own->bridge->zone, own->session, 0, 0);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_own_wanted(ngx_http_mcp_listener_t *l)
+{
+    ngx_http_mcp_own_t  *own;
+
+    own = l->data;
+
+    return own->needs != 0;
+}
+
+
+static void
+ngx_http_mcp_own_opened(ngx_http_mcp_listener_t *l)
+{
+    u_char               buf[NGX_INT_T_LEN];
+    ngx_str_t            note;
+    ngx_http_mcp_own_t  *own;
+
+    own = l->data;
+
+    ngx_http_mcp_own_linked(own, l->serial);
+
+    note.data = buf;
+    note.len = ngx_sprintf(buf, "%ui", l->serial) - buf;
+
+    (void) ngx_mcp_lease_note(own->bridge->zone, &own->lease, &note);
+
+    ngx_mcp_own_listens(own->bridge->zone, own->session, l->serial, 1);
+
+    /* who cannot say what came last cannot repeat what came since */
+
+    if (l->last_event_id.len == 0 && ngx_http_mcp_own_lists) {
+        (void) ngx_http_mcp_own_lists->changed(own, NGX_HTTP_MCP_OWN_ALL);
+    }
+}
+
+
+static void
+ngx_http_mcp_own_broken(ngx_http_mcp_listener_t *l)
+{
+    ngx_http_mcp_own_t  *own;
+
+    own = l->data;
+
+    ngx_mcp_own_listens(own->bridge->zone, own->session, 0, 0);
+
+    ngx_http_mcp_own_post(own);
+}
+
+
+static void
+ngx_http_mcp_own_closed(ngx_http_mcp_listener_t *l)
+{
+    ngx_http_mcp_own_t  *own;
+
+    own = l->data;
+
+    ngx_mcp_own_listens(own->bridge->zone, own->session, 0, 0);
+
+    own->listening = 0;
+
+    if (own->needs) {
+        own->unoffered = 1;
+        own->refused = ngx_current_msec;
+    }
+
+    if (!ngx_exiting) {
+        ngx_http_mcp_own_post(own);
+    }
+}
+
+
+static void
+ngx_http_mcp_own_listened(ngx_http_mcp_listener_t *l,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text)
+{
+    ngx_http_mcp_own_heard(l->data, t, text, &l->last_event_id);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_own_kind(ngx_uint_t method)
+{
+    switch (method) {
+
+    case NGX_MCP_METHOD_TOOLS_CHANGED:
+        return NGX_MCP_OFFERED_TOOLS;
+
+    case NGX_MCP_METHOD_PROMPTS_CHANGED:
+        return NGX_MCP_OFFERED_PROMPTS;
+
+    case NGX_MCP_METHOD_RESOURCES_CHANGED:
+        return NGX_MCP_OFFERED_RESOURCES;
+    }
+
+    return 0;
+}
+
+
+void
+ngx_http_mcp_own_heard(ngx_http_mcp_own_t *own, ngx_http_mcp_talk_t *t,
+    ngx_str_t *text, ngx_str_t *id)
+{
+    ngx_str_t        ask, uri;
+    ngx_uint_t       kind, method;
+    ngx_pool_t      *pool;
+    ngx_mcp_take_t   take;
+
+    ngx_memzero(&take, sizeof(ngx_mcp_take_t));
+
+    take.lease = own->lease;
+    take.id = *id;
+    take.text = *text;
+    take.rc = NGX_AGAIN;
+
+    ask = ngx_mcp_json_span(&t->x->scan, NGX_MCP_PATH_ID, text->data);
+    method = ngx_http_mcp_said_method(t, text);
+    kind = ngx_http_mcp_own_kind(method);
+
+    if (ask.len) {
+
+        if (method == NGX_MCP_METHOD_PING) {
+            ngx_http_mcp_said_reply(t, &own->audience, &ask, 0, NULL);
+
+        } else if (t->x->scan.members[NGX_MCP_PATH_METHOD].type
+                   == NGX_MCP_JSON_STRING)
+        {
+            ngx_http_mcp_said_reply(t, &own->audience, &ask,
+                                    NGX_MCP_METHOD_NOT_FOUND,
+                                    "nobody here can answer requests");
+        }
+
+    } else if (kind) {
+
+        if (ngx_http_mcp_own_lists == NULL
+            || ngx_http_mcp_own_lists->changed(own, kind) != NGX_OK)
+        {
+            ngx_str_null(&uri);
+            ngx_http_mcp_own_tell(own, text, &uri, &take);
+        }
+
+    } else if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {
+
+        /* the request's own pool may have to last for days */
+
+        pool = ngx_create_pool(1024, ngx_cycle->log);
+
+        if (pool) {
+            uri = ngx_http_mcp_said_uri(t, text, pool);
+
+            if (uri.len) {
+                ngx_http_mcp_own_tell(own, text, &uri, &take);
+            }
+
+            ngx_destroy_pool(pool);
+        }
+    }
+
+    if (ngx_mcp_lease_take(own->bridge->zone, &take) == NGX_ABORT) {
+        ngx_http_mcp_own_doubt(own);
+    }
+}
+
+
+static void
+ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
+    ngx_str_t *uri, ngx_mcp_take_t *take)
+{
+    ngx_uint_t        n;
+    ngx_mcp_event_t   event;
+
+    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+    event.parts = text;
+    event.nparts = 1;
+    event.uri[0] = *uri;
+    event.list_key = own->list_key;
+    event.take = take;
+
+    ngx_mcp_count(own->bridge->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
+
+    n = 0;
+
+    (void) ngx_mcp_log_groups(own->bridge->zone, &own->bridge->endpoint,
+                              &own->tenant, &event, &n);
+}

@@ -1,0 +1,396 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_own.h"
+
+
+/* at a time; others wait */
+#define NGX_HTTP_MCP_OWN_RUNNING  8
+
+
+typedef struct {
+    ngx_queue_t                 queue;
+    ngx_pool_t                 *pool;
+    ngx_http_mcp_own_t         *own;
+    ngx_str_t                   method;
+    ngx_str_t                   params;
+    ngx_str_t                   uri;        /* to be subscribed to, or not */
+    ngx_str_t                   id;
+    ngx_http_mcp_own_done_pt    done;
+    void                       *data;
+    ngx_http_mcp_talk_t        *talk;
+    ngx_http_mcp_own_answer_t   answer;
+} ngx_http_mcp_own_request_t;
+
+
+static ngx_int_t ngx_http_mcp_own_start(ngx_http_mcp_own_request_t *req);
+static void ngx_http_mcp_own_message(ngx_http_mcp_talk_t *t, ngx_str_t *text);
+static void ngx_http_mcp_own_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_own_cleanup(void *data);
+static void ngx_http_mcp_own_end(ngx_http_mcp_own_request_t *req);
+static void ngx_http_mcp_own_free(ngx_http_mcp_own_request_t *req);
+
+
+ngx_int_t
+ngx_http_mcp_own_request(ngx_http_mcp_own_t *own, ngx_str_t *method,
+    ngx_str_t *params, ngx_http_mcp_own_done_pt done, void *data)
+{
+    ngx_str_t    copy, none;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(512, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&none, "");
+
+    copy.len = params->len;
+    copy.data = ngx_pstrdup(pool, params);
+
+    if (copy.data == NULL
+        || ngx_http_mcp_own_ask(own, pool, method, &copy, &none, done, data)
+           != NGX_OK)
+    {
+        ngx_destroy_pool(pool);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_own_ask(ngx_http_mcp_own_t *own, ngx_pool_t *pool,
+    ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
+    ngx_http_mcp_own_done_pt done, void *data)
+{
+    ngx_http_mcp_own_request_t  *req;
+
+    req = ngx_pcalloc(pool, sizeof(ngx_http_mcp_own_request_t));
+    if (req == NULL) {
+        return NGX_ERROR;
+    }
+
+    req->pool = pool;
+    req->own = own;
+    req->params = *params;
+    req->uri = *uri;
+    req->done = done;
+    req->data = data;
+
+    req->method.len = method->len;
+    req->method.data = ngx_pstrdup(pool, method);
+    req->id.data = ngx_pnalloc(pool, sizeof("\"nginx-mcp-\"") + NGX_INT_T_LEN);
+
+    if (req->method.data == NULL || req->id.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    req->id.len = ngx_sprintf(req->id.data, "\"nginx-mcp-%ui\"",
+                              ++own->requests)
+                  - req->id.data;
+
+    ngx_queue_insert_tail(&own->waiting, &req->queue);
+    own->nwaiting++;
+
+    ngx_http_mcp_own_post(own);
+
+    return NGX_OK;
+}
+
+
+/* the first one alone makes the link, on which others go side by side */
+
+void
+ngx_http_mcp_own_run(ngx_http_mcp_own_t *own)
+{
+    ngx_queue_t                 *q;
+    ngx_http_mcp_own_request_t  *req;
+
+    while (!ngx_queue_empty(&own->waiting)
+           && own->nrunning < NGX_HTTP_MCP_OWN_RUNNING
+           && (own->linked
+               || (own->nrunning == 0 && own->listener.talk == NULL)))
+    {
+        q = ngx_queue_head(&own->waiting);
+        req = ngx_queue_data(q, ngx_http_mcp_own_request_t, queue);
+
+        ngx_queue_remove(q);
+        own->nwaiting--;
+
+        ngx_queue_insert_tail(&own->running, q);
+        own->nrunning++;
+
+        if (ngx_http_mcp_own_start(req) != NGX_OK) {
+            req->answer.outcome = NGX_HTTP_MCP_BAD;
+            ngx_http_mcp_own_end(req);
+        }
+    }
+}
+
+
+/* those that wait for the link look again */
+
+void
+ngx_http_mcp_own_wake(ngx_http_mcp_own_t *own)
+{
+    ngx_uint_t                   n;
+    ngx_queue_t                 *q;
+    ngx_http_mcp_talk_t         *talks[NGX_HTTP_MCP_OWN_RUNNING + 1];
+    ngx_http_mcp_own_request_t  *req;
+
+    n = 0;
+
+    for (q = ngx_queue_head(&own->running);
+         q != ngx_queue_sentinel(&own->running);
+         q = ngx_queue_next(q))
+    {
+        req = ngx_queue_data(q, ngx_http_mcp_own_request_t, queue);
+
+        if (req->talk) {
+            talks[n++] = req->talk;
+        }
+    }
+
+    if (own->listener.talk) {
+        talks[n++] = own->listener.talk;
+    }
+
+    /* one that ends is closed, and its memory goes in a later event */
+
+    while (n--) {
+        if (!talks[n]->closed) {
+            ngx_http_mcp_talk_wake(talks[n]);
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_own_start(ngx_http_mcp_own_request_t *req)
+{
+    u_char               *p;
+    ngx_int_t             rc;
+    ngx_connection_t     *c;
+    ngx_pool_cleanup_t   *cln;
+    ngx_http_request_t   *r;
+    ngx_http_mcp_own_t   *own;
+    ngx_http_mcp_talk_t  *t;
+
+    own = req->own;
+
+    r = ngx_http_mcp_background_for(own->upstream->conf_ctx,
+                                    &own->upstream->server, &own->audience);
+    if (r == NULL) {
+        return NGX_ERROR;
+    }
+
+    t = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_talk_t));
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+
+    if (t == NULL || cln == NULL) {
+        goto failed;
+    }
+
+    t->body.data = ngx_pnalloc(r->pool, 64 + req->id.len + req->method.len
+                                        + req->params.len);
+    if (t->body.data == NULL) {
+        goto failed;
+    }
+
+    p = ngx_sprintf(t->body.data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
+                    "\"method\":\"%V\"", &req->id, &req->method);
+
+    if (req->params.len) {
+        p = ngx_sprintf(p, ",\"params\":%V", &req->params);
+    }
+
+    *p++ = '}';
+
+    t->body.len = p - t->body.data;
+
+    t->r = r;
+    t->upstream = own->upstream;
+    t->session = own->session;
+    t->tenant = own->tenant;
+    t->scope.method = req->method;
+    t->scope.name = req->uri;
+    t->scope.request_id = req->id;
+    t->legacy_only = (req->uri.len != 0);
+    t->message = ngx_http_mcp_own_message;
+    t->done = ngx_http_mcp_own_done;
+    t->data = req;
+
+    cln->handler = ngx_http_mcp_own_cleanup;
+    cln->data = t;
+
+    req->talk = t;
+
+    rc = ngx_http_mcp_talk_start(t);
+
+    if (rc != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    c = r->connection;
+    ngx_http_run_posted_requests(c);
+
+    return NGX_OK;
+
+failed:
+
+    ngx_http_mcp_background_close(r);
+
+    return NGX_ERROR;
+}
+
+
+static void
+ngx_http_mcp_own_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
+{
+    ngx_str_t                    id, code, none;
+    ngx_mcp_json_t              *json;
+    ngx_http_mcp_own_answer_t   *answer;
+    ngx_http_mcp_own_request_t  *req;
+
+    req = t->data;
+    json = &t->x->scan;
+    answer = &req->answer;
+
+    if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
+        ngx_str_null(&none);
+        ngx_http_mcp_own_heard(req->own, t, text, &none);
+        return;
+    }
+
+    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    if (t->answered || !ngx_mcp_json_same_id(&id, &req->id)) {
+        return;
+    }
+
+    t->answered = 1;
+
+    if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
+        code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+        if (code.len > 1 && code.data[0] == '-') {
+            answer->code = - ngx_atoi(code.data + 1, code.len - 1);
+        }
+
+        if (answer->code >= 0) {
+            answer->code = NGX_MCP_INTERNAL_ERROR;
+        }
+
+        return;
+    }
+
+    answer->result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
+    answer->result.data = ngx_pstrdup(t->r->pool, &answer->result);
+
+    if (answer->result.data == NULL) {
+        answer->result.len = 0;
+    }
+}
+
+
+static void
+ngx_http_mcp_own_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_own_request_t  *req;
+
+    req = t->data;
+
+    req->answer.outcome = outcome;
+    req->answer.status = t->x ? t->x->status : 0;
+    req->answer.rpc = t->rpc;
+
+    if (t->rpc || req->answer.result.len || req->answer.code) {
+        req->answer.serial = (t->link && !t->rpc) ? t->link->serial : 0;
+
+        ngx_http_mcp_own_linked(req->own, req->answer.serial);
+    }
+
+    ngx_http_mcp_own_end(req);
+}
+
+
+/* the request goes with a worker that quits; it is told to let go first */
+
+static void
+ngx_http_mcp_own_cleanup(void *data)
+{
+    ngx_http_mcp_talk_t *t = data;
+
+    ngx_http_mcp_own_request_t  *req;
+
+    ngx_http_mcp_talk_cleanup(t);
+
+    if (!t->closed) {
+        req = t->data;
+        req->talk = NULL;
+    }
+}
+
+
+static void
+ngx_http_mcp_own_end(ngx_http_mcp_own_request_t *req)
+{
+    ngx_http_mcp_own_t  *own;
+
+    own = req->own;
+
+    ngx_queue_remove(&req->queue);
+    own->nrunning--;
+
+    req->done(own, &req->answer, req->data);
+
+    ngx_http_mcp_own_free(req);
+
+    ngx_http_mcp_own_post(own);
+}
+
+
+static void
+ngx_http_mcp_own_free(ngx_http_mcp_own_request_t *req)
+{
+    ngx_http_mcp_talk_t  *t;
+
+    t = req->talk;
+
+    if (t) {
+        ngx_http_mcp_talk_close(t);
+        ngx_http_mcp_background_close(t->r);
+    }
+
+    ngx_destroy_pool(req->pool);
+}
+
+
+void
+ngx_http_mcp_own_close_requests(ngx_http_mcp_own_t *own)
+{
+    ngx_queue_t                 *q, *queues[2];
+    ngx_uint_t                   i;
+    ngx_http_mcp_own_request_t  *req;
+
+    queues[0] = &own->waiting;
+    queues[1] = &own->running;
+
+    for (i = 0; i < 2; i++) {
+
+        while (!ngx_queue_empty(queues[i])) {
+            q = ngx_queue_head(queues[i]);
+            req = ngx_queue_data(q, ngx_http_mcp_own_request_t, queue);
+
+            ngx_queue_remove(q);
+            ngx_http_mcp_own_free(req);
+        }
+    }
+
+    own->nwaiting = 0;
+    own->nrunning = 0;
+}

@@ -1,0 +1,56 @@
+
+/*
+ * Subscriptions that sessions of an audience share: from any worker, asking
+ * for one and waiting until the upstream accepted it; in the holder, asking
+ * the upstream.
+ */
+
+#ifndef _NGX_HTTP_MCP_SUPPLY_H_INCLUDED_
+#define _NGX_HTTP_MCP_SUPPLY_H_INCLUDED_
+
+
+#include "ngx_http_mcp_own.h"
+
+
+typedef struct {
+    /* in; what is pointed to lives as long as it waits */
+    ngx_http_mcp_bridge_t     *bridge;
+    ngx_http_mcp_upstream_t   *upstream;
+    ngx_str_t                  tenant;
+    ngx_mcp_ref_t              session;
+    ngx_str_t                  uri;
+    ngx_uint_t                 limit;
+    ngx_pool_t                *pool;
+
+    /*
+     * NGX_OK: accepted; NGX_DONE: refused on the own session, and no longer
+     * shared; NGX_DECLINED: the session is not subscribed any more; NGX_ABORT:
+     * it took too long, and was taken back
+     */
+    void                     (*done)(void *data, ngx_int_t rc);
+    void                      *data;
+
+    /* private */
+    ngx_queue_t                queue;      /* linked while it waits */
+    ngx_str_t                  list_key;
+    ngx_event_t                timer;
+} ngx_http_mcp_supply_t;
+
+
+/*
+ * NGX_OK and NGX_DONE as above; NGX_AGAIN: it has to be waited for; NGX_BUSY:
+ * the limit; NGX_DECLINED: the session has ended, or there is no room.
+ */
+ngx_int_t ngx_http_mcp_supply(ngx_http_mcp_supply_t *supply);
+
+/* done() is called, once, unless it is forgotten before */
+void ngx_http_mcp_supply_wait(ngx_http_mcp_supply_t *supply);
+void ngx_http_mcp_supply_forget(ngx_http_mcp_supply_t *supply);
+
+
+/* for own sessions: what waits is looked at; the holder does what is due */
+void ngx_http_mcp_supply_doorbell(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_supply_run(ngx_http_mcp_own_t *own);
+
+
+#endif /* _NGX_HTTP_MCP_SUPPLY_H_INCLUDED_ */

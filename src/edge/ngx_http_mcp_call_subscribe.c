@@ -1,0 +1,151 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_topic.h"
+
+
+static ngx_int_t ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_t *u);
+static ngx_int_t ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_t *u);
+
+
+ngx_int_t
+ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
+{
+    ngx_int_t                 rc;
+    ngx_str_t                 name;
+    ngx_mcp_topic_t           topic;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_http_mcp_upstream_t  *u;
+
+    mlcf = call->ctx->conf;
+
+    if (call->message->json.members[NGX_MCP_PATH_URI].type
+        == NGX_MCP_JSON_STRING)
+    {
+        call->uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
+                                           call->r->pool);
+    }
+
+    if (call->uri.len == 0) {
+        *code = NGX_MCP_INVALID_PARAMS;
+        *why = "params.uri must be a string that is not empty";
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_topic_of(&mlcf->bridge, &call->uri, call->r->pool, &topic,
+                              &name)
+        != NGX_OK)
+    {
+        *code = NGX_MCP_INTERNAL_ERROR;
+        *why = "internal error";
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(result, "{}");
+
+    /* topics, and resources of an rpc upstream, are updated from here */
+
+    u = NULL;
+
+    if (mlcf->upstreams && name.len == 0) {
+        u = mlcf->upstreams->elts;
+
+        if (u->protocol == NGX_HTTP_MCP_RPC || u->learned == NGX_MCP_KNOWN_RPC)
+        {
+            u = NULL;
+        }
+    }
+
+    if (call->message->method_code == NGX_MCP_METHOD_UNSUBSCRIBE) {
+        return ngx_http_mcp_call_unsubscribe(call, u);
+    }
+
+    rc = ngx_http_mcp_call_supply(call, u);
+
+    if (rc == NGX_BUSY || rc == NGX_DECLINED) {
+        *code = NGX_MCP_REFUSED;
+        *why = rc == NGX_BUSY ? "the limit of subscriptions is reached"
+                              : "there is no room for a subscription";
+        return NGX_ERROR;
+    }
+
+    if (name.len || mlcf->bridge.tools & NGX_HTTP_MCP_TOOL_WAIT) {
+        ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref, &topic);
+    }
+
+    if (name.len) {
+        ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->tenant, &name);
+    }
+
+    return rc == NGX_OK ? NGX_OK : NGX_DECLINED;
+}
+
+
+/* NGX_OK: answered; NGX_DONE: the session's own upstream session is asked */
+
+static ngx_int_t
+ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call, ngx_http_mcp_upstream_t *u)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_supply_t    *supply;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+    supply = &call->supply;
+
+    call->talk.legacy_only = 1;
+
+    if (u == NULL || !u->listen) {
+        rc = ngx_mcp_session_subscribe(mlcf->zone, call->ctx->session.ref,
+                                       &call->uri, mlcf->subscription_limit);
+
+        return (rc == NGX_OK && u) ? NGX_DONE : rc;
+    }
+
+    supply->bridge = &mlcf->bridge;
+    supply->upstream = u;
+    supply->tenant = call->ctx->tenant;
+    supply->session = call->ctx->session.ref;
+    supply->uri = call->uri;
+    supply->limit = mlcf->subscription_limit;
+    supply->pool = call->r->pool;
+
+    rc = ngx_http_mcp_supply(supply);
+
+    if (rc == NGX_AGAIN) {
+        call->sharing = 1;
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_t *u)
+{
+    ngx_int_t  rc;
+    ngx_str_t  uri;
+
+    uri = call->uri;
+    ngx_str_null(&call->uri);
+
+    rc = ngx_mcp_session_unsubscribe(call->ctx->conf->zone,
+                                     call->ctx->session.ref, &uri);
+
+    if (u == NULL || rc == NGX_DONE || (rc == NGX_DECLINED && u->listen)) {
+        return NGX_OK;
+    }
+
+    call->talk.legacy_only = 1;
+
+    return NGX_DECLINED;
+}

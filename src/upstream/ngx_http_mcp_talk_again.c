@@ -1,0 +1,65 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_upstream.h"
+
+
+ngx_int_t
+ngx_http_mcp_talk_again_level(ngx_http_mcp_talk_t *t, ngx_str_t *body)
+{
+    if (t->level == NGX_MCP_LEVEL_UNSET) {
+        return NGX_DECLINED;
+    }
+
+    body->data = ngx_pnalloc(t->r->pool, 128);
+    if (body->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    body->len = ngx_sprintf(body->data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
+                            "\"method\":\"logging/setLevel\","
+                            "\"params\":{\"level\":\"%V\"}}",
+                            &ngx_http_mcp_own_id, ngx_mcp_level_name(t->level))
+                - body->data;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_talk_again_subscribe(ngx_http_mcp_talk_t *t, ngx_str_t *body)
+{
+    u_char     *p;
+    ngx_str_t   uri;
+
+    do {
+        if (ngx_mcp_session_private_subscription(t->upstream->zone,
+                                                 t->session, t->sub++,
+                                                 t->r->pool, &uri)
+            != NGX_OK)
+        {
+            return NGX_DECLINED;
+        }
+
+        /* the message itself may be about to say so */
+
+    } while (t->legacy_only && t->scope.name.len == uri.len
+             && ngx_memcmp(t->scope.name.data, uri.data, uri.len) == 0);
+
+    body->data = ngx_pnalloc(t->r->pool, 128 + ngx_mcp_json_escaped_len(&uri));
+    if (body->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_sprintf(body->data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
+                    "\"method\":\"resources/subscribe\","
+                    "\"params\":{\"uri\":", &ngx_http_mcp_own_id);
+    p = ngx_mcp_json_escape(p, &uri);
+    *p++ = '}';
+    *p++ = '}';
+
+    body->len = p - body->data;
+
+    return NGX_OK;
+}
