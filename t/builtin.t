@@ -249,7 +249,8 @@ my $get = $s->open_get;
 
 $s->call('resources/subscribe', { uri => 'file:///a' });
 $s->call('logging/setLevel', { level => 'warning' });
-publish({ jsonrpc => '2.0', method => 'notifications/n', session_id => $s->id });
+publish({ jsonrpc => '2.0', method => 'notifications/n',
+          session_id => $s->id });
 $get->method('notifications/n');
 
 $r = $s->tool('session_info')->{result}{structuredContent};
