@@ -15,7 +15,7 @@ my $f = Mcp::Feed->new;
 
 $f->set($_, ids => 0) for qw(/bare /lines);
 $f->set('/lines', lines => 1);
-$f->set('/twice', ids => 0);
+$f->set('/of/acme', first => 1);
 
 my $t = Mcp::Test->new(vars => { FEED => $f->port }, conf => <<'EOF');
 mcp_zone zone=main:8m;
@@ -61,8 +61,6 @@ push @clients, map {
 } @feeds;
 
 $f->wait_open($_) for @feeds, '/of/acme';
-$f->say('/of/acme', { kind => 'x', n => 'first' });
-wait_for { follow(); $clients[0]{got}{first} };
 
 
 # reloads
@@ -120,6 +118,7 @@ $f->wait_open('/of/acme');
 $f->say('/of/acme', { kind => 'x', n => 'mine' });
 wait_for { follow(); $clients[0]{got}{mine} };
 is($clients[0]{got}{mine}, 1, 'a feed on demand has lived through it all');
+is($f->info('/of/acme')->{requests}[-1]{id}, 0, 'with an id without event');
 
 for (qw(/ids /of/acme)) {
     $f->wait_open($_);

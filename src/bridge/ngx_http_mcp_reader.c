@@ -58,6 +58,7 @@ static void ngx_http_mcp_reader_wait(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_cleanup(void *data);
 static void ngx_http_mcp_reader_renew(ngx_event_t *ev);
+static void ngx_http_mcp_reader_keep_id(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_retry(ngx_event_t *ev);
 static void ngx_http_mcp_reader_hold(ngx_event_t *ev);
 
@@ -744,6 +745,8 @@ ngx_http_mcp_reader_renew(ngx_event_t *ev)
 
     ngx_add_timer(&reader->renew, NGX_MCP_LEASE_RENEW);
 
+    ngx_http_mcp_reader_keep_id(reader);
+
     if (reader->feed->demand == 0 || ngx_exiting
         || ngx_current_msec - reader->looked < NGX_HTTP_MCP_READER_LOOK)
     {
@@ -761,6 +764,37 @@ ngx_http_mcp_reader_renew(ngx_event_t *ev)
         >= NGX_HTTP_MCP_FEED_KEEP + NGX_HTTP_MCP_READER_LOOK)
     {
         ngx_http_mcp_reader_close(reader, NGX_HTTP_MCP_READER_DROP);
+    }
+}
+
+
+/* an id may come without an event, for example at the beginning */
+
+static void
+ngx_http_mcp_reader_keep_id(ngx_http_mcp_reader_t *reader)
+{
+    ngx_mcp_sse_t            *sse;
+    ngx_mcp_take_t            take;
+    ngx_http_mcp_exchange_t  *x;
+
+    x = reader->attempt ? reader->attempt->x : NULL;
+    sse = x ? x->sse : NULL;
+
+    if (sse == NULL || sse->id.len == 0
+        || (sse->id.len == reader->id.len
+            && ngx_memcmp(sse->id.data, reader->id.data, sse->id.len) == 0))
+    {
+        return;
+    }
+
+    ngx_memzero(&take, sizeof(ngx_mcp_take_t));
+
+    take.lease = reader->lease;
+    take.id = sse->id;
+    take.rc = NGX_AGAIN;
+
+    if (ngx_mcp_lease_take(reader->bridge->zone, &take) == NGX_OK) {
+        ngx_http_mcp_reader_note_id(reader, x);
     }
 }
 

@@ -13,6 +13,7 @@ package Mcp::Feed;
 #       eol => "\r\n"   of SSE
 #       close => 1      without chunks, until the connection ends
 #       retry => 200    said at first
+#       first => 1      begins with an id alone
 #       status => 404, type => 'text/html', body => '..'   no feed at all
 #       hang => 1       accepts and says nothing
 #       forget => 1     an id is answered with 412
@@ -306,6 +307,8 @@ sub request {
     $f->{most} = $f->{open} if $f->{open} > $f->{most};
 
     part($c, "retry: $o->{retry}\n\n") if $o->{retry} && !$o->{lines};
+
+    part($c, "id: 0\n\n") if $o->{first} && !defined $h{'last-event-id'};
 
     if ($o->{ids} && defined $h{'last-event-id'}) {
         my $from = $h{'last-event-id'} =~ /^(\d+)$/ ? $1 : 0;
