@@ -30,6 +30,7 @@ server {
         mcp_endpoint  zone=main name=one;
         mcp_tenant    $http_x_tenant;
         mcp_message_limit 2k;
+        mcp_builtin_tools wait_for_event;
 
         mcp_invalidate progress notify=notifications/step;
         mcp_invalidate system-health "message=$what is $status" level=$status;
@@ -207,6 +208,16 @@ $e = $g{bold}->method('notifications/resources/updated');
 is($e->{json}{params}{uri}, 'events://jobs/latest', 'to who subscribed');
 is_deeply([ grep { /updated/ } map { $_->{data} } $g{acme}->drain(0.2) ], [],
           'in that tenant');
+
+$e = $s{acme}->send_only($s{acme}->message('tools/call', {
+    name => 'wait_for_event', arguments => { topic => 'deploys' } }));
+$f->wait_open('/about/deploys');
+$f->say('/about/deploys', { version => 7 });
+$e = json_decode($e->response('POST')->{body});
+is($e->{result}{structuredContent}{event}{version}, 7, 'who waits wants it');
+
+$s{acme}->call('resources/read', { uri => 'events://news/latest' });
+ok($f->wait_open('/about/news'), 'who reads it as well');
 
 my $third = $t->session(headers => { 'X-Tenant' => 'acme' });
 is($f->info('/of/acme')->{most}, 1, 'another session needs no other feed');

@@ -165,10 +165,9 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         }
     }
 
-    /* what does more than to append it takes it before */
+    /* one that is joined with others may not be appended at all */
 
-    if (in->take
-        && (to.topic.len || (!rpc && ngx_http_mcp_event_in_waits(in)))
+    if (in->take && !rpc && ngx_http_mcp_event_in_waits(in)
         && ngx_mcp_lease_take(to.zone, in->take) != NGX_OK)
     {
         return NULL;
