@@ -76,6 +76,7 @@ my $bulk = Mcp::Upstream->new(Mcp::Upstream::mcp(
 
 my $conf = <<'EOF';
 mcp_zone zone=main:32m;
+mcp_zone zone=small:4m;
 
 server {
     %%LISTEN%%
@@ -120,6 +121,11 @@ server {
         mcp_upstream bulk /_bulk protocol=rpc;
     }
 
+    location = /small {
+        mcp_endpoint zone=small name=small;
+        mcp_upstream bulk /_bulk protocol=rpc;
+    }
+
     location = /off {
         mcp_endpoint   zone=main name=off;
         mcp_list_cache off;
@@ -134,6 +140,7 @@ server {
                              "$mcp_tenant$mcp_list_key"; }
 
     location = /publish { mcp_publish zone=main; }
+    location = /publish-small { mcp_publish zone=small; }
     location = /status  { mcp_status zone=main; }
 }
 
@@ -351,6 +358,10 @@ hears('carl', 'tools');
 quiet('one tenant');
 is(names('carl'), 'later for-bolddev', 'has the new list');
 is(names('ann'), 'late for-acmedev', 'the other has not');
+is(names('ann', 'tools', 'name', headers => { %{ $who{ann} },
+                                              'X-Role' => 'x' }),
+   'later for-acmex', 'who has another key now gets its own list');
+is(names('ann'), 'late for-acmedev', 'and with the first key the cached one');
 
 $up->set(tools => 'latest');
 publish({ kind => 'deploy', tenant_id => 'acme' });
@@ -379,9 +390,42 @@ is(scalar asked('one'), 2, 'own exchanges');
 is((asked('one'))[0]{headers}{authorization}, 'Bearer x',
    'with their credentials');
 
+# who has lists of its own hears what its own upstream session says
+
+my $held = $up->held('listen');
+
+$s{c} = $t->session(headers => { Authorization => 'Bearer c' });
+$s{d} = $t->session(conn => $t->conn_on_worker($w[0]));
+$g{$_} = $s{$_}->open_get(conn => $t->conn) for qw(c d);
+ok(wait_for { $up->held('listen') == $held + 2 }, 'sessions of both sorts');
+
+for my $how ('the upstream', 'an event') {
+    $up->set(tools => "by $how");
+    $how eq 'an event' ? publish({ kind => 'deploy' }) : said('tools');
+    hears($_, 'tools') for qw(c d);
+    quiet("once, by $how");
+}
+
+is(names('c'), names('d'), 'and both see the same');
+$up->set(tools => 'by an event');
+silent(sub { publish({ kind => 'deploy', session_id => $s{c}->id });
+             hears('c', 'tools');
+             publish({ kind => 'moved' });
+             hears('c', 'resources') },
+       'unchanged', 'nothing is compared for it');
+delete @g{qw(c d)};
+
+$up->clear;
 $s{bound} = $t->session(path => '/bound', headers => { 'X-User' => 'u' });
-is(names('bound'), 'latest', 'an endpoint that binds sessions') for 1 .. 2;
+is(names('bound'), 'by an event', 'an endpoint that binds sessions')
+    for 1 .. 2;
 is(scalar asked('bound'), 2, 'asks for each');
+$g{bound} = $s{bound}->open_get(conn => $t->conn);
+ok(wait_for { $up->held('listen') > $held }, 'it listens itself');
+said('tools');
+hears('bound', 'tools');
+quiet('and is told once');
+delete $g{bound};
 
 my @notes = $t->log =~ /\[notice\] .*carry credentials get lists/g;
 is(scalar @notes, 2, 'the log says so once for each endpoint');
@@ -430,6 +474,24 @@ ok($size < 1024 * 1024 + 200, 'are not larger');
 is(scalar keys %seen, 2000, 'with all entries');
 is($s{bulk}->call('prompts/list')->{error}{code}, -32601,
    'what the upstream lacks');
+
+
+# more than there is room for
+
+$s{small} = $t->session(path => '/small');
+$g{small} = $s{small}->open_get;
+
+for (1 .. 2) {
+    $r = $s{small}->call('resources/list')->{result};
+    is(scalar @{ $r->{resources} }, 2000, 'a list that can not be kept');
+}
+
+ok(!exists $r->{nextCursor}, 'passes through');
+$t->post('/publish-small', { 'Content-Type' => 'application/json' },
+         json_encode({ kind => 'moved' }));
+hears('small', 'resources');
+my @large = $t->log =~ /\[warn\] .*too large to be cached/g;
+is(scalar @large, 1, 'which the log says once');
 
 done_testing();
 

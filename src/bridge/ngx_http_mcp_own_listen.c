@@ -250,6 +250,12 @@ ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
     event.list_key = own->list_key;
     event.take = take;
 
+    /* those that have lists of their own hear of them on their own streams */
+
+    if (uri->len == 0) {
+        event.flags = NGX_MCP_EVENT_LISTED;
+    }
+
     ngx_mcp_count(own->bridge->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
 
     n = 0;
