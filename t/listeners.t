@@ -32,6 +32,7 @@ server {
         mcp_endpoint zone=main;
         mcp_upstream up /_up;
         mcp_tenant tenant-$http_x_tenant;
+        mcp_builtin_tools wait_for_event;
     }
 
     location = /off {
@@ -100,6 +101,9 @@ hears($get[$_], 'file:///a', "session $_ hears of it") for 0 .. 2;
 emit($up, $sid, updated('file:///b'));
 hears($get[1], 'file:///b', 'one who subscribed to another hears of that');
 nothing_but(\@get, 'nobody hears anything twice, or what is not for it');
+is($s[0]->tool('wait_for_event', { uri => 'file:///a' })
+   ->{result}{structuredContent}{event}{params}{uri}, 'file:///a',
+   'who waits for it finds it');
 
 
 # the listener says nothing else

@@ -74,6 +74,14 @@ server {
         mcp_deny           $secret;
     }
 
+    location = /cached {
+        mcp_endpoint       zone=main name=cached;
+        mcp_upstream       mcp /_mcp;
+        mcp_list_cache     on;
+        mcp_builtin_tools  wait_for_event session_info;
+        mcp_deny           $secret;
+    }
+
     location = /plain {
         mcp_endpoint       zone=main name=plain;
         mcp_upstream       mcp /_mcp;
@@ -332,6 +340,28 @@ my $large_session = $t->session(path => '/large',
                                 headers => { 'X-Tenant' => 'acme' });
 is(scalar(() = tools($large_session)), 101, 'a list in pieces');
 is((tools($large_session))[0], 'session_info', 'has it in front');
+
+# into cached ones
+
+my $cached = $t->session(path => '/cached', headers => { 'X-Tenant' => 'x' });
+
+for my $w (@w) {
+    my @on = (conn => $t->conn_on_worker($w));
+
+    is_deeply([ map { $_->{name} }
+                @{ $cached->call('tools/list', undef, @on)
+                   ->{result}{tools} } ], [ qw(wait_for_event alpha beta) ],
+              'tools of a cached list');
+    is_deeply([ map { $_->{name} }
+                @{ $cached->call('resources/templates/list', undef, @on)
+                   ->{result}{resourceTemplates} } ], [ 'events' ],
+              'templates of a cached list');
+}
+
+post_on($other, '/publish', { topic => 'cached', tenant_id => 'x' });
+is_deeply([ names($cached) ], [ 'cached', 'a' ],
+          'resources of a cached list');
+
 
 # a batch
 

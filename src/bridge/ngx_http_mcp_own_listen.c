@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_own.h"
+#include "ngx_mcp_topic.h"
 
 
 #define NGX_HTTP_MCP_OWN_ALL                                                  \
@@ -241,6 +242,7 @@ ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
 {
     ngx_uint_t        n;
     ngx_mcp_event_t   event;
+    ngx_mcp_topic_t   topic;
 
     ngx_memzero(&event, sizeof(ngx_mcp_event_t));
 
@@ -262,4 +264,17 @@ ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
 
     (void) ngx_mcp_log_groups(own->bridge->zone, &own->bridge->endpoint,
                               &own->tenant, &event, &n);
+
+    if (uri->len) {
+
+        /* somebody may wait for it */
+
+        ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+
+        topic.uri = *uri;
+        topic.other = 1;
+
+        (void) ngx_mcp_topic_add(own->bridge->zone, &own->bridge->endpoint,
+                                 &own->tenant, &topic, &event, NULL, &n);
+    }
 }
