@@ -378,6 +378,10 @@ ngx_http_mcp_feed_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
         reader = NULL;
     }
 
+    if (reader && (why & NGX_MCP_LEASE_GAP)) {
+        ngx_http_mcp_reader_gap(reader, "the worker that read it died");
+    }
+
     if (reader && (why & NGX_MCP_LEASE_POKED)) {
         reader->wanted = ngx_current_msec;
     }

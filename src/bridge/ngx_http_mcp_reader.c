@@ -44,8 +44,6 @@ static void ngx_http_mcp_reader_event(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_attempt_t *a, ngx_str_t *text);
 static void ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_attempt_t *a, ngx_http_mcp_event_in_t *in, const char *why);
-static void ngx_http_mcp_reader_gap(ngx_http_mcp_reader_t *reader,
-    const char *why);
 static void ngx_http_mcp_reader_note_id(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_reader_done(ngx_http_mcp_exchange_t *x,
@@ -426,7 +424,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 }
 
 
-static void
+void
 ngx_http_mcp_reader_gap(ngx_http_mcp_reader_t *reader, const char *why)
 {
     ngx_str_t   *tenant;

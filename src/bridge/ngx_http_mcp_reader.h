@@ -77,5 +77,8 @@ void ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader,
 /* whether somebody wants it still, asked now and then (ngx_http_mcp_feed.c) */
 ngx_uint_t ngx_http_mcp_feed_wanted(ngx_http_mcp_reader_t *reader);
 
+/* those whom it serves missed something */
+void ngx_http_mcp_reader_gap(ngx_http_mcp_reader_t *reader, const char *why);
+
 
 #endif /* _NGX_HTTP_MCP_READER_H_INCLUDED_ */

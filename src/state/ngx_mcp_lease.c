@@ -13,6 +13,8 @@ static ngx_int_t ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *key, ngx_mcp_stage_t *stage);
 static void ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
+static void ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_end_locked(ngx_mcp_lease_sh_t *l,
     ngx_mcp_reader_sh_t *r);
 static size_t ngx_mcp_lease_note_at(ngx_mcp_lease_sh_t *l, uint32_t which);
@@ -213,7 +215,7 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
     lease->ref = ngx_mcp_ref(zone, l);
     lease->fence = r->fence;
 
-    if (l->rec.flags & NGX_MCP_LEASE_POKE) {
+    if (l->rec.flags & (NGX_MCP_LEASE_POKE|NGX_MCP_LEASE_MISSED)) {
         ngx_mcp_lease_news_locked(zone, l, zone->worker);
     }
 
@@ -392,17 +394,43 @@ ngx_mcp_lease_before_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         return NULL;
     }
 
-    if (ngx_mcp_lease_alive_locked(zone, &l->before)
-        && (l->joined == 0
-            || ngx_current_msec < l->joined + NGX_MCP_LEASE_GRACE))
+    if (l->joined
+        && ngx_current_msec >= l->joined + NGX_MCP_LEASE_GRACE)
     {
+        ngx_mcp_lease_tell_locked(zone, l, &l->before);
+        ngx_mcp_lease_end_locked(l, &l->before);
+
+        return NULL;
+    }
+
+    if (ngx_mcp_lease_alive_locked(zone, &l->before)) {
         return &l->before;
     }
 
+    ngx_mcp_lease_missed_locked(zone, l);
     ngx_mcp_lease_tell_locked(zone, l, &l->before);
     ngx_mcp_lease_end_locked(l, &l->before);
 
     return NULL;
+}
+
+
+/*
+ * The one before died in the overlap, and with it what it had not read; as
+ * long as nobody else is connected, connecting tells that.
+ */
+
+static void
+ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    if (l->joined == 0 || !l->holder.connected || l->holder.nonce == 0
+        || ngx_current_msec >= l->joined + NGX_MCP_LEASE_GRACE)
+    {
+        return;
+    }
+
+    l->rec.flags |= NGX_MCP_LEASE_MISSED;
+    ngx_mcp_lease_news_locked(zone, l, l->holder.worker);
 }
 
 
@@ -425,6 +453,11 @@ ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_uint_t worker, uint32_t nonce)
 {
     if (l->before.nonce == nonce && l->before.worker == worker) {
+
+        if (zone->sh->workers[worker].state == NGX_MCP_WORKER_DEAD) {
+            ngx_mcp_lease_missed_locked(zone, l);
+        }
+
         ngx_mcp_lease_end_locked(l, &l->before);
     }
 

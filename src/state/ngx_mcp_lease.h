@@ -52,6 +52,9 @@
 #define NGX_MCP_LEASE_FREE      0x01    /* may be claimed */
 #define NGX_MCP_LEASE_POKED     0x02    /* is ours, and somebody poked it */
 #define NGX_MCP_LEASE_LOST      0x04    /* was ours */
+#define NGX_MCP_LEASE_GAP       0x08    /* is ours, and the one before died in
+                                           the overlap: what it had not read
+                                           yet is missing */
 
 
 typedef struct {

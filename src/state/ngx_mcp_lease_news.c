@@ -243,6 +243,11 @@ ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
             why |= NGX_MCP_LEASE_POKED;
         }
 
+        if (l->rec.flags & NGX_MCP_LEASE_MISSED) {
+            l->rec.flags &= ~NGX_MCP_LEASE_MISSED;
+            why |= NGX_MCP_LEASE_GAP;
+        }
+
         return why;
     }
 

@@ -261,7 +261,7 @@ ngx_mcp_take_undone(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 
     t = &zone->sh->taking;
 
-    return t->valid && e->stamp > t->stamp && e->stamp - t->stamp <= t->count;
+    return t->valid && e->stamp > t->stamp;
 }
 
 

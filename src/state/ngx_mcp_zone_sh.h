@@ -520,6 +520,7 @@ typedef struct {
 
 #define NGX_MCP_LEASE_POKE      0x01
 #define NGX_MCP_LEASE_READ      0x02      /* one was connected */
+#define NGX_MCP_LEASE_MISSED    0x04      /* the one before died too early */
 
 /* which of two texts, and how long it is */
 
@@ -560,8 +561,8 @@ typedef struct {
 
 
 /*
- * What taking an event will change; while it is valid, the events of the next
- * count stamps are either all there, and it is changed, or none of them.
+ * What taking an event will change; while it is valid, the events that are
+ * younger than stamp are count, and it is changed, or none is kept.
  */
 
 typedef struct {

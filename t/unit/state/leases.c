@@ -584,6 +584,22 @@ overlap_tests(void)
     ok(take(2, &other, "", "x") == NGX_OK
        && take(2, &other, "", "y") == NGX_DECLINED, "swallows nothing");
 
+    /* the one before dies before it has read all */
+
+    env_time(ngx_current_msec + 1001);
+    (void) ngx_mcp_lease_renew(&workers[2], &other);
+    join(3, 8);
+    ok(claim(3, "f", &lease) == NGX_OK && left.overlap
+       && connected(3, &lease) == 0, "the last overlap");
+    drain_all();
+    listen_again();
+    ngx_mcp_worker_reap(&workers[3], workers[2].worker,
+                        zone.sh->workers[workers[2].worker].nonce);
+    workers[2].worker = NGX_MCP_NO_WORKER;
+    drain_all();
+    ok(heard[3].n == 1 && heard[3].why == NGX_MCP_LEASE_GAP,
+       "the one before died too early");
+
     stop("overlaps");
 }
 

@@ -1278,6 +1278,55 @@ read_again_check(ngx_str_t *text, ngx_mcp_ref_t *session, ngx_uint_t *want)
 }
 
 
+/* to a topic that is not there yet: it keeps the event if it was taken */
+
+static void
+op_read_topic(void)
+{
+    ngx_str_t        text, tenant_name;
+    ngx_uint_t       n;
+    ngx_mcp_take_t   t;
+    ngx_mcp_event_t  e;
+
+    text = env_str("something new");
+    tenant_name = env_str("tenant");
+    e = event(&text, 0);
+    t = taking(&counted, "after", "");
+    e.take = &t;
+
+    (void) ngx_mcp_topic_add(&zone, NULL, &tenant_name,
+                             topic_of(env_str("events://new/latest")), &e,
+                             NULL, &n);
+}
+
+
+static ngx_uint_t
+read_topic_check(void)
+{
+    uint32_t              n;
+    ngx_uint_t            taken, kept;
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_event_sh_t   *e;
+
+    l = ngx_mcp_record(&copy, counted.ref, NGX_MCP_LEASE);
+    taken = l->taken - 1;
+    kept = 0;
+
+    for (n = 1; n < copy.sh->fresh; n++) {
+        e = ngx_mcp_block(&copy, n);
+        kept += (e->rec.block.type == NGX_MCP_EVENT
+                 && e->rec.len == sizeof("something new") - 1);
+    }
+
+    if (taken != kept) {
+        fprintf(stderr, "# %d taken, %d kept\n", (int) taken, (int) kept);
+        return 1;
+    }
+
+    return 0;
+}
+
+
 static ngx_uint_t
 read_all_check(void)
 {
@@ -1475,6 +1524,7 @@ static step_op_t  ops[] = {
     { "log_session with a take", op_read_alone, 1, 0, read_alone_check, 0 },
     { "log_session of a long text with a take", op_read_staged, 1, 0,
       read_staged_check, 0 },
+    { "topic_add with a take", op_read_topic, 1, 5, read_topic_check, 0 },
     { "lease_take in an overlap", op_overlap, 1, 0, overlap_check, 1 },
     { "worker_claim, worker_release", op_claim, 1, 5, NULL, 0 },
     { "worker_reap", op_reap, 1, 5, NULL, 0 },
