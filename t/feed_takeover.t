@@ -18,7 +18,7 @@ $f->set('/lines', lines => 1);
 $f->set('/of/acme', first => 1);
 
 my $t = Mcp::Test->new(vars => { FEED => $f->port }, conf => <<'EOF');
-mcp_zone zone=main:8m;
+mcp_zone zone=main:32m;
 mcp_drain_time 500ms;
 mcp_stream_retry 10ms;
 mcp_invalidate * message=$n;

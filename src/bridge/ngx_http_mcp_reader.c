@@ -80,7 +80,10 @@ ngx_http_mcp_reader_start(ngx_http_mcp_reader_t *reader,
 
     reader->id.data = reader->ids;
     reader->id.len = ngx_min(last_event_id->len, NGX_MCP_LEASE_ID_MAX);
-    ngx_memcpy(reader->ids, last_event_id->data, reader->id.len);
+
+    if (reader->id.len) {
+        ngx_memcpy(reader->ids, last_event_id->data, reader->id.len);
+    }
 
     reader->renew.handler = ngx_http_mcp_reader_renew;
     reader->renew.data = reader;
