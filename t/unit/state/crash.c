@@ -824,6 +824,82 @@ topics(slot_t *m, ngx_uint_t n)
 }
 
 
+/* a list is of one letter: a copy of two has been torn */
+
+static void
+listing(slot_t *m, ngx_uint_t n)
+{
+    char                    name[16];
+    size_t                  i;
+    ngx_int_t               rc;
+    ngx_uint_t              kind;
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_list_t          list;
+    ngx_mcp_audience_t      a;
+    ngx_mcp_list_content_t  c;
+    static u_char           buf[20000];
+
+    memset(&c, 0, sizeof(c));
+    memset(&list, 0, sizeof(list));
+
+    snprintf(name, sizeof(name), "t%d", (int) (n % GROUPS));
+    a.endpoint = env_str("endpoint");
+    a.tenant = env_str(name);
+    a.key = env_str("");
+    kind = random() % NGX_MCP_LIST_KINDS;
+
+    if (ngx_mcp_audience_get(&zone, &a, 3, &ref) != NGX_OK) {
+        return;
+    }
+
+    rc = ngx_mcp_list_get(&zone, ref, kind, &list);
+
+    switch (random() % 8) {
+
+    case 0:
+        (void) ngx_mcp_audience_join(&zone, m->ref, ref);
+        break;
+
+    case 1:
+        (void) ngx_mcp_list_signal(&zone, ref, NGX_MCP_LIST_ALL);
+        break;
+
+    case 2:
+        ngx_mcp_list_pass(&zone, ref, kind, 1, 1);
+        break;
+
+    case 3:
+        ngx_mcp_audience_drop(&zone, ref);
+        break;
+
+    case 4:
+    case 5:
+        c.text.data = buf;
+        c.text.len = any_size();
+        c.digest[0] = c.order[0] = (u_char) ('a' + random() % 8);
+        memset(buf, c.order[0], c.text.len);
+        (void) ngx_mcp_list_put(&zone, ref, kind, &c, 1, 1);
+        break;
+
+    default:
+
+        if (rc != NGX_OK
+            || ngx_mcp_list_read(&zone, &list, buf) != NGX_OK)
+        {
+            break;
+        }
+
+        for (i = 1; i < list.len; i++) {
+            if (buf[i] != buf[0]) {
+                failed("a list is torn at %u of %u", (unsigned) i,
+                       (unsigned) list.len);
+                break;
+            }
+        }
+    }
+}
+
+
 static void
 child(ngx_uint_t n, unsigned seed)
 {
@@ -873,8 +949,11 @@ child(ngx_uint_t n, unsigned seed)
                        + (n + 1) % CHILDREN;
                 reading(&model->slots[mine], mine);
 
-            } else if (r < 75) {
+            } else if (r < 73) {
                 topics(m, mine);
+
+            } else if (r < 76) {
+                listing(m, mine);
 
             } else if (r < 83) {
                 calling(m);
@@ -961,6 +1040,11 @@ finish(void)
     while (zone.sh->leases.head) {
         ngx_mcp_lease_drop_locked(&zone, ngx_mcp_block(&zone,
                                                      zone.sh->leases.head));
+    }
+
+    while (zone.sh->audiences.head) {
+        ngx_mcp_audience_drop_locked(&zone, ngx_mcp_block(&zone,
+                                                 zone.sh->audiences.head));
     }
 
     while (zone.sh->knowledge.head) {
