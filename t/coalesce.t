@@ -282,5 +282,5 @@ sub status {
 # none is open any more
 
 sub windows_end {
-    ok(wait_for { status()->{zone}{blocks_windows} == 0 }, 'windows end');
+    ok(wait_for { status()->{zone}{bytes}{coalesced} == 0 }, 'windows end');
 }

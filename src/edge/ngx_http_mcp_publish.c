@@ -361,6 +361,9 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
         ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
                       "client sent an event that is refused: %s", error);
 
+        ngx_mcp_count(p->in.zone, p->in.absent
+                                  ? NGX_MCP_COUNTER_EVENTS_UNSENT
+                                  : NGX_MCP_COUNTER_EVENTS_INVALID, 1);
         p->refused++;
         item = cJSON_AddStringToObject(event, "error", error);
 

@@ -1,82 +1,56 @@
 
 #include "ngx_http_mcp_status.h"
-#include <cjson/cJSON.h>
-
-
-typedef struct {
-    char          *group;
-    char          *family;
-    char          *label;
-    char          *value;
-    char          *member;
-    char          *kind;                      /* "g" or "c" */
-    char          *help;
-} ngx_http_mcp_metric_t;
 
 
 static ngx_uint_t ngx_http_mcp_status_prometheus(ngx_http_request_t *r);
-static ngx_str_t ngx_http_mcp_status_json(ngx_http_request_t *r,
+static ngx_int_t ngx_http_mcp_status_collect(ngx_http_mcp_status_t *status,
+    ngx_mcp_zone_t *zone, ngx_msec_t silence);
+static ngx_int_t ngx_http_mcp_status_metrics(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone);
-static ngx_str_t ngx_http_mcp_status_text(ngx_http_request_t *r,
+static ngx_int_t ngx_http_mcp_status_lists(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone);
-static u_char *ngx_http_mcp_status_metric(u_char *p,
-    ngx_http_mcp_metric_t *metric, ngx_str_t *label, int64_t value,
-    ngx_uint_t first);
-static int64_t ngx_http_mcp_status_sum(ngx_mcp_zone_t *zone, ngx_uint_t i);
-static ngx_uint_t ngx_http_mcp_status_family(ngx_http_mcp_metric_t *a,
-    ngx_http_mcp_metric_t *b);
-static ngx_int_t ngx_http_mcp_status_label(ngx_http_request_t *r,
-    ngx_mcp_zone_t *zone, ngx_str_t *label);
-static void ngx_http_mcp_status_values(ngx_mcp_zone_t *zone,
-    ngx_mcp_zone_use_t *use, int64_t *values);
+static ngx_http_mcp_status_list_t *ngx_http_mcp_status_list(
+    ngx_http_mcp_status_t *status, ngx_str_t *endpoint);
+static ngx_int_t ngx_http_mcp_status_leases(ngx_http_mcp_status_t *status,
+    ngx_mcp_zone_t *zone, ngx_msec_t silence);
+static u_char *ngx_http_mcp_status_clean(ngx_pool_t *pool, ngx_str_t *text);
 
 
-#define NGX_HTTP_MCP_METRIC(name, group, family, label, value, member, kind)  \
-    { group, family, label, value, member, kind,                              \
-      "MCP " group ": " family "." },
+#define NGX_HTTP_MCP_NUMBER(name, group, family, label, value, member, kind)  \
+    { group, family, label, value, member, kind },
 
-static ngx_http_mcp_metric_t  ngx_http_mcp_counters[] = {
-    NGX_MCP_COUNTERS(NGX_HTTP_MCP_METRIC)
-    { NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+ngx_http_mcp_number_t  ngx_http_mcp_status_counters[] = {
+    NGX_MCP_COUNTERS(NGX_HTTP_MCP_NUMBER)
+    { NULL, NULL, NULL, NULL, NULL, NULL }
 };
 
 
-/* use of the zone: member, value, kind, help */
+#define NGX_HTTP_MCP_TEXT(name, text)  text,
 
-#define NGX_HTTP_MCP_STATUS_ZONE(_)                                           \
-    _("size_bytes", size, "g", "Size of the shared zone in bytes.")           \
-    _("blocks", use->blocks, "g", "Blocks in the zone.")                       \
-    _("blocks_free", use->free, "g", "Blocks that are free.")                  \
-    _("blocks_events", use->events, "g", "Blocks that hold events.")           \
-    _("blocks_windows", use->windows, "g", "Blocks that wait to be sent.")     \
-    _("blocks_sessions", use->sessions, "g", "Blocks that hold sessions.")     \
-    _("block_size_bytes", use->block_size, "g", "Size of a block in bytes.")   \
-    _("recoveries", use->recoveries, "c", "Repairs after a worker died.")
-
-#define NGX_HTTP_MCP_ZONE_METRIC(member, value, kind, help)                   \
-    { "zone", member, "", "", member, kind, help },
-
-#define NGX_HTTP_MCP_ZONE_VALUE(member, value, kind, help)                    \
-    *values++ = (int64_t) value;
-
-static ngx_http_mcp_metric_t  ngx_http_mcp_zone_metrics[] = {
-    NGX_HTTP_MCP_STATUS_ZONE(NGX_HTTP_MCP_ZONE_METRIC)
-    { NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+char  *ngx_http_mcp_status_uses[] = {
+    NGX_MCP_USES(NGX_HTTP_MCP_TEXT)
+    NULL
 };
 
-#define NGX_HTTP_MCP_ZONE_METRICS                                             \
-    (sizeof(ngx_http_mcp_zone_metrics) / sizeof(ngx_http_mcp_metric_t) - 1)
+char  *ngx_http_mcp_status_outcomes[] = {
+    NGX_MCP_OUTCOMES(NGX_HTTP_MCP_TEXT)
+    NULL
+};
+
+
+static char  *ngx_http_mcp_status_kinds[NGX_MCP_LIST_KINDS] = {
+    "tools", "prompts", "resources", "resources/templates"
+};
 
 
 ngx_int_t
 ngx_http_mcp_status_handler(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
-    ngx_str_t                 text;
-    ngx_buf_t                *b;
     ngx_uint_t                prometheus;
-    ngx_chain_t               out;
+    ngx_chain_t              *out, *cl;
     ngx_table_elt_t          *h;
+    ngx_http_mcp_status_t     status;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     h = ngx_http_mcp_header_push(&r->headers_out.headers);
@@ -102,15 +76,34 @@ ngx_http_mcp_status_handler(ngx_http_request_t *r)
 
     prometheus = ngx_http_mcp_status_prometheus(r);
 
-    text = prometheus ? ngx_http_mcp_status_text(r, mlcf->status)
-                      : ngx_http_mcp_status_json(r, mlcf->status);
+    ngx_memzero(&status, sizeof(ngx_http_mcp_status_t));
+    status.pool = r->pool;
 
-    if (text.data == NULL) {
+    if (ngx_http_mcp_status_collect(&status, mlcf->status,
+                                    3 * mlcf->stream_heartbeat)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    out = prometheus ? ngx_http_mcp_status_text(&status)
+                     : ngx_http_mcp_status_json(&status);
+
+    if (out == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     r->headers_out.status = NGX_HTTP_OK;
-    r->headers_out.content_length_n = text.len;
+    r->headers_out.content_length_n = 0;
+
+    for (cl = out; cl; cl = cl->next) {
+        r->headers_out.content_length_n += ngx_buf_size(cl->buf);
+
+        if (cl->next == NULL) {
+            cl->buf->last_buf = (r == r->main) ? 1 : 0;
+            cl->buf->last_in_chain = 1;
+        }
+    }
 
     if (prometheus) {
         ngx_str_set(&r->headers_out.content_type,
@@ -127,21 +120,7 @@ ngx_http_mcp_status_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    b = ngx_calloc_buf(r->pool);
-    if (b == NULL) {
-        return NGX_ERROR;
-    }
-
-    b->pos = text.data;
-    b->last = text.data + text.len;
-    b->memory = 1;
-    b->last_buf = (r == r->main) ? 1 : 0;
-    b->last_in_chain = 1;
-
-    out.buf = b;
-    out.next = NULL;
-
-    return ngx_http_output_filter(r, &out);
+    return ngx_http_output_filter(r, out);
 }
 
 
@@ -198,280 +177,292 @@ ngx_http_mcp_status_prometheus(ngx_http_request_t *r)
 }
 
 
-static ngx_str_t
-ngx_http_mcp_status_json(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
+static ngx_int_t
+ngx_http_mcp_status_collect(ngx_http_mcp_status_t *status,
+    ngx_mcp_zone_t *zone, ngx_msec_t silence)
 {
-    char                   *text;
-    cJSON                  *root, *group;
-    int64_t                 sum, values[NGX_HTTP_MCP_ZONE_METRICS];
-    ngx_str_t               out, name;
-    ngx_uint_t              i, ok;
-    ngx_mcp_zone_use_t      use;
-    ngx_http_mcp_metric_t  *m;
+    ngx_uint_t  i;
 
-    ngx_str_null(&out);
-
-    name.len = zone->name.len;
-    name.data = ngx_pnalloc(r->pool, name.len + 1);
-    root = cJSON_CreateObject();
-
-    if (name.data == NULL || root == NULL) {
-        cJSON_Delete(root);
-        return out;
+    if (ngx_array_init(&status->metrics, status->pool, 16,
+                       sizeof(ngx_http_mcp_status_metric_t))
+        != NGX_OK
+        || ngx_array_init(&status->lists, status->pool, NGX_MCP_LIST_KINDS,
+                          sizeof(ngx_http_mcp_status_list_t))
+           != NGX_OK
+        || ngx_array_init(&status->leases, status->pool, 4,
+                          sizeof(ngx_http_mcp_status_lease_t))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
-    (void) ngx_cpystrn(name.data, zone->name.data, name.len + 1);
-
-    ngx_http_mcp_status_values(zone, &use, values);
-
-    ok = cJSON_AddStringToObject(root, "version", NGX_MCP_MODULE_VERSION)
-         != NULL;
-
-    group = cJSON_AddObjectToObject(root, "zone");
-
-    ok = ok && group
-         && cJSON_AddStringToObject(group, "name", (char *) name.data);
-
-    for (i = 0; ok && i < NGX_HTTP_MCP_ZONE_METRICS; i++) {
-        ok = cJSON_AddNumberToObject(group, ngx_http_mcp_zone_metrics[i].member,
-                                     (double) values[i])
-             != NULL;
+    status->name = ngx_http_mcp_status_clean(status->pool, &zone->name);
+    if (status->name == NULL) {
+        return NGX_ERROR;
     }
 
-    for (i = 0; ok && i < NGX_MCP_COUNTER_MAX; i++) {
-        m = &ngx_http_mcp_counters[i];
+    status->size = zone->shpool->end - (u_char *) zone->shpool;
 
-        group = cJSON_GetObjectItemCaseSensitive(root, m->group);
-
-        if (group == NULL) {
-            group = cJSON_AddObjectToObject(root, m->group);
-        }
-
-        sum = ngx_http_mcp_status_sum(zone, i);
-
-        if (sum != -1) {
-            ok = group
-                 && cJSON_AddNumberToObject(group, m->family, (double) sum);
-        }
-
-        if (m->label[0]) {
-            ok = ok && group
-                 && cJSON_AddNumberToObject(group, m->member,
-                                            (double) ngx_mcp_counter(zone, i));
-        }
-    }
-
-    ok = ok && cJSON_AddNumberToObject(root, "workers",
-                                       (double) use.workers);
-
-    text = ok ? cJSON_Print(root) : NULL;
-
-    cJSON_Delete(root);
-
-    if (text == NULL) {
-        return out;
-    }
-
-    out.len = ngx_strlen(text) + 1;
-    out.data = ngx_pnalloc(r->pool, out.len);
-
-    if (out.data) {
-        *ngx_cpymem(out.data, text, out.len - 1) = LF;
-    }
-
-    cJSON_free(text);
-
-    return out;
-}
-
-
-static ngx_str_t
-ngx_http_mcp_status_text(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
-{
-    u_char                 *p;
-    size_t                  len;
-    int64_t                 values[NGX_HTTP_MCP_ZONE_METRICS];
-    ngx_str_t               out, label;
-    ngx_uint_t              i;
-    ngx_mcp_zone_use_t      use;
-    ngx_http_mcp_metric_t  *m;
-
-    ngx_str_null(&out);
-
-    if (ngx_http_mcp_status_label(r, zone, &label) != NGX_OK) {
-        return out;
-    }
-
-    ngx_http_mcp_status_values(zone, &use, values);
-
-    len = 0;
-
-    for (m = ngx_http_mcp_counters; m->group; m++) {
-        len += 3 * (ngx_strlen(m->group) + ngx_strlen(m->family))
-               + ngx_strlen(m->label) + ngx_strlen(m->value)
-               + ngx_strlen(m->help);
-    }
-
-    for (m = ngx_http_mcp_zone_metrics; m->group; m++) {
-        len += 3 * (ngx_strlen(m->group) + ngx_strlen(m->family))
-               + ngx_strlen(m->label) + ngx_strlen(m->value)
-               + ngx_strlen(m->help);
-    }
-
-    len += (NGX_MCP_COUNTER_MAX + NGX_HTTP_MCP_ZONE_METRICS)
-           * (sizeof("# HELP nginx_mcp___total \n"
-                     "# TYPE nginx_mcp___total counter\n"
-                     "nginx_mcp___total{zone=\"\",=\"\"} \n")
-              + label.len + NGX_INT64_LEN);
-
-    len += sizeof("# HELP nginx_mcp_info Version of the module.\n"
-                  "# TYPE nginx_mcp_info gauge\n"
-                  "nginx_mcp_info{version=\"" NGX_MCP_MODULE_VERSION "\"} 1\n"
-                  "# HELP nginx_mcp_workers Workers that use the zone.\n"
-                  "# TYPE nginx_mcp_workers gauge\n"
-                  "nginx_mcp_workers{zone=\"\"} \n")
-           + label.len + NGX_INT64_LEN;
-
-    out.data = ngx_pnalloc(r->pool, len);
-    if (out.data == NULL) {
-        return out;
-    }
-
-    p = ngx_sprintf(out.data, "# HELP nginx_mcp_info Version of the module.\n"
-                    "# TYPE nginx_mcp_info gauge\n"
-                    "nginx_mcp_info{version=\"" NGX_MCP_MODULE_VERSION
-                    "\"} 1\n");
-
-    p = ngx_sprintf(p, "# HELP nginx_mcp_workers Workers that use the zone.\n"
-                    "# TYPE nginx_mcp_workers gauge\n"
-                    "nginx_mcp_workers{zone=\"%V\"} %ui\n",
-                    &label, use.workers);
-
-    for (i = 0; i < NGX_HTTP_MCP_ZONE_METRICS; i++) {
-        p = ngx_http_mcp_status_metric(p, &ngx_http_mcp_zone_metrics[i],
-                                       &label, values[i], 1);
-    }
+    ngx_mcp_zone_use(zone, &status->use);
 
     for (i = 0; i < NGX_MCP_COUNTER_MAX; i++) {
-        m = &ngx_http_mcp_counters[i];
-
-        p = ngx_http_mcp_status_metric(p, m, &label, ngx_mcp_counter(zone, i),
-                                       i == 0
-                                       || !ngx_http_mcp_status_family(m - 1,
-                                                                      m));
+        status->counters[i] = ngx_mcp_counter(zone, i);
     }
 
-    out.len = p - out.data;
+    if (ngx_http_mcp_status_metrics(status, zone) != NGX_OK
+        || ngx_http_mcp_status_lists(status, zone) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
 
-    return out;
+    return ngx_http_mcp_status_leases(status, zone, silence);
 }
 
 
-static u_char *
-ngx_http_mcp_status_metric(u_char *p, ngx_http_mcp_metric_t *metric,
-    ngx_str_t *label, int64_t value, ngx_uint_t first)
-{
-    char  *kind, *total;
-
-    if (metric->kind[0] == 'c') {
-        kind = "counter";
-        total = "_total";
-
-    } else {
-        kind = "gauge";
-        total = "";
-    }
-
-    if (first) {
-        p = ngx_sprintf(p, "# HELP nginx_mcp_%s_%s%s %s\n", metric->group,
-                        metric->family, total, metric->help);
-        p = ngx_sprintf(p, "# TYPE nginx_mcp_%s_%s%s %s\n", metric->group,
-                        metric->family, total, kind);
-    }
-
-    p = ngx_sprintf(p, "nginx_mcp_%s_%s%s{zone=\"%V\"", metric->group,
-                    metric->family, total, label);
-
-    if (metric->label[0]) {
-        p = ngx_sprintf(p, ",%s=\"%s\"", metric->label, metric->value);
-    }
-
-    return ngx_sprintf(p, "} %L\n", value);
-}
-
-
-/* of the family that starts with this counter; -1: it does not */
-
-static int64_t
-ngx_http_mcp_status_sum(ngx_mcp_zone_t *zone, ngx_uint_t i)
+int64_t
+ngx_http_mcp_status_sum(ngx_http_mcp_status_t *status, ngx_uint_t i)
 {
     int64_t                 sum;
-    ngx_http_mcp_metric_t  *m;
+    ngx_http_mcp_number_t  *first, *n;
 
-    m = &ngx_http_mcp_counters[i];
+    first = &ngx_http_mcp_status_counters[i];
 
-    if (i && ngx_http_mcp_status_family(m - 1, m)) {
+    if (i && ngx_http_mcp_status_same(first - 1, first)) {
         return -1;
     }
 
-    sum = ngx_mcp_counter(zone, i);
+    sum = 0;
 
-    while (++i < NGX_MCP_COUNTER_MAX
-           && ngx_http_mcp_status_family(m, &ngx_http_mcp_counters[i]))
-    {
-        sum += ngx_mcp_counter(zone, i);
+    for (n = first; n->group && ngx_http_mcp_status_same(first, n); n++) {
+        sum += status->counters[i++];
     }
 
     return sum;
 }
 
 
-static ngx_uint_t
-ngx_http_mcp_status_family(ngx_http_mcp_metric_t *a, ngx_http_mcp_metric_t *b)
+static ngx_int_t
+ngx_http_mcp_status_metrics(ngx_http_mcp_status_t *status,
+    ngx_mcp_zone_t *zone)
 {
-    return ngx_strcmp(a->group, b->group) == 0
-           && ngx_strcmp(a->family, b->family) == 0;
+    ngx_int_t                      rc;
+    ngx_uint_t                     i;
+    ngx_mcp_metric_info_t          info;
+    ngx_http_mcp_status_metric_t  *m;
+
+    for (i = 0; /* void */ ; i++) {
+        rc = ngx_mcp_metric_info(zone, i, &info);
+
+        if (rc == NGX_DONE) {
+            return NGX_OK;
+        }
+
+        if (rc == NGX_DECLINED) {
+            continue;
+        }
+
+        m = ngx_array_push(&status->metrics);
+        if (m == NULL) {
+            return NGX_ERROR;
+        }
+
+        m->info = info;
+        m->endpoint = ngx_http_mcp_status_clean(status->pool, &info.endpoint);
+        m->upstream = ngx_http_mcp_status_clean(status->pool, &info.upstream);
+
+        switch (info.method) {
+
+        case NGX_MCP_METHOD_OTHER:
+            m->method = (u_char *) "other";
+            break;
+
+        case NGX_MCP_METRIC_GET:
+            m->method = (u_char *) "GET";
+            break;
+
+        case NGX_MCP_METRIC_DELETE:
+            m->method = (u_char *) "DELETE";
+            break;
+
+        default:
+            m->method = ngx_http_mcp_status_clean(status->pool,
+                                          ngx_mcp_method_name(info.method));
+            break;
+        }
+
+        if (m->endpoint == NULL || m->upstream == NULL || m->method == NULL) {
+            return NGX_ERROR;
+        }
+    }
 }
 
 
 static ngx_int_t
-ngx_http_mcp_status_label(ngx_http_request_t *r, ngx_mcp_zone_t *zone,
-    ngx_str_t *label)
+ngx_http_mcp_status_lists(ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone)
 {
-    u_char  *p;
-    size_t   i;
+    uint64_t                     number;
+    ngx_int_t                    rc;
+    ngx_uint_t                   i;
+    ngx_mcp_ref_t                ref;
+    ngx_mcp_audience_t           audience;
+    ngx_mcp_list_info_t          info;
+    ngx_http_mcp_status_list_t  *list;
 
-    p = ngx_pnalloc(r->pool, zone->name.len * 2);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
+    number = 0;
 
-    label->data = p;
+    for ( ;; ) {
+        rc = ngx_mcp_audience_next(zone, NULL, NULL, &number, status->pool,
+                                   &audience, &ref);
 
-    for (i = 0; i < zone->name.len; i++) {
-
-        if (zone->name.data[i] == '"' || zone->name.data[i] == '\\') {
-            *p++ = '\\';
+        if (rc != NGX_OK) {
+            return (rc == NGX_DONE) ? NGX_OK : NGX_ERROR;
         }
 
-        *p++ = zone->name.data[i];
+        list = ngx_http_mcp_status_list(status, &audience.endpoint);
+        if (list == NULL) {
+            return NGX_ERROR;
+        }
+
+        for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+
+            if (ngx_mcp_list_info(zone, ref, i, &info) != NGX_OK) {
+                break;
+            }
+
+            list[i].failing += (info.failures != 0);
+
+            if (info.filled) {
+                list[i].kept++;
+                list[i].entries += info.entries;
+                list[i].size += info.size;
+                list[i].age = ngx_max(list[i].age, info.age);
+            }
+        }
     }
-
-    label->len = p - label->data;
-
-    return NGX_OK;
 }
 
 
-static void
-ngx_http_mcp_status_values(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use,
-    int64_t *values)
+/* the first of those of an endpoint */
+
+static ngx_http_mcp_status_list_t *
+ngx_http_mcp_status_list(ngx_http_mcp_status_t *status, ngx_str_t *endpoint)
 {
-    size_t  size;
+    u_char                      *name;
+    ngx_uint_t                   i;
+    ngx_http_mcp_status_list_t  *list;
 
-    ngx_mcp_zone_use(zone, use);
+    name = ngx_http_mcp_status_clean(status->pool, endpoint);
+    if (name == NULL) {
+        return NULL;
+    }
 
-    size = zone->shpool->end - (u_char *) zone->shpool;
+    list = status->lists.elts;
 
-    NGX_HTTP_MCP_STATUS_ZONE(NGX_HTTP_MCP_ZONE_VALUE)
+    for (i = 0; i < status->lists.nelts; i += NGX_MCP_LIST_KINDS) {
+        if (ngx_strcmp(list[i].endpoint, name) == 0) {
+            return &list[i];
+        }
+    }
+
+    list = ngx_array_push_n(&status->lists, NGX_MCP_LIST_KINDS);
+    if (list == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(list, NGX_MCP_LIST_KINDS * sizeof(ngx_http_mcp_status_list_t));
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+        list[i].endpoint = name;
+        list[i].list = ngx_http_mcp_status_kinds[i];
+    }
+
+    return list;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_status_leases(ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone,
+    ngx_msec_t silence)
+{
+    ngx_int_t                     rc;
+    ngx_mcp_lease_info_t          info;
+    ngx_http_mcp_status_lease_t  *lease;
+
+    for ( ;; ) {
+        rc = ngx_mcp_lease_info(zone, status->nleases, status->pool, &info);
+
+        if (rc != NGX_OK) {
+            return (rc == NGX_DECLINED) ? NGX_OK : NGX_ERROR;
+        }
+
+        status->nleases++;
+        status->held += (info.holder != 0);
+
+        if (status->nleases > NGX_HTTP_MCP_STATUS_LEASES) {
+            continue;
+        }
+
+        lease = ngx_array_push(&status->leases);
+        if (lease == NULL) {
+            return NGX_ERROR;
+        }
+
+        lease->info = info;
+        lease->silent = (silence && info.silent > silence);
+        lease->key = ngx_http_mcp_status_clean(status->pool, &info.key);
+
+        if (lease->key == NULL) {
+            return NGX_ERROR;
+        }
+    }
+}
+
+
+/* zeroes separate the parts of a key */
+
+static u_char *
+ngx_http_mcp_status_clean(ngx_pool_t *pool, ngx_str_t *text)
+{
+    u_char    *p, *from, *start, *last, *clean;
+    uint32_t   ch;
+
+    clean = ngx_pnalloc(pool, text->len + 1);
+    if (clean == NULL) {
+        return NULL;
+    }
+
+    p = clean;
+    from = text->data;
+    last = text->data + text->len;
+
+    while (from < last) {
+        start = from;
+
+        if (*from < 0x80) {
+
+            if (*from == '\0') {
+                *p++ = ' ';
+
+            } else {
+                *p++ = (*from < 0x20 || *from == 0x7f) ? '?' : *from;
+            }
+
+            from++;
+            continue;
+        }
+
+        ch = ngx_utf8_decode(&from, last - from);
+
+        if (ch > 0x10ffff || (ch >= 0xd800 && ch < 0xe000)) {
+            *p++ = '?';
+            from = start + 1;
+            continue;
+        }
+
+        p = ngx_cpymem(p, start, from - start);
+    }
+
+    *p = '\0';
+
+    return clean;
 }

@@ -7,6 +7,32 @@ static void ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size);
 static ngx_uint_t ngx_mcp_zone_spin(ngx_shmtx_t *mutex);
 
 
+/* by type */
+
+static u_char  ngx_mcp_zone_uses[NGX_MCP_TYPE_MAX] = {
+    NGX_MCP_USE_FREE,
+    NGX_MCP_USE_SESSIONS,
+    NGX_MCP_USE_SESSIONS,          /* extension */
+    NGX_MCP_USE_SESSIONS,          /* group */
+    NGX_MCP_USE_CALLS,
+    NGX_MCP_USE_STREAMS,
+    NGX_MCP_USE_EVENTS,
+    NGX_MCP_USE_UPSTREAMS,         /* link */
+    NGX_MCP_USE_UPSTREAMS,         /* farewell */
+    NGX_MCP_USE_CALLS,             /* ask */
+    NGX_MCP_USE_SUBSCRIPTIONS,
+    NGX_MCP_USE_SUBSCRIPTIONS,     /* supply */
+    NGX_MCP_USE_SESSIONS,          /* limit */
+    NGX_MCP_USE_UPSTREAMS,         /* knowledge */
+    NGX_MCP_USE_TOPICS,
+    NGX_MCP_USE_LISTS,             /* audience */
+    NGX_MCP_USE_LISTS,
+    NGX_MCP_USE_COALESCED,         /* window */
+    NGX_MCP_USE_COALESCED,         /* pending */
+    NGX_MCP_USE_LEASES
+};
+
+
 ngx_int_t
 ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t reuse)
 {
@@ -90,6 +116,7 @@ ngx_mcp_zone_layout(void)
 
     hash = hash * 31 + sizeof(ngx_mcp_zone_sh_t);
     hash = hash * 31 + sizeof(ngx_mcp_worker_sh_t);
+    hash = hash * 31 + sizeof(ngx_mcp_metric_sh_t);
     hash = hash * 31 + NGX_MCP_COUNTER_MAX;
 
     return hash;
@@ -100,7 +127,7 @@ static void
 ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size)
 {
     size_t              left;
-    uint32_t            buckets;
+    uint32_t            buckets, metrics;
     ngx_mcp_zone_sh_t  *sh;
 
     sh = zone->sh;
@@ -120,10 +147,16 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size)
     ngx_memzero(sh->buckets, buckets * sizeof(uint32_t));
     left -= buckets * sizeof(uint32_t);
 
+    metrics = (uint32_t) ngx_min(size / NGX_MCP_METRIC_SHARE, NGX_MCP_METRICS);
+    left -= metrics * sizeof(ngx_mcp_metric_sh_t);
+
     sh->size = size;
     sh->blocks = (uint32_t) ngx_min(left / NGX_MCP_BLOCK_SIZE, 0xfffffff0);
     sh->mask = buckets - 1;
+    sh->metrics = metrics;
     sh->fresh = 1;
+
+    ngx_memzero(ngx_mcp_metrics(sh), metrics * sizeof(ngx_mcp_metric_sh_t));
 
     ngx_mcp_random(zone->log, sh->key, sizeof(sh->key));
     ngx_mcp_random(zone->log, &sh->generation, sizeof(sh->generation));
@@ -275,25 +308,27 @@ ngx_mcp_counter(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter)
 void
 ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
 {
-    ngx_uint_t          i;
+    ngx_uint_t          i, other;
     ngx_mcp_zone_sh_t  *sh;
 
     sh = zone->sh;
 
+    ngx_memzero(use, sizeof(ngx_mcp_zone_use_t));
+
     use->blocks = sh->blocks - 1;
     use->block_size = NGX_MCP_BLOCK_SIZE;
-    use->workers = 0;
 
     ngx_mcp_zone_lock(zone);
 
-    use->free = ngx_mcp_free_blocks(sh);
-    use->events = sh->used[NGX_MCP_EVENT];
-    use->knowledge = sh->used[NGX_MCP_KNOWLEDGE];
-    use->leases = sh->used[NGX_MCP_LEASE];
-    use->windows = ngx_mcp_pending_blocks(sh);
-    use->sessions = use->blocks - use->free - use->events - use->knowledge
-                    - use->leases - use->windows;
+    use->used[NGX_MCP_USE_FREE] = ngx_mcp_free_blocks(sh);
     use->recoveries = sh->recoveries;
+
+    other = use->blocks - use->used[NGX_MCP_USE_FREE];
+
+    for (i = NGX_MCP_FREE + 1; i < NGX_MCP_TYPE_MAX; i++) {
+        use->used[ngx_mcp_zone_uses[i]] += sh->used[i];
+        other -= sh->used[i];
+    }
 
     for (i = 0; i < NGX_MCP_WORKERS; i++) {
         if (sh->workers[i].state == NGX_MCP_WORKER_LIVE) {
@@ -302,4 +337,8 @@ ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
     }
 
     ngx_mcp_zone_unlock(zone);
+
+    /* texts that are being written */
+
+    use->used[NGX_MCP_USE_OTHER] += other;
 }

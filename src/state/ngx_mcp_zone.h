@@ -141,16 +141,33 @@ void ngx_mcp_count(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter,
     ngx_int_t n);
 int64_t ngx_mcp_counter(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter);
 
-/* zone use for mcp_status */
+/* zone use for mcp_status: blocks by what they are used for */
+
+#define NGX_MCP_USES(_)                                                       \
+    _(FREE, "free")                                                           \
+    _(SESSIONS, "sessions")                                                   \
+    _(STREAMS, "streams")                                                     \
+    _(CALLS, "calls")                                                         \
+    _(EVENTS, "events")                                                       \
+    _(UPSTREAMS, "upstreams")                                                 \
+    _(SUBSCRIPTIONS, "subscriptions")                                         \
+    _(LISTS, "lists")                                                         \
+    _(TOPICS, "topics")                                                       \
+    _(COALESCED, "coalesced")                                                 \
+    _(LEASES, "leases")                                                       \
+    _(OTHER, "other")
+
+#define NGX_MCP_USE_ENUM(name, text)  NGX_MCP_USE_ ## name,
+
+typedef enum {
+    NGX_MCP_USES(NGX_MCP_USE_ENUM)
+    NGX_MCP_USE_MAX
+} ngx_mcp_use_e;
+
 
 typedef struct {
     ngx_uint_t              blocks;       /* all */
-    ngx_uint_t              free;
-    ngx_uint_t              events;       /* blocks in event logs */
-    ngx_uint_t              windows;      /* blocks of mcp_coalesce */
-    ngx_uint_t              knowledge;    /* of what is known of upstreams */
-    ngx_uint_t              leases;
-    ngx_uint_t              sessions;     /* all others */
+    ngx_uint_t              used[NGX_MCP_USE_MAX];
     size_t                  block_size;
     ngx_uint_t              workers;      /* live slots */
     ngx_uint_t              recoveries;

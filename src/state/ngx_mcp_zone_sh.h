@@ -28,6 +28,7 @@
 #include "ngx_mcp_list.h"
 #include "ngx_mcp_pending.h"
 #include "ngx_mcp_lease.h"
+#include "ngx_mcp_metric.h"
 #include "ngx_mcp_doorbell.h"
 #include "ngx_mcp_topic.h"
 
@@ -612,6 +613,21 @@ typedef struct {
 } ngx_mcp_worker_sh_t;
 
 
+/* the exchanges with an upstream by one method; never freed */
+
+typedef struct {
+    uint64_t                key;          /* hash of endpoint and upstream */
+    uint32_t                method;
+    uint32_t                used;         /* fact: set last */
+    u_char                  endpoint_len;
+    u_char                  upstream_len;
+    u_char                  text[NGX_MCP_METRIC_TEXT];
+    ngx_atomic_t            outcomes[NGX_MCP_METRIC_OUTCOMES];
+    ngx_atomic_t            buckets[NGX_MCP_METRIC_BUCKETS];
+    ngx_atomic_t            msec;
+} ngx_mcp_metric_sh_t;
+
+
 struct ngx_mcp_zone_sh_s {
     uint64_t                magic;
     uint32_t                version;
@@ -655,6 +671,8 @@ struct ngx_mcp_zone_sh_s {
     uint32_t                oldest;       /* of these */
     uint32_t                next;         /* place of the next twice */
     ngx_mcp_twice_sh_t      twice[NGX_MCP_TWICE];
+    uint32_t                metrics;      /* behind the buckets */
+    uint32_t                spare;
     uint32_t                buckets[];
 };
 
@@ -665,6 +683,11 @@ struct ngx_mcp_zone_sh_s {
 #define ngx_mcp_number(zone, rec)                                             \
     ((uint32_t) ((size_t) ((u_char *) (rec) - (zone)->blocks)                 \
                  / NGX_MCP_BLOCK_SIZE))
+
+/* aligned, as there is an even number of buckets */
+
+#define ngx_mcp_metrics(sh)                                                   \
+    ((ngx_mcp_metric_sh_t *) ((sh)->buckets + (sh)->mask + 1))
 
 #define ngx_mcp_pending_blocks(sh)                                            \
     ((sh)->used[NGX_MCP_WINDOW] + (sh)->used[NGX_MCP_PENDING])

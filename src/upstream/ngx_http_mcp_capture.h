@@ -39,6 +39,7 @@ typedef struct {
     ngx_http_post_subrequest_t  post;
     ngx_http_handler_pt         content;    /* of the subrequest's location */
     ngx_msec_t                  timeout;    /* of silence */
+    ngx_msec_t                  started;
 
     ngx_uint_t                  mode;       /* ngx_http_mcp_mode_e */
     off_t                       length;     /* of the body, -1: not known */

@@ -28,6 +28,8 @@ static void ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_drop(ngx_http_request_t *sr);
 static void ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap);
 static void ngx_http_mcp_exchange_cleanup(void *data);
 
@@ -37,17 +39,18 @@ static ngx_str_t  ngx_http_mcp_exchange_get = ngx_string("GET");
 static ngx_str_t  ngx_http_mcp_exchange_delete = ngx_string("DELETE");
 
 
-/* by outcome */
-
-static ngx_mcp_counter_e  ngx_http_mcp_exchange_counters[] = {
-    NGX_MCP_COUNTER_EXCHANGES_OK,
-    NGX_MCP_COUNTER_EXCHANGES_REFUSED,
-    NGX_MCP_COUNTER_EXCHANGES_UNREACHABLE,
-    NGX_MCP_COUNTER_EXCHANGES_TIMEOUT,
-    NGX_MCP_COUNTER_EXCHANGES_BAD,
-    NGX_MCP_COUNTER_EXCHANGES_BAD,
-    NGX_MCP_COUNTER_EXCHANGES_BAD,
-    NGX_MCP_COUNTER_EXCHANGES_ABORTED
+static struct {
+    ngx_mcp_counter_e    counter;
+    ngx_mcp_outcome_e    outcome;
+} ngx_http_mcp_exchange_ends[] = {
+    { NGX_MCP_COUNTER_EXCHANGES_OK, NGX_MCP_OUTCOME_OK },
+    { NGX_MCP_COUNTER_EXCHANGES_REFUSED, NGX_MCP_OUTCOME_REFUSED },
+    { NGX_MCP_COUNTER_EXCHANGES_UNREACHABLE, NGX_MCP_OUTCOME_UNREACHABLE },
+    { NGX_MCP_COUNTER_EXCHANGES_TIMEOUT, NGX_MCP_OUTCOME_TIMEOUT },
+    { NGX_MCP_COUNTER_EXCHANGES_BAD, NGX_MCP_OUTCOME_BAD },
+    { NGX_MCP_COUNTER_EXCHANGES_BAD, NGX_MCP_OUTCOME_BAD },
+    { NGX_MCP_COUNTER_EXCHANGES_BAD, NGX_MCP_OUTCOME_BAD },
+    { NGX_MCP_COUNTER_EXCHANGES_ABORTED, NGX_MCP_OUTCOME_ABORTED }
 };
 
 
@@ -186,6 +189,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     ngx_http_mcp_exchange_method(x);
 
     cap->timeout = x->timeout;
+    cap->started = ngx_current_msec;
 
     if (x->total) {
         ngx_add_timer(&cap->total, x->total);
@@ -743,11 +747,50 @@ ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
 
     ngx_http_mcp_exchange_release(cap);
 
-    if (x->zone) {
-        ngx_mcp_count(x->zone, ngx_http_mcp_exchange_counters[outcome], 1);
-    }
+    ngx_http_mcp_exchange_count(x, outcome);
 
     x->handlers->done(x, outcome);
+}
+
+
+static void
+ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_uint_t               method;
+    ngx_http_mcp_capture_t  *cap;
+
+    if (x->zone == NULL) {
+        return;
+    }
+
+    cap = x->capture;
+
+    ngx_mcp_count(x->zone, ngx_http_mcp_exchange_ends[outcome].counter, 1);
+
+    if (x->metric == NULL) {
+        return;
+    }
+
+    switch (x->method) {
+
+    case NGX_HTTP_GET:
+        method = NGX_MCP_METRIC_GET;
+        break;
+
+    case NGX_HTTP_DELETE:
+        method = NGX_MCP_METRIC_DELETE;
+        break;
+
+    default:
+        method = x->scope ? ngx_mcp_method_parse(&x->scope->method)
+                          : NGX_MCP_METHOD_OTHER;
+        break;
+    }
+
+    ngx_mcp_metric_add(x->zone, x->metric, x->endpoint, &x->name, method,
+                       ngx_http_mcp_exchange_ends[outcome].outcome,
+                       ngx_current_msec - cap->started);
 }
 
 
@@ -792,8 +835,8 @@ ngx_http_mcp_exchange_cleanup(void *data)
 
     x = cap->exchange;
 
-    if (!cap->done && x->sr && x->zone) {
-        ngx_mcp_count(x->zone, NGX_MCP_COUNTER_EXCHANGES_ABORTED, 1);
+    if (!cap->done && x->sr) {
+        ngx_http_mcp_exchange_count(x, NGX_HTTP_MCP_ABORTED);
     }
 
     ngx_http_mcp_exchange_release(cap);

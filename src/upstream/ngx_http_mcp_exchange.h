@@ -21,6 +21,7 @@
 #include "ngx_mcp_lines.h"
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_sse.h"
+#include "ngx_mcp_metric.h"
 #include "ngx_mcp_zone.h"
 
 
@@ -104,6 +105,8 @@ struct ngx_http_mcp_exchange_s {
     void                              *data;
     ngx_http_mcp_scope_t              *scope;
     ngx_mcp_zone_t                    *zone;        /* NULL: is not counted */
+    ngx_mcp_metric_t                  *metric;      /* likewise */
+    ngx_str_t                         *endpoint;    /* of the metric */
     ngx_str_t                          name;        /* upstream, for the log */
     ngx_str_t                          uri;         /* of the location */
     ngx_str_t                          args;

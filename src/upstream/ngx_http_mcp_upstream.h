@@ -42,6 +42,8 @@ typedef struct {
     ngx_msec_t                        total;
     size_t                            limit;
 
+    ngx_mcp_metric_t                  metric;
+
     ngx_uint_t                        learned;  /* ngx_mcp_known_e; what this
                                                    worker found out */
 } ngx_http_mcp_upstream_t;

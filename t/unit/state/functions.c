@@ -383,9 +383,12 @@ zone_tests(void)
     generation = ngx_mcp_zone_generation(&zone);
 
     ngx_mcp_zone_use(&zone, &use);
-    ok(use.blocks > 15000 && use.free < use.blocks && use.sessions == 3
-       && use.events == 0 && use.workers == 1 && use.recoveries == 0,
-       "use: %u of %u free", (unsigned) use.free, (unsigned) use.blocks);
+    ok(use.blocks > 15000 && use.used[NGX_MCP_USE_FREE] == use.blocks - 3
+       && use.used[NGX_MCP_USE_SESSIONS] == 3
+       && use.used[NGX_MCP_USE_EVENTS] == 0 && use.workers == 1
+       && use.recoveries == 0,
+       "use: %u of %u free", (unsigned) use.used[NGX_MCP_USE_FREE],
+       (unsigned) use.blocks);
 
     ok(ngx_mcp_zone_sessions(zone.sh) == 1
        && ngx_mcp_zone_sessions(NULL) == 0, "live sessions");

@@ -1,0 +1,82 @@
+
+/*
+ * Exchanges by endpoint, upstream and method: how many ended in which way,
+ * and how long they took.  The table in the zone is found without the lock
+ * and counted in atomically; a row is made once and stays.  What finds no
+ * room is counted in the first row, which has no names.
+ */
+
+#ifndef _NGX_MCP_METRIC_H_INCLUDED_
+#define _NGX_MCP_METRIC_H_INCLUDED_
+
+
+#include "ngx_mcp_zone.h"
+#include "ngx_mcp_message.h"
+
+
+/* rows, and bytes of the zone to one row */
+#define NGX_MCP_METRICS          256
+#define NGX_MCP_METRIC_SHARE     16384
+
+/* endpoint and upstream; longer names are cut */
+#define NGX_MCP_METRIC_TEXT      166
+#define NGX_MCP_METRIC_ENDPOINT  110
+#define NGX_MCP_METRIC_UPSTREAM  56
+
+#define NGX_MCP_METRIC_BUCKETS   13
+
+
+/* beside the methods of ngx_mcp_message.h */
+
+#define NGX_MCP_METRIC_GET       NGX_MCP_METHOD_MAX
+#define NGX_MCP_METRIC_DELETE    (NGX_MCP_METHOD_MAX + 1)
+#define NGX_MCP_METRIC_METHODS   (NGX_MCP_METHOD_MAX + 2)
+
+
+#define NGX_MCP_OUTCOMES(_)                                                   \
+    _(OK, "ok")                                                               \
+    _(REFUSED, "refused")                                                     \
+    _(UNREACHABLE, "unreachable")                                             \
+    _(TIMEOUT, "timeout")                                                     \
+    _(BAD, "bad")                                                             \
+    _(ABORTED, "aborted")
+
+#define NGX_MCP_OUTCOME_ENUM(name, text)  NGX_MCP_OUTCOME_ ## name,
+
+typedef enum {
+    NGX_MCP_OUTCOMES(NGX_MCP_OUTCOME_ENUM)
+    NGX_MCP_METRIC_OUTCOMES
+} ngx_mcp_outcome_e;
+
+
+/* of one upstream of one endpoint; where this process found its rows */
+
+typedef struct {
+    uint32_t                rows[NGX_MCP_METRIC_METHODS];  /* + 1 */
+} ngx_mcp_metric_t;
+
+void ngx_mcp_metric_add(ngx_mcp_zone_t *zone, ngx_mcp_metric_t *metric,
+    ngx_str_t *endpoint, ngx_str_t *upstream, ngx_uint_t method,
+    ngx_mcp_outcome_e outcome, ngx_msec_t took);
+
+
+/* for mcp_status: NGX_OK; NGX_DECLINED: unused; NGX_DONE: past the last */
+
+typedef struct {
+    ngx_str_t               endpoint;     /* in the zone */
+    ngx_str_t               upstream;
+    ngx_uint_t              method;
+    uint64_t                outcomes[NGX_MCP_METRIC_OUTCOMES];
+    uint64_t                buckets[NGX_MCP_METRIC_BUCKETS];  /* cumulative */
+    uint64_t                count;
+    uint64_t                msec;
+} ngx_mcp_metric_info_t;
+
+ngx_int_t ngx_mcp_metric_info(ngx_mcp_zone_t *zone, ngx_uint_t n,
+    ngx_mcp_metric_info_t *info);
+
+/* upper ends of the buckets in ms; the last, without one, is the count */
+extern ngx_msec_t  ngx_mcp_metric_limits[NGX_MCP_METRIC_BUCKETS];
+
+
+#endif /* _NGX_MCP_METRIC_H_INCLUDED_ */
