@@ -42,6 +42,7 @@ server {
     location = /mcp {
         mcp_endpoint   zone=main 'name=%%NAME%%';
         mcp_upstream   rpc /_rpc protocol=rpc;
+        mcp_list_cache on;
         mcp_events     /_feed;
         mcp_event_buffer 16 1k;
         mcp_coalesce   60s;
@@ -107,6 +108,7 @@ $t->post('/publish', { 'Content-Type' => 'application/json' },
                          params => { x => 'y' x 2000 } } ]));
 
 ok(wait_for { json()->{events}{feed} == 4 }, 'the feed is read');
+ok(wait_for { json()->{lists}{refreshes} }, 'lists are fetched');
 
 $j = json();
 
@@ -120,7 +122,7 @@ is($j->{events}{dropped_unsent}, 1, 'for nobody');
 is($j->{events}{dropped_large}, 1, 'too large');
 cmp_ok($j->{events}{dropped_invalid}, '>=', 2, 'none that one knows');
 ok($j->{zone}{bytes}{$_} > 0, "bytes of $_")
-    for qw(sessions streams calls events coalesced leases);
+    for qw(sessions streams calls events lists coalesced leases);
 
 my $sum = 0;
 $sum += $_ for values %{ $j->{zone}{bytes} };
@@ -139,6 +141,12 @@ is($by{"$shown rpc other"}{ok}, 2, 'unknown methods are one');
 ok($by{"$shown rpc tools/list"}{ok}, 'the list');
 ok(grep({ /^gone nobody \S+\/list$/ && $by{$_}{unreachable} } keys %by),
    'nobody was there');
+
+my ($list) = grep { $_->{list} eq 'tools' && $_->{endpoint} eq $shown }
+             @{ $j->{lists}{kept} };
+is($list->{audiences}, 1, 'a list is kept');
+is($list->{entries}, 3, 'of so many');
+ok($list->{bytes} > 0 && $list->{age_ms} >= 0, 'with size and age');
 
 my $lease = feed_lease();
 ok(grep({ $_ == $lease->{pid} } $t->workers), 'a worker reads the feed');
@@ -162,6 +170,8 @@ is($p->{"nginx_mcp_events_in_total{$zone,source=\"feed\"}"}, 4, 'events');
 is($p->{"nginx_mcp_exchanges_total{$of,outcome=\"ok\"}"}, 3, 'exchanges');
 is($p->{"nginx_mcp_exchange_duration_seconds_count{$of}"}, 4,
    'in the histogram');
+is($p->{"nginx_mcp_lists_entries{$zone,endpoint=\"$label\",list=\"tools\"}"},
+   3, 'lists');
 is($p->{"nginx_mcp_leases{$zone,state=\"held\"}"}, $j->{leases}{held},
    'leases');
 is($p->{"nginx_mcp_zone_bytes{$zone,use=\"calls\"}"},
