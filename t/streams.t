@@ -92,6 +92,8 @@ for my $body (qw(parked held)) {
     is($get->headers->{'cache-control'}, 'no-store', 'is not stored');
     is($get->headers->{'x-accel-buffering'}, 'no', 'nor buffered');
     ok(!$get->headers->{'content-encoding'}, 'nor compressed');
+    is($get->headers->{connection},
+       $body eq 'parked' ? 'close' : 'keep-alive', 'how its connection ends');
 
     my $e = $get->event(2);
     ok(defined $e->{id} && $e->{data} eq '', 'priming event');
@@ -162,7 +164,7 @@ my @e = $get->drain(0.5);
 is($e[1]{event}, 'lagged', 'a gap is said');
 is($e[1]{json}{missed}, 36, 'with the count');
 is($e[-1]{json}{params}{data}, 'n100', 'and what is kept follows');
-is(scalar(@e), 2 + 64, 'all of it');
+is(scalar(@e), 3 + 64, 'all of it, behind what makes a client fetch again');
 is(counter('events', 'lagged'), 36, 'lost events are counted');
 $get->close;
 

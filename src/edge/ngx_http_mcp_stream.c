@@ -69,6 +69,12 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     ctx->responded = 1;
     ctx->response = 2;
 
+    /* a parked one ends with its connection: nobody must use it again */
+
+    if (s->get && s->conf->stream_park) {
+        r->keepalive = 0;
+    }
+
     rc = ngx_http_mcp_stream_header(r);
 
     if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
