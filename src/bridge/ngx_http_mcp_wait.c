@@ -17,6 +17,8 @@ static void ngx_http_mcp_wait_turn(ngx_event_t *ev);
 static ngx_queue_t *ngx_http_mcp_wait_bucket(uint32_t block);
 static void ngx_http_mcp_wait_due(ngx_queue_t *bucket, ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t topic);
+static void ngx_http_mcp_wait_hurry(ngx_queue_t *bucket,
+    ngx_mcp_zone_t *zone);
 static ngx_uint_t ngx_http_mcp_wait_named(ngx_str_t *event, ngx_str_t *name);
 static ngx_uint_t ngx_http_mcp_wait_matches(ngx_str_t *event,
     ngx_str_t *match);
@@ -272,34 +274,42 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
 void
 ngx_http_mcp_wait_drain(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t            i;
-    ngx_msec_t            left, wait;
-    ngx_queue_t          *q, *bucket;
-    ngx_http_mcp_wait_t  *w;
+    ngx_uint_t  i;
 
     for (i = 0; i < NGX_HTTP_MCP_WAIT_BUCKETS; i++) {
-        bucket = ngx_http_mcp_wait_bucket((uint32_t) i);
+        ngx_http_mcp_wait_hurry(ngx_http_mcp_wait_bucket((uint32_t) i), zone);
+    }
 
-        for (q = ngx_queue_head(bucket);
-             q != ngx_queue_sentinel(bucket);
-             q = ngx_queue_next(q))
+    ngx_http_mcp_wait_hurry(&ngx_http_mcp_waiters_due, zone);
+}
+
+
+static void
+ngx_http_mcp_wait_hurry(ngx_queue_t *bucket, ngx_mcp_zone_t *zone)
+{
+    ngx_msec_t            wait;
+    ngx_queue_t          *q;
+    ngx_http_mcp_wait_t  *w;
+
+    for (q = ngx_queue_head(bucket);
+         q != ngx_queue_sentinel(bucket);
+         q = ngx_queue_next(q))
+    {
+        w = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
+
+        if (w->zone != zone) {
+            continue;
+        }
+
+        wait = ngx_random() % (w->drain + 1);
+
+        if ((ngx_msec_int_t) (w->timer.timer.key - ngx_current_msec)
+            > (ngx_msec_int_t) wait)
         {
-            w = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
+            /* a timer that is set anew a little earlier would stay */
 
-            if (w->zone != zone) {
-                continue;
-            }
-
-            left = w->timer.timer.key - ngx_current_msec;
-            wait = ngx_random() % (w->drain + 1);
-
-            if ((ngx_msec_int_t) left > (ngx_msec_int_t) wait) {
-
-                /* or a change of little would be none */
-
-                ngx_del_timer(&w->timer);
-                ngx_add_timer(&w->timer, wait);
-            }
+            ngx_del_timer(&w->timer);
+            ngx_add_timer(&w->timer, wait);
         }
     }
 }
