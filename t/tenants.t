@@ -16,6 +16,6 @@ use Mcp::Run;
 my $run = Mcp::Run->new(workers => 3);
 
 $run->check('tenants.mjs', $ENV{MCP_TENANTS_SESSIONS} || 120,
-            $ENV{MCP_TENANTS_ROUNDS} || 48);
+            $ENV{MCP_TENANTS_ROUNDS} || 48, 8);
 
 done_testing();

@@ -6,7 +6,9 @@
  * ask for what is not theirs), then events are published to random audiences,
  * while workers are reloaded and killed. A model says who must get what.
  *
- * tenants.mjs PORT MASTER_PID SEED SESSIONS ROUNDS
+ * tenants.mjs PORT MASTER_PID SEED SESSIONS ROUNDS EVERY
+ *
+ * EVERY so many rounds there is a reload or a kill; 0: never.
  */
 
 import { Session, HEADERS, check, done, random, request, until,
@@ -15,7 +17,7 @@ import { LEVELS, Publisher, addressed, form, known, latest, names, outcome,
          visible } from './events.mjs';
 
 
-const [port, master, seed, sessions, rounds] =
+const [port, master, seed, sessions, rounds, every] =
     process.argv.slice(2).map(Number);
 
 const dice = random(seed);
@@ -408,7 +410,7 @@ for (round = 1; round <= rounds && faults.length === 0; round++) {
 
     await Promise.all(batches.map(async (batch, i) => {
         await publish(batch);
-        if (i === 5 && round % 8 === 0) {
+        if (i === 5 && every && round % every === 0) {
             disturb();
         }
     }));
