@@ -29,6 +29,18 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
     GET => sub { return ([sse => {}], [tag => 'listen'], [hang =>]) },
 ));
 
+my $big = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/list' => sub {
+        my ($r) = @_;
+
+        my @tools = map { { name => "tool-$_", description => 'x' x 100 } }
+                    1 .. 3000;
+
+        return ([until => 'go'],
+                [json => Mcp::Upstream::result($r, { tools => \@tools })]);
+    },
+));
+
 my $conf = <<'EOF';
 mcp_zone zone=main:8m;
 
@@ -47,6 +59,10 @@ server {
     location = /slow  { mcp_endpoint zone=main name=slow;
                         mcp_upstream up /_up; }
 
+    location = /big   { mcp_endpoint zone=main name=big;
+                        mcp_upstream big /_big; }
+
+    location = /_big { internal; proxy_pass http://127.0.0.1:%%BIG%%; }
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%;
                       proxy_set_header X-Worker $pid;
                       proxy_set_header X-Endpoint $mcp_endpoint;
@@ -57,7 +73,8 @@ server {
 }
 EOF
 
-my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => $conf);
+my $t = Mcp::Test->new(vars => { UP => $up->port, BIG => $big->port },
+                       conf => $conf);
 my @w = $t->workers;
 my ($r, $e, %s, %g);
 my $mark = 0;
@@ -116,6 +133,22 @@ is(join(' ', map { tools($_) } @{ json_decode($batch->response->{body}) }),
 ok(wait_for { calls_running() == 0 }, 'nobody is left');
 is(tools($slow->read_response($pending->response)->{json}), 'a',
    'and elsewhere');
+
+
+# a list that is too large to be kept for resuming
+
+my $many = $t->session(path => '/big');
+my @wait = map { $many->stream('tools/list', undef, conn => $_) }
+           $t->conn, $t->conn(rcvbuf => 4096), $t->conn;
+
+(pop @wait)->close;
+$big->release('go');
+
+for my $stream (@wait) {
+    $e = $stream->response($stream->{id});
+    is(scalar @{ $e->{json}{result}{tools} }, 3000, 'a large list');
+    ok($stream->eof, 'ends its stream');
+}
 
 
 # not for ever
