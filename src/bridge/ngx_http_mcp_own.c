@@ -521,20 +521,16 @@ ngx_http_mcp_own_work(ngx_event_t *ev)
                           ngx_mcp_supplies(own->bridge->zone, own->session)
                           == 1);
 
-    ngx_http_mcp_own_run(own);
-
     if (own->needs == 0) {
         ngx_http_mcp_own_unlisten(own);
-        return;
-    }
 
-    if (own->listening || own->unoffered || !own->upstream->listen
-        || (!own->linked && own->nrunning))
+    } else if (!own->listening && !own->unoffered && own->upstream->listen
+               && (own->linked || own->nrunning == 0))
     {
-        return;
+        ngx_http_mcp_own_listen(own);
     }
 
-    ngx_http_mcp_own_listen(own);
+    ngx_http_mcp_own_run(own);
 }
 
 

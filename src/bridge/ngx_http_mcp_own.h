@@ -65,6 +65,10 @@ struct ngx_http_mcp_own_s {
     unsigned                   linked:1;   /* the link stands, or needs not */
     unsigned                   paused:1;
     unsigned                   listening:1;
+    unsigned                   linking:1;  /* by the listener, for all */
+    unsigned                   begun:1;    /* the GET stream was asked for */
+    unsigned                   missed:1;   /* while it was not, an answer came,
+                                              or may have been outdated */
     unsigned                   unoffered:1;  /* there is no GET stream */
 };
 

@@ -11,6 +11,8 @@
 
 
 static ngx_uint_t ngx_http_mcp_own_wanted(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_own_begun(ngx_http_mcp_listener_t *l,
+    ngx_uint_t serial);
 static void ngx_http_mcp_own_opened(ngx_http_mcp_listener_t *l);
 static void ngx_http_mcp_own_broken(ngx_http_mcp_listener_t *l);
 static void ngx_http_mcp_own_listened(ngx_http_mcp_listener_t *l,
@@ -34,6 +36,7 @@ ngx_http_mcp_own_listener(ngx_http_mcp_own_t *own, ngx_str_t *id,
     l->audience = own->audience;
     l->serial = serial;
     l->wanted = ngx_http_mcp_own_wanted;
+    l->linked = ngx_http_mcp_own_begun;
     l->opened = ngx_http_mcp_own_opened;
     l->broken = ngx_http_mcp_own_broken;
     l->message = ngx_http_mcp_own_listened;
@@ -53,6 +56,7 @@ void
 ngx_http_mcp_own_listen(ngx_http_mcp_own_t *own)
 {
     own->listening = 1;
+    own->linking = !own->linked;
 
     ngx_http_mcp_listener_start(&own->listener, NULL);
 }
@@ -66,6 +70,9 @@ ngx_http_mcp_own_unlisten(ngx_http_mcp_own_t *own)
     }
 
     own->listening = 0;
+    own->linking = 0;
+    own->begun = 0;
+    own->missed = 1;
 
     ngx_http_mcp_listener_stop(&own->listener);
     ngx_mcp_own_listens(own->bridge->zone, own->session, 0, 0);
@@ -83,6 +90,22 @@ ngx_http_mcp_own_wanted(ngx_http_mcp_listener_t *l)
 }
 
 
+/* what is asked for from now on cannot change unheard */
+
+static void
+ngx_http_mcp_own_begun(ngx_http_mcp_listener_t *l, ngx_uint_t serial)
+{
+    ngx_http_mcp_own_t  *own;
+
+    own = l->data;
+
+    own->linking = 0;
+    own->begun = 1;
+
+    ngx_http_mcp_own_linked(own, serial);
+}
+
+
 static void
 ngx_http_mcp_own_opened(ngx_http_mcp_listener_t *l)
 {
@@ -91,8 +114,6 @@ ngx_http_mcp_own_opened(ngx_http_mcp_listener_t *l)
     ngx_http_mcp_own_t  *own;
 
     own = l->data;
-
-    ngx_http_mcp_own_linked(own, l->serial);
 
     note.data = buf;
     note.len = ngx_sprintf(buf, "%ui", l->serial) - buf;
@@ -103,9 +124,11 @@ ngx_http_mcp_own_opened(ngx_http_mcp_listener_t *l)
 
     /* who cannot say what came last cannot repeat what came since */
 
-    if (l->last_event_id.len == 0 && ngx_http_mcp_own_lists) {
+    if (own->missed && l->last_event_id.len == 0 && ngx_http_mcp_own_lists) {
         (void) ngx_http_mcp_own_lists->changed(own, NGX_HTTP_MCP_OWN_ALL);
     }
+
+    own->missed = 0;
 }
 
 
@@ -115,6 +138,10 @@ ngx_http_mcp_own_broken(ngx_http_mcp_listener_t *l)
     ngx_http_mcp_own_t  *own;
 
     own = l->data;
+
+    own->linking = 0;
+    own->begun = 0;
+    own->missed = 1;
 
     ngx_mcp_own_listens(own->bridge->zone, own->session, 0, 0);
 
@@ -132,6 +159,9 @@ ngx_http_mcp_own_closed(ngx_http_mcp_listener_t *l)
     ngx_mcp_own_listens(own->bridge->zone, own->session, 0, 0);
 
     own->listening = 0;
+    own->linking = 0;
+    own->begun = 0;
+    own->missed = 1;
 
     if (own->needs) {
         own->unoffered = 1;

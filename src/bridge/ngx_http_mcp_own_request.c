@@ -102,7 +102,10 @@ ngx_http_mcp_own_ask(ngx_http_mcp_own_t *own, ngx_pool_t *pool,
 }
 
 
-/* the first one alone makes the link, on which others go side by side */
+/*
+ * The listener, or the first one alone, makes the link, on which others go
+ * side by side.
+ */
 
 void
 ngx_http_mcp_own_run(ngx_http_mcp_own_t *own)
@@ -112,8 +115,7 @@ ngx_http_mcp_own_run(ngx_http_mcp_own_t *own)
 
     while (!ngx_queue_empty(&own->waiting)
            && own->nrunning < NGX_HTTP_MCP_OWN_RUNNING
-           && (own->linked
-               || (own->nrunning == 0 && own->listener.talk == NULL)))
+           && (own->linked || (own->nrunning == 0 && !own->linking)))
     {
         q = ngx_queue_head(&own->waiting);
         req = ngx_queue_data(q, ngx_http_mcp_own_request_t, queue);
@@ -307,6 +309,10 @@ ngx_http_mcp_own_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
     req->answer.outcome = outcome;
     req->answer.status = t->x ? t->x->status : 0;
     req->answer.rpc = t->rpc;
+
+    if (!req->own->begun) {
+        req->own->missed = 1;
+    }
 
     if (t->rpc || req->answer.result.len || req->answer.code) {
         req->answer.serial = (t->link && !t->rpc) ? t->link->serial : 0;

@@ -10,6 +10,7 @@
 
 
 static ngx_int_t ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_listener_linked(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_listener_opened(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_listener_message(ngx_http_mcp_talk_t *t,
     ngx_str_t *text);
@@ -90,6 +91,7 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
     t->listen = 1;
     t->last_event_id = l->last_event_id;
     t->serial = l->serial;
+    t->linked = ngx_http_mcp_listener_linked;
     t->streams = ngx_http_mcp_listener_opened;
     t->message = ngx_http_mcp_listener_message;
     t->done = ngx_http_mcp_listener_done;
@@ -109,6 +111,19 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
     ngx_http_run_posted_requests(c);
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_listener_linked(ngx_http_mcp_talk_t *t)
+{
+    ngx_http_mcp_listener_t  *l;
+
+    l = t->data;
+
+    if (l->linked) {
+        l->linked(l, t->link->serial);
+    }
 }
 
 

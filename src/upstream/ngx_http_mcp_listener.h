@@ -30,6 +30,10 @@ struct ngx_http_mcp_listener_s {
     /* asked before each attempt */
     ngx_uint_t              (*wanted)(ngx_http_mcp_listener_t *l);
 
+    /* it is asked for, on the link with this serial; may be NULL */
+    void                    (*linked)(ngx_http_mcp_listener_t *l,
+                                ngx_uint_t serial);
+
     /* the stream stands, or has ended for now; may be NULL */
     void                    (*opened)(ngx_http_mcp_listener_t *l);
     void                    (*broken)(ngx_http_mcp_listener_t *l);

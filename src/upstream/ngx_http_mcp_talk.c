@@ -466,6 +466,10 @@ ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
         x->total = 0;
     }
 
+    if (t->listen && t->step == ngx_http_mcp_talk_resume && t->linked) {
+        t->linked(t);
+    }
+
     t->x = x;
     t->forgotten = 0;
 

@@ -161,6 +161,9 @@ struct ngx_http_mcp_talk_s {
     ngx_uint_t                        serial;
     unsigned                          answered:1; /* set by message() when the
                                                      answer was in it */
+    void                            (*linked)(ngx_http_mcp_talk_t *t);
+                                               /* about to listen on t->link;
+                                                  may be NULL */
     void                            (*streams)(ngx_http_mcp_talk_t *t);
                                                /* the answer is a stream */
     void                            (*paused)(ngx_http_mcp_talk_t *t);
