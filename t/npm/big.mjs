@@ -333,9 +333,9 @@ check(flat((s) => s.wrong).length === 0, 'all in order and whole',
       few(flat((s) => s.wrong)));
 check(flat((s) => s.gaps).length === 0, 'no gap was said',
       few(flat((s) => s.gaps)));
-check(readers.every((s) => s.opened > 1 && !s.refused),
+check(readers.some((s) => s.opened > 1) && !readers.some((s) => s.refused),
       'streams were opened again, and never refused',
-      readers.filter((s) => s.refused).map((s) => s.refused).slice(0, 5));
+      readers.map((s) => s.refused).filter(Boolean).slice(0, 5));
 
 for (const s of readers) {
     s.close();
