@@ -25,6 +25,8 @@ typedef struct {
 
 
 static ngx_int_t ngx_http_mcp_own_start(ngx_http_mcp_own_request_t *req);
+static ngx_int_t ngx_http_mcp_own_copy(ngx_pool_t *pool, ngx_str_t *to,
+    ngx_str_t *from);
 static void ngx_http_mcp_own_message(ngx_http_mcp_talk_t *t, ngx_str_t *text);
 static void ngx_http_mcp_own_done(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_outcome_e outcome);
@@ -214,13 +216,21 @@ ngx_http_mcp_own_start(ngx_http_mcp_own_request_t *req)
 
     t->body.len = p - t->body.data;
 
+    /* the request may outlive what it was asked with */
+
+    if (ngx_http_mcp_own_copy(r->pool, &t->scope.method, &req->method)
+        != NGX_OK
+        || ngx_http_mcp_own_copy(r->pool, &t->scope.name, &req->uri) != NGX_OK
+        || ngx_http_mcp_own_copy(r->pool, &t->scope.request_id, &req->id)
+           != NGX_OK
+        || ngx_http_mcp_own_copy(r->pool, &t->tenant, &own->tenant) != NGX_OK)
+    {
+        goto failed;
+    }
+
     t->r = r;
     t->upstream = own->upstream;
     t->session = own->session;
-    t->tenant = own->tenant;
-    t->scope.method = req->method;
-    t->scope.name = req->uri;
-    t->scope.request_id = req->id;
     t->legacy_only = (req->uri.len != 0);
     t->message = ngx_http_mcp_own_message;
     t->done = ngx_http_mcp_own_done;
@@ -247,6 +257,16 @@ failed:
     ngx_http_mcp_background_close(r);
 
     return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_own_copy(ngx_pool_t *pool, ngx_str_t *to, ngx_str_t *from)
+{
+    to->len = from->len;
+    to->data = ngx_pstrdup(pool, from);
+
+    return to->data ? NGX_OK : NGX_ERROR;
 }
 
 
