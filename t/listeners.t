@@ -93,7 +93,10 @@ like($own->{'x-session'}, qr/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
 is($own->{'x-tenant'}, 'tenant-', 'with the tenant of the audience');
 
 ok((wait_for { listening($up, $sid) }), 'it listens there, too');
-is((listeners($up))[-1]{headers}{'x-session'}, $own->{'x-session'},
+
+my ($listener) = grep { $_->{headers}{'mcp-session-id'} eq $sid }
+                 listeners($up);
+is($listener->{headers}{'x-session'}, $own->{'x-session'},
    'under the same id');
 
 emit($up, $sid, updated('file:///a'));

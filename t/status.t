@@ -208,9 +208,9 @@ for my $g (qw(sessions streams events lists calls exchanges)) {
     is("@less", '', "$g: no counter went back");
 }
 
-is(calls_ok(), 4, 'the exchange that ended since');
+ok(wait_for { calls_ok() == 4 }, 'the exchange that ended since');
 $s->tool('fine');
-is(calls_ok(), 5, 'and one of a new worker');
+ok(wait_for { calls_ok() == 5 }, 'and one of a new worker');
 
 prometheus();
 done_testing();
