@@ -181,6 +181,7 @@ export class Session {
     }
 
     listen() {
+        clearTimeout(this.timer);
         if (this.ended) {
             return;
         }
@@ -188,7 +189,8 @@ export class Session {
         const again = () => {
             if (!over && this.req === req) {
                 over = true;
-                setTimeout(() => this.listen(), this.retry ?? 20);
+                this.timer = setTimeout(() => this.listen(),
+                                        this.retry ?? 20);
             }
         };
         const req = http.request({
