@@ -29,6 +29,15 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
     GET => sub { return ([sse => {}], [tag => 'listener'], [hang =>]) },
 ));
 
+# opens its streams when it is told to
+
+my $late_gets = 0;
+my $late = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    GET => sub {
+        return ([until => 'get-' . ++$late_gets], [sse => {}], [hang =>]);
+    },
+));
+
 my $conf = <<'EOF';
 mcp_zone zone=main:4m;
 mcp_drain_time 500ms;
@@ -47,11 +56,22 @@ server {
         proxy_pass http://127.0.0.1:%%UP%%/mcp;
     }
 
+    location = /late {
+        mcp_endpoint zone=main;
+        mcp_upstream late /_late;
+    }
+
+    location = /_late {
+        internal;
+        proxy_pass http://127.0.0.1:%%LATE%%/mcp;
+    }
+
     location = /publish { mcp_publish zone=main; }
 }
 EOF
 
-my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => $conf);
+my $t = Mcp::Test->new(vars => { UP => $up->port, LATE => $late->port },
+                       conf => $conf);
 
 
 # a reload with calls running and a stream open
@@ -170,6 +190,28 @@ $up->emit('listener', [event => { jsonrpc => '2.0',
     params => { level => 'info', data => 'from upstream' } }]);
 ok($get->event_where(data('from upstream'), 5),
    'and what the upstream says arrives');
+
+
+# the session goes in the turn in which the upstream opens its stream
+
+($one, $two) = $t->workers;
+my $conn = $t->conn_on_worker($two);
+
+for my $n (1 .. 5) {
+    $s = $t->session(path => '/late');
+    $get = $s->open_get(conn => $t->conn_on_worker($one));
+    ok($get->event(5), "a stream, $n");
+    $late->wait_requests(sub { $_[0]{method} eq 'GET' }, $n);
+
+    kill 'STOP', $one;
+    is($s->delete(conn => $conn)->{status}, 200, 'its session is deleted');
+    $late->release("get-$n");
+    kill 'CONT', $one;
+
+    ok($get->eof(5), 'and it ends');
+}
+
+is_deeply([$t->workers], [$one, $two], 'no worker was lost');
 
 done_testing();
 

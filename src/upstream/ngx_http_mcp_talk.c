@@ -484,6 +484,10 @@ ngx_http_mcp_talk_header(ngx_http_mcp_exchange_t *x)
 
     t = x->data;
 
+    if (t->closed) {
+        return;
+    }
+
     if (t->step == ngx_http_mcp_talk_initialize) {
 
         if (x->session.len <= NGX_MCP_LINK_ID_MAX) {
@@ -588,7 +592,7 @@ ngx_http_mcp_talk_piece(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
 
     t = x->data;
 
-    if (t->forgotten) {
+    if (t->closed || t->forgotten) {
 
         for (cl = in; cl; cl = cl->next) {
             cl->buf->pos = cl->buf->last;
