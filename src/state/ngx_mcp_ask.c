@@ -87,8 +87,8 @@ ngx_mcp_ask_take(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
         for (n = e->asks.head; n; n = ask->rec.links.next) {
             ask = ngx_mcp_block(zone, n);
 
-            if (ask->rec.hash != hash || ask->id_len != id->len
-                || !ngx_mcp_text_equal(zone, ask, 0, id))
+            if (ask->rec.hash != hash
+                || !ngx_mcp_text_equal(zone, ask, 0, ask->id_len, id))
             {
                 continue;
             }

@@ -97,7 +97,7 @@ static ngx_mcp_audience_sh_t *
 ngx_mcp_audience_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a)
 {
     size_t                  len;
-    uint32_t                hash, n;
+    uint32_t                hash;
     uint64_t                group, key;
     ngx_mcp_audience_sh_t  *aud;
 
@@ -106,16 +106,12 @@ ngx_mcp_audience_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a)
     hash = ngx_mcp_audience_hash(group, key);
     len = a->endpoint.len + a->tenant.len;
 
-    for (n = zone->sh->buckets[hash & zone->sh->mask];
-         n;
-         n = aud->rec.bucket)
+    for (aud = ngx_mcp_hash_first_locked(zone, NGX_MCP_AUDIENCE, hash);
+         aud;
+         aud = ngx_mcp_hash_next_locked(zone, aud))
     {
-        aud = ngx_mcp_block(zone, n);
-
-        if (aud->rec.block.type == NGX_MCP_AUDIENCE && aud->rec.hash == hash
-            && aud->rec.len == len + a->key.len
-            && ngx_mcp_audience_matches(zone, aud, &a->endpoint, &a->tenant)
-            && ngx_mcp_text_equal(zone, aud, len, &a->key))
+        if (ngx_mcp_audience_matches(zone, aud, &a->endpoint, &a->tenant)
+            && ngx_mcp_text_equal(zone, aud, len, aud->rec.len - len, &a->key))
         {
             return aud;
         }
@@ -130,24 +126,20 @@ ngx_mcp_audience_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a)
 ngx_uint_t
 ngx_mcp_audience_exists_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
-    uint32_t                 hash, n;
-    uint64_t                 key;
-    ngx_mcp_group_sh_t      *g;
-    ngx_mcp_audience_sh_t   *aud;
+    uint32_t                hash;
+    uint64_t                key;
+    ngx_mcp_group_sh_t     *g;
+    ngx_mcp_audience_sh_t  *aud;
 
     g = ngx_mcp_session_group(zone, s);
     key = ngx_mcp_session_extension(zone, s)->audience;
     hash = ngx_mcp_audience_hash(g->rec.hash, key);
 
-    for (n = zone->sh->buckets[hash & zone->sh->mask];
-         n;
-         n = aud->rec.bucket)
+    for (aud = ngx_mcp_hash_first_locked(zone, NGX_MCP_AUDIENCE, hash);
+         aud;
+         aud = ngx_mcp_hash_next_locked(zone, aud))
     {
-        aud = ngx_mcp_block(zone, n);
-
-        if (aud->rec.block.type == NGX_MCP_AUDIENCE && aud->rec.hash == hash
-            && aud->key == key && (uint32_t) aud->group == g->rec.hash)
-        {
+        if (aud->key == key && (uint32_t) aud->group == g->rec.hash) {
             return 1;
         }
     }
@@ -161,15 +153,14 @@ ngx_mcp_audience_matches(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a,
     ngx_str_t *endpoint, ngx_str_t *tenant)
 {
     if (endpoint
-        && (a->endpoint_len != endpoint->len
-            || !ngx_mcp_text_equal(zone, a, 0, endpoint)))
+        && !ngx_mcp_text_equal(zone, a, 0, a->endpoint_len, endpoint))
     {
         return 0;
     }
 
     if (tenant
-        && (a->tenant_len != tenant->len
-            || !ngx_mcp_text_equal(zone, a, a->endpoint_len, tenant)))
+        && !ngx_mcp_text_equal(zone, a, a->endpoint_len, a->tenant_len,
+                               tenant))
     {
         return 0;
     }

@@ -210,14 +210,16 @@ ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from, u_char *dst,
 
 
 ngx_uint_t
-ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
+ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from, size_t len,
     ngx_str_t *text)
 {
-    size_t          len, n;
+    size_t          n;
     u_char         *p;
     ngx_mcp_text_t  t;
 
-    len = text->len;
+    if (len != text->len) {
+        return 0;
+    }
 
     if (len == 0) {
         return 1;
@@ -684,4 +686,42 @@ ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec)
     if (*bucket) {
         *bucket = r->bucket;
     }
+}
+
+
+static void *
+ngx_mcp_hash_walk(ngx_mcp_zone_t *zone, uint32_t n, ngx_uint_t type,
+    uint32_t hash)
+{
+    ngx_mcp_record_sh_t  *r;
+
+    for ( /* void */ ; n; n = r->bucket) {
+        r = ngx_mcp_block(zone, n);
+
+        if (r->hash == hash && r->block.type == type) {
+            return r;
+        }
+    }
+
+    return NULL;
+}
+
+
+void *
+ngx_mcp_hash_first_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
+    uint32_t hash)
+{
+    return ngx_mcp_hash_walk(zone, zone->sh->buckets[hash & zone->sh->mask],
+                             type, hash);
+}
+
+
+void *
+ngx_mcp_hash_next_locked(ngx_mcp_zone_t *zone, void *rec)
+{
+    ngx_mcp_record_sh_t  *r;
+
+    r = rec;
+
+    return ngx_mcp_hash_walk(zone, r->bucket, r->block.type, r->hash);
 }

@@ -119,8 +119,8 @@ ngx_mcp_call_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     for (n = s->calls.head; n; n = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, n);
 
-        if (c->task.rec.hash == hash && c->id_len == id->len
-            && ngx_mcp_text_equal(zone, c, 0, id))
+        if (c->task.rec.hash == hash
+            && ngx_mcp_text_equal(zone, c, 0, c->id_len, id))
         {
             return c;
         }
@@ -289,8 +289,9 @@ ngx_mcp_call_by_token(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     for (n = s ? s->calls.head : 0; n; n = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, n);
 
-        if (c->token == hash && c->task.rec.len - c->id_len == token->len
-            && ngx_mcp_text_equal(zone, c, c->id_len, token))
+        if (c->token == hash
+            && ngx_mcp_text_equal(zone, c, c->id_len,
+                                  c->task.rec.len - c->id_len, token))
         {
             *call = ngx_mcp_ref(zone, c);
             rc = NGX_OK;

@@ -13,15 +13,14 @@ ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *endpoint, ngx_str_t *tenant)
 {
     if (endpoint
-        && (g->endpoint_len != endpoint->len
-            || !ngx_mcp_text_equal(zone, g, 0, endpoint)))
+        && !ngx_mcp_text_equal(zone, g, 0, g->endpoint_len, endpoint))
     {
         return 0;
     }
 
     if (tenant
-        && (g->rec.len - g->endpoint_len != tenant->len
-            || !ngx_mcp_text_equal(zone, g, g->endpoint_len, tenant)))
+        && !ngx_mcp_text_equal(zone, g, g->endpoint_len,
+                               g->rec.len - g->endpoint_len, tenant))
     {
         return 0;
     }
@@ -34,17 +33,16 @@ ngx_mcp_group_sh_t *
 ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant)
 {
-    uint32_t             hash, n;
+    uint32_t             hash;
     ngx_mcp_group_sh_t  *g;
 
     hash = (uint32_t) ngx_mcp_hash(zone, endpoint, tenant);
 
-    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = g->rec.bucket) {
-        g = ngx_mcp_block(zone, n);
-
-        if (g->rec.block.type == NGX_MCP_GROUP && g->rec.hash == hash
-            && ngx_mcp_group_matches(zone, g, endpoint, tenant))
-        {
+    for (g = ngx_mcp_hash_first_locked(zone, NGX_MCP_GROUP, hash);
+         g;
+         g = ngx_mcp_hash_next_locked(zone, g))
+    {
+        if (ngx_mcp_group_matches(zone, g, endpoint, tenant)) {
             return g;
         }
     }

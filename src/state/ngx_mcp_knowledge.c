@@ -2,8 +2,6 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-static ngx_mcp_knowledge_sh_t *ngx_mcp_knowledge_find_locked(
-    ngx_mcp_zone_t *zone, ngx_str_t *key);
 static void ngx_mcp_knowledge_insert_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_knowledge_sh_t *k, ngx_str_t *key);
 static ngx_int_t ngx_mcp_knowledge_read_locked(ngx_mcp_zone_t *zone,
@@ -70,20 +68,19 @@ ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
 }
 
 
-static ngx_mcp_knowledge_sh_t *
+ngx_mcp_knowledge_sh_t *
 ngx_mcp_knowledge_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
 {
-    uint32_t                 hash, n;
+    uint32_t                 hash;
     ngx_mcp_knowledge_sh_t  *k;
 
     hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
 
-    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = k->rec.bucket) {
-        k = ngx_mcp_block(zone, n);
-
-        if (k->rec.block.type == NGX_MCP_KNOWLEDGE && k->rec.hash == hash
-            && k->key_len == key->len && ngx_mcp_text_equal(zone, k, 0, key))
-        {
+    for (k = ngx_mcp_hash_first_locked(zone, NGX_MCP_KNOWLEDGE, hash);
+         k;
+         k = ngx_mcp_hash_next_locked(zone, k))
+    {
+        if (ngx_mcp_text_equal(zone, k, 0, k->key_len, key)) {
             return k;
         }
     }

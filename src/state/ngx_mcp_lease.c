@@ -76,17 +76,16 @@ ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key)
 static ngx_mcp_lease_sh_t *
 ngx_mcp_lease_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
 {
-    uint32_t             hash, n;
+    uint32_t             hash;
     ngx_mcp_lease_sh_t  *l;
 
     hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
 
-    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = l->rec.bucket) {
-        l = ngx_mcp_block(zone, n);
-
-        if (l->rec.block.type == NGX_MCP_LEASE && l->rec.hash == hash
-            && l->key_len == key->len && ngx_mcp_text_equal(zone, l, 0, key))
-        {
+    for (l = ngx_mcp_hash_first_locked(zone, NGX_MCP_LEASE, hash);
+         l;
+         l = ngx_mcp_hash_next_locked(zone, l))
+    {
+        if (ngx_mcp_text_equal(zone, l, 0, l->key_len, key)) {
             return l;
         }
     }

@@ -116,9 +116,7 @@ ngx_mcp_link_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     for (n = e->upstreams.head; n; n = l->rec.links.next) {
         l = ngx_mcp_block(zone, n);
 
-        if (l->upstream_len == upstream->len
-            && ngx_mcp_text_equal(zone, l, 0, upstream))
-        {
+        if (ngx_mcp_text_equal(zone, l, 0, l->upstream_len, upstream)) {
             return l;
         }
     }

@@ -74,9 +74,7 @@ ngx_mcp_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
         s = ngx_mcp_block(zone, e->rec.owner.block);
 
-        if (s->rec.len == upstream->len
-            && ngx_mcp_text_equal(zone, s, 0, upstream))
-        {
+        if (ngx_mcp_text_equal(zone, s, 0, s->rec.len, upstream)) {
             return s;
         }
     }

@@ -171,29 +171,23 @@ static ngx_mcp_window_sh_t *
 ngx_mcp_window_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_window_key_t *key)
 {
     size_t                len;
-    uint32_t              n;
     ngx_str_t            *parts;
     ngx_mcp_window_sh_t  *w;
 
     parts = key->parts;
-    len = parts[0].len + parts[1].len;
 
-    for (n = zone->sh->buckets[key->hash & zone->sh->mask];
-         n;
-         n = w->rec.bucket)
+    for (w = ngx_mcp_hash_first_locked(zone, NGX_MCP_WINDOW, key->hash);
+         w;
+         w = ngx_mcp_hash_next_locked(zone, w))
     {
-        w = ngx_mcp_block(zone, n);
+        len = w->endpoint_len + w->tenant_len;
 
-        if (w->rec.block.type == NGX_MCP_WINDOW
-            && w->rec.hash == key->hash && w->what == key->what
-            && w->rec.flags == key->flags
-            && w->endpoint_len == parts[0].len
-            && w->tenant_len == parts[1].len
-            && w->rec.len == len + parts[2].len
+        if (w->what == key->what && w->rec.flags == key->flags
             && ngx_memcmp(&w->only, &key->only, sizeof(ngx_mcp_only_sh_t)) == 0
-            && ngx_mcp_text_equal(zone, w, 0, &parts[0])
-            && ngx_mcp_text_equal(zone, w, parts[0].len, &parts[1])
-            && ngx_mcp_text_equal(zone, w, len, &parts[2]))
+            && ngx_mcp_text_equal(zone, w, 0, w->endpoint_len, &parts[0])
+            && ngx_mcp_text_equal(zone, w, w->endpoint_len, w->tenant_len,
+                                  &parts[1])
+            && ngx_mcp_text_equal(zone, w, len, w->rec.len - len, &parts[2]))
         {
             return w;
         }

@@ -225,21 +225,20 @@ ngx_int_t
 ngx_mcp_limit_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *key, ngx_uint_t max, ngx_mcp_limit_sh_t **limit)
 {
-    uint32_t             hash, n;
+    uint32_t             hash;
     ngx_mcp_limit_sh_t  *l;
 
     hash = (uint32_t) ngx_mcp_hash(zone, endpoint, key);
 
     *limit = NULL;
 
-    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = l->rec.bucket) {
-        l = ngx_mcp_block(zone, n);
-
-        if (l->rec.block.type != NGX_MCP_LIMIT || l->rec.hash != hash
-            || l->endpoint_len != endpoint->len
-            || l->rec.len != endpoint->len + key->len
-            || !ngx_mcp_text_equal(zone, l, 0, endpoint)
-            || !ngx_mcp_text_equal(zone, l, endpoint->len, key))
+    for (l = ngx_mcp_hash_first_locked(zone, NGX_MCP_LIMIT, hash);
+         l;
+         l = ngx_mcp_hash_next_locked(zone, l))
+    {
+        if (!ngx_mcp_text_equal(zone, l, 0, l->endpoint_len, endpoint)
+            || !ngx_mcp_text_equal(zone, l, l->endpoint_len,
+                                   l->rec.len - l->endpoint_len, key))
         {
             continue;
         }

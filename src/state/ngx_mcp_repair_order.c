@@ -183,7 +183,7 @@ ngx_mcp_repair_links(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
             other = ngx_mcp_block(zone, i);
 
             if (i != n && other->upstream_len == l->upstream_len
-                && ngx_mcp_text_equal(zone, other, 0, &name)
+                && ngx_mcp_text_equal(zone, other, 0, name.len, &name)
                 && (other->state == NGX_MCP_LINK_MADE
                     && (l->state != NGX_MCP_LINK_MADE
                         || other->serial > l->serial)))
@@ -206,7 +206,6 @@ ngx_mcp_repair_knowledge(ngx_mcp_zone_t *zone)
     u_char                  *p;
     uint32_t                 n, next;
     ngx_str_t                key;
-    ngx_uint_t               i;
     ngx_mcp_list_sh_t        list;
     ngx_mcp_knowledge_sh_t  *k, *other;
 
@@ -229,22 +228,14 @@ ngx_mcp_repair_knowledge(ngx_mcp_zone_t *zone)
 
         if (p) {
             ngx_mcp_text_read(zone, k, 0, p, key.len);
-            i = zone->sh->buckets[k->rec.hash & zone->sh->mask];
+            other = ngx_mcp_knowledge_find_locked(zone, &key);
 
-            for ( /* void */ ; i; i = other->rec.bucket) {
-                other = ngx_mcp_block(zone, i);
-
-                if (other->rec.block.type == NGX_MCP_KNOWLEDGE
-                    && other->rec.hash == k->rec.hash
-                    && other->key_len == key.len
-                    && ngx_mcp_text_equal(zone, other, 0, &key))
-                {
-                    ngx_mcp_hash_remove_locked(zone, other);
-                    ngx_mcp_list_remove(zone, &zone->sh->knowledge,
-                                        (uint32_t) i, NGX_MCP_LINKS);
-                    ngx_mcp_repair_unmark(zone, other);
-                    break;
-                }
+            if (other) {
+                ngx_mcp_hash_remove_locked(zone, other);
+                ngx_mcp_list_remove(zone, &zone->sh->knowledge,
+                                    ngx_mcp_number(zone, other),
+                                    NGX_MCP_LINKS);
+                ngx_mcp_repair_unmark(zone, other);
             }
 
             ngx_free(p);

@@ -183,7 +183,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 ngx_mcp_session_sh_t *
 ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone, ngx_str_t *id)
 {
-    uint32_t               hash, n;
+    uint32_t               hash;
     ngx_mcp_session_sh_t  *s;
 
     if (id->len != NGX_MCP_UUID_LEN) {
@@ -192,12 +192,11 @@ ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone, ngx_str_t *id)
 
     hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
 
-    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = s->rec.bucket) {
-        s = ngx_mcp_block(zone, n);
-
-        if (s->rec.hash == hash && s->rec.block.type == NGX_MCP_SESSION
-            && ngx_memcmp(s->id, id->data, NGX_MCP_UUID_LEN) == 0)
-        {
+    for (s = ngx_mcp_hash_first_locked(zone, NGX_MCP_SESSION, hash);
+         s;
+         s = ngx_mcp_hash_next_locked(zone, s))
+    {
+        if (ngx_memcmp(s->id, id->data, NGX_MCP_UUID_LEN) == 0) {
             return s;
         }
     }
@@ -263,8 +262,7 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     g = ngx_mcp_session_group(zone, s);
 
     if (!ngx_mcp_group_matches(zone, g, endpoint, tenant)
-        || s->rec.len != identity->len
-        || !ngx_mcp_text_equal(zone, s, 0, identity))
+        || !ngx_mcp_text_equal(zone, s, 0, s->rec.len, identity))
     {
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;

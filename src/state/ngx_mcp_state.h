@@ -27,8 +27,11 @@ size_t ngx_mcp_head(ngx_uint_t type);
 ngx_uint_t ngx_mcp_text_blocks(ngx_uint_t type, size_t len);
 void ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from,
     u_char *dst, size_t len);
+
+/* whether the len bytes there are this text */
 ngx_uint_t ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
-    ngx_str_t *text);
+    size_t len, ngx_str_t *text);
+
 void ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from,
     u_char *src, size_t len);
 
@@ -67,6 +70,11 @@ void ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
 uint64_t ngx_mcp_hash(ngx_mcp_zone_t *zone, ngx_str_t *a, ngx_str_t *b);
 void ngx_mcp_hash_insert_locked(ngx_mcp_zone_t *zone, void *rec);
 void ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec);
+
+/* the records of a type that have a hash one by one; NULL: no more */
+void *ngx_mcp_hash_first_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
+    uint32_t hash);
+void *ngx_mcp_hash_next_locked(ngx_mcp_zone_t *zone, void *rec);
 
 ngx_int_t ngx_mcp_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
     size_t len, ngx_pool_t *pool, ngx_str_t *out);
@@ -333,6 +341,8 @@ void ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
 /* knowledge */
 
+ngx_mcp_knowledge_sh_t *ngx_mcp_knowledge_find_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *key);
 void ngx_mcp_knowledge_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_knowledge_sh_t *k);
 

@@ -56,8 +56,8 @@ ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, n);
 
-        if (sub->uri == hash && sub->rec.len == uri->len
-            && ngx_mcp_text_equal(zone, sub, 0, uri))
+        if (sub->uri == hash
+            && ngx_mcp_text_equal(zone, sub, 0, sub->rec.len, uri))
         {
             return sub;
         }

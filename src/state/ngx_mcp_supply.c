@@ -37,18 +37,18 @@ static ngx_mcp_supply_sh_t *
 ngx_mcp_supply_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
     ngx_str_t *uri, uint64_t hash)
 {
-    uint32_t              h, n;
+    uint32_t              h;
     ngx_mcp_supply_sh_t  *u;
 
     h = ngx_mcp_supply_hash(own, hash);
 
-    for (n = zone->sh->buckets[h & zone->sh->mask]; n; n = u->rec.bucket) {
-        u = ngx_mcp_block(zone, n);
-
-        if (u->rec.block.type == NGX_MCP_SUPPLY && u->rec.hash == h
-            && u->rec.owner.block == own.block && u->rec.owner.gen == own.gen
-            && u->uri == hash && u->rec.len == uri->len
-            && ngx_mcp_text_equal(zone, u, 0, uri))
+    for (u = ngx_mcp_hash_first_locked(zone, NGX_MCP_SUPPLY, h);
+         u;
+         u = ngx_mcp_hash_next_locked(zone, u))
+    {
+        if (u->rec.owner.block == own.block && u->rec.owner.gen == own.gen
+            && u->uri == hash
+            && ngx_mcp_text_equal(zone, u, 0, u->rec.len, uri))
         {
             return u;
         }

@@ -161,8 +161,8 @@ ngx_mcp_token_test_locked(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t,
     ngx_mcp_session_sh_t  *s;
 
     if (c->token != t->hash
-        || c->task.rec.len - c->id_len != t->token->len
-        || !ngx_mcp_text_equal(zone, c, c->id_len, t->token))
+        || !ngx_mcp_text_equal(zone, c, c->id_len,
+                               c->task.rec.len - c->id_len, t->token))
     {
         return;
     }

@@ -261,18 +261,18 @@ static ngx_mcp_topic_sh_t *
 ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *uri)
 {
-    uint32_t             hash, n, group;
+    uint32_t             hash, group;
     ngx_mcp_topic_sh_t  *t;
 
     hash = ngx_mcp_topic_hash(zone, g, uri);
     group = ngx_mcp_number(zone, g);
 
-    for (n = zone->sh->buckets[hash & zone->sh->mask]; n; n = t->rec.bucket) {
-        t = ngx_mcp_block(zone, n);
-
-        if (t->rec.block.type == NGX_MCP_TOPIC && t->rec.hash == hash
-            && t->rec.owner.block == group && t->rec.len == uri->len
-            && ngx_mcp_text_equal(zone, t, 0, uri))
+    for (t = ngx_mcp_hash_first_locked(zone, NGX_MCP_TOPIC, hash);
+         t;
+         t = ngx_mcp_hash_next_locked(zone, t))
+    {
+        if (t->rec.owner.block == group
+            && ngx_mcp_text_equal(zone, t, 0, t->rec.len, uri))
         {
             return t;
         }
