@@ -66,6 +66,28 @@ none('files of one responsibility', sub {
     $n > 900 ? "$n lines" : ();
 }, @c);
 
+none('declarations are aligned and sorted by the length of their types', sub {
+    my @bad;
+
+    while (/^\{\n((?:    \S.*\n)+)\n/mg) {
+        my ($column, $length) = (0, 0);
+
+        for my $line (split /\n/, $1) {
+
+            # arrays and functions may come last
+
+            $line =~ /^( +((?:\w+ )*\w+)  +\**)\w[^\[(]*;$/ or next;
+
+            $column ||= length $1;
+            push @bad, $line
+                if length $1 != $column || length $2 < $length;
+            $length = length $2;
+        }
+    }
+
+    return @bad;
+}, grep { /\.c$/ } @c);
+
 none('versions of nginx in one header', sub {
     lines(qr/\bnginx_version\b/)
 }, grep { !/ngx_http_mcp_compat\.h$/ } @c);

@@ -169,8 +169,8 @@ static const char *
 ngx_http_mcp_builtin_args(ngx_str_t *arguments,
     ngx_http_mcp_builtin_args_t *args)
 {
-    ngx_uint_t  i;
     ngx_str_t   rest, name, value;
+    ngx_uint_t  i;
 
     static struct {
         ngx_str_t    name;

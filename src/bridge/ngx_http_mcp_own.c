@@ -281,8 +281,8 @@ ngx_http_mcp_own_claim(ngx_mcp_zone_t *zone, ngx_str_t *key)
     ngx_mcp_lease_t           lease;
     ngx_http_mcp_own_t       *own;
     ngx_mcp_lease_left_t      left;
-    ngx_http_mcp_own_key_t    k;
     ngx_http_mcp_bridge_t    *bridge;
+    ngx_http_mcp_own_key_t    k;
     ngx_http_mcp_upstream_t  *u;
 
     pool = ngx_create_pool(2048, ngx_cycle->log);

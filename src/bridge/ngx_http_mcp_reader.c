@@ -320,8 +320,8 @@ ngx_http_mcp_reader_event(ngx_http_mcp_reader_t *reader,
 {
     ngx_uint_t                sessions, repeated;
     const char               *why;
-    ngx_mcp_zone_t           *zone;
     ngx_mcp_sse_t            *sse;
+    ngx_mcp_zone_t           *zone;
     ngx_mcp_take_t            take;
     ngx_http_mcp_event_in_t   in;
 

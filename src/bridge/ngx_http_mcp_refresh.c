@@ -497,10 +497,10 @@ ngx_http_mcp_refresh_end(ngx_http_mcp_fetch_t *f)
 static void
 ngx_http_mcp_refresh_tell(ngx_http_mcp_refresh_t *r)
 {
-    ngx_uint_t        i, n, kinds, untold;
     ngx_str_t        *text;
-    ngx_mcp_event_t   event;
+    ngx_uint_t        i, n, kinds, untold;
     ngx_mcp_zone_t   *zone;
+    ngx_mcp_event_t   event;
 
     zone = r->own->bridge->zone;
     untold = ngx_mcp_list_untold(zone, r->audience);

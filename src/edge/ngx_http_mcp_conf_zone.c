@@ -103,9 +103,9 @@ ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ssize_t           size;
     ngx_str_t        *value, name, s;
     ngx_uint_t        i;
-    ngx_list_part_t  *part;
     ngx_shm_zone_t   *old;
     ngx_mcp_zone_t   *zone;
+    ngx_list_part_t  *part;
 
     value = cf->args->elts;
 

@@ -371,8 +371,8 @@ ngx_http_mcp_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static ngx_int_t
 ngx_http_mcp_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t                 rc, refusal;
     uint32_t                  line;
+    ngx_int_t                 rc, refusal;
     ngx_uint_t                gap;
     ngx_mcp_cursor_t          from, *fp;
     ngx_mcp_event_id_t        id;

@@ -477,8 +477,8 @@ static void
 ngx_http_mcp_text_put(ngx_http_mcp_text_t *t, const void *data, size_t len)
 {
     size_t         n;
-    const u_char  *p;
     ngx_chain_t   *cl;
+    const u_char  *p;
 
     p = data;
 

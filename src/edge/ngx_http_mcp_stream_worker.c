@@ -310,8 +310,8 @@ static void
 ngx_http_mcp_stream_turn_handler(ngx_event_t *ev)
 {
     ngx_uint_t               n;
-    struct timeval           tv;
     ngx_msec_t               start, now;
+    struct timeval           tv;
     ngx_http_mcp_stream_t   *s;
     ngx_http_mcp_streams_t  *streams;
 

@@ -73,8 +73,8 @@ ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 {
     ngx_str_t                  value;
     ngx_uint_t                 i;
-    ngx_http_complex_value_t  *cv;
     ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_complex_value_t  *cv;
 
     mlcf = ctx->conf;
 

@@ -16,10 +16,10 @@ ngx_int_t
 ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, ngx_mcp_list_t *list)
 {
-    ngx_int_t                rc;
-    ngx_mcp_content_sh_t    *c;
-    ngx_mcp_audience_sh_t   *a;
-    ngx_mcp_kept_sh_t  *k;
+    ngx_int_t               rc;
+    ngx_mcp_kept_sh_t      *k;
+    ngx_mcp_content_sh_t   *c;
+    ngx_mcp_audience_sh_t  *a;
 
     ngx_mcp_zone_lock(zone);
 
@@ -97,9 +97,9 @@ ngx_uint_t
 ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kinds)
 {
-    ngx_uint_t               i, kept, rings;
-    ngx_mcp_audience_sh_t   *a;
-    ngx_mcp_kept_sh_t  *k;
+    ngx_uint_t              i, kept, rings;
+    ngx_mcp_kept_sh_t      *k;
+    ngx_mcp_audience_sh_t  *a;
 
     kept = 0;
     rings = 0;
@@ -140,11 +140,11 @@ ngx_int_t
 ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, uint32_t *signals, ngx_msec_t *delay)
 {
-    uint64_t                 now;
-    ngx_int_t                rc;
-    ngx_uint_t               cold;
-    ngx_mcp_audience_sh_t   *a;
-    ngx_mcp_kept_sh_t  *k;
+    uint64_t                now;
+    ngx_int_t               rc;
+    ngx_uint_t              cold;
+    ngx_mcp_kept_sh_t      *k;
+    ngx_mcp_audience_sh_t  *a;
 
     now = ngx_current_msec;
 
@@ -185,12 +185,12 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
     ngx_msec_t ttl)
 {
-    uint32_t                 old;
-    ngx_int_t                rc;
-    ngx_mcp_stage_t          stage;
-    ngx_mcp_content_sh_t    *c;
-    ngx_mcp_audience_sh_t   *a;
-    ngx_mcp_kept_sh_t  *k;
+    uint32_t                old;
+    ngx_int_t               rc;
+    ngx_mcp_stage_t         stage;
+    ngx_mcp_kept_sh_t      *k;
+    ngx_mcp_content_sh_t   *c;
+    ngx_mcp_audience_sh_t  *a;
 
     ngx_mcp_zone_lock(zone);
 
@@ -327,8 +327,8 @@ void
 ngx_mcp_list_pass(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, uint32_t signals, ngx_msec_t ttl)
 {
-    ngx_mcp_audience_sh_t   *a;
-    ngx_mcp_kept_sh_t  *k;
+    ngx_mcp_kept_sh_t      *k;
+    ngx_mcp_audience_sh_t  *a;
 
     ngx_mcp_zone_lock(zone);
 
@@ -378,9 +378,9 @@ void
 ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind)
 {
-    uint64_t                 delay;
-    ngx_mcp_audience_sh_t   *a;
-    ngx_mcp_kept_sh_t  *k;
+    uint64_t                delay;
+    ngx_mcp_kept_sh_t      *k;
+    ngx_mcp_audience_sh_t  *a;
 
     ngx_mcp_zone_lock(zone);
 
@@ -476,9 +476,9 @@ ngx_int_t
 ngx_mcp_list_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, ngx_mcp_list_info_t *info)
 {
-    ngx_mcp_content_sh_t    *c;
-    ngx_mcp_audience_sh_t   *a;
-    ngx_mcp_kept_sh_t  *k;
+    ngx_mcp_kept_sh_t      *k;
+    ngx_mcp_content_sh_t   *c;
+    ngx_mcp_audience_sh_t  *a;
 
     ngx_memzero(info, sizeof(ngx_mcp_list_info_t));
 

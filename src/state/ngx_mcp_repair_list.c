@@ -45,8 +45,8 @@ ngx_mcp_repair_audience(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 {
     uint32_t                n, prev;
     ngx_uint_t              i;
-    ngx_mcp_links_sh_t     *l;
     ngx_mcp_list_sh_t      *list;
+    ngx_mcp_links_sh_t     *l;
     ngx_mcp_audience_sh_t  *other;
 
     if (ngx_mcp_repair_mark(zone, a) != NGX_OK) {

@@ -457,8 +457,8 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_counter_e counter)
 {
     uint32_t                 n;
-    ngx_mcp_group_sh_t      *g;
     ngx_mcp_task_sh_t       *t;
+    ngx_mcp_group_sh_t      *g;
     ngx_mcp_extension_sh_t  *e;
 
     s->ended = 1;

@@ -120,8 +120,8 @@ ngx_mcp_token_session(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t, ngx_str_t *id)
 static void
 ngx_mcp_token_all(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t)
 {
-    uint32_t             n, last;
     int64_t              running;
+    uint32_t             n, last;
     ngx_mcp_call_sh_t   *c;
 
     running = ngx_mcp_counter(zone, NGX_MCP_COUNTER_CALLS_RUNNING);
