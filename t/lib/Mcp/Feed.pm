@@ -27,80 +27,7 @@ package Mcp::Feed;
 use strict;
 use warnings;
 
-use Carp qw(croak);
-use IO::Select;
-use JSON::PP;
-use POSIX ();
-use Scalar::Util ();
-use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC IPPROTO_TCP TCP_NODELAY);
-use Time::HiRes qw(time);
-
-use Mcp::Upstream;
-
-my $json = JSON::PP->new->utf8->canonical->allow_nonref;
-my @running;
-
-
-sub new {
-    my ($class, %o) = @_;
-
-    my $port = $o{port} || Mcp::Test::free_port();
-
-    socketpair(my $mine, my $its, AF_UNIX, SOCK_STREAM, PF_UNSPEC)
-        or croak "socketpair: $!";
-
-    my $listen = Mcp::Upstream::listen_on($port);
-    my $pid = fork;
-    croak "fork: $!" unless defined $pid;
-
-    if ($pid == 0) {
-        close $mine;
-        Mcp::Test::in_child();
-        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
-        $SIG{PIPE} = 'IGNORE';
-
-        eval {
-            Mcp::Feed::Child->new(port => $port, listen => $listen,
-                                  control => $its)->run;
-            1;
-        } or print STDERR "feed on $port died: $@";
-
-        POSIX::_exit(0);
-    }
-
-    close $its;
-    close $listen;
-    $mine->autoflush(1);
-
-    my $self = bless { pid => $pid, port => $port, control => $mine,
-                       owner => $$ }, $class;
-
-    push @running, $self;
-    Scalar::Util::weaken($running[-1]);
-
-    return $self;
-}
-
-
-sub port { $_[0]{port} }
-
-sub ask {
-    my ($self, @command) = @_;
-
-    local $SIG{PIPE} = 'IGNORE';
-    syswrite $self->{control}, $json->encode(\@command) . "\n";
-
-    my $answer = '';
-
-    while ($answer !~ /\n\z/) {
-        IO::Select->new($self->{control})->can_read(10)
-            or croak "feed $self->{port} does not answer";
-        sysread $self->{control}, $answer, 65536, length $answer
-            or croak "feed $self->{port} is gone";
-    }
-
-    return $json->decode($answer)->[0];
-}
+use parent 'Mcp::Server';
 
 
 sub set     { my $s = shift; $s->ask('set', @_) }
@@ -109,8 +36,6 @@ sub count   { my $s = shift; $s->ask('count', @_) }
 sub raw     { my $s = shift; $s->ask('raw', @_) }
 sub cut     { my $s = shift; $s->ask('cut', @_) }
 sub info    { my $s = shift; $s->ask('info', @_) }
-sub refuse  { $_[0]->ask('refuse') }
-sub restore { $_[0]->ask('restore') }
 
 
 # waits until the feed is read by so many (1); returns what info says
@@ -153,36 +78,16 @@ sub wait_said {
 }
 
 
-sub stop {
-    my ($self) = @_;
-
-    return unless $self->{pid} && $self->{owner} == $$;
-
-    kill 'KILL', $self->{pid};
-    local $?;
-    waitpid $self->{pid}, 0;
-    undef $self->{pid};
-}
-
-
-sub stop_all { $_->stop for grep { defined } @running }
-sub DESTROY  { $_[0]->stop }
-
-
 package Mcp::Feed::Child;
 
 use strict;
 use warnings;
 
-use IO::Select;
-use Socket qw(IPPROTO_TCP TCP_NODELAY);
 use Time::HiRes qw(time);
 
+use parent -norequire, 'Mcp::Server::Child';
 
-sub new {
-    my ($class, %o) = @_;
-    return bless { %o, conns => {}, feeds => {}, commands => '' }, $class;
-}
+my $json = Mcp::Server::json();
 
 
 sub feed {
@@ -195,74 +100,34 @@ sub feed {
 }
 
 
-sub run {
-    my ($self) = @_;
+# says what count() wants said
 
-    $self->{control}->blocking(0);
-    $self->{listen}->blocking(0);
+sub due {
+    my ($self, $now) = @_;
 
-    while (1) {
-        my $now = time();
-        my $next = 3600;
+    my $next = 3600;
 
-        for my $f (values %{ $self->{feeds} }) {
-            my $c = $f->{count} or next;
+    for my $f (values %{ $self->{feeds} }) {
+        my $c = $f->{count} or next;
 
-            while ($c->{left} && $c->{at} <= $now) {
-                $self->publish($f, $json->encode({ %{ $c->{event} },
-                                                   n => ++$c->{n} }), {});
-                $c->{left}--;
-                $c->{at} += $c->{step};
-            }
-
-            delete $f->{count} unless $c->{left};
-            $next = $c->{at} - $now if $c->{left} && $c->{at} - $now < $next;
+        while ($c->{left} && $c->{at} <= $now) {
+            $self->publish($f, $json->encode({ %{ $c->{event} },
+                                               n => ++$c->{n} }), {});
+            $c->{left}--;
+            $c->{at} += $c->{step};
         }
 
-        my ($r, $w) = (IO::Select->new($self->{control}), IO::Select->new);
-        $r->add($self->{listen}) if $self->{listen};
-
-        for my $c (values %{ $self->{conns} }) {
-            $r->add($c->{sock});
-            $w->add($c->{sock}) if length $c->{out};
-        }
-
-        my ($can_r, $can_w) = IO::Select->select($r, $w, undef,
-                                                 $next > 0 ? $next : 0);
-
-        for my $s (@{ $can_w || [] }) {
-            my $c = $self->{conns}{fileno $s} or next;
-            my $n = syswrite $c->{sock}, $c->{out};
-            $n ? substr($c->{out}, 0, $n, '') : $self->close($c);
-            $self->close($c) if $c->{last} && !length $c->{out};
-        }
-
-        for my $s (@{ $can_r || [] }) {
-
-            if ($s == $self->{control}) {
-                $self->control or return;
-
-            } elsif ($self->{listen} && $s == $self->{listen}) {
-
-                while (my $n = $self->{listen}->accept) {
-                    setsockopt($n, IPPROTO_TCP, TCP_NODELAY, 1);
-                    $n->blocking(0);
-                    $self->{conns}{fileno $n} = { sock => $n, in => '',
-                                                  out => '' };
-                }
-
-            } elsif (defined fileno $s
-                     and my $c = $self->{conns}{fileno $s})
-            {
-                if (sysread $s, $c->{in}, 65536, length $c->{in}) {
-                    $self->request($c) if $c->{in} =~ /\r\n\r\n/ && !$c->{feed};
-
-                } elsif (!$!{EAGAIN}) {
-                    $self->close($c);
-                }
-            }
-        }
+        delete $f->{count} unless $c->{left};
+        $next = $c->{at} - $now if $c->{left} && $c->{at} - $now < $next;
     }
+
+    return $next;
+}
+
+
+sub received {
+    my ($self, $c) = @_;
+    $self->request($c) if $c->{in} =~ /\r\n\r\n/ && !$c->{feed};
 }
 
 
@@ -349,56 +214,22 @@ sub publish {
 sub to {
     my ($self, $f, $bytes) = @_;
 
-    for my $c (values %{ $self->{conns} }) {
+    for my $c ($self->conns) {
         part($c, $bytes) if $c->{streams} && $c->{feed} == $f;
     }
 }
 
 
-sub close {
+sub ended {
     my ($self, $c) = @_;
-
-    return unless $c->{sock};
-
-    syswrite $c->{sock}, $c->{out} if length $c->{out};
-    delete $self->{conns}{fileno $c->{sock}};
-    CORE::close delete $c->{sock};
 
     $c->{feed}{open}-- if $c->{streams};
     $c->{request}{closed} = time() if $c->{request};
 }
 
 
-sub control {
-    my ($self) = @_;
-
-    sysread $self->{control}, $self->{commands}, 65536,
-            length $self->{commands}
-        or return 0;
-
-    while ($self->{commands} =~ s/^(.*)\n//) {
-        my ($what, @a) = @{ $json->decode($1) };
-        my $answer = $self->command($what, @a);
-        syswrite $self->{control}, $json->encode([ $answer ]) . "\n";
-    }
-
-    return 1;
-}
-
-
 sub command {
     my ($self, $what, $path, @a) = @_;
-
-    if ($what eq 'refuse') {
-        CORE::close delete $self->{listen} if $self->{listen};
-        return 1;
-    }
-
-    if ($what eq 'restore') {
-        $self->{listen} ||= Mcp::Upstream::listen_on($self->{port});
-        $self->{listen}->blocking(0);
-        return 1;
-    }
 
     my $f = $self->feed($path);
 
@@ -421,8 +252,10 @@ sub command {
         $self->to($f, $a[0]);
 
     } elsif ($what eq 'cut') {
-        $self->close($_) for grep { $_->{feed} && $_->{feed} == $f }
-                             values %{ $self->{conns} };
+        for my $c (grep { $_->{feed} && $_->{feed} == $f } $self->conns) {
+            $c->{last} = 1;
+            $self->flush($c);
+        }
     }
 
     return { map { $_ => $f->{$_} } qw(open most said requests) };

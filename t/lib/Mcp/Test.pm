@@ -667,7 +667,7 @@ sub upstream {
 
 sub finish_all {
     Mcp::Http::close_all();
-    Mcp::Upstream::stop_all();
+    Mcp::Upstream->stop_all;
 
     for my $t (grep { !$_->{finished} } @running) {
         $t->{finished} = 1;

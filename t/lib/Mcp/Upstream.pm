@@ -26,105 +26,15 @@ package Mcp::Upstream;
 use strict;
 use warnings;
 
-use Carp qw(croak);
-use IO::Select;
-use IO::Socket::INET;
-use JSON::PP;
-use POSIX ();
-use Scalar::Util ();
-use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC SOL_SOCKET SO_LINGER
-              IPPROTO_TCP TCP_NODELAY);
-use Time::HiRes qw(time);
-
-my $json = JSON::PP->new->utf8->canonical->allow_nonref->allow_blessed
-    ->convert_blessed;
-my @running;
+use parent 'Mcp::Server';
 
 
-# new($sub, port => N, log => FILE); the sub gets the request: { n, method,
+# new($sub, port => N); the sub gets the request: { n, method,
 # uri, headers, body, json, at, conn }
 
 sub new {
     my ($class, $handler, %o) = @_;
-
-    my $port = $o{port} || Mcp::Test::free_port();
-
-    socketpair(my $mine, my $its, AF_UNIX, SOCK_STREAM, PF_UNSPEC)
-        or croak "socketpair: $!";
-
-    my $listen = listen_on($port);
-    my $pid = fork;
-    croak "fork: $!" unless defined $pid;
-
-    if ($pid == 0) {
-        close $mine;
-        Mcp::Test::in_child();
-        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
-        $SIG{PIPE} = 'IGNORE';
-
-        eval {
-            Mcp::Upstream::Child->new(port => $port, listen => $listen,
-                                      control => $its, handler => $handler)
-                ->run;
-            1;
-        } or print STDERR "upstream on $port died: $@";
-
-        POSIX::_exit(0);
-    }
-
-    close $its;
-    close $listen;
-    $mine->autoflush(1);
-
-    my $self = bless { pid => $pid, port => $port, control => $mine,
-                       owner => $$ }, $class;
-
-    push @running, $self;
-    Scalar::Util::weaken($running[-1]);
-
-    return $self;
-}
-
-
-sub listen_on {
-    my ($port) = @_;
-
-    for (1 .. 100) {
-        my $s = IO::Socket::INET->new(
-            LocalAddr => '127.0.0.1', LocalPort => $port, Proto => 'tcp',
-            Listen => 1024, ReuseAddr => 1
-        );
-        return $s if $s;
-        select undef, undef, undef, 0.02;
-    }
-
-    croak "cannot listen on $port: $!";
-}
-
-
-sub port { $_[0]{port} }
-sub pid  { $_[0]{pid} }
-
-
-sub ask {
-    my ($self, @command) = @_;
-
-    my $line = $json->encode(\@command) . "\n";
-    local $SIG{PIPE} = 'IGNORE';
-
-    syswrite $self->{control}, $line;
-
-    my $fh = $self->{control};
-    my $answer = '';
-
-    while ($answer !~ /\n\z/) {
-        IO::Select->new($fh)->can_read(10)
-            or croak "upstream $self->{port} does not answer";
-        sysread $fh, $answer, 65536, length $answer
-            or croak "upstream $self->{port} is gone";
-    }
-
-    return $json->decode($answer)->[0];
+    return $class->SUPER::new(%o, handler => $handler, requests => []);
 }
 
 
@@ -175,29 +85,11 @@ sub clear   { $_[0]->ask('clear') }                 # forget requests
 sub release { $_[0]->ask('release', $_[1]) }        # end [until => name]
 sub emit    { my $s = shift; $s->ask('emit', @_) }  # (tag, @actions): how many
 sub held    { $_[0]->ask('held', $_[1]) }           # connections with a tag
-sub refuse  { $_[0]->ask('refuse') }                # stop listening
-sub restore { $_[0]->ask('restore') }               # listen again
 sub drop    { $_[0]->ask('drop') }                  # cut all connections
 sub set     { $_[0]->ask('set', $_[1], $_[2]) }     # $Mcp::Upstream::V{name}
 sub get     { $_[0]->ask('get', $_[1]) }
 
 our %V;
-
-
-sub stop {
-    my ($self) = @_;
-
-    return unless $self->{pid} && $self->{owner} == $$;
-
-    kill 'KILL', $self->{pid};
-    local $?;
-    waitpid $self->{pid}, 0;
-    undef $self->{pid};
-}
-
-
-sub stop_all { $_->stop for grep { defined } @running }
-sub DESTROY  { $_[0]->stop }
 
 
 # a JSON-RPC answer to a request, and an error
@@ -305,97 +197,38 @@ package Mcp::Upstream::Child;
 use strict;
 use warnings;
 
-use IO::Select;
-use Socket qw(SOL_SOCKET SO_LINGER IPPROTO_TCP TCP_NODELAY);
+use Socket qw(SOL_SOCKET SO_LINGER);
 use Time::HiRes qw(time);
 
+use parent -norequire, 'Mcp::Server::Child';
 
-sub new {
-    my ($class, %o) = @_;
-
-    return bless { %o, conns => {}, requests => [], commands => '',
-                   released => {} }, $class;
-}
+my $json = Mcp::Server::json();
 
 
-sub run {
-    my ($self) = @_;
+# ends [wait => ..]
 
-    $self->{control}->blocking(0);
-    $self->{listen}->blocking(0);
+sub due {
+    my ($self, $now) = @_;
 
-    while (1) {
-        my $now = time();
-        my $next = 3600;
-        my ($r, $w) = (IO::Select->new($self->{control}), IO::Select->new);
+    my $next = 3600;
 
-        $r->add($self->{listen}) if $self->{listen};
+    for my $c ($self->conns) {
+        my $at = $c->{resume} or next;
 
-        for my $c (values %{ $self->{conns} }) {
-            $r->add($c->{sock});
-            $w->add($c->{sock}) if length $c->{out};
-
-            if ($c->{resume}) {
-                my $left = $c->{resume} - $now;
-                $next = $left if $left < $next;
-            }
+        if ($at <= $now) {
+            delete $c->{resume};
+            $self->act($c);
+            $at = $c->{resume} or next;
         }
 
-        my ($can_r, $can_w) = IO::Select->select($r, $w, undef,
-                                                 $next > 0 ? $next : 0);
-
-        for my $s (@{ $can_r || [] }) {
-
-            if ($s == $self->{control}) {
-                $self->control or return;
-
-            } elsif ($self->{listen} && $s == $self->{listen}) {
-
-                while (my $n = $self->{listen}->accept) {
-                    setsockopt($n, IPPROTO_TCP, TCP_NODELAY, 1);
-                    $n->blocking(0);
-                    $self->{conns}{fileno $n} = {
-                        sock => $n, in => '', out => '', todo => [],
-                        id => ++$self->{accepted}
-                    };
-                }
-
-            } elsif (my $c = $self->{conns}{fileno $s}) {
-                $self->readable($c);
-            }
-        }
-
-        for my $s (@{ $can_w || [] }) {
-            my $c = defined fileno $s ? $self->{conns}{fileno $s} : undef;
-            $self->flush($c) if $c;
-        }
-
-        $now = time();
-
-        for my $c (values %{ $self->{conns} }) {
-            if ($c->{resume} && $c->{resume} <= $now) {
-                delete $c->{resume};
-                $self->act($c);
-            }
-        }
-    }
-}
-
-
-sub readable {
-    my ($self, $c) = @_;
-
-    my $n = sysread $c->{sock}, $c->{in}, 65536, length $c->{in};
-
-    if (!defined $n) {
-        return if $!{EAGAIN} || $!{EINTR};
-        $n = 0;
+        $next = $at - $now if $at - $now < $next;
     }
 
-    return $self->finish($c) if $n == 0;
-
-    $self->parse($c);
+    return $next;
 }
+
+
+sub received { $_[0]->parse($_[1]) }
 
 
 sub parse {
@@ -559,15 +392,13 @@ sub act {
     $c->{out} .= "0\r\n\r\n" if delete $c->{chunked};
     $c->{request}{ended} = time() if $c->{request};
 
-    my $close = $c->{request}
-                && (($c->{request}{version} || '') eq 'HTTP/1.0'
-                    || ($c->{request}{headers}{connection} || '') =~ /close/i);
-
-    delete $c->{request};
-    $c->{close} = 1 if $close;
+    if (my $r = delete $c->{request}) {
+        $c->{last} = 1 if ($r->{version} || '') eq 'HTTP/1.0'
+                          || ($r->{headers}{connection} || '') =~ /close/i;
+    }
 
     $self->flush($c) or return;
-    $self->parse($c) if length $c->{in};
+    $self->parse($c) if length $c->{in} && !$c->{last};
 }
 
 
@@ -602,31 +433,7 @@ sub head {
 }
 
 
-sub flush {
-    my ($self, $c) = @_;
-
-    while (length $c->{out}) {
-        my $n = syswrite $c->{sock}, $c->{out};
-
-        if (!defined $n) {
-            return 1 if $!{EAGAIN} || $!{EINTR};
-            $self->finish($c);
-            return 0;
-        }
-
-        substr $c->{out}, 0, $n, '';
-    }
-
-    if ($c->{close} && !$c->{request}) {
-        $self->finish($c, 1);
-        return 0;
-    }
-
-    return 1;
-}
-
-
-sub finish {
+sub ended {
     my ($self, $c, $own) = @_;
 
     if (my $r = $c->{request}) {
@@ -634,42 +441,15 @@ sub finish {
         $r->{lost} = 1 unless $own;
     }
 
-    delete $self->{conns}{fileno $c->{sock}} if defined fileno $c->{sock};
-    close $c->{sock};
     $c->{todo} = [];
-    $c->{out} = '';
     delete $c->{resume};
-
-    return 0;
-}
-
-
-sub control {
-    my ($self) = @_;
-
-    my $n = sysread $self->{control}, $self->{commands}, 65536,
-                    length $self->{commands};
-
-    return 1 if !defined $n && ($!{EAGAIN} || $!{EINTR});
-    return 0 unless $n;
-
-    while ($self->{commands} =~ s/\A(.*?)\n//) {
-        my ($verb, @arg) = @{ $json->decode($1) };
-        my $answer = $self->command($verb, @arg);
-
-        $self->{control}->blocking(1);
-        syswrite $self->{control}, $json->encode([$answer]) . "\n";
-        $self->{control}->blocking(0);
-    }
-
-    return 1;
 }
 
 
 sub command {
     my ($self, $verb, @arg) = @_;
 
-    my @conns = values %{ $self->{conns} };
+    my @conns = $self->conns;
 
     if ($verb eq 'requests') {
         return $self->{requests};
@@ -700,13 +480,6 @@ sub command {
         return scalar grep {
             !defined $arg[0] || ($_->{tag} || '') eq $arg[0]
         } @conns;
-
-    } elsif ($verb eq 'refuse') {
-        close delete $self->{listen} if $self->{listen};
-
-    } elsif ($verb eq 'restore') {
-        $self->{listen} ||= Mcp::Upstream::listen_on($self->{port});
-        $self->{listen}->blocking(0);
 
     } elsif ($verb eq 'drop') {
         $self->finish($_, 1) for @conns;
