@@ -249,8 +249,7 @@ my $get = $s->open_get;
 
 $s->call('resources/subscribe', { uri => 'file:///a' });
 $s->call('logging/setLevel', { level => 'warning' });
-publish({ jsonrpc => '2.0', method => 'notifications/n',
-          session_id => $s->id });
+publish(notification('n', undef, session_id => $s->id));
 $get->method('notifications/n');
 
 $r = $s->tool('session_info')->{result}{structuredContent};
@@ -344,19 +343,11 @@ waits(0);
 done_testing();
 
 
-sub publish {
-    my ($body) = @_;
-
-    $r = $t->post('/publish', { 'Content-Type' => 'application/json' },
-                  json_encode($body));
-
-    return json_decode($r->{body});
-}
+sub publish { ($r = $t->publish(@_))->{json} }
 
 
 sub updated {
-    return { jsonrpc => '2.0', method => 'notifications/resources/updated',
-             params => { uri => $_[0] } };
+    return notification('resources/updated', { uri => $_[0] });
 }
 
 
@@ -412,7 +403,7 @@ sub state_of {
     my $n;
 
     wait_for {
-        $n = json_decode($t->get('/status')->{body})->{calls}{running};
+        $n = $t->status->{calls}{running};
         $cond->($n);
     };
 }

@@ -90,7 +90,7 @@ for my $name (grep { $_ ne 'plain' } sort keys %g) {
 is_deeply([ map { $_->{data} } until_sum('plain', 25) ], [ 1 .. 25 ],
           'an endpoint without coalescing hears them all');
 
-is(status()->{events}{coalesced}, 25 - @e, 'what was joined is counted');
+is($t->status->{events}{coalesced}, 25 - @e, 'what was joined is counted');
 
 
 # what is not alike is not joined
@@ -161,8 +161,7 @@ is_deeply($heard{'notifications/resources/updated'}[1],
 
 # a notification stands as it is
 
-publish(0, map { { jsonrpc => '2.0', method => 'notifications/x',
-                   params => { n => $_ } } } 1 .. 3);
+publish(0, map { notification('x', { n => $_ }) } 1 .. 3);
 is_deeply([ map { $g{'ann-bold'}->method('notifications/x')->{json}{params}{n}
                 } 1 .. 3 ],
           [ 1 .. 3 ], 'notifications are not joined');
@@ -232,14 +231,12 @@ sub client {
 sub publish {
     my ($worker, @events) = @_;
 
-    my $r = $t->conn_on_worker($w[$worker])
-              ->request('POST', '/publish',
-                        { 'Content-Type' => 'application/json' },
-                        json_encode(\@events));
+    my $r = $t->publish(\@events, undef,
+                        conn => $t->conn_on_worker($w[$worker]));
 
     is($r->{status}, 202, scalar(@events) . ' events');
 
-    return map { $_->{sessions} } @{ json_decode($r->{body})->{events} };
+    return map { $_->{sessions} } @{ $r->{json}{events} };
 }
 
 
@@ -274,13 +271,8 @@ sub until_sum {
 }
 
 
-sub status {
-    return json_decode($t->get('/status')->{body});
-}
-
-
 # none is open any more
 
 sub windows_end {
-    ok(wait_for { status()->{zone}{bytes}{coalesced} == 0 }, 'windows end');
+    ok(wait_for { $t->status->{zone}{bytes}{coalesced} == 0 }, 'windows end');
 }

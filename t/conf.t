@@ -306,7 +306,7 @@ $t->{conf} = $conf;
 ok($t->reload, 'and back again');
 is($http->call('ping')->{http}{status}, 200, 'session is found again');
 
-my $live = json_decode($t->get('/status')->{body})->{sessions}{live};
+my $live = $t->status->{sessions}{live};
 
 ok($live >= 5, 'sessions live');
 

@@ -245,8 +245,7 @@ loud();
 for my $n (1 .. 40) {
     my $tenant = $n % 2 ? 'acme' : 'bold';
     my $body = $n % 3 ? { kind => 'document', reason => "r$n", n => $tenant }
-                      : { jsonrpc => '2.0', method => 'notifications/n',
-                          params => { tenant => $tenant } };
+                      : notification('n', { tenant => $tenant });
 
     $body->{tenant_id} = $tenant;
     publish('/publish', $body);
@@ -466,12 +465,7 @@ done_testing();
 sub publish {
     my ($uri, $body) = @_;
 
-    $body = json_encode($body) if ref $body;
-
-    my $r = $t->post($uri, { 'Content-Type' => 'application/json' }, $body);
-
-    $r->{json} = json_decode($r->{body});
-    return $r;
+    return $t->publish($body, $uri);
 }
 
 
@@ -483,9 +477,8 @@ sub notice {
 sub progress {
     my ($token, $n, @address) = @_;
 
-    return json_encode({ jsonrpc => '2.0', method => 'notifications/progress',
-                         params => { progressToken => $token,
-                                     progress => $n }, @address });
+    return json_encode(notification('progress', {
+        progressToken => $token, progress => $n }, @address));
 }
 
 

@@ -12,8 +12,7 @@ use Mcp::Test;
 
 sub notice {
     my ($method, %params) = @_;
-    return [event => { jsonrpc => '2.0', method => "notifications/$method",
-                       params => \%params }];
+    return [event => notification($method, \%params)];
 }
 
 
@@ -180,7 +179,6 @@ EOF
 my ($w1, $w2) = $t->workers;
 
 sub on { $t->conn_on_worker($_[0]) }
-sub status { json_decode($t->get('/status')->{body}) }
 
 sub held {
     my ($s, $n, %o) = @_;
@@ -480,7 +478,7 @@ for my $id ('"c"', 5) {
 
     is($s->call('tools/call', { name => 'plain' })->{http}{status}, 200,
        'the session goes on');
-    ok((wait_for { !status()->{calls}{running} } 3), 'no call runs');
+    ok((wait_for { !$t->status->{calls}{running} } 3), 'no call runs');
 }
 
 
@@ -794,9 +792,9 @@ for (keys %left) {
 # nothing is left
 
 ok((wait_for {
-       my $j = status();
+       my $j = $t->status;
        !$j->{calls}{running} && !$j->{streams}{open};
    } 5), 'no call, no stream')
-    or diag(json_encode(status()));
+    or diag(json_encode($t->status));
 
 done_testing();

@@ -326,7 +326,7 @@ is(scalar(() = $t->log =~ /"\/_plain" of endpoint "plain" is read again/g), 4,
    'and that it is one again');
 
 
-my $status = json_decode($t->get('/status')->{body});
+my $status = $t->status;
 
 cmp_ok($status->{events}{feed}, '>=', 25, 'events are counted');
 
@@ -368,8 +368,7 @@ done_testing();
 
 sub notice {
     my ($n, %more) = @_;
-    return { jsonrpc => '2.0', method => 'notifications/n',
-             params => { n => $n }, %more };
+    return notification('n', { n => $n }, %more);
 }
 
 

@@ -15,8 +15,7 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
         my ($r) = @_;
         return (
             [sse => {}],
-            [event => { jsonrpc => '2.0', method => 'notifications/message',
-                        params => { data => 1 } }, id => 'e1'],
+            [event => notification('message', { data => 1 }), id => 'e1'],
             [comment => 'alive'],
             [wait => 0.2],
             [event => Mcp::Upstream::result($r, { content => [] }),

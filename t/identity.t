@@ -32,10 +32,9 @@ sub replica {
 
             return \%who if $r->{json}{params}{name} eq 'whoami';
             return ([sse => {}],
-                    map({ ([event => {
-                        jsonrpc => '2.0', method => 'notifications/message',
-                        params => { level => 'info', data => "$who{user} $_" }
-                    }], [wait => 0.01]) } 1 .. 3),
+                    map({ ([event => notification('message', {
+                        level => 'info', data => "$who{user} $_"
+                    })], [wait => 0.01]) } 1 .. 3),
                     [event => Mcp::Upstream::result($r, \%who)]);
         },
         GET => sub {
@@ -197,9 +196,8 @@ my %do = (
         return unless $c->{get};
 
         my $secret = name($c) . ' ' . ++$n;
-        my $sent = $up[$c->{replica}]->emit("feed-$c->{up}", [event => {
-            jsonrpc => '2.0', method => 'notifications/message',
-            params => { level => 'info', data => $secret } }]);
+        my $sent = $up[$c->{replica}]->emit("feed-$c->{up}", [event =>
+            notification('message', { level => 'info', data => $secret })]);
 
         return wrong(name($c), 'has', $sent, 'readers') unless $sent == 1;
 
@@ -305,7 +303,7 @@ is($made, scalar keys %seen, 'each session is made once');
 $_->{s}->delete for @clients;
 
 ok((wait_for {
-       my $j = json_decode($t->get('/status')->{body});
+       my $j = $t->status;
        !$j->{calls}{running} && !$j->{streams}{open} && !$j->{sessions}{live};
    } 5), 'nothing is left');
 

@@ -20,8 +20,8 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
 
         return (
             [sse => {}],
-            [event => { jsonrpc => '2.0', method => 'notifications/message',
-                        params => { level => 'info', data => 'begun' } }],
+            [event => notification('message',
+                                   { level => 'info', data => 'begun' })],
             [until => $name],
             [event => $answer],
         );
@@ -185,9 +185,8 @@ ok($get->eof(10), 'is ended when who listened dies');
 $get = $s->open_get(last_event_id => $get->last_id);
 ok((wait_for { $up->held('listener') == 1 }), 'so that the next one listens');
 
-$up->emit('listener', [event => { jsonrpc => '2.0',
-    method => 'notifications/message',
-    params => { level => 'info', data => 'from upstream' } }]);
+$up->emit('listener', [event => notification('message',
+    { level => 'info', data => 'from upstream' })]);
 ok($get->event_where(data('from upstream'), 5),
    'and what the upstream says arrives');
 
@@ -219,10 +218,9 @@ done_testing();
 sub publish {
     my ($data) = @_;
 
-    return $t->post('/publish', { 'Content-Type' => 'application/json' },
-        json_encode({ jsonrpc => '2.0', method => 'notifications/message',
-                      params => { level => 'info', data => $data } }))
-        ->{status};
+    return $t->publish(notification('message',
+                                    { level => 'info', data => $data }))
+             ->{status};
 }
 
 

@@ -111,8 +111,7 @@ is($s[0]->tool('wait_for_event', { uri => 'file:///a' })
 
 # the listener says nothing else
 
-emit($up, $sid, { jsonrpc => '2.0', method => 'notifications/message',
-                  params => { level => 'error', data => 'no' } });
+emit($up, $sid, notification('message', { level => 'error', data => 'no' }));
 emit($up, $sid, { jsonrpc => '2.0', id => 's1',
                   method => 'sampling/createMessage', params => {} });
 
@@ -142,8 +141,8 @@ $get[3]->event(5);
 is(subscribe($s[3], 'file:///a'), 'ok', 'it subscribes as well');
 emit($up, $theirs, updated('file:///a'));
 emit($up, $theirs, changed('tools'));
-emit($up, $theirs, { jsonrpc => '2.0', method => 'notifications/message',
-                     params => { level => 'error', data => 'hello' } });
+emit($up, $theirs, notification('message', { level => 'error',
+                                             data => 'hello' }));
 my $e = $get[3]->event(5);
 is($e->{json}{params}{data}, 'hello', 'of its streams only the rest passes');
 nothing_but([$get[3]], 'and no more');
@@ -349,13 +348,12 @@ sub outcome {
 
 
 sub updated {
-    return { jsonrpc => '2.0', method => 'notifications/resources/updated',
-             params => { uri => $_[0] } };
+    return notification('resources/updated', { uri => $_[0] });
 }
 
 
 sub changed {
-    return { jsonrpc => '2.0', method => "notifications/$_[0]/list_changed" };
+    return notification("$_[0]/list_changed");
 }
 
 
@@ -422,9 +420,8 @@ sub nothing_but {
     ping($sid);
 
     my $marker = 'marker-' . ++$markers;
-    $t->post('/publish', { 'Content-Type' => 'application/json' },
-             json_encode({ jsonrpc => '2.0', method => 'notifications/message',
-                           params => { level => 'error', data => $marker } }));
+    $t->publish(notification('message',
+                             { level => 'error', data => $marker }));
 
     my @extra;
 
@@ -493,10 +490,8 @@ sub server {
             return ([sse => {}],
                     [event => updated('file:///a')],
                     [event => changed('tools')],
-                    [event => { jsonrpc => '2.0',
-                                method => 'notifications/progress',
-                                params => { progressToken => 1,
-                                            progress => 1 } }],
+                    [event => notification('progress', { progressToken => 1,
+                                                         progress => 1 })],
                     [event => $answer]);
         },
         GET => sub {

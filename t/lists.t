@@ -227,16 +227,14 @@ hears($_, 'tools') for qw(a b);
 is(names('b'), 'c b', 'an invalidate event that means a list');
 
 $up->set(tools => 'c');
-publish({ jsonrpc => '2.0',
-          method => 'notifications/tools/list_changed' });
+publish(notification('tools/list_changed'));
 hears($_, 'tools') for qw(a b);
 is(names('b'), 'c', 'a published notification');
 
 silent(sub { publish({ kind => 'deploy' }) }, 'unchanged',
        'one that is not true');
 
-publish({ jsonrpc => '2.0', method => 'notifications/tools/list_changed',
-          session_id => $s{a}->id });
+publish(notification('tools/list_changed', undef, session_id => $s{a}->id));
 hears('a', 'tools');
 quiet('one for a session is for it alone');
 
@@ -244,7 +242,7 @@ $s{off} = $t->session(path => '/off');
 $g{off} = $s{off}->open_get;
 publish({ kind => 'deploy' });
 hears('off', 'tools');
-publish({ jsonrpc => '2.0', method => 'notifications/tools/list_changed' });
+publish(notification('tools/list_changed'));
 hears('off', 'tools');
 delete $g{off};
 quiet('without a cache it passes through');
@@ -487,8 +485,7 @@ for (1 .. 2) {
 }
 
 ok(!exists $r->{nextCursor}, 'passes through');
-$t->post('/publish-small', { 'Content-Type' => 'application/json' },
-         json_encode({ kind => 'moved' }));
+$t->publish({ kind => 'moved' }, '/publish-small');
 hears('small', 'resources');
 my @large = $t->log =~ /\[warn\] .*too large to be cached/g;
 is(scalar @large, 1, 'which the log says once');
@@ -524,8 +521,7 @@ sub asked {
 sub said {
     my ($kind) = @_;
 
-    $up->emit('listen', [event => {
-        jsonrpc => '2.0', method => "notifications/$kind/list_changed" }]);
+    $up->emit('listen', [event => notification("$kind/list_changed")]);
 }
 
 
@@ -555,8 +551,7 @@ sub hears {
 sub quiet {
     my ($name) = @_;
 
-    publish({ jsonrpc => '2.0', method => 'notifications/message',
-              params => { level => 'info', data => 'marker' } });
+    publish(notification('message', { level => 'info', data => 'marker' }));
 
     my @loud = grep {
         my $e = $g{$_}->event_where(sub { $_->{data} ne '' });
@@ -578,13 +573,5 @@ sub silent {
 }
 
 
-sub stat_of {
-    my $r = $t->get('/status');
-    return json_decode($r->{body})->{lists}{$_[0]};
-}
-
-
-sub publish {
-    return $t->post('/publish', { 'Content-Type' => 'application/json' },
-                    json_encode($_[0]));
-}
+sub stat_of { $t->status->{lists}{$_[0]} }
+sub publish { $t->publish(@_) }

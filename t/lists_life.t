@@ -157,9 +157,7 @@ $up->set(hold => 'never');
 $slow = $t->session(path => '/slow', headers => { 'X-Client' => 1 },
                     accept => 'application/json');
 
-$t->post('/publish', { 'Content-Type' => 'application/json' },
-         json_encode({ jsonrpc => '2.0',
-                       method => 'notifications/tools/list_changed' }));
+$t->publish(notification('tools/list_changed'));
 ok(wait_for { grep { !$_->{ended} } $up->calls('tools/list') },
    'a list is fetched again');
 is(tools($slow->call('tools/list')), 'a', 'that is not waited for');
@@ -254,8 +252,7 @@ sub change {
     my ($list) = @_;
 
     $up->set(tools => $list);
-    $up->emit('listen', [event => {
-        jsonrpc => '2.0', method => 'notifications/tools/list_changed' }]);
+    $up->emit('listen', [event => notification('tools/list_changed')]);
 }
 
 
@@ -284,7 +281,7 @@ sub listeners {
 
 
 sub calls_running {
-    return json_decode($t->get('/status')->{body})->{calls}{running};
+    return $t->status->{calls}{running};
 }
 
 
@@ -317,10 +314,8 @@ sub hears {
 sub quiet {
     my ($name) = @_;
 
-    $t->post('/publish', { 'Content-Type' => 'application/json' },
-             json_encode({ jsonrpc => '2.0',
-                           method => 'notifications/message',
-                           params => { level => 'info', data => 'marker' } }));
+    $t->publish(notification('message',
+                             { level => 'info', data => 'marker' }));
 
     my @loud = grep {
         my $e = stream($_);

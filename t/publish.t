@@ -119,8 +119,7 @@ publish('/publish', '{"jsonrpc":"2.0","method":'
 is_deeply([ heard() ], [ 1, 0, 0 ], 'an update reaches who subscribed');
 
 $bold->call('logging/setLevel', { level => 'error' });
-publish('/publish', json_encode({ jsonrpc => '2.0', params =>
-        { level => 'info', data => 1 }, method => 'notifications/message' }));
+publish('/publish', notification('message', { level => 'info', data => 1 }));
 is_deeply([ heard() ], [ 1, 0, 1 ], 'a message, who wants its level');
 
 
@@ -205,17 +204,13 @@ done_testing();
 sub event {
     my (%address) = @_;
 
-    return json_encode({ jsonrpc => '2.0', method => 'notifications/n',
-                         params => { n => ++$n }, %address });
+    return json_encode(notification('n', { n => ++$n }, %address));
 }
 
 
 sub publish {
     my ($uri, $body) = @_;
-    my $r = $t->post($uri, { 'Content-Type' => 'application/json' }, $body);
-
-    $r->{json} = json_decode($r->{body});
-    return $r;
+    return $t->publish($body, $uri);
 }
 
 

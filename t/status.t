@@ -101,11 +101,9 @@ $feed->wait_open('/sse');
 $feed->say('/sse', { kind => 'k', n => $_ }) for 1 .. 4;
 $feed->say('/sse', 'no JSON');
 
-$t->post('/publish', { 'Content-Type' => 'application/json' },
-         json_encode([ { kind => 'x', id => 1 }, { kind => 'x', id => 1 },
-                       { nothing => 1 }, { kind => 'x', session_id => 'none' },
-                       { jsonrpc => '2.0', method => 'notifications/y',
-                         params => { x => 'y' x 2000 } } ]));
+$t->publish([ { kind => 'x', id => 1 }, { kind => 'x', id => 1 },
+              { nothing => 1 }, { kind => 'x', session_id => 'none' },
+              notification('y', { x => 'y' x 2000 }) ]);
 
 ok(wait_for { json()->{events}{feed} == 4 }, 'the feed is read');
 ok(wait_for { json()->{lists}{refreshes} }, 'lists are fetched');

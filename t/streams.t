@@ -14,8 +14,8 @@ use Time::HiRes qw(time);
 my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
     'tools/call' => sub {
         my ($r) = @_;
-        my $note = { jsonrpc => '2.0', method => 'notifications/message',
-                     params => { level => 'info', data => 'x' x 60000 } };
+        my $note = notification('message', { level => 'info',
+                                             data => 'x' x 60000 });
         my $answer = Mcp::Upstream::result($r, { content => [] });
 
         return ([sse => {}], ([event => $note]) x 400, [event => $answer])
@@ -268,9 +268,8 @@ done_testing();
 sub event {
     my ($data, $more) = @_;
 
-    return { jsonrpc => '2.0', method => 'notifications/message',
-             params => { level => 'info', data => $data,
-                         $more ? (more => $more) : () } };
+    return notification('message', { level => 'info', data => $data,
+                                     $more ? (more => $more) : () });
 }
 
 
@@ -285,14 +284,14 @@ sub is_note {
 
 
 sub publish {
-    my $r = $t->post('/publish', {}, json_encode($_[0]));
+    my $r = $t->publish($_[0]);
     is($r->{status}, 202, 'published') if $r->{status} != 202;
 }
 
 
 sub counter {
     my ($group, $name) = @_;
-    return json_decode($t->get('/status')->{body})->{$group}{$name};
+    return $t->status->{$group}{$name};
 }
 
 

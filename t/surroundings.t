@@ -19,9 +19,8 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
         my $p = $r->{json}{params};
 
         return ([sse => {}],
-                [event => { jsonrpc => '2.0',
-                            method => 'notifications/message',
-                            params => { level => 'info', data => 'a' x 50 } }],
+                [event => notification('message', { level => 'info',
+                                                    data => 'a' x 50 })],
                 [until => "go-$p->{arguments}{n}"],
                 [event => Mcp::Upstream::result($r, { done => 1 })])
             if $p->{name} eq 'stream';

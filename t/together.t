@@ -158,7 +158,7 @@ is_deeply([ map { heard($_, 1, 0.5) } qw(ann bob) ], [ {}, {} ],
 $_->delete for values %s;
 
 my $status = wait_for {
-    my $now = json_decode($t->get('/status')->{body});
+    my $now = $t->status;
     !$now->{sessions}{live} && !$now->{streams}{open}
         && !$now->{calls}{running} && $now;
 };
@@ -170,8 +170,7 @@ done_testing();
 
 sub publish {
     my ($event) = @_;
-    my $r = $t->post('/publish', { 'Content-Type' => 'application/json' },
-                     json_encode($event));
+    my $r = $t->publish($event);
 
     is($r->{status}, 202, 'published') if $r->{status} != 202;
 }

@@ -273,15 +273,14 @@ is_deeply([ map { $_->{json}{params} ? 1 : () } heard('acme') ], [],
 # notifications with a topic are kept as they are
 
 $s{acme}->call('resources/subscribe', { uri => 'events://note/latest' });
-post_on($other, '/publish-alone', { jsonrpc => '2.0',
-        method => 'notifications/note', params => { x => 1 },
-        topic => 'note', tenant_id => 'acme' });
+post_on($other, '/publish-alone',
+        notification('note', { x => 1 }, topic => 'note',
+                     tenant_id => 'acme'));
 is_deeply([ grep { !/list_changed/ }
             map { $_->{json}{method} } heard('acme') ],
           [ 'notifications/note' ], 'a notification to a topic');
 is_deeply(topic('acme', 'events://note/latest')->{events}[0]{event},
-          { jsonrpc => '2.0', method => 'notifications/note',
-            params => { x => 1 } }, 'is kept');
+          notification('note', { x => 1 }), 'is kept');
 
 # for one session
 
@@ -433,11 +432,7 @@ done_testing();
 sub post_on {
     my ($conn, $uri, $body) = @_;
 
-    my $res = $conn->request('POST', $uri,
-                             { 'Content-Type' => 'application/json' },
-                             json_encode($body));
-
-    return json_decode($res->{body});
+    return $t->publish($body, $uri, conn => $conn)->{json};
 }
 
 

@@ -27,8 +27,8 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
 
         return (
             [sse => {}],
-            [event => { jsonrpc => '2.0', method => 'notifications/message',
-                        params => { level => 'info', data => "$name runs" } }],
+            [event => notification('message', { level => 'info',
+                                                data => "$name runs" })],
             [until => $name],
             [event => Mcp::Upstream::result($r, { content => [] })],
         );
@@ -132,9 +132,7 @@ sub ready {
 sub publish {
     my ($data) = @_;
 
-    $t->post('/publish', { 'Content-Type' => 'application/json' },
-        json_encode({ jsonrpc => '2.0', method => 'notifications/message',
-                      params => { level => 'info', data => $data } }));
+    $t->publish(notification('message', { level => 'info', data => $data }));
 }
 
 

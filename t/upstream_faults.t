@@ -323,8 +323,6 @@ server {
 }
 EOF
 
-sub status { json_decode($t->get('/status')->{body}) }
-
 sub log_since {
     my ($from) = @_;
     return grep { / mcp / } split /\n/, substr $t->log, $from;
@@ -342,7 +340,7 @@ for my $path (qw(/rpc /mcp /f /small /medium /slowf /guarded)) {
 }
 
 sub quiet {
-    my $j = status();
+    my $j = $t->status;
     return !$j->{calls}{running} && !$j->{streams}{open}
            && !$j->{sessions}{live} && $j;
 }
@@ -713,14 +711,14 @@ ok((wait_for {
        $now && $now->{zone}{blocks_free} >= $idle->{zone}{blocks_free};
    } 5), 'the zone is as it was')
     or diag(json_encode($idle->{zone}) . "\n"
-            . json_encode(status()));
+            . json_encode($t->status));
 is($now->{calls}{running}, 0, 'no call runs');
 
 my $x;
 
 ok((wait_for {
        my $ended = 0;
-       $x = status()->{exchanges};
+       $x = $t->status->{exchanges};
        $ended += $x->{$_} for qw(ok refused unreachable timeout bad aborted);
        $ended == $x->{started};
    } 5), 'each exchange has ended in one way') or diag(json_encode($x));

@@ -88,7 +88,7 @@ sub import {
     *{"${to}::TODO"} = \${"${to}::TODO"};
     *{"${to}::$_"} = \&$_
         for qw(done_testing wait_for free_port json_encode json_decode
-               within);
+               within notification);
     *{"${to}::time"} = \&Time::HiRes::time;
     *{"${to}::sleep"} = \&Time::HiRes::sleep;
 }
@@ -96,6 +96,16 @@ sub import {
 
 sub json_encode { goto &Mcp::Http::json_encode }
 sub json_decode { goto &Mcp::Http::json_decode }
+
+
+# notification($method, $params, %more): tools/list_changed, message, ...
+
+sub notification {
+    my ($method, $params, %more) = @_;
+
+    return { jsonrpc => '2.0', method => "notifications/$method",
+             defined $params ? (params => $params) : (), %more };
+}
 
 
 # a port below 32768 that no other running test has
@@ -601,6 +611,27 @@ sub request {
 
 sub get  { my $t = shift; $t->request('GET', @_) }
 sub post { my $t = shift; $t->request('POST', @_) }
+
+
+# posts an event, or a list of them (made JSON if it is a reference), to a URL
+# (/publish), and reads that of mcp_status (/status): both as JSON
+
+sub publish {
+    my ($self, $event, $uri, %o) = @_;
+
+    my $r = $self->post($uri || '/publish',
+                        { 'Content-Type' => 'application/json' },
+                        ref $event ? json_encode($event) : $event, %o);
+
+    $r->{json} = json_decode($r->{body});
+    return $r;
+}
+
+
+sub status {
+    my ($self, $uri) = @_;
+    return json_decode($self->get($uri || '/status')->{body});
+}
 
 
 # an open keep-alive connection that this worker serves
