@@ -132,9 +132,7 @@ ngx_http_mcp_builtin(ngx_http_mcp_bridge_t *bridge, ngx_str_t *name)
 
     for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
 
-        if (bridge->tools & tool->bit && tool->name.len == name->len
-            && ngx_memcmp(tool->name.data, name->data, name->len) == 0)
-        {
+        if (bridge->tools & tool->bit && ngx_mcp_equal(&tool->name, name)) {
             return tool;
         }
     }

@@ -380,11 +380,7 @@ ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
 
     if (in->tenant) {
 
-        if (to->tenant
-            && (tenant->len != in->tenant->len
-                || ngx_memcmp(tenant->data, in->tenant->data, tenant->len)
-                   != 0))
-        {
+        if (to->tenant && !ngx_mcp_equal(tenant, in->tenant)) {
             return "\"tenant_id\" is not the tenant of this location";
         }
 
@@ -750,10 +746,7 @@ ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
     }
 
     return in->endpoint == NULL
-           || (bridge->endpoint.len == in->endpoint->len
-               && ngx_memcmp(bridge->endpoint.data, in->endpoint->data,
-                             in->endpoint->len)
-                  == 0);
+           || ngx_mcp_equal(&bridge->endpoint, in->endpoint);
 }
 
 

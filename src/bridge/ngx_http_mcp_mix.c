@@ -91,9 +91,7 @@ ngx_http_mcp_mix(ngx_http_mcp_mix_t *mix, ngx_str_t *result)
     rest = *result;
 
     while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-        if (name.len == key->len
-            && ngx_memcmp(name.data, key->data, key->len) == 0)
-        {
+        if (ngx_mcp_equal(&name, key)) {
             list = value;
         }
     }

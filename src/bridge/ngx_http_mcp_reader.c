@@ -782,8 +782,7 @@ ngx_http_mcp_reader_keep_id(ngx_http_mcp_reader_t *reader)
     sse = x ? x->sse : NULL;
 
     if (sse == NULL || sse->id.len == 0
-        || (sse->id.len == reader->id.len
-            && ngx_memcmp(sse->id.data, reader->id.data, sse->id.len) == 0))
+        || ngx_mcp_equal(&sse->id, &reader->id))
     {
         return;
     }

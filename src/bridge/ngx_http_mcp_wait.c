@@ -401,7 +401,7 @@ ngx_http_mcp_wait_equal(ngx_str_t *a, ngx_str_t *b)
         return a->data[0] == b->data[0] && ngx_mcp_json_same_id(a, b);
     }
 
-    if (a->len == b->len && ngx_memcmp(a->data, b->data, a->len) == 0) {
+    if (ngx_mcp_equal(a, b)) {
         return 1;
     }
 

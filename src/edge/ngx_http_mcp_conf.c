@@ -427,10 +427,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         for (j = 0; j < i; j++) {
 
             if (eps[i]->zone != eps[j]->zone
-                || eps[i]->name.len != eps[j]->name.len
-                || ngx_memcmp(eps[i]->name.data, eps[j]->name.data,
-                              eps[i]->name.len)
-                   != 0)
+                || !ngx_mcp_equal(&eps[i]->name, &eps[j]->name))
             {
                 continue;
             }

@@ -624,9 +624,7 @@ ngx_http_mcp_initialize_result(ngx_http_request_t *r,
 
     source = &known->result;
 
-    if (mlcf->result_pool && mlcf->result_source.len == source->len
-        && ngx_memcmp(mlcf->result_source.data, source->data, source->len) == 0)
-    {
+    if (mlcf->result_pool && ngx_mcp_equal(&mlcf->result_source, source)) {
         return NGX_OK;
     }
 

@@ -527,9 +527,7 @@ ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     for (i = 0; i < mmcf->endpoints.nelts; i++) {
 
         if (eps[i]->zone != zone || eps[i]->upstreams == NULL
-            || eps[i]->name.len != endpoint->len
-            || ngx_memcmp(eps[i]->name.data, endpoint->data, endpoint->len)
-               != 0)
+            || !ngx_mcp_equal(&eps[i]->name, endpoint))
         {
             continue;
         }
@@ -538,10 +536,7 @@ ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
         for (n = 0; n < eps[i]->upstreams->nelts; n++) {
 
-            if (u[n].name.len == upstream->len
-                && ngx_memcmp(u[n].name.data, upstream->data, upstream->len)
-                   == 0)
-            {
+            if (ngx_mcp_equal(&u[n].name, upstream)) {
                 ngx_http_mcp_farewell(&u[n], NULL, tenant, session, id,
                                       revision);
                 return;

@@ -191,9 +191,7 @@ ngx_mcp_table_find(ngx_str_t *table, ngx_uint_t n, ngx_str_t *text)
     ngx_uint_t  i;
 
     for (i = 1; i < n; i++) {
-        if (table[i].len == text->len
-            && ngx_memcmp(table[i].data, text->data, text->len) == 0)
-        {
+        if (ngx_mcp_equal(&table[i], text)) {
             return i;
         }
     }

@@ -1,8 +1,7 @@
 
 /*
- * What every layer shares: nginx's core headers without http, the protocol
- * revisions, log levels and the table of refusals.  No state, no functions
- * that allocate.
+ * What every layer shares: nginx's core headers without http, the protocol's
+ * revisions, error codes and log levels.  No state, no functions.
  */
 
 #ifndef _NGX_MCP_CORE_H_INCLUDED_
@@ -59,6 +58,12 @@ typedef enum {
     NGX_MCP_LEVEL_ALERT,
     NGX_MCP_LEVEL_EMERGENCY
 } ngx_mcp_level_e;
+
+
+/* of ngx_str_t * */
+
+#define ngx_mcp_equal(a, b)                                                   \
+    ((a)->len == (b)->len && ngx_memcmp((a)->data, (b)->data, (a)->len) == 0)
 
 
 #endif /* _NGX_MCP_CORE_H_INCLUDED_ */

@@ -242,9 +242,7 @@ ngx_mcp_rule_next(ngx_mcp_rule_t *rules, ngx_uint_t n, ngx_str_t *kind,
     }
 
     for (i = prev ? prev - rules + 1 : 0; i < n; i++) {
-        if (rules[i].kind.len == kind->len
-            && ngx_memcmp(rules[i].kind.data, kind->data, kind->len) == 0)
-        {
+        if (ngx_mcp_equal(&rules[i].kind, kind)) {
             return &rules[i];
         }
     }

@@ -226,10 +226,10 @@ ngx_mcp_json_same_id(ngx_str_t *a, ngx_str_t *b)
             return 0;
         }
 
-        return a->len == b->len && ngx_memcmp(a->data, b->data, a->len) == 0;
+        return ngx_mcp_equal(a, b);
     }
 
-    if (a->len == b->len && ngx_memcmp(a->data, b->data, a->len) == 0) {
+    if (ngx_mcp_equal(a, b)) {
         return 1;
     }
 

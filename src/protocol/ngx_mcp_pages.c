@@ -173,9 +173,7 @@ ngx_mcp_pages_entry(ngx_mcp_pages_t *pages, ngx_str_t *text, const char **why)
 
     while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
 
-        if (name.len != want->len
-            || ngx_memcmp(name.data, want->data, want->len) != 0)
-        {
+        if (!ngx_mcp_equal(&name, want)) {
             continue;
         }
 
@@ -230,9 +228,7 @@ ngx_mcp_pages_next(ngx_mcp_pages_t *pages, ngx_str_t *cursor,
     known = pages->cursors.elts;
 
     for (i = 0; i < pages->cursors.nelts; i++) {
-        if (known[i].len == cursor->len
-            && ngx_memcmp(known[i].data, cursor->data, cursor->len) == 0)
-        {
+        if (ngx_mcp_equal(&known[i], cursor)) {
             *why = "a nextCursor came twice";
             return NGX_ERROR;
         }

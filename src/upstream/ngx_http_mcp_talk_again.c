@@ -44,8 +44,7 @@ ngx_http_mcp_talk_again_subscribe(ngx_http_mcp_talk_t *t, ngx_str_t *body)
 
         /* the message itself may be about to say so */
 
-    } while (t->legacy_only && t->scope.name.len == uri.len
-             && ngx_memcmp(t->scope.name.data, uri.data, uri.len) == 0);
+    } while (t->legacy_only && ngx_mcp_equal(&t->scope.name, &uri));
 
     body->data = ngx_pnalloc(t->r->pool, 128 + ngx_mcp_json_escaped_len(&uri));
     if (body->data == NULL) {
