@@ -1,10 +1,9 @@
 
 #include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_lease_key.h"
 #include "ngx_http_mcp_reader.h"
 #include "ngx_http_mcp_topic.h"
 
-
-#define NGX_HTTP_MCP_FEED_KIND   "feed"
 
 /* of connections, for feeds on demand: one in so many */
 #define NGX_HTTP_MCP_FEED_SHARE  8
@@ -28,7 +27,6 @@
 /* what a key says; strings are decoded */
 
 typedef struct {
-    ngx_str_t                 kind;
     ngx_str_t                 endpoint;
     ngx_str_t                 uri;
     ngx_str_t                 value;        /* topic=, as written */
@@ -49,8 +47,6 @@ static void ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed);
 static void ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed, ngx_str_t *tenant, ngx_str_t *topic);
-static u_char *ngx_http_mcp_feed_key_string(u_char *p, u_char *last,
-    ngx_str_t *s);
 static ngx_int_t ngx_http_mcp_feed_key_parse(ngx_http_mcp_feed_key_t *k,
     ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool);
 static void ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k,
@@ -61,10 +57,8 @@ static void ngx_http_mcp_feed_claim(ngx_mcp_zone_t *zone, ngx_str_t *key);
 static ngx_uint_t ngx_http_mcp_feed_number(void);
 static void ngx_http_mcp_feed_full(const char *why);
 
-#define ngx_http_mcp_feed_same(a, b)                                          \
-    ((a)->len == (b)->len && ngx_memcmp((a)->data, (b)->data, (a)->len) == 0)
 
-
+static ngx_str_t                  ngx_http_mcp_feed_kind = ngx_string("feed");
 static ngx_queue_t                ngx_http_mcp_feed_readers;
 static ngx_array_t               *ngx_http_mcp_feed_bridges;
 static ngx_http_mcp_feed_poke_t   ngx_http_mcp_feed_pokes[
@@ -175,38 +169,23 @@ static void
 ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed, ngx_str_t *tenant, ngx_str_t *topic)
 {
-    u_char                    *p, *last;
     uint32_t                   hash;
-    ngx_str_t                  key, kind;
+    ngx_str_t                  key, *parts[5];
     ngx_http_mcp_reader_t     *reader;
     ngx_http_mcp_feed_poke_t  *poke;
 
-    static u_char  buf[NGX_MCP_LEASE_KEY_MAX];
+    parts[0] = &bridge->endpoint;
+    parts[1] = &feed->uri.value;
+    parts[2] = feed->topic ? &feed->topic->value : NULL;
+    parts[3] = tenant;
+    parts[4] = topic;
 
-    ngx_str_set(&kind, NGX_HTTP_MCP_FEED_KIND);
-
-    p = buf;
-    last = buf + sizeof(buf) - 1;
-
-    *p = '[';
-
-    p = ngx_http_mcp_feed_key_string(p + 1, last, &kind);
-    p = ngx_http_mcp_feed_key_string(p, last, &bridge->endpoint);
-    p = ngx_http_mcp_feed_key_string(p, last, &feed->uri.value);
-    p = ngx_http_mcp_feed_key_string(p, last,
-                                     feed->topic ? &feed->topic->value : NULL);
-    p = ngx_http_mcp_feed_key_string(p, last, tenant);
-    p = ngx_http_mcp_feed_key_string(p, last, topic);
-
-    if (p == NULL) {
+    if (ngx_http_mcp_lease_key(&ngx_http_mcp_feed_kind, parts, 5, &key)
+        != NGX_OK)
+    {
         ngx_http_mcp_feed_full("its values are too long");
         return;
     }
-
-    p[-1] = ']';
-
-    key.data = buf;
-    key.len = p - buf;
 
     reader = ngx_http_mcp_feed_reader(bridge->zone, &key);
 
@@ -239,53 +218,22 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* a string or null and a comma; NULL: it does not fit, also before */
-
-static u_char *
-ngx_http_mcp_feed_key_string(u_char *p, u_char *last, ngx_str_t *s)
-{
-    if (p == NULL
-        || (size_t) (last - p) < (s ? ngx_mcp_json_escaped_len(s)
-                                    : sizeof("null") - 1) + 1)
-    {
-        return NULL;
-    }
-
-    p = s ? ngx_mcp_json_escape(p, s)
-          : ngx_cpymem(p, "null", sizeof("null") - 1);
-
-    *p++ = ',';
-
-    return p;
-}
-
-
 static ngx_int_t
 ngx_http_mcp_feed_key_parse(ngx_http_mcp_feed_key_t *k, ngx_mcp_zone_t *zone,
     ngx_str_t *key, ngx_pool_t *pool)
 {
-    ngx_str_t   rest, element, *s;
+    ngx_str_t  *parts[5];
 
     ngx_memzero(k, sizeof(ngx_http_mcp_feed_key_t));
 
-    rest = *key;
+    parts[0] = &k->endpoint;
+    parts[1] = &k->uri;
+    parts[2] = &k->value;
+    parts[3] = &k->tenant;
+    parts[4] = &k->topic;
 
-    for (s = &k->kind; s <= &k->topic; s++) {
-
-        if (ngx_mcp_json_element(&rest, &element) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        if (element.data[0] != '"') {
-            continue;
-        }
-
-        s->data = ngx_pnalloc(pool, element.len);
-        if (s->data == NULL) {
-            return NGX_ERROR;
-        }
-
-        s->len = ngx_mcp_json_unescape(s->data, &element) - s->data;
+    if (ngx_http_mcp_lease_key_parse(key, pool, parts, 5) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     ngx_http_mcp_feed_key_find(k, zone);
@@ -307,7 +255,7 @@ ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k, ngx_mcp_zone_t *zone)
     for (i = 0; i < ngx_http_mcp_feed_bridges->nelts; i++) {
 
         if (bridge[i]->zone != zone || bridge[i]->feeds == NULL
-            || !ngx_http_mcp_feed_same(&bridge[i]->endpoint, &k->endpoint))
+            || !ngx_mcp_equal(&bridge[i]->endpoint, &k->endpoint))
         {
             continue;
         }
@@ -318,10 +266,9 @@ ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k, ngx_mcp_zone_t *zone)
 
             value = feed[n].topic ? &feed[n].topic->value : NULL;
 
-            if (ngx_http_mcp_feed_same(&feed[n].uri.value, &k->uri)
+            if (ngx_mcp_equal(&feed[n].uri.value, &k->uri)
                 && (value == NULL) == (k->value.data == NULL)
-                && (value == NULL
-                    || ngx_http_mcp_feed_same(value, &k->value)))
+                && (value == NULL || ngx_mcp_equal(value, &k->value)))
             {
                 k->bridge = bridge[i];
                 k->feed = &feed[n];
@@ -348,7 +295,7 @@ ngx_http_mcp_feed_reader(ngx_mcp_zone_t *zone, ngx_str_t *key)
         reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
 
         if (reader->hash == hash && reader->bridge->zone == zone
-            && ngx_http_mcp_feed_same(&reader->key, key))
+            && ngx_mcp_equal(&reader->key, key))
         {
             return reader;
         }
@@ -363,11 +310,7 @@ ngx_http_mcp_feed_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
 {
     ngx_http_mcp_reader_t  *reader;
 
-    if (key->len < sizeof("[\"" NGX_HTTP_MCP_FEED_KIND "\",") - 1
-        || ngx_memcmp(key->data, "[\"" NGX_HTTP_MCP_FEED_KIND "\",",
-                      sizeof("[\"" NGX_HTTP_MCP_FEED_KIND "\",") - 1)
-           != 0)
-    {
+    if (!ngx_http_mcp_lease_key_is(key, &ngx_http_mcp_feed_kind)) {
         return NGX_DECLINED;
     }
 

@@ -3,10 +3,9 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_own.h"
+#include "ngx_http_mcp_lease_key.h"
 #include "ngx_http_mcp_supply.h"
 
-
-#define NGX_HTTP_MCP_OWN_KIND        "own"
 
 /* ms */
 #define NGX_HTTP_MCP_OWN_PAUSE       1000
@@ -19,7 +18,6 @@
 /* what a key says; strings are decoded */
 
 typedef struct {
-    ngx_str_t                  kind;
     ngx_str_t                  endpoint;
     ngx_str_t                  upstream;
     ngx_str_t                  tenant;
@@ -44,12 +42,10 @@ static void ngx_http_mcp_own_tick(ngx_event_t *ev);
 static void ngx_http_mcp_own_work(ngx_event_t *ev);
 static void ngx_http_mcp_own_close(ngx_http_mcp_own_t *own);
 
-#define ngx_http_mcp_own_same(a, b)                                           \
-    ((a)->len == (b)->len && ngx_memcmp((a)->data, (b)->data, (a)->len) == 0)
-
 
 ngx_http_mcp_own_lists_t  *ngx_http_mcp_own_lists;
 
+static ngx_str_t           ngx_http_mcp_own_kind = ngx_string("own");
 static ngx_queue_t         ngx_http_mcp_owns;
 static ngx_array_t        *ngx_http_mcp_own_bridges;
 
@@ -116,42 +112,14 @@ ngx_http_mcp_own_key(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
     ngx_str_t *key)
 {
-    u_char      *p;
-    size_t       len;
-    ngx_str_t   *part[4];
-    ngx_uint_t   i;
+    ngx_str_t  *parts[4];
 
-    static u_char  buf[NGX_MCP_LEASE_KEY_MAX];
+    parts[0] = &bridge->endpoint;
+    parts[1] = &u->name;
+    parts[2] = tenant;
+    parts[3] = list_key;
 
-    part[0] = &bridge->endpoint;
-    part[1] = &u->name;
-    part[2] = tenant;
-    part[3] = list_key;
-
-    len = sizeof("[\"" NGX_HTTP_MCP_OWN_KIND "\"]") - 1;
-
-    for (i = 0; i < 4; i++) {
-        len += 1 + ngx_mcp_json_escaped_len(part[i]);
-    }
-
-    if (len > NGX_MCP_LEASE_KEY_MAX) {
-        return NGX_ERROR;
-    }
-
-    p = ngx_cpymem(buf, "[\"" NGX_HTTP_MCP_OWN_KIND "\"",
-                   sizeof("[\"" NGX_HTTP_MCP_OWN_KIND "\"") - 1);
-
-    for (i = 0; i < 4; i++) {
-        *p++ = ',';
-        p = ngx_mcp_json_escape(p, part[i]);
-    }
-
-    *p++ = ']';
-
-    key->data = buf;
-    key->len = p - buf;
-
-    return NGX_OK;
+    return ngx_http_mcp_lease_key(&ngx_http_mcp_own_kind, parts, 4, key);
 }
 
 
@@ -159,25 +127,14 @@ static ngx_int_t
 ngx_http_mcp_own_key_parse(ngx_http_mcp_own_key_t *k, ngx_str_t *key,
     ngx_pool_t *pool)
 {
-    ngx_str_t  rest, element, *s;
+    ngx_str_t  *parts[4];
 
-    rest = *key;
+    parts[0] = &k->endpoint;
+    parts[1] = &k->upstream;
+    parts[2] = &k->tenant;
+    parts[3] = &k->list_key;
 
-    for (s = &k->kind; s <= &k->list_key; s++) {
-
-        if (ngx_mcp_json_element(&rest, &element) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        s->data = ngx_pnalloc(pool, element.len);
-        if (s->data == NULL) {
-            return NGX_ERROR;
-        }
-
-        s->len = ngx_mcp_json_unescape(s->data, &element) - s->data;
-    }
-
-    return NGX_OK;
+    return ngx_http_mcp_lease_key_parse(key, pool, parts, 4);
 }
 
 
@@ -193,7 +150,7 @@ ngx_http_mcp_own_key_find(ngx_http_mcp_own_key_t *k, ngx_mcp_zone_t *zone,
     for (i = 0; i < ngx_http_mcp_own_bridges->nelts; i++) {
 
         if (b[i]->zone != zone || b[i]->upstreams == NULL
-            || !ngx_http_mcp_own_same(&b[i]->endpoint, &k->endpoint))
+            || !ngx_mcp_equal(&b[i]->endpoint, &k->endpoint))
         {
             continue;
         }
@@ -202,7 +159,7 @@ ngx_http_mcp_own_key_find(ngx_http_mcp_own_key_t *k, ngx_mcp_zone_t *zone,
 
         for (n = 0; n < b[i]->upstreams->nelts; n++, (*u)++) {
 
-            if (ngx_http_mcp_own_same(&(*u)->name, &k->upstream)) {
+            if (ngx_mcp_equal(&(*u)->name, &k->upstream)) {
                 *bridge = b[i];
                 return NGX_OK;
             }
@@ -225,8 +182,7 @@ ngx_http_mcp_own_find(ngx_mcp_zone_t *zone, ngx_str_t *key)
     {
         own = ngx_queue_data(q, ngx_http_mcp_own_t, queue);
 
-        if (own->bridge->zone == zone && ngx_http_mcp_own_same(&own->key, key))
-        {
+        if (own->bridge->zone == zone && ngx_mcp_equal(&own->key, key)) {
             return own;
         }
     }
@@ -240,11 +196,7 @@ ngx_http_mcp_own_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
 {
     ngx_http_mcp_own_t  *own;
 
-    if (key->len < sizeof("[\"" NGX_HTTP_MCP_OWN_KIND "\",") - 1
-        || ngx_memcmp(key->data, "[\"" NGX_HTTP_MCP_OWN_KIND "\",",
-                      sizeof("[\"" NGX_HTTP_MCP_OWN_KIND "\",") - 1)
-           != 0)
-    {
+    if (!ngx_http_mcp_lease_key_is(key, &ngx_http_mcp_own_kind)) {
         return NGX_DECLINED;
     }
 
