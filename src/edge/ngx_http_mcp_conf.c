@@ -472,10 +472,7 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     for (i = 1; i < cf->args->nelts; i++) {
 
-        if (ngx_strncmp(value[i].data, "zone=", 5) == 0 && value[i].len > 5) {
-            s.data = value[i].data + 5;
-            s.len = value[i].len - 5;
-
+        if (ngx_http_mcp_conf_param(&value[i], "zone", &s) && s.len) {
             mlcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
             if (mlcf->zone == NULL) {
                 return NGX_CONF_ERROR;
@@ -484,9 +481,8 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             continue;
         }
 
-        if (ngx_strncmp(value[i].data, "name=", 5) == 0 && value[i].len > 5) {
-            mlcf->name.data = value[i].data + 5;
-            mlcf->name.len = value[i].len - 5;
+        if (ngx_http_mcp_conf_param(&value[i], "name", &s) && s.len) {
+            mlcf->name = s;
             mlcf->named = 1;
             continue;
         }
@@ -629,13 +625,11 @@ ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
 
     for (i = 1; i < cf->args->nelts; i++) {
 
-        s = value[i];
-        slot = &mlcf->upstream_timeout;
+        slot = &mlcf->upstream_total;
 
-        if (s.len > 6 && ngx_strncmp(s.data, "total=", 6) == 0) {
-            s.data += 6;
-            s.len -= 6;
-            slot = &mlcf->upstream_total;
+        if (!ngx_http_mcp_conf_param(&value[i], "total", &s)) {
+            slot = &mlcf->upstream_timeout;
+            s = value[i];
         }
 
         *slot = ngx_parse_time(&s, 0);

@@ -32,6 +32,10 @@ ngx_mcp_zone_t *ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name,
 /* makes it the location's; refused when there is one already */
 char *ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler);
 
+/* whether a parameter is "name=VALUE", which may be empty */
+ngx_uint_t ngx_http_mcp_conf_param(ngx_str_t *param, const char *name,
+    ngx_str_t *value);
+
 /* compiles a value; *cv is made when it is NULL; NGX_ERROR is logged */
 ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_complex_value_t **cv);

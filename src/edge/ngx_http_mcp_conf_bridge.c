@@ -61,15 +61,12 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_OK;
     }
 
-    if (ngx_strncmp(value[2].data, "topic=", 6) != 0 || value[2].len == 6) {
+    if (!ngx_http_mcp_conf_param(&value[2], "topic", &s) || s.len == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid parameter \"%V\"; write \"mcp_events URI "
                            "[topic=VALUE];\"", &value[2]);
         return NGX_CONF_ERROR;
     }
-
-    s.data = value[2].data + 6;
-    s.len = value[2].len - 6;
 
     if (ngx_http_mcp_conf_value(cf, &s, &feed->topic) != NGX_OK) {
         return NGX_CONF_ERROR;
@@ -172,12 +169,7 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     for (i = 2; i < cf->args->nelts; i++) {
 
-        s = value[i];
-
-        if (ngx_strncmp(s.data, "ttl=", 4) == 0) {
-            s.data += 4;
-            s.len -= 4;
-
+        if (ngx_http_mcp_conf_param(&value[i], "ttl", &s)) {
             bridge->lists_ttl = ngx_parse_time(&s, 0);
 
             if (bridge->lists_ttl == (ngx_msec_t) NGX_ERROR
@@ -186,17 +178,14 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                 goto invalid;
             }
 
-        } else if (ngx_strncmp(s.data, "key=", 4) == 0 && s.len > 4) {
-            s.data += 4;
-            s.len -= 4;
-
+        } else if (ngx_http_mcp_conf_param(&value[i], "key", &s) && s.len) {
             if (ngx_http_mcp_conf_value(cf, &s, &bridge->lists_key) != NGX_OK)
             {
                 return NGX_CONF_ERROR;
             }
 
-        } else if (ngx_strncmp(s.data, "max=", 4) == 0) {
-            n = ngx_atoi(s.data + 4, s.len - 4);
+        } else if (ngx_http_mcp_conf_param(&value[i], "max", &s)) {
+            n = ngx_atoi(s.data, s.len);
 
             if (n < 1 || n > 4096) {
                 goto invalid;

@@ -8,17 +8,17 @@
 
 
 typedef struct {
-    ngx_str_t                   name;
+    const char                 *name;
     size_t                      offset;
 } ngx_http_mcp_publish_value_t;
 
 
 static ngx_http_mcp_publish_value_t  ngx_http_mcp_publish_values[] = {
-    { ngx_string("kind="), offsetof(ngx_http_mcp_publish_conf_t, kind) },
-    { ngx_string("topic="), offsetof(ngx_http_mcp_publish_conf_t, topic) },
-    { ngx_string("tenant="), offsetof(ngx_http_mcp_publish_conf_t, tenant) },
-    { ngx_string("id="), offsetof(ngx_http_mcp_publish_conf_t, id) },
-    { ngx_null_string, 0 }
+    { "kind", offsetof(ngx_http_mcp_publish_conf_t, kind) },
+    { "topic", offsetof(ngx_http_mcp_publish_conf_t, topic) },
+    { "tenant", offsetof(ngx_http_mcp_publish_conf_t, tenant) },
+    { "id", offsetof(ngx_http_mcp_publish_conf_t, id) },
+    { NULL, 0 }
 };
 
 
@@ -49,10 +49,7 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     for (i = 1; i < cf->args->nelts; i++) {
 
-        if (ngx_strncmp(value[i].data, "zone=", 5) == 0 && value[i].len > 5) {
-            s.data = value[i].data + 5;
-            s.len = value[i].len - 5;
-
+        if (ngx_http_mcp_conf_param(&value[i], "zone", &s) && s.len) {
             pcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
             if (pcf->zone == NULL) {
                 return NGX_CONF_ERROR;
@@ -61,11 +58,8 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             continue;
         }
 
-        if (ngx_strncmp(value[i].data, "endpoint=", 9) == 0
-            && value[i].len > 9)
-        {
-            pcf->endpoint.data = value[i].data + 9;
-            pcf->endpoint.len = value[i].len - 9;
+        if (ngx_http_mcp_conf_param(&value[i], "endpoint", &s) && s.len) {
+            pcf->endpoint = s;
             continue;
         }
 
@@ -110,18 +104,16 @@ ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
     ngx_http_complex_value_t      **cv;
     ngx_http_mcp_publish_value_t   *pv;
 
-    for (pv = ngx_http_mcp_publish_values; pv->name.len; pv++) {
-        if (ngx_strncmp(value->data, pv->name.data, pv->name.len) == 0) {
+    for (pv = ngx_http_mcp_publish_values; /* void */ ; pv++) {
+
+        if (pv->name == NULL) {
+            return NGX_DECLINED;
+        }
+
+        if (ngx_http_mcp_conf_param(value, pv->name, &s)) {
             break;
         }
     }
-
-    if (pv->name.len == 0) {
-        return NGX_DECLINED;
-    }
-
-    s.data = value->data + pv->name.len;
-    s.len = value->len - pv->name.len;
 
     cv = (ngx_http_complex_value_t **) ((u_char *) pcf + pv->offset);
 

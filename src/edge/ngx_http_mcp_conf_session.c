@@ -11,8 +11,7 @@ ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_str_t   *value, *slot;
-    size_t       n;
+    ngx_str_t   *value, s;
     ngx_uint_t   i;
 
     if (mlcf->server_name.data) {
@@ -23,24 +22,18 @@ ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     for (i = 1; i < cf->args->nelts; i++) {
 
-        if (ngx_strncmp(value[i].data, "name=", 5) == 0) {
-            slot = &mlcf->server_name;
-            n = 5;
+        if (ngx_http_mcp_conf_param(&value[i], "name", &s)) {
+            mlcf->server_name = s;
 
-        } else if (ngx_strncmp(value[i].data, "version=", 8) == 0) {
-            slot = &mlcf->server_version;
-            n = 8;
+        } else if (ngx_http_mcp_conf_param(&value[i], "version", &s)) {
+            mlcf->server_version = s;
 
-        } else if (ngx_strncmp(value[i].data, "title=", 6) == 0) {
-            slot = &mlcf->server_title;
-            n = 6;
+        } else if (ngx_http_mcp_conf_param(&value[i], "title", &s)) {
+            mlcf->server_title = s;
 
         } else {
             goto invalid;
         }
-
-        slot->data = value[i].data + n;
-        slot->len = value[i].len - n;
     }
 
     if (mlcf->server_name.len && mlcf->server_version.len) {
@@ -118,12 +111,9 @@ ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
         return NGX_CONF_OK;
     }
 
-    if (ngx_strncmp(value[2].data, "key=", 4) != 0) {
+    if (!ngx_http_mcp_conf_param(&value[2], "key", &s)) {
         goto invalid;
     }
-
-    s.data = value[2].data + 4;
-    s.len = value[2].len - 4;
 
     if (ngx_http_mcp_conf_value(cf, &s, &mlcf->session_limit_key) != NGX_OK) {
         return NGX_CONF_ERROR;

@@ -146,6 +146,24 @@ ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)
 }
 
 
+ngx_uint_t
+ngx_http_mcp_conf_param(ngx_str_t *param, const char *name, ngx_str_t *value)
+{
+    size_t  len;
+
+    len = ngx_strlen(name);
+
+    if (ngx_strncmp(param->data, name, len) != 0 || param->data[len] != '=') {
+        return 0;
+    }
+
+    value->data = param->data + len + 1;
+    value->len = param->len - len - 1;
+
+    return 1;
+}
+
+
 ngx_int_t
 ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_complex_value_t **cv)

@@ -26,9 +26,7 @@ ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size)
 
     for (i = 0; i < mmcf->zones.nelts; i++) {
 
-        if (zp[i]->zone.name.len != name->len
-            || ngx_strncmp(zp[i]->zone.name.data, name->data, name->len) != 0)
-        {
+        if (!ngx_mcp_equal(&zp[i]->zone.name, name)) {
             continue;
         }
 
@@ -109,21 +107,21 @@ ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
-    if (ngx_strncmp(value[1].data, "zone=", 5) != 0) {
+    if (!ngx_http_mcp_conf_param(&value[1], "zone", &s)) {
         goto invalid;
     }
 
-    name.data = value[1].data + 5;
-    p = (u_char *) ngx_strchr(name.data, ':');
+    p = (u_char *) ngx_strchr(s.data, ':');
 
-    if (p == NULL || p == name.data) {
+    if (p == NULL || p == s.data) {
         goto invalid;
     }
 
-    name.len = p - name.data;
+    name.data = s.data;
+    name.len = p - s.data;
 
     s.data = p + 1;
-    s.len = value[1].data + value[1].len - s.data;
+    s.len -= name.len + 1;
 
     size = ngx_parse_size(&s);
 
@@ -162,8 +160,7 @@ ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
 
         if (old[i].tag == &ngx_http_mcp_module
-            && old[i].shm.name.len == name.len
-            && ngx_strncmp(old[i].shm.name.data, name.data, name.len) == 0
+            && ngx_mcp_equal(&old[i].shm.name, &name)
             && old[i].shm.size != (size_t) size
             && old[i].data != NULL)
         {
@@ -200,15 +197,12 @@ ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
-    if (ngx_strncmp(value[1].data, "zone=", 5) != 0 || value[1].len == 5) {
+    if (!ngx_http_mcp_conf_param(&value[1], "zone", &s) || s.len == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid parameter \"%V\"; write \"mcp_status "
                            "zone=NAME;\"", &value[1]);
         return NGX_CONF_ERROR;
     }
-
-    s.data = value[1].data + 5;
-    s.len = value[1].len - 5;
 
     mlcf->status = ngx_http_mcp_conf_find_zone(cf, &s, 0);
     if (mlcf->status == NULL) {
