@@ -323,10 +323,7 @@ ngx_http_mcp_call_talk(ngx_http_mcp_call_t *call, ngx_str_t *result)
         rc = NGX_OK;
 
     } else if (call->sharing) {
-        call->supply.done = ngx_http_mcp_call_supplied;
-        call->supply.data = call;
-
-        ngx_http_mcp_supply_wait(&call->supply);
+        ngx_http_mcp_supply_wait(call->supply);
         rc = NGX_OK;
 
     } else {
@@ -348,7 +345,10 @@ ngx_http_mcp_call_cleanup(void *data)
     ngx_http_mcp_call_t *call = data;
 
     ngx_http_mcp_call_list_forget(call);
-    ngx_http_mcp_supply_forget(&call->supply);
+
+    if (call->supply) {
+        ngx_http_mcp_supply_forget(call->supply);
+    }
 
     if (call->wait) {
         ngx_http_mcp_wait_stop(call->wait);

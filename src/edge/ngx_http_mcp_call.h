@@ -35,7 +35,7 @@ struct ngx_http_mcp_call_s {
     ngx_str_t                 uri;        /* subscribed by this call */
     ngx_str_t                 data;       /* of an error, raw, or empty */
     ngx_http_mcp_wait_t      *wait;       /* in place of a talk */
-    ngx_http_mcp_supply_t     supply;     /* to that, shared with others */
+    ngx_http_mcp_supply_t    *supply;     /* likewise, shared with others */
 
     ngx_chain_t              *free;       /* of an answer that passes through */
     ngx_chain_t              *busy;

@@ -99,7 +99,6 @@ ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call, ngx_http_mcp_upstream_t *u)
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = call->ctx->conf;
-    supply = &call->supply;
 
     call->talk.legacy_only = 1;
 
@@ -110,6 +109,13 @@ ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call, ngx_http_mcp_upstream_t *u)
         return (rc == NGX_OK && u) ? NGX_DONE : rc;
     }
 
+    supply = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_supply_t));
+    if (supply == NULL) {
+        return NGX_DECLINED;
+    }
+
+    call->supply = supply;
+
     supply->bridge = &mlcf->bridge;
     supply->upstream = u;
     supply->tenant = call->ctx->tenant;
@@ -117,6 +123,8 @@ ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call, ngx_http_mcp_upstream_t *u)
     supply->uri = call->uri;
     supply->limit = mlcf->subscription_limit;
     supply->pool = call->r->pool;
+    supply->done = ngx_http_mcp_call_supplied;
+    supply->data = call;
 
     rc = ngx_http_mcp_supply(supply);
 

@@ -124,7 +124,7 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         c = call->r->connection;
 
         call->sharing = 0;
-        ngx_http_mcp_supply_forget(&call->supply);
+        ngx_http_mcp_supply_forget(call->supply);
 
         ngx_http_mcp_call_done(&call->talk, NGX_HTTP_MCP_ABORTED);
         ngx_http_run_posted_requests(c);

@@ -7,6 +7,7 @@
 #include "ngx_http_mcp_walk.h"
 
 
+static ngx_str_t ngx_http_mcp_trim(ngx_str_t value);
 static void ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json,
     ngx_uint_t *sse);
 static ngx_uint_t ngx_http_mcp_weight_zero(u_char *p, u_char *last);
@@ -33,12 +34,11 @@ ngx_http_mcp_find_header(ngx_http_request_t *r, ngx_str_t *name)
 }
 
 
-/* one walk for all; the values are trimmed, nginx leaves tabs in them */
+/* one walk for all */
 
 void
 ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_str_t             value;
     ngx_uint_t            accepts, json, sse;
     ngx_table_elt_t      *h;
     ngx_http_mcp_walk_t   walk;
@@ -50,29 +50,16 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
-        value = h->value;
-
-        while (value.len && (value.data[value.len - 1] == ' '
-                             || value.data[value.len - 1] == '\t'))
-        {
-            value.len--;
-        }
-
-        while (value.len && (value.data[0] == ' ' || value.data[0] == '\t')) {
-            value.data++;
-            value.len--;
-        }
-
         switch (h->key.len) {
 
         case sizeof("accept") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "accept", 6) == 0) {
-                ngx_http_mcp_parse_accept(&value, &json, &sse);
+                ngx_http_mcp_parse_accept(&h->value, &json, &sse);
                 accepts = 1;
 
             } else if (ngx_memcmp(h->lowcase_key, "origin", 6) == 0) {
-                ctx->header_origin = value;
+                ctx->header_origin = ngx_http_mcp_trim(h->value);
             }
 
             break;
@@ -80,7 +67,7 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case sizeof("last-event-id") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "last-event-id", 13) == 0) {
-                ctx->header_last_event = value;
+                ctx->header_last_event = ngx_http_mcp_trim(h->value);
             }
 
             break;
@@ -88,7 +75,7 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case sizeof("mcp-session-id") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "mcp-session-id", 14) == 0) {
-                ctx->header_session = value;
+                ctx->header_session = ngx_http_mcp_trim(h->value);
             }
 
             break;
@@ -96,7 +83,7 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case sizeof("mcp-protocol-version") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "mcp-protocol-version", 20) == 0) {
-                ctx->header_version = value;
+                ctx->header_version = ngx_http_mcp_trim(h->value);
             }
 
             break;
@@ -113,6 +100,26 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
+/* nginx leaves tabs in values */
+
+static ngx_str_t
+ngx_http_mcp_trim(ngx_str_t value)
+{
+    while (value.len && (value.data[value.len - 1] == ' '
+                         || value.data[value.len - 1] == '\t'))
+    {
+        value.len--;
+    }
+
+    while (value.len && (value.data[0] == ' ' || value.data[0] == '\t')) {
+        value.data++;
+        value.len--;
+    }
+
+    return value;
+}
+
+
 /*
  * The most specific range that matches decides (RFC 9110, section 12.5.1):
  * the greatest of (specificity << 1) + allowed is kept.
@@ -121,8 +128,8 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static void
 ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json, ngx_uint_t *sse)
 {
-    size_t       len;
-    u_char      *p, *last, *start;
+    u_char      *p, *end, *last, *weight;
+    ngx_str_t    range;
     ngx_uint_t   i, rank;
 
     static struct {
@@ -139,39 +146,38 @@ ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json, ngx_uint_t *sse)
         { ngx_null_string, 0, 0, 0 }
     };
 
-    p = accept->data;
-    last = p + accept->len;
+    last = accept->data + accept->len;
 
-    while (p < last) {
+    for (p = accept->data; p < last; p = end + 1) {
 
-        while (p < last && (*p == ' ' || *p == '\t' || *p == ',')) {
-            p++;
+        end = memchr(p, ',', last - p);
+
+        if (end == NULL) {
+            end = last;
         }
 
-        start = p;
+        weight = memchr(p, ';', end - p);
 
-        while (p < last && *p != ',' && *p != ';' && *p != ' ' && *p != '\t') {
-            p++;
+        if (weight == NULL) {
+            weight = end;
         }
 
-        len = p - start;
-        rank = 1;
-
-        while (p < last && *p != ',') {
-            p++;
-        }
+        range.data = p;
+        range.len = weight - p;
+        range = ngx_http_mcp_trim(range);
 
         /* "q=0" and its like are "no" */
 
-        if (ngx_http_mcp_weight_zero(start + len, p)) {
-            rank = 0;
-        }
+        rank = !ngx_http_mcp_weight_zero(weight, end);
 
         for (i = 0; ranges[i].rank; i++) {
 
-            if (ranges[i].range.len != len
-                || (ngx_memcmp(ranges[i].range.data, start, len) != 0
-                    && ngx_strncasecmp(ranges[i].range.data, start, len) != 0))
+            if (ranges[i].range.len != range.len
+                || (ngx_memcmp(ranges[i].range.data, range.data, range.len)
+                    != 0
+                    && ngx_strncasecmp(ranges[i].range.data, range.data,
+                                       range.len)
+                       != 0))
             {
                 continue;
             }

@@ -277,11 +277,13 @@ static ngx_int_t
 ngx_http_mcp_find_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_int_t *refusal)
 {
+    ngx_uint_t  revision;
+
+    revision = ngx_mcp_revision_parse(&ctx->header_version);
+
     if (ctx->header_version.len
-        && (ngx_mcp_revision_parse(&ctx->header_version)
-            == NGX_MCP_REVISION_UNKNOWN
-            || ngx_mcp_revision_parse(&ctx->header_version)
-               == NGX_MCP_2026_07_28))
+        && (revision == NGX_MCP_REVISION_UNKNOWN
+            || revision == NGX_MCP_2026_07_28))
     {
         *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
                              NGX_MCP_REFUSED,

@@ -27,12 +27,14 @@ typedef struct {
 } ngx_mcp_json_path_t;
 
 
-static ngx_int_t ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p);
+static u_char *ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p,
+    u_char *last);
 static void ngx_mcp_json_finish(ngx_mcp_json_t *json, u_char *p);
 static ngx_int_t ngx_mcp_json_push(ngx_mcp_json_t *json, u_char *p);
 static void ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p);
 static ngx_uint_t ngx_mcp_json_children(ngx_uint_t parent);
-static ngx_uint_t ngx_mcp_json_lookup(ngx_mcp_json_t *json);
+static ngx_uint_t ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key,
+    size_t len);
 
 
 #define ngx_mcp_json_position(json, p)                                        \
@@ -72,6 +74,7 @@ ngx_mcp_json_init(ngx_mcp_json_t *json)
     json->object = 0;
     json->name = 0;
     json->keep = 0;
+    json->twice = 0;
 }
 
 
@@ -80,6 +83,12 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
 {
     u_char     ch, *pos;
     ngx_int_t  rc;
+
+    if ((size_t) (last - p) > NGX_MAX_UINT32_VALUE - json->offset) {
+        json->error = "JSON too long";
+        json->state = json_failed;
+        return NGX_ERROR;
+    }
 
     json->piece = p;
 
@@ -104,8 +113,14 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
             /* fall through */
 
         case json_value:
-            rc = ngx_mcp_json_start(json, p);
-            p += (rc == NGX_OK);
+            pos = ngx_mcp_json_start(json, p, last);
+
+            if (pos == NULL) {
+                rc = NGX_ERROR;
+                break;
+            }
+
+            p = pos;
             break;
 
         case json_first_name:
@@ -122,7 +137,15 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
                 break;
             }
 
-            p++;
+            pos = ngx_mcp_json_skip(++p, last);
+
+            if (pos < last && *pos == '"') {
+                json->node = ngx_mcp_json_lookup(json, p, pos - p);
+                json->state = json_colon;
+                p = pos + 1;
+                break;
+            }
+
             json->name = 1;
             json->keep = (ngx_mcp_json_children(json->parent)
                           != NGX_MCP_PATH_NONE);
@@ -168,8 +191,10 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
 
             if (json->name) {
                 json->name = 0;
-                json->node = json->keep ? ngx_mcp_json_lookup(json)
-                                        : NGX_MCP_PATH_NONE;
+                json->node = json->keep
+                             ? ngx_mcp_json_lookup(json, json->key,
+                                                   json->key_len)
+                             : NGX_MCP_PATH_NONE;
                 json->state = json_colon;
                 break;
             }
@@ -299,8 +324,10 @@ ngx_mcp_json_span(ngx_mcp_json_t *json, ngx_mcp_path_e path, u_char *text)
 }
 
 
-static ngx_int_t
-ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p)
+/* a value begins at p; returns what it took, NULL: it is none */
+
+static u_char *
+ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p, u_char *last)
 {
     ngx_mcp_span_t       *member;
     ngx_mcp_json_type_e   type;
@@ -359,15 +386,19 @@ ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p)
         break;
 
     default:
-        return NGX_ERROR;
+        return NULL;
     }
 
     if (ngx_mcp_json_noted(json->node)) {
         member = &json->members[json->node];
 
-        member->start = ngx_mcp_json_position(json, p);
+        member->start = (uint32_t) ngx_mcp_json_position(json, p);
         member->end = member->start;
         member->type = type;
+
+        if (member->count) {
+            json->twice = 1;
+        }
 
         if (member->count < 255) {
             member->count++;
@@ -378,10 +409,20 @@ ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p)
     }
 
     if (type == NGX_MCP_JSON_OBJECT || type == NGX_MCP_JSON_ARRAY) {
-        return ngx_mcp_json_push(json, p);
+        return ngx_mcp_json_push(json, p) == NGX_OK ? p + 1 : NULL;
     }
 
-    return NGX_OK;
+    p++;
+
+    if (type == NGX_MCP_JSON_STRING) {
+        p = ngx_mcp_json_skip(p, last);
+
+        if (p < last && *p == '"') {
+            ngx_mcp_json_finish(json, ++p);
+        }
+    }
+
+    return p;
 }
 
 
@@ -391,7 +432,8 @@ static void
 ngx_mcp_json_finish(ngx_mcp_json_t *json, u_char *p)
 {
     if (ngx_mcp_json_noted(json->node)) {
-        json->members[json->node].end = ngx_mcp_json_position(json, p);
+        json->members[json->node].end =
+                                    (uint32_t) ngx_mcp_json_position(json, p);
     }
 
     json->state = json->depth ? json_next : json_done;
@@ -444,7 +486,8 @@ ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p)
     ngx_uint_t  n;
 
     if (ngx_mcp_json_noted(json->parent)) {
-        json->members[json->parent].end = ngx_mcp_json_position(json, p) + 1;
+        json->members[json->parent].end =
+                                (uint32_t) ngx_mcp_json_position(json, p) + 1;
     }
 
     n = --json->depth;
@@ -486,7 +529,7 @@ ngx_mcp_json_children(ngx_uint_t parent)
 
 
 static ngx_uint_t
-ngx_mcp_json_lookup(ngx_mcp_json_t *json)
+ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key, size_t len)
 {
     ngx_uint_t                  n;
     const ngx_mcp_json_path_t  *path;
@@ -501,8 +544,7 @@ ngx_mcp_json_lookup(ngx_mcp_json_t *json)
             break;
         }
 
-        if (path->len == json->key_len
-            && ngx_memcmp(path->key, json->key, path->len) == 0)
+        if (path->len == len && ngx_memcmp(path->key, key, len) == 0)
         {
             return n;
         }

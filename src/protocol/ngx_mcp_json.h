@@ -4,7 +4,7 @@
  * of our own.  It is resumable: text comes in pieces of any size, nothing is
  * copied and no tree is made.  It rejects what is not JSON (also raw NULs,
  * invalid UTF-8, lone surrogate escapes, trailing bytes, nesting deeper than
- * 512) and notes where the members of a fixed table of paths lie.
+ * 512, 4G and more) and notes where the members of a fixed table of paths lie.
  *
  * Names are compared after decoding their escapes, case-sensitively.
  *
@@ -89,8 +89,8 @@ typedef enum {
 /* where a value lies, counted from the first byte that was fed */
 
 typedef struct {
-    size_t                  start;
-    size_t                  end;
+    uint32_t                start;
+    uint32_t                end;
     unsigned                type:8;       /* ngx_mcp_json_type_e */
     unsigned                count:8;      /* how often the member stood there */
 } ngx_mcp_span_t;
@@ -122,6 +122,7 @@ typedef struct {
     unsigned                object:1;     /* the container is an object */
     unsigned                name:1;       /* the string is a name */
     unsigned                keep:1;       /* the name is to be compared */
+    unsigned                twice:1;      /* a noted member came again */
     u_char                  nesting[NGX_MCP_JSON_DEPTH / 8];
 } ngx_mcp_json_t;
 

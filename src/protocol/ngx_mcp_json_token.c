@@ -9,49 +9,6 @@ static ngx_int_t ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch);
 static ngx_int_t ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch);
 
 
-/*
- * The first byte that does not simply belong to the string: a quote, a
- * backslash, a control character or a part of a longer UTF-8 character.
- */
-
-static ngx_inline u_char *
-ngx_mcp_json_skip(u_char *p, u_char *last)
-{
-    uint64_t  word, quote, slash;
-
-    while (last - p >= 8) {
-
-        ngx_memcpy(&word, p, 8);
-
-        /* a borrow reaches only bytes that lie above a byte that stops */
-
-        quote = (word ^ 0x2222222222222222ull) - 0x0101010101010101ull;
-        slash = (word ^ 0x5c5c5c5c5c5c5c5cull) - 0x0101010101010101ull;
-
-        word |= (word - 0x2020202020202020ull) | quote | slash;
-        word &= 0x8080808080808080ull;
-
-        if (word) {
-#if (NGX_HAVE_LITTLE_ENDIAN && (__GNUC__ || __clang__))
-            return p + (__builtin_ctzll(word) >> 3);
-#else
-            break;
-#endif
-        }
-
-        p += 8;
-    }
-
-    while (p < last
-           && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\')
-    {
-        p++;
-    }
-
-    return p;
-}
-
-
 static ngx_inline void
 ngx_mcp_json_keep(ngx_mcp_json_t *json, u_char *p, size_t len)
 {

@@ -109,7 +109,7 @@ ngx_mcp_message_check(ngx_mcp_message_t *m)
 
     valid_id = ngx_mcp_message_id(m);
 
-    for (i = 0; ngx_mcp_message_once[i].why; i++) {
+    for (i = 0; m->json.twice && ngx_mcp_message_once[i].why; i++) {
         if (m->json.members[ngx_mcp_message_once[i].path].count > 1) {
             return ngx_mcp_message_once[i].why;
         }

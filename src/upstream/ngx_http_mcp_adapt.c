@@ -80,10 +80,6 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
         cap->timeout = u->conf->read_timeout;
         cap->theirs = 1;
 
-        if (cap->silence.timer_set) {
-            ngx_del_timer(&cap->silence);
-        }
-
         return rc;
     }
 
@@ -128,10 +124,6 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
     if (u->buffering) {
         cap->theirs = 1;
 
-        if (cap->silence.timer_set) {
-            ngx_del_timer(&cap->silence);
-        }
-
         return ngx_http_mcp_adapt_timeout(sr, cap->timeout
                                               ? cap->timeout
                                               : NGX_HTTP_MCP_ADAPT_NEVER);
@@ -146,9 +138,10 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 static ngx_int_t
 ngx_http_mcp_adapt_timeout(ngx_http_request_t *sr, ngx_msec_t timeout)
 {
-    ngx_connection_t          *c;
-    ngx_http_upstream_t       *u;
-    ngx_http_upstream_conf_t  *conf;
+    ngx_connection_t                  *c;
+    ngx_http_upstream_t               *u;
+    ngx_http_upstream_conf_t          *conf, **kept;
+    ngx_http_mcp_defaults_loc_conf_t  *dlcf;
 
     u = sr->upstream;
 
@@ -156,13 +149,32 @@ ngx_http_mcp_adapt_timeout(ngx_http_request_t *sr, ngx_msec_t timeout)
         return NGX_OK;
     }
 
-    conf = ngx_palloc(sr->pool, sizeof(ngx_http_upstream_conf_t));
-    if (conf == NULL) {
-        return NGX_ERROR;
+    dlcf = ngx_http_get_module_loc_conf(sr, ngx_http_mcp_defaults_module);
+
+    kept = NULL;
+    conf = NULL;
+
+    if (timeout == NGX_HTTP_MCP_ADAPT_NEVER
+        && ngx_http_mcp_defaults_is_proxy(sr, u->conf))
+    {
+        kept = &dlcf->patient;
+        conf = *kept;
     }
 
-    *conf = *u->conf;
-    conf->read_timeout = timeout;
+    if (conf == NULL) {
+        conf = ngx_palloc(kept ? ngx_cycle->pool : sr->pool,
+                          sizeof(ngx_http_upstream_conf_t));
+        if (conf == NULL) {
+            return NGX_ERROR;
+        }
+
+        *conf = *u->conf;
+        conf->read_timeout = timeout;
+
+        if (kept) {
+            *kept = conf;
+        }
+    }
 
     u->conf = conf;
 

@@ -32,13 +32,13 @@ typedef struct {
     ngx_socket_t                fd;
 
     ngx_event_t                 event;      /* posted */
-    ngx_event_t                 silence;
-    ngx_event_t                 total;
-    ngx_event_t                 delay;
+    ngx_event_t                 timer;      /* of silence and of the whole */
+    ngx_event_t                *delay;      /* of limits; NULL: none */
 
     ngx_http_post_subrequest_t  post;
     ngx_http_handler_pt         content;    /* of the subrequest's location */
     ngx_msec_t                  timeout;    /* of silence */
+    ngx_msec_t                  heard;      /* the last sign of life */
     ngx_msec_t                  started;
 
     ngx_uint_t                  mode;       /* ngx_http_mcp_mode_e */
@@ -64,7 +64,7 @@ typedef struct {
     unsigned                    held:1;
     unsigned                    resumed:1;
     unsigned                    theirs:1;   /* the upstream's own read timer
-                                               counts, not cap->silence */
+                                               counts, not ours */
     unsigned                    ended:1;    /* the subrequest did */
     unsigned                    stop:1;     /* before its end */
     unsigned                    done:1;     /* done() was called, or r died */

@@ -30,6 +30,10 @@ struct ngx_http_mcp_defaults_loc_conf_s {
     unsigned                           read_timeout:1;
 
     unsigned                           reported:1;
+
+    ngx_http_upstream_conf_t          *patient;  /* the proxy module's, without
+                                                    a read time-out; made when
+                                                    first needed */
 };
 
 

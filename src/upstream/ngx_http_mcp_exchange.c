@@ -9,9 +9,9 @@
 #define NGX_HTTP_MCP_EXCHANGE_LIMIT  (4 * 1024 * 1024)
 
 
-static ngx_int_t ngx_http_mcp_exchange_body(ngx_http_mcp_exchange_t *x,
-    ngx_http_request_body_t *rb);
 static void ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_exchange_within(ngx_http_mcp_capture_t *cap,
+    ngx_msec_t timeout);
 static ngx_int_t ngx_http_mcp_exchange_finished(ngx_http_request_t *sr,
     void *data, ngx_int_t rc);
 static ngx_uint_t ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr,
@@ -20,8 +20,7 @@ static void ngx_http_mcp_exchange_enter(ngx_http_request_t *sr);
 static void ngx_http_mcp_exchange_delay(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_handler(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x);
-static void ngx_http_mcp_exchange_silence(ngx_event_t *ev);
-static void ngx_http_mcp_exchange_total(ngx_event_t *ev);
+static void ngx_http_mcp_exchange_timer(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_late(ngx_http_mcp_exchange_t *x, char *what,
     ngx_msec_t timeout);
 static void ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x);
@@ -32,6 +31,12 @@ static void ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap);
 static void ngx_http_mcp_exchange_cleanup(void *data);
+
+
+/* whether silence counts */
+
+#define ngx_http_mcp_exchange_listens(cap)                                    \
+    ((cap)->timeout && !(cap)->held && !(cap)->theirs && !(cap)->ended)
 
 
 static ngx_str_t  ngx_http_mcp_exchange_post = ngx_string("POST");
@@ -57,7 +62,6 @@ static struct {
 ngx_http_mcp_exchange_t *
 ngx_http_mcp_exchange_create(ngx_http_request_t *r)
 {
-    ngx_uint_t                cancelable;
     ngx_http_cleanup_t       *cln;
     ngx_http_mcp_capture_t   *cap;
     ngx_http_mcp_exchange_t  *x;
@@ -69,12 +73,6 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
 
     cap = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_capture_t));
     if (cap == NULL) {
-        return NULL;
-    }
-
-    if (ngx_list_init(&x->headers, r->pool, 2, sizeof(ngx_table_elt_t))
-        != NGX_OK)
-    {
         return NULL;
     }
 
@@ -92,8 +90,6 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
     x->level = NGX_LOG_ERR;
     x->capture = cap;
 
-    cancelable = ngx_http_mcp_background(r);
-
     cap->exchange = x;
     cap->last_in = &cap->in;
     cap->fd = (ngx_socket_t) -1;
@@ -103,20 +99,10 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
     cap->event.data = cap;
     cap->event.log = r->connection->log;
 
-    cap->silence.handler = ngx_http_mcp_exchange_silence;
-    cap->silence.data = cap;
-    cap->silence.log = r->connection->log;
-    cap->silence.cancelable = cancelable;
-
-    cap->total.handler = ngx_http_mcp_exchange_total;
-    cap->total.data = cap;
-    cap->total.log = r->connection->log;
-    cap->total.cancelable = cancelable;
-
-    cap->delay.handler = ngx_http_mcp_exchange_delay;
-    cap->delay.data = cap;
-    cap->delay.log = r->connection->log;
-    cap->delay.cancelable = cancelable;
+    cap->timer.handler = ngx_http_mcp_exchange_timer;
+    cap->timer.data = cap;
+    cap->timer.log = r->connection->log;
+    cap->timer.cancelable = ngx_http_mcp_background(r);
 
     cap->post.handler = ngx_http_mcp_exchange_finished;
     cap->post.data = x;
@@ -151,9 +137,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_exchange_body(x, rb) != NGX_OK) {
-        return NGX_ERROR;
-    }
+    rb->bufs = x->request;
 
     /* values cached for r may differ from what the subrequest sees */
 
@@ -191,64 +175,15 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     cap->timeout = x->timeout;
     cap->started = ngx_current_msec;
 
-    if (x->total) {
-        ngx_add_timer(&cap->total, x->total);
-    }
-
     ngx_http_mcp_exchange_alive(x);
+
+    if (x->total) {
+        ngx_http_mcp_exchange_within(cap, x->total);
+    }
 
     /* runs what was posted, if nobody up the stack does */
 
     ngx_post_event(&cap->event, &ngx_posted_events);
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_exchange_body(ngx_http_mcp_exchange_t *x,
-    ngx_http_request_body_t *rb)
-{
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl, *in, **last;
-
-    last = &rb->bufs;
-    b = NULL;
-
-    for (in = x->request; in; in = in->next) {
-
-        if (in->buf->pos == in->buf->last) {
-            continue;
-        }
-
-        cl = ngx_alloc_chain_link(x->r->pool);
-        if (cl == NULL) {
-            return NGX_ERROR;
-        }
-
-        b = ngx_calloc_buf(x->r->pool);
-        if (b == NULL) {
-            return NGX_ERROR;
-        }
-
-        /* start: where a next upstream's attempt begins */
-
-        b->start = in->buf->pos;
-        b->pos = in->buf->pos;
-        b->last = in->buf->last;
-        b->end = in->buf->last;
-        b->memory = 1;
-
-        cl->buf = b;
-        *last = cl;
-        last = &cl->next;
-    }
-
-    *last = NULL;
-
-    if (b) {
-        b->last_buf = 1;
-    }
 
     return NGX_OK;
 }
@@ -309,12 +244,7 @@ ngx_http_mcp_exchange_hold(ngx_http_mcp_exchange_t *x)
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
-
     cap->held = 1;
-
-    if (cap->silence.timer_set) {
-        ngx_del_timer(&cap->silence);
-    }
 }
 
 
@@ -350,17 +280,28 @@ ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
 
     cap = x->capture;
 
-    if (cap->held || cap->theirs || cap->ended || cap->stop || cap->done
-        || x->sr == NULL)
-    {
+    if (cap->stop || cap->done || x->sr == NULL) {
         return;
     }
 
-    if (cap->timeout) {
-        ngx_add_timer(&cap->silence, cap->timeout);
+    cap->heard = ngx_current_msec;
 
-    } else if (cap->silence.timer_set) {
-        ngx_del_timer(&cap->silence);
+    if (ngx_http_mcp_exchange_listens(cap)) {
+        ngx_http_mcp_exchange_within(cap, cap->timeout);
+    }
+}
+
+
+/* the timer stays where it is if it looks soon enough */
+
+static void
+ngx_http_mcp_exchange_within(ngx_http_mcp_capture_t *cap, ngx_msec_t timeout)
+{
+    if (!cap->timer.timer_set
+        || (ngx_msec_int_t) (cap->timer.timer.key - ngx_current_msec - timeout)
+           > 0)
+    {
+        ngx_add_timer(&cap->timer, timeout);
     }
 }
 
@@ -440,10 +381,6 @@ ngx_http_mcp_exchange_finished(ngx_http_request_t *sr, void *data,
         }
     }
 
-    if (cap->silence.timer_set) {
-        ngx_del_timer(&cap->silence);
-    }
-
     if (sr->upstream_states) {
         sr->main->upstream_states = sr->upstream_states;
     }
@@ -509,7 +446,7 @@ static void
 ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
 {
     ngx_uint_t                delayed;
-    ngx_event_t              *wev;
+    ngx_event_t              *ev, *wev;
     ngx_msec_int_t            timer;
     ngx_http_mcp_capture_t   *cap;
     ngx_http_mcp_exchange_t  *x;
@@ -528,9 +465,22 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
         return;
     }
 
+    ev = ngx_pcalloc(sr->pool, sizeof(ngx_event_t));
+    if (ev == NULL) {
+        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_CUT);
+        return;
+    }
+
+    ev->handler = ngx_http_mcp_exchange_delay;
+    ev->data = cap;
+    ev->log = sr->connection->log;
+    ev->cancelable = cap->timer.cancelable;
+
+    cap->delay = ev;
+
     timer = (ngx_msec_int_t) (wev->timer.key - ngx_current_msec);
 
-    ngx_add_timer(&cap->delay, (ngx_msec_t) ngx_max(timer, 1));
+    ngx_add_timer(ev, (ngx_msec_t) ngx_max(timer, 1));
 }
 
 
@@ -621,26 +571,39 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 }
 
 
-static void
-ngx_http_mcp_exchange_silence(ngx_event_t *ev)
-{
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = ev->data;
-
-    ngx_http_mcp_exchange_late(cap->exchange, "was silent for", cap->timeout);
-}
-
+/* one timer for both time-outs: what came since it was set is seen now */
 
 static void
-ngx_http_mcp_exchange_total(ngx_event_t *ev)
+ngx_http_mcp_exchange_timer(ngx_event_t *ev)
 {
-    ngx_http_mcp_capture_t  *cap;
+    ngx_msec_t                gone;
+    ngx_http_mcp_capture_t   *cap;
+    ngx_http_mcp_exchange_t  *x;
 
     cap = ev->data;
+    x = cap->exchange;
 
-    ngx_http_mcp_exchange_late(cap->exchange, "did not finish within",
-                               cap->exchange->total);
+    if (x->total) {
+        gone = ngx_current_msec - cap->started;
+
+        if (gone >= x->total) {
+            ngx_http_mcp_exchange_late(x, "did not finish within", x->total);
+            return;
+        }
+
+        ngx_http_mcp_exchange_within(cap, x->total - gone);
+    }
+
+    if (ngx_http_mcp_exchange_listens(cap)) {
+        gone = ngx_current_msec - cap->heard;
+
+        if (gone >= cap->timeout) {
+            ngx_http_mcp_exchange_late(x, "was silent for", cap->timeout);
+            return;
+        }
+
+        ngx_http_mcp_exchange_within(cap, cap->timeout - gone);
+    }
 }
 
 
@@ -694,8 +657,8 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (cap->delay.timer_set) {
-        ngx_del_timer(&cap->delay);
+    if (cap->delay && cap->delay->timer_set) {
+        ngx_del_timer(cap->delay);
 
         sr->connection->write->delayed = 0;
 
@@ -799,16 +762,12 @@ ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
 {
     cap->done = 1;
 
-    if (cap->silence.timer_set) {
-        ngx_del_timer(&cap->silence);
+    if (cap->timer.timer_set) {
+        ngx_del_timer(&cap->timer);
     }
 
-    if (cap->total.timer_set) {
-        ngx_del_timer(&cap->total);
-    }
-
-    if (cap->delay.timer_set) {
-        ngx_del_timer(&cap->delay);
+    if (cap->delay && cap->delay->timer_set) {
+        ngx_del_timer(cap->delay);
     }
 
     if (cap->event.posted) {

@@ -6,41 +6,66 @@
 #include "ngx_http_mcp_walk.h"
 
 
+typedef struct {
+    ngx_str_t            key;
+    u_char              *lowcase_key;
+    ngx_uint_t           hash;        /* 0: was not needed yet */
+} ngx_http_mcp_headers_name_t;
+
+
 static ngx_uint_t ngx_http_mcp_headers_cross(ngx_table_elt_t *h);
 static ngx_int_t ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
-static ngx_table_elt_t *ngx_http_mcp_headers_add(ngx_pool_t *pool,
-    ngx_list_t *headers, char *name, ngx_str_t *value);
-static ngx_uint_t ngx_http_mcp_headers_is(ngx_table_elt_t *h, char *name);
+static ngx_table_elt_t *ngx_http_mcp_headers_add(ngx_list_t *headers,
+    ngx_http_mcp_headers_name_t *name, ngx_str_t *value);
+static ngx_uint_t ngx_http_mcp_headers_is(ngx_table_elt_t *h, ngx_str_t *name);
 static ngx_uint_t ngx_http_mcp_headers_type(ngx_str_t *type, char *name);
 
 
-/* of the client's headers, these and "If-*" do not cross */
+/* of the client's headers, these and "If-*" do not cross; by their length */
 
-static ngx_str_t  ngx_http_mcp_headers_stay[] = {
-    ngx_string("accept"),
-    ngx_string("accept-encoding"),
-    ngx_string("connection"),
-    ngx_string("content-encoding"),
-    ngx_string("content-length"),
-    ngx_string("content-type"),
-    ngx_string("expect"),
-    ngx_string("http2-settings"),
-    ngx_string("keep-alive"),
-    ngx_string("last-event-id"),
-    ngx_string("mcp-protocol-version"),
-    ngx_string("mcp-session-id"),
-    ngx_string("origin"),
-    ngx_string("proxy-authenticate"),
-    ngx_string("proxy-authorization"),
-    ngx_string("proxy-connection"),
-    ngx_string("range"),
-    ngx_string("te"),
-    ngx_string("trailer"),
-    ngx_string("transfer-encoding"),
-    ngx_string("upgrade"),
-    ngx_null_string
+static const char  *ngx_http_mcp_headers_stay[][4] = {
+    { NULL },
+    { NULL },
+    { "te", NULL },
+    { NULL },
+    { NULL },
+    { "range", NULL },
+    { "accept", "expect", "origin", NULL },
+    { "trailer", "upgrade", NULL },
+    { NULL },
+    { NULL },
+    { "connection", "keep-alive", NULL },
+    { NULL },
+    { "content-type", NULL },
+    { "last-event-id", NULL },
+    { "content-length", "http2-settings", "mcp-session-id", NULL },
+    { "accept-encoding", NULL },
+    { "content-encoding", "proxy-connection", NULL },
+    { "transfer-encoding", NULL },
+    { "proxy-authenticate", NULL },
+    { "proxy-authorization", NULL },
+    { "mcp-protocol-version", NULL }
 };
+
+
+/* what is sent of its own */
+
+static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_user_agent =
+    { ngx_string("User-Agent"), (u_char *) "user-agent", 0 };
+static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_accept =
+    { ngx_string("Accept"), (u_char *) "accept", 0 };
+static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_length =
+    { ngx_string("Content-Length"), (u_char *) "content-length", 0 };
+static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_content =
+    { ngx_string("Content-Type"), (u_char *) "content-type", 0 };
+static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_version =
+    { ngx_string("MCP-Protocol-Version"), (u_char *) "mcp-protocol-version",
+      0 };
+static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_session =
+    { ngx_string("Mcp-Session-Id"), (u_char *) "mcp-session-id", 0 };
+static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_last_event =
+    { ngx_string("Last-Event-ID"), (u_char *) "last-event-id", 0 };
 
 
 /* of the types of a body, these are messages one to a line */
@@ -59,11 +84,11 @@ static char  *ngx_http_mcp_headers_lines[] = {
 
 /* of the upstream's headers, these reach the client */
 
-static char  *ngx_http_mcp_headers_reach[] = {
-    "www-authenticate",
-    "retry-after",
-    "set-cookie",
-    NULL
+static ngx_str_t  ngx_http_mcp_headers_reach[] = {
+    ngx_string("www-authenticate"),
+    ngx_string("retry-after"),
+    ngx_string("set-cookie"),
+    ngx_null_string
 };
 
 
@@ -101,7 +126,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
     in->content_length_n = -1;
     in->keep_alive_n = -1;
 
-    if (ngx_list_init(headers, pool, 16, sizeof(ngx_table_elt_t)) != NGX_OK) {
+    if (ngx_list_init(headers, pool, 8, sizeof(ngx_table_elt_t)) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -111,7 +136,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
         }
 
     } else {
-        h = ngx_http_mcp_headers_add(pool, headers, "User-Agent",
+        h = ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_user_agent,
                                      &ngx_http_mcp_headers_agent);
         if (h == NULL) {
             return NGX_ERROR;
@@ -133,7 +158,8 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
         accept = &ngx_http_mcp_headers_json;
     }
 
-    h = ngx_http_mcp_headers_add(pool, headers, "Accept", accept);
+    h = ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_accept,
+                                 accept);
     if (h == NULL) {
         return NGX_ERROR;
     }
@@ -152,7 +178,8 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
         value.data = p;
         value.len = ngx_sprintf(p, "%uz", x->request_len) - p;
 
-        h = ngx_http_mcp_headers_add(pool, headers, "Content-Length", &value);
+        h = ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_length,
+                                     &value);
         if (h == NULL) {
             return NGX_ERROR;
         }
@@ -160,7 +187,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
         in->content_length = h;
         in->content_length_n = x->request_len;
 
-        h = ngx_http_mcp_headers_add(pool, headers, "Content-Type",
+        h = ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_content,
                                      &ngx_http_mcp_headers_json);
         if (h == NULL) {
             return NGX_ERROR;
@@ -170,7 +197,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
     }
 
     if (x->protocol_version.len
-        && ngx_http_mcp_headers_add(pool, headers, "MCP-Protocol-Version",
+        && ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_version,
                                     &x->protocol_version)
            == NULL)
     {
@@ -178,7 +205,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
     }
 
     if (x->session_id.len
-        && ngx_http_mcp_headers_add(pool, headers, "Mcp-Session-Id",
+        && ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_session,
                                     &x->session_id)
            == NULL)
     {
@@ -186,7 +213,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
     }
 
     if (x->last_event_id.len
-        && ngx_http_mcp_headers_add(pool, headers, "Last-Event-ID",
+        && ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_last_event,
                                     &x->last_event_id)
            == NULL)
     {
@@ -253,16 +280,20 @@ ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
 static ngx_uint_t
 ngx_http_mcp_headers_cross(ngx_table_elt_t *h)
 {
-    ngx_str_t  *s;
+    const char  **name;
 
-    if (h->key.len > 3 && ngx_strncmp(h->lowcase_key, "if-", 3) == 0) {
+    if (h->key.len > 3 && ngx_memcmp(h->lowcase_key, "if-", 3) == 0) {
         return 0;
     }
 
-    for (s = ngx_http_mcp_headers_stay; s->len; s++) {
-        if (h->key.len == s->len
-            && ngx_strncmp(h->lowcase_key, s->data, s->len) == 0)
-        {
+    if (h->key.len >= sizeof(ngx_http_mcp_headers_stay)
+                      / sizeof(ngx_http_mcp_headers_stay[0]))
+    {
+        return 1;
+    }
+
+    for (name = ngx_http_mcp_headers_stay[h->key.len]; *name; name++) {
+        if (ngx_memcmp(h->lowcase_key, *name, h->key.len) == 0) {
             return 0;
         }
     }
@@ -272,8 +303,8 @@ ngx_http_mcp_headers_cross(ngx_table_elt_t *h)
 
 
 static ngx_table_elt_t *
-ngx_http_mcp_headers_add(ngx_pool_t *pool, ngx_list_t *headers, char *name,
-    ngx_str_t *value)
+ngx_http_mcp_headers_add(ngx_list_t *headers,
+    ngx_http_mcp_headers_name_t *name, ngx_str_t *value)
 {
     ngx_table_elt_t  *h;
 
@@ -282,16 +313,14 @@ ngx_http_mcp_headers_add(ngx_pool_t *pool, ngx_list_t *headers, char *name,
         return NULL;
     }
 
-    h->key.len = ngx_strlen(name);
-    h->key.data = (u_char *) name;
-    h->value = *value;
-
-    h->lowcase_key = ngx_pnalloc(pool, h->key.len);
-    if (h->lowcase_key == NULL) {
-        return NULL;
+    if (name->hash == 0) {
+        name->hash = ngx_hash_key(name->lowcase_key, name->key.len);
     }
 
-    h->hash = ngx_hash_strlow(h->lowcase_key, h->key.data, h->key.len);
+    h->hash = name->hash;
+    h->key = name->key;
+    h->lowcase_key = name->lowcase_key;
+    h->value = *value;
 
     return h;
 }
@@ -301,9 +330,9 @@ ngx_int_t
 ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr)
 {
-    char                 **name;
-    ngx_table_elt_t       *header, *h;
-    ngx_http_mcp_walk_t    walk;
+    ngx_str_t            *name;
+    ngx_table_elt_t      *header, *h;
+    ngx_http_mcp_walk_t   walk;
 
     x->session.len = 0;
 
@@ -315,15 +344,24 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
             continue;
         }
 
-        if (ngx_http_mcp_headers_is(header, "mcp-session-id")) {
+        if (ngx_http_mcp_headers_is(header, &ngx_http_mcp_headers_session.key))
+        {
             x->session = header->value;
             continue;
         }
 
-        for (name = ngx_http_mcp_headers_reach; *name; name++) {
+        for (name = ngx_http_mcp_headers_reach; name->len; name++) {
 
-            if (!ngx_http_mcp_headers_is(header, *name)) {
+            if (!ngx_http_mcp_headers_is(header, name)) {
                 continue;
+            }
+
+            if (x->headers.pool == NULL
+                && ngx_list_init(&x->headers, x->r->pool, 2,
+                                 sizeof(ngx_table_elt_t))
+                   != NGX_OK)
+            {
+                return NGX_ERROR;
             }
 
             h = ngx_http_mcp_header_push(&x->headers);
@@ -333,7 +371,7 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
 
             h->key = header->key;
             h->value = header->value;
-            h->lowcase_key = (u_char *) *name;
+            h->lowcase_key = name->data;
         }
     }
 
@@ -348,7 +386,8 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
     while ((header = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
         if (header->hash
-            && ngx_http_mcp_headers_is(header, "mcp-session-id"))
+            && ngx_http_mcp_headers_is(header,
+                                    &ngx_http_mcp_headers_session.key))
         {
             x->session = header->value;
             break;
@@ -360,14 +399,10 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
 
 
 static ngx_uint_t
-ngx_http_mcp_headers_is(ngx_table_elt_t *h, char *name)
+ngx_http_mcp_headers_is(ngx_table_elt_t *h, ngx_str_t *name)
 {
-    size_t  len;
-
-    len = ngx_strlen(name);
-
-    return h->key.len == len
-           && ngx_strncasecmp(h->key.data, (u_char *) name, len) == 0;
+    return h->key.len == name->len
+           && ngx_strncasecmp(h->key.data, name->data, name->len) == 0;
 }
 
 

@@ -280,6 +280,8 @@ ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return NGX_ERROR;
     }
 
+    /* start: where a next upstream's attempt begins */
+
     b->start = text->data;
     b->pos = text->data;
     b->last = text->data + text->len;
