@@ -780,9 +780,13 @@ ngx_http_mcp_call_news(ngx_http_mcp_call_t *call)
 void
 ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call)
 {
+    ngx_connection_t  *c;
+
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, call->r->connection->log, 0,
                    "mcp stream of a call closed, done:%ui",
                    (ngx_uint_t) call->done);
+
+    c = call->r->connection;
 
     call->closed = 1;
     call->gone = 1;
@@ -792,6 +796,7 @@ ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call)
 
     if (call->done) {
         ngx_http_finalize_request(call->r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
+        ngx_http_run_posted_requests(c);
         return;
     }
 

@@ -15,15 +15,14 @@ static void ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
 void
 ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
 {
+    ngx_str_t             text, result;
     ngx_http_request_t   *r;
     ngx_http_mcp_call_t  *call;
 
     call = t->data;
     r = call->r;
 
-    call->done = 1;
-
-    if (call->local_answer) {
+    if (call->local_answer && !call->streaming) {
         ngx_http_mcp_call_unregister(call);
 
         if (call->batch) {
@@ -37,9 +36,21 @@ ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
         return;
     }
 
+    if (call->local_answer) {
+        ngx_str_set(&result, "{}");
+
+        text = ngx_mcp_result_compose(r->pool, &call->message->id, &result);
+
+        if (text.data) {
+            ngx_http_mcp_call_answer(call, &text);
+        }
+    }
+
     if (!call->answered) {
         ngx_http_mcp_call_fail(call, outcome);
     }
+
+    call->done = 1;
 
     ngx_http_mcp_call_unregister(call);
 

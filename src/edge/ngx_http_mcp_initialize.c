@@ -420,6 +420,8 @@ ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     }
 
     ctx->upstream_revision = ngx_mcp_revision_parse(&version);
+
+    ngx_http_mcp_exchange_answered(x);
 }
 
 

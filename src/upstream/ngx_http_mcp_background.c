@@ -333,7 +333,7 @@ ngx_http_mcp_background_close(ngx_http_request_t *r)
 
 ngx_int_t
 ngx_http_mcp_background_headers(ngx_http_headers_in_t *in, ngx_pool_t *pool,
-    ngx_http_request_t *from)
+    ngx_http_headers_in_t *from)
 {
     ngx_table_elt_t      *h, *copy;
     ngx_http_mcp_walk_t   walk;
@@ -344,14 +344,14 @@ ngx_http_mcp_background_headers(ngx_http_headers_in_t *in, ngx_pool_t *pool,
         return NGX_ERROR;
     }
 
-    in->server.len = from->headers_in.server.len;
-    in->server.data = ngx_pstrdup(pool, &from->headers_in.server);
+    in->server.len = from->server.len;
+    in->server.data = ngx_pstrdup(pool, &from->server);
 
     if (in->server.data == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_walk_init(&walk, &from->headers_in.headers);
+    ngx_http_mcp_walk_init(&walk, &from->headers);
 
     while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
 
@@ -375,7 +375,7 @@ ngx_http_mcp_background_headers(ngx_http_headers_in_t *in, ngx_pool_t *pool,
 
         ngx_strlow(copy->lowcase_key, copy->key.data, copy->key.len);
 
-        if (h == from->headers_in.host) {
+        if (h == from->host) {
             in->host = copy;
         }
     }

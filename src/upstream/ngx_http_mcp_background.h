@@ -38,7 +38,7 @@ void ngx_http_mcp_background_close(ngx_http_request_t *r);
 
 /* copies what crosses of a client's headers; from may go then */
 ngx_int_t ngx_http_mcp_background_headers(ngx_http_headers_in_t *in,
-    ngx_pool_t *pool, ngx_http_request_t *from);
+    ngx_pool_t *pool, ngx_http_headers_in_t *from);
 
 /* whether r is such a request */
 ngx_uint_t ngx_http_mcp_background(ngx_http_request_t *r);

@@ -66,6 +66,7 @@ typedef struct {
     unsigned                    theirs:1;   /* the upstream's own read timer
                                                counts, not ours */
     unsigned                    ended:1;    /* the subrequest did */
+    unsigned                    answered:1; /* the rest is of no interest */
     unsigned                    stop:1;     /* before its end */
     unsigned                    done:1;     /* done() was called, or r died */
 } ngx_http_mcp_capture_t;

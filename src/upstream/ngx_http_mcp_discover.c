@@ -324,6 +324,10 @@ ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
         return NGX_ERROR;
     }
 
+    /* clients wait for it, in this worker and in others */
+
+    ngx_http_mcp_background_stay(r);
+
     body.data = ngx_pnalloc(r->pool, 128 + params->len);
     if (body.data == NULL) {
         goto failed;
@@ -386,6 +390,7 @@ ngx_http_mcp_ask_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     if (code.len == 6 && ngx_strncmp(code.data, "-32601", 6) == 0) {
         ask->absent = 1;
+        ngx_http_mcp_exchange_answered(x);
         return;
     }
 
@@ -398,6 +403,7 @@ ngx_http_mcp_ask_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     }
 
     ask->answered = 1;
+    ngx_http_mcp_exchange_answered(x);
 
     if (ask->known.what == NGX_MCP_KNOWN_RPC) {
         return;
@@ -607,8 +613,11 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
         return;
     }
 
+    ngx_http_mcp_background_stay(r);
+
     if (from
-        && ngx_http_mcp_background_headers(&r->headers_in, r->pool, from)
+        && ngx_http_mcp_background_headers(&r->headers_in, r->pool,
+                                           &from->headers_in)
            != NGX_OK)
     {
         ngx_http_mcp_background_close(r);

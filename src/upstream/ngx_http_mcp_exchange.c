@@ -8,6 +8,9 @@
 
 #define NGX_HTTP_MCP_EXCHANGE_LIMIT  (4 * 1024 * 1024)
 
+/* ms; for the end of a response behind its answer */
+#define NGX_HTTP_MCP_EXCHANGE_REST   1000
+
 
 static void ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_within(ngx_http_mcp_capture_t *cap,
@@ -235,6 +238,25 @@ ngx_http_mcp_exchange_fail(ngx_http_mcp_exchange_t *x,
     cap->outcome = outcome;
 
     ngx_post_event(&cap->event, &ngx_posted_events);
+}
+
+
+void
+ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (x->sse == NULL || cap->answered || cap->ended || cap->stop
+        || cap->done)
+    {
+        return;
+    }
+
+    cap->answered = 1;
+
+    ngx_add_timer(&cap->total, NGX_HTTP_MCP_EXCHANGE_REST);
 }
 
 
@@ -527,9 +549,10 @@ ngx_http_mcp_exchange_handler(ngx_event_t *ev)
 static void
 ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_request_t      *sr;
+    ngx_http_request_t      *r, *sr;
     ngx_http_mcp_capture_t  *cap;
 
+    r = x->r;
     sr = x->sr;
     cap = x->capture;
 
@@ -537,7 +560,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    ngx_http_mcp_background_handlers(x->r);
+    ngx_http_mcp_background_handlers(r);
 
     if (!cap->stop && (cap->resumed || cap->ended)) {
 
@@ -548,10 +571,11 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
         if (!cap->stop && !cap->held && !cap->ended && cap->header
             && ngx_http_mcp_capture_waits(sr))
         {
-            /* goes on reading */
+            /* goes on reading; r may be gone after it */
 
             ngx_http_set_log_request(sr->connection->log, sr);
             sr->write_event_handler(sr);
+            return;
         }
 
         if (cap->done) {
@@ -560,8 +584,15 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
     }
 
     if (cap->stop) {
+
+        /* the subrequest may be the last that keeps r */
+
+        r->main->count++;
+
         ngx_http_mcp_exchange_kill(x);
         ngx_http_mcp_exchange_complete(x, cap->outcome);
+
+        ngx_http_finalize_request(r, NGX_DONE);
         return;
     }
 
@@ -611,8 +642,16 @@ static void
 ngx_http_mcp_exchange_late(ngx_http_mcp_exchange_t *x, char *what,
     ngx_msec_t timeout)
 {
-    char       *action;
-    ngx_log_t  *log;
+    char                    *action;
+    ngx_log_t               *log;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->answered) {
+        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_OK);
+        return;
+    }
 
     log = x->r->connection->log;
 

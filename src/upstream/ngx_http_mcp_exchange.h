@@ -162,6 +162,13 @@ ngx_int_t ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_exchange_abort(ngx_http_mcp_exchange_t *x);
 
 /*
+ * All that matters has come.  The rest of a stream is read, so that the
+ * connection can be used again, but not for long: done(NGX_HTTP_MCP_OK) follows
+ * soon.
+ */
+void ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x);
+
+/*
  * Backpressure: while held, the upstream is read no further than one buffer
  * and its silence does not count.
  */

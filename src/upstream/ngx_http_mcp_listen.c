@@ -91,7 +91,8 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     l->audience.tenant.data = ngx_pstrdup(pool, tenant);
 
     if (l->audience.session.data == NULL || l->audience.tenant.data == NULL
-        || ngx_http_mcp_background_headers(&listen->headers_in, pool, from)
+        || ngx_http_mcp_background_headers(&listen->headers_in, pool,
+                                           &from->headers_in)
            != NGX_OK)
     {
         ngx_http_mcp_listen_closed(l);

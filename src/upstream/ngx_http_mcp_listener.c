@@ -72,14 +72,23 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
     cln = ngx_pool_cleanup_add(r->pool, 0);
 
     if (t == NULL || cln == NULL) {
-        ngx_http_mcp_background_close(r);
-        return NGX_ERROR;
+        goto failed;
     }
 
-    if (l->headers) {
-        r->headers_in.headers = l->headers->headers;
-        r->headers_in.server = l->headers->server;
-        r->headers_in.host = l->headers->host;
+    /* the request may outlive the listener */
+
+    t->tenant.len = l->audience.tenant.len;
+    t->tenant.data = ngx_pstrdup(r->pool, &l->audience.tenant);
+    t->last_event_id.len = l->last_event_id.len;
+    t->last_event_id.data = ngx_pstrdup(r->pool, &l->last_event_id);
+
+    if (t->tenant.data == NULL || t->last_event_id.data == NULL
+        || (l->headers
+            && ngx_http_mcp_background_headers(&r->headers_in, r->pool,
+                                               l->headers)
+               != NGX_OK))
+    {
+        goto failed;
     }
 
     l->talk = t;
@@ -87,9 +96,7 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
     t->r = r;
     t->upstream = l->upstream;
     t->session = l->session;
-    t->tenant = l->audience.tenant;
     t->listen = 1;
-    t->last_event_id = l->last_event_id;
     t->serial = l->serial;
     t->linked = ngx_http_mcp_listener_linked;
     t->streams = ngx_http_mcp_listener_opened;
@@ -111,6 +118,12 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
     ngx_http_run_posted_requests(c);
 
     return NGX_OK;
+
+failed:
+
+    ngx_http_mcp_background_close(r);
+
+    return NGX_ERROR;
 }
 
 

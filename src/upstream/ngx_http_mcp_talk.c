@@ -551,6 +551,8 @@ ngx_http_mcp_talk_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         t->new_revision = ngx_mcp_revision_parse(&version);
         t->initialized = 1;
 
+        ngx_http_mcp_exchange_answered(x);
+
         return;
 
     case ngx_http_mcp_talk_send:
@@ -578,7 +580,19 @@ ngx_http_mcp_talk_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         t->heard = 1;
         t->message(t, text);
 
+        if (t->answered) {
+            ngx_http_mcp_exchange_answered(x);
+        }
+
         return;
+
+    default:
+
+        id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+        if (ngx_mcp_json_same_id(&id, &ngx_http_mcp_own_id)) {
+            ngx_http_mcp_exchange_answered(x);
+        }
     }
 }
 
