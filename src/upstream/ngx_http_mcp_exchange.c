@@ -255,8 +255,11 @@ ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
     }
 
     cap->answered = 1;
+    cap->timeout = 0;
 
-    ngx_add_timer(&cap->total, NGX_HTTP_MCP_EXCHANGE_REST);
+    x->total = ngx_current_msec - cap->started + NGX_HTTP_MCP_EXCHANGE_REST;
+
+    ngx_http_mcp_exchange_within(cap, NGX_HTTP_MCP_EXCHANGE_REST);
 }
 
 
