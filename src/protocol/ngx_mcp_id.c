@@ -53,56 +53,6 @@ ngx_mcp_uuid(u_char *dst)
 }
 
 
-ngx_int_t
-ngx_mcp_uuid_parse(ngx_str_t *text, u_char *bin)
-{
-    u_char      ch, *p;
-    ngx_uint_t  i, n, digit;
-
-    if (text->len != NGX_MCP_UUID_LEN) {
-        return NGX_DECLINED;
-    }
-
-    p = text->data;
-    n = 0;
-
-    for (i = 0; i < NGX_MCP_UUID_LEN; i++) {
-
-        ch = p[i];
-
-        if (i == 8 || i == 13 || i == 18 || i == 23) {
-
-            if (ch != '-') {
-                return NGX_DECLINED;
-            }
-
-            continue;
-        }
-
-        if (ch >= '0' && ch <= '9') {
-            digit = ch - '0';
-
-        } else if (ch >= 'a' && ch <= 'f') {
-            digit = ch - 'a' + 10;
-
-        } else {
-            return NGX_DECLINED;
-        }
-
-        if (n & 1) {
-            bin[n >> 1] |= (u_char) digit;
-
-        } else {
-            bin[n >> 1] = (u_char) (digit << 4);
-        }
-
-        n++;
-    }
-
-    return NGX_OK;
-}
-
-
 u_char *
 ngx_mcp_uuid_print(u_char *dst, u_char *bin)
 {

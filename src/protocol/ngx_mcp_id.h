@@ -16,8 +16,7 @@
  */
 ngx_int_t ngx_mcp_uuid(u_char *dst);
 
-/* canonical text to 16 bytes; NGX_DECLINED when it is no lower-case UUID */
-ngx_int_t ngx_mcp_uuid_parse(ngx_str_t *text, u_char *bin);
+/* 16 bytes as canonical text; returns its end */
 u_char *ngx_mcp_uuid_print(u_char *dst, u_char *bin);
 
 

@@ -51,7 +51,6 @@ typedef enum {
     _(IDENTITY,            ROOT,        "identity")                           \
     _(TOPIC,               ROOT,        "topic")                              \
     _(TOP_URI,             ROOT,        "uri")                                \
-    _(REASON,              ROOT,        "reason")                             \
     _(NAME,                PARAMS,      "name")                               \
     _(URI,                 PARAMS,      "uri")                                \
     _(META,                PARAMS,      "_meta")                              \
@@ -69,11 +68,7 @@ typedef enum {
     _(CLIENT_VERSION,      CLIENT_INFO, "version")                            \
     _(IS_ERROR,            RESULT,      "isError")                            \
     _(RESULT_VERSION,      RESULT,      "protocolVersion")                    \
-    _(RESULT_CAPABILITIES, RESULT,      "capabilities")                       \
-    _(RESULT_SERVER_INFO,  RESULT,      "serverInfo")                         \
-    _(RESULT_INSTRUCTIONS, RESULT,      "instructions")                       \
-    _(ERROR_CODE,          ERROR,       "code")                               \
-    _(ERROR_MESSAGE,       ERROR,       "message")
+    _(ERROR_CODE,          ERROR,       "code")
 
 
 #define NGX_MCP_JSON_PATH_ENUM(name, parent, key)  NGX_MCP_PATH_ ## name,

@@ -266,45 +266,6 @@ ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id)
 }
 
 
-ngx_int_t
-ngx_mcp_call_by_token(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *token, ngx_mcp_ref_t *call)
-{
-    uint32_t               n, hash;
-    ngx_int_t              rc;
-    ngx_mcp_call_sh_t     *c;
-    ngx_mcp_session_sh_t  *s;
-
-    if (token->len == 0) {
-        return NGX_DECLINED;
-    }
-
-    hash = (uint32_t) ngx_mcp_hash(zone, token, NULL);
-    rc = NGX_DECLINED;
-
-    ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_locked(zone, session);
-
-    for (n = s ? s->calls.head : 0; n; n = c->task.rec.links.next) {
-        c = ngx_mcp_block(zone, n);
-
-        if (c->token == hash
-            && ngx_mcp_text_equal(zone, c, c->id_len,
-                                  c->task.rec.len - c->id_len, token))
-        {
-            *call = ngx_mcp_ref(zone, c);
-            rc = NGX_OK;
-            break;
-        }
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
-}
-
-
 /*
  * An answer that was on its way is not known to have arrived, so the line is
  * ended only if it has none.

@@ -74,35 +74,6 @@ ngx_mcp_log_session_id(ngx_mcp_zone_t *zone, ngx_str_t *id,
 }
 
 
-ngx_int_t
-ngx_mcp_log_call_hole(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
-    ngx_uint_t flags, ngx_mcp_cursor_t *cursor)
-{
-    ngx_mcp_call_sh_t     *c;
-    ngx_mcp_session_sh_t  *s;
-
-    ngx_mcp_zone_lock(zone);
-
-    c = ngx_mcp_log_owner_locked(zone, call, NGX_MCP_CALL, &s);
-
-    if (c == NULL) {
-        ngx_mcp_zone_unlock(zone);
-        return NGX_DECLINED;
-    }
-
-    cursor->own = ++c->log.last;
-    cursor->shared = 0;
-
-    if (flags & NGX_MCP_EVENT_RESPONSE) {
-        c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return NGX_OK;
-}
-
-
 void
 ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
     ngx_mcp_event_t *event)

@@ -115,10 +115,6 @@ void ngx_mcp_call_close(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 ngx_int_t ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id);
 
-/* the running call with this raw progress token; NGX_OK or NGX_DECLINED */
-ngx_int_t ngx_mcp_call_by_token(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *token, ngx_mcp_ref_t *call);
-
 /*
  * The raw id of the call of a line, copied to pool.  NGX_OK; NGX_DECLINED: the
  * session or line is gone; NGX_ERROR: no memory.
@@ -134,15 +130,12 @@ ngx_int_t ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  * is consumed without a body, so that the reader learns of a gap); NGX_ABORT:
  * nothing is appended, the event is not to be delivered (event->take->rc).
  *
- * log_call also returns the cursor after the event, for messages that are
- * delivered directly: log_call_hole consumes a place without a body.
+ * log_call also returns the cursor after the event.
  */
 ngx_int_t ngx_mcp_log_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_event_t *event);
 ngx_int_t ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
-ngx_int_t ngx_mcp_log_call_hole(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
-    ngx_uint_t flags, ngx_mcp_cursor_t *cursor);
 
 /*
  * Appends to the shared log of each group that matches; NULL matches all.
@@ -229,10 +222,6 @@ void ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
  */
 ngx_int_t ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     u_char *buf, size_t size, size_t *len, ngx_uint_t *flags);
-
-/* whether a stream carries its line and has been given everything so far */
-ngx_uint_t ngx_mcp_stream_drained(ngx_mcp_zone_t *zone,
-    ngx_mcp_stream_t *stream);
 
 
 #endif /* _NGX_MCP_LOG_H_INCLUDED_ */

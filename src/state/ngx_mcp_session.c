@@ -336,29 +336,6 @@ ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 
 ngx_int_t
-ngx_mcp_session_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, u_char *dst)
-{
-    ngx_int_t              rc;
-    ngx_mcp_session_sh_t  *s;
-
-    rc = NGX_DECLINED;
-
-    ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_locked(zone, session);
-
-    if (s) {
-        ngx_memcpy(dst, s->id, NGX_MCP_UUID_LEN);
-        rc = NGX_OK;
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
-}
-
-
-ngx_int_t
 ngx_mcp_session_initialize(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_pool_t *pool, ngx_str_t *out)
 {

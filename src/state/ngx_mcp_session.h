@@ -104,10 +104,6 @@ typedef struct {
 ngx_int_t ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_session_info_t *info);
 
-/* UUID text of a live session into dst (36 bytes); NGX_DECLINED if ended */
-ngx_int_t ngx_mcp_session_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    u_char *dst);
-
 /* raw initialize params, copied to pool; NGX_DECLINED if the session ended */
 ngx_int_t ngx_mcp_session_initialize(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out);

@@ -665,30 +665,3 @@ ngx_mcp_line_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
     return ngx_mcp_log_hidden_locked(zone, s, &e->only);
 }
-
-
-ngx_uint_t
-ngx_mcp_stream_drained(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream)
-{
-    ngx_uint_t      drained;
-    ngx_mcp_line_t  line;
-
-    drained = 0;
-
-    ngx_mcp_zone_lock(zone);
-
-    if (ngx_mcp_line_locked(zone, stream, &line) == NGX_OK) {
-
-        if (line.call) {
-            drained = stream->cursor.own >= line.call->log.last;
-
-        } else {
-            drained = stream->cursor.own >= line.session->log.last
-                      && stream->cursor.shared >= line.group->log.last;
-        }
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return drained;
-}

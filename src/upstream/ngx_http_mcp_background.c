@@ -502,8 +502,6 @@ ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf, size_t len)
     ngx_http_request_t  *r;
     ngx_http_log_ctx_t  *ctx;
 
-    p = buf;
-
     if (log->action) {
         p = ngx_snprintf(buf, len, " while %s", log->action);
         len -= p - buf;

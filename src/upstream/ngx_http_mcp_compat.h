@@ -30,19 +30,4 @@ ngx_http_mcp_header_push(ngx_list_t *headers)
 }
 
 
-/* whether the request is a stream of an HTTP/2 or HTTP/3 connection */
-
-static ngx_inline ngx_uint_t
-ngx_http_mcp_is_multiplexed(ngx_http_request_t *r)
-{
-#if (nginx_version >= 1025000 && (NGX_HTTP_V3 || NGX_COMPAT))
-    if (r->connection->quic) {
-        return 1;
-    }
-#endif
-
-    return r->stream != NULL;
-}
-
-
 #endif /* _NGX_HTTP_MCP_COMPAT_H_INCLUDED_ */

@@ -15,13 +15,33 @@ id_compare(const void *a, const void *b)
 }
 
 
+static int
+id_canonical(u_char *p)
+{
+    int  i;
+
+    for (i = 0; i < NGX_MCP_UUID_LEN; i++) {
+
+        if (i == 8 || i == 13 || i == 18 || i == 23) {
+            if (p[i] != '-') {
+                return 0;
+            }
+
+        } else if (p[i] == '\0' || strchr("0123456789abcdef", p[i]) == NULL) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
 static void
 id_uuid(void)
 {
     int         i, bad, status, fds[2];
     pid_t       pid;
-    u_char     *ids, *p, bin[16], text[NGX_MCP_UUID_LEN];
-    ngx_str_t   str;
+    u_char     *ids, *p, text[NGX_MCP_UUID_LEN];
     ngx_time_t  now;
 
     now.sec = 1764000000;
@@ -31,16 +51,12 @@ id_uuid(void)
 
     ids = malloc(IDS * NGX_MCP_UUID_LEN);
     bad = 0;
-    str.len = NGX_MCP_UUID_LEN;
 
     for (i = 0; i < IDS; i++) {
         p = ids + i * NGX_MCP_UUID_LEN;
-        str.data = p;
 
         if (ngx_mcp_uuid(p) != NGX_OK
-            || ngx_mcp_uuid_parse(&str, bin) != NGX_OK
-            || ngx_mcp_uuid_print(text, bin) != text + NGX_MCP_UUID_LEN
-            || memcmp(text, p, NGX_MCP_UUID_LEN) != 0
+            || !id_canonical(p)
             || memcmp(p, "019ab697-e87b-7", 15) != 0
             || strchr("89ab", p[19]) == NULL)
         {
@@ -101,49 +117,15 @@ id_uuid(void)
 
 
 static void
-id_uuid_parse(void)
+id_uuid_print(void)
 {
-    int         bad;
-    size_t      i;
-    u_char      bin[16], text[NGX_MCP_UUID_LEN], *p;
-    ngx_str_t   str;
+    u_char  text[NGX_MCP_UUID_LEN];
+    u_char  bin[] = "\x01\x23\x45\x67\x89\xab\xcd\xef"
+                    "\x01\x23\x45\x67\x89\xab\xcd\xef";
 
-    static const char  *refused[] = {
-        "",
-        "0",
-        "0123456789abcdef0123456789abcdef",
-        "01234567-89ab-cdef-0123-456789abcde",
-        "01234567-89ab-cdef-0123-456789abcdeff",
-        "01234567-89AB-cdef-0123-456789abcdef",
-        "01234567-89ag-cdef-0123-456789abcdef",
-        "01234567089ab-cdef-0123-456789abcdef",
-        "01234567-89ab-cdef-0123-456789abcde-",
-        "01234567-89ab-cdef-01234456789abcdef",
-        "{1234567-89ab-cdef-0123-456789abcde}",
-        "01234567-89ab-cdef-0123-456789abcde:",
-        "01234567-89ab-cdef-0123-456789abcde`",
-        "01234567-89ab-cdef-0123-456789abcde/"
-    };
-
-    ngx_str_set(&str, "01234567-89ab-cdef-0123-456789abcdef");
-
-    ok(ngx_mcp_uuid_parse(&str, bin) == NGX_OK
-       && memcmp(bin, "\x01\x23\x45\x67\x89\xab\xcd\xef"
-                      "\x01\x23\x45\x67\x89\xab\xcd\xef", 16) == 0
-       && ngx_mcp_uuid_print(text, bin) == text + NGX_MCP_UUID_LEN
-       && memcmp(text, str.data, str.len) == 0, "to bytes and back");
-
-    bad = 0;
-
-    for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-        str.len = strlen(refused[i]);
-        p = core_copy(refused[i], str.len);
-        str.data = p;
-        bad += (ngx_mcp_uuid_parse(&str, bin) != NGX_DECLINED);
-        free(p);
-    }
-
-    ok(bad == 0, "what is no UUID");
+    ok(ngx_mcp_uuid_print(text, bin) == text + NGX_MCP_UUID_LEN
+       && memcmp(text, "01234567-89ab-cdef-0123-456789abcdef",
+                 NGX_MCP_UUID_LEN) == 0, "as text");
 }
 
 
@@ -213,6 +195,6 @@ void
 id_tests(void)
 {
     id_uuid();
-    id_uuid_parse();
+    id_uuid_print();
     id_event();
 }

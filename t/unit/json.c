@@ -480,7 +480,7 @@ static struct {
     S("{\"uri\":\"t\",\"params\":{\"uri\":\"p\"}}", TOP_URI, "\"t\"",
       STRING, 1),
     S("{\"uri\":\"t\",\"params\":{\"uri\":\"p\"}}", URI, "\"p\"", STRING, 1),
-    S("{\"kind\":\"k\",\"reason\":\"r\"}", REASON, "\"r\"", STRING, 1),
+    S("{\"kind\":\"k\",\"topic\":\"t\"}", TOPIC, "\"t\"", STRING, 1),
 
 #undef S
 };
