@@ -5,6 +5,8 @@
 static ngx_uint_t ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now,
     uint64_t *late);
 static ngx_int_t ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone);
+static ngx_mcp_limit_sh_t *ngx_mcp_limit_find_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *key);
 static ngx_int_t ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_limit_sh_t *limit);
 
@@ -221,43 +223,46 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
 }
 
 
-ngx_int_t
-ngx_mcp_limit_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *key, ngx_uint_t max, ngx_mcp_limit_sh_t **limit)
+static ngx_mcp_limit_sh_t *
+ngx_mcp_limit_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *key)
 {
     uint32_t             hash;
     ngx_mcp_limit_sh_t  *l;
 
     hash = (uint32_t) ngx_mcp_hash(zone, endpoint, key);
 
-    *limit = NULL;
-
     for (l = ngx_mcp_hash_first_locked(zone, NGX_MCP_LIMIT, hash);
          l;
          l = ngx_mcp_hash_next_locked(zone, l))
     {
-        if (!ngx_mcp_text_equal(zone, l, 0, l->endpoint_len, endpoint)
-            || !ngx_mcp_text_equal(zone, l, l->endpoint_len,
-                                   l->rec.len - l->endpoint_len, key))
+        if (ngx_mcp_text_equal(zone, l, 0, l->endpoint_len, endpoint)
+            && ngx_mcp_text_equal(zone, l, l->endpoint_len,
+                                  l->rec.len - l->endpoint_len, key))
         {
-            continue;
+            return l;
         }
-
-        *limit = l;
-
-        if (l->count < max) {
-            return NGX_OK;
-        }
-
-        /* the record itself goes with its last session */
-
-        *limit = NULL;
-
-        return ngx_mcp_limit_reclaim_locked(zone, l) == NGX_OK ? NGX_OK
-                                                               : NGX_BUSY;
     }
 
-    return NGX_OK;
+    return NULL;
+}
+
+
+ngx_int_t
+ngx_mcp_limit_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *key, ngx_uint_t max)
+{
+    ngx_mcp_limit_sh_t  *l;
+
+    l = ngx_mcp_limit_find_locked(zone, endpoint, key);
+
+    if (l == NULL || l->count < max
+        || ngx_mcp_limit_reclaim_locked(zone, l) == NGX_OK)
+    {
+        return NGX_OK;
+    }
+
+    return NGX_BUSY;
 }
 
 
@@ -294,12 +299,18 @@ ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_limit_sh_t *limit)
 
 
 ngx_mcp_limit_sh_t *
-ngx_mcp_limit_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *key)
 {
     ngx_str_t            parts[2];
     ngx_mcp_stage_t      stage;
     ngx_mcp_limit_sh_t  *l;
+
+    l = ngx_mcp_limit_find_locked(zone, endpoint, key);
+
+    if (l) {
+        return l;
+    }
 
     parts[0] = *endpoint;
     parts[1] = *key;

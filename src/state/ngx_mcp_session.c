@@ -2,6 +2,13 @@
 #include "ngx_mcp_zone_sh.h"
 
 
+static ngx_int_t ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_new_t *in, ngx_uint_t need);
+static ngx_mcp_session_sh_t *ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_new_t *in, ngx_mcp_stage_t *stage,
+    ngx_mcp_stage_t *extension);
+static void ngx_mcp_session_link_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
 static ngx_int_t ngx_mcp_session_text(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_uint_t key, ngx_pool_t *pool, ngx_str_t *out);
 static void ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone,
@@ -12,14 +19,11 @@ ngx_int_t
 ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_ref_t *ref)
 {
-    ngx_str_t                parts[4];
-    ngx_int_t                rc;
-    ngx_uint_t               need;
-    ngx_mcp_stage_t          stage, extension;
-    ngx_mcp_group_sh_t      *g;
-    ngx_mcp_limit_sh_t      *l;
-    ngx_mcp_session_sh_t    *s;
-    ngx_mcp_extension_sh_t  *e;
+    ngx_str_t              parts[4];
+    ngx_int_t              rc;
+    ngx_uint_t             need;
+    ngx_mcp_stage_t        stage, extension;
+    ngx_mcp_session_sh_t  *s;
 
     if (in->id.len != NGX_MCP_UUID_LEN) {
         return NGX_DECLINED;
@@ -50,36 +54,21 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
     ngx_mcp_zone_lock(zone);
 
-    l = NULL;
-    rc = NGX_OK;
-
-    if (in->limit) {
-        rc = ngx_mcp_limit_locked(zone, &in->endpoint, &in->limit_key,
-                                  in->limit, &l);
-    }
+    rc = ngx_mcp_session_admit_locked(zone, in, need);
 
     if (rc == NGX_OK) {
-        rc = ngx_mcp_reserve_locked(zone, need);
+        s = ngx_mcp_session_make_locked(zone, in, &stage, &extension);
+        ngx_mcp_session_link_locked(zone, s);
+
+        *ref = ngx_mcp_ref(zone, s);
+
+    } else {
+        ngx_mcp_stage_drop_locked(zone, &extension);
     }
 
-    if (rc == NGX_OK && !in->own
-        && ngx_mcp_session_lookup_locked(zone, &in->id))
-    {
-        rc = NGX_DECLINED;
-    }
-
-    g = ngx_mcp_group_lookup_locked(zone, &in->endpoint, &in->tenant);
-
-    if (rc == NGX_OK && in->own && g
-        && ngx_mcp_own_locked(zone, g, ngx_mcp_hash(zone, &in->list_key, NULL),
-                              &in->identity))
-    {
-        rc = NGX_AGAIN;
-    }
+    ngx_mcp_zone_unlock(zone);
 
     if (rc != NGX_OK) {
-        ngx_mcp_stage_drop_locked(zone, &extension);
-        ngx_mcp_zone_unlock(zone);
 
         if (!in->own) {
             ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
@@ -87,6 +76,64 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
         return rc;
     }
+
+    ngx_log_debug2(NGX_LOG_DEBUG_CORE, zone->log, 0,
+                   "mcp session %V created, %uD", &in->id, ref->block);
+
+    return NGX_OK;
+}
+
+
+/* whether it may be made; if so, there are as many free blocks */
+
+static ngx_int_t
+ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
+    ngx_uint_t need)
+{
+    ngx_int_t            rc;
+    ngx_mcp_group_sh_t  *g;
+
+    if (in->limit) {
+        rc = ngx_mcp_limit_locked(zone, &in->endpoint, &in->limit_key,
+                                  in->limit);
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
+    rc = ngx_mcp_reserve_locked(zone, need);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (!in->own) {
+        return ngx_mcp_session_lookup_locked(zone, &in->id) ? NGX_DECLINED
+                                                            : NGX_OK;
+    }
+
+    g = ngx_mcp_group_lookup_locked(zone, &in->endpoint, &in->tenant);
+
+    if (g && ngx_mcp_own_locked(zone, g,
+                                ngx_mcp_hash(zone, &in->list_key, NULL),
+                                &in->identity))
+    {
+        return NGX_AGAIN;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_mcp_session_sh_t *
+ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
+    ngx_mcp_stage_t *stage, ngx_mcp_stage_t *extension)
+{
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
+
+    g = ngx_mcp_group_lookup_locked(zone, &in->endpoint, &in->tenant);
 
     if (g == NULL) {
         g = ngx_mcp_group_make_locked(zone, &in->endpoint, &in->tenant);
@@ -97,14 +144,14 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
     }
 
-    s = ngx_mcp_make_locked(zone, &stage);
-    e = ngx_mcp_make_locked(zone, &extension);
+    s = ngx_mcp_make_locked(zone, stage);
+    e = ngx_mcp_make_locked(zone, extension);
 
     e->rec.owner = ngx_mcp_ref(zone, s);
     e->created = ngx_mcp_now();
-    e->name_len = (uint32_t) parts[0].len;
-    e->version_len = (uint32_t) parts[1].len;
-    e->key_len = (uint32_t) parts[2].len;
+    e->name_len = (uint32_t) extension->parts[0].len;
+    e->version_len = (uint32_t) extension->parts[1].len;
+    e->key_len = (uint32_t) extension->parts[2].len;
     e->revision = (uint32_t) in->revision;
     e->offered = (uint32_t) in->offered;
     e->start = g->log.last;
@@ -112,27 +159,23 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
     e->alone = (uint32_t) in->alone;
 
+    if (in->own) {
+        e->holder = NGX_MCP_WORKERS;
+    }
+
     if (in->limit) {
-
-        /* the one found may have gone with what was reclaimed */
-
-        (void) ngx_mcp_limit_locked(zone, &in->endpoint, &in->limit_key,
-                                    NGX_MAX_INT_T_VALUE, &l);
-
-        if (l == NULL) {
-            l = ngx_mcp_limit_make_locked(zone, &in->endpoint,
-                                          &in->limit_key);
-        }
-
-        e->limit = ngx_mcp_number(zone, l);
+        e->limit = ngx_mcp_number(zone, ngx_mcp_limit_get_locked(zone,
+                                            &in->endpoint, &in->limit_key));
     }
 
     ngx_mcp_commit_locked(zone, e, NGX_MCP_EXTENSION);
 
     s->rec.owner = ngx_mcp_ref(zone, g);
     s->rec.hash = (uint32_t) ngx_mcp_hash(zone, &in->id, NULL);
+    s->rec.flags = in->own ? NGX_MCP_SESSION_OWN : 0;
     ngx_memcpy(s->id, in->id.data, NGX_MCP_UUID_LEN);
     s->seen = e->created;
+    s->used = (u_char) in->own;
     s->touched = ngx_current_msec;
     s->timeout = in->timeout ? (uint32_t) ngx_min(in->timeout, 0xffffffff)
                              : 0xffffffff;
@@ -142,41 +185,41 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     s->handed.shared = e->start;
     s->extension = ngx_mcp_number(zone, e);
 
-    if (in->own) {
-        s->used = 1;
-        s->rec.flags = NGX_MCP_SESSION_OWN;
-        e->holder = NGX_MCP_WORKERS;
-    }
-
     ngx_mcp_commit_locked(zone, s, NGX_MCP_SESSION);
+
+    return s;
+}
+
+
+static void
+ngx_mcp_session_link_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_limit_sh_t      *l;
+    ngx_mcp_extension_sh_t  *e;
+
+    g = ngx_mcp_session_group(zone, s);
+    e = ngx_mcp_session_extension(zone, s);
 
     ngx_mcp_idle_enter_locked(zone, s);
 
-    if (l) {
+    if (e->limit) {
+        l = ngx_mcp_block(zone, e->limit);
         l->count++;
         ngx_mcp_list_append(zone, &l->list, s->extension,
                             offsetof(ngx_mcp_extension_sh_t, limited));
     }
 
-    if (in->own) {
+    if (s->rec.flags & NGX_MCP_SESSION_OWN) {
         ngx_mcp_list_append(zone, &g->own, s->extension, NGX_MCP_LINKS);
-
-    } else {
-        ngx_mcp_hash_insert_locked(zone, s);
-        g->sessions++;
-
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, 1);
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_CREATED, 1);
+        return;
     }
 
-    *ref = ngx_mcp_ref(zone, s);
+    ngx_mcp_hash_insert_locked(zone, s);
+    g->sessions++;
 
-    ngx_mcp_zone_unlock(zone);
-
-    ngx_log_debug2(NGX_LOG_DEBUG_CORE, zone->log, 0,
-                   "mcp session %V created, %uD", &in->id, ref->block);
-
-    return NGX_OK;
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, 1);
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_CREATED, 1);
 }
 
 

@@ -89,9 +89,13 @@ ngx_int_t ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n);
 void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 ngx_uint_t ngx_mcp_idle_class(ngx_mcp_session_sh_t *s);
+
+/* NGX_BUSY: as many sessions have this key, and none is idle for long */
 ngx_int_t ngx_mcp_limit_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *key, ngx_uint_t max, ngx_mcp_limit_sh_t **limit);
-ngx_mcp_limit_sh_t *ngx_mcp_limit_make_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *key, ngx_uint_t max);
+
+/* finds it, or makes it, for which room was reserved; it is gone when empty */
+ngx_mcp_limit_sh_t *ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *key);
 void ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_extension_sh_t *e);
