@@ -40,6 +40,8 @@ static void ngx_http_mcp_own_held(ngx_http_mcp_own_t *own,
     ngx_mcp_lease_left_t *left);
 static void ngx_http_mcp_own_tick(ngx_event_t *ev);
 static void ngx_http_mcp_own_work(ngx_event_t *ev);
+static void ngx_http_mcp_own_hush(ngx_http_mcp_own_t *own);
+static void ngx_http_mcp_own_release(ngx_event_t *ev);
 static void ngx_http_mcp_own_close(ngx_http_mcp_own_t *own);
 
 
@@ -207,6 +209,10 @@ ngx_http_mcp_own_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
         own = NULL;
     }
 
+    if (own && (why & NGX_MCP_LEASE_GAP)) {
+        ngx_http_mcp_own_gap(own);
+    }
+
     if (own && (why & NGX_MCP_LEASE_POKED)) {
         own->unneeded = ngx_current_msec;
         own->paused = 0;
@@ -320,6 +326,10 @@ ngx_http_mcp_own_held(ngx_http_mcp_own_t *own, ngx_mcp_lease_left_t *left)
     own->work.data = own;
     own->work.log = ngx_cycle->log;
 
+    own->hold.handler = ngx_http_mcp_own_release;
+    own->hold.data = own;
+    own->hold.log = ngx_cycle->log;
+
     ngx_add_timer(&own->tick, NGX_MCP_LEASE_RENEW);
 
     if (ngx_mcp_link_peek(own->bridge->zone, own->session,
@@ -334,8 +344,9 @@ ngx_http_mcp_own_held(ngx_http_mcp_own_t *own, ngx_mcp_lease_left_t *left)
 
     serial = ngx_atoi(left->note.data, left->note.len);
 
-    ngx_http_mcp_own_listener(own, &left->id,
-                              serial == NGX_ERROR ? 0 : serial);
+    own->noted = (serial == NGX_ERROR) ? 0 : serial;
+
+    ngx_http_mcp_own_listener(own, &left->id, own->noted);
     ngx_http_mcp_own_post(own);
 
     if (ngx_http_mcp_own_lists) {
@@ -412,17 +423,28 @@ ngx_http_mcp_own_linked(ngx_http_mcp_own_t *own, ngx_uint_t serial)
 static void
 ngx_http_mcp_own_tick(ngx_event_t *ev)
 {
+    ngx_int_t            rc;
     ngx_mcp_zone_t      *zone;
     ngx_http_mcp_own_t  *own;
 
     own = ev->data;
     zone = own->bridge->zone;
 
-    if (ngx_mcp_lease_renew(zone, &own->lease) != NGX_OK
+    rc = ngx_mcp_lease_renew(zone, &own->lease);
+
+    if (rc == NGX_AGAIN) {
+        ngx_http_mcp_own_hush(own);
+    }
+
+    if (rc != NGX_DECLINED && own->hushed) {
+        ngx_add_timer(ev, NGX_MCP_LEASE_RENEW);
+        return;
+    }
+
+    if (rc != NGX_OK
         || ngx_mcp_own_touch(zone, own->session, own->lease.fence) != NGX_OK)
     {
-        ngx_mcp_lease_release(zone, &own->lease);
-        ngx_http_mcp_own_close(own);
+        ngx_http_mcp_own_leave(own);
         return;
     }
 
@@ -461,9 +483,14 @@ ngx_http_mcp_own_tick(ngx_event_t *ev)
 static void
 ngx_http_mcp_own_work(ngx_event_t *ev)
 {
+    ngx_mcp_link_t       link;
     ngx_http_mcp_own_t  *own;
 
     own = ev->data;
+
+    if (own->hushed) {
+        return;
+    }
 
     if (!own->paused) {
         ngx_http_mcp_supply_run(own);
@@ -480,6 +507,16 @@ ngx_http_mcp_own_work(ngx_event_t *ev)
                && (own->linked || own->nrunning == 0))
     {
         ngx_http_mcp_own_listen(own);
+
+    } else if (own->begun && own->begun_on != own->serial
+               && ngx_mcp_link_peek(own->bridge->zone, own->session,
+                                    &own->upstream->name, &link)
+                  == NGX_OK
+               && own->begun_on != link.serial)
+    {
+        /* a request found that the session of the stream was forgotten */
+
+        ngx_http_mcp_listener_again(&own->listener);
     }
 
     ngx_http_mcp_own_run(own);
@@ -511,8 +548,11 @@ ngx_http_mcp_own_supplies(ngx_mcp_zone_t *zone)
 void
 ngx_http_mcp_own_quit(ngx_mcp_zone_t *zone)
 {
+    ngx_uint_t           newer;
     ngx_queue_t         *q;
     ngx_http_mcp_own_t  *own;
+
+    newer = ngx_mcp_lease_newer(zone);
 
     q = ngx_queue_head(&ngx_http_mcp_owns);
 
@@ -521,11 +561,53 @@ ngx_http_mcp_own_quit(ngx_mcp_zone_t *zone)
         own = ngx_queue_data(q, ngx_http_mcp_own_t, queue);
         q = ngx_queue_next(q);
 
-        if (own->bridge->zone == zone) {
-            ngx_mcp_lease_release(zone, &own->lease);
-            ngx_http_mcp_own_close(own);
+        if (own->bridge->zone != zone) {
+            continue;
+        }
+
+        if (!newer || !own->listener.up) {
+            ngx_http_mcp_own_leave(own);
+            continue;
+        }
+
+        ngx_http_mcp_own_hush(own);
+
+        if (!own->hold.timer_set) {
+            ngx_add_timer(&own->hold, NGX_HTTP_MCP_OWN_HOLD);
         }
     }
+}
+
+
+static void
+ngx_http_mcp_own_hush(ngx_http_mcp_own_t *own)
+{
+    if (own->hushed) {
+        return;
+    }
+
+    own->hushed = 1;
+
+    if (ngx_http_mcp_own_lists) {
+        ngx_http_mcp_own_lists->hushed(own);
+    }
+
+    ngx_http_mcp_own_close_requests(own);
+}
+
+
+static void
+ngx_http_mcp_own_release(ngx_event_t *ev)
+{
+    ngx_http_mcp_own_leave(ev->data);
+}
+
+
+void
+ngx_http_mcp_own_leave(ngx_http_mcp_own_t *own)
+{
+    ngx_mcp_lease_release(own->bridge->zone, &own->lease);
+    ngx_http_mcp_own_close(own);
 }
 
 
@@ -548,6 +630,10 @@ ngx_http_mcp_own_close(ngx_http_mcp_own_t *own)
 
     if (own->tick.timer_set) {
         ngx_del_timer(&own->tick);
+    }
+
+    if (own->hold.timer_set) {
+        ngx_del_timer(&own->hold);
     }
 
     if (own->work.posted) {

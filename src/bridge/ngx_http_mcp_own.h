@@ -9,6 +9,14 @@
  * It is kept while something needs it (ngx_http_mcp_own_need()), and for
  * NGX_HTTP_MCP_OWN_KEEP after that.  Then the lease is dropped, and the session
  * at the upstream ended.
+ *
+ * At a reload the worker that held it goes on listening until the next one
+ * does, if the events have no ids; it is hushed then, and does nothing else.
+ * An upstream says each message on one of the streams that a session has open,
+ * so that what both hear is not compared.  Where the one stream ended before
+ * the other stood, and nobody can say what was missed, there is a gap: who
+ * subscribed is told that the resources were updated, and the lists are looked
+ * at.
  */
 
 #ifndef _NGX_HTTP_MCP_OWN_H_INCLUDED_
@@ -22,6 +30,9 @@
 
 /* ms */
 #define NGX_HTTP_MCP_OWN_KEEP  60000
+
+/* ms; a worker of a newer configuration has to listen by then */
+#define NGX_HTTP_MCP_OWN_HOLD  3500
 
 
 /* who needs it, and its listener; bits */
@@ -51,12 +62,15 @@ struct ngx_http_mcp_own_s {
     ngx_msec_t                 unneeded;   /* since then */
     ngx_event_t                tick;
     ngx_event_t                work;       /* posted */
+    ngx_event_t                hold;       /* keeps a worker that quits */
     ngx_queue_t                waiting;    /* requests */
     ngx_queue_t                running;
     ngx_uint_t                 nwaiting;
     ngx_uint_t                 nrunning;
     ngx_uint_t                 requests;   /* so far */
-    ngx_uint_t                 serial;     /* of the link seen last */
+    ngx_uint_t                 serial;     /* of the link seen last, */
+    ngx_uint_t                 begun_on;   /* on which it was begun, */
+    ngx_uint_t                 noted;      /* and of the last event id */
     ngx_msec_t                 pause;      /* after a failure, */
     ngx_msec_t                 resume;     /* until then */
     ngx_msec_t                 refused;    /* the GET stream, when */
@@ -65,11 +79,12 @@ struct ngx_http_mcp_own_s {
     unsigned                   linked:1;   /* the link stands, or needs not */
     unsigned                   paused:1;
     unsigned                   listening:1;
-    unsigned                   linking:1;  /* by the listener, for all */
+    unsigned                   linking:1;  /* others wait for the listener */
     unsigned                   begun:1;    /* the GET stream was asked for */
-    unsigned                   missed:1;   /* while it was not, an answer came,
-                                              or may have been outdated */
+    unsigned                   missed:1;   /* an answer came before that */
+    unsigned                   idle:1;     /* nobody needed it for a while */
     unsigned                   unoffered:1;  /* there is no GET stream */
+    unsigned                   hushed:1;   /* it listens for the next one */
 };
 
 
@@ -107,6 +122,9 @@ typedef struct {
      */
     ngx_int_t                (*changed)(ngx_http_mcp_own_t *own,
                                    ngx_uint_t kinds);
+
+    /* it does nothing any more but call changed() */
+    void                     (*hushed)(ngx_http_mcp_own_t *own);
 
     /* it is gone after this; done() of no request is called any more */
     void                     (*lost)(ngx_http_mcp_own_t *own);
@@ -187,6 +205,13 @@ void ngx_http_mcp_own_listener(ngx_http_mcp_own_t *own, ngx_str_t *id,
     ngx_uint_t serial);
 void ngx_http_mcp_own_listen(ngx_http_mcp_own_t *own);
 void ngx_http_mcp_own_unlisten(ngx_http_mcp_own_t *own);
+
+/* gives the lease up, and is gone */
+void ngx_http_mcp_own_leave(ngx_http_mcp_own_t *own);
+
+/* nobody knows what the upstream said, of all or of this resource */
+void ngx_http_mcp_own_gap(ngx_http_mcp_own_t *own);
+void ngx_http_mcp_own_updated(ngx_http_mcp_own_t *own, ngx_str_t *uri);
 
 /* a message that is no answer; id: of its event */
 void ngx_http_mcp_own_heard(ngx_http_mcp_own_t *own, ngx_http_mcp_talk_t *t,

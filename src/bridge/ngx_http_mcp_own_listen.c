@@ -3,11 +3,18 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_own.h"
+#include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_supply.h"
 #include "ngx_mcp_topic.h"
 
 
-#define NGX_HTTP_MCP_OWN_ALL                                                  \
-    (NGX_MCP_OFFERED_TOOLS|NGX_MCP_OFFERED_PROMPTS|NGX_MCP_OFFERED_RESOURCES)
+/* a gap of more resources than that is told to all, by one event */
+#define NGX_HTTP_MCP_OWN_URIS        256
+#define NGX_HTTP_MCP_OWN_URIS_BYTES  16384
+
+#define NGX_HTTP_MCP_OWN_UPDATED                                              \
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\","    \
+    "\"params\":{\"uri\":"
 
 
 static ngx_uint_t ngx_http_mcp_own_wanted(ngx_http_mcp_listener_t *l);
@@ -19,8 +26,10 @@ static void ngx_http_mcp_own_listened(ngx_http_mcp_listener_t *l,
     ngx_http_mcp_talk_t *t, ngx_str_t *text);
 static void ngx_http_mcp_own_closed(ngx_http_mcp_listener_t *l);
 static ngx_uint_t ngx_http_mcp_own_kind(ngx_uint_t method);
+static void ngx_http_mcp_own_missed(ngx_http_mcp_own_t *own);
+static void ngx_http_mcp_own_missed_lists(ngx_http_mcp_own_t *own);
 static void ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
-    ngx_str_t *uri, ngx_mcp_take_t *take);
+    ngx_str_t *uri, ngx_uint_t kinds, ngx_mcp_take_t *take);
 
 
 void
@@ -35,6 +44,7 @@ ngx_http_mcp_own_listener(ngx_http_mcp_own_t *own, ngx_str_t *id,
     l->session = own->session;
     l->audience = own->audience;
     l->serial = serial;
+    l->stays = 1;
     l->wanted = ngx_http_mcp_own_wanted;
     l->linked = ngx_http_mcp_own_begun;
     l->opened = ngx_http_mcp_own_opened;
@@ -56,7 +66,7 @@ void
 ngx_http_mcp_own_listen(ngx_http_mcp_own_t *own)
 {
     own->listening = 1;
-    own->linking = !own->linked;
+    own->linking = 1;
 
     ngx_http_mcp_listener_start(&own->listener, NULL);
 }
@@ -72,9 +82,11 @@ ngx_http_mcp_own_unlisten(ngx_http_mcp_own_t *own)
     own->listening = 0;
     own->linking = 0;
     own->begun = 0;
-    own->missed = 1;
+    own->missed = 0;
+    own->idle = 1;
 
     ngx_http_mcp_listener_stop(&own->listener);
+    ngx_mcp_lease_broken(own->bridge->zone, &own->lease);
     ngx_mcp_own_listens(own->bridge->zone, own->session, 0, 0);
 }
 
@@ -86,7 +98,7 @@ ngx_http_mcp_own_wanted(ngx_http_mcp_listener_t *l)
 
     own = l->data;
 
-    return own->needs != 0;
+    return own->needs != 0 && !own->hushed;
 }
 
 
@@ -101,6 +113,7 @@ ngx_http_mcp_own_begun(ngx_http_mcp_listener_t *l, ngx_uint_t serial)
 
     own->linking = 0;
     own->begun = 1;
+    own->begun_on = serial;
 
     ngx_http_mcp_own_linked(own, serial);
 }
@@ -111,24 +124,47 @@ ngx_http_mcp_own_opened(ngx_http_mcp_listener_t *l)
 {
     u_char               buf[NGX_INT_T_LEN];
     ngx_str_t            note;
+    ngx_uint_t           gap;
+    ngx_mcp_zone_t      *zone;
     ngx_http_mcp_own_t  *own;
 
     own = l->data;
+    zone = own->bridge->zone;
 
-    note.data = buf;
-    note.len = ngx_sprintf(buf, "%ui", l->serial) - buf;
+    if (own->noted != l->serial) {
 
-    (void) ngx_mcp_lease_note(own->bridge->zone, &own->lease, &note);
+        /* the last event id first: a note must not be of an older one */
 
-    ngx_mcp_own_listens(own->bridge->zone, own->session, l->serial, 1);
+        note.data = buf;
+        note.len = ngx_sprintf(buf, "%ui", l->serial) - buf;
 
-    /* who cannot say what came last cannot repeat what came since */
+        ngx_mcp_lease_forget(zone, &own->lease);
+        (void) ngx_mcp_lease_note(zone, &own->lease, &note);
 
-    if (own->missed && l->last_event_id.len == 0 && ngx_http_mcp_own_lists) {
-        (void) ngx_http_mcp_own_lists->changed(own, NGX_HTTP_MCP_OWN_ALL);
+        own->noted = l->serial;
+    }
+
+    if (ngx_mcp_lease_connected(zone, &own->lease, &gap) != NGX_OK) {
+        ngx_http_mcp_own_doubt(own);
+        return;
+    }
+
+    ngx_mcp_own_listens(zone, own->session, l->serial, 1);
+
+    if (!l->resumed && gap && !own->idle) {
+        ngx_http_mcp_own_gap(own);
+
+    } else if (!l->resumed && own->missed) {
+        ngx_http_mcp_own_missed(own);
+
+        if (ngx_http_mcp_own_lists) {
+            (void) ngx_http_mcp_own_lists->changed(own,
+                                                   NGX_MCP_OFFERED_ALL);
+        }
     }
 
     own->missed = 0;
+    own->idle = 0;
 }
 
 
@@ -141,8 +177,12 @@ ngx_http_mcp_own_broken(ngx_http_mcp_listener_t *l)
 
     own->linking = 0;
     own->begun = 0;
-    own->missed = 1;
 
+    if (l->conflict) {
+        ngx_mcp_lease_alone(own->bridge->zone, &own->lease);
+    }
+
+    ngx_mcp_lease_broken(own->bridge->zone, &own->lease);
     ngx_mcp_own_listens(own->bridge->zone, own->session, 0, 0);
 
     ngx_http_mcp_own_post(own);
@@ -156,12 +196,17 @@ ngx_http_mcp_own_closed(ngx_http_mcp_listener_t *l)
 
     own = l->data;
 
+    if (own->hushed) {
+        ngx_http_mcp_own_leave(own);
+        return;
+    }
+
+    ngx_mcp_lease_broken(own->bridge->zone, &own->lease);
     ngx_mcp_own_listens(own->bridge->zone, own->session, 0, 0);
 
     own->listening = 0;
     own->linking = 0;
     own->begun = 0;
-    own->missed = 1;
 
     if (own->needs) {
         own->unoffered = 1;
@@ -214,7 +259,6 @@ ngx_http_mcp_own_heard(ngx_http_mcp_own_t *own, ngx_http_mcp_talk_t *t,
 
     take.lease = own->lease;
     take.id = *id;
-    take.text = *text;
     take.rc = NGX_AGAIN;
 
     ask = ngx_mcp_json_span(&t->x->scan, NGX_MCP_PATH_ID, text->data);
@@ -240,7 +284,7 @@ ngx_http_mcp_own_heard(ngx_http_mcp_own_t *own, ngx_http_mcp_talk_t *t,
             || ngx_http_mcp_own_lists->changed(own, kind) != NGX_OK)
         {
             ngx_str_null(&uri);
-            ngx_http_mcp_own_tell(own, text, &uri, &take);
+            ngx_http_mcp_own_tell(own, text, &uri, 0, &take);
         }
 
     } else if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {
@@ -253,7 +297,7 @@ ngx_http_mcp_own_heard(ngx_http_mcp_own_t *own, ngx_http_mcp_talk_t *t,
             uri = ngx_http_mcp_said_uri(t, text, pool);
 
             if (uri.len) {
-                ngx_http_mcp_own_tell(own, text, &uri, &take);
+                ngx_http_mcp_own_tell(own, text, &uri, 0, &take);
             }
 
             ngx_destroy_pool(pool);
@@ -266,9 +310,108 @@ ngx_http_mcp_own_heard(ngx_http_mcp_own_t *own, ngx_http_mcp_talk_t *t,
 }
 
 
+void
+ngx_http_mcp_own_gap(ngx_http_mcp_own_t *own)
+{
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\" may have said "
+                  "what nobody heard; sessions are told",
+                  &own->upstream->name, &own->bridge->endpoint);
+
+    ngx_http_mcp_own_missed(own);
+    ngx_http_mcp_own_missed_lists(own);
+}
+
+
+/* what is not subscribed to again yet is told of after that */
+
+static void
+ngx_http_mcp_own_missed(ngx_http_mcp_own_t *own)
+{
+    ngx_str_t   uris[NGX_HTTP_MCP_OWN_URIS];
+    ngx_uint_t  i, n;
+
+    static u_char  buf[NGX_HTTP_MCP_OWN_URIS_BYTES];
+
+    n = NGX_HTTP_MCP_OWN_URIS;
+
+    if (ngx_mcp_supply_made(own->bridge->zone, own->session,
+                            own->listener.serial, buf, sizeof(buf), uris, &n)
+        != NGX_OK)
+    {
+        (void) ngx_mcp_log_gap(own->bridge->zone, &own->bridge->endpoint,
+                               &own->tenant);
+        return;
+    }
+
+    for (i = 0; i < n; i++) {
+        ngx_http_mcp_own_updated(own, &uris[i]);
+    }
+}
+
+
+static void
+ngx_http_mcp_own_missed_lists(ngx_http_mcp_own_t *own)
+{
+    ngx_str_t   none;
+    ngx_uint_t  i;
+
+    if (own->bridge->lists == NGX_HTTP_MCP_LISTS_ON) {
+
+        if (ngx_http_mcp_own_lists) {
+            (void) ngx_http_mcp_own_lists->changed(own, NGX_MCP_OFFERED_ALL);
+        }
+
+        return;
+    }
+
+    ngx_str_null(&none);
+
+    for (i = 1; i & NGX_MCP_OFFERED_ALL; i <<= 1) {
+        ngx_http_mcp_own_tell(own, ngx_http_mcp_lists_notification(i), &none,
+                              i, NULL);
+    }
+}
+
+
+void
+ngx_http_mcp_own_updated(ngx_http_mcp_own_t *own, ngx_str_t *uri)
+{
+    u_char      *p;
+    ngx_str_t    text;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    p = ngx_pnalloc(pool, sizeof(NGX_HTTP_MCP_OWN_UPDATED) + 2
+                          + ngx_mcp_json_escaped_len(uri));
+
+    if (p) {
+        text.data = p;
+
+        p = ngx_cpymem(p, NGX_HTTP_MCP_OWN_UPDATED,
+                       sizeof(NGX_HTTP_MCP_OWN_UPDATED) - 1);
+        p = ngx_mcp_json_escape(p, uri);
+        *p++ = '}';
+        *p++ = '}';
+
+        text.len = p - text.data;
+
+        ngx_http_mcp_own_tell(own, &text, uri, 0, NULL);
+    }
+
+    ngx_destroy_pool(pool);
+}
+
+
+/* kinds: for sessions that were offered one of these; 0: no matter */
+
 static void
 ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
-    ngx_str_t *uri, ngx_mcp_take_t *take)
+    ngx_str_t *uri, ngx_uint_t kinds, ngx_mcp_take_t *take)
 {
     ngx_uint_t        n;
     ngx_mcp_event_t   event;
@@ -285,7 +428,7 @@ ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
     /* those that have lists of their own hear of them on their own streams */
 
     if (uri->len == 0) {
-        event.flags = NGX_MCP_EVENT_LISTED;
+        event.flags = NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_OFFERED(kinds);
     }
 
     ngx_mcp_count(own->bridge->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);

@@ -106,7 +106,7 @@ ngx_http_mcp_own_ask(ngx_http_mcp_own_t *own, ngx_pool_t *pool,
 
 /*
  * The listener, or the first one alone, makes the link, on which others go
- * side by side.
+ * side by side.  None goes before the listener has begun.
  */
 
 void
@@ -117,7 +117,7 @@ ngx_http_mcp_own_run(ngx_http_mcp_own_t *own)
 
     while (!ngx_queue_empty(&own->waiting)
            && own->nrunning < NGX_HTTP_MCP_OWN_RUNNING
-           && (own->linked || (own->nrunning == 0 && !own->linking)))
+           && !own->linking && (own->linked || own->nrunning == 0))
     {
         q = ngx_queue_head(&own->waiting);
         req = ngx_queue_data(q, ngx_http_mcp_own_request_t, queue);

@@ -269,7 +269,7 @@ ngx_http_mcp_reader_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (gap || reader->missed) {
+    if ((gap && !a->resumes) || reader->missed) {
         reader->missed = 0;
         ngx_http_mcp_reader_gap(reader, "it does not go on where it broke");
     }
@@ -739,7 +739,9 @@ ngx_http_mcp_reader_renew(ngx_event_t *ev)
 
     reader = ev->data;
 
-    if (ngx_mcp_lease_renew(reader->bridge->zone, &reader->lease) != NGX_OK) {
+    if (ngx_mcp_lease_renew(reader->bridge->zone, &reader->lease)
+        == NGX_DECLINED)
+    {
         ngx_http_mcp_reader_close(reader, NGX_HTTP_MCP_READER_LOST);
         return;
     }

@@ -30,6 +30,7 @@ struct ngx_http_mcp_refresh_s {
     ngx_mcp_audience_t        names;
     ngx_mcp_ref_t             audience;
     ngx_event_t               timer;
+    ngx_uint_t                hushed;
     ngx_http_mcp_fetch_t      fetches[NGX_MCP_LIST_KINDS];
 };
 
@@ -38,6 +39,7 @@ static void ngx_http_mcp_refresh_held(ngx_http_mcp_own_t *own);
 static void ngx_http_mcp_refresh_poked(ngx_http_mcp_own_t *own);
 static ngx_int_t ngx_http_mcp_refresh_changed(ngx_http_mcp_own_t *own,
     ngx_uint_t kinds);
+static void ngx_http_mcp_refresh_hushed(ngx_http_mcp_own_t *own);
 static void ngx_http_mcp_refresh_lost(ngx_http_mcp_own_t *own);
 static void ngx_http_mcp_refresh_timer(ngx_event_t *ev);
 static void ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r);
@@ -58,6 +60,7 @@ static ngx_http_mcp_own_lists_t  ngx_http_mcp_refresh_own = {
     ngx_http_mcp_refresh_held,
     ngx_http_mcp_refresh_poked,
     ngx_http_mcp_refresh_changed,
+    ngx_http_mcp_refresh_hushed,
     ngx_http_mcp_refresh_lost
 };
 
@@ -172,7 +175,7 @@ ngx_http_mcp_refresh_changed(ngx_http_mcp_own_t *own, ngx_uint_t offered)
 
 
 static void
-ngx_http_mcp_refresh_lost(ngx_http_mcp_own_t *own)
+ngx_http_mcp_refresh_hushed(ngx_http_mcp_own_t *own)
 {
     ngx_uint_t               i;
     ngx_http_mcp_refresh_t  *r;
@@ -183,9 +186,7 @@ ngx_http_mcp_refresh_lost(ngx_http_mcp_own_t *own)
         return;
     }
 
-    own->lists = NULL;
-
-    ngx_queue_remove(&r->queue);
+    r->hushed = 1;
 
     if (r->timer.timer_set) {
         ngx_del_timer(&r->timer);
@@ -194,6 +195,25 @@ ngx_http_mcp_refresh_lost(ngx_http_mcp_own_t *own)
     for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
         ngx_http_mcp_refresh_end(&r->fetches[i]);
     }
+}
+
+
+static void
+ngx_http_mcp_refresh_lost(ngx_http_mcp_own_t *own)
+{
+    ngx_http_mcp_refresh_t  *r;
+
+    r = own->lists;
+
+    if (r == NULL) {
+        return;
+    }
+
+    ngx_http_mcp_refresh_hushed(own);
+
+    own->lists = NULL;
+
+    ngx_queue_remove(&r->queue);
 }
 
 
@@ -215,6 +235,10 @@ ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r)
     ngx_mcp_zone_t         *zone;
     ngx_http_mcp_fetch_t   *f;
     ngx_http_mcp_bridge_t  *bridge;
+
+    if (r->hushed) {
+        return;
+    }
 
     bridge = r->own->bridge;
     zone = bridge->zone;

@@ -270,6 +270,14 @@ ngx_http_mcp_supply_done(ngx_http_mcp_own_t *own,
         ngx_http_mcp_own_pause(own);
     }
 
+    if (job->again && rc != NGX_AGAIN && own->listener.up
+        && own->listener.serial == answer->serial)
+    {
+        /* nobody was told of updates before that */
+
+        ngx_http_mcp_own_updated(own, &job->uri);
+    }
+
     ngx_mcp_supply_done(own->bridge->zone, own->session, own->lease.fence,
                         job, rc, answer->serial);
 }

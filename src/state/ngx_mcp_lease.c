@@ -470,6 +470,7 @@ ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 ngx_int_t
 ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 {
+    ngx_int_t             rc;
     ngx_mcp_lease_sh_t   *l;
     ngx_mcp_reader_sh_t  *r;
 
@@ -481,9 +482,15 @@ ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
         r->deadline = ngx_current_msec + NGX_MCP_LEASE_TIME;
     }
 
+    rc = NGX_DECLINED;
+
+    if (r) {
+        rc = (r == &l->holder) ? NGX_OK : NGX_AGAIN;
+    }
+
     ngx_mcp_zone_unlock(zone);
 
-    return r ? NGX_OK : NGX_DECLINED;
+    return rc;
 }
 
 
@@ -513,8 +520,7 @@ ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
             l->until = l->joined + 3 * NGX_MCP_LEASE_GRACE;
 
         } else {
-            *gap = !r->connected && l->rec.flags & NGX_MCP_LEASE_READ
-                   && (l->id & NGX_MCP_LEASE_LEN) == 0;
+            *gap = (!r->connected && l->rec.flags & NGX_MCP_LEASE_READ);
         }
 
         r->connected = 1;
@@ -549,6 +555,43 @@ ngx_mcp_lease_broken(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
             ngx_mcp_lease_tell_locked(zone, l, r);
             ngx_mcp_lease_end_locked(l, r);
         }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_lease_alone(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+{
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    ngx_mcp_zone_lock(zone);
+
+    r = ngx_mcp_lease_reader_locked(zone, lease, &l);
+
+    if (r && r == &l->holder && ngx_mcp_lease_before_locked(zone, l)) {
+        ngx_mcp_lease_tell_locked(zone, l, &l->before);
+        ngx_mcp_lease_end_locked(l, &l->before);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_lease_forget(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+{
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    ngx_mcp_zone_lock(zone);
+
+    r = ngx_mcp_lease_reader_locked(zone, lease, &l);
+
+    if (r && r == &l->holder) {
+        l->id = 0;
     }
 
     ngx_mcp_zone_unlock(zone);

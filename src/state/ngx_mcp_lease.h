@@ -87,21 +87,27 @@ ngx_int_t ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key);
 ngx_int_t ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_pool_t *pool, ngx_mcp_lease_t *lease, ngx_mcp_lease_left_t *left);
 
-/* NGX_OK; NGX_DECLINED: lost */
+/* NGX_OK; NGX_AGAIN: it is the one before in an overlap; NGX_DECLINED: lost */
 ngx_int_t ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * The holder's connection stands.  *gap: one was connected before, nobody is
- * now, and no event had an id to go on from: who is served has missed what
- * nobody knows (ngx_mcp_log_gap()).  In an overlap, the one before reads on
- * for NGX_MCP_LEASE_GRACE and then loses what it had left.  Who never calls
- * this has neither gaps nor overlaps.  NGX_OK; NGX_DECLINED: lost.
+ * The holder's connection stands.  *gap: one was connected before, and nobody
+ * is now: if it does not go on behind the last event, who is served has missed
+ * what nobody knows.  In an overlap, the one before reads on for
+ * NGX_MCP_LEASE_GRACE and then loses what it had left.  Who never calls this
+ * has neither gaps nor overlaps.  NGX_OK; NGX_DECLINED: lost.
  */
 ngx_int_t ngx_mcp_lease_connected(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_uint_t *gap);
 
 /* the connection broke; in an overlap, the one before loses what it had left */
 void ngx_mcp_lease_broken(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
+
+/* the holder cannot connect for the one before, who loses what it had left */
+void ngx_mcp_lease_alone(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
+
+/* the holder reads what knows nothing of the last event id: there is none */
+void ngx_mcp_lease_forget(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /* gives it up, for another to claim; nothing when it was lost */
 void ngx_mcp_lease_release(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);

@@ -113,7 +113,8 @@ ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
                      ? ngx_mcp_hash(zone, &event->identity, NULL) : 0;
 
     only->flags = event->flags
-                  & (NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_UNLISTED);
+                  & (NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_UNLISTED
+                     |NGX_MCP_EVENT_OFFERED(NGX_MCP_OFFERED_ALL));
 
     only->audience = event->list_key.data
                      ? ngx_mcp_hash(zone, &event->list_key, NULL) : 0;
@@ -124,6 +125,7 @@ ngx_uint_t
 ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_only_sh_t *only)
 {
+    uint64_t                 kinds;
     ngx_uint_t               i;
     ngx_mcp_extension_sh_t  *e;
 
@@ -140,6 +142,12 @@ ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     }
 
     if (only->flags & NGX_MCP_EVENT_LISTED && e->alone) {
+        return 1;
+    }
+
+    kinds = NGX_MCP_EVENT_KINDS(only->flags);
+
+    if (kinds && (kinds & e->offered) == 0) {
         return 1;
     }
 

@@ -43,6 +43,10 @@ typedef struct {
 #define NGX_MCP_EVENT_LISTED    0x10
 #define NGX_MCP_EVENT_UNLISTED  0x20
 
+/* for sessions that were offered one of these (NGX_MCP_OFFERED_*) */
+#define NGX_MCP_EVENT_OFFERED(kinds)  ((kinds) << 8)
+#define NGX_MCP_EVENT_KINDS(flags)    (((flags) >> 8) & 0x07)
+
 
 /*
  * An event that is put into many logs.  When its worker dies amid that, it is

@@ -92,6 +92,7 @@ typedef struct {
     ngx_mcp_ref_t           ref;
     ngx_str_t               uri;          /* into pool */
     ngx_uint_t              subscribe;    /* or unsubscribe */
+    ngx_uint_t              again;        /* it was made on another link */
 } ngx_mcp_supply_job_t;
 
 /* NGX_OK; NGX_DECLINED: nothing is to be done now; NGX_ERROR: no memory */
@@ -106,6 +107,14 @@ ngx_int_t ngx_mcp_supply_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 void ngx_mcp_supply_done(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
     uint32_t fence, ngx_mcp_supply_job_t *job, ngx_int_t rc,
     ngx_uint_t serial);
+
+/*
+ * What is made on the link with this serial; URIs are put into buf.  *n of
+ * them at most, *n is how many.  NGX_OK; NGX_BUSY: there are more.
+ */
+ngx_int_t ngx_mcp_supply_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
+    ngx_uint_t serial, u_char *buf, size_t size, ngx_str_t *uris,
+    ngx_uint_t *n);
 
 /* whether there are any; also NGX_DECLINED: the own session has ended */
 ngx_int_t ngx_mcp_supplies(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own);

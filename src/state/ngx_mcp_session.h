@@ -44,6 +44,7 @@ typedef struct {
 #define NGX_MCP_OFFERED_TOOLS      0x01
 #define NGX_MCP_OFFERED_PROMPTS    0x02
 #define NGX_MCP_OFFERED_RESOURCES  0x04
+#define NGX_MCP_OFFERED_ALL        0x07
 
 
 /* a copy of what a request needs; strings point into "text" */

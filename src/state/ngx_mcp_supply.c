@@ -425,6 +425,7 @@ ngx_mcp_supply_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own, uint32_t fence,
         if (rc == NGX_OK) {
             job->ref = ngx_mcp_ref(zone, u);
             job->subscribe = (u->count != 0);
+            job->again = (job->subscribe && u->state == NGX_MCP_SUPPLY_MADE);
             u->asked = fence;
         }
 
@@ -481,6 +482,64 @@ ngx_mcp_supply_done(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own, uint32_t fence,
     }
 
     ngx_mcp_zone_unlock(zone);
+}
+
+
+/* what is due, and not made, comes first */
+
+ngx_int_t
+ngx_mcp_supply_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
+    ngx_uint_t serial, u_char *buf, size_t size, ngx_str_t *uris,
+    ngx_uint_t *n)
+{
+    uint32_t               block;
+    ngx_int_t              rc;
+    ngx_uint_t             max, passed;
+    ngx_mcp_supply_sh_t   *u;
+    ngx_mcp_session_sh_t  *s;
+
+    rc = NGX_OK;
+    max = *n;
+    passed = 0;
+    *n = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, own);
+
+    block = s ? ngx_mcp_session_extension(zone, s)->supplies.tail : 0;
+
+    for ( /* void */ ; block; block = u->rec.links.prev) {
+        u = ngx_mcp_block(zone, block);
+
+        if (ngx_mcp_supply_due(u, (uint32_t) serial)
+            || u->state != NGX_MCP_SUPPLY_MADE)
+        {
+            if (++passed == NGX_MCP_SUPPLY_PASSED) {
+                break;
+            }
+
+            continue;
+        }
+
+        if (*n == max || u->rec.len > size) {
+            rc = NGX_BUSY;
+            break;
+        }
+
+        uris[*n].data = buf;
+        uris[*n].len = u->rec.len;
+
+        ngx_mcp_text_read(zone, u, 0, buf, u->rec.len);
+
+        buf += u->rec.len;
+        size -= u->rec.len;
+        (*n)++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
 }
 
 

@@ -167,7 +167,8 @@ typedef struct {
     uint64_t                uri[NGX_MCP_EVENT_URIS];
     uint64_t                identity;
     uint64_t                audience;
-    uint64_t                flags;        /* NGX_MCP_EVENT_LISTED, ..UNLISTED */
+    uint64_t                flags;        /* NGX_MCP_EVENT_LISTED, .._UNLISTED,
+                                             .._OFFERED */
 } ngx_mcp_only_sh_t;
 
 

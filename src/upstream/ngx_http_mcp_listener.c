@@ -8,6 +8,9 @@
 #define NGX_HTTP_MCP_LISTEN_RETRY      1000
 #define NGX_HTTP_MCP_LISTEN_RETRY_MAX  30000
 
+/* ms; a stream that is in the way may be about to end */
+#define NGX_HTTP_MCP_LISTEN_CONFLICT   50
+
 
 static ngx_int_t ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l);
 static void ngx_http_mcp_listener_linked(ngx_http_mcp_talk_t *t);
@@ -18,6 +21,7 @@ static void ngx_http_mcp_listener_note(ngx_http_mcp_listener_t *l,
     ngx_mcp_sse_t *sse);
 static void ngx_http_mcp_listener_done(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_listener_broken(ngx_http_mcp_listener_t *l);
 static void ngx_http_mcp_listener_cleanup(void *data);
 static void ngx_http_mcp_listener_retry(ngx_event_t *ev);
 static void ngx_http_mcp_listener_detach(ngx_http_mcp_listener_t *l);
@@ -91,6 +95,10 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
         goto failed;
     }
 
+    if (l->stays) {
+        ngx_http_mcp_background_stay(r);
+    }
+
     l->talk = t;
 
     t->r = r;
@@ -148,6 +156,8 @@ ngx_http_mcp_listener_opened(ngx_http_mcp_talk_t *t)
     l = t->data;
 
     l->up = 1;
+    l->resumed = (t->x->last_event_id.len != 0);
+    l->conflicts = 0;
     l->since = ngx_current_msec;
 
     if (l->serial != t->link->serial) {
@@ -205,24 +215,18 @@ ngx_http_mcp_listener_done(ngx_http_mcp_talk_t *t,
         ngx_http_mcp_listener_note(l, t->x->sse);
     }
 
-    if (l->up
-        && ngx_current_msec - l->since >= NGX_HTTP_MCP_LISTEN_RETRY_MAX)
-    {
-        l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
-    }
-
-    l->up = 0;
-
     /*
      * An upstream that offers no stream says 405 (G-01) and is left alone;
      * one that has not noticed yet that the last one ended may say 409, and
      * one that does not know the event id 400.
      */
 
+    l->conflict = 0;
+
     if (outcome == NGX_HTTP_MCP_STATUS) {
 
-        refused = (status < NGX_HTTP_INTERNAL_SERVER_ERROR
-                   && status != NGX_HTTP_CONFLICT);
+        l->conflict = (status == NGX_HTTP_CONFLICT);
+        refused = (status < NGX_HTTP_INTERNAL_SERVER_ERROR && !l->conflict);
 
         if (status == NGX_HTTP_BAD_REQUEST && l->last_event_id.len) {
             l->last_event_id.len = 0;
@@ -239,13 +243,51 @@ ngx_http_mcp_listener_done(ngx_http_mcp_talk_t *t,
         return;
     }
 
+    ngx_http_mcp_listener_broken(l);
+}
+
+
+static void
+ngx_http_mcp_listener_broken(ngx_http_mcp_listener_t *l)
+{
+    ngx_msec_t  delay;
+
     ngx_http_mcp_listener_detach(l);
 
-    ngx_add_timer(&l->retry, l->delay);
-    l->delay = ngx_min(l->delay * 2, NGX_HTTP_MCP_LISTEN_RETRY_MAX);
+    if (l->up
+        && ngx_current_msec - l->since >= NGX_HTTP_MCP_LISTEN_RETRY_MAX)
+    {
+        l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
+    }
+
+    l->up = 0;
+
+    delay = l->delay;
+    l->delay = delay * 2;
+
+    if (l->conflict) {
+        delay = NGX_HTTP_MCP_LISTEN_CONFLICT << l->conflicts;
+        l->conflicts++;
+        l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
+    }
+
+    l->conflicts = ngx_min(l->conflicts, 10);
+    l->delay = ngx_min(l->delay, NGX_HTTP_MCP_LISTEN_RETRY_MAX);
+
+    ngx_add_timer(&l->retry, ngx_min(delay, NGX_HTTP_MCP_LISTEN_RETRY_MAX));
 
     if (l->broken) {
         l->broken(l);
+    }
+}
+
+
+void
+ngx_http_mcp_listener_again(ngx_http_mcp_listener_t *l)
+{
+    if (l->talk) {
+        l->conflict = 0;
+        ngx_http_mcp_listener_broken(l);
     }
 }
 

@@ -26,6 +26,8 @@ struct ngx_http_mcp_listener_s {
     ngx_http_headers_in_t    *headers;      /* that cross, or NULL */
     ngx_uint_t                serial;       /* of the link that the last event
                                                id belongs to; 0: any */
+    unsigned                  stays:1;      /* a graceful quit does not end an
+                                               attempt */
 
     /* asked before each attempt */
     ngx_uint_t              (*wanted)(ngx_http_mcp_listener_t *l);
@@ -51,11 +53,16 @@ struct ngx_http_mcp_listener_s {
     /* out */
     ngx_str_t                 last_event_id;
     ngx_uint_t                up;
+    unsigned                  resumed:1;    /* it goes on behind the last event
+                                               id */
+    unsigned                  conflict:1;   /* broken: the upstream has another
+                                               stream on the same session */
 
     /* private */
     u_char                    ids[NGX_HTTP_MCP_LISTENER_ID_MAX];
     ngx_msec_t                since;
     ngx_msec_t                delay;
+    ngx_uint_t                conflicts;    /* one after the other */
     ngx_http_mcp_talk_t      *talk;         /* the attempt under way */
     ngx_event_t               retry;
 };
@@ -66,6 +73,9 @@ struct ngx_http_mcp_listener_s {
  * NULL: behind the last one before it was stopped.
  */
 void ngx_http_mcp_listener_start(ngx_http_mcp_listener_t *l, ngx_str_t *id);
+
+/* breaks the stream, and opens it again */
+void ngx_http_mcp_listener_again(ngx_http_mcp_listener_t *l);
 
 /* ends it, without a call; from message() or opened() as well */
 void ngx_http_mcp_listener_stop(ngx_http_mcp_listener_t *l);

@@ -85,11 +85,20 @@ sub clear   { $_[0]->ask('clear') }                 # forget requests
 sub release { $_[0]->ask('release', $_[1]) }        # end [until => name]
 sub emit    { my $s = shift; $s->ask('emit', @_) }  # (tag, @actions): how many
 sub held    { $_[0]->ask('held', $_[1]) }           # connections with a tag
+
+# (tag, 'newest' or 'oldest', @actions): to one of them
+sub emit_one { my $s = shift; $s->ask('emit_one', @_) }
+
 sub drop    { $_[0]->ask('drop') }                  # cut all connections
 sub set     { $_[0]->ask('set', $_[1], $_[2]) }     # $Mcp::Upstream::V{name}
 sub get     { $_[0]->ask('get', $_[1]) }
 
 our %V;
+
+# for handlers: how many connections have the tag, and to close them
+our $child;
+sub tagged { my @c = $child->tagged($_[0]); return scalar @c }
+sub cut    { $child->finish($_, 1) for $child->tagged($_[0]) }
 
 
 # a JSON-RPC answer to a request, and an error
@@ -203,6 +212,14 @@ use Time::HiRes qw(time);
 use parent -norequire, 'Mcp::Server::Child';
 
 my $json = Mcp::Server::json();
+
+
+sub run {
+    my ($self) = @_;
+
+    $Mcp::Upstream::child = $self;
+    $self->SUPER::run;
+}
 
 
 # ends [wait => ..]
@@ -446,6 +463,28 @@ sub ended {
 }
 
 
+# oldest first
+
+sub tagged {
+    my ($self, $tag) = @_;
+
+    return sort { $a->{id} <=> $b->{id} }
+           grep { ($_->{tag} || '') eq $tag } $self->conns;
+}
+
+
+sub emit {
+    my ($self, $actions, @to) = @_;
+
+    for my $c (@to) {
+        push @{ $c->{todo} }, map { [@$_] } @$actions;
+        $self->act($c);
+    }
+
+    return scalar @to;
+}
+
+
 sub command {
     my ($self, $verb, @arg) = @_;
 
@@ -467,14 +506,15 @@ sub command {
 
     } elsif ($verb eq 'emit') {
         my ($tag, @actions) = @arg;
-        my @to = grep { ($_->{tag} || '') eq $tag } @conns;
 
-        for my $c (@to) {
-            push @{ $c->{todo} }, map { [@$_] } @actions;
-            $self->act($c);
-        }
+        return $self->emit(\@actions, $self->tagged($tag));
 
-        return scalar @to;
+    } elsif ($verb eq 'emit_one') {
+        my ($tag, $which, @actions) = @arg;
+        my @to = $self->tagged($tag);
+
+        return $self->emit(\@actions,
+                           @to ? $to[$which eq 'newest' ? -1 : 0] : ());
 
     } elsif ($verb eq 'held') {
         return scalar grep {

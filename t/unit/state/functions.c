@@ -632,6 +632,41 @@ subscription_tests(void)
 }
 
 
+/* how many are made; room for one that is too small, or is none, is told */
+
+static ngx_uint_t
+made(ngx_mcp_ref_t own, ngx_uint_t serial)
+{
+    u_char      buf[64];
+    ngx_str_t   uris[8];
+    ngx_uint_t  n, none;
+
+    n = 8;
+    none = 0;
+
+    if (ngx_mcp_supply_made(&zone, own, serial, buf, 64, uris, &n) != NGX_OK) {
+        return 99;
+    }
+
+    if (n && (ngx_mcp_supply_made(&zone, own, serial, buf, 64, uris, &none)
+              != NGX_BUSY
+              || uris[0].data != buf || buf[0] != 'f'))
+    {
+        return 98;
+    }
+
+    none = 8;
+
+    if (n && ngx_mcp_supply_made(&zone, own, serial, buf, 2, uris, &none)
+             != NGX_BUSY)
+    {
+        return 97;
+    }
+
+    return n;
+}
+
+
 static void
 own_tests(void)
 {
@@ -689,7 +724,7 @@ own_tests(void)
 
     ok(ngx_mcp_supply_next(&zone, own, 4, pool, &job) == NGX_DECLINED
        && ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_OK
-       && job.subscribe && job.uri.len == uri.len
+       && job.subscribe && !job.again && job.uri.len == uri.len
        && ngx_mcp_supply_next(&zone, own, 5, pool, &second) == NGX_DECLINED,
        "asked for once");
 
@@ -705,6 +740,8 @@ own_tests(void)
        && ngx_mcp_supply_state(&zone, b, &uri) == NGX_OK
        && ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_DECLINED,
        "made");
+    ok(made(own, l.serial) == 1 && made(own, l.serial + 1) == 0,
+       "on this link");
     ok(ngx_mcp_session_private_subscription(&zone, a, 0, pool, &id)
        == NGX_DECLINED, "it is not on the session's own link");
 
@@ -726,11 +763,13 @@ own_tests(void)
     ngx_mcp_link_put(&zone, own, &name, &id, 1);
     ngx_mcp_link_peek(&zone, own, &name, &l);
     ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_OK
-       && job.subscribe && ngx_mcp_supply_state(&zone, a, &uri) == NGX_OK,
+       && job.subscribe && job.again && made(own, l.serial) == 0
+       && ngx_mcp_supply_state(&zone, a, &uri) == NGX_OK,
        "asked for again");
     ngx_mcp_supply_done(&zone, own, 6, &job, NGX_AGAIN, 0);
     ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_OK, "retried");
     ngx_mcp_supply_done(&zone, own, 6, &job, NGX_OK, l.serial);
+    ok(made(own, l.serial) == 1, "made again");
 
     /* the last one leaves, another comes back meanwhile */
 

@@ -437,7 +437,7 @@ epoch_tests(void)
     drain_all();
     ok(heard[0].why == NGX_MCP_LEASE_LOST && heard[0].n == 1
        && strcmp(heard[0].key, "ids") == 0, "the other one is told");
-    ok(connected(2, &third) == 0, "no gap");
+    ok(connected(2, &third) == 1, "nobody reads then");
 
     ok(claim(2, "none", &third) == NGX_OK && !left.overlap
        && ngx_mcp_lease_renew(&workers[0], &other) == NGX_DECLINED,
@@ -478,7 +478,7 @@ overlap_tests(void)
     drain_all();
     listen_again();
     ok(claim(2, "f", &other) == NGX_OK && left.overlap, "an overlap");
-    ok(ngx_mcp_lease_renew(&workers[0], &lease) == NGX_OK
+    ok(ngx_mcp_lease_renew(&workers[0], &lease) == NGX_AGAIN
        && ngx_mcp_lease_renew(&workers[2], &other) == NGX_OK, "both have it");
     drain_all();
     ok(heard[0].n == 0, "nothing is lost");
@@ -599,6 +599,31 @@ overlap_tests(void)
     drain_all();
     ok(heard[3].n == 1 && heard[3].why == NGX_MCP_LEASE_GAP,
        "the one before died too early");
+
+    /* one that is in the way of the other */
+
+    join(2, 9);
+    ok(claim(2, "f", &other) == NGX_OK && left.overlap, "an overlap again");
+    ngx_mcp_lease_alone(&workers[3], &lease);
+    ok(take(3, &lease, "", "p") == NGX_OK, "the one before ends it not");
+    listen_again();
+    ngx_mcp_lease_alone(&workers[2], &other);
+    drain_all();
+    ok(take(3, &lease, "", "q") == NGX_ABORT
+       && heard[3].n == 1 && heard[3].why == NGX_MCP_LEASE_LOST,
+       "the holder does");
+    ok(connected(2, &other) == 1, "which is a gap");
+
+    /* ids */
+
+    (void) take(2, &other, "1", "r");
+    join(1, 10);
+    ok(claim(1, "f", &third) == NGX_OK && !left.overlap && left.id.len == 1
+       && connected(1, &third) == 1, "nobody reads, but it can go on");
+    ngx_mcp_lease_forget(&workers[1], &third);
+    join(2, 11);
+    ok(claim(2, "f", &other) == NGX_OK && left.overlap && left.id.len == 0,
+       "an id that says nothing any more");
 
     stop("overlaps");
 }

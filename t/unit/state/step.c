@@ -1031,7 +1031,7 @@ lease_check(void)
 static ngx_uint_t
 lease_kept_check(void)
 {
-    if (ngx_mcp_lease_renew(&copy, &feed) != NGX_OK) {
+    if (ngx_mcp_lease_renew(&copy, &feed) == NGX_DECLINED) {
         fprintf(stderr, "# the lease is lost\n");
         return 1;
     }
@@ -1060,6 +1060,8 @@ op_lease_life(void)
     str.len = NGX_MCP_LEASE_NOTE_MAX;
     ngx_mcp_lease_note(&zone, &fed, &str);
 
+    ngx_mcp_lease_forget(&zone, &fed);
+    ngx_mcp_lease_alone(&zone, &fed);
     ngx_mcp_lease_broken(&zone, &feed);
     ngx_mcp_lease_broken(&zone, &fed);
     ngx_mcp_lease_release(&zone, &fed);
@@ -1393,7 +1395,7 @@ overlap_check(void)
 
     l = ngx_mcp_record(&copy, feed.ref, NGX_MCP_LEASE);
 
-    if (l == NULL || ngx_mcp_lease_renew(&copy, &feed) != NGX_OK) {
+    if (l == NULL || ngx_mcp_lease_renew(&copy, &feed) == NGX_DECLINED) {
         fprintf(stderr, "# the one before reads no more\n");
         return 1;
     }
