@@ -172,6 +172,21 @@ $get = $s->open_get(last_event_id => 'nonsense');
 ok($get->event_where(sub { ($_->{event} || '') eq 'lagged' }, 3),
    'an id of others is a gap');
 ok(!$get->comment(1.5), 'no heartbeat when it is off');
+
+# where another session has been, and this one not yet
+
+my $fresh = $t->session(path => '/quiet');
+
+publish(event('unseen'));
+ok($get->event_where(is_note('unseen'), 3), 'one session has an event');
+
+my $fresh_get = $fresh->open_get(last_event_id => $get->last_id);
+@e = $fresh_get->drain(0.5);
+
+is($e[1]{event}, 'lagged', 'its id is a gap for another');
+ok(is_note('unseen')->($e[-1]), 'which loses nothing by it');
+
+$fresh_get->close;
 $get->close;
 
 my $old = $t->session(path => '/quiet', version => '2025-06-18');

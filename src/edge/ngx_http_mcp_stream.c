@@ -56,6 +56,10 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
                                     : NGX_HTTP_SERVICE_UNAVAILABLE;
     }
 
+    if (s->zs.unknown) {
+        s->lagged = 1;
+    }
+
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "mcp stream %uD opened, line:%uD at %uL-%uL", s->local,
                    s->zs.line, s->zs.cursor.own, s->zs.cursor.shared);

@@ -195,11 +195,15 @@ typedef struct {
     ngx_mcp_ref_t           group;
     uint32_t                line;
     ngx_mcp_cursor_t        cursor;       /* what it has taken */
+
+    unsigned                unknown:1;    /* it was to go on from where its
+                                             line has not been yet */
 } ngx_mcp_stream_t;
 
 /*
  * Opens a stream on a line of a session.  from: decoded Last-Event-ID, or
- * NULL to go on where the last stream of the line stopped.  On the general
+ * NULL to go on where the last stream of the line stopped; so it does, and
+ * says "unknown", if the general line has not been at "from" yet.  On that
  * line at most "limit" streams stay (0: any number); the oldest is told to
  * close.  NGX_OK; NGX_DECLINED: session ended, or no such line is kept (an
  * unknown call line is a gap: the caller says so); NGX_ERROR: zone full.

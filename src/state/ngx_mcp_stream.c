@@ -89,21 +89,23 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     stream->session = session;
     stream->group = s->rec.owner;
     stream->line = line;
+    stream->unknown = 0;
 
     if (c) {
-        stream->cursor.own = from ? ngx_min(from->own, c->log.last)
-                                  : c->handed;
+        stream->cursor.own = from ? ngx_min(from->own, c->handed) : c->handed;
         stream->cursor.shared = 0;
 
-    } else if (from) {
-        stream->cursor.own = ngx_min(from->own, s->log.last);
-        stream->cursor.shared = ngx_min(from->shared, g->log.last);
-
+    } else if (from && from->own <= s->handed.own
+               && from->shared <= s->handed.shared)
+    {
         start = ngx_mcp_session_extension(zone, s)->start;
-        stream->cursor.shared = ngx_max(stream->cursor.shared, start);
+
+        stream->cursor.own = from->own;
+        stream->cursor.shared = ngx_max(from->shared, start);
 
     } else {
         stream->cursor = s->handed;
+        stream->unknown = (from != NULL);
     }
 
     st = ngx_mcp_make_locked(zone, &stage);
