@@ -93,6 +93,10 @@ my %tools = (
                 notice('message', level => 'info', data => 'after'),
                 [event => large($r)]);
     },
+    'more than its answer' => sub {
+        my ($r) = @_;
+        return ([sse => {}], result($r, {}), [until => 'enough']);
+    },
     many => sub {
         my ($r) = @_;
         return ([sse => {}], (map { notice('message', level => 'info',
@@ -162,6 +166,9 @@ server {
     location = /rpc { mcp_endpoint zone=main;
                       mcp_upstream rpc /_rpc protocol=rpc; }
 
+    location = /one { mcp_endpoint zone=main; mcp_upstream up /_up;
+                      mcp_call_limit 1; }
+
     location = /after {
         mcp_stream_after 300ms;
         mcp_stream_heartbeat 200ms;
@@ -222,6 +229,19 @@ for my $path ('/mcp', '/rpc') {
         last if $token eq '"p-1"' && $path eq '/rpc';
     }
 }
+
+# an upstream that has answered and does not end
+
+my $talks = $t->session(path => '/one');
+
+for (1, 2) {
+    my $sse = $talks->stream('tools/call', { name => 'more than its answer' },
+                             id => 'same');
+    ok($sse->response('same', 3) && $sse->eof(3), 'does not hold up the next');
+}
+
+$up->release('enough');
+
 
 # the form of a stream by revision
 

@@ -461,6 +461,12 @@ $up->release('hold');
 is($_->response('POST')->{status}, 200, 'held call is answered') for @held;
 is($calls->tool('x')->{http}{status}, 200, 'and there is room again');
 
+@held = map {
+    $calls->tool('x', {}, id => 'same', conn => $_ % 2 ? $c1 : $c2)
+} 1 .. 100;
+is(scalar(grep { $_->{http}{status} == 200 } @held), 100,
+   'a request has ended when its answer is there, for any worker');
+
 
 # a full zone
 

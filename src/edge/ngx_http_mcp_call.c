@@ -541,8 +541,11 @@ ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
         ngx_del_timer(&call->after);
     }
 
+    /* who has the answer may ask the next at once, by another worker */
+
     if (call->streaming) {
         ngx_http_mcp_call_deliver(call, text, NGX_MCP_EVENT_RESPONSE);
+        ngx_http_mcp_call_unregister(call);
         return;
     }
 
@@ -567,6 +570,8 @@ ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
     {
         return;
     }
+
+    ngx_http_mcp_call_unregister(call);
 
     rc = ngx_http_mcp_answer(call->r, NGX_HTTP_OK, &copy);
 

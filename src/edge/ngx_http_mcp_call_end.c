@@ -46,6 +46,10 @@ ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
         }
     }
 
+    if (!call->streaming) {
+        ngx_http_mcp_call_unregister(call);
+    }
+
     if (!call->answered) {
         ngx_http_mcp_call_fail(call, outcome);
     }
