@@ -64,6 +64,7 @@ server {
         mcp_endpoint zone=main name=up;
         mcp_upstream up /_up;
         mcp_stream_after 0;
+        send_timeout 30s;
     }
 
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
