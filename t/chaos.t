@@ -14,6 +14,7 @@ use lib "$FindBin::Bin/lib";
 
 use Mcp::Test;
 use Mcp::Feed;
+use Mcp::Node;
 
 use POSIX ();
 
@@ -44,6 +45,8 @@ $t->allow_log(qr/was locked by/);
 
 my $end = time() + $seconds;
 my @children = map { child($_) } 1 .. $clients;
+push @children, child(0, Mcp::Node::node(), Mcp::Node::dir() . '/chaos.mjs',
+                      'http://127.0.0.1:' . $t->port('h2'), $seconds, $seed);
 my %did;
 
 # who stands still, until when
@@ -69,9 +72,9 @@ for my $c (@children) {
     waitpid $c->{pid}, 0;
     is($?, 0, "client $c->{n}");
 
-    my ($n, $did) = split / /, defined $text ? $text : '', 2;
+    my ($n, @did) = split ' ', defined $text ? $text : '';
     $lost += $n || 0;
-    $did{$_}++ for split / /, $did || '';
+    $did{$_}++ for @did;
 }
 
 note(join ', ', map { "$did{$_} $_" } sort keys %did);
@@ -142,6 +145,7 @@ send_timeout 1s;
 
 server {
     %%LISTEN%%
+    listen 127.0.0.1:%%PORT_h2%% http2;
     server_name localhost;
 
     location = /mcp {
@@ -298,7 +302,7 @@ sub turn {
         return if keys %still >= 2 || $still{$pid};
 
         kill 'STOP', $pid;
-        $still{$pid} = time() + rand 0.15;
+        $still{$pid} = time() + rand pick(0.15, 0.15, 0.6);
 
     } elsif ($dice < 0.5) {
         pick($legacy, $shaky)->emit('get', map {
@@ -368,10 +372,11 @@ sub event {
 }
 
 
-# a client: a process of its own, which says how many sessions it lost
+# a client: a process of its own, or a program, which says how many sessions it
+# lost
 
 sub child {
-    my ($n) = @_;
+    my ($n, @program) = @_;
 
     pipe(my $in, my $out) or die "pipe: $!";
 
@@ -383,6 +388,11 @@ sub child {
         $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
         srand $seed + $n;
         close $in;
+
+        if (@program) {
+            open STDOUT, '>&', $out;
+            exec @program or POSIX::_exit(1);
+        }
 
         my $did = eval { play($n) };
         print STDERR "client $n: $@" unless defined $did;

@@ -17,8 +17,8 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
         my ($r) = @_;
         my $level = $r->{json}{params}{level};
 
-        return {} unless $level eq 'alert';
-        return ([until => 'level'], [json => Mcp::Upstream::result($r, {})]);
+        return {} unless $level =~ /^(?:alert|critical)$/;
+        return ([until => $level], [json => Mcp::Upstream::result($r, {})]);
     },
     'tools/call' => sub {
         my ($r) = @_;
@@ -65,6 +65,7 @@ mcp_stream_after 50ms;
 
 server {
     %%LISTEN%%
+    listen 127.0.0.1:%%PORT_h2%% http2;
     server_name localhost;
 
     location = /mcp     { mcp_endpoint zone=main; mcp_upstream up /_up; }
@@ -116,10 +117,30 @@ $s->tool('link');
 my $sse = $s->stream('logging/setLevel', { level => 'alert' });
 like($sse->headers->{'content-type'}, qr/event-stream/,
      'an upstream takes long to note a level');
-$up->release('level');
+$up->release('alert');
 is_deeply($sse->response($sse->{id}, 5)->{json}{result}, {},
           'the answer is on the stream');
 ok($sse->eof(5) && !$sse->cut, 'which ends');
+
+
+# who left on HTTP/2 is answered nothing
+
+SKIP: {
+    skip('curl is not installed', 1) unless `curl -V` =~ /HTTP2/;
+
+    my $h = $s->request_headers(headers => { Accept => 'application/json' });
+
+    system(qw(curl -s -o /dev/null --http2-prior-knowledge --max-time 0.5),
+           (map { ('-H', "$_: $h->{$_}") } sort keys %$h), '-d',
+           json_encode($s->message('logging/setLevel', {
+               level => 'critical' })),
+           'http://127.0.0.1:' . $t->port('h2') . '/mcp');
+
+    my $level = sub { ($_[0]{json}{params}{level} || '') eq 'critical' };
+    ok($up->wait_requests($level), 'a client on HTTP/2 leaves');
+    $up->release('critical');
+    wait_for { ($up->requests($level))[0]{ended} };
+}
 
 
 # a session is deleted in the turn in which the upstream's stream breaks

@@ -31,7 +31,9 @@ ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
             return;
         }
 
-        ngx_http_finalize_request(r, ngx_http_mcp_empty_result(r,
+        ngx_http_finalize_request(r, call->gone
+                                     ? NGX_HTTP_CLIENT_CLOSED_REQUEST
+                                     : ngx_http_mcp_empty_result(r,
                                                        &call->message->id));
         return;
     }
