@@ -11,6 +11,7 @@
 
 static ngx_int_t ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w);
 static ngx_int_t ngx_http_mcp_wait_watch(ngx_http_mcp_wait_t *w);
+static ngx_uint_t ngx_http_mcp_wait_others(ngx_http_mcp_wait_t *w);
 static void ngx_http_mcp_wait_end(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 static void ngx_http_mcp_wait_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_wait_turn(ngx_event_t *ev);
@@ -96,6 +97,37 @@ ngx_http_mcp_wait_stop(ngx_http_mcp_wait_t *w)
     if (w->timer.timer_set) {
         ngx_del_timer(&w->timer);
     }
+
+    if (!ngx_http_mcp_wait_others(w)) {
+        ngx_mcp_topic_unwatch(w->zone, w->ref);
+    }
+}
+
+
+/* those who are due watch it again if they go on waiting */
+
+static ngx_uint_t
+ngx_http_mcp_wait_others(ngx_http_mcp_wait_t *w)
+{
+    ngx_queue_t          *q, *bucket;
+    ngx_http_mcp_wait_t  *other;
+
+    bucket = ngx_http_mcp_wait_bucket(w->ref.block);
+
+    for (q = ngx_queue_head(bucket);
+         q != ngx_queue_sentinel(bucket);
+         q = ngx_queue_next(q))
+    {
+        other = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
+
+        if (other->zone == w->zone && other->ref.block == w->ref.block
+            && other->ref.gen == w->ref.gen)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

@@ -770,55 +770,6 @@ ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 }
 
 
-void
-ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_mcp_topic_t *topic)
-{
-    uint64_t                    after;
-    ngx_mcp_ref_t               ref;
-    ngx_mcp_topic_sh_t         *t;
-    ngx_mcp_session_sh_t       *s;
-    ngx_mcp_subscription_sh_t  *sub;
-
-    after = 0;
-
-    if (ngx_mcp_topic_watch(zone, session, topic, &ref, &after) != NGX_OK) {
-        return;
-    }
-
-    ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_locked(zone, session);
-    t = ngx_mcp_record(zone, ref, NGX_MCP_TOPIC);
-    sub = (s && t) ? ngx_mcp_subscription_locked(zone, s, &topic->uri,
-                                                 ngx_mcp_hash(zone,
-                                                              &topic->uri,
-                                                              NULL))
-                   : NULL;
-
-    if (sub && ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC) == NULL) {
-        sub->topic = ref;
-        t->subscribers++;
-    }
-
-    ngx_mcp_zone_unlock(zone);
-}
-
-
-void
-ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscription_sh_t *sub)
-{
-    ngx_mcp_topic_sh_t  *t;
-
-    t = ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC);
-
-    if (t) {
-        t->subscribers--;
-    }
-}
-
-
 ngx_int_t
 ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     uint64_t *serial, ngx_pool_t *pool, ngx_mcp_topic_info_t *list,

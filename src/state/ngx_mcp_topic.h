@@ -81,6 +81,9 @@ ngx_int_t ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
     size_t *len, ngx_uint_t *missed);
 
+/* nobody waits in this worker any more */
+void ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
+
 /*
  * Whether a session of the groups that match (NULL: all) subscribed to the URI,
  * or may be waiting for it: NGX_OK or NGX_DECLINED.

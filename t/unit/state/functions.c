@@ -2228,14 +2228,17 @@ static void
 topic_tests(void)
 {
     char              name[32];
+    size_t            len;
     uint64_t          after, mark;
     ngx_str_t         uri, other, id, endpoint, tenant, str;
-    ngx_uint_t        i, kept;
+    ngx_uint_t        i, kept, missed;
     ngx_mcp_ref_t     a, b, c, ref;
     ngx_mcp_event_t   e;
     ngx_mcp_topic_t   t;
     ngx_mcp_stream_t  st;
     u_char            uuid[NGX_MCP_UUID_LEN];
+
+    static u_char  buf[NGX_MCP_TOPIC_BYTES];
 
     start(ZONE_SIZE);
 
@@ -2385,6 +2388,15 @@ topic_tests(void)
        && ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL, &kept)
           == NGX_OK && kept == 1, "but from the first who waits on");
     ok(strstr(topics_of(a), "file") == NULL, "and never listed");
+
+    while (ngx_mcp_topic_next(&zone, a, ref, 1, &after, buf, &len, &missed)
+           == NGX_OK) { /* void */ }
+
+    ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri) == NGX_OK,
+       "wanted by who waits");
+    ngx_mcp_topic_unwatch(&zone, ref);
+    ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri) == NGX_DECLINED,
+       "for as long");
     ok(ngx_mcp_topic_find(&zone, a, &t, &ref) == NGX_OK, "found");
     t = topic("u:none");
     ok(ngx_mcp_topic_find(&zone, a, &t, &ref) == NGX_DECLINED, "not found");

@@ -755,6 +755,7 @@ op_topic_wait(void)
     {
         (void) ngx_mcp_topic_next(&zone, victim, ref, 1, &after, buf, &len,
                                   &missed);
+        ngx_mcp_topic_unwatch(&zone, ref);
     }
 }
 

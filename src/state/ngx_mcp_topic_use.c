@@ -1,0 +1,75 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+/* who uses a topic: it is kept for subscribers and for those who wait */
+
+
+void
+ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_topic_t *topic)
+{
+    uint64_t                    after;
+    ngx_mcp_ref_t               ref;
+    ngx_mcp_topic_sh_t         *t;
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    after = 0;
+
+    if (ngx_mcp_topic_watch(zone, session, topic, &ref, &after) != NGX_OK) {
+        return;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    t = ngx_mcp_record(zone, ref, NGX_MCP_TOPIC);
+    sub = (s && t) ? ngx_mcp_subscription_locked(zone, s, &topic->uri,
+                                                 ngx_mcp_hash(zone,
+                                                              &topic->uri,
+                                                              NULL))
+                   : NULL;
+
+    if (sub && ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC) == NULL) {
+        sub->topic = ref;
+        t->subscribers++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub)
+{
+    ngx_mcp_topic_sh_t  *t;
+
+    t = ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC);
+
+    if (t) {
+        t->subscribers--;
+    }
+}
+
+
+void
+ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
+{
+    ngx_mcp_topic_sh_t  *t;
+
+    if (zone->worker == NGX_MCP_NO_WORKER) {
+        return;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    t = ngx_mcp_record(zone, topic, NGX_MCP_TOPIC);
+
+    if (t) {
+        t->watch[zone->worker / 64] &= ~(1ULL << (zone->worker % 64));
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
