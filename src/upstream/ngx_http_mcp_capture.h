@@ -96,7 +96,7 @@ void ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x);
 /* how an exchange whose subrequest has ended went, said in the log */
 ngx_http_mcp_outcome_e ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x);
 
-/* takes what came, unless held */
+/* takes what came, unless held (ngx_http_mcp_capture_body.c) */
 void ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x);
 
 /* calls header(), once */

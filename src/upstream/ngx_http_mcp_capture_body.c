@@ -1,0 +1,589 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_capture.h"
+
+
+static void ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static void ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static ngx_int_t ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x,
+    size_t size);
+static ngx_int_t ngx_http_mcp_capture_pass_on(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static void ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static void ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static void ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x,
+    ngx_uint_t skipped);
+static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x);
+
+
+void
+ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x)
+{
+    ngx_buf_t               *b;
+    ngx_chain_t             *cl;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    while (cap->in && !cap->held && !cap->stop && !cap->done) {
+
+        b = cap->in->buf;
+
+        switch (cap->mode) {
+
+        case NGX_HTTP_MCP_GATHER:
+            ngx_http_mcp_capture_gather(x, b);
+            break;
+
+        case NGX_HTTP_MCP_PASS:
+            ngx_http_mcp_capture_pass(x, b);
+            break;
+
+        case NGX_HTTP_MCP_PARSE:
+            ngx_http_mcp_capture_parse(x, b);
+            break;
+
+        case NGX_HTTP_MCP_SPLIT:
+            ngx_http_mcp_capture_split(x, b);
+            break;
+
+        default:
+            ngx_http_mcp_capture_drop(x, b);
+            break;
+        }
+
+        cl = cap->in;
+
+        if (cl->buf->pos == cl->buf->last) {
+            cap->in = cl->next;
+
+            if (cap->in == NULL) {
+                cap->last_in = &cap->in;
+            }
+
+            ngx_free_chain(x->r->pool, cl);
+        }
+    }
+
+    if (cap->in == NULL && cap->last && !cap->finished
+        && !cap->held && !cap->stop && !cap->done)
+    {
+        ngx_http_mcp_capture_finish(x);
+    }
+}
+
+
+void
+ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->opened) {
+        return;
+    }
+
+    cap->opened = 1;
+
+    if (x->handlers->header) {
+        x->handlers->header(x);
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    ngx_str_t                type;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    b->pos = b->last;
+
+    if (x->body == NGX_HTTP_MCP_BODY_OTHER
+        && x->status < NGX_HTTP_SPECIAL_RESPONSE
+        && !cap->refused)
+    {
+        cap->refused = 1;
+        type = x->sr->headers_out.content_type;
+
+        if (x->sr->headers_out.content_encoding
+            && x->sr->headers_out.content_encoding->hash)
+        {
+            ngx_log_error(x->level, x->r->connection->log, 0,
+                          "mcp upstream \"%V\" answered with content "
+                          "encoding \"%V\"", &x->name,
+                          &x->sr->headers_out.content_encoding->value);
+
+        } else {
+            ngx_log_error(x->level, x->r->connection->log, 0,
+                          "mcp upstream \"%V\" answered with content type "
+                          "\"%V\"", &x->name, &type);
+        }
+    }
+
+    /* a short rest is read, so that the connection can be used again */
+
+    if (cap->received > NGX_HTTP_MCP_WHOLE) {
+
+        if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_STATUS);
+
+        } else {
+            ngx_http_mcp_exchange_fail(x, cap->refused ? NGX_HTTP_MCP_BAD
+                                                       : NGX_HTTP_MCP_OK);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    size_t                   size, max;
+    ngx_str_t                text;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+    size = b->last - b->pos;
+
+    if (cap->delivered) {
+        b->pos = b->last;
+        return;
+    }
+
+    if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+        max = NGX_HTTP_MCP_WHOLE;
+
+    } else {
+        max = x->limit;
+    }
+
+    if (cap->received > max) {
+
+        if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+            x->body = NGX_HTTP_MCP_BODY_OTHER;
+            cap->mode = NGX_HTTP_MCP_DROP;
+            return;
+        }
+
+        ngx_log_error(x->level, x->r->connection->log, 0,
+                      "mcp upstream \"%V\" sent a message over the limit "
+                      "of %uz bytes", &x->name, x->limit);
+
+        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);
+        return;
+    }
+
+    if (x->handlers->piece
+        && x->status < NGX_HTTP_SPECIAL_RESPONSE
+        && (cap->len + size > NGX_HTTP_MCP_WHOLE
+            || cap->length > NGX_HTTP_MCP_WHOLE))
+    {
+        if (ngx_http_mcp_capture_pass_on(x) != NGX_OK) {
+            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_CUT);
+        }
+
+        return;
+    }
+
+    if (cap->len == 0 && cap->length == (off_t) size
+        && ngx_http_mcp_capture_waits(x->sr))
+    {
+        /* all of it, in a buffer that may be written to */
+
+        text.len = size;
+        text.data = b->pos;
+
+        b->pos = b->last;
+
+        ngx_http_mcp_capture_whole(x, &text);
+        return;
+    }
+
+    if (cap->len + size > cap->size
+        && ngx_http_mcp_capture_grow(x, cap->len + size) != NGX_OK)
+    {
+        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_CUT);
+        return;
+    }
+
+    ngx_memcpy(cap->text + cap->len, b->pos, size);
+
+    cap->len += size;
+    b->pos = b->last;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
+{
+    u_char                  *p;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->length >= (off_t) size) {
+        size = (size_t) cap->length;
+
+    } else if (size < 2 * cap->size) {
+        size = 2 * cap->size;
+    }
+
+    p = ngx_pnalloc(x->r->pool, size);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (cap->len) {
+        ngx_memcpy(p, cap->text, cap->len);
+    }
+
+    if (cap->text) {
+        ngx_pfree(x->r->pool, cap->text);
+    }
+
+    cap->text = p;
+    cap->size = size;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_capture_pass_on(ngx_http_mcp_exchange_t *x)
+{
+    ngx_buf_t               *b;
+    ngx_chain_t             *cl;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->len) {
+
+        /* what was gathered goes first */
+
+        cl = ngx_alloc_chain_link(x->r->pool);
+        if (cl == NULL) {
+            return NGX_ERROR;
+        }
+
+        b = ngx_calloc_buf(x->r->pool);
+        if (b == NULL) {
+            return NGX_ERROR;
+        }
+
+        b->pos = cap->text;
+        b->last = cap->text + cap->len;
+        b->temporary = 1;
+        b->tag = (ngx_buf_tag_t) &ngx_http_mcp_exchange_create;
+
+        cl->buf = b;
+        cl->next = cap->in;
+        cap->in = cl;
+    }
+
+    cap->mode = NGX_HTTP_MCP_PASS;
+
+    ngx_mcp_json_init(&x->scan);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    ngx_int_t                rc;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->received > x->limit) {
+        ngx_log_error(x->level, x->r->connection->log, 0,
+                      "mcp upstream \"%V\" sent a message over the limit "
+                      "of %uz bytes", &x->name, x->limit);
+
+        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);
+        return;
+    }
+
+    if (!cap->scanned) {
+
+        if (ngx_mcp_json_feed(&x->scan, b->pos, b->last) == NGX_ERROR) {
+            ngx_http_mcp_capture_bad(x);
+            return;
+        }
+
+        cap->scanned = 1;
+    }
+
+    ngx_http_mcp_capture_open(x);
+
+    if (cap->stop || cap->held) {
+        return;
+    }
+
+    ngx_memzero(&cap->buf, sizeof(ngx_buf_t));
+
+    cap->buf.start = b->pos;
+    cap->buf.pos = b->pos;
+    cap->buf.last = b->last;
+    cap->buf.end = b->last;
+    cap->buf.memory = 1;
+
+    cap->link.buf = &cap->buf;
+    cap->link.next = NULL;
+
+    rc = x->handlers->piece(x, &cap->link, 0);
+
+    if (rc == NGX_AGAIN) {
+        ngx_http_mcp_exchange_hold(x);
+        return;
+    }
+
+    cap->scanned = 0;
+    b->pos = b->last;
+
+    if (rc == NGX_ERROR) {
+        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_ABORTED);
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    ngx_int_t                rc;
+    ngx_str_t                text;
+    ngx_uint_t               skipped;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    while (b->pos < b->last && !cap->held && !cap->stop) {
+
+        skipped = x->sse->skipped;
+
+        rc = ngx_mcp_sse_feed(x->sse, &b->pos, b->last);
+
+        ngx_http_mcp_capture_skipped(x, x->sse->skipped - skipped);
+
+        if (rc == NGX_AGAIN) {
+            break;
+        }
+
+        if (rc == NGX_DECLINED) {
+            ngx_log_error(x->level, x->r->connection->log, 0,
+                          "mcp upstream \"%V\" sent an event over the limit "
+                          "of %uz bytes", &x->name, x->limit);
+
+            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);
+            return;
+        }
+
+        /* rc == NGX_OK */
+
+        if (x->feed) {
+            text = x->sse->data;
+            x->handlers->message(x, &text);
+            continue;
+        }
+
+        if (x->sse->data.len == 0
+            || (x->sse->name.len
+                && (x->sse->name.len != 7
+                    || ngx_strncmp(x->sse->name.data, "message", 7) != 0)))
+        {
+            ngx_log_debug2(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
+                           "mcp exchange event \"%V\" len:%uz ignored",
+                           &x->sse->name, x->sse->data.len);
+            continue;
+        }
+
+        text = x->sse->data;
+
+        if (ngx_mcp_json_scan(&x->scan, &text) != NGX_OK) {
+            ngx_http_mcp_capture_bad(x);
+            return;
+        }
+
+        if (x->handlers->message) {
+            x->handlers->message(x, &text);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    ngx_int_t                rc;
+    ngx_str_t                text;
+    ngx_uint_t               skipped;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    while (b->pos < b->last && !cap->held && !cap->stop) {
+
+        skipped = x->lines->skipped;
+
+        rc = ngx_mcp_lines_feed(x->lines, &b->pos, b->last);
+
+        ngx_http_mcp_capture_skipped(x, x->lines->skipped - skipped);
+
+        if (rc == NGX_ERROR) {
+            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_CUT);
+            return;
+        }
+
+        if (rc == NGX_OK) {
+            text = x->lines->data;
+            x->handlers->message(x, &text);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t skipped)
+{
+    if (skipped) {
+        ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+                      "mcp upstream \"%V\" sent an event over the limit of "
+                      "%uz bytes, which is left out", &x->name, x->limit);
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (ngx_mcp_json_scan(&x->scan, text) != NGX_OK) {
+
+        if (x->status < NGX_HTTP_SPECIAL_RESPONSE) {
+            ngx_http_mcp_capture_bad(x);
+            return;
+        }
+
+        x->body = NGX_HTTP_MCP_BODY_OTHER;
+        cap->mode = NGX_HTTP_MCP_DROP;
+        return;
+    }
+
+    cap->delivered = 1;
+
+    ngx_http_mcp_capture_open(x);
+
+    if (!cap->stop && x->handlers->message) {
+        x->handlers->message(x, text);
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
+{
+    ngx_str_t                text;
+    ngx_uint_t               skipped;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    switch (cap->mode) {
+
+    case NGX_HTTP_MCP_GATHER:
+
+        cap->finished = 1;
+
+        if (cap->delivered) {
+            break;
+        }
+
+        if (cap->len == 0) {
+            x->body = NGX_HTTP_MCP_BODY_NONE;
+            break;
+        }
+
+        text.len = cap->len;
+        text.data = cap->text;
+
+        ngx_http_mcp_capture_whole(x, &text);
+
+        break;
+
+    case NGX_HTTP_MCP_PASS:
+
+        if (!cap->delivered) {
+
+            if (ngx_mcp_json_end(&x->scan) != NGX_OK) {
+                ngx_http_mcp_capture_bad(x);
+                break;
+            }
+
+            cap->delivered = 1;
+        }
+
+        if (x->handlers->piece(x, NULL, 1) == NGX_AGAIN) {
+            ngx_http_mcp_exchange_hold(x);
+            break;
+        }
+
+        cap->finished = 1;
+
+        break;
+
+    case NGX_HTTP_MCP_SPLIT:
+
+        cap->finished = 1;
+
+        skipped = x->lines->skipped;
+
+        if (ngx_mcp_lines_end(x->lines) == NGX_OK) {
+            text = x->lines->data;
+            x->handlers->message(x, &text);
+        }
+
+        ngx_http_mcp_capture_skipped(x, x->lines->skipped - skipped);
+
+        break;
+
+    default:
+
+        cap->finished = 1;
+
+        if (x->body == NGX_HTTP_MCP_BODY_OTHER && cap->received == 0) {
+            x->body = NGX_HTTP_MCP_BODY_NONE;
+        }
+
+        break;
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x)
+{
+    ngx_log_error(x->level, x->r->connection->log, 0,
+                  "mcp upstream \"%V\" sent invalid JSON: %s",
+                  &x->name, x->scan.error ? x->scan.error : "cut short");
+
+    ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_BAD);
+}
