@@ -7,6 +7,12 @@
 #include "ngx_http_mcp_edge.h"
 
 
+#define NGX_HTTP_MCP_CALL_BUFFER  16384
+
+
+static ngx_int_t ngx_http_mcp_call_begin(ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_call_copy(ngx_http_mcp_call_t *call,
+    ngx_chain_t *in, ngx_chain_t **out);
 static ngx_int_t ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
     ngx_chain_t *in);
 static void ngx_http_mcp_call_writing(ngx_http_request_t *r);
@@ -18,10 +24,8 @@ ngx_int_t
 ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
     ngx_uint_t last)
 {
-    size_t                n, size;
     ngx_int_t             rc;
-    ngx_buf_t            *b;
-    ngx_chain_t          *cl, *out, **ll;
+    ngx_chain_t          *cl, *out;
     ngx_http_request_t   *r;
     ngx_http_mcp_call_t  *call;
 
@@ -64,65 +68,11 @@ ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
         return NGX_AGAIN;
     }
 
-    if (!call->passing) {
-        call->passing = 1;
-        call->ctx->responded = 1;
-        call->ctx->response = 1;
-
-        if (call->after.timer_set) {
-            ngx_del_timer(&call->after);
-        }
-
-        r->headers_out.status = NGX_HTTP_OK;
-        ngx_str_set(&r->headers_out.content_type, "application/json");
-        r->headers_out.content_type_len = r->headers_out.content_type.len;
-
-        if (ngx_http_mcp_copy_headers(r, t->x) != NGX_OK
-            || ngx_http_send_header(r) == NGX_ERROR)
-        {
-            call->gone = 1;
-            return NGX_OK;
-        }
-    }
-
-    out = NULL;
-    ll = &out;
-
-    for (cl = in; cl; cl = cl->next) {
-
-        while (cl->buf->pos < cl->buf->last) {
-
-            *ll = ngx_chain_get_free_buf(r->pool, &call->free);
-            if (*ll == NULL) {
-                call->gone = 1;
-                return NGX_OK;
-            }
-
-            b = (*ll)->buf;
-
-            if (b->start == NULL) {
-                b->start = ngx_pnalloc(r->pool, 16384);
-                if (b->start == NULL) {
-                    call->gone = 1;
-                    return NGX_OK;
-                }
-
-                b->end = b->start + 16384;
-                b->temporary = 1;
-                b->tag = (ngx_buf_tag_t) &ngx_http_mcp_module;
-            }
-
-            size = b->end - b->start;
-            n = ngx_min((size_t) (cl->buf->last - cl->buf->pos), size);
-
-            b->pos = b->start;
-            b->last = ngx_cpymem(b->start, cl->buf->pos, n);
-            b->last_buf = 0;
-            b->flush = 1;
-
-            cl->buf->pos += n;
-            ll = &(*ll)->next;
-        }
+    if ((!call->passing && ngx_http_mcp_call_begin(call) != NGX_OK)
+        || ngx_http_mcp_call_copy(call, in, &out) != NGX_OK)
+    {
+        call->gone = 1;
+        return NGX_OK;
     }
 
     if (last) {
@@ -130,8 +80,6 @@ ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
         call->answered = 1;
         t->answered = 1;
     }
-
-    *ll = NULL;
 
     if (out == NULL) {
         return NGX_OK;
@@ -145,6 +93,89 @@ ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
     if (rc == NGX_ERROR) {
         call->gone = 1;
     }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_begin(ngx_http_mcp_call_t *call)
+{
+    ngx_http_request_t  *r;
+
+    r = call->r;
+
+    call->passing = 1;
+    call->ctx->responded = 1;
+    call->ctx->response = 1;
+
+    if (call->after.timer_set) {
+        ngx_del_timer(&call->after);
+    }
+
+    r->headers_out.status = NGX_HTTP_OK;
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+
+    if (ngx_http_mcp_copy_headers(r, call->talk.x) != NGX_OK
+        || ngx_http_send_header(r) == NGX_ERROR)
+    {
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* the upstream's buffers are used again at once, the client may be slow */
+
+static ngx_int_t
+ngx_http_mcp_call_copy(ngx_http_mcp_call_t *call, ngx_chain_t *in,
+    ngx_chain_t **out)
+{
+    size_t         n;
+    ngx_buf_t     *b;
+    ngx_pool_t    *pool;
+    ngx_chain_t  **ll;
+
+    pool = call->r->pool;
+    ll = out;
+
+    for ( /* void */ ; in; in = in->next) {
+
+        while (in->buf->pos < in->buf->last) {
+
+            *ll = ngx_chain_get_free_buf(pool, &call->free);
+            if (*ll == NULL) {
+                return NGX_ERROR;
+            }
+
+            b = (*ll)->buf;
+            ll = &(*ll)->next;
+
+            if (b->start == NULL) {
+                b->start = ngx_pnalloc(pool, NGX_HTTP_MCP_CALL_BUFFER);
+                if (b->start == NULL) {
+                    return NGX_ERROR;
+                }
+
+                b->end = b->start + NGX_HTTP_MCP_CALL_BUFFER;
+                b->temporary = 1;
+                b->tag = (ngx_buf_tag_t) &ngx_http_mcp_module;
+            }
+
+            n = ngx_min(in->buf->last - in->buf->pos, b->end - b->start);
+
+            b->pos = b->start;
+            b->last = ngx_cpymem(b->start, in->buf->pos, n);
+            b->last_buf = 0;
+            b->flush = 1;
+
+            in->buf->pos += n;
+        }
+    }
+
+    *ll = NULL;
 
     return NGX_OK;
 }
