@@ -13,6 +13,8 @@ static ngx_int_t ngx_http_mcp_get(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_delete(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_refuse_form(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_find_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
 
@@ -147,7 +149,6 @@ ngx_int_t
 ngx_http_mcp_content_handler(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
-    ngx_str_t                 allow;
     const char               *why;
     ngx_http_mcp_ctx_t       *ctx;
     ngx_http_mcp_loc_conf_t  *mlcf;
@@ -166,79 +167,10 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (r->method != NGX_HTTP_POST) {
-        rc = ngx_http_discard_request_body(r);
+    rc = ngx_http_mcp_refuse_form(r, ctx);
 
-        if (rc != NGX_OK) {
-            return rc;
-        }
-    }
-
-    if (!ctx->origin_ok) {
-        if (r->method == NGX_HTTP_POST) {
-            rc = ngx_http_discard_request_body(r);
-
-            if (rc != NGX_OK) {
-                return rc;
-            }
-        }
-
-        return ngx_http_mcp_refuse(r, NGX_HTTP_FORBIDDEN, NGX_MCP_REFUSED,
-                                   "the Origin is not allowed here");
-    }
-
-    switch (r->method) {
-
-    case NGX_HTTP_POST:
-
-        if (!ctx->message) {
-            rc = ngx_http_discard_request_body(r);
-
-            if (rc != NGX_OK) {
-                return rc;
-            }
-
-            return ngx_http_mcp_refuse(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                             NGX_MCP_REFUSED,
-                             "Content-Type must be application/json");
-        }
-
-        if (ctx->bad) {
-            return ngx_http_mcp_refuse(r, ctx->bad_status, ctx->bad_code,
-                                       ctx->bad);
-        }
-
-        if (ctx->accept == 0) {
-            return ngx_http_mcp_refuse(r, 406,
-                             NGX_MCP_REFUSED,
-                             "Accept must allow application/json or "
-                             "text/event-stream");
-        }
-
-        break;
-
-    case NGX_HTTP_GET:
-
-        if (!(ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
-            return ngx_http_mcp_refuse(r, 406,
-                             NGX_MCP_REFUSED,
-                             "Accept must allow text/event-stream");
-        }
-
-        break;
-
-    case NGX_HTTP_DELETE:
-        break;
-
-    default:
-        ngx_str_set(&allow, "GET, POST, DELETE");
-
-        if (ngx_http_mcp_header(r, "Allow", &allow) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        return ngx_http_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED, NGX_MCP_REFUSED,
-                                   "the method must be POST, GET or DELETE");
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     /* what decides about access is computed here and not before */
@@ -264,6 +196,76 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
 
     default: /* NGX_HTTP_DELETE */
         return ngx_http_mcp_delete(r, ctx);
+    }
+}
+
+
+/* what is wrong whoever sent it; NGX_DECLINED: nothing is */
+
+static ngx_int_t
+ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+    ngx_str_t  allow;
+
+    if (r->method != NGX_HTTP_POST || !ctx->origin_ok || !ctx->message) {
+        rc = ngx_http_discard_request_body(r);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
+    if (!ctx->origin_ok) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_FORBIDDEN, NGX_MCP_REFUSED,
+                                   "the Origin is not allowed here");
+    }
+
+    switch (r->method) {
+
+    case NGX_HTTP_POST:
+
+        if (!ctx->message) {
+            return ngx_http_mcp_refuse(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                                       NGX_MCP_REFUSED,
+                                       "Content-Type must be "
+                                       "application/json");
+        }
+
+        if (ctx->bad) {
+            return ngx_http_mcp_refuse(r, ctx->bad_status, ctx->bad_code,
+                                       ctx->bad);
+        }
+
+        if (ctx->accept == 0) {
+            return ngx_http_mcp_refuse(r, 406, NGX_MCP_REFUSED,
+                                       "Accept must allow application/json or "
+                                       "text/event-stream");
+        }
+
+        return NGX_DECLINED;
+
+    case NGX_HTTP_GET:
+
+        if (!(ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
+            return ngx_http_mcp_refuse(r, 406, NGX_MCP_REFUSED,
+                                       "Accept must allow text/event-stream");
+        }
+
+        return NGX_DECLINED;
+
+    case NGX_HTTP_DELETE:
+        return NGX_DECLINED;
+
+    default:
+        ngx_str_set(&allow, "GET, POST, DELETE");
+
+        if (ngx_http_mcp_header(r, "Allow", &allow) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        return ngx_http_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED, NGX_MCP_REFUSED,
+                                   "the method must be POST, GET or DELETE");
     }
 }
 
