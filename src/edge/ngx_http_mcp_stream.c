@@ -405,6 +405,11 @@ again:
         if (s->unsent + (p - first) >= s->conf->stream_buffer) {
             break;
         }
+
+        if (!s->zs.more) {
+            rc = NGX_AGAIN;
+            break;
+        }
     }
 
     if (n) {

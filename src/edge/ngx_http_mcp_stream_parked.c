@@ -148,7 +148,9 @@ ngx_http_mcp_parked_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
     u_char  *head;
     u_char   size[NGX_HTTP_MCP_STREAM_HEAD];
 
-    head = ngx_sprintf(size, "%xz" CRLF, len);
+    head = ngx_mcp_hex_print(size, len);
+    *head++ = CR;
+    *head++ = LF;
 
     p[len] = CR;
     p[len + 1] = LF;

@@ -8,7 +8,6 @@
 
 
 static ngx_int_t ngx_mcp_random(u_char *dst);
-static u_char *ngx_mcp_hex_print(u_char *dst, uint64_t n);
 static ngx_int_t ngx_mcp_hex_parse(u_char **pos, u_char *last, ngx_uint_t max,
     uint64_t *n);
 
@@ -164,7 +163,7 @@ ngx_mcp_random(u_char *dst)
 }
 
 
-static u_char *
+u_char *
 ngx_mcp_hex_print(u_char *dst, uint64_t n)
 {
     u_char   buf[16], *p;

@@ -19,6 +19,9 @@ ngx_int_t ngx_mcp_uuid(u_char *dst);
 /* 16 bytes as canonical text; returns its end */
 u_char *ngx_mcp_uuid_print(u_char *dst, u_char *bin);
 
+/* no capitals, no leading zeros; at most 16 bytes; returns the end */
+u_char *ngx_mcp_hex_print(u_char *dst, uint64_t n);
+
 
 /* an event id: "GENERATION-LINE-OWN-SHARED", all in hex */
 

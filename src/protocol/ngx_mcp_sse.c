@@ -215,14 +215,17 @@ ngx_mcp_sse_done(ngx_mcp_sse_t *sse)
 void
 ngx_mcp_sse_flatten(u_char *p, u_char *last)
 {
-    for ( ;; ) {
-        p = ngx_mcp_sse_eol(p, last);
+    u_char  *lf, *cr;
 
-        if (p == last) {
-            return;
-        }
+    lf = p;
+    cr = p;
 
-        *p++ = ' ';
+    while ((lf = memchr(lf, LF, last - lf)) != NULL) {
+        *lf++ = ' ';
+    }
+
+    while ((cr = memchr(cr, CR, last - cr)) != NULL) {
+        *cr++ = ' ';
     }
 }
 

@@ -194,6 +194,7 @@ typedef struct {
     ngx_mcp_ref_t           session;
     ngx_mcp_ref_t           group;
     uint32_t                line;
+    uint32_t                more;         /* there may be, after a take */
     ngx_mcp_cursor_t        cursor;       /* what it has taken */
 
     unsigned                unknown:1;    /* it was to go on from where its
@@ -220,7 +221,8 @@ void ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
  * Takes the next event of the stream's line into buf and moves the cursor;
  * what the session must not see (level, subscription) is skipped.
  *
- *   NGX_OK        taken: *len bytes, *flags, cursor is its event id
+ *   NGX_OK        taken: *len bytes, *flags, cursor is its event id; if
+ *                 stream->more is 0, the next answer would be NGX_AGAIN
  *   NGX_AGAIN     nothing now; the worker will be woken
  *   NGX_DECLINED  another stream carries the line; heartbeats only
  *   NGX_BUSY      the event does not fit into size; *len says what it needs

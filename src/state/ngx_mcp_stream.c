@@ -30,6 +30,8 @@ static ngx_int_t ngx_mcp_line_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, ngx_mcp_line_t *line);
 static void ngx_mcp_line_handed_locked(ngx_mcp_line_t *line,
     ngx_mcp_stream_t *stream);
+static void ngx_mcp_line_watch_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_line_t *line);
 static void ngx_mcp_line_return_locked(ngx_mcp_line_t *line,
     ngx_mcp_cursor_t *cursor);
 static ngx_uint_t ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log,
@@ -405,6 +407,7 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
     *len = 0;
     *flags = 0;
+    stream->more = 1;
 
     for ( ;; ) {
         ngx_mcp_zone_lock(zone);
@@ -508,10 +511,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
                        ? NGX_AGAIN : NGX_DONE;
             }
 
-            if (zone->worker != NGX_MCP_NO_WORKER) {
-                line.group->watch[zone->worker / 64]
-                    |= 1ULL << (zone->worker % 64);
-            }
+            ngx_mcp_line_watch_locked(zone, &line);
 
             return NGX_AGAIN;
         }
@@ -540,12 +540,31 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         ngx_mcp_line_handed_locked(&line, stream);
         ngx_mcp_session_extension(zone, line.session)->taken++;
 
+        if (line.call == NULL
+            && stream->cursor.own >= line.session->log.last
+            && stream->cursor.shared >= line.group->log.last)
+        {
+            ngx_mcp_line_watch_locked(zone, &line);
+            stream->more = 0;
+        }
+
         return NGX_OK;
     }
 
     ngx_mcp_line_handed_locked(&line, stream);
 
     return NGX_MCP_TAKE_MORE;
+}
+
+
+/* the worker is woken when there is something for the group */
+
+static void
+ngx_mcp_line_watch_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line)
+{
+    if (zone->worker != NGX_MCP_NO_WORKER) {
+        line->group->watch[zone->worker / 64] |= 1ULL << (zone->worker % 64);
+    }
 }
 
 

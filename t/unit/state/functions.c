@@ -334,13 +334,31 @@ take(ngx_mcp_stream_t *st)
     size_t       len;
     u_char       buf[1024];
     ngx_int_t    rc;
-    ngx_uint_t   flags;
+    ngx_uint_t   flags, none;
+
+    static ngx_uint_t  calls;
 
     p = all;
     last = all + sizeof(all);
+    none = 0;
+
+    calls++;
 
     for ( ;; ) {
-        rc = ngx_mcp_stream_take(&zone, st, buf, sizeof(buf), &len, &flags);
+        rc = NGX_AGAIN;
+
+        /* one that says there is no more is believed, or put to the test */
+
+        if (!none || calls & 1) {
+            rc = ngx_mcp_stream_take(&zone, st, buf, sizeof(buf), &len,
+                                     &flags);
+        }
+
+        if (none && rc != NGX_AGAIN) {
+            p += snprintf(p, last - p, "more ");
+        }
+
+        none = (rc == NGX_OK && !st->more);
 
         switch (rc) {
         case NGX_OK:
@@ -1086,7 +1104,14 @@ line_tests(void)
     say(ref, "o2");
 
     ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 1, &st) == NGX_OK, "open");
-    is(take(&st), "s1 o1 s2 o2 again", "own and shared in their order");
+    ok(ngx_mcp_stream_take(&zone, &st, big, sizeof(big), &len, &flags)
+       == NGX_OK && len == 2 && memcmp(big, "s1", 2) == 0 && st.more,
+       "there is more");
+    is(take(&st), "o1 s2 o2 again", "own and shared in their order");
+
+    say(ref, "o");
+    ok(ngx_mcp_stream_take(&zone, &st, big, sizeof(big), &len, &flags)
+       == NGX_OK && len == 1 && !st.more, "there is no more");
 
     listen_again();
     say(ref, "o3");
@@ -1131,7 +1156,7 @@ line_tests(void)
     is(take(&st2), "o5 again", "is interrupted");
     ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
     say(ref, "o6");
-    is(take(&st), "o1 s2 o2 o3 s3 s4 o4 o6 again",
+    is(take(&st), "o1 s2 o2 o o3 s3 s4 o4 o6 again",
        "and goes on without what another one was handed");
 
     from.own = 1000;
