@@ -183,15 +183,24 @@ ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result)
 }
 
 
-/* the first entry stands for none of them */
+/* the first entry stands for none; their last bytes differ most */
 
 static ngx_uint_t
 ngx_mcp_table_find(ngx_str_t *table, ngx_uint_t n, ngx_str_t *text)
 {
+    u_char      last;
     ngx_uint_t  i;
 
+    if (text->len == 0) {
+        return 0;
+    }
+
+    last = text->data[text->len - 1];
+
     for (i = 1; i < n; i++) {
-        if (ngx_mcp_equal(&table[i], text)) {
+        if (table[i].len == text->len && table[i].data[text->len - 1] == last
+            && ngx_mcp_equal(&table[i], text))
+        {
             return i;
         }
     }

@@ -9,7 +9,7 @@
 
 
 static ngx_mcp_call_sh_t *ngx_mcp_call_find_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_str_t *id);
+    ngx_mcp_session_sh_t *s, ngx_str_t *id, uint32_t hash);
 static void ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_call_sh_t *c);
 
@@ -51,7 +51,9 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     } else if (s->ncalls >= limit) {
         rc = NGX_BUSY;
 
-    } else if (rc == NGX_OK && ngx_mcp_call_find_locked(zone, s, id)) {
+    } else if (rc == NGX_OK
+               && ngx_mcp_call_find_locked(zone, s, id, hash))
+    {
         rc = NGX_EXISTS;
     }
 
@@ -105,16 +107,10 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
 static ngx_mcp_call_sh_t *
 ngx_mcp_call_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_str_t *id)
+    ngx_str_t *id, uint32_t hash)
 {
-    uint32_t            n, hash;
+    uint32_t            n;
     ngx_mcp_call_sh_t  *c;
-
-    if (s->calls.head == 0) {
-        return NULL;
-    }
-
-    hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
 
     for (n = s->calls.head; n; n = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, n);
@@ -244,16 +240,18 @@ ngx_mcp_call_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 ngx_int_t
 ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id)
 {
+    uint32_t               hash;
     ngx_int_t              rc;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_session_sh_t  *s;
 
     rc = NGX_DECLINED;
+    hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
 
     ngx_mcp_zone_lock(zone);
 
     s = ngx_mcp_session_locked(zone, session);
-    c = s ? ngx_mcp_call_find_locked(zone, s, id) : NULL;
+    c = s ? ngx_mcp_call_find_locked(zone, s, id, hash) : NULL;
 
     if (c && !(c->task.rec.flags & NGX_MCP_CALL_ANSWERED)) {
         ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_CANCEL);

@@ -35,6 +35,8 @@ typedef struct {
     ngx_event_t                 timer;      /* of silence and of the whole */
     ngx_event_t                *delay;      /* of limits; NULL: none */
 
+    ngx_http_request_body_t     body;       /* of the subrequest */
+    u_char                      body_len[NGX_SIZE_T_LEN];
     ngx_http_post_subrequest_t  post;
     ngx_http_handler_pt         content;    /* of the subrequest's location */
     ngx_msec_t                  timeout;    /* of silence */

@@ -12,6 +12,12 @@
 #define NGX_HTTP_MCP_EXCHANGE_REST   1000
 
 
+typedef struct {
+    ngx_http_mcp_exchange_t    exchange;
+    ngx_http_mcp_capture_t     capture;
+} ngx_http_mcp_exchange_room_t;
+
+
 static void ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_within(ngx_http_mcp_capture_t *cap,
     ngx_msec_t timeout);
@@ -65,19 +71,18 @@ static struct {
 ngx_http_mcp_exchange_t *
 ngx_http_mcp_exchange_create(ngx_http_request_t *r)
 {
-    ngx_http_cleanup_t       *cln;
-    ngx_http_mcp_capture_t   *cap;
-    ngx_http_mcp_exchange_t  *x;
+    ngx_http_cleanup_t            *cln;
+    ngx_http_mcp_capture_t        *cap;
+    ngx_http_mcp_exchange_t       *x;
+    ngx_http_mcp_exchange_room_t  *room;
 
-    x = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_exchange_t));
-    if (x == NULL) {
+    room = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_exchange_room_t));
+    if (room == NULL) {
         return NULL;
     }
 
-    cap = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_capture_t));
-    if (cap == NULL) {
-        return NULL;
-    }
+    x = &room->exchange;
+    cap = &room->capture;
 
     cln = ngx_http_cleanup_add(r, 0);
     if (cln == NULL) {
@@ -120,7 +125,6 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     ngx_http_request_t         *r, *sr;
     ngx_http_headers_in_t       in;
     ngx_http_mcp_capture_t     *cap;
-    ngx_http_request_body_t    *rb;
     ngx_http_variable_value_t  *variables;
     ngx_http_core_main_conf_t  *cmcf;
 
@@ -135,12 +139,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
         return NGX_ERROR;
     }
 
-    rb = ngx_pcalloc(r->pool, sizeof(ngx_http_request_body_t));
-    if (rb == NULL) {
-        return NGX_ERROR;
-    }
-
-    rb->bufs = x->request;
+    cap->body.bufs = x->request;
 
     /* values cached for r may differ from what the subrequest sees */
 
@@ -161,7 +160,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 
     sr->headers_in = in;
     sr->header_in = r->header_in;
-    sr->request_body = rb;
+    sr->request_body = &cap->body;
     sr->variables = variables;
     sr->discard_body = 0;
     sr->filter_need_in_memory = 1;

@@ -170,10 +170,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
 
     if (x->request_len || x->method == NGX_HTTP_POST) {
 
-        p = ngx_pnalloc(pool, NGX_SIZE_T_LEN);
-        if (p == NULL) {
-            return NGX_ERROR;
-        }
+        p = ((ngx_http_mcp_capture_t *) x->capture)->body_len;
 
         value.data = p;
         value.len = ngx_sprintf(p, "%uz", x->request_len) - p;
