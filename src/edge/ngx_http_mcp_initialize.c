@@ -597,7 +597,12 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    p = ngx_sprintf(result.data, "{\"protocolVersion\":\"%V\",", name);
+    p = ngx_cpymem(result.data, "{\"protocolVersion\":\"",
+                   sizeof("{\"protocolVersion\":\"") - 1);
+    p = ngx_cpymem(p, name->data, name->len);
+    *p++ = '"';
+    *p++ = ',';
+
     ngx_memcpy(p, mlcf->result.data, mlcf->result.len);
 
     ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
