@@ -196,6 +196,7 @@ asked($up, 'resources/unsubscribe');
 
 # the upstream forgets everything
 
+ok((wait_for { $up->held($sid) == 1 }), 'it listens again');
 $up->clear;
 $up->set(forget => 1);
 $up->emit($sid, ['cut']);
