@@ -16,6 +16,7 @@ use Mcp::Test;
 use Mcp::Feed;
 use Mcp::Node;
 
+use File::Temp ();
 use POSIX ();
 
 my $seed = $ENV{MCP_CHAOS_SEED} || int rand 1e6;
@@ -24,6 +25,12 @@ my $clients = $ENV{MCP_CHAOS_CLIENTS} || 5;
 
 note("seed $seed");
 srand $seed;
+
+my $dir = File::Temp::tempdir(CLEANUP => 1);
+
+system("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+       . " -keyout $dir/key.pem -out $dir/cert.pem 2>/dev/null") == 0
+    or die 'openssl failed';
 
 my $legacy = server();
 my $shaky = server();
@@ -36,7 +43,7 @@ $f->set('/c', lines => 1, ids => 0);
 
 my $t = Mcp::Test->new(
     vars => { UP => $legacy->port, SHAKY => $shaky->port, RPC => $rpc->port,
-              FEED => $f->port },
+              FEED => $f->port, PEM => $dir },
     conf => conf());
 
 # killed here on purpose
@@ -46,7 +53,7 @@ $t->allow_log(qr/was locked by/);
 my $end = time() + $seconds;
 my @children = map { child($_) } 1 .. $clients;
 push @children, child(0, Mcp::Node::node(), Mcp::Node::dir() . '/chaos.mjs',
-                      'http://127.0.0.1:' . $t->port('h2'), $seconds, $seed);
+                      $t->port('h2'), $t->port('tls'), $seconds, $seed);
 my %did;
 
 # who stands still, until when
@@ -146,6 +153,9 @@ send_timeout 1s;
 server {
     %%LISTEN%%
     listen 127.0.0.1:%%PORT_h2%% http2;
+    listen 127.0.0.1:%%PORT_tls%% ssl;
+    ssl_certificate      %%PEM%%/cert.pem;
+    ssl_certificate_key  %%PEM%%/key.pem;
     server_name localhost;
 
     location = /mcp {

@@ -1,23 +1,24 @@
 /*
  * Copyright (C) 2026 The ngx_http_mcp_module authors
  *
- * Clients on HTTP/2, or over TLS, that do many things at once and break off:
+ * Clients on HTTP/2, and over TLS, that do many things at once and break off:
  * one stream, or the connection with all of them.
  *
- * chaos.mjs ORIGIN SECONDS SEED
+ * chaos.mjs HTTP2_PORT TLS_PORT SECONDS SEED
  *
  * At the end it says how many sessions may be left.
  */
 
 import http2 from 'node:http2';
+import https from 'node:https';
 
-const [origin, seconds, seed] = process.argv.slice(2);
+const [port, tls, seconds, seed] = process.argv.slice(2);
 const end = Date.now() + seconds * 1000;
 
 let dice = Number(seed) || 1;
 
 function rand(n) {
-    dice = (dice * 1103515245 + 12345) % 2147483648;
+    dice = (Math.imul(dice, 1103515245) + 12345) & 0x7fffffff;
     return Math.floor(dice / 2147483648 * n);
 }
 
@@ -25,13 +26,15 @@ const pick = (...all) => all[rand(all.length)];
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 
 
+const agent = new https.Agent({ keepAlive: true });
+
 let begun = 0;
 let asked = 0;
 const sessions = [];
 
 
 function connect() {
-    const c = http2.connect(origin, { rejectUnauthorized: false,
+    const c = http2.connect(`http://127.0.0.1:${port}`, {
         settings: { initialWindowSize: pick(1024, 65535, 65535) } });
 
     c.on('error', () => {});
@@ -41,11 +44,43 @@ function connect() {
 
 /* what came, or null when it was broken off */
 
-function ask(c, method, path, headers, body, patience) {
+function ask(c, ...what) {
+    asked++;
+    return c ? askHttp2(c, ...what) : askTls(...what);
+}
+
+
+function askTls(method, path, headers, body, patience) {
+    return new Promise((resolve) => {
+        let timer, text = '';
+
+        const over = (r) => { clearTimeout(timer); resolve(r); };
+
+        const s = https.request({ path, method, headers,
+                                  host: '127.0.0.1', port: tls,
+                                  agent: rand(3) ? agent : false,
+                                  rejectUnauthorized: false }, (r) => {
+            r.on('data', (d) => { text = (text + d).slice(0, 1e6); });
+            r.on('error', () => over(null));
+            r.on('end', () => over({ text, head: {
+                ...r.headers, ':status': r.statusCode } }));
+        });
+
+        s.on('error', () => over(null));
+        s.on('close', () => over(null));
+
+        if (patience !== undefined) {
+            timer = setTimeout(() => s.destroy(), patience);
+        }
+
+        s.end(body);
+    });
+}
+
+
+function askHttp2(c, method, path, headers, body, patience) {
     return new Promise((resolve) => {
         let s, timer, text = '', head = null;
-
-        asked++;
 
         try {
             s = c.request({ ':method': method, ':path': path, ...headers },
@@ -136,13 +171,13 @@ function message(s) {
 }
 
 
-async function play() {
-    let c = connect();
+async function play(overTls) {
+    let c = overTls ? null : connect();
 
     while (Date.now() < end) {
         const s = pick(...sessions);
 
-        if (c.destroyed || c.closed) {
+        if (c && (c.destroyed || c.closed)) {
             c = connect();
         }
 
@@ -163,20 +198,20 @@ async function play() {
                 pick(undefined, 5, 100, 1000));
         }
 
-        if (rand(30) === 0) {
+        if (c && rand(30) === 0) {
             pick(() => c.destroy(), () => c.close())();
         }
 
         await sleep(rand(20));
     }
 
-    c.destroy();
+    c?.destroy();
 }
 
 
 const gone = [];
 
-await Promise.all([play(), play(), play()]);
+await Promise.all([play(), play(), play(true)]);
 
 const last = Date.now() + 15000;
 
@@ -193,5 +228,5 @@ for (const s of [...sessions, ...gone]) {
     }
 }
 
-console.log(`${begun} ` + 'h2 '.repeat(asked));
+console.log(`${begun} ` + 'other '.repeat(asked));
 process.exit(0);
