@@ -181,6 +181,13 @@ ngx_int_t ngx_http_mcp_fresh_value(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
+/*
+ * All of its result behind protocolVersion, made of what the upstream said and
+ * the directives, to mlcf->result; NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *source);
+
 
 /* POST of all other messages (ngx_http_mcp_call.c, ngx_http_mcp_notice.c) */
 

@@ -1,0 +1,278 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_edge.h"
+
+
+static u_char *ngx_http_mcp_initialize_info(u_char *p,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *info);
+static void ngx_http_mcp_initialize_result_cleanup(void *data);
+static u_char *ngx_http_mcp_initialize_capabilities(u_char *p,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *capabilities);
+static ngx_uint_t ngx_http_mcp_initialize_is(ngx_str_t *token,
+    const char *name);
+
+
+/* what a list kind is offered with, whatever the upstream said */
+
+static struct {
+    ngx_uint_t   capability;
+    ngx_uint_t   offered;
+    const char  *name;
+    const char  *text;
+} ngx_http_mcp_offers[] = {
+
+    { NGX_HTTP_MCP_CAP_TOOLS, NGX_MCP_OFFERED_TOOLS,
+      "tools", "\"tools\":{\"listChanged\":true}" },
+
+    { NGX_HTTP_MCP_CAP_PROMPTS, NGX_MCP_OFFERED_PROMPTS,
+      "prompts", "\"prompts\":{\"listChanged\":true}" },
+
+    { NGX_HTTP_MCP_CAP_RESOURCES, NGX_MCP_OFFERED_RESOURCES,
+      "resources", "\"resources\":{\"subscribe\":true,\"listChanged\":true}" },
+
+    { NGX_HTTP_MCP_CAP_LOGGING, 0, "logging", "\"logging\":{}" },
+
+    { NGX_HTTP_MCP_CAP_COMPLETIONS, 0, "completions", "\"completions\":{}" },
+
+    { 0, 0, NULL, NULL }
+};
+
+
+/* it is the same for most clients, so the last one is kept */
+
+ngx_int_t
+ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *source)
+{
+    u_char              *p;
+    size_t               len;
+    ngx_str_t            rest, name, value, capabilities, info, instructions;
+    ngx_pool_t          *pool;
+    ngx_pool_cleanup_t  *cln;
+
+    if (mlcf->result_pool && ngx_mcp_equal(&mlcf->result_source, source)) {
+        return NGX_OK;
+    }
+
+    mlcf->result_time = 0;
+
+    ngx_str_null(&info);
+    ngx_str_null(&instructions);
+    ngx_str_set(&capabilities, "{}");
+
+    rest = *source;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (ngx_http_mcp_initialize_is(&name, "capabilities")) {
+            capabilities = value;
+
+        } else if (ngx_http_mcp_initialize_is(&name, "serverInfo")) {
+            info = value;
+
+        } else if (ngx_http_mcp_initialize_is(&name, "instructions")) {
+            instructions = value;
+        }
+    }
+
+    if (mlcf->result_pool == NULL) {
+        cln = ngx_pool_cleanup_add(ngx_cycle->pool, 0);
+        if (cln == NULL) {
+            return NGX_ERROR;
+        }
+
+        cln->handler = ngx_http_mcp_initialize_result_cleanup;
+        cln->data = mlcf;
+    }
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    len = source->len + 1024
+          + ngx_mcp_json_escaped_len(&mlcf->server_name)
+          + ngx_mcp_json_escaped_len(&mlcf->server_version)
+          + ngx_mcp_json_escaped_len(&mlcf->server_title)
+          + ngx_mcp_json_escaped_len(&mlcf->instructions);
+
+    p = ngx_pnalloc(pool, len + source->len);
+    if (p == NULL) {
+        ngx_destroy_pool(pool);
+        return NGX_ERROR;
+    }
+
+    if (mlcf->result_pool) {
+        ngx_destroy_pool(mlcf->result_pool);
+    }
+
+    mlcf->result_pool = pool;
+    mlcf->result_source.data = p;
+    mlcf->result_source.len = source->len;
+
+    p = ngx_cpymem(p, source->data, source->len);
+
+    mlcf->result.data = p;
+
+    p = ngx_http_mcp_initialize_capabilities(p, mlcf, &capabilities);
+    p = ngx_http_mcp_initialize_info(p, mlcf, &info);
+
+    if (mlcf->instructions.len || instructions.len) {
+        p = ngx_cpymem(p, ",\"instructions\":",
+                       sizeof(",\"instructions\":") - 1);
+
+        if (mlcf->instructions.len) {
+            p = ngx_mcp_json_escape(p, &mlcf->instructions);
+
+        } else {
+            p = ngx_cpymem(p, instructions.data, instructions.len);
+        }
+    }
+
+    *p++ = '}';
+
+    mlcf->result.len = p - mlcf->result.data;
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_http_mcp_initialize_info(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *info)
+{
+    p = ngx_cpymem(p, ",\"serverInfo\":", sizeof(",\"serverInfo\":") - 1);
+
+    if (mlcf->server_name.len) {
+        p = ngx_cpymem(p, "{\"name\":", sizeof("{\"name\":") - 1);
+        p = ngx_mcp_json_escape(p, &mlcf->server_name);
+        p = ngx_cpymem(p, ",\"version\":", sizeof(",\"version\":") - 1);
+        p = ngx_mcp_json_escape(p, &mlcf->server_version);
+
+        if (mlcf->server_title.len) {
+            p = ngx_cpymem(p, ",\"title\":", sizeof(",\"title\":") - 1);
+            p = ngx_mcp_json_escape(p, &mlcf->server_title);
+        }
+
+        *p++ = '}';
+
+    } else if (info->len) {
+        p = ngx_cpymem(p, info->data, info->len);
+
+    } else {
+        p = ngx_sprintf(p, "{\"name\":\"nginx-mcp\",\"version\":\"%s\"}",
+                        NGX_MCP_MODULE_VERSION);
+    }
+
+    return p;
+}
+
+
+static void
+ngx_http_mcp_initialize_result_cleanup(void *data)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = data;
+
+    if (mlcf->result_pool) {
+        ngx_destroy_pool(mlcf->result_pool);
+        mlcf->result_pool = NULL;
+    }
+}
+
+
+static u_char *
+ngx_http_mcp_initialize_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *capabilities)
+{
+    ngx_str_t             rest, name, value;
+    ngx_uint_t            i, has;
+    ngx_http_mcp_zone_t  *zone;
+
+    zone = (ngx_http_mcp_zone_t *) mlcf->zone;
+    has = 0;
+
+    p = ngx_cpymem(p, "\"capabilities\":{", sizeof("\"capabilities\":{") - 1);
+
+    rest = *capabilities;
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        for (i = 0; ngx_http_mcp_offers[i].name; i++) {
+
+            if (ngx_http_mcp_initialize_is(&name, ngx_http_mcp_offers[i].name))
+            {
+                has |= ngx_http_mcp_offers[i].capability;
+                break;
+            }
+        }
+
+        if (ngx_http_mcp_offers[i].name) {
+            continue;
+        }
+
+        /* one that the module does not know crosses as it is */
+
+        if (p[-1] != '{') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, name.data, name.len);
+        *p++ = ':';
+        p = ngx_cpymem(p, value.data, value.len);
+    }
+
+    if (zone->published || mlcf->bridge.feeds) {
+        has |= NGX_HTTP_MCP_CAP_LOGGING;
+    }
+
+    if (mlcf->bridge.topics) {
+        has |= NGX_HTTP_MCP_CAP_RESOURCES;
+    }
+
+    if (mlcf->capabilities) {
+        has = mlcf->capabilities;
+    }
+
+    if (mlcf->bridge.tools) {
+        has |= NGX_HTTP_MCP_CAP_TOOLS;
+    }
+
+    mlcf->offered = 0;
+
+    for (i = 0; ngx_http_mcp_offers[i].name; i++) {
+
+        if (!(has & ngx_http_mcp_offers[i].capability)) {
+            continue;
+        }
+
+        mlcf->offered |= ngx_http_mcp_offers[i].offered;
+
+        if (p[-1] != '{') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, ngx_http_mcp_offers[i].text,
+                       ngx_strlen(ngx_http_mcp_offers[i].text));
+    }
+
+    *p++ = '}';
+
+    return p;
+}
+
+
+/* whether a raw name token, which has no escapes then, is this name */
+
+static ngx_uint_t
+ngx_http_mcp_initialize_is(ngx_str_t *token, const char *name)
+{
+    size_t  len;
+
+    len = ngx_strlen(name);
+
+    return token->len == len + 2
+           && ngx_memcmp(token->data + 1, name, len) == 0;
+}
