@@ -79,6 +79,7 @@ refused(two => $_, qr/write "mcp_endpoint zone=NAME/)
     for 'mcp_endpoint main;', 'mcp_endpoint zone=;',
         'mcp_endpoint zone=main nam=x;', 'mcp_endpoint zone=main name=;';
 refused(two => 'mcp_endpoint name=x;', qr/needs "zone=NAME"/);
+refused(two => 'mcp_endpoint zone=main name=$uri;', qr/without variables/);
 refused(two => 'mcp_endpoint zone=other;', qr/add "mcp_zone zone=other:32m;"/);
 refused(two => 'mcp_status zone=third;', qr/add "mcp_zone zone=third:32m;"/);
 refused(server => 'mcp_endpoint zone=main name=x;', qr/not allowed here/);
@@ -90,10 +91,12 @@ refused(location => 'mcp_upstream u /_u protocol=soap;',
         qr/protocol=auto\|legacy/);
 refused(location => 'mcp_upstream u /_u listen=maybe;', qr/listen=on\|off/);
 refused(location => 'mcp_upstream u;', qr/number of arguments/);
+refused(location => 'mcp_upstream "" /_u;', qr/name .* is empty/);
 
 refused(location => $_, qr/for example "60s total=1h"/)
     for 'mcp_upstream_timeout fast;', 'mcp_upstream_timeout 0;',
-        'mcp_upstream_timeout 1s total=x;', 'mcp_upstream_timeout total=;';
+        'mcp_upstream_timeout 1s total=x;', 'mcp_upstream_timeout total=;',
+        'mcp_upstream_timeout 5s 6s;';
 
 refused(location => $_, qr/write "mcp_server_info name=NAME/)
     for 'mcp_server_info name=a;', 'mcp_server_info version=1;',
@@ -130,12 +133,32 @@ refused(location => $_, qr{write "https://host\[:port\]"})
     for 'mcp_allowed_origins example.com;',
         'mcp_allowed_origins https://;',
         'mcp_allowed_origins https://a.example/;',
-        'mcp_allowed_origins ://a;';
+        'mcp_allowed_origins ://a;', 'mcp_allowed_origins https://*.a;';
 
 refused(two => $_, qr/write "mcp_publish zone=NAME/)
     for 'mcp_publish main;', 'mcp_publish zone=main x=y;';
 refused(two => 'mcp_publish endpoint=x;', qr/needs "zone=NAME"/);
 refused(two => 'mcp_status main;', qr/write "mcp_status zone=NAME;"/);
+
+refused(location => 'mcp_invalidate "" drop;', qr/is empty; "\*" stands for/);
+
+
+# what works and is hardly meant
+
+($code, $text) = check(location => 'mcp_invalidate k message=x level=warn;');
+is($code, 0, 'a level that is none');
+like($text, qr/\[warn\] "level=warn".* means "info".*"warning"/,
+     'is told to be "info"');
+
+($code, $text) = check(location => 'mcp_invalidate k message=x '
+                                   . 'level=warning;',
+                       two => 'mcp_publish zone=main endpoint=a.example/mcp;');
+unlike($text, qr/\[warn\]/, 'not one that is');
+
+($code, $text) = check(two => 'mcp_publish zone=main endpoint=mcp;');
+is($code, 0, 'events for an endpoint that is not there');
+like($text, qr{\[warn\].* is "mcp", as "mcp_publish" says in .*nginx\.conf:\d},
+     'reach nobody');
 
 for ('mcp_tenant a;', 'mcp_session_bind a;', 'mcp_session_timeout 1m;',
      'mcp_session_limit 1;', 'mcp_stream_limit 1;', 'mcp_call_limit 1;',

@@ -331,6 +331,7 @@ ngx_http_mcp_call_talk(ngx_http_mcp_call_t *call, ngx_str_t *result)
     }
 
     if (rc == NGX_DECLINED) {
+        ngx_str_set(&ctx->upstream, "");
         ngx_str_set(result, "{}");
         return NGX_OK;
     }

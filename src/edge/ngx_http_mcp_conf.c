@@ -14,6 +14,8 @@ static void ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
     ngx_http_mcp_bridge_t *prev);
 static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
+static void ngx_http_mcp_conf_publishers(ngx_conf_t *cf,
+    ngx_http_mcp_main_conf_t *mmcf);
 static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
 
 
@@ -29,6 +31,13 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
 
     if (ngx_array_init(&mmcf->zones, cf->pool, 2,
                        sizeof(ngx_http_mcp_zone_t *))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    if (ngx_array_init(&mmcf->publishers, cf->pool, 4,
+                       sizeof(ngx_http_mcp_publish_conf_t *))
         != NGX_OK)
     {
         return NULL;
@@ -450,7 +459,49 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         }
     }
 
+    ngx_http_mcp_conf_publishers(cf, mmcf);
+
     return NGX_OK;
+}
+
+
+/* what is published to an endpoint that is not there reaches nobody */
+
+static void
+ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
+{
+    ngx_uint_t                     i, j;
+    ngx_http_mcp_loc_conf_t      **eps;
+    ngx_http_mcp_publish_conf_t  **p;
+
+    p = mmcf->publishers.elts;
+    eps = mmcf->endpoints.elts;
+
+    for (i = 0; i < mmcf->publishers.nelts; i++) {
+
+        if (p[i]->endpoint.len == 0) {
+            continue;
+        }
+
+        for (j = 0; j < mmcf->endpoints.nelts; j++) {
+            if (eps[j]->zone == p[i]->zone
+                && ngx_mcp_equal(&eps[j]->name, &p[i]->endpoint))
+            {
+                break;
+            }
+        }
+
+        if (j < mmcf->endpoints.nelts) {
+            continue;
+        }
+
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "no endpoint of mcp zone \"%V\" is \"%V\", as "
+                      "\"mcp_publish\" says in %s:%ui; it is the \"name=\" of "
+                      "an \"mcp_endpoint\", or its server's name and location",
+                      &p[i]->zone->name, &p[i]->endpoint, p[i]->file,
+                      p[i]->line);
+    }
 }
 
 
@@ -482,6 +533,14 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
 
         if (ngx_http_mcp_conf_param(&value[i], "name", &s) && s.len) {
+
+            if (ngx_strlchr(s.data, s.data + s.len, '$')) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "\"%V\" of \"mcp_endpoint\" must be a "
+                                   "name without variables", &value[i]);
+                return NGX_CONF_ERROR;
+            }
+
             mlcf->name = s;
             mlcf->named = 1;
             continue;
@@ -556,6 +615,13 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     u->name = value[1];
     u->listen = 1;
 
+    if (u->name.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the name of \"mcp_upstream\" is empty; it stands "
+                           "in logs and errors");
+        return NGX_CONF_ERROR;
+    }
+
     if (value[2].data[0] != '/' && value[2].data[0] != '$') {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid URI \"%V\" of \"mcp_upstream %V\"; it "
@@ -612,7 +678,7 @@ ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
     ngx_str_t   *value, s;
-    ngx_uint_t   i;
+    ngx_uint_t   i, twice;
     ngx_msec_t  *slot;
 
     if (mlcf->upstream_timeout != NGX_CONF_UNSET_MSEC
@@ -632,9 +698,11 @@ ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
             s = value[i];
         }
 
+        twice = (*slot != NGX_CONF_UNSET_MSEC);
+
         *slot = ngx_parse_time(&s, 0);
 
-        if (*slot == (ngx_msec_t) NGX_ERROR || *slot == 0) {
+        if (*slot == (ngx_msec_t) NGX_ERROR || *slot == 0 || twice) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid time \"%V\"; write "
                                "\"mcp_upstream_timeout TIME [total=TIME];\", "

@@ -31,10 +31,11 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_int_t                     rc;
-    ngx_str_t                    *value, s;
-    ngx_uint_t                    i;
-    ngx_http_mcp_publish_conf_t  *pcf;
+    ngx_int_t                      rc;
+    ngx_str_t                     *value, s;
+    ngx_uint_t                     i;
+    ngx_http_mcp_main_conf_t      *mmcf;
+    ngx_http_mcp_publish_conf_t   *pcf, **p;
 
     if (mlcf->publish) {
         return "is duplicate";
@@ -86,6 +87,18 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                            "an \"mcp_zone\"");
         return NGX_CONF_ERROR;
     }
+
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+
+    p = ngx_array_push(&mmcf->publishers);
+    if (p == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    *p = pcf;
+
+    pcf->file = cf->conf_file->file.name.data;
+    pcf->line = cf->conf_file->line;
 
     mlcf->publish = pcf;
     ((ngx_http_mcp_zone_t *) pcf->zone)->published = 1;
@@ -139,6 +152,13 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
+    if (value[1].len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the kind of \"mcp_invalidate\" is empty; \"*\" "
+                           "stands for all kinds that have no rule");
+        return NGX_CONF_ERROR;
+    }
+
     if (mlcf->bridge.invalidate == NGX_CONF_UNSET_PTR) {
         mlcf->bridge.invalidate = ngx_array_create(cf->pool, 4,
                                                    sizeof(ngx_mcp_rule_t));
@@ -179,6 +199,18 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             }
 
             level = one.value;
+
+            if (ngx_mcp_level_parse(&level) == NGX_MCP_LEVEL_UNSET
+                && !ngx_strlchr(level.data, level.data + level.len, '$'))
+            {
+                ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                                   "\"%V\" in \"mcp_invalidate\" is no level "
+                                   "of MCP and means \"info\"; levels are "
+                                   "\"debug\", \"info\", \"notice\", "
+                                   "\"warning\", \"error\", \"critical\", "
+                                   "\"alert\" and \"emergency\"", &value[i]);
+            }
+
             continue;
         }
 

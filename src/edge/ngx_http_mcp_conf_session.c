@@ -207,13 +207,14 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
 
         if (ngx_strcmp(value[i].data, "null") != 0
             && (p == NULL || p == value[i].data
-                || ngx_strchr(p + 3, '/') != NULL || p[3] == '\0'))
+                || ngx_strchr(p + 3, '/') != NULL || p[3] == '\0'
+                || ngx_strchr(p + 3, '*') != NULL))
         {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid origin \"%V\" in "
                                "\"mcp_allowed_origins\"; write "
-                               "\"https://host[:port]\" without a path, "
-                               "\"null\" or \"any\"", &value[i]);
+                               "\"https://host[:port]\" without a path or "
+                               "\"*\", \"null\" or \"any\"", &value[i]);
             return NGX_CONF_ERROR;
         }
 

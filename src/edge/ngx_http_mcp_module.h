@@ -44,6 +44,7 @@ typedef struct {
 typedef struct {
     ngx_array_t                 zones;        /* ngx_http_mcp_zone_t * */
     ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
+    ngx_array_t                 publishers;   /* of ... publish_conf_t * */
     ngx_array_t                 bridges;      /* ngx_http_mcp_bridge_t *, of
                                                  them */
     uint64_t                    epoch;        /* of this configuration */

@@ -406,6 +406,10 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
     refused = cJSON_AddNumberToObject(root, "refused", (double) p->refused);
     cJSON_AddItemToObject(root, "events", p->events);
 
+    if (refused && p->accepted + p->refused == 0) {
+        refused = cJSON_AddStringToObject(root, "error", "there is no event");
+    }
+
     text = (accepted && refused) ? cJSON_PrintUnformatted(root) : NULL;
 
     cJSON_Delete(root);

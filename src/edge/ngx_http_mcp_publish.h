@@ -24,6 +24,8 @@ struct ngx_http_mcp_publish_conf_s {
     ngx_http_complex_value_t   *topic;
     ngx_http_complex_value_t   *tenant;
     ngx_http_complex_value_t   *id;
+    u_char                     *file;         /* where it was read */
+    ngx_uint_t                  line;
 };
 
 

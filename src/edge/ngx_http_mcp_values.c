@@ -7,6 +7,7 @@
 #include "ngx_http_mcp_mix.h"
 
 
+static ngx_uint_t ngx_http_mcp_is_text(ngx_str_t *value);
 static void ngx_http_mcp_mixed(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
     ngx_http_mcp_mix_t *mix);
 static ngx_int_t ngx_http_mcp_tool_denied(void *data, ngx_str_t *name);
@@ -42,6 +43,13 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
             *why = "the tenant of the request is unknown";
             return NGX_DECLINED;
         }
+
+        /* events and leases name it in JSON */
+
+        if (!ngx_http_mcp_is_text(&ctx->tenant)) {
+            *why = "the tenant of the request is not UTF-8";
+            return NGX_DECLINED;
+        }
     }
 
     if (mlcf->bind) {
@@ -56,14 +64,42 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         }
     }
 
-    if (mlcf->bridge.lists_key
-        && ngx_http_mcp_fresh_value(r, mlcf->bridge.lists_key, &ctx->list_key)
-           != NGX_OK)
-    {
-        return NGX_ERROR;
+    if (mlcf->bridge.lists_key) {
+
+        if (ngx_http_mcp_fresh_value(r, mlcf->bridge.lists_key, &ctx->list_key)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        if (!ngx_http_mcp_is_text(&ctx->list_key)) {
+            *why = "the list key of the request is not UTF-8";
+            return NGX_DECLINED;
+        }
     }
 
     return ngx_http_mcp_denied(r, ctx, why);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_is_text(ngx_str_t *value)
+{
+    size_t   len;
+    u_char  *p, *last;
+
+    last = value->data + value->len;
+
+    for (p = value->data; p < last; p += len) {
+
+        len = ngx_mcp_utf8_len(p, last);
+
+        if (len == 0) {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 
