@@ -141,7 +141,20 @@ for my $bad ('', ' ', '[]', '{', 'x', '1', '{"method":"notifications/n"}',
     is($r->{json}{accepted}, 0, 'nothing was taken');
 }
 
-is_deeply([ heard() ], [ 0, 0, 0 ], 'nothing of these arrived');
+for my $text ('', " \n", '[]') {
+    $r = publish('/publish', $text);
+    is($r->{status}, 400, "no event: '$text'");
+    is($r->{json}{error}, 'there is no event', 'says so');
+}
+
+for my $address ([], [session_id => $one->id]) {
+    $r = publish('/publish', event(@$address, x => 'y' x 70000));
+    is($r->{status}, 400, 'one that is too large');
+    like($r->{json}{events}[0]{error}, qr/larger than mcp_event_buffer/,
+         'says so');
+}
+
+is_deeply([ heard() ], [ 0, 0, 0 ], 'nothing of these arrived, not even a gap');
 
 $r = $t->get('/publish');
 is($r->{status}, 405, 'GET is no way to publish');

@@ -129,6 +129,14 @@ server {
         mcp_upstream rpc /_paths/$mcp_tenant protocol=rpc;
     }
 
+    location = /raw {
+        mcp_tenant raw-$http_x_org;
+        mcp_list_cache on key=raw-$http_x_key;
+        mcp_subscription_limit 2;
+        mcp_upstream rpc /_paths/raw protocol=rpc;
+        mcp_endpoint zone=main;
+    }
+
     location = /limit {
         mcp_session_limit 2 key=$http_x_key;
         mcp_session_timeout 400ms;
@@ -376,6 +384,15 @@ is($f[7], 'set', 'a variable that is only stored');
 unlike($t->log, qr/uninitialized/, 'and no warning about it');
 
 
+for my $name (qw(X-Org X-Key)) {
+    for my $value ("\xc3\xa9", "\xe9", "\xed\xa0\x80", "a\xff") {
+        my $r = $t->client(path => '/raw')
+                ->initialize(headers => { $name => $value });
+        is($r->{status}, $value eq "\xc3\xa9" ? 200 : 403,
+           "$name that " . ($r->{status} == 200 ? 'is' : 'is no') . ' UTF-8');
+    }
+}
+
 my $control = $t->session(path => '/control');
 $control->tool('of/control');
 @f = log_line(qr/\|of\/control\|/);
@@ -466,6 +483,31 @@ is($calls->tool('x')->{http}{status}, 200, 'and there is room again');
 } 1 .. 100;
 is(scalar(grep { $_->{http}{status} == 200 } @held), 100,
    'a request has ended when its answer is there, for any worker');
+
+
+# mcp_subscription_limit
+
+my $subscribes = $t->session(path => '/raw');
+
+sub subscribe {
+    my ($method, $uri) = @_;
+
+    my $r = $subscribes->call("resources/$method", { uri => $uri });
+    is($r->{http}{status}, 200, "$method " . substr $uri, 0, 20);
+    return $r->{error} ? $r->{error}{code} : 0;
+}
+
+is(subscribe(subscribe => 'file:///1'), 0, 'room');
+is(subscribe(subscribe => 'file:///' . 'u' x 16377), -32602, 'too long');
+is(subscribe(subscribe => 'file:///' . 'u' x 16376), 0, 'not too long');
+is(subscribe(subscribe => 'file:///2'), -32000, 'the limit');
+is(subscribe(subscribe => 'file:///1'), 0, 'it has this one');
+is(subscribe(unsubscribe => 'file:///1'), 0, 'gone');
+is(subscribe(subscribe => 'file:///2'), 0, 'room again');
+
+$subscribes->call('logging/setLevel', { level => 'error' });
+@f = log_line(qr/^logging\/setLevel\|/);
+is($f[9], '', 'no upstream answers what is answered here');
 
 
 # a full zone

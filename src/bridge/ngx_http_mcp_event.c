@@ -37,16 +37,19 @@ ngx_http_mcp_event_log(ngx_http_mcp_address_t *to, ngx_mcp_event_t *event,
     }
 
     if (to->session.data == NULL) {
-        return ngx_mcp_log_groups(to->zone, to->endpoint, to->tenant, event,
-                                  sessions);
+        rc = ngx_mcp_log_groups(to->zone, to->endpoint, to->tenant, event,
+                                sessions);
+
+    } else {
+        rc = ngx_mcp_log_session_id(to->zone, &to->session, to->endpoint,
+                                    to->tenant, event);
+
+        if (rc == NGX_OK) {
+            *sessions = 1;
+        }
     }
 
-    rc = ngx_mcp_log_session_id(to->zone, &to->session, to->endpoint,
-                                to->tenant, event);
-
-    if (rc == NGX_OK) {
-        *sessions = 1;
-    }
+    to->large |= event->large;
 
     return (rc == NGX_DONE) ? NGX_OK : rc;
 }
@@ -56,15 +59,20 @@ ngx_int_t
 ngx_http_mcp_event_progress(ngx_http_mcp_address_t *to, ngx_str_t *token,
     ngx_str_t *text)
 {
+    ngx_int_t        rc;
     ngx_mcp_event_t  event;
 
     ngx_memzero(&event, sizeof(ngx_mcp_event_t));
 
     ngx_http_mcp_event_address(to, text, &event);
 
-    return ngx_mcp_log_token(to->zone, token,
-                             to->session.data ? &to->session : NULL,
-                             to->endpoint, to->tenant, &event);
+    rc = ngx_mcp_log_token(to->zone, token,
+                           to->session.data ? &to->session : NULL,
+                           to->endpoint, to->tenant, &event);
+
+    to->large |= event.large;
+
+    return rc;
 }
 
 
@@ -79,6 +87,7 @@ ngx_http_mcp_event_address(ngx_http_mcp_address_t *to, ngx_str_t *text,
     event->identity = to->identity;
     event->take = to->take;
     event->once = to->once;
+    event->answered = to->answered;
 
     if (to->once) {
         to->once->rank++;

@@ -27,6 +27,10 @@ typedef struct {
     ngx_str_t               topic;        /* URI of the topic, likewise */
     ngx_mcp_take_t         *take;         /* NULL: none */
     ngx_mcp_once_t         *once;         /* NULL: it has no id */
+
+    unsigned                answered:1;   /* the sender hears what became
+                                             of it */
+    unsigned                large:1;      /* out: it is, for some */
 } ngx_http_mcp_address_t;
 
 

@@ -32,7 +32,7 @@ static ngx_uint_t ngx_http_mcp_event_in_waits(ngx_http_mcp_event_in_t *in);
 static ngx_uint_t ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_bridge_t *bridge);
 static const char *ngx_http_mcp_event_in_error(ngx_http_mcp_event_in_t *in,
-    ngx_int_t rc);
+    ngx_http_mcp_address_t *to, ngx_int_t rc);
 
 
 /* members that address a notification, which they do not belong to */
@@ -333,6 +333,7 @@ ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
     to->zone = in->zone;
     to->endpoint = in->endpoint;
     to->take = in->take;
+    to->answered = (in->take == NULL);
 
     why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TENANT_ID, tenant);
 
@@ -573,7 +574,7 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
         }
     }
 
-    return ngx_http_mcp_event_in_error(in,
+    return ngx_http_mcp_event_in_error(in, to,
                       ngx_http_mcp_event_send(to, &text, &event, sessions));
 }
 
@@ -611,7 +612,7 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
                "\"session_id\"";
     }
 
-    return ngx_http_mcp_event_in_error(in, rc);
+    return ngx_http_mcp_event_in_error(in, to, rc);
 }
 
 
@@ -670,7 +671,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
     error = (topic == NGX_ERROR);
 
     if (what->kind.len == 0) {
-        return ngx_http_mcp_event_in_error(in, topic);
+        return ngx_http_mcp_event_in_error(in, to, topic);
     }
 
     all = 0;
@@ -702,13 +703,13 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
     *sessions = ngx_max(*sessions, all);
 
     if (error) {
-        return ngx_http_mcp_event_in_error(in, NGX_ERROR);
+        return ngx_http_mcp_event_in_error(in, to, NGX_ERROR);
     }
 
     /* without sessions at an endpoint there is nothing to be sent */
 
     if (to->session.data && !sent) {
-        return ngx_http_mcp_event_in_error(in, NGX_DECLINED);
+        return ngx_http_mcp_event_in_error(in, to, NGX_DECLINED);
     }
 
     return NULL;
@@ -751,12 +752,14 @@ ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
 
 
 static const char *
-ngx_http_mcp_event_in_error(ngx_http_mcp_event_in_t *in, ngx_int_t rc)
+ngx_http_mcp_event_in_error(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, ngx_int_t rc)
 {
     switch (rc) {
 
     case NGX_ERROR:
-        return "the event is too large, or the zone is full";
+        return to->large ? "the event is larger than mcp_event_buffer allows"
+                         : "the zone is full";
 
     case NGX_DECLINED:
         in->absent = 1;

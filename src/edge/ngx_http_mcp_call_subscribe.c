@@ -40,6 +40,14 @@ ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
         return NGX_ERROR;
     }
 
+    if (call->uri.len > NGX_MCP_URI_MAX) {
+        ngx_str_null(&call->uri);
+
+        *code = NGX_MCP_INVALID_PARAMS;
+        *why = "params.uri is longer than 16384 bytes";
+        return NGX_ERROR;
+    }
+
     if (ngx_http_mcp_topic_of(&mlcf->bridge, &call->uri, call->r->pool, &topic,
                               &name)
         != NGX_OK)

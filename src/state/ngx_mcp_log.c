@@ -256,6 +256,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     e = NULL;
 
     large = (in->stage.len > s->event_size);
+    in->event->large |= large;
     logged = ngx_mcp_once_logged_locked(zone, log, in->event->once);
 
     if (owed) {
@@ -278,7 +279,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 
     } else {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
-        log->last += !logged;
+        log->last += !logged && !(large && in->event->answered);
         ngx_mcp_take_less_locked(zone);
         rc = logged ? NGX_OK : NGX_ERROR;
     }

@@ -78,6 +78,12 @@ typedef struct {
     void                   *owed;         /* of a window (ngx_mcp_pending.c) */
     ngx_uint_t              count_only;   /* whom it addresses; not logged */
     ngx_mcp_take_t         *take;         /* NULL: it is not taken */
+
+    /* who sent it hears of it: one that is too large leaves no gap */
+    unsigned                answered:1;
+
+    /* out: it is too large, somewhere at least */
+    unsigned                large:1;
 } ngx_mcp_event_t;
 
 

@@ -214,6 +214,7 @@ ngx_mcp_log_batch(ngx_mcp_zone_t *zone, ngx_mcp_log_batch_t *batch,
         }
 
         if (in->stage.len > g->event_size) {
+            in->event->large = 1;
             large++;
 
         } else {
@@ -245,6 +246,7 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_log_input_t *in, ngx_uint_t fits)
 {
     ngx_int_t              rc;
+    ngx_uint_t             large;
     ngx_mcp_event_t       *event;
     ngx_mcp_pending_sh_t  *owed;
 
@@ -271,7 +273,9 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         rc = NGX_OK;
 
     } else {
-        g->log.last++;
+        large = (in->stage.len > g->event_size);
+
+        g->log.last += !(large && event->answered);
         ngx_mcp_take_less_locked(zone);
         rc = NGX_ERROR;
     }

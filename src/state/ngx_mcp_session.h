@@ -203,6 +203,9 @@ ngx_int_t ngx_mcp_ask_take(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id, ngx_pool_t *pool, ngx_str_t *upstream);
 
 
+/* a longer URI is not subscribed to */
+#define NGX_MCP_URI_MAX  16384
+
 /*
  * Subscriptions.  subscribe: NGX_OK (also when it was there), NGX_BUSY at the
  * limit, NGX_DECLINED when the session ended or the zone is full.

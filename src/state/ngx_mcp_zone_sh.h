@@ -61,8 +61,7 @@
 
 #define NGX_MCP_ASKS_MAX      256
 
-/* a longer URI is not subscribed to, a longer token not looked for */
-#define NGX_MCP_URI_MAX       16384
+/* a longer token is not looked for */
 #define NGX_MCP_TOKEN_MAX     NGX_MCP_ID_MAX
 
 /* an asker of knowledge that never came back, ms */
