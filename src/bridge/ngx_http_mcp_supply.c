@@ -78,6 +78,28 @@ ngx_http_mcp_supply_join(ngx_http_mcp_supply_t *supply)
 
 
 void
+ngx_http_mcp_supply_hold(ngx_http_mcp_supply_t *supply, ngx_mcp_ref_t call)
+{
+    ngx_mcp_ref_t    own;
+    ngx_mcp_zone_t  *zone;
+
+    zone = supply->bridge->zone;
+
+    if (ngx_mcp_session_list_key(zone, supply->session, supply->pool,
+                                 &supply->list_key)
+        == NGX_OK
+        && ngx_http_mcp_own_session(supply->bridge, supply->upstream,
+                                    &supply->tenant, &supply->list_key, &own)
+           == NGX_OK
+        && ngx_mcp_supply_hold(zone, own, call, &supply->uri) == NGX_OK)
+    {
+        (void) ngx_http_mcp_own_want(supply->bridge, supply->upstream,
+                                     &supply->tenant, &supply->list_key);
+    }
+}
+
+
+void
 ngx_http_mcp_supply_wait(ngx_http_mcp_supply_t *supply)
 {
     if (ngx_http_mcp_supplies.next == NULL) {

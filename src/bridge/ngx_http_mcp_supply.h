@@ -48,6 +48,14 @@ void ngx_http_mcp_supply_wait(ngx_http_mcp_supply_t *supply);
 void ngx_http_mcp_supply_forget(ngx_http_mcp_supply_t *supply);
 
 
+/*
+ * A call waits for an update of the resource: it is subscribed to, once for
+ * all, until the call ends.  Nothing is said of what comes of it.
+ */
+void ngx_http_mcp_supply_hold(ngx_http_mcp_supply_t *supply,
+    ngx_mcp_ref_t call);
+
+
 /* for own sessions: what waits is looked at; the holder does what is due */
 void ngx_http_mcp_supply_doorbell(ngx_mcp_zone_t *zone);
 void ngx_http_mcp_supply_run(ngx_http_mcp_own_t *own);

@@ -19,6 +19,7 @@ static ngx_int_t ngx_http_mcp_call_read(ngx_http_mcp_call_t *call,
     ngx_str_t *result, ngx_int_t *code, const char **why);
 static ngx_int_t ngx_http_mcp_call_no_resource(ngx_http_mcp_call_t *call,
     ngx_str_t *uri, ngx_int_t *code, const char **why);
+static void ngx_http_mcp_call_wait_on(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 
 
@@ -231,6 +232,7 @@ ngx_http_mcp_call_wait(ngx_http_mcp_call_t *call, ngx_str_t *result)
     rc = ngx_http_mcp_wait_start(call->wait);
 
     if (rc == NGX_AGAIN) {
+        ngx_http_mcp_call_wait_on(call);
         return NGX_AGAIN;
     }
 
@@ -241,6 +243,42 @@ ngx_http_mcp_call_wait(ngx_http_mcp_call_t *call, ngx_str_t *result)
     *result = ngx_http_mcp_builtin_waited(call->wait, rc);
 
     return result->data ? NGX_OK : NGX_ERROR;
+}
+
+
+/* an upstream says what is new of its resources to who subscribed */
+
+static void
+ngx_http_mcp_call_wait_on(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_supply_t     supply;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_http_mcp_upstream_t  *u;
+
+    mlcf = call->ctx->conf;
+
+    if (mlcf->upstreams == NULL || !call->wait->topic.other) {
+        return;
+    }
+
+    u = mlcf->upstreams->elts;
+
+    if (u->protocol == NGX_HTTP_MCP_RPC || u->learned == NGX_MCP_KNOWN_RPC
+        || !u->listen)
+    {
+        return;
+    }
+
+    ngx_memzero(&supply, sizeof(ngx_http_mcp_supply_t));
+
+    supply.bridge = &mlcf->bridge;
+    supply.upstream = u;
+    supply.tenant = call->ctx->tenant;
+    supply.session = call->ctx->session.ref;
+    supply.uri = call->wait->topic.uri;
+    supply.pool = call->r->pool;
+
+    ngx_http_mcp_supply_hold(&supply, call->record.ref);
 }
 
 

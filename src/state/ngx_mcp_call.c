@@ -191,6 +191,9 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
     c->task.rec.flags &= ~NGX_MCP_CALL_RUNNING;
 
+    ngx_mcp_supply_leave_locked(zone, c->supply);
+    ngx_memzero(&c->supply, sizeof(ngx_mcp_ref_t));
+
     ngx_mcp_unwake_locked(zone, &c->task);
     ngx_mcp_list_remove(zone, &s->calls, n, NGX_MCP_LINKS);
     s->ncalls--;

@@ -75,8 +75,15 @@ ngx_int_t ngx_mcp_supply_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
     ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit);
 
 /*
- * How it stands: as above; NGX_DECLINED: the session is not subscribed (any
- * more), NGX_ERROR: the supply is gone, and has to be joined again.
+ * A running call waits on the resource, and counts like a session until it is
+ * closed.  NGX_OK; NGX_DECLINED: something has ended, or there is no room.
+ */
+ngx_int_t ngx_mcp_supply_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
+    ngx_mcp_ref_t call, ngx_str_t *uri);
+
+/*
+ * How it stands: as for joining; NGX_DECLINED: the session is not subscribed
+ * (any more), NGX_ERROR: the supply is gone, and has to be joined again.
  */
 ngx_int_t ngx_mcp_supply_state(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri);

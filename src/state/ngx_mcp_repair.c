@@ -412,20 +412,30 @@ static void
 ngx_mcp_repair_supplies(ngx_mcp_zone_t *zone)
 {
     uint32_t                    n;
+    ngx_mcp_ref_t               supply;
     ngx_mcp_supply_sh_t        *u;
     ngx_mcp_record_sh_t        *rec;
-    ngx_mcp_subscription_sh_t  *sub;
 
     for (n = 1; n < zone->sh->fresh; n++) {
-        sub = ngx_mcp_block(zone, n);
+        rec = ngx_mcp_block(zone, n);
 
-        if (sub->rec.block.type != NGX_MCP_SUBSCRIPTION
-            || !sub->rec.block.mark || sub->supply.block == 0)
-        {
+        if (!rec->block.mark) {
             continue;
         }
 
-        u = ngx_mcp_record(zone, sub->supply, NGX_MCP_SUPPLY);
+        if (rec->block.type == NGX_MCP_SUBSCRIPTION) {
+            supply = ((ngx_mcp_subscription_sh_t *) rec)->supply;
+
+        } else if (rec->block.type == NGX_MCP_CALL
+                   && rec->flags & NGX_MCP_CALL_RUNNING)
+        {
+            supply = ((ngx_mcp_call_sh_t *) rec)->supply;
+
+        } else {
+            continue;
+        }
+
+        u = ngx_mcp_record(zone, supply, NGX_MCP_SUPPLY);
 
         if (u && u->rec.block.mark) {
             u->count++;

@@ -545,7 +545,7 @@ ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     while ((n = e->subscriptions.head) != 0) {
         sub = ngx_mcp_block(zone, n);
         ngx_mcp_list_remove(zone, &e->subscriptions, n, NGX_MCP_LINKS);
-        ngx_mcp_supply_leave_locked(zone, sub);
+        ngx_mcp_supply_leave_locked(zone, sub->supply);
         ngx_mcp_topic_unsubscribe_locked(zone, sub);
         ngx_mcp_drop_locked(zone, sub);
     }

@@ -140,9 +140,8 @@ ngx_mcp_link_sh_t *ngx_mcp_own_link_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 void ngx_mcp_own_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 
-/* a subscription that shares one goes */
-void ngx_mcp_supply_leave_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscription_sh_t *sub);
+/* a subscription, or a call, that shares this one goes */
+void ngx_mcp_supply_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t supply);
 
 void ngx_mcp_supply_order_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_supply_sh_t *u);

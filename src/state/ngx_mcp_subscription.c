@@ -175,7 +175,7 @@ ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     rc = sub->supply.block ? NGX_DONE : NGX_OK;
 
-    ngx_mcp_supply_leave_locked(zone, sub);
+    ngx_mcp_supply_leave_locked(zone, sub->supply);
     ngx_mcp_topic_unsubscribe_locked(zone, sub);
     ngx_mcp_drop_locked(zone, sub);
 

@@ -15,7 +15,7 @@ static ngx_mcp_supply_sh_t *ngx_mcp_supply_find_locked(ngx_mcp_zone_t *zone,
 static ngx_mcp_supply_sh_t *ngx_mcp_supply_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *own, ngx_mcp_stage_t *stage, uint64_t hash);
 static ngx_mcp_supply_sh_t *ngx_mcp_supply_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscription_sh_t *sub);
+    ngx_mcp_ref_t supply);
 static void ngx_mcp_supply_count_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_supply_sh_t *u);
 static void ngx_mcp_supply_drop_locked(ngx_mcp_zone_t *zone,
@@ -129,7 +129,7 @@ ngx_mcp_supply_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
         return rc;
     }
 
-    u = sub ? ngx_mcp_supply_locked(zone, sub) : NULL;
+    u = sub ? ngx_mcp_supply_locked(zone, sub->supply) : NULL;
 
     if (sub && u == NULL && sub->supply.block == 0) {
 
@@ -169,11 +169,62 @@ ngx_mcp_supply_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 }
 
 
-static ngx_mcp_supply_sh_t *
-ngx_mcp_supply_locked(ngx_mcp_zone_t *zone, ngx_mcp_subscription_sh_t *sub)
+ngx_int_t
+ngx_mcp_supply_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
+    ngx_mcp_ref_t call, ngx_str_t *uri)
 {
-    return sub->supply.block
-           ? ngx_mcp_record(zone, sub->supply, NGX_MCP_SUPPLY) : NULL;
+    uint64_t               hash;
+    ngx_int_t              rc;
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_supply_sh_t   *u;
+    ngx_mcp_session_sh_t  *o;
+
+    if (uri->len > NGX_MCP_URI_MAX) {
+        return NGX_DECLINED;
+    }
+
+    hash = ngx_mcp_hash(zone, uri, NULL);
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_SUPPLY, uri, 1);
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&stage));
+    o = ngx_mcp_session_locked(zone, own);
+    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+
+    if (rc != NGX_OK || o == NULL || c == NULL || c->supply.block
+        || !(c->task.rec.flags & NGX_MCP_CALL_RUNNING))
+    {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    u = ngx_mcp_supply_find_locked(zone, own, uri, hash);
+
+    if (u == NULL) {
+        u = ngx_mcp_supply_make_locked(zone, o, &stage, hash);
+    }
+
+    ngx_mcp_supply_count_locked(zone, u);
+
+    c->supply = ngx_mcp_ref(zone, u);
+
+    if (ngx_mcp_supply_rc(u) == NGX_AGAIN) {
+        ngx_mcp_own_ring_locked(zone, o);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+static ngx_mcp_supply_sh_t *
+ngx_mcp_supply_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t supply)
+{
+    return supply.block ? ngx_mcp_record(zone, supply, NGX_MCP_SUPPLY) : NULL;
 }
 
 
@@ -246,13 +297,12 @@ ngx_mcp_supply_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_supply_sh_t *u)
 
 
 void
-ngx_mcp_supply_leave_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscription_sh_t *sub)
+ngx_mcp_supply_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t supply)
 {
     ngx_mcp_supply_sh_t   *u;
     ngx_mcp_session_sh_t  *own;
 
-    u = ngx_mcp_supply_locked(zone, sub);
+    u = ngx_mcp_supply_locked(zone, supply);
 
     if (u == NULL || --u->count) {
         return;
@@ -333,7 +383,7 @@ ngx_mcp_supply_state(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         rc = NGX_DONE;
 
     } else {
-        u = ngx_mcp_supply_locked(zone, sub);
+        u = ngx_mcp_supply_locked(zone, sub->supply);
         rc = u ? ngx_mcp_supply_rc(u) : NGX_ERROR;
     }
 
@@ -358,7 +408,7 @@ ngx_mcp_supply_part(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
             : NULL;
 
     if (sub) {
-        ngx_mcp_supply_leave_locked(zone, sub);
+        ngx_mcp_supply_leave_locked(zone, sub->supply);
         ngx_memzero(&sub->supply, sizeof(ngx_mcp_ref_t));
     }
 

@@ -324,6 +324,7 @@ typedef struct {
     uint32_t                id_len;
     uint32_t                token;        /* hash */
     uint32_t                waits;        /* fact: link */
+    ngx_mcp_ref_t           supply;       /* fact: that it waits on */
 } ngx_mcp_call_sh_t;
 
 

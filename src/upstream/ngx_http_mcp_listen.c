@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_listener.h"
+#include "ngx_mcp_topic.h"
 
 
 /* a client that only reconnects is not worth closing for */
@@ -23,6 +24,8 @@ typedef struct {
 static ngx_uint_t ngx_http_mcp_listen_wanted(ngx_http_mcp_listener_t *l);
 static void ngx_http_mcp_listen_message(ngx_http_mcp_listener_t *l,
     ngx_http_mcp_talk_t *t, ngx_str_t *text);
+static void ngx_http_mcp_listen_updated(ngx_http_mcp_listener_t *l,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_event_t *event);
 static void ngx_http_mcp_listen_grace(ngx_event_t *ev);
 static void ngx_http_mcp_listen_closed(ngx_http_mcp_listener_t *l);
 
@@ -155,6 +158,40 @@ ngx_http_mcp_listen_message(ngx_http_mcp_listener_t *l,
     ngx_mcp_count(l->upstream->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
 
     (void) ngx_mcp_log_session(l->upstream->zone, l->session, &event);
+
+    if (ngx_http_mcp_said_method(t, text) == NGX_MCP_METHOD_RESOURCES_UPDATED) {
+        ngx_http_mcp_listen_updated(l, t, text, &event);
+    }
+}
+
+
+/* the session may wait for it */
+
+static void
+ngx_http_mcp_listen_updated(ngx_http_mcp_listener_t *l,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_event_t *event)
+{
+    ngx_uint_t        kept;
+    ngx_pool_t       *pool;
+    ngx_mcp_topic_t   topic;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+
+    topic.uri = ngx_http_mcp_said_uri(t, text, pool);
+    topic.other = 1;
+
+    if (topic.uri.len) {
+        (void) ngx_mcp_topic_add(l->upstream->zone, &l->upstream->endpoint,
+                                 &l->audience.tenant, &topic, event,
+                                 &l->audience.session, &kept);
+    }
+
+    ngx_destroy_pool(pool);
 }
 
 

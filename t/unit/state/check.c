@@ -182,6 +182,7 @@ sharers(ngx_mcp_zone_t *zone, ngx_mcp_supply_sh_t *u)
     uint32_t                    n;
     ngx_uint_t                  count;
     ngx_mcp_ref_t               ref;
+    ngx_mcp_call_sh_t          *c;
     ngx_mcp_subscription_sh_t  *sub;
 
     count = 0;
@@ -189,10 +190,16 @@ sharers(ngx_mcp_zone_t *zone, ngx_mcp_supply_sh_t *u)
 
     for (n = 1; n < zone->sh->fresh; n++) {
         sub = ngx_mcp_block(zone, n);
+        c = ngx_mcp_block(zone, n);
 
         count += (sub->rec.block.type == NGX_MCP_SUBSCRIPTION
                   && sub->supply.block == ref.block
                   && sub->supply.gen == ref.gen);
+
+        count += (c->task.rec.block.type == NGX_MCP_CALL
+                  && c->task.rec.flags & NGX_MCP_CALL_RUNNING
+                  && c->supply.block == ref.block
+                  && c->supply.gen == ref.gen);
     }
 
     return count;

@@ -691,6 +691,7 @@ own_tests(void)
     ngx_str_t              uri, none, name, id;
     ngx_pool_t            *pool;
     ngx_mcp_ref_t          a, b, own, other;
+    ngx_mcp_call_t         call;
     ngx_mcp_link_t         l;
     ngx_mcp_session_t      s;
     ngx_mcp_supply_job_t   job, second;
@@ -769,6 +770,28 @@ own_tests(void)
     ngx_mcp_own_listens(&zone, own, l.serial, 1);
     ok(ngx_mcp_own_covers(&zone, a, &name, &none)
        && ngx_mcp_own_covers(&zone, a, &name, &uri), "listens");
+
+    /* a call that waits counts as well */
+
+    ok(ngx_mcp_call_open(&zone, a, &name, &none, 8, 1, &call) == NGX_OK
+       && ngx_mcp_supply_hold(&zone, own, call.ref, &uri) == NGX_OK
+       && ngx_mcp_supply_hold(&zone, own, call.ref, &uri) == NGX_DECLINED
+       && ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_DECLINED,
+       "a call shares it");
+    ngx_mcp_call_close(&zone, call.ref);
+    ok(ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_DECLINED
+       && ngx_mcp_supply_hold(&zone, own, call.ref, &uri) == NGX_DECLINED,
+       "as long as it runs");
+    ok(ngx_mcp_call_open(&zone, a, &name, &none, 8, 1, &call) == NGX_OK
+       && ngx_mcp_supply_hold(&zone, own, call.ref, &name) == NGX_OK
+       && env_check(&zone) == 0
+       && ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_OK
+       && job.subscribe, "one of its own");
+    ngx_mcp_supply_done(&zone, own, 5, &job, NGX_OK, l.serial);
+    ngx_mcp_call_close(&zone, call.ref);
+    ok(ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_OK
+       && !job.subscribe, "ends with it");
+    ngx_mcp_supply_done(&zone, own, 5, &job, NGX_OK, l.serial);
 
     /* another holder goes on, a new link has all asked for again */
 

@@ -711,7 +711,9 @@ op_supplies(void)
     ngx_mcp_supply_done(&zone, own, 1, &job, NGX_OK, l.serial);
 
     uri = env_str("file:///d");
+    ngx_mcp_supply_hold(&zone, own, call.ref, &uri);
     ngx_mcp_supply_join(&zone, own, victim, &uri, 8);
+    ngx_mcp_call_close(&zone, call.ref);
     ngx_mcp_session_end(&zone, own, NGX_MCP_COUNTER_SESSIONS_DELETED);
 
     env_pool_free(pool);
