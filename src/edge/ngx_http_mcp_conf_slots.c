@@ -2,7 +2,6 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_conf.h"
 
 

@@ -67,8 +67,7 @@ ngx_uint_t ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *origin);
 
 /* a CORS preflight: 204 */
-ngx_int_t ngx_http_mcp_preflight(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_preflight(ngx_http_request_t *r);
 
 /* the CORS headers of an answer to an allowed origin */
 ngx_int_t ngx_http_mcp_cors_headers(ngx_http_request_t *r,

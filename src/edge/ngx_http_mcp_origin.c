@@ -226,7 +226,7 @@ ngx_http_mcp_server_name(ngx_array_t *names, ngx_str_t *host)
 
 
 ngx_int_t
-ngx_http_mcp_preflight(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_preflight(ngx_http_request_t *r)
 {
     ngx_str_t             value;
     ngx_table_elt_t      *h;

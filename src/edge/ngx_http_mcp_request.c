@@ -104,7 +104,7 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
         ngx_str_set(&preflight, "Access-Control-Request-Method");
 
         if (ngx_http_mcp_find_header(r, &preflight) != NULL) {
-            ngx_http_finalize_request(r, ngx_http_mcp_preflight(r, ctx));
+            ngx_http_finalize_request(r, ngx_http_mcp_preflight(r));
             return NGX_DONE;
         }
     }

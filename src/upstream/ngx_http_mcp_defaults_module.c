@@ -27,8 +27,8 @@ typedef struct {
 } ngx_http_mcp_defaults_proxy_t;
 
 
-static void ngx_http_mcp_defaults_resolve(ngx_conf_t *cf,
-    ngx_http_core_loc_conf_t *server, ngx_array_t *targets);
+static void ngx_http_mcp_defaults_resolve(ngx_http_core_loc_conf_t *server,
+    ngx_array_t *targets);
 static ngx_http_core_loc_conf_t *ngx_http_mcp_defaults_find(
     ngx_http_core_loc_conf_t *parent, ngx_str_t *uri, ngx_uint_t *final);
 static ngx_http_core_loc_conf_t *ngx_http_mcp_defaults_find_regex(
@@ -159,15 +159,15 @@ ngx_http_mcp_defaults_merge_srv_conf(ngx_conf_t *cf, void *parent, void *child)
     cscf = ctx->srv_conf[ngx_http_core_module.ctx_index];
     clcf = cscf->ctx->loc_conf[ngx_http_core_module.ctx_index];
 
-    ngx_http_mcp_defaults_resolve(cf, clcf, &prev->targets);
-    ngx_http_mcp_defaults_resolve(cf, clcf, &conf->targets);
+    ngx_http_mcp_defaults_resolve(clcf, &prev->targets);
+    ngx_http_mcp_defaults_resolve(clcf, &conf->targets);
 
     return NGX_CONF_OK;
 }
 
 
 static void
-ngx_http_mcp_defaults_resolve(ngx_conf_t *cf, ngx_http_core_loc_conf_t *server,
+ngx_http_mcp_defaults_resolve(ngx_http_core_loc_conf_t *server,
     ngx_array_t *targets)
 {
     ngx_str_t                         *uri;
