@@ -25,6 +25,7 @@ my $port = free_port();
 my $t = Mcp::Test->new(vars => { UP => $up->port, TURN => $port },
                        conf => <<'EOF');
 mcp_zone zone=main:4m;
+limit_req_zone $server_name zone=slowly:1m rate=10r/s;
 
 map $mcp_name $denied {
     default    0;
@@ -57,6 +58,17 @@ server {
     location = /turn {
         mcp_endpoint zone=main;
         mcp_upstream turn /_turn;
+    }
+
+    location = /delayed {
+        mcp_endpoint zone=main;
+        mcp_upstream delayed /_delayed protocol=rpc;
+    }
+
+    location = /_delayed {
+        internal;
+        limit_req zone=slowly burst=10;
+        proxy_pass http://127.0.0.1:%%UP%%/;
     }
 
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
@@ -133,5 +145,14 @@ is($r->{http}{status}, 200, 'and comes back') or diag($r->{http}{body});
 is_deeply([grep { /prompts|tools/ } sort keys
            %{ $t->session(path => '/turn')->{server}{capabilities} }],
           ['prompts', 'tools'], 'with prompts, which a new session is told');
+
+# a limit of an upstream's location delays what it lets through
+
+$s = $t->session(path => '/delayed');
+
+is_deeply($s->call('tools/call', { name => 'read' })->{result},
+          { content => [] }, "call $_ behind a limit") for 1 .. 3;
+
+like($t->log, qr/delaying request/, 'was delayed');
 
 done_testing();
