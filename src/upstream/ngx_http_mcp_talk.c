@@ -5,7 +5,10 @@
 #include "ngx_http_mcp_upstream.h"
 
 
-#define NGX_HTTP_MCP_RESUMES  16
+#define NGX_HTTP_MCP_RESUMES    16
+
+/* ms */
+#define NGX_HTTP_MCP_TALK_WAIT  3600000
 
 
 typedef enum {
@@ -24,6 +27,7 @@ static ngx_int_t ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t);
 static ngx_int_t ngx_http_mcp_talk_know(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_talk_ready(void *data);
 static ngx_int_t ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_talk_wait(ngx_http_mcp_talk_t *t);
 static ngx_int_t ngx_http_mcp_talk_make_link(ngx_http_mcp_talk_t *t);
 static ngx_int_t ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t,
     ngx_str_t *body);
@@ -80,6 +84,7 @@ ngx_http_mcp_talk_start(ngx_http_mcp_talk_t *t)
     t->event.data = t;
     t->event.handler = ngx_http_mcp_talk_event;
     t->event.log = t->r->connection->log;
+    t->event.cancelable = ngx_http_mcp_background(t->r);
 
     t->step = ngx_http_mcp_talk_find_out;
 
@@ -240,7 +245,7 @@ ngx_http_mcp_talk_know(ngx_http_mcp_talk_t *t)
         break;
 
     case NGX_AGAIN:
-        t->waiting = 1;
+        ngx_http_mcp_talk_wait(t);
         return NGX_AGAIN;
 
     default:
@@ -278,6 +283,10 @@ ngx_http_mcp_talk_ready(void *data)
     c = t->r->connection;
 
     t->waiting = 0;
+
+    if (t->event.timer_set) {
+        ngx_del_timer(&t->event);
+    }
 
     if (ngx_http_mcp_talk_next(t) != NGX_OK) {
         ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_BAD);
@@ -335,12 +344,24 @@ ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t)
             return NGX_AGAIN;
         }
 
-        t->waiting = 1;
+        ngx_http_mcp_talk_wait(t);
         return NGX_AGAIN;
 
     default:
         return NGX_ERROR;
     }
+}
+
+
+/* for what another may do, in another worker: this one must not exit */
+
+static void
+ngx_http_mcp_talk_wait(ngx_http_mcp_talk_t *t)
+{
+    t->waiting = 1;
+
+    ngx_add_timer(&t->event, t->upstream->total ? t->upstream->total
+                                                : NGX_HTTP_MCP_TALK_WAIT);
 }
 
 
@@ -857,6 +878,9 @@ ngx_http_mcp_talk_event(ngx_event_t *ev)
     if (t->aborted) {
         ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_ABORTED);
 
+    } else if (t->waiting) {
+        ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_TIMEOUT);
+
     } else if (t->rpc && t->legacy_only) {
         ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_OK);
 
@@ -868,21 +892,4 @@ ngx_http_mcp_talk_event(ngx_event_t *ev)
     }
 
     ngx_http_run_posted_requests(c);
-}
-
-
-void
-ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t)
-{
-    ngx_http_mcp_discover_forget(&t->waiter);
-    t->waiting = 0;
-
-    if (t->event.timer_set) {
-        ngx_del_timer(&t->event);
-    }
-
-    if (t->claimed) {
-        t->claimed = 0;
-        ngx_mcp_link_fail(t->upstream->zone, t->session, &t->upstream->name);
-    }
 }

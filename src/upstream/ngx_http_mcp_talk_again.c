@@ -62,3 +62,20 @@ ngx_http_mcp_talk_again_subscribe(ngx_http_mcp_talk_t *t, ngx_str_t *body)
 
     return NGX_OK;
 }
+
+
+void
+ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t)
+{
+    ngx_http_mcp_discover_forget(&t->waiter);
+    t->waiting = 0;
+
+    if (t->event.timer_set) {
+        ngx_del_timer(&t->event);
+    }
+
+    if (t->claimed) {
+        t->claimed = 0;
+        ngx_mcp_link_fail(t->upstream->zone, t->session, &t->upstream->name);
+    }
+}
