@@ -232,8 +232,8 @@ $f->say('/sse', { kind => 'late', n => $_ }) for 1 .. 3;
 is($r[1]{id}, 5, 'Last-Event-ID, also of what says no more');
 is_deeply([ map { data($g{acme}->method('notifications/message')) } 1 .. 3 ],
           [ map { "late $_" } 1 .. 3 ], 'nothing is lost');
-is_deeply([ map { $_->{data} } $g{acme}->drain(0.2) ], [],
-          'nothing comes twice');
+is_deeply([ grep { !/list_changed/ } map { $_->{data} } $g{acme}->drain(0.2) ],
+          [], 'nothing comes twice');
 
 $f->refuse;
 $f->cut('/sse');

@@ -32,10 +32,6 @@ ngx_http_mcp_event_log(ngx_http_mcp_address_t *to, ngx_mcp_event_t *event,
 
     *sessions = 0;
 
-    if (event->uri[0].len) {
-        ngx_http_mcp_topic_updated(to, &event->uri[0], &event->parts[0]);
-    }
-
     if (to->session.data == NULL) {
         rc = ngx_mcp_log_groups(to->zone, to->endpoint, to->tenant, event,
                                 sessions);
@@ -92,6 +88,13 @@ ngx_http_mcp_event_address(ngx_http_mcp_address_t *to, ngx_str_t *text,
     if (to->once) {
         to->once->rank++;
     }
+
+    if (event->uri[0].len) {
+
+        /* somebody may wait for it */
+
+        ngx_http_mcp_topic_updated(to, &event->uri[0], text);
+    }
 }
 
 
@@ -136,12 +139,6 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
 
     *sessions = 0;
     result = NGX_DONE;
-
-    /* a log is of one endpoint; the topic may have been there before */
-
-    if (to->once) {
-        to->once->rank = 1;
-    }
 
     rules = ngx_mcp_default_rules;
     nrules = NGX_MCP_DEFAULT_RULES;
@@ -247,20 +244,18 @@ ngx_http_mcp_event_coalesce(ngx_http_mcp_address_t *to,
     *p++ = '\0';
     ngx_memcpy(p, rule->level.data, rule->level.len);
 
-    /* one that is repeated finds its way among those that were sent */
+    event->count_only = 1;
+    rc = ngx_http_mcp_event_log(to, event, sessions);
+    event->count_only = 0;
 
-    if (to->once == NULL || !to->once->again) {
-        event->count_only = 1;
-        rc = ngx_http_mcp_event_log(to, event, sessions);
-        event->count_only = 0;
+    if (rc != NGX_OK || *sessions == 0) {
+        return rc;
+    }
 
-        if (rc != NGX_OK || *sessions == 0) {
-            return rc;
-        }
+    rc = ngx_mcp_pending_join(to->zone, &pending);
 
-        if (ngx_mcp_pending_join(to->zone, &pending) == NGX_OK) {
-            return NGX_OK;
-        }
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     event->nparts = ngx_mcp_pending_parts(&out->text, pending.counts,

@@ -26,7 +26,7 @@ typedef struct {
     ngx_str_t               uri;          /* subscribed to; len 0: all */
     ngx_str_t               topic;        /* URI of the topic, likewise */
     ngx_mcp_take_t         *take;         /* NULL: none */
-    ngx_mcp_once_t         *once;         /* NULL: it has no id */
+    ngx_mcp_once_t         *once;         /* NULL: it is not repeated */
 
     unsigned                answered:1;   /* the sender hears what became
                                              of it */

@@ -28,7 +28,6 @@ static void ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
 static const char *ngx_http_mcp_event_in_invalidate(
     ngx_http_mcp_event_in_t *in, ngx_http_mcp_address_t *to,
     ngx_mcp_invalidate_t *what, ngx_int_t topic, ngx_uint_t *sessions);
-static ngx_uint_t ngx_http_mcp_event_in_waits(ngx_http_mcp_event_in_t *in);
 static ngx_uint_t ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_bridge_t *bridge);
 static const char *ngx_http_mcp_event_in_error(ngx_http_mcp_event_in_t *in,
@@ -165,12 +164,13 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         }
     }
 
-    /* one that is joined with others may not be appended at all */
+    if (in->take) {
 
-    if (in->take && !rpc && ngx_http_mcp_event_in_waits(in)
-        && ngx_mcp_lease_take(to.zone, in->take) != NGX_OK)
-    {
-        return NULL;
+        if (ngx_mcp_lease_begin(to.zone, in->take) != NGX_OK) {
+            return NULL;
+        }
+
+        to.once = &in->take->once;
     }
 
     topic = NGX_DONE;
@@ -192,6 +192,10 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
                                                sessions);
     }
 
+    if (in->take) {
+        return why;
+    }
+
     if (why) {
 
         if (to.once) {
@@ -205,9 +209,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         ngx_mcp_once_end(to.zone, to.once, *sessions);
     }
 
-    if (in->take == NULL) {
-        ngx_mcp_count(to.zone, in->counter, 1);
-    }
+    ngx_mcp_count(to.zone, in->counter, 1);
 
     return NULL;
 }
@@ -713,28 +715,6 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
     }
 
     return NULL;
-}
-
-
-/* whether it may be joined with others somewhere */
-
-static ngx_uint_t
-ngx_http_mcp_event_in_waits(ngx_http_mcp_event_in_t *in)
-{
-    ngx_uint_t               i;
-    ngx_http_mcp_bridge_t  **bridges;
-
-    bridges = in->bridges->elts;
-
-    for (i = 0; i < in->bridges->nelts; i++) {
-        if (bridges[i]->coalesce
-            && ngx_http_mcp_event_in_concerns(in, bridges[i]))
-        {
-            return 1;
-        }
-    }
-
-    return 0;
 }
 
 

@@ -97,6 +97,10 @@ ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
     kinds = ngx_http_mcp_lists_kinds(offered);
     number = 0;
 
+    if (to->once) {
+        to->once->rank++;
+    }
+
     while (ngx_mcp_audience_next(bridge->zone, &bridge->endpoint, to->tenant,
                                  &number, pool, &a, &ref)
            == NGX_OK)
@@ -113,6 +117,8 @@ ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
         event.nparts = 1;
         event.list_key = a.key;
         event.flags = NGX_MCP_EVENT_LISTED;
+        event.take = to->take;
+        event.once = to->once;
 
         (void) ngx_mcp_log_groups(bridge->zone, &a.endpoint, &a.tenant,
                                   &event, &n);

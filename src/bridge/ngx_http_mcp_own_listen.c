@@ -423,12 +423,21 @@ ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
     event.nparts = 1;
     event.uri[0] = *uri;
     event.list_key = own->list_key;
-    event.take = take;
 
     /* those that have lists of their own hear of them on their own streams */
 
     if (uri->len == 0) {
         event.flags = NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_OFFERED(kinds);
+    }
+
+    if (take) {
+
+        if (ngx_mcp_lease_begin(own->bridge->zone, take) != NGX_OK) {
+            return;
+        }
+
+        event.take = take;
+        event.once = &take->once;
     }
 
     ngx_mcp_count(own->bridge->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);

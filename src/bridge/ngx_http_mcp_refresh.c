@@ -349,6 +349,14 @@ ngx_http_mcp_refresh_done(ngx_http_mcp_own_t *own,
     r = f->refresh;
     why = "no answer";
 
+    /* one that stood still for long must not put an old list over a new one */
+
+    if (ngx_mcp_lease_renew(own->bridge->zone, &own->lease) != NGX_OK) {
+        ngx_http_mcp_refresh_end(f);
+        ngx_http_mcp_own_doubt(own);
+        return;
+    }
+
     if (answer->result.len == 0) {
 
         if (answer->code == NGX_MCP_METHOD_NOT_FOUND
@@ -406,13 +414,6 @@ ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f)
 
     if (ngx_mcp_pages_end(&f->pages, &content) != NGX_OK) {
         ngx_http_mcp_refresh_fail(f, "no memory");
-        return;
-    }
-
-    /* one that stood still for long must not put an old list over a new one */
-
-    if (ngx_mcp_lease_renew(zone, &r->own->lease) != NGX_OK) {
-        ngx_http_mcp_refresh_end(f);
         return;
     }
 

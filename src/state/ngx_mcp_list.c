@@ -185,7 +185,7 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
     ngx_msec_t ttl)
 {
-    uint32_t                old;
+    uint32_t                old, untold;
     ngx_int_t               rc;
     ngx_mcp_stage_t         stage;
     ngx_mcp_kept_sh_t      *k;
@@ -251,25 +251,20 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     if (old) {
         c = ngx_mcp_list_content(zone, k);
 
-        if (ngx_memcmp(c->digest, content->digest, NGX_MCP_DIGEST_LEN) != 0) {
-            k->flags |= NGX_MCP_LIST_UNTOLD;
-            rc = NGX_OK;
-
-        } else {
-            rc = NGX_DONE;
-        }
+        rc = (ngx_memcmp(c->digest, content->digest, NGX_MCP_DIGEST_LEN) == 0)
+             ? NGX_DONE : NGX_OK;
 
     } else {
 
-        rc = NGX_DONE;
-
         /* what was passed through so far may have been another one */
 
-        if (k->flags & NGX_MCP_LIST_PASSED) {
-            k->flags |= NGX_MCP_LIST_UNTOLD;
-            rc = NGX_OK;
-        }
+        rc = (k->flags & NGX_MCP_LIST_PASSED) ? NGX_OK : NGX_DONE;
     }
+
+    untold = (rc == NGX_OK) ? NGX_MCP_LIST_BIT(kind) : 0;
+
+    ngx_mcp_along_locked(zone, &a->untold, a->untold | untold,
+                         sizeof(a->untold));
 
     c = ngx_mcp_make_locked(zone, &stage);
 
@@ -282,6 +277,8 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_memcpy(c->order, content->order, NGX_MCP_DIGEST_LEN);
 
     ngx_mcp_commit_locked(zone, c, NGX_MCP_LIST);
+
+    ngx_mcp_along_end_locked(zone);
 
     k->content = ngx_mcp_number(zone, c);
 
@@ -342,7 +339,7 @@ ngx_mcp_list_pass(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         if (k->content
             || (k->flags & NGX_MCP_LIST_PASSED && k->seen != signals))
         {
-            k->flags |= NGX_MCP_LIST_UNTOLD;
+            a->untold |= NGX_MCP_LIST_BIT(kind);
         }
 
         k->flags |= NGX_MCP_LIST_PASSED;
@@ -409,20 +406,13 @@ ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 ngx_uint_t
 ngx_mcp_list_untold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience)
 {
-    ngx_uint_t              i, kinds;
+    ngx_uint_t              kinds;
     ngx_mcp_audience_sh_t  *a;
-
-    kinds = 0;
 
     ngx_mcp_zone_lock(zone);
 
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
-
-    for (i = 0; a && i < NGX_MCP_LIST_KINDS; i++) {
-        if (a->lists[i].flags & NGX_MCP_LIST_UNTOLD) {
-            kinds |= NGX_MCP_LIST_BIT(i);
-        }
-    }
+    kinds = a ? a->untold : 0;
 
     ngx_mcp_zone_unlock(zone);
 
@@ -434,10 +424,9 @@ ngx_uint_t
 ngx_mcp_list_tell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_audience_t *names, ngx_uint_t kinds, ngx_mcp_event_t *event)
 {
-    ngx_uint_t              i, untold, sessions;
+    ngx_uint_t              sessions;
     ngx_mcp_audience_sh_t  *a;
 
-    untold = 0;
     sessions = 0;
 
     event->list_key = names->key;
@@ -447,23 +436,9 @@ ngx_mcp_list_tell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
 
-    for (i = 0; a && i < NGX_MCP_LIST_KINDS; i++) {
-        if (kinds & NGX_MCP_LIST_BIT(i)) {
-            untold |= a->lists[i].flags & NGX_MCP_LIST_UNTOLD;
-        }
-    }
-
-    if (untold) {
-        sessions = ngx_mcp_log_small_locked(zone, &names->endpoint,
-                                            &names->tenant, event);
-
-        a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
-
-        for (i = 0; a && i < NGX_MCP_LIST_KINDS; i++) {
-            if (kinds & NGX_MCP_LIST_BIT(i)) {
-                a->lists[i].flags &= ~NGX_MCP_LIST_UNTOLD;
-            }
-        }
+    if (a && a->untold & kinds) {
+        sessions = ngx_mcp_log_told_locked(zone, audience, names, kinds,
+                                           event);
     }
 
     ngx_mcp_zone_unlock(zone);

@@ -80,10 +80,6 @@ ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
 {
     in->event = event;
 
-    if (event->take) {
-        ngx_mcp_take_prepare(zone, event->take);
-    }
-
     ngx_mcp_log_only(zone, event, &in->only);
 
     ngx_mcp_stage_init(&in->stage, NGX_MCP_EVENT, event->parts,
@@ -198,8 +194,8 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 {
     void                  *owner;
     uint32_t               carrier;
-    ngx_int_t              rc;
-    ngx_uint_t             fits, large, logged;
+    ngx_int_t              rc, logged;
+    ngx_uint_t             fits, large;
     ngx_mcp_log_sh_t      *log;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_event_sh_t    *e;
@@ -236,7 +232,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
         return NGX_DECLINED;
     }
 
-    if (ngx_mcp_take_begin_locked(zone, in->event->take, 1) != NGX_OK) {
+    if (ngx_mcp_take_check_locked(zone, in->event->take) != NGX_OK) {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
         ngx_mcp_zone_unlock(zone);
         return NGX_ABORT;
@@ -257,20 +253,21 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 
     large = (in->stage.len > s->event_size);
     in->event->large |= large;
-    logged = ngx_mcp_once_logged_locked(zone, log, in->event->once);
+    logged = ngx_mcp_once_logged_locked(zone, log, in->event, &in->only);
 
-    if (owed) {
-        owed->next = 1;
-        owed->stamp = zone->sh->stamp + 1;
+    fits = (fits && !large && logged == NGX_DECLINED);
+
+    if (fits) {
+        ngx_mcp_log_shrink_locked(zone, s, log);
     }
 
-    if (fits && !large && !logged) {
-        ngx_mcp_log_shrink_locked(zone, s, log);
+    if (owed) {
+        ngx_mcp_along_locked(zone, &owed->number, 1, sizeof(owed->number));
+    }
 
-        if (s->events < s->event_max) {
-            e = ngx_mcp_log_add_locked(zone, owner, in->event, &in->only,
-                                       &in->stage);
-        }
+    if (fits && s->events < s->event_max) {
+        e = ngx_mcp_log_add_locked(zone, owner, in->event, &in->only,
+                                   &in->stage);
     }
 
     if (e) {
@@ -279,16 +276,13 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 
     } else {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
-        log->last += !logged && !(large && in->event->answered);
-        ngx_mcp_take_less_locked(zone);
-        rc = logged ? NGX_OK : NGX_ERROR;
+        log->last += (logged != NGX_OK && !(large && in->event->answered));
+        rc = (logged != NGX_DECLINED) ? NGX_OK : NGX_ERROR;
     }
 
     if (owed) {
-        owed->number = owed->next;
+        ngx_mcp_along_end_locked(zone);
     }
-
-    ngx_mcp_take_end_locked(zone, in->event->take);
 
     if (c && in->event->flags & NGX_MCP_EVENT_RESPONSE) {
         c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
@@ -453,8 +447,8 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     e->level = (u_char) event->level;
 
     if (event->once) {
-        e->mark = event->once->mark;
-        e->rank = event->once->rank;
+        e->rec.hash = (uint32_t) event->once->stamp;
+        e->rank = (uint16_t) event->once->rank;
     }
 
     if (only) {
@@ -542,6 +536,7 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
     ngx_mcp_list_remove(zone, &zone->sh->events, n,
                         offsetof(ngx_mcp_event_sh_t, age));
     log->count--;
+    log->lost = (uint32_t) e->stamp;
 
     ngx_mcp_drop_locked(zone, e);
 

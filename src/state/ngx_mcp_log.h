@@ -48,20 +48,6 @@ typedef struct {
 #define NGX_MCP_EVENT_KINDS(flags)    (((flags) >> 8) & 0x07)
 
 
-/*
- * An event that is put into many logs.  When its worker dies amid that, it is
- * put again where it is not yet.
- */
-
-typedef struct {
-    uint64_t                key;
-    uint64_t                stamp;        /* what it left is younger */
-    uint16_t                mark;         /* on what it leaves; not 0 */
-    u_char                  rank;         /* of several for one log */
-    u_char                  again;
-} ngx_mcp_once_t;
-
-
 /* an event to append; what is written is the parts one after the other */
 
 typedef struct {
@@ -75,9 +61,9 @@ typedef struct {
     ngx_str_t               identity;     /* for this one; data NULL: all */
     ngx_str_t               list_key;     /* for its audience, likewise */
     ngx_mcp_once_t         *once;         /* NULL: it is not repeated */
+    ngx_mcp_take_t         *take;         /* its once is given, too; or NULL */
     void                   *owed;         /* of a window (ngx_mcp_pending.c) */
     ngx_uint_t              count_only;   /* whom it addresses; not logged */
-    ngx_mcp_take_t         *take;         /* NULL: it is not taken */
 
     /* who sent it hears of it: one that is too large leaves no gap */
     unsigned                answered:1;

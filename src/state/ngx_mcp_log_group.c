@@ -200,7 +200,7 @@ ngx_mcp_log_batch(ngx_mcp_zone_t *zone, ngx_mcp_log_batch_t *batch,
         return NGX_OK;
     }
 
-    if (ngx_mcp_take_begin_locked(zone, in->event->take, n) != NGX_OK) {
+    if (ngx_mcp_take_check_locked(zone, in->event->take) != NGX_OK) {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
         ngx_mcp_zone_unlock(zone);
         return NGX_ABORT;
@@ -223,7 +223,6 @@ ngx_mcp_log_batch(ngx_mcp_zone_t *zone, ngx_mcp_log_batch_t *batch,
     }
 
     ngx_mcp_stage_drop_locked(zone, &in->stage);
-    ngx_mcp_take_end_locked(zone, in->event->take);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -245,7 +244,7 @@ static ngx_int_t
 ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_log_input_t *in, ngx_uint_t fits)
 {
-    ngx_int_t              rc;
+    ngx_int_t              rc, logged;
     ngx_uint_t             large;
     ngx_mcp_event_t       *event;
     ngx_mcp_pending_sh_t  *owed;
@@ -253,17 +252,18 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     event = in->event;
 
     if (!ngx_mcp_log_owed_locked(zone, event, g->number, &owed)) {
-        ngx_mcp_take_less_locked(zone);
         return NGX_DECLINED;
     }
 
     if (owed) {
-        owed->next = g->number;
-        owed->stamp = zone->sh->stamp + 1;
+        ngx_mcp_along_locked(zone, &owed->number, g->number,
+                             sizeof(owed->number));
     }
 
-    if (ngx_mcp_once_logged_locked(zone, &g->log, event->once)) {
-        ngx_mcp_take_less_locked(zone);
+    logged = ngx_mcp_once_logged_locked(zone, &g->log, event, &in->only);
+
+    if (logged != NGX_DECLINED) {
+        g->log.last += (logged != NGX_OK);
         rc = NGX_DECLINED;
 
     } else if (fits
@@ -276,12 +276,11 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         large = (in->stage.len > g->event_size);
 
         g->log.last += !(large && event->answered);
-        ngx_mcp_take_less_locked(zone);
         rc = NGX_ERROR;
     }
 
     if (owed) {
-        owed->number = owed->next;
+        ngx_mcp_along_end_locked(zone);
     }
 
     ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
@@ -307,22 +306,33 @@ ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 ngx_uint_t
-ngx_mcp_log_small_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, ngx_mcp_event_t *event)
+ngx_mcp_log_told_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_mcp_audience_t *names, ngx_uint_t kinds, ngx_mcp_event_t *event)
 {
-    ngx_int_t             rc;
-    ngx_mcp_group_sh_t   *g;
-    ngx_mcp_log_input_t   in;
+    ngx_int_t               rc;
+    ngx_mcp_group_sh_t     *g;
+    ngx_mcp_log_input_t     in;
+    ngx_mcp_audience_sh_t  *a;
 
     ngx_mcp_log_input(zone, &in, event);
 
     rc = ngx_mcp_reserve_locked(zone, in.stage.blocks);
 
-    g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
+    a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
 
-    if (g == NULL || g->sessions == 0) {
+    if (a == NULL) {
         return 0;
     }
+
+    g = ngx_mcp_group_lookup_locked(zone, &names->endpoint, &names->tenant);
+
+    if (g == NULL || g->sessions == 0) {
+        a->untold &= ~kinds;
+        return 0;
+    }
+
+    ngx_mcp_along_locked(zone, &a->untold, a->untold & ~kinds,
+                         sizeof(a->untold));
 
     if (rc != NGX_OK
         || ngx_mcp_log_add_group_locked(zone, g, event, &in.only, &in.stage)
@@ -330,6 +340,8 @@ ngx_mcp_log_small_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     {
         g->log.last++;
     }
+
+    ngx_mcp_along_end_locked(zone);
 
     ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
 

@@ -42,7 +42,8 @@ ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
         o->id = 0;
         ngx_mcp_barrier();
 
-        o->stamp = sh->stamp;
+        o->stamp = ++sh->stamp;
+        o->done = 0;
 
     } else if (o->sessions != NGX_MCP_ONCE_BUSY) {
         *sessions = o->sessions;
@@ -58,7 +59,7 @@ ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
     if (rc == NGX_OK) {
         o->sessions = NGX_MCP_ONCE_BUSY;
         o->when = (uint32_t) ngx_time();
-        o->worker = (uint32_t) zone->worker;
+        o->worker = (uint16_t) zone->worker;
         o->nonce = (zone->worker == NGX_MCP_NO_WORKER)
                    ? 0 : sh->workers[zone->worker].nonce;
 
@@ -70,7 +71,7 @@ ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
         }
 
         once->stamp = o->stamp;
-        once->mark = (uint16_t) (o - sh->once + 1);
+        once->place = o - sh->once;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -117,7 +118,7 @@ ngx_mcp_once_settle(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once,
 
     ngx_mcp_zone_lock(zone);
 
-    o = &zone->sh->once[once->mark - 1];
+    o = &zone->sh->once[once->place];
 
     if (o->id == once->key) {
         o->sessions = sessions;
@@ -147,28 +148,58 @@ ngx_mcp_once_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
 }
 
 
-ngx_uint_t
+ngx_int_t
 ngx_mcp_once_logged_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
-    ngx_mcp_once_t *once)
+    ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only)
 {
     uint32_t             n;
+    ngx_mcp_once_t      *once;
     ngx_mcp_event_sh_t  *e;
 
+    once = event->once;
+
     if (once == NULL || !once->again) {
-        return 0;
+        return NGX_DECLINED;
     }
 
     for (n = log->list.tail; n; n = e->rec.links.prev) {
         e = ngx_mcp_block(zone, n);
 
         if (e->stamp <= once->stamp) {
-            return 0;
+            return NGX_DECLINED;
         }
 
-        if (e->mark == once->mark && e->rank == once->rank) {
-            return 1;
+        if (e->rec.hash == (uint32_t) once->stamp && e->rank == once->rank
+            && e->only.audience == only->audience)
+        {
+            return NGX_OK;
         }
     }
 
-    return 0;
+    /* it may have been there, and be gone by now */
+
+    if (log->lost && (int32_t) (log->lost - (uint32_t) once->stamp) > 0) {
+        return NGX_ABORT;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+uint16_t *
+ngx_mcp_once_done_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event)
+{
+    ngx_mcp_once_sh_t  *o;
+
+    if (event->once == NULL) {
+        return NULL;
+    }
+
+    if (event->take) {
+        return ngx_mcp_take_done_locked(zone, event->take);
+    }
+
+    o = &zone->sh->once[event->once->place];
+
+    return (o->id == event->once->key) ? &o->done : NULL;
 }

@@ -39,6 +39,10 @@ typedef struct {
 } ngx_mcp_pending_out_t;
 
 
+static ngx_int_t ngx_mcp_pending_step_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_pending_t *p, ngx_mcp_window_sh_t *w);
+static void ngx_mcp_window_sent_locked(ngx_mcp_window_sh_t *w,
+    ngx_mcp_event_t *event);
 static void ngx_mcp_window_key(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p,
     ngx_mcp_window_key_t *key);
 static ngx_mcp_window_sh_t *ngx_mcp_window_find_locked(ngx_mcp_zone_t *zone,
@@ -63,7 +67,7 @@ static void ngx_mcp_pending_done(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 ngx_int_t
 ngx_mcp_pending_join(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p)
 {
-    ngx_int_t              rc;
+    ngx_int_t              rc, step;
     ngx_mcp_stage_t        stage;
     ngx_mcp_window_sh_t   *w;
     ngx_mcp_pending_sh_t  *m;
@@ -94,6 +98,15 @@ ngx_mcp_pending_join(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p)
         w = ngx_mcp_window_find_locked(zone, &key);
     }
 
+    step = ngx_mcp_pending_step_locked(zone, p, w);
+
+    if (step != NGX_AGAIN) {
+        ngx_mcp_stage_drop_locked(zone, &stage);
+        ngx_mcp_zone_unlock(zone);
+
+        return step;
+    }
+
     if (w && rc == NGX_OK) {
         ngx_mcp_pending_put_locked(zone, w, p, &stage);
         ngx_mcp_zone_unlock(zone);
@@ -102,6 +115,10 @@ ngx_mcp_pending_join(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p)
     }
 
     ngx_mcp_stage_drop_locked(zone, &stage);
+
+    if (w) {
+        ngx_mcp_window_sent_locked(w, p->event);
+    }
 
     if (w && w->waiting) {
 
@@ -124,6 +141,51 @@ ngx_mcp_pending_join(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p)
     }
 
     return NGX_DECLINED;
+}
+
+
+/*
+ * What is known of an event that is repeated: NGX_OK: it joined; NGX_DECLINED:
+ * it was to go at once; NGX_AGAIN: nothing; NGX_ABORT: the lease is lost.
+ */
+
+static ngx_int_t
+ngx_mcp_pending_step_locked(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p,
+    ngx_mcp_window_sh_t *w)
+{
+    uint16_t        *done;
+    ngx_mcp_once_t  *once;
+
+    if (ngx_mcp_take_check_locked(zone, p->event->take) != NGX_OK) {
+        return NGX_ABORT;
+    }
+
+    once = p->event->once;
+    done = ngx_mcp_once_done_locked(zone, p->event);
+
+    if (done && *done >= once->rank) {
+        return NGX_OK;
+    }
+
+    if (w && once && w->once == once->stamp && w->rank == once->rank) {
+        return NGX_DECLINED;
+    }
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_mcp_window_sent_locked(ngx_mcp_window_sh_t *w, ngx_mcp_event_t *event)
+{
+    w->once = 0;
+    ngx_mcp_barrier();
+
+    if (event->once) {
+        w->rank = (uint32_t) event->once->rank;
+        ngx_mcp_barrier();
+        w->once = event->once->stamp;
+    }
 }
 
 
@@ -222,6 +284,8 @@ ngx_mcp_window_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p,
     w->tenant_len = (uint32_t) key->parts[1].len;
     w->time = (uint32_t) ngx_min(p->time, 0xffffffff);
     w->deadline = ngx_current_msec + w->time;
+
+    ngx_mcp_window_sent_locked(w, p->event);
 
     ngx_mcp_commit_locked(zone, w, NGX_MCP_WINDOW);
 
@@ -323,12 +387,19 @@ static void
 ngx_mcp_pending_put_locked(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w,
     ngx_mcp_pending_t *p, ngx_mcp_stage_t *stage)
 {
+    uint16_t              *done;
     ngx_uint_t             i;
     ngx_mcp_pending_sh_t  *m, *old;
 
+    done = ngx_mcp_once_done_locked(zone, p->event);
     old = w->waiting ? ngx_mcp_block(zone, w->waiting) : NULL;
 
     m = ngx_mcp_make_locked(zone, stage);
+
+    if (done) {
+        ngx_mcp_along_locked(zone, done, p->event->once->rank,
+                             sizeof(uint16_t));
+    }
 
     m->rec.owner = ngx_mcp_ref(zone, w);
     m->serial = ++zone->sh->stamp;
@@ -349,6 +420,10 @@ ngx_mcp_pending_put_locked(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w,
     }
 
     ngx_mcp_commit_locked(zone, m, NGX_MCP_PENDING);
+
+    if (done) {
+        ngx_mcp_along_end_locked(zone);
+    }
 
     w->waiting = ngx_mcp_number(zone, m);
 

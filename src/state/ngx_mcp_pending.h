@@ -39,7 +39,9 @@ typedef struct {
 /*
  * NGX_OK: it waits with those that it joined.  NGX_DECLINED: it is the first,
  * or there is no room: it has to be sent now, with the count that p->count is
- * now.  NGX_ABORT, NGX_DONE: event->take says so (ngx_mcp_log.h).
+ * now.  NGX_ABORT: event->take says so (ngx_mcp_log.h).
+ *
+ * A repeat of an event (event->once) is told what it was told before.
  */
 ngx_int_t ngx_mcp_pending_join(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p);
 

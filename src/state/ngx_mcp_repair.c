@@ -44,6 +44,7 @@ ngx_mcp_repair_locked(ngx_mcp_zone_t *zone)
 {
     zone->sh->recoveries++;
 
+    ngx_mcp_along_repair(zone);
     ngx_mcp_repair_reset(zone);
     ngx_mcp_repair_roots(zone);
     ngx_mcp_repair_topics(zone);
@@ -661,8 +662,6 @@ ngx_mcp_repair_events(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
 
-    ngx_mcp_take_repair(zone);
-
     for (n = 1; n < sh->fresh; n++) {
         e = ngx_mcp_block(zone, n);
 
@@ -698,11 +697,6 @@ ngx_mcp_repair_events(ngx_mcp_zone_t *zone)
 
         if (t) {
             log = &t->log;
-        }
-
-        if (log && ngx_mcp_take_undone(zone, e)) {
-            log->last = ngx_min(log->last, e->pos - 1);
-            continue;
         }
 
         if (log == NULL || (s && s->ended)

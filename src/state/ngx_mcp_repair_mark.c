@@ -120,6 +120,4 @@ ngx_mcp_repair_sweep(ngx_mcp_zone_t *zone)
         sh->free = n;
         sh->nfree++;
     }
-
-    ngx_mcp_take_repaired(zone);
 }

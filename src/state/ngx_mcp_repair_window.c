@@ -2,8 +2,6 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-static void ngx_mcp_repair_sending(ngx_mcp_zone_t *zone,
-    ngx_mcp_pending_sh_t *m);
 static uint64_t ngx_mcp_order_window(void *rec);
 
 
@@ -62,8 +60,6 @@ ngx_mcp_repair_pending(ngx_mcp_zone_t *zone, ngx_mcp_pending_sh_t *m)
 }
 
 
-/* once all events are in order */
-
 void
 ngx_mcp_repair_windows(ngx_mcp_zone_t *zone)
 {
@@ -83,38 +79,11 @@ ngx_mcp_repair_windows(ngx_mcp_zone_t *zone)
 
         w->class = (uint32_t) ngx_mcp_window_class(w);
         ngx_mcp_list_append(zone, &sh->windows[w->class], n, NGX_MCP_LINKS);
-
-        if (w->sending) {
-            ngx_mcp_repair_sending(zone, ngx_mcp_block(zone, w->sending));
-        }
     }
 
     for (i = 0; i < NGX_MCP_WINDOW_CLASSES; i++) {
         ngx_mcp_repair_sort(zone, &sh->windows[i], NGX_MCP_LINKS,
                             ngx_mcp_order_window);
-    }
-}
-
-
-/* whether what was being logged when its sender died was logged */
-
-static void
-ngx_mcp_repair_sending(ngx_mcp_zone_t *zone, ngx_mcp_pending_sh_t *m)
-{
-    uint32_t             n;
-    ngx_mcp_event_sh_t  *e;
-
-    for (n = zone->sh->events.tail; n; n = e->age.prev) {
-        e = ngx_mcp_block(zone, n);
-
-        if (e->stamp <= m->stamp) {
-
-            if (e->stamp == m->stamp) {
-                m->number = m->next;
-            }
-
-            return;
-        }
     }
 }
 

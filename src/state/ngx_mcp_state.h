@@ -246,23 +246,15 @@ void ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l);
 ngx_int_t ngx_mcp_lease_drain(ngx_mcp_zone_t *zone);
 
 /*
- * Taking (ngx_mcp_take.c); a take may be NULL, or taken before.  begin: NGX_OK,
- * and the "count" events that are appended next live if the end is reached,
- * else nothing may be appended; less: it will be one event less.
+ * Taking (ngx_mcp_take.c).  NGX_OK: there is none, or it may be appended;
+ * NGX_ABORT: the lease is lost.
  */
-void ngx_mcp_take_prepare(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
-ngx_int_t ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_take_t *take, ngx_uint_t count);
-void ngx_mcp_take_less_locked(ngx_mcp_zone_t *zone);
-void ngx_mcp_take_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
+ngx_int_t ngx_mcp_take_check_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_take_t *take);
 
-/*
- * Repair: what was being taken is taken if all of its events are there, else
- * they are undone; the last call forgets it.
- */
-void ngx_mcp_take_repair(ngx_mcp_zone_t *zone);
-ngx_uint_t ngx_mcp_take_undone(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
-void ngx_mcp_take_repaired(ngx_mcp_zone_t *zone);
+/* where the ranks that are done are kept; NULL: nobody will repeat it */
+uint16_t *ngx_mcp_take_done_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_take_t *take);
 
 
 /* log */
@@ -289,9 +281,10 @@ ngx_mcp_event_sh_t *ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only,
     ngx_mcp_stage_t *stage);
 
-/* one of few blocks to a group; the number of its sessions */
-ngx_uint_t ngx_mcp_log_small_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, ngx_mcp_event_t *event);
+/* as ngx_mcp_list_tell(), of few blocks */
+ngx_uint_t ngx_mcp_log_told_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t audience, ngx_mcp_audience_t *names, ngx_uint_t kinds,
+    ngx_mcp_event_t *event);
 
 /* whether a session does not get what is only for these */
 ngx_uint_t ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone,
@@ -312,9 +305,28 @@ ngx_mcp_event_sh_t *ngx_mcp_log_after_locked(ngx_mcp_zone_t *zone,
 uint32_t ngx_mcp_log_skip_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 
 
-/* whether an event that is put again is there already */
-ngx_uint_t ngx_mcp_once_logged_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_log_sh_t *log, ngx_mcp_once_t *once);
+/*
+ * Events that may be repeated (ngx_mcp_once.c): whether this one, which may be
+ * for one audience only, is in the log already: NGX_OK; NGX_DECLINED;
+ * NGX_ABORT: it may have been, so that it is to be a gap now.  And as
+ * ngx_mcp_take_done_locked(), also of those that were claimed.
+ */
+ngx_int_t ngx_mcp_once_logged_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_log_sh_t *log, ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only);
+uint16_t *ngx_mcp_once_done_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_event_t *event);
+
+
+/*
+ * Stores a few bytes at once with the record that draws the next stamp (an
+ * event, one that waits, a list): when a process dies in between, by the
+ * repair.  If none is made, they are stored all the same.  where is a fact,
+ * and not in what may be freed before the end.
+ */
+void ngx_mcp_along_locked(ngx_mcp_zone_t *zone, void *where, uint64_t value,
+    size_t size);
+void ngx_mcp_along_end_locked(ngx_mcp_zone_t *zone);
+void ngx_mcp_along_repair(ngx_mcp_zone_t *zone);
 
 
 /* pending (ngx_mcp_pending.c) */

@@ -11,127 +11,188 @@
 #define NGX_MCP_TWICE_EARLY   2000
 
 
+static void ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_take_t *take, uint64_t hash, uint32_t key);
+static ngx_int_t ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r, uint64_t hash,
+    uint64_t *text);
 static ngx_mcp_twice_sh_t *ngx_mcp_twice_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, uint64_t text);
-static void ngx_mcp_take_change(ngx_mcp_zone_t *zone);
+static void ngx_mcp_take_part_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_part_sh_t *part, uint32_t key, uint32_t place);
+static void ngx_mcp_take_end_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_take_t *take);
+static ngx_mcp_reader_sh_t *ngx_mcp_take_reader_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_take_t *take, ngx_mcp_lease_sh_t **l);
+static void ngx_mcp_take_act(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
+    ngx_uint_t end);
 
 
 ngx_int_t
-ngx_mcp_lease_take(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
+ngx_mcp_lease_begin(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
 {
-    if (take->rc != NGX_AGAIN) {
-        return take->rc;
+    if (take->rc == NGX_AGAIN) {
+        ngx_mcp_take_act(zone, take, 0);
     }
-
-    ngx_mcp_take_prepare(zone, take);
-
-    ngx_mcp_zone_lock(zone);
-
-    if (ngx_mcp_take_begin_locked(zone, take, 0) == NGX_OK) {
-        ngx_mcp_take_end_locked(zone, take);
-    }
-
-    ngx_mcp_zone_unlock(zone);
 
     return take->rc;
 }
 
 
-void
-ngx_mcp_take_prepare(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
+ngx_int_t
+ngx_mcp_lease_take(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
 {
-    if (take->hash == 0 && take->text.len) {
-        take->hash = ngx_mcp_hash(zone, &take->text, NULL);
+    if (take->rc == NGX_AGAIN || (take->rc == NGX_OK && !take->ended)) {
+        ngx_mcp_take_act(zone, take, 1);
     }
+
+    return take->rc;
 }
 
 
-ngx_int_t
-ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
-    ngx_uint_t count)
+static void
+ngx_mcp_take_act(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take, ngx_uint_t end)
 {
+    uint32_t  key;
+    uint64_t  hash;
+
+    hash = 0;
+    key = 0;
+
+    if (take->rc == NGX_AGAIN) {
+        hash = take->text.len ? ngx_mcp_hash(zone, &take->text, NULL) : 0;
+        key = take->id.len
+              ? (uint32_t) ((hash >> 32)
+                            ^ ngx_mcp_hash(zone, &take->id, NULL)) : 0;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    if (take->rc == NGX_AGAIN) {
+        ngx_mcp_take_begin_locked(zone, take, hash, key);
+    }
+
+    if (take->rc == NGX_OK && end) {
+        ngx_mcp_take_end_locked(zone, take);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static void
+ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
+    uint64_t hash, uint32_t key)
+{
+    uint32_t              place;
     uint64_t              text;
-    ngx_str_t             id;
-    ngx_uint_t            side;
     ngx_mcp_zone_sh_t    *sh;
     ngx_mcp_lease_sh_t   *l;
     ngx_mcp_twice_sh_t   *twice;
-    ngx_mcp_taking_sh_t  *t;
-    ngx_mcp_reader_sh_t  *r, *before;
-
-    if (take == NULL || take->rc == NGX_OK) {
-        return NGX_OK;
-    }
-
-    if (take->rc != NGX_AGAIN) {
-        return take->rc;
-    }
+    ngx_mcp_reader_sh_t  *r;
 
     sh = zone->sh;
-    t = &sh->taking;
-
     r = ngx_mcp_lease_reader_locked(zone, &take->lease, &l);
 
     if (r == NULL) {
         take->rc = NGX_ABORT;
-        return NGX_ABORT;
+        return;
     }
+
+    text = 0;
+    take->once.again = 1;
+    take->rc = ngx_mcp_take_twice_locked(zone, l, r, hash, &text);
+
+    if (take->rc == NGX_DECLINED) {
+        return;
+    }
+
+    if (take->rc == NGX_AGAIN
+        && (take->id.len == 0 || r->part.stamp == 0 || r->part.key != key))
+    {
+        take->once.again = 0;
+        place = text ? sh->next : NGX_MCP_TWICE;
+
+        ngx_mcp_take_part_locked(zone, &r->part,
+                                 take->id.len ? key : r->fence, place);
+
+        if (text) {
+            sh->next = (place + 1) % NGX_MCP_TWICE;
+
+            twice = &sh->twice[place];
+            twice->text = 0;
+            ngx_mcp_barrier();
+            twice->when = ngx_current_msec;
+            ngx_mcp_barrier();
+            twice->text = text;
+        }
+    }
+
+    take->once.stamp = r->part.stamp;
+    take->once.rank = 0;
+    take->rc = NGX_OK;
+}
+
+
+/*
+ * NGX_AGAIN: nobody else read it, and it is to be kept as *text, unless that
+ * is 0; NGX_DECLINED: the other one did; NGX_OK: it did and died over it, so
+ * that this one goes on with what it has begun.
+ */
+
+static ngx_int_t
+ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_mcp_reader_sh_t *r, uint64_t hash, uint64_t *text)
+{
+    uint64_t              key;
+    ngx_uint_t            side;
+    ngx_mcp_twice_sh_t   *twice;
+    ngx_mcp_reader_sh_t  *before, *other;
 
     before = ngx_mcp_lease_before_locked(zone, l);
 
-    t->place = NGX_MCP_TWICE;
-
-    if (take->hash && (before || ngx_current_msec < l->until)) {
-
-        /* the one of another overlap is another text */
-
-        text = (take->hash + l->rec.block.gen) * 0x9e3779b97f4a7c15ULL;
-        text = (text ^ (text >> 29) ^ ((uint64_t) l->fence << 32)
-                ^ ngx_mcp_number(zone, l))
-               & ~(uint64_t) 1;
-
-        side = (r == &l->holder) ? NGX_MCP_TWICE_HOLDER
-                                 : NGX_MCP_TWICE_BEFORE;
-
-        twice = ngx_mcp_twice_locked(zone, l, text | !side);
-
-        if (twice) {
-            twice->text = 0;
-            take->rc = NGX_DECLINED;
-            return NGX_DECLINED;
-        }
-
-        if (before) {
-            t->place = sh->next;
-            t->next = (sh->next + 1) % NGX_MCP_TWICE;
-            t->twice.text = text | side;
-            t->twice.when = ngx_current_msec;
-        }
+    if (hash == 0 || (before == NULL && ngx_current_msec >= l->until)) {
+        return NGX_AGAIN;
     }
 
-    t->id = l->id;
+    /* the one of another overlap is another text */
 
-    if (take->id.len) {
-        t->id = (l->id & NGX_MCP_LEASE_SECOND) ^ NGX_MCP_LEASE_SECOND;
-        id = take->id;
+    key = (hash + l->rec.block.gen) * 0x9e3779b97f4a7c15ULL;
+    key = (key ^ (key >> 29) ^ ((uint64_t) l->fence << 32)
+           ^ ngx_mcp_number(zone, l))
+          & ~(uint64_t) 1;
 
-        if (id.len <= NGX_MCP_LEASE_ID_MAX) {
-            ngx_mcp_text_store(zone, l, l->key_len
-                               + (t->id ? NGX_MCP_LEASE_ID_MAX : 0),
-                               id.data, id.len);
-            t->id |= (uint32_t) id.len;
-        }
+    side = (r == &l->holder) ? NGX_MCP_TWICE_HOLDER : NGX_MCP_TWICE_BEFORE;
+
+    twice = ngx_mcp_twice_locked(zone, l, key | !side);
+
+    if (twice == NULL) {
+        *text = before ? (key | side) : 0;
+        return NGX_AGAIN;
     }
 
-    t->lease = ngx_mcp_number(zone, l);
-    t->taken = l->taken + 1;
-    t->last = ngx_current_msec;
-    t->stamp = sh->stamp;
-    t->count = (uint32_t) count;
+    twice->text = 0;
+
+    other = (r == &l->holder) ? &l->before : &l->holder;
+
+    if (other->part.stamp == 0 || other->part.place != twice - zone->sh->twice
+        || (other->part.key == other->fence
+            && ngx_mcp_lease_alive_locked(zone, other)))
+    {
+        return NGX_DECLINED;
+    }
+
+    r->part.stamp = 0;
+    ngx_mcp_barrier();
+
+    r->part.key = r->fence;
+    r->part.place = NGX_MCP_TWICE;
+    r->part.done = other->part.done;
 
     ngx_mcp_barrier();
-    t->valid = 1;
-    ngx_mcp_barrier();
+    r->part.stamp = other->part.stamp;
+
+    other->part.stamp = 0;
 
     return NGX_OK;
 }
@@ -164,109 +225,101 @@ ngx_mcp_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 }
 
 
-void
-ngx_mcp_take_less_locked(ngx_mcp_zone_t *zone)
-{
-    if (zone->sh->taking.valid) {
-        zone->sh->taking.count--;
-    }
-}
-
-
-void
-ngx_mcp_take_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
-{
-    if (!zone->sh->taking.valid) {
-        return;
-    }
-
-    ngx_mcp_barrier();
-    ngx_mcp_take_change(zone);
-    ngx_mcp_barrier();
-
-    zone->sh->taking.valid = 0;
-
-    take->rc = NGX_OK;
-}
-
-
-/* may be done again */
+/* begins another one */
 
 static void
-ngx_mcp_take_change(ngx_mcp_zone_t *zone)
+ngx_mcp_take_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *part,
+    uint32_t key, uint32_t place)
 {
-    ngx_mcp_zone_sh_t    *sh;
-    ngx_mcp_lease_sh_t   *l;
-    ngx_mcp_taking_sh_t  *t;
+    part->stamp = 0;
+    ngx_mcp_barrier();
 
-    sh = zone->sh;
-    t = &sh->taking;
-    l = ngx_mcp_block(zone, t->lease);
+    part->key = key;
+    part->place = (uint16_t) place;
+    part->done = 0;
 
-    l->id = t->id;
-    l->taken = t->taken;
-    l->last = t->last;
-
-    if (t->place < NGX_MCP_TWICE) {
-        sh->twice[t->place] = t->twice;
-        sh->next = t->next;
-    }
+    ngx_mcp_barrier();
+    part->stamp = ++zone->sh->stamp;
 }
 
 
-void
-ngx_mcp_take_repair(ngx_mcp_zone_t *zone)
+static void
+ngx_mcp_take_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
 {
-    uint32_t              n, found;
+    uint32_t              id;
     ngx_mcp_lease_sh_t   *l;
-    ngx_mcp_event_sh_t   *e;
-    ngx_mcp_taking_sh_t  *t;
+    ngx_mcp_reader_sh_t  *r;
 
-    t = &zone->sh->taking;
+    r = ngx_mcp_take_reader_locked(zone, take, &l);
 
-    if (!t->valid) {
+    if (r == NULL) {
         return;
     }
 
-    found = 0;
+    if (take->id.len) {
+        id = (l->id & NGX_MCP_LEASE_SECOND) ^ NGX_MCP_LEASE_SECOND;
 
-    for (n = 1; n < zone->sh->fresh; n++) {
-        e = ngx_mcp_block(zone, n);
-
-        if (e->rec.block.type == NGX_MCP_EVENT
-            && ngx_mcp_take_undone(zone, e))
-        {
-            found++;
+        if (take->id.len <= NGX_MCP_LEASE_ID_MAX) {
+            ngx_mcp_text_store(zone, l, l->key_len
+                               + (id ? NGX_MCP_LEASE_ID_MAX : 0),
+                               take->id.data, take->id.len);
+            id |= (uint32_t) take->id.len;
         }
+
+        ngx_mcp_barrier();
+        l->id = id;
+        ngx_mcp_barrier();
     }
 
-    if (found < t->count) {
-        return;
-    }
+    r->part.stamp = 0;
 
-    l = t->lease < zone->sh->fresh ? ngx_mcp_block(zone, t->lease) : NULL;
+    l->taken++;
+    l->last = ngx_current_msec;
 
-    if (l && l->rec.block.type == NGX_MCP_LEASE) {
-        ngx_mcp_take_change(zone);
-    }
-
-    t->valid = 0;
+    take->ended = 1;
 }
 
 
-ngx_uint_t
-ngx_mcp_take_undone(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
+static ngx_mcp_reader_sh_t *
+ngx_mcp_take_reader_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
+    ngx_mcp_lease_sh_t **l)
 {
-    ngx_mcp_taking_sh_t  *t;
+    ngx_mcp_reader_sh_t  *r;
 
-    t = &zone->sh->taking;
+    if (take->rc != NGX_OK) {
+        return NULL;
+    }
 
-    return t->valid && e->stamp > t->stamp;
+    r = ngx_mcp_lease_reader_locked(zone, &take->lease, l);
+
+    if (r == NULL) {
+        take->rc = NGX_ABORT;
+    }
+
+    return r;
 }
 
 
-void
-ngx_mcp_take_repaired(ngx_mcp_zone_t *zone)
+ngx_int_t
+ngx_mcp_take_check_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
 {
-    zone->sh->taking.valid = 0;
+    ngx_mcp_lease_sh_t  *l;
+
+    if (take == NULL || ngx_mcp_take_reader_locked(zone, take, &l)) {
+        return NGX_OK;
+    }
+
+    return NGX_ABORT;
+}
+
+
+uint16_t *
+ngx_mcp_take_done_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
+{
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    r = ngx_mcp_take_reader_locked(zone, take, &l);
+
+    return (r && r->part.stamp == take->once.stamp) ? &r->part.done : NULL;
 }

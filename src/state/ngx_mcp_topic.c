@@ -72,10 +72,6 @@ ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     ngx_mcp_stage_init(&in.stage, NGX_MCP_EVENT, event->parts, event->nparts);
 
-    if (event->take) {
-        ngx_mcp_take_prepare(zone, event->take);
-    }
-
     ngx_mcp_groups_init(&groups, endpoint, tenant);
     rc = NGX_OK;
 
@@ -100,7 +96,7 @@ static ngx_int_t
 ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_topic_input_t *in, ngx_uint_t *kept)
 {
-    ngx_uint_t           fits, known;
+    ngx_uint_t           fits, known, logged;
     ngx_mcp_topic_t     *topic;
     ngx_mcp_event_sh_t  *e;
     ngx_mcp_group_sh_t  *g;
@@ -152,7 +148,7 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         return NGX_DECLINED;
     }
 
-    if (ngx_mcp_take_begin_locked(zone, in->event->take, 1) != NGX_OK) {
+    if (ngx_mcp_take_check_locked(zone, in->event->take) != NGX_OK) {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
         ngx_mcp_zone_unlock(zone);
         return NGX_ABORT;
@@ -162,16 +158,13 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         t = ngx_mcp_topic_get_locked(zone, g, topic);
     }
 
-    if (t && ngx_mcp_once_logged_locked(zone, &t->log, in->event->once)) {
-        ngx_mcp_stage_drop_locked(zone, &in->stage);
-        ngx_mcp_take_less_locked(zone);
-        ngx_mcp_take_end_locked(zone, in->event->take);
-        ngx_mcp_zone_unlock(zone);
-        (*kept)++;
-        return NGX_OK;
-    }
+    /* who waits learns that some are gone */
 
-    if (fits && t) {
+    logged = t && ngx_mcp_once_logged_locked(zone, &t->log, in->event,
+                                             &in->only)
+                  != NGX_DECLINED;
+
+    if (fits && t && !logged) {
 
         while (t->log.count >= NGX_MCP_TOPIC_EVENTS
                || (t->log.count
@@ -184,10 +177,15 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         e = ngx_mcp_log_add_locked(zone, t, in->event, &in->only, &in->stage);
     }
 
-    if (e == NULL) {
+    if (e) {
+        t->bytes += e->rec.len;
+        t->time = ngx_mcp_now();
+
+    } else {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
-        ngx_mcp_take_less_locked(zone);
-        ngx_mcp_take_end_locked(zone, in->event->take);
+    }
+
+    if (e == NULL && !logged) {
         ngx_mcp_zone_unlock(zone);
         ngx_mcp_count(zone, in->stage.len > NGX_MCP_TOPIC_BYTES
                             ? NGX_MCP_COUNTER_EVENTS_LARGE
@@ -195,17 +193,14 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         return NGX_ERROR;
     }
 
-    ngx_mcp_take_end_locked(zone, in->event->take);
-
-    t->bytes += e->rec.len;
-    t->time = ngx_mcp_now();
-
     ngx_mcp_topic_used_locked(zone, t);
     ngx_mcp_watch_ring_locked(zone, t->watch, ngx_mcp_number(zone, t));
 
-    if (t->log.last == 1 && !topic->other && !topic->quiet) {
-        t->rec.flags |= NGX_MCP_TOPIC_ANNOUNCED;
+    if (!topic->other && !topic->quiet
+        && !(t->rec.flags & NGX_MCP_TOPIC_ANNOUNCED))
+    {
         ngx_mcp_topic_unsaid_locked(zone, g);
+        t->rec.flags |= NGX_MCP_TOPIC_ANNOUNCED;
         ngx_mcp_topic_say_locked(zone, g);
     }
 
@@ -553,9 +548,9 @@ ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
     }
 
     g->said = ngx_current_msec;
-    ngx_mcp_topic_said_locked(zone, g);
 
     if (g->sessions == 0) {
+        ngx_mcp_topic_said_locked(zone, g);
         return;
     }
 
@@ -569,11 +564,17 @@ ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
     ngx_mcp_stage_init(&stage, NGX_MCP_EVENT, &text, 1);
 
+    ngx_mcp_list_remove(zone, &zone->sh->unsaid, ngx_mcp_number(zone, g),
+                        offsetof(ngx_mcp_group_sh_t, announce));
+    ngx_mcp_along_locked(zone, &g->unsaid, 0, sizeof(g->unsaid));
+
     if (ngx_mcp_free_blocks(zone->sh) < stage.blocks
         || ngx_mcp_log_add_group_locked(zone, g, &event, NULL, &stage) == NULL)
     {
         g->log.last++;
     }
+
+    ngx_mcp_along_end_locked(zone);
 
     ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
 }

@@ -136,6 +136,16 @@ typedef struct {
 } ngx_mcp_record_sh_t;
 
 
+/* what is stored at once with the record of that stamp; 0: nothing */
+
+typedef struct {
+    uint64_t                stamp;        /* fact, as all of these */
+    uint64_t                value;
+    uint64_t                place;        /* in the zone */
+    uint64_t                size;
+} ngx_mcp_along_sh_t;
+
+
 /* an event whose id is known: it is not taken again */
 
 #define NGX_MCP_ONCE          1024
@@ -143,7 +153,8 @@ typedef struct {
 typedef struct {
     uint64_t                id;           /* hash, 0: none */
     uint64_t                stamp;        /* of when it was claimed first */
-    uint32_t                worker;       /* that claimed it last */
+    uint16_t                worker;       /* that claimed it last */
+    uint16_t                done;         /* its ranks up to this one are */
     uint32_t                nonce;
     uint32_t                when;         /* s */
     uint32_t                sessions;     /* all ones: not taken yet */
@@ -156,7 +167,8 @@ typedef struct {
     uint64_t                last;         /* fact: position used last */
     ngx_mcp_list_sh_t       list;
     uint32_t                count;
-    uint32_t                spare;
+    uint32_t                lost;         /* fact: low part of the stamp of
+                                             what was dropped last */
 } ngx_mcp_log_sh_t;
 
 
@@ -173,15 +185,16 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: session, call, group or
-                                             topic */
+                                             topic; hash: of its once, the low
+                                             part of the stamp */
     uint64_t                pos;
     uint64_t                stamp;
     ngx_mcp_only_sh_t       only;
     ngx_mcp_links_sh_t      age;          /* among all events of the zone */
     uint32_t                skip;         /* an earlier one of this log */
-    uint16_t                mark;         /* of ngx_mcp_once_t */
-    u_char                  rank;         /* likewise */
+    uint16_t                rank;         /* of its once */
     u_char                  level;
+    u_char                  spare;
 } ngx_mcp_event_sh_t;
 
 
@@ -424,7 +437,6 @@ typedef struct {
 
 #define NGX_MCP_LIST_WANTED  0x01
 #define NGX_MCP_LIST_PASSED  0x02         /* there is none to be kept */
-#define NGX_MCP_LIST_UNTOLD  0x04         /* changed, and nobody knows */
 
 /* a list of an audience; facts but for content */
 
@@ -449,7 +461,7 @@ typedef struct {
     uint32_t                endpoint_len;
     uint32_t                tenant_len;
     uint32_t                members;
-    uint32_t                spare;
+    uint32_t                untold;       /* fact: kinds that changed */
     ngx_mcp_kept_sh_t       lists[NGX_MCP_LIST_KINDS];
 } ngx_mcp_audience_sh_t;
 
@@ -481,12 +493,15 @@ typedef struct {
     uint64_t                what;         /* hash */
     ngx_mcp_only_sh_t       only;
     uint64_t                deadline;     /* fact: ngx_current_msec */
+    uint64_t                once;         /* of who went at once, its stamp */
+    uint32_t                rank;         /* likewise */
     uint32_t                time;
     uint32_t                endpoint_len;
     uint32_t                tenant_len;
     uint32_t                waiting;
     uint32_t                sending;
     uint32_t                class;
+    uint32_t                spare;
 } ngx_mcp_window_sh_t;
 
 
@@ -500,11 +515,22 @@ typedef struct {
     uint64_t                serial;
     uint64_t                count;
     uint64_t                number;       /* fact: of the group logged last */
-    uint64_t                next;         /* fact: of the one being logged */
-    uint64_t                stamp;        /* fact: of its event */
     uint32_t                level;
     uint32_t                counts[NGX_MCP_PENDING_COUNTS];
 } ngx_mcp_pending_sh_t;
+
+
+/*
+ * The event that a reader has begun to take.  What it left is younger than
+ * stamp and marked with it; 0: there is none.
+ */
+
+typedef struct {
+    uint64_t                stamp;        /* fact, as all of these */
+    uint32_t                key;          /* hash of an id, or the fence */
+    uint16_t                place;        /* among those read twice */
+    uint16_t                done;         /* its ranks up to this one are */
+} ngx_mcp_part_sh_t;
 
 
 /* one who may take; none when the nonce is 0 */
@@ -517,6 +543,7 @@ typedef struct {
     uint64_t                epoch;
     uint64_t                claimed;      /* ngx_current_msec */
     uint64_t                deadline;
+    ngx_mcp_part_sh_t       part;         /* stays when it loses the lease */
 } ngx_mcp_reader_sh_t;
 
 
@@ -560,25 +587,6 @@ typedef struct {
     uint64_t                text;         /* hash and reader, 0: none */
     uint64_t                when;         /* ms */
 } ngx_mcp_twice_sh_t;
-
-
-/*
- * What taking an event will change; while it is valid, the events that are
- * younger than stamp are count, and it is changed, or none is kept.
- */
-
-typedef struct {
-    uint32_t                valid;        /* fact, as all of these */
-    uint32_t                count;
-    uint64_t                stamp;
-    uint32_t                lease;
-    uint32_t                id;
-    uint64_t                taken;
-    uint64_t                last;
-    uint32_t                place;        /* among those read twice */
-    uint32_t                next;
-    ngx_mcp_twice_sh_t      twice;
-} ngx_mcp_taking_sh_t;
 
 
 #define NGX_MCP_WORKER_FREE     0
@@ -664,7 +672,7 @@ struct ngx_mcp_zone_sh_s {
     ngx_mcp_list_sh_t       windows[NGX_MCP_WINDOW_CLASSES];  /* by deadline */
     ngx_mcp_list_sh_t       leases;       /* oldest first */
     ngx_mcp_list_sh_t       news;         /* of leases */
-    ngx_mcp_taking_sh_t     taking;
+    ngx_mcp_along_sh_t      along;
 
     ngx_atomic_t            counters[NGX_MCP_COUNTER_MAX];
     ngx_mcp_worker_sh_t     workers[NGX_MCP_WORKERS];

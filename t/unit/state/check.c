@@ -695,8 +695,8 @@ leases_check(ngx_mcp_zone_t *zone)
         last = l->changed;
     }
 
-    if (zone->sh->taking.valid) {
-        bad("an event is half taken");
+    if (zone->sh->along.stamp) {
+        bad("something is half stored");
     }
 }
 

@@ -1861,7 +1861,7 @@ full_tests(void)
 /* a text to all, with an id, as one of several of the same event */
 
 static ngx_uint_t
-tell_once(ngx_mcp_once_t *once, u_char rank, const char *text)
+tell_once(ngx_mcp_once_t *once, ngx_uint_t rank, const char *text)
 {
     ngx_str_t        str;
     ngx_uint_t       n;

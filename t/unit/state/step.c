@@ -32,6 +32,7 @@ static ngx_mcp_stream_t   get, newer, line;
 static ngx_mcp_ref_t      listed;
 static ngx_mcp_lease_t    feed, fed, counted;
 static u_char             big[6000];
+static ngx_uint_t         announced;
 
 
 static ngx_mcp_ref_t
@@ -216,6 +217,30 @@ build_leases(u_char *bell)
 }
 
 
+/* events of such a length in any log */
+
+static ngx_uint_t
+events_of(ngx_mcp_zone_t *z, size_t len)
+{
+    uint32_t             n;
+    ngx_uint_t           found;
+    ngx_mcp_event_sh_t  *e;
+
+    found = 0;
+
+    for (n = 1; n < z->sh->fresh; n++) {
+        e = ngx_mcp_block(z, n);
+        found += (e->rec.block.type == NGX_MCP_EVENT && e->rec.len == len);
+    }
+
+    return found;
+}
+
+
+#define ANNOUNCEMENT                                                          \
+    (sizeof("{\"jsonrpc\":\"2.0\",\"method\":"                                \
+            "\"notifications/resources/list_changed\"}") - 1)
+
 #define ID(n)  "00000000-0000-7000-8000-00000000000" #n
 
 
@@ -321,6 +346,8 @@ build(void)
     ngx_mcp_list_get(&zone, listed, NGX_MCP_LIST_TOOLS, &list);
     lc = content(700, 1);
     ngx_mcp_list_put(&zone, listed, NGX_MCP_LIST_TOOLS, &lc, 0, 1000);
+
+    announced = events_of(&zone, ANNOUNCEMENT);
 }
 
 
@@ -869,13 +896,6 @@ said_check(ngx_mcp_ref_t ref)
 }
 
 
-static ngx_uint_t
-window_check(void)
-{
-    return said_check(bystander) + said_check(tenant);
-}
-
-
 static void
 windows_end(void)
 {
@@ -889,6 +909,15 @@ windows_end(void)
     }
 
     env_time(now);
+}
+
+
+static ngx_uint_t
+window_check(void)
+{
+    windows_end();
+
+    return said_check(bystander) + said_check(tenant);
 }
 
 
@@ -977,6 +1006,39 @@ op_lists_told(void)
     str = env_str("tools changed");
     e = event(&str, 0);
     ngx_mcp_list_tell(&zone, listed, &a, NGX_MCP_LIST_ALL, &e);
+}
+
+
+/* what changed is told, and told once */
+
+static ngx_uint_t
+lists_told_check(void)
+{
+    ngx_str_t                str;
+    ngx_uint_t               n;
+    ngx_mcp_event_t          e;
+    ngx_mcp_audience_t       a;
+    ngx_mcp_list_content_t   c;
+
+    c = content(500, 4);
+    (void) ngx_mcp_list_put(&copy, listed, NGX_MCP_LIST_TOOLS, &c, 1, 1000);
+
+    a = audience("a key");
+    str = env_str("tools changed");
+    e = event(&str, 0);
+
+    if (ngx_mcp_list_untold(&copy, listed)) {
+        ngx_mcp_list_tell(&copy, listed, &a, NGX_MCP_LIST_ALL, &e);
+    }
+
+    n = events_of(&copy, sizeof("tools changed") - 1);
+
+    if (n != 1 || ngx_mcp_list_untold(&copy, listed)) {
+        fprintf(stderr, "# told %u times\n", (unsigned) n);
+        return 1;
+    }
+
+    return 0;
 }
 
 
@@ -1155,6 +1217,10 @@ read_event(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l, const char *id,
     t = taking(l, id, "");
     t.text = *text;
     e.take = &t;
+    e.once = &t.once;
+
+    ngx_mcp_lease_begin(z, &t);
+    t.once.rank = 1;
 
     if (session) {
         ngx_mcp_log_session(z, *session, &e);
@@ -1250,31 +1316,48 @@ op_read_staged(void)
 }
 
 
-static ngx_uint_t
-read_again_check(ngx_str_t *text, ngx_mcp_ref_t *session, ngx_uint_t *want)
+/* the next holder; whether it is to read the event */
+
+static ngx_int_t
+take_over(ngx_mcp_lease_t *l)
 {
     u_char                bell[NGX_MCP_NAME_LEN];
-    ngx_uint_t            after;
-    ngx_mcp_lease_t       l;
     ngx_mcp_lease_left_t  left;
 
     memset(bell, 0, sizeof(bell));
     memset(&left, 0, sizeof(left));
-    memset(&l, 0, sizeof(l));
+    memset(l, 0, sizeof(ngx_mcp_lease_t));
 
     ngx_mcp_worker_claim(&copy, bell);
-    lease_claim(&copy, "counted", &l, &left);
+    lease_claim(&copy, "counted", l, &left);
 
-    after = (left.id.len == 5 && memcmp(left.id.data, "after", 5) == 0);
-
-    if (!after && (left.id.len != 6 || memcmp(left.id.data, "before", 6) != 0))
-    {
-        fprintf(stderr, "# the last id is \"%.*s\"\n", (int) left.id.len,
-                left.id.data);
-        return 1;
+    if (left.id.len == 5 && memcmp(left.id.data, "after", 5) == 0) {
+        return 0;
     }
 
-    if (!after && read_event(&copy, &l, "after", text, session) != NGX_OK) {
+    if (left.id.len != 6 || memcmp(left.id.data, "before", 6) != 0) {
+        fprintf(stderr, "# the last id is \"%.*s\"\n", (int) left.id.len,
+                left.id.data);
+        return NGX_ERROR;
+    }
+
+    return 1;
+}
+
+
+static ngx_uint_t
+read_again_check(ngx_str_t *text, ngx_mcp_ref_t *session, ngx_uint_t *want)
+{
+    ngx_int_t        rc;
+    ngx_mcp_lease_t  l;
+
+    rc = take_over(&l);
+
+    if (rc == 1) {
+        rc = read_event(&copy, &l, "after", text, session);
+    }
+
+    if (rc != 0) {
         fprintf(stderr, "# the event is not taken\n");
         return 1;
     }
@@ -1283,10 +1366,10 @@ read_again_check(ngx_str_t *text, ngx_mcp_ref_t *session, ngx_uint_t *want)
 }
 
 
-/* to a topic that is not there yet: it keeps the event if it was taken */
+/* to a topic that is not there yet */
 
 static void
-op_read_topic(void)
+read_topic(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l)
 {
     ngx_str_t        text, tenant_name;
     ngx_uint_t       n;
@@ -1296,35 +1379,56 @@ op_read_topic(void)
     text = env_str("something new");
     tenant_name = env_str("tenant");
     e = event(&text, 0);
-    t = taking(&counted, "after", "");
+    t = taking(l, "after", "");
     e.take = &t;
+    e.once = &t.once;
 
-    (void) ngx_mcp_topic_add(&zone, NULL, &tenant_name,
+    ngx_mcp_lease_begin(z, &t);
+
+    (void) ngx_mcp_topic_add(z, NULL, &tenant_name,
                              topic_of(env_str("events://new/latest")), &e,
                              NULL, &n);
+    (void) ngx_mcp_lease_take(z, &t);
 }
 
+
+static void
+op_read_topic(void)
+{
+    env_time(ngx_current_msec + 2000);
+    read_topic(&zone, &counted);
+}
+
+
+/* there once, and announced once */
 
 static ngx_uint_t
 read_topic_check(void)
 {
-    uint32_t              n;
-    ngx_uint_t            taken, kept;
-    ngx_mcp_lease_sh_t   *l;
-    ngx_mcp_event_sh_t   *e;
+    ngx_uint_t       said, kept;
+    ngx_mcp_lease_t  l;
 
-    l = ngx_mcp_record(&copy, counted.ref, NGX_MCP_LEASE);
-    taken = l->taken - 1;
-    kept = 0;
+    env_time(ngx_current_msec + 4000);
 
-    for (n = 1; n < copy.sh->fresh; n++) {
-        e = ngx_mcp_block(&copy, n);
-        kept += (e->rec.block.type == NGX_MCP_EVENT
-                 && e->rec.len == sizeof("something new") - 1);
+    switch (take_over(&l)) {
+
+    case NGX_ERROR:
+        return 1;
+
+    case 1:
+        read_topic(&copy, &l);
     }
 
-    if (taken != kept) {
-        fprintf(stderr, "# %d taken, %d kept\n", (int) taken, (int) kept);
+    (void) ngx_mcp_worker_sweep(&copy);
+
+    kept = events_of(&copy, sizeof("something new") - 1);
+    said = events_of(&copy, ANNOUNCEMENT);
+
+    env_time(ngx_current_msec - 4000);
+
+    if (kept != 1 || said != announced + 1) {
+        fprintf(stderr, "# %d kept, %d announced\n", (int) kept,
+                (int) said - (int) announced);
         return 1;
     }
 
@@ -1369,6 +1473,244 @@ read_staged_check(void)
 }
 
 
+/* one event that is delivered in several steps */
+
+static void
+step_join(ngx_mcp_zone_t *z, ngx_mcp_event_t *e, const char *what,
+    const char *text)
+{
+    u_char             buf[NGX_MCP_PENDING_BUF];
+    ngx_str_t          str, endpoint, parts[NGX_MCP_PENDING_PARTS];
+    ngx_uint_t         n;
+    ngx_mcp_pending_t  p;
+
+    str = env_str(text);
+    endpoint = env_str("endpoint");
+    e->parts = &str;
+    e->once->rank++;
+
+    memset(&p, 0, sizeof(p));
+    p.endpoint = &endpoint;
+    p.what = env_str(what);
+    p.time = 1000;
+    p.event = e;
+    p.count = 1;
+    p.counts[0] = str.len;
+
+    if (ngx_mcp_pending_join(z, &p) == NGX_DECLINED) {
+        e->nparts = ngx_mcp_pending_parts(&str, p.counts,
+                                          p.count > 1 ? p.count : 0, buf,
+                                          parts);
+        e->parts = parts;
+        ngx_mcp_log_groups(z, &endpoint, NULL, e, &n);
+        e->nparts = 1;
+    }
+}
+
+
+static void
+steps(ngx_mcp_zone_t *z, ngx_mcp_event_t *e)
+{
+    ngx_str_t   str;
+    ngx_uint_t  n;
+
+    str = env_str("a");
+    e->parts = &str;
+    e->nparts = 1;
+    e->once->rank = 1;
+    ngx_mcp_log_groups(z, NULL, NULL, e, &n);
+
+    step_join(z, e, "window", "waits");
+    step_join(z, e, "another window", "begins");
+
+    str = env_str("c");
+    e->parts = &str;
+    e->once->rank++;
+    ngx_mcp_log_session(z, victim, e);
+
+    step_join(z, e, "window", "waits");
+
+    str.data = big;
+    str.len = 2500;
+    e->parts = &str;
+    e->once->rank++;
+    ngx_mcp_log_groups(z, NULL, NULL, e, &n);
+}
+
+
+static void
+steps_read(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l)
+{
+    ngx_mcp_take_t   t;
+    ngx_mcp_event_t  e;
+
+    e = event(NULL, 0);
+    t = taking(l, "after", "steps");
+    e.take = &t;
+    e.once = &t.once;
+
+    if (ngx_mcp_lease_begin(z, &t) == NGX_OK) {
+        steps(z, &e);
+        (void) ngx_mcp_lease_take(z, &t);
+    }
+}
+
+
+static void
+steps_once(ngx_mcp_zone_t *z)
+{
+    ngx_str_t        scope, id;
+    ngx_uint_t       n;
+    ngx_mcp_once_t   o;
+    ngx_mcp_event_t  e;
+
+    e = event(NULL, 0);
+    e.once = &o;
+    scope = env_str("scope");
+    id = env_str("id");
+
+    if (ngx_mcp_once_claim(z, &scope, &id, &o, &n) == NGX_OK) {
+        steps(z, &e);
+        ngx_mcp_once_end(z, &o, 3);
+    }
+}
+
+
+/* how many events a text stands for */
+
+static ngx_uint_t
+count_of(u_char *buf, size_t len, const char *text)
+{
+    size_t  n;
+
+    n = strlen(text);
+
+    if (len < n || memcmp(buf, text, n) != 0) {
+        return 0;
+    }
+
+    return len == n ? 1 : (ngx_uint_t) atoi((char *) buf + n
+                                            + strlen(",\"count\":"));
+}
+
+
+/* each step is done once for each; one waited before */
+
+static ngx_uint_t
+steps_check(void)
+{
+    size_t            len;
+    u_char            buf[4096];
+    ngx_int_t         rc;
+    ngx_uint_t        i, flags, seen[5];
+    ngx_mcp_ref_t     refs[3];
+    ngx_mcp_stream_t  st;
+
+    windows_end();
+
+    refs[0] = victim;
+    refs[1] = bystander;
+    refs[2] = tenant;
+
+    for (i = 0; i < 3; i++) {
+        memset(seen, 0, sizeof(seen));
+
+        if (ngx_mcp_stream_open(&copy, refs[i], 0, NULL, 0, 1, &st) != NGX_OK) {
+            return 1;
+        }
+
+        for ( ;; ) {
+            rc = ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf) - 1, &len,
+                                     &flags);
+
+            if (rc != NGX_OK) {
+                break;
+            }
+
+            buf[len] = '\0';
+
+            seen[0] += (len == 1 && *buf == 'a');
+            seen[1] += count_of(buf, len, "waits");
+            seen[2] += count_of(buf, len, "begins");
+            seen[3] += (len == 1 && *buf == 'c');
+            seen[4] += (len == 2500);
+        }
+
+        ngx_mcp_stream_close(&copy, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+        if (rc != NGX_AGAIN || seen[0] != 1 || seen[1] != 3 || seen[2] != 1
+            || seen[3] != (i == 0) || seen[4] != 1)
+        {
+            fprintf(stderr, "# log %d has %d, %d, %d, %d, %d, then %d\n",
+                    (int) i, (int) seen[0], (int) seen[1], (int) seen[2],
+                    (int) seen[3], (int) seen[4], (int) rc);
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+op_steps_read(void)
+{
+    steps_read(&zone, &counted);
+}
+
+
+static ngx_uint_t
+steps_read_check(void)
+{
+    ngx_int_t        rc;
+    ngx_mcp_lease_t  l;
+
+    rc = take_over(&l);
+
+    if (rc == 1) {
+        steps_read(&copy, &l);
+    }
+
+    return rc == NGX_ERROR ? 1 : steps_check();
+}
+
+
+/* the next holder comes when what it joined was said */
+
+static ngx_uint_t
+steps_read_late_check(void)
+{
+    windows_end();
+
+    return steps_read_check();
+}
+
+
+static void
+op_steps_once(void)
+{
+    steps_once(&zone);
+}
+
+
+static ngx_uint_t
+steps_once_check(void)
+{
+    steps_once(&copy);
+
+    return steps_check();
+}
+
+
+static ngx_uint_t
+steps_once_late_check(void)
+{
+    windows_end();
+
+    return steps_once_check();
+}
+
+
 /* both readers of an overlap read two events, one of them dies over it */
 
 static void
@@ -1406,8 +1748,10 @@ overlap_check(void)
     texts[0] = env_str("read first by the one before");
     texts[1] = env_str("read first by the new one");
 
+    /* the one before did not die */
+
     if (l->taken == 0) {
-        (void) read_event(&copy, &feed, "", &texts[0], NULL);
+        return 0;
     }
 
     (void) read_event(&copy, &feed, "", &texts[1], NULL);
@@ -1514,7 +1858,7 @@ static step_op_t  ops[] = {
     { "audiences", op_audiences, 1, 5, NULL, 0 },
     { "lists", op_lists, 1, 5, NULL, 0 },
     { "lists, staged", op_lists_staged, 1, 5, NULL, 0 },
-    { "lists, told", op_lists_told, 1, 5, NULL, 0 },
+    { "lists, told", op_lists_told, 1, 5, lists_told_check, 0 },
     { "pending_join that opens", op_window_open, 1, 5, NULL, 0 },
     { "pending_join", op_window_join, 1, 5, window_check, 0 },
     { "pending_send", op_window_send, 1, 5, window_check, 0 },
@@ -1530,6 +1874,14 @@ static step_op_t  ops[] = {
     { "log_session of a long text with a take", op_read_staged, 1, 0,
       read_staged_check, 0 },
     { "topic_add with a take", op_read_topic, 1, 5, read_topic_check, 0 },
+    { "lease_begin, steps, lease_take", op_steps_read, 1, 0,
+      steps_read_check, 0 },
+    { "lease_begin, steps, lease_take, late", op_steps_read, 1, 0,
+      steps_read_late_check, 0 },
+    { "once_claim, steps, once_end", op_steps_once, 1, 0,
+      steps_once_check, 0 },
+    { "once_claim, steps, once_end, late", op_steps_once, 1, 0,
+      steps_once_late_check, 0 },
     { "lease_take in an overlap", op_overlap, 1, 0, overlap_check, 1 },
     { "worker_claim, worker_release", op_claim, 1, 5, NULL, 0 },
     { "worker_reap", op_reap, 1, 5, NULL, 0 },
@@ -1615,8 +1967,6 @@ survive(step_op_t *op)
         errors += bystander_check(op->kept);
     }
 
-    windows_end();
-
     for (i = 0; i < NGX_MCP_WORKERS; i++) {
         if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE
             && !(op->lives && i == other.worker))
@@ -1628,6 +1978,8 @@ survive(step_op_t *op)
     if (op->after) {
         errors += op->after();
     }
+
+    windows_end();
 
     for (i = 0; i < NGX_MCP_WORKERS; i++) {
         if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE) {
