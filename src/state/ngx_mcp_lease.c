@@ -2,6 +2,10 @@
 #include "ngx_mcp_zone_sh.h"
 
 
+/* for so long an equal text may be the other reader's, ms */
+#define NGX_MCP_LEASE_ALIKE  (3 * NGX_MCP_LEASE_GRACE)
+
+
 /* behind the key: two last event ids and two notes */
 #define NGX_MCP_LEASE_TEXTS                                                   \
     (2 * NGX_MCP_LEASE_ID_MAX + 2 * NGX_MCP_LEASE_NOTE_MAX)
@@ -332,6 +336,7 @@ ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         /* it reads on, for another one */
 
         l->joined = 0;
+        l->until = ngx_current_msec + NGX_MCP_LEASE_ALIKE;
 
         ngx_mcp_lease_tell_locked(zone, l, r);
         return;
@@ -344,6 +349,7 @@ ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         && (l->id & NGX_MCP_LEASE_LEN) == 0)
     {
         l->fence = r->fence + 1;
+        l->until = ngx_current_msec + NGX_MCP_LEASE_ALIKE;
         ngx_mcp_barrier();
 
         l->before.worker = r->worker;
@@ -517,7 +523,7 @@ ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
 
         if (before) {
             l->joined = ngx_current_msec;
-            l->until = l->joined + 3 * NGX_MCP_LEASE_GRACE;
+            l->until = l->joined + NGX_MCP_LEASE_ALIKE;
 
         } else {
             *gap = (!r->connected && l->rec.flags & NGX_MCP_LEASE_READ);

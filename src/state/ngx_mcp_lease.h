@@ -22,8 +22,8 @@
  * once, from whichever reads it first, and the n-th of equal texts of one is
  * the n-th of the other.  A text that only the one before read, in the last
  * 2 s before the new one was connected, makes an equal one be dropped that the
- * new one reads alone within 3 s of being connected; what one reads more than
- * 2048 events ahead of the other is taken from both.
+ * new one reads alone within 3 s of its claim or of being connected; what one
+ * reads more than 2048 events ahead of the other is taken from both.
  */
 
 #ifndef _NGX_MCP_LEASE_H_INCLUDED_

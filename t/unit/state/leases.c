@@ -545,10 +545,13 @@ overlap_tests(void)
 
     join(3, 4);
     ok(claim(3, "f", &other) == NGX_OK && left.overlap, "one more");
+    ok(take(1, &third, "", "j") == NGX_OK, "the one before takes");
     ngx_mcp_lease_broken(&workers[1], &third);
     ok(take(1, &third, "", "k") == NGX_ABORT && connected(3, &other) == 1,
        "a gap");
     ok(connected(3, &other) == 0, "said once");
+    ok(take(3, &other, "", "j") == NGX_DECLINED
+       && take(3, &other, "", "j") == NGX_OK, "what it took is not doubled");
 
     /* an overlap is not mixed with another one */
 
