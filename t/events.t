@@ -69,12 +69,14 @@ server {
     location = /text  { mcp_publish zone=hooks kind=text; }
     location = /kind  { mcp_publish zone=hooks kind=$arg_kind; }
     location = /topic { mcp_publish zone=hooks topic=$arg_topic; }
+    location = /publish-hooks { mcp_publish zone=hooks; }
 }
 EOF
 
 my $t = Mcp::Test->new(vars => { RPC => $rpc->port }, conf => $conf);
 my @w = $t->workers;
 my ($r, $e, @e);
+my $mark = 0;
 
 is(scalar @w, 2, 'two workers');
 
@@ -340,8 +342,8 @@ is($r->{json}{refused}, 1, 'it is over');
 
 # ids
 
-$g{map} = $t->session(path => '/inherit',
-                      headers => { 'X-User' => 'x' })->open_get;
+$s{map} = $t->session(path => '/inherit', headers => { 'X-User' => 'x' });
+$g{map} = $s{map}->open_get;
 
 for my $w (@w) {
     my $conn = $t->conn_on_worker($w);
@@ -385,9 +387,8 @@ loud();
 
 # webhooks
 
-my $hook = $t->session(path => '/hook', headers => { 'X-User' => 'x' });
-
-$g{hook} = $hook->open_get;
+$s{hook} = $t->session(path => '/hook', headers => { 'X-User' => 'x' });
+$g{hook} = $s{hook}->open_get;
 
 is($t->post('/push', {}, '{}')->{status}, 403, 'an empty tenant=');
 is($t->post('/kind', {}, '{}')->{status}, 400, 'an empty kind=');
@@ -418,7 +419,7 @@ for ([ 'text/plain', "two\nlines \"x\"" ], [ 'text/plain', '12' ],
 $r = $t->post('/text', { 'Content-Type' => 'application/json' }, '{bad');
 is($r->{status}, 400, 'JSON that is none');
 
-$hook->call('resources/subscribe', { uri => 'events://jobs/latest' });
+$s{hook}->call('resources/subscribe', { uri => 'events://jobs/latest' });
 $t->post("/topic?topic=$_", {}, 'done') for qw(jobs other);
 is_deeply([ map { $_->{json}{params} || () } heard('hook') ],
           [ { uri => 'events://jobs/latest' } ], 'a topic');
@@ -490,10 +491,32 @@ sub tool {
 }
 
 
-# what a client heard since
+# what a client heard since: all that comes before a mark that is set now
 
 sub heard {
-    return grep { $_->{data} ne '' } $g{$_[0]}->drain(0.25);
+    my ($who) = @_;
+
+    my $n = ++$mark;
+    my @heard;
+
+    publish($who eq 'map' ? '/publish-map' : $who eq 'hook' ? '/publish-hooks'
+                                                            : '/publish',
+            notification('mark', { n => $n }, session_id => $s{$who}->id));
+
+    while (1) {
+        my $e = $g{$who}->event;
+
+        if (!$e) {
+            fail("$who hears mark $n");
+            last;
+        }
+
+        last if $e->{json} && $e->{json}{method} eq 'notifications/mark'
+                && $e->{json}{params}{n} == $n;
+        push @heard, $e if $e->{data} ne '';
+    }
+
+    return @heard;
 }
 
 
