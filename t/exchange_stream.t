@@ -30,15 +30,19 @@ sub result { return [event => Mcp::Upstream::result(@_)] }
 
 
 my %tools = (
+    # sends one thing after the other, as it is told to
     progress => sub {
         my ($r) = @_;
-        my $token = $r->{json}{params}{_meta}{progressToken};
-        my @progress = map { (notice('progress', progressToken => $token,
-                                   progress => $_), [wait => 0.2]) } 1 .. 3;
+        my $p = $r->{json}{params};
+        my $n = $p->{arguments}{n};
+        my @progress = map { (notice('progress', progress => $_,
+                                     progressToken =>
+                                     $p->{_meta}{progressToken}),
+                              [until => "$n-$_"]) } 1 .. 3;
 
         return ([sse => {}], @progress,
                 notice('message', level => 'info', data => 'nearly'),
-                [wait => 0.2], result($r, { done => 1 }));
+                [until => "$n-4"], result($r, { done => 1 }));
     },
     # says when it is about to wait, and waits to be released
     held => sub {
@@ -196,36 +200,38 @@ sub held {
 
 # what is sent arrives when it is sent
 
+my $n = 0;
+
 for my $path ('/mcp', '/rpc') {
     for my $token ('"p-1"', '7', '9007199254740993', '"7"') {
         my $s = $t->session(path => $path);
+        my $server = $path eq '/rpc' ? $rpc : $up;
+        my $name = 'progress-' . ++$n;
         my $body = '{"jsonrpc":"2.0","id":"call","method":"tools/call",'
-                   . '"params":{"name":"progress","_meta":{"progressToken":'
-                   . "$token}}}";
+                   . '"params":{"name":"progress","arguments":{"n":"'
+                   . qq[$name"},"_meta":{"progressToken":$token}}}];
         my $sse = Mcp::Sse->new($s->post($body, stream => 1));
-        my @at;
 
         is($sse->status, 200, "$path: stream opens");
         like($sse->headers->{'content-type'}, qr{^text/event-stream},
              'as an event stream');
 
         for (1 .. 3) {
-            my $e = $sse->method('notifications/progress', 3);
-            push @at, $e->{at};
+            my $e = $sse->method('notifications/progress');
             is($e->{json}{params}{progress}, $_, "progress $_");
             like($e->{data}, qr/"progressToken":\Q$token\E[,}]/,
                  "token $token as it was sent");
             ok(length $e->{id}, 'has an id');
+            $server->release("$name-$_");
         }
 
-        my $e = $sse->method('notifications/message', 3);
-        push @at, $e->{at};
-        $e = $sse->response('call', 3);
-        push @at, $e->{at};
+        my $e = $sse->method('notifications/message');
+        is($e->{json}{params}{data}, 'nearly', 'a message');
+        $server->release("$name-4");
+        $e = $sse->response('call');
         is_deeply($e->{json}{result}, { done => 1 }, 'result');
-        ok($sse->eof(2) && !$sse->cut, 'and the end');
+        ok($sse->eof && !$sse->cut, 'and the end');
 
-        within($at[$_] - $at[$_ - 1], 0.12, 0.4, "gap $_") for 1 .. $#at;
         last if $token eq '"p-1"' && $path eq '/rpc';
     }
 }
@@ -237,7 +243,7 @@ my $talks = $t->session(path => '/one');
 for (1, 2) {
     my $sse = $talks->stream('tools/call', { name => 'more than its answer' },
                              id => 'same');
-    ok($sse->response('same', 3) && $sse->eof(3), 'does not hold up the next');
+    ok($sse->response('same') && $sse->eof, 'does not hold up the next');
 }
 
 $up->release('enough');
@@ -248,7 +254,7 @@ $up->release('enough');
 for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
     my $s = $t->session(version => $version);
     my $sse = $s->stream('tools/call', { name => 'levels' });
-    my @e = $sse->drain(1);
+    my @e = $sse->drain(10);
     my %ids;
 
     $ids{$_->{id}}++ for grep { defined $_->{id} } @e;
@@ -289,16 +295,16 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
     is_deeply($r->{result}, { done => 1 }, 'result');
 
     my $get = $s->open_get(conn => on($w2));
-    is_deeply([map { $get->method('notifications/message', 3)
+    is_deeply([map { $get->method('notifications/message')
                      ->{json}{params}{level} } 1 .. 4],
               [qw(debug info warning error)], 'notifications on its GET');
 
     my $conn = $s->send_only($s->message('tools/call', {
         name => 'held', arguments => { n => 'json' } }), conn => on($w1));
-    is($get->method('notifications/message', 3)->{json}{params}{data},
+    is($get->method('notifications/message')->{json}{params}{data},
        'begin json', 'while the call runs');
     $up->release('end-json');
-    is($get->method('notifications/message', 3)->{json}{params}{data},
+    is($get->method('notifications/message')->{json}{params}{data},
        'end json', 'and at its end');
     is_deeply($s->read_response($conn->response('POST'))->{json}{result},
               { n => 'json' }, 'result as JSON');
@@ -321,14 +327,14 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
     my $sse = $s->stream('tools/call', { name => 'slow',
                                          arguments => { n => 1 } });
 
-    within(time() - $began, 0.25, 1, 'opened as a stream after a while');
+    cmp_ok(time() - $began, '>=', 0.25, 'opened as a stream after a while');
     like($sse->headers->{'content-type'}, qr/event-stream/, 'SSE');
-    ok($sse->comment(2), 'heartbeat');
-    ok($sse->comment(2), 'another');
+    ok($sse->comment, 'heartbeat');
+    ok($sse->comment, 'another');
     $up->release('slow-1');
-    is_deeply($sse->response($sse->{id}, 3)->{json}{result}, { n => 1 },
+    is_deeply($sse->response($sse->{id})->{json}{result}, { n => 1 },
               'result');
-    ok($sse->eof(2), 'end');
+    ok($sse->eof, 'end');
 
     # JSON only: waits
 
@@ -345,9 +351,9 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
     is($r->{headers}{'content-type'}, 'application/json', 'JSON');
     is_deeply($r->{json}{result}, { n => 2 }, 'result');
 
-    # fast: stays JSON
+    # one that is fast for its endpoint stays JSON
 
-    $r = $s->call('tools/call', { name => 'plain' });
+    $r = $t->session->call('tools/call', { name => 'plain' });
     is($r->{http}{headers}{'content-type'}, 'application/json',
        'a fast one stays JSON');
 }
@@ -368,7 +374,7 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
                 name => 'ask', arguments => { id => $id[$n], n => "$i$n" }
             }, conn => on($n ? $w1 : $w2));
 
-            my $e = $sse[$i][$n]->method('sampling/createMessage', 3);
+            my $e = $sse[$i][$n]->method('sampling/createMessage');
             is($e->{json}{id}, $id[$n], 'id of the request');
             is($e->{json}{params}{n}, "$i$n", 'on its own line');
         }
@@ -405,7 +411,7 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
             is($s[$i]->respond($id[$n], {})->{status}, 202, 'again: 202');
 
             $up->release("asked-$i$n");
-            is_deeply($sse[$i][$n]->response($sse[$i][$n]{id}, 3)
+            is_deeply($sse[$i][$n]->response($sse[$i][$n]{id})
                       ->{json}{result}, { n => "$i$n" }, 'and the result');
         }
     }
@@ -433,7 +439,7 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
     my $get = $json->open_get;
     $conn = $json->send_only($json->message('tools/call', {
         name => 'ask', arguments => { id => 'y', n => 'yes' } }));
-    my $e = $get->method('sampling/createMessage', 3);
+    my $e = $get->method('sampling/createMessage');
     is($e->{json}{params}{n}, 'yes', 'JSON only, with a GET: asked there');
     $json->respond('y', { text => 1 });
     $up->wait_requests(sub { ref $_[0]{json} eq 'HASH'
@@ -454,7 +460,7 @@ for my $id ('"c"', 5) {
         . '{"name":"held","arguments":{"n":"cancel"}}}',
         stream => 1, conn => on($w1)));
 
-    is($sse->method('notifications/message', 3)->{json}{params}{data},
+    is($sse->method('notifications/message')->{json}{params}{data},
        'begin cancel', 'running');
 
     my $cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled",'
@@ -472,7 +478,7 @@ for my $id ('"c"', 5) {
 
     is($s->post(sprintf($cancel, $id), conn => on($w2))->{status}, 202,
        'cancelled: 202');
-    ok($sse->eof(3), 'the stream ends');
+    ok($sse->eof, 'the stream ends');
     ok(!$sse->cut, 'properly');
     ok(!(grep { $_->{json} } $sse->drain(0)), 'without a response');
 
@@ -492,13 +498,13 @@ for my $id ('"c"', 5) {
         && ($_[0]{json}{params}{arguments}{n} || '') eq "c$id" });
     is($s->notify('notifications/cancelled', { requestId => 'quiet' })
        ->{status}, 202, 'cancelled before it streamed');
-    my $r = $conn->response('POST', timeout => 3);
-    within($r->{status}, 200, 202, 'its POST ends');
+    my $r = $conn->response('POST');
+    like($r->{status}, qr/^20[02]$/, 'its POST ends');
     is($r->{body}, '', 'without a response');
 
     is($s->call('tools/call', { name => 'plain' })->{http}{status}, 200,
        'the session goes on');
-    ok((wait_for { !$t->status->{calls}{running} } 3), 'no call runs');
+    ok((wait_for { !$t->status->{calls}{running} }), 'no call runs');
 }
 
 
@@ -507,7 +513,7 @@ for my $id ('"c"', 5) {
 for my $how (qw(close reset)) {
     my $s = $t->session;
     my $sse = held($s, "left-$how", conn => on($w1));
-    my $e = $sse->method('notifications/message', 3);
+    my $e = $sse->method('notifications/message');
 
     is($e->{json}{params}{data}, "begin left-$how", 'running');
     my $last = $sse->last_id;
@@ -521,22 +527,22 @@ for my $how (qw(close reset)) {
     is($get->status, 200, "$how: resumed on the other worker");
     ok(!$get->method('notifications/message', 0.15), 'nothing yet');
     $up->release("end-left-$how");
-    is($get->method('notifications/message', 3)->{json}{params}{data},
+    is($get->method('notifications/message')->{json}{params}{data},
        "end left-$how", 'what followed');
-    is_deeply($get->response($sse->{id}, 3)->{json}{result},
+    is_deeply($get->response($sse->{id})->{json}{result},
               { n => "left-$how" }, 'and the result');
-    ok($get->eof(3), 'and the end');
+    ok($get->eof, 'and the end');
     is(scalar $up->calls('notifications/cancelled'), $before,
        'upstream was not told');
 
     # once more from an earlier place, after the end
 
     $get = $s->open_get(last_event_id => $last, conn => on($w1));
-    is($get->method('notifications/message', 3)->{json}{params}{data},
+    is($get->method('notifications/message')->{json}{params}{data},
        "end left-$how", 'again');
-    is_deeply($get->response($sse->{id}, 3)->{json}{result},
+    is_deeply($get->response($sse->{id})->{json}{result},
               { n => "left-$how" }, 'and the result');
-    ok($get->eof(3), 'and the end');
+    ok($get->eof, 'and the end');
 }
 
 # leaving before a stream was opened: the answer waits
@@ -545,14 +551,14 @@ for my $how (qw(close reset)) {
     my $s = $t->session(path => '/after');
     my $sse = $s->stream('tools/call', { name => 'slow',
                                          arguments => { n => 'gone' } });
-    my $last = $sse->event(3)->{id};
+    my $last = $sse->event->{id};
     $sse->close;
     $up->release('slow-gone');
 
     my $get = $s->open_get(last_event_id => $last);
-    is_deeply($get->response($sse->{id}, 3)->{json}{result}, { n => 'gone' },
+    is_deeply($get->response($sse->{id})->{json}{result}, { n => 'gone' },
               'a slow answer after leaving');
-    ok($get->eof(3), 'and the end');
+    ok($get->eof, 'and the end');
 }
 
 # it holds its place while it runs
@@ -563,16 +569,16 @@ for my $how (qw(close reset)) {
                                         arguments => { n => 'twin' } },
                         id => 'twin');
     my $sse = Mcp::Sse->new($s->post($m, stream => 1));
-    $sse->method('notifications/message', 3);
+    $sse->method('notifications/message');
 
     my $r = $s->post($m);
     is($r->{status}, 400, 'a second call of the same id');
     is($r->{json}{error}{code}, -32600, 'is refused');
 
     $up->release('end-twin');
-    is($sse->response('twin', 3)->{json}{result}{n}, 'twin',
+    is($sse->response('twin')->{json}{result}{n}, 'twin',
        'and the first goes on');
-    ok($sse->eof(2), 'to its end');
+    ok($sse->eof, 'to its end');
     is($s->tool('plain', {}, id => 'twin')->{http}{status}, 200,
        'then the id may be used again');
 }
@@ -595,7 +601,7 @@ my (%left, $left_at);
     is($up->held("feed-$mine"), 0, 'no GET yet');
 
     my $get = $s->open_get(conn => on($w1));
-    ok((wait_for { $up->held("feed-$mine") == 1 } 5), 'GET is held');
+    ok((wait_for { $up->held("feed-$mine") == 1 }), 'GET is held');
 
     my $get2 = $s->open_get(conn => on($w2));
     is($get2->status, 200, 'a second GET of the client');
@@ -603,7 +609,7 @@ my (%left, $left_at);
     is($up->emit("feed-$mine", notice('message', level => 'info',
                                       data => 'out')), 1, 'one reader');
 
-    my $e = $get2->method('notifications/message', 3);
+    my $e = $get2->method('notifications/message');
     is($e->{json}{params}{data}, 'out', 'goes to the newest');
     ok(!$get->method('notifications/message', 0.2), 'and to no other');
 
@@ -612,11 +618,11 @@ my (%left, $left_at);
            $up->emit("feed-$mine", notice('message', level => 'info',
                                           data => 'on'));
            $get->method('notifications/message', 0.2);
-       } 5), 'which takes over');
+       }), 'which takes over');
     is($up->held("feed-$mine"), 1, 'held by one still');
 
     my $deaf = $other->open_get;
-    ok((wait_for { $up->held("feed-$others") == 1 } 5),
+    ok((wait_for { $up->held("feed-$others") == 1 }),
        'another session has its own');
     ok(!$deaf->method('notifications/message', 0.1),
        'and hears nothing of the first');
@@ -625,7 +631,7 @@ my (%left, $left_at);
 
     $up->emit("feed-$mine", [event => { jsonrpc => '2.0', id => 'r1',
                                         method => 'roots/list' }]);
-    $e = $get->method('roots/list', 3);
+    $e = $get->method('roots/list');
     is($e->{json}{id}, 'r1', 'request of the upstream');
     is($s->respond('r1', { roots => [] }, conn => on($w2))->{status}, 202,
        'answer');
@@ -637,13 +643,13 @@ my (%left, $left_at);
     # lost, it is taken up again
 
     $up->drop;
-    ok((wait_for { $up->held("feed-$mine") == 1 } 8),
+    ok((wait_for { $up->held("feed-$mine") == 1 }),
        'cut, it is held again');
 
     # who leaves has its GET held for a while: looked at in the end
 
     my $brief = $leaver->open_get;
-    ok((wait_for { $up->held("feed-$leavers") == 1 } 5), 'held for one');
+    ok((wait_for { $up->held("feed-$leavers") == 1 }), 'held for one');
     $brief->close;
     $left{$leavers} = 1;
     $left_at = time();
@@ -651,13 +657,13 @@ my (%left, $left_at);
     # the end of the session
 
     my $sse = held($s, 'deleted');
-    $sse->method('notifications/message', 3);
+    $sse->method('notifications/message');
     $up->clear;
 
     is($s->delete(conn => on($w2))->{status}, 200, 'DELETE');
-    ok($get->eof(3), 'GET ends');
-    ok($sse->eof(3), 'running call ends');
-    ok((wait_for { $up->held("feed-$mine") == 0 } 5),
+    ok($get->eof, 'GET ends');
+    ok($sse->eof, 'running call ends');
+    ok((wait_for { $up->held("feed-$mine") == 0 }),
        'upstream\'s GET is let go');
 
     my @deleted = $up->wait_requests(sub { $_[0]{method} eq 'DELETE' });
@@ -687,16 +693,16 @@ my (%left, $left_at);
         my $sse = $s->stream('tools/call', {
             name => 'large in a stream', arguments => { size => $size } });
         my @data = map {
-            my $e = $sse->method('notifications/message', 5);
+            my $e = $sse->method('notifications/message');
             length($e->{json}{params}{data}) > 100
             ? length $e->{json}{params}{data} : $e->{json}{params}{data}
         } 1 .. 3;
 
         is_deeply(\@data, ['before', $size, 'after'],
                   "stream, messages of $size");
-        is(length $sse->response($sse->{id}, 5)->{json}{result}{x}, $size,
+        is(length $sse->response($sse->{id})->{json}{result}{x}, $size,
            'and the result');
-        ok($sse->eof(3), 'end');
+        ok($sse->eof, 'end');
     }
 
     # a slow reader gets all of it, and the upstream is not read ahead
@@ -704,12 +710,12 @@ my (%left, $left_at);
     my $sse = $s->stream('tools/call', {
         name => 'large in a stream', arguments => { size => 400_000 } },
         rcvbuf => 4096);
-    is($sse->method('notifications/message', 5)->{json}{params}{data},
+    is($sse->method('notifications/message')->{json}{params}{data},
        'before', 'slow reader');
     sleep 0.1;
-    is(length $sse->method('notifications/message', 10)
+    is(length $sse->method('notifications/message')
        ->{json}{params}{data}, 400_000, 'gets it');
-    is(length $sse->response($sse->{id}, 10)->{json}{result}{x}, 400_000,
+    is(length $sse->response($sse->{id})->{json}{result}{x}, 400_000,
        'whole');
 }
 
@@ -730,7 +736,7 @@ my (%left, $left_at);
     my %ids;
 
     for my $sse (@running) {
-        my @e = grep { $_->{json} } $sse->drain(3);
+        my @e = grep { $_->{json} } $sse->drain(10);
 
         $bad++ unless @e == 101 && $e[-1]{json}{id} == $sse->{id};
         $bad++ if grep { $e[$_ - 1]{json}{params}{data} != $_ } 1 .. 100;
@@ -744,11 +750,11 @@ my (%left, $left_at);
     my $s = $s[0];
     my %held = map { $_ => held($s, "par-$_") } 1 .. 6;
 
-    $held{$_}->method('notifications/message', 3) for keys %held;
+    $held{$_}->method('notifications/message') for keys %held;
 
     for my $n (4, 1, 6, 3, 2, 5) {
         $up->release("end-par-$n");
-        is($held{$n}->response($held{$n}{id}, 3)->{json}{result}{n},
+        is($held{$n}->response($held{$n}{id})->{json}{result}{n},
            "par-$n", "call $n gets its own answer");
         delete $held{$n};
     }
@@ -769,7 +775,7 @@ for my $o ([version => '2025-06-18'], [version => '2025-11-25'],
         my $sse = $s->stream('tools/call', { name => 'early' });
         my $id = $sse->{id};
 
-        @e = grep { $_->{json} } $sse->drain(1);
+        @e = grep { $_->{json} } $sse->drain(10);
 
         # a client of 2025-11-25 is let poll
 
@@ -779,7 +785,7 @@ for my $o ([version => '2025-06-18'], [version => '2025-11-25'],
             ok($sse->ended && !$sse->cut, 'its stream ends');
             $sse = $s->open_get(last_event_id => $sse->last_id);
             is($sse->status, 200, 'and is resumed');
-            push @e, grep { $_->{json} } $sse->drain(1);
+            push @e, grep { $_->{json} } $sse->drain(10);
         }
 
         is_deeply([map { $_->{json}{params}{data} || 'result' } @e],
@@ -805,7 +811,7 @@ for my $o ([version => '2025-06-18'], [version => '2025-11-25'],
 for (keys %left) {
     ok((wait_for { $up->held("feed-$_") == 0 } 15),
        'let go with the client\'s');
-    within(time() - $left_at, 5, 40, 'after a while');
+    cmp_ok(time() - $left_at, '>=', 5, 'after a while');
 }
 
 
@@ -814,7 +820,7 @@ for (keys %left) {
 ok((wait_for {
        my $j = $t->status;
        !$j->{calls}{running} && !$j->{streams}{open};
-   } 5), 'no call, no stream')
+   }), 'no call, no stream')
     or diag(json_encode($t->status));
 
 done_testing();
