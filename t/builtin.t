@@ -115,15 +115,16 @@ ok($r->{missed}, 'and that some are not');
 # waiting, on either worker
 
 for my $w (@w) {
-    $conn = $acme->send_only(call($acme, { topic => 'b' }),
-                             conn => $t->conn_on_worker($w));
+    my $c = call($acme, { topic => 'b' });
+
+    waits(0);
+    $conn = $acme->send_only($c, conn => $t->conn_on_worker($w));
     waits(1);
     publish({ topic => 'other', tenant_id => 'acme' });
     publish({ topic => 'b', tenant_id => 'bold' });
     publish({ topic => 'b', tenant_id => 'acme', w => $w });
-    $r = json_decode($conn->response('POST')->{body});
-    is($r->{result}{structuredContent}{event}{w}, $w, 'it comes')
-        or diag(json_encode($r));
+    $r = answer_of($conn, $c->{id});
+    is($r->{event}{w}, $w, 'it comes') or diag(json_encode($r));
     $acme = $t->session(path => '/two', headers => { 'X-Tenant' => 'acme' });
 }
 
@@ -149,16 +150,15 @@ publish({ topic => 'd', n => 2 });
 $sse = $acme->open_get(last_event_id => $last);
 is($sse->response($id)->{json}{result}{structuredContent}{event}{n}, 2,
    'the answer waits');
-waits(0);
 
 # one that is not a stream has no way to its client any more
 
+waits(0);
 $conn = $acme->send_only(call($acme, { topic => 'e' }),
                          headers => { Accept => 'application/json' });
 waits(1);
 $conn->close;
-waits(0);
-pass('who leaves and gets no stream waits no more');
+ok(waits(0), 'who leaves and gets no stream waits no more');
 
 # time, cancellation, limits
 
@@ -168,16 +168,17 @@ ok($sse->response($sse->{id})->{json}{result}{structuredContent}{timeout},
    'the time is over');
 
 my $m = call($acme, { topic => 'f' });
+waits(0);
 $conn = $acme->send_only($m);
 waits(1);
 $acme->notify('notifications/cancelled', { requestId => $m->{id} });
-waits(0);
+ok(waits(0), 'a call is cancelled');
 $r = $conn->response('POST');
-unlike($r->{body}, qr/result|error/, 'cancelled: no answer');
+unlike($r->{body}, qr/result|error/, 'and gets no answer');
 
 my @all = map { my $c = call($acme, { topic => 'g' });
                 [ $c, $acme->send_only($c) ] } 1 .. 8;
-waits(8);
+ok(waits(8), 'eight wait');
 is($acme->tool('wait_for_event', { topic => 'g' })->{http}{status}, 503,
    'mcp_call_limit');
 publish({ topic => 'g' });
@@ -196,6 +197,7 @@ publish(updated('file:///x'));
 $r = wait_for_event($up, { uri => 'file:///x' });
 is($r->{event}{params}{uri}, 'file:///x', 'one from then on');
 $m = call($up, { uri => 'file:///x', after => $r->{position} });
+waits(0);
 $conn = $up->send_only($m);
 waits(1);
 publish(updated('file:///y'));
@@ -270,12 +272,14 @@ like($r->{created}, qr/^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'created');
 
 my $batch = $t->session(path => '/two', version => '2025-03-26',
                         headers => { 'X-Tenant' => 'acme' });
+waits(0);
 $conn = $batch->send_only([ call($batch, { topic => 'h' }),
                             $batch->message('ping') ]);
 waits(1);
 publish({ topic => 'h' });
-$r = json_decode($conn->response('POST')->{body});
-is(scalar(grep { $_->{result} } @$r), 2, 'in a batch');
+$r = $batch->read_response($conn->response('POST'));
+is(scalar(grep { $_->{result} } map { ref eq 'ARRAY' ? @$_ : $_ }
+          @{ $r->{messages} }), 2, 'in a batch');
 
 
 # the session ends, a worker dies, nginx is reloaded
@@ -285,9 +289,9 @@ $sse = $s->stream('tools/call', { name => 'wait_for_event',
 $sse->comment;
 my $waiting = $s->send_only(call($s, { topic => 'i' }),
                             headers => { Accept => 'application/json' });
-waits(2);
+ok(waits(2), 'two wait');
 $s->delete;
-waits(0);
+ok(waits(0), 'none when their session has ended');
 ok($sse->eof, 'its stream ends with the session');
 is($waiting->response('POST')->{status}, 404, 'and so do others');
 
@@ -300,13 +304,13 @@ $sse->comment;
 $t->allow_log(qr/exited on signal 9/);
 kill 'KILL', $w[0];
 wait_for { !grep { $_ == $w[0] } $t->workers };
-waits(0);
+ok(waits(0), 'none when their worker has died');
 $sse = $acme->open_get(last_event_id => $last);
 is($sse->response($id)->{json}{error}{code}, -32603, 'a worker that died');
 
 @all = map { my $c = call($acme, { topic => 'k', timeout_seconds => 600 });
              [ $c, $acme->send_only($c) ] } 1 .. 4;
-waits(4);
+ok(waits(4), 'four wait');
 publish({ topic => 'k2', tenant_id => 'acme' });
 $t->reload;
 my @got = map { answer_of($_->[1], $_->[0]{id}) } @all;
@@ -325,20 +329,28 @@ my $many = $t->session(path => '/many', headers => { 'X-Tenant' => 'm' });
 
 @all = map { my $c = call($many, { topic => 'all', timeout_seconds => 300 });
              [ $c, $many->send_only($c) ] } 1 .. $n;
-waits($n);
+ok(waits($n), "$n wait");
 
 my @workers = $t->workers;
-my $before = ticks(@workers);
+my $ticks;
 
-# nothing can be awaited where nothing is to happen
+# nothing can be awaited where nothing is to happen; the workers may have
+# something to finish at first
 
-select undef, undef, undef, 1;
+for (1 .. 5) {
+    my $before = ticks(@workers);
 
-cmp_ok(ticks(@workers) - $before, '<=', 2, 'who waits takes no time');
+    select undef, undef, undef, 1;
+
+    $ticks = ticks(@workers) - $before;
+    last if $ticks <= 2;
+}
+
+cmp_ok($ticks, '<=', 2, 'who waits takes no time');
 publish({ topic => 'all', n => $n });
 is(scalar(grep { answer_of($_->[1], $_->[0]{id})->{event}{n} == $n } @all),
    $n, 'one event answers them all');
-waits(0);
+ok(waits(0), 'and none waits');
 
 done_testing();
 
@@ -392,20 +404,7 @@ sub answer_of {
 
 sub waits {
     my ($n) = @_;
-
-    state_of(sub { $_[0] == $n });
-}
-
-
-sub state_of {
-    my ($cond) = @_;
-
-    my $n;
-
-    wait_for {
-        $n = $t->status->{calls}{running};
-        $cond->($n);
-    };
+    return wait_for { $t->status->{calls}{running} == $n };
 }
 
 
