@@ -74,7 +74,8 @@ EOF
 
 my $t = Mcp::Test->new(vars => { FEED => $f->port }, conf => $conf);
 my @w = $t->workers;
-my ($e, @e, $info, @r);
+my ($e, $heard, $info, @r);
+my $mark = 0;
 
 my %s = map { $_ => $t->session(headers => { 'X-Tenant' => $_ }) }
             qw(acme bold);
@@ -86,7 +87,7 @@ my %g = map { $_ => $s{$_}->open_get(conn => $t->conn_on_worker($w[$i++ % 2])) }
             sort keys %s;
 
 ok($s{acme}{server}{capabilities}{logging}, 'logging is offered');
-drain();
+is($g{$_}->event->{data}, '', "$_ listens") for sort keys %g;
 
 
 # both forms reach clients of both workers
@@ -154,14 +155,15 @@ ok(lagged($g{old}), 'it broke');
 
 # whom they address
 
-drain();
+heard();
 $f->raw('/sse', "data:\n\n");
 $f->say('/sse', '');
 $f->say('/lines', { kind => 'a', tenant_id => 'bold' });
 $f->say('/lines', notice(9, session_id => $s{acme}->id));
 $f->say('/lines', notice(10, session_id => 'none'));
-is_deeply([ map { data($_) } $g{bold}->drain ], [ 'a ' ], 'a tenant');
-is_deeply([ map { $_->{data} } $g{acme}->drain(0.1) ],
+$heard = heard(qw(/sse /lines));
+is_deeply([ map { data($_) } @{ $heard->{bold} } ], [ 'a ' ], 'a tenant');
+is_deeply([ map { $_->{data} } @{ $heard->{acme} } ],
           [ '{"jsonrpc":"2.0","method":"notifications/n","params":{"n":9}}' ],
           'a session, without its address');
 
@@ -175,8 +177,8 @@ is($e->{json}{params}{uri}, 'events://builds/latest', 'topic=');
 $f->say('/topics', notice(11));
 is($g{acme}->method('notifications/n')->{json}{params}{n}, 11,
    'a notification of the topic');
-is_deeply([ grep { !/list_changed/ } map { $_->{data} } $g{bold}->drain ], [],
-          'who did not subscribe hears nothing');
+is_deeply([ grep { !/list_changed/ } map { $_->{data} } @{ heard()->{bold} } ],
+          [], 'who did not subscribe hears nothing');
 
 
 # on demand: by tenant, by topic
@@ -189,7 +191,7 @@ $f->say('/of/acme', { kind => 'mine', n => 2, tenant_id => 'bold' });
 $f->say('/of/acme', { kind => 'mine', n => 3, tenant_id => 'acme' });
 is_deeply([ map { data($g{acme}->method('notifications/message')) } 1, 2 ],
           [ 'mine 1', 'mine 3' ], 'events of a tenant\'s feed');
-is_deeply([ grep { /mine/ } map { $_->{data} } $g{bold}->drain ], [],
+is_deeply([ grep { /mine/ } map { $_->{data} } @{ heard()->{bold} } ], [],
           'reach that tenant alone');
 
 $t->session(headers => { 'X-Tenant' => 'a/b?#' })->delete;
@@ -206,14 +208,14 @@ is($info->{requests}[0]{uri}, '/about/jobs?t=bold', 'now its feed is read');
 $f->say('/about/jobs', { done => 1 });
 $e = $g{bold}->method('notifications/resources/updated');
 is($e->{json}{params}{uri}, 'events://jobs/latest', 'to who subscribed');
-is_deeply([ grep { /updated/ } map { $_->{data} } $g{acme}->drain(0.2) ], [],
+is_deeply([ grep { /updated/ } map { $_->{data} } @{ heard()->{acme} } ], [],
           'in that tenant');
 
 $e = $s{acme}->send_only($s{acme}->message('tools/call', {
     name => 'wait_for_event', arguments => { topic => 'deploys' } }));
 $f->wait_open('/about/deploys');
 $f->say('/about/deploys', { version => 7 });
-$e = json_decode($e->response('POST')->{body});
+$e = $s{acme}->read_response($e->response('POST'))->{json};
 is($e->{result}{structuredContent}{event}{version}, 7, 'who waits wants it');
 
 $s{acme}->call('resources/read', { uri => 'events://news/latest' });
@@ -225,15 +227,16 @@ is($f->info('/of/acme')->{most}, 1, 'another session needs no other feed');
 
 # it breaks, and goes on from its id
 
-drain();
+heard('/sse');
+$info = $f->info('/sse');
 $f->cut('/sse');
 $f->say('/sse', { kind => 'late', n => $_ }) for 1 .. 3;
 @r = $f->wait_requests('/sse', 2);
-is($r[1]{id}, 5, 'Last-Event-ID, also of what says no more');
+is($r[1]{id}, $info->{said}, 'Last-Event-ID, also of what says no more');
 is_deeply([ map { data($g{acme}->method('notifications/message')) } 1 .. 3 ],
           [ map { "late $_" } 1 .. 3 ], 'nothing is lost');
-is_deeply([ grep { !/list_changed/ } map { $_->{data} } $g{acme}->drain(0.2) ],
-          [], 'nothing comes twice');
+is_deeply([ grep { !/list_changed/ } map { $_->{data} }
+            @{ heard('/sse')->{acme} } ], [], 'nothing comes twice');
 
 $f->refuse;
 $f->cut('/sse');
@@ -248,16 +251,16 @@ like($t->log, qr{"/_sse" of endpoint "one" is read again}, 'the log says so');
 
 # what it says when it cannot go on
 
-drain();
+heard();
 $f->say('/sse', 'x', name => 'lagged');
 ok(lagged($g{acme}), '"lagged" of a feed is one of its sessions');
 ok(lagged($g{bold}), 'of all of them');
 is_deeply([ $g{plain}->drain(0) ], [], 'of the endpoint');
 
-drain();
+heard();
 $f->say('/of/bold', '{}', name => 'lagged');
 ok(lagged($g{bold}), 'that of a tenant');
-is_deeply([ $g{acme}->drain(0.2) ], [], 'is for it alone');
+is_deeply(heard()->{acme}, [], 'is for it alone');
 
 $f->say('/plain', { kind => 'document' });
 is(data($g{plain}->method('notifications/message')), 'documents_updated',
@@ -266,7 +269,7 @@ $f->cut('/plain');
 ok(lagged($g{plain}), 'that breaks has a gap');
 is($f->wait_open('/plain')->{requests}[1]{id}, undef, 'and asks for no id');
 
-drain();
+heard();
 $f->set('/sse', forget => 1);
 $f->cut('/sse');
 ok(lagged($g{acme}), 'an id that the feed forgot is a gap');
@@ -274,7 +277,7 @@ $f->set('/sse', forget => 0);
 $f->say('/sse', { kind => 'then', n => 1 });
 is(data($g{acme}->method('notifications/message')), 'then 1', 'it goes on');
 
-drain();
+heard();
 $f->set('/sse', ids => 0);
 $f->cut('/sse');
 $f->wait_requests('/sse', 6);
@@ -286,14 +289,15 @@ is(data($g{acme}->method('notifications/message')), 'then 2', 'it goes on');
 
 # bad data
 
-drain();
+heard();
 
 my $large = '{"kind":"x","pad":"' . 'x' x 4000 . '"}';
 
 $f->say('/lines', $_) for 'no JSON', 'no JSON', '[1]', '[2]', $large;
 $f->say('/crlf', $_) for $large, 'no JSON';
 $f->say($_, { kind => 'good', n => 1 }) for qw(/lines /crlf);
-is_deeply([ map { data($_) } $g{acme}->drain ], [ 'good 1', 'good 1' ],
+$heard = heard(qw(/lines /crlf));
+is_deeply([ map { data($_) } @{ $heard->{acme} } ], [ 'good 1', 'good 1' ],
           'bad events are dropped, the rest goes on');
 is(scalar(() = $t->log =~ m{\[warn\].* feed "/_lines" .* dropped: }g), 2,
    'one line for each kind');
@@ -375,7 +379,42 @@ sub notice {
 
 sub data { ref $_[0] && ref $_[0]{json} ? $_[0]{json}{params}{data} : undef }
 
-sub drain { $_->drain(0.1) for values %g }
+# what acme and bold heard since: all that comes before marks that these feeds
+# set now
+
+sub heard {
+    my @paths = @_ ? @_ : '/lines';
+    my $n = $mark;
+    my %heard;
+
+    $f->say($_, notification('mark', { n => ++$mark })) for @paths;
+
+    for my $who (qw(acme bold)) {
+        my $left = @paths;
+
+        $heard{$who} = [];
+
+        while ($left) {
+            my $e = $g{$who}->event;
+
+            if (!$e) {
+                fail("$who hears the marks of @paths");
+                last;
+            }
+
+            my $m = $e->{json} || {};
+
+            if (($m->{method} || '') ne 'notifications/mark') {
+                push @{ $heard{$who} }, $e;
+
+            } elsif ($m->{params}{n} > $n) {
+                $left--;
+            }
+        }
+    }
+
+    return \%heard;
+}
 
 
 sub lagged {
