@@ -91,8 +91,10 @@ run('kills', 1500, 4, sub {
     }
 });
 
-ok(scalar(grep { $_->{gaps} } grep { $_->{path} ne '/ids' } @clients),
-   'a feed without ids has a gap then');
+ok((wait_for {
+       follow();
+       grep { $_->{gaps} } grep { $_->{path} ne '/ids' } @clients;
+   }), 'a feed without ids has a gap then');
 is(scalar(grep { $_->{gaps} } grep { $_->{path} eq '/ids' } @clients), 0,
    'one with ids has none');
 

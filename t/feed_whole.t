@@ -90,7 +90,8 @@ for my $round (1 .. $rounds) {
 
     wait_for {
         follow();
-        !grep { keys %{ $_->{got} } < $n * $parts } @clients[0 .. 2]
+        !grep { keys %{ $_->{got} } < $n * $parts || $_->{said} < $n }
+              @clients[0 .. 2]
         and !grep { $_->{first} < $m || $_->{second} < $m } @clients[3, 4];
     } 15;
 }

@@ -145,7 +145,7 @@ my %do = (
 
         for my $i (keys %sse) {
             my ($whose, $sse) = @{ $sse{$i} };
-            my @e = map { $_->{json} || () } $sse->drain(2);
+            my @e = map { $_->{json} || () } $sse->drain(10);
             my $last = pop @e;
 
             wrong(name($whose), 'streamed', json_encode([@e, $last]))
@@ -187,7 +187,7 @@ my %do = (
         return unless $c->{up};
 
         $c->{get} ||= $c->{s}->open_get;
-        wait_for { $up[$c->{replica}]->held("feed-$c->{up}") == 1 } 5
+        wait_for { $up[$c->{replica}]->held("feed-$c->{up}") == 1 }
             or wrong(name($c), 'is not listened for');
     },
     # something for one session: it alone hears it
@@ -201,7 +201,7 @@ my %do = (
 
         return wrong(name($c), 'has', $sent, 'readers') unless $sent == 1;
 
-        my $e = $c->{get}->method('notifications/message', 3);
+        my $e = $c->{get}->method('notifications/message');
         wrong(name($c), 'heard', $e ? $e->{data} : 'nothing')
             unless $e && $e->{json}{params}{data} eq $secret;
     },
@@ -283,7 +283,7 @@ for my $i (keys %done) {
         delete $want{$_->{headers}{'mcp-session-id'}}
             for $up[$i]->requests(sub { $_[0]{method} eq 'DELETE' });
         !%want;
-    } 3;
+    };
 
     $lost += keys %want;
 }
@@ -305,6 +305,6 @@ $_->{s}->delete for @clients;
 ok((wait_for {
        my $j = $t->status;
        !$j->{calls}{running} && !$j->{streams}{open} && !$j->{sessions}{live};
-   } 5), 'nothing is left');
+   }), 'nothing is left');
 
 done_testing();

@@ -209,9 +209,19 @@ function disturb() {
         if (what === 'reload' || lines) {
             process.kill(master, 'SIGHUP');
         } else {
-            process.kill(one(workers(master)), 'SIGKILL');
+            kill(workers(master));
             feeds.cut(one([...feeds.feeds.keys()]));
         }
+    }
+}
+
+
+/* none if they have all gone, or the one has a moment ago */
+
+function kill(pids) {
+    try {
+        process.kill(one(pids), 'SIGKILL');
+    } catch {
     }
 }
 

@@ -213,7 +213,7 @@ const gone = [];
 
 await Promise.all([play(), play(), play(true)]);
 
-const last = Date.now() + 15000;
+const last = Date.now() + 15000 * Number(process.env.MCP_SLOW || 1);
 
 for (const s of [...sessions, ...gone]) {
     while (Date.now() < last) {

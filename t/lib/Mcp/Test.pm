@@ -291,9 +291,12 @@ $self->{conf}
 }
 EOF
 
-    open my $fh, '>', "$dir/nginx.conf" or croak "$dir/nginx.conf: $!";
+    # at once: nginx may still be about to read the one before
+    open my $fh, '>', "$dir/nginx.conf.new" or croak "$dir/nginx.conf.new: $!";
     print $fh $conf;
     CORE::close($fh);
+    rename "$dir/nginx.conf.new", "$dir/nginx.conf"
+        or croak "$dir/nginx.conf: $!";
 
     return $conf;
 }
