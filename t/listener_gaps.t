@@ -145,7 +145,7 @@ subscribe($s{ab}, 'file:///c');
 push @all, 'file:///c';
 another('mcp', 'sid', $forgotten);
 heard(gap('mcp'), 'a forgotten session is left, with its stream');
-is($up->held($forgotten), 0, 'which ends');
+ok((wait_for { !$up->held($forgotten) }), 'which ends');
 goes_on('mcp');
 
 
@@ -181,7 +181,7 @@ for my $which (qw(newest oldest)) {
     }
 
     ok($t->wait_old, 'old workers are gone');
-    is($up->held($sid{mcp}), 1, 'one stream is left');
+    ok((wait_for { $up->held($sid{mcp}) == 1 }), 'one stream is left');
     heard({ ab => 'file:///a file:///a file:///b', a => 'file:///a file:///a' },
           'what is said meanwhile is heard, and nothing else');
 }
@@ -230,13 +230,13 @@ $up->set(second => '');
 
 subscribe($s{none}, 'file:///' . ('x' x 900) . $_) for 1 .. 20;
 cut('mcp');
-ok($g{ab}->event_where(sub { ($_[0]{event} || '') eq 'lagged' }, 5),
+ok($g{ab}->event_where(sub { ($_[0]{event} || '') eq 'lagged' }),
    'a gap of many resources is one of all');
 
 my %seen;
 
 while (keys %seen < 20) {
-    my $e = $g{none}->method('notifications/resources/updated', 5) or last;
+    my $e = $g{none}->method('notifications/resources/updated') or last;
     $seen{ $e->{json}{params}{uri} }++;
 }
 
@@ -426,7 +426,7 @@ sub collect {
     my ($who, $got, $n, $marker) = @_;
 
     while (@$got < $n) {
-        my $e = $g{$who}->event(5);
+        my $e = $g{$who}->event;
 
         if (!$e && $g{$who}->ended) {
             open_stream($who);

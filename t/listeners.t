@@ -73,7 +73,7 @@ my @s = map { session() } 1 .. 4;
 my @get = map {
     $s[$_]->open_get(conn => $t->conn_on_worker($_ % 2 ? $one : $two))
 } 0 .. 3;
-$_->event(5) for @get;
+$_->event for @get;
 
 for (0 .. 2) {
     is(subscribe($s[$_], 'file:///a'), 'ok', "session $_ subscribes");
@@ -123,7 +123,7 @@ is($no->{json}{error}{code}, -32601, 'other requests are refused');
 nothing_but(\@get, 'none of it reaches a client');
 
 emit($up, $sid, changed('tools'));
-ok($_->method('notifications/tools/list_changed', 5),
+ok($_->method('notifications/tools/list_changed'),
    'a changed list does') for @get;
 nothing_but(\@get, 'once');
 
@@ -137,13 +137,13 @@ $theirs = $theirs->{headers}{'mcp-session-id'};
 isnt($theirs, $sid, 'of its own');
 
 $get[3] = $s[3]->open_get;
-$get[3]->event(5);
+$get[3]->event;
 is(subscribe($s[3], 'file:///a'), 'ok', 'it subscribes as well');
 emit($up, $theirs, updated('file:///a'));
 emit($up, $theirs, changed('tools'));
 emit($up, $theirs, notification('message', { level => 'error',
                                              data => 'hello' }));
-my $e = $get[3]->event(5);
+my $e = $get[3]->event;
 is($e->{json}{params}{data}, 'hello', 'of its streams only the rest passes');
 nothing_but([$get[3]], 'and no more');
 
@@ -177,7 +177,7 @@ $up->clear;
 
 my $acme = session(headers => { 'X-Tenant' => 'acme' });
 my $acme_get = $acme->open_get;
-$acme_get->event(5);
+$acme_get->event;
 is(subscribe($acme, 'file:///a'), 'ok', 'another tenant subscribes');
 my $other = ($up->calls('resources/subscribe'))[0]{headers};
 is($other->{'x-tenant'}, 'tenant-acme', 'with its own tenant');
@@ -225,7 +225,7 @@ my ($next) = $up->wait_requests(sub {
 });
 is($next->{headers}{'last-event-id'}, 'id-7',
    'the next one goes on from the last event');
-@get = map { my $g = $_->open_get; $g->event(5); $g } @s[0, 2];
+@get = map { my $g = $_->open_get; $g->event; $g } @s[0, 2];
 emit($up, $sid, updated('file:///a'));
 hears($get[0], 'file:///a', 'on the same session');
 is(count($up, 'resources/subscribe'), 0, 'nothing is subscribed to again');
@@ -240,8 +240,8 @@ is(asked($up, 'resources/subscribe', 'file:///c'), 1, 'and are asked for');
 $holder = holder();
 $up->clear;
 ok($t->reload, 'reload');
-@get = map { my $g = $_->open_get; $g->event(5); $g } @s[0, 2];
-ok($t->wait_old(10), 'old workers exit');
+@get = map { my $g = $_->open_get; $g->event; $g } @s[0, 2];
+ok($t->wait_old, 'old workers exit');
 ($next) = $up->wait_requests(sub {
     $_[0]{method} eq 'GET' && $_[0]{headers}{'x-worker'} ne $holder
 });
@@ -280,7 +280,7 @@ is(scalar @asked, 2, 'it is tried on that of the client');
 isnt($asked[1]{headers}{'mcp-session-id'}, $sid, 'which is another');
 my $mine = $asked[1]{headers}{'mcp-session-id'};
 my $mine_get = $s[0]->open_get;
-$mine_get->event(5);
+$mine_get->event;
 emit($up, $mine, updated('file:///mine'));
 hears($mine_get, 'file:///mine', 'from where it hears');
 is(unsubscribe($s[0], 'file:///mine'), 'ok', 'it unsubscribes');
@@ -407,7 +407,7 @@ sub ping {
 
 sub hears {
     my ($get, $uri, $name) = @_;
-    my $e = $get->method('notifications/resources/updated', 5);
+    my $e = $get->method('notifications/resources/updated');
     is($e && $e->{json}{params}{uri}, $uri, $name);
 }
 
@@ -427,7 +427,7 @@ sub nothing_but {
 
     for my $get (@$gets) {
         while (1) {
-            my $e = $get->event(5);
+            my $e = $get->event;
             push @extra, 'no marker' unless $e;
             my $data = $e && $e->{json} ? $e->{json}{params}{data} || '' : '';
             last if !$e || $data eq $marker;

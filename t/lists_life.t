@@ -43,6 +43,7 @@ my $big = Mcp::Upstream->new(Mcp::Upstream::mcp(
 
 my $conf = <<'EOF';
 mcp_zone zone=main:8m;
+mcp_drain_time 200ms;
 
 server {
     %%LISTEN%%
@@ -105,7 +106,7 @@ my $conn = $s{plain}->send_only($plain);
 my $gone = $s{plain}->send_only($s{plain}->message('tools/list'));
 my $cancelled = $s{plain}->send_only($s{plain}->message('tools/list', undef,
                                                         id => 'x'));
-ok(wait_for { calls_running() >= 4 }, 'all wait');
+ok(wait_for { calls_running() == 5 }, 'all wait');
 
 $gone->close;
 $s{plain}->notify('notifications/cancelled', { requestId => 'x' });
@@ -186,6 +187,7 @@ $s{b}{conn} = $t->conn_on_worker($w[1]);
 hears($_) for qw(a b);
 is(tools($s{$_}->call('tools/list')), 'b', "$_ has the new list") for qw(a b);
 quiet('once');
+ok($t->wait_old, 'the old workers are gone');
 
 
 # the owner dies in the middle of a refresh
@@ -291,7 +293,7 @@ sub stream {
     # streams end with their worker
 
     for (1 .. 3) {
-        my $e = $g{$who}->event_where(sub { $_->{data} ne '' }, 6);
+        my $e = $g{$who}->event_where(sub { $_->{data} ne '' });
         return $e if $e || !$g{$who}->ended;
 
         $g{$who} = $s{$who}->open_get(conn => $t->conn,

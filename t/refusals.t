@@ -47,13 +47,12 @@ server {
     location = /rpc {
         mcp_endpoint zone=main;
         mcp_upstream rpc /_rpc protocol=rpc;
-        mcp_upstream_timeout 300ms;
     }
 
     location = /slow {
         mcp_endpoint zone=main;
         mcp_upstream slow /_up protocol=legacy;
-        mcp_upstream_timeout 400ms;
+        mcp_upstream_timeout 1s;
     }
 
     location = /limited {

@@ -195,7 +195,7 @@ my $before = json();
 ok($t->reload, 'reload');
 $rpc->release('slow');
 is($slow->response('POST')->{status}, 200, 'the call ends');
-ok($t->wait_old(10), 'old workers leave');
+ok($t->wait_old, 'old workers leave');
 
 $j = json();
 

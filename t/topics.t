@@ -436,8 +436,22 @@ sub post_on {
 }
 
 
+# what came before a marker
+
 sub heard {
-    return grep { $_->{data} ne '' } $g{$_[0]}->drain(0.25);
+    my ($who) = @_;
+    my @heard;
+
+    $t->publish(notification('marker', undef,
+                             session_id => $s{$who}->id), '/publish-alone');
+
+    while (my $e = $g{$who}->event) {
+        return @heard if ref $e->{json}
+                         && $e->{json}{method} eq 'notifications/marker';
+        push @heard, $e if $e->{data} ne '';
+    }
+
+    return (@heard, { json => { method => 'no marker' } });
 }
 
 

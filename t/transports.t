@@ -115,7 +115,7 @@ for my $way (sort keys %ways) {
 
     ok($t->reload, "$way: reload");
     is($get->{ended}->(), 0, "$way: ends the stream properly");
-    ok($t->wait_old(10), "$way: and the old workers");
+    ok($t->wait_old, "$way: and the old workers");
 
     is($s->call('ping')->{http}{status}, 200, "$way: the session goes on");
 }

@@ -41,6 +41,7 @@ server {
     }
 
     location = /publish { mcp_publish zone=main; }
+    location = /status  { mcp_status zone=main; }
 }
 EOF
 
@@ -54,6 +55,7 @@ my $off = $t->session(path => '/off');
 my @w = (waits($s[0], 'file:///a', worker => $one),
          waits($s[1], 'file:///a', worker => $two));
 asked('subscribe', 'file:///a', 1, 'subscribed to for who waits');
+waiting(2);
 
 my $first = ($up->calls('resources/subscribe'))[0]{headers};
 my $sid = $first->{'mcp-session-id'};
@@ -102,7 +104,7 @@ $w = waits($s[0], 'file:///f', worker => $other);
 asked('subscribe', 'file:///f', 1, 'one waits');
 ok($t->kill_worker($holder), 'kill -9 of the one that listens');
 is(got($w), 'file:///f', 'the next one wakes who waits: it may be missed');
-isnt(got_worker(), $holder, 'being another');
+ok((wait_for { got_worker() != $holder }), 'being another');
 asked('unsubscribe', 'file:///f', 1, 'and ends it');
 
 # a reload: who waits there is told early, as ever
@@ -121,7 +123,7 @@ $s[0]->call('resources/subscribe', { uri => 'file:///h' });
 $w = waits($s[1], 'file:///h', timeout => 0.2);
 is(got($w), 'timeout', 'one waits for what another is subscribed to');
 $w = waits($s[1], 'file:///h');
-wait_for { $up->held($sid) };
+waiting(1);
 updated($sid, 'file:///h');
 is(got($w), 'file:///h', 'and hears of it');
 $s[0]->call('resources/unsubscribe', { uri => 'file:///h' });
@@ -146,6 +148,7 @@ my ($mine) = grep { $_->{headers}{'x-session'} eq $off->id }
              $up->calls('resources/subscribe');
 $mine = $mine->{headers}{'mcp-session-id'};
 $w = waits($off, 'file:///i');
+waiting(1);
 ok((wait_for { $up->held($mine) }), 'its own stream');
 updated($mine, 'file:///i');
 is(got($w), 'file:///i', 'wakes it');
@@ -167,6 +170,14 @@ sub waits {
         arguments => { uri => $uri, timeout_seconds => $o{timeout} || 60 },
     }, $o{id} ? (id => $o{id}) : ()),
     $o{worker} ? (conn => $t->conn_on_worker($o{worker})) : ());
+}
+
+
+# so many calls have arrived, on whatever worker
+
+sub waiting {
+    my ($n) = @_;
+    wait_for { $t->status->{calls}{running} == $n };
 }
 
 

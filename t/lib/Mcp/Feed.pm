@@ -87,8 +87,6 @@ use Time::HiRes qw(time);
 
 use parent -norequire, 'Mcp::Server::Child';
 
-my $json = Mcp::Server::json();
-
 
 sub feed {
     my ($self, $path) = @_;
@@ -111,8 +109,9 @@ sub due {
         my $c = $f->{count} or next;
 
         while ($c->{left} && $c->{at} <= $now) {
-            $self->publish($f, $json->encode({ %{ $c->{event} },
-                                               n => ++$c->{n} }), {});
+            my $event = { %{ $c->{event} }, n => ++$c->{n} };
+
+            $self->publish($f, Mcp::Json::encode($event), {});
             $c->{left}--;
             $c->{at} += $c->{step};
         }
@@ -240,7 +239,8 @@ sub command {
 
     } elsif ($what eq 'say') {
         my ($data, %o) = @a;
-        $self->publish($f, ref $data ? $json->encode($data) : $data, \%o);
+        $data = Mcp::Json::encode($data) if ref $data;
+        $self->publish($f, $data, \%o);
 
     } elsif ($what eq 'count') {
         my ($n, $ms, $event) = @a;

@@ -11,16 +11,15 @@ use warnings;
 use Carp qw(croak);
 use IO::Select;
 use IO::Socket::INET;
-use JSON::PP;
 use Scalar::Util qw(weaken);
 use Socket qw(SOL_SOCKET SO_LINGER SO_RCVBUF IPPROTO_TCP TCP_NODELAY);
 use Time::HiRes qw(time);
 
+use Mcp::Json;
 use Mcp::Sse;
 
-our $TIMEOUT = 15;
+our $TIMEOUT = 15 * ($ENV{MCP_SLOW} || 1);
 
-my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 my %open;
 
 
@@ -298,8 +297,8 @@ sub sse {
 }
 
 
-sub json_encode { return $json->encode($_[0]) }
-sub json_decode { return eval { $json->decode($_[0]) } }
+sub json_encode { return Mcp::Json::encode($_[0]) }
+sub json_decode { return eval { Mcp::Json::decode($_[0]) } }
 
 
 package Mcp::Body;

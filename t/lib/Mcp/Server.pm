@@ -11,17 +11,13 @@ use warnings;
 use Carp qw(croak);
 use IO::Select;
 use IO::Socket::INET;
-use JSON::PP;
 use POSIX ();
 use Scalar::Util ();
 use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC);
 
-my $json = JSON::PP->new->utf8->canonical->allow_nonref->allow_blessed
-    ->convert_blessed;
+use Mcp::Json;
+
 my @running;
-
-
-sub json { $json }
 
 
 # options: port, and what the class named ::Child wants
@@ -96,16 +92,16 @@ sub ask {
     my $answer = '';
 
     local $SIG{PIPE} = 'IGNORE';
-    syswrite $fh, $json->encode(\@command) . "\n";
+    syswrite $fh, Mcp::Json::encode(\@command) . "\n";
 
     while ($answer !~ /\n\z/) {
-        IO::Select->new($fh)->can_read(10)
+        IO::Select->new($fh)->can_read(30)
             or croak ref($self) . " on $self->{port} does not answer";
         sysread $fh, $answer, 65536, length $answer
             or croak ref($self) . " on $self->{port} is gone";
     }
 
-    return $json->decode($answer)->[0];
+    return Mcp::Json::decode($answer)->[0];
 }
 
 
@@ -166,6 +162,8 @@ sub ended { }
 sub run {
     my ($self) = @_;
 
+    my $later = 0;
+
     $_->blocking(0) for @$self{'control', 'listen'};
 
     while (1) {
@@ -181,6 +179,16 @@ sub run {
 
         my ($can_r, $can_w) = IO::Select->select($r, $w, undef,
                                                  $left > 0 ? $left : 0);
+        my @can = grep { $_ != $self->{control} } @{ $can_r || [] };
+
+        # what came before a question is seen before that is answered
+
+        if (@can && ++$later < 100) {
+            $can_r = \@can;
+
+        } else {
+            $later = 0;
+        }
 
         for my $s (@{ $can_r || [] }) {
 
@@ -282,7 +290,7 @@ sub control {
     return 0 unless $n;
 
     while ($self->{commands} =~ s/\A(.*?)\n//) {
-        my ($verb, @arg) = @{ $json->decode($1) };
+        my ($verb, @arg) = @{ Mcp::Json::decode($1) };
         my $answer = 1;
 
         if ($verb eq 'refuse') {
@@ -297,7 +305,7 @@ sub control {
         }
 
         $self->{control}->blocking(1);
-        syswrite $self->{control}, $json->encode([$answer]) . "\n";
+        syswrite $self->{control}, Mcp::Json::encode([$answer]) . "\n";
         $self->{control}->blocking(0);
     }
 

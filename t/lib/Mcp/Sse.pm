@@ -29,17 +29,26 @@ sub close   { $_[0]{conn}->close }
 sub reset   { $_[0]{conn}->reset }
 
 sub retry   { $_[0]{retry} }     # the last retry: seen
-sub last_id { $_[0]{last_id} }   # the last id: seen
+sub last_id { $_[0]{last_id} }   # that of the last event, or an id alone
 sub lines   { @{ $_[0]{lines} } }  # [time, line], framing removed
+
+
+# Timeouts are in seconds, 10 by default, and longer in a slow run.
+
+sub end_of {
+    my ($timeout) = @_;
+    return time() + (defined $timeout ? $timeout : 10) * ($ENV{MCP_SLOW} || 1);
+}
 
 
 # the next event within $timeout seconds, or undef: { id, event, data, json,
 # comments, at }; a block that has only an id is an event with data ''
 
-sub event {
-    my ($self, $timeout) = @_;
+sub event { $_[0]->event_until(end_of($_[1])) }
 
-    my $end = time() + (defined $timeout ? $timeout : 10);
+
+sub event_until {
+    my ($self, $end) = @_;
 
     while (1) {
         my $e = shift @{ $self->{queue} };
@@ -54,13 +63,10 @@ sub event {
 sub event_where {
     my ($self, $match, $timeout) = @_;
 
-    my $end = time() + (defined $timeout ? $timeout : 10);
+    my $end = end_of($timeout);
 
     while (1) {
-        my $left = $end - time();
-        my $e = $self->event($left > 0 ? $left : 0);
-
-        return undef unless $e;
+        my $e = $self->event_until($end) or return undef;
 
         local $_ = $e;
         return $e if $match->($e);
@@ -112,7 +118,7 @@ sub drain {
 sub comment {
     my ($self, $timeout) = @_;
 
-    my $end = time() + (defined $timeout ? $timeout : 10);
+    my $end = end_of($timeout);
 
     while (1) {
         my $c = shift @{ $self->{comments} };
@@ -127,7 +133,7 @@ sub comment {
 sub eof {
     my ($self, $timeout) = @_;
 
-    my $end = time() + (defined $timeout ? $timeout : 10);
+    my $end = end_of($timeout);
 
     while (!$self->ended) {
         return 0 unless $self->pump($end - time());
@@ -174,6 +180,7 @@ sub take {
 
         if (exists $b->{id} || exists $b->{data} || exists $b->{event}) {
             $b->{at} = $at;
+            $self->{last_id} = $b->{id} if exists $b->{id};
             $b->{data} = join "\n", @{ $b->{data} || [] };
             $b->{json} = Mcp::Http::json_decode($b->{data})
                 if $b->{data} ne '';
@@ -204,7 +211,6 @@ sub take {
 
     } else {
         $b->{$name} = $value;
-        $self->{last_id} = $value if $name eq 'id';
     }
 }
 

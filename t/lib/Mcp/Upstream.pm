@@ -211,8 +211,6 @@ use Time::HiRes qw(time);
 
 use parent -norequire, 'Mcp::Server::Child';
 
-my $json = Mcp::Server::json();
-
 
 sub run {
     my ($self) = @_;
@@ -298,7 +296,7 @@ sub parse {
     my $r = { %{ delete $c->{head} }, body => $c->{body}, at => time(),
               conn => $c->{id}, n => scalar @{ $self->{requests} } };
 
-    $r->{json} = eval { $json->decode($r->{body}) }
+    $r->{json} = eval { Mcp::Json::decode($r->{body}) }
         if $r->{body} =~ /^\s*[{[]/;
     push @{ $self->{requests} }, $r;
     $c->{request} = $r;
@@ -325,7 +323,7 @@ sub act {
 
         if ($verb eq 'json') {
             my ($status, $headers) = (200, $arg[1] || {});
-            my $body = ref $arg[0] ? $json->encode($arg[0]) : $arg[0];
+            my $body = ref $arg[0] ? Mcp::Json::encode($arg[0]) : $arg[0];
             $c->{out} .= head($status, {
                 'Content-Type' => 'application/json', %$headers
             }, length $body) . $body;
@@ -357,7 +355,7 @@ sub act {
             $text .= "retry: $o{retry}\n" if defined $o{retry};
 
             if (defined $data) {
-                $data = $json->encode($data) if ref $data;
+                $data = Mcp::Json::encode($data) if ref $data;
                 $text .= join '', map { "data: $_\n" } split /\n/, $data, -1;
             }
 
