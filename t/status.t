@@ -28,6 +28,15 @@ my $rpc = Mcp::Upstream->new(Mcp::Upstream::mcp(
     '' => sub { return {} },
 ));
 
+my $talks = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/call' => sub {
+        my ($r) = @_;
+        return ([sse => {}],
+                [event => Mcp::Upstream::result($r, { content => [] })],
+                [until => 'over']);
+    },
+));
+
 my $feed = Mcp::Feed->new;
 $feed->set('/sse', retry => 100);
 
@@ -54,6 +63,12 @@ server {
         mcp_event_buffer 16 1k;
     }
 
+    location = /talks {
+        mcp_endpoint  zone=main name=talks;
+        mcp_upstream  talks /_talks;
+    }
+
+    location = /_talks  { internal; proxy_pass http://127.0.0.1:%%TALKS%%; }
     location = /_rpc    { internal; proxy_pass http://127.0.0.1:%%RPC%%; }
     location = /_feed   { internal; proxy_pass http://127.0.0.1:%%FEED%%/sse; }
     location = /_nobody { internal; proxy_pass http://127.0.0.1:%%NOBODY%%; }
@@ -68,8 +83,8 @@ my $name = "a \"b\" \\c \xc3\xbc";
 utf8::decode(my $shown = $name);
 
 my $t = Mcp::Test->new(conf => $conf, vars => {
-    RPC => $rpc->port, FEED => $feed->port, NAME => $name,
-    NOBODY => Mcp::Test::free_port() });
+    RPC => $rpc->port, TALKS => $talks->port, FEED => $feed->port,
+    NAME => $name, NOBODY => Mcp::Test::free_port() });
 my ($r, $j, $p);
 
 
@@ -188,6 +203,16 @@ for my $family (['streams', 'closed', 'reason'], ['events', 'in', 'source'],
 }
 
 
+# an upstream may end its stream later than the client's ends
+
+my $u = $t->session(path => '/talks');
+my $sse = $u->stream('tools/call', { name => 'x' }, id => 'x');
+
+ok($sse->response('x', 3) && $sse->eof(3), 'an answer on a stream');
+$talks->release('over');
+ok(wait_for { calls_ok('talks') }, 'went well');
+
+
 # all of it survives a reload
 
 my $before = json();
@@ -228,7 +253,9 @@ sub feed_lease {
 
 
 sub calls_ok {
-    my ($x) = grep { $_->{endpoint} eq $shown && $_->{method} eq 'tools/call' }
+    my ($endpoint) = (@_, $shown);
+    my ($x) = grep { $_->{endpoint} eq $endpoint
+                     && $_->{method} eq 'tools/call' }
               @{ json()->{exchanges}{by} };
     return $x->{ok};
 }

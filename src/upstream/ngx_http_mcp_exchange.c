@@ -247,13 +247,16 @@ ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
 
     cap = x->capture;
 
-    if (x->sse == NULL || cap->answered || cap->ended || cap->stop
-        || cap->done)
-    {
+    if (x->sse == NULL || cap->answered || cap->stop || cap->done) {
         return;
     }
 
     cap->answered = 1;
+
+    if (cap->ended) {
+        return;
+    }
+
     cap->timeout = 0;
 
     x->total = ngx_current_msec - cap->started + NGX_HTTP_MCP_EXCHANGE_REST;
@@ -836,7 +839,8 @@ ngx_http_mcp_exchange_cleanup(void *data)
     x = cap->exchange;
 
     if (!cap->done && x->sr) {
-        ngx_http_mcp_exchange_count(x, NGX_HTTP_MCP_ABORTED);
+        ngx_http_mcp_exchange_count(x, cap->answered ? NGX_HTTP_MCP_OK
+                                                     : NGX_HTTP_MCP_ABORTED);
     }
 
     ngx_http_mcp_exchange_release(cap);
