@@ -129,7 +129,7 @@ refused(location => $_, qr/write "mcp_event_buffer NUMBER \[SIZE\]/)
 refused(location => "$_ maybe;", qr/it must be "on" or "off"/)
     for qw(mcp_cors mcp_stream_park);
 
-refused(location => $_, qr{write "https://host\[:port\]"})
+refused(location => $_, qr{write "any", "null", or "https://host\[:port\]"})
     for 'mcp_allowed_origins example.com;',
         'mcp_allowed_origins https://;',
         'mcp_allowed_origins https://a.example/;',
@@ -159,6 +159,31 @@ unlike($text, qr/\[warn\]/, 'not one that is');
 is($code, 0, 'events for an endpoint that is not there');
 like($text, qr{\[warn\].* is "mcp", as "mcp_publish" says in .*nginx\.conf:\d},
      'reach nobody');
+
+for my $line ('mcp_upstream u /other/place?x=1;', 'mcp_events /other/place;')
+{
+    my ($directive) = $line =~ /^(\w+)/;
+
+    for (['location /other/ { internal; }', 'an internal location', undef],
+         ['location /other/ { internal; location ~ p { } }', 'as that in one',
+          undef],
+         ['', 'no location', qr/no location; add "location = \/other\/place/],
+         ['location /other/ { }', 'not an internal one',
+          qr/"\/other\/" is not internal: .* add "internal;" there/])
+    {
+        my ($server, $name, $match) = @$_;
+
+        ($code, $text) = check(location => $line, server => $server);
+        is($code, 0, "$directive: $name") or diag($text);
+
+        if ($match) {
+            like($text, qr/\[warn\].* "$directive" in .*:\d+ names .*$match/,
+                 'noted');
+        } else {
+            unlike($text, qr/\[warn\]/, 'not noted');
+        }
+    }
+}
 
 for ('mcp_tenant a;', 'mcp_session_bind a;', 'mcp_session_timeout 1m;',
      'mcp_session_limit 1;', 'mcp_stream_limit 1;', 'mcp_call_limit 1;',

@@ -212,9 +212,9 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
         {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid origin \"%V\" in "
-                               "\"mcp_allowed_origins\"; write "
-                               "\"https://host[:port]\" without a path or "
-                               "\"*\", \"null\" or \"any\"", &value[i]);
+                               "\"mcp_allowed_origins\"; write \"any\", "
+                               "\"null\", or \"https://host[:port]\" without "
+                               "a path or a wildcard", &value[i]);
             return NGX_CONF_ERROR;
         }
 

@@ -12,7 +12,16 @@ typedef struct {
 
 
 typedef struct {
-    ngx_array_t            targets;         /* ngx_str_t */
+    ngx_str_t                  uri;         /* without arguments */
+    ngx_str_t                  directive;   /* that names it */
+    u_char                    *file;
+    ngx_uint_t                 line;
+    ngx_http_core_loc_conf_t  *location;
+} ngx_http_mcp_defaults_target_t;
+
+
+typedef struct {
+    ngx_array_t            targets;  /* ngx_http_mcp_defaults_target_t */
 } ngx_http_mcp_defaults_srv_conf_t;
 
 
@@ -42,6 +51,8 @@ static ngx_array_t *ngx_http_mcp_defaults_headers(ngx_conf_t *cf,
 static ngx_int_t ngx_http_mcp_defaults_offset(char *name, ngx_uint_t *offset);
 static ngx_int_t ngx_http_mcp_defaults_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf);
+static void ngx_http_mcp_defaults_check(ngx_conf_t *cf,
+    ngx_http_mcp_defaults_target_t *target);
 static void *ngx_http_mcp_defaults_create_main_conf(ngx_conf_t *cf);
 static void *ngx_http_mcp_defaults_create_srv_conf(ngx_conf_t *cf);
 static char *ngx_http_mcp_defaults_merge_srv_conf(ngx_conf_t *cf,
@@ -120,7 +131,8 @@ ngx_int_t
 ngx_http_mcp_defaults_target(ngx_conf_t *cf, ngx_str_t *uri)
 {
     u_char                            *p;
-    ngx_str_t                         *target;
+    ngx_str_t                         *value;
+    ngx_http_mcp_defaults_target_t    *target;
     ngx_http_mcp_defaults_srv_conf_t  *dscf;
 
     dscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_mcp_defaults_module);
@@ -130,12 +142,18 @@ ngx_http_mcp_defaults_target(ngx_conf_t *cf, ngx_str_t *uri)
         return NGX_ERROR;
     }
 
-    *target = *uri;
+    value = cf->args->elts;
+
+    target->uri = *uri;
+    target->directive = value[0];
+    target->file = cf->conf_file->file.name.data;
+    target->line = cf->conf_file->line;
+    target->location = NULL;
 
     p = ngx_strlchr(uri->data, uri->data + uri->len, '?');
 
     if (p) {
-        target->len = p - uri->data;
+        target->uri.len = p - uri->data;
     }
 
     return NGX_OK;
@@ -170,18 +188,21 @@ static void
 ngx_http_mcp_defaults_resolve(ngx_http_core_loc_conf_t *server,
     ngx_array_t *targets)
 {
-    ngx_str_t                         *uri;
     ngx_uint_t                         i, final;
     ngx_http_core_loc_conf_t          *clcf;
+    ngx_http_mcp_defaults_target_t    *target;
     ngx_http_mcp_defaults_loc_conf_t  *dlcf;
 
-    uri = targets->elts;
+    target = targets->elts;
 
     for (i = 0; i < targets->nelts; i++) {
 
         final = 0;
 
-        clcf = ngx_http_mcp_defaults_find(server, &uri[i], &final);
+        clcf = ngx_http_mcp_defaults_find(server, &target[i].uri, &final);
+
+        target[i].location = clcf;
+
         if (clcf == NULL) {
             continue;
         }
@@ -545,10 +566,26 @@ ngx_http_mcp_defaults_preconfiguration(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
 {
-    ngx_http_handler_pt        *h;
-    ngx_http_core_main_conf_t  *cmcf;
+    ngx_uint_t                          i, j;
+    ngx_http_handler_pt                *h;
+    ngx_http_core_srv_conf_t          **cscf;
+    ngx_http_core_main_conf_t          *cmcf;
+    ngx_http_mcp_defaults_target_t     *target;
+    ngx_http_mcp_defaults_srv_conf_t   *dscf;
 
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+    cscf = cmcf->servers.elts;
+
+    /* those of the "http" block are not for every server */
+
+    for (i = 0; i < cmcf->servers.nelts; i++) {
+        dscf = cscf[i]->ctx->srv_conf[ngx_http_mcp_defaults_module.ctx_index];
+        target = dscf->targets.elts;
+
+        for (j = 0; j < dscf->targets.nelts; j++) {
+            ngx_http_mcp_defaults_check(cf, &target[j]);
+        }
+    }
 
     h = ngx_array_push(&cmcf->phases[NGX_HTTP_PREACCESS_PHASE].handlers);
     if (h == NULL) {
@@ -558,6 +595,31 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
     *h = ngx_http_mcp_adapt_request;
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_defaults_check(ngx_conf_t *cf,
+    ngx_http_mcp_defaults_target_t *target)
+{
+    if (target->location == NULL) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "\"%V\" in %s:%ui names \"%V\", for which there is no "
+                      "location; add \"location = %V { internal; ... }\"",
+                      &target->directive, target->file, target->line,
+                      &target->uri, &target->uri);
+        return;
+    }
+
+    if (!target->location->internal) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "\"%V\" in %s:%ui names \"%V\", and its location "
+                      "\"%V\" is not internal: clients could ask it, past "
+                      "the endpoint; add \"internal;\" there, or a location "
+                      "for \"%V\"", &target->directive, target->file,
+                      target->line, &target->uri, &target->location->name,
+                      &target->uri);
+    }
 }
 
 
@@ -578,7 +640,8 @@ ngx_http_mcp_defaults_create_srv_conf(ngx_conf_t *cf)
         return NULL;
     }
 
-    if (ngx_array_init(&conf->targets, cf->pool, 2, sizeof(ngx_str_t))
+    if (ngx_array_init(&conf->targets, cf->pool, 2,
+                       sizeof(ngx_http_mcp_defaults_target_t))
         != NGX_OK)
     {
         return NULL;
