@@ -81,6 +81,16 @@ my %tools = (
                 [@{ notice('message', level => 'info', data => 1) },
                  id => 'e1']);
     },
+    # goes on when it is resumed, but has to be released
+    'early and late' => sub {
+        my ($r) = @_;
+        $Mcp::Upstream::V{late} = $r;
+        return ([sse => {}], [event => undef, id => 'late', retry => 20]);
+    },
+    # ends its stream before it said anything, and does not know it again
+    'early and lost' => sub {
+        return ([sse => {}], [event => undef, id => 'lost', retry => 20]);
+    },
     large => sub {
         my ($r) = @_;
         return [json => large($r)];
@@ -138,6 +148,15 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
             return ([sse => {}], [@{ result($early, { done => 1 }) },
                                   id => 'e3'])
                 if $last eq 'e2';
+
+            return ([sse => {}], [until => 'late'],
+                    result($Mcp::Upstream::V{late}, { done => 1 }))
+                if $last eq 'late';
+
+            return [http => 400, { 'Content-Type' => 'application/json' },
+                    '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,'
+                    . '"message":"no session"}}']
+                if $last eq 'lost';
 
             return [http => 404, {}, ''];
         }
@@ -803,6 +822,49 @@ for my $o ([version => '2025-06-18'], [version => '2025-11-25'],
     is_deeply([map { $_->{headers}{'last-event-id'} } @gets], [qw(e1 e2)],
               'by its ids');
     is(scalar $up->calls('tools/call'), 1, 'the call is sent once');
+}
+
+# a client that is let poll must not wait on the connection of its call
+
+{
+    my $s = $t->session;
+    my $conn = $t->conn;
+    my $sse = $s->stream('tools/call', { name => 'early and late' },
+                         conn => $conn);
+
+    $sse->drain(3);
+    ok($sse->ended && !$sse->cut, 'let poll: its stream ends');
+
+    ok((wait_for { $conn->fill(0.1) if $conn->alive; !$conn->alive } 3),
+       'and its connection takes no other request');
+
+    my $get = $s->open_get(last_event_id => $sse->last_id);
+
+    $up->release('late');
+    is_deeply($get->response($sse->{id}, 3)->{json}{result}, { done => 1 },
+              'the answer comes on another');
+}
+
+# what an upstream began to do it is not asked to do again
+
+for my $o ([], [accept => 'application/json']) {
+    my $s = $t->session(@$o);
+
+    $up->clear;
+
+    if (@$o) {
+        ok($s->tool('early and lost')->{error}, 'a call that is lost: fails');
+
+    } else {
+        my $sse = $s->stream('tools/call', { name => 'early and lost' });
+
+        $sse->drain(3);
+        $sse = $s->open_get(last_event_id => $sse->last_id);
+        ok($sse->event_where(sub { ref $_[0]{json} && $_[0]{json}{error} }, 3),
+           'a call that is lost: an error answers it');
+    }
+
+    is(scalar $up->calls('tools/call'), 1, 'and it was sent once');
 }
 
 

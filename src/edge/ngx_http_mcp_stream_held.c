@@ -19,6 +19,7 @@ static ngx_int_t ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s,
 static void ngx_http_mcp_held_end(ngx_http_mcp_stream_t *s);
 static void ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s);
 static void ngx_http_mcp_held_detach(ngx_http_mcp_stream_t *s);
+static void ngx_http_mcp_held_part(ngx_http_request_t *r);
 static void ngx_http_mcp_held_writer(ngx_http_request_t *r);
 static void ngx_http_mcp_held_flush(ngx_http_request_t *r);
 static void ngx_http_mcp_held_reader(ngx_http_request_t *r);
@@ -190,9 +191,11 @@ ngx_http_mcp_held_end(ngx_http_mcp_stream_t *s)
     }
 
     r->read_event_handler = ngx_http_block_reading;
-    r->write_event_handler = ngx_http_mcp_held_flush;
+    r->write_event_handler = ngx_http_mcp_held_part;
 
     ngx_http_mcp_held_detach(s);
+
+    ngx_http_mcp_held_part(r);
 }
 
 
@@ -233,6 +236,46 @@ ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s)
     r->write_event_handler = ngx_http_request_empty_handler;
 
     ngx_http_mcp_held_detach(s);
+}
+
+
+/*
+ * The response is whole, but the request stays for its exchange: what the
+ * client sent on this connection would wait for that, so it has to see that
+ * it cannot.
+ */
+
+static void
+ngx_http_mcp_held_part(ngx_http_request_t *r)
+{
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    if (c->buffered) {
+        ngx_http_mcp_held_flush(r);
+
+        if (c->buffered) {
+            return;
+        }
+    }
+
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    if (r->http_version > NGX_HTTP_VERSION_11) {
+        return;
+    }
+
+#if (NGX_HTTP_SSL)
+    if (c->ssl) {
+        c->ssl->no_send_shutdown = 1;
+    }
+#endif
+
+    if (ngx_shutdown_socket(c->fd, NGX_WRITE_SHUTDOWN) == -1) {
+        ngx_connection_error(c, ngx_socket_errno,
+                             ngx_shutdown_socket_n " failed");
+    }
 }
 
 

@@ -579,7 +579,8 @@ ngx_http_mcp_talk_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     case ngx_http_mcp_talk_send:
     case ngx_http_mcp_talk_resume:
 
-        if (x->status == NGX_HTTP_BAD_REQUEST && !t->healed && !t->heard
+        if ((t->step == ngx_http_mcp_talk_send || t->listen)
+            && x->status == NGX_HTTP_BAD_REQUEST && !t->healed && !t->heard
             && (t->rpc ? t->upstream->protocol == NGX_HTTP_MCP_AUTO
                        : t->link->id.len != 0)
             && json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT
