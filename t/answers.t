@@ -22,8 +22,11 @@ my %rpc = (
 my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(%rpc, rpc => 1));
 my $port = free_port();
 
-my $t = Mcp::Test->new(vars => { UP => $up->port, TURN => $port },
-                       conf => <<'EOF');
+my $server = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/list' => { tools => [{ name => 'server' }] }));
+
+my $t = Mcp::Test->new(vars => { UP => $up->port, TURN => $port,
+                                 SERVER => $server->port }, conf => <<'EOF');
 mcp_zone zone=main:4m;
 limit_req_zone $server_name zone=slowly:1m rate=10r/s;
 
@@ -37,6 +40,11 @@ map $mcp_name $denied {
 map $http_x_role $reader {
     default  0;
     guest    1;
+}
+
+map $mcp_tenant $backend {
+    plain    127.0.0.1:%%UP%%;
+    server   127.0.0.1:%%SERVER%%;
 }
 
 map "$reader:$mcp_name" $guest {
@@ -64,6 +72,14 @@ server {
         mcp_endpoint zone=main;
         mcp_upstream delayed /_delayed protocol=rpc;
     }
+
+    location = /tenants {
+        mcp_endpoint zone=main;
+        mcp_tenant $http_x_tenant;
+        mcp_upstream tenants /_tenants;
+    }
+
+    location = /_tenants { internal; proxy_pass http://$backend; }
 
     location = /_delayed {
         internal;
@@ -145,6 +161,24 @@ is($r->{http}{status}, 200, 'and comes back') or diag($r->{http}{body});
 is_deeply([grep { /prompts|tools/ } sort keys
            %{ $t->session(path => '/turn')->{server}{capabilities} }],
           ['prompts', 'tools'], 'with prompts, which a new session is told');
+
+# each tenant may have another kind of server behind one location
+
+my $conn = $t->conn_on_worker(($t->workers)[0]);
+my %of = map { $_ => $t->session(path => '/tenants', conn => $conn,
+                                 headers => { 'X-Tenant' => $_ }) }
+             qw(plain server);
+
+for (1, 2) {
+    for my $tenant (sort keys %of) {
+        $r = $of{$tenant}->call('tools/list');
+        is($r->{result}{tools}[-1]{name},
+           $tenant eq 'server' ? 'server' : 'caf\u00e9',
+           "tenant \"$tenant\" is served by its own");
+    }
+}
+
+unlike($t->log, qr/"tenants".*may have changed/, 'which have not changed');
 
 # a limit of an upstream's location delays what it lets through
 

@@ -263,8 +263,8 @@ ngx_http_mcp_call_wait_on(ngx_http_mcp_call_t *call)
 
     u = mlcf->upstreams->elts;
 
-    if (u->protocol == NGX_HTTP_MCP_RPC || u->learned == NGX_MCP_KNOWN_RPC
-        || !u->listen)
+    if (u->protocol == NGX_HTTP_MCP_RPC || !u->listen
+        || ngx_http_mcp_discovered(u, &call->ctx->tenant) == NGX_MCP_KNOWN_RPC)
     {
         return;
     }

@@ -66,7 +66,9 @@ ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
     if (mlcf->upstreams && name.len == 0) {
         u = mlcf->upstreams->elts;
 
-        if (u->protocol == NGX_HTTP_MCP_RPC || u->learned == NGX_MCP_KNOWN_RPC)
+        if (u->protocol == NGX_HTTP_MCP_RPC
+            || ngx_http_mcp_discovered(u, &call->ctx->tenant)
+               == NGX_MCP_KNOWN_RPC)
         {
             u = NULL;
         }

@@ -28,6 +28,10 @@ typedef struct {
 
 static ngx_int_t ngx_http_mcp_discover_key(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
+static ngx_http_mcp_learned_t *ngx_http_mcp_discover_slot(
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
+static void ngx_http_mcp_discover_learn(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_uint_t what);
 static ngx_int_t ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
     ngx_str_t *tenant);
 static ngx_int_t ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask,
@@ -127,7 +131,7 @@ ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     }
 
     if (rc == NGX_OK) {
-        u->learned = known->what;
+        ngx_http_mcp_discover_learn(u, tenant, known->what);
     }
 
     return rc;
@@ -156,6 +160,49 @@ ngx_http_mcp_discover_key(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 }
 
 
+ngx_uint_t
+ngx_http_mcp_discovered(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    ngx_http_mcp_learned_t  *slot;
+
+    slot = ngx_http_mcp_discover_slot(u, tenant);
+
+    if (slot->len != tenant->len
+        || ngx_memcmp(slot->tenant, tenant->data, tenant->len) != 0)
+    {
+        return NGX_MCP_KNOWN_NOTHING;
+    }
+
+    return slot->what;
+}
+
+
+static ngx_http_mcp_learned_t *
+ngx_http_mcp_discover_slot(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    return &u->learned[ngx_crc32_short(tenant->data, tenant->len)
+                       % NGX_HTTP_MCP_LEARNED];
+}
+
+
+static void
+ngx_http_mcp_discover_learn(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_uint_t what)
+{
+    ngx_http_mcp_learned_t  *slot;
+
+    if (tenant->len > NGX_HTTP_MCP_LEARNED_TENANT) {
+        return;
+    }
+
+    slot = ngx_http_mcp_discover_slot(u, tenant);
+
+    slot->what = what;
+    slot->len = tenant->len;
+    ngx_memcpy(slot->tenant, tenant->data, tenant->len);
+}
+
+
 void
 ngx_http_mcp_discover_stale(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool)
@@ -179,7 +226,7 @@ ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
                   "what it is will be found out again", &u->name,
                   &u->endpoint);
 
-    u->learned = NGX_MCP_KNOWN_NOTHING;
+    ngx_http_mcp_discover_learn(u, tenant, NGX_MCP_KNOWN_NOTHING);
 
     if (ngx_http_mcp_discover_key(u, tenant, pool, &key) == NGX_OK) {
         ngx_mcp_knowledge_forget(u->zone, &key);

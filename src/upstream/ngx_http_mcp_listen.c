@@ -42,8 +42,8 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     ngx_http_mcp_listen_t    *listen;
     ngx_http_mcp_listener_t  *l;
 
-    if (u->protocol == NGX_HTTP_MCP_RPC || u->learned == NGX_MCP_KNOWN_RPC
-        || ngx_exiting)
+    if (u->protocol == NGX_HTTP_MCP_RPC || ngx_exiting
+        || ngx_http_mcp_discovered(u, tenant) == NGX_MCP_KNOWN_RPC)
     {
         return;
     }

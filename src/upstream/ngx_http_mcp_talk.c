@@ -212,23 +212,24 @@ static ngx_int_t
 ngx_http_mcp_talk_know(ngx_http_mcp_talk_t *t)
 {
     ngx_int_t                 rc;
+    ngx_uint_t                what;
     ngx_mcp_knowledge_t       known;
     ngx_http_mcp_upstream_t  *u;
 
     u = t->upstream;
 
-    if (u->protocol == NGX_HTTP_MCP_RPC) {
-        t->rpc = 1;
+    if (u->protocol == NGX_HTTP_MCP_LEGACY) {
         return NGX_DONE;
     }
 
-    if (u->protocol == NGX_HTTP_MCP_LEGACY
-        || u->learned == NGX_MCP_KNOWN_LEGACY)
-    {
+    what = (u->protocol == NGX_HTTP_MCP_RPC)
+           ? NGX_MCP_KNOWN_RPC : ngx_http_mcp_discovered(u, &t->tenant);
+
+    if (what == NGX_MCP_KNOWN_LEGACY) {
         return NGX_DONE;
     }
 
-    if (u->learned == NGX_MCP_KNOWN_RPC) {
+    if (what == NGX_MCP_KNOWN_RPC) {
         t->rpc = 1;
         return NGX_DONE;
     }

@@ -25,6 +25,21 @@ typedef enum {
 } ngx_http_mcp_protocol_e;
 
 
+/*
+ * What a worker found out an upstream to be, of the tenants asked for last: its
+ * location may lead each to another server.
+ */
+
+#define NGX_HTTP_MCP_LEARNED         16
+#define NGX_HTTP_MCP_LEARNED_TENANT  64
+
+typedef struct {
+    ngx_uint_t                        what;     /* ngx_mcp_known_e */
+    size_t                            len;
+    u_char                            tenant[NGX_HTTP_MCP_LEARNED_TENANT];
+} ngx_http_mcp_learned_t;
+
+
 /* one mcp_upstream of one endpoint; what stands below comes at merge time */
 
 typedef struct {
@@ -44,8 +59,7 @@ typedef struct {
 
     ngx_mcp_metric_t                  metric;
 
-    ngx_uint_t                        learned;  /* ngx_mcp_known_e; what this
-                                                   worker found out */
+    ngx_http_mcp_learned_t            learned[NGX_HTTP_MCP_LEARNED];
 } ngx_http_mcp_upstream_t;
 
 
@@ -247,6 +261,11 @@ void ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t);
 ngx_int_t ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_knowledge_t *known, ngx_http_mcp_waiter_t *waiter);
+
+/* what this worker knows it to be without the zone, or KNOWN_NOTHING */
+ngx_uint_t ngx_http_mcp_discovered(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant);
+
 /* what it said of itself may be out of date: the next initialize asks it */
 void ngx_http_mcp_discover_stale(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
