@@ -466,6 +466,21 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
                              && $_[0]{json}{result}{text} });
     $up->release('asked-yes');
     is($conn->response('POST')->{status}, 200, 'and the call goes on');
+
+    # a request whose answer could not come back
+
+    my $long = 'l' x 300;
+    my $sse = $t->session->stream('tools/call', {
+        name => 'ask', arguments => { id => $long, n => 'long' } });
+    ($seen) = $up->wait_requests(sub {
+        ref $_[0]{json} eq 'HASH' && ref $_[0]{json}{error}
+        && $_[0]{json}{id} eq $long
+    });
+    is($seen->{json}{error}{code}, -32601, 'a long id: -32601');
+    $up->release('asked-long');
+    is_deeply([map { $_->{method} || 'answer' } grep { $_ }
+               map { $_->{json} } $sse->drain(3)], ['answer'],
+              'and the client is not asked');
 }
 
 
@@ -658,6 +673,17 @@ my (%left, $left_at);
         ref $_[0]{json} eq 'HASH' && ($_[0]{json}{id} || '') eq 'r1'
     });
     is($seen->{headers}{'mcp-session-id'}, $mine, 'reaches it');
+
+    my $long = 'g' x 300;
+
+    $up->emit("feed-$mine", [event => { jsonrpc => '2.0', id => $long,
+                                        method => 'roots/list' }]);
+    ($seen) = $up->wait_requests(sub {
+        ref $_[0]{json} eq 'HASH' && ref $_[0]{json}{error}
+        && $_[0]{json}{id} eq $long
+    });
+    is($seen->{json}{error}{code}, -32601, 'one whose answer could not come');
+    is($seen->{headers}{'mcp-session-id'}, $mine, 'is refused');
 
     # lost, it is taken up again
 

@@ -14,6 +14,13 @@ ngx_mcp_ask_add(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     ngx_mcp_session_sh_t    *s;
     ngx_mcp_extension_sh_t  *e;
 
+    if (id->len > NGX_MCP_ID_MAX) {
+
+        /* no client's answer to it would be taken */
+
+        return NGX_ERROR;
+    }
+
     parts[0] = *id;
     parts[1] = *upstream;
 

@@ -137,6 +137,9 @@ ngx_http_mcp_listen_message(ngx_http_mcp_listener_t *l,
                                   &l->upstream->name)
                   != NGX_OK)
     {
+        ngx_http_mcp_said_reply(t, &l->audience, &id,
+                                NGX_MCP_METHOD_NOT_FOUND,
+                                "the client cannot receive requests");
         return;
     }
 
