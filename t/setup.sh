@@ -10,8 +10,8 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 packages="gcc make clang libclang-rt-14-dev perl nginx nginx-dev
-          libcjson-dev libpcre2-dev libssl-dev zlib1g-dev ca-certificates
-          curl openssl"
+          libcjson-dev libcpanel-json-xs-perl libpcre2-dev libssl-dev
+          zlib1g-dev ca-certificates curl openssl"
 
 missing=
 for p in $packages; do

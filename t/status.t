@@ -8,7 +8,6 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
-use JSON::PP ();
 use Mcp::Test;
 use Mcp::Feed;
 
@@ -242,7 +241,7 @@ done_testing();
 sub json {
     my $r = $t->get($_[0] || '/status');
 
-    return JSON::PP->new->utf8->decode($r->{body});
+    return json_decode($r->{body});
 }
 
 

@@ -12,15 +12,14 @@ use Carp qw(croak);
 use Fcntl qw(F_GETFL F_SETFL O_NONBLOCK);
 use File::Temp ();
 use IO::Select;
-use JSON::PP;
 use POSIX qw(:sys_wait_h);
 use Test::More ();
 use Time::HiRes qw(time);
 
+use Mcp::Json;
 use Mcp::Test;
 
 my @running;
-my $json = JSON::PP->new->utf8->allow_nonref;
 
 
 sub dir { "$Mcp::Test::ROOT/t/npm" }
@@ -140,7 +139,7 @@ sub run {
     my (@rows, @text);
 
     while (defined(my $line = $self->line($end - time()))) {
-        my $row = $line =~ /^\{/ ? eval { $json->decode($line) } : undef;
+        my $row = $line =~ /^\{/ ? eval { Mcp::Json::decode($line) } : undef;
         $row ? push @rows, $row : push @text, $line;
     }
 
@@ -172,8 +171,7 @@ sub check {
 
         for my $row (@$rows) {
             Test::More::ok($row->{ok}, $row->{name})
-                or Test::More::diag('got ' . $json->canonical->encode(
-                    exists $row->{got} ? $row->{got} : undef));
+                or Test::More::diag('got ' . Mcp::Json::encode($row->{got}));
         }
 
         my $done = @$rows && $rows->[-1]{name} eq 'done';

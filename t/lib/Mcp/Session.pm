@@ -9,7 +9,6 @@ use strict;
 use warnings;
 
 use Carp qw(croak);
-use JSON::PP;
 
 use Mcp::Http;
 
