@@ -242,10 +242,10 @@ $up->clear;
 ok($t->reload, 'reload');
 @get = map { my $g = $_->open_get; $g->event; $g } @s[0, 2];
 ok($t->wait_old, 'old workers exit');
-($next) = $up->wait_requests(sub {
-    $_[0]{method} eq 'GET' && $_[0]{headers}{'x-worker'} ne $holder
-});
-is($next->{headers}{'mcp-session-id'}, $sid, 'a new one listens');
+ok((wait_for {
+       grep { $_->{headers}{'mcp-session-id'} eq $sid
+              && $_->{headers}{'x-worker'} ne $holder } listeners($up)
+   }), 'a new one listens on the same session');
 emit($up, $sid, updated('file:///c'));
 hears($get[1], 'file:///c', 'and all goes on');
 is(count($up, 'resources/subscribe'), 0, 'nothing is subscribed to again');

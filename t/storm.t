@@ -34,6 +34,6 @@ $t->allow_log(qr/was locked by/);
 
 Mcp::Node->check('storm', [Mcp::Node::node(), 'storm.mjs', $t->port, $t->pid,
                            $ENV{MCP_STORM_SESSIONS} || 300,
-                           $ENV{MCP_STORM_EVENTS} || 400]);
+                           $ENV{MCP_STORM_EVENTS} || 400], timeout => 300);
 
 done_testing();

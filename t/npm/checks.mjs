@@ -19,10 +19,13 @@ export function same(got, wanted, name) {
 }
 
 
-/* waits until fn returns something true, at most ms milliseconds */
+/*
+ * waits until fn returns something true, at most ms milliseconds, longer in a
+ * slow run
+ */
 
 export async function until(fn, ms = 10_000) {
-    const end = Date.now() + ms;
+    const end = Date.now() + ms * Number(process.env.MCP_SLOW || 1);
 
     for ( ;; ) {
         const value = await fn();

@@ -131,10 +131,14 @@ export async function everything(sdk) {
 
             same(seen.map((s) => s[0]), [1, 2, 3, 4], 'progress');
             check(/completed/.test(textOf(r)), 'and the result');
-            check(end - seen[0]?.[1] > 700, 'the first came when it was sent',
+
+            /* sent 300 ms apart; held back they would come all at once */
+            const at = [...seen.slice(1).map((s) => s[1]), end];
+            const apart = Math.max(...at.slice(1).map((t, i) => t - at[i]));
+
+            check(end - seen[0]?.[1] > 300, 'the first came when it was sent',
                   end - seen[0]?.[1]);
-            check(seen[2]?.[1] - seen[1]?.[1] > 150, 'and the others too',
-                  seen[2]?.[1] - seen[1]?.[1]);
+            check(apart > 100, 'and the others too', apart);
         },
 
         async sampling() {
@@ -257,7 +261,7 @@ export async function everything(sdk) {
                 onprogress: (p) => seen.push(p.progress)
             }));
 
-            check(e && Date.now() - began < 2000, 'a call is cancelled',
+            check(e && Date.now() - began < 5000, 'a call is cancelled',
                   e?.message);
 
             same(textOf(await call('echo', { message: 'after' })),

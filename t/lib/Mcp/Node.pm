@@ -135,7 +135,7 @@ sub run {
     my ($class, $command, %o) = @_;
 
     my $self = spawn($o{env} || {}, @$command);
-    my $end = time() + ($o{timeout} || 60);
+    my $end = time() + ($o{timeout} || 60) * ($ENV{MCP_SLOW} || 1);
     my (@rows, @text);
 
     while (defined(my $line = $self->line($end - time()))) {
