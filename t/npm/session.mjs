@@ -64,7 +64,7 @@ export function random(seed) {
 export async function until(ready, limit) {
     const slow = Number(process.env.MCP_SLOW || 1);
 
-    for (const end = Date.now() + limit * slow * 1000; !ready();) {
+    for (const end = Date.now() + limit * slow * 1000; !await ready();) {
         if (Date.now() > end) {
             return false;
         }

@@ -465,11 +465,13 @@ for (const s of [...all, ...left]) {
     await request(port, 'DELETE', s.path, s.all());
 }
 
-const status = JSON.parse((await request(port, 'GET', '/status',
-                                         HEADERS)).text);
+let status;
 
-check(status.sessions.live === 0 && status.streams.open === 0,
-      'all sessions have ended', status);
+check(await until(async () => {
+    status = JSON.parse((await request(port, 'GET', '/status',
+                                       HEADERS)).text);
+    return status.sessions.live === 0 && status.streams.open === 0;
+}, 10), 'all sessions have ended', status);
 
 console.log(`# ${number} events, ${JSON.stringify(counts)}, `
             + `${all.reduce((n, s) => n + s.opened, 0)} streams`);
