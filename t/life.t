@@ -170,6 +170,8 @@ is($e->{json}{result}{content}[0]{text}, 'sse-left',
 
 # the worker that listens at the upstream is killed
 
+$s->delete;
+ok((wait_for { $up->held('listener') == 0 }), 'nothing is listened for');
 $s = $t->session;
 
 my $away = $s->open_get(conn => $t->conn_on_worker($two));

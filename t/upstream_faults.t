@@ -138,11 +138,11 @@ my @faults = (
          map { ([part => $_], [wait => 0.01]) } split //, ok_json($_[0])) }],
     ['dripping header' => 200, 'ok', sub {
         my $body = ok_json($_[0]);
-        map { ([bytes => $_], [wait => 0.003]) }
-        split //, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                  . 'Content-Length: ' . length($body) . "\r\n\r\n$body" }],
+        my $text = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                   . 'Content-Length: ' . length($body) . "\r\n\r\n$body";
+        map { ([bytes => $_], [wait => 0.01]) } $text =~ /(.{1,7})/gs }],
     ['slow, but alive' => 200, 'ok', sub {
-        ([sse => {}], map({ ([wait => 0.2], [comment => 'alive']) } 1 .. 5),
+        ([sse => {}], map({ ([wait => 0.3], [comment => 'alive']) } 1 .. 8),
          [event => ok_json($_[0])]) }],
     ['a stream with CR LF' => 200, 'ok', sub {
         ([sse => {}], [part => "data: " . ok_json($_[0]) . "\r\n\r\n"]) }],
@@ -298,6 +298,19 @@ server {
     location = /rpc    { mcp_endpoint zone=main;
                          mcp_upstream rpc /_rpc protocol=rpc; }
     location = /mcp    { mcp_endpoint zone=main; mcp_upstream up /_up; }
+
+    # for what takes longer than its timeout, and is to end well
+    location = /rpc-patient {
+        mcp_endpoint zone=main;
+        mcp_upstream_timeout 2s total=30s;
+        mcp_upstream rpc /_rpc protocol=rpc;
+    }
+    location = /mcp-patient {
+        mcp_endpoint zone=main;
+        mcp_upstream_timeout 2s total=30s;
+        mcp_upstream up /_up;
+    }
+
     location = /f {
         mcp_endpoint zone=main;
         mcp_upstream f /_f listen=off;
@@ -332,7 +345,9 @@ sub log_since {
 
 my %path = (rpc => '/rpc', legacy => '/mcp');
 
-for my $path (qw(/rpc /mcp /f /small /medium /slowf /guarded)) {
+for my $path (qw(/rpc /rpc-patient /mcp /mcp-patient /f /small /medium /slowf
+                 /guarded))
+{
     my $s = $t->session(path => $path,
                         headers => { Authorization => 'Bearer good' });
     $s->call('tools/list');
@@ -359,13 +374,16 @@ for my $kind (sort keys %kind) {
                     'application/json')
     {
         my $s = $t->session(path => $path{$kind}, accept => $accept);
+        my $patient = $t->session(path => "$path{$kind}-patient",
+                                  accept => $accept);
         my $from = length $t->log;
         my $asked = $kind{$kind}->calls('tools/call');
         my @running;
 
         for my $f (@faults) {
-            my $m = $s->message('tools/call', { name => $f->[0] });
-            push @running, [$f, $s->send_only($m), $m->{id}];
+            my $by = $f->[2] eq 'ok' ? $patient : $s;
+            my $m = $by->message('tools/call', { name => $f->[0] });
+            push @running, [$f, $by->send_only($m), $m->{id}];
         }
 
         for (@running) {
@@ -426,7 +444,7 @@ for my $kind (sort keys %kind) {
         within(scalar @lines, $bad - 3, $bad, "$kind: one line per fault")
             or diag(join "\n", sort map { s/.*? mcp /mcp /r } @lines);
 
-        $s->delete;
+        $_->delete for $s, $patient;
     }
 }
 
