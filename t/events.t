@@ -280,6 +280,8 @@ loud();
 
 my (@conn, @id);
 
+$rpc->clear;
+
 for my $c (0, 1) {
     my $m = tool('bob-acme', "tok$c");
     $id[$c] = $m->{id};
