@@ -2,10 +2,6 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-/* for so long an equal text may be the other reader's, ms */
-#define NGX_MCP_LEASE_ALIKE  (3 * NGX_MCP_LEASE_GRACE)
-
-
 /* behind the key: two last event ids and two notes */
 #define NGX_MCP_LEASE_TEXTS                                                   \
     (2 * NGX_MCP_LEASE_ID_MAX + 2 * NGX_MCP_LEASE_NOTE_MAX)
@@ -118,7 +114,7 @@ ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     l = ngx_mcp_make_locked(zone, stage);
 
-    l->key_len = (uint32_t) key->len;
+    l->key_len = (uint16_t) key->len;
     l->serial = ++sh->stamp;
     l->changed = l->serial;
     l->since = ngx_current_msec;
@@ -327,6 +323,7 @@ ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 static void
 ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
+    uint32_t              earlier;
     ngx_mcp_reader_sh_t  *r;
 
     r = &l->holder;
@@ -342,12 +339,18 @@ ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         return;
     }
 
+    earlier = (ngx_current_msec < l->until) ? l->fence : 0;
+
     l->joined = 0;
     l->until = 0;
 
     if (ngx_mcp_lease_alive_locked(zone, r) && r->connected
         && (l->id & NGX_MCP_LEASE_LEN) == 0)
     {
+        /* it may not have read yet what its own one before has taken */
+
+        l->earlier = earlier;
+
         l->fence = r->fence + 1;
         l->until = ngx_current_msec + NGX_MCP_LEASE_ALIKE;
         ngx_mcp_barrier();

@@ -23,7 +23,9 @@
  * the n-th of the other.  A text that only the one before read, in the last
  * 2 s before the new one was connected, makes an equal one be dropped that the
  * new one reads alone within 3 s of its claim or of being connected; what one
- * reads more than 2048 events ahead of the other is taken from both.
+ * reads more than 2048 events ahead of the other is taken from both.  One that
+ * has itself become the one before has, until 3 s after its claim, still what
+ * its own one before took.
  */
 
 #ifndef _NGX_MCP_LEASE_H_INCLUDED_

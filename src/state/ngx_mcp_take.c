@@ -16,8 +16,10 @@ static void ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone,
 static ngx_int_t ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r, uint64_t hash,
     uint64_t *text);
+static uint64_t ngx_mcp_twice_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    uint64_t hash, uint32_t fence);
 static ngx_mcp_twice_sh_t *ngx_mcp_twice_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_lease_sh_t *l, uint64_t text);
+    uint64_t text, uint64_t joined);
 static void ngx_mcp_take_part_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_part_sh_t *part, uint32_t key, uint32_t place);
 static void ngx_mcp_take_end_locked(ngx_mcp_zone_t *zone,
@@ -155,16 +157,25 @@ ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         return NGX_AGAIN;
     }
 
-    /* the one of another overlap is another text */
-
-    key = (hash + l->rec.block.gen) * 0x9e3779b97f4a7c15ULL;
-    key = (key ^ (key >> 29) ^ ((uint64_t) l->fence << 32)
-           ^ ngx_mcp_number(zone, l))
-          & ~(uint64_t) 1;
-
     side = (r == &l->holder) ? NGX_MCP_TWICE_HOLDER : NGX_MCP_TWICE_BEFORE;
 
-    twice = ngx_mcp_twice_locked(zone, l, key | !side);
+    if (side == NGX_MCP_TWICE_BEFORE && l->earlier
+        && ngx_current_msec < r->claimed + NGX_MCP_LEASE_ALIKE)
+    {
+        /* it was the holder in the overlap before */
+
+        key = ngx_mcp_twice_key(zone, l, hash, l->earlier);
+        twice = ngx_mcp_twice_locked(zone, key | NGX_MCP_TWICE_BEFORE,
+                                     r->claimed);
+
+        if (twice) {
+            twice->text = 0;
+            return NGX_DECLINED;
+        }
+    }
+
+    key = ngx_mcp_twice_key(zone, l, hash, l->fence);
+    twice = ngx_mcp_twice_locked(zone, key | !side, l->joined);
 
     if (twice == NULL) {
         *text = before ? (key | side) : 0;
@@ -198,11 +209,26 @@ ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 }
 
 
+/* the one of another overlap is another text */
+
+static uint64_t
+ngx_mcp_twice_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,
+    uint32_t fence)
+{
+    uint64_t  key;
+
+    key = (hash + l->rec.block.gen) * 0x9e3779b97f4a7c15ULL;
+
+    return (key ^ (key >> 29) ^ ((uint64_t) fence << 32)
+            ^ ngx_mcp_number(zone, l))
+           & ~(uint64_t) 1;
+}
+
+
 /* what the other reader has read first and this one not yet */
 
 static ngx_mcp_twice_sh_t *
-ngx_mcp_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
-    uint64_t text)
+ngx_mcp_twice_locked(ngx_mcp_zone_t *zone, uint64_t text, uint64_t joined)
 {
     ngx_uint_t           i, n;
     ngx_mcp_twice_sh_t  *twice;
@@ -213,7 +239,7 @@ ngx_mcp_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         twice = &zone->sh->twice[n];
 
         if (twice->text == text
-            && twice->when + NGX_MCP_TWICE_EARLY >= l->joined)
+            && twice->when + NGX_MCP_TWICE_EARLY >= joined)
         {
             return twice;
         }

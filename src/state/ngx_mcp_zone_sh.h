@@ -551,6 +551,10 @@ typedef struct {
 #define NGX_MCP_LEASE_READ      0x02      /* one was connected */
 #define NGX_MCP_LEASE_MISSED    0x04      /* the one before died too early */
 
+/* for so long an equal text may be the other reader's, ms */
+
+#define NGX_MCP_LEASE_ALIKE     (3 * NGX_MCP_LEASE_GRACE)
+
 /* which of two texts, and how long it is */
 
 #define NGX_MCP_LEASE_LEN       0xffff
@@ -565,12 +569,14 @@ typedef struct {
     uint64_t                changed;      /* fact: serial of the change */
     ngx_mcp_reader_sh_t     holder;
     ngx_mcp_reader_sh_t     before;       /* in an overlap */
-    uint32_t                former;       /* fact: worker to be told */
+    uint16_t                key_len;
+    uint16_t                former;       /* fact: worker to be told */
     uint32_t                former_nonce; /* fact */
     uint32_t                id;           /* fact: which, len */
     uint32_t                note;         /* fact: which, len */
-    uint32_t                key_len;
     uint32_t                fence;        /* fact: tells overlaps apart */
+    uint32_t                earlier;      /* fact: fence of the overlap before
+                                             this one; 0: it was over */
     uint64_t                joined;       /* fact: the holder in an overlap */
     uint64_t                until;        /* fact: what both read is one */
     uint64_t                since;        /* fact: held by nobody */

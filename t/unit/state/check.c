@@ -539,7 +539,7 @@ lease_check(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
     if ((l->id & NGX_MCP_LEASE_LEN) > NGX_MCP_LEASE_ID_MAX
         || (l->note & NGX_MCP_LEASE_LEN) > NGX_MCP_LEASE_NOTE_MAX
-        || l->rec.len != l->key_len + 2 * NGX_MCP_LEASE_ID_MAX
+        || l->rec.len != 2U * NGX_MCP_LEASE_ID_MAX + l->key_len
                          + 2 * NGX_MCP_LEASE_NOTE_MAX)
     {
         bad("the texts of a lease are wrong");

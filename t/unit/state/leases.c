@@ -632,6 +632,43 @@ overlap_tests(void)
 }
 
 
+/* one that is followed before it has read what its own one before took */
+
+static void
+chain_tests(void)
+{
+    start();
+
+    want("c");
+    ok(claim(0, "c", &lease) == NGX_OK && connected(0, &lease) == 0, "first");
+
+    join(2, 2);
+    ok(claim(2, "c", &other) == NGX_OK && left.overlap
+       && connected(2, &other) == 0, "second");
+    (void) take(0, &lease, "", "a");
+    (void) take(0, &lease, "", "b");
+    (void) take(0, &lease, "", "c");
+
+    env_time(ngx_current_msec + 1000);
+    ok(take(2, &other, "", "a") == NGX_DECLINED, "it is behind");
+
+    join(1, 3);
+    ok(claim(1, "c", &third) == NGX_OK && left.overlap
+       && connected(1, &third) == 0, "third");
+    ok(take(2, &other, "", "b") == NGX_DECLINED, "the second is behind still");
+    ok(take(2, &other, "", "b") == NGX_OK
+       && take(1, &third, "", "b") == NGX_DECLINED,
+       "another one is of the second and third");
+    ok(take(1, &third, "", "c") == NGX_OK, "what the third reads is new");
+    ok(take(2, &other, "", "c") == NGX_DECLINED
+       && take(2, &other, "", "c") == NGX_DECLINED
+       && take(2, &other, "", "c") == NGX_OK,
+       "the second has it from either");
+
+    stop("chains");
+}
+
+
 static ngx_mcp_ref_t
 session(const char *tenant)
 {
@@ -987,6 +1024,7 @@ main(void)
     holder_tests();
     epoch_tests();
     overlap_tests();
+    chain_tests();
 
     ok(env_alerts == 0, "no alerts");
 
