@@ -44,7 +44,6 @@ ngx_http_mcp_own_listener(ngx_http_mcp_own_t *own, ngx_str_t *id,
     l->session = own->session;
     l->audience = own->audience;
     l->serial = serial;
-    l->stays = 1;
     l->wanted = ngx_http_mcp_own_wanted;
     l->linked = ngx_http_mcp_own_begun;
     l->opened = ngx_http_mcp_own_opened;

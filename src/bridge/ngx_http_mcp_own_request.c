@@ -388,8 +388,7 @@ ngx_http_mcp_own_free(ngx_http_mcp_own_request_t *req)
     t = req->talk;
 
     if (t) {
-        ngx_http_mcp_talk_close(t);
-        ngx_http_mcp_background_close(t->r);
+        ngx_http_mcp_talk_leave(t);
     }
 
     ngx_destroy_pool(req->pool);

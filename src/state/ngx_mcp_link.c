@@ -5,10 +5,6 @@
 #define NGX_MCP_FAREWELL_SIZE  2048
 
 
-static ngx_mcp_link_sh_t *ngx_mcp_link_find_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_str_t *upstream);
-static ngx_mcp_link_sh_t *ngx_mcp_link_make_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_str_t *upstream, ngx_mcp_stage_t *stage);
 static void ngx_mcp_link_read_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_link_sh_t *l, ngx_mcp_link_t *link);
 static void ngx_mcp_link_wake_locked(ngx_mcp_zone_t *zone,
@@ -103,7 +99,7 @@ ngx_mcp_link_peek(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
-static ngx_mcp_link_sh_t *
+ngx_mcp_link_sh_t *
 ngx_mcp_link_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_str_t *upstream)
 {
@@ -125,7 +121,7 @@ ngx_mcp_link_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-static ngx_mcp_link_sh_t *
+ngx_mcp_link_sh_t *
 ngx_mcp_link_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_str_t *upstream, ngx_mcp_stage_t *stage)
 {
@@ -209,6 +205,7 @@ ngx_mcp_link_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     if (old) {
         l->listener = old->listener;
+        l->heard = old->heard;
     }
 
     ngx_mcp_barrier();
@@ -297,60 +294,6 @@ ngx_mcp_link_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     if (l && l->state == NGX_MCP_LINK_MADE && l->serial == serial) {
         l->state = NGX_MCP_LINK_NONE;
-    }
-
-    ngx_mcp_zone_unlock(zone);
-}
-
-
-ngx_int_t
-ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream)
-{
-    ngx_int_t              rc;
-    ngx_mcp_stage_t        stage;
-    ngx_mcp_link_sh_t     *l;
-    ngx_mcp_session_sh_t  *s;
-
-    ngx_mcp_stage_init(&stage, NGX_MCP_LINK, upstream, 1);
-
-    ngx_mcp_zone_lock(zone);
-
-    rc = ngx_mcp_reserve_locked(zone, stage.blocks);
-    s = ngx_mcp_session_locked(zone, session);
-    l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
-
-    if (s && l == NULL && rc == NGX_OK) {
-        l = ngx_mcp_link_make_locked(zone, s, upstream, &stage);
-    }
-
-    rc = NGX_DECLINED;
-
-    if (l && l->listener == 0) {
-        l->listener = (uint32_t) zone->worker + 1;
-        rc = NGX_OK;
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
-}
-
-
-void
-ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream)
-{
-    ngx_mcp_link_sh_t     *l;
-    ngx_mcp_session_sh_t  *s;
-
-    ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_locked(zone, session);
-    l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
-
-    if (l && l->listener == zone->worker + 1) {
-        l->listener = 0;
     }
 
     ngx_mcp_zone_unlock(zone);

@@ -2,6 +2,180 @@
 #include "ngx_mcp_zone_sh.h"
 
 
+static ngx_uint_t ngx_mcp_listener_covered_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_str_t *upstream);
+
+
+ngx_int_t
+ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_mcp_link_event_t *last)
+{
+    ngx_int_t              rc;
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_link_sh_t     *l;
+    ngx_mcp_session_sh_t  *s;
+
+    last->id.len = 0;
+    last->id.data = last->buf;
+    last->serial = 0;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_LINK, upstream, 1);
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_reserve_locked(zone, stage.blocks);
+    s = ngx_mcp_session_locked(zone, session);
+    l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
+
+    if (s && l == NULL && rc == NGX_OK) {
+        l = ngx_mcp_link_make_locked(zone, s, upstream, &stage);
+    }
+
+    rc = NGX_DECLINED;
+
+    if (l && l->listener == 0) {
+        last->id.len = l->last_len;
+        last->serial = l->serial;
+        ngx_memcpy(last->buf, l->last, l->last_len);
+
+        /* it is soon of the past */
+
+        l->last_len = 0;
+        ngx_mcp_barrier();
+
+        l->listener = (uint32_t) zone->worker + 1;
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_uint_t
+ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_uint_t resumed)
+{
+    ngx_uint_t             told;
+    ngx_mcp_link_sh_t     *l;
+    ngx_mcp_session_sh_t  *s;
+
+    told = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
+
+    if (l && l->listener == zone->worker + 1) {
+
+        if (l->heard && !resumed
+            && !ngx_mcp_listener_covered_locked(zone, s, upstream))
+        {
+            /* a place without a body */
+
+            s->log.last++;
+            told = 1;
+
+            if (s->carrier) {
+                ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, s->carrier),
+                                    NGX_MCP_WAKE_NEWS);
+            }
+        }
+
+        l->heard = 1;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return told;
+}
+
+
+/*
+ * The module's own session at the upstream listens for the lists and for all
+ * subscriptions of this one, and tells what it misses itself.
+ */
+
+static ngx_uint_t
+ngx_mcp_listener_covered_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_str_t *upstream)
+{
+    uint32_t                    n;
+    ngx_uint_t                  heard;
+    ngx_mcp_link_sh_t          *l;
+    ngx_mcp_session_sh_t       *own;
+    ngx_mcp_extension_sh_t     *e, *ext;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    if (e->alone) {
+        return 0;
+    }
+
+    own = ngx_mcp_own_locked(zone, ngx_mcp_session_group(zone, s),
+                             e->audience, upstream);
+    if (own == NULL) {
+        return 0;
+    }
+
+    ext = ngx_mcp_session_extension(zone, own);
+    heard = 0;
+
+    for (n = ext->upstreams.head; n; n = l->rec.links.next) {
+        l = ngx_mcp_block(zone, n);
+        heard |= l->heard;
+    }
+
+    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+
+        if (sub->supply.block == 0 && sub->topic.block == 0) {
+            return 0;
+        }
+    }
+
+    return heard
+           && (ext->supplies.head || ngx_mcp_audience_exists_locked(zone, s));
+}
+
+
+void
+ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_mcp_link_event_t *last, ngx_uint_t over)
+{
+    ngx_mcp_link_sh_t     *l;
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
+
+    if (l && l->listener == zone->worker + 1) {
+
+        if (last->serial == l->serial
+            && last->id.len <= NGX_MCP_LINK_EVENT_MAX)
+        {
+            ngx_memcpy(l->last, last->id.data, last->id.len);
+            ngx_mcp_barrier();
+            l->last_len = (uint32_t) last->id.len;
+        }
+
+        if (over) {
+            l->heard = 0;
+        }
+
+        ngx_mcp_barrier();
+        l->listener = 0;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
 ngx_int_t
 ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
 {

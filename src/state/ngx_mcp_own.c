@@ -208,6 +208,7 @@ ngx_mcp_own_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 
     if (l && up && l->serial == serial) {
         l->listener = (uint32_t) zone->worker + 1;
+        l->heard = 1;
         l->up = 1;
     }
 

@@ -29,7 +29,7 @@
 
 
 /* layout of the zone; another one is not misread but emptied */
-#define NGX_MCP_ZONE_VERSION    6
+#define NGX_MCP_ZONE_VERSION    7
 
 #define NGX_MCP_ZONE_MIN_SIZE   (1024 * 1024)
 

@@ -22,6 +22,7 @@ typedef struct {
 
 
 static ngx_uint_t ngx_http_mcp_listen_wanted(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_listen_opened(ngx_http_mcp_listener_t *l);
 static void ngx_http_mcp_listen_message(ngx_http_mcp_listener_t *l,
     ngx_http_mcp_talk_t *t, ngx_str_t *text);
 static void ngx_http_mcp_listen_updated(ngx_http_mcp_listener_t *l,
@@ -37,8 +38,8 @@ void
 ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *tenant)
 {
-    ngx_str_t                 none;
     ngx_pool_t               *pool;
+    ngx_mcp_link_event_t      last;
     ngx_http_mcp_listen_t    *listen;
     ngx_http_mcp_listener_t  *l;
 
@@ -48,20 +49,20 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
         return;
     }
 
-    if (ngx_mcp_link_listen(u->zone, session, &u->name) != NGX_OK) {
+    if (ngx_mcp_link_listen(u->zone, session, &u->name, &last) != NGX_OK) {
         return;
     }
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
     if (pool == NULL) {
-        ngx_mcp_link_unlisten(u->zone, session, &u->name);
+        ngx_mcp_link_unlisten(u->zone, session, &u->name, &last, 0);
         return;
     }
 
     listen = ngx_pcalloc(pool, sizeof(ngx_http_mcp_listen_t));
     if (listen == NULL) {
         ngx_destroy_pool(pool);
-        ngx_mcp_link_unlisten(u->zone, session, &u->name);
+        ngx_mcp_link_unlisten(u->zone, session, &u->name, &last, 0);
         return;
     }
 
@@ -83,7 +84,9 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     l->upstream = u;
     l->session = session;
     l->headers = &listen->headers_in;
+    l->serial = last.id.len ? last.serial : 0;
     l->wanted = ngx_http_mcp_listen_wanted;
+    l->opened = ngx_http_mcp_listen_opened;
     l->message = ngx_http_mcp_listen_message;
     l->closed = ngx_http_mcp_listen_closed;
     l->data = listen;
@@ -98,13 +101,12 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
                                            &from->headers_in)
            != NGX_OK)
     {
+        l->last_event_id = last.id;
         ngx_http_mcp_listen_closed(l);
         return;
     }
 
-    ngx_str_null(&none);
-
-    ngx_http_mcp_listener_start(l, &none);
+    ngx_http_mcp_listener_start(l, &last.id);
 }
 
 
@@ -112,6 +114,20 @@ static ngx_uint_t
 ngx_http_mcp_listen_wanted(ngx_http_mcp_listener_t *l)
 {
     return ngx_mcp_session_gets(l->upstream->zone, l->session) >= 1;
+}
+
+
+static void
+ngx_http_mcp_listen_opened(ngx_http_mcp_listener_t *l)
+{
+    if (ngx_mcp_link_listens(l->upstream->zone, l->session,
+                             &l->upstream->name, l->resumed))
+    {
+        ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
+                      "mcp upstream \"%V\" may have said what nobody heard; "
+                      "session %V is told",
+                      &l->upstream->name, &l->audience.session);
+    }
 }
 
 
@@ -236,6 +252,34 @@ ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone)
 }
 
 
+void
+ngx_http_mcp_listen_quit(ngx_mcp_zone_t *zone)
+{
+    ngx_queue_t              *q;
+    ngx_http_mcp_listen_t    *listen;
+    ngx_http_mcp_listener_t  *l;
+
+    if (ngx_http_mcp_listeners.next == NULL) {
+        return;
+    }
+
+    q = ngx_queue_head(&ngx_http_mcp_listeners);
+
+    while (q != ngx_queue_sentinel(&ngx_http_mcp_listeners)) {
+
+        listen = ngx_queue_data(q, ngx_http_mcp_listen_t, queue);
+        q = ngx_queue_next(q);
+
+        l = &listen->listener;
+
+        if (l->upstream->zone == zone) {
+            ngx_http_mcp_listener_stop(l);
+            ngx_http_mcp_listen_closed(l);
+        }
+    }
+}
+
+
 static void
 ngx_http_mcp_listen_grace(ngx_event_t *ev)
 {
@@ -253,9 +297,18 @@ ngx_http_mcp_listen_grace(ngx_event_t *ev)
 static void
 ngx_http_mcp_listen_closed(ngx_http_mcp_listener_t *l)
 {
+    ngx_uint_t              over;
+    ngx_mcp_link_event_t    last;
     ngx_http_mcp_listen_t  *listen;
 
     listen = l->data;
+
+    last.id = l->last_event_id;
+    last.serial = l->serial;
+
+    /* a client whose worker quits comes back */
+
+    over = (!ngx_exiting && !ngx_http_mcp_listen_wanted(l));
 
     ngx_queue_remove(&listen->queue);
 
@@ -263,7 +316,8 @@ ngx_http_mcp_listen_closed(ngx_http_mcp_listener_t *l)
         ngx_del_timer(&listen->grace);
     }
 
-    ngx_mcp_link_unlisten(l->upstream->zone, l->session, &l->upstream->name);
+    ngx_mcp_link_unlisten(l->upstream->zone, l->session, &l->upstream->name,
+                          &last, over);
 
     ngx_destroy_pool(listen->pool);
 }

@@ -95,9 +95,7 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
         goto failed;
     }
 
-    if (l->stays) {
-        ngx_http_mcp_background_stay(r);
-    }
+    ngx_http_mcp_background_stay(r);
 
     l->talk = t;
 
@@ -292,7 +290,7 @@ ngx_http_mcp_listener_again(ngx_http_mcp_listener_t *l)
 }
 
 
-/* the request goes: by a close of ours, or taken by a graceful quit */
+/* the request goes: by a close of ours, or of itself */
 
 static void
 ngx_http_mcp_listener_cleanup(void *data)
@@ -337,8 +335,7 @@ ngx_http_mcp_listener_detach(ngx_http_mcp_listener_t *l)
 
     if (t) {
         l->talk = NULL;
-        ngx_http_mcp_talk_close(t);
-        ngx_http_mcp_background_close(t->r);
+        ngx_http_mcp_talk_leave(t);
     }
 }
 
@@ -349,6 +346,10 @@ ngx_http_mcp_listener_stop(ngx_http_mcp_listener_t *l)
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp listens no more at upstream \"%V\"",
                    &l->upstream->name);
+
+    if (l->up && l->talk) {
+        ngx_http_mcp_listener_note(l, l->talk->x->sse);
+    }
 
     l->up = 0;
 

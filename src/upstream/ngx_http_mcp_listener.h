@@ -3,7 +3,8 @@
  * The GET stream of a legacy upstream, on the upstream session of a session
  * here (a client's, or the module's own), which is made if there is none.  It
  * is opened again, with growing pauses, for as long as it is wanted; each
- * attempt has a request of its own.
+ * attempt has a request of its own.  A graceful quit does not end it: whoever
+ * started it does.
  */
 
 #ifndef _NGX_HTTP_MCP_LISTENER_H_INCLUDED_
@@ -26,8 +27,6 @@ struct ngx_http_mcp_listener_s {
     ngx_http_headers_in_t    *headers;      /* that cross, or NULL */
     ngx_uint_t                serial;       /* of the link that the last event
                                                id belongs to; 0: any */
-    unsigned                  stays:1;      /* a graceful quit does not end an
-                                               attempt */
 
     /* asked before each attempt */
     ngx_uint_t              (*wanted)(ngx_http_mcp_listener_t *l);
@@ -44,8 +43,8 @@ struct ngx_http_mcp_listener_s {
                                 ngx_http_mcp_talk_t *t, ngx_str_t *text);
 
     /*
-     * It has stopped: it is not wanted, the upstream offers no stream, or the
-     * worker quits.  The last call; l may be freed in it.
+     * It has stopped: it is not wanted, or the upstream offers no stream.  The
+     * last call; l may be freed in it.
      */
     void                    (*closed)(ngx_http_mcp_listener_t *l);
     void                     *data;

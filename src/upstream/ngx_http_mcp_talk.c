@@ -506,7 +506,7 @@ ngx_http_mcp_talk_header(ngx_http_mcp_exchange_t *x)
 
     t = x->data;
 
-    if (t->closed) {
+    if (t->closed && !t->leaving) {
         return;
     }
 
@@ -660,6 +660,7 @@ ngx_http_mcp_talk_done(ngx_http_mcp_exchange_t *x,
                    x->status);
 
     if (t->closed) {
+        ngx_http_mcp_talk_left(t);
         return;
     }
 
@@ -874,6 +875,7 @@ ngx_http_mcp_talk_event(ngx_event_t *ev)
     c = t->r->connection;
 
     if (t->closed) {
+        ngx_http_mcp_talk_left(t);
         return;
     }
 

@@ -5,6 +5,10 @@
 #include "ngx_http_mcp_upstream.h"
 
 
+/* ms; for the answer to initialize, when nobody waits for it any more */
+#define NGX_HTTP_MCP_TALK_LEAVE  3000
+
+
 ngx_int_t
 ngx_http_mcp_talk_again_level(ngx_http_mcp_talk_t *t, ngx_str_t *body)
 {
@@ -78,4 +82,51 @@ ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t)
         t->claimed = 0;
         ngx_mcp_link_fail(t->upstream->zone, t->session, &t->upstream->name);
     }
+}
+
+
+void
+ngx_http_mcp_talk_leave(ngx_http_mcp_talk_t *t)
+{
+    ngx_uint_t  making;
+
+    making = t->claimed;
+
+    t->closed = 1;
+
+    ngx_http_mcp_talk_cleanup(t);
+
+    t->leaving = 1;
+
+    if (making && !t->initialized && t->x->status == 0) {
+        ngx_http_mcp_background_stay(t->r);
+        ngx_add_timer(&t->event, NGX_HTTP_MCP_TALK_LEAVE);
+
+        return;
+    }
+
+    if (!making) {
+        ngx_str_null(&t->new_id);
+    }
+
+    ngx_http_mcp_talk_left(t);
+}
+
+
+void
+ngx_http_mcp_talk_left(ngx_http_mcp_talk_t *t)
+{
+    ngx_str_t  none;
+
+    if (!t->leaving) {
+        return;
+    }
+
+    t->leaving = 0;
+
+    ngx_str_null(&none);
+    ngx_http_mcp_farewell(t->upstream, t->r, &t->tenant, &none, &t->new_id,
+                          t->new_revision);
+
+    ngx_http_mcp_background_close(t->r);
 }

@@ -205,6 +205,7 @@ struct ngx_http_mcp_talk_s {
     ngx_uint_t                        new_revision;
     ngx_event_t                       event;
     unsigned                          closed:1;   /* r is about to go */
+    unsigned                          leaving:1;  /* when it knows new_id */
     unsigned                          healed:1;
     unsigned                          forgotten:1;
     unsigned                          aborted:1;
@@ -239,8 +240,12 @@ ngx_int_t ngx_http_mcp_talk_again_subscribe(ngx_http_mcp_talk_t *t,
 
 extern ngx_str_t  ngx_http_mcp_own_id;
 
-/* the request is about to go: no callback is called any more */
-#define ngx_http_mcp_talk_close(t)  (t)->closed = 1
+/*
+ * Of a background request, which goes: no callback is called any more.  The
+ * session that was being made at the upstream is ended.
+ */
+void ngx_http_mcp_talk_leave(ngx_http_mcp_talk_t *t);
+void ngx_http_mcp_talk_left(ngx_http_mcp_talk_t *t);    /* private */
 
 /*
  * Frees what is not in r->pool (queue, events, claims); from the cleanup of
@@ -290,6 +295,9 @@ void ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
 
 /* the doorbell: a session that is listened for has ended or has no GET left */
 void ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone);
+
+/* the worker was told to quit */
+void ngx_http_mcp_listen_quit(ngx_mcp_zone_t *zone);
 
 
 /* of the message at hand, which is scanned: ngx_mcp_method_e */
