@@ -515,6 +515,8 @@ for my $id ('"c"', 5) {
     ok($sse->eof, 'the stream ends');
     ok(!$sse->cut, 'properly');
     ok(!(grep { $_->{json} } $sse->drain(0)), 'without a response');
+    is($s->open_get(last_event_id => $sse->last_id, conn => on($_))->status,
+       204, 'which its client need not come back for') for $w1, $w2;
 
     my ($seen) = $up->wait_requests(sub {
         ref $_[0]{json} eq 'HASH'
@@ -568,6 +570,8 @@ for my $how (qw(close reset)) {
     ok($get->eof, 'and the end');
     is(scalar $up->calls('notifications/cancelled'), $before,
        'upstream was not told');
+    is($s->open_get(last_event_id => $get->last_id)->status, 204,
+       'behind it there is nothing');
 
     # once more from an earlier place, after the end
 

@@ -409,6 +409,10 @@ ngx_http_mcp_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     rc = ngx_http_mcp_stream_open(r, line, fp, gap, NULL);
 
+    if (rc == NGX_HTTP_NO_CONTENT) {
+        return ngx_http_mcp_answer(r, NGX_HTTP_NO_CONTENT, NULL);
+    }
+
     if (rc == NGX_DONE && u && line == NGX_MCP_GENERAL_LINE) {
         ngx_http_mcp_listen(u, r, ctx->session.ref, &ctx->session_id,
                             &ctx->tenant);

@@ -52,8 +52,17 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
         s->closed = 1;
         ngx_http_mcp_stream_free(s);
 
-        return (rc == NGX_DECLINED) ? NGX_HTTP_NOT_FOUND
-                                    : NGX_HTTP_SERVICE_UNAVAILABLE;
+        switch (rc) {
+
+        case NGX_DONE:
+            return NGX_HTTP_NO_CONTENT;
+
+        case NGX_DECLINED:
+            return NGX_HTTP_NOT_FOUND;
+
+        default: /* NGX_ERROR */
+            return NGX_HTTP_SERVICE_UNAVAILABLE;
+        }
     }
 
     if (s->zs.unknown) {

@@ -21,9 +21,10 @@
  * Opens an SSE response on r for a line of the session in the request's
  * context: sends the headers, "retry:" and, where the revision has it, the
  * priming event; what the line holds follows in a later event.  from: decoded
- * Last-Event-ID or NULL.  gap: the id could not be read or its line is not
- * kept; "lagged" and the resync are said first (on a GET).  A GET for a call's
- * line that is not kept becomes a general one with a gap.
+ * Last-Event-ID or NULL.  gap: the id could not be read; "lagged" and the
+ * resync are said first (on a GET).  A GET for a line that the session never
+ * had becomes a general one with a gap; one for a line that has ended, with
+ * nothing left to say, gets NGX_HTTP_NO_CONTENT: clients come back no more.
  *
  * For a GET the stream owns the request afterwards and NGX_DONE is returned,
  * which the content handler returns in turn.

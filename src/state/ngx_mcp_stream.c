@@ -24,6 +24,7 @@ typedef struct {
 
 static ngx_mcp_call_sh_t *ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint32_t line);
+static ngx_uint_t ngx_mcp_line_over(ngx_mcp_call_sh_t *c);
 static void ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_uint_t limit);
 static ngx_int_t ngx_mcp_line_locked(ngx_mcp_zone_t *zone,
@@ -77,8 +78,14 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     }
 
     if (s == NULL || (line != NGX_MCP_GENERAL_LINE && c == NULL)) {
+        rc = (s && from && line <= s->line) ? NGX_DONE : NGX_DECLINED;
         ngx_mcp_zone_unlock(zone);
-        return NGX_DECLINED;
+        return rc;
+    }
+
+    if (c && from && from->own >= c->log.last && ngx_mcp_line_over(c)) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DONE;
     }
 
     if (rc != NGX_OK) {
@@ -193,6 +200,16 @@ ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     }
 
     return NULL;
+}
+
+
+/* nothing more is put on the line of the call */
+
+static ngx_uint_t
+ngx_mcp_line_over(ngx_mcp_call_sh_t *c)
+{
+    return (c->task.rec.flags & (NGX_MCP_CALL_RUNNING|NGX_MCP_CALL_ANSWERED))
+           != NGX_MCP_CALL_RUNNING;
 }
 
 
@@ -505,10 +522,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             ngx_mcp_line_handed_locked(&line, stream);
 
             if (line.call) {
-                return (line.call->task.rec.flags
-                        & (NGX_MCP_CALL_RUNNING|NGX_MCP_CALL_ANSWERED))
-                       == NGX_MCP_CALL_RUNNING
-                       ? NGX_AGAIN : NGX_DONE;
+                return ngx_mcp_line_over(line.call) ? NGX_DONE : NGX_AGAIN;
             }
 
             ngx_mcp_line_watch_locked(zone, &line);

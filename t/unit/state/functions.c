@@ -1113,6 +1113,10 @@ call_tests(void)
     is(take(&get), "p1 -1 p3 done! done", "all, but the one that is too large");
     ngx_mcp_stream_close(&zone, &get, NGX_MCP_COUNTER_STREAMS_DONE);
 
+    from.own = get.cursor.own;
+    ok(ngx_mcp_stream_open(&zone, ref, a.line, &from, 0, 8, &get) == NGX_DONE,
+       "nothing is behind its end");
+    from.own = 0;
     ok(ngx_mcp_stream_open(&zone, ref, 999, &from, 0, 8, &get)
        == NGX_DECLINED, "no such line");
 
@@ -1132,6 +1136,8 @@ call_tests(void)
     ok(ngx_mcp_stream_open(&zone, ref, b.line, NULL, 0, 8, &get)
        == NGX_DECLINED
        && counted(NGX_MCP_COUNTER_CALLS_RUNNING) == 0, "closed");
+    ok(ngx_mcp_stream_open(&zone, ref, b.line, &from, 0, 8, &get) == NGX_DONE,
+       "and over");
 
     stop("calls");
 }
