@@ -78,6 +78,9 @@ fi
 [ -z "$sdk" ] || [ -e "$dir/node_modules" ] || ln -s "$sdk" "$dir/node_modules"
 
 cp "$root/conf/events.mjs" "$dir/events.mjs"
+
+# empty before it is read: the client opens it in its own time
+: > "$dir/events.log"
 node "$dir/events.mjs" "$url/mcp" > "$dir/events.log" 2>&1 &
 client=$!
 

@@ -45,7 +45,7 @@ is($?, 0, 'conf/quickstart.sh') or diag(Mcp::Test::slurp_file("$dir/errors"));
 like($text, qr{^nginx speaks MCP at http://127\.0\.0\.1:$ENV{MCP_PORT}/mcp:}m,
      'says where it is');
 like(`$conf/events.sh 2>$dir/errors`, qr/documents_updated/,
-     'conf/events.sh uses it');
+     'conf/events.sh uses it') or diag(Mcp::Test::slurp_file("$dir/errors"));
 ok(-e "$dir/nginx.pid", 'and lets it run');
 
 `$conf/quickstart.sh stop 2>&1`;
