@@ -109,6 +109,7 @@ my $e = $sse->event_where(\&answer);
 is($e->{json}{result}{content}[0]{text}, 'sse-reload',
    'the call on the old worker ends with its answer');
 ok($sse->eof, 'and its stream');
+$sse->close;
 
 $up->release('json-reload');
 my $r = $waits->response('POST');
