@@ -212,13 +212,15 @@ ngx_http_mcp_lists_load(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list)
     copy->pool = pool;
     copy->list = *list;
     copy->text.len = list->len;
-    copy->text.data = ngx_pnalloc(pool, list->len);
+    copy->text.data = ngx_pnalloc(pool, list->len + sizeof("}}") - 1);
 
     if (copy->text.data == NULL
         || ngx_mcp_list_read(zone, list, copy->text.data) != NGX_OK)
     {
         goto failed;
     }
+
+    ngx_memcpy(copy->text.data + list->len, "}}", 2);
 
     pages = ngx_mcp_pages_split(&copy->text, NGX_MCP_PAGE_SIZE,
                                 NGX_MCP_PAGE_ENTRIES, pool);

@@ -25,7 +25,7 @@ typedef struct {
     ngx_queue_t               chain;      /* in the table */
     ngx_mcp_zone_t           *zone;
     ngx_mcp_list_t            list;
-    ngx_str_t                 text;
+    ngx_str_t                 text;       /* an array; "}}" follows it */
     ngx_mcp_page_t           *pages;
     ngx_uint_t                npages;
     ngx_pool_t               *pool;       /* in which all of it is */

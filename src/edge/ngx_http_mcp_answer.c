@@ -108,8 +108,8 @@ ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
     size_t               len;
     ngx_int_t            rc;
     ngx_buf_t           *b;
-    ngx_uint_t           i;
-    ngx_chain_t         *out, *cl, **ll;
+    ngx_uint_t           i, n;
+    ngx_chain_t          out[NGX_HTTP_MCP_PARTS];
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
@@ -136,8 +136,12 @@ ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
         return rc;
     }
 
-    b = NULL;
-    ll = &out;
+    b = ngx_pcalloc(r->pool, nparts * sizeof(ngx_buf_t));
+    if (b == NULL) {
+        return NGX_ERROR;
+    }
+
+    n = 0;
 
     for (i = 0; i < nparts; i++) {
 
@@ -145,26 +149,20 @@ ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
             continue;
         }
 
-        b = ngx_calloc_buf(r->pool);
-        cl = ngx_alloc_chain_link(r->pool);
+        b[n].pos = parts[i].data;
+        b[n].last = parts[i].data + parts[i].len;
+        b[n].memory = parts[i].len ? 1 : 0;
 
-        if (b == NULL || cl == NULL) {
-            return NGX_ERROR;
-        }
+        out[n].buf = &b[n];
+        out[n].next = &out[n + 1];
 
-        b->pos = parts[i].data;
-        b->last = parts[i].data + parts[i].len;
-        b->memory = parts[i].len ? 1 : 0;
-
-        cl->buf = b;
-        *ll = cl;
-        ll = &cl->next;
+        n++;
     }
 
-    *ll = NULL;
+    b[n - 1].last_buf = 1;
+    b[n - 1].last_in_chain = 1;
 
-    b->last_buf = 1;
-    b->last_in_chain = 1;
+    out[n - 1].next = NULL;
 
     return ngx_http_output_filter(r, out);
 }

@@ -276,19 +276,23 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call, ngx_str_t parts[3])
     parts[1].data = list->text.data + page->start;
     parts[1].len = page->end - page->start;
 
-    parts[2].data = p;
+    if (page == &list->pages[list->npages - 1]) {
 
-    *p++ = ']';
+        /* the end of the answer stands behind it */
 
-    if (page != &list->pages[list->npages - 1]) {
-        p = ngx_cpymem(p, ",\"nextCursor\":\"",
-                       sizeof(",\"nextCursor\":\"") - 1);
-        p = ngx_mcp_cursor_print(p, list->list.version, page[1].entry);
-        *p++ = '"';
+        parts[1].len += sizeof("]}}") - 1;
+
+        ngx_str_set(&parts[2], "");
+
+        return NGX_OK;
     }
 
-    *p++ = '}';
-    *p++ = '}';
+    parts[2].data = p;
+
+    p = ngx_cpymem(p, "],\"nextCursor\":\"",
+                   sizeof("],\"nextCursor\":\"") - 1);
+    p = ngx_mcp_cursor_print(p, list->list.version, page[1].entry);
+    p = ngx_cpymem(p, "\"}}", 3);
 
     parts[2].len = p - parts[2].data;
 

@@ -83,7 +83,10 @@ ngx_int_t ngx_http_mcp_cors_headers(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *body);
 
-/* likewise a JSON body in parts, of which the last is not empty, with 200 */
+/* at most */
+#define NGX_HTTP_MCP_PARTS  3
+
+/* likewise a JSON body in parts, with 200 */
 ngx_int_t ngx_http_mcp_answer_parts(ngx_http_request_t *r, ngx_str_t *parts,
     ngx_uint_t nparts);
 

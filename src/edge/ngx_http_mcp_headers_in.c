@@ -7,6 +7,10 @@
 #include "ngx_http_mcp_walk.h"
 
 
+/* the rank of a range without "*", the highest */
+#define NGX_HTTP_MCP_RANK_EXACT  6
+
+
 static ngx_str_t ngx_http_mcp_trim(ngx_str_t value);
 static void ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json,
     ngx_uint_t *sse);
@@ -141,10 +145,22 @@ ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json, ngx_uint_t *sse)
         { ngx_string("*/*"), 2, 1, 1 },
         { ngx_string("application/*"), 4, 1, 0 },
         { ngx_string("text/*"), 4, 0, 1 },
-        { ngx_string("application/json"), 6, 1, 0 },
-        { ngx_string("text/event-stream"), 6, 0, 1 },
+        { ngx_string("application/json"), NGX_HTTP_MCP_RANK_EXACT, 1, 0 },
+        { ngx_string("text/event-stream"), NGX_HTTP_MCP_RANK_EXACT, 0, 1 },
         { ngx_null_string, 0, 0, 0 }
     };
+
+    static ngx_str_t  usual = ngx_string("application/json, text/event-stream");
+
+    /* what nearly all clients say */
+
+    if (accept->len == usual.len
+        && ngx_memcmp(accept->data, usual.data, usual.len) == 0)
+    {
+        *json = NGX_HTTP_MCP_RANK_EXACT + 1;
+        *sse = NGX_HTTP_MCP_RANK_EXACT + 1;
+        return;
+    }
 
     last = accept->data + accept->len;
 
