@@ -87,6 +87,15 @@ $s[2]->delete;
 asked('unsubscribe', 'file:///d', 1, 'the end of the session ends it');
 $w->close;
 
+# (one worker listens from now on, for who is subscribed)
+
+my $heard = $s[1]->open_get;
+$s[1]->call('resources/subscribe', { uri => 'file:///kept' });
+ok((wait_for {
+       updated($sid, 'file:///kept');
+       $heard->method('notifications/resources/updated', 1);
+   }), 'one worker listens');
+
 # in a worker that holds nothing else
 
 my $holder = got_worker();
@@ -106,6 +115,8 @@ ok($t->kill_worker($holder), 'kill -9 of the one that listens');
 is(got($w), 'file:///f', 'the next one wakes who waits: it may be missed');
 ok((wait_for { got_worker() != $holder }), 'being another');
 asked('unsubscribe', 'file:///f', 1, 'and ends it');
+$s[1]->call('resources/unsubscribe', { uri => 'file:///kept' });
+$heard->close;
 
 # a reload: who waits there is told early, as ever
 

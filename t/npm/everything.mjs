@@ -6,8 +6,6 @@
  * hear(client, method, handler), call(client, name, args, options).
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
-
 import { check, failure, same, sections, until } from './checks.mjs';
 
 
@@ -36,6 +34,18 @@ export async function everything(sdk) {
     const hears = (method, match = () => true, ms) =>
         until(() => heard.find((h) => h.method === method
                                       && match(h.params ?? {})), ms);
+
+    /* all that was sent on the stream so far has come */
+
+    const reached = async () => {
+        const n = heard.length;
+
+        await call('toggle-simulated-logging', {});
+        check(await until(() => heard.slice(n).some(
+            (h) => h.method === 'message' && /level/i.test(h.params.data))),
+              'a log message');
+        await call('toggle-simulated-logging', {});
+    };
 
     sdk.answer(client, 'sampling/createMessage', (r) => ({
         model: 'a-model', role: 'assistant', stopReason: 'endTurn',
@@ -221,11 +231,12 @@ export async function everything(sdk) {
                   'an update of what was subscribed to');
 
             await client.unsubscribeResource({ uri });
+            await reached();
 
             const n = heard.length;
             await call('toggle-subscriber-updates', {});
             await call('toggle-subscriber-updates', {});
-            await sleep(300);
+            await reached();
             check(!heard.slice(n).some((h) => h.method === 'resources/updated'),
                   'none after unsubscribing');
         },
