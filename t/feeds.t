@@ -260,6 +260,13 @@ $f->say('/of/bold', '{}', name => 'lagged');
 ok(lagged($g{bold}), 'that of a tenant');
 is_deeply(heard()->{acme}, [], 'is for it alone');
 
+$f->say('/about/jobs', '{}', name => 'lagged');
+$e = $g{bold}->method('notifications/resources/updated');
+is($e->{json}{params}{uri}, 'events://jobs/latest', 'that of a topic');
+is_deeply([ map { $_->{event} || $_->{json}{method} }
+            map { @$_ } values %{ heard() } ], [],
+          'is for its subscribers, and once');
+
 $f->say('/plain', { kind => 'document' });
 is(data($g{plain}->method('notifications/message')), 'documents_updated',
    'a feed without ids');

@@ -1,6 +1,7 @@
 
 #include "ngx_http_mcp_reader.h"
 #include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_topic.h"
 
 
 /* ms */
@@ -44,6 +45,8 @@ static void ngx_http_mcp_reader_event(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_attempt_t *a, ngx_str_t *text);
 static void ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_attempt_t *a, ngx_http_mcp_event_in_t *in, const char *why);
+static void ngx_http_mcp_reader_gap_topic(ngx_http_mcp_reader_t *reader,
+    ngx_str_t *tenant, const char *why);
 static void ngx_http_mcp_reader_note_id(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_reader_done(ngx_http_mcp_exchange_t *x,
@@ -439,6 +442,13 @@ ngx_http_mcp_reader_gap(ngx_http_mcp_reader_t *reader, const char *why)
         tenant = &reader->tenant;
     }
 
+    if (reader->feed->demand & NGX_HTTP_MCP_FEED_TOPIC
+        && reader->feed->topic == NULL)
+    {
+        ngx_http_mcp_reader_gap_topic(reader, tenant, why);
+        return;
+    }
+
     sessions = ngx_mcp_log_gap(reader->bridge->zone,
                                &reader->bridge->endpoint, tenant);
 
@@ -446,6 +456,37 @@ ngx_http_mcp_reader_gap(ngx_http_mcp_reader_t *reader, const char *why)
                   "mcp feed \"%V\" of endpoint \"%V\" has a gap: %s; "
                   "sessions told: %ui", &reader->feed->uri.value,
                   &reader->bridge->endpoint, why, sessions);
+}
+
+
+/* its events are for those who subscribed to the topic */
+
+static void
+ngx_http_mcp_reader_gap_topic(ngx_http_mcp_reader_t *reader,
+    ngx_str_t *tenant, const char *why)
+{
+    ngx_str_t               uri;
+    ngx_uint_t              sessions;
+    ngx_http_mcp_address_t  to;
+
+    ngx_str_set(&uri, "");
+    ngx_memzero(&to, sizeof(ngx_http_mcp_address_t));
+
+    to.zone = reader->bridge->zone;
+    to.endpoint = &reader->bridge->endpoint;
+    to.tenant = tenant;
+
+    if (ngx_http_mcp_topic_uri(&reader->topic, reader->scratch, &uri) != NGX_OK
+        || ngx_http_mcp_event_updated(&to, &uri, reader->scratch, &sessions)
+           != NGX_OK)
+    {
+        (void) ngx_mcp_log_gap(to.zone, to.endpoint, tenant);
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "mcp feed \"%V\" of endpoint \"%V\" has a gap: %s; "
+                  "told to who subscribed to \"%V\"",
+                  &reader->feed->uri.value, to.endpoint, why, &uri);
 }
 
 
