@@ -57,6 +57,8 @@ ngx_http_mcp_listener_start(ngx_http_mcp_listener_t *l, ngx_str_t *id)
 }
 
 
+/* NGX_DECLINED: it will never do; NGX_ERROR: not now */
+
 static ngx_int_t
 ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
 {
@@ -117,7 +119,7 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
 
     if (rc != NGX_OK) {
         ngx_http_mcp_listener_detach(l);
-        return rc;
+        return t->scope.dots ? NGX_DECLINED : rc;
     }
 
     c = r->connection;
@@ -313,16 +315,28 @@ ngx_http_mcp_listener_cleanup(void *data)
 static void
 ngx_http_mcp_listener_retry(ngx_event_t *ev)
 {
+    ngx_int_t                 rc;
     ngx_http_mcp_listener_t  *l;
 
     l = ev->data;
 
-    if (ngx_exiting || !l->wanted(l)
-        || ngx_http_mcp_listener_attempt(l) != NGX_OK)
-    {
-        ngx_http_mcp_listener_stop(l);
-        l->closed(l);
+    rc = (ngx_exiting || !l->wanted(l)) ? NGX_DECLINED
+                                        : ngx_http_mcp_listener_attempt(l);
+    if (rc == NGX_OK) {
+        return;
     }
+
+    if (rc == NGX_ERROR) {
+
+        /* of memory or connections, which there may be again */
+
+        l->conflict = 0;
+        ngx_http_mcp_listener_broken(l);
+        return;
+    }
+
+    ngx_http_mcp_listener_stop(l);
+    l->closed(l);
 }
 
 
