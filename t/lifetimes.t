@@ -188,4 +188,34 @@ is($r->{status}, 200, 'who waited for it is answered');
 $conn->close;
 ok($t->wait_old, 'and the old workers go');
 
+
+# who listens for a session quits when a new worker has its stream already
+
+ok((wait_for { $up->held('get') == 0 }), 'nobody listens');
+
+($one, $two) = $t->workers;
+$s = $t->session;
+my $before = $s->open_get(conn => $t->conn_on_worker($one));
+
+ok((wait_for { $up->held('get') == 1 }), 'a session is listened for');
+
+kill 'STOP', $one;
+kill 'HUP', $t->pid;
+
+# the old ones are told to quit after the new ones have started
+
+ok((wait_for { !grep { $_ == $two } $t->workers(all => 1) } 20), 'reload');
+
+my ($new) = grep { $_ != $one } $t->workers;
+my $now = $s->open_get(conn => $t->conn_on_worker($new));
+
+is($now->status, 200, 'it has a stream in a new worker');
+$before->close;
+kill 'CONT', $one;
+ok((wait_for { !grep { $_ == $one } $t->workers(all => 1) } 20),
+   'the worker that listened goes');
+
+$now = $s->open_get if $now->eof(20);
+ok((wait_for { $up->held('get') == 1 }), 'and it is listened for again');
+
 done_testing();

@@ -4,6 +4,8 @@
 
 static ngx_uint_t ngx_mcp_listener_covered_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_str_t *upstream);
+static void ngx_mcp_listener_close_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint64_t epoch);
 
 
 ngx_int_t
@@ -170,6 +172,8 @@ ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
         ngx_mcp_barrier();
         l->listener = 0;
+
+        ngx_mcp_listener_left_locked(zone, s);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -229,8 +233,6 @@ ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 void
 ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l)
 {
-    uint32_t               n;
-    ngx_mcp_stream_sh_t   *st;
     ngx_mcp_session_sh_t  *s;
 
     l->listener = 0;
@@ -238,19 +240,51 @@ ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l)
 
     s = ngx_mcp_record(zone, l->rec.owner, NGX_MCP_SESSION);
 
-    if (s == NULL) {
-        return;
+    if (s) {
+        s->carrier = 0;
+        ngx_mcp_listener_close_locked(zone, s, 0);
     }
+}
 
-    s->carrier = 0;
+
+/*
+ * Likewise a worker that quits; streams of its own configuration, which drain,
+ * come back by themselves.
+ */
+
+void
+ngx_mcp_listener_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    if (zone->worker != NGX_MCP_NO_WORKER
+        && zone->sh->workers[zone->worker].quitting)
+    {
+        ngx_mcp_listener_close_locked(zone, s, zone->epoch);
+    }
+}
+
+
+/* those of workers that are newer than this; 0: all */
+
+static void
+ngx_mcp_listener_close_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    uint64_t epoch)
+{
+    uint32_t              n;
+    ngx_uint_t            worker;
+    ngx_mcp_stream_sh_t  *st;
 
     for (n = s->streams.head; n; n = st->task.rec.links.next) {
         st = ngx_mcp_block(zone, n);
+        worker = st->task.rec.worker;
 
-        if (st->task.line == NGX_MCP_GENERAL_LINE) {
-            st->task.rec.flags |= NGX_MCP_STREAM_CLOSING
-                                  |NGX_MCP_STREAM_REPLACED;
-            ngx_mcp_wake_locked(zone, &st->task, NGX_MCP_WAKE_CLOSE);
+        if (st->task.line != NGX_MCP_GENERAL_LINE
+            || (epoch && (worker >= NGX_MCP_WORKERS
+                          || zone->sh->workers[worker].epoch <= epoch)))
+        {
+            continue;
         }
+
+        st->task.rec.flags |= NGX_MCP_STREAM_CLOSING|NGX_MCP_STREAM_REPLACED;
+        ngx_mcp_wake_locked(zone, &st->task, NGX_MCP_WAKE_CLOSE);
     }
 }

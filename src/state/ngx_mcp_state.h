@@ -202,6 +202,8 @@ ngx_mcp_link_sh_t *ngx_mcp_link_find_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_link_sh_t *ngx_mcp_link_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_str_t *upstream, ngx_mcp_stage_t *stage);
 void ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
+void ngx_mcp_listener_left_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
 void ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 void ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);

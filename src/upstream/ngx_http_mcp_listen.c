@@ -113,7 +113,35 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
 static ngx_uint_t
 ngx_http_mcp_listen_wanted(ngx_http_mcp_listener_t *l)
 {
-    return ngx_mcp_session_gets(l->upstream->zone, l->session) >= 1;
+    ngx_mcp_zone_t           *zone;
+    ngx_mcp_link_event_t      last;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = l->upstream;
+    zone = u->zone;
+
+    if (ngx_mcp_session_gets(zone, l->session) >= 1) {
+        return 1;
+    }
+
+    /* a GET may have come just now and found that somebody listens */
+
+    last.id = l->last_event_id;
+    last.serial = l->serial;
+
+    ngx_mcp_link_unlisten(zone, l->session, &u->name, &last, 1);
+
+    if (ngx_mcp_session_gets(zone, l->session) < 1
+        || ngx_mcp_link_listen(zone, l->session, &u->name, &last) != NGX_OK)
+    {
+        return 0;
+    }
+
+    if (l->up) {
+        (void) ngx_mcp_link_listens(zone, l->session, &u->name, 1);
+    }
+
+    return 1;
 }
 
 
@@ -308,7 +336,8 @@ ngx_http_mcp_listen_closed(ngx_http_mcp_listener_t *l)
 
     /* a client whose worker quits comes back */
 
-    over = (!ngx_exiting && !ngx_http_mcp_listen_wanted(l));
+    over = (!ngx_exiting
+            && ngx_mcp_session_gets(l->upstream->zone, l->session) < 1);
 
     ngx_queue_remove(&listen->queue);
 
