@@ -27,9 +27,9 @@ newer=$(find "$here" "$top/src/protocol" -newer "$program" 2>/dev/null \
         || echo y)
 
 if [ ! -x "$program" ] || [ -n "$newer" ]; then
-    ${CC:-gcc} $flags ${CFLAGS:-} $incs -o "$program.new" \
+    ${CC:-gcc} $flags ${CFLAGS:-} $incs -o "$program.$$" \
         "$here"/*.c "$top"/src/protocol/*.c
-    mv "$program.new" "$program"
+    mv "$program.$$" "$program"
 fi
 
 echo "$program"

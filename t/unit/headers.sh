@@ -18,6 +18,10 @@ objs=$nginx/objs
 if [ ! -f "$objs/ngx_auto_config.h" ]; then
     objs=$out/nginx
 
+    # tests that run at the same time configure once
+    exec 9> "$out/lock"
+    flock 9
+
     if [ "$nginx" != "$(cat "$objs/source" 2>/dev/null)" ]; then
         rm -rf "$objs"
         mkdir -p "$objs"
@@ -34,6 +38,8 @@ if [ ! -f "$objs/ngx_auto_config.h" ]; then
 
         echo "$nginx" > "$objs/source"
     fi
+
+    exec 9>&-
 fi
 
 incs="-I$top/src/protocol -I$nginx/src/core -I$nginx/src/event
