@@ -516,7 +516,7 @@ for my $id ('"c"', 5) {
     ok(!$sse->cut, 'properly');
     ok(!(grep { $_->{json} } $sse->drain(0)), 'without a response');
     is($s->open_get(last_event_id => $sse->last_id, conn => on($_))->status,
-       204, 'which its client need not come back for') for $w1, $w2;
+       405, 'which its client need not come back for') for $w1, $w2;
 
     my ($seen) = $up->wait_requests(sub {
         ref $_[0]{json} eq 'HASH'
@@ -570,7 +570,7 @@ for my $how (qw(close reset)) {
     ok($get->eof, 'and the end');
     is(scalar $up->calls('notifications/cancelled'), $before,
        'upstream was not told');
-    is($s->open_get(last_event_id => $get->last_id)->status, 204,
+    is($s->open_get(last_event_id => $get->last_id)->status, 405,
        'behind it there is nothing');
 
     # once more from an earlier place, after the end

@@ -15,6 +15,8 @@ static ngx_int_t ngx_http_mcp_delete(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_refuse_form(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_not_allowed(ngx_http_request_t *r,
+    const char *why);
 static ngx_int_t ngx_http_mcp_find_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
 
@@ -206,7 +208,6 @@ static ngx_int_t
 ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_int_t  rc;
-    ngx_str_t  allow;
 
     if (r->method != NGX_HTTP_POST || !ctx->origin_ok || !ctx->message) {
         rc = ngx_http_discard_request_body(r);
@@ -258,15 +259,24 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_DECLINED;
 
     default:
-        ngx_str_set(&allow, "GET, POST, DELETE");
-
-        if (ngx_http_mcp_header(r, "Allow", &allow) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        return ngx_http_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED, NGX_MCP_REFUSED,
-                                   "the method must be POST, GET or DELETE");
+        return ngx_http_mcp_not_allowed(r, "the method must be POST, GET or "
+                                        "DELETE");
     }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_not_allowed(ngx_http_request_t *r, const char *why)
+{
+    ngx_str_t  allow;
+
+    ngx_str_set(&allow, "GET, POST, DELETE");
+
+    if (ngx_http_mcp_header(r, "Allow", &allow) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED, NGX_MCP_REFUSED, why);
 }
 
 
@@ -409,8 +419,9 @@ ngx_http_mcp_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     rc = ngx_http_mcp_stream_open(r, line, fp, gap, NULL);
 
-    if (rc == NGX_HTTP_NO_CONTENT) {
-        return ngx_http_mcp_answer(r, NGX_HTTP_NO_CONTENT, NULL);
+    if (rc == NGX_HTTP_NOT_ALLOWED) {
+        return ngx_http_mcp_not_allowed(r, "the request of this Last-Event-ID "
+                                        "has ended, nothing follows");
     }
 
     if (rc == NGX_DONE && u && line == NGX_MCP_GENERAL_LINE) {

@@ -55,7 +55,7 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
         switch (rc) {
 
         case NGX_DONE:
-            return NGX_HTTP_NO_CONTENT;
+            return NGX_HTTP_NOT_ALLOWED;
 
         case NGX_DECLINED:
             return NGX_HTTP_NOT_FOUND;

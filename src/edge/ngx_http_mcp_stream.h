@@ -24,7 +24,7 @@
  * Last-Event-ID or NULL.  gap: the id could not be read; "lagged" and the
  * resync are said first (on a GET).  A GET for a line that the session never
  * had becomes a general one with a gap; one for a line that has ended, with
- * nothing left to say, gets NGX_HTTP_NO_CONTENT: clients come back no more.
+ * nothing left to say, gets NGX_HTTP_NOT_ALLOWED: clients come back no more.
  *
  * For a GET the stream owns the request afterwards and NGX_DONE is returned,
  * which the content handler returns in turn.
