@@ -2,7 +2,7 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-static ngx_uint_t ngx_mcp_listener_covered_locked(ngx_mcp_zone_t *zone,
+static ngx_uint_t ngx_mcp_listener_matters_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_str_t *upstream);
 static void ngx_mcp_listener_close_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t epoch);
@@ -10,16 +10,12 @@ static void ngx_mcp_listener_close_locked(ngx_mcp_zone_t *zone,
 
 ngx_int_t
 ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_mcp_link_event_t *last)
+    ngx_str_t *upstream)
 {
     ngx_int_t              rc;
     ngx_mcp_stage_t        stage;
     ngx_mcp_link_sh_t     *l;
     ngx_mcp_session_sh_t  *s;
-
-    last->id.len = 0;
-    last->id.data = last->buf;
-    last->serial = 0;
 
     ngx_mcp_stage_init(&stage, NGX_MCP_LINK, upstream, 1);
 
@@ -36,15 +32,6 @@ ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     rc = NGX_DECLINED;
 
     if (l && l->listener == 0) {
-        last->id.len = l->last_len;
-        last->serial = l->serial;
-        ngx_memcpy(last->buf, l->last, l->last_len);
-
-        /* it is soon of the past */
-
-        l->last_len = 0;
-        ngx_mcp_barrier();
-
         l->listener = (uint32_t) zone->worker + 1;
         rc = NGX_OK;
     }
@@ -73,7 +60,7 @@ ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     if (l && l->listener == zone->worker + 1) {
 
         if (l->heard && !resumed
-            && !ngx_mcp_listener_covered_locked(zone, s, upstream))
+            && ngx_mcp_listener_matters_locked(zone, s, upstream))
         {
             /* a place without a body */
 
@@ -96,12 +83,12 @@ ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 
 /*
- * The module's own session at the upstream listens for the lists and for all
- * subscriptions of this one, and tells what it misses itself.
+ * Of what this session may have to ask for again: where the module's own
+ * session at the upstream listens for it, that one tells what it misses.
  */
 
 static ngx_uint_t
-ngx_mcp_listener_covered_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_listener_matters_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_str_t *upstream)
 {
     uint32_t                    n;
@@ -114,13 +101,25 @@ ngx_mcp_listener_covered_locked(ngx_mcp_zone_t *zone,
     e = ngx_mcp_session_extension(zone, s);
 
     if (e->alone) {
+        return 1;
+    }
+
+    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+
+        if (sub->supply.block == 0 && sub->topic.block == 0) {
+            return 1;
+        }
+    }
+
+    if (!ngx_mcp_audience_exists_locked(zone, s)) {
         return 0;
     }
 
     own = ngx_mcp_own_locked(zone, ngx_mcp_session_group(zone, s),
                              e->audience, upstream);
     if (own == NULL) {
-        return 0;
+        return 1;
     }
 
     ext = ngx_mcp_session_extension(zone, own);
@@ -131,22 +130,13 @@ ngx_mcp_listener_covered_locked(ngx_mcp_zone_t *zone,
         heard |= l->heard;
     }
 
-    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
-        sub = ngx_mcp_block(zone, n);
-
-        if (sub->supply.block == 0 && sub->topic.block == 0) {
-            return 0;
-        }
-    }
-
-    return heard
-           && (ext->supplies.head || ngx_mcp_audience_exists_locked(zone, s));
+    return !heard;
 }
 
 
 void
 ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_mcp_link_event_t *last, ngx_uint_t over)
+    ngx_str_t *upstream, ngx_uint_t over)
 {
     ngx_mcp_link_sh_t     *l;
     ngx_mcp_session_sh_t  *s;
@@ -157,14 +147,6 @@ ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
 
     if (l && l->listener == zone->worker + 1) {
-
-        if (last->serial == l->serial
-            && last->id.len <= NGX_MCP_LINK_EVENT_MAX)
-        {
-            ngx_memcpy(l->last, last->id.data, last->id.len);
-            ngx_mcp_barrier();
-            l->last_len = (uint32_t) last->id.len;
-        }
 
         if (over) {
             l->heard = 0;

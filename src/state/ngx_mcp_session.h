@@ -177,32 +177,20 @@ void ngx_mcp_link_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 void ngx_mcp_link_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_uint_t serial);
 
-/* a longer event id is not kept */
-#define NGX_MCP_LINK_EVENT_MAX  64
-
-/* the last event of an upstream's GET stream */
-
-typedef struct {
-    ngx_str_t               id;           /* empty: none */
-    ngx_uint_t              serial;       /* of the link */
-    u_char                  buf[NGX_MCP_LINK_EVENT_MAX];
-} ngx_mcp_link_event_t;
-
 /*
  * Which worker holds the upstream's GET stream for this session.  listen:
- * NGX_OK when this worker now holds it, and *last, with the id in its buf, is
- * what the one before left; NGX_DECLINED when it or another live worker does.
- * It is given up by unlisten, which leaves the last event to the next one, or
- * by the death of the worker, which leaves none.  "over": what is said from
- * now on is for nobody.
+ * NGX_OK when this worker now holds it; NGX_DECLINED when it or another live
+ * worker does.  It is given up by unlisten, or by the death of the worker.
+ * "over": what is said from now on is for nobody.
  */
 ngx_int_t ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_mcp_link_event_t *last);
+    ngx_str_t *upstream);
 
 /*
- * The stream stands.  Unless it was resumed, the session learns that it missed
- * something since the one before, if there was one, or hears of it by the
- * module's own session there.  Whether it is told now.
+ * The stream stands.  Unless it was resumed, a session that has lists or
+ * subscriptions to look at again learns that it missed something since the
+ * stream before, if there was one, or hears of it by the module's own session
+ * there.  Whether it is told now.
  */
 ngx_uint_t ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_uint_t resumed);
@@ -211,7 +199,7 @@ ngx_uint_t ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 void ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_mcp_link_event_t *last, ngx_uint_t over);
+    ngx_str_t *upstream, ngx_uint_t over);
 
 
 /*

@@ -374,9 +374,7 @@ typedef struct {
     uint32_t                up;           /* fact: an own session listens */
     uint32_t                heard;        /* fact: a GET stream stood, and what
                                              it missed since is not told yet */
-    uint32_t                last_len;     /* fact: of the last event id */
     u_char                  session[NGX_MCP_UUID_LEN];
-    u_char                  last[NGX_MCP_LINK_EVENT_MAX];
 } ngx_mcp_link_sh_t;
 
 

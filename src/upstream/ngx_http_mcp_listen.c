@@ -18,6 +18,8 @@ typedef struct {
     ngx_pool_t               *pool;
     ngx_http_headers_in_t     headers_in;
     ngx_event_t               grace;
+    ngx_uint_t                serial;       /* of the link it has heard */
+    unsigned                  ids:1;        /* events have had them */
 } ngx_http_mcp_listen_t;
 
 
@@ -38,8 +40,8 @@ void
 ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *tenant)
 {
+    ngx_str_t                 none;
     ngx_pool_t               *pool;
-    ngx_mcp_link_event_t      last;
     ngx_http_mcp_listen_t    *listen;
     ngx_http_mcp_listener_t  *l;
 
@@ -49,20 +51,20 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
         return;
     }
 
-    if (ngx_mcp_link_listen(u->zone, session, &u->name, &last) != NGX_OK) {
+    if (ngx_mcp_link_listen(u->zone, session, &u->name) != NGX_OK) {
         return;
     }
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
     if (pool == NULL) {
-        ngx_mcp_link_unlisten(u->zone, session, &u->name, &last, 0);
+        ngx_mcp_link_unlisten(u->zone, session, &u->name, 0);
         return;
     }
 
     listen = ngx_pcalloc(pool, sizeof(ngx_http_mcp_listen_t));
     if (listen == NULL) {
         ngx_destroy_pool(pool);
-        ngx_mcp_link_unlisten(u->zone, session, &u->name, &last, 0);
+        ngx_mcp_link_unlisten(u->zone, session, &u->name, 0);
         return;
     }
 
@@ -84,7 +86,6 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     l->upstream = u;
     l->session = session;
     l->headers = &listen->headers_in;
-    l->serial = last.id.len ? last.serial : 0;
     l->wanted = ngx_http_mcp_listen_wanted;
     l->opened = ngx_http_mcp_listen_opened;
     l->message = ngx_http_mcp_listen_message;
@@ -101,12 +102,13 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
                                            &from->headers_in)
            != NGX_OK)
     {
-        l->last_event_id = last.id;
         ngx_http_mcp_listen_closed(l);
         return;
     }
 
-    ngx_http_mcp_listener_start(l, &last.id);
+    ngx_str_null(&none);
+
+    ngx_http_mcp_listener_start(l, &none);
 }
 
 
@@ -114,7 +116,6 @@ static ngx_uint_t
 ngx_http_mcp_listen_wanted(ngx_http_mcp_listener_t *l)
 {
     ngx_mcp_zone_t           *zone;
-    ngx_mcp_link_event_t      last;
     ngx_http_mcp_upstream_t  *u;
 
     u = l->upstream;
@@ -126,13 +127,10 @@ ngx_http_mcp_listen_wanted(ngx_http_mcp_listener_t *l)
 
     /* a GET may have come just now and found that somebody listens */
 
-    last.id = l->last_event_id;
-    last.serial = l->serial;
-
-    ngx_mcp_link_unlisten(zone, l->session, &u->name, &last, 1);
+    ngx_mcp_link_unlisten(zone, l->session, &u->name, 1);
 
     if (ngx_mcp_session_gets(zone, l->session) < 1
-        || ngx_mcp_link_listen(zone, l->session, &u->name, &last) != NGX_OK)
+        || ngx_mcp_link_listen(zone, l->session, &u->name) != NGX_OK)
     {
         return 0;
     }
@@ -145,11 +143,26 @@ ngx_http_mcp_listen_wanted(ngx_http_mcp_listener_t *l)
 }
 
 
+/*
+ * Told is what a client would not have missed without us: a stream that the
+ * upstream ends, and that has no ids, has a gap for whoever reads it.
+ */
+
 static void
 ngx_http_mcp_listen_opened(ngx_http_mcp_listener_t *l)
 {
+    ngx_uint_t              resumed;
+    ngx_http_mcp_listen_t  *listen;
+
+    listen = l->data;
+
+    resumed = l->resumed || (listen->serial == l->serial && !listen->ids);
+
+    listen->serial = l->serial;
+    listen->ids = (l->last_event_id.len != 0);
+
     if (ngx_mcp_link_listens(l->upstream->zone, l->session,
-                             &l->upstream->name, l->resumed))
+                             &l->upstream->name, resumed))
     {
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                       "mcp upstream \"%V\" may have said what nobody heard; "
@@ -163,9 +176,13 @@ static void
 ngx_http_mcp_listen_message(ngx_http_mcp_listener_t *l,
     ngx_http_mcp_talk_t *t, ngx_str_t *text)
 {
-    ngx_str_t         id, level;
-    ngx_mcp_json_t   *json;
-    ngx_mcp_event_t   event;
+    ngx_str_t               id, level;
+    ngx_mcp_json_t         *json;
+    ngx_mcp_event_t         event;
+    ngx_http_mcp_listen_t  *listen;
+
+    listen = l->data;
+    listen->ids |= (l->last_event_id.len != 0);
 
     json = &t->x->scan;
 
@@ -326,13 +343,9 @@ static void
 ngx_http_mcp_listen_closed(ngx_http_mcp_listener_t *l)
 {
     ngx_uint_t              over;
-    ngx_mcp_link_event_t    last;
     ngx_http_mcp_listen_t  *listen;
 
     listen = l->data;
-
-    last.id = l->last_event_id;
-    last.serial = l->serial;
 
     /* a client whose worker quits comes back */
 
@@ -346,7 +359,7 @@ ngx_http_mcp_listen_closed(ngx_http_mcp_listener_t *l)
     }
 
     ngx_mcp_link_unlisten(l->upstream->zone, l->session, &l->upstream->name,
-                          &last, over);
+                          over);
 
     ngx_destroy_pool(listen->pool);
 }

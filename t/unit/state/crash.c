@@ -671,7 +671,6 @@ others(slot_t *m)
     ngx_mcp_ref_t        none;
     ngx_mcp_link_t       l;
     ngx_mcp_knowledge_t  k;
-    ngx_mcp_link_event_t last;
 
     pool = env_pool();
     none.block = 0;
@@ -699,8 +698,8 @@ others(slot_t *m)
     case 2:
         name = env_str("one");
 
-        if (ngx_mcp_link_listen(&zone, m->ref, &name, &last) == NGX_OK) {
-            ngx_mcp_link_unlisten(&zone, m->ref, &name, &last, 0);
+        if (ngx_mcp_link_listen(&zone, m->ref, &name) == NGX_OK) {
+            ngx_mcp_link_unlisten(&zone, m->ref, &name, 0);
         }
 
         break;

@@ -696,7 +696,6 @@ own_tests(void)
     ngx_mcp_session_t      s;
     ngx_mcp_supply_job_t   job, second;
     ngx_mcp_session_new_t  in;
-    ngx_mcp_link_event_t   last;
 
     start(ZONE_SIZE);
     pool = env_pool();
@@ -772,7 +771,7 @@ own_tests(void)
     ok(ngx_mcp_own_covers(&zone, a, &name, &none)
        && ngx_mcp_own_covers(&zone, a, &name, &uri), "listens");
 
-    ngx_mcp_link_listen(&zone, a, &name, &last);
+    ngx_mcp_link_listen(&zone, a, &name);
     ngx_mcp_link_listens(&zone, a, &name, 0);
     ok(ngx_mcp_link_listens(&zone, a, &name, 0) == 0,
        "what sessions miss themselves is told by it");
@@ -882,12 +881,11 @@ own_tests(void)
 static void
 link_tests(void)
 {
-    ngx_str_t             name, id;
+    ngx_str_t             uri, name, id;
     ngx_uint_t            old;
     ngx_mcp_ref_t         ref;
     ngx_mcp_call_t        a, b;
     ngx_mcp_link_t        l;
-    ngx_mcp_link_event_t  last, other;
 
     start(ZONE_SIZE);
     ref = session("e", "t");
@@ -941,34 +939,24 @@ link_tests(void)
        && l.id.len == NGX_MCP_LINK_ID_MAX && l.serial != old, "a long id");
     ngx_mcp_link_forget(&zone, ref, &name, l.serial);
 
-    ok(ngx_mcp_link_listen(&zone, ref, &name, &last) == NGX_OK
-       && last.id.len == 0
-       && ngx_mcp_link_listen(&zone, ref, &name, &other) == NGX_DECLINED,
-       "listen");
-    ok(ngx_mcp_link_listens(&zone, ref, &name, 0) == 0, "the first stream");
+    ok(ngx_mcp_link_listen(&zone, ref, &name) == NGX_OK
+       && ngx_mcp_link_listen(&zone, ref, &name) == NGX_DECLINED, "listen");
+    ok(ngx_mcp_link_listens(&zone, ref, &name, 0) == 0
+       && ngx_mcp_link_listens(&zone, ref, &name, 0) == 0,
+       "the first stream, and nothing to look at again");
 
-    last.id = env_str("an-id");
-    ngx_mcp_link_unlisten(&zone, ref, &name, &last, 0);
-    ok(ngx_mcp_link_listen(&zone, ref, &name, &last) == NGX_OK
-       && last.id.len == 5 && memcmp(last.id.data, "an-id", 5) == 0,
-       "unlisten, and the last event is left");
-    ok(ngx_mcp_link_listens(&zone, ref, &name, 1) == 0
+    uri = env_str("file:///a");
+    ngx_mcp_session_subscribe(&zone, ref, &uri, 8);
+    ngx_mcp_link_unlisten(&zone, ref, &name, 0);
+    ok(ngx_mcp_link_listen(&zone, ref, &name) == NGX_OK
+       && ngx_mcp_link_listens(&zone, ref, &name, 1) == 0
        && ngx_mcp_link_listens(&zone, ref, &name, 0) == 1,
-       "who does not go on behind it has a gap");
+       "who does not go on behind the one before has a gap");
 
-    id.data = big;
-    id.len = NGX_MCP_LINK_EVENT_MAX + 1;
-    last.id = id;
-    ngx_mcp_link_unlisten(&zone, ref, &name, &last, 1);
-    ok(ngx_mcp_link_listen(&zone, ref, &name, &last) == NGX_OK
-       && last.id.len == 0 && ngx_mcp_link_listens(&zone, ref, &name, 0) == 0,
-       "a long id is not kept, and one who left has no gap");
-
-    last.id = env_str("of another session there");
-    last.serial--;
-    ngx_mcp_link_unlisten(&zone, ref, &name, &last, 0);
-    ok(ngx_mcp_link_listen(&zone, ref, &name, &last) == NGX_OK
-       && last.id.len == 0, "nor the id of another link");
+    ngx_mcp_link_unlisten(&zone, ref, &name, 1);
+    ok(ngx_mcp_link_listen(&zone, ref, &name) == NGX_OK
+       && ngx_mcp_link_listens(&zone, ref, &name, 0) == 0,
+       "one who left has none");
 
     id = env_str("last");
     ngx_mcp_link_put(&zone, ref, &name, &id, 2);
@@ -2030,13 +2018,14 @@ death_tests(void)
     ngx_mcp_link_t     l;
     ngx_mcp_stream_t   st, get, heard_of;
     ngx_mcp_zone_use_t use;
-    ngx_mcp_link_event_t last;
     ngx_mcp_call_t    *shared;
 
     start(ZONE_SIZE);
     ref = session("e", "t");
     heeded = session("e", "t");
     ngx_mcp_stream_open(&zone, heeded, 0, NULL, 0, 7, &heard_of);
+    up = env_str("file:///a");
+    ngx_mcp_session_subscribe(&zone, heeded, &up, 8);
     up = env_str("up");
     token = env_str("");
     id = env_str("9");
@@ -2063,7 +2052,7 @@ death_tests(void)
         id = env_str("2");
         ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, &call);
         ngx_mcp_link_get(&zone, ref, &up, call.ref, &l);
-        ngx_mcp_link_listen(&zone, heeded, &up, &last);
+        ngx_mcp_link_listen(&zone, heeded, &up);
         ngx_mcp_link_listens(&zone, heeded, &up, 0);
         ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st);
 
@@ -2094,8 +2083,8 @@ death_tests(void)
     is(take(&heard_of), "error",
        "a client whose upstream it listened to has to come back");
     ok(ngx_mcp_link_get(&zone, ref, &up, plain.ref, &l) == NGX_DECLINED
-       && ngx_mcp_link_listen(&zone, heeded, &up, &last) == NGX_OK
-       && last.id.len == 0, "its claims are given up");
+       && ngx_mcp_link_listen(&zone, heeded, &up) == NGX_OK,
+       "its claims are given up");
     ok(ngx_mcp_link_listens(&zone, heeded, &up, 0) == 1
        && ngx_mcp_link_listens(&zone, heeded, &up, 1) == 0,
        "what it may have heard is a gap, unless the next one resumes");

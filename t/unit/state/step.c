@@ -27,7 +27,6 @@ static ngx_mcp_zone_t     copy;
 static size_t             copy_size;
 
 static ngx_mcp_ref_t      bystander, victim, tenant;
-static ngx_mcp_link_event_t  listened;
 static ngx_mcp_call_t     call, streamed, finished;
 static ngx_mcp_stream_t   get, newer, line;
 static ngx_mcp_ref_t      listed;
@@ -316,7 +315,7 @@ build(void)
     ngx_mcp_link_get(&zone, victim, &name, call.ref, &l);
     str = env_str("upstream-session");
     ngx_mcp_link_put(&zone, victim, &name, &str, 3);
-    ngx_mcp_link_listen(&zone, victim, &name, &listened);
+    ngx_mcp_link_listen(&zone, victim, &name);
     ngx_mcp_link_listens(&zone, victim, &name, 0);
 
     name = env_str("news");
@@ -643,9 +642,8 @@ op_links(void)
     ngx_mcp_link_fail(&zone, victim, &name);
 
     name = env_str("weather");
-    listened.id = env_str("a-last-event");
-    ngx_mcp_link_unlisten(&zone, victim, &name, &listened, 0);
-    ngx_mcp_link_listen(&zone, victim, &name, &listened);
+    ngx_mcp_link_unlisten(&zone, victim, &name, 0);
+    ngx_mcp_link_listen(&zone, victim, &name);
     ngx_mcp_link_listens(&zone, victim, &name, 0);
 }
 
