@@ -177,6 +177,14 @@ server {
         mcp_upstream rpc /_paths/$mcp_name protocol=rpc;
     }
 
+    location = /keys {
+        mcp_endpoint zone=main;
+        mcp_list_cache on key=$http_x_key;
+        mcp_upstream up /_keys/$mcp_list_key protocol=legacy;
+    }
+
+    location /_keys/ { internal; proxy_pass http://127.0.0.1:%%UP%%; }
+
     location = /limited {
         limit_req zone=tools;
         mcp_endpoint zone=main;
@@ -643,6 +651,11 @@ for my $p (['/dots', '.'], ['/dots', '..'], ['/paths', '..'],
        "dot segment \"$p->[1]\" at $p->[0]");
     is($rpc->count, $asked, 'is not asked for');
 }
+
+my $keys = $t->session(path => '/keys', headers => { 'X-Key' => '..' });
+$r = $keys->tool('x');
+is("$r->{http}{status} $r->{error}{code}", '400 -32600',
+   'dot segment where an upstream is asked for a session first');
 
 $r = $paths->call('x/../../y', {});
 is("$r->{http}{status} $r->{error}{code}", '400 -32600',

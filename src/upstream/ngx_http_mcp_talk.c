@@ -433,6 +433,7 @@ ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
 
     x = ngx_http_mcp_upstream_exchange(t->r, t->upstream, scope);
     if (x == NULL) {
+        t->scope.dots = scope->dots;
         return NGX_ERROR;
     }
 

@@ -97,6 +97,8 @@ ngx_http_mcp_upstream_at(ngx_http_request_t *r,
     ngx_str_t                 uri;
     ngx_http_mcp_exchange_t  *x;
 
+    scope->dots = 0;
+
     if (ngx_http_mcp_upstream_uri(r, location, scope, &uri) != NGX_OK) {
         return NULL;
     }
