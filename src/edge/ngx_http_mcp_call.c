@@ -454,11 +454,15 @@ ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
             return;
         }
 
-        call->blamed = 1;
+        if (!call->blamed) {
+            call->blamed = 1;
 
-        ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
-                      "mcp upstream \"%V\" answered with id %V instead of %V",
-                      &t->upstream->name, &id, &call->message->id);
+            ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
+                          "mcp upstream \"%V\" answered with id %V instead "
+                          "of %V", &t->upstream->name, &id,
+                          &call->message->id);
+        }
+
         return;
     }
 

@@ -168,6 +168,15 @@ size_t ngx_mcp_json_escaped_len(ngx_str_t *text);
 u_char *ngx_mcp_json_escape(u_char *dst, ngx_str_t *text);
 
 /*
+ * The beginning of a text of any kind for a log or a message: at most
+ * NGX_MCP_QUOTE bytes, white space and control characters as single spaces,
+ * what is not UTF-8 as "?".  Returns the end.
+ */
+#define NGX_MCP_QUOTE  200
+
+u_char *ngx_mcp_json_quote(u_char *dst, ngx_str_t *text);
+
+/*
  * Whether two raw tokens (strings or numbers) name the same JSON-RPC id:
  * strings after decoding, numbers as they are written.
  */

@@ -210,6 +210,52 @@ ngx_mcp_json_escape(u_char *dst, ngx_str_t *text)
 }
 
 
+u_char *
+ngx_mcp_json_quote(u_char *dst, ngx_str_t *text)
+{
+    size_t       n;
+    u_char      *p, *start, *last;
+    ngx_uint_t   space;
+
+    start = dst;
+    space = 0;
+
+    p = text->data;
+    last = p + text->len;
+
+    while (p < last) {
+
+        if (*p <= 0x20 || *p == 0x7f) {
+            space = (dst > start);
+            p++;
+            continue;
+        }
+
+        n = ngx_mcp_utf8_len(p, last);
+
+        if ((size_t) (dst - start) + space + ngx_max(n, 1) > NGX_MCP_QUOTE) {
+            break;
+        }
+
+        if (space) {
+            *dst++ = ' ';
+            space = 0;
+        }
+
+        if (n == 0) {
+            *dst++ = '?';
+            p++;
+            continue;
+        }
+
+        dst = ngx_cpymem(dst, p, n);
+        p += n;
+    }
+
+    return dst;
+}
+
+
 ngx_uint_t
 ngx_mcp_json_same_id(ngx_str_t *a, ngx_str_t *b)
 {

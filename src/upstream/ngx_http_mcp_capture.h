@@ -63,6 +63,7 @@ typedef struct {
     unsigned                    last:1;     /* no more of cap->in will come */
     unsigned                    finished:1; /* the body was taken to its end */
     unsigned                    refused:1;  /* of a type that is not taken */
+    unsigned                    left_out:1; /* events were, the log says so */
     unsigned                    held:1;
     unsigned                    resumed:1;
     unsigned                    theirs:1;   /* the upstream's own read timer

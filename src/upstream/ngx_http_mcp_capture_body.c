@@ -20,6 +20,8 @@ static void ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x,
     ngx_uint_t skipped);
+static void ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
 static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x);
@@ -415,15 +417,45 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
         text = x->sse->data;
 
-        if (ngx_mcp_json_scan(&x->scan, &text) != NGX_OK) {
-            ngx_http_mcp_capture_bad(x);
-            return;
+        if (ngx_mcp_json_scan(&x->scan, &text) != NGX_OK
+            || (x->scan.type != NGX_MCP_JSON_OBJECT
+                && x->scan.type != NGX_MCP_JSON_ARRAY))
+        {
+            ngx_http_mcp_capture_no_message(x, &text);
+            continue;
         }
 
         if (x->handlers->message) {
             x->handlers->message(x, &text);
         }
     }
+}
+
+
+/* some servers keep a stream alive by events that are no messages */
+
+static void
+ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    u_char                   buf[NGX_MCP_QUOTE];
+    ngx_str_t                quote;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->left_out) {
+        return;
+    }
+
+    cap->left_out = 1;
+
+    quote.data = buf;
+    quote.len = ngx_mcp_json_quote(buf, text) - buf;
+
+    ngx_log_error(NGX_LOG_WARN, x->r->connection->log, 0,
+                  "mcp upstream \"%V\" sent an event that is no JSON-RPC "
+                  "message: \"%V\"; it is left out, as are further ones of "
+                  "this stream", &x->name, &quote);
 }
 
 

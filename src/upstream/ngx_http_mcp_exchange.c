@@ -8,8 +8,11 @@
 
 #define NGX_HTTP_MCP_EXCHANGE_LIMIT  (4 * 1024 * 1024)
 
-/* ms; for the end of a response behind its answer */
-#define NGX_HTTP_MCP_EXCHANGE_REST   1000
+/*
+ * ms; for the end of a stream behind its answer, which most servers send at
+ * once: the connection can then be used again
+ */
+#define NGX_HTTP_MCP_EXCHANGE_REST   20
 
 
 typedef struct {

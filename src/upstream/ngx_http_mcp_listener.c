@@ -105,6 +105,7 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
     t->upstream = l->upstream;
     t->session = l->session;
     t->listen = 1;
+    t->healed = l->lasting;
     t->serial = l->serial;
     t->linked = ngx_http_mcp_listener_linked;
     t->streams = ngx_http_mcp_listener_opened;
@@ -158,6 +159,8 @@ ngx_http_mcp_listener_opened(ngx_http_mcp_talk_t *t)
     l->up = 1;
     l->resumed = (t->x->last_event_id.len != 0);
     l->conflicts = 0;
+    l->lasting = 0;
+    l->told = 0;
     l->since = ngx_current_msec;
 
     if (l->serial != t->link->serial) {
@@ -222,19 +225,40 @@ ngx_http_mcp_listener_done(ngx_http_mcp_talk_t *t,
      */
 
     l->conflict = 0;
+    refused = 0;
 
-    if (outcome == NGX_HTTP_MCP_STATUS) {
+    if (outcome == NGX_HTTP_MCP_STATUS && t->x->method == NGX_HTTP_GET) {
 
-        l->conflict = (status == NGX_HTTP_CONFLICT);
-        refused = (status < NGX_HTTP_INTERNAL_SERVER_ERROR && !l->conflict);
+        switch (status) {
 
-        if (status == NGX_HTTP_BAD_REQUEST && l->last_event_id.len) {
-            l->last_event_id.len = 0;
-            refused = 0;
+        case NGX_HTTP_NOT_ALLOWED:
+            refused = 1;
+            break;
+
+        case NGX_HTTP_CONFLICT:
+            l->conflict = 1;
+            break;
+
+        default:
+
+            /* a session that was made for the stream is not made again */
+
+            l->lasting = t->healed;
+
+            if (status == NGX_HTTP_BAD_REQUEST) {
+                l->last_event_id.len = 0;
+            }
+
+            if (status < NGX_HTTP_INTERNAL_SERVER_ERROR && !l->told) {
+                l->told = 1;
+
+                ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                              "mcp upstream \"%V\" answered GET with status "
+                              "%ui; it is asked again, and may say 405 if it "
+                              "offers no stream",
+                              &l->upstream->name, status);
+            }
         }
-
-    } else {
-        refused = (outcome == NGX_HTTP_MCP_BAD);
     }
 
     if (refused || !l->wanted(l)) {

@@ -56,6 +56,8 @@ struct ngx_http_mcp_listener_s {
                                                id */
     unsigned                  conflict:1;   /* broken: the upstream has another
                                                stream on the same session */
+    unsigned                  lasting:1;    /* a new session did not help */
+    unsigned                  told:1;       /* a refusal, in the log */
 
     /* private */
     u_char                    ids[NGX_HTTP_MCP_LISTENER_ID_MAX];

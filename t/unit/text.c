@@ -53,6 +53,58 @@ text_escape(const char *text, size_t len, const char *expected)
 
 
 static int
+text_quote(const char *text, const char *expected)
+{
+    int         good;
+    u_char     *dst;
+    ngx_str_t   str;
+
+    str.len = strlen(text);
+    str.data = core_copy(text, str.len);
+    dst = malloc(NGX_MCP_QUOTE);
+
+    good = (size_t) (ngx_mcp_json_quote(dst, &str) - dst) == strlen(expected)
+           && memcmp(dst, expected, strlen(expected)) == 0;
+
+    free(dst);
+    free(str.data);
+
+    return good;
+}
+
+
+/* many of a part, of which some are left out: never more than there is room */
+
+static int
+text_quote_max(const char *part, size_t room)
+{
+    int         good;
+    size_t      i, len;
+    u_char     *dst;
+    ngx_str_t   str;
+
+    str.len = 0;
+    str.data = malloc(4 * NGX_MCP_QUOTE);
+
+    for (i = 0; i < NGX_MCP_QUOTE; i += room) {
+        memcpy(str.data + str.len, part, strlen(part));
+        str.len += strlen(part);
+        memcpy(str.data + str.len, part, strlen(part));
+        str.len += strlen(part);
+    }
+
+    dst = malloc(NGX_MCP_QUOTE);
+    len = ngx_mcp_json_quote(dst, &str) - dst;
+    good = len <= NGX_MCP_QUOTE && len + room > NGX_MCP_QUOTE;
+
+    free(dst);
+    free(str.data);
+
+    return good;
+}
+
+
+static int
 text_same(const char *a, const char *b)
 {
     int        rc;
@@ -177,6 +229,14 @@ text_tests(void)
        && text_same("null", "null") == 0 && text_same("", "") == 0
        && text_same("\"a\"", "") == 0 && text_same("{}", "{}") == 0,
        "different ids");
+
+    ok(text_quote("", "") && text_quote(" \t\n", "")
+       && text_quote("a", "a") && text_quote(" a\r\n\x01 b\x7f", "a b")
+       && text_quote("\xc3\xa9\xff<p>\"", "\xc3\xa9?<p>\"")
+       && text_quote_max("x", 1) && text_quote_max(" x", 2)
+       && text_quote_max("\xc3\xa9", 2) && text_quote_max("x\xff", 2)
+       && text_quote_max("\xf0\x9d\x84\x9e", 4),
+       "the beginning of a text");
 
     ok(text_walk("[]", 0, "") && text_walk(" [ ] ", 0, "")
        && text_walk("[1]", 0, "1|") && text_walk("[1,2]", 0, "1|2|")
