@@ -49,6 +49,7 @@ ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size)
     zone->zone.name = *name;
     zone->zone.worker = NGX_MCP_NO_WORKER;
     zone->zone.log = cf->cycle->log;
+    zone->cycle = cf->cycle;
     zone->directive = ((ngx_str_t *) cf->args->elts)[0];
     zone->file = cf->conf_file->file.name.data;
     zone->line = cf->conf_file->line;
@@ -70,6 +71,8 @@ found:
 
         zone->declared = 1;
         zone->shm_zone = shm_zone;
+        zone->file = cf->conf_file->file.name.data;
+        zone->line = cf->conf_file->line;
 
         shm_zone->init = ngx_http_mcp_init_zone;
         shm_zone->data = zone;
@@ -82,6 +85,9 @@ found:
 static ngx_int_t
 ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 {
+    size_t                least;
+    ngx_uint_t            workers;
+    ngx_core_conf_t      *ccf;
     ngx_http_mcp_zone_t  *zone, *old;
 
     zone = shm_zone->data;
@@ -90,7 +96,33 @@ ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     zone->zone.shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
     zone->zone.log = shm_zone->shm.log;
 
-    return ngx_mcp_zone_init(&zone->zone, old != NULL || shm_zone->shm.exists);
+    ccf = (ngx_core_conf_t *) ngx_get_conf(zone->cycle->conf_ctx,
+                                           ngx_core_module);
+
+    workers = ccf->master ? (ngx_uint_t) ccf->worker_processes : 1;
+
+    if (workers > NGX_MCP_ZONE_WORKERS) {
+        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                      "\"mcp_zone\" \"%V\" serves at most %d workers; lower "
+                      "\"worker_processes\" in %s:%ui", &zone->zone.name,
+                      NGX_MCP_ZONE_WORKERS, zone->file, zone->line);
+        return NGX_ERROR;
+    }
+
+    least = ngx_mcp_zone_least(workers);
+
+    if (shm_zone->shm.size < least) {
+        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                      "\"mcp_zone\" \"%V\" is too small for %ui workers; give "
+                      "it %uzm or lower \"worker_processes\" in %s:%ui",
+                      &zone->zone.name, workers,
+                      (least + 1024 * 1024 - 1) / (1024 * 1024), zone->file,
+                      zone->line);
+        return NGX_ERROR;
+    }
+
+    return ngx_mcp_zone_init(&zone->zone, workers,
+                             old != NULL || shm_zone->shm.exists);
 }
 
 

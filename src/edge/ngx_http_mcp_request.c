@@ -175,6 +175,12 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
         return rc;
     }
 
+    if (mlcf->zone->worker == NGX_MCP_NO_WORKER) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                   NGX_MCP_REFUSED,
+                                   "this worker has no place in the zone yet");
+    }
+
     /* what decides about access is computed here and not before */
 
     rc = ngx_http_mcp_evaluate(r, ctx, &why);

@@ -366,7 +366,7 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
         return NGX_DECLINED;
     }
 
-    w = &zone->sh->workers[zone->worker];
+    w = ngx_mcp_place(zone, zone->worker);
     tail = 0;
 
     for (left = stage->blocks; left; left -= n) {
@@ -413,7 +413,7 @@ ngx_mcp_stage_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
         return;
     }
 
-    ngx_mcp_staged_free_locked(zone, &zone->sh->workers[zone->worker]);
+    ngx_mcp_staged_free_locked(zone, ngx_mcp_place(zone, zone->worker));
 
     stage->head = 0;
 }
@@ -485,7 +485,7 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
     ngx_mcp_barrier();
 
     if (zone->worker != NGX_MCP_NO_WORKER) {
-        w = &zone->sh->workers[zone->worker];
+        w = ngx_mcp_place(zone, zone->worker);
 
         if (w->staged == ngx_mcp_number(zone, rec)) {
             w->staged = 0;

@@ -8,17 +8,20 @@
 typedef struct {
     ngx_mcp_zone_t         *zone;
     ngx_connection_t       *connection;
+    ngx_cycle_t            *cycle;
     ngx_event_t             drain;
     ngx_event_t             sweep;
     ngx_event_t             due;
     void                  (*quit)(ngx_mcp_zone_t *zone);
+    u_char                  name[NGX_MCP_NAME_LEN];
+    unsigned                told:1;       /* that there is no place */
 } ngx_mcp_doorbell_t;
 
 
-static ngx_int_t ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell,
-    ngx_cycle_t *cycle, u_char *name);
+static void ngx_mcp_doorbell_join(ngx_mcp_doorbell_t *bell);
+static ngx_int_t ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell);
 static ngx_int_t ngx_mcp_doorbell_listen(ngx_mcp_doorbell_t *bell,
-    ngx_cycle_t *cycle, ngx_socket_t s);
+    ngx_socket_t s);
 static socklen_t ngx_mcp_doorbell_address(struct sockaddr_un *sun,
     u_char *name);
 static void ngx_mcp_doorbell_read_handler(ngx_event_t *rev);
@@ -31,7 +34,6 @@ ngx_int_t
 ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
     ngx_mcp_worker_handlers_t *handlers, void (*quit)(ngx_mcp_zone_t *zone))
 {
-    u_char               name[NGX_MCP_NAME_LEN];
     ngx_mcp_doorbell_t  *bell;
 
     bell = ngx_pcalloc(cycle->pool, sizeof(ngx_mcp_doorbell_t));
@@ -40,6 +42,7 @@ ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
     }
 
     bell->zone = zone;
+    bell->cycle = cycle;
     bell->quit = quit;
 
     bell->drain.handler = ngx_mcp_doorbell_drain_handler;
@@ -58,78 +61,109 @@ ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
 
     zone->log = cycle->log;
     zone->handlers = handlers;
-
-    if (ngx_mcp_doorbell_open(bell, cycle, name) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     zone->doorbell = bell;
 
-    if (ngx_mcp_worker_claim(zone, name) != NGX_OK) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
-                      "mcp zone \"%V\" has no place for another worker",
-                      &zone->name);
-
-        ngx_mcp_worker_leave(zone);
-        return NGX_ERROR;
-    }
+    ngx_mcp_doorbell_join(bell);
 
     ngx_add_timer(&bell->sweep, 1000);
-
-    /* leases wait; what is posted for now would wait for the first event */
-
-    ngx_post_event(&bell->drain, &ngx_posted_next_events);
 
     return NGX_OK;
 }
 
 
-static ngx_int_t
-ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell, ngx_cycle_t *cycle,
-    u_char *name)
+/*
+ * A worker that gets no place serves without one, as its exit would be final
+ * for nginx, and tries again with each sweep.
+ */
+
+static void
+ngx_mcp_doorbell_join(ngx_mcp_doorbell_t *bell)
 {
+    ngx_mcp_zone_t  *zone;
+
+    zone = bell->zone;
+
+    if (bell->connection == NULL && ngx_mcp_doorbell_open(bell) != NGX_OK) {
+        return;
+    }
+
+    if (ngx_mcp_worker_claim(zone, bell->name) != NGX_OK) {
+
+        if (!bell->told) {
+            ngx_log_error(NGX_LOG_ERR, bell->cycle->log, 0,
+                          "mcp zone \"%V\" has no place for another worker, "
+                          "this one answers 503 until workers of earlier "
+                          "configurations have ended; enlarge the zone, or "
+                          "set \"worker_shutdown_timeout\"", &zone->name);
+            bell->told = 1;
+        }
+
+        return;
+    }
+
+    if (bell->told) {
+        ngx_log_error(NGX_LOG_NOTICE, bell->cycle->log, 0,
+                      "mcp zone \"%V\" has a place for this worker now",
+                      &zone->name);
+        bell->told = 0;
+    }
+
+    /* leases wait; what is posted for now would wait for the first event */
+
+    ngx_post_event(&bell->drain, &ngx_posted_next_events);
+}
+
+
+static ngx_int_t
+ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell)
+{
+    ngx_log_t          *log;
     socklen_t           len;
     ngx_socket_t        s;
     struct sockaddr_un  sun;
 
-    ngx_mcp_random(cycle->log, name, NGX_MCP_NAME_LEN);
+    log = bell->cycle->log;
+
+    ngx_mcp_random(log, bell->name, NGX_MCP_NAME_LEN);
 
     s = ngx_socket(AF_UNIX, SOCK_DGRAM, 0);
 
     if (s == (ngx_socket_t) -1) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_socket_errno,
+        ngx_log_error(NGX_LOG_CRIT, log, ngx_socket_errno,
                       ngx_socket_n " for mcp doorbell failed");
         return NGX_ERROR;
     }
 
-    len = ngx_mcp_doorbell_address(&sun, name);
+    len = ngx_mcp_doorbell_address(&sun, bell->name);
 
     if (ngx_nonblocking(s) == -1
         || fcntl(s, F_SETFD, FD_CLOEXEC) == -1
         || bind(s, (struct sockaddr *) &sun, len) == -1)
     {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_socket_errno,
+        ngx_log_error(NGX_LOG_CRIT, log, ngx_socket_errno,
                       "binding of mcp doorbell failed");
 
         if (ngx_close_socket(s) == -1) {
-            ngx_log_error(NGX_LOG_ALERT, cycle->log, ngx_socket_errno,
+            ngx_log_error(NGX_LOG_ALERT, log, ngx_socket_errno,
                           ngx_close_socket_n " failed");
         }
 
         return NGX_ERROR;
     }
 
-    return ngx_mcp_doorbell_listen(bell, cycle, s);
+    return ngx_mcp_doorbell_listen(bell, s);
 }
 
 
 static ngx_int_t
-ngx_mcp_doorbell_listen(ngx_mcp_doorbell_t *bell, ngx_cycle_t *cycle,
-    ngx_socket_t s)
+ngx_mcp_doorbell_listen(ngx_mcp_doorbell_t *bell, ngx_socket_t s)
 {
     ngx_int_t          flags;
     ngx_event_t       *rev;
+    ngx_cycle_t       *cycle;
     ngx_connection_t  *c;
+
+    cycle = bell->cycle;
 
     c = ngx_get_connection(s, cycle->log);
 
@@ -212,7 +246,9 @@ ngx_mcp_worker_leave(ngx_mcp_zone_t *zone)
         ngx_del_timer(&bell->due);
     }
 
-    ngx_close_connection(bell->connection);
+    if (bell->connection) {
+        ngx_close_connection(bell->connection);
+    }
 }
 
 
@@ -227,7 +263,7 @@ ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker)
 
     bell = zone->doorbell;
 
-    if (bell == NULL) {
+    if (bell == NULL || bell->connection == NULL) {
         return NGX_OK;
     }
 
@@ -236,7 +272,7 @@ ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker)
         return NGX_OK;
     }
 
-    len = ngx_mcp_doorbell_address(&sun, zone->sh->workers[worker].name);
+    len = ngx_mcp_doorbell_address(&sun, ngx_mcp_place(zone, worker)->name);
 
     do {
         n = sendto(bell->connection->fd, "", 0, 0, (struct sockaddr *) &sun,
@@ -341,6 +377,10 @@ ngx_mcp_doorbell_sweep_handler(ngx_event_t *ev)
     ngx_mcp_doorbell_t  *bell;
 
     bell = ev->data;
+
+    if (bell->zone->worker == NGX_MCP_NO_WORKER) {
+        ngx_mcp_doorbell_join(bell);
+    }
 
     rc = ngx_mcp_worker_sweep(bell->zone);
 

@@ -23,7 +23,9 @@
 
 /*
  * Claims a slot for this process and starts listening; called from
- * init_process for each zone, in workers and single processes only.  The
+ * init_process for each zone, in workers and single processes only.  As long
+ * as there is no slot, zone->worker is NGX_MCP_NO_WORKER, and each second it
+ * is tried again; NGX_ERROR: no memory.  The
  * connection of the bell is idle, so that nginx closes it first at a graceful
  * quit: "quit" is then called, once, and the bell keeps ringing until
  * ngx_mcp_worker_leave().

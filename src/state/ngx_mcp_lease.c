@@ -199,7 +199,7 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
     /* the fence last: until then it is the one before who holds it */
 
     r->worker = (uint32_t) zone->worker;
-    r->nonce = zone->sh->workers[zone->worker].nonce;
+    r->nonce = ngx_mcp_place(zone, zone->worker)->nonce;
     r->epoch = zone->epoch;
     r->connected = 0;
     r->claimed = ngx_current_msec;
@@ -240,7 +240,7 @@ ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
         return 0;
     }
 
-    w = &zone->sh->workers[r->worker];
+    w = ngx_mcp_place(zone, r->worker);
 
     return w->state == NGX_MCP_WORKER_LIVE && w->nonce == r->nonce
            && r->deadline >= ngx_current_msec;
@@ -256,13 +256,13 @@ ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone)
     ngx_mcp_worker_sh_t  *w;
 
     if (zone->worker == NGX_MCP_NO_WORKER
-        || zone->sh->workers[zone->worker].quitting)
+        || ngx_mcp_place(zone, zone->worker)->quitting)
     {
         return 0;
     }
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        w = &zone->sh->workers[i];
+    for (i = 0; i < zone->sh->top; i++) {
+        w = ngx_mcp_place(zone, i);
 
         if (w->state == NGX_MCP_WORKER_LIVE && !w->quitting
             && w->epoch > zone->epoch)
@@ -285,8 +285,8 @@ ngx_mcp_lease_newer(ngx_mcp_zone_t *zone)
 
     ngx_mcp_zone_lock(zone);
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        w = &zone->sh->workers[i];
+    for (i = 0; i < zone->sh->top; i++) {
+        w = ngx_mcp_place(zone, i);
 
         if (w->state == NGX_MCP_WORKER_LIVE && w->epoch > zone->epoch) {
             newer = 1;
@@ -462,7 +462,7 @@ ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 {
     if (l->before.nonce == nonce && l->before.worker == worker) {
 
-        if (zone->sh->workers[worker].state == NGX_MCP_WORKER_DEAD) {
+        if (ngx_mcp_place(zone, worker)->state == NGX_MCP_WORKER_DEAD) {
             ngx_mcp_lease_missed_locked(zone, l);
         }
 
@@ -746,7 +746,7 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
     info->taken = l->taken;
 
     if (ngx_mcp_lease_alive_locked(zone, &l->holder)) {
-        info->holder = zone->sh->workers[l->holder.worker].pid;
+        info->holder = ngx_mcp_place(zone, l->holder.worker)->pid;
         info->held = ngx_current_msec - (ngx_msec_t) l->holder.claimed;
     }
 

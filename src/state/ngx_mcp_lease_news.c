@@ -29,7 +29,7 @@ ngx_mcp_lease_tell_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         return;
     }
 
-    w = &zone->sh->workers[r->worker];
+    w = ngx_mcp_place(zone, r->worker);
 
     if (w->state != NGX_MCP_WORKER_LIVE || w->nonce != r->nonce) {
         return;
@@ -73,7 +73,7 @@ ngx_mcp_lease_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         return;
     }
 
-    w = &zone->sh->workers[worker];
+    w = ngx_mcp_place(zone, worker);
     w->bits |= NGX_MCP_RING_LEASES;
 
     ngx_mcp_worker_ring_locked(zone, worker);
@@ -89,8 +89,8 @@ ngx_mcp_lease_ring_locked(ngx_mcp_zone_t *zone)
         return;
     }
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        zone->sh->workers[i].leases = 0;
+    for (i = 0; i < zone->sh->top; i++) {
+        ngx_mcp_place(zone, i)->leases = 0;
     }
 
     ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LEASES);
@@ -142,7 +142,7 @@ ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *why)
         return NGX_DONE;
     }
 
-    w = &zone->sh->workers[zone->worker];
+    w = ngx_mcp_place(zone, zone->worker);
 
     ngx_mcp_zone_lock(zone);
 
@@ -227,7 +227,7 @@ ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_uint_t  why;
 
     why = 0;
-    nonce = zone->sh->workers[zone->worker].nonce;
+    nonce = ngx_mcp_place(zone, zone->worker)->nonce;
 
     (void) ngx_mcp_lease_before_locked(zone, l);
 

@@ -335,7 +335,7 @@ ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         ngx_mcp_list_append(zone, &zone->sh->farewells, n, NGX_MCP_LINKS);
 
         if (zone->worker != NGX_MCP_NO_WORKER) {
-            w = &zone->sh->workers[zone->worker];
+            w = ngx_mcp_place(zone, zone->worker);
             w->bits |= NGX_MCP_RING_FAREWELL;
             ngx_mcp_worker_ring_locked(zone, zone->worker);
         }

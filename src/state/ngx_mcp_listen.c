@@ -198,7 +198,7 @@ ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
             continue;
         }
 
-        w = &zone->sh->workers[l->listener - 1];
+        w = ngx_mcp_place(zone, l->listener - 1);
         w->bits |= NGX_MCP_RING_LISTENERS;
 
         ngx_mcp_worker_ring_locked(zone, l->listener - 1);
@@ -238,7 +238,7 @@ void
 ngx_mcp_listener_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     if (zone->worker != NGX_MCP_NO_WORKER
-        && zone->sh->workers[zone->worker].quitting)
+        && ngx_mcp_place(zone, zone->worker)->quitting)
     {
         ngx_mcp_listener_close_locked(zone, s, zone->epoch);
     }
@@ -260,8 +260,8 @@ ngx_mcp_listener_close_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         worker = st->task.rec.worker;
 
         if (st->task.line != NGX_MCP_GENERAL_LINE
-            || (epoch && (worker >= NGX_MCP_WORKERS
-                          || zone->sh->workers[worker].epoch <= epoch)))
+            || (epoch && (worker >= zone->sh->places
+                          || ngx_mcp_place(zone, worker)->epoch <= epoch)))
         {
             continue;
         }

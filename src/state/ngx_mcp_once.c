@@ -61,7 +61,7 @@ ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
         o->when = (uint32_t) ngx_time();
         o->worker = (uint16_t) zone->worker;
         o->nonce = (zone->worker == NGX_MCP_NO_WORKER)
-                   ? 0 : sh->workers[zone->worker].nonce;
+                   ? 0 : ngx_mcp_place(zone, zone->worker)->nonce;
 
         ngx_mcp_barrier();
 
@@ -85,11 +85,11 @@ ngx_mcp_once_claimed_locked(ngx_mcp_zone_t *zone, ngx_mcp_once_sh_t *o)
 {
     ngx_mcp_worker_sh_t  *w;
 
-    if (o->worker >= NGX_MCP_WORKERS) {
+    if (o->worker >= zone->sh->places) {
         return (uint32_t) ngx_time() - o->when <= NGX_MCP_ONCE_MAX;
     }
 
-    w = &zone->sh->workers[o->worker];
+    w = ngx_mcp_place(zone, o->worker);
 
     return w->state == NGX_MCP_WORKER_LIVE && w->nonce == o->nonce;
 }
@@ -125,7 +125,7 @@ ngx_mcp_once_settle(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once,
 
         /* nobody's: who comes next claims it */
 
-        o->worker = NGX_MCP_WORKERS;
+        o->worker = NGX_MCP_PLACE_NONE;
         o->when = 0;
     }
 

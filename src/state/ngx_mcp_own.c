@@ -272,11 +272,11 @@ ngx_mcp_own_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     e = ngx_mcp_session_extension(zone, s);
 
-    if (e->holder >= NGX_MCP_WORKERS) {
+    if (e->holder >= zone->sh->places) {
         return;
     }
 
-    w = &zone->sh->workers[e->holder];
+    w = ngx_mcp_place(zone, e->holder);
     w->bits |= NGX_MCP_RING_SUPPLIES;
 
     ngx_mcp_worker_ring_locked(zone, e->holder);

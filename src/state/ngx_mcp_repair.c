@@ -797,8 +797,8 @@ ngx_mcp_repair_workers(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        w = &sh->workers[i];
+    for (i = 0; i < zone->sh->top; i++) {
+        w = ngx_mcp_place(zone, i);
 
         ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
 
@@ -853,12 +853,14 @@ ngx_mcp_repair_workers(ngx_mcp_zone_t *zone)
         if (!t->rec.block.mark
             || (t->rec.block.type != NGX_MCP_STREAM
                 && t->rec.block.type != NGX_MCP_CALL)
-            || t->why == 0 || t->rec.worker >= NGX_MCP_WORKERS)
+            || t->why == 0 || t->rec.worker >= sh->places)
         {
             continue;
         }
 
-        ngx_mcp_list_append(zone, &sh->workers[t->rec.worker].pending, n,
+        w = ngx_mcp_place(zone, t->rec.worker);
+
+        ngx_mcp_list_append(zone, &w->pending, n,
                             offsetof(ngx_mcp_task_sh_t, pending));
     }
 }

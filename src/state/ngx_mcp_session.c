@@ -160,7 +160,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->alone = (uint32_t) in->alone;
 
     if (in->own) {
-        e->holder = NGX_MCP_WORKERS;
+        e->holder = NGX_MCP_PLACE_NONE;
     }
 
     if (in->limit) {

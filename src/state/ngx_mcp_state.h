@@ -153,6 +153,13 @@ ngx_mcp_group_sh_t *ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *endpoint, ngx_str_t *tenant);
 
+/* makes places for workers, up to so many if it can; all that there are */
+ngx_uint_t ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places);
+
+/* this worker is told of the next event */
+void ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
+void ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
+
 /* tells the workers that watch block n */
 void ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch,
     uint32_t n);

@@ -31,8 +31,6 @@ static ngx_int_t ngx_mcp_line_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, ngx_mcp_line_t *line);
 static void ngx_mcp_line_handed_locked(ngx_mcp_line_t *line,
     ngx_mcp_stream_t *stream);
-static void ngx_mcp_line_watch_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_line_t *line);
 static void ngx_mcp_line_return_locked(ngx_mcp_line_t *line,
     ngx_mcp_cursor_t *cursor);
 static ngx_uint_t ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log,
@@ -155,9 +153,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
             ngx_mcp_stream_limit_locked(zone, s, limit);
         }
 
-        if (zone->worker != NGX_MCP_NO_WORKER) {
-            g->watch[zone->worker / 64] |= 1ULL << (zone->worker % 64);
-        }
+        ngx_mcp_watch_locked(zone, g->watch);
     }
 
     stream->ref = ngx_mcp_ref(zone, st);
@@ -525,7 +521,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
                 return ngx_mcp_line_over(line.call) ? NGX_DONE : NGX_AGAIN;
             }
 
-            ngx_mcp_line_watch_locked(zone, &line);
+            ngx_mcp_watch_locked(zone, line.group->watch);
 
             return NGX_AGAIN;
         }
@@ -558,7 +554,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             && stream->cursor.own >= line.session->log.last
             && stream->cursor.shared >= line.group->log.last)
         {
-            ngx_mcp_line_watch_locked(zone, &line);
+            ngx_mcp_watch_locked(zone, line.group->watch);
             stream->more = 0;
         }
 
@@ -568,17 +564,6 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_line_handed_locked(&line, stream);
 
     return NGX_MCP_TAKE_MORE;
-}
-
-
-/* the worker is woken when there is something for the group */
-
-static void
-ngx_mcp_line_watch_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line)
-{
-    if (zone->worker != NGX_MCP_NO_WORKER) {
-        line->group->watch[zone->worker / 64] |= 1ULL << (zone->worker % 64);
-    }
 }
 
 

@@ -372,7 +372,7 @@ ngx_mcp_topic_in_use(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
         return 0;
     }
 
-    for (i = 0; i < NGX_MCP_WORKERS / 64; i++) {
+    for (i = 0; i < NGX_MCP_WATCH_BITS / 64; i++) {
         if (t->watch[i]) {
             return 1;
         }
@@ -706,8 +706,8 @@ ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return NGX_OK;
     }
 
-    if (wait && zone->worker != NGX_MCP_NO_WORKER) {
-        t->watch[zone->worker / 64] |= 1ULL << (zone->worker % 64);
+    if (wait) {
+        ngx_mcp_watch_locked(zone, t->watch);
     }
 
     ngx_mcp_zone_unlock(zone);

@@ -68,7 +68,7 @@ ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
     t = ngx_mcp_record(zone, topic, NGX_MCP_TOPIC);
 
     if (t) {
-        t->watch[zone->worker / 64] &= ~(1ULL << (zone->worker % 64));
+        ngx_mcp_unwatch_locked(zone, t->watch);
     }
 
     ngx_mcp_zone_unlock(zone);

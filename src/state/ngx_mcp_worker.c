@@ -39,7 +39,7 @@ static void ngx_mcp_reap_block_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
 /* bells to ring once the lock that this process holds is given back */
 
 static ngx_uint_t  ngx_mcp_bells_n;
-static u_char      ngx_mcp_bells[NGX_MCP_WORKERS];
+static uint16_t    ngx_mcp_bells[NGX_MCP_PLACES_MAX];
 
 
 void
@@ -52,11 +52,11 @@ ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
     had = task->why;
     task->why = had | (uint32_t) why;
 
-    if (had || task->rec.worker >= NGX_MCP_WORKERS) {
+    if (had || task->rec.worker >= zone->sh->places) {
         return;
     }
 
-    w = &zone->sh->workers[task->rec.worker];
+    w = ngx_mcp_place(zone, task->rec.worker);
 
     ngx_mcp_list_append(zone, &w->pending, ngx_mcp_number(zone, task),
                         offsetof(ngx_mcp_task_sh_t, pending));
@@ -76,11 +76,11 @@ ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
 
     task->why = 0;
 
-    if (task->rec.worker >= NGX_MCP_WORKERS) {
+    if (task->rec.worker >= zone->sh->places) {
         return;
     }
 
-    w = &zone->sh->workers[task->rec.worker];
+    w = ngx_mcp_place(zone, task->rec.worker);
 
     ngx_mcp_list_remove(zone, &w->pending, ngx_mcp_number(zone, task),
                         offsetof(ngx_mcp_task_sh_t, pending));
@@ -92,7 +92,7 @@ ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker)
 {
     ngx_mcp_worker_sh_t  *w;
 
-    w = &zone->sh->workers[worker];
+    w = ngx_mcp_place(zone, worker);
 
     if (w->rung || w->state != NGX_MCP_WORKER_LIVE) {
         return;
@@ -100,8 +100,8 @@ ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker)
 
     w->rung = 1;
 
-    if (ngx_mcp_bells_n < NGX_MCP_WORKERS) {
-        ngx_mcp_bells[ngx_mcp_bells_n++] = (u_char) worker;
+    if (ngx_mcp_bells_n < NGX_MCP_PLACES_MAX) {
+        ngx_mcp_bells[ngx_mcp_bells_n++] = (uint16_t) worker;
     }
 }
 
@@ -112,8 +112,8 @@ ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits)
     ngx_uint_t            i;
     ngx_mcp_worker_sh_t  *w;
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        w = &zone->sh->workers[i];
+    for (i = 0; i < zone->sh->top; i++) {
+        w = ngx_mcp_place(zone, i);
 
         if (w->state == NGX_MCP_WORKER_LIVE) {
             w->bits |= (uint32_t) bits;
@@ -138,7 +138,7 @@ ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone)
         n = ngx_mcp_bells[i];
 
         if (ngx_mcp_doorbell_ring(zone, n) == NGX_DECLINED) {
-            zone->sh->workers[n].heartbeat = 0;
+            ngx_mcp_place(zone, n)->heartbeat = 0;
             gone = 1;
         }
     }
@@ -155,13 +155,14 @@ ngx_int_t
 ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
 {
     uint32_t              nonce;
+    ngx_int_t             rc;
     ngx_uint_t            i;
     ngx_mcp_worker_sh_t  *w;
 
     /* a worker is started as soon as another one has died */
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        w = &zone->sh->workers[i];
+    for (i = 0; i < zone->sh->top; i++) {
+        w = ngx_mcp_place(zone, i);
         nonce = w->nonce;
         ngx_mcp_barrier();
 
@@ -172,12 +173,17 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
 
     ngx_mcp_zone_lock(zone);
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        w = &zone->sh->workers[i];
-
-        if (w->state != NGX_MCP_WORKER_FREE) {
-            continue;
+    for (i = 0; i < zone->sh->top; i++) {
+        if (ngx_mcp_place(zone, i)->state == NGX_MCP_WORKER_FREE) {
+            break;
         }
+    }
+
+    if (i < zone->sh->places
+        || i < ngx_mcp_places_grow_locked(zone, i + NGX_MCP_PLACES_STEP))
+    {
+        rc = NGX_OK;
+        w = ngx_mcp_place(zone, i);
 
         ngx_memzero(w, sizeof(ngx_mcp_worker_sh_t));
 
@@ -188,17 +194,20 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
         w->bits = NGX_MCP_RING_LEASES;
         ngx_memcpy(w->name, name, NGX_MCP_NAME_LEN);
 
+        zone->sh->top = ngx_max(zone->sh->top, (uint32_t) i + 1);
+
         ngx_mcp_barrier();
         w->state = NGX_MCP_WORKER_LIVE;
 
         zone->worker = i;
 
-        break;
+    } else {
+        rc = NGX_DECLINED;
     }
 
     ngx_mcp_zone_unlock(zone);
 
-    return i < NGX_MCP_WORKERS ? NGX_OK : NGX_DECLINED;
+    return rc;
 }
 
 
@@ -211,7 +220,7 @@ ngx_mcp_worker_quit(ngx_mcp_zone_t *zone)
 
     ngx_mcp_zone_lock(zone);
 
-    zone->sh->workers[zone->worker].quitting = 1;
+    ngx_mcp_place(zone, zone->worker)->quitting = 1;
 
     ngx_mcp_zone_unlock(zone);
 }
@@ -230,7 +239,7 @@ ngx_mcp_worker_release(ngx_mcp_zone_t *zone)
 
     zone->worker = NGX_MCP_NO_WORKER;
 
-    ngx_mcp_worker_reap(zone, worker, zone->sh->workers[worker].nonce);
+    ngx_mcp_worker_reap(zone, worker, ngx_mcp_place(zone, worker)->nonce);
 }
 
 
@@ -248,7 +257,7 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
         return NGX_OK;
     }
 
-    w = &zone->sh->workers[zone->worker];
+    w = ngx_mcp_place(zone, zone->worker);
     handlers = zone->handlers;
     njobs = 0;
 
@@ -395,10 +404,10 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
         return NGX_OK;
     }
 
-    zone->sh->workers[zone->worker].heartbeat = ngx_current_msec;
+    ngx_mcp_place(zone, zone->worker)->heartbeat = ngx_current_msec;
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        w = &zone->sh->workers[i];
+    for (i = 0; i < zone->sh->top; i++) {
+        w = ngx_mcp_place(zone, i);
         nonce = w->nonce;
         ngx_mcp_barrier();
 
@@ -418,7 +427,7 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 
     /* time alone makes leases free */
 
-    w = &zone->sh->workers[zone->worker];
+    w = ngx_mcp_place(zone, zone->worker);
     w->leases = 0;
     w->bits |= NGX_MCP_RING_LEASES;
 
@@ -454,7 +463,7 @@ ngx_mcp_worker_gone(ngx_mcp_zone_t *zone, ngx_uint_t n)
 {
     ngx_mcp_worker_sh_t  *w;
 
-    w = &zone->sh->workers[n];
+    w = ngx_mcp_place(zone, n);
 
     if (w->state != NGX_MCP_WORKER_LIVE || n == zone->worker) {
         return 0;
@@ -484,7 +493,7 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
     ngx_mcp_reaped_t      reaped;
     ngx_mcp_worker_sh_t  *w;
 
-    w = &zone->sh->workers[worker];
+    w = ngx_mcp_place(zone, worker);
 
     ngx_memzero(&reaped, sizeof(ngx_mcp_reaped_t));
 
@@ -520,6 +529,15 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 
         ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
         w->state = NGX_MCP_WORKER_FREE;
+
+        ngx_mcp_barrier();
+
+        while (zone->sh->top
+               && ngx_mcp_place(zone, zone->sh->top - 1)->state
+                  == NGX_MCP_WORKER_FREE)
+        {
+            zone->sh->top--;
+        }
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -540,7 +558,7 @@ ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce,
     uint32_t              n, last;
     ngx_mcp_worker_sh_t  *w;
 
-    w = &zone->sh->workers[worker];
+    w = ngx_mcp_place(zone, worker);
 
     ngx_mcp_zone_lock(zone);
 
@@ -627,7 +645,7 @@ ngx_mcp_reap_block_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t n,
 
     case NGX_MCP_LEASE:
         ngx_mcp_lease_lost_locked(zone, (ngx_mcp_lease_sh_t *) rec, worker,
-                                  zone->sh->workers[worker].nonce);
+                                  ngx_mcp_place(zone, worker)->nonce);
         break;
     }
 }

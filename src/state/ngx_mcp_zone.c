@@ -3,7 +3,10 @@
 
 
 static uint32_t ngx_mcp_zone_layout(void);
-static void ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size);
+static void ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size,
+    ngx_uint_t workers);
+static ngx_uint_t ngx_mcp_zone_places(ngx_uint_t workers);
+static ngx_int_t ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers);
 static ngx_uint_t ngx_mcp_zone_spin(ngx_shmtx_t *mutex);
 
 
@@ -34,7 +37,7 @@ static u_char  ngx_mcp_zone_uses[NGX_MCP_TYPE_MAX] = {
 
 
 ngx_int_t
-ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t reuse)
+ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t workers, ngx_uint_t reuse)
 {
     size_t              size;
     ngx_uint_t          pages, sessions;
@@ -52,10 +55,7 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t reuse)
             && sh->version == NGX_MCP_ZONE_VERSION
             && sh->layout == ngx_mcp_zone_layout())
         {
-            zone->blocks = (u_char *) sh + sh->size
-                           - (size_t) sh->blocks * NGX_MCP_BLOCK_SIZE;
-            zone->epoch = ngx_atomic_fetch_add(&sh->epoch, 1) + 1;
-            return NGX_OK;
+            return ngx_mcp_zone_reuse(zone, workers);
         }
 
         sessions = ngx_mcp_zone_sessions(sh);
@@ -65,7 +65,7 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t reuse)
                       "mcp zone \"%V\" has another layout and is emptied, "
                       "%ui sessions end", &zone->name, sessions);
 
-        ngx_mcp_zone_clear(zone, size);
+        ngx_mcp_zone_clear(zone, size, workers);
 
         return NGX_OK;
     }
@@ -94,9 +94,99 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t reuse)
     zone->sh = sh;
     shpool->data = sh;
 
-    ngx_mcp_zone_clear(zone, size);
+    ngx_mcp_zone_clear(zone, size, workers);
 
     return NGX_OK;
+}
+
+
+/* for each worker, and for those of configurations before that still serve */
+
+static ngx_uint_t
+ngx_mcp_zone_places(ngx_uint_t workers)
+{
+    return ngx_min(ngx_max(workers * NGX_MCP_PLACES_EACH, NGX_MCP_PLACES_MIN),
+                   NGX_MCP_PLACES_MAX);
+}
+
+
+size_t
+ngx_mcp_zone_least(ngx_uint_t workers)
+{
+    return ngx_max(ngx_mcp_zone_places(workers) * sizeof(ngx_mcp_worker_sh_t)
+                   * NGX_MCP_PLACES_SHARE, NGX_MCP_ZONE_MIN_SIZE);
+}
+
+
+static ngx_int_t
+ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers)
+{
+    ngx_uint_t          places;
+    ngx_mcp_zone_sh_t  *sh;
+
+    sh = zone->sh;
+    zone->blocks = (u_char *) sh + sh->base;
+
+    ngx_mcp_zone_lock(zone);
+
+    places = ngx_mcp_places_grow_locked(zone, ngx_mcp_zone_places(workers));
+
+    ngx_mcp_zone_unlock(zone);
+
+    if (places < workers) {
+        ngx_log_error(NGX_LOG_EMERG, zone->log, 0,
+                      "mcp zone \"%V\" has places for %ui of %ui workers; "
+                      "give it another size, which ends its sessions, or "
+                      "lower \"worker_processes\"",
+                      &zone->name, places, workers);
+        return NGX_ERROR;
+    }
+
+    zone->epoch = ngx_atomic_fetch_add(&sh->epoch, 1) + 1;
+
+    return NGX_OK;
+}
+
+
+/*
+ * There are more places as long as blocks that were never used lie before
+ * them.  A process that dies here leaves blocks that nobody has until the
+ * next time.
+ */
+
+ngx_uint_t
+ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places)
+{
+    size_t              left;
+    uint32_t            blocks;
+    ngx_mcp_zone_sh_t  *sh;
+
+    sh = zone->sh;
+
+    left = (size_t) sh->size / NGX_MCP_PLACES_SHARE
+           / sizeof(ngx_mcp_worker_sh_t);
+    places = ngx_min(places, ngx_min(left, NGX_MCP_PLACES_MAX));
+
+    left = sh->size - sh->base - (size_t) sh->fresh * NGX_MCP_BLOCK_SIZE;
+    places = ngx_min(places, left / sizeof(ngx_mcp_worker_sh_t));
+
+    if (places <= sh->places) {
+        return sh->places;
+    }
+
+    left = sh->size - sh->base - places * sizeof(ngx_mcp_worker_sh_t);
+    blocks = (uint32_t) ngx_min(left / NGX_MCP_BLOCK_SIZE, 0xfffffff0);
+
+    sh->blocks = ngx_min(sh->blocks, blocks);
+    ngx_mcp_barrier();
+
+    ngx_memzero(ngx_mcp_place(zone, places - 1),
+                (places - sh->places) * sizeof(ngx_mcp_worker_sh_t));
+
+    ngx_mcp_barrier();
+    sh->places = (uint32_t) places;
+
+    return places;
 }
 
 
@@ -124,7 +214,7 @@ ngx_mcp_zone_layout(void)
 
 
 static void
-ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size)
+ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
 {
     size_t              left;
     uint32_t            buckets, metrics;
@@ -151,6 +241,7 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size)
     left -= metrics * sizeof(ngx_mcp_metric_sh_t);
 
     sh->size = size;
+    sh->base = size - left;
     sh->blocks = (uint32_t) ngx_min(left / NGX_MCP_BLOCK_SIZE, 0xfffffff0);
     sh->mask = buckets - 1;
     sh->metrics = metrics;
@@ -164,8 +255,9 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size)
     sh->version = NGX_MCP_ZONE_VERSION;
     sh->layout = ngx_mcp_zone_layout();
 
-    zone->blocks = (u_char *) sh + size
-                   - (size_t) sh->blocks * NGX_MCP_BLOCK_SIZE;
+    zone->blocks = (u_char *) sh + sh->base;
+
+    (void) ngx_mcp_places_grow_locked(zone, ngx_mcp_zone_places(workers));
 
     sh->epoch = 1;
     zone->epoch = 1;
@@ -330,8 +422,8 @@ ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
         other -= sh->used[i];
     }
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        if (sh->workers[i].state == NGX_MCP_WORKER_LIVE) {
+    for (i = 0; i < zone->sh->top; i++) {
+        if (ngx_mcp_place(zone, i)->state == NGX_MCP_WORKER_LIVE) {
             use->workers++;
         }
     }

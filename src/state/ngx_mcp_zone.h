@@ -29,7 +29,7 @@
 
 
 /* layout of the zone; another one is not misread but emptied */
-#define NGX_MCP_ZONE_VERSION    7
+#define NGX_MCP_ZONE_VERSION    8
 
 #define NGX_MCP_ZONE_MIN_SIZE   (1024 * 1024)
 
@@ -122,10 +122,17 @@ struct ngx_mcp_zone_s {
  * memory comes from an earlier configuration; its content is kept when magic,
  * version and sizes agree, else it is emptied, which is logged at "warn" with
  * the number of sessions that end.  zone->epoch is drawn, by which workers
- * tell which of their configurations is the newer one.  NGX_OK, or NGX_ERROR
- * (logged) when the zone is too small.
+ * tell which of their configurations is the newer one.  There are places for
+ * several generations of that many workers.  NGX_OK, or NGX_ERROR (logged)
+ * when the zone is too small.
  */
-ngx_int_t ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t reuse);
+ngx_int_t ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t workers,
+    ngx_uint_t reuse);
+
+/* the size that a zone for so many workers needs; at most that many */
+size_t ngx_mcp_zone_least(ngx_uint_t workers);
+
+#define NGX_MCP_ZONE_WORKERS    8192
 
 /* live sessions; safe without the lock; sh may be NULL (0) */
 ngx_uint_t ngx_mcp_zone_sessions(ngx_mcp_zone_sh_t *sh);

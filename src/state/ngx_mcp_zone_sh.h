@@ -44,8 +44,16 @@
 #define NGX_MCP_BLOCKS_BATCH  64
 #define NGX_MCP_BLOCKS_MAX    65535
 
-/* old and new workers of a reload share the table */
-#define NGX_MCP_WORKERS       256
+/* of workers; old and new ones of a reload have places at the same time */
+#define NGX_MCP_PLACES_MIN    256
+#define NGX_MCP_PLACES_MAX    (2 * NGX_MCP_ZONE_WORKERS)
+#define NGX_MCP_PLACES_STEP   64
+#define NGX_MCP_PLACES_EACH   8           /* for each worker process */
+#define NGX_MCP_PLACES_SHARE  8           /* at most this part of the zone */
+#define NGX_MCP_PLACE_NONE    0xffff
+
+/* places with the same rest share a bit */
+#define NGX_MCP_WATCH_BITS    256
 #define NGX_MCP_RING          32
 
 #define NGX_MCP_IDLE_CLASSES  26
@@ -274,7 +282,7 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of groups */
     uint64_t                number;
     ngx_mcp_log_sh_t        log;
-    uint64_t                watch[NGX_MCP_WORKERS / 64];  /* who is told */
+    uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* who is told */
     uint32_t                endpoint_len;
     uint32_t                event_max;
     uint32_t                event_size;
@@ -299,7 +307,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: group */
     ngx_mcp_log_sh_t        log;
-    uint64_t                watch[NGX_MCP_WORKERS / 64];  /* who is told */
+    uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* who is told */
     uint64_t                serial;       /* fact */
     uint64_t                used;         /* fact: ngx_current_msec */
     uint64_t                order;        /* fact: of uses */
@@ -650,11 +658,14 @@ struct ngx_mcp_zone_sh_s {
     uint32_t                version;
     uint32_t                layout;
     uint64_t                size;
+    uint64_t                base;         /* of blocks, in the zone */
     uint64_t                key[2];       /* of hashes */
     uint32_t                generation;
     uint32_t                blocks;       /* 1 .. blocks - 1 */
     uint32_t                mask;         /* buckets - 1 */
     uint32_t                recoveries;
+    uint32_t                places;       /* of workers; fact */
+    uint32_t                top;          /* those behind it are free; fact */
 
     volatile ngx_uint_t     busy;         /* fact: an update is under way */
     uint64_t                stamp;        /* fact */
@@ -683,7 +694,6 @@ struct ngx_mcp_zone_sh_s {
     ngx_mcp_along_sh_t      along;
 
     ngx_atomic_t            counters[NGX_MCP_COUNTER_MAX];
-    ngx_mcp_worker_sh_t     workers[NGX_MCP_WORKERS];
     ngx_mcp_once_sh_t       once[NGX_MCP_ONCE];
     uint32_t                oldest;       /* of these */
     uint32_t                next;         /* place of the next twice */
@@ -700,6 +710,12 @@ struct ngx_mcp_zone_sh_s {
 #define ngx_mcp_number(zone, rec)                                             \
     ((uint32_t) ((size_t) ((u_char *) (rec) - (zone)->blocks)                 \
                  / NGX_MCP_BLOCK_SIZE))
+
+/* the places of workers end the zone, the first one last */
+
+#define ngx_mcp_place(zone, n)                                                \
+    ((ngx_mcp_worker_sh_t *) ((u_char *) (zone)->sh + (zone)->sh->size)       \
+     - 1 - (n))
 
 /* aligned, as there is an even number of buckets */
 

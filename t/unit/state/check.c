@@ -364,8 +364,8 @@ pending_check(ngx_mcp_zone_t *zone)
     count = 0;
     want = 0;
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        w = &zone->sh->workers[i];
+    for (i = 0; i < zone->sh->top; i++) {
+        w = ngx_mcp_place(zone, i);
         count += length(zone, &w->pending,
                         offsetof(ngx_mcp_task_sh_t, pending), "pending");
 
@@ -384,7 +384,7 @@ pending_check(ngx_mcp_zone_t *zone)
 
         if ((t->rec.block.type == NGX_MCP_CALL
              || t->rec.block.type == NGX_MCP_STREAM)
-            && t->why && t->rec.worker < NGX_MCP_WORKERS)
+            && t->why && t->rec.worker < zone->sh->places)
         {
             want++;
         }
@@ -931,6 +931,13 @@ env_check_locked(ngx_mcp_zone_t *zone)
     stamp = 0;
 
     seen = calloc(sh->fresh + 1, 1);
+
+    if (sh->top > sh->places
+        || sh->base + (uint64_t) sh->blocks * NGX_MCP_BLOCK_SIZE
+           + sh->places * sizeof(ngx_mcp_worker_sh_t) > sh->size)
+    {
+        bad("places of workers lie in blocks");
+    }
 
     hash_check(zone);
     counts_check(zone);

@@ -1024,9 +1024,9 @@ finish(void)
     ngx_mcp_session_sh_t    *s;
     ngx_mcp_knowledge_sh_t  *k;
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        if (zone.sh->workers[i].state != NGX_MCP_WORKER_FREE) {
-            ngx_mcp_worker_reap(&zone, i, zone.sh->workers[i].nonce);
+    for (i = 0; i < zone.sh->top; i++) {
+        if (ngx_mcp_place(&zone, i)->state != NGX_MCP_WORKER_FREE) {
+            ngx_mcp_worker_reap(&zone, i, ngx_mcp_place(&zone, i)->nonce);
         }
     }
 

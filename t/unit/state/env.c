@@ -2,6 +2,9 @@
 #include "env.h"
 
 
+#define ENV_TIMERS  8
+
+
 volatile ngx_time_t   *ngx_cached_time;
 volatile ngx_msec_t    ngx_current_msec;
 ngx_pid_t              ngx_pid;
@@ -18,6 +21,8 @@ volatile ngx_cycle_t  *ngx_cycle;
 
 ngx_log_t              env_log;
 ngx_uint_t             env_alerts;
+
+static ngx_rbtree_node_t  *env_timer[ENV_TIMERS];
 
 static ngx_cycle_t     env_cycle;
 static ngx_time_t      env_cached;
@@ -104,7 +109,7 @@ env_zone(ngx_mcp_zone_t *zone, size_t size)
     zone->log = &env_log;
     ngx_str_set(&zone->name, "test");
 
-    if (ngx_mcp_zone_init(zone, 0) != NGX_OK) {
+    if (ngx_mcp_zone_init(zone, 1, 0) != NGX_OK) {
         exit(2);
     }
 }
@@ -357,12 +362,27 @@ ngx_close_connection(ngx_connection_t *c)
 void
 ngx_rbtree_insert(ngx_rbtree_t *tree, ngx_rbtree_node_t *node)
 {
+    ngx_uint_t  i;
+
+    for (i = 0; i < ENV_TIMERS; i++) {
+        if (env_timer[i] == NULL) {
+            env_timer[i] = node;
+            return;
+        }
+    }
 }
 
 
 void
 ngx_rbtree_delete(ngx_rbtree_t *tree, ngx_rbtree_node_t *node)
 {
+    ngx_uint_t  i;
+
+    for (i = 0; i < ENV_TIMERS; i++) {
+        if (env_timer[i] == node) {
+            env_timer[i] = NULL;
+        }
+    }
 }
 
 
@@ -382,6 +402,27 @@ env_posted(void)
         q = ngx_queue_head(&ngx_posted_events);
         ev = ngx_queue_data(q, ngx_event_t, queue);
         ngx_delete_posted_event(ev);
+        ev->handler(ev);
+    }
+}
+
+
+void
+env_timers(void)
+{
+    ngx_uint_t    i;
+    ngx_event_t  *ev;
+
+    for (i = 0; i < ENV_TIMERS; i++) {
+
+        if (env_timer[i] == NULL
+            || (ngx_msec_int_t) (env_timer[i]->key - ngx_current_msec) > 0)
+        {
+            continue;
+        }
+
+        ev = ngx_rbtree_data(env_timer[i], ngx_event_t, timer);
+        ngx_event_del_timer(ev);
         ev->handler(ev);
     }
 }

@@ -45,6 +45,9 @@ ngx_str_t env_str(const char *text);
 /* posted events, as nginx's event loop runs them */
 void env_posted(void);
 
+/* runs the timers that are due */
+void env_timers(void);
+
 
 /*
  * Checks that each block is free or reached exactly once and that counts,

@@ -435,7 +435,7 @@ zone_tests(void)
     again.log = &env_log;
     ngx_str_set(&again.name, "again");
 
-    ok(ngx_mcp_zone_init(&again, 1) == NGX_OK && again.sh == zone.sh
+    ok(ngx_mcp_zone_init(&again, 1, 1) == NGX_OK && again.sh == zone.sh
        && again.blocks == zone.blocks && ngx_mcp_zone_sessions(again.sh) == 1
        && ngx_mcp_zone_generation(&again) == generation,
        "a reused zone is kept");
@@ -443,7 +443,7 @@ zone_tests(void)
     ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
 
     zone.sh->layout++;
-    ok(ngx_mcp_zone_init(&again, 1) == NGX_OK
+    ok(ngx_mcp_zone_init(&again, 1, 1) == NGX_OK
        && ngx_mcp_zone_generation(&again) != generation,
        "a zone of another layout is emptied");
 
@@ -1968,7 +1968,7 @@ once_tests(void)
     ok(ngx_mcp_once_claim(&zone, &scope, &id, &twice, &n) == NGX_AGAIN,
        "who claimed it lives");
     ngx_mcp_worker_reap(&zone, other.worker,
-                        zone.sh->workers[other.worker].nonce);
+                        ngx_mcp_place(&zone, other.worker)->nonce);
     ok(ngx_mcp_once_claim(&zone, &scope, &id, &twice, &n) == NGX_OK
        && twice.again, "the claim of a dead one is free");
     ok(tell_once(&twice, 1, "2") == 2, "repeated");
@@ -2069,7 +2069,7 @@ death_tests(void)
     is(take(&get), "declined", "its stream carries the line");
 
     listen_again();
-    zone.sh->workers[1].heartbeat = 0;
+    ngx_mcp_place(&zone, 1)->heartbeat = 0;
     (void) ngx_mcp_worker_sweep(&zone);
     drain();
 
@@ -2181,7 +2181,7 @@ doorbell_tests(void)
        "nobody has this bell");
     env_time(ngx_current_msec + 20000);
     (void) ngx_mcp_worker_sweep(&zone);
-    ok(zone.sh->workers[other.worker].state == NGX_MCP_WORKER_FREE,
+    ok(ngx_mcp_place(&zone, other.worker)->state == NGX_MCP_WORKER_FREE,
        "so it is reaped, though its pid is in use");
 
     ngx_mcp_worker_leave(&other);
@@ -2190,6 +2190,96 @@ doorbell_tests(void)
 
     env_pool_free(cycle.pool);
     stop("doorbell");
+}
+
+
+/* there are more places for workers until they take their share of the zone */
+
+static void
+places_tests(void)
+{
+    ngx_uint_t          i, n;
+    ngx_cycle_t         cycle;
+    ngx_mcp_ref_t       a, b;
+    ngx_mcp_zone_t      all[1024], late, again;
+    ngx_mcp_stream_t    first, alias;
+    ngx_mcp_zone_use_t  use;
+
+    start(NGX_MCP_ZONE_MIN_SIZE);
+
+    memset(big, 1, NGX_MCP_NAME_LEN);
+
+    for (n = 0; n < 1024; n++) {
+        all[n] = zone;
+        all[n].worker = NGX_MCP_NO_WORKER;
+
+        if (ngx_mcp_worker_claim(&all[n], big) != NGX_OK) {
+            break;
+        }
+    }
+
+    ngx_mcp_zone_use(&zone, &use);
+    ok(n > 512 && n < 1024 && use.workers == n + 1,
+       "%u workers have a place", (unsigned) use.workers);
+    ok(env_check(&zone) == 0, "the zone is sound");
+
+    /* one without */
+
+    memset(&cycle, 0, sizeof(cycle));
+    cycle.pool = env_pool();
+    cycle.log = &env_log;
+
+    late = zone;
+    late.worker = NGX_MCP_NO_WORKER;
+
+    ok(ngx_mcp_worker_join(&late, &cycle, &handlers, on_quit) == NGX_OK
+       && late.worker == NGX_MCP_NO_WORKER, "another one lives without");
+
+    for (i = 0; i <= n; i++) {
+        ngx_mcp_place(&zone, i)->heartbeat = ngx_current_msec + 1000;
+    }
+
+    env_time(ngx_current_msec + 1000);
+    env_timers();
+    ok(late.worker == NGX_MCP_NO_WORKER, "it waits");
+
+    ngx_mcp_worker_release(&all[7]);
+    env_time(ngx_current_msec + 1000);
+    env_timers();
+    ok(late.worker == 8, "and has a place as soon as there is one");
+    ngx_mcp_worker_leave(&late);
+    env_pool_free(cycle.pool);
+
+    /* two of them share a bit */
+
+    a = session("e", "t");
+    b = session("e", "t");
+    i = 3 + NGX_MCP_WATCH_BITS;
+    ngx_mcp_stream_open(&all[3], a, 0, NULL, 0, 1, &first);
+    ngx_mcp_stream_open(&all[i], b, 0, NULL, 0, 2, &alias);
+    tell("e", "t", "y");
+    listen_again();
+    (void) ngx_mcp_worker_drain(&all[3]);
+    (void) ngx_mcp_worker_drain(&all[i]);
+    ok(heard.groups == 2, "both are told of the group's");
+
+    ngx_mcp_stream_close(&all[3], &first, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    ngx_mcp_stream_close(&all[i], &alias, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    for (i = 0; i < n; i++) {
+        ngx_mcp_worker_release(&all[i]);
+    }
+
+    ok(zone.sh->top == 1, "free places are looked at no more");
+
+    again = zone;
+    i = env_alerts;
+    ok(ngx_mcp_zone_init(&again, n / 2, 1) == NGX_OK
+       && ngx_mcp_zone_init(&again, n + 2, 1) == NGX_ERROR
+       && env_alerts == i + 1, "more workers than places are refused");
+    env_alerts = i;
+
+    stop("places");
 }
 
 
@@ -2548,6 +2638,7 @@ main(void)
     once_tests();
     death_tests();
     doorbell_tests();
+    places_tests();
 
     ok(env_alerts == 0, "no alerts");
 

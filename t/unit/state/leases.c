@@ -329,7 +329,7 @@ holder_tests(void)
 
     listen_again();
     ngx_mcp_worker_reap(&workers[1], workers[0].worker,
-                        zone.sh->workers[workers[0].worker].nonce);
+                        ngx_mcp_place(&zone, workers[0].worker)->nonce);
     workers[0].worker = NGX_MCP_NO_WORKER;
     drain_all();
     ok(heard[1].n == 1 && heard[1].why == NGX_MCP_LEASE_FREE, "it died");
@@ -408,7 +408,7 @@ epoch_tests(void)
     start();
 
     again = zone;
-    ok(zone.epoch == 1 && ngx_mcp_zone_init(&again, 1) == NGX_OK
+    ok(zone.epoch == 1 && ngx_mcp_zone_init(&again, 1, 1) == NGX_OK
        && again.epoch == 2, "each configuration has its epoch");
 
     want("ids");
@@ -529,7 +529,7 @@ overlap_tests(void)
     ok(take(2, &other, "", "f") == NGX_OK, "has a memory of its own");
 
     ngx_mcp_worker_reap(&workers[1], workers[3].worker,
-                        zone.sh->workers[workers[3].worker].nonce);
+                        ngx_mcp_place(&zone, workers[3].worker)->nonce);
     workers[3].worker = NGX_MCP_NO_WORKER;
 
     ok(take(2, &other, "", "h") == NGX_OK, "the one before lives on");
@@ -597,7 +597,7 @@ overlap_tests(void)
     drain_all();
     listen_again();
     ngx_mcp_worker_reap(&workers[3], workers[2].worker,
-                        zone.sh->workers[workers[2].worker].nonce);
+                        ngx_mcp_place(&zone, workers[2].worker)->nonce);
     workers[2].worker = NGX_MCP_NO_WORKER;
     drain_all();
     ok(heard[3].n == 1 && heard[3].why == NGX_MCP_LEASE_GAP,
@@ -983,7 +983,7 @@ half_tests(void)
        && steps(2, &t, 6, 7) == NGX_OK, "and another one");
 
     ngx_mcp_worker_reap(&workers[1], workers[2].worker,
-                        zone.sh->workers[workers[2].worker].nonce);
+                        ngx_mcp_place(&zone, workers[2].worker)->nonce);
     workers[2].worker = NGX_MCP_NO_WORKER;
 
     again = taking(&other, "", "y");

@@ -1779,11 +1779,21 @@ op_claim(void)
 }
 
 
+/* as if there were no other place */
+
+static void
+op_claim_grow(void)
+{
+    zone.sh->places = zone.sh->top;
+    op_claim();
+}
+
+
 static void
 op_reap(void)
 {
     ngx_mcp_worker_reap(&zone, other.worker,
-                        zone.sh->workers[other.worker].nonce);
+                        ngx_mcp_place(&zone, other.worker)->nonce);
 }
 
 
@@ -1889,6 +1899,7 @@ static step_op_t  ops[] = {
       steps_once_late_check, 0 },
     { "lease_take in an overlap", op_overlap, 1, 0, overlap_check, 1 },
     { "worker_claim, worker_release", op_claim, 1, 5, NULL, 0 },
+    { "worker_claim that makes places", op_claim_grow, 1, 5, NULL, 0 },
     { "worker_reap", op_reap, 1, 5, NULL, 0 },
     { "worker_drain", op_drain, 1, 5, NULL, 0 },
     { "reclaim", op_reclaim, 1, 0, NULL, 0 },
@@ -1972,11 +1983,11 @@ survive(step_op_t *op)
         errors += bystander_check(op->kept);
     }
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE
+    for (i = 0; i < copy.sh->top; i++) {
+        if (ngx_mcp_place(&copy, i)->state != NGX_MCP_WORKER_FREE
             && !(op->lives && i == other.worker))
         {
-            ngx_mcp_worker_reap(&copy, i, copy.sh->workers[i].nonce);
+            ngx_mcp_worker_reap(&copy, i, ngx_mcp_place(&copy, i)->nonce);
         }
     }
 
@@ -1986,9 +1997,9 @@ survive(step_op_t *op)
 
     windows_end();
 
-    for (i = 0; i < NGX_MCP_WORKERS; i++) {
-        if (copy.sh->workers[i].state != NGX_MCP_WORKER_FREE) {
-            ngx_mcp_worker_reap(&copy, i, copy.sh->workers[i].nonce);
+    for (i = 0; i < copy.sh->top; i++) {
+        if (ngx_mcp_place(&copy, i)->state != NGX_MCP_WORKER_FREE) {
+            ngx_mcp_worker_reap(&copy, i, ngx_mcp_place(&copy, i)->nonce);
         }
     }
 
@@ -2048,7 +2059,7 @@ step(step_op_t *op)
     int              status;
     pid_t            pid;
     u_char          *before;
-    size_t           head, used;
+    size_t           head, used, tail;
     ngx_uint_t       steps, deaths, errors, repaired;
     ngx_slab_pool_t  pool;
 
@@ -2067,6 +2078,8 @@ step(step_op_t *op)
     before = malloc(copy_size);
     head = sizeof(ngx_mcp_zone_sh_t)
            + ((size_t) zone.sh->mask + 1) * sizeof(uint32_t);
+    tail = zone.sh->size - (NGX_MCP_PLACES_MIN + NGX_MCP_PLACES_STEP)
+                           * sizeof(ngx_mcp_worker_sh_t);
 
     memset(&pool, 0, sizeof(pool));
     pool.mutex.lock = &pool.lock.lock;
@@ -2105,6 +2118,8 @@ step(step_op_t *op)
         if (zone.sh->busy && steps % op->every == 0
             && errors < 10
             && (memcmp(before, zone.sh, head) != 0
+                || memcmp(before + tail, (u_char *) zone.sh + tail,
+                          copy_size - tail) != 0
                 || memcmp(before + (zone.blocks - (u_char *) zone.sh),
                           zone.blocks, used) != 0))
         {
@@ -2112,8 +2127,13 @@ step(step_op_t *op)
             memcpy(before + (zone.blocks - (u_char *) zone.sh), zone.blocks,
                    used);
 
+            memcpy(before + tail, (u_char *) zone.sh + tail,
+                   copy_size - tail);
+
             memcpy(copy.sh, zone.sh, head);
             memcpy(copy.blocks, zone.blocks, used);
+            memcpy((u_char *) copy.sh + tail, (u_char *) zone.sh + tail,
+                   copy_size - tail);
 
             deaths++;
             errors += survive(op);
