@@ -12,12 +12,16 @@
 # Needs Node.js 18, and npm where the tests' packages are not installed.
 # MCP_PORT, MCP_DIR: as for conf/quickstart.sh.
 
+# "sh conf/events.sh" works as well
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
+
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-dir=${MCP_DIR:-$root/.build/quickstart}
-url=http://127.0.0.1:${MCP_PORT:-8080}
-event='{"kind":"document","reason":"memory.forget","ts_ms":1764000000000}'
+port=${MCP_PORT:-8080}
+dir=${MCP_DIR:-$root/.build/quickstart-$port}
+url=http://127.0.0.1:$port
+event='{"kind":"index","name":"products","reason":"nightly import"}'
 client=
 started=
 
@@ -60,6 +64,7 @@ trap end EXIT
 
 command -v node > /dev/null || die "needs Node.js"
 command -v curl > /dev/null || die "needs curl"
+mkdir -p "$dir"
 
 if ! curl -sf -o /dev/null "$url/mcp-status"; then
     started=1
@@ -69,9 +74,11 @@ fi
 sdk=$root/t/npm/node_modules
 
 if [ ! -d "$sdk/@modelcontextprotocol/sdk" ]; then
+    command -v npm > /dev/null || die "needs npm, to install the SDK"
     say "npm install @modelcontextprotocol/sdk"
     npm install --silent --no-audit --no-fund --prefix "$dir" \
-        @modelcontextprotocol/sdk >&2
+        @modelcontextprotocol/sdk >&2 \
+        || die "npm could not install @modelcontextprotocol/sdk, see above"
     sdk=
 fi
 

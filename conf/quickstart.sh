@@ -8,16 +8,19 @@
 #   conf/quickstart.sh          (re)build and (re)start
 #   conf/quickstart.sh stop
 #
-# MCP_PORT=N    another port than 8080
-# MCP_DIR=DIR   another folder than .build/quickstart for the running demo
+# MCP_PORT=N    another port than 8080, and so a demo of its own
+# MCP_DIR=DIR   another folder than .build/quickstart-PORT for the running demo
 #
 # The system's nginx configuration and service are not touched.
+
+# "sh conf/quickstart.sh" works as well
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 port=${MCP_PORT:-8080}
-dir=${MCP_DIR:-$root/.build/quickstart}
+dir=${MCP_DIR:-$root/.build/quickstart-$port}
 so=ngx_http_mcp_module.so
 nginx=$(PATH=$PATH:/usr/sbin:/sbin command -v nginx || echo /usr/sbin/nginx)
 
@@ -156,7 +159,7 @@ hints() {
 
     event+='{"level":"info","data":"hello from nginx"}}'
 
-    [ -z "${MCP_DIR:-}" ] || var="MCP_DIR=$dir "
+    [ -z "${MCP_DIR:-}" ] || var="MCP_DIR='$dir' "
 
     cat << END
 
@@ -217,16 +220,16 @@ Push an event to all of them (from another terminal):
 
 and see it arrive by way of another worker at a client of the SDK:
 
-  ${var}MCP_PORT=$port $root/conf/events.sh
+  ${var}MCP_PORT=$port "$root/conf/events.sh"
 
 What goes on:
 
   curl $url/mcp-status
-  tail -f $dir/access.log
+  tail -f "$dir/access.log"
 
 Stop:
 
-  ${var}$root/conf/quickstart.sh stop
+  ${var}MCP_PORT=$port "$root/conf/quickstart.sh" stop
 
 END
 }

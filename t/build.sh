@@ -48,6 +48,14 @@ die() {
 }
 
 
+case $root in
+*[[:space:]]*)
+    die "nginx cannot build from a folder with blanks in its name ($root);" \
+        "move or clone the project to another"
+    ;;
+esac
+
+
 # what is not to be had: no fault of the module, callers tell by the code
 
 unavailable() {

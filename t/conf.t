@@ -61,6 +61,11 @@ sub refused {
 
 my ($code, $text) = check();
 is($code, 0, 'the least configuration') or diag($text);
+like($text, qr/endpoint "a.example\/mcp" .* no "mcp_upstream".*; add "mcp_up/,
+     'the endpoint without an upstream is noted');
+
+($code, $text) = check(location => 'mcp_builtin_tools session_info;');
+is($code, 0, 'an endpoint with a tool of its own') or diag($text);
 unlike($text, qr/\[(?:warn|error|notice)\]/, 'without a word')
     or diag($text);
 
@@ -159,6 +164,14 @@ unlike($text, qr/\[warn\]/, 'not one that is');
 is($code, 0, 'events for an endpoint that is not there');
 like($text, qr{\[warn\].* is "mcp", as "mcp_publish" says in .*nginx\.conf:\d},
      'reach nobody');
+like($text, qr{there are "a\.example/mcp"$}m, 'the endpoints are listed');
+
+for my $directive ('mcp_upstream u', 'mcp_events') {
+    ($code, $text) = check(location => "$directive /mcp;");
+    is($code, 1, "$directive: the endpoint itself");
+    like($text, qr/names "\/mcp", which is an endpoint itself; name a loc/,
+         'refused with the remedy');
+}
 
 for my $line ('mcp_upstream u /other/place?x=1;', 'mcp_events /other/place;')
 {
@@ -299,6 +312,31 @@ server {
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
 }
 EOF
+
+# the recipes for a real server, with what this machine has
+
+{
+    my $recipes
+        = Mcp::Test::slurp_file("$Mcp::Test::ROOT/conf/production.conf");
+    my $tls = "$t->{dir}/tls";
+
+    mkdir $tls;
+    system("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=x "
+           . "-keyout $tls/x.key -out $tls/x.pem 2>/dev/null") == 0
+        or die 'openssl failed';
+
+    $recipes =~ s/^.*?(?=^http \{)//ms;
+    $recipes =~ s/^http \{\n(.*)^\}\n\z/$1/ms;
+    $recipes =~ s{/etc/nginx/tls/example\.com\.}{$tls/x.}g;
+    $recipes =~ s{/var/log/nginx/}{$t->{dir}/}g;
+    $recipes =~ s{listen( +)443}{listen${1}127.0.0.1:%%PORT_tls%%}g;
+    $recipes =~ s{127\.0\.0\.1:8090}{127.0.0.1:%%PORT%%}g;
+
+    ($code, $text) = $t->check(conf => $recipes);
+    is($code, 0, 'conf/production.conf') or diag($text);
+    unlike($text, qr/\[warn\]/, 'without a warning') or diag($text);
+}
+
 
 $t->{vars}{SIZE} = '2m';
 $t->{conf} = $conf;

@@ -8,6 +8,7 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use File::Path ();
 use File::Temp ();
 
 use Mcp::Test;
@@ -18,13 +19,13 @@ Mcp::Node::needed();
 plan(skip_all => 'the demos build a module of their own')
     if $ENV{MCP_SANITIZED};
 
-my $dir = File::Temp::tempdir('mcp-demo-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $dir = File::Temp::tempdir('mcp demo-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
 $ENV{MCP_DIR} = $dir;
 $ENV{MCP_PORT} = free_port();
 
 my $conf = "$Mcp::Test::ROOT/conf";
-my $text = `$conf/events.sh 2>$dir/errors`;
+my $text = `sh $conf/events.sh 2>'$dir/errors'`;
 
 is($?, 0, 'conf/events.sh') or diag(Mcp::Test::slurp_file("$dir/errors"));
 
@@ -34,19 +35,40 @@ my ($taker) = $text =~ /^which was taken by +worker (\d+)$/m;
 ok($stream && $taker && $stream != $taker, 'by way of two workers')
     or diag($text);
 like($text, qr/^and answered +\{"accepted":1,/m, 'the event is accepted');
-like($text, qr/^the\ client\ received\ +info\ documents_updated\s
-               \{"kind":"document","reason":"memory\.forget"/mx,
+like($text, qr/^the\ client\ received\ +info\ the\ index\ products\ was
+               \ rebuilt\ \{"kind":"index","reason":"nightly\ import"/mx,
      'and arrives as what its kind is mapped to');
 ok(!-e "$dir/nginx.pid", 'what was started has ended');
 
-$text = `$conf/quickstart.sh 2>$dir/errors`;
+$text = `sh $conf/quickstart.sh 2>'$dir/errors'`;
 
 is($?, 0, 'conf/quickstart.sh') or diag(Mcp::Test::slurp_file("$dir/errors"));
 like($text, qr{^nginx speaks MCP at http://127\.0\.0\.1:$ENV{MCP_PORT}/mcp:}m,
      'says where it is');
-like(`$conf/events.sh 2>$dir/errors`, qr/documents_updated/,
+like(`$conf/events.sh 2>'$dir/errors'`, qr/the index products was rebuilt/,
      'conf/events.sh uses it') or diag(Mcp::Test::slurp_file("$dir/errors"));
 ok(-e "$dir/nginx.pid", 'and lets it run');
+
+{
+    # another port is another demo
+
+    local $ENV{MCP_PORT} = free_port();
+    delete local $ENV{MCP_DIR};
+
+    my $pid = Mcp::Test::slurp_file("$dir/nginx.pid");
+    my $other = "$Mcp::Test::ROOT/.build/quickstart-$ENV{MCP_PORT}";
+
+    `$conf/quickstart.sh 2>'$dir/errors'`;
+    is($?, 0, 'a demo on another port')
+        or diag(Mcp::Test::slurp_file("$dir/errors"));
+    ok(-e "$other/nginx.pid", 'has a folder of its own');
+    is(Mcp::Test::slurp_file("$dir/nginx.pid"), $pid,
+       'and leaves the first alone');
+
+    `$conf/quickstart.sh stop 2>&1`;
+    ok(!-e "$other/nginx.pid", 'and is stopped by its port');
+    File::Path::remove_tree($other);
+}
 
 `$conf/quickstart.sh stop 2>&1`;
 

@@ -171,7 +171,7 @@ server {
 
     location = /page { return 200 page; }
 
-    location = /sub { mcp_endpoint zone=main; mcp_upstream u /_sub; }
+    location = /sub { mcp_endpoint zone=main; mcp_upstream u /_sub$mcp_topic; }
     location = /_sub { internal; mcp_endpoint zone=main name=inner; }
 }
 

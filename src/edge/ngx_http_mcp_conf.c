@@ -14,6 +14,8 @@ static void ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
     ngx_http_mcp_bridge_t *prev);
 static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
+static void ngx_http_mcp_conf_useless(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_publishers(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
@@ -432,6 +434,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         *bridge = &eps[i]->bridge;
 
         ngx_http_mcp_conf_topics(eps[i]);
+        ngx_http_mcp_conf_useless(cf, eps[i]);
 
         for (j = 0; j < i; j++) {
 
@@ -465,14 +468,37 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
+/* an endpoint with nothing behind it is seldom meant */
+
+static void
+ngx_http_mcp_conf_useless(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_uint_t  level;
+
+    if (mlcf->upstreams || mlcf->bridge.topics || mlcf->bridge.tools) {
+        return;
+    }
+
+    level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
+
+    ngx_log_error(level, cf->log, 0,
+                  "mcp endpoint \"%V\" in %s:%ui has no \"mcp_upstream\", no "
+                  "events and no tools of its own: clients find nothing "
+                  "there; add \"mcp_upstream NAME URI;\"",
+                  &mlcf->name, mlcf->file, mlcf->line);
+}
+
+
 /* what is published to an endpoint that is not there reaches nobody */
 
 static void
 ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
+    u_char                        *end;
     ngx_uint_t                     i, j;
     ngx_http_mcp_loc_conf_t      **eps;
     ngx_http_mcp_publish_conf_t  **p;
+    u_char                         names[512];
 
     p = mmcf->publishers.elts;
     eps = mmcf->endpoints.elts;
@@ -483,12 +509,20 @@ ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
             continue;
         }
 
+        end = names;
+
         for (j = 0; j < mmcf->endpoints.nelts; j++) {
-            if (eps[j]->zone == p[i]->zone
-                && ngx_mcp_equal(&eps[j]->name, &p[i]->endpoint))
-            {
+
+            if (eps[j]->zone != p[i]->zone) {
+                continue;
+            }
+
+            if (ngx_mcp_equal(&eps[j]->name, &p[i]->endpoint)) {
                 break;
             }
+
+            end = ngx_snprintf(end, names + sizeof(names) - end, "%s\"%V\"",
+                               end == names ? "" : ", ", &eps[j]->name);
         }
 
         if (j < mmcf->endpoints.nelts) {
@@ -498,9 +532,11 @@ ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         ngx_log_error(NGX_LOG_WARN, cf->log, 0,
                       "no endpoint of mcp zone \"%V\" is \"%V\", as "
                       "\"mcp_publish\" says in %s:%ui; it is the \"name=\" of "
-                      "an \"mcp_endpoint\", or its server's name and location",
+                      "an \"mcp_endpoint\", or its server's name and "
+                      "location; there %s %*s",
                       &p[i]->zone->name, &p[i]->endpoint, p[i]->file,
-                      p[i]->line);
+                      p[i]->line, end == names ? "is none" : "are",
+                      (size_t) (end - names), names);
     }
 }
 
@@ -518,6 +554,8 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (mlcf->endpoint) {
         return "is duplicate";
     }
+
+    ngx_http_mcp_defaults_endpoint(cf);
 
     value = cf->args->elts;
 

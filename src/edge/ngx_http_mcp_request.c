@@ -225,7 +225,9 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     if (!ctx->origin_ok) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_FORBIDDEN, NGX_MCP_REFUSED,
-                                   "the Origin is not allowed here");
+                                   "the Origin is not allowed here; the "
+                                   "server's operator may add it to "
+                                   "mcp_allowed_origins");
     }
 
     switch (r->method) {

@@ -23,6 +23,7 @@ struct ngx_http_mcp_defaults_loc_conf_s {
     void                             **loc_conf;
 
     unsigned                           target:1;
+    unsigned                           endpoint:1;
 
     /* these the user wrote, here or on a level above */
     unsigned                           http_version:1;
@@ -42,6 +43,9 @@ struct ngx_http_mcp_defaults_loc_conf_s {
  * with variables cannot be known here.
  */
 ngx_int_t ngx_http_mcp_defaults_target(ngx_conf_t *cf, ngx_str_t *uri);
+
+/* the location at hand is an endpoint: no directive may name it */
+void ngx_http_mcp_defaults_endpoint(ngx_conf_t *cf);
 
 /* whether u is the proxy module's, in the location of r */
 ngx_uint_t ngx_http_mcp_defaults_is_proxy(ngx_http_request_t *r,

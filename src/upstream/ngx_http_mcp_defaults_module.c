@@ -51,7 +51,7 @@ static ngx_array_t *ngx_http_mcp_defaults_headers(ngx_conf_t *cf,
 static ngx_int_t ngx_http_mcp_defaults_offset(char *name, ngx_uint_t *offset);
 static ngx_int_t ngx_http_mcp_defaults_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf);
-static void ngx_http_mcp_defaults_check(ngx_conf_t *cf,
+static ngx_int_t ngx_http_mcp_defaults_check(ngx_conf_t *cf,
     ngx_http_mcp_defaults_target_t *target);
 static void *ngx_http_mcp_defaults_create_main_conf(ngx_conf_t *cf);
 static void *ngx_http_mcp_defaults_create_srv_conf(ngx_conf_t *cf);
@@ -583,7 +583,9 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
         target = dscf->targets.elts;
 
         for (j = 0; j < dscf->targets.nelts; j++) {
-            ngx_http_mcp_defaults_check(cf, &target[j]);
+            if (ngx_http_mcp_defaults_check(cf, &target[j]) != NGX_OK) {
+                return NGX_ERROR;
+            }
         }
     }
 
@@ -598,17 +600,31 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
 }
 
 
-static void
+static ngx_int_t
 ngx_http_mcp_defaults_check(ngx_conf_t *cf,
     ngx_http_mcp_defaults_target_t *target)
 {
+    ngx_http_mcp_defaults_loc_conf_t  *dlcf;
+
     if (target->location == NULL) {
         ngx_log_error(NGX_LOG_WARN, cf->log, 0,
                       "\"%V\" in %s:%ui names \"%V\", for which there is no "
                       "location; add \"location = %V { internal; ... }\"",
                       &target->directive, target->file, target->line,
                       &target->uri, &target->uri);
-        return;
+        return NGX_OK;
+    }
+
+    dlcf = target->location->loc_conf[ngx_http_mcp_defaults_module.ctx_index];
+
+    if (dlcf->endpoint) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"%V\" in %s:%ui names \"%V\", which is an endpoint "
+                      "itself; name a location of its own, with \"internal;\" "
+                      "and the \"proxy_pass\" to the backend",
+                      &target->directive, target->file, target->line,
+                      &target->uri);
+        return NGX_ERROR;
     }
 
     if (!target->location->internal) {
@@ -620,6 +636,18 @@ ngx_http_mcp_defaults_check(ngx_conf_t *cf,
                       target->line, &target->uri, &target->location->name,
                       &target->uri);
     }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_defaults_endpoint(ngx_conf_t *cf)
+{
+    ngx_http_mcp_defaults_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_mcp_defaults_module);
+    dlcf->endpoint = 1;
 }
 
 
