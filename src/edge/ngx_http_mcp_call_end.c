@@ -236,6 +236,13 @@ ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
                 return;
             }
 
+            if (t->why.len) {
+                (void) ngx_http_mcp_refuse_unknown(r, &call->message->id,
+                                                   t->upstream, t->status,
+                                                   &t->why);
+                return;
+            }
+
             (void) ngx_http_mcp_refuse_outcome(r, &call->message->id,
                                                t->upstream, t->x, outcome);
             return;

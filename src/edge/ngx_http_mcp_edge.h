@@ -119,8 +119,9 @@ ngx_str_t ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
-ngx_int_t ngx_http_mcp_refuse_upstream(ngx_http_request_t *r, ngx_str_t *id,
-    ngx_http_mcp_upstream_t *u, ngx_uint_t status, const char *message);
+/* refuses for an upstream of which it could not be found out what it is */
+ngx_int_t ngx_http_mcp_refuse_unknown(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why);
 
 /* tells an upstream that its request cannot reach the client: -32601 */
 void ngx_http_mcp_refuse_ask(ngx_http_request_t *r, ngx_http_mcp_talk_t *t,

@@ -5,10 +5,17 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_failure.h"
 
 
 #define NGX_HTTP_MCP_FRESH           3600000
-#define NGX_HTTP_MCP_PATIENCE        5000
+
+/* ms; others may ask, whose end has to reach this worker */
+#define NGX_HTTP_MCP_PATIENCE        (NGX_HTTP_MCP_INITIALIZE_TIME + 5000)
+
+/* ms; an upstream that refuses clients' own initialize is blamed so often */
+#define NGX_HTTP_MCP_BLAME           60000
+
 #define NGX_HTTP_MCP_INITIALIZE_MAX  (32 * 1024)
 
 
@@ -23,13 +30,16 @@ static void ngx_http_mcp_initialize_ready(void *data);
 static void ngx_http_mcp_initialize_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_initialize_cleanup(void *data);
 static void ngx_http_mcp_initialize_forget(ngx_http_mcp_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_initialize_unreachable(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_initialize_unknown(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
 static ngx_int_t ngx_http_mcp_initialize_ask(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static void ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+static ngx_int_t ngx_http_mcp_initialize_refused(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_exchange_t *x);
@@ -194,7 +204,7 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     switch (known->what) {
 
     case NGX_MCP_KNOWN_NOTHING:
-        return ngx_http_mcp_initialize_unreachable(r, ctx);
+        return ngx_http_mcp_initialize_unknown(r, ctx, known);
 
     case NGX_MCP_KNOWN_REFUSED:
         return ngx_http_mcp_initialize_ask(r, ctx);
@@ -202,7 +212,9 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     default:
         rc = ngx_http_mcp_initialize_session(r, ctx, known);
 
-        ngx_http_mcp_initialize_keep(ctx, changes);
+        if (!known->kept) {
+            ngx_http_mcp_initialize_keep(ctx, changes);
+        }
 
         return rc;
     }
@@ -278,9 +290,10 @@ ngx_http_mcp_initialize_ready(void *data)
 static void
 ngx_http_mcp_initialize_timeout(ngx_event_t *ev)
 {
-    ngx_connection_t    *c;
-    ngx_http_request_t  *r;
-    ngx_http_mcp_ctx_t  *ctx;
+    ngx_connection_t     *c;
+    ngx_http_request_t   *r;
+    ngx_http_mcp_ctx_t   *ctx;
+    ngx_mcp_knowledge_t   known;
 
     r = ev->data;
     c = r->connection;
@@ -288,7 +301,11 @@ ngx_http_mcp_initialize_timeout(ngx_event_t *ev)
 
     ngx_http_mcp_initialize_forget(ctx);
 
-    ngx_http_finalize_request(r, ngx_http_mcp_initialize_unreachable(r, ctx));
+    known.status = NGX_HTTP_GATEWAY_TIME_OUT;
+    ngx_str_set(&known.why, "the upstream did not answer initialize in time");
+
+    ngx_http_finalize_request(r, ngx_http_mcp_initialize_unknown(r, ctx,
+                                                                 &known));
     ngx_http_run_posted_requests(c);
 }
 
@@ -312,16 +329,17 @@ ngx_http_mcp_initialize_forget(ngx_http_mcp_ctx_t *ctx)
 
 
 static ngx_int_t
-ngx_http_mcp_initialize_unreachable(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_initialize_unknown(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_knowledge_t *known)
 {
-    ngx_http_mcp_upstream_t  *u;
+    if (known->why.len == 0) {
+        known->status = NGX_HTTP_BAD_GATEWAY;
+        ngx_str_set(&known->why, "the upstream cannot be asked");
+    }
 
-    u = ctx->conf->upstreams->elts;
-
-    return ngx_http_mcp_refuse_upstream(r, &ctx->message->id, u,
-                                        NGX_HTTP_BAD_GATEWAY,
-                                        "the upstream cannot be reached");
+    return ngx_http_mcp_refuse_unknown(r, &ctx->message->id,
+                                       ctx->conf->upstreams->elts,
+                                       known->status, &known->why);
 }
 
 
@@ -344,9 +362,17 @@ ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    x->sample.data = ngx_pnalloc(r->pool, NGX_HTTP_MCP_SAMPLE);
+    if (x->sample.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     x->handlers = &ngx_http_mcp_initialize_handlers;
     x->client_headers = 1;
+    x->level = NGX_LOG_INFO;
     x->data = ctx;
+
+    ngx_http_mcp_initialize_within(x, NGX_HTTP_MCP_INITIALIZE_TIME);
 
     if (ngx_http_mcp_exchange_start(x) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -373,6 +399,8 @@ ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     if (x->scan.members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
         || !ngx_mcp_json_same_id(&id, &ctx->message->id))
     {
+        ctx->wrong = ngx_http_mcp_failure_answer(x, text, &ctx->message->id,
+                                                 x->r->pool);
         return;
     }
 
@@ -398,15 +426,13 @@ static void
 ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_int_t                 rc;
-    ngx_http_request_t       *r;
-    ngx_http_mcp_ctx_t       *ctx;
-    ngx_mcp_knowledge_t       known;
-    ngx_http_mcp_upstream_t  *u;
+    ngx_int_t             rc;
+    ngx_http_request_t   *r;
+    ngx_http_mcp_ctx_t   *ctx;
+    ngx_mcp_knowledge_t   known;
 
     r = x->r;
     ctx = x->data;
-    u = ctx->conf->upstreams->elts;
 
     if (ctx->refusal.data) {
 
@@ -420,10 +446,58 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
         ngx_http_mcp_initialize_link(ctx, x);
 
     } else {
-        rc = ngx_http_mcp_refuse_outcome(r, &ctx->message->id, u, x, outcome);
+        rc = ngx_http_mcp_initialize_refused(r, ctx, x, outcome);
     }
 
     ngx_http_finalize_request(r, rc);
+}
+
+
+/* whom the upstream does not let in hears its status and challenge */
+
+static ngx_int_t
+ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome)
+{
+    ngx_str_t                 method;
+    ngx_uint_t                level;
+    ngx_http_mcp_failure_t    failure;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = ctx->conf->upstreams->elts;
+
+    if (ngx_http_mcp_failure(x, outcome, &ctx->wrong, r->pool, &failure)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* clients without a token are nobody's fault, and any can be repeated */
+
+    level = NGX_LOG_ERR;
+
+    if ((x->status == NGX_HTTP_UNAUTHORIZED && x->headers.part.nelts)
+        || (u->blamed
+            && ngx_current_msec - u->blamed < NGX_HTTP_MCP_BLAME))
+    {
+        level = NGX_LOG_INFO;
+
+    } else {
+        u->blamed = ngx_current_msec ? ngx_current_msec : 1;
+    }
+
+    ngx_str_set(&method, "initialize");
+
+    ngx_http_mcp_failure_log(x, level, u, &method, &failure);
+
+    if (x->status == NGX_HTTP_UNAUTHORIZED || x->status == NGX_HTTP_FORBIDDEN)
+    {
+        return ngx_http_mcp_refuse_outcome(r, &ctx->message->id, u, x,
+                                           NGX_HTTP_MCP_STATUS);
+    }
+
+    return ngx_http_mcp_refuse_unknown(r, &ctx->message->id, u,
+                                       failure.status, &failure.why);
 }
 
 

@@ -445,6 +445,7 @@ ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
     ngx_http_mcp_feed_quit(zone);
     ngx_http_mcp_own_quit(zone);
     ngx_http_mcp_listen_quit(zone);
+    ngx_http_mcp_discover_quit(zone);
 }
 
 

@@ -171,6 +171,8 @@ typedef struct {
 
     ngx_http_mcp_waiter_t       waiter;       /* initialize, for upstreams */
     ngx_event_t                 timer;        /* initialize, at most so long */
+    ngx_str_t                   wrong;        /* with an upstream's answer to
+                                                 the client's own initialize */
 
     unsigned                    scanned:1;    /* preaccess has run */
     unsigned                    looked_up:1;  /* session_id is verified */

@@ -175,20 +175,20 @@ ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_str_t *id,
 
 
 ngx_int_t
-ngx_http_mcp_refuse_upstream(ngx_http_request_t *r, ngx_str_t *id,
-    ngx_http_mcp_upstream_t *u, ngx_uint_t status, const char *message)
+ngx_http_mcp_refuse_unknown(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why)
 {
-    ngx_str_t  text, data;
-
-    text.data = (u_char *) message;
-    text.len = ngx_strlen(message);
+    ngx_int_t  code;
+    ngx_str_t  data;
 
     if (ngx_http_mcp_outcome_data(r, u, &data) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_refuse_data(r, status, id, NGX_MCP_INTERNAL_ERROR,
-                                    &text, &data);
+    code = (status == NGX_HTTP_SERVICE_UNAVAILABLE) ? NGX_MCP_REFUSED
+                                                    : NGX_MCP_INTERNAL_ERROR;
+
+    return ngx_http_mcp_refuse_data(r, status, id, code, why, &data);
 }
 
 

@@ -2,6 +2,8 @@
 #include "ngx_mcp_zone_sh.h"
 
 
+static ngx_uint_t ngx_mcp_knowledge_fresh(ngx_mcp_knowledge_sh_t *k,
+    uint64_t epoch, ngx_msec_t age, ngx_msec_t max_age);
 static void ngx_mcp_knowledge_insert_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_knowledge_sh_t *k, ngx_str_t *key);
 static ngx_int_t ngx_mcp_knowledge_read_locked(ngx_mcp_zone_t *zone,
@@ -50,9 +52,7 @@ ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     if (k->asking && age < NGX_MCP_ASKING_MAX) {
         rc = NGX_AGAIN;
 
-    } else if (!k->asking && k->epoch == epoch && age <= max_age
-               && (!k->stale || max_age == NGX_MCP_KNOWLEDGE_ANY))
-    {
+    } else if (ngx_mcp_knowledge_fresh(k, epoch, age, max_age)) {
         rc = ngx_mcp_knowledge_read_locked(zone, k, pool, out);
 
     } else {
@@ -65,6 +65,42 @@ ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     ngx_mcp_zone_unlock(zone);
 
     return rc;
+}
+
+
+static ngx_uint_t
+ngx_mcp_knowledge_fresh(ngx_mcp_knowledge_sh_t *k, uint64_t epoch,
+    ngx_msec_t age, ngx_msec_t max_age)
+{
+    if (k->asking || k->epoch != epoch) {
+        return 0;
+    }
+
+    if (k->what == NGX_MCP_KNOWN_NOTHING || k->kept) {
+
+        if (age <= NGX_MCP_KNOWLEDGE_BRIEF) {
+            return 1;
+        }
+
+        if (k->what == NGX_MCP_KNOWN_NOTHING) {
+            return 0;
+        }
+
+        return max_age == NGX_MCP_KNOWLEDGE_ANY
+               && k->stale != NGX_MCP_KNOWLEDGE_DOUBTFUL;
+    }
+
+    switch (k->stale) {
+
+    case NGX_MCP_KNOWLEDGE_DOUBTFUL:
+        return 0;
+
+    case NGX_MCP_KNOWLEDGE_STALE:
+        return max_age == NGX_MCP_KNOWLEDGE_ANY;
+
+    default:
+        return age <= max_age;
+    }
 }
 
 
@@ -147,7 +183,9 @@ ngx_mcp_knowledge_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_knowledge_sh_t *k,
     size_t  from;
 
     out->what = k->what;
+    out->kept = k->kept;
     out->revision = k->revision;
+    out->status = k->status;
 
     if (ngx_mcp_copy(zone, k, k->key_len, k->result_len, pool, &out->result)
         != NGX_OK)
@@ -158,7 +196,7 @@ ngx_mcp_knowledge_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_knowledge_sh_t *k,
     from = k->key_len + k->result_len;
 
     return ngx_mcp_copy(zone, k, from, k->rec.len - from, pool,
-                        &out->session);
+                        &out->why);
 }
 
 
@@ -183,7 +221,7 @@ ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
 
     parts[0] = *key;
     parts[1] = in->result;
-    parts[2] = in->session;
+    parts[2] = in->why;
 
     ngx_mcp_stage_init(&stage, NGX_MCP_KNOWLEDGE, parts, 3);
 
@@ -205,6 +243,7 @@ ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         k->result_len = (uint32_t) in->result.len;
         k->what = (uint32_t) in->what;
         k->revision = (uint32_t) in->revision;
+        k->status = (uint32_t) in->status;
 
         ngx_mcp_knowledge_insert_locked(zone, k, key);
 
@@ -235,8 +274,8 @@ ngx_mcp_knowledge_stale(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     k = ngx_mcp_knowledge_find_locked(zone, key);
 
-    if (k) {
-        k->stale = 1;
+    if (k && k->stale == 0) {
+        k->stale = NGX_MCP_KNOWLEDGE_STALE;
         zone->sh->learnt++;
     }
 
@@ -245,7 +284,7 @@ ngx_mcp_knowledge_stale(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
 
 void
-ngx_mcp_knowledge_forget(ngx_mcp_zone_t *zone, ngx_str_t *key)
+ngx_mcp_knowledge_doubt(ngx_mcp_zone_t *zone, ngx_str_t *key)
 {
     ngx_mcp_knowledge_sh_t  *k;
 
@@ -254,8 +293,66 @@ ngx_mcp_knowledge_forget(ngx_mcp_zone_t *zone, ngx_str_t *key)
     k = ngx_mcp_knowledge_find_locked(zone, key);
 
     if (k && !k->asking) {
-        ngx_mcp_knowledge_drop_locked(zone, k);
+        k->stale = NGX_MCP_KNOWLEDGE_DOUBTFUL;
         zone->sh->learnt++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+ngx_int_t
+ngx_mcp_knowledge_keep(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch)
+{
+    ngx_int_t                rc;
+    ngx_mcp_knowledge_sh_t  *k;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_knowledge_find_locked(zone, key);
+
+    if (k && k->asking && k->epoch == epoch
+        && k->what == NGX_MCP_KNOWN_LEGACY)
+    {
+        k->made = ngx_current_msec;
+        k->kept = 1;
+        k->stale = 0;
+        k->asking = 0;
+
+        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_KNOWLEDGE);
+
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+void
+ngx_mcp_knowledge_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_mcp_knowledge_sh_t  *k;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_knowledge_find_locked(zone, key);
+
+    if (k && k->asking) {
+        k->stale = NGX_MCP_KNOWLEDGE_DOUBTFUL;
+        k->kept = 0;
+
+        if (k->what == NGX_MCP_KNOWN_NOTHING) {
+            ngx_mcp_knowledge_drop_locked(zone, k);
+
+        } else {
+            k->asking = 0;
+        }
+
+        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_KNOWLEDGE);
     }
 
     ngx_mcp_zone_unlock(zone);

@@ -12,7 +12,7 @@
 
 
 typedef enum {
-    NGX_MCP_KNOWN_NOTHING = 0,    /* asked, nobody answered */
+    NGX_MCP_KNOWN_NOTHING = 0,    /* asked, without a usable answer */
     NGX_MCP_KNOWN_RPC,
     NGX_MCP_KNOWN_LEGACY,
     NGX_MCP_KNOWN_MODERN,
@@ -21,9 +21,12 @@ typedef enum {
 
 typedef struct {
     ngx_uint_t              what;         /* ngx_mcp_known_e */
+    ngx_uint_t              kept;         /* though asked again in vain */
     ngx_uint_t              revision;     /* negotiated with it */
     ngx_str_t               result;       /* raw result of its initialize */
-    ngx_str_t               session;      /* the module's own session there */
+    ngx_uint_t              status;       /* of KNOWN_NOTHING: the HTTP status
+                                             and ... */
+    ngx_str_t               why;          /* ... the sentence for clients */
 } ngx_mcp_knowledge_t;
 
 
@@ -39,9 +42,23 @@ ngx_int_t ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_knowledge_t *out);
 
+/* an entry that says nothing, or is only kept, counts for so long, ms */
+#define NGX_MCP_KNOWLEDGE_BRIEF  1000
+
 /* stores the outcome and rings all workers; result at most 64k */
 ngx_int_t ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch, ngx_mcp_knowledge_t *in);
+
+/*
+ * Ends asking without an outcome, with which all workers are rung.  NGX_OK:
+ * what was known before, in this epoch, of an MCP server is kept for a moment,
+ * after which it is asked again; NGX_DECLINED: there is nothing to keep.
+ */
+ngx_int_t ngx_mcp_knowledge_keep(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    uint64_t epoch);
+
+/* likewise, for anybody to ask at once */
+void ngx_mcp_knowledge_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /* any age, and also when it was declared stale */
 #define NGX_MCP_KNOWLEDGE_ANY  ((ngx_msec_t) -1)
@@ -52,8 +69,8 @@ void ngx_mcp_knowledge_stale(ngx_mcp_zone_t *zone, ngx_str_t *key);
 /* a number that grows whenever anything known changes; without the lock */
 uint64_t ngx_mcp_knowledge_changes(ngx_mcp_zone_t *zone);
 
-/* forgets what is known, so that the next one asks again */
-void ngx_mcp_knowledge_forget(ngx_mcp_zone_t *zone, ngx_str_t *key);
+/* it is doubtful: the next one asks again, whatever age it takes */
+void ngx_mcp_knowledge_doubt(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 
 #endif /* _NGX_MCP_KNOWLEDGE_H_INCLUDED_ */

@@ -429,7 +429,7 @@ typedef struct {
 } ngx_mcp_limit_sh_t;
 
 
-/* text: key, result, session */
+/* text: key, result, why */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: asker */
@@ -440,9 +440,14 @@ typedef struct {
     uint32_t                result_len;
     uint32_t                what;
     uint32_t                revision;
-    uint32_t                asking;       /* fact */
-    uint32_t                stale;
+    uint32_t                status;
+    uint32_t                asking;       /* fact; the rest is as before */
+    uint32_t                stale;        /* 0, or one of these */
+    uint32_t                kept;         /* though asking in vain */
 } ngx_mcp_knowledge_sh_t;
+
+#define NGX_MCP_KNOWLEDGE_STALE     1
+#define NGX_MCP_KNOWLEDGE_DOUBTFUL  2
 
 
 #define NGX_MCP_LIST_WANTED  0x01

@@ -9,6 +9,8 @@ static void ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
 static ngx_uint_t ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
+static void ngx_http_mcp_capture_sample(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
 static ngx_int_t ngx_http_mcp_capture_add(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_drain(ngx_chain_t *in);
@@ -185,6 +187,10 @@ ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 
     for (cl = in; cl; cl = cl->next) {
 
+        if (x->sample.data) {
+            ngx_http_mcp_capture_sample(x, cl->buf);
+        }
+
         if (ngx_buf_size(cl->buf)
             && ngx_http_mcp_capture_add(x, cl->buf) != NGX_OK)
         {
@@ -216,6 +222,24 @@ ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     }
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_capture_sample(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    size_t  size;
+
+    if (!ngx_buf_in_memory(b)) {
+        return;
+    }
+
+    size = ngx_min((size_t) (b->last - b->pos),
+                   NGX_HTTP_MCP_SAMPLE - x->sample.len);
+
+    ngx_memcpy(x->sample.data + x->sample.len, b->pos, size);
+
+    x->sample.len += size;
 }
 
 

@@ -2,17 +2,19 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_upstream.h"
+#include "ngx_http_mcp_failure.h"
 
 
-#define NGX_HTTP_MCP_NOT_AGAIN   1000
+/* ms; for the end of a session at an upstream */
 #define NGX_HTTP_MCP_PATIENCE    5000
 
 
 /* one finding out, under way in this worker; lives in the pool it uses */
 
 typedef struct {
+    ngx_queue_t               queue;        /* of those in this worker */
     ngx_http_mcp_upstream_t  *upstream;
+    ngx_http_mcp_exchange_t  *x;            /* under way */
     ngx_pool_t               *pool;
     ngx_str_t                 key;
     ngx_str_t                 tenant;
@@ -21,8 +23,12 @@ typedef struct {
     ngx_mcp_knowledge_t       known;
     ngx_uint_t                probe;
     ngx_uint_t                present;      /* bits by probe */
+    ngx_msec_t                end;          /* by then all is known */
+    ngx_str_t                 wrong;        /* with the last answer */
+    ngx_http_mcp_failure_t    failure;      /* the first "absent" */
     unsigned                  answered:1;
     unsigned                  absent:1;
+    unsigned                  given_up:1;   /* for others to ask */
 } ngx_http_mcp_ask_t;
 
 
@@ -40,10 +46,18 @@ static void ngx_http_mcp_ask_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_ask_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
-static ngx_int_t ngx_http_mcp_ask_initialized(ngx_http_mcp_ask_t *ask,
+static ngx_uint_t ngx_http_mcp_ask_absent(ngx_http_mcp_ask_t *ask,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_ask_initialized(ngx_http_mcp_ask_t *ask,
+    ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_ask_probed(ngx_http_mcp_ask_t *ask,
+    ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_ask_nothing(ngx_http_mcp_ask_t *ask,
+    ngx_http_mcp_exchange_t *x, ngx_http_mcp_failure_t *failure);
 static ngx_int_t ngx_http_mcp_ask_probe(ngx_http_mcp_ask_t *ask);
+static ngx_int_t ngx_http_mcp_ask_capabilities(ngx_http_mcp_ask_t *ask);
 static void ngx_http_mcp_ask_put(ngx_http_mcp_ask_t *ask, ngx_uint_t what);
+static void ngx_http_mcp_ask_end(ngx_http_mcp_ask_t *ask);
 static void ngx_http_mcp_farewell_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
@@ -77,11 +91,14 @@ static struct {
 
 
 static ngx_queue_t  ngx_http_mcp_waiters;
+static ngx_queue_t  ngx_http_mcp_asks;
 
 static ngx_http_mcp_scope_t  ngx_http_mcp_farewell_scope;
 
 static ngx_str_t  ngx_http_mcp_ask_id = ngx_string("\"nginx-mcp\"");
 static ngx_str_t  ngx_http_mcp_ask_initialize = ngx_string("initialize");
+static ngx_str_t  ngx_http_mcp_ask_all = ngx_string("initialize or any list");
+static ngx_str_t  ngx_http_mcp_ask_lists = ngx_string("any list");
 
 
 ngx_int_t
@@ -89,9 +106,8 @@ ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_knowledge_t *known,
     ngx_http_mcp_waiter_t *waiter)
 {
-    ngx_int_t            rc;
-    ngx_str_t            key;
-    ngx_mcp_knowledge_t  nothing;
+    ngx_int_t  rc;
+    ngx_str_t  key;
 
     if (ngx_http_mcp_discover_key(u, tenant, pool, &key) != NGX_OK) {
         return NGX_ERROR;
@@ -99,21 +115,10 @@ ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     rc = ngx_mcp_knowledge_get(u->zone, &key, u->epoch, max_age, pool, known);
 
-    if (rc == NGX_OK && known->what == NGX_MCP_KNOWN_NOTHING) {
-
-        /* who did not answer is asked again, but not by everyone at once */
-
-        rc = ngx_mcp_knowledge_get(u->zone, &key, u->epoch,
-                                   NGX_HTTP_MCP_NOT_AGAIN, pool, known);
-    }
-
     if (rc == NGX_DECLINED) {
 
         if (ngx_http_mcp_ask(u, &key, tenant) != NGX_OK) {
-            ngx_memzero(&nothing, sizeof(ngx_mcp_knowledge_t));
-
-            (void) ngx_mcp_knowledge_put(u->zone, &key, u->epoch, &nothing);
-
+            ngx_mcp_knowledge_give_up(u->zone, &key);
             return NGX_ERROR;
         }
 
@@ -130,7 +135,7 @@ ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
         ngx_queue_insert_tail(&ngx_http_mcp_waiters, &waiter->queue);
     }
 
-    if (rc == NGX_OK) {
+    if (rc == NGX_OK && known->what != NGX_MCP_KNOWN_NOTHING) {
         ngx_http_mcp_discover_learn(u, tenant, known->what);
     }
 
@@ -229,7 +234,7 @@ ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_http_mcp_discover_learn(u, tenant, NGX_MCP_KNOWN_NOTHING);
 
     if (ngx_http_mcp_discover_key(u, tenant, pool, &key) == NGX_OK) {
-        ngx_mcp_knowledge_forget(u->zone, &key);
+        ngx_mcp_knowledge_doubt(u->zone, &key);
     }
 }
 
@@ -283,6 +288,50 @@ ngx_http_mcp_discover_doorbell(ngx_mcp_zone_t *zone)
 }
 
 
+/*
+ * The worker was told to quit: what no request of its own waits for is left to
+ * others, who ask again.
+ */
+
+void
+ngx_http_mcp_discover_quit(ngx_mcp_zone_t *zone)
+{
+    ngx_queue_t            *q;
+    ngx_http_mcp_ask_t     *ask;
+    ngx_http_mcp_waiter_t  *waiter;
+
+    if (ngx_http_mcp_asks.next == NULL) {
+        return;
+    }
+
+    if (ngx_http_mcp_waiters.next) {
+
+        for (q = ngx_queue_head(&ngx_http_mcp_waiters);
+             q != ngx_queue_sentinel(&ngx_http_mcp_waiters);
+             q = ngx_queue_next(q))
+        {
+            waiter = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
+
+            if (waiter->zone == zone) {
+                return;
+            }
+        }
+    }
+
+    for (q = ngx_queue_head(&ngx_http_mcp_asks);
+         q != ngx_queue_sentinel(&ngx_http_mcp_asks);
+         q = ngx_queue_next(q))
+    {
+        ask = ngx_queue_data(q, ngx_http_mcp_ask_t, queue);
+
+        if (ask->upstream->zone == zone) {
+            ask->given_up = 1;
+            ngx_http_mcp_exchange_abort(ask->x);
+        }
+    }
+}
+
+
 static ngx_int_t
 ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key, ngx_str_t *tenant)
 {
@@ -318,6 +367,14 @@ ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key, ngx_str_t *tenant)
     ask->session.data = ask->session_buf;
     ask->session.len = NGX_MCP_UUID_LEN;
 
+    ask->end = ngx_current_msec + NGX_HTTP_MCP_INITIALIZE_TIME;
+
+    if (ngx_http_mcp_asks.next == NULL) {
+        ngx_queue_init(&ngx_http_mcp_asks);
+    }
+
+    ngx_queue_insert_tail(&ngx_http_mcp_asks, &ask->queue);
+
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp finds out about upstream \"%V\"", &u->name);
 
@@ -340,9 +397,26 @@ ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key, ngx_str_t *tenant)
 
 failed:
 
+    if (ask && ask->queue.next) {
+        ngx_queue_remove(&ask->queue);
+    }
+
     ngx_destroy_pool(pool);
 
     return NGX_ERROR;
+}
+
+
+void
+ngx_http_mcp_initialize_within(ngx_http_mcp_exchange_t *x, ngx_msec_t time)
+{
+    if (x->timeout == 0 || x->timeout > time) {
+        x->timeout = time;
+    }
+
+    if (x->total == 0 || x->total > time) {
+        x->total = time;
+    }
 }
 
 
@@ -354,6 +428,7 @@ ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
 {
     u_char                   *p;
     ngx_str_t                 body;
+    ngx_msec_int_t            left;
     ngx_connection_t         *c;
     ngx_http_request_t       *r;
     ngx_http_mcp_scope_t     *scope;
@@ -398,13 +473,26 @@ ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
         goto failed;
     }
 
+    x->sample.data = ngx_pnalloc(r->pool, NGX_HTTP_MCP_SAMPLE);
+    if (x->sample.data == NULL) {
+        goto failed;
+    }
+
     x->data = ask;
     x->handlers = &ngx_http_mcp_ask_handlers;
-    x->timeout = NGX_HTTP_MCP_PATIENCE;
-    x->total = NGX_HTTP_MCP_PATIENCE;
+    x->level = NGX_LOG_INFO;
 
+    /* one line says what failed, in ngx_http_mcp_ask_nothing() */
+
+    left = (ngx_msec_int_t) (ask->end - ngx_current_msec);
+    left = ngx_max(left, 1);
+
+    ngx_http_mcp_initialize_within(x, (ngx_msec_t) left);
+
+    ask->x = x;
     ask->answered = 0;
     ask->absent = 0;
+    ngx_str_null(&ask->wrong);
 
     if (ngx_http_mcp_exchange_start(x) != NGX_OK) {
         goto failed;
@@ -437,8 +525,6 @@ ngx_http_mcp_ask_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     if (code.len == 6 && ngx_strncmp(code.data, "-32601", 6) == 0) {
         ask->absent = 1;
-        ngx_http_mcp_exchange_answered(x);
-        return;
     }
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
@@ -446,6 +532,13 @@ ngx_http_mcp_ask_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
         || !ngx_mcp_json_same_id(&id, &ngx_http_mcp_ask_id))
     {
+        ask->wrong = ngx_http_mcp_failure_answer(x, text, &ngx_http_mcp_ask_id,
+                                                 ask->pool);
+
+        if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
+            ngx_http_mcp_exchange_answered(x);
+        }
+
         return;
     }
 
@@ -481,49 +574,45 @@ static void
 ngx_http_mcp_ask_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_int_t            rc;
     ngx_http_request_t  *r;
     ngx_http_mcp_ask_t  *ask;
 
     ask = x->data;
     r = x->r;
 
-    if (ask->known.what == NGX_MCP_KNOWN_RPC
-        || ask->upstream->protocol == NGX_HTTP_MCP_RPC)
+    if (ask->given_up && outcome == NGX_HTTP_MCP_ABORTED) {
+        ngx_mcp_knowledge_give_up(ask->upstream->zone, &ask->key);
+        ngx_http_mcp_ask_end(ask);
+
+    } else if (ask->known.what == NGX_MCP_KNOWN_RPC
+               || ask->upstream->protocol == NGX_HTTP_MCP_RPC)
     {
-        if (ask->answered) {
-            ask->present |= 1 << ask->probe;
-
-        } else if (!ask->absent
-                   && !(outcome == NGX_HTTP_MCP_STATUS
-                        && ngx_http_mcp_status_absent(x->status)))
-        {
-            ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_NOTHING);
-            goto done;
-        }
-
-        ask->probe++;
-
-        rc = ngx_http_mcp_ask_probe(ask);
+        ngx_http_mcp_ask_probed(ask, x, outcome);
 
     } else {
-        rc = ngx_http_mcp_ask_initialized(ask, x, outcome);
+        ngx_http_mcp_ask_initialized(ask, x, outcome);
     }
-
-    if (rc != NGX_OK) {
-        ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_NOTHING);
-    }
-
-done:
 
     ngx_http_mcp_background_close(r);
 }
 
 
-static ngx_int_t
+/* whether the upstream says that it lacks the method */
+
+static ngx_uint_t
+ngx_http_mcp_ask_absent(ngx_http_mcp_ask_t *ask, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    return ask->absent || (outcome == NGX_HTTP_MCP_STATUS
+                           && ngx_http_mcp_status_absent(x->status));
+}
+
+
+static void
 ngx_http_mcp_ask_initialized(ngx_http_mcp_ask_t *ask,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome)
 {
+    ngx_http_mcp_failure_t    failure;
     ngx_http_mcp_upstream_t  *u;
 
     u = ask->upstream;
@@ -537,27 +626,141 @@ ngx_http_mcp_ask_initialized(ngx_http_mcp_ask_t *ask,
 
         ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_LEGACY);
 
-        return NGX_OK;
+        return;
     }
 
     if (x->status == NGX_HTTP_UNAUTHORIZED || x->status == NGX_HTTP_FORBIDDEN) {
         ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_REFUSED);
-        return NGX_OK;
+        return;
+    }
+
+    if (ngx_http_mcp_failure(x, outcome, &ask->wrong, ask->pool, &failure)
+        != NGX_OK)
+    {
+        ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_NOTHING);
+        return;
     }
 
     if (u->protocol == NGX_HTTP_MCP_AUTO
-        && (ask->absent || (outcome == NGX_HTTP_MCP_STATUS
-                            && ngx_http_mcp_status_absent(x->status))))
+        && ngx_http_mcp_ask_absent(ask, x, outcome))
     {
+        ask->failure = failure;
         ask->known.what = NGX_MCP_KNOWN_RPC;
-        return ngx_http_mcp_ask_probe(ask);
+
+        if (ngx_http_mcp_ask_probe(ask) == NGX_OK) {
+            return;
+        }
     }
 
-    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "mcp upstream \"%V\" of endpoint \"%V\" did not answer "
-                  "initialize (status %ui)", &u->name, &u->endpoint, x->status);
+    ngx_http_mcp_ask_nothing(ask, x, &failure);
+}
 
-    return NGX_ERROR;
+
+/* a list has been asked for */
+
+static void
+ngx_http_mcp_ask_probed(ngx_http_mcp_ask_t *ask, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_failure_t    failure;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = ask->upstream;
+
+    if (ask->answered) {
+        ask->present |= 1 << ask->probe;
+
+    } else {
+
+        if (ngx_http_mcp_failure(x, outcome, &ask->wrong, ask->pool, &failure)
+            != NGX_OK)
+        {
+            ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_NOTHING);
+            return;
+        }
+
+        if (!ngx_http_mcp_ask_absent(ask, x, outcome)) {
+            ngx_http_mcp_ask_nothing(ask, x, &failure);
+            return;
+        }
+
+        if (ask->failure.why.len == 0 && !ask->absent) {
+            ask->failure = failure;
+        }
+    }
+
+    if (ngx_http_mcp_probes[++ask->probe].method.len) {
+
+        if (ngx_http_mcp_ask_probe(ask) != NGX_OK) {
+            ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_NOTHING);
+        }
+
+        return;
+    }
+
+    if (ask->present == 0 && ask->failure.why.len) {
+
+        if (u->protocol == NGX_HTTP_MCP_AUTO) {
+            ngx_http_mcp_ask_nothing(ask, x, &ask->failure);
+            return;
+        }
+
+        /* it may well be meant to have none */
+
+        ngx_http_mcp_failure_log(x, NGX_LOG_ERR, u, &ngx_http_mcp_ask_lists,
+                                 &ask->failure);
+    }
+
+    if (ngx_http_mcp_ask_capabilities(ask) != NGX_OK) {
+        ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_NOTHING);
+        return;
+    }
+
+    ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_RPC);
+}
+
+
+/* it did not become known */
+
+static void
+ngx_http_mcp_ask_nothing(ngx_http_mcp_ask_t *ask, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_failure_t *failure)
+{
+    ngx_str_t                *method;
+    ngx_uint_t                absent;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = ask->upstream;
+
+    /* neither initialize nor a list, or what was asked for last */
+
+    absent = (failure == &ask->failure);
+
+    if (absent) {
+        method = &ngx_http_mcp_ask_all;
+
+    } else if (ask->known.what == NGX_MCP_KNOWN_RPC
+               || u->protocol == NGX_HTTP_MCP_RPC)
+    {
+        method = &ngx_http_mcp_probes[ask->probe].method;
+
+    } else {
+        method = &ngx_http_mcp_ask_initialize;
+    }
+
+    ngx_http_mcp_failure_log(x, NGX_LOG_ERR, u, method, failure);
+
+    if (absent
+        && ngx_mcp_knowledge_keep(u->zone, &ask->key, u->epoch) == NGX_OK)
+    {
+        ngx_http_mcp_ask_end(ask);
+        return;
+    }
+
+    ask->known.status = failure->status;
+    ask->known.why = failure->why;
+
+    ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_NOTHING);
 }
 
 
@@ -569,22 +772,25 @@ ngx_http_mcp_status_absent(ngx_uint_t status)
 }
 
 
-/* asks for the next list, or puts together what was found */
+/* asks for the next list */
 
 static ngx_int_t
 ngx_http_mcp_ask_probe(ngx_http_mcp_ask_t *ask)
 {
-    u_char     *p;
-    ngx_str_t   params;
-    ngx_uint_t  i;
+    ngx_str_t  params;
 
-    if (ngx_http_mcp_probes[ask->probe].method.len) {
-        ngx_str_set(&params, "{}");
+    ngx_str_set(&params, "{}");
 
-        return ngx_http_mcp_ask_send(ask,
-                                     &ngx_http_mcp_probes[ask->probe].method,
-                                     &params);
-    }
+    return ngx_http_mcp_ask_send(ask, &ngx_http_mcp_probes[ask->probe].method,
+                                 &params);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_ask_capabilities(ngx_http_mcp_ask_t *ask)
+{
+    u_char      *p;
+    ngx_uint_t   i;
 
     p = ngx_pnalloc(ask->pool, 128);
     if (p == NULL) {
@@ -608,8 +814,6 @@ ngx_http_mcp_ask_probe(ngx_http_mcp_ask_t *ask)
 
     ask->known.result.len = p - ask->known.result.data;
 
-    ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_RPC);
-
     return NGX_OK;
 }
 
@@ -630,6 +834,18 @@ ngx_http_mcp_ask_put(ngx_http_mcp_ask_t *ask, ngx_uint_t what)
     (void) ngx_mcp_knowledge_put(zone, &ask->key, ask->upstream->epoch,
                                  &ask->known);
 
+    ngx_http_mcp_ask_end(ask);
+}
+
+
+static void
+ngx_http_mcp_ask_end(ngx_http_mcp_ask_t *ask)
+{
+    ngx_mcp_zone_t  *zone;
+
+    zone = ask->upstream->zone;
+
+    ngx_queue_remove(&ask->queue);
     ngx_destroy_pool(ask->pool);
 
     ngx_http_mcp_discover_doorbell(zone);

@@ -85,6 +85,11 @@ typedef struct {
 #define NGX_HTTP_MCP_WHOLE  65536
 
 
+/* so much of a body is kept as its sample */
+
+#define NGX_HTTP_MCP_SAMPLE  200
+
+
 /* what $mcp_method, $mcp_name and $mcp_request_id say inside an exchange */
 
 typedef struct {
@@ -121,6 +126,8 @@ struct ngx_http_mcp_exchange_s {
     ngx_msec_t                         total;       /* whole; 0: none */
     size_t                             limit;       /* mcp_message_limit */
     ngx_uint_t                         level;       /* failures are logged at */
+    ngx_str_t                          sample;      /* room for the body's first
+                                                       bytes, or data NULL */
 
     /*
      * A GET for events, SSE or lines: one over the limit is left out, anything

@@ -261,6 +261,8 @@ ngx_http_mcp_talk_know(ngx_http_mcp_talk_t *t)
 
     case NGX_MCP_KNOWN_NOTHING:
         t->unreachable = 1;
+        t->status = known.status;
+        t->why = known.why;
         ngx_add_timer(&t->event, 1);
         return NGX_AGAIN;
 
@@ -482,6 +484,10 @@ ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
 
     if (revision) {
         x->protocol_version = *ngx_mcp_revision_name(revision);
+    }
+
+    if (t->step == ngx_http_mcp_talk_initialize) {
+        ngx_http_mcp_initialize_within(x, NGX_HTTP_MCP_INITIALIZE_TIME);
     }
 
     if (t->listen && t->step == ngx_http_mcp_talk_resume) {

@@ -60,6 +60,9 @@ typedef struct {
     ngx_mcp_metric_t                  metric;
 
     ngx_http_mcp_learned_t            learned[NGX_HTTP_MCP_LEARNED];
+    ngx_msec_t                        blamed;   /* in this worker: when it
+                                                   refused a client's own
+                                                   initialize, 0: never */
 } ngx_http_mcp_upstream_t;
 
 
@@ -194,6 +197,10 @@ struct ngx_http_mcp_talk_s {
     /* out */
     ngx_http_mcp_exchange_t          *x;
     ngx_uint_t                        rpc;        /* the upstream is one */
+    ngx_uint_t                        status;     /* it could not be found out
+                                                     what it is: HTTP status */
+    ngx_str_t                         why;        /* and sentence for clients;
+                                                     else empty */
 
     /* private */
     ngx_http_mcp_waiter_t             waiter;
@@ -280,6 +287,16 @@ void ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
 void ngx_http_mcp_discover_forget(ngx_http_mcp_waiter_t *waiter);
+
+/* the worker was told to quit */
+void ngx_http_mcp_discover_quit(ngx_mcp_zone_t *zone);
+
+/* ms; an upstream's time for initialize, if mcp_upstream_timeout is not less */
+#define NGX_HTTP_MCP_INITIALIZE_TIME  30000
+
+/* limits an exchange to this time */
+void ngx_http_mcp_initialize_within(ngx_http_mcp_exchange_t *x,
+    ngx_msec_t time);
 
 /* the doorbell: handlers->knowledge */
 void ngx_http_mcp_discover_doorbell(ngx_mcp_zone_t *zone);

@@ -737,7 +737,7 @@ others(slot_t *m)
             k.result.len = any_size();
             ngx_mcp_knowledge_put(&zone, &name, 1, &k);
         } else {
-            ngx_mcp_knowledge_forget(&zone, &name);
+            ngx_mcp_knowledge_doubt(&zone, &name);
         }
 
         break;

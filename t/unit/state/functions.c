@@ -1708,7 +1708,8 @@ knowledge_tests(void)
     in.revision = NGX_MCP_2025_06_18;
     in.result.data = big;
     in.result.len = 65536;
-    in.session = env_str("own session");
+    in.status = 504;
+    in.why = env_str("own session");
 
     key = env_str("upstream audience");
 
@@ -1723,8 +1724,8 @@ knowledge_tests(void)
        && out.what == NGX_MCP_KNOWN_LEGACY
        && out.revision == NGX_MCP_2025_06_18
        && out.result.len == 65536 && memcmp(out.result.data, big, 65536) == 0
-       && out.session.len == 11
-       && memcmp(out.session.data, "own session", 11) == 0, "get");
+       && out.status == 504 && out.why.len == 11
+       && memcmp(out.why.data, "own session", 11) == 0, "get");
 
     ok(ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
        == NGX_DECLINED, "another epoch asks again");
@@ -1739,9 +1740,43 @@ knowledge_tests(void)
        == NGX_DECLINED, "one who never came back");
 
     ngx_mcp_knowledge_put(&zone, &key, 2, &in);
-    ngx_mcp_knowledge_forget(&zone, &key);
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
-       == NGX_DECLINED, "forget");
+    ngx_mcp_knowledge_stale(&zone, &key);
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, NGX_MCP_KNOWLEDGE_ANY, pool, &out)
+       == NGX_OK
+       && ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
+          == NGX_DECLINED, "stale is asked again, but not by all");
+    ngx_mcp_knowledge_put(&zone, &key, 2, &in);
+    ngx_mcp_knowledge_doubt(&zone, &key);
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, NGX_MCP_KNOWLEDGE_ANY, pool, &out)
+       == NGX_DECLINED, "doubt makes all ask");
+
+    ok(ngx_mcp_knowledge_keep(&zone, &key, 3) == NGX_DECLINED
+       && ngx_mcp_knowledge_keep(&zone, &key, 2) == NGX_OK
+       && ngx_mcp_knowledge_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
+       && out.kept && out.what == NGX_MCP_KNOWN_LEGACY,
+       "an MCP server is kept");
+    ngx_mcp_knowledge_doubt(&zone, &key);
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 0, pool, &out) == NGX_OK,
+       "for a moment");
+    env_time(ngx_current_msec + NGX_MCP_KNOWLEDGE_BRIEF + 1);
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, NGX_MCP_KNOWLEDGE_ANY, pool, &out)
+       == NGX_DECLINED, "then it is asked again");
+
+    ngx_mcp_knowledge_give_up(&zone, &key);
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, NGX_MCP_KNOWLEDGE_ANY, pool, &out)
+       == NGX_DECLINED, "given up, another asks");
+
+    in.what = NGX_MCP_KNOWN_NOTHING;
+    ngx_mcp_knowledge_put(&zone, &key, 2, &in);
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
+       && out.status == 504, "that it said nothing counts for a moment");
+    env_time(ngx_current_msec + NGX_MCP_KNOWLEDGE_BRIEF + 1);
+    ok(ngx_mcp_knowledge_get(&zone, &key, 2, NGX_MCP_KNOWLEDGE_ANY, pool, &out)
+       == NGX_DECLINED
+       && ngx_mcp_knowledge_keep(&zone, &key, 2) == NGX_DECLINED,
+       "and is not kept");
+    ngx_mcp_knowledge_give_up(&zone, &key);
+    in.what = NGX_MCP_KNOWN_LEGACY;
 
     for (i = 0; i < 1000; i++) {
         snprintf(text, sizeof(text), "key %u", (unsigned) i);

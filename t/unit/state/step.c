@@ -835,7 +835,15 @@ op_knowledge(void)
     ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &k);
     k.result.len = 0;
     ngx_mcp_knowledge_put(&zone, &key, 2, &k);
-    ngx_mcp_knowledge_forget(&zone, &key);
+    ngx_mcp_knowledge_doubt(&zone, &key);
+    ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &k);
+    ngx_mcp_knowledge_give_up(&zone, &key);
+    k.what = NGX_MCP_KNOWN_LEGACY;
+    ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &k);
+    ngx_mcp_knowledge_put(&zone, &key, 2, &k);
+    ngx_mcp_knowledge_doubt(&zone, &key);
+    ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &k);
+    ngx_mcp_knowledge_keep(&zone, &key, 2);
 
     env_pool_free(pool);
 }

@@ -1,0 +1,485 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_capture.h"
+#include "ngx_http_mcp_failure.h"
+
+
+/* of a text of the upstream's that goes into a sentence */
+
+#define NGX_HTTP_MCP_FAILURE_TEXT  200
+
+
+static ngx_int_t ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
+    ngx_str_t *why);
+static ngx_int_t ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
+    ngx_pool_t *pool, ngx_str_t *detail);
+static const char *ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+static ngx_str_t ngx_http_mcp_failure_sent(ngx_http_mcp_exchange_t *x,
+    const char *name);
+static ngx_str_t ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x);
+static u_char *ngx_http_mcp_failure_escape(u_char *dst, ngx_str_t *text,
+    size_t max);
+
+
+ngx_str_t
+ngx_http_mcp_failure_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
+    ngx_str_t *id, ngx_pool_t *pool)
+{
+    u_char          *p;
+    ngx_str_t        why, theirs, code, message, rest, name, value;
+    ngx_mcp_json_t  *json;
+
+    ngx_str_null(&why);
+
+    json = &x->scan;
+
+    if (json->type != NGX_MCP_JSON_OBJECT) {
+        ngx_str_set(&why, "the upstream's answer is not a JSON-RPC message");
+        return why;
+    }
+
+    if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT) {
+
+        /* a notification, or a request */
+
+        return why;
+    }
+
+    p = ngx_pnalloc(pool, 128 + 4 * 2 * NGX_HTTP_MCP_FAILURE_TEXT);
+    if (p == NULL) {
+        return why;
+    }
+
+    why.data = p;
+
+    if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
+        code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+        rest = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+
+        ngx_str_null(&message);
+
+        while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+            if (name.len == 9
+                && ngx_strncmp(name.data, "\"message\"", 9) == 0)
+            {
+                message = value;
+            }
+        }
+
+        p = ngx_cpymem(p, "the upstream answered with error ", 33);
+        p = ngx_http_mcp_failure_escape(p, &code, NGX_HTTP_MCP_FAILURE_TEXT);
+        *p++ = ':';
+        *p++ = ' ';
+        p = ngx_http_mcp_failure_escape(p, &message,
+                                        NGX_HTTP_MCP_FAILURE_TEXT);
+
+    } else if (json->members[NGX_MCP_PATH_RESULT].type
+               != NGX_MCP_JSON_ABSENT)
+    {
+        theirs = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+        if (ngx_mcp_json_same_id(&theirs, id)) {
+            p = ngx_cpymem(p, "the upstream's result is not an object", 38);
+
+        } else {
+            p = ngx_cpymem(p, "the upstream answered with id ", 30);
+
+            if (theirs.len == 0) {
+                ngx_str_set(&theirs, "absent");
+            }
+
+            p = ngx_http_mcp_failure_escape(p, &theirs,
+                                            NGX_HTTP_MCP_FAILURE_TEXT);
+            p = ngx_cpymem(p, " instead of ", 12);
+            p = ngx_http_mcp_failure_escape(p, id, NGX_HTTP_MCP_FAILURE_TEXT);
+        }
+
+    } else {
+        p = ngx_cpymem(p, "the upstream's answer is not a JSON-RPC message",
+                       47);
+    }
+
+    why.len = p - why.data;
+
+    return why;
+}
+
+
+ngx_int_t
+ngx_http_mcp_failure(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
+    ngx_http_mcp_failure_t *failure)
+{
+    failure->status = NGX_HTTP_BAD_GATEWAY;
+
+    if (outcome == NGX_HTTP_MCP_TIMEOUT) {
+        failure->status = NGX_HTTP_GATEWAY_TIME_OUT;
+
+    } else if (outcome == NGX_HTTP_MCP_STATUS
+               && (x->status == NGX_HTTP_TOO_MANY_REQUESTS
+                   || x->status == NGX_HTTP_SERVICE_UNAVAILABLE))
+    {
+        failure->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
+
+    failure->remedy = ngx_http_mcp_failure_remedy(x, outcome);
+
+    if (ngx_http_mcp_failure_why(x, outcome, answer, pool, &failure->why)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_failure_detail(x, pool, &failure->detail);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
+    ngx_str_t *why)
+{
+    u_char                  *p;
+    ngx_str_t                theirs;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    switch (outcome) {
+
+    case NGX_HTTP_MCP_OK:
+
+        if (answer->len) {
+            *why = *answer;
+
+        } else if (x->body == NGX_HTTP_MCP_BODY_SSE) {
+            ngx_str_set(why, "the upstream ended its stream without an "
+                             "answer");
+        } else {
+            ngx_str_set(why, "the upstream's answer is empty");
+        }
+
+        return NGX_OK;
+
+    case NGX_HTTP_MCP_UNREACHABLE:
+        ngx_str_set(why, "the upstream cannot be reached");
+        return NGX_OK;
+
+    case NGX_HTTP_MCP_CUT:
+
+        if (x->status) {
+            ngx_str_set(why, "the upstream broke off its answer");
+
+        } else {
+            ngx_str_set(why, "the upstream closed the connection without an "
+                             "answer");
+        }
+
+        return NGX_OK;
+
+    case NGX_HTTP_MCP_TOO_LARGE:
+        ngx_str_set(why, "the upstream's answer is larger than "
+                         "mcp_message_limit");
+        return NGX_OK;
+
+    case NGX_HTTP_MCP_ABORTED:
+        ngx_str_set(why, "the upstream was not waited for");
+        return NGX_OK;
+
+    default:
+        break;
+    }
+
+    p = ngx_pnalloc(pool, 128 + answer->len
+                          + 4 * NGX_HTTP_MCP_FAILURE_TEXT);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    why->data = p;
+
+    switch (outcome) {
+
+    case NGX_HTTP_MCP_TIMEOUT:
+        p = ngx_sprintf(p, "the upstream did not answer within %Ms",
+                        (ngx_current_msec - cap->started) / 1000);
+        break;
+
+    case NGX_HTTP_MCP_STATUS:
+        p = ngx_sprintf(p, "the upstream refused with HTTP status %ui",
+                        x->status);
+
+        if (answer->len) {
+            p = ngx_sprintf(p, "; %V", answer);
+        }
+
+        break;
+
+    default: /* NGX_HTTP_MCP_BAD */
+
+        if (x->status && x->body == NGX_HTTP_MCP_BODY_OTHER) {
+            theirs = x->sr->headers_out.content_type;
+
+            if (x->sr->headers_out.content_encoding
+                && x->sr->headers_out.content_encoding->hash)
+            {
+                theirs = x->sr->headers_out.content_encoding->value;
+
+                p = ngx_sprintf(p, "the upstream's answer has content "
+                                "encoding \"");
+            } else {
+                p = ngx_sprintf(p, "the upstream's answer has content type "
+                                "\"");
+            }
+
+            p = ngx_http_mcp_failure_escape(p, &theirs,
+                                            NGX_HTTP_MCP_FAILURE_TEXT);
+            *p++ = '"';
+
+        } else if (x->status) {
+            p = ngx_sprintf(p, "the upstream's answer is not valid JSON");
+
+        } else {
+            p = ngx_sprintf(p, "the upstream's answer is not valid HTTP");
+        }
+    }
+
+    why->len = p - why->data;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x, ngx_pool_t *pool,
+    ngx_str_t *detail)
+{
+    u_char     *p;
+    ngx_str_t   line, host, place, got;
+
+    line = ngx_http_mcp_failure_sent(x, NULL);
+    host = ngx_http_mcp_failure_sent(x, "Host: ");
+    got = ngx_http_mcp_failure_got(x);
+
+    ngx_str_null(&place);
+
+    if (x->sr && x->sr->upstream && x->sr->upstream->headers_in.location) {
+        place = x->sr->upstream->headers_in.location->value;
+    }
+
+    p = ngx_pnalloc(pool, 128 + 4 * (4 * NGX_HTTP_MCP_FAILURE_TEXT));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    detail->data = p;
+
+    if (line.len) {
+        p = ngx_cpymem(p, "; sent \"", 8);
+        p = ngx_http_mcp_failure_escape(p, &line, NGX_HTTP_MCP_FAILURE_TEXT);
+        p = ngx_cpymem(p, "\", \"", 4);
+        p = ngx_http_mcp_failure_escape(p, &host, NGX_HTTP_MCP_FAILURE_TEXT);
+        *p++ = '"';
+    }
+
+    if (place.len) {
+        p = ngx_cpymem(p, "; redirected to \"", 17);
+        p = ngx_http_mcp_failure_escape(p, &place, NGX_HTTP_MCP_FAILURE_TEXT);
+        *p++ = '"';
+    }
+
+    if (got.len) {
+        p = ngx_cpymem(p, "; got \"", 7);
+        p = ngx_http_mcp_failure_escape(p, &got, NGX_HTTP_MCP_SAMPLE);
+        *p++ = '"';
+
+    } else if (x->status) {
+        p = ngx_cpymem(p, "; got no body", 13);
+    }
+
+    detail->len = p - detail->data;
+
+    return NGX_OK;
+}
+
+
+static const char *
+ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    if (outcome == NGX_HTTP_MCP_TIMEOUT) {
+        return "it has mcp_upstream_timeout, and at most 30 seconds";
+    }
+
+    if (outcome != NGX_HTTP_MCP_STATUS) {
+        return NULL;
+    }
+
+    switch (x->status) {
+
+    case NGX_HTTP_BAD_REQUEST:
+    case NGX_HTTP_FORBIDDEN:
+    case NGX_HTTP_MISDIRECTED_REQUEST:
+        return "if it guards against foreign names, give it the one it "
+               "expects, for example by \"proxy_set_header Host localhost;\", "
+               "with its port if it has one";
+
+    case NGX_HTTP_NOT_FOUND:
+    case NGX_HTTP_NOT_ALLOWED:
+    case NGX_HTTP_NOT_IMPLEMENTED:
+        return "is the path in \"proxy_pass\" the one of its MCP endpoint?";
+
+    case NGX_HTTP_MOVED_PERMANENTLY:
+    case NGX_HTTP_MOVED_TEMPORARILY:
+    case NGX_HTTP_SEE_OTHER:
+    case NGX_HTTP_TEMPORARY_REDIRECT:
+    case NGX_HTTP_PERMANENT_REDIRECT:
+        return "let \"proxy_pass\" name the place that it redirects to";
+
+    default:
+        return NULL;
+    }
+}
+
+
+/*
+ * The first line of what went to the upstream, or one of the header, as the
+ * proxy module wrote it.
+ */
+
+static ngx_str_t
+ngx_http_mcp_failure_sent(ngx_http_mcp_exchange_t *x, const char *name)
+{
+    size_t      len;
+    u_char     *p, *end, *last;
+    ngx_buf_t  *b;
+    ngx_str_t   line;
+
+    ngx_str_null(&line);
+
+    if (x->sr == NULL || x->sr->upstream == NULL
+        || x->sr->upstream->request_bufs == NULL)
+    {
+        return line;
+    }
+
+    b = x->sr->upstream->request_bufs->buf;
+
+    if (!ngx_buf_in_memory(b) || b->last - b->start < 5
+        || ngx_strncmp(b->start, "POST ", 5) != 0)
+    {
+        return line;
+    }
+
+    p = b->start;
+    last = b->last;
+    len = name ? ngx_strlen(name) : 0;
+
+    while (p < last) {
+        end = ngx_strlchr(p, last, CR);
+
+        if (end == NULL) {
+            break;
+        }
+
+        if ((size_t) (end - p) >= len && ngx_strncasecmp(p, (u_char *) name,
+                                                         len) == 0)
+        {
+            line.data = p;
+            line.len = end - p;
+            break;
+        }
+
+        p = end + 2;
+    }
+
+    return line;
+}
+
+
+/* the first bytes that came back, parsed or not */
+
+static ngx_str_t
+ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x)
+{
+    ngx_str_t             got;
+    ngx_http_upstream_t  *u;
+
+    if (x->sample.len || x->sr == NULL || x->sr->upstream == NULL
+        || x->status)
+    {
+        return x->sample;
+    }
+
+    ngx_str_null(&got);
+
+    u = x->sr->upstream;
+
+    if (u->buffer.start && u->state && u->state->bytes_received) {
+        got.data = u->buffer.start;
+        got.len = ngx_min((size_t) (u->buffer.last - u->buffer.start),
+                          NGX_HTTP_MCP_SAMPLE);
+    }
+
+    return got;
+}
+
+
+/* at most max bytes of the text, of which any takes up to four */
+
+static u_char *
+ngx_http_mcp_failure_escape(u_char *dst, ngx_str_t *text, size_t max)
+{
+    u_char  ch;
+    size_t  i;
+
+    for (i = 0; i < text->len && i < max; i++) {
+        ch = text->data[i];
+
+        if (ch == CR || ch == LF || ch == '\t') {
+            *dst++ = ' ';
+
+        } else if (ch < 0x20 || ch >= 0x7f) {
+            dst = ngx_sprintf(dst, "\\x%02Xd", (ngx_int_t) ch);
+
+        } else {
+            *dst++ = ch;
+        }
+    }
+
+    return dst;
+}
+
+
+void
+ngx_http_mcp_failure_log(ngx_http_mcp_exchange_t *x, ngx_uint_t level,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *method,
+    ngx_http_mcp_failure_t *failure)
+{
+    char       *action;
+    ngx_log_t  *log;
+
+    log = x->r->connection->log;
+
+    if (x->sr) {
+        ngx_http_set_log_request(log, x->sr);
+    }
+
+    action = log->action;
+    log->action = NULL;
+
+    ngx_log_error(level, log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\" did not answer %V: "
+                  "%V%V%s%s", &u->name, &u->endpoint, method, &failure->why,
+                  &failure->detail, failure->remedy ? "; " : "",
+                  failure->remedy ? failure->remedy : "");
+
+    log->action = action;
+
+    ngx_http_set_log_request(log, x->r);
+}

@@ -1,0 +1,286 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# How it is found out what an upstream is: what is said, to the client and in
+# the log, of one that does not answer as it should, and that it heals.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+# the upstream behaves as $V{how} says; "mcp" and "rpc" are what they should be
+
+my $mcp = Mcp::Upstream::mcp('tools/list' => { tools => [{
+    name => 'a', inputSchema => { type => 'object' } }] },
+    'tools/call' => { content => [] });
+my $rpc = Mcp::Upstream::mcp(rpc => 1,
+    'tools/list' => { tools => [{
+        name => 'r', inputSchema => { type => 'object' } }] });
+
+my %how = (
+    'wrong id' => sub {
+        [json => { jsonrpc => '2.0', id => 'other', result => {} }] },
+    'no JSON-RPC' => sub { [json => { hello => 'world' }] },
+    'an error' => sub {
+        [json => Mcp::Upstream::error($_[0], -32602, "no su\x1b[31mch")] },
+    'HTML' => sub {
+        [http => 200, { 'Content-Type' => 'text/html' },
+         "<html>\r\n<b>sign \x07in</b>"] },
+    'no JSON' => sub {
+        [http => 200, { 'Content-Type' => 'application/json' }, '{"a'] },
+    'empty' => sub { [http => 200, {}, ''] },
+    closes => sub { [cut =>] },
+    hangs => sub { [hang =>] },
+    shuts => sub { [http => 403, {}, 'Invalid Host header'] },
+    challenges => sub {
+        [http => 401, { 'WWW-Authenticate' => 'Bearer realm="x"' }, ''] },
+    nobody => sub { [http => 401, {}, 'who?'] },
+    (map { my $s = $_; $s => sub {
+        [http => $s, { 'Content-Type' => 'text/plain',
+                       $s == 302 ? (Location => 'http://else.where/mcp') : () },
+         "status is $s"] } } 302, 400, 404, 405, 406, 421, 429, 500, 501, 503),
+);
+
+my $up = Mcp::Upstream->new(sub {
+    my ($r) = @_;
+
+    my $how = $Mcp::Upstream::V{how} || 'mcp';
+
+    return $mcp->($r) if $how eq 'mcp';
+    return $rpc->($r) if $how eq 'rpc';
+
+    if ($how eq 'slow') {
+        return ([wait => 6], $mcp->($r))
+            if ($r->{json}{method} || '') eq 'initialize';
+        return $mcp->($r);
+    }
+
+    return $how{$how}->($r);
+});
+
+my $dead = free_port();
+
+my $t = Mcp::Test->new(vars => { UP => $up->port, DEAD => $dead },
+                       conf => <<'EOC');
+mcp_zone zone=main:8m;
+upstream named { server 127.0.0.1:%%UP%%; server 127.0.0.1:%%UP%%; }
+server {
+    %%LISTEN%%
+    mcp_upstream_timeout 2s;
+    location = /auto   { mcp_endpoint zone=main; mcp_upstream auto /_up/auto; }
+    location = /legacy { mcp_endpoint zone=main;
+                         mcp_upstream legacy /_up/legacy protocol=legacy; }
+    location = /rpc    { mcp_endpoint zone=main;
+                         mcp_upstream rpc /_up/rpc protocol=rpc; }
+    location = /tenant { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
+                         mcp_upstream tenant /_up/tenant; }
+    location = /dead   { mcp_endpoint zone=main; mcp_upstream dead /_dead; }
+    location = /kept   { mcp_endpoint zone=main; mcp_upstream kept /_up/kept; }
+    location = /slow   { mcp_endpoint zone=main; mcp_upstream slow /_slow;
+                         mcp_upstream_timeout 60s; }
+    location /_up/     { internal; proxy_pass http://named/path/; }
+    location = /_slow  { internal; proxy_pass http://named/slow; }
+    location = /_dead  { internal; proxy_pass http://127.0.0.1:%%DEAD%%; }
+}
+EOC
+
+sub initialize {
+    my ($endpoint, %headers) = @_;
+
+    return $t->client(path => $endpoint, headers => \%headers)
+             ->initialize(timeout => 45);
+}
+
+
+# what the log says since the last time
+
+my $seen = 0;
+
+sub lines {
+    my ($match) = @_;
+
+    my $text = substr $t->log, $seen;
+    return grep { $_ =~ $match } split /\n/, $text;
+}
+
+sub from_here { $seen = length $t->log }
+
+
+# 1. what it says of each failure
+
+my $n = 0;
+
+for (
+    ['wrong id' => 502, qr/with id "other" instead of "nginx-mcp"/],
+    ['no JSON-RPC' => 502, qr/not a JSON-RPC message/],
+    ['an error' => 502, qr/error -32602: .*no su/],
+    ['HTML' => 502, qr{content type "text/html"}, qr/sign \\x07in/],
+    ['no JSON' => 502, qr/not valid JSON/, qr/got "\{"a"/],
+    ['empty' => 502, qr/empty/],
+    [closes => 502, qr/closed the connection/],
+    [hangs => 504, qr/did not answer within 2s/],
+    [302 => 502, qr/status 302/, qr{redirected to "http://else.where/mcp"}],
+    [406 => 502, qr/status 406/, qr/got "status is 406"/],
+    [400 => 502, qr/status 400/, qr/proxy_set_header Host/],
+    [421 => 502, qr/status 421/, qr/proxy_set_header Host/],
+    [429 => 503, qr/status 429/],
+    [500 => 502, qr/status 500/, qr/got "status is 500"/],
+    [503 => 503, qr/status 503/],
+    [404 => 502, qr/status 404/, qr/path in "proxy_pass"/],
+    [405 => 502, qr/status 405/],
+    [501 => 502, qr/status 501/],
+) {
+    my ($how, $status, $why, @more) = @$_;
+
+    $up->set(how => $how);
+    $up->clear;
+    from_here();
+
+    # each tenant's upstream is found out for itself
+
+    my $r = initialize('/tenant', 'X-Tenant' => 't' . ++$n);
+
+    is($r->{status}, $status, "$how: HTTP status");
+    like($r->{json}{error}{message}, $why, "$how: the message");
+    is($r->{json}{error}{data}{upstream}, 'tenant', "$how: the upstream");
+
+    my @said = lines(qr/\[error\].*mcp upstream "tenant"/);
+
+    is(scalar @said, 1, "$how: one line") or diag join "\n", @said;
+
+    for my $match ($why, @more, qr{sent "POST /path/tenant HTTP/1.1", "Host: })
+    {
+        like($said[0] || '', $match, "$how: says $match");
+    }
+
+    unlike($said[0] || '', qr/[\x00-\x1f\x7f-\xff]/, "$how: harmless");
+}
+
+# 2. an rpc upstream, which is asked for its lists, as well
+
+for (
+    ['HTML' => 502, qr{content type "text/html"}],
+    [hangs => 504, qr/did not answer within/],
+    [500 => 502, qr/status 500/],
+) {
+    my ($how, $status, $why) = @$_;
+
+    $up->set(how => $how);
+    from_here();
+
+    my $r = wait_for { my $r = initialize('/rpc');
+                       $r->{json}{error}{message} =~ $why && $r };
+
+    is($r && $r->{status}, $status, "rpc, $how: HTTP status");
+    ok(scalar lines(qr/\[error\].*"rpc".*did not answer tools\/list: .*$why/),
+       "rpc, $how: the line");
+}
+
+$up->set(how => 404);
+from_here();
+ok(wait_for { initialize('/rpc')->{status} == 200 },
+   'one that has no list may be meant so');
+is(scalar lines(qr/\[error\].*"rpc".*did not answer any list.*status 404/), 1,
+   'which is said');
+
+# 3. refusals that are meant for the client
+
+for ([shuts => 403, qr/\[error\].*status 403.*got "Invalid Host header".*Host/],
+     [challenges => 401, qr/\[info\].*"tenant".*status 401/],
+     [nobody => 401, qr/\[(?:info|error)\].*status 401.*got "who\?"/])
+{
+    my ($how, $status, $line) = @$_;
+
+    $up->set(how => $how);
+    from_here();
+
+    my $r = initialize('/tenant', 'X-Tenant' => 't' . ++$n);
+
+    is($r->{status}, $status, "$how: HTTP status");
+    ok(scalar lines($line), "$how: the line");
+    is($r->{headers}{'www-authenticate'},
+       $how eq 'challenges' ? 'Bearer realm="x"' : undef, "$how: challenge");
+}
+
+# 4. nothing known heals within a second, and is one line each
+
+$up->set(how => 404);
+from_here();
+
+for my $endpoint ('/auto', '/legacy') {
+    my $r = initialize($endpoint);
+
+    is($r->{status}, 502, "$endpoint: no empty MCP server");
+    like($r->{json}{error}{message}, qr/status 404/, "$endpoint: why");
+}
+
+is(scalar lines(qr/\[error\].*mcp upstream "auto"/), 1, 'one line');
+
+$up->set(how => 'mcp');
+
+for my $endpoint ('/auto', '/legacy') {
+    my $r = wait_for { my $r = initialize($endpoint);
+                       $r->{status} == 200 && $r } 5;
+
+    ok($r && $r->{json}{result}{capabilities}{tools}, "$endpoint heals");
+}
+
+is(initialize('/dead')->{status}, 502, 'a dead one');
+ok(scalar lines(qr/\[error\].*"dead".*did not answer initialize: .*cannot be/),
+   'is named');
+
+# 5. what was known to be an MCP server is not forgotten over a 404
+
+my $s = $t->session(path => '/kept');
+
+is($s->call('tools/list')->{result}{tools}[0]{name}, 'a', 'known');
+
+$up->set(how => 404);
+
+my $r = $s->call('tools/list');
+ok(!$r->{result}, 'a call fails meanwhile');
+
+$r = initialize('/kept');
+is($r->{status}, 200, 'but a session may begin');
+ok($r->{json}{result}{capabilities}{tools}, 'of an MCP server');
+
+$up->set(how => 'mcp');
+$r = wait_for { my $r = $s->call('tools/list'); $r->{result} && $r };
+is($r && $r->{result}{tools}[0]{name}, 'a', 'the session outlives it');
+
+# and yet it may become another
+
+$up->set(how => 'rpc');
+$r = wait_for { my $r = initialize('/kept');
+                my $s = $t->session(path => '/kept');
+                my $l = $s->call('tools/list');
+                $l->{result} && $l->{result}{tools}[0]{name} eq 'r' };
+ok($r, 'it became an rpc upstream');
+
+# 6. one that starts slowly is waited for, longer than any fixed five seconds,
+# by all workers
+
+$up->set(how => 'slow');
+$up->clear;
+
+my @waiting = map { $t->client(path => '/slow') } 1 .. 6;
+
+$_->{conn} = $t->conn for @waiting;
+$_->{conn}->write($_->{conn}->format_request(
+    'POST', '/slow', $_->request_headers, json_encode($_->message(
+        'initialize', { protocolVersion => '2025-11-25', capabilities => {},
+                        clientInfo => { name => 'a', version => '1' } }))))
+    for @waiting;
+
+for my $c (@waiting) {
+    my $r = $c->read_response($c->{conn}->response('POST', timeout => 30));
+    ok($r->{json}{result}{capabilities}{tools}, 'answered at last');
+}
+
+is(scalar $up->requests(sub {
+    $_[0]{uri} eq '/slow' && ($_[0]{json}{method} || '') eq 'initialize'
+}), 1, 'it was asked once for all');
+
+done_testing();
