@@ -206,7 +206,6 @@ for (
      "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xc0\xaf\"}"],
     ['surrogate in UTF-8',
      "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xed\xa0\x80\"}"],
-    ['lone surrogate', '{"jsonrpc":"2.0","id":7,"method":"\ud800"}'],
     ['byte order mark', "\xef\xbb\xbf$ping"],
     ['control character',
      "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"pi\nng\"}"],
@@ -242,6 +241,7 @@ for (
     ['Jsonrpc', '{"Jsonrpc":"2.0","id":7,"method":"ping"}', 7],
     ['method a number', '{"jsonrpc":"2.0","id":7,"method":1}', 7],
     ['method null', '{"jsonrpc":"2.0","id":7,"method":null}', 7],
+    ['half a surrogate pair', '{"jsonrpc":"2.0","id":7,"method":"\ud800"}', 7],
     ['neither method nor result', '{"jsonrpc":"2.0","id":7}', 7],
     ['empty object', '{}', 'none'],
     ['a string', '"ping"', 'none'],
@@ -502,7 +502,8 @@ my $meta = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
            . '"io.modelcontextprotocol/clientCapabilities":{}}';
 
 for my $method (qw(server/discover tools/list tools/call initialize)) {
-    my $m = qq({"jsonrpc":"2.0","id":0,"method":"$method","params":{$meta}});
+    my $m = qq({"jsonrpc":"2.0","id":0,"method":"$method","params":)
+            . qq({"name":"x",$meta}});
     my $j = refused($t->post('/mcp', [@json, 'MCP-Protocol-Version'
                                       => '2026-07-28',
                                       'Mcp-Method' => $method], $m),

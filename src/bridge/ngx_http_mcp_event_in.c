@@ -50,27 +50,34 @@ static struct {
     ngx_mcp_path_e           path;
     const char              *twice;
     const char              *type;
+    const char              *lone;
 } ngx_http_mcp_event_in_members[] = {
 
     { NGX_MCP_PATH_TENANT_ID, "\"tenant_id\" stands there twice",
-      "\"tenant_id\" is no string" },
+      "\"tenant_id\" is no string",
+      "half a surrogate pair in \"tenant_id\"" },
 
     { NGX_MCP_PATH_SESSION_ID, "\"session_id\" stands there twice",
-      "\"session_id\" is no string" },
+      "\"session_id\" is no string",
+      "half a surrogate pair in \"session_id\"" },
 
     { NGX_MCP_PATH_IDENTITY, "\"identity\" stands there twice",
-      "\"identity\" is no string" },
+      "\"identity\" is no string",
+      "half a surrogate pair in \"identity\"" },
 
     { NGX_MCP_PATH_TOP_URI, "\"uri\" stands there twice",
-      "\"uri\" is no string" },
+      "\"uri\" is no string",
+      "half a surrogate pair in \"uri\"" },
 
     { NGX_MCP_PATH_TOPIC, "\"topic\" stands there twice",
-      "\"topic\" is no string" },
+      "\"topic\" is no string",
+      "half a surrogate pair in \"topic\"" },
 
     { NGX_MCP_PATH_KIND, "\"kind\" stands there twice",
-      "\"kind\" is no string" },
+      "\"kind\" is no string",
+      "half a surrogate pair in \"kind\"" },
 
-    { NGX_MCP_PATH_NONE, NULL, NULL }
+    { NGX_MCP_PATH_NONE, NULL, NULL, NULL }
 };
 
 
@@ -423,6 +430,10 @@ ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in, ngx_mcp_path_e path,
         return ngx_http_mcp_event_in_members[i].type;
     }
 
+    if (span->lone) {
+        return ngx_http_mcp_event_in_members[i].lone;
+    }
+
     *value = ngx_mcp_message_string(&in->message, path, in->pool);
 
     return (value->data == NULL) ? "no memory" : NULL;
@@ -544,6 +555,10 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
         if (event.uri[0].len == 0) {
             return "\"params.uri\" is missing";
         }
+
+        if (m->json.members[NGX_MCP_PATH_URI].lone) {
+            return "half a surrogate pair in \"params.uri\"";
+        }
     }
 
     text = m->text;
@@ -594,6 +609,10 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
 
     if (token.len == 0) {
         return "\"params.progressToken\" is missing";
+    }
+
+    if (m->json.members[NGX_MCP_PATH_TOKEN].lone) {
+        return "half a surrogate pair in \"params.progressToken\"";
     }
 
     if (to->session.data == NULL

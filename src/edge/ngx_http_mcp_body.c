@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_topic.h"
 
 
 #define NGX_HTTP_MCP_BATCH_MAX       128
@@ -164,10 +165,14 @@ ngx_http_mcp_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_message_parse(ctx->message, &ctx->body, &ctx->bad);
+    rc = ngx_mcp_message_accept(ctx->message, &ctx->body, &ctx->bad);
 
     if (rc != NGX_OK) {
-        ctx->bad_status = NGX_HTTP_BAD_REQUEST;
+        /* a notification that is not taken has no other answer */
+
+        ctx->bad_status = (rc == NGX_MCP_INVALID_PARAMS
+                           && ctx->message->id.len && !ctx->message->modern)
+                          ? NGX_HTTP_OK : NGX_HTTP_BAD_REQUEST;
         ctx->bad_code = rc;
         return NGX_OK;
     }
@@ -223,7 +228,7 @@ ngx_http_mcp_scan_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
             break;
         }
 
-        if (ngx_mcp_message_parse(m, &text, &bad) == NGX_OK
+        if (ngx_mcp_message_accept(m, &text, &bad) == NGX_OK
             && (m->method_code == NGX_MCP_METHOD_INITIALIZE || m->modern))
         {
             bad = "initialize cannot be part of a batch";
@@ -251,6 +256,11 @@ ngx_int_t
 ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_http_mcp_scope_t *scope)
 {
+    ngx_str_t                 name;
+    ngx_mcp_topic_t           topic;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    ngx_str_null(&scope->name);
     scope->request_id = m->id;
 
     if (m->method_code != NGX_MCP_METHOD_OTHER) {
@@ -262,12 +272,26 @@ ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_value(r, m, NGX_MCP_PATH_NAME, &scope->name) != NGX_OK) {
+    if (m->subject == NGX_MCP_PATH_NONE) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_mcp_value(r, m, m->subject, &scope->name) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    if (scope->name.len == 0) {
-        return ngx_http_mcp_value(r, m, NGX_MCP_PATH_URI, &scope->name);
+    switch (m->method_code) {
+
+    case NGX_MCP_METHOD_RESOURCES_READ:
+    case NGX_MCP_METHOD_SUBSCRIBE:
+    case NGX_MCP_METHOD_UNSUBSCRIBE:
+
+        /* of a topic, which is looked up here, in the form that is looked up */
+
+        mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
+
+        return ngx_http_mcp_topic_of(&mlcf->bridge, &scope->name, r->pool,
+                                     &topic, &name);
     }
 
     return NGX_OK;

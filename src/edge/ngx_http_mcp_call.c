@@ -57,7 +57,9 @@ ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         text.data = (u_char *) why;
         text.len = ngx_strlen(why);
 
-        return ngx_http_mcp_refuse_data(r, NGX_HTTP_OK, &m->id, code, &text,
+        status = call->denied ? NGX_HTTP_FORBIDDEN : NGX_HTTP_OK;
+
+        return ngx_http_mcp_refuse_data(r, status, &m->id, code, &text,
                                         call->data.len ? &call->data : NULL);
     }
 

@@ -63,6 +63,7 @@ struct ngx_http_mcp_call_s {
     unsigned                  listing:1;     /* waits for a list */
     unsigned                  sharing:1;     /* waits for the supply */
     unsigned                  blamed:1;      /* the log has what was wrong */
+    unsigned                  denied:1;      /* refused by mcp_deny */
 };
 
 

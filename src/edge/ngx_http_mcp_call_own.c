@@ -14,7 +14,8 @@
 static ngx_int_t ngx_http_mcp_call_tool(ngx_http_mcp_call_t *call,
     ngx_str_t *result, ngx_int_t *code, const char **why);
 static ngx_int_t ngx_http_mcp_call_wait_for(ngx_http_mcp_call_t *call,
-    ngx_str_t *arguments, ngx_str_t *result);
+    ngx_str_t *arguments, ngx_str_t *result, ngx_int_t *code,
+    const char **why);
 static ngx_int_t ngx_http_mcp_call_read(ngx_http_mcp_call_t *call,
     ngx_str_t *result, ngx_int_t *code, const char **why);
 static ngx_int_t ngx_http_mcp_call_no_resource(ngx_http_mcp_call_t *call,
@@ -147,7 +148,7 @@ ngx_http_mcp_call_tool(ngx_http_mcp_call_t *call, ngx_str_t *result,
     mlcf = call->ctx->conf;
 
     name = ngx_mcp_message_string(m, NGX_MCP_PATH_NAME, call->r->pool);
-    tool = name.len ? ngx_http_mcp_builtin(&mlcf->bridge, &name) : NULL;
+    tool = ngx_http_mcp_builtin(&mlcf->bridge, &name);
 
     if (tool == NULL) {
 
@@ -156,8 +157,7 @@ ngx_http_mcp_call_tool(ngx_http_mcp_call_t *call, ngx_str_t *result,
         }
 
         *code = NGX_MCP_INVALID_PARAMS;
-        *why = name.len ? "params.name is that of no tool"
-                        : "params.name must be a string that is not empty";
+        *why = "params.name is that of no tool";
         return NGX_ERROR;
     }
 
@@ -170,7 +170,7 @@ ngx_http_mcp_call_tool(ngx_http_mcp_call_t *call, ngx_str_t *result,
     }
 
     if (tool->bit == NGX_HTTP_MCP_TOOL_WAIT) {
-        return ngx_http_mcp_call_wait_for(call, &arguments, result);
+        return ngx_http_mcp_call_wait_for(call, &arguments, result, code, why);
     }
 
     *result = ngx_http_mcp_builtin_session(&mlcf->bridge, &call->ctx->session,
@@ -183,8 +183,9 @@ ngx_http_mcp_call_tool(ngx_http_mcp_call_t *call, ngx_str_t *result,
 
 static ngx_int_t
 ngx_http_mcp_call_wait_for(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
-    ngx_str_t *result)
+    ngx_str_t *result, ngx_int_t *code, const char **why)
 {
+    ngx_int_t                 rc;
     ngx_str_t                 name;
     const char               *bad;
     ngx_http_mcp_wait_t      *w;
@@ -211,6 +212,22 @@ ngx_http_mcp_call_wait_for(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
         *result = ngx_http_mcp_builtin_error(call->r->pool, bad);
 
         return result->data ? NGX_OK : NGX_ERROR;
+    }
+
+    /* it gets what reading the resource would show */
+
+    rc = ngx_http_mcp_denied_as(call->r, call->ctx,
+                                NGX_MCP_METHOD_RESOURCES_READ, &w->topic.uri,
+                                why);
+
+    if (rc != NGX_OK) {
+
+        if (rc == NGX_DECLINED) {
+            call->denied = 1;
+            *code = NGX_MCP_REFUSED;
+        }
+
+        return NGX_ERROR;
     }
 
     if (name.len) {
@@ -343,14 +360,7 @@ ngx_http_mcp_call_read(ngx_http_mcp_call_t *call, ngx_str_t *result,
 
     uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
                                  call->r->pool);
-    if (uri.len == 0) {
-
-        if (mlcf->upstreams) {
-            return NGX_DECLINED;
-        }
-
-        *code = NGX_MCP_INVALID_PARAMS;
-        *why = "params.uri must be a string that is not empty";
+    if (uri.data == NULL) {
         return NGX_ERROR;
     }
 

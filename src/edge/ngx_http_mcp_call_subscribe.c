@@ -27,16 +27,11 @@ ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
 
     mlcf = call->ctx->conf;
 
-    if (call->message->json.members[NGX_MCP_PATH_URI].type
-        == NGX_MCP_JSON_STRING)
-    {
-        call->uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
-                                           call->r->pool);
-    }
-
-    if (call->uri.len == 0) {
-        *code = NGX_MCP_INVALID_PARAMS;
-        *why = "params.uri must be a string that is not empty";
+    call->uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
+                                       call->r->pool);
+    if (call->uri.data == NULL) {
+        *code = NGX_MCP_INTERNAL_ERROR;
+        *why = "internal error";
         return NGX_ERROR;
     }
 

@@ -156,6 +156,11 @@ ngx_int_t ngx_http_mcp_evaluate(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     const char **why);
 
+/* likewise for a message of this method and name (decoded) instead */
+ngx_int_t ngx_http_mcp_denied_as(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_uint_t method_code, ngx_str_t *name,
+    const char **why);
+
 /*
  * Whether what m lists may be given otherwise than an upstream does, and the
  * raw result to give instead of its (empty: there is none): what the module

@@ -219,7 +219,17 @@ ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        rc = ngx_mcp_message_parse(m, &text, &bad);
+        rc = ngx_mcp_message_accept(m, &text, &bad);
+
+        if (rc == NGX_OK && m->kind == NGX_MCP_BATCH) {
+            rc = NGX_MCP_INVALID_REQUEST;
+            bad = "an element of a batch must be a JSON object";
+        }
+
+        if (rc == NGX_MCP_INVALID_PARAMS && m->id.len == 0) {
+            /* a notification */
+            continue;
+        }
 
         if (rc != NGX_OK) {
             why.data = (u_char *) bad;

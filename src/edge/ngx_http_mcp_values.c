@@ -136,6 +136,26 @@ ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
+ngx_int_t
+ngx_http_mcp_denied_as(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_uint_t method_code, ngx_str_t *name, const char **why)
+{
+    ngx_int_t             rc;
+    ngx_http_mcp_scope_t  scope;
+
+    scope = ctx->scope;
+
+    ctx->scope.method = *ngx_mcp_method_name(method_code);
+    ctx->scope.name = *name;
+
+    rc = ngx_http_mcp_denied(r, ctx, why);
+
+    ctx->scope = scope;
+
+    return rc;
+}
+
+
 ngx_uint_t
 ngx_http_mcp_filters(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m)
 {
@@ -223,20 +243,11 @@ ngx_http_mcp_tool_denied(void *data, ngx_str_t *name)
 {
     ngx_http_request_t *r = data;
 
-    ngx_int_t              rc;
-    const char            *why;
-    ngx_http_mcp_ctx_t    *ctx;
-    ngx_http_mcp_scope_t   scope;
+    const char          *why;
+    ngx_http_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
-    scope = ctx->scope;
 
-    ctx->scope.name = *name;
-    ngx_str_set(&ctx->scope.method, "tools/call");
-
-    rc = ngx_http_mcp_denied(r, ctx, &why);
-
-    ctx->scope = scope;
-
-    return rc;
+    return ngx_http_mcp_denied_as(r, ctx, NGX_MCP_METHOD_TOOLS_CALL, name,
+                                  &why);
 }

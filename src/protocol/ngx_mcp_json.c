@@ -34,6 +34,8 @@ static ngx_int_t ngx_mcp_json_push(ngx_mcp_json_t *json, u_char *p);
 static void ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p);
 static ngx_uint_t ngx_mcp_json_children(ngx_uint_t parent);
 static ngx_uint_t ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key,
+    size_t len, ngx_uint_t respelled);
+static ngx_uint_t ngx_mcp_json_folds(const char *known, u_char *key,
     size_t len);
 
 
@@ -74,7 +76,7 @@ ngx_mcp_json_init(ngx_mcp_json_t *json)
     json->object = 0;
     json->name = 0;
     json->keep = 0;
-    json->twice = 0;
+    json->suspect = 0;
 }
 
 
@@ -140,7 +142,7 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
             pos = ngx_mcp_json_skip(++p, last);
 
             if (pos < last && *pos == '"') {
-                json->node = ngx_mcp_json_lookup(json, p, pos - p);
+                json->node = ngx_mcp_json_lookup(json, p, pos - p, 0);
                 json->state = json_colon;
                 p = pos + 1;
                 break;
@@ -149,6 +151,8 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
             json->name = 1;
             json->keep = (ngx_mcp_json_children(json->parent)
                           != NGX_MCP_PATH_NONE);
+            json->cut = 0;
+            json->respelled = 0;
             json->key_len = 0;
             json->substate = json_plain;
             json->state = json_string;
@@ -193,7 +197,8 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
                 json->name = 0;
                 json->node = json->keep
                              ? ngx_mcp_json_lookup(json, json->key,
-                                                   json->key_len)
+                                                   json->key_len,
+                                                   json->respelled)
                              : NGX_MCP_PATH_NONE;
                 json->state = json_colon;
                 break;
@@ -397,7 +402,7 @@ ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p, u_char *last)
         member->type = type;
 
         if (member->count) {
-            json->twice = 1;
+            json->suspect = 1;
         }
 
         if (member->count < 255) {
@@ -518,6 +523,8 @@ ngx_mcp_json_children(ngx_uint_t parent)
         return NGX_MCP_PATH_META_TOKEN;
     case NGX_MCP_PATH_CLIENT_INFO:
         return NGX_MCP_PATH_CLIENT_NAME;
+    case NGX_MCP_PATH_REF:
+        return NGX_MCP_PATH_REF_NAME;
     case NGX_MCP_PATH_RESULT:
         return NGX_MCP_PATH_IS_ERROR;
     case NGX_MCP_PATH_ERROR:
@@ -529,7 +536,8 @@ ngx_mcp_json_children(ngx_uint_t parent)
 
 
 static ngx_uint_t
-ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key, size_t len)
+ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key, size_t len,
+    ngx_uint_t respelled)
 {
     ngx_uint_t                  n;
     const ngx_mcp_json_path_t  *path;
@@ -544,11 +552,45 @@ ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key, size_t len)
             break;
         }
 
-        if (path->len == len && ngx_memcmp(path->key, key, len) == 0)
-        {
+        if (path->len != len || ((path->key[0] ^ key[0]) & ~0x20)) {
+            continue;
+        }
+
+        if (!respelled && ngx_memcmp(path->key, key, len) == 0) {
             return n;
+        }
+
+        if (ngx_mcp_json_folds(path->key, key, len)) {
+            json->members[n].folded = 1;
+            json->suspect = 1;
+            break;
         }
     }
 
     return NGX_MCP_PATH_NONE;
+}
+
+
+/* equal but for the case of letters */
+
+static ngx_uint_t
+ngx_mcp_json_folds(const char *known, u_char *key, size_t len)
+{
+    size_t  i;
+    u_char  ch;
+
+    for (i = 0; i < len; i++) {
+
+        if ((u_char) known[i] == key[i]) {
+            continue;
+        }
+
+        ch = (u_char) (key[i] | 0x20);
+
+        if (ch != (known[i] | 0x20) || ch < 'a' || ch > 'z') {
+            return 0;
+        }
+    }
+
+    return 1;
 }

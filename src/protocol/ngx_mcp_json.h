@@ -3,10 +3,18 @@
  * One strict, bounded, non-recursive JSON scan (RFC 8259), the only JSON code
  * of our own.  It is resumable: text comes in pieces of any size, nothing is
  * copied and no tree is made.  It rejects what is not JSON (also raw NULs,
- * invalid UTF-8, lone surrogate escapes, trailing bytes, nesting deeper than
- * 512, 4G and more) and notes where the members of a fixed table of paths lie.
+ * invalid UTF-8, trailing bytes, nesting deeper than 512, 4G and more) and
+ * notes where the members of a fixed table of paths lie.
  *
- * Names are compared after decoding their escapes, case-sensitively.
+ * Names are compared after decoding their escapes, case-sensitively.  A name
+ * that is not that of a noted member, but that other parsers take for it, is
+ * noted as well: one that is equal after case folding (U+017F is an s, U+212A
+ * a k, U+0130 and U+0131 an i), or once it ends at a NUL, or without half a
+ * surrogate pair.
+ *
+ * Half a surrogate pair as an escape ("\ud83d") is valid by the grammar of
+ * RFC 8259: it passes, is noted of the string that has it, and decodes to
+ * U+FFFD.
  *
  * The caller owns the scan state and all text; no allocation, no locking.
  */
@@ -61,11 +69,14 @@ typedef enum {
     _(CLIENT_INFO,         PARAMS,      "clientInfo")                         \
     _(LEVEL,               PARAMS,      "level")                              \
     _(CURSOR,              PARAMS,      "cursor")                             \
+    _(REF,                 PARAMS,      "ref")                                \
     _(META_TOKEN,          META,        "progressToken")                      \
     _(META_VERSION,        META,                                              \
       "io.modelcontextprotocol/protocolVersion")                              \
     _(CLIENT_NAME,         CLIENT_INFO, "name")                               \
     _(CLIENT_VERSION,      CLIENT_INFO, "version")                            \
+    _(REF_NAME,            REF,         "name")                               \
+    _(REF_URI,             REF,         "uri")                                \
     _(IS_ERROR,            RESULT,      "isError")                            \
     _(RESULT_VERSION,      RESULT,      "protocolVersion")                    \
     _(ERROR_CODE,          ERROR,       "code")
@@ -88,6 +99,8 @@ typedef struct {
     uint32_t                end;
     unsigned                type:8;       /* ngx_mcp_json_type_e */
     unsigned                count:8;      /* how often the member stood there */
+    unsigned                folded:1;     /* a name stood there like its own */
+    unsigned                lone:1;       /* half a surrogate pair is in it */
 } ngx_mcp_span_t;
 
 
@@ -106,8 +119,8 @@ typedef struct {
     ngx_uint_t              parent;       /* path of the container at hand */
     ngx_uint_t              node;         /* path of the value at hand */
     const u_char           *literal;      /* what is left of it */
-    uint32_t                code;         /* \uXXXX under way */
-    uint32_t                surrogate;
+    uint32_t                code;         /* character under way */
+    uint32_t                surrogate;    /* first half, just read */
     ngx_uint_t              need;         /* digits or bytes still to come */
     ngx_uint_t              key_len;
     u_char                  key[64];      /* decoded name under way */
@@ -117,7 +130,9 @@ typedef struct {
     unsigned                object:1;     /* the container is an object */
     unsigned                name:1;       /* the string is a name */
     unsigned                keep:1;       /* the name is to be compared */
-    unsigned                twice:1;      /* a noted member came again */
+    unsigned                cut:1;        /* but not what follows in it */
+    unsigned                respelled:1;  /* compared is not all of it */
+    unsigned                suspect:1;    /* count > 1, folded or lone of one */
     u_char                  nesting[NGX_MCP_JSON_DEPTH / 8];
 } ngx_mcp_json_t;
 
@@ -156,7 +171,8 @@ ngx_int_t ngx_mcp_json_member(ngx_str_t *rest, ngx_str_t *name,
 
 /*
  * Decodes a raw string token (quotes included) that the scan has accepted
- * into dst, which has room for raw->len bytes; returns the end.
+ * into dst, which has room for raw->len bytes; returns the end.  Half a
+ * surrogate pair becomes U+FFFD.
  */
 u_char *ngx_mcp_json_unescape(u_char *dst, ngx_str_t *raw);
 

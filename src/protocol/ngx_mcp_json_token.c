@@ -6,12 +6,19 @@
 
 
 static ngx_int_t ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch);
+static void ngx_mcp_json_unicode(ngx_mcp_json_t *json);
+static void ngx_mcp_json_character(ngx_mcp_json_t *json);
+static void ngx_mcp_json_lone(ngx_mcp_json_t *json);
 static ngx_int_t ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch);
 
 
 static ngx_inline void
 ngx_mcp_json_keep(ngx_mcp_json_t *json, u_char *p, size_t len)
 {
+    if (!json->keep || json->cut) {
+        return;
+    }
+
     if (len > sizeof(json->key) - json->key_len) {
         json->keep = 0;
         return;
@@ -34,10 +41,15 @@ ngx_mcp_json_string(ngx_mcp_json_t *json, u_char **pos, u_char *last)
     while (p < last) {
 
         if (json->substate == json_plain) {
+
+            if (json->surrogate && *p != '\\') {
+                ngx_mcp_json_lone(json);
+            }
+
             start = p;
             p = ngx_mcp_json_skip(p, last);
 
-            if (json->name && json->keep) {
+            if (json->name) {
                 ngx_mcp_json_keep(json, start, p - start);
             }
 
@@ -64,20 +76,19 @@ ngx_mcp_json_string(ngx_mcp_json_t *json, u_char **pos, u_char *last)
                 return NGX_ERROR;
             }
 
-            /* no name that is looked for has it */
+            if (!json->name || !json->keep) {
 
-            json->keep = 0;
+                do {
+                    n = ngx_mcp_utf8_len(p, last);
+                    p += n;
+                } while (n && p < last && *p >= 0x80);
 
-            do {
-                n = ngx_mcp_utf8_len(p, last);
-                p += n;
-            } while (n && p < last && *p >= 0x80);
-
-            if (n || p == last) {
-                continue;
+                if (n || p == last) {
+                    continue;
+                }
             }
 
-            /* invalid, or cut by the end of the piece */
+            /* invalid, cut by the end of the piece, or looked at */
 
             json->need = 0;
             json->substate = json_utf8;
@@ -110,6 +121,10 @@ ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch)
 
     case json_escape:
 
+        if (json->surrogate && ch != 'u') {
+            ngx_mcp_json_lone(json);
+        }
+
         switch (ch) {
         case '"': case '\\': case '/':
             c = ch;
@@ -139,31 +154,11 @@ ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch)
             return NGX_ERROR;
         }
 
-        if (json->name && json->keep) {
+        if (json->name) {
             ngx_mcp_json_keep(json, &c, 1);
         }
 
         json->substate = json_plain;
-        return NGX_OK;
-
-    case json_low_escape:
-
-        if (ch != '\\') {
-            break;
-        }
-
-        json->substate = json_low_u;
-        return NGX_OK;
-
-    case json_low_u:
-
-        if (ch != 'u') {
-            break;
-        }
-
-        json->code = 0;
-        json->need = 4;
-        json->substate = json_hex;
         return NGX_OK;
 
     default: /* json_hex */
@@ -187,42 +182,108 @@ ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch)
             return NGX_OK;
         }
 
-        if (json->surrogate) {
-            if (json->code < 0xdc00 || json->code > 0xdfff) {
-                break;
-            }
-
-            json->surrogate = 0;
-            json->keep = 0;
-            json->substate = json_plain;
-            return NGX_OK;
-        }
-
-        if (json->code >= 0xdc00 && json->code <= 0xdfff) {
-            break;
-        }
-
-        if (json->code >= 0xd800 && json->code <= 0xdbff) {
-            json->surrogate = json->code;
-            json->substate = json_low_escape;
-            return NGX_OK;
-        }
-
-        if (json->code >= 0x80) {
-            json->keep = 0;
-
-        } else if (json->name && json->keep) {
-            c = (u_char) json->code;
-            ngx_mcp_json_keep(json, &c, 1);
-        }
+        ngx_mcp_json_unicode(json);
 
         json->substate = json_plain;
         return NGX_OK;
     }
+}
 
-    json->error = "lone surrogate in a JSON string";
 
-    return NGX_ERROR;
+/* \uXXXX is complete */
+
+static void
+ngx_mcp_json_unicode(ngx_mcp_json_t *json)
+{
+    if (json->code >= 0xdc00 && json->code <= 0xdfff) {
+
+        if (json->surrogate) {
+            json->surrogate = 0;
+            ngx_mcp_json_character(json);
+
+        } else {
+            ngx_mcp_json_lone(json);
+        }
+
+        return;
+    }
+
+    if (json->surrogate) {
+        ngx_mcp_json_lone(json);
+    }
+
+    if (json->code >= 0xd800 && json->code <= 0xdbff) {
+        json->surrogate = json->code;
+        return;
+    }
+
+    ngx_mcp_json_character(json);
+}
+
+
+/* a character of a name, by its code, which may be ASCII or not */
+
+static void
+ngx_mcp_json_character(ngx_mcp_json_t *json)
+{
+    u_char  ch;
+
+    if (!json->name || !json->keep || json->cut) {
+        return;
+    }
+
+    switch (json->code) {
+
+    case 0x0000:
+        json->cut = 1;
+        json->respelled = 1;
+        return;
+
+    case 0x0130:
+    case 0x0131:
+        ch = 'i';
+        json->respelled = 1;
+        break;
+
+    case 0x017f:
+        ch = 's';
+        json->respelled = 1;
+        break;
+
+    case 0x212a:
+        ch = 'k';
+        json->respelled = 1;
+        break;
+
+    default:
+
+        if (json->code >= 0x80) {
+            /* no name that is looked for has it */
+            json->keep = 0;
+            return;
+        }
+
+        ch = (u_char) json->code;
+    }
+
+    ngx_mcp_json_keep(json, &ch, 1);
+}
+
+
+/* half a surrogate pair */
+
+static void
+ngx_mcp_json_lone(ngx_mcp_json_t *json)
+{
+    json->surrogate = 0;
+
+    if (json->name) {
+        json->respelled = 1;
+
+    } else if (json->node < NGX_MCP_PATH_MAX) {
+        json->members[json->node].lone = 1;
+        json->suspect = 1;
+    }
 }
 
 
@@ -235,11 +296,13 @@ ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch)
 
         if (ch >= 0xc2 && ch <= 0xdf) {
             json->need = 1;
+            json->code = ch & 0x1f;
             return NGX_OK;
         }
 
         if (ch >= 0xe0 && ch <= 0xef) {
             json->need = 2;
+            json->code = ch & 0x0f;
 
             if (ch == 0xe0) {
                 json->low = 0xa0;
@@ -253,6 +316,7 @@ ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch)
 
         if (ch >= 0xf0 && ch <= 0xf4) {
             json->need = 3;
+            json->code = ch & 0x07;
 
             if (ch == 0xf0) {
                 json->low = 0x90;
@@ -267,8 +331,10 @@ ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch)
     } else if (ch >= json->low && ch <= json->high) {
         json->low = 0x80;
         json->high = 0xbf;
+        json->code = (json->code << 6) | (ch & 0x3f);
 
         if (--json->need == 0) {
+            ngx_mcp_json_character(json);
             json->substate = json_plain;
         }
 

@@ -19,8 +19,6 @@ enum {
     json_plain = 0,
     json_escape,
     json_hex,
-    json_low_escape,
-    json_low_u,
     json_utf8
 };
 

@@ -3,37 +3,86 @@
 
 
 static const char *ngx_mcp_message_check(ngx_mcp_message_t *m);
+static const char *ngx_mcp_message_suspect(ngx_mcp_message_t *m,
+    ngx_uint_t client);
+static ngx_int_t ngx_mcp_message_subject(ngx_mcp_message_t *m,
+    const char **why);
 static ngx_uint_t ngx_mcp_message_id(ngx_mcp_message_t *m);
 static ngx_uint_t ngx_mcp_message_control(ngx_mcp_message_t *m,
     ngx_mcp_path_e path);
 static ngx_uint_t ngx_mcp_message_method(ngx_str_t *raw);
 
 
-/* who reads the first of these and who reads the last must not disagree */
+/*
+ * What an upstream could understand otherwise than it is understood here: it
+ * may read the first of two members or the last, or take another name for one
+ * of these.  once: duplicates are refused in any message; whole: half a
+ * surrogate pair is, of a client.
+ */
+
+#define NGX_MCP_MESSAGE_MEMBER(path, name, once, whole)                       \
+    { NGX_MCP_PATH_ ## path, once, whole,                                     \
+      "duplicate member \"" name "\"",                                        \
+      "a member is spelled like \"" name "\", but not exactly",               \
+      "half a surrogate pair in \"" name "\"" }
 
 static struct {
     ngx_mcp_path_e          path;
-    const char             *why;
-} ngx_mcp_message_once[] = {
-    { NGX_MCP_PATH_JSONRPC, "duplicate member \"jsonrpc\"" },
-    { NGX_MCP_PATH_ID, "duplicate member \"id\"" },
-    { NGX_MCP_PATH_METHOD, "duplicate member \"method\"" },
-    { NGX_MCP_PATH_PARAMS, "duplicate member \"params\"" },
-    { NGX_MCP_PATH_RESULT, "duplicate member \"result\"" },
-    { NGX_MCP_PATH_ERROR, "duplicate member \"error\"" },
-    { NGX_MCP_PATH_NAME, "duplicate member \"params.name\"" },
-    { NGX_MCP_PATH_URI, "duplicate member \"params.uri\"" },
-    { NGX_MCP_PATH_META, "duplicate member \"params._meta\"" },
-    { NGX_MCP_PATH_META_TOKEN,
-      "duplicate member \"params._meta.progressToken\"" },
-    { NGX_MCP_PATH_META_VERSION, "duplicate member "
-      "\"params._meta.io.modelcontextprotocol/protocolVersion\"" },
-    { NGX_MCP_PATH_TOKEN, "duplicate member \"params.progressToken\"" },
-    { NGX_MCP_PATH_REQUEST_ID, "duplicate member \"params.requestId\"" },
-    { NGX_MCP_PATH_VERSION, "duplicate member \"params.protocolVersion\"" },
-    { NGX_MCP_PATH_NONE, NULL }
+    unsigned                once:1;
+    unsigned                whole:1;
+    const char             *duplicate;
+    const char             *folded;
+    const char             *lone;
+} ngx_mcp_message_members[] = {
+    NGX_MCP_MESSAGE_MEMBER(JSONRPC, "jsonrpc", 1, 0),
+    NGX_MCP_MESSAGE_MEMBER(ID, "id", 1, 1),
+    NGX_MCP_MESSAGE_MEMBER(METHOD, "method", 1, 1),
+    NGX_MCP_MESSAGE_MEMBER(PARAMS, "params", 1, 0),
+    NGX_MCP_MESSAGE_MEMBER(RESULT, "result", 1, 0),
+    NGX_MCP_MESSAGE_MEMBER(ERROR, "error", 1, 0),
+    NGX_MCP_MESSAGE_MEMBER(NAME, "params.name", 1, 1),
+    NGX_MCP_MESSAGE_MEMBER(URI, "params.uri", 1, 1),
+    NGX_MCP_MESSAGE_MEMBER(META, "params._meta", 1, 0),
+    NGX_MCP_MESSAGE_MEMBER(META_TOKEN, "params._meta.progressToken", 1, 1),
+    NGX_MCP_MESSAGE_MEMBER(META_VERSION, "params._meta."
+                           "io.modelcontextprotocol/protocolVersion", 1, 0),
+    NGX_MCP_MESSAGE_MEMBER(TOKEN, "params.progressToken", 1, 1),
+    NGX_MCP_MESSAGE_MEMBER(REQUEST_ID, "params.requestId", 1, 1),
+    NGX_MCP_MESSAGE_MEMBER(VERSION, "params.protocolVersion", 1, 0),
+    NGX_MCP_MESSAGE_MEMBER(CAPABILITIES, "params.capabilities", 0, 0),
+    NGX_MCP_MESSAGE_MEMBER(CLIENT_INFO, "params.clientInfo", 0, 0),
+    NGX_MCP_MESSAGE_MEMBER(CLIENT_NAME, "params.clientInfo.name", 0, 0),
+    NGX_MCP_MESSAGE_MEMBER(CLIENT_VERSION, "params.clientInfo.version", 0, 0),
+    NGX_MCP_MESSAGE_MEMBER(LEVEL, "params.level", 0, 0),
+    NGX_MCP_MESSAGE_MEMBER(CURSOR, "params.cursor", 0, 0),
+    NGX_MCP_MESSAGE_MEMBER(REF, "params.ref", 0, 0),
+    NGX_MCP_MESSAGE_MEMBER(REF_NAME, "params.ref.name", 0, 1),
+    NGX_MCP_MESSAGE_MEMBER(REF_URI, "params.ref.uri", 0, 1),
+    { NGX_MCP_PATH_NONE, 0, 0, NULL, NULL, NULL }
 };
 
+
+/* the members that say what a method acts on */
+
+static struct {
+    ngx_mcp_path_e          path;
+    const char             *type;
+    const char             *control;
+} ngx_mcp_message_subjects[] = {
+    { NGX_MCP_PATH_NAME, "params.name must be a string that is not empty",
+      NULL },
+    { NGX_MCP_PATH_URI, "params.uri must be a string that is not empty",
+      NULL },
+    { NGX_MCP_PATH_REF_NAME, "params.ref.name must be a string that is not "
+      "empty", "control character in \"params.ref.name\"" },
+    { NGX_MCP_PATH_REF_URI, "params.ref.uri must be a string that is not "
+      "empty", "control character in \"params.ref.uri\"" },
+    { NGX_MCP_PATH_NONE, NULL, NULL }
+};
+
+
+#define NGX_MCP_MESSAGE_REF                                                   \
+    "params.ref must be an object with a name or a uri"
 
 #define ngx_mcp_message_type(m, path)  (m)->json.members[path].type
 
@@ -45,6 +94,7 @@ ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text, const char **why)
     m->method_code = NGX_MCP_METHOD_OTHER;
     m->text = *text;
     m->modern = 0;
+    m->subject = NGX_MCP_PATH_NONE;
 
     ngx_str_null(&m->id);
     ngx_str_null(&m->method);
@@ -66,6 +116,44 @@ ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text, const char **why)
     }
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_message_accept(ngx_mcp_message_t *m, ngx_str_t *text, const char **why)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_mcp_message_parse(m, text, why);
+
+    if (rc != NGX_OK || m->kind == NGX_MCP_BATCH) {
+        return rc;
+    }
+
+    if (m->json.suspect) {
+        *why = ngx_mcp_message_suspect(m, 1);
+
+        if (*why) {
+            rc = NGX_MCP_INVALID_REQUEST;
+            goto failed;
+        }
+    }
+
+    if (m->kind == NGX_MCP_RESPONSE) {
+        return NGX_OK;
+    }
+
+    rc = ngx_mcp_message_subject(m, why);
+
+    if (rc == NGX_OK) {
+        return NGX_OK;
+    }
+
+failed:
+
+    m->kind = NGX_MCP_INVALID;
+
+    return rc;
 }
 
 
@@ -100,7 +188,8 @@ static const char *
 ngx_mcp_message_check(ngx_mcp_message_t *m)
 {
     ngx_str_t         raw;
-    ngx_uint_t        i, id, valid_id, method, result, error;
+    ngx_uint_t        id, valid_id, method, result, error;
+    const char       *why;
     static ngx_str_t  version = ngx_string("\"2.0\"");
 
     if (m->json.type != NGX_MCP_JSON_OBJECT) {
@@ -109,9 +198,11 @@ ngx_mcp_message_check(ngx_mcp_message_t *m)
 
     valid_id = ngx_mcp_message_id(m);
 
-    for (i = 0; m->json.twice && ngx_mcp_message_once[i].why; i++) {
-        if (m->json.members[ngx_mcp_message_once[i].path].count > 1) {
-            return ngx_mcp_message_once[i].why;
+    if (m->json.suspect) {
+        why = ngx_mcp_message_suspect(m, 0);
+
+        if (why) {
+            return why;
         }
     }
 
@@ -165,7 +256,6 @@ ngx_mcp_message_check(ngx_mcp_message_t *m)
     switch (ngx_mcp_message_type(m, NGX_MCP_PATH_PARAMS)) {
     case NGX_MCP_JSON_ABSENT:
     case NGX_MCP_JSON_OBJECT:
-    case NGX_MCP_JSON_ARRAY:
         break;
     default:
         return "\"params\" must be an object";
@@ -193,6 +283,149 @@ ngx_mcp_message_check(ngx_mcp_message_t *m)
 }
 
 
+/*
+ * What is refused of a message of a client, or of any, in how members are
+ * spelled; NULL: nothing.
+ */
+
+static const char *
+ngx_mcp_message_suspect(ngx_mcp_message_t *m, ngx_uint_t client)
+{
+    ngx_uint_t       i;
+    ngx_mcp_path_e   path;
+    ngx_mcp_span_t  *span;
+
+    for (i = 0; ngx_mcp_message_members[i].duplicate; i++) {
+
+        path = ngx_mcp_message_members[i].path;
+        span = &m->json.members[path];
+
+        if (span->count > 1 && (client || ngx_mcp_message_members[i].once)) {
+            return ngx_mcp_message_members[i].duplicate;
+        }
+
+        if (span->folded && client) {
+            return ngx_mcp_message_members[i].folded;
+        }
+
+        if (span->lone && ngx_mcp_message_members[i].whole
+            && (client || path == NGX_MCP_PATH_ID
+                || path == NGX_MCP_PATH_METHOD))
+        {
+            return ngx_mcp_message_members[i].lone;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* finds the member that says what the method acts on */
+
+static ngx_int_t
+ngx_mcp_message_subject(ngx_mcp_message_t *m, const char **why)
+{
+    ngx_uint_t       i, want;
+    ngx_mcp_path_e   path;
+    ngx_mcp_span_t  *span;
+
+    switch (m->method_code) {
+
+    case NGX_MCP_METHOD_TOOLS_CALL:
+    case NGX_MCP_METHOD_PROMPTS_GET:
+        want = NGX_MCP_PATH_NAME;
+        break;
+
+    case NGX_MCP_METHOD_RESOURCES_READ:
+    case NGX_MCP_METHOD_SUBSCRIBE:
+    case NGX_MCP_METHOD_UNSUBSCRIBE:
+        want = NGX_MCP_PATH_URI;
+        break;
+
+    case NGX_MCP_METHOD_COMPLETE:
+        want = NGX_MCP_PATH_REF;
+        break;
+
+    default:
+        want = NGX_MCP_PATH_NONE;
+    }
+
+    /* some take an array of one for what is in it */
+
+    if (ngx_mcp_message_type(m, NGX_MCP_PATH_REF) == NGX_MCP_JSON_ARRAY) {
+        *why = NGX_MCP_MESSAGE_REF;
+        return NGX_MCP_INVALID_PARAMS;
+    }
+
+    for (i = 0; ngx_mcp_message_subjects[i].type; i++) {
+
+        path = ngx_mcp_message_subjects[i].path;
+        span = &m->json.members[path];
+
+        if (span->type == NGX_MCP_JSON_ABSENT) {
+            continue;
+        }
+
+        if (m->subject != NGX_MCP_PATH_NONE) {
+            *why = "only one of params.name, params.uri, params.ref.name and "
+                   "params.ref.uri may be given";
+            return NGX_MCP_INVALID_REQUEST;
+        }
+
+        if (span->type != NGX_MCP_JSON_STRING
+            || (want != NGX_MCP_PATH_NONE && span->end - span->start == 2))
+        {
+            *why = ngx_mcp_message_subjects[i].type;
+            return NGX_MCP_INVALID_PARAMS;
+        }
+
+        if (ngx_mcp_message_subjects[i].control
+            && ngx_mcp_message_control(m, path))
+        {
+            *why = ngx_mcp_message_subjects[i].control;
+            return NGX_MCP_INVALID_REQUEST;
+        }
+
+        m->subject = path;
+    }
+
+    if (want == NGX_MCP_PATH_NONE) {
+
+        /* of the methods of MCP these act on nothing that has a name */
+
+        if (m->method_code != NGX_MCP_METHOD_OTHER) {
+            m->subject = NGX_MCP_PATH_NONE;
+        }
+
+        return NGX_OK;
+    }
+
+    if (want == m->subject
+        || (want == NGX_MCP_PATH_REF
+            && (m->subject == NGX_MCP_PATH_REF_NAME
+                || m->subject == NGX_MCP_PATH_REF_URI)))
+    {
+        return NGX_OK;
+    }
+
+    switch (want) {
+
+    case NGX_MCP_PATH_NAME:
+        *why = ngx_mcp_message_subjects[0].type;
+        break;
+
+    case NGX_MCP_PATH_URI:
+        *why = ngx_mcp_message_subjects[1].type;
+        break;
+
+    default: /* NGX_MCP_PATH_REF */
+        *why = NGX_MCP_MESSAGE_REF;
+    }
+
+    return NGX_MCP_INVALID_PARAMS;
+}
+
+
 /* whether there is one that can be taken */
 
 static ngx_uint_t
@@ -204,7 +437,7 @@ ngx_mcp_message_id(ngx_mcp_message_t *m)
 
     member = &m->json.members[NGX_MCP_PATH_ID];
 
-    if (member->count != 1) {
+    if (member->count != 1 || member->lone) {
         return 0;
     }
 

@@ -69,6 +69,7 @@ typedef struct {
     ngx_str_t               id;           /* raw token or empty */
     ngx_str_t               method;       /* raw token with quotes, or empty */
     ngx_uint_t              modern;       /* carries the modern envelope */
+    ngx_mcp_path_e          subject;      /* member that $mcp_name shows */
     ngx_mcp_json_t          json;         /* for the other members */
 } ngx_mcp_message_t;
 
@@ -80,10 +81,23 @@ typedef struct {
  * integer.  Refused: not an object, jsonrpc not "2.0", id null (except in an
  * error response, where it counts as absent), fractional or longer than
  * NGX_MCP_ID_MAX, a result without id, both or neither of method and
- * result/error, a duplicate of any member that routing looks at, params neither
- * object nor array, a control character in method, params.name or params.uri.
+ * result/error, a duplicate of any member that routing looks at, params that
+ * are no object, half a surrogate pair in method or id, a control character in
+ * method, params.name or params.uri.
  */
 ngx_int_t ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text,
+    const char **why);
+
+/*
+ * Likewise a message of a client, which upstreams are to understand as it is
+ * understood here; the code may be NGX_MCP_INVALID_PARAMS as well.  Refused,
+ * too: a member that other parsers may take for one that routing looks at,
+ * half a surrogate pair in one, more than one of the members that say what a
+ * method acts on (params.name, params.uri and both of params.ref), one that is
+ * no string, a method of MCP without its own of them or with an empty one.
+ * m->subject is the path of that member, or NGX_MCP_PATH_NONE.
+ */
+ngx_int_t ngx_mcp_message_accept(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
 /* raw span of a member; len 0 when absent */

@@ -14,6 +14,8 @@ typedef struct {
 
 
 static ngx_uint_t ngx_http_mcp_headers_cross(ngx_table_elt_t *h);
+static ngx_uint_t ngx_http_mcp_headers_same(u_char *name, const char *known,
+    size_t len);
 static ngx_int_t ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
 static ngx_table_elt_t *ngx_http_mcp_headers_add(ngx_list_t *headers,
@@ -22,7 +24,10 @@ static ngx_uint_t ngx_http_mcp_headers_is(ngx_table_elt_t *h, ngx_str_t *name);
 static ngx_uint_t ngx_http_mcp_headers_type(ngx_str_t *type, char *name);
 
 
-/* of the client's headers, these and "If-*" do not cross; by their length */
+/*
+ * Of the client's headers, these, "If-*" and "Mcp-Param-*" do not cross; by
+ * their length.
+ */
 
 static const char  *ngx_http_mcp_headers_stay[][4] = {
     { NULL },
@@ -33,9 +38,9 @@ static const char  *ngx_http_mcp_headers_stay[][4] = {
     { "range", NULL },
     { "accept", "expect", "origin", NULL },
     { "trailer", "upgrade", NULL },
+    { "mcp-name", NULL },
     { NULL },
-    { NULL },
-    { "connection", "keep-alive", NULL },
+    { "connection", "keep-alive", "mcp-method", NULL },
     { NULL },
     { "content-type", NULL },
     { "last-event-id", NULL },
@@ -279,7 +284,13 @@ ngx_http_mcp_headers_cross(ngx_table_elt_t *h)
 {
     const char  **name;
 
-    if (h->key.len > 3 && ngx_memcmp(h->lowcase_key, "if-", 3) == 0) {
+    if (h->key.len > 3 && ngx_http_mcp_headers_same(h->lowcase_key, "if-", 3)) {
+        return 0;
+    }
+
+    if (h->key.len > 10
+        && ngx_http_mcp_headers_same(h->lowcase_key, "mcp-param-", 10))
+    {
         return 0;
     }
 
@@ -290,7 +301,26 @@ ngx_http_mcp_headers_cross(ngx_table_elt_t *h)
     }
 
     for (name = ngx_http_mcp_headers_stay[h->key.len]; *name; name++) {
-        if (ngx_memcmp(h->lowcase_key, *name, h->key.len) == 0) {
+        if (ngx_http_mcp_headers_same(h->lowcase_key, *name, h->key.len)) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* where underscores_in_headers is on, many upstreams take "_" for "-" */
+
+static ngx_uint_t
+ngx_http_mcp_headers_same(u_char *name, const char *known, size_t len)
+{
+    size_t  i;
+
+    for (i = 0; i < len; i++) {
+        if (name[i] != (u_char) known[i]
+            && !(name[i] == '_' && known[i] == '-'))
+        {
             return 0;
         }
     }

@@ -420,6 +420,7 @@ ngx_http_mcp_talk_make_link(ngx_http_mcp_talk_t *t)
 static ngx_int_t
 ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
 {
+    ngx_str_t                 name;
     ngx_uint_t                revision;
     ngx_http_mcp_scope_t     *scope;
     ngx_http_mcp_exchange_t  *x;
@@ -429,8 +430,15 @@ ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
     if (t->step >= ngx_http_mcp_talk_initialize
         && t->step <= ngx_http_mcp_talk_subscribe)
     {
-        scope = &ngx_http_mcp_talk_scopes[t->step
+        name = t->again.name;
+
+        scope = &t->again;
+        *scope = ngx_http_mcp_talk_scopes[t->step
                                           - ngx_http_mcp_talk_initialize];
+
+        if (t->step == ngx_http_mcp_talk_subscribe) {
+            scope->name = name;
+        }
     }
 
     x = ngx_http_mcp_upstream_exchange(t->r, t->upstream, scope);

@@ -55,6 +55,8 @@ ngx_http_mcp_talk_again_subscribe(ngx_http_mcp_talk_t *t, ngx_str_t *body)
         return NGX_ERROR;
     }
 
+    t->again.name = uri;
+
     p = ngx_sprintf(body->data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
                     "\"method\":\"resources/subscribe\","
                     "\"params\":{\"uri\":", &ngx_http_mcp_own_id);

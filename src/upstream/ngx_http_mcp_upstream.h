@@ -203,6 +203,7 @@ struct ngx_http_mcp_talk_s {
                                                      else empty */
 
     /* private */
+    ngx_http_mcp_scope_t              again;      /* of a message made here */
     ngx_http_mcp_waiter_t             waiter;
     ngx_mcp_link_t                   *link;       /* legacy only */
     ngx_uint_t                        step;

@@ -24,6 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const u_char *plain_value(const u_char *p, const u_char *end, int depth);
 
 
+/* half a surrogate pair was seen, which cJSON refuses */
+static int  plain_lone;
+
+
 static const u_char *
 plain_space(const u_char *p, const u_char *end)
 {
@@ -92,21 +96,18 @@ plain_string(const u_char *p, const u_char *end)
             code = plain_hex(p + 2, end);
             p += 6;
 
-            if (code < 0 || (code & 0xfc00) == 0xdc00) {
+            if (code < 0) {
                 return NULL;
             }
 
-            if ((code & 0xfc00) == 0xd800) {
-                if (end - p < 6 || p[0] != '\\' || p[1] != 'u') {
-                    return NULL;
-                }
-
-                code = plain_hex(p + 2, end);
+            if ((code & 0xfc00) == 0xd800 && end - p >= 6
+                && p[0] == '\\' && p[1] == 'u'
+                && (plain_hex(p + 2, end) & 0xfc00) == 0xdc00)
+            {
                 p += 6;
 
-                if ((code & 0xfc00) != 0xdc00 || code < 0) {
-                    return NULL;
-                }
+            } else if ((code & 0xf800) == 0xd800) {
+                plain_lone = 1;
             }
 
             continue;
@@ -269,6 +270,8 @@ plain_value(const u_char *p, const u_char *end, int depth)
 static int
 plain_json(const u_char *p, const u_char *end)
 {
+    plain_lone = 0;
+
     p = plain_value(plain_space(p, end), end, 0);
 
     return p && plain_space(p, end) == end;
@@ -281,6 +284,10 @@ static int
 cjson_loses(const u_char *data, size_t size)
 {
     size_t  i, run;
+
+    if (plain_lone) {
+        return 1;
+    }
 
     for (run = 0, i = 0; i < size; i++) {
 
@@ -442,6 +449,89 @@ check_members(ngx_mcp_json_t *json, u_char *text, cJSON *root)
 }
 
 
+/*
+ * Which members of the whole have a name like theirs beside them, in another
+ * way: after decoding, until the first NUL, by letters of any case.
+ */
+
+static void
+check_folded(ngx_mcp_json_t *json, ngx_str_t *text)
+{
+    char        *plain, *src, *dst;
+    size_t       i, k, len;
+    ngx_str_t    rest, name, value;
+    ngx_uint_t   folded[NGX_MCP_PATH_MAX], other;
+
+#define P(name, parent, key)  { NGX_MCP_PATH_ ## parent, key },
+    static struct {
+        ngx_uint_t   parent;
+        const char  *key;
+    } paths[] = { NGX_MCP_JSON_PATHS(P) };
+#undef P
+
+    static struct {
+        const char  *from;
+        char         to;
+    } letters[] = { { "\xc5\xbf", 's' }, { "\xe2\x84\xaa", 'k' },
+                    { "\xc4\xb0", 'i' }, { "\xc4\xb1", 'i' } };
+
+    memset(folded, 0, sizeof(folded));
+    rest = *text;
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        plain = malloc(name.len + 1);
+        len = ngx_mcp_json_unescape((u_char *) plain, &name)
+              - (u_char *) plain;
+        plain[len] = '\0';
+        other = (strlen(plain) != len);
+
+        /* it may be of half a surrogate pair, which counts as nothing */
+
+        if (strstr(plain, "\xef\xbf\xbd")) {
+            free(plain);
+            return;
+        }
+
+        for (src = plain, dst = plain; *src; dst++) {
+            *dst = *src;
+
+            for (k = 0; k < sizeof(letters) / sizeof(letters[0]); k++) {
+                if (strncmp(src, letters[k].from, strlen(letters[k].from)) == 0)
+                {
+                    *dst = letters[k].to;
+                    src += strlen(letters[k].from) - 1;
+                    other = 1;
+                    break;
+                }
+            }
+
+            src++;
+        }
+
+        *dst = '\0';
+
+        for (i = 0; i < NGX_MCP_PATH_MAX; i++) {
+            if (paths[i].parent == NGX_MCP_PATH_ROOT
+                && strcasecmp(paths[i].key, plain) == 0
+                && (other || strcmp(paths[i].key, plain) != 0))
+            {
+                folded[i] = 1;
+            }
+        }
+
+        free(plain);
+    }
+
+    for (i = 0; i < NGX_MCP_PATH_MAX; i++) {
+        if (paths[i].parent == NGX_MCP_PATH_ROOT) {
+            check(json->members[i].folded == folded[i]);
+            check(!folded[i] || json->suspect);
+        }
+    }
+}
+
+
 static void
 check_message(ngx_str_t *text, ngx_int_t scanned, ngx_pool_t *pool)
 {
@@ -463,6 +553,18 @@ check_message(ngx_str_t *text, ngx_int_t scanned, ngx_pool_t *pool)
     check(rc == NGX_OK || why != NULL);
     check(rc == NGX_OK || m.kind == NGX_MCP_INVALID);
     check(rc != NGX_OK || m.kind != NGX_MCP_INVALID);
+
+    if (rc == NGX_OK && ngx_mcp_message_accept(&m, text, &why) == NGX_OK
+        && m.subject != NGX_MCP_PATH_NONE)
+    {
+        check(m.json.members[m.subject].type == NGX_MCP_JSON_STRING);
+        check(m.json.members[m.subject].count == 1);
+        check(!m.json.members[m.subject].folded);
+        check(!m.json.members[m.subject].lone);
+    }
+
+    why = NULL;
+    check(ngx_mcp_message_parse(&m, text, &why) == rc);
     check(m.id.len <= NGX_MCP_ID_MAX);
 
     if (m.id.len) {
@@ -518,7 +620,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rc = ngx_mcp_json_scan(&json, &str);
 
     check((rc == NGX_OK) == plain_json(text, text + size));
-
     for (seed = 5381, i = 0; i < size; i++) {
         seed = seed * 33 + data[i];
     }
@@ -550,6 +651,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(part.members[i].end == json.members[i].end);
         check(part.members[i].type == json.members[i].type);
         check(part.members[i].count == json.members[i].count);
+        check(part.members[i].folded == json.members[i].folded);
+        check(part.members[i].lone == json.members[i].lone);
+        check(!json.members[i].lone || plain_lone || rc != NGX_OK);
     }
 
     if (rc == NGX_OK) {
@@ -579,6 +683,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         check_value(&value, root, 0);
         cJSON_Delete(root);
+
+        if (json.type == NGX_MCP_JSON_OBJECT) {
+            check_folded(&json, &value);
+        }
     }
 
     pool = ngx_create_pool(1024, NULL);

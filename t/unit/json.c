@@ -28,6 +28,13 @@ static json_case_t  json_accepted[] = {
     T("\"\\u0041\\u00e9\\u20AC\""), T("\"\\uD834\\uDD1E\""),
     T("\"\\ud800\\udc00\""), T("\"\\uDBFF\\uDFFF\""), T("\"\\uFFFF\""),
     T("\"\\ud7ff\\ue000\""), T("\"\x7f\""), T("\"/\""),
+    T("\"\\ud800\""), T("\"\\udc00\""), T("\"\\ud800a\""),
+    T("\"\\ud800\\n\""), T("\"\\ud800\\u0041\""),
+    T("\"\\ud800\\ud800\""), T("\"\\udc00\\ud800\""),
+    T("{\"\\ud800\":1}"), T("\"\\ud800\\udbff\""), T("\"\\ud800\\ue000\""),
+    T("\"\\ud800\\\\\""), T("\"\\ud800\xc3\xa9\""),
+    T("[\"\\ud83d\",\"\\ude00\"]"),
+    T("\"\\ud83d\\ud83d\\ude00\\ude00\""),
     T("\"0123456789012345678901234567890123456789\""),
     T("\"0123456789\\n0123456789012345\\u0041\""),
 
@@ -74,10 +81,9 @@ static json_case_t  json_refused[] = {
     T("\"\\u 041\""), T("\"\\u-041\""), T("\"\\u00:0\""), T("\"\\u00@0\""),
     T("\"\\u00G0\""), T("\"\\u00`0\""), T("\"\\u00/0\""),
 
-    T("\"\\ud800\""), T("\"\\udc00\""), T("\"\\ud800a\""), T("\"\\ud800\\n\""),
-    T("\"\\ud800\\u0041\""), T("\"\\ud800\\ud800\""), T("\"\\udc00\\ud800\""),
-    T("\"\\uD834\\uDD1"), T("\"\\ud800\\\""), T("{\"\\ud800\":1}"),
-    T("\"\\ud800\\udbff\""), T("\"\\ud800\\ue000\""), T("\"\\ud800\\\\\""),
+    T("\"\\uD834\\uDD1"), T("\"\\ud800\\\""), T("\"\\ud800"),
+    T("\"\\ud800\\x\""),
+    T("\"\\ud800\x80\""), T("\"\\ud800\n\""), T("\"\\ud8\""),
 
     T("\"\x80\""), T("\"\xbf\""), T("\"\xc0\x80\""), T("\"\xc1\xbf\""),
     T("\"\xc2\""), T("\"\xc2\x7f\""), T("\"\xc2\xc0\""), T("\"\xe0\x80\x80\""),
@@ -100,6 +106,7 @@ json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
     ngx_uint_t  i;
 
     if (a->type != b->type
+        || a->suspect != b->suspect
         || a->offset != b->offset
         || (a->error == NULL) != (b->error == NULL)
         || (a->error && strcmp(a->error, b->error) != 0))
@@ -110,6 +117,8 @@ json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
     for (i = 0; i < NGX_MCP_PATH_MAX; i++) {
         if (a->members[i].type != b->members[i].type
             || a->members[i].count != b->members[i].count
+            || a->members[i].folded != b->members[i].folded
+            || a->members[i].lone != b->members[i].lone
             || a->members[i].start != b->members[i].start
             || a->members[i].end != b->members[i].end)
         {
@@ -522,6 +531,115 @@ json_members(void)
 }
 
 
+/* a text, a path, and what is noted of it beside where it lies */
+
+static struct {
+    json_case_t             text;
+    ngx_uint_t              path;
+    ngx_uint_t              folded;
+    ngx_uint_t              lone;
+} json_suspects[] = {
+
+#define F(text, path)  { T(text), NGX_MCP_PATH_ ## path, 1, 0 }
+#define L(text, path)  { T(text), NGX_MCP_PATH_ ## path, 0, 1 }
+#define N(text, path)  { T(text), NGX_MCP_PATH_ ## path, 0, 0 }
+
+    F("{\"ID\":1}", ID), F("{\"iD\":1,\"id\":1}", ID),
+    F("{\"METHOD\":1}", METHOD),
+    F("{\"\\u004d\\u0045thod\":1}", METHOD), F("{\"Params\":{}}", PARAMS),
+    F("{\"param\xc5\xbf\":{}}", PARAMS), F("{\"param\\u017f\":{}}", PARAMS),
+    F("{\"param\\u017F\":{}}", PARAMS), F("{\"\xc4\xb1" "d\":1}", ID),
+    F("{\"\xc4\xb0" "D\":1}", ID), F("{\"\\u0131d\":1}", ID),
+    F("{\"\\u0130d\":1}", ID), F("{\"id\\u0000\":1}", ID),
+    F("{\"ID\\u0000\":1}", ID), F("{\"id\\u0000x\xc3\xa9\":1}", ID),
+    F("{\"id\\u0000xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+      "xxxxxxxxxxxxxxxxx\":1}", ID),
+    F("{\"id\\ud83d\":1}", ID), F("{\"\\ude00i\\ud83dD\":1}", ID),
+    F("{\"params\":{\"Name\":1}}", NAME), F("{\"params\":{\"URI\":1}}", URI),
+    F("{\"params\":{\"ur\\u0131\":1}}", URI),
+    F("{\"params\":{\"_META\":1}}", META),
+    F("{\"params\":{\"progre\xc5\xbf\xc5\xbfTo\xe2\x84\xaa" "en\":1}}",
+      TOKEN),
+    F("{\"params\":{\"_meta\":{\"PROGRESS\\u0054O\\u212aEN\":1}}}", META_TOKEN),
+    F("{\"params\":{\"_meta\":{"
+      "\"IO.MODELCONTEXTPROTOCOL/PROTOCOLVERSION\":1}}}", META_VERSION),
+    F("{\"params\":{\"ref\":{\"NAME\":1}}}", REF_NAME),
+    F("{\"params\":{\"ref\":{\"Uri\":1}}}", REF_URI),
+    F("{\"params\":{\"clientInfo\":{\"Name\":1}}}", CLIENT_NAME),
+
+    N("{\"id\":1}", ID), N("{\"\\u0069d\":1}", ID), N("{\"x\":{\"ID\":1}}", ID),
+    N("{\"params\":{\"\x7fmeta\":1}}", META), N("{\"id \":1}", ID),
+    N("{\"\\u0000id\":1}", ID), N("{\"\":1}", ID), N("{\"\\u0000\":1}", ID),
+    N("{\"\\ud83d\":1}", ID), N("{\"i\\ud83d\\ude00d\":1}", ID),
+    N("{\"params\":{\"n\xc3\xa4me\":1}}", NAME),
+    N("{\"params\":{\"arguments\":{\"Name\":1}}}", NAME),
+    N("{\"params\":[{\"Name\":1}]}", NAME), N("{\"Name\":1}", NAME),
+
+    L("{\"id\":\"\\ud83d\"}", ID), L("{\"id\":\"a\\ude00b\"}", ID),
+    L("{\"method\":\"\\ud83d\\ud83d\\ude00\"}", METHOD),
+    L("{\"method\":\"\\ud83dx\"}", METHOD),
+    L("{\"method\":\"\\ud83d\\n\"}", METHOD),
+    L("{\"params\":{\"name\":\"\\ud83d\xc3\xa9\"}}", NAME),
+    L("{\"params\":{\"uri\":\"x\\uDBFF\"}}", URI),
+    N("{\"id\":\"\\ud83d\\ude00\"}", ID), N("{\"id\":{\"a\":\"\\ud83d\"}}", ID),
+    N("{\"x\":\"\\ud83d\",\"id\":\"a\"}", ID), N("{\"id\":[\"\\ud83d\"]}", ID)
+
+#undef F
+#undef L
+#undef N
+};
+
+
+static void
+json_suspicions(void)
+{
+    u_char          *text;
+    ngx_str_t        str;
+    ngx_uint_t       i, j, bad, folded, lone;
+    ngx_mcp_json_t   json;
+
+    bad = 0;
+
+    for (i = 0; i < sizeof(json_suspects) / sizeof(json_suspects[0]); i++) {
+
+        text = core_copy(json_suspects[i].text.text, json_suspects[i].text.len);
+        str.data = text;
+        str.len = json_suspects[i].text.len;
+
+        if (ngx_mcp_json_scan(&json, &str) != NGX_OK
+            || !json_check(&json_suspects[i].text, NGX_OK))
+        {
+            json_print(&json_suspects[i].text, "to be accepted");
+            bad++;
+        }
+
+        for (j = 0; j < NGX_MCP_PATH_MAX; j++) {
+            folded = json_suspects[i].folded && j == json_suspects[i].path;
+            lone = json_suspects[i].lone && j == json_suspects[i].path;
+
+            if (json.members[j].folded != folded
+                || json.members[j].lone != lone)
+            {
+                json_print(&json_suspects[i].text, "noted wrongly");
+                bad++;
+            }
+        }
+
+        if (json.suspect
+            != (json_suspects[i].folded || json_suspects[i].lone))
+        {
+            json_print(&json_suspects[i].text, "suspect or not");
+            bad++;
+        }
+
+        free(text);
+    }
+
+    ok(bad == 0, "names that others may read, and half surrogate pairs (%d)",
+       (int) i);
+}
+
+
 /* each path of the table is found, and nothing else is noted with it */
 
 static void
@@ -627,6 +745,7 @@ json_tests(void)
     json_places();
     json_depth();
     json_members();
+    json_suspicions();
     json_table();
     json_many();
 }

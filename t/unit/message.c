@@ -107,8 +107,6 @@ message_kinds(void)
     good(J "\"id\":-5,\"method\":\"\\u0070ing\"}", REQUEST, PING, "-5", 0);
     good(J "\"id\":1,\"method\":\"Ping\"}", REQUEST, OTHER, "1", 0);
     good(J "\"id\":1,\"method\":\"\"}", REQUEST, OTHER, "1", 0);
-    good(J "\"id\":1,\"method\":\"x/y\",\"params\":[1]}", REQUEST, OTHER, "1",
-         0);
     good(J "\"method\":\"notifications/initialized\"}", NOTIFICATION,
          INITIALIZED, "", 0);
     good(J "\"id\":1,\"result\":{}}", RESPONSE, OTHER, "1", 0);
@@ -172,6 +170,9 @@ message_refusals(void)
             "\"protocolVersion\":\"a\"}",
         J "\"id\":1,\"method\":\"x\",\"params\":null",
         J "\"id\":1,\"method\":\"x\",\"params\":\"a\"",
+        J "\"id\":1,\"method\":\"x\",\"params\":[]",
+        J "\"id\":1,\"method\":\"x\",\"params\":[{\"name\":\"a\"}]",
+        J "\"id\":1,\"method\":\"\\ud83d\"",
         J "\"id\":1,\"method\":1",
         J "\"id\":1,\"method\":null",
         J "\"id\":1,\"method\":{}",
@@ -213,6 +214,8 @@ message_refusals(void)
     bad("null", "");
     bad("{}", "");
     bad(J "\"id\":null,\"method\":\"x\"}", "");
+    bad(J "\"id\":\"\\ud83d\",\"method\":\"x\"}", "");
+    bad(J "\"id\":\"\\ude00\",\"result\":{}}", "");
     bad(J "\"id\":1.5,\"method\":\"x\"}", "");
     bad(J "\"id\":1.0,\"method\":\"x\"}", "");
     bad(J "\"id\":1e3,\"method\":\"x\"}", "");
@@ -247,6 +250,134 @@ message_refusals(void)
        && message_bad(J "\"id\":1,\"method\":\"\xff\"}", NGX_MCP_PARSE_ERROR,
                       ""),
        "what is not JSON");
+}
+
+
+/* what a client may not send, and of what it may, what it acts on */
+
+static struct {
+    const char             *text;         /* of the method and behind it */
+    ngx_int_t               code;         /* 0: accepted, with this subject */
+    ngx_uint_t              subject;
+} message_clients[] = {
+
+#define S(text, subject)  { text, 0, NGX_MCP_PATH_ ## subject }
+#define R(text)  { text, NGX_MCP_INVALID_REQUEST, 0 }
+#define P(text)  { text, NGX_MCP_INVALID_PARAMS, 0 }
+
+    S("tools/call\",\"params\":{\"name\":\"a\"}", NAME),
+    S("tools/call\",\"params\":{\"n\\u0061me\":\"\\u0061\"}", NAME),
+    S("tools/call\",\"params\":{\"name\":\"a\",\"arguments\":{\"uri\":1,"
+      "\"NAME\":2,\"s\":\"\\ud83d\"},\"x\":1,\"x\":2}", NAME),
+    S("prompts/get\",\"params\":{\"name\":\"a\"}", NAME),
+    S("resources/read\",\"params\":{\"uri\":\"a\"}", URI),
+    S("resources/subscribe\",\"params\":{\"uri\":\"a\"}", URI),
+    S("resources/unsubscribe\",\"params\":{\"uri\":\"a\"}", URI),
+    S("completion/complete\",\"params\":{\"ref\":{\"name\":\"a\"}}", REF_NAME),
+    S("completion/complete\",\"params\":{\"ref\":{\"uri\":\"a\"}}", REF_URI),
+    S("x/y\",\"params\":{\"name\":\"a\"}", NAME),
+    S("x/y\",\"params\":{\"uri\":\"\"}", URI),
+    S("x/y\",\"params\":{\"ref\":{\"uri\":\"a\"}}", REF_URI),
+    S("x/y\",\"params\":{\"ref\":5}", NONE),
+    S("x/y\",\"params\":{\"cursor\":\"\\ud83d\"}", NONE),
+    S("tools/list\"", NONE),
+    S("tools/list\",\"params\":{\"name\":\"a\"}", NONE),
+    S("notifications/progress\",\"params\":{\"uri\":\"a\"}", NONE),
+    S("initialize\",\"params\":{\"clientInfo\":{\"name\":\"\\ud83d\"}}", NONE),
+
+    P("tools/call\""),
+    P("tools/call\",\"params\":{}"),
+    P("tools/call\",\"params\":{\"name\":\"\"}"),
+    P("tools/call\",\"params\":{\"name\":null}"),
+    P("tools/call\",\"params\":{\"name\":[\"a\"]}"),
+    P("tools/call\",\"params\":{\"uri\":\"a\"}"),
+    P("prompts/get\",\"params\":{\"name\":{}}"),
+    P("resources/read\",\"params\":{\"name\":\"a\"}"),
+    P("resources/read\",\"params\":{\"uri\":5}"),
+    P("resources/subscribe\",\"params\":{}"),
+    P("resources/unsubscribe\",\"params\":{\"uri\":\"\"}"),
+    P("completion/complete\",\"params\":{}"),
+    P("completion/complete\",\"params\":{\"ref\":\"a\"}"),
+    P("completion/complete\",\"params\":{\"ref\":[{\"name\":\"a\"}]}"),
+    P("completion/complete\",\"params\":{\"ref\":{}}"),
+    P("completion/complete\",\"params\":{\"ref\":{\"name\":1}}"),
+    P("completion/complete\",\"params\":{\"name\":\"a\"}"),
+    P("x/y\",\"params\":{\"name\":5}"),
+    P("x/y\",\"params\":{\"ref\":[{\"name\":\"a\"}]}"),
+    P("x/y\",\"params\":{\"ref\":{\"uri\":true}}"),
+
+    R("tools/call\",\"params\":[{\"name\":\"a\"}]"),
+    R("tools/call\",\"params\":{\"name\":\"a\",\"uri\":\"b\"}"),
+    R("resources/read\",\"params\":{\"name\":\"a\",\"uri\":\"b\"}"),
+    R("tools/call\",\"params\":{\"name\":\"a\",\"ref\":{\"name\":\"b\"}}"),
+    R("completion/complete\",\"params\":{\"ref\":{\"name\":\"a\","
+      "\"uri\":\"b\"}}"),
+    R("x/y\",\"params\":{\"name\":\"a\",\"uri\":\"b\"}"),
+    R("tools/call\",\"params\":{\"name\":\"a\",\"Name\":\"b\"}"),
+    R("tools/call\",\"params\":{\"name\":\"a\"},\"PARAMS\":{}"),
+    R("tools/call\",\"params\":{\"name\":\"a\"},\"param\xc5\xbf\":{}"),
+    R("tools/call\",\"METHOD\":\"x\",\"params\":{\"name\":\"a\"}"),
+    R("tools/call\",\"params\":{\"name\":\"a\",\"name\\u0000\":\"b\"}"),
+    R("tools/call\",\"params\":{\"name\":\"\\ud83d\"}"),
+    R("tools/call\",\"params\":{\"name\":\"a\",\"_meta\":{"
+      "\"progressToken\":\"\\ud83d\"}}"),
+    R("resources/read\",\"params\":{\"uri\":\"\\ude00\"}"),
+    R("completion/complete\",\"params\":{\"ref\":{\"name\":\"\\n\"}}"),
+    R("completion/complete\",\"params\":{\"ref\":{\"uri\":\"\\u0000\"}}"),
+    R("completion/complete\",\"params\":{\"ref\":{\"uri\":\"\\ud83d\"}}"),
+    R("completion/complete\",\"params\":{\"ref\":{\"name\":\"a\"},"
+      "\"ref\":{}}"),
+    R("completion/complete\",\"params\":{\"ref\":{\"name\":\"a\","
+      "\"name\":\"b\"}}"),
+    R("completion/complete\",\"params\":{\"ref\":{\"NAME\":\"a\"}}"),
+    R("tools/list\",\"params\":{\"cursor\":\"a\",\"cursor\":\"b\"}"),
+    R("initialize\",\"params\":{\"clientInfo\":{},\"clientInfo\":{}}"),
+    R("initialize\",\"params\":{\"clientinfo\":{}}"),
+    R("initialize\",\"params\":{\"clientInfo\":{\"Name\":\"a\"}}"),
+    R("tools/list\",\"ID\":1")
+
+#undef S
+#undef R
+#undef P
+};
+
+
+static void
+message_client(void)
+{
+    char         text[1024];
+    size_t       i;
+    ngx_int_t    rc;
+    ngx_str_t    str;
+    const char  *why;
+
+    for (i = 0; i < sizeof(message_clients) / sizeof(message_clients[0]); i++) {
+
+        str.len = snprintf(text, sizeof(text), J "\"id\":1,\"method\":\"%s}",
+                           message_clients[i].text);
+
+        free(message_text);
+        message_text = core_copy(text, str.len);
+        str.data = message_text;
+
+        why = NULL;
+        rc = ngx_mcp_message_accept(&message, &str, &why);
+
+        ok(rc == message_clients[i].code
+           && (rc != NGX_OK || message.subject == message_clients[i].subject)
+           && (rc == NGX_OK || (why && message.kind == NGX_MCP_INVALID))
+           && message.id.len == 1,
+           "of a client, %d: %s", (int) message_clients[i].code, text);
+    }
+
+    ngx_str_set(&str, J "\"id\":1,\"ID\":2,\"result\":{}}");
+    rc = ngx_mcp_message_accept(&message, &str, &why);
+    ok(rc == NGX_MCP_INVALID_REQUEST, "a response with another id");
+
+    ngx_str_set(&str, J "\"method\":\"x\",\"params\":{\"name\":1,\"Name\":2,"
+                "\"uri\":\"\\ud83d\"}}");
+    ok(ngx_mcp_message_parse(&message, &str, &why) == NGX_OK,
+       "what is not of a client may carry any names");
 }
 
 
@@ -410,6 +541,7 @@ message_tests(void)
 {
     message_kinds();
     message_refusals();
+    message_client();
     message_tables();
     message_strings();
     message_compose();
