@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_walk.h"
 
 
@@ -63,7 +64,7 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
         ngx_http_clear_accept_ranges(r);
         ngx_http_clear_last_modified(r);
 
-        return ngx_http_send_header(r);
+        return ngx_http_mcp_send_header(r);
     }
 
     ctx->response = 1;
@@ -130,7 +131,7 @@ ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
     r->headers_out.content_type_lowcase = NULL;
     r->headers_out.content_length_n = len;
 
-    rc = ngx_http_send_header(r);
+    rc = ngx_http_mcp_send_header(r);
 
     if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
         return rc;
@@ -164,7 +165,7 @@ ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
 
     out[n - 1].next = NULL;
 
-    return ngx_http_output_filter(r, out);
+    return ngx_http_mcp_output(r, out);
 }
 
 

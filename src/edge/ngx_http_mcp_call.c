@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_stream.h"
 
 
@@ -18,6 +19,8 @@ static void ngx_http_mcp_call_cleanup(void *data);
 static void ngx_http_mcp_call_streams(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_call_paused(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text);
+static void ngx_http_mcp_call_large(ngx_http_mcp_call_t *call,
+    ngx_str_t *text, ngx_mcp_cursor_t *place, ngx_uint_t flags);
 static void ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_after(ngx_event_t *ev);
@@ -538,8 +541,9 @@ ngx_http_mcp_call_take_back(ngx_http_mcp_call_t *call)
 void
 ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
 {
-    ngx_int_t  rc;
-    ngx_str_t  copy;
+    ngx_int_t          rc;
+    ngx_str_t          copy;
+    ngx_connection_t  *c;
 
     call->answered = 1;
     call->talk.answered = 1;
@@ -582,7 +586,14 @@ ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
 
     rc = ngx_http_mcp_answer(call->r, NGX_HTTP_OK, &copy);
 
+    c = call->r->connection;
+
+    if (rc == NGX_OK && (c->buffered || c->write->delayed)) {
+        rc = ngx_http_mcp_output_start(call->r, ngx_http_mcp_call_sent);
+    }
+
     if (rc == NGX_ERROR) {
+        c->error = 0;
         call->gone = 1;
     }
 }
@@ -599,6 +610,7 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_mcp_json_t           *json;
     ngx_mcp_event_t           event;
     ngx_mcp_cursor_t          cursor;
+    ngx_http_mcp_stream_t    *stream;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = call->ctx->conf;
@@ -644,79 +656,94 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
         }
     }
 
-    if (call->large.len) {
-        /* what is too large to be kept waits for room: keep the order */
-
-        ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_UNSENT, 1);
-        return;
-    }
+    stream = call->ctx->stream;
 
     rc = ngx_mcp_log_call(mlcf->zone, call->record.ref, &event, &cursor);
 
-    if (rc == NGX_OK) {
-
-        if (call->ctx->stream) {
-            ngx_http_mcp_stream_wake(call->ctx->stream);
-
-            if (call->talk.x && ngx_http_mcp_stream_full(call->ctx->stream)) {
-                ngx_http_mcp_exchange_hold(call->talk.x);
-            }
-        }
-
+    if (rc == NGX_DECLINED || stream == NULL) {
         return;
     }
 
-    if (rc == NGX_DECLINED || call->ctx->stream == NULL) {
+    if (rc != NGX_OK) {
+        ngx_http_mcp_call_large(call, text, &cursor, flags);
         return;
     }
 
-    /* not kept: it goes out behind what is in the log */
+    if (ngx_http_mcp_stream_behind(stream, &cursor, text->len)
+        && call->talk.x)
+    {
+        ngx_http_mcp_exchange_hold(call->talk.x);
+    }
 
-    call->large.data = ngx_pnalloc(call->r->pool, text->len);
-    if (call->large.data == NULL) {
+    if (flags & NGX_MCP_EVENT_RESPONSE && ngx_http_mcp_stream_unsent(stream)) {
+
+        /* whatever becomes of the log until the client takes it */
+
+        call->answer.data = ngx_pstrdup(call->r->pool, text);
+        call->answer.len = call->answer.data ? text->len : 0;
+    }
+}
+
+
+/* a message that is not kept goes out behind what is in the log */
+
+static void
+ngx_http_mcp_call_large(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_mcp_cursor_t *place, ngx_uint_t flags)
+{
+    ngx_http_mcp_large_t  *large, **last;
+
+    large = ngx_palloc(call->r->pool, sizeof(ngx_http_mcp_large_t));
+    if (large == NULL) {
         return;
     }
 
-    ngx_memcpy(call->large.data, text->data, text->len);
-    call->large.len = text->len;
-    call->large_cursor = cursor;
+    large->text.len = text->len;
+    large->text.data = ngx_pstrdup(call->r->pool, text);
 
-    ngx_http_mcp_call_send_large(call);
+    if (large->text.data == NULL) {
+        return;
+    }
+
+    large->place = *place;
+    large->flags = flags;
+    large->next = NULL;
+
+    for (last = &call->large; *last; last = &(*last)->next) { /* void */ }
+
+    *last = large;
+
+    if (call->large == large) {
+        ngx_http_mcp_call_send_large(call);
+    }
 }
 
 
 static void
 ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call)
 {
-    ngx_int_t     rc;
-    ngx_buf_t    *b;
-    ngx_chain_t   out;
+    ngx_int_t              rc;
+    ngx_http_mcp_large_t  *large;
 
-    b = ngx_calloc_buf(call->r->pool);
-    if (b == NULL) {
-        return;
-    }
+    while (call->large) {
+        large = call->large;
 
-    b->pos = call->large.data;
-    b->last = call->large.data + call->large.len;
-    b->memory = 1;
+        rc = ngx_http_mcp_stream_send(call->ctx->stream, &large->place,
+                                      &large->text, large->flags);
 
-    out.buf = b;
-    out.next = NULL;
+        if (rc == NGX_AGAIN) {
 
-    rc = ngx_http_mcp_stream_send(call->ctx->stream, &call->large_cursor, &out,
-                                  1, 1);
+            if (call->talk.x) {
+                ngx_http_mcp_exchange_hold(call->talk.x);
+            }
 
-    if (rc == NGX_AGAIN) {
-
-        if (call->talk.x) {
-            ngx_http_mcp_exchange_hold(call->talk.x);
+            return;
         }
 
-        return;
-    }
+        call->large = large->next;
 
-    ngx_str_null(&call->large);
+        ngx_pfree(call->r->pool, large->text.data);
+    }
 }
 
 
@@ -804,7 +831,7 @@ ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call)
     call->gone = 1;
     call->ctx->stream = NULL;
 
-    ngx_str_null(&call->large);
+    call->large = NULL;
 
     if (call->done) {
         ngx_http_finalize_request(call->r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
@@ -821,15 +848,9 @@ ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call)
 void
 ngx_http_mcp_call_stream_ready(ngx_http_mcp_call_t *call)
 {
-    if (call->large.len) {
-        ngx_http_mcp_call_send_large(call);
+    ngx_http_mcp_call_send_large(call);
 
-        if (call->large.len) {
-            return;
-        }
-    }
-
-    if (!call->done && call->talk.x) {
+    if (call->large == NULL && !call->done && call->talk.x) {
         ngx_http_mcp_exchange_resume(call->talk.x);
     }
 }

@@ -19,6 +19,17 @@
 
 
 typedef struct ngx_http_mcp_batch_s  ngx_http_mcp_batch_t;
+typedef struct ngx_http_mcp_large_s  ngx_http_mcp_large_t;
+
+
+/* a message on the call's line that the log does not keep */
+
+struct ngx_http_mcp_large_s {
+    ngx_str_t                 text;
+    ngx_mcp_cursor_t          place;
+    ngx_uint_t                flags;      /* NGX_MCP_EVENT_* */
+    ngx_http_mcp_large_t     *next;
+};
 
 
 struct ngx_http_mcp_call_s {
@@ -42,8 +53,8 @@ struct ngx_http_mcp_call_s {
     ngx_chain_t              *none;
     ngx_str_t                 gathered;   /* room for an answer in pieces */
     size_t                    large_size;
-    ngx_str_t                 large;      /* not kept, waits for the stream */
-    ngx_mcp_cursor_t          large_cursor;
+    ngx_http_mcp_large_t     *large;      /* waits for the stream */
+    ngx_str_t                 answer;     /* likewise, beside the log's */
 
     ngx_http_mcp_list_t        *list;     /* that answers it */
     ngx_mcp_page_t             *page;
@@ -169,6 +180,9 @@ ngx_int_t ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call,
    (ngx_http_mcp_call_pass.c) */
 ngx_int_t ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
     ngx_uint_t last);
+
+/* of its JSON answer all was sent, or no more can be (ngx_http_mcp_output.h) */
+void ngx_http_mcp_call_sent(ngx_http_request_t *r, ngx_int_t rc);
 
 /* the subscription that it was about to make */
 void ngx_http_mcp_call_take_back(ngx_http_mcp_call_t *call);

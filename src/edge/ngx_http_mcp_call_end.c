@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_stream.h"
 
 
@@ -91,11 +92,12 @@ ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
             return;
         }
 
-        ngx_http_finalize_request(r, ngx_http_send_special(r, NGX_HTTP_LAST));
+        ngx_http_mcp_output_finalize(r, ngx_http_send_special(r,
+                                                              NGX_HTTP_LAST));
         return;
     }
 
-    ngx_http_finalize_request(r, NGX_OK);
+    ngx_http_mcp_output_finalize(r, NGX_OK);
 }
 
 

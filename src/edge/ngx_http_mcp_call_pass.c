@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_output.h"
 
 
 #define NGX_HTTP_MCP_CALL_BUFFER  16384
@@ -15,7 +16,6 @@ static ngx_int_t ngx_http_mcp_call_copy(ngx_http_mcp_call_t *call,
     ngx_chain_t *in, ngx_chain_t **out);
 static ngx_int_t ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
     ngx_chain_t *in);
-static void ngx_http_mcp_call_writing(ngx_http_request_t *r);
 
 
 /* a part of a JSON answer that is too large to be looked at whole */
@@ -47,6 +47,7 @@ ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
     }
 
     if (call->streaming || call->batch
+        || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON)
         || ngx_http_mcp_filters(call->ctx, call->message))
     {
         if (ngx_http_mcp_call_gather(call, in) != NGX_OK) {
@@ -64,7 +65,6 @@ ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
     }
 
     if (call->passing && r->connection->buffered) {
-        r->write_event_handler = ngx_http_mcp_call_writing;
         return NGX_AGAIN;
     }
 
@@ -85,12 +85,13 @@ ngx_http_mcp_call_piece(ngx_http_mcp_talk_t *t, ngx_chain_t *in,
         return NGX_OK;
     }
 
-    rc = ngx_http_output_filter(r, out);
+    rc = ngx_http_mcp_output(r, out);
 
     ngx_chain_update_chains(r->pool, &call->free, &call->busy, &out,
                             (ngx_buf_tag_t) &ngx_http_mcp_module);
 
-    if (rc == NGX_ERROR) {
+    if (rc != NGX_OK) {
+        r->connection->error = 0;
         call->gone = 1;
     }
 
@@ -118,12 +119,12 @@ ngx_http_mcp_call_begin(ngx_http_mcp_call_t *call)
     r->headers_out.content_type_len = r->headers_out.content_type.len;
 
     if (ngx_http_mcp_copy_headers(r, call->talk.x) != NGX_OK
-        || ngx_http_send_header(r) == NGX_ERROR)
+        || ngx_http_mcp_send_header(r) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    return NGX_OK;
+    return ngx_http_mcp_output_start(r, ngx_http_mcp_call_sent);
 }
 
 
@@ -220,38 +221,25 @@ ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call, ngx_chain_t *in)
 }
 
 
-/* the client takes again what passes through */
-
-static void
-ngx_http_mcp_call_writing(ngx_http_request_t *r)
+void
+ngx_http_mcp_call_sent(ngx_http_request_t *r, ngx_int_t rc)
 {
-    ngx_event_t          *wev;
     ngx_http_mcp_ctx_t   *ctx;
     ngx_http_mcp_call_t  *call;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
     call = ctx->call;
-    wev = r->connection->write;
 
-    if (wev->timedout) {
-        ngx_log_error(NGX_LOG_INFO, r->connection->log, NGX_ETIMEDOUT,
-                      "client timed out");
-        wev->timedout = 0;
+    if (rc != NGX_OK) {
         call->gone = 1;
+    }
 
-    } else if (ngx_http_output_filter(r, NULL) == NGX_ERROR) {
-        call->gone = 1;
+    if (!call->passing) {
+        return;
     }
 
     ngx_chain_update_chains(r->pool, &call->free, &call->busy, &call->none,
                             (ngx_buf_tag_t) &ngx_http_mcp_module);
-
-    if (!call->gone && r->connection->buffered) {
-        (void) ngx_handle_write_event(wev, 0);
-        return;
-    }
-
-    r->write_event_handler = ngx_http_request_empty_handler;
 
     ngx_http_mcp_exchange_resume(call->talk.x);
 }

@@ -24,6 +24,7 @@
 
 typedef struct ngx_http_mcp_call_s    ngx_http_mcp_call_t;
 typedef struct ngx_http_mcp_stream_s  ngx_http_mcp_stream_t;
+typedef struct ngx_http_mcp_output_s  ngx_http_mcp_output_t;
 
 typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
 
@@ -159,6 +160,7 @@ typedef struct {
     ngx_mcp_session_t           session;      /* found, in the content phase */
     ngx_http_mcp_call_t        *call;
     ngx_http_mcp_stream_t      *stream;
+    ngx_http_mcp_output_t      *output;       /* unsent before the end */
     struct ngx_http_mcp_batch_s  *batch;
 
     ngx_str_t                   refusal;      /* body of filter-made errors */

@@ -1,5 +1,6 @@
 
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_publish.h"
 
 
@@ -443,11 +444,11 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
     ngx_str_set(&r->headers_out.content_type, "application/json");
     r->headers_out.content_type_len = r->headers_out.content_type.len;
 
-    rc = ngx_http_send_header(r);
+    rc = ngx_http_mcp_send_header(r);
 
     if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
         return rc;
     }
 
-    return ngx_http_output_filter(r, &out);
+    return ngx_http_mcp_output(r, &out);
 }

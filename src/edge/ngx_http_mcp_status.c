@@ -1,5 +1,6 @@
 
 #include "ngx_http_mcp_status.h"
+#include "ngx_http_mcp_output.h"
 
 
 static ngx_uint_t ngx_http_mcp_status_prometheus(ngx_http_request_t *r);
@@ -114,13 +115,13 @@ ngx_http_mcp_status_handler(ngx_http_request_t *r)
 
     r->headers_out.content_type_len = r->headers_out.content_type.len;
 
-    rc = ngx_http_send_header(r);
+    rc = ngx_http_mcp_send_header(r);
 
     if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
         return rc;
     }
 
-    return ngx_http_output_filter(r, out);
+    return ngx_http_mcp_output(r, out);
 }
 
 

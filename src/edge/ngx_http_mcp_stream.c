@@ -1,5 +1,6 @@
 
 #include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_stream_body.h"
 
 
@@ -182,7 +183,7 @@ ngx_http_mcp_stream_header(ngx_http_request_t *r)
         return NGX_ERROR;
     }
 
-    return ngx_http_send_header(r);
+    return ngx_http_mcp_send_header(r);
 }
 
 
@@ -300,7 +301,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
         }
     }
 
-    while (!s->sending && s->unsent < s->conf->stream_buffer) {
+    while (s->unsent < s->conf->stream_buffer) {
 
         rc = ngx_http_mcp_stream_take(s, &missed);
 
@@ -310,15 +311,23 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
             continue;
 
         case NGX_AGAIN:
+            s->waiting = 0;
             return NGX_OK;
+
+        case NGX_DONE:
+            if (s->missed && ngx_http_mcp_stream_lost(s) != NGX_OK) {
+                return NGX_ERROR;
+            }
+
+            s->missed = 0;
+
+            return NGX_DONE;
 
         case NGX_ABORT:
             if (s->zs.line != NGX_MCP_GENERAL_LINE) {
-                rc = ngx_http_mcp_stream_lost(s);
-                return (rc == NGX_OK) ? NGX_DONE : rc;
-            }
+                s->missed = 1;
 
-            if (s->unsent) {
+            } else if (s->unsent) {
                 return NGX_ABORT;
             }
 
@@ -328,7 +337,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
 
             continue;
 
-        default: /* NGX_DONE, NGX_DECLINED, NGX_ERROR */
+        default: /* NGX_DECLINED, NGX_ERROR */
             return rc;
         }
     }
@@ -391,6 +400,10 @@ again:
 
         if (rc != NGX_OK) {
             break;
+        }
+
+        if (flags & NGX_MCP_EVENT_RESPONSE) {
+            s->missed = 0;
         }
 
         id = ngx_http_mcp_stream_id(s, text);
@@ -493,104 +506,97 @@ ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n)
 }
 
 
-ngx_int_t
-ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *id,
-    ngx_chain_t *in, ngx_uint_t first, ngx_uint_t last)
+ngx_uint_t
+ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
+    size_t len)
 {
-    u_char       *buf, *p, *text;
-    size_t        len, room;
-    ngx_int_t     rc;
-    ngx_chain_t  *cl;
+    ngx_uint_t  n;
+
+    ngx_http_mcp_stream_queue(s);
+
+    s->waiting += len;
+
+    n = ngx_min(s->conf->event_max / 8, NGX_MCP_LINE_WAITING / 2);
+
+    if (s->unsent + s->waiting < s->conf->stream_buffer
+        && place->own < s->zs.cursor.own + ngx_max(n, 1))
+    {
+        return 0;
+    }
+
+    s->hungry = 1;
+
+    return 1;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_stream_unsent(ngx_http_mcp_stream_t *s)
+{
+    return s->unsent != 0;
+}
+
+
+ngx_int_t
+ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
+    ngx_str_t *text, ngx_uint_t flags)
+{
+    u_char     *buf, *p, *data;
+    size_t      room;
+    ngx_int_t   rc;
 
     if (s->closed || s->broken) {
         return NGX_ERROR;
     }
 
-    if (first) {
-        s->hold = id->own;
+    s->hold = place->own;
 
-        rc = ngx_http_mcp_stream_advance(s);
+    rc = ngx_http_mcp_stream_advance(s);
 
-        if (rc != NGX_OK) {
-            /* its turn comes to the same end and acts on it */
-            ngx_http_mcp_stream_queue(s);
-            return NGX_ERROR;
-        }
+    if (rc != NGX_OK) {
+        /* its turn comes to the same end and acts on it */
+        ngx_http_mcp_stream_queue(s);
+        return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_stream_full(s)) {
+    if (s->unsent >= s->conf->stream_buffer) {
+        s->hungry = 1;
         return NGX_AGAIN;
     }
 
-    len = NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_ID
-          + NGX_HTTP_MCP_STREAM_END + NGX_HTTP_MCP_STREAM_TAIL;
+    s->hold = 0;
 
-    for (cl = in; cl; cl = cl->next) {
-        len += ngx_buf_size(cl->buf);
-    }
+    ngx_http_mcp_stream_queue(s);
 
-    buf = ngx_http_mcp_stream_scratch(len, &room);
+    buf = ngx_http_mcp_stream_scratch(NGX_HTTP_MCP_STREAM_HEAD
+                                      + NGX_HTTP_MCP_STREAM_ID + text->len
+                                      + NGX_HTTP_MCP_STREAM_END
+                                      + NGX_HTTP_MCP_STREAM_TAIL, &room);
     if (buf == NULL) {
         s->broken = 1;
-        ngx_http_mcp_stream_queue(s);
         return NGX_ERROR;
     }
 
-    p = buf + NGX_HTTP_MCP_STREAM_HEAD;
+    s->zs.cursor = *place;
 
-    if (first) {
-        s->sending = 1;
-        s->zs.cursor = *id;
-        p = ngx_http_mcp_stream_id(s, p);
+    if (flags & NGX_MCP_EVENT_RESPONSE) {
+        s->missed = 0;
     }
 
-    text = p;
+    buf += NGX_HTTP_MCP_STREAM_HEAD;
 
-    for (cl = in; cl; cl = cl->next) {
-        p = ngx_cpymem(p, cl->buf->pos, cl->buf->last - cl->buf->pos);
-    }
+    data = ngx_http_mcp_stream_id(s, buf);
+    p = ngx_cpymem(data, text->data, text->len);
 
-    ngx_mcp_sse_flatten(text, p);
+    ngx_mcp_sse_flatten(data, p);
 
-    if (last) {
-        *p++ = LF;
-        *p++ = LF;
+    *p++ = LF;
+    *p++ = LF;
 
-        s->sending = 0;
-        s->hold = 0;
+    ngx_mcp_count(s->streams->zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
+    ngx_http_mcp_stream_count(s, 1);
 
-        ngx_mcp_count(s->streams->zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
-        ngx_http_mcp_stream_count(s, 1);
-        ngx_http_mcp_stream_queue(s);
-    }
-
-    p -= NGX_HTTP_MCP_STREAM_HEAD;
-
-    if (p > buf
-        && ngx_http_mcp_stream_write(s, buf + NGX_HTTP_MCP_STREAM_HEAD,
-                                     p - buf)
-           != NGX_OK)
-    {
-        ngx_http_mcp_stream_queue(s);
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
-}
-
-
-ngx_uint_t
-ngx_http_mcp_stream_full(ngx_http_mcp_stream_t *s)
-{
-    if (s->unsent < s->conf->stream_buffer) {
-        return 0;
-    }
-
-    /* who asks holds its source, and waits for call_stream_ready() */
-
-    s->hungry = (s->call != NULL);
-
-    return 1;
+    return ngx_http_mcp_stream_write(s, buf, p - buf);
 }
 
 
@@ -681,7 +687,6 @@ ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     }
 
     if (why & NGX_MCP_WAKE_CLOSE) {
-        s->sending = 0;
         s->hold = 0;
     }
 

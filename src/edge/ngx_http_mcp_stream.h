@@ -46,16 +46,24 @@ ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
 void ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s);
 
 /*
+ * Likewise for the stream of a call, on whose line len bytes were put at place.
+ * Whether the source has to wait, because mcp_stream_buffer is not sent or the
+ * log would soon be overwritten: call_stream_ready() follows then.
+ */
+ngx_uint_t ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s,
+    ngx_mcp_cursor_t *place, size_t len);
+
+/*
  * Writes a message that is not in the log (too large to be kept) after all
- * that is; id is its place.  NGX_OK: taken; NGX_AGAIN: mcp_stream_buffer is
- * unsent, nothing was taken, come again after call_stream_ready(); NGX_ERROR:
- * the stream is about to close.
+ * that is before its place; flags are NGX_MCP_EVENT_*.  NGX_OK: taken;
+ * NGX_AGAIN: mcp_stream_buffer is unsent, nothing was taken, come again after
+ * call_stream_ready(); NGX_ERROR: the stream is about to close.
  */
 ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
-    ngx_mcp_cursor_t *id, ngx_chain_t *in, ngx_uint_t first, ngx_uint_t last);
+    ngx_mcp_cursor_t *place, ngx_str_t *text, ngx_uint_t flags);
 
-/* whether mcp_stream_buffer is unsent; call_stream_ready() follows then */
-ngx_uint_t ngx_http_mcp_stream_full(ngx_http_mcp_stream_t *s);
+/* whether some of it is unsent */
+ngx_uint_t ngx_http_mcp_stream_unsent(ngx_http_mcp_stream_t *s);
 
 /* ends it, and tells the call; what is unsent still goes out */
 void ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s,

@@ -85,6 +85,7 @@ struct ngx_http_mcp_stream_s {
 
     uint64_t                      hold;       /* comes by send, not the log */
     size_t                        unsent;
+    size_t                        waiting;    /* in the log, of its call */
     uint32_t                      local;
 
     unsigned                      offered:3;
@@ -93,9 +94,9 @@ struct ngx_http_mcp_stream_s {
     unsigned                      queued:1;   /* in pending */
     unsigned                      paced:1;
     unsigned                      slow:1;     /* paced by send_timeout */
-    unsigned                      sending:1;  /* amid a message, not logged */
     unsigned                      hungry:1;   /* the call waits for room */
     unsigned                      lagged:1;   /* a gap is to be said */
+    unsigned                      missed:1;   /* maybe the answer as well */
     unsigned                      closed:1;   /* only the body is left */
     unsigned                      finish:1;   /* the body finalizes */
     unsigned                      broken:1;
@@ -172,7 +173,7 @@ void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
 ngx_int_t ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s,
     ngx_uint_t *missed);
 
-/* an error answers the call of the stream's line */
+/* the answer of the stream's line is not in the log: the call's, or an error */
 ngx_int_t ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s);
 
 

@@ -1,4 +1,5 @@
 
+#include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_stream_body.h"
 
 
@@ -83,7 +84,9 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, ngx_uint_t *missed)
 
         gap.pos = p;
 
-        rc = ngx_http_mcp_stream_resync(s, &gap);
+        if (s->zs.line == NGX_MCP_GENERAL_LINE) {
+            rc = ngx_http_mcp_stream_resync(s, &gap);
+        }
 
         if (rc == NGX_OK) {
             rc = ngx_http_mcp_gap_write(s, &gap);
@@ -231,7 +234,7 @@ ngx_http_mcp_gap_write(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap)
 ngx_int_t
 ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s)
 {
-    u_char      *buf, *p;
+    u_char      *buf, *p, *text;
     ngx_int_t    rc;
     ngx_str_t    id, answer, why, data;
     ngx_pool_t  *pool;
@@ -239,6 +242,11 @@ ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s)
     pool = ngx_create_pool(1024, s->connection->log);
     if (pool == NULL) {
         return NGX_ERROR;
+    }
+
+    if (s->call && s->call->answer.len) {
+        answer = s->call->answer;
+        goto found;
     }
 
     rc = ngx_mcp_call_id(s->streams->zone, s->zs.session, s->zs.line, pool,
@@ -253,8 +261,6 @@ ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s)
     ngx_str_set(&why, "events were lost");
     ngx_str_set(&data, "{\"reason\":\"events were lost\"}");
 
-    rc = NGX_ERROR;
-
     answer = ngx_mcp_error_compose(pool, NGX_MCP_REVISION_LATEST_LEGACY, &id,
                                    NGX_MCP_INTERNAL_ERROR, &why, &data);
 
@@ -263,14 +269,21 @@ ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s)
         return NGX_ERROR;
     }
 
+found:
+
+    rc = NGX_ERROR;
+
     buf = ngx_pnalloc(pool, NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_ID
                             + answer.len + NGX_HTTP_MCP_STREAM_END
                             + NGX_HTTP_MCP_STREAM_TAIL);
     if (buf) {
         buf += NGX_HTTP_MCP_STREAM_HEAD;
 
-        p = ngx_http_mcp_stream_id(s, buf);
-        p = ngx_cpymem(p, answer.data, answer.len);
+        text = ngx_http_mcp_stream_id(s, buf);
+        p = ngx_cpymem(text, answer.data, answer.len);
+
+        ngx_mcp_sse_flatten(text, p);
+
         *p++ = LF;
         *p++ = LF;
 

@@ -544,12 +544,6 @@ ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s)
         return;
     }
 
-    if (s->sending) {
-        /* a comment cannot stand amid a message */
-        ngx_http_mcp_stream_pace(s, 0);
-        return;
-    }
-
     p = buf + NGX_HTTP_MCP_STREAM_HEAD;
     ngx_memcpy(p, ":\n\n", 3);
 

@@ -303,10 +303,9 @@ ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
         event.flags = NGX_MCP_EVENT_RESPONSE;
 
         ngx_mcp_stage_init(&stage, NGX_MCP_EVENT, parts, 3);
-        ngx_mcp_log_shrink_locked(zone, s, &c->log);
 
-        if (ngx_mcp_free_blocks(zone->sh) >= stage.blocks
-            && s->events < s->event_max
+        if (ngx_mcp_log_shrink_locked(zone, s, c) == NGX_OK
+            && ngx_mcp_free_blocks(zone->sh) >= stage.blocks
             && ngx_mcp_log_add_locked(zone, c, &event, NULL, &stage))
         {
             s->events++;

@@ -6,6 +6,12 @@ static ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t type, ngx_mcp_log_input_t *in, ngx_mcp_cursor_t *cursor);
 static void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t type, ngx_mcp_session_sh_t **session);
+static ngx_mcp_event_sh_t *ngx_mcp_log_spare_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
+static ngx_mcp_event_sh_t *ngx_mcp_lines_spare_locked(ngx_mcp_zone_t *zone,
+    uint32_t n);
+static ngx_mcp_event_sh_t *ngx_mcp_line_spare_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_call_sh_t *c);
 static ngx_mcp_call_sh_t *ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
 static ngx_uint_t ngx_mcp_log_before(ngx_mcp_event_sh_t *e,
@@ -258,14 +264,14 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     fits = (fits && !large && logged == NGX_DECLINED);
 
     if (fits) {
-        ngx_mcp_log_shrink_locked(zone, s, log);
+        fits = (ngx_mcp_log_shrink_locked(zone, s, c) == NGX_OK);
     }
 
     if (owed) {
         ngx_mcp_along_locked(zone, &owed->number, 1, sizeof(owed->number));
     }
 
-    if (fits && s->events < s->event_max) {
+    if (fits) {
         e = ngx_mcp_log_add_locked(zone, owner, in->event, &in->only,
                                    &in->stage);
     }
@@ -321,79 +327,120 @@ ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
 }
 
 
-/* makes room for one event more in a session */
+/*
+ * Makes room for one event more in a session, on the line of c or, if that is
+ * NULL, on the general one.  What a call's reader has yet to take is kept as
+ * long as there is anything else, and a little of it beyond the limit:
+ * somebody waits for the answer behind it.  NGX_OK or NGX_DECLINED.
+ */
 
-void
+ngx_int_t
 ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_mcp_log_sh_t *log)
+    ngx_mcp_call_sh_t *c)
 {
     uint32_t             n;
-    ngx_mcp_call_sh_t   *c;
-    ngx_mcp_event_sh_t  *e, *oldest;
+    ngx_mcp_call_sh_t   *line;
+    ngx_mcp_event_sh_t  *e;
 
-    c = NULL;
+    line = NULL;
 
-    while (s->events >= s->event_max && s->events) {
+    while (s->events >= s->event_max) {
 
-        for (n = s->lines.head; n; n = c->task.rec.links.next) {
-            c = ngx_mcp_block(zone, n);
+        for (n = s->lines.head; n; n = line->task.rec.links.next) {
+            line = ngx_mcp_block(zone, n);
 
-            if (c->task.carrier == 0) {
+            if (line->task.carrier == 0) {
                 break;
             }
         }
 
         if (n) {
-            ngx_mcp_call_drop_locked(zone, c);
+            ngx_mcp_call_drop_locked(zone, line);
             continue;
         }
 
-        if (log->list.head) {
-            e = ngx_mcp_block(zone, log->list.head);
-            ngx_mcp_log_drop_locked(zone, e);
-            continue;
-        }
+        e = ngx_mcp_log_spare_locked(zone, s, c);
 
-        if (s->log.list.head) {
-            e = ngx_mcp_block(zone, s->log.list.head);
-            ngx_mcp_log_drop_locked(zone, e);
-            continue;
-        }
+        if (e == NULL) {
 
-        /* other calls have them all */
-
-        oldest = NULL;
-
-        for (n = s->calls.head; n; n = c->task.rec.links.next) {
-            c = ngx_mcp_block(zone, n);
-
-            if (c->log.list.head) {
-                e = ngx_mcp_block(zone, c->log.list.head);
-
-                if (oldest == NULL || e->stamp < oldest->stamp) {
-                    oldest = e;
-                }
+            if (c == NULL
+                || c->log.last - c->handed < NGX_MCP_LINE_WAITING)
+            {
+                return s->event_max ? NGX_OK : NGX_DECLINED;
             }
+
+            e = ngx_mcp_block(zone, c->log.list.head);
         }
 
-        for (n = s->lines.head; n; n = c->task.rec.links.next) {
-            c = ngx_mcp_block(zone, n);
-
-            if (c->log.list.head) {
-                e = ngx_mcp_block(zone, c->log.list.head);
-
-                if (oldest == NULL || e->stamp < oldest->stamp) {
-                    oldest = e;
-                }
-            }
-        }
-
-        if (oldest == NULL) {
-            return;
-        }
-
-        ngx_mcp_log_drop_locked(zone, oldest);
+        ngx_mcp_log_drop_locked(zone, e);
     }
+
+    return NGX_OK;
+}
+
+
+/* the event that is missed least, or NULL */
+
+static ngx_mcp_event_sh_t *
+ngx_mcp_log_spare_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_call_sh_t *c)
+{
+    ngx_mcp_event_sh_t  *e, *p;
+
+    e = c ? ngx_mcp_line_spare_locked(zone, c) : NULL;
+
+    if (e) {
+        return e;
+    }
+
+    if (s->log.list.head) {
+        return ngx_mcp_block(zone, s->log.list.head);
+    }
+
+    /* other calls have them all */
+
+    e = ngx_mcp_lines_spare_locked(zone, s->calls.head);
+    p = ngx_mcp_lines_spare_locked(zone, s->lines.head);
+
+    return (e == NULL || (p && p->stamp < e->stamp)) ? p : e;
+}
+
+
+/* the oldest one of these calls */
+
+static ngx_mcp_event_sh_t *
+ngx_mcp_lines_spare_locked(ngx_mcp_zone_t *zone, uint32_t n)
+{
+    ngx_mcp_call_sh_t   *c;
+    ngx_mcp_event_sh_t  *e, *oldest;
+
+    oldest = NULL;
+
+    for ( /* void */ ; n; n = c->task.rec.links.next) {
+        c = ngx_mcp_block(zone, n);
+        e = ngx_mcp_line_spare_locked(zone, c);
+
+        if (e && (oldest == NULL || e->stamp < oldest->stamp)) {
+            oldest = e;
+        }
+    }
+
+    return oldest;
+}
+
+
+static ngx_mcp_event_sh_t *
+ngx_mcp_line_spare_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
+{
+    ngx_mcp_event_sh_t  *e;
+
+    if (c->log.list.head == 0) {
+        return NULL;
+    }
+
+    e = ngx_mcp_block(zone, c->log.list.head);
+
+    return (c->task.carrier == 0 || e->pos <= c->handed) ? e : NULL;
 }
 
 

@@ -32,6 +32,12 @@ typedef struct {
 } ngx_mcp_cursor_t;
 
 
+/*
+ * So many events that the reader of a call's line has yet to take are kept even
+ * if the session has more than its number: who appends waits before that.
+ */
+#define NGX_MCP_LINE_WAITING  64
+
 #define NGX_MCP_EVENT_URIS  3
 
 

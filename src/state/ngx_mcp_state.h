@@ -304,8 +304,8 @@ ngx_uint_t ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_only_sh_t *only);
 void ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
     ngx_mcp_only_sh_t *only);
-void ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_mcp_log_sh_t *log);
+ngx_int_t ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
 void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 
 /* drops up to max events; the number dropped */

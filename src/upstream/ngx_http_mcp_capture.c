@@ -286,23 +286,24 @@ ngx_http_mcp_capture_drain(ngx_chain_t *in)
 static ngx_int_t
 ngx_http_mcp_capture_keep(ngx_http_mcp_exchange_t *x)
 {
-    size_t                   size;
+    size_t                   size, copied;
     ngx_buf_t               *b;
     ngx_chain_t             *cl;
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
+    copied = 0;
 
     for (cl = cap->in; cl; cl = cl->next) {
+
+        size = cl->buf->last - cl->buf->pos;
+        copied += size;
 
         if (cl->buf->tag == (ngx_buf_tag_t) &ngx_http_mcp_exchange_create) {
             continue;
         }
 
-        size = cl->buf->last - cl->buf->pos;
-        cap->copied += size;
-
-        if (cap->copied > x->limit) {
+        if (copied > x->limit) {
             ngx_log_error(x->level, x->r->connection->log, 0,
                           "mcp upstream \"%V\" sent more than %uz bytes "
                           "while it could not be read",

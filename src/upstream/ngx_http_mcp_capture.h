@@ -46,7 +46,6 @@ typedef struct {
     ngx_uint_t                  mode;       /* ngx_http_mcp_mode_e */
     off_t                       length;     /* of the body, -1: not known */
     size_t                      received;
-    size_t                      copied;     /* of cap->in, in buffers of ours */
     u_char                     *text;       /* gathered */
     size_t                      len;
     size_t                      size;

@@ -30,6 +30,7 @@ static ngx_uint_t ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr,
     ngx_int_t rc);
 static void ngx_http_mcp_exchange_enter(ngx_http_request_t *sr);
 static void ngx_http_mcp_exchange_delay(ngx_event_t *ev);
+static void ngx_http_mcp_exchange_delayed(ngx_connection_t *c);
 static void ngx_http_mcp_exchange_handler(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_timer(ngx_event_t *ev);
@@ -299,7 +300,9 @@ ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 
     ngx_http_mcp_exchange_alive(x);
 
-    ngx_post_event(&cap->event, &ngx_posted_events);
+    /* the next turn of the event loop: others have theirs in between */
+
+    ngx_post_event(&cap->event, &ngx_posted_next_events);
 }
 
 
@@ -525,17 +528,30 @@ ngx_http_mcp_exchange_delay(ngx_event_t *ev)
     sr = cap->exchange->sr;
     c = sr->connection;
 
-    c->write->delayed = 0;
-
-    if (c->write->timer_set) {
-        ngx_del_timer(c->write);
-    }
+    ngx_http_mcp_exchange_delayed(c);
 
     ngx_http_set_log_request(c->log, sr);
 
     sr->write_event_handler(sr);
 
     ngx_http_run_posted_requests(c);
+}
+
+
+/* the delay is over, of what the client is to get as well */
+
+static void
+ngx_http_mcp_exchange_delayed(ngx_connection_t *c)
+{
+    c->write->delayed = 0;
+
+    if (c->write->timer_set) {
+        ngx_del_timer(c->write);
+    }
+
+    if (c->buffered) {
+        ngx_post_event(c->write, &ngx_posted_events);
+    }
 }
 
 
@@ -707,12 +723,7 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
     if (cap->delay && cap->delay->timer_set) {
         ngx_del_timer(cap->delay);
 
-        sr->connection->write->delayed = 0;
-
-        if (sr->connection->write->timer_set) {
-            ngx_del_timer(sr->connection->write);
-        }
-
+        ngx_http_mcp_exchange_delayed(sr->connection);
         ngx_http_mcp_exchange_drop(sr);
         return;
     }

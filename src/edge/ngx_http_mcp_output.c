@@ -1,0 +1,304 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_output.h"
+
+
+struct ngx_http_mcp_output_s {
+    ngx_event_t    timer;       /* the end of a delay, or of send_timeout */
+    off_t          progress;    /* bytes sent when the timer was set */
+    ngx_uint_t     delayed;     /* the timer is of a delay */
+    void         (*sent)(ngx_http_request_t *r, ngx_int_t rc);
+};
+
+
+static ngx_int_t ngx_http_mcp_output_wait(ngx_http_request_t *r,
+    ngx_http_mcp_output_t *o);
+static void ngx_http_mcp_output_delay(ngx_http_mcp_output_t *o,
+    ngx_event_t *wev);
+static ngx_msec_t ngx_http_mcp_output_left(ngx_event_t *ev);
+static void ngx_http_mcp_output_writer(ngx_http_request_t *r);
+static void ngx_http_mcp_output_timer(ngx_event_t *ev);
+static void ngx_http_mcp_output_failed(ngx_http_request_t *r,
+    ngx_http_mcp_output_t *o);
+static void ngx_http_mcp_output_cleanup(void *data);
+
+
+ngx_int_t
+ngx_http_mcp_send_header(ngx_http_request_t *r)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_send_header(r);
+
+    return (rc == NGX_AGAIN) ? NGX_OK : rc;
+}
+
+
+ngx_int_t
+ngx_http_mcp_output(ngx_http_request_t *r, ngx_chain_t *out)
+{
+    ngx_int_t            rc;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    rc = ngx_http_output_filter(r, out);
+
+    if (rc != NGX_OK && rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    return (ctx && ctx->output) ? ngx_http_mcp_output_wait(r, ctx->output)
+                                : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_output_start(ngx_http_request_t *r,
+    void (*sent)(ngx_http_request_t *r, ngx_int_t rc))
+{
+    ngx_http_mcp_ctx_t     *ctx;
+    ngx_pool_cleanup_t     *cln;
+    ngx_http_mcp_output_t  *o;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    o = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_output_t));
+    if (o == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_mcp_output_cleanup;
+    cln->data = o;
+
+    o->timer.handler = ngx_http_mcp_output_timer;
+    o->timer.data = r;
+    o->timer.log = r->connection->log;
+    o->sent = sent;
+
+    ctx->output = o;
+
+    r->write_event_handler = ngx_http_mcp_output_writer;
+
+    return ngx_http_mcp_output_wait(r, o);
+}
+
+
+void
+ngx_http_mcp_output_finalize(ngx_http_request_t *r, ngx_int_t rc)
+{
+    ngx_event_t            *wev;
+    ngx_connection_t       *c;
+    ngx_http_mcp_ctx_t     *ctx;
+    ngx_http_mcp_output_t  *o;
+
+    c = r->connection;
+    wev = c->write;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    o = ctx->output;
+
+    if (o) {
+        ctx->output = NULL;
+
+        if (wev->delayed) {
+
+            /* nginx waits for the timer that was taken from it */
+
+            ngx_add_timer(wev, ngx_http_mcp_output_left(&o->timer));
+
+        } else if (c->buffered && wev->ready) {
+
+            /* or for an event that has come already */
+
+            ngx_post_event(wev, &ngx_posted_events);
+        }
+
+        ngx_http_mcp_output_cleanup(o);
+    }
+
+    ngx_http_finalize_request(r, rc);
+}
+
+
+/* what has to happen before more can be written */
+
+static ngx_int_t
+ngx_http_mcp_output_wait(ngx_http_request_t *r, ngx_http_mcp_output_t *o)
+{
+    ngx_connection_t          *c;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    c = r->connection;
+
+    if (c->write->delayed) {
+        ngx_http_mcp_output_delay(o, c->write);
+        return NGX_OK;
+    }
+
+    if (!c->buffered) {
+        ngx_http_mcp_output_cleanup(o);
+        return NGX_OK;
+    }
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (!o->timer.timer_set || o->delayed || o->progress != c->sent) {
+        o->delayed = 0;
+        o->progress = c->sent;
+
+        ngx_add_timer(&o->timer, clcf->send_timeout);
+    }
+
+    return ngx_handle_write_event(c->write, clcf->send_lowat);
+}
+
+
+/*
+ * The upstream of a subrequest takes the client's connection for its own, and
+ * sets or deletes the timer of its write event: that of a delay is kept here.
+ */
+
+static void
+ngx_http_mcp_output_delay(ngx_http_mcp_output_t *o, ngx_event_t *wev)
+{
+    ngx_msec_t  left;
+
+    o->delayed = 1;
+
+    if (!wev->timer_set && o->timer.timer_set) {
+        return;
+    }
+
+    left = ngx_http_mcp_output_left(wev);
+
+    if (wev->timer_set) {
+        ngx_del_timer(wev);
+    }
+
+    if (!o->timer.timer_set
+        || ngx_http_mcp_output_left(&o->timer) > left)
+    {
+        ngx_add_timer(&o->timer, left);
+    }
+}
+
+
+static ngx_msec_t
+ngx_http_mcp_output_left(ngx_event_t *ev)
+{
+    ngx_msec_int_t  left;
+
+    if (!ev->timer_set) {
+        return 1;
+    }
+
+    left = (ngx_msec_int_t) (ev->timer.key - ngx_current_msec);
+
+    return ngx_max(left, 1);
+}
+
+
+static void
+ngx_http_mcp_output_writer(ngx_http_request_t *r)
+{
+    ngx_event_t            *wev;
+    ngx_connection_t       *c;
+    ngx_http_mcp_ctx_t     *ctx;
+    ngx_http_mcp_output_t  *o;
+
+    c = r->connection;
+    wev = c->write;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    o = ctx->output;
+
+    /* the timer was set by the upstream of a subrequest */
+
+    wev->timedout = 0;
+
+    if (wev->delayed) {
+        ngx_http_mcp_output_delay(o, wev);
+        return;
+    }
+
+    if (ngx_http_mcp_output(r, NULL) != NGX_OK) {
+        ngx_http_mcp_output_failed(r, o);
+        return;
+    }
+
+    if (!c->buffered) {
+        o->sent(r, NGX_OK);
+    }
+}
+
+
+static void
+ngx_http_mcp_output_timer(ngx_event_t *ev)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    r = ev->data;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    if (c->write->delayed) {
+        c->write->delayed = 0;
+        ngx_http_mcp_output_writer(r);
+
+    } else if (c->buffered) {
+        ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT, "client timed out");
+
+        c->timedout = 1;
+        ngx_http_mcp_output_failed(r, ctx->output);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_output_failed(ngx_http_request_t *r, ngx_http_mcp_output_t *o)
+{
+    ngx_connection_t    *c;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    c = r->connection;
+
+    /* or the end of the exchange would be taken for the request's */
+
+    c->error = 0;
+
+    r->keepalive = 0;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    ctx->output = NULL;
+
+    ngx_http_mcp_output_cleanup(o);
+
+    o->sent(r, NGX_ERROR);
+}
+
+
+static void
+ngx_http_mcp_output_cleanup(void *data)
+{
+    ngx_http_mcp_output_t *o = data;
+
+    if (o->timer.timer_set) {
+        ngx_del_timer(&o->timer);
+    }
+}
