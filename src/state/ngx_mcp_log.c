@@ -329,9 +329,9 @@ ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
 
 /*
  * Makes room for one event more in a session, on the line of c or, if that is
- * NULL, on the general one.  What a call's reader has yet to take is kept as
- * long as there is anything else, and a little of it beyond the limit:
- * somebody waits for the answer behind it.  NGX_OK or NGX_DECLINED.
+ * NULL, on the general one.  A little of what a call's reader has yet to take is
+ * kept beyond the limit: somebody waits for the answer behind it.  NGX_OK or
+ * NGX_DECLINED.
  */
 
 ngx_int_t
@@ -359,13 +359,21 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
             continue;
         }
 
+        if (c == NULL && s->log.list.head) {
+
+            /* in place of its oldest, however many there are in all */
+
+            e = ngx_mcp_block(zone, s->log.list.head);
+            ngx_mcp_log_drop_locked(zone, e);
+
+            return NGX_OK;
+        }
+
         e = ngx_mcp_log_spare_locked(zone, s, c);
 
         if (e == NULL) {
 
-            if (c == NULL
-                || c->log.last - c->handed < NGX_MCP_LINE_WAITING)
-            {
+            if (c == NULL || c->log.count < NGX_MCP_LINE_WAITING) {
                 return s->event_max ? NGX_OK : NGX_DECLINED;
             }
 
@@ -392,12 +400,6 @@ ngx_mcp_log_spare_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     if (e) {
         return e;
     }
-
-    if (s->log.list.head) {
-        return ngx_mcp_block(zone, s->log.list.head);
-    }
-
-    /* other calls have them all */
 
     e = ngx_mcp_lines_spare_locked(zone, s->calls.head);
     p = ngx_mcp_lines_spare_locked(zone, s->lines.head);
@@ -428,6 +430,8 @@ ngx_mcp_lines_spare_locked(ngx_mcp_zone_t *zone, uint32_t n)
     return oldest;
 }
 
+
+/* the oldest one, if it was handed out or nobody reads the line */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_line_spare_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)

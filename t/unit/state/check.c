@@ -211,7 +211,7 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     uint32_t                    n;
     uint64_t                    serial;
-    ngx_uint_t                  count, gets;
+    ngx_uint_t                  count, gets, waiting;
     ngx_mcp_call_sh_t          *c;
     ngx_mcp_stream_sh_t        *st;
     ngx_mcp_supply_sh_t        *u;
@@ -222,6 +222,7 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     reach(zone, ngx_mcp_number(zone, s), NGX_MCP_SESSION);
 
     count = log_check(zone, &s->log, s);
+    waiting = 0;
 
     if (length(zone, &s->calls, NGX_MCP_LINKS, "calls") != s->ncalls) {
         bad("count of calls is wrong");
@@ -231,6 +232,7 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         c = ngx_mcp_block(zone, n);
         reach(zone, n, NGX_MCP_CALL);
         count += log_check(zone, &c->log, c);
+        waiting += ngx_min(c->log.count, NGX_MCP_LINE_WAITING);
 
         if (!(c->task.rec.flags & NGX_MCP_CALL_RUNNING)) {
             bad("call %u does not run", n);
@@ -248,6 +250,7 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         c = ngx_mcp_block(zone, n);
         reach(zone, n, NGX_MCP_CALL);
         count += log_check(zone, &c->log, c);
+        waiting += ngx_min(c->log.count, NGX_MCP_LINE_WAITING);
 
         if (c->task.rec.flags & NGX_MCP_CALL_RUNNING || s->ended
             || (c->task.carrier == 0 && c->log.count == 0))
@@ -261,7 +264,7 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     }
 
     if (count != s->events || (s->ended && count)
-        || (!s->ended && s->events > s->event_max))
+        || (!s->ended && s->events > s->event_max + waiting))
     {
         bad("count of events of a session is wrong: %u, %u",
             (unsigned) count, s->events);

@@ -1368,11 +1368,13 @@ line_tests(void)
 static void
 eviction_tests(void)
 {
+    size_t                 len;
+    u_char                 buf[64];
     ngx_str_t              id, token;
-    ngx_uint_t             i;
+    ngx_uint_t             i, flags;
     ngx_mcp_ref_t          ref;
     ngx_mcp_call_t         a, b, c;
-    ngx_mcp_stream_t       st;
+    ngx_mcp_stream_t       st, st2;
     ngx_mcp_session_new_t  in;
 
     start(ZONE_SIZE);
@@ -1410,7 +1412,7 @@ eviction_tests(void)
 
     answer(c.ref, "c1", 0);
     ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st);
-    is(take(&st), "-1 g2 again", "then of the general line");
+    is(take(&st), "g1 g2 again", "then of other calls, not the general line");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
     for (i = 0; i < 4; i++) {
@@ -1423,6 +1425,39 @@ eviction_tests(void)
 
     ngx_mcp_call_close(&zone, b.ref);
     ngx_mcp_call_close(&zone, c.ref);
+
+    /* what a call's reader has yet to take is kept beyond the number */
+
+    in = fresh("e", "t");
+    in.event_max = 4;
+    ngx_mcp_session_create(&zone, &in, &ref);
+    ngx_mcp_call_open(&zone, ref, &id, &token, 8, 1, &a);
+    ngx_mcp_call_stream(&zone, a.ref);
+    ngx_mcp_stream_open(&zone, ref, a.line, NULL, 0, 1, &st);
+
+    for (i = 0; i < 9; i++) {
+        say(ref, "g");
+        answer(a.ref, "a", 0);
+    }
+
+    is(take(&st), "a a a a a a a a a again", "a call's reader has all");
+
+    ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 2, &st2);
+    is(take(&st2), "-7 g g again", "which leaves others theirs");
+    ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    answer(a.ref, "b", 0);
+    is(take(&st), "b again", "what it has taken goes first");
+
+    for (i = 0; i < NGX_MCP_LINE_WAITING + 5; i++) {
+        answer(a.ref, "c", 0);
+    }
+
+    ok(ngx_mcp_stream_take(&zone, &st, buf, sizeof(buf), &len, &flags)
+       == NGX_ABORT && len == 5, "but not without end");
+
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    ngx_mcp_call_close(&zone, a.ref);
 
     stop("eviction");
 }
