@@ -329,9 +329,9 @@ ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
 
 /*
  * Makes room for one event more in a session, on the line of c or, if that is
- * NULL, on the general one.  A little of what a call's reader has yet to take is
- * kept beyond the limit: somebody waits for the answer behind it.  NGX_OK or
- * NGX_DECLINED.
+ * NULL, on the general one.  A little of what a call's reader has yet to take
+ * is kept beyond the limit: somebody waits for the answer behind it.  NGX_OK
+ * or NGX_DECLINED.
  */
 
 ngx_int_t
