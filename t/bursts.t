@@ -123,17 +123,18 @@ for my $path (qw(/mcp /one /small /wide)) {
 
 my $s = $t->session;
 
-{
+for (['/mcp', 100_000, 0], ['/small', 10_000, 1100]) {
+    my ($path, $n, $pad) = @$_;
     my @workers = $t->workers;
     my $before = anonymous(@workers);
     my $most = 0;
-    my $sse = burst($s, { n => 100_000 });
+    my $sse = burst($t->session(path => $path), { n => $n, pad => $pad });
     my $got = all_of($sse, 0, sub {
         my $now = anonymous(@workers);
         $most = $now if $now > $most;
     });
 
-    is($got, '1 .. 100000, the answer', '100,000 at once');
+    is($got, "1 .. $n, the answer", "$path: $n at once");
     within($most - $before, -100_000, 4096, 'with the memory that it had, in k')
         unless $ENV{MCP_SANITIZED};
 }

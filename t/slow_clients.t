@@ -203,6 +203,22 @@ for my $version (1, 2) {
 }
 
 
+# old workers stay until what they have is sent
+
+{
+    my $conn = do {
+        local $s->{path} = '/rate';
+        $s->send_only(message('open', 500_000), headers => { Accept => $json });
+    };
+    my $r = $conn->response('POST', stream => 1);
+
+    ok($t->reload, 'reload amid an answer');
+    is(length json_decode($r->{reader}->slurp(10))->{result}{x}, 500_000,
+       'it is whole');
+    ok($t->wait_old, 'and the old workers exit');
+}
+
+
 # a client that takes nothing
 
 for my $tool (qw(pieces busy)) {

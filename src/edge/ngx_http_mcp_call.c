@@ -22,6 +22,7 @@ static void ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text);
 static void ngx_http_mcp_call_large(ngx_http_mcp_call_t *call,
     ngx_str_t *text, ngx_mcp_cursor_t *place, ngx_uint_t flags);
 static void ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_free_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_after(ngx_event_t *ev);
 static void ngx_http_mcp_call_reading(ngx_http_request_t *r);
@@ -362,6 +363,7 @@ ngx_http_mcp_call_cleanup(void *data)
 
     ngx_http_mcp_talk_cleanup(&call->talk);
     ngx_http_mcp_call_unregister(call);
+    ngx_http_mcp_call_free_large(call);
 }
 
 
@@ -693,17 +695,17 @@ ngx_http_mcp_call_large(ngx_http_mcp_call_t *call, ngx_str_t *text,
 {
     ngx_http_mcp_large_t  *large, **last;
 
-    large = ngx_palloc(call->r->pool, sizeof(ngx_http_mcp_large_t));
+    /* the request may live long: this memory is not of its pool */
+
+    large = ngx_alloc(sizeof(ngx_http_mcp_large_t) + text->len,
+                      call->r->connection->log);
     if (large == NULL) {
         return;
     }
 
     large->text.len = text->len;
-    large->text.data = ngx_pstrdup(call->r->pool, text);
-
-    if (large->text.data == NULL) {
-        return;
-    }
+    large->text.data = (u_char *) (large + 1);
+    ngx_memcpy(large->text.data, text->data, text->len);
 
     large->place = *place;
     large->flags = flags;
@@ -742,7 +744,21 @@ ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call)
 
         call->large = large->next;
 
-        ngx_pfree(call->r->pool, large->text.data);
+        ngx_free(large);
+    }
+}
+
+
+static void
+ngx_http_mcp_call_free_large(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_large_t  *large;
+
+    while (call->large) {
+        large = call->large;
+        call->large = large->next;
+
+        ngx_free(large);
     }
 }
 
@@ -831,7 +847,7 @@ ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call)
     call->gone = 1;
     call->ctx->stream = NULL;
 
-    call->large = NULL;
+    ngx_http_mcp_call_free_large(call);
 
     if (call->done) {
         ngx_http_finalize_request(call->r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
