@@ -32,6 +32,7 @@ server {
     mcp_tenant         $http_x_tenant;
     mcp_builtin_tools  wait_for_event session_info;
     mcp_call_limit     8;
+    mcp_batch          on;
     mcp_stream_after   300ms;
     mcp_stream_heartbeat 200ms;
     mcp_drain_time     200ms;

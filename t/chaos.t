@@ -140,6 +140,7 @@ mcp_stream_park $park;
 mcp_stream_limit 2;
 mcp_stream_buffer $room;
 mcp_call_limit 8;
+mcp_batch on;
 mcp_subscription_limit 4;
 mcp_event_buffer $buffer;
 mcp_message_limit 300k;

@@ -132,7 +132,7 @@ refused(location => $_, qr/write "mcp_event_buffer NUMBER \[SIZE\]/)
         'mcp_event_buffer 10 1m;', 'mcp_event_buffer 10 x;';
 
 refused(location => "$_ maybe;", qr/it must be "on" or "off"/)
-    for qw(mcp_cors mcp_stream_park);
+    for qw(mcp_cors mcp_stream_park mcp_batch);
 
 refused(location => $_, qr{write "any", "null", or "https://host\[:port\]"})
     for 'mcp_allowed_origins example.com;',
@@ -204,6 +204,7 @@ for ('mcp_tenant a;', 'mcp_session_bind a;', 'mcp_session_timeout 1m;',
      'mcp_stream_heartbeat 1s;', 'mcp_stream_retry 1s;',
      'mcp_stream_buffer 1k;', 'mcp_stream_park on;', 'mcp_event_buffer 1;',
      'mcp_message_limit 1m;', 'mcp_drain_time 1s;', 'mcp_cors on;',
+     'mcp_batch on;',
      'mcp_allowed_origins any;', 'mcp_server_info name=a version=1;',
      'mcp_instructions a;', 'mcp_upstream_timeout 1s;')
 {

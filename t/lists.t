@@ -82,6 +82,7 @@ server {
     %%LISTEN%%
     server_name localhost;
 
+    mcp_batch on;
     mcp_list_cache on ttl=1h;
     mcp_invalidate deploy list_changed=tools;
     mcp_invalidate moved  list_changed=resources;

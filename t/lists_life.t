@@ -50,6 +50,7 @@ server {
     server_name localhost;
 
     mcp_list_cache   on ttl=1h;
+    mcp_batch        on;
     mcp_stream_after 100ms;
 
     location = /mcp   { mcp_endpoint zone=main name=one;

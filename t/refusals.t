@@ -38,6 +38,7 @@ server {
                 mail.* ~^re[0-9]+\.example\.org$ _ "";
 
     client_max_body_size 64k;
+    mcp_batch on;
 
     location = /mcp  { mcp_endpoint zone=main; mcp_upstream up /_up; }
     location = /here { mcp_endpoint zone=main; }

@@ -69,6 +69,7 @@ my $mcp = Mcp::Upstream->new(lenient(Mcp::Upstream::mcp(
 my $t = Mcp::Test->new(
     vars => { RPC => $rpc->port, MCP => $mcp->port }, conf => <<'CONF');
 mcp_zone zone=main:8m;
+mcp_batch on;
 
 map $mcp_name $secret {
     default              0;

@@ -36,6 +36,7 @@ my $mcp = Mcp::Upstream->new(reading(Mcp::Upstream::mcp('' => {})));
 my $t = Mcp::Test->new(
     vars => { RPC => $rpc->port, MCP => $mcp->port }, conf => <<'CONF');
 mcp_zone zone=main:8m;
+mcp_batch on;
 
 map $mcp_name $denied {
     default    0;

@@ -61,6 +61,7 @@ server {
     server_name localhost;
 
     mcp_tenant   $http_x_tenant;
+    mcp_batch    on;
 
     location = /mcp {
         mcp_endpoint       zone=main name=alone;

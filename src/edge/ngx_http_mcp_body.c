@@ -7,7 +7,6 @@
 #include "ngx_http_mcp_topic.h"
 
 
-#define NGX_HTTP_MCP_BATCH_MAX       128
 #define NGX_HTTP_MCP_BODY_IN_MEMORY  (64 * 1024 * 1024)
 
 
@@ -17,8 +16,6 @@ static ngx_int_t ngx_http_mcp_gather_body(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_scan(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_scan_values(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_scan_batch(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_scan_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
@@ -191,7 +188,7 @@ ngx_http_mcp_scan_values(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ctx->scope.request_id = m->id;
 
     if (m->kind == NGX_MCP_BATCH) {
-        return ngx_http_mcp_scan_batch(r, ctx);
+        return ngx_http_mcp_batch_scan(r, ctx);
     }
 
     if (m->kind == NGX_MCP_RESPONSE) {
@@ -200,55 +197,6 @@ ngx_http_mcp_scan_values(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     return ngx_http_mcp_scan_scope(r, m, &ctx->scope) == NGX_OK
            ? ngx_http_mcp_scan_initialize(r, ctx) : NGX_ERROR;
-}
-
-
-/* what refuses the whole comes before anything of it runs */
-
-static ngx_int_t
-ngx_http_mcp_scan_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
-{
-    ngx_str_t           rest, text;
-    ngx_uint_t          n;
-    const char         *bad;
-    ngx_mcp_message_t  *m;
-
-    m = ngx_palloc(r->pool, sizeof(ngx_mcp_message_t));
-    if (m == NULL) {
-        return NGX_ERROR;
-    }
-
-    bad = NULL;
-    rest = ctx->body;
-
-    for (n = 0; ngx_mcp_json_element(&rest, &text) == NGX_OK; n++) {
-
-        if (n == NGX_HTTP_MCP_BATCH_MAX) {
-            bad = "a batch has at most 128 messages";
-            break;
-        }
-
-        if (ngx_mcp_message_accept(m, &text, &bad) == NGX_OK
-            && (m->method_code == NGX_MCP_METHOD_INITIALIZE || m->modern))
-        {
-            bad = "initialize cannot be part of a batch";
-            break;
-        }
-
-        bad = NULL;
-    }
-
-    if (n == 0) {
-        bad = "a batch must not be empty";
-    }
-
-    if (bad) {
-        ctx->bad = bad;
-        ctx->bad_status = NGX_HTTP_BAD_REQUEST;
-        ctx->bad_code = NGX_MCP_INVALID_REQUEST;
-    }
-
-    return NGX_OK;
 }
 
 

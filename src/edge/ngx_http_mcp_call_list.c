@@ -306,7 +306,7 @@ static ngx_int_t
 ngx_http_mcp_list_text(ngx_http_mcp_call_t *call, ngx_str_t *text)
 {
     u_char     *p;
-    ngx_str_t   parts[3], result;
+    ngx_str_t   parts[3], result, whole;
 
     if (ngx_http_mcp_list_frame(call, parts) != NGX_OK) {
         return NGX_ERROR;
@@ -334,8 +334,19 @@ ngx_http_mcp_list_text(ngx_http_mcp_call_t *call, ngx_str_t *text)
     result.data = text->data + parts[0].len - result.len;
     result.len = text->data + text->len - 1 - result.data;
 
-    return ngx_http_mcp_filter(call->r, call->ctx, call->message, &result,
-                               text);
+    whole = *text;
+
+    if (ngx_http_mcp_filter(call->r, call->ctx, call->message, &result, text)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (text->data != whole.data) {
+        (void) ngx_pfree(call->r->pool, whole.data);
+    }
+
+    return NGX_OK;
 }
 
 

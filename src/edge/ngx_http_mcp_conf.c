@@ -16,6 +16,8 @@ static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_useless(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
+static void ngx_http_mcp_conf_batch(ngx_conf_t *cf,
+    ngx_http_mcp_main_conf_t *mmcf, ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_publishers(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
@@ -114,6 +116,7 @@ ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
     mlcf->session_timeout = NGX_CONF_UNSET_MSEC;
     mlcf->session_limit = NGX_CONF_UNSET_UINT;
     mlcf->stream_limit = NGX_CONF_UNSET_UINT;
+    mlcf->batch = NGX_CONF_UNSET;
     mlcf->call_limit = NGX_CONF_UNSET_UINT;
     mlcf->subscription_limit = NGX_CONF_UNSET_UINT;
     mlcf->stream_after = NGX_CONF_UNSET_MSEC;
@@ -180,6 +183,7 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
                               1800000);
     ngx_conf_merge_uint_value(conf->session_limit, prev->session_limit, 0);
     ngx_conf_merge_uint_value(conf->stream_limit, prev->stream_limit, 8);
+    ngx_conf_merge_value(conf->batch, prev->batch, 0);
     ngx_conf_merge_uint_value(conf->call_limit, prev->call_limit, 64);
     ngx_conf_merge_uint_value(conf->subscription_limit,
                               prev->subscription_limit, 256);
@@ -435,6 +439,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
         ngx_http_mcp_conf_topics(eps[i]);
         ngx_http_mcp_conf_useless(cf, eps[i]);
+        ngx_http_mcp_conf_batch(cf, mmcf, eps[i]);
 
         for (j = 0; j < i; j++) {
 
@@ -485,6 +490,33 @@ ngx_http_mcp_conf_useless(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
                   "mcp endpoint \"%V\" in %s:%ui has no \"mcp_upstream\", no "
                   "events and no tools of its own: clients find nothing "
                   "there; add \"mcp_upstream NAME URI;\"",
+                  &mlcf->name, mlcf->file, mlcf->line);
+}
+
+
+/* what a batch passes although each of its messages meets nginx's rules */
+
+static void
+ngx_http_mcp_conf_batch(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
+    ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_uint_t  level;
+
+    if (!mlcf->batch) {
+        return;
+    }
+
+    mmcf->batches = 1;
+
+    level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
+
+    ngx_log_error(level, cf->log, 0,
+                  "\"mcp_batch on\" at mcp endpoint \"%V\" in %s:%ui: "
+                  "\"limit_req\", \"limit_conn\", \"auth_request\" and the "
+                  "like look at each message of a batch, but \"access_log\" "
+                  "has one line for all of them, and modules that are not "
+                  "nginx's own may look at a batch only once; set \"mcp_batch "
+                  "off\" unless a client sends batches",
                   &mlcf->name, mlcf->file, mlcf->line);
 }
 

@@ -146,13 +146,13 @@ ngx_int_t ngx_http_mcp_answer_body_filter(ngx_http_request_t *r,
 /* values (ngx_http_mcp_values.c): evaluated afresh, as late as now */
 
 /*
- * Tenant, identity and mcp_deny of the request into its context.  NGX_OK;
+ * Tenant, identity and list key of the request into its context.  NGX_OK;
  * NGX_DECLINED: refused, *why says what; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_evaluate(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, const char **why);
 
-/* likewise mcp_deny alone, for the message that ctx->scope tells of */
+/* likewise what mcp_deny says of the message that ctx->scope tells of */
 ngx_int_t ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     const char **why);
 
@@ -203,6 +203,36 @@ ngx_int_t ngx_http_mcp_call_start(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
 ngx_int_t ngx_http_mcp_notice(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m);
+
+/* NGX_OK: done() will come; NGX_DECLINED: nobody has to hear it; NGX_ERROR */
+ngx_int_t ngx_http_mcp_notice_talk(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
+    void (*done)(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome));
+
+
+/*
+ * Batches (ngx_http_mcp_batch.c): elements of an array, each with the values
+ * of its own message, pass the preaccess and access phases one after the
+ * other, then run side by side.
+ */
+
+/* parses the elements; what refuses the whole is noted in the context */
+ngx_int_t ngx_http_mcp_batch_scan(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+
+/* for our preaccess handler: the rules begin behind it */
+void ngx_http_mcp_batch_phase(struct ngx_http_mcp_batch_s *batch);
+
+/* in the precontent phase, before all other handlers of it */
+ngx_int_t ngx_http_mcp_batch_handler(ngx_http_request_t *r);
+
+/* an exchange of an element begins */
+void ngx_http_mcp_batch_exchange(struct ngx_http_mcp_batch_s *batch);
+
+/* NGX_OK: all have passed; NGX_DECLINED: refused, *why says what; NGX_ERROR */
+ngx_int_t ngx_http_mcp_batch_check(struct ngx_http_mcp_batch_s *batch,
+    const char **why);
+
 ngx_int_t ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx);
 
 

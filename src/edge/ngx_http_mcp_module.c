@@ -136,6 +136,13 @@ static ngx_command_t  ngx_http_mcp_commands[] = {
       offsetof(ngx_http_mcp_loc_conf_t, stream_limit),
       NULL },
 
+    { ngx_string("mcp_batch"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, batch),
+      NULL },
+
     { ngx_string("mcp_call_limit"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
       ngx_http_mcp_conf_number,
@@ -517,6 +524,15 @@ ngx_http_mcp_postconfiguration(ngx_conf_t *cf)
     }
 
     *h = ngx_http_mcp_preaccess_handler;
+
+    if (mmcf->batches) {
+        h = ngx_array_push(&cmcf->phases[NGX_HTTP_PRECONTENT_PHASE].handlers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        *h = ngx_http_mcp_batch_handler;
+    }
 
     ngx_http_mcp_background_for = ngx_http_mcp_background_request;
 

@@ -50,6 +50,7 @@ typedef struct {
     ngx_array_t                 bridges;      /* ngx_http_mcp_bridge_t *, of
                                                  them */
     uint64_t                    epoch;        /* of this configuration */
+    ngx_uint_t                  batches;      /* mcp_batch is on somewhere */
 } ngx_http_mcp_main_conf_t;
 
 
@@ -84,6 +85,7 @@ typedef struct {
     ngx_uint_t                  session_limit;
     ngx_http_complex_value_t   *session_limit_key;
     ngx_uint_t                  stream_limit;
+    ngx_flag_t                  batch;
     ngx_uint_t                  call_limit;
     ngx_uint_t                  subscription_limit;
     ngx_msec_t                  stream_after;

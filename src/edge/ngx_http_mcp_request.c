@@ -78,6 +78,12 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
 
         if (r->internal && ngx_http_mcp_exchange_of(r)) {
             r->internal = 0;
+
+            ctx = ngx_http_get_module_ctx(r->main, ngx_http_mcp_module);
+
+            if (ctx && ctx->batch) {
+                ngx_http_mcp_batch_exchange(ctx->batch);
+            }
         }
 
         return NGX_DECLINED;
@@ -93,6 +99,11 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
     }
 
     if (ctx->scanned) {
+
+        if (ctx->batch) {
+            ngx_http_mcp_batch_phase(ctx->batch);
+        }
+
         return NGX_DECLINED;
     }
 
@@ -183,7 +194,16 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
 
     /* what decides about access is computed here and not before */
 
-    rc = ngx_http_mcp_evaluate(r, ctx, &why);
+    if (ctx->batch) {
+        rc = ngx_http_mcp_batch_check(ctx->batch, &why);
+
+    } else {
+        rc = ngx_http_mcp_evaluate(r, ctx, &why);
+
+        if (rc == NGX_OK) {
+            rc = ngx_http_mcp_denied(r, ctx, &why);
+        }
+    }
 
     if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -78,7 +78,7 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         }
     }
 
-    return ngx_http_mcp_denied(r, ctx, why);
+    return NGX_OK;
 }
 
 

@@ -1,0 +1,662 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_edge.h"
+
+
+#define NGX_HTTP_MCP_BATCH_MAX   128
+
+/* ms in which elements are started before other clients have their turn */
+#define NGX_HTTP_MCP_BATCH_TURN  2
+
+
+typedef struct {
+    ngx_mcp_message_t           message;
+    ngx_http_mcp_scope_t        scope;
+    ngx_int_t                   code;       /* of what refuses it */
+    const char                 *why;        /* it is refused, or NULL */
+    ngx_str_t                   answer;
+} ngx_http_mcp_element_t;
+
+
+struct ngx_http_mcp_batch_s {
+    ngx_http_request_t         *r;
+    ngx_http_mcp_element_t     *elements;
+    ngx_uint_t                  nelements;
+    ngx_uint_t                  checked;    /* have passed the rules */
+    ngx_uint_t                  next;       /* to be started */
+    ngx_uint_t                  requests;   /* started so far */
+    ngx_uint_t                  running;
+    size_t                      size;       /* of the answers so far */
+    ngx_event_t                 turn;
+    const char                 *refused;    /* why the whole is, or NULL */
+
+    ngx_int_t                   phase;      /* whose handlers are the rules */
+    ngx_uint_t                  limit_req;  /* status when these have run */
+    ngx_uint_t                  limit_conn;
+    ngx_http_variable_value_t  *variables;  /* as before these run */
+    ngx_str_t                   tenant;     /* of the first element */
+    ngx_str_t                   identity;
+    ngx_str_t                   list_key;
+
+    unsigned                    full:1;     /* no room for another answer */
+};
+
+
+static const char *ngx_http_mcp_batch_parse(ngx_http_request_t *r,
+    ngx_http_mcp_batch_t *batch, ngx_str_t *body);
+static ngx_int_t ngx_http_mcp_batch_caller(ngx_http_mcp_batch_t *batch,
+    ngx_http_mcp_ctx_t *ctx);
+static void ngx_http_mcp_batch_rewind(ngx_http_mcp_batch_t *batch,
+    ngx_http_mcp_ctx_t *ctx);
+static void ngx_http_mcp_batch_run(ngx_http_mcp_batch_t *batch);
+static void ngx_http_mcp_batch_turn(ngx_event_t *ev);
+static void ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch,
+    ngx_uint_t n);
+static void ngx_http_mcp_batch_error(ngx_http_mcp_batch_t *batch,
+    ngx_uint_t n, ngx_int_t code, const char *why);
+static void ngx_http_mcp_batch_notice_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_batch_cleanup(void *data);
+static ngx_int_t ngx_http_mcp_batch_send(ngx_http_mcp_batch_t *batch);
+
+
+static const char  ngx_http_mcp_batch_large[] =
+    "the answers of the batch are larger than mcp_message_limit; send this "
+    "request alone";
+
+
+ngx_int_t
+ngx_http_mcp_batch_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    size_t                      size;
+    ngx_pool_cleanup_t         *cln;
+    ngx_http_mcp_batch_t       *batch;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    if (!ctx->conf->batch) {
+        ctx->bad = "batches are off here (mcp_batch); send one message per "
+                   "request";
+        goto bad;
+    }
+
+    batch = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_batch_t));
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+
+    if (batch == NULL || cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    batch->r = r;
+
+    batch->turn.handler = ngx_http_mcp_batch_turn;
+    batch->turn.data = batch;
+    batch->turn.log = r->connection->log;
+
+    cln->handler = ngx_http_mcp_batch_cleanup;
+    cln->data = batch;
+
+    ctx->bad = ngx_http_mcp_batch_parse(r, batch, &ctx->body);
+
+    if (ctx->bad) {
+        goto bad;
+    }
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+    size = cmcf->variables.nelts * sizeof(ngx_http_variable_value_t);
+
+    batch->variables = ngx_palloc(r->pool, size);
+
+    if (batch->elements == NULL || batch->variables == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(batch->variables, r->variables, size);
+
+    ctx->batch = batch;
+    ctx->scope = batch->elements[0].scope;
+
+    return NGX_OK;
+
+bad:
+
+    ctx->bad_status = NGX_HTTP_BAD_REQUEST;
+    ctx->bad_code = NGX_MCP_INVALID_REQUEST;
+
+    return NGX_OK;
+}
+
+
+/* why the whole is refused, or NULL; elements are NULL without memory */
+
+static const char *
+ngx_http_mcp_batch_parse(ngx_http_request_t *r, ngx_http_mcp_batch_t *batch,
+    ngx_str_t *body)
+{
+    ngx_str_t                rest, text;
+    ngx_uint_t               n;
+    ngx_mcp_message_t       *m;
+    ngx_http_mcp_element_t  *e;
+
+    rest = *body;
+
+    for (n = 0; ngx_mcp_json_element(&rest, &text) == NGX_OK; n++) {
+
+        if (n == NGX_HTTP_MCP_BATCH_MAX) {
+            return "a batch has at most 128 messages";
+        }
+    }
+
+    if (n == 0) {
+        return "a batch must not be empty";
+    }
+
+    e = ngx_pcalloc(r->pool, n * sizeof(ngx_http_mcp_element_t));
+    if (e == NULL) {
+        return NULL;
+    }
+
+    batch->elements = e;
+    batch->nelements = n;
+
+    rest = *body;
+
+    for ( /* void */ ; ngx_mcp_json_element(&rest, &text) == NGX_OK; e++) {
+
+        m = &e->message;
+
+        e->code = ngx_mcp_message_accept(m, &text, &e->why);
+
+        if (e->code != NGX_OK) {
+            continue;
+        }
+
+        e->why = NULL;
+
+        if (m->kind == NGX_MCP_BATCH) {
+            m->kind = NGX_MCP_INVALID;
+            e->code = NGX_MCP_INVALID_REQUEST;
+            e->why = "an element of a batch must be a JSON object";
+            continue;
+        }
+
+        if (m->method_code == NGX_MCP_METHOD_INITIALIZE || m->modern) {
+            return "initialize cannot be part of a batch";
+        }
+
+        if (m->kind != NGX_MCP_RESPONSE
+            && ngx_http_mcp_scan_scope(r, m, &e->scope) != NGX_OK)
+        {
+            batch->elements = NULL;
+            return NULL;
+        }
+    }
+
+    return NULL;
+}
+
+
+void
+ngx_http_mcp_batch_phase(ngx_http_mcp_batch_t *batch)
+{
+    batch->phase = batch->r->phase_handler;
+}
+
+
+/*
+ * Runs when nginx's limits and access rules have let an element pass, and has
+ * them run again for the next one: each is looked at as a request of its own,
+ * before anything of the batch runs.  The first that they refuse refuses all.
+ */
+
+ngx_int_t
+ngx_http_mcp_batch_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                rc;
+    const char              *why;
+    ngx_http_mcp_ctx_t      *ctx;
+    ngx_http_mcp_batch_t    *batch;
+    ngx_http_mcp_element_t  *e;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    if (r != r->main || ctx == NULL || ctx->batch == NULL) {
+        return NGX_DECLINED;
+    }
+
+    batch = ctx->batch;
+
+    if (batch->checked == batch->nelements || batch->refused) {
+        return NGX_DECLINED;
+    }
+
+    e = &batch->elements[batch->checked];
+
+    rc = ngx_http_mcp_evaluate(r, ctx, &batch->refused);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_batch_caller(batch, ctx);
+    }
+
+    if (rc == NGX_DECLINED) {
+        return NGX_DECLINED;
+    }
+
+    if (rc == NGX_OK && e->why == NULL) {
+        rc = ngx_http_mcp_denied(r, ctx, &why);
+
+        if (rc == NGX_DECLINED) {
+            e->code = NGX_MCP_REFUSED;
+            e->why = why;
+        }
+    }
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    batch->checked++;
+
+    if (batch->checked < batch->nelements) {
+        ngx_http_mcp_batch_rewind(batch, ctx);
+        return NGX_DECLINED;
+    }
+
+    /* the batch has no method or name of its own */
+
+    ngx_memzero(&ctx->scope, sizeof(ngx_http_mcp_scope_t));
+
+    batch->limit_req = r->limit_req_status;
+    batch->limit_conn = r->limit_conn_status;
+
+    return NGX_DECLINED;
+}
+
+
+/* the session is looked for once, so all have to be of the same caller */
+
+static ngx_int_t
+ngx_http_mcp_batch_caller(ngx_http_mcp_batch_t *batch, ngx_http_mcp_ctx_t *ctx)
+{
+    if (batch->checked == 0) {
+        batch->tenant = ctx->tenant;
+        batch->identity = ctx->identity;
+        batch->list_key = ctx->list_key;
+
+        return NGX_OK;
+    }
+
+    if (ngx_mcp_equal(&batch->tenant, &ctx->tenant)
+        && ngx_mcp_equal(&batch->identity, &ctx->identity)
+        && ngx_mcp_equal(&batch->list_key, &ctx->list_key))
+    {
+        return NGX_OK;
+    }
+
+    batch->refused = "the messages of a batch must have one tenant, identity "
+                     "and list key";
+    return NGX_DECLINED;
+}
+
+
+/*
+ * As an internal redirect, so that modules know it: contexts are cleared, and
+ * modules that need theirs find it by a cleanup handler.  The next handler is
+ * the one behind ours in the preaccess phase.
+ */
+
+static void
+ngx_http_mcp_batch_rewind(ngx_http_mcp_batch_t *batch, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_http_request_t         *r;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    r = batch->r;
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    ngx_memcpy(r->variables, batch->variables,
+               cmcf->variables.nelts * sizeof(ngx_http_variable_value_t));
+
+    ngx_memzero(r->ctx, sizeof(void *) * ngx_http_max_module);
+    ngx_http_set_ctx(r, ctx, ngx_http_mcp_module);
+
+    ctx->scope = batch->elements[batch->checked].scope;
+
+    r->internal = 1;
+    r->access_code = 0;
+    r->limit_req_status = 0;
+    r->limit_conn_status = 0;
+    r->phase_handler = batch->phase;
+}
+
+
+/* limits in an upstream's location count each element, too */
+
+void
+ngx_http_mcp_batch_exchange(ngx_http_mcp_batch_t *batch)
+{
+    batch->r->limit_req_status = batch->limit_req;
+    batch->r->limit_conn_status = batch->limit_conn;
+}
+
+
+ngx_int_t
+ngx_http_mcp_batch_check(ngx_http_mcp_batch_t *batch, const char **why)
+{
+    if (batch->refused) {
+        *why = batch->refused;
+        return NGX_DECLINED;
+    }
+
+    if (batch->checked == batch->nelements) {
+        return NGX_OK;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, batch->r->connection->log, 0,
+                  "mcp batch is refused: another module kept the access rules "
+                  "from being asked for each message; set \"mcp_batch off\"");
+    return NGX_ERROR;
+}
+
+
+/*
+ * A batch (2025-03-26 basic, "Batching"): its requests run side by side, and
+ * their answers leave together as one array.
+ */
+
+ngx_int_t
+ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_http_mcp_batch_t  *batch;
+
+    if (ctx->session.revision != NGX_MCP_2025_03_26) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                         NGX_MCP_INVALID_REQUEST,
+                         "a batch is for sessions of 2025-03-26 only; send one "
+                         "message per request");
+    }
+
+    batch = ctx->batch;
+
+    ngx_http_mcp_batch_run(batch);
+
+    if (batch->next == batch->nelements && batch->running == 0) {
+        return ngx_http_mcp_batch_send(batch);
+    }
+
+    r->main->count++;
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    return NGX_DONE;
+}
+
+
+/* what is answered here takes time: other clients come in between */
+
+static void
+ngx_http_mcp_batch_run(ngx_http_mcp_batch_t *batch)
+{
+    ngx_msec_t  start;
+
+    ngx_time_update();
+
+    start = ngx_current_msec;
+
+    while (batch->next < batch->nelements) {
+
+        if (ngx_current_msec - start >= NGX_HTTP_MCP_BATCH_TURN) {
+            ngx_add_timer(&batch->turn, 1);
+            return;
+        }
+
+        ngx_http_mcp_batch_start(batch, batch->next++);
+
+        ngx_time_update();
+    }
+}
+
+
+static void
+ngx_http_mcp_batch_turn(ngx_event_t *ev)
+{
+    ngx_connection_t      *c;
+    ngx_http_mcp_batch_t  *batch;
+
+    batch = ev->data;
+    c = batch->r->connection;
+
+    ngx_http_set_log_request(c->log, batch->r);
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "mcp batch goes on, %ui of %ui", batch->next,
+                   batch->nelements);
+
+    ngx_http_mcp_batch_run(batch);
+
+    if (batch->next == batch->nelements && batch->running == 0) {
+        ngx_http_finalize_request(batch->r, ngx_http_mcp_batch_send(batch));
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
+{
+    ngx_int_t                rc;
+    ngx_str_t                text;
+    ngx_mcp_message_t       *m;
+    ngx_http_mcp_ctx_t      *ctx;
+    ngx_http_mcp_element_t  *e;
+
+    e = &batch->elements[n];
+    m = &e->message;
+
+    ctx = ngx_http_get_module_ctx(batch->r, ngx_http_mcp_module);
+
+    if (e->why) {
+
+        /* nothing answers a notification or a response */
+
+        if (m->kind == NGX_MCP_REQUEST
+            || (m->kind == NGX_MCP_INVALID
+                && (m->id.len || e->code != NGX_MCP_INVALID_PARAMS)))
+        {
+            ngx_http_mcp_batch_error(batch, n, e->code, e->why);
+        }
+
+        return;
+    }
+
+    if (m->kind != NGX_MCP_REQUEST) {
+        rc = ngx_http_mcp_notice_talk(batch->r, ctx, m,
+                                      ngx_http_mcp_batch_notice_done);
+        if (rc == NGX_OK) {
+            batch->running++;
+        }
+
+        return;
+    }
+
+    /* as many as may run beside each other, whoever answers them */
+
+    if (batch->requests == ctx->conf->call_limit) {
+        ngx_mcp_count(ctx->conf->zone, NGX_MCP_COUNTER_CALLS_REFUSED, 1);
+        ngx_http_mcp_batch_error(batch, n, NGX_MCP_REFUSED,
+                                 "the limit of running requests is reached "
+                                 "(mcp_call_limit)");
+        return;
+    }
+
+    batch->requests++;
+
+    if (batch->full) {
+        ngx_http_mcp_batch_error(batch, n, NGX_MCP_REFUSED,
+                                 ngx_http_mcp_batch_large);
+        return;
+    }
+
+    rc = ngx_http_mcp_call_element(batch->r, ctx, m, batch, n, &text);
+
+    if (rc == NGX_OK) {
+        batch->running++;
+        return;
+    }
+
+    ngx_http_mcp_batch_answer(batch, n, &text);
+}
+
+
+static void
+ngx_http_mcp_batch_error(ngx_http_mcp_batch_t *batch, ngx_uint_t n,
+    ngx_int_t code, const char *why)
+{
+    ngx_str_t            text;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(batch->r, ngx_http_mcp_module);
+
+    text.data = (u_char *) why;
+    text.len = ngx_strlen(why);
+
+    batch->elements[n].answer =
+                     ngx_mcp_error_compose(batch->r->pool,
+                                           ctx->session.revision,
+                                           &batch->elements[n].message.id,
+                                           code, &text, NULL);
+}
+
+
+/* all answers are in memory until the last one is there */
+
+void
+ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
+    ngx_str_t *text)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(batch->r, ngx_http_mcp_module);
+
+    if (text->len <= ctx->conf->message_limit - batch->size) {
+        batch->size += text->len;
+        batch->elements[index].answer = *text;
+        return;
+    }
+
+    batch->full = 1;
+
+    (void) ngx_pfree(batch->r->pool, text->data);
+
+    ngx_http_mcp_batch_error(batch, index, NGX_MCP_REFUSED,
+                             ngx_http_mcp_batch_large);
+}
+
+
+void
+ngx_http_mcp_batch_here(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
+    ngx_str_t *id)
+{
+    ngx_str_t  result;
+
+    ngx_str_set(&result, "{}");
+
+    result = ngx_mcp_result_compose(batch->r->pool, id, &result);
+
+    ngx_http_mcp_batch_answer(batch, index, &result);
+    ngx_http_mcp_batch_done(batch);
+}
+
+
+static void
+ngx_http_mcp_batch_notice_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(t->r, ngx_http_mcp_module);
+
+    ngx_http_mcp_batch_done(ctx->batch);
+}
+
+
+void
+ngx_http_mcp_batch_done(ngx_http_mcp_batch_t *batch)
+{
+    batch->running--;
+
+    if (batch->next == batch->nelements && batch->running == 0) {
+        ngx_http_finalize_request(batch->r, ngx_http_mcp_batch_send(batch));
+    }
+}
+
+
+static void
+ngx_http_mcp_batch_cleanup(void *data)
+{
+    ngx_http_mcp_batch_t *batch = data;
+
+    if (batch->turn.timer_set) {
+        ngx_del_timer(&batch->turn);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_batch_send(ngx_http_mcp_batch_t *batch)
+{
+    u_char      *p;
+    size_t       len;
+    ngx_str_t    body, *answer;
+    ngx_uint_t   i, n;
+
+    len = 2;
+    n = 0;
+
+    for (i = 0; i < batch->nelements; i++) {
+        if (batch->elements[i].answer.len) {
+            len += batch->elements[i].answer.len + 1;
+            n++;
+        }
+    }
+
+    if (n == 0) {
+        return ngx_http_mcp_answer(batch->r, NGX_HTTP_ACCEPTED, NULL);
+    }
+
+    p = ngx_pnalloc(batch->r->pool, len);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    body.data = p;
+
+    *p++ = '[';
+
+    for (i = 0; i < batch->nelements; i++) {
+
+        answer = &batch->elements[i].answer;
+
+        if (answer->len == 0) {
+            continue;
+        }
+
+        if (p[-1] != '[') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, answer->data, answer->len);
+
+        (void) ngx_pfree(batch->r->pool, answer->data);
+    }
+
+    *p++ = ']';
+
+    body.len = p - body.data;
+
+    return ngx_http_mcp_answer(batch->r, NGX_HTTP_OK, &body);
+}

@@ -1,0 +1,344 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# mcp_batch: off unless it is set, and if it is, each message of an array meets
+# the limits and access rules that it would meet alone; what is answered here
+# takes turns with other clients.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+my @tools = map { { name => "tool-$_", description => 'x' x 60 } } 1 .. 1500;
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    rpc => 1,
+    'tools/list' => { tools => \@tools },
+    'tools/call' => sub {
+        my ($r) = @_;
+        my $size = $r->{json}{params}{arguments}{size} || 0;
+
+        return { content => [ { type => 'text', text => 'y' x $size } ] };
+    },
+    'notifications/initialized' => sub { () },
+));
+
+# asked by auth_request: what the rules see
+
+my $auth = Mcp::Upstream->new(sub {
+    my ($r) = @_;
+    my $tool = $r->{headers}{'x-tool'} || '';
+
+    return [http => $tool eq 'guarded' ? 403 : 200,
+            { 'X-Tenant' => $tool eq 'other' ? 'two' : 'one' }, ''];
+});
+
+my $conf = <<'EOF';
+mcp_zone zone=main:16m;
+
+map $mcp_method$mcp_name $costly {
+    "tools/callreport"  $mcp_session_id;
+    default             "";
+}
+map $mcp_name $secret { secret 1; default 0; }
+map $mcp_name $hidden { ~^tool-[0-9]*[13579]$ 1; default 0; }
+
+limit_req_zone  $costly         zone=costly:1m rate=1r/m;
+limit_req_zone  $mcp_session_id zone=slowly:1m rate=50r/s;
+limit_req_zone  $costly         zone=behind:1m rate=1r/m;
+limit_conn_zone $mcp_session_id zone=conns:1m;
+
+log_format mcp '$uri|$status|$mcp_method|$mcp_name';
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+
+    mcp_batch    on;
+    mcp_upstream up /_up protocol=rpc;
+
+    location = /mcp { mcp_endpoint zone=main name=mcp; mcp_deny $secret; }
+
+    location = /off {
+        mcp_endpoint zone=main name=off;
+        mcp_batch    off;
+    }
+
+    location = /auth {
+        access_log        %%DIR%%/mcp.log mcp;
+        auth_request      /_auth;
+        auth_request_set  $tenant $upstream_http_x_tenant;
+        mcp_endpoint      zone=main name=auth;
+        mcp_tenant        $tenant;
+    }
+
+    location = /either {
+        satisfy       any;
+        deny          all;
+        auth_request  /_auth;
+        mcp_endpoint  zone=main name=either;
+    }
+
+    location = /limited {
+        limit_req     zone=costly burst=3 nodelay;
+        mcp_endpoint  zone=main name=limited;
+    }
+
+    location = /delayed {
+        limit_req     zone=slowly burst=10;
+        mcp_endpoint  zone=main name=delayed;
+    }
+
+    location = /conns {
+        limit_conn    conns 2;
+        mcp_endpoint  zone=main name=conns;
+    }
+
+    location = /behind {
+        mcp_endpoint  zone=main name=behind;
+        mcp_upstream  up /_behind protocol=rpc;
+    }
+
+    location = /calls {
+        mcp_endpoint    zone=main name=calls;
+        mcp_call_limit  3;
+    }
+
+    location = /small {
+        mcp_endpoint       zone=main name=small;
+        mcp_message_limit  200k;
+    }
+
+    location = /lists {
+        mcp_endpoint       zone=main name=lists;
+        mcp_list_cache     on;
+        mcp_deny           $hidden;
+        mcp_message_limit  16m;
+    }
+
+    location = /real {
+        set_real_ip_from  127.0.0.1;
+        real_ip_header    X-Real-IP;
+        auth_request      /_auth;
+        mcp_endpoint      zone=main name=real;
+    }
+
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+
+    location = /_behind {
+        internal;
+        limit_req   zone=behind burst=1 nodelay;
+        proxy_pass  http://127.0.0.1:%%UP%%/;
+    }
+
+    location = /_auth {
+        internal;
+        proxy_pass               http://127.0.0.1:%%AUTH%%/;
+        proxy_pass_request_body  off;
+        proxy_set_header         Content-Length "";
+        proxy_set_header         X-Method $mcp_method;
+        proxy_set_header         X-Tool $mcp_name;
+        proxy_set_header         X-Costly $costly;
+        proxy_set_header         X-From "$remote_addr $realip_remote_addr";
+    }
+}
+EOF
+
+my $t = Mcp::Test->new(vars => { UP => $up->port, AUTH => $auth->port },
+                       conf => $conf);
+my ($s, $r, @b);
+
+
+# off
+
+for my $off ($t->session(path => '/off', version => '2025-03-26'),
+             $t->session(path => '/off'))
+{
+    $up->clear;
+    $r = $off->post([ call($off, 'x'), $off->message('ping') ]);
+
+    is($r->{status}, 400, "off, $off->{negotiated}: refused");
+    is($r->{json}{error}{code}, -32600, 'as no request');
+    like($r->{json}{error}{message}, qr/\bmcp_batch\b/, 'with the reason');
+    is($up->count, 0, 'and nothing is forwarded');
+}
+
+
+# elements that are none
+
+$s = old('/mcp');
+$up->clear;
+
+$r = $s->post('[' . join(',', map { ref $_ ? json_encode($_) : $_ }
+    [ call($s, 'x', id => 'nested') ], '[[]]', '1', '"x"', 'null', '{}',
+    $s->message('ping', undef, id => 'p')) . ']');
+@b = sort map { $_->{error}{code} || $_->{id} } @{ $r->{messages} };
+is_deeply(\@b, [ (-32600) x 6, 'p' ], 'what is no object is refused');
+is($up->count, 0, 'and not forwarded');
+
+
+# rules of the access phase
+
+$s = old('/auth');
+
+for my $tool (qw(guarded open)) {
+    $auth->clear;
+    $up->clear;
+
+    $r = $s->post([ $s->message('ping'), call($s, $tool),
+                    $s->message('tools/list') ]);
+
+    my @asked = map { $_->{headers}{'x-method'} . ' '
+                      . ($_->{headers}{'x-tool'} || '-') } $auth->requests;
+
+    if ($tool eq 'guarded') {
+        is($r->{status}, 403, 'a message that is refused refuses the batch');
+        is($up->count, 0, 'of which nothing runs');
+        is_deeply(\@asked, [ 'ping -', 'tools/call guarded' ],
+                  'the rules saw it');
+    } else {
+        is($r->{status}, 200, 'a batch of what is allowed');
+        is(scalar @{ $r->{messages} }, 3, 'is answered');
+        is_deeply(\@asked, [ 'ping -', 'tools/call open', 'tools/list -' ],
+                  'the rules saw each message');
+    }
+}
+
+is($s->post([ $s->message('ping'), call($s, 'other') ])->{status}, 403,
+   'messages of two tenants are refused');
+is($s->post([ call($s, 'guarded'), $s->message('ping') ])->{status}, 403,
+   'the first refused');
+
+ok(wait_for { $t->slurp('mcp.log') =~ m{/auth\|200\|\|\n} }, 'log: a batch');
+like($t->slurp('mcp.log'), qr{/auth\|403\|tools/call\|guarded\n},
+     'log: a refused one names the message');
+
+$s = old('/either');
+is($s->post([ $s->message('ping'), call($s, 'guarded') ])->{status}, 403,
+   'satisfy any: refused');
+is($s->post([ $s->message('ping'), call($s, 'open') ])->{status}, 200,
+   'satisfy any: allowed');
+
+$s = old('/real', headers => { 'X-Real-IP' => '192.0.2.7' });
+$auth->clear;
+$r = $s->post([ map { $s->message('ping') } 1 .. 3 ]);
+is($r->{status}, 200, 'behind a proxy');
+is_deeply([ map { $_->{headers}{'x-from'} } $auth->requests ],
+          [ ('192.0.2.7 127.0.0.1') x 3 ], 'each has the same address');
+
+# values that depend on the message are computed for each
+
+$s = old('/auth');
+$auth->clear;
+$s->post([ call($s, 'a'), call($s, 'report'), call($s, 'b') ]);
+is_deeply([ map { $_->{headers}{'x-costly'} ? 1 : 0 } $auth->requests ],
+          [ 0, 1, 0 ], 'a map over the name');
+
+
+# limits
+
+$s = old('/limited');
+$up->clear;
+is($s->post([ map { call($s, 'report') } 1 .. 10 ])->{status}, 503,
+   'limit_req: ten at once are refused');
+is($up->count, 0, 'and nothing of them runs');
+
+$s = old('/limited');
+$r = $s->post([ (map { call($s, 'report') } 1 .. 3), call($s, 'x') ]);
+is(scalar @{ $r->{messages} }, 4, 'limit_req: three of four');
+is($s->post([ map { call($s, 'report') } 1 .. 2 ])->{status}, 503,
+   'two more are too many');
+is($s->post([ call($s, 'x'), $s->message('ping') ])->{status}, 200,
+   'others are not limited');
+
+$s = old('/delayed');
+$r = $s->post([ map { call($s, 'x') } 1 .. 6 ]);
+is(scalar @{ $r->{messages} }, 6, 'limit_req: delayed ones are answered');
+cmp_ok(scalar(() = $t->log =~ /delaying request/g), '>', 1, 'one by one');
+
+$s = old('/conns');
+is($s->post([ map { $s->message('ping') } 1 .. 3 ])->{status}, 503,
+   'limit_conn: three of two');
+is($s->post([ map { $s->message('ping') } 1 .. 2 ])->{status}, 200,
+   'limit_conn: two') for 1 .. 2;
+
+$s = old('/behind');
+$r = $s->post([ map { call($s, 'report') } 1 .. 6 ]);
+is_deeply([ sort map { $_->{result} ? 'result' : 'error' }
+            @{ $r->{messages} } ], [ ('error') x 4, ('result') x 2 ],
+          'limit_req of an upstream location');
+
+$s = old('/calls');
+$r = $s->post([ map { $s->message('ping') } 1 .. 5 ]);
+is_deeply([ map { $_->{error}{code} || 0 } @{ $r->{messages} } ],
+          [ 0, 0, 0, -32000, -32000 ], 'mcp_call_limit counts each');
+like($r->{messages}[4]{error}{message}, qr/\bmcp_call_limit\b/, 'and says so');
+is(scalar(grep { $_->{result} }
+          @{ $s->post([ map { $s->message('ping') } 1 .. 3 ])->{messages} }),
+   3, 'as many as it allows');
+
+$s = old('/small');
+$r = $s->post([ map { call($s, 'x', size => 80000) } 1 .. 4 ]);
+@b = map { $_->{result} ? 'result' : $_->{error}{message} }
+     @{ $r->{messages} };
+is(scalar(grep { $_ eq 'result' } @b), 2, 'the answers have a limit');
+is(scalar(grep { /mcp_message_limit/ } @b), 2, 'beyond it errors say so');
+cmp_ok(length $r->{body}, '<', 200 * 1024 + 2000, 'and it holds');
+
+
+# turns: another client of the same worker is served while lists are made, and
+# they are made to the end by a worker that is about to quit
+
+$s = old('/lists');
+$r = $s->call('tools/list');
+is(scalar @{ $r->{result}{tools} }, 750, 'a list without what is denied');
+
+for my $quits (0, 1) {
+    my $w = ($t->workers)[0];
+    my ($one, $two) = map { $t->conn_on_worker($w, timeout => 120) } 1 .. 2;
+
+    $s->send_only([ map { $s->message('tools/list') } 1 .. 64 ],
+                  conn => $one);
+
+    if ($quits) {
+        ok($t->reload(timeout => 60), 'reload amid the batch');
+
+    } else {
+        $r = $s->call('ping', undef, conn => $two);
+        is_deeply($r->{result}, {}, 'another client is answered');
+        is($one->fill(0), undef, 'before the batch is');
+    }
+
+    $r = $s->read_response($one->response('POST'));
+    is($r->{status}, 200, 'the batch is answered');
+    is(scalar(grep { @{ $_->{result}{tools} } == 750 } @{ $r->{messages} }),
+       64, 'with all lists');
+}
+
+
+# nginx -t
+
+my ($code, $text) = $t->check;
+is($code, 0, 'nginx -t');
+like($text, qr/\[warn\] "mcp_batch on" at mcp endpoint "mcp" in .*:\d+: /,
+     'warns of batches');
+unlike($text, qr/mcp endpoint "off"/, 'where they are on');
+
+done_testing();
+
+
+sub old {
+    my ($path, %o) = @_;
+    return $t->session(path => $path, version => '2025-03-26', %o);
+}
+
+
+sub call {
+    my ($s, $name, %o) = @_;
+
+    return $s->message('tools/call', {
+        name => $name, arguments => { size => $o{size} || 0 }
+    }, exists $o{id} ? (id => $o{id}) : ());
+}
