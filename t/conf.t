@@ -157,7 +157,8 @@ like($text, qr/\[warn\] "level=warn".* means "info".*"warning"/,
 
 ($code, $text) = check(location => 'mcp_invalidate k message=x '
                                    . 'level=warning;',
-                       two => 'mcp_publish zone=main endpoint=a.example/mcp;');
+                       two => 'deny all; mcp_publish zone=main '
+                              . 'endpoint=a.example/mcp;');
 unlike($text, qr/\[warn\]/, 'not one that is');
 
 ($code, $text) = check(two => 'mcp_publish zone=main endpoint=mcp;');

@@ -12,6 +12,8 @@
 
 static void ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
     ngx_http_mcp_bridge_t *prev);
+static ngx_int_t ngx_http_mcp_conf_names(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *mlcf);
 static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_useless(ngx_conf_t *cf,
@@ -42,6 +44,13 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
 
     if (ngx_array_init(&mmcf->publishers, cf->pool, 4,
                        sizeof(ngx_http_mcp_publish_conf_t *))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    if (ngx_array_init(&mmcf->guarded, cf->pool, 4,
+                       sizeof(ngx_http_mcp_guarded_t))
         != NGX_OK)
     {
         return NULL;
@@ -201,6 +210,12 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_msec_value(conf->drain_time, prev->drain_time, 2000);
     ngx_conf_merge_value(conf->cors, prev->cors, 1);
 
+    if ((conf->endpoint || conf->publish || conf->status)
+        && ngx_http_mcp_conf_names(cf, conf) != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
     if (conf->endpoint) {
         return ngx_http_mcp_merge_endpoint(cf, conf);
     }
@@ -211,12 +226,13 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     if (clcf->noname && clcf->handler == NULL) {
 
+        conf->names = prev->names;
+
         if (prev->endpoint) {
             conf->endpoint = 1;
             conf->zone = prev->zone;
             conf->name = prev->name;
             conf->conf_ctx = prev->conf_ctx;
-            conf->names = prev->names;
             conf->upstreams = prev->upstreams;
             conf->bridge = prev->bridge;
 
@@ -263,6 +279,30 @@ ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
 }
 
 
+/* the names of the server, whose own array is temporary */
+
+static ngx_int_t
+ngx_http_mcp_conf_names(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_uint_t                 n;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+    n = cscf->server_names.nelts;
+
+    mlcf->names = ngx_array_create(cf->pool, n + 1,
+                                   sizeof(ngx_http_server_name_t));
+    if (mlcf->names == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(ngx_array_push_n(mlcf->names, n), cscf->server_names.elts,
+               n * sizeof(ngx_http_server_name_t));
+
+    return NGX_OK;
+}
+
+
 static char *
 ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
@@ -289,18 +329,6 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     }
 
     server = &cscf->server_name;
-
-    /* the server's own array is temporary */
-
-    mlcf->names = ngx_array_create(cf->pool, cscf->server_names.nelts + 1,
-                                   sizeof(ngx_http_server_name_t));
-    if (mlcf->names == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    ngx_memcpy(ngx_array_push_n(mlcf->names, cscf->server_names.nelts),
-               cscf->server_names.elts,
-               cscf->server_names.nelts * sizeof(ngx_http_server_name_t));
 
     if (mlcf->name.len == 0) {
         mlcf->name.len = server->len + clcf->name.len;
@@ -468,6 +496,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
     }
 
     ngx_http_mcp_conf_publishers(cf, mmcf);
+    ngx_http_mcp_conf_access(cf, mmcf);
 
     return NGX_OK;
 }

@@ -100,6 +100,10 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     pcf->file = cf->conf_file->file.name.data;
     pcf->line = cf->conf_file->line;
 
+    if (ngx_http_mcp_conf_guarded(cf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     mlcf->publish = pcf;
     ((ngx_http_mcp_zone_t *) pcf->zone)->published = 1;
 

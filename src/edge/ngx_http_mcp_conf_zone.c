@@ -237,7 +237,8 @@ ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     mlcf->status = ngx_http_mcp_conf_find_zone(cf, &s, 0);
-    if (mlcf->status == NULL) {
+
+    if (mlcf->status == NULL || ngx_http_mcp_conf_guarded(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 

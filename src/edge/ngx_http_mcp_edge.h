@@ -66,6 +66,13 @@ void ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 ngx_uint_t ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *origin);
 
+/*
+ * Likewise a location with mcp_publish or mcp_status, which no web page but
+ * those of allowed origins may ask: NGX_DECLINED, or what the handler has to
+ * return, for the refusal is sent.
+ */
+ngx_int_t ngx_http_mcp_guard(ngx_http_request_t *r);
+
 /* a CORS preflight: 204 */
 ngx_int_t ngx_http_mcp_preflight(ngx_http_request_t *r);
 

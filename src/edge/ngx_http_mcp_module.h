@@ -43,10 +43,22 @@ typedef struct {
 } ngx_http_mcp_zone_t;
 
 
+/* an mcp_publish or mcp_status, which access rules should protect */
+
+typedef struct {
+    ngx_str_t                   directive;
+    u_char                     *file;
+    ngx_uint_t                  line;
+    void                      **srv_conf;
+    void                      **loc_conf;
+} ngx_http_mcp_guarded_t;
+
+
 typedef struct {
     ngx_array_t                 zones;        /* ngx_http_mcp_zone_t * */
     ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
     ngx_array_t                 publishers;   /* of ... publish_conf_t * */
+    ngx_array_t                 guarded;      /* ngx_http_mcp_guarded_t */
     ngx_array_t                 bridges;      /* ngx_http_mcp_bridge_t *, of
                                                  them */
     uint64_t                    epoch;        /* of this configuration */

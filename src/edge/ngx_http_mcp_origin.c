@@ -11,6 +11,10 @@ static ngx_str_t ngx_http_mcp_origin_host(ngx_str_t *origin);
 static ngx_uint_t ngx_http_mcp_loopback(ngx_str_t *host);
 static ngx_uint_t ngx_http_mcp_server_name(ngx_array_t *names,
     ngx_str_t *host);
+static const char *ngx_http_mcp_foreign(ngx_http_request_t *r,
+    ngx_http_mcp_loc_conf_t *mlcf);
+static ngx_uint_t ngx_http_mcp_cross_site(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_mcp_from_loopback(struct sockaddr *sockaddr);
 
 
 ngx_uint_t
@@ -222,6 +226,155 @@ ngx_http_mcp_server_name(ngx_array_t *names, ngx_str_t *host)
     }
 
     return 0;
+}
+
+
+ngx_int_t
+ngx_http_mcp_guard(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_buf_t                *b;
+    const char               *why;
+    ngx_chain_t               out;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
+
+    why = ngx_http_mcp_foreign(r, mlcf);
+
+    if (why == NULL) {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                  "mcp refused a request of a web page: %s", why);
+
+    b = ngx_create_temp_buf(r->pool, ngx_strlen(why)
+                                     + sizeof("{\"error\":\"\"}"));
+    if (b == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    b->last = ngx_sprintf(b->last, "{\"error\":\"%s\"}\n", why);
+    b->last_buf = (r == r->main) ? 1 : 0;
+    b->last_in_chain = 1;
+
+    out.buf = b;
+    out.next = NULL;
+
+    r->headers_out.status = NGX_HTTP_FORBIDDEN;
+    r->headers_out.content_length_n = b->last - b->pos;
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+
+    rc = ngx_http_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    return ngx_http_output_filter(r, &out);
+}
+
+
+/* what tells that a page of another site made the request, or NULL */
+
+static const char *
+ngx_http_mcp_foreign(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_str_t        *host;
+    ngx_table_elt_t  *h;
+
+    static ngx_str_t  origin = ngx_string("Origin");
+
+    h = ngx_http_mcp_find_header(r, &origin);
+
+    if (h && h->value.len) {
+
+        if (!ngx_http_mcp_origin_allowed(r, mlcf, &h->value)) {
+            return "the Origin is not allowed here (mcp_allowed_origins)";
+        }
+
+    } else if (!mlcf->origins_any && ngx_http_mcp_cross_site(r)) {
+        return "requests of other sites' pages are not allowed here "
+               "(mcp_allowed_origins)";
+    }
+
+    /* a name of the attacker's that was made to resolve to this machine */
+
+    host = &r->headers_in.server;
+
+    if (host->len && ngx_http_mcp_from_loopback(r->connection->sockaddr)
+        && !ngx_http_mcp_loopback(host)
+        && !ngx_http_mcp_server_name(mlcf->names, host))
+    {
+        return "the Host is not one that this machine may ask by: localhost, "
+               "127.0.0.1, [::1] or a name in server_name";
+    }
+
+    return NULL;
+}
+
+
+/* browsers that say so say it of each request; following a link is no harm */
+
+static ngx_uint_t
+ngx_http_mcp_cross_site(ngx_http_request_t *r)
+{
+    ngx_table_elt_t  *site, *mode;
+
+    static ngx_str_t  site_name = ngx_string("Sec-Fetch-Site");
+    static ngx_str_t  mode_name = ngx_string("Sec-Fetch-Mode");
+
+    site = ngx_http_mcp_find_header(r, &site_name);
+
+    if (site == NULL
+        || ngx_strcasecmp(site->value.data, (u_char *) "cross-site") != 0)
+    {
+        return 0;
+    }
+
+    mode = ngx_http_mcp_find_header(r, &mode_name);
+
+    return r->method == NGX_HTTP_POST || mode == NULL
+           || ngx_strcasecmp(mode->value.data, (u_char *) "navigate") != 0;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_from_loopback(struct sockaddr *sockaddr)
+{
+    struct sockaddr_in   *sin;
+#if (NGX_HAVE_INET6)
+    u_char               *p;
+    struct sockaddr_in6  *sin6;
+#endif
+
+    switch (sockaddr->sa_family) {
+
+    case AF_INET:
+        sin = (struct sockaddr_in *) sockaddr;
+
+        return (ntohl(sin->sin_addr.s_addr) >> 24) == 127;
+
+#if (NGX_HAVE_INET6)
+    case AF_INET6:
+        sin6 = (struct sockaddr_in6 *) sockaddr;
+        p = sin6->sin6_addr.s6_addr;
+
+        return IN6_IS_ADDR_LOOPBACK(&sin6->sin6_addr)
+               || (IN6_IS_ADDR_V4MAPPED(&sin6->sin6_addr) && p[12] == 127);
+#endif
+
+    default:
+        return 0;
+    }
 }
 
 

@@ -25,6 +25,12 @@ ngx_http_mcp_publish_handler(ngx_http_request_t *r)
     ngx_int_t         rc;
     ngx_table_elt_t  *h;
 
+    rc = ngx_http_mcp_guard(r);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
     if (r->method != NGX_HTTP_POST) {
 
         h = ngx_http_mcp_header_push(&r->headers_out.headers);

@@ -1,4 +1,5 @@
 
+#include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_status.h"
 #include "ngx_http_mcp_output.h"
 
@@ -53,6 +54,12 @@ ngx_http_mcp_status_handler(ngx_http_request_t *r)
     ngx_table_elt_t          *h;
     ngx_http_mcp_status_t     status;
     ngx_http_mcp_loc_conf_t  *mlcf;
+
+    rc = ngx_http_mcp_guard(r);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
 
     h = ngx_http_mcp_header_push(&r->headers_out.headers);
     if (h == NULL) {
