@@ -427,7 +427,10 @@ my $s = $t->session;
 is_deeply($s->call('ping')->{result}, {}, 'ping');
 is($s->call($_)->{error}{code}, -32601, $_)
     for qw(tools/list prompts/list resources/list resources/templates/list
-           tools/call completion/complete no/such);
+           no/such);
+is($s->call(@$_)->{error}{code}, -32601, $_->[0])
+    for [ 'tools/call', { name => 'x' } ],
+        [ 'completion/complete', { ref => { name => 'x' } } ];
 is($s->call('tools/list')->{http}{status}, 200, 'with 200');
 is_deeply($s->call('logging/setLevel', { level => 'info' })->{result}, {},
           'logging/setLevel');
