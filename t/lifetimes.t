@@ -13,6 +13,7 @@ use lib "$FindBin::Bin/lib";
 use Mcp::Test;
 
 my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    capabilities => { tools => {}, logging => {} },
     'logging/setLevel' => sub {
         my ($r) = @_;
         my $level = $r->{json}{params}{level};

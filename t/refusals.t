@@ -41,7 +41,7 @@ server {
     mcp_batch on;
 
     location = /mcp  { mcp_endpoint zone=main; mcp_upstream up /_up; }
-    location = /here { mcp_endpoint zone=main; }
+    location = /here { mcp_endpoint zone=main; mcp_capabilities logging; }
     location = /dead { mcp_endpoint zone=main; mcp_upstream dead /_dead
                        protocol=rpc; }
 
@@ -378,6 +378,8 @@ for (
     ['unknown method, no upstream', $here, 'no/such', undef, -32601],
     ['tools/list, no upstream', $here, 'tools/list', undef, -32601],
     ['tools/call, no upstream', $here, 'tools/call', { name => 'x' }, -32601],
+    ['logging that is not offered', $t->session(path => '/mcp'),
+     'logging/setLevel', { level => 'error' }, -32601],
     ['unknown level', $here, 'logging/setLevel', { level => 'loud' }, -32602],
     ['level a number', $here, 'logging/setLevel', { level => 1 }, -32602],
     ['no level', $here, 'logging/setLevel', {}, -32602],

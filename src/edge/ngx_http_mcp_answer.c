@@ -244,7 +244,7 @@ ngx_int_t
 ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data)
 {
-    ngx_str_t            body, seconds;
+    ngx_str_t            body;
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
@@ -261,6 +261,16 @@ ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
                   "mcp endpoint \"%V\" answered %ui, %i: %V",
                   &ctx->conf->name, status, code, message);
 
+    return ngx_http_mcp_refuse_text(r, status, &body);
+}
+
+
+ngx_int_t
+ngx_http_mcp_refuse_text(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *body)
+{
+    ngx_str_t  seconds;
+
     if (status == NGX_HTTP_SERVICE_UNAVAILABLE
         && !ngx_http_mcp_has_retry_after(r))
     {
@@ -271,7 +281,7 @@ ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
         }
     }
 
-    return ngx_http_mcp_answer(r, status, &body);
+    return ngx_http_mcp_answer(r, status, body);
 }
 
 

@@ -308,7 +308,10 @@ ngx_http_mcp_call_talk(ngx_http_mcp_call_t *call, ngx_str_t *result)
     t->done = ngx_http_mcp_call_done;
     t->data = call;
 
+    t->patient = 1;
+
     if (call->local_answer) {
+        t->patient = 0;
         t->answered = 1;
         t->level = NGX_MCP_LEVEL_UNSET;
     }
@@ -411,7 +414,7 @@ ngx_http_mcp_call_paused(ngx_http_mcp_talk_t *t)
 static void
 ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
 {
-    ngx_str_t                 id;
+    ngx_str_t                 id, error;
     ngx_mcp_json_t           *json;
     ngx_http_mcp_call_t      *call;
     ngx_http_mcp_loc_conf_t  *mlcf;
@@ -457,8 +460,28 @@ ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
 
     if (!ngx_mcp_json_same_id(&id, &call->message->id)) {
 
-        if (id.len == 0 && t->x->status >= NGX_HTTP_BAD_REQUEST) {
-            return;
+        if (json->members[NGX_MCP_PATH_ID].type <= NGX_MCP_JSON_NULL) {
+
+            if (t->x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+                return;
+            }
+
+            if (t->x->refusal.len
+                && json->members[NGX_MCP_PATH_ERROR].type
+                   == NGX_MCP_JSON_OBJECT)
+            {
+                ngx_http_mcp_call_note(call, text);
+
+                error = ngx_mcp_refusal_compose(call->r->pool,
+                                                &call->message->id,
+                                                &t->x->refusal);
+                if (error.data) {
+                    ngx_http_mcp_call_filter(call, &error);
+                    ngx_http_mcp_call_answer(call, &error);
+                }
+
+                return;
+            }
         }
 
         if (!call->blamed) {
@@ -517,11 +540,8 @@ ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
     if (text) {
         code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
 
-        if (code.len > 1 && code.data[0] == '-') {
-            call->ctx->error = - ngx_atoi(code.data + 1, code.len - 1);
-
-        } else if (code.len) {
-            call->ctx->error = ngx_atoi(code.data, code.len);
+        if (code.len) {
+            call->ctx->error = ngx_http_mcp_error_code(&code);
         }
     }
 

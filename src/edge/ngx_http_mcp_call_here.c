@@ -73,6 +73,12 @@ ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call, ngx_str_t *result,
     ngx_str_t   name;
     ngx_uint_t  level;
 
+    if (!(call->ctx->session.offered & NGX_MCP_OFFERED_LOGGING)) {
+        *code = NGX_MCP_METHOD_NOT_FOUND;
+        *why = "Method not found: logging is not offered";
+        return NGX_ERROR;
+    }
+
     level = NGX_MCP_LEVEL_UNSET;
 
     if (call->message->json.members[NGX_MCP_PATH_LEVEL].type

@@ -185,7 +185,7 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_ptr_value(conf->deny, prev->deny, NULL);
     ngx_conf_merge_ptr_value(conf->origins, prev->origins, NULL);
     ngx_conf_merge_msec_value(conf->upstream_timeout, prev->upstream_timeout,
-                              60000);
+                              0);
     ngx_conf_merge_msec_value(conf->upstream_total, prev->upstream_total,
                               3600000);
     ngx_conf_merge_msec_value(conf->session_timeout, prev->session_timeout,
@@ -397,7 +397,9 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         u[i].server = *server;
         u[i].conf_ctx = mlcf->conf_ctx;
         u[i].epoch = mmcf->epoch;
-        u[i].timeout = mlcf->upstream_timeout;
+        u[i].timeout = mlcf->upstream_timeout ? mlcf->upstream_timeout : 60000;
+        u[i].silence = mlcf->upstream_timeout ? mlcf->upstream_timeout
+                                              : mlcf->upstream_total;
         u[i].total = mlcf->upstream_total;
         u[i].limit = mlcf->message_limit;
     }

@@ -108,6 +108,10 @@ ngx_int_t ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data);
 
+/* with the whole body given, whose code is in ctx->error */
+ngx_int_t ngx_http_mcp_refuse_text(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *body);
+
 /* {"jsonrpc":"2.0","id":ID,"result":RESULT} */
 ngx_int_t ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id,
     ngx_str_t *result);
@@ -125,6 +129,9 @@ ngx_int_t ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
 ngx_str_t ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
+
+/* the number that a raw "code" is */
+ngx_int_t ngx_http_mcp_error_code(ngx_str_t *code);
 
 /* refuses for an upstream of which it could not be found out what it is */
 ngx_int_t ngx_http_mcp_refuse_unknown(ngx_http_request_t *r, ngx_str_t *id,

@@ -33,7 +33,8 @@ static struct {
     { NGX_HTTP_MCP_CAP_RESOURCES, NGX_MCP_OFFERED_RESOURCES,
       "resources", "\"resources\":{\"subscribe\":true,\"listChanged\":true}" },
 
-    { NGX_HTTP_MCP_CAP_LOGGING, 0, "logging", "\"logging\":{}" },
+    { NGX_HTTP_MCP_CAP_LOGGING, NGX_MCP_OFFERED_LOGGING,
+      "logging", "\"logging\":{}" },
 
     { NGX_HTTP_MCP_CAP_COMPLETIONS, 0, "completions", "\"completions\":{}" },
 

@@ -77,7 +77,7 @@ typedef struct {
     ngx_uint_t                  named;        /* name= was given */
     u_char                     *file;         /* of the directive */
     ngx_uint_t                  line;
-    ngx_msec_t                  upstream_timeout;
+    ngx_msec_t                  upstream_timeout;   /* 0: not written */
     ngx_msec_t                  upstream_total;
 
     ngx_str_t                   server_name;

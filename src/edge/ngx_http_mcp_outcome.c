@@ -7,11 +7,19 @@
 #include "ngx_http_mcp_walk.h"
 
 
+#define NGX_HTTP_MCP_PAYMENT_REQUIRED     402
+#define NGX_HTTP_MCP_UNPROCESSABLE        422
+#define NGX_HTTP_MCP_UNAVAILABLE_LEGALLY  451
+
+
 static ngx_uint_t ngx_http_mcp_outcome_status(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
     ngx_int_t *code, ngx_str_t *message);
 static ngx_int_t ngx_http_mcp_outcome_data(ngx_http_request_t *r,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *data);
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x, ngx_str_t *data);
+static ngx_int_t ngx_http_mcp_outcome_refusal(ngx_http_request_t *r,
+    ngx_str_t *id, ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
+    ngx_str_t *text);
 static void ngx_http_mcp_refuse_ask_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
@@ -84,9 +92,29 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
         return x->status;
 
     case NGX_HTTP_TOO_MANY_REQUESTS:
+        status = NGX_HTTP_SERVICE_UNAVAILABLE;
+
+        /* fall through */
+
+    case NGX_HTTP_BAD_REQUEST:
+    case NGX_HTTP_MCP_PAYMENT_REQUIRED:
+    case NGX_HTTP_CONFLICT:
+    case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
+    case NGX_HTTP_MCP_UNPROCESSABLE:
+    case NGX_HTTP_MCP_UNAVAILABLE_LEGALLY:
     case NGX_HTTP_SERVICE_UNAVAILABLE:
+
         *code = NGX_MCP_REFUSED;
-        return NGX_HTTP_SERVICE_UNAVAILABLE;
+
+        if (status == NGX_HTTP_BAD_GATEWAY) {
+            status = x->status;
+        }
+
+        break;
+
+    case NGX_HTTP_GATEWAY_TIME_OUT:
+        status = x->status;
+        break;
     }
 
     if (x->status < NGX_HTTP_INTERNAL_SERVER_ERROR) {
@@ -94,24 +122,36 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
         /* those above were logged by the exchange */
 
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "mcp upstream \"%V\" answered with status %ui",
-                      &x->name, x->status);
+                      "mcp upstream \"%V\" answered with status %ui%s%V",
+                      &x->name, x->status, x->quote.len ? ": " : "",
+                      &x->quote);
     }
 
     return status;
 }
 
 
-/* {"upstream":NAME} */
+/*
+ * {"upstream":NAME}, and of a refusal or of what is no message its status and
+ * the beginning of its body
+ */
 
 static ngx_int_t
 ngx_http_mcp_outcome_data(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
-    ngx_str_t *data)
+    ngx_http_mcp_exchange_t *x, ngx_str_t *data)
 {
-    u_char  *p;
+    u_char      *p;
+    ngx_uint_t   quoted;
 
-    p = ngx_pnalloc(r->pool, sizeof("{\"upstream\":}") - 1
-                             + ngx_mcp_json_escaped_len(&u->name));
+    quoted = (x && x->status && x->quote.len
+              && x->status != NGX_HTTP_UNAUTHORIZED
+              && x->status != NGX_HTTP_FORBIDDEN);
+
+    p = ngx_pnalloc(r->pool, sizeof("{\"upstream\":,\"status\":,\"body\":}") - 1
+                             + ngx_mcp_json_escaped_len(&u->name)
+                             + NGX_INT_T_LEN
+                             + (quoted ? ngx_mcp_json_escaped_len(&x->quote)
+                                       : 0));
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -120,6 +160,12 @@ ngx_http_mcp_outcome_data(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
 
     p = ngx_cpymem(p, "{\"upstream\":", sizeof("{\"upstream\":") - 1);
     p = ngx_mcp_json_escape(p, &u->name);
+
+    if (quoted) {
+        p = ngx_sprintf(p, ",\"status\":%ui,\"body\":", x->status);
+        p = ngx_mcp_json_escape(p, &x->quote);
+    }
+
     *p++ = '}';
 
     data->len = p - data->data;
@@ -128,20 +174,84 @@ ngx_http_mcp_outcome_data(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
 }
 
 
+/*
+ * The upstream's own JSON-RPC error, which had no id.  NGX_OK; NGX_DECLINED:
+ * there is none; NGX_ERROR: no memory.
+ */
+
+static ngx_int_t
+ngx_http_mcp_outcome_refusal(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
+    ngx_str_t *text)
+{
+    ngx_str_t            rest, name, value;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    /* of 404, it would be of a session that is not the client's */
+
+    if (outcome != NGX_HTTP_MCP_STATUS || x->refusal.len == 0
+        || x->status == NGX_HTTP_UNAUTHORIZED
+        || x->status == NGX_HTTP_FORBIDDEN
+        || x->status == NGX_HTTP_NOT_FOUND)
+    {
+        return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    ctx->error = NGX_MCP_INTERNAL_ERROR;
+
+    rest = x->refusal;
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (name.len == 6 && ngx_strncmp(name.data, "\"code\"", 6) == 0) {
+            ctx->error = ngx_http_mcp_error_code(&value);
+            break;
+        }
+    }
+
+    *text = ngx_mcp_refusal_compose(r->pool, id, &x->refusal);
+
+    return text->data ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_mcp_error_code(ngx_str_t *code)
+{
+    if (code->len > 1 && code->data[0] == '-') {
+        return - ngx_atoi(code->data + 1, code->len - 1);
+    }
+
+    return ngx_atoi(code->data, code->len);
+}
+
+
 ngx_int_t
 ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_int_t   code;
-    ngx_str_t   message, data;
+    ngx_int_t   rc, code;
+    ngx_str_t   text, message, data;
     ngx_uint_t  status;
 
     status = ngx_http_mcp_outcome_status(r, x, outcome, &code, &message);
 
-    if (ngx_http_mcp_outcome_data(r, u, &data) != NGX_OK
+    if (ngx_http_mcp_outcome_data(r, u, x, &data) != NGX_OK
         || (x && ngx_http_mcp_copy_headers(r, x) != NGX_OK))
     {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rc = ngx_http_mcp_outcome_refusal(r, id, x, outcome, &text);
+
+    if (rc == NGX_OK) {
+        return ngx_http_mcp_refuse_text(r, status, &text);
+    }
+
+    if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -155,16 +265,22 @@ ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_outcome_e outcome)
 {
     ngx_int_t            code;
-    ngx_str_t            message, data;
+    ngx_str_t            text, message, data;
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
     (void) ngx_http_mcp_outcome_status(r, x, outcome, &code, &message);
 
+    if (ngx_http_mcp_outcome_refusal(r, id, x, outcome, &text)
+        != NGX_DECLINED)
+    {
+        return text;
+    }
+
     ctx->error = code;
 
-    if (ngx_http_mcp_outcome_data(r, u, &data) != NGX_OK) {
+    if (ngx_http_mcp_outcome_data(r, u, x, &data) != NGX_OK) {
         ngx_str_null(&data);
         return data;
     }
@@ -181,7 +297,7 @@ ngx_http_mcp_refuse_unknown(ngx_http_request_t *r, ngx_str_t *id,
     ngx_int_t  code;
     ngx_str_t  data;
 
-    if (ngx_http_mcp_outcome_data(r, u, &data) != NGX_OK) {
+    if (ngx_http_mcp_outcome_data(r, u, NULL, &data) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -33,7 +33,7 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     s->connection = r->connection;
     s->call = call;
     s->get = (call == NULL);
-    s->offered = ctx->session.offered;
+    s->offered = ctx->session.offered & NGX_MCP_OFFERED_ALL;
     s->lagged = gap;
 
     limit = (line == NGX_MCP_GENERAL_LINE) ? s->conf->stream_limit : 0;

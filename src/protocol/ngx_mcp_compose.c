@@ -2,6 +2,8 @@
 #include "ngx_mcp_message.h"
 
 
+static ngx_str_t ngx_mcp_response_compose(ngx_pool_t *pool, ngx_str_t *id,
+    ngx_str_t *member, ngx_str_t *value);
 static ngx_uint_t ngx_mcp_table_find(ngx_str_t *table, ngx_uint_t n,
     ngx_str_t *text);
 
@@ -158,13 +160,32 @@ ngx_mcp_error_compose(ngx_pool_t *pool, ngx_uint_t revision, ngx_str_t *id,
 ngx_str_t
 ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result)
 {
+    ngx_str_t  member = ngx_string("result");
+
+    return ngx_mcp_response_compose(pool, id, &member, result);
+}
+
+
+ngx_str_t
+ngx_mcp_refusal_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *error)
+{
+    ngx_str_t  member = ngx_string("error");
+
+    return ngx_mcp_response_compose(pool, id, &member, error);
+}
+
+
+static ngx_str_t
+ngx_mcp_response_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *member,
+    ngx_str_t *value)
+{
     u_char     *p;
     ngx_str_t   text;
 
     text.len = 0;
     text.data = ngx_pnalloc(pool,
-                        sizeof("{\"jsonrpc\":\"2.0\",\"id\":,\"result\":}") - 1
-                        + id->len + result->len);
+                        sizeof("{\"jsonrpc\":\"2.0\",\"id\":,\"\":}") - 1
+                        + id->len + member->len + value->len);
 
     if (text.data == NULL) {
         return text;
@@ -173,8 +194,12 @@ ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result)
     p = ngx_cpymem(text.data, "{\"jsonrpc\":\"2.0\",\"id\":",
                    sizeof("{\"jsonrpc\":\"2.0\",\"id\":") - 1);
     p = ngx_cpymem(p, id->data, id->len);
-    p = ngx_cpymem(p, ",\"result\":", sizeof(",\"result\":") - 1);
-    p = ngx_cpymem(p, result->data, result->len);
+    *p++ = ',';
+    *p++ = '"';
+    p = ngx_cpymem(p, member->data, member->len);
+    *p++ = '"';
+    *p++ = ':';
+    p = ngx_cpymem(p, value->data, value->len);
     *p++ = '}';
 
     text.len = p - text.data;

@@ -139,5 +139,9 @@ ngx_str_t ngx_mcp_error_compose(ngx_pool_t *pool, ngx_uint_t revision,
 ngx_str_t ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id,
     ngx_str_t *result);
 
+/* an error response with a raw "error" */
+ngx_str_t ngx_mcp_refusal_compose(ngx_pool_t *pool, ngx_str_t *id,
+    ngx_str_t *error);
+
 
 #endif /* _NGX_MCP_MESSAGE_H_INCLUDED_ */

@@ -46,6 +46,9 @@ typedef struct {
 #define NGX_MCP_OFFERED_RESOURCES  0x04
 #define NGX_MCP_OFFERED_ALL        0x07
 
+/* and not a list */
+#define NGX_MCP_OFFERED_LOGGING    0x08
+
 
 /* a copy of what a request needs; strings point into "text" */
 

@@ -14,6 +14,12 @@
 
 #define NGX_HTTP_MCP_ADAPT_READ_TIMEOUT  60000
 
+/* s; of TCP's probes: a silent upstream that died is found in 80 seconds */
+
+#define NGX_HTTP_MCP_ADAPT_IDLE          30
+#define NGX_HTTP_MCP_ADAPT_INTERVAL      10
+#define NGX_HTTP_MCP_ADAPT_COUNT         4
+
 
 static ngx_int_t ngx_http_mcp_adapt_content(ngx_http_request_t *sr);
 static ngx_int_t ngx_http_mcp_adapt_timeout(ngx_http_request_t *sr,
@@ -203,6 +209,68 @@ ngx_http_mcp_adapt_written(ngx_http_request_t *sr)
     }
 
     return u->conf->read_timeout != NGX_HTTP_MCP_ADAPT_READ_TIMEOUT;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_adapt_probe(ngx_http_request_t *sr)
+{
+    int                                on;
+    ngx_socket_t                       fd;
+    ngx_connection_t                  *c;
+    ngx_http_upstream_t               *u;
+    ngx_http_mcp_defaults_loc_conf_t  *dlcf;
+
+    u = sr->upstream;
+
+    if (u == NULL || !u->request_sent) {
+        return 0;
+    }
+
+    c = u->peer.connection;
+
+    dlcf = ngx_http_get_module_loc_conf(sr, ngx_http_mcp_defaults_module);
+
+    if (c == NULL || dlcf->unprobed || u->peer.sockaddr == NULL
+        || u->peer.sockaddr->sa_family == AF_UNIX)
+    {
+        return 1;
+    }
+
+    fd = c->fd;
+    on = 1;
+
+    if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, (const void *) &on,
+                   sizeof(int))
+        == -1)
+    {
+        ngx_log_error(NGX_LOG_INFO, c->log, ngx_socket_errno,
+                      "setsockopt(SO_KEEPALIVE) failed");
+        return 1;
+    }
+
+#if (NGX_HAVE_KEEPALIVE_TUNABLE)
+    {
+    int  idle, interval, count;
+
+    idle = NGX_HTTP_MCP_ADAPT_IDLE;
+    interval = NGX_HTTP_MCP_ADAPT_INTERVAL;
+    count = NGX_HTTP_MCP_ADAPT_COUNT;
+
+    if (setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, (const void *) &idle,
+                   sizeof(int)) == -1
+        || setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL,
+                      (const void *) &interval, sizeof(int)) == -1
+        || setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, (const void *) &count,
+                      sizeof(int)) == -1)
+    {
+        ngx_log_error(NGX_LOG_INFO, c->log, ngx_socket_errno,
+                      "setsockopt(TCP_KEEPIDLE) failed");
+    }
+    }
+#endif
+
+    return 1;
 }
 
 

@@ -62,6 +62,7 @@ typedef struct {
     unsigned                    last:1;     /* no more of cap->in will come */
     unsigned                    finished:1; /* the body was taken to its end */
     unsigned                    refused:1;  /* of a type that is not taken */
+    unsigned                    probed:1;   /* by TCP, while it is silent */
     unsigned                    left_out:1; /* events were, the log says so */
     unsigned                    held:1;
     unsigned                    resumed:1;
@@ -122,6 +123,12 @@ ngx_int_t ngx_http_mcp_adapt_request(ngx_http_request_t *sr);
 /* ... and once its header came */
 ngx_int_t ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
+
+/*
+ * Has TCP find out whether the upstream is still there, so that one that died
+ * is not waited for; 0: it is not connected yet
+ */
+ngx_uint_t ngx_http_mcp_adapt_probe(ngx_http_request_t *sr);
 
 
 #endif /* _NGX_HTTP_MCP_CAPTURE_H_INCLUDED_ */

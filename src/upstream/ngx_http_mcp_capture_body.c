@@ -11,7 +11,8 @@ static void ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static ngx_int_t ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x,
     size_t size);
-static ngx_int_t ngx_http_mcp_capture_pass_on(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_capture_gathered(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
 static void ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x,
@@ -21,6 +22,10 @@ static void ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x,
 static void ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x,
     ngx_uint_t skipped);
 static void ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_quote(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
@@ -107,10 +112,17 @@ ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    ngx_str_t                type;
+    ngx_str_t                type, text;
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
+
+    if (x->sr->headers_out.content_encoding == NULL) {
+        text.data = b->pos;
+        text.len = b->last - b->pos;
+
+        ngx_http_mcp_capture_quote(x, &text);
+    }
 
     b->pos = b->last;
 
@@ -176,6 +188,11 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     if (cap->received > max) {
 
         if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+            text.data = cap->text;
+            text.len = cap->len;
+
+            ngx_http_mcp_capture_quote(x, &text);
+
             x->body = NGX_HTTP_MCP_BODY_OTHER;
             cap->mode = NGX_HTTP_MCP_DROP;
             return;
@@ -191,12 +208,10 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     if (x->handlers->piece
         && x->status < NGX_HTTP_SPECIAL_RESPONSE
-        && (cap->len + size > NGX_HTTP_MCP_WHOLE
-            || cap->length > NGX_HTTP_MCP_WHOLE))
+        && cap->length > NGX_HTTP_MCP_WHOLE)
     {
-        if (ngx_http_mcp_capture_pass_on(x) != NGX_OK) {
-            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_CUT);
-        }
+        cap->mode = NGX_HTTP_MCP_PASS;
+        ngx_mcp_json_init(&x->scan);
 
         return;
     }
@@ -264,8 +279,13 @@ ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
 }
 
 
-static ngx_int_t
-ngx_http_mcp_capture_pass_on(ngx_http_mcp_exchange_t *x)
+/*
+ * A large body of unknown length is kept until its end has come, so that one
+ * over the limit, or cut, gets an error in place of a part of it.
+ */
+
+static void
+ngx_http_mcp_capture_gathered(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     ngx_buf_t               *b;
     ngx_chain_t             *cl;
@@ -273,41 +293,43 @@ ngx_http_mcp_capture_pass_on(ngx_http_mcp_exchange_t *x)
 
     cap = x->capture;
 
-    if (cap->len) {
-
-        /* what was gathered goes first */
-
-        cl = ngx_alloc_chain_link(x->r->pool);
-        if (cl == NULL) {
-            return NGX_ERROR;
-        }
-
-        b = ngx_calloc_buf(x->r->pool);
-        if (b == NULL) {
-            return NGX_ERROR;
-        }
-
-        b->pos = cap->text;
-        b->last = cap->text + cap->len;
-        b->temporary = 1;
-        b->tag = (ngx_buf_tag_t) &ngx_http_mcp_exchange_create;
-
-        cl->buf = b;
-        cl->next = cap->in;
-        cap->in = cl;
+    if (ngx_mcp_json_scan(&x->scan, text) != NGX_OK) {
+        ngx_http_mcp_capture_quote(x, text);
+        ngx_http_mcp_capture_bad(x);
+        return;
     }
 
+    cl = ngx_alloc_chain_link(x->r->pool);
+    b = ngx_calloc_buf(x->r->pool);
+
+    if (cl == NULL || b == NULL) {
+        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_CUT);
+        return;
+    }
+
+    b->pos = text->data;
+    b->last = text->data + text->len;
+    b->temporary = 1;
+    b->tag = (ngx_buf_tag_t) &ngx_http_mcp_exchange_create;
+
+    cl->buf = b;
+    cl->next = NULL;
+
+    cap->in = cl;
+    cap->last_in = &cl->next;
+
     cap->mode = NGX_HTTP_MCP_PASS;
+    cap->scanned = 1;
+    cap->delivered = 1;
 
-    ngx_mcp_json_init(&x->scan);
-
-    return NGX_OK;
+    ngx_http_mcp_capture_process(x);
 }
 
 
 static void
 ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
+    u_char                  *last;
     ngx_int_t                rc;
     ngx_http_mcp_capture_t  *cap;
 
@@ -338,12 +360,14 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         return;
     }
 
+    last = b->pos + ngx_min(b->last - b->pos, NGX_HTTP_MCP_WHOLE);
+
     ngx_memzero(&cap->buf, sizeof(ngx_buf_t));
 
     cap->buf.start = b->pos;
     cap->buf.pos = b->pos;
-    cap->buf.last = b->last;
-    cap->buf.end = b->last;
+    cap->buf.last = last;
+    cap->buf.end = last;
     cap->buf.memory = 1;
 
     cap->link.buf = &cap->buf;
@@ -356,8 +380,8 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         return;
     }
 
-    cap->scanned = 0;
-    b->pos = b->last;
+    b->pos = last;
+    cap->scanned = (last != b->last);
 
     if (rc == NGX_ERROR) {
         ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_ABORTED);
@@ -424,6 +448,8 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
             ngx_http_mcp_capture_no_message(x, &text);
             continue;
         }
+
+        ngx_http_mcp_capture_refusal(x, &text);
 
         if (x->handlers->message) {
             x->handlers->message(x, &text);
@@ -510,6 +536,8 @@ ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     if (ngx_mcp_json_scan(&x->scan, text) != NGX_OK) {
 
+        ngx_http_mcp_capture_quote(x, text);
+
         if (x->status < NGX_HTTP_SPECIAL_RESPONSE) {
             ngx_http_mcp_capture_bad(x);
             return;
@@ -522,10 +550,60 @@ ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     cap->delivered = 1;
 
+    ngx_http_mcp_capture_refusal(x, text);
+
+    if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+        ngx_http_mcp_capture_quote(x, text);
+    }
+
     ngx_http_mcp_capture_open(x);
 
     if (!cap->stop && x->handlers->message) {
         x->handlers->message(x, text);
+    }
+}
+
+
+/*
+ * An error without an id is of the request that is answered, if the upstream
+ * could not or would not read that far.
+ */
+
+static void
+ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t        error;
+    ngx_mcp_json_t  *json;
+
+    json = &x->scan;
+
+    if (x->method != NGX_HTTP_POST || x->refusal.len
+        || json->members[NGX_MCP_PATH_ERROR_CODE].type != NGX_MCP_JSON_NUMBER
+        || json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT
+        || json->members[NGX_MCP_PATH_ID].type > NGX_MCP_JSON_NULL)
+    {
+        return;
+    }
+
+    error = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+
+    x->refusal.data = ngx_pstrdup(x->r->pool, &error);
+    x->refusal.len = x->refusal.data ? error.len : 0;
+}
+
+
+static void
+ngx_http_mcp_capture_quote(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    if (x->quote.data) {
+        return;
+    }
+
+    x->quote.data = ngx_pnalloc(x->r->pool, NGX_MCP_QUOTE);
+
+    if (x->quote.data) {
+        x->quote.len = ngx_mcp_json_quote(x->quote.data, text)
+                       - x->quote.data;
     }
 }
 
@@ -556,6 +634,14 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
 
         text.len = cap->len;
         text.data = cap->text;
+
+        if (x->handlers->piece && text.len > NGX_HTTP_MCP_WHOLE
+            && x->status < NGX_HTTP_SPECIAL_RESPONSE)
+        {
+            cap->finished = 0;
+            ngx_http_mcp_capture_gathered(x, &text);
+            break;
+        }
 
         ngx_http_mcp_capture_whole(x, &text);
 

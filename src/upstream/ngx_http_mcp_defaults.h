@@ -30,6 +30,9 @@ struct ngx_http_mcp_defaults_loc_conf_s {
     unsigned                           buffering:1;
     unsigned                           read_timeout:1;
 
+    unsigned                           unprobed:1;  /* "off" was written for
+                                                       TCP's keep-alive */
+
     unsigned                           reported:1;
 
     ngx_http_upstream_conf_t          *patient;  /* the proxy module's, without

@@ -32,6 +32,7 @@ typedef struct {
     ngx_uint_t             http_version;
     ngx_uint_t             buffering;
     ngx_uint_t             read_timeout;
+    ngx_uint_t             socket_keepalive;
     ngx_uint_t             headers;
 } ngx_http_mcp_defaults_proxy_t;
 
@@ -351,6 +352,7 @@ ngx_http_mcp_defaults_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     conf->http_version = prev->http_version;
     conf->buffering = prev->buffering;
     conf->read_timeout = prev->read_timeout;
+    conf->unprobed = prev->unprobed;
 
     ngx_http_mcp_defaults_note(conf, ctx->loc_conf);
 
@@ -372,6 +374,7 @@ static void
 ngx_http_mcp_defaults_note(ngx_http_mcp_defaults_loc_conf_t *conf,
     void **loc_conf)
 {
+    ngx_flag_t                      keepalive;
     ngx_http_mcp_defaults_proxy_t  *proxy;
 
     proxy = &ngx_http_mcp_defaults_proxy;
@@ -394,6 +397,13 @@ ngx_http_mcp_defaults_note(ngx_http_mcp_defaults_loc_conf_t *conf,
         != NGX_CONF_UNSET_MSEC)
     {
         conf->read_timeout = 1;
+    }
+
+    keepalive = ngx_http_mcp_defaults_field(loc_conf, ngx_flag_t,
+                                            proxy->socket_keepalive);
+
+    if (keepalive != NGX_CONF_UNSET) {
+        conf->unprobed = !keepalive;
     }
 }
 
@@ -552,6 +562,9 @@ ngx_http_mcp_defaults_preconfiguration(ngx_conf_t *cf)
            != NGX_OK
         || ngx_http_mcp_defaults_offset("proxy_read_timeout",
                                         &proxy->read_timeout)
+           != NGX_OK
+        || ngx_http_mcp_defaults_offset("proxy_socket_keepalive",
+                                        &proxy->socket_keepalive)
            != NGX_OK
         || ngx_http_mcp_defaults_offset("proxy_set_header", &proxy->headers)
            != NGX_OK)

@@ -24,8 +24,9 @@ ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x)
 
         if (x->status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
             ngx_log_error(x->level, x->r->connection->log, 0,
-                          "mcp upstream \"%V\" answered with status %ui",
-                          &x->name, x->status);
+                          "mcp upstream \"%V\" answered with status "
+                          "%ui%s%V", &x->name, x->status,
+                          x->quote.len ? ": " : "", &x->quote);
         }
 
         return NGX_HTTP_MCP_STATUS;

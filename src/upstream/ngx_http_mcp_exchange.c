@@ -14,6 +14,9 @@
  */
 #define NGX_HTTP_MCP_EXCHANGE_REST   20
 
+/* ms; a response that takes longer has its connection probed */
+#define NGX_HTTP_MCP_EXCHANGE_LONG   10000
+
 
 typedef struct {
     ngx_http_mcp_exchange_t    exchange;
@@ -186,6 +189,8 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     if (x->total) {
         ngx_http_mcp_exchange_within(cap, x->total);
     }
+
+    ngx_http_mcp_exchange_within(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
 
     /* runs what was posted, if nobody up the stack does */
 
@@ -637,6 +642,15 @@ ngx_http_mcp_exchange_timer(ngx_event_t *ev)
 
     cap = ev->data;
     x = cap->exchange;
+
+    if (!cap->probed && !cap->ended && !cap->answered) {
+
+        cap->probed = ngx_http_mcp_adapt_probe(x->sr);
+
+        if (!cap->probed) {
+            ngx_http_mcp_exchange_within(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
+        }
+    }
 
     if (x->total) {
         gone = ngx_current_msec - cap->started;

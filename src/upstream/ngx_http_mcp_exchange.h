@@ -141,6 +141,11 @@ struct ngx_http_mcp_exchange_s {
     ngx_str_t                          session;     /* Mcp-Session-Id */
     ngx_list_t                         headers;     /* that reach the client:
                                                        ngx_table_elt_t */
+    ngx_str_t                          refusal;     /* of a JSON-RPC error that
+                                                       has no id: its "error",
+                                                       raw; else empty */
+    ngx_str_t                          quote;       /* the beginning of a body
+                                                       that is no message */
     ngx_mcp_json_t                     scan;        /* of the message at hand */
     ngx_mcp_sse_t                     *sse;         /* of a stream, else NULL;
                                                        id: last event id */

@@ -498,6 +498,10 @@ ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
         ngx_http_mcp_initialize_within(x, NGX_HTTP_MCP_INITIALIZE_TIME);
     }
 
+    if (t->patient && t->step >= ngx_http_mcp_talk_send) {
+        x->timeout = t->upstream->silence;
+    }
+
     if (t->listen && t->step == ngx_http_mcp_talk_resume) {
         x->timeout = 0;
         x->total = 0;

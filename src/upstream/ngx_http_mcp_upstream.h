@@ -54,6 +54,7 @@ typedef struct {
     ngx_http_conf_ctx_t              *conf_ctx; /* of the endpoint */
     uint64_t                          epoch;
     ngx_msec_t                        timeout;
+    ngx_msec_t                        silence;  /* in a client's request */
     ngx_msec_t                        total;
     size_t                            limit;
 
@@ -171,6 +172,8 @@ struct ngx_http_mcp_talk_s {
                                                      else NGX_DECLINED */
     unsigned                          legacy_only:1; /* done(OK) when it is
                                                         an rpc upstream */
+    unsigned                          patient:1;  /* the message is a client's
+                                                     request */
     unsigned                          listen:1;   /* opens the upstream's GET
                                                      stream, once; no body */
     ngx_str_t                         last_event_id;  /* for that, in the link
