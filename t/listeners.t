@@ -122,13 +122,35 @@ my ($no) = $up->wait_requests(sub { answers($_[0], 's1') });
 is($no->{json}{error}{code}, -32601, 'other requests are refused');
 nothing_but(\@get, 'none of it reaches a client');
 
-emit($up, $sid, changed('tools'));
+# a server that tells all of its sessions
+
+for my $r (listeners($up)) {
+    emit($up, $r->{headers}{'mcp-session-id'}, changed('tools'));
+}
+
 ok($_->method('notifications/tools/list_changed'),
    'a changed list does') for @get;
 nothing_but(\@get, 'once');
 
+# a client that has no stream of its own there
 
-# what clients' own streams say of the same is not news
+{
+    $up->set(only => $sid);
+
+    my $s = session();
+    my $get = $s->open_get;
+
+    $get->event;
+    emit($up, $sid, changed('tools'));
+    ok($get->method('notifications/tools/list_changed'),
+       'who has no stream there hears of a list by the one for all');
+    nothing_but([$get, @get], 'once, and nobody else again');
+    $s->delete;
+    $up->set(only => '');
+}
+
+
+# of updates, what clients' own streams say of the same is not news
 
 is($s[3]->call('tools/call', { name => 'x' })->{result}{content}[0]{text}, 'x',
    'a client has a session at the upstream');
@@ -144,12 +166,16 @@ emit($up, $theirs, changed('tools'));
 emit($up, $theirs, notification('message', { level => 'error',
                                              data => 'hello' }));
 my $e = $get[3]->event;
-is($e->{json}{params}{data}, 'hello', 'of its streams only the rest passes');
-nothing_but([$get[3]], 'and no more');
+is($e->{json}{method}, 'notifications/tools/list_changed',
+   'a list of which this session alone is told');
+$e = $get[3]->event;
+is($e->{json}{params}{data}, 'hello', 'and the rest pass');
+nothing_but(\@get, 'and no more, and to no other');
 
 my $r = $s[3]->call('tools/call', { name => 'changes' });
 is(join(' ', map { $_->{method} || 'answer' } @{ $r->{http}{messages} }),
-   'notifications/progress answer', 'on that of a call as well');
+   'notifications/tools/list_changed notifications/progress answer',
+   'on that of a call as well');
 
 
 # the last one leaves
@@ -497,6 +523,9 @@ sub server {
         GET => sub {
             my ($r) = @_;
             return [http => 404, {}, ''] if $Mcp::Upstream::V{forget};
+            return [http => 409, {}, '']
+                if ($Mcp::Upstream::V{only} || $r->{headers}{'mcp-session-id'})
+                   ne $r->{headers}{'mcp-session-id'};
             return ([sse => {}], [tag => $r->{headers}{'mcp-session-id'}],
                     [hang =>]);
         },

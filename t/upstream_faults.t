@@ -458,7 +458,7 @@ for my $kind (sort keys %kind) {
 my $s = $t->session(path => '/rpc');
 
 for my $method (qw(prompts/list resources/list resources/read no/such)) {
-    my $r = $s->call($method);
+    my $r = $s->call($method, { $method =~ /read/ ? (uri => 'x:/') : () });
     is($r->{http}{status}, 200, "$method: 200");
     is($r->{error}{code}, -32601, "$method: -32601");
 }

@@ -427,6 +427,12 @@ ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
 
     if (uri->len == 0) {
         event.flags = NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_OFFERED(kinds);
+
+        /* as do those with a stream at the upstream, unless there is a gap */
+
+        if (take) {
+            event.flags |= NGX_MCP_EVENT_SHARED;
+        }
     }
 
     if (take) {

@@ -524,7 +524,7 @@ ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
         return;
     }
 
-    if (x->session.len == 0 || x->session.len > NGX_MCP_LINK_ID_MAX
+    if (x->session.len == 0 || !ngx_http_mcp_link_fits(x)
         || ngx_mcp_link_get(ctx->conf->zone, ctx->session.ref, &u->name, none,
                             &link)
            != NGX_DECLINED)

@@ -490,7 +490,10 @@ ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
             if (ngx_mcp_link_peek(ctx->conf->zone, ctx->session.ref,
                                   &u[i].name, &links[i])
-                == NGX_OK)
+                == NGX_OK
+                && ngx_mcp_link_id(ctx->conf->zone, ctx->session.ref,
+                                   &u[i].name, r->pool, &links[i])
+                   == NGX_OK)
             {
                 ngx_mcp_link_forget(ctx->conf->zone, ctx->session.ref,
                                     &u[i].name, links[i].serial);
@@ -502,6 +505,14 @@ ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                         NGX_MCP_COUNTER_SESSIONS_DELETED);
 
     for (i = 0; u && i < ctx->conf->upstreams->nelts; i++) {
+
+        if (links[i].id.data == NULL) {
+
+            /* none, or it is for the zone to say */
+
+            continue;
+        }
+
         ngx_http_mcp_farewell(&u[i], r, &ctx->tenant, &ctx->session_id,
                               &links[i].id, links[i].revision);
     }

@@ -126,6 +126,13 @@ ngx_mcp_audience_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a)
 ngx_uint_t
 ngx_mcp_audience_exists_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
+    return ngx_mcp_audience_find_locked(zone, s) != NULL;
+}
+
+
+ngx_mcp_audience_sh_t *
+ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
     uint32_t                hash;
     uint64_t                key;
     ngx_mcp_group_sh_t     *g;
@@ -140,11 +147,11 @@ ngx_mcp_audience_exists_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
          aud = ngx_mcp_hash_next_locked(zone, aud))
     {
         if (aud->key == key && (uint32_t) aud->group == g->rec.hash) {
-            return 1;
+            return aud;
         }
     }
 
-    return 0;
+    return NULL;
 }
 
 

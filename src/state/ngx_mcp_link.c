@@ -152,9 +152,49 @@ ngx_mcp_link_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l,
     link->revision = l->revision;
     link->serial = l->serial;
     link->id.len = l->rec.len - l->upstream_len;
-    link->id.data = link->buf;
+    link->id.data = NULL;
 
-    ngx_mcp_text_read(zone, l, l->upstream_len, link->buf, link->id.len);
+    if (link->id.len <= NGX_MCP_LINK_ID_SHORT) {
+        link->id.data = link->buf;
+        ngx_mcp_text_read(zone, l, l->upstream_len, link->buf, link->id.len);
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_link_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_pool_t *pool, ngx_mcp_link_t *link)
+{
+    u_char                *p;
+    ngx_int_t              rc;
+    ngx_mcp_link_sh_t     *l;
+    ngx_mcp_session_sh_t  *s;
+
+    if (link->id.data) {
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(pool, link->id.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
+
+    if (l && l->state == NGX_MCP_LINK_MADE && l->serial == link->serial) {
+        ngx_mcp_text_read(zone, l, l->upstream_len, p, link->id.len);
+        link->id.data = p;
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
 }
 
 

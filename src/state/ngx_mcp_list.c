@@ -136,6 +136,36 @@ ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 }
 
 
+ngx_uint_t
+ngx_mcp_list_heard(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_uint_t kinds)
+{
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_session_sh_t   *s;
+    ngx_mcp_audience_sh_t  *a;
+
+    a = NULL;
+
+    ngx_memzero(&ref, sizeof(ngx_mcp_ref_t));
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s && !ngx_mcp_session_extension(zone, s)->alone) {
+        a = ngx_mcp_audience_find_locked(zone, s);
+    }
+
+    if (a) {
+        ref = ngx_mcp_ref(zone, a);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return a ? ngx_mcp_list_signal(zone, ref, kinds) : 0;
+}
+
+
 ngx_int_t
 ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, uint32_t *signals, ngx_msec_t *delay)

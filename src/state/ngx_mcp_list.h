@@ -115,6 +115,10 @@ ngx_uint_t ngx_mcp_list_current(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list);
 ngx_uint_t ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kinds);
 
+/* likewise, if it is said to this session alone; 0 if it has its own lists */
+ngx_uint_t ngx_mcp_list_heard(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_uint_t kinds);
+
 /*
  * For the holder: NGX_OK: fetch it now, and hand back *signals; NGX_AGAIN:
  * after *delay ms; NGX_DECLINED: nobody wants it; NGX_ERROR: the audience is

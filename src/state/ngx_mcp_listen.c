@@ -74,11 +74,56 @@ ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         }
 
         l->heard = 1;
+        l->since = zone->sh->stamp + 1;
     }
 
     ngx_mcp_zone_unlock(zone);
 
     return told;
+}
+
+
+void
+ngx_mcp_link_breaks(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream)
+{
+    ngx_mcp_link_sh_t     *l;
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
+
+    if (l && l->listener == zone->worker + 1) {
+        l->since = 0;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+/* whether a stream of the session's own was there for what came then */
+
+ngx_uint_t
+ngx_mcp_link_hears_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    uint64_t stamp)
+{
+    uint32_t                 n;
+    ngx_mcp_link_sh_t       *l;
+    ngx_mcp_extension_sh_t  *e;
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    for (n = e->upstreams.head; n; n = l->rec.links.next) {
+        l = ngx_mcp_block(zone, n);
+
+        if (l->since && stamp >= l->since) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -152,6 +197,8 @@ ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
             l->heard = 0;
         }
 
+        l->since = 0;
+
         ngx_mcp_barrier();
         l->listener = 0;
 
@@ -217,6 +264,7 @@ ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l)
 {
     ngx_mcp_session_sh_t  *s;
 
+    l->since = 0;
     l->listener = 0;
     l->up = 0;
 

@@ -116,6 +116,7 @@ ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
 
     only->flags = event->flags
                   & (NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_UNLISTED
+                     |NGX_MCP_EVENT_SHARED
                      |NGX_MCP_EVENT_OFFERED(NGX_MCP_OFFERED_ALL));
 
     only->audience = event->list_key.data

@@ -49,6 +49,9 @@ typedef struct {
 #define NGX_MCP_EVENT_LISTED    0x10
 #define NGX_MCP_EVENT_UNLISTED  0x20
 
+/* for sessions that had no stream of their own at the upstream by then */
+#define NGX_MCP_EVENT_SHARED    0x40
+
 /* for sessions that were offered one of these (NGX_MCP_OFFERED_*) */
 #define NGX_MCP_EVENT_OFFERED(kinds)  ((kinds) << 8)
 #define NGX_MCP_EVENT_KINDS(flags)    (((flags) >> 8) & 0x07)

@@ -243,10 +243,6 @@ ngx_mcp_own_covers(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         l = own ? ngx_mcp_own_link_locked(zone, own) : NULL;
 
         covers = (l && l->up);
-
-        if (uri->len == 0 && ngx_mcp_session_extension(zone, s)->alone) {
-            covers = 0;
-        }
     }
 
     if (covers && uri->len) {

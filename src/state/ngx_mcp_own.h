@@ -52,8 +52,7 @@ void ngx_mcp_own_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 
 /*
  * Whether the listener of the session's audience is up, so that what the
- * session's own streams say of lists, and of this resource if uri is not
- * empty, comes from there.
+ * session's own streams say of this resource comes from there.
  */
 ngx_uint_t ngx_mcp_own_covers(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_str_t *uri);

@@ -146,19 +146,21 @@ void ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  * Links: the session that is kept for this session at one upstream.
  *
  * link_get: NGX_OK with the id (may be empty: an upstream without sessions)
- * copied into buf; NGX_DECLINED: there is none, and making it is now the
- * caller's duty, which ends with link_put or link_fail; NGX_AGAIN: another is
- * making it, and the given call is woken with NGX_MCP_WAKE_LINK when that has
- * ended (ask again then); NGX_ERROR: the session ended or the zone is full.
+ * copied into buf, unless it is a long one: see link_id; NGX_DECLINED: there is
+ * none, and making it is now the caller's duty, which ends with link_put or
+ * link_fail; NGX_AGAIN: another is making it, and the given call is woken with
+ * NGX_MCP_WAKE_LINK when that has ended (ask again then); NGX_ERROR: the
+ * session ended or the zone is full.
  */
 
-#define NGX_MCP_LINK_ID_MAX  512
+#define NGX_MCP_LINK_ID_SHORT  512
+#define NGX_MCP_LINK_ID_MAX    4096
 
 typedef struct {
-    ngx_str_t               id;           /* into buf */
+    ngx_str_t               id;           /* into buf; data NULL: too long */
     ngx_uint_t              revision;     /* negotiated with the upstream */
     ngx_uint_t              serial;       /* changes when the link is remade */
-    u_char                  buf[NGX_MCP_LINK_ID_MAX];
+    u_char                  buf[NGX_MCP_LINK_ID_SHORT];
 } ngx_mcp_link_t;
 
 ngx_int_t ngx_mcp_link_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
@@ -167,6 +169,13 @@ ngx_int_t ngx_mcp_link_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 /* as link_get, but never claims nor waits: NGX_OK or NGX_DECLINED */
 ngx_int_t ngx_mcp_link_peek(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_mcp_link_t *link);
+
+/*
+ * The id of a link that was got, into pool if it is too long for buf.  NGX_OK;
+ * NGX_DECLINED: the link has changed since; NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_mcp_link_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_pool_t *pool, ngx_mcp_link_t *link);
 
 /* the link is made; wakes who waits.  NGX_DECLINED if the session ended */
 ngx_int_t ngx_mcp_link_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
@@ -197,6 +206,13 @@ ngx_int_t ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  */
 ngx_uint_t ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_uint_t resumed);
+
+/*
+ * It has ended for now.  While it stands the session hears of lists there, and
+ * not what the module's own session heard (NGX_MCP_EVENT_SHARED).
+ */
+void ngx_mcp_link_breaks(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream);
 
 /* open GETs on the general line; NGX_DECLINED if the session has ended */
 ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);

@@ -206,6 +206,8 @@ void ngx_mcp_topic_said_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
 ngx_mcp_link_sh_t *ngx_mcp_link_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_str_t *upstream);
+ngx_uint_t ngx_mcp_link_hears_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint64_t stamp);
 ngx_mcp_link_sh_t *ngx_mcp_link_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_str_t *upstream, ngx_mcp_stage_t *stage);
 void ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
@@ -387,6 +389,8 @@ void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_extension_sh_t *e);
 
 /* whether there is one for the session */
+ngx_mcp_audience_sh_t *ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
 ngx_uint_t ngx_mcp_audience_exists_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 

@@ -683,5 +683,11 @@ ngx_mcp_line_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         return 1;
     }
 
+    if (e->only.flags & NGX_MCP_EVENT_SHARED
+        && ngx_mcp_link_hears_locked(zone, s, e->stamp))
+    {
+        return 1;
+    }
+
     return ngx_mcp_log_hidden_locked(zone, s, &e->only);
 }

@@ -374,6 +374,9 @@ typedef enum {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: session; worker: maker */
     ngx_mcp_ref_t           group;
+    uint64_t                since;        /* fact: events with this stamp, or a
+                                             later one, are heard on a GET
+                                             stream; 0: none stands */
     uint32_t                upstream_len;
     uint32_t                state;        /* fact: ngx_mcp_link_state_e */
     uint32_t                revision;

@@ -29,6 +29,7 @@ struct ngx_http_mcp_defaults_loc_conf_s {
     unsigned                           http_version:1;
     unsigned                           buffering:1;
     unsigned                           read_timeout:1;
+    unsigned                           buffers:1;
 
     unsigned                           unprobed:1;  /* "off" was written for
                                                        TCP's keep-alive */

@@ -6,6 +6,11 @@
 #include "ngx_http_mcp_defaults.h"
 
 
+/* room for the header of a response with a long session id */
+
+#define NGX_HTTP_MCP_DEFAULTS_HEADER  8192
+
+
 typedef struct {
     void                 **loc_conf;        /* of the http block */
 } ngx_http_mcp_defaults_main_conf_t;
@@ -33,6 +38,9 @@ typedef struct {
     ngx_uint_t             buffering;
     ngx_uint_t             read_timeout;
     ngx_uint_t             socket_keepalive;
+    ngx_uint_t             buffer_size;
+    ngx_uint_t             buffers;
+    ngx_uint_t             busy_buffers;
     ngx_uint_t             headers;
 } ngx_http_mcp_defaults_proxy_t;
 
@@ -353,6 +361,7 @@ ngx_http_mcp_defaults_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     conf->buffering = prev->buffering;
     conf->read_timeout = prev->read_timeout;
     conf->unprobed = prev->unprobed;
+    conf->buffers = prev->buffers;
 
     ngx_http_mcp_defaults_note(conf, ctx->loc_conf);
 
@@ -374,6 +383,7 @@ static void
 ngx_http_mcp_defaults_note(ngx_http_mcp_defaults_loc_conf_t *conf,
     void **loc_conf)
 {
+    ngx_bufs_t                     *bufs;
     ngx_flag_t                      keepalive;
     ngx_http_mcp_defaults_proxy_t  *proxy;
 
@@ -397,6 +407,17 @@ ngx_http_mcp_defaults_note(ngx_http_mcp_defaults_loc_conf_t *conf,
         != NGX_CONF_UNSET_MSEC)
     {
         conf->read_timeout = 1;
+    }
+
+    bufs = &ngx_http_mcp_defaults_field(loc_conf, ngx_bufs_t, proxy->buffers);
+
+    if (bufs->num
+        || ngx_http_mcp_defaults_field(loc_conf, size_t, proxy->buffer_size)
+           != NGX_CONF_UNSET_SIZE
+        || ngx_http_mcp_defaults_field(loc_conf, size_t, proxy->busy_buffers)
+           != NGX_CONF_UNSET_SIZE)
+    {
+        conf->buffers = 1;
     }
 
     keepalive = ngx_http_mcp_defaults_field(loc_conf, ngx_flag_t,
@@ -428,6 +449,11 @@ ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
     if (!conf->buffering) {
         ngx_http_mcp_defaults_field(loc_conf, ngx_flag_t, proxy->buffering)
             = 0;
+    }
+
+    if (!conf->buffers) {
+        ngx_http_mcp_defaults_field(loc_conf, size_t, proxy->buffer_size)
+            = ngx_max(ngx_pagesize, NGX_HTTP_MCP_DEFAULTS_HEADER);
     }
 
     source = NULL;
@@ -565,6 +591,14 @@ ngx_http_mcp_defaults_preconfiguration(ngx_conf_t *cf)
            != NGX_OK
         || ngx_http_mcp_defaults_offset("proxy_socket_keepalive",
                                         &proxy->socket_keepalive)
+           != NGX_OK
+        || ngx_http_mcp_defaults_offset("proxy_buffer_size",
+                                        &proxy->buffer_size)
+           != NGX_OK
+        || ngx_http_mcp_defaults_offset("proxy_buffers", &proxy->buffers)
+           != NGX_OK
+        || ngx_http_mcp_defaults_offset("proxy_busy_buffers_size",
+                                        &proxy->busy_buffers)
            != NGX_OK
         || ngx_http_mcp_defaults_offset("proxy_set_header", &proxy->headers)
            != NGX_OK)

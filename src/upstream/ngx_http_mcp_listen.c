@@ -25,6 +25,7 @@ typedef struct {
 
 static ngx_uint_t ngx_http_mcp_listen_wanted(ngx_http_mcp_listener_t *l);
 static void ngx_http_mcp_listen_opened(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_listen_broken(ngx_http_mcp_listener_t *l);
 static void ngx_http_mcp_listen_message(ngx_http_mcp_listener_t *l,
     ngx_http_mcp_talk_t *t, ngx_str_t *text);
 static void ngx_http_mcp_listen_updated(ngx_http_mcp_listener_t *l,
@@ -88,6 +89,7 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     l->headers = &listen->headers_in;
     l->wanted = ngx_http_mcp_listen_wanted;
     l->opened = ngx_http_mcp_listen_opened;
+    l->broken = ngx_http_mcp_listen_broken;
     l->message = ngx_http_mcp_listen_message;
     l->closed = ngx_http_mcp_listen_closed;
     l->data = listen;
@@ -169,6 +171,13 @@ ngx_http_mcp_listen_opened(ngx_http_mcp_listener_t *l)
                       "session %V is told",
                       &l->upstream->name, &l->audience.session);
     }
+}
+
+
+static void
+ngx_http_mcp_listen_broken(ngx_http_mcp_listener_t *l)
+{
+    ngx_mcp_link_breaks(l->upstream->zone, l->session, &l->upstream->name);
 }
 
 

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_upstream.h"
+#include "ngx_mcp_list.h"
 
 
 static void ngx_http_mcp_said_reply_done(ngx_http_mcp_exchange_t *x,
@@ -67,21 +68,27 @@ ngx_uint_t
 ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
     ngx_str_t *text)
 {
-    ngx_str_t    uri;
-    ngx_uint_t   method, rc;
-    ngx_pool_t  *pool;
+    ngx_str_t        uri;
+    ngx_uint_t       rc;
+    ngx_pool_t      *pool;
+    ngx_mcp_zone_t  *zone;
 
-    method = ngx_http_mcp_said_method(t, text);
+    zone = t->upstream->zone;
 
-    ngx_str_null(&uri);
-    pool = NULL;
-
-    switch (method) {
+    switch (ngx_http_mcp_said_method(t, text)) {
 
     case NGX_MCP_METHOD_TOOLS_CHANGED:
+        return ngx_mcp_list_heard(zone, session,
+                                  NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS));
+
     case NGX_MCP_METHOD_PROMPTS_CHANGED:
+        return ngx_mcp_list_heard(zone, session,
+                                  NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS));
+
     case NGX_MCP_METHOD_RESOURCES_CHANGED:
-        break;
+        return ngx_mcp_list_heard(zone, session,
+                                  NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES)
+                                  |NGX_MCP_LIST_BIT(NGX_MCP_LIST_TEMPLATES));
 
     case NGX_MCP_METHOD_RESOURCES_UPDATED:
 
@@ -93,20 +100,15 @@ ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
         }
 
         uri = ngx_http_mcp_said_uri(t, text, pool);
-        break;
 
-    default:
-        return 0;
-    }
+        rc = ngx_mcp_own_covers(zone, session, &t->upstream->name, &uri);
 
-    rc = ngx_mcp_own_covers(t->upstream->zone, session, &t->upstream->name,
-                            &uri);
-
-    if (pool) {
         ngx_destroy_pool(pool);
+
+        return rc;
     }
 
-    return rc;
+    return 0;
 }
 
 

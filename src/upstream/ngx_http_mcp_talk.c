@@ -329,7 +329,20 @@ ngx_http_mcp_talk_get_link(ngx_http_mcp_talk_t *t)
     switch (rc) {
 
     case NGX_OK:
-        t->step = t->listen ? ngx_http_mcp_talk_resume : ngx_http_mcp_talk_send;
+        rc = ngx_mcp_link_id(t->upstream->zone, t->session,
+                             &t->upstream->name, t->r->pool, t->link);
+
+        if (rc == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        if (rc == NGX_OK) {
+            t->step = t->listen ? ngx_http_mcp_talk_resume
+                                : ngx_http_mcp_talk_send;
+        }
+
+        /* else it has just changed, and is looked for again */
+
         return NGX_DONE;
 
     case NGX_DECLINED:
@@ -531,9 +544,7 @@ ngx_http_mcp_talk_header(ngx_http_mcp_exchange_t *x)
 
     if (t->step == ngx_http_mcp_talk_initialize) {
 
-        if (x->session.len <= NGX_MCP_LINK_ID_MAX) {
-            t->new_id = x->session;
-        }
+        t->new_id = x->session;
 
         return;
     }
@@ -735,7 +746,19 @@ static void
 ngx_http_mcp_talk_initialize_done(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_outcome_e outcome)
 {
-    if (t->initialized) {
+    ngx_str_t  none;
+
+    if (t->initialized && !ngx_http_mcp_link_fits(t->x)) {
+
+        /* what it made is ended */
+
+        ngx_str_null(&none);
+        ngx_http_mcp_farewell(t->upstream, t->r, &t->tenant, &none,
+                              &t->new_id, t->new_revision);
+
+        outcome = NGX_HTTP_MCP_BAD;
+
+    } else if (t->initialized) {
         t->step = ngx_http_mcp_talk_initialized;
 
         if (ngx_http_mcp_talk_next(t) == NGX_OK) {
@@ -761,6 +784,22 @@ ngx_http_mcp_talk_initialize_done(ngx_http_mcp_talk_t *t,
     }
 
     ngx_http_mcp_talk_fail(t, outcome);
+}
+
+
+ngx_uint_t
+ngx_http_mcp_link_fits(ngx_http_mcp_exchange_t *x)
+{
+    if (x->session.len <= NGX_MCP_LINK_ID_MAX) {
+        return 1;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+                  "mcp upstream \"%V\" made a session whose id has %uz bytes, "
+                  "more than %d; it cannot be used",
+                  &x->name, x->session.len, NGX_MCP_LINK_ID_MAX);
+
+    return 0;
 }
 
 

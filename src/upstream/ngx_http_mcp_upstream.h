@@ -329,8 +329,9 @@ ngx_str_t ngx_http_mcp_said_uri(ngx_http_mcp_talk_t *t, ngx_str_t *text,
     ngx_pool_t *pool);
 
 /*
- * Whether it came for this session alone, but says what the listener of its
- * audience says to all (a change of a list or resource).
+ * Whether it came for this session alone, but is said to all of its audience:
+ * a change of a resource that the module's own session listens for, or of
+ * lists that are kept, which are looked at again now.
  */
 ngx_uint_t ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t,
     ngx_mcp_ref_t session, ngx_str_t *text);
@@ -340,6 +341,9 @@ void ngx_http_mcp_said_reply(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
     const char *why);
 
+
+/* whether the id of the session that it made can be kept; else it is logged */
+ngx_uint_t ngx_http_mcp_link_fits(ngx_http_mcp_exchange_t *x);
 
 /* whether an rpc upstream says by this status that it lacks the method */
 ngx_uint_t ngx_http_mcp_status_absent(ngx_uint_t status);

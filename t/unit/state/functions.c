@@ -883,11 +883,13 @@ link_tests(void)
 {
     ngx_str_t             uri, name, id;
     ngx_uint_t            old;
+    ngx_pool_t           *pool;
     ngx_mcp_ref_t         ref;
     ngx_mcp_call_t        a, b;
     ngx_mcp_link_t        l;
 
     start(ZONE_SIZE);
+    pool = env_pool();
     ref = session("e", "t");
 
     id = env_str("1");
@@ -936,8 +938,14 @@ link_tests(void)
     id.len = NGX_MCP_LINK_ID_MAX;
     ok(ngx_mcp_link_put(&zone, ref, &name, &id, 1) == NGX_OK
        && ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_OK
-       && l.id.len == NGX_MCP_LINK_ID_MAX && l.serial != old, "a long id");
+       && l.id.len == NGX_MCP_LINK_ID_MAX && l.id.data == NULL
+       && l.serial != old
+       && ngx_mcp_link_id(&zone, ref, &name, pool, &l) == NGX_OK
+       && ngx_memcmp(l.id.data, big, NGX_MCP_LINK_ID_MAX) == 0, "a long id");
+    ngx_mcp_link_get(&zone, ref, &name, a.ref, &l);
     ngx_mcp_link_forget(&zone, ref, &name, l.serial);
+    ok(ngx_mcp_link_id(&zone, ref, &name, pool, &l) == NGX_DECLINED,
+       "a long id that is gone");
 
     ok(ngx_mcp_link_listen(&zone, ref, &name) == NGX_OK
        && ngx_mcp_link_listen(&zone, ref, &name) == NGX_DECLINED, "listen");
@@ -986,6 +994,7 @@ link_tests(void)
     ok(zone.sh->nfree == zone.sh->fresh - 1,
        "its record goes with its last call");
 
+    env_pool_free(pool);
     stop("links");
 }
 

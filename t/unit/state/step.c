@@ -642,6 +642,7 @@ op_links(void)
     ngx_mcp_link_fail(&zone, victim, &name);
 
     name = env_str("weather");
+    ngx_mcp_link_breaks(&zone, victim, &name);
     ngx_mcp_link_unlisten(&zone, victim, &name, 0);
     ngx_mcp_link_listen(&zone, victim, &name);
     ngx_mcp_link_listens(&zone, victim, &name, 0);
