@@ -100,6 +100,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 
     in->number++;
     in->absent = 0;
+    in->full = 0;
     in->unkept = 0;
 
     m = &in->message;
@@ -757,8 +758,14 @@ ngx_http_mcp_event_in_error(ngx_http_mcp_event_in_t *in,
     switch (rc) {
 
     case NGX_ERROR:
-        return to->large ? "the event is larger than mcp_event_buffer allows"
-                         : "the zone is full";
+
+        if (to->large) {
+            return "the event is larger than mcp_event_buffer allows";
+        }
+
+        in->full = 1;
+
+        return "the zone is full";
 
     case NGX_DECLINED:
         in->absent = 1;

@@ -37,6 +37,9 @@ typedef struct {
     /* out: it was refused because whom it addresses is not there */
     unsigned                    absent:1;
 
+    /* out: it was refused because the zone is full */
+    unsigned                    full:1;
+
     /* out: its topic has it not, somewhere at least */
     unsigned                    unkept:1;
 

@@ -421,7 +421,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 
     if (!in->absent && why != reader->complaint) {
         reader->complaint = why;
-        level = NGX_LOG_WARN;
+        level = NGX_LOG_ERR;
     }
 
     ngx_log_error(level, ngx_cycle->log, 0,
@@ -641,7 +641,7 @@ ngx_http_mcp_reader_say(ngx_http_mcp_reader_t *reader,
     text.data = buf;
     text.len = p - buf;
 
-    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "mcp feed \"%V\" of endpoint \"%V\" %V; it is tried again, "
                   "after growing pauses", &x->uri, &reader->bridge->endpoint,
                   &text);

@@ -16,7 +16,10 @@
 /* ms; an upstream that refuses clients' own initialize is blamed so often */
 #define NGX_HTTP_MCP_BLAME           60000
 
-#define NGX_HTTP_MCP_INITIALIZE_MAX  (32 * 1024)
+/* what is kept of its params, to begin sessions at upstreams */
+#define NGX_HTTP_MCP_INITIALIZE_MAX    4096
+#define NGX_HTTP_MCP_INITIALIZE_FRAME                                         \
+    sizeof("{\"protocolVersion\":\"\",\"capabilities\":,\"clientInfo\":}")
 
 
 static ngx_int_t ngx_http_mcp_initialize_check(ngx_http_request_t *r,
@@ -45,8 +48,11 @@ static void ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_exchange_t *x);
 static ngx_int_t ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
+static ngx_int_t ngx_http_mcp_initialize_client(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_str_t *client);
 static ngx_int_t ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool, ngx_str_t *revision, ngx_str_t *params);
+static size_t ngx_http_mcp_initialize_size(ngx_mcp_message_t *m);
 
 
 static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_initialize_handlers = {
@@ -106,7 +112,6 @@ static ngx_int_t
 ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_int_t *refusal)
 {
-    ngx_str_t           params;
     ngx_uint_t          revision;
     ngx_mcp_json_t     *json;
     ngx_mcp_message_t  *m;
@@ -150,11 +155,10 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
-    params = ngx_mcp_message_member(m, NGX_MCP_PATH_PARAMS);
-
-    if (params.len > NGX_HTTP_MCP_INITIALIZE_MAX) {
+    if (ngx_http_mcp_initialize_size(m) > NGX_HTTP_MCP_INITIALIZE_MAX) {
         *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
-                             "params of initialize are larger than 32k");
+                             "params.capabilities and params.clientInfo are "
+                             "larger than 4k together");
         return NGX_DECLINED;
     }
 
@@ -580,6 +584,11 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     in.endpoint = mlcf->name;
     in.tenant = ctx->tenant;
     in.identity = ctx->identity;
+
+    if (ngx_http_mcp_initialize_client(r, ctx, &in.client) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     in.client_name = ctx->client_name;
     in.client_version = ctx->client_version;
     in.offered = mlcf->offered;
@@ -609,7 +618,8 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     if (rc != NGX_OK) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                                    NGX_MCP_REFUSED,
-                                   "there is no room for another session");
+                                   "the zone is full, or this client has its "
+                                   "share of it");
     }
 
     ctx->session.revision = in.revision;
@@ -643,6 +653,67 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 }
 
 
+/* whose share the session is of: identity, else address, or what is said */
+
+static ngx_int_t
+ngx_http_mcp_initialize_client(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_str_t *client)
+{
+    u_char           *p;
+    ngx_str_t         value;
+    ngx_connection_t *c;
+
+    value = ctx->identity;
+
+    if (ctx->conf->session_limit_key) {
+
+        if (ngx_http_mcp_fresh_value(r, ctx->conf->session_limit_key, &value)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    if (value.len) {
+        p = ngx_pnalloc(r->pool, value.len + 1);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        client->data = p;
+        client->len = value.len + 1;
+
+        *p++ = 'k';
+        ngx_memcpy(p, value.data, value.len);
+
+        return NGX_OK;
+    }
+
+    c = r->connection;
+
+#if (NGX_HAVE_INET6)
+
+    /* who has one address there has a network of them */
+
+    if (c->sockaddr->sa_family == AF_INET6
+        && !IN6_IS_ADDR_V4MAPPED(&((struct sockaddr_in6 *)
+                                   c->sockaddr)->sin6_addr))
+    {
+        client->data = ((struct sockaddr_in6 *) c->sockaddr)
+                       ->sin6_addr.s6_addr;
+        client->len = 8;
+
+        return NGX_OK;
+    }
+
+#endif
+
+    *client = c->addr_text;
+
+    return NGX_OK;
+}
+
+
 /* the client's own, but that upstreams are offered what was agreed on here */
 
 static ngx_int_t
@@ -650,26 +721,54 @@ ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
     ngx_str_t *revision, ngx_str_t *params)
 {
     u_char     *p;
-    ngx_str_t   theirs, version;
+    ngx_str_t   theirs, version, capabilities, client;
 
     theirs = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_PARAMS);
     version = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_VERSION);
 
-    p = ngx_pnalloc(pool, theirs.len + revision->len + 2);
+    p = ngx_pnalloc(pool, NGX_HTTP_MCP_INITIALIZE_MAX + revision->len
+                          + NGX_HTTP_MCP_INITIALIZE_FRAME);
     if (p == NULL) {
         return NGX_ERROR;
     }
 
     params->data = p;
 
-    p = ngx_cpymem(p, theirs.data, version.data - theirs.data);
-    *p++ = '"';
-    p = ngx_cpymem(p, revision->data, revision->len);
-    *p++ = '"';
-    p = ngx_cpymem(p, version.data + version.len,
-                   theirs.data + theirs.len - version.data - version.len);
+    if (theirs.len <= NGX_HTTP_MCP_INITIALIZE_MAX) {
+        p = ngx_cpymem(p, theirs.data, version.data - theirs.data);
+        *p++ = '"';
+        p = ngx_cpymem(p, revision->data, revision->len);
+        *p++ = '"';
+        p = ngx_cpymem(p, version.data + version.len,
+                       theirs.data + theirs.len - version.data - version.len);
+
+    } else {
+
+        /* extensions of it are not for upstreams then */
+
+        capabilities = ngx_mcp_message_member(ctx->message,
+                                              NGX_MCP_PATH_CAPABILITIES);
+        client = ngx_mcp_message_member(ctx->message,
+                                        NGX_MCP_PATH_CLIENT_INFO);
+
+        p = ngx_sprintf(p, "{\"protocolVersion\":\"%V\",\"capabilities\":%V,"
+                        "\"clientInfo\":%V}", revision, &capabilities,
+                        &client);
+    }
 
     params->len = p - params->data;
 
     return NGX_OK;
+}
+
+
+static size_t
+ngx_http_mcp_initialize_size(ngx_mcp_message_t *m)
+{
+    ngx_str_t  capabilities, client;
+
+    capabilities = ngx_mcp_message_member(m, NGX_MCP_PATH_CAPABILITIES);
+    client = ngx_mcp_message_member(m, NGX_MCP_PATH_CLIENT_INFO);
+
+    return capabilities.len + client.len;
 }

@@ -368,9 +368,15 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
         ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
                       "client sent an event that is refused: %s", error);
 
-        ngx_mcp_count(p->in.zone, p->in.absent
-                                  ? NGX_MCP_COUNTER_EVENTS_UNSENT
-                                  : NGX_MCP_COUNTER_EVENTS_INVALID, 1);
+        if (p->in.full) {
+            p->full = 1;
+
+        } else {
+            ngx_mcp_count(p->in.zone, p->in.absent
+                                      ? NGX_MCP_COUNTER_EVENTS_UNSENT
+                                      : NGX_MCP_COUNTER_EVENTS_INVALID, 1);
+        }
+
         p->refused++;
         item = cJSON_AddStringToObject(event, "error", error);
 
@@ -398,6 +404,7 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
     cJSON               *root, *accepted, *refused;
     ngx_int_t            rc;
     ngx_buf_t           *b;
+    ngx_str_t            seconds;
     ngx_chain_t          out;
     ngx_http_request_t  *r;
 
@@ -446,6 +453,19 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
 
     r->headers_out.status = p->accepted ? NGX_HTTP_ACCEPTED
                                         : NGX_HTTP_BAD_REQUEST;
+
+    if (p->accepted == 0 && p->full) {
+
+        /* it may be sent again */
+
+        r->headers_out.status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        ngx_str_set(&seconds, "1");
+
+        if (ngx_http_mcp_header(r, "Retry-After", &seconds) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
     r->headers_out.content_length_n = b->last - b->pos;
     ngx_str_set(&r->headers_out.content_type, "application/json");
     r->headers_out.content_type_len = r->headers_out.content_type.len;

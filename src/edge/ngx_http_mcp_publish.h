@@ -38,6 +38,7 @@ typedef struct {
     cJSON                        *events;
     ngx_uint_t                    accepted;
     ngx_uint_t                    refused;
+    unsigned                      full:1;       /* some for want of room */
     ngx_http_mcp_event_in_t       in;
 } ngx_http_mcp_publish_t;
 

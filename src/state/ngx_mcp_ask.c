@@ -25,6 +25,8 @@ ngx_mcp_ask_add(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     parts[1] = *upstream;
 
     ngx_mcp_stage_init(&stage, NGX_MCP_ASK, parts, 2);
+    stage.room = NGX_MCP_ROOM_CALL;
+    stage.payer = session;
 
     if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
         return NGX_ERROR;
@@ -32,7 +34,7 @@ ngx_mcp_ask_add(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&stage));
+    rc = ngx_mcp_stage_reserve_locked(zone, &stage);
     s = ngx_mcp_session_locked(zone, session);
 
     if (s == NULL || rc != NGX_OK) {

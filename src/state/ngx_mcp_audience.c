@@ -44,7 +44,7 @@ ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
 
     ngx_mcp_audience_bound_locked(zone, &a->endpoint, max);
 
-    if (ngx_mcp_reserve_locked(zone, stage.blocks) != NGX_OK) {
+    if (ngx_mcp_stage_reserve_locked(zone, &stage) != NGX_OK) {
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
     }

@@ -43,7 +43,9 @@ static size_t  ngx_mcp_heads[NGX_MCP_TYPE_MAX] = {
     sizeof(ngx_mcp_content_sh_t),
     sizeof(ngx_mcp_window_sh_t),
     sizeof(ngx_mcp_pending_sh_t),
-    sizeof(ngx_mcp_lease_sh_t)
+    sizeof(ngx_mcp_lease_sh_t),
+    sizeof(ngx_mcp_account_sh_t),
+    sizeof(ngx_mcp_losses_sh_t)
 };
 
 
@@ -339,6 +341,8 @@ ngx_mcp_stage_init(ngx_mcp_stage_t *stage, ngx_uint_t type, ngx_str_t *parts,
     stage->nparts = nparts;
     stage->head = 0;
     stage->len = 0;
+    stage->room = NGX_MCP_ROOM_OTHER;
+    ngx_memzero(&stage->payer, sizeof(ngx_mcp_ref_t));
 
     for (i = 0; i < nparts; i++) {
         stage->len += parts[i].len;
@@ -374,7 +378,9 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
         ngx_mcp_zone_lock(zone);
 
-        if (ngx_mcp_reserve_locked(zone, n) != NGX_OK) {
+        if (ngx_mcp_reserve_locked(zone, stage->payer, stage->room, left)
+            != NGX_OK)
+        {
             ngx_mcp_stage_drop_locked(zone, stage);
             ngx_mcp_zone_unlock(zone);
             return NGX_DECLINED;
@@ -467,6 +473,7 @@ ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
     rec->block.blocks = (uint16_t) stage->blocks;
     rec->len = (uint32_t) stage->len;
     rec->worker = (uint16_t) zone->worker;
+    rec->account = ngx_mcp_account_of_locked(zone, stage->payer);
 
     return rec;
 }
@@ -477,7 +484,9 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
 {
     ngx_mcp_block_sh_t   *block;
     ngx_mcp_worker_sh_t  *w;
+    ngx_mcp_record_sh_t  *r;
 
+    r = rec;
     block = rec;
 
     ngx_mcp_barrier();
@@ -493,19 +502,28 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
     }
 
     zone->sh->used[type] += block->blocks;
+    ngx_mcp_account_charge_locked(zone, r->account, type, block->blocks);
 }
 
 
 void
 ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
 {
-    ngx_mcp_zone_sh_t   *sh;
-    ngx_mcp_block_sh_t  *block, *last;
+    uint32_t              account;
+    ngx_uint_t            type, blocks;
+    ngx_mcp_zone_sh_t    *sh;
+    ngx_mcp_block_sh_t   *block, *last;
+    ngx_mcp_record_sh_t  *r;
 
     sh = zone->sh;
     block = rec;
+    r = rec;
 
-    sh->used[block->type] -= block->blocks;
+    type = block->type;
+    blocks = block->blocks;
+    account = r->account;
+
+    sh->used[type] -= (uint32_t) blocks;
 
     block->type = NGX_MCP_FREE;
     block->gen++;
@@ -514,7 +532,9 @@ ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
     last = ngx_mcp_block(zone, block->last);
     last->chain = sh->free;
     sh->free = ngx_mcp_number(zone, rec);
-    sh->nfree += block->blocks;
+    sh->nfree += (uint32_t) blocks;
+
+    ngx_mcp_account_release_locked(zone, account, type, blocks);
 }
 
 

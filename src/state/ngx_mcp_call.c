@@ -33,6 +33,8 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     }
 
     ngx_mcp_stage_init(&stage, NGX_MCP_CALL, parts, 2);
+    stage.room = NGX_MCP_ROOM_CALL;
+    stage.payer = session;
 
     if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
         return NGX_DECLINED;
@@ -42,7 +44,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&stage));
+    rc = ngx_mcp_stage_reserve_locked(zone, &stage);
     s = ngx_mcp_session_locked(zone, session);
 
     if (s == NULL) {
@@ -213,6 +215,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
             || (c->log.count && c->task.rec.flags & NGX_MCP_CALL_STREAMED)))
     {
         ngx_mcp_list_append(zone, &s->lines, n, NGX_MCP_LINKS);
+        ngx_mcp_lines_trim_locked(zone, s);
 
     } else {
         (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
@@ -220,6 +223,31 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     }
 
     ngx_mcp_session_settle_locked(zone, s);
+}
+
+
+/* of lines that were handed over the newest are kept for resuming */
+
+void
+ngx_mcp_lines_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    uint32_t            n;
+    ngx_uint_t          kept;
+    ngx_mcp_call_sh_t  *c;
+
+    kept = 0;
+
+    for (n = s->lines.tail; n; /* void */ ) {
+        c = ngx_mcp_block(zone, n);
+        n = c->task.rec.links.prev;
+
+        if (c->task.carrier == 0 && c->handed >= c->log.last
+            && kept++ == NGX_MCP_LINES_MAX)
+        {
+            kept--;
+            ngx_mcp_call_drop_locked(zone, c);
+        }
+    }
 }
 
 

@@ -122,14 +122,17 @@ ngx_mcp_group_sh_t *
 ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant)
 {
-    ngx_str_t            parts[2];
+    ngx_str_t            parts[2], client;
     ngx_mcp_stage_t      stage;
     ngx_mcp_group_sh_t  *g;
 
     parts[0] = *endpoint;
     parts[1] = *tenant;
 
+    ngx_str_null(&client);
+
     ngx_mcp_stage_init(&stage, NGX_MCP_GROUP, parts, 2);
+    stage.payer = ngx_mcp_account_get_locked(zone, tenant, &client);
 
     g = ngx_mcp_make_locked(zone, &stage);
     g->endpoint_len = (uint32_t) endpoint->len;
@@ -137,6 +140,7 @@ ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     g->rec.hash = (uint32_t) ngx_mcp_hash(zone, endpoint, tenant);
 
     ngx_mcp_commit_locked(zone, g, NGX_MCP_GROUP);
+    ngx_mcp_losses_make_locked(zone, g);
 
     ngx_mcp_hash_insert_locked(zone, g);
     ngx_mcp_list_append(zone, &zone->sh->groups, ngx_mcp_number(zone, g),
@@ -348,6 +352,7 @@ ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
     ngx_mcp_list_remove(zone, &zone->sh->groups, ngx_mcp_number(zone, g),
                         NGX_MCP_LINKS);
     ngx_mcp_hash_remove_locked(zone, g);
+    ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, g->losses));
     ngx_mcp_drop_locked(zone, g);
 }
 

@@ -22,6 +22,8 @@ ngx_mcp_link_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_session_sh_t  *s;
 
     ngx_mcp_stage_init(&stage, NGX_MCP_LINK, upstream, 1);
+    stage.room = NGX_MCP_ROOM_CALL;
+    stage.payer = session;
 
     ngx_mcp_zone_lock(zone);
 
@@ -30,7 +32,7 @@ ngx_mcp_link_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
 
     if (s && l == NULL) {
-        rc = ngx_mcp_reserve_locked(zone, stage.blocks);
+        rc = ngx_mcp_stage_reserve_locked(zone, &stage);
         s = ngx_mcp_session_locked(zone, session);
     }
 
@@ -219,10 +221,12 @@ ngx_mcp_link_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     parts[1] = *id;
 
     ngx_mcp_stage_init(&stage, NGX_MCP_LINK, parts, 2);
+    stage.room = NGX_MCP_ROOM_CALL;
+    stage.payer = session;
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, stage.blocks);
+    rc = ngx_mcp_stage_reserve_locked(zone, &stage);
     s = ngx_mcp_session_locked(zone, session);
 
     if (s == NULL || rc != NGX_OK) {

@@ -346,7 +346,7 @@ ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         }
     }
 
-    return ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(stage));
+    return ngx_mcp_stage_reserve_locked(zone, stage);
 }
 
 

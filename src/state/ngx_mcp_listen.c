@@ -18,10 +18,12 @@ ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_session_sh_t  *s;
 
     ngx_mcp_stage_init(&stage, NGX_MCP_LINK, upstream, 1);
+    stage.room = NGX_MCP_ROOM_CALL;
+    stage.payer = session;
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, stage.blocks);
+    rc = ngx_mcp_stage_reserve_locked(zone, &stage);
     s = ngx_mcp_session_locked(zone, session);
     l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
 

@@ -220,6 +220,8 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
         ngx_mcp_zone_unlock(zone);
 
         if (fits) {
+            in->stage.room = NGX_MCP_ROOM_EVENT;
+            in->stage.payer = ref;
             fits = (ngx_mcp_stage(zone, &in->stage) == NGX_OK);
         }
     }
@@ -227,7 +229,8 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     ngx_mcp_zone_lock(zone);
 
     if (fits) {
-        fits = (ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&in->stage))
+        fits = (ngx_mcp_reserve_locked(zone, ref, NGX_MCP_ROOM_EVENT,
+                                       ngx_mcp_stage_needs(&in->stage))
                 == NGX_OK);
     }
 
@@ -283,7 +286,8 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 
     } else {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
-        log->last += (logged != NGX_OK && !(large && in->event->answered));
+        log->last += (logged == NGX_ABORT
+                      || (logged != NGX_OK && !in->event->answered));
         rc = (logged != NGX_DECLINED) ? NGX_OK : NGX_ERROR;
     }
 
@@ -388,6 +392,40 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
+ngx_int_t
+ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_call_sh_t *c)
+{
+    uint32_t             n;
+    ngx_mcp_call_sh_t   *line;
+    ngx_mcp_event_sh_t  *e;
+
+    for (n = s->lines.head; n; n = line->task.rec.links.next) {
+        line = ngx_mcp_block(zone, n);
+
+        if (line->task.carrier == 0) {
+            ngx_mcp_call_drop_locked(zone, line);
+            return NGX_OK;
+        }
+    }
+
+    if (c == NULL && s->log.list.head) {
+        e = ngx_mcp_block(zone, s->log.list.head);
+
+    } else {
+        e = ngx_mcp_log_spare_locked(zone, s, c);
+    }
+
+    if (e == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_log_drop_locked(zone, e);
+
+    return NGX_OK;
+}
+
+
 /* the event that is missed least, or NULL */
 
 static ngx_mcp_event_sh_t *
@@ -481,15 +519,8 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
         break;
     }
 
-    while (sh->used[NGX_MCP_EVENT] + stage->blocks > sh->blocks / 2) {
-
-        if (sh->events.head == 0) {
-            return NULL;
-        }
-
-        e = ngx_mcp_block(zone, sh->events.head);
-        ngx_mcp_log_drop_locked(zone, e);
-    }
+    stage->payer = (rec->block.type == NGX_MCP_TOPIC)
+                   ? rec->owner : ngx_mcp_ref(zone, owner);
 
     e = ngx_mcp_make_locked(zone, stage);
     n = ngx_mcp_number(zone, e);
@@ -514,7 +545,7 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     log->last = e->pos;
 
     ngx_mcp_list_append(zone, &log->list, n, NGX_MCP_LINKS);
-    ngx_mcp_list_append(zone, &sh->events, n,
+    ngx_mcp_list_append(zone, ngx_mcp_account_events(zone, e), n,
                         offsetof(ngx_mcp_event_sh_t, age));
     log->count++;
 
@@ -549,6 +580,7 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
     uint32_t               n;
     ngx_mcp_log_sh_t      *log;
     ngx_mcp_call_sh_t     *c;
+    ngx_mcp_group_sh_t    *g;
     ngx_mcp_topic_sh_t    *t;
     ngx_mcp_record_sh_t   *owner;
     ngx_mcp_session_sh_t  *s;
@@ -580,12 +612,14 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
         break;
 
     default: /* NGX_MCP_GROUP */
-        log = &((ngx_mcp_group_sh_t *) owner)->log;
+        g = (ngx_mcp_group_sh_t *) owner;
+        ngx_mcp_losses_add_locked(zone, g, e->pos, &e->only, e->level);
+        log = &g->log;
         break;
     }
 
     ngx_mcp_list_remove(zone, &log->list, n, NGX_MCP_LINKS);
-    ngx_mcp_list_remove(zone, &zone->sh->events, n,
+    ngx_mcp_list_remove(zone, ngx_mcp_account_events(zone, e), n,
                         offsetof(ngx_mcp_event_sh_t, age));
     log->count--;
     log->lost = (uint32_t) e->stamp;

@@ -85,9 +85,7 @@ ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint, ngx_str_t *tenant)
         for (i = 0; i < n; i++) {
             g = ngx_mcp_block(zone, batch.refs[i].block);
 
-            /* a place without a body */
-
-            g->log.last++;
+            ngx_mcp_log_miss_locked(zone, g, NULL, 0);
             addressed += g->sessions;
 
             ngx_mcp_watch_ring_locked(zone, g->watch, batch.refs[i].block);
@@ -157,7 +155,7 @@ ngx_mcp_log_batch(ngx_mcp_zone_t *zone, ngx_mcp_log_batch_t *batch,
     ngx_mcp_log_input_t *in, ngx_uint_t *addressed)
 {
     ngx_int_t            large, full;
-    ngx_uint_t           i, n, fits;
+    ngx_uint_t           i, n, fits, room;
     ngx_mcp_group_sh_t  *g;
 
     in->stage.head = 0;
@@ -172,6 +170,8 @@ ngx_mcp_log_batch(ngx_mcp_zone_t *zone, ngx_mcp_log_batch_t *batch,
         ngx_mcp_zone_unlock(zone);
 
         if (fits) {
+            in->stage.room = NGX_MCP_ROOM_EVENT;
+            in->stage.payer = batch->refs[0];
             fits = (ngx_mcp_stage(zone, &in->stage) == NGX_OK);
         }
     }
@@ -180,12 +180,6 @@ ngx_mcp_log_batch(ngx_mcp_zone_t *zone, ngx_mcp_log_batch_t *batch,
     full = 0;
 
     ngx_mcp_zone_lock(zone);
-
-    if (fits && !in->event->count_only) {
-        fits = (ngx_mcp_reserve_locked(zone, batch->n
-                                       * ngx_mcp_stage_needs(&in->stage))
-                == NGX_OK);
-    }
 
     n = ngx_mcp_log_batch_live_locked(zone, batch);
 
@@ -207,9 +201,19 @@ ngx_mcp_log_batch(ngx_mcp_zone_t *zone, ngx_mcp_log_batch_t *batch,
     }
 
     for (i = 0; i < n; i++) {
-        g = ngx_mcp_block(zone, batch->refs[i].block);
 
-        if (ngx_mcp_log_group_locked(zone, g, in, fits) != NGX_ERROR) {
+        room = fits && ngx_mcp_reserve_locked(zone, batch->refs[i],
+                                              NGX_MCP_ROOM_EVENT,
+                                              ngx_mcp_stage_needs(&in->stage))
+                       == NGX_OK;
+
+        /* its last session may have gone for that */
+
+        g = ngx_mcp_record(zone, batch->refs[i], NGX_MCP_GROUP);
+
+        if (g == NULL || ngx_mcp_log_group_locked(zone, g, in, room)
+                         != NGX_ERROR)
+        {
             continue;
         }
 
@@ -245,7 +249,6 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_log_input_t *in, ngx_uint_t fits)
 {
     ngx_int_t              rc, logged;
-    ngx_uint_t             large;
     ngx_mcp_event_t       *event;
     ngx_mcp_pending_sh_t  *owed;
 
@@ -263,7 +266,10 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     logged = ngx_mcp_once_logged_locked(zone, &g->log, event, &in->only);
 
     if (logged != NGX_DECLINED) {
-        g->log.last += (logged != NGX_OK);
+        if (logged != NGX_OK) {
+            ngx_mcp_log_miss_locked(zone, g, &in->only, event->level);
+        }
+
         rc = NGX_DECLINED;
 
     } else if (fits
@@ -273,9 +279,10 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         rc = NGX_OK;
 
     } else {
-        large = (in->stage.len > g->event_size);
+        if (!event->answered) {
+            ngx_mcp_log_miss_locked(zone, g, &in->only, event->level);
+        }
 
-        g->log.last += !(large && event->answered);
         rc = NGX_ERROR;
     }
 
@@ -286,6 +293,16 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
 
     return rc;
+}
+
+
+void
+ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_only_sh_t *only, ngx_uint_t level)
+{
+    ngx_mcp_losses_add_locked(zone, g, g->log.last + 1, only, level);
+    ngx_mcp_barrier();
+    g->log.last++;
 }
 
 
@@ -316,7 +333,13 @@ ngx_mcp_log_told_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     ngx_mcp_log_input(zone, &in, event);
 
-    rc = ngx_mcp_reserve_locked(zone, in.stage.blocks);
+    g = ngx_mcp_group_lookup_locked(zone, &names->endpoint, &names->tenant);
+    rc = NGX_DECLINED;
+
+    if (g) {
+        rc = ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, g),
+                                    NGX_MCP_ROOM_EVENT, in.stage.blocks);
+    }
 
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
 
@@ -338,7 +361,7 @@ ngx_mcp_log_told_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         || ngx_mcp_log_add_group_locked(zone, g, event, &in.only, &in.stage)
            == NULL)
     {
-        g->log.last++;
+        ngx_mcp_log_miss_locked(zone, g, &in.only, event->level);
     }
 
     ngx_mcp_along_end_locked(zone);

@@ -379,7 +379,7 @@ ngx_mcp_pending_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
         return NGX_DECLINED;
     }
 
-    return ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(stage));
+    return ngx_mcp_stage_reserve_locked(zone, stage);
 }
 
 

@@ -2,68 +2,10 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-static ngx_uint_t ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now,
-    uint64_t *late);
-static ngx_int_t ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone);
 static ngx_mcp_limit_sh_t *ngx_mcp_limit_find_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *key);
 static ngx_int_t ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_limit_sh_t *limit);
-
-
-ngx_int_t
-ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n)
-{
-    ngx_uint_t           sessions, events;
-    ngx_mcp_ref_t        none;
-    ngx_mcp_zone_sh_t   *sh;
-    ngx_mcp_event_sh_t  *e;
-
-    sh = zone->sh;
-
-    if (ngx_mcp_free_blocks(sh) >= n) {
-        return NGX_OK;
-    }
-
-    (void) ngx_mcp_topic_reclaim_locked(zone, 1);
-
-    if (ngx_mcp_free_blocks(sh) >= n) {
-        return NGX_OK;
-    }
-
-    for (sessions = 0; sessions < 4; sessions++) {
-
-        if (ngx_mcp_reclaim_session_locked(zone) != NGX_OK) {
-            break;
-        }
-
-        if (ngx_mcp_free_blocks(sh) >= n) {
-            return NGX_OK;
-        }
-    }
-
-    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
-
-    while (ngx_mcp_audience_reclaim_locked(zone, none) == NGX_OK) {
-
-        if (ngx_mcp_free_blocks(sh) >= n) {
-            return NGX_OK;
-        }
-    }
-
-    for (events = 0; events < 256 && sh->events.head; events++) {
-        e = ngx_mcp_block(zone, sh->events.head);
-        ngx_mcp_log_drop_locked(zone, e);
-
-        if (ngx_mcp_free_blocks(sh) >= n) {
-            return NGX_OK;
-        }
-    }
-
-    (void) ngx_mcp_topic_reclaim_locked(zone, 0);
-
-    return ngx_mcp_free_blocks(sh) >= n ? NGX_OK : NGX_DECLINED;
-}
 
 
 /*
@@ -119,7 +61,7 @@ ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 }
 
 
-static ngx_uint_t
+ngx_uint_t
 ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now, uint64_t *late)
 {
     uint64_t  timeout, idle;
@@ -146,7 +88,7 @@ ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now, uint64_t *late)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone)
 {
     uint64_t               late, latest;

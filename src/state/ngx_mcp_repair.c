@@ -36,6 +36,7 @@ static void ngx_mcp_repair_topics(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_groups(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_events(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_leftovers(ngx_mcp_zone_t *zone);
+static void ngx_mcp_repair_accounts(ngx_mcp_zone_t *zone);
 static void ngx_mcp_repair_workers(ngx_mcp_zone_t *zone);
 
 
@@ -54,6 +55,7 @@ ngx_mcp_repair_locked(ngx_mcp_zone_t *zone)
     ngx_mcp_repair_events(zone);
     ngx_mcp_repair_order(zone);
     ngx_mcp_repair_leftovers(zone);
+    ngx_mcp_repair_accounts(zone);
     ngx_mcp_repair_workers(zone);
     ngx_mcp_repair_sweep(zone);
 
@@ -84,7 +86,6 @@ ngx_mcp_repair_reset(ngx_mcp_zone_t *zone)
     ngx_memzero(&sh->doomed, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->unsaid, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->topics, sizeof(ngx_mcp_list_sh_t));
-    ngx_memzero(&sh->events, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->knowledge, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->farewells, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(&sh->audiences, sizeof(ngx_mcp_list_sh_t));
@@ -111,6 +112,7 @@ ngx_mcp_repair_roots(ngx_mcp_zone_t *zone)
     ngx_mcp_limit_sh_t      *l;
     ngx_mcp_group_sh_t      *g;
     ngx_mcp_record_sh_t     *rec;
+    ngx_mcp_account_sh_t    *a;
 
     sh = zone->sh;
 
@@ -137,6 +139,21 @@ ngx_mcp_repair_roots(ngx_mcp_zone_t *zone)
             g->dying = 0;
 
             sh->numbers = ngx_max(sh->numbers, g->number);
+
+            break;
+
+        case NGX_MCP_ACCOUNT:
+            a = (ngx_mcp_account_sh_t *) rec;
+
+            if (ngx_mcp_repair_mark(zone, a) != NGX_OK) {
+                break;
+            }
+
+            ngx_memzero(&a->sessions, sizeof(ngx_mcp_list_sh_t));
+            ngx_memzero(&a->events, sizeof(ngx_mcp_list_sh_t));
+            ngx_memzero(&a->common, sizeof(ngx_mcp_list_sh_t));
+            a->used = 0;
+            a->kept = 0;
 
             break;
 
@@ -214,6 +231,7 @@ ngx_mcp_repair_session(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     ngx_mcp_ref_t            ref;
     ngx_mcp_group_sh_t      *g;
+    ngx_mcp_account_sh_t    *a;
     ngx_mcp_extension_sh_t  *e;
 
     ref = ngx_mcp_ref(zone, s);
@@ -273,6 +291,10 @@ ngx_mcp_repair_session(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     e->nasks = 0;
     e->nsubscriptions = 0;
+
+    a = ngx_mcp_block(zone, s->rec.account);
+    ngx_mcp_list_append(zone, &a->sessions, s->extension,
+                        offsetof(ngx_mcp_extension_sh_t, charged));
 
     ngx_mcp_repair_limited(zone, s);
 
@@ -645,6 +667,20 @@ ngx_mcp_repair_groups(ngx_mcp_zone_t *zone)
             ngx_mcp_hash_insert_locked(zone, l);
         }
     }
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        if (rec->block.type != NGX_MCP_LOSSES) {
+            continue;
+        }
+
+        g = ngx_mcp_repair_owner(zone, rec, NGX_MCP_GROUP);
+
+        if (g && ngx_mcp_repair_mark(zone, rec) == NGX_OK) {
+            g->losses = n;
+        }
+    }
 }
 
 
@@ -706,7 +742,7 @@ ngx_mcp_repair_events(ngx_mcp_zone_t *zone)
         }
 
         ngx_mcp_repair_push(zone, &log->list, e, NGX_MCP_LINKS);
-        ngx_mcp_repair_push(zone, &sh->events, e,
+        ngx_mcp_repair_push(zone, ngx_mcp_account_events(zone, e), e,
                             offsetof(ngx_mcp_event_sh_t, age));
         log->count++;
 
@@ -773,7 +809,8 @@ ngx_mcp_repair_leftovers(ngx_mcp_zone_t *zone)
 
             ngx_mcp_list_remove(zone, &c->log.list, c->log.list.head,
                                 NGX_MCP_LINKS);
-            ngx_mcp_list_remove(zone, &sh->events, ngx_mcp_number(zone, e),
+            ngx_mcp_list_remove(zone, ngx_mcp_account_events(zone, e),
+                                ngx_mcp_number(zone, e),
                                 offsetof(ngx_mcp_event_sh_t, age));
             s->events--;
             ngx_mcp_repair_unmark(zone, e);
@@ -781,6 +818,58 @@ ngx_mcp_repair_leftovers(ngx_mcp_zone_t *zone)
 
         ngx_mcp_list_remove(zone, &s->lines, n, NGX_MCP_LINKS);
         ngx_mcp_repair_unmark(zone, c);
+    }
+}
+
+
+/* what is charged to them; those to which nothing is go, tenants' last */
+
+static void
+ngx_mcp_repair_accounts(ngx_mcp_zone_t *zone)
+{
+    uint32_t               n;
+    ngx_uint_t             pass;
+    ngx_mcp_record_sh_t   *rec;
+    ngx_mcp_account_sh_t  *a;
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        if (rec->block.mark && rec->block.type != NGX_MCP_FREE
+            && rec->block.type != NGX_MCP_ACCOUNT)
+        {
+            ngx_mcp_account_charge_locked(zone, rec->account, rec->block.type,
+                                          rec->block.blocks);
+        }
+    }
+
+    for (pass = 0; pass < 2; pass++) {
+
+        for (n = 1; n < zone->sh->fresh; n++) {
+            a = ngx_mcp_block(zone, n);
+
+            if (!a->rec.block.mark || a->rec.block.type != NGX_MCP_ACCOUNT
+                || (a->rec.account == 0) != (pass == 1))
+            {
+                continue;
+            }
+
+            if (a->used == 0) {
+                ngx_mcp_repair_unmark(zone, a);
+                continue;
+            }
+
+            ngx_mcp_hash_insert_locked(zone, a);
+            ngx_mcp_account_charge_locked(zone, a->rec.account,
+                                          NGX_MCP_ACCOUNT, 1);
+
+            ngx_mcp_repair_sort(zone, &a->events,
+                                offsetof(ngx_mcp_event_sh_t, age),
+                                ngx_mcp_order_stamp);
+            ngx_mcp_repair_sort(zone, &a->common,
+                                offsetof(ngx_mcp_event_sh_t, age),
+                                ngx_mcp_order_stamp);
+        }
     }
 }
 

@@ -14,7 +14,6 @@ static uint32_t ngx_mcp_repair_merge(ngx_mcp_zone_t *zone, uint32_t a,
 static uint64_t ngx_mcp_order_group(void *rec);
 static uint64_t ngx_mcp_order_idle(void *rec);
 static uint64_t ngx_mcp_order_pos(void *rec);
-static uint64_t ngx_mcp_order_stamp(void *rec);
 static uint64_t ngx_mcp_order_line(void *rec);
 static uint64_t ngx_mcp_order_stream(void *rec);
 static uint64_t ngx_mcp_order_knowledge(void *rec);
@@ -36,8 +35,6 @@ ngx_mcp_repair_order(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
 
-    ngx_mcp_repair_sort(zone, &sh->events, offsetof(ngx_mcp_event_sh_t, age),
-                        ngx_mcp_order_stamp);
     ngx_mcp_repair_sort(zone, &sh->groups, NGX_MCP_LINKS,
                         ngx_mcp_order_group);
     ngx_mcp_repair_sort(zone, &sh->topics, offsetof(ngx_mcp_topic_sh_t, age),
@@ -346,7 +343,7 @@ ngx_mcp_order_pos(void *rec)
 }
 
 
-static uint64_t
+uint64_t
 ngx_mcp_order_stamp(void *rec)
 {
     return ((ngx_mcp_event_sh_t *) rec)->stamp;

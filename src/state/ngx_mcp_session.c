@@ -2,6 +2,12 @@
 #include "ngx_mcp_zone_sh.h"
 
 
+/* of a client, its tenant, and the tenant's sessions */
+#define NGX_MCP_SESSION_ACCOUNTS  3
+
+
+static ngx_int_t ngx_mcp_session_room(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_new_t *in, ngx_uint_t need);
 static ngx_int_t ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_uint_t need);
 static ngx_mcp_session_sh_t *ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone,
@@ -40,6 +46,8 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_stage_init(&extension, NGX_MCP_EXTENSION, parts, 4);
 
     if (stage.blocks > NGX_MCP_BLOCKS_MAX
+        || ngx_mcp_session_room(zone, in, stage.blocks + extension.blocks)
+           != NGX_OK
         || ngx_mcp_stage(zone, &extension) != NGX_OK)
     {
         ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
@@ -47,6 +55,8 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     }
 
     need = stage.blocks + ngx_mcp_stage_needs(&extension)
+           + NGX_MCP_SESSION_ACCOUNTS
+           + ngx_mcp_text_blocks(NGX_MCP_LOSSES, NGX_MCP_LOSSES_ALL * 8)
            + ngx_mcp_text_blocks(NGX_MCP_GROUP,
                                  in->endpoint.len + in->tenant.len)
            + ngx_mcp_text_blocks(NGX_MCP_LIMIT,
@@ -84,6 +94,26 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 }
 
 
+/* what is written before it is admitted is within its room, too */
+
+static ngx_int_t
+ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
+    ngx_uint_t need)
+{
+    ngx_int_t  rc;
+
+    if (need <= NGX_MCP_BLOCKS_SMALL) {
+        return NGX_OK;
+    }
+
+    ngx_mcp_zone_lock(zone);
+    rc = ngx_mcp_reserve_new_locked(zone, &in->tenant, &in->client, need);
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
 /* whether it may be made; if so, there are as many free blocks */
 
 static ngx_int_t
@@ -101,7 +131,7 @@ ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         }
     }
 
-    rc = ngx_mcp_reserve_locked(zone, need);
+    rc = ngx_mcp_reserve_new_locked(zone, &in->tenant, &in->client, need);
 
     if (rc != NGX_OK) {
         return rc;
@@ -143,6 +173,9 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         g->event_max = (uint32_t) ngx_min(in->event_max, 0xfffffff) * 16;
         g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
     }
+
+    stage->payer = ngx_mcp_account_get_locked(zone, &in->tenant, &in->client);
+    extension->payer = stage->payer;
 
     s = ngx_mcp_make_locked(zone, stage);
     e = ngx_mcp_make_locked(zone, extension);
@@ -196,12 +229,17 @@ ngx_mcp_session_link_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     ngx_mcp_group_sh_t      *g;
     ngx_mcp_limit_sh_t      *l;
+    ngx_mcp_account_sh_t    *a;
     ngx_mcp_extension_sh_t  *e;
 
     g = ngx_mcp_session_group(zone, s);
     e = ngx_mcp_session_extension(zone, s);
 
     ngx_mcp_idle_enter_locked(zone, s);
+
+    a = ngx_mcp_block(zone, s->rec.account);
+    ngx_mcp_list_append(zone, &a->sessions, s->extension,
+                        offsetof(ngx_mcp_extension_sh_t, charged));
 
     if (e->limit) {
         l = ngx_mcp_block(zone, e->limit);
@@ -479,6 +517,7 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     uint32_t                 n;
     ngx_mcp_task_sh_t       *t;
     ngx_mcp_group_sh_t      *g;
+    ngx_mcp_account_sh_t    *a;
     ngx_mcp_extension_sh_t  *e;
 
     s->ended = 1;
@@ -488,6 +527,10 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
     e = ngx_mcp_session_extension(zone, s);
     g = ngx_mcp_session_group(zone, s);
+
+    a = ngx_mcp_block(zone, s->rec.account);
+    ngx_mcp_list_remove(zone, &a->sessions, s->extension,
+                        offsetof(ngx_mcp_extension_sh_t, charged));
 
     ngx_mcp_limit_leave_locked(zone, e);
     ngx_mcp_audience_leave_locked(zone, e);

@@ -22,8 +22,9 @@ typedef struct {
     ngx_str_t               endpoint;
     ngx_str_t               tenant;
     ngx_str_t               identity;
+    ngx_str_t               client;       /* who pays; empty: its tenant */
 
-    /* raw "params" of the client's initialize, at most 32k, for links */
+    /* raw "params" of the client's initialize, at most 4k, for links */
     ngx_str_t               initialize;
     ngx_str_t               client_name;
     ngx_str_t               client_version;

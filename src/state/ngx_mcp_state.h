@@ -8,6 +8,17 @@
 #define _NGX_MCP_STATE_H_INCLUDED_
 
 
+/* what room is asked for */
+
+typedef enum {
+    NGX_MCP_ROOM_OTHER = 0,               /* the module's own: all there is */
+    NGX_MCP_ROOM_NEW,                     /* a session: not the reserve */
+    NGX_MCP_ROOM_SHARE,                   /* within the share */
+    NGX_MCP_ROOM_CALL,                    /* over it, too, in the reserve */
+    NGX_MCP_ROOM_EVENT                    /* older events of the payer go */
+} ngx_mcp_room_e;
+
+
 /*
  * Blocks and texts (ngx_mcp_block.c).  A text is given as parts; one that is
  * large is staged: its blocks are taken in batches and filled outside of the
@@ -21,6 +32,9 @@ typedef struct {
     size_t                  len;
     ngx_uint_t              blocks;
     uint32_t                head;         /* staged, or 0 */
+    ngx_mcp_room_e          room;
+    ngx_mcp_ref_t           payer;        /* record that it is charged as, or
+                                             account; block 0: to nobody */
 } ngx_mcp_stage_t;
 
 size_t ngx_mcp_head(ngx_uint_t type);
@@ -35,7 +49,10 @@ ngx_uint_t ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
 void ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from,
     u_char *src, size_t len);
 
-/* sets up and, if it is large and "now", stages; NGX_DECLINED: zone full */
+/*
+ * Sets up, for the module's own; and, if it is large, stages within the room
+ * of who pays: NGX_DECLINED: there is none.
+ */
 void ngx_mcp_stage_init(ngx_mcp_stage_t *stage, ngx_uint_t type,
     ngx_str_t *parts, ngx_uint_t nparts);
 ngx_int_t ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
@@ -44,6 +61,10 @@ void ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w);
 
 /* the blocks that ngx_mcp_make_locked() will take */
 #define ngx_mcp_stage_needs(stage)  ((stage)->head ? 0 : (stage)->blocks)
+
+#define ngx_mcp_stage_reserve_locked(zone, stage)                             \
+    ngx_mcp_reserve_locked(zone, (stage)->payer, (stage)->room,               \
+                           ngx_mcp_stage_needs(stage))
 
 /*
  * Makes a record that is all zero but for its text; room was reserved.  It
@@ -81,11 +102,47 @@ ngx_int_t ngx_mcp_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
 
 
 /*
- * Room (ngx_mcp_reclaim.c).  reserve ends idle sessions and drops events until
- * n blocks are free: no pointer into the zone is valid across it.
+ * Room (ngx_mcp_account.c).  reserve makes sure that n blocks are free, and
+ * within the share of the account that the payer is charged to, or is.  For
+ * that it drops what was handed over to the account's readers, ends its
+ * sessions that are overdue, and those of others for one that holds little: no
+ * pointer into the zone is valid across it.
  */
 
-ngx_int_t ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n);
+ngx_int_t ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
+    ngx_mcp_room_e room, ngx_uint_t n);
+
+/* for a session, and up to two accounts, before these exist */
+ngx_int_t ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
+    ngx_str_t *client, ngx_uint_t n);
+
+/* client empty: what the sessions of a tenant have in common */
+ngx_mcp_ref_t ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *tenant, ngx_str_t *client);
+
+uint32_t ngx_mcp_account_of_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer);
+void ngx_mcp_account_charge_locked(ngx_mcp_zone_t *zone, uint32_t n,
+    ngx_uint_t type, ngx_uint_t blocks);
+void ngx_mcp_account_release_locked(ngx_mcp_zone_t *zone, uint32_t n,
+    ngx_uint_t type, ngx_uint_t blocks);
+
+/* the list of its account that an event is in */
+ngx_mcp_list_sh_t *ngx_mcp_account_events(ngx_mcp_zone_t *zone,
+    ngx_mcp_event_sh_t *e);
+
+/* says that room was refused */
+void ngx_mcp_account_full(ngx_mcp_zone_t *zone);
+
+
+/* sessions that are idle or limited (ngx_mcp_reclaim.c) */
+
+/* whether it may go, and for how long */
+ngx_uint_t ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now,
+    uint64_t *late);
+
+/* ends the one that is overdue for longest */
+ngx_int_t ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone);
+
 void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 ngx_uint_t ngx_mcp_idle_class(ngx_mcp_session_sh_t *s);
@@ -163,6 +220,18 @@ void ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
 /* tells the workers that watch block n */
 void ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch,
     uint32_t n);
+
+/*
+ * Losses of a group's log (ngx_mcp_losses.c).  add: the event at pos is lost
+ * to whom it was for, which is to be said before it goes, or before its place
+ * is passed over.  since: whether a session, perhaps, lost one behind pos.
+ */
+
+void ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
+void ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    uint64_t pos, ngx_mcp_only_sh_t *only, ngx_uint_t level);
+ngx_uint_t ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint64_t pos);
 
 /* frees it once nobody needs it */
 void ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
@@ -283,6 +352,10 @@ typedef struct {
 void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
     ngx_mcp_event_t *event);
 
+/* a place in a group's log without a body */
+void ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_only_sh_t *only, ngx_uint_t level);
+
 /* whether an event was not logged there yet by who sent it before */
 ngx_uint_t ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_event_t *event, uint64_t number, ngx_mcp_pending_sh_t **owed);
@@ -307,6 +380,10 @@ ngx_uint_t ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
     ngx_mcp_only_sh_t *only);
 ngx_int_t ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
+
+/* drops what has to go first for an event likewise; NGX_DECLINED: nothing */
+ngx_int_t ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
 void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 
@@ -361,6 +438,7 @@ ngx_uint_t ngx_mcp_window_class(ngx_mcp_window_sh_t *w);
 /* the worker that ran it died */
 void ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
 void ngx_mcp_call_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
+void ngx_mcp_lines_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 
 
 /* streams */
@@ -436,6 +514,8 @@ void ngx_mcp_repair_locked(ngx_mcp_zone_t *zone);
 void ngx_mcp_repair_order(ngx_mcp_zone_t *zone);
 
 typedef uint64_t (*ngx_mcp_order_pt)(void *rec);
+
+uint64_t ngx_mcp_order_stamp(void *rec);
 
 /* lowest first */
 void ngx_mcp_repair_sort(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,

@@ -63,10 +63,12 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     ngx_mcp_session_sh_t  *s;
 
     ngx_mcp_stage_init(&stage, NGX_MCP_STREAM, NULL, 0);
+    stage.room = NGX_MCP_ROOM_CALL;
+    stage.payer = session;
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, stage.blocks);
+    rc = ngx_mcp_stage_reserve_locked(zone, &stage);
     s = ngx_mcp_session_locked(zone, session);
 
     c = NULL;
@@ -333,6 +335,9 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
             || !(c->task.rec.flags & NGX_MCP_CALL_STREAMED)))
     {
         ngx_mcp_call_drop_locked(zone, c);
+
+    } else if (c && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING)) {
+        ngx_mcp_lines_trim_locked(zone, s);
     }
 
     ngx_mcp_session_settle_locked(zone, s);
@@ -600,12 +605,17 @@ ngx_mcp_line_return_locked(ngx_mcp_line_t *line, ngx_mcp_cursor_t *cursor)
 }
 
 
-/* what is missing between the cursor and the next event is a gap */
+/*
+ * What is missing between the cursor and the next event is a gap, on the shared
+ * log if some of it was for this session.
+ */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
     ngx_mcp_cursor_t *cursor, ngx_uint_t *shared, uint64_t *lost)
 {
+    uint64_t              before;
+    ngx_uint_t            missing;
     ngx_mcp_log_sh_t     *log;
     ngx_mcp_event_sh_t   *own, *all;
     ngx_mcp_stream_sh_t  *st;
@@ -630,7 +640,12 @@ ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
     log = &line->group->log;
     all = ngx_mcp_log_after_locked(zone, log, line->group, cursor->shared,
                                    st->shared);
-    *lost += ngx_mcp_line_gap_locked(log, all, &cursor->shared);
+    before = cursor->shared;
+    missing = ngx_mcp_line_gap_locked(log, all, &cursor->shared);
+
+    if (missing && ngx_mcp_losses_since_locked(zone, line->session, before)) {
+        *lost += missing;
+    }
 
     if (all && (own == NULL || all->stamp < own->stamp)) {
         *shared = 1;

@@ -84,6 +84,8 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     hash = ngx_mcp_hash(zone, uri, NULL);
 
     ngx_mcp_stage_init(&stage, NGX_MCP_SUBSCRIPTION, uri, 1);
+    stage.room = NGX_MCP_ROOM_SHARE;
+    stage.payer = session;
 
     if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
         return NGX_DECLINED;
@@ -91,7 +93,7 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&stage));
+    rc = ngx_mcp_stage_reserve_locked(zone, &stage);
     s = ngx_mcp_session_locked(zone, session);
 
     if (s == NULL) {

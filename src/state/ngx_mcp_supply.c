@@ -102,11 +102,14 @@ ngx_mcp_supply_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 
     ngx_mcp_stage_init(&stage, NGX_MCP_SUBSCRIPTION, uri, 1);
     ngx_mcp_stage_init(&supply, NGX_MCP_SUPPLY, uri, 1);
+    stage.payer = session;
+    supply.payer = session;
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&stage)
-                                      + ngx_mcp_stage_needs(&supply));
+    rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
+                                ngx_mcp_stage_needs(&stage)
+                                + ngx_mcp_stage_needs(&supply));
     s = ngx_mcp_session_locked(zone, session);
     o = ngx_mcp_session_locked(zone, own);
 
@@ -187,10 +190,12 @@ ngx_mcp_supply_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
     hash = ngx_mcp_hash(zone, uri, NULL);
 
     ngx_mcp_stage_init(&stage, NGX_MCP_SUPPLY, uri, 1);
+    stage.room = NGX_MCP_ROOM_SHARE;
+    stage.payer = call;
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, ngx_mcp_stage_needs(&stage));
+    rc = ngx_mcp_stage_reserve_locked(zone, &stage);
     o = ngx_mcp_session_locked(zone, own);
     c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 

@@ -28,7 +28,8 @@ static ngx_uint_t ngx_mcp_topic_wanted_locked(ngx_mcp_zone_t *zone,
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic);
+    ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic,
+    ngx_mcp_ref_t payer);
 static uint32_t ngx_mcp_topic_hash(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone,
@@ -122,6 +123,8 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     }
 
     if (fits) {
+        in->stage.room = NGX_MCP_ROOM_EVENT;
+        in->stage.payer = ref;
         fits = (ngx_mcp_stage(zone, &in->stage) == NGX_OK);
     }
 
@@ -131,7 +134,7 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
         /* the topic's record and an announcement may be needed as well */
 
-        fits = (ngx_mcp_reserve_locked(zone,
+        fits = (ngx_mcp_reserve_locked(zone, ref, NGX_MCP_ROOM_EVENT,
                                        ngx_mcp_stage_needs(&in->stage) + 1
                                        + ngx_mcp_text_blocks(NGX_MCP_TOPIC,
                                                              topic->uri.len))
@@ -155,7 +158,7 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     }
 
     if (fits) {
-        t = ngx_mcp_topic_get_locked(zone, g, topic);
+        t = ngx_mcp_topic_get_locked(zone, g, topic, ref);
     }
 
     /* who waits learns that some are gone */
@@ -281,7 +284,7 @@ ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 static ngx_mcp_topic_sh_t *
 ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_topic_t *topic)
+    ngx_mcp_topic_t *topic, ngx_mcp_ref_t payer)
 {
     uint32_t             n;
     ngx_mcp_stage_t      stage;
@@ -308,6 +311,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     }
 
     ngx_mcp_stage_init(&stage, NGX_MCP_TOPIC, &topic->uri, 1);
+    stage.payer = payer;
 
     t = ngx_mcp_make_locked(zone, &stage);
     n = ngx_mcp_number(zone, t);
@@ -571,7 +575,7 @@ ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
     if (ngx_mcp_free_blocks(zone->sh) < stage.blocks
         || ngx_mcp_log_add_group_locked(zone, g, &event, NULL, &stage) == NULL)
     {
-        g->log.last++;
+        ngx_mcp_log_miss_locked(zone, g, NULL, 0);
     }
 
     ngx_mcp_along_end_locked(zone);
@@ -594,8 +598,9 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, ngx_mcp_text_blocks(NGX_MCP_TOPIC,
-                                                          topic->uri.len));
+    rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
+                                ngx_mcp_text_blocks(NGX_MCP_TOPIC,
+                                                    topic->uri.len));
     s = ngx_mcp_session_locked(zone, session);
 
     if (s == NULL) {
@@ -608,7 +613,8 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return NGX_ERROR;
     }
 
-    t = ngx_mcp_topic_get_locked(zone, ngx_mcp_session_group(zone, s), topic);
+    t = ngx_mcp_topic_get_locked(zone, ngx_mcp_session_group(zone, s), topic,
+                                 session);
 
     if (t == NULL) {
         ngx_mcp_zone_unlock(zone);

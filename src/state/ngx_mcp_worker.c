@@ -613,7 +613,9 @@ ngx_mcp_reap_block_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t n,
 
         /* for its last word; it stays, as it runs */
 
-        (void) ngx_mcp_reserve_locked(zone, NGX_MCP_BLOCKS_SMALL);
+        (void) ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, c),
+                                      NGX_MCP_ROOM_EVENT,
+                                      NGX_MCP_BLOCKS_SMALL);
 
         ngx_mcp_call_lost_locked(zone, c);
         reaped->calls++;

@@ -32,7 +32,9 @@ static u_char  ngx_mcp_zone_uses[NGX_MCP_TYPE_MAX] = {
     NGX_MCP_USE_LISTS,
     NGX_MCP_USE_COALESCED,         /* window */
     NGX_MCP_USE_COALESCED,         /* pending */
-    NGX_MCP_USE_LEASES
+    NGX_MCP_USE_LEASES,
+    NGX_MCP_USE_SESSIONS,          /* account */
+    NGX_MCP_USE_SESSIONS           /* losses */
 };
 
 
@@ -371,6 +373,10 @@ ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone)
     ngx_mcp_barrier();
 
     ngx_shmtx_unlock(&zone->shpool->mutex);
+
+    if (zone->full) {
+        ngx_mcp_account_full(zone);
+    }
 
     ngx_mcp_worker_ring_out(zone);
 }

@@ -112,6 +112,8 @@ struct ngx_mcp_zone_s {
     ngx_log_t                  *log;
     void                       *data;         /* the edge's, per zone */
     void                       *doorbell;     /* private */
+
+    unsigned                    full:1;       /* to be logged at unlock */
 };
 
 #define NGX_MCP_NO_WORKER  ((ngx_uint_t) -1)

@@ -69,6 +69,9 @@
 
 #define NGX_MCP_ASKS_MAX      256
 
+/* lines of finished calls that a session keeps once all was handed over */
+#define NGX_MCP_LINES_MAX     8
+
 /* a longer token is not looked for */
 #define NGX_MCP_TOKEN_MAX     NGX_MCP_ID_MAX
 
@@ -106,6 +109,8 @@ typedef enum {
     NGX_MCP_WINDOW,
     NGX_MCP_PENDING,
     NGX_MCP_LEASE,
+    NGX_MCP_ACCOUNT,
+    NGX_MCP_LOSSES,
     NGX_MCP_TYPE_MAX
 } ngx_mcp_type_e;
 
@@ -141,7 +146,41 @@ typedef struct {
     uint32_t                len;          /* fact: of text */
     uint16_t                flags;        /* fact */
     uint16_t                worker;       /* fact */
+    uint32_t                account;      /* fact: its blocks are charged to */
 } ngx_mcp_record_sh_t;
+
+
+/*
+ * Blocks that are charged to one client, or to what a tenant's sessions have
+ * in common, or (owner of neither) to a tenant with a name, to whose account
+ * the others are charged in turn.  It goes with the last record.
+ */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;
+    uint64_t                key;          /* fact: hash */
+    uint32_t                used;         /* blocks */
+    uint32_t                kept;         /* of these, of events */
+    ngx_mcp_list_sh_t       sessions;     /* extensions */
+    ngx_mcp_list_sh_t       events;       /* of sessions and calls */
+    ngx_mcp_list_sh_t       common;       /* of groups and topics, by age */
+} ngx_mcp_account_sh_t;
+
+
+/*
+ * Up to which position a group's log lost events: those for all by level, 0
+ * for those without one, then those for some by the hash of whom.  Text: the
+ * positions.
+ */
+
+#define NGX_MCP_LOSSES_LEVELS  9
+#define NGX_MCP_LOSSES_SOME    128
+#define NGX_MCP_LOSSES_ALL     (NGX_MCP_LOSSES_LEVELS + NGX_MCP_LOSSES_SOME)
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* owner: group */
+    uint32_t                spare;
+} ngx_mcp_losses_sh_t;
 
 
 /* what is stored at once with the record of that stamp; 0: nothing */
@@ -198,7 +237,7 @@ typedef struct {
     uint64_t                pos;
     uint64_t                stamp;
     ngx_mcp_only_sh_t       only;
-    ngx_mcp_links_sh_t      age;          /* among all events of the zone */
+    ngx_mcp_links_sh_t      age;          /* in a list of its account */
     uint32_t                skip;         /* an earlier one of this log */
     uint16_t                rank;         /* of its once */
     u_char                  level;
@@ -260,6 +299,7 @@ typedef struct {
     uint32_t                offered;
     uint32_t                limit;        /* fact */
     ngx_mcp_links_sh_t      limited;
+    ngx_mcp_links_sh_t      charged;      /* in the list of its account */
     ngx_mcp_list_sh_t       upstreams;    /* links */
     ngx_mcp_list_sh_t       asks;
     ngx_mcp_list_sh_t       subscriptions;
@@ -294,6 +334,7 @@ typedef struct {
     ngx_mcp_list_sh_t       topics[2];    /* and other resources */
     uint32_t                ntopics[2];
     uint64_t                said;         /* that topics changed, when last */
+    uint32_t                losses;
     uint32_t                unsaid;       /* fact: to be said */
     ngx_mcp_links_sh_t      announce;
 } ngx_mcp_group_sh_t;
@@ -691,7 +732,8 @@ struct ngx_mcp_zone_sh_s {
     ngx_mcp_list_sh_t       doomed;
     ngx_mcp_list_sh_t       unsaid;       /* groups whose topics changed */
     ngx_mcp_list_sh_t       topics;
-    ngx_mcp_list_sh_t       events;       /* oldest first */
+    ngx_atomic_t            full;         /* ngx_current_msec: when it was
+                                             logged last that it is full */
     ngx_mcp_list_sh_t       knowledge;    /* oldest first */
     uint64_t                learnt;       /* grows with every change of it */
     ngx_mcp_list_sh_t       farewells;

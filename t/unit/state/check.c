@@ -704,6 +704,81 @@ leases_check(ngx_mcp_zone_t *zone)
 }
 
 
+/* what is charged to it, by way of another account, too */
+
+static void
+account_check(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
+{
+    uint32_t              n, account, number;
+    uint64_t              stamp;
+    ngx_uint_t            charged, kept, extensions, events;
+    ngx_mcp_event_sh_t   *e;
+    ngx_mcp_record_sh_t  *rec;
+
+    number = ngx_mcp_number(zone, a);
+    charged = kept = extensions = events = 0;
+
+    reach(zone, number, NGX_MCP_ACCOUNT);
+
+    for (n = 1; n < zone->sh->fresh; n++) {
+        rec = ngx_mcp_block(zone, n);
+
+        if (rec->block.type == NGX_MCP_FREE) {
+            continue;
+        }
+
+        for (account = rec->account; account; /* void */ ) {
+
+            if (account == number) {
+                charged += rec->block.blocks;
+                kept += rec->block.type == NGX_MCP_EVENT ? rec->block.blocks
+                                                         : 0;
+                break;
+            }
+
+            account = ((ngx_mcp_record_sh_t *) ngx_mcp_block(zone, account))
+                      ->account;
+        }
+
+        if (rec->account == number) {
+            extensions += (rec->block.type == NGX_MCP_EXTENSION);
+            events += (rec->block.type == NGX_MCP_EVENT);
+        }
+    }
+
+    if (charged != a->used || kept != a->kept || charged == 0) {
+        bad("account %u holds %u blocks, %u of events, counts %u, %u", number,
+            (unsigned) charged, (unsigned) kept, a->used, a->kept);
+    }
+
+    if (extensions != length(zone, &a->sessions,
+                             offsetof(ngx_mcp_extension_sh_t, charged),
+                             "sessions of an account")
+        || events != length(zone, &a->events,
+                            offsetof(ngx_mcp_event_sh_t, age),
+                            "events of an account")
+                     + length(zone, &a->common,
+                              offsetof(ngx_mcp_event_sh_t, age),
+                              "common events of an account"))
+    {
+        bad("lists of account %u are not complete", number);
+    }
+
+    stamp = 0;
+
+    for (n = a->common.head; n; n = e->age.next) {
+        e = ngx_mcp_block(zone, n);
+
+        if (e->stamp <= stamp || e->rec.block.type != NGX_MCP_EVENT) {
+            bad("common events are not in the order of their age");
+            break;
+        }
+
+        stamp = e->stamp;
+    }
+}
+
+
 static void
 hash_check(ngx_mcp_zone_t *zone)
 {
@@ -740,9 +815,14 @@ hash_check(ngx_mcp_zone_t *zone)
                 session_check(zone, s);
                 break;
 
+            case NGX_MCP_ACCOUNT:
+                account_check(zone, (ngx_mcp_account_sh_t *) rec);
+                break;
+
             case NGX_MCP_GROUP:
                 reach(zone, n, NGX_MCP_GROUP);
                 g = (ngx_mcp_group_sh_t *) rec;
+                reach(zone, g->losses, NGX_MCP_LOSSES);
                 (void) log_check(zone, &g->log, g);
                 topics_check(zone, g);
                 break;
@@ -901,8 +981,6 @@ counts_check(ngx_mcp_zone_t *zone)
 
     (void) length(zone, &sh->farewells, NGX_MCP_LINKS, "farewells");
     (void) length(zone, &sh->knowledge, NGX_MCP_LINKS, "knowledge");
-    (void) length(zone, &sh->events, offsetof(ngx_mcp_event_sh_t, age),
-                  "events");
     (void) length(zone, &sh->doomed, offsetof(ngx_mcp_group_sh_t, doomed),
                   "doomed");
     (void) length(zone, &sh->unsaid, offsetof(ngx_mcp_group_sh_t, announce),
@@ -920,18 +998,15 @@ ngx_uint_t
 env_check_locked(ngx_mcp_zone_t *zone)
 {
     uint32_t             n;
-    uint64_t             stamp;
     ngx_uint_t           nfree;
     ngx_mcp_zone_sh_t   *sh;
     ngx_mcp_block_sh_t  *b;
-    ngx_mcp_event_sh_t  *e;
 
     sh = zone->sh;
     errors = 0;
     topics = 0;
     memset(used, 0, sizeof(used));
     nfree = 0;
-    stamp = 0;
 
     seen = calloc(sh->fresh + 1, 1);
 
@@ -973,17 +1048,6 @@ env_check_locked(ngx_mcp_zone_t *zone)
             bad("%u blocks are used by type %u, not %u", (unsigned) used[n],
                 n, sh->used[n]);
         }
-    }
-
-    for (n = sh->events.head; n; n = e->age.next) {
-        e = ngx_mcp_block(zone, n);
-
-        if (e->stamp <= stamp || e->rec.block.type != NGX_MCP_EVENT) {
-            bad("events are not in the order of their age");
-            break;
-        }
-
-        stamp = e->stamp;
     }
 
     for (n = 1; n < sh->fresh; n++) {

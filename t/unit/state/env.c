@@ -459,3 +459,15 @@ tap_done(void)
 
     return tap_failed ? 1 : 0;
 }
+
+
+ngx_int_t
+env_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n)
+{
+    ngx_mcp_ref_t  none;
+
+    memset(&none, 0, sizeof(ngx_mcp_ref_t));
+
+    return ngx_mcp_reserve_locked(zone, none, NGX_MCP_ROOM_OTHER,
+                                  ngx_mcp_free_blocks(zone->sh) + n);
+}

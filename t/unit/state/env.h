@@ -53,6 +53,9 @@ void env_timers(void);
  * Checks that each block is free or reached exactly once and that counts,
  * orders and carriers are right.  The number of errors, which are printed.
  */
+/* for the module's own, as if there were n blocks less than are wanted */
+ngx_int_t env_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n);
+
 ngx_uint_t env_check(ngx_mcp_zone_t *zone);
 ngx_uint_t env_check_locked(ngx_mcp_zone_t *zone);
 

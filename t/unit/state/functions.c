@@ -245,6 +245,22 @@ session(const char *endpoint, const char *tenant)
 }
 
 
+static ngx_mcp_ref_t
+session_of(const char *tenant, const char *client)
+{
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_session_new_t  in;
+
+    in = fresh("e", tenant);
+    in.client = env_str(client);
+    ref.block = 0;
+    ref.gen = 0;
+    (void) ngx_mcp_session_create(&zone, &in, &ref);
+
+    return ref;
+}
+
+
 static ngx_mcp_event_t
 event(ngx_str_t *text)
 {
@@ -399,6 +415,20 @@ is(const char *got, const char *want, const char *what)
 }
 
 
+/* of the next event; 0: there is none */
+
+static size_t
+line_len(ngx_mcp_stream_t *st)
+{
+    size_t         len;
+    ngx_uint_t     flags;
+    static u_char  buf[65536];
+
+    return ngx_mcp_stream_take(&zone, st, buf, sizeof(buf), &len, &flags)
+           == NGX_OK ? len : 0;
+}
+
+
 static int64_t
 counted(ngx_mcp_counter_e counter)
 {
@@ -420,8 +450,10 @@ zone_tests(void)
     generation = ngx_mcp_zone_generation(&zone);
 
     ngx_mcp_zone_use(&zone, &use);
-    ok(use.blocks > 15000 && use.used[NGX_MCP_USE_FREE] == use.blocks - 3
-       && use.used[NGX_MCP_USE_SESSIONS] == 3
+    /* a session and its extension, the group and its losses, accounts */
+
+    ok(use.blocks > 15000 && use.used[NGX_MCP_USE_FREE] == use.blocks - 10
+       && use.used[NGX_MCP_USE_SESSIONS] == 10
        && use.used[NGX_MCP_USE_EVENTS] == 0 && use.workers == 1
        && use.recoveries == 0,
        "use: %u of %u free", (unsigned) use.used[NGX_MCP_USE_FREE],
@@ -1863,13 +1895,13 @@ idle_tests(void)
     ngx_mcp_stream_open(&zone, busy, 0, NULL, 0, 1, &st);
 
     ngx_mcp_zone_lock(&zone);
-    (void) ngx_mcp_reserve_locked(&zone, zone.sh->blocks);
+    (void) env_reserve_locked(&zone, 64);
     ngx_mcp_zone_unlock(&zone);
     ok(counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 3, "none is idle for long");
 
     env_time(ngx_current_msec + 60000);
     ngx_mcp_zone_lock(&zone);
-    (void) ngx_mcp_reserve_locked(&zone, zone.sh->blocks);
+    (void) env_reserve_locked(&zone, 64);
     ngx_mcp_zone_unlock(&zone);
     ok(session_id(fresh_one, big) == NGX_DECLINED
        && session_id(used, big) == NGX_OK
@@ -1878,7 +1910,7 @@ idle_tests(void)
 
     env_time(ngx_current_msec + 1740000);
     ngx_mcp_zone_lock(&zone);
-    (void) ngx_mcp_reserve_locked(&zone, zone.sh->blocks);
+    (void) env_reserve_locked(&zone, 64);
     ngx_mcp_zone_unlock(&zone);
     ok(session_id(used, big) == NGX_DECLINED
        && session_id(busy, big) == NGX_OK,
@@ -1902,66 +1934,170 @@ idle_tests(void)
 }
 
 
+static ngx_int_t
+say_much(ngx_mcp_ref_t ref, size_t len)
+{
+    ngx_str_t        str;
+    ngx_mcp_event_t  e;
+
+    str.data = big;
+    str.len = len;
+    e = event(&str);
+
+    return ngx_mcp_log_session(&zone, ref, &e);
+}
+
+
+static uint32_t
+free_blocks(void)
+{
+    uint32_t  n;
+
+    ngx_mcp_zone_lock(&zone);
+    n = ngx_mcp_free_blocks(zone.sh);
+    ngx_mcp_zone_unlock(&zone);
+
+    return n;
+}
+
+
 static void
 full_tests(void)
 {
+    char              client[16];
+    uint32_t          half, left;
     ngx_uint_t        n, i;
-    ngx_mcp_ref_t     ref, first;
+    ngx_mcp_ref_t     ref, first, second, a, b;
     ngx_mcp_stream_t  st;
+
+    /* one client has half of the zone at most */
 
     start(1024 * 1024);
 
-    first = session("e", "t");
+    half = zone.sh->blocks / 2;
+    first = session_of("t", "modest");
 
     for (i = 0; i < 10; i++) {
         say(first, "an event");
     }
 
-    for (n = 0; session("e", "t").block; n++) { /* void */ }
+    for (n = 0; session_of("t", "greedy").block; n++) { /* void */ }
 
-    ok(n > 1500 && ngx_mcp_free_blocks(zone.sh) < 4,
-       "%u sessions in 1m", (unsigned) n);
-    ok(env_check(&zone) == 0, "a full zone is sound");
+    left = free_blocks();
+    ok(n > 600 && left > half * 9 / 10 && left < half * 11 / 10,
+       "%u sessions of one client in 1m, %u blocks are left", (unsigned) n,
+       (unsigned) left);
+
+    for (n = 0; session_of("t", "another").block; n++) { /* void */ }
+    ok(n > 100 && free_blocks() > half / 4, "%u sessions of another one",
+       (unsigned) n);
+
+    for (n = 0; session_of("t", "a third").block; n++) { /* void */ }
+
+    for (n = 0; session_of("u", "in another tenant").block; n++) {
+        /* void */
+    }
+
+    ok(n > 50, "%u sessions in another tenant", (unsigned) n);
 
     ngx_mcp_zone_lock(&zone);
     i = zone.sh->used[NGX_MCP_EVENT];
     ngx_mcp_zone_unlock(&zone);
-    ok(i == 0, "events were dropped for sessions");
+    ok(i == 10 && counted(NGX_MCP_COUNTER_SESSIONS_EVICTED) == 0,
+       "no event and no session went for that");
+    ok(env_check(&zone) == 0, "the zone is sound");
 
-    ok(say(first, "no room") != NGX_DECLINED, "full");
+    /* many clients leave a reserve to the sessions that exist */
 
-    env_time(ngx_current_msec + 61000);
-    ref = session("e", "t");
-    ok(ref.block != 0, "idle sessions make room");
+    for (i = 0; i < 4000; i++) {
+        snprintf(client, sizeof(client), "c%u", (unsigned) i);
 
-    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st) == NGX_OK,
-       "for streams too");
-
-    stop("full");
-
-    /* events take half of it at most */
-
-    start(1024 * 1024);
-    first = session("e", "t");
-
-    for (i = 0; i < 100; i++) {
-        ngx_str_t        str;
-        ngx_mcp_event_t  e;
-
-        str.data = big;
-        str.len = 30000;
-        e = event(&str);
-        ngx_mcp_log_session(&zone, first, &e);
-        ref = session("e", "t");
-        ngx_mcp_log_session(&zone, ref, &e);
-        ngx_mcp_log_groups(&zone, NULL, NULL, &e, &n);
+        if (session_of("v", client).block == 0) {
+            break;
+        }
     }
 
-    ok(zone.sh->used[NGX_MCP_EVENT] <= zone.sh->blocks / 2
-       && zone.sh->used[NGX_MCP_EVENT] > zone.sh->blocks / 4,
-       "half of it for events");
+    left = free_blocks();
+    ok(left > half / 16 && say(first, "event") == NGX_OK
+       && ngx_mcp_stream_open(&zone, first, 0, NULL, 0, 1, &st) == NGX_OK,
+       "events and streams have %u blocks", (unsigned) left);
+    ok(env_check(&zone) == 0, "a full zone is sound");
 
-    stop("half");
+    env_time(ngx_current_msec + 61000);
+    ref = session_of("v", "late");
+    ok(ref.block != 0, "sessions whose clients never came back make room");
+
+    for (n = 0; line_len(&st) == sizeof("an event") - 1; n++) { /* void */ }
+
+    ok(n == 10, "%u events are still there", (unsigned) n);
+
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    stop("full");
+
+    /* events of one client take a quarter of it, and only its own go */
+
+    start(1024 * 1024);
+    first = session_of("t", "greedy");
+    second = session_of("t", "modest");
+    ref = session_of("u", "modest");
+
+    say_much(second, 30000);
+    say_much(ref, 30000);
+
+    for (i = 0; i < 100; i++) {
+        a = session_of("t", "greedy");
+        (void) say_much(a, 30000);
+        (void) say_much(a, 30000);
+        (void) say_much(first, 30000);
+    }
+
+    ok(zone.sh->used[NGX_MCP_EVENT] <= half * 6 / 10
+       && zone.sh->used[NGX_MCP_EVENT] > half / 4,
+       "%u blocks of events", (unsigned) zone.sh->used[NGX_MCP_EVENT]);
+    ok(ngx_mcp_stream_open(&zone, second, 0, NULL, 0, 1, &st) == NGX_OK
+       && line_len(&st) == 30000, "one of the modest client is there");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st) == NGX_OK
+       && line_len(&st) == 30000, "and that in another tenant");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    ok(say_much(second, 30000) == NGX_OK && say_much(ref, 30000) == NGX_OK,
+       "and there is room for more");
+    ok(env_check(&zone) == 0, "the zone is sound");
+
+    stop("shares of events");
+
+    /* what was handed over goes first */
+
+    start(1024 * 1024);
+    a = session_of("t", "client");
+    b = session_of("t", "client");
+
+    for (i = 0; i < 12; i++) {
+        say_much(a, 8000);
+        say_much(b, 3000);
+    }
+
+    ok(ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &st) == NGX_OK, "stream");
+
+    for (i = 0; i < 12; i++) {
+        (void) line_len(&st);
+    }
+
+    first = session_of("t", "client");
+
+    for (i = 0; i < 16; i++) {
+        (void) say_much(first, 10000);
+    }
+
+    ngx_mcp_zone_lock(&zone);
+    n = ((ngx_mcp_session_sh_t *) ngx_mcp_block(&zone, a.block))->events;
+    i = ((ngx_mcp_session_sh_t *) ngx_mcp_block(&zone, b.block))->events;
+    ngx_mcp_zone_unlock(&zone);
+    ok(n == 12 && i < 12, "%u wait, %u could be repeated", (unsigned) n,
+       (unsigned) i);
+
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    stop("handed over");
 }
 
 

@@ -1824,7 +1824,7 @@ op_reclaim(void)
     ngx_mcp_zone_lock(&zone);
 
     for (i = 0; i < 3; i++) {
-        (void) ngx_mcp_reserve_locked(&zone, zone.sh->blocks);
+        (void) env_reserve_locked(&zone, 64);
     }
 
     ngx_mcp_zone_unlock(&zone);

@@ -1,0 +1,689 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+/*
+ * Shares.  An account may hold as many blocks as stay free, so that one alone
+ * has half of the zone at most, two a third each, and there is always room for
+ * another one; the account of a tenant may hold twice as many.  Events are
+ * shared out likewise of the half of the zone that they may fill.
+ *
+ * New sessions leave a reserve to those that exist.  Calls and streams of an
+ * account that has its share, and the only event of a session if it is small,
+ * go at the first half of the reserve, and more of an account that holds
+ * little, whatever others of its tenant hold.
+ */
+
+#define NGX_MCP_ROOM_SESSIONS  4
+#define NGX_MCP_ROOM_EVENTS    256
+
+/* looked at in one go for what may be dropped */
+#define NGX_MCP_ROOM_STEPS     16
+
+#define ngx_mcp_room_reserve(sh)  ((sh)->blocks / 16)
+
+
+typedef struct {
+    ngx_mcp_account_sh_t   *account;      /* or NULL */
+    ngx_mcp_account_sh_t   *tenant;       /* or NULL */
+    ngx_mcp_ref_t           owner;        /* of an event, or none */
+    ngx_mcp_room_e          room;
+    ngx_uint_t              n;
+} ngx_mcp_ask_room_t;
+
+
+static ngx_mcp_account_sh_t *ngx_mcp_account_find_locked(ngx_mcp_zone_t *zone,
+    uint64_t key);
+static uint64_t ngx_mcp_account_key(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
+    ngx_str_t *client);
+static ngx_mcp_account_sh_t *ngx_mcp_account_make_locked(
+    ngx_mcp_zone_t *zone, uint64_t key, uint32_t parent);
+static ngx_int_t ngx_mcp_room_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ask_room_t *ask);
+static ngx_uint_t ngx_mcp_room_share(uint32_t left, uint32_t used,
+    uint32_t tenant, ngx_uint_t n);
+static ngx_uint_t ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left,
+    uint32_t used, ngx_uint_t n);
+static ngx_uint_t ngx_mcp_room_fits(ngx_mcp_zone_t *zone,
+    ngx_mcp_ask_room_t *ask);
+static ngx_uint_t ngx_mcp_room_spare(ngx_mcp_zone_t *zone,
+    ngx_mcp_ask_room_t *ask);
+static ngx_uint_t ngx_mcp_room_modest(ngx_mcp_zone_t *zone,
+    ngx_mcp_ask_room_t *ask);
+static ngx_int_t ngx_mcp_room_handed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_account_sh_t *a);
+static ngx_uint_t ngx_mcp_room_replayable(ngx_mcp_zone_t *zone,
+    ngx_mcp_event_sh_t *e);
+static ngx_int_t ngx_mcp_room_idle_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_account_sh_t *a);
+static ngx_int_t ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ask_room_t *ask);
+
+
+static uint64_t
+ngx_mcp_account_key(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
+    ngx_str_t *client)
+{
+    return ngx_mcp_hash(zone, tenant, client);
+}
+
+
+static ngx_mcp_account_sh_t *
+ngx_mcp_account_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
+{
+    ngx_mcp_account_sh_t  *a;
+
+    for (a = ngx_mcp_hash_first_locked(zone, NGX_MCP_ACCOUNT, (uint32_t) key);
+         a;
+         a = ngx_mcp_hash_next_locked(zone, a))
+    {
+        if (a->key == key) {
+            return a;
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_mcp_account_sh_t *
+ngx_mcp_account_make_locked(ngx_mcp_zone_t *zone, uint64_t key,
+    uint32_t parent)
+{
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_account_sh_t  *a;
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_ACCOUNT, NULL, 0);
+
+    a = ngx_mcp_make_locked(zone, &stage);
+    a->rec.hash = (uint32_t) key;
+    a->rec.account = parent;
+    a->key = key;
+
+    ngx_mcp_commit_locked(zone, a, NGX_MCP_ACCOUNT);
+    ngx_mcp_hash_insert_locked(zone, a);
+
+    return a;
+}
+
+
+/* finds or makes it, and that of its tenant, for which room was reserved */
+
+ngx_mcp_ref_t
+ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
+    ngx_str_t *client)
+{
+    uint64_t               key;
+    uint32_t               parent;
+    ngx_mcp_account_sh_t  *a;
+
+    key = ngx_mcp_account_key(zone, tenant, client);
+    a = ngx_mcp_account_find_locked(zone, key);
+
+    if (a) {
+        return ngx_mcp_ref(zone, a);
+    }
+
+    parent = 0;
+
+    if (tenant->len) {
+        key = ngx_mcp_account_key(zone, tenant, NULL);
+        a = ngx_mcp_account_find_locked(zone, key);
+
+        if (a == NULL) {
+            a = ngx_mcp_account_make_locked(zone, key, 0);
+        }
+
+        parent = ngx_mcp_number(zone, a);
+    }
+
+    key = ngx_mcp_account_key(zone, tenant, client);
+    a = ngx_mcp_account_make_locked(zone, key, parent);
+
+    return ngx_mcp_ref(zone, a);
+}
+
+
+/* that of a record, or the account that is named; 0: none */
+
+uint32_t
+ngx_mcp_account_of_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer)
+{
+    ngx_mcp_record_sh_t  *rec;
+
+    if (payer.block == 0 || payer.block >= zone->sh->fresh) {
+        return 0;
+    }
+
+    rec = ngx_mcp_block(zone, payer.block);
+
+    if (rec->block.type == NGX_MCP_FREE || rec->block.gen != payer.gen) {
+        return 0;
+    }
+
+    return rec->block.type == NGX_MCP_ACCOUNT ? payer.block : rec->account;
+}
+
+
+void
+ngx_mcp_account_charge_locked(ngx_mcp_zone_t *zone, uint32_t n,
+    ngx_uint_t type, ngx_uint_t blocks)
+{
+    ngx_mcp_account_sh_t  *a;
+
+    for ( /* void */ ; n; n = a->rec.account) {
+        a = ngx_mcp_block(zone, n);
+
+        a->used += (uint32_t) blocks;
+        a->kept += (type == NGX_MCP_EVENT) ? (uint32_t) blocks : 0;
+    }
+}
+
+
+void
+ngx_mcp_account_release_locked(ngx_mcp_zone_t *zone, uint32_t n,
+    ngx_uint_t type, ngx_uint_t blocks)
+{
+    uint32_t               next;
+    ngx_mcp_account_sh_t  *a;
+
+    for (next = n; next; next = a->rec.account) {
+        a = ngx_mcp_block(zone, next);
+
+        a->used -= (uint32_t) blocks;
+        a->kept -= (type == NGX_MCP_EVENT) ? (uint32_t) blocks : 0;
+    }
+
+    a = n ? ngx_mcp_block(zone, n) : NULL;
+
+    if (a && a->used == 0) {
+
+        /* its tenant's may go with it */
+
+        ngx_mcp_hash_remove_locked(zone, a);
+        ngx_mcp_drop_locked(zone, a);
+    }
+}
+
+
+ngx_mcp_list_sh_t *
+ngx_mcp_account_events(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
+{
+    ngx_mcp_block_sh_t    *owner;
+    ngx_mcp_account_sh_t  *a;
+
+    a = ngx_mcp_block(zone, e->rec.account);
+    owner = ngx_mcp_block(zone, e->rec.owner.block);
+
+    return (owner->type == NGX_MCP_SESSION || owner->type == NGX_MCP_CALL)
+           ? &a->events : &a->common;
+}
+
+
+ngx_int_t
+ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
+    ngx_str_t *client, ngx_uint_t n)
+{
+    ngx_mcp_ask_room_t  ask;
+
+    ngx_memzero(&ask, sizeof(ngx_mcp_ask_room_t));
+
+    ask.room = NGX_MCP_ROOM_NEW;
+    ask.n = n;
+
+    ask.account = ngx_mcp_account_find_locked(zone,
+                                  ngx_mcp_account_key(zone, tenant, client));
+
+    if (tenant->len) {
+        ask.tenant = ngx_mcp_account_find_locked(zone,
+                                    ngx_mcp_account_key(zone, tenant, NULL));
+    }
+
+    return ngx_mcp_room_locked(zone, &ask);
+}
+
+
+ngx_int_t
+ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
+    ngx_mcp_room_e room, ngx_uint_t n)
+{
+    uint32_t            account;
+    ngx_mcp_ask_room_t  ask;
+
+    if (n == 0) {
+        return NGX_OK;
+    }
+
+    ngx_memzero(&ask, sizeof(ngx_mcp_ask_room_t));
+
+    ask.room = room;
+    ask.n = n;
+
+    account = ngx_mcp_account_of_locked(zone, payer);
+
+    if (account) {
+        ask.account = ngx_mcp_block(zone, account);
+
+        if (ask.account->rec.account) {
+            ask.tenant = ngx_mcp_block(zone, ask.account->rec.account);
+        }
+    }
+
+    if (room == NGX_MCP_ROOM_EVENT) {
+        ask.owner = payer;
+    }
+
+    return ngx_mcp_room_locked(zone, &ask);
+}
+
+
+static ngx_int_t
+ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+{
+    uint32_t       account, tenant;
+    ngx_int_t      rc;
+    ngx_uint_t     sessions, events, orphans;
+    ngx_mcp_ref_t  none;
+
+    if (ngx_mcp_room_fits(zone, ask)) {
+        return NGX_OK;
+    }
+
+    /* they stay while what is charged to them goes */
+
+    account = ask->account ? ngx_mcp_number(zone, ask->account) : 0;
+    tenant = ask->tenant ? ngx_mcp_number(zone, ask->tenant) : 0;
+
+    ngx_mcp_account_charge_locked(zone, account ? account : tenant,
+                                  NGX_MCP_FREE, 1);
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    rc = NGX_DECLINED;
+    sessions = 0;
+    events = 0;
+    orphans = 1;
+
+    for ( ;; ) {
+
+        if (ngx_mcp_room_fits(zone, ask)) {
+            rc = NGX_OK;
+            break;
+        }
+
+        if (events < NGX_MCP_ROOM_EVENTS
+            && ngx_mcp_room_handed_locked(zone, ask->account) == NGX_OK)
+        {
+            events++;
+            continue;
+        }
+
+        if (sessions < NGX_MCP_ROOM_SESSIONS
+            && ngx_mcp_room_idle_locked(zone, ask->account) == NGX_OK)
+        {
+            sessions++;
+            continue;
+        }
+
+        if (ngx_mcp_room_modest(zone, ask)) {
+
+            if (orphans) {
+                orphans = 0;
+                (void) ngx_mcp_topic_reclaim_locked(zone, 1);
+                continue;
+            }
+
+            if (sessions < NGX_MCP_ROOM_SESSIONS
+                && ngx_mcp_reclaim_session_locked(zone) == NGX_OK)
+            {
+                sessions++;
+                continue;
+            }
+
+            if (ngx_mcp_audience_reclaim_locked(zone, none) == NGX_OK
+                || ngx_mcp_topic_reclaim_locked(zone, 0))
+            {
+                continue;
+            }
+        }
+
+        if (events < NGX_MCP_ROOM_EVENTS
+            && ngx_mcp_room_own_locked(zone, ask) == NGX_OK)
+        {
+            events++;
+            continue;
+        }
+
+        if (ngx_mcp_room_spare(zone, ask)) {
+            rc = NGX_OK;
+        }
+
+        break;
+    }
+
+    ngx_mcp_account_release_locked(zone, account ? account : tenant,
+                                   NGX_MCP_FREE, 1);
+
+    if (rc != NGX_OK) {
+        zone->full = 1;
+    }
+
+    return rc;
+}
+
+
+/* whether an account that holds "used" may take n of what is left */
+
+static ngx_uint_t
+ngx_mcp_room_share(uint32_t left, uint32_t used, uint32_t tenant, ngx_uint_t n)
+{
+    uint64_t  room;
+
+    room = 2 * (uint64_t) left;
+
+    if (tenant >= room) {
+        return 0;
+    }
+
+    room = ngx_min(left, room - tenant);
+
+    return (uint64_t) used + 2 * n <= room;
+}
+
+
+/* one that holds little is not to suffer from others of its tenant */
+
+static ngx_uint_t
+ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left, uint32_t used,
+    ngx_uint_t n)
+{
+    return used + n <= sh->blocks / 64
+           && left >= n + ngx_mcp_room_reserve(sh) / 4;
+}
+
+
+static ngx_uint_t
+ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+{
+    uint32_t               left, half;
+    ngx_uint_t             need;
+    ngx_mcp_zone_sh_t     *sh;
+    ngx_mcp_account_sh_t   none, *a, *t;
+
+    sh = zone->sh;
+    left = ngx_mcp_free_blocks(sh);
+
+    need = ask->n + (ask->room == NGX_MCP_ROOM_NEW ? ngx_mcp_room_reserve(sh)
+                                                   : 0);
+
+    if (left < need) {
+        return 0;
+    }
+
+    if (ask->room == NGX_MCP_ROOM_OTHER) {
+        return 1;
+    }
+
+    none.used = 0;
+    none.kept = 0;
+
+    a = ask->account ? ask->account : &none;
+    t = ask->tenant ? ask->tenant : &none;
+
+    if (ask->room == NGX_MCP_ROOM_EVENT) {
+        half = sh->blocks / 2;
+
+        if (half <= sh->used[NGX_MCP_EVENT]
+            || !(ngx_mcp_room_share(half - sh->used[NGX_MCP_EVENT], a->kept,
+                                    t->kept, ask->n)
+                 || ngx_mcp_room_little(sh, half - sh->used[NGX_MCP_EVENT],
+                                        a->kept, ask->n)))
+        {
+            return 0;
+        }
+    }
+
+    if (ask->room != NGX_MCP_ROOM_NEW
+        && ngx_mcp_room_little(sh, left, a->used, ask->n))
+    {
+        return 1;
+    }
+
+    return ngx_mcp_room_share(left, a->used, t->used, ask->n)
+           || (ask->room == NGX_MCP_ROOM_CALL && ngx_mcp_room_spare(zone, ask));
+}
+
+
+/* whether it may go at the reserve although the account has its share */
+
+static ngx_uint_t
+ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+{
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_zone_sh_t     *sh;
+    ngx_mcp_record_sh_t   *rec;
+    ngx_mcp_session_sh_t  *s;
+
+    sh = zone->sh;
+
+    if (ngx_mcp_free_blocks(sh) < ask->n + ngx_mcp_room_reserve(sh) / 2) {
+        return 0;
+    }
+
+    if (ask->room != NGX_MCP_ROOM_EVENT) {
+        return ask->room == NGX_MCP_ROOM_CALL;
+    }
+
+    if (ask->n > NGX_MCP_BLOCKS_SMALL
+        || sh->used[NGX_MCP_EVENT] + ask->n
+           > sh->blocks / 2 - ngx_mcp_room_reserve(sh))
+    {
+        return 0;
+    }
+
+    if (ngx_mcp_account_of_locked(zone, ask->owner) == 0) {
+        return 0;
+    }
+
+    rec = ngx_mcp_block(zone, ask->owner.block);
+
+    switch (rec->block.type) {
+
+    case NGX_MCP_SESSION:
+        s = (ngx_mcp_session_sh_t *) rec;
+        return s->events == 0;
+
+    case NGX_MCP_CALL:
+        c = (ngx_mcp_call_sh_t *) rec;
+        s = ngx_mcp_block(zone, c->task.rec.owner.block);
+        return s->events == 0;
+
+    default:
+        return 0;
+    }
+}
+
+
+/*
+ * Whether sessions of others that are overdue may go for it: it holds little,
+ * and what is short is the zone.
+ */
+
+static ngx_uint_t
+ngx_mcp_room_modest(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+{
+    uint32_t            left, used;
+    ngx_mcp_zone_sh_t  *sh;
+
+    if (ask->room == NGX_MCP_ROOM_OTHER) {
+        return 1;
+    }
+
+    sh = zone->sh;
+    left = ngx_mcp_free_blocks(sh);
+
+    if (ask->room == NGX_MCP_ROOM_EVENT
+        && sh->used[NGX_MCP_EVENT] + ask->n > sh->blocks / 2)
+    {
+        return 0;
+    }
+
+    used = ask->account ? ask->account->used : 0;
+
+    return used + ask->n <= ngx_max(left, sh->blocks / 16);
+}
+
+
+/* drops what the account's readers were handed, and could only repeat */
+
+static ngx_int_t
+ngx_mcp_room_handed_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
+{
+    uint32_t             n;
+    ngx_uint_t           i;
+    ngx_mcp_event_sh_t  *e;
+
+    if (a == NULL) {
+        return NGX_DECLINED;
+    }
+
+    for (i = 0; i < NGX_MCP_ROOM_STEPS && a->events.head; i++) {
+        n = a->events.head;
+        e = ngx_mcp_block(zone, n);
+
+        if (ngx_mcp_room_replayable(zone, e)) {
+            ngx_mcp_log_drop_locked(zone, e);
+            return NGX_OK;
+        }
+
+        /* others are looked at next time */
+
+        ngx_mcp_list_remove(zone, &a->events, n,
+                            offsetof(ngx_mcp_event_sh_t, age));
+        ngx_mcp_list_append(zone, &a->events, n,
+                            offsetof(ngx_mcp_event_sh_t, age));
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_uint_t
+ngx_mcp_room_replayable(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
+{
+    ngx_mcp_record_sh_t   *owner;
+    ngx_mcp_session_sh_t  *s;
+
+    owner = ngx_mcp_block(zone, e->rec.owner.block);
+
+    if (owner->block.type == NGX_MCP_CALL) {
+        return e->pos <= ((ngx_mcp_call_sh_t *) owner)->handed;
+    }
+
+    s = (ngx_mcp_session_sh_t *) owner;
+
+    return e->pos <= s->handed.own;
+}
+
+
+static ngx_int_t
+ngx_mcp_room_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
+{
+    uint32_t                 n;
+    uint64_t                 late;
+    ngx_uint_t               i;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
+
+    if (a == NULL) {
+        return NGX_DECLINED;
+    }
+
+    for (i = 0; i < NGX_MCP_ROOM_STEPS && a->sessions.head; i++) {
+        n = a->sessions.head;
+        e = ngx_mcp_block(zone, n);
+        s = ngx_mcp_block(zone, e->rec.owner.block);
+
+        if (ngx_mcp_idle_overdue(s, ngx_current_msec, &late)) {
+            ngx_mcp_session_end_locked(zone, s,
+                                       NGX_MCP_COUNTER_SESSIONS_EVICTED);
+            return NGX_OK;
+        }
+
+        ngx_mcp_list_remove(zone, &a->sessions, n,
+                            offsetof(ngx_mcp_extension_sh_t, charged));
+        ngx_mcp_list_append(zone, &a->sessions, n,
+                            offsetof(ngx_mcp_extension_sh_t, charged));
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* an event makes room by older ones of its session, or of its tenant's logs */
+
+static ngx_int_t
+ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+{
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_record_sh_t   *rec;
+    ngx_mcp_session_sh_t  *s;
+
+    if (ask->room != NGX_MCP_ROOM_EVENT
+        || ngx_mcp_account_of_locked(zone, ask->owner) == 0)
+    {
+        return NGX_DECLINED;
+    }
+
+    rec = ngx_mcp_block(zone, ask->owner.block);
+
+    switch (rec->block.type) {
+
+    case NGX_MCP_SESSION:
+        s = (ngx_mcp_session_sh_t *) rec;
+        return ngx_mcp_log_oldest_locked(zone, s, NULL);
+
+    case NGX_MCP_CALL:
+        c = (ngx_mcp_call_sh_t *) rec;
+        s = ngx_mcp_block(zone, c->task.rec.owner.block);
+        return ngx_mcp_log_oldest_locked(zone, s, c);
+
+    case NGX_MCP_GROUP:
+    case NGX_MCP_TOPIC:
+
+        if (ask->account->common.head == 0) {
+            return NGX_DECLINED;
+        }
+
+        ngx_mcp_log_drop_locked(zone,
+                                ngx_mcp_block(zone, ask->account->common.head));
+        return NGX_OK;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* once a minute, whichever worker finds it */
+
+void
+ngx_mcp_account_full(ngx_mcp_zone_t *zone)
+{
+    ngx_atomic_uint_t  last;
+
+    zone->full = 0;
+    last = zone->sh->full;
+
+    if ((last && ngx_current_msec >= last && ngx_current_msec - last < 60000)
+        || !ngx_atomic_cmp_set(&zone->sh->full, last, ngx_current_msec))
+    {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, zone->log, 0,
+                  "mcp zone \"%V\" is full, or a client has its share of it: "
+                  "%uD of %uD blocks are free, %uD are events; sessions, "
+                  "calls or events are refused, give \"mcp_zone\" a larger "
+                  "size", &zone->name, ngx_mcp_free_blocks(zone->sh),
+                  zone->sh->blocks - 1, zone->sh->used[NGX_MCP_EVENT]);
+}

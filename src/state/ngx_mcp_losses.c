@@ -1,0 +1,139 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+static uint64_t *ngx_mcp_losses_place(ngx_mcp_zone_t *zone,
+    ngx_mcp_losses_sh_t *l, ngx_uint_t i);
+static uint64_t ngx_mcp_losses_lost(ngx_mcp_zone_t *zone,
+    ngx_mcp_losses_sh_t *l, uint64_t hash);
+
+
+static u_char  ngx_mcp_losses_none[NGX_MCP_LOSSES_ALL * sizeof(uint64_t)];
+
+
+void
+ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+{
+    ngx_str_t             text;
+    ngx_mcp_stage_t       stage;
+    ngx_mcp_losses_sh_t  *l;
+
+    text.data = ngx_mcp_losses_none;
+    text.len = sizeof(ngx_mcp_losses_none);
+
+    ngx_mcp_stage_init(&stage, NGX_MCP_LOSSES, &text, 1);
+    stage.payer = ngx_mcp_ref(zone, g);
+
+    l = ngx_mcp_make_locked(zone, &stage);
+    l->rec.owner = stage.payer;
+
+    ngx_mcp_commit_locked(zone, l, NGX_MCP_LOSSES);
+
+    g->losses = ngx_mcp_number(zone, l);
+}
+
+
+/* aligned, as a block's head and that of the record are multiples of it */
+
+static uint64_t *
+ngx_mcp_losses_place(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,
+    ngx_uint_t i)
+{
+    u_char              *p;
+    ngx_uint_t           here;
+    ngx_mcp_block_sh_t  *block;
+
+    block = &l->rec.block;
+    p = (u_char *) l + sizeof(ngx_mcp_losses_sh_t);
+    here = (NGX_MCP_BLOCK_SIZE - sizeof(ngx_mcp_losses_sh_t))
+           / sizeof(uint64_t);
+
+    while (i >= here) {
+        i -= here;
+        block = ngx_mcp_block(zone, block->chain);
+        p = (u_char *) block + NGX_MCP_BLOCK_HEAD;
+        here = NGX_MCP_BLOCK_DATA / sizeof(uint64_t);
+    }
+
+    return (uint64_t *) p + i;
+}
+
+
+void
+ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    uint64_t pos, ngx_mcp_only_sh_t *only, ngx_uint_t level)
+{
+    uint64_t    hash, *place;
+    ngx_uint_t  i;
+
+    hash = 0;
+
+    if (only) {
+        hash = only->identity ? only->identity : only->audience;
+
+        for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
+            if (only->uri[i]) {
+                hash = only->uri[i];
+                break;
+            }
+        }
+    }
+
+    i = hash ? NGX_MCP_LOSSES_LEVELS + hash % NGX_MCP_LOSSES_SOME
+             : ngx_min(level, NGX_MCP_LOSSES_LEVELS - 1);
+
+    place = ngx_mcp_losses_place(zone, ngx_mcp_block(zone, g->losses), i);
+
+    if (*place < pos) {
+        *place = pos;
+    }
+}
+
+
+static uint64_t
+ngx_mcp_losses_lost(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,
+    uint64_t hash)
+{
+    return *ngx_mcp_losses_place(zone, l, NGX_MCP_LOSSES_LEVELS
+                                          + hash % NGX_MCP_LOSSES_SOME);
+}
+
+
+ngx_uint_t
+ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    uint64_t pos)
+{
+    uint32_t                    n;
+    ngx_uint_t                  i;
+    ngx_mcp_losses_sh_t        *l;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    l = ngx_mcp_block(zone, ngx_mcp_session_group(zone, s)->losses);
+    e = ngx_mcp_session_extension(zone, s);
+
+    for (i = 0; i < NGX_MCP_LOSSES_LEVELS; i++) {
+
+        if ((i == 0 || i >= s->level)
+            && *ngx_mcp_losses_place(zone, l, i) > pos)
+        {
+            return 1;
+        }
+    }
+
+    if (ngx_mcp_losses_lost(zone, l, s->identity) > pos
+        || ngx_mcp_losses_lost(zone, l, e->audience) > pos)
+    {
+        return 1;
+    }
+
+    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+
+        if (ngx_mcp_losses_lost(zone, l, sub->uri) > pos) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
