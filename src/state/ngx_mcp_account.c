@@ -5,13 +5,13 @@
 /*
  * Shares.  An account may hold as many blocks as stay free, so that one alone
  * has half of the zone at most, two a third each, and there is always room for
- * another one; the account of a tenant may hold twice as many.  Events are
+ * another one; the account of a tenant may hold four times as many.  Events are
  * shared out likewise of the half of the zone that they may fill.
  *
  * New sessions leave a reserve to those that exist.  Calls and streams of an
- * account that has its share, and the only event of a session if it is small,
- * go at the first half of the reserve, and more of an account that holds
- * little, whatever others of its tenant hold.
+ * account that has its share, and the only event of a session if it is small
+ * or has a reader, go at the first half of the reserve.  An account that holds
+ * little goes at more of it, whatever others of its tenant hold.
  */
 
 #define NGX_MCP_ROOM_SESSIONS  4
@@ -379,7 +379,7 @@ ngx_mcp_room_share(uint32_t left, uint32_t used, uint32_t tenant, ngx_uint_t n)
 {
     uint64_t  room;
 
-    room = 2 * (uint64_t) left;
+    room = 4 * (uint64_t) left;
 
     if (tenant >= room) {
         return 0;
@@ -474,14 +474,10 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
         return ask->room == NGX_MCP_ROOM_CALL;
     }
 
-    if (ask->n > NGX_MCP_BLOCKS_SMALL
+    if (ngx_mcp_account_of_locked(zone, ask->owner) == 0
         || sh->used[NGX_MCP_EVENT] + ask->n
            > sh->blocks / 2 - ngx_mcp_room_reserve(sh))
     {
-        return 0;
-    }
-
-    if (ngx_mcp_account_of_locked(zone, ask->owner) == 0) {
         return 0;
     }
 
@@ -491,12 +487,16 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
 
     case NGX_MCP_SESSION:
         s = (ngx_mcp_session_sh_t *) rec;
-        return s->events == 0;
+        return s->events == 0 && ask->n <= NGX_MCP_BLOCKS_SMALL;
 
     case NGX_MCP_CALL:
         c = (ngx_mcp_call_sh_t *) rec;
         s = ngx_mcp_block(zone, c->task.rec.owner.block);
-        return s->events == 0;
+
+        /* one that has a reader is taken at once */
+
+        return s->events == 0
+               && (c->task.carrier || ask->n <= NGX_MCP_BLOCKS_SMALL);
 
     default:
         return 0;
