@@ -9,8 +9,8 @@
  * shared out likewise of the half of the zone that they may fill.
  *
  * New sessions leave a reserve to those that exist.  Calls and streams of an
- * account that has its share, and the only event of a session if it is small
- * or has a reader, go at the first half of the reserve.  An account that holds
+ * account that has its share, the only event of a session if it is small, and
+ * what a call's reader is about to take go at the first half of the reserve.  An account that holds
  * little goes at more of it, whatever others of its tenant hold.
  */
 
@@ -493,10 +493,11 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
         c = (ngx_mcp_call_sh_t *) rec;
         s = ngx_mcp_block(zone, c->task.rec.owner.block);
 
-        /* one that has a reader is taken at once */
+        /* what has a reader is taken soon */
 
-        return s->events == 0
-               && (c->task.carrier || ask->n <= NGX_MCP_BLOCKS_SMALL);
+        return c->task.carrier
+               ? c->log.count < NGX_MCP_LINE_WAITING
+               : s->events == 0 && ask->n <= NGX_MCP_BLOCKS_SMALL;
 
     default:
         return 0;
