@@ -1,0 +1,174 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# A share for everyone, at random (MCP_SEED): a greedy client takes all that it
+# can, beside modest ones in another tenant and in its own.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+my $seed = $ENV{MCP_SEED} || int rand 1e9;
+my $steps = 400;
+
+srand $seed;
+diag("MCP_SEED=$seed");
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    capabilities => { resources => { subscribe => JSON::PP::true },
+                      tools => {}, logging => {} },
+    'resources/subscribe' => {},
+    'tools/call' => sub {
+        my ($r) = @_;
+        my $a = $r->{json}{params}{arguments};
+
+        return ([sse => {}],
+                map({ [event => notification(message => {
+                          level => 'info', data => 'x' x $a->{size} })]
+                    } 1 .. $a->{count}),
+                $a->{held} ? [hang =>]
+                : ([event => Mcp::Upstream::result($r, { content => [] })],
+                   [end =>]));
+    },
+));
+
+my $t = Mcp::Test->new(log_level => 'error', vars => { UP => $up->port },
+                       events => 'worker_connections 1024;', conf => <<'EOC');
+mcp_zone zone=main:3m;
+
+set_real_ip_from 127.0.0.1;
+real_ip_header X-Client;
+
+server {
+    %%LISTEN%%
+    server_name mcp.test;
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+        mcp_tenant $http_x_tenant;
+        mcp_builtin_tools wait_for_event;
+        mcp_stream_after 0;
+    }
+
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%; }
+    location = /publish { mcp_publish zone=main; }
+    location = /status { mcp_status zone=main; }
+}
+EOC
+
+sub client { return (headers => { 'X-Tenant' => $_[0], 'X-Client' => $_[1] }) }
+
+sub one { return $_[rand @_] }
+
+my (@modest, @greedy, @held, %refused);
+
+for (['b', '192.0.2.1'], ['a', '192.0.2.2']) {
+    my $s = $t->session(client(@$_));
+    push @modest, { s => $s, stream => $s->open_get, n => 0 };
+}
+
+sub greedy { return client('a', '192.0.2.1') }
+
+my %move = (
+    initialize => sub {
+        for (1 .. 20) {
+            my $c = $t->client(greedy(), info => {
+                name => 'g', version => '1', x => 'x' x rand 4000 });
+
+            return $refused{initialize}++
+                if $c->initialize->{status} != 200;
+
+            push @greedy, $c;
+        }
+    },
+    subscribe => sub {
+        my $r = one(@greedy)->call('resources/subscribe', {
+            uri => 'x:' . rand() . '/' . 'u' x rand 16000 });
+        $refused{subscribe}++ if !$r || $r->{error};
+    },
+    call => sub {
+        one(@greedy)->tool('big', { count => 1 + int rand 5,
+                                    size => int rand 60_000 });
+    },
+    held => sub {
+        my $s = one(@greedy);
+        push @held, $s->send_only($s->message('tools/call', {
+            name => 'big', arguments => { count => 1 + int rand 5,
+                                          size => int rand 60_000,
+                                          held => 1 } }));
+        (shift @held)->close if @held > 20;
+    },
+    topic => sub {
+        my $s = one(@greedy);
+        push @held, $s->send_only($s->message('tools/call', {
+            name => 'wait_for_event',
+            arguments => { topic => 'g' . rand(), timeout_seconds => 30 } }));
+        (shift @held)->close if @held > 20;
+    },
+    stream => sub {
+        my $stream = one(@greedy)->open_get;
+        push @held, $stream->conn if $stream->status == 200;
+        (shift @held)->close if @held > 20;
+    },
+    publish => sub {
+        my $r = $t->publish({ %{ notification(message => {
+            level => 'info', data => 'x' x rand 60_000 }) },
+            session_id => one(@greedy)->id });
+        $refused{publish}++ if $r->{status} == 503;
+    },
+);
+
+my @moves = sort keys %move;
+my $bad = 0;
+my $end = time() + 20;
+my $done = 0;
+
+for my $step (1 .. $steps) {
+    last if time() > $end;
+
+    $move{@greedy ? one(@moves) : 'initialize'}->();
+    $done++;
+
+    next if $step % 5;
+
+    my $m = one(@modest);
+    my $n = ++$m->{n};
+    my $r = $t->publish({ %{ notification(message => {
+        level => 'info', data => "event $n" }) }, session_id => $m->{s}->id });
+
+    $bad++, diag("step $step: publish $r->{status}: $r->{body}")
+        if $r->{status} != 202;
+
+    $r = $m->{s}->tool('big', { count => 1, size => 100 });
+
+    $bad++, diag("step $step: call: " . json_encode($r && $r->{error}))
+        unless $r && $r->{result};
+}
+
+ok($done > 20, "$done steps");
+is($bad, 0, 'each event was taken, each call was answered');
+diag(join ', ', map { "$_ refused $refused{$_} times" } sort keys %refused);
+
+for my $m (@modest) {
+    my @got;
+
+    for (1 .. $m->{n}) {
+        my $e = $m->{stream}->event_where(sub { defined $_->{data}
+                                                && length $_->{data} });
+        last unless $e;
+        push @got, $e->{json}{params}{data} || $e->{event} || $e->{data};
+    }
+
+    is_deeply(\@got, [map { "event $_" } 1 .. $m->{n}],
+              'all its events came, without a gap');
+    is($m->{s}->call('ping')->{http}{status}, 200, 'its session lives');
+}
+
+is($t->status->{sessions}{evicted}, 0, 'no session went');
+
+$_->close for @held;
+
+done_testing();
