@@ -221,8 +221,9 @@ for my $s (@modest) {
 
     my $stream = $s->open_get;
     my @want = map { "unread $_" } 1 .. 20;
-    my @got = map { $stream->method('notifications/message')->{json}{params}{data} }
-                  1 .. ($s == $modest[0] ? 40 : 20);
+    my @got = map {
+        $stream->method('notifications/message')->{json}{params}{data}
+    } 1 .. ($s == $modest[0] ? 40 : 20);
 
     is_deeply([grep { /^unread/ } @got], \@want, 'its events are there');
     is(scalar(grep { /^all/ } @got), 20, 'and those of its tenant')
