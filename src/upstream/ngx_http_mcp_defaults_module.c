@@ -55,8 +55,13 @@ static void ngx_http_mcp_defaults_note(ngx_http_mcp_defaults_loc_conf_t *conf,
     void **loc_conf);
 static char *ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
     ngx_http_mcp_defaults_loc_conf_t *conf);
+static ngx_int_t ngx_http_mcp_defaults_host(ngx_conf_t *cf,
+    ngx_http_mcp_defaults_loc_conf_t *conf, ngx_str_t *host);
+static ngx_uint_t ngx_http_mcp_defaults_loopback(struct sockaddr *sockaddr);
 static ngx_array_t *ngx_http_mcp_defaults_headers(ngx_conf_t *cf,
-    ngx_array_t *source);
+    ngx_array_t *source, ngx_str_t *host);
+static ngx_uint_t ngx_http_mcp_defaults_header(ngx_array_t *source,
+    ngx_str_t *name);
 static ngx_int_t ngx_http_mcp_defaults_offset(char *name, ngx_uint_t *offset);
 static ngx_int_t ngx_http_mcp_defaults_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf);
@@ -108,6 +113,15 @@ static ngx_http_mcp_defaults_proxy_t  ngx_http_mcp_defaults_proxy;
 #define ngx_http_mcp_defaults_field(loc_conf, type, offset)                   \
     (*(type *) ((u_char *)                                                    \
         (loc_conf)[ngx_http_mcp_defaults_proxy.module->ctx_index] + (offset)))
+
+
+/* of the proxy module, which starts with it */
+
+#define ngx_http_mcp_defaults_upstream(loc_conf)                              \
+    ((ngx_http_upstream_conf_t *) ((u_char *)                                 \
+        (loc_conf)[ngx_http_mcp_defaults_proxy.module->ctx_index]             \
+        + ngx_http_mcp_defaults_proxy.read_timeout                            \
+        - offsetof(ngx_http_upstream_conf_t, read_timeout)))
 
 
 ngx_uint_t
@@ -434,6 +448,7 @@ ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
     ngx_http_mcp_defaults_loc_conf_t *conf)
 {
     void                              **loc_conf;
+    ngx_str_t                           host;
     ngx_array_t                        *source, *headers;
     ngx_http_mcp_defaults_proxy_t      *proxy;
     ngx_http_mcp_defaults_loc_conf_t   *level;
@@ -470,7 +485,11 @@ ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
         source = NULL;
     }
 
-    headers = ngx_http_mcp_defaults_headers(cf, source);
+    if (ngx_http_mcp_defaults_host(cf, conf, &host) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    headers = ngx_http_mcp_defaults_headers(cf, source, &host);
     if (headers == NULL) {
         return NGX_CONF_ERROR;
     }
@@ -484,29 +503,129 @@ ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
 }
 
 
-static ngx_array_t *
-ngx_http_mcp_defaults_headers(ngx_conf_t *cf, ngx_array_t *source)
+/*
+ * Servers that are reached on this machine alone take no other Host than its
+ * names, many of them: they get the one that they would get without an
+ * "upstream" block around their address.  A name with a dot may be that of a
+ * host and stays.
+ */
+
+static ngx_int_t
+ngx_http_mcp_defaults_host(ngx_conf_t *cf,
+    ngx_http_mcp_defaults_loc_conf_t *conf, ngx_str_t *host)
 {
-    ngx_uint_t     i, n;
-    ngx_array_t   *headers;
-    ngx_keyval_t  *kv;
+    in_port_t                         port;
+    ngx_uint_t                        i, j;
+    ngx_http_core_loc_conf_t         *clcf;
+    ngx_http_upstream_conf_t         *ucf;
+    ngx_http_upstream_server_t       *server;
+    ngx_http_upstream_srv_conf_t     *uscf;
 
-    n = source ? source->nelts : 0;
+    ngx_str_null(host);
 
-    if (source) {
-        kv = source->elts;
+    ucf = ngx_http_mcp_defaults_upstream(conf->loc_conf);
+    clcf = conf->loc_conf[ngx_http_core_module.ctx_index];
 
-        for (i = 0; i < n; i++) {
-            if (kv[i].key.len == 10
-                && ngx_strncasecmp(kv[i].key.data, (u_char *) "Connection", 10)
-                   == 0)
+    if (ucf->upstream == NULL && clcf->noname) {
+        ucf = ngx_http_mcp_defaults_upstream(conf->prev->loc_conf);
+    }
+
+    uscf = ucf->upstream;
+
+    if (uscf == NULL || uscf->servers == NULL || uscf->servers->nelts == 0
+        || !(uscf->flags & NGX_HTTP_UPSTREAM_CREATE)
+        || ngx_strlchr(uscf->host.data, uscf->host.data + uscf->host.len, '.'))
+    {
+        return NGX_OK;
+    }
+
+    server = uscf->servers->elts;
+
+    for (i = 0; i < uscf->servers->nelts; i++) {
+
+        if (server[i].naddrs == 0) {
+            return NGX_OK;
+        }
+
+        for (j = 0; j < server[i].naddrs; j++) {
+            if (!ngx_http_mcp_defaults_loopback(server[i].addrs[j].sockaddr))
             {
-                return source;
+                return NGX_OK;
             }
         }
     }
 
-    headers = ngx_array_create(cf->pool, n + 1, sizeof(ngx_keyval_t));
+    host->data = ngx_pnalloc(cf->pool, sizeof("localhost:65535") - 1);
+    if (host->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    port = ngx_inet_get_port(server[0].addrs[0].sockaddr);
+
+    if (port) {
+        host->len = ngx_sprintf(host->data, "localhost:%ui", (ngx_uint_t) port)
+                    - host->data;
+    } else {
+        host->len = ngx_sprintf(host->data, "localhost") - host->data;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_defaults_loopback(struct sockaddr *sockaddr)
+{
+    struct sockaddr_in   *sin;
+#if (NGX_HAVE_INET6)
+    struct sockaddr_in6  *sin6;
+#endif
+
+    switch (sockaddr->sa_family) {
+
+#if (NGX_HAVE_INET6)
+    case AF_INET6:
+        sin6 = (struct sockaddr_in6 *) sockaddr;
+        return IN6_IS_ADDR_LOOPBACK(&sin6->sin6_addr) ? 1 : 0;
+#endif
+
+#if (NGX_HAVE_UNIX_DOMAIN)
+    case AF_UNIX:
+        return 1;
+#endif
+
+    default: /* AF_INET */
+        sin = (struct sockaddr_in *) sockaddr;
+        return (ntohl(sin->sin_addr.s_addr) >> 24) == 127;
+    }
+}
+
+
+static ngx_array_t *
+ngx_http_mcp_defaults_headers(ngx_conf_t *cf, ngx_array_t *source,
+    ngx_str_t *host)
+{
+    ngx_str_t      connection_name, host_name;
+    ngx_uint_t     n, connection;
+    ngx_array_t   *headers;
+    ngx_keyval_t  *kv;
+
+    ngx_str_set(&connection_name, "Connection");
+    ngx_str_set(&host_name, "Host");
+
+    connection = !ngx_http_mcp_defaults_header(source, &connection_name);
+
+    if (host->len && ngx_http_mcp_defaults_header(source, &host_name)) {
+        host->len = 0;
+    }
+
+    if (source && !connection && host->len == 0) {
+        return source;
+    }
+
+    n = source ? source->nelts : 0;
+
+    headers = ngx_array_create(cf->pool, n + 2, sizeof(ngx_keyval_t));
     if (headers == NULL) {
         return NULL;
     }
@@ -516,12 +635,46 @@ ngx_http_mcp_defaults_headers(ngx_conf_t *cf, ngx_array_t *source)
         ngx_memcpy(kv, source->elts, n * sizeof(ngx_keyval_t));
     }
 
-    kv = ngx_array_push(headers);
+    if (connection) {
+        kv = ngx_array_push(headers);
 
-    ngx_str_set(&kv->key, "Connection");
-    ngx_str_set(&kv->value, "");
+        kv->key = connection_name;
+        ngx_str_set(&kv->value, "");
+    }
+
+    if (host->len) {
+        kv = ngx_array_push(headers);
+
+        kv->key = host_name;
+        kv->value = *host;
+    }
 
     return headers;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_defaults_header(ngx_array_t *source, ngx_str_t *name)
+{
+    ngx_uint_t     i;
+    ngx_keyval_t  *kv;
+
+    if (source == NULL) {
+        return 0;
+    }
+
+    kv = source->elts;
+
+    for (i = 0; i < source->nelts; i++) {
+
+        if (kv[i].key.len == name->len
+            && ngx_strncasecmp(kv[i].key.data, name->data, name->len) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
