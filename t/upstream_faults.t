@@ -75,14 +75,11 @@ my @faults = (
     ['more than JSON' => 502, -32603, sub {
         [http => 200, { 'Content-Type' => 'application/json' },
          ok_json($_[0]) . '{}'] }],
-    ['an array' => 502, -32603, sub {
+    ['an array of two' => 502, -32603, sub {
         [http => 200, { 'Content-Type' => 'application/json' },
-         '[' . ok_json($_[0]) . ']'] }],
+         '[' . ok_json($_[0]) . ',' . ok_json($_[0]) . ']'] }],
     ['another id' => 502, -32603, sub {
         [json => { jsonrpc => '2.0', id => 'other', result => {} }] }],
-    ['the id as a string' => 502, -32603, sub {
-        [json => { jsonrpc => '2.0', id => "$_[0]{json}{id}",
-                   result => {} }] }],
     ['no id' => 502, -32603, sub {
         [json => { jsonrpc => '2.0', result => {} }] }],
     ['an error with a null id' => 200, -32000, sub {
@@ -129,6 +126,25 @@ my @faults = (
     ['a JSON-RPC error with 400' => 200, -32602, sub {
         [http => 400, { 'Content-Type' => 'application/json' },
          json_encode(Mcp::Upstream::error($_[0], -32602, 'own'))] }],
+    ['an array of one' => 200, 'ok', sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         '[ ' . ok_json($_[0]) . ' ]'] }],
+    ['the id as a string' => 200, 'ok', sub {
+        [json => { jsonrpc => '2.0', id => "$_[0]{json}{id}",
+                   result => { content => [] } }] }],
+    ['the id as a string on a stream' => 200, 'ok', sub {
+        ([sse => {}],
+         [event => { jsonrpc => '2.0', id => "$_[0]{json}{id}",
+                     result => { content => [] } }]) }],
+    ['a byte order mark' => 200, 'ok', sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         "\xef\xbb\xbf" . ok_json($_[0])] }],
+    ['a byte order mark without a length' => 200, 'ok', sub {
+        ([head => 200, { 'Content-Type' => 'application/json' }],
+         [part => "\xef\xbb\xbf" . ok_json($_[0])]) }],
+    ['a byte order mark before much' => 200, 'ok', sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         "\xef\xbb\xbf" . ' ' x 200_000 . ok_json($_[0])] }],
     ['a charset' => 200, 'ok', sub {
         [http => 200, { 'Content-Type' =>
                         'Application/JSON; charset=utf-8' },

@@ -397,7 +397,7 @@ ngx_http_mcp_refusal_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         break;
 
     case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
-        message = "the request body is larger than this endpoint takes";
+        message = "the request body is larger than client_max_body_size";
         break;
 
     case NGX_HTTP_TOO_MANY_REQUESTS:

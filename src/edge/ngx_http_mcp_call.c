@@ -220,7 +220,8 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_str_t *result,
     case NGX_BUSY:
         *status = NGX_HTTP_SERVICE_UNAVAILABLE;
         *code = NGX_MCP_REFUSED;
-        *why = "the limit of running requests is reached";
+        *why = "the limit of running requests is reached "
+               "(mcp_call_limit)";
         ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_CALLS_REFUSED, 1);
         return NGX_ERROR;
 

@@ -27,6 +27,10 @@ static void ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_quote(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
+static void ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
 static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x);
@@ -166,15 +170,31 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 static void
 ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    size_t                   size, max;
+    size_t                   size, max, mark;
     ngx_str_t                text;
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
-    size = b->last - b->pos;
 
     if (cap->delivered) {
         b->pos = b->last;
+        return;
+    }
+
+    mark = 0;
+
+    if (cap->len == 0 && b->last - b->pos >= 3
+        && ngx_memcmp(b->pos, "\xef\xbb\xbf", 3) == 0)
+    {
+        /* a byte order mark, which is not JSON's */
+
+        mark = 3;
+        b->pos += mark;
+    }
+
+    size = b->last - b->pos;
+
+    if (size == 0) {
         return;
     }
 
@@ -216,7 +236,7 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         return;
     }
 
-    if (cap->len == 0 && cap->length == (off_t) size
+    if (cap->len == 0 && cap->length == (off_t) (size + mark)
         && ngx_http_mcp_capture_waits(x->sr))
     {
         /* all of it, in a buffer that may be written to */
@@ -449,6 +469,7 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
             continue;
         }
 
+        ngx_http_mcp_capture_id(x, &text);
         ngx_http_mcp_capture_refusal(x, &text);
 
         if (x->handlers->message) {
@@ -527,6 +548,71 @@ ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t skipped)
 }
 
 
+/*
+ * The one message in an array, which servers send that take a request for a
+ * batch.
+ */
+
+static void
+ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t  rest, first, second;
+
+    rest = *text;
+
+    if (ngx_mcp_json_element(&rest, &first) != NGX_OK
+        || ngx_mcp_json_element(&rest, &second) != NGX_DONE)
+    {
+        return;
+    }
+
+    *text = first;
+
+    /* it is valid as part of what was */
+
+    (void) ngx_mcp_json_scan(&x->scan, text);
+}
+
+
+/*
+ * The id of an answer that is the request's as a string becomes the number
+ * that it was.
+ */
+
+static void
+ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    u_char          *p;
+    ngx_str_t       *id;
+    ngx_mcp_span_t  *span;
+
+    span = &x->scan.members[NGX_MCP_PATH_ID];
+
+    if (span->type != NGX_MCP_JSON_STRING || x->scope == NULL
+        || x->scan.members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT)
+    {
+        return;
+    }
+
+    id = &x->scope->request_id;
+    p = text->data + span->start;
+
+    if (id->len == 0 || id->data[0] == '"'
+        || span->end - span->start != id->len + 2
+        || ngx_memcmp(p + 1, id->data, id->len) != 0)
+    {
+        return;
+    }
+
+    *p = ' ';
+    text->data[span->end - 1] = ' ';
+
+    span->start++;
+    span->end--;
+    span->type = NGX_MCP_JSON_NUMBER;
+}
+
+
 static void
 ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
@@ -547,6 +633,12 @@ ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         cap->mode = NGX_HTTP_MCP_DROP;
         return;
     }
+
+    if (x->scan.type == NGX_MCP_JSON_ARRAY) {
+        ngx_http_mcp_capture_single(x, text);
+    }
+
+    ngx_http_mcp_capture_id(x, text);
 
     cap->delivered = 1;
 
