@@ -39,8 +39,9 @@ my %how = (
     nobody => sub { [http => 401, {}, 'who?'] },
     (map { my $s = $_; $s => sub {
         [http => $s, { 'Content-Type' => 'text/plain',
-                       $s == 302 ? (Location => 'http://else.where/mcp') : () },
-         "status is $s"] } } 302, 400, 404, 405, 406, 421, 429, 500, 501, 503),
+                       $s < 400 ? (Location => 'http://else.where/mcp') : () },
+         "status is $s"] } }
+        302, 307, 308, 400, 404, 405, 406, 421, 429, 500, 501, 503),
 );
 
 my $up = Mcp::Upstream->new(sub {
@@ -122,6 +123,8 @@ for (
     [closes => 502, qr/closed the connection/],
     [hangs => 504, qr/did not answer within 2s/],
     [302 => 502, qr/status 302/, qr{redirected to "http://else.where/mcp"}],
+    [307 => 502, qr/status 307/, qr/let "proxy_pass" name the place/],
+    [308 => 502, qr/status 308/, qr/let "proxy_pass" name the place/],
     [406 => 502, qr/status 406/, qr/got "status is 406"/],
     [400 => 502, qr/status 400/, qr/proxy_set_header Host/],
     [421 => 502, qr/status 421/, qr/proxy_set_header Host/],

@@ -510,14 +510,24 @@ for my $method (qw(server/discover tools/list tools/call initialize)) {
     my $j = refused($t->post('/mcp', [@json, 'MCP-Protocol-Version'
                                       => '2026-07-28',
                                       'Mcp-Method' => $method], $m),
-                    400, -32000, 0, "modern $method");
+                    400, $method eq 'server/discover' ? -32601 : -32000, 0,
+                    "modern $method");
 
     ok(!exists $j->{error}{data}, 'without data of a modern error');
 }
 
 refused($t->post('/mcp', [@json],
                  '{"jsonrpc":"2.0","id":1,"method":"server/discover"}'),
-        400, -32000, 1, 'server/discover');
+        400, -32601, 1, 'server/discover');
+
+# and in a session it is a method like any that is not there, also for clients
+# that know a modern envelope
+
+for my $params ('{}', "{$meta}") {
+    refused(send_raw($s, qq({"jsonrpc":"2.0","id":2,)
+                         . qq("method":"server/discover","params":$params})),
+            200, -32601, 2, 'server/discover in a session');
+}
 
 
 # Accept and Content-Type

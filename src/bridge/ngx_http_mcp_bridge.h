@@ -53,7 +53,6 @@ typedef enum {
 typedef struct {
     ngx_mcp_zone_t             *zone;
     ngx_str_t                   endpoint;    /* its identity */
-    ngx_str_t                   server;      /* name, for $host */
     ngx_http_conf_ctx_t        *conf_ctx;    /* of its location */
     ngx_array_t                *upstreams;   /* ngx_http_mcp_upstream_t */
     ngx_uint_t                  twin;        /* of the same endpoint as one

@@ -186,8 +186,7 @@ ngx_http_mcp_own_start(ngx_http_mcp_own_request_t *req)
 
     own = req->own;
 
-    r = ngx_http_mcp_background_for(own->upstream->conf_ctx,
-                                    &own->upstream->server, &own->audience);
+    r = ngx_http_mcp_background_for(own->upstream->conf_ctx, &own->audience);
     if (r == NULL) {
         return NGX_ERROR;
     }

@@ -157,8 +157,7 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
     audience.tenant = reader->tenant;
     audience.topic = reader->topic;
 
-    r = ngx_http_mcp_background_for(reader->bridge->conf_ctx,
-                                    &reader->bridge->server, &audience);
+    r = ngx_http_mcp_background_for(reader->bridge->conf_ctx, &audience);
     if (r == NULL) {
         return NULL;
     }

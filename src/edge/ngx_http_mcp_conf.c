@@ -359,7 +359,6 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 
     bridge->zone = mlcf->zone;
     bridge->endpoint = mlcf->name;
-    bridge->server = *server;
     bridge->conf_ctx = mlcf->conf_ctx;
     bridge->message_limit = mlcf->message_limit;
 
@@ -394,7 +393,6 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     for (i = 0; i < upstreams->nelts; i++) {
         u[i].zone = mlcf->zone;
         u[i].endpoint = mlcf->name;
-        u[i].server = *server;
         u[i].conf_ctx = mlcf->conf_ctx;
         u[i].epoch = mmcf->epoch;
         u[i].timeout = mlcf->upstream_timeout ? mlcf->upstream_timeout : 60000;
@@ -468,6 +466,10 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         *bridge = &eps[i]->bridge;
 
         ngx_http_mcp_conf_topics(eps[i]);
+
+        if (ngx_http_mcp_conf_server(cf, eps[i]) != NGX_OK) {
+            return NGX_ERROR;
+        }
         ngx_http_mcp_conf_useless(cf, eps[i]);
         ngx_http_mcp_conf_batch(cf, mmcf, eps[i]);
 

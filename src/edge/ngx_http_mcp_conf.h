@@ -81,5 +81,12 @@ char *ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 char *ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
+/*
+ * How requests of the endpoint's own, without a client, say that its server was
+ * reached, so that its rules let them pass
+ */
+ngx_int_t ngx_http_mcp_conf_server(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *mlcf);
+
 
 #endif /* _NGX_HTTP_MCP_CONF_H_INCLUDED_ */

@@ -52,8 +52,7 @@ void ngx_http_mcp_look_up(ngx_http_mcp_ctx_t *ctx);
 
 /* a client-less main (see ngx_http_mcp_upstream.h) */
 ngx_http_request_t *ngx_http_mcp_background_request(
-    ngx_http_conf_ctx_t *conf, ngx_str_t *server,
-    ngx_http_mcp_audience_t *audience);
+    ngx_http_conf_ctx_t *conf, ngx_http_mcp_audience_t *audience);
 
 /* the state's farewell handler: finds the upstream and says DELETE */
 void ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,

@@ -72,6 +72,7 @@ typedef struct {
     ngx_str_t                   name;         /* the endpoint's identity */
     ngx_http_conf_ctx_t        *conf_ctx;     /* of this location */
     ngx_array_t                *names;        /* of the server, copied */
+    ngx_http_mcp_server_t       server;       /* for requests of our own */
 
     ngx_array_t                *upstreams;    /* ngx_http_mcp_upstream_t */
     ngx_uint_t                  named;        /* name= was given */

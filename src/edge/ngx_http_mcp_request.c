@@ -7,6 +7,13 @@
 #include "ngx_http_mcp_stream.h"
 
 
+#define NGX_HTTP_MCP_LEGACY_ONLY                                              \
+    "this endpoint speaks 2025-11-25, 2025-06-18 and 2025-03-26; begin with " \
+    "initialize"
+
+
+static ngx_int_t ngx_http_mcp_discover_probe(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_post(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_get(ngx_http_request_t *r,
@@ -366,6 +373,34 @@ ngx_http_mcp_find_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
+/*
+ * server/discover, by which a client of both eras finds out which one to speak.
+ * All of them then begin with initialize if the error is -32601 with the id of
+ * the request; several take another code for the end.
+ */
+
+static ngx_int_t
+ngx_http_mcp_discover_probe(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t  refusal;
+
+    if (ctx->header_session.len
+        && ngx_mcp_revision_parse(&ctx->header_version) != NGX_MCP_2026_07_28)
+    {
+        if (ngx_http_mcp_find_session(r, ctx, &refusal) != NGX_OK) {
+            return refusal;
+        }
+
+        return ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_METHOD_NOT_FOUND,
+                                   "Method not found");
+    }
+
+    return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                               NGX_MCP_METHOD_NOT_FOUND,
+                               NGX_HTTP_MCP_LEGACY_ONLY);
+}
+
+
 static ngx_int_t
 ngx_http_mcp_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
@@ -374,16 +409,15 @@ ngx_http_mcp_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     m = ctx->message;
 
-    if (m->modern
-        || (m->kind == NGX_MCP_REQUEST
-            && m->method_code == NGX_MCP_METHOD_DISCOVER))
+    if (m->kind == NGX_MCP_REQUEST
+        && m->method_code == NGX_MCP_METHOD_DISCOVER)
     {
-        /* what makes a dual-era client begin with initialize */
+        return ngx_http_mcp_discover_probe(r, ctx);
+    }
 
+    if (m->modern) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, NGX_MCP_REFUSED,
-                                   "this endpoint speaks 2025-11-25, "
-                                   "2025-06-18 and 2025-03-26; begin with "
-                                   "initialize");
+                                   NGX_HTTP_MCP_LEGACY_ONLY);
     }
 
     if (m->kind == NGX_MCP_REQUEST
@@ -522,13 +556,17 @@ ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 
 ngx_http_request_t *
-ngx_http_mcp_background_request(ngx_http_conf_ctx_t *conf, ngx_str_t *server,
+ngx_http_mcp_background_request(ngx_http_conf_ctx_t *conf,
     ngx_http_mcp_audience_t *audience)
 {
-    ngx_http_request_t  *r;
-    ngx_http_mcp_ctx_t  *ctx;
+    ngx_http_request_t       *r;
+    ngx_http_mcp_ctx_t       *ctx;
+    ngx_http_mcp_loc_conf_t  *mlcf;
 
-    r = ngx_http_mcp_background_create(conf, server, ngx_cycle->log, NULL);
+    mlcf = conf->loc_conf[ngx_http_mcp_module.ctx_index];
+
+    r = ngx_http_mcp_background_create(conf, &mlcf->server, ngx_cycle->log,
+                                       NULL);
     if (r == NULL) {
         return NULL;
     }
@@ -538,7 +576,7 @@ ngx_http_mcp_background_request(ngx_http_conf_ctx_t *conf, ngx_str_t *server,
         goto failed;
     }
 
-    ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
+    ctx->conf = mlcf;
     ctx->background = 1;
 
     ctx->tenant.data = ngx_pstrdup(r->pool, &audience->tenant);

@@ -14,6 +14,7 @@
 typedef struct {
     ngx_http_connection_t       http;       /* has to be the first */
     ngx_http_request_t         *request;
+    ngx_http_mcp_server_t      *server;
     ngx_event_t                 close;      /* posted */
     void                      (*quit)(ngx_http_request_t *r);
 
@@ -41,19 +42,33 @@ static void ngx_http_mcp_background_stays(ngx_http_request_t *r);
 static void ngx_http_mcp_background_close_handler(ngx_event_t *ev);
 static void ngx_http_mcp_background_free(ngx_http_mcp_background_t *bg);
 static void ngx_http_mcp_background_cleanup(void *data);
+static ngx_uint_t ngx_http_mcp_background_ssl(ngx_http_request_t *r);
+static ngx_int_t ngx_http_mcp_background_scheme(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_mcp_background_https(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 static u_char *ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf,
     size_t len);
+
+
+/* what nginx computes for requests of clients */
+
+static ngx_http_get_variable_pt  ngx_http_mcp_background_their_scheme;
+static ngx_http_get_variable_pt  ngx_http_mcp_background_their_https;
 
 
 static ngx_str_t  ngx_http_mcp_background_addr = ngx_string("127.0.0.1");
 static ngx_str_t  ngx_http_mcp_background_get = ngx_string("GET");
 static ngx_str_t  ngx_http_mcp_background_uri = ngx_string("/");
+static ngx_str_t  ngx_http_mcp_background_protocol = ngx_string("HTTP/1.1");
 
 
 ngx_http_request_t *
-ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf, ngx_str_t *server,
-    ngx_log_t *log, void (*quit)(ngx_http_request_t *r))
+ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
+    ngx_http_mcp_server_t *server, ngx_log_t *log,
+    void (*quit)(ngx_http_request_t *r))
 {
+    ngx_table_elt_t            *host;
     ngx_connection_t           *c;
     ngx_http_cleanup_t         *cln;
     ngx_http_request_t         *r;
@@ -66,7 +81,11 @@ ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf, ngx_str_t *server,
 
     bg = c->data;
     bg->http.conf_ctx = conf;
+    bg->server = server;
     bg->quit = quit;
+
+    c->local_sockaddr = server->sockaddr;
+    c->local_socklen = server->socklen;
 
     r = ngx_http_create_request(c);
     if (r == NULL) {
@@ -79,27 +98,39 @@ ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf, ngx_str_t *server,
 
     r->logged = 1;
 
+    host = NULL;
+
+    if (ngx_list_init(&r->headers_in.headers, r->pool, 1,
+                      sizeof(ngx_table_elt_t))
+        == NGX_OK)
+    {
+        host = ngx_http_mcp_header_push(&r->headers_in.headers);
+    }
+
     cln = ngx_http_cleanup_add(r, 0);
 
-    if (cln == NULL
-        || ngx_list_init(&r->headers_in.headers, r->pool, 1,
-                         sizeof(ngx_table_elt_t))
-           != NGX_OK)
-    {
+    if (cln == NULL || host == NULL) {
         ngx_http_free_request(r, 0);
         ngx_http_mcp_background_release(c);
         return NULL;
     }
 
+    ngx_str_set(&host->key, "Host");
+    host->value = server->host;
+    host->lowcase_key = (u_char *) "host";
+    host->hash = ngx_hash_key(host->lowcase_key, host->key.len);
+
     cln->handler = ngx_http_mcp_background_cleanup;
     cln->data = bg;
 
-    r->headers_in.server = *server;
+    r->headers_in.host = host;
+    r->headers_in.server = server->name;
     r->headers_in.connection_type = NGX_HTTP_CONNECTION_CLOSE;
 
     r->method = NGX_HTTP_GET;
     r->method_name = ngx_http_mcp_background_get;
     r->http_version = NGX_HTTP_VERSION_11;
+    r->http_protocol = ngx_http_mcp_background_protocol;
     r->uri = ngx_http_mcp_background_uri;
     r->unparsed_uri = ngx_http_mcp_background_uri;
 
@@ -186,8 +217,6 @@ ngx_http_mcp_background_connection(ngx_log_t *log)
 
     c->sockaddr = (struct sockaddr *) &bg->sockaddr;
     c->socklen = sizeof(struct sockaddr_in);
-    c->local_sockaddr = c->sockaddr;
-    c->local_socklen = c->socklen;
     c->addr_text = ngx_http_mcp_background_addr;
 
     c->number = ngx_atomic_fetch_add(ngx_connection_counter, 1);
@@ -388,6 +417,88 @@ ngx_uint_t
 ngx_http_mcp_background(ngx_http_request_t *r)
 {
     return r->connection->log->handler == ngx_http_mcp_background_log_error;
+}
+
+
+void
+ngx_http_mcp_background_variables(ngx_conf_t *cf)
+{
+    ngx_uint_t                  i;
+    ngx_hash_key_t             *key;
+    ngx_http_variable_t        *v;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    key = cmcf->variables_keys->keys.elts;
+
+    for (i = 0; i < cmcf->variables_keys->keys.nelts; i++) {
+        v = key[i].value;
+
+        if (key[i].key.len == 6
+            && ngx_strncmp(key[i].key.data, "scheme", 6) == 0)
+        {
+            ngx_http_mcp_background_their_scheme = v->get_handler;
+            v->get_handler = ngx_http_mcp_background_scheme;
+
+        } else if (key[i].key.len == 5
+                   && ngx_strncmp(key[i].key.data, "https", 5) == 0)
+        {
+            ngx_http_mcp_background_their_https = v->get_handler;
+            v->get_handler = ngx_http_mcp_background_https;
+        }
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_background_ssl(ngx_http_request_t *r)
+{
+    ngx_http_mcp_background_t  *bg;
+
+    if (!ngx_http_mcp_background(r)) {
+        return 0;
+    }
+
+    bg = (ngx_http_mcp_background_t *) r->main->http_connection;
+
+    return bg->server->ssl;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_background_scheme(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    if (!ngx_http_mcp_background_ssl(r)) {
+        return ngx_http_mcp_background_their_scheme(r, v, data);
+    }
+
+    v->len = sizeof("https") - 1;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+    v->data = (u_char *) "https";
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_background_https(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    if (!ngx_http_mcp_background_ssl(r)) {
+        return ngx_http_mcp_background_their_https(r, v, data);
+    }
+
+    v->len = sizeof("on") - 1;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+    v->data = (u_char *) "on";
+
+    return NGX_OK;
 }
 
 

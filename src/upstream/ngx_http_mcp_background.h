@@ -16,6 +16,17 @@
 #include <ngx_http.h>
 
 
+/* how the server is reached for which a request is made */
+
+typedef struct {
+    ngx_str_t         host;         /* of the header */
+    ngx_str_t         name;         /* that without a port, for $host */
+    struct sockaddr  *sockaddr;     /* it listens there */
+    socklen_t         socklen;
+    ngx_uint_t        ssl;          /* by TLS */
+} ngx_http_mcp_server_t;
+
+
 /*
  * conf: the configurations (main, srv, loc) of the endpoint's location; they
  * become those of the request, so that its directives and variables hold.
@@ -24,7 +35,8 @@
  * still alive.  NULL when memory or connections ran out (logged).
  */
 ngx_http_request_t *ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
-    ngx_str_t *server, ngx_log_t *log, void (*quit)(ngx_http_request_t *r));
+    ngx_http_mcp_server_t *server, ngx_log_t *log,
+    void (*quit)(ngx_http_request_t *r));
 
 /* a graceful quit does not end it, whoever made it does */
 void ngx_http_mcp_background_stay(ngx_http_request_t *r);
@@ -39,6 +51,12 @@ void ngx_http_mcp_background_close(ngx_http_request_t *r);
 /* copies what crosses of a client's headers; from may go then */
 ngx_int_t ngx_http_mcp_background_headers(ngx_http_headers_in_t *in,
     ngx_pool_t *pool, ngx_http_headers_in_t *from);
+
+/*
+ * Has $scheme and $https speak of the server, for such a request, whose
+ * connection is none of TLS; at the end of the configuration.
+ */
+void ngx_http_mcp_background_variables(ngx_conf_t *cf);
 
 /* whether r is such a request */
 ngx_uint_t ngx_http_mcp_background(ngx_http_request_t *r);

@@ -440,8 +440,7 @@ ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
     audience.tenant = ask->tenant;
     audience.session = ask->session;
 
-    r = ngx_http_mcp_background_for(ask->upstream->conf_ctx,
-                                    &ask->upstream->server, &audience);
+    r = ngx_http_mcp_background_for(ask->upstream->conf_ctx, &audience);
     if (r == NULL) {
         return NGX_ERROR;
     }
@@ -870,8 +869,7 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     audience.tenant = *tenant;
     audience.session = *session;
 
-    r = ngx_http_mcp_background_for(u->conf_ctx, &u->server,
-                                    &audience);
+    r = ngx_http_mcp_background_for(u->conf_ctx, &audience);
     if (r == NULL) {
         return;
     }

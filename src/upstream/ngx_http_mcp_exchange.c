@@ -220,6 +220,14 @@ ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x)
         x->sr->method_name = ngx_http_mcp_exchange_post;
         break;
     }
+
+    if (ngx_http_mcp_background(x->r)) {
+
+        /* $request_method is that of the main request */
+
+        x->r->method = x->sr->method;
+        x->r->method_name = x->sr->method_name;
+    }
 }
 
 

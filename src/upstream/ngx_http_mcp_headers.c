@@ -56,6 +56,8 @@ static const char  *ngx_http_mcp_headers_stay[][4] = {
 
 /* what is sent of its own */
 
+static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_host =
+    { ngx_string("Host"), (u_char *) "host", 0 };
 static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_user_agent =
     { ngx_string("User-Agent"), (u_char *) "user-agent", 0 };
 static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_accept =
@@ -141,6 +143,17 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
         }
 
     } else {
+
+        if (x->r->headers_in.host) {
+            h = ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_host,
+                                         &x->r->headers_in.host->value);
+            if (h == NULL) {
+                return NGX_ERROR;
+            }
+
+            in->host = h;
+        }
+
         h = ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_user_agent,
                                      &ngx_http_mcp_headers_agent);
         if (h == NULL) {

@@ -68,8 +68,7 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
     ngx_http_request_t   *r;
     ngx_http_mcp_talk_t  *t;
 
-    r = ngx_http_mcp_background_for(l->upstream->conf_ctx, &l->upstream->server,
-                                    &l->audience);
+    r = ngx_http_mcp_background_for(l->upstream->conf_ctx, &l->audience);
     if (r == NULL) {
         return NGX_ERROR;
     }

@@ -124,8 +124,7 @@ ngx_http_mcp_said_reply(ngx_http_mcp_talk_t *t,
     ngx_http_request_t       *r;
     ngx_http_mcp_exchange_t  *x;
 
-    r = ngx_http_mcp_background_for(t->upstream->conf_ctx,
-                                    &t->upstream->server, audience);
+    r = ngx_http_mcp_background_for(t->upstream->conf_ctx, audience);
     if (r == NULL) {
         return;
     }

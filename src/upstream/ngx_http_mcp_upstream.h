@@ -50,7 +50,6 @@ typedef struct {
 
     ngx_mcp_zone_t                   *zone;
     ngx_str_t                         endpoint;
-    ngx_str_t                         server;   /* name, for $host */
     ngx_http_conf_ctx_t              *conf_ctx; /* of the endpoint */
     uint64_t                          epoch;
     ngx_msec_t                        timeout;
@@ -83,8 +82,7 @@ typedef struct {
  * audience's values.  NULL on failure.
  */
 typedef ngx_http_request_t *(*ngx_http_mcp_background_pt)(
-    ngx_http_conf_ctx_t *conf, ngx_str_t *server,
-    ngx_http_mcp_audience_t *audience);
+    ngx_http_conf_ctx_t *conf, ngx_http_mcp_audience_t *audience);
 
 /* set by the edge, which knows the variables */
 extern ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
