@@ -79,6 +79,8 @@ server {
                          mcp_upstream tenant /_up/tenant; }
     location = /dead   { mcp_endpoint zone=main; mcp_upstream dead /_dead; }
     location = /kept   { mcp_endpoint zone=main; mcp_upstream kept /_up/kept; }
+    location = /left   { mcp_endpoint zone=main; mcp_upstream left /_up/left;
+                         mcp_upstream_timeout 60s; }
     location = /slow   { mcp_endpoint zone=main; mcp_upstream slow /_slow;
                          mcp_upstream_timeout 60s; }
     location /_up/     { internal; proxy_pass http://named/path/; }
@@ -285,5 +287,27 @@ for my $c (@waiting) {
 is(scalar $up->requests(sub {
     $_[0]{uri} eq '/slow' && ($_[0]{json}{method} || '') eq 'initialize'
 }), 1, 'it was asked once for all');
+
+
+# 7. an old worker does not stay for what nobody waits for, and another asks
+
+$up->set(how => 'hangs');
+$up->clear;
+
+my $left = $t->client(path => '/left');
+
+$left->{conn} = $t->conn;
+$left->{conn}->write($left->{conn}->format_request(
+    'POST', '/left', $left->request_headers, json_encode($left->message(
+        'initialize', { protocolVersion => '2025-11-25', capabilities => {},
+                        clientInfo => { name => 'a', version => '1' } }))));
+$up->wait_requests(sub { $_[0]{uri} =~ /left/ });
+$left->{conn}->close;
+
+ok($t->reload, 'reload while one is asked');
+ok($t->wait_old(20), 'whom nobody waits for');
+
+$up->set(how => 'mcp');
+ok($t->session(path => '/left'), 'a new worker asks');
 
 done_testing();
