@@ -13,6 +13,7 @@ typedef struct {
     ngx_str_t                 uri;
     ngx_str_t                 name;
     ngx_str_t                 match;
+    ngx_str_t                 params;
     ngx_str_t                 timeout;
     ngx_str_t                 after;
 } ngx_http_mcp_builtin_args_t;
@@ -23,6 +24,9 @@ static const char *ngx_http_mcp_builtin_args(ngx_str_t *arguments,
 static const char *ngx_http_mcp_builtin_resource(
     ngx_http_mcp_bridge_t *bridge, ngx_http_mcp_builtin_args_t *args,
     ngx_http_mcp_wait_t *w, ngx_str_t *name);
+static const char *ngx_http_mcp_builtin_match(
+    ngx_http_mcp_builtin_args_t *args, ngx_http_mcp_wait_t *w,
+    ngx_int_t *code);
 static ngx_int_t ngx_http_mcp_builtin_string(ngx_str_t *raw, ngx_pool_t *pool,
     ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_builtin_seconds(ngx_str_t *raw,
@@ -61,9 +65,12 @@ ngx_http_mcp_builtin_t  ngx_http_mcp_builtins[] = {
       "\"event_name\":{\"type\":\"string\",\"minLength\":1,"
       "\"description\":\"Only events of this name: what their event_name, "
       "event, kind or method says.\"},"
-      "\"match\":{\"type\":\"object\",\"description\":\"Only events that have "
-      "all of these fields with these values, at their top level or in their "
-      "payload.\"},"
+      "\"match\":{\"type\":\"object\",\"maxProperties\":16,"
+      "\"description\":\"Only events that have all of these fields with these "
+      "values, at their top level, else in their params, else in their "
+      "payload. The name of a field may be a path: a.b is b in a.\"},"
+      "\"match_params\":{\"type\":\"object\",\"maxProperties\":16,"
+      "\"description\":\"The same as match.\"},"
       "\"timeout_seconds\":{\"type\":\"number\",\"minimum\":0,"
       "\"maximum\":600,\"default\":30,\"description\":\"How long to wait at "
       "most.\"},"
@@ -182,6 +189,8 @@ ngx_http_mcp_builtin_args(ngx_str_t *arguments,
           offsetof(ngx_http_mcp_builtin_args_t, name) },
         { ngx_string("\"match\""),
           offsetof(ngx_http_mcp_builtin_args_t, match) },
+        { ngx_string("\"match_params\""),
+          offsetof(ngx_http_mcp_builtin_args_t, params) },
         { ngx_string("\"timeout_seconds\""),
           offsetof(ngx_http_mcp_builtin_args_t, timeout) },
         { ngx_string("\"after\""),
@@ -203,7 +212,8 @@ ngx_http_mcp_builtin_args(ngx_str_t *arguments,
 
         if (known[i].name.len == 0) {
             return "there is an unknown argument; known are topic, uri, "
-                   "event_name, match, timeout_seconds and after";
+                   "event_name, match, match_params, timeout_seconds and "
+                   "after";
         }
 
         /* some clients send null for what is not given */
@@ -221,11 +231,12 @@ ngx_http_mcp_builtin_args(ngx_str_t *arguments,
 
 const char *
 ngx_http_mcp_builtin_wait(ngx_http_mcp_bridge_t *bridge, ngx_str_t *arguments,
-    ngx_http_mcp_wait_t *w, ngx_str_t *name)
+    ngx_http_mcp_wait_t *w, ngx_str_t *name, ngx_int_t *code)
 {
     const char                   *why;
     ngx_http_mcp_builtin_args_t   args;
 
+    *code = 0;
     why = ngx_http_mcp_builtin_args(arguments, &args);
 
     if (why == NULL) {
@@ -245,17 +256,10 @@ ngx_http_mcp_builtin_wait(ngx_http_mcp_bridge_t *bridge, ngx_str_t *arguments,
         w->name = args.name;
     }
 
-    if (args.match.len) {
+    why = ngx_http_mcp_builtin_match(&args, w, code);
 
-        if (args.match.data[0] != '{') {
-            return "match must be an object";
-        }
-
-        if (args.match.len > NGX_HTTP_MCP_WAIT_MATCH) {
-            return "match must not be longer than 4096 bytes";
-        }
-
-        w->match = args.match;
+    if (why) {
+        return why;
     }
 
     w->timeout = NGX_HTTP_MCP_WAIT_DEFAULT * 1000;
@@ -272,6 +276,50 @@ ngx_http_mcp_builtin_wait(ngx_http_mcp_bridge_t *bridge, ngx_str_t *arguments,
         && ngx_http_mcp_builtin_position(&args.after, &w->after) != NGX_OK)
     {
         return "after must be a position that an earlier call returned";
+    }
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_builtin_match(ngx_http_mcp_builtin_args_t *args,
+    ngx_http_mcp_wait_t *w, ngx_int_t *code)
+{
+    ngx_str_t   rest, name, value;
+    ngx_uint_t  n;
+
+    w->match = args->match;
+
+    if (args->params.len) {
+
+        if (args->match.len) {
+            return "give either match or match_params, which are the same";
+        }
+
+        w->match = args->params;
+    }
+
+    if (w->match.len == 0) {
+        return NULL;
+    }
+
+    if (w->match.data[0] != '{') {
+        return "match must be an object";
+    }
+
+    if (w->match.len > NGX_HTTP_MCP_WAIT_MATCH) {
+        return "match must not be longer than 4096 bytes";
+    }
+
+    rest = w->match;
+
+    for (n = 0; ngx_mcp_json_member(&rest, &name, &value) == NGX_OK; n++) {
+
+        if (n == NGX_HTTP_MCP_WAIT_FIELDS) {
+            *code = NGX_MCP_INVALID_PARAMS;
+            return "match must not have more than 16 fields";
+        }
     }
 
     return NULL;

@@ -36,10 +36,11 @@ ngx_int_t ngx_http_mcp_builtin_arguments(ngx_str_t *params,
 /*
  * Fills a waiter (zone, session and pool are set) from the arguments of
  * wait_for_event.  name: of the topic, or empty.  NULL, or what is wrong with
- * them.
+ * them; code is then that of a JSON-RPC error, or 0 for a result that says so.
  */
 const char *ngx_http_mcp_builtin_wait(ngx_http_mcp_bridge_t *bridge,
-    ngx_str_t *arguments, ngx_http_mcp_wait_t *w, ngx_str_t *name);
+    ngx_str_t *arguments, ngx_http_mcp_wait_t *w, ngx_str_t *name,
+    ngx_int_t *code);
 
 /* its raw result once rc is known, as for ready(); data NULL: no memory */
 ngx_str_t ngx_http_mcp_builtin_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc);

@@ -1,31 +1,63 @@
 
 #include "ngx_http_mcp_wait.h"
-#include <cjson/cJSON.h>
+#include "ngx_http_mcp_turn.h"
+#include "ngx_mcp_json_index.h"
 
 
-#define NGX_HTTP_MCP_WAIT_BUCKETS  256
+/* events whose index is kept while they are looked at, of all topics */
+#define NGX_HTTP_MCP_WAIT_KEPT  NGX_MCP_TOPIC_EVENTS
 
-/* waiters that are looked at in one turn of the event loop */
-#define NGX_HTTP_MCP_WAIT_TURN     64
+/* where a member of match may stand in an event */
+#define NGX_HTTP_MCP_WAIT_LEVELS  3
 
 
+/* a topic that is waited for in this worker */
+
+struct ngx_http_mcp_watch_s {
+    ngx_rbtree_node_t         node;
+    ngx_mcp_zone_t           *zone;
+    ngx_mcp_ref_t             topic;
+    ngx_queue_t               waiters;    /* but for those that are due */
+    ngx_uint_t                count;      /* of all */
+};
+
+
+struct ngx_http_mcp_want_s {
+    uint64_t                  paths[NGX_HTTP_MCP_WAIT_LEVELS];
+    uint64_t                  value;
+};
+
+
+typedef struct {
+    ngx_mcp_zone_t           *zone;
+    uint64_t                  position;
+    ngx_mcp_json_index_t      index;
+} ngx_http_mcp_kept_t;
+
+
+static ngx_int_t ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w);
 static ngx_int_t ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w);
 static ngx_int_t ngx_http_mcp_wait_watch(ngx_http_mcp_wait_t *w);
-static ngx_uint_t ngx_http_mcp_wait_others(ngx_http_mcp_wait_t *w);
+static ngx_int_t ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w);
+static void ngx_http_mcp_wait_leave(ngx_http_mcp_wait_t *w);
 static void ngx_http_mcp_wait_end(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 static void ngx_http_mcp_wait_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_wait_turn(ngx_event_t *ev);
-static ngx_queue_t *ngx_http_mcp_wait_bucket(uint32_t block);
-static void ngx_http_mcp_wait_due(ngx_queue_t *bucket, ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w);
+static void ngx_http_mcp_watch_init(void);
+static ngx_http_mcp_watch_t *ngx_http_mcp_watch_find(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t topic);
-static void ngx_http_mcp_wait_hurry(ngx_queue_t *bucket,
-    ngx_mcp_zone_t *zone);
-static ngx_uint_t ngx_http_mcp_wait_named(ngx_str_t *event, ngx_str_t *name);
-static ngx_uint_t ngx_http_mcp_wait_matches(ngx_str_t *event,
-    ngx_str_t *match);
-static ngx_uint_t ngx_http_mcp_wait_field(ngx_str_t *object, ngx_str_t *name,
-    ngx_str_t *value);
-static ngx_uint_t ngx_http_mcp_wait_equal(ngx_str_t *a, ngx_str_t *b);
+static ngx_int_t ngx_http_mcp_watch_compare(ngx_http_mcp_watch_t *watch,
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
+static void ngx_http_mcp_watch_insert(ngx_rbtree_node_t *temp,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
+static void ngx_http_mcp_watch_due(ngx_http_mcp_watch_t *watch);
+static void ngx_http_mcp_wait_hurry(ngx_queue_t *queue, ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w,
+    ngx_str_t *event);
+static ngx_mcp_json_index_t *ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w,
+    ngx_str_t *event);
+static void ngx_http_mcp_wait_forget(void);
 
 
 /* members of an event that name it */
@@ -39,12 +71,22 @@ static ngx_str_t  ngx_http_mcp_wait_names[] = {
 };
 
 
-static ngx_queue_t  ngx_http_mcp_waiters[NGX_HTTP_MCP_WAIT_BUCKETS];
-static ngx_queue_t  ngx_http_mcp_waiters_due;
-static ngx_event_t  ngx_http_mcp_waiters_turn;
+static ngx_str_t  ngx_http_mcp_wait_levels[NGX_HTTP_MCP_WAIT_LEVELS] = {
+    ngx_string(""),
+    ngx_string("params."),
+    ngx_string("payload.")
+};
+
+
+static uint64_t             ngx_http_mcp_wait_seed;
+static ngx_rbtree_t         ngx_http_mcp_watches;
+static ngx_rbtree_node_t    ngx_http_mcp_watches_sentinel;
+static ngx_queue_t          ngx_http_mcp_waiters_due;
+static ngx_event_t          ngx_http_mcp_waiters_turn;
+static ngx_http_mcp_kept_t  ngx_http_mcp_waiters_kept[NGX_HTTP_MCP_WAIT_KEPT];
 
 /* of an event, while it is looked at */
-static u_char       ngx_http_mcp_wait_text[NGX_MCP_TOPIC_BYTES];
+static u_char               ngx_http_mcp_wait_text[NGX_MCP_TOPIC_BYTES];
 
 
 ngx_int_t
@@ -52,6 +94,12 @@ ngx_http_mcp_wait_start(ngx_http_mcp_wait_t *w)
 {
     ngx_int_t   rc;
     ngx_msec_t  timeout;
+
+    ngx_http_mcp_watch_init();
+
+    if (ngx_http_mcp_wait_prepare(w) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
     rc = ngx_http_mcp_wait_watch(w);
 
@@ -63,6 +111,10 @@ ngx_http_mcp_wait_start(ngx_http_mcp_wait_t *w)
 
     if (rc != NGX_AGAIN) {
         return rc;
+    }
+
+    if (ngx_http_mcp_wait_join(w) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     timeout = w->timeout;
@@ -77,57 +129,116 @@ ngx_http_mcp_wait_start(ngx_http_mcp_wait_t *w)
 
     ngx_add_timer(&w->timer, timeout);
 
-    w->waiting = 1;
-    ngx_queue_insert_tail(ngx_http_mcp_wait_bucket(w->ref.block), &w->queue);
-
     return NGX_AGAIN;
+}
+
+
+/* what it waits for, so that it is compared in constant time */
+
+static ngx_int_t
+ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w)
+{
+    ngx_str_t             rest, name, value;
+    ngx_uint_t            i;
+    ngx_http_mcp_want_t  *want;
+
+    if (w->name.len) {
+        w->named = ngx_mcp_json_index_value(ngx_http_mcp_wait_seed, &w->name);
+    }
+
+    if (w->match.len == 0) {
+        return NGX_OK;
+    }
+
+    w->wants = ngx_palloc(w->pool, NGX_HTTP_MCP_WAIT_FIELDS
+                                   * sizeof(ngx_http_mcp_want_t));
+    if (w->wants == NULL) {
+        return NGX_ERROR;
+    }
+
+    rest = w->match;
+
+    while (w->nwants < NGX_HTTP_MCP_WAIT_FIELDS
+           && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK)
+    {
+        want = &w->wants[w->nwants++];
+
+        for (i = 0; i < NGX_HTTP_MCP_WAIT_LEVELS; i++) {
+            want->paths[i] = ngx_mcp_json_index_path(ngx_http_mcp_wait_seed,
+                                                     &ngx_http_mcp_wait_levels[
+                                                                           i],
+                                                     &name);
+        }
+
+        want->value = ngx_mcp_json_index_value(ngx_http_mcp_wait_seed, &value);
+    }
+
+    return NGX_OK;
 }
 
 
 void
 ngx_http_mcp_wait_stop(ngx_http_mcp_wait_t *w)
 {
-    if (!w->waiting) {
-        return;
+    if (w->watch) {
+        ngx_http_mcp_wait_leave(w);
     }
-
-    w->waiting = 0;
-    ngx_queue_remove(&w->queue);
 
     if (w->timer.timer_set) {
         ngx_del_timer(&w->timer);
     }
-
-    if (!ngx_http_mcp_wait_others(w)) {
-        ngx_mcp_topic_unwatch(w->zone, w->ref);
-    }
 }
 
 
-/* those who are due watch it again if they go on waiting */
-
-static ngx_uint_t
-ngx_http_mcp_wait_others(ngx_http_mcp_wait_t *w)
+static ngx_int_t
+ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
 {
-    ngx_queue_t          *q, *bucket;
-    ngx_http_mcp_wait_t  *other;
+    ngx_http_mcp_watch_t  *watch;
 
-    bucket = ngx_http_mcp_wait_bucket(w->ref.block);
+    watch = ngx_http_mcp_watch_find(w->zone, w->ref);
 
-    for (q = ngx_queue_head(bucket);
-         q != ngx_queue_sentinel(bucket);
-         q = ngx_queue_next(q))
-    {
-        other = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
-
-        if (other->zone == w->zone && other->ref.block == w->ref.block
-            && other->ref.gen == w->ref.gen)
-        {
-            return 1;
+    if (watch == NULL) {
+        watch = ngx_alloc(sizeof(ngx_http_mcp_watch_t), ngx_cycle->log);
+        if (watch == NULL) {
+            return NGX_ERROR;
         }
+
+        watch->node.key = w->ref.block;
+        watch->zone = w->zone;
+        watch->topic = w->ref;
+        watch->count = 0;
+
+        ngx_queue_init(&watch->waiters);
+        ngx_rbtree_insert(&ngx_http_mcp_watches, &watch->node);
     }
 
-    return 0;
+    watch->count++;
+    w->watch = watch;
+
+    ngx_queue_insert_tail(&watch->waiters, &w->queue);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_wait_leave(ngx_http_mcp_wait_t *w)
+{
+    ngx_http_mcp_watch_t  *watch;
+
+    watch = w->watch;
+    w->watch = NULL;
+
+    ngx_queue_remove(&w->queue);
+
+    if (--watch->count) {
+        return;
+    }
+
+    ngx_mcp_topic_unwatch(watch->zone, watch->topic);
+
+    ngx_rbtree_delete(&ngx_http_mcp_watches, &watch->node);
+    ngx_free(watch);
 }
 
 
@@ -172,19 +283,26 @@ ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w)
             }
         }
 
-        if (rc == NGX_DONE) {
-            return NGX_DECLINED;
+        if (rc == NGX_OK) {
+            rc = ngx_http_mcp_wait_matches(w, &event);
+
+            if (rc == NGX_DECLINED) {
+                continue;
+            }
+
+        } else if (rc == NGX_DONE) {
+            rc = NGX_DECLINED;
         }
 
-        if (rc != NGX_OK) {
-            return rc;
-        }
+        break;
+    }
 
-        if (ngx_http_mcp_wait_named(&event, &w->name)
-            && ngx_http_mcp_wait_matches(&event, &w->match))
-        {
-            break;
-        }
+    if (ngx_queue_empty(&ngx_http_mcp_waiters_due)) {
+        ngx_http_mcp_wait_forget();
+    }
+
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     w->event.len = event.len;
@@ -205,70 +323,146 @@ ngx_http_mcp_wait_timeout(ngx_event_t *ev)
 }
 
 
-static ngx_queue_t *
-ngx_http_mcp_wait_bucket(uint32_t block)
+static void
+ngx_http_mcp_watch_init(void)
 {
-    ngx_uint_t  i;
-
-    if (ngx_http_mcp_waiters_due.next == NULL) {
-        ngx_queue_init(&ngx_http_mcp_waiters_due);
-
-        for (i = 0; i < NGX_HTTP_MCP_WAIT_BUCKETS; i++) {
-            ngx_queue_init(&ngx_http_mcp_waiters[i]);
-        }
-
-        ngx_http_mcp_waiters_turn.handler = ngx_http_mcp_wait_turn;
-        ngx_http_mcp_waiters_turn.log = ngx_cycle->log;
+    if (ngx_http_mcp_waiters_due.next) {
+        return;
     }
 
-    return &ngx_http_mcp_waiters[block % NGX_HTTP_MCP_WAIT_BUCKETS];
+    ngx_queue_init(&ngx_http_mcp_waiters_due);
+
+    ngx_rbtree_init(&ngx_http_mcp_watches, &ngx_http_mcp_watches_sentinel,
+                    ngx_http_mcp_watch_insert);
+
+    ngx_http_mcp_waiters_turn.handler = ngx_http_mcp_wait_turn;
+    ngx_http_mcp_waiters_turn.log = ngx_cycle->log;
+
+    ngx_http_mcp_wait_seed = ((uint64_t) ngx_random() << 33)
+                             ^ ((uint64_t) ngx_random() << 11)
+                             ^ (uint64_t) ngx_pid;
+}
+
+
+static ngx_http_mcp_watch_t *
+ngx_http_mcp_watch_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
+{
+    ngx_int_t           rc;
+    ngx_rbtree_node_t  *node;
+
+    node = ngx_http_mcp_watches.root;
+
+    while (node != &ngx_http_mcp_watches_sentinel) {
+
+        rc = ngx_http_mcp_watch_compare((ngx_http_mcp_watch_t *) node, zone,
+                                        topic);
+        if (rc == 0) {
+            return (ngx_http_mcp_watch_t *) node;
+        }
+
+        node = (rc < 0) ? node->right : node->left;
+    }
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_watch_compare(ngx_http_mcp_watch_t *watch, ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t topic)
+{
+    if (watch->topic.block != topic.block) {
+        return (watch->topic.block < topic.block) ? -1 : 1;
+    }
+
+    if (watch->topic.gen != topic.gen) {
+        return (watch->topic.gen < topic.gen) ? -1 : 1;
+    }
+
+    if (watch->zone != zone) {
+        return (watch->zone < zone) ? -1 : 1;
+    }
+
+    return 0;
+}
+
+
+static void
+ngx_http_mcp_watch_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
+    ngx_rbtree_node_t *sentinel)
+{
+    ngx_rbtree_node_t     **p;
+    ngx_http_mcp_watch_t   *watch;
+
+    watch = (ngx_http_mcp_watch_t *) node;
+
+    for ( ;; ) {
+        p = ngx_http_mcp_watch_compare((ngx_http_mcp_watch_t *) temp,
+                                       watch->zone, watch->topic)
+            < 0 ? &temp->right : &temp->left;
+
+        if (*p == sentinel) {
+            break;
+        }
+
+        temp = *p;
+    }
+
+    *p = node;
+    node->parent = temp;
+    node->left = sentinel;
+    node->right = sentinel;
+    ngx_rbt_red(node);
 }
 
 
 void
 ngx_http_mcp_wait_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
 {
-    ngx_uint_t  i;
+    ngx_rbtree_node_t     *node;
+    ngx_http_mcp_watch_t  *watch;
 
-    if (topic.block) {
-        ngx_http_mcp_wait_due(ngx_http_mcp_wait_bucket(topic.block), zone,
-                              topic);
+    if (ngx_http_mcp_watches.root == NULL
+        || ngx_http_mcp_watches.root == &ngx_http_mcp_watches_sentinel)
+    {
         return;
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_WAIT_BUCKETS; i++) {
-        ngx_http_mcp_wait_due(ngx_http_mcp_wait_bucket((uint32_t) i), zone,
-                              topic);
+    if (topic.block) {
+        watch = ngx_http_mcp_watch_find(zone, topic);
+
+        if (watch) {
+            ngx_http_mcp_watch_due(watch);
+        }
+
+        return;
+    }
+
+    for (node = ngx_rbtree_min(ngx_http_mcp_watches.root,
+                               &ngx_http_mcp_watches_sentinel);
+         node;
+         node = ngx_rbtree_next(&ngx_http_mcp_watches, node))
+    {
+        watch = (ngx_http_mcp_watch_t *) node;
+
+        if (watch->zone == zone) {
+            ngx_http_mcp_watch_due(watch);
+        }
     }
 }
 
 
 static void
-ngx_http_mcp_wait_due(ngx_queue_t *bucket, ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t topic)
+ngx_http_mcp_watch_due(ngx_http_mcp_watch_t *watch)
 {
-    ngx_queue_t          *q, *next;
-    ngx_http_mcp_wait_t  *w;
-
-    for (q = ngx_queue_head(bucket); q != ngx_queue_sentinel(bucket); q = next)
-    {
-        next = ngx_queue_next(q);
-        w = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
-
-        if (w->zone != zone
-            || (topic.block && (w->ref.block != topic.block
-                                || w->ref.gen != topic.gen)))
-        {
-            continue;
-        }
-
-        ngx_queue_remove(q);
-        ngx_queue_insert_tail(&ngx_http_mcp_waiters_due, q);
+    if (ngx_queue_empty(&watch->waiters)) {
+        return;
     }
 
-    if (!ngx_queue_empty(&ngx_http_mcp_waiters_due)) {
-        ngx_post_event(&ngx_http_mcp_waiters_turn, &ngx_posted_events);
-    }
+    ngx_queue_add(&ngx_http_mcp_waiters_due, &watch->waiters);
+    ngx_queue_init(&watch->waiters);
+
+    ngx_post_event(&ngx_http_mcp_waiters_turn, &ngx_posted_events);
 }
 
 
@@ -276,16 +470,13 @@ static void
 ngx_http_mcp_wait_turn(ngx_event_t *ev)
 {
     ngx_int_t             rc;
-    ngx_uint_t            n;
+    ngx_msec_t            start;
     ngx_queue_t          *q;
     ngx_http_mcp_wait_t  *w;
 
-    for (n = 0; !ngx_queue_empty(&ngx_http_mcp_waiters_due); n++) {
+    start = ngx_http_mcp_turn_now();
 
-        if (n == NGX_HTTP_MCP_WAIT_TURN) {
-            ngx_post_event(ev, &ngx_posted_next_events);
-            return;
-        }
+    while (!ngx_queue_empty(&ngx_http_mcp_waiters_due)) {
 
         q = ngx_queue_head(&ngx_http_mcp_waiters_due);
         w = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
@@ -293,38 +484,82 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
         rc = ngx_http_mcp_wait_search(w);
 
         if (rc == NGX_AGAIN) {
-            ngx_queue_remove(q);
-            ngx_queue_insert_tail(ngx_http_mcp_wait_bucket(w->ref.block), q);
-            continue;
+            rc = ngx_http_mcp_wait_again(w);
         }
 
-        ngx_http_mcp_wait_end(w, rc);
+        if (rc != NGX_AGAIN) {
+            ngx_http_mcp_wait_end(w, rc);
+        }
+
+        if (ngx_http_mcp_turn_over(start)) {
+            break;
+        }
     }
+
+    if (!ngx_queue_empty(&ngx_http_mcp_waiters_due)) {
+        ngx_post_event(ev, &ngx_posted_next_events);
+        return;
+    }
+
+    ngx_http_mcp_wait_forget();
+}
+
+
+/* it is due no more, and goes on waiting; NGX_AGAIN or NGX_ERROR */
+
+static ngx_int_t
+ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w)
+{
+    if (ngx_http_mcp_watch_compare(w->watch, w->zone, w->ref) == 0) {
+        ngx_queue_remove(&w->queue);
+        ngx_queue_insert_tail(&w->watch->waiters, &w->queue);
+
+        return NGX_AGAIN;
+    }
+
+    /* its topic was forgotten and made anew */
+
+    ngx_http_mcp_wait_leave(w);
+
+    return (ngx_http_mcp_wait_join(w) == NGX_OK) ? NGX_AGAIN : NGX_ERROR;
 }
 
 
 void
 ngx_http_mcp_wait_drain(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t  i;
+    ngx_rbtree_node_t  *node;
 
-    for (i = 0; i < NGX_HTTP_MCP_WAIT_BUCKETS; i++) {
-        ngx_http_mcp_wait_hurry(ngx_http_mcp_wait_bucket((uint32_t) i), zone);
+    if (ngx_http_mcp_watches.root == NULL) {
+        return;
     }
 
     ngx_http_mcp_wait_hurry(&ngx_http_mcp_waiters_due, zone);
+
+    if (ngx_http_mcp_watches.root == &ngx_http_mcp_watches_sentinel) {
+        return;
+    }
+
+    for (node = ngx_rbtree_min(ngx_http_mcp_watches.root,
+                               &ngx_http_mcp_watches_sentinel);
+         node;
+         node = ngx_rbtree_next(&ngx_http_mcp_watches, node))
+    {
+        ngx_http_mcp_wait_hurry(&((ngx_http_mcp_watch_t *) node)->waiters,
+                                zone);
+    }
 }
 
 
 static void
-ngx_http_mcp_wait_hurry(ngx_queue_t *bucket, ngx_mcp_zone_t *zone)
+ngx_http_mcp_wait_hurry(ngx_queue_t *queue, ngx_mcp_zone_t *zone)
 {
     ngx_msec_t            wait;
     ngx_queue_t          *q;
     ngx_http_mcp_wait_t  *w;
 
-    for (q = ngx_queue_head(bucket);
-         q != ngx_queue_sentinel(bucket);
+    for (q = ngx_queue_head(queue);
+         q != ngx_queue_sentinel(queue);
          q = ngx_queue_next(q))
     {
         w = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
@@ -347,103 +582,106 @@ ngx_http_mcp_wait_hurry(ngx_queue_t *bucket, ngx_mcp_zone_t *zone)
 }
 
 
-static ngx_uint_t
-ngx_http_mcp_wait_named(ngx_str_t *event, ngx_str_t *name)
-{
-    ngx_str_t  value, *member;
+/* NGX_OK or NGX_DECLINED; NGX_ERROR: no memory */
 
-    if (name->len == 0) {
-        return 1;
+static ngx_int_t
+ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
+{
+    uint64_t               path, value;
+    ngx_str_t             *member;
+    ngx_uint_t             i, n;
+    ngx_mcp_json_index_t  *index;
+
+    if (w->name.len == 0 && w->nwants == 0) {
+        return NGX_OK;
     }
 
-    for (member = ngx_http_mcp_wait_names; member->len; member++) {
+    index = ngx_http_mcp_wait_index(w, event);
+    if (index == NULL) {
+        return NGX_ERROR;
+    }
 
-        if (ngx_http_mcp_wait_field(event, member, &value)
-            && ngx_http_mcp_wait_equal(&value, name))
+    for (member = ngx_http_mcp_wait_names; w->name.len; member++) {
+
+        if (member->len == 0) {
+            return NGX_DECLINED;
+        }
+
+        path = ngx_mcp_json_index_path(ngx_http_mcp_wait_seed,
+                                       &ngx_http_mcp_wait_levels[0], member);
+
+        if (ngx_mcp_json_index_find(index, path, &value)
+            && value == w->named)
         {
-            return 1;
+            break;
         }
     }
 
-    return 0;
+    for (n = 0; n < w->nwants; n++) {
+
+        for (i = 0; i < NGX_HTTP_MCP_WAIT_LEVELS; i++) {
+            if (ngx_mcp_json_index_find(index, w->wants[n].paths[i], &value)) {
+                break;
+            }
+        }
+
+        if (i == NGX_HTTP_MCP_WAIT_LEVELS || value != w->wants[n].value) {
+            return NGX_DECLINED;
+        }
+    }
+
+    return NGX_OK;
 }
 
 
-/* a field that the event lacks may stand in its payload */
+/* made once for all who wait; NULL: no memory */
 
-static ngx_uint_t
-ngx_http_mcp_wait_matches(ngx_str_t *event, ngx_str_t *match)
+static ngx_mcp_json_index_t *
+ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w, ngx_str_t *event)
 {
-    ngx_str_t         rest, name, want, value, payload;
-    static ngx_str_t  key = ngx_string("\"payload\"");
+    ngx_uint_t             size;
+    ngx_http_mcp_kept_t   *kept;
+    ngx_mcp_json_field_t  *fields;
 
-    rest = *match;
+    kept = &ngx_http_mcp_waiters_kept[w->after % NGX_HTTP_MCP_WAIT_KEPT];
 
-    while (rest.len && ngx_mcp_json_member(&rest, &name, &want) == NGX_OK) {
-
-        if (!ngx_http_mcp_wait_field(event, &name, &value)
-            && (!ngx_http_mcp_wait_field(event, &key, &payload)
-                || payload.data[0] != '{'
-                || !ngx_http_mcp_wait_field(&payload, &name, &value)))
-        {
-            return 0;
-        }
-
-        if (!ngx_http_mcp_wait_equal(&value, &want)) {
-            return 0;
-        }
+    if (kept->zone == w->zone && kept->position == w->after) {
+        return &kept->index;
     }
 
-    return 1;
+    size = ngx_mcp_json_index_size(event);
+
+    fields = ngx_alloc(size * sizeof(ngx_mcp_json_field_t), ngx_cycle->log);
+    if (fields == NULL) {
+        return NULL;
+    }
+
+    if (kept->zone) {
+        ngx_free(kept->index.fields);
+    }
+
+    kept->zone = w->zone;
+    kept->position = w->after;
+
+    ngx_mcp_json_index(&kept->index, event, ngx_http_mcp_wait_seed, fields,
+                       size);
+
+    return &kept->index;
 }
 
 
-/* the last member of this raw name */
-
-static ngx_uint_t
-ngx_http_mcp_wait_field(ngx_str_t *object, ngx_str_t *name, ngx_str_t *value)
+static void
+ngx_http_mcp_wait_forget(void)
 {
-    ngx_str_t   rest, key, v;
-    ngx_uint_t  found;
+    ngx_uint_t            i;
+    ngx_http_mcp_kept_t  *kept;
 
-    found = 0;
-    rest = *object;
+    for (i = 0; i < NGX_HTTP_MCP_WAIT_KEPT; i++) {
+        kept = &ngx_http_mcp_waiters_kept[i];
 
-    while (ngx_mcp_json_member(&rest, &key, &v) == NGX_OK) {
-
-        if (ngx_mcp_json_same_id(&key, name)) {
-            *value = v;
-            found = 1;
+        if (kept->zone) {
+            ngx_free(kept->index.fields);
+            kept->zone = NULL;
         }
     }
-
-    return found;
-}
-
-
-/* strings and what is written alike; else numbers and structures by value */
-
-static ngx_uint_t
-ngx_http_mcp_wait_equal(ngx_str_t *a, ngx_str_t *b)
-{
-    cJSON       *x, *y;
-    ngx_uint_t   equal;
-
-    if (a->data[0] == '"' || b->data[0] == '"') {
-        return a->data[0] == b->data[0] && ngx_mcp_json_same_id(a, b);
-    }
-
-    if (ngx_mcp_equal(a, b)) {
-        return 1;
-    }
-
-    x = cJSON_ParseWithLength((char *) a->data, a->len);
-    y = cJSON_ParseWithLength((char *) b->data, b->len);
-
-    equal = (x && y && cJSON_Compare(x, y, 1));
-
-    cJSON_Delete(x);
-    cJSON_Delete(y);
-
-    return equal;
 }

@@ -17,14 +17,22 @@
 #include "ngx_mcp_topic.h"
 
 
-typedef struct ngx_http_mcp_wait_s  ngx_http_mcp_wait_t;
+/* members of a match */
+#define NGX_HTTP_MCP_WAIT_FIELDS  16
+
+
+typedef struct ngx_http_mcp_wait_s   ngx_http_mcp_wait_t;
+typedef struct ngx_http_mcp_watch_s  ngx_http_mcp_watch_t;
+typedef struct ngx_http_mcp_want_s   ngx_http_mcp_want_t;
 
 struct ngx_http_mcp_wait_s {
     ngx_mcp_zone_t           *zone;
     ngx_mcp_ref_t             session;
     ngx_mcp_topic_t           topic;
     ngx_str_t                 name;       /* of the event; len 0: any */
-    ngx_str_t                 match;      /* raw object; len 0: any */
+    ngx_str_t                 match;      /* raw object of at most
+                                             NGX_HTTP_MCP_WAIT_FIELDS members;
+                                             len 0: any */
     uint64_t                  after;      /* position; at the end: reached */
     ngx_msec_t                timeout;
     ngx_msec_t                drain;      /* at a quit it ends within this */
@@ -42,7 +50,10 @@ struct ngx_http_mcp_wait_s {
     ngx_queue_t               queue;
     ngx_mcp_ref_t             ref;
     ngx_event_t               timer;
-    ngx_uint_t                waiting;
+    ngx_http_mcp_watch_t     *watch;      /* NULL: it does not wait */
+    ngx_http_mcp_want_t      *wants;      /* what match says */
+    ngx_uint_t                nwants;
+    uint64_t                  named;      /* what name says */
 };
 
 

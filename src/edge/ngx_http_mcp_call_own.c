@@ -185,7 +185,7 @@ static ngx_int_t
 ngx_http_mcp_call_wait_for(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
     ngx_str_t *result, ngx_int_t *code, const char **why)
 {
-    ngx_int_t                 rc;
+    ngx_int_t                 rc, error;
     ngx_str_t                 name;
     const char               *bad;
     ngx_http_mcp_wait_t      *w;
@@ -205,7 +205,14 @@ ngx_http_mcp_call_wait_for(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
     w->ready = ngx_http_mcp_call_waited;
     w->data = call;
 
-    bad = ngx_http_mcp_builtin_wait(&mlcf->bridge, arguments, w, &name);
+    bad = ngx_http_mcp_builtin_wait(&mlcf->bridge, arguments, w, &name,
+                                    &error);
+
+    if (bad && error) {
+        *code = error;
+        *why = bad;
+        return NGX_ERROR;
+    }
 
     if (bad) {
         call->ctx->tool_error = 1;

@@ -1,10 +1,10 @@
 
 #include "ngx_http_mcp_stream_body.h"
+#include "ngx_http_mcp_turn.h"
 
 
 /* one turn of the event loop ends for streams after so much */
 #define NGX_HTTP_MCP_TURN_STREAMS   512
-#define NGX_HTTP_MCP_TURN_MSEC      5
 
 /* deadlines are met this late, so that many are met at once */
 #define NGX_HTTP_MCP_TICK           50
@@ -310,29 +310,21 @@ static void
 ngx_http_mcp_stream_turn_handler(ngx_event_t *ev)
 {
     ngx_uint_t               n;
-    ngx_msec_t               start, now;
-    struct timeval           tv;
+    ngx_msec_t               start;
     ngx_http_mcp_stream_t   *s;
     ngx_http_mcp_streams_t  *streams;
 
     streams = ev->data;
-    start = 0;
+    start = ngx_http_mcp_turn_now();
 
     for (n = 0; /* void */ ; n++) {
 
-        if (n % 32 == 0) {
-            ngx_gettimeofday(&tv);
-            now = (ngx_msec_t) tv.tv_sec * 1000 + tv.tv_usec / 1000;
-
-            if (n == 0) {
-                start = now;
-
-            } else if (n >= NGX_HTTP_MCP_TURN_STREAMS
-                       || now - start >= NGX_HTTP_MCP_TURN_MSEC)
-            {
-                ngx_post_event(ev, &ngx_posted_next_events);
-                return;
-            }
+        if (n && n % 32 == 0
+            && (n >= NGX_HTTP_MCP_TURN_STREAMS
+                || ngx_http_mcp_turn_over(start)))
+        {
+            ngx_post_event(ev, &ngx_posted_next_events);
+            return;
         }
 
         s = ngx_http_mcp_stream_next(streams);

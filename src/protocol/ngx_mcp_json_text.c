@@ -1,11 +1,11 @@
 
 #include "ngx_mcp_json.h"
+#include "ngx_mcp_json_token.h"
 
 
 static u_char *ngx_mcp_json_space(u_char *p, u_char *last);
 static u_char *ngx_mcp_json_skip_string(u_char *p, u_char *last);
 static u_char *ngx_mcp_json_skip_value(u_char *p, u_char *last);
-static size_t ngx_mcp_json_decode(u_char **pos, u_char *last, u_char *dst);
 static uint32_t ngx_mcp_json_code(u_char *p, u_char *last);
 
 
@@ -397,7 +397,7 @@ ngx_mcp_json_skip_value(u_char *p, u_char *last)
 
 /* decodes one character, an escape or not; *pos is below last */
 
-static size_t
+size_t
 ngx_mcp_json_decode(u_char **pos, u_char *last, u_char *dst)
 {
     size_t     n;

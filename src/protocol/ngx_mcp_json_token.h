@@ -42,6 +42,9 @@ ngx_int_t ngx_mcp_json_string(ngx_mcp_json_t *json, u_char **pos,
 ngx_int_t ngx_mcp_json_number(ngx_mcp_json_t *json, u_char **pos,
     u_char *last);
 
+/* one character of a string that was accepted; its length, at most 4 */
+size_t ngx_mcp_json_decode(u_char **pos, u_char *last, u_char *dst);
+
 
 /*
  * The first byte that does not simply belong to the string: a quote, a

@@ -50,6 +50,7 @@ main(void)
 {
     json_tests();
     text_tests();
+    json_index_tests();
     message_tests();
     sse_tests();
     lines_tests();

@@ -18,6 +18,7 @@ int tap_is(ngx_str_t *got, const char *expected);
 
 void json_tests(void);
 void text_tests(void);
+void json_index_tests(void);
 void message_tests(void);
 void sse_tests(void);
 void lines_tests(void);

@@ -1,0 +1,35 @@
+
+/*
+ * A turn of the event loop: work that may be long is interrupted after this
+ * time, and goes on in another turn, so that others are served in between.
+ */
+
+#ifndef _NGX_HTTP_MCP_TURN_H_INCLUDED_
+#define _NGX_HTTP_MCP_TURN_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+#define NGX_HTTP_MCP_TURN_MSEC  5
+
+
+/* ms, not cached */
+
+static ngx_inline ngx_msec_t
+ngx_http_mcp_turn_now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (ngx_msec_t) ts.tv_sec * 1000 + (ngx_msec_t) ts.tv_nsec / 1000000;
+}
+
+
+#define ngx_http_mcp_turn_over(start)                                         \
+    (ngx_http_mcp_turn_now() - (start) >= NGX_HTTP_MCP_TURN_MSEC)
+
+
+#endif /* _NGX_HTTP_MCP_TURN_H_INCLUDED_ */
