@@ -2,6 +2,17 @@
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_publish.h"
+#include "ngx_http_mcp_turn.h"
+
+
+/* ms between two turns */
+#define NGX_HTTP_MCP_PUBLISH_PAUSE    1
+
+#define NGX_HTTP_MCP_PUBLISH_SCRATCH  4096
+
+/* what is said of events, in bytes, at most and in one buffer */
+#define NGX_HTTP_MCP_PUBLISH_ANSWER   (8 * 1024 * 1024)
+#define NGX_HTTP_MCP_PUBLISH_BUF      4096
 
 
 static void ngx_http_mcp_publish_body_handler(ngx_http_request_t *r);
@@ -10,12 +21,16 @@ static ngx_int_t ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
     ngx_http_complex_value_t *cv, const char *name, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_publish_body(ngx_http_request_t *r,
     ngx_str_t *body);
-static ngx_int_t ngx_http_mcp_publish_events(ngx_http_mcp_publish_t *p,
-    ngx_str_t *body);
-static ngx_int_t ngx_http_mcp_publish_lines(ngx_http_mcp_publish_t *p,
-    ngx_str_t *body);
+static void ngx_http_mcp_publish_cleanup(void *data);
+static void ngx_http_mcp_publish_form(ngx_http_mcp_publish_t *p);
+static void ngx_http_mcp_publish_turn_handler(ngx_event_t *ev);
+static void ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p);
+static ngx_int_t ngx_http_mcp_publish_next(ngx_http_mcp_publish_t *p,
+    ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p,
     ngx_str_t *text);
+static u_char *ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p,
+    size_t len);
 static ngx_int_t ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p);
 
 
@@ -61,7 +76,7 @@ static void
 ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
 {
     ngx_int_t                  rc;
-    ngx_str_t                  body;
+    ngx_pool_cleanup_t        *cln;
     ngx_http_mcp_publish_t    *p;
     ngx_http_mcp_loc_conf_t   *mlcf;
     ngx_http_mcp_main_conf_t  *mmcf;
@@ -70,22 +85,38 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
     mmcf = ngx_http_get_module_main_conf(r, ngx_http_mcp_module);
 
     p = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_publish_t));
-    if (p == NULL) {
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+
+    if (p == NULL || cln == NULL) {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         return;
     }
 
+    cln->handler = ngx_http_mcp_publish_cleanup;
+    cln->data = p;
+
     p->request = r;
     p->conf = mlcf->publish;
+    p->last = &p->out;
+
+    p->turn.handler = ngx_http_mcp_publish_turn_handler;
+    p->turn.data = p;
+    p->turn.log = r->connection->log;
 
     p->in.zone = p->conf->zone;
     p->in.bridges = &mmcf->bridges;
     p->in.endpoint = p->conf->endpoint.len ? &p->conf->endpoint : NULL;
     p->in.counter = NGX_MCP_COUNTER_EVENTS_PUBLISHED;
-    p->in.pool = r->pool;
+    p->in.pool = ngx_create_pool(NGX_HTTP_MCP_PUBLISH_SCRATCH,
+                                 r->connection->log);
     p->in.payload = (p->conf->kind || p->conf->topic);
     p->in.json = ngx_http_mcp_is_json(r);
     p->in.once = 1;
+
+    if (p->in.pool == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
 
     rc = ngx_http_mcp_publish_values(p);
 
@@ -94,35 +125,33 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
         return;
     }
 
-    rc = ngx_http_mcp_publish_body(r, &body);
+    rc = ngx_http_mcp_publish_body(r, &p->rest);
 
     if (rc != NGX_OK) {
         ngx_http_finalize_request(r, rc);
         return;
     }
 
-    p->events = cJSON_CreateArray();
-    if (p->events == NULL) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-        return;
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    ngx_http_mcp_publish_form(p);
+    ngx_http_mcp_publish_turn(p);
+}
+
+
+static void
+ngx_http_mcp_publish_cleanup(void *data)
+{
+    ngx_http_mcp_publish_t *p = data;
+
+    if (p->turn.timer_set) {
+        ngx_del_timer(&p->turn);
     }
 
-    if (p->in.payload) {
-        rc = ngx_http_mcp_publish_event(p, &body);
-
-    } else {
-        rc = ngx_http_mcp_publish_events(p, &body);
+    if (p->in.pool) {
+        ngx_destroy_pool(p->in.pool);
     }
-
-    if (rc == NGX_OK) {
-        rc = ngx_http_mcp_publish_answer(p);
-
-    } else {
-        cJSON_Delete(p->events);
-        rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_http_finalize_request(r, rc);
 }
 
 
@@ -266,11 +295,17 @@ ngx_http_mcp_publish_body(ngx_http_request_t *r, ngx_str_t *body)
 }
 
 
-static ngx_int_t
-ngx_http_mcp_publish_events(ngx_http_mcp_publish_t *p, ngx_str_t *body)
+static void
+ngx_http_mcp_publish_form(ngx_http_mcp_publish_t *p)
 {
-    ngx_str_t        rest, element;
+    ngx_str_t       *body;
     ngx_mcp_json_t  *json;
+
+    if (p->in.payload) {
+        return;
+    }
+
+    body = &p->rest;
 
     while (body->len && body->data[body->len - 1] <= ' ') {
         body->len--;
@@ -282,67 +317,136 @@ ngx_http_mcp_publish_events(ngx_http_mcp_publish_t *p, ngx_str_t *body)
     }
 
     if (body->len == 0) {
-        return NGX_OK;
+        p->form = NGX_HTTP_MCP_PUBLISH_LINES;
+        return;
     }
 
     json = &p->in.message.json;
 
-    if (ngx_mcp_json_scan(json, body) != NGX_OK) {
+    if (ngx_mcp_json_scan(json, body) == NGX_OK) {
 
-        /* several values, or one that is none */
-
-        if (ngx_strlchr(body->data, body->data + body->len, LF)) {
-            return ngx_http_mcp_publish_lines(p, body);
+        if (json->type == NGX_MCP_JSON_ARRAY) {
+            p->form = NGX_HTTP_MCP_PUBLISH_ARRAY;
         }
 
-        return ngx_http_mcp_publish_event(p, body);
+        return;
     }
 
-    if (json->type != NGX_MCP_JSON_ARRAY) {
-        return ngx_http_mcp_publish_event(p, body);
+    /* several values, or one that is none */
+
+    if (ngx_strlchr(body->data, body->data + body->len, LF)) {
+        p->form = NGX_HTTP_MCP_PUBLISH_LINES;
     }
-
-    rest = *body;
-
-    while (ngx_mcp_json_element(&rest, &element) == NGX_OK) {
-        if (ngx_http_mcp_publish_event(p, &element) != NGX_OK) {
-            return NGX_ERROR;
-        }
-    }
-
-    return NGX_OK;
 }
 
 
-static ngx_int_t
-ngx_http_mcp_publish_lines(ngx_http_mcp_publish_t *p, ngx_str_t *body)
+static void
+ngx_http_mcp_publish_turn_handler(ngx_event_t *ev)
 {
-    u_char     *start, *end, *last;
-    ngx_str_t   line;
+    ngx_connection_t        *c;
+    ngx_http_mcp_publish_t  *p;
 
-    last = body->data + body->len;
+    p = ev->data;
+    c = p->request->connection;
 
-    for (start = body->data; start < last; start = end + 1) {
+    ngx_http_set_log_request(c->log, p->request);
 
-        end = ngx_strlchr(start, last, LF);
+    ngx_http_mcp_publish_turn(p);
 
-        if (end == NULL) {
-            end = last;
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
+{
+    ngx_int_t   rc;
+    ngx_str_t   text;
+    ngx_msec_t  start;
+
+    start = ngx_http_mcp_turn_now();
+
+    while (ngx_http_mcp_publish_next(p, &text) == NGX_OK) {
+
+        rc = ngx_http_mcp_publish_event(p, &text);
+
+        ngx_reset_pool(p->in.pool);
+
+        if (rc != NGX_OK) {
+            ngx_http_finalize_request(p->request,
+                                      NGX_HTTP_INTERNAL_SERVER_ERROR);
+            return;
         }
 
-        line.data = start;
-        line.len = end - start;
+        if (p->rest.len && ngx_http_mcp_turn_over(start)) {
 
-        while (line.len && line.data[line.len - 1] <= ' ') {
-            line.len--;
-        }
+            /* a timer keeps a worker that quits */
 
-        if (line.len && ngx_http_mcp_publish_event(p, &line) != NGX_OK) {
-            return NGX_ERROR;
+            ngx_add_timer(&p->turn, NGX_HTTP_MCP_PUBLISH_PAUSE);
+            return;
         }
     }
 
-    return NGX_OK;
+    ngx_http_finalize_request(p->request, ngx_http_mcp_publish_answer(p));
+}
+
+
+/* NGX_OK; NGX_DONE: there is no more */
+
+static ngx_int_t
+ngx_http_mcp_publish_next(ngx_http_mcp_publish_t *p, ngx_str_t *text)
+{
+    u_char     *end;
+    ngx_str_t  *rest;
+
+    rest = &p->rest;
+
+    switch (p->form) {
+
+    case NGX_HTTP_MCP_PUBLISH_ONE:
+
+        if (p->accepted + p->refused) {
+            return NGX_DONE;
+        }
+
+        *text = *rest;
+        rest->len = 0;
+
+        return NGX_OK;
+
+    case NGX_HTTP_MCP_PUBLISH_ARRAY:
+        return ngx_mcp_json_element(rest, text);
+
+    default: /* NGX_HTTP_MCP_PUBLISH_LINES */
+        break;
+    }
+
+    while (rest->len) {
+        text->data = rest->data;
+
+        end = ngx_strlchr(rest->data, rest->data + rest->len, LF);
+
+        if (end == NULL) {
+            end = rest->data + rest->len;
+            rest->len = 0;
+
+        } else {
+            rest->len -= end + 1 - rest->data;
+            rest->data = end + 1;
+        }
+
+        while (end > text->data && end[-1] <= ' ') {
+            end--;
+        }
+
+        text->len = end - text->data;
+
+        if (text->len) {
+            return NGX_OK;
+        }
+    }
+
+    return NGX_DONE;
 }
 
 
@@ -351,18 +455,14 @@ ngx_http_mcp_publish_lines(ngx_http_mcp_publish_t *p, ngx_str_t *body)
 static ngx_int_t
 ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 {
-    cJSON       *event, *item;
+    u_char      *d;
+    ngx_str_t    why;
     ngx_uint_t   sessions, repeated;
     const char  *error;
 
-    event = cJSON_CreateObject();
-    if (event == NULL) {
-        return NGX_ERROR;
-    }
-
-    cJSON_AddItemToArray(p->events, event);
-
     error = ngx_http_mcp_event_in(&p->in, text, &sessions, &repeated);
+
+    ngx_str_null(&why);
 
     if (error) {
         ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
@@ -378,30 +478,84 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
         }
 
         p->refused++;
-        item = cJSON_AddStringToObject(event, "error", error);
+
+        why.data = (u_char *) error;
+        why.len = ngx_strlen(error);
 
     } else {
         p->accepted++;
-        item = cJSON_AddNumberToObject(event, "sessions", (double) sessions);
-
-        if (item && repeated) {
-            item = cJSON_AddTrueToObject(event, "repeated");
-        }
-
-        if (item && p->in.unkept) {
-            item = cJSON_AddFalseToObject(event, "kept");
-        }
     }
 
-    return (item == NULL) ? NGX_ERROR : NGX_OK;
+    if (p->size >= NGX_HTTP_MCP_PUBLISH_ANSWER) {
+        p->omitted++;
+        return NGX_OK;
+    }
+
+    d = ngx_http_mcp_publish_room(p, sizeof(",{\"sessions\":,\"repeated\":true,"
+                                            "\"kept\":false}")
+                                     + NGX_INT_T_LEN
+                                     + ngx_mcp_json_escaped_len(&why));
+    if (d == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (p->accepted + p->refused > 1) {
+        *d++ = ',';
+    }
+
+    if (error) {
+        d = ngx_cpymem(d, "{\"error\":", sizeof("{\"error\":") - 1);
+        d = ngx_mcp_json_escape(d, &why);
+        *d++ = '}';
+
+    } else {
+        d = ngx_sprintf(d, "{\"sessions\":%ui%s%s}", sessions,
+                        repeated ? ",\"repeated\":true" : "",
+                        p->in.unkept ? ",\"kept\":false" : "");
+    }
+
+    p->size += d - p->buf->last;
+    p->buf->last = d;
+
+    return NGX_OK;
+}
+
+
+/* where so many bytes of the answer may be written, or NULL */
+
+static u_char *
+ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p, size_t len)
+{
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
+
+    if (p->buf && (size_t) (p->buf->end - p->buf->last) >= len) {
+        return p->buf->last;
+    }
+
+    b = ngx_create_temp_buf(p->request->pool,
+                            ngx_max(len, NGX_HTTP_MCP_PUBLISH_BUF));
+    cl = ngx_alloc_chain_link(p->request->pool);
+
+    if (b == NULL || cl == NULL) {
+        return NULL;
+    }
+
+    cl->buf = b;
+    cl->next = NULL;
+
+    *p->last = cl;
+    p->last = &cl->next;
+    p->buf = b;
+
+    return b->last;
 }
 
 
 static ngx_int_t
 ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
 {
-    char                *text;
-    cJSON               *root, *accepted, *refused;
+    u_char              *d;
     ngx_int_t            rc;
     ngx_buf_t           *b;
     ngx_str_t            seconds;
@@ -410,46 +564,42 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
 
     r = p->request;
 
-    root = cJSON_CreateObject();
-    if (root == NULL) {
-        cJSON_Delete(p->events);
+    b = ngx_create_temp_buf(r->pool, sizeof("{\"accepted\":,\"refused\":,"
+                                            "\"events\":[")
+                                     + 2 * NGX_INT_T_LEN);
+    d = ngx_http_mcp_publish_room(p, sizeof("],\"omitted\":,\"error\":"
+                                            "\"there is no event\"}\n")
+                                     + NGX_INT_T_LEN);
+
+    if (b == NULL || d == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    accepted = cJSON_AddNumberToObject(root, "accepted", (double) p->accepted);
-    refused = cJSON_AddNumberToObject(root, "refused", (double) p->refused);
-    cJSON_AddItemToObject(root, "events", p->events);
+    b->last = ngx_sprintf(b->last, "{\"accepted\":%ui,\"refused\":%ui,"
+                          "\"events\":[", p->accepted, p->refused);
 
-    if (refused && p->accepted + p->refused == 0) {
-        refused = cJSON_AddStringToObject(root, "error", "there is no event");
+    *d++ = ']';
+
+    if (p->omitted) {
+        d = ngx_sprintf(d, ",\"omitted\":%ui", p->omitted);
     }
 
-    text = (accepted && refused) ? cJSON_PrintUnformatted(root) : NULL;
-
-    cJSON_Delete(root);
-
-    if (text == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (p->accepted + p->refused == 0) {
+        d = ngx_cpymem(d, ",\"error\":\"there is no event\"",
+                       sizeof(",\"error\":\"there is no event\"") - 1);
     }
 
-    b = ngx_create_temp_buf(r->pool, ngx_strlen(text) + 1);
+    *d++ = '}';
+    *d++ = LF;
 
-    if (b) {
-        b->last = ngx_cpymem(b->last, text, ngx_strlen(text));
-        *b->last++ = LF;
-    }
+    p->size += (b->last - b->pos) + (d - p->buf->last);
+    p->buf->last = d;
 
-    cJSON_free(text);
-
-    if (b == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    b->last_buf = 1;
-    b->last_in_chain = 1;
+    p->buf->last_buf = 1;
+    p->buf->last_in_chain = 1;
 
     out.buf = b;
-    out.next = NULL;
+    out.next = p->out;
 
     r->headers_out.status = p->accepted ? NGX_HTTP_ACCEPTED
                                         : NGX_HTTP_BAD_REQUEST;
@@ -466,7 +616,7 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
         }
     }
 
-    r->headers_out.content_length_n = b->last - b->pos;
+    r->headers_out.content_length_n = p->size;
     ngx_str_set(&r->headers_out.content_type, "application/json");
     r->headers_out.content_type_len = r->headers_out.content_type.len;
 

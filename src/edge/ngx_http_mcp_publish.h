@@ -2,7 +2,8 @@
 /*
  * "mcp_publish": a location that takes events by POST and puts each into the
  * log of the sessions it addresses.  One JSON object, an array of them, or
- * newline-delimited JSON; bad ones are refused one by one.
+ * newline-delimited JSON; bad ones are refused one by one.  Many are taken in
+ * several turns of the event loop; a client that leaves does not end that.
  *
  * The configuration is filled by the directive's parser in the module file,
  * which sets clcf->handler to the handler below.
@@ -14,7 +15,6 @@
 
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_event_in.h"
-#include <cjson/cJSON.h>
 
 
 struct ngx_http_mcp_publish_conf_s {
@@ -29,17 +29,33 @@ struct ngx_http_mcp_publish_conf_s {
 };
 
 
+/* how events stand in a body */
+
+typedef enum {
+    NGX_HTTP_MCP_PUBLISH_ONE = 0,
+    NGX_HTTP_MCP_PUBLISH_ARRAY,
+    NGX_HTTP_MCP_PUBLISH_LINES
+} ngx_http_mcp_publish_e;
+
+
 /* one POST */
 
 typedef struct {
     ngx_http_request_t           *request;
     ngx_http_mcp_publish_conf_t  *conf;
     ngx_str_t                     tenant;     /* fixed here */
-    cJSON                        *events;
+    ngx_str_t                     rest;       /* of the body */
+    ngx_http_mcp_publish_e        form;
+    ngx_event_t                   turn;
     ngx_uint_t                    accepted;
     ngx_uint_t                    refused;
-    unsigned                      full:1;       /* some for want of room */
-    ngx_http_mcp_event_in_t       in;
+    ngx_uint_t                    omitted;    /* not in the answer */
+    size_t                        size;       /* of what is */
+    ngx_chain_t                  *out;
+    ngx_chain_t                 **last;
+    ngx_buf_t                    *buf;
+    unsigned                      full:1;     /* some for want of room */
+    ngx_http_mcp_event_in_t       in;         /* its pool is of one event */
 } ngx_http_mcp_publish_t;
 
 
