@@ -400,18 +400,25 @@ is($bare_session->tool('nothing')->{error}{code}, -32601,
 my $few = $t->session(path => '/few', headers => { 'X-Tenant' => 'x' });
 
 post_on($other, '/publish-few', { topic => "t$_" }) for 1 .. 3;
-$few->call('resources/subscribe', { uri => 'events://t1/latest' });
+my %keeps = map {
+    $_ => $t->session(path => '/few', headers => { 'X-Tenant' => 'x' })
+} qw(t1 t2 t4);
+$keeps{t1}->call('resources/subscribe', { uri => 'events://t1/latest' });
 topic_of($few, 'events://t2/latest');
 post_on($other, '/publish-few', { topic => 't4' });
 is_deeply([ names($few) ], [ qw(t1 t2 t4) ],
           'the one used longest ago goes, not one subscribed to');
-$few->call('resources/subscribe', { uri => "events://$_/latest" })
-    for qw(t2 t4);
+is_deeply($keeps{$_}->call('resources/subscribe',
+                           { uri => "events://$_/latest" })->{result}, {},
+          "$_ is kept") for qw(t2 t4);
 $r = post_on($other, '/publish-few', { topic => 't5' });
-is_deeply($r->{events}, [ { sessions => 1, kept => JSON::PP::false } ],
+is_deeply($r->{events}, [ { sessions => 4, kept => JSON::PP::false } ],
           'no room for one more');
+$r = $few->call('resources/subscribe', { uri => 'events://t6/latest' });
+is($r->{error}{code}, -32000, 'nor for who subscribes');
+like($r->{error}{message}, qr/mcp_topic_limit/, 'which directive says');
 is_deeply([ names($few) ], [ qw(t1 t2 t4) ], 'none goes');
-$few->call('resources/unsubscribe', { uri => 'events://t2/latest' });
+$keeps{t2}->call('resources/unsubscribe', { uri => 'events://t2/latest' });
 post_on($other, '/publish-few', { topic => 't5' });
 is_deeply([ names($few) ], [ qw(t1 t4 t5) ], 'now one can');
 

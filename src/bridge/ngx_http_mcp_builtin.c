@@ -441,8 +441,7 @@ ngx_http_mcp_builtin_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc)
     switch (rc) {
 
     case NGX_BUSY:
-        return ngx_http_mcp_builtin_error(w->pool, "too many topics are in "
-                                          "use here; try again later");
+        return ngx_http_mcp_builtin_error(w->pool, NGX_HTTP_MCP_TOPICS_BUSY);
 
     case NGX_OK:
     case NGX_AGAIN:

@@ -8,6 +8,9 @@
 /* of connections, for feeds on demand: one in so many */
 #define NGX_HTTP_MCP_FEED_SHARE  8
 
+/* of these, for one tenant of an endpoint: one in so many */
+#define NGX_HTTP_MCP_FEED_TENANTS  2
+
 /* ms; one that is read elsewhere is not said to be wanted more often */
 #define NGX_HTTP_MCP_FEED_POKE   5000
 #define NGX_HTTP_MCP_FEED_POKES  64
@@ -45,8 +48,9 @@ typedef struct {
 
 static void ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed);
-static void ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_feed_t *feed, ngx_str_t *tenant, ngx_str_t *topic);
+static const char *ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_feed_t *feed, ngx_mcp_ref_t *session, ngx_str_t *tenant,
+    ngx_str_t *topic);
 static ngx_int_t ngx_http_mcp_feed_key_parse(ngx_http_mcp_feed_key_t *k,
     ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool);
 static void ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k,
@@ -55,7 +59,7 @@ static ngx_http_mcp_reader_t *ngx_http_mcp_feed_reader(ngx_mcp_zone_t *zone,
     ngx_str_t *key);
 static void ngx_http_mcp_feed_claim(ngx_mcp_zone_t *zone, ngx_str_t *key);
 static ngx_uint_t ngx_http_mcp_feed_number(void);
-static void ngx_http_mcp_feed_full(const char *why);
+static const char *ngx_http_mcp_feed_full(const char *why);
 
 
 static ngx_str_t                  ngx_http_mcp_feed_kind = ngx_string("feed");
@@ -91,7 +95,8 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
         for (n = 0; n < bridge[i]->feeds->nelts; n++) {
 
             if (feed[n].demand == 0) {
-                ngx_http_mcp_feed_request(bridge[i], &feed[n], NULL, NULL);
+                (void) ngx_http_mcp_feed_request(bridge[i], &feed[n], NULL,
+                                                 NULL, NULL);
 
             } else if (feed[n].demand == NGX_HTTP_MCP_FEED_TENANT) {
                 ngx_http_mcp_feed_tenants(bridge[i], &feed[n]);
@@ -124,7 +129,8 @@ ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
                                   pool, tenants);
 
         for (i = 0; i < n; i++) {
-            ngx_http_mcp_feed_request(bridge, feed, &tenants[i], NULL);
+            (void) ngx_http_mcp_feed_request(bridge, feed, NULL, &tenants[i],
+                                             NULL);
         }
 
         ngx_reset_pool(pool);
@@ -135,17 +141,19 @@ ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-void
-ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant,
-    ngx_str_t *topic)
+const char *
+ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_ref_t session,
+    ngx_str_t *tenant, ngx_str_t *topic)
 {
     ngx_uint_t            i;
+    const char           *why, *error;
     ngx_http_mcp_feed_t  *feed;
 
     if (bridge->feeds == NULL) {
-        return;
+        return NULL;
     }
 
+    error = NULL;
     feed = bridge->feeds->elts;
 
     for (i = 0; i < bridge->feeds->nelts; i++) {
@@ -156,21 +164,34 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant,
             continue;
         }
 
-        ngx_http_mcp_feed_request(bridge, &feed[i],
-                                  (feed[i].demand & NGX_HTTP_MCP_FEED_TENANT)
-                                  ? tenant : NULL, topic);
+        why = ngx_http_mcp_feed_request(bridge, &feed[i],
+                                        topic ? &session : NULL,
+                                        (feed[i].demand
+                                         & NGX_HTTP_MCP_FEED_TENANT)
+                                        ? tenant : NULL, topic);
+        if (why) {
+            error = why;
+        }
     }
+
+    return error;
 }
 
 
-/* has somebody read it, or learn that it is wanted */
+/*
+ * Has somebody read it, or learn that it is wanted.  NULL, or why it can not
+ * be opened.
+ */
 
-static void
+static const char *
 ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_feed_t *feed, ngx_str_t *tenant, ngx_str_t *topic)
+    ngx_http_mcp_feed_t *feed, ngx_mcp_ref_t *session, ngx_str_t *tenant,
+    ngx_str_t *topic)
 {
     uint32_t                   hash;
+    ngx_int_t                  rc;
     ngx_str_t                  key, *parts[5];
+    ngx_mcp_lease_share_t      share;
     ngx_http_mcp_reader_t     *reader;
     ngx_http_mcp_feed_poke_t  *poke;
 
@@ -183,16 +204,17 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     if (ngx_http_mcp_lease_key(&ngx_http_mcp_feed_kind, parts, 5, &key)
         != NGX_OK)
     {
-        ngx_http_mcp_feed_full("its values are too long");
-        return;
+        return ngx_http_mcp_feed_full("its values are too long");
     }
 
     reader = ngx_http_mcp_feed_reader(bridge->zone, &key);
 
     if (reader) {
         reader->wanted = ngx_current_msec;
-        return;
+        return NULL;
     }
+
+    poke = NULL;
 
     if (feed->demand) {
         hash = ngx_crc32_short(key.data, key.len);
@@ -201,19 +223,52 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
         if (poke->hash == hash
             && ngx_current_msec - poke->time < NGX_HTTP_MCP_FEED_POKE)
         {
-            return;
+            return NULL;
         }
 
         poke->hash = hash;
         poke->time = ngx_current_msec;
 
         if (ngx_mcp_lease_poke(bridge->zone, &key) == NGX_OK) {
-            return;
+            return NULL;
         }
     }
 
-    if (ngx_mcp_lease_want(bridge->zone, &key) != NGX_OK) {
-        ngx_http_mcp_feed_full("the zone is full");
+    if (session) {
+        share.session = *session;
+        share.sessions = NGX_HTTP_MCP_FEED_SESSION;
+        share.tenants = ngx_max(1, ngx_cycle->connection_n
+                                   / NGX_HTTP_MCP_FEED_SHARE
+                                   / NGX_HTTP_MCP_FEED_TENANTS);
+    }
+
+    rc = ngx_mcp_lease_want_shared(bridge->zone, &key,
+                                   session ? &share : NULL);
+
+    if (rc == NGX_OK) {
+        return NULL;
+    }
+
+    if (poke) {
+        poke->hash = 0;
+    }
+
+    switch (rc) {
+
+    case NGX_BUSY:
+        return "this session has as many event feeds (mcp_events with "
+               "$mcp_topic) as one may open, 32; try again later";
+
+    case NGX_DECLINED:
+        (void) ngx_http_mcp_feed_full("a tenant has as many as one may open, "
+                                      "a sixteenth of \"worker_connections\"");
+
+        return "this tenant has as many event feeds (mcp_events with "
+               "$mcp_topic) as one may open, a sixteenth of "
+               "worker_connections; try again later";
+
+    default:
+        return ngx_http_mcp_feed_full("the zone is full");
     }
 }
 
@@ -368,8 +423,8 @@ ngx_http_mcp_feed_claim(ngx_mcp_zone_t *zone, ngx_str_t *key)
         && ngx_http_mcp_feed_number() >= ngx_cycle->connection_n
                                          / NGX_HTTP_MCP_FEED_SHARE)
     {
-        ngx_http_mcp_feed_full("there are too many of them, raise "
-                               "\"worker_connections\"");
+        (void) ngx_http_mcp_feed_full("there are too many of them, raise "
+                                      "\"worker_connections\"");
         ngx_destroy_pool(pool);
         return;
     }
@@ -442,19 +497,19 @@ ngx_http_mcp_feed_number(void)
 }
 
 
-static void
+static const char *
 ngx_http_mcp_feed_full(const char *why)
 {
     static ngx_msec_t  said;
 
-    if (said && ngx_current_msec - said < NGX_HTTP_MCP_FEED_FULL) {
-        return;
+    if (said == 0 || ngx_current_msec - said >= NGX_HTTP_MCP_FEED_FULL) {
+        said = ngx_current_msec;
+
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "mcp feed is not opened: %s", why);
     }
 
-    said = ngx_current_msec;
-
-    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                  "mcp feed is not opened: %s", why);
+    return "the event feed of the topic cannot be opened; try again later";
 }
 
 

@@ -28,14 +28,18 @@ void ngx_http_mcp_feed_quit(ngx_mcp_zone_t *zone);
 ngx_int_t ngx_http_mcp_feed_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t why);
 
+/* feeds of topics that were opened for one session, at a time */
+#define NGX_HTTP_MCP_FEED_SESSION  32
+
+
 /*
- * Somebody wants the events of this tenant (topic is NULL: a session began),
- * or of this topic of it.  To be called when that begins, in any worker; from
- * then on sessions of the tenant, and who subscribed to the topic or waits for
- * it, keep its feeds open.
+ * A session wants the events of its tenant (topic is NULL: it began), or of
+ * this topic of it.  To be called when that begins, in any worker; from then
+ * on sessions of the tenant, and who subscribed to the topic or waits for it,
+ * keep its feeds open.  NULL, or why a feed is not opened.
  */
-void ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant,
-    ngx_str_t *topic);
+const char *ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_ref_t session, ngx_str_t *tenant, ngx_str_t *topic);
 
 
 #endif /* _NGX_HTTP_MCP_FEED_H_INCLUDED_ */

@@ -5,6 +5,9 @@
 #define NGX_HTTP_MCP_TOPIC_SCHEME   "events://"
 #define NGX_HTTP_MCP_TOPIC_LATEST   "/latest"
 
+/* of the topics of a tenant, a session may keep one in so many */
+#define NGX_HTTP_MCP_TOPIC_SHARE    8
+
 /* entries of a list stop there */
 #define NGX_HTTP_MCP_TOPIC_ENTRIES  (1024 * 1024)
 
@@ -152,6 +155,7 @@ ngx_http_mcp_topic_of(ngx_http_mcp_bridge_t *bridge, ngx_str_t *uri,
     ngx_str_null(name);
 
     topic->limit = bridge->topic_limit;
+    topic->share = ngx_max(1, bridge->topic_limit / NGX_HTTP_MCP_TOPIC_SHARE);
 
     if (bridge->topics) {
         rc = ngx_http_mcp_topic_name(uri, pool, name);

@@ -17,6 +17,11 @@
 /* of a name, decoded */
 #define NGX_HTTP_MCP_TOPIC_MAX  512
 
+/* why there can not be one more */
+#define NGX_HTTP_MCP_TOPICS_BUSY                                              \
+    "too many topics are in use: a session may keep an eighth of "            \
+    "mcp_topic_limit, a tenant all of it; try again later"
+
 
 /* NGX_OK; NGX_DECLINED: too long or empty; NGX_ERROR: no memory */
 ngx_int_t ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool,

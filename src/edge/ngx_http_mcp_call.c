@@ -245,7 +245,7 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_str_t *result,
     }
 
     if (call->wait) {
-        rc = ngx_http_mcp_call_wait(call, result);
+        rc = ngx_http_mcp_call_wait(call, result, code, why);
 
     } else {
         rc = ngx_http_mcp_call_talk(call, result);

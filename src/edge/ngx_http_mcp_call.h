@@ -163,7 +163,7 @@ ngx_int_t ngx_http_mcp_call_own(ngx_http_mcp_call_t *call, ngx_str_t *result,
 
 /* NGX_OK with the result; NGX_AGAIN: the answer follows; NGX_ERROR */
 ngx_int_t ngx_http_mcp_call_wait(ngx_http_mcp_call_t *call,
-    ngx_str_t *result);
+    ngx_str_t *result, ngx_int_t *code, const char **why);
 
 /* waits no more, and ends the call: r may be gone after it */
 void ngx_http_mcp_call_wait_abort(ngx_http_mcp_call_t *call);

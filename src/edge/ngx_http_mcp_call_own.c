@@ -238,7 +238,13 @@ ngx_http_mcp_call_wait_for(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
     }
 
     if (name.len) {
-        ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->tenant, &name);
+        bad = ngx_http_mcp_feed_want(&mlcf->bridge, call->ctx->session.ref,
+                                     &call->ctx->tenant, &name);
+        if (bad) {
+            *code = NGX_MCP_REFUSED;
+            *why = bad;
+            return NGX_ERROR;
+        }
     }
 
     call->wait = w;
@@ -249,7 +255,8 @@ ngx_http_mcp_call_wait_for(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
 
 
 ngx_int_t
-ngx_http_mcp_call_wait(ngx_http_mcp_call_t *call, ngx_str_t *result)
+ngx_http_mcp_call_wait(ngx_http_mcp_call_t *call, ngx_str_t *result,
+    ngx_int_t *code, const char **why)
 {
     ngx_int_t  rc;
 
@@ -258,6 +265,12 @@ ngx_http_mcp_call_wait(ngx_http_mcp_call_t *call, ngx_str_t *result)
     if (rc == NGX_AGAIN) {
         ngx_http_mcp_call_wait_on(call);
         return NGX_AGAIN;
+    }
+
+    if (rc == NGX_BUSY) {
+        *code = NGX_MCP_REFUSED;
+        *why = NGX_HTTP_MCP_TOPICS_BUSY;
+        return NGX_ERROR;
     }
 
     if (rc != NGX_OK) {
@@ -382,10 +395,6 @@ ngx_http_mcp_call_read(ngx_http_mcp_call_t *call, ngx_str_t *result,
 
     if (name.len == 0 && mlcf->upstreams) {
         return NGX_DECLINED;
-    }
-
-    if (name.len) {
-        ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->tenant, &name);
     }
 
     rc = name.len ? ngx_http_mcp_topic_read(&mlcf->bridge,

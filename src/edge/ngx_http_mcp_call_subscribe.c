@@ -9,6 +9,8 @@
 #include "ngx_http_mcp_topic.h"
 
 
+static const char *ngx_http_mcp_call_topic(ngx_http_mcp_call_t *call,
+    ngx_mcp_topic_t *topic, ngx_str_t *name);
 static ngx_int_t ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_t *u);
 static ngx_int_t ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call,
@@ -82,15 +84,51 @@ ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
         return NGX_ERROR;
     }
 
-    if (name.len || mlcf->bridge.tools & NGX_HTTP_MCP_TOOL_WAIT) {
-        ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref, &topic);
-    }
-
     if (name.len) {
-        ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->tenant, &name);
+        *why = ngx_http_mcp_call_topic(call, &topic, &name);
+
+        if (*why) {
+            (void) ngx_mcp_session_unsubscribe(mlcf->zone,
+                                               call->ctx->session.ref,
+                                               &call->uri);
+            *code = NGX_MCP_REFUSED;
+            return NGX_ERROR;
+        }
+
+    } else if (mlcf->bridge.tools & NGX_HTTP_MCP_TOOL_WAIT) {
+        (void) ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref,
+                                       &topic);
     }
 
     return rc == NGX_OK ? NGX_OK : NGX_DECLINED;
+}
+
+
+/* its topic and feeds stay from now on; NULL, or why they can not */
+
+static const char *
+ngx_http_mcp_call_topic(ngx_http_mcp_call_t *call, ngx_mcp_topic_t *topic,
+    ngx_str_t *name)
+{
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+
+    switch (ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref, topic))
+    {
+
+    case NGX_OK:
+        break;
+
+    case NGX_BUSY:
+        return NGX_HTTP_MCP_TOPICS_BUSY;
+
+    default:
+        return "there is no room for a subscription";
+    }
+
+    return ngx_http_mcp_feed_want(&mlcf->bridge, call->ctx->session.ref,
+                                  &call->ctx->tenant, name);
 }
 
 

@@ -625,7 +625,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     ctx->session.revision = in.revision;
     ctx->session.ref = ref;
 
-    ngx_http_mcp_feed_want(&mlcf->bridge, &ctx->tenant, NULL);
+    (void) ngx_http_mcp_feed_want(&mlcf->bridge, ref, &ctx->tenant, NULL);
 
     result.len = sizeof("{\"protocolVersion\":\"\",") - 1 + name->len
                  + mlcf->result.len;

@@ -9,8 +9,12 @@
 
 static ngx_mcp_lease_sh_t *ngx_mcp_lease_find_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *key);
+static uint32_t ngx_mcp_lease_session_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_share_t *share, ngx_mcp_ref_t *group);
+static ngx_int_t ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_share_t *share);
 static ngx_int_t ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *key, ngx_mcp_stage_t *stage);
+    ngx_str_t *key, ngx_mcp_stage_t *stage, ngx_mcp_lease_share_t *share);
 static void ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone,
@@ -22,6 +26,14 @@ static size_t ngx_mcp_lease_note_at(ngx_mcp_lease_sh_t *l, uint32_t which);
 
 ngx_int_t
 ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    return ngx_mcp_lease_want_shared(zone, key, NULL);
+}
+
+
+ngx_int_t
+ngx_mcp_lease_want_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_mcp_lease_share_t *share)
 {
     ngx_int_t            rc;
     ngx_str_t            parts[2];
@@ -59,7 +71,11 @@ ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key)
     rc = NGX_OK;
 
     if (l == NULL) {
-        rc = ngx_mcp_lease_make_locked(zone, key, &stage);
+        rc = share ? ngx_mcp_lease_share_locked(zone, share) : NGX_OK;
+
+        if (rc == NGX_OK) {
+            rc = ngx_mcp_lease_make_locked(zone, key, &stage, share);
+        }
 
     } else {
         l->since = ngx_current_msec;
@@ -94,11 +110,73 @@ ngx_mcp_lease_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
 }
 
 
+/* there are at most NGX_MCP_LEASES_MAX, which are counted when one is made */
+
+static ngx_int_t
+ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_share_t *share)
+{
+    uint32_t             n, session;
+    ngx_uint_t           sessions, tenants;
+    ngx_mcp_ref_t        group;
+    ngx_mcp_lease_sh_t  *l;
+
+    session = ngx_mcp_lease_session_locked(zone, share, &group);
+
+    if (session == 0) {
+        return NGX_ERROR;
+    }
+
+    sessions = 0;
+    tenants = 0;
+
+    for (n = zone->sh->leases.head; n; n = l->rec.links.next) {
+        l = ngx_mcp_block(zone, n);
+
+        sessions += (l->session == session);
+        tenants += (l->rec.owner.block == group.block
+                    && l->rec.owner.gen == group.gen);
+    }
+
+    if (sessions >= share->sessions) {
+        return NGX_BUSY;
+    }
+
+    return (tenants >= share->tenants) ? NGX_DECLINED : NGX_OK;
+}
+
+
+/* what a lease is charged to; 0: the session has ended */
+
+static uint32_t
+ngx_mcp_lease_session_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_share_t *share, ngx_mcp_ref_t *group)
+{
+    uint32_t               hash;
+    ngx_str_t              id;
+    ngx_mcp_session_sh_t  *s;
+
+    s = ngx_mcp_session_locked(zone, share->session);
+
+    if (s == NULL) {
+        return 0;
+    }
+
+    *group = s->rec.owner;
+
+    id.data = s->id;
+    id.len = NGX_MCP_UUID_LEN;
+
+    hash = (uint32_t) ngx_mcp_hash(zone, &id, NULL);
+
+    return hash ? hash : 1;
+}
+
+
 /* an eighth of the zone at most */
 
 static ngx_int_t
 ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_mcp_stage_t *stage)
+    ngx_mcp_stage_t *stage, ngx_mcp_lease_share_t *share)
 {
     ngx_mcp_zone_sh_t   *sh;
     ngx_mcp_lease_sh_t  *l;
@@ -119,6 +197,13 @@ ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
     l->changed = l->serial;
     l->since = ngx_current_msec;
     l->rec.hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
+
+    /* making room may have ended it */
+
+    if (share) {
+        l->session = ngx_mcp_lease_session_locked(zone, share,
+                                                  &l->rec.owner);
+    }
 
     ngx_mcp_commit_locked(zone, l, NGX_MCP_LEASE);
 

@@ -82,6 +82,21 @@ typedef struct {
 ngx_int_t ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
+ * Likewise, for a session, to which a new lease is charged, and to its tenant
+ * at that endpoint, for as long as it exists.  Also NGX_BUSY: the session, and
+ * NGX_DECLINED: its tenant, has as many as it may.
+ */
+
+typedef struct {
+    ngx_mcp_ref_t           session;
+    ngx_uint_t              sessions;     /* leases of one session */
+    ngx_uint_t              tenants;      /* and of one tenant */
+} ngx_mcp_lease_share_t;
+
+ngx_int_t ngx_mcp_lease_want_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_mcp_lease_share_t *share);
+
+/*
  * NGX_OK: ours from now on; NGX_DECLINED: there is none, a live worker of this
  * or a newer configuration holds it, a worker of a newer one lives, or we are
  * quitting; NGX_ERROR: no memory.

@@ -34,6 +34,10 @@ static uint32_t ngx_mcp_topic_hash(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_uint_t other);
+static ngx_uint_t ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_ref_t session);
+static void ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_topic_sh_t *t);
 static ngx_uint_t ngx_mcp_topic_in_use(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_sh_t *t);
 static void ngx_mcp_topic_used_locked(ngx_mcp_zone_t *zone,
@@ -303,11 +307,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
             return NULL;
         }
 
-        /* the group stays: it may have no other topic and no session */
-
-        g->farewells++;
-        ngx_mcp_topic_drop_locked(zone, t);
-        g->farewells--;
+        ngx_mcp_topic_give_up_locked(zone, g, t);
     }
 
     ngx_mcp_stage_init(&stage, NGX_MCP_TOPIC, &topic->uri, 1);
@@ -358,6 +358,74 @@ ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     }
 
     return victim;
+}
+
+
+/* whether one more may be charged to the session */
+
+static ngx_uint_t
+ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_topic_t *topic, ngx_mcp_ref_t session)
+{
+    uint32_t             n;
+    ngx_uint_t           i, charged;
+    ngx_mcp_ref_t        none;
+    ngx_mcp_topic_sh_t  *t, *victim;
+
+    charged = 0;
+    victim = NULL;
+    n = g->topics[topic->other].head;
+
+    for (i = 0; n && i < NGX_MCP_TOPIC_SCAN; i++) {
+        t = ngx_mcp_block(zone, n);
+        n = t->rec.links.next;
+
+        if (t->charged.block != session.block || t->charged.gen != session.gen)
+        {
+            continue;
+        }
+
+        charged++;
+
+        if ((victim == NULL || t->order < victim->order)
+            && !ngx_mcp_topic_in_use(zone, t))
+        {
+            victim = t;
+        }
+    }
+
+    if (charged < topic->share) {
+        return 1;
+    }
+
+    if (victim == NULL) {
+        return 0;
+    }
+
+    if (victim->log.last == 0) {
+        ngx_mcp_topic_give_up_locked(zone, g, victim);
+
+    } else {
+
+        /* its events are others' */
+
+        ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+        victim->charged = none;
+    }
+
+    return 1;
+}
+
+
+/* the group stays: it may have no other topic and no session */
+
+static void
+ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_topic_sh_t *t)
+{
+    g->farewells++;
+    ngx_mcp_topic_drop_locked(zone, t);
+    g->farewells--;
 }
 
 
@@ -589,6 +657,8 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref, uint64_t *after)
 {
     ngx_int_t              rc;
+    ngx_uint_t             charge;
+    ngx_mcp_group_sh_t    *g;
     ngx_mcp_topic_sh_t    *t;
     ngx_mcp_session_sh_t  *s;
 
@@ -613,12 +683,24 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return NGX_ERROR;
     }
 
-    t = ngx_mcp_topic_get_locked(zone, ngx_mcp_session_group(zone, s), topic,
-                                 session);
+    g = ngx_mcp_session_group(zone, s);
+    t = ngx_mcp_topic_lookup_locked(zone, g, &topic->uri);
 
-    if (t == NULL) {
-        ngx_mcp_zone_unlock(zone);
-        return NGX_BUSY;
+    if (t == NULL || ngx_mcp_session_locked(zone, t->charged) == NULL) {
+        charge = ngx_mcp_topic_share_locked(zone, g, topic, session);
+
+        if (t == NULL && charge) {
+            t = ngx_mcp_topic_get_locked(zone, g, topic, session);
+        }
+
+        if (t == NULL) {
+            ngx_mcp_zone_unlock(zone);
+            return NGX_BUSY;
+        }
+
+        if (charge) {
+            t->charged = session;
+        }
     }
 
     ngx_mcp_topic_used_locked(zone, t);

@@ -37,6 +37,7 @@
 typedef struct {
     ngx_str_t               uri;
     ngx_uint_t              limit;        /* of such topics per group */
+    ngx_uint_t              share;        /* of them per session, at least 1 */
     unsigned                other:1;      /* another resource */
     unsigned                quiet:1;      /* new ones are not announced */
 } ngx_mcp_topic_t;
@@ -58,8 +59,11 @@ ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 /*
  * The topic in the session's group, made if there is none.  *after, a position
  * that was given out, is kept; one that was not, or NGX_MCP_TOPIC_BEGIN, is
- * replaced.  NGX_OK; NGX_DECLINED: the session ended; NGX_BUSY: too many are
- * in use; NGX_ERROR: the zone is full or the URI too long.
+ * replaced.  The topic is charged to the session if it is to no other one that
+ * lives; when its share is used up, the one used longest ago that nobody uses
+ * is given up.  NGX_OK; NGX_DECLINED: the session ended; NGX_BUSY: too many are
+ * in use, by the session or by all; NGX_ERROR: the zone is full or the URI too
+ * long.
  */
 ngx_int_t ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref, uint64_t *after);
@@ -91,8 +95,11 @@ void ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 ngx_int_t ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri);
 
-/* the session subscribed to this URI: its topic stays for as long */
-void ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+/*
+ * The session subscribed to this URI: its topic stays for as long.  As
+ * ngx_mcp_topic_watch(); also NGX_BUSY when it exists and can not be charged.
+ */
+ngx_int_t ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_topic_t *topic);
 
 

@@ -5,11 +5,12 @@
 /* who uses a topic: it is kept for subscribers and for those who wait */
 
 
-void
+ngx_int_t
 ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_topic_t *topic)
 {
     uint64_t                    after;
+    ngx_int_t                   rc;
     ngx_mcp_ref_t               ref;
     ngx_mcp_topic_sh_t         *t;
     ngx_mcp_session_sh_t       *s;
@@ -17,8 +18,10 @@ ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     after = 0;
 
-    if (ngx_mcp_topic_watch(zone, session, topic, &ref, &after) != NGX_OK) {
-        return;
+    rc = ngx_mcp_topic_watch(zone, session, topic, &ref, &after);
+
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     ngx_mcp_zone_lock(zone);
@@ -32,11 +35,19 @@ ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
                    : NULL;
 
     if (sub && ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC) == NULL) {
-        sub->topic = ref;
-        t->subscribers++;
+
+        if (ngx_mcp_session_locked(zone, t->charged)) {
+            sub->topic = ref;
+            t->subscribers++;
+
+        } else {
+            rc = NGX_BUSY;
+        }
     }
 
     ngx_mcp_zone_unlock(zone);
+
+    return rc;
 }
 
 

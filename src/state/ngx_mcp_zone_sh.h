@@ -354,6 +354,7 @@ typedef struct {
     uint64_t                order;        /* fact: of uses */
     uint64_t                time;         /* fact: of the last event */
     uint64_t                lost;         /* fact: the last that was dropped */
+    ngx_mcp_ref_t           charged;      /* fact: session whose share it is */
     ngx_mcp_links_sh_t      age;          /* among all, used last at the end */
     uint32_t                bytes;
     uint32_t                subscribers;
@@ -622,8 +623,11 @@ typedef struct {
 /* text: key, two last event ids, two notes */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* in the list of leases */
+    ngx_mcp_record_sh_t     rec;          /* in the list of leases; owner: group
+                                             of the session, if there is one */
     ngx_mcp_links_sh_t      news;         /* what changed last comes last */
+    uint32_t                session;      /* fact: hash of the session that
+                                             wanted it first, or 0 */
     uint64_t                serial;       /* fact */
     uint64_t                changed;      /* fact: serial of the change */
     ngx_mcp_reader_sh_t     holder;
@@ -642,6 +646,11 @@ typedef struct {
     uint64_t                taken;
     uint64_t                last;         /* taken or connected, ms */
 } ngx_mcp_lease_sh_t;
+
+/* the largest record; each begins in one block */
+
+typedef char  ngx_mcp_lease_fits[
+    sizeof(ngx_mcp_lease_sh_t) <= NGX_MCP_BLOCK_SIZE ? 1 : -1];
 
 
 /* what one reader of an overlap read first */

@@ -788,6 +788,7 @@ topics(slot_t *m, ngx_uint_t n)
              (int) random() % 12);
     topic.uri = env_str(head);
     topic.limit = 8;
+    topic.share = 3;
     topic.quiet = 1;
     topic.other = random() % 4 == 0;
 

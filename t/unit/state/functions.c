@@ -2506,6 +2506,7 @@ topic(const char *uri)
     memset(&t, 0, sizeof(t));
     t.uri = env_str(uri);
     t.limit = 3;
+    t.share = 3;
 
     return t;
 }
@@ -2619,7 +2620,7 @@ topic_tests(void)
     uint64_t          after, mark;
     ngx_str_t         uri, other, id, endpoint, tenant, str;
     ngx_uint_t        i, kept, missed;
-    ngx_mcp_ref_t     a, b, c, ref;
+    ngx_mcp_ref_t     a, b, c, ref, more;
     ngx_mcp_event_t   e;
     ngx_mcp_topic_t   t;
     ngx_mcp_stream_t  st;
@@ -2775,6 +2776,24 @@ topic_tests(void)
        && ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL, &kept)
           == NGX_OK && kept == 1, "but from the first who waits on");
     ok(strstr(topics_of(a), "file") == NULL, "and never listed");
+
+    /* a session's share: what it does not use goes first, then none */
+
+    t.share = 1;
+    t.uri = env_str("file:///y");
+    after = mark;
+    ok(ngx_mcp_topic_watch(&zone, b, &t, &more, &after) == NGX_OK,
+       "another session's share");
+    t.uri = env_str("file:///z");
+    ok(ngx_mcp_topic_watch(&zone, b, &t, &more, &after) == NGX_OK
+       && ngx_mcp_topic_next(&zone, b, more, 1, &after, buf, &len, &missed)
+          == NGX_AGAIN, "one in place of another");
+    t.uri = env_str("file:///y");
+    ok(ngx_mcp_topic_watch(&zone, b, &t, &more, &after) == NGX_BUSY,
+       "not in place of one that is waited for");
+    ngx_mcp_topic_unwatch(&zone, more);
+    t.uri = env_str("file:///x");
+    t.share = 3;
 
     while (ngx_mcp_topic_next(&zone, a, ref, 1, &after, buf, &len, &missed)
            == NGX_OK) { /* void */ }

@@ -106,6 +106,7 @@ topic_of(ngx_str_t uri)
     memset(&topic, 0, sizeof(topic));
     topic.uri = uri;
     topic.limit = 3;
+    topic.share = 2;
 
     return &topic;
 }
@@ -1059,10 +1060,15 @@ lists_told_check(void)
 static void
 op_lease_want(void)
 {
-    ngx_str_t  key;
+    ngx_str_t              key;
+    ngx_mcp_lease_share_t  share;
+
+    share.session = victim;
+    share.sessions = 2;
+    share.tenants = 2;
 
     key = env_str("wanted");
-    ngx_mcp_lease_want(&zone, &key);
+    ngx_mcp_lease_want_shared(&zone, &key, &share);
 
     key.data = big;
     key.len = 1000;
