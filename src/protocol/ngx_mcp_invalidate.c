@@ -8,9 +8,17 @@
 
 
 static const char *ngx_mcp_rule_template(ngx_str_t *value);
+static ngx_uint_t ngx_mcp_rule_json(ngx_str_t *value);
+static u_char *ngx_mcp_rule_quoted(u_char *p, u_char *last,
+    ngx_uint_t *quoted);
 static u_char *ngx_mcp_rule_field(u_char *p, u_char *last, ngx_str_t *name);
 static ngx_int_t ngx_mcp_rule_expand(ngx_str_t *value,
     ngx_mcp_invalidate_t *event, ngx_pool_t *pool, ngx_str_t *out);
+static ngx_int_t ngx_mcp_rule_splice(ngx_str_t *value,
+    ngx_mcp_invalidate_t *event, ngx_pool_t *pool, ngx_str_t *out);
+static size_t ngx_mcp_rule_splice_field(u_char *dst,
+    ngx_mcp_invalidate_t *event, ngx_str_t *name, ngx_uint_t quoted);
+static size_t ngx_mcp_rule_escape(u_char *dst, ngx_str_t *raw);
 static ngx_uint_t ngx_mcp_event_field(ngx_mcp_invalidate_t *event,
     ngx_str_t *name, ngx_str_t *value);
 static ngx_uint_t ngx_mcp_member_find(ngx_str_t *text, ngx_str_t *name,
@@ -19,8 +27,12 @@ static ngx_uint_t ngx_mcp_member_is(ngx_str_t *raw, ngx_str_t *name);
 static ngx_int_t ngx_mcp_rule_message(ngx_mcp_rule_t *rule,
     ngx_mcp_invalidate_t *event, ngx_str_t *logger, ngx_pool_t *pool,
     ngx_mcp_notification_t *out);
-static ngx_int_t ngx_mcp_rule_details(ngx_mcp_invalidate_t *event,
-    ngx_pool_t *pool, ngx_str_t *out);
+static ngx_int_t ngx_mcp_rule_details(ngx_mcp_rule_t *rule,
+    ngx_mcp_invalidate_t *event, ngx_pool_t *pool, ngx_str_t *out);
+static u_char *ngx_mcp_rule_detail(u_char *p, u_char *start, ngx_str_t *name,
+    ngx_str_t *value);
+static ngx_uint_t ngx_mcp_rule_named(u_char *p, u_char *last,
+    ngx_str_t *name);
 static ngx_int_t ngx_mcp_rule_join(ngx_str_t *parts, ngx_uint_t n,
     ngx_pool_t *pool, ngx_str_t *out);
 static ngx_int_t ngx_mcp_rule_quote(ngx_str_t *text, ngx_pool_t *pool,
@@ -29,7 +41,7 @@ static ngx_int_t ngx_mcp_rule_quote(ngx_str_t *text, ngx_pool_t *pool,
 
 #define ngx_mcp_default_rule(kind, data)                                      \
     { ngx_string(kind), NGX_MCP_RULE_MESSAGE, ngx_string(data),               \
-      ngx_null_string }
+      ngx_null_string, 0 }
 
 ngx_mcp_rule_t  ngx_mcp_default_rules[NGX_MCP_DEFAULT_RULES] = {
     ngx_mcp_default_rule("episode", "memories_updated"),
@@ -88,8 +100,10 @@ ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text)
 {
     ngx_str_t   *value, *name;
     ngx_uint_t   i;
+    const char  *why;
 
     value = &rule->value;
+    rule->json = 0;
 
     if (text->len == 4 && ngx_memcmp(text->data, "drop", 4) == 0) {
         rule->action = NGX_MCP_RULE_DROP;
@@ -162,7 +176,13 @@ ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text)
         return NULL;
 
     default:
-        return ngx_mcp_rule_template(value);
+        why = ngx_mcp_rule_template(value);
+
+        if (why == NULL && rule->action == NGX_MCP_RULE_MESSAGE) {
+            rule->json = ngx_mcp_rule_json(value);
+        }
+
+        return why;
     }
 }
 
@@ -190,6 +210,62 @@ ngx_mcp_rule_template(ngx_str_t *value)
     }
 
     return NULL;
+}
+
+
+/* whether it is a JSON object or array, with values in place of fields */
+
+static ngx_uint_t
+ngx_mcp_rule_json(ngx_str_t *value)
+{
+    u_char          *p, *next, *last;
+    ngx_str_t        name;
+    ngx_uint_t       quoted;
+    ngx_mcp_json_t   json;
+    static u_char    zero[] = "0";
+
+    if (value->data[0] != '{' && value->data[0] != '[') {
+        return 0;
+    }
+
+    quoted = 0;
+    last = value->data + value->len;
+
+    ngx_mcp_json_init(&json);
+
+    for (p = value->data; p < last; p = next) {
+
+        if (*p == '$') {
+            next = ngx_mcp_rule_field(p, last, &name);
+
+            if (ngx_mcp_json_feed(&json, zero, zero + 1) == NGX_ERROR) {
+                return 0;
+            }
+
+            continue;
+        }
+
+        next = ngx_mcp_rule_quoted(p, last, &quoted);
+
+        if (ngx_mcp_json_feed(&json, p, next) == NGX_ERROR) {
+            return 0;
+        }
+    }
+
+    return ngx_mcp_json_end(&json) == NGX_OK;
+}
+
+
+/* behind the next character, or the two of an escape */
+
+static u_char *
+ngx_mcp_rule_quoted(u_char *p, u_char *last, ngx_uint_t *quoted)
+{
+    if (*p == '"') {
+        *quoted = !*quoted;
+    }
+
+    return (*p == '\\' && last - p > 1 && p[1] != '$') ? p + 2 : p + 1;
 }
 
 
@@ -356,10 +432,22 @@ ngx_mcp_rule_message(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
         out->level = ngx_mcp_rule_level(&level);
     }
 
-    if (ngx_mcp_rule_expand(&rule->value, event, pool, &data) != NGX_OK
-        || ngx_mcp_rule_quote(&data, pool, &parts[5]) != NGX_OK
-        || ngx_mcp_rule_quote(logger, pool, &parts[3]) != NGX_OK
-        || ngx_mcp_rule_details(event, pool, &parts[7]) != NGX_OK)
+    if (rule->json) {
+
+        if (ngx_mcp_rule_splice(&rule->value, event, pool, &parts[5])
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+    } else if (ngx_mcp_rule_expand(&rule->value, event, pool, &data) != NGX_OK
+               || ngx_mcp_rule_quote(&data, pool, &parts[5]) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ngx_mcp_rule_quote(logger, pool, &parts[3]) != NGX_OK
+        || ngx_mcp_rule_details(rule, event, pool, &parts[7]) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -430,22 +518,24 @@ ngx_mcp_rule_level(ngx_str_t *text)
 }
 
 
+/* what is said of each event, and members of a payload that the rule names */
+
 static ngx_int_t
-ngx_mcp_rule_details(ngx_mcp_invalidate_t *event, ngx_pool_t *pool,
-    ngx_str_t *out)
+ngx_mcp_rule_details(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
+    ngx_pool_t *pool, ngx_str_t *out)
 {
-    u_char      *p;
+    u_char      *p, *next, *last;
     size_t       len;
-    ngx_str_t    value, *name;
+    ngx_str_t    value, *name, field;
     ngx_uint_t   i;
 
-    len = 2;
+    len = 2 + event->text.len + event->payload.len + rule->value.len * 4;
 
     for (i = 0; ngx_mcp_event_details[i].len; i++) {
         len += ngx_mcp_event_details[i].len + 4;
     }
 
-    p = ngx_pnalloc(pool, len + event->text.len);
+    p = ngx_pnalloc(pool, len);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -461,25 +551,178 @@ ngx_mcp_rule_details(ngx_mcp_invalidate_t *event, ngx_pool_t *pool,
 
         name = &ngx_mcp_event_details[i];
 
-        if (!ngx_mcp_member_find(&event->text, name, &value)) {
+        if (ngx_mcp_member_find(&event->text, name, &value)) {
+            p = ngx_mcp_rule_detail(p, out->data, name, &value);
+        }
+    }
+
+    last = rule->value.data + rule->value.len;
+    next = event->payload.len ? rule->value.data : last;
+
+    while (next < last) {
+
+        if (*next != '$') {
+            next++;
             continue;
         }
 
-        if (p[-1] != '{') {
-            *p++ = ',';
+        value.data = next;
+        next = ngx_mcp_rule_field(next, last, &field);
+
+        for (i = 0; ngx_mcp_event_details[i].len; i++) {
+            if (ngx_mcp_equal(&ngx_mcp_event_details[i], &field)) {
+                break;
+            }
         }
 
-        *p++ = '"';
-        p = ngx_cpymem(p, name->data, name->len);
-        *p++ = '"';
-        *p++ = ':';
-        p = ngx_cpymem(p, value.data, value.len);
+        /* each once */
+
+        if (ngx_mcp_event_details[i].len == 0
+            && !ngx_mcp_rule_named(rule->value.data, value.data, &field)
+            && !ngx_mcp_member_find(&event->text, &field, &value)
+            && ngx_mcp_member_find(&event->payload, &field, &value))
+        {
+            p = ngx_mcp_rule_detail(p, out->data, &field, &value);
+        }
     }
 
     *p++ = '}';
     out->len = p - out->data;
 
     return NGX_OK;
+}
+
+
+static u_char *
+ngx_mcp_rule_detail(u_char *p, u_char *start, ngx_str_t *name,
+    ngx_str_t *value)
+{
+    if (p - start > 1) {
+        *p++ = ',';
+    }
+
+    *p++ = '"';
+    p = ngx_cpymem(p, name->data, name->len);
+    *p++ = '"';
+    *p++ = ':';
+
+    return ngx_cpymem(p, value->data, value->len);
+}
+
+
+/* whether a template has this field before last */
+
+static ngx_uint_t
+ngx_mcp_rule_named(u_char *p, u_char *last, ngx_str_t *name)
+{
+    ngx_str_t  field;
+
+    while (p < last) {
+
+        if (*p != '$') {
+            p++;
+            continue;
+        }
+
+        p = ngx_mcp_rule_field(p, last, &field);
+
+        if (ngx_mcp_equal(&field, name)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* DATA that is JSON: fields as they are written, in strings as their text */
+
+static ngx_int_t
+ngx_mcp_rule_splice(ngx_str_t *value, ngx_mcp_invalidate_t *event,
+    ngx_pool_t *pool, ngx_str_t *out)
+{
+    u_char      *p, *next, *last, *dst;
+    size_t       len;
+    ngx_str_t    name;
+    ngx_uint_t   quoted;
+
+    dst = NULL;
+    last = value->data + value->len;
+
+    for ( ;; ) {
+        len = 0;
+        quoted = 0;
+
+        for (p = value->data; p < last; p = next) {
+
+            if (*p == '$') {
+                next = ngx_mcp_rule_field(p, last, &name);
+                len += ngx_mcp_rule_splice_field(dst ? dst + len : NULL, event,
+                                                 &name, quoted);
+                continue;
+            }
+
+            next = ngx_mcp_rule_quoted(p, last, &quoted);
+
+            if (dst) {
+                ngx_memcpy(dst + len, p, next - p);
+            }
+
+            len += next - p;
+        }
+
+        if (dst) {
+            break;
+        }
+
+        dst = ngx_pnalloc(pool, len);
+        if (dst == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    out->data = dst;
+    out->len = len;
+
+    return NGX_OK;
+}
+
+
+/* its length; dst may be NULL.  One that the event lacks is null, or empty */
+
+static size_t
+ngx_mcp_rule_splice_field(u_char *dst, ngx_mcp_invalidate_t *event,
+    ngx_str_t *name, ngx_uint_t quoted)
+{
+    size_t     len, skip;
+    ngx_str_t  raw;
+
+    if (!ngx_mcp_event_field(event, name, &raw)) {
+        ngx_str_set(&raw, "null");
+    }
+
+    skip = 0;
+    len = raw.len;
+
+    if (quoted) {
+
+        if (raw.data[0] == 'n') {
+            return 0;
+        }
+
+        if (raw.data[0] != '"') {
+            return ngx_mcp_rule_escape(dst, &raw);
+        }
+
+        skip = 1;
+        len -= 2;
+    }
+
+    if (dst) {
+        ngx_memcpy(dst, raw.data + skip, len);
+    }
+
+    return len;
 }
 
 
@@ -541,6 +784,45 @@ ngx_mcp_rule_expand(ngx_str_t *value, ngx_mcp_invalidate_t *event,
     out->len = dst - out->data;
 
     return NGX_OK;
+}
+
+
+/* JSON that is no string, within one; its length, dst may be NULL */
+
+static size_t
+ngx_mcp_rule_escape(u_char *dst, ngx_str_t *raw)
+{
+    u_char  ch;
+    size_t  i, len;
+
+    len = 0;
+
+    for (i = 0; i < raw->len; i++) {
+        ch = raw->data[i];
+
+        if (ch < ' ') {
+
+            /* white space between tokens */
+
+            ch = ' ';
+
+        } else if (ch == '"' || ch == '\\') {
+
+            if (dst) {
+                dst[len] = '\\';
+            }
+
+            len++;
+        }
+
+        if (dst) {
+            dst[len] = ch;
+        }
+
+        len++;
+    }
+
+    return len;
 }
 
 

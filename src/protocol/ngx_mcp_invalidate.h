@@ -34,6 +34,7 @@ typedef struct {
     ngx_uint_t              action;       /* ngx_mcp_rule_e */
     ngx_str_t               value;        /* DATA, URI, method, LEVEL */
     ngx_str_t               level;        /* of a message; empty: info */
+    ngx_uint_t              json;         /* DATA is a JSON object or array */
 } ngx_mcp_rule_t;
 
 

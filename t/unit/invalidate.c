@@ -247,8 +247,67 @@ invalidate_tests(void)
                      "{\"jsonrpc\":\"2.0\",\"method\":"
                      "\"notifications/message\",\"params\":{\"level\":\"info\","
                      "\"logger\":\"a \\\"logger\\\"\",\"data\":\"xz\","
-                     "\"details\":{},\"_meta\":{\"nginx-mcp/details\":{}}}}"),
+                     "\"details\":{\"b\":\"z\"},\"_meta\":"
+                     "{\"nginx-mcp/details\":{\"b\":\"z\"}}}}"),
        "fields of a payload behind those of the event");
+
+    ok(invalidate_is("message={\"t\":\"o\",\"p\":$p,\"at\":$ts_ms,\"no\":$x}",
+                     "",
+                     "{\"ts_ms\":17.50,\"p\":{\"a\":[1, \"b\"]}}",
+                     "",
+                     NGX_MCP_LEVEL_INFO, "",
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/me"
+                     "ssage\",\"params\":{\"level\":\"info\",\"logger\":"
+                     "\"a \\\"logger\\\"\",\"data\":{\"t\":\"o\",\"p\":{"
+                     "\"a\":[1, \"b\"]},\"at\":17.50,\"no\":null},\"deta"
+                     "ils\":{\"ts_ms\":17.50},\"_meta\":{\"nginx-mcp/det"
+                     "ails\":{\"ts_ms\":17.50}}}}"),
+       "JSON as data, fields as they are written");
+    ok(invalidate_is("message=[\"is $a, $b; $c$x\\\\\",$a]",
+                     "",
+                     "{\"a\":\"q\\\"\\u0041\",\"b\":{\"k\":\"v\\\\\"},"
+                     "\"c\":null}",
+                     "",
+                     NGX_MCP_LEVEL_INFO, "",
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/me"
+                     "ssage\",\"params\":{\"level\":\"info\",\"logger\":"
+                     "\"a \\\"logger\\\"\",\"data\":[\"is q\\\"\\u0041, "
+                     "{\\\"k\\\":\\\"v\\\\\\\\\\\"}; \\\\\",\"q\\\"\\u00"
+                     "41\"],\"details\":{},\"_meta\":{\"nginx-mcp/detail"
+                     "s\":{}}}}"),
+       "fields in its strings");
+    ok(invalidate_is("message={$a}",
+                     "",
+                     "{\"a\":1}",
+                     "",
+                     NGX_MCP_LEVEL_INFO, "",
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/me"
+                     "ssage\",\"params\":{\"level\":\"info\",\"logger\":"
+                     "\"a \\\"logger\\\"\",\"data\":\"{1}\",\"details\":"
+                     "{},\"_meta\":{\"nginx-mcp/details\":{}}}}"),
+       "text that only looks like it");
+    ok(invalidate_is("message=[$a$b]",
+                     "",
+                     "{\"a\":1,\"b\":2}",
+                     "",
+                     NGX_MCP_LEVEL_INFO, "",
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/me"
+                     "ssage\",\"params\":{\"level\":\"info\",\"logger\":"
+                     "\"a \\\"logger\\\"\",\"data\":\"[12]\",\"details\""
+                     ":{},\"_meta\":{\"nginx-mcp/details\":{}}}}"),
+       "two fields are no value");
+    ok(invalidate_is("message=$s $o $s $kind",
+                     "",
+                     "{\"kind\":\"k\",\"s\":1}",
+                     "{\"o\":{\"n\":2},\"s\":3,\"kind\":\"x\"}",
+                     NGX_MCP_LEVEL_INFO, "",
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/me"
+                     "ssage\",\"params\":{\"level\":\"info\",\"logger\":"
+                     "\"a \\\"logger\\\"\",\"data\":\"1 {\\\"n\\\":2} 1 "
+                     "k\",\"details\":{\"kind\":\"k\",\"o\":{\"n\":2}},"
+                     "\"_meta\":{\"nginx-mcp/details\":{\"kind\":\"k\","
+                     "\"o\":{\"n\":2}}}}}"),
+       "members of a payload that are named, as details");
 
     ok(invalidate_is("updated=file:///$a", "", "{\"a\":\"b\\\"c\"}", "", 0,
                      "file:///b\"c",
