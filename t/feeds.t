@@ -304,7 +304,7 @@ $f->say($_, { kind => 'good', n => 1 }) for qw(/lines /crlf);
 $heard = heard(qw(/lines /crlf));
 is_deeply([ map { data($_) } @{ $heard->{acme} } ], [ 'good 1', 'good 1' ],
           'bad events are dropped, the rest goes on');
-is(scalar(() = $t->log =~ m{\[warn\].* feed "/_lines" .* dropped: }g), 2,
+is(scalar(() = $t->log =~ m{\[error\].* feed "/_lines" .* dropped: }g), 2,
    'one line for each kind');
 is(scalar(() = $t->log =~ /left out/g), 2, 'and for those too large');
 is($f->info('/lines')->{requests}[1], undef, 'on the same connection');
