@@ -17,7 +17,6 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     ngx_mcp_cursor_t *from, ngx_uint_t gap, ngx_http_mcp_call_t *call)
 {
     ngx_int_t               rc;
-    ngx_uint_t              limit;
     ngx_http_mcp_ctx_t     *ctx;
     ngx_http_mcp_stream_t  *s;
 
@@ -36,10 +35,8 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     s->offered = ctx->session.offered & NGX_MCP_OFFERED_ALL;
     s->lagged = gap;
 
-    limit = (line == NGX_MCP_GENERAL_LINE) ? s->conf->stream_limit : 0;
-
     rc = ngx_mcp_stream_open(s->conf->zone, ctx->session.ref, line, from,
-                             limit, s->local, &s->zs);
+                             s->conf->stream_limit, s->local, &s->zs);
 
     if (rc == NGX_DECLINED && line != NGX_MCP_GENERAL_LINE && s->get) {
         s->lagged = 1;

@@ -205,11 +205,12 @@ typedef struct {
 /*
  * Opens a stream on a line of a session.  from: decoded Last-Event-ID, or
  * NULL to go on where the last stream of the line stopped; so it does, and
- * says "unknown", if the general line has not been at "from" yet.  On that
- * line at most "limit" streams stay (0: any number); the oldest is told to
- * close.  NGX_OK; NGX_DONE: the line of a call has ended, and nothing is kept
- * behind "from"; NGX_DECLINED: session ended, or there never was such a line
- * (which is a gap: the caller says so); NGX_ERROR: zone full.
+ * says "unknown", if the general line has not been at "from" yet.  One with
+ * "from", or on the general line, is a GET: at most "limit" of these stay (0:
+ * any number) and one on the line of a call, others are told to close, the
+ * oldest first.  NGX_OK; NGX_DONE: the line of a call has ended, and nothing
+ * is kept behind "from"; NGX_DECLINED: session ended, or there never was such
+ * a line (which is a gap: the caller says so); NGX_ERROR: zone full.
  */
 ngx_int_t ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     uint32_t line, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,

@@ -26,7 +26,7 @@ static ngx_mcp_call_sh_t *ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint32_t line);
 static ngx_uint_t ngx_mcp_line_over(ngx_mcp_call_sh_t *c);
 static void ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_uint_t limit);
+    ngx_mcp_session_sh_t *s, ngx_mcp_stream_sh_t *new, ngx_uint_t limit);
 static ngx_int_t ngx_mcp_line_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, ngx_mcp_line_t *line);
 static void ngx_mcp_line_handed_locked(ngx_mcp_line_t *line,
@@ -125,6 +125,10 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     st->task.line = line;
     st->serial = ++zone->sh->stamp;
 
+    if (c == NULL || from) {
+        st->task.rec.flags |= NGX_MCP_STREAM_GET;
+    }
+
     if (c) {
         st->call = ngx_mcp_ref(zone, c);
         st->again.own = c->handed;
@@ -150,12 +154,11 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
     if (c == NULL) {
         s->ngets++;
-
-        if (limit && s->ngets > limit) {
-            ngx_mcp_stream_limit_locked(zone, s, limit);
-        }
-
         ngx_mcp_watch_locked(zone, g->watch);
+    }
+
+    if (st->task.rec.flags & NGX_MCP_STREAM_GET) {
+        ngx_mcp_stream_limit_locked(zone, s, st, limit);
     }
 
     stream->ref = ngx_mcp_ref(zone, st);
@@ -211,14 +214,17 @@ ngx_mcp_line_over(ngx_mcp_call_sh_t *c)
 }
 
 
-/* those that were told to close do not count */
+/*
+ * A call's line has one GET.  Those that were told to close do not count, nor
+ * does the stream that answers a request.
+ */
 
 static void
 ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_uint_t limit)
+    ngx_mcp_stream_sh_t *new, ngx_uint_t limit)
 {
     uint32_t              n;
-    ngx_uint_t            open;
+    ngx_uint_t            open, again;
     ngx_mcp_stream_sh_t  *st;
 
     open = 0;
@@ -226,13 +232,16 @@ ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     for (n = s->streams.head; n; n = st->task.rec.links.next) {
         st = ngx_mcp_block(zone, n);
 
-        if (st->task.line != NGX_MCP_GENERAL_LINE
+        if (!(st->task.rec.flags & NGX_MCP_STREAM_GET)
             || st->task.rec.flags & NGX_MCP_STREAM_CLOSING)
         {
             continue;
         }
 
-        if (++open > limit) {
+        again = (st != new && st->task.line == new->task.line
+                 && st->task.line != NGX_MCP_GENERAL_LINE);
+
+        if (again || (limit && ++open > limit)) {
             st->task.rec.flags |= NGX_MCP_STREAM_CLOSING
                                   |NGX_MCP_STREAM_REPLACED;
             ngx_mcp_wake_locked(zone, &st->task, NGX_MCP_WAKE_CLOSE);

@@ -394,6 +394,7 @@ typedef struct {
 #define NGX_MCP_STREAM_CLOSING   0x01
 #define NGX_MCP_STREAM_REPLACED  0x02
 #define NGX_MCP_STREAM_RELIEVED  0x04     /* another one carried its line */
+#define NGX_MCP_STREAM_GET       0x08     /* not a request's own */
 
 typedef struct {
     ngx_mcp_task_sh_t       task;         /* in the session's streams */
