@@ -507,12 +507,15 @@ ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return refusal;
     }
 
-    /* upstreams are told with the headers of who asks, while these are here */
+    /*
+     * Upstreams are told with the headers of who asks, while these are here.
+     * Where many are told already, it waits in the zone, without these.
+     */
 
     u = NULL;
     links = NULL;
 
-    if (ctx->conf->upstreams) {
+    if (ctx->conf->upstreams && !ngx_mcp_farewell_full(ctx->conf->zone)) {
         u = ctx->conf->upstreams->elts;
         links = ngx_pcalloc(r->pool, ctx->conf->upstreams->nelts
                                      * sizeof(ngx_mcp_link_t));

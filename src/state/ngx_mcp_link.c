@@ -5,6 +5,8 @@
 #define NGX_MCP_FAREWELL_SIZE  2048
 
 
+static void ngx_mcp_farewell_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_link_sh_t *l);
 static void ngx_mcp_link_read_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_link_sh_t *l, ngx_mcp_link_t *link);
 static void ngx_mcp_link_wake_locked(ngx_mcp_zone_t *zone,
@@ -378,12 +380,74 @@ ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         ngx_mcp_session_group(zone, s)->farewells++;
         ngx_mcp_list_append(zone, &zone->sh->farewells, n, NGX_MCP_LINKS);
 
+        /* the oldest ones are left to the time-out of their upstreams */
+
+        while (zone->sh->farewells.head
+               && zone->sh->used[NGX_MCP_FAREWELL]
+                  > zone->sh->blocks / NGX_MCP_FAREWELLS_SHARE)
+        {
+            ngx_mcp_farewell_drop_locked(zone,
+                          ngx_mcp_block(zone, zone->sh->farewells.head));
+        }
+
         if (zone->worker != NGX_MCP_NO_WORKER) {
             w = ngx_mcp_place(zone, zone->worker);
             w->bits |= NGX_MCP_RING_FAREWELL;
             ngx_mcp_worker_ring_locked(zone, zone->worker);
         }
     }
+}
+
+
+static void
+ngx_mcp_farewell_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l)
+{
+    ngx_mcp_group_sh_t  *g;
+
+    g = ngx_mcp_block(zone, l->group.block);
+
+    ngx_mcp_list_remove(zone, &zone->sh->farewells, ngx_mcp_number(zone, l),
+                        NGX_MCP_LINKS);
+    ngx_mcp_drop_locked(zone, l);
+    g->farewells--;
+    ngx_mcp_group_settle_locked(zone, g);
+}
+
+
+void
+ngx_mcp_farewell_begin(ngx_mcp_zone_t *zone)
+{
+    zone->farewells++;
+}
+
+
+void
+ngx_mcp_farewell_end(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_worker_sh_t  *w;
+
+    zone->farewells--;
+
+    if (zone->worker == NGX_MCP_NO_WORKER) {
+        return;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    if (zone->sh->farewells.head) {
+        w = ngx_mcp_place(zone, zone->worker);
+        w->bits |= NGX_MCP_RING_FAREWELL;
+        ngx_mcp_worker_ring_locked(zone, zone->worker);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+ngx_uint_t
+ngx_mcp_farewell_full(ngx_mcp_zone_t *zone)
+{
+    return zone->farewells >= NGX_MCP_FAREWELLS;
 }
 
 
@@ -401,11 +465,18 @@ ngx_mcp_farewell(ngx_mcp_zone_t *zone)
 
     heap = NULL;
 
+    if (ngx_mcp_farewell_full(zone)) {
+        return NGX_DECLINED;
+    }
+
     ngx_mcp_zone_lock(zone);
 
     n = zone->sh->farewells.head;
 
-    if (n == 0) {
+    if (n == 0
+        || (zone->worker != NGX_MCP_NO_WORKER
+            && ngx_mcp_place(zone, zone->worker)->quitting))
+    {
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
     }
@@ -442,10 +513,7 @@ ngx_mcp_farewell(ngx_mcp_zone_t *zone)
     session.len = NGX_MCP_UUID_LEN;
     ngx_memcpy(text, l->session, NGX_MCP_UUID_LEN);
 
-    ngx_mcp_list_remove(zone, &zone->sh->farewells, n, NGX_MCP_LINKS);
-    ngx_mcp_drop_locked(zone, l);
-    g->farewells--;
-    ngx_mcp_group_settle_locked(zone, g);
+    ngx_mcp_farewell_drop_locked(zone, l);
 
     ngx_mcp_zone_unlock(zone);
 

@@ -2,6 +2,13 @@
 #include "ngx_mcp_zone_sh.h"
 
 
+/* records that expiry drops under one hold of the lock, sessions apart */
+#define NGX_MCP_EXPIRE_RECORDS   128
+#define NGX_MCP_EXPIRE_SESSIONS  16
+
+
+static ngx_uint_t ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_uint_t max);
 static ngx_mcp_limit_sh_t *ngx_mcp_limit_find_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *key);
 static ngx_int_t ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone,
@@ -131,10 +138,11 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
 {
     uint32_t               head;
     uint64_t               now, timeout;
-    ngx_uint_t             i, n;
+    ngx_uint_t             i, n, left;
     ngx_mcp_session_sh_t  *s;
 
     n = 0;
+    left = NGX_MCP_EXPIRE_RECORDS;
     now = ngx_current_msec;
 
     for (i = 0; i < NGX_MCP_IDLE_CLASSES; i++) {
@@ -152,7 +160,9 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
                 break;
             }
 
-            if (n++ == 16) {
+            left -= ngx_mcp_session_trim_locked(zone, s, left);
+
+            if (left == 0 || n++ == NGX_MCP_EXPIRE_SESSIONS) {
                 return NGX_AGAIN;
             }
 
@@ -162,6 +172,34 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * Drops events and finished lines, at most that many; a client that comes back
+ * amid this is told of the gap.
+ */
+
+static ngx_uint_t
+ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_uint_t max)
+{
+    ngx_uint_t          n;
+    ngx_mcp_call_sh_t  *c;
+
+    n = ngx_mcp_log_clear_locked(zone, &s->log, max);
+
+    while (n < max && s->lines.head) {
+        c = ngx_mcp_block(zone, s->lines.head);
+        n += ngx_mcp_log_clear_locked(zone, &c->log, max - n);
+
+        if (n < max) {
+            ngx_mcp_call_drop_locked(zone, c);
+            n++;
+        }
+    }
+
+    return n;
 }
 
 

@@ -182,6 +182,14 @@ ngx_int_t ngx_mcp_link_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 ngx_int_t ngx_mcp_link_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_str_t *id, ngx_uint_t revision);
 
+/*
+ * DELETEs to upstreams under way in this worker: what a session that ends
+ * leaves in the zone waits there while there are many ("full").
+ */
+void ngx_mcp_farewell_begin(ngx_mcp_zone_t *zone);
+void ngx_mcp_farewell_end(ngx_mcp_zone_t *zone);
+ngx_uint_t ngx_mcp_farewell_full(ngx_mcp_zone_t *zone);
+
 /* it could not be made; who waits is woken and the next one claims */
 void ngx_mcp_link_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream);

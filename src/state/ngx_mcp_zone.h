@@ -108,6 +108,7 @@ struct ngx_mcp_zone_s {
     u_char                     *blocks;       /* block n at blocks + n * 256 */
     uint64_t                    epoch;        /* newer is higher */
     ngx_uint_t                  worker;       /* our slot, or ..._NO_WORKER */
+    ngx_uint_t                  farewells;    /* DELETEs under way here */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
     void                       *data;         /* the edge's, per zone */

@@ -64,6 +64,10 @@
 /* one whose client sent nothing after initialize may go after this, ms */
 #define NGX_MCP_FRESH_TIMEOUT 60000
 
+/* DELETEs under way in a worker; waiting ones may take this part of a zone */
+#define NGX_MCP_FAREWELLS        32
+#define NGX_MCP_FAREWELLS_SHARE  16
+
 /* a session idle for this many of its timeouts ends */
 #define NGX_MCP_IDLE_END      24
 

@@ -58,6 +58,7 @@ static ngx_int_t ngx_http_mcp_ask_probe(ngx_http_mcp_ask_t *ask);
 static ngx_int_t ngx_http_mcp_ask_capabilities(ngx_http_mcp_ask_t *ask);
 static void ngx_http_mcp_ask_put(ngx_http_mcp_ask_t *ask, ngx_uint_t what);
 static void ngx_http_mcp_ask_end(ngx_http_mcp_ask_t *ask);
+static void ngx_http_mcp_farewell_cleanup(void *data);
 static void ngx_http_mcp_farewell_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
@@ -856,6 +857,7 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     ngx_str_t *tenant, ngx_str_t *session, ngx_str_t *id, ngx_uint_t revision)
 {
     ngx_connection_t         *c;
+    ngx_http_cleanup_t       *cln;
     ngx_http_request_t       *r;
     ngx_http_mcp_exchange_t  *x;
     ngx_http_mcp_audience_t   audience;
@@ -875,6 +877,17 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     }
 
     ngx_http_mcp_background_stay(r);
+
+    cln = ngx_http_cleanup_add(r, 0);
+    if (cln == NULL) {
+        ngx_http_mcp_background_close(r);
+        return;
+    }
+
+    cln->handler = ngx_http_mcp_farewell_cleanup;
+    cln->data = u->zone;
+
+    ngx_mcp_farewell_begin(u->zone);
 
     if (from
         && ngx_http_mcp_background_headers(&r->headers_in, r->pool,
@@ -912,6 +925,13 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
 
     c = r->connection;
     ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_farewell_cleanup(void *data)
+{
+    ngx_mcp_farewell_end(data);
 }
 
 

@@ -436,6 +436,105 @@ counted(ngx_mcp_counter_e counter)
 }
 
 
+/* what ends is dropped in parts */
+
+static void
+expire_tests(void)
+{
+    int32_t             before, most;
+    ngx_uint_t          i, n, holds;
+    ngx_mcp_ref_t       ref;
+    ngx_mcp_zone_sh_t  *sh;
+
+    start(ZONE_SIZE);
+    sh = zone.sh;
+
+    for (i = 0; i < 200; i++) {
+        ref = session("e", "t");
+
+        for (n = 0; n < 20; n++) {
+            (void) say(ref, "x");
+        }
+    }
+
+    ok(sh->used[NGX_MCP_EVENT] >= 1000, "rich sessions");
+    env_time(ngx_current_msec + 100 * 24 * 3600000UL);
+
+    most = 0;
+    holds = 0;
+    n = NGX_AGAIN;
+
+    while (n == (ngx_uint_t) NGX_AGAIN && holds++ < 100) {
+        ngx_mcp_zone_lock(&zone);
+        before = (int32_t) ngx_mcp_free_blocks(sh);
+        n = ngx_mcp_expire_locked(&zone);
+        before = (int32_t) ngx_mcp_free_blocks(sh) - before;
+        most = ngx_max(most, before);
+        ngx_mcp_zone_unlock(&zone);
+
+        if (env_check(&zone)) {
+            break;
+        }
+    }
+
+    ok(n == NGX_OK && ngx_mcp_zone_sessions(sh) == 0, "they expire");
+    ok(most > 0 && most <= 200 && holds > 3,
+       "%u holds free at most %u blocks each", (unsigned) holds,
+       (unsigned) most);
+
+    stop("expire");
+}
+
+
+static void
+farewell_tests(void)
+{
+    ngx_str_t       up, id;
+    ngx_uint_t      i;
+    ngx_mcp_ref_t   ref, none;
+    ngx_mcp_link_t  l;
+
+    start(NGX_MCP_ZONE_MIN_SIZE);
+    memset(&none, 0, sizeof(none));
+    up = env_str("up");
+    id = env_str("id");
+
+    for (i = 0; i < 1000; i++) {
+        ref = session("e", "t");
+        (void) ngx_mcp_link_get(&zone, ref, &up, none, &l);
+        (void) ngx_mcp_link_put(&zone, ref, &up, &id, 1);
+        ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    }
+
+    i = zone.sh->used[NGX_MCP_FAREWELL];
+    ok(i > 100 && i <= zone.sh->blocks / NGX_MCP_FAREWELLS_SHARE,
+       "%u DELETEs wait, the oldest are given up", (unsigned) i);
+    ok(env_check(&zone) == 0, "the zone is sound");
+
+    listen_again();
+
+    while (ngx_mcp_farewell(&zone) == NGX_OK) {
+        ngx_mcp_farewell_begin(&zone);
+    }
+
+    ok(heard.farewells == NGX_MCP_FAREWELLS && ngx_mcp_farewell_full(&zone),
+       "so many are under way");
+
+    ngx_mcp_place(&zone, zone.worker)->bits = 0;
+    ngx_mcp_farewell_end(&zone);
+    ok(ngx_mcp_place(&zone, zone.worker)->bits & NGX_MCP_RING_FAREWELL
+       && ngx_mcp_farewell(&zone) == NGX_OK, "one ends, another one begins");
+
+    zone.farewells = 0;
+
+    while (ngx_mcp_farewell(&zone) == NGX_OK) { /* void */ }
+
+    ok(heard.farewells == i, "all of them");
+
+    stop("farewell");
+}
+
+
 static void
 zone_tests(void)
 {
@@ -2873,6 +2972,8 @@ main(void)
     death_tests();
     doorbell_tests();
     places_tests();
+    expire_tests();
+    farewell_tests();
 
     ok(env_alerts == 0, "no alerts");
 
