@@ -355,6 +355,7 @@ ngx_http_mcp_call_cleanup(void *data)
 {
     ngx_http_mcp_call_t *call = data;
 
+    ngx_http_mcp_call_left_forget(call);
     ngx_http_mcp_call_list_forget(call);
 
     if (call->supply) {
@@ -879,6 +880,8 @@ ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call)
     if (call->talk.x) {
         ngx_http_mcp_exchange_resume(call->talk.x);
     }
+
+    ngx_http_mcp_call_left(call);
 }
 
 
@@ -951,5 +954,7 @@ ngx_http_mcp_call_reading(ngx_http_request_t *r)
         if (call->passing && call->talk.x) {
             ngx_http_mcp_exchange_resume(call->talk.x);
         }
+
+        ngx_http_mcp_call_left(call);
     }
 }

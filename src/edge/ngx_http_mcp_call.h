@@ -61,10 +61,15 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_list_waiter_t  waiter;
     ngx_event_t                 patience;
 
+    ngx_queue_t                 left_queue;
+    uint64_t                    left_key;
+
     unsigned                  registered:1;
     unsigned                  streaming:1;   /* SSE was opened */
     unsigned                  closed:1;      /* and its stream has ended */
     unsigned                  gone:1;        /* the client left */
+    unsigned                  left:1;        /* so, and it runs on */
+    unsigned                  abandoned:1;   /* as too many do */
     unsigned                  answered:1;
     unsigned                  passing:1;     /* the answer passes through */
     unsigned                  cancelled:1;
@@ -129,6 +134,16 @@ void ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
  */
 ngx_int_t ngx_http_mcp_call_register(ngx_http_mcp_call_t *call);
 void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
+
+/* ends it as if it were cancelled; r may be gone after it */
+void ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call);
+
+/*
+ * The client of a running call has left (ngx_http_mcp_call_left.c): where too
+ * many run so, the oldest is cancelled, which may be this one.
+ */
+void ngx_http_mcp_call_left(ngx_http_mcp_call_t *call);
+void ngx_http_mcp_call_left_forget(ngx_http_mcp_call_t *call);
 
 /*
  * What is answered here, wholly or first (ngx_http_mcp_call_here.c): NGX_OK

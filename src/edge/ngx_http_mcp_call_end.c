@@ -188,6 +188,17 @@ ngx_http_mcp_call_fail(ngx_http_mcp_call_t *call,
                                       &call->message->id,
                                       NGX_MCP_METHOD_NOT_FOUND, &why, NULL);
 
+    } else if (call->abandoned) {
+        ngx_str_t  why = ngx_string("cancelled, as the client had left and "
+                                    "too many such requests were running");
+
+        ngx_http_mcp_call_take_back(call);
+
+        ctx->error = NGX_MCP_INTERNAL_ERROR;
+        error = ngx_mcp_error_compose(r->pool, ctx->session.revision,
+                                      &call->message->id,
+                                      NGX_MCP_INTERNAL_ERROR, &why, NULL);
+
     } else if (call->cancelled && !call->ended) {
         ngx_http_mcp_call_take_back(call);
         ngx_str_null(&error);

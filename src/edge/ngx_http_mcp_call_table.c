@@ -80,7 +80,6 @@ void
 ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t local, ngx_uint_t why)
 {
-    ngx_connection_t     *c;
     ngx_http_mcp_call_t  *call;
 
     if (local >= ngx_http_mcp_calls_size
@@ -103,31 +102,9 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
             return;
         }
 
-        call->cancelled = 1;
         call->ended = (why & NGX_MCP_WAKE_CLOSE) ? 1 : 0;
 
-        if (call->listing) {
-            ngx_http_mcp_call_list_abort(call);
-            return;
-        }
-
-        if (call->wait) {
-            ngx_http_mcp_call_wait_abort(call);
-            return;
-        }
-
-        if (!call->sharing) {
-            ngx_http_mcp_talk_abort(&call->talk);
-            return;
-        }
-
-        c = call->r->connection;
-
-        call->sharing = 0;
-        ngx_http_mcp_supply_forget(call->supply);
-
-        ngx_http_mcp_call_done(&call->talk, NGX_HTTP_MCP_ABORTED);
-        ngx_http_run_posted_requests(c);
+        ngx_http_mcp_call_abort(call);
         return;
     }
 
@@ -142,4 +119,36 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     if (why & NGX_MCP_WAKE_LINK) {
         ngx_http_mcp_talk_wake(&call->talk);
     }
+}
+
+
+void
+ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call)
+{
+    ngx_connection_t  *c;
+
+    call->cancelled = 1;
+
+    if (call->listing) {
+        ngx_http_mcp_call_list_abort(call);
+        return;
+    }
+
+    if (call->wait) {
+        ngx_http_mcp_call_wait_abort(call);
+        return;
+    }
+
+    if (!call->sharing) {
+        ngx_http_mcp_talk_abort(&call->talk);
+        return;
+    }
+
+    c = call->r->connection;
+
+    call->sharing = 0;
+    ngx_http_mcp_supply_forget(call->supply);
+
+    ngx_http_mcp_call_done(&call->talk, NGX_HTTP_MCP_ABORTED);
+    ngx_http_run_posted_requests(c);
 }

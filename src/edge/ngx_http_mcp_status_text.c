@@ -68,6 +68,7 @@ static struct {
     { "calls_refused", "Requests over the limit of a session." },
     { "calls_cancelled", "Requests that their client cancelled." },
     { "calls_lost", "Requests whose worker died." },
+    { "calls_abandoned", "Requests cancelled after their client left." },
     { "exchanges_started", "Messages that were sent to upstreams." },
     { "exchanges_ended", "Exchanges that ended, by outcome." },
     { NULL, NULL }

@@ -68,6 +68,7 @@
     _(CALLS_REFUSED, "calls", "refused", "", "", "refused", "c")              \
     _(CALLS_CANCELLED, "calls", "cancelled", "", "", "cancelled", "c")        \
     _(CALLS_LOST, "calls", "lost", "", "", "lost", "c")                       \
+    _(CALLS_ABANDONED, "calls", "abandoned", "", "", "abandoned", "c")        \
     _(EXCHANGES_STARTED, "exchanges", "started", "", "", "started", "c")      \
     _(EXCHANGES_OK, "exchanges", "ended", "outcome", "ok", "ok", "c")         \
     _(EXCHANGES_REFUSED, "exchanges", "ended", "outcome", "refused",          \

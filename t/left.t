@@ -1,0 +1,132 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Calls whose clients have left: they run on, so many for each tenant and in
+# all, and the oldest beyond that are cancelled.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/call' => sub {
+        my ($r) = @_;
+        my $name = $r->{json}{params}{name};
+        my $answer = Mcp::Upstream::result($r, {
+            content => [{ type => 'text', text => $name }] });
+
+        return [json => $answer] if $name eq 'quick';
+
+        return (
+            [sse => {}],
+            [event => notification('message',
+                                   { level => 'info', data => 'begun' })],
+            [until => $name],
+            [event => $answer],
+        );
+    },
+));
+
+my $t = Mcp::Test->new(vars => { UP => $up->port }, workers => 2,
+                       events => 'worker_connections 160;', conf => <<'EOF');
+mcp_zone zone=main:4m;
+
+server {
+    %%LISTEN%%
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up listen=off;
+        mcp_tenant $http_x_tenant;
+        mcp_call_limit 12;
+    }
+
+    location = /_up {
+        internal;
+        proxy_pass http://127.0.0.1:%%UP%%/mcp;
+    }
+
+    location = /status { mcp_status zone=main; }
+}
+EOF
+
+sub calls { json_decode($t->get('/status')->{body})->{calls} }
+
+
+# begins a call and leaves; the id of its first event
+
+sub leave {
+    my ($s, $name) = @_;
+    my $sse = $s->stream('tools/call', { name => $name });
+    my ($e, $id);
+
+    $id = $sse->{id};
+    $e = $sse->event until $e && $e->{json} || $sse->ended;
+    $sse->close;
+
+    return ($e->{id}, $id);
+}
+
+
+sub answer {
+    my ($s, $id) = @_;
+    my $get = $s->open_get(last_event_id => $id);
+    my $e = $get->event_where(sub {
+        $_[0]{json} && ($_[0]{json}{result} || $_[0]{json}{error})
+    });
+
+    $get->close;
+    return $e && $e->{json};
+}
+
+
+my $modest = $t->session(headers => { 'X-Tenant' => 'modest' });
+my ($kept) = leave($modest, 'modest');
+
+
+# a tenant takes what it can get
+
+my @greedy;
+
+for my $n (1 .. 15) {
+    my $s = $t->session(headers => { 'X-Tenant' => 'greedy' });
+
+    for my $i (1 .. 8) {
+        my ($event, $id) = leave($s, "greedy$n-$i");
+        push @greedy, [$s, $event, $id];
+    }
+}
+
+ok(wait_for(sub { calls()->{running} <= 2 * 12 + 1 }),
+   'so many run on in each worker') or diag(calls()->{running});
+cmp_ok(calls()->{running}, '>=', 12, 'but many');
+is(calls()->{abandoned}, 121 - calls()->{running}, 'the others are cancelled');
+
+is($modest->call('tools/call', { name => 'quick' })
+   ->{result}{content}[0]{text}, 'quick', 'others are served meanwhile');
+
+my $j = answer($greedy[0][0], $greedy[0][1]);
+is($j && $j->{error}{code}, -32603, 'who resumes a cancelled one is told');
+like($j->{error}{message}, qr/the client had left/, 'why');
+
+my %cancelled;
+ok(wait_for(sub {
+    %cancelled = map { $_->{headers}{'mcp-session-id'} . ' '
+                       . $_->{json}{params}{requestId} => 1 }
+                 $up->calls('notifications/cancelled');
+    keys %cancelled >= calls()->{abandoned}
+}), 'the upstream is told of each') or diag(scalar keys %cancelled);
+
+$up->release('modest');
+$up->release("greedy15-8");
+
+$j = answer($modest, $kept);
+is($j && $j->{result}{content}[0]{text}, 'modest',
+   'what another tenant left runs on');
+
+$j = answer($greedy[-1][0], $greedy[-1][1]);
+is($j && $j->{result}{content}[0]{text}, 'greedy15-8', 'so do the newest');
+
+done_testing();
