@@ -194,8 +194,7 @@ ngx_http_mcp_call_left_cancel(ngx_http_mcp_call_t *call)
     audience.tenant = ctx->tenant;
     audience.session = ctx->session_id;
 
-    r = ngx_http_mcp_background_for(call->talk.upstream->conf_ctx,
-                                    &call->talk.upstream->server, &audience);
+    r = ngx_http_mcp_background_for(call->talk.upstream->conf_ctx, &audience);
     if (r == NULL) {
         return NGX_ERROR;
     }
