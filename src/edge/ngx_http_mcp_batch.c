@@ -19,6 +19,7 @@ typedef struct {
     ngx_int_t                   code;       /* of what refuses it */
     const char                 *why;        /* it is refused, or NULL */
     ngx_str_t                   answer;
+    ngx_http_mcp_call_t        *call;       /* that it has begun, or NULL */
 } ngx_http_mcp_element_t;
 
 
@@ -43,6 +44,7 @@ struct ngx_http_mcp_batch_s {
     ngx_str_t                   list_key;
 
     unsigned                    full:1;     /* no room for another answer */
+    unsigned                    gone:1;     /* the client left */
 };
 
 
@@ -54,6 +56,7 @@ static void ngx_http_mcp_batch_rewind(ngx_http_mcp_batch_t *batch,
     ngx_http_mcp_ctx_t *ctx);
 static void ngx_http_mcp_batch_run(ngx_http_mcp_batch_t *batch);
 static void ngx_http_mcp_batch_turn(ngx_event_t *ev);
+static void ngx_http_mcp_batch_reading(ngx_http_request_t *r);
 static void ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch,
     ngx_uint_t n);
 static void ngx_http_mcp_batch_error(ngx_http_mcp_batch_t *batch,
@@ -388,7 +391,7 @@ ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     }
 
     r->main->count++;
-    r->read_event_handler = ngx_http_block_reading;
+    r->read_event_handler = ngx_http_mcp_batch_reading;
     r->write_event_handler = ngx_http_request_empty_handler;
 
     return NGX_DONE;
@@ -503,12 +506,64 @@ ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
 
     rc = ngx_http_mcp_call_element(batch->r, ctx, m, batch, n, &text);
 
-    if (rc == NGX_OK) {
-        batch->running++;
+    if (rc != NGX_OK) {
+        ngx_http_mcp_batch_answer(batch, n, &text);
+    }
+}
+
+
+void
+ngx_http_mcp_batch_begun(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
+    ngx_http_mcp_call_t *call)
+{
+    batch->running++;
+    batch->elements[index].call = call;
+
+    if (batch->gone) {
+        ngx_http_mcp_call_left(call);
+    }
+}
+
+
+/* its requests run on as others do whose client left, within their limits */
+
+static void
+ngx_http_mcp_batch_reading(ngx_http_request_t *r)
+{
+    ngx_uint_t             i;
+    ngx_http_mcp_ctx_t    *ctx;
+    ngx_http_mcp_call_t   *call;
+    ngx_http_mcp_batch_t  *batch;
+
+    if (!ngx_http_mcp_call_detach(r)) {
         return;
     }
 
-    ngx_http_mcp_batch_answer(batch, n, &text);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    batch = ctx->batch;
+
+    batch->gone = 1;
+
+    /* it does not end before all of them were looked at */
+
+    batch->running++;
+
+    for (i = 0; i < batch->next; i++) {
+        call = batch->elements[i].call;
+
+        if (call == NULL || call->done) {
+            continue;
+        }
+
+        if (call->wait) {
+            ngx_http_mcp_call_wait_abort(call);
+
+        } else {
+            ngx_http_mcp_call_left(call);
+        }
+    }
+
+    ngx_http_mcp_batch_done(batch);
 }
 
 
@@ -613,6 +668,10 @@ ngx_http_mcp_batch_send(ngx_http_mcp_batch_t *batch)
     size_t       len;
     ngx_str_t    body, *answer;
     ngx_uint_t   i, n;
+
+    if (batch->gone) {
+        return NGX_HTTP_CLIENT_CLOSED_REQUEST;
+    }
 
     len = 2;
     n = 0;

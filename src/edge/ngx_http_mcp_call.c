@@ -121,6 +121,7 @@ ngx_http_mcp_call_element(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         rc = ngx_http_mcp_call_run(call, &result, &status, &code, &why);
 
         if (rc == NGX_OK) {
+            ngx_http_mcp_batch_begun(batch, index, call);
             return NGX_OK;
         }
 
@@ -257,6 +258,10 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_str_t *result,
     }
 
     if (rc != NGX_AGAIN) {
+
+        /* others of its batch may run on: it is not to be cancelled then */
+
+        ngx_http_mcp_call_unregister(call);
 
         if (call->talk.scope.dots) {
             *status = NGX_HTTP_BAD_REQUEST;
@@ -905,37 +910,12 @@ ngx_http_mcp_call_stream_ready(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_reading(ngx_http_request_t *r)
 {
-    ngx_uint_t            left;
-    ngx_event_t          *rev;
-    ngx_connection_t     *c;
     ngx_http_mcp_ctx_t   *ctx;
     ngx_http_mcp_call_t  *call;
 
-    c = r->connection;
-    rev = c->read;
-
-    left = ngx_http_mcp_client_left(r);
-
-    if ((ngx_event_flags & NGX_USE_LEVEL_EVENT) && rev->active) {
-        (void) ngx_del_event(rev, NGX_READ_EVENT, 0);
-    }
-
-    if (!left) {
+    if (!ngx_http_mcp_call_detach(r)) {
         return;
     }
-
-    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0, "mcp client left its call");
-
-    if (c->write->timer_set) {
-        ngx_del_timer(c->write);
-    }
-
-    /* nothing is written any more, and the exchange is not to be ended */
-
-    c->error = 0;
-
-    r->keepalive = 0;
-    r->read_event_handler = ngx_http_block_reading;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
     call = ctx->call;
@@ -957,4 +937,41 @@ ngx_http_mcp_call_reading(ngx_http_request_t *r)
 
         ngx_http_mcp_call_left(call);
     }
+}
+
+
+ngx_uint_t
+ngx_http_mcp_call_detach(ngx_http_request_t *r)
+{
+    ngx_uint_t         left;
+    ngx_event_t       *rev;
+    ngx_connection_t  *c;
+
+    c = r->connection;
+    rev = c->read;
+
+    left = ngx_http_mcp_client_left(r);
+
+    if ((ngx_event_flags & NGX_USE_LEVEL_EVENT) && rev->active) {
+        (void) ngx_del_event(rev, NGX_READ_EVENT, 0);
+    }
+
+    if (!left) {
+        return 0;
+    }
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0, "mcp client left its call");
+
+    if (c->write->timer_set) {
+        ngx_del_timer(c->write);
+    }
+
+    /* nothing is written any more, and the exchange is not to be ended */
+
+    c->error = 0;
+
+    r->keepalive = 0;
+    r->read_event_handler = ngx_http_block_reading;
+
+    return 1;
 }

@@ -91,6 +91,10 @@ ngx_int_t ngx_http_mcp_call_element(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m, ngx_http_mcp_batch_t *batch,
     ngx_uint_t index, ngx_str_t *error);
 
+/* the call of an element runs: batch_answer() and batch_done() will come */
+void ngx_http_mcp_batch_begun(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
+    ngx_http_mcp_call_t *call);
+
 /* an element of the batch is answered; text may be empty (cancelled) */
 void ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
     ngx_str_t *text);
@@ -114,6 +118,12 @@ void ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call);
  * to stop a level-triggered event when it has not.
  */
 ngx_uint_t ngx_http_mcp_client_left(ngx_http_request_t *r);
+
+/*
+ * In a read event handler of a request that runs on when its client leaves:
+ * whether it has, and if so prepares the request for that.
+ */
+ngx_uint_t ngx_http_mcp_call_detach(ngx_http_request_t *r);
 
 /* the stream of this call has room again */
 void ngx_http_mcp_call_stream_ready(ngx_http_mcp_call_t *call);

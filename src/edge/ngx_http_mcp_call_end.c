@@ -24,6 +24,9 @@ ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
     r = call->r;
 
     if (call->local_answer && !call->streaming) {
+        call->done = 1;
+
+        ngx_http_mcp_call_left_forget(call);
         ngx_http_mcp_call_unregister(call);
 
         if (call->batch) {
@@ -59,6 +62,7 @@ ngx_http_mcp_call_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
 
     call->done = 1;
 
+    ngx_http_mcp_call_left_forget(call);
     ngx_http_mcp_call_unregister(call);
 
     if (call->batch) {

@@ -51,7 +51,7 @@ ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
     ngx_http_mcp_ctx_t   *ctx;
     ngx_http_mcp_call_t  *oldest;
 
-    if (call->left || call->done || call->batch) {
+    if (call->left || call->done || call->cancelled) {
         return;
     }
 
