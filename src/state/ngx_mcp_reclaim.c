@@ -136,10 +136,11 @@ ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone)
 ngx_int_t
 ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
 {
-    uint32_t               head;
-    uint64_t               now, timeout;
-    ngx_uint_t             i, n, left;
-    ngx_mcp_session_sh_t  *s;
+    uint32_t                 head;
+    uint64_t                 now, timeout;
+    ngx_uint_t               i, n, left;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
 
     n = 0;
     left = NGX_MCP_EXPIRE_RECORDS;
@@ -165,6 +166,11 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
             if (left == 0 || n++ == NGX_MCP_EXPIRE_SESSIONS) {
                 return NGX_AGAIN;
             }
+
+            /* these go with the session alone, as it may come back */
+
+            e = ngx_mcp_session_extension(zone, s);
+            left -= ngx_min(left, e->nsubscriptions + e->nasks);
 
             ngx_mcp_session_end_locked(zone, s,
                                        NGX_MCP_COUNTER_SESSIONS_EXPIRED);

@@ -291,6 +291,7 @@ ngx_mcp_repair_session(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     e->nasks = 0;
     e->nsubscriptions = 0;
+    ngx_memzero(e->ntopics, sizeof(e->ntopics));
 
     a = ngx_mcp_block(zone, s->rec.account);
     ngx_mcp_list_append(zone, &a->sessions, s->extension,
@@ -581,10 +582,11 @@ ngx_mcp_repair_link(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 static void
 ngx_mcp_repair_topics(ngx_mcp_zone_t *zone)
 {
-    uint32_t             n;
-    ngx_uint_t           other;
-    ngx_mcp_group_sh_t  *g;
-    ngx_mcp_topic_sh_t  *t;
+    uint32_t               n;
+    ngx_uint_t             other;
+    ngx_mcp_group_sh_t    *g;
+    ngx_mcp_topic_sh_t    *t;
+    ngx_mcp_session_sh_t  *s;
 
     for (n = 1; n < zone->sh->fresh; n++) {
         t = ngx_mcp_block(zone, n);
@@ -607,6 +609,12 @@ ngx_mcp_repair_topics(ngx_mcp_zone_t *zone)
 
         other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
         g->ntopics[other]++;
+
+        s = ngx_mcp_record(zone, t->charged, NGX_MCP_SESSION);
+
+        if (s && s->rec.block.mark && !s->ended) {
+            ngx_mcp_session_extension(zone, s)->ntopics[other]++;
+        }
 
         ngx_mcp_repair_push(zone, &g->topics[other], t, NGX_MCP_LINKS);
         ngx_mcp_repair_push(zone, &zone->sh->topics, t,

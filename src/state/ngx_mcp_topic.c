@@ -35,7 +35,11 @@ static uint32_t ngx_mcp_topic_hash(ngx_mcp_zone_t *zone,
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_uint_t other);
 static ngx_uint_t ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_ref_t session);
+    ngx_mcp_session_sh_t *s, ngx_mcp_topic_t *topic);
+static void ngx_mcp_topic_charge_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_sh_t *t, ngx_mcp_session_sh_t *s);
+static void ngx_mcp_topic_uncharge_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_sh_t *t);
 static void ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_sh_t *t);
 static ngx_uint_t ngx_mcp_topic_in_use(ngx_mcp_zone_t *zone,
@@ -364,15 +368,24 @@ ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 /* whether one more may be charged to the session */
 
 static ngx_uint_t
-ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_topic_t *topic, ngx_mcp_ref_t session)
+ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_topic_t *topic)
 {
-    uint32_t             n;
-    ngx_uint_t           i, charged;
-    ngx_mcp_ref_t        none;
-    ngx_mcp_topic_sh_t  *t, *victim;
+    uint32_t                 n;
+    ngx_uint_t               i;
+    ngx_mcp_ref_t            session;
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_topic_sh_t      *t, *victim;
+    ngx_mcp_extension_sh_t  *e;
 
-    charged = 0;
+    g = ngx_mcp_session_group(zone, s);
+    e = ngx_mcp_session_extension(zone, s);
+
+    if (e->ntopics[topic->other] < ngx_min(topic->share, 0xffff)) {
+        return 1;
+    }
+
+    session = ngx_mcp_ref(zone, s);
     victim = NULL;
     n = g->topics[topic->other].head;
 
@@ -380,22 +393,12 @@ ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         t = ngx_mcp_block(zone, n);
         n = t->rec.links.next;
 
-        if (t->charged.block != session.block || t->charged.gen != session.gen)
-        {
-            continue;
-        }
-
-        charged++;
-
-        if ((victim == NULL || t->order < victim->order)
+        if (t->charged.block == session.block && t->charged.gen == session.gen
+            && (victim == NULL || t->order < victim->order)
             && !ngx_mcp_topic_in_use(zone, t))
         {
             victim = t;
         }
-    }
-
-    if (charged < topic->share) {
-        return 1;
     }
 
     if (victim == NULL) {
@@ -409,11 +412,40 @@ ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
         /* its events are others' */
 
-        ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
-        victim->charged = none;
+        ngx_mcp_topic_uncharge_locked(zone, victim);
     }
 
     return 1;
+}
+
+
+static void
+ngx_mcp_topic_charge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t,
+    ngx_mcp_session_sh_t *s)
+{
+    ngx_uint_t  other;
+
+    other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
+
+    t->charged = ngx_mcp_ref(zone, s);
+    ngx_mcp_session_extension(zone, s)->ntopics[other]++;
+}
+
+
+static void
+ngx_mcp_topic_uncharge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
+{
+    ngx_uint_t             other;
+    ngx_mcp_session_sh_t  *s;
+
+    other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
+    s = ngx_mcp_session_locked(zone, t->charged);
+
+    if (s) {
+        ngx_mcp_session_extension(zone, s)->ntopics[other]--;
+    }
+
+    ngx_memzero(&t->charged, sizeof(ngx_mcp_ref_t));
 }
 
 
@@ -484,6 +516,8 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     if (t->rec.flags & NGX_MCP_TOPIC_ANNOUNCED) {
         ngx_mcp_topic_unsaid_locked(zone, g);
     }
+
+    ngx_mcp_topic_uncharge_locked(zone, t);
 
     /* who watches it has to look for another one */
 
@@ -687,7 +721,7 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     t = ngx_mcp_topic_lookup_locked(zone, g, &topic->uri);
 
     if (t == NULL || ngx_mcp_session_locked(zone, t->charged) == NULL) {
-        charge = ngx_mcp_topic_share_locked(zone, g, topic, session);
+        charge = ngx_mcp_topic_share_locked(zone, s, topic);
 
         if (t == NULL && charge) {
             t = ngx_mcp_topic_get_locked(zone, g, topic, session);
@@ -699,7 +733,7 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         }
 
         if (charge) {
-            t->charged = session;
+            ngx_mcp_topic_charge_locked(zone, t, s);
         }
     }
 

@@ -316,7 +316,7 @@ typedef struct {
     uint32_t                holder;       /* fact: worker */
     uint32_t                fence;        /* fact: of its lease */
     uint32_t                alone;        /* fact: its lists are its own */
-    uint32_t                spare;
+    uint16_t                ntopics[2];   /* that are charged to it */
 } ngx_mcp_extension_sh_t;
 
 

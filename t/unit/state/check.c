@@ -7,6 +7,8 @@
 static u_char      *seen;
 static ngx_uint_t   errors;
 static ngx_uint_t   topics;
+static ngx_uint_t   charged;              /* topics, to sessions that live */
+static ngx_uint_t   counted;              /* by these */
 static ngx_uint_t   used[NGX_MCP_TYPE_MAX];
 
 
@@ -206,6 +208,39 @@ sharers(ngx_mcp_zone_t *zone, ngx_mcp_supply_sh_t *u)
 }
 
 
+/* the topics that are a session's share */
+
+static void
+charges_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_extension_sh_t *e)
+{
+    uint32_t             k;
+    ngx_uint_t           i, n;
+    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_topic_sh_t  *t;
+
+    g = ngx_mcp_session_group(zone, s);
+
+    for (i = 0; i < 2; i++) {
+        n = 0;
+
+        for (k = e->ntopics[i] ? g->topics[i].head : 0; k;
+             k = t->rec.links.next)
+        {
+            t = ngx_mcp_block(zone, k);
+            n += (ngx_mcp_session_locked(zone, t->charged) == s);
+        }
+
+        if (n != e->ntopics[i]) {
+            bad("a session has %u topics, counts %u", (unsigned) n,
+                e->ntopics[i]);
+        }
+
+        counted += n;
+    }
+}
+
+
 static void
 session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
@@ -332,6 +367,8 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         bad("count of subscriptions is wrong");
     }
 
+    charges_check(zone, s, e);
+
     for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, n);
         reach(zone, n, NGX_MCP_SUBSCRIPTION);
@@ -447,6 +484,8 @@ topic_check(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
             subscribers++;
         }
     }
+
+    charged += (ngx_mcp_session_locked(zone, t->charged) != NULL);
 
     if (subscribers != t->subscribers) {
         bad("a topic has %u subscribers, counts %u", (unsigned) subscribers,
@@ -991,6 +1030,11 @@ counts_check(ngx_mcp_zone_t *zone)
     {
         bad("topics are not all in the list");
     }
+
+    if (charged != counted) {
+        bad("%u topics are charged to sessions, which count %u",
+            (unsigned) charged, (unsigned) counted);
+    }
 }
 
 
@@ -1005,6 +1049,8 @@ env_check_locked(ngx_mcp_zone_t *zone)
     sh = zone->sh;
     errors = 0;
     topics = 0;
+    charged = 0;
+    counted = 0;
     memset(used, 0, sizeof(used));
     nfree = 0;
 

@@ -441,7 +441,9 @@ counted(ngx_mcp_counter_e counter)
 static void
 expire_tests(void)
 {
+    char                buf[64];
     int32_t             before, most;
+    ngx_str_t           uri;
     ngx_uint_t          i, n, holds;
     ngx_mcp_ref_t       ref;
     ngx_mcp_zone_sh_t  *sh;
@@ -458,6 +460,19 @@ expire_tests(void)
     }
 
     ok(sh->used[NGX_MCP_EVENT] >= 1000, "rich sessions");
+
+    for (i = 0; i < 8; i++) {
+        ref = session("e", "t");
+
+        for (n = 0; n < 100; n++) {
+            snprintf(buf, sizeof(buf), "file:///%u/%u", (unsigned) i,
+                     (unsigned) n);
+            uri = env_str(buf);
+            (void) ngx_mcp_session_subscribe(&zone, ref, &uri, 100);
+        }
+    }
+
+    ok(sh->used[NGX_MCP_SUBSCRIPTION] == 800, "and with subscriptions");
     env_time(ngx_current_msec + 100 * 24 * 3600000UL);
 
     most = 0;
@@ -478,7 +493,7 @@ expire_tests(void)
     }
 
     ok(n == NGX_OK && ngx_mcp_zone_sessions(sh) == 0, "they expire");
-    ok(most > 0 && most <= 200 && holds > 3,
+    ok(most > 0 && most <= 300 && holds > 3,
        "%u holds free at most %u blocks each", (unsigned) holds,
        (unsigned) most);
 
@@ -2711,6 +2726,56 @@ topics_of(ngx_mcp_ref_t ref)
 }
 
 
+/* a session's share counts, however many topics others have */
+
+static void
+share_tests(void)
+{
+    char             text[32];
+    size_t           len;
+    u_char           buf[NGX_MCP_TOPIC_BYTES];
+    uint64_t         after;
+    ngx_int_t        rc;
+    ngx_uint_t       i, missed, made;
+    ngx_mcp_ref_t    a, b, ref;
+    ngx_mcp_topic_t  t;
+
+    start(8 * 1024 * 1024);
+    a = session_of("t", "a");
+    b = session_of("t", "b");
+
+    for (i = 0; i < 5004; i++) {
+        snprintf(text, sizeof(text), "u:%u", (unsigned) i);
+        t = topic(text);
+        t.limit = 100000;
+        t.share = i < 5000 ? 100000 : 2;
+        after = NGX_MCP_TOPIC_BEGIN;
+
+        rc = ngx_mcp_topic_watch(&zone, i < 5000 ? a : b, &t, &ref, &after);
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        /* the others' share goes unused, this one waits for all of it */
+
+        if (i >= 5000) {
+            (void) ngx_mcp_topic_next(&zone, b, ref, 1, &after, buf, &len,
+                                      &missed);
+        }
+    }
+
+    made = i;
+    ok(rc == NGX_BUSY && made == 5002, "a share of 2 among %u topics is 2",
+       (unsigned) made);
+
+    ngx_mcp_topic_unwatch(&zone, ref);
+    ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
+
+    stop("shares of topics");
+}
+
+
 static void
 topic_tests(void)
 {
@@ -2953,6 +3018,7 @@ int
 main(void)
 {
     topic_tests();
+    share_tests();
     zone_tests();
     session_tests();
     limit_tests();
