@@ -129,6 +129,21 @@ my @faults = (
     ['an array of one' => 200, 'ok', sub {
         [http => 200, { 'Content-Type' => 'application/json' },
          '[ ' . ok_json($_[0]) . ' ]'] }],
+    ['a large array of one' => 200, 'ok', sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         '[' . ' ' x 200_000 . ok_json($_[0]) . ']'] }],
+    ['a large array of one without a length' => 200, 'ok', sub {
+        ([head => 200, { 'Content-Type' => 'application/json' }],
+         [part => '[' . ' ' x 200_000 . ok_json($_[0]) . ']'],
+         [end =>]) }],
+    ['a large array of two' => 502, -32603, sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         '[' . ' ' x 200_000 . ok_json($_[0]) . ',{}]'] }],
+    ['the id as a string, large, without a length' => 200, 'ok', sub {
+        ([head => 200, { 'Content-Type' => 'application/json' }],
+         [part => json_encode({ jsonrpc => '2.0', id => "$_[0]{json}{id}",
+                                result => { content => [] } })
+                  . ' ' x 200_000], [end =>]) }],
     ['the id as a string' => 200, 'ok', sub {
         [json => { jsonrpc => '2.0', id => "$_[0]{json}{id}",
                    result => { content => [] } }] }],

@@ -228,7 +228,8 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     if (x->handlers->piece
         && x->status < NGX_HTTP_SPECIAL_RESPONSE
-        && cap->length > NGX_HTTP_MCP_WHOLE)
+        && cap->length > NGX_HTTP_MCP_WHOLE
+        && (cap->len ? cap->text[0] : *b->pos) == '{')
     {
         cap->mode = NGX_HTTP_MCP_PASS;
         ngx_mcp_json_init(&x->scan);
@@ -318,6 +319,8 @@ ngx_http_mcp_capture_gathered(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         ngx_http_mcp_capture_bad(x);
         return;
     }
+
+    ngx_http_mcp_capture_id(x, text);
 
     cl = ngx_alloc_chain_link(x->r->pool);
     b = ngx_calloc_buf(x->r->pool);
@@ -728,7 +731,8 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
         text.data = cap->text;
 
         if (x->handlers->piece && text.len > NGX_HTTP_MCP_WHOLE
-            && x->status < NGX_HTTP_SPECIAL_RESPONSE)
+            && x->status < NGX_HTTP_SPECIAL_RESPONSE
+            && text.data[0] == '{')
         {
             cap->finished = 0;
             ngx_http_mcp_capture_gathered(x, &text);
