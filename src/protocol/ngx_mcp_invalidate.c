@@ -222,7 +222,10 @@ ngx_mcp_rule_json(ngx_str_t *value)
     ngx_str_t        name;
     ngx_uint_t       quoted;
     ngx_mcp_json_t   json;
-    static u_char    zero[] = "0";
+
+    /* next to these stands nothing that would not stand next to any value */
+
+    static ngx_str_t  any[] = { ngx_string("[]"), ngx_string("z") };
 
     if (value->data[0] != '{' && value->data[0] != '[') {
         return 0;
@@ -238,7 +241,10 @@ ngx_mcp_rule_json(ngx_str_t *value)
         if (*p == '$') {
             next = ngx_mcp_rule_field(p, last, &name);
 
-            if (ngx_mcp_json_feed(&json, zero, zero + 1) == NGX_ERROR) {
+            if (ngx_mcp_json_feed(&json, any[quoted].data,
+                                  any[quoted].data + any[quoted].len)
+                == NGX_ERROR)
+            {
                 return 0;
             }
 

@@ -296,6 +296,27 @@ invalidate_tests(void)
                      "\"a \\\"logger\\\"\",\"data\":\"[12]\",\"details\""
                      ":{},\"_meta\":{\"nginx-mcp/details\":{}}}}"),
        "two fields are no value");
+    ok(invalidate_is("message=[1$a]",
+                     "",
+                     "{\"a\":\"q\"}",
+                     "",
+                     NGX_MCP_LEVEL_INFO, "",
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/me"
+                     "ssage\",\"params\":{\"level\":\"info\",\"logger\":"
+                     "\"a \\\"logger\\\"\",\"data\":\"[1q]\",\"details\""
+                     ":{},\"_meta\":{\"nginx-mcp/details\":{}}}}"),
+       "nor is one behind a digit");
+    ok(invalidate_is("message=[\"\\u12${a}f\"]",
+                     "",
+                     "{\"a\":\"q\"}",
+                     "",
+                     NGX_MCP_LEVEL_INFO, "",
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/me"
+                     "ssage\",\"params\":{\"level\":\"info\",\"logger\":"
+                     "\"a \\\"logger\\\"\",\"data\":\"[\\\"\\\\u12qf"
+                     "\\\"]\",\"details\":{},\"_meta\":"
+                     "{\"nginx-mcp/details\":{}}}}"),
+       "nor is one within an escape");
     ok(invalidate_is("message=$s $o $s $kind",
                      "",
                      "{\"kind\":\"k\",\"s\":1}",
