@@ -617,6 +617,8 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
         }
     }
 
+    value = 0;
+
     for (n = 0; n < w->nwants; n++) {
 
         for (i = 0; i < NGX_HTTP_MCP_WAIT_LEVELS; i++) {
