@@ -700,12 +700,21 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return NGX_ERROR;
     }
 
+    rc = NGX_OK;
+
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
-                                ngx_mcp_text_blocks(NGX_MCP_TOPIC,
-                                                    topic->uri.len));
     s = ngx_mcp_session_locked(zone, session);
+
+    if (s && ngx_mcp_topic_lookup_locked(zone, ngx_mcp_session_group(zone, s),
+                                         &topic->uri)
+             == NULL)
+    {
+        rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
+                                    ngx_mcp_text_blocks(NGX_MCP_TOPIC,
+                                                        topic->uri.len));
+        s = ngx_mcp_session_locked(zone, session);
+    }
 
     if (s == NULL) {
         ngx_mcp_zone_unlock(zone);

@@ -2772,6 +2772,24 @@ share_tests(void)
     ngx_mcp_topic_unwatch(&zone, ref);
     ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
 
+    /* a client that has its share of the zone may wait for what is there */
+
+    b = session_of("t", "c");
+    rc = NGX_OK;
+    t.share = 100000;
+
+    for (i = 0; i < 50000 && rc == NGX_OK; i++) {
+        snprintf(text, sizeof(text), "v:%u", (unsigned) i);
+        t.uri = env_str(text);
+        rc = ngx_mcp_topic_watch(&zone, b, &t, &ref, &after);
+    }
+
+    ok(rc == NGX_ERROR, "no room for topic %u", (unsigned) i);
+
+    t.uri = env_str("u:0");
+    ok(ngx_mcp_topic_watch(&zone, b, &t, &ref, &after) == NGX_OK,
+       "but for one that is there");
+
     stop("shares of topics");
 }
 
