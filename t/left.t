@@ -58,8 +58,8 @@ sub calls { json_decode($t->get('/status')->{body})->{calls} }
 # begins a call and leaves; the id of its first event
 
 sub leave {
-    my ($s, $name) = @_;
-    my $sse = $s->stream('tools/call', { name => $name });
+    my ($s, $name, %o) = @_;
+    my $sse = $s->stream('tools/call', { name => $name }, %o);
     my ($e, $id);
 
     $id = $sse->{id};
@@ -128,5 +128,30 @@ is($j && $j->{result}{content}[0]{text}, 'modest',
 
 $j = answer($greedy[-1][0], $greedy[-1][1]);
 is($j && $j->{result}{content}[0]{text}, 'greedy15-8', 'so do the newest');
+
+
+# who came back for an answer gets it, however many of the tenant leave
+
+my $worker = ($t->workers)[0];
+my @back = map { $t->session(headers => { 'X-Tenant' => 'back' }) } 1 .. 4;
+
+my ($from) = leave($back[0], 'back', conn => $t->conn_on_worker($worker));
+my $get = $back[0]->open_get(last_event_id => $from);
+my $before = calls()->{abandoned};
+
+for my $s (@back[1 .. 3]) {
+    leave($s, 'others', conn => $t->conn_on_worker($worker)) for 1 .. 8;
+}
+
+ok(wait_for(sub { calls()->{abandoned} >= $before + 12 }),
+   'many of a tenant are cancelled');
+
+$up->release('back');
+
+$j = $get->event_where(sub {
+    $_[0]{json} && ($_[0]{json}{result} || $_[0]{json}{error})
+});
+is($j && $j->{json}{result}{content}[0]{text}, 'back',
+   'but not the one that is read again');
 
 done_testing();

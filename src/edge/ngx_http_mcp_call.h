@@ -150,7 +150,8 @@ void ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call);
 
 /*
  * The client of a running call has left (ngx_http_mcp_call_left.c): where too
- * many run so, the oldest is cancelled, which may be this one.
+ * many run so, the oldest that no stream carries again is cancelled; never
+ * this one.
  */
 void ngx_http_mcp_call_left(ngx_http_mcp_call_t *call);
 void ngx_http_mcp_call_left_forget(ngx_http_mcp_call_t *call);

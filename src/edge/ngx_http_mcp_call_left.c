@@ -17,6 +17,9 @@
 
 #define NGX_HTTP_MCP_LEFT_SHARE    8
 
+/* of those that are read again, so many are passed over at a time */
+#define NGX_HTTP_MCP_LEFT_READ     8
+
 /* cancellations that are being said in a worker */
 #define NGX_HTTP_MCP_LEFT_CANCELS  32
 
@@ -47,7 +50,7 @@ void
 ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
 {
     ngx_str_t            *key;
-    ngx_uint_t            n, kind, max;
+    ngx_uint_t            i, n, kind, max;
     ngx_http_mcp_ctx_t   *ctx;
     ngx_http_mcp_call_t  *oldest;
 
@@ -83,10 +86,27 @@ ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
     ngx_http_mcp_call_nlefts++;
 
     max = ngx_max(ngx_cycle->connection_n / NGX_HTTP_MCP_LEFT_SHARE, 1);
-    oldest = ngx_http_mcp_call_left_oldest(call, &n);
 
-    if (n > ctx->conf->call_limit || ngx_http_mcp_call_nlefts > max) {
-        ngx_http_mcp_call_abandon(oldest);
+    for (i = 0; i < NGX_HTTP_MCP_LEFT_READ; i++) {
+
+        oldest = ngx_http_mcp_call_left_oldest(call, &n);
+
+        if (oldest == call
+            || (n <= ctx->conf->call_limit && ngx_http_mcp_call_nlefts <= max))
+        {
+            return;
+        }
+
+        if (!ngx_mcp_call_carried(oldest->ctx->conf->zone, oldest->record.ref))
+        {
+            ngx_http_mcp_call_abandon(oldest);
+            return;
+        }
+
+        /* its client came back for the answer: it goes last */
+
+        ngx_queue_remove(&oldest->left_queue);
+        ngx_queue_insert_tail(&ngx_http_mcp_call_lefts, &oldest->left_queue);
     }
 }
 
@@ -120,7 +140,7 @@ ngx_http_mcp_call_left_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
         }
     }
 
-    if (oldest == call) {
+    if (*n == 1) {
         q = ngx_queue_head(&ngx_http_mcp_call_lefts);
         oldest = ngx_queue_data(q, ngx_http_mcp_call_t, left_queue);
     }

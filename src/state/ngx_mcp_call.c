@@ -145,6 +145,23 @@ ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
 }
 
 
+ngx_uint_t
+ngx_mcp_call_carried(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
+{
+    ngx_uint_t          carried;
+    ngx_mcp_call_sh_t  *c;
+
+    ngx_mcp_zone_lock(zone);
+
+    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+    carried = (c && c->task.carrier);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return carried;
+}
+
+
 void
 ngx_mcp_call_plain(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
 {

@@ -104,6 +104,9 @@ ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 /* makes the call's line resumable: from now on its end keeps the log */
 void ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
+/* whether a stream carries its line */
+ngx_uint_t ngx_mcp_call_carried(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
+
 /* what comes for it from elsewhere is for the session's general line */
 void ngx_mcp_call_plain(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
