@@ -100,6 +100,10 @@ ok($calm, 'all sessions, streams and calls have ended')
 
 is(scalar(() = $t->log =~ / \[crit\] /g), 0, 'nothing is critical');
 
+is(scalar(grep { $_->{body} =~ /secret/ }
+          map { $_->requests } $legacy, $shaky, $rpc), 0,
+   'nothing that is denied has reached an upstream');
+
 my $s = $t->session(path => '/none');
 is($s->call('ping')->{result} && 1, 1, 'nginx serves');
 $s->delete;
@@ -128,9 +132,14 @@ sub conf {
     my $more = pick('mcp_events /_feed/b;', '');
     my $buffer = pick('4 1k', '64 16k');
     my $room = pick('1k', '64k');
+    my $batch = pick('on', 'on', 'off');
+    my $rate = pick('', '', 'limit_rate 20k;',
+                    'limit_rate_after 1k; limit_rate 200k;');
 
     return <<"EOC";
 mcp_zone zone=$zone;
+
+map \$mcp_name \$secret { ~secret 1; default 0; }
 
 mcp_drain_time 200ms;
 mcp_stream_retry 20ms;
@@ -147,6 +156,10 @@ mcp_message_limit 300k;
 mcp_upstream_timeout 1s total=3s;
 mcp_coalesce $coalesce;
 mcp_list_cache $cache;
+mcp_batch $batch;
+mcp_topic_limit 64;
+mcp_deny \$secret;
+$rate
 mcp_tenant t\$http_x_tenant;
 mcp_builtin_tools wait_for_event session_info;
 mcp_invalidate tools list_changed=tools message=\$n;
@@ -275,6 +288,9 @@ sub said {
           params => { uri => "file:///$n" } },
         { jsonrpc => '2.0', id => "s$n", method => pick('ping', 'roots/list'),
           params => {} },
+        pick('keepalive', '{', '[]', '{"jsonrpc":"2.0","method":7}',
+             '{"jsonrpc":"2.0","method":"notifications/message","params":'
+             . '{"level":"info","data":"cut \\ud83d"}}'),
     );
 }
 
@@ -297,8 +313,18 @@ sub answer {
         if $name eq 'cut';
     return ([sse => {}], [event => '', id => 1, retry => 50], [end =>])
         if $name eq 'poll';
+    return (@start, (map { [event => said()] } 1 .. 400), [event => $result])
+        if $name eq 'burst';
+    return ([sse => {}], [event => { %$result, x => 'y' x 100000 }],
+            [wait => rand 0.6]) if $name eq 'open';
+    return ([wait => rand 0.4], [json => $result]) if $name eq 'secret';
     return pick([hang =>], [reset =>], [http => 500, {}, ''],
                 [http => 404, {}, ''], [http => 401, {}, 'no'],
+                [http => 429, { 'Retry-After' => 1 }, 'slowly'],
+                [http => 413, {}, 'x' x rand 3000],
+                [http => 400, { 'Content-Type' => 'application/json' },
+                 '{"jsonrpc":"2.0","error":{"code":-32602,"message":"no"}}'],
+                [json => { %$result, x => 'y' x 400000 }],
                 [http => 200, { 'Content-Type' => 'application/json' }, '{'],
                 [json => $result]);
 }
@@ -429,7 +455,7 @@ sub play {
     my %todo = (
         begin => 2, tool => 8, leave => 5, list => 3, get => 3, resume => 2,
         subscribe => 2, wait => 2, finish => 1, cancel => 2, batch => 1,
-        reply => 2, level => 1, read => 1,
+        reply => 2, level => 1, read => 1, spell => 2, greed => 1, keep => 2,
     );
     my @todo = map { ($_) x $todo{$_} } sort keys %todo;
 
@@ -555,7 +581,7 @@ sub do_tool {
     my $s = session();
     my $m = $s->message('tools/call', {
         name => pick(qw(json json sse sse slow drip drip big large cut poll
-                        other session_info)),
+                        other session_info burst burst open)),
         arguments => {}, _meta => { progressToken => int rand 9 } });
 
     $s->{running} = $m->{id};
@@ -665,6 +691,96 @@ sub do_batch {
     return unless $s;
 
     say_it($s, [ map { $s->message('tools/call', { name => $_ }) }
-                 map { pick(qw(json sse slow drip cut wait_for_event)) }
-                 1 .. 1 + rand 3 ]);
+                 map { pick(qw(json sse slow drip cut wait_for_event burst)) }
+                 1 .. 1 + rand 3 ]) if rand() < 0.7;
+
+    say_it($s, [ (map { $s->message('tools/list', {}) } 1 .. 40),
+                 pick([], [$s->message('tools/call', { name => 'secret' })],
+                      7, $s->message('tools/call', { name => 'secret' })) ])
+        if rand() < 0.3;
+}
+
+
+# what some parsers take for something else than others do
+
+sub do_spell {
+    my $s = session();
+
+    say_it($s, pick(
+        '[[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":'
+        . '{"name":"secret"}}]]',
+        '{"jsonrpc":"2.0","id":1,"METHOD":"tools/call","method":"ping"}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":'
+        . '{"Name":"secret","name":"json"}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":'
+        . '{"name\\u0000":"secret","name":"json"}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","param\\u017f":'
+        . '{"name":"secret"}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["secret"]}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":'
+        . '{"name":"json","arguments":{"x":"\\ud83d"}}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":'
+        . '{"name":"\\ud83d"}}',
+        '{"jsonrpc":"2.0","id":1,"method":"resources/read","params":'
+        . '{"uri":"events://%73ecret/latest"}}',
+        '{"jsonrpc":"2.0","id":1,"method":"resources/read","params":'
+        . '{"uri":"file:///secret","name":"x"}}',
+        '{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":'
+        . '{"ref":{"type":"ref/prompt","name":"secret"}}}',
+    ));
+}
+
+
+# more than a share of what all have to share
+
+sub do_greed {
+    my $s = session();
+    my $n = int rand 1000;
+
+    pick(sub {
+        eval {
+            $t->client(path => $s->{path}, headers => $s->{headers},
+                       info => { name => 'x' x 20000, version => 1 })
+              ->initialize(timeout => 0.05);
+        };
+        $begun++;
+    }, sub {
+        say_it($s, $s->message('resources/subscribe', {
+            uri => "file:///$n" . 'x' x 10000 }));
+    }, sub {
+        say_it($s, $s->message('resources/subscribe', {
+            uri => "events://n$n/latest" }));
+    }, sub {
+        say_it($s, $s->message('tools/call', {
+            name => 'wait_for_event', arguments => {
+                topic => 'x', match => { map { ("f$_" => 1) } 1 .. 100 } } }));
+    }, sub {
+        eval {
+            $t->post('/publish', { 'Content-Type' => 'application/x-ndjson' },
+                     (json_encode(event()) . "\n") x 500, timeout => 0.3);
+        };
+    }, sub {
+        eval {
+            $t->post('/publish', { 'Content-Type' => 'text/plain',
+                                   Origin => 'http://elsewhere.example' },
+                     json_encode(event()), timeout => 0.3);
+        };
+    })->();
+}
+
+
+# several requests on one connection, each of which waits for its answer
+
+sub do_keep {
+    my $s = session();
+    my $c = $t->conn(rand() < 0.3 ? (rcvbuf => 2000) : ());
+
+    for (1 .. 1 + rand 4) {
+        my $r = $s->post($s->message('tools/call', {
+            name => pick(qw(json big open burst slow)) }), conn => $c,
+            timeout => 1);
+        last unless $r && $r->{status};
+    }
+
+    $c->close;
 }

@@ -158,7 +158,7 @@ async function begin(c) {
 
 function message(s) {
     const name = pick('json', 'sse', 'slow', 'drip', 'big', 'large', 'cut',
-                      'poll', 'other', 'wait_for_event');
+                      'poll', 'other', 'wait_for_event', 'burst', 'open');
 
     return JSON.stringify(pick(
         { method: 'tools/call', params: { name, arguments: { topic: 'x' } } },
