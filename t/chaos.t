@@ -149,7 +149,6 @@ mcp_stream_park $park;
 mcp_stream_limit 2;
 mcp_stream_buffer $room;
 mcp_call_limit 8;
-mcp_batch on;
 mcp_subscription_limit 4;
 mcp_event_buffer $buffer;
 mcp_message_limit 300k;
@@ -757,7 +756,8 @@ sub do_greed {
     }, sub {
         eval {
             $t->post('/publish', { 'Content-Type' => 'application/x-ndjson' },
-                     (json_encode(event()) . "\n") x 500, timeout => 0.3);
+                     join("\n", (json_encode(event())) x 500),
+                     timeout => 0.3);
         };
     }, sub {
         eval {
