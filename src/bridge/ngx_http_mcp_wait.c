@@ -133,7 +133,7 @@ ngx_http_mcp_wait_start(ngx_http_mcp_wait_t *w)
 }
 
 
-/* what it waits for, so that it is compared in constant time */
+/* the fields of a match, prepared to be compared in constant time */
 
 static ngx_int_t
 ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w)

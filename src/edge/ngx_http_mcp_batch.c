@@ -398,7 +398,7 @@ ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* what is answered here takes time: other clients come in between */
+/* answers made here take time: other clients come in between */
 
 static void
 ngx_http_mcp_batch_run(ngx_http_mcp_batch_t *batch)

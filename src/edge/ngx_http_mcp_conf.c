@@ -527,7 +527,7 @@ ngx_http_mcp_conf_useless(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* what a batch passes although each of its messages meets nginx's rules */
+/* a batch passes some rules although each message meets nginx's own */
 
 static void
 ngx_http_mcp_conf_batch(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,

@@ -68,7 +68,7 @@ ngx_http_mcp_conf_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* what cannot be known, such as rules of other modules, counts as none */
+/* rules that cannot be seen, such as those of other modules, count as none */
 
 static ngx_uint_t
 ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_guarded_t *g)

@@ -16,7 +16,7 @@
 /* ms; an upstream that refuses clients' own initialize is blamed so often */
 #define NGX_HTTP_MCP_BLAME           60000
 
-/* what is kept of its params, to begin sessions at upstreams */
+/* the part of its params that is kept, to begin sessions at upstreams */
 #define NGX_HTTP_MCP_INITIALIZE_MAX    4096
 #define NGX_HTTP_MCP_INITIALIZE_FRAME                                         \
     sizeof("{\"protocolVersion\":\"\",\"capabilities\":,\"clientInfo\":}")
@@ -457,7 +457,7 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* whom the upstream does not let in hears its status and challenge */
+/* a client that the upstream refuses gets its status and challenge */
 
 static ngx_int_t
 ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
@@ -653,7 +653,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 }
 
 
-/* whose share the session is of: identity, else address, or what is said */
+/* the key of the session's share: key=, else identity, else address */
 
 static ngx_int_t
 ngx_http_mcp_initialize_client(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
@@ -693,7 +693,7 @@ ngx_http_mcp_initialize_client(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 #if (NGX_HAVE_INET6)
 
-    /* who has one address there has a network of them */
+    /* a client has a whole network of such addresses */
 
     if (c->sockaddr->sa_family == AF_INET6
         && !IN6_IS_ADDR_V4MAPPED(&((struct sockaddr_in6 *)

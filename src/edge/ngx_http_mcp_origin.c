@@ -283,7 +283,7 @@ ngx_http_mcp_guard(ngx_http_request_t *r)
 }
 
 
-/* what tells that a page of another site made the request, or NULL */
+/* the header by which a page of another site shows itself, or NULL */
 
 static const char *
 ngx_http_mcp_foreign(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)

@@ -128,7 +128,7 @@ ngx_http_mcp_output_finalize(ngx_http_request_t *r, ngx_int_t rc)
 }
 
 
-/* what has to happen before more can be written */
+/* the event that has to happen before more can be written */
 
 static ngx_int_t
 ngx_http_mcp_output_wait(ngx_http_request_t *r, ngx_http_mcp_output_t *o)

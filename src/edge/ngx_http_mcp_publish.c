@@ -10,7 +10,7 @@
 
 #define NGX_HTTP_MCP_PUBLISH_SCRATCH  4096
 
-/* what is said of events, in bytes, at most and in one buffer */
+/* bytes of the answer about events, at most and in one buffer */
 #define NGX_HTTP_MCP_PUBLISH_ANSWER   (8 * 1024 * 1024)
 #define NGX_HTTP_MCP_PUBLISH_BUF      4096
 

@@ -524,7 +524,7 @@ ngx_mcp_rule_level(ngx_str_t *text)
 }
 
 
-/* what is said of each event, and members of a payload that the rule names */
+/* members of each event, and of its payload where the rule names them */
 
 static ngx_int_t
 ngx_mcp_rule_details(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,

@@ -186,7 +186,7 @@ u_char *ngx_mcp_json_escape(u_char *dst, ngx_str_t *text);
 /*
  * The beginning of a text of any kind for a log or a message: at most
  * NGX_MCP_QUOTE bytes, white space and control characters as single spaces,
- * what is not UTF-8 as "?".  Returns the end.
+ * bytes that are not UTF-8 as "?".  Returns the end.
  */
 #define NGX_MCP_QUOTE  200
 

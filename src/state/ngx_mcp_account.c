@@ -494,7 +494,7 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
         c = (ngx_mcp_call_sh_t *) rec;
         s = ngx_mcp_block(zone, c->task.rec.owner.block);
 
-        /* what has a reader is taken soon */
+        /* events that have a reader are taken soon */
 
         return c->task.carrier
                ? c->log.count < NGX_MCP_LINE_WAITING

@@ -145,7 +145,7 @@ ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_share_t *share)
 }
 
 
-/* what a lease is charged to; 0: the session has ended */
+/* the account of a lease; 0: the session has ended */
 
 static uint32_t
 ngx_mcp_lease_session_locked(ngx_mcp_zone_t *zone,

@@ -830,7 +830,7 @@ ngx_mcp_repair_leftovers(ngx_mcp_zone_t *zone)
 }
 
 
-/* what is charged to them; those to which nothing is go, tenants' last */
+/* sums the charges; accounts without any go, tenants' last */
 
 static void
 ngx_mcp_repair_accounts(ngx_mcp_zone_t *zone)

@@ -94,7 +94,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 }
 
 
-/* what is written before it is admitted is within its room, too */
+/* blocks written before the session is admitted are within its room, too */
 
 static ngx_int_t
 ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,

@@ -8,7 +8,7 @@
 #define _NGX_MCP_STATE_H_INCLUDED_
 
 
-/* what room is asked for */
+/* the room that is asked for */
 
 typedef enum {
     NGX_MCP_ROOM_OTHER = 0,               /* the module's own: all there is */

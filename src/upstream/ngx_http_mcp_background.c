@@ -51,7 +51,7 @@ static u_char *ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf,
     size_t len);
 
 
-/* what nginx computes for requests of clients */
+/* the variables that nginx computes for requests of clients */
 
 static ngx_http_get_variable_pt  ngx_http_mcp_background_their_scheme;
 static ngx_http_get_variable_pt  ngx_http_mcp_background_their_https;

@@ -750,7 +750,7 @@ ngx_http_mcp_talk_initialize_done(ngx_http_mcp_talk_t *t,
 
     if (t->initialized && !ngx_http_mcp_link_fits(t->x)) {
 
-        /* what it made is ended */
+        /* the session that it made is ended */
 
         ngx_str_null(&none);
         ngx_http_mcp_farewell(t->upstream, t->r, &t->tenant, &none,
