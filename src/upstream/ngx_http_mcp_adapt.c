@@ -10,7 +10,7 @@
 
 #define NGX_HTTP_MCP_ADAPT_NEVER         1728000000
 
-/* what upstream modules take if nothing is written */
+/* the defaults of upstream modules */
 
 #define NGX_HTTP_MCP_ADAPT_READ_TIMEOUT  60000
 

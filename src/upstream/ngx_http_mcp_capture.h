@@ -12,7 +12,7 @@
 #include "ngx_http_mcp_exchange.h"
 
 
-/* what happens to the bytes of the body */
+/* the way that the bytes of the body take */
 
 typedef enum {
     NGX_HTTP_MCP_DROP = 0,

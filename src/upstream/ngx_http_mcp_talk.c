@@ -696,7 +696,7 @@ ngx_http_mcp_talk_done(ngx_http_mcp_exchange_t *x,
 
     if (t->aborted && t->step < ngx_http_mcp_talk_send) {
 
-        /* who waits for the link makes it; one made by half is ended */
+        /* a request that waits makes the session; half a session is ended */
 
         ngx_str_null(&none);
         ngx_http_mcp_farewell(t->upstream, t->r, &t->tenant, &none,

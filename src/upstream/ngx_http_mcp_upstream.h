@@ -276,7 +276,7 @@ ngx_int_t ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_knowledge_t *known, ngx_http_mcp_waiter_t *waiter);
 
-/* what this worker knows it to be without the zone, or KNOWN_NOTHING */
+/* the kind that this worker knows without the zone, or KNOWN_NOTHING */
 ngx_uint_t ngx_http_mcp_discovered(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
