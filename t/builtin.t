@@ -254,6 +254,7 @@ $s->call('resources/subscribe', { uri => 'file:///a' });
 $s->call('logging/setLevel', { level => 'warning' });
 publish(notification('n', undef, session_id => $s->id));
 $get->method('notifications/n');
+$s->call($_) for qw(ping tools/list tools/list no/such);
 
 $r = $s->tool('session_info')->{result}{structuredContent};
 is($r->{session_id}, $s->id, 'session_info');
@@ -264,6 +265,7 @@ is($r->{protocol_version}, '2025-11-25', 'revision');
 is_deeply($r->{subscriptions}, [ 'file:///a' ], 'subscriptions');
 is($r->{log_level}, 'warning', 'level');
 is($r->{open_streams}, 1, 'streams');
+is($r->{calls}, 7, 'all requests, whoever answered them');
 is($r->{events}, 1, 'events');
 is($r->{time_left_seconds}, 1800, 'time left');
 like($r->{created}, qr/^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'created');

@@ -95,6 +95,9 @@ refused(location => 'mcp_upstream u _u;', qr/starts with "\/"/);
 refused(location => 'mcp_upstream u /_u protocol=soap;',
         qr/protocol=auto\|legacy/);
 refused(location => 'mcp_upstream u /_u listen=maybe;', qr/listen=on\|off/);
+refused(location => 'mcp_upstream u /_u probe=maybe;', qr/probe=on\|off/);
+refused(location => 'mcp_upstream u /_u probe=off protocol=rpc;',
+        qr/exclude each other: .*; remove one/);
 refused(location => 'mcp_upstream u;', qr/number of arguments/);
 refused(location => 'mcp_upstream "" /_u;', qr/name .* is empty/);
 
@@ -107,7 +110,7 @@ refused(location => $_, qr/write "mcp_server_info name=NAME/)
     for 'mcp_server_info name=a;', 'mcp_server_info version=1;',
         'mcp_server_info name= version=;', 'mcp_server_info a b;';
 
-refused(location => 'mcp_capabilities tool;', qr/known are "tools", "prompts"/);
+refused(location => 'mcp_capabilities tool;', qr/values are "tools", "pro/);
 
 refused(location => $_, qr/for example "30s"/)
     for 'mcp_session_timeout soon;', 'mcp_session_timeout 0;',
@@ -145,7 +148,7 @@ refused(two => $_, qr/write "mcp_publish zone=NAME/)
 refused(two => 'mcp_publish endpoint=x;', qr/needs "zone=NAME"/);
 refused(two => 'mcp_status main;', qr/write "mcp_status zone=NAME;"/);
 
-refused(location => 'mcp_invalidate "" drop;', qr/is empty; "\*" stands for/);
+refused(location => 'mcp_invalidate "" drop;', qr/is empty; write "\*" for/);
 
 
 # what works and is hardly meant
@@ -163,9 +166,9 @@ unlike($text, qr/\[warn\]/, 'not one that is');
 
 ($code, $text) = check(two => 'mcp_publish zone=main endpoint=mcp;');
 is($code, 0, 'events for an endpoint that is not there');
-like($text, qr{\[warn\].* is "mcp", as "mcp_publish" says in .*nginx\.conf:\d},
+like($text, qr{\[warn\].* no endpoint "mcp", which .* in .*nginx\.conf:\d},
      'reach nobody');
-like($text, qr{there are "a\.example/mcp"$}m, 'the endpoints are listed');
+like($text, qr{the endpoints "a\.example/mcp"$}m, 'the endpoints are listed');
 
 for my $directive ('mcp_upstream u', 'mcp_events') {
     ($code, $text) = check(location => "$directive /mcp;");

@@ -29,15 +29,18 @@ my $text = `sh $conf/events.sh 2>'$dir/errors'`;
 
 is($?, 0, 'conf/events.sh') or diag(Mcp::Test::slurp_file("$dir/errors"));
 
-my ($stream) = $text =~ /^the client's stream is held by +worker (\d+)$/m;
-my ($taker) = $text =~ /^which was taken by +worker (\d+)$/m;
+my ($stream) = $text =~ /^the client's stream is on +worker (\d+)$/m;
+my ($taker) = $text =~ /^through +worker (\d+)$/m;
 
 ok($stream && $taker && $stream != $taker, 'by way of two workers')
     or diag($text);
-like($text, qr/^and answered +\{"accepted":1,/m, 'the event is accepted');
+like($text, qr/^nginx answered +\{"accepted":1,/m, 'the event is accepted');
 like($text, qr/^the\ client\ received\ +info\ the\ index\ products\ was
                \ rebuilt\ \{"kind":"index","reason":"nightly\ import"/mx,
      'and arrives as what its kind is mapped to');
+like($text, qr/^the\ client\ received\ +info\ the\ list\ of\ tools\ changed\ .*
+               ^and\ asked\ for\ the\ tools\ again\ +time,\ whoami,\ load$/msx,
+     'a changed list makes the client ask for it');
 ok(!-e "$dir/nginx.pid", 'what was started has ended');
 
 $text = `sh $conf/quickstart.sh 2>'$dir/errors'`;

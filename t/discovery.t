@@ -23,6 +23,15 @@ my %how = (
     'wrong id' => sub {
         [json => { jsonrpc => '2.0', id => 'other', result => {} }] },
     'no JSON-RPC' => sub { [json => { hello => 'world' }] },
+    lacks => sub { [json => Mcp::Upstream::error($_[0], -32601, 'none')] },
+    'no session' => sub {
+        [http => 400, { 'Content-Type' => 'application/json' },
+         json_encode({ jsonrpc => '2.0', id => undef, error => {
+             code => -32000, message => 'Server not initialized' } })] },
+    judges => sub {
+        [http => 400, { 'Content-Type' => 'application/json' },
+         json_encode({ jsonrpc => '2.0', id => undef, error => {
+             code => -32050, message => 'too old', data => { min => 7 } } })] },
     'an error' => sub {
         [json => Mcp::Upstream::error($_[0], -32602, "no su\x1b[31mch")] },
     'HTML' => sub {
@@ -33,6 +42,15 @@ my %how = (
     'empty' => sub { [http => 200, {}, ''] },
     closes => sub { [cut =>] },
     hangs => sub { [hang =>] },
+    strays => sub {
+        my ($r) = @_;
+        my @strays = ([bytes => join '', map {
+            my $text = "data: " . json_encode({
+                jsonrpc => '2.0', id => 'stray', result => {} }) . "\n\n";
+            sprintf "%x\r\n%s\r\n", 1000 * length $text, $text x 1000
+        } 1 .. 20]);
+        return ([sse => {}], @strays, [end =>]);
+    },
     shuts => sub { [http => 403, {}, 'Invalid Host header'] },
     challenges => sub {
         [http => 401, { 'WWW-Authenticate' => 'Bearer realm="x"' }, ''] },
@@ -75,11 +93,20 @@ server {
                          mcp_upstream legacy /_up/legacy protocol=legacy; }
     location = /rpc    { mcp_endpoint zone=main;
                          mcp_upstream rpc /_up/rpc protocol=rpc; }
+    location = /wrong  { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
+                         mcp_upstream wrong /_up/wrong protocol=rpc; }
+    location = /said   { mcp_endpoint zone=main; mcp_capabilities tools;
+                         mcp_upstream said /_up/said protocol=rpc; }
+    location = /to     { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
+                         mcp_upstream to /_to/$mcp_tenant; }
+    location = /_to/shut { internal; return 403; }
     location = /tenant { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
                          mcp_upstream tenant /_up/tenant; }
     location = /dead   { mcp_endpoint zone=main; mcp_upstream dead /_dead; }
     location = /kept   { mcp_endpoint zone=main; mcp_upstream kept /_up/kept; }
     location = /left   { mcp_endpoint zone=main; mcp_upstream left /_up/left;
+                         mcp_upstream_timeout 60s; }
+    location = /stays  { mcp_endpoint zone=main; mcp_upstream stays /_up/stays;
                          mcp_upstream_timeout 60s; }
     location = /slow   { mcp_endpoint zone=main; mcp_upstream slow /_slow;
                          mcp_upstream_timeout 60s; }
@@ -123,17 +150,17 @@ for (
     ['no JSON' => 502, qr/not valid JSON/, qr/got "\{"a"/],
     ['empty' => 502, qr/empty/],
     [closes => 502, qr/closed the connection/],
-    [hangs => 504, qr/did not answer within 2s/],
+    [hangs => 504, qr/did not answer within 2\d{3}ms/],
     [302 => 502, qr/status 302/, qr{redirected to "http://else.where/mcp"}],
-    [307 => 502, qr/status 307/, qr/let "proxy_pass" name the place/],
-    [308 => 502, qr/status 308/, qr/let "proxy_pass" name the place/],
+    [307 => 502, qr/status 307/, qr/"proxy_pass" to the URL of the redirect/],
+    [308 => 502, qr/status 308/, qr/"proxy_pass" to the URL of the redirect/],
     [406 => 502, qr/status 406/, qr/got "status is 406"/],
     [400 => 502, qr/status 400/, qr/proxy_set_header Host/],
     [421 => 502, qr/status 421/, qr/proxy_set_header Host/],
     [429 => 503, qr/status 429/],
     [500 => 502, qr/status 500/, qr/got "status is 500"/],
     [503 => 503, qr/status 503/],
-    [404 => 502, qr/status 404/, qr/path in "proxy_pass"/],
+    [404 => 502, qr/status 404/, qr/"proxy_pass" has the path/],
     [405 => 502, qr/status 405/],
     [501 => 502, qr/status 501/],
 ) {
@@ -163,6 +190,34 @@ for (
     unlike($said[0] || '', qr/[\x00-\x1f\x7f-\xff]/, "$how: harmless");
 }
 
+# however many answers are none, they take no memory
+
+sub most {
+    my $k = 0;
+
+    for my $pid ($t->workers) {
+        $k += $1 if Mcp::Test::slurp_file("/proc/$pid/status")
+                    =~ /^VmHWM:\s+(\d+) kB/m;
+    }
+
+    return $k;
+}
+
+SKIP: {
+    skip 'the memory of a worker', 2
+        if $ENV{MCP_SANITIZED} || !-r '/proc/self/status';
+
+    $up->set(how => 'strays');
+
+    my $before = most();
+    my $r = initialize('/tenant', 'X-Tenant' => 't' . ++$n);
+    like($r->{json}{error}{message}, qr/with id "stray"/,
+         '20,000 answers with another id');
+    within(most() - $before, 0, 8000, 'with little memory, in k');
+}
+
+my $r;
+
 # 2. an rpc upstream, which is asked for its lists, as well
 
 for (
@@ -183,12 +238,40 @@ for (
        "rpc, $how: the line");
 }
 
-$up->set(how => 404);
-from_here();
-ok(wait_for { initialize('/rpc')->{status} == 200 },
-   'one that has no list may be meant so');
-is(scalar lines(qr/\[error\].*"rpc".*did not answer any list.*status 404/), 1,
-   'which is said');
+# with no list at all it is a wrong path, unless it is said what there is
+
+for my $how (404, 'lacks') {
+    $up->set(how => $how);
+    from_here();
+
+    my $r = wait_for { my $r = initialize('/rpc');
+                       $r->{json}{error}{message}
+                       =~ ($how eq 'lacks' ? qr/-32601/ : qr/status 404/)
+                       && $r };
+
+    is($r && $r->{status}, 502, "rpc, $how to every list: no empty MCP server");
+    is(scalar lines(qr/\[error\].*"rpc".*did not answer any list/), 1,
+       "rpc, $how: one line");
+    is(initialize('/said')->{status}, 200, "rpc, $how, mcp_capabilities");
+}
+
+$up->set(how => 'rpc');
+$r = wait_for { my $r = initialize('/rpc'); $r->{status} == 200 && $r };
+ok($r && $r->{json}{result}{capabilities}{tools}, 'it is asked again');
+
+# an MCP server, which wants a session
+
+for ('no session', 400) {
+    $up->set(how => $_);
+    from_here();
+    is(initialize('/wrong', 'X-Tenant' => "rpc $_")->{status}, 502,
+       "rpc, $_: HTTP status");
+
+    my @said = lines(qr/\[error\].*"wrong".*did not answer tools.list/);
+    is(scalar @said, 1, "rpc, $_: one line");
+    like($said[0], qr/write "protocol=auto"/, "rpc, $_: the remedy");
+    unlike($said[0], qr/probe=off/, "rpc, $_: which is no other");
+}
 
 # 3. refusals that are meant for the client
 
@@ -207,6 +290,44 @@ for ([shuts => 403, qr/\[error\].*status 403.*got "Invalid Host header".*Host/],
     ok(scalar lines($line), "$how: the line");
     is($r->{headers}{'www-authenticate'},
        $how eq 'challenges' ? 'Bearer realm="x"' : undef, "$how: challenge");
+}
+
+# a JSON-RPC error without an id, as for a call
+
+for my $tenant ('first', 'first', 'other') {
+    $up->set(how => 'judges');
+    from_here();
+
+    my $r = initialize('/tenant', 'X-Tenant' => "judged $tenant");
+
+    is($r->{status}, 400, "$tenant: the upstream's status");
+    is_deeply($r->{json}{error},
+              { code => -32050, message => 'too old', data => { min => 7 } },
+              "$tenant: its code, message and data");
+    cmp_ok(scalar lines(qr/\[error\].*mcp upstream "tenant"/), '<=', 1,
+           "$tenant: at most one line");
+}
+
+# nginx's own refusal, of which no upstream knows
+
+$up->set(how => 'mcp');
+
+for ([shut => '/_to/shut', 403], [none => '/_to/none', 502]) {
+    my ($to, $uri, $status) = @$_;
+
+    $up->clear;
+    from_here();
+
+    my $r = initialize('/to', 'X-Tenant' => $to);
+
+    is($r->{status}, $status, "$uri: HTTP status");
+    is($up->count, 0, "$uri: no upstream was asked");
+
+    my @said = lines(qr/\[error\].*mcp upstream "to".*did not answer/);
+    is(scalar @said, 1, "$uri: one line") or diag substr $t->log, $seen;
+    like($said[0], qr/no\ upstream\ was\ asked.*location\ "$uri"\ answered
+                      \ with\ status\ 40[34];\ is\ there\ a\ location/x,
+         "$uri: says so");
 }
 
 # 4. nothing known heals within a second, and is one line each
@@ -244,7 +365,7 @@ is($s->call('tools/list')->{result}{tools}[0]{name}, 'a', 'known');
 
 $up->set(how => 404);
 
-my $r = $s->call('tools/list');
+$r = $s->call('tools/list');
 ok(!$r->{result}, 'a call fails meanwhile');
 
 $r = initialize('/kept');
@@ -309,5 +430,27 @@ ok($t->wait_old(20), 'whom nobody waits for');
 
 $up->set(how => 'mcp');
 ok($t->session(path => '/left'), 'a new worker asks');
+
+
+# 8. and new workers do not wait for an answer that an old one waits for
+
+$up->set(how => 'hangs');
+$up->clear;
+
+my $stays = $t->client(path => '/stays');
+
+$stays->{conn} = $t->conn;
+$stays->{conn}->write($stays->{conn}->format_request(
+    'POST', '/stays', $stays->request_headers, json_encode($stays->message(
+        'initialize', { protocolVersion => '2025-11-25', capabilities => {},
+                        clientInfo => { name => 'a', version => '1' } }))));
+$up->wait_requests(sub { $_[0]{uri} =~ /stays/ });
+
+ok($t->reload, 'reload while one is asked, for a client that waits');
+$up->set(how => 'mcp');
+ok($t->session(path => '/stays'), 'a new worker asks as well');
+cmp_ok(scalar(my @workers = $t->workers(all => 1)), '>', $t->wanted_workers,
+       'before the old one has its answer');
+$stays->{conn}->close;
 
 done_testing();

@@ -433,11 +433,11 @@ my $c = Mcp::Test->new(conf => '', start => 0);
 
 $c->allow_log(qr{\[emerg\]});
 
-for (['mcp_invalidate a b;', qr/"b" in "mcp_invalidate" is no action/],
-     ['mcp_invalidate a drop message=x;', qr/"drop" stands beside/],
+for (['mcp_invalidate a b;', qr/"b" in "mcp_invalidate" is not an action/],
+     ['mcp_invalidate a drop message=x;', qr/"drop" cannot be combined/],
      ['mcp_invalidate a level=info;', qr/add "message=DATA"/],
-     ['mcp_invalidate a message=x level=a level=b;', qr/stands twice/],
-     ['mcp_invalidate a message=$;', qr/begins no "\$field"/],
+     ['mcp_invalidate a message=x level=a level=b;', qr/appears twice/],
+     ['mcp_invalidate a message=$;', qr/does not begin a "\$field"/],
      ['mcp_invalidate a list_changed=x;', qr/names none of/],
      ['mcp_invalidate a notify=notifications/message;', qr/method of MCP/],
      ['mcp_invalidate a;', qr/invalid number of arguments/],

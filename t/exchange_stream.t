@@ -60,7 +60,9 @@ my %tools = (
         my $a = $r->{json}{params}{arguments};
 
         return ([until => "slow-$a->{n}"],
-                [json => Mcp::Upstream::result($r, { n => $a->{n} })]);
+                [json => Mcp::Upstream::result($r, {
+                    n => $a->{n}, $a->{pad} ? (pad => 'x' x $a->{pad}) : (),
+                })]);
     },
     ask => sub {
         my ($r) = @_;
@@ -169,6 +171,7 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
 
 my $rpc = Mcp::Upstream->new(Mcp::Upstream::mcp(
     rpc => 1,
+    'tools/list' => { tools => [] },
     'tools/call' => sub {
         my ($r) = @_;
         return $tools{$r->{json}{params}{name}}->($r);
@@ -596,6 +599,19 @@ for my $how (qw(close reset)) {
     my $get = $s->open_get(last_event_id => $last);
     is_deeply($get->response($sse->{id})->{json}{result}, { n => 'gone' },
               'a slow answer after leaving');
+    ok($get->eof, 'and the end');
+
+    # one that is larger than what is kept is not left out silently
+
+    $sse = $s->stream('tools/call', { name => 'slow',
+                      arguments => { n => 'large', pad => 100_000 } });
+    $last = $sse->event->{id};
+    $sse->close;
+
+    $get = $s->open_get(last_event_id => $last);
+    $up->release('slow-large');
+    is($get->response($sse->{id})->{json}{error}{code}, -32603,
+       'a slow answer that is not kept: an error');
     ok($get->eof, 'and the end');
 }
 

@@ -158,7 +158,7 @@ for (
     for my $directive (qw(mcp_publish mcp_status)) {
         my $text = check($directive, @$_);
 
-        like($text, qr/\[warn\] "$directive" in .*nginx\.conf:\d+ is open /,
+        like($text, qr/\[warn\] "$directive" in .*nginx\.conf:\d+ accepts req/,
              "open: @$_");
         like($text, qr/"allow 127\.0\.0\.1; deny all;"/, 'the remedy');
     }

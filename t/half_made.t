@@ -85,6 +85,19 @@ for my $who ('the client', 'the module') {
     $s->delete;
 }
 
+# nothing is kept of a session that could not be made, not for a moment
+
+my $lost = $t->session;
+$up->stop;
+
+my $get = $lost->open_get;
+
+ok(wait_for { $t->log =~ /"up" could not be reached/ },
+   'the upstream cannot be reached');
+ok($t->reload, 'reload');
+$get->close;
+ok($t->wait_old, 'the old workers exit');
+
 done_testing();
 
 

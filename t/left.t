@@ -19,6 +19,19 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
 
         return [json => $answer] if $name eq 'quick';
 
+        if ($name eq 'huge') {
+            my $head = '{"jsonrpc":"2.0","id":' . json_encode($r->{json}{id})
+                       . ',"result":{"x":"';
+
+            return ([bytes => "HTTP/1.1 200 OK\r\n"
+                              . "Content-Type: application/json\r\n"
+                              . 'Content-Length: '
+                              . (length($head) + 10_000_003)
+                              . "\r\n\r\n$head"],
+                    (map { [bytes => 'x' x 100_000] } 1 .. 100),
+                    [until => $name], [bytes => '"}}']);
+        }
+
         return (
             [sse => {}],
             [event => notification('message',
@@ -41,6 +54,15 @@ server {
         mcp_upstream up /_up listen=off;
         mcp_tenant $http_x_tenant;
         mcp_call_limit 12;
+    }
+
+    location = /huge {
+        mcp_endpoint zone=main name=huge;
+        mcp_upstream up /_up listen=off;
+        mcp_tenant $http_x_tenant;
+        mcp_call_limit 2;
+        mcp_message_limit 32m;
+        send_timeout 300ms;
     }
 
     location = /_up {
@@ -109,7 +131,7 @@ is($modest->call('tools/call', { name => 'quick' })
 
 my $j = answer($greedy[0][0], $greedy[0][1]);
 is($j && $j->{error}{code}, -32603, 'who resumes a cancelled one is told');
-like($j->{error}{message}, qr/the client had left/, 'why');
+like($j->{error}{message}, qr/its client left/, 'why');
 
 my %cancelled;
 ok(wait_for(sub {
@@ -153,5 +175,36 @@ $j = $get->event_where(sub {
 });
 is($j && $j->{json}{result}{content}[0]{text}, 'back',
    'but not the one that is read again');
+
+
+# who reads nothing is given up, and counts as one that left
+
+$up->release($_) for 'others', map { my $n = $_; map { "greedy$n-$_" } 1 .. 8 }
+                               1 .. 15;
+ok(wait_for(sub { calls()->{running} == 0 }), 'none of those before runs on')
+    or diag(calls()->{running});
+
+my %deaf = (path => '/huge', accept => 'application/json',
+            headers => { 'X-Tenant' => 'deaf' });
+my @deaf;
+
+$before = calls()->{abandoned};
+
+for (1 .. 6) {
+    my $s = $t->session(%deaf);
+    my $conn = $t->conn_on_worker($worker, rcvbuf => 4096);
+
+    push @deaf, $conn;
+    $s->send_only($s->message('tools/call', { name => 'huge' }),
+                  conn => $conn);
+}
+
+ok(wait_for(sub { calls()->{abandoned} == $before + 4 }),
+   'two of a tenant that reads nothing run on')
+    or diag(calls()->{abandoned} - $before);
+
+$up->release('huge');
+ok(wait_for(sub { calls()->{running} == 0 }), 'and end')
+    or diag(calls()->{running});
 
 done_testing();

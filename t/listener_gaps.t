@@ -48,7 +48,7 @@ server {
 EOF
 
 $t->allow_log(qr/cut its response/, qr/refused/i, qr/could not be reached/,
-              qr/unreachable/, qr/prematurely closed/, qr/failed to list/);
+              qr/unreachable/, qr/prematurely closed/, qr/cached list stays/);
 
 # who subscribed, who did not, another audience
 

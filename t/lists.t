@@ -433,7 +433,7 @@ hears('bound', 'tools');
 quiet('and is told once');
 delete $g{bound};
 
-my @notes = $t->log =~ /\[notice\] .*carry credentials get lists/g;
+my @notes = $t->log =~ /\[notice\] .*forwards list requests that carry/g;
 is(scalar @notes, 2, 'the log says so once for each endpoint');
 
 
@@ -495,7 +495,7 @@ for (1 .. 2) {
 ok(!exists $r->{nextCursor}, 'passes through');
 $t->publish({ kind => 'moved' }, '/publish-small');
 hears('small', 'resources');
-my @large = $t->log =~ /\[warn\] .*too large to be cached/g;
+my @large = $t->log =~ /\[warn\] .*too large for the cache/g;
 is(scalar @large, 1, 'which the log says once');
 
 done_testing();

@@ -48,10 +48,10 @@ for my $generation (1 .. 12) {
     wait_for { $t->workers(all => 1) >= @live + EACH } 60
         or die "no workers of generation $generation";
 
-    last if wait_for { $t->log =~ /\[error\].* no place / } 1;
+    last if wait_for { $t->log =~ /\[error\].* maximum number of workers/ } 1;
 }
 
-like($t->log, qr/\[error\] .*mcp zone "main".* no place /,
+like($t->log, qr/\[error\] .*mcp zone "main".* maximum number of workers/,
      'a worker without a place says so');
 unlike($t->log, qr/cannot be respawned/, 'no worker has exited');
 

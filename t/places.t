@@ -43,7 +43,7 @@ my $t = Mcp::Test->new(vars => { UP => $up->port, SIZE => '1m' },
 
 my ($code, $text) = $t->check(workers => 300);
 is($code, 1, 'a zone that is too small for 300 workers is refused');
-like($text, qr/is too small for 300 workers; give it 5m or lower "worker_proc/,
+like($text, qr/too small for 300 workers; set its size to 5m or lower "worker_/,
      'with a remedy');
 
 ($code, $text) = $t->check(workers => 9000);

@@ -18,7 +18,8 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
     },
 ));
 my $rpc = Mcp::Upstream->new(Mcp::Upstream::mcp(
-    rpc => 1, 'tools/call' => { content => [] },
+    rpc => 1, 'tools/list' => { tools => [] },
+    'tools/call' => { content => [] },
     'notifications/initialized' => sub { () },
 ));
 
@@ -743,6 +744,7 @@ my $big = '{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"'
 
 $r = $t->post('/mcp', [@json, @origin], $big);
 refused($r, 413, -32000, 'none', 'body too large, with a length');
+like($r->{body}, qr/\bclient_max_body_size\b/, 'names the directive');
 cors('413');
 
 my $chunked = '';
@@ -752,6 +754,7 @@ $chunked .= sprintf("%x\r\n%s\r\n", length $_, $_)
 $r = $t->post('/mcp', [@json, @origin, 'Transfer-Encoding' => 'chunked'],
               "${chunked}0\r\n\r\n");
 refused($r, 413, -32000, 'none', 'body too large, chunked');
+like($r->{body}, qr/\bclient_max_body_size\b/, 'names the directive');
 
 $r = $t->post('/mcp', [@json, 'Transfer-Encoding' => 'chunked',
                        'Mcp-Session-Id' => $s->id],
@@ -813,6 +816,23 @@ refused(send_raw($named, '{"jsonrpc":"2.0","id":7,"method":"tools/call",'
                          . '"params":{"name":"secret"}}'),
         403, -32000, 7, 'mcp_deny by $mcp_name');
 
+for (['tools/call', '{"name":"secret"}', 'tool "secret"'],
+     ['prompts/get', '{"name":"secret"}', 'prompt "secret"'],
+     ['resources/read', '{"uri":"a://\\"x"}', 'resource "a://"x"'],
+     ['ping', '{}', 'method "ping"'])
+{
+    my ($method, $params, $what) = @$_;
+    my $path = $what =~ /secret/ ? '/named' : '/deny';
+
+    $r = $t->post($path, [@json, 'X-Deny' => 1],
+                  qq({"jsonrpc":"2.0","id":7,"method":"$method",)
+                  . qq("params":$params}));
+    is(json_decode($r->{body})->{error}{message},
+       "$what is denied by mcp_deny", "mcp_deny: $what");
+    like($t->log, qr/\[info\].*\Q$what is denied by mcp_deny/,
+         "mcp_deny: $what in the log");
+}
+
 my $calls = $up->calls('tools/call');
 
 $r = send_raw($named, '[{"jsonrpc":"2.0","id":"a","method":"tools/call",'
@@ -827,6 +847,16 @@ is($by{a}{error}{code}, -32000, 'mcp_deny in a batch: denied');
 is_deeply($by{b}{result}, { content => [] }, 'mcp_deny in a batch: allowed');
 is($up->calls('tools/call') - $calls, 1, 'and only that was passed on');
 
+my $owned = $t->post('/bound', [@json, 'X-User' => 'ann'], $init)
+            ->{headers}{'mcp-session-id'};
+refused($t->post('/bound', [@json, 'X-User' => 'bob',
+                            'Mcp-Session-Id' => $owned], $ping),
+        404, -32001, 7, 'the session of another identity');
+like($t->log, qr/\[warn\].*mcp\ session\ "\Q@{[ substr $owned, 0, 8 ]}\E
+                 \.\.\."\ of\ endpoint\ "[^"]*"\ belongs\ to\ another/x,
+     'is said');
+unlike($t->log, qr/\[warn\].*\Q$owned/, 'without its id');
+
 $asked_up = $up->count;
 
 refused($t->post('/deny', [@json, 'X-Deny' => 1, @origin], $init),
@@ -840,6 +870,7 @@ refused($t->request('DELETE', '/deny', ['X-Deny' => 1]),
         403, -32000, 'none', 'mcp_deny: DELETE');
 refused($t->post('/tenant', [@json], $init), 403, -32000, 0, 'no tenant');
 refused($t->post('/bound', [@json], $init), 403, -32000, 0, 'no identity');
+
 refused($t->post('/tenant', [@json, 'X-Tenant' => ''], $ping), 403, -32000, 7,
         'empty tenant');
 

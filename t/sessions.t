@@ -42,6 +42,7 @@ my $auth = Mcp::Upstream->new(sub {
 
     return [http => 401, { 'WWW-Authenticate' => 'Bearer' }, '']
         unless $who;
+    return [http => 403, { 'X-User' => $who }, ''] if $who eq 'shut';
     return [http => 200, { 'X-User' => $who eq 'none' ? '' : $who }, ''];
 });
 
@@ -57,6 +58,9 @@ log_format mcp '$mcp_method|$mcp_name|$mcp_request_id|$mcp_session_id|'
                '$mcp_tenant|$mcp_endpoint|$mcp_upstream|$mcp_response|'
                '$mcp_error|$mcp_events_sent|$upstream_addr|$upstream_status|'
                '$status';
+
+log_format refused '$mcp_tenant|$user|$mcp_method|$mcp_name|$mcp_list_key|'
+                   '$mcp_response|$mcp_error|$status';
 
 # looked at by a limit before the token is known: what it saw must not decide
 
@@ -108,6 +112,28 @@ server {
         mcp_deny $guest;
         mcp_endpoint zone=main;
         mcp_upstream up /_up;
+    }
+
+    location = /refused {
+        access_log %%DIR%%/refused.log refused;
+        auth_request /_auth;
+        auth_request_set $user $upstream_http_x_user;
+
+        mcp_tenant $org;
+        mcp_session_bind $user;
+        mcp_list_cache on key=$http_x_key;
+        mcp_deny $guest;
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+
+    }
+
+    location = /shut {
+        access_log %%DIR%%/refused.log refused;
+        deny all;
+        set $user $http_x_user;
+        mcp_tenant $http_x_tenant;
+        mcp_endpoint zone=main;
     }
 
     location = /stale {
@@ -480,6 +506,7 @@ my $asked = $up->count;
 $r = $calls->tool('x', {}, conn => $c1);
 is($r->{http}{status}, 503, 'call limit');
 is($r->{error}{code}, -32000, 'code');
+like($r->{error}{message}, qr/\bmcp_call_limit\b/, 'names the directive');
 ok($r->{http}{headers}{'retry-after'} > 0, 'Retry-After');
 is($calls->tool('x', {}, conn => $c2)->{http}{status}, 503, 'in any worker');
 is($up->count, $asked, 'upstream is not asked');
@@ -570,6 +597,37 @@ $t->post('/mcp', [@json, 'Mcp-Session-Id' => 'forged'],
 @f = log_line(qr/^forged\|/);
 is($f[3], '', '$mcp_session_id of an unknown session');
 is("$f[9] $f[11] $f[15]", ' -32001 404', 'not asked');
+
+
+# refusals are of somebody, and have a body
+
+for (
+    ['/refused', [], '||', 'json|-32000|401', 'auth_request, 401'],
+    ['/refused', [Authorization => 'Bearer shut'], 'org-shut|shut|',
+     'json|-32000|403', 'auth_request, 403'],
+    ['/refused', [Authorization => 'Bearer guest'], 'org-guest|guest|',
+     'json|-32000|403', 'mcp_deny'],
+    ['/refused', [Authorization => 'Bearer none'], '||', 'json|-32000|403',
+     'no identity'],
+    ['/shut', ['X-Tenant' => 't', 'X-User' => 'u'], 't|u|',
+     'json|-32000|403', 'access rules'],
+    ['/shut', ['X-Tenant' => 't', 'X-User' => 'u', Origin => 'http://a.b'],
+     't|u|', 'json|-32000|403', 'Origin'],
+) {
+    my ($path, $headers, $who, $how, $name) = @$_;
+    my $key = $who =~ /guest|shut/ ? 'k' : '';
+    my $lines = () = $t->slurp('refused.log') =~ /\n/g;
+
+    $r = $t->post($path, [@json, @$headers, 'X-Key' => 'k'],
+                  '{"jsonrpc":"2.0","id":1,"method":"tools/call",'
+                  . '"params":{"name":"x"}}');
+    is(json_decode($r->{body})->{error}{code}, -32000, "$name: a body");
+
+    my $line = wait_for { (split /\n/, $t->slurp('refused.log'))[$lines] };
+    my $what = $name eq 'Origin' ? '|' : 'tools/call|x';
+
+    is($line, "$who$what|$key|$how", "$name: in the access log");
+}
 
 $s->notify('notifications/logged');
 @f = log_line(qr/^notifications\/logged\|/);

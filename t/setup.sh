@@ -9,9 +9,16 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 
-packages="gcc make clang libclang-rt-14-dev perl nginx nginx-dev
-          libcjson-dev libcpanel-json-xs-perl libpcre2-dev libssl-dev
-          zlib1g-dev ca-certificates curl openssl"
+packages="gcc make clang perl nginx nginx-dev libcjson-dev
+          libcpanel-json-xs-perl libpcre2-dev libssl-dev zlib1g-dev
+          ca-certificates curl openssl"
+
+# the sanitizers of clang: Debian 12 has no package without their version
+if grep -q '^VERSION_CODENAME=bookworm' /etc/os-release; then
+    packages="$packages libclang-rt-14-dev"
+else
+    packages="$packages libclang-rt-dev"
+fi
 
 missing=
 for p in $packages; do

@@ -111,7 +111,8 @@ for (1 .. 2000) {
 ok($sessions > 50, "$sessions sessions of one client");
 is($c->{init}{status}, 503, 'no more of it');
 is($c->{init}{json}{error}{code}, -32000, 'code');
-like($c->{init}{json}{error}{message}, qr/share/, 'message');
+like($c->{init}{json}{error}{message},
+     qr/^this client occupies its share of the zone$/, 'message');
 is($c->{init}{headers}{'retry-after'}, 1, 'Retry-After');
 
 my $st = $t->status->{zone};
@@ -252,10 +253,11 @@ for (1 .. 200) {
 
 like($last->{status}, qr/^(202|503)$/, 'published, or not now');
 
-my @lines = grep { /is full, or a client has its share/ }
+my @lines = grep { /mcp zone "\w+" (?:is full|has a)/ }
                  split /\n/, $t->log;
 is(scalar @lines, 1, 'the log says it once');
-like($lines[0], qr/\[error\].*mcp_zone/, 'with the directive');
+like($lines[0], qr/\[error\].*has a client that .*"mcp_session_bind".*mcp_zone/,
+     'with whose share it is and the directives');
 
 
 # lines that were handed over do not stay, whatever comes

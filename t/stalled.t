@@ -91,7 +91,7 @@ for my $how ('quits', 'quits, and the other one dies') {
 
 # a refresh by a worker that stood still and lost the lease
 
-$t->allow_log(qr/failed to list for the cache/);
+$t->allow_log(qr/cached list stays/);
 
 my $l = $t->session(path => '/lists');
 is(names($l), 'a', 'a list');

@@ -51,6 +51,14 @@ for my $who (keys %s) {
     listening($who);
 }
 
+# a stream that carried nothing is no error of ours
+
+cut('bare');
+like($t->log, qr/\[info\].*mcp upstream "\w+" cut its response after 0 bytes/,
+     'an idle stream that is opened again');
+unlike($t->log, qr/\[error\].*mcp upstream "\w+" cut its response/,
+       'is no error');
+
 say_it('bare', 'hello');
 say_it('ids', 'hello', 'id-1');
 heard($_, 'log hello') for keys %s;

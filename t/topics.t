@@ -319,7 +319,7 @@ is_deeply([ tools($up, { cursor => 'more' }) ], [ 'beta' ],
           'on the first page only');
 is_deeply([ tools($plain) ], [ map { $_->{name} } @tools ],
           'untouched elsewhere');
-like($t->log, qr/a tool "wait_for_event" of the upstream is hidden/,
+like($t->log, qr/hides the tool "wait_for_event"/,
      'the log says so');
 is($up->tool('session_info')->{http}{status}, 403, 'a denied one is refused');
 

@@ -2,9 +2,9 @@
 
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 
-# The state layer as plain programs: its functions under ASan and UBSan, a
-# death at every instruction of each operation, and a storm of deaths
-# (MCP_CRASH_SECONDS, default 10).
+# The state layer as plain programs: its functions under ASan and UBSan, with a
+# shadow of the zone; a death at every instruction of each operation; and a
+# storm of deaths (MCP_CRASH_SECONDS, default 10).
 
 use warnings;
 use strict;

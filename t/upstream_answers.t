@@ -23,7 +23,8 @@ my $html = "<html>\r\n\t<b>No\x01 credit</b> \xff\xc3\xa9" . 'x' x 5000;
 sub faulty {
     my ($r) = @_;
     my $p = $r->{json}{params}{arguments};
-    my $body = $p->{id} ? json_encode($no_id{$p->{id}}) : $p->{html}
+    my $body = $p->{zero} ? '{"jsonrpc":"2.0","error":{"code":0,"message":"x"}}'
+        : $p->{id} ? json_encode($no_id{$p->{id}}) : $p->{html}
         ? $html : '{"detail":"out of credit"}';
     my $type = $p->{html} ? 'text/html' : 'application/json';
 
@@ -134,6 +135,13 @@ for my $kind (qw(legacy rpc)) {
         $r = $s->tool('x', { status => $theirs });
         is($r->{error}{data}{body}, '{"detail":"out of credit"}',
            'as of JSON that is no message');
+
+        next if $theirs == 404;
+
+        $r = $s->tool('x', { status => $theirs, zero => 1 });
+        is($r->{http}{status}, $ours, "$name, an error with code 0: status");
+        is_deeply($r->{error}, { code => 0, message => 'x' },
+                  'the error is theirs');
     }
 
     for my $id (qw(none null)) {

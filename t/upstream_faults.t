@@ -431,7 +431,9 @@ for my $kind (sort keys %kind) {
                 or diag($r->{body});
 
             if ($code eq 'ok') {
-                is_deeply($j->{result}, { content => [] }, 'result');
+                is_deeply($j->{result}, { content => [] },
+                          "$kind, $what, $name: result");
+                is(json_encode($j->{id}), json_encode($id), 'id as it was');
                 next;
             }
 
@@ -605,7 +607,7 @@ for my $manner ('404', '404 with a body', '400') {
                           logging/setLevelwarning resources/subscribex:1
                           resources/subscribex:2 two)],
               "$manner: what the upstream was told") or diag("@seen");
-    is(scalar(grep { /forgot a session/ && /\[notice\]/ }
+    is(scalar(grep { /lost a session/ && /\[notice\]/ }
               log_since($from)), 1, 'one notice');
     is_deeply($s->call('three')->{result}, {}, 'and goes on');
     is(scalar $forgetful->calls('initialize'), 1, 'without another session');

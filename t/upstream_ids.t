@@ -29,9 +29,20 @@ my $up = Mcp::Upstream->new(sub {
     if ($j->{method} eq 'initialize') {
         return [http => 401, {}, ''] if $Mcp::Upstream::V{closed}
                                         && !$r->{headers}{authorization};
+        return [http => 400, { 'Content-Type' => 'application/json' },
+                '{"jsonrpc":"2.0","id":null,"error":'
+                . '{"code":-32600,"message":"not now"}}']
+            if ($Mcp::Upstream::V{how} || '') eq 'not now';
         $id = sprintf '%s-%d-', $r->{uri} =~ m{([0-9]+)}, ++$made;
         $id .= 'x' x ($1 - length $id) if $r->{uri} =~ m{([0-9]+)};
         $known->{$id} = 1;
+
+        my $how = $Mcp::Upstream::V{how} || '';
+
+        return [http => 403, { 'Mcp-Session-Id' => $id }, 'no']
+            if $how eq 'refuses';
+        $r->{json}{id} = 'other' if $how eq 'other';
+
         return [json => Mcp::Upstream::result($r, {
             protocolVersion => '2025-11-25',
             capabilities => { tools => {},
@@ -40,7 +51,8 @@ my $up = Mcp::Upstream->new(sub {
             { 'Mcp-Session-Id' => $id }];
     }
 
-    return [http => 404, {}, ''] unless $id && $known->{$id};
+    return [http => 404, {}, ''] if !$id || !$known->{$id}
+        || ($Mcp::Upstream::V{how} || '') eq 'not now';
     return [http => 202, {}, ''] unless exists $j->{id};
     return [json => Mcp::Upstream::result($r, { id => $id })];
 });
@@ -127,6 +139,38 @@ for my $len (grep { $_ > 4096 } @lengths) {
     }), 'and the upstream is told to end it');
     $s->delete;
 }
+
+
+# an upstream session that no session here can use is ended at once
+
+$up->set(closed => 1);
+$t->reload;
+
+for (['', 4097, 200], [refuses => 36, 403], [other => 36, 502]) {
+    my ($how, $len, $status) = @$_;
+
+    $up->set(how => $how);
+    $up->clear;
+
+    my $c = $t->client(path => "/mcp$len",
+                       headers => { Authorization => 'me' });
+    is($c->initialize->{status}, $status, ($how || 'too long') . ': answered');
+    ok((wait_for {
+        grep { $_->{method} eq 'DELETE' && $_->{uri} eq "/$len"
+               && $_->{headers}{authorization} eq 'me' } $up->requests;
+    }), 'and what the upstream made is ended');
+}
+
+
+# who asks for a client's initialize has not answered the module's own
+
+$up->set(how => '');
+
+my $s = $t->session(path => '/mcp36', headers => { Authorization => 'me' });
+
+$up->set(how => 'not now');
+ok($s->tool('x')->{error}, 'a session that cannot be made again');
+unlike($t->log, qr/answered the module's own initialize/, 'nor said to');
 
 $t->allow_log(qr/made a session whose id/);
 done_testing();

@@ -115,7 +115,7 @@ for my $what (sort keys %before) {
         is($r->{http}{status}, 200, "$what: 200");
         is_deeply($r->{result}, { as => 'sse' }, 'the result comes');
 
-        my @lines = grep { /is no JSON-RPC message/ }
+        my @lines = grep { /is not a JSON-RPC message/ }
                     split /\n/, substr $t->log, $from;
 
         is(scalar @lines, 1, 'the log has one line')

@@ -9,7 +9,7 @@
 #define _NGX_HTTP_MCP_BRIDGE_H_INCLUDED_
 
 
-#include "ngx_http_mcp_upstream.h"
+#include "ngx_http_mcp_talk.h"
 #include "ngx_mcp_invalidate.h"
 
 

@@ -63,8 +63,8 @@ ngx_http_mcp_builtin_t  ngx_http_mcp_builtins[] = {
       "\"uri\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":2048,"
       "\"description\":\"URI of a resource, to wait for its next update.\"},"
       "\"event_name\":{\"type\":\"string\",\"minLength\":1,"
-      "\"description\":\"Only events of this name: what their event_name, "
-      "event, kind or method says.\"},"
+      "\"description\":\"Only events with this name as their event_name, "
+      "event, kind or method.\"},"
       "\"match\":{\"type\":\"object\",\"maxProperties\":16,"
       "\"description\":\"Only events that have all of these fields with these "
       "values, at their top level, else in their params, else in their "
@@ -78,25 +78,26 @@ ngx_http_mcp_builtin_t  ngx_http_mcp_builtins[] = {
       "events behind this position, which an earlier call returned.\"}},"
       "\"additionalProperties\":false},"
       "\"outputSchema\":{\"type\":\"object\",\"properties\":{"
-      "\"event\":{\"type\":\"object\",\"description\":\"The event; not there "
-      "when the time was over.\"},"
+      "\"event\":{\"type\":\"object\",\"description\":\"The event; absent "
+      "when no event came in time.\"},"
       "\"position\":{\"type\":\"integer\",\"description\":\"Pass it as "
       "'after' to go on from here.\"},"
       "\"timeout\":{\"type\":\"boolean\",\"description\":\"True when nothing "
       "came in time.\"},"
       "\"missed\":{\"type\":\"boolean\",\"description\":\"True when events "
-      "between 'after' and this one are not kept any more.\"}},"
+      "between 'after' and this one are no longer kept.\"}},"
       "\"required\":[\"position\"],\"additionalProperties\":false},"
       "\"annotations\":{\"readOnlyHint\":true,\"destructiveHint\":false,"
       "\"idempotentHint\":true,\"openWorldHint\":false}}") },
 
     { NGX_HTTP_MCP_TOOL_SESSION, ngx_string("session_info"), ngx_string(
       "{\"name\":\"session_info\",\"title\":\"About this session\","
-      "\"description\":\"Tells about the MCP session in which it is called: "
-      "since when it exists, what this client said of itself, what it is "
-      "subscribed to, how much went through it and how long it is kept when "
-      "nothing more is sent. Use it to find out why notifications do not "
-      "arrive, or whether the session is still the same.\","
+      "\"description\":\"Returns information about the MCP session of this "
+      "client: its start, the client's name and capabilities, its "
+      "subscriptions, the numbers of its calls and events, and the time until "
+      "it ends when nothing more is sent. Use it to find out why "
+      "notifications do not arrive, or whether the session is still the "
+      "same.\","
       "\"inputSchema\":{\"type\":\"object\",\"properties\":{},"
       "\"additionalProperties\":false},"
       "\"outputSchema\":{\"type\":\"object\",\"properties\":{"
@@ -104,23 +105,23 @@ ngx_http_mcp_builtin_t  ngx_http_mcp_builtins[] = {
       "\"endpoint\":{\"type\":\"string\"},"
       "\"created\":{\"type\":\"string\",\"format\":\"date-time\"},"
       "\"last_seen\":{\"type\":\"string\",\"format\":\"date-time\","
-      "\"description\":\"When the request before this one came.\"},"
+      "\"description\":\"Time of the request before this one.\"},"
       "\"duration_seconds\":{\"type\":\"integer\"},"
       "\"protocol_version\":{\"type\":\"string\"},"
       "\"client\":{\"type\":\"object\",\"description\":\"clientInfo and "
       "capabilities, as they were given to initialize.\"},"
-      "\"log_level\":{\"type\":\"string\",\"description\":\"What "
-      "logging/setLevel asked for.\"},"
+      "\"log_level\":{\"type\":\"string\",\"description\":\"The "
+      "level that logging/setLevel set.\"},"
       "\"subscriptions\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
       "\"description\":\"URIs.\"},"
       "\"open_streams\":{\"type\":\"integer\",\"description\":\"GET streams, "
       "on which notifications arrive.\"},"
       "\"running_calls\":{\"type\":\"integer\"},"
-      "\"calls\":{\"type\":\"integer\",\"description\":\"So far.\"},"
-      "\"events\":{\"type\":\"integer\",\"description\":\"Sent on streams so "
-      "far.\"},"
-      "\"time_left_seconds\":{\"type\":\"integer\",\"description\":\"For so "
-      "long it is kept when nothing more is sent and no stream is open.\"}},"
+      "\"calls\":{\"type\":\"integer\",\"description\":\"Number of calls.\"},"
+      "\"events\":{\"type\":\"integer\",\"description\":\"Number of events "
+      "sent on streams.\"},"
+      "\"time_left_seconds\":{\"type\":\"integer\",\"description\":\"Time "
+      "until the session ends when nothing is sent and no stream is open.\"}},"
       "\"required\":[\"session_id\",\"endpoint\",\"created\",\"last_seen\","
       "\"duration_seconds\",\"protocol_version\",\"client\","
       "\"subscriptions\",\"open_streams\",\"running_calls\",\"calls\","
@@ -211,8 +212,8 @@ ngx_http_mcp_builtin_args(ngx_str_t *arguments,
         }
 
         if (known[i].name.len == 0) {
-            return "there is an unknown argument; known are topic, uri, "
-                   "event_name, match, match_params, timeout_seconds and "
+            return "there is an unknown argument; the arguments are topic, "
+                   "uri, event_name, match, match_params, timeout_seconds and "
                    "after";
         }
 
@@ -361,7 +362,7 @@ ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
         || ngx_http_mcp_topic_of(bridge, &uri, w->pool, &w->topic, name)
            != NGX_OK)
     {
-        return "there is no memory";
+        return "nginx has no memory for the call; try again later";
     }
 
     return NULL;
@@ -448,8 +449,9 @@ ngx_http_mcp_builtin_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc)
         break;
 
     default:
-        return ngx_http_mcp_builtin_error(w->pool, "there is no room to wait; "
-                                          "try again later");
+        return ngx_http_mcp_builtin_error(w->pool, "the zone has no room for "
+                                                   "another waiting call; try "
+                                                   "again later");
     }
 
     p = ngx_pnalloc(w->pool, sizeof("{\"event\":,\"position\":,"

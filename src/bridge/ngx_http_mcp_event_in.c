@@ -53,28 +53,28 @@ static struct {
     const char              *lone;
 } ngx_http_mcp_event_in_members[] = {
 
-    { NGX_MCP_PATH_TENANT_ID, "\"tenant_id\" stands there twice",
-      "\"tenant_id\" is no string",
+    { NGX_MCP_PATH_TENANT_ID, "\"tenant_id\" appears twice",
+      "\"tenant_id\" is not a string",
       "half a surrogate pair in \"tenant_id\"" },
 
-    { NGX_MCP_PATH_SESSION_ID, "\"session_id\" stands there twice",
-      "\"session_id\" is no string",
+    { NGX_MCP_PATH_SESSION_ID, "\"session_id\" appears twice",
+      "\"session_id\" is not a string",
       "half a surrogate pair in \"session_id\"" },
 
-    { NGX_MCP_PATH_IDENTITY, "\"identity\" stands there twice",
-      "\"identity\" is no string",
+    { NGX_MCP_PATH_IDENTITY, "\"identity\" appears twice",
+      "\"identity\" is not a string",
       "half a surrogate pair in \"identity\"" },
 
-    { NGX_MCP_PATH_TOP_URI, "\"uri\" stands there twice",
-      "\"uri\" is no string",
+    { NGX_MCP_PATH_TOP_URI, "\"uri\" appears twice",
+      "\"uri\" is not a string",
       "half a surrogate pair in \"uri\"" },
 
-    { NGX_MCP_PATH_TOPIC, "\"topic\" stands there twice",
-      "\"topic\" is no string",
+    { NGX_MCP_PATH_TOPIC, "\"topic\" appears twice",
+      "\"topic\" is not a string",
       "half a surrogate pair in \"topic\"" },
 
-    { NGX_MCP_PATH_KIND, "\"kind\" stands there twice",
-      "\"kind\" is no string",
+    { NGX_MCP_PATH_KIND, "\"kind\" appears twice",
+      "\"kind\" is not a string",
       "half a surrogate pair in \"kind\"" },
 
     { NGX_MCP_PATH_NONE, NULL, NULL, NULL }
@@ -464,7 +464,7 @@ ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
     case NGX_MCP_JSON_NUMBER:
 
         if (m->json.members[NGX_MCP_PATH_ID].count > 1) {
-            return "\"id\" stands there twice";
+            return "\"id\" appears twice";
         }
 
         id = ngx_mcp_message_member(m, NGX_MCP_PATH_ID);
@@ -518,7 +518,7 @@ ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
     }
 
     if (rc == NGX_AGAIN) {
-        return "an event with this \"id\" is being taken; try again";
+        return "an event with this \"id\" is being processed; try again";
     }
 
     *repeated = 1;
@@ -546,7 +546,7 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
         event.level = ngx_mcp_level_parse(&level);
 
         if (event.level == NGX_MCP_LEVEL_UNSET) {
-            return "\"params.level\" is no level";
+            return "\"params.level\" is not a level of MCP";
         }
     }
 
@@ -619,7 +619,8 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
     if (to->session.data == NULL
         && in->searches++ >= NGX_HTTP_MCP_EVENT_IN_SEARCHES)
     {
-        return "too much progress without \"session_id\" in one request";
+        return "the request has too many progress events without "
+               "\"session_id\"; add \"session_id\"";
     }
 
     rc = ngx_http_mcp_event_progress(to, &token, text);
@@ -669,8 +670,9 @@ ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
 
             ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                           "mcp endpoint \"%V\" does not keep an event of "
-                          "topic \"%V\": it is too large, too many topics "
-                          "are in use, or the zone is full",
+                          "topic \"%V\": the event is too large, too many "
+                          "topics are in use, or the zone is full; raise "
+                          "\"mcp_topic_limit\" or the size of \"mcp_zone\"",
                           &bridges[i]->endpoint, &in->named);
         }
     }

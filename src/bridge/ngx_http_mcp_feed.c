@@ -26,6 +26,8 @@
 
 #define NGX_HTTP_MCP_FEED_SCRATCH  4096
 
+#define NGX_HTTP_MCP_FEED_AWAITED  64       /* buckets */
+
 
 /* what a key says; strings are decoded */
 
@@ -43,14 +45,33 @@ typedef struct {
 typedef struct {
     uint32_t                  hash;
     ngx_msec_t                time;
+    ngx_uint_t                connected;
 } ngx_http_mcp_feed_poke_t;
+
+
+/* a feed that somebody waits for */
+
+struct ngx_http_mcp_feed_awaited_s {
+    ngx_queue_t                   queue;    /* linked while it waits */
+    ngx_http_mcp_feed_wait_t     *wait;
+    ngx_http_mcp_feed_awaited_t  *next;     /* of the same */
+    ngx_http_mcp_bridge_t        *bridge;
+    ngx_http_mcp_feed_t          *feed;
+    uint32_t                      hash;     /* of its key */
+    ngx_mcp_ref_t                 lease;
+};
 
 
 static void ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed);
 static const char *ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed, ngx_mcp_ref_t *session, ngx_str_t *tenant,
-    ngx_str_t *topic);
+    ngx_str_t *topic, ngx_pool_t *pool, ngx_http_mcp_feed_wait_t **wait);
+static ngx_uint_t ngx_http_mcp_feed_await(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_feed_t *feed, ngx_str_t *key, ngx_pool_t *pool,
+    ngx_http_mcp_feed_wait_t **wait);
+static void ngx_http_mcp_feed_late(ngx_event_t *ev);
+static void ngx_http_mcp_feed_settled(ngx_mcp_zone_t *zone, ngx_str_t *key);
 static ngx_int_t ngx_http_mcp_feed_key_parse(ngx_http_mcp_feed_key_t *k,
     ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool);
 static void ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k,
@@ -64,6 +85,8 @@ static const char *ngx_http_mcp_feed_full(const char *why);
 
 static ngx_str_t                  ngx_http_mcp_feed_kind = ngx_string("feed");
 static ngx_queue_t                ngx_http_mcp_feed_readers;
+static ngx_queue_t                ngx_http_mcp_feed_waits[
+                                                   NGX_HTTP_MCP_FEED_AWAITED];
 static ngx_array_t               *ngx_http_mcp_feed_bridges;
 static ngx_http_mcp_feed_poke_t   ngx_http_mcp_feed_pokes[
                                                      NGX_HTTP_MCP_FEED_POKES];
@@ -78,6 +101,10 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 
     if (ngx_http_mcp_feed_readers.next == NULL) {
         ngx_queue_init(&ngx_http_mcp_feed_readers);
+
+        for (i = 0; i < NGX_HTTP_MCP_FEED_AWAITED; i++) {
+            ngx_queue_init(&ngx_http_mcp_feed_waits[i]);
+        }
     }
 
     ngx_http_mcp_feed_bridges = bridges;
@@ -96,7 +123,7 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 
             if (feed[n].demand == 0) {
                 (void) ngx_http_mcp_feed_request(bridge[i], &feed[n], NULL,
-                                                 NULL, NULL);
+                                                 NULL, NULL, NULL, NULL);
 
             } else if (feed[n].demand == NGX_HTTP_MCP_FEED_TENANT) {
                 ngx_http_mcp_feed_tenants(bridge[i], &feed[n]);
@@ -130,7 +157,7 @@ ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
 
         for (i = 0; i < n; i++) {
             (void) ngx_http_mcp_feed_request(bridge, feed, NULL, &tenants[i],
-                                             NULL);
+                                             NULL, NULL, NULL);
         }
 
         ngx_reset_pool(pool);
@@ -143,11 +170,16 @@ ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
 
 const char *
 ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_ref_t session,
-    ngx_str_t *tenant, ngx_str_t *topic)
+    ngx_str_t *tenant, ngx_str_t *topic, ngx_pool_t *pool,
+    ngx_http_mcp_feed_wait_t **wait)
 {
     ngx_uint_t            i;
     const char           *why, *error;
     ngx_http_mcp_feed_t  *feed;
+
+    if (wait) {
+        *wait = NULL;
+    }
 
     if (bridge->feeds == NULL) {
         return NULL;
@@ -168,7 +200,7 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_ref_t session,
                                         topic ? &session : NULL,
                                         (feed[i].demand
                                          & NGX_HTTP_MCP_FEED_TENANT)
-                                        ? tenant : NULL, topic);
+                                        ? tenant : NULL, topic, pool, wait);
         if (why) {
             error = why;
         }
@@ -186,7 +218,7 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_ref_t session,
 static const char *
 ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed, ngx_mcp_ref_t *session, ngx_str_t *tenant,
-    ngx_str_t *topic)
+    ngx_str_t *topic, ngx_pool_t *pool, ngx_http_mcp_feed_wait_t **wait)
 {
     uint32_t                   hash;
     ngx_int_t                  rc;
@@ -204,13 +236,19 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     if (ngx_http_mcp_lease_key(&ngx_http_mcp_feed_kind, parts, 5, &key)
         != NGX_OK)
     {
-        return ngx_http_mcp_feed_full("its values are too long");
+        return ngx_http_mcp_feed_full("the names of the endpoint, tenant and "
+                                      "topic are too long");
     }
 
     reader = ngx_http_mcp_feed_reader(bridge->zone, &key);
 
     if (reader) {
         reader->wanted = ngx_current_msec;
+
+        if (!ngx_http_mcp_reader_connected(reader)) {
+            (void) ngx_http_mcp_feed_await(bridge, feed, &key, pool, wait);
+        }
+
         return NULL;
     }
 
@@ -223,13 +261,21 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
         if (poke->hash == hash
             && ngx_current_msec - poke->time < NGX_HTTP_MCP_FEED_POKE)
         {
+            if (!poke->connected) {
+                poke->connected = ngx_http_mcp_feed_await(bridge, feed, &key,
+                                                          pool, wait);
+            }
+
             return NULL;
         }
 
         poke->hash = hash;
         poke->time = ngx_current_msec;
+        poke->connected = 0;
 
         if (ngx_mcp_lease_poke(bridge->zone, &key) == NGX_OK) {
+            poke->connected = ngx_http_mcp_feed_await(bridge, feed, &key, pool,
+                                                      wait);
             return NULL;
         }
     }
@@ -246,6 +292,7 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
                                    session ? &share : NULL);
 
     if (rc == NGX_OK) {
+        (void) ngx_http_mcp_feed_await(bridge, feed, &key, pool, wait);
         return NULL;
     }
 
@@ -256,20 +303,200 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     switch (rc) {
 
     case NGX_BUSY:
-        return "this session has as many event feeds (mcp_events with "
-               "$mcp_topic) as one may open, 32; try again later";
+        return "this session has 32 event feeds (mcp_events with $mcp_topic), "
+               "as many as are allowed; try again later";
 
     case NGX_DECLINED:
-        (void) ngx_http_mcp_feed_full("a tenant has as many as one may open, "
-                                      "a sixteenth of \"worker_connections\"");
+        (void) ngx_http_mcp_feed_full("a tenant has as many feeds as are "
+                                      "allowed, a sixteenth of "
+                                      "\"worker_connections\"; raise "
+                                      "\"worker_connections\"");
 
         return "this tenant has as many event feeds (mcp_events with "
-               "$mcp_topic) as one may open, a sixteenth of "
+               "$mcp_topic) as are allowed, a sixteenth of "
                "worker_connections; try again later";
 
+    case NGX_ABORT:
+        return "the session has ended";
+
     default:
-        return ngx_http_mcp_feed_full("the zone is full");
+        return ngx_http_mcp_feed_full("the zone is full; give \"mcp_zone\" a "
+                                      "larger size");
     }
+}
+
+
+/* whether it is connected; one that may be soon is added to what is awaited */
+
+static ngx_uint_t
+ngx_http_mcp_feed_await(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_feed_t *feed, ngx_str_t *key, ngx_pool_t *pool,
+    ngx_http_mcp_feed_wait_t **wait)
+{
+    ngx_int_t                     rc;
+    ngx_mcp_ref_t                 lease;
+    ngx_http_mcp_feed_awaited_t  *awaited;
+
+    if (wait == NULL) {
+        return 0;
+    }
+
+    rc = ngx_mcp_lease_await(bridge->zone, key, &lease);
+
+    if (rc != NGX_AGAIN) {
+        return rc == NGX_OK;
+    }
+
+    if (*wait == NULL) {
+        *wait = ngx_pcalloc(pool, sizeof(ngx_http_mcp_feed_wait_t));
+        if (*wait == NULL) {
+            return 0;
+        }
+
+        (*wait)->zone = bridge->zone;
+    }
+
+    awaited = ngx_palloc(pool, sizeof(ngx_http_mcp_feed_awaited_t));
+
+    if (awaited) {
+        awaited->wait = *wait;
+        awaited->bridge = bridge;
+        awaited->feed = feed;
+        awaited->hash = ngx_crc32_short(key->data, key->len);
+        awaited->lease = lease;
+
+        awaited->next = (*wait)->feeds;
+        (*wait)->feeds = awaited;
+    }
+
+    return 0;
+}
+
+
+void
+ngx_http_mcp_feed_wait(ngx_http_mcp_feed_wait_t *wait)
+{
+    ngx_http_mcp_feed_awaited_t  *awaited;
+
+    for (awaited = wait->feeds; awaited; awaited = awaited->next) {
+        ngx_queue_insert_tail(&ngx_http_mcp_feed_waits[awaited->hash
+                                                 % NGX_HTTP_MCP_FEED_AWAITED],
+                              &awaited->queue);
+    }
+
+    wait->waiting = 1;
+    wait->zone->awaits++;
+
+    wait->timer.handler = ngx_http_mcp_feed_late;
+    wait->timer.data = wait;
+    wait->timer.log = ngx_cycle->log;
+
+    ngx_add_timer(&wait->timer, NGX_HTTP_MCP_FEED_PATIENCE);
+}
+
+
+void
+ngx_http_mcp_feed_forget(ngx_http_mcp_feed_wait_t *wait)
+{
+    ngx_http_mcp_feed_awaited_t  *awaited;
+
+    if (!wait->waiting) {
+        return;
+    }
+
+    wait->waiting = 0;
+    wait->zone->awaits--;
+
+    if (wait->timer.timer_set) {
+        ngx_del_timer(&wait->timer);
+    }
+
+    for (awaited = wait->feeds; awaited; awaited = awaited->next) {
+        ngx_queue_remove(&awaited->queue);
+    }
+}
+
+
+/* its time is over; those who come next do not wait for these feeds */
+
+static void
+ngx_http_mcp_feed_late(ngx_event_t *ev)
+{
+    ngx_mcp_lease_t               lease;
+    ngx_http_mcp_feed_wait_t     *wait;
+    ngx_http_mcp_feed_awaited_t  *awaited;
+
+    wait = ev->data;
+
+    for (awaited = wait->feeds; awaited; awaited = awaited->next) {
+
+        lease.ref = awaited->lease;
+        lease.fence = 0;
+
+        /* others may be connected, or another client has waited as long */
+
+        if (ngx_mcp_lease_vain(wait->zone, &lease) != NGX_OK) {
+            continue;
+        }
+
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "mcp feed \"%V\" of endpoint \"%V\" is not connected "
+                      "after %d ms: its backend must send the response header "
+                      "at once; clients no longer wait for the feed, and may "
+                      "miss events that the backend sends before the feed is "
+                      "connected",
+                      &awaited->feed->uri.value, &awaited->bridge->endpoint,
+                      NGX_HTTP_MCP_FEED_PATIENCE);
+    }
+
+    ngx_http_mcp_feed_forget(wait);
+
+    wait->done(wait->data);
+}
+
+
+/* the lease with this key was connected, or could not be */
+
+static void
+ngx_http_mcp_feed_settled(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    uint32_t                      hash;
+    ngx_queue_t                  *q, *bucket, looked;
+    ngx_http_mcp_feed_wait_t     *wait;
+    ngx_http_mcp_feed_awaited_t  *awaited;
+
+    hash = ngx_crc32_short(key->data, key->len);
+    bucket = &ngx_http_mcp_feed_waits[hash % NGX_HTTP_MCP_FEED_AWAITED];
+
+    /* done() may have others forgotten */
+
+    ngx_queue_init(&looked);
+
+    while (!ngx_queue_empty(bucket)) {
+        q = ngx_queue_head(bucket);
+        awaited = ngx_queue_data(q, ngx_http_mcp_feed_awaited_t, queue);
+        wait = awaited->wait;
+
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&looked, q);
+
+        if (awaited->hash != hash || wait->zone != zone) {
+            continue;
+        }
+
+        for (awaited = wait->feeds; awaited; awaited = awaited->next) {
+            if (ngx_mcp_lease_settled(zone, awaited->lease) == NGX_AGAIN) {
+                break;
+            }
+        }
+
+        if (awaited == NULL) {
+            ngx_http_mcp_feed_forget(wait);
+            wait->done(wait->data);
+        }
+    }
+
+    ngx_queue_add(bucket, &looked);
 }
 
 
@@ -377,11 +604,15 @@ ngx_http_mcp_feed_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
     }
 
     if (reader && (why & NGX_MCP_LEASE_GAP)) {
-        ngx_http_mcp_reader_gap(reader, "the worker that read it died");
+        ngx_http_mcp_reader_gap(reader, "the worker that read the feed died");
     }
 
     if (reader && (why & NGX_MCP_LEASE_POKED)) {
         reader->wanted = ngx_current_msec;
+    }
+
+    if (why & NGX_MCP_LEASE_SETTLED) {
+        ngx_http_mcp_feed_settled(zone, key);
     }
 
     if (reader == NULL && (why & NGX_MCP_LEASE_FREE) && !ngx_exiting) {
@@ -423,8 +654,8 @@ ngx_http_mcp_feed_claim(ngx_mcp_zone_t *zone, ngx_str_t *key)
         && ngx_http_mcp_feed_number() >= ngx_cycle->connection_n
                                          / NGX_HTTP_MCP_FEED_SHARE)
     {
-        (void) ngx_http_mcp_feed_full("there are too many of them, raise "
-                                      "\"worker_connections\"");
+        (void) ngx_http_mcp_feed_full("the worker has as many feeds as are "
+                                      "allowed; raise \"worker_connections\"");
         ngx_destroy_pool(pool);
         return;
     }

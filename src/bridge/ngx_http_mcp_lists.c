@@ -23,13 +23,13 @@ static ngx_http_mcp_list_t *ngx_http_mcp_lists_load(ngx_mcp_zone_t *zone,
     ngx_mcp_list_t *list);
 static void ngx_http_mcp_lists_unlink(ngx_http_mcp_list_t *copy);
 static void ngx_http_mcp_lists_bound(void);
+static void ngx_http_mcp_lists_ready(void *data);
 
 
 static ngx_queue_t  ngx_http_mcp_lists_table[NGX_HTTP_MCP_LISTS_BUCKETS];
 static ngx_queue_t  ngx_http_mcp_lists_copies;
 static ngx_uint_t   ngx_http_mcp_lists_n;
 static size_t       ngx_http_mcp_lists_size;
-static ngx_queue_t  ngx_http_mcp_lists_waiters;
 
 #define ngx_http_mcp_lists_bucket(ref, kind)                                  \
     (&ngx_http_mcp_lists_table[((ref).block * NGX_MCP_LIST_KINDS + (kind))    \
@@ -50,7 +50,6 @@ ngx_http_mcp_lists_init(void)
     }
 
     ngx_queue_init(&ngx_http_mcp_lists_copies);
-    ngx_queue_init(&ngx_http_mcp_lists_waiters);
 
     ngx_http_mcp_refresh_init();
 }
@@ -294,8 +293,10 @@ ngx_http_mcp_lists_unlink(ngx_http_mcp_list_t *copy)
 
 
 void
-ngx_http_mcp_lists_release(ngx_http_mcp_list_t *list)
+ngx_http_mcp_lists_release(void *data)
 {
+    ngx_http_mcp_list_t *list = data;
+
     if (--list->uses == 0 && !list->linked) {
         ngx_destroy_pool(list->pool);
     }
@@ -307,58 +308,46 @@ ngx_http_mcp_lists_wait(ngx_http_mcp_list_waiter_t *waiter,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_session_t *session,
     ngx_uint_t kind)
 {
-    waiter->zone = bridge->zone;
     waiter->audience = session->listed;
     waiter->kind = kind;
 
-    ngx_queue_insert_tail(&ngx_http_mcp_lists_waiters, &waiter->queue);
+    waiter->waiter.ready = ngx_http_mcp_lists_ready;
+    waiter->waiter.data = waiter;
+
+    ngx_http_mcp_waiter_start(&waiter->waiter, bridge->zone,
+                              NGX_HTTP_MCP_WAIT_LIST, 0);
 }
 
 
 void
 ngx_http_mcp_lists_forget(ngx_http_mcp_list_waiter_t *waiter)
 {
-    if (waiter->queue.next) {
-        ngx_queue_remove(&waiter->queue);
-        waiter->queue.next = NULL;
+    ngx_http_mcp_waiter_stop(&waiter->waiter);
+}
+
+
+static void
+ngx_http_mcp_lists_ready(void *data)
+{
+    ngx_http_mcp_list_waiter_t *waiter = data;
+
+    ngx_mcp_list_t  list;
+
+    if (ngx_mcp_list_get(waiter->waiter.zone, waiter->audience, waiter->kind,
+                         &list)
+        == NGX_AGAIN)
+    {
+        ngx_http_mcp_waiter_again(&waiter->waiter);
+        return;
     }
+
+    waiter->ready(waiter->data);
 }
 
 
 void
 ngx_http_mcp_lists_doorbell(ngx_mcp_zone_t *zone)
 {
-    ngx_queue_t                  all, *q;
-    ngx_mcp_list_t               list;
-    ngx_http_mcp_list_waiter_t  *w;
-
     ngx_http_mcp_refresh_doorbell(zone);
-
-    if (ngx_queue_empty(&ngx_http_mcp_lists_waiters)) {
-        return;
-    }
-
-    /* who is called may wait again, or have others forgotten */
-
-    ngx_queue_init(&all);
-    ngx_queue_add(&all, &ngx_http_mcp_lists_waiters);
-    ngx_queue_init(&ngx_http_mcp_lists_waiters);
-
-    while (!ngx_queue_empty(&all)) {
-        q = ngx_queue_head(&all);
-        w = ngx_queue_data(q, ngx_http_mcp_list_waiter_t, queue);
-
-        ngx_queue_remove(q);
-
-        if (w->zone != zone
-            || ngx_mcp_list_get(zone, w->audience, w->kind, &list)
-               == NGX_AGAIN)
-        {
-            ngx_queue_insert_tail(&ngx_http_mcp_lists_waiters, q);
-            continue;
-        }
-
-        w->queue.next = NULL;
-        w->ready(w->data);
-    }
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_LIST);
 }

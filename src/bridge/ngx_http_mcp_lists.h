@@ -43,18 +43,19 @@ typedef struct {
 ngx_int_t ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_session_t *session, ngx_str_t *tenant, ngx_str_t *key,
     ngx_uint_t kind, ngx_http_mcp_list_t **list);
-void ngx_http_mcp_lists_release(ngx_http_mcp_list_t *list);
+void ngx_http_mcp_lists_release(void *list);
 
 
 /* waits for a list that is fetched for the first time */
 
 typedef struct {
-    ngx_queue_t               queue;
-    ngx_mcp_zone_t           *zone;
-    ngx_mcp_ref_t             audience;
-    ngx_uint_t                kind;
     void                    (*ready)(void *data);
     void                     *data;
+
+    /* private */
+    ngx_http_mcp_waiter_t     waiter;
+    ngx_mcp_ref_t             audience;
+    ngx_uint_t                kind;
 } ngx_http_mcp_list_waiter_t;
 
 /* after NGX_AGAIN; ready() is called once in a later event, unless forgotten */

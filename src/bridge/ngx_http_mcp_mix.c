@@ -298,8 +298,9 @@ ngx_http_mcp_mix_tool(ngx_http_mcp_mix_t *mix, ngx_str_t *tool)
             mix->bridge->hidden |= builtin->bit;
 
             ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                          "mcp endpoint \"%V\": a tool \"%V\" of the upstream "
-                          "is hidden by the built-in one",
+                          "mcp endpoint \"%V\": the built-in tool hides the "
+                          "tool \"%V\" of the upstream; rename that, or "
+                          "change \"mcp_builtin_tools\"",
                           &mix->bridge->endpoint, &name);
         }
 

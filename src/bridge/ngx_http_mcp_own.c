@@ -7,10 +7,6 @@
 #include "ngx_http_mcp_supply.h"
 
 
-/* ms */
-#define NGX_HTTP_MCP_OWN_PAUSE       1000
-#define NGX_HTTP_MCP_OWN_PAUSE_MAX   30000
-
 /* ms; after this an upstream may have learned to offer a GET stream */
 #define NGX_HTTP_MCP_OWN_OFFER       300000
 
@@ -311,7 +307,7 @@ ngx_http_mcp_own_held(ngx_http_mcp_own_t *own, ngx_mcp_lease_left_t *left)
     own->audience.session.len = NGX_MCP_UUID_LEN;
 
     own->unneeded = ngx_current_msec;
-    own->pause = NGX_HTTP_MCP_OWN_PAUSE;
+    ngx_http_mcp_backoff_init(&own->backoff);
 
     ngx_queue_init(&own->waiting);
     ngx_queue_init(&own->running);
@@ -389,8 +385,7 @@ ngx_http_mcp_own_pause(ngx_http_mcp_own_t *own)
     }
 
     own->paused = 1;
-    own->resume = ngx_current_msec + own->pause;
-    own->pause = ngx_min(own->pause * 2, NGX_HTTP_MCP_OWN_PAUSE_MAX);
+    own->resume = ngx_current_msec + ngx_http_mcp_backoff_next(&own->backoff);
 }
 
 
@@ -406,7 +401,8 @@ ngx_http_mcp_own_linked(ngx_http_mcp_own_t *own, ngx_uint_t serial)
 {
     own->linked = 1;
     own->paused = 0;
-    own->pause = NGX_HTTP_MCP_OWN_PAUSE;
+
+    ngx_http_mcp_backoff_reset(&own->backoff);
 
     if (own->serial != serial) {
 
@@ -541,7 +537,7 @@ ngx_http_mcp_own_supplies(ngx_mcp_zone_t *zone)
         }
     }
 
-    ngx_http_mcp_supply_doorbell(zone);
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_SUBSCRIPTION);
 }
 
 

@@ -71,7 +71,7 @@ struct ngx_http_mcp_own_s {
     ngx_uint_t                 serial;     /* of the link seen last, */
     ngx_uint_t                 begun_on;   /* on which it was begun, */
     ngx_uint_t                 noted;      /* and of the last event id */
-    ngx_msec_t                 pause;      /* after a failure, */
+    ngx_http_mcp_backoff_t     backoff;    /* after a failure, */
     ngx_msec_t                 resume;     /* until then */
     ngx_msec_t                 refused;    /* the GET stream, when */
     ngx_http_mcp_listener_t    listener;

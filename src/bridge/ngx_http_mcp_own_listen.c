@@ -12,10 +12,6 @@
 #define NGX_HTTP_MCP_OWN_URIS        256
 #define NGX_HTTP_MCP_OWN_URIS_BYTES  16384
 
-#define NGX_HTTP_MCP_OWN_UPDATED                                              \
-    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\","    \
-    "\"params\":{\"uri\":"
-
 
 static ngx_uint_t ngx_http_mcp_own_wanted(ngx_http_mcp_listener_t *l);
 static void ngx_http_mcp_own_begun(ngx_http_mcp_listener_t *l,
@@ -274,7 +270,8 @@ ngx_http_mcp_own_heard(ngx_http_mcp_own_t *own, ngx_http_mcp_talk_t *t,
         {
             ngx_http_mcp_said_reply(t, &own->audience, &ask,
                                     NGX_MCP_METHOD_NOT_FOUND,
-                                    "nobody here can answer requests");
+                                    "no client receives requests of a shared "
+                                    "session");
         }
 
     } else if (kind) {
@@ -313,8 +310,8 @@ void
 ngx_http_mcp_own_gap(ngx_http_mcp_own_t *own)
 {
     ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                  "mcp upstream \"%V\" of endpoint \"%V\" may have said "
-                  "what nobody heard; sessions are told",
+                  "mcp upstream \"%V\" of endpoint \"%V\" may have sent "
+                  "events that were lost; clients are notified to resync",
                   &own->upstream->name, &own->bridge->endpoint);
 
     ngx_http_mcp_own_missed(own);
@@ -376,8 +373,7 @@ ngx_http_mcp_own_missed_lists(ngx_http_mcp_own_t *own)
 void
 ngx_http_mcp_own_updated(ngx_http_mcp_own_t *own, ngx_str_t *uri)
 {
-    u_char      *p;
-    ngx_str_t    text;
+    ngx_str_t    method, none, params, text;
     ngx_pool_t  *pool;
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
@@ -385,20 +381,13 @@ ngx_http_mcp_own_updated(ngx_http_mcp_own_t *own, ngx_str_t *uri)
         return;
     }
 
-    p = ngx_pnalloc(pool, sizeof(NGX_HTTP_MCP_OWN_UPDATED) + 2
-                          + ngx_mcp_json_escaped_len(uri));
+    ngx_str_null(&none);
+    ngx_str_set(&method, "notifications/resources/updated");
 
-    if (p) {
-        text.data = p;
+    params = ngx_mcp_uri_compose(pool, uri);
+    text = ngx_mcp_request_compose(pool, &none, &method, &params);
 
-        p = ngx_cpymem(p, NGX_HTTP_MCP_OWN_UPDATED,
-                       sizeof(NGX_HTTP_MCP_OWN_UPDATED) - 1);
-        p = ngx_mcp_json_escape(p, uri);
-        *p++ = '}';
-        *p++ = '}';
-
-        text.len = p - text.data;
-
+    if (params.data && text.data) {
         ngx_http_mcp_own_tell(own, &text, uri, 0, NULL);
     }
 
@@ -463,5 +452,9 @@ ngx_http_mcp_own_tell(ngx_http_mcp_own_t *own, ngx_str_t *text,
 
         (void) ngx_mcp_topic_add(own->bridge->zone, &own->bridge->endpoint,
                                  &own->tenant, &topic, &event, NULL, &n);
+
+        if (take) {
+            ngx_mcp_own_heard(own->bridge->zone, own->session, uri);
+        }
     }
 }

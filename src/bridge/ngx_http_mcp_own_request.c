@@ -25,12 +25,10 @@ typedef struct {
 
 
 static ngx_int_t ngx_http_mcp_own_start(ngx_http_mcp_own_request_t *req);
-static ngx_int_t ngx_http_mcp_own_copy(ngx_pool_t *pool, ngx_str_t *to,
-    ngx_str_t *from);
 static void ngx_http_mcp_own_message(ngx_http_mcp_talk_t *t, ngx_str_t *text);
 static void ngx_http_mcp_own_done(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_own_cleanup(void *data);
+static void ngx_http_mcp_own_gone(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_own_end(ngx_http_mcp_own_request_t *req);
 static void ngx_http_mcp_own_free(ngx_http_mcp_own_request_t *req);
 
@@ -176,96 +174,44 @@ ngx_http_mcp_own_wake(ngx_http_mcp_own_t *own)
 static ngx_int_t
 ngx_http_mcp_own_start(ngx_http_mcp_own_request_t *req)
 {
-    u_char               *p;
-    ngx_int_t             rc;
-    ngx_connection_t     *c;
-    ngx_pool_cleanup_t   *cln;
-    ngx_http_request_t   *r;
+    ngx_pool_t           *pool;
     ngx_http_mcp_own_t   *own;
     ngx_http_mcp_talk_t  *t;
 
     own = req->own;
 
-    r = ngx_http_mcp_background_for(own->upstream->conf_ctx, &own->audience);
-    if (r == NULL) {
+    t = ngx_http_mcp_talk_create(own->upstream, &own->audience, NULL);
+    if (t == NULL) {
         return NGX_ERROR;
     }
 
-    t = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_talk_t));
-    cln = ngx_pool_cleanup_add(r->pool, 0);
+    req->talk = t;
 
-    if (t == NULL || cln == NULL) {
-        goto failed;
-    }
-
-    t->body.data = ngx_pnalloc(r->pool, 64 + req->id.len + req->method.len
-                                        + req->params.len);
-    if (t->body.data == NULL) {
-        goto failed;
-    }
-
-    p = ngx_sprintf(t->body.data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
-                    "\"method\":\"%V\"", &req->id, &req->method);
-
-    if (req->params.len) {
-        p = ngx_sprintf(p, ",\"params\":%V", &req->params);
-    }
-
-    *p++ = '}';
-
-    t->body.len = p - t->body.data;
-
-    /* the request may outlive what it was asked with */
-
-    if (ngx_http_mcp_own_copy(r->pool, &t->scope.method, &req->method)
-        != NGX_OK
-        || ngx_http_mcp_own_copy(r->pool, &t->scope.name, &req->uri) != NGX_OK
-        || ngx_http_mcp_own_copy(r->pool, &t->scope.request_id, &req->id)
-           != NGX_OK
-        || ngx_http_mcp_own_copy(r->pool, &t->tenant, &own->tenant) != NGX_OK)
-    {
-        goto failed;
-    }
-
-    t->r = r;
-    t->upstream = own->upstream;
     t->session = own->session;
     t->legacy_only = (req->uri.len != 0);
     t->message = ngx_http_mcp_own_message;
     t->done = ngx_http_mcp_own_done;
+    t->gone = ngx_http_mcp_own_gone;
     t->data = req;
 
-    cln->handler = ngx_http_mcp_own_cleanup;
-    cln->data = t;
+    /* the request may outlive what it was asked with */
 
-    req->talk = t;
+    pool = t->r->pool;
 
-    rc = ngx_http_mcp_talk_start(t);
+    t->body = ngx_mcp_request_compose(pool, &req->id, &req->method,
+                                      &req->params);
 
-    if (rc != NGX_OK) {
+    if (t->body.data == NULL
+        || ngx_http_mcp_string_copy(pool, &t->scope.method, &req->method)
+           != NGX_OK
+        || ngx_http_mcp_string_copy(pool, &t->scope.name, &req->uri) != NGX_OK
+        || ngx_http_mcp_string_copy(pool, &t->scope.request_id, &req->id)
+           != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
-    c = r->connection;
-    ngx_http_run_posted_requests(c);
-
-    return NGX_OK;
-
-failed:
-
-    ngx_http_mcp_background_close(r);
-
-    return NGX_ERROR;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_own_copy(ngx_pool_t *pool, ngx_str_t *to, ngx_str_t *from)
-{
-    to->len = from->len;
-    to->data = ngx_pstrdup(pool, from);
-
-    return to->data ? NGX_OK : NGX_ERROR;
+    return ngx_http_mcp_talk_run(t);
 }
 
 
@@ -343,21 +289,15 @@ ngx_http_mcp_own_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
 }
 
 
-/* the request goes with a worker that quits; it is told to let go first */
+/* with a worker that quits, which is told to let the session go first */
 
 static void
-ngx_http_mcp_own_cleanup(void *data)
+ngx_http_mcp_own_gone(ngx_http_mcp_talk_t *t)
 {
-    ngx_http_mcp_talk_t *t = data;
-
     ngx_http_mcp_own_request_t  *req;
 
-    ngx_http_mcp_talk_cleanup(t);
-
-    if (!t->closed) {
-        req = t->data;
-        req->talk = NULL;
-    }
+    req = t->data;
+    req->talk = NULL;
 }
 
 

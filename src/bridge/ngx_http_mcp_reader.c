@@ -4,14 +4,8 @@
 #include "ngx_http_mcp_topic.h"
 
 
-/* ms */
-#define NGX_HTTP_MCP_READER_PAUSE      1000
-#define NGX_HTTP_MCP_READER_PAUSE_MIN  100
-#define NGX_HTTP_MCP_READER_PAUSE_MAX  30000
-#define NGX_HTTP_MCP_READER_LONG       300000
-
-/* between looks whether it is still wanted */
-#define NGX_HTTP_MCP_READER_LOOK       5000
+/* ms; between looks whether it is still wanted */
+#define NGX_HTTP_MCP_READER_LOOK  5000
 
 
 #define ngx_http_mcp_reader_lagged(x)                                         \
@@ -76,8 +70,8 @@ void
 ngx_http_mcp_reader_start(ngx_http_mcp_reader_t *reader,
     ngx_str_t *last_event_id)
 {
-    reader->base = NGX_HTTP_MCP_READER_PAUSE;
-    reader->pause = NGX_HTTP_MCP_READER_PAUSE;
+    ngx_http_mcp_backoff_init(&reader->backoff);
+
     reader->wanted = ngx_current_msec;
     reader->looked = ngx_current_msec;
 
@@ -132,6 +126,8 @@ ngx_http_mcp_reader_connect(ngx_http_mcp_reader_t *reader)
 
             /* it will never do: kept, so that nobody else tries */
 
+            (void) ngx_mcp_lease_vain(reader->bridge->zone, &reader->lease);
+
             return;
         }
 
@@ -157,7 +153,8 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
     audience.tenant = reader->tenant;
     audience.topic = reader->topic;
 
-    r = ngx_http_mcp_background_for(reader->bridge->conf_ctx, &audience);
+    r = ngx_http_mcp_background_open(reader->bridge->conf_ctx, &audience,
+                                     NULL);
     if (r == NULL) {
         return NULL;
     }
@@ -257,7 +254,7 @@ ngx_http_mcp_reader_header(ngx_http_mcp_exchange_t *x)
         reader->failure = 0;
 
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                      "mcp feed \"%V\" of endpoint \"%V\" is read again",
+                      "mcp feed \"%V\" of endpoint \"%V\" is connected again",
                       &x->uri, &reader->bridge->endpoint);
     }
 
@@ -273,7 +270,8 @@ ngx_http_mcp_reader_header(ngx_http_mcp_exchange_t *x)
 
     if ((gap && !a->resumes) || reader->missed) {
         reader->missed = 0;
-        ngx_http_mcp_reader_gap(reader, "it does not go on where it broke");
+        ngx_http_mcp_reader_gap(reader, "the backend did not resume the feed "
+                                        "where the connection was cut");
     }
 }
 
@@ -291,7 +289,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    reader->pause = reader->base;
+    ngx_http_mcp_backoff_reset(&reader->backoff);
 
     if (!a->heard && text->len) {
         a->heard = 1;
@@ -299,7 +297,8 @@ ngx_http_mcp_reader_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         if (a->resumes && (x->sse == NULL || x->sse->id.len == 0)
             && !ngx_http_mcp_reader_lagged(x))
         {
-            ngx_http_mcp_reader_gap(reader, "its events have no ids any more");
+            ngx_http_mcp_reader_gap(reader, "the events of the feed no longer "
+                                            "have ids");
         }
     }
 
@@ -358,7 +357,8 @@ ngx_http_mcp_reader_event(ngx_http_mcp_reader_t *reader,
     if (ngx_http_mcp_reader_lagged(a->x)) {
 
         if (ngx_mcp_lease_take(zone, &take) == NGX_OK) {
-            ngx_http_mcp_reader_gap(reader, "it says that it lagged");
+            ngx_http_mcp_reader_gap(reader, "the backend reported that events "
+                                            "were lost");
 
         } else if (take.rc == NGX_ABORT) {
             reader->lost = 1;
@@ -452,8 +452,8 @@ ngx_http_mcp_reader_gap(ngx_http_mcp_reader_t *reader, const char *why)
                                &reader->bridge->endpoint, tenant);
 
     ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                  "mcp feed \"%V\" of endpoint \"%V\" has a gap: %s; "
-                  "sessions told: %ui", &reader->feed->uri.value,
+                  "mcp feed \"%V\" of endpoint \"%V\" has a gap: %s; sessions "
+                  "notified: %ui", &reader->feed->uri.value,
                   &reader->bridge->endpoint, why, sessions);
 }
 
@@ -484,7 +484,7 @@ ngx_http_mcp_reader_gap_topic(ngx_http_mcp_reader_t *reader,
 
     ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                   "mcp feed \"%V\" of endpoint \"%V\" has a gap: %s; "
-                  "told to who subscribed to \"%V\"",
+                  "subscribers of \"%V\" are notified",
                   &reader->feed->uri.value, to.endpoint, why, &uri);
 }
 
@@ -536,15 +536,11 @@ ngx_http_mcp_reader_done(ngx_http_mcp_exchange_t *x,
         }
 
         if (x->sse && x->sse->retry != NGX_CONF_UNSET_MSEC) {
-            reader->base = ngx_min(ngx_max(x->sse->retry,
-                                           NGX_HTTP_MCP_READER_PAUSE_MIN),
-                                   NGX_HTTP_MCP_READER_LONG);
+            ngx_http_mcp_backoff_base(&reader->backoff, x->sse->retry);
         }
 
-        if (a->heard
-            || ngx_current_msec - a->since > NGX_HTTP_MCP_READER_PAUSE_MAX)
-        {
-            reader->pause = reader->base;
+        if (a->heard || ngx_http_mcp_backoff_lasted(a->since)) {
+            ngx_http_mcp_backoff_reset(&reader->backoff);
         }
 
         ngx_mcp_lease_broken(reader->bridge->zone, &reader->lease);
@@ -633,7 +629,7 @@ ngx_http_mcp_reader_say(ngx_http_mcp_reader_t *reader,
         /* fall through */
 
     default:
-        p = ngx_slprintf(p, last, "gave no valid response");
+        p = ngx_slprintf(p, last, "sent no valid response");
         break;
     }
 
@@ -641,17 +637,15 @@ ngx_http_mcp_reader_say(ngx_http_mcp_reader_t *reader,
     text.len = p - buf;
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "mcp feed \"%V\" of endpoint \"%V\" %V; it is tried again, "
-                  "after growing pauses", &x->uri, &reader->bridge->endpoint,
-                  &text);
+                  "mcp feed \"%V\" of endpoint \"%V\" %V; the module "
+                  "reconnects after growing pauses",
+                  &x->uri, &reader->bridge->endpoint, &text);
 }
 
 
 static void
 ngx_http_mcp_reader_wait(ngx_http_mcp_reader_t *reader)
 {
-    ngx_msec_t  pause;
-
     if (reader->quiet || ngx_exiting) {
 
         /* between two connections nothing is lost by letting go */
@@ -660,19 +654,23 @@ ngx_http_mcp_reader_wait(ngx_http_mcp_reader_t *reader)
         return;
     }
 
-    pause = reader->pause;
+    (void) ngx_mcp_lease_vain(reader->bridge->zone, &reader->lease);
 
-    ngx_add_timer(&reader->retry, pause + ngx_random() % (pause / 4 + 1));
+    ngx_add_timer(&reader->retry, ngx_http_mcp_backoff_next(&reader->backoff));
+}
 
-    reader->pause = ngx_max(reader->base,
-                            ngx_min(pause * 2, NGX_HTTP_MCP_READER_PAUSE_MAX));
+
+ngx_uint_t
+ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader)
+{
+    return reader->attempt && reader->attempt->connected;
 }
 
 
 void
 ngx_http_mcp_reader_quit(ngx_http_mcp_reader_t *reader, ngx_msec_t hold)
 {
-    if (reader->attempt == NULL || !reader->attempt->connected) {
+    if (!ngx_http_mcp_reader_connected(reader)) {
         ngx_http_mcp_reader_close(reader, NGX_HTTP_MCP_READER_RELEASE);
         return;
     }

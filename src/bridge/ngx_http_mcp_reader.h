@@ -12,6 +12,7 @@
 #define _NGX_HTTP_MCP_READER_H_INCLUDED_
 
 
+#include "ngx_http_mcp_backoff.h"
 #include "ngx_http_mcp_event_in.h"
 #include "ngx_mcp_lease.h"
 
@@ -36,8 +37,7 @@ struct ngx_http_mcp_reader_s {
     ngx_mcp_lease_t           lease;
     ngx_http_mcp_attempt_t   *attempt;      /* under way */
     ngx_pool_t               *scratch;      /* of an event */
-    ngx_msec_t                base;         /* shortest pause */
-    ngx_msec_t                pause;        /* next one */
+    ngx_http_mcp_backoff_t    backoff;      /* of attempts */
     ngx_str_t                 id;           /* last event id */
     u_char                    ids[NGX_MCP_LEASE_ID_MAX];
 
@@ -73,6 +73,8 @@ void ngx_http_mcp_reader_quit(ngx_http_mcp_reader_t *reader, ngx_msec_t hold);
 /* ends it and frees it; not from within a handler of its exchange */
 void ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_reader_e how);
+
+ngx_uint_t ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader);
 
 /* whether somebody wants it still, asked now and then (ngx_http_mcp_feed.c) */
 ngx_uint_t ngx_http_mcp_feed_wanted(ngx_http_mcp_reader_t *reader);

@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_refresh.h"
 #include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_discover.h"
 
 
 typedef struct ngx_http_mcp_refresh_s  ngx_http_mcp_refresh_t;
@@ -455,8 +456,9 @@ ngx_http_mcp_refresh_large(ngx_http_mcp_fetch_t *f)
         f->large = 1;
 
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                      "mcp upstream \"%V\" of \"%V\": the result of %V is too "
-                      "large to be cached and passed through",
+                      "mcp upstream \"%V\" of endpoint \"%V\": the result of "
+                      "%V is too large for the cache, so such requests go to "
+                      "the upstream; give \"mcp_zone\" a larger size",
                       &own->upstream->name, &own->bridge->endpoint,
                       ngx_mcp_list_method(f->kind));
     }
@@ -477,10 +479,10 @@ ngx_http_mcp_refresh_fail(ngx_http_mcp_fetch_t *f, const char *why)
     ngx_mcp_count(own->bridge->zone, NGX_MCP_COUNTER_LISTS_FAILED, 1);
 
     ngx_log_error(level, ngx_cycle->log, 0,
-                  "mcp upstream \"%V\" of \"%V\" failed to list for the "
-                  "cache: %s to %V; it is asked again later",
-                  &own->upstream->name, &own->bridge->endpoint, why,
-                  ngx_mcp_list_method(f->kind));
+                  "mcp upstream \"%V\" of endpoint \"%V\": %V failed: %s; the "
+                  "cached list stays, the module retries",
+                  &own->upstream->name, &own->bridge->endpoint,
+                  ngx_mcp_list_method(f->kind), why);
 
     f->failures++;
 

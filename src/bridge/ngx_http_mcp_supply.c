@@ -6,14 +6,13 @@
 
 
 static ngx_int_t ngx_http_mcp_supply_join(ngx_http_mcp_supply_t *supply);
-static void ngx_http_mcp_supply_timeout(ngx_event_t *ev);
+static void ngx_http_mcp_supply_ready(void *data);
+static void ngx_http_mcp_supply_late(void *data);
 static ngx_int_t ngx_http_mcp_supply_ask(ngx_http_mcp_own_t *own,
     ngx_mcp_supply_job_t *job, ngx_pool_t *pool);
 static void ngx_http_mcp_supply_done(ngx_http_mcp_own_t *own,
     ngx_http_mcp_own_answer_t *answer, void *data);
 
-
-static ngx_queue_t  ngx_http_mcp_supplies;
 
 static ngx_str_t  ngx_http_mcp_supply_methods[] = {
     ngx_string("resources/unsubscribe"),
@@ -102,44 +101,27 @@ ngx_http_mcp_supply_hold(ngx_http_mcp_supply_t *supply, ngx_mcp_ref_t call)
 void
 ngx_http_mcp_supply_wait(ngx_http_mcp_supply_t *supply)
 {
-    if (ngx_http_mcp_supplies.next == NULL) {
-        ngx_queue_init(&ngx_http_mcp_supplies);
-    }
+    supply->waiter.ready = ngx_http_mcp_supply_ready;
+    supply->waiter.late = ngx_http_mcp_supply_late;
+    supply->waiter.data = supply;
 
-    ngx_queue_insert_tail(&ngx_http_mcp_supplies, &supply->queue);
-
-    supply->timer.handler = ngx_http_mcp_supply_timeout;
-    supply->timer.data = supply;
-    supply->timer.log = ngx_cycle->log;
-
-    ngx_add_timer(&supply->timer, supply->upstream->timeout);
+    ngx_http_mcp_waiter_start(&supply->waiter, supply->bridge->zone,
+                              NGX_HTTP_MCP_WAIT_SUBSCRIPTION,
+                              supply->upstream->timeout);
 }
 
 
 void
 ngx_http_mcp_supply_forget(ngx_http_mcp_supply_t *supply)
 {
-    if (supply->queue.next == NULL) {
-        return;
-    }
-
-    ngx_queue_remove(&supply->queue);
-    supply->queue.next = NULL;
-
-    if (supply->timer.timer_set) {
-        ngx_del_timer(&supply->timer);
-    }
+    ngx_http_mcp_waiter_stop(&supply->waiter);
 }
 
 
 static void
-ngx_http_mcp_supply_timeout(ngx_event_t *ev)
+ngx_http_mcp_supply_late(void *data)
 {
-    ngx_http_mcp_supply_t  *supply;
-
-    supply = ev->data;
-
-    ngx_http_mcp_supply_forget(supply);
+    ngx_http_mcp_supply_t *supply = data;
 
     (void) ngx_mcp_session_unsubscribe(supply->bridge->zone, supply->session,
                                        &supply->uri);
@@ -148,56 +130,32 @@ ngx_http_mcp_supply_timeout(ngx_event_t *ev)
 }
 
 
-void
-ngx_http_mcp_supply_doorbell(ngx_mcp_zone_t *zone)
+static void
+ngx_http_mcp_supply_ready(void *data)
 {
-    ngx_int_t               rc;
-    ngx_queue_t            *q, looked;
-    ngx_http_mcp_supply_t  *supply;
+    ngx_http_mcp_supply_t *supply = data;
 
-    if (ngx_http_mcp_supplies.next == NULL) {
+    ngx_int_t        rc;
+    ngx_mcp_zone_t  *zone;
+
+    zone = supply->bridge->zone;
+
+    rc = ngx_mcp_supply_state(zone, supply->session, &supply->uri);
+
+    if (rc == NGX_ERROR) {
+        rc = ngx_http_mcp_supply_join(supply);
+    }
+
+    if (rc == NGX_AGAIN) {
+        ngx_http_mcp_waiter_again(&supply->waiter);
         return;
     }
 
-    /* done() may have others forgotten */
-
-    ngx_queue_init(&looked);
-
-    while (!ngx_queue_empty(&ngx_http_mcp_supplies)) {
-        q = ngx_queue_head(&ngx_http_mcp_supplies);
-        supply = ngx_queue_data(q, ngx_http_mcp_supply_t, queue);
-
-        ngx_queue_remove(q);
-        ngx_queue_insert_tail(&looked, q);
-
-        if (supply->bridge->zone != zone) {
-            continue;
-        }
-
-        rc = ngx_mcp_supply_state(zone, supply->session, &supply->uri);
-
-        if (rc == NGX_ERROR) {
-            rc = ngx_http_mcp_supply_join(supply);
-        }
-
-        if (rc == NGX_AGAIN) {
-            continue;
-        }
-
-        if (rc == NGX_DONE) {
-            ngx_mcp_supply_part(zone, supply->session, &supply->uri);
-        }
-
-        ngx_http_mcp_supply_forget(supply);
-
-        supply->done(supply->data, rc);
+    if (rc == NGX_DONE) {
+        ngx_mcp_supply_part(zone, supply->session, &supply->uri);
     }
 
-    while (!ngx_queue_empty(&looked)) {
-        q = ngx_queue_head(&looked);
-        ngx_queue_remove(q);
-        ngx_queue_insert_tail(&ngx_http_mcp_supplies, q);
-    }
+    supply->done(supply->data, rc);
 }
 
 
@@ -242,20 +200,13 @@ static ngx_int_t
 ngx_http_mcp_supply_ask(ngx_http_mcp_own_t *own, ngx_mcp_supply_job_t *job,
     ngx_pool_t *pool)
 {
-    u_char     *p;
-    ngx_str_t   params;
+    ngx_str_t  params;
 
-    params.data = ngx_pnalloc(pool, sizeof("{\"uri\":}")
-                                    + ngx_mcp_json_escaped_len(&job->uri));
+    params = ngx_mcp_uri_compose(pool, &job->uri);
+
     if (params.data == NULL) {
         return NGX_ERROR;
     }
-
-    p = ngx_cpymem(params.data, "{\"uri\":", sizeof("{\"uri\":") - 1);
-    p = ngx_mcp_json_escape(p, &job->uri);
-    *p++ = '}';
-
-    params.len = p - params.data;
 
     return ngx_http_mcp_own_ask(own, pool,
                                 &ngx_http_mcp_supply_methods[job->subscribe],
@@ -282,8 +233,8 @@ ngx_http_mcp_supply_done(ngx_http_mcp_own_t *own,
 
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "mcp upstream \"%V\" of endpoint \"%V\" refused %V of "
-                      "\"%V\" for all, code %i", &own->upstream->name,
-                      &own->bridge->endpoint,
+                      "\"%V\" in the shared session with error %i",
+                      &own->upstream->name, &own->bridge->endpoint,
                       &ngx_http_mcp_supply_methods[job->subscribe],
                       &job->uri, answer->code);
 

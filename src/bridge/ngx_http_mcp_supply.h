@@ -31,9 +31,8 @@ typedef struct {
     void                      *data;
 
     /* private */
-    ngx_queue_t                queue;      /* linked while it waits */
+    ngx_http_mcp_waiter_t      waiter;
     ngx_str_t                  list_key;
-    ngx_event_t                timer;
 } ngx_http_mcp_supply_t;
 
 
@@ -56,8 +55,7 @@ void ngx_http_mcp_supply_hold(ngx_http_mcp_supply_t *supply,
     ngx_mcp_ref_t call);
 
 
-/* for own sessions: what waits is looked at; the holder does what is due */
-void ngx_http_mcp_supply_doorbell(ngx_mcp_zone_t *zone);
+/* for own sessions: the holder does what is due */
 void ngx_http_mcp_supply_run(ngx_http_mcp_own_t *own);
 
 

@@ -27,7 +27,7 @@ ngx_str_t  ngx_http_mcp_topic_template = ngx_string(
     "\"title\":\"Last events of a topic\","
     "\"description\":\"The last events that were published to a topic, newest "
     "last, each with its position. The name of a topic may contain slashes. "
-    "Subscribe to be told of new ones.\","
+    "Subscribe to be notified of new ones.\","
     "\"mimeType\":\"application/json\"}");
 
 

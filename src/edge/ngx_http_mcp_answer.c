@@ -219,6 +219,123 @@ ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id, ngx_str_t *result)
 
 
 ngx_int_t
+ngx_http_mcp_reply_error(ngx_http_mcp_reply_t *reply, ngx_uint_t status,
+    ngx_int_t code, const char *message)
+{
+    ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
+
+    reply->code = code;
+    reply->status = status;
+    reply->message.data = (u_char *) message;
+    reply->message.len = ngx_strlen(message);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_reply_internal(ngx_http_mcp_reply_t *reply)
+{
+    return ngx_http_mcp_reply_error(reply, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                    NGX_MCP_INTERNAL_ERROR, "internal error");
+}
+
+
+ngx_int_t
+ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_str_t            text;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    if (ngx_http_mcp_reply_empty(reply)) {
+        return ngx_http_mcp_answer(r, NGX_HTTP_ACCEPTED, NULL);
+    }
+
+    if (reply->nparts > 1 && ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON) {
+        return ngx_http_mcp_answer_parts(r, reply->parts, reply->nparts);
+    }
+
+    if (reply->status && reply->nparts == 0) {
+        return ngx_http_mcp_refuse_data(r, reply->status, id, reply->code,
+                                        &reply->message,
+                                        reply->data.len ? &reply->data : NULL);
+    }
+
+    if (ngx_http_mcp_reply_text(r, id, reply, &text) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (reply->status) {
+        ctx->error = reply->code;
+        return ngx_http_mcp_refuse_text(r, reply->status, &text);
+    }
+
+    return ngx_http_mcp_answer(r, NGX_HTTP_OK, &text);
+}
+
+
+ngx_int_t
+ngx_http_mcp_reply_text(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_reply_t *reply, ngx_str_t *text)
+{
+    u_char              *p;
+    ngx_uint_t           i;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ngx_str_null(text);
+
+    if (ngx_http_mcp_reply_empty(reply)) {
+        return NGX_OK;
+    }
+
+    switch (reply->nparts) {
+
+    case 0:
+        break;
+
+    case 1:
+        *text = reply->parts[0];
+        return NGX_OK;
+
+    default:
+
+        for (i = 0; i < reply->nparts; i++) {
+            text->len += reply->parts[i].len;
+        }
+
+        p = ngx_pnalloc(r->pool, text->len);
+        if (p == NULL) {
+            ngx_str_null(text);
+            return NGX_ERROR;
+        }
+
+        text->data = p;
+
+        for (i = 0; i < reply->nparts; i++) {
+            p = ngx_cpymem(p, reply->parts[i].data, reply->parts[i].len);
+        }
+
+        return NGX_OK;
+    }
+
+    if (reply->status) {
+        ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+        *text = ngx_mcp_error_compose(r->pool, ngx_http_mcp_revision(ctx), id,
+                                      reply->code, &reply->message,
+                                      reply->data.len ? &reply->data : NULL);
+    } else {
+        *text = ngx_mcp_result_compose(r->pool, id, &reply->result);
+    }
+
+    return text->data ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
 ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status, ngx_int_t code,
     const char *message)
 {
@@ -352,6 +469,7 @@ ngx_http_mcp_answer_header_filter(ngx_http_request_t *r)
     }
 
     ctx->refused = 1;
+    ctx->response = 1;
 
     ngx_str_set(&r->headers_out.content_type, "application/json");
     r->headers_out.content_type_len = r->headers_out.content_type.len;

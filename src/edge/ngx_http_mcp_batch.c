@@ -61,10 +61,22 @@ static void ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch,
     ngx_uint_t n);
 static void ngx_http_mcp_batch_error(ngx_http_mcp_batch_t *batch,
     ngx_uint_t n, ngx_int_t code, const char *why);
+static void ngx_http_mcp_batch_call_answer(ngx_http_mcp_call_t *call,
+    ngx_str_t *text);
+static void ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch,
+    ngx_uint_t n, ngx_str_t *text);
+static void ngx_http_mcp_batch_call_done(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_batch_done(ngx_http_mcp_batch_t *batch);
 static void ngx_http_mcp_batch_notice_done(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_batch_cleanup(void *data);
 static ngx_int_t ngx_http_mcp_batch_send(ngx_http_mcp_batch_t *batch);
+
+
+static ngx_http_mcp_call_batch_t  ngx_http_mcp_batch_handlers = {
+    ngx_http_mcp_batch_call_answer,
+    ngx_http_mcp_batch_call_done
+};
 
 
 static const char  ngx_http_mcp_batch_large[] =
@@ -359,8 +371,8 @@ ngx_http_mcp_batch_check(ngx_http_mcp_batch_t *batch, const char **why)
     }
 
     ngx_log_error(NGX_LOG_ERR, batch->r->connection->log, 0,
-                  "mcp batch is refused: another module kept the access rules "
-                  "from being asked for each message; set \"mcp_batch off\"");
+                  "mcp batch is refused: another module prevents the check of "
+                  "access rules for each message; set \"mcp_batch off\"");
     return NGX_ERROR;
 }
 
@@ -455,6 +467,7 @@ ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
     ngx_str_t                text;
     ngx_mcp_message_t       *m;
     ngx_http_mcp_ctx_t      *ctx;
+    ngx_http_mcp_call_t     *call;
     ngx_http_mcp_element_t  *e;
 
     e = &batch->elements[n];
@@ -504,23 +517,33 @@ ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
         return;
     }
 
-    rc = ngx_http_mcp_call_element(batch->r, ctx, m, batch, n, &text);
+    call = ngx_http_mcp_call_create(batch->r, m);
 
-    if (rc != NGX_OK) {
-        ngx_http_mcp_batch_answer(batch, n, &text);
+    if (call == NULL) {
+        ngx_http_mcp_batch_error(batch, n, NGX_MCP_INTERNAL_ERROR,
+                                 "internal error");
+        return;
     }
-}
 
+    call->batch = batch;
+    call->index = n;
+    call->batch_handlers = &ngx_http_mcp_batch_handlers;
 
-void
-ngx_http_mcp_batch_begun(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
-    ngx_http_mcp_call_t *call)
-{
+    if (ngx_http_mcp_call_element(call, &text) != NGX_AGAIN) {
+        ngx_http_mcp_batch_answer(batch, n, &text);
+        return;
+    }
+
     batch->running++;
-    batch->elements[index].call = call;
+    e->call = call;
 
     if (batch->gone) {
-        ngx_http_mcp_call_left(call);
+
+        /* the caller looks whether the batch has ended */
+
+        batch->running++;
+        ngx_http_mcp_call_gone(call);
+        batch->running--;
     }
 }
 
@@ -551,15 +574,8 @@ ngx_http_mcp_batch_reading(ngx_http_request_t *r)
     for (i = 0; i < batch->next; i++) {
         call = batch->elements[i].call;
 
-        if (call == NULL || call->done) {
-            continue;
-        }
-
-        if (call->wait) {
-            ngx_http_mcp_call_wait_abort(call);
-
-        } else {
-            ngx_http_mcp_call_left(call);
+        if (call && call->state != NGX_HTTP_MCP_CALL_DONE) {
+            ngx_http_mcp_call_gone(call);
         }
     }
 
@@ -587,10 +603,17 @@ ngx_http_mcp_batch_error(ngx_http_mcp_batch_t *batch, ngx_uint_t n,
 }
 
 
+static void
+ngx_http_mcp_batch_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
+{
+    ngx_http_mcp_batch_answer(call->batch, call->index, text);
+}
+
+
 /* all answers are in memory until the last one is there */
 
-void
-ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
+static void
+ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch, ngx_uint_t n,
     ngx_str_t *text)
 {
     ngx_http_mcp_ctx_t  *ctx;
@@ -599,7 +622,7 @@ ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
 
     if (text->len <= ctx->conf->message_limit - batch->size) {
         batch->size += text->len;
-        batch->elements[index].answer = *text;
+        batch->elements[n].answer = *text;
         return;
     }
 
@@ -607,23 +630,15 @@ ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
 
     (void) ngx_pfree(batch->r->pool, text->data);
 
-    ngx_http_mcp_batch_error(batch, index, NGX_MCP_REFUSED,
+    ngx_http_mcp_batch_error(batch, n, NGX_MCP_REFUSED,
                              ngx_http_mcp_batch_large);
 }
 
 
-void
-ngx_http_mcp_batch_here(ngx_http_mcp_batch_t *batch, ngx_uint_t index,
-    ngx_str_t *id)
+static void
+ngx_http_mcp_batch_call_done(ngx_http_mcp_call_t *call)
 {
-    ngx_str_t  result;
-
-    ngx_str_set(&result, "{}");
-
-    result = ngx_mcp_result_compose(batch->r->pool, id, &result);
-
-    ngx_http_mcp_batch_answer(batch, index, &result);
-    ngx_http_mcp_batch_done(batch);
+    ngx_http_mcp_batch_done(call->batch);
 }
 
 
@@ -639,7 +654,7 @@ ngx_http_mcp_batch_notice_done(ngx_http_mcp_talk_t *t,
 }
 
 
-void
+static void
 ngx_http_mcp_batch_done(ngx_http_mcp_batch_t *batch)
 {
     batch->running--;

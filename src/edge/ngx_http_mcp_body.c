@@ -141,7 +141,8 @@ ngx_http_mcp_gather_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
         if (n != (ssize_t) len) {
             ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                          "mcp could not read the request body back");
+                          "mcp failed to read the request body from its "
+                          "temporary file");
             return NGX_ERROR;
         }
 

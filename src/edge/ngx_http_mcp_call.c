@@ -2,206 +2,81 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_call.h"
-#include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_output.h"
-#include "ngx_http_mcp_stream.h"
 
 
-static ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
-static ngx_int_t ngx_http_mcp_call_run(ngx_http_mcp_call_t *call,
-    ngx_str_t *result, ngx_uint_t *status, ngx_int_t *code, const char **why);
-static ngx_int_t ngx_http_mcp_call_talk(ngx_http_mcp_call_t *call,
-    ngx_str_t *result);
+/*
+ * Running calls whose clients have left keep the connection that they came by
+ * and one to their upstream.  There are at most mcp_call_limit of them for a
+ * tenant (or identity, or address), and together as many as take a quarter of
+ * the worker's connections.
+ */
+
+#define NGX_HTTP_MCP_LEFT_SHARE  8
+
+/* of those whose clients came back, so many are passed over at a time */
+#define NGX_HTTP_MCP_LEFT_READ   8
+
+
+/* a message on the call's line that the log does not keep */
+
+struct ngx_http_mcp_large_s {
+    ngx_str_t                 text;
+    ngx_mcp_cursor_t          place;
+    ngx_uint_t                flags;      /* NGX_MCP_EVENT_* */
+    ngx_http_mcp_large_t     *next;
+};
+
+
+static ngx_int_t ngx_http_mcp_call_number(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_cleanup(void *data);
-static void ngx_http_mcp_call_streams(ngx_http_mcp_talk_t *t);
-static void ngx_http_mcp_call_paused(ngx_http_mcp_talk_t *t);
-static void ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text);
+static void ngx_http_mcp_call_respond(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static void ngx_http_mcp_call_stopped(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static void ngx_http_mcp_call_sent(ngx_http_request_t *r, ngx_int_t rc);
+static ngx_uint_t ngx_http_mcp_call_may_stream(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_stream_closed(void *data);
+static void ngx_http_mcp_call_stream_room(void *data);
 static void ngx_http_mcp_call_large(ngx_http_mcp_call_t *call,
     ngx_str_t *text, ngx_mcp_cursor_t *place, ngx_uint_t flags);
 static void ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_free_large(ngx_http_mcp_call_t *call);
-static void ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call);
-static void ngx_http_mcp_call_after(ngx_event_t *ev);
-static void ngx_http_mcp_call_reading(ngx_http_request_t *r);
+static void ngx_http_mcp_call_room(ngx_http_mcp_call_t *call,
+    ngx_uint_t room);
+static void ngx_http_mcp_call_left(ngx_http_mcp_call_t *call);
+static ngx_http_mcp_call_t *ngx_http_mcp_call_left_oldest(
+    ngx_http_mcp_call_t *call, ngx_uint_t *n);
+static void ngx_http_mcp_call_left_forget(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call);
+
+
+ngx_http_mcp_calls_t  ngx_http_mcp_calls;
+
+#define ngx_http_mcp_calls_next(n)  (((uintptr_t) (n) << 1) | 1)
 
 
 ngx_int_t
-ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_message_t *m)
-{
-    ngx_int_t             rc, code;
-    ngx_str_t             result, text;
-    ngx_uint_t            status;
-    const char           *why;
-    ngx_http_mcp_call_t  *call;
-
-    if (m->method_code == NGX_MCP_METHOD_PING) {
-        ngx_str_set(&result, "{}");
-        return ngx_http_mcp_result(r, &m->id, &result);
-    }
-
-    call = ngx_http_mcp_call_create(r, ctx, m);
-    if (call == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx->call = call;
-
-    rc = ngx_http_mcp_call_here(call, &result, &code, &why);
-
-    if (rc == NGX_OK) {
-        return call->list ? ngx_http_mcp_call_list_send(call)
-                          : ngx_http_mcp_result(r, &m->id, &result);
-    }
-
-    if (rc == NGX_ERROR) {
-        text.data = (u_char *) why;
-        text.len = ngx_strlen(why);
-
-        status = call->denied ? NGX_HTTP_FORBIDDEN : NGX_HTTP_OK;
-
-        return ngx_http_mcp_refuse_data(r, status, &m->id, code, &text,
-                                        call->data.len ? &call->data : NULL);
-    }
-
-    rc = ngx_http_mcp_call_run(call, &result, &status, &code, &why);
-
-    if (rc == NGX_DONE) {
-        return ngx_http_mcp_result(r, &m->id, &result);
-    }
-
-    if (rc != NGX_OK) {
-        ngx_http_mcp_call_take_back(call);
-        return ngx_http_mcp_refuse(r, status, code, why);
-    }
-
-    r->main->count++;
-    r->read_event_handler = ngx_http_mcp_call_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    return NGX_DONE;
-}
-
-
-ngx_int_t
-ngx_http_mcp_call_element(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_message_t *m, ngx_http_mcp_batch_t *batch, ngx_uint_t index,
-    ngx_str_t *error)
-{
-    ngx_int_t             rc, code;
-    ngx_str_t             result, text;
-    ngx_uint_t            status;
-    const char           *why;
-    ngx_http_mcp_call_t  *call;
-
-    code = NGX_MCP_INTERNAL_ERROR;
-    why = "internal error";
-
-    ngx_str_set(&result, "{}");
-
-    call = ngx_http_mcp_call_create(r, ctx, m);
-    if (call == NULL) {
-        goto failed;
-    }
-
-    call->batch = batch;
-    call->index = index;
-
-    if (m->method_code == NGX_MCP_METHOD_PING) {
-        rc = NGX_OK;
-
-    } else {
-        rc = ngx_http_mcp_call_here(call, &result, &code, &why);
-    }
-
-    if (rc == NGX_DECLINED || rc == NGX_AGAIN) {
-        rc = ngx_http_mcp_call_run(call, &result, &status, &code, &why);
-
-        if (rc == NGX_OK) {
-            ngx_http_mcp_batch_begun(batch, index, call);
-            return NGX_OK;
-        }
-
-        if (rc == NGX_DONE) {
-            rc = NGX_OK;
-
-        } else {
-            ngx_http_mcp_call_take_back(call);
-        }
-    }
-
-    if (rc == NGX_OK) {
-
-        if (call->list == NULL) {
-            *error = ngx_mcp_result_compose(r->pool, &m->id, &result);
-            return NGX_DECLINED;
-        }
-
-        if (ngx_http_mcp_call_list_element(call, error) == NGX_OK) {
-            return NGX_DECLINED;
-        }
-    }
-
-failed:
-
-    text.data = (u_char *) why;
-    text.len = ngx_strlen(why);
-
-    *error = ngx_mcp_error_compose(r->pool, ctx->session.revision, &m->id,
-                                   code, &text,
-                                   (call && call->data.len) ? &call->data
-                                                            : NULL);
-    return NGX_DECLINED;
-}
-
-
-static ngx_http_mcp_call_t *
-ngx_http_mcp_call_create(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_message_t *m)
-{
-    ngx_http_mcp_call_t  *call;
-
-    call = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_call_t));
-    if (call == NULL) {
-        return NULL;
-    }
-
-    call->r = r;
-    call->ctx = ctx;
-    call->message = m;
-
-    return call;
-}
-
-
-/*
- * Registers the call and begins the talk, or to wait.  NGX_OK; NGX_DONE with
- * the result: that is over already; NGX_ERROR with the refusal.
- */
-
-static ngx_int_t
-ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_str_t *result,
-    ngx_uint_t *status, ngx_int_t *code, const char **why)
+ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                 rc;
     ngx_str_t                 token;
-    ngx_http_mcp_ctx_t       *ctx;
     ngx_pool_cleanup_t       *cln;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
-    ctx = call->ctx;
-    mlcf = ctx->conf;
+    if (call->state != NGX_HTTP_MCP_CALL_NEW) {
 
-    *status = NGX_HTTP_INTERNAL_SERVER_ERROR;
-    *code = NGX_MCP_INTERNAL_ERROR;
-    *why = "internal error";
+        /* the answerer before has opened it */
+
+        return NGX_AGAIN;
+    }
+
+    mlcf = call->ctx->conf;
 
     cln = ngx_pool_cleanup_add(call->r->pool, 0);
 
-    if (cln == NULL || ngx_http_mcp_call_register(call) != NGX_OK) {
+    if (cln == NULL || ngx_http_mcp_call_number(call) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -210,148 +85,112 @@ ngx_http_mcp_call_run(ngx_http_mcp_call_t *call, ngx_str_t *result,
 
     token = ngx_mcp_message_member(call->message, NGX_MCP_PATH_META_TOKEN);
 
-    rc = ngx_mcp_call_open(mlcf->zone, ctx->session.ref, &call->message->id,
-                           &token, mlcf->call_limit, call->local,
-                           &call->record);
+    rc = ngx_mcp_call_open(mlcf->zone, call->ctx->session.ref,
+                           &call->message->id, &token, mlcf->call_limit,
+                           call->local, &call->record);
     switch (rc) {
 
     case NGX_OK:
         break;
 
     case NGX_BUSY:
-        *status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        *code = NGX_MCP_REFUSED;
-        *why = "the limit of running requests is reached "
-               "(mcp_call_limit)";
         ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_CALLS_REFUSED, 1);
-        return NGX_ERROR;
+
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                        NGX_MCP_REFUSED,
+                                        "the limit of running requests is "
+                                        "reached (mcp_call_limit)");
 
     case NGX_EXISTS:
-        *status = NGX_HTTP_BAD_REQUEST;
-        *code = NGX_MCP_INVALID_REQUEST;
-        *why = "a request with this id is running already";
-        return NGX_ERROR;
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_BAD_REQUEST,
+                                        NGX_MCP_INVALID_REQUEST,
+                                        "a request with this id is running "
+                                        "already");
 
     default:
-        *status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        *code = NGX_MCP_REFUSED;
-        *why = "there is no room for another request";
-        return NGX_ERROR;
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                        NGX_MCP_REFUSED,
+                                        "the zone has no room for another "
+                                        "request (mcp_zone); try again later");
     }
 
     call->registered = 1;
+    call->state = NGX_HTTP_MCP_CALL_RUNNING;
 
-    if (call->batch || !(ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
+    if (call->batch || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
         ngx_mcp_call_plain(mlcf->zone, call->record.ref);
     }
 
-    if (call->wait) {
-        rc = ngx_http_mcp_call_wait(call, result, code, why);
+    return NGX_AGAIN;
+}
 
-    } else {
-        rc = ngx_http_mcp_call_talk(call, result);
-    }
 
-    if (rc == NGX_OK) {
-        ngx_http_mcp_call_unregister(call);
-        return NGX_DONE;
-    }
+/* a number by which the doorbell finds the call; 0 is none */
 
-    if (rc != NGX_AGAIN) {
+static ngx_int_t
+ngx_http_mcp_call_number(ngx_http_mcp_call_t *call)
+{
+    size_t                 size;
+    ngx_uint_t             i, n;
+    ngx_http_mcp_call_t  **table;
+    ngx_http_mcp_calls_t  *calls;
 
-        /* others of its batch may run on: it is not to be cancelled then */
+    calls = &ngx_http_mcp_calls;
 
-        ngx_http_mcp_call_unregister(call);
+    if (calls->free == calls->size) {
 
-        if (call->talk.scope.dots) {
-            *status = NGX_HTTP_BAD_REQUEST;
-            *code = NGX_MCP_INVALID_REQUEST;
-            *why = NGX_HTTP_MCP_DOTS;
+        n = calls->size ? calls->size * 2 : 256;
+        size = n * sizeof(ngx_http_mcp_call_t *);
+
+        table = ngx_alloc(size, ngx_cycle->log);
+        if (table == NULL) {
+            return NGX_ERROR;
         }
 
-        return NGX_ERROR;
+        if (calls->table) {
+            ngx_memcpy(table, calls->table, calls->size * sizeof(*table));
+            ngx_free(calls->table);
+        }
+
+        for (i = calls->size; i < n; i++) {
+            table[i] = (ngx_http_mcp_call_t *) ngx_http_mcp_calls_next(i + 1);
+        }
+
+        calls->free = ngx_max(calls->size, 1);
+        calls->table = table;
+        calls->size = n;
     }
 
-    if (mlcf->stream_after && !call->batch
-        && (ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE))
-    {
-        call->after.handler = ngx_http_mcp_call_after;
-        call->after.data = call;
-        call->after.log = call->r->connection->log;
-
-        ngx_add_timer(&call->after, mlcf->stream_after);
-    }
+    call->local = (uint32_t) calls->free;
+    calls->free = (uintptr_t) calls->table[call->local] >> 1;
+    calls->table[call->local] = call;
 
     return NGX_OK;
 }
 
 
-/* NGX_AGAIN: done() will come; NGX_OK: nobody has to be asked; NGX_ERROR */
-
-static ngx_int_t
-ngx_http_mcp_call_talk(ngx_http_mcp_call_t *call, ngx_str_t *result)
+void
+ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call)
 {
-    ngx_int_t                 rc;
-    ngx_http_mcp_ctx_t       *ctx;
-    ngx_http_mcp_talk_t      *t;
-    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_http_mcp_calls_t  *calls;
 
-    ctx = call->ctx;
-    mlcf = ctx->conf;
-    t = &call->talk;
-
-    t->r = call->r;
-    t->upstream = mlcf->upstreams->elts;
-    t->session = ctx->session.ref;
-    t->call = call->record.ref;
-    t->tenant = ctx->tenant;
-    t->level = ctx->session.level;
-    t->body = call->message->text;
-    t->streams = ngx_http_mcp_call_streams;
-    t->paused = ngx_http_mcp_call_paused;
-    t->message = ngx_http_mcp_call_message;
-    t->piece = ngx_http_mcp_call_piece;
-    t->done = ngx_http_mcp_call_done;
-    t->data = call;
-
-    t->patient = 1;
-
-    if (call->local_answer) {
-        t->patient = 0;
-        t->answered = 1;
-        t->level = NGX_MCP_LEVEL_UNSET;
+    if (call->after.timer_set) {
+        ngx_del_timer(&call->after);
     }
 
-    if (call->batch == NULL) {
-        t->scope = ctx->scope;
-
-    } else if (ngx_http_mcp_scan_scope(call->r, call->message, &t->scope)
-               != NGX_OK)
-    {
-        return NGX_ERROR;
+    if (call->registered) {
+        call->registered = 0;
+        ngx_mcp_call_close(call->ctx->conf->zone, call->record.ref);
     }
 
-    ctx->upstream = t->upstream->name;
+    if (call->local) {
+        calls = &ngx_http_mcp_calls;
 
-    if (call->listing) {
-        ngx_http_mcp_call_list_wait(call);
-        rc = NGX_OK;
-
-    } else if (call->sharing) {
-        ngx_http_mcp_supply_wait(call->supply);
-        rc = NGX_OK;
-
-    } else {
-        rc = ngx_http_mcp_talk_start(t);
+        calls->table[call->local] = (ngx_http_mcp_call_t *)
+                                        ngx_http_mcp_calls_next(calls->free);
+        calls->free = call->local;
+        call->local = 0;
     }
-
-    if (rc == NGX_DECLINED) {
-        ngx_str_set(&ctx->upstream, "");
-        ngx_str_set(result, "{}");
-        return NGX_OK;
-    }
-
-    return rc == NGX_OK ? NGX_AGAIN : NGX_ERROR;
 }
 
 
@@ -360,204 +199,364 @@ ngx_http_mcp_call_cleanup(void *data)
 {
     ngx_http_mcp_call_t *call = data;
 
+    call->answerer->stop(call);
+
     ngx_http_mcp_call_left_forget(call);
-    ngx_http_mcp_call_list_forget(call);
-
-    if (call->supply) {
-        ngx_http_mcp_supply_forget(call->supply);
-    }
-
-    if (call->wait) {
-        ngx_http_mcp_wait_stop(call->wait);
-    }
-
-    ngx_http_mcp_talk_cleanup(&call->talk);
     ngx_http_mcp_call_unregister(call);
     ngx_http_mcp_call_free_large(call);
 }
 
 
-/* who streams to us is streamed on, from the first moment */
-
-static void
-ngx_http_mcp_call_streams(ngx_http_mcp_talk_t *t)
+void
+ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    uint32_t local, ngx_uint_t why)
 {
-    ngx_http_mcp_call_t  *call;
+    ngx_connection_t      *c;
+    ngx_http_mcp_call_t   *call;
+    ngx_http_mcp_calls_t  *calls;
 
-    call = t->data;
+    calls = &ngx_http_mcp_calls;
 
-    if (call->streaming || call->batch || call->gone || call->cancelled
-        || call->local_answer
-        || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE))
+    if (local == 0 || local >= calls->size
+        || ((uintptr_t) calls->table[local] & 1))
     {
         return;
     }
 
-    ngx_http_mcp_call_open_stream(call);
+    call = calls->table[local];
+
+    if (call->record.ref.block != ref.block || call->record.ref.gen != ref.gen
+        || call->ctx->conf->zone != zone)
+    {
+        return;
+    }
+
+    if (why & (NGX_MCP_WAKE_CANCEL|NGX_MCP_WAKE_CLOSE)) {
+
+        if (call->state == NGX_HTTP_MCP_CALL_RUNNING) {
+            ngx_http_mcp_call_abort(call, (why & NGX_MCP_WAKE_CLOSE)
+                                          ? NGX_HTTP_MCP_CALL_SESSION_ENDED
+                                          : NGX_HTTP_MCP_CALL_CANCELLED);
+        }
+
+        return;
+    }
+
+    if (why & NGX_MCP_WAKE_NEWS && ngx_http_mcp_call_may_stream(call)) {
+
+        c = call->r->connection;
+
+        ngx_http_mcp_call_open_stream(call);
+        ngx_http_run_posted_requests(c);
+
+        if (calls->table[local] != call) {
+            return;
+        }
+    }
+
+    if (why & NGX_MCP_WAKE_LINK && call->answerer->wake) {
+        call->answerer->wake(call);
+    }
 }
 
 
-/*
- * The upstream wants to be polled (2025-11-25 basic/transports, "Sending
- * Messages", item 6): the client is let go as well, and resumes here.
- */
+void
+ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call, ngx_uint_t reason)
+{
+    ngx_connection_t  *c;
+
+    c = call->r->connection;
+
+    if (call->reason == NGX_HTTP_MCP_CALL_NOT_ABORTED) {
+        call->reason = reason;
+    }
+
+    if (call->state == NGX_HTTP_MCP_CALL_RUNNING) {
+        call->state = NGX_HTTP_MCP_CALL_STOPPING;
+    }
+
+    if (call->answerer->cancel) {
+        call->answerer->cancel(call);
+        return;
+    }
+
+    call->answerer->stop(call);
+
+    ngx_http_mcp_call_end(call, NULL);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+void
+ngx_http_mcp_call_handed(ngx_http_mcp_call_t *call, ngx_int_t rc,
+    ngx_http_mcp_reply_t *reply)
+{
+    if (rc == NGX_AGAIN) {
+        return;
+    }
+
+    if (rc != NGX_OK) {
+        (void) ngx_http_mcp_reply_internal(reply);
+    }
+
+    ngx_http_mcp_call_end(call, reply);
+}
+
+
+void
+ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+{
+    ngx_http_request_t    *r;
+    ngx_http_mcp_reply_t   stopped;
+
+    r = call->r;
+
+    /* a client may send its next request as soon as it has the answer */
+
+    if (call->response != NGX_HTTP_MCP_CALL_STREAM) {
+        ngx_http_mcp_call_unregister(call);
+    }
+
+    if (call->state == NGX_HTTP_MCP_CALL_STOPPING) {
+        reply = &stopped;
+        ngx_http_mcp_call_stopped(call, reply);
+    }
+
+    if (call->state != NGX_HTTP_MCP_CALL_ANSWERED) {
+
+        if (call->response == NGX_HTTP_MCP_CALL_JSON) {
+            call->rc = NGX_ERROR;
+        }
+
+        ngx_http_mcp_call_reply(call, reply);
+    }
+
+    call->state = NGX_HTTP_MCP_CALL_DONE;
+
+    ngx_http_mcp_call_left_forget(call);
+    ngx_http_mcp_call_unregister(call);
+
+    if (call->batch) {
+        call->batch_handlers->done(call);
+        return;
+    }
+
+    if (call->gone) {
+        ngx_http_finalize_request(r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
+        return;
+    }
+
+    switch (call->response) {
+
+    case NGX_HTTP_MCP_CALL_STREAM:
+
+        /* it ends with its line and finalizes the request */
+
+        return;
+
+    case NGX_HTTP_MCP_CALL_JSON:
+
+        if (call->rc != NGX_OK) {
+            /* a JSON text that is cut short tells the client */
+
+            r->keepalive = 0;
+            ngx_http_finalize_request(r, NGX_ERROR);
+            return;
+        }
+
+        call->rc = ngx_http_send_special(r, NGX_HTTP_LAST);
+        break;
+
+    default: /* NGX_HTTP_MCP_CALL_UNSENT */
+
+        if (!r->header_sent) {
+            /* there was no memory */
+            call->rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
+    ngx_http_mcp_output_finalize(r, call->rc);
+}
+
+
+/* the answer of a call that was aborted */
 
 static void
-ngx_http_mcp_call_paused(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_call_stopped(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
 {
-    ngx_http_mcp_call_t  *call;
+    ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
 
-    call = t->data;
+    switch (call->reason) {
 
-    if (call->ctx->stream
-        && call->ctx->session.revision >= NGX_MCP_2025_11_25)
-    {
+    case NGX_HTTP_MCP_CALL_SESSION_ENDED:
+        (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_NOT_FOUND,
+                                        NGX_MCP_SESSION_NOT_FOUND,
+                                        "the session has ended");
+        return;
+
+    case NGX_HTTP_MCP_CALL_ABANDONED:
+        (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                        NGX_MCP_INTERNAL_ERROR,
+                                        "nginx cancelled the request: its "
+                                        "client left, and too many such "
+                                        "requests ran");
+        return;
+    }
+
+    /* a request that its client cancelled is not answered */
+}
+
+
+void
+ngx_http_mcp_call_answered(ngx_http_mcp_call_t *call)
+{
+    if (call->state == NGX_HTTP_MCP_CALL_RUNNING) {
+        call->state = NGX_HTTP_MCP_CALL_ANSWERED;
+    }
+}
+
+
+void
+ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+{
+    ngx_str_t  text;
+
+    call->state = NGX_HTTP_MCP_CALL_ANSWERED;
+
+    if (call->after.timer_set) {
+        ngx_del_timer(&call->after);
+    }
+
+    if (reply->status || ngx_http_mcp_reply_empty(reply)) {
+        ngx_http_mcp_call_unsubscribe(call);
+    }
+
+    if (call->response == NGX_HTTP_MCP_CALL_JSON) {
+        return;
+    }
+
+    if (call->response == NGX_HTTP_MCP_CALL_UNSENT && call->batch == NULL) {
+
+        if (!call->gone) {
+            ngx_http_mcp_call_respond(call, reply);
+        }
+
+        return;
+    }
+
+    if (reply->status) {
+        call->ctx->error = reply->code;
+    }
+
+    (void) ngx_http_mcp_reply_text(call->r, &call->message->id, reply, &text);
+
+    if (call->batch) {
+        call->batch_handlers->answer(call, &text);
+        return;
+    }
+
+    if (text.len) {
+        ngx_http_mcp_call_deliver(call, &text, NGX_MCP_EVENT_RESPONSE,
+                                  NGX_MCP_LEVEL_UNSET);
+        ngx_http_mcp_call_unregister(call);
+
+    } else if (call->ctx->stream) {
+
+        /* a cancelled request gets no answer; its stream just ends */
+
         ngx_http_mcp_stream_close(call->ctx->stream,
                                   NGX_MCP_COUNTER_STREAMS_DONE);
     }
 }
 
 
+/* the answer is alone in its response */
+
 static void
-ngx_http_mcp_call_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
+ngx_http_mcp_call_respond(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
 {
-    ngx_str_t                 id, error;
-    ngx_mcp_json_t           *json;
-    ngx_http_mcp_call_t      *call;
-    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_int_t          rc;
+    ngx_connection_t  *c;
 
-    call = t->data;
-    json = &t->x->scan;
-    mlcf = call->ctx->conf;
-
-    if (call->answered || call->cancelled || call->local_answer) {
+    if (call->answerer->headers && call->answerer->headers(call) != NGX_OK) {
+        call->rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
         return;
     }
 
-    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+    ngx_http_mcp_call_unregister(call);
 
-    if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
+    rc = ngx_http_mcp_reply_send(call->r, &call->message->id, reply);
 
-        if (id.len) {
+    c = call->r->connection;
 
-            if (!(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)
-                && call->ctx->session.streams == 0)
-            {
-                ngx_http_mcp_refuse_ask(call->r, t, &id);
-                return;
-            }
+    if (rc == NGX_OK && (c->buffered || c->write->delayed)) {
+        rc = ngx_http_mcp_output_start(call->r, ngx_http_mcp_call_sent);
+    }
 
-            if (ngx_mcp_ask_add(mlcf->zone, call->ctx->session.ref, &id,
-                                &t->upstream->name)
-                != NGX_OK)
-            {
-                ngx_http_mcp_refuse_ask(call->r, t, &id);
-                return;
-            }
-
-        } else if (ngx_http_mcp_said_elsewhere(t, call->ctx->session.ref,
-                                               text))
-        {
-            return;
-        }
-
-        ngx_http_mcp_call_deliver(call, text, 0);
+    if (rc == NGX_ERROR) {
+        ngx_http_mcp_call_lost(call);
         return;
     }
 
-    if (!ngx_mcp_json_same_id(&id, &call->message->id)) {
-
-        if (json->members[NGX_MCP_PATH_ID].type <= NGX_MCP_JSON_NULL) {
-
-            if (t->x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
-                return;
-            }
-
-            if (t->x->refusal.len
-                && json->members[NGX_MCP_PATH_ERROR].type
-                   == NGX_MCP_JSON_OBJECT)
-            {
-                ngx_http_mcp_call_note(call, text);
-
-                error = ngx_mcp_refusal_compose(call->r->pool,
-                                                &call->message->id,
-                                                &t->x->refusal);
-                if (error.data) {
-                    ngx_http_mcp_call_filter(call, &error);
-                    ngx_http_mcp_call_answer(call, &error);
-                }
-
-                return;
-            }
-        }
-
-        if (!call->blamed) {
-            call->blamed = 1;
-
-            ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
-                          "mcp upstream \"%V\" answered with id %V instead "
-                          "of %V", &t->upstream->name, &id,
-                          &call->message->id);
-        }
-
-        return;
-    }
-
-    if (t->x->status == NGX_HTTP_UNAUTHORIZED
-        || t->x->status == NGX_HTTP_FORBIDDEN)
-    {
-        return;
-    }
-
-    if (json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_ABSENT
-        && json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT)
-    {
-        call->blamed = 1;
-
-        ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
-                      "mcp upstream \"%V\" answered with neither result nor "
-                      "error", &t->upstream->name);
-        return;
-    }
-
-    ngx_http_mcp_call_note(call, text);
-    ngx_http_mcp_call_filter(call, text);
-    ngx_http_mcp_call_answer(call, text);
+    call->rc = rc;
 }
 
 
-/* what the answer says, for variables and for what depends on it here */
-
-void
-ngx_http_mcp_call_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
+ngx_int_t
+ngx_http_mcp_call_open_json(ngx_http_mcp_call_t *call)
 {
-    ngx_str_t        code;
-    ngx_mcp_json_t  *json;
+    ngx_http_request_t  *r;
 
-    json = &call->talk.x->scan;
+    r = call->r;
 
-    if (json->members[NGX_MCP_PATH_IS_ERROR].type == NGX_MCP_JSON_TRUE) {
-        call->ctx->tool_error = 1;
+    call->response = NGX_HTTP_MCP_CALL_JSON;
+    call->ctx->responded = 1;
+    call->ctx->response = 1;
+
+    if (call->after.timer_set) {
+        ngx_del_timer(&call->after);
     }
 
-    if (json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT) {
-        return;
+    r->headers_out.status = NGX_HTTP_OK;
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+
+    if ((call->answerer->headers && call->answerer->headers(call) != NGX_OK)
+        || ngx_http_mcp_send_header(r) != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
-    if (text) {
-        code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+    return ngx_http_mcp_output_start(r, ngx_http_mcp_call_sent);
+}
 
-        if (code.len) {
-            call->ctx->error = ngx_http_mcp_error_code(&code);
-        }
+
+/* of its JSON answer all was sent, or no more can be */
+
+static void
+ngx_http_mcp_call_sent(ngx_http_request_t *r, ngx_int_t rc)
+{
+    ngx_http_mcp_ctx_t   *ctx;
+    ngx_http_mcp_call_t  *call;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    call = ctx->call;
+
+    if (rc != NGX_OK) {
+        ngx_http_mcp_call_lost(call);
     }
 
-    ngx_http_mcp_call_take_back(call);
+    if (call->response == NGX_HTTP_MCP_CALL_JSON) {
+        ngx_http_mcp_call_room(call, 1);
+    }
 }
 
 
 void
-ngx_http_mcp_call_take_back(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call)
 {
     if (call->uri.len) {
         (void) ngx_mcp_session_unsubscribe(call->ctx->conf->zone,
@@ -568,75 +567,10 @@ ngx_http_mcp_call_take_back(ngx_http_mcp_call_t *call)
 
 
 void
-ngx_http_mcp_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
-{
-    ngx_int_t          rc;
-    ngx_str_t          copy;
-    ngx_connection_t  *c;
-
-    call->answered = 1;
-    call->talk.answered = 1;
-
-    if (call->after.timer_set) {
-        ngx_del_timer(&call->after);
-    }
-
-    /* who has the answer may ask the next at once, by another worker */
-
-    if (call->streaming) {
-        ngx_http_mcp_call_deliver(call, text, NGX_MCP_EVENT_RESPONSE);
-        ngx_http_mcp_call_unregister(call);
-        return;
-    }
-
-    copy.len = text->len;
-    copy.data = ngx_pstrdup(call->r->pool, text);
-
-    if (copy.data == NULL) {
-        return;
-    }
-
-    if (call->batch) {
-        ngx_http_mcp_batch_answer(call->batch, call->index, &copy);
-        return;
-    }
-
-    if (call->gone) {
-        return;
-    }
-
-    if (call->talk.x
-        && ngx_http_mcp_copy_headers(call->r, call->talk.x) != NGX_OK)
-    {
-        return;
-    }
-
-    ngx_http_mcp_call_unregister(call);
-
-    rc = ngx_http_mcp_answer(call->r, NGX_HTTP_OK, &copy);
-
-    c = call->r->connection;
-
-    if (rc == NGX_OK && (c->buffered || c->write->delayed)) {
-        rc = ngx_http_mcp_output_start(call->r, ngx_http_mcp_call_sent);
-    }
-
-    if (rc == NGX_ERROR) {
-        c->error = 0;
-        call->gone = 1;
-    }
-}
-
-
-/* a message that belongs to the call, on its line */
-
-void
 ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
-    ngx_uint_t flags)
+    ngx_uint_t flags, ngx_uint_t level)
 {
     ngx_int_t                 rc;
-    ngx_str_t                 level;
-    ngx_mcp_json_t           *json;
     ngx_mcp_event_t           event;
     ngx_mcp_cursor_t          cursor;
     ngx_http_mcp_stream_t    *stream;
@@ -649,23 +583,11 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     event.parts = text;
     event.nparts = 1;
     event.flags = flags;
-
-    json = call->talk.x ? &call->talk.x->scan : NULL;
-
-    if (!(flags & NGX_MCP_EVENT_RESPONSE) && json
-        && json->members[NGX_MCP_PATH_ID].type == NGX_MCP_JSON_ABSENT
-        && json->members[NGX_MCP_PATH_LEVEL].type == NGX_MCP_JSON_STRING)
-    {
-        level = ngx_mcp_json_span(json, NGX_MCP_PATH_LEVEL, text->data);
-        level.data++;
-        level.len -= 2;
-
-        event.level = ngx_mcp_level_parse(&level);
-    }
+    event.level = level;
 
     ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
 
-    if (!call->streaming) {
+    if (call->response != NGX_HTTP_MCP_CALL_STREAM) {
 
         if (call->batch || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
             (void) ngx_mcp_log_session(mlcf->zone, call->ctx->session.ref,
@@ -679,7 +601,7 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
         ngx_http_mcp_call_open_stream(call);
 
-        if (!call->streaming) {
+        if (call->response != NGX_HTTP_MCP_CALL_STREAM) {
             ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_UNSENT, 1);
             return;
         }
@@ -698,18 +620,12 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
         return;
     }
 
-    if (ngx_http_mcp_stream_behind(stream, &cursor, text->len)
-        && call->talk.x)
-    {
-        ngx_http_mcp_exchange_hold(call->talk.x);
+    if (ngx_http_mcp_stream_behind(stream, &cursor, text->len)) {
+        ngx_http_mcp_call_room(call, 0);
     }
 
-    if (flags & NGX_MCP_EVENT_RESPONSE && ngx_http_mcp_stream_unsent(stream)) {
-
-        /* whatever becomes of the log until the client takes it */
-
-        call->answer.data = ngx_pstrdup(call->r->pool, text);
-        call->answer.len = call->answer.data ? text->len : 0;
+    if (flags & NGX_MCP_EVENT_RESPONSE) {
+        ngx_http_mcp_stream_answer(stream, text);
     }
 }
 
@@ -762,10 +678,7 @@ ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call)
 
         if (rc == NGX_AGAIN) {
 
-            if (call->talk.x) {
-                ngx_http_mcp_exchange_hold(call->talk.x);
-            }
-
+            ngx_http_mcp_call_room(call, 0);
             return;
         }
 
@@ -791,9 +704,32 @@ ngx_http_mcp_call_free_large(ngx_http_mcp_call_t *call)
 
 
 static void
+ngx_http_mcp_call_room(ngx_http_mcp_call_t *call, ngx_uint_t room)
+{
+    if (call->answerer->room) {
+        call->answerer->room(call, room);
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_call_may_stream(ngx_http_mcp_call_t *call)
+{
+    return call->state == NGX_HTTP_MCP_CALL_RUNNING
+           && call->response == NGX_HTTP_MCP_CALL_UNSENT
+           && call->batch == NULL && !call->gone
+           && call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE;
+}
+
+
+void
 ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
 {
     ngx_http_mcp_ctx_t  *ctx;
+
+    if (!ngx_http_mcp_call_may_stream(call)) {
+        return;
+    }
 
     ctx = call->ctx;
 
@@ -801,23 +737,28 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
         ngx_del_timer(&call->after);
     }
 
-    call->streaming = 1;
+    call->response = NGX_HTTP_MCP_CALL_STREAM;
     ctx->responded = 1;
     ctx->response = 2;
 
     ngx_mcp_call_stream(ctx->conf->zone, call->record.ref);
 
-    if (call->talk.x) {
-        (void) ngx_http_mcp_copy_headers(call->r, call->talk.x);
+    if (call->answerer->headers) {
+        (void) call->answerer->headers(call);
     }
 
-    if (ngx_http_mcp_stream_open(call->r, call->record.line, NULL, 0, call)
+    call->owner.closed = ngx_http_mcp_call_stream_closed;
+    call->owner.room = ngx_http_mcp_call_stream_room;
+    call->owner.data = call;
+
+    if (ngx_http_mcp_stream_open(call->r, call->record.line, NULL, 0,
+                                 &call->owner)
         != NGX_OK)
     {
         if (!call->r->header_sent) {
             /* no room for a stream: the answer alone reaches the client */
 
-            call->streaming = 0;
+            call->response = NGX_HTTP_MCP_CALL_UNSENT;
             ctx->responded = 0;
             ctx->response = 0;
 
@@ -826,116 +767,48 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
 
         /* what comes waits on the line all the same */
 
-        call->closed = 1;
-        call->gone = 1;
+        ngx_http_mcp_call_lost(call);
     }
 }
 
 
 static void
-ngx_http_mcp_call_after(ngx_event_t *ev)
+ngx_http_mcp_call_stream_closed(void *data)
 {
-    ngx_http_mcp_call_news(ev->data);
-}
+    ngx_http_mcp_call_t *call = data;
 
-
-void
-ngx_http_mcp_call_news(ngx_http_mcp_call_t *call)
-{
-    ngx_connection_t  *c;
-
-    c = call->r->connection;
-
-    if (call->gone || call->streaming || call->passing || call->answered
-        || call->cancelled || call->batch
-        || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE))
-    {
-        return;
-    }
-
-    ngx_http_mcp_call_open_stream(call);
-
-    ngx_http_run_posted_requests(c);
-}
-
-
-void
-ngx_http_mcp_call_stream_closed(ngx_http_mcp_call_t *call)
-{
     ngx_connection_t  *c;
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, call->r->connection->log, 0,
-                   "mcp stream of a call closed, done:%ui",
-                   (ngx_uint_t) call->done);
+                   "mcp stream of a call closed, state %ui", call->state);
 
     c = call->r->connection;
 
-    call->closed = 1;
     call->gone = 1;
     call->ctx->stream = NULL;
 
     ngx_http_mcp_call_free_large(call);
 
-    if (call->done) {
+    if (call->state == NGX_HTTP_MCP_CALL_DONE) {
         ngx_http_finalize_request(call->r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
         ngx_http_run_posted_requests(c);
         return;
     }
 
-    if (call->talk.x) {
-        ngx_http_mcp_exchange_resume(call->talk.x);
-    }
-
+    ngx_http_mcp_call_room(call, 1);
     ngx_http_mcp_call_left(call);
 }
 
 
-void
-ngx_http_mcp_call_stream_ready(ngx_http_mcp_call_t *call)
+static void
+ngx_http_mcp_call_stream_room(void *data)
 {
+    ngx_http_mcp_call_t *call = data;
+
     ngx_http_mcp_call_send_large(call);
 
-    if (call->large == NULL && !call->done && call->talk.x) {
-        ngx_http_mcp_exchange_resume(call->talk.x);
-    }
-}
-
-
-/*
- * As ngx_http_test_reading(), but a client that leaves only detaches: its
- * request runs on (2025-11-25 basic/transports, "Sending Messages": a
- * disconnect is no cancellation).
- */
-
-static void
-ngx_http_mcp_call_reading(ngx_http_request_t *r)
-{
-    ngx_http_mcp_ctx_t   *ctx;
-    ngx_http_mcp_call_t  *call;
-
-    if (!ngx_http_mcp_call_detach(r)) {
-        return;
-    }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
-    call = ctx->call;
-
-    if (call) {
-        call->gone = 1;
-
-        if (call->wait) {
-
-            /* its answer could reach nobody */
-
-            ngx_http_mcp_call_wait_abort(call);
-            return;
-        }
-
-        if (call->passing && call->talk.x) {
-            ngx_http_mcp_exchange_resume(call->talk.x);
-        }
-
-        ngx_http_mcp_call_left(call);
+    if (call->large == NULL && call->state != NGX_HTTP_MCP_CALL_DONE) {
+        ngx_http_mcp_call_room(call, 1);
     }
 }
 
@@ -974,4 +847,171 @@ ngx_http_mcp_call_detach(ngx_http_request_t *r)
     r->read_event_handler = ngx_http_block_reading;
 
     return 1;
+}
+
+
+void
+ngx_http_mcp_call_lost(ngx_http_mcp_call_t *call)
+{
+    /* the exchange is not to be ended */
+
+    call->r->connection->error = 0;
+    call->gone = 1;
+
+    ngx_http_mcp_call_left(call);
+}
+
+
+void
+ngx_http_mcp_call_gone(ngx_http_mcp_call_t *call)
+{
+    call->gone = 1;
+
+    if (call->answerer->unresumable) {
+        ngx_http_mcp_call_abort(call, NGX_HTTP_MCP_CALL_LEFT);
+        return;
+    }
+
+    ngx_http_mcp_call_room(call, 1);
+    ngx_http_mcp_call_left(call);
+}
+
+
+/*
+ * The call runs without its client: where too many run so, the oldest that no
+ * stream carries again is cancelled; never this one.
+ */
+
+static void
+ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
+{
+    ngx_str_t             *key;
+    ngx_uint_t             i, n, kind, max;
+    ngx_http_mcp_ctx_t    *ctx;
+    ngx_http_mcp_call_t   *oldest;
+    ngx_http_mcp_calls_t  *calls;
+
+    if (call->left_queue.next || call->reason) {
+        return;
+    }
+
+    ctx = call->ctx;
+    calls = &ngx_http_mcp_calls;
+
+    if (ctx->tenant.len) {
+        key = &ctx->tenant;
+        kind = 1;
+
+    } else if (ctx->identity.len) {
+        key = &ctx->identity;
+        kind = 2;
+
+    } else {
+        key = &call->r->connection->addr_text;
+        kind = 3;
+    }
+
+    call->left_key = ((uint64_t) ngx_murmur_hash2(key->data, key->len) << 32)
+                     ^ ((uint64_t) ngx_crc32_long(key->data, key->len) << 2)
+                     ^ kind;
+
+    if (calls->nleft == 0) {
+        ngx_queue_init(&calls->left);
+    }
+
+    ngx_queue_insert_tail(&calls->left, &call->left_queue);
+    calls->nleft++;
+
+    max = ngx_max(ngx_cycle->connection_n / NGX_HTTP_MCP_LEFT_SHARE, 1);
+
+    for (i = 0; i < NGX_HTTP_MCP_LEFT_READ; i++) {
+
+        oldest = ngx_http_mcp_call_left_oldest(call, &n);
+
+        if (oldest == call
+            || (n <= ctx->conf->call_limit && calls->nleft <= max))
+        {
+            return;
+        }
+
+        if (!ngx_mcp_call_carried(oldest->ctx->conf->zone, oldest->record.ref))
+        {
+            ngx_http_mcp_call_abandon(oldest);
+            return;
+        }
+
+        /* its client came back for the answer: it goes last */
+
+        ngx_queue_remove(&oldest->left_queue);
+        ngx_queue_insert_tail(&calls->left, &oldest->left_queue);
+    }
+}
+
+
+/*
+ * The one to go, if one has to, and how many of the same key there are: the
+ * oldest of that key, or of all where there is no other.
+ */
+
+static ngx_http_mcp_call_t *
+ngx_http_mcp_call_left_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
+{
+    ngx_queue_t          *q;
+    ngx_http_mcp_call_t  *c, *oldest;
+
+    *n = 0;
+    oldest = NULL;
+
+    for (q = ngx_queue_head(&ngx_http_mcp_calls.left);
+         q != ngx_queue_sentinel(&ngx_http_mcp_calls.left);
+         q = ngx_queue_next(q))
+    {
+        c = ngx_queue_data(q, ngx_http_mcp_call_t, left_queue);
+
+        if (c->left_key == call->left_key) {
+            (*n)++;
+
+            if (oldest == NULL) {
+                oldest = c;
+            }
+        }
+    }
+
+    if (*n == 1) {
+        q = ngx_queue_head(&ngx_http_mcp_calls.left);
+        oldest = ngx_queue_data(q, ngx_http_mcp_call_t, left_queue);
+    }
+
+    return oldest;
+}
+
+
+static void
+ngx_http_mcp_call_left_forget(ngx_http_mcp_call_t *call)
+{
+    if (call->left_queue.next) {
+        ngx_queue_remove(&call->left_queue);
+        call->left_queue.next = NULL;
+        ngx_http_mcp_calls.nleft--;
+    }
+}
+
+
+/* call may be gone then */
+
+static void
+ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_call_left_forget(call);
+
+    ngx_log_error(NGX_LOG_WARN, call->r->connection->log, 0,
+                  "mcp request %V is cancelled: its client left, and too many "
+                  "requests of clients that left are running; the limits are "
+                  "\"mcp_call_limit\" for each tenant, identity or address "
+                  "and an eighth of \"worker_connections\"",
+                  &call->message->id);
+
+    ngx_mcp_count(call->ctx->conf->zone, NGX_MCP_COUNTER_CALLS_ABANDONED, 1);
+
+    ngx_http_mcp_call_abort(call, NGX_HTTP_MCP_CALL_ABANDONED);
 }

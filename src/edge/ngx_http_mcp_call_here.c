@@ -2,81 +2,107 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_call.h"
-#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_mix.h"
+#include "ngx_http_mcp_supply.h"
+#include "ngx_http_mcp_topic.h"
+#include "ngx_http_mcp_wait.h"
 
 
-static ngx_int_t ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call,
-    ngx_str_t *result, ngx_int_t *code, const char **why);
+static ngx_int_t ngx_http_mcp_here_start(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static void ngx_http_mcp_here_stop(ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_here_set_level(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_here_list(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_here_tool(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_here_read(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_here_no_resource(ngx_http_mcp_call_t *call,
+    ngx_str_t *uri, ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_here_wait(ngx_http_mcp_call_t *call,
+    ngx_str_t *arguments, ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_wait_begin(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_wait_t *w, ngx_http_mcp_reply_t *reply);
+static void ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_wait_abort(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_wait_ready(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 
 
-/*
- * What is answered here, wholly or first: NGX_OK with the result, NGX_ERROR
- * with the code and why, NGX_DECLINED: an upstream has to be asked.
- */
+/* the module's own tools, topics and lists, and the log level */
 
-ngx_int_t
-ngx_http_mcp_call_here(ngx_http_mcp_call_t *call, ngx_str_t *result,
-    ngx_int_t *code, const char **why)
+ngx_http_mcp_answerer_t  ngx_http_mcp_call_here = {
+    ngx_http_mcp_here_start,
+    ngx_http_mcp_here_stop,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    0
+};
+
+/* the tool wait_for_event, which waits */
+
+static ngx_http_mcp_answerer_t  ngx_http_mcp_call_waiting = {
+    NULL,
+    ngx_http_mcp_wait_abort,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    1
+};
+
+
+static ngx_int_t
+ngx_http_mcp_here_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
-    ngx_int_t  rc;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
 
     switch (call->message->method_code) {
 
-    case NGX_MCP_METHOD_TOOLS_LIST:
-    case NGX_MCP_METHOD_PROMPTS_LIST:
-    case NGX_MCP_METHOD_RESOURCES_LIST:
-    case NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST:
-        rc = ngx_http_mcp_call_list(call, why);
-
-        if (rc == NGX_AGAIN) {
-            call->listing = 1;
-            return NGX_DECLINED;
-        }
-
-        if (rc != NGX_DECLINED) {
-            *code = NGX_MCP_INVALID_PARAMS;
-            return rc;
-        }
-
-        break;
-
     case NGX_MCP_METHOD_SET_LEVEL:
-        return ngx_http_mcp_call_set_level(call, result, code, why);
+        return ngx_http_mcp_here_set_level(call, reply);
 
-    case NGX_MCP_METHOD_SUBSCRIBE:
-    case NGX_MCP_METHOD_UNSUBSCRIBE:
-        return ngx_http_mcp_call_subscribe(call, result, code, why);
+    case NGX_MCP_METHOD_TOOLS_CALL:
+        return mlcf->bridge.tools ? ngx_http_mcp_here_tool(call, reply)
+                                  : NGX_DECLINED;
+
+    case NGX_MCP_METHOD_RESOURCES_READ:
+        return mlcf->bridge.topics ? ngx_http_mcp_here_read(call, reply)
+                                   : NGX_DECLINED;
+
+    default:
+        return ngx_http_mcp_here_list(call, reply);
     }
+}
 
-    rc = ngx_http_mcp_call_own(call, result, code, why);
 
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    if (call->ctx->conf->upstreams == NULL) {
-        *code = NGX_MCP_METHOD_NOT_FOUND;
-        *why = "Method not found";
-        return NGX_ERROR;
-    }
-
-    return NGX_DECLINED;
+static void
+ngx_http_mcp_here_stop(ngx_http_mcp_call_t *call)
+{
+    /* void */
 }
 
 
 static ngx_int_t
-ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call, ngx_str_t *result,
-    ngx_int_t *code, const char **why)
+ngx_http_mcp_here_set_level(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
 {
     ngx_str_t   name;
     ngx_uint_t  level;
 
     if (!(call->ctx->session.offered & NGX_MCP_OFFERED_LOGGING)) {
-        *code = NGX_MCP_METHOD_NOT_FOUND;
-        *why = "Method not found: logging is not offered";
-        return NGX_ERROR;
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                        NGX_MCP_METHOD_NOT_FOUND,
+                                        "Method not found: logging is not "
+                                        "offered");
     }
 
     level = NGX_MCP_LEVEL_UNSET;
@@ -90,25 +116,342 @@ ngx_http_mcp_call_set_level(ngx_http_mcp_call_t *call, ngx_str_t *result,
     }
 
     if (level == NGX_MCP_LEVEL_UNSET) {
-        *code = NGX_MCP_INVALID_PARAMS;
-        *why = "params.level must be one of debug, info, notice, warning, "
-               "error, critical, alert, emergency";
-        return NGX_ERROR;
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                        NGX_MCP_INVALID_PARAMS,
+                                        "params.level must be one of debug, "
+                                        "info, notice, warning, error, "
+                                        "critical, alert, emergency");
     }
 
     ngx_mcp_session_set_level(call->ctx->conf->zone, call->ctx->session.ref,
                               level);
 
-    ngx_str_set(result, "{}");
+    if (call->ctx->conf->upstreams) {
 
-    if (call->ctx->conf->upstreams == NULL) {
-        return NGX_OK;
+        /* the session's upstream session is told, a later one as well */
+
+        return ngx_http_mcp_call_tell(call, reply);
     }
 
-    /* upstream sessions of this session hear of it, later ones as well */
+    ngx_str_set(&reply->result, "{}");
 
-    call->talk.existing = 1;
-    call->local_answer = 1;
+    return NGX_OK;
+}
 
-    return NGX_DECLINED;
+
+/* a list, where there is no upstream that has one as well */
+
+static ngx_int_t
+ngx_http_mcp_here_list(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+{
+    ngx_mcp_message_t        *m;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    m = call->message;
+    mlcf = call->ctx->conf;
+
+    if (mlcf->upstreams
+        || !ngx_http_mcp_mix_has(&mlcf->bridge, m->method_code))
+    {
+        return NGX_DECLINED;
+    }
+
+    if (m->json.members[NGX_MCP_PATH_CURSOR].type > NGX_MCP_JSON_NULL) {
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                        NGX_MCP_INVALID_PARAMS,
+                                        "params.cursor is unknown");
+    }
+
+    return ngx_http_mcp_filter_result(call->r, call->ctx, m, &reply->result);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_here_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+{
+    ngx_str_t                 name, params, arguments;
+    ngx_mcp_message_t        *m;
+    ngx_http_mcp_builtin_t   *tool;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    m = call->message;
+    mlcf = call->ctx->conf;
+
+    name = ngx_mcp_message_string(m, NGX_MCP_PATH_NAME, call->r->pool);
+    tool = ngx_http_mcp_builtin(&mlcf->bridge, &name);
+
+    if (tool == NULL) {
+
+        if (mlcf->upstreams) {
+            return NGX_DECLINED;
+        }
+
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                        NGX_MCP_INVALID_PARAMS,
+                                        "params.name is not the name of a "
+                                        "tool");
+    }
+
+    params = ngx_mcp_message_member(m, NGX_MCP_PATH_PARAMS);
+
+    if (ngx_http_mcp_builtin_arguments(&params, &arguments) != NGX_OK) {
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                        NGX_MCP_INVALID_PARAMS,
+                                        "params.arguments must be an object");
+    }
+
+    if (tool->bit == NGX_HTTP_MCP_TOOL_WAIT) {
+        return ngx_http_mcp_here_wait(call, &arguments, reply);
+    }
+
+    reply->result = ngx_http_mcp_builtin_session(&mlcf->bridge,
+                                                 &call->ctx->session,
+                                                 &call->ctx->session_id,
+                                                 call->r->pool);
+
+    return reply->result.data ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_here_read(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t                 rc;
+    ngx_str_t                 uri, asked, name;
+    ngx_mcp_topic_t           topic;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+
+    uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
+                                 call->r->pool);
+    if (uri.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    asked = uri;
+
+    if (ngx_http_mcp_topic_of(&mlcf->bridge, &uri, call->r->pool, &topic,
+                              &name)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (name.len == 0 && mlcf->upstreams) {
+        return NGX_DECLINED;
+    }
+
+    rc = name.len ? ngx_http_mcp_topic_read(&mlcf->bridge,
+                                            call->ctx->session.ref, &topic,
+                                            &name, call->r->pool,
+                                            &reply->result)
+                  : NGX_DECLINED;
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_mcp_here_no_resource(call, &asked, reply);
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_here_no_resource(ngx_http_mcp_call_t *call, ngx_str_t *uri,
+    ngx_http_mcp_reply_t *reply)
+{
+    u_char     *p;
+    ngx_str_t   data;
+
+    data.data = ngx_pnalloc(call->r->pool, sizeof("{\"uri\":}") - 1
+                                           + ngx_mcp_json_escaped_len(uri));
+    if (data.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(data.data, "{\"uri\":", sizeof("{\"uri\":") - 1);
+    p = ngx_mcp_json_escape(p, uri);
+    *p++ = '}';
+
+    data.len = p - data.data;
+
+    (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK, NGX_MCP_NO_RESOURCE,
+                                    "Resource not found");
+    reply->data = data;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_here_wait(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t                 rc, code;
+    ngx_str_t                 name;
+    const char               *why;
+    ngx_http_mcp_wait_t      *w;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+
+    w = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_wait_t));
+    if (w == NULL) {
+        return NGX_ERROR;
+    }
+
+    w->zone = mlcf->zone;
+    w->session = call->ctx->session.ref;
+    w->pool = call->r->pool;
+    w->drain = mlcf->drain_time;
+    w->ready = ngx_http_mcp_wait_ready;
+    w->data = call;
+
+    why = ngx_http_mcp_builtin_wait(&mlcf->bridge, arguments, w, &name, &code);
+
+    if (why && code) {
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK, code, why);
+    }
+
+    if (why) {
+        call->ctx->tool_error = 1;
+        reply->result = ngx_http_mcp_builtin_error(call->r->pool, why);
+
+        return reply->result.data ? NGX_OK : NGX_ERROR;
+    }
+
+    /* it gets what reading the resource would show */
+
+    rc = ngx_http_mcp_denied_as(call->r, call->ctx,
+                                NGX_MCP_METHOD_RESOURCES_READ, &w->topic.uri,
+                                &why);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_FORBIDDEN,
+                                        NGX_MCP_REFUSED, why);
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (name.len) {
+        why = ngx_http_mcp_feed_want(&mlcf->bridge, call->ctx->session.ref,
+                                     &call->ctx->tenant, &name, call->r->pool,
+                                     NULL);
+        if (why) {
+            return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                            NGX_MCP_REFUSED, why);
+        }
+    }
+
+    rc = ngx_http_mcp_call_open(call, reply);
+
+    return rc == NGX_AGAIN ? ngx_http_mcp_wait_begin(call, w, reply) : rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_wait_begin(ngx_http_mcp_call_t *call, ngx_http_mcp_wait_t *w,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t  rc;
+
+    call->answerer = &ngx_http_mcp_call_waiting;
+    call->data = w;
+
+    rc = ngx_http_mcp_wait_start(w);
+
+    if (rc == NGX_AGAIN) {
+        ngx_http_mcp_wait_subscribe(call);
+        return NGX_AGAIN;
+    }
+
+    if (rc == NGX_BUSY) {
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                        NGX_MCP_REFUSED,
+                                        NGX_HTTP_MCP_TOPICS_BUSY);
+    }
+
+    if (rc != NGX_OK) {
+        call->ctx->tool_error = 1;
+    }
+
+    reply->result = ngx_http_mcp_builtin_waited(w, rc);
+
+    return reply->result.data ? NGX_OK : NGX_ERROR;
+}
+
+
+/* an upstream tells of updates of a resource if it is subscribed to */
+
+static void
+ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_wait_t      *w;
+    ngx_http_mcp_supply_t     supply;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_http_mcp_upstream_t  *u;
+
+    w = call->data;
+    mlcf = call->ctx->conf;
+
+    if (mlcf->upstreams == NULL || !w->topic.other) {
+        return;
+    }
+
+    u = mlcf->upstreams->elts;
+
+    if (u->protocol == NGX_HTTP_MCP_RPC || !u->listen
+        || ngx_http_mcp_discovered(u, &call->ctx->tenant) == NGX_MCP_KNOWN_RPC)
+    {
+        return;
+    }
+
+    ngx_memzero(&supply, sizeof(ngx_http_mcp_supply_t));
+
+    supply.bridge = &mlcf->bridge;
+    supply.upstream = u;
+    supply.tenant = call->ctx->tenant;
+    supply.session = call->ctx->session.ref;
+    supply.uri = w->topic.uri;
+    supply.pool = call->r->pool;
+
+    ngx_http_mcp_supply_hold(&supply, call->record.ref);
+}
+
+
+static void
+ngx_http_mcp_wait_abort(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_wait_stop(call->data);
+}
+
+
+static void
+ngx_http_mcp_wait_ready(ngx_http_mcp_wait_t *w, ngx_int_t rc)
+{
+    ngx_connection_t      *c;
+    ngx_http_mcp_call_t   *call;
+    ngx_http_mcp_reply_t   reply;
+
+    call = w->data;
+    c = call->r->connection;
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_mcp_reply_error(&reply, NGX_HTTP_NOT_FOUND,
+                                      NGX_MCP_SESSION_NOT_FOUND,
+                                      "the session has ended");
+    } else {
+        call->ctx->tool_error = (rc != NGX_OK && rc != NGX_AGAIN);
+
+        ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+        reply.result = ngx_http_mcp_builtin_waited(w, rc);
+        rc = reply.result.data ? NGX_OK : NGX_ERROR;
+    }
+
+    ngx_http_mcp_call_handed(call, rc, &reply);
+
+    ngx_http_run_posted_requests(c);
 }

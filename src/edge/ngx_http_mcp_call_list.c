@@ -2,64 +2,57 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_call.h"
-#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_lists.h"
 
 
 /* how long the first filling is waited for, ms */
 #define NGX_HTTP_MCP_LIST_PATIENCE  5000
 
 
+/* a call that waits for a list */
+
+typedef struct {
+    ngx_http_mcp_list_waiter_t  waiter;
+    ngx_event_t                 timer;
+} ngx_http_mcp_call_list_t;
+
+
+static ngx_int_t ngx_http_mcp_list_start(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call);
-static ngx_int_t ngx_http_mcp_list_get(ngx_http_mcp_call_t *call);
-static ngx_int_t ngx_http_mcp_list_page(ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_list_get(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_mcp_page_t *ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_list_t *list);
 static void ngx_http_mcp_list_note(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
-    ngx_str_t parts[3]);
-static ngx_int_t ngx_http_mcp_list_text(ngx_http_mcp_call_t *call,
-    ngx_str_t *text);
+    ngx_http_mcp_list_t *list, ngx_mcp_page_t *page,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_list_t *list, ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_list_wait(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_list_stop(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_list_ready(void *data);
 static void ngx_http_mcp_list_timeout(ngx_event_t *ev);
-static void ngx_http_mcp_list_here(ngx_http_mcp_call_t *call, ngx_int_t rc);
-static void ngx_http_mcp_list_go_on(ngx_http_mcp_call_t *call);
 
 
-static const char  ngx_http_mcp_list_cursor[] =
-    "params.cursor is not one of this list as it is now; begin with the "
-    "first page";
+/* cached lists */
+
+ngx_http_mcp_answerer_t  ngx_http_mcp_call_list = {
+    ngx_http_mcp_list_start,
+    ngx_http_mcp_list_stop,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    0
+};
 
 
-/* what an upstream is told of who asks must not decide for others */
-
-ngx_uint_t
-ngx_http_mcp_list_alone(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
-{
-    ngx_str_t  cookie;
-
-    if (ctx->list_key.len > NGX_MCP_LIST_KEY_MAX) {
-        return 1;
-    }
-
-    if (ctx->list_key.len) {
-        return 0;
-    }
-
-    ngx_str_set(&cookie, "Cookie");
-
-    return ctx->conf->bind != NULL || r->headers_in.authorization != NULL
-           || ngx_http_mcp_find_header(r, &cookie) != NULL;
-}
-
-
-/*
- * NGX_OK: call->list and its page are to be given; NGX_AGAIN: to be waited
- * for; NGX_DECLINED: the upstream is to be asked; NGX_ERROR with *why.
- */
-
-ngx_int_t
-ngx_http_mcp_call_list(ngx_http_mcp_call_t *call, const char **why)
+static ngx_int_t
+ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t            rc;
     ngx_uint_t           alone;
@@ -68,9 +61,9 @@ ngx_http_mcp_call_list(ngx_http_mcp_call_t *call, const char **why)
 
     ctx = call->ctx;
 
-    if (ctx->conf->bridge.lists != NGX_HTTP_MCP_LISTS_ON
-        || ctx->conf->upstreams == NULL
-        || ngx_http_mcp_list_kind(call) == NGX_ERROR)
+    if (ngx_http_mcp_list_kind(call) == NGX_ERROR
+        || ctx->conf->bridge.lists != NGX_HTTP_MCP_LISTS_ON
+        || ctx->conf->upstreams == NULL)
     {
         return NGX_DECLINED;
     }
@@ -97,13 +90,15 @@ ngx_http_mcp_call_list(ngx_http_mcp_call_t *call, const char **why)
         return NGX_DECLINED;
     }
 
-    rc = ngx_http_mcp_list_get(call);
+    rc = ngx_http_mcp_list_get(call, reply);
 
-    if (rc == NGX_ERROR) {
-        *why = ngx_http_mcp_list_cursor;
+    if (rc != NGX_AGAIN) {
+        return rc;
     }
 
-    return rc;
+    rc = ngx_http_mcp_call_open(call, reply);
+
+    return rc == NGX_AGAIN ? ngx_http_mcp_list_wait(call) : rc;
 }
 
 
@@ -130,58 +125,77 @@ ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call)
 }
 
 
-/* as above; the list is released with the request */
+/*
+ * NGX_OK: *reply is the answer; NGX_AGAIN: the list is to be waited for;
+ * NGX_DECLINED: the upstream is to be asked; NGX_ERROR.  The list is released
+ * with the request.
+ */
 
 static ngx_int_t
-ngx_http_mcp_list_get(ngx_http_mcp_call_t *call)
+ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                 rc;
+    ngx_mcp_page_t           *page;
     ngx_pool_cleanup_t       *cln;
+    ngx_http_mcp_list_t      *list;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = call->ctx->conf;
 
     cln = ngx_pool_cleanup_add(call->r->pool, 0);
     if (cln == NULL) {
-        return NGX_DECLINED;
+        return NGX_ERROR;
     }
 
     rc = ngx_http_mcp_lists_get(&mlcf->bridge, &call->ctx->session,
                                 &call->ctx->tenant, &call->ctx->list_key,
-                                ngx_http_mcp_list_kind(call), &call->list);
+                                ngx_http_mcp_list_kind(call), &list);
     if (rc != NGX_OK) {
         return rc == NGX_AGAIN ? NGX_AGAIN : NGX_DECLINED;
     }
 
-    cln->handler = (ngx_pool_cleanup_pt) ngx_http_mcp_lists_release;
-    cln->data = call->list;
+    cln->handler = ngx_http_mcp_lists_release;
+    cln->data = list;
 
-    return ngx_http_mcp_list_page(call);
+    page = ngx_http_mcp_list_page(call, list);
+
+    if (page == NULL) {
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                        NGX_MCP_INVALID_PARAMS,
+                                        "params.cursor is not a cursor of the "
+                                        "current list; begin with the first "
+                                        "page");
+    }
+
+    if (ngx_http_mcp_list_frame(call, list, page, reply) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_filters(call->ctx, call->message)
+           ? ngx_http_mcp_list_filter(call, list, reply) : NGX_OK;
 }
 
 
-static ngx_int_t
-ngx_http_mcp_list_page(ngx_http_mcp_call_t *call)
-{
-    uint64_t               version;
-    ngx_str_t              cursor;
-    ngx_uint_t             i, entry;
-    ngx_http_mcp_list_t   *list;
+/* the page that the request asks for; NULL: its cursor is unknown */
 
-    list = call->list;
-    call->page = list->pages;
+static ngx_mcp_page_t *
+ngx_http_mcp_list_page(ngx_http_mcp_call_t *call, ngx_http_mcp_list_t *list)
+{
+    uint64_t    version;
+    ngx_str_t   cursor;
+    ngx_uint_t  i, entry;
 
     switch (call->message->json.members[NGX_MCP_PATH_CURSOR].type) {
 
     case NGX_MCP_JSON_ABSENT:
     case NGX_MCP_JSON_NULL:
-        return NGX_OK;
+        return list->pages;
 
     case NGX_MCP_JSON_STRING:
         break;
 
     default:
-        return NGX_ERROR;
+        return NULL;
     }
 
     cursor = ngx_mcp_message_string(call->message, NGX_MCP_PATH_CURSOR,
@@ -190,21 +204,18 @@ ngx_http_mcp_list_page(ngx_http_mcp_call_t *call)
     if (ngx_mcp_cursor_parse(&cursor, &version, &entry) != NGX_OK
         || version != list->list.version)
     {
-        return NGX_ERROR;
+        return NULL;
     }
 
     for (i = 1; i < list->npages; i++) {
         if (list->pages[i].entry == entry) {
-            call->page = &list->pages[i];
-            return NGX_OK;
+            return &list->pages[i];
         }
     }
 
-    return NGX_ERROR;
+    return NULL;
 }
 
-
-/* once for an endpoint, as far as the zone remembers */
 
 static void
 ngx_http_mcp_list_note(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
@@ -232,25 +243,23 @@ ngx_http_mcp_list_note(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_mcp_once_end(mlcf->zone, &once, 0);
 
     ngx_log_error(NGX_LOG_NOTICE, r->connection->log, 0,
-                  "mcp endpoint \"%V\" lets requests that carry credentials "
-                  "get lists from the upstream, not from the cache; "
-                  "\"mcp_list_cache on key=VALUE\" says what lists depend on",
-                  &mlcf->name);
+                  "mcp endpoint \"%V\" forwards list requests that carry "
+                  "credentials to the upstream, as lists may depend on the "
+                  "credentials; set \"mcp_list_cache on key=VALUE\" to cache "
+                  "them", &mlcf->name);
 }
 
 
-/* what stands before and behind the entries of the page */
+/* the entries of the page, and what stands before and behind them */
 
 static ngx_int_t
-ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call, ngx_str_t parts[3])
+ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call, ngx_http_mcp_list_t *list,
+    ngx_mcp_page_t *page, ngx_http_mcp_reply_t *reply)
 {
-    u_char               *p;
-    ngx_str_t            *id, *member;
-    ngx_mcp_page_t       *page;
-    ngx_http_mcp_list_t  *list;
+    u_char     *p;
+    ngx_str_t  *id, *member, *parts;
 
-    list = call->list;
-    page = call->page;
+    parts = reply->parts;
     id = &call->message->id;
     member = ngx_mcp_list_member(list->list.kind);
 
@@ -282,7 +291,7 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call, ngx_str_t parts[3])
 
         parts[1].len += sizeof("]}}") - 1;
 
-        ngx_str_set(&parts[2], "");
+        reply->nparts = 2;
 
         return NGX_OK;
     }
@@ -296,163 +305,134 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call, ngx_str_t parts[3])
 
     parts[2].len = p - parts[2].data;
 
+    reply->nparts = 3;
+
     return NGX_OK;
 }
 
 
-/* the same in one piece, and without what the caller may not see */
+/* makes them one text, without what the caller may not see */
 
 static ngx_int_t
-ngx_http_mcp_list_text(ngx_http_mcp_call_t *call, ngx_str_t *text)
+ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call, ngx_http_mcp_list_t *list,
+    ngx_http_mcp_reply_t *reply)
 {
-    u_char     *p;
-    ngx_str_t   parts[3], result, whole;
+    size_t     start;
+    u_char    *whole;
+    ngx_str_t  text, result;
 
-    if (ngx_http_mcp_list_frame(call, parts) != NGX_OK) {
-        return NGX_ERROR;
-    }
+    start = ngx_mcp_list_member(list->list.kind)->len
+            + sizeof("{\"\":[") - 1;
+    start = reply->parts[0].len - start;
 
-    text->len = parts[0].len + parts[1].len + parts[2].len;
-
-    p = ngx_pnalloc(call->r->pool, text->len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    text->data = p;
-
-    p = ngx_cpymem(p, parts[0].data, parts[0].len);
-    p = ngx_cpymem(p, parts[1].data, parts[1].len);
-    ngx_memcpy(p, parts[2].data, parts[2].len);
-
-    if (!ngx_http_mcp_filters(call->ctx, call->message)) {
-        return NGX_OK;
-    }
-
-    result.len = ngx_mcp_list_member(call->list->list.kind)->len
-                 + sizeof("{\"\":[") - 1;
-    result.data = text->data + parts[0].len - result.len;
-    result.len = text->data + text->len - 1 - result.data;
-
-    whole = *text;
-
-    if (ngx_http_mcp_filter(call->r, call->ctx, call->message, &result, text)
+    if (ngx_http_mcp_reply_text(call->r, &call->message->id, reply, &text)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    if (text->data != whole.data) {
-        (void) ngx_pfree(call->r->pool, whole.data);
+    whole = text.data;
+
+    result.data = text.data + start;
+    result.len = text.len - start - 1;
+
+    if (ngx_http_mcp_filter(call->r, call->ctx, call->message, &result, &text)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
     }
+
+    if (text.data != whole) {
+        (void) ngx_pfree(call->r->pool, whole);
+    }
+
+    reply->parts[0] = text;
+    reply->nparts = 1;
 
     return NGX_OK;
 }
 
 
-ngx_int_t
-ngx_http_mcp_call_list_send(ngx_http_mcp_call_t *call)
+static ngx_int_t
+ngx_http_mcp_list_wait(ngx_http_mcp_call_t *call)
 {
-    ngx_str_t  text, parts[3];
+    ngx_http_mcp_call_list_t  *wait;
 
-    if (call->ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON
-        && !ngx_http_mcp_filters(call->ctx, call->message))
-    {
-        if (ngx_http_mcp_list_frame(call, parts) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        return ngx_http_mcp_answer_parts(call->r, parts, 3);
+    wait = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_call_list_t));
+    if (wait == NULL) {
+        return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_list_text(call, &text) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    call->data = wait;
 
-    return ngx_http_mcp_answer(call->r, NGX_HTTP_OK, &text);
-}
+    wait->waiter.ready = ngx_http_mcp_list_ready;
+    wait->waiter.data = call;
 
+    wait->timer.handler = ngx_http_mcp_list_timeout;
+    wait->timer.data = call;
+    wait->timer.log = call->r->connection->log;
 
-ngx_int_t
-ngx_http_mcp_call_list_element(ngx_http_mcp_call_t *call, ngx_str_t *text)
-{
-    return ngx_http_mcp_list_text(call, text);
-}
-
-
-void
-ngx_http_mcp_call_list_wait(ngx_http_mcp_call_t *call)
-{
-    call->listing = 1;
-
-    call->waiter.ready = ngx_http_mcp_list_ready;
-    call->waiter.data = call;
-
-    call->patience.handler = ngx_http_mcp_list_timeout;
-    call->patience.data = call;
-    call->patience.log = call->r->connection->log;
-
-    ngx_http_mcp_lists_wait(&call->waiter, &call->ctx->conf->bridge,
+    ngx_http_mcp_lists_wait(&wait->waiter, &call->ctx->conf->bridge,
                             &call->ctx->session,
                             ngx_http_mcp_list_kind(call));
 
-    ngx_add_timer(&call->patience, NGX_HTTP_MCP_LIST_PATIENCE);
+    ngx_add_timer(&wait->timer, NGX_HTTP_MCP_LIST_PATIENCE);
+
+    return NGX_AGAIN;
 }
 
 
-void
-ngx_http_mcp_call_list_forget(ngx_http_mcp_call_t *call)
+static void
+ngx_http_mcp_list_stop(ngx_http_mcp_call_t *call)
 {
-    call->listing = 0;
+    ngx_http_mcp_call_list_t  *wait;
 
-    ngx_http_mcp_lists_forget(&call->waiter);
+    wait = call->data;
 
-    if (call->patience.timer_set) {
-        ngx_del_timer(&call->patience);
+    if (wait == NULL) {
+        return;
     }
-}
 
+    ngx_http_mcp_lists_forget(&wait->waiter);
 
-void
-ngx_http_mcp_call_list_abort(ngx_http_mcp_call_t *call)
-{
-    ngx_connection_t  *c;
-
-    c = call->r->connection;
-
-    ngx_http_mcp_call_list_forget(call);
-    ngx_http_mcp_call_done(&call->talk, NGX_HTTP_MCP_ABORTED);
-    ngx_http_run_posted_requests(c);
+    if (wait->timer.timer_set) {
+        ngx_del_timer(&wait->timer);
+    }
 }
 
 
 static void
 ngx_http_mcp_list_ready(void *data)
 {
-    ngx_int_t             rc;
-    ngx_connection_t     *c;
-    ngx_http_mcp_call_t  *call;
+    ngx_http_mcp_call_t *call = data;
 
-    call = data;
+    ngx_int_t                  rc;
+    ngx_connection_t          *c;
+    ngx_http_mcp_reply_t       reply;
+    ngx_http_mcp_call_list_t  *wait;
+
     c = call->r->connection;
 
-    rc = ngx_http_mcp_list_get(call);
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+    rc = ngx_http_mcp_list_get(call, &reply);
 
     if (rc == NGX_AGAIN) {
-        ngx_http_mcp_lists_wait(&call->waiter, &call->ctx->conf->bridge,
+        wait = call->data;
+
+        ngx_http_mcp_lists_wait(&wait->waiter, &call->ctx->conf->bridge,
                                 &call->ctx->session,
                                 ngx_http_mcp_list_kind(call));
         return;
     }
 
-    ngx_http_mcp_call_list_forget(call);
+    ngx_http_mcp_list_stop(call);
 
     if (rc == NGX_DECLINED) {
-        ngx_http_mcp_list_go_on(call);
-
-    } else {
-        ngx_http_mcp_list_here(call, rc);
+        rc = ngx_http_mcp_call_ask(call, 0, &reply);
     }
+
+    ngx_http_mcp_call_handed(call, rc, &reply);
 
     ngx_http_run_posted_requests(c);
 }
@@ -461,8 +441,10 @@ ngx_http_mcp_list_ready(void *data)
 static void
 ngx_http_mcp_list_timeout(ngx_event_t *ev)
 {
-    ngx_connection_t     *c;
-    ngx_http_mcp_call_t  *call;
+    ngx_int_t              rc;
+    ngx_connection_t      *c;
+    ngx_http_mcp_call_t   *call;
+    ngx_http_mcp_reply_t   reply;
 
     call = ev->data;
     c = call->r->connection;
@@ -470,57 +452,11 @@ ngx_http_mcp_list_timeout(ngx_event_t *ev)
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0,
                    "mcp list is not there yet, the upstream is asked");
 
-    ngx_http_mcp_call_list_forget(call);
-    ngx_http_mcp_list_go_on(call);
+    ngx_http_mcp_list_stop(call);
+
+    rc = ngx_http_mcp_call_ask(call, 0, &reply);
+
+    ngx_http_mcp_call_handed(call, rc, &reply);
+
     ngx_http_run_posted_requests(c);
-}
-
-
-/* the answer of a call that waited */
-
-static void
-ngx_http_mcp_list_here(ngx_http_mcp_call_t *call, ngx_int_t rc)
-{
-    ngx_str_t  text, why;
-
-    ngx_str_null(&text);
-
-    if (rc == NGX_ERROR) {
-        call->ctx->error = NGX_MCP_INVALID_PARAMS;
-
-        why.data = (u_char *) ngx_http_mcp_list_cursor;
-        why.len = sizeof(ngx_http_mcp_list_cursor) - 1;
-
-        text = ngx_mcp_error_compose(call->r->pool,
-                                     call->ctx->session.revision,
-                                     &call->message->id,
-                                     NGX_MCP_INVALID_PARAMS, &why, NULL);
-
-    } else if (!call->streaming && !call->batch && !call->gone) {
-        call->answered = 1;
-
-        if (ngx_http_mcp_call_list_send(call) == NGX_ERROR) {
-            call->gone = 1;
-        }
-
-    } else if (ngx_http_mcp_list_text(call, &text) != NGX_OK) {
-        ngx_str_null(&text);
-    }
-
-    if (text.data) {
-        ngx_http_mcp_call_answer(call, &text);
-    }
-
-    ngx_http_mcp_call_done(&call->talk, call->answered
-                                        ? NGX_HTTP_MCP_OK
-                                        : NGX_HTTP_MCP_UNREACHABLE);
-}
-
-
-static void
-ngx_http_mcp_list_go_on(ngx_http_mcp_call_t *call)
-{
-    if (ngx_http_mcp_talk_start(&call->talk) != NGX_OK) {
-        ngx_http_mcp_call_done(&call->talk, NGX_HTTP_MCP_UNREACHABLE);
-    }
 }

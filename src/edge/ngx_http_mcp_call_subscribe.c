@@ -2,24 +2,56 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_call.h"
-#include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_supply.h"
 #include "ngx_http_mcp_topic.h"
 
 
-static const char *ngx_http_mcp_call_topic(ngx_http_mcp_call_t *call,
-    ngx_mcp_topic_t *topic, ngx_str_t *name);
-static ngx_int_t ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call,
+static ngx_int_t ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_subscription_begin(ngx_http_mcp_call_t *call,
+    ngx_int_t rc, ngx_http_mcp_upstream_t *u, ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_subscription_add(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_t *u);
-static ngx_int_t ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_upstream_t *u);
+static ngx_int_t ngx_http_mcp_subscription_topic(ngx_http_mcp_call_t *call,
+    ngx_mcp_topic_t *topic, ngx_str_t *name, ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_subscription_end(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_reply_t *reply);
+static void ngx_http_mcp_subscription_stop(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_subscription_done(void *data, ngx_int_t rc);
+static void ngx_http_mcp_feeds_stop(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_feeds_done(void *data);
 
 
-ngx_int_t
-ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
-    ngx_int_t *code, const char **why)
+/* resources/subscribe and resources/unsubscribe */
+
+ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription = {
+    ngx_http_mcp_subscription_start,
+    ngx_http_mcp_subscription_stop,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    0
+};
+
+/* likewise, until the feeds of a topic are connected */
+
+static ngx_http_mcp_answerer_t  ngx_http_mcp_call_feeds = {
+    NULL,
+    ngx_http_mcp_feeds_stop,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    0
+};
+
+
+static ngx_int_t
+ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                 rc;
     ngx_str_t                 name;
@@ -27,34 +59,36 @@ ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
     ngx_http_mcp_loc_conf_t  *mlcf;
     ngx_http_mcp_upstream_t  *u;
 
+    if (call->message->method_code != NGX_MCP_METHOD_SUBSCRIBE
+        && call->message->method_code != NGX_MCP_METHOD_UNSUBSCRIBE)
+    {
+        return NGX_DECLINED;
+    }
+
     mlcf = call->ctx->conf;
 
     call->uri = ngx_mcp_message_string(call->message, NGX_MCP_PATH_URI,
                                        call->r->pool);
     if (call->uri.data == NULL) {
-        *code = NGX_MCP_INTERNAL_ERROR;
-        *why = "internal error";
         return NGX_ERROR;
     }
 
     if (call->uri.len > NGX_MCP_URI_MAX) {
         ngx_str_null(&call->uri);
 
-        *code = NGX_MCP_INVALID_PARAMS;
-        *why = "params.uri is longer than 16384 bytes";
-        return NGX_ERROR;
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                        NGX_MCP_INVALID_PARAMS,
+                                        "params.uri is longer than 16384 "
+                                        "bytes");
     }
 
     if (ngx_http_mcp_topic_of(&mlcf->bridge, &call->uri, call->r->pool, &topic,
                               &name)
         != NGX_OK)
     {
-        *code = NGX_MCP_INTERNAL_ERROR;
-        *why = "internal error";
+        ngx_str_null(&call->uri);
         return NGX_ERROR;
     }
-
-    ngx_str_set(result, "{}");
 
     /* topics, and resources of an rpc upstream, are updated from here */
 
@@ -72,78 +106,50 @@ ngx_http_mcp_call_subscribe(ngx_http_mcp_call_t *call, ngx_str_t *result,
     }
 
     if (call->message->method_code == NGX_MCP_METHOD_UNSUBSCRIBE) {
-        return ngx_http_mcp_call_unsubscribe(call, u);
+        return ngx_http_mcp_subscription_end(call, u, reply);
     }
 
-    rc = ngx_http_mcp_call_supply(call, u);
+    rc = ngx_http_mcp_subscription_add(call, u);
 
     if (rc == NGX_BUSY || rc == NGX_DECLINED) {
-        *code = NGX_MCP_REFUSED;
-        *why = rc == NGX_BUSY ? "the limit of subscriptions is reached"
-                              : "there is no room for a subscription";
-        return NGX_ERROR;
+        ngx_str_null(&call->uri);
+
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK, NGX_MCP_REFUSED,
+                                        rc == NGX_BUSY
+                                        ? "the limit of subscriptions is "
+                                          "reached (mcp_subscription_limit)"
+                                        : "the zone has no room for a "
+                                          "subscription (mcp_zone); try again "
+                                          "later");
     }
 
     if (name.len) {
-        *why = ngx_http_mcp_call_topic(call, &topic, &name);
+        return ngx_http_mcp_subscription_topic(call, &topic, &name, reply);
+    }
 
-        if (*why) {
-            (void) ngx_mcp_session_unsubscribe(mlcf->zone,
-                                               call->ctx->session.ref,
-                                               &call->uri);
-            *code = NGX_MCP_REFUSED;
-            return NGX_ERROR;
-        }
-
-    } else if (mlcf->bridge.tools & NGX_HTTP_MCP_TOOL_WAIT) {
+    if (mlcf->bridge.tools & NGX_HTTP_MCP_TOOL_WAIT) {
         (void) ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref,
                                        &topic);
     }
 
-    return rc == NGX_OK ? NGX_OK : NGX_DECLINED;
+    return ngx_http_mcp_subscription_begin(call, rc, u, reply);
 }
 
 
-/* its topic and feeds stay from now on; NULL, or why they can not */
-
-static const char *
-ngx_http_mcp_call_topic(ngx_http_mcp_call_t *call, ngx_mcp_topic_t *topic,
-    ngx_str_t *name)
-{
-    ngx_http_mcp_loc_conf_t  *mlcf;
-
-    mlcf = call->ctx->conf;
-
-    switch (ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref, topic))
-    {
-
-    case NGX_OK:
-        break;
-
-    case NGX_BUSY:
-        return NGX_HTTP_MCP_TOPICS_BUSY;
-
-    default:
-        return "there is no room for a subscription";
-    }
-
-    return ngx_http_mcp_feed_want(&mlcf->bridge, call->ctx->session.ref,
-                                  &call->ctx->tenant, name);
-}
-
-
-/* NGX_OK: answered; NGX_DONE: the session's own upstream session is asked */
+/*
+ * NGX_OK: subscribed; NGX_AGAIN: it has to be waited for; NGX_DONE: the
+ * session's own upstream session is asked; NGX_BUSY: the limit; NGX_DECLINED
+ */
 
 static ngx_int_t
-ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call, ngx_http_mcp_upstream_t *u)
+ngx_http_mcp_subscription_add(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_t *u)
 {
     ngx_int_t                 rc;
     ngx_http_mcp_supply_t    *supply;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = call->ctx->conf;
-
-    call->talk.legacy_only = 1;
 
     if (u == NULL || !u->listen) {
         rc = ngx_mcp_session_subscribe(mlcf->zone, call->ctx->session.ref,
@@ -157,7 +163,7 @@ ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call, ngx_http_mcp_upstream_t *u)
         return NGX_DECLINED;
     }
 
-    call->supply = supply;
+    call->data = supply;
 
     supply->bridge = &mlcf->bridge;
     supply->upstream = u;
@@ -166,13 +172,102 @@ ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call, ngx_http_mcp_upstream_t *u)
     supply->uri = call->uri;
     supply->limit = mlcf->subscription_limit;
     supply->pool = call->r->pool;
-    supply->done = ngx_http_mcp_call_supplied;
+    supply->done = ngx_http_mcp_subscription_done;
     supply->data = call;
 
-    rc = ngx_http_mcp_supply(supply);
+    return ngx_http_mcp_supply(supply);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_subscription_begin(ngx_http_mcp_call_t *call, ngx_int_t rc,
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_reply_t *reply)
+{
+    switch (rc) {
+
+    case NGX_DONE:
+        return ngx_http_mcp_call_ask(call, 1, reply);
+
+    case NGX_AGAIN:
+        rc = ngx_http_mcp_call_open(call, reply);
+
+        if (rc == NGX_AGAIN) {
+            call->ctx->upstream = u->name;
+            ngx_http_mcp_supply_wait(call->data);
+        }
+
+        return rc;
+
+    default: /* NGX_OK */
+
+        if (u) {
+
+            /*
+             * Shared with others; but some servers tell of an update only the
+             * session that caused it.
+             */
+
+            return ngx_http_mcp_call_tell(call, reply);
+        }
+
+        ngx_str_set(&reply->result, "{}");
+        return NGX_OK;
+    }
+}
+
+
+/* its topic and feeds stay from now on */
+
+static ngx_int_t
+ngx_http_mcp_subscription_topic(ngx_http_mcp_call_t *call,
+    ngx_mcp_topic_t *topic, ngx_str_t *name, ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t                  rc;
+    const char                *why;
+    ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_mcp_feed_wait_t  *feeds;
+
+    mlcf = call->ctx->conf;
+    feeds = NULL;
+
+    switch (ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref, topic))
+    {
+
+    case NGX_OK:
+        why = ngx_http_mcp_feed_want(&mlcf->bridge, call->ctx->session.ref,
+                                     &call->ctx->tenant, name, call->r->pool,
+                                     &feeds);
+        break;
+
+    case NGX_BUSY:
+        why = NGX_HTTP_MCP_TOPICS_BUSY;
+        break;
+
+    default:
+        why = "the zone has no room for a subscription (mcp_zone); try again "
+              "later";
+    }
+
+    if (why) {
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK, NGX_MCP_REFUSED,
+                                        why);
+    }
+
+    if (feeds == NULL) {
+        ngx_str_set(&reply->result, "{}");
+        return NGX_OK;
+    }
+
+    rc = ngx_http_mcp_call_open(call, reply);
 
     if (rc == NGX_AGAIN) {
-        call->sharing = 1;
+        call->answerer = &ngx_http_mcp_call_feeds;
+        call->data = feeds;
+
+        feeds->done = ngx_http_mcp_feeds_done;
+        feeds->data = call;
+
+        ngx_http_mcp_feed_wait(feeds);
     }
 
     return rc;
@@ -180,8 +275,8 @@ ngx_http_mcp_call_supply(ngx_http_mcp_call_t *call, ngx_http_mcp_upstream_t *u)
 
 
 static ngx_int_t
-ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_upstream_t *u)
+ngx_http_mcp_subscription_end(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t  rc;
     ngx_str_t  uri;
@@ -192,11 +287,95 @@ ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call,
     rc = ngx_mcp_session_unsubscribe(call->ctx->conf->zone,
                                      call->ctx->session.ref, &uri);
 
-    if (u == NULL || rc == NGX_DONE || (rc == NGX_DECLINED && u->listen)) {
+    if (u == NULL || (rc == NGX_DECLINED && u->listen)) {
+        ngx_str_set(&reply->result, "{}");
         return NGX_OK;
     }
 
-    call->talk.legacy_only = 1;
+    return rc == NGX_DONE ? ngx_http_mcp_call_tell(call, reply)
+                          : ngx_http_mcp_call_ask(call, 1, reply);
+}
 
-    return NGX_DECLINED;
+
+static void
+ngx_http_mcp_subscription_stop(ngx_http_mcp_call_t *call)
+{
+    if (call->data) {
+        ngx_http_mcp_supply_forget(call->data);
+    }
+}
+
+
+static void
+ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
+{
+    ngx_http_mcp_call_t *call = data;
+
+    ngx_connection_t       *c;
+    ngx_http_mcp_reply_t    reply;
+    ngx_http_mcp_supply_t  *supply;
+
+    c = call->r->connection;
+
+    switch (rc) {
+
+    case NGX_DONE:
+        rc = ngx_http_mcp_call_ask(call, 1, &reply);
+        break;
+
+    case NGX_ABORT:
+        supply = call->data;
+        ngx_str_null(&call->uri);
+
+        ngx_log_error(NGX_LOG_ERR, c->log, 0,
+                      "mcp upstream \"%V\" did not answer resources/subscribe "
+                      "in time", &supply->upstream->name);
+
+        ngx_http_mcp_reply_outcome(call->r, &call->message->id,
+                                   supply->upstream, NULL,
+                                   NGX_HTTP_MCP_TIMEOUT, &reply);
+        rc = NGX_OK;
+        break;
+
+    case NGX_OK:
+        rc = ngx_http_mcp_call_tell(call, &reply);
+        break;
+
+    default: /* NGX_DECLINED */
+        ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+        ngx_str_set(&reply.result, "{}");
+        rc = NGX_OK;
+    }
+
+    ngx_http_mcp_call_handed(call, rc, &reply);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_feeds_stop(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_feed_forget(call->data);
+}
+
+
+/* the feeds are connected, or will not be soon */
+
+static void
+ngx_http_mcp_feeds_done(void *data)
+{
+    ngx_http_mcp_call_t *call = data;
+
+    ngx_connection_t      *c;
+    ngx_http_mcp_reply_t   reply;
+
+    c = call->r->connection;
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+    ngx_str_set(&reply.result, "{}");
+
+    ngx_http_mcp_call_handed(call, NGX_OK, &reply);
+
+    ngx_http_run_posted_requests(c);
 }

@@ -16,6 +16,7 @@ static ngx_int_t ngx_http_mcp_conf_names(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
+static void ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_useless(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_batch(ngx_conf_t *cf,
@@ -28,6 +29,7 @@ static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
 void *
 ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
 {
+    ngx_time_t                *tp;
     ngx_http_mcp_main_conf_t  *mmcf;
 
     mmcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_main_conf_t));
@@ -70,9 +72,14 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
         return NULL;
     }
 
-    /* tells this configuration from all others, also of other masters */
+    /*
+     * tells this configuration from all others, also of other masters; newer
+     * is higher, also where a reload follows another within the same second
+     */
 
-    mmcf->epoch = ((uint64_t) ngx_time() << 24) | (ngx_random() & 0xffffff);
+    tp = ngx_timeofday();
+    mmcf->epoch = (((uint64_t) tp->sec * 1000 + tp->msec) << 20)
+                  | (ngx_random() & 0xfffff);
 
     return mmcf;
 }
@@ -322,9 +329,9 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 
     if (clcf->handler != ngx_http_mcp_content_handler) {
         ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                      "\"mcp_endpoint\" stands beside another directive that "
-                      "answers requests; give it a location of its own in "
-                      "%s:%ui", mlcf->file, mlcf->line);
+                      "\"mcp_endpoint\" cannot share a location with another "
+                      "directive that answers requests; give each a location "
+                      "of its own in %s:%ui", mlcf->file, mlcf->line);
         return NGX_CONF_ERROR;
     }
 
@@ -350,9 +357,9 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 
         ngx_log_error(level, cf->log, 0,
                       "mcp endpoint \"%V\": the server has no usable "
-                      "\"server_name\", so browsers are let in from this "
-                      "machine only; add a \"server_name\" or "
-                      "\"mcp_allowed_origins\"", &mlcf->name);
+                      "\"server_name\", so the endpoint accepts requests of "
+                      "browsers on this machine only; add a \"server_name\" "
+                      "or \"mcp_allowed_origins\"", &mlcf->name);
     }
 
     bridge = &mlcf->bridge;
@@ -400,6 +407,12 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
                                               : mlcf->upstream_total;
         u[i].total = mlcf->upstream_total;
         u[i].limit = mlcf->message_limit;
+
+        u[i].worker = ngx_pcalloc(cf->pool,
+                                  sizeof(ngx_http_mcp_upstream_worker_t));
+        if (u[i].worker == NULL) {
+            return NGX_CONF_ERROR;
+        }
     }
 
     mlcf->upstreams = upstreams;
@@ -490,8 +503,8 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "\"mcp_endpoint\" in %s:%ui and in %s:%ui have the "
-                          "same identity \"%V\" in one zone; give one of them "
-                          "a \"name=\" of its own, or both the same \"name=\" "
+                          "same name \"%V\" in one zone; give one of them a "
+                          "\"name=\" of its own, or both the same \"name=\" "
                           "if they are to share sessions",
                           eps[j]->file, eps[j]->line, eps[i]->file,
                           eps[i]->line, &eps[i]->name);
@@ -499,10 +512,35 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         }
     }
 
+    for (i = 0; i < mmcf->endpoints.nelts; i++) {
+        ngx_http_mcp_conf_offers(eps[i]);
+    }
+
     ngx_http_mcp_conf_publishers(cf, mmcf);
     ngx_http_mcp_conf_access(cf, mmcf);
 
     return NGX_OK;
+}
+
+
+/* whether clients find something here if an upstream has no lists */
+
+static void
+ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_uint_t                i;
+    ngx_http_mcp_upstream_t  *u;
+
+    if (mlcf->upstreams == NULL) {
+        return;
+    }
+
+    u = mlcf->upstreams->elts;
+
+    for (i = 0; i < mlcf->upstreams->nelts; i++) {
+        u[i].listless = (mlcf->capabilities || mlcf->bridge.topics
+                         || mlcf->bridge.tools);
+    }
 }
 
 
@@ -546,10 +584,10 @@ ngx_http_mcp_conf_batch(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
     ngx_log_error(level, cf->log, 0,
                   "\"mcp_batch on\" at mcp endpoint \"%V\" in %s:%ui: "
                   "\"limit_req\", \"limit_conn\", \"auth_request\" and the "
-                  "like look at each message of a batch, but \"access_log\" "
-                  "has one line for all of them, and modules that are not "
-                  "nginx's own may look at a batch only once; set \"mcp_batch "
-                  "off\" unless a client sends batches",
+                  "like check each message of a batch, but \"access_log\" "
+                  "writes one line for a whole batch, and modules that are "
+                  "not part of nginx may check a batch only once; set "
+                  "\"mcp_batch off\" unless a client sends batches",
                   &mlcf->name, mlcf->file, mlcf->line);
 }
 
@@ -595,12 +633,13 @@ ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         }
 
         ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "no endpoint of mcp zone \"%V\" is \"%V\", as "
-                      "\"mcp_publish\" says in %s:%ui; it is the \"name=\" of "
-                      "an \"mcp_endpoint\", or its server's name and "
-                      "location; there %s %*s",
+                      "mcp zone \"%V\" has no endpoint \"%V\", which "
+                      "\"mcp_publish\" names in %s:%ui; write the \"name=\" "
+                      "of an \"mcp_endpoint\", or its server's name and "
+                      "location; the zone has %s %*s",
                       &p[i]->zone->name, &p[i]->endpoint, p[i]->file,
-                      p[i]->line, end == names ? "is none" : "are",
+                      p[i]->line,
+                      end == names ? "no endpoints" : "the endpoints",
                       (size_t) (end - names), names);
     }
 }
@@ -703,8 +742,8 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (mlcf->upstreams->nelts) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "only one \"mcp_upstream\" per endpoint is "
-                           "supported yet; give the second upstream an "
-                           "endpoint of its own");
+                           "supported; give the second upstream an endpoint "
+                           "of its own");
         return NGX_CONF_ERROR;
     }
 
@@ -717,19 +756,21 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     u->name = value[1];
     u->listen = 1;
+    u->probe = 1;
 
     if (u->name.len == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "the name of \"mcp_upstream\" is empty; it stands "
-                           "in logs and errors");
+                           "the name of \"mcp_upstream\" is empty; write a "
+                           "name for logs and errors");
         return NGX_CONF_ERROR;
     }
 
     if (value[2].data[0] != '/' && value[2].data[0] != '$') {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\" of \"mcp_upstream %V\"; it "
-                           "names an internal location and starts with \"/\" "
-                           "(put the address into a \"proxy_pass\" there)",
+                           "invalid URI \"%V\" of \"mcp_upstream %V\"; write "
+                           "the URI of an internal location, which starts "
+                           "with \"/\" (put the address into a \"proxy_pass\" "
+                           "there)",
                            &value[2], &value[1]);
         return NGX_CONF_ERROR;
     }
@@ -761,13 +802,35 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         } else if (ngx_strcmp(value[i].data, "listen=off") == 0) {
             u->listen = 0;
 
+        } else if (ngx_strcmp(value[i].data, "probe=on") == 0) {
+            u->probe = 1;
+
+        } else if (ngx_strcmp(value[i].data, "probe=off") == 0) {
+            u->probe = 0;
+
         } else {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid parameter \"%V\" of \"mcp_upstream "
-                               "%V\"; known are \"protocol=auto|legacy|rpc\" "
-                               "and \"listen=on|off\"", &value[i], &value[1]);
+                               "%V\"; the parameters are "
+                               "\"protocol=auto|legacy|rpc\", "
+                               "\"listen=on|off\" and \"probe=on|off\"",
+                               &value[i], &value[1]);
             return NGX_CONF_ERROR;
         }
+    }
+
+    if (!u->probe && u->protocol == NGX_HTTP_MCP_RPC) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"protocol=rpc\" and \"probe=off\" of "
+                           "\"mcp_upstream %V\" exclude each other: the "
+                           "module sends no initialize to an \"rpc\" "
+                           "upstream, and must request its lists; remove one "
+                           "of them", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    if (!u->probe) {
+        u->protocol = NGX_HTTP_MCP_LEGACY;
     }
 
     return NGX_CONF_OK;

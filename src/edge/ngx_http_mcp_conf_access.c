@@ -58,11 +58,11 @@ ngx_http_mcp_conf_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         }
 
         ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "\"%V\" in %s:%ui is open to whoever reaches its "
-                      "server: nothing of \"allow\" and \"deny\", "
-                      "\"auth_basic\", \"auth_request\" and "
-                      "\"ssl_verify_client on\" holds there; add for example "
-                      "\"allow 127.0.0.1; deny all;\" to its location",
+                      "\"%V\" in %s:%ui accepts requests of all clients: none "
+                      "of \"allow\" and \"deny\", \"auth_basic\", "
+                      "\"auth_request\" and \"ssl_verify_client on\" applies "
+                      "to its location; add for example \"allow 127.0.0.1; "
+                      "deny all;\"",
                       &g[i].directive, g[i].file, g[i].line);
     }
 }

@@ -24,9 +24,10 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (value[1].data[0] != '/' && value[1].data[0] != '$') {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\" of \"mcp_events\"; it names an "
-                           "internal location and starts with \"/\" (put the "
-                           "address into a \"proxy_pass\" there)", &value[1]);
+                           "invalid URI \"%V\" of \"mcp_events\"; write the "
+                           "URI of an internal location, which starts with "
+                           "\"/\" (put the address into a \"proxy_pass\" "
+                           "there)", &value[1]);
         return NGX_CONF_ERROR;
     }
 
@@ -236,7 +237,7 @@ ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf, ngx_command_t *cmd,
         } else {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "unknown tool \"%V\" in \"mcp_builtin_tools\"; "
-                               "there are \"wait_for_event\" and "
+                               "the tools are \"wait_for_event\" and "
                                "\"session_info\"", &value[i]);
             return NGX_CONF_ERROR;
         }

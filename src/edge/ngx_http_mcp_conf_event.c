@@ -158,8 +158,8 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (value[1].len == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "the kind of \"mcp_invalidate\" is empty; \"*\" "
-                           "stands for all kinds that have no rule");
+                           "the kind of \"mcp_invalidate\" is empty; write "
+                           "\"*\" for all kinds that have no rule");
         return NGX_CONF_ERROR;
     }
 
@@ -197,7 +197,7 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
             if (level.len) {
                 ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                                   "\"level=\" stands twice in "
+                                   "\"level=\" appears twice in "
                                    "\"mcp_invalidate\"; remove one");
                 return NGX_CONF_ERROR;
             }
@@ -208,11 +208,12 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                 && !ngx_strlchr(level.data, level.data + level.len, '$'))
             {
                 ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
-                                   "\"%V\" in \"mcp_invalidate\" is no level "
-                                   "of MCP and means \"info\"; levels are "
-                                   "\"debug\", \"info\", \"notice\", "
-                                   "\"warning\", \"error\", \"critical\", "
-                                   "\"alert\" and \"emergency\"", &value[i]);
+                                   "\"%V\" in \"mcp_invalidate\" is not a "
+                                   "level of MCP and means \"info\"; the "
+                                   "levels are \"debug\", \"info\", "
+                                   "\"notice\", \"warning\", \"error\", "
+                                   "\"critical\", \"alert\" and \"emergency\"",
+                                   &value[i]);
             }
 
             continue;
@@ -236,17 +237,17 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (drop && cf->args->nelts > 3) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"drop\" stands beside other actions in "
-                           "\"mcp_invalidate %V\"; remove it or them",
-                           &value[1]);
+                           "\"drop\" cannot be combined with other actions in "
+                           "\"mcp_invalidate %V\"; remove \"drop\" or the "
+                           "other actions", &value[1]);
         return NGX_CONF_ERROR;
     }
 
     if (level.len && !message) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"level=\" in \"mcp_invalidate %V\" is that of a "
-                           "message; add \"message=DATA\" or remove it",
-                           &value[1]);
+                           "\"level=\" in \"mcp_invalidate %V\" needs "
+                           "\"message=DATA\"; add \"message=DATA\" or remove "
+                           "\"level=\"", &value[1]);
         return NGX_CONF_ERROR;
     }
 

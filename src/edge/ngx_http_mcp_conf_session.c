@@ -125,7 +125,8 @@ invalid:
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "invalid parameters; write \"mcp_session_limit NUMBER "
-                       "[key=VALUE];\", 0 for no limit but the zone");
+                       "[key=VALUE];\", with 0 for no limit other than the "
+                       "size of the zone");
     return NGX_CONF_ERROR;
 }
 

@@ -89,9 +89,9 @@ ngx_http_mcp_conf_capabilities(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         if (mask[n].name.len == 0) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid value \"%V\" in "
-                               "\"mcp_capabilities\"; known are \"tools\", "
-                               "\"prompts\", \"resources\", \"logging\" and "
+                               "invalid value \"%V\" in \"mcp_capabilities\"; "
+                               "the values are \"tools\", \"prompts\", "
+                               "\"resources\", \"logging\" and "
                                "\"completions\"", &value[i]);
             return NGX_CONF_ERROR;
         }
@@ -133,9 +133,9 @@ ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)
         value = cf->args->elts;
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"%V\" stands beside another directive that "
-                           "answers requests; give it a location of its own",
-                           &value[0]);
+                           "\"%V\" cannot share a location with another "
+                           "directive that answers requests; give each a "
+                           "location of its own", &value[0]);
         return NGX_CONF_ERROR;
     }
 

@@ -113,8 +113,9 @@ ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 
     if (shm_zone->shm.size < least) {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                      "\"mcp_zone\" \"%V\" is too small for %ui workers; give "
-                      "it %uzm or lower \"worker_processes\" in %s:%ui",
+                      "\"mcp_zone\" \"%V\" is too small for %ui workers; set "
+                      "its size to %uzm or lower \"worker_processes\" in "
+                      "%s:%ui",
                       &zone->zone.name, workers,
                       (least + 1024 * 1024 - 1) / (1024 * 1024), zone->file,
                       zone->line);

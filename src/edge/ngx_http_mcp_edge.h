@@ -54,6 +54,10 @@ void ngx_http_mcp_look_up(ngx_http_mcp_ctx_t *ctx);
 ngx_http_request_t *ngx_http_mcp_background_request(
     ngx_http_conf_ctx_t *conf, ngx_http_mcp_audience_t *audience);
 
+/* whose values variables have (likewise) */
+void ngx_http_mcp_compute_scope(ngx_http_request_t *r,
+    ngx_http_mcp_scope_t *scope, ngx_uint_t encoded);
+
 /* the state's farewell handler: finds the upstream and says DELETE */
 void ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session,
@@ -107,6 +111,37 @@ ngx_int_t ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data);
 
+/*
+ * An answer before it is written: the parts of the whole message, or a raw
+ * result, or an error; none of these: there is no answer (202).
+ */
+
+typedef struct {
+    ngx_str_t                 parts[NGX_HTTP_MCP_PARTS];
+    ngx_uint_t                nparts;
+    ngx_str_t                 result;
+
+    ngx_uint_t                status;     /* of an error that is alone in its
+                                             response; 0: it is no error */
+    ngx_int_t                 code;       /* an upstream's may be 0 */
+    ngx_str_t                 message;
+    ngx_str_t                 data;       /* raw, or empty */
+} ngx_http_mcp_reply_t;
+
+/* sends it as ngx_http_mcp_answer() does, or makes one text of it */
+ngx_int_t ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_reply_t *reply);
+ngx_int_t ngx_http_mcp_reply_text(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_reply_t *reply, ngx_str_t *text);
+
+/* sets an error, and returns NGX_OK */
+ngx_int_t ngx_http_mcp_reply_error(ngx_http_mcp_reply_t *reply,
+    ngx_uint_t status, ngx_int_t code, const char *message);
+ngx_int_t ngx_http_mcp_reply_internal(ngx_http_mcp_reply_t *reply);
+
+#define ngx_http_mcp_reply_empty(reply)                                       \
+    ((reply)->nparts == 0 && (reply)->result.len == 0 && (reply)->status == 0)
+
 /* with the whole body given, whose code is in ctx->error */
 ngx_int_t ngx_http_mcp_refuse_text(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *body);
@@ -115,24 +150,26 @@ ngx_int_t ngx_http_mcp_refuse_text(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id,
     ngx_str_t *result);
 
-ngx_int_t ngx_http_mcp_empty_result(ngx_http_request_t *r, ngx_str_t *id);
 
-/* what came of an exchange that brought no answer (ngx_http_mcp_outcome.c) */
+/* errors for exchanges that brought no answer (ngx_http_mcp_outcome.c) */
 
-/* refuses with the status and body for it */
-ngx_int_t ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
+/* sets the error; x is NULL if there was no exchange */
+void ngx_http_mcp_reply_outcome(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome);
+    ngx_http_mcp_outcome_e outcome, ngx_http_mcp_reply_t *reply);
 
-/* the JSON-RPC error for it alone */
-ngx_str_t ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_str_t *id,
+/* sends it, with the upstream's headers */
+ngx_int_t ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
 /* the number that a raw "code" is */
 ngx_int_t ngx_http_mcp_error_code(ngx_str_t *code);
 
-/* refuses for an upstream of which it could not be found out what it is */
+/* likewise for an upstream of which it could not be found out what it is */
+void ngx_http_mcp_reply_unknown(ngx_http_request_t *r,
+    ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why,
+    ngx_http_mcp_reply_t *reply);
 ngx_int_t ngx_http_mcp_refuse_unknown(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why);
 
@@ -165,7 +202,10 @@ ngx_int_t ngx_http_mcp_answer_body_filter(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_evaluate(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, const char **why);
 
-/* likewise what mcp_deny says of the message that ctx->scope tells of */
+/*
+ * Likewise what mcp_deny says of the message that ctx->scope tells of; a
+ * refusal is logged.  why NULL: it is only asked for.
+ */
 ngx_int_t ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     const char **why);
 
@@ -210,7 +250,7 @@ ngx_int_t ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
     ngx_str_t *source);
 
 
-/* POST of all other messages (ngx_http_mcp_call.c, ngx_http_mcp_notice.c) */
+/* all other messages (ngx_http_mcp_call_start.c, ngx_http_mcp_notice.c) */
 
 ngx_int_t ngx_http_mcp_call_start(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);

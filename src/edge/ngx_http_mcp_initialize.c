@@ -13,9 +13,6 @@
 /* ms; others may ask, whose end has to reach this worker */
 #define NGX_HTTP_MCP_PATIENCE        (NGX_HTTP_MCP_INITIALIZE_TIME + 5000)
 
-/* ms; an upstream that refuses clients' own initialize is blamed so often */
-#define NGX_HTTP_MCP_BLAME           60000
-
 /* the part of its params that is kept, to begin sessions at upstreams */
 #define NGX_HTTP_MCP_INITIALIZE_MAX    4096
 #define NGX_HTTP_MCP_INITIALIZE_FRAME                                         \
@@ -30,9 +27,8 @@ static ngx_uint_t ngx_http_mcp_initialize_kept(ngx_http_mcp_ctx_t *ctx);
 static void ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx,
     uint64_t changes);
 static void ngx_http_mcp_initialize_ready(void *data);
-static void ngx_http_mcp_initialize_timeout(ngx_event_t *ev);
+static void ngx_http_mcp_initialize_late(void *data);
 static void ngx_http_mcp_initialize_cleanup(void *data);
-static void ngx_http_mcp_initialize_forget(ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_initialize_unknown(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
 static ngx_int_t ngx_http_mcp_initialize_ask(ngx_http_request_t *r,
@@ -47,7 +43,10 @@ static ngx_int_t ngx_http_mcp_initialize_refused(ngx_http_request_t *r,
 static void ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_exchange_t *x);
 static ngx_int_t ngx_http_mcp_initialize_session(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known,
+    ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_initialize_left(void *data);
+static void ngx_http_mcp_initialize_fed(void *data);
 static ngx_int_t ngx_http_mcp_initialize_client(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_str_t *client);
 static ngx_int_t ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx,
@@ -85,20 +84,23 @@ ngx_http_mcp_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return rc;
     }
 
-    cln = ngx_pool_cleanup_add(r->pool, 0);
-    if (cln == NULL) {
-        ngx_http_mcp_initialize_forget(ctx);
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (ctx->feeds == NULL) {
+        cln = ngx_pool_cleanup_add(r->pool, 0);
+        if (cln == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        cln->handler = ngx_http_mcp_initialize_cleanup;
+        cln->data = ctx;
+
+        ctx->waiter.ready = ngx_http_mcp_initialize_ready;
+        ctx->waiter.late = ngx_http_mcp_initialize_late;
+        ctx->waiter.data = r;
+
+        ngx_http_mcp_waiter_start(&ctx->waiter, ctx->conf->zone,
+                                  NGX_HTTP_MCP_WAIT_PROFILE,
+                                  NGX_HTTP_MCP_PATIENCE);
     }
-
-    cln->handler = ngx_http_mcp_initialize_cleanup;
-    cln->data = ctx;
-
-    ctx->timer.handler = ngx_http_mcp_initialize_timeout;
-    ctx->timer.data = r;
-    ctx->timer.log = r->connection->log;
-
-    ngx_add_timer(&ctx->timer, NGX_HTTP_MCP_PATIENCE);
 
     r->main->count++;
     r->read_event_handler = ngx_http_test_reading;
@@ -166,7 +168,10 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* NGX_AGAIN: waits for the doorbell; else what the handler returns */
+/*
+ * NGX_AGAIN: waits for the doorbell, or for feeds; else what the handler
+ * returns
+ */
 
 static ngx_int_t
 ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
@@ -181,21 +186,18 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     if (ctx->conf->upstreams == NULL) {
         ngx_str_set(&known->result, "");
 
-        return ngx_http_mcp_initialize_session(r, ctx, known);
+        return ngx_http_mcp_initialize_session(r, ctx, known, NULL);
     }
 
     if (ngx_http_mcp_initialize_kept(ctx)) {
-        return ngx_http_mcp_initialize_session(r, ctx, NULL);
+        return ngx_http_mcp_initialize_session(r, ctx, NULL, NULL);
     }
 
     u = ctx->conf->upstreams->elts;
     changes = ngx_mcp_knowledge_changes(ctx->conf->zone);
 
-    ctx->waiter.ready = ngx_http_mcp_initialize_ready;
-    ctx->waiter.data = r;
-
     rc = ngx_http_mcp_discover(u, &ctx->tenant, NGX_HTTP_MCP_FRESH, r->pool,
-                               known, &ctx->waiter);
+                               known);
 
     if (rc == NGX_AGAIN) {
         return NGX_AGAIN;
@@ -214,7 +216,7 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return ngx_http_mcp_initialize_ask(r, ctx);
 
     default:
-        rc = ngx_http_mcp_initialize_session(r, ctx, known);
+        rc = ngx_http_mcp_initialize_session(r, ctx, known, NULL);
 
         if (!known->kept) {
             ngx_http_mcp_initialize_keep(ctx, changes);
@@ -281,10 +283,13 @@ ngx_http_mcp_initialize_ready(void *data)
     rc = ngx_http_mcp_initialize_known(r, ctx, &known);
 
     if (rc == NGX_AGAIN) {
+
+        if (ctx->feeds == NULL) {
+            ngx_http_mcp_waiter_again(&ctx->waiter);
+        }
+
         return;
     }
-
-    ngx_http_mcp_initialize_forget(ctx);
 
     ngx_http_finalize_request(r, rc);
     ngx_http_run_posted_requests(c);
@@ -292,18 +297,16 @@ ngx_http_mcp_initialize_ready(void *data)
 
 
 static void
-ngx_http_mcp_initialize_timeout(ngx_event_t *ev)
+ngx_http_mcp_initialize_late(void *data)
 {
+    ngx_http_request_t *r = data;
+
     ngx_connection_t     *c;
-    ngx_http_request_t   *r;
     ngx_http_mcp_ctx_t   *ctx;
     ngx_mcp_knowledge_t   known;
 
-    r = ev->data;
     c = r->connection;
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
-
-    ngx_http_mcp_initialize_forget(ctx);
 
     known.status = NGX_HTTP_GATEWAY_TIME_OUT;
     ngx_str_set(&known.why, "the upstream did not answer initialize in time");
@@ -317,18 +320,9 @@ ngx_http_mcp_initialize_timeout(ngx_event_t *ev)
 static void
 ngx_http_mcp_initialize_cleanup(void *data)
 {
-    ngx_http_mcp_initialize_forget(data);
-}
+    ngx_http_mcp_ctx_t *ctx = data;
 
-
-static void
-ngx_http_mcp_initialize_forget(ngx_http_mcp_ctx_t *ctx)
-{
-    ngx_http_mcp_discover_forget(&ctx->waiter);
-
-    if (ctx->timer.timer_set) {
-        ngx_del_timer(&ctx->timer);
-    }
+    ngx_http_mcp_waiter_stop(&ctx->waiter);
 }
 
 
@@ -338,7 +332,8 @@ ngx_http_mcp_initialize_unknown(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 {
     if (known->why.len == 0) {
         known->status = NGX_HTTP_BAD_GATEWAY;
-        ngx_str_set(&known->why, "the upstream cannot be asked");
+        ngx_str_set(&known->why, "nginx failed to send a request to the "
+                                 "upstream");
     }
 
     return ngx_http_mcp_refuse_unknown(r, &ctx->message->id,
@@ -393,34 +388,29 @@ ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static void
 ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t            id, result, version;
+    ngx_str_t            result;
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = x->data;
 
-    id = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_ID, text->data);
-
-    if (x->scan.members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
-        || !ngx_mcp_json_same_id(&id, &ctx->message->id))
-    {
-        ctx->wrong = ngx_http_mcp_failure_answer(x, text, &ctx->message->id,
-                                                 x->r->pool);
+    if (ctx->refusal.data) {
         return;
     }
 
-    result = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_RESULT, text->data);
+    if (ngx_http_mcp_initialize_answer(x, text, &ctx->message->id, &result,
+                                       &ctx->upstream_revision)
+        != NGX_OK)
+    {
+        if (ctx->wrong.data == NULL) {
+            ctx->wrong = ngx_http_mcp_failure_answer(x, text,
+                                                     &ctx->message->id,
+                                                     x->r->pool);
+        }
 
-    ctx->refusal.len = result.len;
-    ctx->refusal.data = ngx_pstrdup(x->r->pool, &result);
-
-    version = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_RESULT_VERSION,
-                                text->data);
-    if (version.len > 2) {
-        version.data++;
-        version.len -= 2;
+        return;
     }
 
-    ctx->upstream_revision = ngx_mcp_revision_parse(&version);
+    (void) ngx_http_mcp_string_copy(x->r->pool, &ctx->refusal, &result);
 
     ngx_http_mcp_exchange_answered(x);
 }
@@ -445,15 +435,19 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
         known.what = NGX_MCP_KNOWN_LEGACY;
         known.result = ctx->refusal;
 
-        rc = ngx_http_mcp_initialize_session(r, ctx, &known);
-
-        ngx_http_mcp_initialize_link(ctx, x);
+        rc = ngx_http_mcp_initialize_session(r, ctx, &known, x);
 
     } else {
         rc = ngx_http_mcp_initialize_refused(r, ctx, x, outcome);
     }
 
-    ngx_http_finalize_request(r, rc);
+    if (ctx->session.ref.block == 0) {
+        ngx_http_mcp_initialize_link(ctx, x);
+    }
+
+    if (rc != NGX_AGAIN) {
+        ngx_http_finalize_request(r, rc);
+    }
 }
 
 
@@ -481,20 +475,25 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     level = NGX_LOG_ERR;
 
     if ((x->status == NGX_HTTP_UNAUTHORIZED && x->headers.part.nelts)
-        || (u->blamed
-            && ngx_current_msec - u->blamed < NGX_HTTP_MCP_BLAME))
+        || !ngx_http_mcp_upstream_blame(u))
     {
         level = NGX_LOG_INFO;
+    }
 
-    } else {
-        u->blamed = ngx_current_msec ? ngx_current_msec : 1;
+    if (!u->probe && ctx->wrong.len) {
+
+        /* if it has a single session, that is left to clients already */
+
+        failure.remedy = NULL;
     }
 
     ngx_str_set(&method, "initialize");
 
     ngx_http_mcp_failure_log(x, level, u, &method, &failure);
 
-    if (x->status == NGX_HTTP_UNAUTHORIZED || x->status == NGX_HTTP_FORBIDDEN)
+    if (x->status == NGX_HTTP_UNAUTHORIZED || x->status == NGX_HTTP_FORBIDDEN
+        || (outcome == NGX_HTTP_MCP_STATUS && x->refusal.len
+            && !ngx_http_mcp_status_absent(x->status)))
     {
         return ngx_http_mcp_refuse_outcome(r, &ctx->message->id, u, x,
                                            NGX_HTTP_MCP_STATUS);
@@ -505,7 +504,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* what the upstream made for this client is the session's link there */
+/* what the upstream made for this client is the session's link, or is ended */
 
 static void
 ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
@@ -517,38 +516,41 @@ ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
 
     u = ctx->conf->upstreams->elts;
 
-    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
-
-    if (ctx->session.ref.block == 0) {
-
-        /* there was no room for the session here */
-
-        ngx_http_mcp_farewell(u, x->r, &ctx->tenant, &ctx->session_id,
-                              &x->session, ctx->upstream_revision);
+    if (x->session.len == 0) {
         return;
     }
 
-    if (x->session.len == 0 || !ngx_http_mcp_link_fits(x)
-        || ngx_mcp_link_get(ctx->conf->zone, ctx->session.ref, &u->name, none,
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    if (ctx->session.ref.block
+        && ngx_http_mcp_link_fits(x)
+        && ngx_mcp_link_get(ctx->conf->zone, ctx->session.ref, &u->name, none,
                             &link)
-           != NGX_DECLINED)
+           == NGX_DECLINED
+        && ngx_mcp_link_put(ctx->conf->zone, ctx->session.ref, &u->name,
+                            &x->session, ctx->upstream_revision)
+           == NGX_OK)
     {
         return;
     }
 
-    (void) ngx_mcp_link_put(ctx->conf->zone, ctx->session.ref, &u->name,
-                            &x->session, ctx->upstream_revision);
+    /* there is no session here that could use it */
+
+    ngx_http_mcp_farewell(u, x->r, &ctx->tenant, &ctx->session_id,
+                          &x->session, ctx->upstream_revision);
 }
 
 
 static ngx_int_t
 ngx_http_mcp_initialize_session(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known)
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known,
+    ngx_http_mcp_exchange_t *x)
 {
     u_char                   *p;
     ngx_int_t                 rc;
     ngx_str_t                 version, result, *name;
     ngx_mcp_ref_t             ref;
+    ngx_pool_cleanup_t       *cln;
     ngx_mcp_session_new_t     in;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
@@ -612,20 +614,28 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     if (rc == NGX_BUSY) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                                    NGX_MCP_REFUSED,
-                                   "the limit of sessions is reached");
+                                   "the limit of sessions is reached "
+                                   "(mcp_session_limit)");
     }
 
     if (rc != NGX_OK) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                                    NGX_MCP_REFUSED,
-                                   "the zone is full, or this client has its "
-                                   "share of it");
+                                   ngx_mcp_account_lacking(mlcf->zone));
     }
 
     ctx->session.revision = in.revision;
     ctx->session.ref = ref;
 
-    (void) ngx_http_mcp_feed_want(&mlcf->bridge, ref, &ctx->tenant, NULL);
+    if (x) {
+
+        /* a client that has the answer may call at once, by another worker */
+
+        ngx_http_mcp_initialize_link(ctx, x);
+    }
+
+    (void) ngx_http_mcp_feed_want(&mlcf->bridge, ref, &ctx->tenant, NULL,
+                                  r->pool, &ctx->feeds);
 
     result.len = sizeof("{\"protocolVersion\":\"\",") - 1 + name->len
                  + mlcf->result.len;
@@ -649,7 +659,57 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
                   "mcp session %V begins at endpoint \"%V\", client \"%V\"",
                   &ctx->session_id, &mlcf->name, &ctx->client_name);
 
-    return ngx_http_mcp_result(r, &ctx->message->id, &result);
+    cln = ctx->feeds ? ngx_pool_cleanup_add(r->pool, 0) : NULL;
+
+    if (cln == NULL) {
+        return ngx_http_mcp_result(r, &ctx->message->id, &result);
+    }
+
+    /* an event that is sent after the answer is not to be missed */
+
+    cln->handler = ngx_http_mcp_initialize_left;
+    cln->data = ctx;
+
+    ctx->result = result;
+
+    ctx->feeds->done = ngx_http_mcp_initialize_fed;
+    ctx->feeds->data = r;
+
+    ngx_http_mcp_feed_wait(ctx->feeds);
+
+    return NGX_AGAIN;
+}
+
+
+/* nobody has the id of a session whose client left before the answer */
+
+static void
+ngx_http_mcp_initialize_left(void *data)
+{
+    ngx_http_mcp_ctx_t *ctx = data;
+
+    if (ctx->feeds->waiting) {
+        ngx_http_mcp_feed_forget(ctx->feeds);
+        ngx_mcp_session_end(ctx->conf->zone, ctx->session.ref,
+                            NGX_MCP_COUNTER_SESSIONS_DELETED);
+    }
+}
+
+
+static void
+ngx_http_mcp_initialize_fed(void *data)
+{
+    ngx_http_request_t *r = data;
+
+    ngx_connection_t    *c;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    c = r->connection;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    ngx_http_finalize_request(r, ngx_http_mcp_result(r, &ctx->message->id,
+                                                     &ctx->result));
+    ngx_http_run_posted_requests(c);
 }
 
 

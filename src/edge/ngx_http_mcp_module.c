@@ -535,6 +535,7 @@ ngx_http_mcp_postconfiguration(ngx_conf_t *cf)
     }
 
     ngx_http_mcp_background_for = ngx_http_mcp_background_request;
+    ngx_http_mcp_scope_for = ngx_http_mcp_compute_scope;
     ngx_http_mcp_background_variables(cf);
 
     ngx_http_mcp_next_header_filter = ngx_http_top_header_filter;

@@ -12,6 +12,9 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_compat.h"
 #include "ngx_http_mcp_bridge.h"
+#include "ngx_http_mcp_discover.h"
+#include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_legacy.h"
 #include "ngx_http_mcp_own.h"
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_id.h"
@@ -160,6 +163,8 @@ typedef struct {
 
     /* values of variables, decoded, without control characters */
     ngx_http_mcp_scope_t        scope;
+    ngx_http_mcp_scope_t       *computed;     /* of an upstream's URI, while
+                                                 that is computed */
     ngx_str_t                   client_name;
     ngx_str_t                   client_version;
     ngx_str_t                   session_id;   /* verified, or drawn */
@@ -187,12 +192,15 @@ typedef struct {
     const char                 *bad;
 
     ngx_http_mcp_waiter_t       waiter;       /* initialize, for upstreams */
-    ngx_event_t                 timer;        /* initialize, at most so long */
+    ngx_http_mcp_feed_wait_t   *feeds;        /* that its answer waits for */
+    ngx_str_t                   result;       /* its answer */
     ngx_str_t                   wrong;        /* with an upstream's answer to
                                                  the client's own initialize */
 
+    unsigned                    encoded:1;    /* values are percent-encoded */
     unsigned                    scanned:1;    /* preaccess has run */
     unsigned                    looked_up:1;  /* session_id is verified */
+    unsigned                    evaluated:1;  /* tenant, identity, list_key */
     unsigned                    reading:1;    /* body is being read */
     unsigned                    responded:1;  /* the response is ours */
     unsigned                    refused:1;    /* body replaced by filters */

@@ -13,17 +13,6 @@ static void ngx_http_mcp_notice_done(ngx_http_mcp_talk_t *t,
 static void ngx_http_mcp_notice_cleanup(void *data);
 
 
-ngx_int_t
-ngx_http_mcp_empty_result(ngx_http_request_t *r, ngx_str_t *id)
-{
-    ngx_str_t  result;
-
-    ngx_str_set(&result, "{}");
-
-    return ngx_http_mcp_result(r, id, &result);
-}
-
-
 /*
  * A notification or a response of the client: 202, after the upstream that it
  * concerns has heard it.
@@ -74,7 +63,8 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
             != NGX_OK)
         {
             ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
-                          "mcp client sent a response to no request, id %V",
+                          "mcp client sent a response for which there was no "
+                          "request, id %V",
                           &m->id);
             return NGX_DECLINED;
         }

@@ -302,7 +302,7 @@ ngx_http_mcp_foreign(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
         }
 
     } else if (!mlcf->origins_any && ngx_http_mcp_cross_site(r)) {
-        return "requests of other sites' pages are not allowed here "
+        return "requests of web pages of other sites are not allowed here "
                "(mcp_allowed_origins)";
     }
 
@@ -314,8 +314,8 @@ ngx_http_mcp_foreign(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
         && !ngx_http_mcp_loopback(host)
         && !ngx_http_mcp_server_name(mlcf->names, host))
     {
-        return "the Host is not one that this machine may ask by: localhost, "
-               "127.0.0.1, [::1] or a name in server_name";
+        return "the Host of a request from this machine must be localhost, "
+               "127.0.0.1, [::1] or a name of server_name";
     }
 
     return NULL;

@@ -19,7 +19,7 @@ static ngx_int_t ngx_http_mcp_outcome_data(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x, ngx_str_t *data);
 static ngx_int_t ngx_http_mcp_outcome_refusal(ngx_http_request_t *r,
     ngx_str_t *id, ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
-    ngx_str_t *text);
+    ngx_http_mcp_reply_t *reply);
 static void ngx_http_mcp_refuse_ask_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
@@ -53,7 +53,7 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
         return status;
 
     case NGX_HTTP_MCP_CUT:
-        ngx_str_set(message, "the upstream broke off its answer");
+        ngx_str_set(message, "the upstream cut its answer");
         return status;
 
     case NGX_HTTP_MCP_TOO_LARGE:
@@ -80,7 +80,7 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
     }
 
     message->len = ngx_sprintf(message->data,
-                               "the upstream refused with HTTP status %ui",
+                               "the upstream answered with HTTP status %ui",
                                x->status)
                    - message->data;
 
@@ -121,7 +121,7 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
 
         /* those above were logged by the exchange */
 
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+        ngx_log_error(x->level, r->connection->log, 0,
                       "mcp upstream \"%V\" answered with status %ui%s%V",
                       &x->name, x->status, x->quote.len ? ": " : "",
                       &x->quote);
@@ -182,10 +182,9 @@ ngx_http_mcp_outcome_data(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
 static ngx_int_t
 ngx_http_mcp_outcome_refusal(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
-    ngx_str_t *text)
+    ngx_http_mcp_reply_t *reply)
 {
-    ngx_str_t            rest, name, value;
-    ngx_http_mcp_ctx_t  *ctx;
+    ngx_str_t  rest, name, value;
 
     /* of 404, it would be of a session that is not the client's */
 
@@ -197,23 +196,22 @@ ngx_http_mcp_outcome_refusal(ngx_http_request_t *r, ngx_str_t *id,
         return NGX_DECLINED;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
-
-    ctx->error = NGX_MCP_INTERNAL_ERROR;
+    reply->code = NGX_MCP_INTERNAL_ERROR;
 
     rest = x->refusal;
 
     while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
 
         if (name.len == 6 && ngx_strncmp(name.data, "\"code\"", 6) == 0) {
-            ctx->error = ngx_http_mcp_error_code(&value);
+            reply->code = ngx_http_mcp_error_code(&value);
             break;
         }
     }
 
-    *text = ngx_mcp_refusal_compose(r->pool, id, &x->refusal);
+    reply->parts[0] = ngx_mcp_refusal_compose(r->pool, id, &x->refusal);
+    reply->nparts = 1;
 
-    return text->data ? NGX_OK : NGX_ERROR;
+    return reply->parts[0].data ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -228,65 +226,61 @@ ngx_http_mcp_error_code(ngx_str_t *code)
 }
 
 
+void
+ngx_http_mcp_reply_outcome(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome, ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t  rc;
+
+    ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
+
+    reply->status = ngx_http_mcp_outcome_status(r, x, outcome, &reply->code,
+                                                &reply->message);
+
+    rc = ngx_http_mcp_outcome_refusal(r, id, x, outcome, reply);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_mcp_outcome_data(r, u, x, &reply->data);
+    }
+
+    if (rc != NGX_OK) {
+        (void) ngx_http_mcp_reply_internal(reply);
+    }
+}
+
+
 ngx_int_t
 ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_int_t   rc, code;
-    ngx_str_t   text, message, data;
-    ngx_uint_t  status;
+    ngx_http_mcp_reply_t  reply;
 
-    status = ngx_http_mcp_outcome_status(r, x, outcome, &code, &message);
+    ngx_http_mcp_reply_outcome(r, id, u, x, outcome, &reply);
 
-    if (ngx_http_mcp_outcome_data(r, u, x, &data) != NGX_OK
-        || (x && ngx_http_mcp_copy_headers(r, x) != NGX_OK))
-    {
+    if (x && ngx_http_mcp_copy_headers(r, x) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_http_mcp_outcome_refusal(r, id, x, outcome, &text);
-
-    if (rc == NGX_OK) {
-        return ngx_http_mcp_refuse_text(r, status, &text);
-    }
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_mcp_refuse_data(r, status, id, code, &message, &data);
+    return ngx_http_mcp_reply_send(r, id, &reply);
 }
 
 
-ngx_str_t
-ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_str_t *id,
-    ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome)
+void
+ngx_http_mcp_reply_unknown(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
+    ngx_uint_t status, ngx_str_t *why, ngx_http_mcp_reply_t *reply)
 {
-    ngx_int_t            code;
-    ngx_str_t            text, message, data;
-    ngx_http_mcp_ctx_t  *ctx;
+    ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    reply->code = (status == NGX_HTTP_SERVICE_UNAVAILABLE)
+                  ? NGX_MCP_REFUSED : NGX_MCP_INTERNAL_ERROR;
+    reply->status = status;
+    reply->message = *why;
 
-    (void) ngx_http_mcp_outcome_status(r, x, outcome, &code, &message);
-
-    if (ngx_http_mcp_outcome_refusal(r, id, x, outcome, &text)
-        != NGX_DECLINED)
-    {
-        return text;
+    if (ngx_http_mcp_outcome_data(r, u, NULL, &reply->data) != NGX_OK) {
+        (void) ngx_http_mcp_reply_internal(reply);
     }
-
-    ctx->error = code;
-
-    if (ngx_http_mcp_outcome_data(r, u, x, &data) != NGX_OK) {
-        ngx_str_null(&data);
-        return data;
-    }
-
-    return ngx_mcp_error_compose(r->pool, ctx->session.revision, id, code,
-                                 &message, &data);
 }
 
 
@@ -294,17 +288,11 @@ ngx_int_t
 ngx_http_mcp_refuse_unknown(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why)
 {
-    ngx_int_t  code;
-    ngx_str_t  data;
+    ngx_http_mcp_reply_t  reply;
 
-    if (ngx_http_mcp_outcome_data(r, u, NULL, &data) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_mcp_reply_unknown(r, u, status, why, &reply);
 
-    code = (status == NGX_HTTP_SERVICE_UNAVAILABLE) ? NGX_MCP_REFUSED
-                                                    : NGX_MCP_INTERNAL_ERROR;
-
-    return ngx_http_mcp_refuse_data(r, status, id, code, why, &data);
+    return ngx_http_mcp_reply_send(r, id, &reply);
 }
 
 

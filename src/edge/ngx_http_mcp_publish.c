@@ -155,7 +155,7 @@ ngx_http_mcp_publish_cleanup(void *data)
 }
 
 
-/* what the location says of its events; NGX_OK or an HTTP status */
+/* the values that the location gives its events; NGX_OK or an HTTP status */
 
 static ngx_int_t
 ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
@@ -221,7 +221,8 @@ ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
 
     if (value->len == 0) {
         ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
-                      "mcp: %s of published events is empty", name);
+                      "mcp: the %s of \"mcp_publish\" is empty, the events "
+                      "are refused", name);
 
         return (cv == p->conf->tenant) ? NGX_HTTP_FORBIDDEN
                                        : NGX_HTTP_BAD_REQUEST;

@@ -8,8 +8,8 @@
 
 
 #define NGX_HTTP_MCP_LEGACY_ONLY                                              \
-    "this endpoint speaks 2025-11-25, 2025-06-18 and 2025-03-26; begin with " \
-    "initialize"
+    "this endpoint supports 2025-11-25, 2025-06-18 and 2025-03-26; begin "    \
+    "with initialize"
 
 
 static ngx_int_t ngx_http_mcp_discover_probe(ngx_http_request_t *r,
@@ -182,7 +182,8 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
 
     if (r != r->main) {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "mcp endpoint \"%V\" was reached by a subrequest",
+                      "mcp endpoint \"%V\" cannot answer a subrequest; send "
+                      "requests of clients to its location directly",
                       &mlcf->name);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -196,7 +197,8 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
     if (mlcf->zone->worker == NGX_MCP_NO_WORKER) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                                    NGX_MCP_REFUSED,
-                                   "this worker has no place in the zone yet");
+                                   "this worker cannot use the zone until "
+                                   "older workers exit; try again later");
     }
 
     /* what decides about access is computed here and not before */
@@ -324,6 +326,7 @@ static ngx_int_t
 ngx_http_mcp_find_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_int_t *refusal)
 {
+    ngx_str_t   id;
     ngx_uint_t  revision;
 
     revision = ngx_mcp_revision_parse(&ctx->header_version);
@@ -354,6 +357,20 @@ ngx_http_mcp_find_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                              &ctx->session)
         != NGX_OK)
     {
+        if (ngx_mcp_session_exists(ctx->conf->zone, &ctx->header_session,
+                                   &ctx->conf->name))
+        {
+            /* whoever reads the log must not get the id */
+
+            id = ctx->header_session;
+            id.len = ngx_min(id.len, 8);
+
+            ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                          "mcp session \"%V...\" of endpoint \"%V\" belongs "
+                          "to another identity or tenant than this request; "
+                          "its id may be stolen", &id, &ctx->conf->name);
+        }
+
         ngx_memzero(&ctx->session, sizeof(ngx_mcp_session_t));
         ngx_str_null(&ctx->session_id);
 
@@ -483,7 +500,8 @@ ngx_http_mcp_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     if (rc == NGX_HTTP_NOT_ALLOWED) {
         return ngx_http_mcp_not_allowed(r, "the request of this Last-Event-ID "
-                                        "has ended, nothing follows");
+                                           "has ended; the stream has no "
+                                           "further messages");
     }
 
     if (rc == NGX_DONE && u && line == NGX_MCP_GENERAL_LINE) {
@@ -568,8 +586,7 @@ ngx_http_mcp_background_request(ngx_http_conf_ctx_t *conf,
 
     mlcf = conf->loc_conf[ngx_http_mcp_module.ctx_index];
 
-    r = ngx_http_mcp_background_create(conf, &mlcf->server, ngx_cycle->log,
-                                       NULL);
+    r = ngx_http_mcp_background_create(conf, &mlcf->server, ngx_cycle->log);
     if (r == NULL) {
         return NULL;
     }

@@ -45,32 +45,32 @@ static struct {
     char                   *name;
     char                   *help;
 } ngx_http_mcp_text_helps[] = {
-    { "sessions_live", "Sessions of clients." },
-    { "sessions_created", "Sessions that were begun." },
-    { "sessions_deleted", "Sessions that their client ended." },
-    { "sessions_expired", "Sessions that were idle for too long." },
-    { "sessions_evicted", "Idle sessions that made room." },
-    { "sessions_refused", "Sessions for which there was no room." },
-    { "streams_open", "Open event streams." },
-    { "streams_opened", "Event streams that were opened." },
-    { "streams_closed", "Event streams that ended, by reason." },
-    { "events_in", "Events that arrived, by source." },
-    { "events_out", "Events that were written to streams." },
-    { "events_coalesced", "Events that became one with another." },
-    { "events_dropped", "Events that were not delivered, by reason." },
-    { "events_lagged", "Events that a client came too late for." },
-    { "lists_refreshes", "Lists that were fetched from upstreams." },
-    { "lists_changed", "Fetched lists that differed." },
-    { "lists_unchanged", "Fetched lists that did not differ." },
-    { "lists_failed", "Lists that could not be fetched." },
-    { "calls_running", "Requests of clients that are running." },
-    { "calls_started", "Requests of clients that were started." },
-    { "calls_refused", "Requests over the limit of a session." },
-    { "calls_cancelled", "Requests that their client cancelled." },
-    { "calls_lost", "Requests whose worker died." },
+    { "sessions_live", "Sessions that exist now." },
+    { "sessions_created", "Sessions created." },
+    { "sessions_deleted", "Sessions ended by their client." },
+    { "sessions_expired", "Sessions ended after mcp_session_timeout." },
+    { "sessions_evicted", "Idle sessions removed to make room." },
+    { "sessions_refused", "Sessions refused for lack of room." },
+    { "streams_open", "Event streams that are open now." },
+    { "streams_opened", "Event streams opened." },
+    { "streams_closed", "Event streams closed, by reason." },
+    { "events_in", "Events received, by source." },
+    { "events_out", "Messages written to streams." },
+    { "events_coalesced", "Notifications merged into others." },
+    { "events_dropped", "Events not delivered, by reason." },
+    { "events_lagged", "Events that clients missed." },
+    { "lists_refreshes", "Lists fetched from upstreams." },
+    { "lists_changed", "Fetched lists that had changed." },
+    { "lists_unchanged", "Fetched lists that had not changed." },
+    { "lists_failed", "Failed fetches of lists." },
+    { "calls_running", "Requests of clients that run now." },
+    { "calls_started", "Requests of clients started." },
+    { "calls_refused", "Requests refused over mcp_call_limit." },
+    { "calls_cancelled", "Requests cancelled by their client." },
+    { "calls_lost", "Requests lost because their worker died." },
     { "calls_abandoned", "Requests cancelled after their client left." },
-    { "exchanges_started", "Messages that were sent to upstreams." },
-    { "exchanges_ended", "Exchanges that ended, by outcome." },
+    { "exchanges_started", "Messages sent to upstreams." },
+    { "exchanges_ended", "Exchanges with upstreams ended, by outcome." },
     { NULL, NULL }
 };
 
@@ -93,7 +93,7 @@ ngx_http_mcp_status_text(ngx_http_mcp_status_t *status)
     t.zone = status->name;
 
     ngx_http_mcp_text_family(&t, "workers", "gauge",
-                             "Workers that use the zone.");
+                             "Workers that use the zone, also exiting ones.");
     ngx_http_mcp_text_sample(&t, "workers");
     ngx_http_mcp_text_number(&t, (int64_t) status->use.workers);
 
@@ -116,17 +116,17 @@ ngx_http_mcp_text_zone(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
     use = &status->use;
 
     ngx_http_mcp_text_family(t, "zone_size_bytes", "gauge",
-                             "Size of the shared zone.");
+                             "Size of the zone in bytes.");
     ngx_http_mcp_text_sample(t, "zone_size_bytes");
     ngx_http_mcp_text_number(t, (int64_t) status->size);
 
     ngx_http_mcp_text_family(t, "zone_blocks", "gauge",
-                             "Blocks in the zone.");
+                             "Number of blocks in the zone.");
     ngx_http_mcp_text_sample(t, "zone_blocks");
     ngx_http_mcp_text_number(t, (int64_t) use->blocks);
 
     ngx_http_mcp_text_family(t, "zone_blocks_free", "gauge",
-                             "Blocks that are free.");
+                             "Number of free blocks in the zone.");
     ngx_http_mcp_text_sample(t, "zone_blocks_free");
     ngx_http_mcp_text_number(t, (int64_t) use->used[NGX_MCP_USE_FREE]);
 
@@ -141,7 +141,7 @@ ngx_http_mcp_text_zone(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
     }
 
     ngx_http_mcp_text_family(t, "zone_recoveries_total", "counter",
-                             "Repairs after a worker died.");
+                             "Repairs of the zone after a worker died.");
     ngx_http_mcp_text_sample(t, "zone_recoveries_total");
     ngx_http_mcp_text_number(t, (int64_t) use->recoveries);
 }
@@ -211,7 +211,8 @@ ngx_http_mcp_text_exchanges(ngx_http_mcp_text_t *t,
     }
 
     ngx_http_mcp_text_family(t, "exchanges_total", "counter",
-                             "Exchanges with upstreams, by outcome.");
+                             "Exchanges with upstreams ended, by method and "
+                             "outcome.");
 
     for (i = 0; i < status->metrics.nelts; i++) {
         for (j = 0; j < NGX_MCP_METRIC_OUTCOMES; j++) {
@@ -226,7 +227,7 @@ ngx_http_mcp_text_exchanges(ngx_http_mcp_text_t *t,
     }
 
     ngx_http_mcp_text_family(t, "exchange_duration_seconds", "histogram",
-                             "How long exchanges with upstreams took.");
+                             "Duration of exchanges with upstreams.");
 
     for (i = 0; i < status->metrics.nelts; i++) {
 
@@ -274,11 +275,11 @@ ngx_http_mcp_text_lists(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
         char                    *name;
         char                    *help;
     } families[] = {
-        { "lists_kept", "Audiences whose list is kept." },
-        { "lists_failing", "Audiences whose list can not be fetched now." },
-        { "lists_entries", "Entries of the lists that are kept." },
-        { "lists_bytes", "Size of the lists that are kept." },
-        { "lists_age_seconds", "Time since the oldest of them was fetched." }
+        { "lists_kept", "Audiences with a cached list." },
+        { "lists_failing", "Audiences whose list cannot be fetched now." },
+        { "lists_entries", "Entries of the cached lists." },
+        { "lists_bytes", "Size of the cached lists in bytes." },
+        { "lists_age_seconds", "Age of the oldest cached list." }
     };
 
     list = status->lists.elts;
@@ -336,17 +337,18 @@ ngx_http_mcp_text_leases(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
         char                     *help;
     } families[] = {
         { "lease_held", "gauge", "Whether a worker holds the lease." },
-        { "lease_age_seconds", "gauge", "For how long." },
+        { "lease_age_seconds", "gauge", "Time since the worker took the "
+                                        "lease." },
         { "lease_silence_seconds", "gauge",
-          "Time since something was read under it." },
+          "Time since the last data of the lease arrived." },
         { "lease_silent", "gauge",
-          "Whether that is more than three heartbeats ago." },
-        { "lease_taken_total", "counter", "Events that were read under it." }
+          "Whether no data arrived for three heartbeats." },
+        { "lease_taken_total", "counter", "Events read under the lease." }
     };
 
     ngx_http_mcp_text_family(t, "leases", "gauge",
-                             "Feeds, listeners and refreshes, by whether a "
-                             "worker has them.");
+                             "Leases (feeds, shared upstream sessions, "
+                             "fetches of lists), by state.");
 
     ngx_http_mcp_text_sample(t, "leases");
     ngx_http_mcp_text_label(t, "state", "held");

@@ -1,5 +1,4 @@
 
-#include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_stream_body.h"
 
@@ -9,12 +8,13 @@ static ngx_int_t ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s,
 static ngx_int_t ngx_http_mcp_stream_header(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_stream_take(ngx_http_mcp_stream_t *s,
-    ngx_uint_t *missed);
+    size_t *missed);
 
 
 ngx_int_t
 ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
-    ngx_mcp_cursor_t *from, ngx_uint_t gap, ngx_http_mcp_call_t *call)
+    ngx_mcp_cursor_t *from, ngx_uint_t gap,
+    ngx_http_mcp_stream_owner_t *owner)
 {
     ngx_int_t               rc;
     ngx_http_mcp_ctx_t     *ctx;
@@ -30,8 +30,8 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     s->conf = ctx->conf;
     s->clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
     s->connection = r->connection;
-    s->call = call;
-    s->get = (call == NULL);
+    s->owner = owner;
+    s->get = (owner == NULL);
     s->offered = ctx->session.offered & NGX_MCP_OFFERED_ALL;
     s->lagged = gap;
 
@@ -231,7 +231,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
     switch (ngx_http_mcp_stream_advance(s)) {
 
     case NGX_DONE:
-        s->call = NULL;
+        s->owner = NULL;
         ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_DONE);
         return;
 
@@ -242,8 +242,8 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
 
     case NGX_ABORT:
         ngx_log_error(NGX_LOG_INFO, s->connection->log, 0,
-                      "mcp: client is too slow, its place in the log "
-                      "is overwritten");
+                      "mcp client is too slow: newer events have replaced the "
+                      "next event of its stream");
         ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_SLOW);
         return;
 
@@ -257,7 +257,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
 
     if (s->hungry && s->unsent < s->conf->stream_buffer) {
         s->hungry = 0;
-        ngx_http_mcp_call_stream_ready(s->call);
+        s->owner->room(s->owner->data);
     }
 }
 
@@ -281,8 +281,8 @@ ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s)
 static ngx_int_t
 ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
 {
-    ngx_int_t   rc;
-    ngx_uint_t  missed;
+    size_t     missed;
+    ngx_int_t  rc;
 
     if (s->broken) {
         return NGX_ERROR;
@@ -292,7 +292,8 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
         s->lagged = 0;
 
         if (s->zs.line == NGX_MCP_GENERAL_LINE
-            && ngx_http_mcp_stream_lagged(s, NULL) != NGX_OK)
+            && ngx_http_mcp_stream_lagged(s, NGX_MCP_LOST_UNKNOWN)
+               != NGX_OK)
         {
             return NGX_ERROR;
         }
@@ -328,7 +329,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
                 return NGX_ABORT;
             }
 
-            if (ngx_http_mcp_stream_lagged(s, &missed) != NGX_OK) {
+            if (ngx_http_mcp_stream_lagged(s, missed) != NGX_OK) {
                 return NGX_ERROR;
             }
 
@@ -349,7 +350,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
  */
 
 static ngx_int_t
-ngx_http_mcp_stream_take(ngx_http_mcp_stream_t *s, ngx_uint_t *missed)
+ngx_http_mcp_stream_take(ngx_http_mcp_stream_t *s, size_t *missed)
 {
     u_char     *buf, *p, *id, *first, *data, *end;
     size_t      len, need, room;
@@ -527,10 +528,13 @@ ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 }
 
 
-ngx_uint_t
-ngx_http_mcp_stream_unsent(ngx_http_mcp_stream_t *s)
+void
+ngx_http_mcp_stream_answer(ngx_http_mcp_stream_t *s, ngx_str_t *text)
 {
-    return s->unsent != 0;
+    if (s->unsent) {
+        s->answer.data = ngx_pstrdup(s->request->pool, text);
+        s->answer.len = s->answer.data ? text->len : 0;
+    }
 }
 
 
@@ -600,19 +604,19 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 void
 ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
 {
-    ngx_http_mcp_call_t  *call;
+    ngx_http_mcp_stream_owner_t  *owner;
 
     if (s->closed) {
         return;
     }
 
-    call = s->call;
+    owner = s->owner;
 
     ngx_http_mcp_stream_unlink(s, counter);
     s->body->end(s);
 
-    if (call) {
-        ngx_http_mcp_call_stream_closed(call);
+    if (owner) {
+        owner->closed(owner->data);
     }
 }
 
@@ -620,15 +624,15 @@ ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
 void
 ngx_http_mcp_stream_drop(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
 {
-    ngx_http_mcp_call_t  *call;
+    ngx_http_mcp_stream_owner_t  *owner;
 
-    call = s->call;
+    owner = s->owner;
 
     ngx_http_mcp_stream_unlink(s, counter);
     s->body->drop(s);
 
-    if (call) {
-        ngx_http_mcp_call_stream_closed(call);
+    if (owner) {
+        owner->closed(owner->data);
     }
 }
 

@@ -17,6 +17,19 @@
 #include "ngx_http_mcp_module.h"
 
 
+/* of the stream of a POST: its call */
+
+typedef struct {
+    /* the stream is gone for a reason of its own; r is the call's now */
+    void                  (*closed)(void *data);
+
+    /* there is room again, after stream_behind() or stream_send() said no */
+    void                  (*room)(void *data);
+
+    void                   *data;
+} ngx_http_mcp_stream_owner_t;
+
+
 /*
  * Opens an SSE response on r for a line of the session in the request's
  * context: sends the headers, "retry:" and, where the revision has it, the
@@ -29,18 +42,19 @@
  * For a GET the stream owns the request afterwards and NGX_DONE is returned,
  * which the content handler returns in turn.
  *
- * For a POST (call != NULL): at the end of its line the stream ends the
+ * For a POST (owner != NULL): at the end of its line the stream ends the
  * response and finalizes r itself, once, whether the exchange is over or not;
  * the call is not told and must not finalize r.  When the response ends for
  * another reason (the client left, takes nothing, the session ended) the call
- * is told, once, by ngx_http_mcp_call_stream_closed(); r is the call's then.
- * That never happens within a function below other than close.  The stream is
- * gone from then on, and ctx->stream is NULL.
+ * is told, once, by owner->closed(); r is the call's then.  That never happens
+ * within a function below other than close.  The stream is gone from then on,
+ * and ctx->stream is NULL.
  *
  * NGX_OK (POST), NGX_DONE (GET); an HTTP status to refuse with; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
-    ngx_mcp_cursor_t *from, ngx_uint_t gap, ngx_http_mcp_call_t *call);
+    ngx_mcp_cursor_t *from, ngx_uint_t gap,
+    ngx_http_mcp_stream_owner_t *owner);
 
 /* the line has something: it is taken and written in a later event */
 void ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s);
@@ -48,7 +62,7 @@ void ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s);
 /*
  * Likewise for the stream of a call, on whose line len bytes were put at place.
  * Whether the source has to wait, because mcp_stream_buffer is not sent or the
- * log would soon be overwritten: call_stream_ready() follows then.
+ * log would soon be overwritten: owner->room() follows then.
  */
 ngx_uint_t ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s,
     ngx_mcp_cursor_t *place, size_t len);
@@ -57,13 +71,16 @@ ngx_uint_t ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s,
  * Writes a message that is not in the log (too large to be kept) after all
  * that is before its place; flags are NGX_MCP_EVENT_*.  NGX_OK: taken;
  * NGX_AGAIN: mcp_stream_buffer is unsent, nothing was taken, come again after
- * call_stream_ready(); NGX_ERROR: the stream is about to close.
+ * owner->room(); NGX_ERROR: the stream is about to close.
  */
 ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
     ngx_mcp_cursor_t *place, ngx_str_t *text, ngx_uint_t flags);
 
-/* whether some of it is unsent */
-ngx_uint_t ngx_http_mcp_stream_unsent(ngx_http_mcp_stream_t *s);
+/*
+ * The answer was put on the line: it is kept in r->pool while the client has
+ * not taken all, whatever becomes of the log.
+ */
+void ngx_http_mcp_stream_answer(ngx_http_mcp_stream_t *s, ngx_str_t *text);
 
 /* ends it, and tells the call; what is unsent still goes out */
 void ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s,
@@ -76,6 +93,12 @@ void ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group);
 
 /* a graceful quit: end idle streams spread over mcp_drain_time */
 void ngx_http_mcp_stream_drain(ngx_mcp_zone_t *zone);
+
+/*
+ * Whether the client of r has left; asked in a read event handler, which has
+ * to stop a level-triggered event when it has not.
+ */
+ngx_uint_t ngx_http_mcp_client_left(ngx_http_request_t *r);
 
 /* per worker and zone: tables, the heartbeat's timer */
 ngx_int_t ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone);

@@ -73,7 +73,8 @@ struct ngx_http_mcp_stream_s {
 
     ngx_connection_t             *connection;
     ngx_http_request_t           *request;    /* held only */
-    ngx_http_mcp_call_t          *call;       /* of a POST */
+    ngx_http_mcp_stream_owner_t  *owner;      /* of a POST */
+    ngx_str_t                     answer;     /* beside the log's */
     void                         *held;       /* the body's */
     ngx_queue_t                   out;        /* parked: what is unsent */
 
@@ -169,9 +170,8 @@ void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
 
 /* ngx_http_mcp_stream_gap.c: what is said when events were lost */
 
-/* "lagged" and what makes a client ask again; missed NULL: not known */
-ngx_int_t ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s,
-    ngx_uint_t *missed);
+/* "lagged", with how many if it is known, and what makes a client ask again */
+ngx_int_t ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed);
 
 /* the answer of the stream's line is not in the log: the call's, or an error */
 ngx_int_t ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s);

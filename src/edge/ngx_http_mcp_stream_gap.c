@@ -1,5 +1,4 @@
 
-#include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_stream_body.h"
 
 
@@ -54,7 +53,7 @@ static ngx_str_t  ngx_http_mcp_gap_updated_end = ngx_string("}}");
 
 
 ngx_int_t
-ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, ngx_uint_t *missed)
+ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
 {
     u_char              *p;
     ngx_int_t            rc;
@@ -79,8 +78,9 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, ngx_uint_t *missed)
                        sizeof("event: lagged\n") - 1);
         p = ngx_http_mcp_stream_id(s, p);
 
-        p = missed ? ngx_sprintf(p, "{\"missed\":%ui}\n\n", *missed)
-                   : ngx_sprintf(p, "{\"missed\":null}\n\n");
+        p = missed == NGX_MCP_LOST_UNKNOWN
+            ? ngx_sprintf(p, "{\"missed\":null}\n\n")
+            : ngx_sprintf(p, "{\"missed\":%uz}\n\n", missed);
 
         gap.pos = p;
 
@@ -244,8 +244,8 @@ ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s)
         return NGX_ERROR;
     }
 
-    if (s->call && s->call->answer.len) {
-        answer = s->call->answer;
+    if (s->answer.len) {
+        answer = s->answer;
         goto found;
     }
 

@@ -1,5 +1,4 @@
 
-#include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_stream_body.h"
 
 
@@ -177,7 +176,7 @@ ngx_http_mcp_held_end(ngx_http_mcp_stream_t *s)
         s->broken = 1;
     }
 
-    if (s->call == NULL) {
+    if (s->owner == NULL) {
         s->finish = 1;
         ngx_http_mcp_stream_queue(s);
         return;
@@ -205,7 +204,7 @@ ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s)
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
 
-    if (s->call == NULL) {
+    if (s->owner == NULL) {
         s->broken = 1;
         s->finish = 1;
         ngx_http_mcp_stream_queue(s);
@@ -458,7 +457,7 @@ ngx_http_mcp_held_cleanup(void *data)
         return;
     }
 
-    s->call = NULL;
+    s->owner = NULL;
 
     ngx_http_mcp_stream_unlink(s, s->connection->close
                                   ? NGX_MCP_COUNTER_STREAMS_DRAINED

@@ -425,7 +425,7 @@ ngx_http_mcp_parked_read_handler(ngx_event_t *rev)
     }
 
     ngx_log_error(NGX_LOG_INFO, c->log, 0,
-                  "client sent too much to a stream");
+                  "mcp client sent too much data on its stream");
 
     ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
 }

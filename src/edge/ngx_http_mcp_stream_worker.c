@@ -44,7 +44,7 @@ ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone)
 
     if (streams == NULL) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "mcp zone \"%V\" is not used by this process",
+                      "mcp zone \"%V\" is not initialized in this process",
                       &zone->name);
         return NULL;
     }
@@ -529,7 +529,8 @@ ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s)
 
     if (s->slow) {
         ngx_log_error(NGX_LOG_INFO, s->connection->log, NGX_ETIMEDOUT,
-                      "mcp: client takes nothing");
+                      "mcp client did not read from its stream within "
+                      "\"send_timeout\"");
 
         s->timedout = 1;
         ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_SLOW);
@@ -541,6 +542,15 @@ ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s)
 
     if (ngx_http_mcp_stream_write(s, p, 3) != NGX_OK) {
         ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
+        return;
+    }
+
+    if (s->zs.told == NGX_MCP_TOLD_MORE && s->unsent == 0) {
+
+        /* events have been refused all the time since it was told of that */
+
+        s->zs.told = NGX_MCP_TOLD_NONE;
+        ngx_http_mcp_stream_queue(s);
     }
 }
 

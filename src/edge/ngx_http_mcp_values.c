@@ -5,11 +5,14 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_mix.h"
+#include "ngx_mcp_list.h"
 
 
 static ngx_uint_t ngx_http_mcp_is_text(ngx_str_t *value);
 static void ngx_http_mcp_mixed(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
     ngx_http_mcp_mix_t *mix);
+static ngx_int_t ngx_http_mcp_denied_why(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, const char **why);
 static ngx_int_t ngx_http_mcp_tool_denied(void *data, ngx_str_t *name);
 
 
@@ -33,6 +36,8 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     mlcf = ctx->conf;
 
+    ctx->evaluated = 1;
+
     if (mlcf->tenant) {
 
         if (ngx_http_mcp_fresh_value(r, mlcf->tenant, &ctx->tenant) != NGX_OK) {
@@ -40,14 +45,14 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         }
 
         if (ctx->tenant.len == 0 && mlcf->tenant->lengths) {
-            *why = "the tenant of the request is unknown";
+            *why = "the tenant of the request is empty (mcp_tenant)";
             return NGX_DECLINED;
         }
 
         /* events and leases name it in JSON */
 
         if (!ngx_http_mcp_is_text(&ctx->tenant)) {
-            *why = "the tenant of the request is not UTF-8";
+            *why = "the tenant of the request is not UTF-8 (mcp_tenant)";
             return NGX_DECLINED;
         }
     }
@@ -59,7 +64,7 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         }
 
         if (ctx->identity.len == 0 && mlcf->bind->lengths) {
-            *why = "the identity of the request is unknown";
+            *why = "the identity of the request is empty (mcp_session_bind)";
             return NGX_DECLINED;
         }
     }
@@ -73,7 +78,7 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         }
 
         if (!ngx_http_mcp_is_text(&ctx->list_key)) {
-            *why = "the list key of the request is not UTF-8";
+            *why = "the list key of the request is not UTF-8 (mcp_list_cache)";
             return NGX_DECLINED;
         }
     }
@@ -127,12 +132,67 @@ ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         }
 
         if (value.len && !(value.len == 1 && value.data[0] == '0')) {
-            *why = "the request is denied by the configuration";
-            return NGX_DECLINED;
+            return why ? ngx_http_mcp_denied_why(r, ctx, why) : NGX_DECLINED;
         }
     }
 
     return NGX_OK;
+}
+
+
+/* NGX_DECLINED, or NGX_ERROR: no memory */
+
+static ngx_int_t
+ngx_http_mcp_denied_why(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    const char **why)
+{
+    u_char      *p, *text;
+    ngx_str_t    name, *kind, *method;
+    ngx_uint_t   i;
+
+    static struct {
+        ngx_str_t  method;
+        ngx_str_t  kind;
+    } kinds[] = {
+        { ngx_string("tools/call"), ngx_string("tool") },
+        { ngx_string("prompts/get"), ngx_string("prompt") },
+        { ngx_string("resources/read"), ngx_string("resource") },
+        { ngx_string("resources/subscribe"), ngx_string("resource") },
+        { ngx_string("resources/unsubscribe"), ngx_string("resource") },
+        { ngx_string(""), ngx_string("method") }
+    };
+
+    method = &ctx->scope.method;
+
+    for (i = 0; kinds[i].method.len; i++) {
+        if (ngx_mcp_equal(&kinds[i].method, method)) {
+            break;
+        }
+    }
+
+    kind = &kinds[i].kind;
+    name = kinds[i].method.len ? ctx->scope.name : *method;
+
+    if (name.len == 0) {
+        name = r->method_name;
+    }
+
+    text = ngx_pnalloc(r->pool, NGX_MCP_QUOTE + 64);
+    if (text == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_sprintf(text, "%V \"", kind);
+    p = ngx_mcp_json_quote(p, &name);
+    (void) ngx_sprintf(p, "\" is denied by mcp_deny%Z");
+
+    *why = (char *) text;
+
+    ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                  "mcp request refused: %s, at endpoint \"%V\"", text,
+                  &ctx->conf->name);
+
+    return NGX_DECLINED;
 }
 
 
@@ -243,11 +303,32 @@ ngx_http_mcp_tool_denied(void *data, ngx_str_t *name)
 {
     ngx_http_request_t *r = data;
 
-    const char          *why;
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
     return ngx_http_mcp_denied_as(r, ctx, NGX_MCP_METHOD_TOOLS_CALL, name,
-                                  &why);
+                                  NULL);
+}
+
+
+/* headers that an upstream decides by must not decide for other callers */
+
+ngx_uint_t
+ngx_http_mcp_list_alone(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_str_t  cookie;
+
+    if (ctx->list_key.len > NGX_MCP_LIST_KEY_MAX) {
+        return 1;
+    }
+
+    if (ctx->list_key.len) {
+        return 0;
+    }
+
+    ngx_str_set(&cookie, "Cookie");
+
+    return ctx->conf->bind != NULL || r->headers_in.authorization != NULL
+           || ngx_http_mcp_find_header(r, &cookie) != NULL;
 }

@@ -21,6 +21,8 @@ typedef struct {
 
 static ngx_int_t ngx_http_mcp_value_str(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_value_evaluated(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_value_scope(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_value_session(ngx_http_request_t *r,
@@ -39,7 +41,9 @@ static ngx_int_t ngx_http_mcp_value_number(ngx_http_request_t *r,
     ngx_int_t number, ngx_str_t *value);
 
 static ngx_int_t ngx_http_mcp_variable_set(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, ngx_str_t *value, ngx_uint_t slash);
+    ngx_http_variable_value_t *v, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_variable_encode(ngx_pool_t *pool,
+    ngx_http_variable_value_t *v, ngx_uint_t slash);
 
 
 static ngx_http_mcp_variable_t  ngx_http_mcp_vars[] = {
@@ -63,12 +67,12 @@ static ngx_http_mcp_variable_t  ngx_http_mcp_vars[] = {
     { ngx_string("mcp_client_version"), ngx_http_mcp_value_str,
       offsetof(ngx_http_mcp_ctx_t, client_version), 0 },
 
-    { ngx_string("mcp_tenant"), ngx_http_mcp_value_str,
+    { ngx_string("mcp_tenant"), ngx_http_mcp_value_evaluated,
       offsetof(ngx_http_mcp_ctx_t, tenant), 0 },
 
     { ngx_string("mcp_endpoint"), ngx_http_mcp_value_endpoint, 0, 0 },
 
-    { ngx_string("mcp_list_key"), ngx_http_mcp_value_str,
+    { ngx_string("mcp_list_key"), ngx_http_mcp_value_evaluated,
       offsetof(ngx_http_mcp_ctx_t, list_key), 0 },
 
     { ngx_string("mcp_topic"), ngx_http_mcp_value_str,
@@ -108,7 +112,27 @@ ngx_http_mcp_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_variable_set(r, v, &value, var->slash);
+    if (ngx_http_mcp_variable_set(r, v, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ctx->encoded ? ngx_http_mcp_variable_encode(r->pool, v, var->slash)
+                        : NGX_OK;
+}
+
+
+void
+ngx_http_mcp_compute_scope(ngx_http_request_t *r, ngx_http_mcp_scope_t *scope,
+    ngx_uint_t encoded)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r->main, ngx_http_mcp_module);
+
+    if (ctx) {
+        ctx->computed = scope;
+        ctx->encoded = encoded ? 1 : 0;
+    }
 }
 
 
@@ -122,6 +146,24 @@ ngx_http_mcp_value_str(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
+/* what is computed when a request is handled; if it was refused before, now */
+
+static ngx_int_t
+ngx_http_mcp_value_evaluated(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    size_t offset, ngx_str_t *value)
+{
+    const char  *why;
+
+    if (!ctx->evaluated && !ctx->background && r->main->header_sent
+        && ngx_http_mcp_evaluate(r->main, ctx, &why) == NGX_ERROR)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_value_str(r, ctx, offset, value);
+}
+
+
 static ngx_int_t
 ngx_http_mcp_value_scope(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     size_t offset, ngx_str_t *value)
@@ -129,7 +171,7 @@ ngx_http_mcp_value_scope(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_scope_t     *scope;
     ngx_http_mcp_exchange_t  *x;
 
-    scope = ngx_http_mcp_scope;
+    scope = ctx->computed;
 
     if (scope == NULL && r != r->main) {
         x = ngx_http_mcp_exchange_of(r);
@@ -240,19 +282,12 @@ ngx_http_mcp_value_number(ngx_http_request_t *r, ngx_int_t number,
 }
 
 
-/*
- * In an upstream URI a value is one segment: everything but unreserved
- * characters is percent-encoded, and so "/" is, except in a method's name.
- */
-
 static ngx_int_t
 ngx_http_mcp_variable_set(ngx_http_request_t *r, ngx_http_variable_value_t *v,
-    ngx_str_t *value, ngx_uint_t slash)
+    ngx_str_t *value)
 {
-    u_char  *p, *dst, ch;
+    u_char  *p;
     size_t   i;
-
-    static u_char  hex[] = "0123456789ABCDEF";
 
     v->valid = 1;
     v->no_cacheable = 0;
@@ -283,11 +318,25 @@ ngx_http_mcp_variable_set(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         break;
     }
 
-    if (!ngx_http_mcp_encoding) {
-        return NGX_OK;
-    }
+    return NGX_OK;
+}
 
-    dst = ngx_pnalloc(r->pool, value->len * 3);
+
+/*
+ * In an upstream URI a value is one segment: everything but unreserved
+ * characters is percent-encoded, and so "/" is, except in a method's name.
+ */
+
+static ngx_int_t
+ngx_http_mcp_variable_encode(ngx_pool_t *pool, ngx_http_variable_value_t *v,
+    ngx_uint_t slash)
+{
+    u_char  *p, *dst, ch;
+    size_t   i;
+
+    static u_char  hex[] = "0123456789ABCDEF";
+
+    dst = ngx_pnalloc(pool, v->len * 3);
     if (dst == NULL) {
         return NGX_ERROR;
     }

@@ -158,6 +158,72 @@ ngx_mcp_error_compose(ngx_pool_t *pool, ngx_uint_t revision, ngx_str_t *id,
 
 
 ngx_str_t
+ngx_mcp_request_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *method,
+    ngx_str_t *params)
+{
+    u_char     *p;
+    ngx_str_t   text;
+
+    text.len = 0;
+    text.data = ngx_pnalloc(pool,
+                        sizeof("{\"jsonrpc\":\"2.0\",\"id\":,\"method\":\"\","
+                               "\"params\":}") - 1
+                        + id->len + method->len + params->len);
+
+    if (text.data == NULL) {
+        return text;
+    }
+
+    p = ngx_cpymem(text.data, "{\"jsonrpc\":\"2.0\"",
+                   sizeof("{\"jsonrpc\":\"2.0\"") - 1);
+
+    if (id->len) {
+        p = ngx_cpymem(p, ",\"id\":", sizeof(",\"id\":") - 1);
+        p = ngx_cpymem(p, id->data, id->len);
+    }
+
+    p = ngx_cpymem(p, ",\"method\":\"", sizeof(",\"method\":\"") - 1);
+    p = ngx_cpymem(p, method->data, method->len);
+    *p++ = '"';
+
+    if (params->len) {
+        p = ngx_cpymem(p, ",\"params\":", sizeof(",\"params\":") - 1);
+        p = ngx_cpymem(p, params->data, params->len);
+    }
+
+    *p++ = '}';
+
+    text.len = p - text.data;
+
+    return text;
+}
+
+
+ngx_str_t
+ngx_mcp_uri_compose(ngx_pool_t *pool, ngx_str_t *uri)
+{
+    u_char     *p;
+    ngx_str_t   text;
+
+    text.len = 0;
+    text.data = ngx_pnalloc(pool, sizeof("{\"uri\":}") - 1
+                                  + ngx_mcp_json_escaped_len(uri));
+
+    if (text.data == NULL) {
+        return text;
+    }
+
+    p = ngx_cpymem(text.data, "{\"uri\":", sizeof("{\"uri\":") - 1);
+    p = ngx_mcp_json_escape(p, uri);
+    *p++ = '}';
+
+    text.len = p - text.data;
+
+    return text;
+}
+
+
+ngx_str_t
 ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result)
 {
     ngx_str_t  member = ngx_string("result");

@@ -122,7 +122,7 @@ ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text)
     }
 
     if (ngx_mcp_actions[i].name.len == 0) {
-        return "is no action";
+        return "is not an action";
     }
 
     name = &ngx_mcp_actions[i].name;
@@ -169,7 +169,7 @@ ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text)
             if (value->data[i] <= ' ' || value->data[i] == '$'
                 || value->data[i] == 0x7f)
             {
-                return "is no name of a method";
+                return "is not the name of a method";
             }
         }
 
@@ -205,7 +205,8 @@ ngx_mcp_rule_template(ngx_str_t *value)
         p = ngx_mcp_rule_field(p, last, &name);
 
         if (name.len == 0) {
-            return "has a \"$\" that begins no \"$field\" or \"${field}\"";
+            return "has a \"$\" that does not begin a \"$field\" or "
+                   "\"${field}\"";
         }
     }
 

@@ -23,7 +23,7 @@ static ngx_uint_t ngx_mcp_message_method(ngx_str_t *raw);
 #define NGX_MCP_MESSAGE_MEMBER(path, name, once, whole)                       \
     { NGX_MCP_PATH_ ## path, once, whole,                                     \
       "duplicate member \"" name "\"",                                        \
-      "a member is spelled like \"" name "\", but not exactly",               \
+      "a member's name is similar to \"" name "\"",                           \
       "half a surrogate pair in \"" name "\"" }
 
 static struct {

@@ -135,6 +135,13 @@ ngx_str_t *ngx_mcp_level_name(ngx_uint_t level);
 ngx_str_t ngx_mcp_error_compose(ngx_pool_t *pool, ngx_uint_t revision,
     ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data);
 
+/* a request, or a notification if id is empty; params: raw, or empty */
+ngx_str_t ngx_mcp_request_compose(ngx_pool_t *pool, ngx_str_t *id,
+    ngx_str_t *method, ngx_str_t *params);
+
+/* the raw params of a request that is about a resource */
+ngx_str_t ngx_mcp_uri_compose(ngx_pool_t *pool, ngx_str_t *uri);
+
 /* a response with a raw result */
 ngx_str_t ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id,
     ngx_str_t *result);

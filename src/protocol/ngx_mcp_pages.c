@@ -80,7 +80,7 @@ ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result, const char **why)
     ngx_uint_t   lists, cursors;
 
     if (result->len == 0 || result->data[0] != '{') {
-        *why = "the result is no object";
+        *why = "the result is not an object";
         return NGX_ERROR;
     }
 
@@ -151,7 +151,7 @@ ngx_mcp_pages_entry(ngx_mcp_pages_t *pages, ngx_str_t *text, const char **why)
     ngx_mcp_entry_t  *entry;
 
     if (text->data[0] != '{') {
-        *why = "an entry is no object";
+        *why = "an entry is not an object";
         return NGX_ERROR;
     }
 
@@ -217,7 +217,7 @@ ngx_mcp_pages_next(ngx_mcp_pages_t *pages, ngx_str_t *cursor,
     }
 
     if (cursor->data[0] != '"') {
-        *why = "nextCursor is no string";
+        *why = "nextCursor is not a string";
         return NGX_ERROR;
     }
 
@@ -229,7 +229,7 @@ ngx_mcp_pages_next(ngx_mcp_pages_t *pages, ngx_str_t *cursor,
 
     for (i = 0; i < pages->cursors.nelts; i++) {
         if (ngx_mcp_equal(&known[i], cursor)) {
-            *why = "a nextCursor came twice";
+            *why = "a nextCursor was repeated";
             return NGX_ERROR;
         }
     }

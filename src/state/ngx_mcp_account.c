@@ -41,11 +41,15 @@ static ngx_mcp_account_sh_t *ngx_mcp_account_make_locked(
     ngx_mcp_zone_t *zone, uint64_t key, uint32_t parent);
 static ngx_int_t ngx_mcp_room_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ask_room_t *ask);
+static ngx_mcp_ref_t ngx_mcp_account_ref(ngx_mcp_zone_t *zone,
+    ngx_mcp_account_sh_t *a);
 static ngx_uint_t ngx_mcp_room_share(uint32_t left, uint32_t used,
     uint32_t tenant, ngx_uint_t n);
 static ngx_uint_t ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left,
     uint32_t used, ngx_uint_t n);
 static ngx_uint_t ngx_mcp_room_fits(ngx_mcp_zone_t *zone,
+    ngx_mcp_ask_room_t *ask);
+static ngx_mcp_full_e ngx_mcp_room_lacking(ngx_mcp_zone_t *zone,
     ngx_mcp_ask_room_t *ask);
 static ngx_uint_t ngx_mcp_room_spare(ngx_mcp_zone_t *zone,
     ngx_mcp_ask_room_t *ask);
@@ -175,6 +179,7 @@ ngx_mcp_account_charge_locked(ngx_mcp_zone_t *zone, uint32_t n,
     for ( /* void */ ; n; n = a->rec.account) {
         a = ngx_mcp_block(zone, n);
 
+        ngx_mcp_touch_range(zone, a, used, kept);
         a->used += (uint32_t) blocks;
         a->kept += (type == NGX_MCP_EVENT) ? (uint32_t) blocks : 0;
     }
@@ -191,6 +196,7 @@ ngx_mcp_account_release_locked(ngx_mcp_zone_t *zone, uint32_t n,
     for (next = n; next; next = a->rec.account) {
         a = ngx_mcp_block(zone, next);
 
+        ngx_mcp_touch_range(zone, a, used, kept);
         a->used -= (uint32_t) blocks;
         a->kept -= (type == NGX_MCP_EVENT) ? (uint32_t) blocks : 0;
     }
@@ -221,23 +227,26 @@ ngx_mcp_account_events(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 }
 
 
+/* an own session serves those that exist, as their calls and streams do */
+
 ngx_int_t
-ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
-    ngx_str_t *client, ngx_uint_t n)
+ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
+    ngx_uint_t n)
 {
+    uint64_t            key;
     ngx_mcp_ask_room_t  ask;
 
     ngx_memzero(&ask, sizeof(ngx_mcp_ask_room_t));
 
-    ask.room = NGX_MCP_ROOM_NEW;
+    ask.room = in->own ? NGX_MCP_ROOM_CALL : NGX_MCP_ROOM_NEW;
     ask.n = n;
 
-    ask.account = ngx_mcp_account_find_locked(zone,
-                                  ngx_mcp_account_key(zone, tenant, client));
+    key = ngx_mcp_account_key(zone, &in->tenant, &in->client);
+    ask.account = ngx_mcp_account_find_locked(zone, key);
 
-    if (tenant->len) {
-        ask.tenant = ngx_mcp_account_find_locked(zone,
-                                    ngx_mcp_account_key(zone, tenant, NULL));
+    if (in->tenant.len) {
+        key = ngx_mcp_account_key(zone, &in->tenant, NULL);
+        ask.tenant = ngx_mcp_account_find_locked(zone, key);
     }
 
     return ngx_mcp_room_locked(zone, &ask);
@@ -281,22 +290,18 @@ ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
 static ngx_int_t
 ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
 {
-    uint32_t       account, tenant;
     ngx_int_t      rc;
     ngx_uint_t     sessions, events, orphans;
-    ngx_mcp_ref_t  none;
+    ngx_mcp_ref_t  none, account, tenant;
 
     if (ngx_mcp_room_fits(zone, ask)) {
         return NGX_OK;
     }
 
-    /* they stay while what is charged to them goes */
+    /* they may go with what is charged to them */
 
-    account = ask->account ? ngx_mcp_number(zone, ask->account) : 0;
-    tenant = ask->tenant ? ngx_mcp_number(zone, ask->tenant) : 0;
-
-    ngx_mcp_account_charge_locked(zone, account ? account : tenant,
-                                  NGX_MCP_FREE, 1);
+    account = ngx_mcp_account_ref(zone, ask->account);
+    tenant = ngx_mcp_account_ref(zone, ask->tenant);
 
     ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
 
@@ -306,6 +311,10 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
     orphans = 1;
 
     for ( ;; ) {
+        ngx_mcp_step_locked(zone);
+
+        ask->account = ngx_mcp_record(zone, account, NGX_MCP_ACCOUNT);
+        ask->tenant = ngx_mcp_record(zone, tenant, NGX_MCP_ACCOUNT);
 
         if (ngx_mcp_room_fits(zone, ask)) {
             rc = NGX_OK;
@@ -362,14 +371,33 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
         break;
     }
 
-    ngx_mcp_account_release_locked(zone, account ? account : tenant,
-                                   NGX_MCP_FREE, 1);
-
     if (rc != NGX_OK) {
-        zone->full = 1;
+        zone->full = ngx_mcp_room_lacking(zone, ask);
+        zone->lacking = zone->full;
+
+    } else if (zone->sh->freed) {
+
+        /* to be used at once */
+
+        ngx_mcp_journal_commit_locked(zone);
     }
 
     return rc;
+}
+
+
+static ngx_mcp_ref_t
+ngx_mcp_account_ref(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
+{
+    ngx_mcp_ref_t  none;
+
+    if (a) {
+        return ngx_mcp_ref(zone, a);
+    }
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    return none;
 }
 
 
@@ -455,6 +483,27 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
 }
 
 
+/* of what there is too little: would it fit without this limit? */
+
+static ngx_mcp_full_e
+ngx_mcp_room_lacking(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+{
+    ngx_mcp_ask_room_t  other;
+
+    other = *ask;
+    other.tenant = NULL;
+
+    if (ngx_mcp_room_fits(zone, &other)) {
+        return NGX_MCP_FULL_TENANT;
+    }
+
+    other.account = NULL;
+
+    return ngx_mcp_room_fits(zone, &other) ? NGX_MCP_FULL_CLIENT
+                                           : NGX_MCP_FULL_ZONE;
+}
+
+
 /* whether it may go at the reserve although the account has its share */
 
 static ngx_uint_t
@@ -532,7 +581,7 @@ ngx_mcp_room_modest(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
 
     used = ask->account ? ask->account->used : 0;
 
-    return used + ask->n <= ngx_max(left, sh->blocks / 16);
+    return used + 2 * ask->n <= ngx_max(left, sh->blocks / 16);
 }
 
 
@@ -671,8 +720,11 @@ ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
 void
 ngx_mcp_account_full(ngx_mcp_zone_t *zone)
 {
-    ngx_atomic_uint_t  last;
+    const char         *lacking, *remedy;
+    ngx_uint_t          full;
+    ngx_atomic_uint_t   last;
 
+    full = zone->full;
     zone->full = 0;
     last = zone->sh->full;
 
@@ -682,10 +734,49 @@ ngx_mcp_account_full(ngx_mcp_zone_t *zone)
         return;
     }
 
+    switch (full) {
+
+    case NGX_MCP_FULL_CLIENT:
+        lacking = "has a client that occupies its share (as much as remains "
+                  "free)";
+        remedy = "set \"mcp_session_bind\" or \"mcp_tenant\" to separate "
+                 "clients with one address, or give \"mcp_zone\" a larger "
+                 "size";
+        break;
+
+    case NGX_MCP_FULL_TENANT:
+        lacking = "has a tenant that occupies its share (four times as much "
+                  "as remains free)";
+        remedy = "let \"mcp_tenant\" separate its clients, or give "
+                 "\"mcp_zone\" a larger size";
+        break;
+
+    default: /* NGX_MCP_FULL_ZONE */
+        lacking = "is full";
+        remedy = "give \"mcp_zone\" a larger size";
+    }
+
     ngx_log_error(NGX_LOG_ERR, zone->log, 0,
-                  "mcp zone \"%V\" is full, or a client has its share of it: "
-                  "%uD of %uD blocks are free, %uD are events; sessions, "
-                  "calls or events are refused, give \"mcp_zone\" a larger "
-                  "size", &zone->name, ngx_mcp_free_blocks(zone->sh),
-                  zone->sh->blocks - 1, zone->sh->used[NGX_MCP_EVENT]);
+                  "mcp zone \"%V\" %s: %uD of %uD blocks are free, %uD are "
+                  "events; sessions, calls or events are refused; %s",
+                  &zone->name, lacking, ngx_mcp_free_blocks(zone->sh),
+                  zone->sh->blocks - 1, zone->sh->used[NGX_MCP_EVENT],
+                  remedy);
+}
+
+
+const char *
+ngx_mcp_account_lacking(ngx_mcp_zone_t *zone)
+{
+    switch (zone->lacking) {
+
+    case NGX_MCP_FULL_CLIENT:
+        return "this client occupies its share of the zone";
+
+    case NGX_MCP_FULL_TENANT:
+        return "this tenant occupies its share of the zone";
+
+    default: /* NGX_MCP_FULL_ZONE */
+        return "the zone is full";
+    }
 }

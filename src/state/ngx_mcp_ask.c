@@ -44,6 +44,7 @@ ngx_mcp_ask_add(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     }
 
     e = ngx_mcp_session_extension(zone, s);
+    ngx_mcp_touch(zone, e);
 
     if (e->nasks >= NGX_MCP_ASKS_MAX) {
 
@@ -92,6 +93,7 @@ ngx_mcp_ask_take(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
     if (s) {
         e = ngx_mcp_session_extension(zone, s);
+        ngx_mcp_touch(zone, &e->nasks);
 
         for (n = e->asks.head; n; n = ask->rec.links.next) {
             ask = ngx_mcp_block(zone, n);

@@ -290,6 +290,7 @@ ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         ngx_mcp_audience_leave_locked(zone, e);
 
         if (a && a->key == e->audience) {
+            ngx_mcp_touch(zone, &a->members);
             e->alone = 0;
             e->listed = ref;
             a->members++;
@@ -322,8 +323,11 @@ ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
     a = ngx_mcp_record(zone, e->listed, NGX_MCP_AUDIENCE);
 
     if (a) {
+        ngx_mcp_touch(zone, &a->members);
         a->members--;
     }
+
+    ngx_mcp_touch(zone, e);
 
     e->listed.block = 0;
 }
@@ -384,6 +388,7 @@ ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
     ngx_mcp_hash_remove_locked(zone, a);
     ngx_mcp_list_remove(zone, &zone->sh->audiences, ngx_mcp_number(zone, a),
                         NGX_MCP_LINKS);
+    ngx_mcp_touch(zone, a);
 
     for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
         n = a->lists[i].content;

@@ -12,6 +12,12 @@ typedef struct {
 static uint32_t ngx_mcp_block_pop_locked(ngx_mcp_zone_t *zone);
 static uint32_t ngx_mcp_block_chain_locked(ngx_mcp_zone_t *zone, ngx_uint_t n,
     uint32_t *last);
+static void ngx_mcp_block_free_locked(ngx_mcp_zone_t *zone, uint32_t n);
+static void ngx_mcp_list_set(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    uint32_t n, uint32_t next, uint32_t old, size_t offset);
+static void ngx_mcp_list_set_prev(ngx_mcp_zone_t *zone,
+    ngx_mcp_list_sh_t *list, uint32_t n, uint32_t prev, uint32_t old,
+    size_t offset);
 static ngx_uint_t ngx_mcp_text_next(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t);
 static void ngx_mcp_text_start(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t,
     uint32_t n, ngx_uint_t type);
@@ -71,6 +77,11 @@ ngx_mcp_text_blocks(ngx_uint_t type, size_t len)
 }
 
 
+/*
+ * Of a block that was free when the transaction began the head is noted alone;
+ * one that was freed in it is needed whole to undo that, and comes last.
+ */
+
 static uint32_t
 ngx_mcp_block_pop_locked(ngx_mcp_zone_t *zone)
 {
@@ -79,19 +90,36 @@ ngx_mcp_block_pop_locked(ngx_mcp_zone_t *zone)
     ngx_mcp_block_sh_t  *block;
 
     sh = zone->sh;
-    n = sh->free;
 
-    if (n) {
+    if (sh->free) {
+        n = sh->free;
         block = ngx_mcp_block(zone, n);
+
+        ngx_mcp_touch(zone, block);
+        ngx_mcp_journal_new(zone, n);
+
         sh->free = block->chain;
         sh->nfree--;
 
-    } else {
+    } else if (sh->fresh < sh->blocks) {
         n = sh->fresh;
         block = ngx_mcp_block(zone, n);
+
+        ngx_mcp_touch(zone, &sh->fresh);
+        ngx_mcp_journal_new(zone, n);
+
         ngx_memzero(block, sizeof(ngx_mcp_block_sh_t));
-        ngx_mcp_barrier();
-        sh->fresh = n + 1;
+        block->gen = sh->generation;
+        sh->fresh++;
+
+    } else {
+        n = sh->freed;
+        block = ngx_mcp_block(zone, n);
+
+        ngx_mcp_journal_note(zone, block, NGX_MCP_BLOCK_SIZE);
+
+        sh->freed = block->chain;
+        sh->nfree--;
     }
 
     block->chain = 0;
@@ -268,6 +296,7 @@ ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from, u_char *src,
 
     for ( ;; ) {
         n = ngx_min(len, (size_t) (t.end - t.pos));
+        ngx_mcp_journal_note(zone, t.pos, n);
         ngx_memcpy(t.pos, src, n);
         src += n;
         len -= n;
@@ -387,24 +416,28 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
         }
 
         head = ngx_mcp_block_chain_locked(zone, n, &last);
-        ngx_mcp_barrier();
 
-        if (tail) {
-            block = ngx_mcp_block(zone, tail);
-            block->chain = head;
+        if (stage->head == 0) {
+            ngx_mcp_touch(zone, &w->staged);
 
-        } else {
             stage->head = head;
             w->staged = head;
+
+        } else {
+            block = ngx_mcp_block(zone, tail);
+            ngx_mcp_touch(zone, block);
+            block->chain = head;
         }
+
+        block = ngx_mcp_block(zone, stage->head);
+        ngx_mcp_touch(zone, block);
+        block->blocks = (uint16_t) (stage->blocks - left + n);
+        block->last = last;
 
         tail = last;
 
         ngx_mcp_zone_unlock(zone);
     }
-
-    block = ngx_mcp_block(zone, stage->head);
-    block->last = tail;
 
     ngx_mcp_text_write(zone, stage->head, stage);
 
@@ -428,24 +461,41 @@ ngx_mcp_stage_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 void
 ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
 {
-    uint32_t             n, next;
-    ngx_mcp_zone_sh_t   *sh;
-    ngx_mcp_block_sh_t  *block;
+    uint32_t  n;
 
-    sh = zone->sh;
     n = w->staged;
 
-    w->staged = 0;
-    ngx_mcp_barrier();
+    if (n) {
+        ngx_mcp_touch(zone, &w->staged);
+        w->staged = 0;
 
-    while (n) {
-        block = ngx_mcp_block(zone, n);
-        next = block->chain;
-        block->chain = sh->free;
-        sh->free = n;
-        sh->nfree++;
-        n = next;
+        ngx_mcp_block_free_locked(zone, n);
     }
+}
+
+
+/* a chain, whose first block knows the last one */
+
+static void
+ngx_mcp_block_free_locked(ngx_mcp_zone_t *zone, uint32_t n)
+{
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_block_sh_t  *block, *last;
+
+    sh = zone->sh;
+    block = ngx_mcp_block(zone, n);
+    last = ngx_mcp_block(zone, block->last);
+
+    ngx_mcp_touch(zone, block);
+    ngx_mcp_touch(zone, last);
+
+    if (sh->freed == 0) {
+        sh->freed_last = block->last;
+    }
+
+    last->chain = sh->freed;
+    sh->freed = n;
+    sh->nfree += block->blocks;
 }
 
 
@@ -457,6 +507,13 @@ ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
     n = stage->head;
 
+    if (n && ngx_mcp_place(zone, zone->worker)->staged != n) {
+
+        /* the zone was emptied meanwhile, there is room */
+
+        n = 0;
+    }
+
     if (n == 0) {
         n = ngx_mcp_block_chain_locked(zone, stage->blocks, &last);
         rec = ngx_mcp_block(zone, n);
@@ -464,7 +521,11 @@ ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
         ngx_mcp_text_write(zone, n, stage);
 
     } else {
+
+        /* its text, behind the record, was filled outside of the lock */
+
         rec = ngx_mcp_block(zone, n);
+        ngx_mcp_journal_note(zone, rec, ngx_mcp_heads[stage->type]);
     }
 
     ngx_memzero((u_char *) rec + NGX_MCP_BLOCK_HEAD,
@@ -489,14 +550,14 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
     r = rec;
     block = rec;
 
-    ngx_mcp_barrier();
+    ngx_mcp_touch(zone, block);
     block->type = (u_char) type;
-    ngx_mcp_barrier();
 
     if (zone->worker != NGX_MCP_NO_WORKER) {
         w = ngx_mcp_place(zone, zone->worker);
 
         if (w->staged == ngx_mcp_number(zone, rec)) {
+            ngx_mcp_touch(zone, &w->staged);
             w->staged = 0;
         }
     }
@@ -511,11 +572,9 @@ ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
 {
     uint32_t              account;
     ngx_uint_t            type, blocks;
-    ngx_mcp_zone_sh_t    *sh;
-    ngx_mcp_block_sh_t   *block, *last;
+    ngx_mcp_block_sh_t   *block;
     ngx_mcp_record_sh_t  *r;
 
-    sh = zone->sh;
     block = rec;
     r = rec;
 
@@ -523,16 +582,12 @@ ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
     blocks = block->blocks;
     account = r->account;
 
-    sh->used[type] -= (uint32_t) blocks;
+    ngx_mcp_block_free_locked(zone, ngx_mcp_number(zone, rec));
 
     block->type = NGX_MCP_FREE;
     block->gen++;
-    ngx_mcp_barrier();
 
-    last = ngx_mcp_block(zone, block->last);
-    last->chain = sh->free;
-    sh->free = ngx_mcp_number(zone, rec);
-    sh->nfree += (uint32_t) blocks;
+    zone->sh->used[type] -= (uint32_t) blocks;
 
     ngx_mcp_account_release_locked(zone, account, type, blocks);
 }
@@ -542,20 +597,7 @@ void
 ngx_mcp_list_append(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
     size_t offset)
 {
-    ngx_mcp_links_sh_t  *l;
-
-    l = ngx_mcp_links(zone, n, offset);
-    l->next = 0;
-    l->prev = list->tail;
-
-    if (list->tail) {
-        ngx_mcp_links(zone, list->tail, offset)->next = n;
-
-    } else {
-        list->head = n;
-    }
-
-    list->tail = n;
+    ngx_mcp_list_insert(zone, list, n, list->tail, 0, offset);
 }
 
 
@@ -563,20 +605,24 @@ void
 ngx_mcp_list_prepend(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
     size_t offset)
 {
+    ngx_mcp_list_insert(zone, list, n, 0, list->head, offset);
+}
+
+
+void
+ngx_mcp_list_insert(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
+    uint32_t prev, uint32_t next, size_t offset)
+{
     ngx_mcp_links_sh_t  *l;
 
     l = ngx_mcp_links(zone, n, offset);
-    l->prev = 0;
-    l->next = list->head;
 
-    if (list->head) {
-        ngx_mcp_links(zone, list->head, offset)->prev = n;
+    ngx_mcp_touch(zone, l);
+    l->next = next;
+    l->prev = prev;
 
-    } else {
-        list->tail = n;
-    }
-
-    list->head = n;
+    ngx_mcp_list_set(zone, list, prev, n, next, offset);
+    ngx_mcp_list_set_prev(zone, list, next, n, prev, offset);
 }
 
 
@@ -588,22 +634,40 @@ ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
 
     l = ngx_mcp_links(zone, n, offset);
 
-    if (l->prev) {
-        ngx_mcp_links(zone, l->prev, offset)->next = l->next;
+    ngx_mcp_list_set(zone, list, l->prev, l->next, n, offset);
+    ngx_mcp_list_set_prev(zone, list, l->next, l->prev, n, offset);
 
-    } else {
-        list->head = l->next;
-    }
-
-    if (l->next) {
-        ngx_mcp_links(zone, l->next, offset)->prev = l->prev;
-
-    } else {
-        list->tail = l->prev;
-    }
-
+    ngx_mcp_touch(zone, l);
     l->next = 0;
     l->prev = 0;
+}
+
+
+/* what follows member n, which was "old"; 0 stands for the list itself */
+
+static void
+ngx_mcp_list_set(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
+    uint32_t next, uint32_t old, size_t offset)
+{
+    uint32_t  *p;
+
+    p = n ? &ngx_mcp_links(zone, n, offset)->next : &list->head;
+
+    ngx_mcp_journal_note_known(zone, p, old);
+    *p = next;
+}
+
+
+static void
+ngx_mcp_list_set_prev(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    uint32_t n, uint32_t prev, uint32_t old, size_t offset)
+{
+    uint32_t  *p;
+
+    p = n ? &ngx_mcp_links(zone, n, offset)->prev : &list->tail;
+
+    ngx_mcp_journal_note_known(zone, p, old);
+    *p = prev;
 }
 
 
@@ -683,6 +747,9 @@ ngx_mcp_hash_insert_locked(ngx_mcp_zone_t *zone, void *rec)
     r = rec;
     bucket = &zone->sh->buckets[r->hash & zone->sh->mask];
 
+    ngx_mcp_touch(zone, bucket);
+    ngx_mcp_touch(zone, &r->bucket);
+
     r->bucket = *bucket;
     *bucket = ngx_mcp_number(zone, rec);
 }
@@ -704,6 +771,7 @@ ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec)
     }
 
     if (*bucket) {
+        ngx_mcp_touch(zone, bucket);
         *bucket = r->bucket;
     }
 }

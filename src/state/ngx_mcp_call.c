@@ -77,6 +77,8 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
         c->token = (uint32_t) ngx_mcp_hash(zone, token, NULL);
     }
 
+    ngx_mcp_touch_range(zone, s, streams, extension);
+
     if (++s->line == 0) {
         s->line = 1;
     }
@@ -90,7 +92,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
                         NGX_MCP_LINKS);
     s->ncalls++;
 
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_RUNNING, 1);
+    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_CALLS_RUNNING, 1);
 
     call->ref = ngx_mcp_ref(zone, c);
     call->line = c->task.line;
@@ -138,6 +140,7 @@ ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
     c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 
     if (c) {
+        ngx_mcp_touch(zone, &c->task.rec);
         c->task.rec.flags |= NGX_MCP_CALL_STREAMED;
     }
 
@@ -172,6 +175,7 @@ ngx_mcp_call_plain(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
     c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 
     if (c) {
+        ngx_mcp_touch(zone, &c->task.rec);
         c->task.rec.flags |= NGX_MCP_CALL_PLAIN;
     }
 
@@ -203,10 +207,23 @@ static void
 ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 {
     uint32_t               n;
+    ngx_uint_t             kept;
     ngx_mcp_session_sh_t  *s;
 
     n = ngx_mcp_number(zone, c);
     s = ngx_mcp_block(zone, c->task.rec.owner.block);
+
+    kept = !s->ended
+           && (c->task.carrier
+               || (c->log.count
+                   && c->task.rec.flags & NGX_MCP_CALL_STREAMED));
+
+    if (!kept) {
+        (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
+    }
+
+    ngx_mcp_touch(zone, c);
+    ngx_mcp_touch_range(zone, s, streams, extension);
 
     c->task.rec.flags &= ~NGX_MCP_CALL_RUNNING;
 
@@ -217,7 +234,13 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     ngx_mcp_list_remove(zone, &s->calls, n, NGX_MCP_LINKS);
     s->ncalls--;
 
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_RUNNING, -1);
+    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_CALLS_RUNNING, -1);
+
+    if (!kept) {
+        ngx_mcp_drop_locked(zone, c);
+        ngx_mcp_session_settle_locked(zone, s);
+        return;
+    }
 
     if (c->task.carrier) {
 
@@ -227,19 +250,10 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
                             NGX_MCP_WAKE_NEWS);
     }
 
-    if (!s->ended
-        && (c->task.carrier
-            || (c->log.count && c->task.rec.flags & NGX_MCP_CALL_STREAMED)))
-    {
-        ngx_mcp_list_append(zone, &s->lines, n, NGX_MCP_LINKS);
-        ngx_mcp_lines_trim_locked(zone, s);
-
-    } else {
-        (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
-        ngx_mcp_drop_locked(zone, c);
-    }
+    ngx_mcp_list_append(zone, &s->lines, n, NGX_MCP_LINKS);
 
     ngx_mcp_session_settle_locked(zone, s);
+    ngx_mcp_lines_trim_locked(zone, s);
 }
 
 
@@ -263,6 +277,7 @@ ngx_mcp_lines_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         {
             kept--;
             ngx_mcp_call_drop_locked(zone, c);
+            ngx_mcp_step_locked(zone);
         }
     }
 }
@@ -353,12 +368,15 @@ ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
             && ngx_mcp_free_blocks(zone->sh) >= stage.blocks
             && ngx_mcp_log_add_locked(zone, c, &event, NULL, &stage))
         {
+            ngx_mcp_touch(zone, s);
             s->events++;
 
         } else {
+            ngx_mcp_touch(zone, c);
             c->log.last++;
         }
 
+        ngx_mcp_touch(zone, c);
         c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
     }
 

@@ -91,10 +91,11 @@ ngx_mcp_doorbell_join(ngx_mcp_doorbell_t *bell)
 
         if (!bell->told) {
             ngx_log_error(NGX_LOG_ERR, bell->cycle->log, 0,
-                          "mcp zone \"%V\" has no place for another worker, "
-                          "this one answers 503 until workers of earlier "
-                          "configurations have ended; enlarge the zone, or "
-                          "set \"worker_shutdown_timeout\"", &zone->name);
+                          "mcp zone \"%V\" serves its maximum number of "
+                          "workers, so this worker answers 503 until workers "
+                          "of earlier configurations exit; give \"mcp_zone\" "
+                          "a larger size, or set \"worker_shutdown_timeout\"",
+                          &zone->name);
             bell->told = 1;
         }
 
@@ -103,7 +104,7 @@ ngx_mcp_doorbell_join(ngx_mcp_doorbell_t *bell)
 
     if (bell->told) {
         ngx_log_error(NGX_LOG_NOTICE, bell->cycle->log, 0,
-                      "mcp zone \"%V\" has a place for this worker now",
+                      "mcp zone \"%V\" now serves this worker",
                       &zone->name);
         bell->told = 0;
     }
@@ -141,7 +142,7 @@ ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell)
         || bind(s, (struct sockaddr *) &sun, len) == -1)
     {
         ngx_log_error(NGX_LOG_CRIT, log, ngx_socket_errno,
-                      "binding of mcp doorbell failed");
+                      "bind() of the mcp worker socket failed");
 
         if (ngx_close_socket(s) == -1) {
             ngx_log_error(NGX_LOG_ALERT, log, ngx_socket_errno,
@@ -296,7 +297,8 @@ ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker)
         return NGX_DECLINED;
     }
 
-    ngx_log_error(NGX_LOG_ERR, zone->log, err, "sendto() mcp doorbell failed");
+    ngx_log_error(NGX_LOG_ERR, zone->log, err, "sendto() to the mcp socket of "
+                                               "another worker failed");
 
     return NGX_ERROR;
 }

@@ -2,7 +2,9 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-#define NGX_MCP_GROUP_DROP   128
+/* events of one without sessions that go at once, and in a sweep */
+#define NGX_MCP_GROUP_DROP   32
+#define NGX_MCP_GROUP_SWEEP  128
 
 /* groups that are looked at under one hold of the lock */
 #define NGX_MCP_GROUP_STEPS  16
@@ -160,6 +162,12 @@ ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n)
 
     for (i = 0; i < NGX_MCP_WATCH_BITS / 64; i++) {
         bits = watch[i];
+
+        if (bits == 0) {
+            continue;
+        }
+
+        ngx_mcp_touch(zone, &watch[i]);
         watch[i] = 0;
 
         for (k = i * 64; bits; k++, bits >>= 1) {
@@ -206,6 +214,7 @@ ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
 
     if (zone->worker != NGX_MCP_NO_WORKER) {
         bit = zone->worker % NGX_MCP_WATCH_BITS;
+        ngx_mcp_touch(zone, &watch[bit / 64]);
         watch[bit / 64] |= 1ULL << (bit % 64);
     }
 }
@@ -222,6 +231,7 @@ ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
         && zone->sh->top <= NGX_MCP_WATCH_BITS)
     {
         bit = zone->worker;
+        ngx_mcp_touch(zone, &watch[bit / 64]);
         watch[bit / 64] &= ~(1ULL << (bit % 64));
     }
 }
@@ -319,11 +329,17 @@ ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
 void
 ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
+    ngx_uint_t  i;
+
     if (g->sessions || g->farewells || g->own.head) {
         return;
     }
 
-    (void) ngx_mcp_log_clear_locked(zone, &g->log, NGX_MCP_GROUP_DROP);
+    ngx_mcp_touch(zone, g);
+
+    for (i = 0; i < NGX_MCP_GROUP_DROP && g->log.list.head; i++) {
+        ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, g->log.list.head));
+    }
 
     if (g->log.count) {
 
@@ -372,11 +388,13 @@ ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
     g = ngx_mcp_block(zone, n);
 
     if (g->sessions || g->farewells || g->own.head) {
+        ngx_mcp_touch(zone, g);
         g->dying = 0;
         ngx_mcp_list_remove(zone, &zone->sh->doomed, n,
                             offsetof(ngx_mcp_group_sh_t, doomed));
 
     } else {
+        (void) ngx_mcp_log_clear_locked(zone, &g->log, NGX_MCP_GROUP_SWEEP);
         ngx_mcp_group_settle_locked(zone, g);
     }
 

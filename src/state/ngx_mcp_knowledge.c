@@ -39,6 +39,7 @@ ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         k = ngx_mcp_make_locked(zone, &stage);
         k->asking = 1;
         k->epoch = epoch;
+        k->asker = epoch;
         k->made = now;
 
         ngx_mcp_knowledge_insert_locked(zone, k, key);
@@ -49,14 +50,18 @@ ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
 
     age = now > k->made ? now - k->made : 0;
 
-    if (k->asking && age < NGX_MCP_ASKING_MAX) {
+    /* an older configuration may ask another server, or in vain */
+
+    if (k->asking && k->asker >= epoch && age < NGX_MCP_ASKING_MAX) {
         rc = NGX_AGAIN;
 
     } else if (ngx_mcp_knowledge_fresh(k, epoch, age, max_age)) {
         rc = ngx_mcp_knowledge_read_locked(zone, k, pool, out);
 
     } else {
+        ngx_mcp_touch(zone, k);
         k->rec.worker = (uint16_t) zone->worker;
+        k->asker = epoch;
         k->made = now;
         k->asking = 1;
         rc = NGX_DECLINED;
@@ -149,6 +154,7 @@ ngx_mcp_knowledge_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
         if (!k->asking) {
             ngx_mcp_knowledge_drop_locked(zone, k);
+            ngx_mcp_step_locked(zone);
         }
     }
 
@@ -255,6 +261,7 @@ ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         ngx_mcp_knowledge_drop_locked(zone, old);
     }
 
+    ngx_mcp_touch(zone, &zone->sh->learnt);
     zone->sh->learnt++;
 
     ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_KNOWLEDGE);
@@ -275,6 +282,7 @@ ngx_mcp_knowledge_stale(ngx_mcp_zone_t *zone, ngx_str_t *key)
     k = ngx_mcp_knowledge_find_locked(zone, key);
 
     if (k && k->stale == 0) {
+        ngx_mcp_touch(zone, k);
         k->stale = NGX_MCP_KNOWLEDGE_STALE;
         zone->sh->learnt++;
     }
@@ -293,6 +301,7 @@ ngx_mcp_knowledge_doubt(ngx_mcp_zone_t *zone, ngx_str_t *key)
     k = ngx_mcp_knowledge_find_locked(zone, key);
 
     if (k && !k->asking) {
+        ngx_mcp_touch(zone, k);
         k->stale = NGX_MCP_KNOWLEDGE_DOUBTFUL;
         zone->sh->learnt++;
     }
@@ -316,6 +325,7 @@ ngx_mcp_knowledge_keep(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch)
     if (k && k->asking && k->epoch == epoch
         && k->what == NGX_MCP_KNOWN_LEGACY)
     {
+        ngx_mcp_touch(zone, k);
         k->made = ngx_current_msec;
         k->kept = 1;
         k->stale = 0;
@@ -342,6 +352,7 @@ ngx_mcp_knowledge_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key)
     k = ngx_mcp_knowledge_find_locked(zone, key);
 
     if (k && k->asking) {
+        ngx_mcp_touch(zone, k);
         k->stale = NGX_MCP_KNOWLEDGE_DOUBTFUL;
         k->kept = 0;
 

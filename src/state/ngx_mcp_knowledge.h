@@ -16,7 +16,7 @@ typedef enum {
     NGX_MCP_KNOWN_RPC,
     NGX_MCP_KNOWN_LEGACY,
     NGX_MCP_KNOWN_MODERN,
-    NGX_MCP_KNOWN_REFUSED         /* 401 or 403: ask with client's initialize */
+    NGX_MCP_KNOWN_REFUSED         /* to be asked with clients' initialize */
 } ngx_mcp_known_e;
 
 typedef struct {
@@ -35,8 +35,8 @@ typedef struct {
  * caller).  epoch: configuration generation; an entry of another epoch, or
  * one older than max_age ms, counts as unknown.  NGX_OK: *out, strings copied
  * to pool.  NGX_DECLINED: unknown, and asking is now the caller's duty, which
- * ends with put.  NGX_AGAIN: another worker is asking; handlers->knowledge
- * will be called.  NGX_ERROR: zone full.
+ * ends with put.  NGX_AGAIN: a worker of this or a newer epoch is asking;
+ * handlers->knowledge will be called.  NGX_ERROR: zone full.
  */
 ngx_int_t ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch, ngx_msec_t max_age, ngx_pool_t *pool,

@@ -2,9 +2,8 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-/* behind the key: two last event ids and two notes */
-#define NGX_MCP_LEASE_TEXTS                                                   \
-    (2 * NGX_MCP_LEASE_ID_MAX + 2 * NGX_MCP_LEASE_NOTE_MAX)
+/* behind the key: the last event id and the note */
+#define NGX_MCP_LEASE_TEXTS  (NGX_MCP_LEASE_ID_MAX + NGX_MCP_LEASE_NOTE_MAX)
 
 
 static ngx_mcp_lease_sh_t *ngx_mcp_lease_find_locked(ngx_mcp_zone_t *zone,
@@ -19,9 +18,10 @@ static void ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
-static void ngx_mcp_lease_end_locked(ngx_mcp_lease_sh_t *l,
-    ngx_mcp_reader_sh_t *r);
-static size_t ngx_mcp_lease_note_at(ngx_mcp_lease_sh_t *l, uint32_t which);
+static void ngx_mcp_lease_end_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r);
+static void ngx_mcp_lease_settle_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
 
 
 ngx_int_t
@@ -78,6 +78,7 @@ ngx_mcp_lease_want_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
         }
 
     } else {
+        ngx_mcp_touch(zone, l);
         l->since = ngx_current_msec;
     }
 
@@ -123,7 +124,7 @@ ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_share_t *share)
     session = ngx_mcp_lease_session_locked(zone, share, &group);
 
     if (session == 0) {
-        return NGX_ERROR;
+        return NGX_ABORT;
     }
 
     sessions = 0;
@@ -245,7 +246,6 @@ ngx_int_t
 ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
     ngx_mcp_lease_t *lease, ngx_mcp_lease_left_t *left)
 {
-    size_t                at;
     ngx_int_t             rc;
     ngx_mcp_lease_sh_t   *l;
     ngx_mcp_reader_sh_t  *r;
@@ -261,15 +261,11 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
         return NGX_DECLINED;
     }
 
-    at = l->key_len + (l->id & NGX_MCP_LEASE_SECOND ? NGX_MCP_LEASE_ID_MAX
-                                                     : 0);
-
-    rc = ngx_mcp_copy(zone, l, at, l->id & NGX_MCP_LEASE_LEN, pool, &left->id);
+    rc = ngx_mcp_copy(zone, l, l->key_len, l->id, pool, &left->id);
 
     if (rc == NGX_OK) {
-        at = ngx_mcp_lease_note_at(l, l->note & NGX_MCP_LEASE_SECOND);
-        rc = ngx_mcp_copy(zone, l, at, l->note & NGX_MCP_LEASE_LEN, pool,
-                          &left->note);
+        rc = ngx_mcp_copy(zone, l, l->key_len + NGX_MCP_LEASE_ID_MAX, l->note,
+                          pool, &left->note);
     }
 
     if (rc != NGX_OK) {
@@ -277,11 +273,10 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
         return NGX_ERROR;
     }
 
+    ngx_mcp_touch(zone, l);
     ngx_mcp_lease_pass_locked(zone, l);
 
     r = &l->holder;
-
-    /* the fence last: until then it is the one before who holds it */
 
     r->worker = (uint32_t) zone->worker;
     r->nonce = ngx_mcp_place(zone, zone->worker)->nonce;
@@ -289,10 +284,9 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
     r->connected = 0;
     r->claimed = ngx_current_msec;
     r->deadline = ngx_current_msec + NGX_MCP_LEASE_TIME;
-
-    ngx_mcp_barrier();
     r->fence++;
 
+    l->rec.flags &= ~NGX_MCP_LEASE_VAIN;
     l->last = ngx_current_msec;
 
     left->overlap = (l->before.nonce != 0);
@@ -430,7 +424,7 @@ ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
     l->until = 0;
 
     if (ngx_mcp_lease_alive_locked(zone, r) && r->connected
-        && (l->id & NGX_MCP_LEASE_LEN) == 0)
+        && l->id == 0)
     {
         /* it may not have read yet what its own one before has taken */
 
@@ -438,7 +432,6 @@ ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
         l->fence = r->fence + 1;
         l->until = ngx_current_msec + NGX_MCP_LEASE_ALIKE;
-        ngx_mcp_barrier();
 
         l->before.worker = r->worker;
         l->before.fence = r->fence;
@@ -446,7 +439,6 @@ ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         l->before.claimed = r->claimed;
         l->before.deadline = r->deadline;
         l->before.connected = 1;
-        ngx_mcp_barrier();
         l->before.nonce = r->nonce;
 
         return;
@@ -491,7 +483,7 @@ ngx_mcp_lease_before_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         && ngx_current_msec >= l->joined + NGX_MCP_LEASE_GRACE)
     {
         ngx_mcp_lease_tell_locked(zone, l, &l->before);
-        ngx_mcp_lease_end_locked(l, &l->before);
+        ngx_mcp_lease_end_locked(zone, l, &l->before);
 
         return NULL;
     }
@@ -502,7 +494,7 @@ ngx_mcp_lease_before_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
     ngx_mcp_lease_missed_locked(zone, l);
     ngx_mcp_lease_tell_locked(zone, l, &l->before);
-    ngx_mcp_lease_end_locked(l, &l->before);
+    ngx_mcp_lease_end_locked(zone, l, &l->before);
 
     return NULL;
 }
@@ -522,6 +514,7 @@ ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         return;
     }
 
+    ngx_mcp_touch(zone, l);
     l->rec.flags |= NGX_MCP_LEASE_MISSED;
     ngx_mcp_lease_news_locked(zone, l, l->holder.worker);
 }
@@ -530,8 +523,11 @@ ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 /* a reader reads no more */
 
 static void
-ngx_mcp_lease_end_locked(ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r)
+ngx_mcp_lease_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_mcp_reader_sh_t *r)
 {
+    ngx_mcp_touch(zone, l);
+
     r->nonce = 0;
     r->connected = 0;
 
@@ -551,11 +547,11 @@ ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
             ngx_mcp_lease_missed_locked(zone, l);
         }
 
-        ngx_mcp_lease_end_locked(l, &l->before);
+        ngx_mcp_lease_end_locked(zone, l, &l->before);
     }
 
     if (l->holder.nonce == nonce && l->holder.worker == worker) {
-        ngx_mcp_lease_end_locked(l, &l->holder);
+        ngx_mcp_lease_end_locked(zone, l, &l->holder);
         ngx_mcp_lease_change_locked(zone, l);
     }
 }
@@ -573,6 +569,7 @@ ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
     r = ngx_mcp_lease_reader_locked(zone, lease, &l);
 
     if (r) {
+        ngx_mcp_touch(zone, r);
         r->deadline = ngx_current_msec + NGX_MCP_LEASE_TIME;
     }
 
@@ -608,6 +605,7 @@ ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
 
     if (r == &l->holder) {
         before = ngx_mcp_lease_before_locked(zone, l);
+        ngx_mcp_touch(zone, l);
 
         if (before) {
             l->joined = ngx_current_msec;
@@ -618,8 +616,11 @@ ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
         }
 
         r->connected = 1;
+        l->rec.flags &= ~NGX_MCP_LEASE_VAIN;
         l->rec.flags |= NGX_MCP_LEASE_READ;
         l->last = ngx_current_msec;
+
+        ngx_mcp_lease_settle_locked(zone, l);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -643,11 +644,12 @@ ngx_mcp_lease_broken(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
     r = ngx_mcp_lease_reader_locked(zone, lease, &l);
 
     if (r) {
+        ngx_mcp_touch(zone, r);
         r->connected = 0;
 
         if (r == &l->before) {
             ngx_mcp_lease_tell_locked(zone, l, r);
-            ngx_mcp_lease_end_locked(l, r);
+            ngx_mcp_lease_end_locked(zone, l, r);
         }
     }
 
@@ -667,7 +669,7 @@ ngx_mcp_lease_alone(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 
     if (r && r == &l->holder && ngx_mcp_lease_before_locked(zone, l)) {
         ngx_mcp_lease_tell_locked(zone, l, &l->before);
-        ngx_mcp_lease_end_locked(l, &l->before);
+        ngx_mcp_lease_end_locked(zone, l, &l->before);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -685,6 +687,7 @@ ngx_mcp_lease_forget(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
     r = ngx_mcp_lease_reader_locked(zone, lease, &l);
 
     if (r && r == &l->holder) {
+        ngx_mcp_touch(zone, &l->id);
         l->id = 0;
     }
 
@@ -736,19 +739,10 @@ ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 }
 
 
-static size_t
-ngx_mcp_lease_note_at(ngx_mcp_lease_sh_t *l, uint32_t which)
-{
-    return l->key_len + 2 * NGX_MCP_LEASE_ID_MAX
-           + (which ? NGX_MCP_LEASE_NOTE_MAX : 0);
-}
-
-
 ngx_int_t
 ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_str_t *note)
 {
-    uint32_t              which;
     ngx_mcp_lease_sh_t   *l;
     ngx_mcp_reader_sh_t  *r;
 
@@ -761,13 +755,11 @@ ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     r = ngx_mcp_lease_reader_locked(zone, lease, &l);
 
     if (r && r == &l->holder) {
-        which = (l->note & NGX_MCP_LEASE_SECOND) ^ NGX_MCP_LEASE_SECOND;
-
-        ngx_mcp_text_store(zone, l, ngx_mcp_lease_note_at(l, which),
+        ngx_mcp_text_store(zone, l, l->key_len + NGX_MCP_LEASE_ID_MAX,
                            note->data, note->len);
 
-        ngx_mcp_barrier();
-        l->note = which | (uint32_t) note->len;
+        ngx_mcp_touch(zone, &l->note);
+        l->note = (uint32_t) note->len;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -786,6 +778,7 @@ ngx_mcp_lease_poke(ngx_mcp_zone_t *zone, ngx_str_t *key)
     l = ngx_mcp_lease_find_locked(zone, key);
 
     if (l) {
+        ngx_mcp_touch(zone, l);
         l->rec.flags |= NGX_MCP_LEASE_POKE;
 
         if (l->holder.nonce) {
@@ -796,6 +789,113 @@ ngx_mcp_lease_poke(ngx_mcp_zone_t *zone, ngx_str_t *key)
     ngx_mcp_zone_unlock(zone);
 
     return l ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_mcp_lease_await(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_mcp_ref_t *ref)
+{
+    ngx_int_t            rc;
+    ngx_mcp_lease_sh_t  *l;
+
+    ngx_mcp_zone_lock(zone);
+
+    l = ngx_mcp_lease_find_locked(zone, key);
+    rc = NGX_DECLINED;
+
+    if (l) {
+        *ref = ngx_mcp_ref(zone, l);
+        rc = ngx_mcp_lease_state_locked(zone, l);
+
+        if (rc == NGX_AGAIN) {
+            ngx_mcp_touch(zone, &l->rec);
+            l->rec.flags |= NGX_MCP_LEASE_AWAITED;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_lease_settled(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_int_t            rc;
+    ngx_mcp_lease_sh_t  *l;
+
+    ngx_mcp_zone_lock(zone);
+
+    l = ngx_mcp_record(zone, ref, NGX_MCP_LEASE);
+    rc = l ? ngx_mcp_lease_state_locked(zone, l) : NGX_DECLINED;
+
+    if (rc == NGX_AGAIN) {
+        ngx_mcp_touch(zone, &l->rec);
+        l->rec.flags |= NGX_MCP_LEASE_AWAITED;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    if (l->holder.connected && ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+        return NGX_OK;
+    }
+
+    /* the one before reads until the holder does */
+
+    if (ngx_mcp_lease_before_locked(zone, l)) {
+        return NGX_OK;
+    }
+
+    return (l->rec.flags & NGX_MCP_LEASE_VAIN) ? NGX_DECLINED : NGX_AGAIN;
+}
+
+
+/* all workers look whether they have waited for it */
+
+static void
+ngx_mcp_lease_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    if (l->rec.flags & NGX_MCP_LEASE_AWAITED) {
+        ngx_mcp_lease_change_locked(zone, l);
+        ngx_mcp_touch(zone, &l->rec);
+        l->rec.flags &= ~NGX_MCP_LEASE_AWAITED;
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_lease_vain(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+{
+    ngx_int_t            rc;
+    ngx_mcp_lease_sh_t  *l;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    l = ngx_mcp_record(zone, lease->ref, NGX_MCP_LEASE);
+
+    if (l && (lease->fence == 0 || lease->fence == l->holder.fence)
+        && ngx_mcp_lease_state_locked(zone, l) == NGX_AGAIN)
+    {
+        ngx_mcp_touch(zone, &l->rec);
+        l->rec.flags |= NGX_MCP_LEASE_VAIN;
+        ngx_mcp_lease_settle_locked(zone, l);
+
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
 }
 
 

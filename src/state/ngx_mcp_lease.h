@@ -57,6 +57,7 @@
 #define NGX_MCP_LEASE_GAP       0x08    /* is ours, and the one before died in
                                            the overlap: what it had not read
                                            yet is missing */
+#define NGX_MCP_LEASE_SETTLED   0x10    /* nobody has to wait for it */
 
 
 typedef struct {
@@ -84,7 +85,8 @@ ngx_int_t ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key);
 /*
  * Likewise, for a session, to which a new lease is charged, and to its tenant
  * at that endpoint, for as long as it exists.  Also NGX_BUSY: the session, and
- * NGX_DECLINED: its tenant, has as many as it may.
+ * NGX_DECLINED: its tenant, has as many as it may; NGX_ABORT: the session has
+ * ended.
  */
 
 typedef struct {
@@ -117,6 +119,13 @@ ngx_int_t ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 ngx_int_t ngx_mcp_lease_connected(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_uint_t *gap);
 
+/*
+ * The holder tries to connect, in vain so far: nobody waits for it.  A fence
+ * of 0 is any holder's.  NGX_OK; NGX_DECLINED: that is known, or it is lost,
+ * or connected.
+ */
+ngx_int_t ngx_mcp_lease_vain(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
+
 /* the connection broke; in an overlap, the one before loses what it had left */
 void ngx_mcp_lease_broken(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
@@ -147,6 +156,17 @@ ngx_int_t ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
  * NGX_DECLINED: there is no such lease.
  */
 ngx_int_t ngx_mcp_lease_poke(ngx_mcp_zone_t *zone, ngx_str_t *key);
+
+/*
+ * Whether somebody is connected under it.  NGX_OK: so it is, *ref names the
+ * lease; NGX_AGAIN: not yet, and handlers->lease is called with
+ * NGX_MCP_LEASE_SETTLED when that has changed, in workers with zone->awaits;
+ * NGX_DECLINED: tried in vain, or there is no such lease.  settled() is the
+ * same once more.
+ */
+ngx_int_t ngx_mcp_lease_await(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_mcp_ref_t *ref);
+ngx_int_t ngx_mcp_lease_settled(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
 
 /*

@@ -35,6 +35,7 @@ ngx_mcp_lease_tell_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         return;
     }
 
+    ngx_mcp_touch(zone, l);
     l->former = r->worker;
     l->former_nonce = r->nonce;
 
@@ -64,6 +65,7 @@ ngx_mcp_lease_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_mcp_list_remove(zone, &zone->sh->news, n,
                         offsetof(ngx_mcp_lease_sh_t, news));
 
+    ngx_mcp_touch(zone, l);
     l->changed = ++zone->sh->stamp;
 
     ngx_mcp_list_append(zone, &zone->sh->news, n,
@@ -158,6 +160,8 @@ ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *why)
             break;
         }
 
+        ngx_mcp_step_locked(zone);
+
         l = ngx_mcp_block(zone, n);
         next = l->news.next;
 
@@ -231,9 +235,15 @@ ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 
     (void) ngx_mcp_lease_before_locked(zone, l);
 
+    ngx_mcp_touch(zone, l);
+
     if (l->former_nonce == nonce && l->former == zone->worker) {
         l->former_nonce = 0;
         why |= NGX_MCP_LEASE_LOST;
+    }
+
+    if (zone->awaits && ngx_mcp_lease_state_locked(zone, l) != NGX_AGAIN) {
+        why |= NGX_MCP_LEASE_SETTLED;
     }
 
     if (l->holder.nonce == nonce && l->holder.worker == zone->worker) {

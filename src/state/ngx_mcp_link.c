@@ -58,6 +58,7 @@ ngx_mcp_link_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 
         if (c) {
+            ngx_mcp_touch(zone, c);
             c->waits = ngx_mcp_number(zone, l);
         }
 
@@ -65,6 +66,7 @@ ngx_mcp_link_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         break;
 
     default: /* NGX_MCP_LINK_NONE */
+        ngx_mcp_touch(zone, l);
         l->rec.worker = (uint16_t) zone->worker;
         l->state = NGX_MCP_LINK_MAKING;
         rc = NGX_DECLINED;
@@ -206,7 +208,6 @@ ngx_int_t
 ngx_mcp_link_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_str_t *id, ngx_uint_t revision)
 {
-    uint32_t                 n;
     ngx_int_t                rc;
     ngx_str_t                parts[2];
     ngx_mcp_stage_t          stage;
@@ -245,6 +246,11 @@ ngx_mcp_link_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     /* a new record takes the place of the one that was claimed */
 
     old = ngx_mcp_link_find_locked(zone, s, upstream);
+
+    if (old) {
+        ngx_mcp_link_wake_locked(zone, s, ngx_mcp_number(zone, old));
+    }
+
     l = ngx_mcp_link_make_locked(zone, s, upstream, &stage);
 
     l->revision = (uint32_t) revision;
@@ -254,15 +260,13 @@ ngx_mcp_link_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         l->heard = old->heard;
     }
 
-    ngx_mcp_barrier();
     l->state = NGX_MCP_LINK_MADE;
 
     if (old) {
-        n = ngx_mcp_number(zone, old);
         e = ngx_mcp_session_extension(zone, s);
 
-        ngx_mcp_list_remove(zone, &e->upstreams, n, NGX_MCP_LINKS);
-        ngx_mcp_link_wake_locked(zone, s, n);
+        ngx_mcp_list_remove(zone, &e->upstreams, ngx_mcp_number(zone, old),
+                            NGX_MCP_LINKS);
         ngx_mcp_drop_locked(zone, old);
     }
 
@@ -283,8 +287,10 @@ ngx_mcp_link_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         c = ngx_mcp_block(zone, i);
 
         if (c->waits == n) {
+            ngx_mcp_touch(zone, c);
             c->waits = 0;
             ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_LINK);
+            ngx_mcp_step_locked(zone);
         }
     }
 
@@ -299,10 +305,11 @@ ngx_mcp_link_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 void
 ngx_mcp_link_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l)
 {
-    l->state = NGX_MCP_LINK_NONE;
-
     ngx_mcp_link_wake_locked(zone, ngx_mcp_block(zone, l->rec.owner.block),
                              ngx_mcp_number(zone, l));
+
+    ngx_mcp_touch(zone, l);
+    l->state = NGX_MCP_LINK_NONE;
 }
 
 
@@ -339,6 +346,7 @@ ngx_mcp_link_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
 
     if (l && l->state == NGX_MCP_LINK_MADE && l->serial == serial) {
+        ngx_mcp_touch(zone, l);
         l->state = NGX_MCP_LINK_NONE;
     }
 
@@ -356,6 +364,7 @@ ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     uint32_t                 n;
     ngx_mcp_link_sh_t       *l;
+    ngx_mcp_group_sh_t      *g;
     ngx_mcp_worker_sh_t     *w;
     ngx_mcp_extension_sh_t  *e;
 
@@ -364,6 +373,8 @@ ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     e = ngx_mcp_session_extension(zone, s);
 
     while ((n = e->upstreams.head) != 0) {
+        ngx_mcp_step_locked(zone);
+
         l = ngx_mcp_block(zone, n);
 
         ngx_mcp_list_remove(zone, &e->upstreams, n, NGX_MCP_LINKS);
@@ -373,11 +384,14 @@ ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
             continue;
         }
 
+        ngx_mcp_touch(zone, l);
         l->rec.block.type = NGX_MCP_FAREWELL;
         zone->sh->used[NGX_MCP_LINK] -= l->rec.block.blocks;
         zone->sh->used[NGX_MCP_FAREWELL] += l->rec.block.blocks;
 
-        ngx_mcp_session_group(zone, s)->farewells++;
+        g = ngx_mcp_session_group(zone, s);
+        ngx_mcp_touch(zone, g);
+        g->farewells++;
         ngx_mcp_list_append(zone, &zone->sh->farewells, n, NGX_MCP_LINKS);
 
         /* the oldest ones are left to the time-out of their upstreams */
@@ -388,6 +402,7 @@ ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         {
             ngx_mcp_farewell_drop_locked(zone,
                           ngx_mcp_block(zone, zone->sh->farewells.head));
+            ngx_mcp_step_locked(zone);
         }
 
         if (zone->worker != NGX_MCP_NO_WORKER) {
@@ -409,6 +424,8 @@ ngx_mcp_farewell_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l)
     ngx_mcp_list_remove(zone, &zone->sh->farewells, ngx_mcp_number(zone, l),
                         NGX_MCP_LINKS);
     ngx_mcp_drop_locked(zone, l);
+
+    ngx_mcp_touch(zone, g);
     g->farewells--;
     ngx_mcp_group_settle_locked(zone, g);
 }

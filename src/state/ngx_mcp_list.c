@@ -30,6 +30,7 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         return NGX_ERROR;
     }
 
+    ngx_mcp_touch(zone, &a->asked);
     a->asked = ngx_current_msec;
 
     k = &a->lists[kind];
@@ -53,6 +54,7 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     }
 
     if (!(k->flags & NGX_MCP_LIST_WANTED)) {
+        ngx_mcp_touch(zone, k);
         k->flags |= NGX_MCP_LIST_WANTED;
         ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LISTS);
     }
@@ -66,7 +68,15 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 ngx_int_t
 ngx_mcp_list_read(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list, u_char *dst)
 {
-    /* it may be dropped and overwritten meanwhile: that is looked for */
+    uint32_t  recoveries;
+
+    /*
+     * it may be dropped and overwritten meanwhile, and be there again when that
+     * was undone: both is looked for
+     */
+
+    recoveries = zone->sh->recoveries;
+    ngx_memory_barrier();
 
     if (!ngx_mcp_list_current(zone, list)) {
         return NGX_DECLINED;
@@ -77,7 +87,8 @@ ngx_mcp_list_read(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list, u_char *dst)
 
     ngx_memory_barrier();
 
-    return ngx_mcp_list_current(zone, list) ? NGX_OK : NGX_DECLINED;
+    return (zone->sh->recoveries == recoveries
+            && ngx_mcp_list_current(zone, list)) ? NGX_OK : NGX_DECLINED;
 }
 
 
@@ -117,6 +128,7 @@ ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
             continue;
         }
 
+        ngx_mcp_touch(zone, k);
         k->signals++;
         k->failures = 0;
         rings = 1;
@@ -215,7 +227,7 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
     ngx_msec_t ttl)
 {
-    uint32_t                old, untold;
+    uint32_t                old;
     ngx_int_t               rc;
     ngx_mcp_stage_t         stage;
     ngx_mcp_kept_sh_t      *k;
@@ -237,6 +249,8 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         c = ngx_mcp_list_content(zone, k);
 
         if (ngx_memcmp(c->order, content->order, NGX_MCP_DIGEST_LEN) == 0) {
+            ngx_mcp_touch(zone, c);
+            ngx_mcp_touch(zone, k);
             c->filled = ngx_current_msec;
             k->seen = signals;
             k->due = ngx_current_msec + ttl;
@@ -291,10 +305,11 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         rc = (k->flags & NGX_MCP_LIST_PASSED) ? NGX_OK : NGX_DONE;
     }
 
-    untold = (rc == NGX_OK) ? NGX_MCP_LIST_BIT(kind) : 0;
+    ngx_mcp_touch(zone, a);
 
-    ngx_mcp_along_locked(zone, &a->untold, a->untold | untold,
-                         sizeof(a->untold));
+    if (rc == NGX_OK) {
+        a->untold |= NGX_MCP_LIST_BIT(kind);
+    }
 
     c = ngx_mcp_make_locked(zone, &stage);
 
@@ -307,8 +322,6 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_memcpy(c->order, content->order, NGX_MCP_DIGEST_LEN);
 
     ngx_mcp_commit_locked(zone, c, NGX_MCP_LIST);
-
-    ngx_mcp_along_end_locked(zone);
 
     k->content = ngx_mcp_number(zone, c);
 
@@ -344,6 +357,8 @@ ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         if (ngx_mcp_audience_reclaim_locked(zone, audience) != NGX_OK) {
             return NGX_DECLINED;
         }
+
+        ngx_mcp_step_locked(zone);
     }
 
     return ngx_mcp_stage_reserve_locked(zone, stage);
@@ -363,6 +378,8 @@ ngx_mcp_list_pass(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     if (a) {
         k = &a->lists[kind];
+
+        ngx_mcp_touch(zone, a);
 
         /* nothing to compare with: each signal may be a change */
 
@@ -420,6 +437,7 @@ ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         delay = ngx_min(delay, NGX_MCP_LIST_RETRY_MAX);
         delay -= (uint64_t) ngx_random() % (delay / 4);
 
+        ngx_mcp_touch(zone, k);
         k->due = ngx_current_msec + delay;
 
         if (k->failures < 0xff) {

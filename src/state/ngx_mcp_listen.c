@@ -34,6 +34,7 @@ ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     rc = NGX_DECLINED;
 
     if (l && l->listener == 0) {
+        ngx_mcp_touch(zone, l);
         l->listener = (uint32_t) zone->worker + 1;
         rc = NGX_OK;
     }
@@ -48,9 +49,10 @@ ngx_uint_t
 ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_uint_t resumed)
 {
-    ngx_uint_t             told;
-    ngx_mcp_link_sh_t     *l;
-    ngx_mcp_session_sh_t  *s;
+    ngx_uint_t               told;
+    ngx_mcp_link_sh_t       *l;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
 
     told = 0;
 
@@ -66,6 +68,12 @@ ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         {
             /* a place without a body */
 
+            e = ngx_mcp_session_extension(zone, s);
+
+            ngx_mcp_touch(zone, &e->gap);
+            ngx_mcp_touch(zone, &s->log);
+
+            e->gap = s->log.last + 1;
             s->log.last++;
             told = 1;
 
@@ -75,6 +83,7 @@ ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
             }
         }
 
+        ngx_mcp_touch(zone, l);
         l->heard = 1;
         l->since = zone->sh->stamp + 1;
     }
@@ -98,6 +107,7 @@ ngx_mcp_link_breaks(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
 
     if (l && l->listener == zone->worker + 1) {
+        ngx_mcp_touch(zone, l);
         l->since = 0;
     }
 
@@ -131,7 +141,8 @@ ngx_mcp_link_hears_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
 /*
  * Of what this session may have to ask for again: where the module's own
- * session at the upstream listens for it, that one tells what it misses.
+ * session at the upstream listens for it, that one tells what it misses,
+ * unless the upstream tells this session alone.
  */
 
 static ngx_uint_t
@@ -141,6 +152,7 @@ ngx_mcp_listener_matters_locked(ngx_mcp_zone_t *zone,
     uint32_t                    n;
     ngx_uint_t                  heard;
     ngx_mcp_link_sh_t          *l;
+    ngx_mcp_supply_sh_t        *u;
     ngx_mcp_session_sh_t       *own;
     ngx_mcp_extension_sh_t     *e, *ext;
     ngx_mcp_subscription_sh_t  *sub;
@@ -155,6 +167,22 @@ ngx_mcp_listener_matters_locked(ngx_mcp_zone_t *zone,
         sub = ngx_mcp_block(zone, n);
 
         if (sub->supply.block == 0 && sub->topic.block == 0) {
+            return 1;
+        }
+
+        u = ngx_mcp_record(zone, sub->supply, NGX_MCP_SUPPLY);
+
+        if (u && u->alone) {
+            return 1;
+        }
+
+        if (sub->kept) {
+
+            /* perhaps by a worker that died */
+
+            ngx_mcp_touch(zone, sub);
+            sub->kept = 0;
+
             return 1;
         }
     }
@@ -194,14 +222,13 @@ ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     l = s ? ngx_mcp_link_find_locked(zone, s, upstream) : NULL;
 
     if (l && l->listener == zone->worker + 1) {
+        ngx_mcp_touch(zone, l);
 
         if (over) {
             l->heard = 0;
         }
 
         l->since = 0;
-
-        ngx_mcp_barrier();
         l->listener = 0;
 
         ngx_mcp_listener_left_locked(zone, s);
@@ -266,16 +293,19 @@ ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l)
 {
     ngx_mcp_session_sh_t  *s;
 
-    l->since = 0;
-    l->listener = 0;
-    l->up = 0;
-
     s = ngx_mcp_record(zone, l->rec.owner, NGX_MCP_SESSION);
 
     if (s) {
-        s->carrier = 0;
         ngx_mcp_listener_close_locked(zone, s, 0);
+
+        ngx_mcp_touch(zone, s);
+        s->carrier = 0;
     }
+
+    ngx_mcp_touch(zone, l);
+    l->since = 0;
+    l->listener = 0;
+    l->up = 0;
 }
 
 
@@ -295,7 +325,7 @@ ngx_mcp_listener_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 }
 
 
-/* those of workers that are newer than this; 0: all */
+/* oldest first, of workers that are newer than this; 0: all */
 
 static void
 ngx_mcp_listener_close_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -305,7 +335,9 @@ ngx_mcp_listener_close_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_uint_t            worker;
     ngx_mcp_stream_sh_t  *st;
 
-    for (n = s->streams.head; n; n = st->task.rec.links.next) {
+    for (n = s->streams.tail; n; n = st->task.rec.links.prev) {
+        ngx_mcp_step_locked(zone);
+
         st = ngx_mcp_block(zone, n);
         worker = st->task.rec.worker;
 
@@ -316,6 +348,7 @@ ngx_mcp_listener_close_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
             continue;
         }
 
+        ngx_mcp_touch(zone, st);
         st->task.rec.flags |= NGX_MCP_STREAM_CLOSING|NGX_MCP_STREAM_REPLACED;
         ngx_mcp_wake_locked(zone, &st->task, NGX_MCP_WAKE_CLOSE);
     }

@@ -272,8 +272,12 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     }
 
     if (owed) {
-        ngx_mcp_along_locked(zone, &owed->number, 1, sizeof(owed->number));
+        ngx_mcp_touch(zone, owed);
+        owed->number = 1;
     }
+
+    ngx_mcp_touch(zone, &s->events);
+    ngx_mcp_touch(zone, log);
 
     if (fits) {
         e = ngx_mcp_log_add_locked(zone, owner, in->event, &in->only,
@@ -291,11 +295,8 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
         rc = (logged != NGX_DECLINED) ? NGX_OK : NGX_ERROR;
     }
 
-    if (owed) {
-        ngx_mcp_along_end_locked(zone);
-    }
-
     if (c && in->event->flags & NGX_MCP_EVENT_RESPONSE) {
+        ngx_mcp_touch(zone, &c->task.rec);
         c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
     }
 
@@ -350,6 +351,7 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     line = NULL;
 
     while (s->events >= s->event_max) {
+        ngx_mcp_step_locked(zone);
 
         for (n = s->lines.head; n; n = line->task.rec.links.next) {
             line = ngx_mcp_block(zone, n);
@@ -542,6 +544,8 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     e->stamp = ++sh->stamp;
 
     ngx_mcp_commit_locked(zone, e, NGX_MCP_EVENT);
+
+    ngx_mcp_touch(zone, log);
     log->last = e->pos;
 
     ngx_mcp_list_append(zone, &log->list, n, NGX_MCP_LINKS);
@@ -593,6 +597,7 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 
     case NGX_MCP_SESSION:
         s = (ngx_mcp_session_sh_t *) owner;
+        ngx_mcp_touch(zone, &s->events);
         s->events--;
         log = &s->log;
         break;
@@ -600,12 +605,15 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
     case NGX_MCP_CALL:
         c = (ngx_mcp_call_sh_t *) owner;
         s = ngx_mcp_block(zone, owner->owner.block);
+        ngx_mcp_touch(zone, &s->events);
         s->events--;
         log = &c->log;
         break;
 
     case NGX_MCP_TOPIC:
         t = (ngx_mcp_topic_sh_t *) owner;
+        ngx_mcp_touch(zone, &t->bytes);
+        ngx_mcp_touch(zone, &t->lost);
         t->bytes -= e->rec.len;
         t->lost = e->stamp;
         log = &t->log;
@@ -621,6 +629,7 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
     ngx_mcp_list_remove(zone, &log->list, n, NGX_MCP_LINKS);
     ngx_mcp_list_remove(zone, ngx_mcp_account_events(zone, e), n,
                         offsetof(ngx_mcp_event_sh_t, age));
+    ngx_mcp_touch(zone, log);
     log->count--;
     log->lost = (uint32_t) e->stamp;
 
@@ -639,6 +648,7 @@ ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
     for (dropped = 0; dropped < max && log->list.head; dropped++) {
         (void) ngx_mcp_log_free_locked(zone, ngx_mcp_block(zone,
                                                            log->list.head));
+        ngx_mcp_step_locked(zone);
     }
 
     return dropped;

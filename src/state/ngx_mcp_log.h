@@ -191,7 +191,19 @@ void ngx_mcp_once_end(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once,
 void ngx_mcp_once_drop(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once);
 
 
-/* streams */
+/*
+ * streams
+ *
+ * If events are refused one after the other, the stream is told of the first
+ * gap.  Others wait for the next event that is taken, or until the caller sets
+ * "told" to NGX_MCP_TOLD_NONE.
+ */
+
+typedef enum {
+    NGX_MCP_TOLD_NONE = 0,
+    NGX_MCP_TOLD,                         /* and nothing was taken since */
+    NGX_MCP_TOLD_MORE                     /* and there was another one */
+} ngx_mcp_told_e;
 
 typedef struct {
     ngx_mcp_ref_t           ref;          /* of the stream's record */
@@ -199,6 +211,7 @@ typedef struct {
     ngx_mcp_ref_t           group;
     uint32_t                line;
     uint32_t                more;         /* there may be, after a take */
+    uint32_t                told;         /* of a gap, ngx_mcp_told_e */
     ngx_mcp_cursor_t        cursor;       /* what it has taken */
 
     unsigned                unknown:1;    /* it was to go on from where its
@@ -232,10 +245,13 @@ void ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
  *   NGX_AGAIN     nothing now; the worker will be woken
  *   NGX_DECLINED  another stream carries the line; heartbeats only
  *   NGX_BUSY      the event does not fit into size; *len says what it needs
- *   NGX_ABORT     a gap: *len events were lost, the cursor is behind them
+ *   NGX_ABORT     a gap: *len events were lost (NGX_MCP_LOST_UNKNOWN: nobody
+ *                 knows how many), the cursor is behind them
  *   NGX_DONE      the call's line has ended and all of it was taken
  *   NGX_ERROR     the session ended or the stream has to close
  */
+#define NGX_MCP_LOST_UNKNOWN  ((size_t) -1)
+
 ngx_int_t ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     u_char *buf, size_t size, size_t *len, ngx_uint_t *flags);
 

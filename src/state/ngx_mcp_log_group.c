@@ -6,6 +6,9 @@
 #define NGX_MCP_LOG_GROUPS   32
 #define NGX_MCP_LOG_BLOCKS   256
 
+/* events that go for one */
+#define NGX_MCP_LOG_DROP     16
+
 typedef struct {
     ngx_mcp_groups_t        walk;
     ngx_uint_t              n;
@@ -83,8 +86,11 @@ ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint, ngx_str_t *tenant)
         n = ngx_mcp_log_batch_live_locked(zone, &batch);
 
         for (i = 0; i < n; i++) {
+            ngx_mcp_step_locked(zone);
+
             g = ngx_mcp_block(zone, batch.refs[i].block);
 
+            ngx_mcp_losses_gap_locked(zone, g, g->log.last + 1);
             ngx_mcp_log_miss_locked(zone, g, NULL, 0);
             addressed += g->sessions;
 
@@ -201,6 +207,7 @@ ngx_mcp_log_batch(ngx_mcp_zone_t *zone, ngx_mcp_log_batch_t *batch,
     }
 
     for (i = 0; i < n; i++) {
+        ngx_mcp_step_locked(zone);
 
         room = fits && ngx_mcp_reserve_locked(zone, batch->refs[i],
                                               NGX_MCP_ROOM_EVENT,
@@ -259,8 +266,8 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     }
 
     if (owed) {
-        ngx_mcp_along_locked(zone, &owed->number, g->number,
-                             sizeof(owed->number));
+        ngx_mcp_touch(zone, owed);
+        owed->number = g->number;
     }
 
     logged = ngx_mcp_once_logged_locked(zone, &g->log, event, &in->only);
@@ -286,10 +293,6 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         rc = NGX_ERROR;
     }
 
-    if (owed) {
-        ngx_mcp_along_end_locked(zone);
-    }
-
     ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
 
     return rc;
@@ -301,7 +304,8 @@ ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_only_sh_t *only, ngx_uint_t level)
 {
     ngx_mcp_losses_add_locked(zone, g, g->log.last + 1, only, level);
-    ngx_mcp_barrier();
+
+    ngx_mcp_touch(zone, &g->log);
     g->log.last++;
 }
 
@@ -310,11 +314,15 @@ ngx_mcp_event_sh_t *
 ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage)
 {
+    ngx_uint_t  i;
+
     if (stage->len > g->event_size || g->event_max == 0) {
         return NULL;
     }
 
-    while (g->log.count >= g->event_max) {
+    /* a few, as the limit of a new configuration may be lower */
+
+    for (i = 0; g->log.count >= g->event_max && i < NGX_MCP_LOG_DROP; i++) {
         ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, g->log.list.head));
     }
 
@@ -349,13 +357,12 @@ ngx_mcp_log_told_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     g = ngx_mcp_group_lookup_locked(zone, &names->endpoint, &names->tenant);
 
+    ngx_mcp_touch(zone, &a->untold);
+    a->untold &= ~kinds;
+
     if (g == NULL || g->sessions == 0) {
-        a->untold &= ~kinds;
         return 0;
     }
-
-    ngx_mcp_along_locked(zone, &a->untold, a->untold & ~kinds,
-                         sizeof(a->untold));
 
     if (rc != NGX_OK
         || ngx_mcp_log_add_group_locked(zone, g, event, &in.only, &in.stage)
@@ -363,8 +370,6 @@ ngx_mcp_log_told_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     {
         ngx_mcp_log_miss_locked(zone, g, &in.only, event->level);
     }
-
-    ngx_mcp_along_end_locked(zone);
 
     ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
 

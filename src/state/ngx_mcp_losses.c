@@ -4,8 +4,10 @@
 
 static uint64_t *ngx_mcp_losses_place(ngx_mcp_zone_t *zone,
     ngx_mcp_losses_sh_t *l, ngx_uint_t i);
-static uint64_t ngx_mcp_losses_lost(ngx_mcp_zone_t *zone,
-    ngx_mcp_losses_sh_t *l, uint64_t hash);
+static void ngx_mcp_losses_set(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,
+    ngx_uint_t i, uint64_t pos);
+static ngx_uint_t ngx_mcp_losses_lost(ngx_mcp_zone_t *zone,
+    ngx_mcp_losses_sh_t *l, uint64_t hash, uint64_t pos);
 
 
 static u_char  ngx_mcp_losses_none[NGX_MCP_LOSSES_ALL * sizeof(uint64_t)];
@@ -59,13 +61,30 @@ ngx_mcp_losses_place(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,
 }
 
 
+static void
+ngx_mcp_losses_set(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l, ngx_uint_t i,
+    uint64_t pos)
+{
+    uint64_t  *place;
+
+    place = ngx_mcp_losses_place(zone, l, i);
+
+    if (*place < pos) {
+        ngx_mcp_touch(zone, place);
+        *place = pos;
+    }
+}
+
+
 void
 ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     uint64_t pos, ngx_mcp_only_sh_t *only, ngx_uint_t level)
 {
-    uint64_t    hash, *place;
-    ngx_uint_t  i;
+    uint64_t              hash;
+    ngx_uint_t            i;
+    ngx_mcp_losses_sh_t  *l;
 
+    l = ngx_mcp_block(zone, g->losses);
     hash = 0;
 
     if (only) {
@@ -77,34 +96,44 @@ ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
                 break;
             }
         }
+
+        if (only->flags) {
+            ngx_mcp_losses_set(zone, l, NGX_MCP_LOSSES_KINDS, pos);
+        }
     }
 
     i = hash ? NGX_MCP_LOSSES_LEVELS + hash % NGX_MCP_LOSSES_SOME
              : ngx_min(level, NGX_MCP_LOSSES_LEVELS - 1);
 
-    place = ngx_mcp_losses_place(zone, ngx_mcp_block(zone, g->losses), i);
-
-    if (*place < pos) {
-        *place = pos;
-    }
+    ngx_mcp_losses_set(zone, l, i, pos);
 }
 
 
-static uint64_t
+void
+ngx_mcp_losses_gap_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    uint64_t pos)
+{
+    ngx_mcp_losses_set(zone, ngx_mcp_block(zone, g->losses),
+                       NGX_MCP_LOSSES_GAP, pos);
+}
+
+
+static ngx_uint_t
 ngx_mcp_losses_lost(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,
-    uint64_t hash)
+    uint64_t hash, uint64_t pos)
 {
     return *ngx_mcp_losses_place(zone, l, NGX_MCP_LOSSES_LEVELS
-                                          + hash % NGX_MCP_LOSSES_SOME);
+                                          + hash % NGX_MCP_LOSSES_SOME)
+           > pos;
 }
 
 
-ngx_uint_t
+ngx_mcp_lost_e
 ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     uint64_t pos)
 {
     uint32_t                    n;
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, lost, others;
     ngx_mcp_losses_sh_t        *l;
     ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
@@ -112,28 +141,36 @@ ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     l = ngx_mcp_block(zone, ngx_mcp_session_group(zone, s)->losses);
     e = ngx_mcp_session_extension(zone, s);
 
+    lost = 0;
+    others = 0;
+
     for (i = 0; i < NGX_MCP_LOSSES_LEVELS; i++) {
 
-        if ((i == 0 || i >= s->level)
-            && *ngx_mcp_losses_place(zone, l, i) > pos)
-        {
-            return 1;
+        if (*ngx_mcp_losses_place(zone, l, i) > pos) {
+            lost |= (i == 0 || i >= s->level);
+            others |= (i && i < s->level);
         }
     }
 
-    if (ngx_mcp_losses_lost(zone, l, s->identity) > pos
-        || ngx_mcp_losses_lost(zone, l, e->audience) > pos)
-    {
-        return 1;
-    }
+    lost |= ngx_mcp_losses_lost(zone, l, s->identity, pos)
+            || ngx_mcp_losses_lost(zone, l, e->audience, pos);
 
-    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+    for (n = e->subscriptions.head; n && !lost; n = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, n);
-
-        if (ngx_mcp_losses_lost(zone, l, sub->uri) > pos) {
-            return 1;
-        }
+        lost = ngx_mcp_losses_lost(zone, l, sub->uri, pos);
     }
 
-    return 0;
+    if (!lost) {
+        return NGX_MCP_LOST_NONE;
+    }
+
+    if (*ngx_mcp_losses_place(zone, l, NGX_MCP_LOSSES_GAP) > pos) {
+        return NGX_MCP_LOST_GAP;
+    }
+
+    for (i = NGX_MCP_LOSSES_LEVELS; i <= NGX_MCP_LOSSES_KINDS && !others; i++) {
+        others = (*ngx_mcp_losses_place(zone, l, i) > pos);
+    }
+
+    return others ? NGX_MCP_LOST_SOME : NGX_MCP_LOST_ALL;
 }

@@ -67,6 +67,8 @@ ngx_mcp_metric_find(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         m = all;
 
     } else if (!m->used) {
+        ngx_mcp_journal_note(zone, m, offsetof(ngx_mcp_metric_sh_t, outcomes));
+
         m->key = key;
         m->method = (uint32_t) method;
         m->endpoint_len = ngx_mcp_metric_name(m->text, endpoint,
@@ -74,8 +76,6 @@ ngx_mcp_metric_find(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         m->upstream_len = ngx_mcp_metric_name(m->text + m->endpoint_len,
                                               upstream,
                                               NGX_MCP_METRIC_UPSTREAM, key);
-
-        ngx_mcp_barrier();
         m->used = 1;
     }
 

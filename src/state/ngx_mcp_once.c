@@ -39,9 +39,7 @@ ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
     if (o == NULL) {
         o = &sh->once[sh->oldest];
 
-        o->id = 0;
-        ngx_mcp_barrier();
-
+        ngx_mcp_touch(zone, o);
         o->stamp = ++sh->stamp;
         o->done = 0;
 
@@ -57,13 +55,12 @@ ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
     }
 
     if (rc == NGX_OK) {
+        ngx_mcp_touch(zone, o);
         o->sessions = NGX_MCP_ONCE_BUSY;
         o->when = (uint32_t) ngx_time();
         o->worker = (uint16_t) zone->worker;
         o->nonce = (zone->worker == NGX_MCP_NO_WORKER)
                    ? 0 : ngx_mcp_place(zone, zone->worker)->nonce;
-
-        ngx_mcp_barrier();
 
         if (!once->again) {
             o->id = once->key;
@@ -121,6 +118,7 @@ ngx_mcp_once_settle(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once,
     o = &zone->sh->once[once->place];
 
     if (o->id == once->key) {
+        ngx_mcp_touch(zone, o);
         o->sessions = sessions;
 
         /* nobody's: who comes next claims it */

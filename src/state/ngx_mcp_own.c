@@ -114,6 +114,7 @@ ngx_mcp_own_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own, uint32_t fence)
 
     if (s) {
         e = ngx_mcp_session_extension(zone, s);
+        ngx_mcp_touch(zone, e);
         e->holder = (uint32_t) zone->worker;
         e->fence = fence;
     }
@@ -134,6 +135,7 @@ ngx_mcp_own_touch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own, uint32_t fence)
     s = ngx_mcp_own_held_locked(zone, own, fence);
 
     if (s) {
+        ngx_mcp_touch(zone, s);
         s->seen = ngx_mcp_now();
         s->touched = ngx_current_msec;
 
@@ -206,6 +208,10 @@ ngx_mcp_own_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
     s = ngx_mcp_session_locked(zone, own);
     l = s ? ngx_mcp_own_link_locked(zone, s) : NULL;
 
+    if (l) {
+        ngx_mcp_touch(zone, l);
+    }
+
     if (l && up && l->serial == serial) {
         l->listener = (uint32_t) zone->worker + 1;
         l->heard = 1;
@@ -218,43 +224,6 @@ ngx_mcp_own_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
     }
 
     ngx_mcp_zone_unlock(zone);
-}
-
-
-ngx_uint_t
-ngx_mcp_own_covers(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_str_t *uri)
-{
-    ngx_uint_t                  covers;
-    ngx_mcp_link_sh_t          *l;
-    ngx_mcp_session_sh_t       *s, *own;
-    ngx_mcp_subscription_sh_t  *sub;
-
-    covers = 0;
-
-    ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_locked(zone, session);
-
-    if (s) {
-        own = ngx_mcp_own_locked(zone, ngx_mcp_session_group(zone, s),
-                                 ngx_mcp_session_extension(zone, s)->audience,
-                                 upstream);
-        l = own ? ngx_mcp_own_link_locked(zone, own) : NULL;
-
-        covers = (l && l->up);
-    }
-
-    if (covers && uri->len) {
-        sub = ngx_mcp_subscription_locked(zone, s, uri,
-                                          ngx_mcp_hash(zone, uri, NULL));
-
-        covers = (sub == NULL || sub->supply.block);
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return covers;
 }
 
 

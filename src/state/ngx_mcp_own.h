@@ -20,6 +20,9 @@
 /* ms */
 #define NGX_MCP_OWN_TIMEOUT  120000
 
+/* ms */
+#define NGX_MCP_OWN_PAIR  2000
+
 /* what the holder asks for at a time */
 #define NGX_MCP_SUPPLY_JOBS  8
 
@@ -51,11 +54,23 @@ void ngx_mcp_own_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
     ngx_uint_t serial, ngx_uint_t up);
 
 /*
- * Whether the listener of the session's audience is up, so that what the
- * session's own streams say of this resource comes from there.
+ * A session's own stream said n times that this resource was updated.  A
+ * server that tells all who subscribed tells the own session of the audience
+ * as well, a little earlier or later; each update that it hears is one that
+ * the session's own streams say.
+ *
+ *   NGX_OK        that has told the session, or will
+ *   NGX_AGAIN     it may tell it yet: ask again, as the last time, in
+ *                 NGX_MCP_OWN_PAIR
+ *   NGX_DECLINED  the session is told alone
+ *   NGX_ABORT     likewise, for the first time since all were told
  */
-ngx_uint_t ngx_mcp_own_covers(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_str_t *uri);
+ngx_int_t ngx_mcp_own_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last);
+
+/* its listener heard an update of the resource */
+void ngx_mcp_own_heard(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
+    ngx_str_t *uri);
 
 
 typedef enum {

@@ -117,6 +117,7 @@ ngx_mcp_pending_join(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p)
     ngx_mcp_stage_drop_locked(zone, &stage);
 
     if (w) {
+        ngx_mcp_touch(zone, w);
         ngx_mcp_window_sent_locked(w, p->event);
     }
 
@@ -179,11 +180,9 @@ static void
 ngx_mcp_window_sent_locked(ngx_mcp_window_sh_t *w, ngx_mcp_event_t *event)
 {
     w->once = 0;
-    ngx_mcp_barrier();
 
     if (event->once) {
         w->rank = (uint32_t) event->once->rank;
-        ngx_mcp_barrier();
         w->once = event->once->stamp;
     }
 }
@@ -327,9 +326,9 @@ ngx_mcp_window_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w)
     uint32_t              n, next;
     ngx_uint_t            i;
     ngx_mcp_list_sh_t    *list;
-    ngx_mcp_links_sh_t   *l;
     ngx_mcp_window_sh_t  *before;
 
+    ngx_mcp_touch(zone, w);
     w->class = (uint32_t) ngx_mcp_window_class(w);
 
     list = &zone->sh->windows[w->class];
@@ -345,26 +344,10 @@ ngx_mcp_window_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w)
         n = before->rec.links.prev;
     }
 
-    if (n == 0) {
-        ngx_mcp_list_prepend(zone, list, ngx_mcp_number(zone, w),
-                             NGX_MCP_LINKS);
-        return;
-    }
+    next = n ? ngx_mcp_links(zone, n, NGX_MCP_LINKS)->next : list->head;
 
-    l = ngx_mcp_links(zone, n, NGX_MCP_LINKS);
-    next = l->next;
-
-    if (next == 0) {
-        ngx_mcp_list_append(zone, list, ngx_mcp_number(zone, w),
-                            NGX_MCP_LINKS);
-        return;
-    }
-
-    w->rec.links.prev = n;
-    w->rec.links.next = next;
-
-    l->next = ngx_mcp_number(zone, w);
-    ngx_mcp_links(zone, next, NGX_MCP_LINKS)->prev = l->next;
+    ngx_mcp_list_insert(zone, list, ngx_mcp_number(zone, w), n, next,
+                        NGX_MCP_LINKS);
 }
 
 
@@ -397,8 +380,8 @@ ngx_mcp_pending_put_locked(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w,
     m = ngx_mcp_make_locked(zone, stage);
 
     if (done) {
-        ngx_mcp_along_locked(zone, done, p->event->once->rank,
-                             sizeof(uint16_t));
+        ngx_mcp_touch(zone, done);
+        *done = (uint16_t) p->event->once->rank;
     }
 
     m->rec.owner = ngx_mcp_ref(zone, w);
@@ -421,10 +404,7 @@ ngx_mcp_pending_put_locked(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w,
 
     ngx_mcp_commit_locked(zone, m, NGX_MCP_PENDING);
 
-    if (done) {
-        ngx_mcp_along_end_locked(zone);
-    }
-
+    ngx_mcp_touch(zone, w);
     w->waiting = ngx_mcp_number(zone, m);
 
     if (old) {
@@ -510,8 +490,11 @@ ngx_mcp_pending_claim(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
         return NGX_AGAIN;
     }
 
+    ngx_mcp_touch(zone, w);
+
     if (w->sending == 0) {
         m = ngx_mcp_block(zone, w->waiting);
+        ngx_mcp_touch(zone, m);
         m->rec.flags |= NGX_MCP_PENDING_SENDING;
 
         w->sending = w->waiting;
@@ -586,6 +569,7 @@ ngx_mcp_window_due_locked(ngx_mcp_zone_t *zone, ngx_msec_t *next)
             ngx_mcp_list_remove(zone, &zone->sh->windows[i], n, NGX_MCP_LINKS);
             ngx_mcp_hash_remove_locked(zone, w);
             ngx_mcp_drop_locked(zone, w);
+            ngx_mcp_step_locked(zone);
         }
     }
 
@@ -674,6 +658,7 @@ ngx_mcp_pending_done(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 
         ngx_mcp_list_remove(zone, &zone->sh->windows[w->class], n,
                             NGX_MCP_LINKS);
+        ngx_mcp_touch(zone, w);
         w->sending = 0;
         ngx_mcp_drop_locked(zone, m);
 

@@ -47,6 +47,7 @@ ngx_mcp_idle_class(ngx_mcp_session_sh_t *s)
 void
 ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
+    ngx_mcp_touch_range(zone, s, ended, touched);
     s->idle = (u_char) ngx_mcp_idle_class(s);
 
     ngx_mcp_list_append(zone, &zone->sh->idle[s->idle],
@@ -64,6 +65,7 @@ ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     ngx_mcp_list_remove(zone, &zone->sh->idle[s->idle],
                         ngx_mcp_number(zone, s), NGX_MCP_LINKS);
 
+    ngx_mcp_touch_range(zone, s, ended, touched);
     s->idle = NGX_MCP_IDLE_NOT;
 }
 
@@ -149,6 +151,8 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
     for (i = 0; i < NGX_MCP_IDLE_CLASSES; i++) {
 
         while ((head = zone->sh->idle[i].head) != 0) {
+            ngx_mcp_step_locked(zone);
+
             s = ngx_mcp_block(zone, head);
 
             timeout = s->timeout;
@@ -324,6 +328,9 @@ ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
     }
 
     l = ngx_mcp_block(zone, e->limit);
+
+    ngx_mcp_touch(zone, l);
+    ngx_mcp_touch(zone, e);
     e->limit = 0;
 
     ngx_mcp_list_remove(zone, &l->list, ngx_mcp_number(zone, e),

@@ -107,7 +107,7 @@ ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     }
 
     ngx_mcp_zone_lock(zone);
-    rc = ngx_mcp_reserve_new_locked(zone, &in->tenant, &in->client, need);
+    rc = ngx_mcp_reserve_new_locked(zone, in, need);
     ngx_mcp_zone_unlock(zone);
 
     return rc;
@@ -131,7 +131,7 @@ ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         }
     }
 
-    rc = ngx_mcp_reserve_new_locked(zone, &in->tenant, &in->client, need);
+    rc = ngx_mcp_reserve_new_locked(zone, in, need);
 
     if (rc != NGX_OK) {
         return rc;
@@ -169,6 +169,8 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         g = ngx_mcp_group_make_locked(zone, &in->endpoint, &in->tenant);
     }
 
+    ngx_mcp_touch(zone, g);
+
     if (!in->own) {
         g->event_max = (uint32_t) ngx_min(in->event_max, 0xfffffff) * 16;
         g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
@@ -182,8 +184,8 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
     e->rec.owner = ngx_mcp_ref(zone, s);
     e->created = ngx_mcp_now();
-    e->name_len = (uint32_t) extension->parts[0].len;
-    e->version_len = (uint32_t) extension->parts[1].len;
+    e->name_len = (uint16_t) extension->parts[0].len;
+    e->version_len = (uint16_t) extension->parts[1].len;
     e->key_len = (uint32_t) extension->parts[2].len;
     e->revision = (uint32_t) in->revision;
     e->offered = (uint32_t) in->offered;
@@ -243,6 +245,7 @@ ngx_mcp_session_link_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     if (e->limit) {
         l = ngx_mcp_block(zone, e->limit);
+        ngx_mcp_touch(zone, l);
         l->count++;
         ngx_mcp_list_append(zone, &l->list, s->extension,
                             offsetof(ngx_mcp_extension_sh_t, limited));
@@ -254,9 +257,10 @@ ngx_mcp_session_link_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     }
 
     ngx_mcp_hash_insert_locked(zone, s);
+    ngx_mcp_touch(zone, g);
     g->sessions++;
 
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, 1);
+    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, 1);
     ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_CREATED, 1);
 }
 
@@ -351,6 +355,7 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
 
     out->before = s->seen;
 
+    ngx_mcp_touch_range(zone, s, ended, touched);
     s->seen = ngx_mcp_now();
     s->touched = ngx_current_msec;
 
@@ -395,18 +400,21 @@ ngx_int_t
 ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_session_info_t *info)
 {
-    ngx_mcp_session_sh_t  *s;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
 
     ngx_mcp_zone_lock(zone);
 
     s = ngx_mcp_session_locked(zone, session);
 
     if (s) {
+        e = ngx_mcp_session_extension(zone, s);
+
         info->level = s->level;
         info->streams = s->ngets;
         info->running = s->ncalls;
-        info->calls = s->line;
-        info->events = ngx_mcp_session_extension(zone, s)->taken;
+        info->calls = e->calls;
+        info->events = e->taken;
         info->timeout = s->timeout;
     }
 
@@ -467,6 +475,27 @@ ngx_mcp_session_text(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 
 void
+ngx_mcp_session_called(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
+{
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s) {
+        e = ngx_mcp_session_extension(zone, s);
+
+        ngx_mcp_touch(zone, &e->calls);
+        e->calls++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
 ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t level)
 {
@@ -477,6 +506,7 @@ ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     s = ngx_mcp_session_locked(zone, session);
 
     if (s) {
+        ngx_mcp_touch(zone, s);
         s->level = (u_char) level;
     }
 
@@ -507,21 +537,23 @@ ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 /*
  * The record stays as long as streams or calls of it are open somewhere; what
- * they need to know is only that it ended.
+ * they need to know is only that it ended.  Its events, subscriptions and so on
+ * may be many and are freed first, in steps: if the process dies between two,
+ * the session remains without those that are gone.
  */
 
 void
 ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_counter_e counter)
 {
-    uint32_t                 n;
-    ngx_mcp_task_sh_t       *t;
     ngx_mcp_group_sh_t      *g;
     ngx_mcp_account_sh_t    *a;
     ngx_mcp_extension_sh_t  *e;
 
+    ngx_mcp_session_unhang_locked(zone, s);
+
+    ngx_mcp_touch(zone, s);
     s->ended = 1;
-    ngx_mcp_barrier();
 
     ngx_mcp_idle_leave_locked(zone, s);
 
@@ -534,16 +566,16 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
     ngx_mcp_limit_leave_locked(zone, e);
     ngx_mcp_audience_leave_locked(zone, e);
-    ngx_mcp_session_unhang_locked(zone, s);
 
     if (s->rec.flags & NGX_MCP_SESSION_OWN) {
         ngx_mcp_list_remove(zone, &g->own, s->extension, NGX_MCP_LINKS);
 
     } else {
         ngx_mcp_hash_remove_locked(zone, s);
+        ngx_mcp_touch(zone, g);
         g->sessions--;
 
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
+        ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
         ngx_mcp_count(zone, counter, 1);
     }
 
@@ -551,17 +583,6 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     s->extension = 0;
 
     ngx_mcp_group_settle_locked(zone, g);
-
-    for (n = s->streams.head; n; n = t->rec.links.next) {
-        t = ngx_mcp_block(zone, n);
-        ngx_mcp_wake_locked(zone, t, NGX_MCP_WAKE_CLOSE);
-    }
-
-    for (n = s->calls.head; n; n = t->rec.links.next) {
-        t = ngx_mcp_block(zone, n);
-        ngx_mcp_wake_locked(zone, t, NGX_MCP_WAKE_CLOSE);
-    }
-
     ngx_mcp_session_settle_locked(zone, s);
 }
 
@@ -571,26 +592,54 @@ ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     uint32_t                    n;
     ngx_mcp_call_sh_t          *c;
+    ngx_mcp_task_sh_t          *t;
     ngx_mcp_record_sh_t        *rec;
     ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
 
     e = ngx_mcp_session_extension(zone, s);
 
-    ngx_mcp_links_end_locked(zone, s);
+    (void) ngx_mcp_log_clear_locked(zone, &s->log, NGX_MAX_INT_T_VALUE);
+
+    while ((n = s->lines.head) != 0) {
+        c = ngx_mcp_block(zone, n);
+        ngx_mcp_call_drop_locked(zone, c);
+        ngx_mcp_step_locked(zone);
+    }
+
+    for (n = s->calls.head; n; n = c->task.rec.links.next) {
+        c = ngx_mcp_block(zone, n);
+        (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
+        ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_CLOSE);
+        ngx_mcp_step_locked(zone);
+    }
+
+    for (n = s->streams.head; n; n = t->rec.links.next) {
+        t = ngx_mcp_block(zone, n);
+        ngx_mcp_wake_locked(zone, t, NGX_MCP_WAKE_CLOSE);
+        ngx_mcp_step_locked(zone);
+    }
 
     while ((n = e->asks.head) != 0) {
         rec = ngx_mcp_block(zone, n);
+        ngx_mcp_touch(zone, e);
         ngx_mcp_list_remove(zone, &e->asks, n, NGX_MCP_LINKS);
         ngx_mcp_drop_locked(zone, rec);
+        e->nasks--;
+        ngx_mcp_step_locked(zone);
     }
+
+    ngx_mcp_links_end_locked(zone, s);
 
     while ((n = e->subscriptions.head) != 0) {
         sub = ngx_mcp_block(zone, n);
+        ngx_mcp_touch(zone, e);
         ngx_mcp_list_remove(zone, &e->subscriptions, n, NGX_MCP_LINKS);
         ngx_mcp_supply_leave_locked(zone, sub->supply);
         ngx_mcp_topic_unsubscribe_locked(zone, sub);
         ngx_mcp_drop_locked(zone, sub);
+        e->nsubscriptions--;
+        ngx_mcp_step_locked(zone);
     }
 
     while ((n = e->supplies.head) != 0) {
@@ -598,18 +647,7 @@ ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         ngx_mcp_list_remove(zone, &e->supplies, n, NGX_MCP_LINKS);
         ngx_mcp_hash_remove_locked(zone, rec);
         ngx_mcp_drop_locked(zone, rec);
-    }
-
-    (void) ngx_mcp_log_clear_locked(zone, &s->log, NGX_MAX_INT_T_VALUE);
-
-    while ((n = s->lines.head) != 0) {
-        c = ngx_mcp_block(zone, n);
-        ngx_mcp_call_drop_locked(zone, c);
-    }
-
-    for (n = s->calls.head; n; n = c->task.rec.links.next) {
-        c = ngx_mcp_block(zone, n);
-        (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
+        ngx_mcp_step_locked(zone);
     }
 }
 
@@ -627,6 +665,7 @@ ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     }
 
     if (s->idle == NGX_MCP_IDLE_NOT) {
+        ngx_mcp_touch_range(zone, s, ended, touched);
         s->touched = ngx_current_msec;
         ngx_mcp_idle_enter_locked(zone, s);
     }

@@ -80,6 +80,9 @@ typedef struct {
 ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref);
 
+/* after NGX_DECLINED: a sentence for the client that says what is lacking */
+const char *ngx_mcp_account_lacking(ngx_mcp_zone_t *zone);
+
 /*
  * The revision of a live session of this endpoint with this id; 0: there is
  * none.  Touches nothing.
@@ -138,7 +141,9 @@ ngx_uint_t ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 void ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_counter_e counter);
 
-/* the client sent notifications/initialized, or anything after initialize */
+/* its client has sent a request */
+void ngx_mcp_session_called(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
+
 void ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t level);
 
@@ -250,7 +255,8 @@ ngx_int_t ngx_mcp_ask_take(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  * unsubscribe: NGX_OK, or NGX_DECLINED when it was not subscribed, NGX_DONE
  * when the subscription was shared (ngx_mcp_own.h).
  * subscription copies the n-th URI to pool, NGX_DECLINED past the last;
- * private_subscription only of those that are not shared.
+ * upstream_subscription only of those that an upstream has, which are not
+ * topics.
  */
 ngx_int_t ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit);
@@ -258,7 +264,7 @@ ngx_int_t ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *uri);
 ngx_int_t ngx_mcp_session_subscription(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri);
-ngx_int_t ngx_mcp_session_private_subscription(ngx_mcp_zone_t *zone,
+ngx_int_t ngx_mcp_session_upstream_subscription(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri);
 
 

@@ -8,6 +8,45 @@
 #define _NGX_MCP_STATE_H_INCLUDED_
 
 
+/*
+ * Journal (ngx_mcp_journal.c).  touch: what p points to is noted before it is
+ * changed under the lock; cheap if it was noted before.  A hold that changes
+ * much goes in steps.  step: the zone is consistent; when half of the journal
+ * is used, what was done so far is kept, whoever dies.  So it is called where
+ * a loop over what users can have many of begins or ends a turn, and never
+ * between changes that belong together.  reserve does so, too.
+ */
+
+#define ngx_mcp_touch(zone, p)                                                \
+    ngx_mcp_journal_note(zone, p, sizeof(*(p)))
+
+/* from one member of a record up to another one */
+#define ngx_mcp_touch_range(zone, p, from, to)                                \
+    ngx_mcp_journal_note(zone, &(p)->from, (size_t)                           \
+                         ((u_char *) (&(p)->to + 1) - (u_char *) &(p)->from))
+
+#define ngx_mcp_step_locked(zone)                                             \
+    if ((zone)->sh->noted > (zone)->sh->journal_size / 2) {                   \
+        ngx_mcp_journal_commit_locked(zone);                                  \
+    }
+
+void ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size);
+void ngx_mcp_journal_note_known(ngx_mcp_zone_t *zone, uint32_t *p,
+    uint32_t old);
+void ngx_mcp_journal_new(ngx_mcp_zone_t *zone, uint32_t block);
+void ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone);
+void ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone);
+size_t ngx_mcp_journal_prev(ngx_mcp_zone_sh_t *sh, uint32_t *used, u_char **p,
+    u_char **old);
+
+/* a change could not be undone: the zone is emptied, workers keep places */
+void ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone);
+
+/* of what there is now; those are counters that change under the lock */
+void ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter,
+    ngx_int_t n);
+
+
 /* the room that is asked for */
 
 typedef enum {
@@ -67,8 +106,8 @@ void ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w);
                            ngx_mcp_stage_needs(stage))
 
 /*
- * Makes a record that is all zero but for its text; room was reserved.  It
- * lives from the commit on.
+ * Makes a record that is all zero but for its text; room was reserved.  It has
+ * no type before the commit.
  */
 void *ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type);
@@ -80,6 +119,8 @@ void ngx_mcp_list_append(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
     uint32_t n, size_t offset);
 void ngx_mcp_list_prepend(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
     uint32_t n, size_t offset);
+void ngx_mcp_list_insert(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    uint32_t n, uint32_t prev, uint32_t next, size_t offset);
 void ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
     uint32_t n, size_t offset);
 
@@ -113,8 +154,8 @@ ngx_int_t ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
     ngx_mcp_room_e room, ngx_uint_t n);
 
 /* for a session, and up to two accounts, before these exist */
-ngx_int_t ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
-    ngx_str_t *client, ngx_uint_t n);
+ngx_int_t ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_new_t *in, ngx_uint_t n);
 
 /* client empty: what the sessions of a tenant have in common */
 ngx_mcp_ref_t ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone,
@@ -185,9 +226,9 @@ ngx_uint_t ngx_mcp_subscribed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t uri);
 ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_str_t *uri, uint64_t hash);
-void ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage, uint64_t hash,
-    ngx_mcp_ref_t supply);
+ngx_mcp_subscription_sh_t *ngx_mcp_subscription_make_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage,
+    uint64_t hash, ngx_mcp_ref_t supply);
 
 /* own sessions (ngx_mcp_own.c) and what they subscribe to */
 
@@ -199,9 +240,6 @@ void ngx_mcp_own_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 
 /* a subscription, or a call, that shares this one goes */
 void ngx_mcp_supply_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t supply);
-
-void ngx_mcp_supply_order_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_supply_sh_t *u);
 
 ngx_mcp_group_sh_t *ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *tenant);
@@ -223,14 +261,23 @@ void ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch,
 
 /*
  * Losses of a group's log (ngx_mcp_losses.c).  add: the event at pos is lost
- * to whom it was for, which is to be said before it goes, or before its place
- * is passed over.  since: whether a session, perhaps, lost one behind pos.
+ * to whom it was for; gap: nobody knows how many that place stands for.
+ * since: whether a session, perhaps, lost one behind pos.
  */
+
+typedef enum {
+    NGX_MCP_LOST_NONE = 0,
+    NGX_MCP_LOST_ALL,                     /* all that is missing */
+    NGX_MCP_LOST_SOME,                    /* of it, or nobody knows */
+    NGX_MCP_LOST_GAP                      /* there is one of unknown size */
+} ngx_mcp_lost_e;
 
 void ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 void ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     uint64_t pos, ngx_mcp_only_sh_t *only, ngx_uint_t level);
-ngx_uint_t ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
+void ngx_mcp_losses_gap_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    uint64_t pos);
+ngx_mcp_lost_e ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t pos);
 
 /* frees it once nobody needs it */
@@ -307,6 +354,8 @@ ngx_mcp_reader_sh_t *ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_mcp_lease_sh_t **l);
 
 /* the reader before the holder, or NULL */
+ngx_int_t ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
 ngx_mcp_reader_sh_t *ngx_mcp_lease_before_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 
@@ -409,18 +458,6 @@ uint16_t *ngx_mcp_once_done_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_event_t *event);
 
 
-/*
- * Stores a few bytes at once with the record that draws the next stamp (an
- * event, one that waits, a list): when a process dies in between, by the
- * repair.  If none is made, they are stored all the same.  where is a fact,
- * and not in what may be freed before the end.
- */
-void ngx_mcp_along_locked(ngx_mcp_zone_t *zone, void *where, uint64_t value,
-    size_t size);
-void ngx_mcp_along_end_locked(ngx_mcp_zone_t *zone);
-void ngx_mcp_along_repair(ngx_mcp_zone_t *zone);
-
-
 /* pending (ngx_mcp_pending.c) */
 
 typedef struct {
@@ -506,39 +543,6 @@ void ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone);
 
 /* has ngx_mcp_pending_send() called then */
 void ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay);
-
-
-/* repair */
-
-void ngx_mcp_repair_locked(ngx_mcp_zone_t *zone);
-void ngx_mcp_repair_order(ngx_mcp_zone_t *zone);
-
-typedef uint64_t (*ngx_mcp_order_pt)(void *rec);
-
-uint64_t ngx_mcp_order_stamp(void *rec);
-
-/* lowest first */
-void ngx_mcp_repair_sort(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
-    size_t offset, ngx_mcp_order_pt order);
-
-void ngx_mcp_repair_window(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w);
-void ngx_mcp_repair_pending(ngx_mcp_zone_t *zone, ngx_mcp_pending_sh_t *m);
-void ngx_mcp_repair_windows(ngx_mcp_zone_t *zone);
-void ngx_mcp_repair_lists(ngx_mcp_zone_t *zone);
-
-/* marks a record and its chain, which is as long as its text needs */
-ngx_int_t ngx_mcp_repair_mark(ngx_mcp_zone_t *zone, void *rec);
-void ngx_mcp_repair_unmark(ngx_mcp_zone_t *zone, void *rec);
-
-/* what has no mark becomes free */
-void ngx_mcp_repair_sweep(ngx_mcp_zone_t *zone);
-
-/* the owner, if it is of this type and lives, or NULL */
-void *ngx_mcp_repair_owner(ngx_mcp_zone_t *zone, ngx_mcp_record_sh_t *rec,
-    ngx_uint_t type);
-
-void ngx_mcp_repair_push(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
-    void *rec, size_t offset);
 
 
 void ngx_mcp_random(ngx_log_t *log, void *dst, size_t len);

@@ -29,18 +29,20 @@ static void ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_stream_sh_t *new, ngx_uint_t limit);
 static ngx_int_t ngx_mcp_line_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, ngx_mcp_line_t *line);
-static void ngx_mcp_line_handed_locked(ngx_mcp_line_t *line,
-    ngx_mcp_stream_t *stream);
-static void ngx_mcp_line_return_locked(ngx_mcp_line_t *line,
-    ngx_mcp_cursor_t *cursor);
-static ngx_uint_t ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log,
+static void ngx_mcp_line_handed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_line_t *line, ngx_mcp_stream_t *stream);
+static void ngx_mcp_line_return_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_line_t *line, ngx_mcp_cursor_t *cursor);
+static size_t ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log,
     ngx_mcp_event_sh_t *e, uint64_t *cursor);
 static ngx_mcp_event_sh_t *ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_line_t *line, ngx_mcp_cursor_t *cursor, ngx_uint_t *shared,
-    uint64_t *lost);
+    ngx_mcp_line_t *line, ngx_mcp_stream_t *stream, ngx_uint_t *shared,
+    size_t *lost);
 static void ngx_mcp_line_taken_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_line_t *line, ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e,
     ngx_uint_t shared);
+static void ngx_mcp_line_count_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_line_t *line);
 static ngx_uint_t ngx_mcp_line_hidden_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_event_sh_t *e);
 static ngx_int_t ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone,
@@ -99,6 +101,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     stream->group = s->rec.owner;
     stream->line = line;
     stream->unknown = 0;
+    stream->told = NGX_MCP_TOLD_NONE;
 
     if (c) {
         stream->cursor.own = from ? ngx_min(from->own, c->handed) : c->handed;
@@ -139,6 +142,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
     ngx_mcp_commit_locked(zone, st, NGX_MCP_STREAM);
 
+    ngx_mcp_touch_range(zone, s, streams, extension);
     ngx_mcp_idle_leave_locked(zone, s);
     ngx_mcp_list_prepend(zone, &s->streams, n, NGX_MCP_LINKS);
     s->nstreams++;
@@ -147,9 +151,11 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
     if (*carrier) {
         other = ngx_mcp_block(zone, *carrier);
+        ngx_mcp_touch(zone, other);
         other->task.rec.flags |= NGX_MCP_STREAM_RELIEVED;
     }
 
+    ngx_mcp_touch(zone, carrier);
     *carrier = n;
 
     if (c == NULL) {
@@ -163,7 +169,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
     stream->ref = ngx_mcp_ref(zone, st);
 
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPEN, 1);
+    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_STREAMS_OPEN, 1);
     ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPENED, 1);
 
     ngx_mcp_zone_unlock(zone);
@@ -242,6 +248,7 @@ ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
                  && st->task.line != NGX_MCP_GENERAL_LINE);
 
         if (again || (limit && ++open > limit)) {
+            ngx_mcp_touch(zone, st);
             st->task.rec.flags |= NGX_MCP_STREAM_CLOSING
                                   |NGX_MCP_STREAM_REPLACED;
             ngx_mcp_wake_locked(zone, &st->task, NGX_MCP_WAKE_CLOSE);
@@ -260,7 +267,7 @@ ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_zone_lock(zone);
 
     if (ngx_mcp_line_locked(zone, stream, &line) == NGX_OK) {
-        ngx_mcp_line_handed_locked(&line, stream);
+        ngx_mcp_line_handed_locked(zone, &line, stream);
     }
 
     st = ngx_mcp_record(zone, stream->ref, NGX_MCP_STREAM);
@@ -299,6 +306,8 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     s = ngx_mcp_block(zone, st->task.rec.owner.block);
     c = NULL;
 
+    ngx_mcp_touch_range(zone, s, streams, extension);
+
     if (st->task.line == NGX_MCP_GENERAL_LINE) {
         carrier = &s->carrier;
 
@@ -327,6 +336,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
             heir = other->task.rec.links.next;
         }
 
+        ngx_mcp_touch(zone, carrier);
         *carrier = heir;
     }
 
@@ -335,8 +345,12 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     s->nstreams--;
     ngx_mcp_drop_locked(zone, st);
 
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPEN, -1);
+    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_STREAMS_OPEN, -1);
     ngx_mcp_count(zone, counter, 1);
+
+    /* one that has ended has no lines */
+
+    ngx_mcp_session_settle_locked(zone, s);
 
     if (c && c->task.carrier == 0
         && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING)
@@ -348,8 +362,6 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     } else if (c && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING)) {
         ngx_mcp_lines_trim_locked(zone, s);
     }
-
-    ngx_mcp_session_settle_locked(zone, s);
 }
 
 
@@ -397,12 +409,14 @@ ngx_mcp_line_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
 
 static void
-ngx_mcp_line_handed_locked(ngx_mcp_line_t *line, ngx_mcp_stream_t *stream)
+ngx_mcp_line_handed_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
+    ngx_mcp_stream_t *stream)
 {
     ngx_mcp_session_sh_t  *s;
 
     if (line->call) {
         if (line->call->handed < stream->cursor.own) {
+            ngx_mcp_touch(zone, &line->call->handed);
             line->call->handed = stream->cursor.own;
         }
 
@@ -412,10 +426,12 @@ ngx_mcp_line_handed_locked(ngx_mcp_line_t *line, ngx_mcp_stream_t *stream)
     s = line->session;
 
     if (s->handed.own < stream->cursor.own) {
+        ngx_mcp_touch(zone, &s->handed);
         s->handed.own = stream->cursor.own;
     }
 
     if (s->handed.shared < stream->cursor.shared) {
+        ngx_mcp_touch(zone, &s->handed);
         s->handed.shared = stream->cursor.shared;
     }
 }
@@ -426,6 +442,7 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     u_char *buf, size_t size, size_t *len, ngx_uint_t *flags)
 {
     size_t                n;
+    uint32_t              recoveries;
     ngx_int_t             rc;
     ngx_uint_t            shared;
     ngx_mcp_ref_t         large;
@@ -438,6 +455,8 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
     for ( ;; ) {
         ngx_mcp_zone_lock(zone);
+
+        recoveries = zone->sh->recoveries;
 
         rc = ngx_mcp_stream_take_locked(zone, stream, buf, size, len, flags,
                                         &large);
@@ -452,7 +471,10 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             break;
         }
 
-        /* it may be dropped and overwritten meanwhile: that is looked for */
+        /*
+         * it may be dropped and overwritten meanwhile, and be there again when
+         * that was undone: both is looked for
+         */
 
         n = *len;
         e = ngx_mcp_block(zone, large.block);
@@ -460,15 +482,16 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         ngx_mcp_zone_lock(zone);
 
-        e = ngx_mcp_record(zone, large, NGX_MCP_EVENT);
+        e = (zone->sh->recoveries == recoveries)
+            ? ngx_mcp_record(zone, large, NGX_MCP_EVENT) : NULL;
 
         if (e && ngx_mcp_line_locked(zone, stream, &line) == NGX_OK) {
             shared = (e->rec.owner.block == stream->group.block
                       && e->rec.owner.gen == stream->group.gen);
 
             ngx_mcp_line_taken_locked(zone, &line, stream, e, shared);
-            ngx_mcp_line_handed_locked(&line, stream);
-            ngx_mcp_session_extension(zone, line.session)->taken++;
+            ngx_mcp_line_handed_locked(zone, &line, stream);
+            ngx_mcp_line_count_locked(zone, &line);
             *flags = e->rec.flags;
 
             ngx_mcp_zone_unlock(zone);
@@ -481,10 +504,13 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     }
 
     if (rc == NGX_OK) {
+        stream->told = NGX_MCP_TOLD_NONE;
         ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
 
     } else if (rc == NGX_ABORT) {
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_LAGGED, (ngx_int_t) *len);
+        stream->told = NGX_MCP_TOLD;
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_LAGGED,
+                      *len == NGX_MCP_LOST_UNKNOWN ? 1 : (ngx_int_t) *len);
     }
 
     return rc;
@@ -501,7 +527,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     u_char *buf, size_t size, size_t *len, ngx_uint_t *flags,
     ngx_mcp_ref_t *large)
 {
-    uint64_t             lost;
+    size_t               lost;
     ngx_int_t            rc;
     ngx_uint_t           i, shared;
     ngx_mcp_line_t       line;
@@ -516,20 +542,19 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     for (i = 0; i < NGX_MCP_TAKE_SKIP; i++) {
 
         if (line.stream->task.rec.flags & NGX_MCP_STREAM_RELIEVED) {
-            ngx_mcp_line_return_locked(&line, &stream->cursor);
+            ngx_mcp_line_return_locked(zone, &line, &stream->cursor);
         }
 
-        e = ngx_mcp_line_next_locked(zone, &line, &stream->cursor, &shared,
-                                     &lost);
+        e = ngx_mcp_line_next_locked(zone, &line, stream, &shared, &lost);
 
         if (lost) {
-            ngx_mcp_line_handed_locked(&line, stream);
-            *len = (size_t) lost;
+            ngx_mcp_line_handed_locked(zone, &line, stream);
+            *len = lost;
             return NGX_ABORT;
         }
 
         if (e == NULL) {
-            ngx_mcp_line_handed_locked(&line, stream);
+            ngx_mcp_line_handed_locked(zone, &line, stream);
 
             if (line.call) {
                 return ngx_mcp_line_over(line.call) ? NGX_DONE : NGX_AGAIN;
@@ -548,7 +573,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         *len = e->rec.len;
 
         if (e->rec.len > size) {
-            ngx_mcp_line_handed_locked(&line, stream);
+            ngx_mcp_line_handed_locked(zone, &line, stream);
             return NGX_BUSY;
         }
 
@@ -561,8 +586,8 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         *flags = e->rec.flags;
 
         ngx_mcp_line_taken_locked(zone, &line, stream, e, shared);
-        ngx_mcp_line_handed_locked(&line, stream);
-        ngx_mcp_session_extension(zone, line.session)->taken++;
+        ngx_mcp_line_handed_locked(zone, &line, stream);
+        ngx_mcp_line_count_locked(zone, &line);
 
         if (line.call == NULL
             && stream->cursor.own >= line.session->log.last
@@ -575,7 +600,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         return NGX_OK;
     }
 
-    ngx_mcp_line_handed_locked(&line, stream);
+    ngx_mcp_line_handed_locked(zone, &line, stream);
 
     return NGX_MCP_TAKE_MORE;
 }
@@ -584,7 +609,8 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 /* what others were handed meanwhile is not repeated */
 
 static void
-ngx_mcp_line_return_locked(ngx_mcp_line_t *line, ngx_mcp_cursor_t *cursor)
+ngx_mcp_line_return_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
+    ngx_mcp_cursor_t *cursor)
 {
     ngx_mcp_cursor_t     *again, handed;
     ngx_mcp_stream_sh_t  *st;
@@ -609,6 +635,7 @@ ngx_mcp_line_return_locked(ngx_mcp_line_t *line, ngx_mcp_cursor_t *cursor)
     }
 
     if (cursor->own >= again->own && cursor->shared >= again->shared) {
+        ngx_mcp_touch(zone, st);
         st->task.rec.flags &= ~NGX_MCP_STREAM_RELIEVED;
     }
 }
@@ -621,22 +648,34 @@ ngx_mcp_line_return_locked(ngx_mcp_line_t *line, ngx_mcp_cursor_t *cursor)
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
-    ngx_mcp_cursor_t *cursor, ngx_uint_t *shared, uint64_t *lost)
+    ngx_mcp_stream_t *stream, ngx_uint_t *shared, size_t *lost)
 {
-    uint64_t              before;
-    ngx_uint_t            missing;
+    size_t                missing;
+    ngx_uint_t            gap, some;
+    ngx_mcp_lost_e        rc;
     ngx_mcp_log_sh_t     *log;
+    ngx_mcp_cursor_t     *cursor, before;
     ngx_mcp_event_sh_t   *own, *all;
     ngx_mcp_stream_sh_t  *st;
 
     st = line->stream;
+    cursor = &stream->cursor;
+    before = *cursor;
     *shared = 0;
+
+    /* the levels of those that are gone are not known */
+
+    some = (line->session->level > NGX_MCP_LEVEL_DEBUG);
 
     if (line->call) {
         log = &line->call->log;
         own = ngx_mcp_log_after_locked(zone, log, line->call, cursor->own,
                                        st->own);
         *lost = ngx_mcp_line_gap_locked(log, own, &cursor->own);
+
+        if (*lost && some) {
+            *lost = NGX_MCP_LOST_UNKNOWN;
+        }
 
         return own;
     }
@@ -646,14 +685,31 @@ ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
                                    st->own);
     *lost = ngx_mcp_line_gap_locked(log, own, &cursor->own);
 
+    some = (*lost && some);
+    gap = (*lost && ngx_mcp_session_extension(zone, line->session)->gap
+                    > before.own);
+
     log = &line->group->log;
     all = ngx_mcp_log_after_locked(zone, log, line->group, cursor->shared,
                                    st->shared);
-    before = cursor->shared;
     missing = ngx_mcp_line_gap_locked(log, all, &cursor->shared);
 
-    if (missing && ngx_mcp_losses_since_locked(zone, line->session, before)) {
-        *lost += missing;
+    if (missing) {
+        rc = ngx_mcp_losses_since_locked(zone, line->session, before.shared);
+
+        *lost += (rc == NGX_MCP_LOST_NONE) ? 0 : missing;
+        some |= (rc == NGX_MCP_LOST_SOME);
+        gap |= (rc == NGX_MCP_LOST_GAP);
+    }
+
+    if (*lost && !gap && own == NULL && all == NULL && stream->told) {
+        stream->told = NGX_MCP_TOLD_MORE;
+        *cursor = before;
+        *lost = 0;
+    }
+
+    if (*lost && (gap || some)) {
+        *lost = NGX_MCP_LOST_UNKNOWN;
     }
 
     if (all && (own == NULL || all->stamp < own->stamp)) {
@@ -665,7 +721,7 @@ ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
 }
 
 
-static ngx_uint_t
+static size_t
 ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log, ngx_mcp_event_sh_t *e,
     uint64_t *cursor)
 {
@@ -680,7 +736,7 @@ ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log, ngx_mcp_event_sh_t *e,
     lost = upto - *cursor;
     *cursor = upto;
 
-    return (ngx_uint_t) lost;
+    return (size_t) lost;
 }
 
 
@@ -688,6 +744,8 @@ static void
 ngx_mcp_line_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
     ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e, ngx_uint_t shared)
 {
+    ngx_mcp_touch_range(zone, line->stream, own, shared);
+
     if (shared) {
         stream->cursor.shared = e->pos;
         line->stream->shared = ngx_mcp_number(zone, e);
@@ -696,6 +754,18 @@ ngx_mcp_line_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
 
     stream->cursor.own = e->pos;
     line->stream->own = ngx_mcp_number(zone, e);
+}
+
+
+static void
+ngx_mcp_line_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line)
+{
+    ngx_mcp_extension_sh_t  *e;
+
+    e = ngx_mcp_session_extension(zone, line->session);
+
+    ngx_mcp_touch(zone, &e->taken);
+    e->taken++;
 }
 
 

@@ -3,7 +3,7 @@
 
 
 static ngx_int_t ngx_mcp_subscription_nth(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_uint_t private, ngx_uint_t n, ngx_pool_t *pool,
+    ngx_mcp_ref_t session, ngx_uint_t upstream, ngx_uint_t n, ngx_pool_t *pool,
     ngx_str_t *uri);
 
 
@@ -87,6 +87,17 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     stage.room = NGX_MCP_ROOM_SHARE;
     stage.payer = session;
 
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    rc = (s && ngx_mcp_subscription_locked(zone, s, uri, hash)) ? NGX_OK
+                                                                : NGX_AGAIN;
+    ngx_mcp_zone_unlock(zone);
+
+    if (rc == NGX_OK) {
+        return NGX_OK;
+    }
+
     if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
         return NGX_DECLINED;
     }
@@ -116,7 +127,7 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
 
-    ngx_mcp_subscription_make_locked(zone, s, &stage, hash, none);
+    (void) ngx_mcp_subscription_make_locked(zone, s, &stage, hash, none);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -124,7 +135,7 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
-void
+ngx_mcp_subscription_sh_t *
 ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage, uint64_t hash,
     ngx_mcp_ref_t supply)
@@ -140,10 +151,15 @@ ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_commit_locked(zone, sub, NGX_MCP_SUBSCRIPTION);
 
     e = ngx_mcp_session_extension(zone, s);
+    ngx_mcp_touch(zone, e);
+    ngx_mcp_touch(zone, s);
+
     ngx_mcp_list_append(zone, &e->subscriptions, ngx_mcp_number(zone, sub),
                         NGX_MCP_LINKS);
     e->nsubscriptions++;
     s->bloom |= ngx_mcp_bloom(hash);
+
+    return sub;
 }
 
 
@@ -171,6 +187,9 @@ ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     }
 
     e = ngx_mcp_session_extension(zone, s);
+    ngx_mcp_touch(zone, e);
+    ngx_mcp_touch(zone, s);
+
     ngx_mcp_list_remove(zone, &e->subscriptions, ngx_mcp_number(zone, sub),
                         NGX_MCP_LINKS);
     e->nsubscriptions--;
@@ -205,7 +224,7 @@ ngx_mcp_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 
 ngx_int_t
-ngx_mcp_session_private_subscription(ngx_mcp_zone_t *zone,
+ngx_mcp_session_upstream_subscription(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
 {
     return ngx_mcp_subscription_nth(zone, session, 1, n, pool, uri);
@@ -214,10 +233,11 @@ ngx_mcp_session_private_subscription(ngx_mcp_zone_t *zone,
 
 static ngx_int_t
 ngx_mcp_subscription_nth(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_uint_t private, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
+    ngx_uint_t upstream, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
 {
     uint32_t                    block;
     ngx_int_t                   rc;
+    ngx_mcp_topic_sh_t         *t;
     ngx_mcp_session_sh_t       *s;
     ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
@@ -235,7 +255,9 @@ ngx_mcp_subscription_nth(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         {
             sub = ngx_mcp_block(zone, block);
 
-            if (private && sub->supply.block) {
+            t = ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC);
+
+            if (upstream && t && !(t->rec.flags & NGX_MCP_TOPIC_OTHER)) {
                 continue;
             }
 

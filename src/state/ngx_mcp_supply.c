@@ -5,6 +5,9 @@
 /* not worth a word to the upstream, dropped under one hold of the lock */
 #define NGX_MCP_SUPPLY_DROPS   64
 
+/* ms; longer than something may have been kept until it is paired */
+#define NGX_MCP_SUPPLY_RECENT  (NGX_MCP_OWN_PAIR + 1000)
+
 /* with nothing to do for, which may stand before others after a new link */
 #define NGX_MCP_SUPPLY_PASSED  (2 * NGX_MCP_SUPPLY_JOBS)
 
@@ -18,8 +21,13 @@ static ngx_mcp_supply_sh_t *ngx_mcp_supply_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t supply);
 static void ngx_mcp_supply_count_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_supply_sh_t *u);
+static void ngx_mcp_supply_order_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_supply_sh_t *u);
 static void ngx_mcp_supply_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_supply_sh_t *u);
+static ngx_int_t ngx_mcp_supply_pair_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub, uint32_t serial, ngx_uint_t n,
+    ngx_uint_t last);
 static uint32_t ngx_mcp_supply_serial_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *own);
 static ngx_uint_t ngx_mcp_supply_due(ngx_mcp_supply_sh_t *u, uint32_t serial);
@@ -107,17 +115,36 @@ ngx_mcp_supply_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
-                                ngx_mcp_stage_needs(&stage)
-                                + ngx_mcp_stage_needs(&supply));
     s = ngx_mcp_session_locked(zone, session);
+    sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
+    u = sub ? ngx_mcp_supply_locked(zone, sub->supply) : NULL;
+
+    if (sub && u == NULL && sub->supply.block == 0) {
+
+        /* a private one stays that */
+
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DONE;
+    }
+
+    rc = NGX_OK;
+
+    if (u == NULL) {
+
+        /* making room may end sessions, and with them what they have */
+
+        rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
+                                    (sub ? 0 : ngx_mcp_stage_needs(&stage))
+                                    + ngx_mcp_stage_needs(&supply));
+        s = ngx_mcp_session_locked(zone, session);
+        sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
+    }
+
     o = ngx_mcp_session_locked(zone, own);
 
     if (s == NULL || o == NULL) {
         rc = NGX_DECLINED;
     }
-
-    sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
 
     if (rc == NGX_OK && sub == NULL) {
         e = ngx_mcp_session_extension(zone, s);
@@ -128,18 +155,15 @@ ngx_mcp_supply_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
     }
 
     if (rc != NGX_OK) {
+
+        /* a subscription that exists goes on without the others */
+
+        if (sub) {
+            rc = NGX_DONE;
+        }
+
         ngx_mcp_zone_unlock(zone);
         return rc;
-    }
-
-    u = sub ? ngx_mcp_supply_locked(zone, sub->supply) : NULL;
-
-    if (sub && u == NULL && sub->supply.block == 0) {
-
-        /* a private one stays that */
-
-        ngx_mcp_zone_unlock(zone);
-        return NGX_DONE;
     }
 
     if (u == NULL) {
@@ -152,12 +176,16 @@ ngx_mcp_supply_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
         ngx_mcp_supply_count_locked(zone, u);
 
         if (sub) {
+            ngx_mcp_touch(zone, sub);
             sub->supply = ngx_mcp_ref(zone, u);
 
         } else {
-            ngx_mcp_subscription_make_locked(zone, s, &stage, hash,
-                                             ngx_mcp_ref(zone, u));
+            sub = ngx_mcp_subscription_make_locked(zone, s, &stage, hash,
+                                                   ngx_mcp_ref(zone, u));
         }
+
+        ngx_mcp_touch(zone, sub);
+        sub->paired = u->heard;
     }
 
     rc = ngx_mcp_supply_rc(u);
@@ -195,7 +223,12 @@ ngx_mcp_supply_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_stage_reserve_locked(zone, &stage);
+    rc = NGX_OK;
+
+    if (ngx_mcp_supply_find_locked(zone, own, uri, hash) == NULL) {
+        rc = ngx_mcp_stage_reserve_locked(zone, &stage);
+    }
+
     o = ngx_mcp_session_locked(zone, own);
     c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 
@@ -214,6 +247,7 @@ ngx_mcp_supply_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 
     ngx_mcp_supply_count_locked(zone, u);
 
+    ngx_mcp_touch(zone, c);
     c->supply = ngx_mcp_ref(zone, u);
 
     if (ngx_mcp_supply_rc(u) == NGX_AGAIN) {
@@ -240,6 +274,8 @@ ngx_mcp_supply_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_supply_sh_t *u)
 {
     ngx_mcp_session_sh_t  *own;
 
+    ngx_mcp_touch(zone, u);
+
     if (u->count++) {
         return;
     }
@@ -263,7 +299,7 @@ ngx_mcp_supply_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_supply_sh_t *u)
 
 /* what is to be done comes first */
 
-void
+static void
 ngx_mcp_supply_order_locked(ngx_mcp_zone_t *zone, ngx_mcp_supply_sh_t *u)
 {
     uint32_t                 n;
@@ -309,7 +345,13 @@ ngx_mcp_supply_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t supply)
 
     u = ngx_mcp_supply_locked(zone, supply);
 
-    if (u == NULL || --u->count) {
+    if (u == NULL) {
+        return;
+    }
+
+    ngx_mcp_touch(zone, u);
+
+    if (--u->count) {
         return;
     }
 
@@ -325,6 +367,132 @@ ngx_mcp_supply_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t supply)
     }
 
     ngx_mcp_own_ring_locked(zone, own);
+}
+
+
+void
+ngx_mcp_own_heard(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own, ngx_str_t *uri)
+{
+    ngx_mcp_supply_sh_t  *u;
+
+    ngx_mcp_zone_lock(zone);
+
+    u = ngx_mcp_supply_find_locked(zone, own, uri,
+                                   ngx_mcp_hash(zone, uri, NULL));
+    if (u) {
+        ngx_mcp_touch(zone, u);
+        u->heard++;
+        u->when = ngx_current_msec;
+        u->alone = 0;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+ngx_int_t
+ngx_mcp_own_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last)
+{
+    ngx_int_t                   rc;
+    ngx_mcp_link_sh_t          *l;
+    ngx_mcp_session_sh_t       *s, *own;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_OK;
+    }
+
+    own = ngx_mcp_own_locked(zone, ngx_mcp_session_group(zone, s),
+                             ngx_mcp_session_extension(zone, s)->audience,
+                             upstream);
+    l = own ? ngx_mcp_own_link_locked(zone, own) : NULL;
+
+    rc = NGX_DECLINED;
+
+    if (l && l->up) {
+        sub = ngx_mcp_subscription_locked(zone, s, uri,
+                                          ngx_mcp_hash(zone, uri, NULL));
+
+        if (sub) {
+            rc = ngx_mcp_supply_pair_locked(zone, sub, l->serial, n, last);
+
+        } else if (last || uri->len == 0) {
+
+            /* it has left meanwhile */
+
+            rc = NGX_OK;
+        }
+
+        /* else it may be a part of what it is subscribed to */
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_supply_pair_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub, uint32_t serial, ngx_uint_t n,
+    ngx_uint_t last)
+{
+    ngx_uint_t            first;
+    ngx_mcp_supply_sh_t  *u;
+
+    if (sub->supply.block == 0) {
+        return NGX_DECLINED;
+    }
+
+    u = ngx_mcp_supply_locked(zone, sub->supply);
+
+    if (u == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_mcp_touch(zone, sub);
+
+    if (last) {
+        sub->kept = 0;
+    }
+
+    if (u->state == NGX_MCP_SUPPLY_MADE && u->serial != serial && !u->alone) {
+
+        /* all are told once it is asked for again */
+
+        return NGX_OK;
+    }
+
+    /* one that was heard long ago is another one */
+
+    if (!last && u->when + NGX_MCP_SUPPLY_RECENT < ngx_current_msec) {
+        sub->paired = u->heard;
+    }
+
+    if (u->heard - sub->paired >= n) {
+        sub->paired += (uint32_t) n;
+        return NGX_OK;
+    }
+
+    sub->paired = u->heard;
+
+    if (!last && !u->alone) {
+        sub->kept = 1;
+        return NGX_AGAIN;
+    }
+
+    first = !u->alone;
+
+    ngx_mcp_touch(zone, u);
+    u->alone = 1;
+
+    return first ? NGX_ABORT : NGX_DECLINED;
 }
 
 
@@ -414,6 +582,7 @@ ngx_mcp_supply_part(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     if (sub) {
         ngx_mcp_supply_leave_locked(zone, sub->supply);
+        ngx_mcp_touch(zone, sub);
         ngx_memzero(&sub->supply, sizeof(ngx_mcp_ref_t));
     }
 
@@ -466,6 +635,7 @@ ngx_mcp_supply_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own, uint32_t fence,
             /* the session that had it is no more */
 
             ngx_mcp_supply_drop_locked(zone, u);
+            ngx_mcp_step_locked(zone);
 
             if (++drops == NGX_MCP_SUPPLY_DROPS) {
                 ngx_mcp_own_ring_locked(zone, s);
@@ -481,6 +651,7 @@ ngx_mcp_supply_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own, uint32_t fence,
             job->ref = ngx_mcp_ref(zone, u);
             job->subscribe = (u->count != 0);
             job->again = (job->subscribe && u->state == NGX_MCP_SUPPLY_MADE);
+            ngx_mcp_touch(zone, u);
             u->asked = fence;
         }
 
@@ -510,6 +681,7 @@ ngx_mcp_supply_done(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own, uint32_t fence,
         return;
     }
 
+    ngx_mcp_touch(zone, u);
     u->asked = 0;
 
     if (!job->subscribe || (u->count == 0 && rc != NGX_OK)) {

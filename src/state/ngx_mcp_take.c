@@ -122,10 +122,8 @@ ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
             sh->next = (place + 1) % NGX_MCP_TWICE;
 
             twice = &sh->twice[place];
-            twice->text = 0;
-            ngx_mcp_barrier();
+            ngx_mcp_touch(zone, twice);
             twice->when = ngx_current_msec;
-            ngx_mcp_barrier();
             twice->text = text;
         }
     }
@@ -169,6 +167,7 @@ ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
                                      r->claimed);
 
         if (twice) {
+            ngx_mcp_touch(zone, twice);
             twice->text = 0;
             return NGX_DECLINED;
         }
@@ -182,6 +181,7 @@ ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         return NGX_AGAIN;
     }
 
+    ngx_mcp_touch(zone, twice);
     twice->text = 0;
 
     other = (r == &l->holder) ? &l->before : &l->holder;
@@ -193,14 +193,11 @@ ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         return NGX_DECLINED;
     }
 
-    r->part.stamp = 0;
-    ngx_mcp_barrier();
+    ngx_mcp_touch(zone, l);
 
     r->part.key = r->fence;
     r->part.place = NGX_MCP_TWICE;
     r->part.done = other->part.done;
-
-    ngx_mcp_barrier();
     r->part.stamp = other->part.stamp;
 
     other->part.stamp = 0;
@@ -257,14 +254,10 @@ static void
 ngx_mcp_take_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *part,
     uint32_t key, uint32_t place)
 {
-    part->stamp = 0;
-    ngx_mcp_barrier();
-
+    ngx_mcp_touch(zone, part);
     part->key = key;
     part->place = (uint16_t) place;
     part->done = 0;
-
-    ngx_mcp_barrier();
     part->stamp = ++zone->sh->stamp;
 }
 
@@ -272,7 +265,6 @@ ngx_mcp_take_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *part,
 static void
 ngx_mcp_take_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
 {
-    uint32_t              id;
     ngx_mcp_lease_sh_t   *l;
     ngx_mcp_reader_sh_t  *r;
 
@@ -282,19 +274,16 @@ ngx_mcp_take_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
         return;
     }
 
+    ngx_mcp_touch(zone, l);
+
     if (take->id.len) {
-        id = (l->id & NGX_MCP_LEASE_SECOND) ^ NGX_MCP_LEASE_SECOND;
+        l->id = 0;
 
         if (take->id.len <= NGX_MCP_LEASE_ID_MAX) {
-            ngx_mcp_text_store(zone, l, l->key_len
-                               + (id ? NGX_MCP_LEASE_ID_MAX : 0),
-                               take->id.data, take->id.len);
-            id |= (uint32_t) take->id.len;
+            ngx_mcp_text_store(zone, l, l->key_len, take->id.data,
+                               take->id.len);
+            l->id = (uint32_t) take->id.len;
         }
-
-        ngx_mcp_barrier();
-        l->id = id;
-        ngx_mcp_barrier();
     }
 
     r->part.stamp = 0;

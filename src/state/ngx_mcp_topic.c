@@ -11,6 +11,9 @@
 
 #define NGX_MCP_TOPIC_SWEEP     16
 
+/* for so long it is known that topics with recent events went, ms */
+#define NGX_MCP_TOPIC_RECENT    60000
+
 
 typedef struct {
     ngx_mcp_topic_t        *topic;
@@ -48,6 +51,8 @@ static void ngx_mcp_topic_used_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_sh_t *t);
 static void ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_sh_t *t);
+static void ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_topic_sh_t *t);
 static ngx_uint_t ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_event_sh_t *e);
 static void ngx_mcp_topic_unsaid_locked(ngx_mcp_zone_t *zone,
@@ -189,6 +194,7 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     }
 
     if (e) {
+        ngx_mcp_touch(zone, t);
         t->bytes += e->rec.len;
         t->time = ngx_mcp_now();
 
@@ -211,6 +217,7 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         && !(t->rec.flags & NGX_MCP_TOPIC_ANNOUNCED))
     {
         ngx_mcp_topic_unsaid_locked(zone, g);
+        ngx_mcp_touch(zone, t);
         t->rec.flags |= NGX_MCP_TOPIC_ANNOUNCED;
         ngx_mcp_topic_say_locked(zone, g);
     }
@@ -327,9 +334,16 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     t->order = t->serial;
     t->used = ngx_current_msec;
 
+    /* it may have been one of those */
+
+    if (g->gone && g->gone_used + NGX_MCP_TOPIC_RECENT > ngx_current_msec) {
+        t->lost = g->gone;
+    }
+
     ngx_mcp_commit_locked(zone, t, NGX_MCP_TOPIC);
 
     ngx_mcp_hash_insert_locked(zone, t);
+    ngx_mcp_touch(zone, g);
     ngx_mcp_list_append(zone, &g->topics[topic->other], n, NGX_MCP_LINKS);
     ngx_mcp_list_append(zone, &zone->sh->topics, n,
                         offsetof(ngx_mcp_topic_sh_t, age));
@@ -423,28 +437,38 @@ static void
 ngx_mcp_topic_charge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t,
     ngx_mcp_session_sh_t *s)
 {
-    ngx_uint_t  other;
+    ngx_uint_t               other;
+    ngx_mcp_extension_sh_t  *e;
 
     other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
 
+    e = ngx_mcp_session_extension(zone, s);
+
+    ngx_mcp_touch(zone, t);
+    ngx_mcp_touch(zone, e);
+
     t->charged = ngx_mcp_ref(zone, s);
-    ngx_mcp_session_extension(zone, s)->ntopics[other]++;
+    e->ntopics[other]++;
 }
 
 
 static void
 ngx_mcp_topic_uncharge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 {
-    ngx_uint_t             other;
-    ngx_mcp_session_sh_t  *s;
+    ngx_uint_t               other;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
 
     other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
     s = ngx_mcp_session_locked(zone, t->charged);
 
     if (s) {
-        ngx_mcp_session_extension(zone, s)->ntopics[other]--;
+        e = ngx_mcp_session_extension(zone, s);
+        ngx_mcp_touch(zone, e);
+        e->ntopics[other]--;
     }
 
+    ngx_mcp_touch(zone, t);
     ngx_memzero(&t->charged, sizeof(ngx_mcp_ref_t));
 }
 
@@ -455,6 +479,7 @@ static void
 ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_topic_sh_t *t)
 {
+    ngx_mcp_touch(zone, g);
     g->farewells++;
     ngx_mcp_topic_drop_locked(zone, t);
     g->farewells--;
@@ -492,6 +517,7 @@ ngx_mcp_topic_used_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     uint32_t  n;
 
     n = ngx_mcp_number(zone, t);
+    ngx_mcp_touch(zone, t);
     t->used = ngx_current_msec;
     t->order = ++zone->sh->stamp;
 
@@ -518,22 +544,54 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     }
 
     ngx_mcp_topic_uncharge_locked(zone, t);
+    ngx_mcp_topic_gone_locked(zone, g, t);
 
     /* who watches it has to look for another one */
 
     ngx_mcp_watch_ring_locked(zone, t->watch, 0);
 
-    (void) ngx_mcp_log_clear_locked(zone, &t->log, NGX_MAX_INT_T_VALUE);
+    while (t->log.list.head) {
+        ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, t->log.list.head));
+    }
 
     ngx_mcp_hash_remove_locked(zone, t);
     ngx_mcp_list_remove(zone, &g->topics[other], n, NGX_MCP_LINKS);
     ngx_mcp_list_remove(zone, &zone->sh->topics, n,
                         offsetof(ngx_mcp_topic_sh_t, age));
+    ngx_mcp_touch(zone, g);
     g->ntopics[other]--;
 
     ngx_mcp_drop_locked(zone, t);
 
     ngx_mcp_group_settle_locked(zone, g);
+}
+
+
+/* who asks for it anew within a minute learns that events may be missing */
+
+static void
+ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_topic_sh_t *t)
+{
+    uint64_t             last;
+    ngx_mcp_event_sh_t  *e;
+
+    if (t->used + NGX_MCP_TOPIC_RECENT <= ngx_current_msec) {
+        return;
+    }
+
+    last = t->lost;
+
+    if (t->log.list.tail) {
+        e = ngx_mcp_block(zone, t->log.list.tail);
+        last = e->stamp;
+    }
+
+    if (last) {
+        ngx_mcp_touch(zone, g);
+        g->gone = ngx_max(g->gone, last);
+        g->gone_used = ngx_max(g->gone_used, t->used);
+    }
 }
 
 
@@ -559,6 +617,7 @@ ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone, ngx_uint_t orphans)
                     : t->log.count == 0 && !ngx_mcp_topic_in_use(zone, t))
         {
             ngx_mcp_topic_drop_locked(zone, t);
+            ngx_mcp_step_locked(zone);
             dropped++;
         }
     }
@@ -584,6 +643,7 @@ ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
 
         g = ngx_mcp_block(zone, n);
         ngx_mcp_topic_say_locked(zone, g);
+        ngx_mcp_step_locked(zone);
 
         if (g->unsaid) {
 
@@ -612,6 +672,8 @@ ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
         } else {
             ngx_mcp_topic_drop_locked(zone, t);
         }
+
+        ngx_mcp_step_locked(zone);
     }
 
     return NGX_AGAIN;
@@ -625,6 +687,7 @@ ngx_mcp_topic_unsaid_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
         return;
     }
 
+    ngx_mcp_touch(zone, g);
     g->unsaid = 1;
     ngx_mcp_list_append(zone, &zone->sh->unsaid, ngx_mcp_number(zone, g),
                         offsetof(ngx_mcp_group_sh_t, announce));
@@ -635,6 +698,7 @@ void
 ngx_mcp_topic_said_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
     if (g->unsaid) {
+        ngx_mcp_touch(zone, g);
         g->unsaid = 0;
         ngx_mcp_list_remove(zone, &zone->sh->unsaid, ngx_mcp_number(zone, g),
                             offsetof(ngx_mcp_group_sh_t, announce));
@@ -653,6 +717,7 @@ ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
         return;
     }
 
+    ngx_mcp_touch(zone, g);
     g->said = ngx_current_msec;
 
     if (g->sessions == 0) {
@@ -670,17 +735,13 @@ ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
     ngx_mcp_stage_init(&stage, NGX_MCP_EVENT, &text, 1);
 
-    ngx_mcp_list_remove(zone, &zone->sh->unsaid, ngx_mcp_number(zone, g),
-                        offsetof(ngx_mcp_group_sh_t, announce));
-    ngx_mcp_along_locked(zone, &g->unsaid, 0, sizeof(g->unsaid));
+    ngx_mcp_topic_said_locked(zone, g);
 
     if (ngx_mcp_free_blocks(zone->sh) < stage.blocks
         || ngx_mcp_log_add_group_locked(zone, g, &event, NULL, &stage) == NULL)
     {
         ngx_mcp_log_miss_locked(zone, g, NULL, 0);
     }
-
-    ngx_mcp_along_end_locked(zone);
 
     ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
 }
@@ -814,7 +875,10 @@ ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return s ? NGX_DECLINED : NGX_DONE;
     }
 
-    *missed = (*after < t->lost);
+    if (*after < t->lost) {
+        *after = t->lost;
+        *missed = 1;
+    }
 
     for (n = t->log.list.head; n; n = e->rec.links.next) {
         e = ngx_mcp_block(zone, n);

@@ -37,6 +37,8 @@ ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     if (sub && ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC) == NULL) {
 
         if (ngx_mcp_session_locked(zone, t->charged)) {
+            ngx_mcp_touch(zone, sub);
+            ngx_mcp_touch(zone, t);
             sub->topic = ref;
             t->subscribers++;
 
@@ -60,6 +62,7 @@ ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
     t = ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC);
 
     if (t) {
+        ngx_mcp_touch(zone, t);
         t->subscribers--;
     }
 }

@@ -50,6 +50,7 @@ ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
     ngx_mcp_worker_sh_t  *w;
 
     had = task->why;
+    ngx_mcp_touch(zone, &task->why);
     task->why = had | (uint32_t) why;
 
     if (had || task->rec.worker >= zone->sh->places) {
@@ -74,6 +75,7 @@ ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
         return;
     }
 
+    ngx_mcp_touch(zone, &task->why);
     task->why = 0;
 
     if (task->rec.worker >= zone->sh->places) {
@@ -185,6 +187,7 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
         rc = NGX_OK;
         w = ngx_mcp_place(zone, i);
 
+        ngx_mcp_touch(zone, w);
         ngx_memzero(w, sizeof(ngx_mcp_worker_sh_t));
 
         w->nonce = ++zone->sh->nonces;
@@ -195,8 +198,6 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
         ngx_memcpy(w->name, name, NGX_MCP_NAME_LEN);
 
         zone->sh->top = ngx_max(zone->sh->top, (uint32_t) i + 1);
-
-        ngx_mcp_barrier();
         w->state = NGX_MCP_WORKER_LIVE;
 
         zone->worker = i;
@@ -214,13 +215,18 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
 void
 ngx_mcp_worker_quit(ngx_mcp_zone_t *zone)
 {
+    ngx_mcp_worker_sh_t  *w;
+
     if (zone->worker == NGX_MCP_NO_WORKER) {
         return;
     }
 
     ngx_mcp_zone_lock(zone);
 
-    ngx_mcp_place(zone, zone->worker)->quitting = 1;
+    w = ngx_mcp_place(zone, zone->worker);
+
+    ngx_mcp_touch(zone, &w->quitting);
+    w->quitting = 1;
 
     ngx_mcp_zone_unlock(zone);
 }
@@ -504,6 +510,7 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
         return;
     }
 
+    ngx_mcp_touch(zone, &w->state);
     w->state = NGX_MCP_WORKER_DEAD;
     pid = w->pid;
 
@@ -527,10 +534,11 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
     if (w->state == NGX_MCP_WORKER_DEAD && w->nonce == nonce) {
         ngx_mcp_staged_free_locked(zone, w);
 
+        ngx_mcp_touch(zone, &w->pending);
+        ngx_mcp_touch(zone, &w->state);
+
         ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
         w->state = NGX_MCP_WORKER_FREE;
-
-        ngx_mcp_barrier();
 
         while (zone->sh->top
                && ngx_mcp_place(zone, zone->sh->top - 1)->state
@@ -544,8 +552,8 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 
     if (pid != ngx_pid) {
         ngx_log_error(NGX_LOG_NOTICE, zone->log, 0,
-                      "mcp zone \"%V\": worker %P is gone, "
-                      "%ui streams and %ui calls of it were closed",
+                      "mcp zone \"%V\": worker %P died, its %ui streams and "
+                      "%ui calls were closed",
                       &zone->name, pid, reaped.streams, reaped.calls);
     }
 }
@@ -571,6 +579,7 @@ ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce,
 
     for (n = from; n < last; n++) {
         ngx_mcp_reap_block_locked(zone, worker, n, reaped);
+        ngx_mcp_step_locked(zone);
     }
 
     ngx_mcp_zone_unlock(zone);

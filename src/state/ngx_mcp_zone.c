@@ -64,8 +64,9 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t workers, ngx_uint_t reuse)
         size = (size_t) sh->size;
 
         ngx_log_error(NGX_LOG_WARN, zone->log, 0,
-                      "mcp zone \"%V\" has another layout and is emptied, "
-                      "%ui sessions end", &zone->name, sessions);
+                      "mcp zone \"%V\" has the layout of another version of "
+                      "the module and is emptied, %ui sessions end",
+                      &zone->name, sessions);
 
         ngx_mcp_zone_clear(zone, size, workers);
 
@@ -81,7 +82,8 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t workers, ngx_uint_t reuse)
 
     if (size < NGX_MCP_ZONE_MIN_SIZE - NGX_MCP_ZONE_MIN_SIZE / 8) {
         ngx_log_error(NGX_LOG_EMERG, zone->log, 0,
-                      "mcp zone \"%V\" is too small", &zone->name);
+                      "mcp zone \"%V\" is too small; give \"mcp_zone\" a "
+                      "larger size", &zone->name);
         return NGX_ERROR;
     }
 
@@ -89,7 +91,8 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t workers, ngx_uint_t reuse)
 
     if (sh == NULL) {
         ngx_log_error(NGX_LOG_EMERG, zone->log, 0,
-                      "mcp zone \"%V\" has no memory", &zone->name);
+                      "mcp zone \"%V\" cannot allocate its memory; give "
+                      "\"mcp_zone\" a larger size", &zone->name);
         return NGX_ERROR;
     }
 
@@ -137,9 +140,10 @@ ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers)
 
     if (places < workers) {
         ngx_log_error(NGX_LOG_EMERG, zone->log, 0,
-                      "mcp zone \"%V\" has places for %ui of %ui workers; "
-                      "give it another size, which ends its sessions, or "
-                      "lower \"worker_processes\"",
+                      "mcp zone \"%V\" serves %ui workers at most, and the "
+                      "configuration has %ui; change the size of "
+                      "\"mcp_zone\", which ends its sessions, or lower "
+                      "\"worker_processes\"",
                       &zone->name, places, workers);
         return NGX_ERROR;
     }
@@ -150,11 +154,7 @@ ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers)
 }
 
 
-/*
- * There are more places as long as blocks that were never used lie before
- * them.  A process that dies here leaves blocks that nobody has until the
- * next time.
- */
+/* there are more as long as blocks that were never used lie before them */
 
 ngx_uint_t
 ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places)
@@ -179,13 +179,12 @@ ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places)
     left = sh->size - sh->base - places * sizeof(ngx_mcp_worker_sh_t);
     blocks = (uint32_t) ngx_min(left / NGX_MCP_BLOCK_SIZE, 0xfffffff0);
 
-    sh->blocks = ngx_min(sh->blocks, blocks);
-    ngx_mcp_barrier();
+    ngx_mcp_touch(zone, &sh->places);
 
     ngx_memzero(ngx_mcp_place(zone, places - 1),
                 (places - sh->places) * sizeof(ngx_mcp_worker_sh_t));
 
-    ngx_mcp_barrier();
+    sh->blocks = ngx_min(sh->blocks, blocks);
     sh->places = (uint32_t) places;
 
     return places;
@@ -242,6 +241,13 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
     metrics = (uint32_t) ngx_min(size / NGX_MCP_METRIC_SHARE, NGX_MCP_METRICS);
     left -= metrics * sizeof(ngx_mcp_metric_sh_t);
 
+    sh->journal = size - left;
+    sh->journal_size = (uint32_t) ngx_max(NGX_MCP_JOURNAL_MIN,
+                                     ngx_min(size / NGX_MCP_JOURNAL_SHARE,
+                                             NGX_MCP_JOURNAL_MAX))
+                       & ~(uint32_t) 7;
+    left -= sh->journal_size;
+
     sh->size = size;
     sh->base = size - left;
     sh->blocks = (uint32_t) ngx_min(left / NGX_MCP_BLOCK_SIZE, 0xfffffff0);
@@ -260,12 +266,63 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
     zone->blocks = (u_char *) sh + sh->base;
 
     (void) ngx_mcp_places_grow_locked(zone, ngx_mcp_zone_places(workers));
+    ngx_mcp_journal_commit_locked(zone);
 
     sh->epoch = 1;
     zone->epoch = 1;
 
     ngx_mcp_barrier();
     sh->magic = NGX_MCP_ZONE_MAGIC;
+}
+
+
+/*
+ * May be interrupted by a death and begun again.  References from before name
+ * nothing, as blocks begin with the generation.
+ */
+
+void
+ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t            i;
+    ngx_mcp_zone_sh_t    *sh;
+    ngx_mcp_worker_sh_t  *w;
+
+    sh = zone->sh;
+
+    ngx_log_error(NGX_LOG_ALERT, zone->log, 0,
+                  "mcp zone \"%V\" is emptied, as the update of a process "
+                  "that died can not be undone, %ui sessions end",
+                  &zone->name, ngx_mcp_zone_sessions(sh));
+
+    for (i = 0; i < sh->places; i++) {
+        w = ngx_mcp_place(zone, i);
+        ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
+        w->staged = 0;
+    }
+
+    sh->generation += 0x10001;
+    sh->fresh = 1;
+    sh->free = 0;
+    sh->nfree = 0;
+    sh->freed = 0;
+    sh->nleases = 0;
+    sh->oldest = 0;
+    sh->next = 0;
+    ngx_memzero(sh->used, sizeof(sh->used));
+
+    sh->counters[NGX_MCP_COUNTER_SESSIONS_LIVE] = 0;
+    sh->counters[NGX_MCP_COUNTER_STREAMS_OPEN] = 0;
+    sh->counters[NGX_MCP_COUNTER_CALLS_RUNNING] = 0;
+
+    ngx_memzero(sh->once, sizeof(sh->once));
+    ngx_memzero(sh->twice, sizeof(sh->twice));
+    ngx_memzero(sh->idle, NGX_MCP_LISTS_SIZE);
+    ngx_memzero(sh->buckets, ((size_t) sh->mask + 1) * sizeof(uint32_t));
+
+    ngx_mcp_barrier();
+    sh->noted = 0;
+    ngx_mcp_barrier();
 }
 
 
@@ -356,21 +413,16 @@ ngx_mcp_zone_lock(ngx_mcp_zone_t *zone)
 
     ngx_mcp_barrier();
 
-    if (zone->sh->busy) {
-        ngx_mcp_repair_locked(zone);
+    if (zone->sh->noted) {
+        ngx_mcp_journal_rollback_locked(zone);
     }
-
-    zone->sh->busy = (ngx_uint_t) ngx_pid;
-    ngx_mcp_barrier();
 }
 
 
 void
 ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_barrier();
-    zone->sh->busy = 0;
-    ngx_mcp_barrier();
+    ngx_mcp_journal_commit_locked(zone);
 
     ngx_shmtx_unlock(&zone->shpool->mutex);
 
@@ -393,6 +445,16 @@ void
 ngx_mcp_count(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter, ngx_int_t n)
 {
     (void) ngx_atomic_fetch_add(&zone->sh->counters[counter], n);
+}
+
+
+void
+ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter,
+    ngx_int_t n)
+{
+    ngx_mcp_journal_note(zone, (void *) &zone->sh->counters[counter],
+                         sizeof(ngx_atomic_t));
+    ngx_mcp_count(zone, counter, n);
 }
 
 

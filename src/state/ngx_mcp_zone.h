@@ -11,10 +11,9 @@
  * Locking: the slab pool's mutex is the zone's only lock, because it is the
  * only one that nginx releases when a worker dies holding it.  Functions that
  * need it held end in _locked; all others take it themselves.  While it is
- * held nothing is parsed, nothing is sent and no unbounded loop runs, except
- * for the repair after a holder died (sh->busy is then found set): it marks
- * from the records whose links are always valid, sweeps the rest and rebuilds
- * what is derived (hash, LRU, tails, counts).
+ * held nothing is parsed, nothing is sent and no unbounded loop runs.  Every
+ * hold is a transaction: when its holder dies, the next one undoes it from a
+ * journal, in microseconds (ngx_mcp_journal.c).
  *
  * Any worker, of any configuration generation, may call; no nginx request is
  * known here.
@@ -29,7 +28,7 @@
 
 
 /* layout of the zone; another one is not misread but emptied */
-#define NGX_MCP_ZONE_VERSION    8
+#define NGX_MCP_ZONE_VERSION    9
 
 #define NGX_MCP_ZONE_MIN_SIZE   (1024 * 1024)
 
@@ -99,6 +98,16 @@ typedef struct {
 } ngx_mcp_worker_handlers_t;
 
 
+/* what was lacking when room was refused */
+
+typedef enum {
+    NGX_MCP_FULL_NOT = 0,
+    NGX_MCP_FULL_ZONE,
+    NGX_MCP_FULL_CLIENT,                       /* it has its share */
+    NGX_MCP_FULL_TENANT
+} ngx_mcp_full_e;
+
+
 /* process-local handle; one per mcp_zone and configuration */
 
 struct ngx_mcp_zone_s {
@@ -109,12 +118,15 @@ struct ngx_mcp_zone_s {
     uint64_t                    epoch;        /* newer is higher */
     ngx_uint_t                  worker;       /* our slot, or ..._NO_WORKER */
     ngx_uint_t                  farewells;    /* DELETEs under way here */
+    ngx_uint_t                  awaits;       /* who waits here for leases */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
     void                       *data;         /* the edge's, per zone */
     void                       *doorbell;     /* private */
 
-    unsigned                    full:1;       /* to be logged at unlock */
+    unsigned                    full:2;       /* to be logged at unlock:
+                                                 ngx_mcp_full_e */
+    unsigned                    lacking:2;    /* at the last refusal */
 };
 
 #define NGX_MCP_NO_WORKER  ((ngx_uint_t) -1)

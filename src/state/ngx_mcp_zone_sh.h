@@ -4,16 +4,19 @@
  *
  * The slab pool gives nearly all of its pages as one run at init and is used
  * for its mutex after that.  The run holds the header below, the buckets of
- * the one hash table, and the blocks.
+ * the one hash table, the metrics, the journal, the blocks, and the places of
+ * workers.
  *
- * A block whose type is not FREE is a record.  The type is stored last when a
- * record is made and first when it is dropped, and a record is alive when its
- * type, its text's chain and its owner's generation are; everything else
- * (lists, buckets, counts, carriers, free blocks) is derived from that, and
- * from fields marked "fact" below, by the repair pass.
+ * A block whose type is not FREE is a record.  The text of a record starts
+ * behind its structure and goes on in a chain of data blocks; how many follows
+ * from its length.
  *
- * The text of a record starts behind its structure and goes on in a chain of
- * data blocks; how many follows from its length.
+ * Every hold of the lock is a transaction: what is changed under it is noted
+ * in the journal first (ngx_mcp_touch()), and if its holder dies, the next one
+ * puts the old content back.  Not noted, as they are changed without the lock
+ * or may be wrong for a moment, are counters, heartbeats, bells (from "bits" on
+ * in a place), and the content of blocks that were free when the transaction
+ * began.
  */
 
 #ifndef _NGX_MCP_ZONE_SH_H_INCLUDED_
@@ -83,7 +86,7 @@
 #define NGX_MCP_ASKING_MAX    60000
 
 
-/* the order of a record's stores, as a process that is killed leaves it */
+/* the order of the journal's stores, as a process that is killed leaves it */
 
 #if (defined __GNUC__ && (defined __x86_64__ || defined __i386__))
 #define ngx_mcp_barrier()     __asm__ volatile ("" ::: "memory")
@@ -120,11 +123,11 @@ typedef enum {
 
 
 typedef struct {
-    u_char                  type;         /* fact */
-    u_char                  mark;         /* repair's */
+    u_char                  type;
+    u_char                  spare;
     uint16_t                blocks;       /* of the record, this one included */
-    uint32_t                gen;          /* fact */
-    uint32_t                chain;        /* fact: goes on there; next free */
+    uint32_t                gen;
+    uint32_t                chain;        /* goes on there; next free */
     uint32_t                last;         /* of the chain */
 } ngx_mcp_block_sh_t;
 
@@ -143,14 +146,14 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_block_sh_t      block;
-    ngx_mcp_ref_t           owner;        /* fact */
+    ngx_mcp_ref_t           owner;
     ngx_mcp_links_sh_t      links;        /* in a list of the owner */
     uint32_t                hash;
     uint32_t                bucket;       /* next in the hash table */
-    uint32_t                len;          /* fact: of text */
-    uint16_t                flags;        /* fact */
-    uint16_t                worker;       /* fact */
-    uint32_t                account;      /* fact: its blocks are charged to */
+    uint32_t                len;          /* of text */
+    uint16_t                flags;
+    uint16_t                worker;
+    uint32_t                account;      /* its blocks are charged to */
 } ngx_mcp_record_sh_t;
 
 
@@ -162,7 +165,7 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
-    uint64_t                key;          /* fact: hash */
+    uint64_t                key;          /* hash */
     uint32_t                used;         /* blocks */
     uint32_t                kept;         /* of these, of events */
     ngx_mcp_list_sh_t       sessions;     /* extensions */
@@ -173,28 +176,21 @@ typedef struct {
 
 /*
  * Up to which position a group's log lost events: those for all by level, 0
- * for those without one, then those for some by the hash of whom.  Text: the
- * positions.
+ * for those without one, then those for some by the hash of whom.  Of these,
+ * those for some kinds of sessions, and gaps whose size is not known, are also
+ * known by themselves.  Text: the positions.
  */
 
 #define NGX_MCP_LOSSES_LEVELS  9
 #define NGX_MCP_LOSSES_SOME    128
-#define NGX_MCP_LOSSES_ALL     (NGX_MCP_LOSSES_LEVELS + NGX_MCP_LOSSES_SOME)
+#define NGX_MCP_LOSSES_KINDS   (NGX_MCP_LOSSES_LEVELS + NGX_MCP_LOSSES_SOME)
+#define NGX_MCP_LOSSES_GAP     (NGX_MCP_LOSSES_KINDS + 1)
+#define NGX_MCP_LOSSES_ALL     (NGX_MCP_LOSSES_GAP + 1)
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: group */
     uint32_t                spare;
 } ngx_mcp_losses_sh_t;
-
-
-/* what is stored at once with the record of that stamp; 0: nothing */
-
-typedef struct {
-    uint64_t                stamp;        /* fact, as all of these */
-    uint64_t                value;
-    uint64_t                place;        /* in the zone */
-    uint64_t                size;
-} ngx_mcp_along_sh_t;
 
 
 /* an event whose id is known: it is not taken again */
@@ -215,10 +211,10 @@ typedef struct {
 /* events in the order of positions, which start at 1 */
 
 typedef struct {
-    uint64_t                last;         /* fact: position used last */
+    uint64_t                last;         /* position used last */
     ngx_mcp_list_sh_t       list;
     uint32_t                count;
-    uint32_t                lost;         /* fact: low part of the stamp of
+    uint32_t                lost;         /* low part of the stamp of
                                              what was dropped last */
 } ngx_mcp_log_sh_t;
 
@@ -257,20 +253,20 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of its idle class */
     u_char                  id[NGX_MCP_UUID_LEN];
-    u_char                  ended;        /* fact */
-    u_char                  level;        /* fact */
-    u_char                  used;         /* fact: seen after initialize */
+    u_char                  ended;
+    u_char                  level;
+    u_char                  used;         /* seen after initialize */
     u_char                  idle;         /* class */
-    uint64_t                seen;         /* fact: ms since the epoch */
-    uint64_t                touched;      /* fact: ngx_current_msec */
+    uint64_t                seen;         /* ms since the epoch */
+    uint64_t                touched;      /* ngx_current_msec */
     uint32_t                timeout;
     uint32_t                event_max;
     uint32_t                event_size;
     uint32_t                events;
     ngx_mcp_log_sh_t        log;
-    ngx_mcp_cursor_t        handed;       /* fact */
+    ngx_mcp_cursor_t        handed;
     uint64_t                bloom;        /* of subscriptions */
-    uint64_t                identity;     /* fact: hash */
+    uint64_t                identity;     /* hash */
     ngx_mcp_list_sh_t       streams;      /* newest first */
     ngx_mcp_list_sh_t       calls;        /* running */
     ngx_mcp_list_sh_t       lines;        /* finished, oldest first */
@@ -278,8 +274,8 @@ typedef struct {
     uint32_t                ngets;
     uint32_t                ncalls;
     uint32_t                carrier;      /* stream of the general line */
-    uint32_t                line;         /* fact: used last */
-    uint32_t                extension;    /* fact */
+    uint32_t                line;         /* used last */
+    uint32_t                extension;
 } ngx_mcp_session_sh_t;
 
 
@@ -295,13 +291,16 @@ typedef struct {
     uint64_t                begin;        /* stamp of the last event before */
     uint64_t                taken;        /* events, by its streams */
     uint64_t                audience;     /* hash of the list key */
-    ngx_mcp_ref_t           listed;       /* fact: audience it is counted in */
-    uint32_t                name_len;
-    uint32_t                version_len;
+    uint64_t                gap;          /* in its log, where the last one of
+                                             unknown size is */
+    ngx_mcp_ref_t           listed;       /* audience it is counted in */
+    uint16_t                name_len;
+    uint16_t                version_len;
+    uint32_t                calls;        /* requests of its client */
     uint32_t                key_len;
     uint32_t                revision;
     uint32_t                offered;
-    uint32_t                limit;        /* fact */
+    uint32_t                limit;
     ngx_mcp_links_sh_t      limited;
     ngx_mcp_links_sh_t      charged;      /* in the list of its account */
     ngx_mcp_list_sh_t       upstreams;    /* links */
@@ -313,9 +312,9 @@ typedef struct {
     /* of an own session: what is to be done at the upstream comes first */
 
     ngx_mcp_list_sh_t       supplies;
-    uint32_t                holder;       /* fact: worker */
-    uint32_t                fence;        /* fact: of its lease */
-    uint32_t                alone;        /* fact: its lists are its own */
+    uint32_t                holder;       /* worker */
+    uint32_t                fence;        /* of its lease */
+    uint32_t                alone;        /* its lists are its own */
     uint16_t                ntopics[2];   /* that are charged to it */
 } ngx_mcp_extension_sh_t;
 
@@ -338,8 +337,11 @@ typedef struct {
     ngx_mcp_list_sh_t       topics[2];    /* and other resources */
     uint32_t                ntopics[2];
     uint64_t                said;         /* that topics changed, when last */
+    uint64_t                gone;         /* the last event that went
+                                             with its topic */
+    uint64_t                gone_used;    /* when that was used last */
     uint32_t                losses;
-    uint32_t                unsaid;       /* fact: to be said */
+    uint32_t                unsaid;       /* to be said */
     ngx_mcp_links_sh_t      announce;
 } ngx_mcp_group_sh_t;
 
@@ -353,12 +355,12 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: group */
     ngx_mcp_log_sh_t        log;
     uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* who is told */
-    uint64_t                serial;       /* fact */
-    uint64_t                used;         /* fact: ngx_current_msec */
-    uint64_t                order;        /* fact: of uses */
-    uint64_t                time;         /* fact: of the last event */
-    uint64_t                lost;         /* fact: the last that was dropped */
-    ngx_mcp_ref_t           charged;      /* fact: session whose share it is */
+    uint64_t                serial;
+    uint64_t                used;         /* ngx_current_msec */
+    uint64_t                order;        /* of uses */
+    uint64_t                time;         /* of the last event */
+    uint64_t                lost;         /* the last that was dropped */
+    ngx_mcp_ref_t           charged;      /* session whose share it is */
     ngx_mcp_links_sh_t      age;          /* among all, used last at the end */
     uint32_t                bytes;
     uint32_t                subscribers;
@@ -370,7 +372,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: session */
     ngx_mcp_links_sh_t      pending;
-    uint32_t                why;          /* fact */
+    uint32_t                why;
     uint32_t                local;
     uint32_t                line;
     uint32_t                carrier;      /* call: stream of its line */
@@ -387,11 +389,11 @@ typedef struct {
 typedef struct {
     ngx_mcp_task_sh_t       task;
     ngx_mcp_log_sh_t        log;
-    uint64_t                handed;       /* fact */
+    uint64_t                handed;
     uint32_t                id_len;
     uint32_t                token;        /* hash */
-    uint32_t                waits;        /* fact: link */
-    ngx_mcp_ref_t           supply;       /* fact: that it waits on */
+    uint32_t                waits;        /* link */
+    ngx_mcp_ref_t           supply;       /* that it waits on */
 } ngx_mcp_call_sh_t;
 
 
@@ -421,16 +423,16 @@ typedef enum {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: session; worker: maker */
     ngx_mcp_ref_t           group;
-    uint64_t                since;        /* fact: events with this stamp, or a
+    uint64_t                since;        /* events with this stamp, or a
                                              later one, are heard on a GET
                                              stream; 0: none stands */
     uint32_t                upstream_len;
-    uint32_t                state;        /* fact: ngx_mcp_link_state_e */
+    uint32_t                state;        /* ngx_mcp_link_state_e */
     uint32_t                revision;
     uint32_t                serial;
-    uint32_t                listener;     /* fact: worker + 1 */
-    uint32_t                up;           /* fact: an own session listens */
-    uint32_t                heard;        /* fact: a GET stream stood, and what
+    uint32_t                listener;     /* worker + 1 */
+    uint32_t                up;           /* an own session listens */
+    uint32_t                heard;        /* a GET stream stood, and what
                                              it missed since is not told yet */
     u_char                  session[NGX_MCP_UUID_LEN];
 } ngx_mcp_link_sh_t;
@@ -449,8 +451,13 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                uri;          /* hash */
-    ngx_mcp_ref_t           supply;       /* fact: shared with others */
-    ngx_mcp_ref_t           topic;        /* fact: that it keeps */
+    ngx_mcp_ref_t           supply;       /* shared with others */
+    ngx_mcp_ref_t           topic;        /* that it keeps */
+    uint32_t                paired;       /* updates heard for all that
+                                             the session has heard as well, or
+                                             will not */
+    uint32_t                kept;         /* a worker keeps an update,
+                                             until it is known who tells it */
 } ngx_mcp_subscription_sh_t;
 
 
@@ -463,9 +470,13 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                uri;          /* hash */
     uint32_t                count;        /* of subscriptions */
-    uint32_t                state;        /* fact: ngx_mcp_supply_e */
-    uint32_t                serial;       /* fact: of the link it is made on */
-    uint32_t                asked;        /* fact: fence of who asks now */
+    uint32_t                state;        /* ngx_mcp_supply_e */
+    uint32_t                serial;       /* of the link it is made on */
+    uint32_t                asked;        /* fence of who asks now */
+    uint64_t                when;         /* of the last update, ms */
+    uint32_t                heard;        /* updates for all */
+    uint32_t                alone;        /* the last one was told to a
+                                             session alone */
 } ngx_mcp_supply_sh_t;
 
 
@@ -484,6 +495,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: asker */
     uint64_t                epoch;
+    uint64_t                asker;        /* its epoch, while asking */
     uint64_t                made;         /* ngx_current_msec */
     uint64_t                serial;
     uint32_t                key_len;
@@ -491,7 +503,7 @@ typedef struct {
     uint32_t                what;
     uint32_t                revision;
     uint32_t                status;
-    uint32_t                asking;       /* fact; the rest is as before */
+    uint32_t                asking;       /* the rest is as before */
     uint32_t                stale;        /* 0, or one of these */
     uint32_t                kept;         /* though asking in vain */
 } ngx_mcp_knowledge_sh_t;
@@ -503,7 +515,7 @@ typedef struct {
 #define NGX_MCP_LIST_WANTED  0x01
 #define NGX_MCP_LIST_PASSED  0x02         /* there is none to be kept */
 
-/* a list of an audience; facts but for content */
+/* a list of an audience */
 
 typedef struct {
     uint64_t                due;          /* ngx_current_msec */
@@ -522,11 +534,11 @@ typedef struct {
     uint64_t                number;
     uint64_t                group;        /* hash of endpoint and tenant */
     uint64_t                key;          /* hash of the list key */
-    uint64_t                asked;        /* fact: ngx_current_msec */
+    uint64_t                asked;        /* ngx_current_msec */
     uint32_t                endpoint_len;
     uint32_t                tenant_len;
     uint32_t                members;
-    uint32_t                untold;       /* fact: kinds that changed */
+    uint32_t                untold;       /* kinds that changed */
     ngx_mcp_kept_sh_t       lists[NGX_MCP_LIST_KINDS];
 } ngx_mcp_audience_sh_t;
 
@@ -536,7 +548,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: audience; flags: kind */
     uint64_t                version;
-    uint64_t                filled;       /* fact: ngx_current_msec */
+    uint64_t                filled;       /* ngx_current_msec */
     uint32_t                entries;
     u_char                  digest[NGX_MCP_DIGEST_LEN];
     u_char                  order[NGX_MCP_DIGEST_LEN];
@@ -557,7 +569,7 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of its class */
     uint64_t                what;         /* hash */
     ngx_mcp_only_sh_t       only;
-    uint64_t                deadline;     /* fact: ngx_current_msec */
+    uint64_t                deadline;     /* ngx_current_msec */
     uint64_t                once;         /* of who went at once, its stamp */
     uint32_t                rank;         /* likewise */
     uint32_t                time;
@@ -579,7 +591,7 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: window */
     uint64_t                serial;
     uint64_t                count;
-    uint64_t                number;       /* fact: of the group logged last */
+    uint64_t                number;       /* of the group logged last */
     uint32_t                level;
     uint32_t                counts[NGX_MCP_PENDING_COUNTS];
 } ngx_mcp_pending_sh_t;
@@ -591,7 +603,7 @@ typedef struct {
  */
 
 typedef struct {
-    uint64_t                stamp;        /* fact, as all of these */
+    uint64_t                stamp;
     uint32_t                key;          /* hash of an id, or the fence */
     uint16_t                place;        /* among those read twice */
     uint16_t                done;         /* its ranks up to this one are */
@@ -601,7 +613,7 @@ typedef struct {
 /* one who may take; none when the nonce is 0 */
 
 typedef struct {
-    uint32_t                worker;       /* fact, as all of these */
+    uint32_t                worker;
     uint32_t                nonce;
     uint32_t                fence;
     uint32_t                connected;
@@ -615,47 +627,47 @@ typedef struct {
 #define NGX_MCP_LEASE_POKE      0x01
 #define NGX_MCP_LEASE_READ      0x02      /* one was connected */
 #define NGX_MCP_LEASE_MISSED    0x04      /* the one before died too early */
+#define NGX_MCP_LEASE_VAIN      0x08      /* the holder could not connect */
+#define NGX_MCP_LEASE_AWAITED   0x10      /* somebody waits until it can */
 
 /* for so long an equal text may be the other reader's, ms */
 
 #define NGX_MCP_LEASE_ALIKE     (3 * NGX_MCP_LEASE_GRACE)
 
-/* which of two texts, and how long it is */
-
-#define NGX_MCP_LEASE_LEN       0xffff
-#define NGX_MCP_LEASE_SECOND    0x10000
-
-/* text: key, two last event ids, two notes */
+/* text: key, last event id, note */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of leases; owner: group
                                              of the session, if there is one */
     ngx_mcp_links_sh_t      news;         /* what changed last comes last */
-    uint32_t                session;      /* fact: hash of the session that
+    uint32_t                session;      /* hash of the session that
                                              wanted it first, or 0 */
-    uint64_t                serial;       /* fact */
-    uint64_t                changed;      /* fact: serial of the change */
+    uint64_t                serial;
+    uint64_t                changed;      /* serial of the change */
     ngx_mcp_reader_sh_t     holder;
     ngx_mcp_reader_sh_t     before;       /* in an overlap */
     uint16_t                key_len;
-    uint16_t                former;       /* fact: worker to be told */
-    uint32_t                former_nonce; /* fact */
-    uint32_t                id;           /* fact: which, len */
-    uint32_t                note;         /* fact: which, len */
-    uint32_t                fence;        /* fact: tells overlaps apart */
-    uint32_t                earlier;      /* fact: fence of the overlap before
+    uint16_t                former;       /* worker to be told */
+    uint32_t                former_nonce;
+    uint32_t                id;           /* length */
+    uint32_t                note;         /* length */
+    uint32_t                fence;        /* tells overlaps apart */
+    uint32_t                earlier;      /* fence of the overlap before
                                              this one; 0: it was over */
-    uint64_t                joined;       /* fact: the holder in an overlap */
-    uint64_t                until;        /* fact: what both read is one */
-    uint64_t                since;        /* fact: held by nobody */
+    uint64_t                joined;       /* the holder in an overlap */
+    uint64_t                until;        /* what both read is one */
+    uint64_t                since;        /* held by nobody */
     uint64_t                taken;
     uint64_t                last;         /* taken or connected, ms */
 } ngx_mcp_lease_sh_t;
 
-/* the largest record; each begins in one block */
+/* the largest records; each begins in one block */
 
-typedef char  ngx_mcp_lease_fits[
-    sizeof(ngx_mcp_lease_sh_t) <= NGX_MCP_BLOCK_SIZE ? 1 : -1];
+typedef char  ngx_mcp_records_fit[
+    (sizeof(ngx_mcp_lease_sh_t) <= NGX_MCP_BLOCK_SIZE
+     && sizeof(ngx_mcp_extension_sh_t) <= NGX_MCP_BLOCK_SIZE
+     && sizeof(ngx_mcp_group_sh_t) <= NGX_MCP_BLOCK_SIZE
+     && sizeof(ngx_mcp_session_sh_t) <= NGX_MCP_BLOCK_SIZE) ? 1 : -1];
 
 
 /* what one reader of an overlap read first */
@@ -679,24 +691,30 @@ typedef struct {
 #define NGX_MCP_RING_LISTS      0x40
 #define NGX_MCP_RING_LEASES     0x80
 
+#define NGX_MCP_RING_ALL        0xcf
+
 #define NGX_MCP_NAME_LEN        16
 
 typedef struct {
-    uint32_t                state;        /* fact */
-    uint32_t                nonce;        /* fact: of this claim of the slot */
-    ngx_pid_t               pid;          /* fact */
-    uint64_t                epoch;        /* fact */
+    uint32_t                state;
+    uint32_t                nonce;        /* of this claim of the slot */
+    ngx_pid_t               pid;
+    uint64_t                epoch;
+    u_char                  name[NGX_MCP_NAME_LEN];
+    ngx_mcp_list_sh_t       pending;      /* tasks */
+    uint32_t                staged;       /* blocks being filled */
+    uint32_t                quitting;
+
+    /* not noted in the journal */
+
+    uint32_t                bits;
+    uint32_t                rung;         /* a datagram is under way */
     uint64_t                heartbeat;
     uint64_t                leases;       /* changes of them seen so far */
     uint32_t                lease;        /* the one seen last */
-    uint32_t                quitting;     /* fact */
-    u_char                  name[NGX_MCP_NAME_LEN];
-    ngx_mcp_list_sh_t       pending;      /* tasks */
-    uint32_t                bits;
-    uint32_t                rung;         /* a datagram is under way */
-    uint32_t                staged;       /* fact: blocks being filled */
     uint32_t                nring;
     uint32_t                overflow;
+    uint32_t                spare;
     uint32_t                ring[NGX_MCP_RING];  /* groups, topics with news */
 } ngx_mcp_worker_sh_t;
 
@@ -706,7 +724,7 @@ typedef struct {
 typedef struct {
     uint64_t                key;          /* hash of endpoint and upstream */
     uint32_t                method;
-    uint32_t                used;         /* fact: set last */
+    uint32_t                used;         /* set last */
     u_char                  endpoint_len;
     u_char                  upstream_len;
     u_char                  text[NGX_MCP_METRIC_TEXT];
@@ -724,48 +742,73 @@ struct ngx_mcp_zone_sh_s {
     uint64_t                base;         /* of blocks, in the zone */
     uint64_t                key[2];       /* of hashes */
     uint32_t                generation;
-    uint32_t                blocks;       /* 1 .. blocks - 1 */
     uint32_t                mask;         /* buckets - 1 */
     uint32_t                recoveries;
-    uint32_t                places;       /* of workers; fact */
-    uint32_t                top;          /* those behind it are free; fact */
+    uint32_t                metrics;      /* behind the buckets */
 
-    volatile ngx_uint_t     busy;         /* fact: an update is under way */
-    uint64_t                stamp;        /* fact */
-    uint64_t                numbers;      /* fact: of groups */
-    uint32_t                fresh;        /* fact: never used from here on */
+    /* the journal; a transaction that is under way has noted something */
+
+    uint64_t                journal;      /* its place in the zone */
+    uint32_t                journal_size;
+    volatile uint32_t       noted;        /* bytes of it that are in use */
+    uint32_t                lost;         /* not all could be noted */
+    uint32_t                spare;
+
+    /* from here to epoch: noted with each transaction */
+
+    uint64_t                stamp;        /* of events, and others */
+    uint64_t                numbers;      /* of groups */
+    uint64_t                learnt;       /* grows with every change of
+                                             knowledge */
+    uint32_t                blocks;       /* 1 .. blocks - 1 */
+    uint32_t                fresh;        /* never used from here on */
     uint32_t                free;
     uint32_t                nfree;
-    uint32_t                nonces;       /* fact */
+    uint32_t                freed;        /* in this transaction */
+    uint32_t                freed_last;
+    uint32_t                places;       /* of workers */
+    uint32_t                top;          /* those behind it are free */
+    uint32_t                nonces;
     uint32_t                nleases;
+    uint32_t                oldest;       /* of once */
+    uint32_t                next;         /* place of the next twice */
     uint32_t                used[NGX_MCP_TYPE_MAX];  /* blocks, by type */
-    ngx_atomic_t            epoch;        /* fact: drawn last */
+
+    ngx_atomic_t            epoch;        /* drawn last */
+    ngx_atomic_t            full;         /* ngx_current_msec: when it was
+                                             logged last that it is full */
+
+    /* lists up to counters */
 
     ngx_mcp_list_sh_t       idle[NGX_MCP_IDLE_CLASSES];
     ngx_mcp_list_sh_t       groups;
     ngx_mcp_list_sh_t       doomed;
     ngx_mcp_list_sh_t       unsaid;       /* groups whose topics changed */
     ngx_mcp_list_sh_t       topics;
-    ngx_atomic_t            full;         /* ngx_current_msec: when it was
-                                             logged last that it is full */
     ngx_mcp_list_sh_t       knowledge;    /* oldest first */
-    uint64_t                learnt;       /* grows with every change of it */
     ngx_mcp_list_sh_t       farewells;
     ngx_mcp_list_sh_t       audiences;    /* by number */
     ngx_mcp_list_sh_t       windows[NGX_MCP_WINDOW_CLASSES];  /* by deadline */
     ngx_mcp_list_sh_t       leases;       /* oldest first */
     ngx_mcp_list_sh_t       news;         /* of leases */
-    ngx_mcp_along_sh_t      along;
 
     ngx_atomic_t            counters[NGX_MCP_COUNTER_MAX];
     ngx_mcp_once_sh_t       once[NGX_MCP_ONCE];
-    uint32_t                oldest;       /* of these */
-    uint32_t                next;         /* place of the next twice */
     ngx_mcp_twice_sh_t      twice[NGX_MCP_TWICE];
-    uint32_t                metrics;      /* behind the buckets */
-    uint32_t                spare;
     uint32_t                buckets[];
 };
+
+
+#define NGX_MCP_CORE       offsetof(ngx_mcp_zone_sh_t, stamp)
+#define NGX_MCP_CORE_SIZE  (offsetof(ngx_mcp_zone_sh_t, epoch) - NGX_MCP_CORE)
+
+#define NGX_MCP_LISTS_SIZE                                                    \
+    (offsetof(ngx_mcp_zone_sh_t, counters) - offsetof(ngx_mcp_zone_sh_t, idle))
+
+/* of a zone's size */
+#define NGX_MCP_JOURNAL_SHARE  64
+#define NGX_MCP_JOURNAL_MIN    (32 * 1024)
+#define NGX_MCP_JOURNAL_MAX    (128 * 1024)
 
 
 #define ngx_mcp_block(zone, n)                                                \

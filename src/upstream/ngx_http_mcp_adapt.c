@@ -14,7 +14,10 @@
 
 #define NGX_HTTP_MCP_ADAPT_READ_TIMEOUT  60000
 
-/* s; of TCP's probes: a silent upstream that died is found in 80 seconds */
+/*
+ * s; of TCP's probes: a silent upstream that died is found in 80 seconds.  TCP
+ * does not probe while data is unacknowledged: that has a time of its own.
+ */
 
 #define NGX_HTTP_MCP_ADAPT_IDLE          30
 #define NGX_HTTP_MCP_ADAPT_INTERVAL      10
@@ -270,6 +273,24 @@ ngx_http_mcp_adapt_probe(ngx_http_request_t *sr)
     }
 #endif
 
+#ifdef TCP_USER_TIMEOUT
+    {
+    unsigned int  timeout;
+
+    timeout = (NGX_HTTP_MCP_ADAPT_IDLE
+               + NGX_HTTP_MCP_ADAPT_INTERVAL * NGX_HTTP_MCP_ADAPT_COUNT)
+              * 1000;
+
+    if (setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (const void *) &timeout,
+                   sizeof(unsigned int))
+        == -1)
+    {
+        ngx_log_error(NGX_LOG_INFO, c->log, ngx_socket_errno,
+                      "setsockopt(TCP_USER_TIMEOUT) failed");
+    }
+    }
+#endif
+
     return 1;
 }
 
@@ -305,9 +326,9 @@ ngx_http_mcp_adapt_report(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
     clcf = ngx_http_get_module_loc_conf(sr, ngx_http_core_module);
 
     ngx_log_error(NGX_LOG_WARN, sr->connection->log, 0,
-                  "mcp upstream \"%V\": location \"%V\" speaks HTTP/1.0 and "
-                  "opens a connection for each message; missing: "
-                  "\"proxy_http_version 1.1;\" and "
-                  "\"proxy_set_header Connection '';\"",
+                  "mcp upstream \"%V\": location \"%V\" uses HTTP/1.0 and "
+                  "opens a connection for each message; add "
+                  "\"proxy_http_version 1.1;\" and \"proxy_set_header "
+                  "Connection '';\"",
                   &x->name, &clcf->name);
 }

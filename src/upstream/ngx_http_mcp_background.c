@@ -16,7 +16,7 @@ typedef struct {
     ngx_http_request_t         *request;
     ngx_http_mcp_server_t      *server;
     ngx_event_t                 close;      /* posted */
-    void                      (*quit)(ngx_http_request_t *r);
+    ngx_uint_t                  stays;      /* when the worker quits */
 
     struct sockaddr_in          sockaddr;
     ngx_http_log_ctx_t          ctx;
@@ -38,7 +38,6 @@ static void ngx_http_mcp_background_close_peer(void *data);
 #endif
 static void ngx_http_mcp_background_read(ngx_event_t *rev);
 static void ngx_http_mcp_background_write(ngx_event_t *wev);
-static void ngx_http_mcp_background_stays(ngx_http_request_t *r);
 static void ngx_http_mcp_background_close_handler(ngx_event_t *ev);
 static void ngx_http_mcp_background_free(ngx_http_mcp_background_t *bg);
 static void ngx_http_mcp_background_cleanup(void *data);
@@ -65,8 +64,7 @@ static ngx_str_t  ngx_http_mcp_background_protocol = ngx_string("HTTP/1.1");
 
 ngx_http_request_t *
 ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
-    ngx_http_mcp_server_t *server, ngx_log_t *log,
-    void (*quit)(ngx_http_request_t *r))
+    ngx_http_mcp_server_t *server, ngx_log_t *log)
 {
     ngx_table_elt_t            *host;
     ngx_connection_t           *c;
@@ -82,7 +80,6 @@ ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
     bg = c->data;
     bg->http.conf_ctx = conf;
     bg->server = server;
-    bg->quit = quit;
 
     c->local_sockaddr = server->sockaddr;
     c->local_socklen = server->socklen;
@@ -334,14 +331,7 @@ ngx_http_mcp_background_stay(ngx_http_request_t *r)
 
     bg = (ngx_http_mcp_background_t *) r->http_connection;
 
-    bg->quit = ngx_http_mcp_background_stays;
-}
-
-
-static void
-ngx_http_mcp_background_stays(ngx_http_request_t *r)
-{
-    /* void */
+    bg->stays = 1;
 }
 
 
@@ -533,15 +523,10 @@ ngx_http_mcp_background_read(ngx_event_t *rev)
 
     c->close = 0;
 
-    if (bg->quit && !c->error) {
+    /* a posted event may come too late: the worker is about to exit */
 
-        bg->quit(r);
-
-        /* a posted event may come too late: the worker is about to exit */
-
-        if (!bg->close.posted) {
-            return;
-        }
+    if (bg->stays && !c->error && !bg->close.posted) {
+        return;
     }
 
     ngx_http_mcp_background_free(bg);

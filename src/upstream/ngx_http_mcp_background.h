@@ -1,8 +1,8 @@
 
 /*
  * A client-less main request: what an exchange runs on when no client waits
- * for it (discovery, the module's own sessions, upstream GET streams, DELETE,
- * and later listeners and feeds).  Its own phases never run; it only carries
+ * for it (finding out what an upstream is, the module's own sessions, upstream
+ * GET streams, DELETE, feeds).  Its own phases never run; it only carries
  * background subrequests.  One is made for each attempt, because memory of
  * its subrequests is freed only with it.
  */
@@ -30,15 +30,15 @@ typedef struct {
 /*
  * conf: the configurations (main, srv, loc) of the endpoint's location; they
  * become those of the request, so that its directives and variables hold.
- * quit() is called when nginx asks the worker to quit gracefully (may be
- * NULL: then it is freed like one whose client left); the request is then
- * still alive.  NULL when memory or connections ran out (logged).
+ * NULL when memory or connections ran out (logged).
  */
 ngx_http_request_t *ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
-    ngx_http_mcp_server_t *server, ngx_log_t *log,
-    void (*quit)(ngx_http_request_t *r));
+    ngx_http_mcp_server_t *server, ngx_log_t *log);
 
-/* a graceful quit does not end it, whoever made it does */
+/*
+ * A graceful quit does not end it, as it does else, like that of a client that
+ * left: the one that made it does.
+ */
 void ngx_http_mcp_background_stay(ngx_http_request_t *r);
 
 /*

@@ -90,7 +90,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         {
             ngx_log_error(x->level, r->connection->log, 0,
                           "mcp upstream \"%V\" sent a message of %O bytes, "
-                          "over the limit of %uz",
+                          "over the limit of %uz; raise \"mcp_message_limit\"",
                           &x->name, cap->length, x->limit);
 
             ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);
@@ -306,7 +306,7 @@ ngx_http_mcp_capture_keep(ngx_http_mcp_exchange_t *x)
         if (copied > x->limit) {
             ngx_log_error(x->level, x->r->connection->log, 0,
                           "mcp upstream \"%V\" sent more than %uz bytes "
-                          "while it could not be read",
+                          "before nginx could process them",
                           &x->name, x->limit);
             return NGX_ERROR;
         }

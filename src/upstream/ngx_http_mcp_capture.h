@@ -34,6 +34,8 @@ typedef struct {
     ngx_event_t                 event;      /* posted */
     ngx_event_t                 timer;      /* of silence and of the whole */
     ngx_event_t                *delay;      /* of limits; NULL: none */
+    ngx_uint_t                  limit_req;  /* status when it was delayed */
+    ngx_uint_t                  limit_conn;
 
     ngx_http_request_body_t     body;       /* of the subrequest */
     u_char                      body_len[NGX_SIZE_T_LEN];

@@ -219,8 +219,9 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         }
 
         ngx_log_error(x->level, x->r->connection->log, 0,
-                      "mcp upstream \"%V\" sent a message over the limit "
-                      "of %uz bytes", &x->name, x->limit);
+                      "mcp upstream \"%V\" sent a message over the limit of "
+                      "%uz bytes; raise \"mcp_message_limit\"",
+                      &x->name, x->limit);
 
         ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);
         return;
@@ -360,8 +361,9 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     if (cap->received > x->limit) {
         ngx_log_error(x->level, x->r->connection->log, 0,
-                      "mcp upstream \"%V\" sent a message over the limit "
-                      "of %uz bytes", &x->name, x->limit);
+                      "mcp upstream \"%V\" sent a message over the limit of "
+                      "%uz bytes; raise \"mcp_message_limit\"",
+                      &x->name, x->limit);
 
         ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);
         return;
@@ -437,7 +439,8 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         if (rc == NGX_DECLINED) {
             ngx_log_error(x->level, x->r->connection->log, 0,
                           "mcp upstream \"%V\" sent an event over the limit "
-                          "of %uz bytes", &x->name, x->limit);
+                          "of %uz bytes; raise \"mcp_message_limit\"",
+                          &x->name, x->limit);
 
             ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);
             return;
@@ -503,9 +506,9 @@ ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     quote.len = ngx_mcp_json_quote(buf, text) - buf;
 
     ngx_log_error(NGX_LOG_WARN, x->r->connection->log, 0,
-                  "mcp upstream \"%V\" sent an event that is no JSON-RPC "
-                  "message: \"%V\"; it is left out, as are further ones of "
-                  "this stream", &x->name, &quote);
+                  "mcp upstream \"%V\" sent an event that is not a JSON-RPC "
+                  "message: \"%V\"; the module ignores such events of the "
+                  "stream", &x->name, &quote);
 }
 
 
@@ -546,7 +549,8 @@ ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t skipped)
     if (skipped) {
         ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
                       "mcp upstream \"%V\" sent an event over the limit of "
-                      "%uz bytes, which is left out", &x->name, x->limit);
+                      "%uz bytes; the event is ignored, raise "
+                      "\"mcp_message_limit\"", &x->name, x->limit);
     }
 }
 

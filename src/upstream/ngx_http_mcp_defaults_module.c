@@ -829,10 +829,10 @@ ngx_http_mcp_defaults_check(ngx_conf_t *cf,
 
     if (!target->location->internal) {
         ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                      "\"%V\" in %s:%ui names \"%V\", and its location "
-                      "\"%V\" is not internal: clients could ask it, past "
-                      "the endpoint; add \"internal;\" there, or a location "
-                      "for \"%V\"", &target->directive, target->file,
+                      "\"%V\" in %s:%ui names \"%V\", and its location \"%V\" "
+                      "is not internal: clients can bypass the endpoint; add "
+                      "\"internal;\" there, or a location for \"%V\"",
+                      &target->directive, target->file,
                       target->line, &target->uri, &target->location->name,
                       &target->uri);
     }

@@ -2,11 +2,9 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include "ngx_http_mcp_discover.h"
 #include "ngx_http_mcp_failure.h"
-
-
-/* ms; for the end of a session at an upstream */
-#define NGX_HTTP_MCP_PATIENCE    5000
+#include "ngx_http_mcp_legacy.h"
 
 
 /* one finding out, under way in this worker; lives in the pool it uses */
@@ -21,13 +19,15 @@ typedef struct {
     ngx_str_t                 session;      /* $mcp_session_id */
     u_char                    session_buf[NGX_MCP_UUID_LEN];
     ngx_mcp_knowledge_t       known;
-    ngx_uint_t                probe;
+    ngx_uint_t                kind;         /* that it is asked as now */
+    ngx_uint_t                probe;        /* the list, of the kind rpc */
     ngx_uint_t                present;      /* bits by probe */
     ngx_msec_t                end;          /* by then all is known */
     ngx_str_t                 wrong;        /* with the last answer */
     ngx_http_mcp_failure_t    failure;      /* the first "absent" */
     unsigned                  answered:1;
     unsigned                  absent:1;
+    unsigned                  error:1;      /* a JSON-RPC one */
     unsigned                  given_up:1;   /* for others to ask */
 } ngx_http_mcp_ask_t;
 
@@ -58,9 +58,6 @@ static ngx_int_t ngx_http_mcp_ask_probe(ngx_http_mcp_ask_t *ask);
 static ngx_int_t ngx_http_mcp_ask_capabilities(ngx_http_mcp_ask_t *ask);
 static void ngx_http_mcp_ask_put(ngx_http_mcp_ask_t *ask, ngx_uint_t what);
 static void ngx_http_mcp_ask_end(ngx_http_mcp_ask_t *ask);
-static void ngx_http_mcp_farewell_cleanup(void *data);
-static void ngx_http_mcp_farewell_done(ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome);
 
 
 static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_ask_handlers = {
@@ -69,14 +66,6 @@ static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_ask_handlers = {
     NULL,
     ngx_http_mcp_ask_done
 };
-
-static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_farewell_handlers = {
-    NULL,
-    NULL,
-    NULL,
-    ngx_http_mcp_farewell_done
-};
-
 
 /* in the order in which an rpc upstream is probed for them */
 
@@ -91,12 +80,8 @@ static struct {
 };
 
 
-static ngx_queue_t  ngx_http_mcp_waiters;
 static ngx_queue_t  ngx_http_mcp_asks;
 
-static ngx_http_mcp_scope_t  ngx_http_mcp_farewell_scope;
-
-static ngx_str_t  ngx_http_mcp_ask_id = ngx_string("\"nginx-mcp\"");
 static ngx_str_t  ngx_http_mcp_ask_initialize = ngx_string("initialize");
 static ngx_str_t  ngx_http_mcp_ask_all = ngx_string("initialize or any list");
 static ngx_str_t  ngx_http_mcp_ask_lists = ngx_string("any list");
@@ -104,11 +89,15 @@ static ngx_str_t  ngx_http_mcp_ask_lists = ngx_string("any list");
 
 ngx_int_t
 ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_knowledge_t *known,
-    ngx_http_mcp_waiter_t *waiter)
+    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_knowledge_t *known)
 {
     ngx_int_t  rc;
     ngx_str_t  key;
+
+    if (!u->probe) {
+        known->what = NGX_MCP_KNOWN_REFUSED;
+        return NGX_OK;
+    }
 
     if (ngx_http_mcp_discover_key(u, tenant, pool, &key) != NGX_OK) {
         return NGX_ERROR;
@@ -124,16 +113,6 @@ ngx_http_mcp_discover(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
         }
 
         rc = NGX_AGAIN;
-    }
-
-    if (rc == NGX_AGAIN && waiter->queue.next == NULL) {
-
-        if (ngx_http_mcp_waiters.next == NULL) {
-            ngx_queue_init(&ngx_http_mcp_waiters);
-        }
-
-        waiter->zone = u->zone;
-        ngx_queue_insert_tail(&ngx_http_mcp_waiters, &waiter->queue);
     }
 
     if (rc == NGX_OK && known->what != NGX_MCP_KNOWN_NOTHING) {
@@ -186,8 +165,8 @@ ngx_http_mcp_discovered(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 static ngx_http_mcp_learned_t *
 ngx_http_mcp_discover_slot(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 {
-    return &u->learned[ngx_crc32_short(tenant->data, tenant->len)
-                       % NGX_HTTP_MCP_LEARNED];
+    return &u->worker->learned[ngx_crc32_short(tenant->data, tenant->len)
+                               % NGX_HTTP_MCP_LEARNED];
 }
 
 
@@ -227,10 +206,14 @@ ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 {
     ngx_str_t  key;
 
+    if (!u->probe) {
+        return;
+    }
+
     ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                  "mcp upstream \"%V\" of endpoint \"%V\" may have changed, "
-                  "what it is will be found out again", &u->name,
-                  &u->endpoint);
+                  "mcp upstream \"%V\" of endpoint \"%V\" may have changed; "
+                  "the module detects its protocol and capabilities again",
+                  &u->name, &u->endpoint);
 
     ngx_http_mcp_discover_learn(u, tenant, NGX_MCP_KNOWN_NOTHING);
 
@@ -241,51 +224,9 @@ ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 
 void
-ngx_http_mcp_discover_forget(ngx_http_mcp_waiter_t *waiter)
-{
-    if (waiter->queue.next) {
-        ngx_queue_remove(&waiter->queue);
-        waiter->queue.next = NULL;
-    }
-}
-
-
-void
 ngx_http_mcp_discover_doorbell(ngx_mcp_zone_t *zone)
 {
-    ngx_queue_t            *q, woken;
-    ngx_http_mcp_waiter_t  *waiter;
-
-    if (ngx_http_mcp_waiters.next == NULL) {
-        return;
-    }
-
-    /* who waits again is not woken again in this turn */
-
-    ngx_queue_init(&woken);
-
-    q = ngx_queue_head(&ngx_http_mcp_waiters);
-
-    while (q != ngx_queue_sentinel(&ngx_http_mcp_waiters)) {
-
-        waiter = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
-        q = ngx_queue_next(q);
-
-        if (waiter->zone == zone) {
-            ngx_queue_remove(&waiter->queue);
-            ngx_queue_insert_tail(&woken, &waiter->queue);
-        }
-    }
-
-    while (!ngx_queue_empty(&woken)) {
-        q = ngx_queue_head(&woken);
-        waiter = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
-
-        ngx_queue_remove(q);
-        q->next = NULL;
-
-        waiter->ready(waiter->data);
-    }
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_PROFILE);
 }
 
 
@@ -297,26 +238,13 @@ ngx_http_mcp_discover_doorbell(ngx_mcp_zone_t *zone)
 void
 ngx_http_mcp_discover_quit(ngx_mcp_zone_t *zone)
 {
-    ngx_queue_t            *q;
-    ngx_http_mcp_ask_t     *ask;
-    ngx_http_mcp_waiter_t  *waiter;
+    ngx_queue_t         *q;
+    ngx_http_mcp_ask_t  *ask;
 
-    if (ngx_http_mcp_asks.next == NULL) {
+    if (ngx_http_mcp_asks.next == NULL
+        || ngx_http_mcp_waiter_any(zone, NGX_HTTP_MCP_WAIT_PROFILE))
+    {
         return;
-    }
-
-    if (ngx_http_mcp_waiters.next) {
-
-        for (q = ngx_queue_head(&ngx_http_mcp_waiters);
-             q != ngx_queue_sentinel(&ngx_http_mcp_waiters);
-             q = ngx_queue_next(q))
-        {
-            waiter = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
-
-            if (waiter->zone == zone) {
-                return;
-            }
-        }
     }
 
     for (q = ngx_queue_head(&ngx_http_mcp_asks);
@@ -380,12 +308,15 @@ ngx_http_mcp_ask(ngx_http_mcp_upstream_t *u, ngx_str_t *key, ngx_str_t *tenant)
                    "mcp finds out about upstream \"%V\"", &u->name);
 
     if (u->protocol == NGX_HTTP_MCP_RPC) {
+        ask->kind = NGX_MCP_KNOWN_RPC;
 
         if (ngx_http_mcp_ask_probe(ask) != NGX_OK) {
             goto failed;
         }
 
     } else {
+        ask->kind = NGX_MCP_KNOWN_LEGACY;
+
         if (ngx_http_mcp_ask_send(ask, &ngx_http_mcp_ask_initialize,
                                   &ngx_http_mcp_own_initialize)
             != NGX_OK)
@@ -408,74 +339,44 @@ failed:
 }
 
 
-void
-ngx_http_mcp_initialize_within(ngx_http_mcp_exchange_t *x, ngx_msec_t time)
-{
-    if (x->timeout == 0 || x->timeout > time) {
-        x->timeout = time;
-    }
-
-    if (x->total == 0 || x->total > time) {
-        x->total = time;
-    }
-}
-
-
 /* each attempt has a request of its own: $mcp_method differs */
 
 static ngx_int_t
 ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
     ngx_str_t *params)
 {
-    u_char                   *p;
     ngx_str_t                 body;
     ngx_msec_int_t            left;
-    ngx_connection_t         *c;
-    ngx_http_request_t       *r;
-    ngx_http_mcp_scope_t     *scope;
+    ngx_http_mcp_scope_t      scope;
     ngx_http_mcp_exchange_t  *x;
     ngx_http_mcp_audience_t   audience;
 
+    ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
     ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+
+    scope.method = *method;
+    scope.request_id = ngx_http_mcp_own_id;
 
     audience.tenant = ask->tenant;
     audience.session = ask->session;
 
-    r = ngx_http_mcp_background_for(ask->upstream->conf_ctx, &audience);
-    if (r == NULL) {
+    x = ngx_http_mcp_background_exchange(ask->upstream, &audience, NULL,
+                                         &scope);
+    if (x == NULL) {
         return NGX_ERROR;
     }
 
     /* clients wait for it, in this worker and in others */
 
-    ngx_http_mcp_background_stay(r);
+    ngx_http_mcp_background_stay(x->r);
 
-    body.data = ngx_pnalloc(r->pool, 128 + params->len);
-    if (body.data == NULL) {
-        goto failed;
-    }
+    body = ngx_mcp_request_compose(x->r->pool, &ngx_http_mcp_own_id, method,
+                                   params);
 
-    p = ngx_sprintf(body.data, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
-                    "\"method\":\"%V\",\"params\":%V}",
-                    &ngx_http_mcp_ask_id, method, params);
-    body.len = p - body.data;
-
-    scope = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_scope_t));
-    if (scope == NULL) {
-        goto failed;
-    }
-
-    scope->method = *method;
-    scope->request_id = ngx_http_mcp_ask_id;
-
-    x = ngx_http_mcp_upstream_exchange(r, ask->upstream, scope);
-    if (x == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
-        goto failed;
-    }
-
-    x->sample.data = ngx_pnalloc(r->pool, NGX_HTTP_MCP_SAMPLE);
+    x->sample.data = ngx_pnalloc(x->r->pool, NGX_HTTP_MCP_SAMPLE);
     if (x->sample.data == NULL) {
-        goto failed;
+        ngx_http_mcp_background_close(x->r);
+        return NGX_ERROR;
     }
 
     x->data = ask;
@@ -492,34 +393,27 @@ ngx_http_mcp_ask_send(ngx_http_mcp_ask_t *ask, ngx_str_t *method,
     ask->x = x;
     ask->answered = 0;
     ask->absent = 0;
+    ask->error = 0;
     ngx_str_null(&ask->wrong);
 
-    if (ngx_http_mcp_exchange_start(x) != NGX_OK) {
-        goto failed;
-    }
-
-    c = r->connection;
-    ngx_http_run_posted_requests(c);
-
-    return NGX_OK;
-
-failed:
-
-    ngx_http_mcp_background_close(r);
-
-    return NGX_ERROR;
+    return ngx_http_mcp_background_send(x, &body);
 }
 
 
 static void
 ngx_http_mcp_ask_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t            id, code, version, result;
+    ngx_str_t            code, result;
+    ngx_uint_t           revision;
     ngx_mcp_json_t      *json;
     ngx_http_mcp_ask_t  *ask;
 
     ask = x->data;
     json = &x->scan;
+
+    if (ask->answered) {
+        return;
+    }
 
     code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
 
@@ -527,15 +421,20 @@ ngx_http_mcp_ask_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         ask->absent = 1;
     }
 
-    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
-
-    if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
-        || !ngx_mcp_json_same_id(&id, &ngx_http_mcp_ask_id))
+    if (ngx_http_mcp_initialize_answer(x, text, &ngx_http_mcp_own_id, &result,
+                                       &revision)
+        != NGX_OK)
     {
-        ask->wrong = ngx_http_mcp_failure_answer(x, text, &ngx_http_mcp_ask_id,
-                                                 ask->pool);
+        /* the first is kept: there may be any number of them */
+
+        if (ask->wrong.data == NULL) {
+            ask->wrong = ngx_http_mcp_failure_answer(x, text,
+                                                     &ngx_http_mcp_own_id,
+                                                     ask->pool);
+        }
 
         if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
+            ask->error = 1;
             ngx_http_mcp_exchange_answered(x);
         }
 
@@ -545,28 +444,20 @@ ngx_http_mcp_ask_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     ask->answered = 1;
     ngx_http_mcp_exchange_answered(x);
 
-    if (ask->known.what == NGX_MCP_KNOWN_RPC) {
+    if (ask->kind == NGX_MCP_KNOWN_RPC) {
+
+        /* a list, which is only seen to be there */
+
         return;
     }
 
-    result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
+    ask->known.revision = revision;
 
-    ask->known.result.len = result.len;
-    ask->known.result.data = ngx_pstrdup(ask->pool, &result);
-
-    if (ask->known.result.data == NULL) {
+    if (ngx_http_mcp_string_copy(ask->pool, &ask->known.result, &result)
+        != NGX_OK)
+    {
         ask->answered = 0;
-        return;
     }
-
-    version = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_VERSION, text->data);
-
-    if (version.len > 2) {
-        version.data++;
-        version.len -= 2;
-    }
-
-    ask->known.revision = ngx_mcp_revision_parse(&version);
 }
 
 
@@ -584,9 +475,7 @@ ngx_http_mcp_ask_done(ngx_http_mcp_exchange_t *x,
         ngx_mcp_knowledge_give_up(ask->upstream->zone, &ask->key);
         ngx_http_mcp_ask_end(ask);
 
-    } else if (ask->known.what == NGX_MCP_KNOWN_RPC
-               || ask->upstream->protocol == NGX_HTTP_MCP_RPC)
-    {
+    } else if (ask->kind == NGX_MCP_KNOWN_RPC) {
         ngx_http_mcp_ask_probed(ask, x, outcome);
 
     } else {
@@ -645,11 +534,20 @@ ngx_http_mcp_ask_initialized(ngx_http_mcp_ask_t *ask,
         && ngx_http_mcp_ask_absent(ask, x, outcome))
     {
         ask->failure = failure;
-        ask->known.what = NGX_MCP_KNOWN_RPC;
+        ask->kind = NGX_MCP_KNOWN_RPC;
 
         if (ngx_http_mcp_ask_probe(ask) == NGX_OK) {
             return;
         }
+    }
+
+    /* each client gets what the upstream has to say of its own initialize */
+
+    if (outcome == NGX_HTTP_MCP_STATUS && x->refusal.len
+        && !ngx_http_mcp_status_absent(x->status))
+    {
+        ngx_http_mcp_ask_put(ask, NGX_MCP_KNOWN_REFUSED);
+        return;
     }
 
     ngx_http_mcp_ask_nothing(ask, x, &failure);
@@ -680,11 +578,19 @@ ngx_http_mcp_ask_probed(ngx_http_mcp_ask_t *ask, ngx_http_mcp_exchange_t *x,
         }
 
         if (!ngx_http_mcp_ask_absent(ask, x, outcome)) {
+
+            if (u->protocol == NGX_HTTP_MCP_RPC
+                && (ask->error || x->status == NGX_HTTP_BAD_REQUEST))
+            {
+                failure.remedy = "if it is an MCP server, which wants a "
+                                 "session, write \"protocol=auto\"";
+            }
+
             ngx_http_mcp_ask_nothing(ask, x, &failure);
             return;
         }
 
-        if (ask->failure.why.len == 0 && !ask->absent) {
+        if (ask->failure.why.len == 0) {
             ask->failure = failure;
         }
     }
@@ -698,17 +604,11 @@ ngx_http_mcp_ask_probed(ngx_http_mcp_ask_t *ask, ngx_http_mcp_exchange_t *x,
         return;
     }
 
-    if (ask->present == 0 && ask->failure.why.len) {
-
-        if (u->protocol == NGX_HTTP_MCP_AUTO) {
-            ngx_http_mcp_ask_nothing(ask, x, &ask->failure);
-            return;
-        }
-
-        /* it may well be meant to have none */
-
-        ngx_http_mcp_failure_log(x, NGX_LOG_ERR, u, &ngx_http_mcp_ask_lists,
-                                 &ask->failure);
+    if (ask->present == 0
+        && (u->protocol == NGX_HTTP_MCP_AUTO || !u->listless))
+    {
+        ngx_http_mcp_ask_nothing(ask, x, &ask->failure);
+        return;
     }
 
     if (ngx_http_mcp_ask_capabilities(ask) != NGX_OK) {
@@ -737,11 +637,10 @@ ngx_http_mcp_ask_nothing(ngx_http_mcp_ask_t *ask, ngx_http_mcp_exchange_t *x,
     absent = (failure == &ask->failure);
 
     if (absent) {
-        method = &ngx_http_mcp_ask_all;
+        method = (u->protocol == NGX_HTTP_MCP_RPC) ? &ngx_http_mcp_ask_lists
+                                                   : &ngx_http_mcp_ask_all;
 
-    } else if (ask->known.what == NGX_MCP_KNOWN_RPC
-               || u->protocol == NGX_HTTP_MCP_RPC)
-    {
+    } else if (ask->kind == NGX_MCP_KNOWN_RPC) {
         method = &ngx_http_mcp_probes[ask->probe].method;
 
     } else {
@@ -849,95 +748,4 @@ ngx_http_mcp_ask_end(ngx_http_mcp_ask_t *ask)
     ngx_destroy_pool(ask->pool);
 
     ngx_http_mcp_discover_doorbell(zone);
-}
-
-
-void
-ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
-    ngx_str_t *tenant, ngx_str_t *session, ngx_str_t *id, ngx_uint_t revision)
-{
-    ngx_connection_t         *c;
-    ngx_http_cleanup_t       *cln;
-    ngx_http_request_t       *r;
-    ngx_http_mcp_exchange_t  *x;
-    ngx_http_mcp_audience_t   audience;
-
-    if (id->len == 0) {
-        return;
-    }
-
-    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
-
-    audience.tenant = *tenant;
-    audience.session = *session;
-
-    r = ngx_http_mcp_background_for(u->conf_ctx, &audience);
-    if (r == NULL) {
-        return;
-    }
-
-    ngx_http_mcp_background_stay(r);
-
-    cln = ngx_http_cleanup_add(r, 0);
-    if (cln == NULL) {
-        ngx_http_mcp_background_close(r);
-        return;
-    }
-
-    cln->handler = ngx_http_mcp_farewell_cleanup;
-    cln->data = u->zone;
-
-    ngx_mcp_farewell_begin(u->zone);
-
-    if (from
-        && ngx_http_mcp_background_headers(&r->headers_in, r->pool,
-                                           &from->headers_in)
-           != NGX_OK)
-    {
-        ngx_http_mcp_background_close(r);
-        return;
-    }
-
-    x = ngx_http_mcp_upstream_exchange(r, u, &ngx_http_mcp_farewell_scope);
-    if (x == NULL) {
-        ngx_http_mcp_background_close(r);
-        return;
-    }
-
-    x->client_headers = from ? 1 : 0;
-
-    x->handlers = &ngx_http_mcp_farewell_handlers;
-    x->method = NGX_HTTP_DELETE;
-    x->timeout = NGX_HTTP_MCP_PATIENCE;
-    x->total = NGX_HTTP_MCP_PATIENCE;
-    x->session_id.len = id->len;
-    x->session_id.data = ngx_pstrdup(r->pool, id);
-
-    if (revision >= NGX_MCP_2025_06_18) {
-        x->protocol_version = *ngx_mcp_revision_name(revision);
-    }
-
-    if (x->session_id.data == NULL || ngx_http_mcp_exchange_start(x) != NGX_OK)
-    {
-        ngx_http_mcp_background_close(r);
-        return;
-    }
-
-    c = r->connection;
-    ngx_http_run_posted_requests(c);
-}
-
-
-static void
-ngx_http_mcp_farewell_cleanup(void *data)
-{
-    ngx_mcp_farewell_end(data);
-}
-
-
-static void
-ngx_http_mcp_farewell_done(ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome)
-{
-    ngx_http_mcp_background_close(x->r);
 }

@@ -12,6 +12,7 @@ static ngx_http_mcp_outcome_e ngx_http_mcp_ending_unanswered(
 ngx_http_mcp_outcome_e
 ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x)
 {
+    ngx_uint_t               level;
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
@@ -33,7 +34,13 @@ ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x)
     }
 
     if (!cap->last) {
-        ngx_log_error(x->level, x->r->connection->log, 0,
+
+        /* a stream that carried nothing is opened again and loses nothing */
+
+        level = (x->method == NGX_HTTP_GET && !x->feed && cap->received == 0)
+                ? NGX_LOG_INFO : x->level;
+
+        ngx_log_error(level, x->r->connection->log, 0,
                       "mcp upstream \"%V\" cut its response after %uz bytes",
                       &x->name, cap->received);
 

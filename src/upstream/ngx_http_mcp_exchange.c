@@ -485,7 +485,9 @@ ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr, ngx_int_t rc)
 
 /*
  * A request may be delayed by a timer of its connection's write event, which
- * then wakes the main request: a background one has to be woken here.
+ * then wakes the main request: a background one has to be woken here.  Others
+ * of the connection may be delayed meanwhile: each has a timer of its own, and
+ * the marks of limits in the main request are put back before it goes on.
  */
 
 static void
@@ -524,7 +526,12 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
 
     cap->delay = ev;
 
+    cap->limit_req = sr->main->limit_req_status;
+    cap->limit_conn = sr->main->limit_conn_status;
+
     timer = (ngx_msec_int_t) (wev->timer.key - ngx_current_msec);
+
+    ngx_http_mcp_exchange_delayed(sr->connection);
 
     ngx_add_timer(ev, (ngx_msec_t) ngx_max(timer, 1));
 }
@@ -542,6 +549,9 @@ ngx_http_mcp_exchange_delay(ngx_event_t *ev)
     c = sr->connection;
 
     ngx_http_mcp_exchange_delayed(c);
+
+    sr->main->limit_req_status = cap->limit_req;
+    sr->main->limit_conn_status = cap->limit_conn;
 
     ngx_http_set_log_request(c->log, sr);
 
@@ -745,7 +755,6 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
     if (cap->delay && cap->delay->timer_set) {
         ngx_del_timer(cap->delay);
 
-        ngx_http_mcp_exchange_delayed(sr->connection);
         ngx_http_mcp_exchange_drop(sr);
         return;
     }

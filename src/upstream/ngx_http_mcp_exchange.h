@@ -90,7 +90,7 @@ typedef struct {
 #define NGX_HTTP_MCP_SAMPLE  200
 
 
-/* what $mcp_method, $mcp_name and $mcp_request_id say inside an exchange */
+/* the values of $mcp_method, $mcp_name, $mcp_request_id inside an exchange */
 
 typedef struct {
     ngx_str_t                          method;

@@ -17,7 +17,8 @@ static ngx_int_t ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
 static ngx_int_t ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
     ngx_pool_t *pool, ngx_str_t *detail);
 static const char *ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome);
+    ngx_http_mcp_outcome_e outcome, ngx_str_t *answer);
+static ngx_uint_t ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x);
 static ngx_str_t ngx_http_mcp_failure_sent(ngx_http_mcp_exchange_t *x,
     const char *name);
 static ngx_str_t ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x);
@@ -127,7 +128,7 @@ ngx_http_mcp_failure(ngx_http_mcp_exchange_t *x,
         failure->status = NGX_HTTP_SERVICE_UNAVAILABLE;
     }
 
-    failure->remedy = ngx_http_mcp_failure_remedy(x, outcome);
+    failure->remedy = ngx_http_mcp_failure_remedy(x, outcome, answer);
 
     if (ngx_http_mcp_failure_why(x, outcome, answer, pool, &failure->why)
         != NGX_OK)
@@ -173,7 +174,7 @@ ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
     case NGX_HTTP_MCP_CUT:
 
         if (x->status) {
-            ngx_str_set(why, "the upstream broke off its answer");
+            ngx_str_set(why, "the upstream cut its answer");
 
         } else {
             ngx_str_set(why, "the upstream closed the connection without an "
@@ -188,7 +189,7 @@ ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
         return NGX_OK;
 
     case NGX_HTTP_MCP_ABORTED:
-        ngx_str_set(why, "the upstream was not waited for");
+        ngx_str_set(why, "nginx aborted the request to the upstream");
         return NGX_OK;
 
     default:
@@ -206,12 +207,19 @@ ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
     switch (outcome) {
 
     case NGX_HTTP_MCP_TIMEOUT:
-        p = ngx_sprintf(p, "the upstream did not answer within %Ms",
-                        (ngx_current_msec - cap->started) / 1000);
+        p = ngx_sprintf(p, "the upstream did not answer within %Mms",
+                        ngx_current_msec - cap->started);
         break;
 
     case NGX_HTTP_MCP_STATUS:
-        p = ngx_sprintf(p, "the upstream refused with HTTP status %ui",
+
+        if (ngx_http_mcp_failure_here(x)) {
+            p = ngx_sprintf(p, "no upstream was asked, nginx refused with "
+                            "HTTP status %ui", x->status);
+            break;
+        }
+
+        p = ngx_sprintf(p, "the upstream answered with HTTP status %ui",
                         x->status);
 
         if (answer->len) {
@@ -266,6 +274,23 @@ ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x, ngx_pool_t *pool,
     host = ngx_http_mcp_failure_sent(x, "Host: ");
     got = ngx_http_mcp_failure_got(x);
 
+    if (ngx_http_mcp_failure_here(x)) {
+        p = ngx_pnalloc(pool, 64 + 4 * NGX_HTTP_MCP_FAILURE_TEXT);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        detail->data = p;
+
+        p = ngx_cpymem(p, "; location \"", 12);
+        p = ngx_http_mcp_failure_escape(p, &x->uri, NGX_HTTP_MCP_FAILURE_TEXT);
+        p = ngx_sprintf(p, "\" answered with status %ui", x->status);
+
+        detail->len = p - detail->data;
+
+        return NGX_OK;
+    }
+
     ngx_str_null(&place);
 
     if (x->sr && x->sr->upstream && x->sr->upstream->headers_in.location) {
@@ -310,40 +335,63 @@ ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x, ngx_pool_t *pool,
 
 static const char *
 ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome)
+    ngx_http_mcp_outcome_e outcome, ngx_str_t *answer)
 {
     if (outcome == NGX_HTTP_MCP_TIMEOUT) {
-        return "it has mcp_upstream_timeout, and at most 30 seconds";
+        return "the limit is \"mcp_upstream_timeout\", and at most 30 seconds";
     }
 
     if (outcome != NGX_HTTP_MCP_STATUS) {
         return NULL;
     }
 
+    if (ngx_http_mcp_failure_here(x)) {
+        return "is there a location for this URI, with \"proxy_pass\"?";
+    }
+
     switch (x->status) {
 
     case NGX_HTTP_BAD_REQUEST:
+
+        if (answer->len) {
+            return "if the upstream has a single session, write \"probe=off "
+                   "listen=off\" in \"mcp_upstream\" so that a client gets "
+                   "the session";
+        }
+
+        /* fall through */
+
     case NGX_HTTP_FORBIDDEN:
     case NGX_HTTP_MISDIRECTED_REQUEST:
-        return "if it guards against foreign names, give it the one it "
-               "expects, for example by \"proxy_set_header Host localhost;\", "
-               "with its port if it has one";
+        return "if the upstream checks the \"Host\" header, send the host "
+               "that the upstream expects, for example by \"proxy_set_header "
+               "Host localhost;\", with its port if it has one";
 
     case NGX_HTTP_NOT_FOUND:
     case NGX_HTTP_NOT_ALLOWED:
     case NGX_HTTP_NOT_IMPLEMENTED:
-        return "is the path in \"proxy_pass\" the one of its MCP endpoint?";
+        return "check that \"proxy_pass\" has the path of the upstream's MCP "
+               "endpoint";
 
     case NGX_HTTP_MOVED_PERMANENTLY:
     case NGX_HTTP_MOVED_TEMPORARILY:
     case NGX_HTTP_SEE_OTHER:
     case NGX_HTTP_TEMPORARY_REDIRECT:
     case NGX_HTTP_PERMANENT_REDIRECT:
-        return "let \"proxy_pass\" name the place that it redirects to";
+        return "set \"proxy_pass\" to the URL of the redirect";
 
     default:
         return NULL;
     }
+}
+
+
+/* whether nginx answered by itself, and nothing went to a server */
+
+static ngx_uint_t
+ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x)
+{
+    return x->status && x->sr && x->sr->upstream == NULL;
 }
 
 

@@ -54,7 +54,7 @@ static const char  *ngx_http_mcp_headers_stay[][4] = {
 };
 
 
-/* what is sent of its own */
+/* headers that the module itself sends */
 
 static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_host =
     { ngx_string("Host"), (u_char *) "host", 0 };
@@ -265,7 +265,7 @@ ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
         h->lowcase_key = header->lowcase_key;
     }
 
-    /* what did not cross must not be seen by other ways */
+    /* headers that did not cross must not be seen by other ways */
 
     in->connection = NULL;
     in->if_modified_since = NULL;

@@ -3,7 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_listener.h"
-#include "ngx_mcp_topic.h"
+#include "ngx_http_mcp_manner.h"
 
 
 /* a client that only reconnects is not worth closing for */
@@ -44,11 +44,12 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     ngx_str_t                 none;
     ngx_pool_t               *pool;
     ngx_http_mcp_listen_t    *listen;
+    ngx_http_mcp_manner_t    *manner;
     ngx_http_mcp_listener_t  *l;
 
-    if (u->protocol == NGX_HTTP_MCP_RPC || ngx_exiting
-        || ngx_http_mcp_discovered(u, tenant) == NGX_MCP_KNOWN_RPC)
-    {
+    manner = ngx_http_mcp_manner(u, tenant);
+
+    if (ngx_exiting || (manner && !manner->streams)) {
         return;
     }
 
@@ -167,8 +168,8 @@ ngx_http_mcp_listen_opened(ngx_http_mcp_listener_t *l)
                              &l->upstream->name, resumed))
     {
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
-                      "mcp upstream \"%V\" may have said what nobody heard; "
-                      "session %V is told",
+                      "mcp upstream \"%V\" may have sent events that were "
+                      "lost; the client of session %V is notified to resync",
                       &l->upstream->name, &l->audience.session);
     }
 }
@@ -196,7 +197,8 @@ ngx_http_mcp_listen_message(ngx_http_mcp_listener_t *l,
     json = &t->x->scan;
 
     if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING
-        || ngx_http_mcp_said_elsewhere(t, l->session, text))
+        || ngx_http_mcp_said_elsewhere(t, l->session, &l->audience.session,
+                                       text))
     {
         return;
     }
@@ -244,24 +246,19 @@ static void
 ngx_http_mcp_listen_updated(ngx_http_mcp_listener_t *l,
     ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_event_t *event)
 {
-    ngx_uint_t        kept;
-    ngx_pool_t       *pool;
-    ngx_mcp_topic_t   topic;
+    ngx_str_t    uri;
+    ngx_pool_t  *pool;
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
     if (pool == NULL) {
         return;
     }
 
-    ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+    uri = ngx_http_mcp_said_uri(t, text, pool);
 
-    topic.uri = ngx_http_mcp_said_uri(t, text, pool);
-    topic.other = 1;
-
-    if (topic.uri.len) {
-        (void) ngx_mcp_topic_add(l->upstream->zone, &l->upstream->endpoint,
-                                 &l->audience.tenant, &topic, event,
-                                 &l->audience.session, &kept);
+    if (uri.len) {
+        ngx_http_mcp_updated_keep(l->upstream, &l->audience.tenant,
+                                  &l->audience.session, &uri, event);
     }
 
     ngx_destroy_pool(pool);
@@ -312,6 +309,8 @@ ngx_http_mcp_listen_quit(ngx_mcp_zone_t *zone)
     ngx_queue_t              *q;
     ngx_http_mcp_listen_t    *listen;
     ngx_http_mcp_listener_t  *l;
+
+    ngx_http_mcp_updated_quit(zone);
 
     if (ngx_http_mcp_listeners.next == NULL) {
         return;

@@ -5,9 +5,6 @@
 #include "ngx_http_mcp_listener.h"
 
 
-#define NGX_HTTP_MCP_LISTEN_RETRY      1000
-#define NGX_HTTP_MCP_LISTEN_RETRY_MAX  30000
-
 /* ms; a stream that is in the way may be about to end */
 #define NGX_HTTP_MCP_LISTEN_CONFLICT   50
 
@@ -22,7 +19,7 @@ static void ngx_http_mcp_listener_note(ngx_http_mcp_listener_t *l,
 static void ngx_http_mcp_listener_done(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_listener_broken(ngx_http_mcp_listener_t *l);
-static void ngx_http_mcp_listener_cleanup(void *data);
+static void ngx_http_mcp_listener_gone(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_listener_retry(ngx_event_t *ev);
 static void ngx_http_mcp_listener_detach(ngx_http_mcp_listener_t *l);
 
@@ -30,7 +27,7 @@ static void ngx_http_mcp_listener_detach(ngx_http_mcp_listener_t *l);
 void
 ngx_http_mcp_listener_start(ngx_http_mcp_listener_t *l, ngx_str_t *id)
 {
-    l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
+    ngx_http_mcp_backoff_init(&l->backoff);
 
     if (id) {
         l->last_event_id.data = l->ids;
@@ -63,45 +60,27 @@ static ngx_int_t
 ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
 {
     ngx_int_t             rc;
-    ngx_connection_t     *c;
-    ngx_pool_cleanup_t   *cln;
-    ngx_http_request_t   *r;
     ngx_http_mcp_talk_t  *t;
 
-    r = ngx_http_mcp_background_for(l->upstream->conf_ctx, &l->audience);
-    if (r == NULL) {
+    t = ngx_http_mcp_talk_create(l->upstream, &l->audience, l->headers);
+    if (t == NULL) {
         return NGX_ERROR;
-    }
-
-    t = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_talk_t));
-    cln = ngx_pool_cleanup_add(r->pool, 0);
-
-    if (t == NULL || cln == NULL) {
-        goto failed;
     }
 
     /* the request may outlive the listener */
 
-    t->tenant.len = l->audience.tenant.len;
-    t->tenant.data = ngx_pstrdup(r->pool, &l->audience.tenant);
-    t->last_event_id.len = l->last_event_id.len;
-    t->last_event_id.data = ngx_pstrdup(r->pool, &l->last_event_id);
-
-    if (t->tenant.data == NULL || t->last_event_id.data == NULL
-        || (l->headers
-            && ngx_http_mcp_background_headers(&r->headers_in, r->pool,
-                                               l->headers)
-               != NGX_OK))
+    if (ngx_http_mcp_string_copy(t->r->pool, &t->last_event_id,
+                               &l->last_event_id)
+        != NGX_OK)
     {
-        goto failed;
+        ngx_http_mcp_talk_leave(t);
+        return NGX_ERROR;
     }
 
-    ngx_http_mcp_background_stay(r);
+    ngx_http_mcp_background_stay(t->r);
 
     l->talk = t;
 
-    t->r = r;
-    t->upstream = l->upstream;
     t->session = l->session;
     t->listen = 1;
     t->healed = l->lasting;
@@ -110,28 +89,17 @@ ngx_http_mcp_listener_attempt(ngx_http_mcp_listener_t *l)
     t->streams = ngx_http_mcp_listener_opened;
     t->message = ngx_http_mcp_listener_message;
     t->done = ngx_http_mcp_listener_done;
+    t->gone = ngx_http_mcp_listener_gone;
     t->data = l;
 
-    cln->handler = ngx_http_mcp_listener_cleanup;
-    cln->data = t;
-
-    rc = ngx_http_mcp_talk_start(t);
+    rc = ngx_http_mcp_talk_run(t);
 
     if (rc != NGX_OK) {
         ngx_http_mcp_listener_detach(l);
         return t->scope.dots ? NGX_DECLINED : rc;
     }
 
-    c = r->connection;
-    ngx_http_run_posted_requests(c);
-
     return NGX_OK;
-
-failed:
-
-    ngx_http_mcp_background_close(r);
-
-    return NGX_ERROR;
 }
 
 
@@ -183,7 +151,7 @@ ngx_http_mcp_listener_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
 
     l = t->data;
 
-    l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
+    ngx_http_mcp_backoff_reset(&l->backoff);
 
     ngx_http_mcp_listener_note(l, t->x->sse);
 
@@ -253,8 +221,8 @@ ngx_http_mcp_listener_done(ngx_http_mcp_talk_t *t,
 
                 ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                               "mcp upstream \"%V\" answered GET with status "
-                              "%ui; it is asked again, and may say 405 if it "
-                              "offers no stream",
+                              "%ui; the module asks again; an upstream that "
+                              "offers no stream should answer 405",
                               &l->upstream->name, status);
             }
         }
@@ -277,27 +245,23 @@ ngx_http_mcp_listener_broken(ngx_http_mcp_listener_t *l)
 
     ngx_http_mcp_listener_detach(l);
 
-    if (l->up
-        && ngx_current_msec - l->since >= NGX_HTTP_MCP_LISTEN_RETRY_MAX)
-    {
-        l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
+    if (l->conflict || (l->up && ngx_http_mcp_backoff_lasted(l->since))) {
+        ngx_http_mcp_backoff_reset(&l->backoff);
     }
 
     l->up = 0;
 
-    delay = l->delay;
-    l->delay = delay * 2;
-
     if (l->conflict) {
         delay = NGX_HTTP_MCP_LISTEN_CONFLICT << l->conflicts;
-        l->conflicts++;
-        l->delay = NGX_HTTP_MCP_LISTEN_RETRY;
+        delay = ngx_min(delay, NGX_HTTP_MCP_BACKOFF_MAX);
+
+        l->conflicts = ngx_min(l->conflicts + 1, 10);
+
+    } else {
+        delay = ngx_http_mcp_backoff_next(&l->backoff);
     }
 
-    l->conflicts = ngx_min(l->conflicts, 10);
-    l->delay = ngx_min(l->delay, NGX_HTTP_MCP_LISTEN_RETRY_MAX);
-
-    ngx_add_timer(&l->retry, ngx_min(delay, NGX_HTTP_MCP_LISTEN_RETRY_MAX));
+    ngx_add_timer(&l->retry, delay);
 
     if (l->broken) {
         l->broken(l);
@@ -315,23 +279,18 @@ ngx_http_mcp_listener_again(ngx_http_mcp_listener_t *l)
 }
 
 
-/* the request goes: by a close of ours, or of itself */
+/* the request goes, and not by us */
 
 static void
-ngx_http_mcp_listener_cleanup(void *data)
+ngx_http_mcp_listener_gone(ngx_http_mcp_talk_t *t)
 {
-    ngx_http_mcp_talk_t *t = data;
-
     ngx_http_mcp_listener_t  *l;
 
-    ngx_http_mcp_talk_cleanup(t);
+    l = t->data;
 
-    if (!t->closed) {
-        l = t->data;
-        l->talk = NULL;
-        ngx_http_mcp_listener_stop(l);
-        l->closed(l);
-    }
+    l->talk = NULL;
+    ngx_http_mcp_listener_stop(l);
+    l->closed(l);
 }
 
 

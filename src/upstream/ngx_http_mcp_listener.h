@@ -11,7 +11,8 @@
 #define _NGX_HTTP_MCP_LISTENER_H_INCLUDED_
 
 
-#include "ngx_http_mcp_upstream.h"
+#include "ngx_http_mcp_backoff.h"
+#include "ngx_http_mcp_talk.h"
 
 
 #define NGX_HTTP_MCP_LISTENER_ID_MAX  256
@@ -62,7 +63,7 @@ struct ngx_http_mcp_listener_s {
     /* private */
     u_char                    ids[NGX_HTTP_MCP_LISTENER_ID_MAX];
     ngx_msec_t                since;
-    ngx_msec_t                delay;
+    ngx_http_mcp_backoff_t    backoff;
     ngx_uint_t                conflicts;    /* one after the other */
     ngx_http_mcp_talk_t      *talk;         /* the attempt under way */
     ngx_event_t               retry;
@@ -80,6 +81,21 @@ void ngx_http_mcp_listener_again(ngx_http_mcp_listener_t *l);
 
 /* ends it, without a call; from message() or opened() as well */
 void ngx_http_mcp_listener_stop(ngx_http_mcp_listener_t *l);
+
+
+/*
+ * Holds the upstream's GET stream of a session for as long as the client holds
+ * one of its own, in the first worker that asks; what arrives goes on the
+ * session's general line.  from: the client's GET, whose headers cross.
+ */
+void ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
+    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *tenant);
+
+/* the doorbell: a session that is listened for has ended or has no GET left */
+void ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone);
+
+/* the worker was told to quit */
+void ngx_http_mcp_listen_quit(ngx_mcp_zone_t *zone);
 
 
 #endif /* _NGX_HTTP_MCP_LISTENER_H_INCLUDED_ */

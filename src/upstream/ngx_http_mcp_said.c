@@ -2,22 +2,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_upstream.h"
+#include "ngx_http_mcp_talk.h"
 #include "ngx_mcp_list.h"
-
-
-static void ngx_http_mcp_said_reply_done(ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome);
-
-
-static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_said_handlers = {
-    NULL,
-    NULL,
-    NULL,
-    ngx_http_mcp_said_reply_done
-};
-
-static ngx_http_mcp_scope_t  ngx_http_mcp_said_scope;
 
 
 ngx_uint_t
@@ -66,11 +52,8 @@ ngx_http_mcp_said_uri(ngx_http_mcp_talk_t *t, ngx_str_t *text,
 
 ngx_uint_t
 ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
-    ngx_str_t *text)
+    ngx_str_t *id, ngx_str_t *text)
 {
-    ngx_str_t        uri;
-    ngx_uint_t       rc;
-    ngx_pool_t      *pool;
     ngx_mcp_zone_t  *zone;
 
     zone = t->upstream->zone;
@@ -91,21 +74,7 @@ ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
                                   |NGX_MCP_LIST_BIT(NGX_MCP_LIST_TEMPLATES));
 
     case NGX_MCP_METHOD_RESOURCES_UPDATED:
-
-        /* the request's own pool may have to last for days */
-
-        pool = ngx_create_pool(1024, ngx_cycle->log);
-        if (pool == NULL) {
-            return 0;
-        }
-
-        uri = ngx_http_mcp_said_uri(t, text, pool);
-
-        rc = ngx_mcp_own_covers(zone, session, &t->upstream->name, &uri);
-
-        ngx_destroy_pool(pool);
-
-        return rc;
+        return ngx_http_mcp_updated_elsewhere(t, session, id, text);
     }
 
     return 0;
@@ -120,68 +89,39 @@ ngx_http_mcp_said_reply(ngx_http_mcp_talk_t *t,
     const char *why)
 {
     ngx_str_t                 body, text;
-    ngx_connection_t         *c;
-    ngx_http_request_t       *r;
+    ngx_http_mcp_scope_t      scope;
     ngx_http_mcp_exchange_t  *x;
 
-    r = ngx_http_mcp_background_for(t->upstream->conf_ctx, audience);
-    if (r == NULL) {
+    ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
+
+    x = ngx_http_mcp_background_exchange(t->upstream, audience, NULL, &scope);
+    if (x == NULL) {
         return;
     }
 
     if (code == 0) {
         ngx_str_set(&text, "{}");
-        body = ngx_mcp_result_compose(r->pool, id, &text);
+        body = ngx_mcp_result_compose(x->r->pool, id, &text);
 
     } else {
         text.data = (u_char *) why;
         text.len = ngx_strlen(why);
 
-        body = ngx_mcp_error_compose(r->pool, NGX_MCP_REVISION_LATEST_LEGACY,
-                                     id, code, &text, NULL);
+        body = ngx_mcp_error_compose(x->r->pool,
+                                     NGX_MCP_REVISION_LATEST_LEGACY, id, code,
+                                     &text, NULL);
     }
-
-    if (body.data == NULL) {
-        goto failed;
-    }
-
-    x = ngx_http_mcp_upstream_exchange(r, t->upstream,
-                                       &ngx_http_mcp_said_scope);
-
-    if (x == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
-        goto failed;
-    }
-
-    x->handlers = &ngx_http_mcp_said_handlers;
 
     if (t->link) {
         x->session_id.len = t->link->id.len;
-        x->session_id.data = ngx_pstrdup(r->pool, &t->link->id);
+        x->session_id.data = ngx_pstrdup(x->r->pool, &t->link->id);
         x->protocol_version = *ngx_mcp_revision_name(t->link->revision);
 
         if (x->session_id.data == NULL) {
-            goto failed;
+            ngx_http_mcp_background_close(x->r);
+            return;
         }
     }
 
-    if (ngx_http_mcp_exchange_start(x) != NGX_OK) {
-        goto failed;
-    }
-
-    c = r->connection;
-    ngx_http_run_posted_requests(c);
-
-    return;
-
-failed:
-
-    ngx_http_mcp_background_close(r);
-}
-
-
-static void
-ngx_http_mcp_said_reply_done(ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome)
-{
-    ngx_http_mcp_background_close(x->r);
+    (void) ngx_http_mcp_background_send(x, &body);
 }

@@ -6,21 +6,36 @@
 #include "ngx_http_mcp_upstream.h"
 
 
+/* ms; one that refuses clients' initialize is blamed so often */
+#define NGX_HTTP_MCP_BLAME  60000
+
+
 static ngx_int_t ngx_http_mcp_upstream_uri(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_http_mcp_scope_t *scope, ngx_str_t *uri);
 static ngx_int_t ngx_http_mcp_upstream_escape(ngx_pool_t *pool,
     ngx_str_t *uri);
 static ngx_uint_t ngx_http_mcp_upstream_dots(u_char *p, u_char *last);
+static void ngx_http_mcp_unanswered_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
 
 
-ngx_http_mcp_scope_t       *ngx_http_mcp_scope;
-ngx_uint_t                  ngx_http_mcp_encoding;
+static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_unanswered_handlers = {
+    NULL,
+    NULL,
+    NULL,
+    ngx_http_mcp_unanswered_done
+};
+
+
 ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
+ngx_http_mcp_scope_pt       ngx_http_mcp_scope_for;
 
 ngx_str_t  ngx_http_mcp_own_initialize = ngx_string(
     "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
     "\"clientInfo\":{\"name\":\"nginx-mcp\",\"version\":\""
     NGX_MCP_MODULE_VERSION "\"}}");
+
+ngx_str_t  ngx_http_mcp_own_id = ngx_string("\"nginx-mcp\"");
 
 
 void
@@ -63,6 +78,23 @@ ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
         *p++ = hex[i];
     }
+}
+
+
+ngx_uint_t
+ngx_http_mcp_upstream_blame(ngx_http_mcp_upstream_t *u)
+{
+    ngx_http_mcp_upstream_worker_t  *w;
+
+    w = u->worker;
+
+    if (w->blamed && ngx_current_msec - w->blamed < NGX_HTTP_MCP_BLAME) {
+        return 0;
+    }
+
+    w->blamed = ngx_current_msec ? ngx_current_msec : 1;
+
+    return 1;
 }
 
 
@@ -123,8 +155,8 @@ ngx_http_mcp_upstream_at(ngx_http_request_t *r,
 
         if (ngx_http_mcp_upstream_dots(start, p)) {
             ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                          "mcp upstream \"%V\" was not asked: its URI \"%V\" "
-                          "has a dot segment", name, &uri);
+                          "mcp upstream \"%V\" was not sent a request: the "
+                          "URI \"%V\" has a dot segment", name, &uri);
             scope->dots = 1;
             return NULL;
         }
@@ -145,8 +177,8 @@ ngx_http_mcp_upstream_at(ngx_http_request_t *r,
 
     if (x->uri.len == 0 || x->uri.data[0] != '/') {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "mcp upstream \"%V\" was not asked: its URI \"%V\" does "
-                      "not start with a slash", name, &uri);
+                      "mcp upstream \"%V\" was not sent a request: the URI "
+                      "\"%V\" does not start with a slash", name, &uri);
         return NULL;
     }
 
@@ -174,28 +206,28 @@ ngx_http_mcp_upstream_uri(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
     room = NULL;
 
-    ngx_http_mcp_scope = scope;
+    ngx_http_mcp_scope_for(r, scope, 0);
 
     rc = ngx_http_mcp_fresh(r, cv, &room, uri);
 
     if (rc == NGX_OK) {
         old = r->variables;
         r->variables = room;
-        ngx_http_mcp_encoding = 1;
+
+        ngx_http_mcp_scope_for(r, scope, 1);
 
         rc = ngx_http_complex_value(r, cv, uri);
 
-        ngx_http_mcp_encoding = 0;
         r->variables = old;
     }
 
-    ngx_http_mcp_scope = NULL;
+    ngx_http_mcp_scope_for(r, NULL, 0);
 
     return rc == NGX_OK ? ngx_http_mcp_upstream_escape(r->pool, uri) : rc;
 }
 
 
-/* what must not be in a URI at all, from other variables */
+/* characters that must not be in a URI at all, from other variables */
 
 static ngx_int_t
 ngx_http_mcp_upstream_escape(ngx_pool_t *pool, ngx_str_t *uri)
@@ -270,6 +302,16 @@ ngx_http_mcp_upstream_dots(u_char *p, u_char *last)
 
 
 ngx_int_t
+ngx_http_mcp_string_copy(ngx_pool_t *pool, ngx_str_t *to, ngx_str_t *from)
+{
+    to->len = from->len;
+    to->data = ngx_pstrdup(pool, from);
+
+    return to->data ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
 ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     ngx_buf_t    *b;
@@ -298,4 +340,91 @@ ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     x->request_len = text->len;
 
     return NGX_OK;
+}
+
+
+ngx_http_request_t *
+ngx_http_mcp_background_open(ngx_http_conf_ctx_t *conf,
+    ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers)
+{
+    ngx_http_request_t  *r;
+
+    r = ngx_http_mcp_background_for(conf, audience);
+
+    if (r && headers
+        && ngx_http_mcp_background_headers(&r->headers_in, r->pool, headers)
+           != NGX_OK)
+    {
+        ngx_http_mcp_background_close(r);
+        return NULL;
+    }
+
+    return r;
+}
+
+
+ngx_http_mcp_exchange_t *
+ngx_http_mcp_background_exchange(ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers,
+    ngx_http_mcp_scope_t *scope)
+{
+    ngx_http_request_t       *r;
+    ngx_http_mcp_scope_t     *copy;
+    ngx_http_mcp_exchange_t  *x;
+
+    r = ngx_http_mcp_background_open(u->conf_ctx, audience, headers);
+    if (r == NULL) {
+        return NULL;
+    }
+
+    copy = ngx_palloc(r->pool, sizeof(ngx_http_mcp_scope_t));
+    if (copy == NULL) {
+        goto failed;
+    }
+
+    *copy = *scope;
+
+    x = ngx_http_mcp_upstream_exchange(r, u, copy);
+    if (x == NULL) {
+        goto failed;
+    }
+
+    x->handlers = &ngx_http_mcp_unanswered_handlers;
+    x->client_headers = headers ? 1 : 0;
+
+    return x;
+
+failed:
+
+    ngx_http_mcp_background_close(r);
+
+    return NULL;
+}
+
+
+ngx_int_t
+ngx_http_mcp_background_send(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_connection_t  *c;
+
+    if ((text && (text->data == NULL
+                  || ngx_http_mcp_upstream_body(x, text) != NGX_OK))
+        || ngx_http_mcp_exchange_start(x) != NGX_OK)
+    {
+        ngx_http_mcp_background_close(x->r);
+        return NGX_ERROR;
+    }
+
+    c = x->r->connection;
+    ngx_http_run_posted_requests(c);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_unanswered_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_background_close(x->r);
 }

@@ -30,6 +30,17 @@ if [ "${2:-}" = sanitize ]; then
 fi
 
 core=
+shadow=
+
+# what these do is compared with a shadow of the zone
+
+case $what in
+    functions|lists|leases)
+        shadow="$here/state/shadow.c -Wl,--wrap=ngx_mcp_zone_lock
+                -Wl,--wrap=ngx_mcp_zone_unlock
+                -Wl,--wrap=ngx_mcp_journal_commit_locked"
+        ;;
+esac
 
 if [ -f "$nginx/src/core/ngx_slab.c" ]; then
     core="-DENV_NGINX_SLAB=1 $nginx/src/core/ngx_slab.c
@@ -43,7 +54,7 @@ if [ ! -x "$program" ] || [ -n "$newer" ]; then
     # shellcheck disable=SC2086
     ${CC:-gcc} $flags ${CFLAGS:-} $incs -I"$top/src/state" \
         -o "$program.$$" "$here/state/$what.c" "$here/state/env.c" \
-        "$here/state/check.c" "$top"/src/state/*.c $core -lpthread
+        "$here/state/check.c" "$top"/src/state/*.c $shadow $core -lpthread
     mv "$program.$$" "$program"
 fi
 

@@ -481,7 +481,7 @@ static void
 message_compose(void)
 {
     size_t           i;
-    ngx_str_t        id, none, text, data, str;
+    ngx_str_t        id, none, text, data, str, method, uri;
     ngx_pool_t      *pool;
     ngx_mcp_json_t   json;
 
@@ -525,11 +525,31 @@ message_compose(void)
     ok(tap_is(&str, J "\"id\":\"a\\u0041\",\"result\":{\"upstream\":1}}"),
        "a result");
 
+    ngx_str_set(&text, "x:\"a\"");
+    ngx_str_set(&method, "resources/subscribe");
+
+    uri = ngx_mcp_uri_compose(pool, &text);
+    ok(tap_is(&uri, "{\"uri\":\"x:\\\"a\\\"\"}"), "params with a URI");
+
+    str = ngx_mcp_request_compose(pool, &id, &method, &uri);
+    ok(tap_is(&str, J "\"id\":\"a\\u0041\",\"method\":\"resources/subscribe\","
+              "\"params\":{\"uri\":\"x:\\\"a\\\"\"}}")
+       && ngx_mcp_json_scan(&json, &str) == NGX_OK, "a request");
+
+    str = ngx_mcp_request_compose(pool, &none, &method, &none);
+    ok(tap_is(&str, J "\"method\":\"resources/subscribe\"}")
+       && ngx_mcp_json_scan(&json, &str) == NGX_OK,
+       "a notification without params");
+
     core_no_memory = 1;
     str = ngx_mcp_error_compose(pool, 0, &id, -32600, &text, NULL);
     ok(str.data == NULL && str.len == 0, "an error, no memory");
     str = ngx_mcp_result_compose(pool, &id, &data);
     ok(str.data == NULL && str.len == 0, "a result, no memory");
+    str = ngx_mcp_request_compose(pool, &id, &method, &uri);
+    ok(str.data == NULL && str.len == 0, "a request, no memory");
+    str = ngx_mcp_uri_compose(pool, &text);
+    ok(str.data == NULL && str.len == 0, "params, no memory");
     core_no_memory = 0;
 
     ngx_destroy_pool(pool);

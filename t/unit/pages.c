@@ -66,20 +66,20 @@ gather_tests(ngx_pool_t *pool)
         const char  *text;
         const char  *why;
     } bad[] = {
-        { NGX_MCP_LIST_TOOLS, "[]", "the result is no object" },
+        { NGX_MCP_LIST_TOOLS, "[]", "the result is not an object" },
         { NGX_MCP_LIST_TOOLS, "{}", "the result has no list" },
         { NGX_MCP_LIST_TOOLS, "{\"tools\":{}}", "the result has no list" },
         { NGX_MCP_LIST_TOOLS, "{\"tools\":[],\"tools\":[]}",
           "the result has no list" },
         { NGX_MCP_LIST_TOOLS, "{\"prompts\":[]}", "the result has no list" },
-        { NGX_MCP_LIST_TOOLS, "{\"tools\":[1]}", "an entry is no object" },
+        { NGX_MCP_LIST_TOOLS, "{\"tools\":[1]}", "an entry is not an object" },
         { NGX_MCP_LIST_TOOLS, "{\"tools\":[{}]}", "a tool has no name" },
         { NGX_MCP_LIST_TOOLS, "{\"tools\":[{\"name\":1}]}",
           "a tool has no name" },
         { NGX_MCP_LIST_TOOLS, "{\"tools\":[{\"name\":\"a\",\"name\":\"b\"}]}",
           "a tool has no name" },
         { NGX_MCP_LIST_TOOLS, "{\"tools\":[],\"nextCursor\":1}",
-          "nextCursor is no string" },
+          "nextCursor is not a string" },
         { NGX_MCP_LIST_PROMPTS, "{\"prompts\":[{}]}", "a prompt has no name" },
         { NGX_MCP_LIST_RESOURCES, "{\"resources\":[{\"name\":\"a\"}]}",
           "a resource has no uri" },

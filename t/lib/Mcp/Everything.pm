@@ -38,9 +38,7 @@ server {
 
     location = /mcp {
         mcp_endpoint zone=main;
-
-        # it tells of updates only the session that asked for them by a call
-        mcp_upstream everything /_everything listen=off;
+        mcp_upstream everything /_everything;
     }
 
     location = /_everything {

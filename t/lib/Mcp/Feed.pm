@@ -16,6 +16,7 @@ package Mcp::Feed;
 #       first => 1      begins with an id alone
 #       status => 404, type => 'text/html', body => '..'   no feed at all
 #       hang => 1       accepts and says nothing
+#       late => 0.1     sends its header so many seconds later
 #       forget => 1     an id is answered with 412
 #   $f->say('/a', $event, name => '..')   a ref is made JSON; all get it
 #   $f->count('/a', $n, $ms, {..})        says so many events with n => 1 ..
@@ -105,6 +106,18 @@ sub due {
 
     my $next = 3600;
 
+    for my $c (grep { $_->{begins} } $self->conns) {
+        my $left = $c->{begins} - $now;
+
+        if ($left <= 0) {
+            delete $c->{begins};
+            $self->begin($c);
+
+        } elsif ($left < $next) {
+            $next = $left;
+        }
+    }
+
     for my $f (values %{ $self->{feeds} }) {
         my $c = $f->{count} or next;
 
@@ -145,6 +158,22 @@ sub request {
     push @{ $f->{requests} }, $c->{request};
 
     return if $o->{hang};
+
+    if ($o->{late}) {
+        $c->{begins} = time() + $o->{late};
+        return;
+    }
+
+    $self->begin($c);
+}
+
+
+sub begin {
+    my ($self, $c) = @_;
+
+    my $f = $c->{feed};
+    my $o = $f->{o};
+    my %h = %{ $c->{request}{headers} };
 
     my $status = $o->{status};
     $status = 412 if $o->{forget} && defined $h{'last-event-id'};

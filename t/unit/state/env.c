@@ -21,6 +21,7 @@ volatile ngx_cycle_t  *ngx_cycle;
 
 ngx_log_t              env_log;
 ngx_uint_t             env_alerts;
+ngx_uint_t             env_lost;
 
 static ngx_rbtree_node_t  *env_timer[ENV_TIMERS];
 
@@ -126,6 +127,17 @@ void
 env_unlock(ngx_mcp_zone_t *zone, pid_t pid)
 {
     (void) ngx_shmtx_force_unlock(&zone->shpool->mutex, pid);
+}
+
+
+void
+env_half_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
+{
+    ngx_mcp_zone_lock(zone);
+
+    ngx_mcp_session_end_locked(zone, ngx_mcp_session_locked(zone, session),
+                               NGX_MCP_COUNTER_SESSIONS_DELETED);
+    env_unlock(zone, ngx_pid);
 }
 
 

@@ -24,6 +24,7 @@
 
 extern ngx_log_t   env_log;
 extern ngx_uint_t  env_alerts;
+extern ngx_uint_t  env_lost;              /* the journal is made too small */
 
 
 /* a zone in a new shared mapping, emptied */
@@ -32,6 +33,9 @@ void env_zone_free(ngx_mcp_zone_t *zone);
 
 /* what nginx's master does for a dead worker */
 void env_unlock(ngx_mcp_zone_t *zone, pid_t pid);
+
+/* as if one died when it had just ended this session */
+void env_half_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 /* the clock stands still unless set */
 void env_time(ngx_msec_t now);
@@ -48,6 +52,13 @@ void env_posted(void);
 /* runs the timers that are due */
 void env_timers(void);
 
+
+/*
+ * Whether what the journal is to bring back differs: counters, heartbeats,
+ * bells and the content of free blocks may.  The first bytes are printed.
+ */
+ngx_uint_t env_differs(ngx_mcp_zone_sh_t *before, ngx_mcp_zone_sh_t *after,
+    const char *why);
 
 /*
  * Checks that each block is free or reached exactly once and that counts,

@@ -382,7 +382,9 @@ take(ngx_mcp_stream_t *st)
                           flags & NGX_MCP_EVENT_RESPONSE ? "!" : "");
             continue;
         case NGX_ABORT:
-            p += snprintf(p, last - p, "-%u ", (unsigned) len);
+            p += (len == NGX_MCP_LOST_UNKNOWN)
+                 ? snprintf(p, last - p, "-? ")
+                 : snprintf(p, last - p, "-%u ", (unsigned) len);
             continue;
         case NGX_AGAIN:
             p += snprintf(p, last - p, "again");
@@ -831,6 +833,14 @@ made(ngx_mcp_ref_t own, ngx_uint_t serial)
 }
 
 
+static ngx_int_t
+pair(ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n,
+    ngx_uint_t last)
+{
+    return ngx_mcp_own_pair(&zone, session, upstream, uri, n, last);
+}
+
+
 static void
 own_tests(void)
 {
@@ -907,20 +917,54 @@ own_tests(void)
        "made");
     ok(made(own, l.serial) == 1 && made(own, l.serial + 1) == 0,
        "on this link");
-    ok(ngx_mcp_session_private_subscription(&zone, a, 0, pool, &id)
-       == NGX_DECLINED, "it is not on the session's own link");
+    ok(ngx_mcp_session_upstream_subscription(&zone, a, 0, pool, &id) == NGX_OK
+       && ngx_mcp_session_upstream_subscription(&zone, a, 1, pool, &id)
+          == NGX_DECLINED, "the session's own link has it, too");
 
     /* the listener */
 
-    ok(!ngx_mcp_own_covers(&zone, a, &name, &none), "does not listen");
+    ok(pair(a, &name, &uri, 1, 0) == NGX_DECLINED, "does not listen");
     ngx_mcp_own_listens(&zone, own, l.serial, 1);
-    ok(ngx_mcp_own_covers(&zone, a, &name, &none)
-       && ngx_mcp_own_covers(&zone, a, &name, &uri), "listens");
+    ok(pair(a, &name, &none, 1, 0) == NGX_OK, "listens");
+
+    ok(pair(a, &name, &uri, 1, 0) == NGX_AGAIN, "heard on a stream alone");
+    ngx_mcp_own_heard(&zone, own, &uri);
+    ok(pair(a, &name, &uri, 1, 1) == NGX_OK, "and after that for all");
+    ngx_mcp_own_heard(&zone, own, &uri);
+    ngx_mcp_own_heard(&zone, own, &uri);
+    ok(pair(a, &name, &uri, 1, 0) == NGX_OK
+       && pair(a, &name, &uri, 1, 0) == NGX_OK
+       && pair(a, &name, &uri, 1, 0) == NGX_AGAIN
+       && pair(b, &name, &uri, 3, 1) == NGX_OK, "each has one of its own");
+    ok(pair(a, &name, &uri, 1, 1) == NGX_ABORT
+       && pair(a, &name, &uri, 1, 0) == NGX_DECLINED
+       && pair(b, &name, &uri, 1, 0) == NGX_DECLINED,
+       "told alone, as the next ones are");
+    ngx_mcp_own_heard(&zone, own, &uri);
+    env_time(ngx_current_msec + NGX_MCP_OWN_PAIR + 1001);
+    ok(pair(a, &name, &uri, 1, 0) == NGX_AGAIN,
+       "what was said long ago is another one");
+    ngx_mcp_own_heard(&zone, own, &uri);
+    ok(pair(a, &name, &uri, 1, 1) == NGX_OK
+       && pair(b, &name, &uri, 3, 1) == NGX_ABORT, "more than for all");
+    ok(ngx_mcp_link_listen(&zone, b, &name) == NGX_OK
+       && ngx_mcp_link_listens(&zone, b, &name, 0) == 0
+       && ngx_mcp_link_listens(&zone, b, &name, 0) == 1,
+       "what it misses is told");
+    ngx_mcp_own_heard(&zone, own, &uri);
 
     ngx_mcp_link_listen(&zone, a, &name);
     ngx_mcp_link_listens(&zone, a, &name, 0);
     ok(ngx_mcp_link_listens(&zone, a, &name, 0) == 0,
        "what sessions miss themselves is told by it");
+    ok(pair(a, &name, &uri, 1, 0) == NGX_OK
+       && pair(a, &name, &uri, 1, 0) == NGX_AGAIN
+       && ngx_mcp_link_listens(&zone, a, &name, 0) == 1
+       && ngx_mcp_link_listens(&zone, a, &name, 0) == 0,
+       "but one that was kept, once");
+    ok(pair(a, &name, &name, 1, 0) == NGX_DECLINED
+       && pair(a, &name, &name, 1, 1) == NGX_OK,
+       "of another resource it is told, unless it has left it");
 
     /* a call that waits counts as well */
 
@@ -950,7 +994,7 @@ own_tests(void)
     ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_DECLINED,
        "another holder has nothing to do");
     ngx_mcp_link_forget(&zone, own, &name, l.serial);
-    ok(!ngx_mcp_own_covers(&zone, a, &name, &none), "forgotten");
+    ok(pair(a, &name, &none, 1, 0) == NGX_DECLINED, "forgotten");
     id = env_str("there again");
     ngx_mcp_link_put(&zone, own, &name, &id, 1);
     ngx_mcp_link_peek(&zone, own, &name, &l);
@@ -987,12 +1031,12 @@ own_tests(void)
        && ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_DECLINED,
        "refused");
     ngx_mcp_supply_part(&zone, a, &uri);
-    ok(ngx_mcp_session_private_subscription(&zone, a, 0, pool, &id) == NGX_OK
+    ok(ngx_mcp_session_upstream_subscription(&zone, a, 0, pool, &id) == NGX_OK
        && ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_DONE
        && ngx_mcp_supplies(&zone, own) == 0, "tried alone");
     ngx_mcp_own_listens(&zone, own, l.serial, 1);
-    ok(ngx_mcp_own_covers(&zone, a, &name, &none)
-       && !ngx_mcp_own_covers(&zone, a, &name, &uri), "and heard alone");
+    ok(pair(a, &name, &none, 1, 0) == NGX_OK
+       && pair(a, &name, &uri, 1, 0) == NGX_DECLINED, "and heard alone");
     ok(ngx_mcp_link_listens(&zone, a, &name, 0) == 1, "missed alone, too");
     ok(ngx_mcp_session_unsubscribe(&zone, a, &uri) == NGX_OK, "ended alone");
 
@@ -1440,7 +1484,7 @@ line_tests(void)
     ngx_mcp_log_session(&zone, ref, &e);
     is(take(&st3), "mine again", "audiences");
 
-    /* more than is kept */
+    /* more than is kept, of which it would not have seen all */
 
     ngx_mcp_stream_close(&zone, &st3, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
@@ -1450,7 +1494,7 @@ line_tests(void)
     }
 
     ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
-    is(take(&st3), "-4 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 again",
+    is(take(&st3), "-? 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 again",
        "own events");
 
     ngx_mcp_stream_close(&zone, &st3, NGX_MCP_COUNTER_STREAMS_CLIENT);
@@ -1517,6 +1561,141 @@ line_tests(void)
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
     stop("lines");
+}
+
+
+static ngx_int_t
+say_much(ngx_mcp_ref_t ref, size_t len)
+{
+    ngx_str_t        str;
+    ngx_mcp_event_t  e;
+
+    str.data = big;
+    str.len = len;
+    e = event(&str);
+
+    return ngx_mcp_log_session(&zone, ref, &e);
+}
+
+
+static ngx_uint_t
+tell_some(const char *text, size_t len, const char *uri)
+{
+    ngx_str_t        str, ep, tn;
+    ngx_uint_t       n;
+    ngx_mcp_event_t  e;
+
+    str = env_str(text);
+
+    if (len) {
+        str.data = big;
+        str.len = len;
+    }
+
+    e = event(&str);
+    e.uri[0] = env_str(uri);
+    ep = env_str("e");
+    tn = env_str("t");
+
+    return ngx_mcp_log_groups(&zone, &ep, &tn, &e, &n) == NGX_OK;
+}
+
+
+/* how many events were lost, if it is known */
+
+static void
+gap_tests(void)
+{
+    char              client[16];
+    ngx_str_t         ep, a, b, up, id;
+    ngx_uint_t        i;
+    ngx_mcp_ref_t     all, one;
+    ngx_mcp_link_t    l;
+    ngx_mcp_stream_t  st, st1;
+
+    start(1024 * 1024);
+
+    all = session("e", "t");
+    one = session("e", "t");
+    ep = env_str("e");
+    a = env_str("u:a");
+    b = env_str("u:b");
+    ngx_mcp_session_subscribe(&zone, all, &a, 8);
+    ngx_mcp_session_subscribe(&zone, all, &b, 8);
+    ngx_mcp_session_subscribe(&zone, one, &b, 8);
+    ngx_mcp_stream_open(&zone, all, 0, NULL, 2, 1, &st);
+    ngx_mcp_stream_open(&zone, one, 0, NULL, 2, 2, &st1);
+
+    ok(!tell_some("", 70000, ""), "an event that is too large");
+    is(take(&st), "-1 again", "is a gap of one");
+    tell_some("", 70000, "");
+    tell_some("", 70000, "");
+    is(take(&st), "again", "of more it is not told one by one");
+    st.told = NGX_MCP_TOLD_NONE;
+    is(take(&st), "-2 again", "but now and then");
+    tell_some("", 70000, "");
+    tell_some("x", 0, "");
+    is(take(&st), "-1 x again", "and before the next event");
+    is(take(&st1), "-4 x again", "at once if it comes late");
+
+    tell_some("", 70000, "u:a");
+    tell_some("", 70000, "u:b");
+    is(take(&st), "-? again", "events for some are not counted");
+    is(take(&st1), "-? again", "as others lost some of them");
+    tell_some("", 70000, "u:a");
+    tell_some("y", 0, "");
+    is(take(&st1), "y again", "those for others are no gap");
+    is(take(&st), "-? y again", "but of who lost one");
+
+    ngx_mcp_log_gap(&zone, &ep, NULL);
+    is(take(&st), "-? again", "a gap of unknown size");
+    ngx_mcp_log_gap(&zone, &ep, NULL);
+    is(take(&st), "-? again", "is told each time");
+
+    up = env_str("up");
+    id = env_str("there");
+    (void) ngx_mcp_link_get(&zone, all, &up, all, &l);
+    ngx_mcp_link_put(&zone, all, &up, &id, 1);
+    ngx_mcp_link_listen(&zone, all, &up);
+    (void) ngx_mcp_link_listens(&zone, all, &up, 0);
+
+    for (i = 0; i < 2; i++) {
+        ok(ngx_mcp_link_listens(&zone, all, &up, 0) == 1, "a stream broke");
+        is(take(&st), "-? again", "nobody knows what it would have said");
+    }
+
+    say(all, "w");
+    say_much(all, 70000);
+    is(take(&st), "w -1 again", "an event for one session");
+    say_much(all, 70000);
+    is(take(&st), "again", "is not told one by one either");
+    say(all, "z");
+    is(take(&st), "-1 z again", "but before the next one");
+
+    for (i = 0; i < 40; i++) {
+        snprintf(client, sizeof(client), "c%u", (unsigned) i);
+
+        do {
+            one = session_of("v", client);
+            (void) say_much(one, 30000);
+        } while (one.block);
+    }
+
+    ok(!tell_some("", 60000, "") && counted(NGX_MCP_COUNTER_EVENTS_FULL),
+       "a full zone");
+    is(take(&st), "-1 again", "is told");
+
+    for (i = 0; i < 10; i++) {
+        tell_some("", 60000, "");
+    }
+
+    is(take(&st), "again", "once");
+    tell_some("x", 0, "");
+    is(take(&st), "-10 x again", "until an event goes");
+
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    ngx_mcp_stream_close(&zone, &st1, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    stop("gaps");
 }
 
 
@@ -1852,9 +2031,9 @@ window_tests(void)
     is(join("e", "t1", "k", "14.", 0), "14.", "a first");
     is(join("e", "t1", "k", "15.", 0), "-", "waits");
     ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
-    zone.sh->busy = 1;
+    env_half_end(&zone, a);
     later(500);
-    is(take(&sa), "15. again", "repaired and sent");
+    is(take(&sa), "15. again", "undone and sent");
 
     /* no room */
 
@@ -2045,20 +2224,6 @@ idle_tests(void)
        "after 24 times it ends");
 
     stop("idle");
-}
-
-
-static ngx_int_t
-say_much(ngx_mcp_ref_t ref, size_t len)
-{
-    ngx_str_t        str;
-    ngx_mcp_event_t  e;
-
-    str.data = big;
-    str.len = len;
-    e = event(&str);
-
-    return ngx_mcp_log_session(&zone, ref, &e);
 }
 
 
@@ -2794,6 +2959,184 @@ share_tests(void)
 }
 
 
+/* a client that has its share of the zone keeps what it has subscribed to */
+
+static void
+share_again_tests(void)
+{
+    char                   text[32];
+    ngx_int_t              rc;
+    ngx_str_t              uri, lengthy, shared, gone, supplied, id, none;
+    ngx_uint_t             i;
+    ngx_mcp_ref_t          a, b, own, other;
+    ngx_mcp_call_t         call;
+    ngx_mcp_session_new_t  in;
+
+    start(1024 * 1024);
+    a = session_of("t", "a");
+    b = session_of("t", "b");
+
+    in = fresh("e", "t");
+    (void) ngx_mcp_own_get(&zone, &in, &own);
+    in = fresh("e", "t");
+    in.list_key = env_str("of another audience");
+    (void) ngx_mcp_own_get(&zone, &in, &other);
+
+    memset(big, 'l', 8000);
+    lengthy.data = big;
+    lengthy.len = 8000;
+    shared = env_str("s:1");
+    gone = env_str("s:2");
+    supplied = env_str("s:3");
+    uri = env_str("p:1");
+
+    ok(ngx_mcp_session_subscribe(&zone, b, &uri, 100000) == NGX_OK
+       && ngx_mcp_session_subscribe(&zone, b, &lengthy, 100000) == NGX_OK
+       && ngx_mcp_supply_join(&zone, own, b, &shared, 100000) == NGX_AGAIN
+       && ngx_mcp_supply_join(&zone, other, b, &gone, 100000) == NGX_AGAIN
+       && ngx_mcp_supply_join(&zone, own, a, &supplied, 8) == NGX_AGAIN,
+       "subscribed");
+
+    ngx_mcp_session_end(&zone, other, NGX_MCP_COUNTER_SESSIONS_DELETED);
+
+    id = env_str("1");
+    none = env_str("");
+    (void) ngx_mcp_call_open(&zone, b, &id, &none, 8, 1, &call);
+
+    for (i = 0, rc = NGX_OK; i < 50000 && rc == NGX_OK; i++) {
+        snprintf(text, sizeof(text), "q:%u", (unsigned) i);
+        uri = env_str(text);
+        rc = ngx_mcp_session_subscribe(&zone, b, &uri, 100000);
+    }
+
+    uri = env_str("p:1");
+
+    ok(rc == NGX_DECLINED
+       && ngx_mcp_supply_join(&zone, own, b, &supplied, 100000)
+          == NGX_DECLINED, "no room for subscription %u", (unsigned) i);
+    ok(ngx_mcp_session_subscribe(&zone, b, &uri, 100000) == NGX_OK
+       && ngx_mcp_session_subscribe(&zone, b, &lengthy, 100000) == NGX_OK,
+       "but for those that are there");
+    ok(ngx_mcp_supply_join(&zone, own, b, &shared, 100000) == NGX_AGAIN,
+       "shared ones as well");
+    ok(ngx_mcp_supply_join(&zone, own, b, &gone, 100000) == NGX_DONE,
+       "alone if there is no room to share it again");
+    ok(ngx_mcp_supply_hold(&zone, own, call.ref, &supplied) == NGX_OK,
+       "a call waits on what another one subscribed to");
+
+    stop("subscriptions of a client that has its share");
+}
+
+
+/* clients that have their shares do not keep what all share from being made */
+
+static void
+share_own_tests(void)
+{
+    char                   client[16], text[32];
+    ngx_str_t              uri, id, up;
+    ngx_uint_t             n;
+    ngx_mcp_ref_t          a, own, other;
+    ngx_mcp_link_t         l;
+    ngx_mcp_session_new_t  in;
+
+    start(1024 * 1024);
+    a = session_of("t", "modest");
+
+    for (n = 0; n < 40; n++) {
+        snprintf(client, sizeof(client), "c%u", (unsigned) n);
+
+        while (session_of("t", client).block) { /* void */ }
+    }
+
+    ok(session_of("t", "late").block == 0
+       && session_of("u", "in another tenant").block != 0,
+       "a tenant has its share");
+
+    up = env_str("up");
+    id = env_str("there");
+    uri = env_str("s:1");
+
+    in = fresh("e", "t");
+    in.identity = up;
+    ok(ngx_mcp_own_get(&zone, &in, &own) == NGX_OK
+       && ngx_mcp_supply_join(&zone, own, a, &uri, 8) == NGX_AGAIN,
+       "its sessions share one at the upstream");
+    (void) ngx_mcp_link_get(&zone, own, &up, own, &l);
+    ok(ngx_mcp_link_put(&zone, own, &up, &id, 1) == NGX_OK,
+       "which has room for its id");
+
+    /* of a tenant that only has sessions of its own in common */
+
+    for (n = 0; n < 4000; n++) {
+        in = fresh("e", "v");
+        snprintf(text, sizeof(text), "key %u", (unsigned) n);
+        in.list_key = env_str(text);
+
+        if (ngx_mcp_own_get(&zone, &in, &other) != NGX_OK) {
+            break;
+        }
+    }
+
+    ok(n < 4000 && session_of("w", "modest").block == 0,
+       "%u shared ones take what is left but half of the reserve",
+       (unsigned) n);
+    ok(free_blocks() > zone.sh->blocks / 32 && say(a, "event") == NGX_OK,
+       "an event goes at that");
+
+    stop("sessions of the module in a full zone");
+}
+
+
+/* shares of leases, and a session that ended before it got one */
+
+static void
+share_lease_tests(void)
+{
+    ngx_str_t              key[4];
+    ngx_mcp_ref_t          a, b;
+    ngx_mcp_lease_share_t  share;
+
+    start(1024 * 1024);
+    a = session_of("t", "a");
+    b = session_of("t", "b");
+
+    key[0] = env_str("key 0");
+    key[1] = env_str("key 1");
+    key[2] = env_str("key 2");
+    key[3] = env_str("key 3");
+
+    share.session = a;
+    share.sessions = 1;
+    share.tenants = 2;
+    ok(ngx_mcp_lease_want_shared(&zone, &key[0], &share) == NGX_OK
+       && ngx_mcp_lease_want_shared(&zone, &key[0], &share) == NGX_OK
+       && ngx_mcp_lease_want_shared(&zone, &key[1], &share) == NGX_BUSY,
+       "a session's share of leases");
+
+    share.session = b;
+    share.sessions = 2;
+    ok(ngx_mcp_lease_want_shared(&zone, &key[1], &share) == NGX_OK
+       && ngx_mcp_lease_want_shared(&zone, &key[2], &share) == NGX_DECLINED,
+       "its tenant's");
+
+    ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    ok(ngx_mcp_lease_want_shared(&zone, &key[3], &share) == NGX_ABORT,
+       "an ended session is no full zone");
+
+    ngx_mcp_zone_lock(&zone);
+
+    while (zone.sh->leases.head) {
+        ngx_mcp_lease_drop_locked(&zone,
+                                  ngx_mcp_block(&zone, zone.sh->leases.head));
+    }
+
+    ngx_mcp_zone_unlock(&zone);
+
+    stop("shares of leases");
+}
+
+
 static void
 topic_tests(void)
 {
@@ -2931,7 +3274,10 @@ topic_tests(void)
     is(topics_of(a), "u:b u:c ", "the one used longest ago goes");
     add("e", "t", "u:c", "c2");
     after = mark;
-    is(kept_of(a, "u:c", &after), "c c2 again", "one is used");
+    is(kept_of(a, "u:c", &after), "c c2 missed again",
+       "it could be one that went a moment ago");
+    ok(after > mark, "which is said once");
+    is(kept_of(a, "u:c", &after), "again", "one is used");
     ok(add("e", "t", "u:d", "d") == 100, "none is left to go");
 
     env_time(ngx_current_msec + 700000);
@@ -2943,7 +3289,31 @@ topic_tests(void)
 
     after = mark;
     add("e", "t", "u:a", "again");
-    is(kept_of(a, "u:a", &after), "again again", "positions go on");
+    is(kept_of(a, "u:a", &after), "again missed again",
+       "one that comes back has lost some");
+
+    env_time(ngx_current_msec + 700000);
+    after = mark;
+    add("e", "t", "u:f", "f");
+    is(kept_of(a, "u:f", &after), "f again", "later that is forgotten");
+
+    /* one that is read goes later than one with a younger event */
+
+    more = session("e", "gone");
+    t = topic("u:old");
+    add("e", "gone", "u:old", "old");
+    add("e", "gone", "u:new", "new");
+    env_time(ngx_current_msec + 50000);
+    ok(ngx_mcp_topic_find(&zone, more, &t, &ref) == NGX_OK, "it is read");
+    add("e", "gone", "u:1", "1");
+    add("e", "gone", "u:2", "2");
+    is(topics_of(more), "u:old u:1 u:2 ", "another one goes");
+    add("e", "gone", "u:3", "3");
+    is(topics_of(more), "u:1 u:2 u:3 ", "and it");
+    env_time(ngx_current_msec + 30000);
+    after = NGX_MCP_TOPIC_BEGIN;
+    is(kept_of(more, "u:old", &after), "missed again", "which is said");
+    ngx_mcp_session_end(&zone, more, NGX_MCP_COUNTER_SESSIONS_DELETED);
 
     /* other resources */
 
@@ -3023,8 +3393,8 @@ topic_tests(void)
     ngx_mcp_session_subscribe(&zone, a, &uri, 8);
     t = topic("u:b");
     ngx_mcp_topic_subscribe(&zone, a, &t);
-    zone.sh->busy = 1;
-    ok(env_check(&zone) == 0, "repaired");
+    env_half_end(&zone, a);
+    ok(env_check(&zone) == 0, "undone");
     after = 0;
     is(kept_of(a, "u:a", &after), "1 again", "nothing is lost");
 
@@ -3032,11 +3402,110 @@ topic_tests(void)
 }
 
 
+/* an update that the journal does not hold, and what a death in it does */
+
+static void
+journal_tests(void)
+{
+    char                   text[32];
+    uint32_t               n, most, noted;
+    ngx_str_t              str;
+    ngx_uint_t             i;
+    ngx_mcp_ref_t          a, b;
+    ngx_mcp_event_t        e;
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_session_sh_t  *s;
+
+    start(ZONE_SIZE);
+
+    a = session("e", "t");
+    b = session("e", "t");
+
+    for (i = 0; i < 4000; i++) {
+        snprintf(text, sizeof(text), "%u", (unsigned) i);
+        str = env_str(text);
+        e = event(&str);
+        (void) ngx_mcp_log_session(&zone, a, &e);
+    }
+
+    /* it goes in steps */
+
+    most = zone.sh->journal_size;
+    ngx_mcp_zone_lock(&zone);
+    ngx_mcp_session_end_locked(&zone, ngx_mcp_session_locked(&zone, a),
+                               NGX_MCP_COUNTER_SESSIONS_DELETED);
+    noted = zone.sh->noted;
+    ngx_mcp_zone_unlock(&zone);
+    ok(noted && noted < most && !zone.sh->lost, "a large session ends");
+
+    a = session("e", "t");
+    env_half_end(&zone, a);
+    ok(zone.sh->noted, "a death leaves something noted");
+    ok(env_check(&zone) == 0 && zone.sh->noted == 0
+       && zone.sh->recoveries == 1, "which is undone");
+    ok(ngx_mcp_session_gets(&zone, a) == 0, "the session is there");
+
+    /* no other block is free than that of an event that has just gone */
+
+    str = env_str("the first event");
+    e = event(&str);
+    (void) ngx_mcp_log_session(&zone, a, &e);
+    s = ngx_mcp_block(&zone, a.block);
+    n = s->log.list.head;
+
+    str = env_str("another one");
+    ngx_mcp_stage_init(&stage, NGX_MCP_EVENT, &str, 1);
+
+    ngx_mcp_zone_lock(&zone);
+    ngx_mcp_log_drop_locked(&zone, ngx_mcp_block(&zone, n));
+    zone.sh->free = 0;
+    zone.sh->blocks = zone.sh->fresh;
+    ok(ngx_mcp_log_add_locked(&zone, s, &e, NULL, &stage)
+       == ngx_mcp_block(&zone, n), "takes the block of the one before");
+    env_unlock(&zone, ngx_pid);
+
+    ok(env_check(&zone) == 0, "a death undoes that");
+    str = env_str("the first event");
+    ok(s->log.list.head == n && ngx_mcp_text_equal(&zone,
+                                    ngx_mcp_block(&zone, n), 0, str.len, &str),
+       "the event is there");
+
+    /* as if too much had been changed */
+
+    env_lost = 1;
+    zone.sh->journal_size = 512;
+    env_half_end(&zone, a);
+    zone.sh->journal_size = most;
+    ok(zone.sh->lost && env_alerts == 1, "an update that is too large");
+    ngx_mcp_zone_lock(&zone);
+    ngx_mcp_zone_unlock(&zone);
+    ok(env_check(&zone) == 0 && zone.sh->fresh == 1 && env_alerts == 2,
+       "the zone is emptied");
+    env_alerts = 0;
+    env_lost = 0;
+    ok(ngx_mcp_session_gets(&zone, a) == NGX_DECLINED
+       && ngx_mcp_session_gets(&zone, b) == NGX_DECLINED,
+       "no session is there");
+    a = session("e", "t");
+    b = session("e", "t");
+    str = env_str("on");
+    e = event(&str);
+    ok(ngx_mcp_log_session(&zone, b, &e) == NGX_OK && env_check(&zone) == 0,
+       "it goes on");
+
+    stop("journal");
+}
+
+
 int
 main(void)
 {
+    journal_tests();
     topic_tests();
     share_tests();
+    share_again_tests();
+    share_own_tests();
+    share_lease_tests();
     zone_tests();
     session_tests();
     limit_tests();
@@ -3046,6 +3515,7 @@ main(void)
     ask_tests();
     call_tests();
     line_tests();
+    gap_tests();
     eviction_tests();
     group_tests();
     window_tests();

@@ -239,6 +239,83 @@ connected(ngx_uint_t n, ngx_mcp_lease_t *l)
 }
 
 
+/* those who wait until one is connected */
+
+static void
+await_tests(void)
+{
+    ngx_str_t        key;
+    ngx_mcp_ref_t    ref;
+    ngx_mcp_lease_t  any;
+
+    start();
+
+    key = env_str("a");
+
+    ok(ngx_mcp_lease_await(&zone, &key, &ref) == NGX_DECLINED,
+       "no lease to wait for");
+
+    want("a");
+    drain_all();
+    ok(ngx_mcp_lease_await(&workers[1], &key, &ref) == NGX_AGAIN
+       && ngx_mcp_lease_settled(&workers[1], ref) == NGX_AGAIN,
+       "nobody has it yet");
+
+    workers[1].awaits = 1;
+
+    claim(0, "a", &lease);
+    ok(ngx_mcp_lease_settled(&workers[1], ref) == NGX_AGAIN, "claimed");
+
+    listen_again();
+    connected(0, &lease);
+    drain_all();
+    ok(heard[1].n == 1 && heard[1].why == NGX_MCP_LEASE_SETTLED
+       && heard[0].n == 0, "connected: who waits is told");
+    ok(ngx_mcp_lease_settled(&workers[1], ref) == NGX_OK
+       && ngx_mcp_lease_vain(&workers[0], &lease) == NGX_DECLINED,
+       "which is not in vain");
+
+    listen_again();
+    ngx_mcp_lease_broken(&workers[0], &lease);
+    ok(ngx_mcp_lease_await(&workers[1], &key, &ref) == NGX_AGAIN
+       && ngx_mcp_lease_vain(&workers[0], &lease) == NGX_OK
+       && ngx_mcp_lease_vain(&workers[0], &lease) == NGX_DECLINED, "in vain");
+    drain_all();
+    ok(heard[1].n == 1 && heard[1].why == NGX_MCP_LEASE_SETTLED
+       && heard[0].n == 0, "who waits is told as well");
+    ok(ngx_mcp_lease_await(&workers[1], &key, &ref) == NGX_DECLINED,
+       "and nobody else waits");
+
+    listen_again();
+    connected(0, &lease);
+    drain_all();
+    ok(heard[1].n == 0
+       && ngx_mcp_lease_await(&workers[1], &key, &ref) == NGX_OK,
+       "connected after that: nobody was told");
+
+    ngx_mcp_lease_release(&workers[0], &lease);
+    ok(ngx_mcp_lease_await(&workers[1], &key, &ref) == NGX_AGAIN,
+       "let go of");
+    any.ref = ref;
+    any.fence = 0;
+    ok(ngx_mcp_lease_vain(&workers[1], &lease) == NGX_OK
+       && ngx_mcp_lease_settled(&workers[1], ref) == NGX_DECLINED,
+       "nobody came in time");
+    claim(1, "a", &other);
+    ok(ngx_mcp_lease_vain(&workers[0], &lease) == NGX_DECLINED
+       && ngx_mcp_lease_settled(&workers[1], ref) == NGX_AGAIN,
+       "the next holder tries, whatever the one before says");
+    ok(ngx_mcp_lease_vain(&workers[0], &any) == NGX_OK, "any holder's");
+
+    ngx_mcp_lease_drop(&workers[1], &other);
+    ok(ngx_mcp_lease_settled(&workers[1], ref) == NGX_DECLINED, "dropped");
+
+    workers[1].awaits = 0;
+
+    stop("those who wait");
+}
+
+
 static void
 holder_tests(void)
 {
@@ -1021,6 +1098,7 @@ main(void)
 {
     take_tests();
     half_tests();
+    await_tests();
     holder_tests();
     epoch_tests();
     overlap_tests();

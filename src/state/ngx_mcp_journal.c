@@ -1,0 +1,308 @@
+
+#include "ngx_mcp_zone_sh.h"
+
+
+/*
+ * Old content of what the transaction that is under way has changed: notes of
+ * some bytes each, one behind the other, each followed by its place in the zone
+ * (48 bits) and its size (16 bits).  "noted" in the zone is how much of it is
+ * used; as soon as it is 0, the transaction is done.  Only processes die, not
+ * the memory, so the order of stores is all that matters.
+ *
+ * The first note of each transaction has what nearly every one changes, from
+ * "stamp" up to "epoch" in the zone's header.
+ *
+ * A step uses a few kB at most, while ngx_mcp_step_locked() keeps half of the
+ * journal free.  Should one use more, it goes on without notes ("lost").  A
+ * death in it would leave what cannot be undone, so the next holder then
+ * empties the zone.
+ */
+
+
+/* of 64 pieces of 256 bytes: what is noted of them in this transaction */
+
+#define NGX_MCP_NOTED  64
+
+typedef struct {
+    uint64_t                serial;
+    u_char                 *cell;
+    uint32_t                from;
+    uint32_t                to;
+} ngx_mcp_noted_t;
+
+
+static void ngx_mcp_journal_begin(ngx_mcp_zone_t *zone);
+static ngx_inline void ngx_mcp_journal_add(ngx_mcp_zone_t *zone, void *p,
+    void *old, size_t size);
+static void ngx_mcp_journal_lost(ngx_mcp_zone_t *zone);
+
+
+static uint64_t         ngx_mcp_serial;
+static ngx_mcp_noted_t  ngx_mcp_noted[NGX_MCP_NOTED];
+
+
+#define ngx_mcp_journal_aligned(size)  (((size) + 7) & ~(size_t) 7)
+
+
+void
+ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size)
+{
+    u_char             *cell;
+    uint32_t            from, to;
+    uintptr_t           offset;
+    ngx_mcp_noted_t    *n;
+    ngx_mcp_zone_sh_t  *sh;
+
+    sh = zone->sh;
+
+    if (sh->noted == 0) {
+        ngx_mcp_journal_begin(zone);
+    }
+
+    if ((u_char *) p - (u_char *) sh - NGX_MCP_CORE < NGX_MCP_CORE_SIZE) {
+        return;
+    }
+
+    offset = (uintptr_t) p - (uintptr_t) zone->blocks;
+    from = (uint32_t) (offset % NGX_MCP_BLOCK_SIZE);
+    to = from + (uint32_t) size;
+    cell = (u_char *) p - from;
+
+    n = &ngx_mcp_noted[offset / NGX_MCP_BLOCK_SIZE % NGX_MCP_NOTED];
+
+    if (n->serial != ngx_mcp_serial || n->cell != cell) {
+        n->serial = ngx_mcp_serial;
+        n->cell = cell;
+        n->from = from;
+        n->to = ngx_min(to, NGX_MCP_BLOCK_SIZE);
+
+    } else if (from >= n->from && to <= n->to) {
+        return;
+
+    } else if (from <= n->from && to >= n->from) {
+        n->from = from;
+        n->to = ngx_min(ngx_max(to, n->to), NGX_MCP_BLOCK_SIZE);
+
+    } else if (from >= n->from && from <= n->to) {
+        n->to = ngx_min(to, NGX_MCP_BLOCK_SIZE);
+    }
+
+    ngx_mcp_journal_add(zone, p, p, size);
+}
+
+
+/* the block was free when the transaction began: its content is no matter */
+
+void
+ngx_mcp_journal_new(ngx_mcp_zone_t *zone, uint32_t block)
+{
+    ngx_mcp_noted_t  *n;
+
+    n = &ngx_mcp_noted[block % NGX_MCP_NOTED];
+
+    n->serial = ngx_mcp_serial;
+    n->cell = ngx_mcp_block(zone, block);
+    n->from = 0;
+    n->to = NGX_MCP_BLOCK_SIZE;
+}
+
+
+/* what is known need not be read: it may be far from this processor */
+
+void
+ngx_mcp_journal_note_known(ngx_mcp_zone_t *zone, uint32_t *p, uint32_t old)
+{
+    if (zone->sh->noted == 0) {
+        ngx_mcp_journal_begin(zone);
+    }
+
+    ngx_mcp_journal_add(zone, p, &old, sizeof(uint32_t));
+}
+
+
+static void
+ngx_mcp_journal_begin(ngx_mcp_zone_t *zone)
+{
+    u_char  *p;
+
+    ngx_mcp_serial++;
+    zone->sh->lost = 0;
+
+    p = (u_char *) zone->sh + NGX_MCP_CORE;
+    ngx_mcp_journal_add(zone, p, p, NGX_MCP_CORE_SIZE);
+}
+
+
+/* old content, and behind it where it belongs */
+
+static ngx_inline void
+ngx_mcp_journal_add(ngx_mcp_zone_t *zone, void *p, void *old, size_t size)
+{
+    size_t              len;
+    u_char             *dst;
+    uint32_t            noted;
+    ngx_mcp_zone_sh_t  *sh;
+
+    sh = zone->sh;
+    noted = sh->noted;
+    len = ngx_mcp_journal_aligned(size);
+
+    if (noted + len + sizeof(uint64_t) > sh->journal_size) {
+        ngx_mcp_journal_lost(zone);
+        return;
+    }
+
+    dst = (u_char *) sh + sh->journal + noted;
+
+    switch (size) {
+
+    case 4:
+        ngx_memcpy(dst, old, 4);
+        break;
+
+    case 8:
+        ngx_memcpy(dst, old, 8);
+        break;
+
+    case 16:
+        ngx_memcpy(dst, old, 16);
+        break;
+
+    default:
+        ngx_memcpy(dst, old, size);
+        break;
+    }
+
+    *(uint64_t *) (dst + len) =
+                        (uint64_t) ((u_char *) p - (u_char *) sh) << 16 | size;
+
+    ngx_mcp_barrier();
+    sh->noted = noted + (uint32_t) (len + sizeof(uint64_t));
+    ngx_mcp_barrier();
+}
+
+
+static void
+ngx_mcp_journal_lost(ngx_mcp_zone_t *zone)
+{
+    if (!zone->sh->lost) {
+        ngx_log_error(NGX_LOG_ALERT, zone->log, 0,
+                      "mcp zone \"%V\": an update is larger than the "
+                      "journal", &zone->name);
+    }
+
+    zone->sh->lost = 1;
+}
+
+
+/* the newest note before *used; 0: there is none */
+
+size_t
+ngx_mcp_journal_prev(ngx_mcp_zone_sh_t *sh, uint32_t *used, u_char **p,
+    u_char **old)
+{
+    size_t    size;
+    uint64_t  where;
+
+    if (*used == 0) {
+        return 0;
+    }
+
+    *used -= (uint32_t) sizeof(uint64_t);
+    where = *(uint64_t *) ((u_char *) sh + sh->journal + *used);
+
+    size = where & 0xffff;
+    *used -= (uint32_t) ngx_mcp_journal_aligned(size);
+
+    *p = (u_char *) sh + (where >> 16);
+    *old = (u_char *) sh + sh->journal + *used;
+
+    return size;
+}
+
+
+/* blocks that were freed may be used from the next transaction on */
+
+void
+ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_zone_sh_t   *sh;
+    ngx_mcp_block_sh_t  *last;
+
+    sh = zone->sh;
+
+    if (sh->noted == 0) {
+        return;
+    }
+
+    if (sh->freed) {
+        last = ngx_mcp_block(zone, sh->freed_last);
+
+        ngx_mcp_touch(zone, &last->chain);
+        last->chain = sh->free;
+
+        sh->free = sh->freed;
+        sh->freed = 0;
+    }
+
+    ngx_mcp_barrier();
+    sh->noted = 0;
+    ngx_mcp_barrier();
+}
+
+
+/*
+ * Whoever dies in here leaves the rest, or all of it again, to the next one:
+ * a note is gone when its content is back.
+ */
+
+void
+ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone)
+{
+    u_char               *p, *old;
+    size_t                size;
+    uint32_t              used;
+    ngx_uint_t            i;
+    ngx_mcp_zone_sh_t    *sh;
+    ngx_mcp_worker_sh_t  *w;
+
+    sh = zone->sh;
+
+    /* before: a copy of a text that is made just now may be torn */
+
+    sh->recoveries++;
+    ngx_mcp_barrier();
+
+    if (sh->lost) {
+        ngx_mcp_zone_empty_locked(zone);
+    }
+
+    used = sh->noted;
+
+    while ((size = ngx_mcp_journal_prev(sh, &used, &p, &old)) != 0) {
+        ngx_memcpy(p, old, size);
+
+        ngx_mcp_barrier();
+        sh->noted = used;
+        ngx_mcp_barrier();
+    }
+
+    /* bells are no part of it: all look at everything once */
+
+    for (i = 0; i < sh->top; i++) {
+        w = ngx_mcp_place(zone, i);
+
+        if (w->state == NGX_MCP_WORKER_LIVE) {
+            w->rung = 0;
+            w->overflow = 1;
+            w->leases = 0;
+            w->bits |= NGX_MCP_RING_ALL;
+            ngx_mcp_worker_ring_locked(zone, i);
+        }
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, zone->log, 0,
+                  "mcp zone \"%V\": the update of a process that died was "
+                  "undone, %ui sessions", &zone->name,
+                  ngx_mcp_zone_sessions(sh));
+}

@@ -1,0 +1,755 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_legacy.h"
+#include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_discover.h"
+
+
+/* ms; for the end of a session at an upstream */
+#define NGX_HTTP_MCP_DELETE_TIME   5000
+
+/* ms; nobody is woken, and who makes the session is in no hurry for this */
+#define NGX_HTTP_MCP_SESSION_LOOK  1000
+
+
+/* in the order in which a new session is told */
+
+typedef enum {
+    ngx_http_mcp_legacy_initialize = 0,
+    ngx_http_mcp_legacy_initialized,
+    ngx_http_mcp_legacy_level,
+    ngx_http_mcp_legacy_subscribe
+} ngx_http_mcp_legacy_e;
+
+
+/* a session that is being made */
+
+struct ngx_http_mcp_opening_s {
+    ngx_uint_t                 step;
+    ngx_str_t                  id;
+    ngx_uint_t                 revision;
+    ngx_uint_t                 sub;          /* subscriptions so far */
+    ngx_http_mcp_scope_t       scope;
+    unsigned                   claimed:1;    /* others wait for it */
+    unsigned                   initialized:1;
+    unsigned                   silent:1;     /* it is told no more */
+};
+
+
+static ngx_int_t ngx_http_mcp_legacy_open(ngx_http_mcp_talk_t *t);
+static ngx_int_t ngx_http_mcp_legacy_begin(ngx_http_mcp_talk_t *t);
+static ngx_int_t ngx_http_mcp_legacy_next(ngx_http_mcp_talk_t *t);
+static ngx_int_t ngx_http_mcp_legacy_put(ngx_http_mcp_talk_t *t);
+static ngx_int_t ngx_http_mcp_legacy_uri(ngx_http_mcp_talk_t *t,
+    ngx_str_t *uri);
+static ngx_int_t ngx_http_mcp_legacy_exchange(ngx_http_mcp_talk_t *t,
+    ngx_str_t *params);
+static void ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+static ngx_int_t ngx_http_mcp_legacy_made(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e *outcome);
+static void ngx_http_mcp_legacy_second(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_legacy_head(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_exchange_t *x);
+static ngx_uint_t ngx_http_mcp_legacy_lost(ngx_http_mcp_talk_t *t,
+    ngx_uint_t status);
+static void ngx_http_mcp_legacy_heal(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_legacy_release(ngx_http_mcp_talk_t *t);
+static ngx_int_t ngx_http_mcp_legacy_end(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_farewell_cleanup(void *data);
+
+
+/* an MCP server with sessions, which are made by a handshake */
+
+ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
+    NGX_MCP_KNOWN_LEGACY,
+    1,                                     /* streams */
+    ngx_http_mcp_legacy_open,
+    ngx_http_mcp_legacy_head,
+    ngx_http_mcp_legacy_lost,
+    ngx_http_mcp_legacy_heal,
+    ngx_http_mcp_legacy_release,
+    ngx_http_mcp_legacy_end
+};
+
+
+static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_legacy_handlers = {
+    ngx_http_mcp_legacy_header,
+    ngx_http_mcp_legacy_message,
+    NULL,
+    ngx_http_mcp_legacy_done
+};
+
+
+static ngx_str_t  ngx_http_mcp_legacy_methods[] = {
+    ngx_string("initialize"),
+    ngx_string("notifications/initialized"),
+    ngx_string("logging/setLevel"),
+    ngx_string("resources/subscribe")
+};
+
+
+static ngx_int_t
+ngx_http_mcp_legacy_open(ngx_http_mcp_talk_t *t)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = t->upstream;
+
+    if (t->link == NULL) {
+        t->link = ngx_pcalloc(t->r->pool, sizeof(ngx_mcp_link_t));
+        if (t->link == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    for ( ;; ) {
+
+        if (t->existing) {
+            rc = ngx_mcp_link_peek(u->zone, t->session, &u->name, t->link);
+
+            if (rc != NGX_OK) {
+                return NGX_DECLINED;
+            }
+
+        } else {
+            rc = ngx_mcp_link_get(u->zone, t->session, &u->name, t->call,
+                                  t->link);
+        }
+
+        switch (rc) {
+
+        case NGX_OK:
+            rc = ngx_mcp_link_id(u->zone, t->session, &u->name, t->r->pool,
+                                 t->link);
+
+            if (rc != NGX_DECLINED) {
+                return rc;
+            }
+
+            /* it has just changed */
+
+            break;
+
+        case NGX_DECLINED:
+            return ngx_http_mcp_legacy_begin(t);
+
+        case NGX_AGAIN:
+
+            if (t->listen || t->call.block == 0) {
+                ngx_http_mcp_talk_pause(t, NGX_HTTP_MCP_SESSION_LOOK);
+
+            } else {
+                ngx_http_mcp_talk_wait(t, NGX_HTTP_MCP_WAIT_SESSION);
+            }
+
+            return NGX_AGAIN;
+
+        default:
+            return NGX_ERROR;
+        }
+    }
+}
+
+
+/* the session is to be made, by this request */
+
+static ngx_int_t
+ngx_http_mcp_legacy_begin(ngx_http_mcp_talk_t *t)
+{
+    ngx_int_t  rc;
+
+    t->opening = ngx_pcalloc(t->r->pool, sizeof(ngx_http_mcp_opening_t));
+
+    if (t->opening == NULL) {
+        ngx_mcp_link_fail(t->upstream->zone, t->session, &t->upstream->name);
+        return NGX_ERROR;
+    }
+
+    t->opening->claimed = 1;
+
+    rc = ngx_http_mcp_legacy_next(t);
+
+    return rc == NGX_OK ? NGX_AGAIN : NGX_ERROR;
+}
+
+
+/* NGX_OK: an exchange has begun; NGX_DONE: the session is made; NGX_ERROR */
+
+static ngx_int_t
+ngx_http_mcp_legacy_next(ngx_http_mcp_talk_t *t)
+{
+    u_char                  *p;
+    ngx_str_t                params, *level;
+    ngx_http_mcp_opening_t  *o;
+
+    o = t->opening;
+
+    ngx_memzero(&o->scope, sizeof(ngx_http_mcp_scope_t));
+    ngx_str_null(&params);
+
+    switch (o->step) {
+
+    case ngx_http_mcp_legacy_initialize:
+
+        if (ngx_mcp_session_initialize(t->upstream->zone, t->session,
+                                       t->r->pool, &params)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        break;
+
+    case ngx_http_mcp_legacy_initialized:
+        break;
+
+    case ngx_http_mcp_legacy_level:
+
+        level = ngx_mcp_level_name(t->level);
+
+        if (level) {
+            p = ngx_pnalloc(t->r->pool,
+                            sizeof("{\"level\":\"\"}") + level->len);
+            if (p == NULL) {
+                return NGX_ERROR;
+            }
+
+            params.data = p;
+            params.len = ngx_sprintf(p, "{\"level\":\"%V\"}", level) - p;
+
+            break;
+        }
+
+        o->step = ngx_http_mcp_legacy_subscribe;
+
+        /* fall through */
+
+    default: /* ngx_http_mcp_legacy_subscribe */
+
+        if (ngx_http_mcp_legacy_uri(t, &o->scope.name) != NGX_OK) {
+            return ngx_http_mcp_legacy_put(t);
+        }
+
+        params = ngx_mcp_uri_compose(t->r->pool, &o->scope.name);
+
+        if (params.data == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    return ngx_http_mcp_legacy_exchange(t, &params);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_legacy_put(ngx_http_mcp_talk_t *t)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_opening_t   *o;
+    ngx_http_mcp_upstream_t  *u;
+
+    o = t->opening;
+    u = t->upstream;
+
+    rc = ngx_mcp_link_put(u->zone, t->session, &u->name, &o->id, o->revision);
+
+    o->claimed = 0;
+
+    if (rc != NGX_OK) {
+        (void) ngx_http_mcp_legacy_end(t);
+        return NGX_ERROR;
+    }
+
+    t->opening = NULL;
+
+    return NGX_DONE;
+}
+
+
+/* the next subscription, which a new session is to get again */
+
+static ngx_int_t
+ngx_http_mcp_legacy_uri(ngx_http_mcp_talk_t *t, ngx_str_t *uri)
+{
+    if (t->opening->silent) {
+        return NGX_DECLINED;
+    }
+
+    do {
+        if (ngx_mcp_session_upstream_subscription(t->upstream->zone,
+                                                  t->session,
+                                                  t->opening->sub++,
+                                                  t->r->pool, uri)
+            != NGX_OK)
+        {
+            return NGX_DECLINED;
+        }
+
+        /* the message itself may be about to say so */
+
+    } while (t->legacy_only && ngx_mcp_equal(&t->scope.name, uri));
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_legacy_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *params)
+{
+    ngx_str_t                 body;
+    ngx_http_mcp_opening_t   *o;
+    ngx_http_mcp_exchange_t  *x;
+
+    o = t->opening;
+
+    o->scope.method = ngx_http_mcp_legacy_methods[o->step];
+
+    if (o->step != ngx_http_mcp_legacy_initialized) {
+        o->scope.request_id = ngx_http_mcp_own_id;
+    }
+
+    body = ngx_mcp_request_compose(t->r->pool, &o->scope.request_id,
+                                   &o->scope.method, params);
+    if (body.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    x = ngx_http_mcp_upstream_exchange(t->r, t->upstream, &o->scope);
+    if (x == NULL) {
+        t->scope.dots = o->scope.dots;
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    x->data = t;
+    x->client_headers = 1;
+    x->handlers = &ngx_http_mcp_legacy_handlers;
+
+    if (o->step == ngx_http_mcp_legacy_initialize) {
+        ngx_http_mcp_initialize_within(x, NGX_HTTP_MCP_INITIALIZE_TIME);
+
+    } else {
+        x->session_id = o->id;
+
+        if (o->revision) {
+            x->protocol_version = *ngx_mcp_revision_name(o->revision);
+        }
+    }
+
+    t->x = x;
+
+    return ngx_http_mcp_exchange_start(x);
+}
+
+
+static void
+ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_talk_t     *t;
+    ngx_http_mcp_opening_t  *o;
+
+    t = x->data;
+    o = t->opening;
+
+    if (o && o->step == ngx_http_mcp_legacy_initialize) {
+        o->id = x->session;
+    }
+}
+
+
+static void
+ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t                id, result;
+    ngx_http_mcp_talk_t     *t;
+    ngx_http_mcp_opening_t  *o;
+
+    t = x->data;
+    o = t->opening;
+
+    if (t->closed) {
+        return;
+    }
+
+    if (o->step == ngx_http_mcp_legacy_initialize) {
+
+        if (ngx_http_mcp_initialize_answer(x, text, &ngx_http_mcp_own_id,
+                                           &result, &o->revision)
+            == NGX_OK)
+        {
+            o->initialized = 1;
+            ngx_http_mcp_exchange_answered(x);
+        }
+
+        return;
+    }
+
+    id = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_ID, text->data);
+
+    if (ngx_mcp_json_same_id(&id, &ngx_http_mcp_own_id)) {
+        ngx_http_mcp_exchange_answered(x);
+    }
+}
+
+
+static void
+ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_int_t                rc;
+    ngx_http_mcp_talk_t     *t;
+    ngx_http_mcp_opening_t  *o;
+
+    t = x->data;
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
+                   "mcp session at \"%V\" is made: exchange ended with %ui, "
+                   "status %ui", &t->upstream->name, (ngx_uint_t) outcome,
+                   x->status);
+
+    if (ngx_http_mcp_talk_over(t)) {
+        return;
+    }
+
+    o = t->opening;
+
+    if (outcome == NGX_HTTP_MCP_TIMEOUT || outcome == NGX_HTTP_MCP_UNREACHABLE)
+    {
+        /* each of many subscriptions may take as long */
+
+        o->silent = 1;
+    }
+
+    switch (o->step) {
+
+    case ngx_http_mcp_legacy_initialize:
+
+        if (ngx_http_mcp_legacy_made(t, &outcome) != NGX_OK) {
+            ngx_http_mcp_talk_fail(t, outcome);
+            return;
+        }
+
+        /* fall through */
+
+    case ngx_http_mcp_legacy_initialized:
+    case ngx_http_mcp_legacy_level:
+        o->step++;
+        break;
+
+    default: /* ngx_http_mcp_legacy_subscribe */
+        break;
+    }
+
+    rc = ngx_http_mcp_legacy_next(t);
+
+    if (rc == NGX_DONE) {
+        ngx_http_mcp_talk_next(t);
+
+    } else if (rc != NGX_OK) {
+        ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_BAD);
+    }
+}
+
+
+/* initialize has been answered somehow */
+
+static ngx_int_t
+ngx_http_mcp_legacy_made(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e *outcome)
+{
+    ngx_http_mcp_exchange_t  *x;
+    ngx_http_mcp_upstream_t  *u;
+
+    x = t->x;
+    u = t->upstream;
+
+    if (t->opening->initialized) {
+
+        if (ngx_http_mcp_link_fits(x)) {
+            return NGX_OK;
+        }
+
+        (void) ngx_http_mcp_legacy_end(t);
+
+        *outcome = NGX_HTTP_MCP_BAD;
+
+        return NGX_ERROR;
+    }
+
+    if (*outcome == NGX_HTTP_MCP_OK) {
+        ngx_log_error(NGX_LOG_ERR, t->r->connection->log, 0,
+                      "mcp upstream \"%V\" did not answer initialize with a "
+                      "result", &u->name);
+
+        *outcome = NGX_HTTP_MCP_BAD;
+    }
+
+    if (x->status == NGX_HTTP_BAD_REQUEST || *outcome == NGX_HTTP_MCP_BAD
+        || ngx_http_mcp_status_absent(x->status))
+    {
+        ngx_http_mcp_legacy_second(t);
+        ngx_http_mcp_discover_again(u, &t->tenant, t->r->pool);
+    }
+
+    return NGX_ERROR;
+}
+
+
+/* the module's own initialize may have used up the only session there is */
+
+static void
+ngx_http_mcp_legacy_second(ngx_http_mcp_talk_t *t)
+{
+    ngx_uint_t                level;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = t->upstream;
+
+    if (t->x->refusal.len == 0 || !u->probe
+        || (u->protocol != NGX_HTTP_MCP_LEGACY
+            && ngx_http_mcp_discovered(u, &t->tenant) != NGX_MCP_KNOWN_LEGACY))
+    {
+        return;
+    }
+
+    level = ngx_http_mcp_upstream_blame(u) ? NGX_LOG_ERR : NGX_LOG_INFO;
+
+    ngx_log_error(level, t->r->connection->log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\" answered the "
+                  "module's own initialize, and refuses that of a client with "
+                  "status %ui: %V; if it has a single session, add "
+                  "\"probe=off listen=off\" to \"mcp_upstream\" and restart it",
+                  &u->name, &u->endpoint, t->x->status, &t->x->quote);
+}
+
+
+static void
+ngx_http_mcp_legacy_head(ngx_http_mcp_talk_t *t, ngx_http_mcp_exchange_t *x)
+{
+    x->session_id = t->link->id;
+
+    if (t->link->revision) {
+        x->protocol_version = *ngx_mcp_revision_name(t->link->revision);
+    }
+
+    if (t->listen && t->serial != t->link->serial) {
+
+        /* the event had its id in another session */
+
+        ngx_str_null(&x->last_event_id);
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_legacy_lost(ngx_http_mcp_talk_t *t, ngx_uint_t status)
+{
+    if (t->link->id.len == 0) {
+        return NGX_HTTP_MCP_KEPT;
+    }
+
+    switch (status) {
+
+    case NGX_HTTP_NOT_FOUND:
+        return NGX_HTTP_MCP_LOST;
+
+    case NGX_HTTP_BAD_REQUEST:
+
+        /* some transports say so for a lost session */
+
+        return NGX_HTTP_MCP_LOST_REFUSED;
+
+    default:
+        return NGX_HTTP_MCP_KEPT;
+    }
+}
+
+
+static void
+ngx_http_mcp_legacy_heal(ngx_http_mcp_talk_t *t)
+{
+    ngx_http_mcp_upstream_t  *u;
+
+    u = t->upstream;
+
+    ngx_log_error(NGX_LOG_NOTICE, t->r->connection->log, 0,
+                  "mcp upstream \"%V\" lost a session; the module creates a "
+                  "new one", &u->name);
+
+    ngx_mcp_link_forget(u->zone, t->session, &u->name, t->link->serial);
+
+    ngx_http_mcp_discover_stale(u, &t->tenant, t->r->pool);
+}
+
+
+static void
+ngx_http_mcp_legacy_release(ngx_http_mcp_talk_t *t)
+{
+    if (t->opening && t->opening->claimed) {
+        t->opening->claimed = 0;
+        ngx_mcp_link_fail(t->upstream->zone, t->session, &t->upstream->name);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_legacy_end(ngx_http_mcp_talk_t *t)
+{
+    ngx_str_t                none;
+    ngx_http_mcp_opening_t  *o;
+
+    o = t->opening;
+
+    if (o == NULL) {
+        return NGX_OK;
+    }
+
+    if (o->claimed && !o->initialized && t->x && t->x->status == 0) {
+
+        /* the headers of its answer, which may still come, have the id */
+
+        return NGX_AGAIN;
+    }
+
+    ngx_http_mcp_legacy_release(t);
+
+    t->opening = NULL;
+
+    ngx_str_null(&none);
+    ngx_http_mcp_farewell(t->upstream, t->r, &t->tenant, &none, &o->id,
+                          o->revision);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_initialize_within(ngx_http_mcp_exchange_t *x, ngx_msec_t time)
+{
+    if (x->timeout == 0 || x->timeout > time) {
+        x->timeout = time;
+    }
+
+    if (x->total == 0 || x->total > time) {
+        x->total = time;
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
+    ngx_str_t *id, ngx_str_t *result, ngx_uint_t *revision)
+{
+    ngx_str_t        got, version;
+    ngx_mcp_json_t  *json;
+
+    json = &x->scan;
+
+    got = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
+        || !ngx_mcp_json_same_id(&got, id))
+    {
+        return NGX_DECLINED;
+    }
+
+    version = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_VERSION, text->data);
+
+    if (version.len > 2) {
+        version.data++;
+        version.len -= 2;
+    }
+
+    *revision = ngx_mcp_revision_parse(&version);
+    *result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_link_fits(ngx_http_mcp_exchange_t *x)
+{
+    if (x->session.len <= NGX_MCP_LINK_ID_MAX) {
+        return 1;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+                  "mcp upstream \"%V\" made a session whose id has %uz bytes, "
+                  "more than %d; it cannot be used",
+                  &x->name, x->session.len, NGX_MCP_LINK_ID_MAX);
+
+    return 0;
+}
+
+
+void
+ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
+    ngx_str_t *tenant, ngx_str_t *session, ngx_str_t *id, ngx_uint_t revision)
+{
+    ngx_http_cleanup_t       *cln;
+    ngx_http_mcp_scope_t      scope;
+    ngx_http_mcp_exchange_t  *x;
+    ngx_http_mcp_audience_t   audience;
+
+    if (id->len == 0) {
+        return;
+    }
+
+    ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
+    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+
+    audience.tenant = *tenant;
+    audience.session = *session;
+
+    x = ngx_http_mcp_background_exchange(u, &audience,
+                                         from ? &from->headers_in : NULL,
+                                         &scope);
+    if (x == NULL) {
+        return;
+    }
+
+    ngx_http_mcp_background_stay(x->r);
+
+    cln = ngx_http_cleanup_add(x->r, 0);
+
+    x->session_id.len = id->len;
+    x->session_id.data = ngx_pstrdup(x->r->pool, id);
+
+    if (cln == NULL || x->session_id.data == NULL) {
+        ngx_http_mcp_background_close(x->r);
+        return;
+    }
+
+    cln->handler = ngx_http_mcp_farewell_cleanup;
+    cln->data = u->zone;
+
+    ngx_mcp_farewell_begin(u->zone);
+
+    x->method = NGX_HTTP_DELETE;
+    x->timeout = NGX_HTTP_MCP_DELETE_TIME;
+    x->total = NGX_HTTP_MCP_DELETE_TIME;
+
+    if (revision >= NGX_MCP_2025_06_18) {
+        x->protocol_version = *ngx_mcp_revision_name(revision);
+    }
+
+    (void) ngx_http_mcp_background_send(x, NULL);
+}
+
+
+static void
+ngx_http_mcp_farewell_cleanup(void *data)
+{
+    ngx_mcp_farewell_end(data);
+}

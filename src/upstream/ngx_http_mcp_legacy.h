@@ -1,0 +1,41 @@
+
+/*
+ * Sessions at MCP servers of the legacy revisions: the handshake that makes one
+ * and the DELETE that ends one.  Requests use them by their manner
+ * (ngx_http_mcp_manner.h).
+ */
+
+#ifndef _NGX_HTTP_MCP_LEGACY_H_INCLUDED_
+#define _NGX_HTTP_MCP_LEGACY_H_INCLUDED_
+
+
+#include "ngx_http_mcp_upstream.h"
+
+
+/* ms; an upstream's time for initialize, if mcp_upstream_timeout is not less */
+#define NGX_HTTP_MCP_INITIALIZE_TIME  30000
+
+/* limits an exchange to this time */
+void ngx_http_mcp_initialize_within(ngx_http_mcp_exchange_t *x,
+    ngx_msec_t time);
+
+/*
+ * Reads the message at hand as the answer to the initialize with this id; the
+ * result is raw, and valid as long as text.  NGX_DECLINED: it is none.
+ */
+ngx_int_t ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text, ngx_str_t *id, ngx_str_t *result, ngx_uint_t *revision);
+
+/* whether the id of the session that it made can be kept; else it is logged */
+ngx_uint_t ngx_http_mcp_link_fits(ngx_http_mcp_exchange_t *x);
+
+/*
+ * Tells an upstream that a session has ended: DELETE, outcome ignored.  from:
+ * the client's request, whose headers cross; NULL when there is none.
+ */
+void ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u,
+    ngx_http_request_t *from, ngx_str_t *tenant, ngx_str_t *session,
+    ngx_str_t *id, ngx_uint_t revision);
+
+
+#endif /* _NGX_HTTP_MCP_LEGACY_H_INCLUDED_ */

@@ -1,0 +1,90 @@
+
+/*
+ * The manners of upstreams: how a request is opened, healed, resumed and ended
+ * at those of one kind.  A manner is a table of functions; all that differs
+ * between kinds stands in them, and the client (ngx_http_mcp_talk.h) knows none
+ * of the kinds.  Another kind is another table, and its line in
+ * ngx_http_mcp_manner_of().
+ */
+
+#ifndef _NGX_HTTP_MCP_MANNER_H_INCLUDED_
+#define _NGX_HTTP_MCP_MANNER_H_INCLUDED_
+
+
+#include "ngx_http_mcp_talk.h"
+
+
+/* whether an upstream has lost what open() had found or made there */
+
+typedef enum {
+    NGX_HTTP_MCP_KEPT = 0,
+    NGX_HTTP_MCP_LOST,
+    NGX_HTTP_MCP_LOST_REFUSED,      /* if it answers an error without an id */
+    NGX_HTTP_MCP_LOST_UNHEARD       /* likewise, or if it says nothing else */
+} ngx_http_mcp_lost_e;
+
+
+struct ngx_http_mcp_manner_s {
+
+    ngx_uint_t    kind;             /* ngx_mcp_known_e */
+
+    /* it has GET streams: to listen to, and where another ended early */
+    ngx_uint_t    streams;
+
+    /*
+     * Makes the upstream ready for the message.  NGX_OK: it is; NGX_AGAIN: it
+     * will be, and ngx_http_mcp_talk_next() is called then, or the request has
+     * failed; NGX_DECLINED: the message is not for it; NGX_ERROR.
+     */
+    ngx_int_t   (*open)(ngx_http_mcp_talk_t *t);
+
+    /* adds to the exchange of the message; may be NULL, as those below */
+    void        (*head)(ngx_http_mcp_talk_t *t, ngx_http_mcp_exchange_t *x);
+
+    /* the meaning of the status of an answer to it, ngx_http_mcp_lost_e */
+    ngx_uint_t  (*lost)(ngx_http_mcp_talk_t *t, ngx_uint_t status);
+
+    /* it has lost it: nobody is to use that; open() is called again */
+    void        (*heal)(ngx_http_mcp_talk_t *t);
+
+    /* the request goes: others may do what open() was about to do */
+    void        (*release)(ngx_http_mcp_talk_t *t);
+
+    /*
+     * The upstream is told to end what open() has made, if it was not finished.
+     * NGX_AGAIN: that is not known before the exchange ends.
+     */
+    ngx_int_t   (*end)(ngx_http_mcp_talk_t *t);
+};
+
+
+extern ngx_http_mcp_manner_t  ngx_http_mcp_rpc;
+extern ngx_http_mcp_manner_t  ngx_http_mcp_legacy;
+
+
+/* by ngx_mcp_known_e; NULL: there is none */
+ngx_http_mcp_manner_t *ngx_http_mcp_manner_of(ngx_uint_t kind);
+
+/* of an upstream as configured, or found out by this worker; NULL: neither */
+ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant);
+
+
+/* for manners: goes on from where it is, or fails; the last thing to be done */
+void ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t);
+void ngx_http_mcp_talk_fail(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
+
+/* fails, or succeeds without being sent, in a later event */
+void ngx_http_mcp_talk_end(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
+
+/* waits for another, or looks again after this time */
+void ngx_http_mcp_talk_wait(ngx_http_mcp_talk_t *t, ngx_uint_t kind);
+void ngx_http_mcp_talk_pause(ngx_http_mcp_talk_t *t, ngx_msec_t time);
+
+/* an exchange of open() ended; 1: the request is to be left or is aborted */
+ngx_uint_t ngx_http_mcp_talk_over(ngx_http_mcp_talk_t *t);
+
+
+#endif /* _NGX_HTTP_MCP_MANNER_H_INCLUDED_ */

@@ -1,0 +1,181 @@
+
+/*
+ * The client: one request to an upstream, from finding out what it is to the
+ * end of the last exchange ("talk").
+ *
+ *     find out  ->  open  ->  send  ->  done
+ *        ^            |         |
+ *        +--- heal ---+---------+--- resume (GET, Last-Event-ID) -+
+ *                               +---------------------------------+
+ *
+ * What the upstream is, is known from its configuration or found out
+ * (ngx_http_mcp_discover.h); it has a manner then (ngx_http_mcp_manner.h), and
+ * all that differs between kinds of upstreams is in that.  open() makes it
+ * ready for the message: where sessions are kept at the upstream it finds that
+ * of the caller, waits for another request that makes it, or makes it, with the
+ * client's own initialize, level and subscriptions.  If the upstream has
+ * forgotten that, or is not what it was known for, the request is healed: begun
+ * again, once, because the message cannot have run.  A stream that ends before
+ * the answer is resumed.
+ *
+ * It lives in r->pool, where r is the request of a client or one that no client
+ * waits for; the code is the same.  Handlers are called as those of an
+ * exchange; t->x is the exchange whose answer it is.
+ */
+
+#ifndef _NGX_HTTP_MCP_TALK_H_INCLUDED_
+#define _NGX_HTTP_MCP_TALK_H_INCLUDED_
+
+
+#include "ngx_http_mcp_upstream.h"
+
+
+typedef struct ngx_http_mcp_talk_s     ngx_http_mcp_talk_t;
+typedef struct ngx_http_mcp_manner_s   ngx_http_mcp_manner_t;
+typedef struct ngx_http_mcp_opening_s  ngx_http_mcp_opening_t;
+
+struct ngx_http_mcp_talk_s {
+    /* in */
+    ngx_http_request_t               *r;
+    ngx_http_mcp_upstream_t          *upstream;
+    ngx_mcp_ref_t                     session;
+    ngx_mcp_ref_t                     call;       /* is woken for links, or
+                                                     block 0 */
+    ngx_str_t                         tenant;
+    ngx_uint_t                        level;      /* of the session */
+    ngx_http_mcp_scope_t              scope;      /* of the message */
+    ngx_str_t                         body;
+    unsigned                          existing:1; /* only if there is a link;
+                                                     else NGX_DECLINED */
+    unsigned                          legacy_only:1; /* done(OK) when it is
+                                                        an rpc upstream */
+    unsigned                          patient:1;  /* the message is a client's
+                                                     request */
+    unsigned                          listen:1;   /* opens the upstream's GET
+                                                     stream, once; no body */
+    ngx_str_t                         last_event_id;  /* for that, in the link
+                                                     with this serial */
+    ngx_uint_t                        serial;
+    unsigned                          answered:1; /* set by message() when the
+                                                     answer was in it */
+    void                            (*linked)(ngx_http_mcp_talk_t *t);
+                                               /* about to listen on t->link;
+                                                  may be NULL */
+    void                            (*streams)(ngx_http_mcp_talk_t *t);
+                                               /* the answer is a stream */
+    void                            (*paused)(ngx_http_mcp_talk_t *t);
+                                               /* which ended early, to be
+                                                  resumed in a while */
+    void                            (*message)(ngx_http_mcp_talk_t *t,
+                                          ngx_str_t *text);
+    ngx_int_t                       (*piece)(ngx_http_mcp_talk_t *t,
+                                          ngx_chain_t *in, ngx_uint_t last);
+    void                            (*done)(ngx_http_mcp_talk_t *t,
+                                          ngx_http_mcp_outcome_e outcome);
+    void                            (*gone)(ngx_http_mcp_talk_t *t);
+                                               /* r goes, and done() does not
+                                                  come; may be NULL */
+    void                             *data;
+
+    /* out */
+    ngx_http_mcp_exchange_t          *x;
+    ngx_uint_t                        rpc;        /* the upstream is one */
+    ngx_uint_t                        status;     /* it could not be found out
+                                                     what it is: HTTP status */
+    ngx_str_t                         why;        /* and sentence for clients;
+                                                     else empty */
+    ngx_mcp_link_t                   *link;       /* the session there, or
+                                                     NULL */
+
+    /* private */
+    ngx_http_mcp_manner_t            *manner;
+    ngx_http_mcp_opening_t           *opening;    /* its, while it opens */
+    ngx_uint_t                        step;
+    ngx_uint_t                        resumes;
+    ngx_http_mcp_waiter_t             waiter;
+    ngx_event_t                       event;
+    ngx_http_mcp_outcome_e            outcome;
+    unsigned                          ends:1;     /* with this outcome */
+    unsigned                          closed:1;   /* r is about to go, */
+    unsigned                          leaving:1;  /* when what was opened can
+                                                     be ended */
+    unsigned                          healed:1;
+    unsigned                          forgotten:1;
+    unsigned                          aborted:1;
+    unsigned                          heard:1;
+};
+
+
+/* NGX_OK: done() will come; NGX_DECLINED: no link (existing); NGX_ERROR */
+ngx_int_t ngx_http_mcp_talk_start(ngx_http_mcp_talk_t *t);
+
+/*
+ * The doorbell said NGX_MCP_WAKE_LINK for t->call, or that there is news of an
+ * own session
+ */
+void ngx_http_mcp_talk_wake(ngx_http_mcp_talk_t *t);
+
+/* done(NGX_HTTP_MCP_ABORTED) follows in a later event */
+void ngx_http_mcp_talk_abort(ngx_http_mcp_talk_t *t);
+
+/*
+ * Frees what is not in r->pool (queue, events, claims); from the cleanup of
+ * a request that goes away.  No callback is called afterwards.
+ */
+void ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t);
+
+
+/*
+ * One on a request of its own, for which no client waits: r, upstream and
+ * tenant are set, and the cleanup.  headers: of a client, which cross, or NULL.
+ * NULL: no memory or no connection.
+ */
+ngx_http_mcp_talk_t *ngx_http_mcp_talk_create(ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers);
+
+/* starts such a one; its request has to be left even if it could not start */
+ngx_int_t ngx_http_mcp_talk_run(ngx_http_mcp_talk_t *t);
+
+/*
+ * Its request goes: no callback is called any more.  The session that was being
+ * made at the upstream is ended.
+ */
+void ngx_http_mcp_talk_leave(ngx_http_mcp_talk_t *t);
+
+/* of the message at hand, which is scanned: ngx_mcp_method_e */
+ngx_uint_t ngx_http_mcp_said_method(ngx_http_mcp_talk_t *t, ngx_str_t *text);
+
+/* its params.uri, decoded; data NULL: there is none, or no memory */
+ngx_str_t ngx_http_mcp_said_uri(ngx_http_mcp_talk_t *t, ngx_str_t *text,
+    ngx_pool_t *pool);
+
+/*
+ * Whether it came on a stream of this session (id: its own), but is said to it
+ * elsewhere: an update of a resource, of which the module's own session hears
+ * as well, or a change of lists that are kept, which are looked at again now.
+ */
+ngx_uint_t ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t,
+    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *text);
+
+/*
+ * Likewise an update alone (ngx_http_mcp_updated.c).  Where it is not known
+ * whether the module's own session hears it, it is kept until that is, and
+ * then said to the session, or not; like ones are joined meanwhile.
+ */
+ngx_uint_t ngx_http_mcp_updated_elsewhere(ngx_http_mcp_talk_t *t,
+    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *text);
+
+/* the session with this id may wait for it */
+void ngx_http_mcp_updated_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_str_t *id, ngx_str_t *uri, ngx_mcp_event_t *event);
+
+/* the worker was told to quit: nothing is kept any more */
+void ngx_http_mcp_updated_quit(ngx_mcp_zone_t *zone);
+
+/* answers a request of the upstream: an empty result, or an error */
+void ngx_http_mcp_said_reply(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
+    const char *why);
+
+
+#endif /* _NGX_HTTP_MCP_TALK_H_INCLUDED_ */

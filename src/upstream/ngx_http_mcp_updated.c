@@ -1,0 +1,258 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_talk.h"
+#include "ngx_mcp_own.h"
+#include "ngx_mcp_topic.h"
+
+
+#define NGX_HTTP_MCP_UPDATED_BUCKETS  256
+
+
+/* updates of one resource for one session, kept for NGX_MCP_OWN_PAIR */
+
+typedef struct {
+    ngx_queue_t               queue;
+    ngx_pool_t               *pool;
+    ngx_http_mcp_upstream_t  *upstream;
+    ngx_mcp_ref_t             session;
+    ngx_str_t                 id;
+    ngx_str_t                 tenant;
+    ngx_str_t                 uri;
+    ngx_str_t                 text;
+    ngx_uint_t                count;
+    ngx_event_t               timer;
+} ngx_http_mcp_updated_t;
+
+
+static ngx_int_t ngx_http_mcp_updated_hold(ngx_http_mcp_talk_t *t,
+    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *uri, ngx_str_t *text,
+    ngx_pool_t *pool);
+static ngx_queue_t *ngx_http_mcp_updated_bucket(ngx_mcp_ref_t session);
+static void ngx_http_mcp_updated_over(ngx_event_t *ev);
+static void ngx_http_mcp_updated_alone(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *id, ngx_str_t *uri);
+
+
+static ngx_queue_t  ngx_http_mcp_updates[NGX_HTTP_MCP_UPDATED_BUCKETS];
+
+
+ngx_uint_t
+ngx_http_mcp_updated_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
+    ngx_str_t *id, ngx_str_t *text)
+{
+    ngx_int_t    rc;
+    ngx_str_t    uri;
+    ngx_pool_t  *pool;
+
+    /* the request's own pool may have to last for days */
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return 0;
+    }
+
+    uri = ngx_http_mcp_said_uri(t, text, pool);
+
+    /* a worker that quits may not be there any more when it is known */
+
+    rc = ngx_mcp_own_pair(t->upstream->zone, session, &t->upstream->name, &uri,
+                          1, ngx_exiting);
+
+    if (rc == NGX_AGAIN) {
+        rc = ngx_http_mcp_updated_hold(t, session, id, &uri, text, pool);
+
+        if (rc == NGX_AGAIN) {
+            return 1;
+        }
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc == NGX_OK;
+}
+
+
+/* NGX_AGAIN: with the pool; NGX_OK: with another one; NGX_ERROR: no memory */
+
+static ngx_int_t
+ngx_http_mcp_updated_hold(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
+    ngx_str_t *id, ngx_str_t *uri, ngx_str_t *text, ngx_pool_t *pool)
+{
+    ngx_queue_t             *q, *bucket;
+    ngx_http_mcp_updated_t  *updated;
+
+    bucket = ngx_http_mcp_updated_bucket(session);
+
+    for (q = ngx_queue_head(bucket);
+         q != ngx_queue_sentinel(bucket);
+         q = ngx_queue_next(q))
+    {
+        updated = ngx_queue_data(q, ngx_http_mcp_updated_t, queue);
+
+        if (updated->session.block == session.block
+            && updated->session.gen == session.gen
+            && updated->upstream == t->upstream
+            && ngx_mcp_equal(&updated->uri, uri))
+        {
+            updated->count++;
+            return NGX_OK;
+        }
+    }
+
+    updated = ngx_pcalloc(pool, sizeof(ngx_http_mcp_updated_t));
+    if (updated == NULL) {
+        return NGX_ERROR;
+    }
+
+    updated->pool = pool;
+    updated->upstream = t->upstream;
+    updated->session = session;
+    updated->uri = *uri;
+    updated->count = 1;
+
+    updated->id.len = id->len;
+    updated->id.data = ngx_pstrdup(pool, id);
+    updated->tenant.len = t->tenant.len;
+    updated->tenant.data = ngx_pstrdup(pool, &t->tenant);
+    updated->text.len = text->len;
+    updated->text.data = ngx_pstrdup(pool, text);
+
+    if (updated->id.data == NULL || updated->tenant.data == NULL
+        || updated->text.data == NULL)
+    {
+        return NGX_ERROR;
+    }
+
+    updated->timer.handler = ngx_http_mcp_updated_over;
+    updated->timer.data = updated;
+    updated->timer.log = ngx_cycle->log;
+    updated->timer.cancelable = 1;
+
+    ngx_queue_insert_tail(bucket, &updated->queue);
+    ngx_add_timer(&updated->timer, NGX_MCP_OWN_PAIR);
+
+    return NGX_AGAIN;
+}
+
+
+static ngx_queue_t *
+ngx_http_mcp_updated_bucket(ngx_mcp_ref_t session)
+{
+    ngx_queue_t  *bucket;
+
+    bucket = &ngx_http_mcp_updates[session.block
+                                   % NGX_HTTP_MCP_UPDATED_BUCKETS];
+
+    if (bucket->next == NULL) {
+        ngx_queue_init(bucket);
+    }
+
+    return bucket;
+}
+
+
+static void
+ngx_http_mcp_updated_over(ngx_event_t *ev)
+{
+    ngx_int_t                 rc;
+    ngx_mcp_event_t           event;
+    ngx_http_mcp_updated_t   *updated;
+    ngx_http_mcp_upstream_t  *u;
+
+    updated = ev->data;
+    u = updated->upstream;
+
+    ngx_queue_remove(&updated->queue);
+
+    rc = ngx_mcp_own_pair(u->zone, updated->session, &u->name, &updated->uri,
+                          updated->count, 1);
+
+    if (rc == NGX_ABORT) {
+        ngx_http_mcp_updated_alone(u, &updated->id, &updated->uri);
+    }
+
+    if (rc != NGX_OK) {
+        ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+        event.parts = &updated->text;
+        event.nparts = 1;
+
+        ngx_mcp_count(u->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
+
+        (void) ngx_mcp_log_session(u->zone, updated->session, &event);
+
+        ngx_http_mcp_updated_keep(u, &updated->tenant, &updated->id,
+                                  &updated->uri, &event);
+    }
+
+    ngx_destroy_pool(updated->pool);
+}
+
+
+void
+ngx_http_mcp_updated_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_str_t *id, ngx_str_t *uri, ngx_mcp_event_t *event)
+{
+    ngx_uint_t       kept;
+    ngx_mcp_topic_t  topic;
+
+    ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+
+    topic.uri = *uri;
+    topic.other = 1;
+
+    (void) ngx_mcp_topic_add(u->zone, &u->endpoint, tenant, &topic, event, id,
+                             &kept);
+}
+
+
+static void
+ngx_http_mcp_updated_alone(ngx_http_mcp_upstream_t *u, ngx_str_t *id,
+    ngx_str_t *uri)
+{
+    if (u->worker->alone) {
+        return;
+    }
+
+    u->worker->alone = 1;
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\" notified one "
+                  "session (%V) of an update of \"%V\", and not all sessions "
+                  "that subscribed: clients that hold a GET stream receive "
+                  "the update, the first one 2 s late; if the upstream always "
+                  "does so, set \"listen=off\" of \"mcp_upstream\" to save "
+                  "the shared subscriptions",
+                  &u->name, &u->endpoint, id, uri);
+}
+
+
+void
+ngx_http_mcp_updated_quit(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t               i;
+    ngx_queue_t             *q, *bucket;
+    ngx_http_mcp_updated_t  *updated;
+
+    for (i = 0; i < NGX_HTTP_MCP_UPDATED_BUCKETS; i++) {
+        bucket = &ngx_http_mcp_updates[i];
+
+        if (bucket->next == NULL) {
+            continue;
+        }
+
+        q = ngx_queue_head(bucket);
+
+        while (q != ngx_queue_sentinel(bucket)) {
+            updated = ngx_queue_data(q, ngx_http_mcp_updated_t, queue);
+            q = ngx_queue_next(q);
+
+            if (updated->upstream->zone == zone) {
+                ngx_del_timer(&updated->timer);
+                ngx_http_mcp_updated_over(&updated->timer);
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+
+#include "ngx_http_mcp_waiter.h"
+
+
+static ngx_queue_t *ngx_http_mcp_waiter_queue(ngx_uint_t kind);
+static void ngx_http_mcp_waiter_timeout(ngx_event_t *ev);
+
+
+static ngx_queue_t  ngx_http_mcp_waiters[NGX_HTTP_MCP_WAIT_KINDS];
+
+
+static ngx_queue_t *
+ngx_http_mcp_waiter_queue(ngx_uint_t kind)
+{
+    ngx_queue_t  *queue;
+
+    queue = &ngx_http_mcp_waiters[kind];
+
+    if (queue->next == NULL) {
+        ngx_queue_init(queue);
+    }
+
+    return queue;
+}
+
+
+void
+ngx_http_mcp_waiter_start(ngx_http_mcp_waiter_t *w, ngx_mcp_zone_t *zone,
+    ngx_uint_t kind, ngx_msec_t time)
+{
+    ngx_http_mcp_waiter_stop(w);
+
+    w->zone = zone;
+    w->kind = kind;
+    w->timed = time ? 1 : 0;
+    w->end = ngx_current_msec + time;
+
+    w->timer.handler = ngx_http_mcp_waiter_timeout;
+    w->timer.data = w;
+    w->timer.log = ngx_cycle->log;
+    w->timer.cancelable = w->cancelable;
+
+    ngx_http_mcp_waiter_again(w);
+}
+
+
+void
+ngx_http_mcp_waiter_again(ngx_http_mcp_waiter_t *w)
+{
+    ngx_msec_int_t  left;
+
+    ngx_queue_insert_tail(ngx_http_mcp_waiter_queue(w->kind), &w->queue);
+
+    if (w->timed) {
+        left = (ngx_msec_int_t) (w->end - ngx_current_msec);
+        ngx_add_timer(&w->timer, (ngx_msec_t) ngx_max(left, 1));
+    }
+}
+
+
+void
+ngx_http_mcp_waiter_stop(ngx_http_mcp_waiter_t *w)
+{
+    if (ngx_http_mcp_waiter_waits(w)) {
+        ngx_queue_remove(&w->queue);
+        w->queue.next = NULL;
+    }
+
+    if (w->timer.timer_set) {
+        ngx_del_timer(&w->timer);
+    }
+}
+
+
+void
+ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind)
+{
+    ngx_queue_t            *q, *queue, woken;
+    ngx_http_mcp_waiter_t  *w;
+
+    queue = ngx_http_mcp_waiter_queue(kind);
+
+    /* one that waits again is not woken again in this turn */
+
+    ngx_queue_init(&woken);
+
+    q = ngx_queue_head(queue);
+
+    while (q != ngx_queue_sentinel(queue)) {
+
+        w = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
+        q = ngx_queue_next(q);
+
+        if (w->zone == zone) {
+            ngx_queue_remove(&w->queue);
+            ngx_queue_insert_tail(&woken, &w->queue);
+        }
+    }
+
+    /* ready() may stop others */
+
+    while (!ngx_queue_empty(&woken)) {
+        q = ngx_queue_head(&woken);
+        w = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
+
+        ngx_http_mcp_waiter_stop(w);
+
+        w->ready(w->data);
+    }
+}
+
+
+static void
+ngx_http_mcp_waiter_timeout(ngx_event_t *ev)
+{
+    ngx_http_mcp_waiter_t  *w;
+
+    w = ev->data;
+
+    ngx_http_mcp_waiter_stop(w);
+
+    w->late(w->data);
+}
+
+
+ngx_uint_t
+ngx_http_mcp_waiter_any(ngx_mcp_zone_t *zone, ngx_uint_t kind)
+{
+    ngx_queue_t            *q, *queue;
+    ngx_http_mcp_waiter_t  *w;
+
+    queue = ngx_http_mcp_waiter_queue(kind);
+
+    for (q = ngx_queue_head(queue);
+         q != ngx_queue_sentinel(queue);
+         q = ngx_queue_next(q))
+    {
+        w = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
+
+        if (w->zone == zone) {
+            return 1;
+        }
+    }
+
+    return 0;
+}

@@ -1,0 +1,265 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Who subscribed to a topic, or began a session, gets the answer when the feeds
+# for that are connected: an event that is sent right after the answer is not
+# missed.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+use Mcp::Feed;
+
+my $TIMES = 30;
+
+my $f = Mcp::Feed->new;
+
+# a worker has a feed on demand for every eight of its connections
+
+my $t = Mcp::Test->new(vars => { FEED => $f->port },
+                       events => 'worker_connections 4096;', conf => <<'EOF');
+mcp_zone zone=main:8m;
+mcp_drain_time 200ms;
+mcp_stream_after 0;
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+    keepalive_requests 100000;
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_tenant $http_x_tenant;
+        mcp_batch on;
+        mcp_invalidate * message=$n;
+        mcp_events /_of/$mcp_tenant;
+        mcp_events /_about/$mcp_topic;
+        mcp_events /_both/$mcp_tenant/$mcp_topic;
+    }
+
+    location /_ { internal; proxy_pass http://127.0.0.1:%%FEED%%/; }
+    location = /status { mcp_status zone=main; }
+}
+EOF
+
+my @w = $t->workers;
+my @conn = map { $t->conn_on_worker($_) } @w;
+is(scalar @w, 2, 'two workers');
+
+
+# an event right after the answer to initialize, on either worker
+
+$f->set("/of/t$_", late => 0.03) for 1 .. $TIMES;
+
+my $heard = 0;
+
+for my $n (1 .. $TIMES) {
+    my $s = $t->session(headers => { 'X-Tenant' => "t$n" },
+                        conn => $conn[$n % 2]);
+    $f->say("/of/t$n", { kind => 'x', n => "tenant $n" });
+
+    my $g = $s->open_get(conn => $t->conn);
+    my $e = $g->method('notifications/message', 3);
+
+    $heard++ if $e && $e->{json}{params}{data} eq "tenant $n";
+    $g->close;
+}
+
+is($heard, $TIMES, 'initialize: each event right after it is heard');
+
+
+# and after that to resources/subscribe, also where another worker has the feed
+
+my (@s, @g);
+
+$heard = 0;
+
+for my $n (1 .. $TIMES) {
+    $f->set("/about/s$n", late => 0.03);
+    $f->set("/both/a/s$n", late => 0.05);
+
+    # a session may have 32 feeds
+
+    begin('a') if $n % 10 == 1;
+
+    my $uri = "events://s$n/latest";
+
+    # one of them is not the holder of the feed
+
+    $s[$_]->send_only($s[$_]->message('resources/subscribe', { uri => $uri }),
+                      conn => $conn[$_]) for 0, 1;
+
+    my ($first, $other) = ($n % 2, 1 - $n % 2);
+    my $r = answer($conn[$first]);
+
+    $f->say($n % 3 ? "/about/s$n" : "/both/a/s$n", { n => $n });
+
+    $heard++ if $r->{result} && $g[$first]->event_where(sub {
+        ($_->{data} || "") =~ m{"\Q$uri\E"}
+    }, 3);
+
+    answer($conn[$other]);
+}
+
+is($heard, $TIMES, 'subscribe: each event right after it is heard');
+
+
+# in a batch
+
+my $b = $t->session(headers => { 'X-Tenant' => 'b' }, version => '2025-03-26');
+my $g = $b->open_get;
+
+$f->set("/about/b$_", late => 0.05 * $_) for 1 .. 3;
+my $r = $b->post([ map { $b->message('resources/subscribe',
+                                     { uri => "events://b$_/latest" }) }
+                       1 .. 3 ]);
+is_deeply([ map { $_->{result} } @{ $r->{json} } ], [ ({}) x 3 ], 'a batch');
+$f->say("/about/b$_", { n => 1 }) for 1 .. 3;
+is_deeply([ sort map { $g->method('notifications/resources/updated')
+                       ->{json}{params}{uri} } 1 .. 3 ],
+          [ map { "events://b$_/latest" } 1 .. 3 ], 'of which all are heard');
+
+
+# a feed that is connected, or cannot be, is not waited for
+
+my $at = time();
+is_deeply(subscribe($b, 'b1'), {}, 'connected already');
+
+$f->set($_, status => 404) for '/about/none', '/both/b/none';
+
+is_deeply(subscribe($b, 'none'), {}, 'one that fails at once');
+within(time() - $at, 0, 1.5, 'is not waited for');
+like($t->log, qr/\[error\].*mcp feed ".*about\/none".*status 404/,
+     'and is logged');
+unlike($t->log, qr/is not connected after/, 'with nothing about waiting');
+
+
+# one that says nothing is waited for once, for 2 s
+
+$f->set($_, hang => 1) for qw(/about/mute /of/mute);
+
+for my $what ([ subscribe => sub { subscribe($b, 'mute') } ],
+              [ initialize => sub { mute() } ])
+{
+    my ($name, $do) = @$what;
+
+    $at = time();
+    ok($do->(), "$name is answered although the feed says nothing");
+    within(time() - $at, 1.8, 6, 'after 2 s');
+    $at = time();
+    ok($do->(), 'once more');
+    within(time() - $at, 0, 1.5, 'at once');
+}
+
+my @late = $t->log =~ /(\[warn\].*mcp feed .* is not connected after 2.*)/g;
+is(scalar @late, 2, 'one line for each feed');
+like($late[0], qr{"/_about/\$mcp_topic" of endpoint}, 'that names it');
+
+
+# cancelled, ended, left meanwhile
+
+$f->set("/about/$_", hang => 1) for qw(cancel end leave);
+$f->set('/of/left', hang => 1);
+
+my $id = $b->next_id;
+my $c = $b->send_only($b->message('resources/subscribe',
+                                  { uri => 'events://cancel/latest' },
+                                  id => $id));
+$f->wait_requests('/about/cancel', 1);
+$at = time();
+$b->notify('notifications/cancelled', { requestId => $id });
+is($c->response('POST')->{status}, 202, 'cancelled: no answer');
+within(time() - $at, 0, 1.5, 'at once');
+
+my $other = $t->session(headers => { 'X-Tenant' => 'b' });
+$c = $other->send_only($other->message('resources/subscribe',
+                                       { uri => 'events://end/latest' }));
+$f->wait_requests('/about/end', 1);
+$at = time();
+$other->delete;
+is($c->response('POST')->{status}, 404, 'the session ended: 404');
+within(time() - $at, 0, 1.5, 'at once');
+
+$c = $b->send_only($b->message('resources/subscribe',
+                               { uri => 'events://leave/latest' }));
+$f->wait_requests('/about/leave', 1);
+$c->close;
+
+my $sessions = sessions();
+my $left = $t->client(headers => { 'X-Tenant' => 'left' });
+$c = $left->send_only($left->message('initialize', {
+    protocolVersion => '2025-11-25', capabilities => {},
+    clientInfo => { name => 'x', version => '1' }
+}));
+$f->wait_requests('/of/left', 1);
+is(sessions(), $sessions + 1, 'a session begins');
+$c->close;
+ok(wait_for { sessions() == $sessions },
+   'whose client leaves before the answer, and it ends');
+
+
+# a feed whose worker dies is connected by another, before the answer
+
+begin('a');
+$f->set('/about/dies', hang => 1);
+my @waits = map { $s[$_]->send_only(
+                      $s[$_]->message('resources/subscribe',
+                                      { uri => 'events://dies/latest' }),
+                      conn => $conn[$_]) } 0, 1;
+$f->wait_requests('/about/dies', 1);
+$f->set('/about/dies', hang => undef);
+my ($pid) = map { $_->{pid} }
+            grep { $_->{key} =~ m{about.*"dies"} }
+                 @{ $t->status->{leases}{by} };
+my ($lives) = grep { $w[$_] != $pid } 0, 1;
+ok($t->kill_worker($pid), 'kill -9 of the worker that has it');
+is_deeply(answer($waits[$lives])->{result}, {}, 'the other one answers');
+$f->wait_open('/about/dies');
+$f->say('/about/dies', { n => 1 });
+my $e = $g[$lives]->method('notifications/resources/updated');
+is($e && $e->{json}{params}{uri}, 'events://dies/latest', 'and hears');
+
+
+# a worker that quits meanwhile still answers
+
+$f->set('/about/quit', late => 0.5);
+$c = $b->send_only($b->message('resources/subscribe',
+                               { uri => 'events://quit/latest' }));
+$f->wait_requests('/about/quit', 1);
+ok($t->reload, 'reload');
+is_deeply(answer($c)->{result}, {}, 'answered by a worker that quits');
+ok($t->wait_old, 'which is gone then');
+
+done_testing();
+
+
+# sessions on both workers, with a stream each
+
+sub begin {
+    my ($tenant) = @_;
+
+    $_->delete for @s;
+    @s = map { $t->session(headers => { 'X-Tenant' => $tenant }) } 0, 1;
+    @g = map { $s[$_]->open_get(conn => $t->conn_on_worker($w[$_])) } 0, 1;
+}
+
+
+sub answer { json_decode($_[0]->response('POST')->{body}) }
+
+sub subscribe {
+    my ($s, $topic) = @_;
+    my $r = $s->call('resources/subscribe',
+                     { uri => "events://$topic/latest" });
+    return $r && $r->{result};
+}
+
+
+sub mute {
+    my $s = $t->session(headers => { 'X-Tenant' => 'mute' });
+    return $s->id && $s->{server};
+}
+
+
+sub sessions { $t->status->{sessions}{live} }
