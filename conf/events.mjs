@@ -1,14 +1,16 @@
-// A client of the TypeScript SDK that prints the events which reach it, and
-// which worker of nginx holds its stream.  conf/events.sh runs it; by hand,
-// beside a node_modules with @modelcontextprotocol/sdk:
+// A client of the TypeScript SDK that prints the notifications which it
+// receives, and the worker of nginx that holds its stream.  When the list of
+// tools changed, it asks for the list and prints that.  conf/events.sh runs it;
+// by hand, beside a node_modules with @modelcontextprotocol/sdk:
 //
 //   node events.mjs http://127.0.0.1:8080/mcp
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport }
     from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { LoggingMessageNotificationSchema }
-    from '@modelcontextprotocol/sdk/types.js';
+import {
+    LoggingMessageNotificationSchema, ToolListChangedNotificationSchema
+} from '@modelcontextprotocol/sdk/types.js';
 
 const client = new Client({ name: 'events', version: '1.0.0' });
 
@@ -17,6 +19,12 @@ client.setNotificationHandler(LoggingMessageNotificationSchema, (n) => {
 
     console.log(`event ${level} ${data}`,
                 JSON.stringify(_meta?.['nginx-mcp/details']));
+});
+
+client.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
+    const { tools } = await client.listTools();
+
+    console.log(`tools ${tools.map((tool) => tool.name).join(', ')}`);
 });
 
 const url = new URL(process.argv[2]);

@@ -2,10 +2,11 @@
 
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
-# Shows how an event gets from curl to an agent: a client of the TypeScript SDK
-# connects to the demo of conf/quickstart.sh, curl publishes an invalidate
-# event through the other worker of nginx, and the client gets the notification
-# that it is mapped to.  Ends what it started.
+# Shows how an event gets from curl to an agent.  A client of the TypeScript SDK
+# connects to the demo of conf/quickstart.sh.  curl publishes two events: an
+# index was rebuilt (through the worker that does not hold the client's stream),
+# and the list of tools changed.  The client prints the notifications that it
+# receives.  The script stops what it started.
 #
 #   conf/events.sh
 #
@@ -21,7 +22,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 port=${MCP_PORT:-8080}
 dir=${MCP_DIR:-$root/.build/quickstart-$port}
 url=http://127.0.0.1:$port
-event='{"kind":"index","name":"products","reason":"nightly import"}'
+index='{"kind":"index","name":"products","reason":"nightly import"}'
+tools='{"kind":"tools"}'
 client=
 started=
 
@@ -43,7 +45,8 @@ end() {
 }
 
 
-# waits for a line that begins so in what the client prints after its first N
+# line WORD N: waits until the client, after its first N lines, prints a line
+# that begins with WORD, and prints this line
 
 line() {
     local i got
@@ -76,7 +79,7 @@ sdk=$root/t/npm/node_modules
 if [ ! -d "$sdk/@modelcontextprotocol/sdk" ]; then
     command -v npm > /dev/null || die "needs npm, to install the SDK"
     say "npm install @modelcontextprotocol/sdk"
-    npm install --silent --no-audit --no-fund --prefix "$dir" \
+    npm install --loglevel=error --no-audit --no-fund --prefix "$dir" \
         @modelcontextprotocol/sdk >&2 \
         || die "npm could not install @modelcontextprotocol/sdk, see above"
     sdk=
@@ -86,30 +89,39 @@ fi
 
 cp "$root/conf/events.mjs" "$dir/events.mjs"
 
-# empty before it is read: the client opens it in its own time
+# the file has to exist before it is read; the client opens it later
 : > "$dir/events.log"
 node "$dir/events.mjs" "$url/mcp" > "$dir/events.log" 2>&1 &
 client=$!
 
 stream=$(line worker 0)
-echo "the client's stream is held by   $stream"
+echo "the client's stream is on        $stream"
 
-# each curl is another connection, which either worker may take
+# each curl is a new connection, which either worker may accept
 
 for i in $(seq 100); do
     seen=$(wc -l < "$dir/events.log")
-    answer=$(curl -sf -D "$dir/events.head" "$url/mcp-publish" -d "$event")
+    answer=$(curl -sf -D "$dir/events.head" "$url/mcp-publish" -d "$index")
     taker=worker\ $(tr -d '\r' < "$dir/events.head" \
                     | sed -n 's/^X-Worker: //p')
     got=$(line event "$seen")
 
     if [ "$taker" != "$stream" ]; then
-        echo "curl published                   $event"
-        echo "which was taken by               $taker"
-        echo "and answered                     $answer"
+        echo "curl published                   $index"
+        echo "through                          $taker"
+        echo "nginx answered                   $answer"
         echo "the client received              ${got#event }"
-        exit
+        break
     fi
 done
 
-die "all of $i events were taken by the worker that holds the stream"
+[ "$taker" != "$stream" ] \
+    || die "the worker with the stream took all of $i events"
+
+seen=$(wc -l < "$dir/events.log")
+curl -sf -o /dev/null "$url/mcp-publish" -d "$tools"
+got=$(line event "$seen")
+list=$(line tools "$seen")
+echo "curl published                   $tools"
+echo "the client received              ${got#event }"
+echo "and asked for the tools again    ${list#tools }"

@@ -36,7 +36,7 @@ die() {
 }
 
 
-# the demo's own nginx, empty if it does not run
+# prints the process id of the demo's nginx, nothing if it does not run
 
 running() {
     local pid
@@ -63,11 +63,11 @@ stop() {
         sleep 0.1
     done
 
-    die "nginx ($pid) does not end"
+    die "nginx ($pid) did not stop"
 }
 
 
-# The nginx package would start its service: not if it is us who install it.
+# The nginx package would start its service; policy-rc.d prevents this.
 
 install() {
     local p missing= policy=/usr/sbin/policy-rc.d
@@ -101,8 +101,8 @@ install() {
 
     case " $missing " in
     *" nginx "*)
-        say "nginx's own service was not started; it will be at the next" \
-            "boot, unless: systemctl disable nginx"
+        say "the service nginx was not started; it starts at the next boot," \
+            "unless you run: systemctl disable nginx"
         ;;
     esac
 }
@@ -122,7 +122,7 @@ start() {
     pid=$(running)
 
     if [ -n "$pid" ]; then
-        say "the demo runs already: it is started anew"
+        say "the demo is running: restarting it"
         stop
     fi
 
@@ -136,11 +136,11 @@ start() {
 
     # -e: errors before the configuration is read
     "$nginx" -p "$dir" -c "$dir/nginx.conf" -e "$dir/error.log" \
-        || die "nginx does not start, see $dir/error.log"
+        || die "nginx did not start, see $dir/error.log"
 
     curl -sf -o "$dir/answer" "http://127.0.0.1:$port/mcp" \
         -H 'Content-Type: application/json' -d "$initialize" \
-        || die "the demo does not answer, see $dir/error.log"
+        || die "the demo did not answer, see $dir/error.log"
 }
 
 
@@ -155,9 +155,7 @@ hints() {
     local inspector=@modelcontextprotocol/inspector
     local json="-H 'Content-Type: application/json'"
     local session='-H "Mcp-Session-Id: $sid"'
-    local event='{"jsonrpc":"2.0","method":"notifications/message","params":'
-
-    event+='{"level":"info","data":"hello from nginx"}}'
+    local index='{"kind":"index","name":"products"}' tools='{"kind":"tools"}'
 
     [ -z "${MCP_DIR:-}" ] || var="MCP_DIR='$dir' "
 
@@ -214,15 +212,17 @@ curl:
     -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"time"}}'
   curl -N $url/mcp $session -H 'Accept: text/event-stream'
 
-Push an event to all of them (from another terminal):
+Publish events to all of them (from another terminal): an index was rebuilt, the
+list of tools changed:
 
-  curl $url/mcp-publish -d '$event'
+  curl $url/mcp-publish -d '$index'
+  curl $url/mcp-publish -d '$tools'
 
-and see it arrive by way of another worker at a client of the SDK:
+or see how both reach a client of the SDK through another worker:
 
   ${var}MCP_PORT=$port "$root/conf/events.sh"
 
-What goes on:
+Metrics and access log:
 
   curl $url/mcp-status
   tail -f "$dir/access.log"
