@@ -107,8 +107,8 @@ ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
         }
 
         if (rc == NGX_AGAIN
-            && ngx_http_mcp_own_want(bridge, bridge->upstreams->elts, tenant,
-                                     key)
+            && ngx_http_mcp_shared_want(bridge, bridge->upstreams->elts, tenant,
+                                        key)
                != NGX_OK)
         {
             return NGX_DECLINED;

@@ -3,8 +3,9 @@
  * Cached lists: who has them fetched and says that they changed, and each
  * worker's copies, from which requests are answered.
  *
- * The holder of an audience's own session (ngx_http_mcp_own.h) fetches its
- * lists; all that it has to know stands in the zone (ngx_mcp_list.h).
+ * The holder of an audience's shared upstream session (ngx_http_mcp_shared.h)
+ * fetches its lists; all that it has to know stands in the zone
+ * (ngx_mcp_list.h).
  */
 
 #ifndef _NGX_HTTP_MCP_LISTS_H_INCLUDED_
@@ -13,7 +14,7 @@
 
 #include "ngx_http_mcp_bridge.h"
 #include "ngx_http_mcp_event.h"
-#include "ngx_http_mcp_own.h"
+#include "ngx_http_mcp_shared.h"
 #include "ngx_http_mcp_refresh.h"
 #include "ngx_mcp_list.h"
 

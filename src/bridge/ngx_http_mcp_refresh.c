@@ -27,7 +27,7 @@ typedef struct {
 
 struct ngx_http_mcp_refresh_s {
     ngx_queue_t               queue;
-    ngx_http_mcp_own_t       *own;
+    ngx_http_mcp_shared_t    *us;
     ngx_mcp_audience_t        names;
     ngx_mcp_ref_t             audience;
     ngx_event_t               timer;
@@ -36,18 +36,18 @@ struct ngx_http_mcp_refresh_s {
 };
 
 
-static void ngx_http_mcp_refresh_held(ngx_http_mcp_own_t *own);
-static void ngx_http_mcp_refresh_poked(ngx_http_mcp_own_t *own);
-static ngx_int_t ngx_http_mcp_refresh_changed(ngx_http_mcp_own_t *own,
+static void ngx_http_mcp_refresh_held(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_refresh_poked(ngx_http_mcp_shared_t *us);
+static ngx_int_t ngx_http_mcp_refresh_changed(ngx_http_mcp_shared_t *us,
     ngx_uint_t kinds);
-static void ngx_http_mcp_refresh_hushed(ngx_http_mcp_own_t *own);
-static void ngx_http_mcp_refresh_lost(ngx_http_mcp_own_t *own);
+static void ngx_http_mcp_refresh_hushed(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_refresh_lost(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_refresh_timer(ngx_event_t *ev);
 static void ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r);
 static void ngx_http_mcp_refresh_start(ngx_http_mcp_fetch_t *f);
 static ngx_int_t ngx_http_mcp_refresh_ask(ngx_http_mcp_fetch_t *f);
-static void ngx_http_mcp_refresh_done(ngx_http_mcp_own_t *own,
-    ngx_http_mcp_own_answer_t *answer, void *data);
+static void ngx_http_mcp_refresh_done(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_shared_answer_t *answer, void *data);
 static void ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f);
 static void ngx_http_mcp_refresh_large(ngx_http_mcp_fetch_t *f);
 static void ngx_http_mcp_refresh_fail(ngx_http_mcp_fetch_t *f,
@@ -57,7 +57,7 @@ static void ngx_http_mcp_refresh_end(ngx_http_mcp_fetch_t *f);
 static void ngx_http_mcp_refresh_tell(ngx_http_mcp_refresh_t *r);
 
 
-static ngx_http_mcp_own_lists_t  ngx_http_mcp_refresh_own = {
+static ngx_http_mcp_shared_lists_t  ngx_http_mcp_refresh_own = {
     ngx_http_mcp_refresh_held,
     ngx_http_mcp_refresh_poked,
     ngx_http_mcp_refresh_changed,
@@ -74,7 +74,7 @@ ngx_http_mcp_refresh_init(void)
 {
     ngx_queue_init(&ngx_http_mcp_refreshes);
 
-    ngx_http_mcp_own_lists = &ngx_http_mcp_refresh_own;
+    ngx_http_mcp_shared_lists = &ngx_http_mcp_refresh_own;
 }
 
 
@@ -91,7 +91,7 @@ ngx_http_mcp_refresh_doorbell(ngx_mcp_zone_t *zone)
         next = ngx_queue_next(q);
         r = ngx_queue_data(q, ngx_http_mcp_refresh_t, queue);
 
-        if (r->own->bridge->zone == zone) {
+        if (r->us->bridge->zone == zone) {
             ngx_http_mcp_refresh_work(r);
         }
     }
@@ -99,26 +99,26 @@ ngx_http_mcp_refresh_doorbell(ngx_mcp_zone_t *zone)
 
 
 static void
-ngx_http_mcp_refresh_held(ngx_http_mcp_own_t *own)
+ngx_http_mcp_refresh_held(ngx_http_mcp_shared_t *us)
 {
     ngx_uint_t               i;
     ngx_http_mcp_refresh_t  *r;
 
-    own->lists = NULL;
+    us->lists = NULL;
 
-    if (own->bridge->lists != NGX_HTTP_MCP_LISTS_ON) {
+    if (us->bridge->lists != NGX_HTTP_MCP_LISTS_ON) {
         return;
     }
 
-    r = ngx_pcalloc(own->pool, sizeof(ngx_http_mcp_refresh_t));
+    r = ngx_pcalloc(us->pool, sizeof(ngx_http_mcp_refresh_t));
     if (r == NULL) {
         return;
     }
 
-    r->own = own;
-    r->names.endpoint = own->bridge->endpoint;
-    r->names.tenant = own->tenant;
-    r->names.key = own->list_key;
+    r->us = us;
+    r->names.endpoint = us->bridge->endpoint;
+    r->names.tenant = us->tenant;
+    r->names.key = us->list_key;
 
     r->timer.handler = ngx_http_mcp_refresh_timer;
     r->timer.data = r;
@@ -130,16 +130,16 @@ ngx_http_mcp_refresh_held(ngx_http_mcp_own_t *own)
         r->fetches[i].kind = i;
     }
 
-    own->lists = r;
+    us->lists = r;
 
     ngx_queue_insert_tail(&ngx_http_mcp_refreshes, &r->queue);
 
     /* nobody listened for a while */
 
-    if (ngx_mcp_audience_find(own->bridge->zone, &r->names, &r->audience)
+    if (ngx_mcp_audience_find(us->bridge->zone, &r->names, &r->audience)
         == NGX_OK)
     {
-        (void) ngx_mcp_list_signal(own->bridge->zone, r->audience,
+        (void) ngx_mcp_list_signal(us->bridge->zone, r->audience,
                                    NGX_MCP_LIST_ALL);
     }
 
@@ -148,27 +148,27 @@ ngx_http_mcp_refresh_held(ngx_http_mcp_own_t *own)
 
 
 static void
-ngx_http_mcp_refresh_poked(ngx_http_mcp_own_t *own)
+ngx_http_mcp_refresh_poked(ngx_http_mcp_shared_t *us)
 {
-    if (own->lists) {
-        ngx_http_mcp_refresh_work(own->lists);
+    if (us->lists) {
+        ngx_http_mcp_refresh_work(us->lists);
     }
 }
 
 
 static ngx_int_t
-ngx_http_mcp_refresh_changed(ngx_http_mcp_own_t *own, ngx_uint_t offered)
+ngx_http_mcp_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t offered)
 {
     ngx_uint_t               kept;
     ngx_http_mcp_refresh_t  *r;
 
-    r = own->lists;
+    r = us->lists;
 
     if (r == NULL || r->audience.block == 0) {
         return NGX_DECLINED;
     }
 
-    kept = ngx_mcp_list_signal(own->bridge->zone, r->audience,
+    kept = ngx_mcp_list_signal(us->bridge->zone, r->audience,
                                ngx_http_mcp_lists_kinds(offered));
 
     return kept ? NGX_OK : NGX_DECLINED;
@@ -176,12 +176,12 @@ ngx_http_mcp_refresh_changed(ngx_http_mcp_own_t *own, ngx_uint_t offered)
 
 
 static void
-ngx_http_mcp_refresh_hushed(ngx_http_mcp_own_t *own)
+ngx_http_mcp_refresh_hushed(ngx_http_mcp_shared_t *us)
 {
     ngx_uint_t               i;
     ngx_http_mcp_refresh_t  *r;
 
-    r = own->lists;
+    r = us->lists;
 
     if (r == NULL) {
         return;
@@ -200,19 +200,19 @@ ngx_http_mcp_refresh_hushed(ngx_http_mcp_own_t *own)
 
 
 static void
-ngx_http_mcp_refresh_lost(ngx_http_mcp_own_t *own)
+ngx_http_mcp_refresh_lost(ngx_http_mcp_shared_t *us)
 {
     ngx_http_mcp_refresh_t  *r;
 
-    r = own->lists;
+    r = us->lists;
 
     if (r == NULL) {
         return;
     }
 
-    ngx_http_mcp_refresh_hushed(own);
+    ngx_http_mcp_refresh_hushed(us);
 
-    own->lists = NULL;
+    us->lists = NULL;
 
     ngx_queue_remove(&r->queue);
 }
@@ -241,7 +241,7 @@ ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r)
         return;
     }
 
-    bridge = r->own->bridge;
+    bridge = r->us->bridge;
     zone = bridge->zone;
 
     if (r->timer.timer_set) {
@@ -255,11 +255,11 @@ ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r)
            == NGX_OK)
     {
         r->audience.block = 0;
-        ngx_http_mcp_own_need(r->own, NGX_HTTP_MCP_OWN_LISTS, 0);
+        ngx_http_mcp_shared_need(r->us, NGX_HTTP_MCP_SHARED_LISTS, 0);
         return;
     }
 
-    ngx_http_mcp_own_need(r->own, NGX_HTTP_MCP_OWN_LISTS, 1);
+    ngx_http_mcp_shared_need(r->us, NGX_HTTP_MCP_SHARED_LISTS, 1);
 
     next = NGX_MAX_INT32_VALUE;
 
@@ -291,7 +291,7 @@ ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r)
 static void
 ngx_http_mcp_refresh_start(ngx_http_mcp_fetch_t *f)
 {
-    ngx_mcp_count(f->refresh->own->bridge->zone,
+    ngx_mcp_count(f->refresh->us->bridge->zone,
                   NGX_MCP_COUNTER_LISTS_REFRESHES, 1);
 
     f->pool = ngx_create_pool(4096, ngx_cycle->log);
@@ -311,8 +311,8 @@ ngx_http_mcp_refresh_start(ngx_http_mcp_fetch_t *f)
 static ngx_int_t
 ngx_http_mcp_refresh_ask(ngx_http_mcp_fetch_t *f)
 {
-    u_char     *p;
-    ngx_str_t   params;
+    u_char    *p;
+    ngx_str_t  params;
 
     ngx_str_set(&params, "");
 
@@ -331,15 +331,15 @@ ngx_http_mcp_refresh_ask(ngx_http_mcp_fetch_t *f)
         *p = '}';
     }
 
-    return ngx_http_mcp_own_request(f->refresh->own,
-                                    ngx_mcp_list_method(f->kind), &params,
-                                    ngx_http_mcp_refresh_done, f);
+    return ngx_http_mcp_shared_request(f->refresh->us,
+                                       ngx_mcp_list_method(f->kind), &params,
+                                       ngx_http_mcp_refresh_done, f);
 }
 
 
 static void
-ngx_http_mcp_refresh_done(ngx_http_mcp_own_t *own,
-    ngx_http_mcp_own_answer_t *answer, void *data)
+ngx_http_mcp_refresh_done(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_shared_answer_t *answer, void *data)
 {
     ngx_int_t                rc;
     const char              *why;
@@ -352,9 +352,9 @@ ngx_http_mcp_refresh_done(ngx_http_mcp_own_t *own,
 
     /* one that stood still for long must not put an old list over a new one */
 
-    if (ngx_mcp_lease_renew(own->bridge->zone, &own->lease) != NGX_OK) {
+    if (ngx_mcp_lease_renew(us->bridge->zone, &us->lease) != NGX_OK) {
         ngx_http_mcp_refresh_end(f);
-        ngx_http_mcp_own_doubt(own);
+        ngx_http_mcp_shared_doubt(us);
         return;
     }
 
@@ -411,7 +411,7 @@ ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f)
     ngx_mcp_list_content_t   content;
 
     r = f->refresh;
-    zone = r->own->bridge->zone;
+    zone = r->us->bridge->zone;
 
     if (ngx_mcp_pages_end(&f->pages, &content) != NGX_OK) {
         ngx_http_mcp_refresh_fail(f, "no memory");
@@ -419,7 +419,7 @@ ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f)
     }
 
     rc = ngx_mcp_list_put(zone, r->audience, f->kind, &content, f->signals,
-                          r->own->bridge->lists_ttl);
+                          r->us->bridge->lists_ttl);
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp %V of \"%V\": %ui entries, %i",
@@ -448,9 +448,9 @@ ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f)
 static void
 ngx_http_mcp_refresh_large(ngx_http_mcp_fetch_t *f)
 {
-    ngx_http_mcp_own_t  *own;
+    ngx_http_mcp_shared_t  *us;
 
-    own = f->refresh->own;
+    us = f->refresh->us;
 
     if (!f->large) {
         f->large = 1;
@@ -459,7 +459,7 @@ ngx_http_mcp_refresh_large(ngx_http_mcp_fetch_t *f)
                       "mcp upstream \"%V\" of endpoint \"%V\": the result of "
                       "%V is too large for the cache, so such requests go to "
                       "the upstream; give \"mcp_zone\" a larger size",
-                      &own->upstream->name, &own->bridge->endpoint,
+                      &us->upstream->name, &us->bridge->endpoint,
                       ngx_mcp_list_method(f->kind));
     }
 
@@ -470,23 +470,23 @@ ngx_http_mcp_refresh_large(ngx_http_mcp_fetch_t *f)
 static void
 ngx_http_mcp_refresh_fail(ngx_http_mcp_fetch_t *f, const char *why)
 {
-    ngx_uint_t           level;
-    ngx_http_mcp_own_t  *own;
+    ngx_uint_t              level;
+    ngx_http_mcp_shared_t  *us;
 
-    own = f->refresh->own;
+    us = f->refresh->us;
     level = f->failures ? NGX_LOG_INFO : NGX_LOG_ERR;
 
-    ngx_mcp_count(own->bridge->zone, NGX_MCP_COUNTER_LISTS_FAILED, 1);
+    ngx_mcp_count(us->bridge->zone, NGX_MCP_COUNTER_LISTS_FAILED, 1);
 
     ngx_log_error(level, ngx_cycle->log, 0,
                   "mcp upstream \"%V\" of endpoint \"%V\": %V failed: %s; the "
                   "cached list stays, the module retries",
-                  &own->upstream->name, &own->bridge->endpoint,
+                  &us->upstream->name, &us->bridge->endpoint,
                   ngx_mcp_list_method(f->kind), why);
 
     f->failures++;
 
-    ngx_mcp_list_fail(own->bridge->zone, f->refresh->audience, f->kind);
+    ngx_mcp_list_fail(us->bridge->zone, f->refresh->audience, f->kind);
 
     ngx_http_mcp_refresh_end(f);
 }
@@ -497,7 +497,7 @@ ngx_http_mcp_refresh_pass(ngx_http_mcp_fetch_t *f)
 {
     ngx_http_mcp_bridge_t  *bridge;
 
-    bridge = f->refresh->own->bridge;
+    bridge = f->refresh->us->bridge;
 
     ngx_mcp_list_pass(bridge->zone, f->refresh->audience, f->kind, f->signals,
                       bridge->lists_ttl);
@@ -524,12 +524,12 @@ ngx_http_mcp_refresh_end(ngx_http_mcp_fetch_t *f)
 static void
 ngx_http_mcp_refresh_tell(ngx_http_mcp_refresh_t *r)
 {
-    ngx_str_t        *text;
-    ngx_uint_t        i, n, kinds, untold;
-    ngx_mcp_zone_t   *zone;
-    ngx_mcp_event_t   event;
+    ngx_str_t       *text;
+    ngx_uint_t       i, n, kinds, untold;
+    ngx_mcp_zone_t  *zone;
+    ngx_mcp_event_t  event;
 
-    zone = r->own->bridge->zone;
+    zone = r->us->bridge->zone;
     untold = ngx_mcp_list_untold(zone, r->audience);
 
     if (untold == 0) {

@@ -1,14 +1,14 @@
 
 /*
- * Fetches the lists of the audiences whose own sessions this worker holds, as
- * the zone says that they are due, and has their sessions told of changes.
+ * Fetches the lists of the audiences whose shared upstream sessions this worker
+ * holds, as the zone says that they are due, and notifies their sessions.
  */
 
 #ifndef _NGX_HTTP_MCP_REFRESH_H_INCLUDED_
 #define _NGX_HTTP_MCP_REFRESH_H_INCLUDED_
 
 
-#include "ngx_http_mcp_own.h"
+#include "ngx_http_mcp_shared.h"
 #include "ngx_mcp_list.h"
 
 

@@ -6,7 +6,7 @@
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_mix.h"
-#include "ngx_http_mcp_supply.h"
+#include "ngx_http_mcp_interest.h"
 #include "ngx_http_mcp_topic.h"
 #include "ngx_http_mcp_wait.h"
 
@@ -389,7 +389,7 @@ static void
 ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
 {
     ngx_http_mcp_wait_t      *w;
-    ngx_http_mcp_supply_t     supply;
+    ngx_http_mcp_interest_t   want;
     ngx_http_mcp_loc_conf_t  *mlcf;
     ngx_http_mcp_upstream_t  *u;
 
@@ -408,16 +408,16 @@ ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
         return;
     }
 
-    ngx_memzero(&supply, sizeof(ngx_http_mcp_supply_t));
+    ngx_memzero(&want, sizeof(ngx_http_mcp_interest_t));
 
-    supply.bridge = &mlcf->bridge;
-    supply.upstream = u;
-    supply.tenant = call->ctx->tenant;
-    supply.session = call->ctx->session.ref;
-    supply.uri = w->topic.uri;
-    supply.pool = call->r->pool;
+    want.bridge = &mlcf->bridge;
+    want.upstream = u;
+    want.tenant = call->ctx->tenant;
+    want.session = call->ctx->session.ref;
+    want.uri = w->topic.uri;
+    want.pool = call->r->pool;
 
-    ngx_http_mcp_supply_hold(&supply, call->record.ref);
+    ngx_http_mcp_interest_hold(&want, call->record.ref);
 }
 
 

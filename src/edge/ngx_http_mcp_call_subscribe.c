@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_feed.h"
-#include "ngx_http_mcp_supply.h"
+#include "ngx_http_mcp_interest.h"
 #include "ngx_http_mcp_topic.h"
 
 
@@ -146,7 +146,7 @@ ngx_http_mcp_subscription_add(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_t *u)
 {
     ngx_int_t                 rc;
-    ngx_http_mcp_supply_t    *supply;
+    ngx_http_mcp_interest_t  *want;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = call->ctx->conf;
@@ -158,24 +158,24 @@ ngx_http_mcp_subscription_add(ngx_http_mcp_call_t *call,
         return (rc == NGX_OK && u) ? NGX_DONE : rc;
     }
 
-    supply = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_supply_t));
-    if (supply == NULL) {
+    want = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_interest_t));
+    if (want == NULL) {
         return NGX_DECLINED;
     }
 
-    call->data = supply;
+    call->data = want;
 
-    supply->bridge = &mlcf->bridge;
-    supply->upstream = u;
-    supply->tenant = call->ctx->tenant;
-    supply->session = call->ctx->session.ref;
-    supply->uri = call->uri;
-    supply->limit = mlcf->subscription_limit;
-    supply->pool = call->r->pool;
-    supply->done = ngx_http_mcp_subscription_done;
-    supply->data = call;
+    want->bridge = &mlcf->bridge;
+    want->upstream = u;
+    want->tenant = call->ctx->tenant;
+    want->session = call->ctx->session.ref;
+    want->uri = call->uri;
+    want->limit = mlcf->subscription_limit;
+    want->pool = call->r->pool;
+    want->done = ngx_http_mcp_subscription_done;
+    want->data = call;
 
-    return ngx_http_mcp_supply(supply);
+    return ngx_http_mcp_interest(want);
 }
 
 
@@ -193,7 +193,7 @@ ngx_http_mcp_subscription_begin(ngx_http_mcp_call_t *call, ngx_int_t rc,
 
         if (rc == NGX_AGAIN) {
             call->ctx->upstream = u->name;
-            ngx_http_mcp_supply_wait(call->data);
+            ngx_http_mcp_interest_wait(call->data);
         }
 
         return rc;
@@ -301,7 +301,7 @@ static void
 ngx_http_mcp_subscription_stop(ngx_http_mcp_call_t *call)
 {
     if (call->data) {
-        ngx_http_mcp_supply_forget(call->data);
+        ngx_http_mcp_interest_forget(call->data);
     }
 }
 
@@ -311,9 +311,9 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
 {
     ngx_http_mcp_call_t *call = data;
 
-    ngx_connection_t       *c;
-    ngx_http_mcp_reply_t    reply;
-    ngx_http_mcp_supply_t  *supply;
+    ngx_connection_t         *c;
+    ngx_http_mcp_reply_t      reply;
+    ngx_http_mcp_interest_t  *want;
 
     c = call->r->connection;
 
@@ -324,15 +324,15 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
         break;
 
     case NGX_ABORT:
-        supply = call->data;
+        want = call->data;
         ngx_str_null(&call->uri);
 
         ngx_log_error(NGX_LOG_ERR, c->log, 0,
                       "mcp upstream \"%V\" did not answer resources/subscribe "
-                      "in time", &supply->upstream->name);
+                      "in time", &want->upstream->name);
 
         ngx_http_mcp_reply_outcome(call->r, &call->message->id,
-                                   supply->upstream, NULL,
+                                   want->upstream, NULL,
                                    NGX_HTTP_MCP_TIMEOUT, &reply);
         rc = NGX_OK;
         break;

@@ -332,7 +332,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_wait_doorbell,
     ngx_http_mcp_discover_doorbell,
     ngx_http_mcp_listen_doorbell,
-    ngx_http_mcp_own_supplies,
+    ngx_http_mcp_shared_interests,
     ngx_http_mcp_farewell_doorbell,
     ngx_http_mcp_lists_doorbell,
     ngx_http_mcp_lease_doorbell
@@ -408,7 +408,7 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
-    ngx_http_mcp_own_init(&mmcf->bridges);
+    ngx_http_mcp_shared_init(&mmcf->bridges);
     ngx_http_mcp_lists_init();
 
     zones = mmcf->zones.elts;
@@ -450,7 +450,7 @@ ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
     ngx_http_mcp_stream_drain(zone);
     ngx_http_mcp_wait_drain(zone);
     ngx_http_mcp_feed_quit(zone);
-    ngx_http_mcp_own_quit(zone);
+    ngx_http_mcp_shared_quit(zone);
     ngx_http_mcp_listen_quit(zone);
     ngx_http_mcp_discover_quit(zone);
 }
@@ -460,7 +460,7 @@ static void
 ngx_http_mcp_lease_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t why)
 {
-    if (ngx_http_mcp_own_lease(zone, key, why) == NGX_DECLINED) {
+    if (ngx_http_mcp_shared_lease(zone, key, why) == NGX_DECLINED) {
         (void) ngx_http_mcp_feed_lease(zone, key, why);
     }
 }

@@ -5,11 +5,11 @@
  * the upstream.
  */
 
-#ifndef _NGX_HTTP_MCP_SUPPLY_H_INCLUDED_
-#define _NGX_HTTP_MCP_SUPPLY_H_INCLUDED_
+#ifndef _NGX_HTTP_MCP_INTEREST_H_INCLUDED_
+#define _NGX_HTTP_MCP_INTEREST_H_INCLUDED_
 
 
-#include "ngx_http_mcp_own.h"
+#include "ngx_http_mcp_shared.h"
 
 
 typedef struct {
@@ -23,7 +23,7 @@ typedef struct {
     ngx_pool_t                *pool;
 
     /*
-     * NGX_OK: accepted; NGX_DONE: refused on the own session, and no longer
+     * NGX_OK: accepted; NGX_DONE: refused on the shared session, and no longer
      * shared; NGX_DECLINED: the session is not subscribed any more; NGX_ABORT:
      * it took too long, and was taken back
      */
@@ -33,30 +33,30 @@ typedef struct {
     /* private */
     ngx_http_mcp_waiter_t      waiter;
     ngx_str_t                  list_key;
-} ngx_http_mcp_supply_t;
+} ngx_http_mcp_interest_t;
 
 
 /*
  * NGX_OK and NGX_DONE as above; NGX_AGAIN: it has to be waited for; NGX_BUSY:
  * the limit; NGX_DECLINED: the session has ended, or there is no room.
  */
-ngx_int_t ngx_http_mcp_supply(ngx_http_mcp_supply_t *supply);
+ngx_int_t ngx_http_mcp_interest(ngx_http_mcp_interest_t *want);
 
 /* done() is called, once, unless it is forgotten before */
-void ngx_http_mcp_supply_wait(ngx_http_mcp_supply_t *supply);
-void ngx_http_mcp_supply_forget(ngx_http_mcp_supply_t *supply);
+void ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *want);
+void ngx_http_mcp_interest_forget(ngx_http_mcp_interest_t *want);
 
 
 /*
  * A call waits for an update of the resource: it is subscribed to, once for
  * all, until the call ends.  Nothing is said of what comes of it.
  */
-void ngx_http_mcp_supply_hold(ngx_http_mcp_supply_t *supply,
+void ngx_http_mcp_interest_hold(ngx_http_mcp_interest_t *want,
     ngx_mcp_ref_t call);
 
 
-/* for own sessions: the holder does what is due */
-void ngx_http_mcp_supply_run(ngx_http_mcp_own_t *own);
+/* for shared upstream sessions: the holder does what is due */
+void ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us);
 
 
-#endif /* _NGX_HTTP_MCP_SUPPLY_H_INCLUDED_ */
+#endif /* _NGX_HTTP_MCP_INTEREST_H_INCLUDED_ */

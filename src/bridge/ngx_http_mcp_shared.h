@@ -1,14 +1,14 @@
 
 /*
- * The module's own session at an upstream, one for each audience (endpoint,
- * tenant, list key): what is done there is done for all sessions of the
- * audience.  One worker holds it, by a lease, and only there it exists as
- * ngx_http_mcp_own_t; it listens for changes, keeps the subscriptions and
+ * Shared upstream sessions: one at each upstream for each audience (endpoint,
+ * tenant, list key), and what is done there is done for all its sessions.  One
+ * worker holds it, by a lease, and only there it exists as
+ * ngx_http_mcp_shared_t; it listens for changes, keeps the subscriptions and
  * fetches the lists.
  *
- * It is kept while something needs it (ngx_http_mcp_own_need()), and for
- * NGX_HTTP_MCP_OWN_KEEP after that.  Then the lease is dropped, and the session
- * at the upstream ended.
+ * It is kept while something needs it (ngx_http_mcp_shared_need()), and for
+ * NGX_HTTP_MCP_SHARED_KEEP after that.  Then the lease is dropped, and the
+ * session at the upstream ended.
  *
  * At a reload the worker that held it goes on listening until the next one
  * does, if the events have no ids; it is hushed then, and does nothing else.
@@ -19,8 +19,8 @@
  * at.
  */
 
-#ifndef _NGX_HTTP_MCP_OWN_H_INCLUDED_
-#define _NGX_HTTP_MCP_OWN_H_INCLUDED_
+#ifndef _NGX_HTTP_MCP_SHARED_H_INCLUDED_
+#define _NGX_HTTP_MCP_SHARED_H_INCLUDED_
 
 
 #include "ngx_http_mcp_bridge.h"
@@ -29,21 +29,21 @@
 
 
 /* ms */
-#define NGX_HTTP_MCP_OWN_KEEP  60000
+#define NGX_HTTP_MCP_SHARED_KEEP  60000
 
 /* ms; a worker of a newer configuration has to listen by then */
-#define NGX_HTTP_MCP_OWN_HOLD  3500
+#define NGX_HTTP_MCP_SHARED_HOLD  3500
 
 
 /* who needs it, and its listener; bits */
 
-#define NGX_HTTP_MCP_OWN_LISTS          0x01
-#define NGX_HTTP_MCP_OWN_SUBSCRIPTIONS  0x02
+#define NGX_HTTP_MCP_SHARED_LISTS          0x01
+#define NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS  0x02
 
 
-typedef struct ngx_http_mcp_own_s  ngx_http_mcp_own_t;
+typedef struct ngx_http_mcp_shared_s  ngx_http_mcp_shared_t;
 
-struct ngx_http_mcp_own_s {
+struct ngx_http_mcp_shared_s {
     ngx_http_mcp_bridge_t     *bridge;
     ngx_http_mcp_upstream_t   *upstream;
     ngx_str_t                  tenant;
@@ -97,10 +97,10 @@ typedef struct {
     ngx_str_t                  result;     /* raw; empty: there is none */
     ngx_uint_t                 rpc;        /* the upstream is one */
     ngx_uint_t                 serial;     /* of the link, 0: none */
-} ngx_http_mcp_own_answer_t;
+} ngx_http_mcp_shared_answer_t;
 
-typedef void (*ngx_http_mcp_own_done_pt)(ngx_http_mcp_own_t *own,
-    ngx_http_mcp_own_answer_t *answer, void *data);
+typedef void (*ngx_http_mcp_shared_done_pt)(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_shared_answer_t *answer, void *data);
 
 
 /*
@@ -110,38 +110,38 @@ typedef void (*ngx_http_mcp_own_done_pt)(ngx_http_mcp_own_t *own,
 
 typedef struct {
     /* this worker holds it from now on */
-    void                     (*held)(ngx_http_mcp_own_t *own);
+    void                     (*held)(ngx_http_mcp_shared_t *us);
 
-    /* somebody wanted it again (ngx_http_mcp_own_want()) */
-    void                     (*poked)(ngx_http_mcp_own_t *own);
+    /* somebody wanted it again (ngx_http_mcp_shared_want()) */
+    void                     (*poked)(ngx_http_mcp_shared_t *us);
 
     /*
      * The upstream said that lists of these kinds changed (one of
      * NGX_MCP_OFFERED_*); kinds is all when some of it may have been missed.
      * NGX_DECLINED: they are not cached, so that the sessions are told now.
      */
-    ngx_int_t                (*changed)(ngx_http_mcp_own_t *own,
+    ngx_int_t                (*changed)(ngx_http_mcp_shared_t *us,
                                    ngx_uint_t kinds);
 
     /* it does nothing any more but call changed() */
-    void                     (*hushed)(ngx_http_mcp_own_t *own);
+    void                     (*hushed)(ngx_http_mcp_shared_t *us);
 
     /* it is gone after this; done() of no request is called any more */
-    void                     (*lost)(ngx_http_mcp_own_t *own);
-} ngx_http_mcp_own_lists_t;
+    void                     (*lost)(ngx_http_mcp_shared_t *us);
+} ngx_http_mcp_shared_lists_t;
 
-extern ngx_http_mcp_own_lists_t  *ngx_http_mcp_own_lists;
+extern ngx_http_mcp_shared_lists_t  *ngx_http_mcp_shared_lists;
 
 
 /*
  * From any worker: has somebody hold it, who is then told that it was wanted.
  * NGX_OK; NGX_ERROR: there is no room for it.
  */
-ngx_int_t ngx_http_mcp_own_want(ngx_http_mcp_bridge_t *bridge,
+ngx_int_t ngx_http_mcp_shared_want(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key);
 
 /* who needs it from now on, or no more */
-void ngx_http_mcp_own_need(ngx_http_mcp_own_t *own, ngx_uint_t who,
+void ngx_http_mcp_shared_need(ngx_http_mcp_shared_t *us, ngx_uint_t who,
     ngx_uint_t needed);
 
 /*
@@ -149,73 +149,74 @@ void ngx_http_mcp_own_need(ngx_http_mcp_own_t *own, ngx_uint_t who,
  * that are waiting already.  NGX_OK: done() is called once, in a later event,
  * unless it is lost before; NGX_ERROR: no memory.
  */
-ngx_int_t ngx_http_mcp_own_request(ngx_http_mcp_own_t *own, ngx_str_t *method,
-    ngx_str_t *params, ngx_http_mcp_own_done_pt done, void *data);
+ngx_int_t ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us,
+    ngx_str_t *method, ngx_str_t *params, ngx_http_mcp_shared_done_pt done,
+    void *data);
 
 /* in a worker, before it joins zones; bridges: ngx_http_mcp_bridge_t * */
-void ngx_http_mcp_own_init(ngx_array_t *bridges);
+void ngx_http_mcp_shared_init(ngx_array_t *bridges);
 
 /* the doorbell: handlers->lease; NGX_DECLINED: it is no audience's */
-ngx_int_t ngx_http_mcp_own_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
+ngx_int_t ngx_http_mcp_shared_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t why);
 
 /* handlers->supplies */
-void ngx_http_mcp_own_supplies(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone);
 
 /* the worker was told to quit: the next ones hold what it held */
-void ngx_http_mcp_own_quit(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_shared_quit(ngx_mcp_zone_t *zone);
 
 
-/* below: between the files of own sessions */
+/* below: between the files of shared upstream sessions */
 
 /* its record in the zone, made when there is none */
-ngx_int_t ngx_http_mcp_own_session(ngx_http_mcp_bridge_t *bridge,
+ngx_int_t ngx_http_mcp_shared_session(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
     ngx_mcp_ref_t *ref);
 
 /* what is to be done is looked at in a later event */
-void ngx_http_mcp_own_post(ngx_http_mcp_own_t *own);
+void ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us);
 
 /* subscriptions are not tried for a while */
-void ngx_http_mcp_own_pause(ngx_http_mcp_own_t *own);
+void ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us);
 
 /* the lease may be lost: asks */
-void ngx_http_mcp_own_doubt(ngx_http_mcp_own_t *own);
+void ngx_http_mcp_shared_doubt(ngx_http_mcp_shared_t *us);
 
 /*
- * Requests and their answers (ngx_http_mcp_own_request.c).  ask: as
- * ngx_http_mcp_own_request(), but the pool, in which params and uri are, goes
- * with the request; uri: what it subscribes to, or empty.
+ * Requests and their answers (ngx_http_mcp_shared_request.c).  ask: as
+ * ngx_http_mcp_shared_request(), but the pool, in which params and uri are,
+ * goes with the request; uri: what it subscribes to, or empty.
  */
-ngx_int_t ngx_http_mcp_own_ask(ngx_http_mcp_own_t *own, ngx_pool_t *pool,
+ngx_int_t ngx_http_mcp_shared_ask(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
     ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
-    ngx_http_mcp_own_done_pt done, void *data);
-void ngx_http_mcp_own_run(ngx_http_mcp_own_t *own);
-void ngx_http_mcp_own_wake(ngx_http_mcp_own_t *own);
-void ngx_http_mcp_own_close_requests(ngx_http_mcp_own_t *own);
+    ngx_http_mcp_shared_done_pt done, void *data);
+void ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us);
+void ngx_http_mcp_shared_wake(ngx_http_mcp_shared_t *us);
+void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
 
 /* a link with this serial stands */
-void ngx_http_mcp_own_linked(ngx_http_mcp_own_t *own, ngx_uint_t serial);
+void ngx_http_mcp_shared_linked(ngx_http_mcp_shared_t *us, ngx_uint_t serial);
 
 /*
- * The listener (ngx_http_mcp_own_listen.c): goes on behind the event with this
- * id, on the link with this serial.
+ * The listener (ngx_http_mcp_shared_listen.c): goes on behind the event with
+ * this id, on the link with this serial.
  */
-void ngx_http_mcp_own_listener(ngx_http_mcp_own_t *own, ngx_str_t *id,
+void ngx_http_mcp_shared_listener(ngx_http_mcp_shared_t *us, ngx_str_t *id,
     ngx_uint_t serial);
-void ngx_http_mcp_own_listen(ngx_http_mcp_own_t *own);
-void ngx_http_mcp_own_unlisten(ngx_http_mcp_own_t *own);
+void ngx_http_mcp_shared_listen(ngx_http_mcp_shared_t *us);
+void ngx_http_mcp_shared_unlisten(ngx_http_mcp_shared_t *us);
 
 /* gives the lease up, and is gone */
-void ngx_http_mcp_own_leave(ngx_http_mcp_own_t *own);
+void ngx_http_mcp_shared_leave(ngx_http_mcp_shared_t *us);
 
 /* nobody knows what the upstream said, of all or of this resource */
-void ngx_http_mcp_own_gap(ngx_http_mcp_own_t *own);
-void ngx_http_mcp_own_updated(ngx_http_mcp_own_t *own, ngx_str_t *uri);
+void ngx_http_mcp_shared_gap(ngx_http_mcp_shared_t *us);
+void ngx_http_mcp_shared_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri);
 
 /* a message that is no answer; id: of its event */
-void ngx_http_mcp_own_heard(ngx_http_mcp_own_t *own, ngx_http_mcp_talk_t *t,
-    ngx_str_t *text, ngx_str_t *id);
+void ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_str_t *id);
 
 
-#endif /* _NGX_HTTP_MCP_OWN_H_INCLUDED_ */
+#endif /* _NGX_HTTP_MCP_SHARED_H_INCLUDED_ */

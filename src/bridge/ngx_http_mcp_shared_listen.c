@@ -1,0 +1,460 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_shared.h"
+#include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_interest.h"
+#include "ngx_mcp_topic.h"
+
+
+/* a gap of more resources than that is told to all, by one event */
+#define NGX_HTTP_MCP_SHARED_URIS        256
+#define NGX_HTTP_MCP_SHARED_URIS_BYTES  16384
+
+
+static ngx_uint_t ngx_http_mcp_shared_wanted(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_shared_begun(ngx_http_mcp_listener_t *l,
+    ngx_uint_t serial);
+static void ngx_http_mcp_shared_opened(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_shared_broken(ngx_http_mcp_listener_t *l);
+static void ngx_http_mcp_shared_listened(ngx_http_mcp_listener_t *l,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text);
+static void ngx_http_mcp_shared_closed(ngx_http_mcp_listener_t *l);
+static ngx_uint_t ngx_http_mcp_shared_kind(ngx_uint_t method);
+static void ngx_http_mcp_shared_missed(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_missed_lists(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_tell(ngx_http_mcp_shared_t *us, ngx_str_t *text,
+    ngx_str_t *uri, ngx_uint_t kinds, ngx_mcp_take_t *take);
+
+
+void
+ngx_http_mcp_shared_listener(ngx_http_mcp_shared_t *us, ngx_str_t *id,
+    ngx_uint_t serial)
+{
+    ngx_http_mcp_listener_t  *l;
+
+    l = &us->listener;
+
+    l->upstream = us->upstream;
+    l->session = us->session;
+    l->audience = us->audience;
+    l->serial = serial;
+    l->wanted = ngx_http_mcp_shared_wanted;
+    l->linked = ngx_http_mcp_shared_begun;
+    l->opened = ngx_http_mcp_shared_opened;
+    l->broken = ngx_http_mcp_shared_broken;
+    l->message = ngx_http_mcp_shared_listened;
+    l->closed = ngx_http_mcp_shared_closed;
+    l->data = us;
+
+    l->last_event_id.data = l->ids;
+
+    if (serial && id->len && id->len <= NGX_HTTP_MCP_LISTENER_ID_MAX) {
+        ngx_memcpy(l->ids, id->data, id->len);
+        l->last_event_id.len = id->len;
+    }
+}
+
+
+void
+ngx_http_mcp_shared_listen(ngx_http_mcp_shared_t *us)
+{
+    us->listening = 1;
+    us->linking = 1;
+
+    ngx_http_mcp_listener_start(&us->listener, NULL);
+}
+
+
+void
+ngx_http_mcp_shared_unlisten(ngx_http_mcp_shared_t *us)
+{
+    if (!us->listening) {
+        return;
+    }
+
+    us->listening = 0;
+    us->linking = 0;
+    us->begun = 0;
+    us->missed = 0;
+    us->idle = 1;
+
+    ngx_http_mcp_listener_stop(&us->listener);
+    ngx_mcp_lease_broken(us->bridge->zone, &us->lease);
+    ngx_mcp_own_listens(us->bridge->zone, us->session, 0, 0);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_shared_wanted(ngx_http_mcp_listener_t *l)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = l->data;
+
+    return us->needs != 0 && !us->hushed;
+}
+
+
+/* what is asked for from now on cannot change unheard */
+
+static void
+ngx_http_mcp_shared_begun(ngx_http_mcp_listener_t *l, ngx_uint_t serial)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = l->data;
+
+    us->linking = 0;
+    us->begun = 1;
+    us->begun_on = serial;
+
+    ngx_http_mcp_shared_linked(us, serial);
+}
+
+
+static void
+ngx_http_mcp_shared_opened(ngx_http_mcp_listener_t *l)
+{
+    u_char                  buf[NGX_INT_T_LEN];
+    ngx_str_t               note;
+    ngx_uint_t              gap;
+    ngx_mcp_zone_t         *zone;
+    ngx_http_mcp_shared_t  *us;
+
+    us = l->data;
+    zone = us->bridge->zone;
+
+    if (us->noted != l->serial) {
+
+        /* the last event id first: a note must not be of an older one */
+
+        note.data = buf;
+        note.len = ngx_sprintf(buf, "%ui", l->serial) - buf;
+
+        ngx_mcp_lease_forget(zone, &us->lease);
+        (void) ngx_mcp_lease_note(zone, &us->lease, &note);
+
+        us->noted = l->serial;
+    }
+
+    if (ngx_mcp_lease_connected(zone, &us->lease, &gap) != NGX_OK) {
+        ngx_http_mcp_shared_doubt(us);
+        return;
+    }
+
+    ngx_mcp_own_listens(zone, us->session, l->serial, 1);
+
+    if (!l->resumed && gap && !us->idle) {
+        ngx_http_mcp_shared_gap(us);
+
+    } else if (!l->resumed && us->missed) {
+        ngx_http_mcp_shared_missed(us);
+
+        if (ngx_http_mcp_shared_lists) {
+            (void) ngx_http_mcp_shared_lists->changed(us,
+                                                      NGX_MCP_OFFERED_ALL);
+        }
+    }
+
+    us->missed = 0;
+    us->idle = 0;
+}
+
+
+static void
+ngx_http_mcp_shared_broken(ngx_http_mcp_listener_t *l)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = l->data;
+
+    us->linking = 0;
+    us->begun = 0;
+
+    if (l->conflict) {
+        ngx_mcp_lease_alone(us->bridge->zone, &us->lease);
+    }
+
+    ngx_mcp_lease_broken(us->bridge->zone, &us->lease);
+    ngx_mcp_own_listens(us->bridge->zone, us->session, 0, 0);
+
+    ngx_http_mcp_shared_post(us);
+}
+
+
+static void
+ngx_http_mcp_shared_closed(ngx_http_mcp_listener_t *l)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = l->data;
+
+    if (us->hushed) {
+        ngx_http_mcp_shared_leave(us);
+        return;
+    }
+
+    ngx_mcp_lease_broken(us->bridge->zone, &us->lease);
+    ngx_mcp_own_listens(us->bridge->zone, us->session, 0, 0);
+
+    us->listening = 0;
+    us->linking = 0;
+    us->begun = 0;
+
+    if (us->needs) {
+        us->unoffered = 1;
+        us->refused = ngx_current_msec;
+    }
+
+    if (!ngx_exiting) {
+        ngx_http_mcp_shared_post(us);
+    }
+}
+
+
+static void
+ngx_http_mcp_shared_listened(ngx_http_mcp_listener_t *l,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text)
+{
+    ngx_http_mcp_shared_heard(l->data, t, text, &l->last_event_id);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_shared_kind(ngx_uint_t method)
+{
+    switch (method) {
+
+    case NGX_MCP_METHOD_TOOLS_CHANGED:
+        return NGX_MCP_OFFERED_TOOLS;
+
+    case NGX_MCP_METHOD_PROMPTS_CHANGED:
+        return NGX_MCP_OFFERED_PROMPTS;
+
+    case NGX_MCP_METHOD_RESOURCES_CHANGED:
+        return NGX_MCP_OFFERED_RESOURCES;
+    }
+
+    return 0;
+}
+
+
+void
+ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us, ngx_http_mcp_talk_t *t,
+    ngx_str_t *text, ngx_str_t *id)
+{
+    ngx_str_t       ask, uri;
+    ngx_uint_t      kind, method;
+    ngx_pool_t     *pool;
+    ngx_mcp_take_t  take;
+
+    ngx_memzero(&take, sizeof(ngx_mcp_take_t));
+
+    take.lease = us->lease;
+    take.id = *id;
+    take.rc = NGX_AGAIN;
+
+    ask = ngx_mcp_json_span(&t->x->scan, NGX_MCP_PATH_ID, text->data);
+    method = ngx_http_mcp_said_method(t, text);
+    kind = ngx_http_mcp_shared_kind(method);
+
+    if (ask.len) {
+
+        if (method == NGX_MCP_METHOD_PING) {
+            ngx_http_mcp_said_reply(t, &us->audience, &ask, 0, NULL);
+
+        } else if (t->x->scan.members[NGX_MCP_PATH_METHOD].type
+                   == NGX_MCP_JSON_STRING)
+        {
+            ngx_http_mcp_said_reply(t, &us->audience, &ask,
+                                    NGX_MCP_METHOD_NOT_FOUND,
+                                    "no client receives requests of a shared "
+                                    "session");
+        }
+
+    } else if (kind) {
+
+        if (ngx_http_mcp_shared_lists == NULL
+            || ngx_http_mcp_shared_lists->changed(us, kind) != NGX_OK)
+        {
+            ngx_str_null(&uri);
+            ngx_http_mcp_shared_tell(us, text, &uri, 0, &take);
+        }
+
+    } else if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {
+
+        /* the request's own pool may have to last for days */
+
+        pool = ngx_create_pool(1024, ngx_cycle->log);
+
+        if (pool) {
+            uri = ngx_http_mcp_said_uri(t, text, pool);
+
+            if (uri.len) {
+                ngx_http_mcp_shared_tell(us, text, &uri, 0, &take);
+            }
+
+            ngx_destroy_pool(pool);
+        }
+    }
+
+    if (ngx_mcp_lease_take(us->bridge->zone, &take) == NGX_ABORT) {
+        ngx_http_mcp_shared_doubt(us);
+    }
+}
+
+
+void
+ngx_http_mcp_shared_gap(ngx_http_mcp_shared_t *us)
+{
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\" may have sent "
+                  "events that were lost; clients are notified to resync",
+                  &us->upstream->name, &us->bridge->endpoint);
+
+    ngx_http_mcp_shared_missed(us);
+    ngx_http_mcp_shared_missed_lists(us);
+}
+
+
+/* what is not subscribed to again yet is told of after that */
+
+static void
+ngx_http_mcp_shared_missed(ngx_http_mcp_shared_t *us)
+{
+    ngx_str_t   uris[NGX_HTTP_MCP_SHARED_URIS];
+    ngx_uint_t  i, n;
+
+    static u_char  buf[NGX_HTTP_MCP_SHARED_URIS_BYTES];
+
+    n = NGX_HTTP_MCP_SHARED_URIS;
+
+    if (ngx_mcp_supply_made(us->bridge->zone, us->session,
+                            us->listener.serial, buf, sizeof(buf), uris, &n)
+        != NGX_OK)
+    {
+        (void) ngx_mcp_log_gap(us->bridge->zone, &us->bridge->endpoint,
+                               &us->tenant);
+        return;
+    }
+
+    for (i = 0; i < n; i++) {
+        ngx_http_mcp_shared_updated(us, &uris[i]);
+    }
+}
+
+
+static void
+ngx_http_mcp_shared_missed_lists(ngx_http_mcp_shared_t *us)
+{
+    ngx_str_t   none;
+    ngx_uint_t  i;
+
+    if (us->bridge->lists == NGX_HTTP_MCP_LISTS_ON) {
+
+        if (ngx_http_mcp_shared_lists) {
+            (void) ngx_http_mcp_shared_lists->changed(us, NGX_MCP_OFFERED_ALL);
+        }
+
+        return;
+    }
+
+    ngx_str_null(&none);
+
+    for (i = 1; i & NGX_MCP_OFFERED_ALL; i <<= 1) {
+        ngx_http_mcp_shared_tell(us, ngx_http_mcp_lists_notification(i), &none,
+                                 i, NULL);
+    }
+}
+
+
+void
+ngx_http_mcp_shared_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri)
+{
+    ngx_str_t    method, none, params, text;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    ngx_str_null(&none);
+    ngx_str_set(&method, "notifications/resources/updated");
+
+    params = ngx_mcp_uri_compose(pool, uri);
+    text = ngx_mcp_request_compose(pool, &none, &method, &params);
+
+    if (params.data && text.data) {
+        ngx_http_mcp_shared_tell(us, &text, uri, 0, NULL);
+    }
+
+    ngx_destroy_pool(pool);
+}
+
+
+/* kinds: for sessions that were offered one of these; 0: no matter */
+
+static void
+ngx_http_mcp_shared_tell(ngx_http_mcp_shared_t *us, ngx_str_t *text,
+    ngx_str_t *uri, ngx_uint_t kinds, ngx_mcp_take_t *take)
+{
+    ngx_uint_t       n;
+    ngx_mcp_event_t  event;
+    ngx_mcp_topic_t  topic;
+
+    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+    event.parts = text;
+    event.nparts = 1;
+    event.uri[0] = *uri;
+    event.list_key = us->list_key;
+
+    /* those that have lists of their own hear of them on their own streams */
+
+    if (uri->len == 0) {
+        event.flags = NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_OFFERED(kinds);
+
+        /* as do those with a stream at the upstream, unless there is a gap */
+
+        if (take) {
+            event.flags |= NGX_MCP_EVENT_SHARED;
+        }
+    }
+
+    if (take) {
+
+        if (ngx_mcp_lease_begin(us->bridge->zone, take) != NGX_OK) {
+            return;
+        }
+
+        event.take = take;
+        event.once = &take->once;
+    }
+
+    ngx_mcp_count(us->bridge->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
+
+    n = 0;
+
+    (void) ngx_mcp_log_groups(us->bridge->zone, &us->bridge->endpoint,
+                              &us->tenant, &event, &n);
+
+    if (uri->len) {
+
+        /* somebody may wait for it */
+
+        ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+
+        topic.uri = *uri;
+        topic.other = 1;
+
+        (void) ngx_mcp_topic_add(us->bridge->zone, &us->bridge->endpoint,
+                                 &us->tenant, &topic, &event, NULL, &n);
+
+        if (take) {
+            ngx_mcp_own_heard(us->bridge->zone, us->session, uri);
+        }
+    }
+}
