@@ -12,7 +12,7 @@ use File::Find;
 use Mcp::Test;
 
 my $root = $Mcp::Test::ROOT;
-my @layers = qw(protocol state upstream bridge edge);
+my @layers = qw(protocol zone state upstream bridge edge);
 my %rank = map { $layers[$_] => $_ } 0 .. $#layers;
 my (@all, %text);
 
@@ -94,7 +94,7 @@ none('versions of nginx in one header', sub {
 
 none('no requests below the upstream layer', sub {
     lines(qr/\bngx_http(?:_request_t|\.h)\b/)
-}, grep { m{^src/(?:protocol|state)/} } @c);
+}, grep { m{^src/(?:protocol|zone|state)/} } @c);
 
 
 # include direction

@@ -122,8 +122,8 @@ ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_ERROR;
     }
 
-    return ngx_mcp_zone_init(&zone->zone, workers,
-                             old != NULL || shm_zone->shm.exists);
+    return ngx_mcp_state_init(&zone->zone, workers,
+                              old != NULL || shm_zone->shm.exists);
 }
 
 

@@ -18,7 +18,7 @@
 #include "ngx_http_mcp_shared.h"
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_id.h"
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_schema.h"
 #include "ngx_mcp_session.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 /*
@@ -98,7 +98,7 @@ ngx_mcp_account_make_locked(ngx_mcp_zone_t *zone, uint64_t key,
     ngx_mcp_stage_t        stage;
     ngx_mcp_account_sh_t  *a;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_ACCOUNT, NULL, 0);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_ACCOUNT, NULL, 0);
 
     a = ngx_mcp_make_locked(zone, &stage);
     a->rec.hash = (uint32_t) key;
@@ -255,7 +255,7 @@ ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
 ngx_int_t
 ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
-    ngx_mcp_room_e room, ngx_uint_t n)
+    ngx_uint_t room, ngx_uint_t n)
 {
     uint32_t            account;
     ngx_mcp_ask_room_t  ask;
@@ -726,10 +726,10 @@ ngx_mcp_account_full(ngx_mcp_zone_t *zone)
 
     full = zone->full;
     zone->full = 0;
-    last = zone->sh->full;
+    last = zone->root->full;
 
     if ((last && ngx_current_msec >= last && ngx_current_msec - last < 60000)
-        || !ngx_atomic_cmp_set(&zone->sh->full, last, ngx_current_msec))
+        || !ngx_atomic_cmp_set(&zone->root->full, last, ngx_current_msec))
     {
         return;
     }

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 ngx_int_t
@@ -24,7 +24,7 @@ ngx_mcp_ask_add(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     parts[0] = *id;
     parts[1] = *upstream;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_ASK, parts, 2);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_ASK, parts, 2);
     stage.room = NGX_MCP_ROOM_CALL;
     stage.payer = session;
 

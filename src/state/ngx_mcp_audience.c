@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 static ngx_mcp_audience_sh_t *ngx_mcp_audience_lookup_locked(
@@ -26,7 +26,7 @@ ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
     parts[1] = a->tenant;
     parts[2] = a->key;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_AUDIENCE, parts, 3);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_AUDIENCE, parts, 3);
 
     if (stage.blocks > NGX_MCP_BLOCKS_BATCH) {
         return NGX_DECLINED;
@@ -51,7 +51,8 @@ ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
 
     aud = ngx_mcp_make_locked(zone, &stage);
 
-    aud->number = ++zone->sh->numbers;
+    ngx_mcp_touch(zone, &zone->root->numbers);
+    aud->number = ++zone->root->numbers;
     aud->group = ngx_mcp_hash(zone, &a->endpoint, &a->tenant);
     aud->key = ngx_mcp_hash(zone, &a->key, NULL);
     aud->asked = ngx_current_msec;
@@ -62,7 +63,7 @@ ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
     ngx_mcp_commit_locked(zone, aud, NGX_MCP_AUDIENCE);
 
     ngx_mcp_hash_insert_locked(zone, aud);
-    ngx_mcp_list_append(zone, &zone->sh->audiences,
+    ngx_mcp_list_append(zone, &zone->root->audiences,
                         ngx_mcp_number(zone, aud), NGX_MCP_LINKS);
 
     *ref = ngx_mcp_ref(zone, aud);
@@ -189,7 +190,7 @@ ngx_mcp_audience_bound_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     count = 0;
     victim = NULL;
 
-    for (n = zone->sh->audiences.head; n; n = a->rec.links.next) {
+    for (n = zone->root->audiences.head; n; n = a->rec.links.next) {
         a = ngx_mcp_block(zone, n);
 
         if (!ngx_mcp_audience_matches(zone, a, endpoint, NULL)) {
@@ -227,7 +228,7 @@ ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     ngx_mcp_zone_lock(zone);
 
-    for (n = zone->sh->audiences.head; n; n = aud->rec.links.next) {
+    for (n = zone->root->audiences.head; n; n = aud->rec.links.next) {
         aud = ngx_mcp_block(zone, n);
 
         if (aud->number <= *number
@@ -386,7 +387,7 @@ ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
     ngx_uint_t  i;
 
     ngx_mcp_hash_remove_locked(zone, a);
-    ngx_mcp_list_remove(zone, &zone->sh->audiences, ngx_mcp_number(zone, a),
+    ngx_mcp_list_remove(zone, &zone->root->audiences, ngx_mcp_number(zone, a),
                         NGX_MCP_LINKS);
     ngx_mcp_touch(zone, a);
 
@@ -415,7 +416,7 @@ ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t but)
     ngx_mcp_audience_sh_t  *a, *victim;
 
     victim = NULL;
-    n = zone->sh->audiences.head;
+    n = zone->root->audiences.head;
 
     for (i = 0; i < 64 && n; i++, n = a->rec.links.next) {
         a = ngx_mcp_block(zone, n);

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 #define NGX_MCP_CALL_LOST                                                     \
@@ -32,7 +32,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
         parts[1].len = 0;
     }
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_CALL, parts, 2);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_CALL, parts, 2);
     stage.room = NGX_MCP_ROOM_CALL;
     stage.payer = session;
 
@@ -362,7 +362,7 @@ ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
         event.nparts = 3;
         event.flags = NGX_MCP_EVENT_RESPONSE;
 
-        ngx_mcp_stage_init(&stage, NGX_MCP_EVENT, parts, 3);
+        ngx_mcp_stage_init(zone, &stage, NGX_MCP_EVENT, parts, 3);
 
         if (ngx_mcp_log_shrink_locked(zone, s, c) == NGX_OK
             && ngx_mcp_free_blocks(zone->sh) >= stage.blocks

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 /* events of one without sessions that go at once, and in a sweep */
@@ -133,19 +133,20 @@ ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     ngx_str_null(&client);
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_GROUP, parts, 2);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_GROUP, parts, 2);
     stage.payer = ngx_mcp_account_get_locked(zone, tenant, &client);
 
     g = ngx_mcp_make_locked(zone, &stage);
     g->endpoint_len = (uint32_t) endpoint->len;
-    g->number = ++zone->sh->numbers;
+    ngx_mcp_touch(zone, &zone->root->numbers);
+    g->number = ++zone->root->numbers;
     g->rec.hash = (uint32_t) ngx_mcp_hash(zone, endpoint, tenant);
 
     ngx_mcp_commit_locked(zone, g, NGX_MCP_GROUP);
     ngx_mcp_losses_make_locked(zone, g);
 
     ngx_mcp_hash_insert_locked(zone, g);
-    ngx_mcp_list_append(zone, &zone->sh->groups, ngx_mcp_number(zone, g),
+    ngx_mcp_list_append(zone, &zone->root->groups, ngx_mcp_number(zone, g),
                         NGX_MCP_LINKS);
 
     return g;
@@ -289,7 +290,7 @@ ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
         }
 
         g = ngx_mcp_record(zone, groups->ref, NGX_MCP_GROUP);
-        n = g ? g->rec.links.next : zone->sh->groups.head;
+        n = g ? g->rec.links.next : zone->root->groups.head;
 
         for ( /* void */ ; n; n = g->rec.links.next) {
             g = ngx_mcp_block(zone, n);
@@ -345,7 +346,7 @@ ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
         if (!g->dying) {
             g->dying = 1;
-            ngx_mcp_list_append(zone, &zone->sh->doomed,
+            ngx_mcp_list_append(zone, &zone->root->doomed,
                                 ngx_mcp_number(zone, g),
                                 offsetof(ngx_mcp_group_sh_t, doomed));
         }
@@ -355,7 +356,7 @@ ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
     if (g->dying) {
         g->dying = 0;
-        ngx_mcp_list_remove(zone, &zone->sh->doomed, ngx_mcp_number(zone, g),
+        ngx_mcp_list_remove(zone, &zone->root->doomed, ngx_mcp_number(zone, g),
                             offsetof(ngx_mcp_group_sh_t, doomed));
     }
 
@@ -365,7 +366,7 @@ ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
         return;
     }
 
-    ngx_mcp_list_remove(zone, &zone->sh->groups, ngx_mcp_number(zone, g),
+    ngx_mcp_list_remove(zone, &zone->root->groups, ngx_mcp_number(zone, g),
                         NGX_MCP_LINKS);
     ngx_mcp_hash_remove_locked(zone, g);
     ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, g->losses));
@@ -379,7 +380,7 @@ ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
     uint32_t             n;
     ngx_mcp_group_sh_t  *g;
 
-    n = zone->sh->doomed.head;
+    n = zone->root->doomed.head;
 
     if (n == 0) {
         return NGX_OK;
@@ -390,7 +391,7 @@ ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
     if (g->sessions || g->farewells || g->own.head) {
         ngx_mcp_touch(zone, g);
         g->dying = 0;
-        ngx_mcp_list_remove(zone, &zone->sh->doomed, n,
+        ngx_mcp_list_remove(zone, &zone->root->doomed, n,
                             offsetof(ngx_mcp_group_sh_t, doomed));
 
     } else {
@@ -398,5 +399,5 @@ ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
         ngx_mcp_group_settle_locked(zone, g);
     }
 
-    return zone->sh->doomed.head ? NGX_AGAIN : NGX_OK;
+    return zone->root->doomed.head ? NGX_AGAIN : NGX_OK;
 }

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 static ngx_uint_t ngx_mcp_knowledge_fresh(ngx_mcp_knowledge_sh_t *k,
@@ -21,7 +21,7 @@ ngx_mcp_knowledge_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     ngx_mcp_stage_t          stage;
     ngx_mcp_knowledge_sh_t  *k;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_KNOWLEDGE, key, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_KNOWLEDGE, key, 1);
 
     now = ngx_current_msec;
 
@@ -141,7 +141,7 @@ ngx_mcp_knowledge_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
     ngx_mcp_knowledge_sh_t  *k;
 
     sh = zone->sh;
-    n = sh->knowledge.head;
+    n = zone->root->knowledge.head;
 
     for (i = 0; i < 64 && n; i++) {
 
@@ -177,7 +177,7 @@ ngx_mcp_knowledge_insert_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_commit_locked(zone, k, NGX_MCP_KNOWLEDGE);
 
     ngx_mcp_hash_insert_locked(zone, k);
-    ngx_mcp_list_append(zone, &zone->sh->knowledge, ngx_mcp_number(zone, k),
+    ngx_mcp_list_append(zone, &zone->root->knowledge, ngx_mcp_number(zone, k),
                         NGX_MCP_LINKS);
 }
 
@@ -210,7 +210,7 @@ void
 ngx_mcp_knowledge_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_knowledge_sh_t *k)
 {
     ngx_mcp_hash_remove_locked(zone, k);
-    ngx_mcp_list_remove(zone, &zone->sh->knowledge, ngx_mcp_number(zone, k),
+    ngx_mcp_list_remove(zone, &zone->root->knowledge, ngx_mcp_number(zone, k),
                         NGX_MCP_LINKS);
     ngx_mcp_drop_locked(zone, k);
 }
@@ -229,7 +229,7 @@ ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     parts[1] = in->result;
     parts[2] = in->why;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_KNOWLEDGE, parts, 3);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_KNOWLEDGE, parts, 3);
 
     rc = ngx_mcp_stage(zone, &stage);
 
@@ -261,8 +261,8 @@ ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         ngx_mcp_knowledge_drop_locked(zone, old);
     }
 
-    ngx_mcp_touch(zone, &zone->sh->learnt);
-    zone->sh->learnt++;
+    ngx_mcp_touch(zone, &zone->root->learnt);
+    zone->root->learnt++;
 
     ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_KNOWLEDGE);
 
@@ -283,8 +283,9 @@ ngx_mcp_knowledge_stale(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     if (k && k->stale == 0) {
         ngx_mcp_touch(zone, k);
+        ngx_mcp_touch(zone, &zone->root->learnt);
         k->stale = NGX_MCP_KNOWLEDGE_STALE;
-        zone->sh->learnt++;
+        zone->root->learnt++;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -302,8 +303,9 @@ ngx_mcp_knowledge_doubt(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     if (k && !k->asking) {
         ngx_mcp_touch(zone, k);
+        ngx_mcp_touch(zone, &zone->root->learnt);
         k->stale = NGX_MCP_KNOWLEDGE_DOUBTFUL;
-        zone->sh->learnt++;
+        zone->root->learnt++;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -353,6 +355,7 @@ ngx_mcp_knowledge_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     if (k && k->asking) {
         ngx_mcp_touch(zone, k);
+        ngx_mcp_touch(zone, &zone->root->learnt);
         k->stale = NGX_MCP_KNOWLEDGE_DOUBTFUL;
         k->kept = 0;
 
@@ -373,5 +376,5 @@ ngx_mcp_knowledge_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key)
 uint64_t
 ngx_mcp_knowledge_changes(ngx_mcp_zone_t *zone)
 {
-    return zone->sh->learnt;
+    return zone->root->learnt;
 }

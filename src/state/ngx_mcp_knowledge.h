@@ -8,7 +8,7 @@
 #define _NGX_MCP_KNOWLEDGE_H_INCLUDED_
 
 
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_schema.h"
 
 
 typedef enum {

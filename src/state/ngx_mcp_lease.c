@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 /* behind the key: the last event id and the note */
@@ -50,7 +50,7 @@ ngx_mcp_lease_want_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
     parts[1].data = texts;
     parts[1].len = NGX_MCP_LEASE_TEXTS;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_LEASE, parts, 2);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_LEASE, parts, 2);
 
     ngx_mcp_zone_lock(zone);
 
@@ -130,7 +130,7 @@ ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_share_t *share)
     sessions = 0;
     tenants = 0;
 
-    for (n = zone->sh->leases.head; n; n = l->rec.links.next) {
+    for (n = zone->root->leases.head; n; n = l->rec.links.next) {
         l = ngx_mcp_block(zone, n);
 
         sessions += (l->session == session);
@@ -179,12 +179,14 @@ static ngx_int_t
 ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_stage_t *stage, ngx_mcp_lease_share_t *share)
 {
+    ngx_mcp_root_sh_t   *root;
     ngx_mcp_zone_sh_t   *sh;
     ngx_mcp_lease_sh_t  *l;
 
     sh = zone->sh;
+    root = zone->root;
 
-    if (sh->nleases >= NGX_MCP_LEASES_MAX
+    if (root->nleases >= NGX_MCP_LEASES_MAX
         || sh->used[NGX_MCP_LEASE] + stage->blocks > sh->blocks / 8
         || ngx_mcp_stage_reserve_locked(zone, stage) != NGX_OK)
     {
@@ -209,12 +211,14 @@ ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_commit_locked(zone, l, NGX_MCP_LEASE);
 
     stage->head = 0;
-    sh->nleases++;
+
+    ngx_mcp_touch(zone, &root->nleases);
+    root->nleases++;
 
     ngx_mcp_hash_insert_locked(zone, l);
-    ngx_mcp_list_append(zone, &sh->leases, ngx_mcp_number(zone, l),
+    ngx_mcp_list_append(zone, &root->leases, ngx_mcp_number(zone, l),
                         NGX_MCP_LINKS);
-    ngx_mcp_list_append(zone, &sh->news, ngx_mcp_number(zone, l),
+    ngx_mcp_list_append(zone, &root->news, ngx_mcp_number(zone, l),
                         offsetof(ngx_mcp_lease_sh_t, news));
 
     ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LEASES);
@@ -227,16 +231,18 @@ void
 ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
     uint32_t            n;
-    ngx_mcp_zone_sh_t  *sh;
+    ngx_mcp_root_sh_t  *root;
 
-    sh = zone->sh;
+    root = zone->root;
     n = ngx_mcp_number(zone, l);
 
-    ngx_mcp_list_remove(zone, &sh->leases, n, NGX_MCP_LINKS);
-    ngx_mcp_list_remove(zone, &sh->news, n,
+    ngx_mcp_list_remove(zone, &root->leases, n, NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, &root->news, n,
                         offsetof(ngx_mcp_lease_sh_t, news));
     ngx_mcp_hash_remove_locked(zone, l);
-    sh->nleases--;
+
+    ngx_mcp_touch(zone, &root->nleases);
+    root->nleases--;
 
     ngx_mcp_drop_locked(zone, l);
 }
@@ -911,7 +917,7 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
 
     ngx_mcp_zone_lock(zone);
 
-    for (i = zone->sh->leases.head; i; i = l->rec.links.next) {
+    for (i = zone->root->leases.head; i; i = l->rec.links.next) {
         l = ngx_mcp_block(zone, i);
 
         if (n-- == 0) {

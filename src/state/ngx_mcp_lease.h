@@ -32,7 +32,7 @@
 #define _NGX_MCP_LEASE_H_INCLUDED_
 
 
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_schema.h"
 
 
 /* ms */

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 /* leases told about in one turn, and looked at under one hold of the lock */
@@ -62,13 +62,13 @@ ngx_mcp_lease_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 
     n = ngx_mcp_number(zone, l);
 
-    ngx_mcp_list_remove(zone, &zone->sh->news, n,
+    ngx_mcp_list_remove(zone, &zone->root->news, n,
                         offsetof(ngx_mcp_lease_sh_t, news));
 
     ngx_mcp_touch(zone, l);
     l->changed = ++zone->sh->stamp;
 
-    ngx_mcp_list_append(zone, &zone->sh->news, n,
+    ngx_mcp_list_append(zone, &zone->root->news, n,
                         offsetof(ngx_mcp_lease_sh_t, news));
 
     if (worker == NGX_MCP_NO_WORKER) {
@@ -87,7 +87,7 @@ ngx_mcp_lease_ring_locked(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t  i;
 
-    if (zone->sh->nleases == 0) {
+    if (zone->root->nleases == 0) {
         return;
     }
 
@@ -198,7 +198,7 @@ ngx_mcp_lease_unseen_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
     ngx_mcp_lease_sh_t  *l;
 
     if (w->leases == 0) {
-        return zone->sh->news.head;
+        return zone->root->news.head;
     }
 
     l = ngx_mcp_block(zone, w->lease);
@@ -209,7 +209,7 @@ ngx_mcp_lease_unseen_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
 
     n = 0;
 
-    for (prev = zone->sh->news.tail; prev; prev = l->news.prev) {
+    for (prev = zone->root->news.tail; prev; prev = l->news.prev) {
         l = ngx_mcp_block(zone, prev);
 
         if (l->changed <= w->leases) {

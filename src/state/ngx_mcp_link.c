@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 #define NGX_MCP_FAREWELL_SIZE  2048
@@ -23,7 +23,7 @@ ngx_mcp_link_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_session_sh_t  *s;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_LINK, upstream, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_LINK, upstream, 1);
     stage.room = NGX_MCP_ROOM_CALL;
     stage.payer = session;
 
@@ -223,7 +223,7 @@ ngx_mcp_link_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     parts[0] = *upstream;
     parts[1] = *id;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_LINK, parts, 2);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_LINK, parts, 2);
     stage.room = NGX_MCP_ROOM_CALL;
     stage.payer = session;
 
@@ -392,16 +392,16 @@ ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         g = ngx_mcp_session_group(zone, s);
         ngx_mcp_touch(zone, g);
         g->farewells++;
-        ngx_mcp_list_append(zone, &zone->sh->farewells, n, NGX_MCP_LINKS);
+        ngx_mcp_list_append(zone, &zone->root->farewells, n, NGX_MCP_LINKS);
 
         /* the oldest ones are left to the time-out of their upstreams */
 
-        while (zone->sh->farewells.head
+        while (zone->root->farewells.head
                && zone->sh->used[NGX_MCP_FAREWELL]
                   > zone->sh->blocks / NGX_MCP_FAREWELLS_SHARE)
         {
             ngx_mcp_farewell_drop_locked(zone,
-                          ngx_mcp_block(zone, zone->sh->farewells.head));
+                          ngx_mcp_block(zone, zone->root->farewells.head));
             ngx_mcp_step_locked(zone);
         }
 
@@ -421,7 +421,7 @@ ngx_mcp_farewell_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l)
 
     g = ngx_mcp_block(zone, l->group.block);
 
-    ngx_mcp_list_remove(zone, &zone->sh->farewells, ngx_mcp_number(zone, l),
+    ngx_mcp_list_remove(zone, &zone->root->farewells, ngx_mcp_number(zone, l),
                         NGX_MCP_LINKS);
     ngx_mcp_drop_locked(zone, l);
 
@@ -451,7 +451,7 @@ ngx_mcp_farewell_end(ngx_mcp_zone_t *zone)
 
     ngx_mcp_zone_lock(zone);
 
-    if (zone->sh->farewells.head) {
+    if (zone->root->farewells.head) {
         w = ngx_mcp_place(zone, zone->worker);
         w->bits |= NGX_MCP_RING_FAREWELL;
         ngx_mcp_worker_ring_locked(zone, zone->worker);
@@ -488,7 +488,7 @@ ngx_mcp_farewell(ngx_mcp_zone_t *zone)
 
     ngx_mcp_zone_lock(zone);
 
-    n = zone->sh->farewells.head;
+    n = zone->root->farewells.head;
 
     if (n == 0
         || (zone->worker != NGX_MCP_NO_WORKER

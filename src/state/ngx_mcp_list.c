@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 #define ngx_mcp_list_content(zone, k)                                         \
@@ -264,7 +264,7 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     ngx_mcp_zone_unlock(zone);
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_LIST, &content->text, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_LIST, &content->text, 1);
 
     rc = ngx_mcp_stage(zone, &stage);
 

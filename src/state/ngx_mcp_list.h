@@ -14,7 +14,7 @@
 #define _NGX_MCP_LIST_H_INCLUDED_
 
 
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_schema.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_session.h"
 #include "ngx_mcp_pages.h"

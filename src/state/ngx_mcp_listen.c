@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 static ngx_uint_t ngx_mcp_listener_matters_locked(ngx_mcp_zone_t *zone,
@@ -17,7 +17,7 @@ ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_link_sh_t     *l;
     ngx_mcp_session_sh_t  *s;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_LINK, upstream, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_LINK, upstream, 1);
     stage.room = NGX_MCP_ROOM_CALL;
     stage.payer = session;
 

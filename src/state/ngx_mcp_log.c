@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 static ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
@@ -88,7 +88,7 @@ ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
 
     ngx_mcp_log_only(zone, event, &in->only);
 
-    ngx_mcp_stage_init(&in->stage, NGX_MCP_EVENT, event->parts,
+    ngx_mcp_stage_init(zone, &in->stage, NGX_MCP_EVENT, event->parts,
                        event->nparts);
 }
 

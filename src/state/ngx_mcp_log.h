@@ -17,7 +17,7 @@
 #define _NGX_MCP_LOG_H_INCLUDED_
 
 
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_schema.h"
 #include "ngx_mcp_lease.h"
 
 

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 static uint64_t *ngx_mcp_losses_place(ngx_mcp_zone_t *zone,
@@ -23,7 +23,7 @@ ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
     text.data = ngx_mcp_losses_none;
     text.len = sizeof(ngx_mcp_losses_none);
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_LOSSES, &text, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_LOSSES, &text, 1);
     stage.payer = ngx_mcp_ref(zone, g);
 
     l = ngx_mcp_make_locked(zone, &stage);

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 static ngx_mcp_metric_sh_t *ngx_mcp_metric_find(ngx_mcp_zone_t *zone,
@@ -23,10 +23,10 @@ ngx_mcp_metric_add(ngx_mcp_zone_t *zone, ngx_mcp_metric_t *metric,
 
     if (metric->rows[method] == 0) {
         m = ngx_mcp_metric_find(zone, endpoint, upstream, method);
-        metric->rows[method] = (uint32_t) (m - ngx_mcp_metrics(zone->sh)) + 1;
+        metric->rows[method] = (uint32_t) (m - zone->root->metric) + 1;
     }
 
-    m = ngx_mcp_metrics(zone->sh) + metric->rows[method] - 1;
+    m = zone->root->metric + metric->rows[method] - 1;
 
     for (i = 0; i < NGX_MCP_METRIC_BUCKETS; i++) {
         if (took <= ngx_mcp_metric_limits[i]) {
@@ -48,8 +48,8 @@ ngx_mcp_metric_find(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_uint_t            i, n;
     ngx_mcp_metric_sh_t  *m, *all;
 
-    all = ngx_mcp_metrics(zone->sh);
-    n = zone->sh->metrics;
+    all = zone->root->metric;
+    n = zone->root->metrics;
     key = ngx_mcp_hash(zone, endpoint, upstream);
     m = all;
 
@@ -118,11 +118,11 @@ ngx_mcp_metric_info(ngx_mcp_zone_t *zone, ngx_uint_t n,
     ngx_uint_t            i;
     ngx_mcp_metric_sh_t  *m;
 
-    if (n >= zone->sh->metrics) {
+    if (n >= zone->root->metrics) {
         return NGX_DONE;
     }
 
-    m = ngx_mcp_metrics(zone->sh) + n;
+    m = zone->root->metric + n;
     info->count = 0;
 
     for (i = 0; i < NGX_MCP_METRIC_OUTCOMES; i++) {

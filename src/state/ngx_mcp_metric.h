@@ -10,7 +10,7 @@
 #define _NGX_MCP_METRIC_H_INCLUDED_
 
 
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_schema.h"
 #include "ngx_mcp_message.h"
 
 

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 #define NGX_MCP_ONCE_BUSY  0xffffffff
@@ -21,10 +21,10 @@ ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
     ngx_mcp_once_t *once, ngx_uint_t *sessions)
 {
     ngx_int_t           rc;
-    ngx_mcp_zone_sh_t  *sh;
     ngx_mcp_once_sh_t  *o;
+    ngx_mcp_root_sh_t  *root;
 
-    sh = zone->sh;
+    root = zone->root;
 
     ngx_memzero(once, sizeof(ngx_mcp_once_t));
     once->key = ngx_mcp_hash(zone, scope, id);
@@ -37,10 +37,10 @@ ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
     o = ngx_mcp_once_find_locked(zone, once->key);
 
     if (o == NULL) {
-        o = &sh->once[sh->oldest];
+        o = &root->once[root->oldest];
 
         ngx_mcp_touch(zone, o);
-        o->stamp = ++sh->stamp;
+        o->stamp = ++zone->sh->stamp;
         o->done = 0;
 
     } else if (o->sessions != NGX_MCP_ONCE_BUSY) {
@@ -64,11 +64,12 @@ ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id,
 
         if (!once->again) {
             o->id = once->key;
-            sh->oldest = (sh->oldest + 1) % NGX_MCP_ONCE;
+            ngx_mcp_touch(zone, &root->oldest);
+            root->oldest = (root->oldest + 1) % NGX_MCP_ONCE;
         }
 
         once->stamp = o->stamp;
-        once->place = o - sh->once;
+        once->place = o - root->once;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -115,7 +116,7 @@ ngx_mcp_once_settle(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once,
 
     ngx_mcp_zone_lock(zone);
 
-    o = &zone->sh->once[once->place];
+    o = &zone->root->once[once->place];
 
     if (o->id == once->key) {
         ngx_mcp_touch(zone, o);
@@ -137,8 +138,8 @@ ngx_mcp_once_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
     ngx_uint_t  i;
 
     for (i = 0; i < NGX_MCP_ONCE; i++) {
-        if (zone->sh->once[i].id == key) {
-            return &zone->sh->once[i];
+        if (zone->root->once[i].id == key) {
+            return &zone->root->once[i];
         }
     }
 
@@ -197,7 +198,7 @@ ngx_mcp_once_done_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event)
         return ngx_mcp_take_done_locked(zone, event->take);
     }
 
-    o = &zone->sh->once[event->once->place];
+    o = &zone->root->once[event->once->place];
 
     return (o->id == event->once->key) ? &o->done : NULL;
 }

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 static ngx_mcp_session_sh_t *ngx_mcp_own_held_locked(ngx_mcp_zone_t *zone,

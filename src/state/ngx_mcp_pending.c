@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 /* of one call */
@@ -74,7 +74,7 @@ ngx_mcp_pending_join(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p)
     ngx_mcp_window_key_t   key;
 
     ngx_mcp_window_key(zone, p, &key);
-    ngx_mcp_stage_init(&stage, NGX_MCP_PENDING, p->event->parts, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_PENDING, p->event->parts, 1);
 
     rc = NGX_OK;
 
@@ -265,7 +265,7 @@ ngx_mcp_window_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_pending_t *p,
     ngx_mcp_stage_t       stage;
     ngx_mcp_window_sh_t  *w;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_WINDOW, key->parts, 3);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_WINDOW, key->parts, 3);
 
     if (stage.blocks > NGX_MCP_BLOCKS_BATCH
         || ngx_mcp_pending_room_locked(zone, &stage) != NGX_OK)
@@ -331,7 +331,7 @@ ngx_mcp_window_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w)
     ngx_mcp_touch(zone, w);
     w->class = (uint32_t) ngx_mcp_window_class(w);
 
-    list = &zone->sh->windows[w->class];
+    list = &zone->root->windows[w->class];
     n = list->tail;
 
     for (i = 0; n && i < NGX_MCP_PENDING_STEPS; i++) {
@@ -477,7 +477,7 @@ ngx_mcp_pending_claim(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
 
     n = ngx_mcp_number(zone, w);
 
-    ngx_mcp_list_remove(zone, &zone->sh->windows[w->class], n, NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, &zone->root->windows[w->class], n, NGX_MCP_LINKS);
 
     if (w->sending == 0 && w->waiting == 0) {
 
@@ -551,7 +551,7 @@ ngx_mcp_window_due_locked(ngx_mcp_zone_t *zone, ngx_msec_t *next)
 
     for (i = 0; i < NGX_MCP_WINDOW_CLASSES; i++) {
 
-        while ((n = zone->sh->windows[i].head) != 0) {
+        while ((n = zone->root->windows[i].head) != 0) {
             w = ngx_mcp_block(zone, n);
 
             if (w->deadline > now) {
@@ -566,7 +566,8 @@ ngx_mcp_window_due_locked(ngx_mcp_zone_t *zone, ngx_msec_t *next)
                 return w;
             }
 
-            ngx_mcp_list_remove(zone, &zone->sh->windows[i], n, NGX_MCP_LINKS);
+            ngx_mcp_list_remove(zone, &zone->root->windows[i], n,
+                                NGX_MCP_LINKS);
             ngx_mcp_hash_remove_locked(zone, w);
             ngx_mcp_drop_locked(zone, w);
             ngx_mcp_step_locked(zone);
@@ -656,7 +657,7 @@ ngx_mcp_pending_done(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
         n = m->rec.owner.block;
         w = ngx_mcp_block(zone, n);
 
-        ngx_mcp_list_remove(zone, &zone->sh->windows[w->class], n,
+        ngx_mcp_list_remove(zone, &zone->root->windows[w->class], n,
                             NGX_MCP_LINKS);
         ngx_mcp_touch(zone, w);
         w->sending = 0;

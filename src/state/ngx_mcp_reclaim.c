@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 /* records that expiry drops under one hold of the lock, sessions apart */
@@ -50,7 +50,7 @@ ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     ngx_mcp_touch_range(zone, s, ended, touched);
     s->idle = (u_char) ngx_mcp_idle_class(s);
 
-    ngx_mcp_list_append(zone, &zone->sh->idle[s->idle],
+    ngx_mcp_list_append(zone, &zone->root->idle[s->idle],
                         ngx_mcp_number(zone, s), NGX_MCP_LINKS);
 }
 
@@ -62,7 +62,7 @@ ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         return;
     }
 
-    ngx_mcp_list_remove(zone, &zone->sh->idle[s->idle],
+    ngx_mcp_list_remove(zone, &zone->root->idle[s->idle],
                         ngx_mcp_number(zone, s), NGX_MCP_LINKS);
 
     ngx_mcp_touch_range(zone, s, ended, touched);
@@ -109,7 +109,7 @@ ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone)
     latest = 0;
 
     for (i = 0; i < NGX_MCP_IDLE_CLASSES; i++) {
-        n = zone->sh->idle[i].head;
+        n = zone->root->idle[i].head;
 
         if (n == 0) {
             continue;
@@ -150,7 +150,7 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
 
     for (i = 0; i < NGX_MCP_IDLE_CLASSES; i++) {
 
-        while ((head = zone->sh->idle[i].head) != 0) {
+        while ((head = zone->root->idle[i].head) != 0) {
             ngx_mcp_step_locked(zone);
 
             s = ngx_mcp_block(zone, head);
@@ -305,7 +305,7 @@ ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     parts[0] = *endpoint;
     parts[1] = *key;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_LIMIT, parts, 2);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_LIMIT, parts, 2);
 
     l = ngx_mcp_make_locked(zone, &stage);
     l->endpoint_len = (uint32_t) endpoint->len;

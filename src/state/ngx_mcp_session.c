@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 /* of a client, its tenant, and the tenant's sessions */
@@ -42,8 +42,8 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     parts[2] = in->list_key;
     parts[3] = in->initialize;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_SESSION, &in->identity, 1);
-    ngx_mcp_stage_init(&extension, NGX_MCP_EXTENSION, parts, 4);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_SESSION, &in->identity, 1);
+    ngx_mcp_stage_init(zone, &extension, NGX_MCP_EXTENSION, parts, 4);
 
     if (stage.blocks > NGX_MCP_BLOCKS_MAX
         || ngx_mcp_session_room(zone, in, stage.blocks + extension.blocks)
@@ -56,10 +56,10 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
     need = stage.blocks + ngx_mcp_stage_needs(&extension)
            + NGX_MCP_SESSION_ACCOUNTS
-           + ngx_mcp_text_blocks(NGX_MCP_LOSSES, NGX_MCP_LOSSES_ALL * 8)
-           + ngx_mcp_text_blocks(NGX_MCP_GROUP,
+           + ngx_mcp_text_blocks(zone, NGX_MCP_LOSSES, NGX_MCP_LOSSES_ALL * 8)
+           + ngx_mcp_text_blocks(zone, NGX_MCP_GROUP,
                                  in->endpoint.len + in->tenant.len)
-           + ngx_mcp_text_blocks(NGX_MCP_LIMIT,
+           + ngx_mcp_text_blocks(zone, NGX_MCP_LIMIT,
                                  in->endpoint.len + in->limit_key.len);
 
     ngx_mcp_zone_lock(zone);

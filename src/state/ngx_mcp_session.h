@@ -14,7 +14,7 @@
 #define _NGX_MCP_SESSION_H_INCLUDED_
 
 
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_schema.h"
 
 
 typedef struct {

@@ -1,50 +1,11 @@
 
 /*
  * What the files of this folder do for each other, beside what their headers
- * say; included by ngx_mcp_zone_sh.h.
+ * say; included by ngx_mcp_state_sh.h.
  */
 
 #ifndef _NGX_MCP_STATE_H_INCLUDED_
 #define _NGX_MCP_STATE_H_INCLUDED_
-
-
-/*
- * Journal (ngx_mcp_journal.c).  touch: what p points to is noted before it is
- * changed under the lock; cheap if it was noted before.  A hold that changes
- * much goes in steps.  step: the zone is consistent; when half of the journal
- * is used, what was done so far is kept, whoever dies.  So it is called where
- * a loop over what users can have many of begins or ends a turn, and never
- * between changes that belong together.  reserve does so, too.
- */
-
-#define ngx_mcp_touch(zone, p)                                                \
-    ngx_mcp_journal_note(zone, p, sizeof(*(p)))
-
-/* from one member of a record up to another one */
-#define ngx_mcp_touch_range(zone, p, from, to)                                \
-    ngx_mcp_journal_note(zone, &(p)->from, (size_t)                           \
-                         ((u_char *) (&(p)->to + 1) - (u_char *) &(p)->from))
-
-#define ngx_mcp_step_locked(zone)                                             \
-    if ((zone)->sh->noted > (zone)->sh->journal_size / 2) {                   \
-        ngx_mcp_journal_commit_locked(zone);                                  \
-    }
-
-void ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size);
-void ngx_mcp_journal_note_known(ngx_mcp_zone_t *zone, uint32_t *p,
-    uint32_t old);
-void ngx_mcp_journal_new(ngx_mcp_zone_t *zone, uint32_t block);
-void ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone);
-void ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone);
-size_t ngx_mcp_journal_prev(ngx_mcp_zone_sh_t *sh, uint32_t *used, u_char **p,
-    u_char **old);
-
-/* a change could not be undone: the zone is emptied, workers keep places */
-void ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone);
-
-/* of what there is now; those are counters that change under the lock */
-void ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter,
-    ngx_int_t n);
 
 
 /* the room that is asked for */
@@ -58,89 +19,9 @@ typedef enum {
 } ngx_mcp_room_e;
 
 
-/*
- * Blocks and texts (ngx_mcp_block.c).  A text is given as parts; one that is
- * large is staged: its blocks are taken in batches and filled outside of the
- * lock, and belong to the worker's slot until the record is committed.
- */
-
-typedef struct {
-    ngx_uint_t              type;
-    ngx_uint_t              nparts;
-    ngx_str_t              *parts;
-    size_t                  len;
-    ngx_uint_t              blocks;
-    uint32_t                head;         /* staged, or 0 */
-    ngx_mcp_room_e          room;
-    ngx_mcp_ref_t           payer;        /* record that it is charged as, or
-                                             account; block 0: to nobody */
-} ngx_mcp_stage_t;
-
-size_t ngx_mcp_head(ngx_uint_t type);
-ngx_uint_t ngx_mcp_text_blocks(ngx_uint_t type, size_t len);
-void ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from,
-    u_char *dst, size_t len);
-
-/* whether the len bytes there are this text */
-ngx_uint_t ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
-    size_t len, ngx_str_t *text);
-
-void ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from,
-    u_char *src, size_t len);
-
-/*
- * Sets up, for the module's own; and, if it is large, stages within the room
- * of who pays: NGX_DECLINED: there is none.
- */
-void ngx_mcp_stage_init(ngx_mcp_stage_t *stage, ngx_uint_t type,
-    ngx_str_t *parts, ngx_uint_t nparts);
-ngx_int_t ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
-void ngx_mcp_stage_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
-void ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w);
-
-/* the blocks that ngx_mcp_make_locked() will take */
-#define ngx_mcp_stage_needs(stage)  ((stage)->head ? 0 : (stage)->blocks)
-
 #define ngx_mcp_stage_reserve_locked(zone, stage)                             \
     ngx_mcp_reserve_locked(zone, (stage)->payer, (stage)->room,               \
                            ngx_mcp_stage_needs(stage))
-
-/*
- * Makes a record that is all zero but for its text; room was reserved.  It has
- * no type before the commit.
- */
-void *ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
-void ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type);
-
-/* the record's place in lists and counts is the caller's to give up */
-void ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec);
-
-void ngx_mcp_list_append(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
-    uint32_t n, size_t offset);
-void ngx_mcp_list_prepend(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
-    uint32_t n, size_t offset);
-void ngx_mcp_list_insert(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
-    uint32_t n, uint32_t prev, uint32_t next, size_t offset);
-void ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
-    uint32_t n, size_t offset);
-
-#define NGX_MCP_LINKS  offsetof(ngx_mcp_record_sh_t, links)
-
-#define ngx_mcp_links(zone, n, offset)                                        \
-    ((ngx_mcp_links_sh_t *) ((u_char *) ngx_mcp_block(zone, n) + (offset)))
-
-uint64_t ngx_mcp_hash(ngx_mcp_zone_t *zone, ngx_str_t *a, ngx_str_t *b);
-void ngx_mcp_hash_insert_locked(ngx_mcp_zone_t *zone, void *rec);
-void ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec);
-
-/* the records of a type that have a hash one by one; NULL: no more */
-void *ngx_mcp_hash_first_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
-    uint32_t hash);
-void *ngx_mcp_hash_next_locked(ngx_mcp_zone_t *zone, void *rec);
-
-ngx_int_t ngx_mcp_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
-    size_t len, ngx_pool_t *pool, ngx_str_t *out);
-
 
 /*
  * Room (ngx_mcp_account.c).  reserve makes sure that n blocks are free, and
@@ -151,7 +32,7 @@ ngx_int_t ngx_mcp_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
  */
 
 ngx_int_t ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
-    ngx_mcp_room_e room, ngx_uint_t n);
+    ngx_uint_t room, ngx_uint_t n);
 
 /* for a session, and up to two accounts, before these exist */
 ngx_int_t ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone,
@@ -247,9 +128,6 @@ ngx_mcp_group_sh_t *ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *tenant);
 ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *endpoint, ngx_str_t *tenant);
-
-/* makes places for workers, up to so many if it can; all that there are */
-ngx_uint_t ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places);
 
 /* this worker is told of the next event */
 void ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
@@ -530,9 +408,6 @@ ngx_int_t ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone);
 void ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker,
     uint32_t nonce);
 
-/* rings what was asked for while the lock was held */
-void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);
-
 
 /* doorbell (ngx_mcp_doorbell.c); NGX_DECLINED: nobody has this bell */
 
@@ -543,9 +418,6 @@ void ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone);
 
 /* has ngx_mcp_pending_send() called then */
 void ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay);
-
-
-void ngx_mcp_random(ngx_log_t *log, void *dst, size_t len);
 
 
 #endif /* _NGX_MCP_STATE_H_INCLUDED_ */

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 /* events that are passed over under one hold of the lock */
@@ -64,7 +64,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     ngx_mcp_stream_sh_t   *st, *other;
     ngx_mcp_session_sh_t  *s;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_STREAM, NULL, 0);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_STREAM, NULL, 0);
     stage.room = NGX_MCP_ROOM_CALL;
     stage.payer = session;
 

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 static ngx_int_t ngx_mcp_subscription_nth(ngx_mcp_zone_t *zone,
@@ -83,7 +83,7 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     hash = ngx_mcp_hash(zone, uri, NULL);
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_SUBSCRIPTION, uri, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_SUBSCRIPTION, uri, 1);
     stage.room = NGX_MCP_ROOM_SHARE;
     stage.payer = session;
 

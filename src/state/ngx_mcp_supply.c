@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 /* not worth a word to the upstream, dropped under one hold of the lock */
@@ -108,8 +108,8 @@ ngx_mcp_supply_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 
     hash = ngx_mcp_hash(zone, uri, NULL);
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_SUBSCRIPTION, uri, 1);
-    ngx_mcp_stage_init(&supply, NGX_MCP_SUPPLY, uri, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_SUBSCRIPTION, uri, 1);
+    ngx_mcp_stage_init(zone, &supply, NGX_MCP_SUPPLY, uri, 1);
     stage.payer = session;
     supply.payer = session;
 
@@ -217,7 +217,7 @@ ngx_mcp_supply_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 
     hash = ngx_mcp_hash(zone, uri, NULL);
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_SUPPLY, uri, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_SUPPLY, uri, 1);
     stage.room = NGX_MCP_ROOM_SHARE;
     stage.payer = call;
 

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 
 
 /* the lowest bit of a text that was read in an overlap says by whom */
@@ -88,12 +88,12 @@ ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
 {
     uint32_t              place;
     uint64_t              text;
-    ngx_mcp_zone_sh_t    *sh;
+    ngx_mcp_root_sh_t    *root;
     ngx_mcp_lease_sh_t   *l;
     ngx_mcp_twice_sh_t   *twice;
     ngx_mcp_reader_sh_t  *r;
 
-    sh = zone->sh;
+    root = zone->root;
     r = ngx_mcp_lease_reader_locked(zone, &take->lease, &l);
 
     if (r == NULL) {
@@ -113,16 +113,17 @@ ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
         && (take->id.len == 0 || r->part.stamp == 0 || r->part.key != key))
     {
         take->once.again = 0;
-        place = text ? sh->next : NGX_MCP_TWICE;
+        place = text ? root->next : NGX_MCP_TWICE;
 
         ngx_mcp_take_part_locked(zone, &r->part,
                                  take->id.len ? key : r->fence, place);
 
         if (text) {
-            sh->next = (place + 1) % NGX_MCP_TWICE;
+            twice = &root->twice[place];
 
-            twice = &sh->twice[place];
+            ngx_mcp_touch(zone, &root->next);
             ngx_mcp_touch(zone, twice);
+            root->next = (place + 1) % NGX_MCP_TWICE;
             twice->when = ngx_current_msec;
             twice->text = text;
         }
@@ -186,7 +187,7 @@ ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 
     other = (r == &l->holder) ? &l->before : &l->holder;
 
-    if (other->part.stamp == 0 || other->part.place != twice - zone->sh->twice
+    if (other->part.stamp == 0 || other->part.place != twice - zone->root->twice
         || (other->part.key == other->fence
             && ngx_mcp_lease_alive_locked(zone, other)))
     {
@@ -230,10 +231,10 @@ ngx_mcp_twice_locked(ngx_mcp_zone_t *zone, uint64_t text, uint64_t joined)
     ngx_uint_t           i, n;
     ngx_mcp_twice_sh_t  *twice;
 
-    n = zone->sh->next;
+    n = zone->root->next;
 
     for (i = 0; i < NGX_MCP_TWICE; i++) {
-        twice = &zone->sh->twice[n];
+        twice = &zone->root->twice[n];
 
         if (twice->text == text
             && twice->when + NGX_MCP_TWICE_EARLY >= joined)

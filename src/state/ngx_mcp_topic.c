@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_state_sh.h"
 #include "ngx_mcp_topic.h"
 
 
@@ -84,7 +84,8 @@ ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_mcp_log_only(zone, event, &in.only);
     in.only.uri[0] = session ? ngx_mcp_hash(zone, session, NULL) : 0;
 
-    ngx_mcp_stage_init(&in.stage, NGX_MCP_EVENT, event->parts, event->nparts);
+    ngx_mcp_stage_init(zone, &in.stage, NGX_MCP_EVENT, event->parts,
+                       event->nparts);
 
     ngx_mcp_groups_init(&groups, endpoint, tenant);
     rc = NGX_OK;
@@ -110,7 +111,7 @@ static ngx_int_t
 ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_topic_input_t *in, ngx_uint_t *kept)
 {
-    ngx_uint_t           fits, known, logged;
+    ngx_uint_t           fits, known, logged, need;
     ngx_mcp_topic_t     *topic;
     ngx_mcp_event_sh_t  *e;
     ngx_mcp_group_sh_t  *g;
@@ -147,10 +148,10 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
         /* the topic's record and an announcement may be needed as well */
 
-        fits = (ngx_mcp_reserve_locked(zone, ref, NGX_MCP_ROOM_EVENT,
-                                       ngx_mcp_stage_needs(&in->stage) + 1
-                                       + ngx_mcp_text_blocks(NGX_MCP_TOPIC,
-                                                             topic->uri.len))
+        need = ngx_mcp_stage_needs(&in->stage) + 1
+               + ngx_mcp_text_blocks(zone, NGX_MCP_TOPIC, topic->uri.len);
+
+        fits = (ngx_mcp_reserve_locked(zone, ref, NGX_MCP_ROOM_EVENT, need)
                 == NGX_OK);
     }
 
@@ -321,7 +322,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         ngx_mcp_topic_give_up_locked(zone, g, t);
     }
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_TOPIC, &topic->uri, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_TOPIC, &topic->uri, 1);
     stage.payer = payer;
 
     t = ngx_mcp_make_locked(zone, &stage);
@@ -345,7 +346,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_hash_insert_locked(zone, t);
     ngx_mcp_touch(zone, g);
     ngx_mcp_list_append(zone, &g->topics[topic->other], n, NGX_MCP_LINKS);
-    ngx_mcp_list_append(zone, &zone->sh->topics, n,
+    ngx_mcp_list_append(zone, &zone->root->topics, n,
                         offsetof(ngx_mcp_topic_sh_t, age));
     g->ntopics[topic->other]++;
 
@@ -521,9 +522,9 @@ ngx_mcp_topic_used_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     t->used = ngx_current_msec;
     t->order = ++zone->sh->stamp;
 
-    ngx_mcp_list_remove(zone, &zone->sh->topics, n,
+    ngx_mcp_list_remove(zone, &zone->root->topics, n,
                         offsetof(ngx_mcp_topic_sh_t, age));
-    ngx_mcp_list_append(zone, &zone->sh->topics, n,
+    ngx_mcp_list_append(zone, &zone->root->topics, n,
                         offsetof(ngx_mcp_topic_sh_t, age));
 }
 
@@ -556,7 +557,7 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 
     ngx_mcp_hash_remove_locked(zone, t);
     ngx_mcp_list_remove(zone, &g->topics[other], n, NGX_MCP_LINKS);
-    ngx_mcp_list_remove(zone, &zone->sh->topics, n,
+    ngx_mcp_list_remove(zone, &zone->root->topics, n,
                         offsetof(ngx_mcp_topic_sh_t, age));
     ngx_mcp_touch(zone, g);
     g->ntopics[other]--;
@@ -605,7 +606,7 @@ ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone, ngx_uint_t orphans)
     ngx_mcp_group_sh_t  *g;
     ngx_mcp_topic_sh_t  *t;
 
-    n = zone->sh->topics.head;
+    n = zone->root->topics.head;
     dropped = 0;
 
     for (i = 0; n && i < NGX_MCP_TOPIC_SWEEP * 4; i++) {
@@ -635,7 +636,7 @@ ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
     ngx_mcp_topic_sh_t  *t;
 
     for (i = 0; i < NGX_MCP_TOPIC_SWEEP; i++) {
-        n = zone->sh->unsaid.head;
+        n = zone->root->unsaid.head;
 
         if (n == 0) {
             break;
@@ -654,7 +655,7 @@ ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
     }
 
     for (i = 0; i < NGX_MCP_TOPIC_SWEEP; i++) {
-        n = zone->sh->topics.head;
+        n = zone->root->topics.head;
 
         if (n == 0) {
             return NGX_OK;
@@ -689,7 +690,7 @@ ngx_mcp_topic_unsaid_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
     ngx_mcp_touch(zone, g);
     g->unsaid = 1;
-    ngx_mcp_list_append(zone, &zone->sh->unsaid, ngx_mcp_number(zone, g),
+    ngx_mcp_list_append(zone, &zone->root->unsaid, ngx_mcp_number(zone, g),
                         offsetof(ngx_mcp_group_sh_t, announce));
 }
 
@@ -700,7 +701,7 @@ ngx_mcp_topic_said_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
     if (g->unsaid) {
         ngx_mcp_touch(zone, g);
         g->unsaid = 0;
-        ngx_mcp_list_remove(zone, &zone->sh->unsaid, ngx_mcp_number(zone, g),
+        ngx_mcp_list_remove(zone, &zone->root->unsaid, ngx_mcp_number(zone, g),
                             offsetof(ngx_mcp_group_sh_t, announce));
     }
 }
@@ -733,7 +734,7 @@ ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
     event.parts = &text;
     event.nparts = 1;
 
-    ngx_mcp_stage_init(&stage, NGX_MCP_EVENT, &text, 1);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_EVENT, &text, 1);
 
     ngx_mcp_topic_said_locked(zone, g);
 
@@ -772,7 +773,7 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
              == NULL)
     {
         rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
-                                    ngx_mcp_text_blocks(NGX_MCP_TOPIC,
+                                    ngx_mcp_text_blocks(zone, NGX_MCP_TOPIC,
                                                         topic->uri.len));
         s = ngx_mcp_session_locked(zone, session);
     }

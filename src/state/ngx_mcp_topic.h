@@ -19,7 +19,7 @@
 #define _NGX_MCP_TOPIC_H_INCLUDED_
 
 
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_schema.h"
 #include "ngx_mcp_log.h"
 
 

@@ -22,7 +22,7 @@
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_sse.h"
 #include "ngx_mcp_metric.h"
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_schema.h"
 
 
 typedef struct ngx_http_mcp_exchange_s  ngx_http_mcp_exchange_t;

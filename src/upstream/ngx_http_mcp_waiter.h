@@ -12,7 +12,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_event.h>
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_schema.h"
 
 
 typedef enum {

@@ -47,14 +47,15 @@ if [ -f "$nginx/src/core/ngx_slab.c" ]; then
           $nginx/src/core/ngx_shmtx.c"
 fi
 
-newer=$(find "$here/state" "$here/build_state.sh" "$top/src/state" \
-             -newer "$program" 2>/dev/null || echo y)
+newer=$(find "$here/state" "$here/build_state.sh" "$top/src/zone" \
+             "$top/src/state" -newer "$program" 2>/dev/null || echo y)
 
 if [ ! -x "$program" ] || [ -n "$newer" ]; then
     # shellcheck disable=SC2086
-    ${CC:-gcc} $flags ${CFLAGS:-} $incs -I"$top/src/state" \
+    ${CC:-gcc} $flags ${CFLAGS:-} $incs -I"$top/src/zone" -I"$top/src/state" \
         -o "$program.$$" "$here/state/$what.c" "$here/state/env.c" \
-        "$here/state/check.c" "$top"/src/state/*.c $shadow $core -lpthread
+        "$here/state/check.c" "$top"/src/zone/*.c "$top"/src/state/*.c \
+        $shadow $core -lpthread
     mv "$program.$$" "$program"
 fi
 

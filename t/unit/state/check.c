@@ -48,7 +48,7 @@ reach(ngx_mcp_zone_t *zone, uint32_t n, ngx_uint_t type)
         return;
     }
 
-    blocks = ngx_mcp_text_blocks(type, rec->len);
+    blocks = ngx_mcp_text_blocks(zone, type, rec->len);
 
     if (blocks != rec->block.blocks) {
         bad("record %u type %u has %u blocks, needs %u", n, (unsigned) type,
@@ -603,17 +603,17 @@ audiences_check(ngx_mcp_zone_t *zone)
 
     number = 0;
 
-    for (n = zone->sh->audiences.head; n; n = a->rec.links.next) {
+    for (n = zone->root->audiences.head; n; n = a->rec.links.next) {
         a = ngx_mcp_block(zone, n);
 
-        if (a->number <= number || a->number > zone->sh->numbers) {
+        if (a->number <= number || a->number > zone->root->numbers) {
             bad("audiences are out of order");
         }
 
         number = a->number;
     }
 
-    count = length(zone, &zone->sh->audiences, NGX_MCP_LINKS, "audiences");
+    count = length(zone, &zone->root->audiences, NGX_MCP_LINKS, "audiences");
 
     for (n = 1; n < zone->sh->fresh; n++) {
         a = ngx_mcp_block(zone, n);
@@ -676,11 +676,11 @@ windows_check(ngx_mcp_zone_t *zone)
     }
 
     for (i = 0; i < NGX_MCP_WINDOW_CLASSES; i++) {
-        windows -= length(zone, &zone->sh->windows[i], NGX_MCP_LINKS,
+        windows -= length(zone, &zone->root->windows[i], NGX_MCP_LINKS,
                           "windows");
         deadline = 0;
 
-        for (n = zone->sh->windows[i].head; n; n = w->rec.links.next) {
+        for (n = zone->root->windows[i].head; n; n = w->rec.links.next) {
             w = ngx_mcp_block(zone, n);
 
             if (w->class != i || w->deadline < deadline) {
@@ -704,18 +704,18 @@ leases_check(ngx_mcp_zone_t *zone)
     uint64_t             last;
     ngx_mcp_lease_sh_t  *l;
 
-    if (length(zone, &zone->sh->leases, NGX_MCP_LINKS, "leases")
-        != zone->sh->nleases
-        || length(zone, &zone->sh->news, offsetof(ngx_mcp_lease_sh_t, news),
+    if (length(zone, &zone->root->leases, NGX_MCP_LINKS, "leases")
+        != zone->root->nleases
+        || length(zone, &zone->root->news, offsetof(ngx_mcp_lease_sh_t, news),
                   "news of leases")
-           != zone->sh->nleases)
+           != zone->root->nleases)
     {
         bad("leases are not all in the lists");
     }
 
     last = 0;
 
-    for (n = zone->sh->leases.head; n; n = l->rec.links.next) {
+    for (n = zone->root->leases.head; n; n = l->rec.links.next) {
         l = ngx_mcp_block(zone, n);
 
         if (l->serial <= last || l->rec.block.type != NGX_MCP_LEASE) {
@@ -727,7 +727,7 @@ leases_check(ngx_mcp_zone_t *zone)
 
     last = 0;
 
-    for (n = zone->sh->news.head; n; n = l->news.next) {
+    for (n = zone->root->news.head; n; n = l->news.next) {
         l = ngx_mcp_block(zone, n);
 
         if (l->changed <= last || l->changed > zone->sh->stamp) {
@@ -998,31 +998,31 @@ counts_check(ngx_mcp_zone_t *zone)
     }
 
     for (i = 0; i < NGX_MCP_IDLE_CLASSES; i++) {
-        idle -= length(zone, &sh->idle[i], NGX_MCP_LINKS, "idle");
+        idle -= length(zone, &zone->root->idle[i], NGX_MCP_LINKS, "idle");
     }
 
     if (idle) {
         bad("idle sessions are not all in lists");
     }
 
-    if (groups != length(zone, &sh->groups, NGX_MCP_LINKS, "groups")) {
+    if (groups != length(zone, &zone->root->groups, NGX_MCP_LINKS, "groups")) {
         bad("groups are not all in the list");
     }
 
-    for (n = sh->farewells.head; n; n = rec->links.next) {
+    for (n = zone->root->farewells.head; n; n = rec->links.next) {
         rec = ngx_mcp_block(zone, n);
         reach(zone, n, NGX_MCP_FAREWELL);
     }
 
-    (void) length(zone, &sh->farewells, NGX_MCP_LINKS, "farewells");
-    (void) length(zone, &sh->knowledge, NGX_MCP_LINKS, "knowledge");
-    (void) length(zone, &sh->doomed, offsetof(ngx_mcp_group_sh_t, doomed),
-                  "doomed");
-    (void) length(zone, &sh->unsaid, offsetof(ngx_mcp_group_sh_t, announce),
-                  "unsaid");
+    (void) length(zone, &zone->root->farewells, NGX_MCP_LINKS, "farewells");
+    (void) length(zone, &zone->root->knowledge, NGX_MCP_LINKS, "knowledge");
+    (void) length(zone, &zone->root->doomed,
+                  offsetof(ngx_mcp_group_sh_t, doomed), "doomed");
+    (void) length(zone, &zone->root->unsaid,
+                  offsetof(ngx_mcp_group_sh_t, announce), "unsaid");
 
-    if (topics != length(zone, &sh->topics, offsetof(ngx_mcp_topic_sh_t, age),
-                         "topics"))
+    if (topics != length(zone, &zone->root->topics,
+                         offsetof(ngx_mcp_topic_sh_t, age), "topics"))
     {
         bad("topics are not all in the list");
     }
@@ -1154,17 +1154,20 @@ noted(ngx_mcp_zone_sh_t *sh, size_t n, u_char *unused)
         return 0;
     }
 
-    m = (size_t) ((u_char *) ngx_mcp_metrics(sh) - (u_char *) sh);
+    m = sh->root + offsetof(ngx_mcp_root_sh_t, metric);
 
     if (n >= m) {
         return (n - m) % sizeof(ngx_mcp_metric_sh_t)
                < offsetof(ngx_mcp_metric_sh_t, outcomes);
     }
 
-    m = offsetof(ngx_mcp_zone_sh_t, counters);
+    if (n >= sh->root) {
+        m = n - sh->root - offsetof(ngx_mcp_root_sh_t, full);
+        return m >= sizeof(ngx_atomic_t);
+    }
 
-    if (n >= m && n < m + sizeof(sh->counters)) {
-        m = (n - m) / sizeof(ngx_atomic_t);
+    if (n >= sh->counters) {
+        m = (n - sh->counters) / sizeof(ngx_atomic_t);
 
         return m == NGX_MCP_COUNTER_SESSIONS_LIVE
                || m == NGX_MCP_COUNTER_STREAMS_OPEN
@@ -1173,7 +1176,7 @@ noted(ngx_mcp_zone_sh_t *sh, size_t n, u_char *unused)
 
     return n >= NGX_MCP_CORE
            && (n < offsetof(ngx_mcp_zone_sh_t, epoch)
-               || n >= offsetof(ngx_mcp_zone_sh_t, idle));
+               || n >= offsetof(ngx_mcp_zone_sh_t, buckets));
 }
 
 

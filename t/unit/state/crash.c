@@ -1050,18 +1050,18 @@ finish(void)
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 
-    while (zone.sh->leases.head) {
+    while (zone.root->leases.head) {
         ngx_mcp_lease_drop_locked(&zone, ngx_mcp_block(&zone,
-                                                     zone.sh->leases.head));
+                                                     zone.root->leases.head));
     }
 
-    while (zone.sh->audiences.head) {
+    while (zone.root->audiences.head) {
         ngx_mcp_audience_drop_locked(&zone, ngx_mcp_block(&zone,
-                                                 zone.sh->audiences.head));
+                                                 zone.root->audiences.head));
     }
 
-    while (zone.sh->knowledge.head) {
-        k = ngx_mcp_block(&zone, zone.sh->knowledge.head);
+    while (zone.root->knowledge.head) {
+        k = ngx_mcp_block(&zone, zone.root->knowledge.head);
         ngx_mcp_knowledge_drop_locked(&zone, k);
     }
 

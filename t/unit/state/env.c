@@ -110,7 +110,7 @@ env_zone(ngx_mcp_zone_t *zone, size_t size)
     zone->log = &env_log;
     ngx_str_set(&zone->name, "test");
 
-    if (ngx_mcp_zone_init(zone, 1, 0) != NGX_OK) {
+    if (ngx_mcp_state_init(zone, 1, 0) != NGX_OK) {
         exit(2);
     }
 }

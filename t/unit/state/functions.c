@@ -188,8 +188,8 @@ stop(const char *what)
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 
-    while (zone.sh->knowledge.head) {
-        k = ngx_mcp_block(&zone, zone.sh->knowledge.head);
+    while (zone.root->knowledge.head) {
+        k = ngx_mcp_block(&zone, zone.root->knowledge.head);
         ngx_mcp_knowledge_drop_locked(&zone, k);
     }
 
@@ -583,7 +583,7 @@ zone_tests(void)
     again.log = &env_log;
     ngx_str_set(&again.name, "again");
 
-    ok(ngx_mcp_zone_init(&again, 1, 1) == NGX_OK && again.sh == zone.sh
+    ok(ngx_mcp_state_init(&again, 1, 1) == NGX_OK && again.sh == zone.sh
        && again.blocks == zone.blocks && ngx_mcp_zone_sessions(again.sh) == 1
        && ngx_mcp_zone_generation(&again) == generation,
        "a reused zone is kept");
@@ -591,7 +591,7 @@ zone_tests(void)
     ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
 
     zone.sh->layout++;
-    ok(ngx_mcp_zone_init(&again, 1, 1) == NGX_OK
+    ok(ngx_mcp_state_init(&again, 1, 1) == NGX_OK
        && ngx_mcp_zone_generation(&again) != generation,
        "a zone of another layout is emptied");
 
@@ -2768,8 +2768,8 @@ places_tests(void)
 
     again = zone;
     i = env_alerts;
-    ok(ngx_mcp_zone_init(&again, n / 2, 1) == NGX_OK
-       && ngx_mcp_zone_init(&again, n + 2, 1) == NGX_ERROR
+    ok(ngx_mcp_state_init(&again, n / 2, 1) == NGX_OK
+       && ngx_mcp_state_init(&again, n + 2, 1) == NGX_ERROR
        && env_alerts == i + 1, "more workers than places are refused");
     env_alerts = i;
 
@@ -3126,9 +3126,9 @@ share_lease_tests(void)
 
     ngx_mcp_zone_lock(&zone);
 
-    while (zone.sh->leases.head) {
+    while (zone.root->leases.head) {
         ngx_mcp_lease_drop_locked(&zone,
-                                  ngx_mcp_block(&zone, zone.sh->leases.head));
+                                  ngx_mcp_block(&zone, zone.root->leases.head));
     }
 
     ngx_mcp_zone_unlock(&zone);
@@ -3454,7 +3454,7 @@ journal_tests(void)
     n = s->log.list.head;
 
     str = env_str("another one");
-    ngx_mcp_stage_init(&stage, NGX_MCP_EVENT, &str, 1);
+    ngx_mcp_stage_init(&zone, &stage, NGX_MCP_EVENT, &str, 1);
 
     ngx_mcp_zone_lock(&zone);
     ngx_mcp_log_drop_locked(&zone, ngx_mcp_block(&zone, n));

@@ -152,9 +152,9 @@ stop(const char *what)
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 
-    while (zone.sh->leases.head) {
+    while (zone.root->leases.head) {
         ngx_mcp_lease_drop_locked(&zone, ngx_mcp_block(&zone,
-                                                       zone.sh->leases.head));
+                                                       zone.root->leases.head));
     }
 
     ngx_mcp_zone_unlock(&zone);
@@ -471,7 +471,7 @@ holder_tests(void)
     listen_again();
     (void) ngx_mcp_worker_sweep(&workers[1]);
     drain_all();
-    ok(zone.sh->nleases == 2 && heard[1].n == 1, "the others are forgotten");
+    ok(zone.root->nleases == 2 && heard[1].n == 1, "the others are forgotten");
 
     stop("holders");
 }
@@ -485,7 +485,7 @@ epoch_tests(void)
     start();
 
     again = zone;
-    ok(zone.epoch == 1 && ngx_mcp_zone_init(&again, 1, 1) == NGX_OK
+    ok(zone.epoch == 1 && ngx_mcp_state_init(&again, 1, 1) == NGX_OK
        && again.epoch == 2, "each configuration has its epoch");
 
     want("ids");

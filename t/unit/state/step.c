@@ -2068,18 +2068,18 @@ survive(step_op_t *op)
 
     while (ngx_mcp_group_sweep_locked(&copy) == NGX_AGAIN) { /* void */ }
 
-    while (copy.sh->leases.head) {
+    while (copy.root->leases.head) {
         ngx_mcp_lease_drop_locked(&copy, ngx_mcp_block(&copy,
-                                                     copy.sh->leases.head));
+                                                     copy.root->leases.head));
     }
 
-    while (copy.sh->audiences.head) {
+    while (copy.root->audiences.head) {
         ngx_mcp_audience_drop_locked(&copy, ngx_mcp_block(&copy,
-                                                copy.sh->audiences.head));
+                                                copy.root->audiences.head));
     }
 
-    while (copy.sh->knowledge.head) {
-        k = ngx_mcp_block(&copy, copy.sh->knowledge.head);
+    while (copy.root->knowledge.head) {
+        k = ngx_mcp_block(&copy, copy.root->knowledge.head);
         ngx_mcp_knowledge_drop_locked(&copy, k);
     }
 
@@ -2118,6 +2118,7 @@ step(step_op_t *op)
     copy_size = (size_t) zone.sh->size;
     copy.sh = malloc(copy_size);
     copy.blocks = (u_char *) copy.sh + (zone.blocks - (u_char *) zone.sh);
+    copy.root = (ngx_mcp_root_sh_t *) ((u_char *) copy.sh + zone.sh->root);
     copy.worker = NGX_MCP_NO_WORKER;
     before = malloc(copy_size);
     began = malloc(copy_size);

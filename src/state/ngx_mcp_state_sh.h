@@ -1,29 +1,15 @@
 
 /*
- * What is in the zone, for the files of this folder only.
- *
- * The slab pool gives nearly all of its pages as one run at init and is used
- * for its mutex after that.  The run holds the header below, the buckets of
- * the one hash table, the metrics, the journal, the blocks, and the places of
- * workers.
- *
- * A block whose type is not FREE is a record.  The text of a record starts
- * behind its structure and goes on in a chain of data blocks; how many follows
- * from its length.
- *
- * Every hold of the lock is a transaction: what is changed under it is noted
- * in the journal first (ngx_mcp_touch()), and if its holder dies, the next one
- * puts the old content back.  Not noted, as they are changed without the lock
- * or may be wrong for a moment, are counters, heartbeats, bells (from "bits" on
- * in a place), and the content of blocks that were free when the transaction
- * began.
+ * What the records of this module look like in the zone, and its root, for the
+ * files of this folder only.
  */
 
-#ifndef _NGX_MCP_ZONE_SH_H_INCLUDED_
-#define _NGX_MCP_ZONE_SH_H_INCLUDED_
+#ifndef _NGX_MCP_STATE_SH_H_INCLUDED_
+#define _NGX_MCP_STATE_SH_H_INCLUDED_
 
 
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_schema.h"
 #include "ngx_mcp_session.h"
 #include "ngx_mcp_own.h"
 #include "ngx_mcp_log.h"
@@ -36,28 +22,11 @@
 #include "ngx_mcp_topic.h"
 
 
-#define NGX_MCP_ZONE_MAGIC    0x4d4350207a6f6e65ULL
-
-#define NGX_MCP_BLOCK_SIZE    256
-#define NGX_MCP_BLOCK_HEAD    16
-#define NGX_MCP_BLOCK_DATA    (NGX_MCP_BLOCK_SIZE - NGX_MCP_BLOCK_HEAD)
-
-/* a text of more blocks is filled outside of the lock */
-#define NGX_MCP_BLOCKS_SMALL  8
-#define NGX_MCP_BLOCKS_BATCH  64
-#define NGX_MCP_BLOCKS_MAX    65535
-
-/* of workers; old and new ones of a reload have places at the same time */
-#define NGX_MCP_PLACES_MIN    256
-#define NGX_MCP_PLACES_MAX    (2 * NGX_MCP_ZONE_WORKERS)
-#define NGX_MCP_PLACES_STEP   64
-#define NGX_MCP_PLACES_EACH   8           /* for each worker process */
-#define NGX_MCP_PLACES_SHARE  8           /* at most this part of the zone */
-#define NGX_MCP_PLACE_NONE    0xffff
+/* another one is not misread but emptied */
+#define NGX_MCP_STATE_VERSION 10
 
 /* places with the same rest share a bit */
 #define NGX_MCP_WATCH_BITS    256
-#define NGX_MCP_RING          32
 
 #define NGX_MCP_IDLE_CLASSES  26
 #define NGX_MCP_IDLE_FRESH    24
@@ -86,75 +55,38 @@
 #define NGX_MCP_ASKING_MAX    60000
 
 
-/* the order of the journal's stores, as a process that is killed leaves it */
+/* types of records, their structures, and what they count as in use */
 
-#if (defined __GNUC__ && (defined __x86_64__ || defined __i386__))
-#define ngx_mcp_barrier()     __asm__ volatile ("" ::: "memory")
-#else
-#define ngx_mcp_barrier()     ngx_memory_barrier()
-#endif
+#define NGX_MCP_RECORDS(_)                                                    \
+    _(SESSION, ngx_mcp_session_sh_t, SESSIONS)                                \
+    _(EXTENSION, ngx_mcp_extension_sh_t, SESSIONS)                            \
+    _(GROUP, ngx_mcp_group_sh_t, SESSIONS)                                    \
+    _(CALL, ngx_mcp_call_sh_t, CALLS)                                         \
+    _(STREAM, ngx_mcp_stream_sh_t, STREAMS)                                   \
+    _(EVENT, ngx_mcp_event_sh_t, EVENTS)                                      \
+    _(LINK, ngx_mcp_link_sh_t, UPSTREAMS)                                     \
+    _(FAREWELL, ngx_mcp_link_sh_t, UPSTREAMS)                                 \
+    _(ASK, ngx_mcp_ask_sh_t, CALLS)                                           \
+    _(SUBSCRIPTION, ngx_mcp_subscription_sh_t, SUBSCRIPTIONS)                 \
+    _(SUPPLY, ngx_mcp_supply_sh_t, SUBSCRIPTIONS)                             \
+    _(LIMIT, ngx_mcp_limit_sh_t, SESSIONS)                                    \
+    _(KNOWLEDGE, ngx_mcp_knowledge_sh_t, UPSTREAMS)                           \
+    _(TOPIC, ngx_mcp_topic_sh_t, TOPICS)                                      \
+    _(AUDIENCE, ngx_mcp_audience_sh_t, LISTS)                                 \
+    _(LIST, ngx_mcp_content_sh_t, LISTS)                                      \
+    _(WINDOW, ngx_mcp_window_sh_t, COALESCED)                                 \
+    _(PENDING, ngx_mcp_pending_sh_t, COALESCED)                               \
+    _(LEASE, ngx_mcp_lease_sh_t, LEASES)                                      \
+    _(ACCOUNT, ngx_mcp_account_sh_t, SESSIONS)                                \
+    _(LOSSES, ngx_mcp_losses_sh_t, SESSIONS)
 
+#define NGX_MCP_RECORD_ENUM(name, type, use)  NGX_MCP_ ## name,
 
 typedef enum {
-    NGX_MCP_FREE = 0,           /* or data */
-    NGX_MCP_SESSION,
-    NGX_MCP_EXTENSION,
-    NGX_MCP_GROUP,
-    NGX_MCP_CALL,
-    NGX_MCP_STREAM,
-    NGX_MCP_EVENT,
-    NGX_MCP_LINK,
-    NGX_MCP_FAREWELL,
-    NGX_MCP_ASK,
-    NGX_MCP_SUBSCRIPTION,
-    NGX_MCP_SUPPLY,
-    NGX_MCP_LIMIT,
-    NGX_MCP_KNOWLEDGE,
-    NGX_MCP_TOPIC,
-    NGX_MCP_AUDIENCE,
-    NGX_MCP_LIST,
-    NGX_MCP_WINDOW,
-    NGX_MCP_PENDING,
-    NGX_MCP_LEASE,
-    NGX_MCP_ACCOUNT,
-    NGX_MCP_LOSSES,
+    NGX_MCP_RECORD_NONE = NGX_MCP_FREE,
+    NGX_MCP_RECORDS(NGX_MCP_RECORD_ENUM)
     NGX_MCP_TYPE_MAX
 } ngx_mcp_type_e;
-
-
-typedef struct {
-    u_char                  type;
-    u_char                  spare;
-    uint16_t                blocks;       /* of the record, this one included */
-    uint32_t                gen;
-    uint32_t                chain;        /* goes on there; next free */
-    uint32_t                last;         /* of the chain */
-} ngx_mcp_block_sh_t;
-
-
-typedef struct {
-    uint32_t                next;
-    uint32_t                prev;
-} ngx_mcp_links_sh_t;
-
-
-typedef struct {
-    uint32_t                head;
-    uint32_t                tail;
-} ngx_mcp_list_sh_t;
-
-
-typedef struct {
-    ngx_mcp_block_sh_t      block;
-    ngx_mcp_ref_t           owner;
-    ngx_mcp_links_sh_t      links;        /* in a list of the owner */
-    uint32_t                hash;
-    uint32_t                bucket;       /* next in the hash table */
-    uint32_t                len;          /* of text */
-    uint16_t                flags;
-    uint16_t                worker;
-    uint32_t                account;      /* its blocks are charged to */
-} ngx_mcp_record_sh_t;
 
 
 /*
@@ -365,18 +297,6 @@ typedef struct {
     uint32_t                bytes;
     uint32_t                subscribers;
 } ngx_mcp_topic_sh_t;
-
-
-/* what a worker is told about: calls and streams */
-
-typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* owner: session */
-    ngx_mcp_links_sh_t      pending;
-    uint32_t                why;
-    uint32_t                local;
-    uint32_t                line;
-    uint32_t                carrier;      /* call: stream of its line */
-} ngx_mcp_task_sh_t;
 
 
 #define NGX_MCP_CALL_RUNNING   0x01
@@ -680,43 +600,12 @@ typedef struct {
 } ngx_mcp_twice_sh_t;
 
 
-#define NGX_MCP_WORKER_FREE     0
-#define NGX_MCP_WORKER_LIVE     1
-#define NGX_MCP_WORKER_DEAD     2         /* being reaped */
-
 #define NGX_MCP_RING_KNOWLEDGE  0x01
 #define NGX_MCP_RING_FAREWELL   0x02
 #define NGX_MCP_RING_LISTENERS  0x04
 #define NGX_MCP_RING_SUPPLIES   0x08
 #define NGX_MCP_RING_LISTS      0x40
 #define NGX_MCP_RING_LEASES     0x80
-
-#define NGX_MCP_RING_ALL        0xcf
-
-#define NGX_MCP_NAME_LEN        16
-
-typedef struct {
-    uint32_t                state;
-    uint32_t                nonce;        /* of this claim of the slot */
-    ngx_pid_t               pid;
-    uint64_t                epoch;
-    u_char                  name[NGX_MCP_NAME_LEN];
-    ngx_mcp_list_sh_t       pending;      /* tasks */
-    uint32_t                staged;       /* blocks being filled */
-    uint32_t                quitting;
-
-    /* not noted in the journal */
-
-    uint32_t                bits;
-    uint32_t                rung;         /* a datagram is under way */
-    uint64_t                heartbeat;
-    uint64_t                leases;       /* changes of them seen so far */
-    uint32_t                lease;        /* the one seen last */
-    uint32_t                nring;
-    uint32_t                overflow;
-    uint32_t                spare;
-    uint32_t                ring[NGX_MCP_RING];  /* groups, topics with news */
-} ngx_mcp_worker_sh_t;
 
 
 /* the exchanges with an upstream by one method; never freed */
@@ -734,51 +623,18 @@ typedef struct {
 } ngx_mcp_metric_sh_t;
 
 
-struct ngx_mcp_zone_sh_s {
-    uint64_t                magic;
-    uint32_t                version;
-    uint32_t                layout;
-    uint64_t                size;
-    uint64_t                base;         /* of blocks, in the zone */
-    uint64_t                key[2];       /* of hashes */
-    uint32_t                generation;
-    uint32_t                mask;         /* buckets - 1 */
-    uint32_t                recoveries;
-    uint32_t                metrics;      /* behind the buckets */
-
-    /* the journal; a transaction that is under way has noted something */
-
-    uint64_t                journal;      /* its place in the zone */
-    uint32_t                journal_size;
-    volatile uint32_t       noted;        /* bytes of it that are in use */
-    uint32_t                lost;         /* not all could be noted */
-    uint32_t                spare;
-
-    /* from here to epoch: noted with each transaction */
-
-    uint64_t                stamp;        /* of events, and others */
+struct ngx_mcp_root_sh_s {
     uint64_t                numbers;      /* of groups */
     uint64_t                learnt;       /* grows with every change of
                                              knowledge */
-    uint32_t                blocks;       /* 1 .. blocks - 1 */
-    uint32_t                fresh;        /* never used from here on */
-    uint32_t                free;
-    uint32_t                nfree;
-    uint32_t                freed;        /* in this transaction */
-    uint32_t                freed_last;
-    uint32_t                places;       /* of workers */
-    uint32_t                top;          /* those behind it are free */
-    uint32_t                nonces;
     uint32_t                nleases;
     uint32_t                oldest;       /* of once */
     uint32_t                next;         /* place of the next twice */
-    uint32_t                used[NGX_MCP_TYPE_MAX];  /* blocks, by type */
-
-    ngx_atomic_t            epoch;        /* drawn last */
+    uint32_t                metrics;
     ngx_atomic_t            full;         /* ngx_current_msec: when it was
                                              logged last that it is full */
 
-    /* lists up to counters */
+    /* empty in a zone without records, up to once and twice */
 
     ngx_mcp_list_sh_t       idle[NGX_MCP_IDLE_CLASSES];
     ngx_mcp_list_sh_t       groups;
@@ -792,97 +648,18 @@ struct ngx_mcp_zone_sh_s {
     ngx_mcp_list_sh_t       leases;       /* oldest first */
     ngx_mcp_list_sh_t       news;         /* of leases */
 
-    ngx_atomic_t            counters[NGX_MCP_COUNTER_MAX];
     ngx_mcp_once_sh_t       once[NGX_MCP_ONCE];
     ngx_mcp_twice_sh_t      twice[NGX_MCP_TWICE];
-    uint32_t                buckets[];
+
+    ngx_mcp_metric_sh_t     metric[];
 };
 
 
-#define NGX_MCP_CORE       offsetof(ngx_mcp_zone_sh_t, stamp)
-#define NGX_MCP_CORE_SIZE  (offsetof(ngx_mcp_zone_sh_t, epoch) - NGX_MCP_CORE)
-
-#define NGX_MCP_LISTS_SIZE                                                    \
-    (offsetof(ngx_mcp_zone_sh_t, counters) - offsetof(ngx_mcp_zone_sh_t, idle))
-
-/* of a zone's size */
-#define NGX_MCP_JOURNAL_SHARE  64
-#define NGX_MCP_JOURNAL_MIN    (32 * 1024)
-#define NGX_MCP_JOURNAL_MAX    (128 * 1024)
-
-
-#define ngx_mcp_block(zone, n)                                                \
-    ((void *) ((zone)->blocks + (size_t) (n) * NGX_MCP_BLOCK_SIZE))
-
-#define ngx_mcp_number(zone, rec)                                             \
-    ((uint32_t) ((size_t) ((u_char *) (rec) - (zone)->blocks)                 \
-                 / NGX_MCP_BLOCK_SIZE))
-
-/* the places of workers end the zone, the first one last */
-
-#define ngx_mcp_place(zone, n)                                                \
-    ((ngx_mcp_worker_sh_t *) ((u_char *) (zone)->sh + (zone)->sh->size)       \
-     - 1 - (n))
-
-/* aligned, as there is an even number of buckets */
-
-#define ngx_mcp_metrics(sh)                                                   \
-    ((ngx_mcp_metric_sh_t *) ((sh)->buckets + (sh)->mask + 1))
-
 #define ngx_mcp_pending_blocks(sh)                                            \
     ((sh)->used[NGX_MCP_WINDOW] + (sh)->used[NGX_MCP_PENDING])
-
-#define ngx_mcp_free_blocks(sh)                                               \
-    ((sh)->nfree + (sh)->blocks - (sh)->fresh)
-
-
-/* ms since the epoch */
-
-static ngx_inline uint64_t
-ngx_mcp_now(void)
-{
-    ngx_time_t  *tp;
-
-    tp = ngx_timeofday();
-
-    return (uint64_t) tp->sec * 1000 + tp->msec;
-}
-
-
-/* the record that a reference names, or NULL */
-
-static ngx_inline void *
-ngx_mcp_record(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type)
-{
-    ngx_mcp_block_sh_t  *block;
-
-    if (ref.block == 0 || ref.block >= zone->sh->fresh) {
-        return NULL;
-    }
-
-    block = ngx_mcp_block(zone, ref.block);
-
-    if (block->type != type || block->gen != ref.gen) {
-        return NULL;
-    }
-
-    return block;
-}
-
-
-static ngx_inline ngx_mcp_ref_t
-ngx_mcp_ref(ngx_mcp_zone_t *zone, void *rec)
-{
-    ngx_mcp_ref_t  ref;
-
-    ref.block = ngx_mcp_number(zone, rec);
-    ref.gen = ((ngx_mcp_block_sh_t *) rec)->gen;
-
-    return ref;
-}
 
 
 #include "ngx_mcp_state.h"
 
 
-#endif /* _NGX_MCP_ZONE_SH_H_INCLUDED_ */
+#endif /* _NGX_MCP_STATE_SH_H_INCLUDED_ */

@@ -1,5 +1,6 @@
 
 #include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_doorbell.h"
 
 
 /*
@@ -296,13 +297,10 @@ ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone)
             w->rung = 0;
             w->overflow = 1;
             w->leases = 0;
-            w->bits |= NGX_MCP_RING_ALL;
+            w->bits = 0xffffffff;
             ngx_mcp_worker_ring_locked(zone, i);
         }
     }
 
-    ngx_log_error(NGX_LOG_NOTICE, zone->log, 0,
-                  "mcp zone \"%V\": the update of a process that died was "
-                  "undone, %ui sessions", &zone->name,
-                  ngx_mcp_zone_sessions(sh));
+    zone->schema->undone(zone);
 }

@@ -43,5 +43,8 @@ void ngx_mcp_worker_leave(ngx_mcp_zone_t *zone);
 void ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker);
 void ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits);
 
+/* rings what was asked for while the lock was held */
+void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);
+
 
 #endif /* _NGX_MCP_DOORBELL_H_INCLUDED_ */

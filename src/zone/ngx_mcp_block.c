@@ -29,45 +29,12 @@ static uint64_t ngx_mcp_siphash(uint64_t *key, uint64_t seed, u_char *p,
     size_t len);
 
 
-static size_t  ngx_mcp_heads[NGX_MCP_TYPE_MAX] = {
-    NGX_MCP_BLOCK_HEAD,
-    sizeof(ngx_mcp_session_sh_t),
-    sizeof(ngx_mcp_extension_sh_t),
-    sizeof(ngx_mcp_group_sh_t),
-    sizeof(ngx_mcp_call_sh_t),
-    sizeof(ngx_mcp_stream_sh_t),
-    sizeof(ngx_mcp_event_sh_t),
-    sizeof(ngx_mcp_link_sh_t),
-    sizeof(ngx_mcp_link_sh_t),
-    sizeof(ngx_mcp_ask_sh_t),
-    sizeof(ngx_mcp_subscription_sh_t),
-    sizeof(ngx_mcp_supply_sh_t),
-    sizeof(ngx_mcp_limit_sh_t),
-    sizeof(ngx_mcp_knowledge_sh_t),
-    sizeof(ngx_mcp_topic_sh_t),
-    sizeof(ngx_mcp_audience_sh_t),
-    sizeof(ngx_mcp_content_sh_t),
-    sizeof(ngx_mcp_window_sh_t),
-    sizeof(ngx_mcp_pending_sh_t),
-    sizeof(ngx_mcp_lease_sh_t),
-    sizeof(ngx_mcp_account_sh_t),
-    sizeof(ngx_mcp_losses_sh_t)
-};
-
-
-size_t
-ngx_mcp_head(ngx_uint_t type)
-{
-    return ngx_mcp_heads[type];
-}
-
-
 ngx_uint_t
-ngx_mcp_text_blocks(ngx_uint_t type, size_t len)
+ngx_mcp_text_blocks(ngx_mcp_zone_t *zone, ngx_uint_t type, size_t len)
 {
     size_t  here;
 
-    here = NGX_MCP_BLOCK_SIZE - ngx_mcp_heads[type];
+    here = NGX_MCP_BLOCK_SIZE - zone->schema->heads[type];
 
     if (len <= here) {
         return 1;
@@ -183,7 +150,7 @@ ngx_mcp_text_start(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t, uint32_t n,
     p = ngx_mcp_block(zone, n);
 
     t->block = n;
-    t->pos = p + ngx_mcp_heads[type];
+    t->pos = p + zone->schema->heads[type];
     t->end = p + NGX_MCP_BLOCK_SIZE;
 }
 
@@ -199,7 +166,7 @@ ngx_mcp_text_seek(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t, void *rec,
     type = r->block.type;
 
     ngx_mcp_text_start(zone, t, ngx_mcp_number(zone, rec),
-                       type < NGX_MCP_TYPE_MAX ? type : NGX_MCP_FREE);
+                       type < zone->schema->types ? type : NGX_MCP_FREE);
 
     while (from >= (size_t) (t->end - t->pos)) {
         from -= t->end - t->pos;
@@ -360,8 +327,8 @@ ngx_mcp_copy(ngx_mcp_zone_t *zone, void *rec, size_t from, size_t len,
 
 
 void
-ngx_mcp_stage_init(ngx_mcp_stage_t *stage, ngx_uint_t type, ngx_str_t *parts,
-    ngx_uint_t nparts)
+ngx_mcp_stage_init(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage,
+    ngx_uint_t type, ngx_str_t *parts, ngx_uint_t nparts)
 {
     ngx_uint_t  i;
 
@@ -370,14 +337,14 @@ ngx_mcp_stage_init(ngx_mcp_stage_t *stage, ngx_uint_t type, ngx_str_t *parts,
     stage->nparts = nparts;
     stage->head = 0;
     stage->len = 0;
-    stage->room = NGX_MCP_ROOM_OTHER;
+    stage->room = 0;
     ngx_memzero(&stage->payer, sizeof(ngx_mcp_ref_t));
 
     for (i = 0; i < nparts; i++) {
         stage->len += parts[i].len;
     }
 
-    stage->blocks = ngx_mcp_text_blocks(type, stage->len);
+    stage->blocks = ngx_mcp_text_blocks(zone, type, stage->len);
 }
 
 
@@ -407,7 +374,7 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
         ngx_mcp_zone_lock(zone);
 
-        if (ngx_mcp_reserve_locked(zone, stage->payer, stage->room, left)
+        if (zone->schema->reserve_locked(zone, stage->payer, stage->room, left)
             != NGX_OK)
         {
             ngx_mcp_stage_drop_locked(zone, stage);
@@ -525,16 +492,16 @@ ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
         /* its text, behind the record, was filled outside of the lock */
 
         rec = ngx_mcp_block(zone, n);
-        ngx_mcp_journal_note(zone, rec, ngx_mcp_heads[stage->type]);
+        ngx_mcp_journal_note(zone, rec, zone->schema->heads[stage->type]);
     }
 
     ngx_memzero((u_char *) rec + NGX_MCP_BLOCK_HEAD,
-                ngx_mcp_heads[stage->type] - NGX_MCP_BLOCK_HEAD);
+                zone->schema->heads[stage->type] - NGX_MCP_BLOCK_HEAD);
 
     rec->block.blocks = (uint16_t) stage->blocks;
     rec->len = (uint32_t) stage->len;
     rec->worker = (uint16_t) zone->worker;
-    rec->account = ngx_mcp_account_of_locked(zone, stage->payer);
+    rec->account = zone->schema->account_locked(zone, stage->payer);
 
     return rec;
 }
@@ -563,7 +530,7 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
     }
 
     zone->sh->used[type] += block->blocks;
-    ngx_mcp_account_charge_locked(zone, r->account, type, block->blocks);
+    zone->schema->charge_locked(zone, r->account, type, block->blocks);
 }
 
 
@@ -589,7 +556,7 @@ ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
 
     zone->sh->used[type] -= (uint32_t) blocks;
 
-    ngx_mcp_account_release_locked(zone, account, type, blocks);
+    zone->schema->release_locked(zone, account, type, blocks);
 }
 
 

@@ -1,8 +1,10 @@
 
 #include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_doorbell.h"
 
 
-static uint32_t ngx_mcp_zone_layout(void);
+static void ngx_mcp_zone_attach(ngx_mcp_zone_t *zone);
+static uint32_t ngx_mcp_zone_layout(ngx_mcp_schema_t *schema);
 static void ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size,
     ngx_uint_t workers);
 static ngx_uint_t ngx_mcp_zone_places(ngx_uint_t workers);
@@ -10,43 +12,17 @@ static ngx_int_t ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers);
 static ngx_uint_t ngx_mcp_zone_spin(ngx_shmtx_t *mutex);
 
 
-/* by type */
-
-static u_char  ngx_mcp_zone_uses[NGX_MCP_TYPE_MAX] = {
-    NGX_MCP_USE_FREE,
-    NGX_MCP_USE_SESSIONS,
-    NGX_MCP_USE_SESSIONS,          /* extension */
-    NGX_MCP_USE_SESSIONS,          /* group */
-    NGX_MCP_USE_CALLS,
-    NGX_MCP_USE_STREAMS,
-    NGX_MCP_USE_EVENTS,
-    NGX_MCP_USE_UPSTREAMS,         /* link */
-    NGX_MCP_USE_UPSTREAMS,         /* farewell */
-    NGX_MCP_USE_CALLS,             /* ask */
-    NGX_MCP_USE_SUBSCRIPTIONS,
-    NGX_MCP_USE_SUBSCRIPTIONS,     /* supply */
-    NGX_MCP_USE_SESSIONS,          /* limit */
-    NGX_MCP_USE_UPSTREAMS,         /* knowledge */
-    NGX_MCP_USE_TOPICS,
-    NGX_MCP_USE_LISTS,             /* audience */
-    NGX_MCP_USE_LISTS,
-    NGX_MCP_USE_COALESCED,         /* window */
-    NGX_MCP_USE_COALESCED,         /* pending */
-    NGX_MCP_USE_LEASES,
-    NGX_MCP_USE_SESSIONS,          /* account */
-    NGX_MCP_USE_SESSIONS           /* losses */
-};
-
-
 ngx_int_t
-ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t workers, ngx_uint_t reuse)
+ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
+    ngx_uint_t workers, ngx_uint_t reuse)
 {
     size_t              size;
-    ngx_uint_t          pages, sessions;
+    ngx_uint_t          pages;
     ngx_slab_pool_t    *shpool;
     ngx_mcp_zone_sh_t  *sh;
 
     zone->worker = NGX_MCP_NO_WORKER;
+    zone->schema = schema;
     shpool = zone->shpool;
 
     if (reuse && shpool->data) {
@@ -54,20 +30,15 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_uint_t workers, ngx_uint_t reuse)
         zone->sh = sh;
 
         if (sh->magic == NGX_MCP_ZONE_MAGIC
-            && sh->version == NGX_MCP_ZONE_VERSION
-            && sh->layout == ngx_mcp_zone_layout())
+            && sh->version == schema->version
+            && sh->layout == ngx_mcp_zone_layout(schema))
         {
             return ngx_mcp_zone_reuse(zone, workers);
         }
 
-        sessions = ngx_mcp_zone_sessions(sh);
+        schema->outdated(zone);
+
         size = (size_t) sh->size;
-
-        ngx_log_error(NGX_LOG_WARN, zone->log, 0,
-                      "mcp zone \"%V\" has the layout of another version of "
-                      "the module and is emptied, %ui sessions end",
-                      &zone->name, sessions);
-
         ngx_mcp_zone_clear(zone, size, workers);
 
         return NGX_OK;
@@ -130,7 +101,7 @@ ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers)
     ngx_mcp_zone_sh_t  *sh;
 
     sh = zone->sh;
-    zone->blocks = (u_char *) sh + sh->base;
+    ngx_mcp_zone_attach(zone);
 
     ngx_mcp_zone_lock(zone);
 
@@ -151,6 +122,18 @@ ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers)
     zone->epoch = ngx_atomic_fetch_add(&sh->epoch, 1) + 1;
 
     return NGX_OK;
+}
+
+
+static void
+ngx_mcp_zone_attach(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_zone_sh_t  *sh;
+
+    sh = zone->sh;
+
+    zone->blocks = (u_char *) sh + sh->base;
+    zone->root = (ngx_mcp_root_sh_t *) ((u_char *) sh + sh->root);
 }
 
 
@@ -194,21 +177,21 @@ ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places)
 /* tells apart builds that agree on the version but not on the structures */
 
 static uint32_t
-ngx_mcp_zone_layout(void)
+ngx_mcp_zone_layout(ngx_mcp_schema_t *schema)
 {
     uint32_t    hash;
     ngx_uint_t  i;
 
     hash = NGX_MCP_BLOCK_SIZE;
 
-    for (i = 0; i < NGX_MCP_TYPE_MAX; i++) {
-        hash = hash * 31 + (uint32_t) ngx_mcp_head(i);
+    for (i = 0; i < schema->types; i++) {
+        hash = hash * 31 + (uint32_t) schema->heads[i];
     }
 
     hash = hash * 31 + sizeof(ngx_mcp_zone_sh_t);
     hash = hash * 31 + sizeof(ngx_mcp_worker_sh_t);
-    hash = hash * 31 + sizeof(ngx_mcp_metric_sh_t);
-    hash = hash * 31 + NGX_MCP_COUNTER_MAX;
+    hash = hash * 31 + (uint32_t) schema->root(NGX_MCP_ZONE_MIN_SIZE);
+    hash = hash * 31 + (uint32_t) schema->counters;
 
     return hash;
 }
@@ -217,14 +200,11 @@ ngx_mcp_zone_layout(void)
 static void
 ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
 {
-    size_t              left;
-    uint32_t            buckets, metrics;
+    size_t              left, used;
+    uint32_t            buckets;
     ngx_mcp_zone_sh_t  *sh;
 
     sh = zone->sh;
-
-    ngx_memzero(sh, sizeof(ngx_mcp_zone_sh_t));
-
     left = size - sizeof(ngx_mcp_zone_sh_t);
 
     for (buckets = 1024;
@@ -235,35 +215,42 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
         /* void */
     }
 
-    ngx_memzero(sh->buckets, buckets * sizeof(uint32_t));
-    left -= buckets * sizeof(uint32_t);
+    /* aligned, as there is an even number of buckets */
 
-    metrics = (uint32_t) ngx_min(size / NGX_MCP_METRIC_SHARE, NGX_MCP_METRICS);
-    left -= metrics * sizeof(ngx_mcp_metric_sh_t);
+    used = sizeof(ngx_mcp_zone_sh_t) + buckets * sizeof(uint32_t);
 
-    sh->journal = size - left;
+    ngx_memzero(sh, used);
+
+    sh->counters = used;
+    used += zone->schema->counters * sizeof(ngx_atomic_t);
+
+    sh->root = used;
+    used += ngx_align(zone->schema->root(size), sizeof(uint64_t));
+
+    ngx_memzero((u_char *) sh + sh->counters, used - sh->counters);
+
+    sh->journal = used;
     sh->journal_size = (uint32_t) ngx_max(NGX_MCP_JOURNAL_MIN,
                                      ngx_min(size / NGX_MCP_JOURNAL_SHARE,
-                                             NGX_MCP_JOURNAL_MAX))
-                       & ~(uint32_t) 7;
-    left -= sh->journal_size;
+                                             NGX_MCP_JOURNAL_MAX));
+    used += sh->journal_size;
+
+    left = size - used;
 
     sh->size = size;
-    sh->base = size - left;
+    sh->base = used;
     sh->blocks = (uint32_t) ngx_min(left / NGX_MCP_BLOCK_SIZE, 0xfffffff0);
     sh->mask = buckets - 1;
-    sh->metrics = metrics;
     sh->fresh = 1;
-
-    ngx_memzero(ngx_mcp_metrics(sh), metrics * sizeof(ngx_mcp_metric_sh_t));
 
     ngx_mcp_random(zone->log, sh->key, sizeof(sh->key));
     ngx_mcp_random(zone->log, &sh->generation, sizeof(sh->generation));
 
-    sh->version = NGX_MCP_ZONE_VERSION;
-    sh->layout = ngx_mcp_zone_layout();
+    sh->version = zone->schema->version;
+    sh->layout = ngx_mcp_zone_layout(zone->schema);
 
-    zone->blocks = (u_char *) sh + sh->base;
+    ngx_mcp_zone_attach(zone);
+    zone->schema->clear(zone);
 
     (void) ngx_mcp_places_grow_locked(zone, ngx_mcp_zone_places(workers));
     ngx_mcp_journal_commit_locked(zone);
@@ -290,10 +277,7 @@ ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
 
-    ngx_log_error(NGX_LOG_ALERT, zone->log, 0,
-                  "mcp zone \"%V\" is emptied, as the update of a process "
-                  "that died can not be undone, %ui sessions end",
-                  &zone->name, ngx_mcp_zone_sessions(sh));
+    zone->schema->broken(zone);
 
     for (i = 0; i < sh->places; i++) {
         w = ngx_mcp_place(zone, i);
@@ -306,18 +290,9 @@ ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone)
     sh->free = 0;
     sh->nfree = 0;
     sh->freed = 0;
-    sh->nleases = 0;
-    sh->oldest = 0;
-    sh->next = 0;
     ngx_memzero(sh->used, sizeof(sh->used));
 
-    sh->counters[NGX_MCP_COUNTER_SESSIONS_LIVE] = 0;
-    sh->counters[NGX_MCP_COUNTER_STREAMS_OPEN] = 0;
-    sh->counters[NGX_MCP_COUNTER_CALLS_RUNNING] = 0;
-
-    ngx_memzero(sh->once, sizeof(sh->once));
-    ngx_memzero(sh->twice, sizeof(sh->twice));
-    ngx_memzero(sh->idle, NGX_MCP_LISTS_SIZE);
+    zone->schema->clear(zone);
     ngx_memzero(sh->buckets, ((size_t) sh->mask + 1) * sizeof(uint32_t));
 
     ngx_mcp_barrier();
@@ -357,17 +332,6 @@ ngx_mcp_random(ngx_log_t *log, void *dst, size_t len)
         ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
                       ngx_close_file_n " \"/dev/urandom\" failed");
     }
-}
-
-
-ngx_uint_t
-ngx_mcp_zone_sessions(ngx_mcp_zone_sh_t *sh)
-{
-    if (sh == NULL || sh->magic != NGX_MCP_ZONE_MAGIC) {
-        return 0;
-    }
-
-    return (ngx_uint_t) sh->counters[NGX_MCP_COUNTER_SESSIONS_LIVE];
 }
 
 
@@ -427,7 +391,7 @@ ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone)
     ngx_shmtx_unlock(&zone->shpool->mutex);
 
     if (zone->full) {
-        ngx_mcp_account_full(zone);
+        zone->schema->full(zone);
     }
 
     ngx_mcp_worker_ring_out(zone);
@@ -442,63 +406,24 @@ ngx_mcp_zone_generation(ngx_mcp_zone_t *zone)
 
 
 void
-ngx_mcp_count(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter, ngx_int_t n)
+ngx_mcp_count(ngx_mcp_zone_t *zone, ngx_uint_t counter, ngx_int_t n)
 {
-    (void) ngx_atomic_fetch_add(&zone->sh->counters[counter], n);
+    (void) ngx_atomic_fetch_add(&ngx_mcp_counters(zone->sh)[counter], n);
 }
 
 
 void
-ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter,
+ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_uint_t counter,
     ngx_int_t n)
 {
-    ngx_mcp_journal_note(zone, (void *) &zone->sh->counters[counter],
+    ngx_mcp_journal_note(zone, (void *) &ngx_mcp_counters(zone->sh)[counter],
                          sizeof(ngx_atomic_t));
     ngx_mcp_count(zone, counter, n);
 }
 
 
 int64_t
-ngx_mcp_counter(ngx_mcp_zone_t *zone, ngx_mcp_counter_e counter)
+ngx_mcp_counter(ngx_mcp_zone_t *zone, ngx_uint_t counter)
 {
-    return (ngx_atomic_int_t) zone->sh->counters[counter];
-}
-
-
-void
-ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
-{
-    ngx_uint_t          i, other;
-    ngx_mcp_zone_sh_t  *sh;
-
-    sh = zone->sh;
-
-    ngx_memzero(use, sizeof(ngx_mcp_zone_use_t));
-
-    use->blocks = sh->blocks - 1;
-    use->block_size = NGX_MCP_BLOCK_SIZE;
-
-    ngx_mcp_zone_lock(zone);
-
-    use->used[NGX_MCP_USE_FREE] = ngx_mcp_free_blocks(sh);
-    use->recoveries = sh->recoveries;
-
-    other = use->blocks - use->used[NGX_MCP_USE_FREE];
-
-    for (i = NGX_MCP_FREE + 1; i < NGX_MCP_TYPE_MAX; i++) {
-        use->used[ngx_mcp_zone_uses[i]] += sh->used[i];
-        other -= sh->used[i];
-    }
-
-    for (i = 0; i < zone->sh->top; i++) {
-        if (ngx_mcp_place(zone, i)->state == NGX_MCP_WORKER_LIVE) {
-            use->workers++;
-        }
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    /* texts that are being written */
-
-    use->used[NGX_MCP_USE_OTHER] += other;
+    return (ngx_atomic_int_t) ngx_mcp_counters(zone->sh)[counter];
 }

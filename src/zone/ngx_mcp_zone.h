@@ -1,0 +1,170 @@
+
+/*
+ * The shared-memory zone: its one lock, its blocks, its workers.
+ *
+ * Everything in the zone is made of blocks of one size.  A record starts in a
+ * block of its type; what does not fit continues in a chain of data blocks.
+ * Blocks refer to each other by number, never by address, and from outside
+ * they are named by ngx_mcp_ref_t, which carries the block's generation, so
+ * that a stale name is recognised.
+ *
+ * Locking: the slab pool's mutex is the zone's only lock, because it is the
+ * only one that nginx releases when a worker dies holding it.  Functions that
+ * need it held end in _locked; all others take it themselves.  While it is
+ * held nothing is parsed, nothing is sent and no unbounded loop runs.  Every
+ * hold is a transaction: when its holder dies, the next one undoes it from a
+ * journal, in microseconds (ngx_mcp_journal.c).
+ *
+ * Which types of records there are, and what else the zone holds, the layer
+ * above tells by a schema.  Any worker, of any configuration generation, may
+ * call; no nginx request is known here.
+ */
+
+#ifndef _NGX_MCP_ZONE_H_INCLUDED_
+#define _NGX_MCP_ZONE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+#define NGX_MCP_ZONE_MIN_SIZE   (1024 * 1024)
+
+/* types of records at most */
+#define NGX_MCP_TYPES           32
+
+
+typedef struct ngx_mcp_zone_s             ngx_mcp_zone_t;
+typedef struct ngx_mcp_zone_sh_s          ngx_mcp_zone_sh_t;
+typedef struct ngx_mcp_root_sh_s          ngx_mcp_root_sh_t;
+typedef struct ngx_mcp_worker_handlers_s  ngx_mcp_worker_handlers_t;
+
+
+/* names a record; block 0 names none */
+
+typedef struct {
+    uint32_t                block;
+    uint32_t                gen;
+} ngx_mcp_ref_t;
+
+
+/*
+ * What the layer above keeps in the zone.  Those in _locked are called with
+ * the lock held.
+ */
+
+typedef struct {
+    uint32_t                version;      /* of the layout */
+    ngx_uint_t              types;        /* of records; NGX_MCP_FREE is one */
+    size_t                 *heads;        /* by type: of their structures */
+    ngx_uint_t              counters;
+
+    /* of the root's structure in a zone of this size; it is all zero first */
+    size_t                (*root)(size_t size);
+
+    /* the root of a zone without records; also what is not yet emptied */
+    void                  (*clear)(ngx_mcp_zone_t *zone);
+
+    /* says: the zone has another layout; an update can not be undone, both to
+     * be emptied; an update was undone */
+    void                  (*outdated)(ngx_mcp_zone_t *zone);
+    void                  (*broken)(ngx_mcp_zone_t *zone);
+    void                  (*undone)(ngx_mcp_zone_t *zone);
+
+    /* makes sure that n blocks are free for who pays; may free records */
+    ngx_int_t             (*reserve_locked)(ngx_mcp_zone_t *zone,
+                                ngx_mcp_ref_t payer, ngx_uint_t room,
+                                ngx_uint_t n);
+
+    /* says that this was refused; called without the lock */
+    void                  (*full)(ngx_mcp_zone_t *zone);
+
+    /* the account of who pays, or 0, and what is charged to it */
+    uint32_t              (*account_locked)(ngx_mcp_zone_t *zone,
+                                ngx_mcp_ref_t payer);
+    void                  (*charge_locked)(ngx_mcp_zone_t *zone, uint32_t n,
+                                ngx_uint_t type, ngx_uint_t blocks);
+    void                  (*release_locked)(ngx_mcp_zone_t *zone, uint32_t n,
+                                ngx_uint_t type, ngx_uint_t blocks);
+} ngx_mcp_schema_t;
+
+
+/* process-local handle; one per zone and configuration */
+
+struct ngx_mcp_zone_s {
+    ngx_str_t                   name;
+    ngx_slab_pool_t            *shpool;
+    ngx_mcp_zone_sh_t          *sh;
+    ngx_mcp_root_sh_t          *root;
+    ngx_mcp_schema_t           *schema;
+    u_char                     *blocks;       /* block n at blocks + n * 256 */
+    uint64_t                    epoch;        /* newer is higher */
+    ngx_uint_t                  worker;       /* our slot, or ..._NO_WORKER */
+    ngx_uint_t                  farewells;    /* DELETEs under way here */
+    ngx_uint_t                  awaits;       /* who waits here for leases */
+    ngx_mcp_worker_handlers_t  *handlers;
+    ngx_log_t                  *log;
+    void                       *data;         /* the edge's, per zone */
+    void                       *doorbell;     /* private */
+
+    unsigned                    full:2;       /* schema->full() is called at
+                                                 unlock */
+    unsigned                    lacking:2;    /* at the last refusal */
+};
+
+#define NGX_MCP_NO_WORKER  ((ngx_uint_t) -1)
+
+
+/*
+ * Prepares a zone in the master, in the zone's init callback.  reuse: the
+ * memory comes from an earlier configuration; its content is kept when magic,
+ * version and sizes agree, else it is emptied.  zone->epoch is drawn, by which
+ * workers tell which of their configurations is the newer one.  There are
+ * places for several generations of that many workers.  NGX_OK, or NGX_ERROR
+ * (logged) when the zone is too small.
+ */
+ngx_int_t ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
+    ngx_uint_t workers, ngx_uint_t reuse);
+
+/* the size that a zone for so many workers needs; at most that many */
+size_t ngx_mcp_zone_least(ngx_uint_t workers);
+
+#define NGX_MCP_ZONE_WORKERS    8192
+
+void ngx_mcp_zone_lock(ngx_mcp_zone_t *zone);
+void ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone);
+
+/* the zone's generation; drawn when the zone was emptied */
+uint32_t ngx_mcp_zone_generation(ngx_mcp_zone_t *zone);
+
+/* adds to a counter, atomically, no lock needed */
+void ngx_mcp_count(ngx_mcp_zone_t *zone, ngx_uint_t counter, ngx_int_t n);
+int64_t ngx_mcp_counter(ngx_mcp_zone_t *zone, ngx_uint_t counter);
+
+/* of what there is now; those are counters that change under the lock */
+void ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_uint_t counter,
+    ngx_int_t n);
+
+/* makes places for workers, up to so many if it can; all that there are */
+ngx_uint_t ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places);
+
+/* a change could not be undone: it is emptied, workers keep their places */
+void ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone);
+
+void ngx_mcp_random(ngx_log_t *log, void *dst, size_t len);
+
+
+/* ms since the epoch */
+
+static ngx_inline uint64_t
+ngx_mcp_now(void)
+{
+    ngx_time_t  *tp;
+
+    tp = ngx_timeofday();
+
+    return (uint64_t) tp->sec * 1000 + tp->msec;
+}
+
+
+#endif /* _NGX_MCP_ZONE_H_INCLUDED_ */
