@@ -16,7 +16,7 @@
 /* one mcp_events */
 
 typedef struct {
-    ngx_http_complex_value_t    uri;
+    ngx_http_mcp_upstream_t     upstream;   /* the backend, by its URI */
     ngx_http_complex_value_t   *topic;      /* NULL: the events' own */
     ngx_uint_t                  demand;     /* NGX_HTTP_MCP_FEED_* */
 } ngx_http_mcp_feed_t;
@@ -59,7 +59,6 @@ typedef struct {
                                                 before */
 
     ngx_array_t                *feeds;       /* ngx_http_mcp_feed_t */
-    size_t                      message_limit;
     ngx_array_t                *invalidate;  /* ngx_mcp_rule_t; NULL: default */
     ngx_str_t                   logger;
     ngx_msec_t                  coalesce;    /* 0: off */

@@ -1,7 +1,7 @@
 
 #include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_event_in.h"
 #include "ngx_http_mcp_lease_key.h"
-#include "ngx_http_mcp_reader.h"
 #include "ngx_http_mcp_topic.h"
 
 
@@ -18,28 +18,26 @@
 /* ms; a limit is not logged more often */
 #define NGX_HTTP_MCP_FEED_FULL   60000
 
-/* ms; a worker of a newer configuration has to be connected by then */
-#define NGX_HTTP_MCP_FEED_HOLD   3500
-
-/* ms; if all workers quit they are told by then, and none begins to read */
-#define NGX_HTTP_MCP_FEED_LINGER  200
+/* ms; between looks whether one that is read is still wanted */
+#define NGX_HTTP_MCP_FEED_LOOK   5000
 
 #define NGX_HTTP_MCP_FEED_SCRATCH  4096
 
-#define NGX_HTTP_MCP_FEED_AWAITED  64       /* buckets */
 
-
-/* what a key says; strings are decoded */
+/* one that this worker reads */
 
 typedef struct {
-    ngx_str_t                 endpoint;
-    ngx_str_t                 uri;
-    ngx_str_t                 value;        /* topic=, as written */
-    ngx_str_t                 tenant;
-    ngx_str_t                 topic;
-    ngx_http_mcp_bridge_t    *bridge;       /* NULL: there is none any more */
+    ngx_http_mcp_reader_t     reader;
+    ngx_http_mcp_bridge_t    *bridge;
     ngx_http_mcp_feed_t      *feed;
-} ngx_http_mcp_feed_key_t;
+    ngx_str_t                 tenant;       /* by demand, as topic */
+    ngx_str_t                 topic;
+    ngx_str_t                 unnamed;      /* topic of events that name none */
+    ngx_msec_t                wanted;       /* when last */
+    ngx_msec_t                looked;       /* whether it is */
+    ngx_pool_t               *scratch;      /* of an event */
+    const char               *complaint;    /* of its events, that was logged */
+} ngx_http_mcp_feed_stream_t;
 
 
 typedef struct {
@@ -52,12 +50,11 @@ typedef struct {
 /* a feed that somebody waits for */
 
 struct ngx_http_mcp_feed_awaited_s {
-    ngx_queue_t                   queue;    /* linked while it waits */
+    ngx_http_mcp_waiter_t         waiter;
     ngx_http_mcp_feed_wait_t     *wait;
     ngx_http_mcp_feed_awaited_t  *next;     /* of the same */
     ngx_http_mcp_bridge_t        *bridge;
     ngx_http_mcp_feed_t          *feed;
-    uint32_t                      hash;     /* of its key */
     ngx_mcp_ref_t                 lease;
 };
 
@@ -70,23 +67,63 @@ static const char *ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
 static ngx_uint_t ngx_http_mcp_feed_await(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed, ngx_str_t *key, ngx_pool_t *pool,
     ngx_http_mcp_feed_wait_t **wait);
-static void ngx_http_mcp_feed_late(ngx_event_t *ev);
-static void ngx_http_mcp_feed_settled(ngx_mcp_zone_t *zone, ngx_str_t *key);
-static ngx_int_t ngx_http_mcp_feed_key_parse(ngx_http_mcp_feed_key_t *k,
-    ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool);
-static void ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k,
-    ngx_mcp_zone_t *zone);
-static ngx_http_mcp_reader_t *ngx_http_mcp_feed_reader(ngx_mcp_zone_t *zone,
-    ngx_str_t *key);
-static void ngx_http_mcp_feed_claim(ngx_mcp_zone_t *zone, ngx_str_t *key);
-static ngx_uint_t ngx_http_mcp_feed_number(void);
+static void ngx_http_mcp_feed_ready(void *data);
+static void ngx_http_mcp_feed_late(void *data);
+static ngx_http_mcp_reader_t *ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone,
+    ngx_str_t *key, ngx_pool_t *pool);
+static ngx_http_mcp_feed_t *ngx_http_mcp_feed_find(ngx_mcp_zone_t *zone,
+    ngx_str_t *parts, ngx_http_mcp_bridge_t **b);
+static ngx_int_t ngx_http_mcp_feed_held(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_feed_poked(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader);
+static ngx_uint_t ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs);
+static ngx_int_t ngx_http_mcp_feed_attempt(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_feed_opened(ngx_http_mcp_reader_t *reader,
+    ngx_uint_t gap);
+static void ngx_http_mcp_feed_event(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take);
+static void ngx_http_mcp_feed_refused(ngx_http_mcp_feed_stream_t *fs,
+    ngx_http_mcp_talk_t *t, ngx_http_mcp_event_in_t *in, const char *why);
+static void ngx_http_mcp_feed_gap(ngx_http_mcp_reader_t *reader,
+    const char *why);
+static void ngx_http_mcp_feed_gap_topic(ngx_http_mcp_feed_stream_t *fs,
+    ngx_str_t *tenant, const char *why);
+static void ngx_http_mcp_feed_broken(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_feed_stopped(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader,
+    ngx_uint_t how);
 static const char *ngx_http_mcp_feed_full(const char *why);
 
 
-static ngx_str_t                  ngx_http_mcp_feed_kind = ngx_string("feed");
-static ngx_queue_t                ngx_http_mcp_feed_readers;
-static ngx_queue_t                ngx_http_mcp_feed_waits[
-                                                   NGX_HTTP_MCP_FEED_AWAITED];
+/* those on demand are also for a tenant, or for a topic, alone */
+
+#define ngx_http_mcp_feed_tenant(fs)                                          \
+    (((fs)->feed->demand & NGX_HTTP_MCP_FEED_TENANT) ? &(fs)->tenant : NULL)
+
+
+ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
+    ngx_string("feed"),
+    1,                                     /* alike */
+    ngx_http_mcp_feed_create,
+    ngx_http_mcp_feed_held,
+    ngx_http_mcp_feed_poked,
+    ngx_http_mcp_feed_tick,
+    NULL,                                  /* quiet */
+    NULL,                                  /* wanted */
+    ngx_http_mcp_feed_attempt,
+    NULL,                                  /* asked */
+    ngx_http_mcp_feed_opened,
+    ngx_http_mcp_feed_event,
+    ngx_http_mcp_feed_gap,
+    ngx_http_mcp_feed_broken,
+    ngx_http_mcp_feed_stopped,
+    ngx_http_mcp_feed_ended,
+    { NULL, NULL }
+};
+
+
+static ngx_uint_t                 ngx_http_mcp_feed_number;   /* on demand */
 static ngx_array_t               *ngx_http_mcp_feed_bridges;
 static ngx_http_mcp_feed_poke_t   ngx_http_mcp_feed_pokes[
                                                      NGX_HTTP_MCP_FEED_POKES];
@@ -98,14 +135,6 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
     ngx_uint_t                i, n;
     ngx_http_mcp_feed_t      *feed;
     ngx_http_mcp_bridge_t   **bridge;
-
-    if (ngx_http_mcp_feed_readers.next == NULL) {
-        ngx_queue_init(&ngx_http_mcp_feed_readers);
-
-        for (i = 0; i < NGX_HTTP_MCP_FEED_AWAITED; i++) {
-            ngx_queue_init(&ngx_http_mcp_feed_waits[i]);
-        }
-    }
 
     ngx_http_mcp_feed_bridges = bridges;
 
@@ -228,24 +257,24 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_poke_t  *poke;
 
     parts[0] = &bridge->endpoint;
-    parts[1] = &feed->uri.value;
+    parts[1] = &feed->upstream.name;
     parts[2] = feed->topic ? &feed->topic->value : NULL;
     parts[3] = tenant;
     parts[4] = topic;
 
-    if (ngx_http_mcp_lease_key(&ngx_http_mcp_feed_kind, parts, 5, &key)
+    if (ngx_http_mcp_lease_key(&ngx_http_mcp_feed_readers.name, parts, 5, &key)
         != NGX_OK)
     {
         return ngx_http_mcp_feed_full("the names of the endpoint, tenant and "
                                       "topic are too long");
     }
 
-    reader = ngx_http_mcp_feed_reader(bridge->zone, &key);
+    reader = ngx_http_mcp_reader_find(bridge->zone, &key);
 
     if (reader) {
-        reader->wanted = ngx_current_msec;
+        ngx_http_mcp_feed_poked(reader);
 
-        if (!ngx_http_mcp_reader_connected(reader)) {
+        if (!reader->up) {
             (void) ngx_http_mcp_feed_await(bridge, feed, &key, pool, wait);
         }
 
@@ -356,13 +385,13 @@ ngx_http_mcp_feed_await(ngx_http_mcp_bridge_t *bridge,
         (*wait)->zone = bridge->zone;
     }
 
-    awaited = ngx_palloc(pool, sizeof(ngx_http_mcp_feed_awaited_t));
+    awaited = ngx_pcalloc(pool, sizeof(ngx_http_mcp_feed_awaited_t));
 
     if (awaited) {
         awaited->wait = *wait;
         awaited->bridge = bridge;
         awaited->feed = feed;
-        awaited->hash = ngx_crc32_short(key->data, key->len);
+        awaited->waiter.hash = ngx_crc32_short(key->data, key->len);
         awaited->lease = lease;
 
         awaited->next = (*wait)->feeds;
@@ -378,20 +407,18 @@ ngx_http_mcp_feed_wait(ngx_http_mcp_feed_wait_t *wait)
 {
     ngx_http_mcp_feed_awaited_t  *awaited;
 
-    for (awaited = wait->feeds; awaited; awaited = awaited->next) {
-        ngx_queue_insert_tail(&ngx_http_mcp_feed_waits[awaited->hash
-                                                 % NGX_HTTP_MCP_FEED_AWAITED],
-                              &awaited->queue);
-    }
-
     wait->waiting = 1;
     wait->zone->awaits++;
 
-    wait->timer.handler = ngx_http_mcp_feed_late;
-    wait->timer.data = wait;
-    wait->timer.log = ngx_cycle->log;
+    for (awaited = wait->feeds; awaited; awaited = awaited->next) {
+        awaited->waiter.ready = ngx_http_mcp_feed_ready;
+        awaited->waiter.late = ngx_http_mcp_feed_late;
+        awaited->waiter.data = awaited;
 
-    ngx_add_timer(&wait->timer, NGX_HTTP_MCP_FEED_PATIENCE);
+        ngx_http_mcp_waiter_start(&awaited->waiter, wait->zone,
+                                  NGX_HTTP_MCP_WAIT_STREAM,
+                                  NGX_HTTP_MCP_FEED_PATIENCE);
+    }
 }
 
 
@@ -407,26 +434,52 @@ ngx_http_mcp_feed_forget(ngx_http_mcp_feed_wait_t *wait)
     wait->waiting = 0;
     wait->zone->awaits--;
 
-    if (wait->timer.timer_set) {
-        ngx_del_timer(&wait->timer);
+    for (awaited = wait->feeds; awaited; awaited = awaited->next) {
+        ngx_http_mcp_waiter_stop(&awaited->waiter);
     }
+}
+
+
+/* the feed is connected, or could not be; the others may be as well */
+
+static void
+ngx_http_mcp_feed_ready(void *data)
+{
+    ngx_http_mcp_feed_awaited_t *awaited = data;
+
+    ngx_http_mcp_feed_wait_t  *wait;
+
+    wait = awaited->wait;
 
     for (awaited = wait->feeds; awaited; awaited = awaited->next) {
-        ngx_queue_remove(&awaited->queue);
+
+        if (ngx_mcp_lease_settled(wait->zone, awaited->lease) == NGX_AGAIN) {
+
+            if (awaited == data) {
+                ngx_http_mcp_waiter_again(&awaited->waiter);
+            }
+
+            return;
+        }
     }
+
+    ngx_http_mcp_feed_forget(wait);
+
+    wait->done(wait->data);
 }
 
 
 /* its time is over; those who come next do not wait for these feeds */
 
 static void
-ngx_http_mcp_feed_late(ngx_event_t *ev)
+ngx_http_mcp_feed_late(void *data)
 {
-    ngx_mcp_lease_t               lease;
-    ngx_http_mcp_feed_wait_t     *wait;
-    ngx_http_mcp_feed_awaited_t  *awaited;
+    ngx_http_mcp_feed_awaited_t *awaited = data;
 
-    wait = ev->data;
+    ngx_mcp_lease_t            lease;
+    ngx_http_mcp_feed_wait_t  *wait;
+
+    wait = awaited->wait;
 
     for (awaited = wait->feeds; awaited; awaited = awaited->next) {
 
@@ -445,7 +498,7 @@ ngx_http_mcp_feed_late(ngx_event_t *ev)
                       "at once; clients no longer wait for the feed, and may "
                       "miss events that the backend sends before the feed is "
                       "connected",
-                      &awaited->feed->uri.value, &awaited->bridge->endpoint,
+                      &awaited->feed->upstream.name, &awaited->bridge->endpoint,
                       NGX_HTTP_MCP_FEED_PATIENCE);
     }
 
@@ -455,77 +508,61 @@ ngx_http_mcp_feed_late(ngx_event_t *ev)
 }
 
 
-/* the lease with this key was connected, or could not be */
-
-static void
-ngx_http_mcp_feed_settled(ngx_mcp_zone_t *zone, ngx_str_t *key)
+static ngx_http_mcp_reader_t *
+ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_pool_t *pool)
 {
-    uint32_t                      hash;
-    ngx_queue_t                  *q, *bucket, looked;
-    ngx_http_mcp_feed_wait_t     *wait;
-    ngx_http_mcp_feed_awaited_t  *awaited;
+    ngx_str_t                    parts[5], *p[5];
+    ngx_uint_t                   i;
+    ngx_http_mcp_feed_stream_t  *fs;
 
-    hash = ngx_crc32_short(key->data, key->len);
-    bucket = &ngx_http_mcp_feed_waits[hash % NGX_HTTP_MCP_FEED_AWAITED];
-
-    /* done() may have others forgotten */
-
-    ngx_queue_init(&looked);
-
-    while (!ngx_queue_empty(bucket)) {
-        q = ngx_queue_head(bucket);
-        awaited = ngx_queue_data(q, ngx_http_mcp_feed_awaited_t, queue);
-        wait = awaited->wait;
-
-        ngx_queue_remove(q);
-        ngx_queue_insert_tail(&looked, q);
-
-        if (awaited->hash != hash || wait->zone != zone) {
-            continue;
-        }
-
-        for (awaited = wait->feeds; awaited; awaited = awaited->next) {
-            if (ngx_mcp_lease_settled(zone, awaited->lease) == NGX_AGAIN) {
-                break;
-            }
-        }
-
-        if (awaited == NULL) {
-            ngx_http_mcp_feed_forget(wait);
-            wait->done(wait->data);
-        }
+    for (i = 0; i < 5; i++) {
+        p[i] = &parts[i];
     }
 
-    ngx_queue_add(bucket, &looked);
+    fs = ngx_pcalloc(pool, sizeof(ngx_http_mcp_feed_stream_t));
+
+    if (fs == NULL || ngx_http_mcp_lease_key_parse(key, pool, p, 5) != NGX_OK) {
+        return NULL;
+    }
+
+    fs->feed = ngx_http_mcp_feed_find(zone, parts, &fs->bridge);
+
+    if (fs->feed == NULL) {
+
+        /* of another configuration */
+
+        return NULL;
+    }
+
+    if (fs->feed->demand
+        && ngx_http_mcp_feed_number >= ngx_cycle->connection_n
+                                       / NGX_HTTP_MCP_FEED_SHARE)
+    {
+        (void) ngx_http_mcp_feed_full("the worker has as many feeds as are "
+                                      "allowed; raise \"worker_connections\"");
+        return NULL;
+    }
+
+    fs->tenant = parts[3];
+    fs->topic = parts[4];
+    fs->wanted = ngx_current_msec;
+    fs->looked = ngx_current_msec;
+
+    fs->reader.data = fs;
+    fs->reader.upstream = &fs->feed->upstream;
+    fs->reader.audience.tenant = fs->tenant;
+    fs->reader.audience.topic = fs->topic;
+
+    return &fs->reader;
 }
 
 
-static ngx_int_t
-ngx_http_mcp_feed_key_parse(ngx_http_mcp_feed_key_t *k, ngx_mcp_zone_t *zone,
-    ngx_str_t *key, ngx_pool_t *pool)
-{
-    ngx_str_t  *parts[5];
+/* by the parts of a key: endpoint, URI, and topic= as written */
 
-    ngx_memzero(k, sizeof(ngx_http_mcp_feed_key_t));
-
-    parts[0] = &k->endpoint;
-    parts[1] = &k->uri;
-    parts[2] = &k->value;
-    parts[3] = &k->tenant;
-    parts[4] = &k->topic;
-
-    if (ngx_http_mcp_lease_key_parse(key, pool, parts, 5) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    ngx_http_mcp_feed_key_find(k, zone);
-
-    return NGX_OK;
-}
-
-
-static void
-ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k, ngx_mcp_zone_t *zone)
+static ngx_http_mcp_feed_t *
+ngx_http_mcp_feed_find(ngx_mcp_zone_t *zone, ngx_str_t *parts,
+    ngx_http_mcp_bridge_t **b)
 {
     ngx_str_t                *value;
     ngx_uint_t                i, n;
@@ -537,7 +574,7 @@ ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k, ngx_mcp_zone_t *zone)
     for (i = 0; i < ngx_http_mcp_feed_bridges->nelts; i++) {
 
         if (bridge[i]->zone != zone || bridge[i]->feeds == NULL
-            || !ngx_mcp_equal(&bridge[i]->endpoint, &k->endpoint))
+            || !ngx_mcp_equal(&bridge[i]->endpoint, &parts[0]))
         {
             continue;
         }
@@ -548,38 +585,13 @@ ngx_http_mcp_feed_key_find(ngx_http_mcp_feed_key_t *k, ngx_mcp_zone_t *zone)
 
             value = feed[n].topic ? &feed[n].topic->value : NULL;
 
-            if (ngx_mcp_equal(&feed[n].uri.value, &k->uri)
-                && (value == NULL) == (k->value.data == NULL)
-                && (value == NULL || ngx_mcp_equal(value, &k->value)))
+            if (ngx_mcp_equal(&feed[n].upstream.name, &parts[1])
+                && (value == NULL) == (parts[2].data == NULL)
+                && (value == NULL || ngx_mcp_equal(value, &parts[2])))
             {
-                k->bridge = bridge[i];
-                k->feed = &feed[n];
-                return;
+                *b = bridge[i];
+                return &feed[n];
             }
-        }
-    }
-}
-
-
-static ngx_http_mcp_reader_t *
-ngx_http_mcp_feed_reader(ngx_mcp_zone_t *zone, ngx_str_t *key)
-{
-    uint32_t                hash;
-    ngx_queue_t            *q;
-    ngx_http_mcp_reader_t  *reader;
-
-    hash = ngx_crc32_short(key->data, key->len);
-
-    for (q = ngx_queue_head(&ngx_http_mcp_feed_readers);
-         q != ngx_queue_sentinel(&ngx_http_mcp_feed_readers);
-         q = ngx_queue_next(q))
-    {
-        reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
-
-        if (reader->hash == hash && reader->bridge->zone == zone
-            && ngx_mcp_equal(&reader->key, key))
-        {
-            return reader;
         }
     }
 
@@ -587,144 +599,301 @@ ngx_http_mcp_feed_reader(ngx_mcp_zone_t *zone, ngx_str_t *key)
 }
 
 
-ngx_int_t
-ngx_http_mcp_feed_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
+static ngx_int_t
+ngx_http_mcp_feed_held(ngx_http_mcp_reader_t *reader)
 {
-    ngx_http_mcp_reader_t  *reader;
+    ngx_http_mcp_feed_stream_t  *fs;
 
-    if (!ngx_http_mcp_lease_key_is(key, &ngx_http_mcp_feed_kind)) {
-        return NGX_DECLINED;
+    fs = reader->data;
+
+    fs->scratch = ngx_create_pool(NGX_HTTP_MCP_FEED_SCRATCH, ngx_cycle->log);
+    if (fs->scratch == NULL) {
+        return NGX_ERROR;
     }
 
-    reader = ngx_http_mcp_feed_reader(zone, key);
+    ngx_http_mcp_feed_number += (fs->feed->demand != 0);
 
-    if (reader && (why & NGX_MCP_LEASE_LOST)) {
-        ngx_http_mcp_reader_close(reader, NGX_HTTP_MCP_READER_LOST);
-        reader = NULL;
-    }
-
-    if (reader && (why & NGX_MCP_LEASE_GAP)) {
-        ngx_http_mcp_reader_gap(reader, "the worker that read the feed died");
-    }
-
-    if (reader && (why & NGX_MCP_LEASE_POKED)) {
-        reader->wanted = ngx_current_msec;
-    }
-
-    if (why & NGX_MCP_LEASE_SETTLED) {
-        ngx_http_mcp_feed_settled(zone, key);
-    }
-
-    if (reader == NULL && (why & NGX_MCP_LEASE_FREE) && !ngx_exiting) {
-        ngx_http_mcp_feed_claim(zone, key);
-    }
+    ngx_http_mcp_reader_open(reader);
 
     return NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_feed_claim(ngx_mcp_zone_t *zone, ngx_str_t *key)
+ngx_http_mcp_feed_poked(ngx_http_mcp_reader_t *reader)
 {
-    ngx_int_t                 rc;
-    ngx_pool_t               *pool;
-    ngx_mcp_lease_left_t      left;
-    ngx_http_mcp_reader_t    *reader;
-    ngx_http_mcp_feed_key_t   k;
+    ngx_http_mcp_feed_stream_t  *fs;
 
-    pool = ngx_create_pool(1024, ngx_cycle->log);
-    if (pool == NULL) {
-        return;
-    }
-
-    if (ngx_http_mcp_feed_key_parse(&k, zone, key, pool) != NGX_OK) {
-        ngx_destroy_pool(pool);
-        return;
-    }
-
-    if (k.feed == NULL) {
-
-        /* of another configuration */
-
-        ngx_destroy_pool(pool);
-        return;
-    }
-
-    if (k.feed->demand
-        && ngx_http_mcp_feed_number() >= ngx_cycle->connection_n
-                                         / NGX_HTTP_MCP_FEED_SHARE)
-    {
-        (void) ngx_http_mcp_feed_full("the worker has as many feeds as are "
-                                      "allowed; raise \"worker_connections\"");
-        ngx_destroy_pool(pool);
-        return;
-    }
-
-    reader = ngx_pcalloc(pool, sizeof(ngx_http_mcp_reader_t));
-    if (reader == NULL) {
-        ngx_destroy_pool(pool);
-        return;
-    }
-
-    reader->key.data = ngx_pstrdup(pool, key);
-    reader->scratch = ngx_create_pool(NGX_HTTP_MCP_FEED_SCRATCH,
-                                      ngx_cycle->log);
-
-    if (reader->key.data == NULL || reader->scratch == NULL) {
-        goto failed;
-    }
-
-    rc = ngx_mcp_lease_claim(zone, key, pool, &reader->lease, &left);
-
-    if (rc != NGX_OK) {
-        goto failed;
-    }
-
-    reader->pool = pool;
-    reader->bridges = ngx_http_mcp_feed_bridges;
-    reader->bridge = k.bridge;
-    reader->feed = k.feed;
-    reader->hash = ngx_crc32_short(key->data, key->len);
-    reader->key.len = key->len;
-    reader->tenant = k.tenant;
-    reader->topic = k.topic;
-
-    ngx_queue_insert_tail(&ngx_http_mcp_feed_readers, &reader->queue);
-
-    ngx_http_mcp_reader_start(reader, &left.id);
-
-    return;
-
-failed:
-
-    if (reader->scratch) {
-        ngx_destroy_pool(reader->scratch);
-    }
-
-    ngx_destroy_pool(pool);
+    fs = reader->data;
+    fs->wanted = ngx_current_msec;
 }
 
 
-/* those on demand that are read here */
-
-static ngx_uint_t
-ngx_http_mcp_feed_number(void)
+static void
+ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader)
 {
-    ngx_uint_t              n;
-    ngx_queue_t            *q;
-    ngx_http_mcp_reader_t  *reader;
+    ngx_http_mcp_feed_stream_t  *fs;
 
-    n = 0;
+    fs = reader->data;
 
-    for (q = ngx_queue_head(&ngx_http_mcp_feed_readers);
-         q != ngx_queue_sentinel(&ngx_http_mcp_feed_readers);
-         q = ngx_queue_next(q))
+    if (fs->feed->demand == 0
+        || ngx_current_msec - fs->looked < NGX_HTTP_MCP_FEED_LOOK)
     {
-        reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
-        n += (reader->feed->demand != 0);
+        return;
     }
 
-    return n;
+    fs->looked = ngx_current_msec;
+
+    if (ngx_http_mcp_feed_wanted(fs)) {
+        fs->wanted = ngx_current_msec;
+        return;
+    }
+
+    if (ngx_current_msec - fs->wanted
+        >= NGX_HTTP_MCP_FEED_KEEP + NGX_HTTP_MCP_FEED_LOOK)
+    {
+        ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_DROPPED);
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs)
+{
+    ngx_int_t               rc;
+    ngx_str_t              *tenant, uri;
+    ngx_http_mcp_bridge_t  *bridge;
+
+    bridge = fs->bridge;
+    tenant = ngx_http_mcp_feed_tenant(fs);
+
+    if ((fs->feed->demand & NGX_HTTP_MCP_FEED_TOPIC) == 0) {
+        return ngx_mcp_group_sessions(bridge->zone, &bridge->endpoint, tenant)
+               != 0;
+    }
+
+    if (ngx_http_mcp_topic_uri(&fs->topic, fs->scratch, &uri) != NGX_OK) {
+        return 1;
+    }
+
+    rc = ngx_mcp_topic_wanted(bridge->zone, &bridge->endpoint, tenant, &uri);
+
+    ngx_reset_pool(fs->scratch);
+
+    return rc == NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_feed_attempt(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_talk_t *t)
+{
+    ngx_http_mcp_feed_stream_t  *fs;
+
+    fs = reader->data;
+
+    if (fs->feed->topic) {
+        return ngx_http_complex_value(t->r, fs->feed->topic, &fs->unnamed);
+    }
+
+    fs->unnamed = fs->topic;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_feed_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
+{
+    ngx_http_mcp_feed_stream_t  *fs;
+
+    fs = reader->data;
+
+    if (reader->failure) {
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "mcp feed \"%V\" of endpoint \"%V\" is connected again",
+                      &reader->talk->x->uri, &fs->bridge->endpoint);
+    }
+
+    if (gap) {
+        ngx_http_mcp_feed_gap(reader, "the backend did not resume the feed "
+                                      "where the connection was cut");
+    }
+}
+
+
+static void
+ngx_http_mcp_feed_event(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take)
+{
+    ngx_uint_t                   sessions, repeated;
+    const char                  *why;
+    ngx_mcp_zone_t              *zone;
+    ngx_http_mcp_event_in_t      in;
+    ngx_http_mcp_feed_stream_t  *fs;
+
+    fs = reader->data;
+    zone = fs->bridge->zone;
+
+    ngx_memzero(&in, sizeof(ngx_http_mcp_event_in_t));
+
+    in.zone = zone;
+    in.bridges = ngx_http_mcp_feed_bridges;
+    in.endpoint = &fs->bridge->endpoint;
+    in.tenant = ngx_http_mcp_feed_tenant(fs);
+    in.topic = fs->unnamed;
+    in.pool = fs->scratch;
+    in.take = take;
+
+    why = ngx_http_mcp_event_in(&in, text, &sessions, &repeated);
+
+    switch (ngx_mcp_lease_take(zone, take)) {
+
+    case NGX_OK:
+
+        if (why) {
+            ngx_http_mcp_feed_refused(fs, t, &in, why);
+
+        } else {
+            ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_FEED, 1);
+        }
+
+        break;
+
+    case NGX_DECLINED:
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_REPEATED, 1);
+        break;
+
+    default:
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_STALE, 1);
+        break;
+    }
+
+    ngx_reset_pool(fs->scratch);
+}
+
+
+static void
+ngx_http_mcp_feed_refused(ngx_http_mcp_feed_stream_t *fs,
+    ngx_http_mcp_talk_t *t, ngx_http_mcp_event_in_t *in, const char *why)
+{
+    ngx_uint_t  level;
+
+    ngx_mcp_count(fs->bridge->zone,
+                  in->absent ? NGX_MCP_COUNTER_EVENTS_UNSENT
+                             : NGX_MCP_COUNTER_EVENTS_INVALID, 1);
+
+    level = NGX_LOG_INFO;
+
+    if (!in->absent && why != fs->complaint) {
+        fs->complaint = why;
+        level = NGX_LOG_ERR;
+    }
+
+    ngx_log_error(level, ngx_cycle->log, 0,
+                  "mcp feed \"%V\" of endpoint \"%V\" sent an event that is "
+                  "dropped: %s", &t->x->uri, &fs->bridge->endpoint, why);
+}
+
+
+static void
+ngx_http_mcp_feed_gap(ngx_http_mcp_reader_t *reader, const char *why)
+{
+    ngx_str_t                   *tenant;
+    ngx_uint_t                   sessions;
+    ngx_http_mcp_feed_stream_t  *fs;
+
+    fs = reader->data;
+    tenant = ngx_http_mcp_feed_tenant(fs);
+
+    if (fs->feed->demand & NGX_HTTP_MCP_FEED_TOPIC && fs->feed->topic == NULL) {
+        ngx_http_mcp_feed_gap_topic(fs, tenant, why);
+        return;
+    }
+
+    sessions = ngx_mcp_log_gap(fs->bridge->zone, &fs->bridge->endpoint,
+                               tenant);
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "mcp feed \"%V\" of endpoint \"%V\" has a gap: %s; sessions "
+                  "notified: %ui", &fs->feed->upstream.name,
+                  &fs->bridge->endpoint, why, sessions);
+}
+
+
+/* its events are for those who subscribed to the topic */
+
+static void
+ngx_http_mcp_feed_gap_topic(ngx_http_mcp_feed_stream_t *fs, ngx_str_t *tenant,
+    const char *why)
+{
+    ngx_str_t               uri;
+    ngx_uint_t              sessions;
+    ngx_http_mcp_address_t  to;
+
+    ngx_str_set(&uri, "");
+    ngx_memzero(&to, sizeof(ngx_http_mcp_address_t));
+
+    to.zone = fs->bridge->zone;
+    to.endpoint = &fs->bridge->endpoint;
+    to.tenant = tenant;
+
+    if (ngx_http_mcp_topic_uri(&fs->topic, fs->scratch, &uri) != NGX_OK
+        || ngx_http_mcp_event_updated(&to, &uri, fs->scratch, &sessions)
+           != NGX_OK)
+    {
+        (void) ngx_mcp_log_gap(to.zone, to.endpoint, tenant);
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "mcp feed \"%V\" of endpoint \"%V\" has a gap: %s; "
+                  "subscribers of \"%V\" are notified",
+                  &fs->feed->upstream.name, to.endpoint, why, &uri);
+
+    ngx_reset_pool(fs->scratch);
+}
+
+
+static void
+ngx_http_mcp_feed_broken(ngx_http_mcp_reader_t *reader)
+{
+    ngx_http_mcp_feed_stream_t  *fs;
+
+    fs = reader->data;
+
+    if (reader->up && reader->talk) {
+        ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
+                      "mcp feed \"%V\" of endpoint \"%V\" ended",
+                      &reader->talk->x->uri, &fs->bridge->endpoint);
+    }
+}
+
+
+/* it will never do: kept, so that no other worker tries */
+
+static void
+ngx_http_mcp_feed_stopped(ngx_http_mcp_reader_t *reader)
+{
+    (void) ngx_mcp_lease_vain(reader->upstream->zone, &reader->lease);
+}
+
+
+static void
+ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
+{
+    ngx_http_mcp_feed_stream_t  *fs;
+
+    fs = reader->data;
+
+    /* it may have been wanted meanwhile, while the lease was there */
+
+    if (how == NGX_HTTP_MCP_READER_DROPPED && ngx_http_mcp_feed_wanted(fs)) {
+        (void) ngx_mcp_lease_want(reader->upstream->zone, &reader->key);
+    }
+
+    ngx_http_mcp_feed_number -= (fs->feed->demand != 0);
+
+    ngx_destroy_pool(fs->scratch);
 }
 
 
@@ -741,67 +910,4 @@ ngx_http_mcp_feed_full(const char *why)
     }
 
     return "the event feed of the topic cannot be opened; try again later";
-}
-
-
-void
-ngx_http_mcp_feed_quit(ngx_mcp_zone_t *zone)
-{
-    ngx_msec_t              hold;
-    ngx_queue_t            *q;
-    ngx_http_mcp_reader_t  *reader;
-
-    if (ngx_http_mcp_feed_readers.next == NULL) {
-        return;
-    }
-
-    hold = ngx_mcp_lease_newer(zone) ? NGX_HTTP_MCP_FEED_HOLD
-                                     : NGX_HTTP_MCP_FEED_LINGER;
-
-    q = ngx_queue_head(&ngx_http_mcp_feed_readers);
-
-    while (q != ngx_queue_sentinel(&ngx_http_mcp_feed_readers)) {
-
-        reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
-        q = ngx_queue_next(q);
-
-        if (reader->bridge->zone != zone) {
-            continue;
-        }
-
-        ngx_http_mcp_reader_quit(reader, hold);
-    }
-}
-
-
-ngx_uint_t
-ngx_http_mcp_feed_wanted(ngx_http_mcp_reader_t *reader)
-{
-    ngx_int_t               rc;
-    ngx_str_t              *tenant, uri;
-    ngx_http_mcp_bridge_t  *bridge;
-
-    bridge = reader->bridge;
-    tenant = NULL;
-
-    if (reader->feed->demand & NGX_HTTP_MCP_FEED_TENANT) {
-        tenant = &reader->tenant;
-    }
-
-    if ((reader->feed->demand & NGX_HTTP_MCP_FEED_TOPIC) == 0) {
-        return ngx_mcp_group_sessions(bridge->zone, &bridge->endpoint, tenant)
-               != 0;
-    }
-
-    if (ngx_http_mcp_topic_uri(&reader->topic, reader->scratch, &uri)
-        != NGX_OK)
-    {
-        return 1;
-    }
-
-    rc = ngx_mcp_topic_wanted(bridge->zone, &bridge->endpoint, tenant, &uri);
-
-    ngx_reset_pool(reader->scratch);
-
-    return rc == NGX_OK;
 }

@@ -1,7 +1,7 @@
 
 /*
- * Feeds (mcp_events): which are to be read, and by whom.  For each there is a
- * lease in the zone; the worker that holds it has a reader
+ * Feeds (mcp_events): which are to be read, and what becomes of their events.
+ * For each there is a lease in the zone; the worker that holds it has a reader
  * (ngx_http_mcp_reader.h).  A feed whose URI or topic depends on the tenant or
  * the topic is read for each value that somebody wants, and for
  * NGX_HTTP_MCP_FEED_KEEP after that.
@@ -12,6 +12,7 @@
 
 
 #include "ngx_http_mcp_bridge.h"
+#include "ngx_http_mcp_reader.h"
 
 
 /* ms */
@@ -22,16 +23,10 @@
 /* in a worker that has joined the zone; bridges: ngx_http_mcp_bridge_t * */
 void ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges);
 
-/* the worker was told to quit: feeds are left to the next workers */
-void ngx_http_mcp_feed_quit(ngx_mcp_zone_t *zone);
-
-/* the doorbell: handlers->lease; NGX_DECLINED: it is none of a feed */
-ngx_int_t ngx_http_mcp_feed_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_uint_t why);
+extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers;
 
 /* feeds of topics that were opened for one session, at a time */
 #define NGX_HTTP_MCP_FEED_SESSION  32
-
 
 
 /*
@@ -49,8 +44,6 @@ struct ngx_http_mcp_feed_wait_s {
     /* private */
     ngx_mcp_zone_t                *zone;
     ngx_http_mcp_feed_awaited_t   *feeds;
-    ngx_event_t                    timer;
-
     unsigned                       waiting:1;
 };
 

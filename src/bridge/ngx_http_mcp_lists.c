@@ -349,5 +349,5 @@ void
 ngx_http_mcp_lists_doorbell(ngx_mcp_zone_t *zone)
 {
     ngx_http_mcp_refresh_doorbell(zone);
-    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_LIST);
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_LIST, 0);
 }

@@ -537,7 +537,7 @@ ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone)
         }
     }
 
-    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_SUBSCRIPTION);
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_SUBSCRIPTION, 0);
 }
 
 

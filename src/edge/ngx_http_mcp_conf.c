@@ -23,6 +23,9 @@ static void ngx_http_mcp_conf_batch(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf, ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_publishers(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
+static ngx_int_t ngx_http_mcp_conf_own(ngx_conf_t *cf, ngx_array_t **array);
+static void ngx_http_mcp_conf_inherit(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_http_mcp_upstream_t *u);
 static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
 
 
@@ -316,7 +319,7 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     u_char                    *p;
     ngx_str_t                 *server;
     ngx_uint_t                 i, level;
-    ngx_array_t               *upstreams;
+    ngx_http_mcp_feed_t       *feed;
     ngx_http_mcp_bridge_t     *bridge;
     ngx_http_mcp_upstream_t   *u;
     ngx_http_core_srv_conf_t  *cscf;
@@ -367,7 +370,6 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     bridge->zone = mlcf->zone;
     bridge->endpoint = mlcf->name;
     bridge->conf_ctx = mlcf->conf_ctx;
-    bridge->message_limit = mlcf->message_limit;
 
     if (bridge->logger.len == 0) {
         bridge->logger = mlcf->server_name;
@@ -377,36 +379,32 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         ngx_str_set(&bridge->logger, "nginx-mcp");
     }
 
+    if (ngx_http_mcp_conf_own(cf, &bridge->feeds) != NGX_OK
+        || ngx_http_mcp_conf_own(cf, &mlcf->upstreams) != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    feed = bridge->feeds ? bridge->feeds->elts : NULL;
+
+    for (i = 0; bridge->feeds && i < bridge->feeds->nelts; i++) {
+        ngx_http_mcp_conf_inherit(mlcf, &feed[i].upstream);
+    }
+
     if (mlcf->upstreams == NULL) {
         return NGX_CONF_OK;
     }
 
-    /* inherited ones serve other endpoints as well: each gets its own */
+    u = mlcf->upstreams->elts;
 
-    upstreams = ngx_array_create(cf->pool, mlcf->upstreams->nelts,
-                                 sizeof(ngx_http_mcp_upstream_t));
-    if (upstreams == NULL) {
-        return NGX_CONF_ERROR;
-    }
+    for (i = 0; i < mlcf->upstreams->nelts; i++) {
+        ngx_http_mcp_conf_inherit(mlcf, &u[i]);
 
-    u = ngx_array_push_n(upstreams, mlcf->upstreams->nelts);
-    if (u == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    ngx_memcpy(u, mlcf->upstreams->elts,
-               mlcf->upstreams->nelts * sizeof(ngx_http_mcp_upstream_t));
-
-    for (i = 0; i < upstreams->nelts; i++) {
-        u[i].zone = mlcf->zone;
-        u[i].endpoint = mlcf->name;
-        u[i].conf_ctx = mlcf->conf_ctx;
         u[i].epoch = mmcf->epoch;
         u[i].timeout = mlcf->upstream_timeout ? mlcf->upstream_timeout : 60000;
         u[i].silence = mlcf->upstream_timeout ? mlcf->upstream_timeout
                                               : mlcf->upstream_total;
         u[i].total = mlcf->upstream_total;
-        u[i].limit = mlcf->message_limit;
 
         u[i].worker = ngx_pcalloc(cf->pool,
                                   sizeof(ngx_http_mcp_upstream_worker_t));
@@ -415,10 +413,45 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         }
     }
 
-    mlcf->upstreams = upstreams;
-    bridge->upstreams = upstreams;
+    bridge->upstreams = mlcf->upstreams;
 
     return NGX_CONF_OK;
+}
+
+
+/* inherited elements serve other endpoints as well: each gets its own */
+
+static ngx_int_t
+ngx_http_mcp_conf_own(ngx_conf_t *cf, ngx_array_t **array)
+{
+    ngx_array_t  *a;
+
+    if (*array == NULL) {
+        return NGX_OK;
+    }
+
+    a = ngx_array_create(cf->pool, (*array)->nelts, (*array)->size);
+    if (a == NULL) {
+        return NGX_ERROR;
+    }
+
+    a->nelts = (*array)->nelts;
+    ngx_memcpy(a->elts, (*array)->elts, a->nelts * a->size);
+
+    *array = a;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_conf_inherit(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_http_mcp_upstream_t *u)
+{
+    u->zone = mlcf->zone;
+    u->endpoint = mlcf->name;
+    u->conf_ctx = mlcf->conf_ctx;
+    u->limit = mlcf->message_limit;
 }
 
 

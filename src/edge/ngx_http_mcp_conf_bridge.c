@@ -46,11 +46,15 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     ngx_memzero(feed, sizeof(ngx_http_mcp_feed_t));
 
-    uri = &feed->uri;
+    feed->upstream.protocol = NGX_HTTP_MCP_EVENTS;
+
+    uri = &feed->upstream.uri;
 
     if (ngx_http_mcp_conf_value(cf, &value[1], &uri) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
+
+    feed->upstream.name = uri->value;
 
     if (uri->lengths == NULL) {
         ngx_http_mcp_defaults_target(cf, &value[1]);

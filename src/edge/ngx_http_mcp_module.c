@@ -339,6 +339,12 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
 };
 
 
+static ngx_http_mcp_reader_kind_t  *ngx_http_mcp_readers[] = {
+    &ngx_http_mcp_feed_readers,
+    NULL
+};
+
+
 ngx_http_output_header_filter_pt  ngx_http_mcp_next_header_filter;
 ngx_http_output_body_filter_pt    ngx_http_mcp_next_body_filter;
 
@@ -408,6 +414,8 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
+    ngx_http_mcp_reader_kinds = ngx_http_mcp_readers;
+
     ngx_http_mcp_shared_init(&mmcf->bridges);
     ngx_http_mcp_lists_init();
 
@@ -449,7 +457,7 @@ ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
 {
     ngx_http_mcp_stream_drain(zone);
     ngx_http_mcp_wait_drain(zone);
-    ngx_http_mcp_feed_quit(zone);
+    ngx_http_mcp_reader_quit(zone);
     ngx_http_mcp_shared_quit(zone);
     ngx_http_mcp_listen_quit(zone);
     ngx_http_mcp_discover_quit(zone);
@@ -461,7 +469,7 @@ ngx_http_mcp_lease_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t why)
 {
     if (ngx_http_mcp_shared_lease(zone, key, why) == NGX_DECLINED) {
-        (void) ngx_http_mcp_feed_lease(zone, key, why);
+        ngx_http_mcp_reader_lease(zone, key, why);
     }
 }
 

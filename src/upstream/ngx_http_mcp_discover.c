@@ -226,7 +226,7 @@ ngx_http_mcp_discover_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 void
 ngx_http_mcp_discover_doorbell(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_PROFILE);
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_PROFILE, 0);
 }
 
 

@@ -61,6 +61,8 @@ static ngx_uint_t ngx_http_mcp_legacy_lost(ngx_http_mcp_talk_t *t,
 static void ngx_http_mcp_legacy_heal(ngx_http_mcp_talk_t *t);
 static void ngx_http_mcp_legacy_release(ngx_http_mcp_talk_t *t);
 static ngx_int_t ngx_http_mcp_legacy_end(ngx_http_mcp_talk_t *t);
+static ngx_uint_t ngx_http_mcp_legacy_refused(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
 static void ngx_http_mcp_farewell_cleanup(void *data);
 
 
@@ -74,7 +76,8 @@ ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     ngx_http_mcp_legacy_lost,
     ngx_http_mcp_legacy_heal,
     ngx_http_mcp_legacy_release,
-    ngx_http_mcp_legacy_end
+    ngx_http_mcp_legacy_end,
+    ngx_http_mcp_legacy_refused
 };
 
 
@@ -630,6 +633,44 @@ ngx_http_mcp_legacy_end(ngx_http_mcp_talk_t *t)
                           o->revision);
 
     return NGX_OK;
+}
+
+
+/*
+ * An upstream that offers no stream answers 405 (G-01); one that has not
+ * noticed yet that the last one ended may answer 409, and one that does not
+ * know the event id 400.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_legacy_refused(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome, ngx_uint_t news)
+{
+    ngx_uint_t  status;
+
+    status = t->x->status;
+
+    if (outcome != NGX_HTTP_MCP_STATUS) {
+        return NGX_HTTP_MCP_RETRY;
+    }
+
+    if (status == NGX_HTTP_NOT_ALLOWED) {
+        return NGX_HTTP_MCP_NO_STREAM;
+    }
+
+    if (status == NGX_HTTP_CONFLICT) {
+        return NGX_HTTP_MCP_CONFLICT;
+    }
+
+    if (status < NGX_HTTP_INTERNAL_SERVER_ERROR && news) {
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "mcp upstream \"%V\" answered GET with status %ui; the "
+                      "module asks again; an upstream that offers no stream "
+                      "should answer 405", &t->upstream->name, status);
+    }
+
+    return status == NGX_HTTP_BAD_REQUEST ? NGX_HTTP_MCP_NO_EVENT
+                                          : NGX_HTTP_MCP_RETRY;
 }
 
 

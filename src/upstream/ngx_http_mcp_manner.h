@@ -24,6 +24,16 @@ typedef enum {
 } ngx_http_mcp_lost_e;
 
 
+/* the meaning of a GET stream that could not be opened */
+
+typedef enum {
+    NGX_HTTP_MCP_RETRY = 0,
+    NGX_HTTP_MCP_NO_EVENT,          /* the last event id is not known */
+    NGX_HTTP_MCP_CONFLICT,          /* the session has another stream */
+    NGX_HTTP_MCP_NO_STREAM          /* it offers none */
+} ngx_http_mcp_refusal_e;
+
+
 struct ngx_http_mcp_manner_s {
 
     ngx_uint_t    kind;             /* ngx_mcp_known_e */
@@ -55,11 +65,19 @@ struct ngx_http_mcp_manner_s {
      * NGX_AGAIN: that is not known before the exchange ends.
      */
     ngx_int_t   (*end)(ngx_http_mcp_talk_t *t);
+
+    /*
+     * The GET of a reader did not open a stream: ngx_http_mcp_refusal_e.  news:
+     * the attempt before ended in another way; that is logged.
+     */
+    ngx_uint_t  (*refused)(ngx_http_mcp_talk_t *t,
+                    ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
 };
 
 
 extern ngx_http_mcp_manner_t  ngx_http_mcp_rpc;
 extern ngx_http_mcp_manner_t  ngx_http_mcp_legacy;
+extern ngx_http_mcp_manner_t  ngx_http_mcp_events;
 
 
 /* by ngx_mcp_known_e; NULL: there is none */

@@ -22,7 +22,8 @@ ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     ngx_http_mcp_rpc_lost,
     ngx_http_mcp_rpc_heal,
     NULL,                                  /* release */
-    NULL                                   /* end */
+    NULL,                                  /* end */
+    NULL                                   /* refused */
 };
 
 

@@ -275,6 +275,9 @@ ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
     case NGX_HTTP_MCP_LEGACY:
         return &ngx_http_mcp_legacy;
 
+    case NGX_HTTP_MCP_EVENTS:
+        return &ngx_http_mcp_events;
+
     default: /* NGX_HTTP_MCP_AUTO */
         kind = ngx_http_mcp_discovered(u, tenant);
 
@@ -451,8 +454,9 @@ ngx_http_mcp_talk_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (t->streams && x->body == NGX_HTTP_MCP_BODY_SSE
-        && x->status < NGX_HTTP_SPECIAL_RESPONSE)
+    if (t->streams && x->status < NGX_HTTP_SPECIAL_RESPONSE
+        && (x->body == NGX_HTTP_MCP_BODY_SSE
+            || x->body == NGX_HTTP_MCP_BODY_LINES))
     {
         t->streams(t);
     }
@@ -548,7 +552,7 @@ ngx_http_mcp_talk_done(ngx_http_mcp_exchange_t *x,
         return;
     }
 
-    if (outcome == NGX_HTTP_MCP_UNREACHABLE) {
+    if (outcome == NGX_HTTP_MCP_UNREACHABLE && t->manner->kind) {
         ngx_http_mcp_discover_stale(t->upstream, &t->tenant, t->r->pool);
     }
 

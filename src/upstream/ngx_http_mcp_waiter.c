@@ -2,19 +2,23 @@
 #include "ngx_http_mcp_waiter.h"
 
 
-static ngx_queue_t *ngx_http_mcp_waiter_queue(ngx_uint_t kind);
+#define NGX_HTTP_MCP_WAITER_BUCKETS  64
+
+
+static ngx_queue_t *ngx_http_mcp_waiter_queue(ngx_uint_t kind, uint32_t hash);
 static void ngx_http_mcp_waiter_timeout(ngx_event_t *ev);
 
 
-static ngx_queue_t  ngx_http_mcp_waiters[NGX_HTTP_MCP_WAIT_KINDS];
+static ngx_queue_t  ngx_http_mcp_waiters[NGX_HTTP_MCP_WAIT_KINDS]
+                                        [NGX_HTTP_MCP_WAITER_BUCKETS];
 
 
 static ngx_queue_t *
-ngx_http_mcp_waiter_queue(ngx_uint_t kind)
+ngx_http_mcp_waiter_queue(ngx_uint_t kind, uint32_t hash)
 {
     ngx_queue_t  *queue;
 
-    queue = &ngx_http_mcp_waiters[kind];
+    queue = &ngx_http_mcp_waiters[kind][hash % NGX_HTTP_MCP_WAITER_BUCKETS];
 
     if (queue->next == NULL) {
         ngx_queue_init(queue);
@@ -49,7 +53,8 @@ ngx_http_mcp_waiter_again(ngx_http_mcp_waiter_t *w)
 {
     ngx_msec_int_t  left;
 
-    ngx_queue_insert_tail(ngx_http_mcp_waiter_queue(w->kind), &w->queue);
+    ngx_queue_insert_tail(ngx_http_mcp_waiter_queue(w->kind, w->hash),
+                          &w->queue);
 
     if (w->timed) {
         left = (ngx_msec_int_t) (w->end - ngx_current_msec);
@@ -73,12 +78,12 @@ ngx_http_mcp_waiter_stop(ngx_http_mcp_waiter_t *w)
 
 
 void
-ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind)
+ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind, uint32_t hash)
 {
     ngx_queue_t            *q, *queue, woken;
     ngx_http_mcp_waiter_t  *w;
 
-    queue = ngx_http_mcp_waiter_queue(kind);
+    queue = ngx_http_mcp_waiter_queue(kind, hash);
 
     /* one that waits again is not woken again in this turn */
 
@@ -91,7 +96,7 @@ ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind)
         w = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
         q = ngx_queue_next(q);
 
-        if (w->zone == zone) {
+        if (w->zone == zone && w->hash == hash) {
             ngx_queue_remove(&w->queue);
             ngx_queue_insert_tail(&woken, &w->queue);
         }
@@ -129,7 +134,7 @@ ngx_http_mcp_waiter_any(ngx_mcp_zone_t *zone, ngx_uint_t kind)
     ngx_queue_t            *q, *queue;
     ngx_http_mcp_waiter_t  *w;
 
-    queue = ngx_http_mcp_waiter_queue(kind);
+    queue = ngx_http_mcp_waiter_queue(kind, 0);
 
     for (q = ngx_queue_head(queue);
          q != ngx_queue_sentinel(queue);

@@ -21,6 +21,7 @@ typedef enum {
                                        woken by itself */
     NGX_HTTP_MCP_WAIT_SUBSCRIPTION,
     NGX_HTTP_MCP_WAIT_LIST,
+    NGX_HTTP_MCP_WAIT_STREAM,       /* a reader's, to be connected; by hash */
     NGX_HTTP_MCP_WAIT_KINDS
 } ngx_http_mcp_waiter_e;
 
@@ -37,6 +38,8 @@ typedef struct {
     /* the time is over; likewise */
     void                    (*late)(void *data);
     void                     *data;
+    uint32_t                  hash;          /* of what is waited for, where
+                                                there is much of that kind */
     unsigned                  cancelable:1;  /* a worker may exit meanwhile */
 
     /* private */
@@ -59,10 +62,11 @@ void ngx_http_mcp_waiter_again(ngx_http_mcp_waiter_t *w);
 /* nothing is called any more; safe for one that does not wait */
 void ngx_http_mcp_waiter_stop(ngx_http_mcp_waiter_t *w);
 
-/* all of this kind; ready() of each is called */
-void ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind);
+/* all of this kind and hash; ready() of each is called */
+void ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind,
+    uint32_t hash);
 
-/* whether any of this kind waits */
+/* whether any of this kind waits, without a hash */
 ngx_uint_t ngx_http_mcp_waiter_any(ngx_mcp_zone_t *zone, ngx_uint_t kind);
 
 #define ngx_http_mcp_waiter_waits(w)  ((w)->queue.next != NULL)

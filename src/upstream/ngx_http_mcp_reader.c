@@ -1,0 +1,894 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_reader.h"
+#include "ngx_http_mcp_lease_key.h"
+#include "ngx_http_mcp_manner.h"
+
+
+/* ms; a worker of a newer configuration has to read by then */
+#define NGX_HTTP_MCP_READER_HOLD      3500
+
+/* ms; if all workers quit they are told by then, and none begins to read */
+#define NGX_HTTP_MCP_READER_LINGER    200
+
+/* ms; a stream that is in the way may be about to end */
+#define NGX_HTTP_MCP_READER_CONFLICT  50
+
+
+#define ngx_http_mcp_reader_lagged(x)                                         \
+    ((x)->feed && (x)->sse && (x)->sse->name.len == sizeof("lagged") - 1      \
+     && ngx_strncmp((x)->sse->name.data, "lagged", sizeof("lagged") - 1) == 0)
+
+
+static void ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
+    ngx_mcp_zone_t *zone, ngx_str_t *key);
+static void ngx_http_mcp_reader_event(ngx_event_t *ev,
+    ngx_event_handler_pt handler, ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_reader_retry(ngx_event_t *ev);
+static ngx_int_t ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_reader_asked(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_reader_opened(ngx_http_mcp_talk_t *t);
+static ngx_int_t ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader,
+    ngx_uint_t *gap);
+static void ngx_http_mcp_reader_message(ngx_http_mcp_talk_t *t,
+    ngx_str_t *text);
+static void ngx_http_mcp_reader_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
+static ngx_uint_t ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_reader_gone(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_reader_broken(ngx_http_mcp_reader_t *reader);
+static ngx_msec_t ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_reader_set_id(ngx_http_mcp_reader_t *reader,
+    ngx_str_t *id);
+static ngx_mcp_sse_t *ngx_http_mcp_reader_sse(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_reader_tick(ngx_event_t *ev);
+static void ngx_http_mcp_reader_keep_id(ngx_http_mcp_reader_t *reader);
+static ngx_uint_t ngx_http_mcp_reader_quiet(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_reader_hold(ngx_event_t *ev);
+
+
+ngx_http_mcp_reader_kind_t  **ngx_http_mcp_reader_kinds;
+
+
+void
+ngx_http_mcp_reader_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
+{
+    ngx_http_mcp_reader_t        *reader;
+    ngx_http_mcp_reader_kind_t  **kind;
+
+    reader = ngx_http_mcp_reader_find(zone, key);
+
+    if (reader && (why & NGX_MCP_LEASE_LOST)) {
+        ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_LOST);
+        reader = NULL;
+    }
+
+    if (reader && (why & NGX_MCP_LEASE_GAP)) {
+        reader->kind->gap(reader, "the worker that read the feed died");
+    }
+
+    if (reader && (why & NGX_MCP_LEASE_POKED)) {
+        reader->kind->poked(reader);
+    }
+
+    if (why & NGX_MCP_LEASE_SETTLED) {
+        ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_STREAM,
+                                 ngx_crc32_short(key->data, key->len));
+    }
+
+    if (reader || !(why & NGX_MCP_LEASE_FREE) || ngx_exiting) {
+        return;
+    }
+
+    for (kind = ngx_http_mcp_reader_kinds; *kind; kind++) {
+
+        if ((*kind)->name.len
+            && ngx_http_mcp_lease_key_is(key, &(*kind)->name))
+        {
+            ngx_http_mcp_reader_claim(*kind, zone, key);
+            return;
+        }
+    }
+}
+
+
+ngx_http_mcp_reader_t *
+ngx_http_mcp_reader_find(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    uint32_t                      hash;
+    ngx_queue_t                  *q;
+    ngx_http_mcp_reader_t        *reader;
+    ngx_http_mcp_reader_kind_t  **kind;
+
+    hash = ngx_crc32_short(key->data, key->len);
+
+    for (kind = ngx_http_mcp_reader_kinds; *kind; kind++) {
+
+        if ((*kind)->readers.next == NULL || (*kind)->name.len == 0) {
+            continue;
+        }
+
+        for (q = ngx_queue_head(&(*kind)->readers);
+             q != ngx_queue_sentinel(&(*kind)->readers);
+             q = ngx_queue_next(q))
+        {
+            reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
+
+            if (reader->hash == hash && reader->upstream->zone == zone
+                && ngx_mcp_equal(&reader->key, key))
+            {
+                return reader;
+            }
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
+    ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_int_t               serial;
+    ngx_str_t               copy;
+    ngx_pool_t             *pool;
+    ngx_mcp_lease_left_t    left;
+    ngx_http_mcp_reader_t  *reader;
+
+    pool = ngx_create_pool(2048, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    reader = kind->create(zone, key, pool);
+
+    if (reader == NULL
+        || ngx_http_mcp_string_copy(pool, &copy, key) != NGX_OK
+        || ngx_mcp_lease_claim(zone, key, pool, &reader->lease, &left)
+           != NGX_OK)
+    {
+        ngx_destroy_pool(pool);
+        return;
+    }
+
+    reader->kind = kind;
+    reader->pool = pool;
+    reader->key = copy;
+    reader->hash = ngx_crc32_short(key->data, key->len);
+    reader->leased = 1;
+
+    ngx_http_mcp_reader_init(reader);
+
+    /* the last event id is of the session that the note tells of */
+
+    serial = ngx_atoi(left.note.data, left.note.len);
+
+    reader->noted = (serial == NGX_ERROR) ? 0 : serial;
+    reader->serial = reader->noted;
+
+    ngx_http_mcp_reader_set_id(reader, &left.id);
+
+    ngx_add_timer(&reader->tick, NGX_MCP_LEASE_RENEW);
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "mcp reader %V from id \"%V\"", key, &reader->id);
+
+    if (kind->held(reader) != NGX_OK) {
+        ngx_queue_remove(&reader->queue);
+        ngx_del_timer(&reader->tick);
+
+        ngx_mcp_lease_drop(zone, &reader->lease);
+        ngx_destroy_pool(pool);
+    }
+}
+
+
+void
+ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader)
+{
+    ngx_http_mcp_reader_kind_t  *kind;
+
+    kind = reader->kind;
+
+    reader->id.data = reader->ids;
+
+    ngx_http_mcp_reader_event(&reader->tick, ngx_http_mcp_reader_tick, reader);
+    ngx_http_mcp_reader_event(&reader->retry, ngx_http_mcp_reader_retry,
+                              reader);
+    ngx_http_mcp_reader_event(&reader->hold, ngx_http_mcp_reader_hold, reader);
+
+    reader->hold.cancelable = 0;
+
+    if (kind->readers.next == NULL) {
+        ngx_queue_init(&kind->readers);
+    }
+
+    ngx_queue_insert_tail(&kind->readers, &reader->queue);
+}
+
+
+static void
+ngx_http_mcp_reader_event(ngx_event_t *ev, ngx_event_handler_pt handler,
+    ngx_http_mcp_reader_t *reader)
+{
+    ev->handler = handler;
+    ev->data = reader;
+    ev->log = ngx_cycle->log;
+    ev->cancelable = 1;
+}
+
+
+void
+ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader)
+{
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "mcp reader of \"%V\" opens for session %V",
+                   &reader->upstream->name, &reader->audience.session);
+
+    ngx_http_mcp_backoff_init(&reader->backoff);
+
+    /* not from within the request of who wants it */
+
+    ngx_add_timer(&reader->retry, 0);
+}
+
+
+static void
+ngx_http_mcp_reader_retry(ngx_event_t *ev)
+{
+    ngx_int_t               rc;
+    ngx_http_mcp_reader_t  *reader;
+
+    reader = ev->data;
+
+    if (reader->quiet || ngx_exiting) {
+        ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
+        return;
+    }
+
+    rc = NGX_DECLINED;
+
+    if (reader->kind->wanted == NULL || reader->kind->wanted(reader)) {
+        rc = ngx_http_mcp_reader_attempt(reader);
+    }
+
+    if (rc == NGX_ERROR) {
+
+        /* of memory or connections, which there may be again */
+
+        reader->conflict = 0;
+        ngx_http_mcp_reader_broken(reader);
+
+    } else if (rc != NGX_OK) {
+        reader->kind->stopped(reader);
+    }
+}
+
+
+/* NGX_DECLINED: it will never do; NGX_ERROR: not now */
+
+static ngx_int_t
+ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
+{
+    ngx_int_t             rc;
+    ngx_http_mcp_talk_t  *t;
+
+    t = ngx_http_mcp_talk_create(reader->upstream, &reader->audience,
+                                 reader->headers);
+    if (t == NULL) {
+        return NGX_ERROR;
+    }
+
+    reader->talk = t;
+
+    ngx_http_mcp_background_stay(t->r);
+
+    t->session = reader->session;
+    t->listen = 1;
+    t->healed = reader->lasting;
+    t->serial = reader->serial;
+    t->linked = ngx_http_mcp_reader_asked;
+    t->streams = ngx_http_mcp_reader_opened;
+    t->message = ngx_http_mcp_reader_message;
+    t->done = ngx_http_mcp_reader_done;
+    t->gone = ngx_http_mcp_reader_gone;
+    t->data = reader;
+
+    /* the request may outlive the reader */
+
+    rc = ngx_http_mcp_string_copy(t->r->pool, &t->last_event_id, &reader->id);
+
+    if (rc == NGX_OK && reader->kind->request) {
+        rc = reader->kind->request(reader, t);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_talk_run(t);
+    }
+
+    if (rc != NGX_OK) {
+        ngx_http_mcp_reader_detach(reader);
+        return t->scope.dots ? NGX_DECLINED : rc;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_reader_asked(ngx_http_mcp_talk_t *t)
+{
+    ngx_http_mcp_reader_t  *reader;
+
+    reader = t->data;
+
+    if (reader->kind->asked) {
+        reader->kind->asked(reader, t->link ? t->link->serial : 0);
+    }
+}
+
+
+static void
+ngx_http_mcp_reader_opened(ngx_http_mcp_talk_t *t)
+{
+    ngx_uint_t              gap, serial;
+    ngx_http_mcp_reader_t  *reader;
+
+    reader = t->data;
+    serial = t->link ? t->link->serial : 0;
+
+    reader->up = 1;
+    reader->resumed = (t->x->last_event_id.len != 0);
+    reader->heard = 0;
+    reader->conflicts = 0;
+    reader->lasting = 0;
+    reader->since = ngx_current_msec;
+
+    if (reader->serial != serial) {
+
+        /* ids of another session there say nothing in this one */
+
+        reader->serial = serial;
+        reader->id.len = 0;
+    }
+
+    gap = 0;
+
+    if (reader->leased && ngx_http_mcp_reader_connected(reader, &gap) != NGX_OK)
+    {
+        reader->lost = 1;
+        ngx_http_mcp_reader_doubt(reader);
+        return;
+    }
+
+    if (reader->kind->opened) {
+        reader->kind->opened(reader, (gap && !reader->resumed)
+                                     || reader->missed);
+    }
+
+    reader->missed = 0;
+    reader->failure = 0;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader, ngx_uint_t *gap)
+{
+    u_char           buf[NGX_INT_T_LEN];
+    ngx_str_t        note;
+    ngx_mcp_zone_t  *zone;
+
+    zone = reader->upstream->zone;
+
+    if (reader->noted != reader->serial) {
+
+        /* the last event id first: a note must not be of an older one */
+
+        note.data = buf;
+        note.len = ngx_sprintf(buf, "%ui", reader->serial) - buf;
+
+        ngx_mcp_lease_forget(zone, &reader->lease);
+        (void) ngx_mcp_lease_note(zone, &reader->lease, &note);
+
+        reader->noted = reader->serial;
+    }
+
+    return ngx_mcp_lease_connected(zone, &reader->lease, gap);
+}
+
+
+static void
+ngx_http_mcp_reader_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
+{
+    ngx_str_t                    id;
+    ngx_uint_t                   lagged;
+    ngx_mcp_zone_t              *zone;
+    ngx_mcp_take_t               take;
+    ngx_http_mcp_reader_t       *reader;
+    ngx_http_mcp_reader_kind_t  *kind;
+
+    reader = t->data;
+    kind = reader->kind;
+    zone = reader->upstream->zone;
+
+    if (reader->lost) {
+        return;
+    }
+
+    ngx_http_mcp_backoff_reset(&reader->backoff);
+
+    ngx_str_null(&id);
+
+    if (t->x->sse) {
+        id = t->x->sse->id;
+    }
+
+    lagged = ngx_http_mcp_reader_lagged(t->x);
+
+    if (text->len && !reader->heard) {
+        reader->heard = 1;
+
+        if (reader->resumed && id.len == 0 && !lagged && kind->gap) {
+            kind->gap(reader, "the events of the feed no longer have ids");
+        }
+    }
+
+    ngx_memzero(&take, sizeof(ngx_mcp_take_t));
+
+    take.lease = reader->lease;
+    take.id = id;
+    take.rc = NGX_AGAIN;
+
+    if (kind->alike) {
+        take.text = *text;
+    }
+
+    if (text->len == 0) {
+
+        /* nothing is said but where to go on */
+
+        if (id.len == 0) {
+            return;
+        }
+
+    } else if (!lagged) {
+        kind->event(reader, t, text, reader->leased ? &take : NULL);
+
+    } else if (!reader->leased || ngx_mcp_lease_take(zone, &take) == NGX_OK) {
+        kind->gap(reader, "the backend reported that events were lost");
+    }
+
+    if (t->closed) {
+        return;
+    }
+
+    if (reader->leased && ngx_mcp_lease_take(zone, &take) == NGX_ABORT) {
+        reader->lost = 1;
+        ngx_http_mcp_reader_doubt(reader);
+        return;
+    }
+
+    ngx_http_mcp_reader_set_id(reader, &id);
+}
+
+
+static void
+ngx_http_mcp_reader_done(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_uint_t                   stops;
+    ngx_http_mcp_reader_t       *reader;
+    ngx_http_mcp_reader_kind_t  *kind;
+
+    reader = t->data;
+    kind = reader->kind;
+
+    if (reader->lost) {
+        ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_LOST);
+        return;
+    }
+
+    reader->conflict = 0;
+
+    stops = reader->up ? 0 : ngx_http_mcp_reader_refused(reader, t, outcome);
+
+    if (!stops && !reader->quiet && kind->wanted && !kind->wanted(reader)) {
+        stops = 1;
+    }
+
+    if (stops) {
+        ngx_http_mcp_reader_close(reader);
+        kind->stopped(reader);
+        return;
+    }
+
+    ngx_http_mcp_reader_broken(reader);
+}
+
+
+/* 1: the upstream offers no stream */
+
+static ngx_uint_t
+ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
+{
+    ngx_uint_t  failure, refusal;
+
+    failure = (outcome << 16) + (t->x ? t->x->status : 0) + 1;
+    refusal = NGX_HTTP_MCP_RETRY;
+
+    if (t->manner && t->manner->refused && t->x
+        && t->x->method == NGX_HTTP_GET)
+    {
+        refusal = t->manner->refused(t, outcome, failure != reader->failure);
+    }
+
+    reader->failure = failure;
+
+    switch (refusal) {
+
+    case NGX_HTTP_MCP_NO_STREAM:
+        return 1;
+
+    case NGX_HTTP_MCP_CONFLICT:
+        reader->conflict = 1;
+        return 0;
+
+    case NGX_HTTP_MCP_NO_EVENT:
+
+        if (t->x->last_event_id.len) {
+            reader->id.len = 0;
+            reader->missed = 1;
+        }
+
+        break;
+    }
+
+    if (outcome == NGX_HTTP_MCP_STATUS) {
+
+        /* a session that was made for the stream is not made again */
+
+        reader->lasting = t->healed;
+    }
+
+    return 0;
+}
+
+
+/* the request goes, and not by us: the worker has to exit at last */
+
+static void
+ngx_http_mcp_reader_gone(ngx_http_mcp_talk_t *t)
+{
+    ngx_http_mcp_reader_t  *reader;
+
+    reader = t->data;
+
+    reader->talk = NULL;
+    reader->conflict = 0;
+
+    ngx_http_mcp_reader_broken(reader);
+}
+
+
+void
+ngx_http_mcp_reader_again(ngx_http_mcp_reader_t *reader)
+{
+    if (reader->talk) {
+        reader->conflict = 0;
+        ngx_http_mcp_reader_broken(reader);
+    }
+}
+
+
+static void
+ngx_http_mcp_reader_broken(ngx_http_mcp_reader_t *reader)
+{
+    ngx_msec_t       delay;
+    ngx_mcp_zone_t  *zone;
+
+    zone = reader->upstream->zone;
+    delay = ngx_http_mcp_reader_delay(reader);
+
+    if (reader->kind->broken) {
+        reader->kind->broken(reader);
+    }
+
+    if (reader->leased && reader->conflict) {
+        ngx_mcp_lease_alone(zone, &reader->lease);
+    }
+
+    ngx_http_mcp_reader_close(reader);
+
+    if (reader->quiet || ngx_exiting) {
+
+        /* between two streams nothing is lost by letting go */
+
+        ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
+        return;
+    }
+
+    if (reader->leased) {
+        (void) ngx_mcp_lease_vain(zone, &reader->lease);
+    }
+
+    ngx_add_timer(&reader->retry, delay);
+}
+
+
+static ngx_msec_t
+ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader)
+{
+    ngx_msec_t      delay;
+    ngx_mcp_sse_t  *sse;
+
+    sse = ngx_http_mcp_reader_sse(reader);
+
+    if (sse && sse->retry != NGX_CONF_UNSET_MSEC) {
+        ngx_http_mcp_backoff_base(&reader->backoff, sse->retry);
+    }
+
+    if (reader->conflict
+        || (reader->up && (reader->heard
+                           || ngx_http_mcp_backoff_lasted(reader->since))))
+    {
+        ngx_http_mcp_backoff_reset(&reader->backoff);
+    }
+
+    if (!reader->conflict) {
+        return ngx_http_mcp_backoff_next(&reader->backoff);
+    }
+
+    delay = NGX_HTTP_MCP_READER_CONFLICT << reader->conflicts;
+
+    reader->conflicts = ngx_min(reader->conflicts + 1, 10);
+
+    return ngx_min(delay, NGX_HTTP_MCP_BACKOFF_MAX);
+}
+
+
+void
+ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader)
+{
+    ngx_uint_t  up;
+
+    up = reader->up;
+
+    ngx_http_mcp_reader_stop(reader);
+
+    if (reader->leased && up) {
+        ngx_mcp_lease_broken(reader->upstream->zone, &reader->lease);
+    }
+}
+
+
+static void
+ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader)
+{
+    ngx_mcp_sse_t  *sse;
+
+    /* the id of an event without data as well */
+
+    sse = ngx_http_mcp_reader_sse(reader);
+
+    if (sse && sse->id.len) {
+        ngx_http_mcp_reader_set_id(reader, &sse->id);
+    }
+
+    reader->up = 0;
+
+    if (reader->retry.timer_set) {
+        ngx_del_timer(&reader->retry);
+    }
+
+    ngx_http_mcp_reader_detach(reader);
+}
+
+
+static void
+ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader)
+{
+    ngx_http_mcp_talk_t  *t;
+
+    t = reader->talk;
+
+    if (t) {
+        reader->talk = NULL;
+        ngx_http_mcp_talk_leave(t);
+    }
+}
+
+
+static void
+ngx_http_mcp_reader_set_id(ngx_http_mcp_reader_t *reader, ngx_str_t *id)
+{
+    reader->id.len = 0;
+
+    if (id->len && id->len <= NGX_MCP_LEASE_ID_MAX) {
+        ngx_memcpy(reader->ids, id->data, id->len);
+        reader->id.len = id->len;
+    }
+}
+
+
+/* of the stream that stands, or NULL */
+
+static ngx_mcp_sse_t *
+ngx_http_mcp_reader_sse(ngx_http_mcp_reader_t *reader)
+{
+    return (reader->up && reader->talk && reader->talk->x)
+           ? reader->talk->x->sse : NULL;
+}
+
+
+void
+ngx_http_mcp_reader_doubt(ngx_http_mcp_reader_t *reader)
+{
+    ngx_add_timer(&reader->tick, 0);
+}
+
+
+static void
+ngx_http_mcp_reader_tick(ngx_event_t *ev)
+{
+    ngx_int_t               rc;
+    ngx_http_mcp_reader_t  *reader;
+
+    reader = ev->data;
+
+    rc = ngx_mcp_lease_renew(reader->upstream->zone, &reader->lease);
+
+    if (rc == NGX_DECLINED) {
+        ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_LOST);
+        return;
+    }
+
+    if (rc == NGX_AGAIN && ngx_http_mcp_reader_quiet(reader)) {
+        return;
+    }
+
+    ngx_add_timer(ev, NGX_MCP_LEASE_RENEW);
+
+    ngx_http_mcp_reader_keep_id(reader);
+
+    if (!reader->quiet && reader->kind->tick) {
+        reader->kind->tick(reader);
+    }
+}
+
+
+/* an id may come without an event, for example at the beginning */
+
+static void
+ngx_http_mcp_reader_keep_id(ngx_http_mcp_reader_t *reader)
+{
+    ngx_mcp_sse_t   *sse;
+    ngx_mcp_take_t   take;
+
+    sse = ngx_http_mcp_reader_sse(reader);
+
+    if (sse == NULL || sse->id.len == 0
+        || ngx_mcp_equal(&sse->id, &reader->id))
+    {
+        return;
+    }
+
+    ngx_memzero(&take, sizeof(ngx_mcp_take_t));
+
+    take.lease = reader->lease;
+    take.id = sse->id;
+    take.rc = NGX_AGAIN;
+
+    if (ngx_mcp_lease_take(reader->upstream->zone, &take) == NGX_OK) {
+        ngx_http_mcp_reader_set_id(reader, &sse->id);
+    }
+}
+
+
+void
+ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
+{
+    ngx_msec_t                    hold;
+    ngx_queue_t                  *q;
+    ngx_http_mcp_reader_t        *reader;
+    ngx_http_mcp_reader_kind_t  **kind;
+
+    hold = ngx_mcp_lease_newer(zone) ? NGX_HTTP_MCP_READER_HOLD
+                                     : NGX_HTTP_MCP_READER_LINGER;
+
+    for (kind = ngx_http_mcp_reader_kinds; *kind; kind++) {
+
+        if ((*kind)->readers.next == NULL) {
+            continue;
+        }
+
+        q = ngx_queue_head(&(*kind)->readers);
+
+        while (q != ngx_queue_sentinel(&(*kind)->readers)) {
+
+            reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
+            q = ngx_queue_next(q);
+
+            if (reader->upstream->zone == zone
+                && !ngx_http_mcp_reader_quiet(reader)
+                && !reader->hold.timer_set)
+            {
+                ngx_add_timer(&reader->hold, hold);
+            }
+        }
+    }
+}
+
+
+/* 1: it has ended, because it has no stream that another is to take over */
+
+static ngx_uint_t
+ngx_http_mcp_reader_quiet(ngx_http_mcp_reader_t *reader)
+{
+    if (!reader->leased || !reader->up) {
+        ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
+        return 1;
+    }
+
+    if (!reader->quiet) {
+        reader->quiet = 1;
+
+        if (reader->kind->quiet) {
+            reader->kind->quiet(reader);
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+ngx_http_mcp_reader_hold(ngx_event_t *ev)
+{
+    ngx_http_mcp_reader_end(ev->data, NGX_HTTP_MCP_READER_RELEASED);
+}
+
+
+void
+ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
+{
+    ngx_pool_t  *pool;
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "mcp reader of \"%V\" for session %V ends:%ui",
+                   &reader->upstream->name, &reader->audience.session, how);
+
+    pool = reader->pool;
+
+    ngx_queue_remove(&reader->queue);
+
+    ngx_http_mcp_reader_stop(reader);
+
+    if (reader->leased) {
+
+        if (how == NGX_HTTP_MCP_READER_RELEASED) {
+            ngx_mcp_lease_release(reader->upstream->zone, &reader->lease);
+
+        } else if (how == NGX_HTTP_MCP_READER_DROPPED) {
+            ngx_mcp_lease_drop(reader->upstream->zone, &reader->lease);
+        }
+    }
+
+    if (reader->tick.timer_set) {
+        ngx_del_timer(&reader->tick);
+    }
+
+    if (reader->hold.timer_set) {
+        ngx_del_timer(&reader->hold);
+    }
+
+    reader->kind->ended(reader, how);
+
+    ngx_destroy_pool(pool);
+}

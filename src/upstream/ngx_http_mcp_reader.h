@@ -1,0 +1,193 @@
+
+/*
+ * A reader: one long-lived stream of an upstream, which one worker reads.
+ *
+ *     closed -> open -> read -> ended or failed -> back-off -> open
+ *
+ * Each attempt is an upstream request of its own (ngx_http_mcp_talk.h), which
+ * asks for what comes behind the last event id; the differences between
+ * upstreams are in their manners.  Who uses it gets the events, and is told of
+ * gaps, by a table of handlers.
+ *
+ * A reader may be had by a lease in the zone: then the worker that holds the
+ * lease has the reader, and another worker takes it over when that one dies or
+ * quits.  Events are taken under the lease, so that none is lost or delivered
+ * twice by that.  A worker that quits reads on until a worker of a newer
+ * configuration does, but not for long.
+ *
+ * A reader lives in a pool of its own, which goes with it.  No handler but
+ * gap() and those of one stream is called after ended().
+ */
+
+#ifndef _NGX_HTTP_MCP_READER_H_INCLUDED_
+#define _NGX_HTTP_MCP_READER_H_INCLUDED_
+
+
+#include "ngx_http_mcp_backoff.h"
+#include "ngx_http_mcp_talk.h"
+#include "ngx_mcp_lease.h"
+
+
+typedef struct ngx_http_mcp_reader_s       ngx_http_mcp_reader_t;
+typedef struct ngx_http_mcp_reader_kind_s  ngx_http_mcp_reader_kind_t;
+
+
+/* how a reader ends */
+
+typedef enum {
+    NGX_HTTP_MCP_READER_RELEASED = 0,   /* for another worker to go on */
+    NGX_HTTP_MCP_READER_DROPPED,        /* nobody needs it any more */
+    NGX_HTTP_MCP_READER_LOST            /* another worker has the lease */
+} ngx_http_mcp_reader_e;
+
+
+struct ngx_http_mcp_reader_kind_s {
+
+    /* the first element of keys of its leases; empty: it has none */
+    ngx_str_t                 name;
+
+    /* two readers of an overlap get equal events */
+    ngx_uint_t                alike;
+
+    /*
+     * A lease may be claimed: makes the reader, with its upstream and audience
+     * set, from pool.  NULL: it is not for this worker.
+     */
+    ngx_http_mcp_reader_t  *(*create)(ngx_mcp_zone_t *zone, ngx_str_t *key,
+                                ngx_pool_t *pool);
+
+    /* the lease is held; NGX_ERROR: it is dropped, without ended() */
+    ngx_int_t               (*held)(ngx_http_mcp_reader_t *reader);
+
+    /* the lease was poked */
+    void                    (*poked)(ngx_http_mcp_reader_t *reader);
+
+    /* each second while the lease is held; may end the reader */
+    void                    (*tick)(ngx_http_mcp_reader_t *reader);
+
+    /* a newer worker takes over: does nothing from now on but to read */
+    void                    (*quiet)(ngx_http_mcp_reader_t *reader);
+
+    /* asked before each attempt; may be NULL, as those below */
+    ngx_uint_t              (*wanted)(ngx_http_mcp_reader_t *reader);
+
+    /* adds to the request of an attempt; NGX_OK or NGX_ERROR */
+    ngx_int_t               (*request)(ngx_http_mcp_reader_t *reader,
+                                ngx_http_mcp_talk_t *t);
+
+    /* the stream is asked for now, on the session with this serial */
+    void                    (*asked)(ngx_http_mcp_reader_t *reader,
+                                ngx_uint_t serial);
+
+    /*
+     * The stream stands.  gap: events may have been lost between the stream
+     * before and this one.
+     */
+    void                    (*opened)(ngx_http_mcp_reader_t *reader,
+                                ngx_uint_t gap);
+
+    /*
+     * One event; scanned in t->x, if it is a message.  take: it is delivered
+     * under the lease; NULL: there is none.  Never NULL itself.
+     */
+    void                    (*event)(ngx_http_mcp_reader_t *reader,
+                                ngx_http_mcp_talk_t *t, ngx_str_t *text,
+                                ngx_mcp_take_t *take);
+
+    /* events were lost, why: for the log; never NULL with a lease */
+    void                    (*gap)(ngx_http_mcp_reader_t *reader,
+                                const char *why);
+
+    /* an attempt failed, or the stream ended: another follows */
+    void                    (*broken)(ngx_http_mcp_reader_t *reader);
+
+    /*
+     * No attempt follows: it is not wanted, or the upstream offers no stream.
+     * It may be opened again, or ended.  Never NULL.
+     */
+    void                    (*stopped)(ngx_http_mcp_reader_t *reader);
+
+    /* the last call, ngx_http_mcp_reader_e; the pool goes after it */
+    void                    (*ended)(ngx_http_mcp_reader_t *reader,
+                                ngx_uint_t how);
+
+    ngx_queue_t               readers;      /* of this worker */
+};
+
+
+struct ngx_http_mcp_reader_s {
+    /* in; zero else */
+    ngx_http_mcp_reader_kind_t  *kind;
+    ngx_pool_t                  *pool;
+    void                        *data;
+    ngx_http_mcp_upstream_t     *upstream;
+    ngx_http_mcp_audience_t      audience;
+    ngx_mcp_ref_t                session;   /* at a legacy upstream */
+    ngx_http_headers_in_t       *headers;   /* that cross, or NULL */
+
+    /* out */
+    ngx_mcp_lease_t              lease;
+    ngx_str_t                    key;
+    ngx_http_mcp_talk_t         *talk;      /* the attempt under way */
+    ngx_uint_t                   serial;    /* of the session of the stream,
+                                               0: none */
+    ngx_str_t                    id;        /* last event id */
+    ngx_uint_t                   failure;   /* of the attempt before, or 0 */
+    unsigned                     up:1;      /* the stream stands */
+    unsigned                     resumed:1; /* behind the last event id */
+    unsigned                     quiet:1;   /* another worker takes over */
+
+    /* private */
+    ngx_queue_t                  queue;
+    uint32_t                     hash;      /* of the key */
+    ngx_uint_t                   noted;     /* serial, with the lease */
+    ngx_http_mcp_backoff_t       backoff;
+    ngx_uint_t                   conflicts; /* one after the other */
+    ngx_msec_t                   since;     /* it stands */
+    ngx_event_t                  tick;
+    ngx_event_t                  retry;
+    ngx_event_t                  hold;      /* keeps a worker that quits */
+    u_char                       ids[NGX_MCP_LEASE_ID_MAX];
+    unsigned                     leased:1;
+    unsigned                     lost:1;    /* the lease is */
+    unsigned                     heard:1;   /* an event, on this stream */
+    unsigned                     missed:1;  /* it cannot go on from its id */
+    unsigned                     conflict:1;
+    unsigned                     lasting:1; /* a new session did not help */
+};
+
+
+/* all kinds, the last is NULL; set by the edge before workers start */
+extern ngx_http_mcp_reader_kind_t  **ngx_http_mcp_reader_kinds;
+
+/* handlers->lease */
+void ngx_http_mcp_reader_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_uint_t why);
+
+/* that of this worker for the lease with this key, or NULL */
+ngx_http_mcp_reader_t *ngx_http_mcp_reader_find(ngx_mcp_zone_t *zone,
+    ngx_str_t *key);
+
+/* one without a lease begins to be */
+void ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader);
+
+/* opens the stream in a later event, and again until it is closed or ends */
+void ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader);
+
+/* breaks the stream, and opens it again */
+void ngx_http_mcp_reader_again(ngx_http_mcp_reader_t *reader);
+
+/* closes the stream, without a call; from any handler */
+void ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader);
+
+/* the lease may be lost: asks */
+void ngx_http_mcp_reader_doubt(ngx_http_mcp_reader_t *reader);
+
+/* ends it, ngx_http_mcp_reader_e; not from request(), opened() or event() */
+void ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how);
+
+/* the worker was told to quit */
+void ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone);
+
+
+#endif /* _NGX_HTTP_MCP_READER_H_INCLUDED_ */
