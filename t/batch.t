@@ -51,6 +51,7 @@ limit_req_zone  $costly         zone=behind:1m rate=1r/m;
 limit_conn_zone $mcp_session_id zone=conns:1m;
 
 log_format mcp '$uri|$status|$mcp_method|$mcp_name';
+log_format lists '$mcp_method';
 
 server {
     %%LISTEN%%
@@ -112,6 +113,7 @@ server {
     }
 
     location = /lists {
+        access_log         %%DIR%%/lists.log lists;
         mcp_endpoint       zone=main name=lists;
         mcp_list_cache     on;
         mcp_deny           $hidden;
@@ -162,7 +164,7 @@ for my $off ($t->session(path => '/off', version => '2025-03-26'),
     is($r->{status}, 400, "off, $off->{negotiated}: refused");
     is($r->{json}{error}{code}, -32600, 'as no request');
     like($r->{json}{error}{message}, qr/\bmcp_batch\b/, 'with the reason');
-    is($up->count, 0, 'and nothing is forwarded');
+    is(scalar $up->asked, 0, 'and nothing is forwarded');
 }
 
 
@@ -176,7 +178,7 @@ $r = $s->post('[' . join(',', map { ref $_ ? json_encode($_) : $_ }
     $s->message('ping', undef, id => 'p')) . ']');
 @b = sort map { $_->{error}{code} || $_->{id} } @{ $r->{messages} };
 is_deeply(\@b, [ (-32600) x 6, 'p' ], 'what is no object is refused');
-is($up->count, 0, 'and not forwarded');
+is(scalar $up->asked, 0, 'and not forwarded');
 
 
 # rules of the access phase
@@ -195,7 +197,7 @@ for my $tool (qw(guarded open)) {
 
     if ($tool eq 'guarded') {
         is($r->{status}, 403, 'a message that is refused refuses the batch');
-        is($up->count, 0, 'of which nothing runs');
+        is(scalar $up->asked, 0, 'of which nothing runs');
         is_deeply(\@asked, [ 'ping -', 'tools/call guarded' ],
                   'the rules saw it');
     } else {
@@ -243,7 +245,7 @@ $s = old('/limited');
 $up->clear;
 is($s->post([ map { call($s, 'report') } 1 .. 10 ])->{status}, 503,
    'limit_req: ten at once are refused');
-is($up->count, 0, 'and nothing of them runs');
+is(scalar $up->asked, 0, 'and nothing of them runs');
 
 $s = old('/limited');
 $r = $s->post([ (map { call($s, 'report') } 1 .. 3), call($s, 'x') ]);
@@ -307,6 +309,9 @@ for my $quits (0, 1) {
     my $w = ($t->workers)[0];
     my ($one, $two) = map { $t->conn_on_worker($w, timeout => 120) } 1 .. 2;
 
+    # both are there when the worker looks
+
+    kill 'STOP', $w unless $quits;
     $s->send_only([ map { $s->message('tools/list') } 1 .. 64 ],
                   conn => $one);
 
@@ -314,12 +319,19 @@ for my $quits (0, 1) {
         ok($t->reload(timeout => 60), 'reload amid the batch');
 
     } else {
-        $r = $s->call('ping', undef, conn => $two);
-        is_deeply($r->{result}, {}, 'another client is answered');
-        is($one->fill(0), undef, 'before the batch is');
+        $s->send_only($s->message('ping'), conn => $two);
+        kill 'CONT', $w;
+        $r = $s->read_response($two->response('POST'));
+        is_deeply($r->{json}{result}, {}, 'another client is answered');
     }
 
     $r = $s->read_response($one->response('POST'));
+
+    if (!$quits) {
+        ok(wait_for { $t->slurp('lists.log') =~ /^ping\n\n/m },
+           'before the batch is') or diag($t->slurp('lists.log'));
+    }
+
     is($r->{status}, 200, 'the batch is answered');
     is(scalar(grep { @{ $_->{result}{tools} } == 750 } @{ $r->{messages} }),
        64, 'with all lists');

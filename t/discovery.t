@@ -150,7 +150,7 @@ for (
     ['no JSON' => 502, qr/not valid JSON/, qr/got "\{"a"/],
     ['empty' => 502, qr/empty/],
     [closes => 502, qr/closed the connection/],
-    [hangs => 504, qr/did not answer within 2\d{3}ms/],
+    [hangs => 504, qr/did not answer within [2-9]\d{3}ms/],
     [302 => 502, qr/status 302/, qr{redirected to "http://else.where/mcp"}],
     [307 => 502, qr/status 307/, qr/"proxy_pass" to the URL of the redirect/],
     [308 => 502, qr/status 308/, qr/"proxy_pass" to the URL of the redirect/],
@@ -321,7 +321,8 @@ for ([shut => '/_to/shut', 403], [none => '/_to/none', 502]) {
     my $r = initialize('/to', 'X-Tenant' => $to);
 
     is($r->{status}, $status, "$uri: HTTP status");
-    is($up->count, 0, "$uri: no upstream was asked");
+    is($up->count(sub { $_[0]{uri} !~ m{^/path/(?!to)} }), 0,
+       "$uri: no upstream was asked");
 
     my @said = lines(qr/\[error\].*mcp upstream "to".*did not answer/);
     is(scalar @said, 1, "$uri: one line") or diag substr $t->log, $seen;
@@ -348,7 +349,7 @@ $up->set(how => 'mcp');
 
 for my $endpoint ('/auto', '/legacy') {
     my $r = wait_for { my $r = initialize($endpoint);
-                       $r->{status} == 200 && $r } 5;
+                       $r->{status} == 200 && $r };
 
     ok($r && $r->{json}{result}{capabilities}{tools}, "$endpoint heals");
 }

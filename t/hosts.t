@@ -19,7 +19,7 @@ my $up = Mcp::Upstream->new(sub {
     my ($r) = @_;
 
     return [http => 403, {}, 'Invalid Host header']
-        if $r->{uri} eq '/mcp'
+        if $r->{uri} =~ m{^/mcp}
            && $r->{headers}{host} !~ /^(?:localhost|127\.0\.0\.1|\[::1\]):\d+$/;
     return $guarded->($r);
 });
@@ -45,6 +45,7 @@ my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => $snippet);
 is($t->session->call('tools/list')->{result}{tools}[0]{name}, 'forecast',
    'the first snippet works with a guarded server');
 $t->stop;
+$up->clear;
 
 $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<"EOC");
 mcp_zone zone=main:4m;
@@ -58,25 +59,25 @@ server {
     $location
 
     location = /two { mcp_endpoint zone=main; mcp_upstream two /_two; }
-    location = /_two { internal; proxy_pass http://two/mcp;
+    location = /_two { internal; proxy_pass http://two/mcp-two;
                        if (\$http_x_if) { set \$x 1; } }
 
     location = /far { mcp_endpoint zone=main; mcp_upstream far /_far; }
-    location = /_far { internal; proxy_pass http://far/free; }
+    location = /_far { internal; proxy_pass http://far/far; }
 
     location = /host { mcp_endpoint zone=main; mcp_upstream host /_host; }
-    location = /_host { internal; proxy_pass http://a.host/free; }
+    location = /_host { internal; proxy_pass http://a.host/host; }
 
     location = /shut { mcp_endpoint zone=main; mcp_upstream shut /_shut; }
     location = /_shut { internal; proxy_pass http://two/mcp;
                         proxy_set_header host a.name; }
 
     location = /kept { mcp_endpoint zone=main; mcp_upstream kept /_kept; }
-    location = /_kept { internal; proxy_pass http://two/free;
+    location = /_kept { internal; proxy_pass http://two/kept;
                         proxy_set_header X-A b; }
 
     location = /addr { mcp_endpoint zone=main; mcp_upstream addr /_addr; }
-    location = /_addr { internal; proxy_pass http://127.0.0.1:%%UP%%/free; }
+    location = /_addr { internal; proxy_pass http://127.0.0.1:%%UP%%/addr; }
 }
 EOC
 
@@ -92,17 +93,17 @@ for (
 ) {
     my ($path, $host, $name) = @$_;
 
-    $up->clear;
-
     my $s = $t->session(path => $path, headers => { 'X-If' => 1 });
 
     is($s->call('tools/list')->{result}{tools}[0]{name}, 'forecast',
        "$name works");
 
-    my %hosts = map { $_->{headers}{host} => 1 } $up->requests;
+    my $uri = $path eq '/two' ? '/mcp-two' : $path;
+    my %hosts = map { $_->{headers}{host} => 1 }
+                $up->requests(sub { $_[0]{uri} eq $uri });
     is_deeply([keys %hosts], [$host], "$name: Host") or diag explain \%hosts;
 
-    my ($one) = $up->calls('tools/list');
+    my ($one) = $up->requests(sub { $_[0]{uri} eq $uri });
     is($one->{headers}{'x-a'}, 'b', "$name: other headers")
         if $path eq '/kept';
 }

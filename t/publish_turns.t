@@ -41,27 +41,16 @@ my $r;
 
 for ([ 'lines', $lines x 1000 ], [ 'an array', $array ]) {
     my ($form, $body) = @$_;
+    my $amid = 0;
 
-    my $before = published();
-    my $conn = $t->conn_on_worker($w);
-    my $ping = $t->conn_on_worker($w);
+    # this process may stand still for longer than the work takes
 
-    $conn->write($conn->format_request('POST', '/publish', \%json, $body));
-
-    my ($amid, $ready) = (0, 0);
-    my $select = IO::Select->new($conn->sock);
-
-    until ($ready) {
-        $ping->request('GET', '/worker', {}, undef);
-        $ready = $select->can_read(0);
-        $amid++ if !$ready && published() > $before;
+    for (1 .. 10) {
+        $amid = amid($form, $body);
+        last if $amid >= 3;
     }
 
-    $r = json_decode($conn->response('POST')->{body});
-    is($r->{accepted}, $n, "$n events as $form");
-    is(scalar(@{ $r->{events} }), $n, 'what became of each');
-    cmp_ok($amid, '>=', 3, 'others are answered meanwhile')
-        or diag("$amid");
+    cmp_ok($amid, '>=', 3, "$form: others are answered meanwhile");
 }
 
 
@@ -107,6 +96,33 @@ is(json_decode($conn->response('POST')->{body})->{accepted}, $n,
 ok($t->wait_old, 'and goes');
 
 done_testing();
+
+
+# how often another client was answered amid the work
+
+sub amid {
+    my ($form, $body) = @_;
+    my $before = published();
+    my $conn = $t->conn_on_worker($w);
+    my $ping = $t->conn_on_worker($w);
+
+    $conn->write($conn->format_request('POST', '/publish', \%json, $body));
+
+    my ($amid, $ready) = (0, 0);
+    my $select = IO::Select->new($conn->sock);
+
+    until ($ready) {
+        $ping->request('GET', '/worker', {}, undef);
+        $ready = $select->can_read(0);
+        $amid++ if !$ready && published() > $before;
+    }
+
+    $r = json_decode($conn->response('POST')->{body});
+    is($r->{accepted}, $n, "$n events as $form");
+    is(scalar(@{ $r->{events} }), $n, 'what became of each');
+
+    return $amid;
+}
 
 
 sub published { $t->status->{events}{published} }

@@ -174,7 +174,7 @@ for (@seen) {
     my $r = raw($s, $method, ",\"params\":{$params}");
 
     is($r->{headers}{'x-seen'}, "$method [$name]", "seen: $method $params");
-    is(($rpc->requests)[0]{headers}{'x-seen'}, "$method [$name]",
+    is(($rpc->asked)[0]{headers}{'x-seen'}, "$method [$name]",
        'and so by the upstream');
 }
 
@@ -243,7 +243,7 @@ for (
             "spelled otherwise: $_->[0]");
 }
 
-is($rpc->count, 0, 'nothing of it was forwarded');
+is(scalar $rpc->asked, 0, 'nothing of it was forwarded');
 
 is(raw($s, 'tools/call', ',"params":{"name":"a","arguments":{"NAME":1,'
            . '"name":["b"],"uri":2,"PARAMS":3}}')->{status}, 200,
@@ -270,13 +270,13 @@ is(raw($s, 'tools/call', ',"params":{"name":"a","arguments":{"NAME":1,'
            scalar @{ $r->{messages} }, 'and each element is refused');
     }
 
-    is($rpc->count, 0, 'a batch in a batch is forwarded nowhere');
+    is(scalar $rpc->asked, 0, 'a batch in a batch is forwarded nowhere');
 
     my $r = $b->post("[" . sprintf($call, 'a') . ",[$secret]]");
 
     is_deeply([ map { $_->{error}{code} // 'done' } @{ $r->{messages} } ],
               [ 'done', -32600 ], 'what stands beside it runs');
-    is(($rpc->requests)[0]{headers}{'x-seen'}, 'tools/call [a]',
+    is(($rpc->asked)[0]{headers}{'x-seen'}, 'tools/call [a]',
        'under its own name');
 
     $r = $b->post('[{"jsonrpc":"2.0","id":9,"method":"tools/call"},'
@@ -376,7 +376,7 @@ sub publish { return $t->publish($_[0]) }
 
     is($r->{http}{status}, 200, 'with headers of its own');
 
-    my $h = ($rpc->requests)[0]{headers};
+    my $h = ($rpc->asked)[0]{headers};
 
     is_deeply([ sort grep { /^(x[-_])?mcp[-_]/ && !/protocol/ } keys %$h ],
               [ 'mcp-other', 'x-mcp-name' ],
@@ -422,7 +422,7 @@ for my $path (qw(/rpc /mcp /cached)) {
     $r = raw($s, 'tools/call', ',"params":{"name":"lone","arguments":{"x":"a'
              . $lone . 'b","' . $lone . '":1}}');
     like($r->{body}, qr/"text":"\\ud83d"/, 'a result');
-    like(($up->requests)[-1]{body}, qr/"x":"a\\ud83db","\\ud83d":1/,
+    like(($up->asked)[-1]{body}, qr/"x":"a\\ud83db","\\ud83d":1/,
          'arguments');
 
     $up->clear;
@@ -442,7 +442,7 @@ for my $path (qw(/rpc /mcp /cached)) {
     refused($s->post("{\"jsonrpc\":\"2.0\",\"id\":\"$lone\",\"method\":"
                      . '"tools/list"}'), 400, -32600, 'or id');
 
-    is($up->count, 0, 'nothing of it was forwarded');
+    is(scalar $up->asked, 0, 'nothing of it was forwarded');
 }
 
 {

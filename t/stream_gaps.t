@@ -210,7 +210,7 @@ sub heard {
     my @got;
 
     while (@got < @want) {
-        my $e = $g{$who}->event(5);
+        my $e = $g{$who}->event;
 
         if (!$e && $g{$who}->ended) {
             open_stream($who);

@@ -87,7 +87,7 @@ $f->wait_open('/feed');
 
 my $wait = waiting('ann', 'jobs');
 
-$f->say('/feed', { kind => 'first', topic => 'jobs', n => $_ }) for 1 .. 3;
+$f->count('/feed', 3, 0, { kind => 'first', topic => 'jobs' });
 is($wait->()->{event}{n}, 1, 'it ends the waiting');
 
 for my $who (qw(ann bob)) {

@@ -151,7 +151,10 @@ for my $path ('/alone', '/mcp') {
         $get->event;
     }
 
-    ok((wait_for { $up->held('get') }), "$name stands");
+    # the client's own, and that for all
+
+    my $n = $path eq '/mcp' ? 2 : 1;
+    ok((wait_for { $up->held('get') == $n }), "$name stands");
     my $asked = $up->count(sub { $_[0]{method} eq 'GET' });
 
     $up->emit('get', [event => 'keepalive'], [event => '{'], [event => '7'],

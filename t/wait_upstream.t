@@ -70,7 +70,7 @@ is(count('subscribe', 'file:///a'), 1, 'once for both');
 
 # however it ends
 
-my $w = waits($s[0], 'file:///b', timeout => 0.3);
+my $w = waits($s[0], 'file:///b', timeout => 1);
 asked('subscribe', 'file:///b', 1, 'one waits');
 is(got($w), 'timeout', 'its time is over');
 asked('unsubscribe', 'file:///b', 1, 'that ends it');

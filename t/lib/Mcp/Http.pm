@@ -18,7 +18,7 @@ use Time::HiRes qw(time);
 use Mcp::Json;
 use Mcp::Sse;
 
-our $TIMEOUT = 15 * ($ENV{MCP_SLOW} || 1);
+our $TIMEOUT = 30 * ($ENV{MCP_SLOW} || 1);
 
 my %open;
 
@@ -176,6 +176,9 @@ sub format_request {
 
     my @h = ref $headers eq 'ARRAY' ? @$headers : %{ $headers || {} };
     my %seen;
+
+    # what upstreams are asked for a client has this, see Mcp::Upstream
+    push @h, 'X-Test-Client' => 1;
 
     for (my $i = 0; $i < @h; $i += 2) {
         $seen{lc $h[$i]} = 1;

@@ -95,7 +95,7 @@ sub ask {
     syswrite $fh, Mcp::Json::encode(\@command) . "\n";
 
     while ($answer !~ /\n\z/) {
-        IO::Select->new($fh)->can_read(30)
+        IO::Select->new($fh)->can_read(60)
             or croak ref($self) . " on $self->{port} does not answer";
         sysread $fh, $answer, 65536, length $answer
             or croak ref($self) . " on $self->{port} is gone";

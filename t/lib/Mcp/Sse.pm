@@ -33,11 +33,11 @@ sub last_id { $_[0]{last_id} }   # that of the last event, or an id alone
 sub lines   { @{ $_[0]{lines} } }  # [time, line], framing removed
 
 
-# Timeouts are in seconds, 10 by default, and longer in a slow run.
+# Timeouts are in seconds, 30 by default, and longer in a slow run.
 
 sub end_of {
     my ($timeout) = @_;
-    return time() + (defined $timeout ? $timeout : 10) * ($ENV{MCP_SLOW} || 1);
+    return time() + (defined $timeout ? $timeout : 30) * ($ENV{MCP_SLOW} || 1);
 }
 
 

@@ -138,12 +138,12 @@ sub free_port {
 
 
 # runs the sub every few milliseconds until it is true; what it returned, or
-# nothing after $timeout (10) seconds, later in a slow run
+# nothing after $timeout (30) seconds, later in a slow run
 
 sub wait_for(&;$) {
     my ($sub, $timeout) = @_;
 
-    my $end = time() + (defined $timeout ? $timeout : 10)
+    my $end = time() + (defined $timeout ? $timeout : 30)
                        * ($ENV{MCP_SLOW} || 1);
     my $pause = 0.002;
 
@@ -378,7 +378,7 @@ sub start {
     my $ok = $self->{pid} && wait_for {
         return -1 unless $self->running;
         $self->listening && $self->workers >= $self->wanted_workers;
-    } 20;
+    };
 
     if (!$ok || $ok == -1) {
         Test::More::diag($self->slurp('error.log') . $self->slurp('output'));
@@ -477,23 +477,37 @@ sub workers {
 sub reload {
     my ($self, %o) = @_;
 
-    my $timeout = delete $o{timeout} || 20;
-    my %old = map { $_ => 1 } $self->workers(all => 1);
-    my $log = length $self->log;
+    my $timeout = delete $o{timeout};
+
+    $self->hup(%o);
+    return $self->reloaded($timeout);
+}
+
+
+# the two halves of it
+
+sub hup {
+    my ($self, %o) = @_;
+
+    $self->{old} = { map { $_ => 1 } $self->workers(all => 1) };
+    $self->{old_log} = length $self->log;
 
     $self->configure(%o);
     kill 'HUP', $self->{pid};
+}
+
+
+sub reloaded {
+    my ($self, $timeout) = @_;
 
     my $ok = wait_for {
         my @new = $self->workers;
-        my @stay = grep { $old{$_} } @new;
+        my @stay = grep { $self->{old}{$_} } @new;
 
         return 1 if !@stay && @new >= $self->wanted_workers;
-        return -1 if substr($self->log, $log) =~ /\[emerg\]/;
+        return -1 if substr($self->log, $self->{old_log}) =~ /\[emerg\]/;
         return 0;
     } $timeout;
-
-    $self->{old} = \%old;
 
     return $ok && $ok == 1 ? 1 : 0;
 }
@@ -506,7 +520,7 @@ sub wait_old {
 
     return wait_for {
         !grep { $self->{old}{$_} } $self->workers(all => 1)
-    } defined $timeout ? $timeout : 10;
+    } $timeout;
 }
 
 
@@ -570,8 +584,7 @@ sub stop {
 
     kill $signal || 'QUIT', $self->{pid};
 
-    my $ok = wait_for { !$self->running }
-             defined $timeout ? $timeout : 10;
+    my $ok = wait_for { !$self->running } $timeout;
 
     if (!$ok) {
         kill 'TERM', $self->{pid};
@@ -711,7 +724,7 @@ sub finish_all {
         push @problems, 'nginx had gone before the end of the test'
             if $t->{pid} && !$was;
 
-        if ($was && !$t->stop('QUIT', $t->{quit_timeout} || 10)) {
+        if ($was && !$t->stop('QUIT', $t->{quit_timeout})) {
             push @problems, 'nginx did not exit gracefully';
         }
 

@@ -54,6 +54,12 @@ sub requests {
 sub count { scalar $_[0]->requests($_[1]) }
 
 
+# requests that clients caused: those that the module makes by itself may come
+# at any time, and have no header of a client
+
+sub asked { $_[0]->requests(sub { $_[0]{headers}{'x-test-client'} }) }
+
+
 # requests of a JSON-RPC method
 
 sub calls {
