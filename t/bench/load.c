@@ -7,6 +7,8 @@
  *   load rate PORT CONNECTIONS MILLISECONDS FILE
  *       the request in FILE over and over on connections that are kept, @@@@
  *       replaced by a number of the connection; prints requests per second
+ *   load count PORT REQUESTS FILE
+ *       the request in FILE so many times on one connection
  *   load fan PORT PATH PUBLISH STREAMS ROUNDS
  *       one event to all streams; prints milliseconds of each round from
  *       the first byte of the publish to the last byte received
@@ -142,7 +144,7 @@ put(int fd, const char *text, size_t len)
 }
 
 
-/* the length of an answer with Content-Length, 0: not all of its header */
+/* the length of an answer, 0: not all of it, or of its header, is there */
 
 static size_t
 answer_length(conn_t *c)
@@ -159,6 +161,12 @@ answer_length(conn_t *c)
     if (strncmp(c->buf, "HTTP/1.1 20", 11) != 0) {
         fprintf(stderr, "load: got %s\n", c->buf);
         exit(1);
+    }
+
+    p = strcasestr(c->buf, "\r\nTransfer-Encoding: chunked");
+
+    if (p && p < end) {
+        return strcmp(c->buf + c->got - 7, "\r\n0\r\n\r\n") == 0 ? c->got : 0;
     }
 
     p = strcasestr(c->buf, "\r\nContent-Length:");
@@ -200,39 +208,72 @@ answer_read(conn_t *c)
 }
 
 
-static int
-rate(int connections, double ms, const char *name)
+/* the text of a file, with the number in place of each @@@@ */
+
+static char *
+request_read(const char *name, int number)
 {
-    int                  i, n;
-    FILE                *f;
-    char                 request[16384], number[16], *p;
-    conn_t              *c;
-    size_t               len;
-    double               start, end, t;
-    uint64_t             done;
-    struct epoll_event   ev[256];
+    FILE    *f;
+    char     text[16384], digits[16], *p;
+    size_t   len;
 
     f = fopen(name, "r");
     if (f == NULL) {
         die(name);
     }
 
-    len = fread(request, 1, sizeof(request) - 1, f);
-    request[len] = '\0';
+    len = fread(text, 1, sizeof(text) - 1, f);
+    text[len] = '\0';
     fclose(f);
+
+    snprintf(digits, sizeof(digits), "%04d", number);
+
+    while ((p = strstr(text, "@@@@")) != NULL) {
+        memcpy(p, digits, 4);
+    }
+
+    return strdup(text);
+}
+
+
+static int
+count(int requests, const char *name)
+{
+    int      i;
+    conn_t   c;
+    size_t   len;
+
+    memset(&c, 0, sizeof(c));
+
+    c.fd = dial();
+    c.request = request_read(name, 1000);
+    len = strlen(c.request);
+
+    for (i = 0; i < requests; i++) {
+        put(c.fd, c.request, len);
+        while (!answer_read(&c)) { /* void */ }
+    }
+
+    return 0;
+}
+
+
+static int
+rate(int connections, double ms, const char *name)
+{
+    int                  i, n;
+    conn_t              *c;
+    double               start, end, t;
+    uint64_t             done;
+    struct epoll_event   ev[256];
 
     for (i = 0; i < connections; i++) {
         c = calloc(1, sizeof(conn_t));
         c->fd = dial();
-        c->request = strdup(request);
-        snprintf(number, sizeof(number), "%d", 1000 + i);
-
-        while ((p = strstr(c->request, "@@@@")) != NULL) {
-            memcpy(p, number, 4);
-        }
+        c->request = request_read(name, 1000 + i);
 
         watch(c->fd, c);
-        put(c->fd, c->request, len);
+        put(c->fd, c->request, strlen(c->request));
     }
 
     done = 0;
@@ -251,7 +292,7 @@ rate(int connections, double ms, const char *name)
 
             if (answer_read(c)) {
                 done++;
-                put(c->fd, c->request, len);
+                put(c->fd, c->request, strlen(c->request));
             }
         }
 
@@ -670,6 +711,10 @@ main(int argc, char **argv)
 
     if (strcmp(argv[1], "rate") == 0 && argc == 6) {
         return rate(atoi(argv[3]), atof(argv[4]), argv[5]);
+    }
+
+    if (strcmp(argv[1], "count") == 0 && argc == 5) {
+        return count(atoi(argv[3]), argv[4]);
     }
 
     if (strcmp(argv[1], "fan") == 0 && argc == 7) {

@@ -9,6 +9,7 @@
 # is busy; the worker's time is not.
 #
 #   t/bench/run.sh [part ...]     ping list call initialize fan memory one; all
+#   t/bench/run.sh instructions   of the worker for each request, by callgrind
 #
 # MCP_NGINX, MCP_MODULE   as for the tests
 # MCP_BENCH_PORT=25100    the first of three ports
@@ -55,6 +56,7 @@ start() {
         echo "load_module $module;"
         echo "daemon off; worker_processes $workers;"
         echo "pid $dir/$name/pid; error_log $dir/$name/error.log;"
+        [ -z "${under:-}" ] || echo "user root;"
         [ "$workers" != 1 ] || echo "worker_cpu_affinity ${3:-01};"
         echo "events { worker_connections 16384; }"
         echo "http { access_log off; keepalive_requests 100000000;"
@@ -63,12 +65,12 @@ start() {
         echo "}"
     } > "$dir/$name/nginx.conf"
 
-    "$nginx" -p "$dir/$name" -c "$dir/$name/nginx.conf" \
+    ${under:-} "$nginx" -p "$dir/$name" -c "$dir/$name/nginx.conf" \
         -e "$dir/$name/error.log" &
     master=$!
     pids="$pids $master"
 
-    for i in $(seq 100); do
+    for i in $(seq 200); do
         [ ! -s "$dir/$name/pid" ] || [ -z "$(workers_of $master)" ] || return 0
         sleep 0.05
     done
@@ -286,6 +288,168 @@ rates() {
 }
 
 
+# the upstreams of instructions(): plain HTTP, and an MCP server that knows the
+# method by X-Method
+
+answers() {
+    local result='"protocolVersion":"2025-11-25","capabilities":{"tools":{}},'
+
+    result+='"serverInfo":{"name":"up","version":"1"}'
+
+    cat << END
+        map \$http_x_id \$id { '' '"nginx-mcp"'; default \$http_x_id; }
+        map \$http_x_method \$initialized {
+            default '';
+            ~^(initialize|)$ '{"jsonrpc":"2.0","id":\$id,"result":{$result}}';
+        }
+        server {
+            listen 127.0.0.1:$((port + 1));
+            location = /list { return 200 '${list/:1,/:\$id,}'; }
+            location = /json { return 200 '$tool'; }
+            location = /sse {
+                default_type text/event-stream;
+                return 200 'event: message\ndata: $tool\n\n';
+            }
+            location /mcp/ {
+                if (\$http_x_method = tools/call) {
+                    rewrite ^/mcp(.*) \$1 last;
+                }
+                if (\$initialized = '') { return 202; }
+                add_header Mcp-Session-Id 1;
+                return 200 \$initialized;
+            }
+        }
+END
+}
+
+
+# spend NAME FILE-A FILE-B: instructions of the worker for a request of each,
+# when a few have gone before
+
+spend() {
+    local worker f dump n=500 spent=()
+
+    worker=$(workers_of "$master" | tr -d ' ')
+
+    for f in "$2" "$3"; do
+        "$load" count "$port" 50 "$dir/$f"
+        callgrind_control -z "$worker" &> "$dir/control"
+        "$load" count "$port" "$n" "$dir/$f"
+        callgrind_control -d "$worker" &> "$dir/control"
+
+        dump=$(ls -v "$dir"/callgrind."$worker".* | tail -n 1)
+        spent+=("$(awk -v n="$n" '$1 == "totals:" { print int($2 / n) }' \
+                       "$dump")")
+    done
+
+    row "$1, instructions" "${spent[@]}" \
+        "$(divide "${spent[1]}" "${spent[0]}")" "" ""
+}
+
+
+instructions() {
+    local up name under
+    local kind='{"kind":"episode","reason":"added","ts_ms":1764000000000}'
+    local message='{"jsonrpc":"2.0","method":"notifications/message",'
+    local conf="
+        mcp_zone zone=main:64m;
+        upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
+        proxy_set_header X-Id \$mcp_request_id;
+        proxy_set_header X-Method \$mcp_method;
+        server {
+            listen 127.0.0.1:$port;
+            mcp_list_cache on;
+            location = /ping { mcp_endpoint zone=main; }
+            location = /list {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_list protocol=rpc;
+            }
+            location = /rpc {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_rpc protocol=rpc;
+            }
+            location = /json {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_json protocol=legacy listen=off;
+            }
+            location = /sse {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_sse protocol=legacy listen=off;
+            }
+            location = /_list { internal; proxy_pass http://up/list; }
+            location = /_rpc { internal; proxy_pass http://up/json; }
+            location = /_json { internal; proxy_pass http://up/mcp/json; }
+            location = /_sse { internal; proxy_pass http://up/mcp/sse; }
+            location = /publish {
+                allow 127.0.0.1;
+                deny all;
+                mcp_publish zone=main endpoint=bench;
+            }
+            location = /events { mcp_endpoint zone=main name=bench; }
+            location = /return-ping { return 200 '$ok'; }
+            location = /return-list { return 200 '$list'; }
+            location = /return-initialize { return 200 '@initialize@'; }
+            location = /return-publish { return 202; }
+            location /proxy/ {
+                proxy_pass http://up/;
+                proxy_http_version 1.1;
+                proxy_set_header Connection '';
+                proxy_set_header X-Id \$http_x_id;
+                location = /proxy/sse {
+                    proxy_pass http://up/sse;
+                    proxy_buffering off;
+                }
+            }
+        }"
+
+    message+='"params":{"level":"info","data":"words of a usual size"}}'
+
+    start answers 1 10 <<< "$(answers)"
+    up=$master
+
+    start same 1 <<< "$conf"
+    session /rpc > /dev/null
+    stop "$master"
+
+    under="valgrind -q --tool=callgrind --trace-children=yes
+           --callgrind-out-file=$dir/callgrind.%p"
+    start callgrind 1 <<< "${conf/@initialize@/$(cat "$dir/answer")}"
+
+    request "$dir/a" /ping '{"jsonrpc":"2.0","id":1,"method":"ping"}' \
+        "$(session /ping)"
+    request "$dir/b" /return-ping '{"jsonrpc":"2.0","id":1,"method":"ping"}' \
+        "$(session /ping)"
+    spend "ping | return 200" a b
+
+    request "$dir/a" /list "$tools" "$(session /list)"
+    request "$dir/b" /return-list "$tools" "$(session /list)"
+    spend "tools/list, cached | return 200" a b
+
+    for name in rpc json sse; do
+        request "$dir/a" /$name "$call" "$(session /$name)"$'\r\nX-Id: @@@@'
+        request "$dir/b" /proxy/${name/rpc/json} "$call" \
+            "$(session /$name)"$'\r\nX-Id: @@@@'
+        spend "tools/call, $name | proxy_pass" a b
+    done
+
+    session /events > /dev/null
+    request "$dir/a" /publish "$message"
+    request "$dir/b" /return-publish "$message"
+    spend "publish to all | return 202" a b
+
+    request "$dir/a" /publish "$kind"
+    request "$dir/b" /return-publish "$kind"
+    spend "publish, by a rule | return 202" a b
+
+    request "$dir/a" /rpc "$initialize"
+    request "$dir/b" /return-initialize "$initialize"
+    spend "initialize | return 200" a b
+
+    stop "$master"
+    stop "$up"
+}
+
+
 # mcp SIZE: a server with an endpoint and its publish location
 
 mcp() {
@@ -409,6 +573,10 @@ row "what | beside what" "module" "other" "ratio" "best" "target"
 
 if wanted ping || wanted list || wanted call || wanted initialize; then
     rates
+fi
+
+if [ "$parts" = instructions ]; then
+    instructions
 fi
 
 for part in fan memory one; do
