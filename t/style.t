@@ -96,6 +96,10 @@ none('no requests below the upstream layer', sub {
     lines(qr/\bngx_http(?:_request_t|\.h)\b/)
 }, grep { m{^src/(?:protocol|zone|state)/} } @c);
 
+none('no word of MCP in the zone', sub {
+    lines(qr/session|endpoint|tenant|upstream|topic|subscri|notif|json/i)
+}, grep { m{^src/zone/} } @c);
+
 
 # include direction
 

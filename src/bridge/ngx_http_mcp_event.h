@@ -12,7 +12,7 @@
 #include "ngx_http_mcp_bridge.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_pending.h"
-#include "ngx_mcp_lease.h"
+#include "ngx_mcp_take.h"
 
 
 /* who an event is for; what is given narrows together */

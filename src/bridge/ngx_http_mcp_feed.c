@@ -252,7 +252,7 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     uint32_t                   hash;
     ngx_int_t                  rc;
     ngx_str_t                  key, *parts[5];
-    ngx_mcp_lease_share_t      share;
+    ngx_uint_t                 tenants;
     ngx_http_mcp_reader_t     *reader;
     ngx_http_mcp_feed_poke_t  *poke;
 
@@ -310,15 +310,15 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     }
 
     if (session) {
-        share.session = *session;
-        share.sessions = NGX_HTTP_MCP_FEED_SESSION;
-        share.tenants = ngx_max(1, ngx_cycle->connection_n
-                                   / NGX_HTTP_MCP_FEED_SHARE
-                                   / NGX_HTTP_MCP_FEED_TENANTS);
-    }
+        tenants = ngx_max(1, ngx_cycle->connection_n / NGX_HTTP_MCP_FEED_SHARE
+                             / NGX_HTTP_MCP_FEED_TENANTS);
 
-    rc = ngx_mcp_lease_want_shared(bridge->zone, &key,
-                                   session ? &share : NULL);
+        rc = ngx_mcp_session_lease(bridge->zone, &key, *session,
+                                   NGX_HTTP_MCP_FEED_SESSION, tenants);
+
+    } else {
+        rc = ngx_mcp_lease_want(bridge->zone, &key);
+    }
 
     if (rc == NGX_OK) {
         (void) ngx_http_mcp_feed_await(bridge, feed, &key, pool, wait);

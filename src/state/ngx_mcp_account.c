@@ -545,7 +545,7 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
 
         /* events that have a reader are taken soon */
 
-        return c->task.carrier
+        return c->carrier
                ? c->log.count < NGX_MCP_LINE_WAITING
                : s->events == 0 && ask->n <= NGX_MCP_BLOCKS_SMALL;
 

@@ -83,7 +83,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
         s->line = 1;
     }
 
-    c->task.line = s->line;
+    c->line = s->line;
 
     ngx_mcp_commit_locked(zone, c, NGX_MCP_CALL);
 
@@ -95,7 +95,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_CALLS_RUNNING, 1);
 
     call->ref = ngx_mcp_ref(zone, c);
-    call->line = c->task.line;
+    call->line = c->line;
 
     ngx_mcp_zone_unlock(zone);
 
@@ -157,7 +157,7 @@ ngx_mcp_call_carried(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
     ngx_mcp_zone_lock(zone);
 
     c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
-    carried = (c && c->task.carrier);
+    carried = (c && c->carrier);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -214,7 +214,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     s = ngx_mcp_block(zone, c->task.rec.owner.block);
 
     kept = !s->ended
-           && (c->task.carrier
+           && (c->carrier
                || (c->log.count
                    && c->task.rec.flags & NGX_MCP_CALL_STREAMED));
 
@@ -242,11 +242,11 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
         return;
     }
 
-    if (c->task.carrier) {
+    if (c->carrier) {
 
         /* its reader has to learn that nothing more comes */
 
-        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, c->task.carrier),
+        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, c->carrier),
                             NGX_MCP_WAKE_NEWS);
     }
 
@@ -272,7 +272,7 @@ ngx_mcp_lines_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         c = ngx_mcp_block(zone, n);
         n = c->task.rec.links.prev;
 
-        if (c->task.carrier == 0 && c->handed >= c->log.last
+        if (c->carrier == 0 && c->handed >= c->log.last
             && kept++ == NGX_MCP_LINES_MAX)
         {
             kept--;

@@ -25,7 +25,7 @@ ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     for ( /* void */ ; n; n = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, n);
 
-        if (c->task.line == line) {
+        if (c->line == line) {
             break;
         }
     }
@@ -35,7 +35,7 @@ ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
         for (n = s->lines.tail; n; n = c->task.rec.links.prev) {
             c = ngx_mcp_block(zone, n);
 
-            if (c->task.line == line) {
+            if (c->line == line) {
                 break;
             }
         }

@@ -10,8 +10,6 @@
 #define NGX_MCP_GROUP_STEPS  16
 
 
-static void ngx_mcp_watcher_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t bit,
-    uint32_t n);
 
 
 ngx_uint_t
@@ -150,91 +148,6 @@ ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
                         NGX_MCP_LINKS);
 
     return g;
-}
-
-
-/* each watcher is told once, until it has taken all and watches again */
-
-void
-ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n)
-{
-    uint64_t    bits;
-    ngx_uint_t  i, k;
-
-    for (i = 0; i < NGX_MCP_WATCH_BITS / 64; i++) {
-        bits = watch[i];
-
-        if (bits == 0) {
-            continue;
-        }
-
-        ngx_mcp_touch(zone, &watch[i]);
-        watch[i] = 0;
-
-        for (k = i * 64; bits; k++, bits >>= 1) {
-
-            if (bits & 1) {
-                ngx_mcp_watcher_ring_locked(zone, k, n);
-            }
-        }
-    }
-}
-
-
-/* one of those with this bit watches, the others look in vain */
-
-static void
-ngx_mcp_watcher_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t bit, uint32_t n)
-{
-    ngx_uint_t            i;
-    ngx_mcp_worker_sh_t  *w;
-
-    for (i = bit; i < zone->sh->top; i += NGX_MCP_WATCH_BITS) {
-        w = ngx_mcp_place(zone, i);
-
-        if (w->state != NGX_MCP_WORKER_LIVE) {
-            continue;
-        }
-
-        if (w->nring < NGX_MCP_RING) {
-            w->ring[w->nring++] = n;
-
-        } else {
-            w->overflow = 1;
-        }
-
-        ngx_mcp_worker_ring_locked(zone, i);
-    }
-}
-
-
-void
-ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
-{
-    ngx_uint_t  bit;
-
-    if (zone->worker != NGX_MCP_NO_WORKER) {
-        bit = zone->worker % NGX_MCP_WATCH_BITS;
-        ngx_mcp_touch(zone, &watch[bit / 64]);
-        watch[bit / 64] |= 1ULL << (bit % 64);
-    }
-}
-
-
-/* a bit that others may have set as well stays until the next event */
-
-void
-ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
-{
-    ngx_uint_t  bit;
-
-    if (zone->worker != NGX_MCP_NO_WORKER
-        && zone->sh->top <= NGX_MCP_WATCH_BITS)
-    {
-        bit = zone->worker;
-        ngx_mcp_touch(zone, &watch[bit / 64]);
-        watch[bit / 64] &= ~(1ULL << (bit % 64));
-    }
 }
 
 

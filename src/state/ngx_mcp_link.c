@@ -365,7 +365,6 @@ ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     uint32_t                 n;
     ngx_mcp_link_sh_t       *l;
     ngx_mcp_group_sh_t      *g;
-    ngx_mcp_worker_sh_t     *w;
     ngx_mcp_extension_sh_t  *e;
 
     ngx_mcp_listeners_ring_locked(zone, s);
@@ -405,11 +404,8 @@ ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
             ngx_mcp_step_locked(zone);
         }
 
-        if (zone->worker != NGX_MCP_NO_WORKER) {
-            w = ngx_mcp_place(zone, zone->worker);
-            w->bits |= NGX_MCP_RING_FAREWELL;
-            ngx_mcp_worker_ring_locked(zone, zone->worker);
-        }
+        ngx_mcp_worker_ring_locked(zone, zone->worker,
+                                   NGX_MCP_RING_FAREWELL);
     }
 }
 
@@ -441,20 +437,13 @@ ngx_mcp_farewell_begin(ngx_mcp_zone_t *zone)
 void
 ngx_mcp_farewell_end(ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_worker_sh_t  *w;
-
     zone->farewells--;
-
-    if (zone->worker == NGX_MCP_NO_WORKER) {
-        return;
-    }
 
     ngx_mcp_zone_lock(zone);
 
     if (zone->root->farewells.head) {
-        w = ngx_mcp_place(zone, zone->worker);
-        w->bits |= NGX_MCP_RING_FAREWELL;
-        ngx_mcp_worker_ring_locked(zone, zone->worker);
+        ngx_mcp_worker_ring_locked(zone, zone->worker,
+                                   NGX_MCP_RING_FAREWELL);
     }
 
     ngx_mcp_zone_unlock(zone);

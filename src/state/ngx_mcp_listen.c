@@ -262,7 +262,6 @@ ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     uint32_t                 n;
     ngx_mcp_link_sh_t       *l;
-    ngx_mcp_worker_sh_t     *w;
     ngx_mcp_extension_sh_t  *e;
 
     e = ngx_mcp_session_extension(zone, s);
@@ -274,10 +273,8 @@ ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
             continue;
         }
 
-        w = ngx_mcp_place(zone, l->listener - 1);
-        w->bits |= NGX_MCP_RING_LISTENERS;
-
-        ngx_mcp_worker_ring_locked(zone, l->listener - 1);
+        ngx_mcp_worker_ring_locked(zone, l->listener - 1,
+                                   NGX_MCP_RING_LISTENERS);
     }
 }
 
@@ -341,7 +338,7 @@ ngx_mcp_listener_close_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         st = ngx_mcp_block(zone, n);
         worker = st->task.rec.worker;
 
-        if (st->task.line != NGX_MCP_GENERAL_LINE
+        if (st->line != NGX_MCP_GENERAL_LINE
             || (epoch && (worker >= zone->sh->places
                           || ngx_mcp_place(zone, worker)->epoch <= epoch)))
         {

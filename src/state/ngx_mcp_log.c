@@ -251,7 +251,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
     if (type == NGX_MCP_CALL) {
         c = owner;
         log = &c->log;
-        carrier = c->task.carrier;
+        carrier = c->carrier;
 
     } else {
         c = NULL;
@@ -356,7 +356,7 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         for (n = s->lines.head; n; n = line->task.rec.links.next) {
             line = ngx_mcp_block(zone, n);
 
-            if (line->task.carrier == 0) {
+            if (line->carrier == 0) {
                 break;
             }
         }
@@ -405,7 +405,7 @@ ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     for (n = s->lines.head; n; n = line->task.rec.links.next) {
         line = ngx_mcp_block(zone, n);
 
-        if (line->task.carrier == 0) {
+        if (line->carrier == 0) {
             ngx_mcp_call_drop_locked(zone, line);
             return NGX_OK;
         }
@@ -485,7 +485,7 @@ ngx_mcp_line_spare_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
     e = ngx_mcp_block(zone, c->log.list.head);
 
-    return (c->task.carrier == 0 || e->pos <= c->handed) ? e : NULL;
+    return (c->carrier == 0 || e->pos <= c->handed) ? e : NULL;
 }
 
 
@@ -568,7 +568,7 @@ ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 
     c = ngx_mcp_log_free_locked(zone, e);
 
-    if (c && c->log.count == 0 && c->task.carrier == 0
+    if (c && c->log.count == 0 && c->carrier == 0
         && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING))
     {
         ngx_mcp_call_drop_locked(zone, c);

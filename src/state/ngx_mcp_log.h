@@ -18,7 +18,7 @@
 
 
 #include "ngx_mcp_schema.h"
-#include "ngx_mcp_lease.h"
+#include "ngx_mcp_take.h"
 
 
 #define NGX_MCP_GENERAL_LINE  0

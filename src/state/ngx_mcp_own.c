@@ -232,17 +232,7 @@ ngx_mcp_own_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t own,
 void
 ngx_mcp_own_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
-    ngx_mcp_worker_sh_t     *w;
-    ngx_mcp_extension_sh_t  *e;
-
-    e = ngx_mcp_session_extension(zone, s);
-
-    if (e->holder >= zone->sh->places) {
-        return;
-    }
-
-    w = ngx_mcp_place(zone, e->holder);
-    w->bits |= NGX_MCP_RING_SUPPLIES;
-
-    ngx_mcp_worker_ring_locked(zone, e->holder);
+    ngx_mcp_worker_ring_locked(zone,
+                               ngx_mcp_session_extension(zone, s)->holder,
+                               NGX_MCP_RING_SUPPLIES);
 }

@@ -7,6 +7,22 @@ static void ngx_mcp_root_clear(ngx_mcp_zone_t *zone);
 static void ngx_mcp_zone_outdated(ngx_mcp_zone_t *zone);
 static void ngx_mcp_zone_broken(ngx_mcp_zone_t *zone);
 static void ngx_mcp_zone_undone(ngx_mcp_zone_t *zone);
+static void ngx_mcp_zone_task(ngx_mcp_zone_t *zone, ngx_uint_t type,
+    ngx_mcp_ref_t ref, uint32_t local, ngx_uint_t why);
+static void ngx_mcp_zone_news(ngx_mcp_zone_t *zone, ngx_uint_t type,
+    ngx_mcp_ref_t ref);
+static ngx_int_t ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits);
+static void ngx_mcp_zone_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_uint_t why);
+static ngx_int_t ngx_mcp_zone_sweep(ngx_mcp_zone_t *zone);
+static ngx_uint_t ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *rec,
+    ngx_uint_t worker);
+static void ngx_mcp_zone_died(ngx_mcp_zone_t *zone, ngx_pid_t pid,
+    ngx_uint_t *lost);
+
+
+/* DELETEs in one turn */
+#define NGX_MCP_ZONE_FAREWELLS  64
 
 
 #define NGX_MCP_RECORD_HEAD(name, type, use)  sizeof(type),
@@ -14,11 +30,13 @@ static void ngx_mcp_zone_undone(ngx_mcp_zone_t *zone);
 
 static size_t  ngx_mcp_heads[] = {
     NGX_MCP_BLOCK_HEAD,
+    sizeof(ngx_mcp_lease_sh_t),
     NGX_MCP_RECORDS(NGX_MCP_RECORD_HEAD)
 };
 
 static u_char  ngx_mcp_uses[] = {
     NGX_MCP_USE_FREE,
+    NGX_MCP_USE_LEASES,
     NGX_MCP_RECORDS(NGX_MCP_RECORD_USE)
 };
 
@@ -37,7 +55,15 @@ static ngx_mcp_schema_t  ngx_mcp_schema = {
     ngx_mcp_account_full,
     ngx_mcp_account_of_locked,
     ngx_mcp_account_charge_locked,
-    ngx_mcp_account_release_locked
+    ngx_mcp_account_release_locked,
+    ngx_mcp_zone_task,
+    ngx_mcp_zone_news,
+    ngx_mcp_zone_rung,
+    ngx_mcp_zone_lease,
+    ngx_mcp_zone_sweep,
+    ngx_mcp_pending_send,
+    ngx_mcp_zone_reap_locked,
+    ngx_mcp_zone_died
 };
 
 
@@ -70,7 +96,6 @@ ngx_mcp_root_clear(ngx_mcp_zone_t *zone)
 
     root->metrics = (uint32_t) ngx_min(zone->sh->size / NGX_MCP_METRIC_SHARE,
                                        NGX_MCP_METRICS);
-    root->nleases = 0;
     root->oldest = 0;
     root->next = 0;
 
@@ -121,6 +146,188 @@ ngx_mcp_zone_undone(ngx_mcp_zone_t *zone)
                   "mcp zone \"%V\": the update of a process that died was "
                   "undone, %ui sessions", &zone->name,
                   ngx_mcp_zone_sessions(zone->sh));
+}
+
+
+static void
+ngx_mcp_zone_task(ngx_mcp_zone_t *zone, ngx_uint_t type, ngx_mcp_ref_t ref,
+    uint32_t local, ngx_uint_t why)
+{
+    if (type == NGX_MCP_STREAM) {
+        zone->handlers->stream(zone, ref, local, why);
+
+    } else {
+        zone->handlers->call(zone, ref, local, why);
+    }
+}
+
+
+static void
+ngx_mcp_zone_news(ngx_mcp_zone_t *zone, ngx_uint_t type, ngx_mcp_ref_t ref)
+{
+    if (ref.block == 0 || type == NGX_MCP_TOPIC) {
+        zone->handlers->topic(zone, ref);
+    }
+
+    if (ref.block == 0 || type == NGX_MCP_GROUP) {
+        zone->handlers->group(zone, ref);
+    }
+}
+
+
+static ngx_int_t
+ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits)
+{
+    ngx_uint_t  i;
+
+    if (bits & NGX_MCP_RING_KNOWLEDGE) {
+        zone->handlers->knowledge(zone);
+    }
+
+    if (bits & NGX_MCP_RING_LISTS) {
+        zone->handlers->lists(zone);
+    }
+
+    if (bits & NGX_MCP_RING_LISTENERS) {
+        zone->handlers->listeners(zone);
+    }
+
+    if (bits & NGX_MCP_RING_SUPPLIES) {
+        zone->handlers->supplies(zone);
+    }
+
+    if (!(bits & NGX_MCP_RING_FAREWELL)) {
+        return NGX_OK;
+    }
+
+    for (i = 0; i < NGX_MCP_ZONE_FAREWELLS; i++) {
+        if (ngx_mcp_farewell(zone) != NGX_OK) {
+            return NGX_OK;
+        }
+    }
+
+    ngx_mcp_zone_lock(zone);
+    ngx_mcp_place(zone, zone->worker)->bits |= NGX_MCP_RING_FAREWELL;
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_mcp_zone_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
+{
+    if (zone->handlers->lease) {
+        zone->handlers->lease(zone, key, why);
+    }
+}
+
+
+static ngx_int_t
+ngx_mcp_zone_sweep(ngx_mcp_zone_t *zone)
+{
+    ngx_int_t   rc;
+    ngx_uint_t  i;
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_expire_locked(zone);
+
+    if (ngx_mcp_group_sweep_locked(zone) == NGX_AGAIN) {
+        rc = NGX_AGAIN;
+    }
+
+    if (ngx_mcp_topic_sweep_locked(zone) == NGX_AGAIN) {
+        rc = NGX_AGAIN;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    for (i = 0; i < NGX_MCP_ZONE_FAREWELLS; i++) {
+        if (ngx_mcp_farewell(zone) != NGX_OK) {
+            return rc;
+        }
+    }
+
+    return NGX_AGAIN;
+}
+
+
+static ngx_uint_t
+ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
+{
+    ngx_mcp_link_sh_t       *l;
+    ngx_mcp_call_sh_t       *c;
+    ngx_mcp_record_sh_t     *rec;
+    ngx_mcp_knowledge_sh_t  *k;
+
+    rec = p;
+
+    switch (rec->block.type) {
+
+    case NGX_MCP_STREAM:
+
+        if (rec->worker != worker) {
+            return 0;
+        }
+
+        ngx_mcp_stream_drop_locked(zone, p, NGX_MCP_COUNTER_STREAMS_LOST);
+
+        return 1;
+
+    case NGX_MCP_CALL:
+        c = p;
+
+        if (rec->worker != worker || !(rec->flags & NGX_MCP_CALL_RUNNING)) {
+            return 0;
+        }
+
+        /* for its last word; it stays, as it runs */
+
+        (void) ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, c),
+                                      NGX_MCP_ROOM_EVENT,
+                                      NGX_MCP_BLOCKS_SMALL);
+
+        ngx_mcp_call_lost_locked(zone, c);
+
+        return 1;
+
+    case NGX_MCP_LINK:
+        l = p;
+
+        if (l->listener == worker + 1) {
+            ngx_mcp_listener_lost_locked(zone, l);
+        }
+
+        if (l->state == NGX_MCP_LINK_MAKING && rec->worker == worker) {
+            ngx_mcp_link_give_up_locked(zone, l);
+        }
+
+        return 0;
+
+    case NGX_MCP_KNOWLEDGE:
+        k = p;
+
+        if (k->asking && rec->worker == worker) {
+            ngx_mcp_knowledge_drop_locked(zone, k);
+            ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_KNOWLEDGE);
+        }
+
+        return 0;
+
+    default:
+        return 0;
+    }
+}
+
+
+static void
+ngx_mcp_zone_died(ngx_mcp_zone_t *zone, ngx_pid_t pid, ngx_uint_t *lost)
+{
+    ngx_log_error(NGX_LOG_NOTICE, zone->log, 0,
+                  "mcp zone \"%V\": worker %P died, its %ui streams and "
+                  "%ui calls were closed", &zone->name, pid,
+                  lost[NGX_MCP_STREAM], lost[NGX_MCP_CALL]);
 }
 
 

@@ -80,6 +80,15 @@ typedef struct {
 ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref);
 
+/*
+ * Makes a lease, as ngx_mcp_lease_want(), that is charged to the session and
+ * to its tenant at the endpoint, which have this many at most.  Also NGX_BUSY:
+ * the session, and NGX_DECLINED: its tenant, has as many; NGX_ABORT: the
+ * session has ended.
+ */
+ngx_int_t ngx_mcp_session_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_mcp_ref_t session, ngx_uint_t sessions, ngx_uint_t tenants);
+
 /* after NGX_DECLINED: a sentence for the client that says what is lacking */
 const char *ngx_mcp_account_lacking(ngx_mcp_zone_t *zone);
 

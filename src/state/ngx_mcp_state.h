@@ -129,14 +129,6 @@ ngx_mcp_group_sh_t *ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *endpoint, ngx_str_t *tenant);
 
-/* this worker is told of the next event */
-void ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
-void ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
-
-/* tells the workers that watch block n */
-void ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch,
-    uint32_t n);
-
 /*
  * Losses of a group's log (ngx_mcp_losses.c).  add: the event at pos is lost
  * to whom it was for; gap: nobody knows how many that place stands for.
@@ -215,46 +207,6 @@ void ngx_mcp_link_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
 /* says one; NGX_DECLINED: there is none */
 ngx_int_t ngx_mcp_farewell(ngx_mcp_zone_t *zone);
 
-
-/* leases */
-
-/* whether this worker may claim, and whether a lease may be claimed by it */
-ngx_uint_t ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone);
-ngx_uint_t ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_lease_sh_t *l);
-
-/* whether a worker that lives has renewed it */
-ngx_uint_t ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_reader_sh_t *r);
-
-/* who holds it or may still take; NULL: it is lost */
-ngx_mcp_reader_sh_t *ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_lease_t *lease, ngx_mcp_lease_sh_t **l);
-
-/* the reader before the holder, or NULL */
-ngx_int_t ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_lease_sh_t *l);
-ngx_mcp_reader_sh_t *ngx_mcp_lease_before_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_lease_sh_t *l);
-
-/*
- * What workers are told (ngx_mcp_lease_news.c): that a reader lost it; that it
- * changed, all of them or one; to look at all leases.
- */
-void ngx_mcp_lease_tell_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
-    ngx_mcp_reader_sh_t *r);
-void ngx_mcp_lease_change_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l);
-void ngx_mcp_lease_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
-    ngx_uint_t worker);
-void ngx_mcp_lease_ring_locked(ngx_mcp_zone_t *zone);
-
-/* a worker died */
-void ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
-    ngx_uint_t worker, uint32_t nonce);
-void ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l);
-
-/* calls this worker's handler; NGX_AGAIN: more is left */
-ngx_int_t ngx_mcp_lease_drain(ngx_mcp_zone_t *zone);
 
 /*
  * Taking (ngx_mcp_take.c).  NGX_OK: there is none, or it may be appended;
@@ -386,38 +338,6 @@ ngx_mcp_audience_sh_t *ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 ngx_uint_t ngx_mcp_audience_exists_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
-
-
-/* workers (ngx_mcp_worker.c): slots, what waits in them, and their death */
-
-void ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
-    ngx_uint_t why);
-void ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task);
-
-ngx_int_t ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name);
-void ngx_mcp_worker_release(ngx_mcp_zone_t *zone);
-
-/* it was told to quit */
-void ngx_mcp_worker_quit(ngx_mcp_zone_t *zone);
-
-/* handles what waits for this worker; NGX_AGAIN: more is left */
-ngx_int_t ngx_mcp_worker_drain(ngx_mcp_zone_t *zone);
-
-/* what is due every second; NGX_AGAIN: call again soon */
-ngx_int_t ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone);
-void ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker,
-    uint32_t nonce);
-
-
-/* doorbell (ngx_mcp_doorbell.c); NGX_DECLINED: nobody has this bell */
-
-ngx_int_t ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker);
-
-/* has ngx_mcp_worker_sweep() called soon */
-void ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone);
-
-/* has ngx_mcp_pending_send() called then */
-void ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay);
 
 
 #endif /* _NGX_MCP_STATE_H_INCLUDED_ */

@@ -9,6 +9,7 @@
 
 
 #include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_lease_sh.h"
 #include "ngx_mcp_schema.h"
 #include "ngx_mcp_session.h"
 #include "ngx_mcp_own.h"
@@ -16,17 +17,13 @@
 #include "ngx_mcp_knowledge.h"
 #include "ngx_mcp_list.h"
 #include "ngx_mcp_pending.h"
-#include "ngx_mcp_lease.h"
+#include "ngx_mcp_take.h"
 #include "ngx_mcp_metric.h"
-#include "ngx_mcp_doorbell.h"
 #include "ngx_mcp_topic.h"
 
 
 /* another one is not misread but emptied */
 #define NGX_MCP_STATE_VERSION 10
-
-/* places with the same rest share a bit */
-#define NGX_MCP_WATCH_BITS    256
 
 #define NGX_MCP_IDLE_CLASSES  26
 #define NGX_MCP_IDLE_FRESH    24
@@ -76,14 +73,13 @@
     _(LIST, ngx_mcp_content_sh_t, LISTS)                                      \
     _(WINDOW, ngx_mcp_window_sh_t, COALESCED)                                 \
     _(PENDING, ngx_mcp_pending_sh_t, COALESCED)                               \
-    _(LEASE, ngx_mcp_lease_sh_t, LEASES)                                      \
     _(ACCOUNT, ngx_mcp_account_sh_t, SESSIONS)                                \
     _(LOSSES, ngx_mcp_losses_sh_t, SESSIONS)
 
 #define NGX_MCP_RECORD_ENUM(name, type, use)  NGX_MCP_ ## name,
 
 typedef enum {
-    NGX_MCP_RECORD_NONE = NGX_MCP_FREE,
+    NGX_MCP_RECORDS_FIRST = NGX_MCP_TYPE_FIRST - 1,
     NGX_MCP_RECORDS(NGX_MCP_RECORD_ENUM)
     NGX_MCP_TYPE_MAX
 } ngx_mcp_type_e;
@@ -307,7 +303,9 @@ typedef struct {
 /* text: id, progress token */
 
 typedef struct {
-    ngx_mcp_task_sh_t       task;
+    ngx_mcp_task_sh_t       task;         /* owner: session */
+    uint32_t                line;
+    uint32_t                carrier;      /* stream of its line */
     ngx_mcp_log_sh_t        log;
     uint64_t                handed;
     uint32_t                id_len;
@@ -324,6 +322,8 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_task_sh_t       task;         /* in the session's streams */
+    uint32_t                line;
+    uint32_t                spare;
     uint64_t                serial;       /* newest is highest */
     ngx_mcp_ref_t           call;         /* of a call's line */
     ngx_mcp_cursor_t        again;        /* what it repeats ends there */
@@ -517,75 +517,10 @@ typedef struct {
 } ngx_mcp_pending_sh_t;
 
 
-/*
- * The event that a reader has begun to take.  What it left is younger than
- * stamp and marked with it; 0: there is none.
- */
-
-typedef struct {
-    uint64_t                stamp;
-    uint32_t                key;          /* hash of an id, or the fence */
-    uint16_t                place;        /* among those read twice */
-    uint16_t                done;         /* its ranks up to this one are */
-} ngx_mcp_part_sh_t;
-
-
-/* one who may take; none when the nonce is 0 */
-
-typedef struct {
-    uint32_t                worker;
-    uint32_t                nonce;
-    uint32_t                fence;
-    uint32_t                connected;
-    uint64_t                epoch;
-    uint64_t                claimed;      /* ngx_current_msec */
-    uint64_t                deadline;
-    ngx_mcp_part_sh_t       part;         /* stays when it loses the lease */
-} ngx_mcp_reader_sh_t;
-
-
-#define NGX_MCP_LEASE_POKE      0x01
-#define NGX_MCP_LEASE_READ      0x02      /* one was connected */
-#define NGX_MCP_LEASE_MISSED    0x04      /* the one before died too early */
-#define NGX_MCP_LEASE_VAIN      0x08      /* the holder could not connect */
-#define NGX_MCP_LEASE_AWAITED   0x10      /* somebody waits until it can */
-
-/* for so long an equal text may be the other reader's, ms */
-
-#define NGX_MCP_LEASE_ALIKE     (3 * NGX_MCP_LEASE_GRACE)
-
-/* text: key, last event id, note */
-
-typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* in the list of leases; owner: group
-                                             of the session, if there is one */
-    ngx_mcp_links_sh_t      news;         /* what changed last comes last */
-    uint32_t                session;      /* hash of the session that
-                                             wanted it first, or 0 */
-    uint64_t                serial;
-    uint64_t                changed;      /* serial of the change */
-    ngx_mcp_reader_sh_t     holder;
-    ngx_mcp_reader_sh_t     before;       /* in an overlap */
-    uint16_t                key_len;
-    uint16_t                former;       /* worker to be told */
-    uint32_t                former_nonce;
-    uint32_t                id;           /* length */
-    uint32_t                note;         /* length */
-    uint32_t                fence;        /* tells overlaps apart */
-    uint32_t                earlier;      /* fence of the overlap before
-                                             this one; 0: it was over */
-    uint64_t                joined;       /* the holder in an overlap */
-    uint64_t                until;        /* what both read is one */
-    uint64_t                since;        /* held by nobody */
-    uint64_t                taken;
-    uint64_t                last;         /* taken or connected, ms */
-} ngx_mcp_lease_sh_t;
-
 /* the largest records; each begins in one block */
 
 typedef char  ngx_mcp_records_fit[
-    (sizeof(ngx_mcp_lease_sh_t) <= NGX_MCP_BLOCK_SIZE
-     && sizeof(ngx_mcp_extension_sh_t) <= NGX_MCP_BLOCK_SIZE
+    (sizeof(ngx_mcp_extension_sh_t) <= NGX_MCP_BLOCK_SIZE
      && sizeof(ngx_mcp_group_sh_t) <= NGX_MCP_BLOCK_SIZE
      && sizeof(ngx_mcp_session_sh_t) <= NGX_MCP_BLOCK_SIZE) ? 1 : -1];
 
@@ -605,7 +540,6 @@ typedef struct {
 #define NGX_MCP_RING_LISTENERS  0x04
 #define NGX_MCP_RING_SUPPLIES   0x08
 #define NGX_MCP_RING_LISTS      0x40
-#define NGX_MCP_RING_LEASES     0x80
 
 
 /* the exchanges with an upstream by one method; never freed */
@@ -627,10 +561,10 @@ struct ngx_mcp_root_sh_s {
     uint64_t                numbers;      /* of groups */
     uint64_t                learnt;       /* grows with every change of
                                              knowledge */
-    uint32_t                nleases;
     uint32_t                oldest;       /* of once */
     uint32_t                next;         /* place of the next twice */
     uint32_t                metrics;
+    uint32_t                spare;
     ngx_atomic_t            full;         /* ngx_current_msec: when it was
                                              logged last that it is full */
 
@@ -645,8 +579,6 @@ struct ngx_mcp_root_sh_s {
     ngx_mcp_list_sh_t       farewells;
     ngx_mcp_list_sh_t       audiences;    /* by number */
     ngx_mcp_list_sh_t       windows[NGX_MCP_WINDOW_CLASSES];  /* by deadline */
-    ngx_mcp_list_sh_t       leases;       /* oldest first */
-    ngx_mcp_list_sh_t       news;         /* of leases */
 
     ngx_mcp_once_sh_t       once[NGX_MCP_ONCE];
     ngx_mcp_twice_sh_t      twice[NGX_MCP_TWICE];

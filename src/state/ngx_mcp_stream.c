@@ -125,7 +125,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
     st->task.rec.owner = session;
     st->task.local = local;
-    st->task.line = line;
+    st->line = line;
     st->serial = ++zone->sh->stamp;
 
     if (c == NULL || from) {
@@ -147,7 +147,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     ngx_mcp_list_prepend(zone, &s->streams, n, NGX_MCP_LINKS);
     s->nstreams++;
 
-    carrier = c ? &c->task.carrier : &s->carrier;
+    carrier = c ? &c->carrier : &s->carrier;
 
     if (*carrier) {
         other = ngx_mcp_block(zone, *carrier);
@@ -193,7 +193,7 @@ ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     for (n = s->calls.head; n; n = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, n);
 
-        if (c->task.line == line) {
+        if (c->line == line) {
             return c;
         }
     }
@@ -201,7 +201,7 @@ ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     for (n = s->lines.tail; n; n = c->task.rec.links.prev) {
         c = ngx_mcp_block(zone, n);
 
-        if (c->task.line == line) {
+        if (c->line == line) {
             return c;
         }
     }
@@ -244,8 +244,8 @@ ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
             continue;
         }
 
-        again = (st != new && st->task.line == new->task.line
-                 && st->task.line != NGX_MCP_GENERAL_LINE);
+        again = (st != new && st->line == new->line
+                 && st->line != NGX_MCP_GENERAL_LINE);
 
         if (again || (limit && ++open > limit)) {
             ngx_mcp_touch(zone, st);
@@ -308,7 +308,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
     ngx_mcp_touch_range(zone, s, streams, extension);
 
-    if (st->task.line == NGX_MCP_GENERAL_LINE) {
+    if (st->line == NGX_MCP_GENERAL_LINE) {
         carrier = &s->carrier;
 
         if (--s->ngets == 0) {
@@ -317,7 +317,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
     } else {
         c = ngx_mcp_record(zone, st->call, NGX_MCP_CALL);
-        carrier = c ? &c->task.carrier : NULL;
+        carrier = c ? &c->carrier : NULL;
     }
 
     if (carrier && *carrier == n) {
@@ -326,7 +326,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
         while (heir) {
             other = ngx_mcp_block(zone, heir);
 
-            if (other->task.line == st->task.line
+            if (other->line == st->line
                 && !(other->task.rec.flags & NGX_MCP_STREAM_CLOSING))
             {
                 ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_NEWS);
@@ -352,7 +352,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
     ngx_mcp_session_settle_locked(zone, s);
 
-    if (c && c->task.carrier == 0
+    if (c && c->carrier == 0
         && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING)
         && (c->log.count == 0
             || !(c->task.rec.flags & NGX_MCP_CALL_STREAMED)))
@@ -390,7 +390,7 @@ ngx_mcp_line_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
     line->group = ngx_mcp_session_group(zone, line->session);
 
-    if (line->stream->task.line == NGX_MCP_GENERAL_LINE) {
+    if (line->stream->line == NGX_MCP_GENERAL_LINE) {
         line->call = NULL;
         carrier = line->session->carrier;
 
@@ -401,7 +401,7 @@ ngx_mcp_line_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             return NGX_ERROR;
         }
 
-        carrier = line->call->task.carrier;
+        carrier = line->call->carrier;
     }
 
     return carrier == line->n ? NGX_OK : NGX_DECLINED;

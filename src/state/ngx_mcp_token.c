@@ -85,7 +85,7 @@ ngx_mcp_log_token(ngx_mcp_zone_t *zone, ngx_str_t *token, ngx_str_t *id,
 
     c = ngx_mcp_record(zone, t.call, NGX_MCP_CALL);
 
-    if (c && c->task.carrier == 0 && c->task.rec.flags & NGX_MCP_CALL_RUNNING) {
+    if (c && c->carrier == 0 && c->task.rec.flags & NGX_MCP_CALL_RUNNING) {
         ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_NEWS);
     }
 

@@ -8,10 +8,8 @@
  * configuration generations, both ways.
  *
  * A slot whose process is gone is reaped by whoever notices (a refused
- * datagram, the sweep of a second, a worker that starts): its streams are
- * closed, its running calls with a line get -32603 "worker died, the call may
- * have run", its claims on links and knowledge are given up, what it had
- * staged is freed.
+ * datagram, the sweep of a second, a worker that starts): what it had is given
+ * up by schema->reap_locked(), what it had staged is freed.
  */
 
 #ifndef _NGX_MCP_DOORBELL_H_INCLUDED_
@@ -25,10 +23,9 @@
  * Claims a slot for this process and starts listening; called from
  * init_process for each zone, in workers and single processes only.  As long
  * as there is no slot, zone->worker is NGX_MCP_NO_WORKER, and each second it
- * is tried again; NGX_ERROR: no memory.  The
- * connection of the bell is idle, so that nginx closes it first at a graceful
- * quit: "quit" is then called, once, and the bell keeps ringing until
- * ngx_mcp_worker_leave().
+ * is tried again; NGX_ERROR: no memory.  The connection of the bell is idle,
+ * so that nginx closes it first at a graceful quit: "quit" is then called,
+ * once, and the bell keeps ringing until ngx_mcp_worker_leave().
  */
 ngx_int_t ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
     ngx_mcp_worker_handlers_t *handlers, void (*quit)(ngx_mcp_zone_t *zone));
@@ -36,15 +33,14 @@ ngx_int_t ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
 /* gives the slot back; called from exit_process */
 void ngx_mcp_worker_leave(ngx_mcp_zone_t *zone);
 
-/*
- * Leaves work for a worker / for all; the bell itself is rung by
- * ngx_mcp_zone_unlock() after the lock is gone.
- */
-void ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker);
-void ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits);
+/* NGX_DECLINED: nobody has this bell */
+ngx_int_t ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker);
 
-/* rings what was asked for while the lock was held */
-void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);
+/* has ngx_mcp_worker_sweep() called soon */
+void ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone);
+
+/* has schema->due() called then */
+void ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay);
 
 
 #endif /* _NGX_MCP_DOORBELL_H_INCLUDED_ */

@@ -1,6 +1,5 @@
 
 #include "ngx_mcp_zone_sh.h"
-#include "ngx_mcp_doorbell.h"
 
 
 /*
@@ -297,8 +296,7 @@ ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone)
             w->rung = 0;
             w->overflow = 1;
             w->leases = 0;
-            w->bits = 0xffffffff;
-            ngx_mcp_worker_ring_locked(zone, i);
+            ngx_mcp_worker_ring_locked(zone, i, 0xffffffff);
         }
     }
 

@@ -1,6 +1,5 @@
 
 #include "ngx_mcp_zone_sh.h"
-#include "ngx_mcp_doorbell.h"
 
 
 static void ngx_mcp_zone_attach(ngx_mcp_zone_t *zone);
@@ -113,7 +112,7 @@ ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers)
         ngx_log_error(NGX_LOG_EMERG, zone->log, 0,
                       "mcp zone \"%V\" serves %ui workers at most, and the "
                       "configuration has %ui; change the size of "
-                      "\"mcp_zone\", which ends its sessions, or lower "
+                      "\"mcp_zone\", which empties it, or lower "
                       "\"worker_processes\"",
                       &zone->name, places, workers);
         return NGX_ERROR;
@@ -290,6 +289,9 @@ ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone)
     sh->free = 0;
     sh->nfree = 0;
     sh->freed = 0;
+    sh->nleases = 0;
+    ngx_memzero(&sh->leases, sizeof(ngx_mcp_list_sh_t));
+    ngx_memzero(&sh->news, sizeof(ngx_mcp_list_sh_t));
     ngx_memzero(sh->used, sizeof(sh->used));
 
     zone->schema->clear(zone);

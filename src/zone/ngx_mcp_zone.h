@@ -65,8 +65,10 @@ typedef struct {
     /* the root of a zone without records; also what is not yet emptied */
     void                  (*clear)(ngx_mcp_zone_t *zone);
 
-    /* says: the zone has another layout; an update can not be undone, both to
-     * be emptied; an update was undone */
+    /*
+     * says that the zone has another layout, or an update can not be undone,
+     * so that it is emptied; that an update was undone
+     */
     void                  (*outdated)(ngx_mcp_zone_t *zone);
     void                  (*broken)(ngx_mcp_zone_t *zone);
     void                  (*undone)(ngx_mcp_zone_t *zone);
@@ -86,6 +88,40 @@ typedef struct {
                                 ngx_uint_t type, ngx_uint_t blocks);
     void                  (*release_locked)(ngx_mcp_zone_t *zone, uint32_t n,
                                 ngx_uint_t type, ngx_uint_t blocks);
+
+    /*
+     * What a worker does when its bell was rung: for each task that waits,
+     * "local" is the number that this worker gave it; for each watched record
+     * that has news (NULL: all); once for the bits (NGX_AGAIN: more is left).
+     * And for a lease, why: NGX_MCP_LEASE_* bits.  Called without the lock,
+     * only in workers with handlers; may call back into the zone.
+     */
+    void                  (*task)(ngx_mcp_zone_t *zone, ngx_uint_t type,
+                                ngx_mcp_ref_t ref, uint32_t local,
+                                ngx_uint_t why);
+    void                  (*news)(ngx_mcp_zone_t *zone, ngx_uint_t type,
+                                ngx_mcp_ref_t ref);
+    ngx_int_t             (*rung)(ngx_mcp_zone_t *zone, ngx_uint_t bits);
+    void                  (*lease)(ngx_mcp_zone_t *zone, ngx_str_t *key,
+                                ngx_uint_t why);
+
+    /* every second; NGX_AGAIN: call again soon */
+    ngx_int_t             (*sweep)(ngx_mcp_zone_t *zone);
+
+    /*
+     * every second, and when it is due (ngx_mcp_doorbell_due()); *next is the
+     * time to the next one, or 0; NGX_AGAIN likewise
+     */
+    ngx_int_t             (*due)(ngx_mcp_zone_t *zone, ngx_msec_t *next);
+
+    /*
+     * a worker died: gives up what it had of this record; whether that is to
+     * be counted as lost; and says what was, by type
+     */
+    ngx_uint_t            (*reap_locked)(ngx_mcp_zone_t *zone, void *rec,
+                                ngx_uint_t worker);
+    void                  (*died)(ngx_mcp_zone_t *zone, ngx_pid_t pid,
+                                ngx_uint_t *lost);
 } ngx_mcp_schema_t;
 
 

@@ -45,6 +45,8 @@
 #define NGX_MCP_PLACES_SHARE  8           /* at most this part of the zone */
 #define NGX_MCP_PLACE_NONE    0xffff
 
+/* workers with the same rest share a bit */
+#define NGX_MCP_WATCH_BITS    256
 #define NGX_MCP_RING          32
 
 /* of a zone's size */
@@ -62,8 +64,10 @@
 #endif
 
 
-/* the type of a block that is free, or data */
+/* types: a block that is free, or data; a lease; the schema's */
 #define NGX_MCP_FREE          0
+#define NGX_MCP_LEASE         1
+#define NGX_MCP_TYPE_FIRST    2
 
 typedef struct {
     u_char                  type;
@@ -105,16 +109,17 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: whose it is */
     ngx_mcp_links_sh_t      pending;
-    uint32_t                why;
-    uint32_t                local;
-    uint32_t                line;
-    uint32_t                carrier;
+    uint32_t                why;          /* 0: it does not wait */
+    uint32_t                local;        /* the worker's number of it */
 } ngx_mcp_task_sh_t;
 
 
 #define NGX_MCP_WORKER_FREE     0
 #define NGX_MCP_WORKER_LIVE     1
 #define NGX_MCP_WORKER_DEAD     2         /* being reaped */
+
+/* a bit of a worker that is not the schema's */
+#define NGX_MCP_RING_LEASES     0x80000000
 
 #define NGX_MCP_NAME_LEN        16
 
@@ -183,6 +188,10 @@ struct ngx_mcp_zone_sh_s {
 
     ngx_atomic_t            epoch;        /* drawn last */
 
+    ngx_mcp_list_sh_t       leases;       /* oldest first */
+    ngx_mcp_list_sh_t       news;         /* of leases */
+    uint32_t                nleases;
+
     uint32_t                buckets[];
 };
 
@@ -246,6 +255,7 @@ ngx_mcp_ref(ngx_mcp_zone_t *zone, void *rec)
 
 #include "ngx_mcp_journal.h"
 #include "ngx_mcp_block.h"
+#include "ngx_mcp_worker.h"
 
 
 #endif /* _NGX_MCP_ZONE_SH_H_INCLUDED_ */

@@ -167,7 +167,7 @@ carrier_of(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, uint32_t line)
     for (n = s->streams.head; n; n = st->task.rec.links.next) {
         st = ngx_mcp_block(zone, n);
 
-        if (st->task.line == line
+        if (st->line == line
             && !(st->task.rec.flags & NGX_MCP_STREAM_CLOSING))
         {
             return n;
@@ -273,7 +273,7 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
             bad("call %u does not run", n);
         }
 
-        if (!s->ended && c->task.carrier != carrier_of(zone, s, c->task.line))
+        if (!s->ended && c->carrier != carrier_of(zone, s, c->line))
         {
             bad("carrier of call %u is wrong", n);
         }
@@ -288,12 +288,12 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         waiting += ngx_min(c->log.count, NGX_MCP_LINE_WAITING);
 
         if (c->task.rec.flags & NGX_MCP_CALL_RUNNING || s->ended
-            || (c->task.carrier == 0 && c->log.count == 0))
+            || (c->carrier == 0 && c->log.count == 0))
         {
             bad("line of call %u should not be kept", n);
         }
 
-        if (c->task.carrier != carrier_of(zone, s, c->task.line)) {
+        if (c->carrier != carrier_of(zone, s, c->line)) {
             bad("carrier of line %u is wrong", n);
         }
     }
@@ -321,7 +321,7 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         }
 
         serial = st->serial;
-        gets += (st->task.line == 0);
+        gets += (st->line == 0);
     }
 
     if (gets != s->ngets || s->carrier != carrier_of(zone, s, 0)) {
@@ -704,18 +704,18 @@ leases_check(ngx_mcp_zone_t *zone)
     uint64_t             last;
     ngx_mcp_lease_sh_t  *l;
 
-    if (length(zone, &zone->root->leases, NGX_MCP_LINKS, "leases")
-        != zone->root->nleases
-        || length(zone, &zone->root->news, offsetof(ngx_mcp_lease_sh_t, news),
+    if (length(zone, &zone->sh->leases, NGX_MCP_LINKS, "leases")
+        != zone->sh->nleases
+        || length(zone, &zone->sh->news, offsetof(ngx_mcp_lease_sh_t, news),
                   "news of leases")
-           != zone->root->nleases)
+           != zone->sh->nleases)
     {
         bad("leases are not all in the lists");
     }
 
     last = 0;
 
-    for (n = zone->root->leases.head; n; n = l->rec.links.next) {
+    for (n = zone->sh->leases.head; n; n = l->rec.links.next) {
         l = ngx_mcp_block(zone, n);
 
         if (l->serial <= last || l->rec.block.type != NGX_MCP_LEASE) {
@@ -727,7 +727,7 @@ leases_check(ngx_mcp_zone_t *zone)
 
     last = 0;
 
-    for (n = zone->root->news.head; n; n = l->news.next) {
+    for (n = zone->sh->news.head; n; n = l->news.next) {
         l = ngx_mcp_block(zone, n);
 
         if (l->changed <= last || l->changed > zone->sh->stamp) {

@@ -1050,9 +1050,9 @@ finish(void)
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 
-    while (zone.root->leases.head) {
+    while (zone.sh->leases.head) {
         ngx_mcp_lease_drop_locked(&zone, ngx_mcp_block(&zone,
-                                                     zone.root->leases.head));
+                                                     zone.sh->leases.head));
     }
 
     while (zone.root->audiences.head) {

@@ -1316,7 +1316,7 @@ call_tests(void)
     b.ref = ngx_mcp_ref(&zone, ngx_mcp_block(&zone,
                 ngx_mcp_session_locked(&zone, ref)->calls.head));
     b.line = ((ngx_mcp_call_sh_t *) ngx_mcp_block(&zone, b.ref.block))
-             ->task.line;
+             ->line;
     ngx_mcp_zone_unlock(&zone);
     answer(b.ref, "x", NGX_MCP_EVENT_RESPONSE);
     ngx_mcp_call_close(&zone, b.ref);
@@ -3093,9 +3093,8 @@ share_own_tests(void)
 static void
 share_lease_tests(void)
 {
-    ngx_str_t              key[4];
-    ngx_mcp_ref_t          a, b;
-    ngx_mcp_lease_share_t  share;
+    ngx_str_t      key[4];
+    ngx_mcp_ref_t  a, b;
 
     start(1024 * 1024);
     a = session_of("t", "a");
@@ -3106,29 +3105,24 @@ share_lease_tests(void)
     key[2] = env_str("key 2");
     key[3] = env_str("key 3");
 
-    share.session = a;
-    share.sessions = 1;
-    share.tenants = 2;
-    ok(ngx_mcp_lease_want_shared(&zone, &key[0], &share) == NGX_OK
-       && ngx_mcp_lease_want_shared(&zone, &key[0], &share) == NGX_OK
-       && ngx_mcp_lease_want_shared(&zone, &key[1], &share) == NGX_BUSY,
+    ok(ngx_mcp_session_lease(&zone, &key[0], a, 1, 2) == NGX_OK
+       && ngx_mcp_session_lease(&zone, &key[0], a, 1, 2) == NGX_OK
+       && ngx_mcp_session_lease(&zone, &key[1], a, 1, 2) == NGX_BUSY,
        "a session's share of leases");
 
-    share.session = b;
-    share.sessions = 2;
-    ok(ngx_mcp_lease_want_shared(&zone, &key[1], &share) == NGX_OK
-       && ngx_mcp_lease_want_shared(&zone, &key[2], &share) == NGX_DECLINED,
+    ok(ngx_mcp_session_lease(&zone, &key[1], b, 2, 2) == NGX_OK
+       && ngx_mcp_session_lease(&zone, &key[2], b, 2, 2) == NGX_DECLINED,
        "its tenant's");
 
     ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
-    ok(ngx_mcp_lease_want_shared(&zone, &key[3], &share) == NGX_ABORT,
+    ok(ngx_mcp_session_lease(&zone, &key[3], b, 2, 2) == NGX_ABORT,
        "an ended session is no full zone");
 
     ngx_mcp_zone_lock(&zone);
 
-    while (zone.root->leases.head) {
+    while (zone.sh->leases.head) {
         ngx_mcp_lease_drop_locked(&zone,
-                                  ngx_mcp_block(&zone, zone.root->leases.head));
+                                  ngx_mcp_block(&zone, zone.sh->leases.head));
     }
 
     ngx_mcp_zone_unlock(&zone);

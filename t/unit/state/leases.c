@@ -152,9 +152,9 @@ stop(const char *what)
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 
-    while (zone.root->leases.head) {
+    while (zone.sh->leases.head) {
         ngx_mcp_lease_drop_locked(&zone, ngx_mcp_block(&zone,
-                                                       zone.root->leases.head));
+                                                       zone.sh->leases.head));
     }
 
     ngx_mcp_zone_unlock(&zone);
@@ -471,7 +471,7 @@ holder_tests(void)
     listen_again();
     (void) ngx_mcp_worker_sweep(&workers[1]);
     drain_all();
-    ok(zone.root->nleases == 2 && heard[1].n == 1, "the others are forgotten");
+    ok(zone.sh->nleases == 2 && heard[1].n == 1, "the others are forgotten");
 
     stop("holders");
 }

@@ -1065,15 +1065,10 @@ lists_told_check(void)
 static void
 op_lease_want(void)
 {
-    ngx_str_t              key;
-    ngx_mcp_lease_share_t  share;
-
-    share.session = victim;
-    share.sessions = 2;
-    share.tenants = 2;
+    ngx_str_t  key;
 
     key = env_str("wanted");
-    ngx_mcp_lease_want_shared(&zone, &key, &share);
+    ngx_mcp_session_lease(&zone, &key, victim, 2, 2);
 
     key.data = big;
     key.len = 1000;
@@ -2068,9 +2063,9 @@ survive(step_op_t *op)
 
     while (ngx_mcp_group_sweep_locked(&copy) == NGX_AGAIN) { /* void */ }
 
-    while (copy.root->leases.head) {
+    while (copy.sh->leases.head) {
         ngx_mcp_lease_drop_locked(&copy, ngx_mcp_block(&copy,
-                                                     copy.root->leases.head));
+                                                     copy.sh->leases.head));
     }
 
     while (copy.root->audiences.head) {

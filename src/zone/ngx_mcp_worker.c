@@ -1,5 +1,6 @@
 
-#include "ngx_mcp_state_sh.h"
+#include "ngx_mcp_worker.h"
+#include "ngx_mcp_lease_sh.h"
 
 
 /* tasks handled under one hold of the lock */
@@ -21,19 +22,12 @@ typedef struct {
 } ngx_mcp_job_t;
 
 
-typedef struct {
-    ngx_uint_t              streams;
-    ngx_uint_t              calls;
-} ngx_mcp_reaped_t;
-
-
-static void ngx_mcp_worker_tell(ngx_mcp_zone_t *zone, uint32_t *groups,
-    ngx_uint_t n, ngx_uint_t bits);
+static void ngx_mcp_watcher_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t bit,
+    uint32_t n);
+static void ngx_mcp_worker_news(ngx_mcp_zone_t *zone, uint32_t n);
 static ngx_uint_t ngx_mcp_worker_gone(ngx_mcp_zone_t *zone, ngx_uint_t n);
 static ngx_int_t ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker,
-    uint32_t nonce, uint32_t from, ngx_mcp_reaped_t *reaped);
-static void ngx_mcp_reap_block_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
-    uint32_t n, ngx_mcp_reaped_t *reaped);
+    uint32_t nonce, uint32_t from, ngx_uint_t *lost);
 
 
 /* bells to ring once the lock that this process holds is given back */
@@ -62,7 +56,7 @@ ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
     ngx_mcp_list_append(zone, &w->pending, ngx_mcp_number(zone, task),
                         offsetof(ngx_mcp_task_sh_t, pending));
 
-    ngx_mcp_worker_ring_locked(zone, task->rec.worker);
+    ngx_mcp_worker_ring_locked(zone, task->rec.worker, 0);
 }
 
 
@@ -89,12 +83,103 @@ ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
 }
 
 
+/* each watcher is told once, until it has taken all and watches again */
+
 void
-ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker)
+ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n)
+{
+    uint64_t    bits;
+    ngx_uint_t  i, k;
+
+    for (i = 0; i < NGX_MCP_WATCH_BITS / 64; i++) {
+        bits = watch[i];
+
+        if (bits == 0) {
+            continue;
+        }
+
+        ngx_mcp_touch(zone, &watch[i]);
+        watch[i] = 0;
+
+        for (k = i * 64; bits; k++, bits >>= 1) {
+
+            if (bits & 1) {
+                ngx_mcp_watcher_ring_locked(zone, k, n);
+            }
+        }
+    }
+}
+
+
+/* one of those with this bit watches, the others look in vain */
+
+static void
+ngx_mcp_watcher_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t bit, uint32_t n)
+{
+    ngx_uint_t            i;
+    ngx_mcp_worker_sh_t  *w;
+
+    for (i = bit; i < zone->sh->top; i += NGX_MCP_WATCH_BITS) {
+        w = ngx_mcp_place(zone, i);
+
+        if (w->state != NGX_MCP_WORKER_LIVE) {
+            continue;
+        }
+
+        if (w->nring < NGX_MCP_RING) {
+            w->ring[w->nring++] = n;
+
+        } else {
+            w->overflow = 1;
+        }
+
+        ngx_mcp_worker_ring_locked(zone, i, 0);
+    }
+}
+
+
+void
+ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
+{
+    ngx_uint_t  bit;
+
+    if (zone->worker != NGX_MCP_NO_WORKER) {
+        bit = zone->worker % NGX_MCP_WATCH_BITS;
+        ngx_mcp_touch(zone, &watch[bit / 64]);
+        watch[bit / 64] |= 1ULL << (bit % 64);
+    }
+}
+
+
+/* a bit that others may have set as well stays until the next event */
+
+void
+ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
+{
+    ngx_uint_t  bit;
+
+    if (zone->worker != NGX_MCP_NO_WORKER
+        && zone->sh->top <= NGX_MCP_WATCH_BITS)
+    {
+        bit = zone->worker;
+        ngx_mcp_touch(zone, &watch[bit / 64]);
+        watch[bit / 64] &= ~(1ULL << (bit % 64));
+    }
+}
+
+
+void
+ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
+    ngx_uint_t bits)
 {
     ngx_mcp_worker_sh_t  *w;
 
+    if (worker >= zone->sh->places) {
+        return;
+    }
+
     w = ngx_mcp_place(zone, worker);
+    w->bits |= (uint32_t) bits;
 
     if (w->rung || w->state != NGX_MCP_WORKER_LIVE) {
         return;
@@ -111,15 +196,11 @@ ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker)
 void
 ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits)
 {
-    ngx_uint_t            i;
-    ngx_mcp_worker_sh_t  *w;
+    ngx_uint_t  i;
 
     for (i = 0; i < zone->sh->top; i++) {
-        w = ngx_mcp_place(zone, i);
-
-        if (w->state == NGX_MCP_WORKER_LIVE) {
-            w->bits |= (uint32_t) bits;
-            ngx_mcp_worker_ring_locked(zone, i);
+        if (ngx_mcp_place(zone, i)->state == NGX_MCP_WORKER_LIVE) {
+            ngx_mcp_worker_ring_locked(zone, i, bits);
         }
     }
 }
@@ -252,19 +333,17 @@ ngx_mcp_worker_release(ngx_mcp_zone_t *zone)
 ngx_int_t
 ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
 {
-    uint32_t                    n, groups[NGX_MCP_RING + 1];
-    ngx_uint_t                  i, njobs, ngroups, bits, more;
-    ngx_mcp_job_t               jobs[NGX_MCP_DRAIN_TASKS];
-    ngx_mcp_task_sh_t          *t;
-    ngx_mcp_worker_sh_t        *w;
-    ngx_mcp_worker_handlers_t  *handlers;
+    uint32_t              n, news[NGX_MCP_RING];
+    ngx_uint_t            i, njobs, nnews, bits, more;
+    ngx_mcp_job_t         jobs[NGX_MCP_DRAIN_TASKS];
+    ngx_mcp_task_sh_t    *t;
+    ngx_mcp_worker_sh_t  *w;
 
     if (zone->worker == NGX_MCP_NO_WORKER) {
         return NGX_OK;
     }
 
     w = ngx_mcp_place(zone, zone->worker);
-    handlers = zone->handlers;
     njobs = 0;
 
     ngx_mcp_zone_lock(zone);
@@ -286,12 +365,12 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
     more = (w->pending.head != 0);
 
     if (w->overflow) {
-        groups[0] = 0;
-        ngroups = 1;
+        news[0] = 0;
+        nnews = 1;
 
     } else {
-        ngroups = w->nring;
-        ngx_memcpy(groups, w->ring, ngroups * sizeof(uint32_t));
+        nnews = w->nring;
+        ngx_memcpy(news, w->ring, nnews * sizeof(uint32_t));
     }
 
     w->overflow = 0;
@@ -302,21 +381,18 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
 
     ngx_mcp_zone_unlock(zone);
 
-    if (handlers == NULL) {
+    if (zone->handlers == NULL) {
         return more ? NGX_AGAIN : NGX_OK;
     }
 
     for (i = 0; i < njobs; i++) {
-
-        if (jobs[i].type == NGX_MCP_STREAM) {
-            handlers->stream(zone, jobs[i].ref, jobs[i].local, jobs[i].why);
-
-        } else {
-            handlers->call(zone, jobs[i].ref, jobs[i].local, jobs[i].why);
-        }
+        zone->schema->task(zone, jobs[i].type, jobs[i].ref, jobs[i].local,
+                           jobs[i].why);
     }
 
-    ngx_mcp_worker_tell(zone, groups, ngroups, bits);
+    for (i = 0; i < nnews; i++) {
+        ngx_mcp_worker_news(zone, news[i]);
+    }
 
     if (bits & NGX_MCP_RING_LEASES
         && ngx_mcp_lease_drain(zone) == NGX_AGAIN)
@@ -328,18 +404,7 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
         more = 1;
     }
 
-    if (bits & NGX_MCP_RING_FAREWELL) {
-
-        for (i = 0; i < NGX_MCP_DRAIN_TASKS; i++) {
-            if (ngx_mcp_farewell(zone) != NGX_OK) {
-                return more ? NGX_AGAIN : NGX_OK;
-            }
-        }
-
-        ngx_mcp_zone_lock(zone);
-        w->bits |= NGX_MCP_RING_FAREWELL;
-        ngx_mcp_zone_unlock(zone);
-
+    if (bits && zone->schema->rung(zone, bits) == NGX_AGAIN) {
         more = 1;
     }
 
@@ -347,53 +412,27 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
 }
 
 
+/* the block may hold another record by now, which then has none */
+
 static void
-ngx_mcp_worker_tell(ngx_mcp_zone_t *zone, uint32_t *groups, ngx_uint_t n,
-    ngx_uint_t bits)
+ngx_mcp_worker_news(ngx_mcp_zone_t *zone, uint32_t n)
 {
-    ngx_uint_t           i;
     ngx_mcp_ref_t        ref;
     ngx_mcp_block_sh_t  *block;
 
-    for (i = 0; i < n; i++) {
-        ref.block = groups[i];
-        ref.gen = 0;
-
-        if (ref.block) {
-            block = ngx_mcp_block(zone, ref.block);
-
-            ref.gen = block->gen;
-
-            if (block->type == NGX_MCP_TOPIC) {
-                zone->handlers->topic(zone, ref);
-                continue;
-            }
-
-            if (block->type != NGX_MCP_GROUP) {
-                continue;
-            }
-
-        } else {
-            zone->handlers->topic(zone, ref);
-        }
-
-        zone->handlers->group(zone, ref);
+    if (n == 0) {
+        ngx_memzero(&ref, sizeof(ngx_mcp_ref_t));
+        zone->schema->news(zone, NGX_MCP_FREE, ref);
+        return;
     }
 
-    if (bits & NGX_MCP_RING_KNOWLEDGE) {
-        zone->handlers->knowledge(zone);
-    }
+    block = ngx_mcp_block(zone, n);
 
-    if (bits & NGX_MCP_RING_LISTS) {
-        zone->handlers->lists(zone);
-    }
+    ref.block = n;
+    ref.gen = block->gen;
 
-    if (bits & NGX_MCP_RING_LISTENERS) {
-        zone->handlers->listeners(zone);
-    }
-
-    if (bits & NGX_MCP_RING_SUPPLIES) {
-        zone->handlers->supplies(zone);
+    if (block->type != NGX_MCP_FREE) {
+        zone->schema->news(zone, block->type, ref);
     }
 }
 
@@ -402,7 +441,6 @@ ngx_int_t
 ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 {
     uint32_t              nonce;
-    ngx_int_t             rc;
     ngx_uint_t            i;
     ngx_mcp_worker_sh_t  *w;
 
@@ -437,25 +475,9 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
     w->leases = 0;
     w->bits |= NGX_MCP_RING_LEASES;
 
-    rc = ngx_mcp_expire_locked(zone);
-
-    if (ngx_mcp_group_sweep_locked(zone) == NGX_AGAIN) {
-        rc = NGX_AGAIN;
-    }
-
-    if (ngx_mcp_topic_sweep_locked(zone) == NGX_AGAIN) {
-        rc = NGX_AGAIN;
-    }
-
     ngx_mcp_zone_unlock(zone);
 
-    for (i = 0; i < NGX_MCP_DRAIN_TASKS; i++) {
-        if (ngx_mcp_farewell(zone) != NGX_OK) {
-            return rc;
-        }
-    }
-
-    return NGX_AGAIN;
+    return zone->schema->sweep(zone);
 }
 
 
@@ -496,12 +518,12 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 {
     uint32_t              from;
     ngx_pid_t             pid;
-    ngx_mcp_reaped_t      reaped;
+    ngx_uint_t            lost[NGX_MCP_TYPES];
     ngx_mcp_worker_sh_t  *w;
 
     w = ngx_mcp_place(zone, worker);
 
-    ngx_memzero(&reaped, sizeof(ngx_mcp_reaped_t));
+    ngx_memzero(lost, sizeof(lost));
 
     ngx_mcp_zone_lock(zone);
 
@@ -522,7 +544,7 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 
     for (from = 1; from < zone->sh->fresh; from += NGX_MCP_REAP_BLOCKS) {
 
-        if (ngx_mcp_reap_blocks(zone, worker, nonce, from, &reaped)
+        if (ngx_mcp_reap_blocks(zone, worker, nonce, from, lost)
             != NGX_OK)
         {
             return;
@@ -551,19 +573,18 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
     ngx_mcp_zone_unlock(zone);
 
     if (pid != ngx_pid) {
-        ngx_log_error(NGX_LOG_NOTICE, zone->log, 0,
-                      "mcp zone \"%V\": worker %P died, its %ui streams and "
-                      "%ui calls were closed",
-                      &zone->name, pid, reaped.streams, reaped.calls);
+        zone->schema->died(zone, pid, lost);
     }
 }
 
 
 static ngx_int_t
 ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce,
-    uint32_t from, ngx_mcp_reaped_t *reaped)
+    uint32_t from, ngx_uint_t *lost)
 {
     uint32_t              n, last;
+    ngx_uint_t            type;
+    ngx_mcp_block_sh_t   *rec;
     ngx_mcp_worker_sh_t  *w;
 
     w = ngx_mcp_place(zone, worker);
@@ -578,85 +599,21 @@ ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce,
     last = ngx_min(from + NGX_MCP_REAP_BLOCKS, zone->sh->fresh);
 
     for (n = from; n < last; n++) {
-        ngx_mcp_reap_block_locked(zone, worker, n, reaped);
+        rec = ngx_mcp_block(zone, n);
+        type = rec->type;
+
+        if (type == NGX_MCP_LEASE) {
+            ngx_mcp_lease_lost_locked(zone, (ngx_mcp_lease_sh_t *) rec, worker,
+                                      nonce);
+
+        } else if (type != NGX_MCP_FREE) {
+            lost[type] += zone->schema->reap_locked(zone, rec, worker);
+        }
+
         ngx_mcp_step_locked(zone);
     }
 
     ngx_mcp_zone_unlock(zone);
 
     return NGX_OK;
-}
-
-
-static void
-ngx_mcp_reap_block_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t n,
-    ngx_mcp_reaped_t *reaped)
-{
-    ngx_mcp_link_sh_t       *l;
-    ngx_mcp_call_sh_t       *c;
-    ngx_mcp_record_sh_t     *rec;
-    ngx_mcp_stream_sh_t     *st;
-    ngx_mcp_knowledge_sh_t  *k;
-
-    rec = ngx_mcp_block(zone, n);
-
-    switch (rec->block.type) {
-
-    case NGX_MCP_STREAM:
-        st = (ngx_mcp_stream_sh_t *) rec;
-
-        if (rec->worker == worker) {
-            ngx_mcp_stream_drop_locked(zone, st,
-                                       NGX_MCP_COUNTER_STREAMS_LOST);
-            reaped->streams++;
-        }
-
-        break;
-
-    case NGX_MCP_CALL:
-        c = (ngx_mcp_call_sh_t *) rec;
-
-        if (rec->worker != worker || !(rec->flags & NGX_MCP_CALL_RUNNING)) {
-            break;
-        }
-
-        /* for its last word; it stays, as it runs */
-
-        (void) ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, c),
-                                      NGX_MCP_ROOM_EVENT,
-                                      NGX_MCP_BLOCKS_SMALL);
-
-        ngx_mcp_call_lost_locked(zone, c);
-        reaped->calls++;
-
-        break;
-
-    case NGX_MCP_LINK:
-        l = (ngx_mcp_link_sh_t *) rec;
-
-        if (l->listener == worker + 1) {
-            ngx_mcp_listener_lost_locked(zone, l);
-        }
-
-        if (l->state == NGX_MCP_LINK_MAKING && rec->worker == worker) {
-            ngx_mcp_link_give_up_locked(zone, l);
-        }
-
-        break;
-
-    case NGX_MCP_KNOWLEDGE:
-        k = (ngx_mcp_knowledge_sh_t *) rec;
-
-        if (k->asking && rec->worker == worker) {
-            ngx_mcp_knowledge_drop_locked(zone, k);
-            ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_KNOWLEDGE);
-        }
-
-        break;
-
-    case NGX_MCP_LEASE:
-        ngx_mcp_lease_lost_locked(zone, (ngx_mcp_lease_sh_t *) rec, worker,
-                                  ngx_mcp_place(zone, worker)->nonce);
-        break;
-    }
 }

@@ -1,26 +1,47 @@
 
-#include "ngx_mcp_state_sh.h"
+#include "ngx_mcp_lease_sh.h"
 
 
 /* behind the key: the last event id and the note */
 #define NGX_MCP_LEASE_TEXTS  (NGX_MCP_LEASE_ID_MAX + NGX_MCP_LEASE_NOTE_MAX)
 
+/* leases told about in one turn, and looked at under one hold of the lock */
+#define NGX_MCP_LEASE_TURN   64
+#define NGX_MCP_LEASE_PASS   256
+
 
 static ngx_mcp_lease_sh_t *ngx_mcp_lease_find_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *key);
-static uint32_t ngx_mcp_lease_session_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_lease_share_t *share, ngx_mcp_ref_t *group);
 static ngx_int_t ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_share_t *share);
 static ngx_int_t ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *key, ngx_mcp_stage_t *stage, ngx_mcp_lease_share_t *share);
+static ngx_uint_t ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone);
+static ngx_uint_t ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r);
+static ngx_int_t ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_settle_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
+static void ngx_mcp_lease_tell_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r);
+static void ngx_mcp_lease_change_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
+static void ngx_mcp_lease_news_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l, ngx_uint_t worker);
+static ngx_int_t ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_uint_t *why);
+static uint32_t ngx_mcp_lease_unseen_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_worker_sh_t *w);
+static ngx_uint_t ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l, ngx_uint_t entitled);
+static ngx_uint_t ngx_mcp_lease_stale_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 
 
@@ -116,60 +137,26 @@ ngx_mcp_lease_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
 static ngx_int_t
 ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_share_t *share)
 {
-    uint32_t             n, session;
-    ngx_uint_t           sessions, tenants;
-    ngx_mcp_ref_t        group;
+    uint32_t             n;
+    ngx_uint_t           owners, users;
     ngx_mcp_lease_sh_t  *l;
 
-    session = ngx_mcp_lease_session_locked(zone, share, &group);
+    owners = 0;
+    users = 0;
 
-    if (session == 0) {
-        return NGX_ABORT;
-    }
-
-    sessions = 0;
-    tenants = 0;
-
-    for (n = zone->root->leases.head; n; n = l->rec.links.next) {
+    for (n = zone->sh->leases.head; n; n = l->rec.links.next) {
         l = ngx_mcp_block(zone, n);
 
-        sessions += (l->session == session);
-        tenants += (l->rec.owner.block == group.block
-                    && l->rec.owner.gen == group.gen);
+        users += (l->user == share->user);
+        owners += (l->rec.owner.block == share->owner.block
+                   && l->rec.owner.gen == share->owner.gen);
     }
 
-    if (sessions >= share->sessions) {
+    if (users >= share->users) {
         return NGX_BUSY;
     }
 
-    return (tenants >= share->tenants) ? NGX_DECLINED : NGX_OK;
-}
-
-
-/* the account of a lease; 0: the session has ended */
-
-static uint32_t
-ngx_mcp_lease_session_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_lease_share_t *share, ngx_mcp_ref_t *group)
-{
-    uint32_t               hash;
-    ngx_str_t              id;
-    ngx_mcp_session_sh_t  *s;
-
-    s = ngx_mcp_session_locked(zone, share->session);
-
-    if (s == NULL) {
-        return 0;
-    }
-
-    *group = s->rec.owner;
-
-    id.data = s->id;
-    id.len = NGX_MCP_UUID_LEN;
-
-    hash = (uint32_t) ngx_mcp_hash(zone, &id, NULL);
-
-    return hash ? hash : 1;
+    return (owners >= share->owners) ? NGX_DECLINED : NGX_OK;
 }
 
 
@@ -179,16 +166,15 @@ static ngx_int_t
 ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_stage_t *stage, ngx_mcp_lease_share_t *share)
 {
-    ngx_mcp_root_sh_t   *root;
     ngx_mcp_zone_sh_t   *sh;
     ngx_mcp_lease_sh_t  *l;
 
     sh = zone->sh;
-    root = zone->root;
 
-    if (root->nleases >= NGX_MCP_LEASES_MAX
+    if (sh->nleases >= NGX_MCP_LEASES_MAX
         || sh->used[NGX_MCP_LEASE] + stage->blocks > sh->blocks / 8
-        || ngx_mcp_stage_reserve_locked(zone, stage) != NGX_OK)
+        || zone->schema->reserve_locked(zone, stage->payer, stage->room,
+                                        ngx_mcp_stage_needs(stage)) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -201,24 +187,22 @@ ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
     l->since = ngx_current_msec;
     l->rec.hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
 
-    /* making room may have ended it */
-
     if (share) {
-        l->session = ngx_mcp_lease_session_locked(zone, share,
-                                                  &l->rec.owner);
+        l->user = share->user;
+        l->rec.owner = share->owner;
     }
 
     ngx_mcp_commit_locked(zone, l, NGX_MCP_LEASE);
 
     stage->head = 0;
 
-    ngx_mcp_touch(zone, &root->nleases);
-    root->nleases++;
+    ngx_mcp_touch(zone, &sh->nleases);
+    sh->nleases++;
 
     ngx_mcp_hash_insert_locked(zone, l);
-    ngx_mcp_list_append(zone, &root->leases, ngx_mcp_number(zone, l),
+    ngx_mcp_list_append(zone, &sh->leases, ngx_mcp_number(zone, l),
                         NGX_MCP_LINKS);
-    ngx_mcp_list_append(zone, &root->news, ngx_mcp_number(zone, l),
+    ngx_mcp_list_append(zone, &sh->news, ngx_mcp_number(zone, l),
                         offsetof(ngx_mcp_lease_sh_t, news));
 
     ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LEASES);
@@ -231,18 +215,18 @@ void
 ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
     uint32_t            n;
-    ngx_mcp_root_sh_t  *root;
+    ngx_mcp_zone_sh_t  *sh;
 
-    root = zone->root;
+    sh = zone->sh;
     n = ngx_mcp_number(zone, l);
 
-    ngx_mcp_list_remove(zone, &root->leases, n, NGX_MCP_LINKS);
-    ngx_mcp_list_remove(zone, &root->news, n,
+    ngx_mcp_list_remove(zone, &sh->leases, n, NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, &sh->news, n,
                         offsetof(ngx_mcp_lease_sh_t, news));
     ngx_mcp_hash_remove_locked(zone, l);
 
-    ngx_mcp_touch(zone, &root->nleases);
-    root->nleases--;
+    ngx_mcp_touch(zone, &sh->nleases);
+    sh->nleases--;
 
     ngx_mcp_drop_locked(zone, l);
 }
@@ -334,7 +318,7 @@ ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 
 /* whether this worker may claim */
 
-ngx_uint_t
+static ngx_uint_t
 ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t            i;
@@ -386,7 +370,7 @@ ngx_mcp_lease_newer(ngx_mcp_zone_t *zone)
 
 /* whether it may be claimed by who is entitled */
 
-ngx_uint_t
+static ngx_uint_t
 ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
     if (!ngx_mcp_lease_alive_locked(zone, &l->holder)) {
@@ -847,7 +831,7 @@ ngx_mcp_lease_settled(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
     if (l->holder.connected && ngx_mcp_lease_alive_locked(zone, &l->holder)) {
@@ -917,7 +901,7 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
 
     ngx_mcp_zone_lock(zone);
 
-    for (i = zone->root->leases.head; i; i = l->rec.links.next) {
+    for (i = zone->sh->leases.head; i; i = l->rec.links.next) {
         l = ngx_mcp_block(zone, i);
 
         if (n-- == 0) {
@@ -946,4 +930,258 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
     ngx_mcp_zone_unlock(zone);
 
     return rc;
+}
+
+
+/* that it lost what it had */
+
+static void
+ngx_mcp_lease_tell_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_mcp_reader_sh_t *r)
+{
+    ngx_mcp_worker_sh_t  *w;
+
+    if (r->nonce == 0) {
+        return;
+    }
+
+    w = ngx_mcp_place(zone, r->worker);
+
+    if (w->state != NGX_MCP_WORKER_LIVE || w->nonce != r->nonce) {
+        return;
+    }
+
+    ngx_mcp_touch(zone, l);
+    l->former = r->worker;
+    l->former_nonce = r->nonce;
+
+    ngx_mcp_lease_news_locked(zone, l, r->worker);
+}
+
+
+/* for all to look at */
+
+static void
+ngx_mcp_lease_change_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    ngx_mcp_lease_news_locked(zone, l, NGX_MCP_NO_WORKER);
+    ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LEASES);
+}
+
+
+static void
+ngx_mcp_lease_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_uint_t worker)
+{
+    uint32_t  n;
+
+    n = ngx_mcp_number(zone, l);
+
+    ngx_mcp_list_remove(zone, &zone->sh->news, n,
+                        offsetof(ngx_mcp_lease_sh_t, news));
+
+    ngx_mcp_touch(zone, l);
+    l->changed = ++zone->sh->stamp;
+
+    ngx_mcp_list_append(zone, &zone->sh->news, n,
+                        offsetof(ngx_mcp_lease_sh_t, news));
+
+    ngx_mcp_worker_ring_locked(zone, worker, NGX_MCP_RING_LEASES);
+}
+
+
+void
+ngx_mcp_lease_ring_locked(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t  i;
+
+    if (zone->sh->nleases == 0) {
+        return;
+    }
+
+    for (i = 0; i < zone->sh->top; i++) {
+        ngx_mcp_place(zone, i)->leases = 0;
+    }
+
+    ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LEASES);
+}
+
+
+ngx_int_t
+ngx_mcp_lease_drain(ngx_mcp_zone_t *zone)
+{
+    u_char      buf[NGX_MCP_LEASE_KEY_MAX];
+    ngx_int_t   rc;
+    ngx_str_t   key;
+    ngx_uint_t  i, why;
+
+    for (i = 0; i < NGX_MCP_LEASE_TURN; i++) {
+        key.data = buf;
+
+        rc = ngx_mcp_lease_next(zone, &key, &why);
+
+        if (rc == NGX_DONE) {
+            return NGX_OK;
+        }
+
+        if (rc == NGX_OK) {
+            zone->schema->lease(zone, &key, why);
+        }
+    }
+
+    return NGX_AGAIN;
+}
+
+
+/* NGX_OK: there is one; NGX_AGAIN: not yet; NGX_DONE: all were seen */
+
+static ngx_int_t
+ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *why)
+{
+    uint32_t              n, next;
+    ngx_int_t             rc;
+    ngx_uint_t            i, entitled;
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_worker_sh_t  *w;
+
+    if (zone->worker == NGX_MCP_NO_WORKER) {
+        return NGX_DONE;
+    }
+
+    w = ngx_mcp_place(zone, zone->worker);
+
+    ngx_mcp_zone_lock(zone);
+
+    entitled = ngx_mcp_lease_entitled_locked(zone);
+
+    n = ngx_mcp_lease_unseen_locked(zone, w);
+    rc = NGX_DONE;
+
+    for (i = 0; n; i++, n = next) {
+
+        if (i == NGX_MCP_LEASE_PASS) {
+            rc = NGX_AGAIN;
+            break;
+        }
+
+        ngx_mcp_step_locked(zone);
+
+        l = ngx_mcp_block(zone, n);
+        next = l->news.next;
+
+        w->leases = l->changed;
+        w->lease = n;
+
+        if (ngx_mcp_lease_stale_locked(zone, l)) {
+            ngx_mcp_lease_drop_locked(zone, l);
+            continue;
+        }
+
+        *why = ngx_mcp_lease_why_locked(zone, l, entitled);
+
+        if (*why) {
+            key->len = l->key_len;
+            ngx_mcp_text_read(zone, l, 0, key->data, key->len);
+            rc = NGX_OK;
+            break;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* the first of which this worker did not see the last change */
+
+static uint32_t
+ngx_mcp_lease_unseen_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
+{
+    uint32_t             n, prev;
+    ngx_mcp_lease_sh_t  *l;
+
+    if (w->leases == 0) {
+        return zone->sh->news.head;
+    }
+
+    l = ngx_mcp_block(zone, w->lease);
+
+    if (l->rec.block.type == NGX_MCP_LEASE && l->changed == w->leases) {
+        return l->news.next;
+    }
+
+    n = 0;
+
+    for (prev = zone->sh->news.tail; prev; prev = l->news.prev) {
+        l = ngx_mcp_block(zone, prev);
+
+        if (l->changed <= w->leases) {
+            break;
+        }
+
+        n = prev;
+    }
+
+    return n;
+}
+
+
+static ngx_uint_t
+ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_uint_t entitled)
+{
+    uint32_t    nonce;
+    ngx_uint_t  why;
+
+    why = 0;
+    nonce = ngx_mcp_place(zone, zone->worker)->nonce;
+
+    (void) ngx_mcp_lease_before_locked(zone, l);
+
+    ngx_mcp_touch(zone, l);
+
+    if (l->former_nonce == nonce && l->former == zone->worker) {
+        l->former_nonce = 0;
+        why |= NGX_MCP_LEASE_LOST;
+    }
+
+    if (zone->awaits && ngx_mcp_lease_state_locked(zone, l) != NGX_AGAIN) {
+        why |= NGX_MCP_LEASE_SETTLED;
+    }
+
+    if (l->holder.nonce == nonce && l->holder.worker == zone->worker) {
+
+        if (l->rec.flags & NGX_MCP_LEASE_POKE) {
+            l->rec.flags &= ~NGX_MCP_LEASE_POKE;
+            why |= NGX_MCP_LEASE_POKED;
+        }
+
+        if (l->rec.flags & NGX_MCP_LEASE_MISSED) {
+            l->rec.flags &= ~NGX_MCP_LEASE_MISSED;
+            why |= NGX_MCP_LEASE_GAP;
+        }
+
+        return why;
+    }
+
+    if (entitled && ngx_mcp_lease_free_locked(zone, l)) {
+        why |= NGX_MCP_LEASE_FREE;
+    }
+
+    return why;
+}
+
+
+/* nobody has cared for it for long */
+
+static ngx_uint_t
+ngx_mcp_lease_stale_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    if (l->before.nonce || ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+        return 0;
+    }
+
+    return ngx_max(l->since, l->holder.deadline) + NGX_MCP_LEASE_KEEP
+           < ngx_current_msec;
 }

@@ -2,7 +2,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_event.h>
-#include "ngx_mcp_state_sh.h"
+#include "ngx_mcp_worker.h"
 
 
 typedef struct {
@@ -388,7 +388,7 @@ ngx_mcp_doorbell_sweep_handler(ngx_event_t *ev)
 
     /* what others left */
 
-    if (ngx_mcp_pending_send(bell->zone, &next) == NGX_AGAIN) {
+    if (bell->zone->schema->due(bell->zone, &next) == NGX_AGAIN) {
         rc = NGX_AGAIN;
     }
 
@@ -438,7 +438,7 @@ ngx_mcp_doorbell_due_handler(ngx_event_t *ev)
 
     bell = ev->data;
 
-    rc = ngx_mcp_pending_send(bell->zone, &next);
+    rc = bell->zone->schema->due(bell->zone, &next);
 
     if (rc == NGX_AGAIN || next) {
         ngx_mcp_doorbell_due(bell->zone, ngx_max(next, 10));

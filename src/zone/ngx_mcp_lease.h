@@ -1,7 +1,6 @@
 
 /*
- * Leases: what one worker does for all (reading a feed, listening at an
- * upstream, refreshing its lists).
+ * Leases: what one worker does for all, such as reading something.
  *
  * A lease is named by a key and lives in the zone from the first want to the
  * drop.  One worker holds it and renews it every second.  When nobody does,
@@ -32,7 +31,7 @@
 #define _NGX_MCP_LEASE_H_INCLUDED_
 
 
-#include "ngx_mcp_schema.h"
+#include "ngx_mcp_zone.h"
 
 
 /* ms */
@@ -83,16 +82,16 @@ typedef struct {
 ngx_int_t ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
- * Likewise, for a session, to which a new lease is charged, and to its tenant
- * at that endpoint, for as long as it exists.  Also NGX_BUSY: the session, and
- * NGX_DECLINED: its tenant, has as many as it may; NGX_ABORT: the session has
- * ended.
+ * Likewise, for a user of an owner: a new lease is charged to both for as long
+ * as it exists.  Also NGX_BUSY: the user, and NGX_DECLINED: the owner, has as
+ * many as it may.
  */
 
 typedef struct {
-    ngx_mcp_ref_t           session;
-    ngx_uint_t              sessions;     /* leases of one session */
-    ngx_uint_t              tenants;      /* and of one tenant */
+    ngx_mcp_ref_t           owner;        /* record */
+    uint32_t                user;         /* hash, not 0 */
+    ngx_uint_t              owners;       /* leases of one owner */
+    ngx_uint_t              users;        /* and of one user */
 } ngx_mcp_lease_share_t;
 
 ngx_int_t ngx_mcp_lease_want_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
@@ -167,50 +166,6 @@ ngx_int_t ngx_mcp_lease_poke(ngx_mcp_zone_t *zone, ngx_str_t *key);
 ngx_int_t ngx_mcp_lease_await(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_ref_t *ref);
 ngx_int_t ngx_mcp_lease_settled(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
-
-
-/*
- * What is done in steps, put into many logs or joined with others, so that it
- * is done to the end by a repeat when its worker dies in between: what was put
- * has a mark and is not put twice.  The steps are the same each time.
- */
-
-typedef struct {
-    uint64_t                key;
-    uint64_t                stamp;        /* older than what it left */
-    ngx_uint_t              place;        /* private */
-    ngx_uint_t              rank;         /* of the step, from 1 on */
-    ngx_uint_t              again;        /* it is a repeat */
-} ngx_mcp_once_t;
-
-
-/*
- * One event that a holder read.  text is what both readers of an overlap see
- * alike; with none, it is never the other's.
- *
- * Whoever made it begins, delivers it with "once" (ngx_mcp_event_t), and ends
- * with ngx_mcp_lease_take(), which keeps its id and begins what was not begun.
- * Between these a death leaves an event that is half delivered.  If it has an
- * id, the next holder reads it again and delivers the rest.  If it has none,
- * the other reader of an overlap does so; without one, or when that one has
- * dropped it already, the rest is lost.
- *
- *   NGX_OK        it is to be delivered
- *   NGX_DECLINED  the other reader of an overlap had it
- *   NGX_ABORT     the lease is lost: stop reading
- */
-
-typedef struct {
-    ngx_mcp_lease_t         lease;
-    ngx_str_t               id;           /* empty: the event has none */
-    ngx_str_t               text;
-    ngx_int_t               rc;           /* NGX_AGAIN: not begun */
-    ngx_mcp_once_t          once;         /* from its beginning on */
-    ngx_uint_t              ended;        /* private */
-} ngx_mcp_take_t;
-
-ngx_int_t ngx_mcp_lease_begin(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
-ngx_int_t ngx_mcp_lease_take(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
 
 
 /* whether workers of a newer configuration live, who take over */

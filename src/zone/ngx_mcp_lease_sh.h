@@ -1,0 +1,109 @@
+
+/*
+ * What a lease looks like in the zone.
+ */
+
+#ifndef _NGX_MCP_LEASE_SH_H_INCLUDED_
+#define _NGX_MCP_LEASE_SH_H_INCLUDED_
+
+
+#include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_lease.h"
+
+
+/*
+ * The event that a reader has begun to take.  What it left is younger than
+ * stamp and marked with it; 0: there is none.
+ */
+
+typedef struct {
+    uint64_t                stamp;
+    uint32_t                key;          /* hash of an id, or the fence */
+    uint16_t                place;        /* among those read twice */
+    uint16_t                done;         /* its ranks up to this one are */
+} ngx_mcp_part_sh_t;
+
+
+/* one who may take; none when the nonce is 0 */
+
+typedef struct {
+    uint32_t                worker;
+    uint32_t                nonce;
+    uint32_t                fence;
+    uint32_t                connected;
+    uint64_t                epoch;
+    uint64_t                claimed;      /* ngx_current_msec */
+    uint64_t                deadline;
+    ngx_mcp_part_sh_t       part;         /* stays when it loses the lease */
+} ngx_mcp_reader_sh_t;
+
+
+#define NGX_MCP_LEASE_POKE      0x01
+#define NGX_MCP_LEASE_READ      0x02      /* one was connected */
+#define NGX_MCP_LEASE_MISSED    0x04      /* the one before died too early */
+#define NGX_MCP_LEASE_VAIN      0x08      /* the holder could not connect */
+#define NGX_MCP_LEASE_AWAITED   0x10      /* somebody waits until it can */
+
+/* text: key, last event id, note */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* in the list of leases; owner: it
+                                             is charged to, or none */
+    ngx_mcp_links_sh_t      news;         /* what changed last comes last */
+    uint32_t                user;         /* of the owner, who wanted it first;
+                                             0: none */
+    uint64_t                serial;
+    uint64_t                changed;      /* serial of the change */
+    ngx_mcp_reader_sh_t     holder;
+    ngx_mcp_reader_sh_t     before;       /* in an overlap */
+    uint16_t                key_len;
+    uint16_t                former;       /* worker to be told */
+    uint32_t                former_nonce;
+    uint32_t                id;           /* length */
+    uint32_t                note;         /* length */
+    uint32_t                fence;        /* tells overlaps apart */
+    uint32_t                earlier;      /* fence of the overlap before
+                                             this one; 0: it was over */
+    uint64_t                joined;       /* the holder in an overlap */
+    uint64_t                until;        /* what both read is one */
+    uint64_t                since;        /* held by nobody */
+    uint64_t                taken;
+    uint64_t                last;         /* taken or connected, ms */
+} ngx_mcp_lease_sh_t;
+
+/* it begins in one block */
+
+typedef char  ngx_mcp_lease_fits[
+    (sizeof(ngx_mcp_lease_sh_t) <= NGX_MCP_BLOCK_SIZE) ? 1 : -1];
+
+
+/* for so long an equal text may be the other reader's, ms */
+
+#define NGX_MCP_LEASE_ALIKE     (3 * NGX_MCP_LEASE_GRACE)
+
+
+/* whether a worker that lives has renewed it */
+ngx_uint_t ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_reader_sh_t *r);
+
+/* who holds it or may still take; NULL: it is lost */
+ngx_mcp_reader_sh_t *ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_t *lease, ngx_mcp_lease_sh_t **l);
+
+/* the reader before the holder, or NULL */
+ngx_mcp_reader_sh_t *ngx_mcp_lease_before_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
+
+/* a worker died */
+void ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_uint_t worker, uint32_t nonce);
+void ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l);
+
+/* all workers look at all leases */
+void ngx_mcp_lease_ring_locked(ngx_mcp_zone_t *zone);
+
+/* calls schema->lease(); NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_lease_drain(ngx_mcp_zone_t *zone);
+
+
+#endif /* _NGX_MCP_LEASE_SH_H_INCLUDED_ */
