@@ -71,8 +71,14 @@ my %tools = (
         return ([sse => {}],
                 [event => { jsonrpc => '2.0', id => $a->{id},
                             method => 'sampling/createMessage',
-                            params => { n => $a->{n} } }],
-                [until => "asked-$a->{n}"], result($r, { n => $a->{n} }));
+                            params => { _meta => {
+                                            progressToken => $a->{id} },
+                                        n => $a->{n} } }],
+                [until => "asked-$a->{n}"],
+                $a->{cancel} ? [event => {
+                    jsonrpc => '2.0', method => 'notifications/cancelled',
+                    params => { requestId => $a->{id} } }] : (),
+                result($r, { n => $a->{n} }));
     },
     # ends its stream early, twice, and goes on when it is resumed
     early => sub {
@@ -386,7 +392,8 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
 {
     my @s = map { $t->session(caps => { sampling => {} }) } 1 .. 2;
     my @id = (0, 'q');
-    my @sse;
+    my $minted = qr/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+    my (@sse, @mine, %mine);
 
     # two sessions, the same ids
 
@@ -397,16 +404,38 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
             }, conn => on($n ? $w1 : $w2));
 
             my $e = $sse[$i][$n]->method('sampling/createMessage');
-            is($e->{json}{id}, $id[$n], 'id of the request');
+            $mine[$i][$n] = $e->{json}{id};
+            $mine{ $e->{json}{id} } = 1;
+            like($e->{json}{id}, $minted, 'id of the request is made here');
+            is($e->{json}{params}{_meta}{progressToken}, $e->{json}{id},
+               'the progress token, too');
             is($e->{json}{params}{n}, "$i$n", 'on its own line');
         }
     }
 
+    is(scalar keys %mine, 4, 'no two are the same');
+
+    # its id is of no use to another session
+
+    $s[1]->respond($mine[0][0], { i => 'wrong' });
+
     for my $i (0, 1) {
         for my $n (1, 0) {
-            my $r = $n ? $s[$i]->respond($id[$n], { i => "$i$n" },
+            $s[$i]->notify('notifications/progress', {
+                progressToken => $mine[$i][$n], progress => "1$i$n"
+            }, conn => on($w1));
+
+            my ($told) = $up->wait_requests(sub {
+                my $j = $_[0]{json};
+                ref $j eq 'HASH' && ($j->{params}{progress} || '') eq "1$i$n"
+            });
+            ok($told && $told->{body} =~ ($n ? qr/"progressToken":"q"/
+                                             : qr/"progressToken":0\b/),
+               'progress has the upstream\'s token');
+
+            my $r = $n ? $s[$i]->respond($mine[$i][$n], { i => "$i$n" },
                                          conn => on($w2))
-                       : $s[$i]->respond_error($id[$n], -1, "$i$n",
+                       : $s[$i]->respond_error($mine[$i][$n], -1, "$i$n",
                                                conn => on($w1));
             is($r->{status}, 202, 'answer is taken');
             is($r->{body}, '', 'without a body');
@@ -430,7 +459,10 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
 
             # a second answer goes nowhere
 
-            is($s[$i]->respond($id[$n], {})->{status}, 202, 'again: 202');
+            is($s[$i]->respond($mine[$i][$n], {})->{status}, 202,
+               'again: 202');
+            is($s[$i]->respond($id[$n], {})->{status}, 202,
+               'nor does one with the upstream\'s id');
 
             $up->release("asked-$i$n");
             is_deeply($sse[$i][$n]->response($sse[$i][$n]{id})
@@ -441,6 +473,27 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
     is($up->count(sub { ref $_[0]{json} eq 'HASH'
                         && !exists $_[0]{json}{method} }), 4,
        'each answer once');
+
+    is($up->count(sub { ref $_[0]{json} eq 'HASH'
+                        && ($_[0]{json}{params}{progress} || '') =~ /^1/ }),
+       4, 'and the progress');
+
+    # the upstream cancels
+
+    {
+        my $s = $s[0];
+        my $sse = $s->stream('tools/call', {
+            name => 'ask', arguments => { id => 7, n => 'c', cancel => 1 } });
+        my $e = $sse->method('sampling/createMessage');
+
+        $up->release('asked-c');
+        is($sse->method('notifications/cancelled')->{json}{params}{requestId},
+           $e->{json}{id}, 'cancelled by the id that the client knows');
+        ok($sse->response($sse->{id}), 'and the result');
+        $s->respond($e->{json}{id}, { i => 'late' });
+        $s->notify('notifications/progress', {
+            progressToken => $e->{json}{id}, progress => 'late' });
+    }
 
     # who cannot be asked
 
@@ -463,12 +516,14 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
         name => 'ask', arguments => { id => 'y', n => 'yes' } }));
     my $e = $get->method('sampling/createMessage');
     is($e->{json}{params}{n}, 'yes', 'JSON only, with a GET: asked there');
-    $json->respond('y', { text => 1 });
+    $json->respond($e->{json}{id}, { text => 1 });
     $up->wait_requests(sub { ref $_[0]{json} eq 'HASH'
                              && ($_[0]{json}{id} || '') eq 'y'
                              && $_[0]{json}{result}{text} });
     $up->release('asked-yes');
     is($conn->response('POST')->{status}, 200, 'and the call goes on');
+    is($up->count(sub { $_[0]{body} =~ /wrong|late/ }), 0,
+       'none of what nobody waits for has reached the upstream');
 
     # a request whose answer could not come back
 
@@ -686,8 +741,8 @@ my (%left, $left_at);
     $up->emit("feed-$mine", [event => { jsonrpc => '2.0', id => 'r1',
                                         method => 'roots/list' }]);
     $e = $get->method('roots/list');
-    is($e->{json}{id}, 'r1', 'request of the upstream');
-    is($s->respond('r1', { roots => [] }, conn => on($w2))->{status}, 202,
+    my $r1 = $e->{json}{id};
+    is($s->respond($r1, { roots => [] }, conn => on($w2))->{status}, 202,
        'answer');
     my ($seen) = $up->wait_requests(sub {
         ref $_[0]{json} eq 'HASH' && ($_[0]{json}{id} || '') eq 'r1'

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_shared.h"
+#include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_lists.h"
 #include "ngx_http_mcp_interest.h"
 #include "ngx_mcp_topic.h"
@@ -243,9 +244,9 @@ ngx_http_mcp_shared_kind(ngx_uint_t method)
 
 void
 ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us, ngx_http_mcp_talk_t *t,
-    ngx_str_t *text, ngx_str_t *id)
+    ngx_str_t *text, ngx_str_t *event_id)
 {
-    ngx_str_t       ask, uri;
+    ngx_str_t       id, uri;
     ngx_uint_t      kind, method;
     ngx_pool_t     *pool;
     ngx_mcp_take_t  take;
@@ -253,25 +254,25 @@ ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us, ngx_http_mcp_talk_t *t,
     ngx_memzero(&take, sizeof(ngx_mcp_take_t));
 
     take.lease = us->lease;
-    take.id = *id;
+    take.id = *event_id;
     take.rc = NGX_AGAIN;
 
-    ask = ngx_mcp_json_span(&t->x->scan, NGX_MCP_PATH_ID, text->data);
+    id = ngx_mcp_json_span(&t->x->scan, NGX_MCP_PATH_ID, text->data);
     method = ngx_http_mcp_said_method(t, text);
     kind = ngx_http_mcp_shared_kind(method);
 
-    if (ask.len) {
+    if (id.len) {
 
         if (method == NGX_MCP_METHOD_PING) {
-            ngx_http_mcp_said_reply(t, &us->audience, &ask, 0, NULL);
+            ngx_http_mcp_server_request_reply(t, &us->audience, &id, 0, NULL);
 
         } else if (t->x->scan.members[NGX_MCP_PATH_METHOD].type
                    == NGX_MCP_JSON_STRING)
         {
-            ngx_http_mcp_said_reply(t, &us->audience, &ask,
-                                    NGX_MCP_METHOD_NOT_FOUND,
-                                    "no client receives requests of a shared "
-                                    "session");
+            ngx_http_mcp_server_request_reply(t, &us->audience, &id,
+                                              NGX_MCP_METHOD_NOT_FOUND,
+                                              "no client receives requests "
+                                              "of a shared session");
         }
 
     } else if (kind) {

@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_mix.h"
 #include "ngx_http_mcp_output.h"
+#include "ngx_http_mcp_server_request.h"
 
 
 #define NGX_HTTP_MCP_CALL_BUFFER  16384
@@ -53,6 +54,8 @@ static void ngx_http_mcp_asked_message(ngx_http_mcp_talk_t *t,
     ngx_str_t *text);
 static void ngx_http_mcp_asked_request(ngx_http_mcp_call_t *call,
     ngx_str_t *text, ngx_str_t *id);
+static void ngx_http_mcp_asked_refuse(ngx_http_mcp_call_t *call,
+    ngx_str_t *id);
 static ngx_uint_t ngx_http_mcp_asked_level(ngx_http_mcp_talk_t *t,
     ngx_str_t *text);
 static void ngx_http_mcp_asked_other_id(ngx_http_mcp_call_t *call,
@@ -443,7 +446,10 @@ static void
 ngx_http_mcp_asked_request(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_str_t *id)
 {
+    ngx_int_t              rc;
+    ngx_str_t              out;
     ngx_uint_t             level;
+    ngx_pool_t            *pool;
     ngx_http_mcp_ctx_t    *ctx;
     ngx_http_mcp_talk_t   *t;
     ngx_http_mcp_asked_t  *asked;
@@ -451,32 +457,60 @@ ngx_http_mcp_asked_request(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ctx = call->ctx;
     asked = call->data;
     t = &asked->talk;
+    pool = NULL;
 
-    level = NGX_MCP_LEVEL_UNSET;
-
-    if (id->len) {
-
-        if ((!(ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)
-             && ctx->session.streams == 0)
-            || ngx_mcp_ask_add(ctx->conf->zone, ctx->session.ref, id,
-                               &t->upstream->name)
-               != NGX_OK)
-        {
-            ngx_http_mcp_refuse_ask(call->r, t, id);
-            return;
-        }
-
-    } else {
-
-        if (ngx_http_mcp_said_elsewhere(t, ctx->session.ref, &ctx->session_id,
-                                        text)) {
-            return;
-        }
-
-        level = ngx_http_mcp_asked_level(t, text);
+    if (id->len == 0
+        && ngx_http_mcp_said_elsewhere(t, ctx->session.ref, &ctx->session_id,
+                                       text))
+    {
+        return;
     }
 
-    ngx_http_mcp_call_deliver(call, text, 0, level);
+    if (id->len && !(ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)
+        && ctx->session.streams == 0)
+    {
+        rc = NGX_ERROR;
+
+    } else {
+        rc = ngx_http_mcp_server_request_to_client(t, ctx->session.ref, text,
+                                                   &pool, &out);
+    }
+
+    if (rc != NGX_OK) {
+
+        if (id->len) {
+            ngx_http_mcp_asked_refuse(call, id);
+        }
+
+        return;
+    }
+
+    level = id->len ? NGX_MCP_LEVEL_UNSET : ngx_http_mcp_asked_level(t, text);
+
+    ngx_http_mcp_call_deliver(call, &out, 0, level);
+
+    if (pool) {
+        ngx_destroy_pool(pool);
+    }
+}
+
+
+/* the client cannot be asked */
+
+static void
+ngx_http_mcp_asked_refuse(ngx_http_mcp_call_t *call, ngx_str_t *id)
+{
+    ngx_http_mcp_asked_t     *asked;
+    ngx_http_mcp_audience_t   audience;
+
+    asked = call->data;
+
+    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+
+    audience.tenant = call->ctx->tenant;
+    audience.session = call->ctx->session_id;
+
+    ngx_http_mcp_server_request_refuse(&asked->talk, &audience, id);
 }
 
 

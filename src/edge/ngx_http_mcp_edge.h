@@ -173,10 +173,6 @@ void ngx_http_mcp_reply_unknown(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_refuse_unknown(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why);
 
-/* tells an upstream that its request cannot reach the client: -32601 */
-void ngx_http_mcp_refuse_ask(ngx_http_request_t *r, ngx_http_mcp_talk_t *t,
-    ngx_str_t *id);
-
 /* headers of an upstream that reach the client (design, 2.3) */
 ngx_int_t ngx_http_mcp_copy_headers(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x);

@@ -4,8 +4,11 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_server_request.h"
 
 
+static ngx_http_mcp_upstream_t *ngx_http_mcp_notice_upstream(
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *name);
 static void ngx_http_mcp_notice_message(ngx_http_mcp_talk_t *t,
     ngx_str_t *text);
 static void ngx_http_mcp_notice_done(ngx_http_mcp_talk_t *t,
@@ -49,22 +52,36 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m,
     void (*done)(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome))
 {
-    ngx_str_t                 id, upstream;
-    ngx_pool_cleanup_t       *cln;
-    ngx_http_mcp_talk_t      *t;
-    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_int_t                  rc;
+    ngx_str_t                  id, body;
+    ngx_pool_cleanup_t        *cln;
+    ngx_http_mcp_talk_t       *t;
+    ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_mcp_upstream_t   *u;
+    ngx_mcp_server_request_t   request;
 
     mlcf = ctx->conf;
 
-    if (m->kind == NGX_MCP_RESPONSE) {
+    u = mlcf->upstreams ? mlcf->upstreams->elts : NULL;
+    body = m->text;
+    request.serial = 0;
 
-        if (ngx_mcp_ask_take(mlcf->zone, ctx->session.ref, &m->id, r->pool,
-                             &upstream)
-            != NGX_OK)
-        {
+    if (m->kind == NGX_MCP_RESPONSE
+        || m->method_code == NGX_MCP_METHOD_PROGRESS)
+    {
+        rc = ngx_http_mcp_server_request_from_client(mlcf->zone,
+                                                     ctx->session.ref, m,
+                                                     r->pool, &request, &body);
+        if (rc == NGX_OK) {
+            u = ngx_http_mcp_notice_upstream(mlcf, &request.upstream);
+        }
+
+        if (rc != NGX_OK || u == NULL) {
             ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
-                          "mcp client sent a response for which there was no "
-                          "request, id %V",
+                          "mcp client sent %s for which there was no request, "
+                          "id %V",
+                          m->kind == NGX_MCP_RESPONSE ? "a response"
+                                                      : "progress",
                           &m->id);
             return NGX_DECLINED;
         }
@@ -82,7 +99,7 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_CALLS_CANCELLED, 1);
     }
 
-    if (mlcf->upstreams == NULL) {
+    if (u == NULL) {
         return NGX_DECLINED;
     }
 
@@ -94,10 +111,11 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     }
 
     t->r = r;
-    t->upstream = mlcf->upstreams->elts;
+    t->upstream = u;
     t->session = ctx->session.ref;
     t->tenant = ctx->tenant;
-    t->body = m->text;
+    t->serial = request.serial;
+    t->body = body;
     t->existing = 1;
     t->answered = 1;
     t->message = ngx_http_mcp_notice_message;
@@ -113,6 +131,27 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     cln->data = t;
 
     return ngx_http_mcp_talk_start(t);
+}
+
+
+/* the upstream that asked; NULL: it is not configured any more */
+
+static ngx_http_mcp_upstream_t *
+ngx_http_mcp_notice_upstream(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *name)
+{
+    ngx_uint_t                i;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = mlcf->upstreams ? mlcf->upstreams->elts : NULL;
+
+    for (i = 0; u && i < mlcf->upstreams->nelts; i++) {
+
+        if (ngx_mcp_equal(&u[i].name, name)) {
+            return &u[i];
+        }
+    }
+
+    return NULL;
 }
 
 

@@ -20,16 +20,6 @@ static ngx_int_t ngx_http_mcp_outcome_data(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_outcome_refusal(ngx_http_request_t *r,
     ngx_str_t *id, ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
     ngx_http_mcp_reply_t *reply);
-static void ngx_http_mcp_refuse_ask_done(ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome);
-
-
-static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_refuse_ask_handlers = {
-    NULL,
-    NULL,
-    NULL,
-    ngx_http_mcp_refuse_ask_done
-};
 
 
 static ngx_uint_t
@@ -325,45 +315,4 @@ ngx_http_mcp_copy_headers(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x)
     x->headers.part.next = NULL;
 
     return NGX_OK;
-}
-
-
-void
-ngx_http_mcp_refuse_ask(ngx_http_request_t *r, ngx_http_mcp_talk_t *t,
-    ngx_str_t *id)
-{
-    ngx_str_t                 body, text;
-    ngx_http_mcp_exchange_t  *x;
-
-    ngx_str_set(&text, "the client cannot receive requests");
-
-    body = ngx_mcp_error_compose(r->pool, NGX_MCP_REVISION_LATEST_LEGACY, id,
-                                 NGX_MCP_METHOD_NOT_FOUND, &text, NULL);
-    if (body.data == NULL) {
-        return;
-    }
-
-    x = ngx_http_mcp_upstream_exchange(r, t->upstream, &t->scope);
-
-    if (x == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
-        return;
-    }
-
-    x->handlers = &ngx_http_mcp_refuse_ask_handlers;
-    x->client_headers = 1;
-
-    if (t->link) {
-        x->session_id = t->link->id;
-        x->protocol_version = *ngx_mcp_revision_name(t->link->revision);
-    }
-
-    (void) ngx_http_mcp_exchange_start(x);
-}
-
-
-static void
-ngx_http_mcp_refuse_ask_done(ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome)
-{
-    /* void */
 }

@@ -150,5 +150,12 @@ ngx_str_t ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id,
 ngx_str_t ngx_mcp_refusal_compose(ngx_pool_t *pool, ngx_str_t *id,
     ngx_str_t *error);
 
+/*
+ * A scanned message with this raw value instead of the members at two paths
+ * (the second may be NGX_MCP_PATH_NONE), which are there.
+ */
+ngx_str_t ngx_mcp_message_replace(ngx_pool_t *pool, ngx_str_t *text,
+    ngx_mcp_json_t *json, ngx_mcp_path_e *paths, ngx_str_t *value);
+
 
 #endif /* _NGX_MCP_MESSAGE_H_INCLUDED_ */

@@ -174,7 +174,7 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
             /* these go with the session alone, as it may come back */
 
             e = ngx_mcp_session_extension(zone, s);
-            left -= ngx_min(left, e->nsubscriptions + e->nasks);
+            left -= ngx_min(left, e->nsubscriptions + e->nserver_requests);
 
             ngx_mcp_session_end_locked(zone, s,
                                        NGX_MCP_COUNTER_SESSIONS_EXPIRED);

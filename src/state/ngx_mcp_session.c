@@ -620,14 +620,7 @@ ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         ngx_mcp_step_locked(zone);
     }
 
-    while ((n = e->asks.head) != 0) {
-        rec = ngx_mcp_block(zone, n);
-        ngx_mcp_touch(zone, e);
-        ngx_mcp_list_remove(zone, &e->asks, n, NGX_MCP_LINKS);
-        ngx_mcp_drop_locked(zone, rec);
-        e->nasks--;
-        ngx_mcp_step_locked(zone);
-    }
+    ngx_mcp_server_requests_end_locked(zone, s);
 
     ngx_mcp_links_end_locked(zone, s);
 

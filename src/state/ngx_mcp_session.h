@@ -2,8 +2,8 @@
 /*
  * Sessions of legacy clients (2025-11-25 basic/transports, "Session
  * Management"), and what hangs on one: the sessions kept for it at upstreams
- * (links), the requests that upstreams sent to the client and that wait for
- * its answer (asks), the URIs it subscribed to.
+ * (links), server requests (ngx_mcp_server_request.h), the URIs it subscribed
+ * to.
  *
  * A session belongs to one endpoint, one tenant and one identity; a lookup
  * that does not name all three does not find it.  Sessions of one endpoint
@@ -242,17 +242,6 @@ ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 void ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_uint_t over);
-
-
-/*
- * Asks: requests from an upstream to the client.  id is the raw token as the
- * client sees it.  ask_take finds and removes it: NGX_OK with the upstream's
- * name copied to pool, NGX_DECLINED: no such request is open.
- */
-ngx_int_t ngx_mcp_ask_add(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *id, ngx_str_t *upstream);
-ngx_int_t ngx_mcp_ask_take(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *id, ngx_pool_t *pool, ngx_str_t *upstream);
 
 
 /* a longer URI is not subscribed to */

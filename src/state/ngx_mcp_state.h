@@ -201,6 +201,8 @@ void ngx_mcp_listener_left_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 void ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
+void ngx_mcp_server_requests_end_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
 void ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 void ngx_mcp_link_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
 

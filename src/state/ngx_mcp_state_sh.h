@@ -12,6 +12,7 @@
 #include "ngx_mcp_lease_sh.h"
 #include "ngx_mcp_schema.h"
 #include "ngx_mcp_session.h"
+#include "ngx_mcp_server_request.h"
 #include "ngx_mcp_own.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
@@ -23,7 +24,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 10
+#define NGX_MCP_STATE_VERSION 11
 
 #define NGX_MCP_IDLE_CLASSES  26
 #define NGX_MCP_IDLE_FRESH    24
@@ -40,7 +41,7 @@
 /* a session idle for this many of its timeouts ends */
 #define NGX_MCP_IDLE_END      24
 
-#define NGX_MCP_ASKS_MAX      256
+#define NGX_MCP_SERVER_REQUESTS_MAX  256
 
 /* lines of finished calls that a session keeps once all was handed over */
 #define NGX_MCP_LINES_MAX     8
@@ -63,7 +64,7 @@
     _(EVENT, ngx_mcp_event_sh_t, EVENTS)                                      \
     _(LINK, ngx_mcp_link_sh_t, UPSTREAMS)                                     \
     _(FAREWELL, ngx_mcp_link_sh_t, UPSTREAMS)                                 \
-    _(ASK, ngx_mcp_ask_sh_t, CALLS)                                           \
+    _(SERVER_REQUEST, ngx_mcp_server_request_sh_t, CALLS)                     \
     _(SUBSCRIPTION, ngx_mcp_subscription_sh_t, SUBSCRIPTIONS)                 \
     _(SUPPLY, ngx_mcp_supply_sh_t, SUBSCRIPTIONS)                             \
     _(LIMIT, ngx_mcp_limit_sh_t, SESSIONS)                                    \
@@ -232,9 +233,9 @@ typedef struct {
     ngx_mcp_links_sh_t      limited;
     ngx_mcp_links_sh_t      charged;      /* in the list of its account */
     ngx_mcp_list_sh_t       upstreams;    /* links */
-    ngx_mcp_list_sh_t       asks;
+    ngx_mcp_list_sh_t       server_requests;
     ngx_mcp_list_sh_t       subscriptions;
-    uint32_t                nasks;
+    uint32_t                nserver_requests;
     uint32_t                nsubscriptions;
 
     /* of an own session: what is to be done at the upstream comes first */
@@ -358,12 +359,14 @@ typedef struct {
 } ngx_mcp_link_sh_t;
 
 
-/* text: id, upstream */
+/* text: id, upstream, the upstream's id and progress token */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
-    uint32_t                id_len;
-} ngx_mcp_ask_sh_t;
+    uint32_t                upstream_len;
+    uint32_t                id_len;       /* of the upstream's */
+    uint32_t                serial;       /* of the upstream session */
+} ngx_mcp_server_request_sh_t;
 
 
 /* text: URI */

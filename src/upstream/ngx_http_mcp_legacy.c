@@ -117,7 +117,7 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_talk_t *t)
         if (t->existing) {
             rc = ngx_mcp_link_peek(u->zone, t->session, &u->name, t->link);
 
-            if (rc != NGX_OK) {
+            if (rc != NGX_OK || (t->serial && t->serial != t->link->serial)) {
                 return NGX_DECLINED;
             }
 

@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_listener.h"
 #include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_server_request.h"
 
 
 /* a client that only reconnects is not worth closing for */
@@ -186,7 +187,8 @@ static void
 ngx_http_mcp_listen_message(ngx_http_mcp_listener_t *l,
     ngx_http_mcp_talk_t *t, ngx_str_t *text)
 {
-    ngx_str_t               id, level;
+    ngx_str_t               id, level, out;
+    ngx_pool_t             *pool;
     ngx_mcp_json_t         *json;
     ngx_mcp_event_t         event;
     ngx_http_mcp_listen_t  *listen;
@@ -205,19 +207,19 @@ ngx_http_mcp_listen_message(ngx_http_mcp_listener_t *l,
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
-    if (id.len && ngx_mcp_ask_add(l->upstream->zone, l->session, &id,
-                                  &l->upstream->name)
-                  != NGX_OK)
+    if (ngx_http_mcp_server_request_to_client(t, l->session, text, &pool, &out)
+        != NGX_OK)
     {
-        ngx_http_mcp_said_reply(t, &l->audience, &id,
-                                NGX_MCP_METHOD_NOT_FOUND,
-                                "the client cannot receive requests");
+        if (id.len) {
+            ngx_http_mcp_server_request_refuse(t, &l->audience, &id);
+        }
+
         return;
     }
 
     ngx_memzero(&event, sizeof(ngx_mcp_event_t));
 
-    event.parts = text;
+    event.parts = &out;
     event.nparts = 1;
 
     if (id.len == 0
@@ -236,6 +238,10 @@ ngx_http_mcp_listen_message(ngx_http_mcp_listener_t *l,
 
     if (ngx_http_mcp_said_method(t, text) == NGX_MCP_METHOD_RESOURCES_UPDATED) {
         ngx_http_mcp_listen_updated(l, t, text, &event);
+    }
+
+    if (pool) {
+        ngx_destroy_pool(pool);
     }
 }
 

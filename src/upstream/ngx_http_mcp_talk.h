@@ -55,7 +55,8 @@ struct ngx_http_mcp_talk_s {
                                                      stream, once; no body */
     ngx_str_t                         last_event_id;  /* for that, in the link
                                                      with this serial */
-    ngx_uint_t                        serial;
+    ngx_uint_t                        serial;     /* existing: that link, or 0
+                                                     for any */
     unsigned                          answered:1; /* set by message() when the
                                                      answer was in it */
     void                            (*linked)(ngx_http_mcp_talk_t *t);
@@ -171,11 +172,6 @@ void ngx_http_mcp_updated_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 /* the worker was told to quit: nothing is kept any more */
 void ngx_http_mcp_updated_quit(ngx_mcp_zone_t *zone);
-
-/* answers a request of the upstream: an empty result, or an error */
-void ngx_http_mcp_said_reply(ngx_http_mcp_talk_t *t,
-    ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
-    const char *why);
 
 
 #endif /* _NGX_HTTP_MCP_TALK_H_INCLUDED_ */

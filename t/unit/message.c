@@ -498,6 +498,10 @@ message_compose(void)
 
     char             expected[256];
 
+    static ngx_mcp_path_e  both[] = { NGX_MCP_PATH_ID,
+                                      NGX_MCP_PATH_META_TOKEN };
+    static ngx_mcp_path_e  one[] = { NGX_MCP_PATH_ID, NGX_MCP_PATH_NONE };
+
     pool = ngx_create_pool(1024, NULL);
 
     ngx_str_set(&id, "\"a\\u0041\"");
@@ -541,6 +545,19 @@ message_compose(void)
        && ngx_mcp_json_scan(&json, &str) == NGX_OK,
        "a notification without params");
 
+    ngx_str_set(&text, J "\"params\":{\"_meta\":{\"progressToken\":7}},"
+                "\"id\":0,\"method\":\"ping\"}");
+    (void) ngx_mcp_json_scan(&json, &text);
+
+    str = ngx_mcp_message_replace(pool, &text, &json, both, &id);
+    ok(tap_is(&str, J "\"params\":{\"_meta\":{\"progressToken\":"
+              "\"a\\u0041\"}},\"id\":\"a\\u0041\",\"method\":\"ping\"}"),
+       "two members replaced");
+
+    str = ngx_mcp_message_replace(pool, &text, &json, one, &id);
+    ok(tap_is(&str, J "\"params\":{\"_meta\":{\"progressToken\":7}},"
+              "\"id\":\"a\\u0041\",\"method\":\"ping\"}"), "one replaced");
+
     core_no_memory = 1;
     str = ngx_mcp_error_compose(pool, 0, &id, -32600, &text, NULL);
     ok(str.data == NULL && str.len == 0, "an error, no memory");
@@ -550,6 +567,8 @@ message_compose(void)
     ok(str.data == NULL && str.len == 0, "a request, no memory");
     str = ngx_mcp_uri_compose(pool, &text);
     ok(str.data == NULL && str.len == 0, "params, no memory");
+    str = ngx_mcp_message_replace(pool, &text, &json, one, &id);
+    ok(str.data == NULL && str.len == 0, "replaced, no memory");
     core_no_memory = 0;
 
     ngx_destroy_pool(pool);

@@ -352,13 +352,14 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         reach(zone, n, NGX_MCP_LINK);
     }
 
-    if (length(zone, &e->asks, NGX_MCP_LINKS, "asks") != e->nasks) {
-        bad("count of asks is wrong");
+    if (length(zone, &e->server_requests, NGX_MCP_LINKS, "server requests")
+        != e->nserver_requests) {
+        bad("count of server requests is wrong");
     }
 
-    for (n = e->asks.head; n; n = rec->links.next) {
+    for (n = e->server_requests.head; n; n = rec->links.next) {
         rec = ngx_mcp_block(zone, n);
-        reach(zone, n, NGX_MCP_ASK);
+        reach(zone, n, NGX_MCP_SERVER_REQUEST);
     }
 
     if (length(zone, &e->subscriptions, NGX_MCP_LINKS, "subscriptions")

@@ -666,11 +666,12 @@ landing(void)
 static void
 others(slot_t *m)
 {
-    ngx_str_t            name, id, out;
-    ngx_pool_t          *pool;
-    ngx_mcp_ref_t        none;
-    ngx_mcp_link_t       l;
-    ngx_mcp_knowledge_t  k;
+    ngx_str_t                 name, id;
+    ngx_pool_t               *pool;
+    ngx_mcp_ref_t             none;
+    ngx_mcp_link_t            l;
+    ngx_mcp_knowledge_t       k;
+    ngx_mcp_server_request_t  request;
 
     pool = env_pool();
     none.block = 0;
@@ -705,12 +706,16 @@ others(slot_t *m)
         break;
 
     case 3:
-        id = env_str("17");
-        name = env_str("one");
-        ngx_mcp_ask_add(&zone, m->ref, &id, &name);
+        id = env_str("\"00000000-0000-7000-8000-000000000017\"");
+        request.upstream = env_str("one");
+        request.serial = 1;
+        request.id = env_str("17");
+        request.token = env_str("");
+        ngx_mcp_server_request_open(&zone, m->ref, &id, &request);
 
         if (random() % 2) {
-            ngx_mcp_ask_take(&zone, m->ref, &id, pool, &out);
+            ngx_mcp_server_request_find(&zone, m->ref, &id, random() % 2, pool,
+                                        &request);
         }
 
         break;

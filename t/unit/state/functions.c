@@ -1189,42 +1189,87 @@ link_tests(void)
 }
 
 
-static void
-ask_tests(void)
+static ngx_str_t
+server_request_id(char *text, ngx_uint_t n)
 {
-    char           text[32];
-    ngx_str_t      id, name, out;
-    ngx_uint_t     i;
-    ngx_pool_t    *pool;
-    ngx_mcp_ref_t  ref;
+    snprintf(text, 64, "\"%036u\"", (unsigned) n);
+
+    return env_str(text);
+}
+
+
+static void
+server_request_tests(void)
+{
+    char                      text[64];
+    u_char                    buf[NGX_MCP_SERVER_REQUEST_ID_LEN];
+    ngx_str_t                 id, out;
+    ngx_uint_t                i;
+    ngx_pool_t               *pool;
+    ngx_mcp_ref_t             ref;
+    ngx_mcp_server_request_t  request, found;
 
     start(ZONE_SIZE);
     pool = env_pool();
     ref = session("e", "t");
-    name = env_str("up");
 
-    for (i = 0; i < NGX_MCP_ASKS_MAX + 1; i++) {
-        snprintf(text, sizeof(text), "%u", (unsigned) i);
-        id = env_str(text);
+    request.upstream = env_str("up");
+    request.serial = 3;
+    request.token = env_str("7");
 
-        if (ngx_mcp_ask_add(&zone, ref, &id, &name) != NGX_OK) {
+    for (i = 0; i < NGX_MCP_SERVER_REQUESTS_MAX + 1; i++) {
+        id = server_request_id(text, i);
+        request.id = env_str(i % 2 ? "\"odd\"" : "0");
+
+        if (ngx_mcp_server_request_open(&zone, ref, &id, &request)
+            != NGX_OK)
+        {
             break;
         }
     }
 
-    id = env_str("7");
-    ok(i == NGX_MCP_ASKS_MAX + 1
-       && ngx_mcp_ask_take(&zone, ref, &id, pool, &out) == NGX_OK
-       && out.len == 2 && memcmp(out.data, "up", 2) == 0
-       && ngx_mcp_ask_take(&zone, ref, &id, pool, &out) == NGX_DECLINED,
-       "taken once");
+    id = server_request_id(text, 7);
+    ok(i == NGX_MCP_SERVER_REQUESTS_MAX + 1
+       && ngx_mcp_server_request_find(&zone, ref, &id, 0, pool, &found)
+          == NGX_OK
+       && found.serial == 3 && ngx_mcp_equal(&found.upstream,
+                                             &request.upstream)
+       && found.id.len == 5 && memcmp(found.id.data, "\"odd\"", 5) == 0
+       && ngx_mcp_equal(&found.token, &request.token), "found");
 
-    id = env_str("0");
-    ok(ngx_mcp_ask_take(&zone, ref, &id, pool, &out) == NGX_DECLINED,
-       "the oldest gave way");
+    ok(ngx_mcp_server_request_find(&zone, ref, &id, 1, pool, &found) == NGX_OK
+       && ngx_mcp_server_request_find(&zone, ref, &id, 1, pool, &found)
+          == NGX_DECLINED, "answered once");
+
+    id = server_request_id(text, 0);
+    ok(ngx_mcp_server_request_find(&zone, ref, &id, 1, pool, &found)
+       == NGX_DECLINED, "the oldest gave way");
+
+    request.id = env_str("\"odd\"");
+    id = server_request_id(text, 1);
+    ok(ngx_mcp_server_request_cancel(&zone, ref, &request, buf, &out)
+          == NGX_OK
+       && ngx_mcp_equal(&out, &id)
+       && ngx_mcp_server_request_find(&zone, ref, &id, 1, pool, &found)
+          == NGX_DECLINED, "cancelled by the upstream's id");
+
+    request.serial = 4;
+    ok(ngx_mcp_server_request_cancel(&zone, ref, &request, buf, &out)
+       == NGX_DECLINED, "not of another session there");
+
+    request.serial = 3;
+    request.upstream = env_str("other");
+    ok(ngx_mcp_server_request_cancel(&zone, ref, &request, buf, &out)
+       == NGX_DECLINED, "nor of another upstream");
+
+    memset(big, 'x', sizeof(big));
+    request.id.data = big;
+    request.id.len = NGX_MCP_ID_MAX + 1;
+    ok(ngx_mcp_server_request_open(&zone, ref, &id, &request) == NGX_ERROR,
+       "an id that is too long");
 
     env_pool_free(pool);
-    stop("asks");
+    stop("server requests");
 }
 
 
@@ -3506,7 +3551,7 @@ main(void)
     subscription_tests();
     own_tests();
     link_tests();
-    ask_tests();
+    server_request_tests();
     call_tests();
     line_tests();
     gap_tests();

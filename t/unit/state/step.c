@@ -248,6 +248,23 @@ events_of(ngx_mcp_zone_t *z, size_t len)
 
 
 static void
+open_server_request(ngx_mcp_ref_t session, const char *text)
+{
+    ngx_str_t                 id;
+    ngx_mcp_server_request_t  request;
+
+    id = env_str(text);
+
+    request.upstream = env_str("weather");
+    request.serial = 1;
+    request.id = env_str("0");
+    request.token = env_str("\"progress\"");
+
+    ngx_mcp_server_request_open(&zone, session, &id, &request);
+}
+
+
+static void
 build(void)
 {
     char              text[64];
@@ -325,8 +342,7 @@ build(void)
     ngx_mcp_link_get(&other, victim, &name, call.ref, &l);
     ngx_mcp_link_get(&zone, victim, &name, call.ref, &l);
 
-    str = env_str("41");
-    ngx_mcp_ask_add(&zone, victim, &str, &name);
+    open_server_request(victim, "\"00000000-0000-7000-8000-000000000041\"");
 
     str = env_str("file:///a");
     ngx_mcp_session_subscribe(&zone, victim, &str, 8);
@@ -653,17 +669,22 @@ op_links(void)
 
 
 static void
-op_asks(void)
+op_server_requests(void)
 {
-    ngx_str_t    id, name;
-    ngx_pool_t  *pool;
+    u_char                    buf[NGX_MCP_SERVER_REQUEST_ID_LEN];
+    ngx_str_t                 id;
+    ngx_pool_t               *pool;
+    ngx_mcp_server_request_t  request;
 
-    id = env_str("42");
-    name = env_str("weather");
-    ngx_mcp_ask_add(&zone, bystander, &id, &name);
+    id = env_str("\"00000000-0000-7000-8000-000000000042\"");
+    open_server_request(bystander, (char *) id.data);
 
     pool = env_pool();
-    ngx_mcp_ask_take(&zone, bystander, &id, pool, &name);
+    ngx_mcp_server_request_find(&zone, bystander, &id, 0, pool, &request);
+    ngx_mcp_server_request_find(&zone, bystander, &id, 1, pool, &request);
+
+    open_server_request(bystander, (char *) id.data);
+    ngx_mcp_server_request_cancel(&zone, bystander, &request, buf, &id);
     env_pool_free(pool);
 }
 
@@ -1897,7 +1918,7 @@ static step_op_t  ops[] = {
     { "stream_close of a call's", op_stream_close_line, 5, NULL, 0, NULL },
     { "stream_take", op_take, 5, NULL, 0, NULL },
     { "links", op_links, 5, NULL, 0, NULL },
-    { "asks", op_asks, 5, NULL, 0, NULL },
+    { "server requests", op_server_requests, 5, NULL, 0, NULL },
     { "subscriptions", op_subscriptions, 5, NULL, 0, NULL },
     { "own", op_own, 5, NULL, 0, NULL },
     { "supplies", op_supplies, 5, NULL, 0, NULL },

@@ -1,0 +1,189 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_server_request.h"
+#include "ngx_mcp_id.h"
+
+
+static ngx_int_t ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_mcp_json_t *json,
+    ngx_mcp_server_request_t *request, ngx_str_t *id);
+
+
+ngx_int_t
+ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
+    ngx_mcp_ref_t session, ngx_str_t *text, ngx_pool_t **pool,
+    ngx_str_t *out)
+{
+    u_char                     buf[NGX_MCP_SERVER_REQUEST_ID_LEN];
+    ngx_str_t                  id;
+    ngx_int_t                  rc;
+    ngx_mcp_json_t            *json;
+    ngx_mcp_path_e             path[2];
+    ngx_mcp_zone_t            *zone;
+    ngx_mcp_server_request_t   request;
+
+    json = &t->x->scan;
+    zone = t->upstream->zone;
+
+    *pool = NULL;
+    *out = *text;
+
+    request.upstream = t->upstream->name;
+    request.serial = t->link ? t->link->serial : 0;
+    request.id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    path[0] = NGX_MCP_PATH_ID;
+    path[1] = NGX_MCP_PATH_NONE;
+
+    if (request.id.len) {
+        request.token = ngx_mcp_json_span(json, NGX_MCP_PATH_META_TOKEN,
+                                          text->data);
+        id.data = buf;
+
+        rc = ngx_http_mcp_server_request_open(zone, session, json, &request,
+                                              &id);
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (request.token.len) {
+            path[1] = NGX_MCP_PATH_META_TOKEN;
+        }
+
+    } else {
+
+        if (ngx_http_mcp_said_method(t, text) != NGX_MCP_METHOD_CANCELLED) {
+            return NGX_OK;
+        }
+
+        path[0] = NGX_MCP_PATH_REQUEST_ID;
+        request.id = ngx_mcp_json_span(json, path[0], text->data);
+
+        if (ngx_mcp_server_request_cancel(zone, session, &request, buf, &id)
+            != NGX_OK)
+        {
+            return NGX_DECLINED;
+        }
+    }
+
+    *pool = ngx_create_pool(ngx_pagesize, ngx_cycle->log);
+
+    if (*pool) {
+        *out = ngx_mcp_message_replace(*pool, text, json, path, &id);
+
+        if (out->data) {
+            return NGX_OK;
+        }
+
+        ngx_destroy_pool(*pool);
+    }
+
+    return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_json_t *json, ngx_mcp_server_request_t *request, ngx_str_t *id)
+{
+    /* of a member that stands there twice, the client may take the other */
+
+    if (json->members[NGX_MCP_PATH_ID].count > 1
+        || json->members[NGX_MCP_PATH_META_TOKEN].count > 1)
+    {
+        return NGX_ERROR;
+    }
+
+    id->data[0] = '"';
+    id->data[NGX_MCP_SERVER_REQUEST_ID_LEN - 1] = '"';
+    id->len = NGX_MCP_SERVER_REQUEST_ID_LEN;
+
+    if (ngx_mcp_uuid(id->data + 1) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_mcp_server_request_open(zone, session, id, request);
+}
+
+
+ngx_int_t
+ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_mcp_message_t *m, ngx_pool_t *pool,
+    ngx_mcp_server_request_t *request, ngx_str_t *out)
+{
+    ngx_int_t        rc;
+    ngx_str_t        id, *own;
+    ngx_mcp_path_e   path[2];
+
+    if (m->kind == NGX_MCP_RESPONSE) {
+        path[0] = NGX_MCP_PATH_ID;
+        own = &request->id;
+
+    } else {
+        path[0] = NGX_MCP_PATH_TOKEN;
+        own = &request->token;
+    }
+
+    path[1] = NGX_MCP_PATH_NONE;
+
+    id = ngx_mcp_message_member(m, path[0]);
+
+    rc = ngx_mcp_server_request_find(zone, session, &id,
+                                     m->kind == NGX_MCP_RESPONSE, pool,
+                                     request);
+
+    if (rc != NGX_OK || own->len == 0) {
+        return rc != NGX_OK ? rc : NGX_DECLINED;
+    }
+
+    *out = ngx_mcp_message_replace(pool, &m->text, &m->json, path, own);
+
+    return out->data ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_http_mcp_server_request_reply(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
+    const char *why)
+{
+    ngx_str_t                 body, text;
+    ngx_http_mcp_scope_t      scope;
+    ngx_http_mcp_exchange_t  *x;
+
+    ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
+
+    x = ngx_http_mcp_background_exchange(t->upstream, audience,
+                                         &t->r->headers_in, &scope);
+    if (x == NULL) {
+        return;
+    }
+
+    if (code == 0) {
+        ngx_str_set(&text, "{}");
+        body = ngx_mcp_result_compose(x->r->pool, id, &text);
+
+    } else {
+        text.data = (u_char *) why;
+        text.len = ngx_strlen(why);
+
+        body = ngx_mcp_error_compose(x->r->pool,
+                                     NGX_MCP_REVISION_LATEST_LEGACY, id, code,
+                                     &text, NULL);
+    }
+
+    if (t->link) {
+        x->session_id.len = t->link->id.len;
+        x->session_id.data = ngx_pstrdup(x->r->pool, &t->link->id);
+        x->protocol_version = *ngx_mcp_revision_name(t->link->revision);
+
+        if (x->session_id.data == NULL) {
+            ngx_http_mcp_background_close(x->r);
+            return;
+        }
+    }
+
+    (void) ngx_http_mcp_background_send(x, &body);
+}
