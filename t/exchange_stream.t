@@ -269,9 +269,11 @@ for my $path ('/mcp', '/rpc') {
 my $talks = $t->session(path => '/one');
 
 for (1, 2) {
-    my $sse = $talks->stream('tools/call', { name => 'more than its answer' },
-                             id => 'same');
-    ok($sse->response('same') && $sse->eof, 'does not hold up the next');
+    my $r = $talks->call('tools/call', { name => 'more than its answer' },
+                         id => 'same');
+    is_deeply($r->{result}, {}, 'does not hold up the next');
+    is($r->{http}{headers}{'content-type'}, 'application/json',
+       'and is JSON, as nothing came before its answer');
 }
 
 $up->release('enough');

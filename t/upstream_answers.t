@@ -173,7 +173,7 @@ for my $kind (qw(legacy rpc)) {
                 next;
             }
 
-            is($r->{http}{status}, $how->{sse} ? 200 : 502, "$name: refused");
+            is($r->{http}{status}, 502, "$name: refused");
             is($r->{error}{code}, -32603, 'code');
             like($r->{error}{message}, qr/mcp_message_limit/,
                  'names the directive');

@@ -226,6 +226,10 @@ void ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
 /* opens the stream, if the client takes one and nothing was sent yet */
 void ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call);
 
+/* likewise when so many ms have passed without an answer */
+void ngx_http_mcp_call_open_stream_after(ngx_http_mcp_call_t *call,
+    ngx_msec_t time);
+
 /* begins a JSON response in pieces; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_call_open_json(ngx_http_mcp_call_t *call);
 

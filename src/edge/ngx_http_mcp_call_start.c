@@ -51,12 +51,8 @@ ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     mlcf = ctx->conf;
 
-    if (mlcf->stream_after && ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE) {
-        call->after.handler = ngx_http_mcp_call_after;
-        call->after.data = call;
-        call->after.log = r->connection->log;
-
-        ngx_add_timer(&call->after, mlcf->stream_after);
+    if (mlcf->stream_after) {
+        ngx_http_mcp_call_open_stream_after(call, mlcf->stream_after);
     }
 
     r->main->count++;
@@ -149,6 +145,21 @@ ngx_http_mcp_call_choose(ngx_http_mcp_call_t *call,
     }
 
     return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_call_open_stream_after(ngx_http_mcp_call_t *call, ngx_msec_t time)
+{
+    if (!(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
+        return;
+    }
+
+    call->after.handler = ngx_http_mcp_call_after;
+    call->after.data = call;
+    call->after.log = call->r->connection->log;
+
+    ngx_add_timer(&call->after, time);
 }
 
 

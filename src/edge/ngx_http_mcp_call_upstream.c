@@ -13,6 +13,9 @@
 /* cancellations that a worker sends at a time */
 #define NGX_HTTP_MCP_CANCELS      32
 
+/* ms; for an answer in a stream that may be the first message */
+#define NGX_HTTP_MCP_STREAM_SOON  100
+
 /* ms; for a subscription that the shared upstream session has */
 #define NGX_HTTP_MCP_TELL_LATE    2000
 
@@ -361,12 +364,29 @@ ngx_http_mcp_asked_wake(ngx_http_mcp_call_t *call)
 }
 
 
-/* the upstream answers with SSE: the client gets SSE at once */
+/*
+ * The upstream answers with SSE, and so does nginx.  If the result of a tool is
+ * the first message and comes soon, JSON costs less.
+ */
 
 static void
 ngx_http_mcp_asked_streams(ngx_http_mcp_talk_t *t)
 {
-    ngx_http_mcp_call_open_stream(t->data);
+    ngx_http_mcp_call_t  *call;
+
+    call = t->data;
+
+    if (call->message->method_code != NGX_MCP_METHOD_TOOLS_CALL
+        || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON))
+    {
+        ngx_http_mcp_call_open_stream(call);
+
+    } else if (call->response == NGX_HTTP_MCP_CALL_UNSENT
+               && call->state == NGX_HTTP_MCP_CALL_RUNNING
+               && call->batch == NULL)
+    {
+        ngx_http_mcp_call_open_stream_after(call, NGX_HTTP_MCP_STREAM_SOON);
+    }
 }
 
 
@@ -383,6 +403,8 @@ ngx_http_mcp_asked_paused(ngx_http_mcp_talk_t *t)
 
     call = t->data;
     ctx = call->ctx;
+
+    ngx_http_mcp_call_open_stream(call);
 
     if (ctx->stream && ctx->session.revision >= NGX_MCP_2025_11_25) {
         ngx_http_mcp_stream_close(ctx->stream, NGX_MCP_COUNTER_STREAMS_DONE);
