@@ -281,13 +281,18 @@ ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone)
 
     while ((size = ngx_mcp_journal_prev(sh, &used, &p, &old)) != 0) {
         ngx_memcpy(p, old, size);
+        ngx_mcp_barrier();
 
-        ngx_mcp_barrier();
-        sh->noted = used;
-        ngx_mcp_barrier();
+        if (used) {
+            sh->noted = used;
+            ngx_mcp_barrier();
+        }
     }
 
-    /* bells are no part of it: all look at everything once */
+    /*
+     * Bells are no part of it: all look at everything once.  The first note
+     * stays until then, or a death in here would leave some untold.
+     */
 
     for (i = 0; i < sh->top; i++) {
         w = ngx_mcp_place(zone, i);
@@ -301,4 +306,8 @@ ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone)
     }
 
     zone->schema->undone(zone);
+
+    ngx_mcp_barrier();
+    sh->noted = 0;
+    ngx_mcp_barrier();
 }

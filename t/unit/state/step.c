@@ -2113,6 +2113,25 @@ survive(step_op_t *op)
 }
 
 
+/* live workers that were not told to look at everything, once it is undone */
+
+static ngx_uint_t
+unaware(void)
+{
+    ngx_uint_t            i, n;
+    ngx_mcp_worker_sh_t  *w;
+
+    n = 0;
+
+    for (i = 0; i < zone.sh->top; i++) {
+        w = ngx_mcp_place(&zone, i);
+        n += (w->state == NGX_MCP_WORKER_LIVE && !w->overflow);
+    }
+
+    return n;
+}
+
+
 static void
 step(step_op_t *op)
 {
@@ -2185,6 +2204,10 @@ step(step_op_t *op)
 
         if (zone.sh->noted == 0) {
             ((ngx_mcp_zone_sh_t *) before)->noted = 0;
+
+            if (op->left && errors < 10) {
+                errors += unaware();
+            }
 
         } else if (((ngx_mcp_zone_sh_t *) before)->noted == 0) {
 
