@@ -40,7 +40,10 @@ close $fh;
 plan(skip_all => 'cc')
     if system("cc -shared -fPIC -o $dir/fail.so $dir/fail.c 2>/dev/null");
 
+my $tools = [ { name => 'tool', description => 'x' x 59_800 } ];
+
 my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    'tools/list' => { tools => $tools },
     'tools/call' => sub {
         my ($r) = @_;
         my $head = '{"jsonrpc":"2.0","id":' . json_encode($r->{json}{id})
@@ -63,6 +66,13 @@ server {
     location = /mcp {
         mcp_endpoint zone=main;
         mcp_upstream up /_up listen=off;
+    }
+
+    location = /lists {
+        mcp_endpoint zone=main name=lists;
+        mcp_upstream up /_up;
+        mcp_list_cache on;
+        mcp_batch on;
     }
 
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%; }
@@ -91,6 +101,26 @@ for my $accept ('text/event-stream', 'application/json',
         is($s->tool('x', { size => 1000 })->{http}{status}, 200,
            'and the next call is answered');
     }
+}
+
+
+# an element of a batch: the id makes its answer as large as it must not be
+
+{
+    my $s = $t->session(path => '/lists', version => '2025-03-26');
+    my $size = length $s->call('tools/list', undef, id => 'i')->{http}{body};
+    my $id = 'i' x (1 + 60_000 - $size);
+
+    my $r = $s->post([ $s->message('ping', undef, id => 'ping'),
+                       $s->message('tools/list', undef, id => 'i'),
+                       $s->message('tools/list', undef, id => $id) ]);
+    my %by = map { $_->{id} => $_ } @{ $r->{messages} };
+
+    is_deeply([ sort keys %by ], [ 'i', $id, 'ping' ],
+              'each message of a batch is answered')
+        or diag(join ' ', map { substr $_, 0, 20 } keys %by);
+    ok($by{ping}{result} && $by{i}{result}, 'those for which there is room');
+    is($by{$id}{error}{code}, -32603, 'the other by an error');
 }
 
 $t->allow_log(qr/malloc\(\d+\) failed/);

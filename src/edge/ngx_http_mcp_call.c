@@ -450,7 +450,7 @@ ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         call->ctx->error = reply->code;
     }
 
-    (void) ngx_http_mcp_reply_text(call->r, &call->message->id, reply, &text);
+    ngx_http_mcp_call_text(call, reply, &text);
 
     if (call->batch) {
         call->batch_handlers->answer(call, &text);
@@ -469,6 +469,28 @@ ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         ngx_http_mcp_stream_close(call->ctx->stream,
                                   NGX_MCP_COUNTER_STREAMS_DONE);
     }
+}
+
+
+void
+ngx_http_mcp_call_text(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply,
+    ngx_str_t *text)
+{
+    ngx_http_mcp_reply_t  internal;
+
+    if (ngx_http_mcp_reply_text(call->r, &call->message->id, reply, text)
+        == NGX_OK)
+    {
+        return;
+    }
+
+    /* there is no memory for the answer, perhaps there is for an error */
+
+    (void) ngx_http_mcp_reply_internal(&internal);
+    (void) ngx_http_mcp_reply_text(call->r, &call->message->id, &internal,
+                                   text);
+
+    call->ctx->error = internal.code;
 }
 
 

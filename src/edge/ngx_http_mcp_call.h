@@ -208,6 +208,10 @@ ngx_int_t ngx_http_mcp_call_open(ngx_http_mcp_call_t *call,
 void ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
+/* the text of an answer, for a batch or a stream; empty: there is none */
+void ngx_http_mcp_call_text(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply, ngx_str_t *text);
+
 /* the answer is in the response already, or the client has left */
 void ngx_http_mcp_call_answered(ngx_http_mcp_call_t *call);
 

@@ -454,6 +454,8 @@ ngx_http_mcp_list_timeout(ngx_event_t *ev)
 
     ngx_http_mcp_list_stop(call);
 
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
     rc = ngx_http_mcp_call_ask(call, 0, &reply);
 
     ngx_http_mcp_call_handed(call, rc, &reply);

@@ -78,7 +78,9 @@ ngx_http_mcp_call_element(ngx_http_mcp_call_t *call, ngx_str_t *text)
         return NGX_AGAIN;
     }
 
-    return ngx_http_mcp_reply_text(call->r, &call->message->id, &reply, text);
+    ngx_http_mcp_call_text(call, &reply, text);
+
+    return NGX_OK;
 }
 
 

@@ -317,6 +317,8 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
 
     c = call->r->connection;
 
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
     switch (rc) {
 
     case NGX_DONE:
@@ -342,7 +344,6 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
         break;
 
     default: /* NGX_DECLINED */
-        ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
         ngx_str_set(&reply.result, "{}");
         rc = NGX_OK;
     }
