@@ -104,7 +104,6 @@ static const char *ngx_http_mcp_feed_full(const char *why);
 
 ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
     ngx_string("feed"),
-    1,                                     /* alike */
     ngx_http_mcp_feed_create,
     ngx_http_mcp_feed_held,
     ngx_http_mcp_feed_poked,

@@ -176,7 +176,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
         job = ngx_palloc(pool, sizeof(ngx_mcp_supply_job_t));
 
         rc = job ? ngx_mcp_supply_next(us->bridge->zone, us->session,
-                                       us->lease.fence, pool, job)
+                                       us->reader.lease.fence, pool, job)
                  : NGX_ERROR;
 
         if (rc != NGX_OK) {
@@ -186,7 +186,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 
         if (ngx_http_mcp_interest_ask(us, job, pool) != NGX_OK) {
             ngx_mcp_supply_done(us->bridge->zone, us->session,
-                                us->lease.fence, job, NGX_AGAIN, 0);
+                                us->reader.lease.fence, job, NGX_AGAIN, 0);
             ngx_destroy_pool(pool);
 
             ngx_http_mcp_shared_pause(us);
@@ -243,14 +243,14 @@ ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
         ngx_http_mcp_shared_pause(us);
     }
 
-    if (job->again && rc != NGX_AGAIN && us->listener.up
-        && us->listener.serial == answer->serial)
+    if (job->again && rc != NGX_AGAIN && us->reader.up
+        && us->reader.serial == answer->serial)
     {
         /* nobody was told of updates before that */
 
         ngx_http_mcp_shared_updated(us, &job->uri);
     }
 
-    ngx_mcp_supply_done(us->bridge->zone, us->session, us->lease.fence,
+    ngx_mcp_supply_done(us->bridge->zone, us->session, us->reader.lease.fence,
                         job, rc, answer->serial);
 }

@@ -31,7 +31,7 @@ struct ngx_http_mcp_refresh_s {
     ngx_mcp_audience_t        names;
     ngx_mcp_ref_t             audience;
     ngx_event_t               timer;
-    ngx_uint_t                hushed;
+    ngx_uint_t                quiet;
     ngx_http_mcp_fetch_t      fetches[NGX_MCP_LIST_KINDS];
 };
 
@@ -40,7 +40,7 @@ static void ngx_http_mcp_refresh_held(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_refresh_poked(ngx_http_mcp_shared_t *us);
 static ngx_int_t ngx_http_mcp_refresh_changed(ngx_http_mcp_shared_t *us,
     ngx_uint_t kinds);
-static void ngx_http_mcp_refresh_hushed(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_refresh_quiet(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_refresh_lost(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_refresh_timer(ngx_event_t *ev);
 static void ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r);
@@ -61,7 +61,7 @@ static ngx_http_mcp_shared_lists_t  ngx_http_mcp_refresh_own = {
     ngx_http_mcp_refresh_held,
     ngx_http_mcp_refresh_poked,
     ngx_http_mcp_refresh_changed,
-    ngx_http_mcp_refresh_hushed,
+    ngx_http_mcp_refresh_quiet,
     ngx_http_mcp_refresh_lost
 };
 
@@ -176,7 +176,7 @@ ngx_http_mcp_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t offered)
 
 
 static void
-ngx_http_mcp_refresh_hushed(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_refresh_quiet(ngx_http_mcp_shared_t *us)
 {
     ngx_uint_t               i;
     ngx_http_mcp_refresh_t  *r;
@@ -187,7 +187,7 @@ ngx_http_mcp_refresh_hushed(ngx_http_mcp_shared_t *us)
         return;
     }
 
-    r->hushed = 1;
+    r->quiet = 1;
 
     if (r->timer.timer_set) {
         ngx_del_timer(&r->timer);
@@ -210,7 +210,7 @@ ngx_http_mcp_refresh_lost(ngx_http_mcp_shared_t *us)
         return;
     }
 
-    ngx_http_mcp_refresh_hushed(us);
+    ngx_http_mcp_refresh_quiet(us);
 
     us->lists = NULL;
 
@@ -237,7 +237,7 @@ ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r)
     ngx_http_mcp_fetch_t   *f;
     ngx_http_mcp_bridge_t  *bridge;
 
-    if (r->hushed) {
+    if (r->quiet) {
         return;
     }
 
@@ -352,9 +352,9 @@ ngx_http_mcp_refresh_done(ngx_http_mcp_shared_t *us,
 
     /* one that stood still for long must not put an old list over a new one */
 
-    if (ngx_mcp_lease_renew(us->bridge->zone, &us->lease) != NGX_OK) {
+    if (ngx_mcp_lease_renew(us->bridge->zone, &us->reader.lease) != NGX_OK) {
         ngx_http_mcp_refresh_end(f);
-        ngx_http_mcp_shared_doubt(us);
+        ngx_http_mcp_reader_doubt(&us->reader);
         return;
     }
 

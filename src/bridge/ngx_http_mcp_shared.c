@@ -11,48 +11,50 @@
 #define NGX_HTTP_MCP_SHARED_OFFER       300000
 
 
-/* what a key says; strings are decoded */
-
-typedef struct {
-    ngx_str_t                  endpoint;
-    ngx_str_t                  upstream;
-    ngx_str_t                  tenant;
-    ngx_str_t                  list_key;
-} ngx_http_mcp_shared_key_t;
-
-
 static ngx_int_t ngx_http_mcp_shared_key(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
     ngx_str_t *key);
-static ngx_int_t ngx_http_mcp_shared_key_parse(ngx_http_mcp_shared_key_t *k,
+static ngx_http_mcp_reader_t *ngx_http_mcp_shared_create(ngx_mcp_zone_t *zone,
     ngx_str_t *key, ngx_pool_t *pool);
-static ngx_int_t ngx_http_mcp_shared_key_find(ngx_http_mcp_shared_key_t *k,
-    ngx_mcp_zone_t *zone, ngx_http_mcp_bridge_t **bridge,
-    ngx_http_mcp_upstream_t **u);
-static ngx_http_mcp_shared_t *ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone,
-    ngx_str_t *key);
-static void ngx_http_mcp_shared_claim(ngx_mcp_zone_t *zone, ngx_str_t *key);
-static void ngx_http_mcp_shared_held(ngx_http_mcp_shared_t *us,
-    ngx_mcp_lease_left_t *left);
-static void ngx_http_mcp_shared_tick(ngx_event_t *ev);
+static ngx_http_mcp_upstream_t *ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone,
+    ngx_str_t *parts, ngx_http_mcp_bridge_t **bridge);
+static ngx_int_t ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_shared_poked(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_work(ngx_event_t *ev);
-static void ngx_http_mcp_shared_hush(ngx_http_mcp_shared_t *us);
-static void ngx_http_mcp_shared_release(ngx_event_t *ev);
-static void ngx_http_mcp_shared_close(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_quiet(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader,
+    ngx_uint_t how);
+
+
+ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
+    ngx_string("own"),
+    ngx_http_mcp_shared_create,
+    ngx_http_mcp_shared_held,
+    ngx_http_mcp_shared_poked,
+    ngx_http_mcp_shared_tick,
+    ngx_http_mcp_shared_quiet,
+    ngx_http_mcp_shared_wanted,
+    NULL,                                  /* request */
+    ngx_http_mcp_shared_asked,
+    ngx_http_mcp_shared_opened,
+    ngx_http_mcp_shared_event,
+    ngx_http_mcp_shared_gap,
+    ngx_http_mcp_shared_broken,
+    ngx_http_mcp_shared_stopped,
+    ngx_http_mcp_shared_ended,
+    { NULL, NULL }
+};
 
 
 ngx_http_mcp_shared_lists_t  *ngx_http_mcp_shared_lists;
 
-static ngx_str_t           ngx_http_mcp_shared_kind = ngx_string("own");
-static ngx_queue_t         ngx_http_mcp_shared_queue;
 static ngx_array_t        *ngx_http_mcp_shared_bridges;
 
 
 void
 ngx_http_mcp_shared_init(ngx_array_t *bridges)
 {
-    ngx_queue_init(&ngx_http_mcp_shared_queue);
-
     ngx_http_mcp_shared_bridges = bridges;
 }
 
@@ -117,71 +119,88 @@ ngx_http_mcp_shared_key(ngx_http_mcp_bridge_t *bridge,
     parts[2] = tenant;
     parts[3] = list_key;
 
-    return ngx_http_mcp_lease_key(&ngx_http_mcp_shared_kind, parts, 4, key);
+    return ngx_http_mcp_lease_key(&ngx_http_mcp_shared_readers.name, parts, 4,
+                                  key);
 }
 
 
-static ngx_int_t
-ngx_http_mcp_shared_key_parse(ngx_http_mcp_shared_key_t *k, ngx_str_t *key,
+static ngx_http_mcp_reader_t *
+ngx_http_mcp_shared_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_pool_t *pool)
 {
-    ngx_str_t  *parts[4];
+    ngx_str_t               parts[4], *p[4];
+    ngx_uint_t              i;
+    ngx_http_mcp_shared_t  *us;
+    ngx_http_mcp_reader_t  *reader;
 
-    parts[0] = &k->endpoint;
-    parts[1] = &k->upstream;
-    parts[2] = &k->tenant;
-    parts[3] = &k->list_key;
+    for (i = 0; i < 4; i++) {
+        p[i] = &parts[i];
+    }
 
-    return ngx_http_mcp_lease_key_parse(key, pool, parts, 4);
+    us = ngx_pcalloc(pool, sizeof(ngx_http_mcp_shared_t));
+
+    if (us == NULL || ngx_http_mcp_lease_key_parse(key, pool, p, 4) != NGX_OK)
+    {
+        return NULL;
+    }
+
+    us->upstream = ngx_http_mcp_shared_find(zone, parts, &us->bridge);
+
+    if (us->upstream == NULL) {
+
+        /* of another configuration */
+
+        return NULL;
+    }
+
+    us->tenant = parts[2];
+    us->list_key = parts[3];
+    us->pool = pool;
+
+    ngx_http_mcp_stable_id(us->upstream, &us->tenant, &us->list_key,
+                           us->id);
+
+    reader = &us->reader;
+
+    reader->data = us;
+    reader->upstream = us->upstream;
+    reader->audience.tenant = us->tenant;
+    reader->audience.list_key = us->list_key;
+    reader->audience.session.data = us->id;
+    reader->audience.session.len = NGX_MCP_UUID_LEN;
+
+    return reader;
 }
 
 
-static ngx_int_t
-ngx_http_mcp_shared_key_find(ngx_http_mcp_shared_key_t *k, ngx_mcp_zone_t *zone,
-    ngx_http_mcp_bridge_t **bridge, ngx_http_mcp_upstream_t **u)
+/* by the parts of a key: endpoint and name */
+
+static ngx_http_mcp_upstream_t *
+ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone, ngx_str_t *parts,
+    ngx_http_mcp_bridge_t **bridge)
 {
-    ngx_uint_t               i, n;
-    ngx_http_mcp_bridge_t  **b;
+    ngx_uint_t                i, n;
+    ngx_http_mcp_bridge_t   **b;
+    ngx_http_mcp_upstream_t  *u;
 
     b = ngx_http_mcp_shared_bridges->elts;
 
     for (i = 0; i < ngx_http_mcp_shared_bridges->nelts; i++) {
 
         if (b[i]->zone != zone || b[i]->upstreams == NULL
-            || !ngx_mcp_equal(&b[i]->endpoint, &k->endpoint))
+            || !ngx_mcp_equal(&b[i]->endpoint, &parts[0]))
         {
             continue;
         }
 
-        *u = b[i]->upstreams->elts;
+        u = b[i]->upstreams->elts;
 
-        for (n = 0; n < b[i]->upstreams->nelts; n++, (*u)++) {
+        for (n = 0; n < b[i]->upstreams->nelts; n++) {
 
-            if (ngx_mcp_equal(&(*u)->name, &k->upstream)) {
+            if (ngx_mcp_equal(&u[n].name, &parts[1])) {
                 *bridge = b[i];
-                return NGX_OK;
+                return &u[n];
             }
-        }
-    }
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_http_mcp_shared_t *
-ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone, ngx_str_t *key)
-{
-    ngx_queue_t            *q;
-    ngx_http_mcp_shared_t  *us;
-
-    for (q = ngx_queue_head(&ngx_http_mcp_shared_queue);
-         q != ngx_queue_sentinel(&ngx_http_mcp_shared_queue);
-         q = ngx_queue_next(q))
-    {
-        us = ngx_queue_data(q, ngx_http_mcp_shared_t, queue);
-
-        if (us->bridge->zone == zone && ngx_mcp_equal(&us->key, key)) {
-            return us;
         }
     }
 
@@ -189,144 +208,40 @@ ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone, ngx_str_t *key)
 }
 
 
-ngx_int_t
-ngx_http_mcp_shared_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
+static ngx_int_t
+ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
 {
+    ngx_mcp_link_t          link;
     ngx_http_mcp_shared_t  *us;
 
-    if (!ngx_http_mcp_lease_key_is(key, &ngx_http_mcp_shared_kind)) {
-        return NGX_DECLINED;
-    }
+    us = reader->data;
 
-    us = ngx_http_mcp_shared_find(zone, key);
-
-    if (us && (why & NGX_MCP_LEASE_LOST)) {
-        ngx_http_mcp_shared_close(us);
-        us = NULL;
-    }
-
-    if (us && (why & NGX_MCP_LEASE_GAP)) {
-        ngx_http_mcp_shared_gap(us);
-    }
-
-    if (us && (why & NGX_MCP_LEASE_POKED)) {
-        us->unneeded = ngx_current_msec;
-        us->paused = 0;
-
-        ngx_http_mcp_shared_post(us);
-
-        if (ngx_http_mcp_shared_lists) {
-            ngx_http_mcp_shared_lists->poked(us);
-        }
-    }
-
-    if (us == NULL && (why & NGX_MCP_LEASE_FREE) && !ngx_exiting) {
-        ngx_http_mcp_shared_claim(zone, key);
-    }
-
-    return NGX_OK;
-}
-
-
-static void
-ngx_http_mcp_shared_claim(ngx_mcp_zone_t *zone, ngx_str_t *key)
-{
-    ngx_pool_t                *pool;
-    ngx_mcp_lease_t            lease;
-    ngx_mcp_lease_left_t       left;
-    ngx_http_mcp_shared_t     *us;
-    ngx_http_mcp_bridge_t     *bridge;
-    ngx_http_mcp_upstream_t   *u;
-    ngx_http_mcp_shared_key_t  k;
-
-    pool = ngx_create_pool(2048, ngx_cycle->log);
-    if (pool == NULL) {
-        return;
-    }
-
-    us = ngx_pcalloc(pool, sizeof(ngx_http_mcp_shared_t));
-
-    if (us == NULL
-        || ngx_http_mcp_shared_key_parse(&k, key, pool) != NGX_OK
-        || ngx_mcp_lease_claim(zone, key, pool, &lease, &left) != NGX_OK)
+    if (ngx_http_mcp_shared_session(us->bridge, us->upstream, &us->tenant,
+                                    &us->list_key, &us->session)
+        != NGX_OK
+        || ngx_mcp_own_hold(us->bridge->zone, us->session,
+                            reader->lease.fence)
+           != NGX_OK)
     {
-        ngx_destroy_pool(pool);
-        return;
+        return NGX_ERROR;
     }
-
-    us->key.len = key->len;
-    us->key.data = ngx_pstrdup(pool, key);
-
-    if (us->key.data == NULL) {
-        ngx_mcp_lease_release(zone, &lease);
-        ngx_destroy_pool(pool);
-        return;
-    }
-
-    /* an upstream may be left of a configuration that had it */
-
-    if (ngx_http_mcp_shared_key_find(&k, zone, &bridge, &u) != NGX_OK
-        || ngx_http_mcp_shared_session(bridge, u, &k.tenant, &k.list_key,
-                                       &us->session)
-           != NGX_OK
-        || ngx_mcp_own_hold(zone, us->session, lease.fence) != NGX_OK)
-    {
-        ngx_mcp_lease_drop(zone, &lease);
-        ngx_destroy_pool(pool);
-        return;
-    }
-
-    us->bridge = bridge;
-    us->upstream = u;
-    us->tenant = k.tenant;
-    us->list_key = k.list_key;
-    us->lease = lease;
-    us->pool = pool;
-
-    ngx_http_mcp_shared_held(us, &left);
-}
-
-
-static void
-ngx_http_mcp_shared_held(ngx_http_mcp_shared_t *us, ngx_mcp_lease_left_t *left)
-{
-    ngx_int_t       serial;
-    ngx_mcp_link_t  link;
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp shared session at upstream \"%V\" of \"%V\" held, "
                    "tenant \"%V\"",
                    &us->upstream->name, &us->bridge->endpoint, &us->tenant);
 
-    ngx_http_mcp_stable_id(us->upstream, &us->tenant, &us->list_key,
-                           us->id);
-
-    us->audience.tenant = us->tenant;
-    us->audience.list_key = us->list_key;
-    us->audience.session.data = us->id;
-    us->audience.session.len = NGX_MCP_UUID_LEN;
+    reader->session = us->session;
 
     us->unneeded = ngx_current_msec;
     ngx_http_mcp_backoff_init(&us->backoff);
 
     ngx_queue_init(&us->waiting);
     ngx_queue_init(&us->running);
-    ngx_queue_insert_tail(&ngx_http_mcp_shared_queue, &us->queue);
-
-    us->tick.handler = ngx_http_mcp_shared_tick;
-    us->tick.data = us;
-    us->tick.log = ngx_cycle->log;
-    us->tick.cancelable = 1;
 
     us->work.handler = ngx_http_mcp_shared_work;
     us->work.data = us;
     us->work.log = ngx_cycle->log;
-
-    us->hold.handler = ngx_http_mcp_shared_release;
-    us->hold.data = us;
-    us->hold.log = ngx_cycle->log;
-
-    ngx_add_timer(&us->tick, NGX_MCP_LEASE_RENEW);
 
     if (ngx_mcp_link_peek(us->bridge->zone, us->session,
                           &us->upstream->name, &link)
@@ -336,17 +251,30 @@ ngx_http_mcp_shared_held(ngx_http_mcp_shared_t *us, ngx_mcp_lease_left_t *left)
         us->serial = link.serial;
     }
 
-    /* the last event id is of the link that the note tells of */
-
-    serial = ngx_atoi(left->note.data, left->note.len);
-
-    us->noted = (serial == NGX_ERROR) ? 0 : serial;
-
-    ngx_http_mcp_shared_listener(us, &left->id, us->noted);
     ngx_http_mcp_shared_post(us);
 
     if (ngx_http_mcp_shared_lists) {
         ngx_http_mcp_shared_lists->held(us);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_shared_poked(ngx_http_mcp_reader_t *reader)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = reader->data;
+
+    us->unneeded = ngx_current_msec;
+    us->paused = 0;
+
+    ngx_http_mcp_shared_post(us);
+
+    if (ngx_http_mcp_shared_lists) {
+        ngx_http_mcp_shared_lists->poked(us);
     }
 }
 
@@ -390,13 +318,6 @@ ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us)
 
 
 void
-ngx_http_mcp_shared_doubt(ngx_http_mcp_shared_t *us)
-{
-    ngx_add_timer(&us->tick, 0);
-}
-
-
-void
 ngx_http_mcp_shared_linked(ngx_http_mcp_shared_t *us, ngx_uint_t serial)
 {
     us->linked = 1;
@@ -417,30 +338,16 @@ ngx_http_mcp_shared_linked(ngx_http_mcp_shared_t *us, ngx_uint_t serial)
 
 
 static void
-ngx_http_mcp_shared_tick(ngx_event_t *ev)
+ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
 {
-    ngx_int_t               rc;
-    ngx_mcp_zone_t         *zone;
     ngx_http_mcp_shared_t  *us;
 
-    us = ev->data;
-    zone = us->bridge->zone;
+    us = reader->data;
 
-    rc = ngx_mcp_lease_renew(zone, &us->lease);
-
-    if (rc == NGX_AGAIN) {
-        ngx_http_mcp_shared_hush(us);
-    }
-
-    if (rc != NGX_DECLINED && us->hushed) {
-        ngx_add_timer(ev, NGX_MCP_LEASE_RENEW);
-        return;
-    }
-
-    if (rc != NGX_OK
-        || ngx_mcp_own_touch(zone, us->session, us->lease.fence) != NGX_OK)
+    if (ngx_mcp_own_touch(us->bridge->zone, us->session, reader->lease.fence)
+        != NGX_OK)
     {
-        ngx_http_mcp_shared_leave(us);
+        ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
         return;
     }
 
@@ -452,10 +359,7 @@ ngx_http_mcp_shared_tick(ngx_event_t *ev)
 
         /* who wants it from now on finds no lease, and makes one */
 
-        ngx_mcp_lease_drop(zone, &us->lease);
-        (void) ngx_mcp_own_end(zone, us->session, us->lease.fence);
-
-        ngx_http_mcp_shared_close(us);
+        ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_DROPPED);
         return;
     }
 
@@ -471,8 +375,6 @@ ngx_http_mcp_shared_tick(ngx_event_t *ev)
         us->paused = 0;
         ngx_http_mcp_shared_post(us);
     }
-
-    ngx_add_timer(ev, NGX_MCP_LEASE_RENEW);
 }
 
 
@@ -484,7 +386,7 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
 
     us = ev->data;
 
-    if (us->hushed) {
+    if (us->reader.quiet || ngx_exiting) {
         return;
     }
 
@@ -512,7 +414,7 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
     {
         /* a request found that the session of the stream was forgotten */
 
-        ngx_http_mcp_listener_again(&us->listener);
+        ngx_http_mcp_reader_again(&us->reader);
     }
 
     ngx_http_mcp_shared_run(us);
@@ -522,14 +424,18 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
 void
 ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone)
 {
-    ngx_queue_t            *q;
+    ngx_queue_t            *q, *readers;
     ngx_http_mcp_shared_t  *us;
+    ngx_http_mcp_reader_t  *reader;
 
-    for (q = ngx_queue_head(&ngx_http_mcp_shared_queue);
-         q != ngx_queue_sentinel(&ngx_http_mcp_shared_queue);
+    readers = &ngx_http_mcp_shared_readers.readers;
+
+    for (q = readers->next ? ngx_queue_head(readers) : readers;
+         q != readers;
          q = ngx_queue_next(q))
     {
-        us = ngx_queue_data(q, ngx_http_mcp_shared_t, queue);
+        reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
+        us = reader->data;
 
         if (us->bridge->zone == zone) {
             ngx_http_mcp_shared_wake(us);
@@ -541,51 +447,15 @@ ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone)
 }
 
 
-void
-ngx_http_mcp_shared_quit(ngx_mcp_zone_t *zone)
+static void
+ngx_http_mcp_shared_quiet(ngx_http_mcp_reader_t *reader)
 {
-    ngx_uint_t              newer;
-    ngx_queue_t            *q;
     ngx_http_mcp_shared_t  *us;
 
-    newer = ngx_mcp_lease_newer(zone);
-
-    q = ngx_queue_head(&ngx_http_mcp_shared_queue);
-
-    while (q != ngx_queue_sentinel(&ngx_http_mcp_shared_queue)) {
-
-        us = ngx_queue_data(q, ngx_http_mcp_shared_t, queue);
-        q = ngx_queue_next(q);
-
-        if (us->bridge->zone != zone) {
-            continue;
-        }
-
-        if (!newer || !us->listener.up) {
-            ngx_http_mcp_shared_leave(us);
-            continue;
-        }
-
-        ngx_http_mcp_shared_hush(us);
-
-        if (!us->hold.timer_set) {
-            ngx_add_timer(&us->hold, NGX_HTTP_MCP_SHARED_HOLD);
-        }
-    }
-}
-
-
-static void
-ngx_http_mcp_shared_hush(ngx_http_mcp_shared_t *us)
-{
-    if (us->hushed) {
-        return;
-    }
-
-    us->hushed = 1;
+    us = reader->data;
 
     if (ngx_http_mcp_shared_lists) {
-        ngx_http_mcp_shared_lists->hushed(us);
+        ngx_http_mcp_shared_lists->quiet(us);
     }
 
     ngx_http_mcp_shared_close_requests(us);
@@ -593,25 +463,14 @@ ngx_http_mcp_shared_hush(ngx_http_mcp_shared_t *us)
 
 
 static void
-ngx_http_mcp_shared_release(ngx_event_t *ev)
+ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 {
-    ngx_http_mcp_shared_leave(ev->data);
-}
+    ngx_mcp_zone_t         *zone;
+    ngx_http_mcp_shared_t  *us;
 
+    us = reader->data;
+    zone = us->bridge->zone;
 
-void
-ngx_http_mcp_shared_leave(ngx_http_mcp_shared_t *us)
-{
-    ngx_mcp_lease_release(us->bridge->zone, &us->lease);
-    ngx_http_mcp_shared_close(us);
-}
-
-
-/* the lease is lost, or given up */
-
-static void
-ngx_http_mcp_shared_close(ngx_http_mcp_shared_t *us)
-{
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp shared session at upstream \"%V\" of \"%V\" let go, "
                    "tenant \"%V\"",
@@ -621,22 +480,16 @@ ngx_http_mcp_shared_close(ngx_http_mcp_shared_t *us)
         ngx_http_mcp_shared_lists->lost(us);
     }
 
-    ngx_http_mcp_shared_unlisten(us);
+    if (how == NGX_HTTP_MCP_READER_DROPPED) {
+        (void) ngx_mcp_own_end(zone, us->session, reader->lease.fence);
+
+    } else {
+        ngx_mcp_own_listens(zone, us->session, 0, 0);
+    }
+
     ngx_http_mcp_shared_close_requests(us);
-
-    if (us->tick.timer_set) {
-        ngx_del_timer(&us->tick);
-    }
-
-    if (us->hold.timer_set) {
-        ngx_del_timer(&us->hold);
-    }
 
     if (us->work.posted) {
         ngx_delete_posted_event(&us->work);
     }
-
-    ngx_queue_remove(&us->queue);
-
-    ngx_destroy_pool(us->pool);
 }

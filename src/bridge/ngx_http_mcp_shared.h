@@ -10,8 +10,9 @@
  * NGX_HTTP_MCP_SHARED_KEEP after that.  Then the lease is dropped, and the
  * session at the upstream ended.
  *
- * At a reload the worker that held it goes on listening until the next one
- * does, if the events have no ids; it is hushed then, and does nothing else.
+ * Its GET stream has a reader (ngx_http_mcp_reader.h), to which the lease
+ * belongs.  At a reload the worker that held it reads on until the next one
+ * does, if the events have no ids; it is quiet then, and does nothing else.
  * An upstream says each message on one of the streams that a session has open,
  * so that what both hear is not compared.  Where the one stream ended before
  * the other stood, and nobody can say what was missed, there is a gap: who
@@ -24,15 +25,11 @@
 
 
 #include "ngx_http_mcp_bridge.h"
-#include "ngx_http_mcp_listener.h"
-#include "ngx_mcp_lease.h"
+#include "ngx_http_mcp_reader.h"
 
 
 /* ms */
 #define NGX_HTTP_MCP_SHARED_KEEP  60000
-
-/* ms; a worker of a newer configuration has to listen by then */
-#define NGX_HTTP_MCP_SHARED_HOLD  3500
 
 
 /* who needs it, and its listener; bits */
@@ -48,43 +45,35 @@ struct ngx_http_mcp_shared_s {
     ngx_http_mcp_upstream_t   *upstream;
     ngx_str_t                  tenant;
     ngx_str_t                  list_key;
-    ngx_mcp_lease_t            lease;
     ngx_pool_t                *pool;       /* as long as it is held */
     void                      *lists;      /* of those who cache them */
 
     /* private */
-    ngx_queue_t                queue;
-    ngx_str_t                  key;
     ngx_mcp_ref_t              session;    /* in the zone */
-    ngx_http_mcp_audience_t    audience;
     u_char                     id[NGX_MCP_UUID_LEN];
     ngx_uint_t                 needs;
     ngx_msec_t                 unneeded;   /* since then */
-    ngx_event_t                tick;
     ngx_event_t                work;       /* posted */
-    ngx_event_t                hold;       /* keeps a worker that quits */
     ngx_queue_t                waiting;    /* requests */
     ngx_queue_t                running;
     ngx_uint_t                 nwaiting;
     ngx_uint_t                 nrunning;
     ngx_uint_t                 requests;   /* so far */
     ngx_uint_t                 serial;     /* of the link seen last, */
-    ngx_uint_t                 begun_on;   /* on which it was begun, */
-    ngx_uint_t                 noted;      /* and of the last event id */
+    ngx_uint_t                 begun_on;   /* on which it was begun */
     ngx_http_mcp_backoff_t     backoff;    /* after a failure, */
     ngx_msec_t                 resume;     /* until then */
     ngx_msec_t                 refused;    /* the GET stream, when */
-    ngx_http_mcp_listener_t    listener;
+    ngx_http_mcp_reader_t      reader;
 
     unsigned                   linked:1;   /* the link stands, or needs not */
     unsigned                   paused:1;
     unsigned                   listening:1;
-    unsigned                   linking:1;  /* others wait for the listener */
+    unsigned                   linking:1;  /* others wait for the stream */
     unsigned                   begun:1;    /* the GET stream was asked for */
     unsigned                   missed:1;   /* an answer came before that */
     unsigned                   idle:1;     /* nobody needed it for a while */
     unsigned                   unoffered:1;  /* there is no GET stream */
-    unsigned                   hushed:1;   /* it listens for the next one */
 };
 
 
@@ -124,7 +113,7 @@ typedef struct {
                                    ngx_uint_t kinds);
 
     /* it does nothing any more but call changed() */
-    void                     (*hushed)(ngx_http_mcp_shared_t *us);
+    void                     (*quiet)(ngx_http_mcp_shared_t *us);
 
     /* it is gone after this; done() of no request is called any more */
     void                     (*lost)(ngx_http_mcp_shared_t *us);
@@ -156,15 +145,10 @@ ngx_int_t ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us,
 /* in a worker, before it joins zones; bridges: ngx_http_mcp_bridge_t * */
 void ngx_http_mcp_shared_init(ngx_array_t *bridges);
 
-/* the doorbell: handlers->lease; NGX_DECLINED: it is no audience's */
-ngx_int_t ngx_http_mcp_shared_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_uint_t why);
+extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers;
 
 /* handlers->supplies */
 void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone);
-
-/* the worker was told to quit: the next ones hold what it held */
-void ngx_http_mcp_shared_quit(ngx_mcp_zone_t *zone);
 
 
 /* below: between the files of shared upstream sessions */
@@ -179,9 +163,6 @@ void ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us);
 
 /* subscriptions are not tried for a while */
 void ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us);
-
-/* the lease may be lost: asks */
-void ngx_http_mcp_shared_doubt(ngx_http_mcp_shared_t *us);
 
 /*
  * Requests and their answers (ngx_http_mcp_shared_request.c).  ask: as
@@ -198,25 +179,25 @@ void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
 /* a link with this serial stands */
 void ngx_http_mcp_shared_linked(ngx_http_mcp_shared_t *us, ngx_uint_t serial);
 
-/*
- * The listener (ngx_http_mcp_shared_listen.c): goes on behind the event with
- * this id, on the link with this serial.
- */
-void ngx_http_mcp_shared_listener(ngx_http_mcp_shared_t *us, ngx_str_t *id,
-    ngx_uint_t serial);
+/* the GET stream (ngx_http_mcp_shared_listen.c) */
 void ngx_http_mcp_shared_listen(ngx_http_mcp_shared_t *us);
 void ngx_http_mcp_shared_unlisten(ngx_http_mcp_shared_t *us);
+ngx_uint_t ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader);
+void ngx_http_mcp_shared_asked(ngx_http_mcp_reader_t *reader,
+    ngx_uint_t serial);
+void ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap);
+void ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take);
+void ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why);
+void ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader);
+void ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader);
 
-/* gives the lease up, and is gone */
-void ngx_http_mcp_shared_leave(ngx_http_mcp_shared_t *us);
-
-/* nobody knows what the upstream said, of all or of this resource */
-void ngx_http_mcp_shared_gap(ngx_http_mcp_shared_t *us);
+/* nobody knows what the upstream said of this resource */
 void ngx_http_mcp_shared_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri);
 
-/* a message that is no answer; id: of its event */
+/* a message that is no answer */
 void ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_str_t *id);
+    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take);
 
 
 #endif /* _NGX_HTTP_MCP_SHARED_H_INCLUDED_ */

@@ -14,14 +14,6 @@
 #define NGX_HTTP_MCP_SHARED_URIS_BYTES  16384
 
 
-static ngx_uint_t ngx_http_mcp_shared_wanted(ngx_http_mcp_listener_t *l);
-static void ngx_http_mcp_shared_begun(ngx_http_mcp_listener_t *l,
-    ngx_uint_t serial);
-static void ngx_http_mcp_shared_opened(ngx_http_mcp_listener_t *l);
-static void ngx_http_mcp_shared_broken(ngx_http_mcp_listener_t *l);
-static void ngx_http_mcp_shared_listened(ngx_http_mcp_listener_t *l,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text);
-static void ngx_http_mcp_shared_closed(ngx_http_mcp_listener_t *l);
 static ngx_uint_t ngx_http_mcp_shared_kind(ngx_uint_t method);
 static void ngx_http_mcp_shared_missed(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_missed_lists(ngx_http_mcp_shared_t *us);
@@ -30,41 +22,12 @@ static void ngx_http_mcp_shared_tell(ngx_http_mcp_shared_t *us, ngx_str_t *text,
 
 
 void
-ngx_http_mcp_shared_listener(ngx_http_mcp_shared_t *us, ngx_str_t *id,
-    ngx_uint_t serial)
-{
-    ngx_http_mcp_listener_t  *l;
-
-    l = &us->listener;
-
-    l->upstream = us->upstream;
-    l->session = us->session;
-    l->audience = us->audience;
-    l->serial = serial;
-    l->wanted = ngx_http_mcp_shared_wanted;
-    l->linked = ngx_http_mcp_shared_begun;
-    l->opened = ngx_http_mcp_shared_opened;
-    l->broken = ngx_http_mcp_shared_broken;
-    l->message = ngx_http_mcp_shared_listened;
-    l->closed = ngx_http_mcp_shared_closed;
-    l->data = us;
-
-    l->last_event_id.data = l->ids;
-
-    if (serial && id->len && id->len <= NGX_HTTP_MCP_LISTENER_ID_MAX) {
-        ngx_memcpy(l->ids, id->data, id->len);
-        l->last_event_id.len = id->len;
-    }
-}
-
-
-void
 ngx_http_mcp_shared_listen(ngx_http_mcp_shared_t *us)
 {
     us->listening = 1;
     us->linking = 1;
 
-    ngx_http_mcp_listener_start(&us->listener, NULL);
+    ngx_http_mcp_reader_open(&us->reader);
 }
 
 
@@ -81,31 +44,30 @@ ngx_http_mcp_shared_unlisten(ngx_http_mcp_shared_t *us)
     us->missed = 0;
     us->idle = 1;
 
-    ngx_http_mcp_listener_stop(&us->listener);
-    ngx_mcp_lease_broken(us->bridge->zone, &us->lease);
+    ngx_http_mcp_reader_close(&us->reader);
     ngx_mcp_own_listens(us->bridge->zone, us->session, 0, 0);
 }
 
 
-static ngx_uint_t
-ngx_http_mcp_shared_wanted(ngx_http_mcp_listener_t *l)
+ngx_uint_t
+ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader)
 {
     ngx_http_mcp_shared_t  *us;
 
-    us = l->data;
+    us = reader->data;
 
-    return us->needs != 0 && !us->hushed;
+    return us->needs != 0;
 }
 
 
 /* what is asked for from now on cannot change unheard */
 
-static void
-ngx_http_mcp_shared_begun(ngx_http_mcp_listener_t *l, ngx_uint_t serial)
+void
+ngx_http_mcp_shared_asked(ngx_http_mcp_reader_t *reader, ngx_uint_t serial)
 {
     ngx_http_mcp_shared_t  *us;
 
-    us = l->data;
+    us = reader->data;
 
     us->linking = 0;
     us->begun = 1;
@@ -115,42 +77,19 @@ ngx_http_mcp_shared_begun(ngx_http_mcp_listener_t *l, ngx_uint_t serial)
 }
 
 
-static void
-ngx_http_mcp_shared_opened(ngx_http_mcp_listener_t *l)
+void
+ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
 {
-    u_char                  buf[NGX_INT_T_LEN];
-    ngx_str_t               note;
-    ngx_uint_t              gap;
-    ngx_mcp_zone_t         *zone;
     ngx_http_mcp_shared_t  *us;
 
-    us = l->data;
-    zone = us->bridge->zone;
+    us = reader->data;
 
-    if (us->noted != l->serial) {
+    ngx_mcp_own_listens(us->bridge->zone, us->session, reader->serial, 1);
 
-        /* the last event id first: a note must not be of an older one */
+    if (gap && !us->idle) {
+        ngx_http_mcp_shared_gap(reader, "");
 
-        note.data = buf;
-        note.len = ngx_sprintf(buf, "%ui", l->serial) - buf;
-
-        ngx_mcp_lease_forget(zone, &us->lease);
-        (void) ngx_mcp_lease_note(zone, &us->lease, &note);
-
-        us->noted = l->serial;
-    }
-
-    if (ngx_mcp_lease_connected(zone, &us->lease, &gap) != NGX_OK) {
-        ngx_http_mcp_shared_doubt(us);
-        return;
-    }
-
-    ngx_mcp_own_listens(zone, us->session, l->serial, 1);
-
-    if (!l->resumed && gap && !us->idle) {
-        ngx_http_mcp_shared_gap(us);
-
-    } else if (!l->resumed && us->missed) {
+    } else if (!reader->resumed && us->missed) {
         ngx_http_mcp_shared_missed(us);
 
         if (ngx_http_mcp_shared_lists) {
@@ -164,62 +103,45 @@ ngx_http_mcp_shared_opened(ngx_http_mcp_listener_t *l)
 }
 
 
-static void
-ngx_http_mcp_shared_broken(ngx_http_mcp_listener_t *l)
+void
+ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader)
 {
     ngx_http_mcp_shared_t  *us;
 
-    us = l->data;
+    us = reader->data;
 
     us->linking = 0;
     us->begun = 0;
 
-    if (l->conflict) {
-        ngx_mcp_lease_alone(us->bridge->zone, &us->lease);
-    }
-
-    ngx_mcp_lease_broken(us->bridge->zone, &us->lease);
     ngx_mcp_own_listens(us->bridge->zone, us->session, 0, 0);
 
     ngx_http_mcp_shared_post(us);
 }
 
 
-static void
-ngx_http_mcp_shared_closed(ngx_http_mcp_listener_t *l)
+void
+ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
 {
     ngx_http_mcp_shared_t  *us;
 
-    us = l->data;
-
-    if (us->hushed) {
-        ngx_http_mcp_shared_leave(us);
-        return;
-    }
-
-    ngx_mcp_lease_broken(us->bridge->zone, &us->lease);
-    ngx_mcp_own_listens(us->bridge->zone, us->session, 0, 0);
+    us = reader->data;
 
     us->listening = 0;
-    us->linking = 0;
-    us->begun = 0;
 
     if (us->needs) {
         us->unoffered = 1;
         us->refused = ngx_current_msec;
     }
 
-    if (!ngx_exiting) {
-        ngx_http_mcp_shared_post(us);
-    }
+    ngx_http_mcp_shared_broken(reader);
 }
 
 
-static void
-ngx_http_mcp_shared_listened(ngx_http_mcp_listener_t *l,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text)
+void
+ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take)
 {
-    ngx_http_mcp_shared_heard(l->data, t, text, &l->last_event_id);
+    ngx_http_mcp_shared_heard(reader->data, t, text, take);
 }
 
 
@@ -244,18 +166,11 @@ ngx_http_mcp_shared_kind(ngx_uint_t method)
 
 void
 ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us, ngx_http_mcp_talk_t *t,
-    ngx_str_t *text, ngx_str_t *event_id)
+    ngx_str_t *text, ngx_mcp_take_t *take)
 {
-    ngx_str_t       id, uri;
-    ngx_uint_t      kind, method;
-    ngx_pool_t     *pool;
-    ngx_mcp_take_t  take;
-
-    ngx_memzero(&take, sizeof(ngx_mcp_take_t));
-
-    take.lease = us->lease;
-    take.id = *event_id;
-    take.rc = NGX_AGAIN;
+    ngx_str_t    id, uri;
+    ngx_uint_t   kind, method;
+    ngx_pool_t  *pool;
 
     id = ngx_mcp_json_span(&t->x->scan, NGX_MCP_PATH_ID, text->data);
     method = ngx_http_mcp_said_method(t, text);
@@ -264,12 +179,13 @@ ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us, ngx_http_mcp_talk_t *t,
     if (id.len) {
 
         if (method == NGX_MCP_METHOD_PING) {
-            ngx_http_mcp_server_request_reply(t, &us->audience, &id, 0, NULL);
+            ngx_http_mcp_server_request_reply(t, &us->reader.audience, &id, 0,
+                                              NULL);
 
         } else if (t->x->scan.members[NGX_MCP_PATH_METHOD].type
                    == NGX_MCP_JSON_STRING)
         {
-            ngx_http_mcp_server_request_reply(t, &us->audience, &id,
+            ngx_http_mcp_server_request_reply(t, &us->reader.audience, &id,
                                               NGX_MCP_METHOD_NOT_FOUND,
                                               "no client receives requests "
                                               "of a shared session");
@@ -281,7 +197,7 @@ ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us, ngx_http_mcp_talk_t *t,
             || ngx_http_mcp_shared_lists->changed(us, kind) != NGX_OK)
         {
             ngx_str_null(&uri);
-            ngx_http_mcp_shared_tell(us, text, &uri, 0, &take);
+            ngx_http_mcp_shared_tell(us, text, &uri, 0, take);
         }
 
     } else if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {
@@ -294,22 +210,26 @@ ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us, ngx_http_mcp_talk_t *t,
             uri = ngx_http_mcp_said_uri(t, text, pool);
 
             if (uri.len) {
-                ngx_http_mcp_shared_tell(us, text, &uri, 0, &take);
+                ngx_http_mcp_shared_tell(us, text, &uri, 0, take);
             }
 
             ngx_destroy_pool(pool);
         }
     }
 
-    if (ngx_mcp_lease_take(us->bridge->zone, &take) == NGX_ABORT) {
-        ngx_http_mcp_shared_doubt(us);
+    if (ngx_mcp_lease_take(us->bridge->zone, take) == NGX_ABORT) {
+        ngx_http_mcp_reader_doubt(&us->reader);
     }
 }
 
 
 void
-ngx_http_mcp_shared_gap(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why)
 {
+    ngx_http_mcp_shared_t  *us;
+
+    us = reader->data;
+
     ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                   "mcp upstream \"%V\" of endpoint \"%V\" may have sent "
                   "events that were lost; clients are notified to resync",
@@ -333,7 +253,7 @@ ngx_http_mcp_shared_missed(ngx_http_mcp_shared_t *us)
     n = NGX_HTTP_MCP_SHARED_URIS;
 
     if (ngx_mcp_supply_made(us->bridge->zone, us->session,
-                            us->listener.serial, buf, sizeof(buf), uris, &n)
+                            us->reader.serial, buf, sizeof(buf), uris, &n)
         != NGX_OK)
     {
         (void) ngx_mcp_log_gap(us->bridge->zone, &us->bridge->endpoint,

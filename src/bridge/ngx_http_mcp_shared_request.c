@@ -158,8 +158,8 @@ ngx_http_mcp_shared_wake(ngx_http_mcp_shared_t *us)
         }
     }
 
-    if (us->listener.talk) {
-        talks[n++] = us->listener.talk;
+    if (us->reader.talk) {
+        talks[n++] = us->reader.talk;
     }
 
     /* one that ends is closed, and its memory goes in a later event */
@@ -181,7 +181,7 @@ ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
 
     us = req->us;
 
-    t = ngx_http_mcp_talk_create(us->upstream, &us->audience, NULL);
+    t = ngx_http_mcp_talk_create(us->upstream, &us->reader.audience, NULL);
     if (t == NULL) {
         return NGX_ERROR;
     }
@@ -219,8 +219,9 @@ ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
 static void
 ngx_http_mcp_shared_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
 {
-    ngx_str_t                       id, code, none;
+    ngx_str_t                       id, code;
     ngx_mcp_json_t                 *json;
+    ngx_mcp_take_t                  take;
     ngx_http_mcp_shared_answer_t   *answer;
     ngx_http_mcp_shared_request_t  *req;
 
@@ -229,8 +230,12 @@ ngx_http_mcp_shared_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
     answer = &req->answer;
 
     if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
-        ngx_str_null(&none);
-        ngx_http_mcp_shared_heard(req->us, t, text, &none);
+        ngx_memzero(&take, sizeof(ngx_mcp_take_t));
+
+        take.lease = req->us->reader.lease;
+        take.rc = NGX_AGAIN;
+
+        ngx_http_mcp_shared_heard(req->us, t, text, &take);
         return;
     }
 

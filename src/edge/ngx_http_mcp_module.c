@@ -17,8 +17,6 @@ static ngx_int_t ngx_http_mcp_postconfiguration(ngx_conf_t *cf);
 static void ngx_http_mcp_quit(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_http_mcp_init_process(ngx_cycle_t *cycle);
 static void ngx_http_mcp_exit_process(ngx_cycle_t *cycle);
-static void ngx_http_mcp_lease_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_uint_t why);
 static ngx_int_t ngx_http_mcp_header_filter(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
@@ -335,12 +333,14 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_shared_interests,
     ngx_http_mcp_farewell_doorbell,
     ngx_http_mcp_lists_doorbell,
-    ngx_http_mcp_lease_doorbell
+    ngx_http_mcp_reader_lease
 };
 
 
 static ngx_http_mcp_reader_kind_t  *ngx_http_mcp_readers[] = {
     &ngx_http_mcp_feed_readers,
+    &ngx_http_mcp_shared_readers,
+    &ngx_http_mcp_listen_readers,
     NULL
 };
 
@@ -458,19 +458,8 @@ ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
     ngx_http_mcp_stream_drain(zone);
     ngx_http_mcp_wait_drain(zone);
     ngx_http_mcp_reader_quit(zone);
-    ngx_http_mcp_shared_quit(zone);
-    ngx_http_mcp_listen_quit(zone);
+    ngx_http_mcp_updated_quit(zone);
     ngx_http_mcp_discover_quit(zone);
-}
-
-
-static void
-ngx_http_mcp_lease_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_uint_t why)
-{
-    if (ngx_http_mcp_shared_lease(zone, key, why) == NGX_DECLINED) {
-        ngx_http_mcp_reader_lease(zone, key, why);
-    }
 }
 
 

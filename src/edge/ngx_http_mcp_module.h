@@ -15,6 +15,7 @@
 #include "ngx_http_mcp_discover.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_legacy.h"
+#include "ngx_http_mcp_listen.h"
 #include "ngx_http_mcp_shared.h"
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_id.h"

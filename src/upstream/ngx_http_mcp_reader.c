@@ -429,12 +429,18 @@ ngx_http_mcp_reader_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
         id = t->x->sse->id;
     }
 
+    /* messages without an id may stand between those that have one */
+
+    if (id.len || t->x->feed) {
+        ngx_http_mcp_reader_set_id(reader, &id);
+    }
+
     lagged = ngx_http_mcp_reader_lagged(t->x);
 
     if (text->len && !reader->heard) {
         reader->heard = 1;
 
-        if (reader->resumed && id.len == 0 && !lagged && kind->gap) {
+        if (reader->resumed && reader->id.len == 0 && !lagged) {
             kind->gap(reader, "the events of the feed no longer have ids");
         }
     }
@@ -442,10 +448,13 @@ ngx_http_mcp_reader_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
     ngx_memzero(&take, sizeof(ngx_mcp_take_t));
 
     take.lease = reader->lease;
-    take.id = id;
+    take.id = reader->id;
     take.rc = NGX_AGAIN;
 
-    if (kind->alike) {
+    if (t->x->feed) {
+
+        /* two readers of an overlap get equal events */
+
         take.text = *text;
     }
 
@@ -471,10 +480,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
     if (reader->leased && ngx_mcp_lease_take(zone, &take) == NGX_ABORT) {
         reader->lost = 1;
         ngx_http_mcp_reader_doubt(reader);
-        return;
     }
-
-    ngx_http_mcp_reader_set_id(reader, &id);
 }
 
 
@@ -608,13 +614,11 @@ ngx_http_mcp_reader_broken(ngx_http_mcp_reader_t *reader)
 
     if (reader->quiet || ngx_exiting) {
 
-        /* between two streams nothing is lost by letting go */
+        /* it ends: between two streams nothing is lost by letting go */
 
-        ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
-        return;
-    }
+        delay = 0;
 
-    if (reader->leased) {
+    } else if (reader->leased) {
         (void) ngx_mcp_lease_vain(zone, &reader->lease);
     }
 

@@ -46,9 +46,6 @@ struct ngx_http_mcp_reader_kind_s {
     /* the first element of keys of its leases; empty: it has none */
     ngx_str_t                 name;
 
-    /* two readers of an overlap get equal events */
-    ngx_uint_t                alike;
-
     /*
      * A lease may be claimed: makes the reader, with its upstream and audience
      * set, from pool.  NULL: it is not for this worker.
@@ -94,7 +91,7 @@ struct ngx_http_mcp_reader_kind_s {
                                 ngx_http_mcp_talk_t *t, ngx_str_t *text,
                                 ngx_mcp_take_t *take);
 
-    /* events were lost, why: for the log; never NULL with a lease */
+    /* events were lost; why: for the log */
     void                    (*gap)(ngx_http_mcp_reader_t *reader,
                                 const char *why);
 

@@ -1,0 +1,28 @@
+
+/*
+ * The GET streams of legacy upstreams, on the upstream sessions of clients: a
+ * kind of readers without a lease, because it needs the headers of a client.
+ */
+
+#ifndef _NGX_HTTP_MCP_LISTEN_H_INCLUDED_
+#define _NGX_HTTP_MCP_LISTEN_H_INCLUDED_
+
+
+#include "ngx_http_mcp_reader.h"
+
+
+/*
+ * Holds the upstream's GET stream of a session for as long as the client holds
+ * one of its own, in the first worker that asks; what arrives goes on the
+ * session's general line.  from: the client's GET, whose headers cross.
+ */
+void ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
+    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *tenant);
+
+/* the doorbell: a session that is listened for has ended or has no GET left */
+void ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone);
+
+extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_listen_readers;
+
+
+#endif /* _NGX_HTTP_MCP_LISTEN_H_INCLUDED_ */
