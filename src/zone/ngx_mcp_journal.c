@@ -19,26 +19,10 @@
  */
 
 
-/* of 64 pieces of 256 bytes: what is noted of them in this transaction */
-
-#define NGX_MCP_NOTED  64
-
-typedef struct {
-    uint64_t                serial;
-    u_char                 *cell;
-    uint32_t                from;
-    uint32_t                to;
-} ngx_mcp_noted_t;
-
-
 static void ngx_mcp_journal_begin(ngx_mcp_zone_t *zone);
 static ngx_inline void ngx_mcp_journal_add(ngx_mcp_zone_t *zone, void *p,
     void *old, size_t size);
 static void ngx_mcp_journal_lost(ngx_mcp_zone_t *zone);
-
-
-static uint64_t         ngx_mcp_serial;
-static ngx_mcp_noted_t  ngx_mcp_noted[NGX_MCP_NOTED];
 
 
 #define ngx_mcp_journal_aligned(size)  (((size) + 7) & ~(size_t) 7)
@@ -47,8 +31,8 @@ static ngx_mcp_noted_t  ngx_mcp_noted[NGX_MCP_NOTED];
 void
 ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size)
 {
-    u_char             *cell;
     uint32_t            from, to;
+    uint64_t            cell;
     uintptr_t           offset;
     ngx_mcp_noted_t    *n;
     ngx_mcp_zone_sh_t  *sh;
@@ -64,14 +48,14 @@ ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size)
     }
 
     offset = (uintptr_t) p - (uintptr_t) zone->blocks;
+    cell = offset / NGX_MCP_BLOCK_SIZE;
     from = (uint32_t) (offset % NGX_MCP_BLOCK_SIZE);
     to = from + (uint32_t) size;
-    cell = (u_char *) p - from;
 
-    n = &ngx_mcp_noted[offset / NGX_MCP_BLOCK_SIZE % NGX_MCP_NOTED];
+    n = &zone->noted[cell % NGX_MCP_NOTED];
 
-    if (n->serial != ngx_mcp_serial || n->cell != cell) {
-        n->serial = ngx_mcp_serial;
+    if (n->serial != zone->serial || n->cell != cell) {
+        n->serial = zone->serial;
         n->cell = cell;
         n->from = from;
         n->to = ngx_min(to, NGX_MCP_BLOCK_SIZE);
@@ -79,12 +63,9 @@ ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size)
     } else if (from >= n->from && to <= n->to) {
         return;
 
-    } else if (from <= n->from && to >= n->from) {
-        n->from = from;
+    } else if (from <= n->to && to >= n->from) {
+        n->from = ngx_min(from, n->from);
         n->to = ngx_min(ngx_max(to, n->to), NGX_MCP_BLOCK_SIZE);
-
-    } else if (from >= n->from && from <= n->to) {
-        n->to = ngx_min(to, NGX_MCP_BLOCK_SIZE);
     }
 
     ngx_mcp_journal_add(zone, p, p, size);
@@ -98,10 +79,10 @@ ngx_mcp_journal_new(ngx_mcp_zone_t *zone, uint32_t block)
 {
     ngx_mcp_noted_t  *n;
 
-    n = &ngx_mcp_noted[block % NGX_MCP_NOTED];
+    n = &zone->noted[block % NGX_MCP_NOTED];
 
-    n->serial = ngx_mcp_serial;
-    n->cell = ngx_mcp_block(zone, block);
+    n->serial = zone->serial;
+    n->cell = block;
     n->from = 0;
     n->to = NGX_MCP_BLOCK_SIZE;
 }
@@ -125,7 +106,6 @@ ngx_mcp_journal_begin(ngx_mcp_zone_t *zone)
 {
     u_char  *p;
 
-    ngx_mcp_serial++;
     zone->sh->lost = 0;
 
     p = (u_char *) zone->sh + NGX_MCP_CORE;
@@ -248,6 +228,8 @@ ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone)
     ngx_mcp_barrier();
     sh->noted = 0;
     ngx_mcp_barrier();
+
+    zone->serial++;
 }
 
 
@@ -271,6 +253,7 @@ ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone)
     /* before: a copy of a text that is made just now may be torn */
 
     sh->recoveries++;
+    zone->serial++;
     ngx_mcp_barrier();
 
     if (sh->lost) {

@@ -30,12 +30,6 @@ static ngx_int_t ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker,
     uint32_t nonce, uint32_t from, ngx_uint_t *lost);
 
 
-/* bells to ring once the lock that this process holds is given back */
-
-static ngx_uint_t  ngx_mcp_bells_n;
-static uint16_t    ngx_mcp_bells[NGX_MCP_PLACES_MAX];
-
-
 void
 ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
     ngx_uint_t why)
@@ -187,9 +181,11 @@ ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
 
     w->rung = 1;
 
-    if (ngx_mcp_bells_n < NGX_MCP_PLACES_MAX) {
-        ngx_mcp_bells[ngx_mcp_bells_n++] = (uint16_t) worker;
+    if (zone->nbells < NGX_MCP_BELLS) {
+        zone->bells[zone->nbells] = (uint16_t) worker;
     }
+
+    zone->nbells++;
 }
 
 
@@ -206,27 +202,35 @@ ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits)
 }
 
 
+/* one that another worker rings just now may be rung twice */
+
 void
 ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t  i, n, gone;
+    ngx_uint_t  i, n, all, worker, gone;
 
-    if (ngx_mcp_bells_n == 0) {
+    if (zone->nbells == 0) {
         return;
     }
 
+    all = (zone->nbells > NGX_MCP_BELLS);
+    n = all ? zone->sh->top : zone->nbells;
     gone = 0;
 
-    for (i = 0; i < ngx_mcp_bells_n; i++) {
-        n = ngx_mcp_bells[i];
+    zone->nbells = 0;
 
-        if (ngx_mcp_doorbell_ring(zone, n) == NGX_DECLINED) {
-            ngx_mcp_place(zone, n)->heartbeat = 0;
+    for (i = 0; i < n; i++) {
+        worker = all ? i : zone->bells[i];
+
+        if (!ngx_mcp_place(zone, worker)->rung) {
+            continue;
+        }
+
+        if (ngx_mcp_doorbell_ring(zone, worker) == NGX_DECLINED) {
+            ngx_mcp_place(zone, worker)->heartbeat = 0;
             gone = 1;
         }
     }
-
-    ngx_mcp_bells_n = 0;
 
     if (gone) {
         ngx_mcp_doorbell_sweep(zone);

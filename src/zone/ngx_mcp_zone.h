@@ -125,6 +125,22 @@ typedef struct {
 } ngx_mcp_schema_t;
 
 
+/* of 64 pieces of 256 bytes: what the journal has of them by now */
+
+#define NGX_MCP_NOTED  64
+
+typedef struct {
+    uint64_t                serial;
+    uint64_t                cell;
+    uint32_t                from;
+    uint32_t                to;
+} ngx_mcp_noted_t;
+
+
+/* workers whose bells are rung when the lock is given back; more: all */
+#define NGX_MCP_BELLS  32
+
+
 /* process-local handle; one per zone and configuration */
 
 struct ngx_mcp_zone_s {
@@ -146,6 +162,12 @@ struct ngx_mcp_zone_s {
     unsigned                    full:2;       /* schema->full() is called at
                                                  unlock */
     unsigned                    lacking:2;    /* at the last refusal */
+
+    ngx_uint_t                  nbells;
+    uint16_t                    bells[NGX_MCP_BELLS];
+
+    uint64_t                    serial;       /* of the transaction */
+    ngx_mcp_noted_t             noted[NGX_MCP_NOTED];
 };
 
 #define NGX_MCP_NO_WORKER  ((ngx_uint_t) -1)
