@@ -10,6 +10,7 @@
 
 
 #include "ngx_http_mcp_talk.h"
+#include "ngx_mcp_caller.h"
 #include "ngx_mcp_invalidate.h"
 
 

@@ -36,9 +36,9 @@ static ngx_int_t ngx_http_mcp_builtin_position(ngx_str_t *raw,
 static ngx_str_t ngx_http_mcp_builtin_result(ngx_pool_t *pool,
     ngx_str_t *structured);
 static ngx_int_t ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_session_t *session, ngx_pool_t *pool, ngx_str_t *client);
+    ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *client);
 static ngx_int_t ngx_http_mcp_builtin_subscriptions(
-    ngx_http_mcp_bridge_t *bridge, ngx_mcp_session_t *session,
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
     ngx_pool_t *pool, ngx_str_t *list);
 static u_char *ngx_http_mcp_builtin_time(u_char *p, uint64_t msec);
 
@@ -547,20 +547,25 @@ ngx_http_mcp_builtin_error(ngx_pool_t *pool, const char *text)
 
 ngx_str_t
 ngx_http_mcp_builtin_session(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_session_t *session, ngx_str_t *id, ngx_pool_t *pool)
+    ngx_mcp_caller_t *caller, ngx_pool_t *pool)
 {
     u_char                    *p;
     uint64_t                   now;
-    ngx_str_t                  out, none, client, subscriptions, *level;
+    ngx_str_t                  out, none, client, subscriptions, *id, *level;
     ngx_time_t                *tp;
+    ngx_mcp_session_t         *session;
     ngx_mcp_session_info_t     info;
 
     ngx_str_null(&none);
 
-    if (ngx_mcp_session_info(bridge->zone, session->ref, &info) != NGX_OK
-        || ngx_http_mcp_builtin_client(bridge, session, pool, &client)
+    id = &caller->session_id;
+    session = caller->found;
+
+    if (session == NULL
+        || ngx_mcp_session_info(bridge->zone, session->ref, &info) != NGX_OK
+        || ngx_http_mcp_builtin_client(bridge, caller, pool, &client)
            != NGX_OK
-        || ngx_http_mcp_builtin_subscriptions(bridge, session, pool,
+        || ngx_http_mcp_builtin_subscriptions(bridge, caller, pool,
                                               &subscriptions)
            != NGX_OK)
     {
@@ -589,7 +594,7 @@ ngx_http_mcp_builtin_session(ngx_http_mcp_bridge_t *bridge,
     p = ngx_sprintf(p, ",\"duration_seconds\":%uL,\"protocol_version\":\"%V\""
                        ",\"client\":%V",
                     (now - ngx_min(now, session->created)) / 1000,
-                    ngx_mcp_revision_name(session->revision), &client);
+                    ngx_mcp_revision_name(caller->revision), &client);
 
     if (level) {
         p = ngx_sprintf(p, ",\"log_level\":\"%V\"", level);
@@ -611,7 +616,7 @@ ngx_http_mcp_builtin_session(ngx_http_mcp_bridge_t *bridge,
 
 static ngx_int_t
 ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_session_t *session, ngx_pool_t *pool, ngx_str_t *client)
+    ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *client)
 {
     u_char     *p;
     ngx_str_t   params, rest, name, value, info, capabilities;
@@ -619,7 +624,7 @@ ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
     static ngx_str_t  key_info = ngx_string("\"clientInfo\"");
     static ngx_str_t  key_capabilities = ngx_string("\"capabilities\"");
 
-    if (ngx_mcp_session_initialize(bridge->zone, session->ref, pool, &params)
+    if (ngx_mcp_session_initialize(bridge->zone, caller->session, pool, &params)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -662,7 +667,7 @@ ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
 
 static ngx_int_t
 ngx_http_mcp_builtin_subscriptions(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_session_t *session, ngx_pool_t *pool, ngx_str_t *list)
+    ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *list)
 {
     u_char       *p;
     size_t        len;
@@ -683,7 +688,7 @@ ngx_http_mcp_builtin_subscriptions(ngx_http_mcp_bridge_t *bridge,
             return NGX_ERROR;
         }
 
-        if (ngx_mcp_session_subscription(bridge->zone, session->ref, i, pool,
+        if (ngx_mcp_session_subscription(bridge->zone, caller->session, i, pool,
                                          uri)
             != NGX_OK)
         {

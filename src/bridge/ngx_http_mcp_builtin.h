@@ -10,7 +10,7 @@
 
 #include "ngx_http_mcp_bridge.h"
 #include "ngx_http_mcp_wait.h"
-#include "ngx_mcp_session.h"
+#include "ngx_mcp_caller.h"
 
 
 typedef struct {
@@ -34,7 +34,7 @@ ngx_int_t ngx_http_mcp_builtin_arguments(ngx_str_t *params,
     ngx_str_t *arguments);
 
 /*
- * Fills a waiter (zone, session and pool are set) from the arguments of
+ * Fills a waiter (zone, caller and pool are set) from the arguments of
  * wait_for_event.  name: of the topic, or empty.  NULL, or what is wrong with
  * them; code is then that of a JSON-RPC error, or 0 for a result that says so.
  */
@@ -45,9 +45,9 @@ const char *ngx_http_mcp_builtin_wait(ngx_http_mcp_bridge_t *bridge,
 /* its raw result once rc is known, as for ready(); data NULL: no memory */
 ngx_str_t ngx_http_mcp_builtin_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 
-/* the raw result of session_info; data NULL: no memory, or it has ended */
+/* the raw result of session_info; data NULL: no memory, or no session */
 ngx_str_t ngx_http_mcp_builtin_session(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_session_t *session, ngx_str_t *id, ngx_pool_t *pool);
+    ngx_mcp_caller_t *caller, ngx_pool_t *pool);
 
 /* a raw result that says what the caller did wrong; data NULL: no memory */
 ngx_str_t ngx_http_mcp_builtin_error(ngx_pool_t *pool, const char *text);

@@ -197,10 +197,10 @@ ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
 
 
 const char *
-ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_ref_t session,
-    ngx_str_t *tenant, ngx_str_t *topic, ngx_pool_t *pool,
-    ngx_http_mcp_feed_wait_t **wait)
+ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
+    ngx_str_t *topic, ngx_pool_t *pool, ngx_http_mcp_feed_wait_t **wait)
 {
+    ngx_str_t            *tenant;
     ngx_uint_t            i;
     const char           *why, *error;
     ngx_http_mcp_feed_t  *feed;
@@ -224,11 +224,12 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_ref_t session,
             continue;
         }
 
+        tenant = (feed[i].demand & NGX_HTTP_MCP_FEED_TENANT) ? &caller->tenant
+                                                             : NULL;
+
         why = ngx_http_mcp_feed_request(bridge, &feed[i],
-                                        topic ? &session : NULL,
-                                        (feed[i].demand
-                                         & NGX_HTTP_MCP_FEED_TENANT)
-                                        ? tenant : NULL, topic, pool, wait);
+                                        topic ? &caller->session : NULL,
+                                        tenant, topic, pool, wait);
         if (why) {
             error = why;
         }

@@ -58,8 +58,8 @@ struct ngx_http_mcp_feed_wait_s {
  * else NULL.
  */
 const char *ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_ref_t session, ngx_str_t *tenant, ngx_str_t *topic,
-    ngx_pool_t *pool, ngx_http_mcp_feed_wait_t **wait);
+    ngx_mcp_caller_t *caller, ngx_str_t *topic, ngx_pool_t *pool,
+    ngx_http_mcp_feed_wait_t **wait);
 
 /* done() is called, once, in a later event, unless it is forgotten before */
 void ngx_http_mcp_feed_wait(ngx_http_mcp_feed_wait_t *wait);

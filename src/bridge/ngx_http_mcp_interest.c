@@ -25,7 +25,7 @@ ngx_http_mcp_interest(ngx_http_mcp_interest_t *want)
 {
     ngx_int_t  rc;
 
-    if (ngx_mcp_session_list_key(want->bridge->zone, want->session,
+    if (ngx_mcp_session_list_key(want->bridge->zone, want->caller->session,
                                  want->pool, &want->list_key)
         != NGX_OK)
     {
@@ -35,7 +35,7 @@ ngx_http_mcp_interest(ngx_http_mcp_interest_t *want)
     rc = ngx_http_mcp_interest_join(want);
 
     if (rc == NGX_DONE) {
-        ngx_mcp_supply_part(want->bridge->zone, want->session,
+        ngx_mcp_supply_part(want->bridge->zone, want->caller->session,
                             &want->uri);
     }
 
@@ -50,15 +50,16 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
     ngx_mcp_ref_t  us;
 
     rc = ngx_http_mcp_shared_session(want->bridge, want->upstream,
-                                     &want->tenant, &want->list_key, &us);
+                                     &want->caller->tenant, &want->list_key,
+                                     &us);
 
     if (rc == NGX_OK) {
-        rc = ngx_mcp_supply_join(want->bridge->zone, us, want->session,
+        rc = ngx_mcp_supply_join(want->bridge->zone, us, want->caller->session,
                                  &want->uri, want->limit);
 
         if (rc == NGX_AGAIN
             && ngx_http_mcp_shared_want(want->bridge, want->upstream,
-                                        &want->tenant, &want->list_key)
+                                        &want->caller->tenant, &want->list_key)
                != NGX_OK)
         {
             rc = NGX_DONE;
@@ -69,7 +70,7 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
 
     /* too many audiences: each session for itself then */
 
-    rc = ngx_mcp_session_subscribe(want->bridge->zone, want->session,
+    rc = ngx_mcp_session_subscribe(want->bridge->zone, want->caller->session,
                                    &want->uri, want->limit);
 
     return rc == NGX_OK ? NGX_DONE : rc;
@@ -84,16 +85,17 @@ ngx_http_mcp_interest_hold(ngx_http_mcp_interest_t *want, ngx_mcp_ref_t call)
 
     zone = want->bridge->zone;
 
-    if (ngx_mcp_session_list_key(zone, want->session, want->pool,
+    if (ngx_mcp_session_list_key(zone, want->caller->session, want->pool,
                                  &want->list_key)
         == NGX_OK
         && ngx_http_mcp_shared_session(want->bridge, want->upstream,
-                                       &want->tenant, &want->list_key, &us)
+                                       &want->caller->tenant, &want->list_key,
+                                       &us)
            == NGX_OK
         && ngx_mcp_supply_hold(zone, us, call, &want->uri) == NGX_OK)
     {
         (void) ngx_http_mcp_shared_want(want->bridge, want->upstream,
-                                        &want->tenant, &want->list_key);
+                                        &want->caller->tenant, &want->list_key);
     }
 }
 
@@ -123,8 +125,8 @@ ngx_http_mcp_interest_late(void *data)
 {
     ngx_http_mcp_interest_t *want = data;
 
-    (void) ngx_mcp_session_unsubscribe(want->bridge->zone, want->session,
-                                       &want->uri);
+    (void) ngx_mcp_session_unsubscribe(want->bridge->zone,
+                                       want->caller->session, &want->uri);
 
     want->done(want->data, NGX_ABORT);
 }
@@ -140,7 +142,7 @@ ngx_http_mcp_interest_ready(void *data)
 
     zone = want->bridge->zone;
 
-    rc = ngx_mcp_supply_state(zone, want->session, &want->uri);
+    rc = ngx_mcp_supply_state(zone, want->caller->session, &want->uri);
 
     if (rc == NGX_ERROR) {
         rc = ngx_http_mcp_interest_join(want);
@@ -152,7 +154,7 @@ ngx_http_mcp_interest_ready(void *data)
     }
 
     if (rc == NGX_DONE) {
-        ngx_mcp_supply_part(zone, want->session, &want->uri);
+        ngx_mcp_supply_part(zone, want->caller->session, &want->uri);
     }
 
     want->done(want->data, rc);

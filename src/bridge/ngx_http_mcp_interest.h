@@ -16,8 +16,7 @@ typedef struct {
     /* in; what is pointed to lives as long as it waits */
     ngx_http_mcp_bridge_t     *bridge;
     ngx_http_mcp_upstream_t   *upstream;
-    ngx_str_t                  tenant;
-    ngx_mcp_ref_t              session;
+    ngx_mcp_caller_t          *caller;
     ngx_str_t                  uri;
     ngx_uint_t                 limit;
     ngx_pool_t                *pool;

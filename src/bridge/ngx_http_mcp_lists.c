@@ -16,7 +16,7 @@
 
 
 static ngx_int_t ngx_http_mcp_lists_enter(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_session_t *session, ngx_mcp_audience_t *names);
+    ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names);
 static ngx_http_mcp_list_t *ngx_http_mcp_lists_find(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t audience, ngx_uint_t kind);
 static ngx_http_mcp_list_t *ngx_http_mcp_lists_load(ngx_mcp_zone_t *zone,
@@ -57,8 +57,7 @@ ngx_http_mcp_lists_init(void)
 
 ngx_int_t
 ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_session_t *session, ngx_str_t *tenant, ngx_str_t *key,
-    ngx_uint_t kind, ngx_http_mcp_list_t **list)
+    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_http_mcp_list_t **list)
 {
     ngx_int_t             rc;
     ngx_uint_t            i;
@@ -69,8 +68,8 @@ ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
 
     zone = bridge->zone;
 
-    if (session->listed.block) {
-        copy = ngx_http_mcp_lists_find(zone, session->listed, kind);
+    if (caller->audience.block) {
+        copy = ngx_http_mcp_lists_find(zone, caller->audience, kind);
 
         if (copy && ngx_mcp_list_current(zone, &copy->list)
             && ngx_current_msec - copy->touched < NGX_HTTP_MCP_LISTS_TOUCH)
@@ -82,8 +81,8 @@ ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
     }
 
     names.endpoint = bridge->endpoint;
-    names.tenant = *tenant;
-    names.key = *key;
+    names.tenant = caller->tenant;
+    names.key = caller->list_key;
 
     rc = NGX_ERROR;
 
@@ -91,24 +90,24 @@ ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
 
     for (i = 0; i < 4; i++) {
 
-        if (session->listed.block == 0) {
-            rc = ngx_http_mcp_lists_enter(bridge, session, &names);
+        if (caller->audience.block == 0) {
+            rc = ngx_http_mcp_lists_enter(bridge, caller, &names);
 
             if (rc != NGX_OK) {
                 return rc;
             }
         }
 
-        rc = ngx_mcp_list_get(zone, session->listed, kind, &found);
+        rc = ngx_mcp_list_get(zone, caller->audience, kind, &found);
 
         if (rc == NGX_ERROR) {
-            session->listed.block = 0;
+            caller->audience.block = 0;
             continue;
         }
 
         if (rc == NGX_AGAIN
-            && ngx_http_mcp_shared_want(bridge, bridge->upstreams->elts, tenant,
-                                        key)
+            && ngx_http_mcp_shared_want(bridge, bridge->upstreams->elts,
+                                        &caller->tenant, &caller->list_key)
                != NGX_OK)
         {
             return NGX_DECLINED;
@@ -136,11 +135,11 @@ ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* the audience, which may be a new one, gets the session as a member */
+/* the audience, which may be a new one, gets the caller as a member */
 
 static ngx_int_t
 ngx_http_mcp_lists_enter(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_session_t *session, ngx_mcp_audience_t *names)
+    ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names)
 {
     ngx_mcp_ref_t  ref;
 
@@ -150,11 +149,13 @@ ngx_http_mcp_lists_enter(ngx_http_mcp_bridge_t *bridge,
         return NGX_DECLINED;
     }
 
-    if (ngx_mcp_audience_join(bridge->zone, session->ref, ref) != NGX_OK) {
+    if (caller->session.block
+        && ngx_mcp_audience_join(bridge->zone, caller->session, ref) != NGX_OK)
+    {
         return NGX_DECLINED;
     }
 
-    session->listed = ref;
+    caller->audience = ref;
 
     return NGX_OK;
 }
@@ -305,10 +306,9 @@ ngx_http_mcp_lists_release(void *data)
 
 void
 ngx_http_mcp_lists_wait(ngx_http_mcp_list_waiter_t *waiter,
-    ngx_http_mcp_bridge_t *bridge, ngx_mcp_session_t *session,
-    ngx_uint_t kind)
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller, ngx_uint_t kind)
 {
-    waiter->audience = session->listed;
+    waiter->audience = caller->audience;
     waiter->kind = kind;
 
     waiter->waiter.ready = ngx_http_mcp_lists_ready;

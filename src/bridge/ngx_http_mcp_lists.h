@@ -37,13 +37,12 @@ typedef struct {
 
 
 /*
- * The list of this kind for the session, whose audience has this key.
+ * The list of this kind for the caller's audience.
  * NGX_OK: to be released after use; NGX_AGAIN: it is being fetched for the
  * first time: wait for it; NGX_DECLINED: it is not kept; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_session_t *session, ngx_str_t *tenant, ngx_str_t *key,
-    ngx_uint_t kind, ngx_http_mcp_list_t **list);
+    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_http_mcp_list_t **list);
 void ngx_http_mcp_lists_release(void *list);
 
 
@@ -61,8 +60,7 @@ typedef struct {
 
 /* after NGX_AGAIN; ready() is called once in a later event, unless forgotten */
 void ngx_http_mcp_lists_wait(ngx_http_mcp_list_waiter_t *waiter,
-    ngx_http_mcp_bridge_t *bridge, ngx_mcp_session_t *session,
-    ngx_uint_t kind);
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller, ngx_uint_t kind);
 void ngx_http_mcp_lists_forget(ngx_http_mcp_list_waiter_t *waiter);
 
 

@@ -166,7 +166,7 @@ ngx_http_mcp_mix_own(ngx_http_mcp_mix_t *mix, ngx_str_t *own)
         return ngx_http_mcp_mix_tools(mix, own);
 
     case NGX_MCP_METHOD_RESOURCES_LIST:
-        return ngx_http_mcp_topic_entries(mix->bridge, mix->session, mix->pool,
+        return ngx_http_mcp_topic_entries(mix->bridge, mix->caller, mix->pool,
                                           own);
 
     default: /* NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST */

@@ -15,7 +15,7 @@
 
 typedef struct {
     ngx_http_mcp_bridge_t    *bridge;
-    ngx_mcp_ref_t             session;
+    ngx_mcp_caller_t         *caller;
     ngx_uint_t                method;     /* ngx_mcp_method_e */
     ngx_uint_t                first;      /* the page without cursor */
     ngx_pool_t               *pool;

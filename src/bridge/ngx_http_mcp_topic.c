@@ -242,7 +242,7 @@ ngx_http_mcp_topic_add(ngx_http_mcp_address_t *to, ngx_str_t *endpoint,
 
 
 ngx_int_t
-ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_ref_t session,
+ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_str_t *name, ngx_pool_t *pool,
     ngx_str_t *result)
 {
@@ -254,7 +254,9 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_ref_t session,
     ngx_uint_t      n, missed;
     ngx_mcp_ref_t   ref;
 
-    if (ngx_mcp_topic_find(bridge->zone, session, topic, &ref) != NGX_OK) {
+    if (ngx_mcp_topic_find(bridge->zone, caller->session, topic, &ref)
+        != NGX_OK)
+    {
         return NGX_DECLINED;
     }
 
@@ -289,7 +291,7 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_ref_t session,
             break;
         }
 
-        rc = ngx_mcp_topic_next(bridge->zone, session, ref, 0, &after,
+        rc = ngx_mcp_topic_next(bridge->zone, caller->session, ref, 0, &after,
                                 text.data, &text.len, &missed);
 
         if (rc != NGX_OK) {
@@ -379,7 +381,7 @@ ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
 
 ngx_int_t
 ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *entries)
+    ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *entries)
 {
     u_char                *p, *grown;
     size_t                 size, need;
@@ -396,8 +398,8 @@ ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
     serial = 0;
 
     do {
-        more = ngx_mcp_topic_list(bridge->zone, session, &serial, pool, list,
-                                  &n);
+        more = ngx_mcp_topic_list(bridge->zone, caller->session, &serial, pool,
+                                  list, &n);
         if (more == NGX_ERROR) {
             return NGX_ERROR;
         }

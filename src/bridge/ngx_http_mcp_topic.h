@@ -55,7 +55,7 @@ void ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
  * topic; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_ref_t session, ngx_mcp_topic_t *topic, ngx_str_t *name,
+    ngx_mcp_caller_t *caller, ngx_mcp_topic_t *topic, ngx_str_t *name,
     ngx_pool_t *pool, ngx_str_t *result);
 
 /*
@@ -63,7 +63,7 @@ ngx_int_t ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge,
  * see.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *entries);
+    ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *entries);
 
 /* the entry of resources/templates/list */
 extern ngx_str_t  ngx_http_mcp_topic_template;

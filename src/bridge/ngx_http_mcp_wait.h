@@ -1,7 +1,7 @@
 
 /*
  * Waiting for an event of a topic, or for the update of another resource: what
- * the session may see since a position is searched first, then an event in the
+ * the caller may see since a position is searched first, then an event in the
  * zone wakes the workers in which somebody waits for its topic.  A waiter
  * costs its memory and a timer.
  *
@@ -27,7 +27,7 @@ typedef struct ngx_http_mcp_want_s   ngx_http_mcp_want_t;
 
 struct ngx_http_mcp_wait_s {
     ngx_mcp_zone_t           *zone;
-    ngx_mcp_ref_t             session;
+    ngx_mcp_caller_t         *caller;
     ngx_mcp_topic_t           topic;
     ngx_str_t                 name;       /* of the event; len 0: any */
     ngx_str_t                 match;      /* raw object of at most

@@ -39,8 +39,8 @@ ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx)
 {
     ngx_http_mcp_look_up(ctx);
 
-    if (ctx->session.revision) {
-        return ctx->session.revision;
+    if (ctx->caller.revision) {
+        return ctx->caller.revision;
     }
 
     return ngx_mcp_revision_parse(&ctx->header_version);

@@ -297,16 +297,16 @@ static ngx_int_t
 ngx_http_mcp_batch_caller(ngx_http_mcp_batch_t *batch, ngx_http_mcp_ctx_t *ctx)
 {
     if (batch->checked == 0) {
-        batch->tenant = ctx->tenant;
-        batch->identity = ctx->identity;
-        batch->list_key = ctx->list_key;
+        batch->tenant = ctx->caller.tenant;
+        batch->identity = ctx->caller.identity;
+        batch->list_key = ctx->caller.list_key;
 
         return NGX_OK;
     }
 
-    if (ngx_mcp_equal(&batch->tenant, &ctx->tenant)
-        && ngx_mcp_equal(&batch->identity, &ctx->identity)
-        && ngx_mcp_equal(&batch->list_key, &ctx->list_key))
+    if (ngx_mcp_equal(&batch->tenant, &ctx->caller.tenant)
+        && ngx_mcp_equal(&batch->identity, &ctx->caller.identity)
+        && ngx_mcp_equal(&batch->list_key, &ctx->caller.list_key))
     {
         return NGX_OK;
     }
@@ -387,7 +387,7 @@ ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_http_mcp_batch_t  *batch;
 
-    if (ctx->session.revision != NGX_MCP_2025_03_26) {
+    if (ctx->caller.revision != NGX_MCP_2025_03_26) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
                          NGX_MCP_INVALID_REQUEST,
                          "a batch is for sessions of 2025-03-26 only; send one "
@@ -597,7 +597,7 @@ ngx_http_mcp_batch_error(ngx_http_mcp_batch_t *batch, ngx_uint_t n,
 
     batch->elements[n].answer =
                      ngx_mcp_error_compose(batch->r->pool,
-                                           ctx->session.revision,
+                                           ctx->caller.revision,
                                            &batch->elements[n].message.id,
                                            code, &text, NULL);
 }

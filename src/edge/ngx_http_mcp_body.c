@@ -270,7 +270,7 @@ ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     ngx_http_mcp_look_up(ctx);
 
-    if (ctx->session_id.len) {
+    if (ctx->caller.session_id.len) {
         return NGX_OK;
     }
 
@@ -285,8 +285,8 @@ ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    ctx->session_id.data = p;
-    ctx->session_id.len = NGX_MCP_UUID_LEN;
+    ctx->caller.session_id.data = p;
+    ctx->caller.session_id.len = NGX_MCP_UUID_LEN;
 
     return NGX_OK;
 }

@@ -85,7 +85,7 @@ ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     token = ngx_mcp_message_member(call->message, NGX_MCP_PATH_META_TOKEN);
 
-    rc = ngx_mcp_call_open(mlcf->zone, call->ctx->session.ref,
+    rc = ngx_mcp_call_open(mlcf->zone, call->ctx->caller.session,
                            &call->message->id, &token, mlcf->call_limit,
                            call->local, &call->record);
     switch (rc) {
@@ -582,7 +582,8 @@ ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call)
 {
     if (call->uri.len) {
         (void) ngx_mcp_session_unsubscribe(call->ctx->conf->zone,
-                                           call->ctx->session.ref, &call->uri);
+                                           call->ctx->caller.session,
+                                           &call->uri);
         ngx_str_null(&call->uri);
     }
 }
@@ -612,7 +613,7 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     if (call->response != NGX_HTTP_MCP_CALL_STREAM) {
 
         if (call->batch || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
-            (void) ngx_mcp_log_session(mlcf->zone, call->ctx->session.ref,
+            (void) ngx_mcp_log_session(mlcf->zone, call->ctx->caller.session,
                                        &event);
             return;
         }
@@ -920,16 +921,16 @@ ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
     ctx = call->ctx;
     calls = &ngx_http_mcp_calls;
 
-    if (ctx->tenant.len) {
-        key = &ctx->tenant;
+    if (ctx->caller.tenant.len) {
+        key = &ctx->caller.tenant;
         kind = 1;
 
-    } else if (ctx->identity.len) {
-        key = &ctx->identity;
+    } else if (ctx->caller.identity.len) {
+        key = &ctx->caller.identity;
         kind = 2;
 
     } else {
-        key = &call->r->connection->addr_text;
+        key = &ctx->caller.address;
         kind = 3;
     }
 

@@ -123,7 +123,7 @@ ngx_http_mcp_here_set_level(ngx_http_mcp_call_t *call,
                                         "critical, alert, emergency");
     }
 
-    ngx_mcp_session_set_level(call->ctx->conf->zone, call->ctx->session.ref,
+    ngx_mcp_session_set_level(call->ctx->conf->zone, call->ctx->caller.session,
                               level);
 
     if (call->ctx->conf->upstreams) {
@@ -205,8 +205,7 @@ ngx_http_mcp_here_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     }
 
     reply->result = ngx_http_mcp_builtin_session(&mlcf->bridge,
-                                                 &call->ctx->session,
-                                                 &call->ctx->session_id,
+                                                 &call->ctx->caller,
                                                  call->r->pool);
 
     return reply->result.data ? NGX_OK : NGX_ERROR;
@@ -243,9 +242,8 @@ ngx_http_mcp_here_read(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     }
 
     rc = name.len ? ngx_http_mcp_topic_read(&mlcf->bridge,
-                                            call->ctx->session.ref, &topic,
-                                            &name, call->r->pool,
-                                            &reply->result)
+                                            &call->ctx->caller, &topic, &name,
+                                            call->r->pool, &reply->result)
                   : NGX_DECLINED;
 
     if (rc == NGX_DECLINED) {
@@ -301,7 +299,7 @@ ngx_http_mcp_here_wait(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
     }
 
     w->zone = mlcf->zone;
-    w->session = call->ctx->session.ref;
+    w->caller = &call->ctx->caller;
     w->pool = call->r->pool;
     w->drain = mlcf->drain_time;
     w->ready = ngx_http_mcp_wait_ready;
@@ -336,9 +334,8 @@ ngx_http_mcp_here_wait(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
     }
 
     if (name.len) {
-        why = ngx_http_mcp_feed_want(&mlcf->bridge, call->ctx->session.ref,
-                                     &call->ctx->tenant, &name, call->r->pool,
-                                     NULL);
+        why = ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->caller, &name,
+                                     call->r->pool, NULL);
         if (why) {
             return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
                                             NGX_MCP_REFUSED, why);
@@ -403,7 +400,8 @@ ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
     u = mlcf->upstreams->elts;
 
     if (u->protocol == NGX_HTTP_MCP_RPC || !u->listen
-        || ngx_http_mcp_discovered(u, &call->ctx->tenant) == NGX_MCP_KNOWN_RPC)
+        || ngx_http_mcp_discovered(u, &call->ctx->caller.tenant)
+           == NGX_MCP_KNOWN_RPC)
     {
         return;
     }
@@ -412,8 +410,7 @@ ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
 
     want.bridge = &mlcf->bridge;
     want.upstream = u;
-    want.tenant = call->ctx->tenant;
-    want.session = call->ctx->session.ref;
+    want.caller = &call->ctx->caller;
     want.uri = w->topic.uri;
     want.pool = call->r->pool;
 

@@ -78,11 +78,11 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     if (alone
         || !ngx_mcp_audience_of(ctx->conf->zone, &ctx->session,
-                                &ctx->list_key))
+                                &ctx->caller.list_key))
     {
         if (!ctx->session.alone) {
             ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
-            (void) ngx_mcp_audience_join(ctx->conf->zone, ctx->session.ref,
+            (void) ngx_mcp_audience_join(ctx->conf->zone, ctx->caller.session,
                                          none);
             ctx->session.alone = 1;
         }
@@ -147,8 +147,7 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return NGX_ERROR;
     }
 
-    rc = ngx_http_mcp_lists_get(&mlcf->bridge, &call->ctx->session,
-                                &call->ctx->tenant, &call->ctx->list_key,
+    rc = ngx_http_mcp_lists_get(&mlcf->bridge, &call->ctx->caller,
                                 ngx_http_mcp_list_kind(call), &list);
     if (rc != NGX_OK) {
         return rc == NGX_AGAIN ? NGX_AGAIN : NGX_DECLINED;
@@ -373,7 +372,7 @@ ngx_http_mcp_list_wait(ngx_http_mcp_call_t *call)
     wait->timer.log = call->r->connection->log;
 
     ngx_http_mcp_lists_wait(&wait->waiter, &call->ctx->conf->bridge,
-                            &call->ctx->session,
+                            &call->ctx->caller,
                             ngx_http_mcp_list_kind(call));
 
     ngx_add_timer(&wait->timer, NGX_HTTP_MCP_LIST_PATIENCE);
@@ -421,7 +420,7 @@ ngx_http_mcp_list_ready(void *data)
         wait = call->data;
 
         ngx_http_mcp_lists_wait(&wait->waiter, &call->ctx->conf->bridge,
-                                &call->ctx->session,
+                                &call->ctx->caller,
                                 ngx_http_mcp_list_kind(call));
         return;
     }

@@ -98,7 +98,7 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
         u = mlcf->upstreams->elts;
 
         if (u->protocol == NGX_HTTP_MCP_RPC
-            || ngx_http_mcp_discovered(u, &call->ctx->tenant)
+            || ngx_http_mcp_discovered(u, &call->ctx->caller.tenant)
                == NGX_MCP_KNOWN_RPC)
         {
             u = NULL;
@@ -128,7 +128,7 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
     }
 
     if (mlcf->bridge.tools & NGX_HTTP_MCP_TOOL_WAIT) {
-        (void) ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref,
+        (void) ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->caller.session,
                                        &topic);
     }
 
@@ -152,7 +152,7 @@ ngx_http_mcp_subscription_add(ngx_http_mcp_call_t *call,
     mlcf = call->ctx->conf;
 
     if (u == NULL || !u->listen) {
-        rc = ngx_mcp_session_subscribe(mlcf->zone, call->ctx->session.ref,
+        rc = ngx_mcp_session_subscribe(mlcf->zone, call->ctx->caller.session,
                                        &call->uri, mlcf->subscription_limit);
 
         return (rc == NGX_OK && u) ? NGX_DONE : rc;
@@ -167,8 +167,7 @@ ngx_http_mcp_subscription_add(ngx_http_mcp_call_t *call,
 
     want->bridge = &mlcf->bridge;
     want->upstream = u;
-    want->tenant = call->ctx->tenant;
-    want->session = call->ctx->session.ref;
+    want->caller = &call->ctx->caller;
     want->uri = call->uri;
     want->limit = mlcf->subscription_limit;
     want->pool = call->r->pool;
@@ -230,13 +229,13 @@ ngx_http_mcp_subscription_topic(ngx_http_mcp_call_t *call,
     mlcf = call->ctx->conf;
     feeds = NULL;
 
-    switch (ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->session.ref, topic))
+    switch (ngx_mcp_topic_subscribe(mlcf->zone, call->ctx->caller.session,
+                                    topic))
     {
 
     case NGX_OK:
-        why = ngx_http_mcp_feed_want(&mlcf->bridge, call->ctx->session.ref,
-                                     &call->ctx->tenant, name, call->r->pool,
-                                     &feeds);
+        why = ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->caller, name,
+                                     call->r->pool, &feeds);
         break;
 
     case NGX_BUSY:
@@ -285,7 +284,7 @@ ngx_http_mcp_subscription_end(ngx_http_mcp_call_t *call,
     ngx_str_null(&call->uri);
 
     rc = ngx_mcp_session_unsubscribe(call->ctx->conf->zone,
-                                     call->ctx->session.ref, &uri);
+                                     call->ctx->caller.session, &uri);
 
     if (u == NULL || (rc == NGX_DECLINED && u->listen)) {
         ngx_str_set(&reply->result, "{}");

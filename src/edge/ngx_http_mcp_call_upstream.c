@@ -149,7 +149,7 @@ ngx_http_mcp_call_ask(ngx_http_mcp_call_t *call, ngx_uint_t legacy_only,
         return NGX_ERROR;
     }
 
-    t->level = call->ctx->session.level;
+    t->level = call->ctx->caller.level;
     t->patient = 1;
     t->legacy_only = legacy_only ? 1 : 0;
 
@@ -231,9 +231,9 @@ ngx_http_mcp_asked_create(ngx_http_mcp_call_t *call,
 
     t->r = call->r;
     t->upstream = ctx->conf->upstreams->elts;
-    t->session = ctx->session.ref;
+    t->session = ctx->caller.session;
     t->call = call->record.ref;
-    t->tenant = ctx->tenant;
+    t->tenant = ctx->caller.tenant;
     t->body = call->message->text;
     t->data = call;
 
@@ -406,7 +406,7 @@ ngx_http_mcp_asked_paused(ngx_http_mcp_talk_t *t)
 
     ngx_http_mcp_call_open_stream(call);
 
-    if (ctx->stream && ctx->session.revision >= NGX_MCP_2025_11_25) {
+    if (ctx->stream && ctx->caller.revision >= NGX_MCP_2025_11_25) {
         ngx_http_mcp_stream_close(ctx->stream, NGX_MCP_COUNTER_STREAMS_DONE);
     }
 }
@@ -482,8 +482,7 @@ ngx_http_mcp_asked_request(ngx_http_mcp_call_t *call, ngx_str_t *text,
     pool = NULL;
 
     if (id->len == 0
-        && ngx_http_mcp_said_elsewhere(t, ctx->session.ref, &ctx->session_id,
-                                       text))
+        && ngx_http_mcp_said_elsewhere(t, &ctx->caller, text))
     {
         return;
     }
@@ -494,7 +493,7 @@ ngx_http_mcp_asked_request(ngx_http_mcp_call_t *call, ngx_str_t *text,
         rc = NGX_ERROR;
 
     } else {
-        rc = ngx_http_mcp_server_request_to_client(t, ctx->session.ref, text,
+        rc = ngx_http_mcp_server_request_to_client(t, &ctx->caller, text,
                                                    &pool, &out);
     }
 
@@ -529,8 +528,8 @@ ngx_http_mcp_asked_refuse(ngx_http_mcp_call_t *call, ngx_str_t *id)
 
     ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
 
-    audience.tenant = call->ctx->tenant;
-    audience.session = call->ctx->session_id;
+    audience.tenant = call->ctx->caller.tenant;
+    audience.session = call->ctx->caller.session_id;
 
     ngx_http_mcp_server_request_refuse(&asked->talk, &audience, id);
 }
@@ -1036,8 +1035,8 @@ ngx_http_mcp_asked_notify(ngx_http_mcp_call_t *call)
 
     ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
 
-    audience.tenant = ctx->tenant;
-    audience.session = ctx->session_id;
+    audience.tenant = ctx->caller.tenant;
+    audience.session = ctx->caller.session_id;
 
     t = ngx_http_mcp_talk_create(asked->talk.upstream, &audience,
                                  &call->r->headers_in);
@@ -1047,7 +1046,7 @@ ngx_http_mcp_asked_notify(ngx_http_mcp_call_t *call)
 
     ngx_http_mcp_calls.ncancels++;
 
-    t->session = ctx->session.ref;
+    t->session = ctx->caller.session;
     t->existing = 1;
     t->answered = 1;
     t->message = ngx_http_mcp_asked_ignore;

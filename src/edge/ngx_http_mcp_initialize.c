@@ -121,7 +121,7 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     m = ctx->message;
     json = &m->json;
 
-    if (ctx->session_id.data == ctx->header_session.data) {
+    if (ctx->caller.session_id.data == ctx->header_session.data) {
         *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
                              NGX_MCP_INVALID_REQUEST,
                              "the session is already initialized");
@@ -196,8 +196,8 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     u = ctx->conf->upstreams->elts;
     changes = ngx_mcp_knowledge_changes(ctx->conf->zone);
 
-    rc = ngx_http_mcp_discover(u, &ctx->tenant, NGX_HTTP_MCP_FRESH, r->pool,
-                               known);
+    rc = ngx_http_mcp_discover(u, &ctx->caller.tenant, NGX_HTTP_MCP_FRESH,
+                               r->pool, known);
 
     if (rc == NGX_AGAIN) {
         return NGX_AGAIN;
@@ -239,9 +239,9 @@ ngx_http_mcp_initialize_kept(ngx_http_mcp_ctx_t *ctx)
     return mlcf->result_time
            && ngx_current_msec - mlcf->result_time < NGX_HTTP_MCP_FRESH
            && mlcf->result_changes == ngx_mcp_knowledge_changes(mlcf->zone)
-           && mlcf->result_tenant_len == ctx->tenant.len
-           && ngx_memcmp(mlcf->result_tenant, ctx->tenant.data,
-                         ctx->tenant.len) == 0;
+           && mlcf->result_tenant_len == ctx->caller.tenant.len
+           && ngx_memcmp(mlcf->result_tenant, ctx->caller.tenant.data,
+                         ctx->caller.tenant.len) == 0;
 }
 
 
@@ -253,14 +253,15 @@ ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx, uint64_t changes)
     mlcf = ctx->conf;
 
     if (mlcf->result_pool == NULL
-        || ctx->tenant.len > sizeof(mlcf->result_tenant))
+        || ctx->caller.tenant.len > sizeof(mlcf->result_tenant))
     {
         mlcf->result_time = 0;
         return;
     }
 
-    ngx_memcpy(mlcf->result_tenant, ctx->tenant.data, ctx->tenant.len);
-    mlcf->result_tenant_len = ctx->tenant.len;
+    ngx_memcpy(mlcf->result_tenant, ctx->caller.tenant.data,
+               ctx->caller.tenant.len);
+    mlcf->result_tenant_len = ctx->caller.tenant.len;
 
     mlcf->result_changes = changes;
     mlcf->result_time = ngx_current_msec ? ngx_current_msec : 1;
@@ -441,7 +442,7 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
         rc = ngx_http_mcp_initialize_refused(r, ctx, x, outcome);
     }
 
-    if (ctx->session.ref.block == 0) {
+    if (ctx->caller.session.block == 0) {
         ngx_http_mcp_initialize_link(ctx, x);
     }
 
@@ -522,12 +523,12 @@ ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
 
     ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
 
-    if (ctx->session.ref.block
+    if (ctx->caller.session.block
         && ngx_http_mcp_link_fits(x)
-        && ngx_mcp_link_get(ctx->conf->zone, ctx->session.ref, &u->name, none,
-                            &link)
+        && ngx_mcp_link_get(ctx->conf->zone, ctx->caller.session, &u->name,
+                            none, &link)
            == NGX_DECLINED
-        && ngx_mcp_link_put(ctx->conf->zone, ctx->session.ref, &u->name,
+        && ngx_mcp_link_put(ctx->conf->zone, ctx->caller.session, &u->name,
                             &x->session, ctx->upstream_revision)
            == NGX_OK)
     {
@@ -536,7 +537,7 @@ ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
 
     /* there is no session here that could use it */
 
-    ngx_http_mcp_farewell(u, x->r, &ctx->tenant, &ctx->session_id,
+    ngx_http_mcp_farewell(u, x->r, &ctx->caller.tenant, &ctx->caller.session_id,
                           &x->session, ctx->upstream_revision);
 }
 
@@ -582,10 +583,10 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    in.id = ctx->session_id;
+    in.id = ctx->caller.session_id;
     in.endpoint = mlcf->name;
-    in.tenant = ctx->tenant;
-    in.identity = ctx->identity;
+    in.tenant = ctx->caller.tenant;
+    in.identity = ctx->caller.identity;
 
     if (ngx_http_mcp_initialize_client(r, ctx, &in.client) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -594,10 +595,10 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     in.client_name = ctx->client_name;
     in.client_version = ctx->client_version;
     in.offered = mlcf->offered;
-    in.list_key = ctx->list_key;
+    in.list_key = ctx->caller.list_key;
     in.alone = ngx_http_mcp_list_alone(r, ctx);
     in.limit = mlcf->session_limit;
-    in.limit_key = ctx->tenant;
+    in.limit_key = ctx->caller.tenant;
     in.timeout = mlcf->session_timeout;
     in.event_max = mlcf->event_max;
     in.event_size = mlcf->event_size;
@@ -624,8 +625,8 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
                                    ngx_mcp_account_lacking(mlcf->zone));
     }
 
-    ctx->session.revision = in.revision;
-    ctx->session.ref = ref;
+    ctx->caller.revision = in.revision;
+    ctx->caller.session = ref;
 
     if (x) {
 
@@ -634,15 +635,16 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
         ngx_http_mcp_initialize_link(ctx, x);
     }
 
-    (void) ngx_http_mcp_feed_want(&mlcf->bridge, ref, &ctx->tenant, NULL,
-                                  r->pool, &ctx->feeds);
+    (void) ngx_http_mcp_feed_want(&mlcf->bridge, &ctx->caller, NULL, r->pool,
+                                  &ctx->feeds);
 
     result.len = sizeof("{\"protocolVersion\":\"\",") - 1 + name->len
                  + mlcf->result.len;
     result.data = ngx_pnalloc(r->pool, result.len);
 
     if (result.data == NULL
-        || ngx_http_mcp_header(r, "Mcp-Session-Id", &ctx->session_id) != NGX_OK)
+        || ngx_http_mcp_header(r, "Mcp-Session-Id", &ctx->caller.session_id)
+           != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -657,7 +659,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                   "mcp session %V begins at endpoint \"%V\", client \"%V\"",
-                  &ctx->session_id, &mlcf->name, &ctx->client_name);
+                  &ctx->caller.session_id, &mlcf->name, &ctx->client_name);
 
     cln = ctx->feeds ? ngx_pool_cleanup_add(r->pool, 0) : NULL;
 
@@ -690,7 +692,7 @@ ngx_http_mcp_initialize_left(void *data)
 
     if (ctx->feeds->waiting) {
         ngx_http_mcp_feed_forget(ctx->feeds);
-        ngx_mcp_session_end(ctx->conf->zone, ctx->session.ref,
+        ngx_mcp_session_end(ctx->conf->zone, ctx->caller.session,
                             NGX_MCP_COUNTER_SESSIONS_DELETED);
     }
 }
@@ -723,7 +725,7 @@ ngx_http_mcp_initialize_client(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_str_t         value;
     ngx_connection_t *c;
 
-    value = ctx->identity;
+    value = ctx->caller.identity;
 
     if (ctx->conf->session_limit_key) {
 

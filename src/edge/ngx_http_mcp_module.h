@@ -20,7 +20,7 @@
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_id.h"
 #include "ngx_mcp_schema.h"
-#include "ngx_mcp_session.h"
+#include "ngx_mcp_caller.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
 #include "ngx_mcp_doorbell.h"
@@ -168,10 +168,7 @@ typedef struct {
                                                  that is computed */
     ngx_str_t                   client_name;
     ngx_str_t                   client_version;
-    ngx_str_t                   session_id;   /* verified, or drawn */
-    ngx_str_t                   tenant;
-    ngx_str_t                   identity;
-    ngx_str_t                   list_key;
+    ngx_mcp_caller_t            caller;
     ngx_str_t                   topic;
     ngx_str_t                   upstream;     /* that answered */
     ngx_uint_t                  upstream_revision;  /* of its initialize */

@@ -70,8 +70,8 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         || m->method_code == NGX_MCP_METHOD_PROGRESS)
     {
         rc = ngx_http_mcp_server_request_from_client(mlcf->zone,
-                                                     ctx->session.ref, m,
-                                                     r->pool, &request, &body);
+                                                     &ctx->caller, m, r->pool,
+                                                     &request, &body);
         if (rc == NGX_OK) {
             u = ngx_http_mcp_notice_upstream(mlcf, &request.upstream);
         }
@@ -91,7 +91,8 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         id = ngx_mcp_message_member(m, NGX_MCP_PATH_REQUEST_ID);
 
         if (id.len == 0
-            || ngx_mcp_call_cancel(mlcf->zone, ctx->session.ref, &id) != NGX_OK)
+            || ngx_mcp_call_cancel(mlcf->zone, ctx->caller.session, &id)
+               != NGX_OK)
         {
             return NGX_DECLINED;
         }
@@ -112,8 +113,8 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     t->r = r;
     t->upstream = u;
-    t->session = ctx->session.ref;
-    t->tenant = ctx->tenant;
+    t->session = ctx->caller.session;
+    t->tenant = ctx->caller.tenant;
     t->serial = request.serial;
     t->body = body;
     t->existing = 1;

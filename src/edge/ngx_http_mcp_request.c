@@ -46,9 +46,9 @@ ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 
     ctx->conf = mlcf;
 
-    ngx_str_set(&ctx->tenant, "");
-    ngx_str_set(&ctx->identity, "");
-    ngx_str_set(&ctx->list_key, "");
+    ngx_str_set(&ctx->caller.tenant, "");
+    ngx_str_set(&ctx->caller.identity, "");
+    ngx_str_set(&ctx->caller.list_key, "");
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_module);
 
@@ -156,11 +156,11 @@ ngx_http_mcp_look_up(ngx_http_mcp_ctx_t *ctx)
         return;
     }
 
-    ctx->session.revision = ngx_mcp_session_exists(ctx->conf->zone,
+    ctx->caller.revision = ngx_mcp_session_exists(ctx->conf->zone,
                                                    &ctx->header_session,
                                                    &ctx->conf->name);
-    if (ctx->session.revision) {
-        ctx->session_id = ctx->header_session;
+    if (ctx->caller.revision) {
+        ctx->caller.session_id = ctx->header_session;
     }
 }
 
@@ -353,8 +353,8 @@ ngx_http_mcp_find_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ctx->looked_up = 1;
 
     if (ngx_mcp_session_find(ctx->conf->zone, &ctx->header_session,
-                             &ctx->conf->name, &ctx->tenant, &ctx->identity,
-                             &ctx->session)
+                             &ctx->conf->name, &ctx->caller.tenant,
+                             &ctx->caller.identity, &ctx->session)
         != NGX_OK)
     {
         if (ngx_mcp_session_exists(ctx->conf->zone, &ctx->header_session,
@@ -371,15 +371,20 @@ ngx_http_mcp_find_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                           "its id may be stolen", &id, &ctx->conf->name);
         }
 
-        ngx_memzero(&ctx->session, sizeof(ngx_mcp_session_t));
-        ngx_str_null(&ctx->session_id);
+        ngx_str_null(&ctx->caller.session_id);
+        ctx->caller.revision = NGX_MCP_REVISION_UNKNOWN;
 
         *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
                              NGX_MCP_SESSION_NOT_FOUND, "Session not found");
         return NGX_DECLINED;
     }
 
-    ctx->session_id = ctx->header_session;
+    ctx->caller.session_id = ctx->header_session;
+    ctx->caller.revision = ctx->session.revision;
+    ctx->caller.level = ctx->session.level;
+    ctx->caller.audience = ctx->session.listed;
+    ctx->caller.session = ctx->session.ref;
+    ctx->caller.found = &ctx->session;
 
     if (ctx->client_name.len == 0) {
         ctx->client_name = ctx->session.client_name;
@@ -505,8 +510,7 @@ ngx_http_mcp_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     }
 
     if (rc == NGX_DONE && u && line == NGX_MCP_GENERAL_LINE) {
-        ngx_http_mcp_listen(u, r, ctx->session.ref, &ctx->session_id,
-                            &ctx->tenant);
+        ngx_http_mcp_listen(u, r, &ctx->caller);
     }
 
     return rc;
@@ -543,20 +547,20 @@ ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
         for (i = 0; i < ctx->conf->upstreams->nelts; i++) {
 
-            if (ngx_mcp_link_peek(ctx->conf->zone, ctx->session.ref,
+            if (ngx_mcp_link_peek(ctx->conf->zone, ctx->caller.session,
                                   &u[i].name, &links[i])
                 == NGX_OK
-                && ngx_mcp_link_id(ctx->conf->zone, ctx->session.ref,
+                && ngx_mcp_link_id(ctx->conf->zone, ctx->caller.session,
                                    &u[i].name, r->pool, &links[i])
                    == NGX_OK)
             {
-                ngx_mcp_link_forget(ctx->conf->zone, ctx->session.ref,
+                ngx_mcp_link_forget(ctx->conf->zone, ctx->caller.session,
                                     &u[i].name, links[i].serial);
             }
         }
     }
 
-    ngx_mcp_session_end(ctx->conf->zone, ctx->session.ref,
+    ngx_mcp_session_end(ctx->conf->zone, ctx->caller.session,
                         NGX_MCP_COUNTER_SESSIONS_DELETED);
 
     for (i = 0; u && i < ctx->conf->upstreams->nelts; i++) {
@@ -568,8 +572,9 @@ ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
             continue;
         }
 
-        ngx_http_mcp_farewell(&u[i], r, &ctx->tenant, &ctx->session_id,
-                              &links[i].id, links[i].revision);
+        ngx_http_mcp_farewell(&u[i], r, &ctx->caller.tenant,
+                              &ctx->caller.session_id, &links[i].id,
+                              links[i].revision);
     }
 
     return ngx_http_mcp_answer(r, NGX_HTTP_OK, NULL);
@@ -599,20 +604,20 @@ ngx_http_mcp_background_request(ngx_http_conf_ctx_t *conf,
     ctx->conf = mlcf;
     ctx->background = 1;
 
-    ctx->tenant.data = ngx_pstrdup(r->pool, &audience->tenant);
-    ctx->session_id.data = ngx_pstrdup(r->pool, &audience->session);
-    ctx->list_key.data = ngx_pstrdup(r->pool, &audience->list_key);
+    ctx->caller.tenant.data = ngx_pstrdup(r->pool, &audience->tenant);
+    ctx->caller.session_id.data = ngx_pstrdup(r->pool, &audience->session);
+    ctx->caller.list_key.data = ngx_pstrdup(r->pool, &audience->list_key);
     ctx->topic.data = ngx_pstrdup(r->pool, &audience->topic);
 
-    if (ctx->tenant.data == NULL || ctx->session_id.data == NULL
-        || ctx->list_key.data == NULL || ctx->topic.data == NULL)
+    if (ctx->caller.tenant.data == NULL || ctx->caller.session_id.data == NULL
+        || ctx->caller.list_key.data == NULL || ctx->topic.data == NULL)
     {
         goto failed;
     }
 
-    ctx->tenant.len = audience->tenant.len;
-    ctx->session_id.len = audience->session.len;
-    ctx->list_key.len = audience->list_key.len;
+    ctx->caller.tenant.len = audience->tenant.len;
+    ctx->caller.session_id.len = audience->session.len;
+    ctx->caller.list_key.len = audience->list_key.len;
     ctx->topic.len = audience->topic.len;
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_module);

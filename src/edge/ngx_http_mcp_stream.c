@@ -35,13 +35,13 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     s->offered = ctx->session.offered & NGX_MCP_OFFERED_ALL;
     s->lagged = gap;
 
-    rc = ngx_mcp_stream_open(s->conf->zone, ctx->session.ref, line, from,
+    rc = ngx_mcp_stream_open(s->conf->zone, ctx->caller.session, line, from,
                              s->conf->stream_limit, s->local, &s->zs);
 
     if (rc == NGX_DECLINED && line != NGX_MCP_GENERAL_LINE && s->get) {
         s->lagged = 1;
 
-        rc = ngx_mcp_stream_open(s->conf->zone, ctx->session.ref,
+        rc = ngx_mcp_stream_open(s->conf->zone, ctx->caller.session,
                                  NGX_MCP_GENERAL_LINE, NULL,
                                  s->conf->stream_limit, s->local, &s->zs);
     }
@@ -100,7 +100,7 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
 
     ctx->stream = s;
 
-    if (ngx_http_mcp_stream_start(s, ctx->session.revision) != NGX_OK) {
+    if (ngx_http_mcp_stream_start(s, ctx->caller.revision) != NGX_OK) {
         s->broken = 1;
     }
 

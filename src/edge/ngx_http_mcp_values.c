@@ -37,21 +37,24 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     mlcf = ctx->conf;
 
     ctx->evaluated = 1;
+    ctx->caller.address = r->connection->addr_text;
 
     if (mlcf->tenant) {
 
-        if (ngx_http_mcp_fresh_value(r, mlcf->tenant, &ctx->tenant) != NGX_OK) {
+        if (ngx_http_mcp_fresh_value(r, mlcf->tenant, &ctx->caller.tenant)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
 
-        if (ctx->tenant.len == 0 && mlcf->tenant->lengths) {
+        if (ctx->caller.tenant.len == 0 && mlcf->tenant->lengths) {
             *why = "the tenant of the request is empty (mcp_tenant)";
             return NGX_DECLINED;
         }
 
         /* events and leases name it in JSON */
 
-        if (!ngx_http_mcp_is_text(&ctx->tenant)) {
+        if (!ngx_http_mcp_is_text(&ctx->caller.tenant)) {
             *why = "the tenant of the request is not UTF-8 (mcp_tenant)";
             return NGX_DECLINED;
         }
@@ -59,11 +62,13 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (mlcf->bind) {
 
-        if (ngx_http_mcp_fresh_value(r, mlcf->bind, &ctx->identity) != NGX_OK) {
+        if (ngx_http_mcp_fresh_value(r, mlcf->bind, &ctx->caller.identity)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
 
-        if (ctx->identity.len == 0 && mlcf->bind->lengths) {
+        if (ctx->caller.identity.len == 0 && mlcf->bind->lengths) {
             *why = "the identity of the request is empty (mcp_session_bind)";
             return NGX_DECLINED;
         }
@@ -71,13 +76,14 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (mlcf->bridge.lists_key) {
 
-        if (ngx_http_mcp_fresh_value(r, mlcf->bridge.lists_key, &ctx->list_key)
+        if (ngx_http_mcp_fresh_value(r, mlcf->bridge.lists_key,
+                                     &ctx->caller.list_key)
             != NGX_OK)
         {
             return NGX_ERROR;
         }
 
-        if (!ngx_http_mcp_is_text(&ctx->list_key)) {
+        if (!ngx_http_mcp_is_text(&ctx->caller.list_key)) {
             *why = "the list key of the request is not UTF-8 (mcp_list_cache)";
             return NGX_DECLINED;
         }
@@ -285,7 +291,7 @@ ngx_http_mcp_mixed(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
     ngx_memzero(mix, sizeof(ngx_http_mcp_mix_t));
 
     mix->bridge = &ctx->conf->bridge;
-    mix->session = ctx->session.ref;
+    mix->caller = &ctx->caller;
     mix->method = m->method_code;
     mix->first = (m->json.members[NGX_MCP_PATH_CURSOR].type
                   <= NGX_MCP_JSON_NULL);
@@ -319,11 +325,11 @@ ngx_http_mcp_list_alone(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_str_t  cookie;
 
-    if (ctx->list_key.len > NGX_MCP_LIST_KEY_MAX) {
+    if (ctx->caller.list_key.len > NGX_MCP_LIST_KEY_MAX) {
         return 1;
     }
 
-    if (ctx->list_key.len) {
+    if (ctx->caller.list_key.len) {
         return 0;
     }
 

@@ -68,12 +68,12 @@ static ngx_http_mcp_variable_t  ngx_http_mcp_vars[] = {
       offsetof(ngx_http_mcp_ctx_t, client_version), 0 },
 
     { ngx_string("mcp_tenant"), ngx_http_mcp_value_evaluated,
-      offsetof(ngx_http_mcp_ctx_t, tenant), 0 },
+      offsetof(ngx_http_mcp_ctx_t, caller.tenant), 0 },
 
     { ngx_string("mcp_endpoint"), ngx_http_mcp_value_endpoint, 0, 0 },
 
     { ngx_string("mcp_list_key"), ngx_http_mcp_value_evaluated,
-      offsetof(ngx_http_mcp_ctx_t, list_key), 0 },
+      offsetof(ngx_http_mcp_ctx_t, caller.list_key), 0 },
 
     { ngx_string("mcp_topic"), ngx_http_mcp_value_str,
       offsetof(ngx_http_mcp_ctx_t, topic), 0 },
@@ -194,7 +194,7 @@ ngx_http_mcp_value_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 {
     ngx_http_mcp_look_up(ctx);
 
-    *value = ctx->session_id;
+    *value = ctx->caller.session_id;
 
     return NGX_OK;
 }
@@ -206,8 +206,8 @@ ngx_http_mcp_value_version(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 {
     ngx_http_mcp_look_up(ctx);
 
-    *value = ctx->session.revision
-             ? *ngx_mcp_revision_name(ctx->session.revision)
+    *value = ctx->caller.revision
+             ? *ngx_mcp_revision_name(ctx->caller.revision)
              : ctx->header_version;
 
     return NGX_OK;

@@ -11,10 +11,11 @@
 #define NGX_HTTP_MCP_LISTEN_GRACE  10000
 
 
-/* for a client's session */
+/* for a caller with a session */
 
 typedef struct {
     ngx_http_mcp_reader_t     reader;
+    ngx_mcp_caller_t          caller;
     ngx_http_headers_in_t     headers_in;
     ngx_event_t               grace;
     ngx_uint_t                serial;       /* of the session it has heard */
@@ -58,20 +59,20 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_listen_readers = {
 
 void
 ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
-    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *tenant)
+    ngx_mcp_caller_t *caller)
 {
     ngx_pool_t             *pool;
     ngx_http_mcp_listen_t  *listen;
     ngx_http_mcp_manner_t  *manner;
     ngx_http_mcp_reader_t  *reader;
 
-    manner = ngx_http_mcp_manner(u, tenant);
+    manner = ngx_http_mcp_manner(u, &caller->tenant);
 
     if (ngx_exiting || (manner && !manner->streams)) {
         return;
     }
 
-    if (ngx_mcp_link_listen(u->zone, session, &u->name) != NGX_OK) {
+    if (ngx_mcp_link_listen(u->zone, caller->session, &u->name) != NGX_OK) {
         return;
     }
 
@@ -79,10 +80,11 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     listen = pool ? ngx_pcalloc(pool, sizeof(ngx_http_mcp_listen_t)) : NULL;
 
     if (listen == NULL
-        || ngx_http_mcp_string_copy(pool, &listen->reader.audience.session, id)
+        || ngx_http_mcp_string_copy(pool, &listen->caller.session_id,
+                                    &caller->session_id)
            != NGX_OK
-        || ngx_http_mcp_string_copy(pool, &listen->reader.audience.tenant,
-                                    tenant)
+        || ngx_http_mcp_string_copy(pool, &listen->caller.tenant,
+                                    &caller->tenant)
            != NGX_OK
         || ngx_http_mcp_background_headers(&listen->headers_in, pool,
                                            &from->headers_in)
@@ -92,9 +94,11 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
             ngx_destroy_pool(pool);
         }
 
-        ngx_mcp_link_unlisten(u->zone, session, &u->name, 0);
+        ngx_mcp_link_unlisten(u->zone, caller->session, &u->name, 0);
         return;
     }
+
+    listen->caller.session = caller->session;
 
     listen->grace.handler = ngx_http_mcp_listen_grace;
     listen->grace.data = listen;
@@ -107,7 +111,9 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     reader->pool = pool;
     reader->data = listen;
     reader->upstream = u;
-    reader->session = session;
+    reader->session = caller->session;
+    reader->audience.session = listen->caller.session_id;
+    reader->audience.tenant = listen->caller.tenant;
     reader->headers = &listen->headers_in;
 
     ngx_http_mcp_reader_init(reader);
@@ -200,15 +206,14 @@ ngx_http_mcp_listen_event(ngx_http_mcp_reader_t *reader,
     json = &t->x->scan;
 
     if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING
-        || ngx_http_mcp_said_elsewhere(t, reader->session,
-                                       &reader->audience.session, text))
+        || ngx_http_mcp_said_elsewhere(t, &listen->caller, text))
     {
         return;
     }
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
-    if (ngx_http_mcp_server_request_to_client(t, reader->session, text, &pool,
+    if (ngx_http_mcp_server_request_to_client(t, &listen->caller, text, &pool,
                                               &out)
         != NGX_OK)
     {

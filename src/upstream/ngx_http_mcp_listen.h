@@ -17,7 +17,7 @@
  * session's general line.  from: the client's GET, whose headers cross.
  */
 void ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
-    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *tenant);
+    ngx_mcp_caller_t *caller);
 
 /* the doorbell: a session that is listened for has ended or has no GET left */
 void ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone);

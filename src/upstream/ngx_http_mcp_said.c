@@ -51,8 +51,8 @@ ngx_http_mcp_said_uri(ngx_http_mcp_talk_t *t, ngx_str_t *text,
 
 
 ngx_uint_t
-ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
-    ngx_str_t *id, ngx_str_t *text)
+ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_caller_t *caller,
+    ngx_str_t *text)
 {
     ngx_mcp_zone_t  *zone;
 
@@ -61,20 +61,20 @@ ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
     switch (ngx_http_mcp_said_method(t, text)) {
 
     case NGX_MCP_METHOD_TOOLS_CHANGED:
-        return ngx_mcp_list_heard(zone, session,
+        return ngx_mcp_list_heard(zone, caller->session,
                                   NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS));
 
     case NGX_MCP_METHOD_PROMPTS_CHANGED:
-        return ngx_mcp_list_heard(zone, session,
+        return ngx_mcp_list_heard(zone, caller->session,
                                   NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS));
 
     case NGX_MCP_METHOD_RESOURCES_CHANGED:
-        return ngx_mcp_list_heard(zone, session,
+        return ngx_mcp_list_heard(zone, caller->session,
                                   NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES)
                                   |NGX_MCP_LIST_BIT(NGX_MCP_LIST_TEMPLATES));
 
     case NGX_MCP_METHOD_RESOURCES_UPDATED:
-        return ngx_http_mcp_updated_elsewhere(t, session, id, text);
+        return ngx_http_mcp_updated_elsewhere(t, caller, text);
     }
 
     return 0;

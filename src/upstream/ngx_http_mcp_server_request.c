@@ -7,13 +7,13 @@
 
 
 static ngx_int_t ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_mcp_json_t *json,
+    ngx_mcp_caller_t *caller, ngx_mcp_json_t *json,
     ngx_mcp_server_request_t *request, ngx_str_t *id);
 
 
 ngx_int_t
 ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
-    ngx_mcp_ref_t session, ngx_str_t *text, ngx_pool_t **pool,
+    ngx_mcp_caller_t *caller, ngx_str_t *text, ngx_pool_t **pool,
     ngx_str_t *out)
 {
     u_char                     buf[NGX_MCP_SERVER_REQUEST_ID_LEN];
@@ -42,7 +42,7 @@ ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
                                           text->data);
         id.data = buf;
 
-        rc = ngx_http_mcp_server_request_open(zone, session, json, &request,
+        rc = ngx_http_mcp_server_request_open(zone, caller, json, &request,
                                               &id);
         if (rc != NGX_OK) {
             return NGX_ERROR;
@@ -61,7 +61,8 @@ ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
         path[0] = NGX_MCP_PATH_REQUEST_ID;
         request.id = ngx_mcp_json_span(json, path[0], text->data);
 
-        if (ngx_mcp_server_request_cancel(zone, session, &request, buf, &id)
+        if (ngx_mcp_server_request_cancel(zone, caller->session,
+                                          &request, buf, &id)
             != NGX_OK)
         {
             return NGX_DECLINED;
@@ -85,8 +86,9 @@ ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
 
 
 static ngx_int_t
-ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_mcp_json_t *json, ngx_mcp_server_request_t *request, ngx_str_t *id)
+ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
+    ngx_mcp_caller_t *caller, ngx_mcp_json_t *json,
+    ngx_mcp_server_request_t *request, ngx_str_t *id)
 {
     /* of a member that stands there twice, the client may take the other */
 
@@ -104,13 +106,14 @@ ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return NGX_ERROR;
     }
 
-    return ngx_mcp_server_request_open(zone, session, id, request);
+    return ngx_mcp_server_request_open(zone, caller->session, id,
+                                       request);
 }
 
 
 ngx_int_t
 ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_mcp_message_t *m, ngx_pool_t *pool,
+    ngx_mcp_caller_t *caller, ngx_mcp_message_t *m, ngx_pool_t *pool,
     ngx_mcp_server_request_t *request, ngx_str_t *out)
 {
     ngx_int_t        rc;
@@ -130,7 +133,7 @@ ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
 
     id = ngx_mcp_message_member(m, path[0]);
 
-    rc = ngx_mcp_server_request_find(zone, session, &id,
+    rc = ngx_mcp_server_request_find(zone, caller->session, &id,
                                      m->kind == NGX_MCP_RESPONSE, pool,
                                      request);
 

@@ -15,13 +15,13 @@
 
 
 /*
- * The message at hand, which has a method, on its way to the client of the
- * session: *out is the text to send; it may lie in *pool, which the caller
+ * The message at hand, which has a method, on its way to the caller's
+ * client: *out is the text to send; it may lie in *pool, which the caller
  * destroys then.  NGX_OK; NGX_DECLINED: it is not for the client; NGX_ERROR:
  * it is a request, and the client cannot be asked.
  */
 ngx_int_t ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
-    ngx_mcp_ref_t session, ngx_str_t *text, ngx_pool_t **pool,
+    ngx_mcp_caller_t *caller, ngx_str_t *text, ngx_pool_t **pool,
     ngx_str_t *out);
 
 /*
@@ -30,7 +30,7 @@ ngx_int_t ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
  * NGX_OK; NGX_DECLINED: no such request is open; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_mcp_message_t *m, ngx_pool_t *pool,
+    ngx_mcp_caller_t *caller, ngx_mcp_message_t *m, ngx_pool_t *pool,
     ngx_mcp_server_request_t *request, ngx_str_t *out);
 
 /*

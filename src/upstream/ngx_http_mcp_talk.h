@@ -151,12 +151,12 @@ ngx_str_t ngx_http_mcp_said_uri(ngx_http_mcp_talk_t *t, ngx_str_t *text,
     ngx_pool_t *pool);
 
 /*
- * Whether it came on a stream of this session (id: its own), but is said to it
+ * Whether it came on a stream of this caller, but is said to it
  * elsewhere: an update of a resource, of which the module's own session hears
  * as well, or a change of lists that are kept, which are looked at again now.
  */
 ngx_uint_t ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t,
-    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *text);
+    ngx_mcp_caller_t *caller, ngx_str_t *text);
 
 /*
  * Likewise an update alone (ngx_http_mcp_updated.c).  Where it is not known
@@ -164,7 +164,7 @@ ngx_uint_t ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t,
  * then said to the session, or not; like ones are joined meanwhile.
  */
 ngx_uint_t ngx_http_mcp_updated_elsewhere(ngx_http_mcp_talk_t *t,
-    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *text);
+    ngx_mcp_caller_t *caller, ngx_str_t *text);
 
 /* the session with this id may wait for it */
 void ngx_http_mcp_updated_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,

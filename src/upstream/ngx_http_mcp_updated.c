@@ -27,7 +27,7 @@ typedef struct {
 
 
 static ngx_int_t ngx_http_mcp_updated_hold(ngx_http_mcp_talk_t *t,
-    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *uri, ngx_str_t *text,
+    ngx_mcp_caller_t *caller, ngx_str_t *uri, ngx_str_t *text,
     ngx_pool_t *pool);
 static ngx_queue_t *ngx_http_mcp_updated_bucket(ngx_mcp_ref_t session);
 static void ngx_http_mcp_updated_over(ngx_event_t *ev);
@@ -39,8 +39,8 @@ static ngx_queue_t  ngx_http_mcp_updates[NGX_HTTP_MCP_UPDATED_BUCKETS];
 
 
 ngx_uint_t
-ngx_http_mcp_updated_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
-    ngx_str_t *id, ngx_str_t *text)
+ngx_http_mcp_updated_elsewhere(ngx_http_mcp_talk_t *t,
+    ngx_mcp_caller_t *caller, ngx_str_t *text)
 {
     ngx_int_t    rc;
     ngx_str_t    uri;
@@ -57,11 +57,11 @@ ngx_http_mcp_updated_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
 
     /* a worker that quits may not be there any more when it is known */
 
-    rc = ngx_mcp_own_pair(t->upstream->zone, session, &t->upstream->name, &uri,
-                          1, ngx_exiting);
+    rc = ngx_mcp_own_pair(t->upstream->zone, caller->session,
+                          &t->upstream->name, &uri, 1, ngx_exiting);
 
     if (rc == NGX_AGAIN) {
-        rc = ngx_http_mcp_updated_hold(t, session, id, &uri, text, pool);
+        rc = ngx_http_mcp_updated_hold(t, caller, &uri, text, pool);
 
         if (rc == NGX_AGAIN) {
             return 1;
@@ -77,13 +77,13 @@ ngx_http_mcp_updated_elsewhere(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
 /* NGX_AGAIN: with the pool; NGX_OK: with another one; NGX_ERROR: no memory */
 
 static ngx_int_t
-ngx_http_mcp_updated_hold(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
-    ngx_str_t *id, ngx_str_t *uri, ngx_str_t *text, ngx_pool_t *pool)
+ngx_http_mcp_updated_hold(ngx_http_mcp_talk_t *t, ngx_mcp_caller_t *caller,
+    ngx_str_t *uri, ngx_str_t *text, ngx_pool_t *pool)
 {
     ngx_queue_t             *q, *bucket;
     ngx_http_mcp_updated_t  *updated;
 
-    bucket = ngx_http_mcp_updated_bucket(session);
+    bucket = ngx_http_mcp_updated_bucket(caller->session);
 
     for (q = ngx_queue_head(bucket);
          q != ngx_queue_sentinel(bucket);
@@ -91,8 +91,8 @@ ngx_http_mcp_updated_hold(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
     {
         updated = ngx_queue_data(q, ngx_http_mcp_updated_t, queue);
 
-        if (updated->session.block == session.block
-            && updated->session.gen == session.gen
+        if (updated->session.block == caller->session.block
+            && updated->session.gen == caller->session.gen
             && updated->upstream == t->upstream
             && ngx_mcp_equal(&updated->uri, uri))
         {
@@ -108,12 +108,12 @@ ngx_http_mcp_updated_hold(ngx_http_mcp_talk_t *t, ngx_mcp_ref_t session,
 
     updated->pool = pool;
     updated->upstream = t->upstream;
-    updated->session = session;
+    updated->session = caller->session;
     updated->uri = *uri;
     updated->count = 1;
 
-    updated->id.len = id->len;
-    updated->id.data = ngx_pstrdup(pool, id);
+    updated->id.len = caller->session_id.len;
+    updated->id.data = ngx_pstrdup(pool, &caller->session_id);
     updated->tenant.len = t->tenant.len;
     updated->tenant.data = ngx_pstrdup(pool, &t->tenant);
     updated->text.len = text->len;

@@ -10,6 +10,7 @@
 
 #include "ngx_http_mcp_compat.h"
 #include "ngx_http_mcp_exchange.h"
+#include "ngx_mcp_caller.h"
 #include "ngx_http_mcp_background.h"
 #include "ngx_http_mcp_waiter.h"
 #include "ngx_mcp_session.h"
