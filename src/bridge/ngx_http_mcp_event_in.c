@@ -9,7 +9,7 @@
 
 
 static const char *ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in,
-    ngx_str_t *body, ngx_str_t *text, ngx_mcp_invalidate_t *what);
+    ngx_str_t *body, ngx_str_t *text, ngx_str_t *payload);
 static const char *ngx_http_mcp_event_in_json(ngx_http_mcp_event_in_t *in,
     ngx_str_t *body, ngx_uint_t *json);
 static const char *ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
@@ -86,7 +86,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     ngx_uint_t *sessions, ngx_uint_t *repeated)
 {
     ngx_int_t                topic;
-    ngx_str_t                event, tenant;
+    ngx_str_t                event, payload, tenant;
     ngx_uint_t               rpc;
     const char              *why;
     ngx_mcp_json_t          *json;
@@ -107,19 +107,21 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     json = &m->json;
     event = *text;
 
-    ngx_memzero(&what, sizeof(ngx_mcp_invalidate_t));
+    ngx_str_null(&payload);
 
     if (in->payload) {
-        why = ngx_http_mcp_event_in_payload(in, text, &event, &what);
+        why = ngx_http_mcp_event_in_payload(in, text, &event, &payload);
 
         if (why) {
             return why;
         }
     }
 
-    if (ngx_mcp_json_scan(json, &event) != NGX_OK) {
+    if (!in->scanned && ngx_mcp_json_scan(json, &event) != NGX_OK) {
         return json->error;
     }
+
+    in->scanned = 0;
 
     if (json->type != NGX_MCP_JSON_OBJECT) {
         return "an event must be a JSON object";
@@ -132,7 +134,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 
     if (rpc) {
 
-        if (ngx_mcp_message_parse(m, &event, &why) != NGX_OK) {
+        if (ngx_mcp_message_scanned(m, &event, &why) != NGX_OK) {
             return why;
         }
 
@@ -148,7 +150,10 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     }
 
     if (!rpc) {
+        ngx_memzero(&what, sizeof(ngx_mcp_invalidate_t));
+
         what.text = event;
+        what.payload = payload;
         why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_KIND, &what.kind);
 
         if (why) {
@@ -230,7 +235,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 
 static const char *
 ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
-    ngx_str_t *text, ngx_mcp_invalidate_t *what)
+    ngx_str_t *text, ngx_str_t *payload)
 {
     u_char      *d;
     size_t       len;
@@ -282,8 +287,8 @@ ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
         d = ngx_cpymem(d, ",\"payload\":", sizeof(",\"payload\":") - 1);
 
         if (json == NGX_MCP_JSON_OBJECT) {
-            what->payload.data = d;
-            what->payload.len = body->len;
+            payload->data = d;
+            payload->len = body->len;
         }
 
         d = json ? ngx_cpymem(d, body->data, body->len)

@@ -34,6 +34,9 @@ typedef struct {
     unsigned                    json:1;       /* and must be JSON */
     unsigned                    once:1;       /* an id is not taken twice */
 
+    /* in: message.json is the scan of the event; cleared */
+    unsigned                    scanned:1;
+
     /* out: it was refused because whom it addresses is not there */
     unsigned                    absent:1;
 

@@ -31,6 +31,8 @@ static ngx_int_t ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p,
     ngx_str_t *text);
 static u_char *ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p,
     size_t len);
+static u_char *ngx_http_mcp_publish_number(u_char *d, const char *name,
+    ngx_uint_t n);
 static ngx_int_t ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p);
 
 
@@ -107,16 +109,10 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
     p->in.bridges = &mmcf->bridges;
     p->in.endpoint = p->conf->endpoint.len ? &p->conf->endpoint : NULL;
     p->in.counter = NGX_MCP_COUNTER_EVENTS_PUBLISHED;
-    p->in.pool = ngx_create_pool(NGX_HTTP_MCP_PUBLISH_SCRATCH,
-                                 r->connection->log);
+    p->in.pool = r->pool;
     p->in.payload = (p->conf->kind || p->conf->topic);
     p->in.json = ngx_http_mcp_is_json(r);
     p->in.once = 1;
-
-    if (p->in.pool == NULL) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-        return;
-    }
 
     rc = ngx_http_mcp_publish_values(p);
 
@@ -136,6 +132,19 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
     r->write_event_handler = ngx_http_request_empty_handler;
 
     ngx_http_mcp_publish_form(p);
+
+    if (p->form != NGX_HTTP_MCP_PUBLISH_ONE) {
+
+        p->scratch = ngx_create_pool(NGX_HTTP_MCP_PUBLISH_SCRATCH,
+                                     r->connection->log);
+        if (p->scratch == NULL) {
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+            return;
+        }
+
+        p->in.pool = p->scratch;
+    }
+
     ngx_http_mcp_publish_turn(p);
 }
 
@@ -149,8 +158,8 @@ ngx_http_mcp_publish_cleanup(void *data)
         ngx_del_timer(&p->turn);
     }
 
-    if (p->in.pool) {
-        ngx_destroy_pool(p->in.pool);
+    if (p->scratch) {
+        ngx_destroy_pool(p->scratch);
     }
 }
 
@@ -328,6 +337,9 @@ ngx_http_mcp_publish_form(ngx_http_mcp_publish_t *p)
 
         if (json->type == NGX_MCP_JSON_ARRAY) {
             p->form = NGX_HTTP_MCP_PUBLISH_ARRAY;
+
+        } else {
+            p->in.scanned = 1;
         }
 
         return;
@@ -371,7 +383,9 @@ ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
 
         rc = ngx_http_mcp_publish_event(p, &text);
 
-        ngx_reset_pool(p->in.pool);
+        if (p->scratch) {
+            ngx_reset_pool(p->scratch);
+        }
 
         if (rc != NGX_OK) {
             ngx_http_finalize_request(p->request,
@@ -510,9 +524,19 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
         *d++ = '}';
 
     } else {
-        d = ngx_sprintf(d, "{\"sessions\":%ui%s%s}", sessions,
-                        repeated ? ",\"repeated\":true" : "",
-                        p->in.unkept ? ",\"kept\":false" : "");
+        d = ngx_http_mcp_publish_number(d, "{\"sessions\":", sessions);
+
+        if (repeated) {
+            d = ngx_cpymem(d, ",\"repeated\":true",
+                           sizeof(",\"repeated\":true") - 1);
+        }
+
+        if (p->in.unkept) {
+            d = ngx_cpymem(d, ",\"kept\":false",
+                           sizeof(",\"kept\":false") - 1);
+        }
+
+        *d++ = '}';
     }
 
     p->size += d - p->buf->last;
@@ -553,6 +577,13 @@ ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p, size_t len)
 }
 
 
+static u_char *
+ngx_http_mcp_publish_number(u_char *d, const char *name, ngx_uint_t n)
+{
+    return ngx_sprintf(ngx_cpymem(d, name, ngx_strlen(name)), "%ui", n);
+}
+
+
 static ngx_int_t
 ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
 {
@@ -576,13 +607,17 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    b->last = ngx_sprintf(b->last, "{\"accepted\":%ui,\"refused\":%ui,"
-                          "\"events\":[", p->accepted, p->refused);
+    b->last = ngx_http_mcp_publish_number(b->last, "{\"accepted\":",
+                                          p->accepted);
+    b->last = ngx_http_mcp_publish_number(b->last, ",\"refused\":",
+                                          p->refused);
+    b->last = ngx_cpymem(b->last, ",\"events\":[",
+                         sizeof(",\"events\":[") - 1);
 
     *d++ = ']';
 
     if (p->omitted) {
-        d = ngx_sprintf(d, ",\"omitted\":%ui", p->omitted);
+        d = ngx_http_mcp_publish_number(d, ",\"omitted\":", p->omitted);
     }
 
     if (p->accepted + p->refused == 0) {

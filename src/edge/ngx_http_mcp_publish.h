@@ -55,7 +55,9 @@ typedef struct {
     ngx_chain_t                 **last;
     ngx_buf_t                    *buf;
     unsigned                      full:1;     /* some for want of room */
-    ngx_http_mcp_event_in_t       in;         /* its pool is of one event */
+    ngx_pool_t                   *scratch;    /* for each of several events;
+                                                 NULL: there is one */
+    ngx_http_mcp_event_in_t       in;
 } ngx_http_mcp_publish_t;
 
 

@@ -21,8 +21,12 @@ static size_t ngx_mcp_rule_splice_field(u_char *dst,
 static size_t ngx_mcp_rule_escape(u_char *dst, ngx_str_t *raw);
 static ngx_uint_t ngx_mcp_event_field(ngx_mcp_invalidate_t *event,
     ngx_str_t *name, ngx_str_t *value);
-static ngx_uint_t ngx_mcp_member_find(ngx_str_t *text, ngx_str_t *name,
-    ngx_str_t *value);
+static ngx_uint_t ngx_mcp_event_member(ngx_mcp_invalidate_t *event,
+    ngx_str_t *name, ngx_str_t *value);
+static ngx_uint_t ngx_mcp_payload_member(ngx_mcp_invalidate_t *event,
+    ngx_str_t *name, ngx_str_t *value);
+static ngx_uint_t ngx_mcp_member_find(ngx_str_t *text,
+    ngx_mcp_members_t *members, ngx_str_t *name, ngx_str_t *value);
 static ngx_uint_t ngx_mcp_member_is(ngx_str_t *raw, ngx_str_t *name);
 static ngx_int_t ngx_mcp_rule_message(ngx_mcp_rule_t *rule,
     ngx_mcp_invalidate_t *event, ngx_str_t *logger, ngx_pool_t *pool,
@@ -489,7 +493,7 @@ ngx_mcp_invalidate_count(ngx_mcp_invalidate_t *event, uint64_t *count)
     ngx_str_t         raw;
     static ngx_str_t  name = ngx_string("count");
 
-    if (!ngx_mcp_member_find(&event->text, &name, &raw)
+    if (!ngx_mcp_event_member(event, &name, &raw)
         || raw.len > NGX_INT32_LEN)
     {
         return 0;
@@ -558,7 +562,7 @@ ngx_mcp_rule_details(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
 
         name = &ngx_mcp_event_details[i];
 
-        if (ngx_mcp_member_find(&event->text, name, &value)) {
+        if (ngx_mcp_event_member(event, name, &value)) {
             p = ngx_mcp_rule_detail(p, out->data, name, &value);
         }
     }
@@ -586,8 +590,8 @@ ngx_mcp_rule_details(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
 
         if (ngx_mcp_event_details[i].len == 0
             && !ngx_mcp_rule_named(rule->value.data, value.data, &field)
-            && !ngx_mcp_member_find(&event->text, &field, &value)
-            && ngx_mcp_member_find(&event->payload, &field, &value))
+            && !ngx_mcp_event_member(event, &field, &value)
+            && ngx_mcp_payload_member(event, &field, &value))
         {
             p = ngx_mcp_rule_detail(p, out->data, &field, &value);
         }
@@ -837,23 +841,54 @@ static ngx_uint_t
 ngx_mcp_event_field(ngx_mcp_invalidate_t *event, ngx_str_t *name,
     ngx_str_t *value)
 {
-    if (ngx_mcp_member_find(&event->text, name, value)) {
-        return 1;
-    }
-
-    return event->payload.len
-           && ngx_mcp_member_find(&event->payload, name, value);
+    return ngx_mcp_event_member(event, name, value)
+           || ngx_mcp_payload_member(event, name, value);
 }
 
 
 static ngx_uint_t
-ngx_mcp_member_find(ngx_str_t *text, ngx_str_t *name, ngx_str_t *value)
+ngx_mcp_event_member(ngx_mcp_invalidate_t *event, ngx_str_t *name,
+    ngx_str_t *value)
 {
-    ngx_str_t  rest, raw;
+    return ngx_mcp_member_find(&event->text, &event->members, name, value);
+}
 
-    rest = *text;
+
+static ngx_uint_t
+ngx_mcp_payload_member(ngx_mcp_invalidate_t *event, ngx_str_t *name,
+    ngx_str_t *value)
+{
+    return ngx_mcp_member_find(&event->payload, &event->payload_members, name,
+                               value);
+}
+
+
+/* rules look for many names: the text is gone through once */
+
+static ngx_uint_t
+ngx_mcp_member_find(ngx_str_t *text, ngx_mcp_members_t *members,
+    ngx_str_t *name, ngx_str_t *value)
+{
+    ngx_str_t   rest, raw;
+    ngx_uint_t  i;
+
+    for (i = 0; i < members->n; i++) {
+        if (ngx_mcp_member_is(&members->names[i], name)) {
+            *value = members->values[i];
+            return 1;
+        }
+    }
+
+    rest = members->n ? members->rest : *text;
 
     while (ngx_mcp_json_member(&rest, &raw, value) == NGX_OK) {
+
+        if (members->n < NGX_MCP_MEMBERS) {
+            members->names[members->n] = raw;
+            members->values[members->n++] = *value;
+            members->rest = rest;
+        }
+
         if (ngx_mcp_member_is(&raw, name)) {
             return 1;
         }
@@ -863,7 +898,7 @@ ngx_mcp_member_find(ngx_str_t *text, ngx_str_t *name, ngx_str_t *value)
 }
 
 
-/* the names that are looked for are short */
+/* the names that are looked for are short, and need no escapes */
 
 static ngx_uint_t
 ngx_mcp_member_is(ngx_str_t *raw, ngx_str_t *name)
@@ -873,12 +908,12 @@ ngx_mcp_member_is(ngx_str_t *raw, ngx_str_t *name)
 
     len = raw->len - 2;
 
-    if (memchr(raw->data, '\\', raw->len) == NULL) {
+    if (len <= name->len) {
         return len == name->len
                && ngx_memcmp(raw->data + 1, name->data, len) == 0;
     }
 
-    if (raw->len > sizeof(buf)) {
+    if (raw->len > sizeof(buf) || memchr(raw->data, '\\', raw->len) == NULL) {
         return 0;
     }
 

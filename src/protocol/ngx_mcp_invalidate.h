@@ -38,6 +38,18 @@ typedef struct {
 } ngx_mcp_rule_t;
 
 
+/* the first members of an object, as far as it was searched */
+
+#define NGX_MCP_MEMBERS  16
+
+typedef struct {
+    ngx_str_t               rest;         /* of the text, behind them */
+    ngx_uint_t              n;
+    ngx_str_t               names[NGX_MCP_MEMBERS];       /* raw */
+    ngx_str_t               values[NGX_MCP_MEMBERS];
+} ngx_mcp_members_t;
+
+
 /* an object that the scan has accepted */
 
 typedef struct {
@@ -46,6 +58,10 @@ typedef struct {
     ngx_str_t               payload;      /* raw object whose members are
                                              fields as well, or empty */
     ngx_uint_t              joining;      /* its count is left out */
+
+    /* private; zero at first */
+    ngx_mcp_members_t       members;
+    ngx_mcp_members_t       payload_members;
 } ngx_mcp_invalidate_t;
 
 

@@ -2,6 +2,7 @@
 #include "ngx_mcp_message.h"
 
 
+static void ngx_mcp_message_init(ngx_mcp_message_t *m, ngx_str_t *text);
 static const char *ngx_mcp_message_check(ngx_mcp_message_t *m);
 static const char *ngx_mcp_message_suspect(ngx_mcp_message_t *m,
     ngx_uint_t client);
@@ -90,19 +91,21 @@ static struct {
 ngx_int_t
 ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text, const char **why)
 {
-    m->kind = NGX_MCP_INVALID;
-    m->method_code = NGX_MCP_METHOD_OTHER;
-    m->text = *text;
-    m->modern = 0;
-    m->subject = NGX_MCP_PATH_NONE;
-
-    ngx_str_null(&m->id);
-    ngx_str_null(&m->method);
-
     if (ngx_mcp_json_scan(&m->json, text) != NGX_OK) {
+        ngx_mcp_message_init(m, text);
         *why = m->json.error;
         return NGX_MCP_PARSE_ERROR;
     }
+
+    return ngx_mcp_message_scanned(m, text, why);
+}
+
+
+ngx_int_t
+ngx_mcp_message_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
+    const char **why)
+{
+    ngx_mcp_message_init(m, text);
 
     if (m->json.type == NGX_MCP_JSON_ARRAY) {
         m->kind = NGX_MCP_BATCH;
@@ -116,6 +119,20 @@ ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text, const char **why)
     }
 
     return NGX_OK;
+}
+
+
+static void
+ngx_mcp_message_init(ngx_mcp_message_t *m, ngx_str_t *text)
+{
+    m->kind = NGX_MCP_INVALID;
+    m->method_code = NGX_MCP_METHOD_OTHER;
+    m->text = *text;
+    m->modern = 0;
+    m->subject = NGX_MCP_PATH_NONE;
+
+    ngx_str_null(&m->id);
+    ngx_str_null(&m->method);
 }
 
 

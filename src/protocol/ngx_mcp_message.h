@@ -88,6 +88,10 @@ typedef struct {
 ngx_int_t ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
+/* likewise where m->json is the scan of the text already */
+ngx_int_t ngx_mcp_message_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
+    const char **why);
+
 /*
  * Likewise a message of a client, which upstreams are to understand as it is
  * understood here; the code may be NGX_MCP_INVALID_PARAMS as well.  Refused,
