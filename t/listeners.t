@@ -40,6 +40,13 @@ server {
         mcp_upstream up /_up listen=off;
     }
 
+    location = /limit {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+        mcp_builtin_tools wait_for_event;
+        mcp_call_limit 1;
+    }
+
     location = /plain { mcp_endpoint zone=main; mcp_upstream plain /_plain; }
     location = /rpc   { mcp_endpoint zone=main; mcp_upstream rpc /_rpc; }
 
@@ -60,6 +67,7 @@ server {
     location = /_rpc    { internal; proxy_pass http://127.0.0.1:%%RPC%%/; }
     location = /_closed { internal; proxy_pass http://127.0.0.1:%%CLOSED%%/; }
     location = /publish { mcp_publish zone=main; }
+    location = /status { mcp_status zone=main; }
 }
 EOF
 
@@ -326,6 +334,28 @@ is(subscribe($known, 'file:///a'), 'ok',
    'an upstream that knows clients alone is asked by these');
 is(($closed->calls('resources/subscribe'))[0]{headers}{authorization}, 'me',
    'with what they say of themselves');
+
+
+# a refusal of what is subscribed to already takes nothing away
+
+{
+    my $s = session(path => '/limit');
+
+    is(subscribe($s, 'file:///again'), 'ok', 'one subscribes');
+
+    my ($asked) = grep { $_->{json}{params}{uri} eq 'file:///again' }
+                  $up->calls('resources/subscribe');
+    my $get = $s->open_get;
+    my $waits = $s->send_only($s->message('tools/call', {
+        name => 'wait_for_event', arguments => { topic => 't' } }));
+
+    ok((wait_for { $t->status->{calls}{running} == 1 }), 'a call runs');
+    is(subscribe($s, 'file:///again'), -32000, 'a second time: refused');
+    emit($up, $asked->{headers}{'mcp-session-id'}, updated('file:///again'));
+    hears($get, 'file:///again', 'and still hears of it');
+    $waits->close;
+    $s->delete;
+}
 
 
 # no GET stream, no handshake, no listening

@@ -55,6 +55,7 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
 {
     ngx_int_t                 rc;
     ngx_str_t                 name;
+    ngx_uint_t                known;
     ngx_mcp_topic_t           topic;
     ngx_http_mcp_loc_conf_t  *mlcf;
     ngx_http_mcp_upstream_t  *u;
@@ -109,7 +110,17 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
         return ngx_http_mcp_subscription_end(call, u, reply);
     }
 
+    known = ngx_mcp_session_subscribed(mlcf->zone, call->ctx->session.ref,
+                                       &call->uri);
+
     rc = ngx_http_mcp_subscription_add(call, u);
+
+    if (known) {
+
+        /* it stays, whatever becomes of this call */
+
+        ngx_str_null(&call->uri);
+    }
 
     if (rc == NGX_BUSY || rc == NGX_DECLINED) {
         ngx_str_null(&call->uri);

@@ -252,10 +252,13 @@ void ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  * limit, NGX_DECLINED when the session ended or the zone is full.
  * unsubscribe: NGX_OK, or NGX_DECLINED when it was not subscribed, NGX_DONE
  * when the subscription was shared (ngx_mcp_own.h).
+ * subscribed: whether the URI is.
  * subscription copies the n-th URI to pool, NGX_DECLINED past the last;
  * upstream_subscription only of those that an upstream has, which are not
  * topics.
  */
+ngx_uint_t ngx_mcp_session_subscribed(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_str_t *uri);
 ngx_int_t ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit);
 ngx_int_t ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone,

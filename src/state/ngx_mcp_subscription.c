@@ -67,6 +67,27 @@ ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
+ngx_uint_t
+ngx_mcp_session_subscribed(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *uri)
+{
+    uint64_t               hash;
+    ngx_uint_t             found;
+    ngx_mcp_session_sh_t  *s;
+
+    hash = ngx_mcp_hash(zone, uri, NULL);
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    found = (s && ngx_mcp_subscription_locked(zone, s, uri, hash));
+
+    ngx_mcp_zone_unlock(zone);
+
+    return found;
+}
+
+
 ngx_int_t
 ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri, ngx_uint_t limit)
