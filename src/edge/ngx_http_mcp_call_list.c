@@ -226,11 +226,11 @@ ngx_http_mcp_list_note(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     mlcf = ctx->conf;
 
-    if (mlcf->lists_noted) {
+    if (mlcf->worker->lists_noted) {
         return;
     }
 
-    mlcf->lists_noted = 1;
+    mlcf->worker->lists_noted = 1;
 
     ngx_str_set(&id, "mcp_list_cache");
 

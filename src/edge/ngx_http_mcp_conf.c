@@ -371,6 +371,12 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     bridge->endpoint = mlcf->name;
     bridge->conf_ctx = mlcf->conf_ctx;
 
+    mlcf->worker = ngx_pcalloc(cf->pool,
+                               sizeof(ngx_http_mcp_endpoint_worker_t));
+    if (mlcf->worker == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
     if (bridge->logger.len == 0) {
         bridge->logger = mlcf->server_name;
     }

@@ -238,12 +238,21 @@ ngx_int_t ngx_http_mcp_fresh_value(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
+/* the place of the tenant, for this tenant or another (..._result.c) */
+ngx_http_mcp_result_t *ngx_http_mcp_initialize_place(
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant);
+
+/* whether it is for this tenant */
+ngx_uint_t ngx_http_mcp_initialize_holds(ngx_http_mcp_result_t *result,
+    ngx_str_t *tenant);
+
 /*
  * All of its result behind protocolVersion, made of what the upstream said and
- * the directives, to mlcf->result; NGX_OK or NGX_ERROR.
+ * the directives, or as it was made before.  It lives until the next call.
+ * NULL: no memory.
  */
-ngx_int_t ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
-    ngx_str_t *source);
+ngx_http_mcp_result_t *ngx_http_mcp_initialize_result(
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant, ngx_str_t *source);
 
 
 /* all other messages (ngx_http_mcp_call_start.c, ngx_http_mcp_notice.c) */

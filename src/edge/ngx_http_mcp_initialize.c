@@ -23,7 +23,8 @@ static ngx_int_t ngx_http_mcp_initialize_check(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
 static ngx_int_t ngx_http_mcp_initialize_known(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
-static ngx_uint_t ngx_http_mcp_initialize_kept(ngx_http_mcp_ctx_t *ctx);
+static ngx_http_mcp_result_t *ngx_http_mcp_initialize_kept(
+    ngx_http_mcp_ctx_t *ctx);
 static void ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx,
     uint64_t changes);
 static void ngx_http_mcp_initialize_ready(void *data);
@@ -227,44 +228,38 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* whether the last result of this worker holds for this request as well */
+/* the result of this worker that holds for this request as well, or NULL */
 
-static ngx_uint_t
+static ngx_http_mcp_result_t *
 ngx_http_mcp_initialize_kept(ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_http_mcp_result_t  *result;
 
-    mlcf = ctx->conf;
+    result = ngx_http_mcp_initialize_place(ctx->conf, &ctx->caller.tenant);
 
-    return mlcf->result_time
-           && ngx_current_msec - mlcf->result_time < NGX_HTTP_MCP_FRESH
-           && mlcf->result_changes == ngx_mcp_knowledge_changes(mlcf->zone)
-           && mlcf->result_tenant_len == ctx->caller.tenant.len
-           && ngx_memcmp(mlcf->result_tenant, ctx->caller.tenant.data,
-                         ctx->caller.tenant.len) == 0;
+    if (result->time
+        && ngx_current_msec - result->time < NGX_HTTP_MCP_FRESH
+        && result->changes == ngx_mcp_knowledge_changes(ctx->conf->zone)
+        && ngx_http_mcp_initialize_holds(result, &ctx->caller.tenant))
+    {
+        return result;
+    }
+
+    return NULL;
 }
 
 
 static void
 ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx, uint64_t changes)
 {
-    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_http_mcp_result_t  *result;
 
-    mlcf = ctx->conf;
+    result = ngx_http_mcp_initialize_place(ctx->conf, &ctx->caller.tenant);
 
-    if (mlcf->result_pool == NULL
-        || ctx->caller.tenant.len > sizeof(mlcf->result_tenant))
-    {
-        mlcf->result_time = 0;
-        return;
+    if (ngx_http_mcp_initialize_holds(result, &ctx->caller.tenant)) {
+        result->changes = changes;
+        result->time = ngx_current_msec ? ngx_current_msec : 1;
     }
-
-    ngx_memcpy(mlcf->result_tenant, ctx->caller.tenant.data,
-               ctx->caller.tenant.len);
-    mlcf->result_tenant_len = ctx->caller.tenant.len;
-
-    mlcf->result_changes = changes;
-    mlcf->result_time = ngx_current_msec ? ngx_current_msec : 1;
 }
 
 
@@ -552,14 +547,17 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     ngx_str_t                 version, result, *name;
     ngx_mcp_ref_t             ref;
     ngx_pool_cleanup_t       *cln;
+    ngx_http_mcp_result_t    *made;
     ngx_mcp_session_new_t     in;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = ctx->conf;
 
-    if (known
-        && ngx_http_mcp_initialize_result(mlcf, &known->result) != NGX_OK)
-    {
+    made = known ? ngx_http_mcp_initialize_result(mlcf, &ctx->caller.tenant,
+                                                  &known->result)
+                 : ngx_http_mcp_initialize_kept(ctx);
+
+    if (made == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -594,7 +592,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     in.client_name = ctx->client_name;
     in.client_version = ctx->client_version;
-    in.offered = mlcf->offered;
+    in.offered = made->offered;
     in.list_key = ctx->caller.list_key;
     in.alone = ngx_http_mcp_list_alone(r, ctx);
     in.limit = mlcf->session_limit;
@@ -639,7 +637,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
                                   &ctx->feeds);
 
     result.len = sizeof("{\"protocolVersion\":\"\",") - 1 + name->len
-                 + mlcf->result.len;
+                 + made->text.len;
     result.data = ngx_pnalloc(r->pool, result.len);
 
     if (result.data == NULL
@@ -655,7 +653,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     *p++ = '"';
     *p++ = ',';
 
-    ngx_memcpy(p, mlcf->result.data, mlcf->result.len);
+    ngx_memcpy(p, made->text.data, made->text.len);
 
     ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                   "mcp session %V begins at endpoint \"%V\", client \"%V\"",

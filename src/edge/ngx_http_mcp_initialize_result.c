@@ -6,11 +6,14 @@
 #include "ngx_http_mcp_edge.h"
 
 
+static ngx_int_t ngx_http_mcp_initialize_keep_results(
+    ngx_http_mcp_endpoint_worker_t *w);
+static void ngx_http_mcp_initialize_results_cleanup(void *data);
 static u_char *ngx_http_mcp_initialize_info(u_char *p,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *info);
-static void ngx_http_mcp_initialize_result_cleanup(void *data);
 static u_char *ngx_http_mcp_initialize_capabilities(u_char *p,
-    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *capabilities);
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *capabilities,
+    ngx_uint_t *offered);
 static ngx_uint_t ngx_http_mcp_initialize_is(ngx_str_t *token,
     const char *name);
 
@@ -42,23 +45,50 @@ static struct {
 };
 
 
-/* it is the same for most clients, so the last one is kept */
-
-ngx_int_t
-ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
-    ngx_str_t *source)
+ngx_http_mcp_result_t *
+ngx_http_mcp_initialize_place(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant)
 {
-    u_char              *p;
-    size_t               len;
-    ngx_str_t            rest, name, value, capabilities, info, instructions;
-    ngx_pool_t          *pool;
-    ngx_pool_cleanup_t  *cln;
+    return &mlcf->worker->results[ngx_crc32_short(tenant->data, tenant->len)
+                                  % NGX_HTTP_MCP_RESULTS];
+}
 
-    if (mlcf->result_pool && ngx_mcp_equal(&mlcf->result_source, source)) {
-        return NGX_OK;
+
+ngx_uint_t
+ngx_http_mcp_initialize_holds(ngx_http_mcp_result_t *result, ngx_str_t *tenant)
+{
+    return result->tenant_len == tenant->len
+           && ngx_memcmp(result->tenant, tenant->data, tenant->len) == 0;
+}
+
+
+/* it is the same for most clients, so the last ones are kept */
+
+ngx_http_mcp_result_t *
+ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *tenant, ngx_str_t *source)
+{
+    u_char                 *p;
+    size_t                  len;
+    ngx_str_t               rest, name, value, capabilities, info,
+                            instructions;
+    ngx_pool_t             *pool;
+    ngx_http_mcp_result_t  *result;
+
+    result = ngx_http_mcp_initialize_place(mlcf, tenant);
+
+    if (!ngx_http_mcp_initialize_holds(result, tenant)) {
+        result->time = 0;
+        result->tenant_len = 0;
+
+        if (tenant->len <= NGX_HTTP_MCP_RESULT_TENANT) {
+            ngx_memcpy(result->tenant, tenant->data, tenant->len);
+            result->tenant_len = tenant->len;
+        }
     }
 
-    mlcf->result_time = 0;
+    if (result->pool && ngx_mcp_equal(&result->source, source)) {
+        return result;
+    }
 
     ngx_str_null(&info);
     ngx_str_null(&instructions);
@@ -79,19 +109,13 @@ ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
         }
     }
 
-    if (mlcf->result_pool == NULL) {
-        cln = ngx_pool_cleanup_add(ngx_cycle->pool, 0);
-        if (cln == NULL) {
-            return NGX_ERROR;
-        }
-
-        cln->handler = ngx_http_mcp_initialize_result_cleanup;
-        cln->data = mlcf;
+    if (ngx_http_mcp_initialize_keep_results(mlcf->worker) != NGX_OK) {
+        return NULL;
     }
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
     if (pool == NULL) {
-        return NGX_ERROR;
+        return NULL;
     }
 
     len = source->len + 1024
@@ -103,22 +127,25 @@ ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
     p = ngx_pnalloc(pool, len + source->len);
     if (p == NULL) {
         ngx_destroy_pool(pool);
-        return NGX_ERROR;
+        return NULL;
     }
 
-    if (mlcf->result_pool) {
-        ngx_destroy_pool(mlcf->result_pool);
+    if (result->pool) {
+        ngx_destroy_pool(result->pool);
     }
 
-    mlcf->result_pool = pool;
-    mlcf->result_source.data = p;
-    mlcf->result_source.len = source->len;
+    result->pool = pool;
+    result->time = 0;
+
+    result->source.data = p;
+    result->source.len = source->len;
 
     p = ngx_cpymem(p, source->data, source->len);
 
-    mlcf->result.data = p;
+    result->text.data = p;
 
-    p = ngx_http_mcp_initialize_capabilities(p, mlcf, &capabilities);
+    p = ngx_http_mcp_initialize_capabilities(p, mlcf, &capabilities,
+                                             &result->offered);
     p = ngx_http_mcp_initialize_info(p, mlcf, &info);
 
     if (mlcf->instructions.len || instructions.len) {
@@ -135,9 +162,43 @@ ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
 
     *p++ = '}';
 
-    mlcf->result.len = p - mlcf->result.data;
+    result->text.len = p - result->text.data;
+
+    return result;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_initialize_keep_results(ngx_http_mcp_endpoint_worker_t *w)
+{
+    if (w->cleanup == NULL) {
+        w->cleanup = ngx_pool_cleanup_add(ngx_cycle->pool, 0);
+        if (w->cleanup == NULL) {
+            return NGX_ERROR;
+        }
+
+        w->cleanup->handler = ngx_http_mcp_initialize_results_cleanup;
+        w->cleanup->data = w;
+    }
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_initialize_results_cleanup(void *data)
+{
+    ngx_http_mcp_endpoint_worker_t *w = data;
+
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_MCP_RESULTS; i++) {
+
+        if (w->results[i].pool) {
+            ngx_destroy_pool(w->results[i].pool);
+            w->results[i].pool = NULL;
+        }
+    }
 }
 
 
@@ -172,21 +233,9 @@ ngx_http_mcp_initialize_info(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
 }
 
 
-static void
-ngx_http_mcp_initialize_result_cleanup(void *data)
-{
-    ngx_http_mcp_loc_conf_t *mlcf = data;
-
-    if (mlcf->result_pool) {
-        ngx_destroy_pool(mlcf->result_pool);
-        mlcf->result_pool = NULL;
-    }
-}
-
-
 static u_char *
 ngx_http_mcp_initialize_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
-    ngx_str_t *capabilities)
+    ngx_str_t *capabilities, ngx_uint_t *offered)
 {
     ngx_str_t             rest, name, value;
     ngx_uint_t            i, has;
@@ -241,7 +290,7 @@ ngx_http_mcp_initialize_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
         has |= NGX_HTTP_MCP_CAP_TOOLS;
     }
 
-    mlcf->offered = 0;
+    *offered = 0;
 
     for (i = 0; ngx_http_mcp_offers[i].name; i++) {
 
@@ -249,7 +298,7 @@ ngx_http_mcp_initialize_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
             continue;
         }
 
-        mlcf->offered |= ngx_http_mcp_offers[i].offered;
+        *offered |= ngx_http_mcp_offers[i].offered;
 
         if (p[-1] != '{') {
             *p++ = ',';

@@ -70,6 +70,32 @@ typedef struct {
 } ngx_http_mcp_main_conf_t;
 
 
+/* an initialize result, of what it was made, and for which tenant it holds */
+
+#define NGX_HTTP_MCP_RESULTS        16
+#define NGX_HTTP_MCP_RESULT_TENANT  128
+
+typedef struct {
+    ngx_pool_t                 *pool;         /* NULL: none */
+    ngx_str_t                   source;       /* the upstream's result */
+    ngx_str_t                   text;         /* behind protocolVersion */
+    ngx_uint_t                  offered;      /* NGX_MCP_OFFERED_* */
+    uint64_t                    changes;      /* of profiles, when it */
+    ngx_msec_t                  time;         /* was found to hold; 0: never */
+    size_t                      tenant_len;   /* for this tenant */
+    u_char                      tenant[NGX_HTTP_MCP_RESULT_TENANT];
+} ngx_http_mcp_result_t;
+
+
+/* what a worker keeps of an endpoint while it runs; tenants share places */
+
+typedef struct {
+    ngx_http_mcp_result_t       results[NGX_HTTP_MCP_RESULTS];
+    ngx_pool_cleanup_t         *cleanup;      /* of them */
+    ngx_uint_t                  lists_noted;  /* mcp_list_cache, in the log */
+} ngx_http_mcp_endpoint_worker_t;
+
+
 typedef struct {
     ngx_uint_t                  endpoint;     /* mcp_endpoint is here */
     ngx_mcp_zone_t             *zone;
@@ -91,7 +117,6 @@ typedef struct {
     ngx_str_t                   instructions;
     ngx_uint_t                  capabilities; /* NGX_HTTP_MCP_CAP_* */
 
-    ngx_uint_t                  lists_noted;  /* in this worker */
     ngx_http_mcp_bridge_t       bridge;       /* the rest of it at merge time */
 
     ngx_http_complex_value_t   *tenant;
@@ -118,15 +143,7 @@ typedef struct {
     ngx_flag_t                  origins_any;
     ngx_flag_t                  cors;
 
-    /* the last initialize result of this worker and what it was made of */
-    ngx_pool_t                 *result_pool;
-    ngx_str_t                   result_source;
-    u_char                      result_tenant[128];
-    size_t                      result_tenant_len;
-    uint64_t                    result_changes;
-    ngx_msec_t                  result_time;
-    ngx_str_t                   result;
-    ngx_uint_t                  offered;
+    ngx_http_mcp_endpoint_worker_t  *worker;  /* of its own, in each */
 
     ngx_http_mcp_publish_conf_t  *publish;    /* mcp_publish is here */
     ngx_mcp_zone_t             *status;       /* mcp_status is here */
