@@ -226,7 +226,7 @@ ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
     ngx_int_t  rc;
 
     if (answer->result.len
-        || (answer->rpc && answer->outcome == NGX_HTTP_MCP_OK))
+        || (answer->sessionless && answer->outcome == NGX_HTTP_MCP_OK))
     {
         rc = NGX_OK;
 

@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_refresh.h"
 #include "ngx_http_mcp_lists.h"
-#include "ngx_http_mcp_discover.h"
+#include "ngx_http_mcp_profile.h"
 
 
 typedef struct ngx_http_mcp_refresh_s  ngx_http_mcp_refresh_t;

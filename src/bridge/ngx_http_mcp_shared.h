@@ -84,7 +84,7 @@ typedef struct {
     ngx_uint_t                 status;     /* HTTP; 0: no answer */
     ngx_int_t                  code;       /* of a JSON-RPC error, or 0 */
     ngx_str_t                  result;     /* raw; empty: there is none */
-    ngx_uint_t                 rpc;        /* the upstream is one */
+    ngx_uint_t                 sessionless;  /* the upstream is */
     ngx_uint_t                 serial;     /* of the link, 0: none */
 } ngx_http_mcp_shared_answer_t;
 

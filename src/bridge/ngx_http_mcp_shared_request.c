@@ -189,7 +189,7 @@ ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
     req->talk = t;
 
     t->session = us->session;
-    t->legacy_only = (req->uri.len != 0);
+    t->session_only = (req->uri.len != 0);
     t->message = ngx_http_mcp_shared_message;
     t->done = ngx_http_mcp_shared_done;
     t->gone = ngx_http_mcp_shared_gone;
@@ -279,14 +279,14 @@ ngx_http_mcp_shared_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
 
     req->answer.outcome = outcome;
     req->answer.status = t->x ? t->x->status : 0;
-    req->answer.rpc = t->rpc;
+    req->answer.sessionless = t->sessionless;
 
     if (!req->us->begun) {
         req->us->missed = 1;
     }
 
-    if (t->rpc || req->answer.result.len || req->answer.code) {
-        req->answer.serial = (t->link && !t->rpc) ? t->link->serial : 0;
+    if (t->sessionless || req->answer.result.len || req->answer.code) {
+        req->answer.serial = (t->link && !t->sessionless) ? t->link->serial : 0;
 
         ngx_http_mcp_shared_linked(req->us, req->answer.serial);
     }

@@ -182,10 +182,10 @@ extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_upstream;
 
 /*
  * Hands the call to the answerer for upstreams, as its start() would.
- * legacy_only: an rpc upstream is not asked, the result is empty then.
+ * session_only: one that keeps no sessions is not asked; the result is empty.
  */
 ngx_int_t ngx_http_mcp_call_ask(ngx_http_mcp_call_t *call,
-    ngx_uint_t legacy_only, ngx_http_mcp_reply_t *reply);
+    ngx_uint_t session_only, ngx_http_mcp_reply_t *reply);
 
 /*
  * Likewise for a call that is answered here, with an empty result, once the

@@ -399,10 +399,7 @@ ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
 
     u = mlcf->upstreams->elts;
 
-    if (u->protocol == NGX_HTTP_MCP_RPC || !u->listen
-        || ngx_http_mcp_discovered(u, &call->ctx->caller.tenant)
-           == NGX_MCP_KNOWN_RPC)
-    {
+    if (!u->listen || ngx_http_mcp_sessionless(u, &call->ctx->caller.tenant)) {
         return;
     }
 

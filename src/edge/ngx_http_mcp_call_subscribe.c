@@ -91,17 +91,14 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
         return NGX_ERROR;
     }
 
-    /* topics, and resources of an rpc upstream, are updated from here */
+    /* topics, and where no sessions are kept, are updated from here */
 
     u = NULL;
 
     if (mlcf->upstreams && name.len == 0) {
         u = mlcf->upstreams->elts;
 
-        if (u->protocol == NGX_HTTP_MCP_RPC
-            || ngx_http_mcp_discovered(u, &call->ctx->caller.tenant)
-               == NGX_MCP_KNOWN_RPC)
-        {
+        if (ngx_http_mcp_sessionless(u, &call->ctx->caller.tenant)) {
             u = NULL;
         }
     }

@@ -132,7 +132,7 @@ ngx_http_mcp_asked_start(ngx_http_mcp_call_t *call,
 
 
 ngx_int_t
-ngx_http_mcp_call_ask(ngx_http_mcp_call_t *call, ngx_uint_t legacy_only,
+ngx_http_mcp_call_ask(ngx_http_mcp_call_t *call, ngx_uint_t session_only,
     ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t             rc;
@@ -151,7 +151,7 @@ ngx_http_mcp_call_ask(ngx_http_mcp_call_t *call, ngx_uint_t legacy_only,
 
     t->level = call->ctx->caller.level;
     t->patient = 1;
-    t->legacy_only = legacy_only ? 1 : 0;
+    t->session_only = session_only ? 1 : 0;
 
     t->streams = ngx_http_mcp_asked_streams;
     t->paused = ngx_http_mcp_asked_paused;
@@ -306,7 +306,7 @@ ngx_http_mcp_asked_cancel(ngx_http_mcp_call_t *call)
 
     if (call->state == NGX_HTTP_MCP_CALL_STOPPING
         && call->reason == NGX_HTTP_MCP_CALL_ABANDONED
-        && asked->talk.x && !asked->talk.rpc)
+        && asked->talk.x && !asked->talk.sessionless)
     {
         (void) ngx_http_mcp_asked_notify(call);
     }
@@ -973,9 +973,7 @@ ngx_http_mcp_asked_failed(ngx_http_mcp_call_t *call,
 
     ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
 
-    if (t->rpc && outcome == NGX_HTTP_MCP_STATUS
-        && ngx_http_mcp_status_absent(t->x->status))
-    {
+    if (ngx_http_mcp_talk_absent(t, outcome)) {
         if (ngx_http_mcp_asked_own_list(call, &reply->result) != NGX_OK) {
             (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
                                             NGX_MCP_METHOD_NOT_FOUND,
@@ -985,7 +983,7 @@ ngx_http_mcp_asked_failed(ngx_http_mcp_call_t *call,
         return;
     }
 
-    if (t->rpc && t->legacy_only && outcome == NGX_HTTP_MCP_OK) {
+    if (t->sessionless && t->session_only && outcome == NGX_HTTP_MCP_OK) {
         ngx_str_set(&reply->result, "{}");
         return;
     }

@@ -197,8 +197,8 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     u = ctx->conf->upstreams->elts;
     changes = ngx_mcp_knowledge_changes(ctx->conf->zone);
 
-    rc = ngx_http_mcp_discover(u, &ctx->caller.tenant, NGX_HTTP_MCP_FRESH,
-                               r->pool, known);
+    rc = ngx_http_mcp_profile(u, &ctx->caller.tenant, NGX_HTTP_MCP_FRESH,
+                              r->pool, known);
 
     if (rc == NGX_AGAIN) {
         return NGX_AGAIN;

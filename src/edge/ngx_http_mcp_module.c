@@ -328,7 +328,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_call_doorbell,
     ngx_http_mcp_stream_group,
     ngx_http_mcp_wait_doorbell,
-    ngx_http_mcp_discover_doorbell,
+    ngx_http_mcp_profile_doorbell,
     ngx_http_mcp_listen_doorbell,
     ngx_http_mcp_shared_interests,
     ngx_http_mcp_farewell_doorbell,
@@ -459,7 +459,7 @@ ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
     ngx_http_mcp_wait_drain(zone);
     ngx_http_mcp_reader_quit(zone);
     ngx_http_mcp_updated_quit(zone);
-    ngx_http_mcp_discover_quit(zone);
+    ngx_http_mcp_profile_quit(zone);
 }
 
 

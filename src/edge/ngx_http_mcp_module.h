@@ -12,7 +12,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_compat.h"
 #include "ngx_http_mcp_bridge.h"
-#include "ngx_http_mcp_discover.h"
+#include "ngx_http_mcp_profile.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_legacy.h"
 #include "ngx_http_mcp_listen.h"

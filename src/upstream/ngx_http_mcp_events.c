@@ -19,13 +19,18 @@ static ngx_uint_t ngx_http_mcp_events_refused(ngx_http_mcp_talk_t *t,
 ngx_http_mcp_manner_t  ngx_http_mcp_events = {
     NGX_MCP_KNOWN_NOTHING,
     1,                                     /* streams */
+    0,                                     /* sessions */
     ngx_http_mcp_events_open,
     ngx_http_mcp_events_head,
     ngx_http_mcp_events_lost,
+    NULL,                                  /* absent */
     NULL,                                  /* heal */
     NULL,                                  /* release */
     NULL,                                  /* end */
-    ngx_http_mcp_events_refused
+    ngx_http_mcp_events_refused,
+    NULL,                                  /* probe */
+    NULL,                                  /* probe_result */
+    NULL                                   /* probed */
 };
 
 

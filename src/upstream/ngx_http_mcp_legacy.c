@@ -4,7 +4,6 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_legacy.h"
 #include "ngx_http_mcp_manner.h"
-#include "ngx_http_mcp_discover.h"
 
 
 /* ms; for the end of a session at an upstream */
@@ -63,6 +62,11 @@ static void ngx_http_mcp_legacy_release(ngx_http_mcp_talk_t *t);
 static ngx_int_t ngx_http_mcp_legacy_end(ngx_http_mcp_talk_t *t);
 static ngx_uint_t ngx_http_mcp_legacy_refused(ngx_http_mcp_talk_t *t,
     ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
+static ngx_int_t ngx_http_mcp_legacy_probe(ngx_http_mcp_probe_t *probe);
+static void ngx_http_mcp_legacy_probe_result(ngx_http_mcp_probe_t *probe,
+    ngx_str_t *result, ngx_uint_t revision);
+static void ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_farewell_cleanup(void *data);
 
 
@@ -71,13 +75,18 @@ static void ngx_http_mcp_farewell_cleanup(void *data);
 ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     NGX_MCP_KNOWN_LEGACY,
     1,                                     /* streams */
+    1,                                     /* sessions */
     ngx_http_mcp_legacy_open,
     ngx_http_mcp_legacy_head,
     ngx_http_mcp_legacy_lost,
+    NULL,                                  /* absent */
     ngx_http_mcp_legacy_heal,
     ngx_http_mcp_legacy_release,
     ngx_http_mcp_legacy_end,
-    ngx_http_mcp_legacy_refused
+    ngx_http_mcp_legacy_refused,
+    ngx_http_mcp_legacy_probe,
+    ngx_http_mcp_legacy_probe_result,
+    ngx_http_mcp_legacy_probed
 };
 
 
@@ -297,7 +306,7 @@ ngx_http_mcp_legacy_uri(ngx_http_mcp_talk_t *t, ngx_str_t *uri)
 
         /* the message itself may be about to say so */
 
-    } while (t->legacy_only && ngx_mcp_equal(&t->scope.name, uri));
+    } while (t->session_only && ngx_mcp_equal(&t->scope.name, uri));
 
     return NGX_OK;
 }
@@ -501,7 +510,7 @@ ngx_http_mcp_legacy_made(ngx_http_mcp_talk_t *t,
         || ngx_http_mcp_status_absent(x->status))
     {
         ngx_http_mcp_legacy_second(t);
-        ngx_http_mcp_discover_again(u, &t->tenant, t->r->pool);
+        ngx_http_mcp_profile_again(u, &t->tenant, t->r->pool);
     }
 
     return NGX_ERROR;
@@ -519,8 +528,7 @@ ngx_http_mcp_legacy_second(ngx_http_mcp_talk_t *t)
     u = t->upstream;
 
     if (t->x->refusal.len == 0 || !u->probe
-        || (u->protocol != NGX_HTTP_MCP_LEGACY
-            && ngx_http_mcp_discovered(u, &t->tenant) != NGX_MCP_KNOWN_LEGACY))
+        || ngx_http_mcp_manner(u, &t->tenant) != &ngx_http_mcp_legacy)
     {
         return;
     }
@@ -591,7 +599,7 @@ ngx_http_mcp_legacy_heal(ngx_http_mcp_talk_t *t)
 
     ngx_mcp_link_forget(u->zone, t->session, &u->name, t->link->serial);
 
-    ngx_http_mcp_discover_stale(u, &t->tenant, t->r->pool);
+    ngx_http_mcp_profile_stale(u, &t->tenant, t->r->pool);
 }
 
 
@@ -671,6 +679,82 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_talk_t *t,
 
     return status == NGX_HTTP_BAD_REQUEST ? NGX_HTTP_MCP_NO_EVENT
                                           : NGX_HTTP_MCP_RETRY;
+}
+
+
+/* initialize, in a session of the module's own, which is ended again */
+
+static ngx_int_t
+ngx_http_mcp_legacy_probe(ngx_http_mcp_probe_t *probe)
+{
+    return ngx_http_mcp_probe_send(probe,
+                 &ngx_http_mcp_legacy_methods[ngx_http_mcp_legacy_initialize],
+                 &ngx_http_mcp_own_initialize);
+}
+
+
+static void
+ngx_http_mcp_legacy_probe_result(ngx_http_mcp_probe_t *probe,
+    ngx_str_t *result, ngx_uint_t revision)
+{
+    probe->known.revision = revision;
+
+    if (ngx_http_mcp_string_copy(probe->pool, &probe->known.result, result)
+        != NGX_OK)
+    {
+        probe->answered = 0;
+    }
+}
+
+
+static void
+ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_failure_t    failure;
+    ngx_http_mcp_exchange_t  *x;
+
+    x = probe->x;
+
+    if (probe->answered) {
+        ngx_http_mcp_farewell(probe->upstream, NULL, &probe->tenant,
+                              &probe->session, &x->session,
+                              probe->known.revision);
+
+        ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_LEGACY);
+        return;
+    }
+
+    if (x->status == NGX_HTTP_UNAUTHORIZED || x->status == NGX_HTTP_FORBIDDEN) {
+        ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_REFUSED);
+        return;
+    }
+
+    if (ngx_http_mcp_failure(x, outcome, &probe->wrong, probe->pool, &failure)
+        != NGX_OK)
+    {
+        ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_NOTHING);
+        return;
+    }
+
+    if (probe->absent) {
+        probe->failure = failure;
+
+        if (ngx_http_mcp_probe_next(probe) == NGX_OK) {
+            return;
+        }
+    }
+
+    /* each client gets what the upstream has to say of its own initialize */
+
+    if (outcome == NGX_HTTP_MCP_STATUS && x->refusal.len
+        && !ngx_http_mcp_status_absent(x->status))
+    {
+        ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_REFUSED);
+        return;
+    }
+
+    ngx_http_mcp_probe_failed(probe, &failure);
 }
 
 

@@ -11,6 +11,7 @@
 #define _NGX_HTTP_MCP_MANNER_H_INCLUDED_
 
 
+#include "ngx_http_mcp_profile.h"
 #include "ngx_http_mcp_talk.h"
 
 
@@ -41,6 +42,9 @@ struct ngx_http_mcp_manner_s {
     /* it has GET streams: to listen to, and where another ended early */
     ngx_uint_t    streams;
 
+    /* it keeps sessions, and in them subscriptions */
+    ngx_uint_t    sessions;
+
     /*
      * Makes the upstream ready for the message.  NGX_OK: it is; NGX_AGAIN: it
      * will be, and ngx_http_mcp_talk_next() is called then, or the request has
@@ -53,6 +57,9 @@ struct ngx_http_mcp_manner_s {
 
     /* the meaning of the status of an answer to it, ngx_http_mcp_lost_e */
     ngx_uint_t  (*lost)(ngx_http_mcp_talk_t *t, ngx_uint_t status);
+
+    /* whether it says by this status that it lacks the method */
+    ngx_uint_t  (*absent)(ngx_uint_t status);
 
     /* it has lost it: nobody is to use that; open() is called again */
     void        (*heal)(ngx_http_mcp_talk_t *t);
@@ -72,6 +79,17 @@ struct ngx_http_mcp_manner_s {
      */
     ngx_uint_t  (*refused)(ngx_http_mcp_talk_t *t,
                     ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
+
+    /*
+     * Whether an upstream is of this kind: sends the first request, NGX_OK or
+     * NGX_ERROR; has its result, which may not stay; goes on or ends when the
+     * exchange has ended.  NULL: it is never probed.
+     */
+    ngx_int_t   (*probe)(ngx_http_mcp_probe_t *probe);
+    void        (*probe_result)(ngx_http_mcp_probe_t *probe, ngx_str_t *result,
+                    ngx_uint_t revision);
+    void        (*probed)(ngx_http_mcp_probe_t *probe,
+                    ngx_http_mcp_outcome_e outcome);
 };
 
 
@@ -83,7 +101,12 @@ extern ngx_http_mcp_manner_t  ngx_http_mcp_events;
 /* by ngx_mcp_known_e; NULL: there is none */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_of(ngx_uint_t kind);
 
-/* of an upstream as configured, or found out by this worker; NULL: neither */
+/* with which an upstream is probed first, and after this one, or NULL */
+ngx_http_mcp_manner_t *ngx_http_mcp_manner_first(ngx_http_mcp_upstream_t *u);
+ngx_http_mcp_manner_t *ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_manner_t *manner);
+
+/* of an upstream as configured, or as this worker knows it; NULL: neither */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 

@@ -3,13 +3,17 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_manner.h"
-#include "ngx_http_mcp_discover.h"
 
 
 static ngx_int_t ngx_http_mcp_rpc_open(ngx_http_mcp_talk_t *t);
 static ngx_uint_t ngx_http_mcp_rpc_lost(ngx_http_mcp_talk_t *t,
     ngx_uint_t status);
 static void ngx_http_mcp_rpc_heal(ngx_http_mcp_talk_t *t);
+static ngx_int_t ngx_http_mcp_rpc_probe(ngx_http_mcp_probe_t *probe);
+static void ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_rpc_absent(ngx_http_mcp_probe_t *probe);
+static ngx_int_t ngx_http_mcp_rpc_capabilities(ngx_http_mcp_probe_t *probe);
 
 
 /* a plain HTTP handler: neither a handshake nor sessions */
@@ -17,13 +21,31 @@ static void ngx_http_mcp_rpc_heal(ngx_http_mcp_talk_t *t);
 ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     NGX_MCP_KNOWN_RPC,
     0,                                     /* streams */
+    0,                                     /* sessions */
     ngx_http_mcp_rpc_open,
     NULL,                                  /* head */
     ngx_http_mcp_rpc_lost,
+    ngx_http_mcp_status_absent,
     ngx_http_mcp_rpc_heal,
     NULL,                                  /* release */
     NULL,                                  /* end */
-    NULL                                   /* refused */
+    NULL,                                  /* refused */
+    ngx_http_mcp_rpc_probe,
+    NULL,                                  /* probe_result */
+    ngx_http_mcp_rpc_probed
+};
+
+
+/* in the order in which it is probed for them */
+
+static struct {
+    ngx_str_t   method;
+    ngx_str_t   capability;
+} ngx_http_mcp_rpc_lists[] = {
+    { ngx_string("tools/list"), ngx_string("tools") },
+    { ngx_string("prompts/list"), ngx_string("prompts") },
+    { ngx_string("resources/list"), ngx_string("resources") },
+    { ngx_null_string, ngx_null_string }
 };
 
 
@@ -34,7 +56,7 @@ ngx_http_mcp_rpc_open(ngx_http_mcp_talk_t *t)
         return NGX_DECLINED;
     }
 
-    if (t->legacy_only) {
+    if (t->session_only) {
         ngx_http_mcp_talk_end(t, NGX_HTTP_MCP_OK);
         return NGX_AGAIN;
     }
@@ -57,5 +79,132 @@ ngx_http_mcp_rpc_lost(ngx_http_mcp_talk_t *t, ngx_uint_t status)
 static void
 ngx_http_mcp_rpc_heal(ngx_http_mcp_talk_t *t)
 {
-    ngx_http_mcp_discover_again(t->upstream, &t->tenant, t->r->pool);
+    ngx_http_mcp_profile_again(t->upstream, &t->tenant, t->r->pool);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_rpc_probe(ngx_http_mcp_probe_t *probe)
+{
+    ngx_str_t  params;
+
+    ngx_str_set(&params, "{}");
+
+    return ngx_http_mcp_probe_send(probe,
+                                   &ngx_http_mcp_rpc_lists[probe->step].method,
+                                   &params);
+}
+
+
+/* a list was asked for, which is only seen to be there */
+
+static void
+ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_failure_t    failure;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = probe->upstream;
+
+    if (probe->answered) {
+        probe->present |= 1 << probe->step;
+
+    } else {
+
+        if (ngx_http_mcp_failure(probe->x, outcome, &probe->wrong, probe->pool,
+                                 &failure)
+            != NGX_OK)
+        {
+            ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_NOTHING);
+            return;
+        }
+
+        if (!probe->absent) {
+
+            if (u->protocol == NGX_HTTP_MCP_RPC
+                && (probe->error || probe->x->status == NGX_HTTP_BAD_REQUEST))
+            {
+                failure.remedy = "if it is an MCP server, which wants a "
+                                 "session, write \"protocol=auto\"";
+            }
+
+            ngx_http_mcp_probe_failed(probe, &failure);
+            return;
+        }
+
+        if (probe->failure.why.len == 0) {
+            probe->failure = failure;
+        }
+    }
+
+    if (ngx_http_mcp_rpc_lists[++probe->step].method.len) {
+
+        if (ngx_http_mcp_rpc_probe(probe) != NGX_OK) {
+            ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_NOTHING);
+        }
+
+        return;
+    }
+
+    if (probe->present == 0
+        && (u->protocol == NGX_HTTP_MCP_AUTO || !u->listless))
+    {
+        ngx_http_mcp_rpc_absent(probe);
+        return;
+    }
+
+    if (ngx_http_mcp_rpc_capabilities(probe) != NGX_OK) {
+        ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_NOTHING);
+        return;
+    }
+
+    ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_RPC);
+}
+
+
+static void
+ngx_http_mcp_rpc_absent(ngx_http_mcp_probe_t *probe)
+{
+    ngx_str_t  methods;
+
+    ngx_str_set(&methods, "initialize or any list");
+
+    if (probe->upstream->protocol == NGX_HTTP_MCP_RPC) {
+        ngx_str_set(&methods, "any list");
+    }
+
+    ngx_http_mcp_probe_nothing(probe, &methods);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_rpc_capabilities(ngx_http_mcp_probe_t *probe)
+{
+    u_char      *p;
+    ngx_uint_t   i;
+
+    p = ngx_pnalloc(probe->pool, 128);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    probe->known.result.data = p;
+
+    p = ngx_sprintf(p, "{\"capabilities\":{");
+
+    for (i = 0; ngx_http_mcp_rpc_lists[i].method.len; i++) {
+
+        if (probe->present & (1 << i)) {
+            p = ngx_sprintf(p, "%s\"%V\":{}", p[-1] == '{' ? "" : ",",
+                            &ngx_http_mcp_rpc_lists[i].capability);
+        }
+    }
+
+    *p++ = '}';
+    *p++ = '}';
+
+    probe->known.result.len = p - probe->known.result.data;
+
+    return NGX_OK;
 }

@@ -3,7 +3,6 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_manner.h"
-#include "ngx_http_mcp_discover.h"
 
 
 #define NGX_HTTP_MCP_RESUMES         16
@@ -233,8 +232,8 @@ ngx_http_mcp_talk_know(ngx_http_mcp_talk_t *t)
 
     if (t->manner == NULL) {
 
-        rc = ngx_http_mcp_discover(u, &t->tenant, NGX_MCP_KNOWLEDGE_ANY,
-                                   t->r->pool, &known);
+        rc = ngx_http_mcp_profile(u, &t->tenant, NGX_MCP_KNOWLEDGE_ANY,
+                                  t->r->pool, &known);
 
         if (rc == NGX_AGAIN) {
             ngx_http_mcp_talk_wait(t, NGX_HTTP_MCP_WAIT_PROFILE);
@@ -256,7 +255,7 @@ ngx_http_mcp_talk_know(ngx_http_mcp_talk_t *t)
         }
     }
 
-    t->rpc = (t->manner->kind == NGX_MCP_KNOWN_RPC);
+    t->sessionless = !t->manner->sessions;
 
     return NGX_OK;
 }
@@ -279,7 +278,7 @@ ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
         return &ngx_http_mcp_events;
 
     default: /* NGX_HTTP_MCP_AUTO */
-        kind = ngx_http_mcp_discovered(u, tenant);
+        kind = ngx_http_mcp_profile_kind(u, tenant);
 
         /* of one that refused to tell, the zone may know more by now */
 
@@ -304,6 +303,43 @@ ngx_http_mcp_manner_of(ngx_uint_t kind)
     default:
         return NULL;
     }
+}
+
+
+ngx_uint_t
+ngx_http_mcp_sessionless(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    ngx_http_mcp_manner_t  *manner;
+
+    manner = ngx_http_mcp_manner(u, tenant);
+
+    return manner && !manner->sessions;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_talk_absent(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome)
+{
+    return outcome == NGX_HTTP_MCP_STATUS && t->manner->absent
+           && t->manner->absent(t->x->status);
+}
+
+
+ngx_http_mcp_manner_t *
+ngx_http_mcp_manner_first(ngx_http_mcp_upstream_t *u)
+{
+    return (u->protocol == NGX_HTTP_MCP_RPC) ? &ngx_http_mcp_rpc
+                                             : &ngx_http_mcp_legacy;
+}
+
+
+ngx_http_mcp_manner_t *
+ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_manner_t *manner)
+{
+    return (u->protocol == NGX_HTTP_MCP_AUTO && manner == &ngx_http_mcp_legacy)
+           ? &ngx_http_mcp_rpc : NULL;
 }
 
 
@@ -552,8 +588,8 @@ ngx_http_mcp_talk_done(ngx_http_mcp_exchange_t *x,
         return;
     }
 
-    if (outcome == NGX_HTTP_MCP_UNREACHABLE && t->manner->kind) {
-        ngx_http_mcp_discover_stale(t->upstream, &t->tenant, t->r->pool);
+    if (outcome == NGX_HTTP_MCP_UNREACHABLE && t->manner->probe) {
+        ngx_http_mcp_profile_stale(t->upstream, &t->tenant, t->r->pool);
     }
 
     if (!ngx_http_mcp_talk_resumes(t, outcome)) {

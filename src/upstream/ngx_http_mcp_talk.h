@@ -9,7 +9,7 @@
  *                               +---------------------------------+
  *
  * What the upstream is, is known from its configuration or found out
- * (ngx_http_mcp_discover.h); it has a manner then (ngx_http_mcp_manner.h), and
+ * (ngx_http_mcp_profile.h); it has a manner then (ngx_http_mcp_manner.h), and
  * all that differs between kinds of upstreams is in that.  open() makes it
  * ready for the message: where sessions are kept at the upstream it finds that
  * of the caller, waits for another request that makes it, or makes it, with the
@@ -47,8 +47,8 @@ struct ngx_http_mcp_talk_s {
     ngx_str_t                         body;
     unsigned                          existing:1; /* only if there is a link;
                                                      else NGX_DECLINED */
-    unsigned                          legacy_only:1; /* done(OK) when it is
-                                                        an rpc upstream */
+    unsigned                          session_only:1; /* done(OK), unsent,
+                                                     if it keeps no sessions */
     unsigned                          patient:1;  /* the message is a client's
                                                      request */
     unsigned                          listen:1;   /* opens the upstream's GET
@@ -80,7 +80,8 @@ struct ngx_http_mcp_talk_s {
 
     /* out */
     ngx_http_mcp_exchange_t          *x;
-    ngx_uint_t                        rpc;        /* the upstream is one */
+    ngx_uint_t                        sessionless;  /* the upstream keeps no
+                                                     sessions */
     ngx_uint_t                        status;     /* it could not be found out
                                                      what it is: HTTP status */
     ngx_str_t                         why;        /* and sentence for clients;
@@ -124,6 +125,15 @@ void ngx_http_mcp_talk_abort(ngx_http_mcp_talk_t *t);
  * a request that goes away.  No callback is called afterwards.
  */
 void ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t);
+
+
+/* whether an upstream is known to keep no sessions, so no subscriptions */
+ngx_uint_t ngx_http_mcp_sessionless(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant);
+
+/* whether it ended because the upstream lacks the method */
+ngx_uint_t ngx_http_mcp_talk_absent(ngx_http_mcp_talk_t *t,
+    ngx_http_mcp_outcome_e outcome);
 
 
 /*

@@ -1,0 +1,504 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_profile.h"
+#include "ngx_http_mcp_legacy.h"
+#include "ngx_http_mcp_manner.h"
+
+
+static ngx_int_t ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
+static ngx_http_mcp_learned_t *ngx_http_mcp_profile_slot(
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
+static void ngx_http_mcp_profile_learn(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_uint_t what);
+static ngx_int_t ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *key, ngx_str_t *tenant);
+static void ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_probe_end(ngx_http_mcp_probe_t *probe);
+
+
+static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_probe_handlers = {
+    NULL,
+    ngx_http_mcp_probe_message,
+    NULL,
+    ngx_http_mcp_probe_done
+};
+
+
+/* in this worker */
+
+static ngx_queue_t  ngx_http_mcp_probes;
+
+
+ngx_int_t
+ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_knowledge_t *known)
+{
+    ngx_int_t  rc;
+    ngx_str_t  key;
+
+    if (!u->probe) {
+        known->what = NGX_MCP_KNOWN_REFUSED;
+        return NGX_OK;
+    }
+
+    if (ngx_http_mcp_profile_key(u, tenant, pool, &key) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_mcp_knowledge_get(u->zone, &key, u->epoch, max_age, pool, known);
+
+    if (rc == NGX_DECLINED) {
+
+        if (ngx_http_mcp_probe(u, &key, tenant) != NGX_OK) {
+            ngx_mcp_knowledge_give_up(u->zone, &key);
+            return NGX_ERROR;
+        }
+
+        rc = NGX_AGAIN;
+    }
+
+    if (rc == NGX_OK && known->what != NGX_MCP_KNOWN_NOTHING) {
+        ngx_http_mcp_profile_learn(u, tenant, known->what);
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool, ngx_str_t *key)
+{
+    u_char  *p;
+
+    key->len = u->endpoint.len + 1 + u->name.len + 1 + tenant->len;
+    key->data = ngx_pnalloc(pool, key->len);
+    if (key->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(key->data, u->endpoint.data, u->endpoint.len);
+    *p++ = '\0';
+    p = ngx_cpymem(p, u->name.data, u->name.len);
+    *p++ = '\0';
+    ngx_memcpy(p, tenant->data, tenant->len);
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_profile_kind(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    ngx_http_mcp_learned_t  *slot;
+
+    slot = ngx_http_mcp_profile_slot(u, tenant);
+
+    if (slot->len != tenant->len
+        || ngx_memcmp(slot->tenant, tenant->data, tenant->len) != 0)
+    {
+        return NGX_MCP_KNOWN_NOTHING;
+    }
+
+    return slot->what;
+}
+
+
+static ngx_http_mcp_learned_t *
+ngx_http_mcp_profile_slot(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    return &u->worker->learned[ngx_crc32_short(tenant->data, tenant->len)
+                               % NGX_HTTP_MCP_LEARNED];
+}
+
+
+static void
+ngx_http_mcp_profile_learn(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_uint_t what)
+{
+    ngx_http_mcp_learned_t  *slot;
+
+    if (tenant->len > NGX_HTTP_MCP_LEARNED_TENANT) {
+        return;
+    }
+
+    slot = ngx_http_mcp_profile_slot(u, tenant);
+
+    slot->what = what;
+    slot->len = tenant->len;
+    ngx_memcpy(slot->tenant, tenant->data, tenant->len);
+}
+
+
+void
+ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool)
+{
+    ngx_str_t  key;
+
+    if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
+        ngx_mcp_knowledge_stale(u->zone, &key);
+    }
+}
+
+
+void
+ngx_http_mcp_profile_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool)
+{
+    ngx_str_t  key;
+
+    if (!u->probe) {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\" may have changed; "
+                  "the module detects its protocol and capabilities again",
+                  &u->name, &u->endpoint);
+
+    ngx_http_mcp_profile_learn(u, tenant, NGX_MCP_KNOWN_NOTHING);
+
+    if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
+        ngx_mcp_knowledge_doubt(u->zone, &key);
+    }
+}
+
+
+void
+ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone)
+{
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_PROFILE, 0);
+}
+
+
+/*
+ * The worker was told to quit: what no request of its own waits for is left to
+ * others, who probe again.
+ */
+
+void
+ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone)
+{
+    ngx_queue_t           *q;
+    ngx_http_mcp_probe_t  *probe;
+
+    if (ngx_http_mcp_probes.next == NULL
+        || ngx_http_mcp_waiter_any(zone, NGX_HTTP_MCP_WAIT_PROFILE))
+    {
+        return;
+    }
+
+    for (q = ngx_queue_head(&ngx_http_mcp_probes);
+         q != ngx_queue_sentinel(&ngx_http_mcp_probes);
+         q = ngx_queue_next(q))
+    {
+        probe = ngx_queue_data(q, ngx_http_mcp_probe_t, queue);
+
+        if (probe->upstream->zone == zone) {
+            probe->given_up = 1;
+            ngx_http_mcp_exchange_abort(probe->x);
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
+    ngx_str_t *tenant)
+{
+    ngx_str_t              none;
+    ngx_pool_t            *pool;
+    ngx_http_mcp_probe_t  *probe;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    probe = ngx_pcalloc(pool, sizeof(ngx_http_mcp_probe_t));
+    if (probe == NULL) {
+        goto failed;
+    }
+
+    probe->upstream = u;
+    probe->pool = pool;
+    probe->key.len = key->len;
+    probe->key.data = ngx_pstrdup(pool, key);
+    probe->tenant.len = tenant->len;
+    probe->tenant.data = ngx_pstrdup(pool, tenant);
+
+    if (probe->key.data == NULL || probe->tenant.data == NULL) {
+        goto failed;
+    }
+
+    ngx_str_set(&none, "");
+
+    ngx_http_mcp_stable_id(u, tenant, &none, probe->session_buf);
+
+    probe->session.data = probe->session_buf;
+    probe->session.len = NGX_MCP_UUID_LEN;
+
+    probe->end = ngx_current_msec + NGX_HTTP_MCP_INITIALIZE_TIME;
+
+    if (ngx_http_mcp_probes.next == NULL) {
+        ngx_queue_init(&ngx_http_mcp_probes);
+    }
+
+    ngx_queue_insert_tail(&ngx_http_mcp_probes, &probe->queue);
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "mcp probes upstream \"%V\"", &u->name);
+
+    probe->manner = ngx_http_mcp_manner_first(u);
+
+    if (probe->manner->probe(probe) != NGX_OK) {
+        goto failed;
+    }
+
+    return NGX_OK;
+
+failed:
+
+    if (probe && probe->queue.next) {
+        ngx_queue_remove(&probe->queue);
+    }
+
+    ngx_destroy_pool(pool);
+
+    return NGX_ERROR;
+}
+
+
+/* each attempt has a request of its own: $mcp_method differs */
+
+ngx_int_t
+ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
+    ngx_str_t *params)
+{
+    ngx_str_t                 body;
+    ngx_msec_int_t            left;
+    ngx_http_mcp_scope_t      scope;
+    ngx_http_mcp_exchange_t  *x;
+    ngx_http_mcp_audience_t   audience;
+
+    ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
+    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+
+    scope.method = *method;
+    scope.request_id = ngx_http_mcp_own_id;
+
+    audience.tenant = probe->tenant;
+    audience.session = probe->session;
+
+    x = ngx_http_mcp_background_exchange(probe->upstream, &audience, NULL,
+                                         &scope);
+    if (x == NULL) {
+        return NGX_ERROR;
+    }
+
+    /* clients wait for it, in this worker and in others */
+
+    ngx_http_mcp_background_stay(x->r);
+
+    probe->method = *method;
+
+    body = ngx_mcp_request_compose(x->r->pool, &ngx_http_mcp_own_id, method,
+                                   params);
+
+    x->sample.data = ngx_pnalloc(x->r->pool, NGX_HTTP_MCP_SAMPLE);
+    if (x->sample.data == NULL) {
+        ngx_http_mcp_background_close(x->r);
+        return NGX_ERROR;
+    }
+
+    x->data = probe;
+    x->handlers = &ngx_http_mcp_probe_handlers;
+    x->level = NGX_LOG_INFO;
+
+    left = (ngx_msec_int_t) (probe->end - ngx_current_msec);
+    left = ngx_max(left, 1);
+
+    ngx_http_mcp_initialize_within(x, (ngx_msec_t) left);
+
+    probe->x = x;
+    probe->answered = 0;
+    probe->absent = 0;
+    probe->error = 0;
+    ngx_str_null(&probe->wrong);
+
+    return ngx_http_mcp_background_send(x, &body);
+}
+
+
+static void
+ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t              code, result;
+    ngx_uint_t             revision;
+    ngx_mcp_json_t        *json;
+    ngx_http_mcp_probe_t  *probe;
+
+    probe = x->data;
+    json = &x->scan;
+
+    if (probe->answered) {
+        return;
+    }
+
+    code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+    if (code.len == 6 && ngx_strncmp(code.data, "-32601", 6) == 0) {
+        probe->absent = 1;
+    }
+
+    if (ngx_http_mcp_initialize_answer(x, text, &ngx_http_mcp_own_id, &result,
+                                       &revision)
+        != NGX_OK)
+    {
+        /* the first is kept: there may be any number of them */
+
+        if (probe->wrong.data == NULL) {
+            probe->wrong = ngx_http_mcp_failure_answer(x, text,
+                                                     &ngx_http_mcp_own_id,
+                                                     probe->pool);
+        }
+
+        if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
+            probe->error = 1;
+            ngx_http_mcp_exchange_answered(x);
+        }
+
+        return;
+    }
+
+    probe->answered = 1;
+    ngx_http_mcp_exchange_answered(x);
+
+    if (probe->manner->probe_result) {
+        probe->manner->probe_result(probe, &result, revision);
+    }
+}
+
+
+static void
+ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_request_t    *r;
+    ngx_http_mcp_probe_t  *probe;
+
+    probe = x->data;
+    r = x->r;
+
+    if (probe->given_up && outcome == NGX_HTTP_MCP_ABORTED) {
+        ngx_mcp_knowledge_give_up(probe->upstream->zone, &probe->key);
+        ngx_http_mcp_probe_end(probe);
+
+    } else {
+        probe->absent |= (outcome == NGX_HTTP_MCP_STATUS
+                          && ngx_http_mcp_status_absent(x->status));
+
+        probe->manner->probed(probe, outcome);
+    }
+
+    ngx_http_mcp_background_close(r);
+}
+
+
+ngx_int_t
+ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe)
+{
+    ngx_http_mcp_manner_t  *manner;
+
+    manner = ngx_http_mcp_manner_next(probe->upstream, probe->manner);
+
+    if (manner == NULL) {
+        return NGX_DECLINED;
+    }
+
+    probe->manner = manner;
+
+    return manner->probe(probe);
+}
+
+
+void
+ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_failure_t *failure)
+{
+    ngx_http_mcp_failure_log(probe->x, NGX_LOG_ERR, probe->upstream,
+                             &probe->method, failure);
+
+    probe->known.status = failure->status;
+    probe->known.why = failure->why;
+
+    ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_NOTHING);
+}
+
+
+void
+ngx_http_mcp_probe_nothing(ngx_http_mcp_probe_t *probe, ngx_str_t *methods)
+{
+    ngx_http_mcp_upstream_t  *u;
+
+    u = probe->upstream;
+    probe->method = *methods;
+
+    if (ngx_mcp_knowledge_keep(u->zone, &probe->key, u->epoch) == NGX_OK) {
+        ngx_http_mcp_failure_log(probe->x, NGX_LOG_ERR, u, methods,
+                                 &probe->failure);
+        ngx_http_mcp_probe_end(probe);
+        return;
+    }
+
+    ngx_http_mcp_probe_failed(probe, &probe->failure);
+}
+
+
+ngx_uint_t
+ngx_http_mcp_status_absent(ngx_uint_t status)
+{
+    return status == NGX_HTTP_NOT_FOUND || status == NGX_HTTP_NOT_ALLOWED
+           || status == NGX_HTTP_NOT_IMPLEMENTED;
+}
+
+
+void
+ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
+{
+    ngx_mcp_zone_t  *zone;
+
+    zone = probe->upstream->zone;
+
+    probe->known.what = what;
+
+    if (what == NGX_MCP_KNOWN_NOTHING || what == NGX_MCP_KNOWN_REFUSED) {
+        ngx_str_null(&probe->known.result);
+    }
+
+    (void) ngx_mcp_knowledge_put(zone, &probe->key, probe->upstream->epoch,
+                                 &probe->known);
+
+    ngx_http_mcp_probe_end(probe);
+}
+
+
+static void
+ngx_http_mcp_probe_end(ngx_http_mcp_probe_t *probe)
+{
+    ngx_mcp_zone_t  *zone;
+
+    zone = probe->upstream->zone;
+
+    ngx_queue_remove(&probe->queue);
+    ngx_destroy_pool(probe->pool);
+
+    ngx_http_mcp_profile_doorbell(zone);
+}

@@ -1,0 +1,99 @@
+
+/*
+ * Profiles: what upstreams are and can.  An upstream is probed when its profile
+ * is first needed, by one worker for all, and the profile is kept in the zone.
+ *
+ * How it is probed is a function of its manner (ngx_http_mcp_manner.h); of one
+ * whose kind is not configured, manners are tried one after the other.
+ */
+
+#ifndef _NGX_HTTP_MCP_DISCOVER_H_INCLUDED_
+#define _NGX_HTTP_MCP_DISCOVER_H_INCLUDED_
+
+
+#include "ngx_http_mcp_failure.h"
+
+
+/*
+ * The profile of an upstream, for a tenant.  It comes from the zone while it is
+ * of this configuration and not older than max_age (or NGX_MCP_KNOWLEDGE_ANY).
+ * NGX_OK: *known is filled from pool; NGX_AGAIN: it is probed, by this or
+ * another worker: wait for NGX_HTTP_MCP_WAIT_PROFILE; NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
+    ngx_mcp_knowledge_t *known);
+
+/* the kind that this worker knows without the zone, or KNOWN_NOTHING */
+ngx_uint_t ngx_http_mcp_profile_kind(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant);
+
+/* its capabilities may be out of date: the next initialize asks it */
+void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool);
+
+/* and it does not behave like its kind: the next call has it probed */
+void ngx_http_mcp_profile_again(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool);
+
+/* the worker was told to quit */
+void ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone);
+
+/* the doorbell: handlers->knowledge */
+void ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone);
+
+/* whether an rpc upstream says by this status that it lacks the method */
+ngx_uint_t ngx_http_mcp_status_absent(ngx_uint_t status);
+
+
+/* for manners: a probe, under way in this worker; lives in the pool it uses */
+
+typedef struct ngx_http_mcp_probe_s  ngx_http_mcp_probe_t;
+
+struct ngx_http_mcp_probe_s {
+    ngx_queue_t                     queue;        /* of those in this worker */
+    ngx_http_mcp_upstream_t        *upstream;
+    struct ngx_http_mcp_manner_s   *manner;       /* tried now */
+    ngx_http_mcp_exchange_t        *x;            /* under way */
+    ngx_pool_t                     *pool;
+    ngx_str_t                       key;
+    ngx_str_t                       tenant;
+    ngx_str_t                       session;      /* $mcp_session_id */
+    u_char                          session_buf[NGX_MCP_UUID_LEN];
+    ngx_mcp_knowledge_t             known;
+    ngx_str_t                       method;       /* sent last */
+    ngx_uint_t                      step;         /* of the manner */
+    ngx_uint_t                      present;      /* bits by step */
+    ngx_msec_t                      end;          /* by then all is known */
+    ngx_str_t                       wrong;        /* with the last answer */
+    ngx_http_mcp_failure_t          failure;      /* the first "absent" */
+    unsigned                        answered:1;   /* by a result */
+    unsigned                        absent:1;     /* it lacks the method */
+    unsigned                        error:1;      /* by a JSON-RPC error */
+    unsigned                        given_up:1;   /* for others to probe */
+};
+
+
+/* sends a request: manner->probed() follows; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe,
+    ngx_str_t *method, ngx_str_t *params);
+
+/*
+ * The upstream is not of this kind: the next one is tried.  NGX_OK, NGX_ERROR,
+ * or NGX_DECLINED: there is no other.
+ */
+ngx_int_t ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe);
+
+/* the end: its kind (ngx_mcp_known_e), with probe->known */
+void ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what);
+
+/* the end: the last request failed like that, which is logged */
+void ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_failure_t *failure);
+
+/* the end: it has nothing, probe->failure; methods: all that it was asked */
+void ngx_http_mcp_probe_nothing(ngx_http_mcp_probe_t *probe,
+    ngx_str_t *methods);
+
+
+#endif /* _NGX_HTTP_MCP_DISCOVER_H_INCLUDED_ */
