@@ -9,7 +9,7 @@ static ngx_int_t ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want);
 static void ngx_http_mcp_interest_ready(void *data);
 static void ngx_http_mcp_interest_late(void *data);
 static ngx_int_t ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
-    ngx_mcp_supply_job_t *job, ngx_pool_t *pool);
+    ngx_mcp_interest_job_t *job, ngx_pool_t *pool);
 static void ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
     ngx_http_mcp_shared_answer_t *answer, void *data);
 
@@ -35,8 +35,8 @@ ngx_http_mcp_interest(ngx_http_mcp_interest_t *want)
     rc = ngx_http_mcp_interest_join(want);
 
     if (rc == NGX_DONE) {
-        ngx_mcp_supply_part(want->bridge->zone, want->caller->session,
-                            &want->uri);
+        ngx_mcp_interest_leave(want->bridge->zone, want->caller->session,
+                               &want->uri);
     }
 
     return rc;
@@ -54,8 +54,9 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
                                      &us);
 
     if (rc == NGX_OK) {
-        rc = ngx_mcp_supply_join(want->bridge->zone, us, want->caller->session,
-                                 &want->uri, want->limit);
+        rc = ngx_mcp_interest_join(want->bridge->zone, us,
+                                   want->caller->session, &want->uri,
+                                   want->limit);
 
         if (rc == NGX_AGAIN
             && ngx_http_mcp_shared_want(want->bridge, want->upstream,
@@ -71,7 +72,8 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
     /* too many audiences: each session for itself then */
 
     rc = ngx_mcp_session_subscribe(want->bridge->zone, want->caller->session,
-                                   &want->uri, want->limit);
+                                   &want->uri, &want->upstream->name,
+                                   want->limit);
 
     return rc == NGX_OK ? NGX_DONE : rc;
 }
@@ -92,7 +94,7 @@ ngx_http_mcp_interest_hold(ngx_http_mcp_interest_t *want, ngx_mcp_ref_t call)
                                        &want->caller->tenant, &want->list_key,
                                        &us)
            == NGX_OK
-        && ngx_mcp_supply_hold(zone, us, call, &want->uri) == NGX_OK)
+        && ngx_mcp_interest_hold(zone, us, call, &want->uri) == NGX_OK)
     {
         (void) ngx_http_mcp_shared_want(want->bridge, want->upstream,
                                         &want->caller->tenant, &want->list_key);
@@ -142,7 +144,7 @@ ngx_http_mcp_interest_ready(void *data)
 
     zone = want->bridge->zone;
 
-    rc = ngx_mcp_supply_state(zone, want->caller->session, &want->uri);
+    rc = ngx_mcp_interest_state(zone, want->caller->session, &want->uri);
 
     if (rc == NGX_ERROR) {
         rc = ngx_http_mcp_interest_join(want);
@@ -154,7 +156,7 @@ ngx_http_mcp_interest_ready(void *data)
     }
 
     if (rc == NGX_DONE) {
-        ngx_mcp_supply_part(zone, want->caller->session, &want->uri);
+        ngx_mcp_interest_leave(zone, want->caller->session, &want->uri);
     }
 
     want->done(want->data, rc);
@@ -164,9 +166,9 @@ ngx_http_mcp_interest_ready(void *data)
 void
 ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 {
-    ngx_int_t              rc;
-    ngx_pool_t            *pool;
-    ngx_mcp_supply_job_t  *job;
+    ngx_int_t                rc;
+    ngx_pool_t              *pool;
+    ngx_mcp_interest_job_t  *job;
 
     for ( ;; ) {
 
@@ -175,10 +177,10 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
             return;
         }
 
-        job = ngx_palloc(pool, sizeof(ngx_mcp_supply_job_t));
+        job = ngx_palloc(pool, sizeof(ngx_mcp_interest_job_t));
 
-        rc = job ? ngx_mcp_supply_next(us->bridge->zone, us->session,
-                                       us->reader.lease.fence, pool, job)
+        rc = job ? ngx_mcp_interest_next(us->bridge->zone, us->ref,
+                                         us->reader.lease.fence, pool, job)
                  : NGX_ERROR;
 
         if (rc != NGX_OK) {
@@ -187,8 +189,8 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
         }
 
         if (ngx_http_mcp_interest_ask(us, job, pool) != NGX_OK) {
-            ngx_mcp_supply_done(us->bridge->zone, us->session,
-                                us->reader.lease.fence, job, NGX_AGAIN, 0);
+            ngx_mcp_interest_done(us->bridge->zone, us->reader.lease.fence,
+                                  job, NGX_AGAIN, 0);
             ngx_destroy_pool(pool);
 
             ngx_http_mcp_shared_pause(us);
@@ -199,8 +201,8 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 
 
 static ngx_int_t
-ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us, ngx_mcp_supply_job_t *job,
-    ngx_pool_t *pool)
+ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
+    ngx_mcp_interest_job_t *job, ngx_pool_t *pool)
 {
     ngx_str_t  params;
 
@@ -221,7 +223,7 @@ static void
 ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
     ngx_http_mcp_shared_answer_t *answer, void *data)
 {
-    ngx_mcp_supply_job_t *job = data;
+    ngx_mcp_interest_job_t *job = data;
 
     ngx_int_t  rc;
 
@@ -253,6 +255,6 @@ ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
         ngx_http_mcp_shared_updated(us, &job->uri);
     }
 
-    ngx_mcp_supply_done(us->bridge->zone, us->session, us->reader.lease.fence,
-                        job, rc, answer->serial);
+    ngx_mcp_interest_done(us->bridge->zone, us->reader.lease.fence, job, rc,
+                          answer->serial);
 }

@@ -10,6 +10,7 @@
 
 
 #include "ngx_http_mcp_shared.h"
+#include "ngx_mcp_interest.h"
 
 
 typedef struct {

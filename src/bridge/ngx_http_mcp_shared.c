@@ -84,10 +84,8 @@ ngx_http_mcp_shared_session(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
     ngx_mcp_ref_t *ref)
 {
-    u_char                 id[NGX_MCP_UUID_LEN];
-    ngx_mcp_session_new_t  in;
-
-    ngx_memzero(&in, sizeof(ngx_mcp_session_new_t));
+    u_char            id[NGX_MCP_UUID_LEN];
+    ngx_mcp_shared_t  in;
 
     ngx_http_mcp_stable_id(u, tenant, list_key, id);
 
@@ -96,12 +94,10 @@ ngx_http_mcp_shared_session(ngx_http_mcp_bridge_t *bridge,
     in.endpoint = bridge->endpoint;
     in.tenant = *tenant;
     in.list_key = *list_key;
-    in.identity = u->name;
-    in.initialize = ngx_http_mcp_own_initialize;
-    in.revision = NGX_MCP_REVISION_LATEST_LEGACY;
+    in.upstream = u->name;
     in.limit = bridge->lists_max * bridge->upstreams->nelts;
 
-    return ngx_mcp_own_get(bridge->zone, &in, ref);
+    return ngx_mcp_shared_get(bridge->zone, &in, ref);
 }
 
 
@@ -211,16 +207,16 @@ ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone, ngx_str_t *parts,
 static ngx_int_t
 ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
 {
-    ngx_mcp_link_t          link;
-    ngx_http_mcp_shared_t  *us;
+    ngx_http_mcp_shared_t      *us;
+    ngx_mcp_upstream_session_t  made;
 
     us = reader->data;
 
     if (ngx_http_mcp_shared_session(us->bridge, us->upstream, &us->tenant,
-                                    &us->list_key, &us->session)
+                                    &us->list_key, &us->ref)
         != NGX_OK
-        || ngx_mcp_own_hold(us->bridge->zone, us->session,
-                            reader->lease.fence)
+        || ngx_mcp_shared_hold(us->bridge->zone, us->ref,
+                               reader->lease.fence)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -231,7 +227,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
                    "tenant \"%V\"",
                    &us->upstream->name, &us->bridge->endpoint, &us->tenant);
 
-    reader->session = us->session;
+    reader->session = us->ref;
 
     us->unneeded = ngx_current_msec;
     ngx_http_mcp_backoff_init(&us->backoff);
@@ -243,12 +239,12 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
     us->work.data = us;
     us->work.log = ngx_cycle->log;
 
-    if (ngx_mcp_link_peek(us->bridge->zone, us->session,
-                          &us->upstream->name, &link)
+    if (ngx_mcp_upstream_session_peek(us->bridge->zone, us->ref,
+                                      &us->upstream->name, &made)
         == NGX_OK)
     {
         us->linked = 1;
-        us->serial = link.serial;
+        us->serial = made.serial;
     }
 
     ngx_http_mcp_shared_post(us);
@@ -344,7 +340,7 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
 
     us = reader->data;
 
-    if (ngx_mcp_own_touch(us->bridge->zone, us->session, reader->lease.fence)
+    if (ngx_mcp_shared_touch(us->bridge->zone, us->ref, reader->lease.fence)
         != NGX_OK)
     {
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
@@ -381,8 +377,8 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
 static void
 ngx_http_mcp_shared_work(ngx_event_t *ev)
 {
-    ngx_mcp_link_t          link;
-    ngx_http_mcp_shared_t  *us;
+    ngx_http_mcp_shared_t      *us;
+    ngx_mcp_upstream_session_t  made;
 
     us = ev->data;
 
@@ -395,8 +391,7 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
     }
 
     ngx_http_mcp_shared_need(us, NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS,
-                             ngx_mcp_supplies(us->bridge->zone, us->session)
-                             == 1);
+                             ngx_mcp_interests(us->bridge->zone, us->ref));
 
     if (us->needs == 0) {
         ngx_http_mcp_shared_unlisten(us);
@@ -407,10 +402,10 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
         ngx_http_mcp_shared_listen(us);
 
     } else if (us->begun && us->begun_on != us->serial
-               && ngx_mcp_link_peek(us->bridge->zone, us->session,
-                                    &us->upstream->name, &link)
+               && ngx_mcp_upstream_session_peek(us->bridge->zone, us->ref,
+                                                &us->upstream->name, &made)
                   == NGX_OK
-               && us->begun_on != link.serial)
+               && us->begun_on != made.serial)
     {
         /* a request found that the session of the stream was forgotten */
 
@@ -481,10 +476,10 @@ ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
     }
 
     if (how == NGX_HTTP_MCP_READER_DROPPED) {
-        (void) ngx_mcp_own_end(zone, us->session, reader->lease.fence);
+        (void) ngx_mcp_shared_end(zone, us->ref, reader->lease.fence);
 
     } else {
-        ngx_mcp_own_listens(zone, us->session, 0, 0);
+        ngx_mcp_upstream_session_breaks(zone, us->ref);
     }
 
     ngx_http_mcp_shared_close_requests(us);

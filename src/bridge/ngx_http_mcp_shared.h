@@ -49,7 +49,7 @@ struct ngx_http_mcp_shared_s {
     void                      *lists;      /* of those who cache them */
 
     /* private */
-    ngx_mcp_ref_t              session;    /* in the zone */
+    ngx_mcp_ref_t              ref;        /* in the zone */
     u_char                     id[NGX_MCP_UUID_LEN];
     ngx_uint_t                 needs;
     ngx_msec_t                 unneeded;   /* since then */
@@ -59,14 +59,14 @@ struct ngx_http_mcp_shared_s {
     ngx_uint_t                 nwaiting;
     ngx_uint_t                 nrunning;
     ngx_uint_t                 requests;   /* so far */
-    ngx_uint_t                 serial;     /* of the link seen last, */
+    ngx_uint_t                 serial;     /* of the one seen last, */
     ngx_uint_t                 begun_on;   /* on which it was begun */
     ngx_http_mcp_backoff_t     backoff;    /* after a failure, */
     ngx_msec_t                 resume;     /* until then */
     ngx_msec_t                 refused;    /* the GET stream, when */
     ngx_http_mcp_reader_t      reader;
 
-    unsigned                   linked:1;   /* the link stands, or needs not */
+    unsigned                   linked:1;   /* it is made, or needs not */
     unsigned                   paused:1;
     unsigned                   listening:1;
     unsigned                   linking:1;  /* others wait for the stream */
@@ -85,7 +85,7 @@ typedef struct {
     ngx_int_t                  code;       /* of a JSON-RPC error, or 0 */
     ngx_str_t                  result;     /* raw; empty: there is none */
     ngx_uint_t                 sessionless;  /* the upstream is */
-    ngx_uint_t                 serial;     /* of the link, 0: none */
+    ngx_uint_t                 serial;     /* of the session, 0: none */
 } ngx_http_mcp_shared_answer_t;
 
 typedef void (*ngx_http_mcp_shared_done_pt)(ngx_http_mcp_shared_t *us,
@@ -147,7 +147,7 @@ void ngx_http_mcp_shared_init(ngx_array_t *bridges);
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers;
 
-/* handlers->supplies */
+/* handlers->interests */
 void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone);
 
 
@@ -176,7 +176,7 @@ void ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us);
 void ngx_http_mcp_shared_wake(ngx_http_mcp_shared_t *us);
 void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
 
-/* a link with this serial stands */
+/* it is made, with this serial */
 void ngx_http_mcp_shared_linked(ngx_http_mcp_shared_t *us, ngx_uint_t serial);
 
 /* the GET stream (ngx_http_mcp_shared_listen.c) */

@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_lists.h"
 #include "ngx_http_mcp_interest.h"
+#include "ngx_mcp_interest.h"
 #include "ngx_mcp_topic.h"
 
 
@@ -45,7 +46,7 @@ ngx_http_mcp_shared_unlisten(ngx_http_mcp_shared_t *us)
     us->idle = 1;
 
     ngx_http_mcp_reader_close(&us->reader);
-    ngx_mcp_own_listens(us->bridge->zone, us->session, 0, 0);
+    ngx_mcp_upstream_session_breaks(us->bridge->zone, us->ref);
 }
 
 
@@ -84,7 +85,8 @@ ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
 
     us = reader->data;
 
-    ngx_mcp_own_listens(us->bridge->zone, us->session, reader->serial, 1);
+    (void) ngx_mcp_upstream_session_listens(us->bridge->zone, us->ref,
+                                            reader->serial, reader->resumed);
 
     if (gap && !us->idle) {
         ngx_http_mcp_shared_gap(reader, "");
@@ -113,7 +115,7 @@ ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader)
     us->linking = 0;
     us->begun = 0;
 
-    ngx_mcp_own_listens(us->bridge->zone, us->session, 0, 0);
+    ngx_mcp_upstream_session_breaks(us->bridge->zone, us->ref);
 
     ngx_http_mcp_shared_post(us);
 }
@@ -252,8 +254,8 @@ ngx_http_mcp_shared_missed(ngx_http_mcp_shared_t *us)
 
     n = NGX_HTTP_MCP_SHARED_URIS;
 
-    if (ngx_mcp_supply_made(us->bridge->zone, us->session,
-                            us->reader.serial, buf, sizeof(buf), uris, &n)
+    if (ngx_mcp_interest_made(us->bridge->zone, us->ref,
+                              us->reader.serial, buf, sizeof(buf), uris, &n)
         != NGX_OK)
     {
         (void) ngx_mcp_log_gap(us->bridge->zone, &us->bridge->endpoint,
@@ -375,7 +377,7 @@ ngx_http_mcp_shared_tell(ngx_http_mcp_shared_t *us, ngx_str_t *text,
                                  &us->tenant, &topic, &event, NULL, &n);
 
         if (take) {
-            ngx_mcp_own_heard(us->bridge->zone, us->session, uri);
+            ngx_mcp_interest_heard(us->bridge->zone, us->ref, uri);
         }
     }
 }

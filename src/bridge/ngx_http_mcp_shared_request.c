@@ -188,7 +188,7 @@ ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
 
     req->talk = t;
 
-    t->session = us->session;
+    t->session = us->ref;
     t->session_only = (req->uri.len != 0);
     t->message = ngx_http_mcp_shared_message;
     t->done = ngx_http_mcp_shared_done;
@@ -286,7 +286,7 @@ ngx_http_mcp_shared_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
     }
 
     if (t->sessionless || req->answer.result.len || req->answer.code) {
-        req->answer.serial = (t->link && !t->sessionless) ? t->link->serial : 0;
+        req->answer.serial = (t->us && !t->sessionless) ? t->us->serial : 0;
 
         ngx_http_mcp_shared_linked(req->us, req->answer.serial);
     }

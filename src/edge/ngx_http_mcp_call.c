@@ -254,7 +254,7 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         }
     }
 
-    if (why & NGX_MCP_WAKE_LINK && call->answerer->wake) {
+    if (why & NGX_MCP_WAKE_UPSTREAM_SESSION && call->answerer->wake) {
         call->answerer->wake(call);
     }
 }

@@ -90,7 +90,7 @@ typedef struct {
     /* a response begins: adds an upstream's headers; may be NULL */
     ngx_int_t               (*headers)(ngx_http_mcp_call_t *call);
 
-    /* the doorbell: NGX_MCP_WAKE_LINK; may be NULL */
+    /* the doorbell: NGX_MCP_WAKE_UPSTREAM_SESSION; may be NULL */
     void                    (*wake)(ngx_http_mcp_call_t *call);
 
     /* a client that left could not resume it: the call ends then */

@@ -107,7 +107,7 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
         return ngx_http_mcp_subscription_end(call, u, reply);
     }
 
-    known = ngx_mcp_session_subscribed(mlcf->zone, call->ctx->session.ref,
+    known = ngx_mcp_session_subscribed(mlcf->zone, call->ctx->caller.session,
                                        &call->uri);
 
     rc = ngx_http_mcp_subscription_add(call, u);
@@ -161,7 +161,8 @@ ngx_http_mcp_subscription_add(ngx_http_mcp_call_t *call,
 
     if (u == NULL || !u->listen) {
         rc = ngx_mcp_session_subscribe(mlcf->zone, call->ctx->caller.session,
-                                       &call->uri, mlcf->subscription_limit);
+                                       &call->uri, u ? &u->name : NULL,
+                                       mlcf->subscription_limit);
 
         return (rc == NGX_OK && u) ? NGX_DONE : rc;
     }

@@ -149,7 +149,6 @@ ngx_http_mcp_call_ask(ngx_http_mcp_call_t *call, ngx_uint_t session_only,
         return NGX_ERROR;
     }
 
-    t->level = call->ctx->caller.level;
     t->patient = 1;
     t->session_only = session_only ? 1 : 0;
 
@@ -181,7 +180,6 @@ ngx_http_mcp_call_tell(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return NGX_ERROR;
     }
 
-    t->level = NGX_MCP_LEVEL_UNSET;
     t->existing = 1;
     t->answered = 1;
 

@@ -41,7 +41,7 @@ static void ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
 static ngx_int_t ngx_http_mcp_initialize_refused(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
+static void ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_exchange_t *x);
 static ngx_int_t ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known,
@@ -438,7 +438,7 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
     }
 
     if (ctx->caller.session.block == 0) {
-        ngx_http_mcp_initialize_link(ctx, x);
+        ngx_http_mcp_initialize_upstream(ctx, x);
     }
 
     if (rc != NGX_AGAIN) {
@@ -500,15 +500,15 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* what the upstream made for this client is the session's link, or is ended */
+/* the upstream session that was made for this client is its own, or is ended */
 
 static void
-ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
+ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_exchange_t *x)
 {
-    ngx_mcp_ref_t             none;
-    ngx_mcp_link_t            link;
-    ngx_http_mcp_upstream_t  *u;
+    ngx_mcp_ref_t               none;
+    ngx_http_mcp_upstream_t    *u;
+    ngx_mcp_upstream_session_t  us;
 
     u = ctx->conf->upstreams->elts;
 
@@ -519,12 +519,12 @@ ngx_http_mcp_initialize_link(ngx_http_mcp_ctx_t *ctx,
     ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
 
     if (ctx->caller.session.block
-        && ngx_http_mcp_link_fits(x)
-        && ngx_mcp_link_get(ctx->conf->zone, ctx->caller.session, &u->name,
-                            none, &link)
+        && ngx_http_mcp_upstream_session_fits(x)
+        && ngx_mcp_upstream_session_get(ctx->conf->zone, ctx->caller.session,
+                                        &u->name, none, &us)
            == NGX_DECLINED
-        && ngx_mcp_link_put(ctx->conf->zone, ctx->caller.session, &u->name,
-                            &x->session, ctx->upstream_revision)
+        && ngx_mcp_upstream_session_made(ctx->conf->zone, us.ref, &u->name,
+                                         &x->session, ctx->upstream_revision)
            == NGX_OK)
     {
         return;
@@ -630,7 +630,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
         /* a client that has the answer may call at once, by another worker */
 
-        ngx_http_mcp_initialize_link(ctx, x);
+        ngx_http_mcp_initialize_upstream(ctx, x);
     }
 
     (void) ngx_http_mcp_feed_want(&mlcf->bridge, &ctx->caller, NULL, r->pool,

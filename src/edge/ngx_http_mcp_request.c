@@ -520,10 +520,10 @@ ngx_http_mcp_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static ngx_int_t
 ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t                 refusal;
-    ngx_uint_t                i;
-    ngx_mcp_link_t           *links;
-    ngx_http_mcp_upstream_t  *u;
+    ngx_int_t                    refusal;
+    ngx_uint_t                   i;
+    ngx_http_mcp_upstream_t     *u;
+    ngx_mcp_upstream_session_t  *us;
 
     if (ngx_http_mcp_find_session(r, ctx, &refusal) != NGX_OK) {
         return refusal;
@@ -535,27 +535,28 @@ ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
      */
 
     u = NULL;
-    links = NULL;
+    us = NULL;
 
     if (ctx->conf->upstreams && !ngx_mcp_farewell_full(ctx->conf->zone)) {
         u = ctx->conf->upstreams->elts;
-        links = ngx_pcalloc(r->pool, ctx->conf->upstreams->nelts
-                                     * sizeof(ngx_mcp_link_t));
-        if (links == NULL) {
+        us = ngx_pcalloc(r->pool, ctx->conf->upstreams->nelts
+                                  * sizeof(ngx_mcp_upstream_session_t));
+        if (us == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
         for (i = 0; i < ctx->conf->upstreams->nelts; i++) {
 
-            if (ngx_mcp_link_peek(ctx->conf->zone, ctx->caller.session,
-                                  &u[i].name, &links[i])
+            if (ngx_mcp_upstream_session_peek(ctx->conf->zone,
+                                              ctx->caller.session, &u[i].name,
+                                              &us[i])
                 == NGX_OK
-                && ngx_mcp_link_id(ctx->conf->zone, ctx->caller.session,
-                                   &u[i].name, r->pool, &links[i])
+                && ngx_mcp_upstream_session_id(ctx->conf->zone, r->pool,
+                                               &us[i])
                    == NGX_OK)
             {
-                ngx_mcp_link_forget(ctx->conf->zone, ctx->caller.session,
-                                    &u[i].name, links[i].serial);
+                ngx_mcp_upstream_session_forget(ctx->conf->zone, us[i].ref,
+                                                us[i].serial);
             }
         }
     }
@@ -565,7 +566,7 @@ ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     for (i = 0; u && i < ctx->conf->upstreams->nelts; i++) {
 
-        if (links[i].id.data == NULL) {
+        if (us[i].id.data == NULL) {
 
             /* none, or it is for the zone to say */
 
@@ -573,8 +574,8 @@ ngx_http_mcp_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         }
 
         ngx_http_mcp_farewell(&u[i], r, &ctx->caller.tenant,
-                              &ctx->caller.session_id, &links[i].id,
-                              links[i].revision);
+                              &ctx->caller.session_id, &us[i].id,
+                              us[i].revision);
     }
 
     return ngx_http_mcp_answer(r, NGX_HTTP_OK, NULL);

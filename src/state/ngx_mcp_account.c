@@ -18,6 +18,9 @@
 #define NGX_MCP_ROOM_SESSIONS  4
 #define NGX_MCP_ROOM_EVENTS    256
 
+/* of a client, its tenant, and the tenant's sessions */
+#define NGX_MCP_ROOM_ACCOUNTS  3
+
 /* looked at in one go for what may be dropped */
 #define NGX_MCP_ROOM_STEPS     16
 
@@ -227,10 +230,9 @@ ngx_mcp_account_events(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 }
 
 
-/* an own session serves those that exist, as their calls and streams do */
-
 ngx_int_t
-ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
+ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_str_t *client, ngx_str_t *limit, ngx_uint_t room,
     ngx_uint_t n)
 {
     uint64_t            key;
@@ -238,14 +240,19 @@ ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
     ngx_memzero(&ask, sizeof(ngx_mcp_ask_room_t));
 
-    ask.room = in->own ? NGX_MCP_ROOM_CALL : NGX_MCP_ROOM_NEW;
-    ask.n = n;
+    ask.room = room;
+    ask.n = n + NGX_MCP_ROOM_ACCOUNTS
+            + ngx_mcp_text_blocks(zone, NGX_MCP_LOSSES, NGX_MCP_LOSSES_ALL * 8)
+            + ngx_mcp_text_blocks(zone, NGX_MCP_GROUP,
+                                  endpoint->len + tenant->len)
+            + ngx_mcp_text_blocks(zone, NGX_MCP_LIMIT,
+                                  endpoint->len + limit->len);
 
-    key = ngx_mcp_account_key(zone, &in->tenant, &in->client);
+    key = ngx_mcp_account_key(zone, tenant, client);
     ask.account = ngx_mcp_account_find_locked(zone, key);
 
-    if (in->tenant.len) {
-        key = ngx_mcp_account_key(zone, &in->tenant, NULL);
+    if (tenant->len) {
+        key = ngx_mcp_account_key(zone, tenant, NULL);
         ask.tenant = ngx_mcp_account_find_locked(zone, key);
     }
 

@@ -227,8 +227,8 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
     c->task.rec.flags &= ~NGX_MCP_CALL_RUNNING;
 
-    ngx_mcp_supply_leave_locked(zone, c->supply);
-    ngx_memzero(&c->supply, sizeof(ngx_mcp_ref_t));
+    ngx_mcp_interest_leave_locked(zone, c->interest);
+    ngx_memzero(&c->interest, sizeof(ngx_mcp_ref_t));
 
     ngx_mcp_unwake_locked(zone, &c->task);
     ngx_mcp_list_remove(zone, &s->calls, n, NGX_MCP_LINKS);

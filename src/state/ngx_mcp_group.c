@@ -119,12 +119,18 @@ ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
 
 ngx_mcp_group_sh_t *
-ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant)
 {
     ngx_str_t            parts[2], client;
     ngx_mcp_stage_t      stage;
     ngx_mcp_group_sh_t  *g;
+
+    g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
+
+    if (g) {
+        return g;
+    }
 
     parts[0] = *endpoint;
     parts[1] = *tenant;
@@ -245,7 +251,7 @@ ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
     ngx_uint_t  i;
 
-    if (g->sessions || g->farewells || g->own.head) {
+    if (g->sessions || g->farewells || g->shared) {
         return;
     }
 
@@ -301,7 +307,7 @@ ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
 
     g = ngx_mcp_block(zone, n);
 
-    if (g->sessions || g->farewells || g->own.head) {
+    if (g->sessions || g->farewells || g->shared) {
         ngx_mcp_touch(zone, g);
         g->dying = 0;
         ngx_mcp_list_remove(zone, &zone->root->doomed, n,

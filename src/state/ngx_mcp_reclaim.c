@@ -26,10 +26,6 @@ ngx_mcp_idle_class(ngx_mcp_session_sh_t *s)
     uint32_t    timeout;
     ngx_uint_t  class;
 
-    if (s->rec.flags & NGX_MCP_SESSION_OWN) {
-        return NGX_MCP_IDLE_OWN;
-    }
-
     if (!s->used) {
         return NGX_MCP_IDLE_FRESH;
     }
@@ -155,11 +151,7 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
 
             s = ngx_mcp_block(zone, head);
 
-            timeout = s->timeout;
-
-            if (i != NGX_MCP_IDLE_OWN) {
-                timeout *= NGX_MCP_IDLE_END;
-            }
+            timeout = (uint64_t) s->timeout * NGX_MCP_IDLE_END;
 
             if (now < s->touched || now - s->touched < timeout) {
                 break;
@@ -181,7 +173,7 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
         }
     }
 
-    return NGX_OK;
+    return ngx_mcp_shared_expire_locked(zone, &left);
 }
 
 
@@ -329,12 +321,23 @@ ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
 
     l = ngx_mcp_block(zone, e->limit);
 
-    ngx_mcp_touch(zone, l);
-    ngx_mcp_touch(zone, e);
-    e->limit = 0;
-
     ngx_mcp_list_remove(zone, &l->list, ngx_mcp_number(zone, e),
                         offsetof(ngx_mcp_extension_sh_t, limited));
+    ngx_mcp_limit_drop_locked(zone, e->limit);
+
+    ngx_mcp_touch(zone, e);
+    e->limit = 0;
+}
+
+
+void
+ngx_mcp_limit_drop_locked(ngx_mcp_zone_t *zone, uint32_t limit)
+{
+    ngx_mcp_limit_sh_t  *l;
+
+    l = ngx_mcp_block(zone, limit);
+
+    ngx_mcp_touch(zone, l);
 
     if (--l->count == 0) {
         ngx_mcp_hash_remove_locked(zone, l);

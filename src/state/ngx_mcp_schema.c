@@ -192,8 +192,8 @@ ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits)
         zone->handlers->listeners(zone);
     }
 
-    if (bits & NGX_MCP_RING_SUPPLIES) {
-        zone->handlers->supplies(zone);
+    if (bits & NGX_MCP_RING_INTERESTS) {
+        zone->handlers->interests(zone);
     }
 
     if (!(bits & NGX_MCP_RING_FAREWELL)) {
@@ -256,7 +256,6 @@ ngx_mcp_zone_sweep(ngx_mcp_zone_t *zone)
 static ngx_uint_t
 ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
 {
-    ngx_mcp_link_sh_t       *l;
     ngx_mcp_call_sh_t       *c;
     ngx_mcp_record_sh_t     *rec;
     ngx_mcp_knowledge_sh_t  *k;
@@ -292,17 +291,8 @@ ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
 
         return 1;
 
-    case NGX_MCP_LINK:
-        l = p;
-
-        if (l->listener == worker + 1) {
-            ngx_mcp_listener_lost_locked(zone, l);
-        }
-
-        if (l->state == NGX_MCP_LINK_MAKING && rec->worker == worker) {
-            ngx_mcp_link_give_up_locked(zone, l);
-        }
-
+    case NGX_MCP_UPSTREAM_SESSION:
+        ngx_mcp_upstream_session_lost_locked(zone, p, worker);
         return 0;
 
     case NGX_MCP_KNOWLEDGE:

@@ -16,10 +16,11 @@
 
 /* why a stream or call of this worker is looked at; bits */
 
-#define NGX_MCP_WAKE_NEWS    0x01    /* its line has something to take */
-#define NGX_MCP_WAKE_CLOSE   0x02    /* its session ended, or it gives way */
-#define NGX_MCP_WAKE_CANCEL  0x04    /* the client cancelled the call */
-#define NGX_MCP_WAKE_LINK    0x08    /* the upstream session it waits for */
+#define NGX_MCP_WAKE_NEWS              0x01  /* there is something to take */
+#define NGX_MCP_WAKE_CLOSE             0x02  /* its session ended, or it gives
+                                                way */
+#define NGX_MCP_WAKE_CANCEL            0x04  /* the client cancelled the call */
+#define NGX_MCP_WAKE_UPSTREAM_SESSION  0x08  /* the one it waits for */
 
 
 /*
@@ -47,8 +48,8 @@ struct ngx_mcp_worker_handlers_s {
      */
     void                  (*listeners)(ngx_mcp_zone_t *zone);
 
-    /* subscriptions that are shared have changed (ngx_mcp_own.h) */
-    void                  (*supplies)(ngx_mcp_zone_t *zone);
+    /* something about interests, or shared upstream sessions, has changed */
+    void                  (*interests)(ngx_mcp_zone_t *zone);
 
     /*
      * a session ended and had a session (id) at an upstream: say DELETE there

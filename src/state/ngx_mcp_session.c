@@ -2,13 +2,11 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* of a client, its tenant, and the tenant's sessions */
-#define NGX_MCP_SESSION_ACCOUNTS  3
-
-
 static ngx_int_t ngx_mcp_session_room(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_uint_t need);
 static ngx_int_t ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_new_t *in, ngx_uint_t need);
+static ngx_int_t ngx_mcp_session_reserve_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_uint_t need);
 static ngx_mcp_session_sh_t *ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_stage_t *stage,
@@ -54,13 +52,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         return NGX_DECLINED;
     }
 
-    need = stage.blocks + ngx_mcp_stage_needs(&extension)
-           + NGX_MCP_SESSION_ACCOUNTS
-           + ngx_mcp_text_blocks(zone, NGX_MCP_LOSSES, NGX_MCP_LOSSES_ALL * 8)
-           + ngx_mcp_text_blocks(zone, NGX_MCP_GROUP,
-                                 in->endpoint.len + in->tenant.len)
-           + ngx_mcp_text_blocks(zone, NGX_MCP_LIMIT,
-                                 in->endpoint.len + in->limit_key.len);
+    need = stage.blocks + ngx_mcp_stage_needs(&extension);
 
     ngx_mcp_zone_lock(zone);
 
@@ -79,11 +71,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_zone_unlock(zone);
 
     if (rc != NGX_OK) {
-
-        if (!in->own) {
-            ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
-        }
-
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
         return rc;
     }
 
@@ -107,7 +95,7 @@ ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     }
 
     ngx_mcp_zone_lock(zone);
-    rc = ngx_mcp_reserve_new_locked(zone, in, need);
+    rc = ngx_mcp_session_reserve_locked(zone, in, need);
     ngx_mcp_zone_unlock(zone);
 
     return rc;
@@ -120,8 +108,7 @@ static ngx_int_t
 ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_uint_t need)
 {
-    ngx_int_t            rc;
-    ngx_mcp_group_sh_t  *g;
+    ngx_int_t  rc;
 
     if (in->limit) {
         rc = ngx_mcp_limit_locked(zone, &in->endpoint, &in->limit_key,
@@ -131,27 +118,24 @@ ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         }
     }
 
-    rc = ngx_mcp_reserve_new_locked(zone, in, need);
+    rc = ngx_mcp_session_reserve_locked(zone, in, need);
 
     if (rc != NGX_OK) {
         return rc;
     }
 
-    if (!in->own) {
-        return ngx_mcp_session_lookup_locked(zone, &in->id) ? NGX_DECLINED
-                                                            : NGX_OK;
-    }
+    return ngx_mcp_session_lookup_locked(zone, &in->id) ? NGX_DECLINED
+                                                        : NGX_OK;
+}
 
-    g = ngx_mcp_group_lookup_locked(zone, &in->endpoint, &in->tenant);
 
-    if (g && ngx_mcp_own_locked(zone, g,
-                                ngx_mcp_hash(zone, &in->list_key, NULL),
-                                &in->identity))
-    {
-        return NGX_AGAIN;
-    }
-
-    return NGX_OK;
+static ngx_int_t
+ngx_mcp_session_reserve_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_new_t *in, ngx_uint_t need)
+{
+    return ngx_mcp_reserve_new_locked(zone, &in->endpoint, &in->tenant,
+                                      &in->client, &in->limit_key,
+                                      NGX_MCP_ROOM_NEW, need);
 }
 
 
@@ -163,18 +147,12 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_session_sh_t    *s;
     ngx_mcp_extension_sh_t  *e;
 
-    g = ngx_mcp_group_lookup_locked(zone, &in->endpoint, &in->tenant);
-
-    if (g == NULL) {
-        g = ngx_mcp_group_make_locked(zone, &in->endpoint, &in->tenant);
-    }
+    g = ngx_mcp_group_get_locked(zone, &in->endpoint, &in->tenant);
 
     ngx_mcp_touch(zone, g);
 
-    if (!in->own) {
-        g->event_max = (uint32_t) ngx_min(in->event_max, 0xfffffff) * 16;
-        g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
-    }
+    g->event_max = (uint32_t) ngx_min(in->event_max, 0xfffffff) * 16;
+    g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
 
     stage->payer = ngx_mcp_account_get_locked(zone, &in->tenant, &in->client);
     extension->payer = stage->payer;
@@ -194,10 +172,6 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
     e->alone = (uint32_t) in->alone;
 
-    if (in->own) {
-        e->holder = NGX_MCP_PLACE_NONE;
-    }
-
     if (in->limit) {
         e->limit = ngx_mcp_number(zone, ngx_mcp_limit_get_locked(zone,
                                             &in->endpoint, &in->limit_key));
@@ -207,10 +181,8 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
     s->rec.owner = ngx_mcp_ref(zone, g);
     s->rec.hash = (uint32_t) ngx_mcp_hash(zone, &in->id, NULL);
-    s->rec.flags = in->own ? NGX_MCP_SESSION_OWN : 0;
     ngx_memcpy(s->id, in->id.data, NGX_MCP_UUID_LEN);
     s->seen = e->created;
-    s->used = (u_char) in->own;
     s->touched = ngx_current_msec;
     s->timeout = in->timeout ? (uint32_t) ngx_min(in->timeout, 0xffffffff)
                              : 0xffffffff;
@@ -249,11 +221,6 @@ ngx_mcp_session_link_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         l->count++;
         ngx_mcp_list_append(zone, &l->list, s->extension,
                             offsetof(ngx_mcp_extension_sh_t, limited));
-    }
-
-    if (s->rec.flags & NGX_MCP_SESSION_OWN) {
-        ngx_mcp_list_append(zone, &g->own, s->extension, NGX_MCP_LINKS);
-        return;
     }
 
     ngx_mcp_hash_insert_locked(zone, s);
@@ -567,17 +534,12 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_limit_leave_locked(zone, e);
     ngx_mcp_audience_leave_locked(zone, e);
 
-    if (s->rec.flags & NGX_MCP_SESSION_OWN) {
-        ngx_mcp_list_remove(zone, &g->own, s->extension, NGX_MCP_LINKS);
+    ngx_mcp_hash_remove_locked(zone, s);
+    ngx_mcp_touch(zone, g);
+    g->sessions--;
 
-    } else {
-        ngx_mcp_hash_remove_locked(zone, s);
-        ngx_mcp_touch(zone, g);
-        g->sessions--;
-
-        ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
-        ngx_mcp_count(zone, counter, 1);
-    }
+    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
+    ngx_mcp_count(zone, counter, 1);
 
     ngx_mcp_drop_locked(zone, e);
     s->extension = 0;
@@ -593,7 +555,6 @@ ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     uint32_t                    n;
     ngx_mcp_call_sh_t          *c;
     ngx_mcp_task_sh_t          *t;
-    ngx_mcp_record_sh_t        *rec;
     ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
 
@@ -622,24 +583,16 @@ ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     ngx_mcp_server_requests_end_locked(zone, s);
 
-    ngx_mcp_links_end_locked(zone, s);
+    ngx_mcp_upstream_sessions_end_locked(zone, s);
 
     while ((n = e->subscriptions.head) != 0) {
         sub = ngx_mcp_block(zone, n);
         ngx_mcp_touch(zone, e);
         ngx_mcp_list_remove(zone, &e->subscriptions, n, NGX_MCP_LINKS);
-        ngx_mcp_supply_leave_locked(zone, sub->supply);
+        ngx_mcp_interest_leave_locked(zone, sub->interest);
         ngx_mcp_topic_unsubscribe_locked(zone, sub);
         ngx_mcp_drop_locked(zone, sub);
         e->nsubscriptions--;
-        ngx_mcp_step_locked(zone);
-    }
-
-    while ((n = e->supplies.head) != 0) {
-        rec = ngx_mcp_block(zone, n);
-        ngx_mcp_list_remove(zone, &e->supplies, n, NGX_MCP_LINKS);
-        ngx_mcp_hash_remove_locked(zone, rec);
-        ngx_mcp_drop_locked(zone, rec);
         ngx_mcp_step_locked(zone);
     }
 }

@@ -1,9 +1,9 @@
 
 /*
  * Sessions of legacy clients (2025-11-25 basic/transports, "Session
- * Management"), and what hangs on one: the sessions kept for it at upstreams
- * (links), server requests (ngx_mcp_server_request.h), the URIs it subscribed
- * to.
+ * Management"), and what hangs on one: its upstream sessions
+ * (ngx_mcp_upstream_session.h), server requests (ngx_mcp_server_request.h), the
+ * URIs it subscribed to.
  *
  * A session belongs to one endpoint, one tenant and one identity; a lookup
  * that does not name all three does not find it.  Sessions of one endpoint
@@ -24,7 +24,8 @@ typedef struct {
     ngx_str_t               identity;
     ngx_str_t               client;       /* who pays; empty: its tenant */
 
-    /* raw "params" of the client's initialize, at most 4k, for links */
+    /* raw "params" of the client's initialize, at most 4k, for upstream
+       sessions */
     ngx_str_t               initialize;
     ngx_str_t               client_name;
     ngx_str_t               client_version;
@@ -38,7 +39,6 @@ typedef struct {
     ngx_msec_t              timeout;      /* mcp_session_timeout */
     ngx_uint_t              event_max;    /* mcp_event_buffer N */
     size_t                  event_size;   /* mcp_event_buffer SIZE */
-    ngx_uint_t              own;          /* see ngx_mcp_own.h */
 } ngx_mcp_session_new_t;
 
 /* list kinds whose changes initialize offered; a gap is resynced by these */
@@ -144,8 +144,8 @@ ngx_uint_t ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
 /*
  * Ends a session: its streams are told to close and its calls are cancelled
- * (NGX_MCP_WAKE_CLOSE, on whichever worker they are), its links are handed to
- * handlers->farewell of this worker.  counter says why.
+ * (NGX_MCP_WAKE_CLOSE, on whichever worker they are), and its upstream sessions
+ * with it (handlers->farewell of this worker).  counter says why.
  */
 void ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_counter_e counter);
@@ -157,115 +157,30 @@ void ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t level);
 
 
-/*
- * Links: the session that is kept for this session at one upstream.
- *
- * link_get: NGX_OK with the id (may be empty: an upstream without sessions)
- * copied into buf, unless it is a long one: see link_id; NGX_DECLINED: there is
- * none, and making it is now the caller's duty, which ends with link_put or
- * link_fail; NGX_AGAIN: another is making it, and the given call is woken with
- * NGX_MCP_WAKE_LINK when that has ended (ask again then); NGX_ERROR: the
- * session ended or the zone is full.
- */
-
-#define NGX_MCP_LINK_ID_SHORT  512
-#define NGX_MCP_LINK_ID_MAX    4096
-
-typedef struct {
-    ngx_str_t               id;           /* into buf; data NULL: too long */
-    ngx_uint_t              revision;     /* negotiated with the upstream */
-    ngx_uint_t              serial;       /* changes when the link is remade */
-    u_char                  buf[NGX_MCP_LINK_ID_SHORT];
-} ngx_mcp_link_t;
-
-ngx_int_t ngx_mcp_link_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_mcp_ref_t call, ngx_mcp_link_t *link);
-
-/* as link_get, but never claims nor waits: NGX_OK or NGX_DECLINED */
-ngx_int_t ngx_mcp_link_peek(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_mcp_link_t *link);
-
-/*
- * The id of a link that was got, into pool if it is too long for buf.  NGX_OK;
- * NGX_DECLINED: the link has changed since; NGX_ERROR: no memory.
- */
-ngx_int_t ngx_mcp_link_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_pool_t *pool, ngx_mcp_link_t *link);
-
-/* the link is made; wakes who waits.  NGX_DECLINED if the session ended */
-ngx_int_t ngx_mcp_link_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_str_t *id, ngx_uint_t revision);
-
-/*
- * DELETEs to upstreams under way in this worker: what a session that ends
- * leaves in the zone waits there while there are many ("full").
- */
-void ngx_mcp_farewell_begin(ngx_mcp_zone_t *zone);
-void ngx_mcp_farewell_end(ngx_mcp_zone_t *zone);
-ngx_uint_t ngx_mcp_farewell_full(ngx_mcp_zone_t *zone);
-
-/* it could not be made; who waits is woken and the next one claims */
-void ngx_mcp_link_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream);
-
-/* the upstream does not know the session any more; no-op on another serial */
-void ngx_mcp_link_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_uint_t serial);
-
-/*
- * Which worker holds the upstream's GET stream for this session.  listen:
- * NGX_OK when this worker now holds it; NGX_DECLINED when it or another live
- * worker does.  It is given up by unlisten, or by the death of the worker.
- * "over": what is said from now on is for nobody.
- */
-ngx_int_t ngx_mcp_link_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream);
-
-/*
- * The stream stands.  Unless it was resumed, a session that has lists or
- * subscriptions to look at again learns that it missed something since the
- * stream before, if there was one, or hears of it by the module's own session
- * there.  Whether it is told now.
- */
-ngx_uint_t ngx_mcp_link_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_uint_t resumed);
-
-/*
- * It has ended for now.  While it stands the session hears of lists there, and
- * not what the module's own session heard (NGX_MCP_EVENT_SHARED).
- */
-void ngx_mcp_link_breaks(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream);
-
 /* open GETs on the general line; NGX_DECLINED if the session has ended */
 ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
-
-void ngx_mcp_link_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_uint_t over);
 
 
 /* a longer URI is not subscribed to */
 #define NGX_MCP_URI_MAX  16384
 
 /*
- * Subscriptions.  subscribe: NGX_OK (also when it was there), NGX_BUSY at the
- * limit, NGX_DECLINED when the session ended or the zone is full.
+ * Subscriptions.  subscribe: to a resource of this upstream, or (NULL) of the
+ * module; NGX_OK (also when it was there), NGX_BUSY at the limit, NGX_DECLINED
+ * when the session ended or the zone is full.
  * unsubscribe: NGX_OK, or NGX_DECLINED when it was not subscribed, NGX_DONE
- * when the subscription was shared (ngx_mcp_own.h).
+ * when the subscription shared an interest (ngx_mcp_interest.h).
  * subscribed: whether the URI is.
- * subscription copies the n-th URI to pool, NGX_DECLINED past the last;
- * upstream_subscription only of those that an upstream has, which are not
- * topics.
+ * subscription copies the n-th URI to pool, NGX_DECLINED past the last.
  */
 ngx_uint_t ngx_mcp_session_subscribed(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *uri);
 ngx_int_t ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit);
+    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_str_t *upstream,
+    ngx_uint_t limit);
 ngx_int_t ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *uri);
 ngx_int_t ngx_mcp_session_subscription(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri);
-ngx_int_t ngx_mcp_session_upstream_subscription(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri);
 
 

@@ -34,9 +34,13 @@ typedef enum {
 ngx_int_t ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
     ngx_uint_t room, ngx_uint_t n);
 
-/* for a session, and up to two accounts, before these exist */
+/*
+ * Likewise for what may be the first of a client in a group: n blocks, and
+ * those of the group, its accounts, and the limit with this key.
+ */
 ngx_int_t ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_new_t *in, ngx_uint_t n);
+    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *client,
+    ngx_str_t *limit, ngx_uint_t room, ngx_uint_t n);
 
 /* client empty: what the sessions of a tenant have in common */
 ngx_mcp_ref_t ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone,
@@ -79,6 +83,9 @@ ngx_mcp_limit_sh_t *ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_extension_sh_t *e);
 
+/* one less is counted by this one */
+void ngx_mcp_limit_drop_locked(ngx_mcp_zone_t *zone, uint32_t limit);
+
 /* ends what is idle for too long; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_expire_locked(ngx_mcp_zone_t *zone);
 
@@ -109,22 +116,20 @@ ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_str_t *uri, uint64_t hash);
 ngx_mcp_subscription_sh_t *ngx_mcp_subscription_make_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage,
-    uint64_t hash, ngx_mcp_ref_t supply);
+    uint64_t hash, uint64_t upstream);
 
-/* own sessions (ngx_mcp_own.c) and what they subscribe to */
+/* a subscription, or a call, that shares it goes; block 0: none */
+void ngx_mcp_interest_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t interest);
 
-ngx_mcp_session_sh_t *ngx_mcp_own_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, uint64_t audience, ngx_str_t *upstream);
-ngx_mcp_link_sh_t *ngx_mcp_own_link_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s);
-void ngx_mcp_own_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
-
-/* a subscription, or a call, that shares this one goes */
-void ngx_mcp_supply_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t supply);
+/* one of them, whoever shares it; NGX_DECLINED: none is left */
+ngx_int_t ngx_mcp_interest_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us);
 
 ngx_mcp_group_sh_t *ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *tenant);
-ngx_mcp_group_sh_t *ngx_mcp_group_make_locked(ngx_mcp_zone_t *zone,
+/* finds it, or makes it, for which room was reserved */
+ngx_mcp_group_sh_t *ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *tenant);
 ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *endpoint, ngx_str_t *tenant);
@@ -188,23 +193,41 @@ ngx_int_t ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone);
 void ngx_mcp_topic_said_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
 
-/* links */
+/* upstream sessions */
 
-ngx_mcp_link_sh_t *ngx_mcp_link_find_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_str_t *upstream);
-ngx_uint_t ngx_mcp_link_hears_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
+
+/* of the group's audience, by hashes of its list key and of the upstream */
+ngx_mcp_upstream_session_sh_t *ngx_mcp_shared_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, uint64_t audience, uint64_t upstream);
+void ngx_mcp_shared_ring_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us);
+
+/* ends those that nobody holds; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone,
+    ngx_uint_t *left);
+
+/* the worker died, which made it or held its stream */
+void ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us, ngx_uint_t worker);
+
+void ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us);
+ngx_uint_t ngx_mcp_upstream_session_heard_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t stamp);
-ngx_mcp_link_sh_t *ngx_mcp_link_make_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_str_t *upstream, ngx_mcp_stage_t *stage);
-void ngx_mcp_listener_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
-void ngx_mcp_listener_left_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s);
 void ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 void ngx_mcp_server_requests_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
-void ngx_mcp_links_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
-void ngx_mcp_link_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_link_sh_t *l);
+void ngx_mcp_upstream_session_end_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us);
+void ngx_mcp_upstream_sessions_end_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+
+/* the upstream is to be told of the end */
+void ngx_mcp_farewell_add_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us);
 
 /* says one; NGX_DECLINED: there is none */
 ngx_int_t ngx_mcp_farewell(ngx_mcp_zone_t *zone);

@@ -13,7 +13,7 @@
 #include "ngx_mcp_schema.h"
 #include "ngx_mcp_session.h"
 #include "ngx_mcp_server_request.h"
-#include "ngx_mcp_own.h"
+#include "ngx_mcp_interest.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
 #include "ngx_mcp_list.h"
@@ -24,11 +24,10 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 11
+#define NGX_MCP_STATE_VERSION 12
 
-#define NGX_MCP_IDLE_CLASSES  26
+#define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_FRESH    24
-#define NGX_MCP_IDLE_OWN      25
 #define NGX_MCP_IDLE_NOT      0xff
 
 /* one whose client sent nothing after initialize may go after this, ms */
@@ -62,11 +61,11 @@
     _(CALL, ngx_mcp_call_sh_t, CALLS)                                         \
     _(STREAM, ngx_mcp_stream_sh_t, STREAMS)                                   \
     _(EVENT, ngx_mcp_event_sh_t, EVENTS)                                      \
-    _(LINK, ngx_mcp_link_sh_t, UPSTREAMS)                                     \
-    _(FAREWELL, ngx_mcp_link_sh_t, UPSTREAMS)                                 \
+    _(UPSTREAM_SESSION, ngx_mcp_upstream_session_sh_t, UPSTREAMS)             \
+    _(FAREWELL, ngx_mcp_upstream_session_sh_t, UPSTREAMS)                     \
     _(SERVER_REQUEST, ngx_mcp_server_request_sh_t, CALLS)                     \
     _(SUBSCRIPTION, ngx_mcp_subscription_sh_t, SUBSCRIPTIONS)                 \
-    _(SUPPLY, ngx_mcp_supply_sh_t, SUBSCRIPTIONS)                             \
+    _(INTEREST, ngx_mcp_interest_sh_t, SUBSCRIPTIONS)                         \
     _(LIMIT, ngx_mcp_limit_sh_t, SESSIONS)                                    \
     _(KNOWLEDGE, ngx_mcp_knowledge_sh_t, UPSTREAMS)                           \
     _(TOPIC, ngx_mcp_topic_sh_t, TOPICS)                                      \
@@ -174,10 +173,7 @@ typedef struct {
 } ngx_mcp_event_sh_t;
 
 
-/* one of the module's own, not of a client */
-#define NGX_MCP_SESSION_OWN  0x01
-
-/* owner: group; text: identity; of an own session: upstream */
+/* owner: group; text: identity */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of its idle class */
@@ -208,10 +204,7 @@ typedef struct {
 } ngx_mcp_session_sh_t;
 
 
-/*
- * What is seldom looked at; text: client name, version, list key, initialize.
- * That of an own session is in the list of its group.
- */
+/* what is seldom looked at; text: client name, version, list key, initialize */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
@@ -232,17 +225,11 @@ typedef struct {
     uint32_t                limit;
     ngx_mcp_links_sh_t      limited;
     ngx_mcp_links_sh_t      charged;      /* in the list of its account */
-    ngx_mcp_list_sh_t       upstreams;    /* links */
+    ngx_mcp_list_sh_t       upstreams;    /* upstream sessions */
     ngx_mcp_list_sh_t       server_requests;
     ngx_mcp_list_sh_t       subscriptions;
     uint32_t                nserver_requests;
     uint32_t                nsubscriptions;
-
-    /* of an own session: what is to be done at the upstream comes first */
-
-    ngx_mcp_list_sh_t       supplies;
-    uint32_t                holder;       /* worker */
-    uint32_t                fence;        /* of its lease */
     uint32_t                alone;        /* its lists are its own */
     uint16_t                ntopics[2];   /* that are charged to it */
 } ngx_mcp_extension_sh_t;
@@ -260,9 +247,9 @@ typedef struct {
     uint32_t                event_size;
     uint32_t                sessions;
     uint32_t                farewells;
+    uint32_t                shared;       /* upstream sessions */
     uint32_t                dying;        /* in the list of these */
     ngx_mcp_links_sh_t      doomed;
-    ngx_mcp_list_sh_t       own;          /* extensions of own sessions */
     ngx_mcp_list_sh_t       topics[2];    /* and other resources */
     uint32_t                ntopics[2];
     uint64_t                said;         /* that topics changed, when last */
@@ -311,8 +298,8 @@ typedef struct {
     uint64_t                handed;
     uint32_t                id_len;
     uint32_t                token;        /* hash */
-    uint32_t                waits;        /* link */
-    ngx_mcp_ref_t           supply;       /* that it waits on */
+    uint32_t                waits;        /* upstream session */
+    ngx_mcp_ref_t           interest;     /* that it waits on */
 } ngx_mcp_call_sh_t;
 
 
@@ -334,29 +321,42 @@ typedef struct {
 
 
 typedef enum {
-    NGX_MCP_LINK_NONE = 0,
-    NGX_MCP_LINK_MAKING,
-    NGX_MCP_LINK_MADE
-} ngx_mcp_link_state_e;
+    NGX_MCP_UPSTREAM_SESSION_NONE = 0,
+    NGX_MCP_UPSTREAM_SESSION_MAKING,
+    NGX_MCP_UPSTREAM_SESSION_MADE
+} ngx_mcp_upstream_session_e;
 
-/* text: upstream, id; a farewell is a link that outlived its session */
+/*
+ * Owner: a client session, in whose list it is, or a group, if an audience
+ * shares it.  Text: upstream, id.  A farewell is one that outlived its owner.
+ */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* owner: session; worker: maker */
+    ngx_mcp_record_sh_t     rec;          /* worker: that makes it */
     ngx_mcp_ref_t           group;
+    uint64_t                upstream;     /* hash */
     uint64_t                since;        /* events with this stamp, or a
                                              later one, are heard on a GET
                                              stream; 0: none stands */
     uint32_t                upstream_len;
-    uint32_t                state;        /* ngx_mcp_link_state_e */
+    uint32_t                state;        /* ngx_mcp_upstream_session_e */
     uint32_t                revision;
-    uint32_t                serial;
-    uint32_t                listener;     /* worker + 1 */
-    uint32_t                up;           /* an own session listens */
+    uint32_t                serial;       /* of the session there */
+    uint32_t                listener;     /* worker + 1 that has its stream */
     uint32_t                heard;        /* a GET stream stood, and what
                                              it missed since is not told yet */
+
+    /* of a shared one */
+
+    uint64_t                audience;     /* hash of the list key */
+    uint64_t                touched;      /* ngx_current_msec */
+    ngx_mcp_list_sh_t       interests;    /* those to be seen to first */
+    uint32_t                holder;       /* worker */
+    uint32_t                fence;        /* of its lease */
+    uint32_t                limit;
+
     u_char                  session[NGX_MCP_UUID_LEN];
-} ngx_mcp_link_sh_t;
+} ngx_mcp_upstream_session_sh_t;
 
 
 /* text: id, upstream, the upstream's id and progress token */
@@ -374,7 +374,8 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                uri;          /* hash */
-    ngx_mcp_ref_t           supply;       /* shared with others */
+    uint64_t                upstream;     /* hash; 0: none has it */
+    ngx_mcp_ref_t           interest;     /* shared with others */
     ngx_mcp_ref_t           topic;        /* that it keeps */
     uint32_t                paired;       /* updates heard for all that
                                              the session has heard as well, or
@@ -384,23 +385,23 @@ typedef struct {
 } ngx_mcp_subscription_sh_t;
 
 
-/* never a link's */
-#define NGX_MCP_SUPPLY_NEVER  0xffffffff
+/* never a session's */
+#define NGX_MCP_INTEREST_NEVER  0xffffffff
 
-/* owner: own session; text: URI */
+/* owner: upstream session; text: URI */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                uri;          /* hash */
-    uint32_t                count;        /* of subscriptions */
-    uint32_t                state;        /* ngx_mcp_supply_e */
-    uint32_t                serial;       /* of the link it is made on */
+    uint32_t                count;        /* of subscriptions and calls */
+    uint32_t                state;        /* ngx_mcp_interest_e */
+    uint32_t                serial;       /* of the session it is made on */
     uint32_t                asked;        /* fence of who asks now */
     uint64_t                when;         /* of the last update, ms */
     uint32_t                heard;        /* updates for all */
     uint32_t                alone;        /* the last one was told to a
                                              session alone */
-} ngx_mcp_supply_sh_t;
+} ngx_mcp_interest_sh_t;
 
 
 /* text: endpoint, key */
@@ -541,7 +542,7 @@ typedef struct {
 #define NGX_MCP_RING_KNOWLEDGE  0x01
 #define NGX_MCP_RING_FAREWELL   0x02
 #define NGX_MCP_RING_LISTENERS  0x04
-#define NGX_MCP_RING_SUPPLIES   0x08
+#define NGX_MCP_RING_INTERESTS  0x08
 #define NGX_MCP_RING_LISTS      0x40
 
 
@@ -579,6 +580,7 @@ struct ngx_mcp_root_sh_s {
     ngx_mcp_list_sh_t       unsaid;       /* groups whose topics changed */
     ngx_mcp_list_sh_t       topics;
     ngx_mcp_list_sh_t       knowledge;    /* oldest first */
+    ngx_mcp_list_sh_t       shared;       /* touched last at the end */
     ngx_mcp_list_sh_t       farewells;
     ngx_mcp_list_sh_t       audiences;    /* by number */
     ngx_mcp_list_sh_t       windows[NGX_MCP_WINDOW_CLASSES];  /* by deadline */

@@ -778,7 +778,7 @@ ngx_mcp_line_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     }
 
     if (e->only.flags & NGX_MCP_EVENT_SHARED
-        && ngx_mcp_link_hears_locked(zone, s, e->stamp))
+        && ngx_mcp_upstream_session_heard_locked(zone, s, e->stamp))
     {
         return 1;
     }

@@ -2,11 +2,6 @@
 #include "ngx_mcp_state_sh.h"
 
 
-static ngx_int_t ngx_mcp_subscription_nth(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_uint_t upstream, ngx_uint_t n, ngx_pool_t *pool,
-    ngx_str_t *uri);
-
-
 uint64_t
 ngx_mcp_bloom(uint64_t hash)
 {
@@ -90,11 +85,10 @@ ngx_mcp_session_subscribed(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 ngx_int_t
 ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *uri, ngx_uint_t limit)
+    ngx_str_t *uri, ngx_str_t *upstream, ngx_uint_t limit)
 {
-    uint64_t               hash;
+    uint64_t               hash, name;
     ngx_int_t              rc;
-    ngx_mcp_ref_t          none;
     ngx_mcp_stage_t        stage;
     ngx_mcp_session_sh_t  *s;
 
@@ -103,6 +97,7 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     }
 
     hash = ngx_mcp_hash(zone, uri, NULL);
+    name = upstream ? ngx_mcp_hash(zone, upstream, NULL) : 0;
 
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_SUBSCRIPTION, uri, 1);
     stage.room = NGX_MCP_ROOM_SHARE;
@@ -146,9 +141,7 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return rc;
     }
 
-    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
-
-    (void) ngx_mcp_subscription_make_locked(zone, s, &stage, hash, none);
+    (void) ngx_mcp_subscription_make_locked(zone, s, &stage, hash, name);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -159,7 +152,7 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 ngx_mcp_subscription_sh_t *
 ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage, uint64_t hash,
-    ngx_mcp_ref_t supply)
+    uint64_t upstream)
 {
     ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
@@ -167,7 +160,7 @@ ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
     sub = ngx_mcp_make_locked(zone, stage);
     sub->rec.owner = ngx_mcp_ref(zone, s);
     sub->uri = hash;
-    sub->supply = supply;
+    sub->upstream = upstream;
 
     ngx_mcp_commit_locked(zone, sub, NGX_MCP_SUBSCRIPTION);
 
@@ -215,9 +208,9 @@ ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
                         NGX_MCP_LINKS);
     e->nsubscriptions--;
 
-    rc = sub->supply.block ? NGX_DONE : NGX_OK;
+    rc = sub->interest.block ? NGX_DONE : NGX_OK;
 
-    ngx_mcp_supply_leave_locked(zone, sub->supply);
+    ngx_mcp_interest_leave_locked(zone, sub->interest);
     ngx_mcp_topic_unsubscribe_locked(zone, sub);
     ngx_mcp_drop_locked(zone, sub);
 
@@ -240,27 +233,9 @@ ngx_int_t
 ngx_mcp_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
 {
-    return ngx_mcp_subscription_nth(zone, session, 0, n, pool, uri);
-}
-
-
-ngx_int_t
-ngx_mcp_session_upstream_subscription(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
-{
-    return ngx_mcp_subscription_nth(zone, session, 1, n, pool, uri);
-}
-
-
-static ngx_int_t
-ngx_mcp_subscription_nth(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_uint_t upstream, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
-{
     uint32_t                    block;
     ngx_int_t                   rc;
-    ngx_mcp_topic_sh_t         *t;
     ngx_mcp_session_sh_t       *s;
-    ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
 
     rc = NGX_DECLINED;
@@ -268,24 +243,14 @@ ngx_mcp_subscription_nth(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_zone_lock(zone);
 
     s = ngx_mcp_session_locked(zone, session);
+    block = s ? ngx_mcp_session_extension(zone, s)->subscriptions.head : 0;
 
-    if (s) {
-        e = ngx_mcp_session_extension(zone, s);
+    for ( /* void */ ; block; block = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, block);
 
-        for (block = e->subscriptions.head; block; block = sub->rec.links.next)
-        {
-            sub = ngx_mcp_block(zone, block);
-
-            t = ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC);
-
-            if (upstream && t && !(t->rec.flags & NGX_MCP_TOPIC_OTHER)) {
-                continue;
-            }
-
-            if (n-- == 0) {
-                rc = ngx_mcp_copy(zone, sub, 0, sub->rec.len, pool, uri);
-                break;
-            }
+        if (n-- == 0) {
+            rc = ngx_mcp_copy(zone, sub, 0, sub->rec.len, pool, uri);
+            break;
         }
     }
 

@@ -29,6 +29,7 @@ struct ngx_http_mcp_opening_s {
     ngx_uint_t                 step;
     ngx_str_t                  id;
     ngx_uint_t                 revision;
+    ngx_uint_t                 level;
     ngx_uint_t                 sub;          /* subscriptions so far */
     ngx_http_mcp_scope_t       scope;
     unsigned                   claimed:1;    /* others wait for it */
@@ -114,9 +115,9 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_talk_t *t)
 
     u = t->upstream;
 
-    if (t->link == NULL) {
-        t->link = ngx_pcalloc(t->r->pool, sizeof(ngx_mcp_link_t));
-        if (t->link == NULL) {
+    if (t->us == NULL) {
+        t->us = ngx_pcalloc(t->r->pool, sizeof(ngx_mcp_upstream_session_t));
+        if (t->us == NULL) {
             return NGX_ERROR;
         }
     }
@@ -124,22 +125,22 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_talk_t *t)
     for ( ;; ) {
 
         if (t->existing) {
-            rc = ngx_mcp_link_peek(u->zone, t->session, &u->name, t->link);
+            rc = ngx_mcp_upstream_session_peek(u->zone, t->session, &u->name,
+                                               t->us);
 
-            if (rc != NGX_OK || (t->serial && t->serial != t->link->serial)) {
+            if (rc != NGX_OK || (t->serial && t->serial != t->us->serial)) {
                 return NGX_DECLINED;
             }
 
         } else {
-            rc = ngx_mcp_link_get(u->zone, t->session, &u->name, t->call,
-                                  t->link);
+            rc = ngx_mcp_upstream_session_get(u->zone, t->session, &u->name,
+                                              t->call, t->us);
         }
 
         switch (rc) {
 
         case NGX_OK:
-            rc = ngx_mcp_link_id(u->zone, t->session, &u->name, t->r->pool,
-                                 t->link);
+            rc = ngx_mcp_upstream_session_id(u->zone, t->r->pool, t->us);
 
             if (rc != NGX_DECLINED) {
                 return rc;
@@ -180,7 +181,7 @@ ngx_http_mcp_legacy_begin(ngx_http_mcp_talk_t *t)
     t->opening = ngx_pcalloc(t->r->pool, sizeof(ngx_http_mcp_opening_t));
 
     if (t->opening == NULL) {
-        ngx_mcp_link_fail(t->upstream->zone, t->session, &t->upstream->name);
+        ngx_mcp_upstream_session_fail(t->upstream->zone, t->us->ref);
         return NGX_ERROR;
     }
 
@@ -210,11 +211,15 @@ ngx_http_mcp_legacy_next(ngx_http_mcp_talk_t *t)
 
     case ngx_http_mcp_legacy_initialize:
 
-        if (ngx_mcp_session_initialize(t->upstream->zone, t->session,
-                                       t->r->pool, &params)
+        if (ngx_mcp_upstream_session_params(t->upstream->zone, t->us->ref,
+                                            t->r->pool, &params, &o->level)
             != NGX_OK)
         {
             return NGX_ERROR;
+        }
+
+        if (params.len == 0) {
+            params = ngx_http_mcp_own_initialize;
         }
 
         break;
@@ -224,7 +229,7 @@ ngx_http_mcp_legacy_next(ngx_http_mcp_talk_t *t)
 
     case ngx_http_mcp_legacy_level:
 
-        level = ngx_mcp_level_name(t->level);
+        level = ngx_mcp_level_name(o->level);
 
         if (level) {
             p = ngx_pnalloc(t->r->pool,
@@ -270,7 +275,8 @@ ngx_http_mcp_legacy_put(ngx_http_mcp_talk_t *t)
     o = t->opening;
     u = t->upstream;
 
-    rc = ngx_mcp_link_put(u->zone, t->session, &u->name, &o->id, o->revision);
+    rc = ngx_mcp_upstream_session_made(u->zone, t->us->ref, &u->name, &o->id,
+                                       o->revision);
 
     o->claimed = 0;
 
@@ -295,8 +301,8 @@ ngx_http_mcp_legacy_uri(ngx_http_mcp_talk_t *t, ngx_str_t *uri)
     }
 
     do {
-        if (ngx_mcp_session_upstream_subscription(t->upstream->zone,
-                                                  t->session,
+        if (ngx_mcp_upstream_session_subscription(t->upstream->zone,
+                                                  t->us->ref,
                                                   t->opening->sub++,
                                                   t->r->pool, uri)
             != NGX_OK)
@@ -487,7 +493,7 @@ ngx_http_mcp_legacy_made(ngx_http_mcp_talk_t *t,
 
     if (t->opening->initialized) {
 
-        if (ngx_http_mcp_link_fits(x)) {
+        if (ngx_http_mcp_upstream_session_fits(x)) {
             return NGX_OK;
         }
 
@@ -547,13 +553,13 @@ ngx_http_mcp_legacy_second(ngx_http_mcp_talk_t *t)
 static void
 ngx_http_mcp_legacy_head(ngx_http_mcp_talk_t *t, ngx_http_mcp_exchange_t *x)
 {
-    x->session_id = t->link->id;
+    x->session_id = t->us->id;
 
-    if (t->link->revision) {
-        x->protocol_version = *ngx_mcp_revision_name(t->link->revision);
+    if (t->us->revision) {
+        x->protocol_version = *ngx_mcp_revision_name(t->us->revision);
     }
 
-    if (t->listen && t->serial != t->link->serial) {
+    if (t->listen && t->serial != t->us->serial) {
 
         /* the event had its id in another session */
 
@@ -565,7 +571,7 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_talk_t *t, ngx_http_mcp_exchange_t *x)
 static ngx_uint_t
 ngx_http_mcp_legacy_lost(ngx_http_mcp_talk_t *t, ngx_uint_t status)
 {
-    if (t->link->id.len == 0) {
+    if (t->us->id.len == 0) {
         return NGX_HTTP_MCP_KEPT;
     }
 
@@ -597,7 +603,7 @@ ngx_http_mcp_legacy_heal(ngx_http_mcp_talk_t *t)
                   "mcp upstream \"%V\" lost a session; the module creates a "
                   "new one", &u->name);
 
-    ngx_mcp_link_forget(u->zone, t->session, &u->name, t->link->serial);
+    ngx_mcp_upstream_session_forget(u->zone, t->us->ref, t->us->serial);
 
     ngx_http_mcp_profile_stale(u, &t->tenant, t->r->pool);
 }
@@ -608,7 +614,7 @@ ngx_http_mcp_legacy_release(ngx_http_mcp_talk_t *t)
 {
     if (t->opening && t->opening->claimed) {
         t->opening->claimed = 0;
-        ngx_mcp_link_fail(t->upstream->zone, t->session, &t->upstream->name);
+        ngx_mcp_upstream_session_fail(t->upstream->zone, t->us->ref);
     }
 }
 
@@ -803,16 +809,16 @@ ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
 
 
 ngx_uint_t
-ngx_http_mcp_link_fits(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_upstream_session_fits(ngx_http_mcp_exchange_t *x)
 {
-    if (x->session.len <= NGX_MCP_LINK_ID_MAX) {
+    if (x->session.len <= NGX_MCP_UPSTREAM_ID_MAX) {
         return 1;
     }
 
     ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
                   "mcp upstream \"%V\" made a session whose id has %uz bytes, "
                   "more than %d; it cannot be used",
-                  &x->name, x->session.len, NGX_MCP_LINK_ID_MAX);
+                  &x->name, x->session.len, NGX_MCP_UPSTREAM_ID_MAX);
 
     return 0;
 }

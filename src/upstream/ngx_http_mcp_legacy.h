@@ -27,7 +27,7 @@ ngx_int_t ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text, ngx_str_t *id, ngx_str_t *result, ngx_uint_t *revision);
 
 /* whether the id of the session that it made can be kept; else it is logged */
-ngx_uint_t ngx_http_mcp_link_fits(ngx_http_mcp_exchange_t *x);
+ngx_uint_t ngx_http_mcp_upstream_session_fits(ngx_http_mcp_exchange_t *x);
 
 /*
  * Tells an upstream that a session has ended: DELETE, outcome ignored.  from:

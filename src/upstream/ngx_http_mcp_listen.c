@@ -17,6 +17,7 @@ typedef struct {
     ngx_http_mcp_reader_t     reader;
     ngx_mcp_caller_t          caller;
     ngx_http_headers_in_t     headers_in;
+    ngx_mcp_ref_t             us;           /* upstream session */
     ngx_event_t               grace;
     ngx_uint_t                serial;       /* of the session it has heard */
     unsigned                  ids:1;        /* events have had them */
@@ -62,6 +63,7 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
     ngx_mcp_caller_t *caller)
 {
     ngx_pool_t             *pool;
+    ngx_mcp_ref_t           us;
     ngx_http_mcp_listen_t  *listen;
     ngx_http_mcp_manner_t  *manner;
     ngx_http_mcp_reader_t  *reader;
@@ -72,7 +74,9 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
         return;
     }
 
-    if (ngx_mcp_link_listen(u->zone, caller->session, &u->name) != NGX_OK) {
+    if (ngx_mcp_upstream_session_listen(u->zone, caller->session, &u->name, &us)
+        != NGX_OK)
+    {
         return;
     }
 
@@ -94,10 +98,11 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
             ngx_destroy_pool(pool);
         }
 
-        ngx_mcp_link_unlisten(u->zone, caller->session, &u->name, 0);
+        ngx_mcp_upstream_session_unlisten(u->zone, us, 0);
         return;
     }
 
+    listen->us = us;
     listen->caller.session = caller->session;
 
     listen->grace.handler = ngx_http_mcp_listen_grace;
@@ -125,8 +130,10 @@ static ngx_uint_t
 ngx_http_mcp_listen_wanted(ngx_http_mcp_reader_t *reader)
 {
     ngx_mcp_zone_t           *zone;
+    ngx_http_mcp_listen_t    *listen;
     ngx_http_mcp_upstream_t  *u;
 
+    listen = reader->data;
     u = reader->upstream;
     zone = u->zone;
 
@@ -136,16 +143,19 @@ ngx_http_mcp_listen_wanted(ngx_http_mcp_reader_t *reader)
 
     /* a GET may have come just now and found that somebody listens */
 
-    ngx_mcp_link_unlisten(zone, reader->session, &u->name, 1);
+    ngx_mcp_upstream_session_unlisten(zone, listen->us, 1);
 
     if (ngx_mcp_session_gets(zone, reader->session) < 1
-        || ngx_mcp_link_listen(zone, reader->session, &u->name) != NGX_OK)
+        || ngx_mcp_upstream_session_listen(zone, reader->session, &u->name,
+                                           &listen->us)
+           != NGX_OK)
     {
         return 0;
     }
 
     if (reader->up) {
-        (void) ngx_mcp_link_listens(zone, reader->session, &u->name, 1);
+        (void) ngx_mcp_upstream_session_listens(zone, listen->us,
+                                                reader->serial, 1);
     }
 
     return 1;
@@ -171,8 +181,8 @@ ngx_http_mcp_listen_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
     listen->serial = reader->serial;
     listen->ids = (reader->id.len != 0);
 
-    if (ngx_mcp_link_listens(reader->upstream->zone, reader->session,
-                             &reader->upstream->name, resumed))
+    if (ngx_mcp_upstream_session_listens(reader->upstream->zone, listen->us,
+                                         reader->serial, resumed))
     {
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                       "mcp upstream \"%V\" may have sent events that were "
@@ -185,8 +195,11 @@ ngx_http_mcp_listen_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
 static void
 ngx_http_mcp_listen_broken(ngx_http_mcp_reader_t *reader)
 {
-    ngx_mcp_link_breaks(reader->upstream->zone, reader->session,
-                        &reader->upstream->name);
+    ngx_http_mcp_listen_t  *listen;
+
+    listen = reader->data;
+
+    ngx_mcp_upstream_session_breaks(reader->upstream->zone, listen->us);
 }
 
 
@@ -354,6 +367,6 @@ ngx_http_mcp_listen_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
         ngx_del_timer(&listen->grace);
     }
 
-    ngx_mcp_link_unlisten(reader->upstream->zone, reader->session,
-                          &reader->upstream->name, over);
+    ngx_mcp_upstream_session_unlisten(reader->upstream->zone, listen->us,
+                                      over);
 }

@@ -329,7 +329,7 @@ ngx_http_mcp_reader_asked(ngx_http_mcp_talk_t *t)
     reader = t->data;
 
     if (reader->kind->asked) {
-        reader->kind->asked(reader, t->link ? t->link->serial : 0);
+        reader->kind->asked(reader, t->us ? t->us->serial : 0);
     }
 }
 
@@ -341,7 +341,7 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_talk_t *t)
     ngx_http_mcp_reader_t  *reader;
 
     reader = t->data;
-    serial = t->link ? t->link->serial : 0;
+    serial = t->us ? t->us->serial : 0;
 
     reader->up = 1;
     reader->resumed = (t->x->last_event_id.len != 0);

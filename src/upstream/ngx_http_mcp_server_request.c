@@ -31,7 +31,7 @@ ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
     *out = *text;
 
     request.upstream = t->upstream->name;
-    request.serial = t->link ? t->link->serial : 0;
+    request.serial = t->us ? t->us->serial : 0;
     request.id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
     path[0] = NGX_MCP_PATH_ID;
@@ -177,10 +177,10 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_talk_t *t,
                                      &text, NULL);
     }
 
-    if (t->link) {
-        x->session_id.len = t->link->id.len;
-        x->session_id.data = ngx_pstrdup(x->r->pool, &t->link->id);
-        x->protocol_version = *ngx_mcp_revision_name(t->link->revision);
+    if (t->us) {
+        x->session_id.len = t->us->id.len;
+        x->session_id.data = ngx_pstrdup(x->r->pool, &t->us->id);
+        x->protocol_version = *ngx_mcp_revision_name(t->us->revision);
 
         if (x->session_id.data == NULL) {
             ngx_http_mcp_background_close(x->r);

@@ -38,11 +38,11 @@ struct ngx_http_mcp_talk_s {
     /* in */
     ngx_http_request_t               *r;
     ngx_http_mcp_upstream_t          *upstream;
-    ngx_mcp_ref_t                     session;
+    ngx_mcp_ref_t                     session;    /* of a client, or a shared
+                                                     upstream session */
     ngx_mcp_ref_t                     call;       /* is woken for links, or
                                                      block 0 */
     ngx_str_t                         tenant;
-    ngx_uint_t                        level;      /* of the session */
     ngx_http_mcp_scope_t              scope;      /* of the message */
     ngx_str_t                         body;
     unsigned                          existing:1; /* only if there is a link;
@@ -60,7 +60,7 @@ struct ngx_http_mcp_talk_s {
     unsigned                          answered:1; /* set by message() when the
                                                      answer was in it */
     void                            (*linked)(ngx_http_mcp_talk_t *t);
-                                               /* about to listen on t->link;
+                                               /* about to listen on t->us;
                                                   may be NULL */
     void                            (*streams)(ngx_http_mcp_talk_t *t);
                                                /* the answer is a stream */
@@ -86,7 +86,7 @@ struct ngx_http_mcp_talk_s {
                                                      what it is: HTTP status */
     ngx_str_t                         why;        /* and sentence for clients;
                                                      else empty */
-    ngx_mcp_link_t                   *link;       /* the session there, or
+    ngx_mcp_upstream_session_t       *us;         /* the session there, or
                                                      NULL */
 
     /* private */
@@ -112,8 +112,8 @@ struct ngx_http_mcp_talk_s {
 ngx_int_t ngx_http_mcp_talk_start(ngx_http_mcp_talk_t *t);
 
 /*
- * The doorbell said NGX_MCP_WAKE_LINK for t->call, or that there is news of an
- * own session
+ * The doorbell said NGX_MCP_WAKE_UPSTREAM_SESSION for t->call, or that there is
+ * news of a shared upstream session.
  */
 void ngx_http_mcp_talk_wake(ngx_http_mcp_talk_t *t);
 

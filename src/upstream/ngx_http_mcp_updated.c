@@ -3,14 +3,14 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_talk.h"
-#include "ngx_mcp_own.h"
+#include "ngx_mcp_interest.h"
 #include "ngx_mcp_topic.h"
 
 
 #define NGX_HTTP_MCP_UPDATED_BUCKETS  256
 
 
-/* updates of one resource for one session, kept for NGX_MCP_OWN_PAIR */
+/* updates of one resource for one session, kept for NGX_MCP_INTEREST_PAIR */
 
 typedef struct {
     ngx_queue_t               queue;
@@ -57,8 +57,8 @@ ngx_http_mcp_updated_elsewhere(ngx_http_mcp_talk_t *t,
 
     /* a worker that quits may not be there any more when it is known */
 
-    rc = ngx_mcp_own_pair(t->upstream->zone, caller->session,
-                          &t->upstream->name, &uri, 1, ngx_exiting);
+    rc = ngx_mcp_interest_pair(t->upstream->zone, caller->session,
+                               &t->upstream->name, &uri, 1, ngx_exiting);
 
     if (rc == NGX_AGAIN) {
         rc = ngx_http_mcp_updated_hold(t, caller, &uri, text, pool);
@@ -131,7 +131,7 @@ ngx_http_mcp_updated_hold(ngx_http_mcp_talk_t *t, ngx_mcp_caller_t *caller,
     updated->timer.cancelable = 1;
 
     ngx_queue_insert_tail(bucket, &updated->queue);
-    ngx_add_timer(&updated->timer, NGX_MCP_OWN_PAIR);
+    ngx_add_timer(&updated->timer, NGX_MCP_INTEREST_PAIR);
 
     return NGX_AGAIN;
 }
@@ -166,8 +166,8 @@ ngx_http_mcp_updated_over(ngx_event_t *ev)
 
     ngx_queue_remove(&updated->queue);
 
-    rc = ngx_mcp_own_pair(u->zone, updated->session, &u->name, &updated->uri,
-                          updated->count, 1);
+    rc = ngx_mcp_interest_pair(u->zone, updated->session, &u->name,
+                               &updated->uri, updated->count, 1);
 
     if (rc == NGX_ABORT) {
         ngx_http_mcp_updated_alone(u, &updated->id, &updated->uri);

@@ -14,7 +14,8 @@
 #include "ngx_http_mcp_background.h"
 #include "ngx_http_mcp_waiter.h"
 #include "ngx_mcp_session.h"
-#include "ngx_mcp_own.h"
+#include "ngx_mcp_session.h"
+#include "ngx_mcp_upstream_session.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
 

@@ -560,6 +560,49 @@ ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
 }
 
 
+/* the new text is written to a chain, which changes places with the old one */
+
+void
+ngx_mcp_text_replace_locked(ngx_mcp_zone_t *zone, void *rec,
+    ngx_mcp_stage_t *stage)
+{
+    size_t                head;
+    uint32_t              n, m;
+    ngx_mcp_block_sh_t    old;
+    ngx_mcp_record_sh_t  *r, *new;
+
+    r = rec;
+    new = ngx_mcp_make_locked(zone, stage);
+
+    n = ngx_mcp_number(zone, r);
+    m = ngx_mcp_number(zone, new);
+    head = zone->schema->heads[r->block.type];
+
+    ngx_mcp_journal_note(zone, r, NGX_MCP_BLOCK_SIZE);
+
+    zone->sh->used[r->block.type] += stage->blocks - r->block.blocks;
+    zone->schema->charge_locked(zone, r->account, r->block.type,
+                                stage->blocks);
+    zone->schema->release_locked(zone, r->account, r->block.type,
+                                 r->block.blocks);
+
+    old = r->block;
+
+    r->block.blocks = new->block.blocks;
+    r->block.chain = new->block.chain;
+    r->block.last = (new->block.last == m) ? n : new->block.last;
+    r->len = new->len;
+    ngx_memcpy((u_char *) r + head, (u_char *) new + head,
+               NGX_MCP_BLOCK_SIZE - head);
+
+    new->block.blocks = old.blocks;
+    new->block.chain = old.chain;
+    new->block.last = (old.last == n) ? m : old.last;
+
+    ngx_mcp_block_free_locked(zone, m);
+}
+
+
 void
 ngx_mcp_list_append(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
     size_t offset)

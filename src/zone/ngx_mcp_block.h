@@ -62,6 +62,10 @@ void ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w);
 void *ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type);
 
+/* gives a record another text; it stays the same record */
+void ngx_mcp_text_replace_locked(ngx_mcp_zone_t *zone, void *rec,
+    ngx_mcp_stage_t *stage);
+
 /* the record's place in lists and counts is the caller's to give up */
 void ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec);
 

@@ -179,7 +179,7 @@ carrier_of(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, uint32_t line)
 
 
 static ngx_uint_t
-sharers(ngx_mcp_zone_t *zone, ngx_mcp_supply_sh_t *u)
+sharers(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
 {
     uint32_t                    n;
     ngx_uint_t                  count;
@@ -188,20 +188,40 @@ sharers(ngx_mcp_zone_t *zone, ngx_mcp_supply_sh_t *u)
     ngx_mcp_subscription_sh_t  *sub;
 
     count = 0;
-    ref = ngx_mcp_ref(zone, u);
+    ref = ngx_mcp_ref(zone, in);
 
     for (n = 1; n < zone->sh->fresh; n++) {
         sub = ngx_mcp_block(zone, n);
         c = ngx_mcp_block(zone, n);
 
         count += (sub->rec.block.type == NGX_MCP_SUBSCRIPTION
-                  && sub->supply.block == ref.block
-                  && sub->supply.gen == ref.gen);
+                  && sub->interest.block == ref.block
+                  && sub->interest.gen == ref.gen);
 
         count += (c->task.rec.block.type == NGX_MCP_CALL
                   && c->task.rec.flags & NGX_MCP_CALL_RUNNING
-                  && c->supply.block == ref.block
-                  && c->supply.gen == ref.gen);
+                  && c->interest.block == ref.block
+                  && c->interest.gen == ref.gen);
+    }
+
+    return count;
+}
+
+
+/* the shared upstream sessions that a limit counts */
+
+static ngx_uint_t
+limited(ngx_mcp_zone_t *zone, uint32_t limit)
+{
+    uint32_t                        n;
+    ngx_uint_t                      count;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    count = 0;
+
+    for (n = zone->root->shared.head; n; n = us->rec.links.next) {
+        us = ngx_mcp_block(zone, n);
+        count += (us->limit == limit);
     }
 
     return count;
@@ -249,10 +269,9 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     ngx_uint_t                  count, gets, waiting;
     ngx_mcp_call_sh_t          *c;
     ngx_mcp_stream_sh_t        *st;
-    ngx_mcp_supply_sh_t        *u;
+    ngx_mcp_record_sh_t        *rec;
     ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
-    ngx_mcp_record_sh_t        *rec;
 
     reach(zone, ngx_mcp_number(zone, s), NGX_MCP_SESSION);
 
@@ -349,7 +368,7 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     for (n = e->upstreams.head; n; n = rec->links.next) {
         rec = ngx_mcp_block(zone, n);
-        reach(zone, n, NGX_MCP_LINK);
+        reach(zone, n, NGX_MCP_UPSTREAM_SESSION);
     }
 
     if (length(zone, &e->server_requests, NGX_MCP_LINKS, "server requests")
@@ -378,16 +397,32 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
             bad("a subscription is not found");
         }
     }
+}
 
-    (void) length(zone, &e->supplies, NGX_MCP_LINKS, "supplies");
 
-    for (n = e->supplies.head; n; n = u->rec.links.next) {
-        u = ngx_mcp_block(zone, n);
-        reach(zone, n, NGX_MCP_SUPPLY);
+static void
+shared_check(ngx_mcp_zone_t *zone, ngx_mcp_upstream_session_sh_t *us)
+{
+    uint32_t                n;
+    ngx_mcp_interest_sh_t  *in;
 
-        if (u->count != sharers(zone, u)) {
-            bad("supply %u is shared by %u, not %u", n,
-                (unsigned) sharers(zone, u), u->count);
+    reach(zone, ngx_mcp_number(zone, us), NGX_MCP_UPSTREAM_SESSION);
+
+    if (us->limit
+        && ((ngx_mcp_limit_sh_t *) ngx_mcp_block(zone, us->limit))->count == 0)
+    {
+        bad("a shared upstream session is not counted");
+    }
+
+    (void) length(zone, &us->interests, NGX_MCP_LINKS, "interests");
+
+    for (n = us->interests.head; n; n = in->rec.links.next) {
+        in = ngx_mcp_block(zone, n);
+        reach(zone, n, NGX_MCP_INTEREST);
+
+        if (in->count != sharers(zone, in)) {
+            bad("interest %u is shared by %u, not %u", n,
+                (unsigned) sharers(zone, in), in->count);
         }
     }
 }
@@ -876,7 +911,8 @@ hash_check(ngx_mcp_zone_t *zone)
                     || l->count
                        != length(zone, &l->list,
                                  offsetof(ngx_mcp_extension_sh_t, limited),
-                                 "limited"))
+                                 "limited")
+                          + limited(zone, n))
                 {
                     bad("count of a limit is wrong");
                 }
@@ -895,7 +931,11 @@ hash_check(ngx_mcp_zone_t *zone)
                 window_check(zone, (ngx_mcp_window_sh_t *) rec);
                 break;
 
-            case NGX_MCP_SUPPLY:
+            case NGX_MCP_INTEREST:
+                break;
+
+            case NGX_MCP_UPSTREAM_SESSION:
+                shared_check(zone, (ngx_mcp_upstream_session_sh_t *) rec);
                 break;
 
             case NGX_MCP_AUDIENCE:
@@ -914,20 +954,22 @@ hash_check(ngx_mcp_zone_t *zone)
 static void
 counts_check(ngx_mcp_zone_t *zone)
 {
-    uint32_t                 n, *sessions, *farewells;
-    ngx_int_t                live, streams, calls;
-    ngx_uint_t               i, idle, own, groups;
-    ngx_mcp_zone_sh_t       *sh;
-    ngx_mcp_group_sh_t      *g;
-    ngx_mcp_record_sh_t     *rec;
-    ngx_mcp_session_sh_t    *s;
+    uint32_t                        n, *sessions, *farewells, *shared;
+    ngx_int_t                       live, streams, calls;
+    ngx_uint_t                      i, idle, total, groups;
+    ngx_mcp_zone_sh_t              *sh;
+    ngx_mcp_group_sh_t             *g;
+    ngx_mcp_record_sh_t            *rec;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_upstream_session_sh_t  *us;
 
     sh = zone->sh;
     live = streams = calls = 0;
-    idle = own = groups = 0;
+    idle = total = groups = 0;
 
     sessions = calloc(sh->fresh, sizeof(uint32_t));
     farewells = calloc(sh->fresh, sizeof(uint32_t));
+    shared = calloc(sh->fresh, sizeof(uint32_t));
 
     for (n = 1; n < sh->fresh; n++) {
         rec = ngx_mcp_block(zone, n);
@@ -944,18 +986,22 @@ counts_check(ngx_mcp_zone_t *zone)
 
             idle += (s->idle != NGX_MCP_IDLE_NOT);
 
-            if (rec->flags & NGX_MCP_SESSION_OWN) {
-                session_check(zone, s);
-                own++;
-                break;
-            }
-
             live++;
             sessions[rec->owner.block]++;
             break;
 
+        case NGX_MCP_UPSTREAM_SESSION:
+            us = (ngx_mcp_upstream_session_sh_t *) rec;
+
+            if (rec->owner.block == us->group.block) {
+                shared[us->group.block]++;
+                total++;
+            }
+
+            break;
+
         case NGX_MCP_FAREWELL:
-            farewells[((ngx_mcp_link_sh_t *) rec)->group.block]++;
+            farewells[((ngx_mcp_upstream_session_sh_t *) rec)->group.block]++;
             break;
 
         case NGX_MCP_STREAM:
@@ -976,9 +1022,10 @@ counts_check(ngx_mcp_zone_t *zone)
         }
 
         groups++;
-        own -= length(zone, &g->own, NGX_MCP_LINKS, "own");
 
-        if (g->sessions != sessions[n] || g->farewells != farewells[n]) {
+        if (g->sessions != sessions[n] || g->farewells != farewells[n]
+            || g->shared != shared[n])
+        {
             bad("counts of group %u are wrong: %u sessions, %u", n,
                 g->sessions, sessions[n]);
         }
@@ -986,9 +1033,10 @@ counts_check(ngx_mcp_zone_t *zone)
 
     free(sessions);
     free(farewells);
+    free(shared);
 
-    if (own) {
-        bad("own sessions are not all in lists");
+    if (total != length(zone, &zone->root->shared, NGX_MCP_LINKS, "shared")) {
+        bad("shared upstream sessions are not all in the list");
     }
 
     if (live != ngx_mcp_counter(zone, NGX_MCP_COUNTER_SESSIONS_LIVE)

@@ -154,7 +154,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .topic = on_group,
     .knowledge = on_zone,
     .listeners = on_zone,
-    .supplies = on_zone,
+    .interests = on_zone,
     .farewell = on_farewell,
     .lease = on_lease,
     .lists = on_zone
@@ -666,12 +666,12 @@ landing(void)
 static void
 others(slot_t *m)
 {
-    ngx_str_t                 name, id;
-    ngx_pool_t               *pool;
-    ngx_mcp_ref_t             none;
-    ngx_mcp_link_t            l;
-    ngx_mcp_knowledge_t       k;
-    ngx_mcp_server_request_t  request;
+    ngx_str_t                   name, id;
+    ngx_pool_t                 *pool;
+    ngx_mcp_ref_t               none;
+    ngx_mcp_knowledge_t         k;
+    ngx_mcp_server_request_t    request;
+    ngx_mcp_upstream_session_t  l;
 
     pool = env_pool();
     none.block = 0;
@@ -684,14 +684,14 @@ others(slot_t *m)
         name = env_str(random() % 2 ? "one" : "two");
         id = env_str("up-session");
 
-        if (ngx_mcp_link_get(&zone, m->ref, &name, none, &l) == NGX_DECLINED) {
+        if (us_get(&zone, m->ref, &name, none, &l) == NGX_DECLINED) {
             if (random() % 4) {
-                ngx_mcp_link_put(&zone, m->ref, &name, &id, 1);
+                us_made(&zone, m->ref, &name, &id, 1);
             } else {
-                ngx_mcp_link_fail(&zone, m->ref, &name);
+                us_fail(&zone, m->ref, &name);
             }
         } else if (random() % 4 == 0) {
-            ngx_mcp_link_forget(&zone, m->ref, &name, l.serial);
+            us_forget(&zone, m->ref, &name, l.serial);
         }
 
         break;
@@ -699,8 +699,8 @@ others(slot_t *m)
     case 2:
         name = env_str("one");
 
-        if (ngx_mcp_link_listen(&zone, m->ref, &name) == NGX_OK) {
-            ngx_mcp_link_unlisten(&zone, m->ref, &name, 0);
+        if (us_listen(&zone, m->ref, &name) == NGX_OK) {
+            us_unlisten(&zone, m->ref, &name, 0);
         }
 
         break;
@@ -724,7 +724,7 @@ others(slot_t *m)
         name = env_str(random() % 2 ? "file:///a" : "file:///b");
 
         if (random() % 2) {
-            ngx_mcp_session_subscribe(&zone, m->ref, &name, 8);
+            ngx_mcp_session_subscribe(&zone, m->ref, &name, NULL, 8);
         } else {
             ngx_mcp_session_unsubscribe(&zone, m->ref, &name);
         }
@@ -810,7 +810,7 @@ topics(slot_t *m, ngx_uint_t n)
         break;
 
     case 2:
-        (void) ngx_mcp_session_subscribe(&zone, m->ref, &topic.uri, 8);
+        (void) ngx_mcp_session_subscribe(&zone, m->ref, &topic.uri, NULL, 8);
         ngx_mcp_topic_subscribe(&zone, m->ref, &topic);
         break;
 

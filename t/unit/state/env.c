@@ -130,6 +130,84 @@ env_unlock(ngx_mcp_zone_t *zone, pid_t pid)
 }
 
 
+ngx_mcp_ref_t
+us_of(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream)
+{
+    uint32_t                        n;
+    uint64_t                        hash;
+    ngx_mcp_ref_t                   ref;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ref.block = 0;
+    ref.gen = 0;
+
+    if (ngx_mcp_record(zone, owner, NGX_MCP_UPSTREAM_SESSION)) {
+        return owner;
+    }
+
+    s = ngx_mcp_session_locked(zone, owner);
+    n = s ? ngx_mcp_session_extension(zone, s)->upstreams.head : 0;
+    hash = ngx_mcp_hash(zone, upstream, NULL);
+
+    for ( /* void */ ; n; n = us->rec.links.next) {
+        us = ngx_mcp_block(zone, n);
+
+        if (us->upstream == hash) {
+            ref = ngx_mcp_ref(zone, us);
+        }
+    }
+
+    return ref;
+}
+
+
+ngx_int_t
+us_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream)
+{
+    ngx_mcp_ref_t  ref;
+
+    return ngx_mcp_upstream_session_listen(zone, owner, upstream, &ref);
+}
+
+
+ngx_int_t
+us_shared(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref)
+{
+    ngx_mcp_shared_t  shared;
+
+    shared.endpoint = in->endpoint;
+    shared.tenant = in->tenant;
+    shared.list_key = in->list_key;
+    shared.upstream = in->identity;
+    shared.id = in->id;
+    shared.limit = in->limit;
+
+    return ngx_mcp_shared_get(zone, &shared, ref);
+}
+
+
+void
+us_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+
+    if (us) {
+        while (ngx_mcp_interest_drop_locked(zone, us) == NGX_OK) {
+            /* void */
+        }
+
+        ngx_mcp_upstream_session_end_locked(zone, us);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
 void
 env_half_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
 {

@@ -34,6 +34,38 @@ void env_zone_free(ngx_mcp_zone_t *zone);
 /* what nginx's master does for a dead worker */
 void env_unlock(ngx_mcp_zone_t *zone, pid_t pid);
 
+/*
+ * The upstream session that a client session has there, block 0: none; has
+ * this worker listen on it; a shared one, whose upstream is in->identity, and
+ * its end.
+ */
+ngx_mcp_ref_t us_of(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
+    ngx_str_t *upstream);
+ngx_int_t us_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
+    ngx_str_t *upstream);
+ngx_int_t us_shared(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
+    ngx_mcp_ref_t *ref);
+void us_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
+
+#define us_get   ngx_mcp_upstream_session_get
+#define us_peek  ngx_mcp_upstream_session_peek
+#define us_id    ngx_mcp_upstream_session_id
+
+#define us_made(z, o, u, id, rev)                                             \
+    ngx_mcp_upstream_session_made(z, us_of(z, o, u), u, id, rev)
+#define us_fail(z, o, u)                                                      \
+    ngx_mcp_upstream_session_fail(z, us_of(z, o, u))
+#define us_forget(z, o, u, serial)                                            \
+    ngx_mcp_upstream_session_forget(z, us_of(z, o, u), serial)
+#define us_listens(z, o, u, resumed)                                          \
+    ngx_mcp_upstream_session_listens(z, us_of(z, o, u), 0, resumed)
+#define us_breaks(z, o, u)                                                    \
+    ngx_mcp_upstream_session_breaks(z, us_of(z, o, u))
+#define us_unlisten(z, o, u, over)                                            \
+    ngx_mcp_upstream_session_unlisten(z, us_of(z, o, u), over)
+#define us_subscription(z, o, u, n, pool, uri)                                \
+    ngx_mcp_upstream_session_subscription(z, us_of(z, o, u), n, pool, uri)
+
 /* as if one died when it had just ended this session */
 void env_half_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 

@@ -13,7 +13,7 @@ typedef struct {
     ngx_uint_t      groups;
     ngx_uint_t      topics;
     ngx_uint_t      knowledge;
-    ngx_uint_t      supplies;
+    ngx_uint_t      interests;
     ngx_uint_t      farewells;
     size_t          session_len;
     ngx_uint_t      why;
@@ -38,7 +38,7 @@ static void on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t group);
 static void on_topic(ngx_mcp_zone_t *z, ngx_mcp_ref_t topic);
 static void on_knowledge(ngx_mcp_zone_t *z);
 static void on_listeners(ngx_mcp_zone_t *z);
-static void on_supplies(ngx_mcp_zone_t *z);
+static void on_interests(ngx_mcp_zone_t *z);
 static void on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint,
     ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant,
     ngx_str_t *session, ngx_uint_t revision);
@@ -51,7 +51,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .topic = on_topic,
     .knowledge = on_knowledge,
     .listeners = on_listeners,
-    .supplies = on_supplies,
+    .interests = on_interests,
     .farewell = on_farewell
 };
 
@@ -106,9 +106,9 @@ on_listeners(ngx_mcp_zone_t *z)
 
 
 static void
-on_supplies(ngx_mcp_zone_t *z)
+on_interests(ngx_mcp_zone_t *z)
 {
-    heard.supplies++;
+    heard.interests++;
 }
 
 
@@ -172,6 +172,10 @@ stop(const char *what)
         if (s->rec.block.type == NGX_MCP_SESSION) {
             ngx_mcp_session_end(&zone, ngx_mcp_ref(&zone, s),
                                 NGX_MCP_COUNTER_SESSIONS_DELETED);
+        }
+
+        if (s->rec.block.type == NGX_MCP_UPSTREAM_SESSION) {
+            us_shared_end(&zone, ngx_mcp_ref(&zone, s));
         }
     }
 
@@ -470,7 +474,7 @@ expire_tests(void)
             snprintf(buf, sizeof(buf), "file:///%u/%u", (unsigned) i,
                      (unsigned) n);
             uri = env_str(buf);
-            (void) ngx_mcp_session_subscribe(&zone, ref, &uri, 100);
+            (void) ngx_mcp_session_subscribe(&zone, ref, &uri, NULL, 100);
         }
     }
 
@@ -506,10 +510,10 @@ expire_tests(void)
 static void
 farewell_tests(void)
 {
-    ngx_str_t       up, id;
-    ngx_uint_t      i;
-    ngx_mcp_ref_t   ref, none;
-    ngx_mcp_link_t  l;
+    ngx_str_t                   up, id;
+    ngx_uint_t                  i;
+    ngx_mcp_ref_t               ref, none;
+    ngx_mcp_upstream_session_t  l;
 
     start(NGX_MCP_ZONE_MIN_SIZE);
     memset(&none, 0, sizeof(none));
@@ -518,8 +522,8 @@ farewell_tests(void)
 
     for (i = 0; i < 1000; i++) {
         ref = session("e", "t");
-        (void) ngx_mcp_link_get(&zone, ref, &up, none, &l);
-        (void) ngx_mcp_link_put(&zone, ref, &up, &id, 1);
+        (void) us_get(&zone, ref, &up, none, &l);
+        (void) us_made(&zone, ref, &up, &id, 1);
         ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
     }
 
@@ -760,13 +764,14 @@ subscription_tests(void)
     a = env_str("file:///a");
     b = env_str("file:///b");
 
-    ok(ngx_mcp_session_subscribe(&zone, ref, &a, 2) == NGX_OK
-       && ngx_mcp_session_subscribe(&zone, ref, &a, 2) == NGX_OK
-       && ngx_mcp_session_subscribe(&zone, ref, &b, 2) == NGX_OK,
+    ok(ngx_mcp_session_subscribe(&zone, ref, &a, NULL, 2) == NGX_OK
+       && ngx_mcp_session_subscribe(&zone, ref, &a, NULL, 2) == NGX_OK
+       && ngx_mcp_session_subscribe(&zone, ref, &b, NULL, 2) == NGX_OK,
        "subscribe");
 
     out = env_str("file:///c");
-    ok(ngx_mcp_session_subscribe(&zone, ref, &out, 2) == NGX_BUSY, "limit");
+    ok(ngx_mcp_session_subscribe(&zone, ref, &out, NULL, 2) == NGX_BUSY,
+       "limit");
 
     ok(ngx_mcp_session_subscription(&zone, ref, 1, pool, &out) == NGX_OK
        && out.len == 9 && memcmp(out.data, "file:///b", 9) == 0
@@ -780,17 +785,17 @@ subscription_tests(void)
     for (i = 0; i < 200; i++) {
         snprintf(text, sizeof(text), "file:///%u", (unsigned) i);
         a = env_str(text);
-        (void) ngx_mcp_session_subscribe(&zone, ref, &a, 256);
+        (void) ngx_mcp_session_subscribe(&zone, ref, &a, NULL, 256);
     }
 
     a.data = big;
     a.len = 8000;
-    ok(ngx_mcp_session_subscribe(&zone, ref, &a, 256) == NGX_OK
+    ok(ngx_mcp_session_subscribe(&zone, ref, &a, NULL, 256) == NGX_OK
        && ngx_mcp_session_subscription(&zone, ref, 201, pool, &out) == NGX_OK
        && out.len == 8000, "a long one");
 
     ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
-    ok(ngx_mcp_session_subscribe(&zone, ref, &b, 256) == NGX_DECLINED,
+    ok(ngx_mcp_session_subscribe(&zone, ref, &b, NULL, 256) == NGX_DECLINED,
        "an ended session");
 
     env_pool_free(pool);
@@ -801,7 +806,7 @@ subscription_tests(void)
 /* how many are made; room for one that is too small, or is none, is told */
 
 static ngx_uint_t
-made(ngx_mcp_ref_t own, ngx_uint_t serial)
+made(ngx_mcp_ref_t us, ngx_uint_t serial)
 {
     u_char      buf[64];
     ngx_str_t   uris[8];
@@ -810,11 +815,11 @@ made(ngx_mcp_ref_t own, ngx_uint_t serial)
     n = 8;
     none = 0;
 
-    if (ngx_mcp_supply_made(&zone, own, serial, buf, 64, uris, &n) != NGX_OK) {
+    if (ngx_mcp_interest_made(&zone, us, serial, buf, 64, uris, &n) != NGX_OK) {
         return 99;
     }
 
-    if (n && (ngx_mcp_supply_made(&zone, own, serial, buf, 64, uris, &none)
+    if (n && (ngx_mcp_interest_made(&zone, us, serial, buf, 64, uris, &none)
               != NGX_BUSY
               || uris[0].data != buf || buf[0] != 'f'))
     {
@@ -823,7 +828,7 @@ made(ngx_mcp_ref_t own, ngx_uint_t serial)
 
     none = 8;
 
-    if (n && ngx_mcp_supply_made(&zone, own, serial, buf, 2, uris, &none)
+    if (n && ngx_mcp_interest_made(&zone, us, serial, buf, 2, uris, &none)
              != NGX_BUSY)
     {
         return 97;
@@ -837,21 +842,21 @@ static ngx_int_t
 pair(ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n,
     ngx_uint_t last)
 {
-    return ngx_mcp_own_pair(&zone, session, upstream, uri, n, last);
+    return ngx_mcp_interest_pair(&zone, session, upstream, uri, n, last);
 }
 
 
 static void
-own_tests(void)
+shared_tests(void)
 {
-    ngx_str_t              uri, none, name, id;
-    ngx_pool_t            *pool;
-    ngx_mcp_ref_t          a, b, own, other;
-    ngx_mcp_call_t         call;
-    ngx_mcp_link_t         l;
-    ngx_mcp_session_t      s;
-    ngx_mcp_supply_job_t   job, second;
-    ngx_mcp_session_new_t  in;
+    ngx_str_t                   uri, none, name, id;
+    ngx_pool_t                 *pool;
+    ngx_mcp_ref_t               a, b, us, other;
+    ngx_mcp_call_t              call;
+    ngx_mcp_session_t           s;
+    ngx_mcp_session_new_t       in;
+    ngx_mcp_interest_job_t      job, second;
+    ngx_mcp_upstream_session_t  l, own;
 
     start(ZONE_SIZE);
     pool = env_pool();
@@ -866,11 +871,11 @@ own_tests(void)
 
     in = fresh("e", "t");
     in.identity = name;
-    ok(ngx_mcp_own_get(&zone, &in, &own) == NGX_OK
-       && ngx_mcp_own_get(&zone, &in, &other) == NGX_OK
-       && own.block == other.block
+    ok(us_shared(&zone, &in, &us) == NGX_OK
+       && us_shared(&zone, &in, &other) == NGX_OK
+       && us.block == other.block
        && counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 2,
-       "one own session, which does not count");
+       "a shared one, which does not count");
     ok(ngx_mcp_session_exists(&zone, &in.id, &in.endpoint) == 0
        && ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
                                &in.identity, &s) == NGX_DECLINED,
@@ -878,60 +883,63 @@ own_tests(void)
 
     in.list_key = env_str("key");
     in.limit = 1;
-    ok(ngx_mcp_own_get(&zone, &in, &other) == NGX_OK
-       && own.block != other.block, "one for each audience");
+    ok(us_shared(&zone, &in, &other) == NGX_OK
+       && us.block != other.block, "one for each audience");
     in.list_key = env_str("another key");
-    ok(ngx_mcp_own_get(&zone, &in, &other) == NGX_BUSY, "but not too many");
+    ok(us_shared(&zone, &in, &other) == NGX_BUSY, "but not too many");
 
     /* sharing */
 
-    ok(ngx_mcp_own_hold(&zone, own, 5) == NGX_OK
-       && ngx_mcp_own_touch(&zone, own, 4) == NGX_DECLINED, "held");
+    ok(ngx_mcp_shared_hold(&zone, us, 5) == NGX_OK
+       && ngx_mcp_shared_touch(&zone, us, 4) == NGX_DECLINED, "held");
 
     listen_again();
-    ok(ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_AGAIN
-       && ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_AGAIN
-       && ngx_mcp_supply_join(&zone, own, b, &uri, 1) == NGX_AGAIN,
+    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN
+       && ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN
+       && ngx_mcp_interest_join(&zone, us, b, &uri, 1) == NGX_AGAIN,
        "wanted");
     drain();
-    ok(heard.supplies == 1, "the holder hears of it");
-    ok(ngx_mcp_supply_join(&zone, own, a, &name, 1) == NGX_BUSY, "the limit");
+    ok(heard.interests == 1, "the holder hears of it");
+    ok(ngx_mcp_interest_join(&zone, us, a, &name, 1) == NGX_BUSY, "the limit");
 
-    ok(ngx_mcp_supply_next(&zone, own, 4, pool, &job) == NGX_DECLINED
-       && ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_OK
+    ok(ngx_mcp_interest_next(&zone, us, 4, pool, &job) == NGX_DECLINED
+       && ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_OK
        && job.subscribe && !job.again && job.uri.len == uri.len
-       && ngx_mcp_supply_next(&zone, own, 5, pool, &second) == NGX_DECLINED,
+       && ngx_mcp_interest_next(&zone, us, 5, pool, &second) == NGX_DECLINED,
        "asked for once");
 
-    ngx_mcp_link_get(&zone, own, &name, own, &l);
-    ngx_mcp_link_put(&zone, own, &name, &id, 1);
-    ngx_mcp_link_peek(&zone, own, &name, &l);
+    us_get(&zone, us, &name, us, &l);
+    us_made(&zone, us, &name, &id, 1);
+    us_peek(&zone, us, &name, &l);
 
     listen_again();
-    ngx_mcp_supply_done(&zone, own, 5, &job, NGX_OK, l.serial);
+    ngx_mcp_interest_done(&zone, 5, &job, NGX_OK, l.serial);
     drain();
-    ok(heard.supplies == 1
-       && ngx_mcp_supply_state(&zone, a, &uri) == NGX_OK
-       && ngx_mcp_supply_state(&zone, b, &uri) == NGX_OK
-       && ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_DECLINED,
+    ok(heard.interests == 1
+       && ngx_mcp_interest_state(&zone, a, &uri) == NGX_OK
+       && ngx_mcp_interest_state(&zone, b, &uri) == NGX_OK
+       && ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_DECLINED,
        "made");
-    ok(made(own, l.serial) == 1 && made(own, l.serial + 1) == 0,
+    ok(made(us, l.serial) == 1 && made(us, l.serial + 1) == 0,
        "on this link");
-    ok(ngx_mcp_session_upstream_subscription(&zone, a, 0, pool, &id) == NGX_OK
-       && ngx_mcp_session_upstream_subscription(&zone, a, 1, pool, &id)
-          == NGX_DECLINED, "the session's own link has it, too");
+    ok(us_get(&zone, a, &name, us, &own) == NGX_DECLINED
+       && us_subscription(&zone, a, &name, 0, pool, &id) == NGX_OK
+       && us_subscription(&zone, a, &name, 1, pool, &id) == NGX_DECLINED
+       && us_get(&zone, a, &id, us, &own) == NGX_DECLINED
+       && us_subscription(&zone, a, &id, 0, pool, &id) == NGX_DECLINED,
+       "the session's own there has it, too, and at no other upstream");
 
     /* the listener */
 
     ok(pair(a, &name, &uri, 1, 0) == NGX_DECLINED, "does not listen");
-    ngx_mcp_own_listens(&zone, own, l.serial, 1);
+    ngx_mcp_upstream_session_listens(&zone, us, l.serial, 0);
     ok(pair(a, &name, &none, 1, 0) == NGX_OK, "listens");
 
     ok(pair(a, &name, &uri, 1, 0) == NGX_AGAIN, "heard on a stream alone");
-    ngx_mcp_own_heard(&zone, own, &uri);
+    ngx_mcp_interest_heard(&zone, us, &uri);
     ok(pair(a, &name, &uri, 1, 1) == NGX_OK, "and after that for all");
-    ngx_mcp_own_heard(&zone, own, &uri);
-    ngx_mcp_own_heard(&zone, own, &uri);
+    ngx_mcp_interest_heard(&zone, us, &uri);
+    ngx_mcp_interest_heard(&zone, us, &uri);
     ok(pair(a, &name, &uri, 1, 0) == NGX_OK
        && pair(a, &name, &uri, 1, 0) == NGX_OK
        && pair(a, &name, &uri, 1, 0) == NGX_AGAIN
@@ -940,27 +948,27 @@ own_tests(void)
        && pair(a, &name, &uri, 1, 0) == NGX_DECLINED
        && pair(b, &name, &uri, 1, 0) == NGX_DECLINED,
        "told alone, as the next ones are");
-    ngx_mcp_own_heard(&zone, own, &uri);
-    env_time(ngx_current_msec + NGX_MCP_OWN_PAIR + 1001);
+    ngx_mcp_interest_heard(&zone, us, &uri);
+    env_time(ngx_current_msec + NGX_MCP_INTEREST_PAIR + 1001);
     ok(pair(a, &name, &uri, 1, 0) == NGX_AGAIN,
        "what was said long ago is another one");
-    ngx_mcp_own_heard(&zone, own, &uri);
+    ngx_mcp_interest_heard(&zone, us, &uri);
     ok(pair(a, &name, &uri, 1, 1) == NGX_OK
        && pair(b, &name, &uri, 3, 1) == NGX_ABORT, "more than for all");
-    ok(ngx_mcp_link_listen(&zone, b, &name) == NGX_OK
-       && ngx_mcp_link_listens(&zone, b, &name, 0) == 0
-       && ngx_mcp_link_listens(&zone, b, &name, 0) == 1,
+    ok(us_listen(&zone, b, &name) == NGX_OK
+       && us_listens(&zone, b, &name, 0) == 0
+       && us_listens(&zone, b, &name, 0) == 1,
        "what it misses is told");
-    ngx_mcp_own_heard(&zone, own, &uri);
+    ngx_mcp_interest_heard(&zone, us, &uri);
 
-    ngx_mcp_link_listen(&zone, a, &name);
-    ngx_mcp_link_listens(&zone, a, &name, 0);
-    ok(ngx_mcp_link_listens(&zone, a, &name, 0) == 0,
+    us_listen(&zone, a, &name);
+    us_listens(&zone, a, &name, 0);
+    ok(us_listens(&zone, a, &name, 0) == 0,
        "what sessions miss themselves is told by it");
     ok(pair(a, &name, &uri, 1, 0) == NGX_OK
        && pair(a, &name, &uri, 1, 0) == NGX_AGAIN
-       && ngx_mcp_link_listens(&zone, a, &name, 0) == 1
-       && ngx_mcp_link_listens(&zone, a, &name, 0) == 0,
+       && us_listens(&zone, a, &name, 0) == 1
+       && us_listens(&zone, a, &name, 0) == 0,
        "but one that was kept, once");
     ok(pair(a, &name, &name, 1, 0) == NGX_DECLINED
        && pair(a, &name, &name, 1, 1) == NGX_OK,
@@ -969,114 +977,114 @@ own_tests(void)
     /* a call that waits counts as well */
 
     ok(ngx_mcp_call_open(&zone, a, &name, &none, 8, 1, &call) == NGX_OK
-       && ngx_mcp_supply_hold(&zone, own, call.ref, &uri) == NGX_OK
-       && ngx_mcp_supply_hold(&zone, own, call.ref, &uri) == NGX_DECLINED
-       && ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_DECLINED,
+       && ngx_mcp_interest_hold(&zone, us, call.ref, &uri) == NGX_OK
+       && ngx_mcp_interest_hold(&zone, us, call.ref, &uri) == NGX_DECLINED
+       && ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_DECLINED,
        "a call shares it");
     ngx_mcp_call_close(&zone, call.ref);
-    ok(ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_DECLINED
-       && ngx_mcp_supply_hold(&zone, own, call.ref, &uri) == NGX_DECLINED,
+    ok(ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_DECLINED
+       && ngx_mcp_interest_hold(&zone, us, call.ref, &uri) == NGX_DECLINED,
        "as long as it runs");
     ok(ngx_mcp_call_open(&zone, a, &name, &none, 8, 1, &call) == NGX_OK
-       && ngx_mcp_supply_hold(&zone, own, call.ref, &name) == NGX_OK
+       && ngx_mcp_interest_hold(&zone, us, call.ref, &name) == NGX_OK
        && env_check(&zone) == 0
-       && ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_OK
+       && ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_OK
        && job.subscribe, "one of its own");
-    ngx_mcp_supply_done(&zone, own, 5, &job, NGX_OK, l.serial);
+    ngx_mcp_interest_done(&zone, 5, &job, NGX_OK, l.serial);
     ngx_mcp_call_close(&zone, call.ref);
-    ok(ngx_mcp_supply_next(&zone, own, 5, pool, &job) == NGX_OK
+    ok(ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_OK
        && !job.subscribe, "ends with it");
-    ngx_mcp_supply_done(&zone, own, 5, &job, NGX_OK, l.serial);
+    ngx_mcp_interest_done(&zone, 5, &job, NGX_OK, l.serial);
 
     /* another holder goes on, a new link has all asked for again */
 
-    ngx_mcp_own_hold(&zone, own, 6);
-    ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_DECLINED,
+    ngx_mcp_shared_hold(&zone, us, 6);
+    ok(ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_DECLINED,
        "another holder has nothing to do");
-    ngx_mcp_link_forget(&zone, own, &name, l.serial);
+    us_forget(&zone, us, &name, l.serial);
     ok(pair(a, &name, &none, 1, 0) == NGX_DECLINED, "forgotten");
     id = env_str("there again");
-    ngx_mcp_link_put(&zone, own, &name, &id, 1);
-    ngx_mcp_link_peek(&zone, own, &name, &l);
-    ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_OK
-       && job.subscribe && job.again && made(own, l.serial) == 0
-       && ngx_mcp_supply_state(&zone, a, &uri) == NGX_OK,
+    us_made(&zone, us, &name, &id, 1);
+    us_peek(&zone, us, &name, &l);
+    ok(ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_OK
+       && job.subscribe && job.again && made(us, l.serial) == 0
+       && ngx_mcp_interest_state(&zone, a, &uri) == NGX_OK,
        "asked for again");
-    ngx_mcp_supply_done(&zone, own, 6, &job, NGX_AGAIN, 0);
-    ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_OK, "retried");
-    ngx_mcp_supply_done(&zone, own, 6, &job, NGX_OK, l.serial);
-    ok(made(own, l.serial) == 1, "made again");
+    ngx_mcp_interest_done(&zone, 6, &job, NGX_AGAIN, 0);
+    ok(ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_OK, "retried");
+    ngx_mcp_interest_done(&zone, 6, &job, NGX_OK, l.serial);
+    ok(made(us, l.serial) == 1, "made again");
 
     /* the last one leaves, another comes back meanwhile */
 
     ok(ngx_mcp_session_unsubscribe(&zone, a, &uri) == NGX_DONE
-       && ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_DECLINED
-       && ngx_mcp_own_end(&zone, own, 6) == NGX_DECLINED, "one left");
+       && ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_DECLINED
+       && ngx_mcp_shared_end(&zone, us, 6) == NGX_DECLINED, "one left");
     listen_again();
     ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
     drain();
-    ok(heard.supplies == 1
-       && ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_OK
+    ok(heard.interests == 1
+       && ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_OK
        && !job.subscribe, "the last one left");
-    ok(ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_AGAIN,
+    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN,
        "too late to be kept");
-    ngx_mcp_supply_done(&zone, own, 6, &job, NGX_OK, l.serial);
-    ok(ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_OK
+    ngx_mcp_interest_done(&zone, 6, &job, NGX_OK, l.serial);
+    ok(ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_OK
        && job.subscribe, "made anew");
 
     /* refused */
 
-    ngx_mcp_supply_done(&zone, own, 6, &job, NGX_DECLINED, l.serial);
-    ok(ngx_mcp_supply_state(&zone, a, &uri) == NGX_DONE
-       && ngx_mcp_supply_next(&zone, own, 6, pool, &job) == NGX_DECLINED,
+    ngx_mcp_interest_done(&zone, 6, &job, NGX_DECLINED, l.serial);
+    ok(ngx_mcp_interest_state(&zone, a, &uri) == NGX_DONE
+       && ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_DECLINED,
        "refused");
-    ngx_mcp_supply_part(&zone, a, &uri);
-    ok(ngx_mcp_session_upstream_subscription(&zone, a, 0, pool, &id) == NGX_OK
-       && ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_DONE
-       && ngx_mcp_supplies(&zone, own) == 0, "tried alone");
-    ngx_mcp_own_listens(&zone, own, l.serial, 1);
+    ngx_mcp_interest_leave(&zone, a, &uri);
+    ok(us_subscription(&zone, a, &name, 0, pool, &id) == NGX_OK
+       && ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_DONE
+       && ngx_mcp_interests(&zone, us) == 0, "tried alone");
+    ngx_mcp_upstream_session_listens(&zone, us, l.serial, 0);
     ok(pair(a, &name, &none, 1, 0) == NGX_OK
        && pair(a, &name, &uri, 1, 0) == NGX_DECLINED, "and heard alone");
-    ok(ngx_mcp_link_listens(&zone, a, &name, 0) == 1, "missed alone, too");
+    ok(us_listens(&zone, a, &name, 0) == 1, "missed alone, too");
     ok(ngx_mcp_session_unsubscribe(&zone, a, &uri) == NGX_OK, "ended alone");
 
     /* its end */
 
-    (void) ngx_mcp_supply_join(&zone, own, a, &uri, 1);
-    ngx_mcp_session_end(&zone, own, NGX_MCP_COUNTER_SESSIONS_DELETED);
-    ok(ngx_mcp_supply_state(&zone, a, &uri) == NGX_ERROR, "gone");
+    (void) ngx_mcp_interest_join(&zone, us, a, &uri, 1);
+    us_shared_end(&zone, us);
+    ok(ngx_mcp_interest_state(&zone, a, &uri) == NGX_ERROR, "gone");
     in.list_key = env_str("");
     in.limit = 0;
-    ngx_mcp_own_get(&zone, &in, &own);
-    ngx_mcp_own_hold(&zone, own, 7);
-    ok(ngx_mcp_supply_join(&zone, own, a, &uri, 1) == NGX_AGAIN,
+    us_shared(&zone, &in, &us);
+    ngx_mcp_shared_hold(&zone, us, 7);
+    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN,
        "joined again");
     ngx_mcp_session_unsubscribe(&zone, a, &uri);
 
     listen_again();
-    env_time(ngx_current_msec + NGX_MCP_OWN_TIMEOUT - 1);
-    ngx_mcp_own_touch(&zone, own, 7);
-    env_time(ngx_current_msec + NGX_MCP_OWN_TIMEOUT - 1);
+    env_time(ngx_current_msec + NGX_MCP_SHARED_TIMEOUT - 1);
+    ngx_mcp_shared_touch(&zone, us, 7);
+    env_time(ngx_current_msec + NGX_MCP_SHARED_TIMEOUT - 1);
     (void) ngx_mcp_worker_sweep(&zone);
-    ok(ngx_mcp_supplies(&zone, own) == 0, "kept while touched");
+    ok(ngx_mcp_interests(&zone, us) == 0, "kept while touched");
     env_time(ngx_current_msec + 1);
     (void) ngx_mcp_worker_sweep(&zone);
-    ok(ngx_mcp_supplies(&zone, own) == NGX_DECLINED, "and no longer");
+    ok(ngx_mcp_shared_touch(&zone, us, 7) == NGX_DECLINED, "and no longer");
 
     env_pool_free(pool);
-    stop("own sessions");
+    stop("shared upstream sessions");
 }
 
 
 static void
 link_tests(void)
 {
-    ngx_str_t             uri, name, id;
-    ngx_uint_t            old;
-    ngx_pool_t           *pool;
-    ngx_mcp_ref_t         ref;
-    ngx_mcp_call_t        a, b;
-    ngx_mcp_link_t        l;
+    ngx_str_t                   uri, name, id;
+    ngx_uint_t                  old;
+    ngx_pool_t                 *pool;
+    ngx_mcp_ref_t               ref;
+    ngx_mcp_call_t              a, b;
+    ngx_mcp_upstream_session_t  l;
 
     start(ZONE_SIZE);
     pool = env_pool();
@@ -1090,81 +1098,82 @@ link_tests(void)
 
     name = env_str("up");
 
-    ok(ngx_mcp_link_peek(&zone, ref, &name, &l) == NGX_DECLINED
-       && ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_DECLINED
-       && ngx_mcp_link_get(&zone, ref, &name, b.ref, &l) == NGX_AGAIN,
+    ok(us_peek(&zone, ref, &name, &l) == NGX_DECLINED
+       && us_get(&zone, ref, &name, a.ref, &l) == NGX_DECLINED
+       && us_get(&zone, ref, &name, b.ref, &l) == NGX_AGAIN,
        "one makes it, another waits");
 
-    ngx_mcp_link_fail(&zone, ref, &name);
+    us_fail(&zone, ref, &name);
     drain();
     ok(heard.calls == 1 && heard.local == 12
-       && heard.why == NGX_MCP_WAKE_LINK, "woken by failure");
+       && heard.why == NGX_MCP_WAKE_UPSTREAM_SESSION, "woken by failure");
 
-    ok(ngx_mcp_link_get(&zone, ref, &name, b.ref, &l) == NGX_DECLINED
-       && ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_AGAIN,
+    ok(us_get(&zone, ref, &name, b.ref, &l) == NGX_DECLINED
+       && us_get(&zone, ref, &name, a.ref, &l) == NGX_AGAIN,
        "the next one makes it");
 
     id = env_str("session-at-up");
     listen_again();
-    ok(ngx_mcp_link_put(&zone, ref, &name, &id, NGX_MCP_2025_06_18) == NGX_OK,
+    ok(us_made(&zone, ref, &name, &id, NGX_MCP_2025_06_18) == NGX_OK,
        "put");
     drain();
     ok(heard.calls == 1 && heard.local == 11, "woken by success");
 
-    ok(ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_OK
+    ok(us_get(&zone, ref, &name, a.ref, &l) == NGX_OK
        && l.id.len == id.len && memcmp(l.id.data, id.data, id.len) == 0
        && l.revision == NGX_MCP_2025_06_18
-       && ngx_mcp_link_peek(&zone, ref, &name, &l) == NGX_OK, "get");
+       && us_peek(&zone, ref, &name, &l) == NGX_OK, "get");
 
     old = l.serial;
-    ngx_mcp_link_forget(&zone, ref, &name, old + 1);
-    ok(ngx_mcp_link_peek(&zone, ref, &name, &l) == NGX_OK,
+    us_forget(&zone, ref, &name, old + 1);
+    ok(us_peek(&zone, ref, &name, &l) == NGX_OK,
        "forget of another serial");
-    ngx_mcp_link_forget(&zone, ref, &name, old);
-    ok(ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_DECLINED,
+    us_forget(&zone, ref, &name, old);
+    ok(us_get(&zone, ref, &name, a.ref, &l) == NGX_DECLINED,
        "forget");
 
     id.data = big;
-    id.len = NGX_MCP_LINK_ID_MAX;
-    ok(ngx_mcp_link_put(&zone, ref, &name, &id, 1) == NGX_OK
-       && ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_OK
-       && l.id.len == NGX_MCP_LINK_ID_MAX && l.id.data == NULL
+    id.len = NGX_MCP_UPSTREAM_ID_MAX;
+    ok(us_made(&zone, ref, &name, &id, 1) == NGX_OK
+       && us_get(&zone, ref, &name, a.ref, &l) == NGX_OK
+       && l.id.len == NGX_MCP_UPSTREAM_ID_MAX && l.id.data == NULL
        && l.serial != old
-       && ngx_mcp_link_id(&zone, ref, &name, pool, &l) == NGX_OK
-       && ngx_memcmp(l.id.data, big, NGX_MCP_LINK_ID_MAX) == 0, "a long id");
-    ngx_mcp_link_get(&zone, ref, &name, a.ref, &l);
-    ngx_mcp_link_forget(&zone, ref, &name, l.serial);
-    ok(ngx_mcp_link_id(&zone, ref, &name, pool, &l) == NGX_DECLINED,
+       && us_id(&zone, pool, &l) == NGX_OK
+       && ngx_memcmp(l.id.data, big, NGX_MCP_UPSTREAM_ID_MAX) == 0,
+       "a long id");
+    us_get(&zone, ref, &name, a.ref, &l);
+    us_forget(&zone, ref, &name, l.serial);
+    ok(us_id(&zone, pool, &l) == NGX_DECLINED,
        "a long id that is gone");
 
-    ok(ngx_mcp_link_listen(&zone, ref, &name) == NGX_OK
-       && ngx_mcp_link_listen(&zone, ref, &name) == NGX_DECLINED, "listen");
-    ok(ngx_mcp_link_listens(&zone, ref, &name, 0) == 0
-       && ngx_mcp_link_listens(&zone, ref, &name, 0) == 0,
+    ok(us_listen(&zone, ref, &name) == NGX_OK
+       && us_listen(&zone, ref, &name) == NGX_DECLINED, "listen");
+    ok(us_listens(&zone, ref, &name, 0) == 0
+       && us_listens(&zone, ref, &name, 0) == 0,
        "the first stream, and nothing to look at again");
 
     uri = env_str("file:///a");
-    ngx_mcp_session_subscribe(&zone, ref, &uri, 8);
-    ngx_mcp_link_unlisten(&zone, ref, &name, 0);
-    ok(ngx_mcp_link_listen(&zone, ref, &name) == NGX_OK
-       && ngx_mcp_link_listens(&zone, ref, &name, 1) == 0
-       && ngx_mcp_link_listens(&zone, ref, &name, 0) == 1,
+    ngx_mcp_session_subscribe(&zone, ref, &uri, NULL, 8);
+    us_unlisten(&zone, ref, &name, 0);
+    ok(us_listen(&zone, ref, &name) == NGX_OK
+       && us_listens(&zone, ref, &name, 1) == 0
+       && us_listens(&zone, ref, &name, 0) == 1,
        "who does not go on behind the one before has a gap");
 
-    ngx_mcp_link_unlisten(&zone, ref, &name, 1);
-    ok(ngx_mcp_link_listen(&zone, ref, &name) == NGX_OK
-       && ngx_mcp_link_listens(&zone, ref, &name, 0) == 0,
+    us_unlisten(&zone, ref, &name, 1);
+    ok(us_listen(&zone, ref, &name) == NGX_OK
+       && us_listens(&zone, ref, &name, 0) == 0,
        "one who left has none");
 
     id = env_str("last");
-    ngx_mcp_link_put(&zone, ref, &name, &id, 2);
-    ok(ngx_mcp_link_listens(&zone, ref, &name, 0) == 1,
+    us_made(&zone, ref, &name, &id, 2);
+    ok(us_listens(&zone, ref, &name, 0) == 1,
        "a link made anew has the gap of the one before");
     id = env_str("");
     name = env_str("stateless");
-    ngx_mcp_link_get(&zone, ref, &name, a.ref, &l);
-    ok(ngx_mcp_link_put(&zone, ref, &name, &id, 2) == NGX_OK
-       && ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_OK
+    us_get(&zone, ref, &name, a.ref, &l);
+    ok(us_made(&zone, ref, &name, &id, 2) == NGX_OK
+       && us_get(&zone, ref, &name, a.ref, &l) == NGX_OK
        && l.id.len == 0, "an upstream without sessions");
 
     listen_again();
@@ -1175,8 +1184,8 @@ link_tests(void)
     is(heard.farewell, "e up last t 2", "to whom");
     ok(heard.session_len == NGX_MCP_UUID_LEN, "whose session it was for");
 
-    ok(ngx_mcp_link_get(&zone, ref, &name, a.ref, &l) == NGX_ERROR
-       && ngx_mcp_link_put(&zone, ref, &name, &id, 2) == NGX_DECLINED,
+    ok(us_get(&zone, ref, &name, a.ref, &l) == NGX_ERROR
+       && us_made(&zone, ref, &name, &id, 2) == NGX_DECLINED,
        "an ended session");
 
     ngx_mcp_call_close(&zone, a.ref);
@@ -1511,7 +1520,7 @@ line_tests(void)
     is(take(&st3), "error again", "levels");
 
     str = env_str("file:///a");
-    ngx_mcp_session_subscribe(&zone, ref, &str, 8);
+    ngx_mcp_session_subscribe(&zone, ref, &str, NULL, 8);
     e = event(&str);
     e.uri[0] = str;
     ngx_mcp_log_session(&zone, ref, &e);
@@ -1651,12 +1660,12 @@ tell_some(const char *text, size_t len, const char *uri)
 static void
 gap_tests(void)
 {
-    char              client[16];
-    ngx_str_t         ep, a, b, up, id;
-    ngx_uint_t        i;
-    ngx_mcp_ref_t     all, one;
-    ngx_mcp_link_t    l;
-    ngx_mcp_stream_t  st, st1;
+    char                        client[16];
+    ngx_str_t                   ep, a, b, up, id;
+    ngx_uint_t                  i;
+    ngx_mcp_ref_t               all, one;
+    ngx_mcp_stream_t            st, st1;
+    ngx_mcp_upstream_session_t  l;
 
     start(1024 * 1024);
 
@@ -1665,9 +1674,9 @@ gap_tests(void)
     ep = env_str("e");
     a = env_str("u:a");
     b = env_str("u:b");
-    ngx_mcp_session_subscribe(&zone, all, &a, 8);
-    ngx_mcp_session_subscribe(&zone, all, &b, 8);
-    ngx_mcp_session_subscribe(&zone, one, &b, 8);
+    ngx_mcp_session_subscribe(&zone, all, &a, NULL, 8);
+    ngx_mcp_session_subscribe(&zone, all, &b, NULL, 8);
+    ngx_mcp_session_subscribe(&zone, one, &b, NULL, 8);
     ngx_mcp_stream_open(&zone, all, 0, NULL, 2, 1, &st);
     ngx_mcp_stream_open(&zone, one, 0, NULL, 2, 2, &st1);
 
@@ -1699,13 +1708,13 @@ gap_tests(void)
 
     up = env_str("up");
     id = env_str("there");
-    (void) ngx_mcp_link_get(&zone, all, &up, all, &l);
-    ngx_mcp_link_put(&zone, all, &up, &id, 1);
-    ngx_mcp_link_listen(&zone, all, &up);
-    (void) ngx_mcp_link_listens(&zone, all, &up, 0);
+    (void) us_get(&zone, all, &up, all, &l);
+    us_made(&zone, all, &up, &id, 1);
+    us_listen(&zone, all, &up);
+    (void) us_listens(&zone, all, &up, 0);
 
     for (i = 0; i < 2; i++) {
-        ok(ngx_mcp_link_listens(&zone, all, &up, 0) == 1, "a stream broke");
+        ok(us_listens(&zone, all, &up, 0) == 1, "a stream broke");
         is(take(&st), "-? again", "nobody knows what it would have said");
     }
 
@@ -1845,18 +1854,18 @@ eviction_tests(void)
 static void
 group_tests(void)
 {
-    uint64_t          serial_of;
-    ngx_str_t         id, endpoint, tenant, str, up;
-    ngx_str_t         names[NGX_MCP_GROUP_TENANTS];
-    ngx_uint_t        i;
-    ngx_pool_t       *pool;
-    ngx_mcp_ref_t     a, b, c;
-    ngx_mcp_call_t    call;
-    ngx_mcp_link_t    l;
-    ngx_mcp_event_t   e;
-    ngx_mcp_stream_t  sa, sb, sc;
-    char              name[32];
-    u_char            uuid[NGX_MCP_UUID_LEN];
+    char                        name[32];
+    u_char                      uuid[NGX_MCP_UUID_LEN];
+    uint64_t                    serial_of;
+    ngx_str_t                   id, endpoint, tenant, str, up;
+    ngx_str_t                   names[NGX_MCP_GROUP_TENANTS];
+    ngx_uint_t                  i;
+    ngx_pool_t                 *pool;
+    ngx_mcp_ref_t               a, b, c;
+    ngx_mcp_call_t              call;
+    ngx_mcp_event_t             e;
+    ngx_mcp_stream_t            sa, sb, sc;
+    ngx_mcp_upstream_session_t  l;
 
     start(ZONE_SIZE);
 
@@ -1909,8 +1918,8 @@ group_tests(void)
     id = env_str("1");
     a = session("g", "t1");
     ngx_mcp_call_open(&zone, a, &id, &up, 8, 1, &call);
-    ngx_mcp_link_get(&zone, a, &up, call.ref, &l);
-    ngx_mcp_link_put(&zone, a, &up, &str, 1);
+    us_get(&zone, a, &up, call.ref, &l);
+    us_made(&zone, a, &up, &str, 1);
     ngx_mcp_session_end(&zone, a, NGX_MCP_COUNTER_SESSIONS_DELETED);
     endpoint = env_str("g");
     tenant = env_str("t1");
@@ -2448,14 +2457,14 @@ tell_once(ngx_mcp_once_t *once, ngx_uint_t rank, const char *text)
 static void
 once_tests(void)
 {
-    u_char               name[NGX_MCP_NAME_LEN];
-    ngx_str_t            scope, id, first;
-    ngx_uint_t           i, n, own;
-    ngx_mcp_ref_t        a, b;
-    ngx_mcp_zone_t       other;
-    ngx_mcp_once_t       once, twice;
-    ngx_mcp_stream_t     sa, sb;
-    ngx_mcp_event_t      e;
+    u_char            name[NGX_MCP_NAME_LEN];
+    ngx_str_t         scope, id, first;
+    ngx_uint_t        i, n, us;
+    ngx_mcp_ref_t     a, b;
+    ngx_mcp_zone_t    other;
+    ngx_mcp_once_t    once, twice;
+    ngx_mcp_event_t   e;
+    ngx_mcp_stream_t  sa, sb;
 
     start(ZONE_SIZE);
 
@@ -2490,7 +2499,7 @@ once_tests(void)
     other.worker = NGX_MCP_NO_WORKER;
     memset(name, 2, sizeof(name));
     ngx_mcp_worker_claim(&other, name);
-    own = zone.worker;
+    us = zone.worker;
 
     id = env_str("2");
     zone.worker = other.worker;
@@ -2502,7 +2511,7 @@ once_tests(void)
     e = event(&first);
     e.once = &once;
     (void) ngx_mcp_log_session(&zone, a, &e);
-    zone.worker = own;
+    zone.worker = us;
 
     ok(ngx_mcp_once_claim(&zone, &scope, &id, &twice, &n) == NGX_AGAIN,
        "who claimed it lives");
@@ -2548,23 +2557,23 @@ once_tests(void)
 static void
 death_tests(void)
 {
-    int                status;
-    pid_t              pid;
-    u_char             name[NGX_MCP_NAME_LEN];
-    ngx_str_t          id, token, up;
-    ngx_mcp_ref_t      ref, heeded;
-    ngx_mcp_call_t     call, plain;
-    ngx_mcp_link_t     l;
-    ngx_mcp_stream_t   st, get, heard_of;
-    ngx_mcp_zone_use_t use;
-    ngx_mcp_call_t    *shared;
+    int                         status;
+    pid_t                       pid;
+    u_char                      name[NGX_MCP_NAME_LEN];
+    ngx_str_t                   id, token, up;
+    ngx_mcp_ref_t               ref, heeded;
+    ngx_mcp_call_t              call, plain;
+    ngx_mcp_call_t             *shared;
+    ngx_mcp_stream_t            st, get, heard_of;
+    ngx_mcp_zone_use_t          use;
+    ngx_mcp_upstream_session_t  l;
 
     start(ZONE_SIZE);
     ref = session("e", "t");
     heeded = session("e", "t");
     ngx_mcp_stream_open(&zone, heeded, 0, NULL, 0, 7, &heard_of);
     up = env_str("file:///a");
-    ngx_mcp_session_subscribe(&zone, heeded, &up, 8);
+    ngx_mcp_session_subscribe(&zone, heeded, &up, NULL, 8);
     up = env_str("up");
     token = env_str("");
     id = env_str("9");
@@ -2590,9 +2599,9 @@ death_tests(void)
 
         id = env_str("2");
         ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, &call);
-        ngx_mcp_link_get(&zone, ref, &up, call.ref, &l);
-        ngx_mcp_link_listen(&zone, heeded, &up);
-        ngx_mcp_link_listens(&zone, heeded, &up, 0);
+        us_get(&zone, ref, &up, call.ref, &l);
+        us_listen(&zone, heeded, &up);
+        us_listens(&zone, heeded, &up, 0);
         ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st);
 
         kill(getpid(), SIGKILL);
@@ -2603,7 +2612,7 @@ death_tests(void)
 
     ngx_mcp_zone_use(&zone, &use);
     ok(use.workers == 2, "a worker died");
-    ok(ngx_mcp_link_get(&zone, ref, &up, plain.ref, &l) == NGX_AGAIN,
+    ok(us_get(&zone, ref, &up, plain.ref, &l) == NGX_AGAIN,
        "its claim is there");
     is(take(&get), "declined", "its stream carries the line");
 
@@ -2621,11 +2630,11 @@ death_tests(void)
     is(take(&get), "again", "the line is carried on");
     is(take(&heard_of), "error",
        "a client whose upstream it listened to has to come back");
-    ok(ngx_mcp_link_get(&zone, ref, &up, plain.ref, &l) == NGX_DECLINED
-       && ngx_mcp_link_listen(&zone, heeded, &up) == NGX_OK,
+    ok(us_get(&zone, ref, &up, plain.ref, &l) == NGX_DECLINED
+       && us_listen(&zone, heeded, &up) == NGX_OK,
        "its claims are given up");
-    ok(ngx_mcp_link_listens(&zone, heeded, &up, 0) == 1
-       && ngx_mcp_link_listens(&zone, heeded, &up, 1) == 0,
+    ok(us_listens(&zone, heeded, &up, 0) == 1
+       && us_listens(&zone, heeded, &up, 1) == 0,
        "what it may have heard is a gap, unless the next one resumes");
 
     ok(ngx_mcp_stream_open(&zone, ref, shared->line, NULL, 0, 3, &st)
@@ -3013,7 +3022,7 @@ share_again_tests(void)
     ngx_int_t              rc;
     ngx_str_t              uri, lengthy, shared, gone, supplied, id, none;
     ngx_uint_t             i;
-    ngx_mcp_ref_t          a, b, own, other;
+    ngx_mcp_ref_t          a, b, us, other;
     ngx_mcp_call_t         call;
     ngx_mcp_session_new_t  in;
 
@@ -3022,10 +3031,10 @@ share_again_tests(void)
     b = session_of("t", "b");
 
     in = fresh("e", "t");
-    (void) ngx_mcp_own_get(&zone, &in, &own);
+    (void) us_shared(&zone, &in, &us);
     in = fresh("e", "t");
     in.list_key = env_str("of another audience");
-    (void) ngx_mcp_own_get(&zone, &in, &other);
+    (void) us_shared(&zone, &in, &other);
 
     memset(big, 'l', 8000);
     lengthy.data = big;
@@ -3035,14 +3044,14 @@ share_again_tests(void)
     supplied = env_str("s:3");
     uri = env_str("p:1");
 
-    ok(ngx_mcp_session_subscribe(&zone, b, &uri, 100000) == NGX_OK
-       && ngx_mcp_session_subscribe(&zone, b, &lengthy, 100000) == NGX_OK
-       && ngx_mcp_supply_join(&zone, own, b, &shared, 100000) == NGX_AGAIN
-       && ngx_mcp_supply_join(&zone, other, b, &gone, 100000) == NGX_AGAIN
-       && ngx_mcp_supply_join(&zone, own, a, &supplied, 8) == NGX_AGAIN,
+    ok(ngx_mcp_session_subscribe(&zone, b, &uri, NULL, 100000) == NGX_OK
+       && ngx_mcp_session_subscribe(&zone, b, &lengthy, NULL, 100000) == NGX_OK
+       && ngx_mcp_interest_join(&zone, us, b, &shared, 100000) == NGX_AGAIN
+       && ngx_mcp_interest_join(&zone, other, b, &gone, 100000) == NGX_AGAIN
+       && ngx_mcp_interest_join(&zone, us, a, &supplied, 8) == NGX_AGAIN,
        "subscribed");
 
-    ngx_mcp_session_end(&zone, other, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    us_shared_end(&zone, other);
 
     id = env_str("1");
     none = env_str("");
@@ -3051,22 +3060,22 @@ share_again_tests(void)
     for (i = 0, rc = NGX_OK; i < 50000 && rc == NGX_OK; i++) {
         snprintf(text, sizeof(text), "q:%u", (unsigned) i);
         uri = env_str(text);
-        rc = ngx_mcp_session_subscribe(&zone, b, &uri, 100000);
+        rc = ngx_mcp_session_subscribe(&zone, b, &uri, NULL, 100000);
     }
 
     uri = env_str("p:1");
 
     ok(rc == NGX_DECLINED
-       && ngx_mcp_supply_join(&zone, own, b, &supplied, 100000)
+       && ngx_mcp_interest_join(&zone, us, b, &supplied, 100000)
           == NGX_DECLINED, "no room for subscription %u", (unsigned) i);
-    ok(ngx_mcp_session_subscribe(&zone, b, &uri, 100000) == NGX_OK
-       && ngx_mcp_session_subscribe(&zone, b, &lengthy, 100000) == NGX_OK,
+    ok(ngx_mcp_session_subscribe(&zone, b, &uri, NULL, 100000) == NGX_OK
+       && ngx_mcp_session_subscribe(&zone, b, &lengthy, NULL, 100000) == NGX_OK,
        "but for those that are there");
-    ok(ngx_mcp_supply_join(&zone, own, b, &shared, 100000) == NGX_AGAIN,
+    ok(ngx_mcp_interest_join(&zone, us, b, &shared, 100000) == NGX_AGAIN,
        "shared ones as well");
-    ok(ngx_mcp_supply_join(&zone, own, b, &gone, 100000) == NGX_DONE,
+    ok(ngx_mcp_interest_join(&zone, us, b, &gone, 100000) == NGX_DONE,
        "alone if there is no room to share it again");
-    ok(ngx_mcp_supply_hold(&zone, own, call.ref, &supplied) == NGX_OK,
+    ok(ngx_mcp_interest_hold(&zone, us, call.ref, &supplied) == NGX_OK,
        "a call waits on what another one subscribed to");
 
     stop("subscriptions of a client that has its share");
@@ -3078,12 +3087,12 @@ share_again_tests(void)
 static void
 share_own_tests(void)
 {
-    char                   client[16], text[32];
-    ngx_str_t              uri, id, up;
-    ngx_uint_t             n;
-    ngx_mcp_ref_t          a, own, other;
-    ngx_mcp_link_t         l;
-    ngx_mcp_session_new_t  in;
+    char                        client[16], text[32];
+    ngx_str_t                   uri, id, up;
+    ngx_uint_t                  n;
+    ngx_mcp_ref_t               a, us, other;
+    ngx_mcp_session_new_t       in;
+    ngx_mcp_upstream_session_t  l;
 
     start(1024 * 1024);
     a = session_of("t", "modest");
@@ -3104,11 +3113,11 @@ share_own_tests(void)
 
     in = fresh("e", "t");
     in.identity = up;
-    ok(ngx_mcp_own_get(&zone, &in, &own) == NGX_OK
-       && ngx_mcp_supply_join(&zone, own, a, &uri, 8) == NGX_AGAIN,
+    ok(us_shared(&zone, &in, &us) == NGX_OK
+       && ngx_mcp_interest_join(&zone, us, a, &uri, 8) == NGX_AGAIN,
        "its sessions share one at the upstream");
-    (void) ngx_mcp_link_get(&zone, own, &up, own, &l);
-    ok(ngx_mcp_link_put(&zone, own, &up, &id, 1) == NGX_OK,
+    (void) us_get(&zone, us, &up, us, &l);
+    ok(us_made(&zone, us, &up, &id, 1) == NGX_OK,
        "which has room for its id");
 
     /* of a tenant that only has sessions of its own in common */
@@ -3118,7 +3127,7 @@ share_own_tests(void)
         snprintf(text, sizeof(text), "key %u", (unsigned) n);
         in.list_key = env_str(text);
 
-        if (ngx_mcp_own_get(&zone, &in, &other) != NGX_OK) {
+        if (us_shared(&zone, &in, &other) != NGX_OK) {
             break;
         }
     }
@@ -3277,7 +3286,7 @@ topic_tests(void)
     str = env_str("for subscribers");
     e = event(&str);
     e.uri[1] = env_str("file:///a");
-    ngx_mcp_session_subscribe(&zone, a, &e.uri[1], 8);
+    ngx_mcp_session_subscribe(&zone, a, &e.uri[1], NULL, 8);
     ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
     after = NGX_MCP_TOPIC_BEGIN;
     is(kept_of(a, "u:a", &after), "1 2 3 for subscribers again",
@@ -3303,7 +3312,7 @@ topic_tests(void)
        "\"notifications/resources/list_changed\"} again", "for all together");
 
     uri = env_str("u:b");
-    ngx_mcp_session_subscribe(&zone, a, &uri, 8);
+    ngx_mcp_session_subscribe(&zone, a, &uri, NULL, 8);
     t = topic("u:b");
     ngx_mcp_topic_subscribe(&zone, a, &t);
     after = mark;
@@ -3429,7 +3438,7 @@ topic_tests(void)
     /* who dies */
 
     add("e", "t", "u:a", "1");
-    ngx_mcp_session_subscribe(&zone, a, &uri, 8);
+    ngx_mcp_session_subscribe(&zone, a, &uri, NULL, 8);
     t = topic("u:b");
     ngx_mcp_topic_subscribe(&zone, a, &t);
     env_half_end(&zone, a);
@@ -3549,7 +3558,7 @@ main(void)
     session_tests();
     limit_tests();
     subscription_tests();
-    own_tests();
+    shared_tests();
     link_tests();
     server_request_tests();
     call_tests();

@@ -267,16 +267,16 @@ open_server_request(ngx_mcp_ref_t session, const char *text)
 static void
 build(void)
 {
-    char              text[64];
-    ngx_int_t         i;
-    ngx_str_t         id, token, str, name;
-    ngx_mcp_event_t   e;
-    ngx_mcp_link_t    l;
-    ngx_mcp_cursor_t  cursor;
-    ngx_mcp_list_t    list;
-    ngx_mcp_audience_t      a;
-    ngx_mcp_list_content_t  lc;
-    u_char            bell[NGX_MCP_NAME_LEN];
+    char                        text[64];
+    u_char                      bell[NGX_MCP_NAME_LEN];
+    ngx_int_t                   i;
+    ngx_str_t                   id, token, str, name;
+    ngx_mcp_list_t              list;
+    ngx_mcp_event_t             e;
+    ngx_mcp_cursor_t            cursor;
+    ngx_mcp_audience_t          a;
+    ngx_mcp_list_content_t      lc;
+    ngx_mcp_upstream_session_t  l;
 
     memset(big, 'x', sizeof(big));
     memset(bell, 0, sizeof(bell));
@@ -332,21 +332,21 @@ build(void)
     ngx_mcp_stream_open(&other, victim, 0, NULL, 2, 5, &newer);
 
     name = env_str("weather");
-    ngx_mcp_link_get(&zone, victim, &name, call.ref, &l);
+    us_get(&zone, victim, &name, call.ref, &l);
     str = env_str("upstream-session");
-    ngx_mcp_link_put(&zone, victim, &name, &str, 3);
-    ngx_mcp_link_listen(&zone, victim, &name);
-    ngx_mcp_link_listens(&zone, victim, &name, 0);
+    us_made(&zone, victim, &name, &str, 3);
+    us_listen(&zone, victim, &name);
+    us_listens(&zone, victim, &name, 0);
 
     name = env_str("news");
-    ngx_mcp_link_get(&other, victim, &name, call.ref, &l);
-    ngx_mcp_link_get(&zone, victim, &name, call.ref, &l);
+    us_get(&other, victim, &name, call.ref, &l);
+    us_get(&zone, victim, &name, call.ref, &l);
 
     open_server_request(victim, "\"00000000-0000-7000-8000-000000000041\"");
 
     str = env_str("file:///a");
-    ngx_mcp_session_subscribe(&zone, victim, &str, 8);
-    ngx_mcp_session_subscribe(&other, bystander, &str, 8);
+    ngx_mcp_session_subscribe(&zone, victim, &str, NULL, 8);
+    ngx_mcp_session_subscribe(&other, bystander, &str, NULL, 8);
 
     join(&other, "window", "first");
     join(&other, "window", "waits");
@@ -357,7 +357,7 @@ build(void)
     }
 
     str = env_str("events://2/latest");
-    ngx_mcp_session_subscribe(&zone, victim, &str, 8);
+    ngx_mcp_session_subscribe(&zone, victim, &str, NULL, 8);
     ngx_mcp_topic_subscribe(&zone, victim, topic_of(str));
 
     a = audience("a key");
@@ -646,25 +646,25 @@ op_take(void)
 static void
 op_links(void)
 {
-    ngx_str_t       name, id;
-    ngx_mcp_link_t  l;
+    ngx_str_t                   name, id;
+    ngx_mcp_upstream_session_t  l;
 
     name = env_str("a third");
-    ngx_mcp_link_get(&zone, victim, &name, call.ref, &l);
+    us_get(&zone, victim, &name, call.ref, &l);
     id = env_str("upstream-session-2");
-    ngx_mcp_link_put(&zone, victim, &name, &id, 3);
+    us_made(&zone, victim, &name, &id, 3);
 
     name = env_str("news");
-    ngx_mcp_link_put(&zone, victim, &name, &id, 3);
-    ngx_mcp_link_peek(&zone, victim, &name, &l);
-    ngx_mcp_link_forget(&zone, victim, &name, l.serial);
-    ngx_mcp_link_fail(&zone, victim, &name);
+    us_made(&zone, victim, &name, &id, 3);
+    us_peek(&zone, victim, &name, &l);
+    us_forget(&zone, victim, &name, l.serial);
+    us_fail(&zone, victim, &name);
 
     name = env_str("weather");
-    ngx_mcp_link_breaks(&zone, victim, &name);
-    ngx_mcp_link_unlisten(&zone, victim, &name, 0);
-    ngx_mcp_link_listen(&zone, victim, &name);
-    ngx_mcp_link_listens(&zone, victim, &name, 0);
+    us_breaks(&zone, victim, &name);
+    us_unlisten(&zone, victim, &name, 0);
+    us_listen(&zone, victim, &name);
+    us_listens(&zone, victim, &name, 0);
 }
 
 
@@ -695,13 +695,13 @@ op_subscriptions(void)
     ngx_str_t  uri;
 
     uri = env_str("file:///b");
-    ngx_mcp_session_subscribe(&zone, bystander, &uri, 8);
+    ngx_mcp_session_subscribe(&zone, bystander, &uri, NULL, 8);
     ngx_mcp_session_unsubscribe(&zone, bystander, &uri);
 }
 
 
 static ngx_mcp_ref_t
-own_session(void)
+shared_session(void)
 {
     ngx_mcp_ref_t          ref;
     ngx_mcp_session_new_t  in;
@@ -719,62 +719,62 @@ own_session(void)
     ref.block = 0;
     ref.gen = 0;
 
-    (void) ngx_mcp_own_get(&zone, &in, &ref);
+    (void) us_shared(&zone, &in, &ref);
 
     return ref;
 }
 
 
 static void
-op_own(void)
+op_shared(void)
 {
-    ngx_mcp_ref_t  own;
+    ngx_mcp_ref_t  us;
 
-    own = own_session();
-    ngx_mcp_own_hold(&zone, own, 1);
-    ngx_mcp_own_end(&zone, own, 1);
+    us = shared_session();
+    ngx_mcp_shared_hold(&zone, us, 1);
+    ngx_mcp_shared_end(&zone, us, 1);
 }
 
 
 static void
-op_supplies(void)
+op_interests(void)
 {
-    ngx_str_t             uri, name, id;
-    ngx_pool_t           *pool;
-    ngx_mcp_ref_t         own;
-    ngx_mcp_link_t        l;
-    ngx_mcp_supply_job_t  job;
+    ngx_str_t                   uri, name, id;
+    ngx_pool_t                 *pool;
+    ngx_mcp_ref_t               us;
+    ngx_mcp_interest_job_t      job;
+    ngx_mcp_upstream_session_t  l;
 
-    own = own_session();
-    ngx_mcp_own_hold(&zone, own, 1);
+    us = shared_session();
+    ngx_mcp_shared_hold(&zone, us, 1);
 
     name = env_str("upstream");
     id = env_str("up-session");
-    ngx_mcp_link_get(&zone, own, &name, call.ref, &l);
-    ngx_mcp_link_put(&zone, own, &name, &id, 3);
-    ngx_mcp_link_peek(&zone, own, &name, &l);
-    ngx_mcp_own_listens(&zone, own, l.serial, 1);
+    us_get(&zone, us, &name, call.ref, &l);
+    us_made(&zone, us, &name, &id, 3);
+    us_peek(&zone, us, &name, &l);
+    ngx_mcp_upstream_session_listens(&zone, us, l.serial, 0);
 
     pool = env_pool();
 
     uri = env_str("file:///c");
-    ngx_mcp_supply_join(&zone, own, victim, &uri, 8);
-    ngx_mcp_supply_join(&zone, own, bystander, &uri, 8);
-    ngx_mcp_supply_next(&zone, own, 1, pool, &job);
-    ngx_mcp_supply_done(&zone, own, 1, &job, NGX_OK, l.serial);
-    ngx_mcp_own_pair(&zone, victim, &name, &uri, 1, 0);
-    ngx_mcp_own_heard(&zone, own, &uri);
-    ngx_mcp_own_pair(&zone, victim, &name, &uri, 2, 1);
+    ngx_mcp_interest_join(&zone, us, victim, &uri, 8);
+    ngx_mcp_interest_join(&zone, us, bystander, &uri, 8);
+    ngx_mcp_interest_next(&zone, us, 1, pool, &job);
+    ngx_mcp_interest_done(&zone, 1, &job, NGX_OK, l.serial);
+    ngx_mcp_interest_pair(&zone, victim, &name, &uri, 1, 0);
+    ngx_mcp_interest_heard(&zone, us, &uri);
+    ngx_mcp_interest_pair(&zone, victim, &name, &uri, 2, 1);
     ngx_mcp_session_unsubscribe(&zone, victim, &uri);
-    ngx_mcp_supply_part(&zone, bystander, &uri);
-    ngx_mcp_supply_next(&zone, own, 1, pool, &job);
-    ngx_mcp_supply_done(&zone, own, 1, &job, NGX_OK, l.serial);
+    ngx_mcp_interest_leave(&zone, bystander, &uri);
+    ngx_mcp_interest_next(&zone, us, 1, pool, &job);
+    ngx_mcp_interest_done(&zone, 1, &job, NGX_OK, l.serial);
 
     uri = env_str("file:///d");
-    ngx_mcp_supply_hold(&zone, own, call.ref, &uri);
-    ngx_mcp_supply_join(&zone, own, victim, &uri, 8);
+    ngx_mcp_interest_hold(&zone, us, call.ref, &uri);
+    ngx_mcp_interest_join(&zone, us, victim, &uri, 8);
     ngx_mcp_call_close(&zone, call.ref);
-    ngx_mcp_session_end(&zone, own, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    us_shared_end(&zone, us);
 
     env_pool_free(pool);
 }
@@ -828,7 +828,7 @@ op_topic_subscribe(void)
     ngx_str_t  uri;
 
     uri = env_str("events://0/latest");
-    ngx_mcp_session_subscribe(&zone, bystander, &uri, 8);
+    ngx_mcp_session_subscribe(&zone, bystander, &uri, NULL, 8);
     ngx_mcp_topic_subscribe(&zone, bystander, topic_of(uri));
     ngx_mcp_session_unsubscribe(&zone, bystander, &uri);
 }
@@ -1218,7 +1218,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .knowledge = on_zone,
     .listeners = on_zone,
     .topic = on_group,
-    .supplies = on_zone,
+    .interests = on_zone,
     .lists = on_zone,
     .lease = on_lease
 };
@@ -1920,8 +1920,8 @@ static step_op_t  ops[] = {
     { "links", op_links, 5, NULL, 0, NULL },
     { "server requests", op_server_requests, 5, NULL, 0, NULL },
     { "subscriptions", op_subscriptions, 5, NULL, 0, NULL },
-    { "own", op_own, 5, NULL, 0, NULL },
-    { "supplies", op_supplies, 5, NULL, 0, NULL },
+    { "shared", op_shared, 5, NULL, 0, NULL },
+    { "interests", op_interests, 5, NULL, 0, NULL },
     { "topic_add of a new one", op_topic_new, 5, NULL, 0, NULL },
     { "topic_add that evicts", op_topic_evict, 5, NULL, 0, NULL },
     { "topic_watch, topic_next", op_topic_wait, 5, NULL, 0, NULL },
@@ -1976,7 +1976,7 @@ bystander_check(ngx_uint_t kept)
     size_t            len;
     u_char            buf[512];
     ngx_int_t         rc;
-    ngx_uint_t        i, flags, own;
+    ngx_uint_t        i, flags, us;
     ngx_mcp_cursor_t  from;
     ngx_mcp_stream_t  st;
 
@@ -1989,7 +1989,7 @@ bystander_check(ngx_uint_t kept)
     i = 0;
 
     for ( ;; ) {
-        own = st.cursor.own;
+        us = st.cursor.own;
         rc = ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf), &len, &flags);
 
         if (rc == NGX_AGAIN) {
@@ -2001,7 +2001,7 @@ bystander_check(ngx_uint_t kept)
             return 1;
         }
 
-        if (st.cursor.own == own) {
+        if (st.cursor.own == us) {
             continue;
         }
 
@@ -2073,6 +2073,10 @@ survive(step_op_t *op)
         if (s->rec.block.type == NGX_MCP_SESSION) {
             ref = ngx_mcp_ref(&copy, s);
             ngx_mcp_session_end(&copy, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
+        }
+
+        if (s->rec.block.type == NGX_MCP_UPSTREAM_SESSION) {
+            us_shared_end(&copy, ngx_mcp_ref(&copy, s));
         }
     }
 

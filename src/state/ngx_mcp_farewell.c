@@ -1,0 +1,175 @@
+
+#include "ngx_mcp_state_sh.h"
+
+
+#define NGX_MCP_FAREWELL_SIZE  2048
+
+
+static void ngx_mcp_farewell_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us);
+
+
+/*
+ * The owner of an upstream session has ended.  The record becomes a farewell,
+ * which keeps the group, for whose endpoint and tenant the DELETE is sent.
+ */
+
+void
+ngx_mcp_farewell_add_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us)
+{
+    uint32_t             n;
+    ngx_mcp_group_sh_t  *g;
+
+    ngx_mcp_touch(zone, us);
+    us->rec.block.type = NGX_MCP_FAREWELL;
+    zone->sh->used[NGX_MCP_UPSTREAM_SESSION] -= us->rec.block.blocks;
+    zone->sh->used[NGX_MCP_FAREWELL] += us->rec.block.blocks;
+
+    g = ngx_mcp_block(zone, us->group.block);
+    ngx_mcp_touch(zone, g);
+    g->farewells++;
+
+    n = ngx_mcp_number(zone, us);
+    ngx_mcp_list_append(zone, &zone->root->farewells, n, NGX_MCP_LINKS);
+
+    /* the oldest ones are left to the time-out of their upstreams */
+
+    while (zone->root->farewells.head != n
+           && zone->sh->used[NGX_MCP_FAREWELL]
+              > zone->sh->blocks / NGX_MCP_FAREWELLS_SHARE)
+    {
+        ngx_mcp_farewell_drop_locked(zone,
+                        ngx_mcp_block(zone, zone->root->farewells.head));
+        ngx_mcp_step_locked(zone);
+    }
+
+    ngx_mcp_worker_ring_locked(zone, zone->worker, NGX_MCP_RING_FAREWELL);
+}
+
+
+static void
+ngx_mcp_farewell_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us)
+{
+    ngx_mcp_group_sh_t  *g;
+
+    g = ngx_mcp_block(zone, us->group.block);
+
+    ngx_mcp_list_remove(zone, &zone->root->farewells, ngx_mcp_number(zone, us),
+                        NGX_MCP_LINKS);
+    ngx_mcp_drop_locked(zone, us);
+
+    ngx_mcp_touch(zone, g);
+    g->farewells--;
+    ngx_mcp_group_settle_locked(zone, g);
+}
+
+
+void
+ngx_mcp_farewell_begin(ngx_mcp_zone_t *zone)
+{
+    zone->farewells++;
+}
+
+
+void
+ngx_mcp_farewell_end(ngx_mcp_zone_t *zone)
+{
+    zone->farewells--;
+
+    ngx_mcp_zone_lock(zone);
+
+    if (zone->root->farewells.head) {
+        ngx_mcp_worker_ring_locked(zone, zone->worker,
+                                   NGX_MCP_RING_FAREWELL);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+ngx_uint_t
+ngx_mcp_farewell_full(ngx_mcp_zone_t *zone)
+{
+    return zone->farewells >= NGX_MCP_FAREWELLS;
+}
+
+
+ngx_int_t
+ngx_mcp_farewell(ngx_mcp_zone_t *zone)
+{
+    size_t                          len;
+    u_char                         *p, *heap, buf[NGX_MCP_FAREWELL_SIZE];
+    u_char                          text[NGX_MCP_UUID_LEN];
+    uint32_t                        n;
+    ngx_str_t                       endpoint, tenant, upstream, id, session;
+    ngx_uint_t                      revision;
+    ngx_mcp_group_sh_t             *g;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    heap = NULL;
+
+    if (ngx_mcp_farewell_full(zone)) {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    n = zone->root->farewells.head;
+
+    if (n == 0
+        || (zone->worker != NGX_MCP_NO_WORKER
+            && ngx_mcp_place(zone, zone->worker)->quitting))
+    {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    us = ngx_mcp_block(zone, n);
+    g = ngx_mcp_block(zone, us->group.block);
+
+    len = us->rec.len + g->rec.len;
+    p = buf;
+
+    if (len > NGX_MCP_FAREWELL_SIZE) {
+        heap = ngx_alloc(len, zone->log);
+        p = heap;
+    }
+
+    if (p) {
+        upstream.data = p;
+        upstream.len = us->upstream_len;
+        id.data = p + us->upstream_len;
+        id.len = us->rec.len - us->upstream_len;
+        ngx_mcp_text_read(zone, us, 0, p, us->rec.len);
+
+        p += us->rec.len;
+
+        endpoint.data = p;
+        endpoint.len = g->endpoint_len;
+        tenant.data = p + g->endpoint_len;
+        tenant.len = g->rec.len - g->endpoint_len;
+        ngx_mcp_text_read(zone, g, 0, p, g->rec.len);
+    }
+
+    revision = us->revision;
+    session.data = text;
+    session.len = NGX_MCP_UUID_LEN;
+    ngx_memcpy(text, us->session, NGX_MCP_UUID_LEN);
+
+    ngx_mcp_farewell_drop_locked(zone, us);
+
+    ngx_mcp_zone_unlock(zone);
+
+    if (p && zone->handlers && zone->handlers->farewell) {
+        zone->handlers->farewell(zone, &endpoint, &upstream, &id, &tenant,
+                                 &session, revision);
+    }
+
+    if (heap) {
+        ngx_free(heap);
+    }
+
+    return NGX_OK;
+}

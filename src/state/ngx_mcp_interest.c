@@ -1,0 +1,749 @@
+
+#include "ngx_mcp_state_sh.h"
+
+
+/* not worth a word to the upstream, dropped under one hold of the lock */
+#define NGX_MCP_INTEREST_DROPS   64
+
+/* ms; longer than something may have been kept until it is paired */
+#define NGX_MCP_INTEREST_RECENT  (NGX_MCP_INTEREST_PAIR + 1000)
+
+/* with nothing to do for, which may stand before others after a restore */
+#define NGX_MCP_INTEREST_PASSED  (2 * NGX_MCP_INTEREST_JOBS)
+
+
+#define ngx_mcp_interest_hash(us, uri)                                        \
+    ((uint32_t) (uri) ^ ((us).block * 2654435761U))
+
+#define ngx_mcp_interest_owner(zone, in)                                      \
+    ((ngx_mcp_upstream_session_sh_t *)                                        \
+     ngx_mcp_block(zone, (in)->rec.owner.block))
+
+
+static ngx_mcp_interest_sh_t *ngx_mcp_interest_find_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t us, ngx_str_t *uri, uint64_t hash);
+static ngx_mcp_interest_sh_t *ngx_mcp_interest_add_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_upstream_session_sh_t *us,
+    ngx_mcp_stage_t *stage, uint64_t hash);
+static void ngx_mcp_interest_order_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_interest_sh_t *in);
+static void ngx_mcp_interest_free_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_interest_sh_t *in);
+static ngx_int_t ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub, uint32_t serial, ngx_uint_t n,
+    ngx_uint_t last);
+static uint32_t ngx_mcp_interest_serial(ngx_mcp_upstream_session_sh_t *us);
+static ngx_uint_t ngx_mcp_interest_due(ngx_mcp_interest_sh_t *in,
+    uint32_t serial);
+static ngx_int_t ngx_mcp_interest_rc(ngx_mcp_interest_sh_t *in);
+
+
+static ngx_mcp_interest_sh_t *
+ngx_mcp_interest_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t us,
+    ngx_str_t *uri, uint64_t hash)
+{
+    uint32_t                h;
+    ngx_mcp_interest_sh_t  *in;
+
+    h = ngx_mcp_interest_hash(us, hash);
+
+    for (in = ngx_mcp_hash_first_locked(zone, NGX_MCP_INTEREST, h);
+         in;
+         in = ngx_mcp_hash_next_locked(zone, in))
+    {
+        if (in->rec.owner.block == us.block && in->rec.owner.gen == us.gen
+            && in->uri == hash
+            && ngx_mcp_text_equal(zone, in, 0, in->rec.len, uri))
+        {
+            return in;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* one more, made by the first; room for it was reserved */
+
+static ngx_mcp_interest_sh_t *
+ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us, ngx_mcp_stage_t *stage, uint64_t hash)
+{
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_interest_sh_t  *in;
+
+    ref = ngx_mcp_ref(zone, us);
+    in = ngx_mcp_interest_find_locked(zone, ref, stage->parts, hash);
+
+    if (in == NULL) {
+        in = ngx_mcp_make_locked(zone, stage);
+        in->rec.owner = ref;
+        in->rec.hash = ngx_mcp_interest_hash(ref, hash);
+        in->uri = hash;
+        in->serial = NGX_MCP_INTEREST_NEVER;
+
+        ngx_mcp_commit_locked(zone, in, NGX_MCP_INTEREST);
+
+        ngx_mcp_hash_insert_locked(zone, in);
+        ngx_mcp_list_prepend(zone, &us->interests, ngx_mcp_number(zone, in),
+                             NGX_MCP_LINKS);
+    }
+
+    ngx_mcp_touch(zone, in);
+
+    if (in->count++ == 0) {
+
+        /* what was about to end may have to be asked for again */
+
+        if (in->asked) {
+            in->serial = NGX_MCP_INTEREST_NEVER;
+        }
+
+        in->state = (in->serial == ngx_mcp_interest_serial(us))
+                    ? NGX_MCP_INTEREST_MADE : NGX_MCP_INTEREST_WANTED;
+
+        ngx_mcp_interest_order_locked(zone, in);
+    }
+
+    if (in->state == NGX_MCP_INTEREST_WANTED) {
+        ngx_mcp_shared_ring_locked(zone, us);
+    }
+
+    return in;
+}
+
+
+ngx_int_t
+ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit)
+{
+    uint64_t                        hash;
+    ngx_int_t                       rc;
+    ngx_mcp_stage_t                 stage, interest;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_interest_sh_t          *in;
+    ngx_mcp_subscription_sh_t      *sub;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    if (uri->len > NGX_MCP_URI_MAX) {
+        return NGX_BUSY;
+    }
+
+    hash = ngx_mcp_hash(zone, uri, NULL);
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_SUBSCRIPTION, uri, 1);
+    ngx_mcp_stage_init(zone, &interest, NGX_MCP_INTEREST, uri, 1);
+    stage.payer = session;
+    interest.payer = session;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, shared);
+    s = ngx_mcp_session_locked(zone, session);
+    sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
+    in = sub ? ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST) : NULL;
+
+    if (sub && sub->interest.block == 0) {
+
+        /* a private one stays that */
+
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DONE;
+    }
+
+    rc = NGX_OK;
+
+    if (in == NULL) {
+
+        /* making room may end sessions, and with them what they have */
+
+        rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
+                                    (sub ? 0 : ngx_mcp_stage_needs(&stage))
+                                    + ngx_mcp_stage_needs(&interest));
+        us = ngx_mcp_upstream_session_locked(zone, shared);
+        s = ngx_mcp_session_locked(zone, session);
+        sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
+    }
+
+    if (s == NULL || us == NULL) {
+        rc = NGX_DECLINED;
+
+    } else if (rc == NGX_OK && sub == NULL
+               && ngx_mcp_session_extension(zone, s)->nsubscriptions >= limit)
+    {
+        rc = NGX_BUSY;
+    }
+
+    if (rc != NGX_OK) {
+        ngx_mcp_zone_unlock(zone);
+
+        /* a subscription that exists goes on without the others */
+
+        return sub ? NGX_DONE : rc;
+    }
+
+    if (in == NULL) {
+        in = ngx_mcp_interest_add_locked(zone, us, &interest, hash);
+
+        if (sub == NULL) {
+            sub = ngx_mcp_subscription_make_locked(zone, s, &stage, hash,
+                                                   us->upstream);
+        }
+
+        ngx_mcp_touch(zone, sub);
+        sub->interest = ngx_mcp_ref(zone, in);
+        sub->paired = in->heard;
+    }
+
+    rc = ngx_mcp_interest_rc(in);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_interest_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    ngx_mcp_ref_t call, ngx_str_t *uri)
+{
+    uint64_t                        hash;
+    ngx_int_t                       rc;
+    ngx_mcp_stage_t                 stage;
+    ngx_mcp_call_sh_t              *c;
+    ngx_mcp_interest_sh_t          *in;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    if (uri->len > NGX_MCP_URI_MAX) {
+        return NGX_DECLINED;
+    }
+
+    hash = ngx_mcp_hash(zone, uri, NULL);
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_INTEREST, uri, 1);
+    stage.room = NGX_MCP_ROOM_SHARE;
+    stage.payer = call;
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = NGX_OK;
+
+    if (ngx_mcp_interest_find_locked(zone, shared, uri, hash) == NULL) {
+        rc = ngx_mcp_stage_reserve_locked(zone, &stage);
+    }
+
+    us = ngx_mcp_upstream_session_locked(zone, shared);
+    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+
+    if (us == NULL || c == NULL || c->interest.block
+        || !(c->task.rec.flags & NGX_MCP_CALL_RUNNING))
+    {
+        rc = NGX_DECLINED;
+    }
+
+    if (rc == NGX_OK) {
+        in = ngx_mcp_interest_add_locked(zone, us, &stage, hash);
+
+        ngx_mcp_touch(zone, c);
+        c->interest = ngx_mcp_ref(zone, in);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc == NGX_OK ? NGX_OK : NGX_DECLINED;
+}
+
+
+/* what is to be done comes first */
+
+static void
+ngx_mcp_interest_order_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
+{
+    uint32_t                        n;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    n = ngx_mcp_number(zone, in);
+    us = ngx_mcp_interest_owner(zone, in);
+
+    ngx_mcp_list_remove(zone, &us->interests, n, NGX_MCP_LINKS);
+
+    if (ngx_mcp_interest_due(in, ngx_mcp_interest_serial(us))) {
+        ngx_mcp_list_prepend(zone, &us->interests, n, NGX_MCP_LINKS);
+
+    } else {
+        ngx_mcp_list_append(zone, &us->interests, n, NGX_MCP_LINKS);
+    }
+}
+
+
+static void
+ngx_mcp_interest_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    us = ngx_mcp_interest_owner(zone, in);
+
+    ngx_mcp_list_remove(zone, &us->interests, ngx_mcp_number(zone, in),
+                        NGX_MCP_LINKS);
+    ngx_mcp_hash_remove_locked(zone, in);
+    ngx_mcp_drop_locked(zone, in);
+}
+
+
+ngx_int_t
+ngx_mcp_interest_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us)
+{
+    if (us->interests.head == 0) {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_interest_free_locked(zone,
+                                 ngx_mcp_block(zone, us->interests.head));
+    return NGX_OK;
+}
+
+
+void
+ngx_mcp_interest_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t interest)
+{
+    ngx_mcp_interest_sh_t          *in;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    in = ngx_mcp_record(zone, interest, NGX_MCP_INTEREST);
+
+    if (in == NULL) {
+        return;
+    }
+
+    ngx_mcp_touch(zone, in);
+
+    if (--in->count) {
+        return;
+    }
+
+    us = ngx_mcp_interest_owner(zone, in);
+
+    if (in->asked == 0 && (in->serial == NGX_MCP_INTEREST_NEVER
+                           || in->state == NGX_MCP_INTEREST_REFUSED))
+    {
+        ngx_mcp_interest_free_locked(zone, in);
+
+    } else {
+        ngx_mcp_interest_order_locked(zone, in);
+    }
+
+    ngx_mcp_shared_ring_locked(zone, us);
+}
+
+
+void
+ngx_mcp_interest_heard(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    ngx_str_t *uri)
+{
+    ngx_mcp_interest_sh_t  *in;
+
+    ngx_mcp_zone_lock(zone);
+
+    in = ngx_mcp_interest_find_locked(zone, shared, uri,
+                                      ngx_mcp_hash(zone, uri, NULL));
+    if (in) {
+        ngx_mcp_touch(zone, in);
+        in->heard++;
+        in->when = ngx_current_msec;
+        in->alone = 0;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+ngx_int_t
+ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last)
+{
+    ngx_int_t                       rc;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_subscription_sh_t      *sub;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_OK;
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+    us = ngx_mcp_shared_locked(zone, ngx_mcp_session_group(zone, s),
+                               e->audience,
+                               ngx_mcp_hash(zone, upstream, NULL));
+    rc = NGX_DECLINED;
+
+    if (us && us->since && us->state == NGX_MCP_UPSTREAM_SESSION_MADE) {
+        sub = ngx_mcp_subscription_locked(zone, s, uri,
+                                          ngx_mcp_hash(zone, uri, NULL));
+
+        if (sub) {
+            rc = ngx_mcp_interest_pair_locked(zone, sub, us->serial, n, last);
+
+        } else if (last || uri->len == 0) {
+
+            /* it has left meanwhile */
+
+            rc = NGX_OK;
+        }
+
+        /* else it may be a part of what it is subscribed to */
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub, uint32_t serial, ngx_uint_t n,
+    ngx_uint_t last)
+{
+    ngx_uint_t              first;
+    ngx_mcp_interest_sh_t  *in;
+
+    if (sub->interest.block == 0) {
+        return NGX_DECLINED;
+    }
+
+    in = ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST);
+
+    if (in == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_mcp_touch(zone, sub);
+
+    if (last) {
+        sub->kept = 0;
+    }
+
+    if (in->state == NGX_MCP_INTEREST_MADE && in->serial != serial
+        && !in->alone)
+    {
+        /* all are told once it is asked for again */
+
+        return NGX_OK;
+    }
+
+    /* one that was heard long ago is another one */
+
+    if (!last && in->when + NGX_MCP_INTEREST_RECENT < ngx_current_msec) {
+        sub->paired = in->heard;
+    }
+
+    if (in->heard - sub->paired >= n) {
+        sub->paired += (uint32_t) n;
+        return NGX_OK;
+    }
+
+    sub->paired = in->heard;
+
+    if (!last && !in->alone) {
+        sub->kept = 1;
+        return NGX_AGAIN;
+    }
+
+    first = !in->alone;
+
+    ngx_mcp_touch(zone, in);
+    in->alone = 1;
+
+    return first ? NGX_ABORT : NGX_DECLINED;
+}
+
+
+/* of the session that the upstream has now, 0: none */
+
+static uint32_t
+ngx_mcp_interest_serial(ngx_mcp_upstream_session_sh_t *us)
+{
+    return us->state == NGX_MCP_UPSTREAM_SESSION_MADE ? us->serial : 0;
+}
+
+
+static ngx_uint_t
+ngx_mcp_interest_due(ngx_mcp_interest_sh_t *in, uint32_t serial)
+{
+    return in->count == 0 || in->serial != serial;
+}
+
+
+static ngx_int_t
+ngx_mcp_interest_rc(ngx_mcp_interest_sh_t *in)
+{
+    switch (in->state) {
+
+    case NGX_MCP_INTEREST_MADE:
+        return NGX_OK;
+
+    case NGX_MCP_INTEREST_REFUSED:
+        return NGX_DONE;
+
+    default: /* NGX_MCP_INTEREST_WANTED */
+        return NGX_AGAIN;
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_interest_state(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *uri)
+{
+    ngx_int_t                   rc;
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_interest_sh_t      *in;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    sub = s ? ngx_mcp_subscription_locked(zone, s, uri,
+                                          ngx_mcp_hash(zone, uri, NULL))
+            : NULL;
+
+    if (sub == NULL) {
+        rc = NGX_DECLINED;
+
+    } else if (sub->interest.block == 0) {
+        rc = NGX_DONE;
+
+    } else {
+        in = ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST);
+        rc = in ? ngx_mcp_interest_rc(in) : NGX_ERROR;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+void
+ngx_mcp_interest_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *uri)
+{
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    sub = s ? ngx_mcp_subscription_locked(zone, s, uri,
+                                          ngx_mcp_hash(zone, uri, NULL))
+            : NULL;
+
+    if (sub) {
+        ngx_mcp_interest_leave_locked(zone, sub->interest);
+        ngx_mcp_touch(zone, sub);
+        ngx_memzero(&sub->interest, sizeof(ngx_mcp_ref_t));
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+ngx_int_t
+ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    uint32_t fence, ngx_pool_t *pool, ngx_mcp_interest_job_t *job)
+{
+    uint32_t                        n, next, serial;
+    ngx_int_t                       rc;
+    ngx_uint_t                      passed, drops;
+    ngx_mcp_interest_sh_t          *in;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    rc = NGX_DECLINED;
+    passed = 0;
+    drops = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, shared);
+
+    if (us == NULL || us->fence != fence) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    serial = ngx_mcp_interest_serial(us);
+
+    for (n = us->interests.head; n; n = next) {
+        in = ngx_mcp_block(zone, n);
+        next = in->rec.links.next;
+
+        if (in->asked == fence || !ngx_mcp_interest_due(in, serial)) {
+
+            if (++passed == NGX_MCP_INTEREST_PASSED) {
+                break;
+            }
+
+            continue;
+        }
+
+        if (in->count == 0 && in->serial != serial) {
+
+            /* the session that had it is no more */
+
+            ngx_mcp_interest_free_locked(zone, in);
+            ngx_mcp_step_locked(zone);
+
+            if (++drops == NGX_MCP_INTEREST_DROPS) {
+                ngx_mcp_shared_ring_locked(zone, us);
+                break;
+            }
+
+            continue;
+        }
+
+        rc = ngx_mcp_copy(zone, in, 0, in->rec.len, pool, &job->uri);
+
+        if (rc == NGX_OK) {
+            job->ref = ngx_mcp_ref(zone, in);
+            job->subscribe = (in->count != 0);
+            job->again = (job->subscribe
+                          && in->state == NGX_MCP_INTEREST_MADE);
+            ngx_mcp_touch(zone, in);
+            in->asked = fence;
+        }
+
+        break;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+void
+ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
+    ngx_mcp_interest_job_t *job, ngx_int_t rc, ngx_uint_t serial)
+{
+    ngx_mcp_interest_sh_t  *in;
+
+    ngx_mcp_zone_lock(zone);
+
+    in = ngx_mcp_record(zone, job->ref, NGX_MCP_INTEREST);
+
+    if (in == NULL || in->asked != fence) {
+        ngx_mcp_zone_unlock(zone);
+        return;
+    }
+
+    ngx_mcp_touch(zone, in);
+    in->asked = 0;
+
+    if (!job->subscribe || (in->count == 0 && rc != NGX_OK)) {
+        in->serial = NGX_MCP_INTEREST_NEVER;
+
+    } else if (rc != NGX_AGAIN || in->state != NGX_MCP_INTEREST_MADE) {
+
+        /* one that was refused is asked for again after a restore */
+
+        in->serial = (uint32_t) serial;
+    }
+
+    if (job->subscribe && in->state != NGX_MCP_INTEREST_MADE && in->count) {
+        in->state = (rc == NGX_OK) ? NGX_MCP_INTEREST_MADE
+                                   : NGX_MCP_INTEREST_REFUSED;
+
+        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_INTERESTS);
+    }
+
+    if (in->count == 0 && in->serial == NGX_MCP_INTEREST_NEVER) {
+        ngx_mcp_interest_free_locked(zone, in);
+
+    } else {
+        ngx_mcp_interest_order_locked(zone, in);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+/* what is due, and not made, comes first */
+
+ngx_int_t
+ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    ngx_uint_t serial, u_char *buf, size_t size, ngx_str_t *uris,
+    ngx_uint_t *n)
+{
+    uint32_t                        block;
+    ngx_int_t                       rc;
+    ngx_uint_t                      max, passed;
+    ngx_mcp_interest_sh_t          *in;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    rc = NGX_OK;
+    max = *n;
+    passed = 0;
+    *n = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, shared);
+
+    block = us ? us->interests.tail : 0;
+
+    for ( /* void */ ; block; block = in->rec.links.prev) {
+        in = ngx_mcp_block(zone, block);
+
+        if (ngx_mcp_interest_due(in, (uint32_t) serial)
+            || in->state != NGX_MCP_INTEREST_MADE)
+        {
+            if (++passed == NGX_MCP_INTEREST_PASSED) {
+                break;
+            }
+
+            continue;
+        }
+
+        if (*n == max || in->rec.len > size) {
+            rc = NGX_BUSY;
+            break;
+        }
+
+        uris[*n].data = buf;
+        uris[*n].len = in->rec.len;
+
+        ngx_mcp_text_read(zone, in, 0, buf, in->rec.len);
+
+        buf += in->rec.len;
+        size -= in->rec.len;
+        (*n)++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_uint_t
+ngx_mcp_interests(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared)
+{
+    ngx_uint_t                      any;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, shared);
+    any = (us && us->interests.head);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return any;
+}

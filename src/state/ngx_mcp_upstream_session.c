@@ -1,0 +1,1147 @@
+
+#include "ngx_mcp_state_sh.h"
+
+
+#define ngx_mcp_shared_hash(group, audience, upstream)                        \
+    ((uint32_t) ((group)->number * 2654435761U ^ (audience) ^ (upstream)))
+
+
+static ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_find_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream);
+static ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_need_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream);
+static ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_make_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
+static void ngx_mcp_upstream_session_read_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us, ngx_mcp_upstream_session_t *out);
+static void ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us);
+static ngx_mcp_upstream_session_sh_t *
+    ngx_mcp_upstream_session_listened_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref);
+static ngx_uint_t ngx_mcp_upstream_session_matters_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_upstream_session_sh_t *us);
+static void ngx_mcp_upstream_session_close_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint64_t epoch);
+static ngx_int_t ngx_mcp_shared_admit_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_shared_t *in, ngx_uint_t blocks);
+static ngx_mcp_upstream_session_sh_t *ngx_mcp_shared_make_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in, ngx_mcp_stage_t *stage);
+static ngx_mcp_upstream_session_sh_t *ngx_mcp_shared_held_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence);
+
+
+/* no limit of sessions has this key */
+
+static ngx_str_t  ngx_mcp_shared_limit = ngx_string("\0shared\0");
+
+
+ngx_int_t
+ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
+    ngx_str_t *upstream, ngx_mcp_ref_t call, ngx_mcp_upstream_session_t *out)
+{
+    ngx_int_t                       rc;
+    ngx_mcp_call_sh_t              *c;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_need_locked(zone, owner, upstream);
+
+    if (us == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_upstream_session_read_locked(zone, us, out);
+
+    switch (us->state) {
+
+    case NGX_MCP_UPSTREAM_SESSION_MADE:
+        rc = NGX_OK;
+        break;
+
+    case NGX_MCP_UPSTREAM_SESSION_MAKING:
+        c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+
+        if (c) {
+            ngx_mcp_touch(zone, c);
+            c->waits = ngx_mcp_number(zone, us);
+        }
+
+        rc = NGX_AGAIN;
+        break;
+
+    default: /* NGX_MCP_UPSTREAM_SESSION_NONE */
+        ngx_mcp_touch(zone, us);
+        us->rec.worker = (uint16_t) zone->worker;
+        us->state = NGX_MCP_UPSTREAM_SESSION_MAKING;
+        rc = NGX_DECLINED;
+        break;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_upstream_session_peek(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
+    ngx_str_t *upstream, ngx_mcp_upstream_session_t *out)
+{
+    ngx_int_t                       rc;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_find_locked(zone, owner, upstream);
+
+    if (us && us->state == NGX_MCP_UPSTREAM_SESSION_MADE) {
+        ngx_mcp_upstream_session_read_locked(zone, us, out);
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+static ngx_mcp_upstream_session_sh_t *
+ngx_mcp_upstream_session_find_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t owner, ngx_str_t *upstream)
+{
+    uint32_t                        n;
+    uint64_t                        hash;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    us = ngx_mcp_upstream_session_locked(zone, owner);
+
+    if (us) {
+        return us;
+    }
+
+    s = ngx_mcp_session_locked(zone, owner);
+
+    if (s == NULL) {
+        return NULL;
+    }
+
+    hash = ngx_mcp_hash(zone, upstream, NULL);
+
+    for (n = ngx_mcp_session_extension(zone, s)->upstreams.head;
+         n;
+         n = us->rec.links.next)
+    {
+        us = ngx_mcp_block(zone, n);
+
+        if (us->upstream == hash) {
+            return us;
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_mcp_upstream_session_sh_t *
+ngx_mcp_upstream_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    return ngx_mcp_record(zone, ref, NGX_MCP_UPSTREAM_SESSION);
+}
+
+
+/* likewise, made when there is none; NULL: the owner has ended, or no room */
+
+static ngx_mcp_upstream_session_sh_t *
+ngx_mcp_upstream_session_need_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t owner, ngx_str_t *upstream)
+{
+    ngx_mcp_stage_t                 stage;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    us = ngx_mcp_upstream_session_find_locked(zone, owner, upstream);
+
+    if (us) {
+        return us;
+    }
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_UPSTREAM_SESSION, upstream, 1);
+    stage.room = NGX_MCP_ROOM_CALL;
+    stage.payer = owner;
+
+    if (ngx_mcp_stage_reserve_locked(zone, &stage) != NGX_OK) {
+        return NULL;
+    }
+
+    s = ngx_mcp_session_locked(zone, owner);
+
+    if (s == NULL) {
+        return NULL;
+    }
+
+    us = ngx_mcp_upstream_session_make_locked(zone, &stage);
+
+    us->rec.owner = owner;
+    us->group = s->rec.owner;
+    ngx_memcpy(us->session, s->id, NGX_MCP_UUID_LEN);
+
+    e = ngx_mcp_session_extension(zone, s);
+    ngx_mcp_list_append(zone, &e->upstreams, ngx_mcp_number(zone, us),
+                        NGX_MCP_LINKS);
+    return us;
+}
+
+
+static ngx_mcp_upstream_session_sh_t *
+ngx_mcp_upstream_session_make_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_stage_t *stage)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    us = ngx_mcp_make_locked(zone, stage);
+    us->upstream = ngx_mcp_hash(zone, stage->parts, NULL);
+    us->upstream_len = (uint32_t) stage->len;
+    us->holder = NGX_MCP_PLACE_NONE;
+
+    ngx_mcp_commit_locked(zone, us, NGX_MCP_UPSTREAM_SESSION);
+
+    return us;
+}
+
+
+static void
+ngx_mcp_upstream_session_read_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us, ngx_mcp_upstream_session_t *out)
+{
+    out->ref = ngx_mcp_ref(zone, us);
+    out->revision = us->revision;
+    out->serial = us->serial;
+    out->id.len = us->rec.len - us->upstream_len;
+    out->id.data = NULL;
+
+    if (out->id.len <= NGX_MCP_UPSTREAM_ID_SHORT) {
+        out->id.data = out->buf;
+        ngx_mcp_text_read(zone, us, us->upstream_len, out->buf, out->id.len);
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_upstream_session_id(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
+    ngx_mcp_upstream_session_t *out)
+{
+    u_char                         *p;
+    ngx_int_t                       rc;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    if (out->id.data) {
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(pool, out->id.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, out->ref);
+
+    if (us && us->state == NGX_MCP_UPSTREAM_SESSION_MADE
+        && us->serial == out->serial)
+    {
+        ngx_mcp_text_read(zone, us, us->upstream_len, p, out->id.len);
+        out->id.data = p;
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_upstream_session_params(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_pool_t *pool, ngx_str_t *initialize, ngx_uint_t *level)
+{
+    size_t                          from;
+    ngx_int_t                       rc;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_str_null(initialize);
+    *level = NGX_MCP_LEVEL_UNSET;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+    s = us ? ngx_mcp_session_locked(zone, us->rec.owner) : NULL;
+
+    rc = us ? NGX_OK : NGX_DECLINED;
+
+    if (s) {
+        *level = s->level;
+
+        e = ngx_mcp_session_extension(zone, s);
+        from = e->name_len + e->version_len + e->key_len;
+        rc = ngx_mcp_copy(zone, e, from, e->rec.len - from, pool, initialize);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
+{
+    uint32_t                        block;
+    ngx_int_t                       rc;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_subscription_sh_t      *sub;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+    s = us ? ngx_mcp_session_locked(zone, us->rec.owner) : NULL;
+
+    block = s ? ngx_mcp_session_extension(zone, s)->subscriptions.head : 0;
+
+    for ( /* void */ ; block; block = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, block);
+
+        if (sub->upstream == us->upstream && n-- == 0) {
+            rc = ngx_mcp_copy(zone, sub, 0, sub->rec.len, pool, uri);
+            break;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_str_t *upstream, ngx_str_t *id, ngx_uint_t revision)
+{
+    ngx_int_t                       rc;
+    ngx_str_t                       parts[2];
+    ngx_mcp_stage_t                 stage;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    if (id->len > NGX_MCP_UPSTREAM_ID_MAX) {
+        ngx_mcp_upstream_session_fail(zone, ref);
+        return NGX_ERROR;
+    }
+
+    parts[0] = *upstream;
+    parts[1] = *id;
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_UPSTREAM_SESSION, parts, 2);
+    stage.room = NGX_MCP_ROOM_CALL;
+    stage.payer = ref;
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_stage_reserve_locked(zone, &stage);
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+
+    if (us == NULL || rc != NGX_OK) {
+        ngx_mcp_zone_unlock(zone);
+
+        if (us == NULL) {
+            return NGX_DECLINED;
+        }
+
+        ngx_mcp_upstream_session_fail(zone, ref);
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_upstream_session_wake_locked(zone, us);
+
+    ngx_mcp_text_replace_locked(zone, us, &stage);
+
+    ngx_mcp_touch(zone, us);
+    us->revision = (uint32_t) revision;
+    us->serial = (uint32_t) ++zone->sh->stamp;
+    us->since = 0;
+    us->state = NGX_MCP_UPSTREAM_SESSION_MADE;
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+/* who waits looks again */
+
+static void
+ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us)
+{
+    uint32_t               n, i;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_session_sh_t  *s;
+
+    n = ngx_mcp_number(zone, us);
+    s = ngx_mcp_session_locked(zone, us->rec.owner);
+
+    if (s == NULL) {
+        ngx_mcp_shared_ring_locked(zone, us);
+        return;
+    }
+
+    for (i = s->calls.head; i; i = c->task.rec.links.next) {
+        c = ngx_mcp_block(zone, i);
+
+        if (c->waits == n) {
+            ngx_mcp_touch(zone, c);
+            c->waits = 0;
+            ngx_mcp_wake_locked(zone, &c->task,
+                                NGX_MCP_WAKE_UPSTREAM_SESSION);
+            ngx_mcp_step_locked(zone);
+        }
+    }
+}
+
+
+void
+ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+
+    if (us) {
+        ngx_mcp_upstream_session_give_up_locked(zone, us);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+/* the claim on it ends without a result */
+
+void
+ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us)
+{
+    if (us->state == NGX_MCP_UPSTREAM_SESSION_MAKING) {
+        ngx_mcp_upstream_session_wake_locked(zone, us);
+
+        ngx_mcp_touch(zone, us);
+        us->state = NGX_MCP_UPSTREAM_SESSION_NONE;
+    }
+}
+
+
+void
+ngx_mcp_upstream_session_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_uint_t serial)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+
+    if (us && us->state == NGX_MCP_UPSTREAM_SESSION_MADE
+        && us->serial == serial)
+    {
+        ngx_mcp_touch(zone, us);
+        us->state = NGX_MCP_UPSTREAM_SESSION_NONE;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+/* its owner ends; the interests are dropped before */
+
+void
+ngx_mcp_upstream_session_end_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us)
+{
+    uint32_t                 n;
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
+
+    n = ngx_mcp_number(zone, us);
+    g = ngx_mcp_block(zone, us->group.block);
+    s = ngx_mcp_record(zone, us->rec.owner, NGX_MCP_SESSION);
+
+    if (s) {
+        e = ngx_mcp_session_extension(zone, s);
+        ngx_mcp_list_remove(zone, &e->upstreams, n, NGX_MCP_LINKS);
+
+    } else {
+        ngx_mcp_hash_remove_locked(zone, us);
+        ngx_mcp_list_remove(zone, &zone->root->shared, n, NGX_MCP_LINKS);
+
+        if (us->limit) {
+            ngx_mcp_limit_drop_locked(zone, us->limit);
+        }
+
+        ngx_mcp_touch(zone, g);
+        g->shared--;
+    }
+
+    if (us->state == NGX_MCP_UPSTREAM_SESSION_MADE
+        && us->rec.len > us->upstream_len)
+    {
+        ngx_mcp_farewell_add_locked(zone, us);
+
+    } else {
+        ngx_mcp_drop_locked(zone, us);
+    }
+
+    if (s == NULL) {
+        ngx_mcp_group_settle_locked(zone, g);
+    }
+}
+
+
+void
+ngx_mcp_upstream_sessions_end_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s)
+{
+    ngx_mcp_extension_sh_t  *e;
+
+    ngx_mcp_listeners_ring_locked(zone, s);
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    while (e->upstreams.head) {
+        ngx_mcp_step_locked(zone);
+
+        ngx_mcp_upstream_session_end_locked(zone,
+                                     ngx_mcp_block(zone, e->upstreams.head));
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_upstream_session_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_mcp_ref_t *ref)
+{
+    ngx_int_t                       rc;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_need_locked(zone, session, upstream);
+
+    if (us && us->listener == 0) {
+        ngx_mcp_touch(zone, us);
+        us->listener = (uint32_t) zone->worker + 1;
+        *ref = ngx_mcp_ref(zone, us);
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* one whose stream this worker holds */
+
+static ngx_mcp_upstream_session_sh_t *
+ngx_mcp_upstream_session_listened_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+
+    if (us == NULL || us->listener != zone->worker + 1) {
+        return NULL;
+    }
+
+    ngx_mcp_touch(zone, us);
+
+    return us;
+}
+
+
+ngx_uint_t
+ngx_mcp_upstream_session_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_uint_t serial, ngx_uint_t resumed)
+{
+    ngx_uint_t                      told;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    told = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+    s = us ? ngx_mcp_session_locked(zone, us->rec.owner) : NULL;
+
+    if (us && s == NULL && us->serial == serial) {
+        ngx_mcp_touch(zone, us);
+        us->listener = (uint32_t) zone->worker + 1;
+    }
+
+    us = ngx_mcp_upstream_session_listened_locked(zone, ref);
+
+    if (us && (s || us->serial == serial)) {
+
+        if (s && us->heard && !resumed
+            && ngx_mcp_upstream_session_matters_locked(zone, s, us))
+        {
+            /* a place without a body */
+
+            e = ngx_mcp_session_extension(zone, s);
+
+            ngx_mcp_touch(zone, &e->gap);
+            ngx_mcp_touch(zone, &s->log);
+
+            e->gap = s->log.last + 1;
+            s->log.last++;
+            told = 1;
+
+            if (s->carrier) {
+                ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, s->carrier),
+                                    NGX_MCP_WAKE_NEWS);
+            }
+        }
+
+        us->heard = 1;
+        us->since = zone->sh->stamp + 1;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return told;
+}
+
+
+void
+ngx_mcp_upstream_session_breaks(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_listened_locked(zone, ref);
+
+    if (us) {
+        us->since = 0;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_upstream_session_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_uint_t over)
+{
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_listened_locked(zone, ref);
+
+    if (us) {
+        us->since = 0;
+        us->listener = 0;
+
+        if (over) {
+            us->heard = 0;
+        }
+
+        s = ngx_mcp_session_locked(zone, us->rec.owner);
+
+        /*
+         * A worker that quits: streams of its own configuration, which drain,
+         * come back by themselves.
+         */
+
+        if (s && zone->worker != NGX_MCP_NO_WORKER
+            && ngx_mcp_place(zone, zone->worker)->quitting)
+        {
+            ngx_mcp_upstream_session_close_locked(zone, s, zone->epoch);
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+/* whether a stream of the session's own was there for what came then */
+
+ngx_uint_t
+ngx_mcp_upstream_session_heard_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint64_t stamp)
+{
+    uint32_t                        n;
+    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    for (n = e->upstreams.head; n; n = us->rec.links.next) {
+        us = ngx_mcp_block(zone, n);
+
+        if (us->since && stamp >= us->since) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Of what this session may have to ask for again: where the shared upstream
+ * session listens for it, that one tells what it misses, unless the upstream
+ * tells this session alone.
+ */
+
+static ngx_uint_t
+ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_upstream_session_sh_t *us)
+{
+    uint32_t                        n;
+    ngx_mcp_interest_sh_t          *i;
+    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_subscription_sh_t      *sub;
+    ngx_mcp_upstream_session_sh_t  *shared;
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    if (e->alone) {
+        return 1;
+    }
+
+    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+
+        if (sub->interest.block == 0 && sub->topic.block == 0) {
+            return 1;
+        }
+
+        i = ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST);
+
+        if (i && i->alone) {
+            return 1;
+        }
+
+        if (sub->kept) {
+
+            /* perhaps by a worker that died */
+
+            ngx_mcp_touch(zone, sub);
+            sub->kept = 0;
+
+            return 1;
+        }
+    }
+
+    if (!ngx_mcp_audience_exists_locked(zone, s)) {
+        return 0;
+    }
+
+    shared = ngx_mcp_shared_locked(zone, ngx_mcp_session_group(zone, s),
+                                   e->audience, us->upstream);
+
+    return shared == NULL || !shared->heard;
+}
+
+
+ngx_int_t
+ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
+{
+    ngx_int_t              n;
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    n = s ? (ngx_int_t) s->ngets : NGX_DECLINED;
+
+    ngx_mcp_zone_unlock(zone);
+
+    return n;
+}
+
+
+/* who holds an upstream's GET stream for this session looks at it again */
+
+void
+ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    uint32_t                        n;
+    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    for (n = e->upstreams.head; n; n = us->rec.links.next) {
+        us = ngx_mcp_block(zone, n);
+
+        if (us->listener == 0) {
+            continue;
+        }
+
+        ngx_mcp_worker_ring_locked(zone, us->listener - 1,
+                                   NGX_MCP_RING_LISTENERS);
+    }
+}
+
+
+/*
+ * With the worker that held the upstream's GET stream the headers of the client
+ * that opened it are gone.  The client's own streams are closed: it comes back
+ * with these headers and what it saw last.
+ */
+
+void
+ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us, ngx_uint_t worker)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    if (us->rec.worker == worker) {
+        ngx_mcp_upstream_session_give_up_locked(zone, us);
+    }
+
+    if (us->listener != worker + 1) {
+        return;
+    }
+
+    s = ngx_mcp_record(zone, us->rec.owner, NGX_MCP_SESSION);
+
+    if (s) {
+        ngx_mcp_upstream_session_close_locked(zone, s, 0);
+
+        ngx_mcp_touch(zone, s);
+        s->carrier = 0;
+    }
+
+    ngx_mcp_touch(zone, us);
+    us->since = 0;
+    us->listener = 0;
+}
+
+
+/* oldest first, of workers that are newer than this; 0: all */
+
+static void
+ngx_mcp_upstream_session_close_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint64_t epoch)
+{
+    uint32_t              n;
+    ngx_uint_t            worker;
+    ngx_mcp_stream_sh_t  *st;
+
+    for (n = s->streams.tail; n; n = st->task.rec.links.prev) {
+        ngx_mcp_step_locked(zone);
+
+        st = ngx_mcp_block(zone, n);
+        worker = st->task.rec.worker;
+
+        if (st->line != NGX_MCP_GENERAL_LINE
+            || (epoch && (worker >= zone->sh->places
+                          || ngx_mcp_place(zone, worker)->epoch <= epoch)))
+        {
+            continue;
+        }
+
+        ngx_mcp_touch(zone, st);
+        st->task.rec.flags |= NGX_MCP_STREAM_CLOSING|NGX_MCP_STREAM_REPLACED;
+        ngx_mcp_wake_locked(zone, &st->task, NGX_MCP_WAKE_CLOSE);
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_shared_get(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
+    ngx_mcp_ref_t *ref)
+{
+    ngx_int_t                       rc;
+    ngx_mcp_stage_t                 stage;
+    ngx_mcp_group_sh_t             *g;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_UPSTREAM_SESSION, &in->upstream,
+                       1);
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = NGX_OK;
+    us = NULL;
+    g = ngx_mcp_group_lookup_locked(zone, &in->endpoint, &in->tenant);
+
+    if (g) {
+        us = ngx_mcp_shared_locked(zone, g,
+                                   ngx_mcp_hash(zone, &in->list_key, NULL),
+                                   ngx_mcp_hash(zone, &in->upstream, NULL));
+    }
+
+    if (us == NULL) {
+        rc = ngx_mcp_shared_admit_locked(zone, in, stage.blocks);
+
+        if (rc == NGX_OK) {
+            us = ngx_mcp_shared_make_locked(zone, in, &stage);
+        }
+    }
+
+    if (us) {
+        *ref = ngx_mcp_ref(zone, us);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* it serves sessions that exist, as their calls and streams do */
+
+static ngx_int_t
+ngx_mcp_shared_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
+    ngx_uint_t blocks)
+{
+    ngx_str_t  none;
+
+    if (blocks > NGX_MCP_BLOCKS_SMALL) {
+        return NGX_DECLINED;
+    }
+
+    if (in->limit
+        && ngx_mcp_limit_locked(zone, &in->endpoint, &ngx_mcp_shared_limit,
+                                in->limit)
+           != NGX_OK)
+    {
+        return NGX_BUSY;
+    }
+
+    ngx_str_null(&none);
+
+    return ngx_mcp_reserve_new_locked(zone, &in->endpoint, &in->tenant, &none,
+                                      &ngx_mcp_shared_limit,
+                                      NGX_MCP_ROOM_CALL, blocks);
+}
+
+
+static ngx_mcp_upstream_session_sh_t *
+ngx_mcp_shared_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
+    ngx_mcp_stage_t *stage)
+{
+    ngx_str_t                       none;
+    ngx_mcp_group_sh_t             *g;
+    ngx_mcp_limit_sh_t             *l;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_str_null(&none);
+
+    g = ngx_mcp_group_get_locked(zone, &in->endpoint, &in->tenant);
+
+    stage->payer = ngx_mcp_account_get_locked(zone, &in->tenant, &none);
+
+    us = ngx_mcp_upstream_session_make_locked(zone, stage);
+
+    us->rec.owner = ngx_mcp_ref(zone, g);
+    us->group = us->rec.owner;
+    us->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
+    us->rec.hash = ngx_mcp_shared_hash(g, us->audience, us->upstream);
+    us->touched = ngx_current_msec;
+    ngx_memcpy(us->session, in->id.data, NGX_MCP_UUID_LEN);
+
+    if (in->limit) {
+        l = ngx_mcp_limit_get_locked(zone, &in->endpoint,
+                                     &ngx_mcp_shared_limit);
+        ngx_mcp_touch(zone, l);
+        l->count++;
+        us->limit = ngx_mcp_number(zone, l);
+    }
+
+    ngx_mcp_hash_insert_locked(zone, us);
+    ngx_mcp_list_append(zone, &zone->root->shared, ngx_mcp_number(zone, us),
+                        NGX_MCP_LINKS);
+
+    ngx_mcp_touch(zone, g);
+    g->shared++;
+
+    return us;
+}
+
+
+ngx_mcp_upstream_session_sh_t *
+ngx_mcp_shared_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    uint64_t audience, uint64_t upstream)
+{
+    uint32_t                        hash, group;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    group = ngx_mcp_number(zone, g);
+    hash = ngx_mcp_shared_hash(g, audience, upstream);
+
+    for (us = ngx_mcp_hash_first_locked(zone, NGX_MCP_UPSTREAM_SESSION, hash);
+         us;
+         us = ngx_mcp_hash_next_locked(zone, us))
+    {
+        if (us->group.block == group && us->audience == audience
+            && us->upstream == upstream)
+        {
+            return us;
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_mcp_upstream_session_sh_t *
+ngx_mcp_shared_held_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    uint32_t fence)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+
+    return (us && us->holder == zone->worker && us->fence == fence) ? us
+                                                                    : NULL;
+}
+
+
+ngx_int_t
+ngx_mcp_shared_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+
+    if (us) {
+        ngx_mcp_touch(zone, us);
+        us->holder = (uint32_t) zone->worker;
+        us->fence = fence;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return ngx_mcp_shared_touch(zone, ref, fence);
+}
+
+
+ngx_int_t
+ngx_mcp_shared_touch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
+{
+    uint32_t                        n;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_shared_held_locked(zone, ref, fence);
+
+    if (us) {
+        ngx_mcp_touch(zone, us);
+        us->touched = ngx_current_msec;
+
+        n = ngx_mcp_number(zone, us);
+        ngx_mcp_list_remove(zone, &zone->root->shared, n, NGX_MCP_LINKS);
+        ngx_mcp_list_append(zone, &zone->root->shared, n, NGX_MCP_LINKS);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return us ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_mcp_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_shared_held_locked(zone, ref, fence);
+
+    if (us && us->interests.head) {
+        us = NULL;
+    }
+
+    if (us) {
+        ngx_mcp_upstream_session_end_locked(zone, us);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return us ? NGX_OK : NGX_DECLINED;
+}
+
+
+/* drops at most *left interests of those that nobody touches, and them */
+
+ngx_int_t
+ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone, ngx_uint_t *left)
+{
+    uint32_t                        n;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    while ((n = zone->root->shared.head) != 0) {
+        us = ngx_mcp_block(zone, n);
+
+        if (ngx_current_msec < us->touched
+            || ngx_current_msec - us->touched < NGX_MCP_SHARED_TIMEOUT)
+        {
+            break;
+        }
+
+        do {
+            if ((*left)-- == 0) {
+                return NGX_AGAIN;
+            }
+
+            ngx_mcp_step_locked(zone);
+
+        } while (ngx_mcp_interest_drop_locked(zone, us) == NGX_OK);
+
+        ngx_mcp_upstream_session_end_locked(zone, us);
+    }
+
+    return NGX_OK;
+}
+
+
+/* the holder looks at what is to be done */
+
+void
+ngx_mcp_shared_ring_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us)
+{
+    ngx_mcp_worker_ring_locked(zone, us->holder, NGX_MCP_RING_INTERESTS);
+}
