@@ -4,110 +4,71 @@
 #include "ngx_http_mcp_topic.h"
 
 
-static void ngx_http_mcp_event_address(ngx_http_mcp_address_t *to,
-    ngx_str_t *text, ngx_mcp_event_t *event);
-static ngx_int_t ngx_http_mcp_event_log(ngx_http_mcp_address_t *to,
-    ngx_mcp_event_t *event, ngx_uint_t *sessions);
-static ngx_int_t ngx_http_mcp_event_coalesce(ngx_http_mcp_address_t *to,
+static ngx_int_t ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_rule_t *rule,
-    ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out,
-    ngx_mcp_event_t *event, ngx_pool_t *pool, ngx_uint_t *sessions);
+    ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out, ngx_pool_t *pool);
 
 
-ngx_int_t
-ngx_http_mcp_event_send(ngx_http_mcp_address_t *to, ngx_str_t *text,
-    ngx_mcp_event_t *event, ngx_uint_t *sessions)
+ngx_mcp_delivery_t *
+ngx_http_mcp_event_deliver(ngx_http_mcp_address_t *to)
 {
-    ngx_http_mcp_event_address(to, text, event);
+    ngx_mcp_delivery_t  *d;
 
-    return ngx_http_mcp_event_log(to, event, sessions);
-}
+    d = ngx_array_push(&to->deliveries);
 
+    if (d) {
+        ngx_memzero(d, sizeof(ngx_mcp_delivery_t));
 
-static ngx_int_t
-ngx_http_mcp_event_log(ngx_http_mcp_address_t *to, ngx_mcp_event_t *event,
-    ngx_uint_t *sessions)
-{
-    ngx_int_t  rc;
-
-    *sessions = 0;
-
-    if (to->session.data == NULL) {
-        rc = ngx_mcp_log_groups(to->zone, to->endpoint, to->tenant, event,
-                                sessions);
-
-    } else {
-        rc = ngx_mcp_log_session_id(to->zone, &to->session, to->endpoint,
-                                    to->tenant, event);
-
-        if (rc == NGX_OK) {
-            *sessions = 1;
-        }
+        d->endpoint = to->endpoint;
+        d->tenant = to->tenant;
+        d->session = to->session;
+        d->event.identity = to->identity;
     }
 
-    to->large |= event->large;
-
-    return (rc == NGX_DONE) ? NGX_OK : rc;
+    return d;
 }
 
 
-ngx_int_t
-ngx_http_mcp_event_progress(ngx_http_mcp_address_t *to, ngx_str_t *token,
-    ngx_str_t *text)
-{
-    ngx_int_t        rc;
-    ngx_mcp_event_t  event;
-
-    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
-
-    ngx_http_mcp_event_address(to, text, &event);
-
-    rc = ngx_mcp_log_token(to->zone, token,
-                           to->session.data ? &to->session : NULL,
-                           to->endpoint, to->tenant, &event);
-
-    to->large |= event.large;
-
-    return rc;
-}
-
-
-static void
-ngx_http_mcp_event_address(ngx_http_mcp_address_t *to, ngx_str_t *text,
+ngx_mcp_delivery_t *
+ngx_http_mcp_event_send(ngx_http_mcp_address_t *to, ngx_str_t *text,
     ngx_mcp_event_t *event)
 {
-    event->parts = text;
-    event->nparts = 1;
-    event->uri[1] = to->uri;
-    event->uri[2] = to->topic;
-    event->identity = to->identity;
-    event->take = to->take;
-    event->once = to->once;
-    event->answered = to->answered;
+    ngx_mcp_delivery_t  *d;
 
-    if (to->once) {
-        to->once->rank++;
+    /* somebody may wait for it */
+
+    if (event->uri[0].len
+        && ngx_http_mcp_topic_updated(to, &event->uri[0], text) != NGX_OK)
+    {
+        return NULL;
     }
 
-    if (event->uri[0].len) {
-
-        /* somebody may wait for it */
-
-        ngx_http_mcp_topic_updated(to, &event->uri[0], text);
+    d = ngx_http_mcp_event_deliver(to);
+    if (d == NULL) {
+        return NULL;
     }
+
+    d->text = *text;
+    d->event = *event;
+    d->event.uri[1] = to->uri;
+    d->event.uri[2] = to->topic;
+    d->event.identity = to->identity;
+    d->addressed = to->addressed;
+
+    to->addressed = 0;
+
+    return d;
 }
 
 
 ngx_int_t
 ngx_http_mcp_event_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
-    ngx_pool_t *pool, ngx_uint_t *sessions)
+    ngx_pool_t *pool)
 {
     ngx_mcp_rule_t          rule;
     ngx_mcp_event_t         event;
     ngx_mcp_invalidate_t    none;
     ngx_mcp_notification_t  out;
-
-    *sessions = 0;
 
     ngx_memzero(&rule, sizeof(ngx_mcp_rule_t));
     ngx_memzero(&none, sizeof(ngx_mcp_invalidate_t));
@@ -122,22 +83,22 @@ ngx_http_mcp_event_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
 
     event.uri[0] = out.uri;
 
-    return ngx_http_mcp_event_send(to, &out.text, &event, sessions);
+    return ngx_http_mcp_event_send(to, &out.text, &event) ? NGX_OK
+                                                          : NGX_ERROR;
 }
 
 
 ngx_int_t
 ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
-    ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool,
-    ngx_uint_t *sessions)
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool)
 {
     ngx_int_t                rc, result;
     ngx_uint_t               n, nrules;
     ngx_mcp_rule_t          *rule, *rules;
     ngx_mcp_event_t          event;
+    ngx_mcp_delivery_t      *d;
     ngx_mcp_notification_t   out;
 
-    *sessions = 0;
     result = NGX_DONE;
 
     rules = ngx_mcp_default_rules;
@@ -156,86 +117,69 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
 
         rc = ngx_mcp_rule_apply(rule, in, &bridge->logger, pool, &out);
 
-        if (rc == NGX_DECLINED) {
+        if (rc == NGX_DECLINED || rc == NGX_DONE) {
             continue;
         }
 
-        if (rc == NGX_OK) {
-            ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
 
-            event.level = out.level;
-            event.uri[0] = out.uri;
+        ngx_memzero(&event, sizeof(ngx_mcp_event_t));
 
-            if (rule->action == NGX_MCP_RULE_LIST_CHANGED) {
-                n = ngx_mcp_method_parse(&rule->value);
-                event.flags = ngx_http_mcp_lists_signal(to, bridge,
+        event.level = out.level;
+        event.uri[0] = out.uri;
+
+        if (rule->action == NGX_MCP_RULE_LIST_CHANGED) {
+            n = ngx_mcp_method_parse(&rule->value);
+            event.flags = ngx_http_mcp_lists_signal(to, bridge,
                                                  ngx_http_mcp_lists_meant(n),
                                                  &out.text, pool);
-            }
-
-            ngx_http_mcp_event_address(to, &out.text, &event);
-
-            rc = in->joining
-                 ? ngx_http_mcp_event_coalesce(to, bridge, rule, in, &out,
-                                               &event, pool, &n)
-                 : ngx_http_mcp_event_log(to, &event, &n);
-
-            *sessions = ngx_max(*sessions, n);
         }
 
-        if (rc == NGX_ERROR) {
-            result = NGX_ERROR;
+        d = ngx_http_mcp_event_send(to, &out.text, &event);
 
-        } else if (result != NGX_ERROR) {
-            result = rc;
+        if (d == NULL
+            || (in->joining
+                && ngx_http_mcp_event_coalesce(d, bridge, rule, in, &out, pool)
+                   != NGX_OK))
+        {
+            return NGX_ERROR;
         }
+
+        result = NGX_OK;
     }
 
     return result;
 }
 
 
-/*
- * The first of a window goes at once, others wait for its end.  Whom it
- * addresses is known now in either case.
- */
+/* the first of a window goes at once, others wait for its end */
 
 static ngx_int_t
-ngx_http_mcp_event_coalesce(ngx_http_mcp_address_t *to,
+ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_rule_t *rule,
-    ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out,
-    ngx_mcp_event_t *event, ngx_pool_t *pool, ngx_uint_t *sessions)
+    ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out, ngx_pool_t *pool)
 {
-    u_char             *p;
-    ngx_int_t           rc;
-    ngx_str_t           parts[NGX_MCP_PENDING_PARTS];
-    ngx_uint_t          i;
-    ngx_mcp_pending_t   pending;
-    u_char              buf[NGX_MCP_PENDING_BUF];
+    u_char      *p;
+    ngx_uint_t   i;
 
-    ngx_memzero(&pending, sizeof(ngx_mcp_pending_t));
+    d->time = bridge->coalesce;
+    d->count = 1;
+    d->counted = (ngx_mcp_invalidate_count(in, &d->count) != 0);
 
-    pending.endpoint = to->endpoint;
-    pending.tenant = to->tenant;
-    pending.session = to->session;
-    pending.time = bridge->coalesce;
-    pending.event = event;
-
-    for (i = 0; i < NGX_MCP_PENDING_COUNTS; i++) {
-        pending.counts[i] = out->counts[i];
+    for (i = 0; i < NGX_MCP_SEND_COUNTS; i++) {
+        d->counts[i] = out->counts[i];
     }
 
-    pending.count = 1;
-    pending.counted = ngx_mcp_invalidate_count(in, &pending.count);
+    d->what.len = in->kind.len + rule->value.len + rule->level.len + 3;
 
-    pending.what.len = in->kind.len + rule->value.len + rule->level.len + 3;
-
-    p = ngx_pnalloc(pool, pending.what.len);
+    p = ngx_pnalloc(pool, d->what.len);
     if (p == NULL) {
         return NGX_ERROR;
     }
 
-    pending.what.data = p;
+    d->what.data = p;
 
     p = ngx_cpymem(p, in->kind.data, in->kind.len);
     *p++ = '\0';
@@ -244,26 +188,5 @@ ngx_http_mcp_event_coalesce(ngx_http_mcp_address_t *to,
     *p++ = '\0';
     ngx_memcpy(p, rule->level.data, rule->level.len);
 
-    event->count_only = 1;
-    rc = ngx_http_mcp_event_log(to, event, sessions);
-    event->count_only = 0;
-
-    if (rc != NGX_OK || *sessions == 0) {
-        return rc;
-    }
-
-    rc = ngx_mcp_pending_join(to->zone, &pending);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    event->nparts = ngx_mcp_pending_parts(&out->text, pending.counts,
-                                          (pending.counted
-                                           || pending.count > 1)
-                                          ? pending.count : 0,
-                                          buf, parts);
-    event->parts = parts;
-
-    return ngx_http_mcp_event_log(to, event, sessions);
+    return NGX_OK;
 }

@@ -10,9 +10,7 @@
 
 
 #include "ngx_http_mcp_bridge.h"
-#include "ngx_mcp_log.h"
-#include "ngx_mcp_pending.h"
-#include "ngx_mcp_take.h"
+#include "ngx_mcp_outbox.h"
 
 
 /* who an event is for; what is given narrows together */
@@ -25,35 +23,33 @@ typedef struct {
     ngx_str_t               identity;     /* data NULL: all */
     ngx_str_t               uri;          /* subscribed to; len 0: all */
     ngx_str_t               topic;        /* URI of the topic, likewise */
-    ngx_mcp_take_t         *take;         /* NULL: none */
-    ngx_mcp_once_t         *once;         /* NULL: it is not repeated */
+    ngx_array_t             deliveries;   /* ngx_mcp_delivery_t */
 
-    unsigned                answered:1;   /* the sender hears what became
-                                             of it */
-    unsigned                large:1;      /* out: it is, for some */
+    unsigned                addressed:1;  /* the sessions of the next one are
+                                             to be counted */
 } ngx_http_mcp_address_t;
 
 
 /*
- * Puts an event, whose address and parts are filled in here, into the log.
- * NGX_OK and the number of sessions; NGX_DECLINED: there is no such session;
- * NGX_ERROR: it is too large, or the zone is full.
+ * What follows adds to to->deliveries, which the caller makes and sends
+ * (ngx_mcp_outbox_send()).  Texts are not copied.  NULL or NGX_ERROR: no
+ * memory.
  */
-ngx_int_t ngx_http_mcp_event_send(ngx_http_mcp_address_t *to, ngx_str_t *text,
-    ngx_mcp_event_t *event, ngx_uint_t *sessions);
 
-/* likewise to the call that carries this token; also NGX_BUSY: several do */
-ngx_int_t ngx_http_mcp_event_progress(ngx_http_mcp_address_t *to,
-    ngx_str_t *token, ngx_str_t *text);
+/* one to the same, without a text */
+ngx_mcp_delivery_t *ngx_http_mcp_event_deliver(ngx_http_mcp_address_t *to);
+
+/* an event, whose address and parts are filled in here */
+ngx_mcp_delivery_t *ngx_http_mcp_event_send(ngx_http_mcp_address_t *to,
+    ngx_str_t *text, ngx_mcp_event_t *event);
 
 /* says that a resource changed to those who subscribed to it */
 ngx_int_t ngx_http_mcp_event_updated(ngx_http_mcp_address_t *to,
-    ngx_str_t *uri, ngx_pool_t *pool, ngx_uint_t *sessions);
+    ngx_str_t *uri, ngx_pool_t *pool);
 
 /* what the rules of an endpoint make of an event; NGX_DONE: nothing */
 ngx_int_t ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
-    ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool,
-    ngx_uint_t *sessions);
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool);
 
 
 #endif /* _NGX_HTTP_MCP_EVENT_H_INCLUDED_ */

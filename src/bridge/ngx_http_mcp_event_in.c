@@ -16,22 +16,23 @@ static const char *ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *tenant);
 static const char *ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in,
     ngx_mcp_path_e path, ngx_str_t *value);
-static const char *ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_mcp_once_t *once, ngx_uint_t *sessions,
-    ngx_uint_t *repeated);
+static const char *ngx_http_mcp_event_in_id(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, uint64_t *key);
 static const char *ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_uint_t *sessions);
+    ngx_http_mcp_address_t *to);
 static const char *ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text);
-static void ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
+static ngx_int_t ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text);
 static const char *ngx_http_mcp_event_in_invalidate(
     ngx_http_mcp_event_in_t *in, ngx_http_mcp_address_t *to,
-    ngx_mcp_invalidate_t *what, ngx_int_t topic, ngx_uint_t *sessions);
+    ngx_mcp_invalidate_t *what, ngx_mcp_post_t *post);
+static const char *ngx_http_mcp_event_in_send(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, ngx_mcp_post_t *post, ngx_uint_t *repeated);
+static void ngx_http_mcp_event_in_unkept(ngx_http_mcp_event_in_t *in,
+    ngx_mcp_post_t *post);
 static ngx_uint_t ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_bridge_t *bridge);
-static const char *ngx_http_mcp_event_in_error(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_int_t rc);
 
 
 /* members that address a notification, which they do not belong to */
@@ -85,12 +86,11 @@ const char *
 ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     ngx_uint_t *sessions, ngx_uint_t *repeated)
 {
-    ngx_int_t                topic;
     ngx_str_t                event, payload, tenant;
     ngx_uint_t               rpc;
     const char              *why;
     ngx_mcp_json_t          *json;
-    ngx_mcp_once_t           once;
+    ngx_mcp_post_t           post;
     ngx_mcp_message_t       *m;
     ngx_mcp_invalidate_t     what;
     ngx_http_mcp_address_t   to;
@@ -165,66 +165,124 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         }
     }
 
+    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
+
     if (in->once) {
-        why = ngx_http_mcp_event_in_claim(in, &to, &once, sessions, repeated);
+        why = ngx_http_mcp_event_in_id(in, &to, &post.id);
 
-        if (*repeated) {
-            ngx_mcp_count(to.zone, NGX_MCP_COUNTER_EVENTS_REPEATED, 1);
-        }
-
-        if (why || *repeated) {
+        if (why) {
             return why;
         }
     }
 
-    if (in->take) {
-
-        if (ngx_mcp_lease_begin(to.zone, in->take) != NGX_OK) {
-            return NULL;
-        }
-
-        to.once = &in->take->once;
+    if (ngx_array_init(&to.deliveries, in->pool, 4, sizeof(ngx_mcp_delivery_t))
+        != NGX_OK)
+    {
+        return "no memory";
     }
 
-    topic = NGX_DONE;
+    to.addressed = 1;
 
     if (to.topic.len && !rpc) {
 
         /* who is told finds it there */
 
-        ngx_http_mcp_event_in_keep(in, &to, &event);
-
-        topic = ngx_http_mcp_event_updated(&to, &to.topic, in->pool, sessions);
+        if (ngx_http_mcp_event_in_keep(in, &to, &event) != NGX_OK
+            || ngx_http_mcp_event_updated(&to, &to.topic, in->pool) != NGX_OK)
+        {
+            return "no memory";
+        }
     }
 
     if (rpc) {
-        why = ngx_http_mcp_event_in_rpc(in, &to, sessions);
+        why = ngx_http_mcp_event_in_rpc(in, &to);
 
-    } else {
-        why = ngx_http_mcp_event_in_invalidate(in, &to, &what, topic,
-                                               sessions);
+    } else if (what.kind.len) {
+        why = ngx_http_mcp_event_in_invalidate(in, &to, &what, &post);
     }
 
-    if (in->take) {
-        return why;
+    if (why == NULL) {
+        why = ngx_http_mcp_event_in_send(in, &to, &post, repeated);
+        *sessions = post.sessions;
     }
 
-    if (why) {
+    return why;
+}
 
-        if (to.once) {
-            ngx_mcp_once_drop(to.zone, to.once);
+
+static const char *
+ngx_http_mcp_event_in_send(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, ngx_mcp_post_t *post, ngx_uint_t *repeated)
+{
+    ngx_int_t  rc;
+
+    post->deliveries = to->deliveries.elts;
+    post->n = to->deliveries.nelts;
+    post->pool = in->pool;
+    post->take = in->take;
+    post->answered = (in->take == NULL);
+
+    rc = ngx_mcp_outbox_send(in->zone, post);
+    in->item = post->item;
+
+    ngx_http_mcp_event_in_unkept(in, post);
+
+    switch (rc) {
+
+    case NGX_DECLINED:
+
+        if (post->absent) {
+            in->absent = 1;
+            return "there is no such session";
         }
 
-        return why;
+        *repeated = 1;
+        ngx_mcp_count(in->zone, NGX_MCP_COUNTER_EVENTS_REPEATED, 1);
+
+        return NULL;
+
+    case NGX_ABORT:
+        return NULL;
+
+    case NGX_ERROR:
+
+        if (post->large) {
+            return "the event is larger than mcp_event_buffer allows";
+        }
+
+        in->full = 1;
+
+        return "the zone is full";
+
+    default:
+        ngx_mcp_count(in->zone, in->counter, 1);
+        return NULL;
     }
+}
 
-    if (to.once) {
-        ngx_mcp_once_end(to.zone, to.once, *sessions);
+
+static void
+ngx_http_mcp_event_in_unkept(ngx_http_mcp_event_in_t *in, ngx_mcp_post_t *post)
+{
+    ngx_uint_t           i;
+    ngx_mcp_delivery_t  *d;
+
+    for (i = 0; i < post->n; i++) {
+        d = &post->deliveries[i];
+
+        if (!d->unkept || d->topic.other) {
+            continue;
+        }
+
+        in->unkept = 1;
+
+        ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
+                      "mcp endpoint \"%V\" does not keep an event of "
+                      "topic \"%V\": the event is too large, too many "
+                      "topics are in use, or the zone is full; raise "
+                      "\"mcp_topic_limit\" or the size of \"mcp_zone\"",
+                      d->endpoint, &in->named);
     }
-
-    ngx_mcp_count(to.zone, in->counter, 1);
-
-    return NULL;
 }
 
 
@@ -347,8 +405,6 @@ ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
 
     to->zone = in->zone;
     to->endpoint = in->endpoint;
-    to->take = in->take;
-    to->answered = (in->take == NULL);
 
     why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TENANT_ID, tenant);
 
@@ -446,16 +502,14 @@ ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in, ngx_mcp_path_e path,
 }
 
 
-/* to->once stays NULL when it has no id; an id is one of its addressees */
+/* *key stays 0 when it has no id; an id is one of its addressees */
 
 static const char *
-ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_mcp_once_t *once, ngx_uint_t *sessions,
-    ngx_uint_t *repeated)
+ngx_http_mcp_event_in_id(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, uint64_t *key)
 {
     u_char             *d;
     ngx_str_t           id, scope, *endpoint;
-    ngx_int_t           rc;
     ngx_mcp_message_t  *m;
     static ngx_str_t    none = ngx_string("");
 
@@ -515,18 +569,7 @@ ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
         ngx_memcpy(d, to->tenant->data, to->tenant->len);
     }
 
-    rc = ngx_mcp_once_claim(to->zone, &scope, &id, once, sessions);
-
-    if (rc == NGX_OK) {
-        to->once = once;
-        return NULL;
-    }
-
-    if (rc == NGX_AGAIN) {
-        return "an event with this \"id\" is being processed; try again";
-    }
-
-    *repeated = 1;
+    *key = ngx_mcp_once_key(to->zone, &scope, &id);
 
     return NULL;
 }
@@ -534,7 +577,7 @@ ngx_http_mcp_event_in_claim(ngx_http_mcp_event_in_t *in,
 
 static const char *
 ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_uint_t *sessions)
+    ngx_http_mcp_address_t *to)
 {
     ngx_str_t                text, level;
     ngx_uint_t               i, offered;
@@ -579,12 +622,13 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     }
 
     if (m->method_code == NGX_MCP_METHOD_PROGRESS) {
-        *sessions = 1;
         return ngx_http_mcp_event_in_progress(in, to, &text);
     }
 
-    if (to->topic.len) {
-        ngx_http_mcp_event_in_keep(in, to, &text);
+    if (to->topic.len
+        && ngx_http_mcp_event_in_keep(in, to, &text) != NGX_OK)
+    {
+        return "no memory";
     }
 
     offered = ngx_http_mcp_lists_meant(m->method_code);
@@ -597,8 +641,7 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
         }
     }
 
-    return ngx_http_mcp_event_in_error(in, to,
-                      ngx_http_mcp_event_send(to, &text, &event, sessions));
+    return ngx_http_mcp_event_send(to, &text, &event) ? NULL : "no memory";
 }
 
 
@@ -606,9 +649,10 @@ static const char *
 ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text)
 {
-    ngx_int_t           rc;
-    ngx_str_t           token;
-    ngx_mcp_message_t  *m;
+    ngx_str_t            token;
+    ngx_mcp_ref_t        call;
+    ngx_mcp_message_t   *m;
+    ngx_mcp_delivery_t  *d;
 
     m = &in->message;
     token = ngx_mcp_message_member(m, NGX_MCP_PATH_TOKEN);
@@ -628,29 +672,40 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
                "\"session_id\"; add \"session_id\"";
     }
 
-    rc = ngx_http_mcp_event_progress(to, &token, text);
-
-    if (rc == NGX_DECLINED) {
+    switch (ngx_mcp_token_find(to->zone, &token,
+                               to->session.data ? &to->session : NULL,
+                               to->endpoint, to->tenant, &to->identity, &call))
+    {
+    case NGX_DECLINED:
         in->absent = 1;
         return "no running call carries this \"progressToken\"";
-    }
 
-    if (rc == NGX_BUSY) {
+    case NGX_BUSY:
         return "several calls carry this \"progressToken\"; add "
                "\"session_id\"";
     }
 
-    return ngx_http_mcp_event_in_error(in, to, rc);
+    d = ngx_http_mcp_event_deliver(to);
+    if (d == NULL) {
+        return "no memory";
+    }
+
+    ngx_str_null(&d->session);
+
+    d->ref = call;
+    d->text = *text;
+    d->addressed = 1;
+
+    return NULL;
 }
 
 
 /* what is read of the topic from now on */
 
-static void
+static ngx_int_t
 ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text)
 {
-    ngx_int_t                rc;
     ngx_uint_t               i;
     ngx_http_mcp_bridge_t  **bridges;
 
@@ -658,29 +713,16 @@ ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
 
     for (i = 0; i < in->bridges->nelts; i++) {
 
-        if (!bridges[i]->topics
-            || !ngx_http_mcp_event_in_concerns(in, bridges[i]))
+        if (bridges[i]->topics
+            && ngx_http_mcp_event_in_concerns(in, bridges[i])
+            && ngx_http_mcp_topic_keep(bridges[i], to, in->pool, text)
+               != NGX_OK)
         {
-            continue;
-        }
-
-        rc = ngx_http_mcp_topic_keep(bridges[i], to, in->pool, text);
-
-        if (rc == NGX_ABORT) {
-            return;
-        }
-
-        if (rc == NGX_ERROR) {
-            in->unkept = 1;
-
-            ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
-                          "mcp endpoint \"%V\" does not keep an event of "
-                          "topic \"%V\": the event is too large, too many "
-                          "topics are in use, or the zone is full; raise "
-                          "\"mcp_topic_limit\" or the size of \"mcp_zone\"",
-                          &bridges[i]->endpoint, &in->named);
+            return NGX_ERROR;
         }
     }
+
+    return NGX_OK;
 }
 
 
@@ -688,22 +730,15 @@ ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
 
 static const char *
 ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *what, ngx_int_t topic,
-    ngx_uint_t *sessions)
+    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *what,
+    ngx_mcp_post_t *post)
 {
     ngx_int_t                rc;
     ngx_str_t               *endpoint;
-    ngx_uint_t               i, n, all, sent, error;
+    ngx_uint_t               i, absent;
     ngx_http_mcp_bridge_t  **bridges;
 
-    sent = (topic == NGX_OK);
-    error = (topic == NGX_ERROR);
-
-    if (what->kind.len == 0) {
-        return ngx_http_mcp_event_in_error(in, to, topic);
-    }
-
-    all = 0;
+    absent = (to->session.data && to->deliveries.nelts == 0);
     endpoint = to->endpoint;
     bridges = in->bridges->elts;
 
@@ -713,32 +748,29 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
             continue;
         }
 
+        /* with a topic, its subscribers are counted, wherever they are */
+
+        to->addressed = (to->topic.len == 0);
         to->endpoint = &bridges[i]->endpoint;
 
-        rc = ngx_http_mcp_event_invalidate(to, bridges[i], what, in->pool, &n);
-
-        all += n;
+        rc = ngx_http_mcp_event_invalidate(to, bridges[i], what, in->pool);
 
         if (rc == NGX_ERROR) {
-            error = 1;
-
-        } else if (rc != NGX_DECLINED) {
-            sent = 1;
+            return "no memory";
         }
+
+        if (rc == NGX_DONE) {
+            post->optional = 1;
+        }
+
+        absent = 0;
     }
 
     to->endpoint = endpoint;
 
-    *sessions = ngx_max(*sessions, all);
-
-    if (error) {
-        return ngx_http_mcp_event_in_error(in, to, NGX_ERROR);
-    }
-
-    /* without sessions at an endpoint there is nothing to be sent */
-
-    if (to->session.data && !sent) {
-        return ngx_http_mcp_event_in_error(in, to, NGX_DECLINED);
+    if (absent) {
+        in->absent = 1;
+        return "there is no such session";
     }
 
     return NULL;
@@ -755,30 +787,4 @@ ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
 
     return in->endpoint == NULL
            || ngx_mcp_equal(&bridge->endpoint, in->endpoint);
-}
-
-
-static const char *
-ngx_http_mcp_event_in_error(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_int_t rc)
-{
-    switch (rc) {
-
-    case NGX_ERROR:
-
-        if (to->large) {
-            return "the event is larger than mcp_event_buffer allows";
-        }
-
-        in->full = 1;
-
-        return "the zone is full";
-
-    case NGX_DECLINED:
-        in->absent = 1;
-        return "there is no such session";
-
-    default:
-        return NULL;
-    }
 }

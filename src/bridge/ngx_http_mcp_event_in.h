@@ -46,6 +46,8 @@ typedef struct {
     /* out: its topic has it not, somewhere at least */
     unsigned                    unkept:1;
 
+    ngx_mcp_ref_t               item;         /* out: on its way to many */
+
     /* private */
     ngx_uint_t                  number;       /* of the event at hand */
     ngx_uint_t                  searches;     /* for tokens, everywhere */

@@ -744,29 +744,15 @@ ngx_http_mcp_feed_event(ngx_http_mcp_reader_t *reader,
     in.topic = fs->unnamed;
     in.pool = fs->scratch;
     in.take = take;
+    in.counter = NGX_MCP_COUNTER_EVENTS_FEED;
 
     why = ngx_http_mcp_event_in(&in, text, &sessions, &repeated);
 
-    switch (ngx_mcp_lease_take(zone, take)) {
-
-    case NGX_OK:
-
-        if (why) {
-            ngx_http_mcp_feed_refused(fs, t, &in, why);
-
-        } else {
-            ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_FEED, 1);
-        }
-
-        break;
-
-    case NGX_DECLINED:
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_REPEATED, 1);
-        break;
-
-    default:
+    if (ngx_mcp_lease_take(zone, take) == NGX_ABORT) {
         ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_STALE, 1);
-        break;
+
+    } else if (why) {
+        ngx_http_mcp_feed_refused(fs, t, &in, why);
     }
 
     ngx_reset_pool(fs->scratch);
@@ -827,21 +813,34 @@ static void
 ngx_http_mcp_feed_gap_topic(ngx_http_mcp_feed_stream_t *fs, ngx_str_t *tenant,
     const char *why)
 {
+    ngx_int_t               rc;
     ngx_str_t               uri;
-    ngx_uint_t              sessions;
+    ngx_mcp_post_t          post;
     ngx_http_mcp_address_t  to;
 
     ngx_str_set(&uri, "");
     ngx_memzero(&to, sizeof(ngx_http_mcp_address_t));
+    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
 
     to.zone = fs->bridge->zone;
     to.endpoint = &fs->bridge->endpoint;
     to.tenant = tenant;
 
-    if (ngx_http_mcp_topic_uri(&fs->topic, fs->scratch, &uri) != NGX_OK
-        || ngx_http_mcp_event_updated(&to, &uri, fs->scratch, &sessions)
-           != NGX_OK)
+    rc = NGX_ERROR;
+
+    if (ngx_http_mcp_topic_uri(&fs->topic, fs->scratch, &uri) == NGX_OK
+        && ngx_array_init(&to.deliveries, fs->scratch, 2,
+                          sizeof(ngx_mcp_delivery_t))
+           == NGX_OK
+        && ngx_http_mcp_event_updated(&to, &uri, fs->scratch) == NGX_OK)
     {
+        post.deliveries = to.deliveries.elts;
+        post.n = to.deliveries.nelts;
+
+        rc = ngx_mcp_outbox_send(to.zone, &post);
+    }
+
+    if (rc == NGX_ERROR) {
         (void) ngx_mcp_log_gap(to.zone, to.endpoint, tenant);
     }
 

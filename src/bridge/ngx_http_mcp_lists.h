@@ -74,8 +74,8 @@ ngx_uint_t ngx_http_mcp_lists_meant(ngx_uint_t method);
 /*
  * Lists of an endpoint may have changed (NGX_MCP_OFFERED_*), says an event for
  * "to" that stands for this notification: those that are kept are fetched
- * again, and who has had one that is not is told now.  Returns flags of the
- * event for all others.
+ * again, and who has had one that is not is told by a delivery that is added
+ * to "to".  Returns flags of the event for all others.
  */
 ngx_uint_t ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t offered, ngx_str_t *text,

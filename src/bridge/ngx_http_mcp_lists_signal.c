@@ -81,11 +81,11 @@ ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t offered, ngx_str_t *text,
     ngx_pool_t *pool)
 {
-    uint64_t            number;
-    ngx_uint_t          n, kinds;
-    ngx_mcp_ref_t       ref;
-    ngx_mcp_event_t     event;
-    ngx_mcp_audience_t  a;
+    uint64_t             number;
+    ngx_uint_t           kinds;
+    ngx_mcp_ref_t        ref;
+    ngx_mcp_audience_t  *a;
+    ngx_mcp_delivery_t  *d;
 
     if (offered == 0 || bridge->lists != NGX_HTTP_MCP_LISTS_ON
         || bridge->upstreams == NULL || to->session.data || to->identity.data
@@ -97,31 +97,33 @@ ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
     kinds = ngx_http_mcp_lists_kinds(offered);
     number = 0;
 
-    if (to->once) {
-        to->once->rank++;
-    }
+    for ( ;; ) {
+        a = ngx_palloc(pool, sizeof(ngx_mcp_audience_t));
 
-    while (ngx_mcp_audience_next(bridge->zone, &bridge->endpoint, to->tenant,
-                                 &number, pool, &a, &ref)
-           == NGX_OK)
-    {
+        if (a == NULL
+            || ngx_mcp_audience_next(bridge->zone, &bridge->endpoint,
+                                     to->tenant, &number, pool, a, &ref)
+               != NGX_OK)
+        {
+            break;
+        }
+
         if (ngx_mcp_list_signal(bridge->zone, ref, kinds)) {
             continue;
         }
 
         /* there is nothing to compare with */
 
-        ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+        d = ngx_http_mcp_event_deliver(to);
+        if (d == NULL) {
+            break;
+        }
 
-        event.parts = text;
-        event.nparts = 1;
-        event.list_key = a.key;
-        event.flags = NGX_MCP_EVENT_LISTED;
-        event.take = to->take;
-        event.once = to->once;
-
-        (void) ngx_mcp_log_groups(bridge->zone, &a.endpoint, &a.tenant,
-                                  &event, &n);
+        d->endpoint = &a->endpoint;
+        d->tenant = &a->tenant;
+        d->text = *text;
+        d->event.list_key = a->key;
+        d->event.flags = NGX_MCP_EVENT_LISTED;
     }
 
     return NGX_MCP_EVENT_UNLISTED;

@@ -324,60 +324,50 @@ static void
 ngx_http_mcp_shared_tell(ngx_http_mcp_shared_t *us, ngx_str_t *text,
     ngx_str_t *uri, ngx_uint_t kinds, ngx_mcp_take_t *take)
 {
-    ngx_uint_t       n;
-    ngx_mcp_event_t  event;
-    ngx_mcp_topic_t  topic;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d[2];
 
-    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+    ngx_memzero(d, sizeof(d));
+    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
 
-    event.parts = text;
-    event.nparts = 1;
-    event.uri[0] = *uri;
-    event.list_key = us->list_key;
+    post.deliveries = d;
+    post.n = 1;
+    post.take = take;
+
+    d[0].endpoint = &us->bridge->endpoint;
+    d[0].tenant = &us->tenant;
+    d[0].text = *text;
+    d[0].event.uri[0] = *uri;
+    d[0].event.list_key = us->list_key;
 
     /* those that have lists of their own hear of them on their own streams */
 
     if (uri->len == 0) {
-        event.flags = NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_OFFERED(kinds);
+        d[0].event.flags = NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_OFFERED(kinds);
 
         /* as do those with a stream at the upstream, unless there is a gap */
 
         if (take) {
-            event.flags |= NGX_MCP_EVENT_SHARED;
+            d[0].event.flags |= NGX_MCP_EVENT_SHARED;
         }
+
+    } else if (uri->len <= NGX_MCP_TOPIC_URI_MAX) {
+
+        /* somebody may wait for it */
+
+        d[1] = d[0];
+        d[1].topic.uri = *uri;
+        d[1].topic.other = 1;
+        post.n = 2;
     }
 
-    if (take) {
-
-        if (ngx_mcp_lease_begin(us->bridge->zone, take) != NGX_OK) {
-            return;
-        }
-
-        event.take = take;
-        event.once = &take->once;
+    if (ngx_mcp_outbox_send(us->bridge->zone, &post) == NGX_ABORT) {
+        return;
     }
 
     ngx_mcp_count(us->bridge->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
 
-    n = 0;
-
-    (void) ngx_mcp_log_groups(us->bridge->zone, &us->bridge->endpoint,
-                              &us->tenant, &event, &n);
-
-    if (uri->len) {
-
-        /* somebody may wait for it */
-
-        ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
-
-        topic.uri = *uri;
-        topic.other = 1;
-
-        (void) ngx_mcp_topic_add(us->bridge->zone, &us->bridge->endpoint,
-                                 &us->tenant, &topic, &event, NULL, &n);
-
-        if (take) {
-            ngx_mcp_interest_heard(us->bridge->zone, us->ref, uri);
-        }
+    if (uri->len && take) {
+        ngx_mcp_interest_heard(us->bridge->zone, us->ref, uri);
     }
 }

@@ -13,9 +13,6 @@
 
 
 static ngx_uint_t ngx_http_mcp_topic_plain(u_char ch);
-static ngx_int_t ngx_http_mcp_topic_add(ngx_http_mcp_address_t *to,
-    ngx_str_t *endpoint, ngx_mcp_topic_t *topic, ngx_str_t *uri,
-    ngx_str_t *text);
 static size_t ngx_http_mcp_topic_entry_len(ngx_mcp_topic_info_t *info,
     ngx_str_t *name);
 static u_char *ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
@@ -183,61 +180,48 @@ ngx_int_t
 ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text)
 {
-    ngx_str_t        event;
-    ngx_mcp_topic_t  topic;
+    ngx_mcp_delivery_t  *d;
 
-    if (ngx_mcp_json_without(text, ngx_http_mcp_topic_private, pool, &event)
-        != NGX_OK)
+    d = ngx_http_mcp_event_deliver(to);
+
+    if (d == NULL
+        || ngx_mcp_json_without(text, ngx_http_mcp_topic_private, pool,
+                                &d->text)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+    d->endpoint = &bridge->endpoint;
+    d->event.uri[1] = to->uri;
+    d->topic.uri = to->topic;
+    d->topic.limit = bridge->topic_limit;
+    d->topic.quiet = !(bridge->topics & NGX_HTTP_MCP_TOPICS_OFFERED);
 
-    topic.uri = to->topic;
-    topic.limit = bridge->topic_limit;
-    topic.quiet = !(bridge->topics & NGX_HTTP_MCP_TOPICS_OFFERED);
-
-    return ngx_http_mcp_topic_add(to, &bridge->endpoint, &topic, &to->uri,
-                                  &event);
+    return NGX_OK;
 }
 
 
-void
+ngx_int_t
 ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
     ngx_str_t *text)
 {
-    ngx_str_t        none;
-    ngx_mcp_topic_t  topic;
+    ngx_mcp_delivery_t  *d;
 
-    ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
-    ngx_str_null(&none);
+    if (uri->len > NGX_MCP_TOPIC_URI_MAX) {
+        return NGX_OK;
+    }
 
-    topic.uri = *uri;
-    topic.other = 1;
+    d = ngx_http_mcp_event_deliver(to);
+    if (d == NULL) {
+        return NGX_ERROR;
+    }
 
-    (void) ngx_http_mcp_topic_add(to, to->endpoint, &topic, &none, text);
-}
+    d->text = *text;
+    d->topic.uri = *uri;
+    d->topic.other = 1;
 
-
-static ngx_int_t
-ngx_http_mcp_topic_add(ngx_http_mcp_address_t *to, ngx_str_t *endpoint,
-    ngx_mcp_topic_t *topic, ngx_str_t *uri, ngx_str_t *text)
-{
-    ngx_uint_t       kept;
-    ngx_mcp_event_t  event;
-
-    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
-
-    event.parts = text;
-    event.nparts = 1;
-    event.uri[1] = *uri;
-    event.identity = to->identity;
-    event.once = to->once;
-    event.take = to->take;
-
-    return ngx_mcp_topic_add(to->zone, endpoint, to->tenant, topic, &event,
-                             to->session.data ? &to->session : NULL, &kept);
+    return NGX_OK;
 }
 
 

@@ -40,15 +40,14 @@ ngx_int_t ngx_http_mcp_topic_of(ngx_http_mcp_bridge_t *bridge, ngx_str_t *uri,
     ngx_pool_t *pool, ngx_mcp_topic_t *topic, ngx_str_t *name);
 
 /*
- * Keeps an event (raw object) for whom it addresses, in the topic of to->topic
- * at an endpoint.  As ngx_mcp_topic_add().
+ * Adds to what "to" delivers: an event (raw object) to be kept in the topic of
+ * to->topic at an endpoint; and, for those who asked for another resource, a
+ * notification that this was updated.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text);
-
-/* likewise a notification that another resource was updated, if wanted */
-void ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
-    ngx_str_t *text);
+ngx_int_t ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to,
+    ngx_str_t *uri, ngx_str_t *text);
 
 /*
  * The raw result of resources/read.  NGX_OK; NGX_DECLINED: there is no such

@@ -219,9 +219,8 @@ ngx_http_mcp_list_page(ngx_http_mcp_call_t *call, ngx_http_mcp_list_t *list)
 static void
 ngx_http_mcp_list_note(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
+    uint64_t                  key;
     ngx_str_t                 id;
-    ngx_uint_t                n;
-    ngx_mcp_once_t            once;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = ctx->conf;
@@ -234,12 +233,11 @@ ngx_http_mcp_list_note(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     ngx_str_set(&id, "mcp_list_cache");
 
-    if (ngx_mcp_once_claim(mlcf->zone, &mlcf->name, &id, &once, &n) != NGX_OK)
-    {
+    key = ngx_mcp_once_key(mlcf->zone, &mlcf->name, &id);
+
+    if (ngx_mcp_once_first(mlcf->zone, key) != NGX_OK) {
         return;
     }
-
-    ngx_mcp_once_end(mlcf->zone, &once, 0);
 
     ngx_log_error(NGX_LOG_NOTICE, r->connection->log, 0,
                   "mcp endpoint \"%V\" forwards list requests that carry "

@@ -379,7 +379,23 @@ ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
 
     start = ngx_http_mcp_turn_now();
 
-    while (ngx_http_mcp_publish_next(p, &text) == NGX_OK) {
+    for ( ;; ) {
+
+        /* what it is followed by comes later everywhere */
+
+        if (p->in.item.block) {
+
+            if (ngx_mcp_outbox_run(p->in.zone, p->in.item) == NGX_AGAIN) {
+                ngx_add_timer(&p->turn, NGX_HTTP_MCP_PUBLISH_PAUSE);
+                return;
+            }
+
+            p->in.item.block = 0;
+        }
+
+        if (ngx_http_mcp_publish_next(p, &text) != NGX_OK) {
+            break;
+        }
 
         rc = ngx_http_mcp_publish_event(p, &text);
 
@@ -393,7 +409,9 @@ ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
             return;
         }
 
-        if (p->rest.len && ngx_http_mcp_turn_over(start)) {
+        if ((p->rest.len || p->in.item.block)
+            && ngx_http_mcp_turn_over(start))
+        {
 
             /* a timer keeps a worker that quits */
 

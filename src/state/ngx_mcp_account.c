@@ -33,6 +33,7 @@ typedef struct {
     ngx_mcp_ref_t           owner;        /* of an event, or none */
     ngx_mcp_room_e          room;
     ngx_uint_t              n;
+    ngx_uint_t              beside;       /* reserved before */
 } ngx_mcp_ask_room_t;
 
 
@@ -264,6 +265,14 @@ ngx_int_t
 ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
     ngx_uint_t room, ngx_uint_t n)
 {
+    return ngx_mcp_reserve_beside_locked(zone, payer, room, n, 0);
+}
+
+
+ngx_int_t
+ngx_mcp_reserve_beside_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
+    ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside)
+{
     uint32_t            account;
     ngx_mcp_ask_room_t  ask;
 
@@ -275,6 +284,7 @@ ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
 
     ask.room = room;
     ask.n = n;
+    ask.beside = beside;
 
     account = ngx_mcp_account_of_locked(zone, payer);
 
@@ -449,8 +459,8 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
     sh = zone->sh;
     left = ngx_mcp_free_blocks(sh);
 
-    need = ask->n + (ask->room == NGX_MCP_ROOM_NEW ? ngx_mcp_room_reserve(sh)
-                                                   : 0);
+    need = ask->n + ask->beside
+           + (ask->room == NGX_MCP_ROOM_NEW ? ngx_mcp_room_reserve(sh) : 0);
 
     if (left < need) {
         return 0;
@@ -523,7 +533,9 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
 
     sh = zone->sh;
 
-    if (ngx_mcp_free_blocks(sh) < ask->n + ngx_mcp_room_reserve(sh) / 2) {
+    if (ngx_mcp_free_blocks(sh)
+        < ask->n + ask->beside + ngx_mcp_room_reserve(sh) / 2)
+    {
         return 0;
     }
 

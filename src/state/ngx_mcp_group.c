@@ -174,39 +174,47 @@ ngx_int_t
 ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
     ngx_mcp_ref_t *ref)
 {
+    ngx_int_t  rc;
+
+    do {
+        ngx_mcp_zone_lock(zone);
+
+        rc = ngx_mcp_groups_next_locked(zone, groups);
+
+        ngx_mcp_zone_unlock(zone);
+
+    } while (rc == NGX_AGAIN);
+
+    *ref = groups->ref;
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
+{
     uint32_t             n;
     ngx_uint_t           steps;
     ngx_mcp_group_sh_t  *g;
 
-    if (groups->last) {
-        return NGX_DONE;
-    }
-
-    ngx_mcp_zone_lock(zone);
-
     if (groups->endpoint && groups->tenant) {
-        groups->last = 1;
-
         g = ngx_mcp_group_lookup_locked(zone, groups->endpoint,
                                         groups->tenant);
-        if (g) {
-            *ref = ngx_mcp_ref(zone, g);
+
+        if (g == NULL || g->number <= groups->number) {
+            return NGX_DONE;
         }
 
-        ngx_mcp_zone_unlock(zone);
+        groups->ref = ngx_mcp_ref(zone, g);
+        groups->number = g->number;
 
-        return g ? NGX_OK : NGX_DONE;
+        return NGX_OK;
     }
 
     /* some that do not match may be passed over in one go */
 
-    for (steps = 0; /* void */ ; steps++) {
-
-        if (steps == NGX_MCP_GROUP_STEPS) {
-            ngx_mcp_zone_unlock(zone);
-            ngx_mcp_zone_lock(zone);
-            steps = 0;
-        }
+    for (steps = 0; steps < NGX_MCP_GROUP_STEPS; steps++) {
 
         g = ngx_mcp_record(zone, groups->ref, NGX_MCP_GROUP);
         n = g ? g->rec.links.next : zone->root->groups.head;
@@ -220,8 +228,6 @@ ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
         }
 
         if (n == 0) {
-            groups->last = 1;
-            ngx_mcp_zone_unlock(zone);
             return NGX_DONE;
         }
 
@@ -229,15 +235,11 @@ ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
         groups->number = g->number;
 
         if (ngx_mcp_group_matches(zone, g, groups->endpoint, groups->tenant)) {
-            break;
+            return NGX_OK;
         }
     }
 
-    *ref = groups->ref;
-
-    ngx_mcp_zone_unlock(zone);
-
-    return NGX_OK;
+    return NGX_AGAIN;
 }
 
 

@@ -3,9 +3,7 @@
 
 
 static ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_uint_t type, ngx_mcp_log_input_t *in, ngx_mcp_cursor_t *cursor);
-static void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_uint_t type, ngx_mcp_session_sh_t **session);
+    ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
 static ngx_mcp_event_sh_t *ngx_mcp_log_spare_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
 static ngx_mcp_event_sh_t *ngx_mcp_lines_spare_locked(ngx_mcp_zone_t *zone,
@@ -22,11 +20,7 @@ ngx_int_t
 ngx_mcp_log_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_event_t *event)
 {
-    ngx_mcp_log_input_t  in;
-
-    ngx_mcp_log_input(zone, &in, event);
-
-    return ngx_mcp_log_own(zone, session, NGX_MCP_SESSION, &in, NULL);
+    return ngx_mcp_log_own(zone, session, event, NULL);
 }
 
 
@@ -34,49 +28,7 @@ ngx_int_t
 ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor)
 {
-    ngx_mcp_log_input_t  in;
-
-    ngx_mcp_log_input(zone, &in, event);
-
-    return ngx_mcp_log_own(zone, call, NGX_MCP_CALL, &in, cursor);
-}
-
-
-ngx_int_t
-ngx_mcp_log_session_id(ngx_mcp_zone_t *zone, ngx_str_t *id,
-    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_mcp_event_t *event)
-{
-    ngx_uint_t             hidden;
-    ngx_mcp_ref_t          ref;
-    ngx_mcp_only_sh_t      only;
-    ngx_mcp_session_sh_t  *s;
-
-    ngx_mcp_log_only(zone, event, &only);
-
-    ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_lookup_locked(zone, id);
-
-    if (s == NULL
-        || (only.identity && only.identity != s->identity)
-        || !ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
-                                  endpoint, tenant))
-    {
-        ngx_mcp_zone_unlock(zone);
-        return NGX_DECLINED;
-    }
-
-    ref = ngx_mcp_ref(zone, s);
-    hidden = ngx_mcp_log_hidden_locked(zone, s, &only);
-
-    ngx_mcp_zone_unlock(zone);
-
-    if (hidden) {
-        return NGX_DONE;
-    }
-
-    return event->count_only ? NGX_OK
-                             : ngx_mcp_log_session(zone, ref, event);
+    return ngx_mcp_log_own(zone, call, event, cursor);
 }
 
 
@@ -90,6 +42,7 @@ ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
 
     ngx_mcp_stage_init(zone, &in->stage, NGX_MCP_EVENT, event->parts,
                        event->nparts);
+    in->stage.room = NGX_MCP_ROOM_EVENT;
 }
 
 
@@ -97,14 +50,7 @@ void
 ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
     ngx_mcp_only_sh_t *only)
 {
-    ngx_uint_t       i;
-    ngx_mcp_owed_t  *owed;
-
-    if (event->owed) {
-        owed = event->owed;
-        *only = owed->only;
-        return;
-    }
+    ngx_uint_t  i;
 
     for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
         only->uri[i] = event->uri[i].len
@@ -170,14 +116,15 @@ ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-static void *
+void *
 ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_uint_t type, ngx_mcp_session_sh_t **session)
+    ngx_mcp_session_sh_t **session)
 {
     ngx_mcp_call_sh_t  *c;
 
-    if (type == NGX_MCP_SESSION) {
-        *session = ngx_mcp_session_locked(zone, ref);
+    *session = ngx_mcp_session_locked(zone, ref);
+
+    if (*session) {
         return *session;
     }
 
@@ -196,33 +143,30 @@ ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 /* to a session's general line or to a call's */
 
 static ngx_int_t
-ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
-    ngx_mcp_log_input_t *in, ngx_mcp_cursor_t *cursor)
+ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor)
 {
     void                  *owner;
-    uint32_t               carrier;
-    ngx_int_t              rc, logged;
+    ngx_int_t              rc;
     ngx_uint_t             fits, large;
-    ngx_mcp_log_sh_t      *log;
-    ngx_mcp_call_sh_t     *c;
-    ngx_mcp_event_sh_t    *e;
-    ngx_mcp_pending_sh_t  *owed;
+    ngx_mcp_log_input_t    in;
     ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_log_input(zone, &in, event);
 
     fits = 1;
 
-    if (in->stage.blocks > NGX_MCP_BLOCKS_SMALL) {
+    if (in.stage.blocks > NGX_MCP_BLOCKS_SMALL) {
         ngx_mcp_zone_lock(zone);
 
-        owner = ngx_mcp_log_owner_locked(zone, ref, type, &s);
-        fits = owner && in->stage.len <= s->event_size;
+        fits = ngx_mcp_log_owner_locked(zone, ref, &s)
+               && in.stage.len <= s->event_size;
 
         ngx_mcp_zone_unlock(zone);
 
         if (fits) {
-            in->stage.room = NGX_MCP_ROOM_EVENT;
-            in->stage.payer = ref;
-            fits = (ngx_mcp_stage(zone, &in->stage) == NGX_OK);
+            in.stage.payer = ref;
+            fits = (ngx_mcp_stage(zone, &in.stage) == NGX_OK);
         }
     }
 
@@ -230,69 +174,76 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
 
     if (fits) {
         fits = (ngx_mcp_reserve_locked(zone, ref, NGX_MCP_ROOM_EVENT,
-                                       ngx_mcp_stage_needs(&in->stage))
+                                       ngx_mcp_stage_needs(&in.stage))
                 == NGX_OK);
     }
 
-    owner = ngx_mcp_log_owner_locked(zone, ref, type, &s);
+    owner = ngx_mcp_log_owner_locked(zone, ref, &s);
 
-    if (owner == NULL || !ngx_mcp_log_owed_locked(zone, in->event, 1, &owed)) {
-        ngx_mcp_stage_drop_locked(zone, &in->stage);
+    if (owner == NULL) {
+        ngx_mcp_stage_drop_locked(zone, &in.stage);
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
     }
 
-    if (ngx_mcp_take_check_locked(zone, in->event->take) != NGX_OK) {
-        ngx_mcp_stage_drop_locked(zone, &in->stage);
-        ngx_mcp_zone_unlock(zone);
-        return NGX_ABORT;
+    large = (in.stage.len > s->event_size);
+
+    rc = ngx_mcp_log_line_locked(zone, owner, &in, fits, cursor);
+
+    ngx_mcp_zone_unlock(zone);
+
+    if (rc != NGX_OK) {
+        ngx_mcp_count(zone, large ? NGX_MCP_COUNTER_EVENTS_LARGE
+                                  : NGX_MCP_COUNTER_EVENTS_FULL, 1);
     }
 
-    if (type == NGX_MCP_CALL) {
-        c = owner;
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_log_line_locked(ngx_mcp_zone_t *zone, void *owner,
+    ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor)
+{
+    uint32_t               carrier;
+    ngx_mcp_log_sh_t      *log;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_event_sh_t    *e;
+    ngx_mcp_session_sh_t  *s;
+
+    c = owner;
+
+    if (c->task.rec.block.type == NGX_MCP_CALL) {
+        s = ngx_mcp_block(zone, c->task.rec.owner.block);
         log = &c->log;
         carrier = c->carrier;
 
     } else {
         c = NULL;
+        s = owner;
         log = &s->log;
         carrier = s->carrier;
     }
 
     e = NULL;
 
-    large = (in->stage.len > s->event_size);
-    in->event->large |= large;
-    logged = ngx_mcp_once_logged_locked(zone, log, in->event, &in->only);
-
-    fits = (fits && !large && logged == NGX_DECLINED);
-
-    if (fits) {
-        fits = (ngx_mcp_log_shrink_locked(zone, s, c) == NGX_OK);
-    }
-
-    if (owed) {
-        ngx_mcp_touch(zone, owed);
-        owed->number = 1;
-    }
+    room = (room && in->stage.len <= s->event_size
+            && ngx_mcp_log_shrink_locked(zone, s, c) == NGX_OK);
 
     ngx_mcp_touch(zone, &s->events);
     ngx_mcp_touch(zone, log);
 
-    if (fits) {
+    if (room) {
         e = ngx_mcp_log_add_locked(zone, owner, in->event, &in->only,
                                    &in->stage);
     }
 
     if (e) {
         s->events++;
-        rc = NGX_OK;
 
     } else {
         ngx_mcp_stage_drop_locked(zone, &in->stage);
-        log->last += (logged == NGX_ABORT
-                      || (logged != NGX_OK && !in->event->answered));
-        rc = (logged != NGX_DECLINED) ? NGX_OK : NGX_ERROR;
+        log->last++;
     }
 
     if (c && in->event->flags & NGX_MCP_EVENT_RESPONSE) {
@@ -310,26 +261,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type,
                             NGX_MCP_WAKE_NEWS);
     }
 
-    ngx_mcp_zone_unlock(zone);
-
-    if (rc != NGX_OK) {
-        ngx_mcp_count(zone, large ? NGX_MCP_COUNTER_EVENTS_LARGE
-                                  : NGX_MCP_COUNTER_EVENTS_FULL, 1);
-    }
-
-    return rc;
-}
-
-
-ngx_uint_t
-ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
-    uint64_t number, ngx_mcp_pending_sh_t **owed)
-{
-    *owed = event->owed ? ngx_mcp_pending_owed_locked(zone, event->owed,
-                                                      number)
-                        : NULL;
-
-    return event->owed == NULL || *owed;
+    return e ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -529,12 +461,7 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
 
     e->rec.owner = ngx_mcp_ref(zone, owner);
     e->rec.flags = (uint16_t) event->flags;
-    e->level = (u_char) event->level;
-
-    if (event->once) {
-        e->rec.hash = (uint32_t) event->once->stamp;
-        e->rank = (uint16_t) event->once->rank;
-    }
+    e->level = (uint32_t) event->level;
 
     if (only) {
         e->only = *only;
@@ -631,7 +558,6 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
                         offsetof(ngx_mcp_event_sh_t, age));
     ngx_mcp_touch(zone, log);
     log->count--;
-    log->lost = (uint32_t) e->stamp;
 
     ngx_mcp_drop_locked(zone, e);
 

@@ -69,16 +69,6 @@ typedef struct {
 
     ngx_str_t               identity;     /* for this one; data NULL: all */
     ngx_str_t               list_key;     /* for its audience, likewise */
-    ngx_mcp_once_t         *once;         /* NULL: it is not repeated */
-    ngx_mcp_take_t         *take;         /* its once is given, too; or NULL */
-    void                   *owed;         /* of a window (ngx_mcp_pending.c) */
-    ngx_uint_t              count_only;   /* whom it addresses; not logged */
-
-    /* who sent it hears of it: one that is too large leaves no gap */
-    unsigned                answered:1;
-
-    /* out: it is too large, somewhere at least */
-    unsigned                large:1;
 } ngx_mcp_event_t;
 
 
@@ -135,8 +125,7 @@ ngx_int_t ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  * Appending.  All wake the worker of the stream that carries the line.
  * NGX_OK; NGX_DECLINED: the session or call has ended; NGX_ERROR: the event is
  * larger than the session keeps or the zone is full (then a place on the line
- * is consumed without a body, so that the reader learns of a gap); NGX_ABORT:
- * nothing is appended, the event is not to be delivered (event->take->rc).
+ * is consumed without a body, so that the reader learns of a gap).
  *
  * log_call also returns the cursor after the event.
  */
@@ -147,8 +136,8 @@ ngx_int_t ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
 
 /*
  * Appends to the shared log of each group that matches; NULL matches all.
- * *addressed is the number of live sessions in those groups.  Up to 32 groups
- * get it under one hold of the lock.
+ * *addressed is the number of live sessions in those groups.  As one delivery
+ * of ngx_mcp_outbox_send().
  */
 ngx_int_t ngx_mcp_log_groups(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed);
@@ -161,34 +150,14 @@ ngx_uint_t ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
 /*
- * By UUID text; with endpoint or tenant not NULL only if the session is theirs.
- * NGX_DONE: it is not subscribed to what the event is about.
+ * The running call with this raw progress token, in the session (UUID text)
+ * or, if that is NULL, in any that matches; or its session, if the call's line
+ * can not be a stream.  identity: of the session; data NULL: any.  NGX_OK;
+ * NGX_DECLINED: there is none; NGX_BUSY: several calls have it.
  */
-ngx_int_t ngx_mcp_log_session_id(ngx_mcp_zone_t *zone, ngx_str_t *id,
-    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_mcp_event_t *event);
-
-/*
- * To the line of the running call with this raw progress token, in the session
- * (UUID text) or, if that is NULL, in any that matches.  Also NGX_BUSY: several
- * calls have it.
- */
-ngx_int_t ngx_mcp_log_token(ngx_mcp_zone_t *zone, ngx_str_t *token,
+ngx_int_t ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token,
     ngx_str_t *id, ngx_str_t *endpoint, ngx_str_t *tenant,
-    ngx_mcp_event_t *event);
-
-
-/*
- * Events that have an id (ngx_mcp_once.c): the last 1024 of them are known.
- * claim: NGX_OK, and the claim has to be ended, or dropped if the event was
- * not taken; NGX_DECLINED: it was taken before, *sessions says how many it
- * addressed; NGX_AGAIN: another worker is about to.  The claim of a worker
- * that died is free.
- */
-ngx_int_t ngx_mcp_once_claim(ngx_mcp_zone_t *zone, ngx_str_t *scope,
-    ngx_str_t *id, ngx_mcp_once_t *once, ngx_uint_t *sessions);
-void ngx_mcp_once_end(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once,
-    ngx_uint_t sessions);
-void ngx_mcp_once_drop(ngx_mcp_zone_t *zone, ngx_mcp_once_t *once);
+    ngx_str_t *identity, ngx_mcp_ref_t *ref);
 
 
 /*

@@ -61,7 +61,7 @@ static ngx_mcp_schema_t  ngx_mcp_schema = {
     ngx_mcp_zone_rung,
     ngx_mcp_zone_lease,
     ngx_mcp_zone_sweep,
-    ngx_mcp_pending_send,
+    ngx_mcp_outbox_due,
     ngx_mcp_zone_reap_locked,
     ngx_mcp_zone_died
 };

@@ -34,6 +34,10 @@ typedef enum {
 ngx_int_t ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
     ngx_uint_t room, ngx_uint_t n);
 
+/* beside others, reserved under this hold of the lock and not used yet */
+ngx_int_t ngx_mcp_reserve_beside_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside);
+
 /*
  * Likewise for what may be the first of a client in a group: n blocks, and
  * those of the group, its accounts, and the limit with this key.
@@ -168,13 +172,25 @@ typedef struct {
     ngx_str_t              *tenant;
     uint64_t                number;
     ngx_mcp_ref_t           ref;
-    ngx_uint_t              last;
 } ngx_mcp_groups_t;
 
 void ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 ngx_int_t ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
     ngx_mcp_ref_t *ref);
+
+/* groups->ref; also NGX_AGAIN: some did not match */
+ngx_int_t ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_groups_t *groups);
+
+
+/* an event that is logged */
+
+typedef struct {
+    ngx_mcp_event_t        *event;
+    ngx_mcp_only_sh_t       only;
+    ngx_mcp_stage_t         stage;
+} ngx_mcp_log_input_t;
 
 
 /* topics */
@@ -188,6 +204,18 @@ ngx_uint_t ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone,
 
 /* says what is due, ends what is idle for too long; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone);
+
+/*
+ * Keeps an event in a topic of the group, with what is announced then.  room:
+ * it was reserved for all of that.  NGX_OK; NGX_ERROR: it is not kept.
+ */
+ngx_int_t ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in,
+    ngx_uint_t room);
+
+/* whether somebody asked for that resource */
+ngx_uint_t ngx_mcp_topic_other_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 
 /* nothing is to be said to the group any more */
 void ngx_mcp_topic_said_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
@@ -234,24 +262,19 @@ ngx_int_t ngx_mcp_farewell(ngx_mcp_zone_t *zone);
 
 
 /*
- * Taking (ngx_mcp_take.c).  NGX_OK: there is none, or it may be appended;
- * NGX_ABORT: the lease is lost.
+ * Taking (ngx_mcp_take.c).  init: without the lock.  As ngx_mcp_lease_take().
+ * left: what the event became; before: whether what an earlier one became is
+ * not delivered to the end.
  */
-ngx_int_t ngx_mcp_take_check_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_take_t *take);
-
-/* where the ranks that are done are kept; NULL: nobody will repeat it */
-uint16_t *ngx_mcp_take_done_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_take_t *take);
+void ngx_mcp_take_init(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
+ngx_int_t ngx_mcp_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
+void ngx_mcp_take_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
+    ngx_mcp_ref_t item);
+ngx_uint_t ngx_mcp_take_before_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_take_t *take, ngx_mcp_ref_t *item);
 
 
 /* log */
-
-typedef struct {
-    ngx_mcp_event_t        *event;
-    ngx_mcp_only_sh_t       only;
-    ngx_mcp_stage_t         stage;
-} ngx_mcp_log_input_t;
 
 void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
     ngx_mcp_event_t *event);
@@ -260,9 +283,19 @@ void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
 void ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_only_sh_t *only, ngx_uint_t level);
 
-/* whether an event was not logged there yet by who sent it before */
-ngx_uint_t ngx_mcp_log_owed_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_event_t *event, uint64_t number, ngx_mcp_pending_sh_t **owed);
+/* the session or running call, and its session; NULL: it is gone */
+void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_session_sh_t **session);
+
+/*
+ * To the line of an owner, and to a group's log, where a gap has no event.
+ * room: it was reserved.  NGX_OK; NGX_ERROR: a place without a body.
+ */
+ngx_int_t ngx_mcp_log_line_locked(ngx_mcp_zone_t *zone, void *owner,
+    ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor);
+ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in, ngx_uint_t room,
+    ngx_uint_t gap);
 
 /* an event that is linked at the end of a log; NULL: there is no room for it */
 ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
@@ -301,28 +334,11 @@ ngx_mcp_event_sh_t *ngx_mcp_log_after_locked(ngx_mcp_zone_t *zone,
 uint32_t ngx_mcp_log_skip_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 
 
-/*
- * Events that may be repeated (ngx_mcp_once.c): whether this one, which may be
- * for one audience only, is in the log already: NGX_OK; NGX_DECLINED;
- * NGX_ABORT: it may have been, so that it is to be a gap now.  And as
- * ngx_mcp_take_done_locked(), also of those that were claimed.
- */
-ngx_int_t ngx_mcp_once_logged_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_log_sh_t *log, ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only);
-uint16_t *ngx_mcp_once_done_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_event_t *event);
-
-
-/* pending (ngx_mcp_pending.c) */
-
-typedef struct {
-    ngx_mcp_ref_t           ref;
-    ngx_mcp_only_sh_t       only;
-} ngx_mcp_owed_t;
-
-ngx_mcp_pending_sh_t *ngx_mcp_pending_owed_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_owed_t *owed, uint64_t number);
-ngx_uint_t ngx_mcp_window_class(ngx_mcp_window_sh_t *w);
+/* ids of events (ngx_mcp_once.c); NULL: it is not known */
+ngx_mcp_once_sh_t *ngx_mcp_once_find_locked(ngx_mcp_zone_t *zone,
+    uint64_t key);
+void ngx_mcp_once_add_locked(ngx_mcp_zone_t *zone, uint64_t key,
+    ngx_uint_t sessions);
 
 
 /* calls */

@@ -17,8 +17,7 @@
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
 #include "ngx_mcp_list.h"
-#include "ngx_mcp_pending.h"
-#include "ngx_mcp_take.h"
+#include "ngx_mcp_outbox.h"
 #include "ngx_mcp_metric.h"
 #include "ngx_mcp_topic.h"
 
@@ -71,8 +70,7 @@
     _(TOPIC, ngx_mcp_topic_sh_t, TOPICS)                                      \
     _(AUDIENCE, ngx_mcp_audience_sh_t, LISTS)                                 \
     _(LIST, ngx_mcp_content_sh_t, LISTS)                                      \
-    _(WINDOW, ngx_mcp_window_sh_t, COALESCED)                                 \
-    _(PENDING, ngx_mcp_pending_sh_t, COALESCED)                               \
+    _(ITEM, ngx_mcp_item_sh_t, COALESCED)                                     \
     _(ACCOUNT, ngx_mcp_account_sh_t, SESSIONS)                                \
     _(LOSSES, ngx_mcp_losses_sh_t, SESSIONS)
 
@@ -121,18 +119,15 @@ typedef struct {
 } ngx_mcp_losses_sh_t;
 
 
-/* an event whose id is known: it is not taken again */
+/* the id of an event that was taken; those with the same rest are chained */
 
 #define NGX_MCP_ONCE          1024
 
 typedef struct {
-    uint64_t                id;           /* hash, 0: none */
-    uint64_t                stamp;        /* of when it was claimed first */
-    uint16_t                worker;       /* that claimed it last */
-    uint16_t                done;         /* its ranks up to this one are */
-    uint32_t                nonce;
-    uint32_t                when;         /* s */
-    uint32_t                sessions;     /* all ones: not taken yet */
+    uint64_t                key;          /* hash, 0: none */
+    uint32_t                sessions;     /* that it addressed */
+    uint16_t                next;         /* place + 1 */
+    uint16_t                spare;
 } ngx_mcp_once_sh_t;
 
 
@@ -142,8 +137,7 @@ typedef struct {
     uint64_t                last;         /* position used last */
     ngx_mcp_list_sh_t       list;
     uint32_t                count;
-    uint32_t                lost;         /* low part of the stamp of
-                                             what was dropped last */
+    uint32_t                spare;
 } ngx_mcp_log_sh_t;
 
 
@@ -160,16 +154,13 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: session, call, group or
-                                             topic; hash: of its once, the low
-                                             part of the stamp */
+                                             topic */
     uint64_t                pos;
     uint64_t                stamp;
     ngx_mcp_only_sh_t       only;
     ngx_mcp_links_sh_t      age;          /* in a list of its account */
     uint32_t                skip;         /* an earlier one of this log */
-    uint16_t                rank;         /* of its once */
-    u_char                  level;
-    u_char                  spare;
+    uint32_t                level;
 } ngx_mcp_event_sh_t;
 
 
@@ -479,46 +470,61 @@ typedef struct {
 } ngx_mcp_content_sh_t;
 
 
-#define NGX_MCP_WINDOW_ENDPOINT  0x01     /* these are given */
-#define NGX_MCP_WINDOW_TENANT    0x02
-#define NGX_MCP_WINDOW_SESSION   0x04
+/* how a delivery is made, beside the flags of its event */
 
-/* by the logarithm of their length; those whose notification is being sent */
-#define NGX_MCP_WINDOW_CLASSES   33
-#define NGX_MCP_WINDOW_CLAIMED   32
+#define NGX_MCP_SEND_ENDPOINT  0x01       /* these are given */
+#define NGX_MCP_SEND_TENANT    0x02
+#define NGX_MCP_SEND_LINE      0x04       /* to a session or call */
+#define NGX_MCP_SEND_TOPIC     0x08
+#define NGX_MCP_SEND_OTHER     0x10       /* no topic but a resource */
+#define NGX_MCP_SEND_QUIET     0x20
+#define NGX_MCP_SEND_GAP       0x40
+#define NGX_MCP_SEND_COUNTED   0x80       /* the count is said */
 
-/* text: endpoint, tenant, session */
+/* what a window compares */
+#define NGX_MCP_SEND_KEY                                                      \
+    (NGX_MCP_SEND_ENDPOINT|NGX_MCP_SEND_TENANT|NGX_MCP_SEND_LINE)
+
+/* one of an item; behind it are endpoint, tenant, URI of the topic and text */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* in the list of its class */
-    uint64_t                what;         /* hash */
     ngx_mcp_only_sh_t       only;
-    uint64_t                deadline;     /* ngx_current_msec */
-    uint64_t                once;         /* of who went at once, its stamp */
-    uint32_t                rank;         /* likewise */
-    uint32_t                time;
+    uint64_t                what;         /* hash; 0: it is not joined */
+    uint64_t                count;        /* events it stands for */
+    ngx_mcp_ref_t           ref;
     uint32_t                endpoint_len;
     uint32_t                tenant_len;
-    uint32_t                waiting;
-    uint32_t                sending;
-    uint32_t                class;
-    uint32_t                spare;
-} ngx_mcp_window_sh_t;
+    uint32_t                uri_len;
+    uint32_t                text_len;
+    uint32_t                counts[NGX_MCP_SEND_COUNTS];
+    uint32_t                time;         /* of a window */
+    uint32_t                limit;        /* of topics */
+    uint32_t                flags;
+    uint16_t                how;
+    uint16_t                level;
+} ngx_mcp_delivery_sh_t;
 
 
-#define NGX_MCP_PENDING_SENDING  0x01
-#define NGX_MCP_PENDING_COUNTED  0x02     /* its count is said */
+#define NGX_MCP_ITEM_WAITING    0x01      /* a window that has something */
+#define NGX_MCP_ITEM_OPENED     0x02      /* the window of the delivery */
 
-/* text: notification */
+/* windows: by the logarithm of their length */
+#define NGX_MCP_WINDOW_CLASSES  32
+#define NGX_MCP_WINDOW_NOT      32
+
+/* text: deliveries; of a window, one, without a text if nothing waits */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* owner: window */
-    uint64_t                serial;
-    uint64_t                count;
-    uint64_t                number;       /* of the group logged last */
-    uint32_t                level;
-    uint32_t                counts[NGX_MCP_PENDING_COUNTS];
-} ngx_mcp_pending_sh_t;
+    ngx_mcp_record_sh_t     rec;          /* in the list of its class, or of
+                                             items */
+    uint64_t                deadline;     /* ngx_current_msec */
+    uint64_t                number;       /* of the group that got it last */
+    ngx_mcp_ref_t           group;        /* likewise */
+    uint32_t                step;         /* delivery at hand */
+    uint32_t                class;
+    uint32_t                nonce;        /* of the worker at work */
+    uint32_t                deliveries;
+} ngx_mcp_item_sh_t;
 
 
 /* the largest records; each begins in one block */
@@ -583,17 +589,15 @@ struct ngx_mcp_root_sh_s {
     ngx_mcp_list_sh_t       shared;       /* touched last at the end */
     ngx_mcp_list_sh_t       farewells;
     ngx_mcp_list_sh_t       audiences;    /* by number */
+    ngx_mcp_list_sh_t       items;        /* of the outbox, oldest first */
     ngx_mcp_list_sh_t       windows[NGX_MCP_WINDOW_CLASSES];  /* by deadline */
 
+    uint16_t                ids[NGX_MCP_ONCE];  /* place + 1 of the first */
     ngx_mcp_once_sh_t       once[NGX_MCP_ONCE];
     ngx_mcp_twice_sh_t      twice[NGX_MCP_TWICE];
 
     ngx_mcp_metric_sh_t     metric[];
 };
-
-
-#define ngx_mcp_pending_blocks(sh)                                            \
-    ((sh)->used[NGX_MCP_WINDOW] + (sh)->used[NGX_MCP_PENDING])
 
 
 #include "ngx_mcp_state.h"

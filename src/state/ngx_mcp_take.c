@@ -11,149 +11,129 @@
 #define NGX_MCP_TWICE_EARLY   2000
 
 
-static void ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_take_t *take, uint64_t hash, uint32_t key);
-static ngx_int_t ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r, uint64_t hash,
-    uint64_t *text);
+static ngx_uint_t ngx_mcp_twice_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r, uint64_t hash);
 static uint64_t ngx_mcp_twice_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     uint64_t hash, uint32_t fence);
-static ngx_mcp_twice_sh_t *ngx_mcp_twice_locked(ngx_mcp_zone_t *zone,
+static ngx_uint_t ngx_mcp_twice_find_locked(ngx_mcp_zone_t *zone,
     uint64_t text, uint64_t joined);
-static void ngx_mcp_take_part_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_part_sh_t *part, uint32_t key, uint32_t place);
-static void ngx_mcp_take_end_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_take_t *take);
-static ngx_mcp_reader_sh_t *ngx_mcp_take_reader_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_take_t *take, ngx_mcp_lease_sh_t **l);
-static void ngx_mcp_take_act(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
-    ngx_uint_t end);
-
-
-ngx_int_t
-ngx_mcp_lease_begin(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
-{
-    if (take->rc == NGX_AGAIN) {
-        ngx_mcp_take_act(zone, take, 0);
-    }
-
-    return take->rc;
-}
 
 
 ngx_int_t
 ngx_mcp_lease_take(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
 {
-    if (take->rc == NGX_AGAIN || (take->rc == NGX_OK && !take->ended)) {
-        ngx_mcp_take_act(zone, take, 1);
+    if (take->rc == NGX_AGAIN) {
+        ngx_mcp_take_init(zone, take);
+
+        ngx_mcp_zone_lock(zone);
+
+        (void) ngx_mcp_take_locked(zone, take);
+
+        ngx_mcp_zone_unlock(zone);
     }
 
     return take->rc;
 }
 
 
-static void
-ngx_mcp_take_act(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take, ngx_uint_t end)
+void
+ngx_mcp_take_init(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
 {
-    uint32_t  key;
-    uint64_t  hash;
-
-    hash = 0;
-    key = 0;
-
-    if (take->rc == NGX_AGAIN) {
-        hash = take->text.len ? ngx_mcp_hash(zone, &take->text, NULL) : 0;
-        key = take->id.len
-              ? (uint32_t) ((hash >> 32)
-                            ^ ngx_mcp_hash(zone, &take->id, NULL)) : 0;
-    }
-
-    ngx_mcp_zone_lock(zone);
-
-    if (take->rc == NGX_AGAIN) {
-        ngx_mcp_take_begin_locked(zone, take, hash, key);
-    }
-
-    if (take->rc == NGX_OK && end) {
-        ngx_mcp_take_end_locked(zone, take);
-    }
-
-    ngx_mcp_zone_unlock(zone);
+    take->hash = take->text.len ? ngx_mcp_hash(zone, &take->text, NULL) : 0;
 }
 
 
-static void
-ngx_mcp_take_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
-    uint64_t hash, uint32_t key)
+ngx_int_t
+ngx_mcp_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
 {
-    uint32_t              place;
-    uint64_t              text;
-    ngx_mcp_root_sh_t    *root;
     ngx_mcp_lease_sh_t   *l;
-    ngx_mcp_twice_sh_t   *twice;
     ngx_mcp_reader_sh_t  *r;
 
-    root = zone->root;
     r = ngx_mcp_lease_reader_locked(zone, &take->lease, &l);
 
     if (r == NULL) {
         take->rc = NGX_ABORT;
-        return;
+        return NGX_ABORT;
     }
 
-    text = 0;
-    take->once.again = 1;
-    take->rc = ngx_mcp_take_twice_locked(zone, l, r, hash, &text);
-
-    if (take->rc == NGX_DECLINED) {
-        return;
+    if (take->hash && ngx_mcp_twice_locked(zone, l, r, take->hash)) {
+        take->rc = NGX_DECLINED;
+        return NGX_DECLINED;
     }
 
-    if (take->rc == NGX_AGAIN
-        && (take->id.len == 0 || r->part.stamp == 0 || r->part.key != key))
-    {
-        take->once.again = 0;
-        place = text ? root->next : NGX_MCP_TWICE;
+    ngx_mcp_touch(zone, l);
 
-        ngx_mcp_take_part_locked(zone, &r->part,
-                                 take->id.len ? key : r->fence, place);
+    if (take->id.len) {
+        l->id = 0;
 
-        if (text) {
-            twice = &root->twice[place];
-
-            ngx_mcp_touch(zone, &root->next);
-            ngx_mcp_touch(zone, twice);
-            root->next = (place + 1) % NGX_MCP_TWICE;
-            twice->when = ngx_current_msec;
-            twice->text = text;
+        if (take->id.len <= NGX_MCP_LEASE_ID_MAX) {
+            ngx_mcp_text_store(zone, l, l->key_len, take->id.data,
+                               take->id.len);
+            l->id = (uint32_t) take->id.len;
         }
     }
 
-    take->once.stamp = r->part.stamp;
-    take->once.rank = 0;
+    l->taken++;
+    l->last = ngx_current_msec;
+
     take->rc = NGX_OK;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_mcp_take_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
+    ngx_mcp_ref_t item)
+{
+    ngx_mcp_lease_sh_t  *l;
+
+    l = ngx_mcp_record(zone, take->lease.ref, NGX_MCP_LEASE);
+
+    if (l) {
+        ngx_mcp_touch(zone, &l->left);
+        l->left = item;
+    }
+}
+
+
+ngx_uint_t
+ngx_mcp_take_before_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
+    ngx_mcp_ref_t *item)
+{
+    ngx_mcp_lease_sh_t  *l;
+
+    l = ngx_mcp_record(zone, take->lease.ref, NGX_MCP_LEASE);
+
+    if (l == NULL || ngx_mcp_record(zone, l->left, NGX_MCP_ITEM) == NULL) {
+        return 0;
+    }
+
+    *item = l->left;
+
+    return 1;
 }
 
 
 /*
- * NGX_AGAIN: nobody else read it, and it is to be kept as *text, unless that
- * is 0; NGX_DECLINED: the other one did; NGX_OK: it did and died over it, so
- * that this one goes on with what it has begun.
+ * Whether the other reader has read it.  If not, this one has, for as long as
+ * both read.
  */
 
-static ngx_int_t
-ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
-    ngx_mcp_reader_sh_t *r, uint64_t hash, uint64_t *text)
+static ngx_uint_t
+ngx_mcp_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_mcp_reader_sh_t *r, uint64_t hash)
 {
     uint64_t              key;
     ngx_uint_t            side;
+    ngx_mcp_root_sh_t    *root;
     ngx_mcp_twice_sh_t   *twice;
-    ngx_mcp_reader_sh_t  *before, *other;
+    ngx_mcp_reader_sh_t  *before;
 
     before = ngx_mcp_lease_before_locked(zone, l);
 
-    if (hash == 0 || (before == NULL && ngx_current_msec >= l->until)) {
-        return NGX_AGAIN;
+    if (before == NULL && ngx_current_msec >= l->until) {
+        return 0;
     }
 
     side = (r == &l->holder) ? NGX_MCP_TWICE_HOLDER : NGX_MCP_TWICE_BEFORE;
@@ -164,46 +144,32 @@ ngx_mcp_take_twice_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         /* it was the holder in the overlap before */
 
         key = ngx_mcp_twice_key(zone, l, hash, l->earlier);
-        twice = ngx_mcp_twice_locked(zone, key | NGX_MCP_TWICE_BEFORE,
-                                     r->claimed);
 
-        if (twice) {
-            ngx_mcp_touch(zone, twice);
-            twice->text = 0;
-            return NGX_DECLINED;
+        if (ngx_mcp_twice_find_locked(zone, key | NGX_MCP_TWICE_BEFORE,
+                                      r->claimed))
+        {
+            return 1;
         }
     }
 
     key = ngx_mcp_twice_key(zone, l, hash, l->fence);
-    twice = ngx_mcp_twice_locked(zone, key | !side, l->joined);
 
-    if (twice == NULL) {
-        *text = before ? (key | side) : 0;
-        return NGX_AGAIN;
+    if (ngx_mcp_twice_find_locked(zone, key | !side, l->joined)) {
+        return 1;
     }
 
-    ngx_mcp_touch(zone, twice);
-    twice->text = 0;
+    if (before) {
+        root = zone->root;
+        twice = &root->twice[root->next];
 
-    other = (r == &l->holder) ? &l->before : &l->holder;
-
-    if (other->part.stamp == 0 || other->part.place != twice - zone->root->twice
-        || (other->part.key == other->fence
-            && ngx_mcp_lease_alive_locked(zone, other)))
-    {
-        return NGX_DECLINED;
+        ngx_mcp_touch(zone, &root->next);
+        ngx_mcp_touch(zone, twice);
+        root->next = (root->next + 1) % NGX_MCP_TWICE;
+        twice->when = ngx_current_msec;
+        twice->text = key | side;
     }
 
-    ngx_mcp_touch(zone, l);
-
-    r->part.key = r->fence;
-    r->part.place = NGX_MCP_TWICE;
-    r->part.done = other->part.done;
-    r->part.stamp = other->part.stamp;
-
-    other->part.stamp = 0;
-
-    return NGX_OK;
+    return 0;
 }
 
 
@@ -223,10 +189,11 @@ ngx_mcp_twice_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,
 }
 
 
-/* what the other reader has read first and this one not yet */
+/* what the other reader has read first and this one not yet; now it has */
 
-static ngx_mcp_twice_sh_t *
-ngx_mcp_twice_locked(ngx_mcp_zone_t *zone, uint64_t text, uint64_t joined)
+static ngx_uint_t
+ngx_mcp_twice_find_locked(ngx_mcp_zone_t *zone, uint64_t text,
+    uint64_t joined)
 {
     ngx_uint_t           i, n;
     ngx_mcp_twice_sh_t  *twice;
@@ -239,103 +206,14 @@ ngx_mcp_twice_locked(ngx_mcp_zone_t *zone, uint64_t text, uint64_t joined)
         if (twice->text == text
             && twice->when + NGX_MCP_TWICE_EARLY >= joined)
         {
-            return twice;
+            ngx_mcp_touch(zone, twice);
+            twice->text = 0;
+
+            return 1;
         }
 
         n = (n + 1) % NGX_MCP_TWICE;
     }
 
-    return NULL;
-}
-
-
-/* begins another one */
-
-static void
-ngx_mcp_take_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *part,
-    uint32_t key, uint32_t place)
-{
-    ngx_mcp_touch(zone, part);
-    part->key = key;
-    part->place = (uint16_t) place;
-    part->done = 0;
-    part->stamp = ++zone->sh->stamp;
-}
-
-
-static void
-ngx_mcp_take_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
-{
-    ngx_mcp_lease_sh_t   *l;
-    ngx_mcp_reader_sh_t  *r;
-
-    r = ngx_mcp_take_reader_locked(zone, take, &l);
-
-    if (r == NULL) {
-        return;
-    }
-
-    ngx_mcp_touch(zone, l);
-
-    if (take->id.len) {
-        l->id = 0;
-
-        if (take->id.len <= NGX_MCP_LEASE_ID_MAX) {
-            ngx_mcp_text_store(zone, l, l->key_len, take->id.data,
-                               take->id.len);
-            l->id = (uint32_t) take->id.len;
-        }
-    }
-
-    r->part.stamp = 0;
-
-    l->taken++;
-    l->last = ngx_current_msec;
-
-    take->ended = 1;
-}
-
-
-static ngx_mcp_reader_sh_t *
-ngx_mcp_take_reader_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
-    ngx_mcp_lease_sh_t **l)
-{
-    ngx_mcp_reader_sh_t  *r;
-
-    if (take->rc != NGX_OK) {
-        return NULL;
-    }
-
-    r = ngx_mcp_lease_reader_locked(zone, &take->lease, l);
-
-    if (r == NULL) {
-        take->rc = NGX_ABORT;
-    }
-
-    return r;
-}
-
-
-ngx_int_t
-ngx_mcp_take_check_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
-{
-    ngx_mcp_lease_sh_t  *l;
-
-    if (take == NULL || ngx_mcp_take_reader_locked(zone, take, &l)) {
-        return NGX_OK;
-    }
-
-    return NGX_ABORT;
-}
-
-
-uint16_t *
-ngx_mcp_take_done_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take)
-{
-    ngx_mcp_lease_sh_t   *l;
-    ngx_mcp_reader_sh_t  *r;
-
-    r = ngx_mcp_take_reader_locked(zone, take, &l);
-
-    return (r && r->part.stamp == take->once.stamp) ? &r->part.done : NULL;
+    return 0;
 }

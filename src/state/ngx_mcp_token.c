@@ -25,14 +25,11 @@ static void ngx_mcp_token_test_locked(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t,
 
 
 ngx_int_t
-ngx_mcp_log_token(ngx_mcp_zone_t *zone, ngx_str_t *token, ngx_str_t *id,
-    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_mcp_event_t *event)
+ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token, ngx_str_t *id,
+    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,
+    ngx_mcp_ref_t *ref)
 {
-    ngx_int_t           rc;
-    ngx_uint_t          plain;
-    ngx_mcp_ref_t       session;
     ngx_mcp_token_t     t;
-    ngx_mcp_cursor_t    cursor;
     ngx_mcp_call_sh_t  *c;
 
     ngx_memzero(&t, sizeof(ngx_mcp_token_t));
@@ -42,8 +39,8 @@ ngx_mcp_log_token(ngx_mcp_zone_t *zone, ngx_str_t *token, ngx_str_t *id,
     t.tenant = tenant;
     t.hash = (uint32_t) ngx_mcp_hash(zone, token, NULL);
 
-    if (event->identity.data) {
-        t.identity = ngx_mcp_hash(zone, &event->identity, NULL);
+    if (identity->data) {
+        t.identity = ngx_mcp_hash(zone, identity, NULL);
     }
 
     if (id) {
@@ -57,36 +54,14 @@ ngx_mcp_log_token(ngx_mcp_zone_t *zone, ngx_str_t *token, ngx_str_t *id,
         return t.found ? NGX_BUSY : NGX_DECLINED;
     }
 
-    plain = 0;
-    ngx_memzero(&session, sizeof(ngx_mcp_ref_t));
+    *ref = t.call;
 
     ngx_mcp_zone_lock(zone);
 
     c = ngx_mcp_record(zone, t.call, NGX_MCP_CALL);
 
-    if (c) {
-        plain = c->task.rec.flags & NGX_MCP_CALL_PLAIN;
-        session = c->task.rec.owner;
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    if (plain) {
-        return ngx_mcp_log_session(zone, session, event);
-    }
-
-    rc = ngx_mcp_log_call(zone, t.call, event, &cursor);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    ngx_mcp_zone_lock(zone);
-
-    c = ngx_mcp_record(zone, t.call, NGX_MCP_CALL);
-
-    if (c && c->carrier == 0 && c->task.rec.flags & NGX_MCP_CALL_RUNNING) {
-        ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_NEWS);
+    if (c && c->task.rec.flags & NGX_MCP_CALL_PLAIN) {
+        *ref = c->task.rec.owner;
     }
 
     ngx_mcp_zone_unlock(zone);

@@ -15,19 +15,6 @@
 #define NGX_MCP_TOPIC_RECENT    60000
 
 
-typedef struct {
-    ngx_mcp_topic_t        *topic;
-    ngx_mcp_event_t        *event;
-    ngx_str_t              *session;
-    ngx_mcp_only_sh_t       only;
-    ngx_mcp_stage_t         stage;
-} ngx_mcp_topic_input_t;
-
-
-static ngx_int_t ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t ref, ngx_mcp_topic_input_t *in, ngx_uint_t *kept);
-static ngx_uint_t ngx_mcp_topic_wanted_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_mcp_topic_input_t *in);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone,
@@ -62,154 +49,35 @@ static void ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone,
 
 
 ngx_int_t
-ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, ngx_mcp_topic_t *topic, ngx_mcp_event_t *event,
-    ngx_str_t *session, ngx_uint_t *kept)
+ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in, ngx_uint_t room)
 {
-    ngx_int_t               rc;
-    ngx_mcp_ref_t           ref;
-    ngx_mcp_groups_t        groups;
-    ngx_mcp_topic_input_t   in;
-
-    *kept = 0;
-
-    if (topic->uri.len > NGX_MCP_TOPIC_URI_MAX) {
-        return topic->other ? NGX_OK : NGX_ERROR;
-    }
-
-    in.topic = topic;
-    in.event = event;
-    in.session = session;
-
-    ngx_mcp_log_only(zone, event, &in.only);
-    in.only.uri[0] = session ? ngx_mcp_hash(zone, session, NULL) : 0;
-
-    ngx_mcp_stage_init(zone, &in.stage, NGX_MCP_EVENT, event->parts,
-                       event->nparts);
-
-    ngx_mcp_groups_init(&groups, endpoint, tenant);
-    rc = NGX_OK;
-
-    while (ngx_mcp_groups_next(zone, &groups, &ref) == NGX_OK) {
-
-        switch (ngx_mcp_topic_add_group(zone, ref, &in, kept)) {
-
-        case NGX_ABORT:
-            return NGX_ABORT;
-
-        case NGX_ERROR:
-            rc = NGX_ERROR;
-            break;
-        }
-    }
-
-    return rc;
-}
-
-
-static ngx_int_t
-ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_mcp_topic_input_t *in, ngx_uint_t *kept)
-{
-    ngx_uint_t           fits, known, logged, need;
-    ngx_mcp_topic_t     *topic;
     ngx_mcp_event_sh_t  *e;
-    ngx_mcp_group_sh_t  *g;
     ngx_mcp_topic_sh_t  *t;
 
-    topic = in->topic;
-    in->stage.head = 0;
-    fits = (in->stage.len <= NGX_MCP_TOPIC_BYTES);
-
-    if (topic->other || in->session
-        || (fits && in->stage.blocks > NGX_MCP_BLOCKS_SMALL))
-    {
-        ngx_mcp_zone_lock(zone);
-
-        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
-        known = g && ngx_mcp_topic_wanted_locked(zone, g, in);
-
-        ngx_mcp_zone_unlock(zone);
-
-        if (!known) {
-            return NGX_DECLINED;
-        }
-    }
-
-    if (fits) {
-        in->stage.room = NGX_MCP_ROOM_EVENT;
-        in->stage.payer = ref;
-        fits = (ngx_mcp_stage(zone, &in->stage) == NGX_OK);
-    }
-
-    ngx_mcp_zone_lock(zone);
-
-    if (fits) {
-
-        /* the topic's record and an announcement may be needed as well */
-
-        need = ngx_mcp_stage_needs(&in->stage) + 1
-               + ngx_mcp_text_blocks(zone, NGX_MCP_TOPIC, topic->uri.len);
-
-        fits = (ngx_mcp_reserve_locked(zone, ref, NGX_MCP_ROOM_EVENT, need)
-                == NGX_OK);
-    }
-
-    g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
     t = NULL;
-    e = NULL;
 
-    if (g == NULL || !ngx_mcp_topic_wanted_locked(zone, g, in)) {
-        ngx_mcp_stage_drop_locked(zone, &in->stage);
-        ngx_mcp_zone_unlock(zone);
-        return NGX_DECLINED;
+    if (room && topic->uri.len <= NGX_MCP_TOPIC_URI_MAX) {
+        t = ngx_mcp_topic_get_locked(zone, g, topic, ngx_mcp_ref(zone, g));
     }
 
-    if (ngx_mcp_take_check_locked(zone, in->event->take) != NGX_OK) {
-        ngx_mcp_stage_drop_locked(zone, &in->stage);
-        ngx_mcp_zone_unlock(zone);
-        return NGX_ABORT;
-    }
-
-    if (fits) {
-        t = ngx_mcp_topic_get_locked(zone, g, topic, ref);
-    }
-
-    /* who waits learns that some are gone */
-
-    logged = t && ngx_mcp_once_logged_locked(zone, &t->log, in->event,
-                                             &in->only)
-                  != NGX_DECLINED;
-
-    if (fits && t && !logged) {
-
-        while (t->log.count >= NGX_MCP_TOPIC_EVENTS
-               || (t->log.count
-                   && t->bytes + in->stage.len > NGX_MCP_TOPIC_BYTES))
-        {
-            e = ngx_mcp_block(zone, t->log.list.head);
-            ngx_mcp_log_drop_locked(zone, e);
-        }
-
-        e = ngx_mcp_log_add_locked(zone, t, in->event, &in->only, &in->stage);
-    }
-
-    if (e) {
-        ngx_mcp_touch(zone, t);
-        t->bytes += e->rec.len;
-        t->time = ngx_mcp_now();
-
-    } else {
-        ngx_mcp_stage_drop_locked(zone, &in->stage);
-    }
-
-    if (e == NULL && !logged) {
-        ngx_mcp_zone_unlock(zone);
-        ngx_mcp_count(zone, in->stage.len > NGX_MCP_TOPIC_BYTES
-                            ? NGX_MCP_COUNTER_EVENTS_LARGE
-                            : NGX_MCP_COUNTER_EVENTS_FULL, 1);
+    if (t == NULL) {
         return NGX_ERROR;
     }
+
+    while (t->log.count >= NGX_MCP_TOPIC_EVENTS
+           || (t->log.count
+               && t->bytes + in->stage.len > NGX_MCP_TOPIC_BYTES))
+    {
+        e = ngx_mcp_block(zone, t->log.list.head);
+        ngx_mcp_log_drop_locked(zone, e);
+    }
+
+    e = ngx_mcp_log_add_locked(zone, t, in->event, &in->only, &in->stage);
+
+    ngx_mcp_touch(zone, t);
+    t->bytes += e->rec.len;
+    t->time = ngx_mcp_now();
 
     ngx_mcp_topic_used_locked(zone, t);
     ngx_mcp_watch_ring_locked(zone, t->watch, ngx_mcp_number(zone, t));
@@ -223,38 +91,19 @@ ngx_mcp_topic_add_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         ngx_mcp_topic_say_locked(zone, g);
     }
 
-    (*kept)++;
-
-    ngx_mcp_zone_unlock(zone);
-
     return NGX_OK;
 }
 
 
-/* whether the group has whom it is for, and who asked for that resource */
-
-static ngx_uint_t
-ngx_mcp_topic_wanted_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_topic_input_t *in)
+ngx_uint_t
+ngx_mcp_topic_other_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_str_t *uri)
 {
-    ngx_mcp_topic_sh_t    *t;
-    ngx_mcp_session_sh_t  *s;
+    ngx_mcp_topic_sh_t  *t;
 
-    if (in->session) {
-        s = ngx_mcp_session_lookup_locked(zone, in->session);
+    t = ngx_mcp_topic_lookup_locked(zone, g, uri);
 
-        if (s == NULL || s->rec.owner.block != ngx_mcp_number(zone, g)) {
-            return 0;
-        }
-    }
-
-    if (in->topic->other) {
-        t = ngx_mcp_topic_lookup_locked(zone, g, &in->topic->uri);
-
-        return t && t->rec.flags & NGX_MCP_TOPIC_OTHER;
-    }
-
-    return 1;
+    return t && t->rec.flags & NGX_MCP_TOPIC_OTHER;
 }
 
 

@@ -44,17 +44,17 @@ typedef struct {
 
 
 /*
- * Keeps an event in the topic of each group that matches (NULL: all) and wakes
- * who waits there.  What narrows the event (session is the UUID text, or NULL)
- * narrows who sees it.  A new topic is announced to its group by
- * notifications/resources/list_changed, once a second at most.  *kept: in so
- * many groups.  NGX_OK; NGX_ERROR: not kept in one at least, because it is too
- * large, there are too many topics in use, or the zone is full; NGX_ABORT: it
- * is not to be taken (ngx_mcp_lease.h).
+ * Keeps an event in the topic of each group that matches (NULL: all), or in
+ * that of a session (UUID text; NULL: none) for this one alone, and wakes who
+ * waits there.  Of another resource: only where somebody asked for it.  A new
+ * topic is announced to its group by notifications/resources/list_changed,
+ * once a second at most.  As one delivery of ngx_mcp_outbox_send().  NGX_OK;
+ * NGX_ERROR: not kept in one at least, because it is too large, there are too
+ * many topics in use, or the zone is full.
  */
 ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_topic_t *topic, ngx_mcp_event_t *event,
-    ngx_str_t *session, ngx_uint_t *kept);
+    ngx_str_t *session);
 
 /*
  * The topic in the session's group, made if there is none.  *after, a position

@@ -195,7 +195,6 @@ void
 ngx_http_mcp_updated_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_str_t *id, ngx_str_t *uri, ngx_mcp_event_t *event)
 {
-    ngx_uint_t       kept;
     ngx_mcp_topic_t  topic;
 
     ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
@@ -203,8 +202,7 @@ ngx_http_mcp_updated_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     topic.uri = *uri;
     topic.other = 1;
 
-    (void) ngx_mcp_topic_add(u->zone, &u->endpoint, tenant, &topic, event, id,
-                             &kept);
+    (void) ngx_mcp_topic_add(u->zone, &u->endpoint, tenant, &topic, event, id);
 }
 
 

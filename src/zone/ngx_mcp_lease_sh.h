@@ -11,19 +11,6 @@
 #include "ngx_mcp_lease.h"
 
 
-/*
- * The event that a reader has begun to take.  What it left is younger than
- * stamp and marked with it; 0: there is none.
- */
-
-typedef struct {
-    uint64_t                stamp;
-    uint32_t                key;          /* hash of an id, or the fence */
-    uint16_t                place;        /* among those read twice */
-    uint16_t                done;         /* its ranks up to this one are */
-} ngx_mcp_part_sh_t;
-
-
 /* one who may take; none when the nonce is 0 */
 
 typedef struct {
@@ -34,7 +21,6 @@ typedef struct {
     uint64_t                epoch;
     uint64_t                claimed;      /* ngx_current_msec */
     uint64_t                deadline;
-    ngx_mcp_part_sh_t       part;         /* stays when it loses the lease */
 } ngx_mcp_reader_sh_t;
 
 
@@ -64,6 +50,8 @@ typedef struct {
     uint32_t                fence;        /* tells overlaps apart */
     uint32_t                earlier;      /* fence of the overlap before
                                              this one; 0: it was over */
+    ngx_mcp_ref_t           left;         /* a record: what was taken last
+                                             and is not done yet, or none */
     uint64_t                joined;       /* the holder in an overlap */
     uint64_t                until;        /* what both read is one */
     uint64_t                since;        /* held by nobody */

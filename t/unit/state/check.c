@@ -663,72 +663,50 @@ audiences_check(ngx_mcp_zone_t *zone)
 
 
 static void
-window_check(ngx_mcp_zone_t *zone, ngx_mcp_window_sh_t *w)
+items_check(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t             i;
-    ngx_mcp_ref_t          ref;
-    ngx_mcp_pending_sh_t  *m;
+    uint32_t            n;
+    uint64_t            deadline;
+    ngx_uint_t          i, items;
+    ngx_mcp_item_sh_t  *it;
 
-    reach(zone, ngx_mcp_number(zone, w), NGX_MCP_WINDOW);
-
-    ref = ngx_mcp_ref(zone, w);
-
-    if (w->class != ngx_mcp_window_class(w)) {
-        bad("a window is in the wrong list");
-    }
-
-    for (i = 0; i < 2; i++) {
-
-        if ((i ? w->sending : w->waiting) == 0) {
-            continue;
-        }
-
-        m = ngx_mcp_block(zone, i ? w->sending : w->waiting);
-        reach(zone, ngx_mcp_number(zone, m), NGX_MCP_PENDING);
-
-        if (m->rec.owner.block != ref.block || m->rec.owner.gen != ref.gen
-            || (m->rec.flags & NGX_MCP_PENDING_SENDING)
-               != (i ? NGX_MCP_PENDING_SENDING : 0))
-        {
-            bad("what waits in a window is not its own");
-        }
-    }
-}
-
-
-static void
-windows_check(ngx_mcp_zone_t *zone)
-{
-    uint32_t              n;
-    uint64_t              deadline;
-    ngx_uint_t            i, windows;
-    ngx_mcp_window_sh_t  *w;
-
-    windows = 0;
+    items = 0;
 
     for (n = 1; n < zone->sh->fresh; n++) {
-        w = ngx_mcp_block(zone, n);
-        windows += (w->rec.block.type == NGX_MCP_WINDOW);
+        it = ngx_mcp_block(zone, n);
+        items += (it->rec.block.type == NGX_MCP_ITEM);
     }
 
     for (i = 0; i < NGX_MCP_WINDOW_CLASSES; i++) {
-        windows -= length(zone, &zone->root->windows[i], NGX_MCP_LINKS,
-                          "windows");
+        items -= length(zone, &zone->root->windows[i], NGX_MCP_LINKS,
+                        "windows");
         deadline = 0;
 
-        for (n = zone->root->windows[i].head; n; n = w->rec.links.next) {
-            w = ngx_mcp_block(zone, n);
+        for (n = zone->root->windows[i].head; n; n = it->rec.links.next) {
+            it = ngx_mcp_block(zone, n);
 
-            if (w->class != i || w->deadline < deadline) {
+            if (it->class != i || it->deadline < deadline) {
                 bad("windows are out of order");
             }
 
-            deadline = w->deadline;
+            deadline = it->deadline;
         }
     }
 
-    if (windows) {
-        bad("windows are not all in lists");
+    items -= length(zone, &zone->root->items, NGX_MCP_LINKS, "items");
+
+    for (n = zone->root->items.head; n; n = it->rec.links.next) {
+        it = ngx_mcp_block(zone, n);
+
+        reach(zone, n, NGX_MCP_ITEM);
+
+        if (it->class != NGX_MCP_WINDOW_NOT) {
+            bad("an item is a window");
+        }
+    }
+
+    if (items) {
+        bad("items are not all in lists");
     }
 }
 
@@ -927,8 +905,8 @@ hash_check(ngx_mcp_zone_t *zone)
                 lease_check(zone, (ngx_mcp_lease_sh_t *) rec);
                 break;
 
-            case NGX_MCP_WINDOW:
-                window_check(zone, (ngx_mcp_window_sh_t *) rec);
+            case NGX_MCP_ITEM:
+                reach(zone, n, NGX_MCP_ITEM);
                 break;
 
             case NGX_MCP_INTEREST:
@@ -1132,7 +1110,7 @@ env_check_locked(ngx_mcp_zone_t *zone)
 
     hash_check(zone);
     counts_check(zone);
-    windows_check(zone);
+    items_check(zone);
     pending_check(zone);
     audiences_check(zone);
     leases_check(zone);

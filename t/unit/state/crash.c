@@ -297,13 +297,13 @@ tell(ngx_uint_t n)
 static void
 feeding(void)
 {
-    char                   head[64], id[32];
+    char                   heads[2][64], id[32];
     unsigned               i;
-    ngx_str_t              key, parts[2];
+    ngx_str_t              key, parts[2][2];
     ngx_pool_t            *pool;
-    ngx_uint_t             addressed;
+    ngx_mcp_post_t         post;
     ngx_mcp_take_t         take;
-    ngx_mcp_event_t        e;
+    ngx_mcp_delivery_t     d[2];
     ngx_mcp_lease_left_t   left;
 
     if (lease.fence == 0) {
@@ -333,26 +333,27 @@ feeding(void)
     snprintf(id, sizeof(id), "%llu", (unsigned long long) feed + 1);
 
     memset(&take, 0, sizeof(take));
+    memset(&post, 0, sizeof(post));
+    memset(d, 0, sizeof(d));
     take.lease = lease;
     take.id = env_str(id);
     take.rc = NGX_AGAIN;
 
-    (void) ngx_mcp_lease_begin(&zone, &take);
+    post.deliveries = d;
+    post.n = 2;
+    post.take = &take;
 
     for (i = 0; i < 2; i++) {
-        snprintf(head, sizeof(head), "F %u %llu ", i,
+        snprintf(heads[i], sizeof(heads[i]), "F %u %llu ", i,
                  (unsigned long long) feed + 1);
 
-        e = event(parts, head, random() % 900);
-        e.take = &take;
-        e.once = &take.once;
-        e.once->rank = i + 1;
-
-        (void) ngx_mcp_log_groups(&zone, NULL, NULL, &e, &addressed);
+        d[i].event = event(parts[i], heads[i], random() % 900);
     }
 
-    switch (ngx_mcp_lease_take(&zone, &take)) {
+    switch (ngx_mcp_outbox_send(&zone, &post)) {
 
+    case NGX_AGAIN:
+    case NGX_ERROR:
     case NGX_OK:
         feed++;
         break;
@@ -781,7 +782,7 @@ topics(slot_t *m, ngx_uint_t n)
     uint64_t         after, before;
     ngx_int_t        rc;
     ngx_str_t        parts[2], tenant;
-    ngx_uint_t       kept, missed;
+    ngx_uint_t       missed;
     ngx_mcp_ref_t    ref;
     ngx_mcp_event_t  e;
     ngx_mcp_topic_t  topic;
@@ -805,8 +806,7 @@ topics(slot_t *m, ngx_uint_t n)
     case 0:
     case 1:
         e = event(parts, "T", any_size());
-        (void) ngx_mcp_topic_add(&zone, NULL, &tenant, &topic, &e, NULL,
-                                 &kept);
+        (void) ngx_mcp_topic_add(&zone, NULL, &tenant, &topic, &e, NULL);
         break;
 
     case 2:

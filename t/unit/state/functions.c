@@ -181,9 +181,9 @@ stop(const char *what)
 
     while (ngx_mcp_farewell(&zone) == NGX_OK) { /* void */ }
 
-    while (ngx_mcp_pending_blocks(zone.sh)) {
+    while (zone.sh->used[NGX_MCP_ITEM]) {
         env_time(ngx_current_msec + 100000);
-        (void) ngx_mcp_pending_send(&zone, &next);
+        (void) ngx_mcp_outbox_due(&zone, &next);
     }
 
     ngx_mcp_zone_lock(&zone);
@@ -1851,6 +1851,27 @@ eviction_tests(void)
 }
 
 
+static ngx_int_t
+to_one(ngx_str_t *id, ngx_str_t *endpoint, ngx_str_t *tenant,
+    ngx_mcp_event_t *e)
+{
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d;
+
+    memset(&post, 0, sizeof(post));
+    memset(&d, 0, sizeof(d));
+
+    post.deliveries = &d;
+    post.n = 1;
+    d.event = *e;
+    d.session = *id;
+    d.endpoint = endpoint;
+    d.tenant = tenant;
+
+    return ngx_mcp_outbox_send(&zone, &post);
+}
+
+
 static void
 group_tests(void)
 {
@@ -1905,12 +1926,11 @@ group_tests(void)
     tenant = env_str("t1");
     str = env_str("to one");
     e = event(&str);
-    ok(ngx_mcp_log_session_id(&zone, &id, NULL, NULL, &e) == NGX_OK
-       && ngx_mcp_log_session_id(&zone, &id, &endpoint, &tenant, &e)
-          == NGX_OK, "to one by its id");
+    ok(to_one(&id, NULL, NULL, &e) == NGX_OK
+       && to_one(&id, &endpoint, &tenant, &e) == NGX_OK, "to one by its id");
     tenant = env_str("t2");
-    ok(ngx_mcp_log_session_id(&zone, &id, &endpoint, &tenant, &e)
-       == NGX_DECLINED, "not for another tenant");
+    ok(to_one(&id, &endpoint, &tenant, &e) == NGX_DECLINED,
+       "not for another tenant");
     is(take(&sa), "to one to one again", "arrives");
 
     up = env_str("up");
@@ -1943,48 +1963,32 @@ group_tests(void)
 }
 
 
-/* what is said at a time; "-": it waits */
-
-static const char *
+static ngx_int_t
 join(const char *endpoint, const char *tenant, const char *what,
     const char *text, ngx_uint_t count)
 {
-    static char        said[256];
-    u_char             buf[NGX_MCP_PENDING_BUF];
-    ngx_str_t          str, ep, tn, parts[NGX_MCP_PENDING_PARTS];
-    ngx_uint_t         i, n;
-    ngx_mcp_event_t    e;
-    ngx_mcp_pending_t  p;
+    ngx_str_t           ep, tn;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d;
 
-    str = env_str(text);
     ep = env_str(endpoint ? endpoint : "");
     tn = env_str(tenant ? tenant : "");
-    e = event(&str);
 
-    memset(&p, 0, sizeof(p));
-    p.endpoint = endpoint ? &ep : NULL;
-    p.tenant = tenant ? &tn : NULL;
-    p.what = env_str(what);
-    p.time = 500;
-    p.event = &e;
-    p.counts[0] = str.len ? 1 : 0;
-    p.count = count ? count : 1;
-    p.counted = (count != 0);
+    memset(&post, 0, sizeof(post));
+    memset(&d, 0, sizeof(d));
 
-    if (ngx_mcp_pending_join(&zone, &p) == NGX_OK) {
-        return "-";
-    }
+    post.deliveries = &d;
+    post.n = 1;
+    d.text = env_str(text);
+    d.endpoint = endpoint ? &ep : NULL;
+    d.tenant = tenant ? &tn : NULL;
+    d.what = env_str(what);
+    d.time = 500;
+    d.counts[0] = d.text.len ? 1 : 0;
+    d.count = count ? count : 1;
+    d.counted = (count != 0);
 
-    n = ngx_mcp_pending_parts(&str, p.counts,
-                              p.counted || p.count > 1 ? p.count : 0, buf,
-                              parts);
-    said[0] = '\0';
-
-    for (i = 0; i < n; i++) {
-        strncat(said, (char *) parts[i].data, parts[i].len);
-    }
-
-    return said;
+    return ngx_mcp_outbox_send(&zone, &post);
 }
 
 
@@ -1994,7 +1998,7 @@ later(ngx_msec_t ms)
     ngx_msec_t  next;
 
     env_time(ngx_current_msec + ms);
-    while (ngx_mcp_pending_send(&zone, &next) == NGX_AGAIN) { /* void */ }
+    while (ngx_mcp_outbox_due(&zone, &next) == NGX_AGAIN) { /* void */ }
 }
 
 
@@ -2005,10 +2009,12 @@ window_tests(void)
     size_t            i;
     uint32_t          blocks;
     ngx_msec_t        next;
-    ngx_uint_t        waiting;
     ngx_mcp_ref_t     a, b, c;
     ngx_mcp_stream_t  sa, sb, sc;
+    size_t            len;
+    ngx_uint_t        flags;
     static char       many[8192];
+    static u_char     huge[16384];
 
     start(ZONE_SIZE);
 
@@ -2019,17 +2025,25 @@ window_tests(void)
     ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
     ngx_mcp_stream_open(&zone, c, 0, NULL, 0, 1, &sc);
 
-    is(join("e", "t1", "k", "1.", 0), "1.", "the first goes at once");
-    is(join("e", "t1", "k", "2.", 0), "-", "the second waits");
-    is(join("e", "t1", "k", "3.", 0), "-", "the third joins it");
-    is(join("e", "t1", "k2", "4.", 0), "4.", "not what is something else");
-    is(join("e", "t2", "k", "5.", 0), "5.", "nor of another tenant");
-    is(join("e", NULL, "k", "6.", 0), "6.", "nor for all tenants");
-    is(join("f", "t1", "k", "7.", 0), "7.", "nor of another endpoint");
-    is(join("e", NULL, "k", "8.", 4), "-", "it has a window of its own");
+    join("e", "t1", "k", "1.", 0);
+    join("e", "t1", "k", "2.", 0);
+    join("e", "t1", "k", "3.", 0);
+    is(take(&sa), "1. again", "the first goes at once, others wait");
+    join("e", "t1", "k2", "4.", 0);
+    is(take(&sa), "4. again", "not what is something else");
+    join("e", "t2", "k", "5.", 0);
+    is(take(&sb), "5. again", "nor of another tenant");
+    join("e", NULL, "k", "6.", 0);
+    is(take(&sa), "6. again", "nor for all tenants");
+    is(take(&sb), "6. again", "who get it");
+    join("f", "t1", "k", "7.", 0);
+    is(take(&sc), "7. again", "nor of another endpoint");
+    join("e", NULL, "k", "8.", 4);
+    is(take(&sa), "again", "it has a window of its own");
     ok(counted(NGX_MCP_COUNTER_EVENTS_COALESCED) == 1, "one was joined");
+    join("nowhere", "t1", "k", "none", 0);
 
-    ok(ngx_mcp_pending_send(&zone, &next) == NGX_OK && next == 500,
+    ok(ngx_mcp_outbox_due(&zone, &next) == NGX_OK && next == 500,
        "nothing is due yet");
     later(499);
     is(take(&sa), "again", "nothing comes before the end");
@@ -2039,24 +2053,32 @@ window_tests(void)
     is(take(&sb), "8,\"count\":4. again", "that one alone to the other");
     is(take(&sc), "again", "nothing at the other endpoint");
 
-    is(join("e", "t1", "k2", "9.", 0), "9.", "a window ends with nothing in "
-       "it");
-    is(join("e", "t1", "k", "10.", 0), "-", "one that was sent opens another");
+    join("e", "t1", "k2", "9.", 0);
+    is(take(&sa), "9. again", "a window ends with nothing in it");
+    join("e", "t1", "k", "10.", 0);
+    is(take(&sa), "again", "one that was sent opens another");
     later(500);
     is(take(&sa), "10. again", "one alone says no count");
     later(500);
-    ok(ngx_mcp_pending_blocks(zone.sh) == 0, "windows are forgotten");
+    ok(zone.sh->used[NGX_MCP_ITEM] == 0, "windows are forgotten");
 
-    /* more to join while one is being sent */
-
-    is(join("e", "t1", "k", "11.", 2), "1,\"count\":21.", "an own count");
-    is(join("e", "t1", "k", "12.", 0), "-", "waits");
+    join("e", "t1", "k", "11.", 2);
+    is(take(&sa), "1,\"count\":21. again", "an own count");
+    join("e", "t1", "k", "12.", 0);
     memset(many, 'x', sizeof(many) - 1);
     many[0] = '<';
-    is(join("e", "t1", "k", many, 0), "-", "one of many blocks joins");
-    is(join("e", "t1", "k", "13.", 5), "-", "and a short one");
+    join("e", "t1", "k", many, 0);
+    join("e", "t1", "k", "13.", 5);
+    is(take(&sa), "again", "a long one joins, and a short one");
     later(500);
     is(take(&sa), "1,\"count\":73. again", "the sum is said");
+    join("e", "t1", "k", "13.", 0);
+    join("e", "t1", "k", many, 0);
+    later(500);
+    ok(ngx_mcp_stream_take(&zone, &sa, huge, sizeof(huge), &len, &flags)
+       == NGX_OK && len == sizeof(many) + 9
+       && memcmp(huge, "<,\"count\":2xxx", 14) == 0, "and with a long one");
+    is(take(&sa), "again", "once");
 
     /* deadlines of windows of one class */
 
@@ -2066,24 +2088,26 @@ window_tests(void)
         snprintf(text, sizeof(text), "w%u", (unsigned) i);
         (void) join("e", "t1", text, "a", 0);
         (void) join("e", "t1", text, "b", 0);
+        (void) take(&sa);
         env_time(ngx_current_msec + 1);
     }
 
-    ok(ngx_mcp_pending_send(&zone, &next) == NGX_OK && next == 200,
+    ok(ngx_mcp_outbox_due(&zone, &next) == NGX_OK && next == 200,
        "the next is the first opened");
     env_time(ngx_current_msec + 199 + 64);
-    ok(ngx_mcp_pending_send(&zone, &next) == NGX_AGAIN
-       && ngx_mcp_pending_send(&zone, &next) == NGX_OK && next == 1,
+    ok(ngx_mcp_outbox_due(&zone, &next) == NGX_AGAIN
+       && ngx_mcp_outbox_due(&zone, &next) == NGX_OK && next == 1,
        "a part at a time");
     later(1000);
     later(1000);
-    ok(ngx_mcp_pending_blocks(zone.sh) == 0, "all windows are forgotten");
+    ok(zone.sh->used[NGX_MCP_ITEM] == 0, "all windows are forgotten");
     (void) take(&sa);
 
     /* who died over it */
 
-    is(join("e", "t1", "k", "14.", 0), "14.", "a first");
-    is(join("e", "t1", "k", "15.", 0), "-", "waits");
+    join("e", "t1", "k", "14.", 0);
+    join("e", "t1", "k", "15.", 0);
+    is(take(&sa), "14. again", "a first");
     ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
     env_half_end(&zone, a);
     later(500);
@@ -2091,24 +2115,20 @@ window_tests(void)
 
     /* no room */
 
-    blocks = ngx_mcp_pending_blocks(zone.sh);
-    waiting = 0;
-
     for (i = 0; i < 4000; i++) {
         snprintf(text, sizeof(text), "%u", (unsigned) i);
         (void) join("e", "t1", text, "a", 0);
-        waiting += (strcmp(join("e", "t1", text, "b", 0), "-") == 0);
+        (void) take(&sa);
     }
 
-    blocks = ngx_mcp_pending_blocks(zone.sh) - blocks;
-    ok(waiting > 400 && waiting < 4000 && blocks <= zone.sh->blocks / 16,
-       "%u windows in %u blocks, then there is no room", (unsigned) waiting,
-       (unsigned) blocks);
+    blocks = zone.sh->used[NGX_MCP_ITEM];
+    ok(blocks > 400 && blocks <= zone.sh->blocks / 16,
+       "windows in %u blocks, then there is no room", (unsigned) blocks);
 
-    is(join("e", "t1", "3999", "16.", 0), "16.", "what has no window goes");
-    is(join("e", "t1", "1", "17.", 0), "1,\"count\":27.",
-       "what has no room takes with it what waits");
-    is(join("e", "t1", "1", "18.", 0), "-", "it made room");
+    join("e", "t1", "3999", "16.", 0);
+    is(take(&sa), "16. again", "what has no window goes");
+    join("e", "t1", "1", "17.", 0);
+    is(take(&sa), "17. again", "as does what has no room");
 
     stop("windows");
 }
@@ -2434,37 +2454,46 @@ full_tests(void)
 }
 
 
-/* a text to all, with an id, as one of several of the same event */
+/* a text to all, with an id */
 
-static ngx_uint_t
-tell_once(ngx_mcp_once_t *once, ngx_uint_t rank, const char *text)
+static ngx_int_t
+tell_once(const char *scope, const char *id, const char *text,
+    ngx_uint_t *sessions)
 {
-    ngx_str_t        str;
-    ngx_uint_t       n;
-    ngx_mcp_event_t  e;
+    ngx_int_t           rc;
+    ngx_str_t           s, i;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d;
 
-    str = env_str(text);
-    e = event(&str);
-    e.once = once;
-    once->rank = rank;
+    memset(&post, 0, sizeof(post));
+    memset(&d, 0, sizeof(d));
 
-    ngx_mcp_log_groups(&zone, NULL, NULL, &e, &n);
+    s = env_str(scope);
+    i = env_str(id);
 
-    return n;
+    post.deliveries = &d;
+    post.n = 1;
+    post.answered = 1;
+    post.id = ngx_mcp_once_key(&zone, &s, &i);
+    d.text = env_str(text);
+    d.addressed = 1;
+
+    rc = ngx_mcp_outbox_send(&zone, &post);
+
+    *sessions = post.sessions;
+
+    return rc;
 }
 
 
 static void
 once_tests(void)
 {
-    u_char            name[NGX_MCP_NAME_LEN];
-    ngx_str_t         scope, id, first;
-    ngx_uint_t        i, n, us;
+    char              id[16];
+    ngx_uint_t        i, n;
     ngx_mcp_ref_t     a, b;
-    ngx_mcp_zone_t    other;
-    ngx_mcp_once_t    once, twice;
-    ngx_mcp_event_t   e;
     ngx_mcp_stream_t  sa, sb;
+    static char       large[80000];
 
     start(ZONE_SIZE);
 
@@ -2473,84 +2502,105 @@ once_tests(void)
     ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
     ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
 
-    scope = env_str("s");
-    first = env_str("first");
-
-    ok(ngx_mcp_once_claim(&zone, &scope, &first, &once, &n) == NGX_OK
-       && !once.again, "an id that is new");
-    ok(ngx_mcp_once_claim(&zone, &scope, &first, &twice, &n) == NGX_AGAIN,
-       "is claimed");
-
-    id = env_str("other");
-    ok(ngx_mcp_once_claim(&zone, &id, &first, &twice, &n) == NGX_OK,
+    ok(tell_once("s", "first", "1", &n) == NGX_OK && n == 2,
+       "an id that is new");
+    ok(tell_once("s", "first", "1", &n) == NGX_DECLINED && n == 2,
+       "and taken");
+    ok(tell_once("other", "first", "2", &n) == NGX_OK,
        "not in another scope");
-    ngx_mcp_once_drop(&zone, &twice);
+    is(take(&sa), "1 2 again", "each arrives once");
+    is(take(&sb), "1 2 again", "everywhere");
 
-    ok(tell_once(&once, 1, "1") == 2, "sent");
-    ngx_mcp_once_end(&zone, &once, 2);
-    ok(ngx_mcp_once_claim(&zone, &scope, &first, &twice, &n) == NGX_DECLINED
-       && n == 2, "and taken");
-    is(take(&sa), "1 again", "it arrives");
-    is(take(&sb), "1 again", "everywhere");
-
-    /* a worker that dies amid an event */
-
-    other = zone;
-    other.worker = NGX_MCP_NO_WORKER;
-    memset(name, 2, sizeof(name));
-    ngx_mcp_worker_claim(&other, name);
-    us = zone.worker;
-
-    id = env_str("2");
-    zone.worker = other.worker;
-    (void) ngx_mcp_once_claim(&zone, &scope, &id, &once, &n);
-    (void) tell_once(&once, 1, "2");
-    tell("e", "t1", "between");
-
-    once.rank = 2;
-    e = event(&first);
-    e.once = &once;
-    (void) ngx_mcp_log_session(&zone, a, &e);
-    zone.worker = us;
-
-    ok(ngx_mcp_once_claim(&zone, &scope, &id, &twice, &n) == NGX_AGAIN,
-       "who claimed it lives");
-    ngx_mcp_worker_reap(&zone, other.worker,
-                        ngx_mcp_place(&zone, other.worker)->nonce);
-    ok(ngx_mcp_once_claim(&zone, &scope, &id, &twice, &n) == NGX_OK
-       && twice.again, "the claim of a dead one is free");
-    ok(tell_once(&twice, 1, "2") == 2, "repeated");
-    ok(tell_once(&twice, 2, "first") == 2, "and gone on with");
-    twice.rank = 2;
-    e.once = &twice;
-    ok(ngx_mcp_log_session(&zone, a, &e) == NGX_OK, "in a session's own log");
-    ngx_mcp_once_end(&zone, &twice, 2);
-    is(take(&sa), "2 between first first again", "each place has it once");
-    is(take(&sb), "2 first again", "whatever it had before");
-
-    /* refused, and repeated */
-
-    id = env_str("3");
-    (void) ngx_mcp_once_claim(&zone, &scope, &id, &once, &n);
-    (void) tell_once(&once, 1, "3");
-    ngx_mcp_once_drop(&zone, &once);
-    ok(ngx_mcp_once_claim(&zone, &scope, &id, &once, &n) == NGX_OK
-       && once.again, "one that was refused is free");
-    (void) tell_once(&once, 1, "3");
-    ngx_mcp_once_end(&zone, &once, 2);
-    is(take(&sa), "3 again", "and comes once");
+    memset(large, 'x', sizeof(large) - 1);
+    ok(tell_once("s", "3", large, &n) == NGX_ERROR, "one that is refused");
+    ok(tell_once("s", "3", "3", &n) == NGX_OK, "is free");
+    is(take(&sa), "3 again", "and comes once, without a gap");
 
     for (i = 0; i < NGX_MCP_ONCE; i++) {
-        id.data = (u_char *) &i;
-        id.len = sizeof(i);
-        (void) ngx_mcp_once_claim(&zone, &scope, &id, &once, &n);
-        ngx_mcp_once_end(&zone, &once, 0);
+        snprintf(id, sizeof(id), "i%u", (unsigned) i);
+        (void) tell_once("s", id, "x", &n);
     }
 
-    ok(ngx_mcp_once_claim(&zone, &scope, &first, &once, &n) == NGX_OK
-       && !once.again, "the oldest are forgotten");
+    ok(tell_once("s", "first", "1", &n) == NGX_OK
+       && tell_once("s", "i1", "1", &n) == NGX_DECLINED,
+       "the oldest are forgotten");
 
     stop("once");
+}
+
+
+/* more groups than get an event in one turn */
+
+#define MANY  600
+
+static void
+many_tests(void)
+{
+    char              name[16];
+    u_char            bell[NGX_MCP_NAME_LEN];
+    ngx_uint_t        i, n, own, wrong;
+    ngx_msec_t        next;
+    ngx_mcp_ref_t     a;
+    ngx_mcp_zone_t    dying;
+    ngx_mcp_stream_t  first, last;
+    static char       large[3000];
+
+    memset(large, 'x', sizeof(large) - 1);
+
+    start(4 * ZONE_SIZE);
+
+    for (i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "t%u", (unsigned) i);
+        a = session("e", name);
+
+        if (i == 0) {
+            ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &first);
+        }
+    }
+
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &last);
+
+    ok(tell_once("s", "1", "1", &n) == NGX_AGAIN && n == MANY,
+       "to all, in turns");
+    ok(tell_once("s", "1", "1", &n) == NGX_DECLINED && n == MANY,
+       "it is taken");
+    is(take(&first), "1 again", "the first ones have it");
+    is(take(&last), "again", "the last ones do not");
+
+    ok(ngx_mcp_outbox_due(&zone, &next) == NGX_OK, "another turn");
+    is(take(&first), "again", "no more to the first ones");
+    is(take(&last), "1 again", "the last ones have it now");
+    ok(zone.sh->used[NGX_MCP_ITEM] == 0, "nothing is left");
+
+    /* a worker dies amid it */
+
+    dying = zone;
+    dying.worker = NGX_MCP_NO_WORKER;
+    memset(bell, 2, sizeof(bell));
+    ngx_mcp_worker_claim(&dying, bell);
+    own = zone.worker;
+
+    zone.worker = dying.worker;
+    ok(tell_once("s", "2", "2", &n) == NGX_AGAIN, "another one");
+    zone.worker = own;
+
+    (void) ngx_mcp_outbox_due(&zone, &next);
+    is(take(&last), "again", "its worker lives");
+
+    ngx_mcp_worker_reap(&zone, dying.worker,
+                        ngx_mcp_place(&zone, dying.worker)->nonce);
+    (void) ngx_mcp_outbox_due(&zone, &next);
+    is(take(&first), "2 again", "the first ones have it once");
+    is(take(&last), "2 again", "as have the last ones");
+
+    /* a large text is an item of many blocks */
+
+    wrong = tell_once("s", "3", large, &n) != NGX_AGAIN;
+    (void) ngx_mcp_outbox_due(&zone, &next);
+    ok(!wrong && zone.sh->used[NGX_MCP_ITEM] == 0, "a long text");
+    is(take(&last), "busy 2999", "arrives");
+
+    stop("many");
 }
 
 
@@ -2845,12 +2895,42 @@ topic(const char *uri)
 }
 
 
+/* events of topics with this text */
+
+static ngx_uint_t
+kept(const char *text)
+{
+    uint32_t              n;
+    ngx_str_t             str;
+    ngx_uint_t            found;
+    ngx_mcp_event_sh_t   *e;
+    ngx_mcp_record_sh_t  *owner;
+
+    str = env_str(text);
+    found = 0;
+
+    for (n = 1; n < zone.sh->fresh; n++) {
+        e = ngx_mcp_block(&zone, n);
+
+        if (e->rec.block.type != NGX_MCP_EVENT) {
+            continue;
+        }
+
+        owner = ngx_mcp_block(&zone, e->rec.owner.block);
+
+        found += (owner->block.type == NGX_MCP_TOPIC
+                  && ngx_mcp_text_equal(&zone, e, 0, e->rec.len, &str));
+    }
+
+    return found;
+}
+
+
 static ngx_uint_t
 add(const char *endpoint, const char *tenant, const char *uri,
     const char *text)
 {
     ngx_str_t        str, ep, tn;
-    ngx_uint_t       kept;
     ngx_mcp_event_t  e;
     ngx_mcp_topic_t  t;
 
@@ -2861,12 +2941,12 @@ add(const char *endpoint, const char *tenant, const char *uri,
     t = topic(uri);
 
     if (ngx_mcp_topic_add(&zone, endpoint ? &ep : NULL, tenant ? &tn : NULL,
-                          &t, &e, NULL, &kept) != NGX_OK)
+                          &t, &e, NULL) != NGX_OK)
     {
-        kept = 100;
+        return 100;
     }
 
-    return kept;
+    return kept(text);
 }
 
 
@@ -3192,7 +3272,7 @@ topic_tests(void)
     size_t            len;
     uint64_t          after, mark;
     ngx_str_t         uri, other, id, endpoint, tenant, str;
-    ngx_uint_t        i, kept, missed;
+    ngx_uint_t        i, missed;
     ngx_mcp_ref_t     a, b, c, ref, more;
     ngx_mcp_event_t   e;
     ngx_mcp_topic_t   t;
@@ -3262,15 +3342,15 @@ topic_tests(void)
     endpoint = env_str("e");
     tenant = env_str("other");
     t = topic("u:a");
-    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
-    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
-    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL);
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL);
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL);
     is(kept_of(b, "u:a", &after),
        "bbbbbbbbbbbbbbbbbbbb bbbbbbbbbbbbbbbbbbbb missed again",
        "16k of them");
     str.len = 16385;
-    ok(ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept)
-       == NGX_ERROR && kept == 0, "one that is larger is not kept");
+    ok(ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL)
+       == NGX_ERROR, "one that is larger is not kept");
 
     /* for whom */
 
@@ -3279,15 +3359,15 @@ topic_tests(void)
     id.len = sizeof(uuid);
     tenant = env_str("t");
     str = env_str("for c");
-    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, &id, &kept);
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, &id);
     str = env_str("for nobody");
     e.identity = env_str("nobody");
-    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL);
     str = env_str("for subscribers");
     e = event(&str);
     e.uri[1] = env_str("file:///a");
     ngx_mcp_session_subscribe(&zone, a, &e.uri[1], NULL, 8);
-    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL);
     after = NGX_MCP_TOPIC_BEGIN;
     is(kept_of(a, "u:a", &after), "1 2 3 for subscribers again",
        "not of others");
@@ -3297,7 +3377,7 @@ topic_tests(void)
     t = topic("u:hidden");
     e = event(&str);
     e.identity = env_str("nobody");
-    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL, &kept);
+    ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL);
     is(topics_of(a), "u:a ", "one that shows nothing is not listed");
 
     /* how many */
@@ -3369,12 +3449,13 @@ topic_tests(void)
     t.other = 1;
     str = env_str("updated");
     e = event(&str);
-    ok(ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL, &kept) == NGX_OK
-       && kept == 0, "another resource is not kept unasked");
+    ok(ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL) == NGX_OK
+       && kept("updated") == 0, "another resource is not kept unasked");
     after = NGX_MCP_TOPIC_BEGIN;
     ok(ngx_mcp_topic_watch(&zone, a, &t, &ref, &after) == NGX_OK
-       && ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL, &kept)
-          == NGX_OK && kept == 1, "but from the first who waits on");
+       && ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL)
+          == NGX_OK && kept("updated") == 1,
+       "but from the first who waits on");
     ok(strstr(topics_of(a), "file") == NULL, "and never listed");
 
     /* a session's share: what it does not use goes first, then none */
@@ -3571,6 +3652,7 @@ main(void)
     idle_tests();
     full_tests();
     once_tests();
+    many_tests();
     death_tests();
     doorbell_tests();
     places_tests();

@@ -220,8 +220,6 @@ take(ngx_uint_t n, ngx_mcp_lease_t *l, const char *id, const char *text)
     t.text = env_str(text);
     t.rc = NGX_AGAIN;
 
-    (void) ngx_mcp_lease_take(&workers[n], &t);
-
     return ngx_mcp_lease_take(&workers[n], &t);
 }
 
@@ -789,87 +787,47 @@ next(ngx_mcp_stream_t *st)
 
 
 static ngx_int_t
-say(ngx_mcp_lease_t *l, const char *id, size_t len, const char *tenant,
-    ngx_mcp_ref_t *ref, ngx_mcp_take_t *t)
+say_as(ngx_uint_t worker, ngx_mcp_lease_t *l, const char *id, size_t len,
+    const char *tenant, ngx_mcp_ref_t *ref)
 {
-    static u_char    big[8192];
+    static u_char       big[8192];
 
-    ngx_int_t        rc;
-    ngx_str_t        text, str;
-    ngx_uint_t       n;
-    ngx_mcp_event_t  e;
-
-    memset(t, 0, sizeof(ngx_mcp_take_t));
-    t->lease = *l;
-    t->id = env_str(id);
-    t->text = env_str(id);
-    t->rc = NGX_AGAIN;
-
-    memset(&e, 0, sizeof(e));
-    text.data = big;
-    text.len = len;
-    e.parts = &text;
-    e.nparts = 1;
-    e.take = t;
-    e.once = &t->once;
-
-    (void) ngx_mcp_lease_begin(&workers[0], t);
-    t->once.rank = 1;
-
-    str = env_str(tenant ? tenant : "");
-
-    rc = ref ? ngx_mcp_log_session(&workers[0], *ref, &e)
-             : ngx_mcp_log_groups(&workers[0], NULL, tenant ? &str : NULL, &e,
-                                  &n);
-
-    (void) ngx_mcp_lease_take(&workers[0], t);
-
-    return rc;
-}
-
-
-/* the first of several steps of an event, or those from one to another */
-
-static ngx_int_t
-steps(ngx_uint_t worker, ngx_mcp_take_t *t, ngx_uint_t from, ngx_uint_t to)
-{
-    static u_char    big[64];
-
-    ngx_str_t        text;
-    ngx_int_t        rc;
-    ngx_uint_t       n;
-    ngx_mcp_event_t  e;
-
-    memset(&e, 0, sizeof(e));
-    e.parts = &text;
-    e.nparts = 1;
-    e.take = t;
-    e.once = &t->once;
-    text.data = big;
-
-    rc = NGX_OK;
-
-    for (t->once.rank = from; t->once.rank <= to; t->once.rank++) {
-        text.len = t->once.rank;
-        rc = ngx_mcp_log_groups(&workers[worker], NULL, NULL, &e, &n);
-    }
-
-    return rc;
-}
-
-
-static ngx_mcp_take_t
-taking(ngx_mcp_lease_t *l, const char *id, const char *text)
-{
-    ngx_mcp_take_t  t;
+    ngx_str_t           str;
+    ngx_mcp_post_t      post;
+    ngx_mcp_take_t      t;
+    ngx_mcp_delivery_t  d;
 
     memset(&t, 0, sizeof(t));
+    memset(&d, 0, sizeof(d));
+    memset(&post, 0, sizeof(post));
+
     t.lease = *l;
     t.id = env_str(id);
-    t.text = env_str(text);
+    t.text = env_str(id);
     t.rc = NGX_AGAIN;
 
-    return t;
+    post.deliveries = &d;
+    post.n = 1;
+    post.take = &t;
+
+    str = env_str(tenant ? tenant : "");
+    d.text.data = big;
+    d.text.len = len;
+    d.tenant = tenant ? &str : NULL;
+
+    if (ref) {
+        d.ref = *ref;
+    }
+
+    return ngx_mcp_outbox_send(&workers[worker], &post);
+}
+
+
+static ngx_int_t
+say(ngx_mcp_lease_t *l, const char *id, size_t len, const char *tenant,
+    ngx_mcp_ref_t *ref)
+{
+    return say_as(0, l, id, len, tenant, ref);
 }
 
 
@@ -880,7 +838,6 @@ take_tests(void)
     ngx_str_t             tenant;
     ngx_uint_t            i;
     ngx_mcp_ref_t         refs[40];
-    ngx_mcp_take_t        t;
     ngx_mcp_stream_t      st[40];
     ngx_mcp_lease_info_t  info;
 
@@ -895,9 +852,8 @@ take_tests(void)
     want("f");
     claim(0, "f", &lease);
 
-    ok(say(&lease, "1", 100, NULL, NULL, &t) == NGX_OK && t.rc == NGX_OK,
+    ok(say(&lease, "1", 100, NULL, NULL) == NGX_OK,
        "taken with the event");
-    ok(ngx_mcp_lease_take(&workers[0], &t) == NGX_OK, "once");
 
     for (i = 0; i < 40 && next(&st[i]) == 100 && next(&st[i]) == NGX_AGAIN;
          i++)
@@ -907,26 +863,25 @@ take_tests(void)
 
     ok(i == 40, "by all groups");
 
-    ok(say(&lease, "2", 50, "t3", NULL, &t) == NGX_OK && t.rc == NGX_OK
+    ok(say(&lease, "2", 50, "t3", NULL) == NGX_OK
        && next(&st[3]) == 50, "to one group");
-    ok(say(&lease, "3", 3000, "t3", NULL, &t) == NGX_OK && t.rc == NGX_OK
+    ok(say(&lease, "3", 3000, "t3", NULL) == NGX_OK
        && next(&st[3]) == 3000, "a long one");
-    ok(say(&lease, "4", 40, NULL, &refs[5], &t) == NGX_OK && t.rc == NGX_OK
+    ok(say(&lease, "4", 40, NULL, &refs[5]) == NGX_OK
        && next(&st[5]) == 40, "to a session");
-    ok(say(&lease, "5", 5000, "t3", NULL, &t) == NGX_ERROR && t.rc == NGX_OK
+    ok(say(&lease, "5", 5000, "t3", NULL) == NGX_ERROR
        && next(&st[3]) == NGX_ABORT, "one too long is a gap, and taken");
-    ok(say(&lease, "6", 10, "nobody", NULL, &t) == NGX_OK
-       && t.rc == NGX_OK, "one for nobody");
-    ok(ngx_mcp_lease_take(&workers[0], &t) == NGX_OK, "is taken, too");
+    ok(say(&lease, "6", 10, "nobody", NULL) == NGX_OK,
+       "one for nobody");
 
     ok(ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_OK
        && info.taken == 6, "six events");
 
     other = lease;
     other.fence--;
-    ok(say(&other, "7", 10, NULL, NULL, &t) == NGX_ABORT && t.rc == NGX_ABORT
-       && say(&other, "7", 10, NULL, &refs[0], &t) == NGX_ABORT
-       && say(&other, "7", 3000, "t3", NULL, &t) == NGX_ABORT
+    ok(say(&other, "7", 10, NULL, NULL) == NGX_ABORT
+       && say(&other, "7", 10, NULL, &refs[0]) == NGX_ABORT
+       && say(&other, "7", 3000, "t3", NULL) == NGX_ABORT
        && next(&st[3]) == NGX_AGAIN && next(&st[0]) == NGX_AGAIN,
        "nothing under an old fence");
 
@@ -939,157 +894,68 @@ take_tests(void)
     ok(ngx_mcp_log_gap(&zone, NULL, NULL) == 40 && next(&st[7]) == NGX_ABORT
        && next(&st[39]) == NGX_ABORT && next(&st[39]) == NGX_AGAIN,
        "for all");
-    ok(say(&lease, "8", 10, NULL, NULL, &t) == NGX_OK
+    ok(say(&lease, "8", 10, NULL, NULL) == NGX_OK
        && next(&st[9]) == NGX_ABORT && next(&st[9]) == 10, "before an event");
 
     ngx_mcp_lease_drop(&workers[0], &lease);
-    ok(say(&lease, "9", 10, NULL, NULL, &t) == NGX_ABORT
+    ok(say(&lease, "9", 10, NULL, NULL) == NGX_ABORT
        && next(&st[9]) == NGX_AGAIN, "nothing without the lease");
 
     stop("takes");
 }
 
 
-/* one that is delivered half, and read again by the next holder */
+/* one that is delivered in turns, and the next one by the next holder */
+
+#define MANY  600
 
 static void
-half_tests(void)
+left_tests(void)
 {
-    ngx_int_t         rc;
-    ngx_uint_t        i;
-    ngx_mcp_ref_t     refs[40];
-    ngx_mcp_take_t    t, again;
-    ngx_mcp_stream_t  st[40];
     char              name[16];
+    ngx_uint_t        i;
+    ngx_msec_t        ms;
+    ngx_mcp_ref_t     ref;
+    ngx_mcp_stream_t  first, last;
 
     start();
 
-    for (i = 0; i < 40; i++) {
+    for (i = 0; i < MANY; i++) {
         snprintf(name, sizeof(name), "t%u", (unsigned) i);
-        refs[i] = session(name);
-        ngx_mcp_stream_open(&workers[1], refs[i], 0, NULL, 0, 1, &st[i]);
-    }
+        ref = session(name);
 
-    want("f");
-    claim(0, "f", &lease);
-    take(0, &lease, "1", "a");
-
-    t = taking(&lease, "2", "b");
-    ok(ngx_mcp_lease_begin(&workers[0], &t) == NGX_OK
-       && steps(0, &t, 1, 2) == NGX_OK, "two of three steps");
-
-    ngx_mcp_lease_release(&workers[0], &lease);
-    ok(claim(1, "f", &other) == NGX_OK && is(&left.id, "1"),
-       "it is not taken");
-    ok(steps(0, &t, 3, 3) == NGX_ABORT
-       && ngx_mcp_lease_take(&workers[0], &t) == NGX_ABORT,
-       "who lost the lease goes on with nothing");
-
-    again = taking(&other, "2", "b");
-    ok(ngx_mcp_lease_begin(&workers[1], &again) == NGX_OK
-       && again.once.again
-       && steps(1, &again, 1, 3) == NGX_OK
-       && ngx_mcp_lease_take(&workers[1], &again) == NGX_OK, "a repeat");
-
-    for (i = 0; i < 40 && next(&st[i]) == 1 && next(&st[i]) == 2
-                && next(&st[i]) == 3 && next(&st[i]) == NGX_AGAIN; i++)
-    {
-        /* void */
-    }
-
-    ok(i == 40, "all have it once");
-
-    again = taking(&other, "2", "b");
-    ok(ngx_mcp_lease_begin(&workers[1], &again) == NGX_OK
-       && !again.once.again, "the end forgets it");
-
-    /* not repeated: what comes is another one */
-
-    t = again;
-    (void) steps(1, &t, 1, 1);
-    ngx_mcp_lease_release(&workers[1], &other);
-    claim(0, "f", &lease);
-
-    again = taking(&lease, "2", "c");
-    ok(ngx_mcp_lease_begin(&workers[0], &again) == NGX_OK
-       && !again.once.again && steps(0, &again, 1, 1) == NGX_OK
-       && next(&st[9]) == 1 && next(&st[9]) == 1
-       && next(&st[9]) == NGX_AGAIN, "another text is another event");
-
-    t = again;
-    ngx_mcp_lease_release(&workers[0], &lease);
-    claim(1, "f", &other);
-
-    again = taking(&other, "3", "c");
-    ok(ngx_mcp_lease_begin(&workers[1], &again) == NGX_OK
-       && !again.once.again, "so is another id");
-
-    ngx_mcp_lease_drop(&workers[1], &other);
-
-    /* without ids: the next one that is equal may be another one */
-
-    want("g");
-    claim(0, "g", &lease);
-    t = taking(&lease, "", "x");
-    ok(ngx_mcp_lease_begin(&workers[0], &t) == NGX_OK
-       && steps(0, &t, 1, 1) == NGX_OK, "one without an id");
-    ngx_mcp_lease_release(&workers[0], &lease);
-    claim(1, "g", &other);
-    again = taking(&other, "", "x");
-    ok(ngx_mcp_lease_begin(&workers[1], &again) == NGX_OK
-       && !again.once.again, "is not gone on with");
-    (void) ngx_mcp_lease_take(&workers[1], &again);
-    (void) connected(1, &other);
-
-    /* unless the other one of an overlap has read it */
-
-    join(2, 2);
-    ok(claim(2, "g", &third) == NGX_OK && left.overlap
-       && connected(2, &third) == 0, "an overlap");
-
-    t = taking(&third, "", "y");
-    ok(ngx_mcp_lease_begin(&workers[2], &t) == NGX_OK
-       && steps(2, &t, 4, 5) == NGX_OK, "begun by one");
-    again = taking(&other, "", "y");
-    ok(ngx_mcp_lease_begin(&workers[1], &again) == NGX_DECLINED,
-       "dropped by the other");
-    (void) ngx_mcp_lease_take(&workers[2], &t);
-
-    t = taking(&third, "", "y");
-    ok(ngx_mcp_lease_begin(&workers[2], &t) == NGX_OK
-       && steps(2, &t, 6, 7) == NGX_OK, "and another one");
-
-    ngx_mcp_worker_reap(&workers[1], workers[2].worker,
-                        ngx_mcp_place(&zone, workers[2].worker)->nonce);
-    workers[2].worker = NGX_MCP_NO_WORKER;
-
-    again = taking(&other, "", "y");
-    ok(ngx_mcp_lease_begin(&workers[1], &again) == NGX_OK
-       && again.once.again
-       && steps(1, &again, 6, 8) == NGX_OK
-       && ngx_mcp_lease_take(&workers[1], &again) == NGX_OK,
-       "who died is gone on with");
-
-    for (i = 0; i < 40; i++) {
-
-        do {
-            rc = next(&st[i]);
-        } while (rc > 0 && rc != 4);
-
-        if (next(&st[i]) != 5 || next(&st[i]) != 6 || next(&st[i]) != 7
-            || next(&st[i]) != 8 || next(&st[i]) != NGX_AGAIN)
-        {
-            break;
+        if (i == 0) {
+            ngx_mcp_stream_open(&workers[1], ref, 0, NULL, 0, 1, &first);
         }
     }
 
-    ok(i == 40, "all have it once");
+    ngx_mcp_stream_open(&workers[1], ref, 0, NULL, 0, 1, &last);
 
-    again = taking(&other, "", "y");
-    ok(ngx_mcp_lease_begin(&workers[1], &again) == NGX_OK
-       && !again.once.again, "the next one is another one");
+    want("f");
+    claim(0, "f", &lease);
 
-    stop("halves");
+    ok(say(&lease, "1", 10, NULL, NULL) == NGX_AGAIN
+       && next(&first) == 10 && next(&last) == NGX_AGAIN,
+       "one that is delivered in part");
+
+    ngx_mcp_lease_release(&workers[0], &lease);
+    ok(claim(1, "f", &other) == NGX_OK && is(&left.id, "1"), "is taken");
+    ok(say_as(1, &other, "2", 20, "t599", NULL) == NGX_OK
+       && next(&last) == 10 && next(&last) == 20
+       && next(&last) == NGX_AGAIN && next(&first) == NGX_AGAIN,
+       "the next one comes after the rest of it");
+
+    ok(say(&lease, "2", 30, NULL, NULL) == NGX_ABORT
+       && next(&last) == NGX_AGAIN, "who lost the lease takes nothing");
+
+    ok(say_as(1, &other, "3", 30, NULL, NULL) == NGX_AGAIN
+       && say_as(1, &other, "4", 40, NULL, NULL) == NGX_AGAIN
+       && next(&last) == 30 && next(&last) == NGX_AGAIN,
+       "nor is one overtaken by the next of its holder");
+
+    (void) ngx_mcp_outbox_due(&workers[1], &ms);
+
+    stop("left");
 }
 
 
@@ -1097,7 +963,7 @@ int
 main(void)
 {
     take_tests();
-    half_tests();
+    left_tests();
     await_tests();
     holder_tests();
     epoch_tests();

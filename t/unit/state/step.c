@@ -70,7 +70,7 @@ session(ngx_mcp_zone_t *z, const char *id, const char *tenant_name,
 }
 
 
-static ngx_int_t join(ngx_mcp_zone_t *z, const char *what, const char *text);
+static void join(ngx_mcp_zone_t *z, const char *what, const char *text);
 
 
 static ngx_mcp_event_t
@@ -118,7 +118,6 @@ static void
 add_topic(ngx_mcp_zone_t *z, const char *uri, size_t len)
 {
     ngx_str_t        str, tenant_name;
-    ngx_uint_t       n;
     ngx_mcp_event_t  e;
 
     str.data = big;
@@ -127,7 +126,7 @@ add_topic(ngx_mcp_zone_t *z, const char *uri, size_t len)
     e = event(&str, 0);
 
     (void) ngx_mcp_topic_add(z, NULL, &tenant_name, topic_of(env_str(uri)), &e,
-                             NULL, &n);
+                             NULL);
 }
 
 
@@ -466,102 +465,6 @@ op_log_groups(void)
 }
 
 
-/* the event that a client repeats */
-
-static void
-once(ngx_mcp_zone_t *z)
-{
-    ngx_str_t        scope, id, str;
-    ngx_uint_t       n;
-    ngx_mcp_once_t   o;
-    ngx_mcp_event_t  e;
-
-    scope = env_str("scope");
-    id = env_str("id");
-
-    if (ngx_mcp_once_claim(z, &scope, &id, &o, &n) != NGX_OK) {
-        return;
-    }
-
-    str = env_str("a");
-    e = event(&str, 0);
-    e.once = &o;
-    o.rank = 1;
-    ngx_mcp_log_groups(z, NULL, NULL, &e, &n);
-
-    str.data = big;
-    str.len = 2500;
-    o.rank = 2;
-    ngx_mcp_log_groups(z, NULL, NULL, &e, &n);
-
-    str = env_str("c");
-    o.rank = 3;
-    ngx_mcp_log_session(z, victim, &e);
-
-    ngx_mcp_once_end(z, &o, n);
-}
-
-
-static void
-op_once(void)
-{
-    once(&zone);
-}
-
-
-/* each part of it in each log, and no place without a body */
-
-static ngx_uint_t
-once_check(void)
-{
-    size_t            len;
-    u_char            buf[4096];
-    ngx_int_t         rc;
-    ngx_uint_t        i, flags, seen[3];
-    ngx_mcp_ref_t     refs[3];
-    ngx_mcp_stream_t  st;
-
-    once(&copy);
-
-    refs[0] = victim;
-    refs[1] = bystander;
-    refs[2] = tenant;
-
-    for (i = 0; i < 3; i++) {
-        memset(seen, 0, sizeof(seen));
-
-        if (ngx_mcp_stream_open(&copy, refs[i], 0, NULL, 0, 1, &st) != NGX_OK) {
-            return 1;
-        }
-
-        for ( ;; ) {
-            rc = ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf), &len,
-                                     &flags);
-
-            if (rc != NGX_OK) {
-                break;
-            }
-
-            seen[0] += (len == 1 && *buf == 'a');
-            seen[1] += (len == 2500);
-            seen[2] += (len == 1 && *buf == 'c');
-        }
-
-        if (rc != NGX_AGAIN || seen[0] != 1 || seen[1] != 1
-            || seen[2] != (i == 0))
-        {
-            fprintf(stderr, "# log %d has %d, %d, %d, then %d\n", (int) i,
-                    (int) seen[0], (int) seen[1], (int) seen[2], (int) rc);
-            return 1;
-        }
-
-        ngx_mcp_stream_close(&copy, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
-    }
-
-    return 0;
-}
-
-
 static void
 op_call_open(void)
 {
@@ -877,25 +780,41 @@ op_knowledge(void)
 }
 
 
-static ngx_int_t
+/* one that may wait */
+
+static ngx_mcp_delivery_t
+joining(const char *what, const char *text)
+{
+    ngx_mcp_delivery_t  d;
+    static ngx_str_t    endpoint;
+
+    endpoint = env_str("endpoint");
+
+    memset(&d, 0, sizeof(d));
+    d.text = env_str(text);
+    d.endpoint = &endpoint;
+    d.what = env_str(what);
+    d.time = 1000;
+    d.count = 1;
+    d.counts[0] = d.text.len;
+
+    return d;
+}
+
+
+static void
 join(ngx_mcp_zone_t *z, const char *what, const char *text)
 {
-    ngx_str_t          str, endpoint;
-    ngx_mcp_event_t    e;
-    ngx_mcp_pending_t  p;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d;
 
-    str = env_str(text);
-    endpoint = env_str("endpoint");
-    e = event(&str, 0);
+    d = joining(what, text);
 
-    memset(&p, 0, sizeof(p));
-    p.endpoint = &endpoint;
-    p.what = env_str(what);
-    p.time = 1000;
-    p.event = &e;
-    p.count = 1;
+    memset(&post, 0, sizeof(post));
+    post.deliveries = &d;
+    post.n = 1;
 
-    return ngx_mcp_pending_join(z, &p);
+    (void) ngx_mcp_outbox_send(z, &post);
 }
 
 
@@ -944,9 +863,9 @@ windows_end(void)
 
     now = ngx_current_msec;
 
-    while (ngx_mcp_pending_blocks(copy.sh)) {
+    while (copy.sh->used[NGX_MCP_ITEM]) {
         env_time(ngx_current_msec + 10000);
-        (void) ngx_mcp_pending_send(&copy, &next);
+        (void) ngx_mcp_outbox_due(&copy, &next);
     }
 
     env_time(now);
@@ -984,7 +903,7 @@ op_window_send(void)
     ngx_msec_t  next;
 
     env_time(ngx_current_msec + 1000);
-    (void) ngx_mcp_pending_send(&zone, &next);
+    (void) ngx_mcp_outbox_due(&zone, &next);
 }
 
 
@@ -1252,29 +1171,26 @@ static ngx_int_t
 read_event(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l, const char *id,
     ngx_str_t *text, ngx_mcp_ref_t *session)
 {
-    ngx_str_t        line;
-    ngx_uint_t       n;
-    ngx_mcp_take_t   t;
-    ngx_mcp_event_t  e;
+    ngx_mcp_post_t      post;
+    ngx_mcp_take_t      t;
+    ngx_mcp_delivery_t  d;
 
-    line = *text;
-    e = event(&line, 0);
+    memset(&post, 0, sizeof(post));
+    memset(&d, 0, sizeof(d));
+
     t = taking(l, id, "");
     t.text = *text;
-    e.take = &t;
-    e.once = &t.once;
 
-    ngx_mcp_lease_begin(z, &t);
-    t.once.rank = 1;
+    post.deliveries = &d;
+    post.n = 1;
+    post.take = &t;
+    d.text = *text;
 
     if (session) {
-        ngx_mcp_log_session(z, *session, &e);
-
-    } else {
-        ngx_mcp_log_groups(z, NULL, NULL, &e, &n);
+        d.ref = *session;
     }
 
-    return ngx_mcp_lease_take(z, &t);
+    return ngx_mcp_outbox_send(z, &post);
 }
 
 
@@ -1289,6 +1205,8 @@ read_check(ngx_str_t *texts, ngx_uint_t n, ngx_uint_t *want)
     ngx_uint_t        i, k, flags, seen[2];
     ngx_mcp_ref_t     refs[3];
     ngx_mcp_stream_t  st;
+
+    windows_end();
 
     refs[0] = victim;
     refs[1] = bystander;
@@ -1416,24 +1334,25 @@ read_again_check(ngx_str_t *text, ngx_mcp_ref_t *session, ngx_uint_t *want)
 static void
 read_topic(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l)
 {
-    ngx_str_t        text, tenant_name;
-    ngx_uint_t       n;
-    ngx_mcp_take_t   t;
-    ngx_mcp_event_t  e;
+    ngx_str_t           tenant_name;
+    ngx_mcp_post_t      post;
+    ngx_mcp_take_t      t;
+    ngx_mcp_delivery_t  d;
 
-    text = env_str("something new");
+    memset(&post, 0, sizeof(post));
+    memset(&d, 0, sizeof(d));
+
     tenant_name = env_str("tenant");
-    e = event(&text, 0);
     t = taking(l, "after", "");
-    e.take = &t;
-    e.once = &t.once;
 
-    ngx_mcp_lease_begin(z, &t);
+    post.deliveries = &d;
+    post.n = 1;
+    post.take = &t;
+    d.text = env_str("something new");
+    d.tenant = &tenant_name;
+    d.topic = *topic_of(env_str("events://new/latest"));
 
-    (void) ngx_mcp_topic_add(z, NULL, &tenant_name,
-                             topic_of(env_str("events://new/latest")), &e,
-                             NULL, &n);
-    (void) ngx_mcp_lease_take(z, &t);
+    (void) ngx_mcp_outbox_send(z, &post);
 }
 
 
@@ -1518,106 +1437,66 @@ read_staged_check(void)
 }
 
 
-/* one event that is delivered in several steps */
+/* one event with many deliveries */
 
 static void
-step_join(ngx_mcp_zone_t *z, ngx_mcp_event_t *e, const char *what,
-    const char *text)
+steps(ngx_mcp_zone_t *z, ngx_mcp_post_t *post)
 {
-    u_char             buf[NGX_MCP_PENDING_BUF];
-    ngx_str_t          str, endpoint, parts[NGX_MCP_PENDING_PARTS];
-    ngx_uint_t         n;
-    ngx_mcp_pending_t  p;
+    ngx_pool_t          *pool;
+    ngx_mcp_delivery_t   d[6];
 
-    str = env_str(text);
-    endpoint = env_str("endpoint");
-    e->parts = &str;
-    e->once->rank++;
+    memset(d, 0, sizeof(d));
 
-    memset(&p, 0, sizeof(p));
-    p.endpoint = &endpoint;
-    p.what = env_str(what);
-    p.time = 1000;
-    p.event = e;
-    p.count = 1;
-    p.counts[0] = str.len;
+    d[0].text = env_str("a");
+    d[1] = joining("window", "waits");
+    d[2] = joining("another window", "begins");
+    d[3].text = env_str("c");
+    d[3].ref = victim;
+    d[4] = joining("window", "waits");
+    d[5].text.data = big;
+    d[5].text.len = 2500;
 
-    if (ngx_mcp_pending_join(z, &p) == NGX_DECLINED) {
-        e->nparts = ngx_mcp_pending_parts(&str, p.counts,
-                                          p.count > 1 ? p.count : 0, buf,
-                                          parts);
-        e->parts = parts;
-        ngx_mcp_log_groups(z, &endpoint, NULL, e, &n);
-        e->nparts = 1;
-    }
-}
+    pool = env_pool();
 
+    post->deliveries = d;
+    post->n = 6;
+    post->pool = pool;
 
-static void
-steps(ngx_mcp_zone_t *z, ngx_mcp_event_t *e)
-{
-    ngx_str_t   str;
-    ngx_uint_t  n;
+    (void) ngx_mcp_outbox_send(z, post);
 
-    str = env_str("a");
-    e->parts = &str;
-    e->nparts = 1;
-    e->once->rank = 1;
-    ngx_mcp_log_groups(z, NULL, NULL, e, &n);
-
-    step_join(z, e, "window", "waits");
-    step_join(z, e, "another window", "begins");
-
-    str = env_str("c");
-    e->parts = &str;
-    e->once->rank++;
-    ngx_mcp_log_session(z, victim, e);
-
-    step_join(z, e, "window", "waits");
-
-    str.data = big;
-    str.len = 2500;
-    e->parts = &str;
-    e->once->rank++;
-    ngx_mcp_log_groups(z, NULL, NULL, e, &n);
+    env_pool_free(pool);
 }
 
 
 static void
 steps_read(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l)
 {
-    ngx_mcp_take_t   t;
-    ngx_mcp_event_t  e;
+    ngx_mcp_post_t  post;
+    ngx_mcp_take_t  t;
 
-    e = event(NULL, 0);
+    memset(&post, 0, sizeof(post));
+
     t = taking(l, "after", "steps");
-    e.take = &t;
-    e.once = &t.once;
+    post.take = &t;
 
-    if (ngx_mcp_lease_begin(z, &t) == NGX_OK) {
-        steps(z, &e);
-        (void) ngx_mcp_lease_take(z, &t);
-    }
+    steps(z, &post);
 }
 
 
 static void
 steps_once(ngx_mcp_zone_t *z)
 {
-    ngx_str_t        scope, id;
-    ngx_uint_t       n;
-    ngx_mcp_once_t   o;
-    ngx_mcp_event_t  e;
+    ngx_str_t       scope, id;
+    ngx_mcp_post_t  post;
 
-    e = event(NULL, 0);
-    e.once = &o;
+    memset(&post, 0, sizeof(post));
+
     scope = env_str("scope");
     id = env_str("id");
+    post.answered = 1;
+    post.id = ngx_mcp_once_key(z, &scope, &id);
 
-    if (ngx_mcp_once_claim(z, &scope, &id, &o, &n) == NGX_OK) {
-        steps(z, &e);
-        ngx_mcp_once_end(z, &o, 3);
-    }
+    steps(z, &post);
 }
 
 
@@ -1908,7 +1787,6 @@ static step_op_t  ops[] = {
     { "log_session that evicts", op_log_evict, 5, NULL, 0, NULL },
     { "log_session of a long text", op_log_staged, 5, NULL, 0, NULL },
     { "log_groups", op_log_groups, 5, NULL, 0, NULL },
-    { "once_claim, log_groups, once_end", op_once, 0, once_check, 0, NULL },
     { "call_open", op_call_open, 5, NULL, 0, NULL },
     { "log_call, call_close", op_call_answer, 5, NULL, 0, NULL },
     { "call_close", op_call_close, 5, NULL, 0, NULL },
@@ -1932,9 +1810,9 @@ static step_op_t  ops[] = {
     { "lists", op_lists, 5, NULL, 0, NULL },
     { "lists, staged", op_lists_staged, 5, NULL, 0, NULL },
     { "lists, told", op_lists_told, 5, lists_told_check, 0, NULL },
-    { "pending_join that opens", op_window_open, 5, NULL, 0, NULL },
-    { "pending_join", op_window_join, 5, window_check, 0, NULL },
-    { "pending_send", op_window_send, 5, window_check, 0, NULL },
+    { "outbox_send that opens a window", op_window_open, 5, NULL, 0, NULL },
+    { "outbox_send that joins one", op_window_join, 5, window_check, 0, NULL },
+    { "outbox_due", op_window_send, 5, window_check, 0, NULL },
     { "lease_want", op_lease_want, 5, NULL, 0, NULL },
     { "lease_claim", op_lease_claim, 5, lease_check, 0, NULL },
     { "lease_claim in an overlap", op_lease_claim, 5, lease_kept_check, 1,
@@ -1948,13 +1826,13 @@ static step_op_t  ops[] = {
     { "log_session of a long text with a take", op_read_staged, 0,
       read_staged_check, 0, NULL },
     { "topic_add with a take", op_read_topic, 5, read_topic_check, 0, NULL },
-    { "lease_begin, steps, lease_take", op_steps_read, 0,
+    { "outbox_send with a take", op_steps_read, 0,
       steps_read_check, 0, NULL },
-    { "lease_begin, steps, lease_take, late", op_steps_read, 0,
+    { "outbox_send with a take, late", op_steps_read, 0,
       steps_read_late_check, 0, NULL },
-    { "once_claim, steps, once_end", op_steps_once, 0,
+    { "outbox_send with an id", op_steps_once, 0,
       steps_once_check, 0, NULL },
-    { "once_claim, steps, once_end, late", op_steps_once, 0,
+    { "outbox_send with an id, late", op_steps_once, 0,
       steps_once_late_check, 0, NULL },
     { "lease_take in an overlap", op_overlap, 0, overlap_check, 1, NULL },
     { "worker_claim, worker_release", op_claim, 5, NULL, 0, NULL },

@@ -1,0 +1,1853 @@
+
+#include "ngx_mcp_state_sh.h"
+
+
+/* deliveries under one hold of the lock, their blocks, and their notes each */
+#define NGX_MCP_SEND_TARGETS    32
+#define NGX_MCP_SEND_BLOCKS     256
+#define NGX_MCP_SEND_JOURNAL    4096
+
+/* groups that are looked at under one hold, and that get an item in one turn */
+#define NGX_MCP_SEND_LOOK       64
+#define NGX_MCP_SEND_TURN       512
+
+/* items in one turn */
+#define NGX_MCP_SEND_DUE        64
+
+/* deliveries of a post without a pool */
+#define NGX_MCP_SEND_LOCAL      2
+
+/* of the zone: what items may take, and what windows may */
+#define NGX_MCP_ITEMS_SHARE     8
+#define NGX_MCP_WINDOWS_SHARE   16
+
+/* of the names of one that is opened again */
+#define NGX_MCP_WINDOW_NAMES    2048
+
+/* places looked at for a window whose end is not the latest */
+#define NGX_MCP_WINDOW_STEPS    64
+
+#define NGX_MCP_SEND_PARTS      (2 * NGX_MCP_SEND_COUNTS + 1)
+#define NGX_MCP_SEND_BUF        (sizeof(",\"count\":") + NGX_INT64_LEN)
+
+/* of an item: head, endpoint, tenant and URI, and the parts of the text */
+#define NGX_MCP_SEND_FIELDS     4
+
+
+/* one without a number is of this process alone */
+#define ngx_mcp_item_touch(zone, it)                                          \
+    if ((it)->rec.block.type == NGX_MCP_ITEM) {                               \
+        ngx_mcp_touch(zone, it);                                              \
+    }
+
+
+/* a delivery that is under way */
+
+typedef struct {
+    ngx_mcp_delivery_sh_t   head;
+    ngx_str_t               endpoint;
+    ngx_str_t               tenant;
+    ngx_str_t               uri;
+    ngx_str_t               session;
+    ngx_str_t              *text;         /* without its count */
+    ngx_uint_t              ntext;
+    ngx_mcp_event_t         event;
+    ngx_mcp_log_input_t     in;
+    ngx_str_t               whole;        /* a text of one part */
+    ngx_str_t               parts[NGX_MCP_SEND_PARTS];
+    u_char                  buf[NGX_MCP_SEND_BUF];
+
+    ngx_mcp_stage_t         stage;        /* of a window */
+    ngx_str_t               fields[NGX_MCP_SEND_FIELDS + 1];
+
+    unsigned                addressed:1;
+    unsigned                found:1;      /* somebody to deliver to */
+    unsigned                joins:1;      /* a window that there is */
+    unsigned                opens:1;      /* a window */
+    unsigned                room:1;       /* for that */
+    unsigned                unkept:1;
+} ngx_mcp_out_t;
+
+
+typedef struct {
+    ngx_uint_t              out;
+    ngx_mcp_ref_t           ref;
+    ngx_uint_t              room;
+} ngx_mcp_target_t;
+
+
+typedef struct {
+    ngx_mcp_post_t         *post;
+    ngx_mcp_out_t          *outs;
+    ngx_uint_t              n;
+    ngx_uint_t              lines;        /* to sessions and calls */
+    ngx_uint_t              there;        /* of these */
+    ngx_uint_t              large;
+    ngx_uint_t              full;
+    ngx_uint_t              failed;       /* no log has it, somewhere */
+    ngx_uint_t              many;         /* there are more targets */
+    ngx_msec_t              due;          /* a window that was opened */
+    ngx_uint_t              ntargets;
+    ngx_mcp_target_t        targets[NGX_MCP_SEND_TARGETS];
+} ngx_mcp_sending_t;
+
+
+static void ngx_mcp_send_count(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd);
+static void ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
+    ngx_mcp_delivery_t *d);
+static void ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out);
+static ngx_uint_t ngx_mcp_out_fields(ngx_mcp_out_t *out, ngx_str_t *fields);
+static ngx_uint_t ngx_mcp_out_large(ngx_mcp_out_t *out);
+static ngx_uint_t ngx_mcp_out_needs(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out);
+static ngx_int_t ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_out_t *out, ngx_mcp_groups_t *cur);
+static ngx_int_t ngx_mcp_out_line_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_out_t *out, ngx_mcp_ref_t *ref);
+static ngx_int_t ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd);
+static void ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd);
+static void ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd, ngx_uint_t i, ngx_uint_t *looks);
+static ngx_int_t ngx_mcp_send_stage_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd, ngx_mcp_stage_t **staged);
+static ngx_uint_t ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd);
+static ngx_uint_t ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_out_t *out, ngx_mcp_ref_t ref);
+static ngx_int_t ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd);
+static void ngx_mcp_send_all_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd);
+static void ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd, ngx_mcp_out_t *out, ngx_mcp_ref_t ref,
+    ngx_uint_t room);
+static ngx_int_t ngx_mcp_send_item(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd);
+static ngx_int_t ngx_mcp_item_load(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_pool_t *pool, ngx_mcp_sending_t *snd);
+static u_char *ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len);
+static ngx_int_t ngx_mcp_send_steps(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd, ngx_mcp_ref_t ref);
+static ngx_mcp_stage_t *ngx_mcp_send_step_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd, ngx_mcp_item_sh_t *it, ngx_mcp_stage_t *staged,
+    ngx_uint_t *done);
+static ngx_int_t ngx_mcp_send_window_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd, ngx_mcp_item_sh_t *it, ngx_mcp_out_t *out);
+static void ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_item_sh_t *it);
+static ngx_uint_t ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_item_sh_t *it);
+static void ngx_mcp_item_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_item_sh_t *it);
+static void ngx_mcp_window_look_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_out_t *out);
+static ngx_mcp_item_sh_t *ngx_mcp_window_find_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_out_t *out);
+static uint32_t ngx_mcp_window_hash(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out);
+static void ngx_mcp_window_use_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd, ngx_mcp_out_t *out);
+static void ngx_mcp_window_open_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_out_t *out);
+static void ngx_mcp_window_insert_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_item_sh_t *w, uint32_t time);
+static void ngx_mcp_window_join_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_out_t *out);
+static ngx_int_t ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t *ref, ngx_msec_t *next);
+static void ngx_mcp_window_end_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_item_sh_t *w);
+
+
+ngx_int_t
+ngx_mcp_log_groups(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed)
+{
+    ngx_int_t           rc;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d;
+
+    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
+    ngx_memzero(&d, sizeof(ngx_mcp_delivery_t));
+
+    post.deliveries = &d;
+    post.n = 1;
+
+    d.event = *event;
+    d.endpoint = endpoint;
+    d.tenant = tenant;
+    d.addressed = 1;
+
+    rc = ngx_mcp_outbox_send(zone, &post);
+
+    *addressed = post.sessions;
+
+    return (rc == NGX_AGAIN) ? NGX_OK : rc;
+}
+
+
+ngx_uint_t
+ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint, ngx_str_t *tenant)
+{
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d;
+
+    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
+    ngx_memzero(&d, sizeof(ngx_mcp_delivery_t));
+
+    post.deliveries = &d;
+    post.n = 1;
+
+    d.endpoint = endpoint;
+    d.tenant = tenant;
+    d.addressed = 1;
+    d.gap = 1;
+
+    (void) ngx_mcp_outbox_send(zone, &post);
+
+    return post.sessions;
+}
+
+
+ngx_int_t
+ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_topic_t *topic, ngx_mcp_event_t *event,
+    ngx_str_t *session)
+{
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d;
+
+    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
+    ngx_memzero(&d, sizeof(ngx_mcp_delivery_t));
+
+    post.deliveries = &d;
+    post.n = 1;
+
+    d.event = *event;
+    d.endpoint = endpoint;
+    d.tenant = tenant;
+    d.topic = *topic;
+
+    if (session) {
+        d.session = *session;
+    }
+
+    (void) ngx_mcp_outbox_send(zone, &post);
+
+    return d.unkept ? NGX_ERROR : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_outbox_send(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
+{
+    ngx_int_t           rc;
+    ngx_uint_t          i;
+    ngx_mcp_out_t      *outs, local[NGX_MCP_SEND_LOCAL];
+    ngx_mcp_sending_t   snd;
+
+    outs = local;
+
+    if (post->n > NGX_MCP_SEND_LOCAL) {
+        outs = ngx_pnalloc(post->pool, post->n * sizeof(ngx_mcp_out_t));
+        if (outs == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    for (i = 0; i < post->n; i++) {
+        ngx_mcp_out_prepare(zone, &outs[i], &post->deliveries[i]);
+    }
+
+    if (post->take) {
+        ngx_mcp_take_init(zone, post->take);
+    }
+
+    snd.post = post;
+    snd.outs = outs;
+    snd.n = post->n;
+    snd.large = 0;
+    snd.full = 0;
+    snd.failed = 0;
+    snd.due = 0;
+
+    rc = ngx_mcp_send(zone, &snd);
+
+    ngx_mcp_send_count(zone, &snd);
+
+    post->large = (snd.large != 0);
+
+    for (i = 0; i < post->n; i++) {
+        post->deliveries[i].unkept = outs[i].unkept;
+    }
+
+    if (rc == NGX_AGAIN) {
+        ngx_mcp_doorbell_due(zone, 1);
+    }
+
+    return (rc == NGX_OK && snd.failed) ? NGX_ERROR : rc;
+}
+
+
+static void
+ngx_mcp_send_count(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+{
+    if (snd->large) {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_LARGE, snd->large);
+    }
+
+    if (snd->full) {
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_FULL, snd->full);
+    }
+
+    if (snd->due) {
+        ngx_mcp_doorbell_due(zone, snd->due);
+    }
+}
+
+
+static void
+ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
+    ngx_mcp_delivery_t *d)
+{
+    ngx_uint_t              i;
+    ngx_mcp_delivery_sh_t  *head;
+
+    ngx_memzero(out, sizeof(ngx_mcp_out_t));
+
+    head = &out->head;
+
+    ngx_mcp_log_only(zone, &d->event, &head->only);
+
+    if (d->endpoint) {
+        head->how |= NGX_MCP_SEND_ENDPOINT;
+        out->endpoint = *d->endpoint;
+    }
+
+    if (d->tenant) {
+        head->how |= NGX_MCP_SEND_TENANT;
+        out->tenant = *d->tenant;
+    }
+
+    if (d->session.data || d->ref.block) {
+        head->how |= NGX_MCP_SEND_LINE;
+        head->ref = d->ref;
+        out->session = d->session;
+    }
+
+    if (d->topic.uri.len) {
+        head->how |= NGX_MCP_SEND_TOPIC
+                     | (d->topic.other ? NGX_MCP_SEND_OTHER : 0)
+                     | (d->topic.quiet ? NGX_MCP_SEND_QUIET : 0);
+        head->limit = (uint32_t) d->topic.limit;
+        out->uri = d->topic.uri;
+
+        /* it is kept for that session alone */
+
+        head->only.uri[0] = d->session.data
+                            ? ngx_mcp_hash(zone, &d->session, NULL) : 0;
+    }
+
+    if (d->gap) {
+        head->how |= NGX_MCP_SEND_GAP;
+    }
+
+    if (d->what.data) {
+        head->what = ngx_mcp_hash(zone, &d->what, NULL) | 1;
+        head->time = (uint32_t) ngx_min(d->time, 0xffffffff);
+        head->count = d->count;
+
+        if (d->counted) {
+            head->how |= NGX_MCP_SEND_COUNTED;
+        }
+
+        for (i = 0; i < NGX_MCP_SEND_COUNTS; i++) {
+            head->counts[i] = (uint32_t) d->counts[i];
+        }
+    }
+
+    head->level = (uint16_t) d->event.level;
+    head->flags = (uint32_t) d->event.flags;
+    out->addressed = d->addressed;
+
+    out->whole = d->text;
+    out->text = &out->whole;
+    out->ntext = d->gap ? 0 : 1;
+
+    if (d->event.parts) {
+        out->text = d->event.parts;
+        out->ntext = d->event.nparts;
+    }
+
+    for (i = 0; i < out->ntext; i++) {
+        head->text_len += (uint32_t) out->text[i].len;
+    }
+
+    ngx_mcp_out_init(zone, out);
+}
+
+
+/* the text with its count, and the event of that */
+
+static void
+ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+{
+    size_t                  from;
+    ngx_str_t               count;
+    ngx_uint_t              i, n;
+    ngx_mcp_delivery_sh_t  *head;
+
+    head = &out->head;
+
+    head->endpoint_len = (uint32_t) out->endpoint.len;
+    head->tenant_len = (uint32_t) out->tenant.len;
+    head->uri_len = (uint32_t) out->uri.len;
+
+    out->event.level = head->level;
+    out->event.flags = head->flags;
+    out->event.parts = out->text;
+    out->event.nparts = out->ntext;
+
+    if (head->how & NGX_MCP_SEND_COUNTED && head->counts[0] && out->ntext) {
+        from = 0;
+        n = 0;
+
+        count.data = out->buf;
+        count.len = ngx_sprintf(out->buf, ",\"count\":%uL", head->count)
+                    - out->buf;
+
+        for (i = 0; i < NGX_MCP_SEND_COUNTS && head->counts[i]; i++) {
+            out->parts[n].data = out->whole.data + from;
+            out->parts[n++].len = head->counts[i] - from;
+            out->parts[n++] = count;
+            from = head->counts[i];
+        }
+
+        out->parts[n].data = out->whole.data + from;
+        out->parts[n++].len = out->whole.len - from;
+
+        out->event.parts = out->parts;
+        out->event.nparts = n;
+    }
+
+    out->in.event = &out->event;
+    out->in.only = head->only;
+
+    ngx_mcp_stage_init(zone, &out->in.stage, NGX_MCP_EVENT, out->event.parts,
+                       out->event.nparts);
+    out->in.stage.room = NGX_MCP_ROOM_EVENT;
+
+    /* one that is joined has a text of one part */
+
+    if (head->what) {
+        ngx_mcp_stage_init(zone, &out->stage, NGX_MCP_ITEM, out->fields,
+                           ngx_mcp_out_fields(out, out->fields));
+    }
+}
+
+
+/* as it stands in an item; how many */
+
+static ngx_uint_t
+ngx_mcp_out_fields(ngx_mcp_out_t *out, ngx_str_t *fields)
+{
+    ngx_uint_t  i;
+
+    fields[0].data = (u_char *) &out->head;
+    fields[0].len = sizeof(ngx_mcp_delivery_sh_t);
+    fields[1] = out->endpoint;
+    fields[2] = out->tenant;
+    fields[3] = out->uri;
+
+    for (i = 0; i < out->ntext; i++) {
+        fields[NGX_MCP_SEND_FIELDS + i] = out->text[i];
+    }
+
+    return NGX_MCP_SEND_FIELDS + out->ntext;
+}
+
+
+static ngx_uint_t
+ngx_mcp_out_large(ngx_mcp_out_t *out)
+{
+    if (out->head.how & NGX_MCP_SEND_TOPIC
+        && out->in.stage.len > NGX_MCP_TOPIC_BYTES)
+    {
+        return 0;
+    }
+
+    return out->in.stage.blocks > NGX_MCP_BLOCKS_SMALL;
+}
+
+
+/* blocks for one target; with a topic go its record and an announcement */
+
+static ngx_uint_t
+ngx_mcp_out_needs(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+{
+    if (out->head.how & NGX_MCP_SEND_GAP) {
+        return 0;
+    }
+
+    return ngx_mcp_stage_needs(&out->in.stage)
+           + (out->head.how & NGX_MCP_SEND_TOPIC
+              ? 1 + ngx_mcp_text_blocks(zone, NGX_MCP_TOPIC, out->uri.len) : 0);
+}
+
+
+/*
+ * NGX_OK: the next target is cur->ref; NGX_AGAIN: look further; NGX_DONE: there
+ * is no more; NGX_DECLINED: the session or call is not there.
+ */
+
+static ngx_int_t
+ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
+    ngx_mcp_groups_t *cur)
+{
+    ngx_int_t            rc;
+    ngx_uint_t           how;
+    ngx_mcp_group_sh_t  *g;
+
+    how = out->head.how;
+
+    if (how & NGX_MCP_SEND_LINE) {
+
+        if (cur->number) {
+            return NGX_DONE;
+        }
+
+        cur->number = 1;
+        rc = ngx_mcp_out_line_locked(zone, out, &cur->ref);
+
+        if (rc != NGX_OK || !(how & NGX_MCP_SEND_TOPIC)) {
+            return rc;
+        }
+
+    } else {
+        cur->endpoint = (how & NGX_MCP_SEND_ENDPOINT) ? &out->endpoint : NULL;
+        cur->tenant = (how & NGX_MCP_SEND_TENANT) ? &out->tenant : NULL;
+
+        rc = ngx_mcp_groups_next_locked(zone, cur);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
+    g = ngx_mcp_block(zone, cur->ref.block);
+
+    if (how & NGX_MCP_SEND_OTHER) {
+        return ngx_mcp_topic_other_locked(zone, g, &out->uri) ? NGX_OK
+                                                              : NGX_AGAIN;
+    }
+
+    return (g->sessions || how & NGX_MCP_SEND_TOPIC) ? NGX_OK : NGX_AGAIN;
+}
+
+
+/* NGX_DONE: it is there, and does not get what the event is about */
+
+static ngx_int_t
+ngx_mcp_out_line_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
+    ngx_mcp_ref_t *ref)
+{
+    ngx_mcp_only_sh_t      *only;
+    ngx_mcp_session_sh_t   *s;
+    ngx_mcp_delivery_sh_t  *head;
+
+    head = &out->head;
+    only = &head->only;
+
+    if (out->session.data) {
+        s = ngx_mcp_session_lookup_locked(zone, &out->session);
+
+        if (s == NULL
+            || !ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
+                             (head->how & NGX_MCP_SEND_ENDPOINT)
+                             ? &out->endpoint : NULL,
+                             (head->how & NGX_MCP_SEND_TENANT)
+                             ? &out->tenant : NULL))
+        {
+            return NGX_DECLINED;
+        }
+
+        head->ref = ngx_mcp_ref(zone, s);
+
+        if (head->how & NGX_MCP_SEND_TOPIC) {
+            *ref = s->rec.owner;
+            return NGX_OK;
+        }
+
+        if (only->identity && only->identity != s->identity) {
+            return NGX_DECLINED;
+        }
+
+        *ref = head->ref;
+
+        return ngx_mcp_log_hidden_locked(zone, s, only) ? NGX_DONE : NGX_OK;
+    }
+
+    *ref = head->ref;
+
+    if (head->how & NGX_MCP_SEND_TOPIC) {
+        s = ngx_mcp_session_locked(zone, head->ref);
+
+        if (s) {
+            *ref = s->rec.owner;
+        }
+
+        return s ? NGX_OK : NGX_DECLINED;
+    }
+
+    return ngx_mcp_log_owner_locked(zone, head->ref, &s) ? NGX_OK
+                                                         : NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+{
+    ngx_int_t         rc;
+    ngx_uint_t        fits;
+    ngx_mcp_ref_t     before;
+    ngx_mcp_post_t   *post;
+    ngx_mcp_stage_t  *staged;
+
+    post = snd->post;
+
+    ngx_mcp_zone_lock(zone);
+
+    /* what the feed sent before it comes first, whoever left that */
+
+    while (post->take
+           && ngx_mcp_take_before_locked(zone, post->take, &before))
+    {
+        ngx_mcp_zone_unlock(zone);
+
+        while (ngx_mcp_outbox_run(zone, before) == NGX_AGAIN) { /* void */ }
+
+        ngx_mcp_zone_lock(zone);
+    }
+
+    staged = NULL;
+
+    do {
+        ngx_mcp_send_find_locked(zone, snd);
+        rc = ngx_mcp_send_stage_locked(zone, snd, &staged);
+
+    } while (rc == NGX_AGAIN);
+
+    if (rc == NGX_DECLINED) {
+        ngx_mcp_zone_unlock(zone);
+        return ngx_mcp_send_item(zone, snd);
+    }
+
+    fits = ngx_mcp_send_room_locked(zone, snd);
+
+    if (post->answered && !fits) {
+        rc = NGX_ERROR;
+
+    } else {
+        rc = ngx_mcp_send_taken_locked(zone, snd);
+    }
+
+    if (rc == NGX_OK) {
+        ngx_mcp_send_all_locked(zone, snd);
+    }
+
+    if (staged) {
+        ngx_mcp_stage_drop_locked(zone, staged);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* who gets it; may give the lock back in between */
+
+static void
+ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+{
+    ngx_uint_t  i, looks;
+
+    snd->post->sessions = 0;
+    snd->lines = 0;
+    snd->there = 0;
+    snd->many = 0;
+    snd->ntargets = 0;
+
+    looks = 0;
+
+    for (i = 0; i < snd->n; i++) {
+        ngx_mcp_send_find_out_locked(zone, snd, i, &looks);
+    }
+}
+
+
+static void
+ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_uint_t i, ngx_uint_t *looks)
+{
+    ngx_int_t            rc;
+    ngx_uint_t           how, max, first, many;
+    ngx_mcp_out_t       *out;
+    ngx_mcp_groups_t     cur;
+    ngx_mcp_group_sh_t  *g;
+
+    out = &snd->outs[i];
+    out->found = 0;
+    out->joins = 0;
+
+    how = out->head.how;
+    first = snd->ntargets;
+    many = snd->many;
+    max = ngx_min(NGX_MCP_SEND_TARGETS,
+                  zone->sh->journal_size / NGX_MCP_SEND_JOURNAL);
+
+    ngx_mcp_groups_init(&cur, NULL, NULL);
+
+    do {
+        if (++*looks % NGX_MCP_SEND_LOOK == 0) {
+            ngx_mcp_zone_unlock(zone);
+            ngx_mcp_zone_lock(zone);
+        }
+
+        rc = ngx_mcp_out_next_locked(zone, out, &cur);
+
+        if ((how & (NGX_MCP_SEND_LINE|NGX_MCP_SEND_TOPIC))
+            == NGX_MCP_SEND_LINE)
+        {
+            snd->lines++;
+            snd->there += (rc != NGX_DECLINED);
+        }
+
+        if (rc != NGX_OK) {
+            continue;
+        }
+
+        out->found = 1;
+
+        if (out->addressed) {
+            g = ngx_mcp_record(zone, cur.ref, NGX_MCP_GROUP);
+            snd->post->sessions += g ? g->sessions : 1;
+        }
+
+        if (snd->ntargets < max) {
+            snd->targets[snd->ntargets].out = i;
+            snd->targets[snd->ntargets++].ref = cur.ref;
+
+        } else {
+            snd->many = 1;
+        }
+
+    } while ((rc == NGX_OK && !(how & NGX_MCP_SEND_LINE)
+              && (out->addressed || !snd->many))
+             || rc == NGX_AGAIN);
+
+    if (out->head.what && out->found) {
+        ngx_mcp_window_look_locked(zone, out);
+
+        if (out->joins) {
+
+            /* what waits has its targets when its time is over */
+
+            snd->ntargets = first;
+            snd->many = many;
+        }
+    }
+}
+
+
+/*
+ * A large text is filled outside of the lock.  NGX_AGAIN: it was, and all has
+ * to be looked at again; NGX_DECLINED: one hold of the lock is too little.
+ */
+
+static ngx_int_t
+ngx_mcp_send_stage_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_mcp_stage_t **staged)
+{
+    ngx_uint_t         i, blocks, nlarge;
+    ngx_mcp_out_t     *out;
+    ngx_mcp_stage_t   *want;
+    ngx_mcp_target_t  *t;
+
+    want = NULL;
+    blocks = 0;
+    nlarge = 0;
+
+    for (i = 0; i < snd->ntargets; i++) {
+        t = &snd->targets[i];
+        out = &snd->outs[t->out];
+
+        if (!ngx_mcp_send_fits_locked(zone, out, t->ref)) {
+            continue;
+        }
+
+        if (!ngx_mcp_out_large(out)) {
+            blocks += out->in.stage.blocks;
+            continue;
+        }
+
+        want = &out->in.stage;
+        want->payer = t->ref;
+        nlarge++;
+    }
+
+    for (i = 0; i < snd->n; i++) {
+        out = &snd->outs[i];
+
+        if (!out->joins) {
+            continue;
+        }
+
+        if (out->stage.blocks > NGX_MCP_BLOCKS_SMALL) {
+            want = &out->stage;
+            nlarge++;
+
+        } else {
+            blocks += out->stage.blocks;
+        }
+    }
+
+    if (*staged && (*staged != want || snd->many || nlarge > 1)) {
+        ngx_mcp_stage_drop_locked(zone, *staged);
+        *staged = NULL;
+    }
+
+    if (snd->many || nlarge > 1 || blocks > NGX_MCP_SEND_BLOCKS) {
+        return NGX_DECLINED;
+    }
+
+    if (*staged == want) {
+        return NGX_OK;
+    }
+
+    *staged = want;
+
+    ngx_mcp_zone_unlock(zone);
+
+    (void) ngx_mcp_stage(zone, want);
+
+    ngx_mcp_zone_lock(zone);
+
+    return NGX_AGAIN;
+}
+
+
+/* makes it, for all that is done under this hold; 0: some is lacking */
+
+static ngx_uint_t
+ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+{
+    ngx_uint_t         i, n, sum, fits, room;
+    ngx_mcp_ref_t      none;
+    ngx_mcp_out_t     *out;
+    ngx_mcp_target_t  *t;
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    sum = 0;
+    fits = 1;
+
+    for (i = 0; i < snd->n; i++) {
+        out = &snd->outs[i];
+
+        if (!out->found || out->head.what == 0) {
+            continue;
+        }
+
+        n = out->joins ? ngx_mcp_stage_needs(&out->stage) : out->stage.blocks;
+
+        out->room = (ngx_mcp_reserve_beside_locked(zone, none,
+                                                   NGX_MCP_ROOM_OTHER, n, sum)
+                     == NGX_OK);
+        sum += out->room ? n : 0;
+    }
+
+    for (i = 0; i < snd->ntargets; i++) {
+        t = &snd->targets[i];
+        out = &snd->outs[t->out];
+
+        n = ngx_mcp_out_needs(zone, out);
+        room = ngx_mcp_send_fits_locked(zone, out, t->ref);
+
+        t->room = room
+                  && ngx_mcp_reserve_beside_locked(zone, t->ref,
+                                                   NGX_MCP_ROOM_EVENT, n, sum)
+                     == NGX_OK;
+
+        if (t->room) {
+            sum += n;
+
+        } else if (snd->post->answered
+                   && !(out->head.how & NGX_MCP_SEND_TOPIC))
+        {
+            fits = 0;
+
+            if (room) {
+                snd->full++;
+
+            } else {
+                snd->large++;
+            }
+        }
+    }
+
+    return fits;
+}
+
+
+/* whether the text is not larger than what may be kept there */
+
+static ngx_uint_t
+ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
+    ngx_mcp_ref_t ref)
+{
+    ngx_mcp_group_sh_t    *g;
+    ngx_mcp_session_sh_t  *s;
+
+    if (out->head.how & NGX_MCP_SEND_TOPIC) {
+        return out->in.stage.len <= NGX_MCP_TOPIC_BYTES;
+    }
+
+    if (out->head.how & NGX_MCP_SEND_LINE) {
+        return ngx_mcp_log_owner_locked(zone, ref, &s)
+               && out->in.stage.len <= s->event_size;
+    }
+
+    g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+
+    return g && out->in.stage.len <= g->event_size;
+}
+
+
+/* as ngx_mcp_outbox_send() */
+
+static ngx_int_t
+ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+{
+    ngx_int_t           rc;
+    ngx_mcp_post_t     *post;
+    ngx_mcp_once_sh_t  *o;
+
+    post = snd->post;
+
+    if (post->take) {
+        rc = ngx_mcp_take_locked(zone, post->take);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
+    if (snd->lines && !snd->there && !post->optional) {
+        post->absent = 1;
+        return NGX_DECLINED;
+    }
+
+    if (post->id) {
+        o = ngx_mcp_once_find_locked(zone, post->id);
+
+        if (o) {
+            post->sessions = o->sessions;
+            return NGX_DECLINED;
+        }
+
+        ngx_mcp_once_add_locked(zone, post->id, post->sessions);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_mcp_send_all_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+{
+    ngx_uint_t         i;
+    ngx_mcp_out_t     *out;
+    ngx_mcp_target_t  *t;
+
+    for (i = 0; i < snd->n; i++) {
+        out = &snd->outs[i];
+
+        if (out->found && out->head.what) {
+            ngx_mcp_window_use_locked(zone, snd, out);
+        }
+    }
+
+    for (i = 0; i < snd->ntargets; i++) {
+        t = &snd->targets[i];
+
+        ngx_mcp_send_one_locked(zone, snd, &snd->outs[t->out], t->ref,
+                                t->room);
+    }
+}
+
+
+static void
+ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_mcp_out_t *out, ngx_mcp_ref_t ref, ngx_uint_t room)
+{
+    void                  *owner;
+    ngx_int_t              rc;
+    ngx_uint_t             how;
+    ngx_mcp_topic_t        topic;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_group_sh_t    *g;
+    ngx_mcp_session_sh_t  *s;
+
+    how = out->head.how;
+
+    if ((how & (NGX_MCP_SEND_LINE|NGX_MCP_SEND_TOPIC)) == NGX_MCP_SEND_LINE) {
+        owner = ngx_mcp_log_owner_locked(zone, ref, &s);
+
+        if (owner == NULL) {
+            return;
+        }
+
+        rc = ngx_mcp_log_line_locked(zone, owner, &out->in, room, NULL);
+
+        /* its worker opens a stream for it */
+
+        c = ngx_mcp_record(zone, ref, NGX_MCP_CALL);
+
+        if (c && c->carrier == 0) {
+            ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_NEWS);
+        }
+
+    } else {
+        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+
+        if (g == NULL) {
+            return;
+        }
+
+        if (how & NGX_MCP_SEND_TOPIC) {
+            ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+
+            topic.uri = out->uri;
+            topic.limit = out->head.limit;
+            topic.other = ((how & NGX_MCP_SEND_OTHER) != 0);
+            topic.quiet = ((how & NGX_MCP_SEND_QUIET) != 0);
+
+            rc = ngx_mcp_topic_keep_locked(zone, g, &topic, &out->in, room);
+
+            out->unkept |= (rc != NGX_OK);
+
+        } else {
+            rc = ngx_mcp_log_group_locked(zone, g, &out->in, room,
+                                          how & NGX_MCP_SEND_GAP);
+        }
+    }
+
+    if (rc == NGX_OK || how & NGX_MCP_SEND_GAP) {
+        return;
+    }
+
+    if (ngx_mcp_send_fits_locked(zone, out, ref)) {
+        snd->full++;
+
+    } else {
+        snd->large++;
+    }
+
+    snd->failed |= !(how & NGX_MCP_SEND_TOPIC);
+}
+
+
+/* more than one hold of the lock does */
+
+static ngx_int_t
+ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+{
+    ngx_int_t           rc;
+    ngx_str_t          *fields;
+    ngx_uint_t          i, n;
+    ngx_pool_t         *pool;
+    ngx_mcp_ref_t       ref;
+    ngx_mcp_post_t     *post;
+    ngx_mcp_stage_t     stage;
+    ngx_mcp_item_sh_t  *it;
+
+    post = snd->post;
+    n = 0;
+
+    for (i = 0; i < snd->n; i++) {
+        n += NGX_MCP_SEND_FIELDS + snd->outs[i].ntext;
+    }
+
+    pool = ngx_create_pool(NGX_MIN_POOL_SIZE, zone->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    fields = ngx_pnalloc(pool, n * sizeof(ngx_str_t));
+    if (fields == NULL) {
+        ngx_destroy_pool(pool);
+        return NGX_ERROR;
+    }
+
+    n = 0;
+
+    for (i = 0; i < snd->n; i++) {
+        n += ngx_mcp_out_fields(&snd->outs[i], &fields[n]);
+    }
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_ITEM, fields, n);
+
+    rc = ngx_mcp_stage(zone, &stage);
+
+    ngx_mcp_zone_lock(zone);
+
+    if (rc == NGX_OK) {
+        rc = (zone->sh->used[NGX_MCP_ITEM] + stage.blocks
+              > zone->sh->blocks / NGX_MCP_ITEMS_SHARE)
+             ? NGX_DECLINED : ngx_mcp_stage_reserve_locked(zone, &stage);
+    }
+
+    ngx_memzero(&ref, sizeof(ngx_mcp_ref_t));
+
+    if (rc != NGX_OK && post->answered) {
+        ngx_mcp_stage_drop_locked(zone, &stage);
+        ngx_mcp_zone_unlock(zone);
+        ngx_destroy_pool(pool);
+
+        snd->full++;
+
+        return NGX_ERROR;
+    }
+
+    if (rc == NGX_OK) {
+        it = ngx_mcp_make_locked(zone, &stage);
+        it->class = NGX_MCP_WINDOW_NOT;
+        it->deliveries = (uint32_t) snd->n;
+
+        ngx_mcp_commit_locked(zone, it, NGX_MCP_ITEM);
+        ngx_mcp_list_append(zone, &zone->root->items, ngx_mcp_number(zone, it),
+                            NGX_MCP_LINKS);
+        ngx_mcp_item_work_locked(zone, it);
+
+        ref = ngx_mcp_ref(zone, it);
+    }
+
+    /* without one, what is not delivered is lost when this worker dies */
+
+    rc = ngx_mcp_send_taken_locked(zone, snd);
+
+    if (rc != NGX_OK && ref.block) {
+        ngx_mcp_item_drop_locked(zone, ngx_mcp_block(zone, ref.block));
+    }
+
+    if (rc == NGX_OK && post->take) {
+        ngx_mcp_take_left_locked(zone, post->take, ref);
+    }
+
+    ngx_mcp_stage_drop_locked(zone, &stage);
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_destroy_pool(pool);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    post->item = ref;
+
+    return ngx_mcp_send_steps(zone, snd, ref);
+}
+
+
+ngx_int_t
+ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item)
+{
+    ngx_int_t           rc;
+    ngx_pool_t         *pool;
+    ngx_mcp_post_t      post;
+    ngx_mcp_sending_t   snd;
+
+    pool = ngx_create_pool(4096, zone->log);
+    if (pool == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
+
+    snd.post = &post;
+    snd.large = 0;
+    snd.full = 0;
+    snd.failed = 0;
+    snd.due = 0;
+
+    rc = ngx_mcp_item_load(zone, item, pool, &snd);
+
+    if (rc == NGX_OK) {
+        rc = ngx_mcp_send_steps(zone, &snd, item);
+        ngx_mcp_send_count(zone, &snd);
+    }
+
+    ngx_destroy_pool(pool);
+
+    return (rc == NGX_AGAIN) ? NGX_AGAIN : NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_item_load(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_pool_t *pool,
+    ngx_mcp_sending_t *snd)
+{
+    u_char             *p;
+    ngx_int_t           rc;
+    ngx_str_t           text;
+    ngx_uint_t          i;
+    ngx_mcp_out_t      *out;
+    ngx_mcp_item_sh_t  *it;
+
+    ngx_mcp_zone_lock(zone);
+
+    it = ngx_mcp_record(zone, ref, NGX_MCP_ITEM);
+
+    if (it == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_item_work_locked(zone, it);
+
+    snd->n = it->deliveries;
+    rc = ngx_mcp_copy(zone, it, 0, it->rec.len, pool, &text);
+
+    ngx_mcp_zone_unlock(zone);
+
+    if (rc != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    snd->outs = ngx_pcalloc(pool, snd->n * sizeof(ngx_mcp_out_t));
+    if (snd->outs == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = text.data;
+
+    for (i = 0; i < snd->n; i++) {
+        out = &snd->outs[i];
+
+        ngx_memcpy(&out->head, p, sizeof(ngx_mcp_delivery_sh_t));
+        p += sizeof(ngx_mcp_delivery_sh_t);
+
+        p = ngx_mcp_out_field(&out->endpoint, p, out->head.endpoint_len);
+        p = ngx_mcp_out_field(&out->tenant, p, out->head.tenant_len);
+        p = ngx_mcp_out_field(&out->uri, p, out->head.uri_len);
+        p = ngx_mcp_out_field(&out->whole, p, out->head.text_len);
+
+        out->text = &out->whole;
+        out->ntext = (out->head.how & NGX_MCP_SEND_GAP) ? 0 : 1;
+
+        ngx_mcp_out_init(zone, out);
+    }
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
+{
+    field->data = p;
+    field->len = len;
+
+    return p + len;
+}
+
+
+/* NGX_AGAIN: the turn is over; NGX_OK: all is done, by whomever */
+
+static ngx_int_t
+ngx_mcp_send_steps(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_mcp_ref_t ref)
+{
+    ngx_uint_t          done;
+    ngx_mcp_stage_t    *stage;
+    ngx_mcp_item_sh_t  *it, local;
+
+    ngx_memzero(&local, sizeof(ngx_mcp_item_sh_t));
+
+    stage = NULL;
+    done = 0;
+
+    for ( ;; ) {
+
+        if (ref.block && done >= NGX_MCP_SEND_TURN && stage == NULL) {
+            return NGX_AGAIN;
+        }
+
+        ngx_mcp_zone_lock(zone);
+
+        it = ref.block ? ngx_mcp_record(zone, ref, NGX_MCP_ITEM) : &local;
+
+        if (it == NULL || it->step == snd->n) {
+
+            if (stage) {
+                ngx_mcp_stage_drop_locked(zone, stage);
+            }
+
+            if (it && ref.block) {
+                ngx_mcp_item_drop_locked(zone, it);
+            }
+
+            ngx_mcp_zone_unlock(zone);
+
+            return NGX_OK;
+        }
+
+        stage = ngx_mcp_send_step_locked(zone, snd, it, stage, &done);
+
+        ngx_mcp_zone_unlock(zone);
+
+        if (stage) {
+            (void) ngx_mcp_stage(zone, stage);
+        }
+    }
+}
+
+
+/*
+ * Delivers to some targets; the cursor is moved with each.  What is returned
+ * is to be staged for the next one.
+ */
+
+static ngx_mcp_stage_t *
+ngx_mcp_send_step_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_mcp_item_sh_t *it, ngx_mcp_stage_t *staged, ngx_uint_t *done)
+{
+    ngx_int_t          rc;
+    ngx_uint_t         i, max, room;
+    ngx_mcp_out_t     *out;
+    ngx_mcp_stage_t   *stage;
+    ngx_mcp_groups_t   cur;
+
+    out = &snd->outs[it->step];
+    stage = &out->in.stage;
+    rc = NGX_OK;
+
+    if (out->head.what && !(it->rec.flags & NGX_MCP_ITEM_OPENED)) {
+        rc = ngx_mcp_send_window_locked(zone, snd, it, out);
+    }
+
+    max = ngx_min(NGX_MCP_SEND_TARGETS, NGX_MCP_SEND_BLOCKS / stage->blocks);
+
+    ngx_mcp_groups_init(&cur, NULL, NULL);
+
+    for (i = 0; rc == NGX_OK && i < NGX_MCP_SEND_LOOK; i++) {
+        cur.number = it->number;
+        cur.ref = it->group;
+
+        rc = ngx_mcp_out_next_locked(zone, out, &cur);
+
+        if (rc == NGX_DONE || rc == NGX_DECLINED) {
+            break;
+        }
+
+        if (rc == NGX_OK) {
+            room = ngx_mcp_send_fits_locked(zone, out, cur.ref);
+
+            if (room && ngx_mcp_out_large(out) && staged != stage) {
+                stage->payer = cur.ref;
+                return stage;
+            }
+
+            ngx_mcp_step_locked(zone);
+
+            room = room && ngx_mcp_reserve_locked(zone, cur.ref,
+                                                  NGX_MCP_ROOM_EVENT,
+                                                  ngx_mcp_out_needs(zone, out))
+                           == NGX_OK;
+
+            ngx_mcp_send_one_locked(zone, snd, out, cur.ref, room);
+
+            if (staged) {
+                ngx_mcp_stage_drop_locked(zone, staged);
+                staged = NULL;
+            }
+
+            ++*done;
+            max--;
+        }
+
+        rc = NGX_OK;
+
+        ngx_mcp_item_touch(zone, it);
+        it->number = cur.number;
+        it->group = cur.ref;
+
+        if (max == 0) {
+            return NULL;
+        }
+    }
+
+    if (staged) {
+        ngx_mcp_stage_drop_locked(zone, staged);
+    }
+
+    if (rc != NGX_OK) {
+        ngx_mcp_item_touch(zone, it);
+        it->step++;
+        it->number = 0;
+        it->group.block = 0;
+        it->rec.flags &= ~NGX_MCP_ITEM_OPENED;
+    }
+
+    return NULL;
+}
+
+
+/* NGX_OK: it is to be delivered; NGX_DONE: it waits with what it joined */
+
+static ngx_int_t
+ngx_mcp_send_window_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_mcp_item_sh_t *it, ngx_mcp_out_t *out)
+{
+    ngx_mcp_ref_t  none;
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    ngx_mcp_window_look_locked(zone, out);
+
+    out->room = (ngx_mcp_reserve_locked(zone, none, NGX_MCP_ROOM_OTHER,
+                                        out->stage.blocks)
+                 == NGX_OK);
+
+    ngx_mcp_window_use_locked(zone, snd, out);
+
+    ngx_mcp_item_touch(zone, it);
+    it->rec.flags |= NGX_MCP_ITEM_OPENED;
+
+    return out->joins ? NGX_DONE : NGX_OK;
+}
+
+
+/* it is this worker's */
+
+static void
+ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
+{
+    ngx_mcp_touch(zone, it);
+
+    if (zone->worker == NGX_MCP_NO_WORKER) {
+        it->rec.worker = NGX_MCP_PLACE_NONE;
+        return;
+    }
+
+    it->rec.worker = (uint16_t) zone->worker;
+    it->nonce = ngx_mcp_place(zone, zone->worker)->nonce;
+}
+
+
+/* whether this worker may carry on */
+
+static ngx_uint_t
+ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
+{
+    ngx_mcp_worker_sh_t  *w;
+
+    if (it->rec.worker == NGX_MCP_PLACE_NONE
+        || it->rec.worker == zone->worker)
+    {
+        return 1;
+    }
+
+    w = ngx_mcp_place(zone, it->rec.worker);
+
+    return w->state != NGX_MCP_WORKER_LIVE || w->nonce != it->nonce;
+}
+
+
+static void
+ngx_mcp_item_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
+{
+    ngx_mcp_list_remove(zone, &zone->root->items, ngx_mcp_number(zone, it),
+                        NGX_MCP_LINKS);
+    ngx_mcp_drop_locked(zone, it);
+}
+
+
+/* what becomes of a delivery that may be joined: joins, opens, or neither */
+
+static void
+ngx_mcp_window_look_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+{
+    ngx_uint_t  fits, known;
+
+    fits = zone->sh->used[NGX_MCP_ITEM] + out->stage.blocks
+           <= zone->sh->blocks / NGX_MCP_WINDOWS_SHARE;
+
+    known = (ngx_mcp_window_find_locked(zone, out) != NULL);
+
+    out->joins = (known && fits);
+    out->opens = (!known && fits);
+}
+
+
+static ngx_mcp_item_sh_t *
+ngx_mcp_window_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+{
+    size_t                  from;
+    ngx_mcp_item_sh_t      *w;
+    ngx_mcp_delivery_sh_t  *head, h;
+
+    head = &out->head;
+    from = sizeof(ngx_mcp_delivery_sh_t);
+
+    for (w = ngx_mcp_hash_first_locked(zone, NGX_MCP_ITEM,
+                                       ngx_mcp_window_hash(zone, out));
+         w;
+         w = ngx_mcp_hash_next_locked(zone, w))
+    {
+        ngx_mcp_text_read(zone, w, 0, (u_char *) &h, from);
+
+        if (h.what == head->what
+            && (h.how & NGX_MCP_SEND_KEY) == (head->how & NGX_MCP_SEND_KEY)
+            && h.ref.block == head->ref.block && h.ref.gen == head->ref.gen
+            && ngx_memcmp(&h.only, &head->only, sizeof(ngx_mcp_only_sh_t)) == 0
+            && ngx_mcp_text_equal(zone, w, from, h.endpoint_len,
+                                  &out->endpoint)
+            && ngx_mcp_text_equal(zone, w, from + h.endpoint_len, h.tenant_len,
+                                  &out->tenant))
+        {
+            return w;
+        }
+    }
+
+    return NULL;
+}
+
+
+static uint32_t
+ngx_mcp_window_hash(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+{
+    ngx_str_t  only;
+
+    only.data = (u_char *) &out->head.only;
+    only.len = sizeof(ngx_mcp_only_sh_t);
+
+    return (uint32_t) (out->head.what ^ out->head.ref.block
+                       ^ ngx_mcp_hash(zone, &only, NULL)
+                       ^ ngx_mcp_hash(zone, &out->endpoint, &out->tenant));
+}
+
+
+static void
+ngx_mcp_window_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_mcp_out_t *out)
+{
+    if (out->joins) {
+        ngx_mcp_window_join_locked(zone, out);
+
+    } else if (out->opens && out->room
+               && ngx_mcp_window_find_locked(zone, out) == NULL)
+    {
+        ngx_mcp_window_open_locked(zone, out);
+
+        snd->due = snd->due ? ngx_min(snd->due, out->head.time)
+                            : out->head.time;
+    }
+}
+
+
+/* one in which nothing waits yet */
+
+static void
+ngx_mcp_window_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+{
+    ngx_str_t               fields[3];
+    ngx_mcp_stage_t         stage;
+    ngx_mcp_item_sh_t      *w;
+    ngx_mcp_delivery_sh_t   head;
+
+    head = out->head;
+    head.uri_len = 0;
+    head.text_len = 0;
+    head.how &= NGX_MCP_SEND_KEY;
+
+    fields[0].data = (u_char *) &head;
+    fields[0].len = sizeof(ngx_mcp_delivery_sh_t);
+    fields[1] = out->endpoint;
+    fields[2] = out->tenant;
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_ITEM, fields, 3);
+
+    w = ngx_mcp_make_locked(zone, &stage);
+
+    w->rec.hash = ngx_mcp_window_hash(zone, out);
+    w->rec.worker = NGX_MCP_PLACE_NONE;
+    w->deadline = ngx_current_msec + head.time;
+    w->deliveries = 1;
+
+    ngx_mcp_commit_locked(zone, w, NGX_MCP_ITEM);
+
+    ngx_mcp_hash_insert_locked(zone, w);
+    ngx_mcp_window_insert_locked(zone, w, head.time);
+}
+
+
+/*
+ * Windows are kept in lists by the logarithm of their length, so that one is
+ * put at the end of its list or near to it.
+ */
+
+static void
+ngx_mcp_window_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
+    uint32_t time)
+{
+    uint32_t            n, next;
+    ngx_uint_t          i;
+    ngx_mcp_list_sh_t  *list;
+    ngx_mcp_item_sh_t  *before;
+
+    w->class = 0;
+
+    for ( /* void */ ; time > 1; time /= 2) {
+        w->class++;
+    }
+
+    list = &zone->root->windows[w->class];
+    n = list->tail;
+
+    for (i = 0; n && i < NGX_MCP_WINDOW_STEPS; i++) {
+        before = ngx_mcp_block(zone, n);
+
+        if (before->deadline <= w->deadline) {
+            break;
+        }
+
+        n = before->rec.links.prev;
+    }
+
+    next = n ? ngx_mcp_links(zone, n, NGX_MCP_LINKS)->next : list->head;
+
+    ngx_mcp_list_insert(zone, list, ngx_mcp_number(zone, w), n, next,
+                        NGX_MCP_LINKS);
+}
+
+
+/*
+ * A record with the new text takes the place of the window.  Without room for
+ * it what waits stands for this one, too, and if nothing does, a gap.
+ */
+
+static void
+ngx_mcp_window_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+{
+    uint32_t                n;
+    ngx_mcp_list_sh_t      *list;
+    ngx_mcp_item_sh_t      *w, *old;
+    ngx_mcp_delivery_sh_t   head, h;
+
+    old = ngx_mcp_window_find_locked(zone, out);
+
+    ngx_mcp_text_read(zone, old, 0, (u_char *) &h,
+                      sizeof(ngx_mcp_delivery_sh_t));
+    head = out->room ? out->head : h;
+
+    if (old->rec.flags & NGX_MCP_ITEM_WAITING) {
+        head.count = out->head.count + h.count;
+        head.how |= NGX_MCP_SEND_COUNTED;
+
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_COALESCED, 1);
+
+    } else if (!out->room) {
+        head.how |= NGX_MCP_SEND_GAP;
+    }
+
+    head.how |= h.how & NGX_MCP_SEND_GAP;
+
+    if (!out->room) {
+        ngx_mcp_text_store(zone, old, 0, (u_char *) &head,
+                           sizeof(ngx_mcp_delivery_sh_t));
+        ngx_mcp_touch(zone, &old->rec);
+        old->rec.flags |= NGX_MCP_ITEM_WAITING;
+        return;
+    }
+
+    w = ngx_mcp_make_locked(zone, &out->stage);
+    n = ngx_mcp_number(zone, old);
+    list = &zone->root->windows[old->class];
+
+    w->rec.hash = old->rec.hash;
+    w->rec.worker = NGX_MCP_PLACE_NONE;
+    w->rec.flags = NGX_MCP_ITEM_WAITING;
+    w->deadline = old->deadline;
+    w->class = old->class;
+    w->deliveries = 1;
+
+    ngx_mcp_commit_locked(zone, w, NGX_MCP_ITEM);
+    out->stage.head = 0;
+
+    ngx_mcp_text_store(zone, w, 0, (u_char *) &head,
+                       sizeof(ngx_mcp_delivery_sh_t));
+
+    ngx_mcp_list_insert(zone, list, ngx_mcp_number(zone, w), n,
+                        old->rec.links.next, NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, list, n, NGX_MCP_LINKS);
+
+    ngx_mcp_hash_remove_locked(zone, old);
+    ngx_mcp_drop_locked(zone, old);
+    ngx_mcp_hash_insert_locked(zone, w);
+}
+
+
+ngx_int_t
+ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next)
+{
+    ngx_int_t      rc;
+    ngx_uint_t     i;
+    ngx_mcp_ref_t  ref;
+
+    *next = 0;
+
+    for (i = 0; i < NGX_MCP_SEND_DUE; i++) {
+
+        if (zone->sh->used[NGX_MCP_ITEM] == 0) {
+            return NGX_OK;
+        }
+
+        ngx_mcp_zone_lock(zone);
+
+        rc = ngx_mcp_outbox_next_locked(zone, &ref, next);
+
+        ngx_mcp_zone_unlock(zone);
+
+        if (rc == NGX_DONE) {
+            return NGX_OK;
+        }
+
+        if (rc == NGX_AGAIN || ngx_mcp_outbox_run(zone, ref) == NGX_AGAIN) {
+            break;
+        }
+    }
+
+    return NGX_AGAIN;
+}
+
+
+/* NGX_OK; NGX_DONE: there is none now; NGX_AGAIN: look again */
+
+static ngx_int_t
+ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *ref,
+    ngx_msec_t *next)
+{
+    uint32_t            n;
+    uint64_t            now, earliest;
+    ngx_uint_t          i, looks;
+    ngx_mcp_item_sh_t  *it;
+
+    now = ngx_current_msec;
+    earliest = 0;
+    looks = 0;
+
+    for (i = 0; i < NGX_MCP_WINDOW_CLASSES; i++) {
+
+        while ((n = zone->root->windows[i].head) != 0) {
+            it = ngx_mcp_block(zone, n);
+
+            if (it->deadline > now) {
+                earliest = earliest ? ngx_min(earliest, it->deadline)
+                                    : it->deadline;
+                break;
+            }
+
+            if (it->rec.flags & NGX_MCP_ITEM_WAITING) {
+                *ref = ngx_mcp_ref(zone, it);
+                ngx_mcp_window_end_locked(zone, it);
+
+                return NGX_OK;
+            }
+
+            if (looks++ == NGX_MCP_SEND_LOOK) {
+                return NGX_AGAIN;
+            }
+
+            ngx_mcp_list_remove(zone, &zone->root->windows[i], n,
+                                NGX_MCP_LINKS);
+            ngx_mcp_hash_remove_locked(zone, it);
+            ngx_mcp_drop_locked(zone, it);
+            ngx_mcp_step_locked(zone);
+        }
+    }
+
+    *next = earliest ? (ngx_msec_t) (earliest - now) : 0;
+
+    n = zone->root->items.head;
+
+    for (i = 0; n && i < NGX_MCP_SEND_LOOK; i++) {
+        it = ngx_mcp_block(zone, n);
+
+        if (ngx_mcp_item_left_locked(zone, it)) {
+            *ref = ngx_mcp_ref(zone, it);
+            return NGX_OK;
+        }
+
+        n = it->rec.links.next;
+    }
+
+    return NGX_DONE;
+}
+
+
+/* what waits is to be delivered, and another window begins */
+
+static void
+ngx_mcp_window_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
+{
+    size_t          len;
+    uint32_t        n;
+    ngx_uint_t      blocks;
+    ngx_mcp_ref_t   none;
+    ngx_mcp_out_t   out;
+    u_char          names[NGX_MCP_WINDOW_NAMES];
+
+    n = ngx_mcp_number(zone, w);
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+    ngx_memzero(&out, sizeof(ngx_mcp_out_t));
+
+    ngx_mcp_text_read(zone, w, 0, (u_char *) &out.head,
+                      sizeof(ngx_mcp_delivery_sh_t));
+
+    len = (size_t) out.head.endpoint_len + out.head.tenant_len;
+
+    if (len <= NGX_MCP_WINDOW_NAMES) {
+        ngx_mcp_text_read(zone, w, sizeof(ngx_mcp_delivery_sh_t), names, len);
+
+        ngx_mcp_out_field(&out.tenant,
+                          ngx_mcp_out_field(&out.endpoint, names,
+                                            out.head.endpoint_len),
+                          out.head.tenant_len);
+
+        blocks = ngx_mcp_text_blocks(zone, NGX_MCP_ITEM,
+                                     sizeof(ngx_mcp_delivery_sh_t) + len);
+
+        out.room = (ngx_mcp_reserve_locked(zone, none, NGX_MCP_ROOM_OTHER,
+                                           blocks)
+                    == NGX_OK);
+    }
+
+    ngx_mcp_list_remove(zone, &zone->root->windows[w->class], n, NGX_MCP_LINKS);
+    ngx_mcp_hash_remove_locked(zone, w);
+
+    ngx_mcp_item_work_locked(zone, w);
+    w->class = NGX_MCP_WINDOW_NOT;
+
+    /* its one delivery joins no window any more */
+
+    w->rec.flags = NGX_MCP_ITEM_OPENED;
+
+    ngx_mcp_list_append(zone, &zone->root->items, n, NGX_MCP_LINKS);
+
+    if (out.room) {
+        ngx_mcp_window_open_locked(zone, &out);
+    }
+}
