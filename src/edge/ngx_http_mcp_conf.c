@@ -245,6 +245,7 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
             conf->conf_ctx = prev->conf_ctx;
             conf->upstreams = prev->upstreams;
             conf->bridge = prev->bridge;
+            conf->worker = prev->worker;
 
             clcf->handler = ngx_http_mcp_content_handler;
 
