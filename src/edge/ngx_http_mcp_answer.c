@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_walk.h"
 
@@ -12,6 +13,8 @@ static ngx_int_t ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *parts, ngx_uint_t nparts);
 static ngx_int_t ngx_http_mcp_frame(ngx_http_request_t *r, ngx_str_t **body);
 static ngx_uint_t ngx_http_mcp_has_retry_after(ngx_http_request_t *r);
+static ngx_int_t ngx_http_mcp_cors_headers(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_refusal_body(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
@@ -206,9 +209,12 @@ ngx_http_mcp_frame(ngx_http_request_t *r, ngx_str_t **body)
 ngx_int_t
 ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id, ngx_str_t *result)
 {
-    ngx_str_t  body;
+    ngx_str_t            body;
+    ngx_http_mcp_ctx_t  *ctx;
 
-    body = ngx_mcp_result_compose(r->pool, id, result);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    body = ctx->manner->result(r->pool, id, result);
 
     if (body.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -270,7 +276,9 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
 
     if (reply->status) {
         ctx->error = reply->code;
-        return ngx_http_mcp_refuse_text(r, reply->status, &text);
+        return ngx_http_mcp_refuse_text(r, ctx->manner->status(reply->status,
+                                                               reply->code),
+                                        &text);
     }
 
     return ngx_http_mcp_answer(r, NGX_HTTP_OK, &text);
@@ -321,14 +329,14 @@ ngx_http_mcp_reply_text(ngx_http_request_t *r, ngx_str_t *id,
         return NGX_OK;
     }
 
-    if (reply->status) {
-        ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-        *text = ngx_mcp_error_compose(r->pool, ngx_http_mcp_revision(ctx), id,
-                                      reply->code, &reply->message,
-                                      reply->data.len ? &reply->data : NULL);
+    if (reply->status) {
+        *text = ctx->manner->error(r->pool, ngx_http_mcp_revision(ctx), id,
+                                   reply->code, &reply->message,
+                                   reply->data.len ? &reply->data : NULL);
     } else {
-        *text = ngx_mcp_result_compose(r->pool, id, &reply->result);
+        *text = ctx->manner->result(r->pool, id, &reply->result);
     }
 
     return text->data ? NGX_OK : NGX_ERROR;
@@ -358,6 +366,21 @@ ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status, ngx_int_t code,
 
 
 ngx_int_t
+ngx_http_mcp_not_allowed(ngx_http_request_t *r, const char *why)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    if (ngx_http_mcp_header(r, "Allow", &ctx->manner->methods) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED, NGX_MCP_REFUSED, why);
+}
+
+
+ngx_int_t
 ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data)
 {
@@ -367,9 +390,10 @@ ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
     ctx->error = code;
+    status = ctx->manner->status(status, code);
 
-    body = ngx_mcp_error_compose(r->pool, ngx_http_mcp_revision(ctx), id, code,
-                                 message, data);
+    body = ctx->manner->error(r->pool, ngx_http_mcp_revision(ctx), id, code,
+                              message, data);
     if (body.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -486,6 +510,34 @@ ngx_http_mcp_answer_header_filter(ngx_http_request_t *r)
 
 
 static ngx_int_t
+ngx_http_mcp_cors_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_str_t  value;
+
+    if (!ctx->conf->cors || ctx->header_origin.len == 0) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_mcp_header(r, "Access-Control-Allow-Origin",
+                            &ctx->header_origin)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&value, "Origin");
+
+    if (ngx_http_mcp_header(r, "Vary", &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&value, "Mcp-Session-Id, WWW-Authenticate, Retry-After");
+
+    return ngx_http_mcp_header(r, "Access-Control-Expose-Headers", &value);
+}
+
+
+static ngx_int_t
 ngx_http_mcp_refusal_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_int_t    code;
@@ -546,8 +598,8 @@ ngx_http_mcp_refusal_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     text.len = ngx_strlen(message);
 
     ctx->error = code;
-    ctx->refusal = ngx_mcp_error_compose(r->pool, ngx_http_mcp_revision(ctx),
-                                         &id, code, &text, NULL);
+    ctx->refusal = ctx->manner->error(r->pool, ngx_http_mcp_revision(ctx), &id,
+                                      code, &text, NULL);
 
     return ctx->refusal.data ? NGX_OK : NGX_ERROR;
 }

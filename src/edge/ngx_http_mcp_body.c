@@ -4,7 +4,6 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
-#include "ngx_http_mcp_topic.h"
 
 
 #define NGX_HTTP_MCP_BODY_IN_MEMORY  (64 * 1024 * 1024)
@@ -19,8 +18,6 @@ static ngx_int_t ngx_http_mcp_scan_values(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_scan_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_value(ngx_http_request_t *r,
-    ngx_mcp_message_t *m, ngx_mcp_path_e path, ngx_str_t *value);
 
 
 ngx_int_t
@@ -201,52 +198,6 @@ ngx_http_mcp_scan_values(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-ngx_int_t
-ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
-    ngx_http_mcp_scope_t *scope)
-{
-    ngx_str_t                 name;
-    ngx_mcp_topic_t           topic;
-    ngx_http_mcp_loc_conf_t  *mlcf;
-
-    ngx_str_null(&scope->name);
-    scope->request_id = m->id;
-
-    if (m->method_code != NGX_MCP_METHOD_OTHER) {
-        scope->method = *ngx_mcp_method_name(m->method_code);
-
-    } else if (ngx_http_mcp_value(r, m, NGX_MCP_PATH_METHOD, &scope->method)
-               != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    if (m->subject == NGX_MCP_PATH_NONE) {
-        return NGX_OK;
-    }
-
-    if (ngx_http_mcp_value(r, m, m->subject, &scope->name) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    switch (m->method_code) {
-
-    case NGX_MCP_METHOD_RESOURCES_READ:
-    case NGX_MCP_METHOD_SUBSCRIBE:
-    case NGX_MCP_METHOD_UNSUBSCRIBE:
-
-        /* of a topic, which is looked up here, in the form that is looked up */
-
-        mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
-
-        return ngx_http_mcp_topic_of(&mlcf->bridge, &scope->name, r->pool,
-                                     &topic, &name);
-    }
-
-    return NGX_OK;
-}
-
-
 static ngx_int_t
 ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
@@ -259,10 +210,11 @@ ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_OK;
     }
 
-    if (ngx_http_mcp_value(r, m, NGX_MCP_PATH_CLIENT_NAME, &ctx->client_name)
+    if (ngx_http_mcp_ctx_value(r, m, NGX_MCP_PATH_CLIENT_NAME,
+                               &ctx->client_name)
         != NGX_OK
-        || ngx_http_mcp_value(r, m, NGX_MCP_PATH_CLIENT_VERSION,
-                              &ctx->client_version)
+        || ngx_http_mcp_ctx_value(r, m, NGX_MCP_PATH_CLIENT_VERSION,
+                                  &ctx->client_version)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -287,32 +239,6 @@ ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     ctx->caller.session_id.data = p;
     ctx->caller.session_id.len = NGX_MCP_UUID_LEN;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_value(ngx_http_request_t *r, ngx_mcp_message_t *m,
-    ngx_mcp_path_e path, ngx_str_t *value)
-{
-    size_t  i;
-
-    if (m->json.members[path].type != NGX_MCP_JSON_STRING) {
-        return NGX_OK;
-    }
-
-    *value = ngx_mcp_message_string(m, path, r->pool);
-
-    if (value->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    for (i = 0; i < value->len; i++) {
-        if (value->data[i] < 0x20 || value->data[i] == 0x7f) {
-            value->data[i] = '?';
-        }
-    }
 
     return NGX_OK;
 }

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_mix.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_server_request.h"
@@ -404,7 +405,7 @@ ngx_http_mcp_asked_paused(ngx_http_mcp_talk_t *t)
 
     ngx_http_mcp_call_open_stream(call);
 
-    if (ctx->stream && ctx->caller.revision >= NGX_MCP_2025_11_25) {
+    if (ctx->stream && ctx->manner->resumes(ctx)) {
         ngx_http_mcp_stream_close(ctx->stream, NGX_MCP_COUNTER_STREAMS_DONE);
     }
 }
@@ -485,15 +486,7 @@ ngx_http_mcp_asked_request(ngx_http_mcp_call_t *call, ngx_str_t *text,
         return;
     }
 
-    if (id->len && !(ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)
-        && ctx->session.streams == 0)
-    {
-        rc = NGX_ERROR;
-
-    } else {
-        rc = ngx_http_mcp_server_request_to_client(t, &ctx->caller, text,
-                                                   &pool, &out);
-    }
+    rc = ctx->manner->server_request(ctx, t, text, &pool, &out);
 
     if (rc != NGX_OK) {
 

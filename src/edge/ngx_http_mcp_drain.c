@@ -152,7 +152,7 @@ ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
     ngx_msec_t              retry;
     ngx_http_mcp_stream_t  *s;
     u_char                  buf[NGX_HTTP_MCP_STREAM_HEAD
-                                + sizeof("retry: \n\n") + NGX_INT64_LEN
+                                + NGX_HTTP_MCP_CLIENT_RETRY
                                 + NGX_HTTP_MCP_STREAM_TAIL];
 
     s = streams->slots[slot];
@@ -175,7 +175,7 @@ ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
     retry += ngx_random() % (retry + 1);
 
     p = buf + NGX_HTTP_MCP_STREAM_HEAD;
-    last = ngx_sprintf(p, "retry: %M\n\n", retry);
+    last = s->manner->retry(p, retry);
 
     if (ngx_http_mcp_stream_write(s, p, last - p) != NGX_OK) {
         ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);

@@ -17,6 +17,11 @@
 ngx_int_t ngx_http_mcp_preaccess_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_content_handler(ngx_http_request_t *r);
 
+/* contexts (ngx_http_mcp_ctx.c) */
+
+/* of clients of which nothing is known yet; set before workers start */
+extern ngx_http_mcp_client_t  *ngx_http_mcp_client_default;
+
 /* the context of a request, made when there is none; NULL: no memory */
 ngx_http_mcp_ctx_t *ngx_http_mcp_get_ctx(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf);
@@ -24,6 +29,10 @@ ngx_http_mcp_ctx_t *ngx_http_mcp_get_ctx(ngx_http_request_t *r,
 /* what the variables of a message say, into r->pool; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_http_mcp_scope_t *scope);
+
+/* a string of the message, decoded, "?" for control characters */
+ngx_int_t ngx_http_mcp_ctx_value(ngx_http_request_t *r, ngx_mcp_message_t *m,
+    ngx_mcp_path_e path, ngx_str_t *value);
 
 /* the header values of the context, trimmed (ngx_http_mcp_headers_in.c) */
 void ngx_http_mcp_read_headers(ngx_http_request_t *r,
@@ -76,13 +85,6 @@ ngx_uint_t ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
  */
 ngx_int_t ngx_http_mcp_guard(ngx_http_request_t *r);
 
-/* a CORS preflight: 204 */
-ngx_int_t ngx_http_mcp_preflight(ngx_http_request_t *r);
-
-/* the CORS headers of an answer to an allowed origin */
-ngx_int_t ngx_http_mcp_cors_headers(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx);
-
 
 /* answers (ngx_http_mcp_answer.c) */
 
@@ -106,6 +108,9 @@ ngx_int_t ngx_http_mcp_answer_parts(ngx_http_request_t *r, ngx_str_t *parts,
  */
 ngx_int_t ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
     ngx_int_t code, const char *message);
+
+/* 405 with "Allow" */
+ngx_int_t ngx_http_mcp_not_allowed(ngx_http_request_t *r, const char *why);
 
 /* with the id given, and raw JSON for error.data or NULL */
 ngx_int_t ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,

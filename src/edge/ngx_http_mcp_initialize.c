@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_failure.h"
 
@@ -115,7 +116,6 @@ static ngx_int_t
 ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_int_t *refusal)
 {
-    ngx_uint_t          revision;
     ngx_mcp_json_t     *json;
     ngx_mcp_message_t  *m;
 
@@ -129,18 +129,8 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
-    if (ctx->header_version.len) {
-        revision = ngx_mcp_revision_parse(&ctx->header_version);
-
-        if (revision == NGX_MCP_REVISION_UNKNOWN
-            || revision == NGX_MCP_2026_07_28)
-        {
-            *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
-                             NGX_MCP_REFUSED,
-                             "Unsupported protocol version (supported "
-                             "versions: 2025-11-25, 2025-06-18, 2025-03-26)");
-            return NGX_DECLINED;
-        }
+    if (ctx->manner->version(r, ctx, refusal) != NGX_OK) {
+        return NGX_DECLINED;
     }
 
     if (json->members[NGX_MCP_PATH_VERSION].type != NGX_MCP_JSON_STRING) {
@@ -565,14 +555,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     version = ngx_mcp_message_string(ctx->message, NGX_MCP_PATH_VERSION,
                                      r->pool);
-    in.revision = ngx_mcp_revision_parse(&version);
-
-    if (in.revision == NGX_MCP_REVISION_UNKNOWN
-        || in.revision > NGX_MCP_REVISION_LATEST_LEGACY)
-    {
-        in.revision = NGX_MCP_REVISION_LATEST_LEGACY;
-    }
-
+    in.revision = ctx->manner->negotiate(&version);
     name = ngx_mcp_revision_name(in.revision);
 
     if (ngx_http_mcp_initialize_params(ctx, r->pool, name, &in.initialize)

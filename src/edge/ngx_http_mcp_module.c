@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_conf.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_stream.h"
 #include "ngx_http_mcp_wait.h"
@@ -531,6 +532,7 @@ ngx_http_mcp_postconfiguration(ngx_conf_t *cf)
         *h = ngx_http_mcp_batch_handler;
     }
 
+    ngx_http_mcp_client_default = &ngx_http_mcp_client_legacy;
     ngx_http_mcp_background_for = ngx_http_mcp_background_request;
     ngx_http_mcp_scope_for = ngx_http_mcp_compute_scope;
     ngx_http_mcp_background_variables(cf);

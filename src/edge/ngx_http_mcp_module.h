@@ -29,6 +29,7 @@
 typedef struct ngx_http_mcp_call_s    ngx_http_mcp_call_t;
 typedef struct ngx_http_mcp_stream_s  ngx_http_mcp_stream_t;
 typedef struct ngx_http_mcp_output_s  ngx_http_mcp_output_t;
+typedef struct ngx_http_mcp_client_s  ngx_http_mcp_client_t;
 
 typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
 
@@ -169,6 +170,7 @@ typedef struct {
 
 typedef struct {
     ngx_http_mcp_loc_conf_t    *conf;
+    ngx_http_mcp_client_t      *manner;       /* of its client */
     ngx_mcp_message_t          *message;      /* NULL before the scan */
     ngx_str_t                   body;         /* in one piece */
 

@@ -4,7 +4,6 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
-#include "ngx_http_mcp_walk.h"
 
 
 static ngx_str_t ngx_http_mcp_origin_host(ngx_str_t *origin);
@@ -375,83 +374,4 @@ ngx_http_mcp_from_loopback(struct sockaddr *sockaddr)
     default:
         return 0;
     }
-}
-
-
-ngx_int_t
-ngx_http_mcp_preflight(ngx_http_request_t *r)
-{
-    ngx_str_t             value;
-    ngx_table_elt_t      *h;
-    ngx_http_mcp_walk_t   walk;
-
-    if (ngx_http_discard_request_body(r) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_str_set(&value, "GET, POST, DELETE, OPTIONS");
-
-    if (ngx_http_mcp_header(r, "Access-Control-Allow-Methods", &value)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_str_set(&value, "86400");
-
-    if (ngx_http_mcp_header(r, "Access-Control-Max-Age", &value) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    /* any header: access is decided by what the request itself carries */
-
-    ngx_http_mcp_walk_init(&walk, &r->headers_in.headers);
-
-    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
-
-        if (h->key.len == sizeof("Access-Control-Request-Headers") - 1
-            && ngx_strcasecmp(h->key.data,
-                              (u_char *) "Access-Control-Request-Headers")
-               == 0)
-        {
-            if (ngx_http_mcp_header(r, "Access-Control-Allow-Headers",
-                                    &h->value)
-                != NGX_OK)
-            {
-                return NGX_HTTP_INTERNAL_SERVER_ERROR;
-            }
-
-            break;
-        }
-    }
-
-    return ngx_http_mcp_answer(r, NGX_HTTP_NO_CONTENT, NULL);
-}
-
-
-ngx_int_t
-ngx_http_mcp_cors_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
-{
-    ngx_str_t  value;
-
-    if (!ctx->conf->cors || ctx->header_origin.len == 0) {
-        return NGX_OK;
-    }
-
-    if (ngx_http_mcp_header(r, "Access-Control-Allow-Origin",
-                            &ctx->header_origin)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    ngx_str_set(&value, "Origin");
-
-    if (ngx_http_mcp_header(r, "Vary", &value) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    ngx_str_set(&value, "Mcp-Session-Id, WWW-Authenticate, Retry-After");
-
-    return ngx_http_mcp_header(r, "Access-Control-Expose-Headers", &value);
 }

@@ -28,6 +28,7 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     }
 
     s->conf = ctx->conf;
+    s->manner = ctx->manner;
     s->clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
     s->connection = r->connection;
     s->owner = owner;
@@ -187,21 +188,14 @@ ngx_http_mcp_stream_header(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s, ngx_uint_t revision)
 {
-    u_char  *p;
+    u_char  *p, *last;
     u_char   buf[NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_TAIL
-                 + sizeof("retry: \n\n") + NGX_INT64_LEN
-                 + NGX_HTTP_MCP_STREAM_ID + NGX_HTTP_MCP_STREAM_END];
+                 + NGX_HTTP_MCP_CLIENT_BEGIN];
 
-    p = ngx_sprintf(buf + NGX_HTTP_MCP_STREAM_HEAD, "retry: %M\n\n",
-                    s->conf->stream_retry);
+    p = buf + NGX_HTTP_MCP_STREAM_HEAD;
+    last = s->manner->begin(s, revision, p);
 
-    if (revision >= NGX_MCP_2025_11_25) {
-        p = ngx_http_mcp_stream_id(s, p);
-        p = ngx_cpymem(p, "\n\n", 2);
-    }
-
-    return ngx_http_mcp_stream_write(s, buf + NGX_HTTP_MCP_STREAM_HEAD,
-                                   p - buf - NGX_HTTP_MCP_STREAM_HEAD);
+    return ngx_http_mcp_stream_write(s, p, last - p);
 }
 
 
@@ -404,7 +398,7 @@ again:
             s->missed = 0;
         }
 
-        id = ngx_http_mcp_stream_id(s, text);
+        id = s->manner->event(s, text);
 
         if (n++ == 0) {
             first = data - (id - text);
@@ -458,23 +452,6 @@ again:
     default: /* NGX_OK, NGX_AGAIN, NGX_DONE */
         return rc;
     }
-}
-
-
-u_char *
-ngx_http_mcp_stream_id(ngx_http_mcp_stream_t *s, u_char *p)
-{
-    ngx_mcp_event_id_t  id;
-
-    id.generation = ngx_mcp_zone_generation(s->streams->zone);
-    id.line = s->zs.line;
-    id.own = s->zs.cursor.own;
-    id.shared = s->zs.cursor.shared;
-
-    p = ngx_cpymem(p, "id: ", sizeof("id: ") - 1);
-    p = ngx_mcp_event_id_print(p, &id);
-
-    return ngx_cpymem(p, "\ndata: ", sizeof("\ndata: ") - 1);
 }
 
 
@@ -586,7 +563,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 
     buf += NGX_HTTP_MCP_STREAM_HEAD;
 
-    data = ngx_http_mcp_stream_id(s, buf);
+    data = s->manner->event(s, buf);
     p = ngx_cpymem(data, text->data, text->len);
 
     ngx_mcp_sse_flatten(data, p);

@@ -13,6 +13,7 @@
 #define _NGX_HTTP_MCP_STREAM_BODY_H_INCLUDED_
 
 
+#include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_stream.h"
 
 
@@ -69,6 +70,7 @@ struct ngx_http_mcp_stream_s {
     ngx_http_mcp_streams_t       *streams;
     ngx_http_mcp_loc_conf_t      *conf;
     ngx_http_core_loc_conf_t     *clcf;
+    ngx_http_mcp_client_t        *manner;
     ngx_http_mcp_stream_body_t   *body;
 
     ngx_connection_t             *connection;
@@ -160,9 +162,6 @@ void ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s,
  */
 ngx_int_t ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p,
     size_t len);
-
-/* "id: ...\ndata: " of the stream's place; at most NGX_HTTP_MCP_STREAM_ID */
-u_char *ngx_http_mcp_stream_id(ngx_http_mcp_stream_t *s, u_char *p);
 
 /* messages were given to the client: for $mcp_events_sent */
 void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);

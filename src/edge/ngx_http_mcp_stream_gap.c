@@ -76,7 +76,7 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
     if (rc == NGX_OK) {
         p = ngx_cpymem(gap.start, "event: lagged\n",
                        sizeof("event: lagged\n") - 1);
-        p = ngx_http_mcp_stream_id(s, p);
+        p = s->manner->event(s, p);
 
         p = missed == NGX_MCP_LOST_UNKNOWN
             ? ngx_sprintf(p, "{\"missed\":null}\n\n")
@@ -179,7 +179,7 @@ ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
         return NGX_ERROR;
     }
 
-    p = ngx_http_mcp_stream_id(s, gap->pos);
+    p = s->manner->event(s, gap->pos);
 
     for (i = 0; i < 3 && parts[i]; i++) {
         p = ngx_cpymem(p, parts[i]->data, parts[i]->len);
@@ -261,8 +261,8 @@ ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s)
     ngx_str_set(&why, "events were lost");
     ngx_str_set(&data, "{\"reason\":\"events were lost\"}");
 
-    answer = ngx_mcp_error_compose(pool, NGX_MCP_REVISION_LATEST_LEGACY, &id,
-                                   NGX_MCP_INTERNAL_ERROR, &why, &data);
+    answer = s->manner->error(pool, NGX_MCP_REVISION_LATEST_LEGACY, &id,
+                              NGX_MCP_INTERNAL_ERROR, &why, &data);
 
     if (answer.data == NULL) {
         ngx_destroy_pool(pool);
@@ -279,7 +279,7 @@ found:
     if (buf) {
         buf += NGX_HTTP_MCP_STREAM_HEAD;
 
-        text = ngx_http_mcp_stream_id(s, buf);
+        text = s->manner->event(s, buf);
         p = ngx_cpymem(text, answer.data, answer.len);
 
         ngx_mcp_sse_flatten(text, p);

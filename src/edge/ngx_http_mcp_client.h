@@ -1,0 +1,87 @@
+
+/*
+ * Client manners: what differs between clients of one era of the protocol and
+ * those of another.  A request has a manner from its context on, and its
+ * stream has the same; calls and answerers know none of them.
+ *
+ * A manner is a file and an entry of the table in ngx_http_mcp_request.c.
+ */
+
+#ifndef _NGX_HTTP_MCP_CLIENT_H_INCLUDED_
+#define _NGX_HTTP_MCP_CLIENT_H_INCLUDED_
+
+
+#include "ngx_http_mcp_module.h"
+
+
+struct ngx_http_mcp_client_s {
+    /* for "Allow" */
+    ngx_str_t                 methods;
+
+    /* whether the client of this request, which is scanned, has this manner */
+    ngx_uint_t              (*is)(ngx_http_mcp_ctx_t *ctx);
+
+    /* requests that may use the endpoint; for the content handler to return */
+    ngx_int_t               (*post)(ngx_http_request_t *r,
+                                ngx_http_mcp_ctx_t *ctx);
+    ngx_int_t               (*get)(ngx_http_request_t *r,
+                                ngx_http_mcp_ctx_t *ctx);
+    ngx_int_t               (*delete)(ngx_http_request_t *r,
+                                ngx_http_mcp_ctx_t *ctx);
+
+    /*
+     * Versions.  version: whether MCP-Protocol-Version is one; NGX_OK, or
+     * NGX_DECLINED with what the handler returns in *refusal.  negotiate: the
+     * revision for a client that asks for this one, whatever it is.
+     */
+    ngx_int_t               (*version)(ngx_http_request_t *r,
+                                ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+    ngx_uint_t              (*negotiate)(ngx_str_t *version);
+
+    /*
+     * Answers: the HTTP status of an error that is alone in its response, and
+     * the texts of an error (data: raw, or NULL) and a result; data NULL: no
+     * memory.
+     */
+    ngx_uint_t              (*status)(ngx_uint_t status, ngx_int_t code);
+    ngx_str_t               (*error)(ngx_pool_t *pool, ngx_uint_t revision,
+                                ngx_str_t *id, ngx_int_t code,
+                                ngx_str_t *message, ngx_str_t *data);
+    ngx_str_t               (*result)(ngx_pool_t *pool, ngx_str_t *id,
+                                ngx_str_t *result);
+
+    /* see ngx_http_mcp_server_request_to_client() */
+    ngx_int_t               (*server_request)(ngx_http_mcp_ctx_t *ctx,
+                                ngx_http_mcp_talk_t *t, ngx_str_t *text,
+                                ngx_pool_t **pool, ngx_str_t *out);
+
+    /* whether a client whose stream ends early comes back for the rest */
+    ngx_uint_t              (*resumes)(ngx_http_mcp_ctx_t *ctx);
+
+    /*
+     * Frames of a stream, written at p, where there is room for them; they
+     * return the end.  begin: of the stream, at most
+     * NGX_HTTP_MCP_CLIENT_BEGIN bytes; event: what precedes the text of one,
+     * at most NGX_HTTP_MCP_STREAM_ID; retry: the pause of a client whose
+     * stream is about to end, at most NGX_HTTP_MCP_CLIENT_RETRY.
+     */
+    u_char                 *(*begin)(ngx_http_mcp_stream_t *s,
+                                ngx_uint_t revision, u_char *p);
+    u_char                 *(*event)(ngx_http_mcp_stream_t *s, u_char *p);
+    u_char                 *(*retry)(u_char *p, ngx_msec_t time);
+};
+
+
+#define NGX_HTTP_MCP_CLIENT_RETRY                                             \
+    (sizeof("retry: \n\n") - 1 + NGX_INT64_LEN)
+
+#define NGX_HTTP_MCP_CLIENT_BEGIN                                             \
+    (NGX_HTTP_MCP_CLIENT_RETRY + NGX_HTTP_MCP_STREAM_ID                       \
+     + NGX_HTTP_MCP_STREAM_END)
+
+
+/* 2025-03-26 to 2025-11-25: sessions (ngx_http_mcp_client_legacy.c) */
+extern ngx_http_mcp_client_t  ngx_http_mcp_client_legacy;
+
+
+#endif /* _NGX_HTTP_MCP_CLIENT_H_INCLUDED_ */

@@ -1,0 +1,439 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_client.h"
+#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_listen.h"
+#include "ngx_http_mcp_server_request.h"
+#include "ngx_http_mcp_stream_body.h"
+
+
+#define NGX_HTTP_MCP_CLIENT_ONLY                                              \
+    "this endpoint supports 2025-11-25, 2025-06-18 and 2025-03-26; begin "    \
+    "with initialize"
+
+
+static ngx_uint_t ngx_http_mcp_client_is(ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_client_post(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_client_discover(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_client_get(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_client_delete(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_client_find_session(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+static ngx_int_t ngx_http_mcp_client_version(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+static ngx_uint_t ngx_http_mcp_client_negotiate(ngx_str_t *version);
+static ngx_uint_t ngx_http_mcp_client_status(ngx_uint_t status,
+    ngx_int_t code);
+static ngx_int_t ngx_http_mcp_client_server_request(ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_pool_t **pool,
+    ngx_str_t *out);
+static ngx_uint_t ngx_http_mcp_client_resumes(ngx_http_mcp_ctx_t *ctx);
+static u_char *ngx_http_mcp_client_begin(ngx_http_mcp_stream_t *s,
+    ngx_uint_t revision, u_char *p);
+static u_char *ngx_http_mcp_client_event(ngx_http_mcp_stream_t *s, u_char *p);
+static u_char *ngx_http_mcp_client_retry(u_char *p, ngx_msec_t time);
+
+
+ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
+    ngx_string("GET, POST, DELETE"),
+    ngx_http_mcp_client_is,
+    ngx_http_mcp_client_post,
+    ngx_http_mcp_client_get,
+    ngx_http_mcp_client_delete,
+    ngx_http_mcp_client_version,
+    ngx_http_mcp_client_negotiate,
+    ngx_http_mcp_client_status,
+    ngx_mcp_error_compose,
+    ngx_mcp_result_compose,
+    ngx_http_mcp_client_server_request,
+    ngx_http_mcp_client_resumes,
+    ngx_http_mcp_client_begin,
+    ngx_http_mcp_client_event,
+    ngx_http_mcp_client_retry
+};
+
+
+/* the last of the table: refuses what no other manner takes */
+
+static ngx_uint_t
+ngx_http_mcp_client_is(ngx_http_mcp_ctx_t *ctx)
+{
+    return 1;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t           refusal;
+    ngx_mcp_message_t  *m;
+
+    m = ctx->message;
+
+    if (m->kind == NGX_MCP_REQUEST
+        && m->method_code == NGX_MCP_METHOD_DISCOVER)
+    {
+        return ngx_http_mcp_client_discover(r, ctx);
+    }
+
+    if (m->modern) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, NGX_MCP_REFUSED,
+                                   NGX_HTTP_MCP_CLIENT_ONLY);
+    }
+
+    if (m->kind == NGX_MCP_REQUEST
+        && m->method_code == NGX_MCP_METHOD_INITIALIZE)
+    {
+        return ngx_http_mcp_initialize(r, ctx);
+    }
+
+    if (ngx_http_mcp_client_find_session(r, ctx, &refusal) != NGX_OK) {
+        return refusal;
+    }
+
+    switch (m->kind) {
+
+    case NGX_MCP_REQUEST:
+        return ngx_http_mcp_call_start(r, ctx, m);
+
+    case NGX_MCP_BATCH:
+        return ngx_http_mcp_batch(r, ctx);
+
+    default: /* NGX_MCP_NOTIFICATION, NGX_MCP_RESPONSE */
+        return ngx_http_mcp_notice(r, ctx, m);
+    }
+}
+
+
+/*
+ * server/discover, by which a client of both eras finds out which one to speak.
+ * All of them then begin with initialize if the error is -32601 with the id of
+ * the request; several take another code for the end.
+ */
+
+static ngx_int_t
+ngx_http_mcp_client_discover(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t  refusal;
+
+    if (ctx->header_session.len
+        && ngx_mcp_revision_parse(&ctx->header_version) != NGX_MCP_2026_07_28)
+    {
+        if (ngx_http_mcp_client_find_session(r, ctx, &refusal) != NGX_OK) {
+            return refusal;
+        }
+
+        return ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_METHOD_NOT_FOUND,
+                                   "Method not found");
+    }
+
+    return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                               NGX_MCP_METHOD_NOT_FOUND,
+                               NGX_HTTP_MCP_CLIENT_ONLY);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    uint32_t                  line;
+    ngx_int_t                 rc, refusal;
+    ngx_uint_t                gap;
+    ngx_mcp_cursor_t          from, *fp;
+    ngx_mcp_event_id_t        id;
+    ngx_http_mcp_upstream_t  *u;
+
+    if (ngx_http_mcp_client_find_session(r, ctx, &refusal) != NGX_OK) {
+        return refusal;
+    }
+
+    line = NGX_MCP_GENERAL_LINE;
+    gap = 0;
+    fp = NULL;
+
+    if (ctx->header_last_event.len) {
+
+        if (ngx_mcp_event_id_parse(&ctx->header_last_event, &id) == NGX_OK
+            && id.generation == ngx_mcp_zone_generation(ctx->conf->zone))
+        {
+            line = id.line;
+            from.own = id.own;
+            from.shared = id.shared;
+            fp = &from;
+
+        } else {
+            gap = 1;
+        }
+    }
+
+    u = ctx->conf->upstreams ? ctx->conf->upstreams->elts : NULL;
+
+    rc = ngx_http_mcp_stream_open(r, line, fp, gap, NULL);
+
+    if (rc == NGX_HTTP_NOT_ALLOWED) {
+        return ngx_http_mcp_not_allowed(r, "the request of this Last-Event-ID "
+                                           "has ended; the stream has no "
+                                           "further messages");
+    }
+
+    if (rc == NGX_DONE && u && line == NGX_MCP_GENERAL_LINE) {
+        ngx_http_mcp_listen(u, r, &ctx->caller);
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t                    refusal;
+    ngx_uint_t                   i;
+    ngx_http_mcp_upstream_t     *u;
+    ngx_mcp_upstream_session_t  *us;
+
+    if (ngx_http_mcp_client_find_session(r, ctx, &refusal) != NGX_OK) {
+        return refusal;
+    }
+
+    /*
+     * Upstreams are told with the headers of who asks, while these are here.
+     * Where many are told already, it waits in the zone, without these.
+     */
+
+    u = NULL;
+    us = NULL;
+
+    if (ctx->conf->upstreams && !ngx_mcp_farewell_full(ctx->conf->zone)) {
+        u = ctx->conf->upstreams->elts;
+        us = ngx_pcalloc(r->pool, ctx->conf->upstreams->nelts
+                                  * sizeof(ngx_mcp_upstream_session_t));
+        if (us == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        for (i = 0; i < ctx->conf->upstreams->nelts; i++) {
+
+            if (ngx_mcp_upstream_session_peek(ctx->conf->zone,
+                                              ctx->caller.session, &u[i].name,
+                                              &us[i])
+                == NGX_OK
+                && ngx_mcp_upstream_session_id(ctx->conf->zone, r->pool,
+                                               &us[i])
+                   == NGX_OK)
+            {
+                ngx_mcp_upstream_session_forget(ctx->conf->zone, us[i].ref,
+                                                us[i].serial);
+            }
+        }
+    }
+
+    ngx_mcp_session_end(ctx->conf->zone, ctx->caller.session,
+                        NGX_MCP_COUNTER_SESSIONS_DELETED);
+
+    for (i = 0; u && i < ctx->conf->upstreams->nelts; i++) {
+
+        if (us[i].id.data == NULL) {
+
+            /* none, or it is for the zone to say */
+
+            continue;
+        }
+
+        ngx_http_mcp_farewell(&u[i], r, &ctx->caller.tenant,
+                              &ctx->caller.session_id, &us[i].id,
+                              us[i].revision);
+    }
+
+    return ngx_http_mcp_answer(r, NGX_HTTP_OK, NULL);
+}
+
+
+/*
+ * The request's session, found by id, endpoint, tenant and identity.  NGX_OK,
+ * or NGX_DECLINED with what the handler returns in *refusal.
+ */
+
+static ngx_int_t
+ngx_http_mcp_client_find_session(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
+{
+    ngx_str_t  id;
+
+    if (ngx_http_mcp_client_version(r, ctx, refusal) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    if (ctx->header_session.len == 0) {
+        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                             NGX_MCP_REFUSED,
+                             "the Mcp-Session-Id header is missing; begin "
+                             "with initialize");
+        return NGX_DECLINED;
+    }
+
+    ctx->looked_up = 1;
+
+    if (ngx_mcp_session_find(ctx->conf->zone, &ctx->header_session,
+                             &ctx->conf->name, &ctx->caller.tenant,
+                             &ctx->caller.identity, &ctx->session)
+        != NGX_OK)
+    {
+        if (ngx_mcp_session_exists(ctx->conf->zone, &ctx->header_session,
+                                   &ctx->conf->name))
+        {
+            /* whoever reads the log must not get the id */
+
+            id = ctx->header_session;
+            id.len = ngx_min(id.len, 8);
+
+            ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                          "mcp session \"%V...\" of endpoint \"%V\" belongs "
+                          "to another identity or tenant than this request; "
+                          "its id may be stolen", &id, &ctx->conf->name);
+        }
+
+        ngx_str_null(&ctx->caller.session_id);
+        ctx->caller.revision = NGX_MCP_REVISION_UNKNOWN;
+
+        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
+                             NGX_MCP_SESSION_NOT_FOUND, "Session not found");
+        return NGX_DECLINED;
+    }
+
+    ctx->caller.session_id = ctx->header_session;
+    ctx->caller.revision = ctx->session.revision;
+    ctx->caller.level = ctx->session.level;
+    ctx->caller.audience = ctx->session.listed;
+    ctx->caller.session = ctx->session.ref;
+    ctx->caller.found = &ctx->session;
+
+    if (ctx->client_name.len == 0) {
+        ctx->client_name = ctx->session.client_name;
+        ctx->client_version = ctx->session.client_version;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_client_version(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_int_t *refusal)
+{
+    ngx_uint_t  revision;
+
+    revision = ngx_mcp_revision_parse(&ctx->header_version);
+
+    if (ctx->header_version.len
+        && (revision == NGX_MCP_REVISION_UNKNOWN
+            || revision > NGX_MCP_REVISION_LATEST_LEGACY))
+    {
+        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                             NGX_MCP_REFUSED,
+                             "Unsupported protocol version (supported "
+                             "versions: 2025-11-25, 2025-06-18, 2025-03-26)");
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_client_negotiate(ngx_str_t *version)
+{
+    ngx_uint_t  revision;
+
+    revision = ngx_mcp_revision_parse(version);
+
+    if (revision == NGX_MCP_REVISION_UNKNOWN
+        || revision > NGX_MCP_REVISION_LATEST_LEGACY)
+    {
+        return NGX_MCP_REVISION_LATEST_LEGACY;
+    }
+
+    return revision;
+}
+
+
+/* a JSON-RPC error is an answer like another */
+
+static ngx_uint_t
+ngx_http_mcp_client_status(ngx_uint_t status, ngx_int_t code)
+{
+    return status;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_client_server_request(ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_pool_t **pool,
+    ngx_str_t *out)
+{
+    if (t->x->scan.members[NGX_MCP_PATH_ID].count
+        && !(ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)
+        && ctx->session.streams == 0)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_server_request_to_client(t, &ctx->caller, text, pool,
+                                                 out);
+}
+
+
+/* from then on (basic/transports, "Sending Messages", item 6) */
+
+static ngx_uint_t
+ngx_http_mcp_client_resumes(ngx_http_mcp_ctx_t *ctx)
+{
+    return ctx->caller.revision >= NGX_MCP_2025_11_25;
+}
+
+
+/* the first event has an id and no data, from 2025-11-25 on */
+
+static u_char *
+ngx_http_mcp_client_begin(ngx_http_mcp_stream_t *s, ngx_uint_t revision,
+    u_char *p)
+{
+    p = ngx_http_mcp_client_retry(p, s->conf->stream_retry);
+
+    if (revision >= NGX_MCP_2025_11_25) {
+        p = ngx_http_mcp_client_event(s, p);
+        p = ngx_cpymem(p, "\n\n", 2);
+    }
+
+    return p;
+}
+
+
+static u_char *
+ngx_http_mcp_client_event(ngx_http_mcp_stream_t *s, u_char *p)
+{
+    ngx_mcp_event_id_t  id;
+
+    id.generation = ngx_mcp_zone_generation(s->streams->zone);
+    id.line = s->zs.line;
+    id.own = s->zs.cursor.own;
+    id.shared = s->zs.cursor.shared;
+
+    p = ngx_cpymem(p, "id: ", sizeof("id: ") - 1);
+    p = ngx_mcp_event_id_print(p, &id);
+
+    return ngx_cpymem(p, "\ndata: ", sizeof("\ndata: ") - 1);
+}
+
+
+static u_char *
+ngx_http_mcp_client_retry(u_char *p, ngx_msec_t time)
+{
+    return ngx_sprintf(p, "retry: %M\n\n", time);
+}
