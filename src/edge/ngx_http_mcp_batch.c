@@ -214,6 +214,21 @@ ngx_http_mcp_batch_parse(ngx_http_request_t *r, ngx_http_mcp_batch_t *batch,
 }
 
 
+ngx_uint_t
+ngx_http_mcp_batch_requests(ngx_http_mcp_batch_t *batch)
+{
+    ngx_uint_t  i, n;
+
+    n = 0;
+
+    for (i = 0; i < batch->nelements; i++) {
+        n += (batch->elements[i].message.kind == NGX_MCP_REQUEST);
+    }
+
+    return n;
+}
+
+
 void
 ngx_http_mcp_batch_phase(ngx_http_mcp_batch_t *batch)
 {

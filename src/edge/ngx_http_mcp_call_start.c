@@ -31,8 +31,6 @@ ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_reply_t      reply;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
-    ngx_mcp_session_called(ctx->conf->zone, ctx->caller.session);
-
     if (m->method_code == NGX_MCP_METHOD_PING) {
         ngx_str_set(&result, "{}");
         return ngx_http_mcp_result(r, &m->id, &result);
@@ -67,8 +65,6 @@ ngx_int_t
 ngx_http_mcp_call_element(ngx_http_mcp_call_t *call, ngx_str_t *text)
 {
     ngx_http_mcp_reply_t  reply;
-
-    ngx_mcp_session_called(call->ctx->conf->zone, call->ctx->caller.session);
 
     if (call->message->method_code == NGX_MCP_METHOD_PING) {
         ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));

@@ -93,6 +93,13 @@ ngx_http_mcp_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return ngx_http_mcp_initialize(r, ctx);
     }
 
+    if (m->kind == NGX_MCP_REQUEST) {
+        ctx->session.requests = 1;
+
+    } else if (m->kind == NGX_MCP_BATCH) {
+        ctx->session.requests = ngx_http_mcp_batch_requests(ctx->batch);
+    }
+
     if (ngx_http_mcp_client_find_session(r, ctx, &refusal) != NGX_OK) {
         return refusal;
     }

@@ -283,6 +283,9 @@ ngx_int_t ngx_http_mcp_notice_talk(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_batch_scan(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
+/* how many of the elements are requests */
+ngx_uint_t ngx_http_mcp_batch_requests(struct ngx_http_mcp_batch_s *batch);
+
 /* for our preaccess handler: the rules begin behind it */
 void ngx_http_mcp_batch_phase(struct ngx_http_mcp_batch_s *batch);
 

@@ -337,6 +337,11 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
 
     e = ngx_mcp_session_extension(zone, s);
 
+    if (out->requests) {
+        ngx_mcp_touch(zone, &e->calls);
+        e->calls += (uint32_t) out->requests;
+    }
+
     out->ref = ngx_mcp_ref(zone, s);
     out->group = s->rec.owner;
     out->revision = e->revision;
@@ -438,27 +443,6 @@ ngx_mcp_session_text(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_zone_unlock(zone);
 
     return rc;
-}
-
-
-void
-ngx_mcp_session_called(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
-{
-    ngx_mcp_session_sh_t    *s;
-    ngx_mcp_extension_sh_t  *e;
-
-    ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_locked(zone, session);
-
-    if (s) {
-        e = ngx_mcp_session_extension(zone, s);
-
-        ngx_mcp_touch(zone, &e->calls);
-        e->calls++;
-    }
-
-    ngx_mcp_zone_unlock(zone);
 }
 
 

@@ -54,6 +54,9 @@ typedef struct {
 /* a copy of what a request needs; strings point into "text" */
 
 typedef struct {
+    /* in: of the client, that come now */
+    ngx_uint_t              requests;
+
     ngx_mcp_ref_t           ref;
     ngx_mcp_ref_t           group;
     ngx_uint_t              revision;
@@ -100,8 +103,9 @@ ngx_uint_t ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint);
 
 /*
- * Finds a live session and marks it as seen now.  NGX_OK, or NGX_DECLINED when
- * there is none with exactly this id, endpoint, tenant and identity.
+ * Finds a live session, marks it as seen now and counts out->requests.
+ * NGX_OK, or NGX_DECLINED when there is none with exactly this id, endpoint,
+ * tenant and identity.
  */
 ngx_int_t ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,
@@ -149,9 +153,6 @@ ngx_uint_t ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
  */
 void ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_counter_e counter);
-
-/* its client has sent a request */
-void ngx_mcp_session_called(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 void ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t level);

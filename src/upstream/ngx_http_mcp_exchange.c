@@ -184,13 +184,14 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     cap->timeout = x->timeout;
     cap->started = ngx_current_msec;
 
+    /* the soonest first: the timer is set once */
+
+    ngx_http_mcp_exchange_within(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
     ngx_http_mcp_exchange_alive(x);
 
     if (x->total) {
         ngx_http_mcp_exchange_within(cap, x->total);
     }
-
-    ngx_http_mcp_exchange_within(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
 
     /* runs what was posted, if nobody up the stack does */
 

@@ -146,7 +146,7 @@ main(void)
     ngx_mcp_ref_t          ref;
     ngx_mcp_call_t         call;
     ngx_mcp_event_t        e;
-    ngx_mcp_session_t      out;
+    ngx_mcp_session_t      out = { .requests = 1 };
     ngx_mcp_session_new_t  in;
     static ngx_mcp_stream_t  st[5000];
 

@@ -610,7 +610,7 @@ session_tests(void)
     ngx_str_t              out, wrong;
     ngx_pool_t            *pool;
     ngx_mcp_ref_t          ref, other;
-    ngx_mcp_session_t      s;
+    ngx_mcp_session_t      s = { 0 };
     ngx_mcp_session_new_t  in;
 
     start(ZONE_SIZE);
@@ -687,7 +687,7 @@ static void
 limit_tests(void)
 {
     ngx_mcp_ref_t          a, b, c;
-    ngx_mcp_session_t      s;
+    ngx_mcp_session_t      s = { 0 };
     ngx_mcp_session_new_t  in;
 
     start(ZONE_SIZE);
@@ -853,7 +853,7 @@ shared_tests(void)
     ngx_pool_t                 *pool;
     ngx_mcp_ref_t               a, b, us, other;
     ngx_mcp_call_t              call;
-    ngx_mcp_session_t           s;
+    ngx_mcp_session_t           s = { 0 };
     ngx_mcp_session_new_t       in;
     ngx_mcp_interest_job_t      job, second;
     ngx_mcp_upstream_session_t  l, own;
@@ -2247,7 +2247,7 @@ idle_tests(void)
 {
     ngx_mcp_ref_t          fresh_one, used, busy;
     ngx_mcp_stream_t       st;
-    ngx_mcp_session_t      s;
+    ngx_mcp_session_t      s = { 0 };
     ngx_mcp_session_new_t  in;
 
     start(ZONE_SIZE);

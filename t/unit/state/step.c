@@ -395,7 +395,7 @@ static void
 op_find(void)
 {
     ngx_str_t          id, endpoint, name, identity;
-    ngx_mcp_session_t  out;
+    ngx_mcp_session_t  out = { .requests = 1 };
 
     id = env_str(ID(1));
     endpoint = env_str("endpoint");
