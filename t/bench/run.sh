@@ -11,6 +11,8 @@
 #   t/bench/run.sh [part ...]     ping list call initialize fan memory one; all
 #   t/bench/run.sh instructions   of the worker for each request, by callgrind
 #
+# Further parts, of requests: json sse publish rule.
+#
 # MCP_NGINX, MCP_MODULE   as for the tests
 # MCP_BENCH_PORT=25100    the first of three ports
 # MCP_BENCH_ROUNDS=7      of each comparison, taken in turn; medians count
@@ -194,101 +196,7 @@ session() {
 }
 
 
-# requests that are answered here, and through an upstream
-
-rates() {
-    local up
-    local conf="
-        mcp_zone zone=main:2000m;
-        upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
-        server {
-            listen 127.0.0.1:$port;
-            location = /ping { mcp_endpoint zone=main; }
-            location = /mcp {
-                mcp_endpoint zone=main;
-                mcp_upstream up /_up protocol=rpc;
-            }
-            location = /_up { internal; proxy_pass http://up/; }
-            location = /list {
-                mcp_endpoint zone=main;
-                mcp_upstream up /_list protocol=rpc;
-                mcp_list_cache on;
-            }
-            location = /_list {
-                internal;
-                proxy_pass http://up/list;
-                proxy_set_header X-Id \$mcp_request_id;
-            }
-            location = /return-ping { return 200 '$ok'; }
-            location = /return-list { return 200 '$list'; }
-            location = /return-initialize { return 200 '@initialize@'; }
-            location = /proxy {
-                proxy_pass http://up/;
-                proxy_http_version 1.1;
-                proxy_set_header Connection '';
-            }
-        }"
-
-    # answers whatever is asked, with the id in X-Id or the module's own
-
-    start up 1 10 <<< "map \$http_x_id \$id {
-                           '' '\"nginx-mcp\"'; default \$http_x_id; }
-                       server { listen 127.0.0.1:$((port + 1));
-                                location / { return 200 '$tool'; }
-                                location /list {
-                                    return 200 '${list/:1,/:\$id,}'; } }"
-    up=$master
-
-    # the same bytes as the module answers, which are asked for first
-
-    start main 1 <<< "$conf"
-    session /mcp > /dev/null
-    stop "$master"
-    start main 1 <<< "${conf/@initialize@/$(cat "$dir/answer")}"
-
-    if wanted ping; then
-        request "$dir/a" /ping '{"jsonrpc":"2.0","id":1,"method":"ping"}' \
-            "$(session /ping)"
-        request "$dir/b" /return-ping \
-            '{"jsonrpc":"2.0","id":1,"method":"ping"}' "$(session /ping)"
-        compare "ping | return 200" a b 0.90
-    fi
-
-    if wanted list; then
-        request "$dir/a" /list "$tools" "$(session /list)"
-
-        # asked once, so that it is there
-
-        curl -s -o "$dir/once" "http://127.0.0.1:$port/list" \
-            -H "$(sed -n 's/\r//; s/^Mcp-Session-Id/&/p' "$dir/a")" \
-            -H 'Content-Type: application/json' \
-            -d "$tools"
-        cmp -s <(printf %s "$list") "$dir/once" || cat "$dir/once" >&2
-
-        request "$dir/b" /return-list "$tools" "$(session /list)"
-        compare "tools/list, cached | return 200" a b 0.90
-    fi
-
-    if wanted call; then
-        request "$dir/a" /mcp "$call" \
-            "$(session /mcp)"$'\r\nX-Id: @@@@'
-        request "$dir/b" /proxy "$call" \
-            "$(session /mcp)"$'\r\nX-Id: @@@@'
-        compare "tools/call, rpc upstream | proxy_pass" a b 0.90
-    fi
-
-    if wanted initialize; then
-        request "$dir/a" /mcp "$initialize"
-        request "$dir/b" /return-initialize "$initialize"
-        compare "initialize | return 200" a b 0.75
-    fi
-
-    stop "$master"
-    stop "$up"
-}
-
-
-# the upstreams of instructions(): plain HTTP, and an MCP server that knows the
+# the upstreams of requests(): plain HTTP, and an MCP server that knows the
 # method by X-Method
 
 answers() {
@@ -323,10 +231,10 @@ END
 }
 
 
-# spend NAME FILE-A FILE-B: instructions of the worker for a request of each,
+# count NAME FILE-A FILE-B: instructions of the worker for a request of each,
 # when a few have gone before
 
-spend() {
+count() {
     local worker f dump n=500 spent=()
 
     worker=$(workers_of "$master" | tr -d ' ')
@@ -347,12 +255,22 @@ spend() {
 }
 
 
-instructions() {
+# beside PART NAME FILE-A FILE-B TARGET
+
+beside() {
+    ! wanted "$1" || $measure "${@:2}"
+}
+
+
+# requests that are answered here, and through an upstream; measured by compare
+# or count
+
+requests() {
     local up name under
     local kind='{"kind":"episode","reason":"added","ts_ms":1764000000000}'
     local message='{"jsonrpc":"2.0","method":"notifications/message",'
     local conf="
-        mcp_zone zone=main:64m;
+        mcp_zone zone=main:2000m;
         upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
         proxy_set_header X-Id \$mcp_request_id;
         proxy_set_header X-Method \$mcp_method;
@@ -364,9 +282,9 @@ instructions() {
                 mcp_endpoint zone=main;
                 mcp_upstream up /_list protocol=rpc;
             }
-            location = /rpc {
+            location = /call {
                 mcp_endpoint zone=main;
-                mcp_upstream up /_rpc protocol=rpc;
+                mcp_upstream up /_call protocol=rpc;
             }
             location = /json {
                 mcp_endpoint zone=main;
@@ -377,7 +295,7 @@ instructions() {
                 mcp_upstream up /_sse protocol=legacy listen=off;
             }
             location = /_list { internal; proxy_pass http://up/list; }
-            location = /_rpc { internal; proxy_pass http://up/json; }
+            location = /_call { internal; proxy_pass http://up/json; }
             location = /_json { internal; proxy_pass http://up/mcp/json; }
             location = /_sse { internal; proxy_pass http://up/mcp/sse; }
             location = /publish {
@@ -407,43 +325,56 @@ instructions() {
     start answers 1 10 <<< "$(answers)"
     up=$master
 
+    # the same bytes as the module answers, which are asked for first
+
     start same 1 <<< "$conf"
-    session /rpc > /dev/null
+    session /call > /dev/null
     stop "$master"
 
-    under="valgrind -q --tool=callgrind --trace-children=yes
-           --callgrind-out-file=$dir/callgrind.%p"
-    start callgrind 1 <<< "${conf/@initialize@/$(cat "$dir/answer")}"
+    if [ "$measure" = count ]; then
+        under="valgrind -q --tool=callgrind --trace-children=yes
+               --callgrind-out-file=$dir/callgrind.%p"
+    fi
+
+    start main 1 <<< "${conf/@initialize@/$(cat "$dir/answer")}"
 
     request "$dir/a" /ping '{"jsonrpc":"2.0","id":1,"method":"ping"}' \
         "$(session /ping)"
     request "$dir/b" /return-ping '{"jsonrpc":"2.0","id":1,"method":"ping"}' \
         "$(session /ping)"
-    spend "ping | return 200" a b
+    beside ping "ping | return 200" a b 0.90
 
     request "$dir/a" /list "$tools" "$(session /list)"
     request "$dir/b" /return-list "$tools" "$(session /list)"
-    spend "tools/list, cached | return 200" a b
 
-    for name in rpc json sse; do
+    # asked once, so that it is there
+
+    curl -s -o "$dir/once" "http://127.0.0.1:$port/list" \
+        -H "$(sed -n 's/\r//; s/^Mcp-Session-Id/&/p' "$dir/a")" \
+        -H 'Content-Type: application/json' \
+        -d "$tools"
+    cmp -s <(printf %s "$list") "$dir/once" || cat "$dir/once" >&2
+    beside list "tools/list, cached | return 200" a b 0.90
+
+    for name in call json sse; do
         request "$dir/a" /$name "$call" "$(session /$name)"$'\r\nX-Id: @@@@'
-        request "$dir/b" /proxy/${name/rpc/json} "$call" \
+        request "$dir/b" "/proxy/${name/call/json}" "$call" \
             "$(session /$name)"$'\r\nX-Id: @@@@'
-        spend "tools/call, $name | proxy_pass" a b
+        beside $name "tools/call, ${name/call/rpc} | proxy_pass" a b 0.90
     done
 
     session /events > /dev/null
     request "$dir/a" /publish "$message"
     request "$dir/b" /return-publish "$message"
-    spend "publish to all | return 202" a b
+    beside publish "publish a notification | return 202" a b 0.80
 
     request "$dir/a" /publish "$kind"
     request "$dir/b" /return-publish "$kind"
-    spend "publish, by a rule | return 202" a b
+    beside rule "publish by a rule | return 202" a b 0.80
 
-    request "$dir/a" /rpc "$initialize"
+    request "$dir/a" /call "$initialize"
     request "$dir/b" /return-initialize "$initialize"
-    spend "initialize | return 200" a b
+    beside initialize "initialize | return 200" a b 0.75
 
     stop "$master"
     stop "$up"
@@ -565,19 +496,26 @@ wanted() {
 }
 
 
+each="ping list call json sse publish rule initialize"
+measure=compare
 parts=$*
+
+if [ "${1:-}" = instructions ]; then
+    measure=count
+    shift
+    parts=${*:-$each}
+fi
 
 printf '%s, %s, %s cores\n\n' "$("$nginx" -v 2>&1)" \
     "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)"
 row "what | beside what" "module" "other" "ratio" "best" "target"
 
-if wanted ping || wanted list || wanted call || wanted initialize; then
-    rates
-fi
-
-if [ "$parts" = instructions ]; then
-    instructions
-fi
+for part in $each; do
+    if wanted $part; then
+        requests
+        break
+    fi
+done
 
 for part in fan memory one; do
     if wanted $part; then
