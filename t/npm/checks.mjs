@@ -24,7 +24,7 @@ export function same(got, wanted, name) {
  * slow run
  */
 
-export async function until(fn, ms = 10_000) {
+export async function until(fn, ms = 30_000) {
     const end = Date.now() + ms * Number(process.env.MCP_SLOW || 1);
 
     for ( ;; ) {

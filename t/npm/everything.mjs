@@ -134,7 +134,7 @@ export async function everything(sdk) {
         async progress() {
             const seen = [];
             const r = await call('trigger-long-running-operation',
-                                 { duration: 1.2, steps: 4 }, {
+                                 { duration: 2.4, steps: 4 }, {
                 onprogress: (p) => seen.push([p.progress, Date.now()])
             });
             const end = Date.now();
@@ -142,7 +142,7 @@ export async function everything(sdk) {
             same(seen.map((s) => s[0]), [1, 2, 3, 4], 'progress');
             check(/completed/.test(textOf(r)), 'and the result');
 
-            /* sent 300 ms apart; held back they would come all at once */
+            /* sent 600 ms apart; held back they would come all at once */
             const at = [...seen.slice(1).map((s) => s[1]), end];
             const apart = Math.max(...at.slice(1).map((t, i) => t - at[i]));
 

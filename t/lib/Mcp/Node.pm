@@ -130,7 +130,7 @@ sub server {
             return -1 if $self->ended;
             IO::Socket::INET->new(PeerAddr => '127.0.0.1',
                                   PeerPort => $o{port}, Timeout => 1)
-        }, 30);
+        }, 60);
 
         croak "$o{command}[1] did not start: " . $self->said
             unless $ok && ref $ok;
