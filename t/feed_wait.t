@@ -222,6 +222,35 @@ my $e = $g[$lives]->method('notifications/resources/updated');
 is($e && $e->{json}{params}{uri}, 'events://dies/latest', 'and hears');
 
 
+# one of two feeds was connected already by the worker that dies
+
+@w = $t->workers;
+@conn = map { $t->conn_on_worker($_) } @w;
+begin('b');
+$f->set('/about/twice', late => 0.2);
+$f->set('/both/b/twice', hang => 1);
+@waits = map { $s[$_]->send_only(
+                   $s[$_]->message('resources/subscribe',
+                                   { uri => 'events://twice/latest' }),
+                   conn => $conn[$_]) } 0, 1;
+$f->wait_requests('/both/b/twice', 1);
+$pid = wait_for { (holder(qr{both.*"twice"}))[0] };
+($lives) = grep { $w[$_] != $pid } 0, 1;
+$f->wait_open('/about/twice');
+
+# and the other one has heard of it
+
+my $there = $t->conn_on_worker($w[$lives]);
+$t->get('/worker', {}, undef, conn => $there) for 1 .. 3;
+
+$f->set('/about/twice', hang => 1);
+$f->set('/both/b/twice', hang => undef);
+ok($t->kill_worker($pid), 'kill -9 of the worker that has both');
+is_deeply(answer($waits[$lives])->{result}, {},
+          'the other one answers, although one feed hangs then');
+$f->set('/about/twice', hang => undef);
+
+
 # a worker that quits meanwhile still answers
 
 $f->set('/about/quit', late => 0.5);
@@ -263,3 +292,9 @@ sub mute {
 
 
 sub sessions { $t->status->{sessions}{live} }
+
+sub holder {
+    my ($key) = @_;
+    return map { $_->{pid} } grep { $_->{key} =~ $key }
+               @{ $t->status->{leases}{by} };
+}

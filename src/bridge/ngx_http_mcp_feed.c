@@ -455,7 +455,9 @@ ngx_http_mcp_feed_ready(void *data)
 
         if (ngx_mcp_lease_settled(wait->zone, awaited->lease) == NGX_AGAIN) {
 
-            if (awaited == data) {
+            /* it may have been connected, by a worker that died since */
+
+            if (!ngx_http_mcp_waiter_waits(&awaited->waiter)) {
                 ngx_http_mcp_waiter_again(&awaited->waiter);
             }
 
