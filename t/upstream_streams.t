@@ -184,6 +184,33 @@ for my $path ('/alone', '/mcp') {
 }
 
 
+# a stream that finds its session forgotten makes another one, with its level
+
+$s = $t->session(path => '/alone');
+is_deeply($s->call('logging/setLevel', { level => 'error' })->{result}, {},
+          'a level');
+$up->clear;
+
+my $get = $s->open_get;
+$get->event;
+
+for my $what ('made', 'restored') {
+    my ($set) = $up->wait_requests(sub {
+        ref $_[0]{json} eq 'HASH'
+        && ($_[0]{json}{method} || '') eq 'logging/setLevel'
+    });
+    is($set && $set->{json}{params}{level}, 'error',
+       "it is set in the session that is $what for a stream");
+    ok((wait_for { $up->held('get') }), 'which stands');
+
+    $up->clear;
+    $up->set(statuses => [404]) if $what eq 'made';
+    $up->drop;
+}
+
+$s->delete;
+
+
 # streams that stay open behind the answer
 
 my $began = time();

@@ -243,7 +243,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
                                       &us->upstream->name, &made)
         == NGX_OK)
     {
-        us->linked = 1;
+        us->made = 1;
         us->serial = made.serial;
     }
 
@@ -314,9 +314,9 @@ ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us)
 
 
 void
-ngx_http_mcp_shared_linked(ngx_http_mcp_shared_t *us, ngx_uint_t serial)
+ngx_http_mcp_shared_made(ngx_http_mcp_shared_t *us, ngx_uint_t serial)
 {
-    us->linked = 1;
+    us->made = 1;
     us->paused = 0;
 
     ngx_http_mcp_backoff_reset(&us->backoff);
@@ -397,7 +397,7 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
         ngx_http_mcp_shared_unlisten(us);
 
     } else if (!us->listening && !us->unoffered && us->upstream->listen
-               && (us->linked || us->nrunning == 0))
+               && (us->made || us->nrunning == 0))
     {
         ngx_http_mcp_shared_listen(us);
 

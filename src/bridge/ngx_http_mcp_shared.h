@@ -66,10 +66,10 @@ struct ngx_http_mcp_shared_s {
     ngx_msec_t                 refused;    /* the GET stream, when */
     ngx_http_mcp_reader_t      reader;
 
-    unsigned                   linked:1;   /* it is made, or needs not */
+    unsigned                   made:1;     /* it is made, or needs not */
     unsigned                   paused:1;
     unsigned                   listening:1;
-    unsigned                   linking:1;  /* others wait for the stream */
+    unsigned                   making:1;   /* others wait for the stream */
     unsigned                   begun:1;    /* the GET stream was asked for */
     unsigned                   missed:1;   /* an answer came before that */
     unsigned                   idle:1;     /* nobody needed it for a while */
@@ -177,7 +177,7 @@ void ngx_http_mcp_shared_wake(ngx_http_mcp_shared_t *us);
 void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
 
 /* it is made, with this serial */
-void ngx_http_mcp_shared_linked(ngx_http_mcp_shared_t *us, ngx_uint_t serial);
+void ngx_http_mcp_shared_made(ngx_http_mcp_shared_t *us, ngx_uint_t serial);
 
 /* the GET stream (ngx_http_mcp_shared_listen.c) */
 void ngx_http_mcp_shared_listen(ngx_http_mcp_shared_t *us);

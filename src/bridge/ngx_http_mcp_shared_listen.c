@@ -26,7 +26,7 @@ void
 ngx_http_mcp_shared_listen(ngx_http_mcp_shared_t *us)
 {
     us->listening = 1;
-    us->linking = 1;
+    us->making = 1;
 
     ngx_http_mcp_reader_open(&us->reader);
 }
@@ -40,7 +40,7 @@ ngx_http_mcp_shared_unlisten(ngx_http_mcp_shared_t *us)
     }
 
     us->listening = 0;
-    us->linking = 0;
+    us->making = 0;
     us->begun = 0;
     us->missed = 0;
     us->idle = 1;
@@ -70,11 +70,11 @@ ngx_http_mcp_shared_asked(ngx_http_mcp_reader_t *reader, ngx_uint_t serial)
 
     us = reader->data;
 
-    us->linking = 0;
+    us->making = 0;
     us->begun = 1;
     us->begun_on = serial;
 
-    ngx_http_mcp_shared_linked(us, serial);
+    ngx_http_mcp_shared_made(us, serial);
 }
 
 
@@ -112,7 +112,7 @@ ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader)
 
     us = reader->data;
 
-    us->linking = 0;
+    us->making = 0;
     us->begun = 0;
 
     ngx_mcp_upstream_session_breaks(us->bridge->zone, us->ref);

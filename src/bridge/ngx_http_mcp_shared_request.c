@@ -104,8 +104,8 @@ ngx_http_mcp_shared_ask(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
 
 
 /*
- * The listener, or the first one alone, makes the link, on which others go
- * side by side.  None goes before the listener has begun.
+ * The stream, or the first request alone, makes the session there, on which
+ * others go side by side.  None goes before the stream was asked for.
  */
 
 void
@@ -116,7 +116,7 @@ ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us)
 
     while (!ngx_queue_empty(&us->waiting)
            && us->nrunning < NGX_HTTP_MCP_SHARED_RUNNING
-           && !us->linking && (us->linked || us->nrunning == 0))
+           && !us->making && (us->made || us->nrunning == 0))
     {
         q = ngx_queue_head(&us->waiting);
         req = ngx_queue_data(q, ngx_http_mcp_shared_request_t, queue);
@@ -135,7 +135,7 @@ ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us)
 }
 
 
-/* those that wait for the link look again */
+/* those that wait for the session there look again */
 
 void
 ngx_http_mcp_shared_wake(ngx_http_mcp_shared_t *us)
@@ -288,7 +288,7 @@ ngx_http_mcp_shared_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
     if (t->sessionless || req->answer.result.len || req->answer.code) {
         req->answer.serial = (t->us && !t->sessionless) ? t->us->serial : 0;
 
-        ngx_http_mcp_shared_linked(req->us, req->answer.serial);
+        ngx_http_mcp_shared_made(req->us, req->answer.serial);
     }
 
     ngx_http_mcp_shared_end(req);

@@ -1,7 +1,7 @@
 
 /*
  * A client-less main request: what an exchange runs on when no client waits
- * for it (finding out what an upstream is, the module's own sessions, upstream
+ * for it (finding out what an upstream is, shared upstream sessions, upstream
  * GET streams, DELETE, feeds).  Its own phases never run; it only carries
  * background subrequests.  One is made for each attempt, because memory of
  * its subrequests is freed only with it.

@@ -293,7 +293,7 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
     t->listen = 1;
     t->healed = reader->lasting;
     t->serial = reader->serial;
-    t->linked = ngx_http_mcp_reader_asked;
+    t->asked = ngx_http_mcp_reader_asked;
     t->streams = ngx_http_mcp_reader_opened;
     t->message = ngx_http_mcp_reader_message;
     t->done = ngx_http_mcp_reader_done;

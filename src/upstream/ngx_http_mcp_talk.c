@@ -462,8 +462,8 @@ ngx_http_mcp_talk_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *body)
         x->timeout = 0;
         x->total = 0;
 
-        if (t->linked) {
-            t->linked(t);
+        if (t->asked) {
+            t->asked(t);
         }
     }
 

@@ -40,26 +40,26 @@ struct ngx_http_mcp_talk_s {
     ngx_http_mcp_upstream_t          *upstream;
     ngx_mcp_ref_t                     session;    /* of a client, or a shared
                                                      upstream session */
-    ngx_mcp_ref_t                     call;       /* is woken for links, or
-                                                     block 0 */
+    ngx_mcp_ref_t                     call;       /* is woken when another has
+                                                     made it, or block 0 */
     ngx_str_t                         tenant;
     ngx_http_mcp_scope_t              scope;      /* of the message */
     ngx_str_t                         body;
-    unsigned                          existing:1; /* only if there is a link;
-                                                     else NGX_DECLINED */
+    unsigned                          existing:1; /* only if it is made; else
+                                                     NGX_DECLINED */
     unsigned                          session_only:1; /* done(OK), unsent,
                                                      if it keeps no sessions */
     unsigned                          patient:1;  /* the message is a client's
                                                      request */
     unsigned                          listen:1;   /* opens the upstream's GET
                                                      stream, once; no body */
-    ngx_str_t                         last_event_id;  /* for that, in the link
+    ngx_str_t                         last_event_id;  /* for that, in the one
                                                      with this serial */
-    ngx_uint_t                        serial;     /* existing: that link, or 0
+    ngx_uint_t                        serial;     /* existing: that one, or 0
                                                      for any */
     unsigned                          answered:1; /* set by message() when the
                                                      answer was in it */
-    void                            (*linked)(ngx_http_mcp_talk_t *t);
+    void                            (*asked)(ngx_http_mcp_talk_t *t);
                                                /* about to listen on t->us;
                                                   may be NULL */
     void                            (*streams)(ngx_http_mcp_talk_t *t);
@@ -108,7 +108,7 @@ struct ngx_http_mcp_talk_s {
 };
 
 
-/* NGX_OK: done() will come; NGX_DECLINED: no link (existing); NGX_ERROR */
+/* NGX_OK: done() will come; NGX_DECLINED: none is made (existing); NGX_ERROR */
 ngx_int_t ngx_http_mcp_talk_start(ngx_http_mcp_talk_t *t);
 
 /*
@@ -161,17 +161,17 @@ ngx_str_t ngx_http_mcp_said_uri(ngx_http_mcp_talk_t *t, ngx_str_t *text,
     ngx_pool_t *pool);
 
 /*
- * Whether it came on a stream of this caller, but is said to it
- * elsewhere: an update of a resource, of which the module's own session hears
- * as well, or a change of lists that are kept, which are looked at again now.
+ * Whether it came on a stream of this caller, who is notified otherwise: of an
+ * update of a resource, which the shared upstream session receives as well, or
+ * of a change of lists that are kept, which are looked at again now.
  */
 ngx_uint_t ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t,
     ngx_mcp_caller_t *caller, ngx_str_t *text);
 
 /*
  * Likewise an update alone (ngx_http_mcp_updated.c).  Where it is not known
- * whether the module's own session hears it, it is kept until that is, and
- * then said to the session, or not; like ones are joined meanwhile.
+ * whether the shared upstream session receives it, it is kept until that is,
+ * and then sent to the session, or not; like ones are joined meanwhile.
  */
 ngx_uint_t ngx_http_mcp_updated_elsewhere(ngx_http_mcp_talk_t *t,
     ngx_mcp_caller_t *caller, ngx_str_t *text);

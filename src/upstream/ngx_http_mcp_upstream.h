@@ -114,9 +114,9 @@ ngx_int_t ngx_http_mcp_fresh(ngx_http_request_t *r,
     ngx_str_t *value);
 
 /*
- * The id of the module's own session at an upstream, for an audience, as
- * $mcp_session_id says it: always the same (36 bytes), so that a hash of it
- * finds the same server again.
+ * The id by which $mcp_session_id names the shared upstream session of an
+ * audience: always the same (36 bytes), so that a hash of it finds the same
+ * server again.
  */
 void ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_str_t *list_key, u_char *dst);

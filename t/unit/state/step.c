@@ -640,6 +640,28 @@ op_shared(void)
 
 
 static void
+op_shared_expire(void)
+{
+    ngx_str_t      uri;
+    ngx_mcp_ref_t  us;
+
+    us = shared_session();
+    ngx_mcp_shared_hold(&zone, us, 1);
+
+    uri = env_str("file:///c");
+    ngx_mcp_interest_join(&zone, us, victim, &uri, 8);
+    uri = env_str("file:///d");
+    ngx_mcp_interest_join(&zone, us, bystander, &uri, 8);
+
+    env_time(ngx_current_msec + NGX_MCP_SHARED_TIMEOUT);
+
+    ngx_mcp_zone_lock(&zone);
+    (void) ngx_mcp_expire_locked(&zone);
+    ngx_mcp_zone_unlock(&zone);
+}
+
+
+static void
 op_interests(void)
 {
     ngx_str_t                   uri, name, id;
@@ -1799,6 +1821,7 @@ static step_op_t  ops[] = {
     { "server requests", op_server_requests, 5, NULL, 0, NULL },
     { "subscriptions", op_subscriptions, 5, NULL, 0, NULL },
     { "shared", op_shared, 5, NULL, 0, NULL },
+    { "shared_expire", op_shared_expire, 5, NULL, 0, NULL },
     { "interests", op_interests, 5, NULL, 0, NULL },
     { "topic_add of a new one", op_topic_new, 5, NULL, 0, NULL },
     { "topic_add that evicts", op_topic_evict, 5, NULL, 0, NULL },
