@@ -384,8 +384,7 @@ ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     rc = NGX_DECLINED;
 
     if (us && us->since && us->state == NGX_MCP_UPSTREAM_SESSION_MADE) {
-        sub = ngx_mcp_subscription_locked(zone, s, uri,
-                                          ngx_mcp_hash(zone, uri, NULL));
+        sub = ngx_mcp_subscription_find_locked(zone, session, uri);
 
         if (sub) {
             rc = ngx_mcp_interest_pair_locked(zone, sub, us->serial, n, last);
@@ -503,16 +502,12 @@ ngx_mcp_interest_state(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri)
 {
     ngx_int_t                   rc;
-    ngx_mcp_session_sh_t       *s;
     ngx_mcp_interest_sh_t      *in;
     ngx_mcp_subscription_sh_t  *sub;
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
-    sub = s ? ngx_mcp_subscription_locked(zone, s, uri,
-                                          ngx_mcp_hash(zone, uri, NULL))
-            : NULL;
+    sub = ngx_mcp_subscription_find_locked(zone, session, uri);
 
     if (sub == NULL) {
         rc = NGX_DECLINED;
@@ -535,15 +530,11 @@ void
 ngx_mcp_interest_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri)
 {
-    ngx_mcp_session_sh_t       *s;
     ngx_mcp_subscription_sh_t  *sub;
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
-    sub = s ? ngx_mcp_subscription_locked(zone, s, uri,
-                                          ngx_mcp_hash(zone, uri, NULL))
-            : NULL;
+    sub = ngx_mcp_subscription_find_locked(zone, session, uri);
 
     if (sub) {
         ngx_mcp_interest_leave_locked(zone, sub->interest);

@@ -118,6 +118,13 @@ ngx_uint_t ngx_mcp_subscribed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t uri);
 ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_str_t *uri, uint64_t hash);
+ngx_mcp_subscription_sh_t *ngx_mcp_subscription_find_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *uri);
+
+/* as ngx_mcp_session_subscription(), of those at this upstream; 0: of all */
+ngx_int_t ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, uint64_t upstream, ngx_uint_t n, ngx_pool_t *pool,
+    ngx_str_t *uri);
 ngx_mcp_subscription_sh_t *ngx_mcp_subscription_make_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage,
     uint64_t hash, uint64_t upstream);

@@ -62,21 +62,28 @@ ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
+ngx_mcp_subscription_sh_t *
+ngx_mcp_subscription_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *uri)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    return s ? ngx_mcp_subscription_locked(zone, s, uri,
+                                           ngx_mcp_hash(zone, uri, NULL))
+             : NULL;
+}
+
+
 ngx_uint_t
 ngx_mcp_session_subscribed(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri)
 {
-    uint64_t               hash;
-    ngx_uint_t             found;
-    ngx_mcp_session_sh_t  *s;
-
-    hash = ngx_mcp_hash(zone, uri, NULL);
+    ngx_uint_t  found;
 
     ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_locked(zone, session);
-    found = (s && ngx_mcp_subscription_locked(zone, s, uri, hash));
-
+    found = (ngx_mcp_subscription_find_locked(zone, session, uri) != NULL);
     ngx_mcp_zone_unlock(zone);
 
     return found;
@@ -233,14 +240,23 @@ ngx_int_t
 ngx_mcp_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
 {
-    uint32_t                    block;
-    ngx_int_t                   rc;
-    ngx_mcp_session_sh_t       *s;
-    ngx_mcp_subscription_sh_t  *sub;
-
-    rc = NGX_DECLINED;
+    ngx_int_t  rc;
 
     ngx_mcp_zone_lock(zone);
+    rc = ngx_mcp_subscription_nth_locked(zone, session, 0, n, pool, uri);
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    uint64_t upstream, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
+{
+    uint32_t                    block;
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_subscription_sh_t  *sub;
 
     s = ngx_mcp_session_locked(zone, session);
     block = s ? ngx_mcp_session_extension(zone, s)->subscriptions.head : 0;
@@ -248,13 +264,10 @@ ngx_mcp_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     for ( /* void */ ; block; block = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, block);
 
-        if (n-- == 0) {
-            rc = ngx_mcp_copy(zone, sub, 0, sub->rec.len, pool, uri);
-            break;
+        if ((upstream == 0 || sub->upstream == upstream) && n-- == 0) {
+            return ngx_mcp_copy(zone, sub, 0, sub->rec.len, pool, uri);
         }
     }
 
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
+    return NGX_DECLINED;
 }

@@ -13,7 +13,6 @@ ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_int_t                   rc;
     ngx_mcp_ref_t               ref;
     ngx_mcp_topic_sh_t         *t;
-    ngx_mcp_session_sh_t       *s;
     ngx_mcp_subscription_sh_t  *sub;
 
     after = 0;
@@ -26,13 +25,9 @@ ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
     t = ngx_mcp_record(zone, ref, NGX_MCP_TOPIC);
-    sub = (s && t) ? ngx_mcp_subscription_locked(zone, s, &topic->uri,
-                                                 ngx_mcp_hash(zone,
-                                                              &topic->uri,
-                                                              NULL))
-                   : NULL;
+    sub = t ? ngx_mcp_subscription_find_locked(zone, session, &topic->uri)
+            : NULL;
 
     if (sub && ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC) == NULL) {
 

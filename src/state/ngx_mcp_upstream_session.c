@@ -309,29 +309,15 @@ ngx_int_t
 ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
 {
-    uint32_t                        block;
     ngx_int_t                       rc;
-    ngx_mcp_session_sh_t           *s;
-    ngx_mcp_subscription_sh_t      *sub;
     ngx_mcp_upstream_session_sh_t  *us;
-
-    rc = NGX_DECLINED;
 
     ngx_mcp_zone_lock(zone);
 
     us = ngx_mcp_upstream_session_locked(zone, ref);
-    s = us ? ngx_mcp_session_locked(zone, us->rec.owner) : NULL;
-
-    block = s ? ngx_mcp_session_extension(zone, s)->subscriptions.head : 0;
-
-    for ( /* void */ ; block; block = sub->rec.links.next) {
-        sub = ngx_mcp_block(zone, block);
-
-        if (sub->upstream == us->upstream && n-- == 0) {
-            rc = ngx_mcp_copy(zone, sub, 0, sub->rec.len, pool, uri);
-            break;
-        }
-    }
+    rc = us ? ngx_mcp_subscription_nth_locked(zone, us->rec.owner,
+                                              us->upstream, n, pool, uri)
+            : NGX_DECLINED;
 
     ngx_mcp_zone_unlock(zone);
 
