@@ -282,6 +282,8 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
         return NGX_ERROR;
     }
 
+    ngx_http_mcp_stream_unsettle(s);
+
     if (s->lagged) {
         s->lagged = 0;
 
@@ -439,7 +441,15 @@ again:
     case NGX_BUSY:
         return n ? NGX_OK : NGX_ERROR;
 
+    case NGX_AGAIN:
+        return (s->group && ngx_http_mcp_stream_settle(s) != NGX_OK)
+               ? NGX_ERROR : NGX_AGAIN;
+
     case NGX_DECLINED:
+
+        /* another one carries its line, and hears what the session wants */
+
+        ngx_http_mcp_stream_unindex(s);
         return NGX_AGAIN;
 
     case NGX_ABORT:
@@ -449,7 +459,7 @@ again:
     case NGX_ERROR:
         return NGX_DECLINED;
 
-    default: /* NGX_OK, NGX_AGAIN, NGX_DONE */
+    default: /* NGX_OK, NGX_DONE */
         return rc;
     }
 }
@@ -629,6 +639,7 @@ ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
 
     s->closed = 1;
 
+    ngx_http_mcp_stream_unsettle(s);
     ngx_mcp_stream_close(s->streams->zone, &s->zs, counter);
 
     ngx_http_mcp_stream_leave_group(s);
@@ -666,6 +677,10 @@ ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     if (why & NGX_MCP_WAKE_CLOSE) {
         s->hold = 0;
+    }
+
+    if (why & NGX_MCP_WAKE_WANTS) {
+        ngx_http_mcp_stream_unindex(s);
     }
 
     ngx_http_mcp_stream_queue(s);

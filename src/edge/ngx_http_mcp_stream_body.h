@@ -15,6 +15,7 @@
 
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_stream.h"
+#include "ngx_mcp_subscriber.h"
 
 
 /* room for a chunk's size and end */
@@ -43,14 +44,37 @@ typedef struct {
 } ngx_http_mcp_stream_body_t;
 
 
-/* streams of one group in this worker; those in "todo" are yet to be woken */
+/* streams that want the same; those in "todo" are yet to be woken */
+
+typedef struct {
+    ngx_rbtree_node_t             node;
+    uint64_t                      hash;
+    ngx_queue_t                   members;
+    ngx_queue_t                   todo;
+} ngx_http_mcp_want_t;
+
+
+typedef struct ngx_http_mcp_member_s  ngx_http_mcp_member_t;
+
+struct ngx_http_mcp_member_s {
+    ngx_queue_t                   queue;
+    ngx_http_mcp_want_t          *want;
+    ngx_http_mcp_stream_t        *stream;
+    ngx_http_mcp_member_t        *next;       /* of the stream */
+};
+
+
+/* a group of which this worker carries streams */
 
 typedef struct {
     ngx_queue_t                   link;       /* in a bucket */
+    ngx_queue_t                   order;      /* in known or unsure */
     ngx_queue_t                   pending;
-    ngx_queue_t                   streams;
-    ngx_queue_t                   todo;
     ngx_mcp_ref_t                 ref;
+    uint64_t                      seen;       /* of its log */
+    ngx_http_mcp_want_t           all;
+    ngx_rbtree_t                  wants;
+    ngx_rbtree_node_t             sentinel;
     ngx_uint_t                    n;
     ngx_uint_t                    queued;     /* in pending */
 } ngx_http_mcp_group_t;
@@ -81,7 +105,8 @@ struct ngx_http_mcp_stream_s {
     ngx_queue_t                   out;        /* parked: what is unsent */
 
     ngx_http_mcp_group_t         *group;
-    ngx_queue_t                   sibling;    /* in the group */
+    ngx_http_mcp_member_t         all;        /* of the group */
+    ngx_http_mcp_member_t        *wants;
     ngx_queue_t                   pending;    /* to be looked at */
     ngx_queue_t                   pace;
     ngx_msec_t                    deadline;
@@ -95,6 +120,9 @@ struct ngx_http_mcp_stream_s {
     unsigned                      get:1;
     unsigned                      parkable:1;
     unsigned                      queued:1;   /* in pending */
+    unsigned                      indexed:1;  /* by what it wants */
+    unsigned                      settled:1;  /* it took all, and is woken for
+                                                 what follows */
     unsigned                      paced:1;
     unsigned                      slow:1;     /* paced by send_timeout */
     unsigned                      hungry:1;   /* the call waits for room */
@@ -123,8 +151,19 @@ struct ngx_http_mcp_streams_s {
     ngx_uint_t                    n;          /* streams there are */
 
     ngx_queue_t                   pending;    /* streams */
-    ngx_queue_t                   pending_groups;
     ngx_event_t                   turn;
+
+    ngx_queue_t                   known;      /* groups */
+    ngx_queue_t                   unsure;     /* may have news */
+    ngx_queue_t                   pending_groups;  /* have news */
+
+    ngx_http_mcp_group_t         *reading;    /* its news */
+    ngx_http_mcp_want_t          *want;       /* of the one looked at */
+    uint64_t                      seen;       /* with the last of these */
+    ngx_uint_t                    next;
+    ngx_uint_t                    nnews;
+    ngx_uint_t                    more;
+    ngx_mcp_news_t                news[NGX_MCP_NEWS];
 
     ngx_queue_t                   paces;
     ngx_event_t                   tick;
@@ -180,8 +219,6 @@ ngx_int_t ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s);
 
 ngx_http_mcp_stream_t *ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone);
 void ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s);
-ngx_int_t ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s);
-void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s);
 
 /* sets the next deadline: of the heartbeat, or of a client that is slow */
@@ -190,6 +227,33 @@ void ngx_http_mcp_stream_unpace(ngx_http_mcp_stream_t *s);
 
 /* memory for composing, of this process; at least size bytes */
 u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
+
+
+/* ngx_http_mcp_stream_index.c: streams by what they want */
+
+ngx_int_t ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s);
+void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
+
+/*
+ * A stream that took all of its general line is settled: it is woken for what
+ * it wants, and its place moves on with what it does not.  Before it takes
+ * again, or is closed, it is not settled any more.  NGX_OK, or NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s);
+void ngx_http_mcp_stream_unsettle(ngx_http_mcp_stream_t *s);
+
+/* what it wants is to be read again, when it settles */
+void ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s);
+
+/* whether the zone should know that much of the log was not for it */
+ngx_uint_t ngx_http_mcp_stream_outdated(ngx_http_mcp_stream_t *s);
+
+/*
+ * Goes on with the news of groups.  NGX_OK: *s has something to take, if it is
+ * not NULL; NGX_AGAIN: call again in another turn; NGX_DONE: there are none.
+ */
+ngx_int_t ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_stream_t **s);
 
 
 /* ngx_http_mcp_drain.c */

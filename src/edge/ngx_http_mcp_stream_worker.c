@@ -14,15 +14,9 @@
 
 
 static ngx_int_t ngx_http_mcp_stream_grow(ngx_http_mcp_streams_t *streams);
-static ngx_queue_t *ngx_http_mcp_group_bucket(ngx_http_mcp_streams_t *streams,
-    ngx_mcp_ref_t ref);
-static ngx_http_mcp_group_t *ngx_http_mcp_group_find(
-    ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref);
-static void ngx_http_mcp_group_todo(ngx_http_mcp_streams_t *streams,
-    ngx_http_mcp_group_t *g);
 static void ngx_http_mcp_stream_turn_handler(ngx_event_t *ev);
-static ngx_http_mcp_stream_t *ngx_http_mcp_stream_next(
-    ngx_http_mcp_streams_t *streams);
+static ngx_int_t ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_stream_t **s);
 static ngx_http_mcp_pace_t *ngx_http_mcp_pace_get(
     ngx_http_mcp_streams_t *streams, ngx_msec_t interval);
 static void ngx_http_mcp_stream_tick_handler(ngx_event_t *ev);
@@ -147,96 +141,6 @@ ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s)
 }
 
 
-static ngx_queue_t *
-ngx_http_mcp_group_bucket(ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref)
-{
-    return &streams->groups[ref.block % NGX_HTTP_MCP_STREAM_GROUPS];
-}
-
-
-static ngx_http_mcp_group_t *
-ngx_http_mcp_group_find(ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref)
-{
-    ngx_queue_t           *q, *bucket;
-    ngx_http_mcp_group_t  *g;
-
-    bucket = ngx_http_mcp_group_bucket(streams, ref);
-
-    for (q = ngx_queue_head(bucket);
-         q != ngx_queue_sentinel(bucket);
-         q = ngx_queue_next(q))
-    {
-        g = ngx_queue_data(q, ngx_http_mcp_group_t, link);
-
-        if (g->ref.block == ref.block && g->ref.gen == ref.gen) {
-            return g;
-        }
-    }
-
-    return NULL;
-}
-
-
-ngx_int_t
-ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s)
-{
-    ngx_http_mcp_group_t    *g;
-    ngx_http_mcp_streams_t  *streams;
-
-    streams = s->streams;
-
-    g = ngx_http_mcp_group_find(streams, s->zs.group);
-
-    if (g == NULL) {
-        g = ngx_calloc(sizeof(ngx_http_mcp_group_t), ngx_cycle->log);
-        if (g == NULL) {
-            return NGX_ERROR;
-        }
-
-        g->ref = s->zs.group;
-
-        ngx_queue_init(&g->streams);
-        ngx_queue_init(&g->todo);
-        ngx_queue_insert_head(ngx_http_mcp_group_bucket(streams, g->ref),
-                              &g->link);
-    }
-
-    s->group = g;
-    g->n++;
-
-    ngx_queue_insert_tail(&g->streams, &s->sibling);
-
-    return NGX_OK;
-}
-
-
-void
-ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s)
-{
-    ngx_http_mcp_group_t  *g;
-
-    g = s->group;
-
-    if (g == NULL) {
-        return;
-    }
-
-    s->group = NULL;
-    ngx_queue_remove(&s->sibling);
-
-    if (--g->n) {
-        return;
-    }
-
-    if (g->queued) {
-        ngx_queue_remove(&g->pending);
-    }
-
-    ngx_queue_remove(&g->link);
-    ngx_free(g);
-}
-
-
 void
 ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s)
 {
@@ -251,64 +155,10 @@ ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s)
 }
 
 
-void
-ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
-{
-    ngx_uint_t               i;
-    ngx_queue_t             *q;
-    ngx_http_mcp_group_t    *g;
-    ngx_http_mcp_streams_t  *streams;
-
-    streams = zone->data;
-
-    if (streams == NULL) {
-        return;
-    }
-
-    if (group.block) {
-        g = ngx_http_mcp_group_find(streams, group);
-
-        if (g) {
-            ngx_http_mcp_group_todo(streams, g);
-        }
-
-        return;
-    }
-
-    for (i = 0; i < NGX_HTTP_MCP_STREAM_GROUPS; i++) {
-
-        for (q = ngx_queue_head(&streams->groups[i]);
-             q != ngx_queue_sentinel(&streams->groups[i]);
-             q = ngx_queue_next(q))
-        {
-            g = ngx_queue_data(q, ngx_http_mcp_group_t, link);
-            ngx_http_mcp_group_todo(streams, g);
-        }
-    }
-}
-
-
-static void
-ngx_http_mcp_group_todo(ngx_http_mcp_streams_t *streams,
-    ngx_http_mcp_group_t *g)
-{
-    if (!ngx_queue_empty(&g->streams)) {
-        ngx_queue_add(&g->todo, &g->streams);
-        ngx_queue_init(&g->streams);
-    }
-
-    if (!g->queued) {
-        g->queued = 1;
-        ngx_queue_insert_tail(&streams->pending_groups, &g->pending);
-    }
-
-    ngx_post_event(&streams->turn, &ngx_posted_events);
-}
-
-
 static void
 ngx_http_mcp_stream_turn_handler(ngx_event_t *ev)
 {
+    ngx_int_t                rc;
     ngx_uint_t               n;
     ngx_msec_t               start;
     ngx_http_mcp_stream_t   *s;
@@ -323,57 +173,47 @@ ngx_http_mcp_stream_turn_handler(ngx_event_t *ev)
             && (n >= NGX_HTTP_MCP_TURN_STREAMS
                 || ngx_http_mcp_turn_over(start)))
         {
-            ngx_post_event(ev, &ngx_posted_next_events);
+            break;
+        }
+
+        rc = ngx_http_mcp_stream_next(streams, &s);
+
+        if (rc == NGX_DONE) {
             return;
         }
 
-        s = ngx_http_mcp_stream_next(streams);
-        if (s == NULL) {
-            return;
+        if (rc == NGX_AGAIN) {
+            break;
         }
 
-        ngx_http_mcp_stream_turn(s);
+        if (s) {
+            ngx_http_mcp_stream_turn(s);
+        }
     }
+
+    ngx_post_event(ev, &ngx_posted_next_events);
 }
 
 
-static ngx_http_mcp_stream_t *
-ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams)
+/* as ngx_http_mcp_stream_news() */
+
+static ngx_int_t
+ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_stream_t **s)
 {
-    ngx_queue_t            *q;
-    ngx_http_mcp_group_t   *g;
-    ngx_http_mcp_stream_t  *s;
+    ngx_queue_t  *q;
 
-    if (!ngx_queue_empty(&streams->pending)) {
-        q = ngx_queue_head(&streams->pending);
-        s = ngx_queue_data(q, ngx_http_mcp_stream_t, pending);
-
-        ngx_queue_remove(q);
-        s->queued = 0;
-
-        return s;
+    if (ngx_queue_empty(&streams->pending)) {
+        return ngx_http_mcp_stream_news(streams, s);
     }
 
-    while (!ngx_queue_empty(&streams->pending_groups)) {
-        q = ngx_queue_head(&streams->pending_groups);
-        g = ngx_queue_data(q, ngx_http_mcp_group_t, pending);
+    q = ngx_queue_head(&streams->pending);
+    *s = ngx_queue_data(q, ngx_http_mcp_stream_t, pending);
 
-        if (ngx_queue_empty(&g->todo)) {
-            ngx_queue_remove(q);
-            g->queued = 0;
-            continue;
-        }
+    ngx_queue_remove(q);
+    (*s)->queued = 0;
 
-        q = ngx_queue_head(&g->todo);
-        s = ngx_queue_data(q, ngx_http_mcp_stream_t, sibling);
-
-        ngx_queue_remove(q);
-        ngx_queue_insert_tail(&g->streams, q);
-
-        return s;
-    }
-
-    return NULL;
+    return NGX_OK;
 }
 
 
@@ -551,6 +391,9 @@ ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s)
 
         s->zs.told = NGX_MCP_TOLD_NONE;
         ngx_http_mcp_stream_queue(s);
+
+    } else if (ngx_http_mcp_stream_outdated(s)) {
+        ngx_http_mcp_stream_queue(s);
     }
 }
 
@@ -598,6 +441,8 @@ ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone)
 
     ngx_queue_init(&streams->pending);
     ngx_queue_init(&streams->pending_groups);
+    ngx_queue_init(&streams->known);
+    ngx_queue_init(&streams->unsure);
     ngx_queue_init(&streams->paces);
 
     for (i = 0; i < NGX_HTTP_MCP_STREAM_GROUPS; i++) {

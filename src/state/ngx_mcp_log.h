@@ -182,6 +182,9 @@ typedef struct {
     uint32_t                more;         /* there may be, after a take */
     uint32_t                told;         /* of a gap, ngx_mcp_told_e */
     ngx_mcp_cursor_t        cursor;       /* what it has taken */
+    uint64_t                seen;         /* of the shared log when it was
+                                             opened; of what follows its worker
+                                             is told */
 
     unsigned                unknown:1;    /* it was to go on from where its
                                              line has not been yet */
@@ -211,7 +214,8 @@ void ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
  *
  *   NGX_OK        taken: *len bytes, *flags, cursor is its event id; if
  *                 stream->more is 0, the next answer would be NGX_AGAIN
- *   NGX_AGAIN     nothing now; the worker will be woken
+ *   NGX_AGAIN     nothing now; it will be woken, or its worker is told of
+ *                 news of its group (ngx_mcp_subscriber.h)
  *   NGX_DECLINED  another stream carries the line; heartbeats only
  *   NGX_BUSY      the event does not fit into size; *len says what it needs
  *   NGX_ABORT     a gap: *len events were lost (NGX_MCP_LOST_UNKNOWN: nobody

@@ -22,6 +22,9 @@
 #define NGX_MCP_WAKE_CANCEL            0x04  /* the client cancelled the call */
 #define NGX_MCP_WAKE_UPSTREAM_SESSION  0x08  /* the one it waits for */
 
+/* its session subscribed to something */
+#define NGX_MCP_WAKE_WANTS   NGX_MCP_WAKE_FIRST
+
 
 /*
  * What a worker does when its doorbell was rung.  "local" is the number that

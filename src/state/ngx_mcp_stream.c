@@ -99,6 +99,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
     stream->session = session;
     stream->group = s->rec.owner;
+    stream->seen = g->log.last;
     stream->line = line;
     stream->unknown = 0;
     stream->told = NGX_MCP_TOLD_NONE;
@@ -556,13 +557,8 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         if (e == NULL) {
             ngx_mcp_line_handed_locked(zone, &line, stream);
 
-            if (line.call) {
-                return ngx_mcp_line_over(line.call) ? NGX_DONE : NGX_AGAIN;
-            }
-
-            ngx_mcp_watch_locked(zone, line.group->watch);
-
-            return NGX_AGAIN;
+            return (line.call && ngx_mcp_line_over(line.call)) ? NGX_DONE
+                                                               : NGX_AGAIN;
         }
 
         if (ngx_mcp_line_hidden_locked(zone, line.session, e)) {
@@ -593,7 +589,6 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             && stream->cursor.own >= line.session->log.last
             && stream->cursor.shared >= line.group->log.last)
         {
-            ngx_mcp_watch_locked(zone, line.group->watch);
             stream->more = 0;
         }
 

@@ -180,6 +180,13 @@ ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
     e->nsubscriptions++;
     s->bloom |= ngx_mcp_bloom(hash);
 
+    /* before the first event that it is to get */
+
+    if (s->carrier) {
+        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, s->carrier),
+                            NGX_MCP_WAKE_WANTS);
+    }
+
     return sub;
 }
 

@@ -41,11 +41,20 @@ ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
     ngx_mcp_touch(zone, &task->why);
     task->why = had | (uint32_t) why;
 
-    if (had || task->rec.worker >= zone->sh->places) {
+    if (task->rec.worker >= zone->sh->places) {
         return;
     }
 
     w = ngx_mcp_place(zone, task->rec.worker);
+
+    if (why & ~had & NGX_MCP_WAKE_FIRST) {
+        ngx_mcp_touch(zone, &w->first);
+        w->first++;
+    }
+
+    if (had) {
+        return;
+    }
 
     ngx_mcp_list_append(zone, &w->pending, ngx_mcp_number(zone, task),
                         offsetof(ngx_mcp_task_sh_t, pending));
@@ -57,9 +66,12 @@ ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
 void
 ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
 {
+    uint32_t              had;
     ngx_mcp_worker_sh_t  *w;
 
-    if (task->why == 0) {
+    had = task->why;
+
+    if (had == 0) {
         return;
     }
 
@@ -71,6 +83,11 @@ ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
     }
 
     w = ngx_mcp_place(zone, task->rec.worker);
+
+    if (had & NGX_MCP_WAKE_FIRST) {
+        ngx_mcp_touch(zone, &w->first);
+        w->first--;
+    }
 
     ngx_mcp_list_remove(zone, &w->pending, ngx_mcp_number(zone, task),
                         offsetof(ngx_mcp_task_sh_t, pending));
@@ -562,8 +579,10 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 
         ngx_mcp_touch(zone, &w->pending);
         ngx_mcp_touch(zone, &w->state);
+        ngx_mcp_touch(zone, &w->first);
 
         ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
+        w->first = 0;
         w->state = NGX_MCP_WORKER_FREE;
 
         while (zone->sh->top

@@ -282,6 +282,7 @@ ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone)
         w = ngx_mcp_place(zone, i);
         ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
         w->staged = 0;
+        w->first = 0;
     }
 
     sh->generation += 0x10001;

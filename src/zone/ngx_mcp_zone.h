@@ -30,6 +30,9 @@
 
 #define NGX_MCP_ZONE_MIN_SIZE   (1024 * 1024)
 
+/* a reason to look at a task that has to be known before news are read */
+#define NGX_MCP_WAKE_FIRST      0x80000000
+
 /* types of records at most */
 #define NGX_MCP_TYPES           32
 

@@ -132,6 +132,8 @@ typedef struct {
     ngx_mcp_list_sh_t       pending;      /* tasks */
     uint32_t                staged;       /* blocks being filled */
     uint32_t                quitting;
+    uint32_t                first;        /* of these, with ..._WAKE_FIRST */
+    uint32_t                unused;
 
     /* not noted in the journal */
 

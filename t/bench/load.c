@@ -15,6 +15,10 @@
  *   load one PORT PATH-A PUBLISH-A N-A PATH-B PUBLISH-B N-B ROUNDS
  *       one event to one session of N, turn by turn; prints both medians
  *       in microseconds
+ *   load want PORT PATH-A PUBLISH-A N-A PATH-B PUBLISH-B N-B ROUNDS WHAT
+ *       sessions with a stream each, all of which want another identity, uri
+ *       or topic (WHAT); one event after the other for one of N; prints both
+ *       means in microseconds
  *   load hold PORT PATH STREAMS
  *       opens sessions with a stream each, says "ready", waits for its
  *       input to end
@@ -312,7 +316,7 @@ rate(int connections, double ms, const char *name)
 /* the session's id in buf; keeps the connection */
 
 static void
-session_open(conn_t *c, const char *path, char id[64])
+session_open(conn_t *c, const char *path, const char *user, char id[64])
 {
     int    n;
     char   text[1024], *p;
@@ -326,8 +330,9 @@ session_open(conn_t *c, const char *path, char id[64])
                  "POST %s HTTP/1.1\r\nHost: localhost\r\n"
                  "Accept: application/json, text/event-stream\r\n"
                  "Content-Type: application/json\r\n"
+                 "X-User: %s\r\n"
                  "Content-Length: %zu\r\n\r\n%s",
-                 path, sizeof(body) - 1, body);
+                 path, user, sizeof(body) - 1, body);
 
     put(c->fd, text, n);
 
@@ -347,7 +352,7 @@ session_open(conn_t *c, const char *path, char id[64])
 
 
 static void
-stream_open(conn_t *c, const char *path, const char *id)
+stream_open(conn_t *c, const char *path, const char *user, const char *id)
 {
     int       n;
     char      text[1024];
@@ -359,7 +364,8 @@ stream_open(conn_t *c, const char *path, const char *id)
                  "GET %s HTTP/1.1\r\nHost: localhost\r\n"
                  "Accept: text/event-stream\r\n"
                  "MCP-Protocol-Version: 2025-11-25\r\n"
-                 "Mcp-Session-Id: %s\r\n\r\n", path, id);
+                 "X-User: %s\r\n"
+                 "Mcp-Session-Id: %s\r\n\r\n", path, user, id);
 
     put(c->fd, text, n);
 
@@ -394,8 +400,8 @@ streams_open(const char *path, int count)
     c.fd = dial();
 
     for (i = 0; i < count; i++) {
-        session_open(&c, path, id);
-        stream_open(&streams[i], path, id);
+        session_open(&c, path, "", id);
+        stream_open(&streams[i], path, "", id);
     }
 
     close(c.fd);
@@ -525,11 +531,11 @@ one(char **argv)
         /* a session in the middle of them has the stream */
 
         for (j = 0; j < count; j++) {
-            session_open(&c, argv[i * 3], j == count / 2 ? id[i] : any);
+            session_open(&c, argv[i * 3], "", j == count / 2 ? id[i] : any);
         }
 
         close(c.fd);
-        stream_open(&s[i], argv[i * 3], id[i]);
+        stream_open(&s[i], argv[i * 3], "", id[i]);
     }
 
     memset(&c, 0, sizeof(c));
@@ -556,6 +562,124 @@ one(char **argv)
     for (i = 0; i < 2; i++) {
         qsort(us[i], rounds, sizeof(double), compare);
         printf("%.1f ", us[i][rounds / 2]);
+    }
+
+    printf("\n");
+
+    return 0;
+}
+
+
+static void
+subscribe(conn_t *c, const char *path, const char *user, const char *id,
+    const char *uri)
+{
+    int    n;
+    char   text[1024], body[256];
+
+    n = snprintf(body, sizeof(body),
+                 "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":"
+                 "\"resources/subscribe\",\"params\":{\"uri\":\"%s\"}}", uri);
+
+    n = snprintf(text, sizeof(text),
+                 "POST %s HTTP/1.1\r\nHost: localhost\r\n"
+                 "Accept: application/json, text/event-stream\r\n"
+                 "Content-Type: application/json\r\n"
+                 "MCP-Protocol-Version: 2025-11-25\r\n"
+                 "X-User: %s\r\nMcp-Session-Id: %s\r\n"
+                 "Content-Length: %d\r\n\r\n%s", path, user, id, n, body);
+
+    put(c->fd, text, n);
+
+    c->got = 0;
+    c->need = 0;
+
+    while (!answer_read(c)) { /* void */ }
+
+    if (strstr(c->buf, "\"result\"") == NULL) {
+        fprintf(stderr, "load: got %s\n", c->buf);
+        exit(1);
+    }
+}
+
+
+static int
+want(char **argv)
+{
+    int      i, j, n, rounds, count;
+    char     text[1024], body[512], id[64], user[32], uri[64];
+    conn_t   c, *all;
+    double   start;
+
+    rounds = atoi(argv[6]);
+
+    for (i = 0; i < 2; i++) {
+        count = atoi(argv[i * 3 + 2]);
+        all = calloc(count, sizeof(conn_t));
+
+        memset(&c, 0, sizeof(c));
+        c.fd = dial();
+
+        for (j = 0; j < count; j++) {
+            snprintf(user, sizeof(user), "user-%d", j);
+            session_open(&c, argv[i * 3], user, id);
+            stream_open(&all[j], argv[i * 3], user, id);
+
+            if (strcmp(argv[7], "uri") == 0) {
+                snprintf(uri, sizeof(uri), "memory://%d", j);
+                subscribe(&c, argv[i * 3], user, id, uri);
+
+            } else if (strcmp(argv[7], "topic") == 0) {
+                snprintf(uri, sizeof(uri), "events://%d/latest", j);
+                subscribe(&c, argv[i * 3], user, id, uri);
+            }
+        }
+
+        snprintf(body, sizeof(body),
+                 strcmp(argv[7], "identity") == 0
+                 ? "{\"jsonrpc\":\"2.0\",\"method\":"
+                   "\"notifications/message\",\"params\":{\"level\":"
+                   "\"info\",\"data\":\"mark\"},\"identity\":\"user-%d\"}"
+                 : strcmp(argv[7], "uri") == 0
+                 ? "{\"jsonrpc\":\"2.0\",\"method\":"
+                   "\"notifications/message\",\"params\":{\"level\":"
+                   "\"info\",\"data\":\"mark\"},\"uri\":\"memory://%d\"}"
+                 : "{\"mark\":1,\"topic\":\"%d\"}", count / 2);
+
+        n = snprintf(text, sizeof(text),
+                     "POST %s HTTP/1.1\r\nHost: localhost\r\n"
+                     "Content-Type: application/json\r\n"
+                     "Content-Length: %zu\r\n\r\n%s", argv[i * 3 + 1],
+                     strlen(body), body);
+
+        /* each waits for what the one before left to be done */
+
+        start = 0;
+
+        for (j = -10; j < rounds; j++) {
+
+            if (j == 0) {
+                start = now();
+            }
+
+            put(c.fd, text, n);
+
+            while (streams_read("data: {", 7, 10000) == 0) { /* void */ }
+
+            c.got = 0;
+            while (!answer_read(&c)) { /* void */ }
+        }
+
+        printf("%.1f ", (now() - start) / rounds);
+        fflush(stdout);
+
+        close(c.fd);
+
+        for (j = 0; j < count; j++) {
+            close(all[j].fd);
+        }
+
+        sleep(1);
     }
 
     printf("\n");
@@ -723,6 +847,10 @@ main(int argc, char **argv)
 
     if (strcmp(argv[1], "one") == 0 && argc == 10) {
         return one(argv + 3);
+    }
+
+    if (strcmp(argv[1], "want") == 0 && argc == 11) {
+        return want(argv + 3);
     }
 
     if (strcmp(argv[1], "hold") == 0 && argc == 5) {

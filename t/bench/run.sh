@@ -8,7 +8,8 @@
 # Requests per second are flattered where the load, and not the worker, is what
 # is busy; the worker's time is not.
 #
-#   t/bench/run.sh [part ...]     ping list call initialize fan memory one; all
+#   t/bench/run.sh [part ...]     ping list call initialize fan memory one want
+#                                 or, if none is given, all of them
 #   t/bench/run.sh instructions   of the worker for each request, by callgrind
 #
 # Further parts, of requests: json sse publish rule.
@@ -390,7 +391,7 @@ mcp() {
               mcp_stream_heartbeat 1h;
               location = /mcp { mcp_endpoint zone=main; ${2:-} }
               location = /publish { mcp_publish zone=main; }
-              location = /few { mcp_endpoint zone=few; }
+              location = /few { mcp_endpoint zone=few; ${3:-} }
               location = /publish-few { mcp_publish zone=few; }
               location = /status { mcp_status zone=main; }
           }"
@@ -488,6 +489,25 @@ one() {
 }
 
 
+# one event for one of many streams, as many as fit into a worker
+
+want() {
+    local a b what n=10000
+    local conf="mcp_session_bind \$http_x_user;
+                mcp_capabilities resources logging; mcp_topic_limit 16000;"
+
+    for what in identity uri topic; do
+        start "want-$what" 1 <<< "$(mcp 256m "$conf" "$conf")"
+        read -r a b < <($cpu "$load" want "$port" /mcp /publish "$n" \
+                            /few /publish-few 100 2000 "$what")
+        stop "$master"
+
+        row "event for 1 $what of $n streams | of 100, us" "$a" "$b" \
+            "$(divide "$a" "$b")" "" "<= 1.2"
+    done
+}
+
+
 wanted() {
     [ -z "$parts" ] || case " $parts " in
     *" $1 "*) ;;
@@ -517,7 +537,7 @@ for part in $each; do
     fi
 done
 
-for part in fan memory one; do
+for part in fan memory one want; do
     if wanted $part; then
         $part
     fi

@@ -432,16 +432,18 @@ static void
 pending_check(ngx_mcp_zone_t *zone)
 {
     uint32_t              n;
-    ngx_uint_t            i, count, want;
+    ngx_uint_t            i, count, want, wants;
     ngx_mcp_task_sh_t    *t;
     ngx_mcp_block_sh_t   *b;
     ngx_mcp_worker_sh_t  *w;
 
     count = 0;
     want = 0;
+    wants = 0;
 
     for (i = 0; i < zone->sh->top; i++) {
         w = ngx_mcp_place(zone, i);
+        wants += w->first;
         count += length(zone, &w->pending,
                         offsetof(ngx_mcp_task_sh_t, pending), "pending");
 
@@ -463,7 +465,12 @@ pending_check(ngx_mcp_zone_t *zone)
             && t->why && t->rec.worker < zone->sh->places)
         {
             want++;
+            wants -= (t->why & NGX_MCP_WAKE_WANTS) ? 1 : 0;
         }
+    }
+
+    if (wants) {
+        bad("%d tasks want something new, which is not so", (int) wants);
     }
 
     if (count != want) {

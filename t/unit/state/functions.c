@@ -1655,6 +1655,126 @@ tell_some(const char *text, size_t len, const char *uri)
 }
 
 
+/* whom news are for: the positions, a letter for what they are about */
+
+static const char *
+news(ngx_mcp_ref_t group, uint64_t *seen, uint64_t a, uint64_t b)
+{
+    ngx_int_t        rc;
+    ngx_uint_t       i, n;
+    ngx_mcp_news_t   list[NGX_MCP_NEWS];
+    static char      text[NGX_MCP_NEWS * 16];
+
+    rc = ngx_mcp_group_news(&zone, group, seen, list, &n);
+
+    text[0] = '\0';
+
+    for (i = 0; i < n && i < 8; i++) {
+        snprintf(text + strlen(text), 16, "%u%s ", (unsigned) list[i].pos,
+                 list[i].want == a ? "a" : list[i].want == b ? "b"
+                 : list[i].want == NGX_MCP_WANT_ALL ? "*" : "?");
+    }
+
+    return strcat(text, rc == NGX_OK ? "ok" : rc == NGX_AGAIN ? "again"
+                        : rc == NGX_BUSY ? "busy" : "declined");
+}
+
+
+static void
+wanted_tests(void)
+{
+    ngx_str_t               a, b;
+    uint64_t                wants[4], seen;
+    ngx_uint_t              i;
+    ngx_mcp_ref_t           one, two, none;
+    ngx_mcp_stream_t        st, other;
+    ngx_mcp_group_sh_t     *g;
+    ngx_mcp_session_sh_t   *s;
+
+    start(1024 * 1024);
+
+    tell("e", "t", "nobody");
+    one = session("e", "t");
+    two = session("e", "t");
+    tell("e", "t", "early");
+
+    a = env_str("u:a");
+    b = env_str("u:b");
+    ngx_mcp_session_subscribe(&zone, one, &a, NULL, 8);
+    ngx_mcp_stream_open(&zone, one, 0, NULL, 2, 1, &st);
+    ngx_mcp_stream_open(&zone, two, 0, NULL, 2, 2, &other);
+    drain();
+
+    ok(ngx_mcp_stream_wants(&zone, &other, wants, 4) == 1
+       && ngx_mcp_stream_wants(&zone, &st, wants, 4) == 2
+       && wants[1] == ngx_mcp_hash(&zone, &a, NULL),
+       "what a stream wants: an identity, a subscription");
+    ok(ngx_mcp_stream_wants(&zone, &st, wants, 0) == 2, "which may be more");
+
+    s = ngx_mcp_record(&zone, one, NGX_MCP_SESSION);
+    g = ngx_mcp_session_group(&zone, s);
+
+    seen = st.seen;
+    ok(seen == g->log.last, "it is told of what comes");
+    is(news(st.group, &seen, 1, 2), "ok", "no news");
+
+    listen_again();
+    tell_some("x", 0, "u:b");
+    tell_some("x", 0, "u:a");
+    drain();
+    ok(heard.groups == 1, "the worker is told once");
+    i = (ngx_uint_t) seen;
+    is(news(st.group, &seen, ngx_mcp_hash(&zone, &a, NULL),
+            ngx_mcp_hash(&zone, &b, NULL)),
+       i == 1 ? "2b 3a ok" : "", "and reads whom it is about");
+    is(news(st.group, &seen, 1, 2), "ok", "once");
+
+    listen_again();
+    tell_some("x", 0, "u:a");
+    tell("e", "t", "all");
+    tell_some("x", 0, "u:a");
+    drain();
+    ok(heard.groups == 1, "it is told again");
+    is(news(st.group, &seen, ngx_mcp_hash(&zone, &a, NULL), 2), "4a 5* ok",
+       "behind one for all there are no others");
+    ok(seen == g->log.last, "up to the end");
+
+    for (i = 0; i < NGX_MCP_NEWS + 2; i++) {
+        tell_some("x", 0, "u:b");
+    }
+
+    drain();
+    i = (ngx_uint_t) seen;
+    (void) news(st.group, &seen, 1, 2);
+    ok(seen == i + NGX_MCP_NEWS, "many come in parts");
+    listen_again();
+    tell_some("x", 0, "u:b");
+    drain();
+    ok(heard.groups == 0, "of which it is told when they are over");
+    is(news(st.group, &seen, 1, ngx_mcp_hash(&zone, &b, NULL)),
+       "71b 72b 73b ok", "the rest");
+
+    ok(!tell_some("", 70000, "u:b"), "one that is too large");
+    is(news(st.group, &seen, 1, 2), "74* ok", "may have been for any");
+
+    listen_again();
+    ngx_mcp_session_subscribe(&zone, one, &b, NULL, 8);
+    tell_some("x", 0, "u:b");
+    is(news(st.group, &seen, 1, 2), "busy", "before a new subscription");
+    drain();
+    ok(heard.streams == 1 && heard.local == 1
+       && heard.why == NGX_MCP_WAKE_WANTS, "of which the stream hears");
+    is(news(st.group, &seen, 1, ngx_mcp_hash(&zone, &b, NULL)), "75b ok",
+       "there are no news");
+
+    memset(&none, 0, sizeof(none));
+    is(news(none, &seen, 1, 2), "declined", "of a group that is gone");
+    ngx_mcp_session_end(&zone, one, NGX_MCP_COUNTER_SESSIONS_DELETED);
+    ok(ngx_mcp_stream_wants(&zone, &st, wants, 4) == 0,
+       "a session that ended wants nothing");
+}
+
+
 /* how many events were lost, if it is known */
 
 static void
@@ -3644,6 +3764,7 @@ main(void)
     server_request_tests();
     call_tests();
     line_tests();
+    wanted_tests();
     gap_tests();
     eviction_tests();
     group_tests();

@@ -1,0 +1,503 @@
+
+#include "ngx_http_mcp_stream_body.h"
+
+
+/* more than most streams have */
+#define NGX_HTTP_MCP_WANTS_FEW  16
+
+
+static ngx_queue_t *ngx_http_mcp_group_bucket(ngx_http_mcp_streams_t *streams,
+    ngx_mcp_ref_t ref);
+static ngx_http_mcp_group_t *ngx_http_mcp_group_find(
+    ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref);
+static ngx_int_t ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s);
+static ngx_int_t ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s,
+    uint64_t hash);
+static ngx_http_mcp_want_t *ngx_http_mcp_want_find(ngx_http_mcp_group_t *g,
+    uint64_t hash);
+static void ngx_http_mcp_want_insert(ngx_rbtree_node_t *temp,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
+static ngx_http_mcp_group_t *ngx_http_mcp_group_next(
+    ngx_http_mcp_streams_t *streams);
+static ngx_int_t ngx_http_mcp_group_read(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_group_t *g);
+
+
+static ngx_queue_t *
+ngx_http_mcp_group_bucket(ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref)
+{
+    return &streams->groups[ref.block % NGX_HTTP_MCP_STREAM_GROUPS];
+}
+
+
+static ngx_http_mcp_group_t *
+ngx_http_mcp_group_find(ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref)
+{
+    ngx_queue_t           *q, *bucket;
+    ngx_http_mcp_group_t  *g;
+
+    bucket = ngx_http_mcp_group_bucket(streams, ref);
+
+    for (q = ngx_queue_head(bucket);
+         q != ngx_queue_sentinel(bucket);
+         q = ngx_queue_next(q))
+    {
+        g = ngx_queue_data(q, ngx_http_mcp_group_t, link);
+
+        if (g->ref.block == ref.block && g->ref.gen == ref.gen) {
+            return g;
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_int_t
+ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s)
+{
+    ngx_http_mcp_group_t    *g;
+    ngx_http_mcp_streams_t  *streams;
+
+    streams = s->streams;
+
+    g = ngx_http_mcp_group_find(streams, s->zs.group);
+
+    if (g == NULL) {
+        g = ngx_calloc(sizeof(ngx_http_mcp_group_t), ngx_cycle->log);
+        if (g == NULL) {
+            return NGX_ERROR;
+        }
+
+        g->ref = s->zs.group;
+        g->seen = s->zs.seen;
+
+        ngx_queue_init(&g->all.members);
+        ngx_queue_init(&g->all.todo);
+        ngx_rbtree_init(&g->wants, &g->sentinel, ngx_http_mcp_want_insert);
+
+        ngx_queue_insert_head(ngx_http_mcp_group_bucket(streams, g->ref),
+                              &g->link);
+        ngx_queue_insert_tail(&streams->known, &g->order);
+    }
+
+    s->group = g;
+    g->n++;
+
+    s->all.stream = s;
+    ngx_queue_insert_tail(&g->all.members, &s->all.queue);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s)
+{
+    ngx_http_mcp_group_t    *g;
+    ngx_http_mcp_streams_t  *streams;
+
+    g = s->group;
+
+    if (g == NULL) {
+        return;
+    }
+
+    ngx_http_mcp_stream_unindex(s);
+
+    s->group = NULL;
+    ngx_queue_remove(&s->all.queue);
+
+    if (--g->n) {
+        return;
+    }
+
+    streams = s->streams;
+
+    if (streams->reading == g) {
+        streams->reading = NULL;
+        streams->want = NULL;
+    }
+
+    if (g->queued) {
+        ngx_queue_remove(&g->pending);
+    }
+
+    ngx_queue_remove(&g->order);
+    ngx_queue_remove(&g->link);
+    ngx_free(g);
+}
+
+
+ngx_int_t
+ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s)
+{
+    if (!s->indexed && ngx_http_mcp_stream_index(s) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    /* else it has yet to be told of what it did not get */
+
+    s->settled = (s->zs.told != NGX_MCP_TOLD_MORE);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_stream_unsettle(ngx_http_mcp_stream_t *s)
+{
+    if (s->settled) {
+        s->settled = 0;
+        s->zs.cursor.shared = ngx_max(s->zs.cursor.shared, s->group->seen);
+    }
+}
+
+
+ngx_uint_t
+ngx_http_mcp_stream_outdated(ngx_http_mcp_stream_t *s)
+{
+    return s->settled
+           && s->group->seen > s->zs.cursor.shared + s->conf->event_max;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s)
+{
+    uint64_t    *wants, few[NGX_HTTP_MCP_WANTS_FEW];
+    ngx_int_t    rc;
+    ngx_uint_t   i, n, max;
+
+    wants = few;
+    max = NGX_HTTP_MCP_WANTS_FEW;
+
+    for ( ;; ) {
+        n = ngx_mcp_stream_wants(s->streams->zone, &s->zs, wants, max);
+
+        if (n <= max) {
+            break;
+        }
+
+        if (wants != few) {
+            ngx_free(wants);
+        }
+
+        max = n;
+
+        wants = ngx_alloc(max * sizeof(uint64_t), ngx_cycle->log);
+        if (wants == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    rc = NGX_OK;
+    s->indexed = 1;
+
+    for (i = 0; i < n && rc == NGX_OK; i++) {
+        rc = ngx_http_mcp_want_join(s, wants[i]);
+    }
+
+    if (wants != few) {
+        ngx_free(wants);
+    }
+
+    if (rc != NGX_OK) {
+        ngx_http_mcp_stream_unindex(s);
+    }
+
+    return rc;
+}
+
+
+/* an event that it is about to be woken for is taken by itself */
+
+void
+ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
+{
+    ngx_http_mcp_want_t    *w;
+    ngx_http_mcp_member_t  *m;
+
+    ngx_http_mcp_stream_unsettle(s);
+
+    s->indexed = 0;
+
+    while (s->wants) {
+        m = s->wants;
+        s->wants = m->next;
+
+        w = m->want;
+        ngx_queue_remove(&m->queue);
+        ngx_free(m);
+
+        if (ngx_queue_empty(&w->members) && ngx_queue_empty(&w->todo)) {
+
+            if (s->streams->want == w) {
+                s->streams->want = NULL;
+            }
+
+            ngx_rbtree_delete(&s->group->wants, &w->node);
+            ngx_free(w);
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
+{
+    ngx_http_mcp_want_t    *w;
+    ngx_http_mcp_member_t  *m;
+
+    m = ngx_alloc(sizeof(ngx_http_mcp_member_t), ngx_cycle->log);
+    if (m == NULL) {
+        return NGX_ERROR;
+    }
+
+    w = ngx_http_mcp_want_find(s->group, hash);
+
+    if (w == NULL) {
+        w = ngx_alloc(sizeof(ngx_http_mcp_want_t), ngx_cycle->log);
+        if (w == NULL) {
+            ngx_free(m);
+            return NGX_ERROR;
+        }
+
+        w->hash = hash;
+        w->node.key = (ngx_rbtree_key_t) hash;
+
+        ngx_queue_init(&w->members);
+        ngx_queue_init(&w->todo);
+        ngx_rbtree_insert(&s->group->wants, &w->node);
+    }
+
+    m->stream = s;
+    m->want = w;
+    m->next = s->wants;
+    s->wants = m;
+
+    ngx_queue_insert_tail(&w->members, &m->queue);
+
+    return NGX_OK;
+}
+
+
+static ngx_http_mcp_want_t *
+ngx_http_mcp_want_find(ngx_http_mcp_group_t *g, uint64_t hash)
+{
+    ngx_rbtree_node_t    *node;
+    ngx_http_mcp_want_t  *w;
+
+    node = g->wants.root;
+
+    while (node != &g->sentinel) {
+        w = (ngx_http_mcp_want_t *) node;
+
+        if (w->hash == hash) {
+            return w;
+        }
+
+        node = (hash < w->hash) ? node->left : node->right;
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_mcp_want_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
+    ngx_rbtree_node_t *sentinel)
+{
+    uint64_t             hash;
+    ngx_rbtree_node_t  **p;
+
+    hash = ((ngx_http_mcp_want_t *) node)->hash;
+
+    for ( ;; ) {
+        p = (hash < ((ngx_http_mcp_want_t *) temp)->hash) ? &temp->left
+                                                          : &temp->right;
+        if (*p == sentinel) {
+            break;
+        }
+
+        temp = *p;
+    }
+
+    *p = node;
+    node->parent = temp;
+    node->left = sentinel;
+    node->right = sentinel;
+    ngx_rbt_red(node);
+}
+
+
+void
+ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
+{
+    ngx_http_mcp_group_t    *g;
+    ngx_http_mcp_streams_t  *streams;
+
+    streams = zone->data;
+
+    if (streams == NULL) {
+        return;
+    }
+
+    if (group.block) {
+        g = ngx_http_mcp_group_find(streams, group);
+
+        if (g == NULL) {
+            return;
+        }
+
+        if (!g->queued) {
+            g->queued = 1;
+            ngx_queue_insert_tail(&streams->pending_groups, &g->pending);
+        }
+
+    } else if (!ngx_queue_empty(&streams->known)) {
+        ngx_queue_add(&streams->unsure, &streams->known);
+        ngx_queue_init(&streams->known);
+    }
+
+    ngx_post_event(&streams->turn, &ngx_posted_events);
+}
+
+
+/*
+ * Events are looked at in their order, one group after the other: what a group
+ * has "seen" was for no stream that is settled.
+ */
+
+ngx_int_t
+ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_stream_t **stream)
+{
+    ngx_queue_t            *q;
+    ngx_mcp_news_t         *news;
+    ngx_http_mcp_want_t    *w;
+    ngx_http_mcp_group_t   *g;
+    ngx_http_mcp_member_t  *m;
+
+    *stream = NULL;
+
+    w = streams->want;
+
+    if (w && !ngx_queue_empty(&w->todo)) {
+        q = ngx_queue_head(&w->todo);
+        m = ngx_queue_data(q, ngx_http_mcp_member_t, queue);
+
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&w->members, q);
+
+        *stream = m->stream;
+
+        return NGX_OK;
+    }
+
+    streams->want = NULL;
+    g = streams->reading;
+
+    if (g == NULL) {
+        g = ngx_http_mcp_group_next(streams);
+
+        return g ? ngx_http_mcp_group_read(streams, g) : NGX_DONE;
+    }
+
+    if (streams->next < streams->nnews) {
+        news = &streams->news[streams->next++];
+        g->seen = news->pos - 1;
+
+        w = (news->want == NGX_MCP_WANT_ALL)
+            ? &g->all : ngx_http_mcp_want_find(g, news->want);
+
+        if (w) {
+            ngx_queue_add(&w->todo, &w->members);
+            ngx_queue_init(&w->members);
+            streams->want = w;
+        }
+
+        return NGX_OK;
+    }
+
+    g->seen = streams->seen;
+
+    if (streams->more) {
+        return ngx_http_mcp_group_read(streams, g);
+    }
+
+    streams->reading = NULL;
+
+    return NGX_OK;
+}
+
+
+static ngx_http_mcp_group_t *
+ngx_http_mcp_group_next(ngx_http_mcp_streams_t *streams)
+{
+    ngx_queue_t           *q;
+    ngx_http_mcp_group_t  *g;
+
+    if (!ngx_queue_empty(&streams->pending_groups)) {
+        q = ngx_queue_head(&streams->pending_groups);
+        g = ngx_queue_data(q, ngx_http_mcp_group_t, pending);
+
+        ngx_queue_remove(q);
+        g->queued = 0;
+
+        return g;
+    }
+
+    if (ngx_queue_empty(&streams->unsure)) {
+        return NULL;
+    }
+
+    q = ngx_queue_head(&streams->unsure);
+
+    ngx_queue_remove(q);
+    ngx_queue_insert_tail(&streams->known, q);
+
+    return ngx_queue_data(q, ngx_http_mcp_group_t, order);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_group_read(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_group_t *g)
+{
+    ngx_int_t  rc;
+
+    streams->reading = g;
+    streams->seen = g->seen;
+    streams->next = 0;
+
+    rc = ngx_mcp_group_news(streams->zone, g->ref, &streams->seen,
+                            streams->news, &streams->nnews);
+
+    streams->more = (rc == NGX_AGAIN);
+
+    switch (rc) {
+
+    case NGX_BUSY:
+        streams->reading = NULL;
+
+        if (!g->queued) {
+            g->queued = 1;
+            ngx_queue_insert_head(&streams->pending_groups, &g->pending);
+        }
+
+        return NGX_AGAIN;
+
+    case NGX_DECLINED:
+
+        /* with its sessions, of which all streams learn */
+
+        streams->news[0].pos = g->seen + 1;
+        streams->news[0].want = NGX_MCP_WANT_ALL;
+        streams->nnews = 1;
+
+        break;
+    }
+
+    return NGX_OK;
+}

@@ -1,0 +1,155 @@
+
+#include "ngx_mcp_state_sh.h"
+#include "ngx_mcp_subscriber.h"
+
+
+static uint64_t ngx_mcp_event_want(ngx_mcp_only_sh_t *only, uint64_t none);
+static uint64_t ngx_mcp_want_none(ngx_mcp_zone_t *zone);
+
+
+ngx_int_t
+ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
+    ngx_mcp_news_t *news, ngx_uint_t *n)
+{
+    uint64_t             none;
+    ngx_int_t            rc;
+    ngx_mcp_log_sh_t    *log;
+    ngx_mcp_event_sh_t  *e;
+    ngx_mcp_group_sh_t  *g;
+
+    *n = 0;
+    none = ngx_mcp_want_none(zone);
+
+    ngx_mcp_zone_lock(zone);
+
+    g = ngx_mcp_record(zone, group, NGX_MCP_GROUP);
+
+    if (g == NULL) {
+        rc = NGX_DECLINED;
+        goto done;
+    }
+
+    if (zone->worker != NGX_MCP_NO_WORKER
+        && ngx_mcp_place(zone, zone->worker)->first)
+    {
+        rc = NGX_BUSY;
+        goto done;
+    }
+
+    log = &g->log;
+    e = ngx_mcp_log_after_locked(zone, log, g, *seen, 0);
+
+    while (*seen < log->last) {
+
+        if (*n == NGX_MCP_NEWS) {
+            rc = NGX_AGAIN;
+            goto done;
+        }
+
+        news[*n].pos = *seen + 1;
+        news[*n].want = NGX_MCP_WANT_ALL;
+
+        if (e && e->pos == *seen + 1) {
+            news[*n].want = ngx_mcp_event_want(&e->only, none);
+            e = e->rec.links.next ? ngx_mcp_block(zone, e->rec.links.next)
+                                  : NULL;
+        }
+
+        /* a place without a body may have been for any of them */
+
+        *seen = (news[*n].want == NGX_MCP_WANT_ALL) ? log->last : *seen + 1;
+
+        (*n)++;
+    }
+
+    ngx_mcp_watch_locked(zone, g->watch);
+
+    rc = NGX_OK;
+
+done:
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* the one of those that an event is only for that the fewest want */
+
+static uint64_t
+ngx_mcp_event_want(ngx_mcp_only_sh_t *only, uint64_t none)
+{
+    ngx_uint_t  i;
+
+    if (only->identity && only->identity != none) {
+        return only->identity;
+    }
+
+    for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
+        if (only->uri[i]) {
+            return only->uri[i];
+        }
+    }
+
+    return (only->audience != none) ? only->audience : NGX_MCP_WANT_ALL;
+}
+
+
+/* the hash of an identity or a list key that is empty */
+
+static uint64_t
+ngx_mcp_want_none(ngx_mcp_zone_t *zone)
+{
+    ngx_str_t  empty;
+
+    ngx_str_null(&empty);
+
+    return ngx_mcp_hash(zone, &empty, NULL);
+}
+
+
+ngx_uint_t
+ngx_mcp_stream_wants(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    uint64_t *wants, ngx_uint_t max)
+{
+    uint32_t                    n;
+    uint64_t                    none;
+    ngx_uint_t                  i;
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    i = 0;
+    none = ngx_mcp_want_none(zone);
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, stream->session);
+
+    if (s == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return 0;
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    if (s->identity != none && i++ < max) {
+        wants[i - 1] = s->identity;
+    }
+
+    if (e->audience != none && i++ < max) {
+        wants[i - 1] = e->audience;
+    }
+
+    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+
+        if (i++ < max) {
+            wants[i - 1] = sub->uri;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return i;
+}
