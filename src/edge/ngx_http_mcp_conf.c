@@ -16,6 +16,10 @@ static ngx_int_t ngx_http_mcp_conf_names(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
+static char *ngx_http_mcp_merge_upstreams(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *mlcf);
+static ngx_int_t ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *value);
 static void ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_useless(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
@@ -322,12 +326,9 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     ngx_uint_t                 i, level;
     ngx_http_mcp_feed_t       *feed;
     ngx_http_mcp_bridge_t     *bridge;
-    ngx_http_mcp_upstream_t   *u;
     ngx_http_core_srv_conf_t  *cscf;
     ngx_http_core_loc_conf_t  *clcf;
-    ngx_http_mcp_main_conf_t  *mmcf;
 
-    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
     cscf = mlcf->conf_ctx->srv_conf[ngx_http_core_module.ctx_index];
     clcf = mlcf->conf_ctx->loc_conf[ngx_http_core_module.ctx_index];
 
@@ -398,10 +399,22 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         ngx_http_mcp_conf_inherit(mlcf, &feed[i].upstream);
     }
 
+    return ngx_http_mcp_merge_upstreams(cf, mlcf);
+}
+
+
+static char *
+ngx_http_mcp_merge_upstreams(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_uint_t                 i;
+    ngx_http_mcp_upstream_t   *u;
+    ngx_http_mcp_main_conf_t  *mmcf;
+
     if (mlcf->upstreams == NULL) {
         return NGX_CONF_OK;
     }
 
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
     u = mlcf->upstreams->elts;
 
     for (i = 0; i < mlcf->upstreams->nelts; i++) {
@@ -420,7 +433,7 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         }
     }
 
-    bridge->upstreams = mlcf->upstreams;
+    mlcf->bridge.upstreams = mlcf->upstreams;
 
     return NGX_CONF_OK;
 }
@@ -827,34 +840,7 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     for (i = 3; i < cf->args->nelts; i++) {
 
-        if (ngx_strcmp(value[i].data, "protocol=auto") == 0) {
-            u->protocol = NGX_HTTP_MCP_AUTO;
-
-        } else if (ngx_strcmp(value[i].data, "protocol=rpc") == 0) {
-            u->protocol = NGX_HTTP_MCP_RPC;
-
-        } else if (ngx_strcmp(value[i].data, "protocol=legacy") == 0) {
-            u->protocol = NGX_HTTP_MCP_LEGACY;
-
-        } else if (ngx_strcmp(value[i].data, "listen=on") == 0) {
-            u->listen = 1;
-
-        } else if (ngx_strcmp(value[i].data, "listen=off") == 0) {
-            u->listen = 0;
-
-        } else if (ngx_strcmp(value[i].data, "probe=on") == 0) {
-            u->probe = 1;
-
-        } else if (ngx_strcmp(value[i].data, "probe=off") == 0) {
-            u->probe = 0;
-
-        } else {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\" of \"mcp_upstream "
-                               "%V\"; the parameters are "
-                               "\"protocol=auto|legacy|rpc\", "
-                               "\"listen=on|off\" and \"probe=on|off\"",
-                               &value[i], &value[1]);
+        if (ngx_http_mcp_conf_upstream_parameter(cf, u, &value[i]) != NGX_OK) {
             return NGX_CONF_ERROR;
         }
     }
@@ -874,6 +860,45 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *value)
+{
+    if (ngx_strcmp(value->data, "protocol=auto") == 0) {
+        u->protocol = NGX_HTTP_MCP_AUTO;
+
+    } else if (ngx_strcmp(value->data, "protocol=rpc") == 0) {
+        u->protocol = NGX_HTTP_MCP_RPC;
+
+    } else if (ngx_strcmp(value->data, "protocol=legacy") == 0) {
+        u->protocol = NGX_HTTP_MCP_LEGACY;
+
+    } else if (ngx_strcmp(value->data, "listen=on") == 0) {
+        u->listen = 1;
+
+    } else if (ngx_strcmp(value->data, "listen=off") == 0) {
+        u->listen = 0;
+
+    } else if (ngx_strcmp(value->data, "probe=on") == 0) {
+        u->probe = 1;
+
+    } else if (ngx_strcmp(value->data, "probe=off") == 0) {
+        u->probe = 0;
+
+    } else {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\" of \"mcp_upstream "
+                           "%V\"; the parameters are "
+                           "\"protocol=auto|legacy|rpc\", "
+                           "\"listen=on|off\" and \"probe=on|off\"",
+                           value, &u->name);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
 }
 
 

@@ -13,6 +13,10 @@ typedef struct {
 } ngx_http_mcp_publish_value_t;
 
 
+static ngx_int_t ngx_http_mcp_conf_invalidate_level(ngx_conf_t *cf,
+    ngx_str_t *value, ngx_str_t *name, ngx_str_t *level);
+
+
 static ngx_http_mcp_publish_value_t  ngx_http_mcp_publish_values[] = {
     { "kind", offsetof(ngx_http_mcp_publish_conf_t, kind) },
     { "topic", offsetof(ngx_http_mcp_publish_conf_t, topic) },
@@ -195,25 +199,11 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         if (one.action == NGX_MCP_RULE_LEVEL) {
 
-            if (level.len) {
-                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                                   "\"level=\" appears twice in "
-                                   "\"mcp_invalidate\"; remove one");
-                return NGX_CONF_ERROR;
-            }
-
-            level = one.value;
-
-            if (ngx_mcp_level_parse(&level) == NGX_MCP_LEVEL_UNSET
-                && !ngx_strlchr(level.data, level.data + level.len, '$'))
+            if (ngx_http_mcp_conf_invalidate_level(cf, &value[i], &one.value,
+                                                   &level)
+                != NGX_OK)
             {
-                ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
-                                   "\"%V\" in \"mcp_invalidate\" is not a "
-                                   "level of MCP and means \"info\"; the "
-                                   "levels are \"debug\", \"info\", "
-                                   "\"notice\", \"warning\", \"error\", "
-                                   "\"critical\", \"alert\" and \"emergency\"",
-                                   &value[i]);
+                return NGX_CONF_ERROR;
             }
 
             continue;
@@ -258,4 +248,33 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_conf_invalidate_level(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_str_t *name, ngx_str_t *level)
+{
+    if (level->len) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"level=\" appears twice in "
+                           "\"mcp_invalidate\"; remove one");
+        return NGX_ERROR;
+    }
+
+    *level = *name;
+
+    if (ngx_mcp_level_parse(level) == NGX_MCP_LEVEL_UNSET
+        && !ngx_strlchr(level->data, level->data + level->len, '$'))
+    {
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                           "\"%V\" in \"mcp_invalidate\" is not a "
+                           "level of MCP and means \"info\"; the "
+                           "levels are \"debug\", \"info\", "
+                           "\"notice\", \"warning\", \"error\", "
+                           "\"critical\", \"alert\" and \"emergency\"",
+                           value);
+    }
+
+    return NGX_OK;
 }

@@ -47,6 +47,11 @@ static void ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
 static ngx_int_t ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known,
     ngx_http_mcp_exchange_t *x);
+static ngx_int_t ngx_http_mcp_initialize_new(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made,
+    ngx_mcp_session_new_t *in);
+static ngx_int_t ngx_http_mcp_initialize_reply(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made);
 static void ngx_http_mcp_initialize_left(void *data);
 static void ngx_http_mcp_initialize_fed(void *data);
 static ngx_int_t ngx_http_mcp_initialize_client(ngx_http_request_t *r,
@@ -532,11 +537,8 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known,
     ngx_http_mcp_exchange_t *x)
 {
-    u_char                   *p;
     ngx_int_t                 rc;
-    ngx_str_t                 version, result, *name;
     ngx_mcp_ref_t             ref;
-    ngx_pool_cleanup_t       *cln;
     ngx_http_mcp_result_t    *made;
     ngx_mcp_session_new_t     in;
     ngx_http_mcp_loc_conf_t  *mlcf;
@@ -551,43 +553,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_memzero(&in, sizeof(ngx_mcp_session_new_t));
-
-    version = ngx_mcp_message_string(ctx->message, NGX_MCP_PATH_VERSION,
-                                     r->pool);
-    in.revision = ctx->manner->negotiate(&version);
-    name = ngx_mcp_revision_name(in.revision);
-
-    if (ngx_http_mcp_initialize_params(ctx, r->pool, name, &in.initialize)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    in.id = ctx->caller.session_id;
-    in.endpoint = mlcf->name;
-    in.tenant = ctx->caller.tenant;
-    in.identity = ctx->caller.identity;
-
-    if (ngx_http_mcp_initialize_client(r, ctx, &in.client) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    in.client_name = ctx->client_name;
-    in.client_version = ctx->client_version;
-    in.offered = made->offered;
-    in.list_key = ctx->caller.list_key;
-    in.alone = ngx_http_mcp_list_alone(r, ctx);
-    in.limit = mlcf->session_limit;
-    in.limit_key = ctx->caller.tenant;
-    in.timeout = mlcf->session_timeout;
-    in.event_max = mlcf->event_max;
-    in.event_size = mlcf->event_size;
-
-    if (in.limit && mlcf->session_limit_key
-        && ngx_http_mcp_fresh_value(r, mlcf->session_limit_key, &in.limit_key)
-           != NGX_OK)
-    {
+    if (ngx_http_mcp_initialize_new(r, ctx, made, &in) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -619,6 +585,76 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     (void) ngx_http_mcp_feed_want(&mlcf->bridge, &ctx->caller, NULL, r->pool,
                                   &ctx->feeds);
 
+    return ngx_http_mcp_initialize_reply(r, ctx, made);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_result_t *made, ngx_mcp_session_new_t *in)
+{
+    ngx_str_t                 version;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = ctx->conf;
+
+    ngx_memzero(in, sizeof(ngx_mcp_session_new_t));
+
+    version = ngx_mcp_message_string(ctx->message, NGX_MCP_PATH_VERSION,
+                                     r->pool);
+    in->revision = ctx->manner->negotiate(&version);
+
+    if (ngx_http_mcp_initialize_params(ctx, r->pool,
+                                       ngx_mcp_revision_name(in->revision),
+                                       &in->initialize)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    in->id = ctx->caller.session_id;
+    in->endpoint = mlcf->name;
+    in->tenant = ctx->caller.tenant;
+    in->identity = ctx->caller.identity;
+
+    if (ngx_http_mcp_initialize_client(r, ctx, &in->client) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    in->client_name = ctx->client_name;
+    in->client_version = ctx->client_version;
+    in->offered = made->offered;
+    in->list_key = ctx->caller.list_key;
+    in->alone = ngx_http_mcp_list_alone(r, ctx);
+    in->limit = mlcf->session_limit;
+    in->limit_key = ctx->caller.tenant;
+    in->timeout = mlcf->session_timeout;
+    in->event_max = mlcf->event_max;
+    in->event_size = mlcf->event_size;
+
+    if (in->limit && mlcf->session_limit_key
+        && ngx_http_mcp_fresh_value(r, mlcf->session_limit_key, &in->limit_key)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* once feeds that are opened for it are connected */
+
+static ngx_int_t
+ngx_http_mcp_initialize_reply(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_result_t *made)
+{
+    u_char              *p;
+    ngx_str_t            result, *name;
+    ngx_pool_cleanup_t  *cln;
+
+    name = ngx_mcp_revision_name(ctx->caller.revision);
+
     result.len = sizeof("{\"protocolVersion\":\"\",") - 1 + name->len
                  + made->text.len;
     result.data = ngx_pnalloc(r->pool, result.len);
@@ -640,7 +676,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                   "mcp session %V begins at endpoint \"%V\", client \"%V\"",
-                  &ctx->caller.session_id, &mlcf->name, &ctx->client_name);
+                  &ctx->caller.session_id, &ctx->conf->name, &ctx->client_name);
 
     cln = ctx->feeds ? ngx_pool_cleanup_add(r->pool, 0) : NULL;
 
