@@ -23,7 +23,7 @@
 #include "ngx_mcp_caller.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_knowledge.h"
-#include "ngx_mcp_doorbell.h"
+#include "ngx_mcp_worker.h"
 
 
 typedef struct ngx_http_mcp_call_s    ngx_http_mcp_call_t;

@@ -7,12 +7,11 @@
 #define NGX_MCP_UUID_RANDOM  10
 
 
-static ngx_int_t ngx_mcp_random(u_char *dst);
 static ngx_int_t ngx_mcp_hex_parse(u_char **pos, u_char *last, ngx_uint_t max,
     uint64_t *n);
 
 
-/* bytes that no id was made of yet; a child must not use its parent's */
+/* bytes that were not given out yet; a child must not use its parent's */
 
 static struct {
     u_char                  bytes[4080];
@@ -32,7 +31,7 @@ ngx_mcp_uuid(u_char *dst)
     ngx_uint_t   i;
     ngx_time_t  *tp;
 
-    if (ngx_mcp_random(bin + 6) != NGX_OK) {
+    if (ngx_mcp_random(bin + 6, NGX_MCP_UUID_RANDOM) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -116,8 +115,8 @@ ngx_mcp_event_id_parse(ngx_str_t *text, ngx_mcp_event_id_t *id)
 }
 
 
-static ngx_int_t
-ngx_mcp_random(u_char *dst)
+ngx_int_t
+ngx_mcp_random(void *dst, size_t len)
 {
     u_char   *p;
     size_t    left;
@@ -128,7 +127,7 @@ ngx_mcp_random(u_char *dst)
         ngx_mcp_random_pool.pid = ngx_pid;
     }
 
-    if (ngx_mcp_random_pool.left == 0) {
+    if (ngx_mcp_random_pool.left < len) {
 
         p = ngx_mcp_random_pool.bytes;
         left = sizeof(ngx_mcp_random_pool.bytes);
@@ -152,12 +151,12 @@ ngx_mcp_random(u_char *dst)
         ngx_mcp_random_pool.left = sizeof(ngx_mcp_random_pool.bytes);
     }
 
-    ngx_mcp_random_pool.left -= NGX_MCP_UUID_RANDOM;
+    ngx_mcp_random_pool.left -= len;
 
     p = ngx_mcp_random_pool.bytes + ngx_mcp_random_pool.left;
 
-    ngx_memcpy(dst, p, NGX_MCP_UUID_RANDOM);
-    ngx_memzero(p, NGX_MCP_UUID_RANDOM);
+    ngx_memcpy(dst, p, len);
+    ngx_memzero(p, len);
 
     return NGX_OK;
 }

@@ -10,6 +10,9 @@
 #include "ngx_mcp_core.h"
 
 
+/* random bytes of the system, a few; NGX_ERROR: it has none yet */
+ngx_int_t ngx_mcp_random(void *dst, size_t len);
+
 /*
  * Writes a UUIDv7 (RFC 9562) of 36 characters to dst, 74 random bits from the
  * kernel's generator.  NGX_OK or NGX_ERROR.

@@ -1,121 +1,16 @@
 
-#include <ngx_config.h>
-#include <ngx_core.h>
-#include <ngx_event.h>
-#include "ngx_mcp_worker.h"
+#include "ngx_mcp_doorbell.h"
+#include "ngx_mcp_id.h"
 
 
-typedef struct {
-    ngx_mcp_zone_t         *zone;
-    ngx_connection_t       *connection;
-    ngx_cycle_t            *cycle;
-    ngx_event_t             drain;
-    ngx_event_t             sweep;
-    ngx_event_t             due;
-    void                  (*quit)(ngx_mcp_zone_t *zone);
-    u_char                  name[NGX_MCP_NAME_LEN];
-    unsigned                told:1;       /* that there is no place */
-} ngx_mcp_doorbell_t;
-
-
-static void ngx_mcp_doorbell_join(ngx_mcp_doorbell_t *bell);
-static ngx_int_t ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell);
 static ngx_int_t ngx_mcp_doorbell_listen(ngx_mcp_doorbell_t *bell,
     ngx_socket_t s);
 static socklen_t ngx_mcp_doorbell_address(struct sockaddr_un *sun,
     u_char *name);
 static void ngx_mcp_doorbell_read_handler(ngx_event_t *rev);
-static void ngx_mcp_doorbell_drain_handler(ngx_event_t *ev);
-static void ngx_mcp_doorbell_sweep_handler(ngx_event_t *ev);
-static void ngx_mcp_doorbell_due_handler(ngx_event_t *ev);
 
 
 ngx_int_t
-ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
-    ngx_mcp_worker_handlers_t *handlers, void (*quit)(ngx_mcp_zone_t *zone))
-{
-    ngx_mcp_doorbell_t  *bell;
-
-    bell = ngx_pcalloc(cycle->pool, sizeof(ngx_mcp_doorbell_t));
-    if (bell == NULL) {
-        return NGX_ERROR;
-    }
-
-    bell->zone = zone;
-    bell->cycle = cycle;
-    bell->quit = quit;
-
-    bell->drain.handler = ngx_mcp_doorbell_drain_handler;
-    bell->drain.data = bell;
-    bell->drain.log = cycle->log;
-
-    bell->sweep.handler = ngx_mcp_doorbell_sweep_handler;
-    bell->sweep.data = bell;
-    bell->sweep.log = cycle->log;
-    bell->sweep.cancelable = 1;
-
-    bell->due.handler = ngx_mcp_doorbell_due_handler;
-    bell->due.data = bell;
-    bell->due.log = cycle->log;
-    bell->due.cancelable = 1;
-
-    zone->log = cycle->log;
-    zone->handlers = handlers;
-    zone->doorbell = bell;
-
-    ngx_mcp_doorbell_join(bell);
-
-    ngx_add_timer(&bell->sweep, 1000);
-
-    return NGX_OK;
-}
-
-
-/*
- * A worker that gets no place serves without one, as its exit would be final
- * for nginx, and tries again with each sweep.
- */
-
-static void
-ngx_mcp_doorbell_join(ngx_mcp_doorbell_t *bell)
-{
-    ngx_mcp_zone_t  *zone;
-
-    zone = bell->zone;
-
-    if (bell->connection == NULL && ngx_mcp_doorbell_open(bell) != NGX_OK) {
-        return;
-    }
-
-    if (ngx_mcp_worker_claim(zone, bell->name) != NGX_OK) {
-
-        if (!bell->told) {
-            ngx_log_error(NGX_LOG_ERR, bell->cycle->log, 0,
-                          "mcp zone \"%V\" serves its maximum number of "
-                          "workers, so this worker answers 503 until workers "
-                          "of earlier configurations exit; give \"mcp_zone\" "
-                          "a larger size, or set \"worker_shutdown_timeout\"",
-                          &zone->name);
-            bell->told = 1;
-        }
-
-        return;
-    }
-
-    if (bell->told) {
-        ngx_log_error(NGX_LOG_NOTICE, bell->cycle->log, 0,
-                      "mcp zone \"%V\" now serves this worker",
-                      &zone->name);
-        bell->told = 0;
-    }
-
-    /* leases wait; what is posted for now would wait for the first event */
-
-    ngx_post_event(&bell->drain, &ngx_posted_next_events);
-}
-
-
-static ngx_int_t
 ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell)
 {
     ngx_log_t          *log;
@@ -125,7 +20,10 @@ ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell)
 
     log = bell->cycle->log;
 
-    ngx_mcp_random(log, bell->name, NGX_MCP_NAME_LEN);
+    if (ngx_mcp_random(bell->name, NGX_MCP_NAME_LEN) != NGX_OK) {
+        ngx_log_error(NGX_LOG_CRIT, log, ngx_errno, "getrandom() failed");
+        return NGX_ERROR;
+    }
 
     s = ngx_socket(AF_UNIX, SOCK_DGRAM, 0);
 
@@ -220,39 +118,6 @@ ngx_mcp_doorbell_address(struct sockaddr_un *sun, u_char *name)
 }
 
 
-void
-ngx_mcp_worker_leave(ngx_mcp_zone_t *zone)
-{
-    ngx_mcp_doorbell_t  *bell;
-
-    bell = zone->doorbell;
-
-    if (bell == NULL) {
-        return;
-    }
-
-    ngx_mcp_worker_release(zone);
-
-    zone->doorbell = NULL;
-
-    if (bell->drain.posted) {
-        ngx_delete_posted_event(&bell->drain);
-    }
-
-    if (bell->sweep.timer_set) {
-        ngx_del_timer(&bell->sweep);
-    }
-
-    if (bell->due.timer_set) {
-        ngx_del_timer(&bell->due);
-    }
-
-    if (bell->connection) {
-        ngx_close_connection(bell->connection);
-    }
-}
-
-
 ngx_int_t
 ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker)
 {
@@ -304,19 +169,6 @@ ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker)
 }
 
 
-void
-ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone)
-{
-    ngx_mcp_doorbell_t  *bell;
-
-    bell = zone->doorbell;
-
-    if (bell) {
-        ngx_add_timer(&bell->sweep, 1);
-    }
-}
-
-
 static void
 ngx_mcp_doorbell_read_handler(ngx_event_t *rev)
 {
@@ -325,7 +177,6 @@ ngx_mcp_doorbell_read_handler(ngx_event_t *rev)
     ngx_uint_t           i;
     ngx_connection_t    *c;
     ngx_mcp_doorbell_t  *bell;
-    void               (*quit)(ngx_mcp_zone_t *zone);
 
     c = rev->data;
     bell = c->data;
@@ -333,13 +184,7 @@ ngx_mcp_doorbell_read_handler(ngx_event_t *rev)
     if (c->close) {
         c->close = 0;
 
-        quit = bell->quit;
-        bell->quit = NULL;
-
-        if (quit) {
-            ngx_mcp_worker_quit(bell->zone);
-            quit(bell->zone);
-        }
+        bell->quitting(bell);
 
         return;
     }
@@ -354,51 +199,7 @@ ngx_mcp_doorbell_read_handler(ngx_event_t *rev)
         }
     }
 
-    ngx_mcp_doorbell_drain_handler(&bell->drain);
-}
-
-
-static void
-ngx_mcp_doorbell_drain_handler(ngx_event_t *ev)
-{
-    ngx_mcp_doorbell_t  *bell;
-
-    bell = ev->data;
-
-    if (ngx_mcp_worker_drain(bell->zone) == NGX_AGAIN) {
-        ngx_post_event(&bell->drain, &ngx_posted_next_events);
-    }
-}
-
-
-static void
-ngx_mcp_doorbell_sweep_handler(ngx_event_t *ev)
-{
-    ngx_int_t            rc;
-    ngx_msec_t           next;
-    ngx_mcp_doorbell_t  *bell;
-
-    bell = ev->data;
-
-    if (bell->zone->worker == NGX_MCP_NO_WORKER) {
-        ngx_mcp_doorbell_join(bell);
-    }
-
-    rc = ngx_mcp_worker_sweep(bell->zone);
-
-    /* what others left */
-
-    if (bell->zone->schema->due(bell->zone, &next) == NGX_AGAIN) {
-        rc = NGX_AGAIN;
-    }
-
-    /* a bell that was not rung: its ringer died */
-
-    if (ngx_mcp_worker_drain(bell->zone) == NGX_AGAIN) {
-        rc = NGX_AGAIN;
-    }
-
-    ngx_add_timer(&bell->sweep, rc == NGX_AGAIN ? 10 : 1000);
+    bell->drain.handler(&bell->drain);
 }
 
 
@@ -429,18 +230,80 @@ ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay)
 }
 
 
-static void
-ngx_mcp_doorbell_due_handler(ngx_event_t *ev)
+void
+ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
+    ngx_uint_t bits)
 {
-    ngx_int_t            rc;
-    ngx_msec_t           next;
+    ngx_mcp_worker_sh_t  *w;
+
+    if (worker >= zone->sh->places) {
+        return;
+    }
+
+    w = ngx_mcp_place(zone, worker);
+    w->bits |= (uint32_t) bits;
+
+    if (w->rung || w->state != NGX_MCP_WORKER_LIVE) {
+        return;
+    }
+
+    w->rung = 1;
+
+    if (zone->nbells < NGX_MCP_BELLS) {
+        zone->bells[zone->nbells] = (uint16_t) worker;
+    }
+
+    zone->nbells++;
+}
+
+
+void
+ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < zone->sh->top; i++) {
+        if (ngx_mcp_place(zone, i)->state == NGX_MCP_WORKER_LIVE) {
+            ngx_mcp_worker_ring_locked(zone, i, bits);
+        }
+    }
+}
+
+
+/* one that another worker rings just now may be rung twice */
+
+void
+ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t           i, n, all, worker, gone;
     ngx_mcp_doorbell_t  *bell;
 
-    bell = ev->data;
+    if (zone->nbells == 0) {
+        return;
+    }
 
-    rc = bell->zone->schema->due(bell->zone, &next);
+    all = (zone->nbells > NGX_MCP_BELLS);
+    n = all ? zone->sh->top : zone->nbells;
+    gone = 0;
 
-    if (rc == NGX_AGAIN || next) {
-        ngx_mcp_doorbell_due(bell->zone, ngx_max(next, 10));
+    zone->nbells = 0;
+
+    for (i = 0; i < n; i++) {
+        worker = all ? i : zone->bells[i];
+
+        if (!ngx_mcp_place(zone, worker)->rung) {
+            continue;
+        }
+
+        if (ngx_mcp_doorbell_ring(zone, worker) == NGX_DECLINED) {
+            ngx_mcp_place(zone, worker)->heartbeat = 0;
+            gone = 1;
+        }
+    }
+
+    bell = zone->doorbell;
+
+    if (gone && bell) {
+        ngx_add_timer(&bell->sweep, 1);
     }
 }

@@ -1,46 +1,62 @@
 
 /*
- * Workers and how they wake each other.  A worker claims a slot in the zone,
- * binds one AF_UNIX datagram socket to an abstract random name and puts the
- * name there.  Whoever leaves work for another worker in the zone sends it an
- * empty datagram, unless one is already under way; the datagram says nothing,
- * all meaning is in the zone.  It works between workers of different
- * configuration generations, both ways.
- *
- * A slot whose process is gone is reaped by whoever notices (a refused
- * datagram, the sweep of a second, a worker that starts): what it had is given
- * up by schema->reap_locked(), what it had staged is freed.
+ * Doorbells.  A worker binds one AF_UNIX datagram socket to an abstract random
+ * name, which stands in its slot.  Whoever leaves work for another worker in
+ * the zone sends it an empty datagram, once the lock is given back and unless
+ * one is already under way; the datagram says nothing, all meaning is in the
+ * zone.  It works between workers of different configuration generations, both
+ * ways.
  */
 
 #ifndef _NGX_MCP_DOORBELL_H_INCLUDED_
 #define _NGX_MCP_DOORBELL_H_INCLUDED_
 
 
-#include "ngx_mcp_zone.h"
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include "ngx_mcp_zone_sh.h"
+
+
+typedef struct ngx_mcp_doorbell_s  ngx_mcp_doorbell_t;
+
+struct ngx_mcp_doorbell_s {
+    ngx_mcp_zone_t         *zone;
+    ngx_connection_t       *connection;
+    ngx_cycle_t            *cycle;
+    ngx_event_t             drain;        /* it was rung */
+    ngx_event_t             sweep;
+    ngx_event_t             due;
+    void                  (*quitting)(ngx_mcp_doorbell_t *bell);
+    void                  (*quit)(ngx_mcp_zone_t *zone);
+    u_char                  name[NGX_MCP_NAME_LEN];
+    unsigned                told:1;       /* that there is no place */
+};
 
 
 /*
- * Claims a slot for this process and starts listening; called from
- * init_process for each zone, in workers and single processes only.  As long
- * as there is no slot, zone->worker is NGX_MCP_NO_WORKER, and each second it
- * is tried again; NGX_ERROR: no memory.  The connection of the bell is idle,
- * so that nginx closes it first at a graceful quit: "quit" is then called,
- * once, and the bell keeps ringing until ngx_mcp_worker_leave().
+ * Opens the socket, draws its name, and listens.  Its connection is idle, so
+ * that nginx closes it first at a graceful quit: bell->quitting() is called
+ * then, and the bell keeps ringing.  NGX_ERROR is logged.
  */
-ngx_int_t ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
-    ngx_mcp_worker_handlers_t *handlers, void (*quit)(ngx_mcp_zone_t *zone));
-
-/* gives the slot back; called from exit_process */
-void ngx_mcp_worker_leave(ngx_mcp_zone_t *zone);
+ngx_int_t ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell);
 
 /* NGX_DECLINED: nobody has this bell */
 ngx_int_t ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker);
 
-/* has ngx_mcp_worker_sweep() called soon */
-void ngx_mcp_doorbell_sweep(ngx_mcp_zone_t *zone);
-
 /* has schema->due() called then */
 void ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay);
+
+/*
+ * Leaves bits for a worker, or for all; the bell itself is rung when the lock
+ * is given back.  NGX_MCP_NO_WORKER is no worker.
+ */
+void ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
+    ngx_uint_t bits);
+void ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits);
+
+/* rings what was asked for while the lock was held */
+void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);
 
 
 #endif /* _NGX_MCP_DOORBELL_H_INCLUDED_ */

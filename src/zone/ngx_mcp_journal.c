@@ -235,31 +235,21 @@ ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone)
 
 /*
  * Whoever dies in here leaves the rest, or all of it again, to the next one:
- * a note is gone when its content is back.
+ * a note is gone when its content is back.  The first one stays until the
+ * caller has told all workers.
  */
 
 void
 ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone)
 {
-    u_char               *p, *old;
-    size_t                size;
-    uint32_t              used;
-    ngx_uint_t            i;
-    ngx_mcp_zone_sh_t    *sh;
-    ngx_mcp_worker_sh_t  *w;
+    u_char             *p, *old;
+    size_t              size;
+    uint32_t            used;
+    ngx_mcp_zone_sh_t  *sh;
 
     sh = zone->sh;
 
-    /* before: a copy of a text that is made just now may be torn */
-
-    sh->recoveries++;
     zone->serial++;
-    ngx_mcp_barrier();
-
-    if (sh->lost) {
-        ngx_mcp_zone_empty_locked(zone);
-    }
-
     used = sh->noted;
 
     while ((size = ngx_mcp_journal_prev(sh, &used, &p, &old)) != 0) {
@@ -271,26 +261,4 @@ ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone)
             ngx_mcp_barrier();
         }
     }
-
-    /*
-     * Bells are no part of it: all look at everything once.  The first note
-     * stays until then, or a death in here would leave some untold.
-     */
-
-    for (i = 0; i < sh->top; i++) {
-        w = ngx_mcp_place(zone, i);
-
-        if (w->state == NGX_MCP_WORKER_LIVE) {
-            w->rung = 0;
-            w->overflow = 1;
-            w->leases = 0;
-            ngx_mcp_worker_ring_locked(zone, i, 0xffffffff);
-        }
-    }
-
-    zone->schema->undone(zone);
-
-    ngx_mcp_barrier();
-    sh->noted = 0;
-    ngx_mcp_barrier();
 }

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_worker.h"
+#include "ngx_mcp_worker_sh.h"
 #include "ngx_mcp_lease_sh.h"
 
 
@@ -22,12 +22,212 @@ typedef struct {
 } ngx_mcp_job_t;
 
 
+static void ngx_mcp_worker_enter(ngx_mcp_doorbell_t *bell);
+static void ngx_mcp_worker_quitting(ngx_mcp_doorbell_t *bell);
+static void ngx_mcp_worker_drain_handler(ngx_event_t *ev);
+static void ngx_mcp_worker_sweep_handler(ngx_event_t *ev);
+static void ngx_mcp_worker_due_handler(ngx_event_t *ev);
 static void ngx_mcp_watcher_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t bit,
     uint32_t n);
 static void ngx_mcp_worker_news(ngx_mcp_zone_t *zone, uint32_t n);
 static ngx_uint_t ngx_mcp_worker_gone(ngx_mcp_zone_t *zone, ngx_uint_t n);
 static ngx_int_t ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker,
     uint32_t nonce, uint32_t from, ngx_uint_t *lost);
+
+
+ngx_int_t
+ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
+    ngx_mcp_worker_handlers_t *handlers, void (*quit)(ngx_mcp_zone_t *zone))
+{
+    ngx_mcp_doorbell_t  *bell;
+
+    bell = ngx_pcalloc(cycle->pool, sizeof(ngx_mcp_doorbell_t));
+    if (bell == NULL) {
+        return NGX_ERROR;
+    }
+
+    bell->zone = zone;
+    bell->cycle = cycle;
+    bell->quit = quit;
+    bell->quitting = ngx_mcp_worker_quitting;
+
+    bell->drain.handler = ngx_mcp_worker_drain_handler;
+    bell->drain.data = bell;
+    bell->drain.log = cycle->log;
+
+    bell->sweep.handler = ngx_mcp_worker_sweep_handler;
+    bell->sweep.data = bell;
+    bell->sweep.log = cycle->log;
+    bell->sweep.cancelable = 1;
+
+    bell->due.handler = ngx_mcp_worker_due_handler;
+    bell->due.data = bell;
+    bell->due.log = cycle->log;
+    bell->due.cancelable = 1;
+
+    zone->log = cycle->log;
+    zone->handlers = handlers;
+    zone->doorbell = bell;
+
+    ngx_mcp_worker_enter(bell);
+
+    ngx_add_timer(&bell->sweep, 1000);
+
+    return NGX_OK;
+}
+
+
+/*
+ * A worker that gets no place serves without one, as its exit would be final
+ * for nginx, and tries again with each sweep.
+ */
+
+static void
+ngx_mcp_worker_enter(ngx_mcp_doorbell_t *bell)
+{
+    ngx_mcp_zone_t  *zone;
+
+    zone = bell->zone;
+
+    if (bell->connection == NULL && ngx_mcp_doorbell_open(bell) != NGX_OK) {
+        return;
+    }
+
+    if (ngx_mcp_worker_claim(zone, bell->name) != NGX_OK) {
+
+        if (!bell->told) {
+            ngx_log_error(NGX_LOG_ERR, bell->cycle->log, 0,
+                          "mcp zone \"%V\" serves its maximum number of "
+                          "workers, so this worker answers 503 until workers "
+                          "of earlier configurations exit; give \"mcp_zone\" "
+                          "a larger size, or set \"worker_shutdown_timeout\"",
+                          &zone->name);
+            bell->told = 1;
+        }
+
+        return;
+    }
+
+    if (bell->told) {
+        ngx_log_error(NGX_LOG_NOTICE, bell->cycle->log, 0,
+                      "mcp zone \"%V\" now serves this worker",
+                      &zone->name);
+        bell->told = 0;
+    }
+
+    /* leases wait; what is posted for now would wait for the first event */
+
+    ngx_post_event(&bell->drain, &ngx_posted_next_events);
+}
+
+
+void
+ngx_mcp_worker_leave(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_doorbell_t  *bell;
+
+    bell = zone->doorbell;
+
+    if (bell == NULL) {
+        return;
+    }
+
+    ngx_mcp_worker_release(zone);
+
+    zone->doorbell = NULL;
+
+    if (bell->drain.posted) {
+        ngx_delete_posted_event(&bell->drain);
+    }
+
+    if (bell->sweep.timer_set) {
+        ngx_del_timer(&bell->sweep);
+    }
+
+    if (bell->due.timer_set) {
+        ngx_del_timer(&bell->due);
+    }
+
+    if (bell->connection) {
+        ngx_close_connection(bell->connection);
+    }
+}
+
+
+static void
+ngx_mcp_worker_quitting(ngx_mcp_doorbell_t *bell)
+{
+    void  (*quit)(ngx_mcp_zone_t *zone);
+
+    quit = bell->quit;
+    bell->quit = NULL;
+
+    if (quit) {
+        ngx_mcp_worker_quit(bell->zone);
+        quit(bell->zone);
+    }
+}
+
+
+static void
+ngx_mcp_worker_drain_handler(ngx_event_t *ev)
+{
+    ngx_mcp_doorbell_t  *bell;
+
+    bell = ev->data;
+
+    if (ngx_mcp_worker_drain(bell->zone) == NGX_AGAIN) {
+        ngx_post_event(&bell->drain, &ngx_posted_next_events);
+    }
+}
+
+
+static void
+ngx_mcp_worker_sweep_handler(ngx_event_t *ev)
+{
+    ngx_int_t            rc;
+    ngx_msec_t           next;
+    ngx_mcp_doorbell_t  *bell;
+
+    bell = ev->data;
+
+    if (bell->zone->worker == NGX_MCP_NO_WORKER) {
+        ngx_mcp_worker_enter(bell);
+    }
+
+    rc = ngx_mcp_worker_sweep(bell->zone);
+
+    /* what others left */
+
+    if (bell->zone->schema->due(bell->zone, &next) == NGX_AGAIN) {
+        rc = NGX_AGAIN;
+    }
+
+    /* a bell that was not rung: its ringer died */
+
+    if (ngx_mcp_worker_drain(bell->zone) == NGX_AGAIN) {
+        rc = NGX_AGAIN;
+    }
+
+    ngx_add_timer(&bell->sweep, rc == NGX_AGAIN ? 10 : 1000);
+}
+
+
+static void
+ngx_mcp_worker_due_handler(ngx_event_t *ev)
+{
+    ngx_int_t            rc;
+    ngx_msec_t           next;
+    ngx_mcp_doorbell_t  *bell;
+
+    bell = ev->data;
+
+    rc = bell->zone->schema->due(bell->zone, &next);
+
+    if (rc == NGX_AGAIN || next) {
+        ngx_mcp_doorbell_due(bell->zone, ngx_max(next, 10));
+    }
+}
 
 
 void
@@ -175,82 +375,6 @@ ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
         bit = zone->worker;
         ngx_mcp_touch(zone, &watch[bit / 64]);
         watch[bit / 64] &= ~(1ULL << (bit % 64));
-    }
-}
-
-
-void
-ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
-    ngx_uint_t bits)
-{
-    ngx_mcp_worker_sh_t  *w;
-
-    if (worker >= zone->sh->places) {
-        return;
-    }
-
-    w = ngx_mcp_place(zone, worker);
-    w->bits |= (uint32_t) bits;
-
-    if (w->rung || w->state != NGX_MCP_WORKER_LIVE) {
-        return;
-    }
-
-    w->rung = 1;
-
-    if (zone->nbells < NGX_MCP_BELLS) {
-        zone->bells[zone->nbells] = (uint16_t) worker;
-    }
-
-    zone->nbells++;
-}
-
-
-void
-ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits)
-{
-    ngx_uint_t  i;
-
-    for (i = 0; i < zone->sh->top; i++) {
-        if (ngx_mcp_place(zone, i)->state == NGX_MCP_WORKER_LIVE) {
-            ngx_mcp_worker_ring_locked(zone, i, bits);
-        }
-    }
-}
-
-
-/* one that another worker rings just now may be rung twice */
-
-void
-ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone)
-{
-    ngx_uint_t  i, n, all, worker, gone;
-
-    if (zone->nbells == 0) {
-        return;
-    }
-
-    all = (zone->nbells > NGX_MCP_BELLS);
-    n = all ? zone->sh->top : zone->nbells;
-    gone = 0;
-
-    zone->nbells = 0;
-
-    for (i = 0; i < n; i++) {
-        worker = all ? i : zone->bells[i];
-
-        if (!ngx_mcp_place(zone, worker)->rung) {
-            continue;
-        }
-
-        if (ngx_mcp_doorbell_ring(zone, worker) == NGX_DECLINED) {
-            ngx_mcp_place(zone, worker)->heartbeat = 0;
-            gone = 1;
-        }
-    }
-
-    if (gone) {
-        ngx_mcp_doorbell_sweep(zone);
     }
 }
 

@@ -1,61 +1,33 @@
 
 /*
- * Slots of workers: what waits in them, the bells that were rung, and what
- * happens when a worker dies.
+ * A worker of the zone.  It claims a slot and opens a doorbell; when it was
+ * rung, and every second, it handles what waits in its slot (schema->task(),
+ * news(), rung(), lease(), sweep(), due()).
  *
- * A task (ngx_mcp_task_sh_t) waits in the slot of its worker, once, with the
- * reasons for which it is looked at.  A record that many workers read has a
- * set of those who watch it, of NGX_MCP_WATCH_BITS bits.  Everything else that
- * a worker has to look at is a bit.
+ * A slot whose process is gone is reaped by whoever notices (a refused
+ * datagram, the sweep of a second, a worker that starts): what it had is given
+ * up by schema->reap_locked(), what it had staged is freed.
  */
 
 #ifndef _NGX_MCP_WORKER_H_INCLUDED_
 #define _NGX_MCP_WORKER_H_INCLUDED_
 
 
-#include "ngx_mcp_zone_sh.h"
-#include "ngx_mcp_doorbell.h"
+#include "ngx_mcp_zone.h"
 
-
-void ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
-    ngx_uint_t why);
-void ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task);
-
-/* this worker is told of the next news */
-void ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
-void ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
-
-/* tells the workers that watch block n; 0: all that they watch */
-void ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch,
-    uint32_t n);
 
 /*
- * Leaves bits for a worker, or for all; the bell itself is rung when the lock
- * is given back.  NGX_MCP_NO_WORKER is no worker.
+ * Claims a slot for this process and starts listening; called from
+ * init_process for each zone, in workers and single processes only.  As long
+ * as there is no slot, zone->worker is NGX_MCP_NO_WORKER, and each second it
+ * is tried again; NGX_ERROR: no memory.  At a graceful quit, "quit" is called,
+ * once, and the worker goes on until ngx_mcp_worker_leave().
  */
-void ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
-    ngx_uint_t bits);
-void ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits);
+ngx_int_t ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
+    ngx_mcp_worker_handlers_t *handlers, void (*quit)(ngx_mcp_zone_t *zone));
 
-/* rings what was asked for while the lock was held */
-void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);
-
-/* NGX_OK: zone->worker is set; NGX_DECLINED: there is no slot */
-ngx_int_t ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name);
-void ngx_mcp_worker_release(ngx_mcp_zone_t *zone);
-
-/* it was told to quit */
-void ngx_mcp_worker_quit(ngx_mcp_zone_t *zone);
-
-/* handles what waits for this worker; NGX_AGAIN: more is left */
-ngx_int_t ngx_mcp_worker_drain(ngx_mcp_zone_t *zone);
-
-/* what is due every second; NGX_AGAIN: call again soon */
-ngx_int_t ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone);
-
-/* gives up what a worker that is gone had; nothing if nonce is another one's */
-void ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker,
-    uint32_t nonce);
+/* gives the slot back; called from exit_process */
+void ngx_mcp_worker_leave(ngx_mcp_zone_t *zone);
 
 
 #endif /* _NGX_MCP_WORKER_H_INCLUDED_ */

@@ -1,5 +1,7 @@
 
 #include "ngx_mcp_zone_sh.h"
+#include "ngx_mcp_doorbell.h"
+#include "ngx_mcp_id.h"
 
 
 static void ngx_mcp_zone_attach(ngx_mcp_zone_t *zone);
@@ -8,6 +10,9 @@ static void ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size,
     ngx_uint_t workers);
 static ngx_uint_t ngx_mcp_zone_places(ngx_uint_t workers);
 static ngx_int_t ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers);
+static void ngx_mcp_zone_random(void *dst, size_t len);
+static void ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone);
+static void ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone);
 static ngx_uint_t ngx_mcp_zone_spin(ngx_shmtx_t *mutex);
 
 
@@ -242,8 +247,8 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
     sh->mask = buckets - 1;
     sh->fresh = 1;
 
-    ngx_mcp_random(zone->log, sh->key, sizeof(sh->key));
-    ngx_mcp_random(zone->log, &sh->generation, sizeof(sh->generation));
+    ngx_mcp_zone_random(sh->key, sizeof(sh->key));
+    ngx_mcp_zone_random(&sh->generation, sizeof(sh->generation));
 
     sh->version = zone->schema->version;
     sh->layout = ngx_mcp_zone_layout(zone->schema);
@@ -267,7 +272,7 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
  * nothing, as blocks begin with the generation.
  */
 
-void
+static void
 ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t            i;
@@ -297,43 +302,23 @@ ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone)
 
     zone->schema->clear(zone);
     ngx_memzero(sh->buckets, ((size_t) sh->mask + 1) * sizeof(uint32_t));
-
-    ngx_mcp_barrier();
-    sh->noted = 0;
-    ngx_mcp_barrier();
 }
 
 
-void
-ngx_mcp_random(ngx_log_t *log, void *dst, size_t len)
+static void
+ngx_mcp_zone_random(void *dst, size_t len)
 {
-    u_char    *p;
-    size_t     i;
-    ngx_fd_t   fd;
+    u_char  *p;
+    size_t   i;
+
+    if (ngx_mcp_random(dst, len) == NGX_OK) {
+        return;
+    }
 
     p = dst;
 
     for (i = 0; i < len; i++) {
         p[i] = (u_char) (ngx_random() >> 8);
-    }
-
-    fd = ngx_open_file((u_char *) "/dev/urandom", NGX_FILE_RDONLY,
-                       NGX_FILE_OPEN, 0);
-
-    if (fd == NGX_INVALID_FILE) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      ngx_open_file_n " \"/dev/urandom\" failed");
-        return;
-    }
-
-    if (ngx_read_fd(fd, dst, len) != (ssize_t) len) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      ngx_read_fd_n " \"/dev/urandom\" failed");
-    }
-
-    if (ngx_close_file(fd) == NGX_FILE_ERROR) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      ngx_close_file_n " \"/dev/urandom\" failed");
     }
 }
 
@@ -381,8 +366,54 @@ ngx_mcp_zone_lock(ngx_mcp_zone_t *zone)
     ngx_mcp_barrier();
 
     if (zone->sh->noted) {
+        ngx_mcp_zone_recover_locked(zone);
+    }
+}
+
+
+/*
+ * Bells are no part of a transaction: all look at everything once.  Until that
+ * is done, a death in here leaves it to the next one.
+ */
+
+static void
+ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t            i;
+    ngx_mcp_zone_sh_t    *sh;
+    ngx_mcp_worker_sh_t  *w;
+
+    sh = zone->sh;
+
+    /* before: a copy of a text that is made just now may be torn */
+
+    sh->recoveries++;
+    ngx_mcp_barrier();
+
+    if (sh->lost) {
+        zone->serial++;
+        ngx_mcp_zone_empty_locked(zone);
+
+    } else {
         ngx_mcp_journal_rollback_locked(zone);
     }
+
+    for (i = 0; i < sh->top; i++) {
+        w = ngx_mcp_place(zone, i);
+
+        if (w->state == NGX_MCP_WORKER_LIVE) {
+            w->rung = 0;
+            w->overflow = 1;
+            w->leases = 0;
+            ngx_mcp_worker_ring_locked(zone, i, 0xffffffff);
+        }
+    }
+
+    zone->schema->undone(zone);
+
+    ngx_mcp_barrier();
+    sh->noted = 0;
+    ngx_mcp_barrier();
 }
 
 

@@ -209,12 +209,6 @@ void ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_uint_t counter,
 /* makes places for workers, up to so many if it can; all that there are */
 ngx_uint_t ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places);
 
-/* a change could not be undone: it is emptied, workers keep their places */
-void ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone);
-
-void ngx_mcp_random(ngx_log_t *log, void *dst, size_t len);
-
-
 /* ms since the epoch */
 
 static ngx_inline uint64_t

@@ -257,7 +257,7 @@ ngx_mcp_ref(ngx_mcp_zone_t *zone, void *rec)
 
 #include "ngx_mcp_journal.h"
 #include "ngx_mcp_block.h"
-#include "ngx_mcp_worker.h"
+#include "ngx_mcp_worker_sh.h"
 
 
 #endif /* _NGX_MCP_ZONE_SH_H_INCLUDED_ */

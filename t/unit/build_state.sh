@@ -55,6 +55,7 @@ if [ ! -x "$program" ] || [ -n "$newer" ]; then
     ${CC:-gcc} $flags ${CFLAGS:-} $incs -I"$top/src/zone" -I"$top/src/state" \
         -o "$program.$$" "$here/state/$what.c" "$here/state/env.c" \
         "$here/state/check.c" "$top"/src/zone/*.c "$top"/src/state/*.c \
+        "$top/src/protocol/ngx_mcp_id.c" \
         $shadow $core -lpthread
     mv "$program.$$" "$program"
 fi
