@@ -126,6 +126,35 @@ $count{ s{.*/}{}r }++ for @c;
 is_deeply([grep { $count{$_} > 1 } sort keys %count], [], 'unique base names');
 
 
+# no file of these folders uses another one in a circle
+
+for my $folder (qw(protocol zone)) {
+    my (%defined, %uses);
+
+    my @files = grep { m{^src/$folder/.*\.c$} } @c;
+
+    for my $f (@files) {
+        $defined{$_} = $f
+            for $text{$f} =~ /^(?!static)[^\n(;]*\n(ngx_\w+)\(/mg;
+    }
+
+    for my $f (@files) {
+        my @used = @defined{$text{$f} =~ /\b(ngx_\w+)/g};
+
+        $uses{$f} = {map { $_ => 1 } grep { $_ && $_ ne $f } @used};
+    }
+
+    # those that use none go, again and again
+
+    while (my @free = grep { !%{$uses{$_}} } keys %uses) {
+        delete @uses{@free};
+        delete @{$_}{@free} for values %uses;
+    }
+
+    is_deeply([sort keys %uses], [], "no circle in $folder");
+}
+
+
 # what the module shows to other modules
 
 SKIP: {

@@ -262,7 +262,7 @@ ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
 
 ngx_int_t
-ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
+ngx_mcp_account_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
     ngx_uint_t room, ngx_uint_t n)
 {
     return ngx_mcp_reserve_beside_locked(zone, payer, room, n, 0);

@@ -12,8 +12,6 @@ static ngx_mcp_event_sh_t *ngx_mcp_line_spare_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_call_sh_t *c);
 static ngx_mcp_call_sh_t *ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
-static ngx_uint_t ngx_mcp_log_before(ngx_mcp_event_sh_t *e,
-    ngx_mcp_event_sh_t *p);
 
 
 ngx_int_t
@@ -425,7 +423,6 @@ ngx_mcp_event_sh_t *
 ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage)
 {
-    uint32_t              n;
     ngx_mcp_log_sh_t     *log;
     ngx_mcp_zone_sh_t    *sh;
     ngx_mcp_event_sh_t   *e;
@@ -457,7 +454,6 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
                    ? rec->owner : ngx_mcp_ref(zone, owner);
 
     e = ngx_mcp_make_locked(zone, stage);
-    n = ngx_mcp_number(zone, e);
 
     e->rec.owner = ngx_mcp_ref(zone, owner);
     e->rec.flags = (uint16_t) event->flags;
@@ -467,20 +463,14 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
         e->only = *only;
     }
 
-    e->pos = log->last + 1;
     e->stamp = ++sh->stamp;
 
     ngx_mcp_commit_locked(zone, e, NGX_MCP_EVENT);
 
-    ngx_mcp_touch(zone, log);
-    log->last = e->pos;
-
-    ngx_mcp_list_append(zone, &log->list, n, NGX_MCP_LINKS);
-    ngx_mcp_list_append(zone, ngx_mcp_account_events(zone, e), n,
+    ngx_mcp_log_append_locked(zone, log, e);
+    ngx_mcp_list_append(zone, ngx_mcp_account_events(zone, e),
+                        ngx_mcp_number(zone, e),
                         offsetof(ngx_mcp_event_sh_t, age));
-    log->count++;
-
-    e->skip = ngx_mcp_log_skip_locked(zone, e);
 
     stage->head = 0;
 
@@ -508,7 +498,6 @@ ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 static ngx_mcp_call_sh_t *
 ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 {
-    uint32_t               n;
     ngx_mcp_log_sh_t      *log;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_group_sh_t    *g;
@@ -516,7 +505,6 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
     ngx_mcp_record_sh_t   *owner;
     ngx_mcp_session_sh_t  *s;
 
-    n = ngx_mcp_number(zone, e);
     owner = ngx_mcp_block(zone, e->rec.owner.block);
     c = NULL;
 
@@ -553,11 +541,10 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
         break;
     }
 
-    ngx_mcp_list_remove(zone, &log->list, n, NGX_MCP_LINKS);
-    ngx_mcp_list_remove(zone, ngx_mcp_account_events(zone, e), n,
+    ngx_mcp_log_remove_locked(zone, log, e);
+    ngx_mcp_list_remove(zone, ngx_mcp_account_events(zone, e),
+                        ngx_mcp_number(zone, e),
                         offsetof(ngx_mcp_event_sh_t, age));
-    ngx_mcp_touch(zone, log);
-    log->count--;
 
     ngx_mcp_drop_locked(zone, e);
 
@@ -578,113 +565,4 @@ ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
     }
 
     return dropped;
-}
-
-
-/*
- * The event at position p also knows the one at p without its lowest set bit,
- * so that any place is found from the end in a few dozen steps.  The block may
- * hold something else by now: whoever follows it looks.
- */
-
-uint32_t
-ngx_mcp_log_skip_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
-{
-    uint32_t             n;
-    uint64_t             target;
-    ngx_mcp_event_sh_t  *p, *next;
-
-    n = e->rec.links.prev;
-
-    if (n == 0) {
-        return 0;
-    }
-
-    target = e->pos & (e->pos - 1);
-    p = ngx_mcp_block(zone, n);
-
-    while (p->skip) {
-        next = ngx_mcp_block(zone, p->skip);
-
-        if (!ngx_mcp_log_before(next, p) || next->pos < target) {
-            break;
-        }
-
-        n = p->skip;
-        p = next;
-    }
-
-    return n;
-}
-
-
-/* whether e is an event of the same log and older than p */
-
-static ngx_uint_t
-ngx_mcp_log_before(ngx_mcp_event_sh_t *e, ngx_mcp_event_sh_t *p)
-{
-    return e->rec.block.type == NGX_MCP_EVENT
-           && e->rec.owner.block == p->rec.owner.block
-           && e->rec.owner.gen == p->rec.owner.gen
-           && e->pos < p->pos;
-}
-
-
-ngx_mcp_event_sh_t *
-ngx_mcp_log_after_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
-    void *owner, uint64_t pos, uint32_t hint)
-{
-    ngx_mcp_ref_t        ref;
-    ngx_mcp_event_sh_t  *e, *p;
-
-    if (log->list.head == 0 || pos >= log->last) {
-        return NULL;
-    }
-
-    e = ngx_mcp_block(zone, log->list.head);
-
-    if (e->pos > pos) {
-        return e;
-    }
-
-    ref = ngx_mcp_ref(zone, owner);
-
-    if (hint) {
-        e = ngx_mcp_block(zone, hint);
-
-        if (e->rec.block.type == NGX_MCP_EVENT && e->pos == pos
-            && e->rec.owner.block == ref.block && e->rec.owner.gen == ref.gen)
-        {
-            return e->rec.links.next ? ngx_mcp_block(zone, e->rec.links.next)
-                                     : NULL;
-        }
-    }
-
-    e = ngx_mcp_block(zone, log->list.tail);
-
-    if (e->pos <= pos) {
-        return NULL;
-    }
-
-    for ( ;; ) {
-
-        if (e->skip) {
-            p = ngx_mcp_block(zone, e->skip);
-
-            if (ngx_mcp_log_before(p, e) && p->pos > pos) {
-                e = p;
-                continue;
-            }
-        }
-
-        /* the head is at pos or before it */
-
-        p = ngx_mcp_block(zone, e->rec.links.prev);
-
-        if (p->pos <= pos) {
-            return e;
-        }
-
-        e = p;
-    }
 }

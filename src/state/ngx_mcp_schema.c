@@ -51,7 +51,7 @@ static ngx_mcp_schema_t  ngx_mcp_schema = {
     ngx_mcp_zone_outdated,
     ngx_mcp_zone_broken,
     ngx_mcp_zone_undone,
-    ngx_mcp_reserve_locked,
+    ngx_mcp_account_reserve_locked,
     ngx_mcp_account_full,
     ngx_mcp_account_of_locked,
     ngx_mcp_account_charge_locked,

@@ -24,15 +24,15 @@ typedef enum {
                            ngx_mcp_stage_needs(stage))
 
 /*
- * Room (ngx_mcp_account.c).  reserve makes sure that n blocks are free, and
- * within the share of the account that the payer is charged to, or is.  For
- * that it drops what was handed over to the account's readers, ends its
- * sessions that are overdue, and those of others for one that holds little: no
- * pointer into the zone is valid across it.
+ * Room (ngx_mcp_account.c).  ngx_mcp_reserve_locked() makes sure that n blocks
+ * are free, and within the share of the account that the payer is charged to,
+ * or is.  For that it drops what was handed over to the account's readers,
+ * ends its sessions that are overdue, and those of others for one that holds
+ * little.
  */
 
-ngx_int_t ngx_mcp_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
-    ngx_uint_t room, ngx_uint_t n);
+ngx_int_t ngx_mcp_account_reserve_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n);
 
 /* beside others, reserved under this hold of the lock and not used yet */
 ngx_int_t ngx_mcp_reserve_beside_locked(ngx_mcp_zone_t *zone,
@@ -334,11 +334,6 @@ void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 /* drops up to max events; the number dropped */
 ngx_uint_t ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_log_sh_t *log, ngx_uint_t max);
-
-/* the first event behind a position, or NULL; hint: the one at it, or 0 */
-ngx_mcp_event_sh_t *ngx_mcp_log_after_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_log_sh_t *log, void *owner, uint64_t pos, uint32_t hint);
-uint32_t ngx_mcp_log_skip_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 
 
 /* ids of events (ngx_mcp_once.c); NULL: it is not known */

@@ -10,6 +10,7 @@
 
 #include "ngx_mcp_zone_sh.h"
 #include "ngx_mcp_lease_sh.h"
+#include "ngx_mcp_entry.h"
 #include "ngx_mcp_schema.h"
 #include "ngx_mcp_session.h"
 #include "ngx_mcp_server_request.h"
@@ -23,7 +24,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 12
+#define NGX_MCP_STATE_VERSION 13
 
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_FRESH    24
@@ -131,16 +132,6 @@ typedef struct {
 } ngx_mcp_once_sh_t;
 
 
-/* events in the order of positions, which start at 1 */
-
-typedef struct {
-    uint64_t                last;         /* position used last */
-    ngx_mcp_list_sh_t       list;
-    uint32_t                count;
-    uint32_t                spare;
-} ngx_mcp_log_sh_t;
-
-
 /* who an event is for, as hashes; 0: for all */
 
 typedef struct {
@@ -152,15 +143,17 @@ typedef struct {
 } ngx_mcp_only_sh_t;
 
 
+/* begins as ngx_mcp_entry_sh_t */
+
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: session, call, group or
                                              topic */
     uint64_t                pos;
+    uint32_t                skip;
+    uint32_t                level;
     uint64_t                stamp;
     ngx_mcp_only_sh_t       only;
     ngx_mcp_links_sh_t      age;          /* in a list of its account */
-    uint32_t                skip;         /* an earlier one of this log */
-    uint32_t                level;
 } ngx_mcp_event_sh_t;
 
 
@@ -525,6 +518,11 @@ typedef struct {
     uint32_t                nonce;        /* of the worker at work */
     uint32_t                deliveries;
 } ngx_mcp_item_sh_t;
+
+
+typedef char  ngx_mcp_event_is_entry[
+    (offsetof(ngx_mcp_event_sh_t, skip) == offsetof(ngx_mcp_entry_sh_t, skip))
+    ? 1 : -1];
 
 
 /* the largest records; each begins in one block */

@@ -374,7 +374,7 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
         ngx_mcp_zone_lock(zone);
 
-        if (zone->schema->reserve_locked(zone, stage->payer, stage->room, left)
+        if (ngx_mcp_reserve_locked(zone, stage->payer, stage->room, left)
             != NGX_OK)
         {
             ngx_mcp_stage_drop_locked(zone, stage);

@@ -27,6 +27,13 @@ typedef struct {
                                              account; block 0: to nobody */
 } ngx_mcp_stage_t;
 
+/*
+ * Makes sure that n blocks are free for the payer, for which records may go:
+ * no pointer into the zone is valid across it.
+ */
+#define ngx_mcp_reserve_locked(zone, payer, room, n)                          \
+    (zone)->schema->reserve_locked(zone, payer, room, n)
+
 ngx_uint_t ngx_mcp_text_blocks(ngx_mcp_zone_t *zone, ngx_uint_t type,
     size_t len);
 void ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from,

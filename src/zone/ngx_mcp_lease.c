@@ -173,8 +173,8 @@ ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     if (sh->nleases >= NGX_MCP_LEASES_MAX
         || sh->used[NGX_MCP_LEASE] + stage->blocks > sh->blocks / 8
-        || zone->schema->reserve_locked(zone, stage->payer, stage->room,
-                                        ngx_mcp_stage_needs(stage)) != NGX_OK)
+        || ngx_mcp_reserve_locked(zone, stage->payer, stage->room,
+                                  ngx_mcp_stage_needs(stage)) != NGX_OK)
     {
         return NGX_ERROR;
     }
