@@ -433,7 +433,6 @@ ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone)
         us = reader->data;
 
         if (us->bridge->zone == zone) {
-            ngx_http_mcp_shared_wake(us);
             ngx_http_mcp_shared_post(us);
         }
     }

@@ -173,7 +173,6 @@ ngx_int_t ngx_http_mcp_shared_ask(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
     ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
     ngx_http_mcp_shared_done_pt done, void *data);
 void ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us);
-void ngx_http_mcp_shared_wake(ngx_http_mcp_shared_t *us);
 void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
 
 /* it is made, with this serial */

@@ -135,43 +135,6 @@ ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us)
 }
 
 
-/* those that wait for the session there look again */
-
-void
-ngx_http_mcp_shared_wake(ngx_http_mcp_shared_t *us)
-{
-    ngx_uint_t                      n;
-    ngx_queue_t                    *q;
-    ngx_http_mcp_talk_t            *talks[NGX_HTTP_MCP_SHARED_RUNNING + 1];
-    ngx_http_mcp_shared_request_t  *req;
-
-    n = 0;
-
-    for (q = ngx_queue_head(&us->running);
-         q != ngx_queue_sentinel(&us->running);
-         q = ngx_queue_next(q))
-    {
-        req = ngx_queue_data(q, ngx_http_mcp_shared_request_t, queue);
-
-        if (req->talk) {
-            talks[n++] = req->talk;
-        }
-    }
-
-    if (us->reader.talk) {
-        talks[n++] = us->reader.talk;
-    }
-
-    /* one that ends is closed, and its memory goes in a later event */
-
-    while (n--) {
-        if (!talks[n]->closed) {
-            ngx_http_mcp_talk_wake(talks[n]);
-        }
-    }
-}
-
-
 static ngx_int_t
 ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
 {

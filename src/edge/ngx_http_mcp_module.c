@@ -331,6 +331,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_wait_doorbell,
     ngx_http_mcp_profile_doorbell,
     ngx_http_mcp_listen_doorbell,
+    ngx_http_mcp_talk_doorbell,
     ngx_http_mcp_shared_interests,
     ngx_http_mcp_farewell_doorbell,
     ngx_http_mcp_lists_doorbell,

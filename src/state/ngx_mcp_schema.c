@@ -192,6 +192,10 @@ ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits)
         zone->handlers->listeners(zone);
     }
 
+    if (bits & NGX_MCP_RING_UPSTREAM_SESSIONS) {
+        zone->handlers->upstream_sessions(zone);
+    }
+
     if (bits & NGX_MCP_RING_INTERESTS) {
         zone->handlers->interests(zone);
     }

@@ -51,6 +51,9 @@ struct ngx_mcp_worker_handlers_s {
      */
     void                  (*listeners)(ngx_mcp_zone_t *zone);
 
+    /* an upstream session that was being made is made, or not */
+    void                  (*upstream_sessions)(ngx_mcp_zone_t *zone);
+
     /* something about interests, or shared upstream sessions, has changed */
     void                  (*interests)(ngx_mcp_zone_t *zone);
 

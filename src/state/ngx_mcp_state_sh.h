@@ -324,6 +324,7 @@ typedef struct {
                                              stream; 0: none stands */
     uint32_t                upstream_len;
     uint32_t                state;        /* ngx_mcp_upstream_session_e */
+    uint32_t                awaited;      /* not by calls alone */
     uint32_t                revision;
     uint32_t                serial;       /* of the session there */
     uint32_t                listener;     /* worker + 1 that has its stream */
@@ -548,6 +549,9 @@ typedef struct {
 #define NGX_MCP_RING_LISTENERS  0x04
 #define NGX_MCP_RING_INTERESTS  0x08
 #define NGX_MCP_RING_LISTS      0x40
+
+/* one that was being made is made, or not */
+#define NGX_MCP_RING_UPSTREAM_SESSIONS  0x80
 
 
 /* the exchanges with an upstream by one method; never freed */

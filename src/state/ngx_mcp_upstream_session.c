@@ -68,6 +68,10 @@ ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
         if (c) {
             ngx_mcp_touch(zone, c);
             c->waits = ngx_mcp_number(zone, us);
+
+        } else {
+            ngx_mcp_touch(zone, us);
+            us->awaited = 1;
         }
 
         rc = NGX_AGAIN;
@@ -393,10 +397,16 @@ ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
 
     if (s == NULL) {
         ngx_mcp_shared_ring_locked(zone, us);
-        return;
     }
 
-    for (i = s->calls.head; i; i = c->task.rec.links.next) {
+    if (us->awaited) {
+        ngx_mcp_touch(zone, us);
+        us->awaited = 0;
+
+        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_UPSTREAM_SESSIONS);
+    }
+
+    for (i = s ? s->calls.head : 0; i; i = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, i);
 
         if (c->waits == n) {
@@ -500,6 +510,12 @@ ngx_mcp_upstream_session_end_locked(ngx_mcp_zone_t *zone,
         ngx_mcp_farewell_add_locked(zone, us);
 
     } else {
+
+        if (us->awaited) {
+            ngx_mcp_worker_ring_all_locked(zone,
+                                           NGX_MCP_RING_UPSTREAM_SESSIONS);
+        }
+
         ngx_mcp_drop_locked(zone, us);
     }
 

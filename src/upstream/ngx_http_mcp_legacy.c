@@ -9,9 +9,6 @@
 /* ms; for the end of a session at an upstream */
 #define NGX_HTTP_MCP_DELETE_TIME   5000
 
-/* ms; nobody is woken, and who makes the session is in no hurry for this */
-#define NGX_HTTP_MCP_SESSION_LOOK  1000
-
 
 /* in the order in which a new session is told */
 
@@ -155,12 +152,7 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_talk_t *t)
 
         case NGX_AGAIN:
 
-            if (t->listen || t->call.block == 0) {
-                ngx_http_mcp_talk_pause(t, NGX_HTTP_MCP_SESSION_LOOK);
-
-            } else {
-                ngx_http_mcp_talk_wait(t, NGX_HTTP_MCP_WAIT_SESSION);
-            }
+            ngx_http_mcp_talk_wait(t, NGX_HTTP_MCP_WAIT_SESSION);
 
             return NGX_AGAIN;
 

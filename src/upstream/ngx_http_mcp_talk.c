@@ -352,8 +352,19 @@ ngx_http_mcp_talk_wait(ngx_http_mcp_talk_t *t, ngx_uint_t kind)
 
     u = t->upstream;
 
+    /* calls are woken one by one */
+
+    t->waiter.hash = (kind == NGX_HTTP_MCP_WAIT_SESSION) ? t->call.block : 0;
+
     ngx_http_mcp_waiter_start(&t->waiter, u->zone, kind,
                               u->total ? u->total : NGX_HTTP_MCP_TALK_WAIT);
+}
+
+
+void
+ngx_http_mcp_talk_doorbell(ngx_mcp_zone_t *zone)
+{
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_SESSION, 0);
 }
 
 

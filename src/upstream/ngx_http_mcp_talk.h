@@ -111,11 +111,11 @@ struct ngx_http_mcp_talk_s {
 /* NGX_OK: done() will come; NGX_DECLINED: none is made (existing); NGX_ERROR */
 ngx_int_t ngx_http_mcp_talk_start(ngx_http_mcp_talk_t *t);
 
-/*
- * The doorbell said NGX_MCP_WAKE_UPSTREAM_SESSION for t->call, or that there is
- * news of a shared upstream session.
- */
+/* the doorbell said NGX_MCP_WAKE_UPSTREAM_SESSION for t->call */
 void ngx_http_mcp_talk_wake(ngx_http_mcp_talk_t *t);
+
+/* handlers->upstream_sessions: those without a call look again */
+void ngx_http_mcp_talk_doorbell(ngx_mcp_zone_t *zone);
 
 /* done(NGX_HTTP_MCP_ABORTED) follows in a later event */
 void ngx_http_mcp_talk_abort(ngx_http_mcp_talk_t *t);

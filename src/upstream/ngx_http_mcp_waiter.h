@@ -17,8 +17,8 @@
 
 typedef enum {
     NGX_HTTP_MCP_WAIT_PROFILE = 0,  /* what an upstream is and can */
-    NGX_HTTP_MCP_WAIT_SESSION,      /* a session at an upstream; each waiter is
-                                       woken by itself */
+    NGX_HTTP_MCP_WAIT_SESSION,      /* a session at an upstream; with a hash
+                                       those that are woken one by one */
     NGX_HTTP_MCP_WAIT_SUBSCRIPTION,
     NGX_HTTP_MCP_WAIT_LIST,
     NGX_HTTP_MCP_WAIT_STREAM,       /* a reader's, to be connected; by hash */

@@ -153,6 +153,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .group = on_group,
     .topic = on_group,
     .knowledge = on_zone,
+    .upstream_sessions = on_zone,
     .listeners = on_zone,
     .interests = on_zone,
     .farewell = on_farewell,

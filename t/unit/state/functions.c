@@ -44,16 +44,26 @@ static void on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint,
     ngx_str_t *session, ngx_uint_t revision);
 
 
+static void on_upstream_sessions(ngx_mcp_zone_t *z);
+
+
 static ngx_mcp_worker_handlers_t  handlers = {
     .stream = on_stream,
     .call = on_call,
     .group = on_group,
     .topic = on_topic,
     .knowledge = on_knowledge,
+    .upstream_sessions = on_upstream_sessions,
     .listeners = on_listeners,
     .interests = on_interests,
     .farewell = on_farewell
 };
+
+
+static void
+on_upstream_sessions(ngx_mcp_zone_t *z)
+{
+}
 
 
 static void

@@ -1157,6 +1157,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .call = on_task,
     .group = on_group,
     .knowledge = on_zone,
+    .upstream_sessions = on_zone,
     .listeners = on_zone,
     .topic = on_group,
     .interests = on_zone,
