@@ -22,7 +22,7 @@
 #define NGX_MCP_WAKE_CANCEL            0x04  /* the client cancelled the call */
 #define NGX_MCP_WAKE_UPSTREAM_SESSION  0x08  /* the one it waits for */
 
-/* its session subscribed to something */
+/* its session subscribed to something, or another stream relieves it */
 #define NGX_MCP_WAKE_WANTS   NGX_MCP_WAKE_FIRST
 
 

@@ -154,6 +154,13 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
         other = ngx_mcp_block(zone, *carrier);
         ngx_mcp_touch(zone, other);
         other->task.rec.flags |= NGX_MCP_STREAM_RELIEVED;
+
+        if (c == NULL) {
+
+            /* it is not told of what the session subscribes to meanwhile */
+
+            ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_WANTS);
+        }
     }
 
     ngx_mcp_touch(zone, carrier);

@@ -1442,8 +1442,13 @@ line_tests(void)
 
     /* takeover */
 
+    drain();
+    listen_again();
     ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 2, &st2) == NGX_OK,
        "a newer one");
+    drain();
+    ok(heard.streams == 1 && heard.local == 1
+       && heard.why == NGX_MCP_WAKE_WANTS, "of which the older one hears");
     is(take(&st), "declined", "takes the line over");
     say(ref, "o4");
     listen_again();
@@ -1482,10 +1487,11 @@ line_tests(void)
     /* at most two */
 
     ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 2, &st2);
+    drain();
     listen_again();
     ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
     drain();
-    ok(heard.streams == 1 && heard.local == 1
+    ok(heard.streams == 2 && heard.local == 1
        && heard.why & NGX_MCP_WAKE_CLOSE, "the oldest has to go");
     is(take(&st), "error", "and is told so");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_SESSION);
