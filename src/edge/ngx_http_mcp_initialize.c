@@ -27,7 +27,7 @@ static ngx_int_t ngx_http_mcp_initialize_known(ngx_http_request_t *r,
 static ngx_http_mcp_result_t *ngx_http_mcp_initialize_kept(
     ngx_http_mcp_ctx_t *ctx);
 static void ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx,
-    uint64_t changes);
+    ngx_mcp_knowledge_t *known, uint64_t changes);
 static void ngx_http_mcp_initialize_ready(void *data);
 static void ngx_http_mcp_initialize_late(void *data);
 static void ngx_http_mcp_initialize_cleanup(void *data);
@@ -215,7 +215,7 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         rc = ngx_http_mcp_initialize_session(r, ctx, known, NULL);
 
         if (!known->kept) {
-            ngx_http_mcp_initialize_keep(ctx, changes);
+            ngx_http_mcp_initialize_keep(ctx, known, changes);
         }
 
         return rc;
@@ -244,14 +244,20 @@ ngx_http_mcp_initialize_kept(ngx_http_mcp_ctx_t *ctx)
 }
 
 
+/* where there was no memory for it, the place has another result, or none */
+
 static void
-ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx, uint64_t changes)
+ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_knowledge_t *known, uint64_t changes)
 {
     ngx_http_mcp_result_t  *result;
 
     result = ngx_http_mcp_initialize_place(ctx->conf, &ctx->caller.tenant);
 
-    if (ngx_http_mcp_initialize_holds(result, &ctx->caller.tenant)) {
+    if (result->pool
+        && ngx_mcp_equal(&result->source, &known->result)
+        && ngx_http_mcp_initialize_holds(result, &ctx->caller.tenant))
+    {
         result->changes = changes;
         result->time = ngx_current_msec ? ngx_current_msec : 1;
     }
@@ -545,9 +551,11 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     mlcf = ctx->conf;
 
+    /* what was kept a moment ago holds, even if it has changed since */
+
     made = known ? ngx_http_mcp_initialize_result(mlcf, &ctx->caller.tenant,
                                                   &known->result)
-                 : ngx_http_mcp_initialize_kept(ctx);
+                 : ngx_http_mcp_initialize_place(mlcf, &ctx->caller.tenant);
 
     if (made == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
