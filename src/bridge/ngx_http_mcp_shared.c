@@ -67,15 +67,19 @@ ngx_http_mcp_shared_want(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_ref_t  ref;
 
     if (ngx_http_mcp_shared_session(bridge, u, tenant, list_key, &ref) != NGX_OK
-        || ngx_http_mcp_shared_key(bridge, u, tenant, list_key, &key) != NGX_OK
-        || ngx_mcp_lease_want(bridge->zone, &key) != NGX_OK)
+        || ngx_http_mcp_shared_key(bridge, u, tenant, list_key, &key) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    (void) ngx_mcp_lease_poke(bridge->zone, &key);
+    /* in this order: its holder may be about to drop one that nobody wants */
 
-    return NGX_OK;
+    if (ngx_mcp_lease_poke(bridge->zone, &key) == NGX_OK) {
+        return NGX_OK;
+    }
+
+    return ngx_mcp_lease_want(bridge->zone, &key) == NGX_OK ? NGX_OK
+                                                            : NGX_ERROR;
 }
 
 

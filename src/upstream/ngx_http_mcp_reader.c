@@ -183,7 +183,7 @@ ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
         ngx_queue_remove(&reader->queue);
         ngx_del_timer(&reader->tick);
 
-        ngx_mcp_lease_drop(zone, &reader->lease);
+        (void) ngx_mcp_lease_drop(zone, &reader->lease);
         ngx_destroy_pool(pool);
     }
 }
@@ -862,12 +862,14 @@ ngx_http_mcp_reader_hold(ngx_event_t *ev)
 void
 ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 {
+    ngx_uint_t   wanted;
     ngx_pool_t  *pool;
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp reader of \"%V\" for session %V ends:%ui",
                    &reader->upstream->name, &reader->audience.session, how);
 
+    wanted = 0;
     pool = reader->pool;
 
     ngx_queue_remove(&reader->queue);
@@ -880,7 +882,12 @@ ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
             ngx_mcp_lease_release(reader->upstream->zone, &reader->lease);
 
         } else if (how == NGX_HTTP_MCP_READER_DROPPED) {
-            ngx_mcp_lease_drop(reader->upstream->zone, &reader->lease);
+
+            /* somebody may have found it just now */
+
+            wanted = (ngx_mcp_lease_drop(reader->upstream->zone,
+                                         &reader->lease)
+                      == NGX_AGAIN);
         }
     }
 
@@ -893,6 +900,10 @@ ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
     }
 
     reader->kind->ended(reader, how);
+
+    if (wanted) {
+        (void) ngx_mcp_lease_want(reader->upstream->zone, &reader->key);
+    }
 
     ngx_destroy_pool(pool);
 }

@@ -703,11 +703,14 @@ ngx_mcp_lease_release(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 }
 
 
-void
+ngx_int_t
 ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 {
+    ngx_int_t             rc;
     ngx_mcp_lease_sh_t   *l;
     ngx_mcp_reader_sh_t  *r;
+
+    rc = NGX_OK;
 
     ngx_mcp_zone_lock(zone);
 
@@ -715,17 +718,24 @@ ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 
     if (r == NULL) {
         ngx_mcp_zone_unlock(zone);
-        return;
+        return NGX_OK;
     }
 
     if (r == &l->before) {
         ngx_mcp_lease_lost_locked(zone, l, r->worker, r->nonce);
 
     } else {
+
+        if (l->rec.flags & NGX_MCP_LEASE_POKE) {
+            rc = NGX_AGAIN;
+        }
+
         ngx_mcp_lease_drop_locked(zone, l);
     }
 
     ngx_mcp_zone_unlock(zone);
+
+    return rc;
 }
 
 

@@ -139,9 +139,9 @@ void ngx_mcp_lease_release(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
  * Likewise, and nobody wants it any more; by the one before in an overlap, as
- * release.
+ * release.  NGX_AGAIN: it was poked, of which the holder has not heard.
  */
-void ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
+ngx_int_t ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
  * Leaves text for the next holder.  NGX_OK, also for the one before in an

@@ -306,7 +306,7 @@ await_tests(void)
        "the next holder tries, whatever the one before says");
     ok(ngx_mcp_lease_vain(&workers[0], &any) == NGX_OK, "any holder's");
 
-    ngx_mcp_lease_drop(&workers[1], &other);
+    (void) ngx_mcp_lease_drop(&workers[1], &other);
     ok(ngx_mcp_lease_settled(&workers[1], ref) == NGX_DECLINED, "dropped");
 
     workers[1].awaits = 0;
@@ -412,9 +412,12 @@ holder_tests(void)
     ok(claim(1, "a", &other) == NGX_OK && is(&left.id, "id-22"), "taken over");
     ok(take(0, &lease, "", "x") == NGX_ABORT, "for good");
 
-    ngx_mcp_lease_drop(&workers[1], &other);
+    poke("a");
+    ok(ngx_mcp_lease_drop(&workers[1], &other) == NGX_AGAIN,
+       "poked while it is dropped");
     ok(ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_DECLINED
        && claim(1, "a", &other) == NGX_DECLINED, "dropped");
+    ok(ngx_mcp_lease_drop(&workers[1], &other) == NGX_OK, "dropped once");
 
     /* texts of any length */
 
@@ -441,7 +444,7 @@ holder_tests(void)
     key[257] = 'k';
     ngx_mcp_lease_release(&workers[0], &lease);
     ok(claim(0, key, &lease) == NGX_OK && left.id.len == 0, "is not kept");
-    ngx_mcp_lease_drop(&workers[0], &lease);
+    (void) ngx_mcp_lease_drop(&workers[0], &lease);
 
     /* there is an end */
 
@@ -898,7 +901,7 @@ take_tests(void)
     ok(say(&lease, "8", 10, NULL, NULL) == NGX_OK
        && next(&st[9]) == NGX_ABORT && next(&st[9]) == 10, "before an event");
 
-    ngx_mcp_lease_drop(&workers[0], &lease);
+    (void) ngx_mcp_lease_drop(&workers[0], &lease);
     ok(say(&lease, "9", 10, NULL, NULL) == NGX_ABORT
        && next(&st[9]) == NGX_AGAIN, "nothing without the lease");
 

@@ -1123,7 +1123,7 @@ op_lease_life(void)
 static void
 op_lease_drop(void)
 {
-    ngx_mcp_lease_drop(&zone, &feed);
+    (void) ngx_mcp_lease_drop(&zone, &feed);
 }
 
 
