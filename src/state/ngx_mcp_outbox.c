@@ -623,9 +623,16 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
     {
         ngx_mcp_zone_unlock(zone);
 
-        while (ngx_mcp_outbox_run(zone, before) == NGX_AGAIN) { /* void */ }
+        do {
+            rc = ngx_mcp_outbox_run(zone, before);
+
+        } while (rc == NGX_AGAIN);
 
         ngx_mcp_zone_lock(zone);
+
+        if (rc == NGX_ERROR) {
+            break;
+        }
     }
 
     staged = NULL;
@@ -671,6 +678,8 @@ ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 {
     ngx_uint_t  i, looks;
 
+again:
+
     snd->post->sessions = 0;
     snd->lines = 0;
     snd->there = 0;
@@ -681,6 +690,20 @@ ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     for (i = 0; i < snd->n; i++) {
         ngx_mcp_send_find_out_locked(zone, snd, i, &looks);
+    }
+
+    if (looks < NGX_MCP_SEND_LOOK) {
+        return;
+    }
+
+    /* a window may have ended while others had the lock */
+
+    for (i = 0; i < snd->n; i++) {
+        if (snd->outs[i].joins
+            && ngx_mcp_window_find_locked(zone, &snd->outs[i]) == NULL)
+        {
+            goto again;
+        }
     }
 }
 
@@ -1007,6 +1030,10 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             return;
         }
 
+        /* without a text there is nothing to be read, but a gap is told */
+
+        room = room && !(how & NGX_MCP_SEND_GAP);
+
         rc = ngx_mcp_log_line_locked(zone, owner, &out->in, room, NULL);
 
         /* its worker opens a stream for it */
@@ -1170,7 +1197,7 @@ ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item)
 
     pool = ngx_create_pool(4096, zone->log);
     if (pool == NULL) {
-        return NGX_OK;
+        return NGX_ERROR;
     }
 
     ngx_memzero(&post, sizeof(ngx_mcp_post_t));
@@ -1190,7 +1217,7 @@ ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item)
 
     ngx_destroy_pool(pool);
 
-    return (rc == NGX_AGAIN) ? NGX_AGAIN : NGX_OK;
+    return (rc == NGX_DECLINED) ? NGX_OK : rc;
 }
 
 
@@ -1355,6 +1382,11 @@ ngx_mcp_send_step_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             room = ngx_mcp_send_fits_locked(zone, out, cur.ref);
 
             if (room && ngx_mcp_out_large(out) && staged != stage) {
+
+                if (staged) {
+                    ngx_mcp_stage_drop_locked(zone, staged);
+                }
+
                 stage->payer = cur.ref;
                 return stage;
             }

@@ -90,7 +90,10 @@ typedef struct {
  */
 ngx_int_t ngx_mcp_outbox_send(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post);
 
-/* a part of an item; NGX_AGAIN: more is left; NGX_OK */
+/*
+ * A part of an item.  NGX_AGAIN: more is left; NGX_OK; NGX_ERROR: no memory, it
+ * is carried on when something is due.
+ */
 ngx_int_t ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item);
 
 /*

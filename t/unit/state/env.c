@@ -22,6 +22,7 @@ volatile ngx_cycle_t  *ngx_cycle;
 ngx_log_t              env_log;
 ngx_uint_t             env_alerts;
 ngx_uint_t             env_lost;
+void                 (*env_unlocked)(void);
 
 static ngx_rbtree_node_t  *env_timer[ENV_TIMERS];
 

@@ -2270,6 +2270,114 @@ window_tests(void)
 }
 
 
+/* another worker drops a window while the groups are looked at */
+
+static void
+others_have_lock(void)
+{
+    ngx_msec_t  next;
+
+    env_unlocked = NULL;
+    (void) ngx_mcp_outbox_due(&zone, &next);
+}
+
+
+static ngx_int_t
+join_two(const char *first, const char *second)
+{
+    ngx_uint_t          i;
+    ngx_str_t           e;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d[2];
+
+    memset(&post, 0, sizeof(post));
+    memset(d, 0, sizeof(d));
+
+    e = env_str("e");
+    post.deliveries = d;
+    post.n = 2;
+    d[0].text = env_str(first);
+    d[1].text = env_str(second);
+
+    for (i = 0; i < 2; i++) {
+        d[i].endpoint = &e;
+        d[i].what = d[i].text;
+        d[i].what.len = 1;
+        d[i].time = 500;
+        d[i].count = 1;
+    }
+
+    return ngx_mcp_outbox_send(&zone, &post);
+}
+
+
+static void
+window_end_tests(void)
+{
+    char                name[16];
+    ngx_uint_t          i;
+    ngx_mcp_ref_t       a;
+    ngx_mcp_post_t      post;
+    ngx_mcp_stream_t    sa;
+    ngx_mcp_delivery_t  d;
+    static char         large[40000];
+
+    start(ZONE_SIZE);
+
+    for (i = 0; i < 70; i++) {
+        snprintf(name, sizeof(name), "t%u", (unsigned) i);
+        a = session("e", name);
+    }
+
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+
+    ok(join_two("k1", "l1") == NGX_OK, "windows of two deliveries");
+    is(take(&sa), "k1 l1 again", "both go at once");
+    env_time(ngx_current_msec + 500);
+    env_unlocked = others_have_lock;
+    ok(join_two("k2", "l2") == NGX_OK && env_unlocked == NULL,
+       "they end while the groups are looked at");
+    is(take(&sa), "k2 l2 again", "so what comes goes at once");
+
+    stop("windows that end");
+
+    /* a window of a session, in a zone without room for what is joined */
+
+    start(1024 * 1024);
+
+    a = session_of("t", "one");
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+
+    memset(&post, 0, sizeof(post));
+    memset(&d, 0, sizeof(d));
+    post.deliveries = &d;
+    post.n = 1;
+    d.ref = a;
+    d.what = env_str("k");
+    d.time = 500;
+    d.count = 1;
+
+    d.text = env_str("first");
+    ok(ngx_mcp_outbox_send(&zone, &post) == NGX_OK, "to a session");
+    is(take(&sa), "first again", "at once");
+
+    for (i = 0; i < 4000; i++) {
+        snprintf(name, sizeof(name), "c%u", (unsigned) i);
+        (void) session_of(name, "client");
+    }
+
+    memset(large, 'x', sizeof(large) - 1);
+    d.text = env_str(large);
+    (void) ngx_mcp_outbox_send(&zone, &post);
+    is(take(&sa), "again", "another one waits, and there is no room");
+    later(500);
+    is(take(&sa), "-1 again", "it is told as lost, not sent without a text");
+
+    ngx_mcp_stream_close(&zone, &sa, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    stop("windows without room");
+}
+
+
 static void
 knowledge_tests(void)
 {
@@ -3785,6 +3893,7 @@ main(void)
     eviction_tests();
     group_tests();
     window_tests();
+    window_end_tests();
     knowledge_tests();
     idle_tests();
     full_tests();

@@ -121,6 +121,10 @@ __wrap_ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone)
 
     unlocking = 0;
     locked = 0;
+
+    if (env_unlocked) {
+        env_unlocked();
+    }
 }
 
 
