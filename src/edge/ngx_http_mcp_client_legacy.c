@@ -172,6 +172,7 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
             line = id.line;
             from.own = id.own;
             from.shared = id.shared;
+            from.wide = id.wide;
             fp = &from;
 
         } else {
@@ -431,6 +432,7 @@ ngx_http_mcp_client_event(ngx_http_mcp_stream_t *s, u_char *p)
     id.line = s->zs.line;
     id.own = s->zs.cursor.own;
     id.shared = s->zs.cursor.shared;
+    id.wide = s->zs.cursor.wide;
 
     p = ngx_cpymem(p, "id: ", sizeof("id: ") - 1);
     p = ngx_mcp_event_id_print(p, &id);

@@ -64,20 +64,32 @@ struct ngx_http_mcp_member_s {
 };
 
 
-/* a group of which this worker carries streams */
+/*
+ * A group of which this worker carries streams, or an endpoint with such
+ * groups, of which those in "todo" are yet to be looked at.
+ */
 
-typedef struct {
+typedef struct ngx_http_mcp_group_s  ngx_http_mcp_group_t;
+
+struct ngx_http_mcp_group_s {
     ngx_queue_t                   link;       /* in a bucket */
     ngx_queue_t                   order;      /* in known or unsure */
     ngx_queue_t                   pending;
     ngx_mcp_ref_t                 ref;
     uint64_t                      seen;       /* of its log */
+    ngx_uint_t                    n;          /* streams, or groups */
+
+    ngx_http_mcp_group_t         *endpoint;   /* of a group */
+    ngx_queue_t                   sibling;    /* in the endpoint */
     ngx_http_mcp_want_t           all;
     ngx_rbtree_t                  wants;
     ngx_rbtree_node_t             sentinel;
-    ngx_uint_t                    n;
-    ngx_uint_t                    queued;     /* in pending */
-} ngx_http_mcp_group_t;
+
+    ngx_queue_t                   groups;     /* of an endpoint */
+    ngx_queue_t                   todo;
+
+    unsigned                      queued:1;   /* in pending */
+};
 
 
 /* streams that share an interval, next deadline first */
@@ -158,7 +170,8 @@ struct ngx_http_mcp_streams_s {
     ngx_queue_t                   pending_groups;  /* have news */
 
     ngx_http_mcp_group_t         *reading;    /* its news */
-    ngx_http_mcp_want_t          *want;       /* of the one looked at */
+    ngx_http_mcp_want_t          *want;       /* that one of these is about */
+    uint64_t                      hash;       /* of it */
     uint64_t                      seen;       /* with the last of these */
     ngx_uint_t                    next;
     ngx_uint_t                    nnews;

@@ -10,6 +10,10 @@ static ngx_queue_t *ngx_http_mcp_group_bucket(ngx_http_mcp_streams_t *streams,
     ngx_mcp_ref_t ref);
 static ngx_http_mcp_group_t *ngx_http_mcp_group_find(
     ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref);
+static ngx_http_mcp_group_t *ngx_http_mcp_group_make(
+    ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref, uint64_t seen);
+static void ngx_http_mcp_group_free(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_group_t *g);
 static ngx_int_t ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s,
     uint64_t hash);
@@ -17,6 +21,8 @@ static ngx_http_mcp_want_t *ngx_http_mcp_want_find(ngx_http_mcp_group_t *g,
     uint64_t hash);
 static void ngx_http_mcp_want_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
+static void ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_group_t *g);
 static ngx_http_mcp_group_t *ngx_http_mcp_group_next(
     ngx_http_mcp_streams_t *streams);
 static ngx_int_t ngx_http_mcp_group_read(ngx_http_mcp_streams_t *streams,
@@ -56,7 +62,7 @@ ngx_http_mcp_group_find(ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref)
 ngx_int_t
 ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s)
 {
-    ngx_http_mcp_group_t    *g;
+    ngx_http_mcp_group_t    *g, *all;
     ngx_http_mcp_streams_t  *streams;
 
     streams = s->streams;
@@ -64,21 +70,31 @@ ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s)
     g = ngx_http_mcp_group_find(streams, s->zs.group);
 
     if (g == NULL) {
-        g = ngx_calloc(sizeof(ngx_http_mcp_group_t), ngx_cycle->log);
+        all = ngx_http_mcp_group_find(streams, s->zs.endpoint);
+
+        if (all == NULL) {
+            all = ngx_http_mcp_group_make(streams, s->zs.endpoint,
+                                          s->zs.seen.wide);
+            if (all == NULL) {
+                return NGX_ERROR;
+            }
+        }
+
+        g = ngx_http_mcp_group_make(streams, s->zs.group, s->zs.seen.shared);
+
         if (g == NULL) {
+
+            if (all->n == 0) {
+                ngx_http_mcp_group_free(streams, all);
+            }
+
             return NGX_ERROR;
         }
 
-        g->ref = s->zs.group;
-        g->seen = s->zs.seen;
+        g->endpoint = all;
+        all->n++;
 
-        ngx_queue_init(&g->all.members);
-        ngx_queue_init(&g->all.todo);
-        ngx_rbtree_init(&g->wants, &g->sentinel, ngx_http_mcp_want_insert);
-
-        ngx_queue_insert_head(ngx_http_mcp_group_bucket(streams, g->ref),
-                              &g->link);
-        ngx_queue_insert_tail(&streams->known, &g->order);
+        ngx_queue_insert_tail(&all->groups, &g->sibling);
     }
 
     s->group = g;
@@ -91,11 +107,59 @@ ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s)
 }
 
 
+static ngx_http_mcp_group_t *
+ngx_http_mcp_group_make(ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref,
+    uint64_t seen)
+{
+    ngx_http_mcp_group_t  *g;
+
+    g = ngx_calloc(sizeof(ngx_http_mcp_group_t), ngx_cycle->log);
+    if (g == NULL) {
+        return NULL;
+    }
+
+    g->ref = ref;
+    g->seen = seen;
+
+    ngx_queue_init(&g->groups);
+    ngx_queue_init(&g->todo);
+    ngx_queue_init(&g->all.members);
+    ngx_queue_init(&g->all.todo);
+    ngx_rbtree_init(&g->wants, &g->sentinel, ngx_http_mcp_want_insert);
+
+    ngx_queue_insert_head(ngx_http_mcp_group_bucket(streams, ref), &g->link);
+    ngx_queue_insert_tail(&streams->known, &g->order);
+
+    return g;
+}
+
+
+static void
+ngx_http_mcp_group_free(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_group_t *g)
+{
+    if (streams->reading == g) {
+        streams->reading = NULL;
+    }
+
+    if (streams->want == &g->all) {
+        streams->want = NULL;
+    }
+
+    if (g->queued) {
+        ngx_queue_remove(&g->pending);
+    }
+
+    ngx_queue_remove(&g->order);
+    ngx_queue_remove(&g->link);
+    ngx_free(g);
+}
+
+
 void
 ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s)
 {
-    ngx_http_mcp_group_t    *g;
-    ngx_http_mcp_streams_t  *streams;
+    ngx_http_mcp_group_t  *g, *all;
 
     g = s->group;
 
@@ -112,20 +176,14 @@ ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s)
         return;
     }
 
-    streams = s->streams;
+    all = g->endpoint;
 
-    if (streams->reading == g) {
-        streams->reading = NULL;
-        streams->want = NULL;
+    ngx_queue_remove(&g->sibling);
+    ngx_http_mcp_group_free(s->streams, g);
+
+    if (--all->n == 0) {
+        ngx_http_mcp_group_free(s->streams, all);
     }
-
-    if (g->queued) {
-        ngx_queue_remove(&g->pending);
-    }
-
-    ngx_queue_remove(&g->order);
-    ngx_queue_remove(&g->link);
-    ngx_free(g);
 }
 
 
@@ -147,9 +205,17 @@ ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s)
 void
 ngx_http_mcp_stream_unsettle(ngx_http_mcp_stream_t *s)
 {
+    ngx_mcp_cursor_t      *cursor;
+    ngx_http_mcp_group_t  *g;
+
     if (s->settled) {
         s->settled = 0;
-        s->zs.cursor.shared = ngx_max(s->zs.cursor.shared, s->group->seen);
+
+        g = s->group;
+        cursor = &s->zs.cursor;
+
+        cursor->shared = ngx_max(cursor->shared, g->seen);
+        cursor->wide = ngx_max(cursor->wide, g->endpoint->seen);
     }
 }
 
@@ -157,8 +223,18 @@ ngx_http_mcp_stream_unsettle(ngx_http_mcp_stream_t *s)
 ngx_uint_t
 ngx_http_mcp_stream_outdated(ngx_http_mcp_stream_t *s)
 {
-    return s->settled
-           && s->group->seen > s->zs.cursor.shared + s->conf->event_max;
+    ngx_mcp_cursor_t      *cursor;
+    ngx_http_mcp_group_t  *g;
+
+    if (!s->settled) {
+        return 0;
+    }
+
+    g = s->group;
+    cursor = &s->zs.cursor;
+
+    return g->seen > cursor->shared + s->conf->event_max
+           || g->endpoint->seen > cursor->wide + s->conf->event_max;
 }
 
 
@@ -404,17 +480,29 @@ ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
         return g ? ngx_http_mcp_group_read(streams, g) : NGX_DONE;
     }
 
+    if (!ngx_queue_empty(&g->todo)) {
+        q = ngx_queue_head(&g->todo);
+
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&g->groups, q);
+
+        g = ngx_queue_data(q, ngx_http_mcp_group_t, sibling);
+        ngx_http_mcp_group_wake(streams, g);
+
+        return NGX_OK;
+    }
+
     if (streams->next < streams->nnews) {
         news = &streams->news[streams->next++];
         g->seen = news->pos - 1;
+        streams->hash = news->want;
 
-        w = (news->want == NGX_MCP_WANT_ALL)
-            ? &g->all : ngx_http_mcp_want_find(g, news->want);
+        if (g->endpoint) {
+            ngx_http_mcp_group_wake(streams, g);
 
-        if (w) {
-            ngx_queue_add(&w->todo, &w->members);
-            ngx_queue_init(&w->members);
-            streams->want = w;
+        } else {
+            ngx_queue_add(&g->todo, &g->groups);
+            ngx_queue_init(&g->groups);
         }
 
         return NGX_OK;
@@ -429,6 +517,25 @@ ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
     streams->reading = NULL;
 
     return NGX_OK;
+}
+
+
+/* those of its streams that want it are next */
+
+static void
+ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_group_t *g)
+{
+    ngx_http_mcp_want_t  *w;
+
+    w = (streams->hash == NGX_MCP_WANT_ALL)
+        ? &g->all : ngx_http_mcp_want_find(g, streams->hash);
+
+    if (w) {
+        ngx_queue_add(&w->todo, &w->members);
+        ngx_queue_init(&w->members);
+        streams->want = w;
+    }
 }
 
 

@@ -80,6 +80,8 @@ ngx_mcp_event_id_print(u_char *dst, ngx_mcp_event_id_t *id)
     dst = ngx_mcp_hex_print(dst, id->own);
     *dst++ = '-';
     dst = ngx_mcp_hex_print(dst, id->shared);
+    *dst++ = '-';
+    dst = ngx_mcp_hex_print(dst, id->wide);
 
     return dst;
 }
@@ -89,7 +91,7 @@ ngx_int_t
 ngx_mcp_event_id_parse(ngx_str_t *text, ngx_mcp_event_id_t *id)
 {
     u_char    *p, *last;
-    uint64_t   n[4];
+    uint64_t   n[5];
 
     p = text->data;
     last = p + text->len;
@@ -101,6 +103,8 @@ ngx_mcp_event_id_parse(ngx_str_t *text, ngx_mcp_event_id_t *id)
         || ngx_mcp_hex_parse(&p, last, 16, &n[2]) != NGX_OK
         || p == last || *p++ != '-'
         || ngx_mcp_hex_parse(&p, last, 16, &n[3]) != NGX_OK
+        || p == last || *p++ != '-'
+        || ngx_mcp_hex_parse(&p, last, 16, &n[4]) != NGX_OK
         || p != last)
     {
         return NGX_DECLINED;
@@ -110,6 +114,7 @@ ngx_mcp_event_id_parse(ngx_str_t *text, ngx_mcp_event_id_t *id)
     id->line = (uint32_t) n[1];
     id->own = n[2];
     id->shared = n[3];
+    id->wide = n[4];
 
     return NGX_OK;
 }

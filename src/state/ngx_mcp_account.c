@@ -18,8 +18,8 @@
 #define NGX_MCP_ROOM_SESSIONS  4
 #define NGX_MCP_ROOM_EVENTS    256
 
-/* of a client, its tenant, and the tenant's sessions */
-#define NGX_MCP_ROOM_ACCOUNTS  3
+/* of a client, its tenant, the tenant's sessions, and the endpoint */
+#define NGX_MCP_ROOM_ACCOUNTS  4
 
 /* looked at in one go for what may be dropped */
 #define NGX_MCP_ROOM_STEPS     16
@@ -243,7 +243,9 @@ ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     ask.room = room;
     ask.n = n + NGX_MCP_ROOM_ACCOUNTS
-            + ngx_mcp_text_blocks(zone, NGX_MCP_LOSSES, NGX_MCP_LOSSES_ALL * 8)
+            + 2 * ngx_mcp_text_blocks(zone, NGX_MCP_LOSSES,
+                                      NGX_MCP_LOSSES_ALL * 8)
+            + ngx_mcp_text_blocks(zone, NGX_MCP_ENDPOINT, endpoint->len)
             + ngx_mcp_text_blocks(zone, NGX_MCP_GROUP,
                                   endpoint->len + tenant->len)
             + ngx_mcp_text_blocks(zone, NGX_MCP_LIMIT,
@@ -719,6 +721,7 @@ ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
         return ngx_mcp_log_oldest_locked(zone, s, c);
 
     case NGX_MCP_GROUP:
+    case NGX_MCP_ENDPOINT:
     case NGX_MCP_TOPIC:
 
         if (ask->account->common.head == 0) {

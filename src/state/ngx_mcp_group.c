@@ -10,6 +10,18 @@
 #define NGX_MCP_GROUP_STEPS  16
 
 
+#define ngx_mcp_group_list(zone, type)                                        \
+    ((type) == NGX_MCP_GROUP ? &(zone)->root->groups                          \
+                             : &(zone)->root->endpoints)
+
+#define ngx_mcp_group_used(g)                                                 \
+    ((g)->sessions || (g)->farewells || (g)->shared || (g)->groups)
+
+
+static ngx_mcp_group_sh_t *ngx_mcp_endpoint_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint);
+static ngx_mcp_group_sh_t *ngx_mcp_group_new_locked(ngx_mcp_zone_t *zone,
+    ngx_uint_t type, ngx_str_t *endpoint, ngx_str_t *tenant);
 
 
 ngx_uint_t
@@ -52,6 +64,17 @@ ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     }
 
     return NULL;
+}
+
+
+ngx_mcp_group_sh_t *
+ngx_mcp_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_mcp_group_sh_t  *g;
+
+    g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+
+    return g ? g : ngx_mcp_record(zone, ref, NGX_MCP_ENDPOINT);
 }
 
 
@@ -122,9 +145,7 @@ ngx_mcp_group_sh_t *
 ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant)
 {
-    ngx_str_t            parts[2], client;
-    ngx_mcp_stage_t      stage;
-    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_group_sh_t  *g, *all;
 
     g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
 
@@ -132,26 +153,74 @@ ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         return g;
     }
 
+    all = ngx_mcp_endpoint_locked(zone, endpoint);
+
+    g = ngx_mcp_group_new_locked(zone, NGX_MCP_GROUP, endpoint, tenant);
+    g->endpoint = ngx_mcp_number(zone, all);
+
+    ngx_mcp_touch(zone, all);
+    all->groups++;
+
+    return g;
+}
+
+
+/* finds or makes it */
+
+static ngx_mcp_group_sh_t *
+ngx_mcp_endpoint_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint)
+{
+    uint32_t             hash;
+    ngx_str_t            all;
+    ngx_mcp_group_sh_t  *g;
+
+    hash = (uint32_t) ngx_mcp_hash(zone, endpoint, NULL);
+
+    for (g = ngx_mcp_hash_first_locked(zone, NGX_MCP_ENDPOINT, hash);
+         g;
+         g = ngx_mcp_hash_next_locked(zone, g))
+    {
+        if (ngx_mcp_group_matches(zone, g, endpoint, NULL)) {
+            return g;
+        }
+    }
+
+    ngx_str_null(&all);
+
+    return ngx_mcp_group_new_locked(zone, NGX_MCP_ENDPOINT, endpoint, &all);
+}
+
+
+static ngx_mcp_group_sh_t *
+ngx_mcp_group_new_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
+    ngx_str_t *endpoint, ngx_str_t *tenant)
+{
+    ngx_str_t            parts[2], client;
+    ngx_mcp_stage_t      stage;
+    ngx_mcp_group_sh_t  *g;
+
     parts[0] = *endpoint;
     parts[1] = *tenant;
 
     ngx_str_null(&client);
 
-    ngx_mcp_stage_init(zone, &stage, NGX_MCP_GROUP, parts, 2);
+    ngx_mcp_stage_init(zone, &stage, type, parts, 2);
     stage.payer = ngx_mcp_account_get_locked(zone, tenant, &client);
 
     g = ngx_mcp_make_locked(zone, &stage);
     g->endpoint_len = (uint32_t) endpoint->len;
     ngx_mcp_touch(zone, &zone->root->numbers);
     g->number = ++zone->root->numbers;
-    g->rec.hash = (uint32_t) ngx_mcp_hash(zone, endpoint, tenant);
+    g->rec.hash = (uint32_t) ngx_mcp_hash(zone, endpoint,
+                                          type == NGX_MCP_GROUP ? tenant
+                                                                : NULL);
 
-    ngx_mcp_commit_locked(zone, g, NGX_MCP_GROUP);
+    ngx_mcp_commit_locked(zone, g, type);
     ngx_mcp_losses_make_locked(zone, g);
 
     ngx_mcp_hash_insert_locked(zone, g);
-    ngx_mcp_list_append(zone, &zone->root->groups, ngx_mcp_number(zone, g),
-                        NGX_MCP_LINKS);
+    ngx_mcp_list_append(zone, ngx_mcp_group_list(zone, type),
+                        ngx_mcp_number(zone, g), NGX_MCP_LINKS);
 
     return g;
 }
@@ -165,6 +234,7 @@ ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
 
     groups->endpoint = endpoint;
     groups->tenant = tenant;
+    groups->type = NGX_MCP_GROUP;
 }
 
 
@@ -216,8 +286,9 @@ ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
 
     for (steps = 0; steps < NGX_MCP_GROUP_STEPS; steps++) {
 
-        g = ngx_mcp_record(zone, groups->ref, NGX_MCP_GROUP);
-        n = g ? g->rec.links.next : zone->root->groups.head;
+        g = ngx_mcp_record(zone, groups->ref, groups->type);
+        n = g ? g->rec.links.next
+              : ngx_mcp_group_list(zone, groups->type)->head;
 
         for ( /* void */ ; n; n = g->rec.links.next) {
             g = ngx_mcp_block(zone, n);
@@ -243,55 +314,85 @@ ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
 }
 
 
+void
+ngx_mcp_group_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_int_t n)
+{
+    ngx_mcp_group_sh_t  *all;
+
+    all = ngx_mcp_group_endpoint(zone, g);
+
+    ngx_mcp_touch(zone, g);
+    ngx_mcp_touch(zone, all);
+
+    g->sessions += (uint32_t) n;
+    all->sessions += (uint32_t) n;
+}
+
+
 /*
  * The log of a group that lost its last session may be long: a part of it goes
- * at once, the rest with the sweeps.  Topics go when they are idle.
+ * at once, the rest with the sweeps.  Topics go when they are idle.  With its
+ * last group an endpoint goes, in the same way.
  */
 
 void
 ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
-    ngx_uint_t  i;
+    ngx_uint_t           i;
+    ngx_mcp_group_sh_t  *endpoint;
 
-    if (g->sessions || g->farewells || g->shared) {
-        return;
-    }
+    i = 0;
 
-    ngx_mcp_touch(zone, g);
+    while (g && !ngx_mcp_group_used(g)) {
 
-    for (i = 0; i < NGX_MCP_GROUP_DROP && g->log.list.head; i++) {
-        ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, g->log.list.head));
-    }
+        ngx_mcp_touch(zone, g);
 
-    if (g->log.count) {
+        while (g->log.list.head && i++ < NGX_MCP_GROUP_DROP) {
+            ngx_mcp_log_drop_locked(zone,
+                                    ngx_mcp_block(zone, g->log.list.head));
+        }
 
-        if (!g->dying) {
-            g->dying = 1;
-            ngx_mcp_list_append(zone, &zone->root->doomed,
+        if (g->log.count) {
+
+            if (!g->dying) {
+                g->dying = 1;
+                ngx_mcp_list_append(zone, &zone->root->doomed,
+                                    ngx_mcp_number(zone, g),
+                                    offsetof(ngx_mcp_group_sh_t, doomed));
+            }
+
+            return;
+        }
+
+        if (g->dying) {
+            g->dying = 0;
+            ngx_mcp_list_remove(zone, &zone->root->doomed,
                                 ngx_mcp_number(zone, g),
                                 offsetof(ngx_mcp_group_sh_t, doomed));
         }
 
-        return;
+        ngx_mcp_topic_said_locked(zone, g);
+
+        if (g->ntopics[0] || g->ntopics[1]) {
+            return;
+        }
+
+        endpoint = g->endpoint ? ngx_mcp_group_endpoint(zone, g) : NULL;
+
+        ngx_mcp_list_remove(zone, ngx_mcp_group_list(zone, g->rec.block.type),
+                            ngx_mcp_number(zone, g), NGX_MCP_LINKS);
+        ngx_mcp_hash_remove_locked(zone, g);
+        ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, g->losses));
+        ngx_mcp_drop_locked(zone, g);
+
+        if (endpoint) {
+            ngx_mcp_touch(zone, endpoint);
+            endpoint->groups--;
+        }
+
+        g = endpoint;
     }
-
-    if (g->dying) {
-        g->dying = 0;
-        ngx_mcp_list_remove(zone, &zone->root->doomed, ngx_mcp_number(zone, g),
-                            offsetof(ngx_mcp_group_sh_t, doomed));
-    }
-
-    ngx_mcp_topic_said_locked(zone, g);
-
-    if (g->ntopics[0] || g->ntopics[1]) {
-        return;
-    }
-
-    ngx_mcp_list_remove(zone, &zone->root->groups, ngx_mcp_number(zone, g),
-                        NGX_MCP_LINKS);
-    ngx_mcp_hash_remove_locked(zone, g);
-    ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, g->losses));
-    ngx_mcp_drop_locked(zone, g);
 }
 
 
@@ -309,7 +410,7 @@ ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
 
     g = ngx_mcp_block(zone, n);
 
-    if (g->sessions || g->farewells || g->shared) {
+    if (ngx_mcp_group_used(g)) {
         ngx_mcp_touch(zone, g);
         g->dying = 0;
         ngx_mcp_list_remove(zone, &zone->root->doomed, n,

@@ -252,6 +252,7 @@ ngx_mcp_log_line_locked(ngx_mcp_zone_t *zone, void *owner,
     if (cursor) {
         cursor->own = log->last;
         cursor->shared = 0;
+        cursor->wide = 0;
     }
 
     if (carrier) {
@@ -445,7 +446,7 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
         log = &((ngx_mcp_topic_sh_t *) owner)->log;
         break;
 
-    default: /* NGX_MCP_GROUP */
+    default: /* NGX_MCP_GROUP, NGX_MCP_ENDPOINT */
         log = &((ngx_mcp_group_sh_t *) owner)->log;
         break;
     }
@@ -534,7 +535,7 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
         log = &t->log;
         break;
 
-    default: /* NGX_MCP_GROUP */
+    default: /* NGX_MCP_GROUP, NGX_MCP_ENDPOINT */
         g = (ngx_mcp_group_sh_t *) owner;
         ngx_mcp_losses_add_locked(zone, g, e->pos, &e->only, e->level);
         log = &g->log;

@@ -1,10 +1,10 @@
 
 /*
  * The event log.  A line is the order in which messages reach one reader: a
- * session has a general line (number 0), made of its own log and of its
- * group's shared log merged by the zone-wide stamp of each event, and one
- * line per call.  A message is put on one line when it is logged and stays
- * there.
+ * session has a general line (number 0), made of its own log and of the logs
+ * that it shares with its group and with all groups of its endpoint, merged by
+ * the zone-wide stamp of each event, and one line per call.  A message is put
+ * on one line when it is logged and stays there.
  *
  * Calls are records in the zone from the start of a request to the end of its
  * exchange ("running"), and after that for as long as their line is kept.
@@ -28,7 +28,8 @@
 
 typedef struct {
     uint64_t                own;
-    uint64_t                shared;       /* general line only */
+    uint64_t                shared;       /* its group's; general line only */
+    uint64_t                wide;         /* its endpoint's; likewise */
 } ngx_mcp_cursor_t;
 
 
@@ -135,7 +136,8 @@ ngx_int_t ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
 
 /*
- * Appends to the shared log of each group that matches; NULL matches all.
+ * Appends to the log of each group that matches; NULL matches all.  What is for
+ * all tenants is in the log of the endpoint instead.
  * *addressed is the number of live sessions in those groups.  As one delivery
  * of ngx_mcp_outbox_send().
  */
@@ -178,11 +180,12 @@ typedef struct {
     ngx_mcp_ref_t           ref;          /* of the stream's record */
     ngx_mcp_ref_t           session;
     ngx_mcp_ref_t           group;
+    ngx_mcp_ref_t           endpoint;
     uint32_t                line;
     uint32_t                more;         /* there may be, after a take */
     uint32_t                told;         /* of a gap, ngx_mcp_told_e */
     ngx_mcp_cursor_t        cursor;       /* what it has taken */
-    uint64_t                seen;         /* of the shared log when it was
+    ngx_mcp_cursor_t        seen;         /* in the shared logs when it was
                                              opened; of what follows its worker
                                              is told */
 

@@ -129,8 +129,8 @@ ngx_mcp_losses_lost(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,
 
 
 ngx_mcp_lost_e
-ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    uint64_t pos)
+ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_session_sh_t *s, uint64_t pos)
 {
     uint32_t                    n;
     ngx_uint_t                  i, lost, others;
@@ -138,7 +138,7 @@ ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
 
-    l = ngx_mcp_block(zone, ngx_mcp_session_group(zone, s)->losses);
+    l = ngx_mcp_block(zone, g->losses);
     e = ngx_mcp_session_extension(zone, s);
 
     lost = 0;

@@ -526,6 +526,11 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         cur->endpoint = (how & NGX_MCP_SEND_ENDPOINT) ? &out->endpoint : NULL;
         cur->tenant = (how & NGX_MCP_SEND_TENANT) ? &out->tenant : NULL;
 
+        /* what is for all tenants of an endpoint is kept once */
+
+        cur->type = (how & (NGX_MCP_SEND_TENANT|NGX_MCP_SEND_TOPIC))
+                    ? NGX_MCP_GROUP : NGX_MCP_ENDPOINT;
+
         rc = ngx_mcp_groups_next_locked(zone, cur);
 
         if (rc != NGX_OK) {
@@ -752,7 +757,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
         out->found = 1;
 
         if (out->addressed) {
-            g = ngx_mcp_record(zone, cur.ref, NGX_MCP_GROUP);
+            g = ngx_mcp_group_locked(zone, cur.ref);
             snd->post->sessions += g ? g->sessions : 1;
         }
 
@@ -940,7 +945,7 @@ ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
                && out->in.stage.len <= s->event_size;
     }
 
-    g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+    g = ngx_mcp_group_locked(zone, ref);
 
     return g && out->in.stage.len <= g->event_size;
 }
@@ -1045,7 +1050,7 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
         }
 
     } else {
-        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
+        g = ngx_mcp_group_locked(zone, ref);
 
         if (g == NULL) {
             return;

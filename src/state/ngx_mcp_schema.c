@@ -169,7 +169,9 @@ ngx_mcp_zone_news(ngx_mcp_zone_t *zone, ngx_uint_t type, ngx_mcp_ref_t ref)
         zone->handlers->topic(zone, ref);
     }
 
-    if (ref.block == 0 || type == NGX_MCP_GROUP) {
+    if (ref.block == 0 || type == NGX_MCP_GROUP
+        || type == NGX_MCP_ENDPOINT)
+    {
         zone->handlers->group(zone, ref);
     }
 }

@@ -143,16 +143,21 @@ static ngx_mcp_session_sh_t *
 ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_stage_t *stage, ngx_mcp_stage_t *extension)
 {
-    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_group_sh_t      *g, *all;
     ngx_mcp_session_sh_t    *s;
     ngx_mcp_extension_sh_t  *e;
 
     g = ngx_mcp_group_get_locked(zone, &in->endpoint, &in->tenant);
 
+    all = ngx_mcp_group_endpoint(zone, g);
+
     ngx_mcp_touch(zone, g);
+    ngx_mcp_touch(zone, all);
 
     g->event_max = (uint32_t) ngx_min(in->event_max, 0xfffffff) * 16;
     g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
+    all->event_max = g->event_max;
+    all->event_size = g->event_size;
 
     stage->payer = ngx_mcp_account_get_locked(zone, &in->tenant, &in->client);
     extension->payer = stage->payer;
@@ -168,6 +173,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->revision = (uint32_t) in->revision;
     e->offered = (uint32_t) in->offered;
     e->start = g->log.last;
+    e->start_wide = all->log.last;
     e->begin = zone->sh->stamp;
     e->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
     e->alone = (uint32_t) in->alone;
@@ -190,6 +196,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     s->event_max = (uint32_t) ngx_min(in->event_max, 0xffffffff);
     s->event_size = g->event_size;
     s->handed.shared = e->start;
+    s->handed.wide = e->start_wide;
     s->extension = ngx_mcp_number(zone, e);
 
     ngx_mcp_commit_locked(zone, s, NGX_MCP_SESSION);
@@ -224,8 +231,7 @@ ngx_mcp_session_link_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     }
 
     ngx_mcp_hash_insert_locked(zone, s);
-    ngx_mcp_touch(zone, g);
-    g->sessions++;
+    ngx_mcp_group_count_locked(zone, g, 1);
 
     ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, 1);
     ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_CREATED, 1);
@@ -519,8 +525,7 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_audience_leave_locked(zone, e);
 
     ngx_mcp_hash_remove_locked(zone, s);
-    ngx_mcp_touch(zone, g);
-    g->sessions--;
+    ngx_mcp_group_count_locked(zone, g, -1);
 
     ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
     ngx_mcp_count(zone, counter, 1);

@@ -113,6 +113,9 @@ void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
 #define ngx_mcp_session_extension(zone, s)                                    \
     ((ngx_mcp_extension_sh_t *) ngx_mcp_block(zone, (s)->extension))
 
+#define ngx_mcp_group_endpoint(zone, g)                                       \
+    ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (g)->endpoint))
+
 uint64_t ngx_mcp_bloom(uint64_t hash);
 ngx_uint_t ngx_mcp_subscribed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t uri);
@@ -164,7 +167,11 @@ void ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 void ngx_mcp_losses_gap_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     uint64_t pos);
 ngx_mcp_lost_e ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, uint64_t pos);
+    ngx_mcp_group_sh_t *g, ngx_mcp_session_sh_t *s, uint64_t pos);
+
+/* so many sessions more */
+void ngx_mcp_group_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_int_t n);
 
 /* frees it once nobody needs it */
 void ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
@@ -172,12 +179,17 @@ void ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 /* frees a part of groups without sessions; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone);
 
+/* a group, or an endpoint; NULL: it is gone */
+ngx_mcp_group_sh_t *ngx_mcp_group_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref);
+
 /* the groups of an endpoint and tenant (NULL: of all) one by one */
 
 typedef struct {
     ngx_str_t              *endpoint;
     ngx_str_t              *tenant;
     uint64_t                number;
+    ngx_uint_t              type;         /* may be set to NGX_MCP_ENDPOINT */
     ngx_mcp_ref_t           ref;
 } ngx_mcp_groups_t;
 

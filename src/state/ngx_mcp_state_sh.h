@@ -24,7 +24,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 13
+#define NGX_MCP_STATE_VERSION 14
 
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_FRESH    24
@@ -58,6 +58,7 @@
     _(SESSION, ngx_mcp_session_sh_t, SESSIONS)                                \
     _(EXTENSION, ngx_mcp_extension_sh_t, SESSIONS)                            \
     _(GROUP, ngx_mcp_group_sh_t, SESSIONS)                                    \
+    _(ENDPOINT, ngx_mcp_group_sh_t, SESSIONS)                                 \
     _(CALL, ngx_mcp_call_sh_t, CALLS)                                         \
     _(STREAM, ngx_mcp_stream_sh_t, STREAMS)                                   \
     _(EVENT, ngx_mcp_event_sh_t, EVENTS)                                      \
@@ -193,7 +194,8 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                created;
-    uint64_t                start;        /* in the shared log */
+    uint64_t                start;        /* in the group's log */
+    uint64_t                start_wide;   /* in its endpoint's */
     uint64_t                begin;        /* stamp of the last event before */
     uint64_t                taken;        /* events, by its streams */
     uint64_t                audience;     /* hash of the list key */
@@ -219,7 +221,10 @@ typedef struct {
 } ngx_mcp_extension_sh_t;
 
 
-/* sessions of an endpoint and tenant; text: both */
+/*
+ * Sessions of an endpoint and tenant, or (NGX_MCP_ENDPOINT) of an endpoint and
+ * all tenants, that has the log of events for all of these.  Text: the names.
+ */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of groups */
@@ -243,6 +248,8 @@ typedef struct {
     uint32_t                losses;
     uint32_t                unsaid;       /* to be said */
     ngx_mcp_links_sh_t      announce;
+    uint32_t                endpoint;     /* that it belongs to */
+    uint32_t                groups;       /* of an endpoint */
 } ngx_mcp_group_sh_t;
 
 
@@ -301,6 +308,8 @@ typedef struct {
     ngx_mcp_cursor_t        again;        /* what it repeats ends there */
     uint32_t                own;          /* event taken last */
     uint32_t                shared;
+    uint32_t                wide;
+    uint32_t                unused;
 } ngx_mcp_stream_sh_t;
 
 
@@ -584,6 +593,7 @@ struct ngx_mcp_root_sh_s {
 
     ngx_mcp_list_sh_t       idle[NGX_MCP_IDLE_CLASSES];
     ngx_mcp_list_sh_t       groups;
+    ngx_mcp_list_sh_t       endpoints;
     ngx_mcp_list_sh_t       doomed;
     ngx_mcp_list_sh_t       unsaid;       /* groups whose topics changed */
     ngx_mcp_list_sh_t       topics;

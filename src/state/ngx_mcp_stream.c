@@ -18,8 +18,27 @@ typedef struct {
     ngx_mcp_session_sh_t   *session;
     ngx_mcp_call_sh_t      *call;         /* NULL: the general line */
     ngx_mcp_group_sh_t     *group;
+    ngx_mcp_group_sh_t     *endpoint;
     uint32_t                n;
 } ngx_mcp_line_t;
+
+
+/* the log that an event of a line is from */
+
+typedef enum {
+    NGX_MCP_LINE_OWN = 0,
+    NGX_MCP_LINE_SHARED,
+    NGX_MCP_LINE_WIDE
+} ngx_mcp_line_log_e;
+
+
+/* what was lost */
+
+typedef struct {
+    size_t                  n;
+    ngx_uint_t              some;         /* it may be less */
+    ngx_uint_t              gap;          /* or nobody knows how many */
+} ngx_mcp_line_lost_t;
 
 
 static ngx_mcp_call_sh_t *ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone,
@@ -36,11 +55,14 @@ static void ngx_mcp_line_return_locked(ngx_mcp_zone_t *zone,
 static size_t ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log,
     ngx_mcp_event_sh_t *e, uint64_t *cursor);
 static ngx_mcp_event_sh_t *ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_line_t *line, ngx_mcp_stream_t *stream, ngx_uint_t *shared,
+    ngx_mcp_line_t *line, ngx_mcp_stream_t *stream, ngx_mcp_line_log_e *from,
     size_t *lost);
+static ngx_mcp_event_sh_t *ngx_mcp_line_group_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_line_t *line, ngx_mcp_group_sh_t *g, uint64_t *cursor,
+    uint32_t hint, ngx_mcp_line_lost_t *lost);
 static void ngx_mcp_line_taken_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_line_t *line, ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e,
-    ngx_uint_t shared);
+    ngx_mcp_line_log_e from);
 static void ngx_mcp_line_count_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_line_t *line);
 static ngx_uint_t ngx_mcp_line_hidden_locked(ngx_mcp_zone_t *zone,
@@ -55,14 +77,14 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
     ngx_mcp_stream_t *stream)
 {
-    uint32_t               n, *carrier;
-    uint64_t               start;
-    ngx_int_t              rc;
-    ngx_mcp_stage_t        stage;
-    ngx_mcp_call_sh_t     *c;
-    ngx_mcp_group_sh_t    *g;
-    ngx_mcp_stream_sh_t   *st, *other;
-    ngx_mcp_session_sh_t  *s;
+    uint32_t                 n, *carrier;
+    ngx_int_t                rc;
+    ngx_mcp_stage_t          stage;
+    ngx_mcp_call_sh_t       *c;
+    ngx_mcp_group_sh_t      *g, *all;
+    ngx_mcp_stream_sh_t     *st, *other;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
 
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_STREAM, NULL, 0);
     stage.room = NGX_MCP_ROOM_CALL;
@@ -96,10 +118,14 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     }
 
     g = ngx_mcp_session_group(zone, s);
+    all = ngx_mcp_group_endpoint(zone, g);
 
     stream->session = session;
     stream->group = s->rec.owner;
-    stream->seen = g->log.last;
+    stream->endpoint = ngx_mcp_ref(zone, all);
+    stream->seen.own = 0;
+    stream->seen.shared = g->log.last;
+    stream->seen.wide = all->log.last;
     stream->line = line;
     stream->unknown = 0;
     stream->told = NGX_MCP_TOLD_NONE;
@@ -107,14 +133,17 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     if (c) {
         stream->cursor.own = from ? ngx_min(from->own, c->handed) : c->handed;
         stream->cursor.shared = 0;
+        stream->cursor.wide = 0;
 
     } else if (from && from->own <= s->handed.own
-               && from->shared <= s->handed.shared)
+               && from->shared <= s->handed.shared
+               && from->wide <= s->handed.wide)
     {
-        start = ngx_mcp_session_extension(zone, s)->start;
+        e = ngx_mcp_session_extension(zone, s);
 
         stream->cursor.own = from->own;
-        stream->cursor.shared = ngx_max(from->shared, start);
+        stream->cursor.shared = ngx_max(from->shared, e->start);
+        stream->cursor.wide = ngx_max(from->wide, e->start_wide);
 
     } else {
         stream->cursor = s->handed;
@@ -169,6 +198,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     if (c == NULL) {
         s->ngets++;
         ngx_mcp_watch_locked(zone, g->watch);
+        ngx_mcp_watch_locked(zone, all->watch);
     }
 
     if (st->task.rec.flags & NGX_MCP_STREAM_GET) {
@@ -397,6 +427,7 @@ ngx_mcp_line_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     }
 
     line->group = ngx_mcp_session_group(zone, line->session);
+    line->endpoint = ngx_mcp_group_endpoint(zone, line->group);
 
     if (line->stream->line == NGX_MCP_GENERAL_LINE) {
         line->call = NULL;
@@ -442,6 +473,11 @@ ngx_mcp_line_handed_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
         ngx_mcp_touch(zone, &s->handed);
         s->handed.shared = stream->cursor.shared;
     }
+
+    if (s->handed.wide < stream->cursor.wide) {
+        ngx_mcp_touch(zone, &s->handed);
+        s->handed.wide = stream->cursor.wide;
+    }
 }
 
 
@@ -452,10 +488,10 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     size_t                n;
     uint32_t              recoveries;
     ngx_int_t             rc;
-    ngx_uint_t            shared;
     ngx_mcp_ref_t         large;
     ngx_mcp_line_t        line;
     ngx_mcp_event_sh_t   *e;
+    ngx_mcp_line_log_e    from;
 
     *len = 0;
     *flags = 0;
@@ -494,10 +530,12 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             ? ngx_mcp_record(zone, large, NGX_MCP_EVENT) : NULL;
 
         if (e && ngx_mcp_line_locked(zone, stream, &line) == NGX_OK) {
-            shared = (e->rec.owner.block == stream->group.block
-                      && e->rec.owner.gen == stream->group.gen);
+            from = (e->rec.owner.block == stream->group.block)
+                   ? NGX_MCP_LINE_SHARED
+                   : (e->rec.owner.block == stream->endpoint.block)
+                     ? NGX_MCP_LINE_WIDE : NGX_MCP_LINE_OWN;
 
-            ngx_mcp_line_taken_locked(zone, &line, stream, e, shared);
+            ngx_mcp_line_taken_locked(zone, &line, stream, e, from);
             ngx_mcp_line_handed_locked(zone, &line, stream);
             ngx_mcp_line_count_locked(zone, &line);
             *flags = e->rec.flags;
@@ -537,9 +575,10 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 {
     size_t               lost;
     ngx_int_t            rc;
-    ngx_uint_t           i, shared;
+    ngx_uint_t           i;
     ngx_mcp_line_t       line;
     ngx_mcp_event_sh_t  *e;
+    ngx_mcp_line_log_e   from;
 
     rc = ngx_mcp_line_locked(zone, stream, &line);
 
@@ -553,7 +592,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             ngx_mcp_line_return_locked(zone, &line, &stream->cursor);
         }
 
-        e = ngx_mcp_line_next_locked(zone, &line, stream, &shared, &lost);
+        e = ngx_mcp_line_next_locked(zone, &line, stream, &from, &lost);
 
         if (lost) {
             ngx_mcp_line_handed_locked(zone, &line, stream);
@@ -569,7 +608,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         }
 
         if (ngx_mcp_line_hidden_locked(zone, line.session, e)) {
-            ngx_mcp_line_taken_locked(zone, &line, stream, e, shared);
+            ngx_mcp_line_taken_locked(zone, &line, stream, e, from);
             continue;
         }
 
@@ -588,13 +627,14 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         ngx_mcp_text_read(zone, e, 0, buf, e->rec.len);
         *flags = e->rec.flags;
 
-        ngx_mcp_line_taken_locked(zone, &line, stream, e, shared);
+        ngx_mcp_line_taken_locked(zone, &line, stream, e, from);
         ngx_mcp_line_handed_locked(zone, &line, stream);
         ngx_mcp_line_count_locked(zone, &line);
 
         if (line.call == NULL
             && stream->cursor.own >= line.session->log.last
-            && stream->cursor.shared >= line.group->log.last)
+            && stream->cursor.shared >= line.group->log.last
+            && stream->cursor.wide >= line.endpoint->log.last)
         {
             stream->more = 0;
         }
@@ -623,6 +663,7 @@ ngx_mcp_line_return_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
     if (line->call) {
         handed.own = line->call->handed;
         handed.shared = 0;
+        handed.wide = 0;
 
     } else {
         handed = line->session->handed;
@@ -636,7 +677,13 @@ ngx_mcp_line_return_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
         cursor->shared = ngx_max(cursor->shared, handed.shared);
     }
 
-    if (cursor->own >= again->own && cursor->shared >= again->shared) {
+    if (cursor->wide >= again->wide) {
+        cursor->wide = ngx_max(cursor->wide, handed.wide);
+    }
+
+    if (cursor->own >= again->own && cursor->shared >= again->shared
+        && cursor->wide >= again->wide)
+    {
         ngx_mcp_touch(zone, st);
         st->task.rec.flags &= ~NGX_MCP_STREAM_RELIEVED;
     }
@@ -645,81 +692,97 @@ ngx_mcp_line_return_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
 
 /*
  * What is missing between the cursor and the next event is a gap, on the shared
- * log if some of it was for this session.
+ * logs if some of it was for this session.
  */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
-    ngx_mcp_stream_t *stream, ngx_uint_t *shared, size_t *lost)
+    ngx_mcp_stream_t *stream, ngx_mcp_line_log_e *from, size_t *n)
 {
-    size_t                missing;
-    ngx_uint_t            gap, some;
-    ngx_mcp_lost_e        rc;
     ngx_mcp_log_sh_t     *log;
     ngx_mcp_cursor_t     *cursor, before;
-    ngx_mcp_event_sh_t   *own, *all;
+    ngx_mcp_event_sh_t   *e, *shared, *wide;
+    ngx_mcp_line_lost_t   lost;
     ngx_mcp_stream_sh_t  *st;
 
     st = line->stream;
     cursor = &stream->cursor;
     before = *cursor;
-    *shared = 0;
+    *from = NGX_MCP_LINE_OWN;
+
+    log = line->call ? &line->call->log : &line->session->log;
+    e = ngx_mcp_log_after_locked(zone, log,
+                                 line->call ? (void *) line->call
+                                            : (void *) line->session,
+                                 cursor->own, st->own);
+
+    lost.n = ngx_mcp_line_gap_locked(log, e, &cursor->own);
 
     /* the levels of those that are gone are not known */
 
-    some = (line->session->level > NGX_MCP_LEVEL_DEBUG);
+    lost.some = (lost.n && line->session->level > NGX_MCP_LEVEL_DEBUG);
 
     if (line->call) {
-        log = &line->call->log;
-        own = ngx_mcp_log_after_locked(zone, log, line->call, cursor->own,
-                                       st->own);
-        *lost = ngx_mcp_line_gap_locked(log, own, &cursor->own);
-
-        if (*lost && some) {
-            *lost = NGX_MCP_LOST_UNKNOWN;
-        }
-
-        return own;
+        *n = lost.some ? NGX_MCP_LOST_UNKNOWN : lost.n;
+        return e;
     }
 
-    log = &line->session->log;
-    own = ngx_mcp_log_after_locked(zone, log, line->session, cursor->own,
-                                   st->own);
-    *lost = ngx_mcp_line_gap_locked(log, own, &cursor->own);
+    lost.gap = (lost.n && ngx_mcp_session_extension(zone, line->session)->gap
+                          > before.own);
 
-    some = (*lost && some);
-    gap = (*lost && ngx_mcp_session_extension(zone, line->session)->gap
-                    > before.own);
+    shared = ngx_mcp_line_group_locked(zone, line, line->group,
+                                       &cursor->shared, st->shared, &lost);
+    wide = ngx_mcp_line_group_locked(zone, line, line->endpoint,
+                                     &cursor->wide, st->wide, &lost);
 
-    log = &line->group->log;
-    all = ngx_mcp_log_after_locked(zone, log, line->group, cursor->shared,
-                                   st->shared);
-    missing = ngx_mcp_line_gap_locked(log, all, &cursor->shared);
-
-    if (missing) {
-        rc = ngx_mcp_losses_since_locked(zone, line->session, before.shared);
-
-        *lost += (rc == NGX_MCP_LOST_NONE) ? 0 : missing;
-        some |= (rc == NGX_MCP_LOST_SOME);
-        gap |= (rc == NGX_MCP_LOST_GAP);
-    }
-
-    if (*lost && !gap && own == NULL && all == NULL && stream->told) {
+    if (lost.n && !lost.gap && e == NULL && shared == NULL && wide == NULL
+        && stream->told)
+    {
         stream->told = NGX_MCP_TOLD_MORE;
         *cursor = before;
-        *lost = 0;
+        lost.n = 0;
     }
 
-    if (*lost && (gap || some)) {
-        *lost = NGX_MCP_LOST_UNKNOWN;
+    *n = (lost.n && (lost.gap || lost.some)) ? NGX_MCP_LOST_UNKNOWN : lost.n;
+
+    if (shared && (e == NULL || shared->stamp < e->stamp)) {
+        *from = NGX_MCP_LINE_SHARED;
+        e = shared;
     }
 
-    if (all && (own == NULL || all->stamp < own->stamp)) {
-        *shared = 1;
-        return all;
+    if (wide && (e == NULL || wide->stamp < e->stamp)) {
+        *from = NGX_MCP_LINE_WIDE;
+        e = wide;
     }
 
-    return own;
+    return e;
+}
+
+
+static ngx_mcp_event_sh_t *
+ngx_mcp_line_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
+    ngx_mcp_group_sh_t *g, uint64_t *cursor, uint32_t hint,
+    ngx_mcp_line_lost_t *lost)
+{
+    size_t               missing;
+    uint64_t             before;
+    ngx_mcp_lost_e       rc;
+    ngx_mcp_event_sh_t  *e;
+
+    before = *cursor;
+
+    e = ngx_mcp_log_after_locked(zone, &g->log, g, before, hint);
+    missing = ngx_mcp_line_gap_locked(&g->log, e, cursor);
+
+    if (missing) {
+        rc = ngx_mcp_losses_since_locked(zone, g, line->session, before);
+
+        lost->n += (rc == NGX_MCP_LOST_NONE) ? 0 : missing;
+        lost->some |= (rc == NGX_MCP_LOST_SOME);
+        lost->gap |= (rc == NGX_MCP_LOST_GAP);
+    }
+
+    return e;
 }
 
 
@@ -744,18 +807,32 @@ ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log, ngx_mcp_event_sh_t *e,
 
 static void
 ngx_mcp_line_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
-    ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e, ngx_uint_t shared)
+    ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e, ngx_mcp_line_log_e from)
 {
-    ngx_mcp_touch_range(zone, line->stream, own, shared);
+    uint32_t              n;
+    ngx_mcp_stream_sh_t  *st;
 
-    if (shared) {
+    n = ngx_mcp_number(zone, e);
+    st = line->stream;
+
+    ngx_mcp_touch_range(zone, st, own, wide);
+
+    switch (from) {
+
+    case NGX_MCP_LINE_SHARED:
         stream->cursor.shared = e->pos;
-        line->stream->shared = ngx_mcp_number(zone, e);
-        return;
-    }
+        st->shared = n;
+        break;
 
-    stream->cursor.own = e->pos;
-    line->stream->own = ngx_mcp_number(zone, e);
+    case NGX_MCP_LINE_WIDE:
+        stream->cursor.wide = e->pos;
+        st->wide = n;
+        break;
+
+    default: /* NGX_MCP_LINE_OWN */
+        stream->cursor.own = e->pos;
+        st->own = n;
+    }
 }
 
 

@@ -22,7 +22,7 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
 
     ngx_mcp_zone_lock(zone);
 
-    g = ngx_mcp_record(zone, group, NGX_MCP_GROUP);
+    g = ngx_mcp_group_locked(zone, group);
 
     if (g == NULL) {
         rc = NGX_DECLINED;

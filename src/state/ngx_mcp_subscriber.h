@@ -28,9 +28,10 @@ typedef struct {
 
 
 /*
- * What the events of a group's log behind *seen are about, in their order; *n
- * of them, NGX_MCP_NEWS at most.  *seen is moved behind them; behind one for
- * all, whose readers go on to the end themselves, there are no others.
+ * What the events of a group's, or endpoint's, log behind *seen are about, in
+ * their order; *n of them, NGX_MCP_NEWS at most.  *seen is moved behind them;
+ * behind one for all, whose readers go on to the end themselves, there are no
+ * others.
  *
  *   NGX_OK        this is all: the worker will be told of the next event
  *   NGX_AGAIN     there are more

@@ -17,8 +17,9 @@
  *       in microseconds
  *   load want PORT PATH-A PUBLISH-A N-A PATH-B PUBLISH-B N-B ROUNDS WHAT
  *       sessions with a stream each, all of which want another identity, uri
- *       or topic (WHAT); one event after the other for one of N; prints both
- *       means in microseconds
+ *       or topic (WHAT); one event after the other for one of N; or
+ *       (tenants) sessions of as many tenants, of which one has a stream, and
+ *       events for all; prints both means in microseconds
  *   load hold PORT PATH STREAMS
  *       opens sessions with a stream each, says "ready", waits for its
  *       input to end
@@ -623,6 +624,11 @@ want(char **argv)
         for (j = 0; j < count; j++) {
             snprintf(user, sizeof(user), "user-%d", j);
             session_open(&c, argv[i * 3], user, id);
+
+            if (strcmp(argv[7], "tenants") == 0 && j != count / 2) {
+                continue;
+            }
+
             stream_open(&all[j], argv[i * 3], user, id);
 
             if (strcmp(argv[7], "uri") == 0) {
@@ -644,6 +650,10 @@ want(char **argv)
                  ? "{\"jsonrpc\":\"2.0\",\"method\":"
                    "\"notifications/message\",\"params\":{\"level\":"
                    "\"info\",\"data\":\"mark\"},\"uri\":\"memory://%d\"}"
+                 : strcmp(argv[7], "tenants") == 0
+                 ? "{\"jsonrpc\":\"2.0\",\"method\":"
+                   "\"notifications/message\",\"params\":{\"level\":"
+                   "\"info\",\"data\":\"mark %d\"}}"
                  : "{\"mark\":1,\"topic\":\"%d\"}", count / 2);
 
         n = snprintf(text, sizeof(text),
@@ -676,7 +686,9 @@ want(char **argv)
         close(c.fd);
 
         for (j = 0; j < count; j++) {
-            close(all[j].fd);
+            if (all[j].fd) {
+                close(all[j].fd);
+            }
         }
 
         sleep(1);

@@ -505,6 +505,15 @@ want() {
         row "event for 1 $what of $n streams | of 100, us" "$a" "$b" \
             "$(divide "$a" "$b")" "" "<= 1.2"
     done
+
+    start want-tenants 1 <<< "$(mcp 256m "mcp_tenant \$http_x_user;" \
+                                "mcp_tenant \$http_x_user;")"
+    read -r a b < <($cpu "$load" want "$port" /mcp /publish "$n" \
+                        /few /publish-few 100 2000 tenants)
+    stop "$master"
+
+    row "event for $n tenants | for 100, us" "$a" "$b" \
+        "$(divide "$a" "$b")" "" "<= 1.2"
 }
 
 

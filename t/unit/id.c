@@ -142,21 +142,24 @@ id_event(void)
         ngx_mcp_event_id_t   id;
         const char          *text;
     } good[] = {
-        { { 0, 0, 0, 0 }, "0-0-0-0" },
-        { { 1, 2, 3, 4 }, "1-2-3-4" },
+        { { 0, 0, 0, 0, 0 }, "0-0-0-0-0" },
+        { { 1, 2, 3, 4, 5 }, "1-2-3-4-5" },
         { { 0xffffffff, 0xffffffff, 0xffffffffffffffffull,
-            0xffffffffffffffffull },
-          "ffffffff-ffffffff-ffffffffffffffff-ffffffffffffffff" },
-        { { 0x10, 0xabcdef, 0x123456789abcdef0ull, 0x100000000ull },
-          "10-abcdef-123456789abcdef0-100000000" },
+            0xffffffffffffffffull, 0xffffffffffffffffull },
+          "ffffffff-ffffffff-ffffffffffffffff-ffffffffffffffff"
+          "-ffffffffffffffff" },
+        { { 0x10, 0xabcdef, 0x123456789abcdef0ull, 0x100000000ull, 0x20 },
+          "10-abcdef-123456789abcdef0-100000000-20" },
     };
 
     static const char  *refused[] = {
-        "", "0", "0-0-0", "0-0-0-", "0-0-0-0-", "0-0-0-0-0", "-0-0-0-0",
-        "--0-0", "0-0--0", "0-0-0-0 ", " 0-0-0-0", "0-0-0-00", "01-0-0-0",
-        "A-0-0-0", "0-0-0-g", "100000000-0-0-0", "0-100000000-0-0",
-        "0-0-10000000000000000-0", "0-0-0-10000000000000000", "0_0_0_0",
-        "+1-0-0-0", "0x1-0-0-0", "1-2-3-4\n", "bogus", "1764000000_abc"
+        "", "0", "0-0-0-0", "0-0-0-0-", "0-0-0-0-0-", "0-0-0-0-0-0",
+        "-0-0-0-0-0", "--0-0-0", "0-0--0-0", "0-0-0-0-0 ", " 0-0-0-0-0",
+        "0-0-0-0-00", "01-0-0-0-0", "A-0-0-0-0", "0-0-0-0-g",
+        "100000000-0-0-0-0", "0-100000000-0-0-0", "0-0-10000000000000000-0-0",
+        "0-0-0-10000000000000000-0", "0-0-0-0-10000000000000000", "0_0_0_0_0",
+        "+1-0-0-0-0", "0x1-0-0-0-0", "1-2-3-4-5\n", "bogus",
+        "1764000000_abc"
     };
 
     bad = 0;
@@ -169,7 +172,8 @@ id_event(void)
         bad += !tap_is(&str, good[i].text);
         bad += (ngx_mcp_event_id_parse(&str, &back) != NGX_OK);
         bad += (id.generation != back.generation || id.line != back.line
-                || id.own != back.own || id.shared != back.shared);
+                || id.own != back.own || id.shared != back.shared
+                || id.wide != back.wide);
     }
 
     ok(bad == 0, "event ids");

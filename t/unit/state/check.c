@@ -883,6 +883,13 @@ hash_check(ngx_mcp_zone_t *zone)
                 topics_check(zone, g);
                 break;
 
+            case NGX_MCP_ENDPOINT:
+                reach(zone, n, NGX_MCP_ENDPOINT);
+                g = (ngx_mcp_group_sh_t *) rec;
+                reach(zone, g->losses, NGX_MCP_LOSSES);
+                (void) log_check(zone, &g->log, g);
+                break;
+
             case NGX_MCP_TOPIC:
                 topic_check(zone, (ngx_mcp_topic_sh_t *) rec);
                 topics++;
@@ -939,9 +946,9 @@ hash_check(ngx_mcp_zone_t *zone)
 static void
 counts_check(ngx_mcp_zone_t *zone)
 {
-    uint32_t                        n, *sessions, *farewells, *shared;
+    uint32_t                        n, *sessions, *farewells, *shared, *members;
     ngx_int_t                       live, streams, calls;
-    ngx_uint_t                      i, idle, total, groups;
+    ngx_uint_t                      i, idle, total, groups, endpoints;
     ngx_mcp_zone_sh_t              *sh;
     ngx_mcp_group_sh_t             *g;
     ngx_mcp_record_sh_t            *rec;
@@ -950,11 +957,12 @@ counts_check(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
     live = streams = calls = 0;
-    idle = total = groups = 0;
+    idle = total = groups = endpoints = 0;
 
     sessions = calloc(sh->fresh, sizeof(uint32_t));
     farewells = calloc(sh->fresh, sizeof(uint32_t));
     shared = calloc(sh->fresh, sizeof(uint32_t));
+    members = calloc(sh->fresh, sizeof(uint32_t));
 
     for (n = 1; n < sh->fresh; n++) {
         rec = ngx_mcp_block(zone, n);
@@ -1014,11 +1022,35 @@ counts_check(ngx_mcp_zone_t *zone)
             bad("counts of group %u are wrong: %u sessions, %u", n,
                 g->sessions, sessions[n]);
         }
+
+        members[g->endpoint]++;
+        sessions[g->endpoint] += g->sessions;
+    }
+
+    for (n = 1; n < sh->fresh; n++) {
+        g = ngx_mcp_block(zone, n);
+
+        if (g->rec.block.type == NGX_MCP_ENDPOINT) {
+            endpoints++;
+
+            if (g->sessions != sessions[n] || g->groups != members[n]) {
+                bad("counts of endpoint %u are wrong: %u sessions, %u; "
+                    "%u groups, %u", n, g->sessions, sessions[n], g->groups,
+                    members[n]);
+            }
+        }
+    }
+
+    if (endpoints != length(zone, &zone->root->endpoints, NGX_MCP_LINKS,
+                            "endpoints"))
+    {
+        bad("endpoints are not all in the list");
     }
 
     free(sessions);
     free(farewells);
     free(shared);
+    free(members);
 
     if (total != length(zone, &zone->root->shared, NGX_MCP_LINKS, "shared")) {
         bad("shared upstream sessions are not all in the list");

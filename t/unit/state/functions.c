@@ -580,10 +580,13 @@ zone_tests(void)
     generation = ngx_mcp_zone_generation(&zone);
 
     ngx_mcp_zone_use(&zone, &use);
-    /* a session and its extension, the group and its losses, accounts */
+    /*
+     * a session and its extension, the group and its losses, those of the
+     * endpoint, accounts
+     */
 
-    ok(use.blocks > 15000 && use.used[NGX_MCP_USE_FREE] == use.blocks - 10
-       && use.used[NGX_MCP_USE_SESSIONS] == 10
+    ok(use.blocks > 15000 && use.used[NGX_MCP_USE_FREE] == use.blocks - 17
+       && use.used[NGX_MCP_USE_SESSIONS] == 17
        && use.used[NGX_MCP_USE_EVENTS] == 0 && use.workers == 1
        && use.recoveries == 0,
        "use: %u of %u free", (unsigned) use.used[NGX_MCP_USE_FREE],
@@ -1730,7 +1733,7 @@ wanted_tests(void)
     s = ngx_mcp_record(&zone, one, NGX_MCP_SESSION);
     g = ngx_mcp_session_group(&zone, s);
 
-    seen = st.seen;
+    seen = st.seen.shared;
     ok(seen == g->log.last, "it is told of what comes");
     is(news(st.group, &seen, 1, 2), "ok", "no news");
 
@@ -2091,9 +2094,22 @@ group_tests(void)
         ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
     }
 
-    ok(tell("e", NULL, "to many") == 42, "more groups than a ring has");
+    ok(tell("e", NULL, "to many") == 42, "one for all tenants");
     drain();
-    ok(heard.groups == 1 && heard.group.block == 0, "all are to be looked at");
+    ok(heard.groups == 1 && heard.group.block == sa.endpoint.block
+       && heard.group.gen == sa.endpoint.gen, "is news of the endpoint alone");
+
+    listen_again();
+
+    for (i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "many %u", (unsigned) i);
+        tell("e", name, "to each");
+    }
+
+    drain();
+    ok(heard.groups == 1 && heard.group.block == 0,
+       "of more groups than a ring has, all are to be looked at");
+    is(take(&sa), "to many to each again", "in the order of both logs");
 
     stop("groups");
 }
@@ -2773,7 +2789,7 @@ once_tests(void)
 }
 
 
-/* more groups than get an event in one turn */
+/* more endpoints than get an event in one turn */
 
 #define MANY  600
 
@@ -2794,8 +2810,8 @@ many_tests(void)
     start(4 * ZONE_SIZE);
 
     for (i = 0; i < MANY; i++) {
-        snprintf(name, sizeof(name), "t%u", (unsigned) i);
-        a = session("e", name);
+        snprintf(name, sizeof(name), "e%u", (unsigned) i);
+        a = session(name, "t");
 
         if (i == 0) {
             ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &first);

@@ -4,7 +4,7 @@
 #include "env.h"
 
 
-#define ZONE_SIZE  (2 * 1024 * 1024)
+#define ZONE_SIZE  (4 * 1024 * 1024)
 #define WORKERS    4
 
 
@@ -749,7 +749,7 @@ chain_tests(void)
 
 
 static ngx_mcp_ref_t
-session(const char *tenant)
+session_at(const char *endpoint, const char *tenant)
 {
     static unsigned        serial;
 
@@ -761,7 +761,7 @@ session(const char *tenant)
     snprintf(id, sizeof(id), "00000000-0000-7000-8000-%012u", ++serial);
 
     in.id = env_str(id);
-    in.endpoint = env_str("e");
+    in.endpoint = env_str(endpoint);
     in.tenant = env_str(tenant);
     in.timeout = 1800000;
     in.event_max = 16;
@@ -849,7 +849,7 @@ take_tests(void)
 
     for (i = 0; i < 40; i++) {
         snprintf(name, sizeof(name), "t%u", (unsigned) i);
-        refs[i] = session(name);
+        refs[i] = session_at("e", name);
         ngx_mcp_stream_open(&workers[1], refs[i], 0, NULL, 0, 1, &st[i]);
     }
 
@@ -926,7 +926,7 @@ left_tests(void)
 
     for (i = 0; i < MANY; i++) {
         snprintf(name, sizeof(name), "t%u", (unsigned) i);
-        ref = session(name);
+        ref = session_at(name, name);
 
         if (i == 0) {
             ngx_mcp_stream_open(&workers[1], ref, 0, NULL, 0, 1, &first);
