@@ -612,7 +612,7 @@ ngx_http_mcp_builtin_session(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* what the client said of itself: {"info":{...},"capabilities":{...}} */
+/* the client's own description: {"info":{...},"capabilities":{...}} */
 
 static ngx_int_t
 ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,

@@ -13,7 +13,7 @@
 #include "ngx_mcp_outbox.h"
 
 
-/* who an event is for; what is given narrows together */
+/* the addressees of an event; all members that are given must match */
 
 typedef struct {
     ngx_mcp_zone_t         *zone;
@@ -47,7 +47,7 @@ ngx_mcp_delivery_t *ngx_http_mcp_event_send(ngx_http_mcp_address_t *to,
 ngx_int_t ngx_http_mcp_event_updated(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_pool_t *pool);
 
-/* what the rules of an endpoint make of an event; NGX_DONE: nothing */
+/* applies the rules of an endpoint to an event; NGX_DONE: none matches */
 ngx_int_t ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool);
 

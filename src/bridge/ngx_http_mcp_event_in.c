@@ -185,7 +185,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 
     if (to.topic.len && !rpc) {
 
-        /* who is told finds it there */
+        /* a notified client finds it there */
 
         if (ngx_http_mcp_event_in_keep(in, &to, &event) != NGX_OK
             || ngx_http_mcp_event_updated(&to, &to.topic, in->pool) != NGX_OK)
@@ -700,7 +700,7 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
 }
 
 
-/* what is read of the topic from now on */
+/* the content that readers of the topic get from now on */
 
 static ngx_int_t
 ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,

@@ -3,8 +3,8 @@
  * One event arrives, from whatever source: what it is and whom it addresses
  * is found out, and it is sent there.
  *
- * The context lives as long as the source wants, for any number of events;
- * what is allocated for them comes from its pool.
+ * The context lives as long as the source wants, for any number of events.
+ * Memory for them comes from its pool.
  */
 
 #ifndef _NGX_HTTP_MCP_EVENT_IN_H_INCLUDED_

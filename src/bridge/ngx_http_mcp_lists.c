@@ -258,7 +258,7 @@ failed:
 }
 
 
-/* what was used last, which was loaded just now, stays */
+/* the list used last, which was loaded just now, stays */
 
 static void
 ngx_http_mcp_lists_bound(void)

@@ -64,11 +64,11 @@ void ngx_http_mcp_lists_wait(ngx_http_mcp_list_waiter_t *waiter,
 void ngx_http_mcp_lists_forget(ngx_http_mcp_list_waiter_t *waiter);
 
 
-/* what is offered (NGX_MCP_OFFERED_*), by kinds and by a notification */
+/* offered lists (NGX_MCP_OFFERED_*) as kinds, and their notification */
 ngx_uint_t ngx_http_mcp_lists_kinds(ngx_uint_t offered);
 ngx_str_t *ngx_http_mcp_lists_notification(ngx_uint_t offered);
 
-/* what is meant by a notification of this method; 0: nothing */
+/* the lists that a notification of this method means; 0: none */
 ngx_uint_t ngx_http_mcp_lists_meant(ngx_uint_t method);
 
 /*

@@ -226,7 +226,7 @@ ngx_http_mcp_mix_tools(ngx_http_mcp_mix_t *mix, ngx_str_t *own)
 }
 
 
-/* what stays of the upstream's; NULL: no memory */
+/* the part of the upstream's list that stays; NULL: no memory */
 
 static u_char *
 ngx_http_mcp_mix_kept(ngx_http_mcp_mix_t *mix, u_char *p, ngx_str_t *list)

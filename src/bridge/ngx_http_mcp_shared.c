@@ -357,7 +357,7 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
 
     if (ngx_current_msec - us->unneeded >= NGX_HTTP_MCP_SHARED_KEEP) {
 
-        /* who wants it from now on finds no lease, and makes one */
+        /* a later user finds no lease, and makes one */
 
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_DROPPED);
         return;

@@ -32,7 +32,7 @@
 #define NGX_HTTP_MCP_SHARED_KEEP  60000
 
 
-/* who needs it, and its listener; bits */
+/* the users of it and of its listener; bits */
 
 #define NGX_HTTP_MCP_SHARED_LISTS          0x01
 #define NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS  0x02
@@ -77,7 +77,7 @@ struct ngx_http_mcp_shared_s {
 };
 
 
-/* what came of a request; strings are valid during the call of done() */
+/* the outcome of a request; strings are valid during the call of done() */
 
 typedef struct {
     ngx_http_mcp_outcome_e     outcome;
@@ -129,7 +129,7 @@ extern ngx_http_mcp_shared_lists_t  *ngx_http_mcp_shared_lists;
 ngx_int_t ngx_http_mcp_shared_want(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key);
 
-/* who needs it from now on, or no more */
+/* a user needs it from now on, or no more */
 void ngx_http_mcp_shared_need(ngx_http_mcp_shared_t *us, ngx_uint_t who,
     ngx_uint_t needed);
 
@@ -158,7 +158,7 @@ ngx_int_t ngx_http_mcp_shared_session(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
     ngx_mcp_ref_t *ref);
 
-/* what is to be done is looked at in a later event */
+/* starts what is due in a later event */
 void ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us);
 
 /* subscriptions are not tried for a while */

@@ -61,7 +61,7 @@ ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader)
 }
 
 
-/* what is asked for from now on cannot change unheard */
+/* lists fetched from now on cannot change unnoticed */
 
 void
 ngx_http_mcp_shared_asked(ngx_http_mcp_reader_t *reader, ngx_uint_t serial)
@@ -242,7 +242,7 @@ ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why)
 }
 
 
-/* what is not subscribed to again yet is told of after that */
+/* resources not subscribed to again yet are notified after that */
 
 static void
 ngx_http_mcp_shared_missed(ngx_http_mcp_shared_t *us)

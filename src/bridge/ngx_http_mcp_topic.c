@@ -81,7 +81,7 @@ ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *uri)
 }
 
 
-/* what {+topic} leaves as it is (RFC 6570, 3.2.3) */
+/* characters that {+topic} leaves as they are (RFC 6570, 3.2.3) */
 
 static ngx_uint_t
 ngx_http_mcp_topic_plain(u_char ch)

@@ -788,7 +788,7 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
             return;
         }
 
-        /* what comes waits on the line all the same */
+        /* messages wait on the line all the same */
 
         ngx_http_mcp_call_lost(call);
     }

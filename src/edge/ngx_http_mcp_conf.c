@@ -645,7 +645,7 @@ ngx_http_mcp_conf_batch(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
 }
 
 
-/* what is published to an endpoint that is not there reaches nobody */
+/* an event for an endpoint that does not exist reaches nobody */
 
 static void
 ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)

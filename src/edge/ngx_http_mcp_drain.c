@@ -161,7 +161,7 @@ ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
         return;
     }
 
-    /* what has arrived goes out first */
+    /* events that have arrived go out first */
 
     ngx_http_mcp_stream_turn(s);
 

@@ -26,7 +26,7 @@ extern ngx_http_mcp_client_t  *ngx_http_mcp_client_default;
 ngx_http_mcp_ctx_t *ngx_http_mcp_get_ctx(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf);
 
-/* what the variables of a message say, into r->pool; NGX_OK or NGX_ERROR */
+/* a message's values of variables, into r->pool; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_http_mcp_scope_t *scope);
 
@@ -63,7 +63,7 @@ void ngx_http_mcp_look_up(ngx_http_mcp_ctx_t *ctx);
 ngx_http_request_t *ngx_http_mcp_background_request(
     ngx_http_conf_ctx_t *conf, ngx_http_mcp_audience_t *audience);
 
-/* whose values variables have (likewise) */
+/* chooses the message whose values variables have (likewise) */
 void ngx_http_mcp_compute_scope(ngx_http_request_t *r,
     ngx_http_mcp_scope_t *scope, ngx_uint_t encoded);
 

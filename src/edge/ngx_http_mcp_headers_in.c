@@ -152,7 +152,7 @@ ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json, ngx_uint_t *sse)
 
     static ngx_str_t  usual = ngx_string("application/json, text/event-stream");
 
-    /* what nearly all clients say */
+    /* the value that nearly all clients send */
 
     if (accept->len == usual.len
         && ngx_memcmp(accept->data, usual.data, usual.len) == 0)

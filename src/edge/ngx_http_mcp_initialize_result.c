@@ -18,7 +18,7 @@ static ngx_uint_t ngx_http_mcp_initialize_is(ngx_str_t *token,
     const char *name);
 
 
-/* what a list kind is offered with, whatever the upstream said */
+/* the capability of each kind of list, whatever the upstream offers */
 
 static struct {
     ngx_uint_t   capability;

@@ -452,7 +452,7 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
 }
 
 
-/* what has to end before this worker can */
+/* ends the work that keeps this worker from its exit */
 
 static void
 ngx_http_mcp_quit(ngx_mcp_zone_t *zone)

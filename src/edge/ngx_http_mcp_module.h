@@ -88,7 +88,7 @@ typedef struct {
 } ngx_http_mcp_result_t;
 
 
-/* what a worker keeps of an endpoint while it runs; tenants share places */
+/* an endpoint's state in a worker while it runs; tenants share places */
 
 typedef struct {
     ngx_http_mcp_result_t       results[NGX_HTTP_MCP_RESULTS];
@@ -160,7 +160,7 @@ typedef struct {
 #define NGX_HTTP_MCP_CAP_COMPLETIONS  0x10
 
 
-/* what "Accept" allows */
+/* the types that "Accept" allows */
 
 #define NGX_HTTP_MCP_ACCEPT_JSON      0x01
 #define NGX_HTTP_MCP_ACCEPT_SSE       0x02

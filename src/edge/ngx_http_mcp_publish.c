@@ -381,7 +381,7 @@ ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
 
     for ( ;; ) {
 
-        /* what it is followed by comes later everywhere */
+        /* the event after this one comes later everywhere */
 
         if (p->in.item.block) {
 

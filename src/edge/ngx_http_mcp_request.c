@@ -194,7 +194,7 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
                                    "older workers exit; try again later");
     }
 
-    /* what decides about access is computed here and not before */
+    /* values that decide about access are computed here and not before */
 
     if (ctx->batch) {
         rc = ngx_http_mcp_batch_check(ctx->batch, &why);
@@ -230,7 +230,7 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
 }
 
 
-/* what is wrong whoever sent it; NGX_DECLINED: nothing is */
+/* refuses faults that do not depend on the sender; NGX_DECLINED: none */
 
 static ngx_int_t
 ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)

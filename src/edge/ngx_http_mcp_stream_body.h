@@ -39,7 +39,7 @@ typedef struct {
     /* ends the response; what is unsent goes out */
     void                  (*end)(ngx_http_mcp_stream_t *s);
 
-    /* what is unsent is lost */
+    /* unsent bytes are lost */
     void                  (*drop)(ngx_http_mcp_stream_t *s);
 } ngx_http_mcp_stream_body_t;
 
@@ -255,7 +255,7 @@ void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
 ngx_int_t ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_unsettle(ngx_http_mcp_stream_t *s);
 
-/* what it wants is to be read again, when it settles */
+/* its wants are to be read again when it settles */
 void ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s);
 
 /* whether the zone should know that much of the log was not for it */

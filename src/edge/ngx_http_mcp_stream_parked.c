@@ -2,7 +2,7 @@
 #include "ngx_http_mcp_stream_body.h"
 
 
-/* what the client has not taken; in pieces, as it was written */
+/* unsent bytes; in pieces, as they were written */
 
 typedef struct {
     ngx_queue_t             link;
@@ -176,7 +176,7 @@ ngx_http_mcp_parked_send(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
     direct = first && c->write->ready;
 
 #if (NGX_HTTP_SSL)
-    /* what TLS did not take must be given again from the same place */
+    /* TLS must be given unsent bytes again from the same place */
     if (c->ssl) {
         direct = 0;
     }

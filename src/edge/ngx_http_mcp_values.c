@@ -302,7 +302,7 @@ ngx_http_mcp_mixed(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
 }
 
 
-/* what a tool is called decides, as it would in a tools/call of this caller */
+/* the tool's name decides, as in a tools/call of this caller */
 
 static ngx_int_t
 ngx_http_mcp_tool_denied(void *data, ngx_str_t *name)

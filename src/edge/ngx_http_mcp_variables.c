@@ -6,7 +6,7 @@
 #include "ngx_http_mcp_edge.h"
 
 
-/* what a variable says of a request to an endpoint; NGX_OK or NGX_ERROR */
+/* a variable's value for a request to an endpoint; NGX_OK or NGX_ERROR */
 
 typedef ngx_int_t (*ngx_http_mcp_value_pt)(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
@@ -146,7 +146,7 @@ ngx_http_mcp_value_str(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* what is computed when a request is handled; if it was refused before, now */
+/* values computed when a request is handled; if it was refused before, now */
 
 static ngx_int_t
 ngx_http_mcp_value_evaluated(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
@@ -301,7 +301,7 @@ ngx_http_mcp_variable_set(ngx_http_request_t *r, ngx_http_variable_value_t *v,
             continue;
         }
 
-        /* what came from elsewhere, as a tenant does, may hold any byte */
+        /* a value from elsewhere, such as a tenant, may hold any byte */
 
         p = ngx_pstrdup(r->pool, value);
         if (p == NULL) {

@@ -71,7 +71,7 @@ static struct {
 };
 
 
-/* who addresses an event does not tell others whom */
+/* the addressees of an event are not shown to others */
 
 static ngx_str_t  ngx_mcp_event_private[] = {
     ngx_string("session_id"),

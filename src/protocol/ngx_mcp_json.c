@@ -3,7 +3,7 @@
 #include "ngx_mcp_json_token.h"
 
 
-/* what may come next */
+/* the tokens that may come next */
 
 enum {
     json_value = 0,
@@ -471,7 +471,7 @@ ngx_mcp_json_push(ngx_mcp_json_t *json, u_char *p)
         json->state = json_first_element;
     }
 
-    /* what is noted never lies as deep as path[] reaches */
+    /* noted members never lie as deep as path[] reaches */
 
     if (n < sizeof(json->path)) {
         json->path[n] = (u_char) json->node;

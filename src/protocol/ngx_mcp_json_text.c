@@ -9,7 +9,7 @@ static u_char *ngx_mcp_json_skip_value(u_char *p, u_char *last);
 static uint32_t ngx_mcp_json_code(u_char *p, u_char *last);
 
 
-/* what is escaped: by a letter, or 'u' as \u00XX */
+/* characters to escape: by a letter, or 'u' as \u00XX */
 
 static u_char  ngx_mcp_json_escapes[128] = {
     'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u',

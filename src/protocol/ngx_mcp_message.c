@@ -199,7 +199,7 @@ ngx_mcp_message_string(ngx_mcp_message_t *m, ngx_mcp_path_e path,
 }
 
 
-/* what is wrong with it, or NULL */
+/* the text of its fault, or NULL */
 
 static const char *
 ngx_mcp_message_check(ngx_mcp_message_t *m)

@@ -28,11 +28,11 @@ typedef enum {
 /* pages of one list, at most */
 #define NGX_MCP_PAGES_MAX     1000
 
-/* what is larger is not kept */
+/* a larger list is not kept */
 #define NGX_MCP_LIST_SIZE     (8 * 1024 * 1024)
 #define NGX_MCP_LIST_ENTRIES  100000
 
-/* what is larger is served in pages */
+/* a larger list is served in pages */
 #define NGX_MCP_PAGE_SIZE     (1024 * 1024)
 #define NGX_MCP_PAGE_ENTRIES  10000
 

@@ -10,7 +10,7 @@
  *
  * New sessions leave a reserve to those that exist.  Calls and streams of an
  * account that has its share, the only event of a session if it is small, and
- * what a call's reader is about to take go at the first half of the reserve.
+ * events that a call's reader is about to take go at the first half of it.
  * An account that holds little goes at more of it, whatever others of its
  * tenant hold.
  */

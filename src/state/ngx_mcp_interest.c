@@ -93,7 +93,7 @@ ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
 
     if (in->count++ == 0) {
 
-        /* what was about to end may have to be asked for again */
+        /* a subscription about to end may have to be made again */
 
         if (in->asked) {
             in->serial = NGX_MCP_INTEREST_NEVER;
@@ -254,7 +254,7 @@ ngx_mcp_interest_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 }
 
 
-/* what is to be done comes first */
+/* those with work to do come first */
 
 static void
 ngx_mcp_interest_order_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
@@ -665,7 +665,7 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 }
 
 
-/* what is due, and not made, comes first */
+/* those that are due, and not made, come first */
 
 ngx_int_t
 ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,

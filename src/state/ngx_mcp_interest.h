@@ -19,7 +19,7 @@
 /* ms */
 #define NGX_MCP_INTEREST_PAIR  2000
 
-/* what the holder asks for at a time */
+/* requests that the holder sends at a time */
 #define NGX_MCP_INTEREST_JOBS  8
 
 

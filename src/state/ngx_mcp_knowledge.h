@@ -51,8 +51,8 @@ ngx_int_t ngx_mcp_knowledge_put(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
 /*
  * Ends asking without an outcome, with which all workers are rung.  NGX_OK:
- * what was known before, in this epoch, of an MCP server is kept for a moment,
- * after which it is asked again; NGX_DECLINED: there is nothing to keep.
+ * the former knowledge of an MCP server, from this epoch, is kept for a
+ * moment, and then the server is asked again; NGX_DECLINED: there is none.
  */
 ngx_int_t ngx_mcp_knowledge_keep(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch);

@@ -300,7 +300,7 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     } else {
 
-        /* what was passed through so far may have been another one */
+        /* the list passed through so far may have been another one */
 
         rc = (k->flags & NGX_MCP_LIST_PASSED) ? NGX_OK : NGX_DONE;
     }

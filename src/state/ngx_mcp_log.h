@@ -98,7 +98,7 @@ void ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 /* whether a stream carries its line */
 ngx_uint_t ngx_mcp_call_carried(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
-/* what comes for it from elsewhere is for the session's general line */
+/* messages for it from elsewhere go to the session's general line */
 void ngx_mcp_call_plain(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*
@@ -212,8 +212,8 @@ void ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_counter_e counter);
 
 /*
- * Takes the next event of the stream's line into buf and moves the cursor;
- * what the session must not see (level, subscription) is skipped.
+ * Takes the next event of the stream's line into buf and moves the cursor.
+ * Events that the session must not see (level, subscription) are skipped.
  *
  *   NGX_OK        taken: *len bytes, *flags, cursor is its event id; if
  *                 stream->more is 0, the next answer would be NGX_AGAIN

@@ -621,7 +621,7 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     ngx_mcp_zone_lock(zone);
 
-    /* what the feed sent before it comes first, whoever left that */
+    /* the feed's event before it comes first, whichever worker left that */
 
     while (post->take
            && ngx_mcp_take_before_locked(zone, post->take, &before))
@@ -676,7 +676,7 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* who gets it; may give the lock back in between */
+/* finds the targets; may give the lock back in between */
 
 static void
 ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -778,7 +778,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
         if (out->joins) {
 
-            /* what waits has its targets when its time is over */
+            /* a waiting event gets its targets when its time is over */
 
             snd->ntargets = first;
             snd->many = many;
@@ -1511,7 +1511,7 @@ ngx_mcp_item_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 }
 
 
-/* what becomes of a delivery that may be joined: joins, opens, or neither */
+/* a delivery that may be joined joins a window, opens one, or neither */
 
 static void
 ngx_mcp_window_look_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -1834,7 +1834,7 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *ref,
 }
 
 
-/* what waits is to be delivered, and another window begins */
+/* the waiting event is to be delivered, and another window begins */
 
 static void
 ngx_mcp_window_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)

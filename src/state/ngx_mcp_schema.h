@@ -74,7 +74,7 @@ struct ngx_mcp_worker_handlers_s {
 };
 
 
-/* what was lacking when room was refused */
+/* the reason for which room was refused */
 
 typedef enum {
     NGX_MCP_FULL_NOT = 0,

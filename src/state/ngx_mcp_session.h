@@ -111,7 +111,7 @@ ngx_int_t ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,
     ngx_mcp_session_t *out);
 
-/* what else is known of a live session; NGX_DECLINED if it has ended */
+/* more of a live session; NGX_DECLINED if it has ended */
 
 typedef struct {
     ngx_uint_t              level;        /* ngx_mcp_level_e */

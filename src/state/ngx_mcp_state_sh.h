@@ -133,7 +133,7 @@ typedef struct {
 } ngx_mcp_once_sh_t;
 
 
-/* who an event is for, as hashes; 0: for all */
+/* the addressees of an event, as hashes; 0: all */
 
 typedef struct {
     uint64_t                uri[NGX_MCP_EVENT_URIS];
@@ -189,7 +189,7 @@ typedef struct {
 } ngx_mcp_session_sh_t;
 
 
-/* what is seldom looked at; text: client name, version, list key, initialize */
+/* members seldom needed; text: client name, version, list key, initialize */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
@@ -484,7 +484,7 @@ typedef struct {
 #define NGX_MCP_SEND_GAP       0x40
 #define NGX_MCP_SEND_COUNTED   0x80       /* the count is said */
 
-/* what a window compares */
+/* the flags that a window compares */
 #define NGX_MCP_SEND_KEY                                                      \
     (NGX_MCP_SEND_ENDPOINT|NGX_MCP_SEND_TENANT|NGX_MCP_SEND_LINE)
 
@@ -543,7 +543,7 @@ typedef char  ngx_mcp_records_fit[
      && sizeof(ngx_mcp_session_sh_t) <= NGX_MCP_BLOCK_SIZE) ? 1 : -1];
 
 
-/* what one reader of an overlap read first */
+/* an event that one reader of an overlap read first */
 
 #define NGX_MCP_TWICE         2048
 

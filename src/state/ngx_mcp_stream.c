@@ -648,7 +648,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 }
 
 
-/* what others were handed meanwhile is not repeated */
+/* events that others were handed meanwhile are not repeated */
 
 static void
 ngx_mcp_line_return_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,

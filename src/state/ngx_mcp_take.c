@@ -7,7 +7,7 @@
 #define NGX_MCP_TWICE_BEFORE  0
 #define NGX_MCP_TWICE_HOLDER  1
 
-/* what was read by one alone before the other was connected, ms */
+/* one reader read alone before the other was connected, ms */
 #define NGX_MCP_TWICE_EARLY   2000
 
 
@@ -189,7 +189,7 @@ ngx_mcp_twice_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,
 }
 
 
-/* what the other reader has read first and this one not yet; now it has */
+/* an event that the other reader read first is read by this one now */
 
 static ngx_uint_t
 ngx_mcp_twice_find_locked(ngx_mcp_zone_t *zone, uint64_t text,

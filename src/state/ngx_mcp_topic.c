@@ -396,7 +396,7 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     ngx_mcp_topic_uncharge_locked(zone, t);
     ngx_mcp_topic_gone_locked(zone, g, t);
 
-    /* who watches it has to look for another one */
+    /* its watchers have to look for another one */
 
     ngx_mcp_watch_ring_locked(zone, t->watch, 0);
 
@@ -417,7 +417,7 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 }
 
 
-/* who asks for it anew within a minute learns that events may be missing */
+/* a new request for it within a minute learns that events may be missing */
 
 static void
 ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,

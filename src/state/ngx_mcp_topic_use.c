@@ -2,7 +2,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* who uses a topic: it is kept for subscribers and for those who wait */
+/* uses of a topic: it is kept for subscribers and for calls that wait */
 
 
 ngx_int_t

@@ -382,7 +382,7 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* who waits looks again */
+/* wakes those that wait */
 
 static void
 ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
@@ -797,7 +797,7 @@ ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
 }
 
 
-/* who holds an upstream's GET stream for this session looks at it again */
+/* wakes the worker that holds an upstream's GET stream for this session */
 
 void
 ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)

@@ -3,12 +3,12 @@
  * Profiles: what upstreams are and can.  An upstream is probed when its profile
  * is first needed, by one worker for all, and the profile is kept in the zone.
  *
- * How it is probed is a function of its manner (ngx_http_mcp_manner.h); of one
- * whose kind is not configured, manners are tried one after the other.
+ * The manner of an upstream probes it (ngx_http_mcp_manner.h).  If its kind is
+ * not configured, manners are tried one after the other.
  */
 
-#ifndef _NGX_HTTP_MCP_DISCOVER_H_INCLUDED_
-#define _NGX_HTTP_MCP_DISCOVER_H_INCLUDED_
+#ifndef _NGX_HTTP_MCP_PROFILE_H_INCLUDED_
+#define _NGX_HTTP_MCP_PROFILE_H_INCLUDED_
 
 
 #include "ngx_http_mcp_failure.h"
@@ -96,4 +96,4 @@ void ngx_http_mcp_probe_nothing(ngx_http_mcp_probe_t *probe,
     ngx_str_t *methods);
 
 
-#endif /* _NGX_HTTP_MCP_DISCOVER_H_INCLUDED_ */
+#endif /* _NGX_HTTP_MCP_PROFILE_H_INCLUDED_ */

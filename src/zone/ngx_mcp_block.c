@@ -653,7 +653,7 @@ ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
 }
 
 
-/* what follows member n, which was "old"; 0 stands for the list itself */
+/* the link behind member n, which was "old"; 0: the list itself */
 
 static void
 ngx_mcp_list_set(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,

@@ -88,7 +88,7 @@ ngx_mcp_journal_new(ngx_mcp_zone_t *zone, uint32_t block)
 }
 
 
-/* what is known need not be read: it may be far from this processor */
+/* a known value need not be read: it may be far from this processor */
 
 void
 ngx_mcp_journal_note_known(ngx_mcp_zone_t *zone, uint32_t *p, uint32_t old)

@@ -387,7 +387,7 @@ ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 }
 
 
-/* who was the holder becomes the one before, or has lost it */
+/* the former holder becomes the one before, or has lost it */
 
 static void
 ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)

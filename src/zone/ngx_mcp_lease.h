@@ -65,7 +65,7 @@ typedef struct {
 } ngx_mcp_lease_t;
 
 
-/* what the holder before left; into pool */
+/* the state that the holder before left; into pool */
 
 typedef struct {
     ngx_str_t               id;           /* last event id */
@@ -109,11 +109,11 @@ ngx_int_t ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key,
 ngx_int_t ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * The holder's connection stands.  *gap: one was connected before, and nobody
- * is now: if it does not go on behind the last event, who is served has missed
- * what nobody knows.  In an overlap, the one before reads on for
- * NGX_MCP_LEASE_GRACE and then loses what it had left.  Who never calls this
- * has neither gaps nor overlaps.  NGX_OK; NGX_DECLINED: lost.
+ * The holder's connection stands.  *gap: a reader was connected before, and
+ * none is now: if the holder does not go on behind the last event, an unknown
+ * number of events may be missing.  In an overlap, the reader before goes on
+ * for NGX_MCP_LEASE_GRACE and then loses the rest.  A holder that never calls
+ * this has neither gaps nor overlaps.  NGX_OK; NGX_DECLINED: lost.
  */
 ngx_int_t ngx_mcp_lease_connected(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_uint_t *gap);

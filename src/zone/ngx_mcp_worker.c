@@ -197,7 +197,7 @@ ngx_mcp_worker_sweep_handler(ngx_event_t *ev)
 
     rc = ngx_mcp_worker_sweep(bell->zone);
 
-    /* what others left */
+    /* work that others left */
 
     if (bell->zone->schema->due(bell->zone, &next) == NGX_AGAIN) {
         rc = NGX_AGAIN;
@@ -681,7 +681,7 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
     w->state = NGX_MCP_WORKER_DEAD;
     pid = w->pid;
 
-    /* what it held may be claimed at once */
+    /* its leases may be claimed at once */
 
     ngx_mcp_lease_ring_locked(zone);
 

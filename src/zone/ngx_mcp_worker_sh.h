@@ -39,7 +39,7 @@ void ngx_mcp_worker_quit(ngx_mcp_zone_t *zone);
 /* handles what waits for this worker; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_worker_drain(ngx_mcp_zone_t *zone);
 
-/* what is due every second; NGX_AGAIN: call again soon */
+/* does the work due every second; NGX_AGAIN: call again soon */
 ngx_int_t ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone);
 
 /* gives up what a worker that is gone had; nothing if nonce is another one's */

@@ -104,7 +104,7 @@ typedef struct {
 } ngx_mcp_record_sh_t;
 
 
-/* what a worker is told about */
+/* a record that a worker is woken for */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: whose it is */
