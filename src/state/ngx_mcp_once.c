@@ -23,7 +23,7 @@ ngx_mcp_once_first(ngx_mcp_zone_t *zone, uint64_t key)
     ngx_mcp_zone_lock(zone);
 
     if (ngx_mcp_once_find_locked(zone, key) == NULL) {
-        ngx_mcp_once_add_locked(zone, key, 0);
+        (void) ngx_mcp_once_add_locked(zone, key, 0);
         rc = NGX_OK;
     }
 
@@ -53,7 +53,7 @@ ngx_mcp_once_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
 
 /* in place of the oldest */
 
-void
+ngx_mcp_once_sh_t *
 ngx_mcp_once_add_locked(ngx_mcp_zone_t *zone, uint64_t key,
     ngx_uint_t sessions)
 {
@@ -92,4 +92,8 @@ ngx_mcp_once_add_locked(ngx_mcp_zone_t *zone, uint64_t key,
     o->sessions = (uint32_t) sessions;
     o->next = *p;
     *p = n;
+
+    ngx_memzero(&o->item, sizeof(ngx_mcp_ref_t));
+
+    return o;
 }

@@ -115,7 +115,7 @@ static ngx_uint_t ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone,
 static ngx_uint_t ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out, ngx_mcp_ref_t ref);
 static ngx_int_t ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_sending_t *snd);
+    ngx_mcp_sending_t *snd, ngx_mcp_ref_t item);
 static void ngx_mcp_send_all_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd);
 static void ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone,
@@ -613,7 +613,7 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 {
     ngx_int_t         rc;
     ngx_uint_t        fits;
-    ngx_mcp_ref_t     before;
+    ngx_mcp_ref_t     none, before;
     ngx_mcp_post_t   *post;
     ngx_mcp_stage_t  *staged;
 
@@ -659,7 +659,8 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         rc = NGX_ERROR;
 
     } else {
-        rc = ngx_mcp_send_taken_locked(zone, snd);
+        ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+        rc = ngx_mcp_send_taken_locked(zone, snd, none);
     }
 
     if (rc == NGX_OK) {
@@ -954,7 +955,8 @@ ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 /* as ngx_mcp_outbox_send() */
 
 static ngx_int_t
-ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_mcp_ref_t item)
 {
     ngx_int_t           rc;
     ngx_mcp_post_t     *post;
@@ -980,10 +982,11 @@ ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
         if (o) {
             post->sessions = o->sessions;
+            post->item = o->item;
             return NGX_DECLINED;
         }
 
-        ngx_mcp_once_add_locked(zone, post->id, post->sessions);
+        ngx_mcp_once_add_locked(zone, post->id, post->sessions)->item = item;
     }
 
     return NGX_OK;
@@ -1166,7 +1169,7 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     /* without one, what is not delivered is lost when this worker dies */
 
-    rc = ngx_mcp_send_taken_locked(zone, snd);
+    rc = ngx_mcp_send_taken_locked(zone, snd, ref);
 
     if (rc != NGX_OK && ref.block) {
         ngx_mcp_item_drop_locked(zone, ngx_mcp_block(zone, ref.block));

@@ -351,7 +351,7 @@ ngx_uint_t ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone,
 /* ids of events (ngx_mcp_once.c); NULL: it is not known */
 ngx_mcp_once_sh_t *ngx_mcp_once_find_locked(ngx_mcp_zone_t *zone,
     uint64_t key);
-void ngx_mcp_once_add_locked(ngx_mcp_zone_t *zone, uint64_t key,
+ngx_mcp_once_sh_t *ngx_mcp_once_add_locked(ngx_mcp_zone_t *zone, uint64_t key,
     ngx_uint_t sessions);
 
 

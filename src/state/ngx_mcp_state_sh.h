@@ -127,6 +127,7 @@ typedef struct {
 
 typedef struct {
     uint64_t                key;          /* hash, 0: none */
+    ngx_mcp_ref_t           item;         /* that delivers it, if one does */
     uint32_t                sessions;     /* that it addressed */
     uint16_t                next;         /* place + 1 */
     uint16_t                spare;
