@@ -42,6 +42,7 @@ $f->set('/b', ids => 0, retry => 50);
 $f->set('/c', lines => 1, ids => 0);
 
 my $t = Mcp::Test->new(
+    events => 'worker_connections 2048;',
     vars => { UP => $legacy->port, SHAKY => $shaky->port, RPC => $rpc->port,
               FEED => $f->port, PEM => $dir },
     conf => conf());

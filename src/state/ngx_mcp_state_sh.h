@@ -24,7 +24,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 14
+#define NGX_MCP_STATE_VERSION 15
 
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_FRESH    24
