@@ -2724,6 +2724,8 @@ full_tests(void)
 
 /* a text to all, with an id */
 
+static ngx_mcp_ref_t  told;               /* the item that delivers it */
+
 static ngx_int_t
 tell_once(const char *scope, const char *id, const char *text,
     ngx_uint_t *sessions)
@@ -2749,6 +2751,7 @@ tell_once(const char *scope, const char *id, const char *text,
     rc = ngx_mcp_outbox_send(&zone, &post);
 
     *sessions = post.sessions;
+    told = post.item;
 
     return rc;
 }
@@ -2860,6 +2863,20 @@ many_tests(void)
     (void) ngx_mcp_outbox_due(&zone, &next);
     is(take(&first), "2 again", "the first ones have it once");
     is(take(&last), "2 again", "as have the last ones");
+
+    /* it comes again before the rest is delivered */
+
+    (void) tell_once("s", "4", "4", &n);
+    memset(&told, 0, sizeof(told));
+    ok(tell_once("s", "4", "4", &n) == NGX_DECLINED && n == MANY,
+       "it is taken");
+
+    while (ngx_mcp_outbox_run(&zone, told) == NGX_AGAIN) {
+        /* void */
+    }
+
+    is(take(&last), "4 again", "its sender may finish it then");
+    is(take(&first), "4 again", "once");
 
     /* a large text is an item of many blocks */
 
