@@ -551,7 +551,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     mlcf = ctx->conf;
 
-    /* what was kept a moment ago holds, even if it has changed since */
+    /* a result kept a moment ago holds, even if it has changed since */
 
     made = known ? ngx_http_mcp_initialize_result(mlcf, &ctx->caller.tenant,
                                                   &known->result)

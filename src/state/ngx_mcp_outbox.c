@@ -526,7 +526,7 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         cur->endpoint = (how & NGX_MCP_SEND_ENDPOINT) ? &out->endpoint : NULL;
         cur->tenant = (how & NGX_MCP_SEND_TENANT) ? &out->tenant : NULL;
 
-        /* what is for all tenants of an endpoint is kept once */
+        /* an event for all tenants of an endpoint is kept once */
 
         cur->type = (how & (NGX_MCP_SEND_TENANT|NGX_MCP_SEND_TOPIC))
                     ? NGX_MCP_GROUP : NGX_MCP_ENDPOINT;

@@ -32,7 +32,7 @@ typedef enum {
 } ngx_mcp_line_log_e;
 
 
-/* what was lost */
+/* how many events were lost */
 
 typedef struct {
     size_t                  n;
