@@ -9,7 +9,7 @@
 #define _NGX_HTTP_MCP_BRIDGE_H_INCLUDED_
 
 
-#include "ngx_http_mcp_talk.h"
+#include "ngx_http_mcp_upstream_request.h"
 #include "ngx_mcp_caller.h"
 #include "ngx_mcp_invalidate.h"
 
@@ -31,10 +31,10 @@ typedef struct {
 /* mcp_list_cache */
 
 typedef enum {
-    NGX_HTTP_MCP_LISTS_OFF = 0,
-    NGX_HTTP_MCP_LISTS_AUTO,
-    NGX_HTTP_MCP_LISTS_ON
-} ngx_http_mcp_lists_e;
+    NGX_HTTP_MCP_LIST_CACHE_OFF = 0,
+    NGX_HTTP_MCP_LIST_CACHE_AUTO,
+    NGX_HTTP_MCP_LIST_CACHE_ON
+} ngx_http_mcp_list_cache_e;
 
 
 /* mcp_builtin_tools */
@@ -56,7 +56,7 @@ typedef struct {
     ngx_str_t                   endpoint;    /* its identity */
     ngx_http_conf_ctx_t        *conf_ctx;    /* of its location */
     ngx_array_t                *upstreams;   /* ngx_http_mcp_upstream_t */
-    ngx_uint_t                  twin;        /* of the same endpoint as one
+    ngx_uint_t                  duplicate;   /* of the same endpoint as one
                                                 before */
 
     ngx_array_t                *feeds;       /* ngx_http_mcp_feed_t */
@@ -64,7 +64,7 @@ typedef struct {
     ngx_str_t                   logger;
     ngx_msec_t                  coalesce;    /* 0: off */
 
-    ngx_uint_t                  lists;       /* ngx_http_mcp_lists_e */
+    ngx_uint_t                  lists;       /* ngx_http_mcp_list_cache_e */
     ngx_msec_t                  lists_ttl;
     ngx_http_complex_value_t   *lists_key;   /* NULL: none */
     ngx_uint_t                  lists_max;   /* audiences */

@@ -231,8 +231,9 @@ ngx_http_mcp_builtin_args(ngx_str_t *arguments,
 
 
 const char *
-ngx_http_mcp_builtin_wait(ngx_http_mcp_bridge_t *bridge, ngx_str_t *arguments,
-    ngx_http_mcp_wait_t *w, ngx_str_t *name, ngx_int_t *code)
+ngx_http_mcp_builtin_wait_parse(ngx_http_mcp_bridge_t *bridge,
+    ngx_str_t *arguments, ngx_http_mcp_wait_t *w, ngx_str_t *name,
+    ngx_int_t *code)
 {
     const char                   *why;
     ngx_http_mcp_builtin_args_t   args;
@@ -359,7 +360,7 @@ ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
     }
 
     if (rc != NGX_OK
-        || ngx_http_mcp_topic_of(bridge, &uri, w->pool, &w->topic, name)
+        || ngx_http_mcp_topic_resolve(bridge, &uri, w->pool, &w->topic, name)
            != NGX_OK)
     {
         return "nginx has no memory for the call; try again later";
@@ -432,7 +433,7 @@ ngx_http_mcp_builtin_position(ngx_str_t *raw, uint64_t *position)
 
 
 ngx_str_t
-ngx_http_mcp_builtin_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc)
+ngx_http_mcp_builtin_wait_result(ngx_http_mcp_wait_t *w, ngx_int_t rc)
 {
     u_char     *p;
     ngx_str_t   out, none;
@@ -546,7 +547,7 @@ ngx_http_mcp_builtin_error(ngx_pool_t *pool, const char *text)
 
 
 ngx_str_t
-ngx_http_mcp_builtin_session(ngx_http_mcp_bridge_t *bridge,
+ngx_http_mcp_builtin_session_info(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_pool_t *pool)
 {
     u_char                    *p;

@@ -38,15 +38,16 @@ ngx_int_t ngx_http_mcp_builtin_arguments(ngx_str_t *params,
  * wait_for_event.  name: of the topic, or empty.  NULL, or what is wrong with
  * them; code is then that of a JSON-RPC error, or 0 for a result that says so.
  */
-const char *ngx_http_mcp_builtin_wait(ngx_http_mcp_bridge_t *bridge,
+const char *ngx_http_mcp_builtin_wait_parse(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *arguments, ngx_http_mcp_wait_t *w, ngx_str_t *name,
     ngx_int_t *code);
 
 /* its raw result once rc is known, as for ready(); data NULL: no memory */
-ngx_str_t ngx_http_mcp_builtin_waited(ngx_http_mcp_wait_t *w, ngx_int_t rc);
+ngx_str_t ngx_http_mcp_builtin_wait_result(ngx_http_mcp_wait_t *w,
+    ngx_int_t rc);
 
 /* the raw result of session_info; data NULL: no memory, or no session */
-ngx_str_t ngx_http_mcp_builtin_session(ngx_http_mcp_bridge_t *bridge,
+ngx_str_t ngx_http_mcp_builtin_session_info(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_pool_t *pool);
 
 /* a raw result that says what the caller did wrong; data NULL: no memory */

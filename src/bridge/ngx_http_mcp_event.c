@@ -1,6 +1,6 @@
 
 #include "ngx_http_mcp_event.h"
-#include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_topic.h"
 
 
@@ -10,7 +10,7 @@ static ngx_int_t ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,
 
 
 ngx_mcp_delivery_t *
-ngx_http_mcp_event_deliver(ngx_http_mcp_address_t *to)
+ngx_http_mcp_event_add_delivery(ngx_http_mcp_address_t *to)
 {
     ngx_mcp_delivery_t  *d;
 
@@ -30,7 +30,7 @@ ngx_http_mcp_event_deliver(ngx_http_mcp_address_t *to)
 
 
 ngx_mcp_delivery_t *
-ngx_http_mcp_event_send(ngx_http_mcp_address_t *to, ngx_str_t *text,
+ngx_http_mcp_event_add(ngx_http_mcp_address_t *to, ngx_str_t *text,
     ngx_mcp_event_t *event)
 {
     ngx_mcp_delivery_t  *d;
@@ -43,7 +43,7 @@ ngx_http_mcp_event_send(ngx_http_mcp_address_t *to, ngx_str_t *text,
         return NULL;
     }
 
-    d = ngx_http_mcp_event_deliver(to);
+    d = ngx_http_mcp_event_add_delivery(to);
     if (d == NULL) {
         return NULL;
     }
@@ -62,7 +62,7 @@ ngx_http_mcp_event_send(ngx_http_mcp_address_t *to, ngx_str_t *text,
 
 
 ngx_int_t
-ngx_http_mcp_event_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
+ngx_http_mcp_event_add_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
     ngx_pool_t *pool)
 {
     ngx_mcp_rule_t          rule;
@@ -83,7 +83,7 @@ ngx_http_mcp_event_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
 
     event.uri[0] = out.uri;
 
-    return ngx_http_mcp_event_send(to, &out.text, &event) ? NGX_OK
+    return ngx_http_mcp_event_add(to, &out.text, &event) ? NGX_OK
                                                           : NGX_ERROR;
 }
 
@@ -93,7 +93,7 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool)
 {
     ngx_int_t                rc, result;
-    ngx_uint_t               n, nrules;
+    ngx_uint_t               kinds, nrules;
     ngx_mcp_rule_t          *rule, *rules;
     ngx_mcp_event_t          event;
     ngx_mcp_delivery_t      *d;
@@ -113,7 +113,7 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
          rule;
          rule = ngx_mcp_rule_next(rules, nrules, &in->kind, rule))
     {
-        in->joining = (bridge->coalesce != 0);
+        in->coalescing = (bridge->coalesce != 0);
 
         rc = ngx_mcp_rule_apply(rule, in, &bridge->logger, pool, &out);
 
@@ -131,16 +131,17 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
         event.uri[0] = out.uri;
 
         if (rule->action == NGX_MCP_RULE_LIST_CHANGED) {
-            n = ngx_mcp_method_parse(&rule->value);
-            event.flags = ngx_http_mcp_lists_signal(to, bridge,
-                                                 ngx_http_mcp_lists_meant(n),
-                                                 &out.text, pool);
+            kinds = ngx_http_mcp_list_method_kinds(
+                                          ngx_mcp_method_parse(&rule->value));
+
+            event.flags = ngx_http_mcp_list_cache_signal(to, bridge, kinds,
+                                                         &out.text, pool);
         }
 
-        d = ngx_http_mcp_event_send(to, &out.text, &event);
+        d = ngx_http_mcp_event_add(to, &out.text, &event);
 
         if (d == NULL
-            || (in->joining
+            || (in->coalescing
                 && ngx_http_mcp_event_coalesce(d, bridge, rule, in, &out, pool)
                    != NGX_OK))
         {

@@ -37,14 +37,14 @@ typedef struct {
  */
 
 /* one to the same, without a text */
-ngx_mcp_delivery_t *ngx_http_mcp_event_deliver(ngx_http_mcp_address_t *to);
+ngx_mcp_delivery_t *ngx_http_mcp_event_add_delivery(ngx_http_mcp_address_t *to);
 
 /* an event, whose address and parts are filled in here */
-ngx_mcp_delivery_t *ngx_http_mcp_event_send(ngx_http_mcp_address_t *to,
+ngx_mcp_delivery_t *ngx_http_mcp_event_add(ngx_http_mcp_address_t *to,
     ngx_str_t *text, ngx_mcp_event_t *event);
 
 /* says that a resource changed to those who subscribed to it */
-ngx_int_t ngx_http_mcp_event_updated(ngx_http_mcp_address_t *to,
+ngx_int_t ngx_http_mcp_event_add_updated(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_pool_t *pool);
 
 /* applies the rules of an endpoint to an event; NGX_DONE: none matches */

@@ -1,6 +1,6 @@
 
 #include "ngx_http_mcp_event_in.h"
-#include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_topic.h"
 
 
@@ -29,9 +29,9 @@ static const char *ngx_http_mcp_event_in_invalidate(
     ngx_mcp_invalidate_t *what, ngx_mcp_post_t *post);
 static const char *ngx_http_mcp_event_in_send(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_mcp_post_t *post, ngx_uint_t *repeated);
-static void ngx_http_mcp_event_in_unkept(ngx_http_mcp_event_in_t *in,
+static void ngx_http_mcp_event_in_not_kept(ngx_http_mcp_event_in_t *in,
     ngx_mcp_post_t *post);
-static ngx_uint_t ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
+static ngx_uint_t ngx_http_mcp_event_in_matches(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_bridge_t *bridge);
 
 
@@ -101,7 +101,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     in->number++;
     in->absent = 0;
     in->full = 0;
-    in->unkept = 0;
+    in->not_kept = 0;
 
     m = &in->message;
     json = &m->json;
@@ -134,7 +134,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 
     if (rpc) {
 
-        if (ngx_mcp_message_scanned(m, &event, &why) != NGX_OK) {
+        if (ngx_mcp_message_parse_scanned(m, &event, &why) != NGX_OK) {
             return why;
         }
 
@@ -188,7 +188,8 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         /* a notified client finds it there */
 
         if (ngx_http_mcp_event_in_keep(in, &to, &event) != NGX_OK
-            || ngx_http_mcp_event_updated(&to, &to.topic, in->pool) != NGX_OK)
+            || ngx_http_mcp_event_add_updated(&to, &to.topic,
+                                              in->pool) != NGX_OK)
         {
             return "no memory";
         }
@@ -219,13 +220,13 @@ ngx_http_mcp_event_in_send(ngx_http_mcp_event_in_t *in,
     post->deliveries = to->deliveries.elts;
     post->n = to->deliveries.nelts;
     post->pool = in->pool;
-    post->take = in->take;
-    post->answered = (in->take == NULL);
+    post->consume = in->consume;
+    post->answered = (in->consume == NULL);
 
     rc = ngx_mcp_outbox_send(in->zone, post);
     in->item = post->item;
 
-    ngx_http_mcp_event_in_unkept(in, post);
+    ngx_http_mcp_event_in_not_kept(in, post);
 
     switch (rc) {
 
@@ -262,7 +263,8 @@ ngx_http_mcp_event_in_send(ngx_http_mcp_event_in_t *in,
 
 
 static void
-ngx_http_mcp_event_in_unkept(ngx_http_mcp_event_in_t *in, ngx_mcp_post_t *post)
+ngx_http_mcp_event_in_not_kept(ngx_http_mcp_event_in_t *in,
+    ngx_mcp_post_t *post)
 {
     ngx_uint_t           i;
     ngx_mcp_delivery_t  *d;
@@ -270,11 +272,11 @@ ngx_http_mcp_event_in_unkept(ngx_http_mcp_event_in_t *in, ngx_mcp_post_t *post)
     for (i = 0; i < post->n; i++) {
         d = &post->deliveries[i];
 
-        if (!d->unkept || d->topic.other) {
+        if (!d->not_kept || d->topic.other) {
             continue;
         }
 
-        in->unkept = 1;
+        in->not_kept = 1;
 
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                       "mcp endpoint \"%V\" does not keep an event of "
@@ -569,7 +571,7 @@ ngx_http_mcp_event_in_id(ngx_http_mcp_event_in_t *in,
         ngx_memcpy(d, to->tenant->data, to->tenant->len);
     }
 
-    *key = ngx_mcp_once_key(to->zone, &scope, &id);
+    *key = ngx_mcp_idempotency_key(to->zone, &scope, &id);
 
     return NULL;
 }
@@ -614,8 +616,8 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
 
     if ((to->session.data || to->identity.data || to->uri.len || to->topic.len
          || m->json.members[NGX_MCP_PATH_TENANT_ID].type)
-        && ngx_mcp_json_without(&m->text, ngx_http_mcp_event_in_addresses,
-                                in->pool, &text)
+        && ngx_mcp_json_remove(&m->text, ngx_http_mcp_event_in_addresses,
+                               in->pool, &text)
            != NGX_OK)
     {
         return "no memory";
@@ -631,17 +633,18 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
         return "no memory";
     }
 
-    offered = ngx_http_mcp_lists_meant(m->method_code);
+    offered = ngx_http_mcp_list_method_kinds(m->method_code);
     bridges = in->bridges->elts;
 
     for (i = 0; offered && i < in->bridges->nelts; i++) {
-        if (ngx_http_mcp_event_in_concerns(in, bridges[i])) {
-            event.flags |= ngx_http_mcp_lists_signal(to, bridges[i], offered,
-                                                     &text, in->pool);
+        if (ngx_http_mcp_event_in_matches(in, bridges[i])) {
+            event.flags |= ngx_http_mcp_list_cache_signal(to, bridges[i],
+                                                          offered, &text,
+                                                          in->pool);
         }
     }
 
-    return ngx_http_mcp_event_send(to, &text, &event) ? NULL : "no memory";
+    return ngx_http_mcp_event_add(to, &text, &event) ? NULL : "no memory";
 }
 
 
@@ -685,7 +688,7 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
                "\"session_id\"";
     }
 
-    d = ngx_http_mcp_event_deliver(to);
+    d = ngx_http_mcp_event_add_delivery(to);
     if (d == NULL) {
         return "no memory";
     }
@@ -714,7 +717,7 @@ ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
     for (i = 0; i < in->bridges->nelts; i++) {
 
         if (bridges[i]->topics
-            && ngx_http_mcp_event_in_concerns(in, bridges[i])
+            && ngx_http_mcp_event_in_matches(in, bridges[i])
             && ngx_http_mcp_topic_keep(bridges[i], to, in->pool, text)
                != NGX_OK)
         {
@@ -744,7 +747,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
 
     for (i = 0; i < in->bridges->nelts; i++) {
 
-        if (!ngx_http_mcp_event_in_concerns(in, bridges[i])) {
+        if (!ngx_http_mcp_event_in_matches(in, bridges[i])) {
             continue;
         }
 
@@ -778,10 +781,10 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
 
 
 static ngx_uint_t
-ngx_http_mcp_event_in_concerns(ngx_http_mcp_event_in_t *in,
+ngx_http_mcp_event_in_matches(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_bridge_t *bridge)
 {
-    if (bridge->zone != in->zone || bridge->twin) {
+    if (bridge->zone != in->zone || bridge->duplicate) {
         return 0;
     }
 

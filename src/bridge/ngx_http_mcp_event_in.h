@@ -28,7 +28,7 @@ typedef struct {
     ngx_mcp_counter_e           counter;      /* of the source; not with
                                                  take, which decides later */
     ngx_pool_t                 *pool;
-    ngx_mcp_take_t             *take;         /* NULL: none */
+    ngx_mcp_consume_t          *consume;      /* NULL: none */
 
     unsigned                    payload:1;    /* it does not say what it is */
     unsigned                    json:1;       /* and must be JSON */
@@ -44,7 +44,7 @@ typedef struct {
     unsigned                    full:1;
 
     /* out: its topic has it not, somewhere at least */
-    unsigned                    unkept:1;
+    unsigned                    not_kept:1;
 
     ngx_mcp_ref_t               item;         /* out: on its way to many */
 

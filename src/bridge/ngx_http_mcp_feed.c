@@ -16,10 +16,10 @@
 #define NGX_HTTP_MCP_FEED_POKES  64
 
 /* ms; a limit is not logged more often */
-#define NGX_HTTP_MCP_FEED_FULL   60000
+#define NGX_HTTP_MCP_FEED_LOG    60000
 
 /* ms; between looks whether one that is read is still wanted */
-#define NGX_HTTP_MCP_FEED_LOOK   5000
+#define NGX_HTTP_MCP_FEED_CHECK  5000
 
 #define NGX_HTTP_MCP_FEED_SCRATCH  4096
 
@@ -32,11 +32,11 @@ typedef struct {
     ngx_http_mcp_feed_t      *feed;
     ngx_str_t                 tenant;       /* by demand, as topic */
     ngx_str_t                 topic;
-    ngx_str_t                 unnamed;      /* topic of events that name none */
+    ngx_str_t                 default_topic;  /* of events that name none */
     ngx_msec_t                wanted;       /* when last */
-    ngx_msec_t                looked;       /* whether it is */
+    ngx_msec_t                checked;      /* whether it is */
     ngx_pool_t               *scratch;      /* of an event */
-    const char               *complaint;    /* of its events, that was logged */
+    const char               *logged_error;  /* of its events */
 } ngx_http_mcp_feed_stream_t;
 
 
@@ -64,11 +64,11 @@ static void ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
 static const char *ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed, ngx_mcp_ref_t *session, ngx_str_t *tenant,
     ngx_str_t *topic, ngx_pool_t *pool, ngx_http_mcp_feed_wait_t **wait);
-static ngx_uint_t ngx_http_mcp_feed_await(ngx_http_mcp_bridge_t *bridge,
+static ngx_uint_t ngx_http_mcp_feed_add_wait(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed, ngx_str_t *key, ngx_pool_t *pool,
     ngx_http_mcp_feed_wait_t **wait);
 static void ngx_http_mcp_feed_ready(void *data);
-static void ngx_http_mcp_feed_late(void *data);
+static void ngx_http_mcp_feed_timeout(void *data);
 static ngx_http_mcp_reader_t *ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone,
     ngx_str_t *key, ngx_pool_t *pool);
 static ngx_http_mcp_feed_t *ngx_http_mcp_feed_find(ngx_mcp_zone_t *zone,
@@ -78,13 +78,15 @@ static void ngx_http_mcp_feed_poked(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader);
 static ngx_uint_t ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs);
 static ngx_int_t ngx_http_mcp_feed_attempt(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t);
+    ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_feed_opened(ngx_http_mcp_reader_t *reader,
     ngx_uint_t gap);
 static void ngx_http_mcp_feed_event(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take);
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume);
 static void ngx_http_mcp_feed_refused(ngx_http_mcp_feed_stream_t *fs,
-    ngx_http_mcp_talk_t *t, ngx_http_mcp_event_in_t *in, const char *why);
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_event_in_t *in,
+    const char *why);
 static void ngx_http_mcp_feed_gap(ngx_http_mcp_reader_t *reader,
     const char *why);
 static void ngx_http_mcp_feed_gap_topic(ngx_http_mcp_feed_stream_t *fs,
@@ -93,7 +95,7 @@ static void ngx_http_mcp_feed_broken(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_feed_stopped(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader,
     ngx_uint_t how);
-static const char *ngx_http_mcp_feed_full(const char *why);
+static const char *ngx_http_mcp_feed_limit(const char *why);
 
 
 /* those on demand are also for a tenant, or for a topic, alone */
@@ -265,8 +267,8 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     if (ngx_http_mcp_lease_key(&ngx_http_mcp_feed_readers.name, parts, 5, &key)
         != NGX_OK)
     {
-        return ngx_http_mcp_feed_full("the names of the endpoint, tenant and "
-                                      "topic are too long");
+        return ngx_http_mcp_feed_limit("the names of the endpoint, tenant and "
+                                       "topic are too long");
     }
 
     reader = ngx_http_mcp_reader_find(bridge->zone, &key);
@@ -275,7 +277,7 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
         ngx_http_mcp_feed_poked(reader);
 
         if (!reader->up) {
-            (void) ngx_http_mcp_feed_await(bridge, feed, &key, pool, wait);
+            (void) ngx_http_mcp_feed_add_wait(bridge, feed, &key, pool, wait);
         }
 
         return NULL;
@@ -291,8 +293,8 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
             && ngx_current_msec - poke->time < NGX_HTTP_MCP_FEED_POKE)
         {
             if (!poke->connected) {
-                poke->connected = ngx_http_mcp_feed_await(bridge, feed, &key,
-                                                          pool, wait);
+                poke->connected = ngx_http_mcp_feed_add_wait(bridge, feed, &key,
+                                                             pool, wait);
             }
 
             return NULL;
@@ -302,9 +304,9 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
         poke->time = ngx_current_msec;
         poke->connected = 0;
 
-        if (ngx_mcp_lease_poke(bridge->zone, &key) == NGX_OK) {
-            poke->connected = ngx_http_mcp_feed_await(bridge, feed, &key, pool,
-                                                      wait);
+        if (ngx_mcp_lease_signal(bridge->zone, &key) == NGX_OK) {
+            poke->connected = ngx_http_mcp_feed_add_wait(bridge, feed, &key,
+                                                         pool, wait);
             return NULL;
         }
     }
@@ -317,11 +319,11 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
                                    NGX_HTTP_MCP_FEED_SESSION, tenants);
 
     } else {
-        rc = ngx_mcp_lease_want(bridge->zone, &key);
+        rc = ngx_mcp_lease_ensure(bridge->zone, &key);
     }
 
     if (rc == NGX_OK) {
-        (void) ngx_http_mcp_feed_await(bridge, feed, &key, pool, wait);
+        (void) ngx_http_mcp_feed_add_wait(bridge, feed, &key, pool, wait);
         return NULL;
     }
 
@@ -336,10 +338,10 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
                "as many as are allowed; try again later";
 
     case NGX_DECLINED:
-        (void) ngx_http_mcp_feed_full("a tenant has as many feeds as are "
-                                      "allowed, a sixteenth of "
-                                      "\"worker_connections\"; raise "
-                                      "\"worker_connections\"");
+        (void) ngx_http_mcp_feed_limit("a tenant has as many feeds as are "
+                                       "allowed, a sixteenth of "
+                                       "\"worker_connections\"; raise "
+                                       "\"worker_connections\"");
 
         return "this tenant has as many event feeds (mcp_events with "
                "$mcp_topic) as are allowed, a sixteenth of "
@@ -349,8 +351,8 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
         return "the session has ended";
 
     default:
-        return ngx_http_mcp_feed_full("the zone is full; give \"mcp_zone\" a "
-                                      "larger size");
+        return ngx_http_mcp_feed_limit("the zone is full; give \"mcp_zone\" a "
+                                       "larger size");
     }
 }
 
@@ -358,7 +360,7 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
 /* whether it is connected; one that may be soon is added to what is awaited */
 
 static ngx_uint_t
-ngx_http_mcp_feed_await(ngx_http_mcp_bridge_t *bridge,
+ngx_http_mcp_feed_add_wait(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_feed_t *feed, ngx_str_t *key, ngx_pool_t *pool,
     ngx_http_mcp_feed_wait_t **wait)
 {
@@ -412,18 +414,18 @@ ngx_http_mcp_feed_wait(ngx_http_mcp_feed_wait_t *wait)
 
     for (awaited = wait->feeds; awaited; awaited = awaited->next) {
         awaited->waiter.ready = ngx_http_mcp_feed_ready;
-        awaited->waiter.late = ngx_http_mcp_feed_late;
+        awaited->waiter.late = ngx_http_mcp_feed_timeout;
         awaited->waiter.data = awaited;
 
         ngx_http_mcp_waiter_start(&awaited->waiter, wait->zone,
                                   NGX_HTTP_MCP_WAIT_STREAM,
-                                  NGX_HTTP_MCP_FEED_PATIENCE);
+                                  NGX_HTTP_MCP_FEED_TIMEOUT);
     }
 }
 
 
 void
-ngx_http_mcp_feed_forget(ngx_http_mcp_feed_wait_t *wait)
+ngx_http_mcp_feed_cancel(ngx_http_mcp_feed_wait_t *wait)
 {
     ngx_http_mcp_feed_awaited_t  *awaited;
 
@@ -457,15 +459,15 @@ ngx_http_mcp_feed_ready(void *data)
 
             /* it may have been connected, by a worker that died since */
 
-            if (!ngx_http_mcp_waiter_waits(&awaited->waiter)) {
-                ngx_http_mcp_waiter_again(&awaited->waiter);
+            if (!ngx_http_mcp_waiter_waiting(&awaited->waiter)) {
+                ngx_http_mcp_waiter_restart(&awaited->waiter);
             }
 
             return;
         }
     }
 
-    ngx_http_mcp_feed_forget(wait);
+    ngx_http_mcp_feed_cancel(wait);
 
     wait->done(wait->data);
 }
@@ -474,7 +476,7 @@ ngx_http_mcp_feed_ready(void *data)
 /* its time is over; those who come next do not wait for these feeds */
 
 static void
-ngx_http_mcp_feed_late(void *data)
+ngx_http_mcp_feed_timeout(void *data)
 {
     ngx_http_mcp_feed_awaited_t *awaited = data;
 
@@ -490,7 +492,7 @@ ngx_http_mcp_feed_late(void *data)
 
         /* others may be connected, or another client has waited as long */
 
-        if (ngx_mcp_lease_vain(wait->zone, &lease) != NGX_OK) {
+        if (ngx_mcp_lease_failed(wait->zone, &lease) != NGX_OK) {
             continue;
         }
 
@@ -501,10 +503,10 @@ ngx_http_mcp_feed_late(void *data)
                       "miss events that the backend sends before the feed is "
                       "connected",
                       &awaited->feed->upstream.name, &awaited->bridge->endpoint,
-                      NGX_HTTP_MCP_FEED_PATIENCE);
+                      NGX_HTTP_MCP_FEED_TIMEOUT);
     }
 
-    ngx_http_mcp_feed_forget(wait);
+    ngx_http_mcp_feed_cancel(wait);
 
     wait->done(wait->data);
 }
@@ -541,15 +543,15 @@ ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
         && ngx_http_mcp_feed_number >= ngx_cycle->connection_n
                                        / NGX_HTTP_MCP_FEED_SHARE)
     {
-        (void) ngx_http_mcp_feed_full("the worker has as many feeds as are "
-                                      "allowed; raise \"worker_connections\"");
+        (void) ngx_http_mcp_feed_limit("the worker has as many feeds as are "
+                                       "allowed; raise \"worker_connections\"");
         return NULL;
     }
 
     fs->tenant = parts[3];
     fs->topic = parts[4];
     fs->wanted = ngx_current_msec;
-    fs->looked = ngx_current_msec;
+    fs->checked = ngx_current_msec;
 
     fs->reader.data = fs;
     fs->reader.upstream = &fs->feed->upstream;
@@ -639,12 +641,12 @@ ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader)
     fs = reader->data;
 
     if (fs->feed->demand == 0
-        || ngx_current_msec - fs->looked < NGX_HTTP_MCP_FEED_LOOK)
+        || ngx_current_msec - fs->checked < NGX_HTTP_MCP_FEED_CHECK)
     {
         return;
     }
 
-    fs->looked = ngx_current_msec;
+    fs->checked = ngx_current_msec;
 
     if (ngx_http_mcp_feed_wanted(fs)) {
         fs->wanted = ngx_current_msec;
@@ -652,7 +654,7 @@ ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader)
     }
 
     if (ngx_current_msec - fs->wanted
-        >= NGX_HTTP_MCP_FEED_KEEP + NGX_HTTP_MCP_FEED_LOOK)
+        >= NGX_HTTP_MCP_FEED_KEEP + NGX_HTTP_MCP_FEED_CHECK)
     {
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_DROPPED);
     }
@@ -688,17 +690,18 @@ ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs)
 
 static ngx_int_t
 ngx_http_mcp_feed_attempt(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t)
+    ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_http_mcp_feed_stream_t  *fs;
 
     fs = reader->data;
 
     if (fs->feed->topic) {
-        return ngx_http_complex_value(t->r, fs->feed->topic, &fs->unnamed);
+        return ngx_http_complex_value(ureq->r, fs->feed->topic,
+                                      &fs->default_topic);
     }
 
-    fs->unnamed = fs->topic;
+    fs->default_topic = fs->topic;
 
     return NGX_OK;
 }
@@ -714,7 +717,7 @@ ngx_http_mcp_feed_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
     if (reader->failure) {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "mcp feed \"%V\" of endpoint \"%V\" is connected again",
-                      &reader->talk->x->uri, &fs->bridge->endpoint);
+                      &reader->ureq->x->uri, &fs->bridge->endpoint);
     }
 
     if (gap) {
@@ -726,7 +729,8 @@ ngx_http_mcp_feed_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
 
 static void
 ngx_http_mcp_feed_event(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take)
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume)
 {
     ngx_uint_t                   sessions, repeated;
     const char                  *why;
@@ -743,18 +747,18 @@ ngx_http_mcp_feed_event(ngx_http_mcp_reader_t *reader,
     in.bridges = ngx_http_mcp_feed_bridges;
     in.endpoint = &fs->bridge->endpoint;
     in.tenant = ngx_http_mcp_feed_tenant(fs);
-    in.topic = fs->unnamed;
+    in.topic = fs->default_topic;
     in.pool = fs->scratch;
-    in.take = take;
+    in.consume = consume;
     in.counter = NGX_MCP_COUNTER_EVENTS_FEED;
 
     why = ngx_http_mcp_event_in(&in, text, &sessions, &repeated);
 
-    if (ngx_mcp_lease_take(zone, take) == NGX_ABORT) {
+    if (ngx_mcp_lease_consume(zone, consume) == NGX_ABORT) {
         ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_STALE, 1);
 
     } else if (why) {
-        ngx_http_mcp_feed_refused(fs, t, &in, why);
+        ngx_http_mcp_feed_refused(fs, ureq, &in, why);
     }
 
     ngx_reset_pool(fs->scratch);
@@ -763,7 +767,8 @@ ngx_http_mcp_feed_event(ngx_http_mcp_reader_t *reader,
 
 static void
 ngx_http_mcp_feed_refused(ngx_http_mcp_feed_stream_t *fs,
-    ngx_http_mcp_talk_t *t, ngx_http_mcp_event_in_t *in, const char *why)
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_event_in_t *in,
+    const char *why)
 {
     ngx_uint_t  level;
 
@@ -773,14 +778,14 @@ ngx_http_mcp_feed_refused(ngx_http_mcp_feed_stream_t *fs,
 
     level = NGX_LOG_INFO;
 
-    if (!in->absent && why != fs->complaint) {
-        fs->complaint = why;
+    if (!in->absent && why != fs->logged_error) {
+        fs->logged_error = why;
         level = NGX_LOG_ERR;
     }
 
     ngx_log_error(level, ngx_cycle->log, 0,
                   "mcp feed \"%V\" of endpoint \"%V\" sent an event that is "
-                  "dropped: %s", &t->x->uri, &fs->bridge->endpoint, why);
+                  "dropped: %s", &ureq->x->uri, &fs->bridge->endpoint, why);
 }
 
 
@@ -834,7 +839,7 @@ ngx_http_mcp_feed_gap_topic(ngx_http_mcp_feed_stream_t *fs, ngx_str_t *tenant,
         && ngx_array_init(&to.deliveries, fs->scratch, 2,
                           sizeof(ngx_mcp_delivery_t))
            == NGX_OK
-        && ngx_http_mcp_event_updated(&to, &uri, fs->scratch) == NGX_OK)
+        && ngx_http_mcp_event_add_updated(&to, &uri, fs->scratch) == NGX_OK)
     {
         post.deliveries = to.deliveries.elts;
         post.n = to.deliveries.nelts;
@@ -862,10 +867,10 @@ ngx_http_mcp_feed_broken(ngx_http_mcp_reader_t *reader)
 
     fs = reader->data;
 
-    if (reader->up && reader->talk) {
+    if (reader->up && reader->ureq) {
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                       "mcp feed \"%V\" of endpoint \"%V\" ended",
-                      &reader->talk->x->uri, &fs->bridge->endpoint);
+                      &reader->ureq->x->uri, &fs->bridge->endpoint);
     }
 }
 
@@ -875,7 +880,7 @@ ngx_http_mcp_feed_broken(ngx_http_mcp_reader_t *reader)
 static void
 ngx_http_mcp_feed_stopped(ngx_http_mcp_reader_t *reader)
 {
-    (void) ngx_mcp_lease_vain(reader->upstream->zone, &reader->lease);
+    (void) ngx_mcp_lease_failed(reader->upstream->zone, &reader->lease);
 }
 
 
@@ -889,7 +894,7 @@ ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
     /* it may have been wanted meanwhile, while the lease was there */
 
     if (how == NGX_HTTP_MCP_READER_DROPPED && ngx_http_mcp_feed_wanted(fs)) {
-        (void) ngx_mcp_lease_want(reader->upstream->zone, &reader->key);
+        (void) ngx_mcp_lease_ensure(reader->upstream->zone, &reader->key);
     }
 
     ngx_http_mcp_feed_number -= (fs->feed->demand != 0);
@@ -899,11 +904,11 @@ ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 
 
 static const char *
-ngx_http_mcp_feed_full(const char *why)
+ngx_http_mcp_feed_limit(const char *why)
 {
     static ngx_msec_t  said;
 
-    if (said == 0 || ngx_current_msec - said >= NGX_HTTP_MCP_FEED_FULL) {
+    if (said == 0 || ngx_current_msec - said >= NGX_HTTP_MCP_FEED_LOG) {
         said = ngx_current_msec;
 
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,

@@ -17,7 +17,7 @@
 
 /* ms */
 #define NGX_HTTP_MCP_FEED_KEEP      60000
-#define NGX_HTTP_MCP_FEED_PATIENCE  2000
+#define NGX_HTTP_MCP_FEED_TIMEOUT   2000
 
 
 /* in a worker that has joined the zone; bridges: ngx_http_mcp_bridge_t * */
@@ -31,7 +31,7 @@ extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers;
 
 /*
  * Waiting until feeds are connected, or could not be, for at most
- * NGX_HTTP_MCP_FEED_PATIENCE; in the pool that it was made from.
+ * NGX_HTTP_MCP_FEED_TIMEOUT; in the pool that it was made from.
  */
 
 typedef struct ngx_http_mcp_feed_wait_s     ngx_http_mcp_feed_wait_t;
@@ -63,7 +63,7 @@ const char *ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge,
 
 /* done() is called, once, in a later event, unless it is forgotten before */
 void ngx_http_mcp_feed_wait(ngx_http_mcp_feed_wait_t *wait);
-void ngx_http_mcp_feed_forget(ngx_http_mcp_feed_wait_t *wait);
+void ngx_http_mcp_feed_cancel(ngx_http_mcp_feed_wait_t *wait);
 
 
 #endif /* _NGX_HTTP_MCP_FEED_H_INCLUDED_ */

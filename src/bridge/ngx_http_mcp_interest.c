@@ -7,8 +7,8 @@
 
 static ngx_int_t ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want);
 static void ngx_http_mcp_interest_ready(void *data);
-static void ngx_http_mcp_interest_late(void *data);
-static ngx_int_t ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
+static void ngx_http_mcp_interest_timeout(void *data);
+static ngx_int_t ngx_http_mcp_interest_request(ngx_http_mcp_shared_t *us,
     ngx_mcp_interest_job_t *job, ngx_pool_t *pool);
 static void ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
     ngx_http_mcp_shared_answer_t *answer, void *data);
@@ -49,9 +49,9 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
     ngx_int_t      rc;
     ngx_mcp_ref_t  us;
 
-    rc = ngx_http_mcp_shared_session(want->bridge, want->upstream,
-                                     &want->caller->tenant, &want->list_key,
-                                     &us);
+    rc = ngx_http_mcp_shared_record(want->bridge, want->upstream,
+                                    &want->caller->tenant, &want->list_key,
+                                    &us);
 
     if (rc == NGX_OK) {
         rc = ngx_mcp_interest_join(want->bridge->zone, us,
@@ -59,8 +59,9 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
                                    want->limit);
 
         if (rc == NGX_AGAIN
-            && ngx_http_mcp_shared_want(want->bridge, want->upstream,
-                                        &want->caller->tenant, &want->list_key)
+            && ngx_http_mcp_shared_ensure(want->bridge, want->upstream,
+                                          &want->caller->tenant,
+                                          &want->list_key)
                != NGX_OK)
         {
             rc = NGX_DONE;
@@ -80,7 +81,8 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
 
 
 void
-ngx_http_mcp_interest_hold(ngx_http_mcp_interest_t *want, ngx_mcp_ref_t call)
+ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *want,
+    ngx_mcp_ref_t call)
 {
     ngx_mcp_ref_t    us;
     ngx_mcp_zone_t  *zone;
@@ -90,14 +92,15 @@ ngx_http_mcp_interest_hold(ngx_http_mcp_interest_t *want, ngx_mcp_ref_t call)
     if (ngx_mcp_session_list_key(zone, want->caller->session, want->pool,
                                  &want->list_key)
         == NGX_OK
-        && ngx_http_mcp_shared_session(want->bridge, want->upstream,
-                                       &want->caller->tenant, &want->list_key,
-                                       &us)
+        && ngx_http_mcp_shared_record(want->bridge, want->upstream,
+                                      &want->caller->tenant, &want->list_key,
+                                      &us)
            == NGX_OK
-        && ngx_mcp_interest_hold(zone, us, call, &want->uri) == NGX_OK)
+        && ngx_mcp_interest_acquire(zone, us, call, &want->uri) == NGX_OK)
     {
-        (void) ngx_http_mcp_shared_want(want->bridge, want->upstream,
-                                        &want->caller->tenant, &want->list_key);
+        (void) ngx_http_mcp_shared_ensure(want->bridge, want->upstream,
+                                          &want->caller->tenant,
+                                          &want->list_key);
     }
 }
 
@@ -106,7 +109,7 @@ void
 ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *want)
 {
     want->waiter.ready = ngx_http_mcp_interest_ready;
-    want->waiter.late = ngx_http_mcp_interest_late;
+    want->waiter.late = ngx_http_mcp_interest_timeout;
     want->waiter.data = want;
 
     ngx_http_mcp_waiter_start(&want->waiter, want->bridge->zone,
@@ -116,14 +119,14 @@ ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *want)
 
 
 void
-ngx_http_mcp_interest_forget(ngx_http_mcp_interest_t *want)
+ngx_http_mcp_interest_cancel(ngx_http_mcp_interest_t *want)
 {
     ngx_http_mcp_waiter_stop(&want->waiter);
 }
 
 
 static void
-ngx_http_mcp_interest_late(void *data)
+ngx_http_mcp_interest_timeout(void *data)
 {
     ngx_http_mcp_interest_t *want = data;
 
@@ -151,7 +154,7 @@ ngx_http_mcp_interest_ready(void *data)
     }
 
     if (rc == NGX_AGAIN) {
-        ngx_http_mcp_waiter_again(&want->waiter);
+        ngx_http_mcp_waiter_restart(&want->waiter);
         return;
     }
 
@@ -188,7 +191,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
             return;
         }
 
-        if (ngx_http_mcp_interest_ask(us, job, pool) != NGX_OK) {
+        if (ngx_http_mcp_interest_request(us, job, pool) != NGX_OK) {
             ngx_mcp_interest_done(us->bridge->zone, us->reader.lease.fence,
                                   job, NGX_AGAIN, 0);
             ngx_destroy_pool(pool);
@@ -201,7 +204,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 
 
 static ngx_int_t
-ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
+ngx_http_mcp_interest_request(ngx_http_mcp_shared_t *us,
     ngx_mcp_interest_job_t *job, ngx_pool_t *pool)
 {
     ngx_str_t  params;
@@ -212,7 +215,7 @@ ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_shared_ask(us, pool,
+    return ngx_http_mcp_shared_enqueue(us, pool,
                               &ngx_http_mcp_interest_methods[job->subscribe],
                               &params, &job->uri, ngx_http_mcp_interest_done,
                               job);
@@ -252,7 +255,7 @@ ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
     {
         /* nobody was told of updates before that */
 
-        ngx_http_mcp_shared_updated(us, &job->uri);
+        ngx_http_mcp_shared_notify_updated(us, &job->uri);
     }
 
     ngx_mcp_interest_done(us->bridge->zone, us->reader.lease.fence, job, rc,

@@ -44,14 +44,14 @@ ngx_int_t ngx_http_mcp_interest(ngx_http_mcp_interest_t *want);
 
 /* done() is called, once, unless it is forgotten before */
 void ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *want);
-void ngx_http_mcp_interest_forget(ngx_http_mcp_interest_t *want);
+void ngx_http_mcp_interest_cancel(ngx_http_mcp_interest_t *want);
 
 
 /*
  * A call waits for an update of the resource: it is subscribed to, once for
  * all, until the call ends.  Nothing is said of what comes of it.
  */
-void ngx_http_mcp_interest_hold(ngx_http_mcp_interest_t *want,
+void ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *want,
     ngx_mcp_ref_t call);
 
 

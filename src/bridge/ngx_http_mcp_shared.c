@@ -8,7 +8,7 @@
 
 
 /* ms; after this an upstream may have learned to offer a GET stream */
-#define NGX_HTTP_MCP_SHARED_OFFER       300000
+#define NGX_HTTP_MCP_SHARED_RETRY       300000
 
 
 static ngx_int_t ngx_http_mcp_shared_key(ngx_http_mcp_bridge_t *bridge,
@@ -36,7 +36,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
     ngx_http_mcp_shared_quiet,
     ngx_http_mcp_shared_wanted,
     NULL,                                  /* request */
-    ngx_http_mcp_shared_asked,
+    ngx_http_mcp_shared_requested,
     ngx_http_mcp_shared_opened,
     ngx_http_mcp_shared_event,
     ngx_http_mcp_shared_gap,
@@ -47,7 +47,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
 };
 
 
-ngx_http_mcp_shared_lists_t  *ngx_http_mcp_shared_lists;
+ngx_http_mcp_shared_handlers_t  *ngx_http_mcp_shared_handlers;
 
 static ngx_array_t        *ngx_http_mcp_shared_bridges;
 
@@ -60,13 +60,13 @@ ngx_http_mcp_shared_init(ngx_array_t *bridges)
 
 
 ngx_int_t
-ngx_http_mcp_shared_want(ngx_http_mcp_bridge_t *bridge,
+ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key)
 {
     ngx_str_t      key;
     ngx_mcp_ref_t  ref;
 
-    if (ngx_http_mcp_shared_session(bridge, u, tenant, list_key, &ref) != NGX_OK
+    if (ngx_http_mcp_shared_record(bridge, u, tenant, list_key, &ref) != NGX_OK
         || ngx_http_mcp_shared_key(bridge, u, tenant, list_key, &key) != NGX_OK)
     {
         return NGX_ERROR;
@@ -74,17 +74,17 @@ ngx_http_mcp_shared_want(ngx_http_mcp_bridge_t *bridge,
 
     /* in this order: its holder may be about to drop one that nobody wants */
 
-    if (ngx_mcp_lease_poke(bridge->zone, &key) == NGX_OK) {
+    if (ngx_mcp_lease_signal(bridge->zone, &key) == NGX_OK) {
         return NGX_OK;
     }
 
-    return ngx_mcp_lease_want(bridge->zone, &key) == NGX_OK ? NGX_OK
+    return ngx_mcp_lease_ensure(bridge->zone, &key) == NGX_OK ? NGX_OK
                                                             : NGX_ERROR;
 }
 
 
 ngx_int_t
-ngx_http_mcp_shared_session(ngx_http_mcp_bridge_t *bridge,
+ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
     ngx_mcp_ref_t *ref)
 {
@@ -216,11 +216,11 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
 
     us = reader->data;
 
-    if (ngx_http_mcp_shared_session(us->bridge, us->upstream, &us->tenant,
-                                    &us->list_key, &us->ref)
+    if (ngx_http_mcp_shared_record(us->bridge, us->upstream, &us->tenant,
+                                   &us->list_key, &us->ref)
         != NGX_OK
-        || ngx_mcp_shared_hold(us->bridge->zone, us->ref,
-                               reader->lease.fence)
+        || ngx_mcp_shared_claim(us->bridge->zone, us->ref,
+                                reader->lease.fence)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -233,7 +233,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
 
     reader->session = us->ref;
 
-    us->unneeded = ngx_current_msec;
+    us->unused_since = ngx_current_msec;
     ngx_http_mcp_backoff_init(&us->backoff);
 
     ngx_queue_init(&us->waiting);
@@ -253,8 +253,8 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
 
     ngx_http_mcp_shared_post(us);
 
-    if (ngx_http_mcp_shared_lists) {
-        ngx_http_mcp_shared_lists->held(us);
+    if (ngx_http_mcp_shared_handlers) {
+        ngx_http_mcp_shared_handlers->held(us);
     }
 
     return NGX_OK;
@@ -268,19 +268,19 @@ ngx_http_mcp_shared_poked(ngx_http_mcp_reader_t *reader)
 
     us = reader->data;
 
-    us->unneeded = ngx_current_msec;
+    us->unused_since = ngx_current_msec;
     us->paused = 0;
 
     ngx_http_mcp_shared_post(us);
 
-    if (ngx_http_mcp_shared_lists) {
-        ngx_http_mcp_shared_lists->poked(us);
+    if (ngx_http_mcp_shared_handlers) {
+        ngx_http_mcp_shared_handlers->poked(us);
     }
 }
 
 
 void
-ngx_http_mcp_shared_need(ngx_http_mcp_shared_t *us, ngx_uint_t who,
+ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t who,
     ngx_uint_t needed)
 {
     ngx_uint_t  needs;
@@ -292,7 +292,7 @@ ngx_http_mcp_shared_need(ngx_http_mcp_shared_t *us, ngx_uint_t who,
     }
 
     us->needs = needs;
-    us->unneeded = ngx_current_msec;
+    us->unused_since = ngx_current_msec;
 
     ngx_http_mcp_shared_post(us);
 }
@@ -318,7 +318,7 @@ ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us)
 
 
 void
-ngx_http_mcp_shared_made(ngx_http_mcp_shared_t *us, ngx_uint_t serial)
+ngx_http_mcp_shared_established(ngx_http_mcp_shared_t *us, ngx_uint_t serial)
 {
     us->made = 1;
     us->paused = 0;
@@ -330,7 +330,7 @@ ngx_http_mcp_shared_made(ngx_http_mcp_shared_t *us, ngx_uint_t serial)
         /* another session there: all is to be subscribed to again */
 
         us->serial = serial;
-        us->unoffered = 0;
+        us->no_stream = 0;
     }
 
     ngx_http_mcp_shared_post(us);
@@ -352,10 +352,10 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
     }
 
     if (us->needs || us->nrunning || us->nwaiting) {
-        us->unneeded = ngx_current_msec;
+        us->unused_since = ngx_current_msec;
     }
 
-    if (ngx_current_msec - us->unneeded >= NGX_HTTP_MCP_SHARED_KEEP) {
+    if (ngx_current_msec - us->unused_since >= NGX_HTTP_MCP_SHARED_KEEP) {
 
         /* a later user finds no lease, and makes one */
 
@@ -363,10 +363,10 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
         return;
     }
 
-    if (us->unoffered
-        && ngx_current_msec - us->refused >= NGX_HTTP_MCP_SHARED_OFFER)
+    if (us->no_stream
+        && ngx_current_msec - us->refused >= NGX_HTTP_MCP_SHARED_RETRY)
     {
-        us->unoffered = 0;
+        us->no_stream = 0;
         ngx_http_mcp_shared_post(us);
     }
 
@@ -394,26 +394,26 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
         ngx_http_mcp_interest_run(us);
     }
 
-    ngx_http_mcp_shared_need(us, NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS,
-                             ngx_mcp_interests(us->bridge->zone, us->ref));
+    ngx_http_mcp_shared_use(us, NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS,
+                            ngx_mcp_interests(us->bridge->zone, us->ref));
 
     if (us->needs == 0) {
-        ngx_http_mcp_shared_unlisten(us);
+        ngx_http_mcp_shared_stream_close(us);
 
-    } else if (!us->listening && !us->unoffered && us->upstream->listen
+    } else if (!us->listening && !us->no_stream && us->upstream->listen
                && (us->made || us->nrunning == 0))
     {
-        ngx_http_mcp_shared_listen(us);
+        ngx_http_mcp_shared_stream_open(us);
 
-    } else if (us->begun && us->begun_on != us->serial
+    } else if (us->begun && us->stream_serial != us->serial
                && ngx_mcp_upstream_session_peek(us->bridge->zone, us->ref,
                                                 &us->upstream->name, &made)
                   == NGX_OK
-               && us->begun_on != made.serial)
+               && us->stream_serial != made.serial)
     {
         /* a request found that the session of the stream was forgotten */
 
-        ngx_http_mcp_reader_again(&us->reader);
+        ngx_http_mcp_reader_reconnect(&us->reader);
     }
 
     ngx_http_mcp_shared_run(us);
@@ -452,8 +452,8 @@ ngx_http_mcp_shared_quiet(ngx_http_mcp_reader_t *reader)
 
     us = reader->data;
 
-    if (ngx_http_mcp_shared_lists) {
-        ngx_http_mcp_shared_lists->quiet(us);
+    if (ngx_http_mcp_shared_handlers) {
+        ngx_http_mcp_shared_handlers->quiet(us);
     }
 
     ngx_http_mcp_shared_close_requests(us);
@@ -474,15 +474,15 @@ ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
                    "tenant \"%V\"",
                    &us->upstream->name, &us->bridge->endpoint, &us->tenant);
 
-    if (ngx_http_mcp_shared_lists) {
-        ngx_http_mcp_shared_lists->lost(us);
+    if (ngx_http_mcp_shared_handlers) {
+        ngx_http_mcp_shared_handlers->lost(us);
     }
 
     if (how == NGX_HTTP_MCP_READER_DROPPED) {
         (void) ngx_mcp_shared_end(zone, us->ref, reader->lease.fence);
 
     } else {
-        ngx_mcp_upstream_session_breaks(zone, us->ref);
+        ngx_mcp_upstream_session_stream_closed(zone, us->ref);
     }
 
     ngx_http_mcp_shared_close_requests(us);

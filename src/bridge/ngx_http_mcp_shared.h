@@ -6,7 +6,7 @@
  * ngx_http_mcp_shared_t; it listens for changes, keeps the subscriptions and
  * fetches the lists.
  *
- * It is kept while something needs it (ngx_http_mcp_shared_need()), and for
+ * It is kept while something needs it (ngx_http_mcp_shared_use()), and for
  * NGX_HTTP_MCP_SHARED_KEEP after that.  Then the lease is dropped, and the
  * session at the upstream ended.
  *
@@ -49,31 +49,31 @@ struct ngx_http_mcp_shared_s {
     void                      *lists;      /* of those who cache them */
 
     /* private */
-    ngx_mcp_ref_t              ref;        /* in the zone */
+    ngx_mcp_ref_t              ref;            /* in the zone */
     u_char                     id[NGX_MCP_UUID_LEN];
     ngx_uint_t                 needs;
-    ngx_msec_t                 unneeded;   /* since then */
-    ngx_event_t                work;       /* posted */
-    ngx_queue_t                waiting;    /* requests */
+    ngx_msec_t                 unused_since;   /* since then */
+    ngx_event_t                work;           /* posted */
+    ngx_queue_t                waiting;        /* requests */
     ngx_queue_t                running;
     ngx_uint_t                 nwaiting;
     ngx_uint_t                 nrunning;
-    ngx_uint_t                 requests;   /* so far */
-    ngx_uint_t                 serial;     /* of the one seen last, */
-    ngx_uint_t                 begun_on;   /* on which it was begun */
-    ngx_http_mcp_backoff_t     backoff;    /* after a failure, */
-    ngx_msec_t                 resume;     /* until then */
-    ngx_msec_t                 refused;    /* the GET stream, when */
+    ngx_uint_t                 requests;       /* so far */
+    ngx_uint_t                 serial;         /* of the one seen last, */
+    ngx_uint_t                 stream_serial;  /* on which it was begun */
+    ngx_http_mcp_backoff_t     backoff;        /* after a failure, */
+    ngx_msec_t                 resume;         /* until then */
+    ngx_msec_t                 refused;        /* the GET stream, when */
     ngx_http_mcp_reader_t      reader;
 
     unsigned                   made:1;     /* it is made, or needs not */
     unsigned                   paused:1;
     unsigned                   listening:1;
-    unsigned                   making:1;   /* others wait for the stream */
+    unsigned                   stream_pending:1;  /* others wait for it */
     unsigned                   begun:1;    /* the GET stream was asked for */
     unsigned                   missed:1;   /* an answer came before that */
     unsigned                   idle:1;     /* nobody needed it for a while */
-    unsigned                   unoffered:1;  /* there is no GET stream */
+    unsigned                   no_stream:1;  /* there is no GET stream */
 };
 
 
@@ -101,7 +101,7 @@ typedef struct {
     /* this worker holds it from now on */
     void                     (*held)(ngx_http_mcp_shared_t *us);
 
-    /* somebody wanted it again (ngx_http_mcp_shared_want()) */
+    /* somebody wanted it again (ngx_http_mcp_shared_ensure()) */
     void                     (*poked)(ngx_http_mcp_shared_t *us);
 
     /*
@@ -117,20 +117,20 @@ typedef struct {
 
     /* it is gone after this; done() of no request is called any more */
     void                     (*lost)(ngx_http_mcp_shared_t *us);
-} ngx_http_mcp_shared_lists_t;
+} ngx_http_mcp_shared_handlers_t;
 
-extern ngx_http_mcp_shared_lists_t  *ngx_http_mcp_shared_lists;
+extern ngx_http_mcp_shared_handlers_t  *ngx_http_mcp_shared_handlers;
 
 
 /*
  * From any worker: has somebody hold it, who is then told that it was wanted.
  * NGX_OK; NGX_ERROR: there is no room for it.
  */
-ngx_int_t ngx_http_mcp_shared_want(ngx_http_mcp_bridge_t *bridge,
+ngx_int_t ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key);
 
 /* a user needs it from now on, or no more */
-void ngx_http_mcp_shared_need(ngx_http_mcp_shared_t *us, ngx_uint_t who,
+void ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t who,
     ngx_uint_t needed);
 
 /*
@@ -154,7 +154,7 @@ void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone);
 /* below: between the files of shared upstream sessions */
 
 /* its record in the zone, made when there is none */
-ngx_int_t ngx_http_mcp_shared_session(ngx_http_mcp_bridge_t *bridge,
+ngx_int_t ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
     ngx_mcp_ref_t *ref);
 
@@ -169,34 +169,38 @@ void ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us);
  * ngx_http_mcp_shared_request(), but the pool, in which params and uri are,
  * goes with the request; uri: what it subscribes to, or empty.
  */
-ngx_int_t ngx_http_mcp_shared_ask(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
-    ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
+ngx_int_t ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us,
+    ngx_pool_t *pool, ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
     ngx_http_mcp_shared_done_pt done, void *data);
 void ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us);
 void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
 
 /* it is made, with this serial */
-void ngx_http_mcp_shared_made(ngx_http_mcp_shared_t *us, ngx_uint_t serial);
+void ngx_http_mcp_shared_established(ngx_http_mcp_shared_t *us,
+    ngx_uint_t serial);
 
-/* the GET stream (ngx_http_mcp_shared_listen.c) */
-void ngx_http_mcp_shared_listen(ngx_http_mcp_shared_t *us);
-void ngx_http_mcp_shared_unlisten(ngx_http_mcp_shared_t *us);
+/* the GET stream (ngx_http_mcp_shared_stream_open.c) */
+void ngx_http_mcp_shared_stream_open(ngx_http_mcp_shared_t *us);
+void ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us);
 ngx_uint_t ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader);
-void ngx_http_mcp_shared_asked(ngx_http_mcp_reader_t *reader,
+void ngx_http_mcp_shared_requested(ngx_http_mcp_reader_t *reader,
     ngx_uint_t serial);
 void ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap);
 void ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take);
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume);
 void ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why);
 void ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader);
 void ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader);
 
 /* nobody knows what the upstream said of this resource */
-void ngx_http_mcp_shared_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri);
+void ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us,
+    ngx_str_t *uri);
 
 /* a message that is no answer */
-void ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take);
+void ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume);
 
 
 #endif /* _NGX_HTTP_MCP_SHARED_H_INCLUDED_ */

@@ -10,26 +10,26 @@
 
 
 typedef struct {
-    ngx_queue_t                   queue;
-    ngx_pool_t                   *pool;
-    ngx_http_mcp_shared_t        *us;
-    ngx_str_t                     method;
-    ngx_str_t                     params;
-    ngx_str_t                     uri;        /* to be subscribed to, or not */
-    ngx_str_t                     id;
-    ngx_http_mcp_shared_done_pt   done;
-    void                         *data;
-    ngx_http_mcp_talk_t          *talk;
-    ngx_http_mcp_shared_answer_t  answer;
+    ngx_queue_t                       queue;
+    ngx_pool_t                       *pool;
+    ngx_http_mcp_shared_t            *us;
+    ngx_str_t                         method;
+    ngx_str_t                         params;
+    ngx_str_t                         uri;    /* to be subscribed to, or not */
+    ngx_str_t                         id;
+    ngx_http_mcp_shared_done_pt       done;
+    void                             *data;
+    ngx_http_mcp_upstream_request_t  *ureq;
+    ngx_http_mcp_shared_answer_t      answer;
 } ngx_http_mcp_shared_request_t;
 
 
 static ngx_int_t ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req);
-static void ngx_http_mcp_shared_message(ngx_http_mcp_talk_t *t,
+static void ngx_http_mcp_shared_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);
-static void ngx_http_mcp_shared_done(ngx_http_mcp_talk_t *t,
+static void ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_shared_gone(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_shared_detached(ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_shared_end(ngx_http_mcp_shared_request_t *req);
 static void ngx_http_mcp_shared_free(ngx_http_mcp_shared_request_t *req);
 
@@ -52,7 +52,8 @@ ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us, ngx_str_t *method,
     copy.data = ngx_pstrdup(pool, params);
 
     if (copy.data == NULL
-        || ngx_http_mcp_shared_ask(us, pool, method, &copy, &none, done, data)
+        || ngx_http_mcp_shared_enqueue(us, pool, method, &copy, &none, done,
+                                       data)
            != NGX_OK)
     {
         ngx_destroy_pool(pool);
@@ -64,7 +65,7 @@ ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us, ngx_str_t *method,
 
 
 ngx_int_t
-ngx_http_mcp_shared_ask(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
+ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
     ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
     ngx_http_mcp_shared_done_pt done, void *data)
 {
@@ -116,7 +117,7 @@ ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us)
 
     while (!ngx_queue_empty(&us->waiting)
            && us->nrunning < NGX_HTTP_MCP_SHARED_RUNNING
-           && !us->making && (us->made || us->nrunning == 0))
+           && !us->stream_pending && (us->made || us->nrunning == 0))
     {
         q = ngx_queue_head(&us->waiting);
         req = ngx_queue_data(q, ngx_http_mcp_shared_request_t, queue);
@@ -138,77 +139,80 @@ ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us)
 static ngx_int_t
 ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
 {
-    ngx_pool_t             *pool;
-    ngx_http_mcp_talk_t    *t;
-    ngx_http_mcp_shared_t  *us;
+    ngx_pool_t                       *pool;
+    ngx_http_mcp_shared_t            *us;
+    ngx_http_mcp_upstream_request_t  *ureq;
 
     us = req->us;
 
-    t = ngx_http_mcp_talk_create(us->upstream, &us->reader.audience, NULL);
-    if (t == NULL) {
+    ureq = ngx_http_mcp_upstream_request_create(us->upstream,
+                                                &us->reader.audience, NULL);
+    if (ureq == NULL) {
         return NGX_ERROR;
     }
 
-    req->talk = t;
+    req->ureq = ureq;
 
-    t->session = us->ref;
-    t->session_only = (req->uri.len != 0);
-    t->message = ngx_http_mcp_shared_message;
-    t->done = ngx_http_mcp_shared_done;
-    t->gone = ngx_http_mcp_shared_gone;
-    t->data = req;
+    ureq->session = us->ref;
+    ureq->session_only = (req->uri.len != 0);
+    ureq->message = ngx_http_mcp_shared_message;
+    ureq->done = ngx_http_mcp_shared_done;
+    ureq->gone = ngx_http_mcp_shared_detached;
+    ureq->data = req;
 
     /* the request may outlive what it was asked with */
 
-    pool = t->r->pool;
+    pool = ureq->r->pool;
 
-    t->body = ngx_mcp_request_compose(pool, &req->id, &req->method,
-                                      &req->params);
+    ureq->body = ngx_mcp_request_compose(pool, &req->id, &req->method,
+                                         &req->params);
 
-    if (t->body.data == NULL
-        || ngx_http_mcp_string_copy(pool, &t->scope.method, &req->method)
+    if (ureq->body.data == NULL
+        || ngx_http_mcp_string_copy(pool, &ureq->scope.method, &req->method)
            != NGX_OK
-        || ngx_http_mcp_string_copy(pool, &t->scope.name, &req->uri) != NGX_OK
-        || ngx_http_mcp_string_copy(pool, &t->scope.request_id, &req->id)
+        || ngx_http_mcp_string_copy(pool, &ureq->scope.name,
+                                    &req->uri) != NGX_OK
+        || ngx_http_mcp_string_copy(pool, &ureq->scope.request_id, &req->id)
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_talk_run(t);
+    return ngx_http_mcp_upstream_request_run(ureq);
 }
 
 
 static void
-ngx_http_mcp_shared_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
+ngx_http_mcp_shared_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
 {
     ngx_str_t                       id, code;
     ngx_mcp_json_t                 *json;
-    ngx_mcp_take_t                  take;
+    ngx_mcp_consume_t               consume;
     ngx_http_mcp_shared_answer_t   *answer;
     ngx_http_mcp_shared_request_t  *req;
 
-    req = t->data;
-    json = &t->x->scan;
+    req = ureq->data;
+    json = &ureq->x->scan;
     answer = &req->answer;
 
     if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
-        ngx_memzero(&take, sizeof(ngx_mcp_take_t));
+        ngx_memzero(&consume, sizeof(ngx_mcp_consume_t));
 
-        take.lease = req->us->reader.lease;
-        take.rc = NGX_AGAIN;
+        consume.lease = req->us->reader.lease;
+        consume.rc = NGX_AGAIN;
 
-        ngx_http_mcp_shared_heard(req->us, t, text, &take);
+        ngx_http_mcp_shared_receive(req->us, ureq, text, &consume);
         return;
     }
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
-    if (t->answered || !ngx_mcp_json_same_id(&id, &req->id)) {
+    if (ureq->answered || !ngx_mcp_json_same_id(&id, &req->id)) {
         return;
     }
 
-    t->answered = 1;
+    ureq->answered = 1;
 
     if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
         code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
@@ -225,7 +229,7 @@ ngx_http_mcp_shared_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
     }
 
     answer->result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
-    answer->result.data = ngx_pstrdup(t->r->pool, &answer->result);
+    answer->result.data = ngx_pstrdup(ureq->r->pool, &answer->result);
 
     if (answer->result.data == NULL) {
         answer->result.len = 0;
@@ -234,24 +238,26 @@ ngx_http_mcp_shared_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
 
 
 static void
-ngx_http_mcp_shared_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
+ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
 {
     ngx_http_mcp_shared_request_t  *req;
 
-    req = t->data;
+    req = ureq->data;
 
     req->answer.outcome = outcome;
-    req->answer.status = t->x ? t->x->status : 0;
-    req->answer.sessionless = t->sessionless;
+    req->answer.status = ureq->x ? ureq->x->status : 0;
+    req->answer.sessionless = ureq->sessionless;
 
     if (!req->us->begun) {
         req->us->missed = 1;
     }
 
-    if (t->sessionless || req->answer.result.len || req->answer.code) {
-        req->answer.serial = (t->us && !t->sessionless) ? t->us->serial : 0;
+    if (ureq->sessionless || req->answer.result.len || req->answer.code) {
+        req->answer.serial = (ureq->us && !ureq->sessionless)
+        ? ureq->us->serial : 0;
 
-        ngx_http_mcp_shared_made(req->us, req->answer.serial);
+        ngx_http_mcp_shared_established(req->us, req->answer.serial);
     }
 
     ngx_http_mcp_shared_end(req);
@@ -261,12 +267,12 @@ ngx_http_mcp_shared_done(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
 /* with a worker that quits, which is told to let the session go first */
 
 static void
-ngx_http_mcp_shared_gone(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_shared_detached(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_http_mcp_shared_request_t  *req;
 
-    req = t->data;
-    req->talk = NULL;
+    req = ureq->data;
+    req->ureq = NULL;
 }
 
 
@@ -291,12 +297,12 @@ ngx_http_mcp_shared_end(ngx_http_mcp_shared_request_t *req)
 static void
 ngx_http_mcp_shared_free(ngx_http_mcp_shared_request_t *req)
 {
-    ngx_http_mcp_talk_t  *t;
+    ngx_http_mcp_upstream_request_t  *ureq;
 
-    t = req->talk;
+    ureq = req->ureq;
 
-    if (t) {
-        ngx_http_mcp_talk_leave(t);
+    if (ureq) {
+        ngx_http_mcp_upstream_request_close(ureq);
     }
 
     ngx_destroy_pool(req->pool);

@@ -143,7 +143,7 @@ ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool, ngx_str_t *name)
 
 
 ngx_int_t
-ngx_http_mcp_topic_of(ngx_http_mcp_bridge_t *bridge, ngx_str_t *uri,
+ngx_http_mcp_topic_resolve(ngx_http_mcp_bridge_t *bridge, ngx_str_t *uri,
     ngx_pool_t *pool, ngx_mcp_topic_t *topic, ngx_str_t *name)
 {
     ngx_int_t  rc;
@@ -182,11 +182,11 @@ ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
 {
     ngx_mcp_delivery_t  *d;
 
-    d = ngx_http_mcp_event_deliver(to);
+    d = ngx_http_mcp_event_add_delivery(to);
 
     if (d == NULL
-        || ngx_mcp_json_without(text, ngx_http_mcp_topic_private, pool,
-                                &d->text)
+        || ngx_mcp_json_remove(text, ngx_http_mcp_topic_private, pool,
+                               &d->text)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -212,7 +212,7 @@ ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
         return NGX_OK;
     }
 
-    d = ngx_http_mcp_event_deliver(to);
+    d = ngx_http_mcp_event_add_delivery(to);
     if (d == NULL) {
         return NGX_ERROR;
     }
@@ -327,7 +327,7 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 }
 
 
-#define NGX_HTTP_MCP_TOPIC_ABOUT                                              \
+#define NGX_HTTP_MCP_TOPIC_DESCRIPTION                                        \
     ",\"description\":\"The last events of this topic, newest last\","        \
     "\"mimeType\":\"application/json\","                                      \
     "\"annotations\":{\"lastModified\":\""
@@ -336,7 +336,7 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 static size_t
 ngx_http_mcp_topic_entry_len(ngx_mcp_topic_info_t *info, ngx_str_t *name)
 {
-    return sizeof("{\"uri\":,\"name\":" NGX_HTTP_MCP_TOPIC_ABOUT
+    return sizeof("{\"uri\":,\"name\":" NGX_HTTP_MCP_TOPIC_DESCRIPTION
                   "YYYY-MM-DDTHH:MM:SSZ\"}},") - 1
            + ngx_mcp_json_escaped_len(&info->uri)
            + ngx_mcp_json_escaped_len(name);
@@ -356,7 +356,7 @@ ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
     p = ngx_cpymem(p, ",\"name\":", sizeof(",\"name\":") - 1);
     p = ngx_mcp_json_escape(p, name);
 
-    return ngx_sprintf(p, NGX_HTTP_MCP_TOPIC_ABOUT
+    return ngx_sprintf(p, NGX_HTTP_MCP_TOPIC_DESCRIPTION
                           "%4d-%02d-%02dT%02d:%02d:%02dZ\"}}",
                        tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
                        tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec);

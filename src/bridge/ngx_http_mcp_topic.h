@@ -36,8 +36,8 @@ ngx_int_t ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool,
  * topic as it is kept, if it is one and the endpoint has topics.  name: of the
  * topic, else empty.  NGX_OK or NGX_ERROR (no memory).
  */
-ngx_int_t ngx_http_mcp_topic_of(ngx_http_mcp_bridge_t *bridge, ngx_str_t *uri,
-    ngx_pool_t *pool, ngx_mcp_topic_t *topic, ngx_str_t *name);
+ngx_int_t ngx_http_mcp_topic_resolve(ngx_http_mcp_bridge_t *bridge,
+    ngx_str_t *uri, ngx_pool_t *pool, ngx_mcp_topic_t *topic, ngx_str_t *name);
 
 /*
  * Adds to what "to" delivers: an event (raw object) to be kept in the topic of

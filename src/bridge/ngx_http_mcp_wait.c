@@ -5,7 +5,7 @@
 
 
 /* events whose index is kept while they are looked at, of all topics */
-#define NGX_HTTP_MCP_WAIT_KEPT  NGX_MCP_TOPIC_EVENTS
+#define NGX_HTTP_MCP_WAIT_CACHED  NGX_MCP_TOPIC_EVENTS
 
 /* where a member of match may stand in an event */
 #define NGX_HTTP_MCP_WAIT_LEVELS  3
@@ -22,7 +22,7 @@ struct ngx_http_mcp_watch_s {
 };
 
 
-struct ngx_http_mcp_want_s {
+struct ngx_http_mcp_wait_field_s {
     uint64_t                  paths[NGX_HTTP_MCP_WAIT_LEVELS];
     uint64_t                  value;
 };
@@ -32,7 +32,7 @@ typedef struct {
     ngx_mcp_zone_t           *zone;
     uint64_t                  position;
     ngx_mcp_json_index_t      index;
-} ngx_http_mcp_kept_t;
+} ngx_http_mcp_wait_cached_t;
 
 
 static ngx_int_t ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w);
@@ -52,12 +52,12 @@ static ngx_int_t ngx_http_mcp_watch_compare(ngx_http_mcp_watch_t *watch,
 static void ngx_http_mcp_watch_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 static void ngx_http_mcp_watch_due(ngx_http_mcp_watch_t *watch);
-static void ngx_http_mcp_wait_hurry(ngx_queue_t *queue, ngx_mcp_zone_t *zone);
+static void ngx_http_mcp_wait_shorten(ngx_queue_t *queue, ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w,
     ngx_str_t *event);
 static ngx_mcp_json_index_t *ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w,
     ngx_str_t *event);
-static void ngx_http_mcp_wait_forget(void);
+static void ngx_http_mcp_wait_cache_clear(void);
 
 
 /* members of an event that name it */
@@ -83,7 +83,8 @@ static ngx_rbtree_t         ngx_http_mcp_watches;
 static ngx_rbtree_node_t    ngx_http_mcp_watches_sentinel;
 static ngx_queue_t          ngx_http_mcp_waiters_due;
 static ngx_event_t          ngx_http_mcp_waiters_turn;
-static ngx_http_mcp_kept_t  ngx_http_mcp_waiters_kept[NGX_HTTP_MCP_WAIT_KEPT];
+static ngx_http_mcp_wait_cached_t
+    ngx_http_mcp_wait_cache[NGX_HTTP_MCP_WAIT_CACHED];
 
 /* of an event, while it is looked at */
 static u_char               ngx_http_mcp_wait_text[NGX_MCP_TOPIC_BYTES];
@@ -138,12 +139,13 @@ ngx_http_mcp_wait_start(ngx_http_mcp_wait_t *w)
 static ngx_int_t
 ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w)
 {
-    ngx_str_t             rest, name, value;
-    ngx_uint_t            i;
-    ngx_http_mcp_want_t  *want;
+    ngx_str_t                   rest, name, value;
+    ngx_uint_t                  i;
+    ngx_http_mcp_wait_field_t  *want;
 
     if (w->name.len) {
-        w->named = ngx_mcp_json_index_value(ngx_http_mcp_wait_seed, &w->name);
+        w->name_hash = ngx_mcp_json_index_value(ngx_http_mcp_wait_seed,
+                                                &w->name);
     }
 
     if (w->match.len == 0) {
@@ -151,17 +153,17 @@ ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w)
     }
 
     w->wants = ngx_palloc(w->pool, NGX_HTTP_MCP_WAIT_FIELDS
-                                   * sizeof(ngx_http_mcp_want_t));
+                                   * sizeof(ngx_http_mcp_wait_field_t));
     if (w->wants == NULL) {
         return NGX_ERROR;
     }
 
     rest = w->match;
 
-    while (w->nwants < NGX_HTTP_MCP_WAIT_FIELDS
+    while (w->nmatch_fields < NGX_HTTP_MCP_WAIT_FIELDS
            && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK)
     {
-        want = &w->wants[w->nwants++];
+        want = &w->wants[w->nmatch_fields++];
 
         for (i = 0; i < NGX_HTTP_MCP_WAIT_LEVELS; i++) {
             want->paths[i] = ngx_mcp_json_index_path(ngx_http_mcp_wait_seed,
@@ -298,7 +300,7 @@ ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w)
     }
 
     if (ngx_queue_empty(&ngx_http_mcp_waiters_due)) {
-        ngx_http_mcp_wait_forget();
+        ngx_http_mcp_wait_cache_clear();
     }
 
     if (rc != NGX_OK) {
@@ -501,7 +503,7 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
         return;
     }
 
-    ngx_http_mcp_wait_forget();
+    ngx_http_mcp_wait_cache_clear();
 }
 
 
@@ -534,7 +536,7 @@ ngx_http_mcp_wait_drain(ngx_mcp_zone_t *zone)
         return;
     }
 
-    ngx_http_mcp_wait_hurry(&ngx_http_mcp_waiters_due, zone);
+    ngx_http_mcp_wait_shorten(&ngx_http_mcp_waiters_due, zone);
 
     if (ngx_http_mcp_watches.root == &ngx_http_mcp_watches_sentinel) {
         return;
@@ -545,14 +547,14 @@ ngx_http_mcp_wait_drain(ngx_mcp_zone_t *zone)
          node;
          node = ngx_rbtree_next(&ngx_http_mcp_watches, node))
     {
-        ngx_http_mcp_wait_hurry(&((ngx_http_mcp_watch_t *) node)->waiters,
-                                zone);
+        ngx_http_mcp_wait_shorten(&((ngx_http_mcp_watch_t *) node)->waiters,
+                                  zone);
     }
 }
 
 
 static void
-ngx_http_mcp_wait_hurry(ngx_queue_t *queue, ngx_mcp_zone_t *zone)
+ngx_http_mcp_wait_shorten(ngx_queue_t *queue, ngx_mcp_zone_t *zone)
 {
     ngx_msec_t            wait;
     ngx_queue_t          *q;
@@ -592,7 +594,7 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
     ngx_uint_t             i, n;
     ngx_mcp_json_index_t  *index;
 
-    if (w->name.len == 0 && w->nwants == 0) {
+    if (w->name.len == 0 && w->nmatch_fields == 0) {
         return NGX_OK;
     }
 
@@ -611,7 +613,7 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
                                        &ngx_http_mcp_wait_levels[0], member);
 
         if (ngx_mcp_json_index_find(index, path, &value)
-            && value == w->named)
+            && value == w->name_hash)
         {
             break;
         }
@@ -619,7 +621,7 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
 
     value = 0;
 
-    for (n = 0; n < w->nwants; n++) {
+    for (n = 0; n < w->nmatch_fields; n++) {
 
         for (i = 0; i < NGX_HTTP_MCP_WAIT_LEVELS; i++) {
             if (ngx_mcp_json_index_find(index, w->wants[n].paths[i], &value)) {
@@ -641,11 +643,11 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
 static ngx_mcp_json_index_t *
 ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w, ngx_str_t *event)
 {
-    ngx_uint_t             size;
-    ngx_http_mcp_kept_t   *kept;
-    ngx_mcp_json_field_t  *fields;
+    ngx_uint_t                   size;
+    ngx_mcp_json_field_t        *fields;
+    ngx_http_mcp_wait_cached_t  *kept;
 
-    kept = &ngx_http_mcp_waiters_kept[w->after % NGX_HTTP_MCP_WAIT_KEPT];
+    kept = &ngx_http_mcp_wait_cache[w->after % NGX_HTTP_MCP_WAIT_CACHED];
 
     if (kept->zone == w->zone && kept->position == w->after) {
         return &kept->index;
@@ -673,13 +675,13 @@ ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w, ngx_str_t *event)
 
 
 static void
-ngx_http_mcp_wait_forget(void)
+ngx_http_mcp_wait_cache_clear(void)
 {
-    ngx_uint_t            i;
-    ngx_http_mcp_kept_t  *kept;
+    ngx_uint_t                   i;
+    ngx_http_mcp_wait_cached_t  *kept;
 
-    for (i = 0; i < NGX_HTTP_MCP_WAIT_KEPT; i++) {
-        kept = &ngx_http_mcp_waiters_kept[i];
+    for (i = 0; i < NGX_HTTP_MCP_WAIT_CACHED; i++) {
+        kept = &ngx_http_mcp_wait_cache[i];
 
         if (kept->zone) {
             ngx_free(kept->index.fields);

@@ -23,7 +23,7 @@
 
 typedef struct ngx_http_mcp_wait_s   ngx_http_mcp_wait_t;
 typedef struct ngx_http_mcp_watch_s  ngx_http_mcp_watch_t;
-typedef struct ngx_http_mcp_want_s   ngx_http_mcp_want_t;
+typedef struct ngx_http_mcp_wait_field_s   ngx_http_mcp_wait_field_t;
 
 struct ngx_http_mcp_wait_s {
     ngx_mcp_zone_t           *zone;
@@ -47,13 +47,13 @@ struct ngx_http_mcp_wait_s {
     ngx_uint_t                missed;     /* some before it may be lost */
 
     /* private */
-    ngx_queue_t               queue;
-    ngx_mcp_ref_t             ref;
-    ngx_event_t               timer;
-    ngx_http_mcp_watch_t     *watch;      /* NULL: it does not wait */
-    ngx_http_mcp_want_t      *wants;      /* what match says */
-    ngx_uint_t                nwants;
-    uint64_t                  named;      /* what name says */
+    ngx_queue_t                 queue;
+    ngx_mcp_ref_t               ref;
+    ngx_event_t                 timer;
+    ngx_http_mcp_watch_t       *watch;      /* NULL: it does not wait */
+    ngx_http_mcp_wait_field_t  *wants;      /* what match says */
+    ngx_uint_t                  nmatch_fields;
+    uint64_t                    name_hash;  /* what name says */
 };
 
 

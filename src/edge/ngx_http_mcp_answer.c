@@ -6,12 +6,13 @@
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_output.h"
-#include "ngx_http_mcp_walk.h"
+#include "ngx_http_mcp_header_iter.h"
 
 
 static ngx_int_t ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *parts, ngx_uint_t nparts);
-static ngx_int_t ngx_http_mcp_frame(ngx_http_request_t *r, ngx_str_t **body);
+static ngx_int_t ngx_http_mcp_frame_event(ngx_http_request_t *r,
+    ngx_str_t **body);
 static ngx_uint_t ngx_http_mcp_has_retry_after(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_cors_headers(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
@@ -40,7 +41,7 @@ ngx_http_mcp_header(ngx_http_request_t *r, const char *name, ngx_str_t *value)
 ngx_uint_t
 ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_http_mcp_look_up(ctx);
+    ngx_http_mcp_verify_session(ctx);
 
     if (ctx->caller.revision) {
         return ctx->caller.revision;
@@ -76,7 +77,7 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
 
     if (status == NGX_HTTP_OK && !(ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON)) {
 
-        if (ngx_http_mcp_frame(r, &body) != NGX_OK) {
+        if (ngx_http_mcp_frame_event(r, &body) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
@@ -175,7 +176,7 @@ ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
 /* for a client that takes nothing but streams: one event, and the end */
 
 static ngx_int_t
-ngx_http_mcp_frame(ngx_http_request_t *r, ngx_str_t **body)
+ngx_http_mcp_frame_event(ngx_http_request_t *r, ngx_str_t **body)
 {
     u_char     *p;
     ngx_str_t  *framed;
@@ -214,7 +215,7 @@ ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id, ngx_str_t *result)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    body = ctx->manner->result(r->pool, id, result);
+    body = ctx->client->result(r->pool, id, result);
 
     if (body.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -276,7 +277,7 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
 
     if (reply->status) {
         ctx->error = reply->code;
-        return ngx_http_mcp_refuse_text(r, ctx->manner->status(reply->status,
+        return ngx_http_mcp_refuse_text(r, ctx->client->status(reply->status,
                                                                reply->code),
                                         &text);
     }
@@ -332,11 +333,11 @@ ngx_http_mcp_reply_text(ngx_http_request_t *r, ngx_str_t *id,
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
     if (reply->status) {
-        *text = ctx->manner->error(r->pool, ngx_http_mcp_revision(ctx), id,
+        *text = ctx->client->error(r->pool, ngx_http_mcp_revision(ctx), id,
                                    reply->code, &reply->message,
                                    reply->data.len ? &reply->data : NULL);
     } else {
-        *text = ctx->manner->result(r->pool, id, &reply->result);
+        *text = ctx->client->result(r->pool, id, &reply->result);
     }
 
     return text->data ? NGX_OK : NGX_ERROR;
@@ -372,7 +373,7 @@ ngx_http_mcp_not_allowed(ngx_http_request_t *r, const char *why)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    if (ngx_http_mcp_header(r, "Allow", &ctx->manner->methods) != NGX_OK) {
+    if (ngx_http_mcp_header(r, "Allow", &ctx->client->methods) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -390,9 +391,9 @@ ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
     ctx->error = code;
-    status = ctx->manner->status(status, code);
+    status = ctx->client->status(status, code);
 
-    body = ctx->manner->error(r->pool, ngx_http_mcp_revision(ctx), id, code,
+    body = ctx->client->error(r->pool, ngx_http_mcp_revision(ctx), id, code,
                               message, data);
     if (body.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -431,12 +432,12 @@ ngx_http_mcp_refuse_text(ngx_http_request_t *r, ngx_uint_t status,
 static ngx_uint_t
 ngx_http_mcp_has_retry_after(ngx_http_request_t *r)
 {
-    ngx_table_elt_t      *h;
-    ngx_http_mcp_walk_t   walk;
+    ngx_table_elt_t            *h;
+    ngx_http_mcp_header_iter_t  iter;
 
-    ngx_http_mcp_walk_init(&walk, &r->headers_out.headers);
+    ngx_http_mcp_header_iter_init(&iter, &r->headers_out.headers);
 
-    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
+    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
         if (h->hash && h->key.len == sizeof("Retry-After") - 1
             && ngx_strncasecmp(h->key.data, (u_char *) "Retry-After",
@@ -598,7 +599,7 @@ ngx_http_mcp_refusal_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     text.len = ngx_strlen(message);
 
     ctx->error = code;
-    ctx->refusal = ctx->manner->error(r->pool, ngx_http_mcp_revision(ctx), &id,
+    ctx->refusal = ctx->client->error(r->pool, ngx_http_mcp_revision(ctx), &id,
                                       code, &text, NULL);
 
     return ctx->refusal.data ? NGX_OK : NGX_ERROR;

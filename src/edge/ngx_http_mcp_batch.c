@@ -67,8 +67,8 @@ static void ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch,
     ngx_uint_t n, ngx_str_t *text);
 static void ngx_http_mcp_batch_call_done(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_batch_done(ngx_http_mcp_batch_t *batch);
-static void ngx_http_mcp_batch_notice_done(ngx_http_mcp_talk_t *t,
-    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_batch_notification_done(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_batch_cleanup(void *data);
 static ngx_int_t ngx_http_mcp_batch_send(ngx_http_mcp_batch_t *batch);
 
@@ -93,8 +93,8 @@ ngx_http_mcp_batch_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_http_core_main_conf_t  *cmcf;
 
     if (!ctx->conf->batch) {
-        ctx->bad = "batches are off here (mcp_batch); send one message per "
-                   "request";
+        ctx->scan_error = "batches are off here (mcp_batch); send one message "
+                          "per request";
         goto bad;
     }
 
@@ -114,9 +114,9 @@ ngx_http_mcp_batch_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     cln->handler = ngx_http_mcp_batch_cleanup;
     cln->data = batch;
 
-    ctx->bad = ngx_http_mcp_batch_parse(r, batch, &ctx->body);
+    ctx->scan_error = ngx_http_mcp_batch_parse(r, batch, &ctx->body);
 
-    if (ctx->bad) {
+    if (ctx->scan_error) {
         goto bad;
     }
 
@@ -138,8 +138,8 @@ ngx_http_mcp_batch_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 bad:
 
-    ctx->bad_status = NGX_HTTP_BAD_REQUEST;
-    ctx->bad_code = NGX_MCP_INVALID_REQUEST;
+    ctx->scan_status = NGX_HTTP_BAD_REQUEST;
+    ctx->scan_code = NGX_MCP_INVALID_REQUEST;
 
     return NGX_OK;
 }
@@ -183,7 +183,7 @@ ngx_http_mcp_batch_parse(ngx_http_request_t *r, ngx_http_mcp_batch_t *batch,
 
         m = &e->message;
 
-        e->code = ngx_mcp_message_accept(m, &text, &e->why);
+        e->code = ngx_mcp_message_parse_client(m, &text, &e->why);
 
         if (e->code != NGX_OK) {
             continue;
@@ -505,8 +505,8 @@ ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
     }
 
     if (m->kind != NGX_MCP_REQUEST) {
-        rc = ngx_http_mcp_notice_talk(batch->r, ctx, m,
-                                      ngx_http_mcp_batch_notice_done);
+        rc = ngx_http_mcp_notification_send(batch->r, ctx, m,
+                                        ngx_http_mcp_batch_notification_done);
         if (rc == NGX_OK) {
             batch->running++;
         }
@@ -557,7 +557,7 @@ ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
         /* the caller looks whether the batch has ended */
 
         batch->running++;
-        ngx_http_mcp_call_gone(call);
+        ngx_http_mcp_call_client_gone(call);
         batch->running--;
     }
 }
@@ -590,7 +590,7 @@ ngx_http_mcp_batch_reading(ngx_http_request_t *r)
         call = batch->elements[i].call;
 
         if (call && call->state != NGX_HTTP_MCP_CALL_DONE) {
-            ngx_http_mcp_call_gone(call);
+            ngx_http_mcp_call_client_gone(call);
         }
     }
 
@@ -658,12 +658,12 @@ ngx_http_mcp_batch_call_done(ngx_http_mcp_call_t *call)
 
 
 static void
-ngx_http_mcp_batch_notice_done(ngx_http_mcp_talk_t *t,
+ngx_http_mcp_batch_notification_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
     ngx_http_mcp_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(t->r, ngx_http_mcp_module);
+    ctx = ngx_http_get_module_ctx(ureq->r, ngx_http_mcp_module);
 
     ngx_http_mcp_batch_done(ctx->batch);
 }

@@ -160,15 +160,16 @@ ngx_http_mcp_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_message_accept(ctx->message, &ctx->body, &ctx->bad);
+    rc = ngx_mcp_message_parse_client(ctx->message, &ctx->body,
+                                      &ctx->scan_error);
 
     if (rc != NGX_OK) {
         /* a notification that is not taken has no other answer */
 
-        ctx->bad_status = (rc == NGX_MCP_INVALID_PARAMS
-                           && ctx->message->id.len && !ctx->message->modern)
+        ctx->scan_status = (rc == NGX_MCP_INVALID_PARAMS
+                            && ctx->message->id.len && !ctx->message->modern)
                           ? NGX_HTTP_OK : NGX_HTTP_BAD_REQUEST;
-        ctx->bad_code = rc;
+        ctx->scan_code = rc;
         return NGX_OK;
     }
 
@@ -220,7 +221,7 @@ ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_look_up(ctx);
+    ngx_http_mcp_verify_session(ctx);
 
     if (ctx->caller.session_id.len) {
         return NGX_OK;

@@ -45,10 +45,10 @@ static void ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_free_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_room(ngx_http_mcp_call_t *call,
     ngx_uint_t room);
-static void ngx_http_mcp_call_left(ngx_http_mcp_call_t *call);
-static ngx_http_mcp_call_t *ngx_http_mcp_call_left_oldest(
+static void ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call);
+static ngx_http_mcp_call_t *ngx_http_mcp_call_detached_oldest(
     ngx_http_mcp_call_t *call, ngx_uint_t *n);
-static void ngx_http_mcp_call_left_forget(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_detached_remove(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call);
 
 
@@ -201,7 +201,7 @@ ngx_http_mcp_call_cleanup(void *data)
 
     call->answerer->stop(call);
 
-    ngx_http_mcp_call_left_forget(call);
+    ngx_http_mcp_call_detached_remove(call);
     ngx_http_mcp_call_unregister(call);
     ngx_http_mcp_call_free_large(call);
 }
@@ -289,7 +289,7 @@ ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call, ngx_uint_t reason)
 
 
 void
-ngx_http_mcp_call_handed(ngx_http_mcp_call_t *call, ngx_int_t rc,
+ngx_http_mcp_call_started(ngx_http_mcp_call_t *call, ngx_int_t rc,
     ngx_http_mcp_reply_t *reply)
 {
     if (rc == NGX_AGAIN) {
@@ -334,7 +334,7 @@ ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     call->state = NGX_HTTP_MCP_CALL_DONE;
 
-    ngx_http_mcp_call_left_forget(call);
+    ngx_http_mcp_call_detached_remove(call);
     ngx_http_mcp_call_unregister(call);
 
     if (call->batch) {
@@ -519,7 +519,7 @@ ngx_http_mcp_call_respond(ngx_http_mcp_call_t *call,
     }
 
     if (rc == NGX_ERROR) {
-        ngx_http_mcp_call_lost(call);
+        ngx_http_mcp_call_client_lost(call);
         return;
     }
 
@@ -568,7 +568,7 @@ ngx_http_mcp_call_sent(ngx_http_request_t *r, ngx_int_t rc)
     call = ctx->call;
 
     if (rc != NGX_OK) {
-        ngx_http_mcp_call_lost(call);
+        ngx_http_mcp_call_client_lost(call);
     }
 
     if (call->response == NGX_HTTP_MCP_CALL_JSON) {
@@ -774,7 +774,7 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
     call->owner.room = ngx_http_mcp_call_stream_room;
     call->owner.data = call;
 
-    if (ngx_http_mcp_stream_open(call->r, call->record.line, NULL, 0,
+    if (ngx_http_mcp_stream_open(call->r, call->record.channel, NULL, 0,
                                  &call->owner)
         != NGX_OK)
     {
@@ -790,7 +790,7 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
 
         /* messages wait on the line all the same */
 
-        ngx_http_mcp_call_lost(call);
+        ngx_http_mcp_call_client_lost(call);
     }
 }
 
@@ -819,7 +819,7 @@ ngx_http_mcp_call_stream_closed(void *data)
     }
 
     ngx_http_mcp_call_room(call, 1);
-    ngx_http_mcp_call_left(call);
+    ngx_http_mcp_call_keep_running(call);
 }
 
 
@@ -874,19 +874,19 @@ ngx_http_mcp_call_detach(ngx_http_request_t *r)
 
 
 void
-ngx_http_mcp_call_lost(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_client_lost(ngx_http_mcp_call_t *call)
 {
     /* the exchange is not to be ended */
 
     call->r->connection->error = 0;
     call->gone = 1;
 
-    ngx_http_mcp_call_left(call);
+    ngx_http_mcp_call_keep_running(call);
 }
 
 
 void
-ngx_http_mcp_call_gone(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_client_gone(ngx_http_mcp_call_t *call)
 {
     call->gone = 1;
 
@@ -896,7 +896,7 @@ ngx_http_mcp_call_gone(ngx_http_mcp_call_t *call)
     }
 
     ngx_http_mcp_call_room(call, 1);
-    ngx_http_mcp_call_left(call);
+    ngx_http_mcp_call_keep_running(call);
 }
 
 
@@ -906,7 +906,7 @@ ngx_http_mcp_call_gone(ngx_http_mcp_call_t *call)
  */
 
 static void
-ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
 {
     ngx_str_t             *key;
     ngx_uint_t             i, n, kind, max;
@@ -914,7 +914,7 @@ ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
     ngx_http_mcp_call_t   *oldest;
     ngx_http_mcp_calls_t  *calls;
 
-    if (call->left_queue.next || call->reason) {
+    if (call->detached_queue.next || call->reason) {
         return;
     }
 
@@ -934,30 +934,32 @@ ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
         kind = 3;
     }
 
-    call->left_key = ((uint64_t) ngx_murmur_hash2(key->data, key->len) << 32)
+    call->detached_key = ((uint64_t) ngx_murmur_hash2(key->data,
+                                                      key->len) << 32)
                      ^ ((uint64_t) ngx_crc32_long(key->data, key->len) << 2)
                      ^ kind;
 
-    if (calls->nleft == 0) {
+    if (calls->ndetached == 0) {
         ngx_queue_init(&calls->left);
     }
 
-    ngx_queue_insert_tail(&calls->left, &call->left_queue);
-    calls->nleft++;
+    ngx_queue_insert_tail(&calls->left, &call->detached_queue);
+    calls->ndetached++;
 
     max = ngx_max(ngx_cycle->connection_n / NGX_HTTP_MCP_LEFT_SHARE, 1);
 
     for (i = 0; i < NGX_HTTP_MCP_LEFT_READ; i++) {
 
-        oldest = ngx_http_mcp_call_left_oldest(call, &n);
+        oldest = ngx_http_mcp_call_detached_oldest(call, &n);
 
         if (oldest == call
-            || (n <= ctx->conf->call_limit && calls->nleft <= max))
+            || (n <= ctx->conf->call_limit && calls->ndetached <= max))
         {
             return;
         }
 
-        if (!ngx_mcp_call_carried(oldest->ctx->conf->zone, oldest->record.ref))
+        if (!ngx_mcp_call_has_stream(oldest->ctx->conf->zone,
+                                     oldest->record.ref))
         {
             ngx_http_mcp_call_abandon(oldest);
             return;
@@ -965,8 +967,8 @@ ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
 
         /* its client came back for the answer: it goes last */
 
-        ngx_queue_remove(&oldest->left_queue);
-        ngx_queue_insert_tail(&calls->left, &oldest->left_queue);
+        ngx_queue_remove(&oldest->detached_queue);
+        ngx_queue_insert_tail(&calls->left, &oldest->detached_queue);
     }
 }
 
@@ -977,7 +979,7 @@ ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
  */
 
 static ngx_http_mcp_call_t *
-ngx_http_mcp_call_left_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
+ngx_http_mcp_call_detached_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
 {
     ngx_queue_t          *q;
     ngx_http_mcp_call_t  *c, *oldest;
@@ -989,9 +991,9 @@ ngx_http_mcp_call_left_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
          q != ngx_queue_sentinel(&ngx_http_mcp_calls.left);
          q = ngx_queue_next(q))
     {
-        c = ngx_queue_data(q, ngx_http_mcp_call_t, left_queue);
+        c = ngx_queue_data(q, ngx_http_mcp_call_t, detached_queue);
 
-        if (c->left_key == call->left_key) {
+        if (c->detached_key == call->detached_key) {
             (*n)++;
 
             if (oldest == NULL) {
@@ -1002,7 +1004,7 @@ ngx_http_mcp_call_left_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
 
     if (*n == 1) {
         q = ngx_queue_head(&ngx_http_mcp_calls.left);
-        oldest = ngx_queue_data(q, ngx_http_mcp_call_t, left_queue);
+        oldest = ngx_queue_data(q, ngx_http_mcp_call_t, detached_queue);
     }
 
     return oldest;
@@ -1010,12 +1012,12 @@ ngx_http_mcp_call_left_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
 
 
 static void
-ngx_http_mcp_call_left_forget(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_detached_remove(ngx_http_mcp_call_t *call)
 {
-    if (call->left_queue.next) {
-        ngx_queue_remove(&call->left_queue);
-        call->left_queue.next = NULL;
-        ngx_http_mcp_calls.nleft--;
+    if (call->detached_queue.next) {
+        ngx_queue_remove(&call->detached_queue);
+        call->detached_queue.next = NULL;
+        ngx_http_mcp_calls.ndetached--;
     }
 }
 
@@ -1025,7 +1027,7 @@ ngx_http_mcp_call_left_forget(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call)
 {
-    ngx_http_mcp_call_left_forget(call);
+    ngx_http_mcp_call_detached_remove(call);
 
     ngx_log_error(NGX_LOG_WARN, call->r->connection->log, 0,
                   "mcp request %V is cancelled: its client left, and too many "

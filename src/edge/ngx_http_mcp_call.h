@@ -135,8 +135,8 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_stream_owner_t  owner;
     ngx_http_mcp_large_t       *large;        /* waits for the stream */
 
-    ngx_queue_t                 left_queue;   /* linked: runs without client */
-    uint64_t                    left_key;
+    ngx_queue_t                 detached_queue;  /* runs without client */
+    uint64_t                    detached_key;
 
     unsigned                    registered:1; /* record is a running call */
     unsigned                    gone:1;       /* the client has left */
@@ -152,7 +152,7 @@ typedef struct {
     ngx_uint_t                  size;
 
     ngx_queue_t                 left;         /* run without client */
-    ngx_uint_t                  nleft;
+    ngx_uint_t                  ndetached;
     ngx_uint_t                  ncancels;     /* being sent to upstreams */
 } ngx_http_mcp_calls_t;
 
@@ -177,21 +177,21 @@ ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
 
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_list;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription;
-extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_here;
-extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_upstream;
+extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_local;
+extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward;
 
 /*
  * Hands the call to the answerer for upstreams, as its start() would.
  * session_only: one that keeps no sessions is not asked; the result is empty.
  */
-ngx_int_t ngx_http_mcp_call_ask(ngx_http_mcp_call_t *call,
+ngx_int_t ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
     ngx_uint_t session_only, ngx_http_mcp_reply_t *reply);
 
 /*
  * Likewise for a call that is answered here, with an empty result, once the
  * session's upstream session has heard of it, if there is one.
  */
-ngx_int_t ngx_http_mcp_call_tell(ngx_http_mcp_call_t *call,
+ngx_int_t ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 
@@ -220,7 +220,7 @@ void ngx_http_mcp_call_end(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 /* likewise with what another answerer's start returned; NGX_AGAIN: not yet */
-void ngx_http_mcp_call_handed(ngx_http_mcp_call_t *call, ngx_int_t rc,
+void ngx_http_mcp_call_started(ngx_http_mcp_call_t *call, ngx_int_t rc,
     ngx_http_mcp_reply_t *reply);
 
 /* puts a message on the call's line; flags are NGX_MCP_EVENT_* */
@@ -238,7 +238,7 @@ void ngx_http_mcp_call_open_stream_after(ngx_http_mcp_call_t *call,
 ngx_int_t ngx_http_mcp_call_open_json(ngx_http_mcp_call_t *call);
 
 /* nothing can be written to the client any more: the call runs on without it */
-void ngx_http_mcp_call_lost(ngx_http_mcp_call_t *call);
+void ngx_http_mcp_call_client_lost(ngx_http_mcp_call_t *call);
 
 /* ends the subscription that the call made */
 void ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call);
@@ -256,7 +256,7 @@ void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
  * Its client has left: it runs on, within limits, or ends.  r may be gone
  * after it.
  */
-void ngx_http_mcp_call_gone(ngx_http_mcp_call_t *call);
+void ngx_http_mcp_call_client_gone(ngx_http_mcp_call_t *call);
 
 /*
  * In a read event handler of a request that runs on when its client leaves:

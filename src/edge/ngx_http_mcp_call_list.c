@@ -3,11 +3,11 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
-#include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_list_cache.h"
 
 
 /* how long the first filling is waited for, ms */
-#define NGX_HTTP_MCP_LIST_PATIENCE  5000
+#define NGX_HTTP_MCP_LIST_TIMEOUT   5000
 
 
 /* a call that waits for a list */
@@ -24,14 +24,14 @@ static ngx_int_t ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call);
 static ngx_int_t ngx_http_mcp_list_get(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_mcp_page_t *ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_t *list);
-static void ngx_http_mcp_list_note(ngx_http_request_t *r,
+    ngx_http_mcp_list_copy_t *list);
+static void ngx_http_mcp_list_log_private(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_t *list, ngx_mcp_page_t *page,
+    ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_t *list, ngx_http_mcp_reply_t *reply);
+    ngx_http_mcp_list_copy_t *list, ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_list_wait(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_list_stop(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_list_ready(void *data);
@@ -62,16 +62,16 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     ctx = call->ctx;
 
     if (ngx_http_mcp_list_kind(call) == NGX_ERROR
-        || ctx->conf->bridge.lists != NGX_HTTP_MCP_LISTS_ON
+        || ctx->conf->bridge.lists != NGX_HTTP_MCP_LIST_CACHE_ON
         || ctx->conf->upstreams == NULL)
     {
         return NGX_DECLINED;
     }
 
-    alone = ngx_http_mcp_list_alone(call->r, ctx);
+    alone = ngx_http_mcp_list_private(call->r, ctx);
 
     if (alone) {
-        ngx_http_mcp_list_note(call->r, ctx);
+        ngx_http_mcp_list_log_private(call->r, ctx);
     }
 
     /* a session is told of the lists of one key only */
@@ -134,11 +134,11 @@ ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call)
 static ngx_int_t
 ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
-    ngx_int_t                 rc;
-    ngx_mcp_page_t           *page;
-    ngx_pool_cleanup_t       *cln;
-    ngx_http_mcp_list_t      *list;
-    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_int_t                  rc;
+    ngx_mcp_page_t            *page;
+    ngx_pool_cleanup_t        *cln;
+    ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_mcp_list_copy_t  *list;
 
     mlcf = call->ctx->conf;
 
@@ -147,13 +147,13 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return NGX_ERROR;
     }
 
-    rc = ngx_http_mcp_lists_get(&mlcf->bridge, &call->ctx->caller,
-                                ngx_http_mcp_list_kind(call), &list);
+    rc = ngx_http_mcp_list_cache_get(&mlcf->bridge, &call->ctx->caller,
+                                     ngx_http_mcp_list_kind(call), &list);
     if (rc != NGX_OK) {
         return rc == NGX_AGAIN ? NGX_AGAIN : NGX_DECLINED;
     }
 
-    cln->handler = ngx_http_mcp_lists_release;
+    cln->handler = ngx_http_mcp_list_cache_release;
     cln->data = list;
 
     page = ngx_http_mcp_list_page(call, list);
@@ -170,7 +170,7 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_filters(call->ctx, call->message)
+    return ngx_http_mcp_list_filtered(call->ctx, call->message)
            ? ngx_http_mcp_list_filter(call, list, reply) : NGX_OK;
 }
 
@@ -178,7 +178,8 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 /* the page that the request asks for; NULL: its cursor is unknown */
 
 static ngx_mcp_page_t *
-ngx_http_mcp_list_page(ngx_http_mcp_call_t *call, ngx_http_mcp_list_t *list)
+ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_list_copy_t *list)
 {
     uint64_t    version;
     ngx_str_t   cursor;
@@ -217,7 +218,7 @@ ngx_http_mcp_list_page(ngx_http_mcp_call_t *call, ngx_http_mcp_list_t *list)
 
 
 static void
-ngx_http_mcp_list_note(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_list_log_private(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     uint64_t                  key;
     ngx_str_t                 id;
@@ -225,17 +226,17 @@ ngx_http_mcp_list_note(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     mlcf = ctx->conf;
 
-    if (mlcf->worker->lists_noted) {
+    if (mlcf->worker->lists_logged) {
         return;
     }
 
-    mlcf->worker->lists_noted = 1;
+    mlcf->worker->lists_logged = 1;
 
     ngx_str_set(&id, "mcp_list_cache");
 
-    key = ngx_mcp_once_key(mlcf->zone, &mlcf->name, &id);
+    key = ngx_mcp_idempotency_key(mlcf->zone, &mlcf->name, &id);
 
-    if (ngx_mcp_once_first(mlcf->zone, key) != NGX_OK) {
+    if (ngx_mcp_idempotency_first(mlcf->zone, key) != NGX_OK) {
         return;
     }
 
@@ -250,8 +251,9 @@ ngx_http_mcp_list_note(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 /* the entries of the page, and what stands before and behind them */
 
 static ngx_int_t
-ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call, ngx_http_mcp_list_t *list,
-    ngx_mcp_page_t *page, ngx_http_mcp_reply_t *reply)
+ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page,
+    ngx_http_mcp_reply_t *reply)
 {
     u_char     *p;
     ngx_str_t  *id, *member, *parts;
@@ -311,8 +313,8 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call, ngx_http_mcp_list_t *list,
 /* makes them one text, without what the caller may not see */
 
 static ngx_int_t
-ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call, ngx_http_mcp_list_t *list,
-    ngx_http_mcp_reply_t *reply)
+ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_list_copy_t *list, ngx_http_mcp_reply_t *reply)
 {
     size_t     start;
     u_char    *whole;
@@ -333,7 +335,8 @@ ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call, ngx_http_mcp_list_t *list,
     result.data = text.data + start;
     result.len = text.len - start - 1;
 
-    if (ngx_http_mcp_filter(call->r, call->ctx, call->message, &result, &text)
+    if (ngx_http_mcp_list_filter_text(call->r, call->ctx, call->message,
+                                      &result, &text)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -369,11 +372,11 @@ ngx_http_mcp_list_wait(ngx_http_mcp_call_t *call)
     wait->timer.data = call;
     wait->timer.log = call->r->connection->log;
 
-    ngx_http_mcp_lists_wait(&wait->waiter, &call->ctx->conf->bridge,
-                            &call->ctx->caller,
-                            ngx_http_mcp_list_kind(call));
+    ngx_http_mcp_list_cache_wait(&wait->waiter, &call->ctx->conf->bridge,
+                                 &call->ctx->caller,
+                                 ngx_http_mcp_list_kind(call));
 
-    ngx_add_timer(&wait->timer, NGX_HTTP_MCP_LIST_PATIENCE);
+    ngx_add_timer(&wait->timer, NGX_HTTP_MCP_LIST_TIMEOUT);
 
     return NGX_AGAIN;
 }
@@ -390,7 +393,7 @@ ngx_http_mcp_list_stop(ngx_http_mcp_call_t *call)
         return;
     }
 
-    ngx_http_mcp_lists_forget(&wait->waiter);
+    ngx_http_mcp_list_cache_cancel(&wait->waiter);
 
     if (wait->timer.timer_set) {
         ngx_del_timer(&wait->timer);
@@ -417,19 +420,19 @@ ngx_http_mcp_list_ready(void *data)
     if (rc == NGX_AGAIN) {
         wait = call->data;
 
-        ngx_http_mcp_lists_wait(&wait->waiter, &call->ctx->conf->bridge,
-                                &call->ctx->caller,
-                                ngx_http_mcp_list_kind(call));
+        ngx_http_mcp_list_cache_wait(&wait->waiter, &call->ctx->conf->bridge,
+                                     &call->ctx->caller,
+                                     ngx_http_mcp_list_kind(call));
         return;
     }
 
     ngx_http_mcp_list_stop(call);
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_mcp_call_ask(call, 0, &reply);
+        rc = ngx_http_mcp_call_to_upstream(call, 0, &reply);
     }
 
-    ngx_http_mcp_call_handed(call, rc, &reply);
+    ngx_http_mcp_call_started(call, rc, &reply);
 
     ngx_http_run_posted_requests(c);
 }
@@ -453,9 +456,9 @@ ngx_http_mcp_list_timeout(ngx_event_t *ev)
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
 
-    rc = ngx_http_mcp_call_ask(call, 0, &reply);
+    rc = ngx_http_mcp_call_to_upstream(call, 0, &reply);
 
-    ngx_http_mcp_call_handed(call, rc, &reply);
+    ngx_http_mcp_call_started(call, rc, &reply);
 
     ngx_http_run_posted_requests(c);
 }

@@ -5,19 +5,19 @@
 #include "ngx_http_mcp_call.h"
 
 
-static ngx_int_t ngx_http_mcp_call_choose(ngx_http_mcp_call_t *call,
+static ngx_int_t ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static void ngx_http_mcp_call_after(ngx_event_t *ev);
 static void ngx_http_mcp_call_reading(ngx_http_request_t *r);
 
 
-/* asked in this order, until one does not decline */
+/* tried in this order, until one does not decline */
 
 static ngx_http_mcp_answerer_t  *ngx_http_mcp_answerers[] = {
     &ngx_http_mcp_call_list,
     &ngx_http_mcp_call_subscription,
-    &ngx_http_mcp_call_here,
-    &ngx_http_mcp_call_upstream,
+    &ngx_http_mcp_call_local,
+    &ngx_http_mcp_call_forward,
     NULL
 };
 
@@ -43,7 +43,7 @@ ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     ctx->call = call;
 
-    if (ngx_http_mcp_call_choose(call, &reply) == NGX_OK) {
+    if (ngx_http_mcp_call_dispatch(call, &reply) == NGX_OK) {
         return ngx_http_mcp_reply_send(r, &m->id, &reply);
     }
 
@@ -70,7 +70,7 @@ ngx_http_mcp_call_element(ngx_http_mcp_call_t *call, ngx_str_t *text)
         ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
         ngx_str_set(&reply.result, "{}");
 
-    } else if (ngx_http_mcp_call_choose(call, &reply) == NGX_AGAIN) {
+    } else if (ngx_http_mcp_call_dispatch(call, &reply) == NGX_AGAIN) {
         return NGX_AGAIN;
     }
 
@@ -101,7 +101,7 @@ ngx_http_mcp_call_create(ngx_http_request_t *r, ngx_mcp_message_t *m)
 /* NGX_OK: *reply is the answer; NGX_AGAIN: the call runs */
 
 static ngx_int_t
-ngx_http_mcp_call_choose(ngx_http_mcp_call_t *call,
+ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t    rc;
@@ -192,5 +192,5 @@ ngx_http_mcp_call_reading(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    ngx_http_mcp_call_gone(ctx->call);
+    ngx_http_mcp_call_client_gone(ctx->call);
 }

@@ -83,8 +83,8 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
                                         "bytes");
     }
 
-    if (ngx_http_mcp_topic_of(&mlcf->bridge, &call->uri, call->r->pool, &topic,
-                              &name)
+    if (ngx_http_mcp_topic_resolve(&mlcf->bridge, &call->uri, call->r->pool,
+                                   &topic, &name)
         != NGX_OK)
     {
         ngx_str_null(&call->uri);
@@ -194,7 +194,7 @@ ngx_http_mcp_subscription_begin(ngx_http_mcp_call_t *call, ngx_int_t rc,
     switch (rc) {
 
     case NGX_DONE:
-        return ngx_http_mcp_call_ask(call, 1, reply);
+        return ngx_http_mcp_call_to_upstream(call, 1, reply);
 
     case NGX_AGAIN:
         rc = ngx_http_mcp_call_open(call, reply);
@@ -215,7 +215,7 @@ ngx_http_mcp_subscription_begin(ngx_http_mcp_call_t *call, ngx_int_t rc,
              * session that caused it.
              */
 
-            return ngx_http_mcp_call_tell(call, reply);
+            return ngx_http_mcp_call_sync(call, reply);
         }
 
         ngx_str_set(&reply->result, "{}");
@@ -300,8 +300,8 @@ ngx_http_mcp_subscription_end(ngx_http_mcp_call_t *call,
         return NGX_OK;
     }
 
-    return rc == NGX_DONE ? ngx_http_mcp_call_tell(call, reply)
-                          : ngx_http_mcp_call_ask(call, 1, reply);
+    return rc == NGX_DONE ? ngx_http_mcp_call_sync(call, reply)
+                          : ngx_http_mcp_call_to_upstream(call, 1, reply);
 }
 
 
@@ -309,7 +309,7 @@ static void
 ngx_http_mcp_subscription_stop(ngx_http_mcp_call_t *call)
 {
     if (call->data) {
-        ngx_http_mcp_interest_forget(call->data);
+        ngx_http_mcp_interest_cancel(call->data);
     }
 }
 
@@ -330,7 +330,7 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
     switch (rc) {
 
     case NGX_DONE:
-        rc = ngx_http_mcp_call_ask(call, 1, &reply);
+        rc = ngx_http_mcp_call_to_upstream(call, 1, &reply);
         break;
 
     case NGX_ABORT:
@@ -348,7 +348,7 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
         break;
 
     case NGX_OK:
-        rc = ngx_http_mcp_call_tell(call, &reply);
+        rc = ngx_http_mcp_call_sync(call, &reply);
         break;
 
     default: /* NGX_DECLINED */
@@ -356,7 +356,7 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
         rc = NGX_OK;
     }
 
-    ngx_http_mcp_call_handed(call, rc, &reply);
+    ngx_http_mcp_call_started(call, rc, &reply);
 
     ngx_http_run_posted_requests(c);
 }
@@ -365,7 +365,7 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
 static void
 ngx_http_mcp_feeds_stop(ngx_http_mcp_call_t *call)
 {
-    ngx_http_mcp_feed_forget(call->data);
+    ngx_http_mcp_feed_cancel(call->data);
 }
 
 
@@ -384,7 +384,7 @@ ngx_http_mcp_feeds_done(void *data)
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
     ngx_str_set(&reply.result, "{}");
 
-    ngx_http_mcp_call_handed(call, NGX_OK, &reply);
+    ngx_http_mcp_call_started(call, NGX_OK, &reply);
 
     ngx_http_run_posted_requests(c);
 }

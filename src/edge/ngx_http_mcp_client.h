@@ -52,7 +52,8 @@ struct ngx_http_mcp_client_s {
 
     /* see ngx_http_mcp_server_request_to_client() */
     ngx_int_t               (*server_request)(ngx_http_mcp_ctx_t *ctx,
-                                ngx_http_mcp_talk_t *t, ngx_str_t *text,
+                                ngx_http_mcp_upstream_request_t *ureq,
+                                ngx_str_t *text,
                                 ngx_pool_t **pool, ngx_str_t *out);
 
     /* whether a client whose stream ends early comes back for the rest */

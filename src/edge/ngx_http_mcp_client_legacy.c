@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_edge.h"
-#include "ngx_http_mcp_listen.h"
+#include "ngx_http_mcp_listener.h"
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_stream_body.h"
 
@@ -31,7 +31,7 @@ static ngx_uint_t ngx_http_mcp_client_negotiate(ngx_str_t *version);
 static ngx_uint_t ngx_http_mcp_client_status(ngx_uint_t status,
     ngx_int_t code);
 static ngx_int_t ngx_http_mcp_client_server_request(ngx_http_mcp_ctx_t *ctx,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_pool_t **pool,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t **pool,
     ngx_str_t *out);
 static ngx_uint_t ngx_http_mcp_client_resumes(ngx_http_mcp_ctx_t *ctx);
 static u_char *ngx_http_mcp_client_begin(ngx_http_mcp_stream_t *s,
@@ -113,7 +113,7 @@ ngx_http_mcp_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return ngx_http_mcp_batch(r, ctx);
 
     default: /* NGX_MCP_NOTIFICATION, NGX_MCP_RESPONSE */
-        return ngx_http_mcp_notice(r, ctx, m);
+        return ngx_http_mcp_notification(r, ctx, m);
     }
 }
 
@@ -149,7 +149,7 @@ ngx_http_mcp_client_discover(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static ngx_int_t
 ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    uint32_t                  line;
+    uint32_t                  channel;
     ngx_int_t                 rc, refusal;
     ngx_uint_t                gap;
     ngx_mcp_cursor_t          from, *fp;
@@ -160,7 +160,7 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return refusal;
     }
 
-    line = NGX_MCP_GENERAL_LINE;
+    channel = NGX_MCP_GENERAL_CHANNEL;
     gap = 0;
     fp = NULL;
 
@@ -169,7 +169,7 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         if (ngx_mcp_event_id_parse(&ctx->header_last_event, &id) == NGX_OK
             && id.generation == ngx_mcp_zone_generation(ctx->conf->zone))
         {
-            line = id.line;
+            channel = id.channel;
             from.own = id.own;
             from.shared = id.shared;
             from.wide = id.wide;
@@ -182,7 +182,7 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     u = ctx->conf->upstreams ? ctx->conf->upstreams->elts : NULL;
 
-    rc = ngx_http_mcp_stream_open(r, line, fp, gap, NULL);
+    rc = ngx_http_mcp_stream_open(r, channel, fp, gap, NULL);
 
     if (rc == NGX_HTTP_NOT_ALLOWED) {
         return ngx_http_mcp_not_allowed(r, "the request of this Last-Event-ID "
@@ -190,8 +190,8 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                            "further messages");
     }
 
-    if (rc == NGX_DONE && u && line == NGX_MCP_GENERAL_LINE) {
-        ngx_http_mcp_listen(u, r, &ctx->caller);
+    if (rc == NGX_DONE && u && channel == NGX_MCP_GENERAL_CHANNEL) {
+        ngx_http_mcp_listener_start(u, r, &ctx->caller);
     }
 
     return rc;
@@ -218,7 +218,7 @@ ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     u = NULL;
     us = NULL;
 
-    if (ctx->conf->upstreams && !ngx_mcp_farewell_full(ctx->conf->zone)) {
+    if (ctx->conf->upstreams && !ngx_mcp_pending_delete_full(ctx->conf->zone)) {
         u = ctx->conf->upstreams->elts;
         us = ngx_pcalloc(r->pool, ctx->conf->upstreams->nelts
                                   * sizeof(ngx_mcp_upstream_session_t));
@@ -254,9 +254,9 @@ ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
             continue;
         }
 
-        ngx_http_mcp_farewell(&u[i], r, &ctx->caller.tenant,
-                              &ctx->caller.session_id, &us[i].id,
-                              us[i].revision);
+        ngx_http_mcp_upstream_session_delete(&u[i], r, &ctx->caller.tenant,
+                                             &ctx->caller.session_id, &us[i].id,
+                                             us[i].revision);
     }
 
     return ngx_http_mcp_answer(r, NGX_HTTP_OK, NULL);
@@ -286,7 +286,7 @@ ngx_http_mcp_client_find_session(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    ctx->looked_up = 1;
+    ctx->session_checked = 1;
 
     if (ngx_mcp_session_find(ctx->conf->zone, &ctx->header_session,
                              &ctx->conf->name, &ctx->caller.tenant,
@@ -382,17 +382,17 @@ ngx_http_mcp_client_status(ngx_uint_t status, ngx_int_t code)
 
 static ngx_int_t
 ngx_http_mcp_client_server_request(ngx_http_mcp_ctx_t *ctx,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_pool_t **pool,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t **pool,
     ngx_str_t *out)
 {
-    if (t->x->scan.members[NGX_MCP_PATH_ID].count
+    if (ureq->x->scan.members[NGX_MCP_PATH_ID].count
         && !(ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)
         && ctx->session.streams == 0)
     {
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_server_request_to_client(t, &ctx->caller, text, pool,
+    return ngx_http_mcp_server_request_to_client(ureq, &ctx->caller, text, pool,
                                                  out);
 }
 
@@ -429,7 +429,7 @@ ngx_http_mcp_client_event(ngx_http_mcp_stream_t *s, u_char *p)
     ngx_mcp_event_id_t  id;
 
     id.generation = ngx_mcp_zone_generation(s->streams->zone);
-    id.line = s->zs.line;
+    id.channel = s->zs.channel;
     id.own = s->zs.cursor.own;
     id.shared = s->zs.cursor.shared;
     id.wide = s->zs.cursor.wide;

@@ -21,9 +21,9 @@ static char *ngx_http_mcp_merge_upstreams(ngx_conf_t *cf,
 static ngx_int_t ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
     ngx_http_mcp_upstream_t *u, ngx_str_t *value);
 static void ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf);
-static void ngx_http_mcp_conf_useless(ngx_conf_t *cf,
+static void ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
-static void ngx_http_mcp_conf_batch(ngx_conf_t *cf,
+static void ngx_http_mcp_conf_warn_batch(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf, ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_publishers(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
@@ -283,7 +283,7 @@ ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
     }
 
     ngx_conf_merge_uint_value(conf->lists, prev->lists,
-                              NGX_HTTP_MCP_LISTS_AUTO);
+                              NGX_HTTP_MCP_LIST_CACHE_AUTO);
     ngx_conf_init_msec_value(conf->lists_ttl, 300000);
     ngx_conf_init_uint_value(conf->lists_max, 64);
     ngx_conf_merge_uint_value(conf->topic_limit, prev->topic_limit, 1024);
@@ -536,8 +536,8 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         if (ngx_http_mcp_conf_server(cf, eps[i]) != NGX_OK) {
             return NGX_ERROR;
         }
-        ngx_http_mcp_conf_useless(cf, eps[i]);
-        ngx_http_mcp_conf_batch(cf, mmcf, eps[i]);
+        ngx_http_mcp_conf_warn_unused(cf, eps[i]);
+        ngx_http_mcp_conf_warn_batch(cf, mmcf, eps[i]);
 
         for (j = 0; j < i; j++) {
 
@@ -548,7 +548,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
             }
 
             if (eps[i]->named && eps[j]->named) {
-                eps[i]->bridge.twin = 1;
+                eps[i]->bridge.duplicate = 1;
                 eps[j]->bridge.topics |= eps[i]->bridge.topics;
                 eps[i]->bridge.topics = eps[j]->bridge.topics;
                 continue;
@@ -570,7 +570,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
     }
 
     ngx_http_mcp_conf_publishers(cf, mmcf);
-    ngx_http_mcp_conf_access(cf, mmcf);
+    ngx_http_mcp_conf_warn_access(cf, mmcf);
 
     return NGX_OK;
 }
@@ -600,7 +600,7 @@ ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf)
 /* an endpoint with nothing behind it is seldom meant */
 
 static void
-ngx_http_mcp_conf_useless(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
+ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
     ngx_uint_t  level;
 
@@ -621,7 +621,7 @@ ngx_http_mcp_conf_useless(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 /* a batch passes some rules although each message meets nginx's own */
 
 static void
-ngx_http_mcp_conf_batch(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
+ngx_http_mcp_conf_warn_batch(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
     ngx_http_mcp_loc_conf_t *mlcf)
 {
     ngx_uint_t  level;

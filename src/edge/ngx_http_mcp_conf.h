@@ -21,10 +21,11 @@ ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
 
 /*
  * Notes the directive at hand, and warns of those noted that no access rule
- * protects (ngx_http_mcp_conf_access.c).
+ * protects (ngx_http_mcp_conf_warn_access.c).
  */
 ngx_int_t ngx_http_mcp_conf_guarded(ngx_conf_t *cf);
-void ngx_http_mcp_conf_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf);
+void ngx_http_mcp_conf_warn_access(ngx_conf_t *cf,
+    ngx_http_mcp_main_conf_t *mmcf);
 
 /* whether something can be published to a topic, or somebody wait for it */
 void ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf);

@@ -44,7 +44,7 @@ ngx_http_mcp_conf_guarded(ngx_conf_t *cf)
 
 
 void
-ngx_http_mcp_conf_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
+ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
     ngx_uint_t               i;
     ngx_http_mcp_guarded_t  *g;

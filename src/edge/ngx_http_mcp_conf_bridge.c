@@ -159,13 +159,13 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     value = cf->args->elts;
 
     if (ngx_strcmp(value[1].data, "off") == 0) {
-        bridge->lists = NGX_HTTP_MCP_LISTS_OFF;
+        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_OFF;
 
     } else if (ngx_strcmp(value[1].data, "auto") == 0) {
-        bridge->lists = NGX_HTTP_MCP_LISTS_AUTO;
+        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_AUTO;
 
     } else if (ngx_strcmp(value[1].data, "on") == 0) {
-        bridge->lists = NGX_HTTP_MCP_LISTS_ON;
+        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_ON;
 
     } else {
         i = 1;

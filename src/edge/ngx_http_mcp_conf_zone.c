@@ -109,7 +109,7 @@ ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_ERROR;
     }
 
-    least = ngx_mcp_zone_least(workers);
+    least = ngx_mcp_zone_min_size(workers);
 
     if (shm_zone->shm.size < least) {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,

@@ -27,7 +27,7 @@ ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
     }
 
     ctx->conf = mlcf;
-    ctx->manner = ngx_http_mcp_client_default;
+    ctx->client = ngx_http_mcp_client_default;
 
     ngx_str_set(&ctx->caller.tenant, "");
     ngx_str_set(&ctx->caller.identity, "");
@@ -65,7 +65,7 @@ ngx_http_mcp_background_request(ngx_http_conf_ctx_t *conf,
     }
 
     ctx->conf = mlcf;
-    ctx->manner = ngx_http_mcp_client_default;
+    ctx->client = ngx_http_mcp_client_default;
     ctx->background = 1;
 
     ctx->caller.tenant.data = ngx_pstrdup(r->pool, &audience->tenant);
@@ -97,13 +97,13 @@ failed:
 
 
 void
-ngx_http_mcp_look_up(ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_verify_session(ngx_http_mcp_ctx_t *ctx)
 {
-    if (ctx->looked_up) {
+    if (ctx->session_checked) {
         return;
     }
 
-    ctx->looked_up = 1;
+    ctx->session_checked = 1;
 
     if (ctx->header_session.len == 0) {
         return;
@@ -157,8 +157,8 @@ ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
 
         mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
 
-        return ngx_http_mcp_topic_of(&mlcf->bridge, &scope->name, r->pool,
-                                     &topic, &name);
+        return ngx_http_mcp_topic_resolve(&mlcf->bridge, &scope->name, r->pool,
+                                          &topic, &name);
     }
 
     return NGX_OK;

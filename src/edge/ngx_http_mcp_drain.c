@@ -175,7 +175,7 @@ ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
     retry += ngx_random() % (retry + 1);
 
     p = buf + NGX_HTTP_MCP_STREAM_HEAD;
-    last = s->manner->retry(p, retry);
+    last = s->client->retry(p, retry);
 
     if (ngx_http_mcp_stream_write(s, p, last - p) != NGX_OK) {
         ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);

@@ -57,7 +57,7 @@ ngx_table_elt_t *ngx_http_mcp_find_header(ngx_http_request_t *r,
  * Looks the request's session up by id and endpoint alone, once, when somebody
  * wants to know of it before the content phase finds it (or a refusal does).
  */
-void ngx_http_mcp_look_up(ngx_http_mcp_ctx_t *ctx);
+void ngx_http_mcp_verify_session(ngx_http_mcp_ctx_t *ctx);
 
 /* a client-less main (see ngx_http_mcp_upstream.h) */
 ngx_http_request_t *ngx_http_mcp_background_request(
@@ -67,8 +67,8 @@ ngx_http_request_t *ngx_http_mcp_background_request(
 void ngx_http_mcp_compute_scope(ngx_http_request_t *r,
     ngx_http_mcp_scope_t *scope, ngx_uint_t encoded);
 
-/* the state's farewell handler: finds the upstream and says DELETE */
-void ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+/* the state's handler of a pending DELETE: finds the upstream and sends it */
+void ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session,
     ngx_uint_t revision);
 
@@ -172,10 +172,10 @@ ngx_int_t ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
 ngx_int_t ngx_http_mcp_error_code(ngx_str_t *code);
 
 /* likewise for an upstream of which it could not be found out what it is */
-void ngx_http_mcp_reply_unknown(ngx_http_request_t *r,
+void ngx_http_mcp_reply_unprobed(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why,
     ngx_http_mcp_reply_t *reply);
-ngx_int_t ngx_http_mcp_refuse_unknown(ngx_http_request_t *r, ngx_str_t *id,
+ngx_int_t ngx_http_mcp_refuse_unprobed(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why);
 
 /* headers of an upstream that reach the client (design, 2.3) */
@@ -221,20 +221,22 @@ ngx_int_t ngx_http_mcp_denied_as(ngx_http_request_t *r,
  * has itself is put in front, and without the tools that a tools/call of this
  * caller would be refused.  *result is in r->pool, or as it was.
  */
-ngx_uint_t ngx_http_mcp_filters(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
-ngx_int_t ngx_http_mcp_filter_result(ngx_http_request_t *r,
+ngx_uint_t ngx_http_mcp_list_filtered(ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_message_t *m);
+ngx_int_t ngx_http_mcp_list_filter_result(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m, ngx_str_t *result);
 
 /* likewise in a text, in which the result stands */
-ngx_int_t ngx_http_mcp_filter(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_message_t *m, ngx_str_t *result, ngx_str_t *text);
+ngx_int_t ngx_http_mcp_list_filter_text(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m, ngx_str_t *result,
+    ngx_str_t *text);
 
 /* whether lists that others share are not for this request */
-ngx_uint_t ngx_http_mcp_list_alone(ngx_http_request_t *r,
+ngx_uint_t ngx_http_mcp_list_private(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
 /* a complex value not from any value cached earlier */
-ngx_int_t ngx_http_mcp_fresh_value(ngx_http_request_t *r,
+ngx_int_t ngx_http_mcp_evaluate_value(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_str_t *value);
 
 
@@ -244,11 +246,11 @@ ngx_int_t ngx_http_mcp_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
 /* the place of the tenant, for this tenant or another (..._result.c) */
-ngx_http_mcp_result_t *ngx_http_mcp_initialize_place(
+ngx_http_mcp_result_t *ngx_http_mcp_initialize_slot(
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant);
 
 /* whether it is for this tenant */
-ngx_uint_t ngx_http_mcp_initialize_holds(ngx_http_mcp_result_t *result,
+ngx_uint_t ngx_http_mcp_initialize_matches(ngx_http_mcp_result_t *result,
     ngx_str_t *tenant);
 
 /*
@@ -260,17 +262,20 @@ ngx_http_mcp_result_t *ngx_http_mcp_initialize_result(
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant, ngx_str_t *source);
 
 
-/* all other messages (ngx_http_mcp_call_start.c, ngx_http_mcp_notice.c) */
+/*
+ * all other messages (ngx_http_mcp_call_start.c, ngx_http_mcp_notification.c)
+ */
 
 ngx_int_t ngx_http_mcp_call_start(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
-ngx_int_t ngx_http_mcp_notice(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_message_t *m);
+ngx_int_t ngx_http_mcp_notification(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
 
 /* NGX_OK: done() will come; NGX_DECLINED: nobody has to hear it; NGX_ERROR */
-ngx_int_t ngx_http_mcp_notice_talk(ngx_http_request_t *r,
+ngx_int_t ngx_http_mcp_notification_send(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
-    void (*done)(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome));
+    void (*done)(ngx_http_mcp_upstream_request_t *ureq,
+                 ngx_http_mcp_outcome_e outcome));
 
 
 /*

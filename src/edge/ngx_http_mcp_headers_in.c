@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
-#include "ngx_http_mcp_walk.h"
+#include "ngx_http_mcp_header_iter.h"
 
 
 /* the rank of a range without "*", the highest */
@@ -20,12 +20,12 @@ static ngx_uint_t ngx_http_mcp_weight_zero(u_char *p, u_char *last);
 ngx_table_elt_t *
 ngx_http_mcp_find_header(ngx_http_request_t *r, ngx_str_t *name)
 {
-    ngx_table_elt_t      *h;
-    ngx_http_mcp_walk_t   walk;
+    ngx_table_elt_t            *h;
+    ngx_http_mcp_header_iter_t  iter;
 
-    ngx_http_mcp_walk_init(&walk, &r->headers_in.headers);
+    ngx_http_mcp_header_iter_init(&iter, &r->headers_in.headers);
 
-    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
+    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
         if (h->key.len == name->len
             && ngx_strncasecmp(h->key.data, name->data, name->len) == 0)
@@ -43,16 +43,16 @@ ngx_http_mcp_find_header(ngx_http_request_t *r, ngx_str_t *name)
 void
 ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_uint_t            accepts, json, sse;
-    ngx_table_elt_t      *h;
-    ngx_http_mcp_walk_t   walk;
+    ngx_uint_t                  accepts, json, sse;
+    ngx_table_elt_t            *h;
+    ngx_http_mcp_header_iter_t  iter;
 
     accepts = 0;
     json = 0;
     sse = 0;
-    ngx_http_mcp_walk_init(&walk, &r->headers_in.headers);
+    ngx_http_mcp_header_iter_init(&iter, &r->headers_in.headers);
 
-    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
+    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
         switch (h->key.len) {
 

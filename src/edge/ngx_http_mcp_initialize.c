@@ -22,18 +22,18 @@
 
 static ngx_int_t ngx_http_mcp_initialize_check(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
-static ngx_int_t ngx_http_mcp_initialize_known(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
-static ngx_http_mcp_result_t *ngx_http_mcp_initialize_kept(
+static ngx_int_t ngx_http_mcp_initialize_profile(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_profile_t *known);
+static ngx_http_mcp_result_t *ngx_http_mcp_initialize_cached(
     ngx_http_mcp_ctx_t *ctx);
-static void ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_knowledge_t *known, uint64_t changes);
+static void ngx_http_mcp_initialize_cache(ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_profile_t *known, uint64_t changes);
 static void ngx_http_mcp_initialize_ready(void *data);
-static void ngx_http_mcp_initialize_late(void *data);
+static void ngx_http_mcp_initialize_timeout(void *data);
 static void ngx_http_mcp_initialize_cleanup(void *data);
-static ngx_int_t ngx_http_mcp_initialize_unknown(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known);
-static ngx_int_t ngx_http_mcp_initialize_ask(ngx_http_request_t *r,
+static ngx_int_t ngx_http_mcp_initialize_unprobed(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_profile_t *known);
+static ngx_int_t ngx_http_mcp_initialize_forward(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static void ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
@@ -45,15 +45,15 @@ static ngx_int_t ngx_http_mcp_initialize_refused(ngx_http_request_t *r,
 static void ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_exchange_t *x);
 static ngx_int_t ngx_http_mcp_initialize_session(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_profile_t *known,
     ngx_http_mcp_exchange_t *x);
 static ngx_int_t ngx_http_mcp_initialize_new(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made,
     ngx_mcp_session_new_t *in);
 static ngx_int_t ngx_http_mcp_initialize_reply(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made);
-static void ngx_http_mcp_initialize_left(void *data);
-static void ngx_http_mcp_initialize_fed(void *data);
+static void ngx_http_mcp_initialize_client_left(void *data);
+static void ngx_http_mcp_initialize_feeds_ready(void *data);
 static ngx_int_t ngx_http_mcp_initialize_client(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_str_t *client);
 static ngx_int_t ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx,
@@ -78,14 +78,14 @@ ngx_int_t
 ngx_http_mcp_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_int_t            rc, refusal;
+    ngx_mcp_profile_t    known;
     ngx_pool_cleanup_t  *cln;
-    ngx_mcp_knowledge_t  known;
 
     if (ngx_http_mcp_initialize_check(r, ctx, &refusal) != NGX_OK) {
         return refusal;
     }
 
-    rc = ngx_http_mcp_initialize_known(r, ctx, &known);
+    rc = ngx_http_mcp_initialize_profile(r, ctx, &known);
 
     if (rc != NGX_AGAIN) {
         return rc;
@@ -101,7 +101,7 @@ ngx_http_mcp_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         cln->data = ctx;
 
         ctx->waiter.ready = ngx_http_mcp_initialize_ready;
-        ctx->waiter.late = ngx_http_mcp_initialize_late;
+        ctx->waiter.late = ngx_http_mcp_initialize_timeout;
         ctx->waiter.data = r;
 
         ngx_http_mcp_waiter_start(&ctx->waiter, ctx->conf->zone,
@@ -134,7 +134,7 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
-    if (ctx->manner->version(r, ctx, refusal) != NGX_OK) {
+    if (ctx->client->version(r, ctx, refusal) != NGX_OK) {
         return NGX_DECLINED;
     }
 
@@ -170,14 +170,14 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
  */
 
 static ngx_int_t
-ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_knowledge_t *known)
+ngx_http_mcp_initialize_profile(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_profile_t *known)
 {
     uint64_t                  changes;
     ngx_int_t                 rc;
     ngx_http_mcp_upstream_t  *u;
 
-    ngx_memzero(known, sizeof(ngx_mcp_knowledge_t));
+    ngx_memzero(known, sizeof(ngx_mcp_profile_t));
 
     if (ctx->conf->upstreams == NULL) {
         ngx_str_set(&known->result, "");
@@ -185,12 +185,12 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return ngx_http_mcp_initialize_session(r, ctx, known, NULL);
     }
 
-    if (ngx_http_mcp_initialize_kept(ctx)) {
+    if (ngx_http_mcp_initialize_cached(ctx)) {
         return ngx_http_mcp_initialize_session(r, ctx, NULL, NULL);
     }
 
     u = ctx->conf->upstreams->elts;
-    changes = ngx_mcp_knowledge_changes(ctx->conf->zone);
+    changes = ngx_mcp_profile_changes(ctx->conf->zone);
 
     rc = ngx_http_mcp_profile(u, &ctx->caller.tenant, NGX_HTTP_MCP_FRESH,
                               r->pool, known);
@@ -205,17 +205,17 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     switch (known->what) {
 
-    case NGX_MCP_KNOWN_NOTHING:
-        return ngx_http_mcp_initialize_unknown(r, ctx, known);
+    case NGX_MCP_PROFILE_UNKNOWN:
+        return ngx_http_mcp_initialize_unprobed(r, ctx, known);
 
-    case NGX_MCP_KNOWN_REFUSED:
-        return ngx_http_mcp_initialize_ask(r, ctx);
+    case NGX_MCP_PROFILE_REFUSED:
+        return ngx_http_mcp_initialize_forward(r, ctx);
 
     default:
         rc = ngx_http_mcp_initialize_session(r, ctx, known, NULL);
 
         if (!known->kept) {
-            ngx_http_mcp_initialize_keep(ctx, known, changes);
+            ngx_http_mcp_initialize_cache(ctx, known, changes);
         }
 
         return rc;
@@ -226,16 +226,16 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 /* the result of this worker that holds for this request as well, or NULL */
 
 static ngx_http_mcp_result_t *
-ngx_http_mcp_initialize_kept(ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_initialize_cached(ngx_http_mcp_ctx_t *ctx)
 {
     ngx_http_mcp_result_t  *result;
 
-    result = ngx_http_mcp_initialize_place(ctx->conf, &ctx->caller.tenant);
+    result = ngx_http_mcp_initialize_slot(ctx->conf, &ctx->caller.tenant);
 
     if (result->time
         && ngx_current_msec - result->time < NGX_HTTP_MCP_FRESH
-        && result->changes == ngx_mcp_knowledge_changes(ctx->conf->zone)
-        && ngx_http_mcp_initialize_holds(result, &ctx->caller.tenant))
+        && result->changes == ngx_mcp_profile_changes(ctx->conf->zone)
+        && ngx_http_mcp_initialize_matches(result, &ctx->caller.tenant))
     {
         return result;
     }
@@ -247,16 +247,16 @@ ngx_http_mcp_initialize_kept(ngx_http_mcp_ctx_t *ctx)
 /* where there was no memory for it, the place has another result, or none */
 
 static void
-ngx_http_mcp_initialize_keep(ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_knowledge_t *known, uint64_t changes)
+ngx_http_mcp_initialize_cache(ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_profile_t *known, uint64_t changes)
 {
     ngx_http_mcp_result_t  *result;
 
-    result = ngx_http_mcp_initialize_place(ctx->conf, &ctx->caller.tenant);
+    result = ngx_http_mcp_initialize_slot(ctx->conf, &ctx->caller.tenant);
 
     if (result->pool
         && ngx_mcp_equal(&result->source, &known->result)
-        && ngx_http_mcp_initialize_holds(result, &ctx->caller.tenant))
+        && ngx_http_mcp_initialize_matches(result, &ctx->caller.tenant))
     {
         result->changes = changes;
         result->time = ngx_current_msec ? ngx_current_msec : 1;
@@ -271,18 +271,18 @@ ngx_http_mcp_initialize_ready(void *data)
 
     ngx_int_t             rc;
     ngx_connection_t     *c;
+    ngx_mcp_profile_t     known;
     ngx_http_mcp_ctx_t   *ctx;
-    ngx_mcp_knowledge_t   known;
 
     c = r->connection;
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    rc = ngx_http_mcp_initialize_known(r, ctx, &known);
+    rc = ngx_http_mcp_initialize_profile(r, ctx, &known);
 
     if (rc == NGX_AGAIN) {
 
         if (ctx->feeds == NULL) {
-            ngx_http_mcp_waiter_again(&ctx->waiter);
+            ngx_http_mcp_waiter_restart(&ctx->waiter);
         }
 
         return;
@@ -294,13 +294,13 @@ ngx_http_mcp_initialize_ready(void *data)
 
 
 static void
-ngx_http_mcp_initialize_late(void *data)
+ngx_http_mcp_initialize_timeout(void *data)
 {
     ngx_http_request_t *r = data;
 
     ngx_connection_t     *c;
+    ngx_mcp_profile_t     known;
     ngx_http_mcp_ctx_t   *ctx;
-    ngx_mcp_knowledge_t   known;
 
     c = r->connection;
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
@@ -308,8 +308,8 @@ ngx_http_mcp_initialize_late(void *data)
     known.status = NGX_HTTP_GATEWAY_TIME_OUT;
     ngx_str_set(&known.why, "the upstream did not answer initialize in time");
 
-    ngx_http_finalize_request(r, ngx_http_mcp_initialize_unknown(r, ctx,
-                                                                 &known));
+    ngx_http_finalize_request(r, ngx_http_mcp_initialize_unprobed(r, ctx,
+                                                                  &known));
     ngx_http_run_posted_requests(c);
 }
 
@@ -324,8 +324,8 @@ ngx_http_mcp_initialize_cleanup(void *data)
 
 
 static ngx_int_t
-ngx_http_mcp_initialize_unknown(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_knowledge_t *known)
+ngx_http_mcp_initialize_unprobed(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_profile_t *known)
 {
     if (known->why.len == 0) {
         known->status = NGX_HTTP_BAD_GATEWAY;
@@ -333,9 +333,9 @@ ngx_http_mcp_initialize_unknown(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                                  "upstream");
     }
 
-    return ngx_http_mcp_refuse_unknown(r, &ctx->message->id,
-                                       ctx->conf->upstreams->elts,
-                                       known->status, &known->why);
+    return ngx_http_mcp_refuse_unprobed(r, &ctx->message->id,
+                                        ctx->conf->upstreams->elts,
+                                        known->status, &known->why);
 }
 
 
@@ -345,7 +345,7 @@ ngx_http_mcp_initialize_unknown(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
  */
 
 static ngx_int_t
-ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_http_mcp_exchange_t  *x;
 
@@ -368,7 +368,7 @@ ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     x->level = NGX_LOG_INFO;
     x->data = ctx;
 
-    ngx_http_mcp_initialize_within(x, NGX_HTTP_MCP_INITIALIZE_TIME);
+    ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_INITIALIZE_TIME);
 
     if (ngx_http_mcp_exchange_start(x) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -398,10 +398,10 @@ ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
                                        &ctx->upstream_revision)
         != NGX_OK)
     {
-        if (ctx->wrong.data == NULL) {
-            ctx->wrong = ngx_http_mcp_failure_answer(x, text,
-                                                     &ctx->message->id,
-                                                     x->r->pool);
+        if (ctx->upstream_error.data == NULL) {
+            ctx->upstream_error = ngx_http_mcp_failure_answer(x, text,
+                                                              &ctx->message->id,
+                                                              x->r->pool);
         }
 
         return;
@@ -418,18 +418,18 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
     ngx_int_t             rc;
+    ngx_mcp_profile_t     known;
     ngx_http_request_t   *r;
     ngx_http_mcp_ctx_t   *ctx;
-    ngx_mcp_knowledge_t   known;
 
     r = x->r;
     ctx = x->data;
 
     if (ctx->refusal.data) {
 
-        ngx_memzero(&known, sizeof(ngx_mcp_knowledge_t));
+        ngx_memzero(&known, sizeof(ngx_mcp_profile_t));
 
-        known.what = NGX_MCP_KNOWN_LEGACY;
+        known.what = NGX_MCP_PROFILE_LEGACY;
         known.result = ctx->refusal;
 
         rc = ngx_http_mcp_initialize_session(r, ctx, &known, x);
@@ -461,7 +461,8 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     u = ctx->conf->upstreams->elts;
 
-    if (ngx_http_mcp_failure(x, outcome, &ctx->wrong, r->pool, &failure)
+    if (ngx_http_mcp_failure(x, outcome, &ctx->upstream_error, r->pool,
+                             &failure)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -472,12 +473,12 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     level = NGX_LOG_ERR;
 
     if ((x->status == NGX_HTTP_UNAUTHORIZED && x->headers.part.nelts)
-        || !ngx_http_mcp_upstream_blame(u))
+        || !ngx_http_mcp_upstream_log_refusal(u))
     {
         level = NGX_LOG_INFO;
     }
 
-    if (!u->probe && ctx->wrong.len) {
+    if (!u->probe && ctx->upstream_error.len) {
 
         /* if it has a single session, that is left to clients already */
 
@@ -496,8 +497,8 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                                            NGX_HTTP_MCP_STATUS);
     }
 
-    return ngx_http_mcp_refuse_unknown(r, &ctx->message->id, u,
-                                       failure.status, &failure.why);
+    return ngx_http_mcp_refuse_unprobed(r, &ctx->message->id, u,
+                                        failure.status, &failure.why);
 }
 
 
@@ -520,7 +521,7 @@ ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
     ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
 
     if (ctx->caller.session.block
-        && ngx_http_mcp_upstream_session_fits(x)
+        && ngx_http_mcp_upstream_session_id_fits(x)
         && ngx_mcp_upstream_session_get(ctx->conf->zone, ctx->caller.session,
                                         &u->name, none, &us)
            == NGX_DECLINED
@@ -533,14 +534,15 @@ ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
 
     /* there is no session here that could use it */
 
-    ngx_http_mcp_farewell(u, x->r, &ctx->caller.tenant, &ctx->caller.session_id,
-                          &x->session, ctx->upstream_revision);
+    ngx_http_mcp_upstream_session_delete(u, x->r, &ctx->caller.tenant,
+                                         &ctx->caller.session_id, &x->session,
+                                         ctx->upstream_revision);
 }
 
 
 static ngx_int_t
 ngx_http_mcp_initialize_session(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_knowledge_t *known,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_profile_t *known,
     ngx_http_mcp_exchange_t *x)
 {
     ngx_int_t                 rc;
@@ -555,7 +557,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     made = known ? ngx_http_mcp_initialize_result(mlcf, &ctx->caller.tenant,
                                                   &known->result)
-                 : ngx_http_mcp_initialize_place(mlcf, &ctx->caller.tenant);
+                 : ngx_http_mcp_initialize_slot(mlcf, &ctx->caller.tenant);
 
     if (made == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -577,7 +579,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     if (rc != NGX_OK) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                                    NGX_MCP_REFUSED,
-                                   ngx_mcp_account_lacking(mlcf->zone));
+                                   ngx_mcp_account_refusal(mlcf->zone));
     }
 
     ctx->caller.revision = in.revision;
@@ -610,7 +612,7 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     version = ngx_mcp_message_string(ctx->message, NGX_MCP_PATH_VERSION,
                                      r->pool);
-    in->revision = ctx->manner->negotiate(&version);
+    in->revision = ctx->client->negotiate(&version);
 
     if (ngx_http_mcp_initialize_params(ctx, r->pool,
                                        ngx_mcp_revision_name(in->revision),
@@ -633,7 +635,7 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     in->client_version = ctx->client_version;
     in->offered = made->offered;
     in->list_key = ctx->caller.list_key;
-    in->alone = ngx_http_mcp_list_alone(r, ctx);
+    in->alone = ngx_http_mcp_list_private(r, ctx);
     in->limit = mlcf->session_limit;
     in->limit_key = ctx->caller.tenant;
     in->timeout = mlcf->session_timeout;
@@ -641,7 +643,8 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     in->event_size = mlcf->event_size;
 
     if (in->limit && mlcf->session_limit_key
-        && ngx_http_mcp_fresh_value(r, mlcf->session_limit_key, &in->limit_key)
+        && ngx_http_mcp_evaluate_value(r, mlcf->session_limit_key,
+                                       &in->limit_key)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -694,12 +697,12 @@ ngx_http_mcp_initialize_reply(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     /* an event that is sent after the answer is not to be missed */
 
-    cln->handler = ngx_http_mcp_initialize_left;
+    cln->handler = ngx_http_mcp_initialize_client_left;
     cln->data = ctx;
 
     ctx->result = result;
 
-    ctx->feeds->done = ngx_http_mcp_initialize_fed;
+    ctx->feeds->done = ngx_http_mcp_initialize_feeds_ready;
     ctx->feeds->data = r;
 
     ngx_http_mcp_feed_wait(ctx->feeds);
@@ -711,12 +714,12 @@ ngx_http_mcp_initialize_reply(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 /* nobody has the id of a session whose client left before the answer */
 
 static void
-ngx_http_mcp_initialize_left(void *data)
+ngx_http_mcp_initialize_client_left(void *data)
 {
     ngx_http_mcp_ctx_t *ctx = data;
 
     if (ctx->feeds->waiting) {
-        ngx_http_mcp_feed_forget(ctx->feeds);
+        ngx_http_mcp_feed_cancel(ctx->feeds);
         ngx_mcp_session_end(ctx->conf->zone, ctx->caller.session,
                             NGX_MCP_COUNTER_SESSIONS_DELETED);
     }
@@ -724,7 +727,7 @@ ngx_http_mcp_initialize_left(void *data)
 
 
 static void
-ngx_http_mcp_initialize_fed(void *data)
+ngx_http_mcp_initialize_feeds_ready(void *data)
 {
     ngx_http_request_t *r = data;
 
@@ -754,7 +757,7 @@ ngx_http_mcp_initialize_client(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (ctx->conf->session_limit_key) {
 
-        if (ngx_http_mcp_fresh_value(r, ctx->conf->session_limit_key, &value)
+        if (ngx_http_mcp_evaluate_value(r, ctx->conf->session_limit_key, &value)
             != NGX_OK)
         {
             return NGX_ERROR;

@@ -6,7 +6,7 @@
 #include "ngx_http_mcp_edge.h"
 
 
-static ngx_int_t ngx_http_mcp_initialize_keep_results(
+static ngx_int_t ngx_http_mcp_initialize_cleanup_add(
     ngx_http_mcp_endpoint_worker_t *w);
 static void ngx_http_mcp_initialize_results_cleanup(void *data);
 static u_char *ngx_http_mcp_initialize_info(u_char *p,
@@ -14,7 +14,7 @@ static u_char *ngx_http_mcp_initialize_info(u_char *p,
 static u_char *ngx_http_mcp_initialize_capabilities(u_char *p,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *capabilities,
     ngx_uint_t *offered);
-static ngx_uint_t ngx_http_mcp_initialize_is(ngx_str_t *token,
+static ngx_uint_t ngx_http_mcp_initialize_equal(ngx_str_t *token,
     const char *name);
 
 
@@ -46,7 +46,7 @@ static struct {
 
 
 ngx_http_mcp_result_t *
-ngx_http_mcp_initialize_place(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant)
+ngx_http_mcp_initialize_slot(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant)
 {
     return &mlcf->worker->results[ngx_crc32_short(tenant->data, tenant->len)
                                   % NGX_HTTP_MCP_RESULTS];
@@ -54,7 +54,8 @@ ngx_http_mcp_initialize_place(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant)
 
 
 ngx_uint_t
-ngx_http_mcp_initialize_holds(ngx_http_mcp_result_t *result, ngx_str_t *tenant)
+ngx_http_mcp_initialize_matches(ngx_http_mcp_result_t *result,
+    ngx_str_t *tenant)
 {
     return result->tenant_len == tenant->len
            && ngx_memcmp(result->tenant, tenant->data, tenant->len) == 0;
@@ -74,9 +75,9 @@ ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
     ngx_pool_t             *pool;
     ngx_http_mcp_result_t  *result;
 
-    result = ngx_http_mcp_initialize_place(mlcf, tenant);
+    result = ngx_http_mcp_initialize_slot(mlcf, tenant);
 
-    if (!ngx_http_mcp_initialize_holds(result, tenant)) {
+    if (!ngx_http_mcp_initialize_matches(result, tenant)) {
         result->time = 0;
         result->tenant_len = 0;
 
@@ -98,18 +99,18 @@ ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
 
     while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
 
-        if (ngx_http_mcp_initialize_is(&name, "capabilities")) {
+        if (ngx_http_mcp_initialize_equal(&name, "capabilities")) {
             capabilities = value;
 
-        } else if (ngx_http_mcp_initialize_is(&name, "serverInfo")) {
+        } else if (ngx_http_mcp_initialize_equal(&name, "serverInfo")) {
             info = value;
 
-        } else if (ngx_http_mcp_initialize_is(&name, "instructions")) {
+        } else if (ngx_http_mcp_initialize_equal(&name, "instructions")) {
             instructions = value;
         }
     }
 
-    if (ngx_http_mcp_initialize_keep_results(mlcf->worker) != NGX_OK) {
+    if (ngx_http_mcp_initialize_cleanup_add(mlcf->worker) != NGX_OK) {
         return NULL;
     }
 
@@ -169,7 +170,7 @@ ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
 
 
 static ngx_int_t
-ngx_http_mcp_initialize_keep_results(ngx_http_mcp_endpoint_worker_t *w)
+ngx_http_mcp_initialize_cleanup_add(ngx_http_mcp_endpoint_worker_t *w)
 {
     if (w->cleanup == NULL) {
         w->cleanup = ngx_pool_cleanup_add(ngx_cycle->pool, 0);
@@ -252,7 +253,8 @@ ngx_http_mcp_initialize_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
 
         for (i = 0; ngx_http_mcp_offers[i].name; i++) {
 
-            if (ngx_http_mcp_initialize_is(&name, ngx_http_mcp_offers[i].name))
+            if (ngx_http_mcp_initialize_equal(&name,
+                                              ngx_http_mcp_offers[i].name))
             {
                 has |= ngx_http_mcp_offers[i].capability;
                 break;
@@ -317,7 +319,7 @@ ngx_http_mcp_initialize_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
 /* whether a raw name token, which has no escapes then, is this name */
 
 static ngx_uint_t
-ngx_http_mcp_initialize_is(ngx_str_t *token, const char *name)
+ngx_http_mcp_initialize_equal(ngx_str_t *token, const char *name)
 {
     size_t  len;
 

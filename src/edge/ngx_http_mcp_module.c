@@ -10,7 +10,7 @@
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_stream.h"
 #include "ngx_http_mcp_wait.h"
-#include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_list_cache.h"
 
 
 static ngx_int_t ngx_http_mcp_preconfiguration(ngx_conf_t *cf);
@@ -330,11 +330,11 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_stream_group,
     ngx_http_mcp_wait_doorbell,
     ngx_http_mcp_profile_doorbell,
-    ngx_http_mcp_listen_doorbell,
-    ngx_http_mcp_talk_doorbell,
+    ngx_http_mcp_listener_doorbell,
+    ngx_http_mcp_upstream_request_doorbell,
     ngx_http_mcp_shared_interests,
-    ngx_http_mcp_farewell_doorbell,
-    ngx_http_mcp_lists_doorbell,
+    ngx_http_mcp_pending_delete_send,
+    ngx_http_mcp_list_cache_doorbell,
     ngx_http_mcp_reader_lease
 };
 
@@ -342,7 +342,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
 static ngx_http_mcp_reader_kind_t  *ngx_http_mcp_readers[] = {
     &ngx_http_mcp_feed_readers,
     &ngx_http_mcp_shared_readers,
-    &ngx_http_mcp_listen_readers,
+    &ngx_http_mcp_listener_readers,
     NULL
 };
 
@@ -419,7 +419,7 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
     ngx_http_mcp_reader_kinds = ngx_http_mcp_readers;
 
     ngx_http_mcp_shared_init(&mmcf->bridges);
-    ngx_http_mcp_lists_init();
+    ngx_http_mcp_list_cache_init();
 
     zones = mmcf->zones.elts;
 
@@ -445,7 +445,7 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
     bridges = mmcf->bridges.elts;
 
     for (i = 0; i < mmcf->bridges.nelts; i++) {
-        ngx_http_mcp_lists_clear(bridges[i]);
+        ngx_http_mcp_list_cache_clear(bridges[i]);
     }
 
     return NGX_OK;
@@ -460,7 +460,7 @@ ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
     ngx_http_mcp_stream_drain(zone);
     ngx_http_mcp_wait_drain(zone);
     ngx_http_mcp_reader_quit(zone);
-    ngx_http_mcp_updated_quit(zone);
+    ngx_http_mcp_update_quit(zone);
     ngx_http_mcp_profile_quit(zone);
 }
 
@@ -534,8 +534,8 @@ ngx_http_mcp_postconfiguration(ngx_conf_t *cf)
     }
 
     ngx_http_mcp_client_default = &ngx_http_mcp_client_legacy;
-    ngx_http_mcp_background_for = ngx_http_mcp_background_request;
-    ngx_http_mcp_scope_for = ngx_http_mcp_compute_scope;
+    ngx_http_mcp_background_make = ngx_http_mcp_background_request;
+    ngx_http_mcp_set_scope = ngx_http_mcp_compute_scope;
     ngx_http_mcp_background_variables(cf);
 
     ngx_http_mcp_next_header_filter = ngx_http_top_header_filter;

@@ -15,14 +15,14 @@
 #include "ngx_http_mcp_profile.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_legacy.h"
-#include "ngx_http_mcp_listen.h"
+#include "ngx_http_mcp_listener.h"
 #include "ngx_http_mcp_shared.h"
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_id.h"
 #include "ngx_mcp_schema.h"
 #include "ngx_mcp_caller.h"
 #include "ngx_mcp_log.h"
-#include "ngx_mcp_knowledge.h"
+#include "ngx_mcp_profile.h"
 #include "ngx_mcp_worker.h"
 
 
@@ -92,8 +92,8 @@ typedef struct {
 
 typedef struct {
     ngx_http_mcp_result_t       results[NGX_HTTP_MCP_RESULTS];
-    ngx_pool_cleanup_t         *cleanup;      /* of them */
-    ngx_uint_t                  lists_noted;  /* mcp_list_cache, in the log */
+    ngx_pool_cleanup_t         *cleanup;       /* of them */
+    ngx_uint_t                  lists_logged;  /* mcp_list_cache, in the log */
 } ngx_http_mcp_endpoint_worker_t;
 
 
@@ -170,7 +170,7 @@ typedef struct {
 
 typedef struct {
     ngx_http_mcp_loc_conf_t    *conf;
-    ngx_http_mcp_client_t      *manner;       /* of its client */
+    ngx_http_mcp_client_t      *client;       /* of its client */
     ngx_mcp_message_t          *message;      /* NULL before the scan */
     ngx_str_t                   body;         /* in one piece */
 
@@ -204,27 +204,27 @@ typedef struct {
     ngx_http_variable_value_t  *values;       /* room to compute some afresh */
 
     /* found by the scan, said in the content phase: limits come first */
-    ngx_uint_t                  bad_status;
-    ngx_int_t                   bad_code;
-    const char                 *bad;
+    ngx_uint_t                  scan_status;
+    ngx_int_t                   scan_code;
+    const char                 *scan_error;
 
-    ngx_http_mcp_waiter_t       waiter;       /* initialize, for upstreams */
-    ngx_http_mcp_feed_wait_t   *feeds;        /* that its answer waits for */
-    ngx_str_t                   result;       /* its answer */
-    ngx_str_t                   wrong;        /* with an upstream's answer to
-                                                 the client's own initialize */
+    ngx_http_mcp_waiter_t       waiter;        /* initialize, for upstreams */
+    ngx_http_mcp_feed_wait_t   *feeds;         /* that its answer waits for */
+    ngx_str_t                   result;        /* its answer */
+    ngx_str_t                   upstream_error;  /* with an upstream's answer to
+                                                  the client's own initialize */
 
-    unsigned                    encoded:1;    /* values are percent-encoded */
-    unsigned                    scanned:1;    /* preaccess has run */
-    unsigned                    looked_up:1;  /* session_id is verified */
-    unsigned                    evaluated:1;  /* tenant, identity, list_key */
-    unsigned                    reading:1;    /* body is being read */
-    unsigned                    responded:1;  /* the response is ours */
-    unsigned                    refused:1;    /* body replaced by filters */
+    unsigned                    encoded:1;      /* values are percent-encoded */
+    unsigned                    scanned:1;      /* preaccess has run */
+    unsigned                    session_checked:1;  /* session_id is verified */
+    unsigned                    evaluated:1;    /* tenant, identity, list_key */
+    unsigned                    reading:1;      /* body is being read */
+    unsigned                    responded:1;    /* the response is ours */
+    unsigned                    refused:1;      /* body replaced by filters */
     unsigned                    origin_ok:1;
     unsigned                    tool_error:1;
     unsigned                    background:1;
-    unsigned                    response:2;   /* 0 none, 1 json, 2 sse */
+    unsigned                    response:2;     /* 0 none, 1 json, 2 sse */
 } ngx_http_mcp_ctx_t;
 
 

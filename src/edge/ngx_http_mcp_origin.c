@@ -10,7 +10,7 @@ static ngx_str_t ngx_http_mcp_origin_host(ngx_str_t *origin);
 static ngx_uint_t ngx_http_mcp_loopback(ngx_str_t *host);
 static ngx_uint_t ngx_http_mcp_server_name(ngx_array_t *names,
     ngx_str_t *host);
-static const char *ngx_http_mcp_foreign(ngx_http_request_t *r,
+static const char *ngx_http_mcp_guard_reason(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_uint_t ngx_http_mcp_cross_site(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_mcp_from_loopback(struct sockaddr *sockaddr);
@@ -239,7 +239,7 @@ ngx_http_mcp_guard(ngx_http_request_t *r)
 
     mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
 
-    why = ngx_http_mcp_foreign(r, mlcf);
+    why = ngx_http_mcp_guard_reason(r, mlcf);
 
     if (why == NULL) {
         return NGX_DECLINED;
@@ -285,7 +285,7 @@ ngx_http_mcp_guard(ngx_http_request_t *r)
 /* the header by which a page of another site shows itself, or NULL */
 
 static const char *
-ngx_http_mcp_foreign(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
+ngx_http_mcp_guard_reason(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 {
     ngx_str_t        *host;
     ngx_table_elt_t  *h;

@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
-#include "ngx_http_mcp_walk.h"
+#include "ngx_http_mcp_header_iter.h"
 
 
 #define NGX_HTTP_MCP_PAYMENT_REQUIRED     402
@@ -258,7 +258,7 @@ ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
 
 
 void
-ngx_http_mcp_reply_unknown(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
+ngx_http_mcp_reply_unprobed(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
     ngx_uint_t status, ngx_str_t *why, ngx_http_mcp_reply_t *reply)
 {
     ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
@@ -275,12 +275,12 @@ ngx_http_mcp_reply_unknown(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
 
 
 ngx_int_t
-ngx_http_mcp_refuse_unknown(ngx_http_request_t *r, ngx_str_t *id,
+ngx_http_mcp_refuse_unprobed(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why)
 {
     ngx_http_mcp_reply_t  reply;
 
-    ngx_http_mcp_reply_unknown(r, u, status, why, &reply);
+    ngx_http_mcp_reply_unprobed(r, u, status, why, &reply);
 
     return ngx_http_mcp_reply_send(r, id, &reply);
 }
@@ -289,16 +289,16 @@ ngx_http_mcp_refuse_unknown(ngx_http_request_t *r, ngx_str_t *id,
 ngx_int_t
 ngx_http_mcp_copy_headers(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x)
 {
-    ngx_table_elt_t      *from, *h;
-    ngx_http_mcp_walk_t   walk;
+    ngx_table_elt_t            *from, *h;
+    ngx_http_mcp_header_iter_t  iter;
 
     if (x->headers.part.elts == NULL) {
         return NGX_OK;
     }
 
-    ngx_http_mcp_walk_init(&walk, &x->headers);
+    ngx_http_mcp_header_iter_init(&iter, &x->headers);
 
-    while ((from = ngx_http_mcp_walk_next(&walk)) != NULL) {
+    while ((from = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
         h = ngx_http_mcp_header_push(&r->headers_out.headers);
         if (h == NULL) {

@@ -549,7 +549,7 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
                            sizeof(",\"repeated\":true") - 1);
         }
 
-        if (p->in.unkept) {
+        if (p->in.not_kept) {
             d = ngx_cpymem(d, ",\"kept\":false",
                            sizeof(",\"kept\":false") - 1);
         }

@@ -5,7 +5,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_client.h"
-#include "ngx_http_mcp_walk.h"
+#include "ngx_http_mcp_header_iter.h"
 
 
 static ngx_int_t ngx_http_mcp_preflight(ngx_http_request_t *r);
@@ -105,9 +105,9 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_mcp_preflight(ngx_http_request_t *r)
 {
-    ngx_str_t             value;
-    ngx_table_elt_t      *h;
-    ngx_http_mcp_walk_t   walk;
+    ngx_str_t                   value;
+    ngx_table_elt_t            *h;
+    ngx_http_mcp_header_iter_t  iter;
 
     if (ngx_http_discard_request_body(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -129,9 +129,9 @@ ngx_http_mcp_preflight(ngx_http_request_t *r)
 
     /* any header: access is decided by what the request itself carries */
 
-    ngx_http_mcp_walk_init(&walk, &r->headers_in.headers);
+    ngx_http_mcp_header_iter_init(&iter, &r->headers_in.headers);
 
-    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
+    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
         if (h->key.len == sizeof("Access-Control-Request-Headers") - 1
             && ngx_strcasecmp(h->key.data,
@@ -179,7 +179,7 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
 
     for (i = 0; !ngx_http_mcp_clients[i]->is(ctx); i++) { /* void */ }
 
-    ctx->manner = ngx_http_mcp_clients[i];
+    ctx->client = ngx_http_mcp_clients[i];
 
     rc = ngx_http_mcp_refuse_form(r, ctx);
 
@@ -219,13 +219,13 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
     switch (r->method) {
 
     case NGX_HTTP_POST:
-        return ctx->manner->post(r, ctx);
+        return ctx->client->post(r, ctx);
 
     case NGX_HTTP_GET:
-        return ctx->manner->get(r, ctx);
+        return ctx->client->get(r, ctx);
 
     default: /* NGX_HTTP_DELETE */
-        return ctx->manner->delete(r, ctx);
+        return ctx->client->delete(r, ctx);
     }
 }
 
@@ -263,9 +263,9 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                        "application/json");
         }
 
-        if (ctx->bad) {
-            return ngx_http_mcp_refuse(r, ctx->bad_status, ctx->bad_code,
-                                       ctx->bad);
+        if (ctx->scan_error) {
+            return ngx_http_mcp_refuse(r, ctx->scan_status, ctx->scan_code,
+                                       ctx->scan_error);
         }
 
         if (ctx->accept == 0) {
@@ -296,7 +296,7 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 
 void
-ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session,
     ngx_uint_t revision)
 {
@@ -321,8 +321,8 @@ ngx_http_mcp_farewell_doorbell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         for (n = 0; n < eps[i]->upstreams->nelts; n++) {
 
             if (ngx_mcp_equal(&u[n].name, upstream)) {
-                ngx_http_mcp_farewell(&u[n], NULL, tenant, session, id,
-                                      revision);
+                ngx_http_mcp_upstream_session_delete(&u[n], NULL, tenant,
+                                                     session, id, revision);
                 return;
             }
         }

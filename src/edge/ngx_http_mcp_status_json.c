@@ -295,7 +295,7 @@ ngx_http_mcp_json_leases(cJSON *root, ngx_http_mcp_status_t *status)
                                          lease[i].info.silent)
             || cJSON_AddBoolToObject(item, "silent", lease[i].silent) == NULL
             || !ngx_http_mcp_json_number(item, "fence", lease[i].info.fence)
-            || !ngx_http_mcp_json_number(item, "taken", lease[i].info.taken))
+            || !ngx_http_mcp_json_number(item, "taken", lease[i].info.consumed))
         {
             return 0;
         }

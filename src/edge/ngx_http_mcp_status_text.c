@@ -392,7 +392,7 @@ ngx_http_mcp_text_leases(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
                 break;
 
             default:
-                ngx_http_mcp_text_number(t, (int64_t) lease[i].info.taken);
+                ngx_http_mcp_text_number(t, (int64_t) lease[i].info.consumed);
                 break;
             }
         }

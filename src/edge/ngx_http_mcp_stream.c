@@ -7,12 +7,12 @@ static ngx_int_t ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s,
     ngx_uint_t revision);
 static ngx_int_t ngx_http_mcp_stream_header(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s);
-static ngx_int_t ngx_http_mcp_stream_take(ngx_http_mcp_stream_t *s,
+static ngx_int_t ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s,
     size_t *missed);
 
 
 ngx_int_t
-ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
+ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     ngx_mcp_cursor_t *from, ngx_uint_t gap,
     ngx_http_mcp_stream_owner_t *owner)
 {
@@ -28,7 +28,7 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     }
 
     s->conf = ctx->conf;
-    s->manner = ctx->manner;
+    s->client = ctx->client;
     s->clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
     s->connection = r->connection;
     s->owner = owner;
@@ -36,14 +36,14 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
     s->offered = ctx->session.offered & NGX_MCP_OFFERED_ALL;
     s->lagged = gap;
 
-    rc = ngx_mcp_stream_open(s->conf->zone, ctx->caller.session, line, from,
+    rc = ngx_mcp_stream_open(s->conf->zone, ctx->caller.session, channel, from,
                              s->conf->stream_limit, s->local, &s->zs);
 
-    if (rc == NGX_DECLINED && line != NGX_MCP_GENERAL_LINE && s->get) {
+    if (rc == NGX_DECLINED && channel != NGX_MCP_GENERAL_CHANNEL && s->get) {
         s->lagged = 1;
 
         rc = ngx_mcp_stream_open(s->conf->zone, ctx->caller.session,
-                                 NGX_MCP_GENERAL_LINE, NULL,
+                                 NGX_MCP_GENERAL_CHANNEL, NULL,
                                  s->conf->stream_limit, s->local, &s->zs);
     }
 
@@ -70,9 +70,9 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "mcp stream %uD opened, line:%uD at %uL-%uL", s->local,
-                   s->zs.line, s->zs.cursor.own, s->zs.cursor.shared);
+                   s->zs.channel, s->zs.cursor.own, s->zs.cursor.shared);
 
-    if (s->get && s->zs.line == NGX_MCP_GENERAL_LINE
+    if (s->get && s->zs.channel == NGX_MCP_GENERAL_CHANNEL
         && ngx_http_mcp_stream_join_group(s) != NGX_OK)
     {
         goto failed;
@@ -193,7 +193,7 @@ ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s, ngx_uint_t revision)
                  + NGX_HTTP_MCP_CLIENT_BEGIN];
 
     p = buf + NGX_HTTP_MCP_STREAM_HEAD;
-    last = s->manner->begin(s, revision, p);
+    last = s->client->begin(s, revision, p);
 
     return ngx_http_mcp_stream_write(s, p, last - p);
 }
@@ -249,8 +249,8 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
         break;
     }
 
-    if (s->hungry && s->unsent < s->conf->stream_buffer) {
-        s->hungry = 0;
+    if (s->source_waits && s->unsent < s->conf->stream_buffer) {
+        s->source_waits = 0;
         s->owner->room(s->owner->data);
     }
 }
@@ -287,7 +287,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
     if (s->lagged) {
         s->lagged = 0;
 
-        if (s->zs.line == NGX_MCP_GENERAL_LINE
+        if (s->zs.channel == NGX_MCP_GENERAL_CHANNEL
             && ngx_http_mcp_stream_lagged(s, NGX_MCP_LOST_UNKNOWN)
                != NGX_OK)
         {
@@ -297,7 +297,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
 
     while (s->unsent < s->conf->stream_buffer) {
 
-        rc = ngx_http_mcp_stream_take(s, &missed);
+        rc = ngx_http_mcp_stream_consume(s, &missed);
 
         switch (rc) {
 
@@ -309,7 +309,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
             return NGX_OK;
 
         case NGX_DONE:
-            if (s->missed && ngx_http_mcp_stream_lost(s) != NGX_OK) {
+            if (s->missed && ngx_http_mcp_stream_answer_lost(s) != NGX_OK) {
                 return NGX_ERROR;
             }
 
@@ -318,7 +318,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
             return NGX_DONE;
 
         case NGX_ABORT:
-            if (s->zs.line != NGX_MCP_GENERAL_LINE) {
+            if (s->zs.channel != NGX_MCP_GENERAL_CHANNEL) {
                 s->missed = 1;
 
             } else if (s->unsent) {
@@ -346,7 +346,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
  */
 
 static ngx_int_t
-ngx_http_mcp_stream_take(ngx_http_mcp_stream_t *s, size_t *missed)
+ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
 {
     u_char     *buf, *p, *id, *first, *data, *end;
     size_t      len, need, room;
@@ -371,7 +371,7 @@ again:
 
     for ( ;; ) {
 
-        if (s->hold && s->zs.cursor.own + 1 >= s->hold) {
+        if (s->unlogged && s->zs.cursor.own + 1 >= s->unlogged) {
             rc = NGX_AGAIN;
             break;
         }
@@ -383,7 +383,7 @@ again:
             break;
         }
 
-        rc = ngx_mcp_stream_take(s->streams->zone, &s->zs, data, end - data,
+        rc = ngx_mcp_stream_read(s->streams->zone, &s->zs, data, end - data,
                                  &len, &flags);
 
         if (rc == NGX_BUSY && n == 0 && need == 0) {
@@ -400,7 +400,7 @@ again:
             s->missed = 0;
         }
 
-        id = s->manner->event(s, text);
+        id = s->client->event(s, text);
 
         if (n++ == 0) {
             first = data - (id - text);
@@ -501,7 +501,7 @@ ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 
     s->waiting += len;
 
-    n = ngx_min(s->conf->event_max / 8, NGX_MCP_LINE_WAITING / 2);
+    n = ngx_min(s->conf->event_max / 8, NGX_MCP_CHANNEL_WAITING / 2);
 
     if (s->unsent + s->waiting < s->conf->stream_buffer
         && place->own < s->zs.cursor.own + ngx_max(n, 1))
@@ -509,7 +509,7 @@ ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
         return 0;
     }
 
-    s->hungry = 1;
+    s->source_waits = 1;
 
     return 1;
 }
@@ -537,7 +537,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
         return NGX_ERROR;
     }
 
-    s->hold = place->own;
+    s->unlogged = place->own;
 
     rc = ngx_http_mcp_stream_advance(s);
 
@@ -548,11 +548,11 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
     }
 
     if (s->unsent >= s->conf->stream_buffer) {
-        s->hungry = 1;
+        s->source_waits = 1;
         return NGX_AGAIN;
     }
 
-    s->hold = 0;
+    s->unlogged = 0;
 
     ngx_http_mcp_stream_queue(s);
 
@@ -573,7 +573,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 
     buf += NGX_HTTP_MCP_STREAM_HEAD;
 
-    data = s->manner->event(s, buf);
+    data = s->client->event(s, buf);
     p = ngx_cpymem(data, text->data, text->len);
 
     ngx_mcp_sse_flatten(data, p);
@@ -676,10 +676,10 @@ ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     }
 
     if (why & NGX_MCP_WAKE_CLOSE) {
-        s->hold = 0;
+        s->unlogged = 0;
     }
 
-    if (why & NGX_MCP_WAKE_WANTS) {
+    if (why & NGX_MCP_WAKE_FILTERS) {
         ngx_http_mcp_stream_unindex(s);
     }
 

@@ -52,7 +52,7 @@ typedef struct {
  *
  * NGX_OK (POST), NGX_DONE (GET); an HTTP status to refuse with; NGX_ERROR.
  */
-ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t line,
+ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     ngx_mcp_cursor_t *from, ngx_uint_t gap,
     ngx_http_mcp_stream_owner_t *owner);
 

@@ -51,14 +51,14 @@ typedef struct {
     uint64_t                      hash;
     ngx_queue_t                   members;
     ngx_queue_t                   todo;
-} ngx_http_mcp_want_t;
+} ngx_http_mcp_wait_field_t;
 
 
 typedef struct ngx_http_mcp_member_s  ngx_http_mcp_member_t;
 
 struct ngx_http_mcp_member_s {
     ngx_queue_t                   queue;
-    ngx_http_mcp_want_t          *want;
+    ngx_http_mcp_wait_field_t    *want;
     ngx_http_mcp_stream_t        *stream;
     ngx_http_mcp_member_t        *next;       /* of the stream */
 };
@@ -81,7 +81,7 @@ struct ngx_http_mcp_group_s {
 
     ngx_http_mcp_group_t         *endpoint;   /* of a group */
     ngx_queue_t                   sibling;    /* in the endpoint */
-    ngx_http_mcp_want_t           all;
+    ngx_http_mcp_wait_field_t     all;
     ngx_rbtree_t                  wants;
     ngx_rbtree_node_t             sentinel;
 
@@ -106,7 +106,7 @@ struct ngx_http_mcp_stream_s {
     ngx_http_mcp_streams_t       *streams;
     ngx_http_mcp_loc_conf_t      *conf;
     ngx_http_core_loc_conf_t     *clcf;
-    ngx_http_mcp_client_t        *manner;
+    ngx_http_mcp_client_t        *client;
     ngx_http_mcp_stream_body_t   *body;
 
     ngx_connection_t             *connection;
@@ -123,7 +123,7 @@ struct ngx_http_mcp_stream_s {
     ngx_queue_t                   pace;
     ngx_msec_t                    deadline;
 
-    uint64_t                      hold;       /* comes by send, not the log */
+    uint64_t                      unlogged;   /* comes by send, not the log */
     size_t                        unsent;
     size_t                        waiting;    /* in the log, of its call */
     uint32_t                      local;
@@ -131,17 +131,17 @@ struct ngx_http_mcp_stream_s {
     unsigned                      offered:3;
     unsigned                      get:1;
     unsigned                      parkable:1;
-    unsigned                      queued:1;   /* in pending */
-    unsigned                      indexed:1;  /* by what it wants */
-    unsigned                      settled:1;  /* it took all, and is woken for
-                                                 what follows */
+    unsigned                      queued:1;     /* in pending */
+    unsigned                      indexed:1;    /* by what it wants */
+    unsigned                      settled:1;    /* it took all, and is woken for
+                                                   what follows */
     unsigned                      paced:1;
-    unsigned                      slow:1;     /* paced by send_timeout */
-    unsigned                      hungry:1;   /* the call waits for room */
-    unsigned                      lagged:1;   /* a gap is to be said */
-    unsigned                      missed:1;   /* maybe the answer as well */
-    unsigned                      closed:1;   /* only the body is left */
-    unsigned                      finish:1;   /* the body finalizes */
+    unsigned                      slow:1;       /* paced by send_timeout */
+    unsigned                      source_waits:1;  /* the call waits for room */
+    unsigned                      lagged:1;     /* a gap is to be said */
+    unsigned                      missed:1;     /* maybe the answer as well */
+    unsigned                      closed:1;     /* only the body is left */
+    unsigned                      finish:1;     /* the body finalizes */
     unsigned                      broken:1;
     unsigned                      timedout:1;
 };
@@ -165,12 +165,12 @@ struct ngx_http_mcp_streams_s {
     ngx_queue_t                   pending;    /* streams */
     ngx_event_t                   turn;
 
-    ngx_queue_t                   known;      /* groups */
-    ngx_queue_t                   unsure;     /* may have news */
+    ngx_queue_t                   unchanged_groups;  /* groups */
+    ngx_queue_t                   changed_groups;  /* may have news */
     ngx_queue_t                   pending_groups;  /* have news */
 
     ngx_http_mcp_group_t         *reading;    /* its news */
-    ngx_http_mcp_want_t          *want;       /* that one of these is about */
+    ngx_http_mcp_wait_field_t    *want;       /* that one of these is about */
     uint64_t                      hash;       /* of it */
     uint64_t                      seen;       /* with the last of these */
     ngx_uint_t                    next;
@@ -225,7 +225,7 @@ void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
 ngx_int_t ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed);
 
 /* the answer of the stream's line is not in the log: the call's, or an error */
-ngx_int_t ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s);
+ngx_int_t ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s);
 
 
 /* ngx_http_mcp_stream_worker.c */

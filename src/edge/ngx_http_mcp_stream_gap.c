@@ -76,7 +76,7 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
     if (rc == NGX_OK) {
         p = ngx_cpymem(gap.start, "event: lagged\n",
                        sizeof("event: lagged\n") - 1);
-        p = s->manner->event(s, p);
+        p = s->client->event(s, p);
 
         p = missed == NGX_MCP_LOST_UNKNOWN
             ? ngx_sprintf(p, "{\"missed\":null}\n\n")
@@ -84,7 +84,7 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
 
         gap.pos = p;
 
-        if (s->zs.line == NGX_MCP_GENERAL_LINE) {
+        if (s->zs.channel == NGX_MCP_GENERAL_CHANNEL) {
             rc = ngx_http_mcp_stream_resync(s, &gap);
         }
 
@@ -179,7 +179,7 @@ ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
         return NGX_ERROR;
     }
 
-    p = s->manner->event(s, gap->pos);
+    p = s->client->event(s, gap->pos);
 
     for (i = 0; i < 3 && parts[i]; i++) {
         p = ngx_cpymem(p, parts[i]->data, parts[i]->len);
@@ -232,7 +232,7 @@ ngx_http_mcp_gap_write(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap)
 
 
 ngx_int_t
-ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s)
+ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s)
 {
     u_char      *buf, *p, *text;
     ngx_int_t    rc;
@@ -249,7 +249,7 @@ ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s)
         goto found;
     }
 
-    rc = ngx_mcp_call_id(s->streams->zone, s->zs.session, s->zs.line, pool,
+    rc = ngx_mcp_call_id(s->streams->zone, s->zs.session, s->zs.channel, pool,
                          &id);
 
     if (rc != NGX_OK) {
@@ -261,7 +261,7 @@ ngx_http_mcp_stream_lost(ngx_http_mcp_stream_t *s)
     ngx_str_set(&why, "events were lost");
     ngx_str_set(&data, "{\"reason\":\"events were lost\"}");
 
-    answer = s->manner->error(pool, NGX_MCP_REVISION_LATEST_LEGACY, &id,
+    answer = s->client->error(pool, NGX_MCP_REVISION_LATEST_LEGACY, &id,
                               NGX_MCP_INTERNAL_ERROR, &why, &data);
 
     if (answer.data == NULL) {
@@ -279,7 +279,7 @@ found:
     if (buf) {
         buf += NGX_HTTP_MCP_STREAM_HEAD;
 
-        text = s->manner->event(s, buf);
+        text = s->client->event(s, buf);
         p = ngx_cpymem(text, answer.data, answer.len);
 
         ngx_mcp_sse_flatten(text, p);

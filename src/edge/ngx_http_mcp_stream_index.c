@@ -17,8 +17,8 @@ static void ngx_http_mcp_group_free(ngx_http_mcp_streams_t *streams,
 static ngx_int_t ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s,
     uint64_t hash);
-static ngx_http_mcp_want_t *ngx_http_mcp_want_find(ngx_http_mcp_group_t *g,
-    uint64_t hash);
+static ngx_http_mcp_wait_field_t *ngx_http_mcp_want_find(
+    ngx_http_mcp_group_t *g, uint64_t hash);
 static void ngx_http_mcp_want_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 static void ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,
@@ -128,7 +128,7 @@ ngx_http_mcp_group_make(ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref,
     ngx_rbtree_init(&g->wants, &g->sentinel, ngx_http_mcp_want_insert);
 
     ngx_queue_insert_head(ngx_http_mcp_group_bucket(streams, ref), &g->link);
-    ngx_queue_insert_tail(&streams->known, &g->order);
+    ngx_queue_insert_tail(&streams->unchanged_groups, &g->order);
 
     return g;
 }
@@ -196,7 +196,7 @@ ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s)
 
     /* else it has yet to be told of what it did not get */
 
-    s->settled = (s->zs.told != NGX_MCP_TOLD_MORE);
+    s->settled = (s->zs.gap != NGX_MCP_GAP_MORE);
 
     return NGX_OK;
 }
@@ -249,7 +249,7 @@ ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s)
     max = NGX_HTTP_MCP_WANTS_FEW;
 
     for ( ;; ) {
-        n = ngx_mcp_stream_wants(s->streams->zone, &s->zs, wants, max);
+        n = ngx_mcp_stream_filters(s->streams->zone, &s->zs, wants, max);
 
         if (n <= max) {
             break;
@@ -291,8 +291,8 @@ ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s)
 void
 ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
 {
-    ngx_http_mcp_want_t    *w;
-    ngx_http_mcp_member_t  *m;
+    ngx_http_mcp_member_t      *m;
+    ngx_http_mcp_wait_field_t  *w;
 
     ngx_http_mcp_stream_unsettle(s);
 
@@ -322,8 +322,8 @@ ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
 static ngx_int_t
 ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
 {
-    ngx_http_mcp_want_t    *w;
-    ngx_http_mcp_member_t  *m;
+    ngx_http_mcp_member_t      *m;
+    ngx_http_mcp_wait_field_t  *w;
 
     m = ngx_alloc(sizeof(ngx_http_mcp_member_t), ngx_cycle->log);
     if (m == NULL) {
@@ -333,7 +333,7 @@ ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
     w = ngx_http_mcp_want_find(s->group, hash);
 
     if (w == NULL) {
-        w = ngx_alloc(sizeof(ngx_http_mcp_want_t), ngx_cycle->log);
+        w = ngx_alloc(sizeof(ngx_http_mcp_wait_field_t), ngx_cycle->log);
         if (w == NULL) {
             ngx_free(m);
             return NGX_ERROR;
@@ -358,16 +358,16 @@ ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
 }
 
 
-static ngx_http_mcp_want_t *
+static ngx_http_mcp_wait_field_t *
 ngx_http_mcp_want_find(ngx_http_mcp_group_t *g, uint64_t hash)
 {
-    ngx_rbtree_node_t    *node;
-    ngx_http_mcp_want_t  *w;
+    ngx_rbtree_node_t          *node;
+    ngx_http_mcp_wait_field_t  *w;
 
     node = g->wants.root;
 
     while (node != &g->sentinel) {
-        w = (ngx_http_mcp_want_t *) node;
+        w = (ngx_http_mcp_wait_field_t *) node;
 
         if (w->hash == hash) {
             return w;
@@ -387,10 +387,10 @@ ngx_http_mcp_want_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
     uint64_t             hash;
     ngx_rbtree_node_t  **p;
 
-    hash = ((ngx_http_mcp_want_t *) node)->hash;
+    hash = ((ngx_http_mcp_wait_field_t *) node)->hash;
 
     for ( ;; ) {
-        p = (hash < ((ngx_http_mcp_want_t *) temp)->hash) ? &temp->left
+        p = (hash < ((ngx_http_mcp_wait_field_t *) temp)->hash) ? &temp->left
                                                           : &temp->right;
         if (*p == sentinel) {
             break;
@@ -431,9 +431,9 @@ ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
             ngx_queue_insert_tail(&streams->pending_groups, &g->pending);
         }
 
-    } else if (!ngx_queue_empty(&streams->known)) {
-        ngx_queue_add(&streams->unsure, &streams->known);
-        ngx_queue_init(&streams->known);
+    } else if (!ngx_queue_empty(&streams->unchanged_groups)) {
+        ngx_queue_add(&streams->changed_groups, &streams->unchanged_groups);
+        ngx_queue_init(&streams->unchanged_groups);
     }
 
     ngx_post_event(&streams->turn, &ngx_posted_events);
@@ -449,11 +449,11 @@ ngx_int_t
 ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_stream_t **stream)
 {
-    ngx_queue_t            *q;
-    ngx_mcp_news_t         *news;
-    ngx_http_mcp_want_t    *w;
-    ngx_http_mcp_group_t   *g;
-    ngx_http_mcp_member_t  *m;
+    ngx_queue_t                *q;
+    ngx_mcp_news_t             *news;
+    ngx_http_mcp_group_t       *g;
+    ngx_http_mcp_member_t      *m;
+    ngx_http_mcp_wait_field_t  *w;
 
     *stream = NULL;
 
@@ -526,9 +526,9 @@ static void
 ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_group_t *g)
 {
-    ngx_http_mcp_want_t  *w;
+    ngx_http_mcp_wait_field_t  *w;
 
-    w = (streams->hash == NGX_MCP_WANT_ALL)
+    w = (streams->hash == NGX_MCP_FILTER_ALL)
         ? &g->all : ngx_http_mcp_want_find(g, streams->hash);
 
     if (w) {
@@ -555,14 +555,14 @@ ngx_http_mcp_group_next(ngx_http_mcp_streams_t *streams)
         return g;
     }
 
-    if (ngx_queue_empty(&streams->unsure)) {
+    if (ngx_queue_empty(&streams->changed_groups)) {
         return NULL;
     }
 
-    q = ngx_queue_head(&streams->unsure);
+    q = ngx_queue_head(&streams->changed_groups);
 
     ngx_queue_remove(q);
-    ngx_queue_insert_tail(&streams->known, q);
+    ngx_queue_insert_tail(&streams->unchanged_groups, q);
 
     return ngx_queue_data(q, ngx_http_mcp_group_t, order);
 }
@@ -600,7 +600,7 @@ ngx_http_mcp_group_read(ngx_http_mcp_streams_t *streams,
         /* with its sessions, of which all streams learn */
 
         streams->news[0].pos = g->seen + 1;
-        streams->news[0].want = NGX_MCP_WANT_ALL;
+        streams->news[0].want = NGX_MCP_FILTER_ALL;
         streams->nnews = 1;
 
         break;

@@ -385,11 +385,11 @@ ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s)
         return;
     }
 
-    if (s->zs.told == NGX_MCP_TOLD_MORE && s->unsent == 0) {
+    if (s->zs.gap == NGX_MCP_GAP_MORE && s->unsent == 0) {
 
         /* events have been refused all the time since it was told of that */
 
-        s->zs.told = NGX_MCP_TOLD_NONE;
+        s->zs.gap = NGX_MCP_GAP_NONE;
         ngx_http_mcp_stream_queue(s);
 
     } else if (ngx_http_mcp_stream_outdated(s)) {
@@ -441,8 +441,8 @@ ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone)
 
     ngx_queue_init(&streams->pending);
     ngx_queue_init(&streams->pending_groups);
-    ngx_queue_init(&streams->known);
-    ngx_queue_init(&streams->unsure);
+    ngx_queue_init(&streams->unchanged_groups);
+    ngx_queue_init(&streams->changed_groups);
     ngx_queue_init(&streams->paces);
 
     for (i = 0; i < NGX_HTTP_MCP_STREAM_GROUPS; i++) {

@@ -4,27 +4,27 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
-#include "ngx_http_mcp_mix.h"
+#include "ngx_http_mcp_list_merge.h"
 #include "ngx_mcp_list.h"
 
 
 static ngx_uint_t ngx_http_mcp_is_text(ngx_str_t *value);
-static void ngx_http_mcp_mixed(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
-    ngx_http_mcp_mix_t *mix);
-static ngx_int_t ngx_http_mcp_denied_why(ngx_http_request_t *r,
+static void ngx_http_mcp_list_merge_init(ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_message_t *m, ngx_http_mcp_list_merge_t *mix);
+static ngx_int_t ngx_http_mcp_denied_reason(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, const char **why);
 static ngx_int_t ngx_http_mcp_tool_denied(void *data, ngx_str_t *name);
 
 
 ngx_int_t
-ngx_http_mcp_fresh_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
+ngx_http_mcp_evaluate_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     ngx_str_t *value)
 {
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    return ngx_http_mcp_fresh(r, cv, &ctx->values, value);
+    return ngx_http_mcp_uncached_value(r, cv, &ctx->values, value);
 }
 
 
@@ -41,7 +41,7 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (mlcf->tenant) {
 
-        if (ngx_http_mcp_fresh_value(r, mlcf->tenant, &ctx->caller.tenant)
+        if (ngx_http_mcp_evaluate_value(r, mlcf->tenant, &ctx->caller.tenant)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -62,7 +62,7 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (mlcf->bind) {
 
-        if (ngx_http_mcp_fresh_value(r, mlcf->bind, &ctx->caller.identity)
+        if (ngx_http_mcp_evaluate_value(r, mlcf->bind, &ctx->caller.identity)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -76,8 +76,8 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (mlcf->bridge.lists_key) {
 
-        if (ngx_http_mcp_fresh_value(r, mlcf->bridge.lists_key,
-                                     &ctx->caller.list_key)
+        if (ngx_http_mcp_evaluate_value(r, mlcf->bridge.lists_key,
+                                        &ctx->caller.list_key)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -133,12 +133,12 @@ ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     for (i = 0; i < mlcf->deny->nelts; i++) {
 
-        if (ngx_http_mcp_fresh_value(r, &cv[i], &value) != NGX_OK) {
+        if (ngx_http_mcp_evaluate_value(r, &cv[i], &value) != NGX_OK) {
             return NGX_ERROR;
         }
 
         if (value.len && !(value.len == 1 && value.data[0] == '0')) {
-            return why ? ngx_http_mcp_denied_why(r, ctx, why) : NGX_DECLINED;
+            return why ? ngx_http_mcp_denied_reason(r, ctx, why) : NGX_DECLINED;
         }
     }
 
@@ -149,7 +149,7 @@ ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 /* NGX_DECLINED, or NGX_ERROR: no memory */
 
 static ngx_int_t
-ngx_http_mcp_denied_why(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+ngx_http_mcp_denied_reason(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     const char **why)
 {
     u_char      *p, *text;
@@ -223,18 +223,18 @@ ngx_http_mcp_denied_as(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 
 ngx_uint_t
-ngx_http_mcp_filters(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m)
+ngx_http_mcp_list_filtered(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m)
 {
-    ngx_http_mcp_mix_t  mix;
+    ngx_http_mcp_list_merge_t  mix;
 
-    ngx_http_mcp_mixed(ctx, m, &mix);
+    ngx_http_mcp_list_merge_init(ctx, m, &mix);
 
-    return ngx_http_mcp_mixes(&mix);
+    return ngx_http_mcp_list_merge_needed(&mix);
 }
 
 
 ngx_int_t
-ngx_http_mcp_filter(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+ngx_http_mcp_list_filter_text(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m, ngx_str_t *result, ngx_str_t *text)
 {
     u_char     *p, *rest;
@@ -242,7 +242,7 @@ ngx_http_mcp_filter(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     own = *result;
 
-    if (ngx_http_mcp_filter_result(r, ctx, m, &own) != NGX_OK) {
+    if (ngx_http_mcp_list_filter_result(r, ctx, m, &own) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -270,25 +270,26 @@ ngx_http_mcp_filter(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 
 ngx_int_t
-ngx_http_mcp_filter_result(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+ngx_http_mcp_list_filter_result(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m, ngx_str_t *result)
 {
-    ngx_http_mcp_mix_t  mix;
+    ngx_http_mcp_list_merge_t  mix;
 
-    ngx_http_mcp_mixed(ctx, m, &mix);
+    ngx_http_mcp_list_merge_init(ctx, m, &mix);
 
     mix.pool = r->pool;
     mix.data = r;
 
-    return ngx_http_mcp_mixes(&mix) ? ngx_http_mcp_mix(&mix, result) : NGX_OK;
+    return ngx_http_mcp_list_merge_needed(&mix)
+           ? ngx_http_mcp_list_merge(&mix, result) : NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_mixed(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
-    ngx_http_mcp_mix_t *mix)
+ngx_http_mcp_list_merge_init(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
+    ngx_http_mcp_list_merge_t *mix)
 {
-    ngx_memzero(mix, sizeof(ngx_http_mcp_mix_t));
+    ngx_memzero(mix, sizeof(ngx_http_mcp_list_merge_t));
 
     mix->bridge = &ctx->conf->bridge;
     mix->caller = &ctx->caller;
@@ -321,7 +322,7 @@ ngx_http_mcp_tool_denied(void *data, ngx_str_t *name)
 /* headers that an upstream decides by must not decide for other callers */
 
 ngx_uint_t
-ngx_http_mcp_list_alone(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_list_private(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_str_t  cookie;
 

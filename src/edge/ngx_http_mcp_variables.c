@@ -192,7 +192,7 @@ static ngx_int_t
 ngx_http_mcp_value_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     size_t offset, ngx_str_t *value)
 {
-    ngx_http_mcp_look_up(ctx);
+    ngx_http_mcp_verify_session(ctx);
 
     *value = ctx->caller.session_id;
 
@@ -204,7 +204,7 @@ static ngx_int_t
 ngx_http_mcp_value_version(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     size_t offset, ngx_str_t *value)
 {
-    ngx_http_mcp_look_up(ctx);
+    ngx_http_mcp_verify_session(ctx);
 
     *value = ctx->caller.revision
              ? *ngx_mcp_revision_name(ctx->caller.revision)

@@ -75,7 +75,7 @@ ngx_mcp_event_id_print(u_char *dst, ngx_mcp_event_id_t *id)
 {
     dst = ngx_mcp_hex_print(dst, id->generation);
     *dst++ = '-';
-    dst = ngx_mcp_hex_print(dst, id->line);
+    dst = ngx_mcp_hex_print(dst, id->channel);
     *dst++ = '-';
     dst = ngx_mcp_hex_print(dst, id->own);
     *dst++ = '-';
@@ -111,7 +111,7 @@ ngx_mcp_event_id_parse(ngx_str_t *text, ngx_mcp_event_id_t *id)
     }
 
     id->generation = (uint32_t) n[0];
-    id->line = (uint32_t) n[1];
+    id->channel = (uint32_t) n[1];
     id->own = n[2];
     id->shared = n[3];
     id->wide = n[4];

@@ -32,7 +32,7 @@ u_char *ngx_mcp_hex_print(u_char *dst, uint64_t n);
 
 typedef struct {
     uint32_t                generation;   /* of the zone */
-    uint32_t                line;
+    uint32_t                channel;
     uint64_t                own;
     uint64_t                shared;       /* by its tenant */
     uint64_t                wide;         /* by all of its endpoint */

@@ -79,7 +79,7 @@ static ngx_str_t  ngx_mcp_event_private[] = {
     ngx_null_string
 };
 
-static ngx_str_t  ngx_mcp_event_joining[] = {
+static ngx_str_t  ngx_mcp_event_counts[] = {
     ngx_string("session_id"),
     ngx_string("identity"),
     ngx_string("count"),
@@ -399,11 +399,11 @@ ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
 
     case NGX_MCP_RULE_NOTIFY:
 
-        without = event->joining ? ngx_mcp_event_joining
+        without = event->coalescing ? ngx_mcp_event_counts
                                  : ngx_mcp_event_private;
 
         if (ngx_mcp_rule_quote(&rule->value, pool, &parts[1]) != NGX_OK
-            || ngx_mcp_json_without(&event->text, without, pool, &parts[3])
+            || ngx_mcp_json_remove(&event->text, without, pool, &parts[3])
                != NGX_OK)
         {
             return NGX_ERROR;
@@ -556,7 +556,7 @@ ngx_mcp_rule_details(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
 
     for (i = 0; ngx_mcp_event_details[i].len; i++) {
 
-        if (event->joining && i == NGX_MCP_DETAIL_COUNT) {
+        if (event->coalescing && i == NGX_MCP_DETAIL_COUNT) {
             break;
         }
 
@@ -924,7 +924,7 @@ ngx_mcp_member_is(ngx_str_t *raw, ngx_str_t *name)
 
 
 ngx_int_t
-ngx_mcp_json_without(ngx_str_t *text, ngx_str_t *names, ngx_pool_t *pool,
+ngx_mcp_json_remove(ngx_str_t *text, ngx_str_t *names, ngx_pool_t *pool,
     ngx_str_t *out)
 {
     u_char      *p;

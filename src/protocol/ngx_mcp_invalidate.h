@@ -57,7 +57,7 @@ typedef struct {
     ngx_str_t               kind;         /* decoded */
     ngx_str_t               payload;      /* raw object whose members are
                                              fields as well, or empty */
-    ngx_uint_t              joining;      /* its count is left out */
+    ngx_uint_t              coalescing;   /* its count is left out */
 
     /* private; zero at first */
     ngx_mcp_members_t       members;
@@ -107,7 +107,7 @@ ngx_uint_t ngx_mcp_rule_level(ngx_str_t *text);
  * An object without the members named (decoded) in the list, whose last has
  * length 0.  NGX_OK or NGX_ERROR (no memory).
  */
-ngx_int_t ngx_mcp_json_without(ngx_str_t *text, ngx_str_t *names,
+ngx_int_t ngx_mcp_json_remove(ngx_str_t *text, ngx_str_t *names,
     ngx_pool_t *pool, ngx_str_t *out);
 
 

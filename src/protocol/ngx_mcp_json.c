@@ -34,7 +34,7 @@ static ngx_int_t ngx_mcp_json_push(ngx_mcp_json_t *json, u_char *p);
 static void ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p);
 static ngx_uint_t ngx_mcp_json_children(ngx_uint_t parent);
 static ngx_uint_t ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key,
-    size_t len, ngx_uint_t respelled);
+    size_t len, ngx_uint_t altered);
 static ngx_uint_t ngx_mcp_json_folds(const char *known, u_char *key,
     size_t len);
 
@@ -76,7 +76,7 @@ ngx_mcp_json_init(ngx_mcp_json_t *json)
     json->object = 0;
     json->name = 0;
     json->keep = 0;
-    json->suspect = 0;
+    json->ambiguous = 0;
 }
 
 
@@ -152,7 +152,7 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
             json->keep = (ngx_mcp_json_children(json->parent)
                           != NGX_MCP_PATH_NONE);
             json->cut = 0;
-            json->respelled = 0;
+            json->altered = 0;
             json->key_len = 0;
             json->substate = json_plain;
             json->state = json_string;
@@ -198,7 +198,7 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
                 json->node = json->keep
                              ? ngx_mcp_json_lookup(json, json->key,
                                                    json->key_len,
-                                                   json->respelled)
+                                                   json->altered)
                              : NGX_MCP_PATH_NONE;
                 json->state = json_colon;
                 break;
@@ -402,7 +402,7 @@ ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p, u_char *last)
         member->type = type;
 
         if (member->count) {
-            json->suspect = 1;
+            json->ambiguous = 1;
         }
 
         if (member->count < 255) {
@@ -537,7 +537,7 @@ ngx_mcp_json_children(ngx_uint_t parent)
 
 static ngx_uint_t
 ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key, size_t len,
-    ngx_uint_t respelled)
+    ngx_uint_t altered)
 {
     ngx_uint_t                  n;
     const ngx_mcp_json_path_t  *path;
@@ -556,13 +556,13 @@ ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key, size_t len,
             continue;
         }
 
-        if (!respelled && ngx_memcmp(path->key, key, len) == 0) {
+        if (!altered && ngx_memcmp(path->key, key, len) == 0) {
             return n;
         }
 
         if (ngx_mcp_json_folds(path->key, key, len)) {
             json->members[n].folded = 1;
-            json->suspect = 1;
+            json->ambiguous = 1;
             break;
         }
     }

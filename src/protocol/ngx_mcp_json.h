@@ -131,8 +131,8 @@ typedef struct {
     unsigned                name:1;       /* the string is a name */
     unsigned                keep:1;       /* the name is to be compared */
     unsigned                cut:1;        /* but not what follows in it */
-    unsigned                respelled:1;  /* compared is not all of it */
-    unsigned                suspect:1;    /* count > 1, folded or lone of one */
+    unsigned                altered:1;    /* compared is not all of it */
+    unsigned                ambiguous:1;  /* count > 1, folded or lone of one */
     u_char                  nesting[NGX_MCP_JSON_DEPTH / 8];
 } ngx_mcp_json_t;
 

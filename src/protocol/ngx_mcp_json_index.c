@@ -23,7 +23,7 @@ typedef struct {
 #define ngx_mcp_json_hash(h, ch)  (((h) ^ (ch)) * 0x100000001b3ULL)
 
 
-static uint64_t ngx_mcp_json_index_walk(ngx_mcp_json_index_t *index,
+static uint64_t ngx_mcp_json_index_members(ngx_mcp_json_index_t *index,
     ngx_str_t *text);
 static void ngx_mcp_json_index_add(ngx_mcp_json_index_t *index, uint64_t path,
     uint64_t value);
@@ -66,12 +66,12 @@ ngx_mcp_json_index(ngx_mcp_json_index_t *index, ngx_str_t *object,
     index->mask = (uint32_t) (size - 1);
     index->fields = fields;
 
-    (void) ngx_mcp_json_index_walk(index, object);
+    (void) ngx_mcp_json_index_members(index, object);
 }
 
 
 static uint64_t
-ngx_mcp_json_index_walk(ngx_mcp_json_index_t *index, ngx_str_t *text)
+ngx_mcp_json_index_members(ngx_mcp_json_index_t *index, ngx_str_t *text)
 {
     u_char                *p, *last;
     uint64_t               value, hashes[2];
@@ -245,7 +245,7 @@ ngx_mcp_json_index_value(uint64_t seed, ngx_str_t *raw)
 
     none.seed = seed;
 
-    return ngx_mcp_json_index_walk(&none, raw);
+    return ngx_mcp_json_index_members(&none, raw);
 }
 
 

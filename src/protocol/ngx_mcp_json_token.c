@@ -236,23 +236,23 @@ ngx_mcp_json_character(ngx_mcp_json_t *json)
 
     case 0x0000:
         json->cut = 1;
-        json->respelled = 1;
+        json->altered = 1;
         return;
 
     case 0x0130:
     case 0x0131:
         ch = 'i';
-        json->respelled = 1;
+        json->altered = 1;
         break;
 
     case 0x017f:
         ch = 's';
-        json->respelled = 1;
+        json->altered = 1;
         break;
 
     case 0x212a:
         ch = 'k';
-        json->respelled = 1;
+        json->altered = 1;
         break;
 
     default:
@@ -278,11 +278,11 @@ ngx_mcp_json_lone(ngx_mcp_json_t *json)
     json->surrogate = 0;
 
     if (json->name) {
-        json->respelled = 1;
+        json->altered = 1;
 
     } else if (json->node < NGX_MCP_PATH_MAX) {
         json->members[json->node].lone = 1;
-        json->suspect = 1;
+        json->ambiguous = 1;
     }
 }
 

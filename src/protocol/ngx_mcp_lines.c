@@ -36,7 +36,7 @@ ngx_mcp_lines_feed(ngx_mcp_lines_t *lines, u_char **pos, u_char *last)
         lines->len = 0;
 
         if (lines->size > NGX_MCP_LINES_BUFFER_KEPT) {
-            ngx_mcp_lines_done(lines);
+            ngx_mcp_lines_free(lines);
         }
     }
 
@@ -111,7 +111,7 @@ ngx_mcp_lines_end(ngx_mcp_lines_t *lines)
 
 
 void
-ngx_mcp_lines_done(ngx_mcp_lines_t *lines)
+ngx_mcp_lines_free(ngx_mcp_lines_t *lines)
 {
     if (lines->buf) {
         ngx_free(lines->buf);
@@ -134,7 +134,7 @@ ngx_mcp_lines_append(ngx_mcp_lines_t *lines, u_char *p, size_t n)
     }
 
     if (n > lines->limit - lines->len) {
-        ngx_mcp_lines_done(lines);
+        ngx_mcp_lines_free(lines);
         lines->over = 1;
         return NGX_OK;
     }

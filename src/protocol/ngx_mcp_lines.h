@@ -41,7 +41,7 @@ ngx_int_t ngx_mcp_lines_feed(ngx_mcp_lines_t *lines, u_char **p, u_char *last);
 ngx_int_t ngx_mcp_lines_end(ngx_mcp_lines_t *lines);
 
 /* frees the buffer */
-void ngx_mcp_lines_done(ngx_mcp_lines_t *lines);
+void ngx_mcp_lines_free(ngx_mcp_lines_t *lines);
 
 
 #endif /* _NGX_MCP_LINES_H_INCLUDED_ */

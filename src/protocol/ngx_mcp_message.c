@@ -4,7 +4,7 @@
 
 static void ngx_mcp_message_init(ngx_mcp_message_t *m, ngx_str_t *text);
 static const char *ngx_mcp_message_check(ngx_mcp_message_t *m);
-static const char *ngx_mcp_message_suspect(ngx_mcp_message_t *m,
+static const char *ngx_mcp_message_ambiguous(ngx_mcp_message_t *m,
     ngx_uint_t client);
 static ngx_int_t ngx_mcp_message_subject(ngx_mcp_message_t *m,
     const char **why);
@@ -97,12 +97,12 @@ ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text, const char **why)
         return NGX_MCP_PARSE_ERROR;
     }
 
-    return ngx_mcp_message_scanned(m, text, why);
+    return ngx_mcp_message_parse_scanned(m, text, why);
 }
 
 
 ngx_int_t
-ngx_mcp_message_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
+ngx_mcp_message_parse_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why)
 {
     ngx_mcp_message_init(m, text);
@@ -137,7 +137,8 @@ ngx_mcp_message_init(ngx_mcp_message_t *m, ngx_str_t *text)
 
 
 ngx_int_t
-ngx_mcp_message_accept(ngx_mcp_message_t *m, ngx_str_t *text, const char **why)
+ngx_mcp_message_parse_client(ngx_mcp_message_t *m, ngx_str_t *text,
+    const char **why)
 {
     ngx_int_t  rc;
 
@@ -147,8 +148,8 @@ ngx_mcp_message_accept(ngx_mcp_message_t *m, ngx_str_t *text, const char **why)
         return rc;
     }
 
-    if (m->json.suspect) {
-        *why = ngx_mcp_message_suspect(m, 1);
+    if (m->json.ambiguous) {
+        *why = ngx_mcp_message_ambiguous(m, 1);
 
         if (*why) {
             rc = NGX_MCP_INVALID_REQUEST;
@@ -215,8 +216,8 @@ ngx_mcp_message_check(ngx_mcp_message_t *m)
 
     valid_id = ngx_mcp_message_id(m);
 
-    if (m->json.suspect) {
-        why = ngx_mcp_message_suspect(m, 0);
+    if (m->json.ambiguous) {
+        why = ngx_mcp_message_ambiguous(m, 0);
 
         if (why) {
             return why;
@@ -306,7 +307,7 @@ ngx_mcp_message_check(ngx_mcp_message_t *m)
  */
 
 static const char *
-ngx_mcp_message_suspect(ngx_mcp_message_t *m, ngx_uint_t client)
+ngx_mcp_message_ambiguous(ngx_mcp_message_t *m, ngx_uint_t client)
 {
     ngx_uint_t       i;
     ngx_mcp_path_e   path;

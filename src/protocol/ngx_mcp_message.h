@@ -89,7 +89,7 @@ ngx_int_t ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
 /* likewise where m->json is the scan of the text already */
-ngx_int_t ngx_mcp_message_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
+ngx_int_t ngx_mcp_message_parse_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
 /*
@@ -101,7 +101,7 @@ ngx_int_t ngx_mcp_message_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
  * no string, a method of MCP without its own of them or with an empty one.
  * m->subject is the path of that member, or NGX_MCP_PATH_NONE.
  */
-ngx_int_t ngx_mcp_message_accept(ngx_mcp_message_t *m, ngx_str_t *text,
+ngx_int_t ngx_mcp_message_parse_client(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
 /* raw span of a member; len 0 when absent */

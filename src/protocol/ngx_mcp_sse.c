@@ -197,7 +197,7 @@ failed:
 
 
 void
-ngx_mcp_sse_done(ngx_mcp_sse_t *sse)
+ngx_mcp_sse_free(ngx_mcp_sse_t *sse)
 {
     if (sse->buf) {
         ngx_free(sse->buf);

@@ -59,7 +59,7 @@ void ngx_mcp_sse_init(ngx_mcp_sse_t *sse, size_t limit, ngx_log_t *log);
 ngx_int_t ngx_mcp_sse_feed(ngx_mcp_sse_t *sse, u_char **p, u_char *last);
 
 /* frees the buffer */
-void ngx_mcp_sse_done(ngx_mcp_sse_t *sse);
+void ngx_mcp_sse_free(ngx_mcp_sse_t *sse);
 
 /*
  * Writes "id: ...\ndata: ...\n\n" in front of and behind a message that may

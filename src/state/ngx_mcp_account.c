@@ -34,7 +34,7 @@ typedef struct {
     ngx_mcp_room_e          room;
     ngx_uint_t              n;
     ngx_uint_t              beside;       /* reserved before */
-} ngx_mcp_ask_room_t;
+} ngx_mcp_room_request_t;
 
 
 static ngx_mcp_account_sh_t *ngx_mcp_account_find_locked(ngx_mcp_zone_t *zone,
@@ -44,7 +44,7 @@ static uint64_t ngx_mcp_account_key(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
 static ngx_mcp_account_sh_t *ngx_mcp_account_make_locked(
     ngx_mcp_zone_t *zone, uint64_t key, uint32_t parent);
 static ngx_int_t ngx_mcp_room_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ask_room_t *ask);
+    ngx_mcp_room_request_t *req);
 static ngx_mcp_ref_t ngx_mcp_account_ref(ngx_mcp_zone_t *zone,
     ngx_mcp_account_sh_t *a);
 static ngx_uint_t ngx_mcp_room_share(uint32_t left, uint32_t used,
@@ -52,21 +52,21 @@ static ngx_uint_t ngx_mcp_room_share(uint32_t left, uint32_t used,
 static ngx_uint_t ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left,
     uint32_t used, ngx_uint_t n);
 static ngx_uint_t ngx_mcp_room_fits(ngx_mcp_zone_t *zone,
-    ngx_mcp_ask_room_t *ask);
-static ngx_mcp_full_e ngx_mcp_room_lacking(ngx_mcp_zone_t *zone,
-    ngx_mcp_ask_room_t *ask);
+    ngx_mcp_room_request_t *req);
+static ngx_mcp_full_e ngx_mcp_room_refused(ngx_mcp_zone_t *zone,
+    ngx_mcp_room_request_t *req);
 static ngx_uint_t ngx_mcp_room_spare(ngx_mcp_zone_t *zone,
-    ngx_mcp_ask_room_t *ask);
+    ngx_mcp_room_request_t *req);
 static ngx_uint_t ngx_mcp_room_modest(ngx_mcp_zone_t *zone,
-    ngx_mcp_ask_room_t *ask);
-static ngx_int_t ngx_mcp_room_handed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_room_request_t *req);
+static ngx_int_t ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_account_sh_t *a);
 static ngx_uint_t ngx_mcp_room_replayable(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
 static ngx_int_t ngx_mcp_room_idle_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_account_sh_t *a);
 static ngx_int_t ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ask_room_t *ask);
+    ngx_mcp_room_request_t *req);
 
 
 static uint64_t
@@ -160,7 +160,7 @@ ngx_mcp_account_of_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer)
 {
     ngx_mcp_record_sh_t  *rec;
 
-    if (payer.block == 0 || payer.block >= zone->sh->fresh) {
+    if (payer.block == 0 || payer.block >= zone->sh->watermark) {
         return 0;
     }
 
@@ -236,13 +236,13 @@ ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *client, ngx_str_t *limit, ngx_uint_t room,
     ngx_uint_t n)
 {
-    uint64_t            key;
-    ngx_mcp_ask_room_t  ask;
+    uint64_t                key;
+    ngx_mcp_room_request_t  req;
 
-    ngx_memzero(&ask, sizeof(ngx_mcp_ask_room_t));
+    ngx_memzero(&req, sizeof(ngx_mcp_room_request_t));
 
-    ask.room = room;
-    ask.n = n + NGX_MCP_ROOM_ACCOUNTS
+    req.room = room;
+    req.n = n + NGX_MCP_ROOM_ACCOUNTS
             + 2 * ngx_mcp_text_blocks(zone, NGX_MCP_LOSSES,
                                       NGX_MCP_LOSSES_ALL * 8)
             + ngx_mcp_text_blocks(zone, NGX_MCP_ENDPOINT, endpoint->len)
@@ -252,14 +252,14 @@ ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
                                   endpoint->len + limit->len);
 
     key = ngx_mcp_account_key(zone, tenant, client);
-    ask.account = ngx_mcp_account_find_locked(zone, key);
+    req.account = ngx_mcp_account_find_locked(zone, key);
 
     if (tenant->len) {
         key = ngx_mcp_account_key(zone, tenant, NULL);
-        ask.tenant = ngx_mcp_account_find_locked(zone, key);
+        req.tenant = ngx_mcp_account_find_locked(zone, key);
     }
 
-    return ngx_mcp_room_locked(zone, &ask);
+    return ngx_mcp_room_locked(zone, &req);
 }
 
 
@@ -275,52 +275,52 @@ ngx_int_t
 ngx_mcp_reserve_beside_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
     ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside)
 {
-    uint32_t            account;
-    ngx_mcp_ask_room_t  ask;
+    uint32_t                account;
+    ngx_mcp_room_request_t  req;
 
     if (n == 0) {
         return NGX_OK;
     }
 
-    ngx_memzero(&ask, sizeof(ngx_mcp_ask_room_t));
+    ngx_memzero(&req, sizeof(ngx_mcp_room_request_t));
 
-    ask.room = room;
-    ask.n = n;
-    ask.beside = beside;
+    req.room = room;
+    req.n = n;
+    req.beside = beside;
 
     account = ngx_mcp_account_of_locked(zone, payer);
 
     if (account) {
-        ask.account = ngx_mcp_block(zone, account);
+        req.account = ngx_mcp_block(zone, account);
 
-        if (ask.account->rec.account) {
-            ask.tenant = ngx_mcp_block(zone, ask.account->rec.account);
+        if (req.account->rec.account) {
+            req.tenant = ngx_mcp_block(zone, req.account->rec.account);
         }
     }
 
     if (room == NGX_MCP_ROOM_EVENT) {
-        ask.owner = payer;
+        req.owner = payer;
     }
 
-    return ngx_mcp_room_locked(zone, &ask);
+    return ngx_mcp_room_locked(zone, &req);
 }
 
 
 static ngx_int_t
-ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 {
     ngx_int_t      rc;
     ngx_uint_t     sessions, events, orphans;
     ngx_mcp_ref_t  none, account, tenant;
 
-    if (ngx_mcp_room_fits(zone, ask)) {
+    if (ngx_mcp_room_fits(zone, req)) {
         return NGX_OK;
     }
 
     /* they may go with what is charged to them */
 
-    account = ngx_mcp_account_ref(zone, ask->account);
-    tenant = ngx_mcp_account_ref(zone, ask->tenant);
+    account = ngx_mcp_account_ref(zone, req->account);
+    tenant = ngx_mcp_account_ref(zone, req->tenant);
 
     ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
 
@@ -332,29 +332,29 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
     for ( ;; ) {
         ngx_mcp_step_locked(zone);
 
-        ask->account = ngx_mcp_record(zone, account, NGX_MCP_ACCOUNT);
-        ask->tenant = ngx_mcp_record(zone, tenant, NGX_MCP_ACCOUNT);
+        req->account = ngx_mcp_record(zone, account, NGX_MCP_ACCOUNT);
+        req->tenant = ngx_mcp_record(zone, tenant, NGX_MCP_ACCOUNT);
 
-        if (ngx_mcp_room_fits(zone, ask)) {
+        if (ngx_mcp_room_fits(zone, req)) {
             rc = NGX_OK;
             break;
         }
 
         if (events < NGX_MCP_ROOM_EVENTS
-            && ngx_mcp_room_handed_locked(zone, ask->account) == NGX_OK)
+            && ngx_mcp_room_delivered_locked(zone, req->account) == NGX_OK)
         {
             events++;
             continue;
         }
 
         if (sessions < NGX_MCP_ROOM_SESSIONS
-            && ngx_mcp_room_idle_locked(zone, ask->account) == NGX_OK)
+            && ngx_mcp_room_idle_locked(zone, req->account) == NGX_OK)
         {
             sessions++;
             continue;
         }
 
-        if (ngx_mcp_room_modest(zone, ask)) {
+        if (ngx_mcp_room_modest(zone, req)) {
 
             if (orphans) {
                 orphans = 0;
@@ -377,13 +377,13 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
         }
 
         if (events < NGX_MCP_ROOM_EVENTS
-            && ngx_mcp_room_own_locked(zone, ask) == NGX_OK)
+            && ngx_mcp_room_own_locked(zone, req) == NGX_OK)
         {
             events++;
             continue;
         }
 
-        if (ngx_mcp_room_spare(zone, ask)) {
+        if (ngx_mcp_room_spare(zone, req)) {
             rc = NGX_OK;
         }
 
@@ -391,8 +391,8 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
     }
 
     if (rc != NGX_OK) {
-        zone->full = ngx_mcp_room_lacking(zone, ask);
-        zone->lacking = zone->full;
+        zone->full = ngx_mcp_room_refused(zone, req);
+        zone->refused = zone->full;
 
     } else if (zone->sh->freed) {
 
@@ -451,7 +451,7 @@ ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left, uint32_t used,
 
 
 static ngx_uint_t
-ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 {
     uint32_t               left, half;
     ngx_uint_t             need;
@@ -461,55 +461,55 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
     sh = zone->sh;
     left = ngx_mcp_free_blocks(sh);
 
-    need = ask->n + ask->beside
-           + (ask->room == NGX_MCP_ROOM_NEW ? ngx_mcp_room_reserve(sh) : 0);
+    need = req->n + req->beside
+           + (req->room == NGX_MCP_ROOM_NEW ? ngx_mcp_room_reserve(sh) : 0);
 
     if (left < need) {
         return 0;
     }
 
-    if (ask->room == NGX_MCP_ROOM_OTHER) {
+    if (req->room == NGX_MCP_ROOM_OTHER) {
         return 1;
     }
 
     none.used = 0;
     none.kept = 0;
 
-    a = ask->account ? ask->account : &none;
-    t = ask->tenant ? ask->tenant : &none;
+    a = req->account ? req->account : &none;
+    t = req->tenant ? req->tenant : &none;
 
-    if (ask->room == NGX_MCP_ROOM_EVENT) {
+    if (req->room == NGX_MCP_ROOM_EVENT) {
         half = sh->blocks / 2;
 
         if (half <= sh->used[NGX_MCP_EVENT]
             || !(ngx_mcp_room_share(half - sh->used[NGX_MCP_EVENT], a->kept,
-                                    t->kept, ask->n)
+                                    t->kept, req->n)
                  || ngx_mcp_room_little(sh, half - sh->used[NGX_MCP_EVENT],
-                                        a->kept, ask->n)))
+                                        a->kept, req->n)))
         {
             return 0;
         }
     }
 
-    if (ask->room != NGX_MCP_ROOM_NEW
-        && ngx_mcp_room_little(sh, left, a->used, ask->n))
+    if (req->room != NGX_MCP_ROOM_NEW
+        && ngx_mcp_room_little(sh, left, a->used, req->n))
     {
         return 1;
     }
 
-    return ngx_mcp_room_share(left, a->used, t->used, ask->n)
-           || (ask->room == NGX_MCP_ROOM_CALL && ngx_mcp_room_spare(zone, ask));
+    return ngx_mcp_room_share(left, a->used, t->used, req->n)
+           || (req->room == NGX_MCP_ROOM_CALL && ngx_mcp_room_spare(zone, req));
 }
 
 
 /* of what there is too little: would it fit without this limit? */
 
 static ngx_mcp_full_e
-ngx_mcp_room_lacking(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 {
-    ngx_mcp_ask_room_t  other;
+    ngx_mcp_room_request_t  other;
 
-    other = *ask;
+    other = *req;
     other.tenant = NULL;
 
     if (ngx_mcp_room_fits(zone, &other)) {
@@ -526,7 +526,7 @@ ngx_mcp_room_lacking(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
 /* whether it may go at the reserve although the account has its share */
 
 static ngx_uint_t
-ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 {
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_zone_sh_t     *sh;
@@ -536,29 +536,29 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
     sh = zone->sh;
 
     if (ngx_mcp_free_blocks(sh)
-        < ask->n + ask->beside + ngx_mcp_room_reserve(sh) / 2)
+        < req->n + req->beside + ngx_mcp_room_reserve(sh) / 2)
     {
         return 0;
     }
 
-    if (ask->room != NGX_MCP_ROOM_EVENT) {
-        return ask->room == NGX_MCP_ROOM_CALL;
+    if (req->room != NGX_MCP_ROOM_EVENT) {
+        return req->room == NGX_MCP_ROOM_CALL;
     }
 
-    if (ngx_mcp_account_of_locked(zone, ask->owner) == 0
-        || sh->used[NGX_MCP_EVENT] + ask->n
+    if (ngx_mcp_account_of_locked(zone, req->owner) == 0
+        || sh->used[NGX_MCP_EVENT] + req->n
            > sh->blocks / 2 - ngx_mcp_room_reserve(sh))
     {
         return 0;
     }
 
-    rec = ngx_mcp_block(zone, ask->owner.block);
+    rec = ngx_mcp_block(zone, req->owner.block);
 
     switch (rec->block.type) {
 
     case NGX_MCP_SESSION:
         s = (ngx_mcp_session_sh_t *) rec;
-        return s->events == 0 && ask->n <= NGX_MCP_BLOCKS_SMALL;
+        return s->events == 0 && req->n <= NGX_MCP_BLOCKS_SMALL;
 
     case NGX_MCP_CALL:
         c = (ngx_mcp_call_sh_t *) rec;
@@ -566,9 +566,9 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
 
         /* events that have a reader are taken soon */
 
-        return c->carrier
-               ? c->log.count < NGX_MCP_LINE_WAITING
-               : s->events == 0 && ask->n <= NGX_MCP_BLOCKS_SMALL;
+        return c->active_stream
+               ? c->log.count < NGX_MCP_CHANNEL_WAITING
+               : s->events == 0 && req->n <= NGX_MCP_BLOCKS_SMALL;
 
     default:
         return 0;
@@ -582,34 +582,34 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
  */
 
 static ngx_uint_t
-ngx_mcp_room_modest(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+ngx_mcp_room_modest(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 {
     uint32_t            left, used;
     ngx_mcp_zone_sh_t  *sh;
 
-    if (ask->room == NGX_MCP_ROOM_OTHER) {
+    if (req->room == NGX_MCP_ROOM_OTHER) {
         return 1;
     }
 
     sh = zone->sh;
     left = ngx_mcp_free_blocks(sh);
 
-    if (ask->room == NGX_MCP_ROOM_EVENT
-        && sh->used[NGX_MCP_EVENT] + ask->n > sh->blocks / 2)
+    if (req->room == NGX_MCP_ROOM_EVENT
+        && sh->used[NGX_MCP_EVENT] + req->n > sh->blocks / 2)
     {
         return 0;
     }
 
-    used = ask->account ? ask->account->used : 0;
+    used = req->account ? req->account->used : 0;
 
-    return used + 2 * ask->n <= ngx_max(left, sh->blocks / 16);
+    return used + 2 * req->n <= ngx_max(left, sh->blocks / 16);
 }
 
 
 /* drops what the account's readers were handed, and could only repeat */
 
 static ngx_int_t
-ngx_mcp_room_handed_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
+ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
 {
     uint32_t             n;
     ngx_uint_t           i;
@@ -649,12 +649,12 @@ ngx_mcp_room_replayable(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
     owner = ngx_mcp_block(zone, e->rec.owner.block);
 
     if (owner->block.type == NGX_MCP_CALL) {
-        return e->pos <= ((ngx_mcp_call_sh_t *) owner)->handed;
+        return e->pos <= ((ngx_mcp_call_sh_t *) owner)->delivered;
     }
 
     s = (ngx_mcp_session_sh_t *) owner;
 
-    return e->pos <= s->handed.own;
+    return e->pos <= s->delivered.own;
 }
 
 
@@ -695,19 +695,19 @@ ngx_mcp_room_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
 /* an event makes room by older ones of its session, or of its tenant's logs */
 
 static ngx_int_t
-ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
+ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 {
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_record_sh_t   *rec;
     ngx_mcp_session_sh_t  *s;
 
-    if (ask->room != NGX_MCP_ROOM_EVENT
-        || ngx_mcp_account_of_locked(zone, ask->owner) == 0)
+    if (req->room != NGX_MCP_ROOM_EVENT
+        || ngx_mcp_account_of_locked(zone, req->owner) == 0)
     {
         return NGX_DECLINED;
     }
 
-    rec = ngx_mcp_block(zone, ask->owner.block);
+    rec = ngx_mcp_block(zone, req->owner.block);
 
     switch (rec->block.type) {
 
@@ -724,12 +724,12 @@ ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
     case NGX_MCP_ENDPOINT:
     case NGX_MCP_TOPIC:
 
-        if (ask->account->common.head == 0) {
+        if (req->account->common.head == 0) {
             return NGX_DECLINED;
         }
 
         ngx_mcp_log_drop_locked(zone,
-                                ngx_mcp_block(zone, ask->account->common.head));
+                                ngx_mcp_block(zone, req->account->common.head));
         return NGX_OK;
     }
 
@@ -742,7 +742,7 @@ ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_ask_room_t *ask)
 void
 ngx_mcp_account_full(ngx_mcp_zone_t *zone)
 {
-    const char         *lacking, *remedy;
+    const char         *refused, *remedy;
     ngx_uint_t          full;
     ngx_atomic_uint_t   last;
 
@@ -759,7 +759,7 @@ ngx_mcp_account_full(ngx_mcp_zone_t *zone)
     switch (full) {
 
     case NGX_MCP_FULL_CLIENT:
-        lacking = "has a client that occupies its share (as much as remains "
+        refused = "has a client that occupies its share (as much as remains "
                   "free)";
         remedy = "set \"mcp_session_bind\" or \"mcp_tenant\" to separate "
                  "clients with one address, or give \"mcp_zone\" a larger "
@@ -767,30 +767,30 @@ ngx_mcp_account_full(ngx_mcp_zone_t *zone)
         break;
 
     case NGX_MCP_FULL_TENANT:
-        lacking = "has a tenant that occupies its share (four times as much "
+        refused = "has a tenant that occupies its share (four times as much "
                   "as remains free)";
         remedy = "let \"mcp_tenant\" separate its clients, or give "
                  "\"mcp_zone\" a larger size";
         break;
 
     default: /* NGX_MCP_FULL_ZONE */
-        lacking = "is full";
+        refused = "is full";
         remedy = "give \"mcp_zone\" a larger size";
     }
 
     ngx_log_error(NGX_LOG_ERR, zone->log, 0,
                   "mcp zone \"%V\" %s: %uD of %uD blocks are free, %uD are "
                   "events; sessions, calls or events are refused; %s",
-                  &zone->name, lacking, ngx_mcp_free_blocks(zone->sh),
+                  &zone->name, refused, ngx_mcp_free_blocks(zone->sh),
                   zone->sh->blocks - 1, zone->sh->used[NGX_MCP_EVENT],
                   remedy);
 }
 
 
 const char *
-ngx_mcp_account_lacking(ngx_mcp_zone_t *zone)
+ngx_mcp_account_refusal(ngx_mcp_zone_t *zone)
 {
-    switch (zone->lacking) {
+    switch (zone->refused) {
 
     case NGX_MCP_FULL_CLIENT:
         return "this client occupies its share of the zone";

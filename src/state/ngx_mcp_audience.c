@@ -248,13 +248,14 @@ ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
         from = aud->endpoint_len + aud->tenant_len;
 
-        if (ngx_mcp_copy(zone, aud, 0, aud->endpoint_len, pool, &a->endpoint)
+        if (ngx_mcp_text_copy(zone, aud, 0, aud->endpoint_len, pool,
+                              &a->endpoint)
             != NGX_OK
-            || ngx_mcp_copy(zone, aud, aud->endpoint_len, aud->tenant_len,
-                            pool, &a->tenant)
+            || ngx_mcp_text_copy(zone, aud, aud->endpoint_len, aud->tenant_len,
+                                 pool, &a->tenant)
                != NGX_OK
-            || ngx_mcp_copy(zone, aud, from, aud->rec.len - from, pool,
-                            &a->key)
+            || ngx_mcp_text_copy(zone, aud, from, aud->rec.len - from, pool,
+                                 &a->key)
                != NGX_OK)
         {
             rc = NGX_ERROR;

@@ -79,11 +79,11 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
     ngx_mcp_touch_range(zone, s, streams, extension);
 
-    if (++s->line == 0) {
-        s->line = 1;
+    if (++s->channel == 0) {
+        s->channel = 1;
     }
 
-    c->line = s->line;
+    c->channel = s->channel;
 
     ngx_mcp_commit_locked(zone, c, NGX_MCP_CALL);
 
@@ -95,14 +95,14 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_CALLS_RUNNING, 1);
 
     call->ref = ngx_mcp_ref(zone, c);
-    call->line = c->line;
+    call->channel = c->channel;
 
     ngx_mcp_zone_unlock(zone);
 
     ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_STARTED, 1);
 
     ngx_log_debug3(NGX_LOG_DEBUG_CORE, zone->log, 0,
-                   "mcp call %V opened, line %uD, %uD", id, call->line,
+                   "mcp call %V opened, line %uD, %uD", id, call->channel,
                    call->ref.block);
 
     return NGX_OK;
@@ -149,7 +149,7 @@ ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
 
 
 ngx_uint_t
-ngx_mcp_call_carried(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
+ngx_mcp_call_has_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
 {
     ngx_uint_t          carried;
     ngx_mcp_call_sh_t  *c;
@@ -157,7 +157,7 @@ ngx_mcp_call_carried(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
     ngx_mcp_zone_lock(zone);
 
     c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
-    carried = (c && c->carrier);
+    carried = (c && c->active_stream);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -214,7 +214,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     s = ngx_mcp_block(zone, c->task.rec.owner.block);
 
     kept = !s->ended
-           && (c->carrier
+           && (c->active_stream
                || (c->log.count
                    && c->task.rec.flags & NGX_MCP_CALL_STREAMED));
 
@@ -230,7 +230,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     ngx_mcp_interest_leave_locked(zone, c->interest);
     ngx_memzero(&c->interest, sizeof(ngx_mcp_ref_t));
 
-    ngx_mcp_unwake_locked(zone, &c->task);
+    ngx_mcp_wake_cancel_locked(zone, &c->task);
     ngx_mcp_list_remove(zone, &s->calls, n, NGX_MCP_LINKS);
     s->ncalls--;
 
@@ -242,25 +242,25 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
         return;
     }
 
-    if (c->carrier) {
+    if (c->active_stream) {
 
         /* its reader has to learn that nothing more comes */
 
-        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, c->carrier),
+        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, c->active_stream),
                             NGX_MCP_WAKE_NEWS);
     }
 
-    ngx_mcp_list_append(zone, &s->lines, n, NGX_MCP_LINKS);
+    ngx_mcp_list_append(zone, &s->finished, n, NGX_MCP_LINKS);
 
     ngx_mcp_session_settle_locked(zone, s);
-    ngx_mcp_lines_trim_locked(zone, s);
+    ngx_mcp_finished_trim_locked(zone, s);
 }
 
 
 /* of lines that were handed over the newest are kept for resuming */
 
 void
-ngx_mcp_lines_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+ngx_mcp_finished_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     uint32_t            n;
     ngx_uint_t          kept;
@@ -268,12 +268,12 @@ ngx_mcp_lines_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     kept = 0;
 
-    for (n = s->lines.tail; n; /* void */ ) {
+    for (n = s->finished.tail; n;  /* void */ ) {
         c = ngx_mcp_block(zone, n);
         n = c->task.rec.links.prev;
 
-        if (c->carrier == 0 && c->handed >= c->log.last
-            && kept++ == NGX_MCP_LINES_MAX)
+        if (c->active_stream == 0 && c->delivered >= c->log.last
+            && kept++ == NGX_MCP_FINISHED_MAX)
         {
             kept--;
             ngx_mcp_call_drop_locked(zone, c);
@@ -294,7 +294,7 @@ ngx_mcp_call_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
     (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
 
-    ngx_mcp_list_remove(zone, &s->lines, ngx_mcp_number(zone, c),
+    ngx_mcp_list_remove(zone, &s->finished, ngx_mcp_number(zone, c),
                         NGX_MCP_LINKS);
     ngx_mcp_drop_locked(zone, c);
 }

@@ -3,7 +3,7 @@
 
 
 ngx_int_t
-ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
+ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t channel,
     ngx_pool_t *pool, ngx_str_t *id)
 {
     uint32_t               n;
@@ -25,17 +25,17 @@ ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     for ( /* void */ ; n; n = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, n);
 
-        if (c->line == line) {
+        if (c->channel == channel) {
             break;
         }
     }
 
     if (n == 0 && s) {
 
-        for (n = s->lines.tail; n; n = c->task.rec.links.prev) {
+        for (n = s->finished.tail; n; n = c->task.rec.links.prev) {
             c = ngx_mcp_block(zone, n);
 
-            if (c->line == line) {
+            if (c->channel == channel) {
                 break;
             }
         }

@@ -15,7 +15,7 @@
                              : &(zone)->root->endpoints)
 
 #define ngx_mcp_group_used(g)                                                 \
-    ((g)->sessions || (g)->farewells || (g)->shared || (g)->groups)
+    ((g)->sessions || (g)->pending_deletes || (g)->shared || (g)->groups)
 
 
 static ngx_mcp_group_sh_t *ngx_mcp_endpoint_locked(ngx_mcp_zone_t *zone,
@@ -121,8 +121,9 @@ ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         rc = NGX_DECLINED;
 
         if (g && g->sessions) {
-            rc = ngx_mcp_copy(zone, g, g->endpoint_len,
-                              g->rec.len - g->endpoint_len, pool, &tenants[n]);
+            rc = ngx_mcp_text_copy(zone, g, g->endpoint_len,
+                                   g->rec.len - g->endpoint_len, pool,
+                                   &tenants[n]);
         }
 
         ngx_mcp_zone_unlock(zone);
@@ -355,24 +356,24 @@ ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
         if (g->log.count) {
 
-            if (!g->dying) {
-                g->dying = 1;
-                ngx_mcp_list_append(zone, &zone->root->doomed,
+            if (!g->removing) {
+                g->removing = 1;
+                ngx_mcp_list_append(zone, &zone->root->removals,
                                     ngx_mcp_number(zone, g),
-                                    offsetof(ngx_mcp_group_sh_t, doomed));
+                                    offsetof(ngx_mcp_group_sh_t, removals));
             }
 
             return;
         }
 
-        if (g->dying) {
-            g->dying = 0;
-            ngx_mcp_list_remove(zone, &zone->root->doomed,
+        if (g->removing) {
+            g->removing = 0;
+            ngx_mcp_list_remove(zone, &zone->root->removals,
                                 ngx_mcp_number(zone, g),
-                                offsetof(ngx_mcp_group_sh_t, doomed));
+                                offsetof(ngx_mcp_group_sh_t, removals));
         }
 
-        ngx_mcp_topic_said_locked(zone, g);
+        ngx_mcp_topic_clean_locked(zone, g);
 
         if (g->ntopics[0] || g->ntopics[1]) {
             return;
@@ -402,7 +403,7 @@ ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
     uint32_t             n;
     ngx_mcp_group_sh_t  *g;
 
-    n = zone->root->doomed.head;
+    n = zone->root->removals.head;
 
     if (n == 0) {
         return NGX_OK;
@@ -412,14 +413,14 @@ ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
 
     if (ngx_mcp_group_used(g)) {
         ngx_mcp_touch(zone, g);
-        g->dying = 0;
-        ngx_mcp_list_remove(zone, &zone->root->doomed, n,
-                            offsetof(ngx_mcp_group_sh_t, doomed));
+        g->removing = 0;
+        ngx_mcp_list_remove(zone, &zone->root->removals, n,
+                            offsetof(ngx_mcp_group_sh_t, removals));
 
     } else {
         (void) ngx_mcp_log_clear_locked(zone, &g->log, NGX_MCP_GROUP_SWEEP);
         ngx_mcp_group_settle_locked(zone, g);
     }
 
-    return zone->root->doomed.head ? NGX_AGAIN : NGX_OK;
+    return zone->root->removals.head ? NGX_AGAIN : NGX_OK;
 }

@@ -204,7 +204,7 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
 
 ngx_int_t
-ngx_mcp_interest_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+ngx_mcp_interest_acquire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_mcp_ref_t call, ngx_str_t *uri)
 {
     uint64_t                        hash;
@@ -338,7 +338,7 @@ ngx_mcp_interest_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t interest)
 
 
 void
-ngx_mcp_interest_heard(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+ngx_mcp_interest_updated(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_str_t *uri)
 {
     ngx_mcp_interest_sh_t  *in;
@@ -599,7 +599,7 @@ ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
             continue;
         }
 
-        rc = ngx_mcp_copy(zone, in, 0, in->rec.len, pool, &job->uri);
+        rc = ngx_mcp_text_copy(zone, in, 0, in->rec.len, pool, &job->uri);
 
         if (rc == NGX_OK) {
             job->ref = ngx_mcp_ref(zone, in);

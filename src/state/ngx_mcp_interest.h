@@ -42,7 +42,7 @@ ngx_int_t ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
  * A running call waits on the resource, and counts like a session until it is
  * closed.  NGX_OK; NGX_DECLINED: something has ended, or there is no room.
  */
-ngx_int_t ngx_mcp_interest_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+ngx_int_t ngx_mcp_interest_acquire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_mcp_ref_t call, ngx_str_t *uri);
 
 /*
@@ -106,7 +106,7 @@ ngx_int_t ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last);
 
 /* the stream of the shared upstream session said so */
-void ngx_mcp_interest_heard(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+void ngx_mcp_interest_updated(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_str_t *uri);
 
 

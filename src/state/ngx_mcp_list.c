@@ -7,7 +7,7 @@
 
 
 static void ngx_mcp_list_clear_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_kept_sh_t *k);
+    ngx_mcp_list_state_sh_t *k);
 static ngx_int_t ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t audience, ngx_mcp_stage_t *stage);
 
@@ -16,10 +16,10 @@ ngx_int_t
 ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, ngx_mcp_list_t *list)
 {
-    ngx_int_t               rc;
-    ngx_mcp_kept_sh_t      *k;
-    ngx_mcp_content_sh_t   *c;
-    ngx_mcp_audience_sh_t  *a;
+    ngx_int_t                 rc;
+    ngx_mcp_content_sh_t     *c;
+    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_list_state_sh_t  *k;
 
     ngx_mcp_zone_lock(zone);
 
@@ -46,7 +46,7 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
         rc = NGX_OK;
 
-    } else if (k->flags & NGX_MCP_LIST_PASSED || k->failures) {
+    } else if (k->flags & NGX_MCP_LIST_PASS_THROUGH || k->failures) {
         rc = NGX_DECLINED;
 
     } else {
@@ -108,9 +108,9 @@ ngx_uint_t
 ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kinds)
 {
-    ngx_uint_t              i, kept, rings;
-    ngx_mcp_kept_sh_t      *k;
-    ngx_mcp_audience_sh_t  *a;
+    ngx_uint_t                i, kept, rings;
+    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_list_state_sh_t  *k;
 
     kept = 0;
     rings = 0;
@@ -133,7 +133,7 @@ ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         k->failures = 0;
         rings = 1;
 
-        if (k->content || k->flags & NGX_MCP_LIST_PASSED) {
+        if (k->content || k->flags & NGX_MCP_LIST_PASS_THROUGH) {
             kept |= NGX_MCP_LIST_BIT(i);
         }
     }
@@ -149,7 +149,7 @@ ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 
 ngx_uint_t
-ngx_mcp_list_heard(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t kinds)
 {
     ngx_mcp_ref_t           ref;
@@ -182,11 +182,11 @@ ngx_int_t
 ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, uint32_t *signals, ngx_msec_t *delay)
 {
-    uint64_t                now;
-    ngx_int_t               rc;
-    ngx_uint_t              cold;
-    ngx_mcp_kept_sh_t      *k;
-    ngx_mcp_audience_sh_t  *a;
+    uint64_t                  now;
+    ngx_int_t                 rc;
+    ngx_uint_t                cold;
+    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_list_state_sh_t  *k;
 
     now = ngx_current_msec;
 
@@ -200,7 +200,7 @@ ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     }
 
     k = &a->lists[kind];
-    cold = !k->content && !(k->flags & NGX_MCP_LIST_PASSED);
+    cold = !k->content && !(k->flags & NGX_MCP_LIST_PASS_THROUGH);
 
     if (!(k->flags & NGX_MCP_LIST_WANTED)) {
         rc = NGX_DECLINED;
@@ -227,12 +227,12 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
     ngx_msec_t ttl)
 {
-    uint32_t                old;
-    ngx_int_t               rc;
-    ngx_mcp_stage_t         stage;
-    ngx_mcp_kept_sh_t      *k;
-    ngx_mcp_content_sh_t   *c;
-    ngx_mcp_audience_sh_t  *a;
+    uint32_t                  old;
+    ngx_int_t                 rc;
+    ngx_mcp_stage_t           stage;
+    ngx_mcp_content_sh_t     *c;
+    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_list_state_sh_t  *k;
 
     ngx_mcp_zone_lock(zone);
 
@@ -284,7 +284,7 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
             return NGX_ERROR;
         }
 
-        ngx_mcp_list_pass(zone, audience, kind, signals, ttl);
+        ngx_mcp_list_pass_through(zone, audience, kind, signals, ttl);
 
         return NGX_DECLINED;
     }
@@ -302,13 +302,13 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
         /* the list passed through so far may have been another one */
 
-        rc = (k->flags & NGX_MCP_LIST_PASSED) ? NGX_OK : NGX_DONE;
+        rc = (k->flags & NGX_MCP_LIST_PASS_THROUGH) ? NGX_OK : NGX_DONE;
     }
 
     ngx_mcp_touch(zone, a);
 
     if (rc == NGX_OK) {
-        a->untold |= NGX_MCP_LIST_BIT(kind);
+        a->dirty |= NGX_MCP_LIST_BIT(kind);
     }
 
     c = ngx_mcp_make_locked(zone, &stage);
@@ -329,7 +329,7 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, old));
     }
 
-    k->flags &= ~NGX_MCP_LIST_PASSED;
+    k->flags &= ~NGX_MCP_LIST_PASS_THROUGH;
     k->seen = signals;
     k->due = ngx_current_msec + ttl;
     k->failures = 0;
@@ -366,11 +366,11 @@ ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 
 void
-ngx_mcp_list_pass(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+ngx_mcp_list_pass_through(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, uint32_t signals, ngx_msec_t ttl)
 {
-    ngx_mcp_kept_sh_t      *k;
-    ngx_mcp_audience_sh_t  *a;
+    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_list_state_sh_t  *k;
 
     ngx_mcp_zone_lock(zone);
 
@@ -384,12 +384,12 @@ ngx_mcp_list_pass(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         /* nothing to compare with: each signal may be a change */
 
         if (k->content
-            || (k->flags & NGX_MCP_LIST_PASSED && k->seen != signals))
+            || (k->flags & NGX_MCP_LIST_PASS_THROUGH && k->seen != signals))
         {
-            a->untold |= NGX_MCP_LIST_BIT(kind);
+            a->dirty |= NGX_MCP_LIST_BIT(kind);
         }
 
-        k->flags |= NGX_MCP_LIST_PASSED;
+        k->flags |= NGX_MCP_LIST_PASS_THROUGH;
 
         ngx_mcp_list_clear_locked(zone, k);
 
@@ -405,7 +405,7 @@ ngx_mcp_list_pass(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 
 static void
-ngx_mcp_list_clear_locked(ngx_mcp_zone_t *zone, ngx_mcp_kept_sh_t *k)
+ngx_mcp_list_clear_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_state_sh_t *k)
 {
     uint32_t  n;
 
@@ -422,9 +422,9 @@ void
 ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind)
 {
-    uint64_t                delay;
-    ngx_mcp_kept_sh_t      *k;
-    ngx_mcp_audience_sh_t  *a;
+    uint64_t                  delay;
+    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_list_state_sh_t  *k;
 
     ngx_mcp_zone_lock(zone);
 
@@ -452,7 +452,7 @@ ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 
 ngx_uint_t
-ngx_mcp_list_untold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience)
+ngx_mcp_list_dirty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience)
 {
     ngx_uint_t              kinds;
     ngx_mcp_audience_sh_t  *a;
@@ -460,7 +460,7 @@ ngx_mcp_list_untold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience)
     ngx_mcp_zone_lock(zone);
 
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
-    kinds = a ? a->untold : 0;
+    kinds = a ? a->dirty : 0;
 
     ngx_mcp_zone_unlock(zone);
 
@@ -469,7 +469,7 @@ ngx_mcp_list_untold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience)
 
 
 ngx_uint_t
-ngx_mcp_list_tell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+ngx_mcp_list_announce(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_audience_t *names, ngx_uint_t kinds, ngx_mcp_event_t *event)
 {
     ngx_uint_t              sessions;
@@ -484,9 +484,9 @@ ngx_mcp_list_tell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
 
-    if (a && a->untold & kinds) {
-        sessions = ngx_mcp_log_told_locked(zone, audience, names, kinds,
-                                           event);
+    if (a && a->dirty & kinds) {
+        sessions = ngx_mcp_log_announce_locked(zone, audience, names, kinds,
+                                               event);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -499,9 +499,9 @@ ngx_int_t
 ngx_mcp_list_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, ngx_mcp_list_info_t *info)
 {
-    ngx_mcp_kept_sh_t      *k;
-    ngx_mcp_content_sh_t   *c;
-    ngx_mcp_audience_sh_t  *a;
+    ngx_mcp_content_sh_t     *c;
+    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_list_state_sh_t  *k;
 
     ngx_memzero(info, sizeof(ngx_mcp_list_info_t));
 

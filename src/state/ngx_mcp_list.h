@@ -116,8 +116,8 @@ ngx_uint_t ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kinds);
 
 /* likewise, if it is said to this session alone; 0 if it has its own lists */
-ngx_uint_t ngx_mcp_list_heard(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_uint_t kinds);
+ngx_uint_t ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_uint_t kinds);
 
 /*
  * For the holder: NGX_OK: fetch it now, and hand back *signals; NGX_AGAIN:
@@ -137,7 +137,7 @@ ngx_int_t ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_msec_t ttl);
 
 /* there is none that could be kept; also for "ttl" */
-void ngx_mcp_list_pass(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+void ngx_mcp_list_pass_through(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, uint32_t signals, ngx_msec_t ttl);
 
 /* it could not be fetched: the one before stays */
@@ -145,13 +145,13 @@ void ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind);
 
 /* kinds that changed and whose sessions were not told */
-ngx_uint_t ngx_mcp_list_untold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience);
+ngx_uint_t ngx_mcp_list_dirty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience);
 
 /*
  * Tells them: appends the event for the audience's sessions, and these kinds
  * are not untold any more.  The number of sessions in the audience's group.
  */
-ngx_uint_t ngx_mcp_list_tell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+ngx_uint_t ngx_mcp_list_announce(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_audience_t *names, ngx_uint_t kinds, ngx_mcp_event_t *event);
 
 

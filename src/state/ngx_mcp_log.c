@@ -4,12 +4,12 @@
 
 static ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
-static ngx_mcp_event_sh_t *ngx_mcp_log_spare_locked(ngx_mcp_zone_t *zone,
+static ngx_mcp_event_sh_t *ngx_mcp_log_evictable_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
-static ngx_mcp_event_sh_t *ngx_mcp_lines_spare_locked(ngx_mcp_zone_t *zone,
-    uint32_t n);
-static ngx_mcp_event_sh_t *ngx_mcp_line_spare_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_call_sh_t *c);
+static ngx_mcp_event_sh_t *ngx_mcp_channels_evictable_locked(
+    ngx_mcp_zone_t *zone, uint32_t n);
+static ngx_mcp_event_sh_t *ngx_mcp_channel_evictable_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
 static ngx_mcp_call_sh_t *ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
 
@@ -36,7 +36,7 @@ ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
 {
     in->event = event;
 
-    ngx_mcp_log_only(zone, event, &in->only);
+    ngx_mcp_log_target(zone, event, &in->target);
 
     ngx_mcp_stage_init(zone, &in->stage, NGX_MCP_EVENT, event->parts,
                        event->nparts);
@@ -45,67 +45,68 @@ ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
 
 
 void
-ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
-    ngx_mcp_only_sh_t *only)
+ngx_mcp_log_target(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
+    ngx_mcp_target_sh_t *target)
 {
     ngx_uint_t  i;
 
     for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
-        only->uri[i] = event->uri[i].len
+        target->uri[i] = event->uri[i].len
                        ? ngx_mcp_hash(zone, &event->uri[i], NULL) : 0;
     }
 
-    only->identity = event->identity.data
+    target->identity = event->identity.data
                      ? ngx_mcp_hash(zone, &event->identity, NULL) : 0;
 
-    only->flags = event->flags
+    target->flags = event->flags
                   & (NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_UNLISTED
                      |NGX_MCP_EVENT_SHARED
                      |NGX_MCP_EVENT_OFFERED(NGX_MCP_OFFERED_ALL));
 
-    only->audience = event->list_key.data
+    target->audience = event->list_key.data
                      ? ngx_mcp_hash(zone, &event->list_key, NULL) : 0;
 }
 
 
 ngx_uint_t
 ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_mcp_only_sh_t *only)
+    ngx_mcp_target_sh_t *target)
 {
     uint64_t                 kinds;
     ngx_uint_t               i;
     ngx_mcp_extension_sh_t  *e;
 
-    if (only->identity && only->identity != s->identity) {
+    if (target->identity && target->identity != s->identity) {
         return 1;
     }
 
     e = ngx_mcp_session_extension(zone, s);
 
-    if (only->audience
-        && only->audience != e->audience)
+    if (target->audience
+        && target->audience != e->audience)
     {
         return 1;
     }
 
-    if (only->flags & NGX_MCP_EVENT_LISTED && e->alone) {
+    if (target->flags & NGX_MCP_EVENT_LISTED && e->alone) {
         return 1;
     }
 
-    kinds = NGX_MCP_EVENT_KINDS(only->flags);
+    kinds = NGX_MCP_EVENT_KINDS(target->flags);
 
     if (kinds && (kinds & e->offered) == 0) {
         return 1;
     }
 
-    if (only->flags & NGX_MCP_EVENT_UNLISTED
+    if (target->flags & NGX_MCP_EVENT_UNLISTED
         && !e->alone && ngx_mcp_audience_exists_locked(zone, s))
     {
         return 1;
     }
 
     for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
-        if (only->uri[i] && !ngx_mcp_subscribed_locked(zone, s, only->uri[i])) {
+        if (target->uri[i] && !ngx_mcp_subscribed_locked(zone, s,
+                                                         target->uri[i])) {
             return 1;
         }
     }
@@ -186,7 +187,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     large = (in.stage.len > s->event_size);
 
-    rc = ngx_mcp_log_line_locked(zone, owner, &in, fits, cursor);
+    rc = ngx_mcp_log_channel_locked(zone, owner, &in, fits, cursor);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -200,10 +201,10 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 
 ngx_int_t
-ngx_mcp_log_line_locked(ngx_mcp_zone_t *zone, void *owner,
+ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor)
 {
-    uint32_t               carrier;
+    uint32_t               active_stream;
     ngx_mcp_log_sh_t      *log;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_event_sh_t    *e;
@@ -214,13 +215,13 @@ ngx_mcp_log_line_locked(ngx_mcp_zone_t *zone, void *owner,
     if (c->task.rec.block.type == NGX_MCP_CALL) {
         s = ngx_mcp_block(zone, c->task.rec.owner.block);
         log = &c->log;
-        carrier = c->carrier;
+        active_stream = c->active_stream;
 
     } else {
         c = NULL;
         s = owner;
         log = &s->log;
-        carrier = s->carrier;
+        active_stream = s->active_stream;
     }
 
     e = NULL;
@@ -232,7 +233,7 @@ ngx_mcp_log_line_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_touch(zone, log);
 
     if (room) {
-        e = ngx_mcp_log_add_locked(zone, owner, in->event, &in->only,
+        e = ngx_mcp_log_add_locked(zone, owner, in->event, &in->target,
                                    &in->stage);
     }
 
@@ -255,8 +256,8 @@ ngx_mcp_log_line_locked(ngx_mcp_zone_t *zone, void *owner,
         cursor->wide = 0;
     }
 
-    if (carrier) {
-        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, carrier),
+    if (active_stream) {
+        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, active_stream),
                             NGX_MCP_WAKE_NEWS);
     }
 
@@ -276,24 +277,24 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_call_sh_t *c)
 {
     uint32_t             n;
-    ngx_mcp_call_sh_t   *line;
+    ngx_mcp_call_sh_t   *channel;
     ngx_mcp_event_sh_t  *e;
 
-    line = NULL;
+    channel = NULL;
 
     while (s->events >= s->event_max) {
         ngx_mcp_step_locked(zone);
 
-        for (n = s->lines.head; n; n = line->task.rec.links.next) {
-            line = ngx_mcp_block(zone, n);
+        for (n = s->finished.head; n; n = channel->task.rec.links.next) {
+            channel = ngx_mcp_block(zone, n);
 
-            if (line->carrier == 0) {
+            if (channel->active_stream == 0) {
                 break;
             }
         }
 
         if (n) {
-            ngx_mcp_call_drop_locked(zone, line);
+            ngx_mcp_call_drop_locked(zone, channel);
             continue;
         }
 
@@ -307,11 +308,11 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
             return NGX_OK;
         }
 
-        e = ngx_mcp_log_spare_locked(zone, s, c);
+        e = ngx_mcp_log_evictable_locked(zone, s, c);
 
         if (e == NULL) {
 
-            if (c == NULL || c->log.count < NGX_MCP_LINE_WAITING) {
+            if (c == NULL || c->log.count < NGX_MCP_CHANNEL_WAITING) {
                 return s->event_max ? NGX_OK : NGX_DECLINED;
             }
 
@@ -330,14 +331,14 @@ ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_call_sh_t *c)
 {
     uint32_t             n;
-    ngx_mcp_call_sh_t   *line;
+    ngx_mcp_call_sh_t   *channel;
     ngx_mcp_event_sh_t  *e;
 
-    for (n = s->lines.head; n; n = line->task.rec.links.next) {
-        line = ngx_mcp_block(zone, n);
+    for (n = s->finished.head; n; n = channel->task.rec.links.next) {
+        channel = ngx_mcp_block(zone, n);
 
-        if (line->carrier == 0) {
-            ngx_mcp_call_drop_locked(zone, line);
+        if (channel->active_stream == 0) {
+            ngx_mcp_call_drop_locked(zone, channel);
             return NGX_OK;
         }
     }
@@ -346,7 +347,7 @@ ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         e = ngx_mcp_block(zone, s->log.list.head);
 
     } else {
-        e = ngx_mcp_log_spare_locked(zone, s, c);
+        e = ngx_mcp_log_evictable_locked(zone, s, c);
     }
 
     if (e == NULL) {
@@ -362,19 +363,19 @@ ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 /* the event that is missed least, or NULL */
 
 static ngx_mcp_event_sh_t *
-ngx_mcp_log_spare_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+ngx_mcp_log_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_call_sh_t *c)
 {
     ngx_mcp_event_sh_t  *e, *p;
 
-    e = c ? ngx_mcp_line_spare_locked(zone, c) : NULL;
+    e = c ? ngx_mcp_channel_evictable_locked(zone, c) : NULL;
 
     if (e) {
         return e;
     }
 
-    e = ngx_mcp_lines_spare_locked(zone, s->calls.head);
-    p = ngx_mcp_lines_spare_locked(zone, s->lines.head);
+    e = ngx_mcp_channels_evictable_locked(zone, s->calls.head);
+    p = ngx_mcp_channels_evictable_locked(zone, s->finished.head);
 
     return (e == NULL || (p && p->stamp < e->stamp)) ? p : e;
 }
@@ -383,7 +384,7 @@ ngx_mcp_log_spare_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 /* the oldest one of these calls */
 
 static ngx_mcp_event_sh_t *
-ngx_mcp_lines_spare_locked(ngx_mcp_zone_t *zone, uint32_t n)
+ngx_mcp_channels_evictable_locked(ngx_mcp_zone_t *zone, uint32_t n)
 {
     ngx_mcp_call_sh_t   *c;
     ngx_mcp_event_sh_t  *e, *oldest;
@@ -392,7 +393,7 @@ ngx_mcp_lines_spare_locked(ngx_mcp_zone_t *zone, uint32_t n)
 
     for ( /* void */ ; n; n = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, n);
-        e = ngx_mcp_line_spare_locked(zone, c);
+        e = ngx_mcp_channel_evictable_locked(zone, c);
 
         if (e && (oldest == NULL || e->stamp < oldest->stamp)) {
             oldest = e;
@@ -406,7 +407,7 @@ ngx_mcp_lines_spare_locked(ngx_mcp_zone_t *zone, uint32_t n)
 /* the oldest one, if it was handed out or nobody reads the line */
 
 static ngx_mcp_event_sh_t *
-ngx_mcp_line_spare_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
+ngx_mcp_channel_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 {
     ngx_mcp_event_sh_t  *e;
 
@@ -416,13 +417,13 @@ ngx_mcp_line_spare_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
     e = ngx_mcp_block(zone, c->log.list.head);
 
-    return (c->carrier == 0 || e->pos <= c->handed) ? e : NULL;
+    return (c->active_stream == 0 || e->pos <= c->delivered) ? e : NULL;
 }
 
 
 ngx_mcp_event_sh_t *
 ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage)
+    ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target, ngx_mcp_stage_t *stage)
 {
     ngx_mcp_log_sh_t     *log;
     ngx_mcp_zone_sh_t    *sh;
@@ -460,8 +461,8 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     e->rec.flags = (uint16_t) event->flags;
     e->level = (uint32_t) event->level;
 
-    if (only) {
-        e->only = *only;
+    if (target) {
+        e->target = *target;
     }
 
     e->stamp = ++sh->stamp;
@@ -486,7 +487,7 @@ ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 
     c = ngx_mcp_log_free_locked(zone, e);
 
-    if (c && c->log.count == 0 && c->carrier == 0
+    if (c && c->log.count == 0 && c->active_stream == 0
         && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING))
     {
         ngx_mcp_call_drop_locked(zone, c);
@@ -537,7 +538,7 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 
     default: /* NGX_MCP_GROUP, NGX_MCP_ENDPOINT */
         g = (ngx_mcp_group_sh_t *) owner;
-        ngx_mcp_losses_add_locked(zone, g, e->pos, &e->only, e->level);
+        ngx_mcp_losses_add_locked(zone, g, e->pos, &e->target, e->level);
         log = &g->log;
         break;
     }

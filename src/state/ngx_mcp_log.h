@@ -18,10 +18,10 @@
 
 
 #include "ngx_mcp_schema.h"
-#include "ngx_mcp_take.h"
+#include "ngx_mcp_consume.h"
 
 
-#define NGX_MCP_GENERAL_LINE  0
+#define NGX_MCP_GENERAL_CHANNEL  0
 
 
 /* a place on a line: how many events of each log have been taken */
@@ -37,7 +37,7 @@ typedef struct {
  * So many events that the reader of a call's line has yet to take are kept even
  * if the session has more than its number: who appends waits before that.
  */
-#define NGX_MCP_LINE_WAITING  64
+#define NGX_MCP_CHANNEL_WAITING  64
 
 #define NGX_MCP_EVENT_URIS  3
 
@@ -77,7 +77,7 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_ref_t           ref;
-    uint32_t                line;         /* never 0 */
+    uint32_t                channel;      /* never 0 */
 } ngx_mcp_call_t;
 
 /*
@@ -96,7 +96,7 @@ ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 void ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /* whether a stream carries its line */
-ngx_uint_t ngx_mcp_call_carried(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
+ngx_uint_t ngx_mcp_call_has_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /* messages for it from elsewhere go to the session's general line */
 void ngx_mcp_call_plain(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
@@ -119,7 +119,7 @@ ngx_int_t ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  * session or line is gone; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    uint32_t line, ngx_pool_t *pool, ngx_str_t *id);
+    uint32_t channel, ngx_pool_t *pool, ngx_str_t *id);
 
 
 /*
@@ -167,23 +167,23 @@ ngx_int_t ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token,
  *
  * If events are refused one after the other, the stream is told of the first
  * gap.  Others wait for the next event that is taken, or until the caller sets
- * "told" to NGX_MCP_TOLD_NONE.
+ * "told" to NGX_MCP_GAP_NONE.
  */
 
 typedef enum {
-    NGX_MCP_TOLD_NONE = 0,
-    NGX_MCP_TOLD,                         /* and nothing was taken since */
-    NGX_MCP_TOLD_MORE                     /* and there was another one */
-} ngx_mcp_told_e;
+    NGX_MCP_GAP_NONE = 0,
+    NGX_MCP_GAP_REPORTED,                 /* and nothing was taken since */
+    NGX_MCP_GAP_MORE                      /* and there was another one */
+} ngx_mcp_gap_e;
 
 typedef struct {
     ngx_mcp_ref_t           ref;          /* of the stream's record */
     ngx_mcp_ref_t           session;
     ngx_mcp_ref_t           group;
     ngx_mcp_ref_t           endpoint;
-    uint32_t                line;
+    uint32_t                channel;
     uint32_t                more;         /* there may be, after a take */
-    uint32_t                told;         /* of a gap, ngx_mcp_told_e */
+    uint32_t                gap;          /* of a gap, ngx_mcp_gap_e */
     ngx_mcp_cursor_t        cursor;       /* what it has taken */
     ngx_mcp_cursor_t        seen;         /* in the shared logs when it was
                                              opened; of what follows its worker
@@ -204,7 +204,7 @@ typedef struct {
  * a line (which is a gap: the caller says so); NGX_ERROR: zone full.
  */
 ngx_int_t ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    uint32_t line, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
+    uint32_t channel, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
     ngx_mcp_stream_t *stream);
 
 /* closes it; the next newest of the line is woken with NGX_MCP_WAKE_NEWS */
@@ -228,7 +228,7 @@ void ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
  */
 #define NGX_MCP_LOST_UNKNOWN  ((size_t) -1)
 
-ngx_int_t ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+ngx_int_t ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     u_char *buf, size_t size, size_t *len, ngx_uint_t *flags);
 
 

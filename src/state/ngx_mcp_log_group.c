@@ -19,11 +19,11 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         ngx_mcp_log_miss_locked(zone, g, NULL, 0);
 
     } else if (!room
-               || ngx_mcp_log_add_group_locked(zone, g, in->event, &in->only,
+               || ngx_mcp_log_add_group_locked(zone, g, in->event, &in->target,
                                                &in->stage)
                   == NULL)
     {
-        ngx_mcp_log_miss_locked(zone, g, &in->only, in->event->level);
+        ngx_mcp_log_miss_locked(zone, g, &in->target, in->event->level);
         rc = NGX_ERROR;
     }
 
@@ -35,9 +35,9 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 void
 ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_only_sh_t *only, ngx_uint_t level)
+    ngx_mcp_target_sh_t *target, ngx_uint_t level)
 {
-    ngx_mcp_losses_add_locked(zone, g, g->log.last + 1, only, level);
+    ngx_mcp_losses_add_locked(zone, g, g->log.last + 1, target, level);
 
     ngx_mcp_touch(zone, &g->log);
     g->log.last++;
@@ -46,7 +46,7 @@ ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 ngx_mcp_event_sh_t *
 ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage)
+    ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target, ngx_mcp_stage_t *stage)
 {
     ngx_uint_t  i;
 
@@ -60,12 +60,12 @@ ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, g->log.list.head));
     }
 
-    return ngx_mcp_log_add_locked(zone, g, event, only, stage);
+    return ngx_mcp_log_add_locked(zone, g, event, target, stage);
 }
 
 
 ngx_uint_t
-ngx_mcp_log_told_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+ngx_mcp_log_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_audience_t *names, ngx_uint_t kinds, ngx_mcp_event_t *event)
 {
     ngx_int_t               rc;
@@ -91,18 +91,18 @@ ngx_mcp_log_told_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     g = ngx_mcp_group_lookup_locked(zone, &names->endpoint, &names->tenant);
 
-    ngx_mcp_touch(zone, &a->untold);
-    a->untold &= ~kinds;
+    ngx_mcp_touch(zone, &a->dirty);
+    a->dirty &= ~kinds;
 
     if (g == NULL || g->sessions == 0) {
         return 0;
     }
 
     if (rc != NGX_OK
-        || ngx_mcp_log_add_group_locked(zone, g, event, &in.only, &in.stage)
+        || ngx_mcp_log_add_group_locked(zone, g, event, &in.target, &in.stage)
            == NULL)
     {
-        ngx_mcp_log_miss_locked(zone, g, &in.only, event->level);
+        ngx_mcp_log_miss_locked(zone, g, &in.target, event->level);
     }
 
     ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));

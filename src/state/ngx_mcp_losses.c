@@ -78,7 +78,7 @@ ngx_mcp_losses_set(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l, ngx_uint_t i,
 
 void
 ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    uint64_t pos, ngx_mcp_only_sh_t *only, ngx_uint_t level)
+    uint64_t pos, ngx_mcp_target_sh_t *target, ngx_uint_t level)
 {
     uint64_t              hash;
     ngx_uint_t            i;
@@ -87,17 +87,17 @@ ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     l = ngx_mcp_block(zone, g->losses);
     hash = 0;
 
-    if (only) {
-        hash = only->identity ? only->identity : only->audience;
+    if (target) {
+        hash = target->identity ? target->identity : target->audience;
 
         for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
-            if (only->uri[i]) {
-                hash = only->uri[i];
+            if (target->uri[i]) {
+                hash = target->uri[i];
                 break;
             }
         }
 
-        if (only->flags) {
+        if (target->flags) {
             ngx_mcp_losses_set(zone, l, NGX_MCP_LOSSES_KINDS, pos);
         }
     }

@@ -65,7 +65,7 @@ typedef struct {
     unsigned                joins:1;      /* a window that there is */
     unsigned                opens:1;      /* a window */
     unsigned                room:1;       /* for that */
-    unsigned                unkept:1;
+    unsigned                not_kept:1;
 } ngx_mcp_out_t;
 
 
@@ -80,7 +80,7 @@ typedef struct {
     ngx_mcp_post_t         *post;
     ngx_mcp_out_t          *outs;
     ngx_uint_t              n;
-    ngx_uint_t              lines;        /* to sessions and calls */
+    ngx_uint_t              direct;       /* to sessions and calls */
     ngx_uint_t              there;        /* of these */
     ngx_uint_t              large;
     ngx_uint_t              full;
@@ -101,7 +101,7 @@ static ngx_uint_t ngx_mcp_out_large(ngx_mcp_out_t *out);
 static ngx_uint_t ngx_mcp_out_needs(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out);
 static ngx_int_t ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out, ngx_mcp_groups_t *cur);
-static ngx_int_t ngx_mcp_out_line_locked(ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out, ngx_mcp_ref_t *ref);
 static ngx_int_t ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd);
 static void ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone,
@@ -131,7 +131,7 @@ static ngx_int_t ngx_mcp_send_steps(ngx_mcp_zone_t *zone,
 static ngx_mcp_stage_t *ngx_mcp_send_step_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd, ngx_mcp_item_sh_t *it, ngx_mcp_stage_t *staged,
     ngx_uint_t *done);
-static ngx_int_t ngx_mcp_send_window_locked(ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_mcp_send_coalescing_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd, ngx_mcp_item_sh_t *it, ngx_mcp_out_t *out);
 static void ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *it);
@@ -139,22 +139,23 @@ static ngx_uint_t ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *it);
 static void ngx_mcp_item_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *it);
-static void ngx_mcp_window_look_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_coalescing_expired_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out);
-static ngx_mcp_item_sh_t *ngx_mcp_window_find_locked(ngx_mcp_zone_t *zone,
+static ngx_mcp_item_sh_t *ngx_mcp_coalescing_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out);
-static uint32_t ngx_mcp_window_hash(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out);
-static void ngx_mcp_window_use_locked(ngx_mcp_zone_t *zone,
+static uint32_t ngx_mcp_coalescing_hash(ngx_mcp_zone_t *zone,
+    ngx_mcp_out_t *out);
+static void ngx_mcp_coalescing_use_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd, ngx_mcp_out_t *out);
-static void ngx_mcp_window_open_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_coalescing_open_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out);
-static void ngx_mcp_window_insert_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *w, uint32_t time);
-static void ngx_mcp_window_join_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out);
 static ngx_int_t ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t *ref, ngx_msec_t *next);
-static void ngx_mcp_window_end_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *w);
 
 
@@ -233,7 +234,7 @@ ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     (void) ngx_mcp_outbox_send(zone, &post);
 
-    return d.unkept ? NGX_ERROR : NGX_OK;
+    return d.not_kept ? NGX_ERROR : NGX_OK;
 }
 
 
@@ -258,8 +259,8 @@ ngx_mcp_outbox_send(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
         ngx_mcp_out_prepare(zone, &outs[i], &post->deliveries[i]);
     }
 
-    if (post->take) {
-        ngx_mcp_take_init(zone, post->take);
+    if (post->consume) {
+        ngx_mcp_consume_init(zone, post->consume);
     }
 
     snd.post = post;
@@ -277,7 +278,7 @@ ngx_mcp_outbox_send(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
     post->large = (snd.large != 0);
 
     for (i = 0; i < post->n; i++) {
-        post->deliveries[i].unkept = outs[i].unkept;
+        post->deliveries[i].not_kept = outs[i].not_kept;
     }
 
     if (rc == NGX_AGAIN) {
@@ -316,7 +317,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
     head = &out->head;
 
-    ngx_mcp_log_only(zone, &d->event, &head->only);
+    ngx_mcp_log_target(zone, &d->event, &head->target);
 
     if (d->endpoint) {
         head->how |= NGX_MCP_SEND_ENDPOINT;
@@ -329,7 +330,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
     }
 
     if (d->session.data || d->ref.block) {
-        head->how |= NGX_MCP_SEND_LINE;
+        head->how |= NGX_MCP_SEND_CHANNEL;
         head->ref = d->ref;
         out->session = d->session;
     }
@@ -343,7 +344,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
         /* it is kept for that session alone */
 
-        head->only.uri[0] = d->session.data
+        head->target.uri[0] = d->session.data
                             ? ngx_mcp_hash(zone, &d->session, NULL) : 0;
     }
 
@@ -430,7 +431,7 @@ ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
     }
 
     out->in.event = &out->event;
-    out->in.only = head->only;
+    out->in.target = head->target;
 
     ngx_mcp_stage_init(zone, &out->in.stage, NGX_MCP_EVENT, out->event.parts,
                        out->event.nparts);
@@ -509,14 +510,14 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
     how = out->head.how;
 
-    if (how & NGX_MCP_SEND_LINE) {
+    if (how & NGX_MCP_SEND_CHANNEL) {
 
         if (cur->number) {
             return NGX_DONE;
         }
 
         cur->number = 1;
-        rc = ngx_mcp_out_line_locked(zone, out, &cur->ref);
+        rc = ngx_mcp_out_channel_locked(zone, out, &cur->ref);
 
         if (rc != NGX_OK || !(how & NGX_MCP_SEND_TOPIC)) {
             return rc;
@@ -552,15 +553,15 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 /* NGX_DONE: it is there, and does not get what the event is about */
 
 static ngx_int_t
-ngx_mcp_out_line_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
+ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
     ngx_mcp_ref_t *ref)
 {
-    ngx_mcp_only_sh_t      *only;
+    ngx_mcp_target_sh_t    *target;
     ngx_mcp_session_sh_t   *s;
     ngx_mcp_delivery_sh_t  *head;
 
     head = &out->head;
-    only = &head->only;
+    target = &head->target;
 
     if (out->session.data) {
         s = ngx_mcp_session_lookup_locked(zone, &out->session);
@@ -582,13 +583,13 @@ ngx_mcp_out_line_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
             return NGX_OK;
         }
 
-        if (only->identity && only->identity != s->identity) {
+        if (target->identity && target->identity != s->identity) {
             return NGX_DECLINED;
         }
 
         *ref = head->ref;
 
-        return ngx_mcp_log_hidden_locked(zone, s, only) ? NGX_DONE : NGX_OK;
+        return ngx_mcp_log_hidden_locked(zone, s, target) ? NGX_DONE : NGX_OK;
     }
 
     *ref = head->ref;
@@ -623,8 +624,8 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     /* the feed's event before it comes first, whichever worker left that */
 
-    while (post->take
-           && ngx_mcp_take_before_locked(zone, post->take, &before))
+    while (post->consume
+           && ngx_mcp_consume_unfinished_locked(zone, post->consume, &before))
     {
         ngx_mcp_zone_unlock(zone);
 
@@ -687,7 +688,7 @@ ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 again:
 
     snd->post->sessions = 0;
-    snd->lines = 0;
+    snd->direct = 0;
     snd->there = 0;
     snd->many = 0;
     snd->ntargets = 0;
@@ -706,7 +707,7 @@ again:
 
     for (i = 0; i < snd->n; i++) {
         if (snd->outs[i].joins
-            && ngx_mcp_window_find_locked(zone, &snd->outs[i]) == NULL)
+            && ngx_mcp_coalescing_find_locked(zone, &snd->outs[i]) == NULL)
         {
             goto again;
         }
@@ -744,10 +745,10 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
         rc = ngx_mcp_out_next_locked(zone, out, &cur);
 
-        if ((how & (NGX_MCP_SEND_LINE|NGX_MCP_SEND_TOPIC))
-            == NGX_MCP_SEND_LINE)
+        if ((how & (NGX_MCP_SEND_CHANNEL|NGX_MCP_SEND_TOPIC))
+            == NGX_MCP_SEND_CHANNEL)
         {
-            snd->lines++;
+            snd->direct++;
             snd->there += (rc != NGX_DECLINED);
         }
 
@@ -770,12 +771,12 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             snd->many = 1;
         }
 
-    } while ((rc == NGX_OK && !(how & NGX_MCP_SEND_LINE)
+    } while ((rc == NGX_OK && !(how & NGX_MCP_SEND_CHANNEL)
               && (out->addressed || !snd->many))
              || rc == NGX_AGAIN);
 
     if (out->head.what && out->found) {
-        ngx_mcp_window_look_locked(zone, out);
+        ngx_mcp_coalescing_expired_locked(zone, out);
 
         if (out->joins) {
 
@@ -941,7 +942,7 @@ ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         return out->in.stage.len <= NGX_MCP_TOPIC_BYTES;
     }
 
-    if (out->head.how & NGX_MCP_SEND_LINE) {
+    if (out->head.how & NGX_MCP_SEND_CHANNEL) {
         return ngx_mcp_log_owner_locked(zone, ref, &s)
                && out->in.stage.len <= s->event_size;
     }
@@ -958,27 +959,27 @@ static ngx_int_t
 ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     ngx_mcp_ref_t item)
 {
-    ngx_int_t           rc;
-    ngx_mcp_post_t     *post;
-    ngx_mcp_once_sh_t  *o;
+    ngx_int_t                  rc;
+    ngx_mcp_post_t            *post;
+    ngx_mcp_idempotency_sh_t  *o;
 
     post = snd->post;
 
-    if (post->take) {
-        rc = ngx_mcp_take_locked(zone, post->take);
+    if (post->consume) {
+        rc = ngx_mcp_consume_locked(zone, post->consume);
 
         if (rc != NGX_OK) {
             return rc;
         }
     }
 
-    if (snd->lines && !snd->there && !post->optional) {
+    if (snd->direct && !snd->there && !post->optional) {
         post->absent = 1;
         return NGX_DECLINED;
     }
 
     if (post->id) {
-        o = ngx_mcp_once_find_locked(zone, post->id);
+        o = ngx_mcp_idempotency_find_locked(zone, post->id);
 
         if (o) {
             post->sessions = o->sessions;
@@ -986,7 +987,8 @@ ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             return NGX_DECLINED;
         }
 
-        ngx_mcp_once_add_locked(zone, post->id, post->sessions)->item = item;
+        ngx_mcp_idempotency_add_locked(zone, post->id,
+                                       post->sessions)->item = item;
     }
 
     return NGX_OK;
@@ -1004,7 +1006,7 @@ ngx_mcp_send_all_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         out = &snd->outs[i];
 
         if (out->found && out->head.what) {
-            ngx_mcp_window_use_locked(zone, snd, out);
+            ngx_mcp_coalescing_use_locked(zone, snd, out);
         }
     }
 
@@ -1031,7 +1033,8 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
     how = out->head.how;
 
-    if ((how & (NGX_MCP_SEND_LINE|NGX_MCP_SEND_TOPIC)) == NGX_MCP_SEND_LINE) {
+    if ((how & (NGX_MCP_SEND_CHANNEL|NGX_MCP_SEND_TOPIC))
+        == NGX_MCP_SEND_CHANNEL) {
         owner = ngx_mcp_log_owner_locked(zone, ref, &s);
 
         if (owner == NULL) {
@@ -1042,13 +1045,13 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
         room = room && !(how & NGX_MCP_SEND_GAP);
 
-        rc = ngx_mcp_log_line_locked(zone, owner, &out->in, room, NULL);
+        rc = ngx_mcp_log_channel_locked(zone, owner, &out->in, room, NULL);
 
         /* its worker opens a stream for it */
 
         c = ngx_mcp_record(zone, ref, NGX_MCP_CALL);
 
-        if (c && c->carrier == 0) {
+        if (c && c->active_stream == 0) {
             ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_NEWS);
         }
 
@@ -1069,7 +1072,7 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
             rc = ngx_mcp_topic_keep_locked(zone, g, &topic, &out->in, room);
 
-            out->unkept |= (rc != NGX_OK);
+            out->not_kept |= (rc != NGX_OK);
 
         } else {
             rc = ngx_mcp_log_group_locked(zone, g, &out->in, room,
@@ -1156,7 +1159,7 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     if (rc == NGX_OK) {
         it = ngx_mcp_make_locked(zone, &stage);
-        it->class = NGX_MCP_WINDOW_NOT;
+        it->class = NGX_MCP_COALESCING_NONE;
         it->deliveries = (uint32_t) snd->n;
 
         ngx_mcp_commit_locked(zone, it, NGX_MCP_ITEM);
@@ -1175,8 +1178,8 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         ngx_mcp_item_drop_locked(zone, ngx_mcp_block(zone, ref.block));
     }
 
-    if (rc == NGX_OK && post->take) {
-        ngx_mcp_take_left_locked(zone, post->take, ref);
+    if (rc == NGX_OK && post->consume) {
+        ngx_mcp_consume_set_item_locked(zone, post->consume, ref);
     }
 
     ngx_mcp_stage_drop_locked(zone, &stage);
@@ -1252,7 +1255,7 @@ ngx_mcp_item_load(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_pool_t *pool,
     ngx_mcp_item_work_locked(zone, it);
 
     snd->n = it->deliveries;
-    rc = ngx_mcp_copy(zone, it, 0, it->rec.len, pool, &text);
+    rc = ngx_mcp_text_copy(zone, it, 0, it->rec.len, pool, &text);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -1369,7 +1372,7 @@ ngx_mcp_send_step_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     rc = NGX_OK;
 
     if (out->head.what && !(it->rec.flags & NGX_MCP_ITEM_OPENED)) {
-        rc = ngx_mcp_send_window_locked(zone, snd, it, out);
+        rc = ngx_mcp_send_coalescing_locked(zone, snd, it, out);
     }
 
     max = ngx_min(NGX_MCP_SEND_TARGETS, NGX_MCP_SEND_BLOCKS / stage->blocks);
@@ -1447,20 +1450,20 @@ ngx_mcp_send_step_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 /* NGX_OK: it is to be delivered; NGX_DONE: it waits with what it joined */
 
 static ngx_int_t
-ngx_mcp_send_window_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+ngx_mcp_send_coalescing_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     ngx_mcp_item_sh_t *it, ngx_mcp_out_t *out)
 {
     ngx_mcp_ref_t  none;
 
     ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
 
-    ngx_mcp_window_look_locked(zone, out);
+    ngx_mcp_coalescing_expired_locked(zone, out);
 
     out->room = (ngx_mcp_reserve_locked(zone, none, NGX_MCP_ROOM_OTHER,
                                         out->stage.blocks)
                  == NGX_OK);
 
-    ngx_mcp_window_use_locked(zone, snd, out);
+    ngx_mcp_coalescing_use_locked(zone, snd, out);
 
     ngx_mcp_item_touch(zone, it);
     it->rec.flags |= NGX_MCP_ITEM_OPENED;
@@ -1477,12 +1480,12 @@ ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
     ngx_mcp_touch(zone, it);
 
     if (zone->worker == NGX_MCP_NO_WORKER) {
-        it->rec.worker = NGX_MCP_PLACE_NONE;
+        it->rec.worker = NGX_MCP_SLOT_NONE;
         return;
     }
 
     it->rec.worker = (uint16_t) zone->worker;
-    it->nonce = ngx_mcp_place(zone, zone->worker)->nonce;
+    it->nonce = ngx_mcp_slot(zone, zone->worker)->nonce;
 }
 
 
@@ -1493,13 +1496,13 @@ ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 {
     ngx_mcp_worker_sh_t  *w;
 
-    if (it->rec.worker == NGX_MCP_PLACE_NONE
+    if (it->rec.worker == NGX_MCP_SLOT_NONE
         || it->rec.worker == zone->worker)
     {
         return 1;
     }
 
-    w = ngx_mcp_place(zone, it->rec.worker);
+    w = ngx_mcp_slot(zone, it->rec.worker);
 
     return w->state != NGX_MCP_WORKER_LIVE || w->nonce != it->nonce;
 }
@@ -1517,14 +1520,14 @@ ngx_mcp_item_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 /* a delivery that may be joined joins a window, opens one, or neither */
 
 static void
-ngx_mcp_window_look_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+ngx_mcp_coalescing_expired_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 {
     ngx_uint_t  fits, known;
 
     fits = zone->sh->used[NGX_MCP_ITEM] + out->stage.blocks
            <= zone->sh->blocks / NGX_MCP_WINDOWS_SHARE;
 
-    known = (ngx_mcp_window_find_locked(zone, out) != NULL);
+    known = (ngx_mcp_coalescing_find_locked(zone, out) != NULL);
 
     out->joins = (known && fits);
     out->opens = (!known && fits);
@@ -1532,7 +1535,7 @@ ngx_mcp_window_look_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
 
 static ngx_mcp_item_sh_t *
-ngx_mcp_window_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+ngx_mcp_coalescing_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 {
     size_t                  from;
     ngx_mcp_item_sh_t      *w;
@@ -1542,7 +1545,7 @@ ngx_mcp_window_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
     from = sizeof(ngx_mcp_delivery_sh_t);
 
     for (w = ngx_mcp_hash_first_locked(zone, NGX_MCP_ITEM,
-                                       ngx_mcp_window_hash(zone, out));
+                                       ngx_mcp_coalescing_hash(zone, out));
          w;
          w = ngx_mcp_hash_next_locked(zone, w))
     {
@@ -1551,7 +1554,8 @@ ngx_mcp_window_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
         if (h.what == head->what
             && (h.how & NGX_MCP_SEND_KEY) == (head->how & NGX_MCP_SEND_KEY)
             && h.ref.block == head->ref.block && h.ref.gen == head->ref.gen
-            && ngx_memcmp(&h.only, &head->only, sizeof(ngx_mcp_only_sh_t)) == 0
+            && ngx_memcmp(&h.target, &head->target,
+                          sizeof(ngx_mcp_target_sh_t)) == 0
             && ngx_mcp_text_equal(zone, w, from, h.endpoint_len,
                                   &out->endpoint)
             && ngx_mcp_text_equal(zone, w, from + h.endpoint_len, h.tenant_len,
@@ -1566,30 +1570,30 @@ ngx_mcp_window_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
 
 static uint32_t
-ngx_mcp_window_hash(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+ngx_mcp_coalescing_hash(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 {
-    ngx_str_t  only;
+    ngx_str_t  target;
 
-    only.data = (u_char *) &out->head.only;
-    only.len = sizeof(ngx_mcp_only_sh_t);
+    target.data = (u_char *) &out->head.target;
+    target.len = sizeof(ngx_mcp_target_sh_t);
 
     return (uint32_t) (out->head.what ^ out->head.ref.block
-                       ^ ngx_mcp_hash(zone, &only, NULL)
+                       ^ ngx_mcp_hash(zone, &target, NULL)
                        ^ ngx_mcp_hash(zone, &out->endpoint, &out->tenant));
 }
 
 
 static void
-ngx_mcp_window_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+ngx_mcp_coalescing_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     ngx_mcp_out_t *out)
 {
     if (out->joins) {
-        ngx_mcp_window_join_locked(zone, out);
+        ngx_mcp_coalescing_join_locked(zone, out);
 
     } else if (out->opens && out->room
-               && ngx_mcp_window_find_locked(zone, out) == NULL)
+               && ngx_mcp_coalescing_find_locked(zone, out) == NULL)
     {
-        ngx_mcp_window_open_locked(zone, out);
+        ngx_mcp_coalescing_open_locked(zone, out);
 
         snd->due = snd->due ? ngx_min(snd->due, out->head.time)
                             : out->head.time;
@@ -1600,7 +1604,7 @@ ngx_mcp_window_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 /* one in which nothing waits yet */
 
 static void
-ngx_mcp_window_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+ngx_mcp_coalescing_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 {
     ngx_str_t               fields[3];
     ngx_mcp_stage_t         stage;
@@ -1621,15 +1625,15 @@ ngx_mcp_window_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
     w = ngx_mcp_make_locked(zone, &stage);
 
-    w->rec.hash = ngx_mcp_window_hash(zone, out);
-    w->rec.worker = NGX_MCP_PLACE_NONE;
+    w->rec.hash = ngx_mcp_coalescing_hash(zone, out);
+    w->rec.worker = NGX_MCP_SLOT_NONE;
     w->deadline = ngx_current_msec + head.time;
     w->deliveries = 1;
 
     ngx_mcp_commit_locked(zone, w, NGX_MCP_ITEM);
 
     ngx_mcp_hash_insert_locked(zone, w);
-    ngx_mcp_window_insert_locked(zone, w, head.time);
+    ngx_mcp_coalescing_insert_locked(zone, w, head.time);
 }
 
 
@@ -1639,7 +1643,7 @@ ngx_mcp_window_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
  */
 
 static void
-ngx_mcp_window_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
+ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
     uint32_t time)
 {
     uint32_t            n, next;
@@ -1653,7 +1657,7 @@ ngx_mcp_window_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
         w->class++;
     }
 
-    list = &zone->root->windows[w->class];
+    list = &zone->root->coalescing[w->class];
     n = list->tail;
 
     for (i = 0; n && i < NGX_MCP_WINDOW_STEPS; i++) {
@@ -1679,14 +1683,14 @@ ngx_mcp_window_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
  */
 
 static void
-ngx_mcp_window_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 {
     uint32_t                n;
     ngx_mcp_list_sh_t      *list;
     ngx_mcp_item_sh_t      *w, *old;
     ngx_mcp_delivery_sh_t   head, h;
 
-    old = ngx_mcp_window_find_locked(zone, out);
+    old = ngx_mcp_coalescing_find_locked(zone, out);
 
     ngx_mcp_text_read(zone, old, 0, (u_char *) &h,
                       sizeof(ngx_mcp_delivery_sh_t));
@@ -1714,10 +1718,10 @@ ngx_mcp_window_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
     w = ngx_mcp_make_locked(zone, &out->stage);
     n = ngx_mcp_number(zone, old);
-    list = &zone->root->windows[old->class];
+    list = &zone->root->coalescing[old->class];
 
     w->rec.hash = old->rec.hash;
-    w->rec.worker = NGX_MCP_PLACE_NONE;
+    w->rec.worker = NGX_MCP_SLOT_NONE;
     w->rec.flags = NGX_MCP_ITEM_WAITING;
     w->deadline = old->deadline;
     w->class = old->class;
@@ -1788,9 +1792,9 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *ref,
     earliest = 0;
     looks = 0;
 
-    for (i = 0; i < NGX_MCP_WINDOW_CLASSES; i++) {
+    for (i = 0; i < NGX_MCP_COALESCING_CLASSES; i++) {
 
-        while ((n = zone->root->windows[i].head) != 0) {
+        while ((n = zone->root->coalescing[i].head) != 0) {
             it = ngx_mcp_block(zone, n);
 
             if (it->deadline > now) {
@@ -1801,7 +1805,7 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *ref,
 
             if (it->rec.flags & NGX_MCP_ITEM_WAITING) {
                 *ref = ngx_mcp_ref(zone, it);
-                ngx_mcp_window_end_locked(zone, it);
+                ngx_mcp_coalescing_end_locked(zone, it);
 
                 return NGX_OK;
             }
@@ -1810,7 +1814,7 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *ref,
                 return NGX_AGAIN;
             }
 
-            ngx_mcp_list_remove(zone, &zone->root->windows[i], n,
+            ngx_mcp_list_remove(zone, &zone->root->coalescing[i], n,
                                 NGX_MCP_LINKS);
             ngx_mcp_hash_remove_locked(zone, it);
             ngx_mcp_drop_locked(zone, it);
@@ -1840,7 +1844,7 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *ref,
 /* the waiting event is to be delivered, and another window begins */
 
 static void
-ngx_mcp_window_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
+ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
 {
     size_t          len;
     uint32_t        n;
@@ -1875,11 +1879,12 @@ ngx_mcp_window_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
                     == NGX_OK);
     }
 
-    ngx_mcp_list_remove(zone, &zone->root->windows[w->class], n, NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, &zone->root->coalescing[w->class], n,
+                        NGX_MCP_LINKS);
     ngx_mcp_hash_remove_locked(zone, w);
 
     ngx_mcp_item_work_locked(zone, w);
-    w->class = NGX_MCP_WINDOW_NOT;
+    w->class = NGX_MCP_COALESCING_NONE;
 
     /* its one delivery joins no window any more */
 
@@ -1888,6 +1893,6 @@ ngx_mcp_window_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
     ngx_mcp_list_append(zone, &zone->root->items, n, NGX_MCP_LINKS);
 
     if (out.room) {
-        ngx_mcp_window_open_locked(zone, &out);
+        ngx_mcp_coalescing_open_locked(zone, &out);
     }
 }

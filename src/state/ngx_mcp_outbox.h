@@ -54,19 +54,19 @@ typedef struct {
     unsigned                addressed:1;  /* its sessions are the event's */
     unsigned                gap:1;        /* there is no text: nobody knows
                                              what was lost */
-    unsigned                unkept:1;     /* out: by a topic, in some group */
+    unsigned                not_kept:1;   /* out: by a topic, in some group */
 } ngx_mcp_delivery_t;
 
 
 typedef struct {
     ngx_mcp_delivery_t     *deliveries;
     ngx_uint_t              n;
-    ngx_pool_t             *pool;         /* may be NULL for up to two */
-    ngx_mcp_take_t         *take;         /* of a feed; NULL: none */
-    uint64_t                id;           /* ngx_mcp_once_key(); 0: none */
-    unsigned                answered:1;   /* it is refused where a gap would
-                                             be left otherwise */
-    unsigned                optional:1;   /* the session need not be there */
+    ngx_pool_t             *pool;       /* may be NULL for up to two */
+    ngx_mcp_consume_t      *consume;    /* of a feed; NULL: none */
+    uint64_t                id;         /* ngx_mcp_idempotency_key(); 0: none */
+    unsigned                answered:1;  /* it is refused where a gap would
+                                           be left otherwise */
+    unsigned                optional:1;  /* the session need not be there */
 
     /* out */
 
@@ -107,9 +107,9 @@ ngx_int_t ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next);
  * Ids of events (ngx_mcp_once.c): the last 1024 are known.  key is never 0;
  * first: NGX_OK, or NGX_DECLINED if it is known.
  */
-uint64_t ngx_mcp_once_key(ngx_mcp_zone_t *zone, ngx_str_t *scope,
+uint64_t ngx_mcp_idempotency_key(ngx_mcp_zone_t *zone, ngx_str_t *scope,
     ngx_str_t *id);
-ngx_int_t ngx_mcp_once_first(ngx_mcp_zone_t *zone, uint64_t key);
+ngx_int_t ngx_mcp_idempotency_first(ngx_mcp_zone_t *zone, uint64_t key);
 
 
 #endif /* _NGX_MCP_OUTBOX_H_INCLUDED_ */

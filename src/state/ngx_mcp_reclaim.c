@@ -27,7 +27,7 @@ ngx_mcp_idle_class(ngx_mcp_session_sh_t *s)
     ngx_uint_t  class;
 
     if (!s->used) {
-        return NGX_MCP_IDLE_FRESH;
+        return NGX_MCP_IDLE_UNUSED;
     }
 
     class = 0;
@@ -54,7 +54,7 @@ ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 void
 ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
-    if (s->idle == NGX_MCP_IDLE_NOT) {
+    if (s->idle == NGX_MCP_IDLE_NONE) {
         return;
     }
 
@@ -62,7 +62,7 @@ ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
                         ngx_mcp_number(zone, s), NGX_MCP_LINKS);
 
     ngx_mcp_touch_range(zone, s, ended, touched);
-    s->idle = NGX_MCP_IDLE_NOT;
+    s->idle = NGX_MCP_IDLE_NONE;
 }
 
 
@@ -71,14 +71,14 @@ ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now, uint64_t *late)
 {
     uint64_t  timeout, idle;
 
-    if (s->idle == NGX_MCP_IDLE_NOT || now < s->touched) {
+    if (s->idle == NGX_MCP_IDLE_NONE || now < s->touched) {
         return 0;
     }
 
     timeout = s->timeout;
 
-    if (!s->used && timeout > NGX_MCP_FRESH_TIMEOUT) {
-        timeout = NGX_MCP_FRESH_TIMEOUT;
+    if (!s->used && timeout > NGX_MCP_UNUSED_TIMEOUT) {
+        timeout = NGX_MCP_UNUSED_TIMEOUT;
     }
 
     idle = now - s->touched;
@@ -191,8 +191,8 @@ ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
     n = ngx_mcp_log_clear_locked(zone, &s->log, max);
 
-    while (n < max && s->lines.head) {
-        c = ngx_mcp_block(zone, s->lines.head);
+    while (n < max && s->finished.head) {
+        c = ngx_mcp_block(zone, s->finished.head);
         n += ngx_mcp_log_clear_locked(zone, &c->log, max - n);
 
         if (n < max) {

@@ -182,8 +182,8 @@ ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits)
 {
     ngx_uint_t  i;
 
-    if (bits & NGX_MCP_RING_KNOWLEDGE) {
-        zone->handlers->knowledge(zone);
+    if (bits & NGX_MCP_RING_PROFILES) {
+        zone->handlers->profiles(zone);
     }
 
     if (bits & NGX_MCP_RING_LISTS) {
@@ -202,18 +202,18 @@ ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits)
         zone->handlers->interests(zone);
     }
 
-    if (!(bits & NGX_MCP_RING_FAREWELL)) {
+    if (!(bits & NGX_MCP_RING_PENDING_DELETE)) {
         return NGX_OK;
     }
 
     for (i = 0; i < NGX_MCP_ZONE_FAREWELLS; i++) {
-        if (ngx_mcp_farewell(zone) != NGX_OK) {
+        if (ngx_mcp_pending_delete_send(zone) != NGX_OK) {
             return NGX_OK;
         }
     }
 
     ngx_mcp_zone_lock(zone);
-    ngx_mcp_place(zone, zone->worker)->bits |= NGX_MCP_RING_FAREWELL;
+    ngx_mcp_slot(zone, zone->worker)->bits |= NGX_MCP_RING_PENDING_DELETE;
     ngx_mcp_zone_unlock(zone);
 
     return NGX_AGAIN;
@@ -250,7 +250,7 @@ ngx_mcp_zone_sweep(ngx_mcp_zone_t *zone)
     ngx_mcp_zone_unlock(zone);
 
     for (i = 0; i < NGX_MCP_ZONE_FAREWELLS; i++) {
-        if (ngx_mcp_farewell(zone) != NGX_OK) {
+        if (ngx_mcp_pending_delete_send(zone) != NGX_OK) {
             return rc;
         }
     }
@@ -262,9 +262,9 @@ ngx_mcp_zone_sweep(ngx_mcp_zone_t *zone)
 static ngx_uint_t
 ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
 {
-    ngx_mcp_call_sh_t       *c;
-    ngx_mcp_record_sh_t     *rec;
-    ngx_mcp_knowledge_sh_t  *k;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_record_sh_t   *rec;
+    ngx_mcp_profile_sh_t  *k;
 
     rec = p;
 
@@ -301,12 +301,12 @@ ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
         ngx_mcp_upstream_session_lost_locked(zone, p, worker);
         return 0;
 
-    case NGX_MCP_KNOWLEDGE:
+    case NGX_MCP_PROFILE:
         k = p;
 
-        if (k->asking && rec->worker == worker) {
-            ngx_mcp_knowledge_drop_locked(zone, k);
-            ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_KNOWLEDGE);
+        if (k->probing && rec->worker == worker) {
+            ngx_mcp_profile_drop_locked(zone, k);
+            ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_PROFILES);
         }
 
         return 0;
@@ -353,7 +353,7 @@ ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
     }
 
     for (i = 0; i < zone->sh->top; i++) {
-        if (ngx_mcp_place(zone, i)->state == NGX_MCP_WORKER_LIVE) {
+        if (ngx_mcp_slot(zone, i)->state == NGX_MCP_WORKER_LIVE) {
             use->workers++;
         }
     }

@@ -23,7 +23,7 @@
 #define NGX_MCP_WAKE_UPSTREAM_SESSION  0x08  /* the one it waits for */
 
 /* its session subscribed to something, or another stream relieves it */
-#define NGX_MCP_WAKE_WANTS   NGX_MCP_WAKE_FIRST
+#define NGX_MCP_WAKE_FILTERS  NGX_MCP_WAKE_FIRST
 
 
 /*
@@ -42,8 +42,8 @@ struct ngx_mcp_worker_handlers_s {
     void                  (*group)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group);
     void                  (*topic)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 
-    /* something about upstreams became known (ngx_mcp_knowledge.h) */
-    void                  (*knowledge)(ngx_mcp_zone_t *zone);
+    /* something about upstreams became known (ngx_mcp_profile.h) */
+    void                  (*profiles)(ngx_mcp_zone_t *zone);
 
     /*
      * a session for which an upstream's GET stream is held here has ended or
@@ -60,7 +60,7 @@ struct ngx_mcp_worker_handlers_s {
     /*
      * a session ended and had a session (id) at an upstream: say DELETE there
      */
-    void                  (*farewell)(ngx_mcp_zone_t *zone,
+    void                  (*pending_delete)(ngx_mcp_zone_t *zone,
                                 ngx_str_t *endpoint, ngx_str_t *upstream,
                                 ngx_str_t *id, ngx_str_t *tenant,
                                 ngx_str_t *session, ngx_uint_t revision);
@@ -77,7 +77,7 @@ struct ngx_mcp_worker_handlers_s {
 /* the reason for which room was refused */
 
 typedef enum {
-    NGX_MCP_FULL_NOT = 0,
+    NGX_MCP_FULL_NONE = 0,
     NGX_MCP_FULL_ZONE,
     NGX_MCP_FULL_CLIENT,                       /* it has its share */
     NGX_MCP_FULL_TENANT

@@ -110,13 +110,13 @@ ngx_mcp_server_request_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     tail = head + rq->id_len;
     rc = NGX_OK;
 
-    if (ngx_mcp_copy(zone, rq, NGX_MCP_SERVER_REQUEST_ID_LEN,
-                     rq->upstream_len, pool, &request->upstream)
+    if (ngx_mcp_text_copy(zone, rq, NGX_MCP_SERVER_REQUEST_ID_LEN,
+                          rq->upstream_len, pool, &request->upstream)
            != NGX_OK
-        || ngx_mcp_copy(zone, rq, head, rq->id_len, pool, &request->id)
+        || ngx_mcp_text_copy(zone, rq, head, rq->id_len, pool, &request->id)
            != NGX_OK
-        || ngx_mcp_copy(zone, rq, tail, rq->rec.len - tail, pool,
-                        &request->token)
+        || ngx_mcp_text_copy(zone, rq, tail, rq->rec.len - tail, pool,
+                             &request->token)
            != NGX_OK)
     {
         rc = NGX_ERROR;

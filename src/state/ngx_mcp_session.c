@@ -11,11 +11,11 @@ static ngx_int_t ngx_mcp_session_reserve_locked(ngx_mcp_zone_t *zone,
 static ngx_mcp_session_sh_t *ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_stage_t *stage,
     ngx_mcp_stage_t *extension);
-static void ngx_mcp_session_link_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_session_attach_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 static ngx_int_t ngx_mcp_session_text(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_uint_t key, ngx_pool_t *pool, ngx_str_t *out);
-static void ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_session_detach_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
 
@@ -60,7 +60,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
     if (rc == NGX_OK) {
         s = ngx_mcp_session_make_locked(zone, in, &stage, &extension);
-        ngx_mcp_session_link_locked(zone, s);
+        ngx_mcp_session_attach_locked(zone, s);
 
         *ref = ngx_mcp_ref(zone, s);
 
@@ -195,8 +195,8 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     s->identity = ngx_mcp_hash(zone, &in->identity, NULL);
     s->event_max = (uint32_t) ngx_min(in->event_max, 0xffffffff);
     s->event_size = g->event_size;
-    s->handed.shared = e->start;
-    s->handed.wide = e->start_wide;
+    s->delivered.shared = e->start;
+    s->delivered.wide = e->start_wide;
     s->extension = ngx_mcp_number(zone, e);
 
     ngx_mcp_commit_locked(zone, s, NGX_MCP_SESSION);
@@ -206,7 +206,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
 
 static void
-ngx_mcp_session_link_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+ngx_mcp_session_attach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     ngx_mcp_group_sh_t      *g;
     ngx_mcp_limit_sh_t      *l;
@@ -332,7 +332,7 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     s->seen = ngx_mcp_now();
     s->touched = ngx_current_msec;
 
-    if (s->idle == NGX_MCP_IDLE_NOT) {
+    if (s->idle == NGX_MCP_IDLE_NONE) {
         s->used = 1;
 
     } else if (s->rec.links.next || !s->used) {
@@ -443,7 +443,7 @@ ngx_mcp_session_text(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
             len = e->rec.len - from;
         }
 
-        rc = ngx_mcp_copy(zone, e, from, len, pool, out);
+        rc = ngx_mcp_text_copy(zone, e, from, len, pool, out);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -507,7 +507,7 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_account_sh_t    *a;
     ngx_mcp_extension_sh_t  *e;
 
-    ngx_mcp_session_unhang_locked(zone, s);
+    ngx_mcp_session_detach_locked(zone, s);
 
     ngx_mcp_touch(zone, s);
     s->ended = 1;
@@ -539,7 +539,7 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
 
 static void
-ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+ngx_mcp_session_detach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     uint32_t                    n;
     ngx_mcp_call_sh_t          *c;
@@ -551,7 +551,7 @@ ngx_mcp_session_unhang_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     (void) ngx_mcp_log_clear_locked(zone, &s->log, NGX_MAX_INT_T_VALUE);
 
-    while ((n = s->lines.head) != 0) {
+    while ((n = s->finished.head) != 0) {
         c = ngx_mcp_block(zone, n);
         ngx_mcp_call_drop_locked(zone, c);
         ngx_mcp_step_locked(zone);
@@ -599,7 +599,7 @@ ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         return;
     }
 
-    if (s->idle == NGX_MCP_IDLE_NOT) {
+    if (s->idle == NGX_MCP_IDLE_NONE) {
         ngx_mcp_touch_range(zone, s, ended, touched);
         s->touched = ngx_current_msec;
         ngx_mcp_idle_enter_locked(zone, s);
@@ -636,5 +636,5 @@ ngx_mcp_session_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     share.owners = tenants;
     share.users = sessions;
 
-    return ngx_mcp_lease_want_shared(zone, key, &share);
+    return ngx_mcp_lease_ensure_shared(zone, key, &share);
 }

@@ -84,7 +84,7 @@ ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref);
 
 /*
- * Makes a lease, as ngx_mcp_lease_want(), that is charged to the session and
+ * Makes a lease, as ngx_mcp_lease_ensure(), that is charged to the session and
  * to its tenant at the endpoint, which have this many at most.  Also NGX_BUSY:
  * the session, and NGX_DECLINED: its tenant, has as many; NGX_ABORT: the
  * session has ended.
@@ -93,7 +93,7 @@ ngx_int_t ngx_mcp_session_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_ref_t session, ngx_uint_t sessions, ngx_uint_t tenants);
 
 /* after NGX_DECLINED: a sentence for the client that says what is lacking */
-const char *ngx_mcp_account_lacking(ngx_mcp_zone_t *zone);
+const char *ngx_mcp_account_refusal(ngx_mcp_zone_t *zone);
 
 /*
  * The revision of a live session of this endpoint with this id; 0: there is
@@ -149,7 +149,7 @@ ngx_uint_t ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 /*
  * Ends a session: its streams are told to close and its calls are cancelled
  * (NGX_MCP_WAKE_CLOSE, on whichever worker they are), and its upstream sessions
- * with it (handlers->farewell of this worker).  counter says why.
+ * with it (handlers->pending_delete of this worker).  counter says why.
  */
 void ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_counter_e counter);

@@ -163,7 +163,7 @@ typedef enum {
 
 void ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 void ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    uint64_t pos, ngx_mcp_only_sh_t *only, ngx_uint_t level);
+    uint64_t pos, ngx_mcp_target_sh_t *target, ngx_uint_t level);
 void ngx_mcp_losses_gap_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     uint64_t pos);
 ngx_mcp_lost_e ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
@@ -207,7 +207,7 @@ ngx_int_t ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone,
 
 typedef struct {
     ngx_mcp_event_t        *event;
-    ngx_mcp_only_sh_t       only;
+    ngx_mcp_target_sh_t     target;
     ngx_mcp_stage_t         stage;
 } ngx_mcp_log_input_t;
 
@@ -237,7 +237,7 @@ ngx_uint_t ngx_mcp_topic_other_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 
 /* nothing is to be said to the group any more */
-void ngx_mcp_topic_said_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
+void ngx_mcp_topic_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
 
 /* upstream sessions */
@@ -261,7 +261,7 @@ void ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
 
 void ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
-ngx_uint_t ngx_mcp_upstream_session_heard_locked(ngx_mcp_zone_t *zone,
+ngx_uint_t ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t stamp);
 void ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
@@ -273,24 +273,25 @@ void ngx_mcp_upstream_sessions_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
 /* the upstream is to be told of the end */
-void ngx_mcp_farewell_add_locked(ngx_mcp_zone_t *zone,
+void ngx_mcp_pending_delete_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
 /* says one; NGX_DECLINED: there is none */
-ngx_int_t ngx_mcp_farewell(ngx_mcp_zone_t *zone);
+ngx_int_t ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone);
 
 
 /*
- * Taking (ngx_mcp_take.c).  init: without the lock.  As ngx_mcp_lease_take().
+ * Taking (ngx_mcp_take.c). init: without the lock. As ngx_mcp_lease_consume().
  * left: what the event became; before: whether what an earlier one became is
  * not delivered to the end.
  */
-void ngx_mcp_take_init(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
-ngx_int_t ngx_mcp_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
-void ngx_mcp_take_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take,
-    ngx_mcp_ref_t item);
-ngx_uint_t ngx_mcp_take_before_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_take_t *take, ngx_mcp_ref_t *item);
+void ngx_mcp_consume_init(ngx_mcp_zone_t *zone, ngx_mcp_consume_t *consume);
+ngx_int_t ngx_mcp_consume_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume);
+void ngx_mcp_consume_set_item_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume, ngx_mcp_ref_t item);
+ngx_uint_t ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume, ngx_mcp_ref_t *item);
 
 
 /* log */
@@ -300,7 +301,7 @@ void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
 
 /* a place in a group's log without a body */
 void ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_only_sh_t *only, ngx_uint_t level);
+    ngx_mcp_target_sh_t *target, ngx_uint_t level);
 
 /* the session or running call, and its session; NULL: it is gone */
 void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
@@ -310,7 +311,7 @@ void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
  * To the line of an owner, and to a group's log, where a gap has no event.
  * room: it was reserved.  NGX_OK; NGX_ERROR: a place without a body.
  */
-ngx_int_t ngx_mcp_log_line_locked(ngx_mcp_zone_t *zone, void *owner,
+ngx_int_t ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor);
 ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in, ngx_uint_t room,
@@ -318,23 +319,24 @@ ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
 
 /* an event that is linked at the end of a log; NULL: there is no room for it */
 ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only, ngx_mcp_stage_t *stage);
+    ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
+    ngx_mcp_stage_t *stage);
 
 /* likewise in a group, within what it may keep */
 ngx_mcp_event_sh_t *ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_mcp_event_t *event, ngx_mcp_only_sh_t *only,
+    ngx_mcp_group_sh_t *g, ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
     ngx_mcp_stage_t *stage);
 
-/* as ngx_mcp_list_tell(), of few blocks */
-ngx_uint_t ngx_mcp_log_told_locked(ngx_mcp_zone_t *zone,
+/* as ngx_mcp_list_announce(), of few blocks */
+ngx_uint_t ngx_mcp_log_announce_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t audience, ngx_mcp_audience_t *names, ngx_uint_t kinds,
     ngx_mcp_event_t *event);
 
 /* whether a session does not get what is only for these */
 ngx_uint_t ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_only_sh_t *only);
-void ngx_mcp_log_only(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
-    ngx_mcp_only_sh_t *only);
+    ngx_mcp_session_sh_t *s, ngx_mcp_target_sh_t *target);
+void ngx_mcp_log_target(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
+    ngx_mcp_target_sh_t *target);
 ngx_int_t ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
 
@@ -349,10 +351,10 @@ ngx_uint_t ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone,
 
 
 /* ids of events (ngx_mcp_once.c); NULL: it is not known */
-ngx_mcp_once_sh_t *ngx_mcp_once_find_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_find_locked(ngx_mcp_zone_t *zone,
     uint64_t key);
-ngx_mcp_once_sh_t *ngx_mcp_once_add_locked(ngx_mcp_zone_t *zone, uint64_t key,
-    ngx_uint_t sessions);
+ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_add_locked(ngx_mcp_zone_t *zone,
+    uint64_t key, ngx_uint_t sessions);
 
 
 /* calls */
@@ -360,7 +362,8 @@ ngx_mcp_once_sh_t *ngx_mcp_once_add_locked(ngx_mcp_zone_t *zone, uint64_t key,
 /* the worker that ran it died */
 void ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
 void ngx_mcp_call_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
-void ngx_mcp_lines_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
+void ngx_mcp_finished_trim_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
 
 
 /* streams */
@@ -369,12 +372,12 @@ void ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     ngx_mcp_counter_e counter);
 
 
-/* knowledge */
+/* profiles of upstreams */
 
-ngx_mcp_knowledge_sh_t *ngx_mcp_knowledge_find_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_profile_sh_t *ngx_mcp_profile_find_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *key);
-void ngx_mcp_knowledge_drop_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_knowledge_sh_t *k);
+void ngx_mcp_profile_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_profile_sh_t *k);
 
 
 /* audiences (ngx_mcp_audience.c) */

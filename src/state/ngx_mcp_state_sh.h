@@ -16,7 +16,7 @@
 #include "ngx_mcp_server_request.h"
 #include "ngx_mcp_interest.h"
 #include "ngx_mcp_log.h"
-#include "ngx_mcp_knowledge.h"
+#include "ngx_mcp_profile.h"
 #include "ngx_mcp_list.h"
 #include "ngx_mcp_outbox.h"
 #include "ngx_mcp_metric.h"
@@ -27,15 +27,15 @@
 #define NGX_MCP_STATE_VERSION 15
 
 #define NGX_MCP_IDLE_CLASSES  25
-#define NGX_MCP_IDLE_FRESH    24
-#define NGX_MCP_IDLE_NOT      0xff
+#define NGX_MCP_IDLE_UNUSED   24
+#define NGX_MCP_IDLE_NONE     0xff
 
 /* one whose client sent nothing after initialize may go after this, ms */
-#define NGX_MCP_FRESH_TIMEOUT 60000
+#define NGX_MCP_UNUSED_TIMEOUT  60000
 
 /* DELETEs under way in a worker; waiting ones may take this part of a zone */
-#define NGX_MCP_FAREWELLS        32
-#define NGX_MCP_FAREWELLS_SHARE  16
+#define NGX_MCP_PENDING_DELETES        32
+#define NGX_MCP_PENDING_DELETES_SHARE  16
 
 /* a session idle for this many of its timeouts ends */
 #define NGX_MCP_IDLE_END      24
@@ -43,13 +43,13 @@
 #define NGX_MCP_SERVER_REQUESTS_MAX  256
 
 /* lines of finished calls that a session keeps once all was handed over */
-#define NGX_MCP_LINES_MAX     8
+#define NGX_MCP_FINISHED_MAX  8
 
 /* a longer token is not looked for */
 #define NGX_MCP_TOKEN_MAX     NGX_MCP_ID_MAX
 
-/* an asker of knowledge that never came back, ms */
-#define NGX_MCP_ASKING_MAX    60000
+/* a prober that never came back, ms */
+#define NGX_MCP_PROBE_MAX     60000
 
 
 /* types of records, their structures, and what they count as in use */
@@ -63,12 +63,12 @@
     _(STREAM, ngx_mcp_stream_sh_t, STREAMS)                                   \
     _(EVENT, ngx_mcp_event_sh_t, EVENTS)                                      \
     _(UPSTREAM_SESSION, ngx_mcp_upstream_session_sh_t, UPSTREAMS)             \
-    _(FAREWELL, ngx_mcp_upstream_session_sh_t, UPSTREAMS)                     \
+    _(PENDING_DELETE, ngx_mcp_upstream_session_sh_t, UPSTREAMS)               \
     _(SERVER_REQUEST, ngx_mcp_server_request_sh_t, CALLS)                     \
     _(SUBSCRIPTION, ngx_mcp_subscription_sh_t, SUBSCRIPTIONS)                 \
     _(INTEREST, ngx_mcp_interest_sh_t, SUBSCRIPTIONS)                         \
     _(LIMIT, ngx_mcp_limit_sh_t, SESSIONS)                                    \
-    _(KNOWLEDGE, ngx_mcp_knowledge_sh_t, UPSTREAMS)                           \
+    _(PROFILE, ngx_mcp_profile_sh_t, UPSTREAMS)                               \
     _(TOPIC, ngx_mcp_topic_sh_t, TOPICS)                                      \
     _(AUDIENCE, ngx_mcp_audience_sh_t, LISTS)                                 \
     _(LIST, ngx_mcp_content_sh_t, LISTS)                                      \
@@ -123,7 +123,7 @@ typedef struct {
 
 /* the id of an event that was taken; those with the same rest are chained */
 
-#define NGX_MCP_ONCE          1024
+#define NGX_MCP_IDEMPOTENCY   1024
 
 typedef struct {
     uint64_t                key;          /* hash, 0: none */
@@ -131,7 +131,7 @@ typedef struct {
     uint32_t                sessions;     /* that it addressed */
     uint16_t                next;         /* place + 1 */
     uint16_t                spare;
-} ngx_mcp_once_sh_t;
+} ngx_mcp_idempotency_sh_t;
 
 
 /* the addressees of an event, as hashes; 0: all */
@@ -142,7 +142,7 @@ typedef struct {
     uint64_t                audience;
     uint64_t                flags;        /* NGX_MCP_EVENT_LISTED, .._UNLISTED,
                                              .._OFFERED */
-} ngx_mcp_only_sh_t;
+} ngx_mcp_target_sh_t;
 
 
 /* begins as ngx_mcp_entry_sh_t */
@@ -154,7 +154,7 @@ typedef struct {
     uint32_t                skip;
     uint32_t                level;
     uint64_t                stamp;
-    ngx_mcp_only_sh_t       only;
+    ngx_mcp_target_sh_t     target;
     ngx_mcp_links_sh_t      age;          /* in a list of its account */
 } ngx_mcp_event_sh_t;
 
@@ -162,30 +162,30 @@ typedef struct {
 /* owner: group; text: identity */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* in the list of its idle class */
+    ngx_mcp_record_sh_t     rec;            /* in the list of its idle class */
     u_char                  id[NGX_MCP_UUID_LEN];
     u_char                  ended;
     u_char                  level;
-    u_char                  used;         /* seen after initialize */
-    u_char                  idle;         /* class */
-    uint64_t                seen;         /* ms since the epoch */
-    uint64_t                touched;      /* ngx_current_msec */
+    u_char                  used;           /* seen after initialize */
+    u_char                  idle;           /* class */
+    uint64_t                seen;           /* ms since the epoch */
+    uint64_t                touched;        /* ngx_current_msec */
     uint32_t                timeout;
     uint32_t                event_max;
     uint32_t                event_size;
     uint32_t                events;
     ngx_mcp_log_sh_t        log;
-    ngx_mcp_cursor_t        handed;
-    uint64_t                bloom;        /* of subscriptions */
-    uint64_t                identity;     /* hash */
-    ngx_mcp_list_sh_t       streams;      /* newest first */
-    ngx_mcp_list_sh_t       calls;        /* running */
-    ngx_mcp_list_sh_t       lines;        /* finished, oldest first */
+    ngx_mcp_cursor_t        delivered;
+    uint64_t                bloom;          /* of subscriptions */
+    uint64_t                identity;       /* hash */
+    ngx_mcp_list_sh_t       streams;        /* newest first */
+    ngx_mcp_list_sh_t       calls;          /* running */
+    ngx_mcp_list_sh_t       finished;       /* finished, oldest first */
     uint32_t                nstreams;
     uint32_t                ngets;
     uint32_t                ncalls;
-    uint32_t                carrier;      /* stream of the general line */
-    uint32_t                line;         /* used last */
+    uint32_t                active_stream;  /* stream of the general line */
+    uint32_t                channel;        /* used last */
     uint32_t                extension;
 } ngx_mcp_session_sh_t;
 
@@ -236,18 +236,18 @@ typedef struct {
     uint32_t                event_max;
     uint32_t                event_size;
     uint32_t                sessions;
-    uint32_t                farewells;
+    uint32_t                pending_deletes;
     uint32_t                shared;       /* upstream sessions */
-    uint32_t                dying;        /* in the list of these */
-    ngx_mcp_links_sh_t      doomed;
+    uint32_t                removing;     /* in the list of these */
+    ngx_mcp_links_sh_t      removals;
     ngx_mcp_list_sh_t       topics[2];    /* and other resources */
     uint32_t                ntopics[2];
-    uint64_t                said;         /* that topics changed, when last */
+    uint64_t                announced;    /* that topics changed, when last */
     uint64_t                gone;         /* the last event that went
                                              with its topic */
     uint64_t                gone_used;    /* when that was used last */
     uint32_t                losses;
-    uint32_t                unsaid;       /* to be said */
+    uint32_t                dirty;        /* to be said */
     ngx_mcp_links_sh_t      announce;
     uint32_t                endpoint;     /* that it belongs to */
     uint32_t                groups;       /* of an endpoint */
@@ -283,15 +283,15 @@ typedef struct {
 /* text: id, progress token */
 
 typedef struct {
-    ngx_mcp_task_sh_t       task;         /* owner: session */
-    uint32_t                line;
-    uint32_t                carrier;      /* stream of its line */
+    ngx_mcp_task_sh_t       task;           /* owner: session */
+    uint32_t                channel;
+    uint32_t                active_stream;  /* stream of its line */
     ngx_mcp_log_sh_t        log;
-    uint64_t                handed;
+    uint64_t                delivered;
     uint32_t                id_len;
-    uint32_t                token;        /* hash */
-    uint32_t                waits;        /* upstream session */
-    ngx_mcp_ref_t           interest;     /* that it waits on */
+    uint32_t                token;          /* hash */
+    uint32_t                waits;          /* upstream session */
+    ngx_mcp_ref_t           interest;       /* that it waits on */
 } ngx_mcp_call_sh_t;
 
 
@@ -302,11 +302,11 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_task_sh_t       task;         /* in the session's streams */
-    uint32_t                line;
+    uint32_t                channel;
     uint32_t                spare;
     uint64_t                serial;       /* newest is highest */
     ngx_mcp_ref_t           call;         /* of a call's line */
-    ngx_mcp_cursor_t        again;        /* what it repeats ends there */
+    ngx_mcp_cursor_t        replay_end;   /* what it repeats ends there */
     uint32_t                own;          /* event taken last */
     uint32_t                shared;
     uint32_t                wide;
@@ -322,7 +322,7 @@ typedef enum {
 
 /*
  * Owner: a client session, in whose list it is, or a group, if an audience
- * shares it.  Text: upstream, id.  A farewell is one that outlived its owner.
+ * shares it.  Text: upstream, id.  A pending DELETE outlived its owner.
  */
 
 typedef struct {
@@ -414,7 +414,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: asker */
     uint64_t                epoch;
-    uint64_t                asker;        /* its epoch, while asking */
+    uint64_t                prober;       /* its epoch, while asking */
     uint64_t                made;         /* ngx_current_msec */
     uint64_t                serial;
     uint32_t                key_len;
@@ -422,17 +422,17 @@ typedef struct {
     uint32_t                what;
     uint32_t                revision;
     uint32_t                status;
-    uint32_t                asking;       /* the rest is as before */
+    uint32_t                probing;      /* the rest is as before */
     uint32_t                stale;        /* 0, or one of these */
     uint32_t                kept;         /* though asking in vain */
-} ngx_mcp_knowledge_sh_t;
+} ngx_mcp_profile_sh_t;
 
-#define NGX_MCP_KNOWLEDGE_STALE     1
-#define NGX_MCP_KNOWLEDGE_DOUBTFUL  2
+#define NGX_MCP_PROFILE_STALE       1
+#define NGX_MCP_PROFILE_SUSPECT     2
 
 
-#define NGX_MCP_LIST_WANTED  0x01
-#define NGX_MCP_LIST_PASSED  0x02         /* there is none to be kept */
+#define NGX_MCP_LIST_WANTED        0x01
+#define NGX_MCP_LIST_PASS_THROUGH  0x02         /* there is none to be kept */
 
 /* a list of an audience */
 
@@ -443,22 +443,22 @@ typedef struct {
     uint32_t                seen;         /* before the last refresh began */
     uint16_t                failures;
     uint16_t                flags;
-} ngx_mcp_kept_sh_t;
+} ngx_mcp_list_state_sh_t;
 
 
 /* text: endpoint, tenant, list key */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* in the list of audiences */
-    uint64_t                number;
-    uint64_t                group;        /* hash of endpoint and tenant */
-    uint64_t                key;          /* hash of the list key */
-    uint64_t                asked;        /* ngx_current_msec */
-    uint32_t                endpoint_len;
-    uint32_t                tenant_len;
-    uint32_t                members;
-    uint32_t                untold;       /* kinds that changed */
-    ngx_mcp_kept_sh_t       lists[NGX_MCP_LIST_KINDS];
+    ngx_mcp_record_sh_t      rec;         /* in the list of audiences */
+    uint64_t                 number;
+    uint64_t                 group;       /* hash of endpoint and tenant */
+    uint64_t                 key;         /* hash of the list key */
+    uint64_t                 asked;       /* ngx_current_msec */
+    uint32_t                 endpoint_len;
+    uint32_t                 tenant_len;
+    uint32_t                 members;
+    uint32_t                 dirty;       /* kinds that changed */
+    ngx_mcp_list_state_sh_t  lists[NGX_MCP_LIST_KINDS];
 } ngx_mcp_audience_sh_t;
 
 
@@ -478,7 +478,7 @@ typedef struct {
 
 #define NGX_MCP_SEND_ENDPOINT  0x01       /* these are given */
 #define NGX_MCP_SEND_TENANT    0x02
-#define NGX_MCP_SEND_LINE      0x04       /* to a session or call */
+#define NGX_MCP_SEND_CHANNEL   0x04       /* to a session or call */
 #define NGX_MCP_SEND_TOPIC     0x08
 #define NGX_MCP_SEND_OTHER     0x10       /* no topic but a resource */
 #define NGX_MCP_SEND_QUIET     0x20
@@ -487,12 +487,12 @@ typedef struct {
 
 /* the flags that a window compares */
 #define NGX_MCP_SEND_KEY                                                      \
-    (NGX_MCP_SEND_ENDPOINT|NGX_MCP_SEND_TENANT|NGX_MCP_SEND_LINE)
+    (NGX_MCP_SEND_ENDPOINT|NGX_MCP_SEND_TENANT|NGX_MCP_SEND_CHANNEL)
 
 /* one of an item; behind it are endpoint, tenant, URI of the topic and text */
 
 typedef struct {
-    ngx_mcp_only_sh_t       only;
+    ngx_mcp_target_sh_t     target;
     uint64_t                what;         /* hash; 0: it is not joined */
     uint64_t                count;        /* events it stands for */
     ngx_mcp_ref_t           ref;
@@ -513,8 +513,8 @@ typedef struct {
 #define NGX_MCP_ITEM_OPENED     0x02      /* the window of the delivery */
 
 /* windows: by the logarithm of their length */
-#define NGX_MCP_WINDOW_CLASSES  32
-#define NGX_MCP_WINDOW_NOT      32
+#define NGX_MCP_COALESCING_CLASSES  32
+#define NGX_MCP_COALESCING_NONE     32
 
 /* text: deliveries; of a window, one, without a text if nothing waits */
 
@@ -546,19 +546,19 @@ typedef char  ngx_mcp_records_fit[
 
 /* an event that one reader of an overlap read first */
 
-#define NGX_MCP_TWICE         2048
+#define NGX_MCP_OVERLAPS      2048
 
 typedef struct {
     uint64_t                text;         /* hash and reader, 0: none */
     uint64_t                when;         /* ms */
-} ngx_mcp_twice_sh_t;
+} ngx_mcp_overlap_sh_t;
 
 
-#define NGX_MCP_RING_KNOWLEDGE  0x01
-#define NGX_MCP_RING_FAREWELL   0x02
-#define NGX_MCP_RING_LISTENERS  0x04
-#define NGX_MCP_RING_INTERESTS  0x08
-#define NGX_MCP_RING_LISTS      0x40
+#define NGX_MCP_RING_PROFILES        0x01
+#define NGX_MCP_RING_PENDING_DELETE  0x02
+#define NGX_MCP_RING_LISTENERS       0x04
+#define NGX_MCP_RING_INTERESTS       0x08
+#define NGX_MCP_RING_LISTS           0x40
 
 /* one that was being made is made, or not */
 #define NGX_MCP_RING_UPSTREAM_SESSIONS  0x80
@@ -580,34 +580,37 @@ typedef struct {
 
 
 struct ngx_mcp_root_sh_s {
-    uint64_t                numbers;      /* of groups */
-    uint64_t                learnt;       /* grows with every change of
-                                             knowledge */
-    uint32_t                oldest;       /* of once */
-    uint32_t                next;         /* place of the next twice */
+    uint64_t                numbers;          /* of groups */
+    uint64_t                profile_changes;  /* grows with every change of
+                                                 profiles */
+    uint32_t                oldest;           /* of idempotency */
+    uint32_t                next;             /* place of the next overlap */
     uint32_t                metrics;
     uint32_t                spare;
-    ngx_atomic_t            full;         /* ngx_current_msec: when it was
-                                             logged last that it is full */
+    ngx_atomic_t            full;             /* ngx_current_msec: when it was
+                                                 logged last that it is full */
 
-    /* empty in a zone without records, up to once and twice */
+    /* empty in a zone without records, up to idempotency and overlaps */
 
     ngx_mcp_list_sh_t       idle[NGX_MCP_IDLE_CLASSES];
     ngx_mcp_list_sh_t       groups;
     ngx_mcp_list_sh_t       endpoints;
-    ngx_mcp_list_sh_t       doomed;
-    ngx_mcp_list_sh_t       unsaid;       /* groups whose topics changed */
+    ngx_mcp_list_sh_t       removals;
+    ngx_mcp_list_sh_t       dirty;        /* groups whose topics changed */
     ngx_mcp_list_sh_t       topics;
-    ngx_mcp_list_sh_t       knowledge;    /* oldest first */
+    ngx_mcp_list_sh_t       profiles;     /* oldest first */
     ngx_mcp_list_sh_t       shared;       /* touched last at the end */
-    ngx_mcp_list_sh_t       farewells;
+    ngx_mcp_list_sh_t       pending_deletes;
     ngx_mcp_list_sh_t       audiences;    /* by number */
     ngx_mcp_list_sh_t       items;        /* of the outbox, oldest first */
-    ngx_mcp_list_sh_t       windows[NGX_MCP_WINDOW_CLASSES];  /* by deadline */
 
-    uint16_t                ids[NGX_MCP_ONCE];  /* place + 1 of the first */
-    ngx_mcp_once_sh_t       once[NGX_MCP_ONCE];
-    ngx_mcp_twice_sh_t      twice[NGX_MCP_TWICE];
+    /* by deadline */
+    ngx_mcp_list_sh_t       coalescing[NGX_MCP_COALESCING_CLASSES];
+
+    /* slot + 1 of the first */
+    uint16_t                  ids[NGX_MCP_IDEMPOTENCY];
+    ngx_mcp_idempotency_sh_t  idempotency[NGX_MCP_IDEMPOTENCY];
+    ngx_mcp_overlap_sh_t      overlaps[NGX_MCP_OVERLAPS];
 
     ngx_mcp_metric_sh_t     metric[];
 };

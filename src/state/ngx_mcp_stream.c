@@ -8,7 +8,7 @@
 /* a longer text is copied outside of the lock */
 #define NGX_MCP_TAKE_SMALL  4096
 
-/* besides the codes of ngx_mcp_stream_take() */
+/* besides the codes of ngx_mcp_stream_read() */
 #define NGX_MCP_TAKE_MORE   1
 #define NGX_MCP_TAKE_LARGE  2
 
@@ -20,16 +20,16 @@ typedef struct {
     ngx_mcp_group_sh_t     *group;
     ngx_mcp_group_sh_t     *endpoint;
     uint32_t                n;
-} ngx_mcp_line_t;
+} ngx_mcp_channel_t;
 
 
 /* the log that an event of a line is from */
 
 typedef enum {
-    NGX_MCP_LINE_OWN = 0,
-    NGX_MCP_LINE_SHARED,
-    NGX_MCP_LINE_WIDE
-} ngx_mcp_line_log_e;
+    NGX_MCP_CHANNEL_OWN = 0,
+    NGX_MCP_CHANNEL_SHARED,
+    NGX_MCP_CHANNEL_WIDE
+} ngx_mcp_channel_log_e;
 
 
 /* how many events were lost */
@@ -38,46 +38,47 @@ typedef struct {
     size_t                  n;
     ngx_uint_t              some;         /* it may be less */
     ngx_uint_t              gap;          /* or nobody knows how many */
-} ngx_mcp_line_lost_t;
+} ngx_mcp_channel_lost_t;
 
 
-static ngx_mcp_call_sh_t *ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, uint32_t line);
-static ngx_uint_t ngx_mcp_line_over(ngx_mcp_call_sh_t *c);
+static ngx_mcp_call_sh_t *ngx_mcp_channel_call_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint32_t channel);
+static ngx_uint_t ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c);
 static void ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_stream_sh_t *new, ngx_uint_t limit);
-static ngx_int_t ngx_mcp_line_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_stream_t *stream, ngx_mcp_line_t *line);
-static void ngx_mcp_line_handed_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_line_t *line, ngx_mcp_stream_t *stream);
-static void ngx_mcp_line_return_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_line_t *line, ngx_mcp_cursor_t *cursor);
-static size_t ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log,
+static ngx_int_t ngx_mcp_channel_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_stream_t *stream, ngx_mcp_channel_t *channel);
+static void ngx_mcp_channel_delivered_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream);
+static void ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_channel_t *channel, ngx_mcp_cursor_t *cursor);
+static size_t ngx_mcp_channel_gap_locked(ngx_mcp_log_sh_t *log,
     ngx_mcp_event_sh_t *e, uint64_t *cursor);
-static ngx_mcp_event_sh_t *ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_line_t *line, ngx_mcp_stream_t *stream, ngx_mcp_line_log_e *from,
+static ngx_mcp_event_sh_t *ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream,
+    ngx_mcp_channel_log_e *from,
     size_t *lost);
-static ngx_mcp_event_sh_t *ngx_mcp_line_group_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_line_t *line, ngx_mcp_group_sh_t *g, uint64_t *cursor,
-    uint32_t hint, ngx_mcp_line_lost_t *lost);
-static void ngx_mcp_line_taken_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_line_t *line, ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e,
-    ngx_mcp_line_log_e from);
-static void ngx_mcp_line_count_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_line_t *line);
-static ngx_uint_t ngx_mcp_line_hidden_locked(ngx_mcp_zone_t *zone,
+static ngx_mcp_event_sh_t *ngx_mcp_channel_group_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_channel_t *channel, ngx_mcp_group_sh_t *g, uint64_t *cursor,
+    uint32_t hint, ngx_mcp_channel_lost_t *lost);
+static void ngx_mcp_channel_advance_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e,
+    ngx_mcp_channel_log_e from);
+static void ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_channel_t *channel);
+static ngx_uint_t ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_event_sh_t *e);
-static ngx_int_t ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, u_char *buf, size_t size, size_t *len,
     ngx_uint_t *flags, ngx_mcp_ref_t *large);
 
 
 ngx_int_t
-ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
-    ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
+ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    uint32_t channel, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
     ngx_mcp_stream_t *stream)
 {
-    uint32_t                 n, *carrier;
+    uint32_t                 n, *active_stream;
     ngx_int_t                rc;
     ngx_mcp_stage_t          stage;
     ngx_mcp_call_sh_t       *c;
@@ -97,17 +98,17 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
     c = NULL;
 
-    if (s && line != NGX_MCP_GENERAL_LINE) {
-        c = ngx_mcp_line_call_locked(zone, s, line);
+    if (s && channel != NGX_MCP_GENERAL_CHANNEL) {
+        c = ngx_mcp_channel_call_locked(zone, s, channel);
     }
 
-    if (s == NULL || (line != NGX_MCP_GENERAL_LINE && c == NULL)) {
-        rc = (s && from && line <= s->line) ? NGX_DONE : NGX_DECLINED;
+    if (s == NULL || (channel != NGX_MCP_GENERAL_CHANNEL && c == NULL)) {
+        rc = (s && from && channel <= s->channel) ? NGX_DONE : NGX_DECLINED;
         ngx_mcp_zone_unlock(zone);
         return rc;
     }
 
-    if (c && from && from->own >= c->log.last && ngx_mcp_line_over(c)) {
+    if (c && from && from->own >= c->log.last && ngx_mcp_channel_ended(c)) {
         ngx_mcp_zone_unlock(zone);
         return NGX_DONE;
     }
@@ -126,18 +127,19 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     stream->seen.own = 0;
     stream->seen.shared = g->log.last;
     stream->seen.wide = all->log.last;
-    stream->line = line;
+    stream->channel = channel;
     stream->unknown = 0;
-    stream->told = NGX_MCP_TOLD_NONE;
+    stream->gap = NGX_MCP_GAP_NONE;
 
     if (c) {
-        stream->cursor.own = from ? ngx_min(from->own, c->handed) : c->handed;
+        stream->cursor.own = from ? ngx_min(from->own,
+                                            c->delivered) : c->delivered;
         stream->cursor.shared = 0;
         stream->cursor.wide = 0;
 
-    } else if (from && from->own <= s->handed.own
-               && from->shared <= s->handed.shared
-               && from->wide <= s->handed.wide)
+    } else if (from && from->own <= s->delivered.own
+               && from->shared <= s->delivered.shared
+               && from->wide <= s->delivered.wide)
     {
         e = ngx_mcp_session_extension(zone, s);
 
@@ -146,7 +148,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
         stream->cursor.wide = ngx_max(from->wide, e->start_wide);
 
     } else {
-        stream->cursor = s->handed;
+        stream->cursor = s->delivered;
         stream->unknown = (from != NULL);
     }
 
@@ -155,7 +157,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
     st->task.rec.owner = session;
     st->task.local = local;
-    st->line = line;
+    st->channel = channel;
     st->serial = ++zone->sh->stamp;
 
     if (c == NULL || from) {
@@ -164,10 +166,10 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
     if (c) {
         st->call = ngx_mcp_ref(zone, c);
-        st->again.own = c->handed;
+        st->replay_end.own = c->delivered;
 
     } else {
-        st->again = s->handed;
+        st->replay_end = s->delivered;
     }
 
     ngx_mcp_commit_locked(zone, st, NGX_MCP_STREAM);
@@ -177,10 +179,10 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     ngx_mcp_list_prepend(zone, &s->streams, n, NGX_MCP_LINKS);
     s->nstreams++;
 
-    carrier = c ? &c->carrier : &s->carrier;
+    active_stream = c ? &c->active_stream : &s->active_stream;
 
-    if (*carrier) {
-        other = ngx_mcp_block(zone, *carrier);
+    if (*active_stream) {
+        other = ngx_mcp_block(zone, *active_stream);
         ngx_mcp_touch(zone, other);
         other->task.rec.flags |= NGX_MCP_STREAM_RELIEVED;
 
@@ -188,12 +190,12 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
             /* it is not told of what the session subscribes to meanwhile */
 
-            ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_WANTS);
+            ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_FILTERS);
         }
     }
 
-    ngx_mcp_touch(zone, carrier);
-    *carrier = n;
+    ngx_mcp_touch(zone, active_stream);
+    *active_stream = n;
 
     if (c == NULL) {
         s->ngets++;
@@ -213,7 +215,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
     ngx_mcp_zone_unlock(zone);
 
     ngx_log_debug4(NGX_LOG_DEBUG_CORE, zone->log, 0,
-                   "mcp stream opened, line %uD at %uL-%uL, %uD", line,
+                   "mcp stream opened, line %uD at %uL-%uL, %uD", channel,
                    stream->cursor.own, stream->cursor.shared,
                    stream->ref.block);
 
@@ -222,8 +224,8 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t line,
 
 
 static ngx_mcp_call_sh_t *
-ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    uint32_t line)
+ngx_mcp_channel_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    uint32_t channel)
 {
     uint32_t            n;
     ngx_mcp_call_sh_t  *c;
@@ -231,15 +233,15 @@ ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     for (n = s->calls.head; n; n = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, n);
 
-        if (c->line == line) {
+        if (c->channel == channel) {
             return c;
         }
     }
 
-    for (n = s->lines.tail; n; n = c->task.rec.links.prev) {
+    for (n = s->finished.tail; n; n = c->task.rec.links.prev) {
         c = ngx_mcp_block(zone, n);
 
-        if (c->line == line) {
+        if (c->channel == channel) {
             return c;
         }
     }
@@ -251,7 +253,7 @@ ngx_mcp_line_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 /* nothing more is put on the line of the call */
 
 static ngx_uint_t
-ngx_mcp_line_over(ngx_mcp_call_sh_t *c)
+ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c)
 {
     return (c->task.rec.flags & (NGX_MCP_CALL_RUNNING|NGX_MCP_CALL_ANSWERED))
            != NGX_MCP_CALL_RUNNING;
@@ -268,7 +270,7 @@ ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_stream_sh_t *new, ngx_uint_t limit)
 {
     uint32_t              n;
-    ngx_uint_t            open, again;
+    ngx_uint_t            open, replay_end;
     ngx_mcp_stream_sh_t  *st;
 
     open = 0;
@@ -282,10 +284,10 @@ ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
             continue;
         }
 
-        again = (st != new && st->line == new->line
-                 && st->line != NGX_MCP_GENERAL_LINE);
+        replay_end = (st != new && st->channel == new->channel
+                      && st->channel != NGX_MCP_GENERAL_CHANNEL);
 
-        if (again || (limit && ++open > limit)) {
+        if (replay_end || (limit && ++open > limit)) {
             ngx_mcp_touch(zone, st);
             st->task.rec.flags |= NGX_MCP_STREAM_CLOSING
                                   |NGX_MCP_STREAM_REPLACED;
@@ -299,13 +301,13 @@ void
 ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_counter_e counter)
 {
-    ngx_mcp_line_t        line;
+    ngx_mcp_channel_t     channel;
     ngx_mcp_stream_sh_t  *st;
 
     ngx_mcp_zone_lock(zone);
 
-    if (ngx_mcp_line_locked(zone, stream, &line) == NGX_OK) {
-        ngx_mcp_line_handed_locked(zone, &line, stream);
+    if (ngx_mcp_channel_locked(zone, stream, &channel) == NGX_OK) {
+        ngx_mcp_channel_delivered_locked(zone, &channel, stream);
     }
 
     st = ngx_mcp_record(zone, stream->ref, NGX_MCP_STREAM);
@@ -324,7 +326,7 @@ ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
     ngx_log_debug4(NGX_LOG_DEBUG_CORE, zone->log, 0,
                    "mcp stream closed, line %uD at %uL-%uL, %uD",
-                   stream->line, stream->cursor.own, stream->cursor.shared,
+                   stream->channel, stream->cursor.own, stream->cursor.shared,
                    stream->ref.block);
 
     stream->ref.block = 0;
@@ -335,7 +337,7 @@ void
 ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     ngx_mcp_counter_e counter)
 {
-    uint32_t               n, heir, *carrier;
+    uint32_t               n, heir, *active_stream;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_stream_sh_t   *other;
     ngx_mcp_session_sh_t  *s;
@@ -346,8 +348,8 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
     ngx_mcp_touch_range(zone, s, streams, extension);
 
-    if (st->line == NGX_MCP_GENERAL_LINE) {
-        carrier = &s->carrier;
+    if (st->channel == NGX_MCP_GENERAL_CHANNEL) {
+        active_stream = &s->active_stream;
 
         if (--s->ngets == 0) {
             ngx_mcp_listeners_ring_locked(zone, s);
@@ -355,16 +357,16 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
     } else {
         c = ngx_mcp_record(zone, st->call, NGX_MCP_CALL);
-        carrier = c ? &c->carrier : NULL;
+        active_stream = c ? &c->active_stream : NULL;
     }
 
-    if (carrier && *carrier == n) {
+    if (active_stream && *active_stream == n) {
         heir = st->task.rec.links.next;
 
         while (heir) {
             other = ngx_mcp_block(zone, heir);
 
-            if (other->line == st->line
+            if (other->channel == st->channel
                 && !(other->task.rec.flags & NGX_MCP_STREAM_CLOSING))
             {
                 ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_NEWS);
@@ -374,11 +376,11 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
             heir = other->task.rec.links.next;
         }
 
-        ngx_mcp_touch(zone, carrier);
-        *carrier = heir;
+        ngx_mcp_touch(zone, active_stream);
+        *active_stream = heir;
     }
 
-    ngx_mcp_unwake_locked(zone, &st->task);
+    ngx_mcp_wake_cancel_locked(zone, &st->task);
     ngx_mcp_list_remove(zone, &s->streams, n, NGX_MCP_LINKS);
     s->nstreams--;
     ngx_mcp_drop_locked(zone, st);
@@ -390,7 +392,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
     ngx_mcp_session_settle_locked(zone, s);
 
-    if (c && c->carrier == 0
+    if (c && c->active_stream == 0
         && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING)
         && (c->log.count == 0
             || !(c->task.rec.flags & NGX_MCP_CALL_STREAMED)))
@@ -398,7 +400,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
         ngx_mcp_call_drop_locked(zone, c);
 
     } else if (c && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING)) {
-        ngx_mcp_lines_trim_locked(zone, s);
+        ngx_mcp_finished_trim_locked(zone, s);
     }
 }
 
@@ -406,92 +408,94 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 /* NGX_OK when the stream carries its line */
 
 static ngx_int_t
-ngx_mcp_line_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
-    ngx_mcp_line_t *line)
+ngx_mcp_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    ngx_mcp_channel_t *channel)
 {
-    uint32_t  carrier;
+    uint32_t  active_stream;
 
-    line->stream = ngx_mcp_record(zone, stream->ref, NGX_MCP_STREAM);
+    channel->stream = ngx_mcp_record(zone, stream->ref, NGX_MCP_STREAM);
 
-    if (line->stream == NULL
-        || line->stream->task.rec.flags & NGX_MCP_STREAM_CLOSING)
+    if (channel->stream == NULL
+        || channel->stream->task.rec.flags & NGX_MCP_STREAM_CLOSING)
     {
         return NGX_ERROR;
     }
 
-    line->n = stream->ref.block;
-    line->session = ngx_mcp_block(zone, line->stream->task.rec.owner.block);
+    channel->n = stream->ref.block;
+    channel->session = ngx_mcp_block(zone,
+                                     channel->stream->task.rec.owner.block);
 
-    if (line->session->ended) {
+    if (channel->session->ended) {
         return NGX_ERROR;
     }
 
-    line->group = ngx_mcp_session_group(zone, line->session);
-    line->endpoint = ngx_mcp_group_endpoint(zone, line->group);
+    channel->group = ngx_mcp_session_group(zone, channel->session);
+    channel->endpoint = ngx_mcp_group_endpoint(zone, channel->group);
 
-    if (line->stream->line == NGX_MCP_GENERAL_LINE) {
-        line->call = NULL;
-        carrier = line->session->carrier;
+    if (channel->stream->channel == NGX_MCP_GENERAL_CHANNEL) {
+        channel->call = NULL;
+        active_stream = channel->session->active_stream;
 
     } else {
-        line->call = ngx_mcp_record(zone, line->stream->call, NGX_MCP_CALL);
+        channel->call = ngx_mcp_record(zone, channel->stream->call,
+                                       NGX_MCP_CALL);
 
-        if (line->call == NULL) {
+        if (channel->call == NULL) {
             return NGX_ERROR;
         }
 
-        carrier = line->call->carrier;
+        active_stream = channel->call->active_stream;
     }
 
-    return carrier == line->n ? NGX_OK : NGX_DECLINED;
+    return active_stream == channel->n ? NGX_OK : NGX_DECLINED;
 }
 
 
 static void
-ngx_mcp_line_handed_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
-    ngx_mcp_stream_t *stream)
+ngx_mcp_channel_delivered_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream)
 {
     ngx_mcp_session_sh_t  *s;
 
-    if (line->call) {
-        if (line->call->handed < stream->cursor.own) {
-            ngx_mcp_touch(zone, &line->call->handed);
-            line->call->handed = stream->cursor.own;
+    if (channel->call) {
+        if (channel->call->delivered < stream->cursor.own) {
+            ngx_mcp_touch(zone, &channel->call->delivered);
+            channel->call->delivered = stream->cursor.own;
         }
 
         return;
     }
 
-    s = line->session;
+    s = channel->session;
 
-    if (s->handed.own < stream->cursor.own) {
-        ngx_mcp_touch(zone, &s->handed);
-        s->handed.own = stream->cursor.own;
+    if (s->delivered.own < stream->cursor.own) {
+        ngx_mcp_touch(zone, &s->delivered);
+        s->delivered.own = stream->cursor.own;
     }
 
-    if (s->handed.shared < stream->cursor.shared) {
-        ngx_mcp_touch(zone, &s->handed);
-        s->handed.shared = stream->cursor.shared;
+    if (s->delivered.shared < stream->cursor.shared) {
+        ngx_mcp_touch(zone, &s->delivered);
+        s->delivered.shared = stream->cursor.shared;
     }
 
-    if (s->handed.wide < stream->cursor.wide) {
-        ngx_mcp_touch(zone, &s->handed);
-        s->handed.wide = stream->cursor.wide;
+    if (s->delivered.wide < stream->cursor.wide) {
+        ngx_mcp_touch(zone, &s->delivered);
+        s->delivered.wide = stream->cursor.wide;
     }
 }
 
 
 ngx_int_t
-ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     u_char *buf, size_t size, size_t *len, ngx_uint_t *flags)
 {
-    size_t                n;
-    uint32_t              recoveries;
-    ngx_int_t             rc;
-    ngx_mcp_ref_t         large;
-    ngx_mcp_line_t        line;
-    ngx_mcp_event_sh_t   *e;
-    ngx_mcp_line_log_e    from;
+    size_t                 n;
+    uint32_t               recoveries;
+    ngx_int_t              rc;
+    ngx_mcp_ref_t          large;
+    ngx_mcp_channel_t      channel;
+    ngx_mcp_event_sh_t    *e;
+    ngx_mcp_channel_log_e  from;
 
     *len = 0;
     *flags = 0;
@@ -502,7 +506,7 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         recoveries = zone->sh->recoveries;
 
-        rc = ngx_mcp_stream_take_locked(zone, stream, buf, size, len, flags,
+        rc = ngx_mcp_stream_read_locked(zone, stream, buf, size, len, flags,
                                         &large);
 
         ngx_mcp_zone_unlock(zone);
@@ -529,15 +533,15 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         e = (zone->sh->recoveries == recoveries)
             ? ngx_mcp_record(zone, large, NGX_MCP_EVENT) : NULL;
 
-        if (e && ngx_mcp_line_locked(zone, stream, &line) == NGX_OK) {
+        if (e && ngx_mcp_channel_locked(zone, stream, &channel) == NGX_OK) {
             from = (e->rec.owner.block == stream->group.block)
-                   ? NGX_MCP_LINE_SHARED
+                   ? NGX_MCP_CHANNEL_SHARED
                    : (e->rec.owner.block == stream->endpoint.block)
-                     ? NGX_MCP_LINE_WIDE : NGX_MCP_LINE_OWN;
+                     ? NGX_MCP_CHANNEL_WIDE : NGX_MCP_CHANNEL_OWN;
 
-            ngx_mcp_line_taken_locked(zone, &line, stream, e, from);
-            ngx_mcp_line_handed_locked(zone, &line, stream);
-            ngx_mcp_line_count_locked(zone, &line);
+            ngx_mcp_channel_advance_locked(zone, &channel, stream, e, from);
+            ngx_mcp_channel_delivered_locked(zone, &channel, stream);
+            ngx_mcp_channel_count_locked(zone, &channel);
             *flags = e->rec.flags;
 
             ngx_mcp_zone_unlock(zone);
@@ -550,11 +554,11 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     }
 
     if (rc == NGX_OK) {
-        stream->told = NGX_MCP_TOLD_NONE;
+        stream->gap = NGX_MCP_GAP_NONE;
         ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
 
     } else if (rc == NGX_ABORT) {
-        stream->told = NGX_MCP_TOLD;
+        stream->gap = NGX_MCP_GAP_REPORTED;
         ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_LAGGED,
                       *len == NGX_MCP_LOST_UNKNOWN ? 1 : (ngx_int_t) *len);
     }
@@ -564,23 +568,23 @@ ngx_mcp_stream_take(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
 
 /*
- * As ngx_mcp_stream_take(), and NGX_MCP_TAKE_MORE: to be called again, or
+ * As ngx_mcp_stream_read(), and NGX_MCP_TAKE_MORE: to be called again, or
  * NGX_MCP_TAKE_LARGE: *len bytes of event *large are to be copied.
  */
 
 static ngx_int_t
-ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     u_char *buf, size_t size, size_t *len, ngx_uint_t *flags,
     ngx_mcp_ref_t *large)
 {
-    size_t               lost;
-    ngx_int_t            rc;
-    ngx_uint_t           i;
-    ngx_mcp_line_t       line;
-    ngx_mcp_event_sh_t  *e;
-    ngx_mcp_line_log_e   from;
+    size_t                 lost;
+    ngx_int_t              rc;
+    ngx_uint_t             i;
+    ngx_mcp_channel_t      channel;
+    ngx_mcp_event_sh_t    *e;
+    ngx_mcp_channel_log_e  from;
 
-    rc = ngx_mcp_line_locked(zone, stream, &line);
+    rc = ngx_mcp_channel_locked(zone, stream, &channel);
 
     if (rc != NGX_OK) {
         return rc;
@@ -588,34 +592,35 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
     for (i = 0; i < NGX_MCP_TAKE_SKIP; i++) {
 
-        if (line.stream->task.rec.flags & NGX_MCP_STREAM_RELIEVED) {
-            ngx_mcp_line_return_locked(zone, &line, &stream->cursor);
+        if (channel.stream->task.rec.flags & NGX_MCP_STREAM_RELIEVED) {
+            ngx_mcp_channel_release_locked(zone, &channel, &stream->cursor);
         }
 
-        e = ngx_mcp_line_next_locked(zone, &line, stream, &from, &lost);
+        e = ngx_mcp_channel_next_locked(zone, &channel, stream, &from, &lost);
 
         if (lost) {
-            ngx_mcp_line_handed_locked(zone, &line, stream);
+            ngx_mcp_channel_delivered_locked(zone, &channel, stream);
             *len = lost;
             return NGX_ABORT;
         }
 
         if (e == NULL) {
-            ngx_mcp_line_handed_locked(zone, &line, stream);
+            ngx_mcp_channel_delivered_locked(zone, &channel, stream);
 
-            return (line.call && ngx_mcp_line_over(line.call)) ? NGX_DONE
+            return (channel.call && ngx_mcp_channel_ended(channel.call))
+            ? NGX_DONE
                                                                : NGX_AGAIN;
         }
 
-        if (ngx_mcp_line_hidden_locked(zone, line.session, e)) {
-            ngx_mcp_line_taken_locked(zone, &line, stream, e, from);
+        if (ngx_mcp_channel_hidden_locked(zone, channel.session, e)) {
+            ngx_mcp_channel_advance_locked(zone, &channel, stream, e, from);
             continue;
         }
 
         *len = e->rec.len;
 
         if (e->rec.len > size) {
-            ngx_mcp_line_handed_locked(zone, &line, stream);
+            ngx_mcp_channel_delivered_locked(zone, &channel, stream);
             return NGX_BUSY;
         }
 
@@ -627,14 +632,14 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         ngx_mcp_text_read(zone, e, 0, buf, e->rec.len);
         *flags = e->rec.flags;
 
-        ngx_mcp_line_taken_locked(zone, &line, stream, e, from);
-        ngx_mcp_line_handed_locked(zone, &line, stream);
-        ngx_mcp_line_count_locked(zone, &line);
+        ngx_mcp_channel_advance_locked(zone, &channel, stream, e, from);
+        ngx_mcp_channel_delivered_locked(zone, &channel, stream);
+        ngx_mcp_channel_count_locked(zone, &channel);
 
-        if (line.call == NULL
-            && stream->cursor.own >= line.session->log.last
-            && stream->cursor.shared >= line.group->log.last
-            && stream->cursor.wide >= line.endpoint->log.last)
+        if (channel.call == NULL
+            && stream->cursor.own >= channel.session->log.last
+            && stream->cursor.shared >= channel.group->log.last
+            && stream->cursor.wide >= channel.endpoint->log.last)
         {
             stream->more = 0;
         }
@@ -642,7 +647,7 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         return NGX_OK;
     }
 
-    ngx_mcp_line_handed_locked(zone, &line, stream);
+    ngx_mcp_channel_delivered_locked(zone, &channel, stream);
 
     return NGX_MCP_TAKE_MORE;
 }
@@ -651,38 +656,38 @@ ngx_mcp_stream_take_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 /* events that others were handed meanwhile are not repeated */
 
 static void
-ngx_mcp_line_return_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
+ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
     ngx_mcp_cursor_t *cursor)
 {
-    ngx_mcp_cursor_t     *again, handed;
+    ngx_mcp_cursor_t     *replay_end, delivered;
     ngx_mcp_stream_sh_t  *st;
 
-    st = line->stream;
-    again = &st->again;
+    st = channel->stream;
+    replay_end = &st->replay_end;
 
-    if (line->call) {
-        handed.own = line->call->handed;
-        handed.shared = 0;
-        handed.wide = 0;
+    if (channel->call) {
+        delivered.own = channel->call->delivered;
+        delivered.shared = 0;
+        delivered.wide = 0;
 
     } else {
-        handed = line->session->handed;
+        delivered = channel->session->delivered;
     }
 
-    if (cursor->own >= again->own) {
-        cursor->own = ngx_max(cursor->own, handed.own);
+    if (cursor->own >= replay_end->own) {
+        cursor->own = ngx_max(cursor->own, delivered.own);
     }
 
-    if (cursor->shared >= again->shared) {
-        cursor->shared = ngx_max(cursor->shared, handed.shared);
+    if (cursor->shared >= replay_end->shared) {
+        cursor->shared = ngx_max(cursor->shared, delivered.shared);
     }
 
-    if (cursor->wide >= again->wide) {
-        cursor->wide = ngx_max(cursor->wide, handed.wide);
+    if (cursor->wide >= replay_end->wide) {
+        cursor->wide = ngx_max(cursor->wide, delivered.wide);
     }
 
-    if (cursor->own >= again->own && cursor->shared >= again->shared
-        && cursor->wide >= again->wide)
+    if (cursor->own >= replay_end->own && cursor->shared >= replay_end->shared
+        && cursor->wide >= replay_end->wide)
     {
         ngx_mcp_touch(zone, st);
         st->task.rec.flags &= ~NGX_MCP_STREAM_RELIEVED;
@@ -696,49 +701,49 @@ ngx_mcp_line_return_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
  */
 
 static ngx_mcp_event_sh_t *
-ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
-    ngx_mcp_stream_t *stream, ngx_mcp_line_log_e *from, size_t *n)
+ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
+    ngx_mcp_stream_t *stream, ngx_mcp_channel_log_e *from, size_t *n)
 {
-    ngx_mcp_log_sh_t     *log;
-    ngx_mcp_cursor_t     *cursor, before;
-    ngx_mcp_event_sh_t   *e, *shared, *wide;
-    ngx_mcp_line_lost_t   lost;
-    ngx_mcp_stream_sh_t  *st;
+    ngx_mcp_log_sh_t       *log;
+    ngx_mcp_cursor_t       *cursor, before;
+    ngx_mcp_event_sh_t     *e, *shared, *wide;
+    ngx_mcp_stream_sh_t    *st;
+    ngx_mcp_channel_lost_t  lost;
 
-    st = line->stream;
+    st = channel->stream;
     cursor = &stream->cursor;
     before = *cursor;
-    *from = NGX_MCP_LINE_OWN;
+    *from = NGX_MCP_CHANNEL_OWN;
 
-    log = line->call ? &line->call->log : &line->session->log;
+    log = channel->call ? &channel->call->log : &channel->session->log;
     e = ngx_mcp_log_after_locked(zone, log,
-                                 line->call ? (void *) line->call
-                                            : (void *) line->session,
+                                 channel->call ? (void *) channel->call
+                                            : (void *) channel->session,
                                  cursor->own, st->own);
 
-    lost.n = ngx_mcp_line_gap_locked(log, e, &cursor->own);
+    lost.n = ngx_mcp_channel_gap_locked(log, e, &cursor->own);
 
     /* the levels of those that are gone are not known */
 
-    lost.some = (lost.n && line->session->level > NGX_MCP_LEVEL_DEBUG);
+    lost.some = (lost.n && channel->session->level > NGX_MCP_LEVEL_DEBUG);
 
-    if (line->call) {
+    if (channel->call) {
         *n = lost.some ? NGX_MCP_LOST_UNKNOWN : lost.n;
         return e;
     }
 
-    lost.gap = (lost.n && ngx_mcp_session_extension(zone, line->session)->gap
+    lost.gap = (lost.n && ngx_mcp_session_extension(zone, channel->session)->gap
                           > before.own);
 
-    shared = ngx_mcp_line_group_locked(zone, line, line->group,
-                                       &cursor->shared, st->shared, &lost);
-    wide = ngx_mcp_line_group_locked(zone, line, line->endpoint,
-                                     &cursor->wide, st->wide, &lost);
+    shared = ngx_mcp_channel_group_locked(zone, channel, channel->group,
+                                          &cursor->shared, st->shared, &lost);
+    wide = ngx_mcp_channel_group_locked(zone, channel, channel->endpoint,
+                                        &cursor->wide, st->wide, &lost);
 
     if (lost.n && !lost.gap && e == NULL && shared == NULL && wide == NULL
-        && stream->told)
+        && stream->gap)
     {
-        stream->told = NGX_MCP_TOLD_MORE;
+        stream->gap = NGX_MCP_GAP_MORE;
         *cursor = before;
         lost.n = 0;
     }
@@ -746,12 +751,12 @@ ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
     *n = (lost.n && (lost.gap || lost.some)) ? NGX_MCP_LOST_UNKNOWN : lost.n;
 
     if (shared && (e == NULL || shared->stamp < e->stamp)) {
-        *from = NGX_MCP_LINE_SHARED;
+        *from = NGX_MCP_CHANNEL_SHARED;
         e = shared;
     }
 
     if (wide && (e == NULL || wide->stamp < e->stamp)) {
-        *from = NGX_MCP_LINE_WIDE;
+        *from = NGX_MCP_CHANNEL_WIDE;
         e = wide;
     }
 
@@ -760,9 +765,9 @@ ngx_mcp_line_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
 
 
 static ngx_mcp_event_sh_t *
-ngx_mcp_line_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
+ngx_mcp_channel_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
     ngx_mcp_group_sh_t *g, uint64_t *cursor, uint32_t hint,
-    ngx_mcp_line_lost_t *lost)
+    ngx_mcp_channel_lost_t *lost)
 {
     size_t               missing;
     uint64_t             before;
@@ -772,10 +777,10 @@ ngx_mcp_line_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
     before = *cursor;
 
     e = ngx_mcp_log_after_locked(zone, &g->log, g, before, hint);
-    missing = ngx_mcp_line_gap_locked(&g->log, e, cursor);
+    missing = ngx_mcp_channel_gap_locked(&g->log, e, cursor);
 
     if (missing) {
-        rc = ngx_mcp_losses_since_locked(zone, g, line->session, before);
+        rc = ngx_mcp_losses_since_locked(zone, g, channel->session, before);
 
         lost->n += (rc == NGX_MCP_LOST_NONE) ? 0 : missing;
         lost->some |= (rc == NGX_MCP_LOST_SOME);
@@ -787,7 +792,7 @@ ngx_mcp_line_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
 
 
 static size_t
-ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log, ngx_mcp_event_sh_t *e,
+ngx_mcp_channel_gap_locked(ngx_mcp_log_sh_t *log, ngx_mcp_event_sh_t *e,
     uint64_t *cursor)
 {
     uint64_t  lost, upto;
@@ -806,30 +811,30 @@ ngx_mcp_line_gap_locked(ngx_mcp_log_sh_t *log, ngx_mcp_event_sh_t *e,
 
 
 static void
-ngx_mcp_line_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
-    ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e, ngx_mcp_line_log_e from)
+ngx_mcp_channel_advance_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
+    ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e, ngx_mcp_channel_log_e from)
 {
     uint32_t              n;
     ngx_mcp_stream_sh_t  *st;
 
     n = ngx_mcp_number(zone, e);
-    st = line->stream;
+    st = channel->stream;
 
     ngx_mcp_touch_range(zone, st, own, wide);
 
     switch (from) {
 
-    case NGX_MCP_LINE_SHARED:
+    case NGX_MCP_CHANNEL_SHARED:
         stream->cursor.shared = e->pos;
         st->shared = n;
         break;
 
-    case NGX_MCP_LINE_WIDE:
+    case NGX_MCP_CHANNEL_WIDE:
         stream->cursor.wide = e->pos;
         st->wide = n;
         break;
 
-    default: /* NGX_MCP_LINE_OWN */
+    default: /* NGX_MCP_CHANNEL_OWN */
         stream->cursor.own = e->pos;
         st->own = n;
     }
@@ -837,11 +842,11 @@ ngx_mcp_line_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line,
 
 
 static void
-ngx_mcp_line_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line)
+ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel)
 {
     ngx_mcp_extension_sh_t  *e;
 
-    e = ngx_mcp_session_extension(zone, line->session);
+    e = ngx_mcp_session_extension(zone, channel->session);
 
     ngx_mcp_touch(zone, &e->taken);
     e->taken++;
@@ -849,18 +854,18 @@ ngx_mcp_line_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_line_t *line)
 
 
 static ngx_uint_t
-ngx_mcp_line_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_event_sh_t *e)
 {
     if (e->level && e->level < s->level) {
         return 1;
     }
 
-    if (e->only.flags & NGX_MCP_EVENT_SHARED
-        && ngx_mcp_upstream_session_heard_locked(zone, s, e->stamp))
+    if (e->target.flags & NGX_MCP_EVENT_SHARED
+        && ngx_mcp_upstream_session_receives_locked(zone, s, e->stamp))
     {
         return 1;
     }
 
-    return ngx_mcp_log_hidden_locked(zone, s, &e->only);
+    return ngx_mcp_log_hidden_locked(zone, s, &e->target);
 }

@@ -3,8 +3,9 @@
 #include "ngx_mcp_subscriber.h"
 
 
-static uint64_t ngx_mcp_event_want(ngx_mcp_only_sh_t *only, uint64_t none);
-static uint64_t ngx_mcp_want_none(ngx_mcp_zone_t *zone);
+static uint64_t ngx_mcp_event_filter(ngx_mcp_target_sh_t *target,
+    uint64_t none);
+static uint64_t ngx_mcp_filter_none(ngx_mcp_zone_t *zone);
 
 
 ngx_int_t
@@ -18,7 +19,7 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
     ngx_mcp_group_sh_t  *g;
 
     *n = 0;
-    none = ngx_mcp_want_none(zone);
+    none = ngx_mcp_filter_none(zone);
 
     ngx_mcp_zone_lock(zone);
 
@@ -30,7 +31,7 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
     }
 
     if (zone->worker != NGX_MCP_NO_WORKER
-        && ngx_mcp_place(zone, zone->worker)->first)
+        && ngx_mcp_slot(zone, zone->worker)->first)
     {
         rc = NGX_BUSY;
         goto done;
@@ -47,17 +48,17 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
         }
 
         news[*n].pos = *seen + 1;
-        news[*n].want = NGX_MCP_WANT_ALL;
+        news[*n].want = NGX_MCP_FILTER_ALL;
 
         if (e && e->pos == *seen + 1) {
-            news[*n].want = ngx_mcp_event_want(&e->only, none);
+            news[*n].want = ngx_mcp_event_filter(&e->target, none);
             e = e->rec.links.next ? ngx_mcp_block(zone, e->rec.links.next)
                                   : NULL;
         }
 
         /* a place without a body may have been for any of them */
 
-        *seen = (news[*n].want == NGX_MCP_WANT_ALL) ? log->last : *seen + 1;
+        *seen = (news[*n].want == NGX_MCP_FILTER_ALL) ? log->last : *seen + 1;
 
         (*n)++;
     }
@@ -77,28 +78,28 @@ done:
 /* the one of those that an event is only for that the fewest want */
 
 static uint64_t
-ngx_mcp_event_want(ngx_mcp_only_sh_t *only, uint64_t none)
+ngx_mcp_event_filter(ngx_mcp_target_sh_t *target, uint64_t none)
 {
     ngx_uint_t  i;
 
-    if (only->identity && only->identity != none) {
-        return only->identity;
+    if (target->identity && target->identity != none) {
+        return target->identity;
     }
 
     for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
-        if (only->uri[i]) {
-            return only->uri[i];
+        if (target->uri[i]) {
+            return target->uri[i];
         }
     }
 
-    return (only->audience != none) ? only->audience : NGX_MCP_WANT_ALL;
+    return (target->audience != none) ? target->audience : NGX_MCP_FILTER_ALL;
 }
 
 
 /* the hash of an identity or a list key that is empty */
 
 static uint64_t
-ngx_mcp_want_none(ngx_mcp_zone_t *zone)
+ngx_mcp_filter_none(ngx_mcp_zone_t *zone)
 {
     ngx_str_t  empty;
 
@@ -109,7 +110,7 @@ ngx_mcp_want_none(ngx_mcp_zone_t *zone)
 
 
 ngx_uint_t
-ngx_mcp_stream_wants(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+ngx_mcp_stream_filters(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     uint64_t *wants, ngx_uint_t max)
 {
     uint32_t                    n;
@@ -120,7 +121,7 @@ ngx_mcp_stream_wants(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_subscription_sh_t  *sub;
 
     i = 0;
-    none = ngx_mcp_want_none(zone);
+    none = ngx_mcp_filter_none(zone);
 
     ngx_mcp_zone_lock(zone);
 

@@ -19,11 +19,11 @@
 #define NGX_MCP_NEWS      64
 
 /* every stream wants that */
-#define NGX_MCP_WANT_ALL  0
+#define NGX_MCP_FILTER_ALL  0
 
 typedef struct {
     uint64_t                pos;
-    uint64_t                want;         /* hash, or NGX_MCP_WANT_ALL */
+    uint64_t                want;         /* hash, or NGX_MCP_FILTER_ALL */
 } ngx_mcp_news_t;
 
 
@@ -45,10 +45,10 @@ ngx_int_t ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group,
 /*
  * What a stream wants beside what is for all; the number, of which no more
  * than max are stored.  When that changes, the stream that carries the general
- * line is woken with NGX_MCP_WAKE_WANTS; so is one that another relieves of the
- * line, as it hears of no change then.
+ * line is woken with NGX_MCP_WAKE_FILTERS; so is one that another relieves of
+ * the line, as it hears of no change then.
  */
-ngx_uint_t ngx_mcp_stream_wants(ngx_mcp_zone_t *zone,
+ngx_uint_t ngx_mcp_stream_filters(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, uint64_t *wants, ngx_uint_t max);
 
 

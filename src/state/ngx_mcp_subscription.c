@@ -182,9 +182,9 @@ ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
 
     /* before the first event that it is to get */
 
-    if (s->carrier) {
-        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, s->carrier),
-                            NGX_MCP_WAKE_WANTS);
+    if (s->active_stream) {
+        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, s->active_stream),
+                            NGX_MCP_WAKE_FILTERS);
     }
 
     return sub;
@@ -272,7 +272,7 @@ ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         sub = ngx_mcp_block(zone, block);
 
         if ((upstream == 0 || sub->upstream == upstream) && n-- == 0) {
-            return ngx_mcp_copy(zone, sub, 0, sub->rec.len, pool, uri);
+            return ngx_mcp_text_copy(zone, sub, 0, sub->rec.len, pool, uri);
         }
     }
 

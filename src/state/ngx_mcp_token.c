@@ -105,7 +105,7 @@ ngx_mcp_token_all(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t)
 
         ngx_mcp_zone_lock(zone);
 
-        last = ngx_min(n + NGX_MCP_TOKEN_BATCH, zone->sh->fresh);
+        last = ngx_min(n + NGX_MCP_TOKEN_BATCH, zone->sh->watermark);
 
         for ( /* void */ ; n < last; n++) {
             c = ngx_mcp_block(zone, n);
@@ -118,7 +118,7 @@ ngx_mcp_token_all(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t)
             }
         }
 
-        last = (n >= zone->sh->fresh);
+        last = (n >= zone->sh->watermark);
 
         ngx_mcp_zone_unlock(zone);
 

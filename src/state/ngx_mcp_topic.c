@@ -42,9 +42,9 @@ static void ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_sh_t *t);
 static ngx_uint_t ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_event_sh_t *e);
-static void ngx_mcp_topic_unsaid_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_topic_dirty_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g);
-static void ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g);
 
 
@@ -73,7 +73,7 @@ ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         ngx_mcp_log_drop_locked(zone, e);
     }
 
-    e = ngx_mcp_log_add_locked(zone, t, in->event, &in->only, &in->stage);
+    e = ngx_mcp_log_add_locked(zone, t, in->event, &in->target, &in->stage);
 
     ngx_mcp_touch(zone, t);
     t->bytes += e->rec.len;
@@ -85,10 +85,10 @@ ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     if (!topic->other && !topic->quiet
         && !(t->rec.flags & NGX_MCP_TOPIC_ANNOUNCED))
     {
-        ngx_mcp_topic_unsaid_locked(zone, g);
+        ngx_mcp_topic_dirty_locked(zone, g);
         ngx_mcp_touch(zone, t);
         t->rec.flags |= NGX_MCP_TOPIC_ANNOUNCED;
-        ngx_mcp_topic_say_locked(zone, g);
+        ngx_mcp_topic_announce_locked(zone, g);
     }
 
     return NGX_OK;
@@ -330,9 +330,9 @@ ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_topic_sh_t *t)
 {
     ngx_mcp_touch(zone, g);
-    g->farewells++;
+    g->pending_deletes++;
     ngx_mcp_topic_drop_locked(zone, t);
-    g->farewells--;
+    g->pending_deletes--;
 }
 
 
@@ -390,7 +390,7 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
 
     if (t->rec.flags & NGX_MCP_TOPIC_ANNOUNCED) {
-        ngx_mcp_topic_unsaid_locked(zone, g);
+        ngx_mcp_topic_dirty_locked(zone, g);
     }
 
     ngx_mcp_topic_uncharge_locked(zone, t);
@@ -485,17 +485,17 @@ ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
     ngx_mcp_topic_sh_t  *t;
 
     for (i = 0; i < NGX_MCP_TOPIC_SWEEP; i++) {
-        n = zone->root->unsaid.head;
+        n = zone->root->dirty.head;
 
         if (n == 0) {
             break;
         }
 
         g = ngx_mcp_block(zone, n);
-        ngx_mcp_topic_say_locked(zone, g);
+        ngx_mcp_topic_announce_locked(zone, g);
         ngx_mcp_step_locked(zone);
 
-        if (g->unsaid) {
+        if (g->dirty) {
 
             /* not yet; those behind it are younger or wait as long */
 
@@ -531,47 +531,47 @@ ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
 
 
 static void
-ngx_mcp_topic_unsaid_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+ngx_mcp_topic_dirty_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
-    if (g->unsaid || g->sessions == 0) {
+    if (g->dirty || g->sessions == 0) {
         return;
     }
 
     ngx_mcp_touch(zone, g);
-    g->unsaid = 1;
-    ngx_mcp_list_append(zone, &zone->root->unsaid, ngx_mcp_number(zone, g),
+    g->dirty = 1;
+    ngx_mcp_list_append(zone, &zone->root->dirty, ngx_mcp_number(zone, g),
                         offsetof(ngx_mcp_group_sh_t, announce));
 }
 
 
 void
-ngx_mcp_topic_said_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+ngx_mcp_topic_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
-    if (g->unsaid) {
+    if (g->dirty) {
         ngx_mcp_touch(zone, g);
-        g->unsaid = 0;
-        ngx_mcp_list_remove(zone, &zone->root->unsaid, ngx_mcp_number(zone, g),
+        g->dirty = 0;
+        ngx_mcp_list_remove(zone, &zone->root->dirty, ngx_mcp_number(zone, g),
                             offsetof(ngx_mcp_group_sh_t, announce));
     }
 }
 
 
 static void
-ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
     ngx_str_t         text;
     ngx_mcp_event_t   event;
     ngx_mcp_stage_t   stage;
 
-    if (!g->unsaid || ngx_current_msec - g->said < 1000) {
+    if (!g->dirty || ngx_current_msec - g->announced < 1000) {
         return;
     }
 
     ngx_mcp_touch(zone, g);
-    g->said = ngx_current_msec;
+    g->announced = ngx_current_msec;
 
     if (g->sessions == 0) {
-        ngx_mcp_topic_said_locked(zone, g);
+        ngx_mcp_topic_clean_locked(zone, g);
         return;
     }
 
@@ -585,7 +585,7 @@ ngx_mcp_topic_say_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_EVENT, &text, 1);
 
-    ngx_mcp_topic_said_locked(zone, g);
+    ngx_mcp_topic_clean_locked(zone, g);
 
     if (ngx_mcp_free_blocks(zone->sh) < stage.blocks
         || ngx_mcp_log_add_group_locked(zone, g, &event, NULL, &stage) == NULL)
@@ -767,23 +767,23 @@ static ngx_uint_t
 ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_event_sh_t *e)
 {
-    ngx_str_t          id;
-    ngx_mcp_only_sh_t  only;
+    ngx_str_t            id;
+    ngx_mcp_target_sh_t  target;
 
-    only = e->only;
+    target = e->target;
 
-    if (only.uri[0]) {
+    if (target.uri[0]) {
         id.data = s->id;
         id.len = NGX_MCP_UUID_LEN;
 
-        if (ngx_mcp_hash(zone, &id, NULL) != only.uri[0]) {
+        if (ngx_mcp_hash(zone, &id, NULL) != target.uri[0]) {
             return 0;
         }
 
-        only.uri[0] = 0;
+        target.uri[0] = 0;
     }
 
-    return !ngx_mcp_log_hidden_locked(zone, s, &only);
+    return !ngx_mcp_log_hidden_locked(zone, s, &target);
 }
 
 
@@ -870,7 +870,7 @@ ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
         list[*n].time = t->time;
 
-        if (ngx_mcp_copy(zone, t, 0, t->rec.len, pool, &list[*n].uri)
+        if (ngx_mcp_text_copy(zone, t, 0, t->rec.len, pool, &list[*n].uri)
             != NGX_OK)
         {
             rc = NGX_ERROR;

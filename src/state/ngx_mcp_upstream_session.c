@@ -17,7 +17,7 @@ static void ngx_mcp_upstream_session_read_locked(ngx_mcp_zone_t *zone,
 static void ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 static ngx_mcp_upstream_session_sh_t *
-    ngx_mcp_upstream_session_listened_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_streamed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
 static ngx_uint_t ngx_mcp_upstream_session_matters_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -213,7 +213,7 @@ ngx_mcp_upstream_session_make_locked(ngx_mcp_zone_t *zone,
     us = ngx_mcp_make_locked(zone, stage);
     us->upstream = ngx_mcp_hash(zone, stage->parts, NULL);
     us->upstream_len = (uint32_t) stage->len;
-    us->holder = NGX_MCP_PLACE_NONE;
+    us->holder = NGX_MCP_SLOT_NONE;
 
     ngx_mcp_commit_locked(zone, us, NGX_MCP_UPSTREAM_SESSION);
 
@@ -300,7 +300,8 @@ ngx_mcp_upstream_session_params(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
         e = ngx_mcp_session_extension(zone, s);
         from = e->name_len + e->version_len + e->key_len;
-        rc = ngx_mcp_copy(zone, e, from, e->rec.len - from, pool, initialize);
+        rc = ngx_mcp_text_copy(zone, e, from, e->rec.len - from, pool,
+                               initialize);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -507,7 +508,7 @@ ngx_mcp_upstream_session_end_locked(ngx_mcp_zone_t *zone,
     if (us->state == NGX_MCP_UPSTREAM_SESSION_MADE
         && us->rec.len > us->upstream_len)
     {
-        ngx_mcp_farewell_add_locked(zone, us);
+        ngx_mcp_pending_delete_add_locked(zone, us);
 
     } else {
 
@@ -545,8 +546,8 @@ ngx_mcp_upstream_sessions_end_locked(ngx_mcp_zone_t *zone,
 
 
 ngx_int_t
-ngx_mcp_upstream_session_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_mcp_ref_t *ref)
+ngx_mcp_upstream_session_stream_claim(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_mcp_ref_t *ref)
 {
     ngx_int_t                       rc;
     ngx_mcp_upstream_session_sh_t  *us;
@@ -573,7 +574,7 @@ ngx_mcp_upstream_session_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 /* one whose stream this worker holds */
 
 static ngx_mcp_upstream_session_sh_t *
-ngx_mcp_upstream_session_listened_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_upstream_session_streamed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref)
 {
     ngx_mcp_upstream_session_sh_t  *us;
@@ -591,7 +592,7 @@ ngx_mcp_upstream_session_listened_locked(ngx_mcp_zone_t *zone,
 
 
 ngx_uint_t
-ngx_mcp_upstream_session_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t serial, ngx_uint_t resumed)
 {
     ngx_uint_t                      told;
@@ -611,7 +612,7 @@ ngx_mcp_upstream_session_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         us->listener = (uint32_t) zone->worker + 1;
     }
 
-    us = ngx_mcp_upstream_session_listened_locked(zone, ref);
+    us = ngx_mcp_upstream_session_streamed_locked(zone, ref);
 
     if (us && (s || us->serial == serial)) {
 
@@ -629,8 +630,8 @@ ngx_mcp_upstream_session_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
             s->log.last++;
             told = 1;
 
-            if (s->carrier) {
-                ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, s->carrier),
+            if (s->active_stream) {
+                ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, s->active_stream),
                                     NGX_MCP_WAKE_NEWS);
             }
         }
@@ -646,13 +647,13 @@ ngx_mcp_upstream_session_listens(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 
 void
-ngx_mcp_upstream_session_breaks(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 {
     ngx_mcp_upstream_session_sh_t  *us;
 
     ngx_mcp_zone_lock(zone);
 
-    us = ngx_mcp_upstream_session_listened_locked(zone, ref);
+    us = ngx_mcp_upstream_session_streamed_locked(zone, ref);
 
     if (us) {
         us->since = 0;
@@ -663,7 +664,7 @@ ngx_mcp_upstream_session_breaks(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 
 
 void
-ngx_mcp_upstream_session_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t over)
 {
     ngx_mcp_session_sh_t           *s;
@@ -671,7 +672,7 @@ ngx_mcp_upstream_session_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     ngx_mcp_zone_lock(zone);
 
-    us = ngx_mcp_upstream_session_listened_locked(zone, ref);
+    us = ngx_mcp_upstream_session_streamed_locked(zone, ref);
 
     if (us) {
         us->since = 0;
@@ -689,7 +690,7 @@ ngx_mcp_upstream_session_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
          */
 
         if (s && zone->worker != NGX_MCP_NO_WORKER
-            && ngx_mcp_place(zone, zone->worker)->quitting)
+            && ngx_mcp_slot(zone, zone->worker)->quitting)
         {
             ngx_mcp_upstream_session_close_locked(zone, s, zone->epoch);
         }
@@ -702,7 +703,7 @@ ngx_mcp_upstream_session_unlisten(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 /* whether a stream of the session's own was there for what came then */
 
 ngx_uint_t
-ngx_mcp_upstream_session_heard_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t stamp)
 {
     uint32_t                        n;
@@ -847,7 +848,7 @@ ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
         ngx_mcp_upstream_session_close_locked(zone, s, 0);
 
         ngx_mcp_touch(zone, s);
-        s->carrier = 0;
+        s->active_stream = 0;
     }
 
     ngx_mcp_touch(zone, us);
@@ -872,9 +873,9 @@ ngx_mcp_upstream_session_close_locked(ngx_mcp_zone_t *zone,
         st = ngx_mcp_block(zone, n);
         worker = st->task.rec.worker;
 
-        if (st->line != NGX_MCP_GENERAL_LINE
-            || (epoch && (worker >= zone->sh->places
-                          || ngx_mcp_place(zone, worker)->epoch <= epoch)))
+        if (st->channel != NGX_MCP_GENERAL_CHANNEL
+            || (epoch && (worker >= zone->sh->slots
+                          || ngx_mcp_slot(zone, worker)->epoch <= epoch)))
         {
             continue;
         }
@@ -1038,7 +1039,7 @@ ngx_mcp_shared_held_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 
 ngx_int_t
-ngx_mcp_shared_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
+ngx_mcp_shared_claim(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
 {
     ngx_mcp_upstream_session_sh_t  *us;
 

@@ -7,7 +7,7 @@
  * The record lasts as long as its owner.  The session at the upstream is made
  * by a handshake when it is needed first, and again when the upstream has
  * forgotten it (session restore): it has another serial then.  When the owner
- * ends, a DELETE to the upstream is due (handlers->farewell).
+ * ends, a DELETE to the upstream is due (handlers->pending_delete).
  */
 
 #ifndef _NGX_MCP_UPSTREAM_SESSION_H_INCLUDED_
@@ -91,9 +91,9 @@ void ngx_mcp_upstream_session_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
  * unlisten(), or by the death of the worker; "over": what is said from now on
  * is for nobody.  For a shared one, its holder has the stream.
  */
-ngx_int_t ngx_mcp_upstream_session_listen(ngx_mcp_zone_t *zone,
+ngx_int_t ngx_mcp_upstream_session_stream_claim(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_mcp_ref_t *ref);
-void ngx_mcp_upstream_session_unlisten(ngx_mcp_zone_t *zone,
+void ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_uint_t over);
 
 /*
@@ -102,7 +102,7 @@ void ngx_mcp_upstream_session_unlisten(ngx_mcp_zone_t *zone,
  * it missed something since the stream before, if there was one, or is notified
  * by the shared upstream session there.  Whether it is notified now.
  */
-ngx_uint_t ngx_mcp_upstream_session_listens(ngx_mcp_zone_t *zone,
+ngx_uint_t ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_uint_t serial, ngx_uint_t resumed);
 
 /*
@@ -110,7 +110,8 @@ ngx_uint_t ngx_mcp_upstream_session_listens(ngx_mcp_zone_t *zone,
  * lists there, and not those that the shared upstream session received
  * (NGX_MCP_EVENT_SHARED).
  */
-void ngx_mcp_upstream_session_breaks(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
+void ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref);
 
 
 /*
@@ -137,7 +138,7 @@ ngx_int_t ngx_mcp_shared_get(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
  * later one does: touch it now and then.  NGX_OK; NGX_DECLINED: it has ended,
  * or another one holds it.
  */
-ngx_int_t ngx_mcp_shared_hold(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+ngx_int_t ngx_mcp_shared_claim(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t fence);
 ngx_int_t ngx_mcp_shared_touch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t fence);
@@ -151,9 +152,9 @@ ngx_int_t ngx_mcp_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
  * DELETEs to upstreams under way in this worker: what a session that ends
  * leaves in the zone waits there while there are many ("full").
  */
-void ngx_mcp_farewell_begin(ngx_mcp_zone_t *zone);
-void ngx_mcp_farewell_end(ngx_mcp_zone_t *zone);
-ngx_uint_t ngx_mcp_farewell_full(ngx_mcp_zone_t *zone);
+void ngx_mcp_pending_delete_begin(ngx_mcp_zone_t *zone);
+void ngx_mcp_pending_delete_end(ngx_mcp_zone_t *zone);
+ngx_uint_t ngx_mcp_pending_delete_full(ngx_mcp_zone_t *zone);
 
 
 #endif /* _NGX_MCP_UPSTREAM_SESSION_H_INCLUDED_ */

@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_background.h"
 #include "ngx_http_mcp_compat.h"
-#include "ngx_http_mcp_walk.h"
+#include "ngx_http_mcp_header_iter.h"
 
 #if (NGX_HAVE_EVENTFD)
 #include <sys/eventfd.h>
@@ -52,8 +52,8 @@ static u_char *ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf,
 
 /* the variables that nginx computes for requests of clients */
 
-static ngx_http_get_variable_pt  ngx_http_mcp_background_their_scheme;
-static ngx_http_get_variable_pt  ngx_http_mcp_background_their_https;
+static ngx_http_get_variable_pt  ngx_http_mcp_background_core_scheme;
+static ngx_http_get_variable_pt  ngx_http_mcp_background_core_https;
 
 
 static ngx_str_t  ngx_http_mcp_background_addr = ngx_string("127.0.0.1");
@@ -325,7 +325,7 @@ ngx_http_mcp_background_release(ngx_connection_t *c)
 
 
 void
-ngx_http_mcp_background_stay(ngx_http_request_t *r)
+ngx_http_mcp_background_hold_worker(ngx_http_request_t *r)
 {
     ngx_http_mcp_background_t  *bg;
 
@@ -354,8 +354,8 @@ ngx_int_t
 ngx_http_mcp_background_headers(ngx_http_headers_in_t *in, ngx_pool_t *pool,
     ngx_http_headers_in_t *from)
 {
-    ngx_table_elt_t      *h, *copy;
-    ngx_http_mcp_walk_t   walk;
+    ngx_table_elt_t            *h, *copy;
+    ngx_http_mcp_header_iter_t  iter;
 
     if (ngx_list_init(&in->headers, pool, 16, sizeof(ngx_table_elt_t))
         != NGX_OK)
@@ -370,9 +370,9 @@ ngx_http_mcp_background_headers(ngx_http_headers_in_t *in, ngx_pool_t *pool,
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_walk_init(&walk, &from->headers);
+    ngx_http_mcp_header_iter_init(&iter, &from->headers);
 
-    while ((h = ngx_http_mcp_walk_next(&walk)) != NULL) {
+    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
         copy = ngx_http_mcp_header_push(&in->headers);
         if (copy == NULL) {
@@ -404,7 +404,7 @@ ngx_http_mcp_background_headers(ngx_http_headers_in_t *in, ngx_pool_t *pool,
 
 
 ngx_uint_t
-ngx_http_mcp_background(ngx_http_request_t *r)
+ngx_http_mcp_is_background(ngx_http_request_t *r)
 {
     return r->connection->log->handler == ngx_http_mcp_background_log_error;
 }
@@ -428,13 +428,13 @@ ngx_http_mcp_background_variables(ngx_conf_t *cf)
         if (key[i].key.len == 6
             && ngx_strncmp(key[i].key.data, "scheme", 6) == 0)
         {
-            ngx_http_mcp_background_their_scheme = v->get_handler;
+            ngx_http_mcp_background_core_scheme = v->get_handler;
             v->get_handler = ngx_http_mcp_background_scheme;
 
         } else if (key[i].key.len == 5
                    && ngx_strncmp(key[i].key.data, "https", 5) == 0)
         {
-            ngx_http_mcp_background_their_https = v->get_handler;
+            ngx_http_mcp_background_core_https = v->get_handler;
             v->get_handler = ngx_http_mcp_background_https;
         }
     }
@@ -446,7 +446,7 @@ ngx_http_mcp_background_ssl(ngx_http_request_t *r)
 {
     ngx_http_mcp_background_t  *bg;
 
-    if (!ngx_http_mcp_background(r)) {
+    if (!ngx_http_mcp_is_background(r)) {
         return 0;
     }
 
@@ -461,7 +461,7 @@ ngx_http_mcp_background_scheme(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
     if (!ngx_http_mcp_background_ssl(r)) {
-        return ngx_http_mcp_background_their_scheme(r, v, data);
+        return ngx_http_mcp_background_core_scheme(r, v, data);
     }
 
     v->len = sizeof("https") - 1;
@@ -479,7 +479,7 @@ ngx_http_mcp_background_https(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
     if (!ngx_http_mcp_background_ssl(r)) {
-        return ngx_http_mcp_background_their_https(r, v, data);
+        return ngx_http_mcp_background_core_https(r, v, data);
     }
 
     v->len = sizeof("on") - 1;
@@ -495,7 +495,7 @@ ngx_http_mcp_background_https(ngx_http_request_t *r,
 void
 ngx_http_mcp_background_handlers(ngx_http_request_t *r)
 {
-    if (ngx_http_mcp_background(r)) {
+    if (ngx_http_mcp_is_background(r)) {
         r->connection->read->handler = ngx_http_mcp_background_read;
         r->connection->write->handler = ngx_http_mcp_background_write;
     }

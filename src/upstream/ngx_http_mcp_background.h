@@ -39,7 +39,7 @@ ngx_http_request_t *ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
  * A graceful quit does not end it, as it does else, like that of a client that
  * left: the one that made it does.
  */
-void ngx_http_mcp_background_stay(ngx_http_request_t *r);
+void ngx_http_mcp_background_hold_worker(ngx_http_request_t *r);
 
 /*
  * Ends it, with whatever still runs on it: cleanups run, no callback of an
@@ -59,7 +59,7 @@ ngx_int_t ngx_http_mcp_background_headers(ngx_http_headers_in_t *in,
 void ngx_http_mcp_background_variables(ngx_conf_t *cf);
 
 /* whether r is such a request */
-ngx_uint_t ngx_http_mcp_background(ngx_http_request_t *r);
+ngx_uint_t ngx_http_mcp_is_background(ngx_http_request_t *r);
 
 /* puts its own event handlers back, which nginx's error pages replace */
 void ngx_http_mcp_background_handlers(ngx_http_request_t *r);

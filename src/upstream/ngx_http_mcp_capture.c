@@ -210,7 +210,7 @@ ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 
     ngx_http_mcp_capture_process(x);
 
-    if (cap->in && !cap->stop && !ngx_http_mcp_capture_waits(r)
+    if (cap->in && !cap->stop && !ngx_http_mcp_capture_unbuffered(r)
         && ngx_http_mcp_capture_keep(x) != NGX_OK)
     {
         ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);

@@ -84,7 +84,7 @@ typedef struct {
 
 /* ... and does not read on while its buffers are not taken */
 
-#define ngx_http_mcp_capture_waits(sr)                                        \
+#define ngx_http_mcp_capture_unbuffered(sr)                                   \
     (ngx_http_mcp_capture_live(sr) && !(sr)->upstream->buffering)
 
 
@@ -99,7 +99,8 @@ void ngx_http_mcp_exchange_fail(ngx_http_mcp_exchange_t *x,
 void ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x);
 
 /* how an exchange whose subrequest has ended went, said in the log */
-ngx_http_mcp_outcome_e ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x);
+ngx_http_mcp_outcome_e ngx_http_mcp_exchange_outcome(
+    ngx_http_mcp_exchange_t *x);
 
 /* takes what came, unless held (ngx_http_mcp_capture_body.c) */
 void ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x);

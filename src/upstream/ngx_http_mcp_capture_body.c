@@ -239,7 +239,7 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     }
 
     if (cap->len == 0 && cap->length == (off_t) (size + mark)
-        && ngx_http_mcp_capture_waits(x->sr))
+        && ngx_http_mcp_capture_unbuffered(x->sr))
     {
         /* all of it, in a buffer that may be written to */
 
@@ -401,7 +401,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     rc = x->handlers->piece(x, &cap->link, 0);
 
     if (rc == NGX_AGAIN) {
-        ngx_http_mcp_exchange_hold(x);
+        ngx_http_mcp_exchange_pause(x);
         return;
     }
 
@@ -760,7 +760,7 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
         }
 
         if (x->handlers->piece(x, NULL, 1) == NGX_AGAIN) {
-            ngx_http_mcp_exchange_hold(x);
+            ngx_http_mcp_exchange_pause(x);
             break;
         }
 

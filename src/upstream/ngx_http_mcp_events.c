@@ -5,19 +5,21 @@
 #include "ngx_http_mcp_manner.h"
 
 
-static ngx_int_t ngx_http_mcp_events_open(ngx_http_mcp_talk_t *t);
-static void ngx_http_mcp_events_head(ngx_http_mcp_talk_t *t,
+static ngx_int_t ngx_http_mcp_events_open(
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x);
-static ngx_uint_t ngx_http_mcp_events_lost(ngx_http_mcp_talk_t *t,
-    ngx_uint_t status);
-static ngx_uint_t ngx_http_mcp_events_refused(ngx_http_mcp_talk_t *t,
-    ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
+static ngx_uint_t ngx_http_mcp_events_lost(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
+static ngx_uint_t ngx_http_mcp_events_refused(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
+    ngx_uint_t news);
 
 
 /* a backend that sends events (mcp_events): a GET stream is all it has */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_events = {
-    NGX_MCP_KNOWN_NOTHING,
+    NGX_MCP_PROFILE_UNKNOWN,
     1,                                     /* streams */
     0,                                     /* sessions */
     ngx_http_mcp_events_open,
@@ -35,14 +37,15 @@ ngx_http_mcp_manner_t  ngx_http_mcp_events = {
 
 
 static ngx_int_t
-ngx_http_mcp_events_open(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_events_open(ngx_http_mcp_upstream_request_t *ureq)
 {
     return NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_events_head(ngx_http_mcp_talk_t *t, ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_exchange_t *x)
 {
     x->feed = 1;
     x->client_headers = 0;
@@ -52,14 +55,15 @@ ngx_http_mcp_events_head(ngx_http_mcp_talk_t *t, ngx_http_mcp_exchange_t *x)
 
 
 static ngx_uint_t
-ngx_http_mcp_events_lost(ngx_http_mcp_talk_t *t, ngx_uint_t status)
+ngx_http_mcp_events_lost(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_uint_t status)
 {
     return NGX_HTTP_MCP_KEPT;
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_events_refused(ngx_http_mcp_talk_t *t,
+ngx_http_mcp_events_refused(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome, ngx_uint_t news)
 {
     u_char                   *p, *last;
@@ -67,7 +71,7 @@ ngx_http_mcp_events_refused(ngx_http_mcp_talk_t *t,
     u_char                    buf[256];
     ngx_http_mcp_exchange_t  *x;
 
-    x = t->x;
+    x = ureq->x;
 
     if (news) {
         p = buf;
@@ -97,7 +101,7 @@ ngx_http_mcp_events_refused(ngx_http_mcp_talk_t *t,
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "mcp feed \"%V\" of endpoint \"%V\" %V; the module "
                       "reconnects after growing pauses",
-                      &x->uri, &t->upstream->endpoint, &text);
+                      &x->uri, &ureq->upstream->endpoint, &text);
     }
 
     if (outcome != NGX_HTTP_MCP_STATUS) {

@@ -21,11 +21,11 @@
 typedef struct {
     ngx_http_mcp_exchange_t    exchange;
     ngx_http_mcp_capture_t     capture;
-} ngx_http_mcp_exchange_room_t;
+} ngx_http_mcp_exchange_block_t;
 
 
 static void ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x);
-static void ngx_http_mcp_exchange_within(ngx_http_mcp_capture_t *cap,
+static void ngx_http_mcp_exchange_set_timer(ngx_http_mcp_capture_t *cap,
     ngx_msec_t timeout);
 static ngx_int_t ngx_http_mcp_exchange_finished(ngx_http_request_t *sr,
     void *data, ngx_int_t rc);
@@ -37,8 +37,8 @@ static void ngx_http_mcp_exchange_delayed(ngx_connection_t *c);
 static void ngx_http_mcp_exchange_handler(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_timer(ngx_event_t *ev);
-static void ngx_http_mcp_exchange_late(ngx_http_mcp_exchange_t *x, char *what,
-    ngx_msec_t timeout);
+static void ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x,
+    char *what, ngx_msec_t timeout);
 static void ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_drop(ngx_http_request_t *sr);
 static void ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
@@ -51,7 +51,7 @@ static void ngx_http_mcp_exchange_cleanup(void *data);
 
 /* whether silence counts */
 
-#define ngx_http_mcp_exchange_listens(cap)                                    \
+#define ngx_http_mcp_exchange_counts_silence(cap)                             \
     ((cap)->timeout && !(cap)->held && !(cap)->theirs && !(cap)->ended)
 
 
@@ -63,7 +63,7 @@ static ngx_str_t  ngx_http_mcp_exchange_delete = ngx_string("DELETE");
 static struct {
     ngx_mcp_counter_e    counter;
     ngx_mcp_outcome_e    outcome;
-} ngx_http_mcp_exchange_ends[] = {
+} ngx_http_mcp_exchange_outcomes[] = {
     { NGX_MCP_COUNTER_EXCHANGES_OK, NGX_MCP_OUTCOME_OK },
     { NGX_MCP_COUNTER_EXCHANGES_REFUSED, NGX_MCP_OUTCOME_REFUSED },
     { NGX_MCP_COUNTER_EXCHANGES_UNREACHABLE, NGX_MCP_OUTCOME_UNREACHABLE },
@@ -78,12 +78,12 @@ static struct {
 ngx_http_mcp_exchange_t *
 ngx_http_mcp_exchange_create(ngx_http_request_t *r)
 {
-    ngx_http_cleanup_t            *cln;
-    ngx_http_mcp_capture_t        *cap;
-    ngx_http_mcp_exchange_t       *x;
-    ngx_http_mcp_exchange_room_t  *room;
+    ngx_http_cleanup_t             *cln;
+    ngx_http_mcp_capture_t         *cap;
+    ngx_http_mcp_exchange_t        *x;
+    ngx_http_mcp_exchange_block_t  *room;
 
-    room = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_exchange_room_t));
+    room = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_exchange_block_t));
     if (room == NULL) {
         return NULL;
     }
@@ -117,7 +117,7 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
     cap->timer.handler = ngx_http_mcp_exchange_timer;
     cap->timer.data = cap;
     cap->timer.log = r->connection->log;
-    cap->timer.cancelable = ngx_http_mcp_background(r);
+    cap->timer.cancelable = ngx_http_mcp_is_background(r);
 
     cap->post.handler = ngx_http_mcp_exchange_finished;
     cap->post.data = x;
@@ -186,11 +186,11 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 
     /* the soonest first: the timer is set once */
 
-    ngx_http_mcp_exchange_within(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
+    ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
     ngx_http_mcp_exchange_alive(x);
 
     if (x->total) {
-        ngx_http_mcp_exchange_within(cap, x->total);
+        ngx_http_mcp_exchange_set_timer(cap, x->total);
     }
 
     /* runs what was posted, if nobody up the stack does */
@@ -222,7 +222,7 @@ ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x)
         break;
     }
 
-    if (ngx_http_mcp_background(x->r)) {
+    if (ngx_http_mcp_is_background(x->r)) {
 
         /* $request_method is that of the main request */
 
@@ -279,12 +279,12 @@ ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
 
     x->total = ngx_current_msec - cap->started + NGX_HTTP_MCP_EXCHANGE_REST;
 
-    ngx_http_mcp_exchange_within(cap, NGX_HTTP_MCP_EXCHANGE_REST);
+    ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_REST);
 }
 
 
 void
-ngx_http_mcp_exchange_hold(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_exchange_pause(ngx_http_mcp_exchange_t *x)
 {
     ngx_http_mcp_capture_t  *cap;
 
@@ -333,8 +333,8 @@ ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
 
     cap->heard = ngx_current_msec;
 
-    if (ngx_http_mcp_exchange_listens(cap)) {
-        ngx_http_mcp_exchange_within(cap, cap->timeout);
+    if (ngx_http_mcp_exchange_counts_silence(cap)) {
+        ngx_http_mcp_exchange_set_timer(cap, cap->timeout);
     }
 }
 
@@ -342,7 +342,7 @@ ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
 /* the timer stays where it is if it looks soon enough */
 
 static void
-ngx_http_mcp_exchange_within(ngx_http_mcp_capture_t *cap, ngx_msec_t timeout)
+ngx_http_mcp_exchange_set_timer(ngx_http_mcp_capture_t *cap, ngx_msec_t timeout)
 {
     if (!cap->timer.timer_set
         || (ngx_msec_int_t) (cap->timer.timer.key - ngx_current_msec - timeout)
@@ -617,7 +617,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
         ngx_http_mcp_capture_process(x);
 
         if (!cap->stop && !cap->held && !cap->ended && cap->header
-            && ngx_http_mcp_capture_waits(sr))
+            && ngx_http_mcp_capture_unbuffered(sr))
         {
             /* goes on reading; r may be gone after it */
 
@@ -645,7 +645,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
     }
 
     if (cap->ended && !cap->held && cap->in == NULL) {
-        ngx_http_mcp_exchange_complete(x, ngx_http_mcp_ending(x));
+        ngx_http_mcp_exchange_complete(x, ngx_http_mcp_exchange_outcome(x));
     }
 }
 
@@ -667,7 +667,7 @@ ngx_http_mcp_exchange_timer(ngx_event_t *ev)
         cap->probed = ngx_http_mcp_adapt_probe(x->sr);
 
         if (!cap->probed) {
-            ngx_http_mcp_exchange_within(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
+            ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
         }
     }
 
@@ -675,28 +675,29 @@ ngx_http_mcp_exchange_timer(ngx_event_t *ev)
         gone = ngx_current_msec - cap->started;
 
         if (gone >= x->total) {
-            ngx_http_mcp_exchange_late(x, "did not finish within", x->total);
+            ngx_http_mcp_exchange_timed_out(x, "did not finish within",
+                                            x->total);
             return;
         }
 
-        ngx_http_mcp_exchange_within(cap, x->total - gone);
+        ngx_http_mcp_exchange_set_timer(cap, x->total - gone);
     }
 
-    if (ngx_http_mcp_exchange_listens(cap)) {
+    if (ngx_http_mcp_exchange_counts_silence(cap)) {
         gone = ngx_current_msec - cap->heard;
 
         if (gone >= cap->timeout) {
-            ngx_http_mcp_exchange_late(x, "was silent for", cap->timeout);
+            ngx_http_mcp_exchange_timed_out(x, "was silent for", cap->timeout);
             return;
         }
 
-        ngx_http_mcp_exchange_within(cap, cap->timeout - gone);
+        ngx_http_mcp_exchange_set_timer(cap, cap->timeout - gone);
     }
 }
 
 
 static void
-ngx_http_mcp_exchange_late(ngx_http_mcp_exchange_t *x, char *what,
+ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x, char *what,
     ngx_msec_t timeout)
 {
     char                    *action;
@@ -819,7 +820,7 @@ ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
 
     cap = x->capture;
 
-    ngx_mcp_count(x->zone, ngx_http_mcp_exchange_ends[outcome].counter, 1);
+    ngx_mcp_count(x->zone, ngx_http_mcp_exchange_outcomes[outcome].counter, 1);
 
     if (x->metric == NULL) {
         return;
@@ -842,7 +843,7 @@ ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
     }
 
     ngx_mcp_metric_add(x->zone, x->metric, x->endpoint, &x->name, method,
-                       ngx_http_mcp_exchange_ends[outcome].outcome,
+                       ngx_http_mcp_exchange_outcomes[outcome].outcome,
                        ngx_current_msec - cap->started);
 }
 
@@ -866,11 +867,11 @@ ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
 
     if (cap->mode == NGX_HTTP_MCP_PARSE) {
         cap->mode = NGX_HTTP_MCP_DROP;
-        ngx_mcp_sse_done(cap->exchange->sse);
+        ngx_mcp_sse_free(cap->exchange->sse);
 
     } else if (cap->mode == NGX_HTTP_MCP_SPLIT) {
         cap->mode = NGX_HTTP_MCP_DROP;
-        ngx_mcp_lines_done(cap->exchange->lines);
+        ngx_mcp_lines_free(cap->exchange->lines);
     }
 }
 

@@ -2,7 +2,7 @@
 /*
  * An exchange: one message sent to an upstream and all that comes back.  It is
  * a background subrequest of a main request r, which is a client's POST or a
- * client-less one (ngx_http_mcp_background.h); the code is the same.
+ * client-less one (ngx_http_mcp_is_background.h); the code is the same.
  *
  * The exchange is allocated from r->pool and lives as long as r.  When r goes
  * away (its cleanup runs) no callback is called any more.  Callbacks run from
@@ -184,7 +184,7 @@ void ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x);
  * Backpressure: while held, the upstream is read no further than one buffer
  * and its silence does not count.
  */
-void ngx_http_mcp_exchange_hold(ngx_http_mcp_exchange_t *x);
+void ngx_http_mcp_exchange_pause(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x);
 
 /*

@@ -3,7 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_capture.h"
-#include "ngx_http_mcp_walk.h"
+#include "ngx_http_mcp_header_iter.h"
 
 
 typedef struct {
@@ -29,7 +29,7 @@ static ngx_uint_t ngx_http_mcp_headers_type(ngx_str_t *type, char *name);
  * their length.
  */
 
-static const char  *ngx_http_mcp_headers_stay[][4] = {
+static const char  *ngx_http_mcp_headers_hop[][4] = {
     { NULL },
     { NULL },
     { "te", NULL },
@@ -243,12 +243,12 @@ static ngx_int_t
 ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in)
 {
-    ngx_table_elt_t      *header, *h;
-    ngx_http_mcp_walk_t   walk;
+    ngx_table_elt_t            *header, *h;
+    ngx_http_mcp_header_iter_t  iter;
 
-    ngx_http_mcp_walk_init(&walk, &x->r->headers_in.headers);
+    ngx_http_mcp_header_iter_init(&iter, &x->r->headers_in.headers);
 
-    while ((header = ngx_http_mcp_walk_next(&walk)) != NULL) {
+    while ((header = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
         if (header->hash == 0 || !ngx_http_mcp_headers_cross(header)) {
             continue;
@@ -307,13 +307,13 @@ ngx_http_mcp_headers_cross(ngx_table_elt_t *h)
         return 0;
     }
 
-    if (h->key.len >= sizeof(ngx_http_mcp_headers_stay)
-                      / sizeof(ngx_http_mcp_headers_stay[0]))
+    if (h->key.len >= sizeof(ngx_http_mcp_headers_hop)
+                      / sizeof(ngx_http_mcp_headers_hop[0]))
     {
         return 1;
     }
 
-    for (name = ngx_http_mcp_headers_stay[h->key.len]; *name; name++) {
+    for (name = ngx_http_mcp_headers_hop[h->key.len]; *name; name++) {
         if (ngx_http_mcp_headers_same(h->lowcase_key, *name, h->key.len)) {
             return 0;
         }
@@ -370,15 +370,15 @@ ngx_int_t
 ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr)
 {
-    ngx_str_t            *name;
-    ngx_table_elt_t      *header, *h;
-    ngx_http_mcp_walk_t   walk;
+    ngx_str_t                  *name;
+    ngx_table_elt_t            *header, *h;
+    ngx_http_mcp_header_iter_t  iter;
 
     x->session.len = 0;
 
-    ngx_http_mcp_walk_init(&walk, &sr->headers_out.headers);
+    ngx_http_mcp_header_iter_init(&iter, &sr->headers_out.headers);
 
-    while ((header = ngx_http_mcp_walk_next(&walk)) != NULL) {
+    while ((header = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
         if (header->hash == 0) {
             continue;
@@ -421,9 +421,9 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
 
     /* hidden from clients, but not from us */
 
-    ngx_http_mcp_walk_init(&walk, &sr->upstream->headers_in.headers);
+    ngx_http_mcp_header_iter_init(&iter, &sr->upstream->headers_in.headers);
 
-    while ((header = ngx_http_mcp_walk_next(&walk)) != NULL) {
+    while ((header = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
         if (header->hash
             && ngx_http_mcp_headers_is(header,

@@ -22,7 +22,7 @@ typedef enum {
 
 /* a session that is being made */
 
-struct ngx_http_mcp_opening_s {
+struct ngx_http_mcp_handshake_s {
     ngx_uint_t                 step;
     ngx_str_t                  id;
     ngx_uint_t                 revision;
@@ -35,43 +35,49 @@ struct ngx_http_mcp_opening_s {
 };
 
 
-static ngx_int_t ngx_http_mcp_legacy_open(ngx_http_mcp_talk_t *t);
-static ngx_int_t ngx_http_mcp_legacy_begin(ngx_http_mcp_talk_t *t);
-static ngx_int_t ngx_http_mcp_legacy_next(ngx_http_mcp_talk_t *t);
-static ngx_int_t ngx_http_mcp_legacy_put(ngx_http_mcp_talk_t *t);
-static ngx_int_t ngx_http_mcp_legacy_uri(ngx_http_mcp_talk_t *t,
-    ngx_str_t *uri);
-static ngx_int_t ngx_http_mcp_legacy_exchange(ngx_http_mcp_talk_t *t,
-    ngx_str_t *params);
+static ngx_int_t ngx_http_mcp_legacy_open(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_legacy_handshake(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_legacy_handshake_step(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_legacy_session_made(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_legacy_next_subscription(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *uri);
+static ngx_int_t ngx_http_mcp_legacy_handshake_send(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *params);
 static void ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
-static ngx_int_t ngx_http_mcp_legacy_made(ngx_http_mcp_talk_t *t,
-    ngx_http_mcp_outcome_e *outcome);
-static void ngx_http_mcp_legacy_second(ngx_http_mcp_talk_t *t);
-static void ngx_http_mcp_legacy_head(ngx_http_mcp_talk_t *t,
+static ngx_int_t ngx_http_mcp_legacy_initialize_done(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e *outcome);
+static void ngx_http_mcp_legacy_log_single(
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x);
-static ngx_uint_t ngx_http_mcp_legacy_lost(ngx_http_mcp_talk_t *t,
-    ngx_uint_t status);
-static void ngx_http_mcp_legacy_heal(ngx_http_mcp_talk_t *t);
-static void ngx_http_mcp_legacy_release(ngx_http_mcp_talk_t *t);
-static ngx_int_t ngx_http_mcp_legacy_end(ngx_http_mcp_talk_t *t);
-static ngx_uint_t ngx_http_mcp_legacy_refused(ngx_http_mcp_talk_t *t,
-    ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
+static ngx_uint_t ngx_http_mcp_legacy_lost(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
+static void ngx_http_mcp_legacy_heal(ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_legacy_release(ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq);
+static ngx_uint_t ngx_http_mcp_legacy_refused(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
+    ngx_uint_t news);
 static ngx_int_t ngx_http_mcp_legacy_probe(ngx_http_mcp_probe_t *probe);
 static void ngx_http_mcp_legacy_probe_result(ngx_http_mcp_probe_t *probe,
     ngx_str_t *result, ngx_uint_t revision);
 static void ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_farewell_cleanup(void *data);
+static void ngx_http_mcp_upstream_session_deleted(void *data);
 
 
 /* an MCP server with sessions, which are made by a handshake */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
-    NGX_MCP_KNOWN_LEGACY,
+    NGX_MCP_PROFILE_LEGACY,
     1,                                     /* streams */
     1,                                     /* sessions */
     ngx_http_mcp_legacy_open,
@@ -105,39 +111,41 @@ static ngx_str_t  ngx_http_mcp_legacy_methods[] = {
 
 
 static ngx_int_t
-ngx_http_mcp_legacy_open(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_int_t                 rc;
     ngx_http_mcp_upstream_t  *u;
 
-    u = t->upstream;
+    u = ureq->upstream;
 
-    if (t->us == NULL) {
-        t->us = ngx_pcalloc(t->r->pool, sizeof(ngx_mcp_upstream_session_t));
-        if (t->us == NULL) {
+    if (ureq->us == NULL) {
+        ureq->us = ngx_pcalloc(ureq->r->pool,
+                               sizeof(ngx_mcp_upstream_session_t));
+        if (ureq->us == NULL) {
             return NGX_ERROR;
         }
     }
 
     for ( ;; ) {
 
-        if (t->existing) {
-            rc = ngx_mcp_upstream_session_peek(u->zone, t->session, &u->name,
-                                               t->us);
+        if (ureq->existing) {
+            rc = ngx_mcp_upstream_session_peek(u->zone, ureq->session, &u->name,
+                                               ureq->us);
 
-            if (rc != NGX_OK || (t->serial && t->serial != t->us->serial)) {
+            if (rc != NGX_OK
+                || (ureq->serial && ureq->serial != ureq->us->serial)) {
                 return NGX_DECLINED;
             }
 
         } else {
-            rc = ngx_mcp_upstream_session_get(u->zone, t->session, &u->name,
-                                              t->call, t->us);
+            rc = ngx_mcp_upstream_session_get(u->zone, ureq->session, &u->name,
+                                              ureq->call, ureq->us);
         }
 
         switch (rc) {
 
         case NGX_OK:
-            rc = ngx_mcp_upstream_session_id(u->zone, t->r->pool, t->us);
+            rc = ngx_mcp_upstream_session_id(u->zone, ureq->r->pool, ureq->us);
 
             if (rc != NGX_DECLINED) {
                 return rc;
@@ -148,11 +156,11 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_talk_t *t)
             break;
 
         case NGX_DECLINED:
-            return ngx_http_mcp_legacy_begin(t);
+            return ngx_http_mcp_legacy_handshake(ureq);
 
         case NGX_AGAIN:
 
-            ngx_http_mcp_talk_wait(t, NGX_HTTP_MCP_WAIT_SESSION);
+            ngx_http_mcp_upstream_request_wait(ureq, NGX_HTTP_MCP_WAIT_SESSION);
 
             return NGX_AGAIN;
 
@@ -166,20 +174,21 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_talk_t *t)
 /* the session is to be made, by this request */
 
 static ngx_int_t
-ngx_http_mcp_legacy_begin(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_legacy_handshake(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_int_t  rc;
 
-    t->opening = ngx_pcalloc(t->r->pool, sizeof(ngx_http_mcp_opening_t));
+    ureq->handshake = ngx_pcalloc(ureq->r->pool,
+                                  sizeof(ngx_http_mcp_handshake_t));
 
-    if (t->opening == NULL) {
-        ngx_mcp_upstream_session_fail(t->upstream->zone, t->us->ref);
+    if (ureq->handshake == NULL) {
+        ngx_mcp_upstream_session_fail(ureq->upstream->zone, ureq->us->ref);
         return NGX_ERROR;
     }
 
-    t->opening->claimed = 1;
+    ureq->handshake->claimed = 1;
 
-    rc = ngx_http_mcp_legacy_next(t);
+    rc = ngx_http_mcp_legacy_handshake_step(ureq);
 
     return rc == NGX_OK ? NGX_AGAIN : NGX_ERROR;
 }
@@ -188,13 +197,13 @@ ngx_http_mcp_legacy_begin(ngx_http_mcp_talk_t *t)
 /* NGX_OK: an exchange has begun; NGX_DONE: the session is made; NGX_ERROR */
 
 static ngx_int_t
-ngx_http_mcp_legacy_next(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_legacy_handshake_step(ngx_http_mcp_upstream_request_t *ureq)
 {
-    u_char                  *p;
-    ngx_str_t                params, *level;
-    ngx_http_mcp_opening_t  *o;
+    u_char                    *p;
+    ngx_str_t                  params, *level;
+    ngx_http_mcp_handshake_t  *o;
 
-    o = t->opening;
+    o = ureq->handshake;
 
     ngx_memzero(&o->scope, sizeof(ngx_http_mcp_scope_t));
     ngx_str_null(&params);
@@ -203,8 +212,8 @@ ngx_http_mcp_legacy_next(ngx_http_mcp_talk_t *t)
 
     case ngx_http_mcp_legacy_initialize:
 
-        if (ngx_mcp_upstream_session_params(t->upstream->zone, t->us->ref,
-                                            t->r->pool, &params, &o->level)
+        if (ngx_mcp_upstream_session_params(ureq->upstream->zone, ureq->us->ref,
+                                            ureq->r->pool, &params, &o->level)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -224,7 +233,7 @@ ngx_http_mcp_legacy_next(ngx_http_mcp_talk_t *t)
         level = ngx_mcp_level_name(o->level);
 
         if (level) {
-            p = ngx_pnalloc(t->r->pool,
+            p = ngx_pnalloc(ureq->r->pool,
                             sizeof("{\"level\":\"\"}") + level->len);
             if (p == NULL) {
                 return NGX_ERROR;
@@ -242,42 +251,43 @@ ngx_http_mcp_legacy_next(ngx_http_mcp_talk_t *t)
 
     default: /* ngx_http_mcp_legacy_subscribe */
 
-        if (ngx_http_mcp_legacy_uri(t, &o->scope.name) != NGX_OK) {
-            return ngx_http_mcp_legacy_put(t);
+        if (ngx_http_mcp_legacy_next_subscription(ureq,
+                                                  &o->scope.name) != NGX_OK) {
+            return ngx_http_mcp_legacy_session_made(ureq);
         }
 
-        params = ngx_mcp_uri_compose(t->r->pool, &o->scope.name);
+        params = ngx_mcp_uri_compose(ureq->r->pool, &o->scope.name);
 
         if (params.data == NULL) {
             return NGX_ERROR;
         }
     }
 
-    return ngx_http_mcp_legacy_exchange(t, &params);
+    return ngx_http_mcp_legacy_handshake_send(ureq, &params);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_legacy_put(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_legacy_session_made(ngx_http_mcp_upstream_request_t *ureq)
 {
-    ngx_int_t                 rc;
-    ngx_http_mcp_opening_t   *o;
-    ngx_http_mcp_upstream_t  *u;
+    ngx_int_t                  rc;
+    ngx_http_mcp_upstream_t   *u;
+    ngx_http_mcp_handshake_t  *o;
 
-    o = t->opening;
-    u = t->upstream;
+    o = ureq->handshake;
+    u = ureq->upstream;
 
-    rc = ngx_mcp_upstream_session_made(u->zone, t->us->ref, &u->name, &o->id,
+    rc = ngx_mcp_upstream_session_made(u->zone, ureq->us->ref, &u->name, &o->id,
                                        o->revision);
 
     o->claimed = 0;
 
     if (rc != NGX_OK) {
-        (void) ngx_http_mcp_legacy_end(t);
+        (void) ngx_http_mcp_legacy_end(ureq);
         return NGX_ERROR;
     }
 
-    t->opening = NULL;
+    ureq->handshake = NULL;
 
     return NGX_DONE;
 }
@@ -286,17 +296,18 @@ ngx_http_mcp_legacy_put(ngx_http_mcp_talk_t *t)
 /* the next subscription, which a new session is to get again */
 
 static ngx_int_t
-ngx_http_mcp_legacy_uri(ngx_http_mcp_talk_t *t, ngx_str_t *uri)
+ngx_http_mcp_legacy_next_subscription(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *uri)
 {
-    if (t->opening->silent) {
+    if (ureq->handshake->silent) {
         return NGX_DECLINED;
     }
 
     do {
-        if (ngx_mcp_upstream_session_subscription(t->upstream->zone,
-                                                  t->us->ref,
-                                                  t->opening->sub++,
-                                                  t->r->pool, uri)
+        if (ngx_mcp_upstream_session_subscription(ureq->upstream->zone,
+                                                  ureq->us->ref,
+                                                  ureq->handshake->sub++,
+                                                  ureq->r->pool, uri)
             != NGX_OK)
         {
             return NGX_DECLINED;
@@ -304,20 +315,21 @@ ngx_http_mcp_legacy_uri(ngx_http_mcp_talk_t *t, ngx_str_t *uri)
 
         /* the message itself may be about to say so */
 
-    } while (t->session_only && ngx_mcp_equal(&t->scope.name, uri));
+    } while (ureq->session_only && ngx_mcp_equal(&ureq->scope.name, uri));
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_legacy_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *params)
+ngx_http_mcp_legacy_handshake_send(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *params)
 {
-    ngx_str_t                 body;
-    ngx_http_mcp_opening_t   *o;
-    ngx_http_mcp_exchange_t  *x;
+    ngx_str_t                  body;
+    ngx_http_mcp_exchange_t   *x;
+    ngx_http_mcp_handshake_t  *o;
 
-    o = t->opening;
+    o = ureq->handshake;
 
     o->scope.method = ngx_http_mcp_legacy_methods[o->step];
 
@@ -325,15 +337,15 @@ ngx_http_mcp_legacy_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *params)
         o->scope.request_id = ngx_http_mcp_own_id;
     }
 
-    body = ngx_mcp_request_compose(t->r->pool, &o->scope.request_id,
+    body = ngx_mcp_request_compose(ureq->r->pool, &o->scope.request_id,
                                    &o->scope.method, params);
     if (body.data == NULL) {
         return NGX_ERROR;
     }
 
-    x = ngx_http_mcp_upstream_exchange(t->r, t->upstream, &o->scope);
+    x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &o->scope);
     if (x == NULL) {
-        t->scope.dots = o->scope.dots;
+        ureq->scope.dots = o->scope.dots;
         return NGX_ERROR;
     }
 
@@ -341,12 +353,12 @@ ngx_http_mcp_legacy_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *params)
         return NGX_ERROR;
     }
 
-    x->data = t;
+    x->data = ureq;
     x->client_headers = 1;
     x->handlers = &ngx_http_mcp_legacy_handlers;
 
     if (o->step == ngx_http_mcp_legacy_initialize) {
-        ngx_http_mcp_initialize_within(x, NGX_HTTP_MCP_INITIALIZE_TIME);
+        ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_INITIALIZE_TIME);
 
     } else {
         x->session_id = o->id;
@@ -356,7 +368,7 @@ ngx_http_mcp_legacy_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *params)
         }
     }
 
-    t->x = x;
+    ureq->x = x;
 
     return ngx_http_mcp_exchange_start(x);
 }
@@ -365,11 +377,11 @@ ngx_http_mcp_legacy_exchange(ngx_http_mcp_talk_t *t, ngx_str_t *params)
 static void
 ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_mcp_talk_t     *t;
-    ngx_http_mcp_opening_t  *o;
+    ngx_http_mcp_handshake_t         *o;
+    ngx_http_mcp_upstream_request_t  *ureq;
 
-    t = x->data;
-    o = t->opening;
+    ureq = x->data;
+    o = ureq->handshake;
 
     if (o && o->step == ngx_http_mcp_legacy_initialize) {
         o->id = x->session;
@@ -380,14 +392,14 @@ ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t                id, result;
-    ngx_http_mcp_talk_t     *t;
-    ngx_http_mcp_opening_t  *o;
+    ngx_str_t                         id, result;
+    ngx_http_mcp_handshake_t         *o;
+    ngx_http_mcp_upstream_request_t  *ureq;
 
-    t = x->data;
-    o = t->opening;
+    ureq = x->data;
+    o = ureq->handshake;
 
-    if (t->closed) {
+    if (ureq->closed) {
         return;
     }
 
@@ -416,22 +428,22 @@ static void
 ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_int_t                rc;
-    ngx_http_mcp_talk_t     *t;
-    ngx_http_mcp_opening_t  *o;
+    ngx_int_t                         rc;
+    ngx_http_mcp_handshake_t         *o;
+    ngx_http_mcp_upstream_request_t  *ureq;
 
-    t = x->data;
+    ureq = x->data;
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
                    "mcp session at \"%V\" is made: exchange ended with %ui, "
-                   "status %ui", &t->upstream->name, (ngx_uint_t) outcome,
+                   "status %ui", &ureq->upstream->name, (ngx_uint_t) outcome,
                    x->status);
 
-    if (ngx_http_mcp_talk_over(t)) {
+    if (ngx_http_mcp_upstream_request_stopped(ureq)) {
         return;
     }
 
-    o = t->opening;
+    o = ureq->handshake;
 
     if (outcome == NGX_HTTP_MCP_TIMEOUT || outcome == NGX_HTTP_MCP_UNREACHABLE)
     {
@@ -444,8 +456,8 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
 
     case ngx_http_mcp_legacy_initialize:
 
-        if (ngx_http_mcp_legacy_made(t, &outcome) != NGX_OK) {
-            ngx_http_mcp_talk_fail(t, outcome);
+        if (ngx_http_mcp_legacy_initialize_done(ureq, &outcome) != NGX_OK) {
+            ngx_http_mcp_upstream_request_end(ureq, outcome);
             return;
         }
 
@@ -460,13 +472,13 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
         break;
     }
 
-    rc = ngx_http_mcp_legacy_next(t);
+    rc = ngx_http_mcp_legacy_handshake_step(ureq);
 
     if (rc == NGX_DONE) {
-        ngx_http_mcp_talk_next(t);
+        ngx_http_mcp_upstream_request_next(ureq);
 
     } else if (rc != NGX_OK) {
-        ngx_http_mcp_talk_fail(t, NGX_HTTP_MCP_BAD);
+        ngx_http_mcp_upstream_request_end(ureq, NGX_HTTP_MCP_BAD);
     }
 }
 
@@ -474,22 +486,22 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
 /* initialize has been answered somehow */
 
 static ngx_int_t
-ngx_http_mcp_legacy_made(ngx_http_mcp_talk_t *t,
+ngx_http_mcp_legacy_initialize_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e *outcome)
 {
     ngx_http_mcp_exchange_t  *x;
     ngx_http_mcp_upstream_t  *u;
 
-    x = t->x;
-    u = t->upstream;
+    x = ureq->x;
+    u = ureq->upstream;
 
-    if (t->opening->initialized) {
+    if (ureq->handshake->initialized) {
 
-        if (ngx_http_mcp_upstream_session_fits(x)) {
+        if (ngx_http_mcp_upstream_session_id_fits(x)) {
             return NGX_OK;
         }
 
-        (void) ngx_http_mcp_legacy_end(t);
+        (void) ngx_http_mcp_legacy_end(ureq);
 
         *outcome = NGX_HTTP_MCP_BAD;
 
@@ -497,7 +509,7 @@ ngx_http_mcp_legacy_made(ngx_http_mcp_talk_t *t,
     }
 
     if (*outcome == NGX_HTTP_MCP_OK) {
-        ngx_log_error(NGX_LOG_ERR, t->r->connection->log, 0,
+        ngx_log_error(NGX_LOG_ERR, ureq->r->connection->log, 0,
                       "mcp upstream \"%V\" did not answer initialize with a "
                       "result", &u->name);
 
@@ -507,8 +519,8 @@ ngx_http_mcp_legacy_made(ngx_http_mcp_talk_t *t,
     if (x->status == NGX_HTTP_BAD_REQUEST || *outcome == NGX_HTTP_MCP_BAD
         || ngx_http_mcp_status_absent(x->status))
     {
-        ngx_http_mcp_legacy_second(t);
-        ngx_http_mcp_profile_again(u, &t->tenant, t->r->pool);
+        ngx_http_mcp_legacy_log_single(ureq);
+        ngx_http_mcp_profile_reprobe(u, &ureq->tenant, ureq->r->pool);
     }
 
     return NGX_ERROR;
@@ -518,40 +530,41 @@ ngx_http_mcp_legacy_made(ngx_http_mcp_talk_t *t,
 /* the module's own initialize may have used up the only session there is */
 
 static void
-ngx_http_mcp_legacy_second(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_legacy_log_single(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_uint_t                level;
     ngx_http_mcp_upstream_t  *u;
 
-    u = t->upstream;
+    u = ureq->upstream;
 
-    if (t->x->refusal.len == 0 || !u->probe
-        || ngx_http_mcp_manner(u, &t->tenant) != &ngx_http_mcp_legacy)
+    if (ureq->x->refusal.len == 0 || !u->probe
+        || ngx_http_mcp_manner(u, &ureq->tenant) != &ngx_http_mcp_legacy)
     {
         return;
     }
 
-    level = ngx_http_mcp_upstream_blame(u) ? NGX_LOG_ERR : NGX_LOG_INFO;
+    level = ngx_http_mcp_upstream_log_refusal(u) ? NGX_LOG_ERR : NGX_LOG_INFO;
 
-    ngx_log_error(level, t->r->connection->log, 0,
+    ngx_log_error(level, ureq->r->connection->log, 0,
                   "mcp upstream \"%V\" of endpoint \"%V\" answered the "
                   "module's own initialize, and refuses that of a client with "
                   "status %ui: %V; if it has a single session, add "
                   "\"probe=off listen=off\" to \"mcp_upstream\" and restart it",
-                  &u->name, &u->endpoint, t->x->status, &t->x->quote);
+                  &u->name, &u->endpoint, ureq->x->status, &ureq->x->quote);
 }
 
 
 static void
-ngx_http_mcp_legacy_head(ngx_http_mcp_talk_t *t, ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_exchange_t *x)
 {
-    x->session_id = t->us->id;
+    x->session_id = ureq->us->id;
 
-    if (t->us->revision) {
-        x->protocol_version = *ngx_mcp_revision_name(t->us->revision);
+    if (ureq->us->revision) {
+        x->protocol_version = *ngx_mcp_revision_name(ureq->us->revision);
     }
 
-    if (t->listen && t->serial != t->us->serial) {
+    if (ureq->listen && ureq->serial != ureq->us->serial) {
 
         /* the event had its id in another session */
 
@@ -561,9 +574,10 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_talk_t *t, ngx_http_mcp_exchange_t *x)
 
 
 static ngx_uint_t
-ngx_http_mcp_legacy_lost(ngx_http_mcp_talk_t *t, ngx_uint_t status)
+ngx_http_mcp_legacy_lost(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_uint_t status)
 {
-    if (t->us->id.len == 0) {
+    if (ureq->us->id.len == 0) {
         return NGX_HTTP_MCP_KEPT;
     }
 
@@ -585,58 +599,58 @@ ngx_http_mcp_legacy_lost(ngx_http_mcp_talk_t *t, ngx_uint_t status)
 
 
 static void
-ngx_http_mcp_legacy_heal(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_legacy_heal(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_http_mcp_upstream_t  *u;
 
-    u = t->upstream;
+    u = ureq->upstream;
 
-    ngx_log_error(NGX_LOG_NOTICE, t->r->connection->log, 0,
+    ngx_log_error(NGX_LOG_NOTICE, ureq->r->connection->log, 0,
                   "mcp upstream \"%V\" lost a session; the module creates a "
                   "new one", &u->name);
 
-    ngx_mcp_upstream_session_forget(u->zone, t->us->ref, t->us->serial);
+    ngx_mcp_upstream_session_forget(u->zone, ureq->us->ref, ureq->us->serial);
 
-    ngx_http_mcp_profile_stale(u, &t->tenant, t->r->pool);
+    ngx_http_mcp_profile_stale(u, &ureq->tenant, ureq->r->pool);
 }
 
 
 static void
-ngx_http_mcp_legacy_release(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_legacy_release(ngx_http_mcp_upstream_request_t *ureq)
 {
-    if (t->opening && t->opening->claimed) {
-        t->opening->claimed = 0;
-        ngx_mcp_upstream_session_fail(t->upstream->zone, t->us->ref);
+    if (ureq->handshake && ureq->handshake->claimed) {
+        ureq->handshake->claimed = 0;
+        ngx_mcp_upstream_session_fail(ureq->upstream->zone, ureq->us->ref);
     }
 }
 
 
 static ngx_int_t
-ngx_http_mcp_legacy_end(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq)
 {
-    ngx_str_t                none;
-    ngx_http_mcp_opening_t  *o;
+    ngx_str_t                  none;
+    ngx_http_mcp_handshake_t  *o;
 
-    o = t->opening;
+    o = ureq->handshake;
 
     if (o == NULL) {
         return NGX_OK;
     }
 
-    if (o->claimed && !o->initialized && t->x && t->x->status == 0) {
+    if (o->claimed && !o->initialized && ureq->x && ureq->x->status == 0) {
 
         /* the headers of its answer, which may still come, have the id */
 
         return NGX_AGAIN;
     }
 
-    ngx_http_mcp_legacy_release(t);
+    ngx_http_mcp_legacy_release(ureq);
 
-    t->opening = NULL;
+    ureq->handshake = NULL;
 
     ngx_str_null(&none);
-    ngx_http_mcp_farewell(t->upstream, t->r, &t->tenant, &none, &o->id,
-                          o->revision);
+    ngx_http_mcp_upstream_session_delete(ureq->upstream, ureq->r, &ureq->tenant,
+                                         &none, &o->id, o->revision);
 
     return NGX_OK;
 }
@@ -649,12 +663,12 @@ ngx_http_mcp_legacy_end(ngx_http_mcp_talk_t *t)
  */
 
 static ngx_uint_t
-ngx_http_mcp_legacy_refused(ngx_http_mcp_talk_t *t,
+ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome, ngx_uint_t news)
 {
     ngx_uint_t  status;
 
-    status = t->x->status;
+    status = ureq->x->status;
 
     if (outcome != NGX_HTTP_MCP_STATUS) {
         return NGX_HTTP_MCP_RETRY;
@@ -672,7 +686,7 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_talk_t *t,
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                       "mcp upstream \"%V\" answered GET with status %ui; the "
                       "module asks again; an upstream that offers no stream "
-                      "should answer 405", &t->upstream->name, status);
+                      "should answer 405", &ureq->upstream->name, status);
     }
 
     return status == NGX_HTTP_BAD_REQUEST ? NGX_HTTP_MCP_NO_EVENT
@@ -715,23 +729,24 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
     x = probe->x;
 
     if (probe->answered) {
-        ngx_http_mcp_farewell(probe->upstream, NULL, &probe->tenant,
-                              &probe->session, &x->session,
-                              probe->known.revision);
+        ngx_http_mcp_upstream_session_delete(probe->upstream, NULL,
+                                             &probe->tenant, &probe->session,
+                                             &x->session,
+                                             probe->known.revision);
 
-        ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_LEGACY);
+        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_LEGACY);
         return;
     }
 
     if (x->status == NGX_HTTP_UNAUTHORIZED || x->status == NGX_HTTP_FORBIDDEN) {
-        ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_REFUSED);
+        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_REFUSED);
         return;
     }
 
     if (ngx_http_mcp_failure(x, outcome, &probe->wrong, probe->pool, &failure)
         != NGX_OK)
     {
-        ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_NOTHING);
+        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
         return;
     }
 
@@ -748,7 +763,7 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
     if (outcome == NGX_HTTP_MCP_STATUS && x->refusal.len
         && !ngx_http_mcp_status_absent(x->status))
     {
-        ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_REFUSED);
+        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_REFUSED);
         return;
     }
 
@@ -757,7 +772,7 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
 
 
 void
-ngx_http_mcp_initialize_within(ngx_http_mcp_exchange_t *x, ngx_msec_t time)
+ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x, ngx_msec_t time)
 {
     if (x->timeout == 0 || x->timeout > time) {
         x->timeout = time;
@@ -801,7 +816,7 @@ ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
 
 
 ngx_uint_t
-ngx_http_mcp_upstream_session_fits(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_upstream_session_id_fits(ngx_http_mcp_exchange_t *x)
 {
     if (x->session.len <= NGX_MCP_UPSTREAM_ID_MAX) {
         return 1;
@@ -817,8 +832,9 @@ ngx_http_mcp_upstream_session_fits(ngx_http_mcp_exchange_t *x)
 
 
 void
-ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
-    ngx_str_t *tenant, ngx_str_t *session, ngx_str_t *id, ngx_uint_t revision)
+ngx_http_mcp_upstream_session_delete(ngx_http_mcp_upstream_t *u,
+    ngx_http_request_t *from, ngx_str_t *tenant, ngx_str_t *session,
+    ngx_str_t *id, ngx_uint_t revision)
 {
     ngx_http_cleanup_t       *cln;
     ngx_http_mcp_scope_t      scope;
@@ -842,7 +858,7 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
         return;
     }
 
-    ngx_http_mcp_background_stay(x->r);
+    ngx_http_mcp_background_hold_worker(x->r);
 
     cln = ngx_http_cleanup_add(x->r, 0);
 
@@ -854,10 +870,10 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
         return;
     }
 
-    cln->handler = ngx_http_mcp_farewell_cleanup;
+    cln->handler = ngx_http_mcp_upstream_session_deleted;
     cln->data = u->zone;
 
-    ngx_mcp_farewell_begin(u->zone);
+    ngx_mcp_pending_delete_begin(u->zone);
 
     x->method = NGX_HTTP_DELETE;
     x->timeout = NGX_HTTP_MCP_DELETE_TIME;
@@ -872,7 +888,7 @@ ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
 
 
 static void
-ngx_http_mcp_farewell_cleanup(void *data)
+ngx_http_mcp_upstream_session_deleted(void *data)
 {
-    ngx_mcp_farewell_end(data);
+    ngx_mcp_pending_delete_end(data);
 }

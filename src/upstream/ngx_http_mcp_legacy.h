@@ -16,7 +16,7 @@
 #define NGX_HTTP_MCP_INITIALIZE_TIME  30000
 
 /* limits an exchange to this time */
-void ngx_http_mcp_initialize_within(ngx_http_mcp_exchange_t *x,
+void ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x,
     ngx_msec_t time);
 
 /*
@@ -27,13 +27,13 @@ ngx_int_t ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text, ngx_str_t *id, ngx_str_t *result, ngx_uint_t *revision);
 
 /* whether the id of the session that it made can be kept; else it is logged */
-ngx_uint_t ngx_http_mcp_upstream_session_fits(ngx_http_mcp_exchange_t *x);
+ngx_uint_t ngx_http_mcp_upstream_session_id_fits(ngx_http_mcp_exchange_t *x);
 
 /*
  * Tells an upstream that a session has ended: DELETE, outcome ignored.  from:
  * the client's request, whose headers cross; NULL when there is none.
  */
-void ngx_http_mcp_farewell(ngx_http_mcp_upstream_t *u,
+void ngx_http_mcp_upstream_session_delete(ngx_http_mcp_upstream_t *u,
     ngx_http_request_t *from, ngx_str_t *tenant, ngx_str_t *session,
     ngx_str_t *id, ngx_uint_t revision);
 

@@ -2,9 +2,9 @@
 /*
  * The manners of upstreams: how a request is opened, healed, resumed and ended
  * at those of one kind.  A manner is a table of functions; all that differs
- * between kinds stands in them, and the client (ngx_http_mcp_talk.h) knows none
- * of the kinds.  Another kind is another table, and its line in
- * ngx_http_mcp_manner_of().
+ * between kinds stands in them, and the client
+ * (ngx_http_mcp_upstream_request.h) knows none of the kinds. Another kind is
+ * another table, and its line in ngx_http_mcp_manner_of().
  */
 
 #ifndef _NGX_HTTP_MCP_MANNER_H_INCLUDED_
@@ -12,7 +12,7 @@
 
 
 #include "ngx_http_mcp_profile.h"
-#include "ngx_http_mcp_talk.h"
+#include "ngx_http_mcp_upstream_request.h"
 
 
 /* whether an upstream has lost what open() had found or made there */
@@ -21,7 +21,7 @@ typedef enum {
     NGX_HTTP_MCP_KEPT = 0,
     NGX_HTTP_MCP_LOST,
     NGX_HTTP_MCP_LOST_REFUSED,      /* if it answers an error without an id */
-    NGX_HTTP_MCP_LOST_UNHEARD       /* likewise, or if it says nothing else */
+    NGX_HTTP_MCP_LOST_UNANSWERED    /* likewise, or if it says nothing else */
 } ngx_http_mcp_lost_e;
 
 
@@ -37,7 +37,7 @@ typedef enum {
 
 struct ngx_http_mcp_manner_s {
 
-    ngx_uint_t    kind;             /* ngx_mcp_known_e */
+    ngx_uint_t    kind;             /* ngx_mcp_profile_e */
 
     /* it has GET streams: to listen to, and where another ended early */
     ngx_uint_t    streams;
@@ -47,37 +47,39 @@ struct ngx_http_mcp_manner_s {
 
     /*
      * Makes the upstream ready for the message.  NGX_OK: it is; NGX_AGAIN: it
-     * will be, and ngx_http_mcp_talk_next() is called then, or the request has
-     * failed; NGX_DECLINED: the message is not for it; NGX_ERROR.
+     * will be, and ngx_http_mcp_upstream_request_next() is called then, or the
+     * request has failed; NGX_DECLINED: the message is not for it; NGX_ERROR.
      */
-    ngx_int_t   (*open)(ngx_http_mcp_talk_t *t);
+    ngx_int_t   (*open)(ngx_http_mcp_upstream_request_t *ureq);
 
     /* adds to the exchange of the message; may be NULL, as those below */
-    void        (*head)(ngx_http_mcp_talk_t *t, ngx_http_mcp_exchange_t *x);
+    void        (*head)(ngx_http_mcp_upstream_request_t *ureq,
+                    ngx_http_mcp_exchange_t *x);
 
     /* the meaning of the status of an answer to it, ngx_http_mcp_lost_e */
-    ngx_uint_t  (*lost)(ngx_http_mcp_talk_t *t, ngx_uint_t status);
+    ngx_uint_t  (*lost)(ngx_http_mcp_upstream_request_t *ureq,
+                    ngx_uint_t status);
 
     /* whether it says by this status that it lacks the method */
     ngx_uint_t  (*absent)(ngx_uint_t status);
 
     /* it has lost it: nobody is to use that; open() is called again */
-    void        (*heal)(ngx_http_mcp_talk_t *t);
+    void        (*heal)(ngx_http_mcp_upstream_request_t *ureq);
 
     /* the request goes: others may do what open() was about to do */
-    void        (*release)(ngx_http_mcp_talk_t *t);
+    void        (*release)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
      * The upstream is told to end what open() has made, if it was not finished.
      * NGX_AGAIN: that is not known before the exchange ends.
      */
-    ngx_int_t   (*end)(ngx_http_mcp_talk_t *t);
+    ngx_int_t   (*end)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
      * The GET of a reader did not open a stream: ngx_http_mcp_refusal_e.  news:
      * the attempt before ended in another way; that is logged.
      */
-    ngx_uint_t  (*refused)(ngx_http_mcp_talk_t *t,
+    ngx_uint_t  (*refused)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
 
     /*
@@ -98,7 +100,7 @@ extern ngx_http_mcp_manner_t  ngx_http_mcp_legacy;
 extern ngx_http_mcp_manner_t  ngx_http_mcp_events;
 
 
-/* by ngx_mcp_known_e; NULL: there is none */
+/* by ngx_mcp_profile_e; NULL: there is none */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_of(ngx_uint_t kind);
 
 /* with which an upstream is probed first, and after this one, or NULL */
@@ -112,20 +114,23 @@ ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
 
 
 /* for manners: goes on from where it is, or fails; the last thing to be done */
-void ngx_http_mcp_talk_next(ngx_http_mcp_talk_t *t);
-void ngx_http_mcp_talk_fail(ngx_http_mcp_talk_t *t,
+void ngx_http_mcp_upstream_request_next(ngx_http_mcp_upstream_request_t *ureq);
+void ngx_http_mcp_upstream_request_end(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 
 /* fails, or succeeds without being sent, in a later event */
-void ngx_http_mcp_talk_end(ngx_http_mcp_talk_t *t,
-    ngx_http_mcp_outcome_e outcome);
+void ngx_http_mcp_upstream_request_post_end(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 
 /* waits for another, or looks again after this time */
-void ngx_http_mcp_talk_wait(ngx_http_mcp_talk_t *t, ngx_uint_t kind);
-void ngx_http_mcp_talk_pause(ngx_http_mcp_talk_t *t, ngx_msec_t time);
+void ngx_http_mcp_upstream_request_wait(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_uint_t kind);
+void ngx_http_mcp_upstream_request_delay(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_msec_t time);
 
 /* an exchange of open() ended; 1: the request is to be left or is aborted */
-ngx_uint_t ngx_http_mcp_talk_over(ngx_http_mcp_talk_t *t);
+ngx_uint_t ngx_http_mcp_upstream_request_stopped(
+    ngx_http_mcp_upstream_request_t *ureq);
 
 
 #endif /* _NGX_HTTP_MCP_MANNER_H_INCLUDED_ */

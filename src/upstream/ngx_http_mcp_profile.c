@@ -9,9 +9,9 @@
 
 static ngx_int_t ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
-static ngx_http_mcp_learned_t *ngx_http_mcp_profile_slot(
+static ngx_http_mcp_profile_kind_t *ngx_http_mcp_profile_kind_slot(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
-static void ngx_http_mcp_profile_learn(ngx_http_mcp_upstream_t *u,
+static void ngx_http_mcp_profile_keep_kind(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t what);
 static ngx_int_t ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u,
     ngx_str_t *key, ngx_str_t *tenant);
@@ -37,13 +37,13 @@ static ngx_queue_t  ngx_http_mcp_probes;
 
 ngx_int_t
 ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_knowledge_t *known)
+    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_profile_t *known)
 {
     ngx_int_t  rc;
     ngx_str_t  key;
 
     if (!u->probe) {
-        known->what = NGX_MCP_KNOWN_REFUSED;
+        known->what = NGX_MCP_PROFILE_REFUSED;
         return NGX_OK;
     }
 
@@ -51,20 +51,20 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_knowledge_get(u->zone, &key, u->epoch, max_age, pool, known);
+    rc = ngx_mcp_profile_get(u->zone, &key, u->epoch, max_age, pool, known);
 
     if (rc == NGX_DECLINED) {
 
         if (ngx_http_mcp_probe(u, &key, tenant) != NGX_OK) {
-            ngx_mcp_knowledge_give_up(u->zone, &key);
+            ngx_mcp_profile_give_up(u->zone, &key);
             return NGX_ERROR;
         }
 
         rc = NGX_AGAIN;
     }
 
-    if (rc == NGX_OK && known->what != NGX_MCP_KNOWN_NOTHING) {
-        ngx_http_mcp_profile_learn(u, tenant, known->what);
+    if (rc == NGX_OK && known->what != NGX_MCP_PROFILE_UNKNOWN) {
+        ngx_http_mcp_profile_keep_kind(u, tenant, known->what);
     }
 
     return rc;
@@ -96,39 +96,39 @@ ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 ngx_uint_t
 ngx_http_mcp_profile_kind(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 {
-    ngx_http_mcp_learned_t  *slot;
+    ngx_http_mcp_profile_kind_t  *slot;
 
-    slot = ngx_http_mcp_profile_slot(u, tenant);
+    slot = ngx_http_mcp_profile_kind_slot(u, tenant);
 
     if (slot->len != tenant->len
         || ngx_memcmp(slot->tenant, tenant->data, tenant->len) != 0)
     {
-        return NGX_MCP_KNOWN_NOTHING;
+        return NGX_MCP_PROFILE_UNKNOWN;
     }
 
     return slot->what;
 }
 
 
-static ngx_http_mcp_learned_t *
-ngx_http_mcp_profile_slot(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+static ngx_http_mcp_profile_kind_t *
+ngx_http_mcp_profile_kind_slot(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 {
-    return &u->worker->learned[ngx_crc32_short(tenant->data, tenant->len)
-                               % NGX_HTTP_MCP_LEARNED];
+    return &u->worker->kinds[ngx_crc32_short(tenant->data, tenant->len)
+                             % NGX_HTTP_MCP_PROFILE_KINDS];
 }
 
 
 static void
-ngx_http_mcp_profile_learn(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+ngx_http_mcp_profile_keep_kind(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_uint_t what)
 {
-    ngx_http_mcp_learned_t  *slot;
+    ngx_http_mcp_profile_kind_t  *slot;
 
-    if (tenant->len > NGX_HTTP_MCP_LEARNED_TENANT) {
+    if (tenant->len > NGX_HTTP_MCP_PROFILE_KIND_TENANT) {
         return;
     }
 
-    slot = ngx_http_mcp_profile_slot(u, tenant);
+    slot = ngx_http_mcp_profile_kind_slot(u, tenant);
 
     slot->what = what;
     slot->len = tenant->len;
@@ -143,13 +143,13 @@ ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_str_t  key;
 
     if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
-        ngx_mcp_knowledge_stale(u->zone, &key);
+        ngx_mcp_profile_stale(u->zone, &key);
     }
 }
 
 
 void
-ngx_http_mcp_profile_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool)
 {
     ngx_str_t  key;
@@ -163,10 +163,10 @@ ngx_http_mcp_profile_again(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
                   "the module detects its protocol and capabilities again",
                   &u->name, &u->endpoint);
 
-    ngx_http_mcp_profile_learn(u, tenant, NGX_MCP_KNOWN_NOTHING);
+    ngx_http_mcp_profile_keep_kind(u, tenant, NGX_MCP_PROFILE_UNKNOWN);
 
     if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
-        ngx_mcp_knowledge_doubt(u->zone, &key);
+        ngx_mcp_profile_suspect(u->zone, &key);
     }
 }
 
@@ -305,7 +305,7 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
 
     /* clients wait for it, in this worker and in others */
 
-    ngx_http_mcp_background_stay(x->r);
+    ngx_http_mcp_background_hold_worker(x->r);
 
     probe->method = *method;
 
@@ -325,7 +325,7 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
     left = (ngx_msec_int_t) (probe->end - ngx_current_msec);
     left = ngx_max(left, 1);
 
-    ngx_http_mcp_initialize_within(x, (ngx_msec_t) left);
+    ngx_http_mcp_exchange_limit_time(x, (ngx_msec_t) left);
 
     probe->x = x;
     probe->answered = 0;
@@ -398,7 +398,7 @@ ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
     r = x->r;
 
     if (probe->given_up && outcome == NGX_HTTP_MCP_ABORTED) {
-        ngx_mcp_knowledge_give_up(probe->upstream->zone, &probe->key);
+        ngx_mcp_profile_give_up(probe->upstream->zone, &probe->key);
         ngx_http_mcp_probe_end(probe);
 
     } else {
@@ -439,19 +439,19 @@ ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
     probe->known.status = failure->status;
     probe->known.why = failure->why;
 
-    ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_NOTHING);
+    ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
 }
 
 
 void
-ngx_http_mcp_probe_nothing(ngx_http_mcp_probe_t *probe, ngx_str_t *methods)
+ngx_http_mcp_probe_unusable(ngx_http_mcp_probe_t *probe, ngx_str_t *methods)
 {
     ngx_http_mcp_upstream_t  *u;
 
     u = probe->upstream;
     probe->method = *methods;
 
-    if (ngx_mcp_knowledge_keep(u->zone, &probe->key, u->epoch) == NGX_OK) {
+    if (ngx_mcp_profile_keep(u->zone, &probe->key, u->epoch) == NGX_OK) {
         ngx_http_mcp_failure_log(probe->x, NGX_LOG_ERR, u, methods,
                                  &probe->failure);
         ngx_http_mcp_probe_end(probe);
@@ -479,12 +479,12 @@ ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
 
     probe->known.what = what;
 
-    if (what == NGX_MCP_KNOWN_NOTHING || what == NGX_MCP_KNOWN_REFUSED) {
+    if (what == NGX_MCP_PROFILE_UNKNOWN || what == NGX_MCP_PROFILE_REFUSED) {
         ngx_str_null(&probe->known.result);
     }
 
-    (void) ngx_mcp_knowledge_put(zone, &probe->key, probe->upstream->epoch,
-                                 &probe->known);
+    (void) ngx_mcp_profile_put(zone, &probe->key, probe->upstream->epoch,
+                               &probe->known);
 
     ngx_http_mcp_probe_end(probe);
 }

@@ -16,13 +16,14 @@
 
 /*
  * The profile of an upstream, for a tenant.  It comes from the zone while it is
- * of this configuration and not older than max_age (or NGX_MCP_KNOWLEDGE_ANY).
- * NGX_OK: *known is filled from pool; NGX_AGAIN: it is probed, by this or
- * another worker: wait for NGX_HTTP_MCP_WAIT_PROFILE; NGX_ERROR.
+ * of this configuration and not older than max_age (or
+ * NGX_MCP_PROFILE_ANY_AGE). NGX_OK: *known is filled from pool; NGX_AGAIN: it
+ * is probed, by this or another worker: wait for NGX_HTTP_MCP_WAIT_PROFILE;
+ * NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
-    ngx_mcp_knowledge_t *known);
+    ngx_mcp_profile_t *known);
 
 /* the kind that this worker knows without the zone, or KNOWN_NOTHING */
 ngx_uint_t ngx_http_mcp_profile_kind(ngx_http_mcp_upstream_t *u,
@@ -33,13 +34,13 @@ void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
 /* and it does not behave like its kind: the next call has it probed */
-void ngx_http_mcp_profile_again(ngx_http_mcp_upstream_t *u,
+void ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
 /* the worker was told to quit */
 void ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone);
 
-/* the doorbell: handlers->knowledge */
+/* the doorbell: handlers->profiles */
 void ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone);
 
 /* whether an rpc upstream says by this status that it lacks the method */
@@ -60,7 +61,7 @@ struct ngx_http_mcp_probe_s {
     ngx_str_t                       tenant;
     ngx_str_t                       session;      /* $mcp_session_id */
     u_char                          session_buf[NGX_MCP_UUID_LEN];
-    ngx_mcp_knowledge_t             known;
+    ngx_mcp_profile_t               known;
     ngx_str_t                       method;       /* sent last */
     ngx_uint_t                      step;         /* of the manner */
     ngx_uint_t                      present;      /* bits by step */
@@ -84,7 +85,7 @@ ngx_int_t ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe,
  */
 ngx_int_t ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe);
 
-/* the end: its kind (ngx_mcp_known_e), with probe->known */
+/* the end: its kind (ngx_mcp_profile_e), with probe->known */
 void ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what);
 
 /* the end: the last request failed like that, which is logged */
@@ -92,7 +93,7 @@ void ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_failure_t *failure);
 
 /* the end: it has nothing, probe->failure; methods: all that it was asked */
-void ngx_http_mcp_probe_nothing(ngx_http_mcp_probe_t *probe,
+void ngx_http_mcp_probe_unusable(ngx_http_mcp_probe_t *probe,
     ngx_str_t *methods);
 
 

@@ -8,10 +8,10 @@
 
 
 /* ms; a worker of a newer configuration has to read by then */
-#define NGX_HTTP_MCP_READER_HOLD      3500
+#define NGX_HTTP_MCP_READER_TAKEOVER  3500
 
 /* ms; if all workers quit they are told by then, and none begins to read */
-#define NGX_HTTP_MCP_READER_LINGER    200
+#define NGX_HTTP_MCP_READER_SHUTDOWN  200
 
 /* ms; a stream that is in the way may be about to end */
 #define NGX_HTTP_MCP_READER_CONFLICT  50
@@ -28,18 +28,20 @@ static void ngx_http_mcp_reader_event(ngx_event_t *ev,
     ngx_event_handler_pt handler, ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_retry(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader);
-static void ngx_http_mcp_reader_asked(ngx_http_mcp_talk_t *t);
-static void ngx_http_mcp_reader_opened(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_reader_before_open(
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader,
     ngx_uint_t *gap);
-static void ngx_http_mcp_reader_message(ngx_http_mcp_talk_t *t,
+static void ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);
-static void ngx_http_mcp_reader_done(ngx_http_mcp_talk_t *t,
+static void ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 static ngx_uint_t ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_reader_gone(ngx_http_mcp_talk_t *t);
-static void ngx_http_mcp_reader_broken(ngx_http_mcp_reader_t *reader);
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_reader_destroyed(
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_reader_disconnected(ngx_http_mcp_reader_t *reader);
 static ngx_msec_t ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader);
@@ -47,9 +49,9 @@ static void ngx_http_mcp_reader_set_id(ngx_http_mcp_reader_t *reader,
     ngx_str_t *id);
 static ngx_mcp_sse_t *ngx_http_mcp_reader_sse(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_tick(ngx_event_t *ev);
-static void ngx_http_mcp_reader_keep_id(ngx_http_mcp_reader_t *reader);
-static ngx_uint_t ngx_http_mcp_reader_quiet(ngx_http_mcp_reader_t *reader);
-static void ngx_http_mcp_reader_hold(ngx_event_t *ev);
+static void ngx_http_mcp_reader_save_id(ngx_http_mcp_reader_t *reader);
+static ngx_uint_t ngx_http_mcp_reader_drain(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_reader_takeover_timeout(ngx_event_t *ev);
 
 
 ngx_http_mcp_reader_kind_t  **ngx_http_mcp_reader_kinds;
@@ -72,7 +74,7 @@ ngx_http_mcp_reader_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
         reader->kind->gap(reader, "the worker that read the feed died");
     }
 
-    if (reader && (why & NGX_MCP_LEASE_POKED)) {
+    if (reader && (why & NGX_MCP_LEASE_SIGNALED)) {
         reader->kind->poked(reader);
     }
 
@@ -135,11 +137,11 @@ static void
 ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
     ngx_mcp_zone_t *zone, ngx_str_t *key)
 {
-    ngx_int_t               serial;
-    ngx_str_t               copy;
-    ngx_pool_t             *pool;
-    ngx_mcp_lease_left_t    left;
-    ngx_http_mcp_reader_t  *reader;
+    ngx_int_t                   serial;
+    ngx_str_t                   copy;
+    ngx_pool_t                 *pool;
+    ngx_http_mcp_reader_t      *reader;
+    ngx_mcp_lease_checkpoint_t  left;
 
     pool = ngx_create_pool(2048, ngx_cycle->log);
     if (pool == NULL) {
@@ -201,7 +203,8 @@ ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader)
     ngx_http_mcp_reader_event(&reader->tick, ngx_http_mcp_reader_tick, reader);
     ngx_http_mcp_reader_event(&reader->retry, ngx_http_mcp_reader_retry,
                               reader);
-    ngx_http_mcp_reader_event(&reader->hold, ngx_http_mcp_reader_hold, reader);
+    ngx_http_mcp_reader_event(&reader->hold,
+                              ngx_http_mcp_reader_takeover_timeout, reader);
 
     reader->hold.cancelable = 0;
 
@@ -263,7 +266,7 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
         /* of memory or connections, which there may be again */
 
         reader->conflict = 0;
-        ngx_http_mcp_reader_broken(reader);
+        ngx_http_mcp_reader_disconnected(reader);
 
     } else if (rc != NGX_OK) {
         reader->kind->stopped(reader);
@@ -276,45 +279,47 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
 static ngx_int_t
 ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
 {
-    ngx_int_t             rc;
-    ngx_http_mcp_talk_t  *t;
+    ngx_int_t                         rc;
+    ngx_http_mcp_upstream_request_t  *ureq;
 
-    t = ngx_http_mcp_talk_create(reader->upstream, &reader->audience,
-                                 reader->headers);
-    if (t == NULL) {
+    ureq = ngx_http_mcp_upstream_request_create(reader->upstream,
+                                                &reader->audience,
+                                                reader->headers);
+    if (ureq == NULL) {
         return NGX_ERROR;
     }
 
-    reader->talk = t;
+    reader->ureq = ureq;
 
-    ngx_http_mcp_background_stay(t->r);
+    ngx_http_mcp_background_hold_worker(ureq->r);
 
-    t->session = reader->session;
-    t->listen = 1;
-    t->healed = reader->lasting;
-    t->serial = reader->serial;
-    t->asked = ngx_http_mcp_reader_asked;
-    t->streams = ngx_http_mcp_reader_opened;
-    t->message = ngx_http_mcp_reader_message;
-    t->done = ngx_http_mcp_reader_done;
-    t->gone = ngx_http_mcp_reader_gone;
-    t->data = reader;
+    ureq->session = reader->session;
+    ureq->listen = 1;
+    ureq->healed = reader->lasting;
+    ureq->serial = reader->serial;
+    ureq->asked = ngx_http_mcp_reader_before_open;
+    ureq->streams = ngx_http_mcp_reader_opened;
+    ureq->message = ngx_http_mcp_reader_message;
+    ureq->done = ngx_http_mcp_reader_done;
+    ureq->gone = ngx_http_mcp_reader_destroyed;
+    ureq->data = reader;
 
     /* the request may outlive the reader */
 
-    rc = ngx_http_mcp_string_copy(t->r->pool, &t->last_event_id, &reader->id);
+    rc = ngx_http_mcp_string_copy(ureq->r->pool, &ureq->last_event_id,
+                                  &reader->id);
 
     if (rc == NGX_OK && reader->kind->request) {
-        rc = reader->kind->request(reader, t);
+        rc = reader->kind->request(reader, ureq);
     }
 
     if (rc == NGX_OK) {
-        rc = ngx_http_mcp_talk_run(t);
+        rc = ngx_http_mcp_upstream_request_run(ureq);
     }
 
     if (rc != NGX_OK) {
         ngx_http_mcp_reader_detach(reader);
-        return t->scope.dots ? NGX_DECLINED : rc;
+        return ureq->scope.dots ? NGX_DECLINED : rc;
     }
 
     return NGX_OK;
@@ -322,29 +327,29 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
 
 
 static void
-ngx_http_mcp_reader_asked(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_reader_before_open(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_http_mcp_reader_t  *reader;
 
-    reader = t->data;
+    reader = ureq->data;
 
     if (reader->kind->asked) {
-        reader->kind->asked(reader, t->us ? t->us->serial : 0);
+        reader->kind->asked(reader, ureq->us ? ureq->us->serial : 0);
     }
 }
 
 
 static void
-ngx_http_mcp_reader_opened(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_uint_t              gap, serial;
     ngx_http_mcp_reader_t  *reader;
 
-    reader = t->data;
-    serial = t->us ? t->us->serial : 0;
+    reader = ureq->data;
+    serial = ureq->us ? ureq->us->serial : 0;
 
     reader->up = 1;
-    reader->resumed = (t->x->last_event_id.len != 0);
+    reader->resumed = (ureq->x->last_event_id.len != 0);
     reader->heard = 0;
     reader->conflicts = 0;
     reader->lasting = 0;
@@ -363,7 +368,7 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_talk_t *t)
     if (reader->leased && ngx_http_mcp_reader_connected(reader, &gap) != NGX_OK)
     {
         reader->lost = 1;
-        ngx_http_mcp_reader_doubt(reader);
+        ngx_http_mcp_reader_check_lease(reader);
         return;
     }
 
@@ -393,7 +398,7 @@ ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader, ngx_uint_t *gap)
         note.data = buf;
         note.len = ngx_sprintf(buf, "%ui", reader->serial) - buf;
 
-        ngx_mcp_lease_forget(zone, &reader->lease);
+        ngx_mcp_lease_clear_id(zone, &reader->lease);
         (void) ngx_mcp_lease_note(zone, &reader->lease, &note);
 
         reader->noted = reader->serial;
@@ -404,16 +409,17 @@ ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader, ngx_uint_t *gap)
 
 
 static void
-ngx_http_mcp_reader_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
+ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
 {
     ngx_str_t                    id;
     ngx_uint_t                   lagged;
     ngx_mcp_zone_t              *zone;
-    ngx_mcp_take_t               take;
+    ngx_mcp_consume_t            consume;
     ngx_http_mcp_reader_t       *reader;
     ngx_http_mcp_reader_kind_t  *kind;
 
-    reader = t->data;
+    reader = ureq->data;
     kind = reader->kind;
     zone = reader->upstream->zone;
 
@@ -425,17 +431,17 @@ ngx_http_mcp_reader_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
 
     ngx_str_null(&id);
 
-    if (t->x->sse) {
-        id = t->x->sse->id;
+    if (ureq->x->sse) {
+        id = ureq->x->sse->id;
     }
 
     /* messages without an id may stand between those that have one */
 
-    if (id.len || t->x->feed) {
+    if (id.len || ureq->x->feed) {
         ngx_http_mcp_reader_set_id(reader, &id);
     }
 
-    lagged = ngx_http_mcp_reader_lagged(t->x);
+    lagged = ngx_http_mcp_reader_lagged(ureq->x);
 
     if (text->len && !reader->heard) {
         reader->heard = 1;
@@ -445,17 +451,17 @@ ngx_http_mcp_reader_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
         }
     }
 
-    ngx_memzero(&take, sizeof(ngx_mcp_take_t));
+    ngx_memzero(&consume, sizeof(ngx_mcp_consume_t));
 
-    take.lease = reader->lease;
-    take.id = reader->id;
-    take.rc = NGX_AGAIN;
+    consume.lease = reader->lease;
+    consume.id = reader->id;
+    consume.rc = NGX_AGAIN;
 
-    if (t->x->feed) {
+    if (ureq->x->feed) {
 
         /* two readers of an overlap get equal events */
 
-        take.text = *text;
+        consume.text = *text;
     }
 
     if (text->len == 0) {
@@ -467,32 +473,33 @@ ngx_http_mcp_reader_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
         }
 
     } else if (!lagged) {
-        kind->event(reader, t, text, reader->leased ? &take : NULL);
+        kind->event(reader, ureq, text, reader->leased ? &consume : NULL);
 
-    } else if (!reader->leased || ngx_mcp_lease_take(zone, &take) == NGX_OK) {
+    } else if (!reader->leased || ngx_mcp_lease_consume(zone,
+                                                        &consume) == NGX_OK) {
         kind->gap(reader, "the backend reported that events were lost");
     }
 
-    if (t->closed) {
+    if (ureq->closed) {
         return;
     }
 
-    if (reader->leased && ngx_mcp_lease_take(zone, &take) == NGX_ABORT) {
+    if (reader->leased && ngx_mcp_lease_consume(zone, &consume) == NGX_ABORT) {
         reader->lost = 1;
-        ngx_http_mcp_reader_doubt(reader);
+        ngx_http_mcp_reader_check_lease(reader);
     }
 }
 
 
 static void
-ngx_http_mcp_reader_done(ngx_http_mcp_talk_t *t,
+ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
     ngx_uint_t                   stops;
     ngx_http_mcp_reader_t       *reader;
     ngx_http_mcp_reader_kind_t  *kind;
 
-    reader = t->data;
+    reader = ureq->data;
     kind = reader->kind;
 
     if (reader->lost) {
@@ -502,7 +509,7 @@ ngx_http_mcp_reader_done(ngx_http_mcp_talk_t *t,
 
     reader->conflict = 0;
 
-    stops = reader->up ? 0 : ngx_http_mcp_reader_refused(reader, t, outcome);
+    stops = reader->up ? 0 : ngx_http_mcp_reader_refused(reader, ureq, outcome);
 
     if (!stops && !reader->quiet && kind->wanted && !kind->wanted(reader)) {
         stops = 1;
@@ -514,7 +521,7 @@ ngx_http_mcp_reader_done(ngx_http_mcp_talk_t *t,
         return;
     }
 
-    ngx_http_mcp_reader_broken(reader);
+    ngx_http_mcp_reader_disconnected(reader);
 }
 
 
@@ -522,17 +529,18 @@ ngx_http_mcp_reader_done(ngx_http_mcp_talk_t *t,
 
 static ngx_uint_t
 ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome)
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome)
 {
     ngx_uint_t  failure, refusal;
 
-    failure = (outcome << 16) + (t->x ? t->x->status : 0) + 1;
+    failure = (outcome << 16) + (ureq->x ? ureq->x->status : 0) + 1;
     refusal = NGX_HTTP_MCP_RETRY;
 
-    if (t->manner && t->manner->refused && t->x
-        && t->x->method == NGX_HTTP_GET)
+    if (ureq->manner && ureq->manner->refused && ureq->x
+        && ureq->x->method == NGX_HTTP_GET)
     {
-        refusal = t->manner->refused(t, outcome, failure != reader->failure);
+        refusal = ureq->manner->refused(ureq, outcome,
+                                        failure != reader->failure);
     }
 
     reader->failure = failure;
@@ -548,7 +556,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 
     case NGX_HTTP_MCP_NO_EVENT:
 
-        if (t->x->last_event_id.len) {
+        if (ureq->x->last_event_id.len) {
             reader->id.len = 0;
             reader->missed = 1;
         }
@@ -560,7 +568,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 
         /* a session that was made for the stream is not made again */
 
-        reader->lasting = t->healed;
+        reader->lasting = ureq->healed;
     }
 
     return 0;
@@ -570,31 +578,31 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 /* the request goes, and not by us: the worker has to exit at last */
 
 static void
-ngx_http_mcp_reader_gone(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_reader_destroyed(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_http_mcp_reader_t  *reader;
 
-    reader = t->data;
+    reader = ureq->data;
 
-    reader->talk = NULL;
+    reader->ureq = NULL;
     reader->conflict = 0;
 
-    ngx_http_mcp_reader_broken(reader);
+    ngx_http_mcp_reader_disconnected(reader);
 }
 
 
 void
-ngx_http_mcp_reader_again(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_reader_reconnect(ngx_http_mcp_reader_t *reader)
 {
-    if (reader->talk) {
+    if (reader->ureq) {
         reader->conflict = 0;
-        ngx_http_mcp_reader_broken(reader);
+        ngx_http_mcp_reader_disconnected(reader);
     }
 }
 
 
 static void
-ngx_http_mcp_reader_broken(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_reader_disconnected(ngx_http_mcp_reader_t *reader)
 {
     ngx_msec_t       delay;
     ngx_mcp_zone_t  *zone;
@@ -607,7 +615,7 @@ ngx_http_mcp_reader_broken(ngx_http_mcp_reader_t *reader)
     }
 
     if (reader->leased && reader->conflict) {
-        ngx_mcp_lease_alone(zone, &reader->lease);
+        ngx_mcp_lease_overlap_end(zone, &reader->lease);
     }
 
     ngx_http_mcp_reader_close(reader);
@@ -619,7 +627,7 @@ ngx_http_mcp_reader_broken(ngx_http_mcp_reader_t *reader)
         delay = 0;
 
     } else if (reader->leased) {
-        (void) ngx_mcp_lease_vain(zone, &reader->lease);
+        (void) ngx_mcp_lease_failed(zone, &reader->lease);
     }
 
     ngx_add_timer(&reader->retry, delay);
@@ -667,7 +675,7 @@ ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader)
     ngx_http_mcp_reader_stop(reader);
 
     if (reader->leased && up) {
-        ngx_mcp_lease_broken(reader->upstream->zone, &reader->lease);
+        ngx_mcp_lease_disconnected(reader->upstream->zone, &reader->lease);
     }
 }
 
@@ -698,13 +706,13 @@ ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader)
 static void
 ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader)
 {
-    ngx_http_mcp_talk_t  *t;
+    ngx_http_mcp_upstream_request_t  *ureq;
 
-    t = reader->talk;
+    ureq = reader->ureq;
 
-    if (t) {
-        reader->talk = NULL;
-        ngx_http_mcp_talk_leave(t);
+    if (ureq) {
+        reader->ureq = NULL;
+        ngx_http_mcp_upstream_request_close(ureq);
     }
 }
 
@@ -726,13 +734,13 @@ ngx_http_mcp_reader_set_id(ngx_http_mcp_reader_t *reader, ngx_str_t *id)
 static ngx_mcp_sse_t *
 ngx_http_mcp_reader_sse(ngx_http_mcp_reader_t *reader)
 {
-    return (reader->up && reader->talk && reader->talk->x)
-           ? reader->talk->x->sse : NULL;
+    return (reader->up && reader->ureq && reader->ureq->x)
+           ? reader->ureq->x->sse : NULL;
 }
 
 
 void
-ngx_http_mcp_reader_doubt(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_reader_check_lease(ngx_http_mcp_reader_t *reader)
 {
     ngx_add_timer(&reader->tick, 0);
 }
@@ -753,13 +761,13 @@ ngx_http_mcp_reader_tick(ngx_event_t *ev)
         return;
     }
 
-    if (rc == NGX_AGAIN && ngx_http_mcp_reader_quiet(reader)) {
+    if (rc == NGX_AGAIN && ngx_http_mcp_reader_drain(reader)) {
         return;
     }
 
     ngx_add_timer(ev, NGX_MCP_LEASE_RENEW);
 
-    ngx_http_mcp_reader_keep_id(reader);
+    ngx_http_mcp_reader_save_id(reader);
 
     if (!reader->quiet && reader->kind->tick) {
         reader->kind->tick(reader);
@@ -770,10 +778,10 @@ ngx_http_mcp_reader_tick(ngx_event_t *ev)
 /* an id may come without an event, for example at the beginning */
 
 static void
-ngx_http_mcp_reader_keep_id(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_reader_save_id(ngx_http_mcp_reader_t *reader)
 {
-    ngx_mcp_sse_t   *sse;
-    ngx_mcp_take_t   take;
+    ngx_mcp_sse_t     *sse;
+    ngx_mcp_consume_t  consume;
 
     sse = ngx_http_mcp_reader_sse(reader);
 
@@ -783,13 +791,13 @@ ngx_http_mcp_reader_keep_id(ngx_http_mcp_reader_t *reader)
         return;
     }
 
-    ngx_memzero(&take, sizeof(ngx_mcp_take_t));
+    ngx_memzero(&consume, sizeof(ngx_mcp_consume_t));
 
-    take.lease = reader->lease;
-    take.id = sse->id;
-    take.rc = NGX_AGAIN;
+    consume.lease = reader->lease;
+    consume.id = sse->id;
+    consume.rc = NGX_AGAIN;
 
-    if (ngx_mcp_lease_take(reader->upstream->zone, &take) == NGX_OK) {
+    if (ngx_mcp_lease_consume(reader->upstream->zone, &consume) == NGX_OK) {
         ngx_http_mcp_reader_set_id(reader, &sse->id);
     }
 }
@@ -803,8 +811,8 @@ ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
     ngx_http_mcp_reader_t        *reader;
     ngx_http_mcp_reader_kind_t  **kind;
 
-    hold = ngx_mcp_lease_newer(zone) ? NGX_HTTP_MCP_READER_HOLD
-                                     : NGX_HTTP_MCP_READER_LINGER;
+    hold = ngx_mcp_lease_newer(zone) ? NGX_HTTP_MCP_READER_TAKEOVER
+                                     : NGX_HTTP_MCP_READER_SHUTDOWN;
 
     for (kind = ngx_http_mcp_reader_kinds; *kind; kind++) {
 
@@ -820,7 +828,7 @@ ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
             q = ngx_queue_next(q);
 
             if (reader->upstream->zone == zone
-                && !ngx_http_mcp_reader_quiet(reader)
+                && !ngx_http_mcp_reader_drain(reader)
                 && !reader->hold.timer_set)
             {
                 ngx_add_timer(&reader->hold, hold);
@@ -833,7 +841,7 @@ ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
 /* 1: it has ended, because it has no stream that another is to take over */
 
 static ngx_uint_t
-ngx_http_mcp_reader_quiet(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_reader_drain(ngx_http_mcp_reader_t *reader)
 {
     if (!reader->leased || !reader->up) {
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
@@ -853,7 +861,7 @@ ngx_http_mcp_reader_quiet(ngx_http_mcp_reader_t *reader)
 
 
 static void
-ngx_http_mcp_reader_hold(ngx_event_t *ev)
+ngx_http_mcp_reader_takeover_timeout(ngx_event_t *ev)
 {
     ngx_http_mcp_reader_end(ev->data, NGX_HTTP_MCP_READER_RELEASED);
 }
@@ -902,7 +910,7 @@ ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
     reader->kind->ended(reader, how);
 
     if (wanted) {
-        (void) ngx_mcp_lease_want(reader->upstream->zone, &reader->key);
+        (void) ngx_mcp_lease_ensure(reader->upstream->zone, &reader->key);
     }
 
     ngx_destroy_pool(pool);

@@ -4,10 +4,10 @@
  *
  *     closed -> open -> read -> ended or failed -> back-off -> open
  *
- * Each attempt is an upstream request of its own (ngx_http_mcp_talk.h), which
- * asks for what comes behind the last event id; the differences between
- * upstreams are in their manners.  Who uses it gets the events, and is told of
- * gaps, by a table of handlers.
+ * Each attempt is an upstream request of its own
+ * (ngx_http_mcp_upstream_request.h), which asks for what comes behind the last
+ * event id; the differences between upstreams are in their manners. Who uses it
+ * gets the events, and is told of gaps, by a table of handlers.
  *
  * A reader may be had by a lease in the zone: then the worker that holds the
  * lease has the reader, and another worker takes it over when that one dies or
@@ -24,7 +24,7 @@
 
 
 #include "ngx_http_mcp_backoff.h"
-#include "ngx_http_mcp_talk.h"
+#include "ngx_http_mcp_upstream_request.h"
 #include "ngx_mcp_lease.h"
 
 
@@ -70,7 +70,7 @@ struct ngx_http_mcp_reader_kind_s {
 
     /* adds to the request of an attempt; NGX_OK or NGX_ERROR */
     ngx_int_t               (*request)(ngx_http_mcp_reader_t *reader,
-                                ngx_http_mcp_talk_t *t);
+                                ngx_http_mcp_upstream_request_t *ureq);
 
     /* the stream is asked for now, on the session with this serial */
     void                    (*asked)(ngx_http_mcp_reader_t *reader,
@@ -84,12 +84,13 @@ struct ngx_http_mcp_reader_kind_s {
                                 ngx_uint_t gap);
 
     /*
-     * One event; scanned in t->x, if it is a message.  take: it is delivered
+     * One event; scanned in ureq->x, if it is a message.  take: it is delivered
      * under the lease; NULL: there is none.  Never NULL itself.
      */
     void                    (*event)(ngx_http_mcp_reader_t *reader,
-                                ngx_http_mcp_talk_t *t, ngx_str_t *text,
-                                ngx_mcp_take_t *take);
+                                ngx_http_mcp_upstream_request_t *ureq,
+                                ngx_str_t *text,
+                                ngx_mcp_consume_t *consume);
 
     /* events were lost; why: for the log */
     void                    (*gap)(ngx_http_mcp_reader_t *reader,
@@ -123,16 +124,16 @@ struct ngx_http_mcp_reader_s {
     ngx_http_headers_in_t       *headers;   /* that cross, or NULL */
 
     /* out */
-    ngx_mcp_lease_t              lease;
-    ngx_str_t                    key;
-    ngx_http_mcp_talk_t         *talk;      /* the attempt under way */
-    ngx_uint_t                   serial;    /* of the session of the stream,
-                                               0: none */
-    ngx_str_t                    id;        /* last event id */
-    ngx_uint_t                   failure;   /* of the attempt before, or 0 */
-    unsigned                     up:1;      /* the stream stands */
-    unsigned                     resumed:1; /* behind the last event id */
-    unsigned                     quiet:1;   /* another worker takes over */
+    ngx_mcp_lease_t                   lease;
+    ngx_str_t                         key;
+    ngx_http_mcp_upstream_request_t  *ureq;    /* the attempt under way */
+    ngx_uint_t                        serial;  /* of the session of the stream,
+                                                  0: none */
+    ngx_str_t                    id;           /* last event id */
+    ngx_uint_t                   failure;      /* of the attempt before, or 0 */
+    unsigned                     up:1;         /* the stream stands */
+    unsigned                     resumed:1;    /* behind the last event id */
+    unsigned                     quiet:1;      /* another worker takes over */
 
     /* private */
     ngx_queue_t                  queue;
@@ -172,13 +173,13 @@ void ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader);
 void ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader);
 
 /* breaks the stream, and opens it again */
-void ngx_http_mcp_reader_again(ngx_http_mcp_reader_t *reader);
+void ngx_http_mcp_reader_reconnect(ngx_http_mcp_reader_t *reader);
 
 /* closes the stream, without a call; from any handler */
 void ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader);
 
 /* the lease may be lost: asks */
-void ngx_http_mcp_reader_doubt(ngx_http_mcp_reader_t *reader);
+void ngx_http_mcp_reader_check_lease(ngx_http_mcp_reader_t *reader);
 
 /* ends it, ngx_http_mcp_reader_e; not from request(), opened() or event() */
 void ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how);

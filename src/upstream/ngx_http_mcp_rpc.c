@@ -5,10 +5,10 @@
 #include "ngx_http_mcp_manner.h"
 
 
-static ngx_int_t ngx_http_mcp_rpc_open(ngx_http_mcp_talk_t *t);
-static ngx_uint_t ngx_http_mcp_rpc_lost(ngx_http_mcp_talk_t *t,
+static ngx_int_t ngx_http_mcp_rpc_open(ngx_http_mcp_upstream_request_t *ureq);
+static ngx_uint_t ngx_http_mcp_rpc_lost(ngx_http_mcp_upstream_request_t *ureq,
     ngx_uint_t status);
-static void ngx_http_mcp_rpc_heal(ngx_http_mcp_talk_t *t);
+static void ngx_http_mcp_rpc_heal(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_rpc_probe(ngx_http_mcp_probe_t *probe);
 static void ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_outcome_e outcome);
@@ -19,7 +19,7 @@ static ngx_int_t ngx_http_mcp_rpc_capabilities(ngx_http_mcp_probe_t *probe);
 /* a plain HTTP handler: neither a handshake nor sessions */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
-    NGX_MCP_KNOWN_RPC,
+    NGX_MCP_PROFILE_RPC,
     0,                                     /* streams */
     0,                                     /* sessions */
     ngx_http_mcp_rpc_open,
@@ -50,14 +50,14 @@ static struct {
 
 
 static ngx_int_t
-ngx_http_mcp_rpc_open(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_rpc_open(ngx_http_mcp_upstream_request_t *ureq)
 {
-    if (t->existing || t->listen) {
+    if (ureq->existing || ureq->listen) {
         return NGX_DECLINED;
     }
 
-    if (t->session_only) {
-        ngx_http_mcp_talk_end(t, NGX_HTTP_MCP_OK);
+    if (ureq->session_only) {
+        ngx_http_mcp_upstream_request_post_end(ureq, NGX_HTTP_MCP_OK);
         return NGX_AGAIN;
     }
 
@@ -68,18 +68,18 @@ ngx_http_mcp_rpc_open(ngx_http_mcp_talk_t *t)
 /* it may have become an MCP server, which wants a session */
 
 static ngx_uint_t
-ngx_http_mcp_rpc_lost(ngx_http_mcp_talk_t *t, ngx_uint_t status)
+ngx_http_mcp_rpc_lost(ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status)
 {
     return (status == NGX_HTTP_BAD_REQUEST
-            && t->upstream->protocol == NGX_HTTP_MCP_AUTO)
-           ? NGX_HTTP_MCP_LOST_UNHEARD : NGX_HTTP_MCP_KEPT;
+            && ureq->upstream->protocol == NGX_HTTP_MCP_AUTO)
+           ? NGX_HTTP_MCP_LOST_UNANSWERED : NGX_HTTP_MCP_KEPT;
 }
 
 
 static void
-ngx_http_mcp_rpc_heal(ngx_http_mcp_talk_t *t)
+ngx_http_mcp_rpc_heal(ngx_http_mcp_upstream_request_t *ureq)
 {
-    ngx_http_mcp_profile_again(t->upstream, &t->tenant, t->r->pool);
+    ngx_http_mcp_profile_reprobe(ureq->upstream, &ureq->tenant, ureq->r->pool);
 }
 
 
@@ -116,7 +116,7 @@ ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
                                  &failure)
             != NGX_OK)
         {
-            ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_NOTHING);
+            ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
             return;
         }
 
@@ -141,7 +141,7 @@ ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
     if (ngx_http_mcp_rpc_lists[++probe->step].method.len) {
 
         if (ngx_http_mcp_rpc_probe(probe) != NGX_OK) {
-            ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_NOTHING);
+            ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
         }
 
         return;
@@ -155,11 +155,11 @@ ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
     }
 
     if (ngx_http_mcp_rpc_capabilities(probe) != NGX_OK) {
-        ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_NOTHING);
+        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
         return;
     }
 
-    ngx_http_mcp_probe_put(probe, NGX_MCP_KNOWN_RPC);
+    ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_RPC);
 }
 
 
@@ -174,7 +174,7 @@ ngx_http_mcp_rpc_absent(ngx_http_mcp_probe_t *probe)
         ngx_str_set(&methods, "any list");
     }
 
-    ngx_http_mcp_probe_nothing(probe, &methods);
+    ngx_http_mcp_probe_unusable(probe, &methods);
 }
 
 

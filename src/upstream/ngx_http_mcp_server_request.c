@@ -12,7 +12,7 @@ static ngx_int_t ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
 
 
 ngx_int_t
-ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
+ngx_http_mcp_server_request_to_client(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_str_t *text, ngx_pool_t **pool,
     ngx_str_t *out)
 {
@@ -24,14 +24,14 @@ ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
     ngx_mcp_zone_t            *zone;
     ngx_mcp_server_request_t   request;
 
-    json = &t->x->scan;
-    zone = t->upstream->zone;
+    json = &ureq->x->scan;
+    zone = ureq->upstream->zone;
 
     *pool = NULL;
     *out = *text;
 
-    request.upstream = t->upstream->name;
-    request.serial = t->us ? t->us->serial : 0;
+    request.upstream = ureq->upstream->name;
+    request.serial = ureq->us ? ureq->us->serial : 0;
     request.id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
     path[0] = NGX_MCP_PATH_ID;
@@ -54,7 +54,8 @@ ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
 
     } else {
 
-        if (ngx_http_mcp_said_method(t, text) != NGX_MCP_METHOD_CANCELLED) {
+        if (ngx_http_mcp_upstream_message_method(ureq, text)
+            != NGX_MCP_METHOD_CANCELLED) {
             return NGX_OK;
         }
 
@@ -148,7 +149,7 @@ ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
 
 
 void
-ngx_http_mcp_server_request_reply(ngx_http_mcp_talk_t *t,
+ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
     const char *why)
 {
@@ -158,8 +159,8 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_talk_t *t,
 
     ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
 
-    x = ngx_http_mcp_background_exchange(t->upstream, audience,
-                                         &t->r->headers_in, &scope);
+    x = ngx_http_mcp_background_exchange(ureq->upstream, audience,
+                                         &ureq->r->headers_in, &scope);
     if (x == NULL) {
         return;
     }
@@ -177,10 +178,10 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_talk_t *t,
                                      &text, NULL);
     }
 
-    if (t->us) {
-        x->session_id.len = t->us->id.len;
-        x->session_id.data = ngx_pstrdup(x->r->pool, &t->us->id);
-        x->protocol_version = *ngx_mcp_revision_name(t->us->revision);
+    if (ureq->us) {
+        x->session_id.len = ureq->us->id.len;
+        x->session_id.data = ngx_pstrdup(x->r->pool, &ureq->us->id);
+        x->protocol_version = *ngx_mcp_revision_name(ureq->us->revision);
 
         if (x->session_id.data == NULL) {
             ngx_http_mcp_background_close(x->r);

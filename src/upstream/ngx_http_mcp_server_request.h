@@ -10,7 +10,7 @@
 #define _NGX_HTTP_MCP_SERVER_REQUEST_H_INCLUDED_
 
 
-#include "ngx_http_mcp_talk.h"
+#include "ngx_http_mcp_upstream_request.h"
 #include "ngx_mcp_server_request.h"
 
 
@@ -20,9 +20,9 @@
  * destroys then.  NGX_OK; NGX_DECLINED: it is not for the client; NGX_ERROR:
  * it is a request, and the client cannot be asked.
  */
-ngx_int_t ngx_http_mcp_server_request_to_client(ngx_http_mcp_talk_t *t,
-    ngx_mcp_caller_t *caller, ngx_str_t *text, ngx_pool_t **pool,
-    ngx_str_t *out);
+ngx_int_t ngx_http_mcp_server_request_to_client(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
+    ngx_str_t *text, ngx_pool_t **pool, ngx_str_t *out);
 
 /*
  * The client's response to a request, or its progress: request says which
@@ -37,7 +37,7 @@ ngx_int_t ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
  * Answers the upstream's request with an empty result, or with an error where
  * code is not 0; on a request of its own, because t may live long.
  */
-void ngx_http_mcp_server_request_reply(ngx_http_mcp_talk_t *t,
+void ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
     const char *why);
 

@@ -7,28 +7,29 @@
 
 
 /* ms; one that refuses clients' initialize is blamed so often */
-#define NGX_HTTP_MCP_BLAME  60000
+#define NGX_HTTP_MCP_REFUSAL_INTERVAL  60000
 
 
 static ngx_int_t ngx_http_mcp_upstream_uri(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_http_mcp_scope_t *scope, ngx_str_t *uri);
 static ngx_int_t ngx_http_mcp_upstream_escape(ngx_pool_t *pool,
     ngx_str_t *uri);
-static ngx_uint_t ngx_http_mcp_upstream_dots(u_char *p, u_char *last);
-static void ngx_http_mcp_unanswered_done(ngx_http_mcp_exchange_t *x,
+static ngx_uint_t ngx_http_mcp_upstream_dot_segment(u_char *p, u_char *last);
+static void ngx_http_mcp_background_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
 
-static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_unanswered_handlers = {
+static ngx_http_mcp_exchange_handlers_t
+    ngx_http_mcp_background_send_handlers = {
     NULL,
     NULL,
     NULL,
-    ngx_http_mcp_unanswered_done
+    ngx_http_mcp_background_done
 };
 
 
-ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
-ngx_http_mcp_scope_pt       ngx_http_mcp_scope_for;
+ngx_http_mcp_background_pt  ngx_http_mcp_background_make;
+ngx_http_mcp_scope_pt       ngx_http_mcp_set_scope;
 
 ngx_str_t  ngx_http_mcp_own_initialize = ngx_string(
     "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
@@ -82,17 +83,20 @@ ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 
 ngx_uint_t
-ngx_http_mcp_upstream_blame(ngx_http_mcp_upstream_t *u)
+ngx_http_mcp_upstream_log_refusal(ngx_http_mcp_upstream_t *u)
 {
     ngx_http_mcp_upstream_worker_t  *w;
 
     w = u->worker;
 
-    if (w->blamed && ngx_current_msec - w->blamed < NGX_HTTP_MCP_BLAME) {
+    if (w->refusal_logged
+        && ngx_current_msec - w->refusal_logged
+           < NGX_HTTP_MCP_REFUSAL_INTERVAL)
+    {
         return 0;
     }
 
-    w->blamed = ngx_current_msec ? ngx_current_msec : 1;
+    w->refusal_logged = ngx_current_msec ? ngx_current_msec : 1;
 
     return 1;
 }
@@ -104,7 +108,7 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
 {
     ngx_http_mcp_exchange_t  *x;
 
-    x = ngx_http_mcp_upstream_at(r, &u->uri, &u->name, scope);
+    x = ngx_http_mcp_location_exchange(r, &u->uri, &u->name, scope);
     if (x == NULL) {
         return NULL;
     }
@@ -121,7 +125,7 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
 
 
 ngx_http_mcp_exchange_t *
-ngx_http_mcp_upstream_at(ngx_http_request_t *r,
+ngx_http_mcp_location_exchange(ngx_http_request_t *r,
     ngx_http_complex_value_t *location, ngx_str_t *name,
     ngx_http_mcp_scope_t *scope)
 {
@@ -153,7 +157,7 @@ ngx_http_mcp_upstream_at(ngx_http_request_t *r,
             continue;
         }
 
-        if (ngx_http_mcp_upstream_dots(start, p)) {
+        if (ngx_http_mcp_upstream_dot_segment(start, p)) {
             ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                           "mcp upstream \"%V\" was not sent a request: the "
                           "URI \"%V\" has a dot segment", name, &uri);
@@ -206,22 +210,22 @@ ngx_http_mcp_upstream_uri(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
     room = NULL;
 
-    ngx_http_mcp_scope_for(r, scope, 0);
+    ngx_http_mcp_set_scope(r, scope, 0);
 
-    rc = ngx_http_mcp_fresh(r, cv, &room, uri);
+    rc = ngx_http_mcp_uncached_value(r, cv, &room, uri);
 
     if (rc == NGX_OK) {
         old = r->variables;
         r->variables = room;
 
-        ngx_http_mcp_scope_for(r, scope, 1);
+        ngx_http_mcp_set_scope(r, scope, 1);
 
         rc = ngx_http_complex_value(r, cv, uri);
 
         r->variables = old;
     }
 
-    ngx_http_mcp_scope_for(r, NULL, 0);
+    ngx_http_mcp_set_scope(r, NULL, 0);
 
     return rc == NGX_OK ? ngx_http_mcp_upstream_escape(r->pool, uri) : rc;
 }
@@ -278,7 +282,7 @@ ngx_http_mcp_upstream_escape(ngx_pool_t *pool, ngx_str_t *uri)
 /* whether the segment is "." or "..", however it is written */
 
 static ngx_uint_t
-ngx_http_mcp_upstream_dots(u_char *p, u_char *last)
+ngx_http_mcp_upstream_dot_segment(u_char *p, u_char *last)
 {
     ngx_uint_t  n;
 
@@ -349,7 +353,7 @@ ngx_http_mcp_background_open(ngx_http_conf_ctx_t *conf,
 {
     ngx_http_request_t  *r;
 
-    r = ngx_http_mcp_background_for(conf, audience);
+    r = ngx_http_mcp_background_make(conf, audience);
 
     if (r && headers
         && ngx_http_mcp_background_headers(&r->headers_in, r->pool, headers)
@@ -389,7 +393,7 @@ ngx_http_mcp_background_exchange(ngx_http_mcp_upstream_t *u,
         goto failed;
     }
 
-    x->handlers = &ngx_http_mcp_unanswered_handlers;
+    x->handlers = &ngx_http_mcp_background_send_handlers;
     x->client_headers = headers ? 1 : 0;
 
     return x;
@@ -423,7 +427,7 @@ ngx_http_mcp_background_send(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
 
 static void
-ngx_http_mcp_unanswered_done(ngx_http_mcp_exchange_t *x,
+ngx_http_mcp_background_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
     ngx_http_mcp_background_close(x->r);

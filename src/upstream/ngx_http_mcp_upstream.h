@@ -17,7 +17,7 @@
 #include "ngx_mcp_session.h"
 #include "ngx_mcp_upstream_session.h"
 #include "ngx_mcp_log.h"
-#include "ngx_mcp_knowledge.h"
+#include "ngx_mcp_profile.h"
 
 
 typedef enum {
@@ -33,23 +33,23 @@ typedef enum {
  * tenants asked for last: its location may lead each to another server.
  */
 
-#define NGX_HTTP_MCP_LEARNED         16
-#define NGX_HTTP_MCP_LEARNED_TENANT  64
+#define NGX_HTTP_MCP_PROFILE_KINDS        16
+#define NGX_HTTP_MCP_PROFILE_KIND_TENANT  64
 
 typedef struct {
-    ngx_uint_t                        what;     /* ngx_mcp_known_e */
+    ngx_uint_t                        what;     /* ngx_mcp_profile_e */
     size_t                            len;
-    u_char                            tenant[NGX_HTTP_MCP_LEARNED_TENANT];
-} ngx_http_mcp_learned_t;
+    u_char                            tenant[NGX_HTTP_MCP_PROFILE_KIND_TENANT];
+} ngx_http_mcp_profile_kind_t;
 
 typedef struct {
-    ngx_http_mcp_learned_t            learned[NGX_HTTP_MCP_LEARNED];
-    ngx_msec_t                        blamed;   /* when it was logged that it
-                                                   refused a client's
-                                                   initialize, 0: never */
-    ngx_uint_t                        alone;    /* it was logged that it told
-                                                   a session alone of an
-                                                   update */
+    ngx_http_mcp_profile_kind_t       kinds[NGX_HTTP_MCP_PROFILE_KINDS];
+    ngx_msec_t                        refusal_logged;  /* when, that it refused
+                                                          a client's initialize;
+                                                          0: never */
+    ngx_uint_t                        alone;       /* it was logged that it told
+                                                      a session alone of an
+                                                      update */
 } ngx_http_mcp_upstream_worker_t;
 
 
@@ -101,15 +101,15 @@ typedef void (*ngx_http_mcp_scope_pt)(ngx_http_request_t *r,
     ngx_http_mcp_scope_t *scope, ngx_uint_t encoded);
 
 /* set by the edge, which knows the variables */
-extern ngx_http_mcp_background_pt  ngx_http_mcp_background_for;
-extern ngx_http_mcp_scope_pt       ngx_http_mcp_scope_for;
+extern ngx_http_mcp_background_pt  ngx_http_mcp_background_make;
+extern ngx_http_mcp_scope_pt       ngx_http_mcp_set_scope;
 
 /*
  * A complex value not from any value cached earlier.  *room is allocated when
  * it is NULL and may be used again; it starts with the variables of which the
  * value was made.
  */
-ngx_int_t ngx_http_mcp_fresh(ngx_http_request_t *r,
+ngx_int_t ngx_http_mcp_uncached_value(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_http_variable_value_t **room,
     ngx_str_t *value);
 
@@ -134,7 +134,7 @@ ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope);
 
 /* likewise with any location, for the log called name; without time-outs */
-ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_at(ngx_http_request_t *r,
+ngx_http_mcp_exchange_t *ngx_http_mcp_location_exchange(ngx_http_request_t *r,
     ngx_http_complex_value_t *location, ngx_str_t *name,
     ngx_http_mcp_scope_t *scope);
 
@@ -169,7 +169,7 @@ ngx_int_t ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 
 /* whether it is to be logged at error that it refused a client's initialize */
-ngx_uint_t ngx_http_mcp_upstream_blame(ngx_http_mcp_upstream_t *u);
+ngx_uint_t ngx_http_mcp_upstream_log_refusal(ngx_http_mcp_upstream_t *u);
 
 
 #endif /* _NGX_HTTP_MCP_UPSTREAM_H_INCLUDED_ */

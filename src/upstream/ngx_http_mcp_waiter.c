@@ -44,12 +44,12 @@ ngx_http_mcp_waiter_start(ngx_http_mcp_waiter_t *w, ngx_mcp_zone_t *zone,
     w->timer.log = ngx_cycle->log;
     w->timer.cancelable = w->cancelable;
 
-    ngx_http_mcp_waiter_again(w);
+    ngx_http_mcp_waiter_restart(w);
 }
 
 
 void
-ngx_http_mcp_waiter_again(ngx_http_mcp_waiter_t *w)
+ngx_http_mcp_waiter_restart(ngx_http_mcp_waiter_t *w)
 {
     ngx_msec_int_t  left;
 
@@ -66,7 +66,7 @@ ngx_http_mcp_waiter_again(ngx_http_mcp_waiter_t *w)
 void
 ngx_http_mcp_waiter_stop(ngx_http_mcp_waiter_t *w)
 {
-    if (ngx_http_mcp_waiter_waits(w)) {
+    if (ngx_http_mcp_waiter_waiting(w)) {
         ngx_queue_remove(&w->queue);
         w->queue.next = NULL;
     }

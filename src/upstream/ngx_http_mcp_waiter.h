@@ -31,7 +31,7 @@ typedef struct {
 
     /*
      * There may be what it waits for.  It waits no more, unless it calls
-     * ngx_http_mcp_waiter_again(); memory of the waiter may go.
+     * ngx_http_mcp_waiter_restart(); memory of the waiter may go.
      */
     void                    (*ready)(void *data);
 
@@ -57,7 +57,7 @@ void ngx_http_mcp_waiter_start(ngx_http_mcp_waiter_t *w, ngx_mcp_zone_t *zone,
     ngx_uint_t kind, ngx_msec_t time);
 
 /* from ready(): until the end that was set before */
-void ngx_http_mcp_waiter_again(ngx_http_mcp_waiter_t *w);
+void ngx_http_mcp_waiter_restart(ngx_http_mcp_waiter_t *w);
 
 /* nothing is called any more; safe for one that does not wait */
 void ngx_http_mcp_waiter_stop(ngx_http_mcp_waiter_t *w);
@@ -69,7 +69,7 @@ void ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind,
 /* whether any of this kind waits, without a hash */
 ngx_uint_t ngx_http_mcp_waiter_any(ngx_mcp_zone_t *zone, ngx_uint_t kind);
 
-#define ngx_http_mcp_waiter_waits(w)  ((w)->queue.next != NULL)
+#define ngx_http_mcp_waiter_waiting(w)  ((w)->queue.next != NULL)
 
 
 #endif /* _NGX_HTTP_MCP_WAITER_H_INCLUDED_ */

@@ -68,16 +68,16 @@ ngx_mcp_block_pop_locked(ngx_mcp_zone_t *zone)
         sh->free = block->chain;
         sh->nfree--;
 
-    } else if (sh->fresh < sh->blocks) {
-        n = sh->fresh;
+    } else if (sh->watermark < sh->blocks) {
+        n = sh->watermark;
         block = ngx_mcp_block(zone, n);
 
-        ngx_mcp_touch(zone, &sh->fresh);
+        ngx_mcp_touch(zone, &sh->watermark);
         ngx_mcp_journal_new(zone, n);
 
         ngx_memzero(block, sizeof(ngx_mcp_block_sh_t));
         block->gen = sh->generation;
-        sh->fresh++;
+        sh->watermark++;
 
     } else {
         n = sh->freed;
@@ -127,7 +127,7 @@ ngx_mcp_text_next(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t)
 
     /* a copy made without the lock may meet anything here */
 
-    if (n == 0 || n >= zone->sh->fresh) {
+    if (n == 0 || n >= zone->sh->watermark) {
         return 0;
     }
 
@@ -304,7 +304,7 @@ ngx_mcp_text_write(ngx_mcp_zone_t *zone, uint32_t n, ngx_mcp_stage_t *stage)
 
 
 ngx_int_t
-ngx_mcp_copy(ngx_mcp_zone_t *zone, void *rec, size_t from, size_t len,
+ngx_mcp_text_copy(ngx_mcp_zone_t *zone, void *rec, size_t from, size_t len,
     ngx_pool_t *pool, ngx_str_t *out)
 {
     out->len = len;
@@ -366,7 +366,7 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
         return NGX_DECLINED;
     }
 
-    w = ngx_mcp_place(zone, zone->worker);
+    w = ngx_mcp_slot(zone, zone->worker);
     tail = 0;
 
     for (left = stage->blocks; left; left -= n) {
@@ -419,7 +419,7 @@ ngx_mcp_stage_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
         return;
     }
 
-    ngx_mcp_staged_free_locked(zone, ngx_mcp_place(zone, zone->worker));
+    ngx_mcp_staged_free_locked(zone, ngx_mcp_slot(zone, zone->worker));
 
     stage->head = 0;
 }
@@ -474,7 +474,7 @@ ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
     n = stage->head;
 
-    if (n && ngx_mcp_place(zone, zone->worker)->staged != n) {
+    if (n && ngx_mcp_slot(zone, zone->worker)->staged != n) {
 
         /* the zone was emptied meanwhile, there is room */
 
@@ -521,7 +521,7 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
     block->type = (u_char) type;
 
     if (zone->worker != NGX_MCP_NO_WORKER) {
-        w = ngx_mcp_place(zone, zone->worker);
+        w = ngx_mcp_slot(zone, zone->worker);
 
         if (w->staged == ngx_mcp_number(zone, rec)) {
             ngx_mcp_touch(zone, &w->staged);
@@ -788,7 +788,7 @@ ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec)
 
 
 static void *
-ngx_mcp_hash_walk(ngx_mcp_zone_t *zone, uint32_t n, ngx_uint_t type,
+ngx_mcp_hash_search(ngx_mcp_zone_t *zone, uint32_t n, ngx_uint_t type,
     uint32_t hash)
 {
     ngx_mcp_record_sh_t  *r;
@@ -809,8 +809,8 @@ void *
 ngx_mcp_hash_first_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
     uint32_t hash)
 {
-    return ngx_mcp_hash_walk(zone, zone->sh->buckets[hash & zone->sh->mask],
-                             type, hash);
+    return ngx_mcp_hash_search(zone, zone->sh->buckets[hash & zone->sh->mask],
+                               type, hash);
 }
 
 
@@ -821,5 +821,5 @@ ngx_mcp_hash_next_locked(ngx_mcp_zone_t *zone, void *rec)
 
     r = rec;
 
-    return ngx_mcp_hash_walk(zone, r->bucket, r->block.type, r->hash);
+    return ngx_mcp_hash_search(zone, r->bucket, r->block.type, r->hash);
 }

@@ -46,7 +46,7 @@ ngx_uint_t ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
 void ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from,
     u_char *src, size_t len);
 
-ngx_int_t ngx_mcp_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
+ngx_int_t ngx_mcp_text_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
     size_t len, ngx_pool_t *pool, ngx_str_t *out);
 
 /*

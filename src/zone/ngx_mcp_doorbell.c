@@ -138,7 +138,7 @@ ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker)
         return NGX_OK;
     }
 
-    len = ngx_mcp_doorbell_address(&sun, ngx_mcp_place(zone, worker)->name);
+    len = ngx_mcp_doorbell_address(&sun, ngx_mcp_slot(zone, worker)->name);
 
     do {
         n = sendto(bell->connection->fd, "", 0, 0, (struct sockaddr *) &sun,
@@ -236,11 +236,11 @@ ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
 {
     ngx_mcp_worker_sh_t  *w;
 
-    if (worker >= zone->sh->places) {
+    if (worker >= zone->sh->slots) {
         return;
     }
 
-    w = ngx_mcp_place(zone, worker);
+    w = ngx_mcp_slot(zone, worker);
     w->bits |= (uint32_t) bits;
 
     if (w->rung || w->state != NGX_MCP_WORKER_LIVE) {
@@ -263,7 +263,7 @@ ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits)
     ngx_uint_t  i;
 
     for (i = 0; i < zone->sh->top; i++) {
-        if (ngx_mcp_place(zone, i)->state == NGX_MCP_WORKER_LIVE) {
+        if (ngx_mcp_slot(zone, i)->state == NGX_MCP_WORKER_LIVE) {
             ngx_mcp_worker_ring_locked(zone, i, bits);
         }
     }
@@ -291,12 +291,12 @@ ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone)
     for (i = 0; i < n; i++) {
         worker = all ? i : zone->bells[i];
 
-        if (!ngx_mcp_place(zone, worker)->rung) {
+        if (!ngx_mcp_slot(zone, worker)->rung) {
             continue;
         }
 
         if (ngx_mcp_doorbell_ring(zone, worker) == NGX_DECLINED) {
-            ngx_mcp_place(zone, worker)->heartbeat = 0;
+            ngx_mcp_slot(zone, worker)->heartbeat = 0;
             gone = 1;
         }
     }

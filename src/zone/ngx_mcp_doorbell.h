@@ -30,7 +30,7 @@ struct ngx_mcp_doorbell_s {
     void                  (*quitting)(ngx_mcp_doorbell_t *bell);
     void                  (*quit)(ngx_mcp_zone_t *zone);
     u_char                  name[NGX_MCP_NAME_LEN];
-    unsigned                told:1;       /* that there is no place */
+    unsigned                reported:1;   /* that there is no place */
 };
 
 

@@ -43,7 +43,8 @@ ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size)
         ngx_mcp_journal_begin(zone);
     }
 
-    if ((u_char *) p - (u_char *) sh - NGX_MCP_CORE < NGX_MCP_CORE_SIZE) {
+    if ((u_char *) p - (u_char *) sh - NGX_MCP_ALWAYS_NOTED
+        < NGX_MCP_ALWAYS_NOTED_SIZE) {
         return;
     }
 
@@ -108,8 +109,8 @@ ngx_mcp_journal_begin(ngx_mcp_zone_t *zone)
 
     zone->sh->lost = 0;
 
-    p = (u_char *) zone->sh + NGX_MCP_CORE;
-    ngx_mcp_journal_add(zone, p, p, NGX_MCP_CORE_SIZE);
+    p = (u_char *) zone->sh + NGX_MCP_ALWAYS_NOTED;
+    ngx_mcp_journal_add(zone, p, p, NGX_MCP_ALWAYS_NOTED_SIZE);
 }
 
 

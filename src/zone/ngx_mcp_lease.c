@@ -19,7 +19,7 @@ static ngx_int_t ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone,
 static ngx_uint_t ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone);
 static ngx_uint_t ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
-static void ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
@@ -29,7 +29,7 @@ static ngx_int_t ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_settle_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
-static void ngx_mcp_lease_tell_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_lease_settle_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r);
 static void ngx_mcp_lease_change_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
@@ -37,7 +37,7 @@ static void ngx_mcp_lease_news_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_uint_t worker);
 static ngx_int_t ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t *why);
-static uint32_t ngx_mcp_lease_unseen_locked(ngx_mcp_zone_t *zone,
+static uint32_t ngx_mcp_lease_next_news_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_worker_sh_t *w);
 static ngx_uint_t ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_uint_t entitled);
@@ -46,14 +46,14 @@ static ngx_uint_t ngx_mcp_lease_stale_locked(ngx_mcp_zone_t *zone,
 
 
 ngx_int_t
-ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key)
+ngx_mcp_lease_ensure(ngx_mcp_zone_t *zone, ngx_str_t *key)
 {
-    return ngx_mcp_lease_want_shared(zone, key, NULL);
+    return ngx_mcp_lease_ensure_shared(zone, key, NULL);
 }
 
 
 ngx_int_t
-ngx_mcp_lease_want_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
+ngx_mcp_lease_ensure_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_lease_share_t *share)
 {
     ngx_int_t            rc;
@@ -234,7 +234,7 @@ ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
 ngx_int_t
 ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
-    ngx_mcp_lease_t *lease, ngx_mcp_lease_left_t *left)
+    ngx_mcp_lease_t *lease, ngx_mcp_lease_checkpoint_t *left)
 {
     ngx_int_t             rc;
     ngx_mcp_lease_sh_t   *l;
@@ -251,11 +251,11 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
         return NGX_DECLINED;
     }
 
-    rc = ngx_mcp_copy(zone, l, l->key_len, l->id, pool, &left->id);
+    rc = ngx_mcp_text_copy(zone, l, l->key_len, l->id, pool, &left->id);
 
     if (rc == NGX_OK) {
-        rc = ngx_mcp_copy(zone, l, l->key_len + NGX_MCP_LEASE_ID_MAX, l->note,
-                          pool, &left->note);
+        rc = ngx_mcp_text_copy(zone, l, l->key_len + NGX_MCP_LEASE_ID_MAX,
+                               l->note, pool, &left->note);
     }
 
     if (rc != NGX_OK) {
@@ -264,26 +264,26 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
     }
 
     ngx_mcp_touch(zone, l);
-    ngx_mcp_lease_pass_locked(zone, l);
+    ngx_mcp_lease_overlap_pass_locked(zone, l);
 
     r = &l->holder;
 
     r->worker = (uint32_t) zone->worker;
-    r->nonce = ngx_mcp_place(zone, zone->worker)->nonce;
+    r->nonce = ngx_mcp_slot(zone, zone->worker)->nonce;
     r->epoch = zone->epoch;
     r->connected = 0;
     r->claimed = ngx_current_msec;
     r->deadline = ngx_current_msec + NGX_MCP_LEASE_TIME;
     r->fence++;
 
-    l->rec.flags &= ~NGX_MCP_LEASE_VAIN;
+    l->rec.flags &= ~NGX_MCP_LEASE_FAILED;
     l->last = ngx_current_msec;
 
-    left->overlap = (l->before.nonce != 0);
+    left->overlap = (l->previous.nonce != 0);
     lease->ref = ngx_mcp_ref(zone, l);
     lease->fence = r->fence;
 
-    if (l->rec.flags & (NGX_MCP_LEASE_POKE|NGX_MCP_LEASE_MISSED)) {
+    if (l->rec.flags & (NGX_MCP_LEASE_SIGNAL|NGX_MCP_LEASE_MISSED)) {
         ngx_mcp_lease_news_locked(zone, l, zone->worker);
     }
 
@@ -309,7 +309,7 @@ ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
         return 0;
     }
 
-    w = ngx_mcp_place(zone, r->worker);
+    w = ngx_mcp_slot(zone, r->worker);
 
     return w->state == NGX_MCP_WORKER_LIVE && w->nonce == r->nonce
            && r->deadline >= ngx_current_msec;
@@ -325,13 +325,13 @@ ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone)
     ngx_mcp_worker_sh_t  *w;
 
     if (zone->worker == NGX_MCP_NO_WORKER
-        || ngx_mcp_place(zone, zone->worker)->quitting)
+        || ngx_mcp_slot(zone, zone->worker)->quitting)
     {
         return 0;
     }
 
     for (i = 0; i < zone->sh->top; i++) {
-        w = ngx_mcp_place(zone, i);
+        w = ngx_mcp_slot(zone, i);
 
         if (w->state == NGX_MCP_WORKER_LIVE && !w->quitting
             && w->epoch > zone->epoch)
@@ -355,7 +355,7 @@ ngx_mcp_lease_newer(ngx_mcp_zone_t *zone)
     ngx_mcp_zone_lock(zone);
 
     for (i = 0; i < zone->sh->top; i++) {
-        w = ngx_mcp_place(zone, i);
+        w = ngx_mcp_slot(zone, i);
 
         if (w->state == NGX_MCP_WORKER_LIVE && w->epoch > zone->epoch) {
             newer = 1;
@@ -383,28 +383,28 @@ ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
     /* an overlap that is about to end is not mixed with another */
 
-    return !(l->holder.connected && ngx_mcp_lease_before_locked(zone, l));
+    return !(l->holder.connected && ngx_mcp_lease_previous_locked(zone, l));
 }
 
 
 /* the former holder becomes the one before, or has lost it */
 
 static void
-ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
     uint32_t              earlier;
     ngx_mcp_reader_sh_t  *r;
 
     r = &l->holder;
 
-    if (ngx_mcp_lease_before_locked(zone, l)) {
+    if (ngx_mcp_lease_previous_locked(zone, l)) {
 
         /* it reads on, for another one */
 
         l->joined = 0;
-        l->until = ngx_current_msec + NGX_MCP_LEASE_ALIKE;
+        l->until = ngx_current_msec + NGX_MCP_LEASE_MATCH_TIME;
 
-        ngx_mcp_lease_tell_locked(zone, l, r);
+        ngx_mcp_lease_settle_ring_locked(zone, l, r);
         return;
     }
 
@@ -421,20 +421,20 @@ ngx_mcp_lease_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         l->earlier = earlier;
 
         l->fence = r->fence + 1;
-        l->until = ngx_current_msec + NGX_MCP_LEASE_ALIKE;
+        l->until = ngx_current_msec + NGX_MCP_LEASE_MATCH_TIME;
 
-        l->before.worker = r->worker;
-        l->before.fence = r->fence;
-        l->before.epoch = r->epoch;
-        l->before.claimed = r->claimed;
-        l->before.deadline = r->deadline;
-        l->before.connected = 1;
-        l->before.nonce = r->nonce;
+        l->previous.worker = r->worker;
+        l->previous.fence = r->fence;
+        l->previous.epoch = r->epoch;
+        l->previous.claimed = r->claimed;
+        l->previous.deadline = r->deadline;
+        l->previous.connected = 1;
+        l->previous.nonce = r->nonce;
 
         return;
     }
 
-    ngx_mcp_lease_tell_locked(zone, l, r);
+    ngx_mcp_lease_settle_ring_locked(zone, l, r);
 }
 
 
@@ -452,10 +452,10 @@ ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
         return &(*l)->holder;
     }
 
-    if (ngx_mcp_lease_before_locked(zone, *l)
-        && (*l)->before.fence == lease->fence)
+    if (ngx_mcp_lease_previous_locked(zone, *l)
+        && (*l)->previous.fence == lease->fence)
     {
-        return &(*l)->before;
+        return &(*l)->previous;
     }
 
     return NULL;
@@ -463,28 +463,28 @@ ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
 
 
 ngx_mcp_reader_sh_t *
-ngx_mcp_lease_before_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
-    if (l->before.nonce == 0) {
+    if (l->previous.nonce == 0) {
         return NULL;
     }
 
     if (l->joined
         && ngx_current_msec >= l->joined + NGX_MCP_LEASE_GRACE)
     {
-        ngx_mcp_lease_tell_locked(zone, l, &l->before);
-        ngx_mcp_lease_end_locked(zone, l, &l->before);
+        ngx_mcp_lease_settle_ring_locked(zone, l, &l->previous);
+        ngx_mcp_lease_end_locked(zone, l, &l->previous);
 
         return NULL;
     }
 
-    if (ngx_mcp_lease_alive_locked(zone, &l->before)) {
-        return &l->before;
+    if (ngx_mcp_lease_alive_locked(zone, &l->previous)) {
+        return &l->previous;
     }
 
     ngx_mcp_lease_missed_locked(zone, l);
-    ngx_mcp_lease_tell_locked(zone, l, &l->before);
-    ngx_mcp_lease_end_locked(zone, l, &l->before);
+    ngx_mcp_lease_settle_ring_locked(zone, l, &l->previous);
+    ngx_mcp_lease_end_locked(zone, l, &l->previous);
 
     return NULL;
 }
@@ -531,13 +531,13 @@ void
 ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_uint_t worker, uint32_t nonce)
 {
-    if (l->before.nonce == nonce && l->before.worker == worker) {
+    if (l->previous.nonce == nonce && l->previous.worker == worker) {
 
-        if (ngx_mcp_place(zone, worker)->state == NGX_MCP_WORKER_DEAD) {
+        if (ngx_mcp_slot(zone, worker)->state == NGX_MCP_WORKER_DEAD) {
             ngx_mcp_lease_missed_locked(zone, l);
         }
 
-        ngx_mcp_lease_end_locked(zone, l, &l->before);
+        ngx_mcp_lease_end_locked(zone, l, &l->previous);
     }
 
     if (l->holder.nonce == nonce && l->holder.worker == worker) {
@@ -580,7 +580,7 @@ ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_uint_t *gap)
 {
     ngx_mcp_lease_sh_t   *l;
-    ngx_mcp_reader_sh_t  *r, *before;
+    ngx_mcp_reader_sh_t  *r, *previous;
 
     *gap = 0;
 
@@ -594,19 +594,19 @@ ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     }
 
     if (r == &l->holder) {
-        before = ngx_mcp_lease_before_locked(zone, l);
+        previous = ngx_mcp_lease_previous_locked(zone, l);
         ngx_mcp_touch(zone, l);
 
-        if (before) {
+        if (previous) {
             l->joined = ngx_current_msec;
-            l->until = l->joined + NGX_MCP_LEASE_ALIKE;
+            l->until = l->joined + NGX_MCP_LEASE_MATCH_TIME;
 
         } else {
             *gap = (!r->connected && l->rec.flags & NGX_MCP_LEASE_READ);
         }
 
         r->connected = 1;
-        l->rec.flags &= ~NGX_MCP_LEASE_VAIN;
+        l->rec.flags &= ~NGX_MCP_LEASE_FAILED;
         l->rec.flags |= NGX_MCP_LEASE_READ;
         l->last = ngx_current_msec;
 
@@ -624,7 +624,7 @@ ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
 
 
 void
-ngx_mcp_lease_broken(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+ngx_mcp_lease_disconnected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 {
     ngx_mcp_lease_sh_t   *l;
     ngx_mcp_reader_sh_t  *r;
@@ -637,8 +637,8 @@ ngx_mcp_lease_broken(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
         ngx_mcp_touch(zone, r);
         r->connected = 0;
 
-        if (r == &l->before) {
-            ngx_mcp_lease_tell_locked(zone, l, r);
+        if (r == &l->previous) {
+            ngx_mcp_lease_settle_ring_locked(zone, l, r);
             ngx_mcp_lease_end_locked(zone, l, r);
         }
     }
@@ -648,7 +648,7 @@ ngx_mcp_lease_broken(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 
 
 void
-ngx_mcp_lease_alone(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+ngx_mcp_lease_overlap_end(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 {
     ngx_mcp_lease_sh_t   *l;
     ngx_mcp_reader_sh_t  *r;
@@ -657,9 +657,9 @@ ngx_mcp_lease_alone(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 
     r = ngx_mcp_lease_reader_locked(zone, lease, &l);
 
-    if (r && r == &l->holder && ngx_mcp_lease_before_locked(zone, l)) {
-        ngx_mcp_lease_tell_locked(zone, l, &l->before);
-        ngx_mcp_lease_end_locked(zone, l, &l->before);
+    if (r && r == &l->holder && ngx_mcp_lease_previous_locked(zone, l)) {
+        ngx_mcp_lease_settle_ring_locked(zone, l, &l->previous);
+        ngx_mcp_lease_end_locked(zone, l, &l->previous);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -667,7 +667,7 @@ ngx_mcp_lease_alone(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 
 
 void
-ngx_mcp_lease_forget(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+ngx_mcp_lease_clear_id(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 {
     ngx_mcp_lease_sh_t   *l;
     ngx_mcp_reader_sh_t  *r;
@@ -721,12 +721,12 @@ ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
         return NGX_OK;
     }
 
-    if (r == &l->before) {
+    if (r == &l->previous) {
         ngx_mcp_lease_lost_locked(zone, l, r->worker, r->nonce);
 
     } else {
 
-        if (l->rec.flags & NGX_MCP_LEASE_POKE) {
+        if (l->rec.flags & NGX_MCP_LEASE_SIGNAL) {
             rc = NGX_AGAIN;
         }
 
@@ -769,7 +769,7 @@ ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
 
 
 ngx_int_t
-ngx_mcp_lease_poke(ngx_mcp_zone_t *zone, ngx_str_t *key)
+ngx_mcp_lease_signal(ngx_mcp_zone_t *zone, ngx_str_t *key)
 {
     ngx_mcp_lease_sh_t  *l;
 
@@ -779,7 +779,7 @@ ngx_mcp_lease_poke(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     if (l) {
         ngx_mcp_touch(zone, l);
-        l->rec.flags |= NGX_MCP_LEASE_POKE;
+        l->rec.flags |= NGX_MCP_LEASE_SIGNAL;
 
         if (l->holder.nonce) {
             ngx_mcp_lease_news_locked(zone, l, l->holder.worker);
@@ -850,11 +850,11 @@ ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
     /* the one before reads until the holder does */
 
-    if (ngx_mcp_lease_before_locked(zone, l)) {
+    if (ngx_mcp_lease_previous_locked(zone, l)) {
         return NGX_OK;
     }
 
-    return (l->rec.flags & NGX_MCP_LEASE_VAIN) ? NGX_DECLINED : NGX_AGAIN;
+    return (l->rec.flags & NGX_MCP_LEASE_FAILED) ? NGX_DECLINED : NGX_AGAIN;
 }
 
 
@@ -872,7 +872,7 @@ ngx_mcp_lease_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
 
 ngx_int_t
-ngx_mcp_lease_vain(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
+ngx_mcp_lease_failed(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 {
     ngx_int_t            rc;
     ngx_mcp_lease_sh_t  *l;
@@ -887,7 +887,7 @@ ngx_mcp_lease_vain(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
         && ngx_mcp_lease_state_locked(zone, l) == NGX_AGAIN)
     {
         ngx_mcp_touch(zone, &l->rec);
-        l->rec.flags |= NGX_MCP_LEASE_VAIN;
+        l->rec.flags |= NGX_MCP_LEASE_FAILED;
         ngx_mcp_lease_settle_locked(zone, l);
 
         rc = NGX_OK;
@@ -928,14 +928,14 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
     info->held = 0;
     info->silent = ngx_current_msec - (ngx_msec_t) l->last;
     info->fence = l->holder.fence;
-    info->taken = l->taken;
+    info->consumed = l->consumed;
 
     if (ngx_mcp_lease_alive_locked(zone, &l->holder)) {
-        info->holder = ngx_mcp_place(zone, l->holder.worker)->pid;
+        info->holder = ngx_mcp_slot(zone, l->holder.worker)->pid;
         info->held = ngx_current_msec - (ngx_msec_t) l->holder.claimed;
     }
 
-    rc = ngx_mcp_copy(zone, l, 0, l->key_len, pool, &info->key);
+    rc = ngx_mcp_text_copy(zone, l, 0, l->key_len, pool, &info->key);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -946,7 +946,7 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
 /* that it lost what it had */
 
 static void
-ngx_mcp_lease_tell_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+ngx_mcp_lease_settle_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_mcp_reader_sh_t *r)
 {
     ngx_mcp_worker_sh_t  *w;
@@ -955,7 +955,7 @@ ngx_mcp_lease_tell_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         return;
     }
 
-    w = ngx_mcp_place(zone, r->worker);
+    w = ngx_mcp_slot(zone, r->worker);
 
     if (w->state != NGX_MCP_WORKER_LIVE || w->nonce != r->nonce) {
         return;
@@ -1010,7 +1010,7 @@ ngx_mcp_lease_ring_locked(ngx_mcp_zone_t *zone)
     }
 
     for (i = 0; i < zone->sh->top; i++) {
-        ngx_mcp_place(zone, i)->leases = 0;
+        ngx_mcp_slot(zone, i)->leases = 0;
     }
 
     ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LEASES);
@@ -1058,13 +1058,13 @@ ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *why)
         return NGX_DONE;
     }
 
-    w = ngx_mcp_place(zone, zone->worker);
+    w = ngx_mcp_slot(zone, zone->worker);
 
     ngx_mcp_zone_lock(zone);
 
     entitled = ngx_mcp_lease_entitled_locked(zone);
 
-    n = ngx_mcp_lease_unseen_locked(zone, w);
+    n = ngx_mcp_lease_next_news_locked(zone, w);
     rc = NGX_DONE;
 
     for (i = 0; n; i++, n = next) {
@@ -1106,7 +1106,7 @@ ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *why)
 /* the first of which this worker did not see the last change */
 
 static uint32_t
-ngx_mcp_lease_unseen_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
+ngx_mcp_lease_next_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
 {
     uint32_t             n, prev;
     ngx_mcp_lease_sh_t  *l;
@@ -1145,9 +1145,9 @@ ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_uint_t  why;
 
     why = 0;
-    nonce = ngx_mcp_place(zone, zone->worker)->nonce;
+    nonce = ngx_mcp_slot(zone, zone->worker)->nonce;
 
-    (void) ngx_mcp_lease_before_locked(zone, l);
+    (void) ngx_mcp_lease_previous_locked(zone, l);
 
     ngx_mcp_touch(zone, l);
 
@@ -1162,9 +1162,9 @@ ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 
     if (l->holder.nonce == nonce && l->holder.worker == zone->worker) {
 
-        if (l->rec.flags & NGX_MCP_LEASE_POKE) {
-            l->rec.flags &= ~NGX_MCP_LEASE_POKE;
-            why |= NGX_MCP_LEASE_POKED;
+        if (l->rec.flags & NGX_MCP_LEASE_SIGNAL) {
+            l->rec.flags &= ~NGX_MCP_LEASE_SIGNAL;
+            why |= NGX_MCP_LEASE_SIGNALED;
         }
 
         if (l->rec.flags & NGX_MCP_LEASE_MISSED) {
@@ -1188,7 +1188,7 @@ ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 static ngx_uint_t
 ngx_mcp_lease_stale_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
-    if (l->before.nonce || ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+    if (l->previous.nonce || ngx_mcp_lease_alive_locked(zone, &l->holder)) {
         return 0;
     }
 

@@ -51,7 +51,7 @@
 /* why handlers->lease is called; bits */
 
 #define NGX_MCP_LEASE_FREE      0x01    /* may be claimed */
-#define NGX_MCP_LEASE_POKED     0x02    /* is ours, and somebody poked it */
+#define NGX_MCP_LEASE_SIGNALED  0x02    /* is ours, and a worker signaled it */
 #define NGX_MCP_LEASE_LOST      0x04    /* was ours */
 #define NGX_MCP_LEASE_GAP       0x08    /* is ours, and the one before died in
                                            the overlap: what it had not read
@@ -72,14 +72,14 @@ typedef struct {
     ngx_str_t               note;
     ngx_uint_t              overlap;      /* the one before still reads: what
                                              both read is taken once */
-} ngx_mcp_lease_left_t;
+} ngx_mcp_lease_checkpoint_t;
 
 
 /*
  * Makes the lease when there is none.  NGX_OK; NGX_ERROR: the zone is full or
  * the key too long.
  */
-ngx_int_t ngx_mcp_lease_want(ngx_mcp_zone_t *zone, ngx_str_t *key);
+ngx_int_t ngx_mcp_lease_ensure(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
  * Likewise, for a user of an owner: a new lease is charged to both for as long
@@ -94,7 +94,7 @@ typedef struct {
     ngx_uint_t              users;        /* and of one user */
 } ngx_mcp_lease_share_t;
 
-ngx_int_t ngx_mcp_lease_want_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
+ngx_int_t ngx_mcp_lease_ensure_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_lease_share_t *share);
 
 /*
@@ -103,7 +103,7 @@ ngx_int_t ngx_mcp_lease_want_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
  * quitting; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_pool_t *pool, ngx_mcp_lease_t *lease, ngx_mcp_lease_left_t *left);
+    ngx_pool_t *pool, ngx_mcp_lease_t *lease, ngx_mcp_lease_checkpoint_t *left);
 
 /* NGX_OK; NGX_AGAIN: it is the one before in an overlap; NGX_DECLINED: lost */
 ngx_int_t ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
@@ -123,16 +123,16 @@ ngx_int_t ngx_mcp_lease_connected(ngx_mcp_zone_t *zone,
  * of 0 is any holder's.  NGX_OK; NGX_DECLINED: that is known, or it is lost,
  * or connected.
  */
-ngx_int_t ngx_mcp_lease_vain(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
+ngx_int_t ngx_mcp_lease_failed(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /* the connection broke; in an overlap, the one before loses what it had left */
-void ngx_mcp_lease_broken(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
+void ngx_mcp_lease_disconnected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /* the holder cannot connect for the one before, who loses what it had left */
-void ngx_mcp_lease_alone(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
+void ngx_mcp_lease_overlap_end(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /* the holder reads what knows nothing of the last event id: there is none */
-void ngx_mcp_lease_forget(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
+void ngx_mcp_lease_clear_id(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /* gives it up, for another to claim; nothing when it was lost */
 void ngx_mcp_lease_release(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
@@ -151,10 +151,10 @@ ngx_int_t ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_str_t *note);
 
 /*
- * Has the holder, or the next one, called with NGX_MCP_LEASE_POKED;
+ * Has the holder, or the next one, called with NGX_MCP_LEASE_SIGNALED;
  * NGX_DECLINED: there is no such lease.
  */
-ngx_int_t ngx_mcp_lease_poke(ngx_mcp_zone_t *zone, ngx_str_t *key);
+ngx_int_t ngx_mcp_lease_signal(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
  * Whether somebody is connected under it.  NGX_OK: so it is, *ref names the
@@ -181,7 +181,7 @@ typedef struct {
     ngx_msec_t              silent;       /* since something was taken, or it
                                              was connected or claimed */
     uint32_t                fence;
-    uint64_t                taken;
+    uint64_t                consumed;
 } ngx_mcp_lease_info_t;
 
 ngx_int_t ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n,

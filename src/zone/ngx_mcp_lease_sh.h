@@ -24,10 +24,10 @@ typedef struct {
 } ngx_mcp_reader_sh_t;
 
 
-#define NGX_MCP_LEASE_POKE      0x01
+#define NGX_MCP_LEASE_SIGNAL    0x01
 #define NGX_MCP_LEASE_READ      0x02      /* one was connected */
 #define NGX_MCP_LEASE_MISSED    0x04      /* the one before died too early */
-#define NGX_MCP_LEASE_VAIN      0x08      /* the holder could not connect */
+#define NGX_MCP_LEASE_FAILED    0x08      /* the holder could not connect */
 #define NGX_MCP_LEASE_AWAITED   0x10      /* somebody waits until it can */
 
 /* text: key, last event id, note */
@@ -41,7 +41,7 @@ typedef struct {
     uint64_t                serial;
     uint64_t                changed;      /* serial of the change */
     ngx_mcp_reader_sh_t     holder;
-    ngx_mcp_reader_sh_t     before;       /* in an overlap */
+    ngx_mcp_reader_sh_t     previous;     /* in an overlap */
     uint16_t                key_len;
     uint16_t                former;       /* worker to be told */
     uint32_t                former_nonce;
@@ -55,7 +55,7 @@ typedef struct {
     uint64_t                joined;       /* the holder in an overlap */
     uint64_t                until;        /* what both read is one */
     uint64_t                since;        /* held by nobody */
-    uint64_t                taken;
+    uint64_t                consumed;
     uint64_t                last;         /* taken or connected, ms */
 } ngx_mcp_lease_sh_t;
 
@@ -67,7 +67,7 @@ typedef char  ngx_mcp_lease_fits[
 
 /* for so long an equal text may be the other reader's, ms */
 
-#define NGX_MCP_LEASE_ALIKE     (3 * NGX_MCP_LEASE_GRACE)
+#define NGX_MCP_LEASE_MATCH_TIME  (3 * NGX_MCP_LEASE_GRACE)
 
 
 /* whether a worker that lives has renewed it */
@@ -79,7 +79,7 @@ ngx_mcp_reader_sh_t *ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_mcp_lease_sh_t **l);
 
 /* the reader before the holder, or NULL */
-ngx_mcp_reader_sh_t *ngx_mcp_lease_before_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_reader_sh_t *ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 
 /* a worker died */

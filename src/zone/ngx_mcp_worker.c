@@ -95,24 +95,24 @@ ngx_mcp_worker_enter(ngx_mcp_doorbell_t *bell)
 
     if (ngx_mcp_worker_claim(zone, bell->name) != NGX_OK) {
 
-        if (!bell->told) {
+        if (!bell->reported) {
             ngx_log_error(NGX_LOG_ERR, bell->cycle->log, 0,
                           "mcp zone \"%V\" serves its maximum number of "
                           "workers, so this worker answers 503 until workers "
                           "of earlier configurations exit; give \"mcp_zone\" "
                           "a larger size, or set \"worker_shutdown_timeout\"",
                           &zone->name);
-            bell->told = 1;
+            bell->reported = 1;
         }
 
         return;
     }
 
-    if (bell->told) {
+    if (bell->reported) {
         ngx_log_error(NGX_LOG_NOTICE, bell->cycle->log, 0,
                       "mcp zone \"%V\" now serves this worker",
                       &zone->name);
-        bell->told = 0;
+        bell->reported = 0;
     }
 
     /* leases wait; what is posted for now would wait for the first event */
@@ -241,11 +241,11 @@ ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
     ngx_mcp_touch(zone, &task->why);
     task->why = had | (uint32_t) why;
 
-    if (task->rec.worker >= zone->sh->places) {
+    if (task->rec.worker >= zone->sh->slots) {
         return;
     }
 
-    w = ngx_mcp_place(zone, task->rec.worker);
+    w = ngx_mcp_slot(zone, task->rec.worker);
 
     if (why & ~had & NGX_MCP_WAKE_FIRST) {
         ngx_mcp_touch(zone, &w->first);
@@ -264,7 +264,7 @@ ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
 
 
 void
-ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
+ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
 {
     uint32_t              had;
     ngx_mcp_worker_sh_t  *w;
@@ -278,11 +278,11 @@ ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
     ngx_mcp_touch(zone, &task->why);
     task->why = 0;
 
-    if (task->rec.worker >= zone->sh->places) {
+    if (task->rec.worker >= zone->sh->slots) {
         return;
     }
 
-    w = ngx_mcp_place(zone, task->rec.worker);
+    w = ngx_mcp_slot(zone, task->rec.worker);
 
     if (had & NGX_MCP_WAKE_FIRST) {
         ngx_mcp_touch(zone, &w->first);
@@ -331,7 +331,7 @@ ngx_mcp_watcher_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t bit, uint32_t n)
     ngx_mcp_worker_sh_t  *w;
 
     for (i = bit; i < zone->sh->top; i += NGX_MCP_WATCH_BITS) {
-        w = ngx_mcp_place(zone, i);
+        w = ngx_mcp_slot(zone, i);
 
         if (w->state != NGX_MCP_WORKER_LIVE) {
             continue;
@@ -390,7 +390,7 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
     /* a worker is started as soon as another one has died */
 
     for (i = 0; i < zone->sh->top; i++) {
-        w = ngx_mcp_place(zone, i);
+        w = ngx_mcp_slot(zone, i);
         nonce = w->nonce;
         ngx_mcp_barrier();
 
@@ -402,16 +402,16 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
     ngx_mcp_zone_lock(zone);
 
     for (i = 0; i < zone->sh->top; i++) {
-        if (ngx_mcp_place(zone, i)->state == NGX_MCP_WORKER_FREE) {
+        if (ngx_mcp_slot(zone, i)->state == NGX_MCP_WORKER_FREE) {
             break;
         }
     }
 
-    if (i < zone->sh->places
-        || i < ngx_mcp_places_grow_locked(zone, i + NGX_MCP_PLACES_STEP))
+    if (i < zone->sh->slots
+        || i < ngx_mcp_slots_grow_locked(zone, i + NGX_MCP_SLOTS_STEP))
     {
         rc = NGX_OK;
-        w = ngx_mcp_place(zone, i);
+        w = ngx_mcp_slot(zone, i);
 
         ngx_mcp_touch(zone, w);
         ngx_memzero(w, sizeof(ngx_mcp_worker_sh_t));
@@ -449,7 +449,7 @@ ngx_mcp_worker_quit(ngx_mcp_zone_t *zone)
 
     ngx_mcp_zone_lock(zone);
 
-    w = ngx_mcp_place(zone, zone->worker);
+    w = ngx_mcp_slot(zone, zone->worker);
 
     ngx_mcp_touch(zone, &w->quitting);
     w->quitting = 1;
@@ -471,7 +471,7 @@ ngx_mcp_worker_release(ngx_mcp_zone_t *zone)
 
     zone->worker = NGX_MCP_NO_WORKER;
 
-    ngx_mcp_worker_reap(zone, worker, ngx_mcp_place(zone, worker)->nonce);
+    ngx_mcp_worker_reap(zone, worker, ngx_mcp_slot(zone, worker)->nonce);
 }
 
 
@@ -488,7 +488,7 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
         return NGX_OK;
     }
 
-    w = ngx_mcp_place(zone, zone->worker);
+    w = ngx_mcp_slot(zone, zone->worker);
     njobs = 0;
 
     ngx_mcp_zone_lock(zone);
@@ -504,7 +504,7 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
         jobs[njobs].type = t->rec.block.type;
         njobs++;
 
-        ngx_mcp_unwake_locked(zone, t);
+        ngx_mcp_wake_cancel_locked(zone, t);
     }
 
     more = (w->pending.head != 0);
@@ -593,10 +593,10 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
         return NGX_OK;
     }
 
-    ngx_mcp_place(zone, zone->worker)->heartbeat = ngx_current_msec;
+    ngx_mcp_slot(zone, zone->worker)->heartbeat = ngx_current_msec;
 
     for (i = 0; i < zone->sh->top; i++) {
-        w = ngx_mcp_place(zone, i);
+        w = ngx_mcp_slot(zone, i);
         nonce = w->nonce;
         ngx_mcp_barrier();
 
@@ -616,7 +616,7 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 
     /* time alone makes leases free */
 
-    w = ngx_mcp_place(zone, zone->worker);
+    w = ngx_mcp_slot(zone, zone->worker);
     w->leases = 0;
     w->bits |= NGX_MCP_RING_LEASES;
 
@@ -636,7 +636,7 @@ ngx_mcp_worker_gone(ngx_mcp_zone_t *zone, ngx_uint_t n)
 {
     ngx_mcp_worker_sh_t  *w;
 
-    w = ngx_mcp_place(zone, n);
+    w = ngx_mcp_slot(zone, n);
 
     if (w->state != NGX_MCP_WORKER_LIVE || n == zone->worker) {
         return 0;
@@ -666,7 +666,7 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
     ngx_uint_t            lost[NGX_MCP_TYPES];
     ngx_mcp_worker_sh_t  *w;
 
-    w = ngx_mcp_place(zone, worker);
+    w = ngx_mcp_slot(zone, worker);
 
     ngx_memzero(lost, sizeof(lost));
 
@@ -687,7 +687,7 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 
     ngx_mcp_zone_unlock(zone);
 
-    for (from = 1; from < zone->sh->fresh; from += NGX_MCP_REAP_BLOCKS) {
+    for (from = 1; from < zone->sh->watermark; from += NGX_MCP_REAP_BLOCKS) {
 
         if (ngx_mcp_reap_blocks(zone, worker, nonce, from, lost)
             != NGX_OK)
@@ -710,7 +710,7 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
         w->state = NGX_MCP_WORKER_FREE;
 
         while (zone->sh->top
-               && ngx_mcp_place(zone, zone->sh->top - 1)->state
+               && ngx_mcp_slot(zone, zone->sh->top - 1)->state
                   == NGX_MCP_WORKER_FREE)
         {
             zone->sh->top--;
@@ -734,7 +734,7 @@ ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce,
     ngx_mcp_block_sh_t   *rec;
     ngx_mcp_worker_sh_t  *w;
 
-    w = ngx_mcp_place(zone, worker);
+    w = ngx_mcp_slot(zone, worker);
 
     ngx_mcp_zone_lock(zone);
 
@@ -743,7 +743,7 @@ ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce,
         return NGX_DECLINED;
     }
 
-    last = ngx_min(from + NGX_MCP_REAP_BLOCKS, zone->sh->fresh);
+    last = ngx_min(from + NGX_MCP_REAP_BLOCKS, zone->sh->watermark);
 
     for (n = from; n < last; n++) {
         rec = ngx_mcp_block(zone, n);

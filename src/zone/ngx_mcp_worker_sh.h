@@ -19,7 +19,7 @@
 
 void ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
     ngx_uint_t why);
-void ngx_mcp_unwake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task);
+void ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task);
 
 /* this worker is told of the next news */
 void ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);

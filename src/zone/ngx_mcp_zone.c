@@ -8,7 +8,7 @@ static void ngx_mcp_zone_attach(ngx_mcp_zone_t *zone);
 static uint32_t ngx_mcp_zone_layout(ngx_mcp_schema_t *schema);
 static void ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size,
     ngx_uint_t workers);
-static ngx_uint_t ngx_mcp_zone_places(ngx_uint_t workers);
+static ngx_uint_t ngx_mcp_zone_slots(ngx_uint_t workers);
 static ngx_int_t ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers);
 static void ngx_mcp_zone_random(void *dst, size_t len);
 static void ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone);
@@ -83,25 +83,25 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
 /* for each worker, and for those of configurations before that still serve */
 
 static ngx_uint_t
-ngx_mcp_zone_places(ngx_uint_t workers)
+ngx_mcp_zone_slots(ngx_uint_t workers)
 {
-    return ngx_min(ngx_max(workers * NGX_MCP_PLACES_EACH, NGX_MCP_PLACES_MIN),
-                   NGX_MCP_PLACES_MAX);
+    return ngx_min(ngx_max(workers * NGX_MCP_SLOTS_EACH, NGX_MCP_SLOTS_MIN),
+                   NGX_MCP_SLOTS_MAX);
 }
 
 
 size_t
-ngx_mcp_zone_least(ngx_uint_t workers)
+ngx_mcp_zone_min_size(ngx_uint_t workers)
 {
-    return ngx_max(ngx_mcp_zone_places(workers) * sizeof(ngx_mcp_worker_sh_t)
-                   * NGX_MCP_PLACES_SHARE, NGX_MCP_ZONE_MIN_SIZE);
+    return ngx_max(ngx_mcp_zone_slots(workers) * sizeof(ngx_mcp_worker_sh_t)
+                   * NGX_MCP_SLOTS_SHARE, NGX_MCP_ZONE_MIN_SIZE);
 }
 
 
 static ngx_int_t
 ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers)
 {
-    ngx_uint_t          places;
+    ngx_uint_t          slots;
     ngx_mcp_zone_sh_t  *sh;
 
     sh = zone->sh;
@@ -109,17 +109,17 @@ ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers)
 
     ngx_mcp_zone_lock(zone);
 
-    places = ngx_mcp_places_grow_locked(zone, ngx_mcp_zone_places(workers));
+    slots = ngx_mcp_slots_grow_locked(zone, ngx_mcp_zone_slots(workers));
 
     ngx_mcp_zone_unlock(zone);
 
-    if (places < workers) {
+    if (slots < workers) {
         ngx_log_error(NGX_LOG_EMERG, zone->log, 0,
                       "mcp zone \"%V\" serves %ui workers at most, and the "
                       "configuration has %ui; change the size of "
                       "\"mcp_zone\", which empties it, or lower "
                       "\"worker_processes\"",
-                      &zone->name, places, workers);
+                      &zone->name, slots, workers);
         return NGX_ERROR;
     }
 
@@ -144,7 +144,7 @@ ngx_mcp_zone_attach(ngx_mcp_zone_t *zone)
 /* there are more as long as blocks that were never used lie before them */
 
 ngx_uint_t
-ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places)
+ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots)
 {
     size_t              left;
     uint32_t            blocks;
@@ -152,29 +152,29 @@ ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places)
 
     sh = zone->sh;
 
-    left = (size_t) sh->size / NGX_MCP_PLACES_SHARE
+    left = (size_t) sh->size / NGX_MCP_SLOTS_SHARE
            / sizeof(ngx_mcp_worker_sh_t);
-    places = ngx_min(places, ngx_min(left, NGX_MCP_PLACES_MAX));
+    slots = ngx_min(slots, ngx_min(left, NGX_MCP_SLOTS_MAX));
 
-    left = sh->size - sh->base - (size_t) sh->fresh * NGX_MCP_BLOCK_SIZE;
-    places = ngx_min(places, left / sizeof(ngx_mcp_worker_sh_t));
+    left = sh->size - sh->base - (size_t) sh->watermark * NGX_MCP_BLOCK_SIZE;
+    slots = ngx_min(slots, left / sizeof(ngx_mcp_worker_sh_t));
 
-    if (places <= sh->places) {
-        return sh->places;
+    if (slots <= sh->slots) {
+        return sh->slots;
     }
 
-    left = sh->size - sh->base - places * sizeof(ngx_mcp_worker_sh_t);
+    left = sh->size - sh->base - slots * sizeof(ngx_mcp_worker_sh_t);
     blocks = (uint32_t) ngx_min(left / NGX_MCP_BLOCK_SIZE, 0xfffffff0);
 
-    ngx_mcp_touch(zone, &sh->places);
+    ngx_mcp_touch(zone, &sh->slots);
 
-    ngx_memzero(ngx_mcp_place(zone, places - 1),
-                (places - sh->places) * sizeof(ngx_mcp_worker_sh_t));
+    ngx_memzero(ngx_mcp_slot(zone, slots - 1),
+                (slots - sh->slots) * sizeof(ngx_mcp_worker_sh_t));
 
     sh->blocks = ngx_min(sh->blocks, blocks);
-    sh->places = (uint32_t) places;
+    sh->slots = (uint32_t) slots;
 
-    return places;
+    return slots;
 }
 
 
@@ -245,7 +245,7 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
     sh->base = used;
     sh->blocks = (uint32_t) ngx_min(left / NGX_MCP_BLOCK_SIZE, 0xfffffff0);
     sh->mask = buckets - 1;
-    sh->fresh = 1;
+    sh->watermark = 1;
 
     ngx_mcp_zone_random(sh->key, sizeof(sh->key));
     ngx_mcp_zone_random(&sh->generation, sizeof(sh->generation));
@@ -256,7 +256,7 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
     ngx_mcp_zone_attach(zone);
     zone->schema->clear(zone);
 
-    (void) ngx_mcp_places_grow_locked(zone, ngx_mcp_zone_places(workers));
+    (void) ngx_mcp_slots_grow_locked(zone, ngx_mcp_zone_slots(workers));
     ngx_mcp_journal_commit_locked(zone);
 
     sh->epoch = 1;
@@ -283,15 +283,15 @@ ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone)
 
     zone->schema->broken(zone);
 
-    for (i = 0; i < sh->places; i++) {
-        w = ngx_mcp_place(zone, i);
+    for (i = 0; i < sh->slots; i++) {
+        w = ngx_mcp_slot(zone, i);
         ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
         w->staged = 0;
         w->first = 0;
     }
 
     sh->generation += 0x10001;
-    sh->fresh = 1;
+    sh->watermark = 1;
     sh->free = 0;
     sh->nfree = 0;
     sh->freed = 0;
@@ -399,7 +399,7 @@ ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone)
     }
 
     for (i = 0; i < sh->top; i++) {
-        w = ngx_mcp_place(zone, i);
+        w = ngx_mcp_slot(zone, i);
 
         if (w->state == NGX_MCP_WORKER_LIVE) {
             w->rung = 0;

@@ -152,19 +152,19 @@ struct ngx_mcp_zone_s {
     ngx_mcp_zone_sh_t          *sh;
     ngx_mcp_root_sh_t          *root;
     ngx_mcp_schema_t           *schema;
-    u_char                     *blocks;       /* block n at blocks + n * 256 */
-    uint64_t                    epoch;        /* newer is higher */
-    ngx_uint_t                  worker;       /* our slot, or ..._NO_WORKER */
-    ngx_uint_t                  farewells;    /* DELETEs under way here */
-    ngx_uint_t                  awaits;       /* who waits here for leases */
+    u_char                     *blocks;        /* block n at blocks + n * 256 */
+    uint64_t                    epoch;         /* newer is higher */
+    ngx_uint_t                  worker;        /* our slot, or ..._NO_WORKER */
+    ngx_uint_t                  pending_deletes;  /* DELETEs under way here */
+    ngx_uint_t                  awaits;        /* who waits here for leases */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
-    void                       *data;         /* the edge's, per zone */
-    void                       *doorbell;     /* private */
+    void                       *data;          /* the edge's, per zone */
+    void                       *doorbell;      /* private */
 
     unsigned                    full:2;       /* schema->full() is called at
                                                  unlock */
-    unsigned                    lacking:2;    /* at the last refusal */
+    unsigned                    refused:2;    /* at the last refusal */
 
     ngx_uint_t                  nbells;
     uint16_t                    bells[NGX_MCP_BELLS];
@@ -188,7 +188,7 @@ ngx_int_t ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
     ngx_uint_t workers, ngx_uint_t reuse);
 
 /* the size that a zone for so many workers needs; at most that many */
-size_t ngx_mcp_zone_least(ngx_uint_t workers);
+size_t ngx_mcp_zone_min_size(ngx_uint_t workers);
 
 #define NGX_MCP_ZONE_WORKERS    8192
 
@@ -206,8 +206,8 @@ int64_t ngx_mcp_counter(ngx_mcp_zone_t *zone, ngx_uint_t counter);
 void ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_uint_t counter,
     ngx_int_t n);
 
-/* makes places for workers, up to so many if it can; all that there are */
-ngx_uint_t ngx_mcp_places_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t places);
+/* makes slots for workers, up to so many if it can; all that there are */
+ngx_uint_t ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots);
 
 /* ms since the epoch */
 

@@ -5,7 +5,7 @@
  * The slab pool gives nearly all of its pages as one run at init and is used
  * for its mutex after that.  The run holds the header below, the buckets of
  * the one hash table, the counters, the root of the layer above, the journal,
- * the blocks, and the places of workers.
+ * the blocks, and the slots of workers.
  *
  * A block whose type is not FREE is a record.  The text of a record starts
  * behind its structure and goes on in a chain of data blocks; how many follows
@@ -38,12 +38,12 @@
 #define NGX_MCP_BLOCKS_MAX    65535
 
 /* of workers; old and new ones of a reload have places at the same time */
-#define NGX_MCP_PLACES_MIN    256
-#define NGX_MCP_PLACES_MAX    (2 * NGX_MCP_ZONE_WORKERS)
-#define NGX_MCP_PLACES_STEP   64
-#define NGX_MCP_PLACES_EACH   8           /* for each worker process */
-#define NGX_MCP_PLACES_SHARE  8           /* at most this part of the zone */
-#define NGX_MCP_PLACE_NONE    0xffff
+#define NGX_MCP_SLOTS_MIN     256
+#define NGX_MCP_SLOTS_MAX     (2 * NGX_MCP_ZONE_WORKERS)
+#define NGX_MCP_SLOTS_STEP    64
+#define NGX_MCP_SLOTS_EACH    8           /* for each worker process */
+#define NGX_MCP_SLOTS_SHARE   8           /* at most this part of the zone */
+#define NGX_MCP_SLOT_NONE     0xffff
 
 /* workers with the same rest share a bit */
 #define NGX_MCP_WATCH_BITS    256
@@ -177,12 +177,12 @@ struct ngx_mcp_zone_sh_s {
 
     uint64_t                stamp;        /* of what comes after another */
     uint32_t                blocks;       /* 1 .. blocks - 1 */
-    uint32_t                fresh;        /* never used from here on */
+    uint32_t                watermark;    /* never used from here on */
     uint32_t                free;
     uint32_t                nfree;
     uint32_t                freed;        /* in this transaction */
     uint32_t                freed_last;
-    uint32_t                places;       /* of workers */
+    uint32_t                slots;        /* of workers */
     uint32_t                top;          /* those behind it are free */
     uint32_t                nonces;
     uint32_t                spare;
@@ -198,8 +198,9 @@ struct ngx_mcp_zone_sh_s {
 };
 
 
-#define NGX_MCP_CORE       offsetof(ngx_mcp_zone_sh_t, stamp)
-#define NGX_MCP_CORE_SIZE  (offsetof(ngx_mcp_zone_sh_t, epoch) - NGX_MCP_CORE)
+#define NGX_MCP_ALWAYS_NOTED       offsetof(ngx_mcp_zone_sh_t, stamp)
+#define NGX_MCP_ALWAYS_NOTED_SIZE                                             \
+    (offsetof(ngx_mcp_zone_sh_t, epoch) - NGX_MCP_ALWAYS_NOTED)
 
 
 #define ngx_mcp_block(zone, n)                                                \
@@ -209,9 +210,9 @@ struct ngx_mcp_zone_sh_s {
     ((uint32_t) ((size_t) ((u_char *) (rec) - (zone)->blocks)                 \
                  / NGX_MCP_BLOCK_SIZE))
 
-/* the places of workers end the zone, the first one last */
+/* the slots of workers end the zone, the first one last */
 
-#define ngx_mcp_place(zone, n)                                                \
+#define ngx_mcp_slot(zone, n)                                                 \
     ((ngx_mcp_worker_sh_t *) ((u_char *) (zone)->sh + (zone)->sh->size)       \
      - 1 - (n))
 
@@ -219,7 +220,7 @@ struct ngx_mcp_zone_sh_s {
     ((ngx_atomic_t *) ((u_char *) (sh) + (sh)->counters))
 
 #define ngx_mcp_free_blocks(sh)                                               \
-    ((sh)->nfree + (sh)->blocks - (sh)->fresh)
+    ((sh)->nfree + (sh)->blocks - (sh)->watermark)
 
 
 /* the record that a reference names, or NULL */
@@ -229,7 +230,7 @@ ngx_mcp_record(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type)
 {
     ngx_mcp_block_sh_t  *block;
 
-    if (ref.block == 0 || ref.block >= zone->sh->fresh) {
+    if (ref.block == 0 || ref.block >= zone->sh->watermark) {
         return NULL;
     }
 

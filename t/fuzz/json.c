@@ -526,7 +526,7 @@ check_folded(ngx_mcp_json_t *json, ngx_str_t *text)
     for (i = 0; i < NGX_MCP_PATH_MAX; i++) {
         if (paths[i].parent == NGX_MCP_PATH_ROOT) {
             check(json->members[i].folded == folded[i]);
-            check(!folded[i] || json->suspect);
+            check(!folded[i] || json->ambiguous);
         }
     }
 }
@@ -554,7 +554,7 @@ check_message(ngx_str_t *text, ngx_int_t scanned, ngx_pool_t *pool)
     check(rc == NGX_OK || m.kind == NGX_MCP_INVALID);
     check(rc != NGX_OK || m.kind != NGX_MCP_INVALID);
 
-    if (rc == NGX_OK && ngx_mcp_message_accept(&m, text, &why) == NGX_OK
+    if (rc == NGX_OK && ngx_mcp_message_parse_client(&m, text, &why) == NGX_OK
         && m.subject != NGX_MCP_PATH_NONE)
     {
         check(m.json.members[m.subject].type == NGX_MCP_JSON_STRING);

@@ -238,7 +238,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         __builtin_trap();
     }
 
-    ngx_mcp_sse_done(&sse);
+    ngx_mcp_sse_free(&sse);
     free(got.text);
     free(expected.text);
 

@@ -171,7 +171,7 @@ id_event(void)
 
         bad += !tap_is(&str, good[i].text);
         bad += (ngx_mcp_event_id_parse(&str, &back) != NGX_OK);
-        bad += (id.generation != back.generation || id.line != back.line
+        bad += (id.generation != back.generation || id.channel != back.channel
                 || id.own != back.own || id.shared != back.shared
                 || id.wide != back.wide);
     }

@@ -106,7 +106,7 @@ json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
     ngx_uint_t  i;
 
     if (a->type != b->type
-        || a->suspect != b->suspect
+        || a->ambiguous != b->ambiguous
         || a->offset != b->offset
         || (a->error == NULL) != (b->error == NULL)
         || (a->error && strcmp(a->error, b->error) != 0))
@@ -625,7 +625,7 @@ json_suspicions(void)
             }
         }
 
-        if (json.suspect
+        if (json.ambiguous
             != (json_suspects[i].folded || json_suspects[i].lone))
         {
             json_print(&json_suspects[i].text, "suspect or not");

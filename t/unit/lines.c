@@ -95,8 +95,8 @@ lines_run(lines_case_t *c, size_t i, size_t j, ngx_uint_t bytes)
 
     sprintf(lines_out + lines_len, "%d", (int) lines.skipped);
 
-    ngx_mcp_lines_done(&lines);
-    ngx_mcp_lines_done(&lines);
+    ngx_mcp_lines_free(&lines);
+    ngx_mcp_lines_free(&lines);
 
     return strcmp(lines_out, c->lines) == 0;
 }
@@ -159,7 +159,7 @@ lines_large(void)
        "no memory for a part of a line");
     core_no_memory = 0;
 
-    ngx_mcp_lines_done(&lines);
+    ngx_mcp_lines_free(&lines);
     free(text);
 }
 

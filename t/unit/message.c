@@ -361,7 +361,7 @@ message_client(void)
         str.data = message_text;
 
         why = NULL;
-        rc = ngx_mcp_message_accept(&message, &str, &why);
+        rc = ngx_mcp_message_parse_client(&message, &str, &why);
 
         ok(rc == message_clients[i].code
            && (rc != NGX_OK || message.subject == message_clients[i].subject)
@@ -371,7 +371,7 @@ message_client(void)
     }
 
     ngx_str_set(&str, J "\"id\":1,\"ID\":2,\"result\":{}}");
-    rc = ngx_mcp_message_accept(&message, &str, &why);
+    rc = ngx_mcp_message_parse_client(&message, &str, &why);
     ok(rc == NGX_MCP_INVALID_REQUEST, "a response with another id");
 
     ngx_str_set(&str, J "\"method\":\"x\",\"params\":{\"name\":1,\"Name\":2,"

@@ -195,8 +195,8 @@ sse_run(sse_case_t *c, size_t i, size_t j, ngx_uint_t bytes)
     sse_put((u_char *) ")", 1);
     sse_out[sse_out_len] = '\0';
 
-    ngx_mcp_sse_done(&sse);
-    ngx_mcp_sse_done(&sse);
+    ngx_mcp_sse_free(&sse);
+    ngx_mcp_sse_free(&sse);
 
     return strcmp(sse_out, c->events) == 0;
 }
@@ -260,7 +260,7 @@ sse_large(void)
 
     ok(bad == 0, "a large event, whose memory is given back");
 
-    ngx_mcp_sse_done(&sse);
+    ngx_mcp_sse_free(&sse);
 
     ngx_mcp_sse_init(&sse, len, NULL);
     core_no_memory = 1;
@@ -268,7 +268,7 @@ sse_large(void)
     ok(ngx_mcp_sse_feed(&sse, &p, text + len + 8) == NGX_DECLINED, "no memory");
     core_no_memory = 0;
 
-    ngx_mcp_sse_done(&sse);
+    ngx_mcp_sse_free(&sse);
     free(text);
 }
 
@@ -310,12 +310,12 @@ sse_skip(void)
             break;
         }
 
-        ngx_mcp_sse_done(&sse);
+        ngx_mcp_sse_free(&sse);
     }
 
     ok(step == sizeof(text), "events over the limit are left out");
 
-    ngx_mcp_sse_done(&sse);
+    ngx_mcp_sse_free(&sse);
 }
 
 

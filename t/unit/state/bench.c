@@ -42,7 +42,7 @@ on_zone(ngx_mcp_zone_t *z)
 
 static ngx_mcp_worker_handlers_t  handlers = {
     .stream = on_task, .call = on_task, .group = on_group, .topic = on_group,
-    .knowledge = on_zone
+    .profiles = on_zone
 };
 
 
@@ -129,7 +129,7 @@ death(ngx_mcp_event_t *e)
     }
 
     printf("recovery, %u sessions, %u blocks %8.1f us at most\n", CROWD,
-           zone.sh->fresh, most / 1e3);
+           zone.sh->watermark, most / 1e3);
 
     return zone.sh->recoveries == recoveries + 5 ? 0 : 1;
 }
@@ -167,7 +167,7 @@ main(void)
 
     printf("session_create          %6.0f\n", (now() - t) / SESSIONS);
     printf("blocks of a session     %6.2f\n",
-           (double) (zone.sh->fresh - 1) / SESSIONS);
+           (double) (zone.sh->watermark - 1) / SESSIONS);
 
     in = session(0);
     id = env_str("17");
@@ -221,7 +221,7 @@ main(void)
             return 1;
         }
 
-        ngx_mcp_stream_take(&zone, &st[i], buf, sizeof(buf), &len, &flags);
+        ngx_mcp_stream_read(&zone, &st[i], buf, sizeof(buf), &len, &flags);
     }
 
     heard = 0;
@@ -232,7 +232,7 @@ main(void)
         (void) ngx_mcp_worker_drain(&zone);
 
         for (i = 0; i < 5000; i++) {
-            while (ngx_mcp_stream_take(&zone, &st[i], buf, sizeof(buf), &len,
+            while (ngx_mcp_stream_read(&zone, &st[i], buf, sizeof(buf), &len,
                                        &flags) == NGX_OK)
             {
                 heard++;
@@ -254,7 +254,7 @@ main(void)
         (void) ngx_mcp_worker_drain(&zone);
         j = i % 5000;
 
-        while (ngx_mcp_stream_take(&zone, &st[j], buf, sizeof(buf), &len,
+        while (ngx_mcp_stream_read(&zone, &st[j], buf, sizeof(buf), &len,
                                    &flags) == NGX_OK)
         {
             heard++;
@@ -265,7 +265,7 @@ main(void)
 
     t = now();
     ngx_mcp_worker_release(&zone);
-    printf("reap of %7u blocks  %6.1f ms\n", zone.sh->fresh,
+    printf("reap of %7u blocks  %6.1f ms\n", zone.sh->watermark,
            (now() - t) / 1e6);
 
     env_zone_free(&zone);

@@ -59,7 +59,7 @@ reach(ngx_mcp_zone_t *zone, uint32_t n, ngx_uint_t type)
 
     for (i = 0; i < blocks; i++) {
 
-        if (n == 0 || n >= zone->sh->fresh) {
+        if (n == 0 || n >= zone->sh->watermark) {
             bad("chain of %u leaves the zone", n);
             return;
         }
@@ -101,7 +101,8 @@ length(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, size_t offset,
 
     for (n = list->head; n; n = ngx_mcp_links(zone, n, offset)->next) {
 
-        if (n >= zone->sh->fresh || ngx_mcp_links(zone, n, offset)->prev != prev
+        if (n >= zone->sh->watermark || ngx_mcp_links(zone, n,
+                                                      offset)->prev != prev
             || count > zone->sh->blocks)
         {
             bad("list \"%s\" is broken", name);
@@ -159,7 +160,8 @@ log_check(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log, void *owner)
 
 
 static uint32_t
-carrier_of(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, uint32_t line)
+active_stream_of(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    uint32_t channel)
 {
     uint32_t              n;
     ngx_mcp_stream_sh_t  *st;
@@ -167,7 +169,7 @@ carrier_of(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, uint32_t line)
     for (n = s->streams.head; n; n = st->task.rec.links.next) {
         st = ngx_mcp_block(zone, n);
 
-        if (st->line == line
+        if (st->channel == channel
             && !(st->task.rec.flags & NGX_MCP_STREAM_CLOSING))
         {
             return n;
@@ -190,7 +192,7 @@ sharers(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
     count = 0;
     ref = ngx_mcp_ref(zone, in);
 
-    for (n = 1; n < zone->sh->fresh; n++) {
+    for (n = 1; n < zone->sh->watermark; n++) {
         sub = ngx_mcp_block(zone, n);
         c = ngx_mcp_block(zone, n);
 
@@ -286,33 +288,34 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         c = ngx_mcp_block(zone, n);
         reach(zone, n, NGX_MCP_CALL);
         count += log_check(zone, &c->log, c);
-        waiting += ngx_min(c->log.count, NGX_MCP_LINE_WAITING);
+        waiting += ngx_min(c->log.count, NGX_MCP_CHANNEL_WAITING);
 
         if (!(c->task.rec.flags & NGX_MCP_CALL_RUNNING)) {
             bad("call %u does not run", n);
         }
 
-        if (!s->ended && c->carrier != carrier_of(zone, s, c->line))
+        if (!s->ended && c->active_stream != active_stream_of(zone, s,
+                                                              c->channel))
         {
             bad("carrier of call %u is wrong", n);
         }
     }
 
-    (void) length(zone, &s->lines, NGX_MCP_LINKS, "lines");
+    (void) length(zone, &s->finished, NGX_MCP_LINKS, "lines");
 
-    for (n = s->lines.head; n; n = c->task.rec.links.next) {
+    for (n = s->finished.head; n; n = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, n);
         reach(zone, n, NGX_MCP_CALL);
         count += log_check(zone, &c->log, c);
-        waiting += ngx_min(c->log.count, NGX_MCP_LINE_WAITING);
+        waiting += ngx_min(c->log.count, NGX_MCP_CHANNEL_WAITING);
 
         if (c->task.rec.flags & NGX_MCP_CALL_RUNNING || s->ended
-            || (c->carrier == 0 && c->log.count == 0))
+            || (c->active_stream == 0 && c->log.count == 0))
         {
             bad("line of call %u should not be kept", n);
         }
 
-        if (c->carrier != carrier_of(zone, s, c->line)) {
+        if (c->active_stream != active_stream_of(zone, s, c->channel)) {
             bad("carrier of line %u is wrong", n);
         }
     }
@@ -340,15 +343,15 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         }
 
         serial = st->serial;
-        gets += (st->line == 0);
+        gets += (st->channel == 0);
     }
 
-    if (gets != s->ngets || s->carrier != carrier_of(zone, s, 0)) {
+    if (gets != s->ngets || s->active_stream != active_stream_of(zone, s, 0)) {
         bad("count or carrier of general streams is wrong");
     }
 
     if ((s->nstreams || s->ncalls || s->ended)
-        != (s->idle == NGX_MCP_IDLE_NOT))
+        != (s->idle == NGX_MCP_IDLE_NONE))
     {
         bad("a session is not where it should be when idle");
     }
@@ -442,7 +445,7 @@ pending_check(ngx_mcp_zone_t *zone)
     wants = 0;
 
     for (i = 0; i < zone->sh->top; i++) {
-        w = ngx_mcp_place(zone, i);
+        w = ngx_mcp_slot(zone, i);
         wants += w->first;
         count += length(zone, &w->pending,
                         offsetof(ngx_mcp_task_sh_t, pending), "pending");
@@ -450,22 +453,23 @@ pending_check(ngx_mcp_zone_t *zone)
         for (n = w->staged; n; n = b->chain) {
             b = ngx_mcp_block(zone, n);
 
-            if (n >= zone->sh->fresh || b->type != NGX_MCP_FREE || seen[n]++) {
+            if (n >= zone->sh->watermark || b->type != NGX_MCP_FREE
+                || seen[n]++) {
                 bad("staged block %u is somewhere else", n);
                 break;
             }
         }
     }
 
-    for (n = 1; n < zone->sh->fresh; n++) {
+    for (n = 1; n < zone->sh->watermark; n++) {
         t = ngx_mcp_block(zone, n);
 
         if ((t->rec.block.type == NGX_MCP_CALL
              || t->rec.block.type == NGX_MCP_STREAM)
-            && t->why && t->rec.worker < zone->sh->places)
+            && t->why && t->rec.worker < zone->sh->slots)
         {
             want++;
-            wants -= (t->why & NGX_MCP_WAKE_WANTS) ? 1 : 0;
+            wants -= (t->why & NGX_MCP_WAKE_FILTERS) ? 1 : 0;
         }
     }
 
@@ -518,7 +522,7 @@ topic_check(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     ref = ngx_mcp_ref(zone, t);
     subscribers = 0;
 
-    for (n = 1; n < zone->sh->fresh; n++) {
+    for (n = 1; n < zone->sh->watermark; n++) {
         sub = ngx_mcp_block(zone, n);
 
         if (sub->rec.block.type == NGX_MCP_SUBSCRIPTION
@@ -568,7 +572,7 @@ audience_check(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 
     members = 0;
 
-    for (n = 1; n < zone->sh->fresh; n++) {
+    for (n = 1; n < zone->sh->watermark; n++) {
         e = ngx_mcp_block(zone, n);
 
         if (e->rec.block.type == NGX_MCP_EXTENSION
@@ -630,7 +634,7 @@ lease_check(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         bad("the texts of a lease are wrong");
     }
 
-    if (l->before.nonce && l->before.fence >= l->holder.fence) {
+    if (l->previous.nonce && l->previous.fence >= l->holder.fence) {
         bad("the one before in a lease is not before");
     }
 }
@@ -658,7 +662,7 @@ audiences_check(ngx_mcp_zone_t *zone)
 
     count = length(zone, &zone->root->audiences, NGX_MCP_LINKS, "audiences");
 
-    for (n = 1; n < zone->sh->fresh; n++) {
+    for (n = 1; n < zone->sh->watermark; n++) {
         a = ngx_mcp_block(zone, n);
         count -= (a->rec.block.type == NGX_MCP_AUDIENCE);
     }
@@ -679,17 +683,17 @@ items_check(ngx_mcp_zone_t *zone)
 
     items = 0;
 
-    for (n = 1; n < zone->sh->fresh; n++) {
+    for (n = 1; n < zone->sh->watermark; n++) {
         it = ngx_mcp_block(zone, n);
         items += (it->rec.block.type == NGX_MCP_ITEM);
     }
 
-    for (i = 0; i < NGX_MCP_WINDOW_CLASSES; i++) {
-        items -= length(zone, &zone->root->windows[i], NGX_MCP_LINKS,
+    for (i = 0; i < NGX_MCP_COALESCING_CLASSES; i++) {
+        items -= length(zone, &zone->root->coalescing[i], NGX_MCP_LINKS,
                         "windows");
         deadline = 0;
 
-        for (n = zone->root->windows[i].head; n; n = it->rec.links.next) {
+        for (n = zone->root->coalescing[i].head; n; n = it->rec.links.next) {
             it = ngx_mcp_block(zone, n);
 
             if (it->class != i || it->deadline < deadline) {
@@ -707,7 +711,7 @@ items_check(ngx_mcp_zone_t *zone)
 
         reach(zone, n, NGX_MCP_ITEM);
 
-        if (it->class != NGX_MCP_WINDOW_NOT) {
+        if (it->class != NGX_MCP_COALESCING_NONE) {
             bad("an item is a window");
         }
     }
@@ -776,7 +780,7 @@ account_check(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
 
     reach(zone, number, NGX_MCP_ACCOUNT);
 
-    for (n = 1; n < zone->sh->fresh; n++) {
+    for (n = 1; n < zone->sh->watermark; n++) {
         rec = ngx_mcp_block(zone, n);
 
         if (rec->block.type == NGX_MCP_FREE) {
@@ -851,7 +855,7 @@ hash_check(ngx_mcp_zone_t *zone)
         for (n = zone->sh->buckets[i]; n; n = rec->bucket) {
             rec = ngx_mcp_block(zone, n);
 
-            if (n >= zone->sh->fresh || steps++ > zone->sh->blocks
+            if (n >= zone->sh->watermark || steps++ > zone->sh->blocks
                 || (rec->hash & zone->sh->mask) != i)
             {
                 bad("bucket %u is broken", i);
@@ -911,8 +915,8 @@ hash_check(ngx_mcp_zone_t *zone)
 
                 break;
 
-            case NGX_MCP_KNOWLEDGE:
-                reach(zone, n, NGX_MCP_KNOWLEDGE);
+            case NGX_MCP_PROFILE:
+                reach(zone, n, NGX_MCP_PROFILE);
                 break;
 
             case NGX_MCP_LEASE:
@@ -946,7 +950,7 @@ hash_check(ngx_mcp_zone_t *zone)
 static void
 counts_check(ngx_mcp_zone_t *zone)
 {
-    uint32_t                        n, *sessions, *farewells, *shared, *members;
+    uint32_t                        n, *sessions, *deletes, *shared, *members;
     ngx_int_t                       live, streams, calls;
     ngx_uint_t                      i, idle, total, groups, endpoints;
     ngx_mcp_zone_sh_t              *sh;
@@ -959,12 +963,12 @@ counts_check(ngx_mcp_zone_t *zone)
     live = streams = calls = 0;
     idle = total = groups = endpoints = 0;
 
-    sessions = calloc(sh->fresh, sizeof(uint32_t));
-    farewells = calloc(sh->fresh, sizeof(uint32_t));
-    shared = calloc(sh->fresh, sizeof(uint32_t));
-    members = calloc(sh->fresh, sizeof(uint32_t));
+    sessions = calloc(sh->watermark, sizeof(uint32_t));
+    deletes = calloc(sh->watermark, sizeof(uint32_t));
+    shared = calloc(sh->watermark, sizeof(uint32_t));
+    members = calloc(sh->watermark, sizeof(uint32_t));
 
-    for (n = 1; n < sh->fresh; n++) {
+    for (n = 1; n < sh->watermark; n++) {
         rec = ngx_mcp_block(zone, n);
 
         switch (rec->block.type) {
@@ -977,7 +981,7 @@ counts_check(ngx_mcp_zone_t *zone)
                 break;
             }
 
-            idle += (s->idle != NGX_MCP_IDLE_NOT);
+            idle += (s->idle != NGX_MCP_IDLE_NONE);
 
             live++;
             sessions[rec->owner.block]++;
@@ -993,8 +997,8 @@ counts_check(ngx_mcp_zone_t *zone)
 
             break;
 
-        case NGX_MCP_FAREWELL:
-            farewells[((ngx_mcp_upstream_session_sh_t *) rec)->group.block]++;
+        case NGX_MCP_PENDING_DELETE:
+            deletes[((ngx_mcp_upstream_session_sh_t *) rec)->group.block]++;
             break;
 
         case NGX_MCP_STREAM:
@@ -1007,7 +1011,7 @@ counts_check(ngx_mcp_zone_t *zone)
         }
     }
 
-    for (n = 1; n < sh->fresh; n++) {
+    for (n = 1; n < sh->watermark; n++) {
         g = ngx_mcp_block(zone, n);
 
         if (g->rec.block.type != NGX_MCP_GROUP) {
@@ -1016,7 +1020,8 @@ counts_check(ngx_mcp_zone_t *zone)
 
         groups++;
 
-        if (g->sessions != sessions[n] || g->farewells != farewells[n]
+        if (g->sessions != sessions[n]
+            || g->pending_deletes != deletes[n]
             || g->shared != shared[n])
         {
             bad("counts of group %u are wrong: %u sessions, %u", n,
@@ -1027,7 +1032,7 @@ counts_check(ngx_mcp_zone_t *zone)
         sessions[g->endpoint] += g->sessions;
     }
 
-    for (n = 1; n < sh->fresh; n++) {
+    for (n = 1; n < sh->watermark; n++) {
         g = ngx_mcp_block(zone, n);
 
         if (g->rec.block.type == NGX_MCP_ENDPOINT) {
@@ -1048,7 +1053,7 @@ counts_check(ngx_mcp_zone_t *zone)
     }
 
     free(sessions);
-    free(farewells);
+    free(deletes);
     free(shared);
     free(members);
 
@@ -1075,16 +1080,17 @@ counts_check(ngx_mcp_zone_t *zone)
         bad("groups are not all in the list");
     }
 
-    for (n = zone->root->farewells.head; n; n = rec->links.next) {
+    for (n = zone->root->pending_deletes.head; n; n = rec->links.next) {
         rec = ngx_mcp_block(zone, n);
-        reach(zone, n, NGX_MCP_FAREWELL);
+        reach(zone, n, NGX_MCP_PENDING_DELETE);
     }
 
-    (void) length(zone, &zone->root->farewells, NGX_MCP_LINKS, "farewells");
-    (void) length(zone, &zone->root->knowledge, NGX_MCP_LINKS, "knowledge");
-    (void) length(zone, &zone->root->doomed,
-                  offsetof(ngx_mcp_group_sh_t, doomed), "doomed");
-    (void) length(zone, &zone->root->unsaid,
+    (void) length(zone, &zone->root->pending_deletes, NGX_MCP_LINKS,
+                  "farewells");
+    (void) length(zone, &zone->root->profiles, NGX_MCP_LINKS, "knowledge");
+    (void) length(zone, &zone->root->removals,
+                  offsetof(ngx_mcp_group_sh_t, removals), "doomed");
+    (void) length(zone, &zone->root->dirty,
                   offsetof(ngx_mcp_group_sh_t, announce), "unsaid");
 
     if (topics != length(zone, &zone->root->topics,
@@ -1109,7 +1115,7 @@ free_check(ngx_mcp_zone_t *zone, uint32_t n)
     for (nfree = 0; n; nfree++, n = b->chain) {
         b = ngx_mcp_block(zone, n);
 
-        if (n >= zone->sh->fresh || seen[n]++) {
+        if (n >= zone->sh->watermark || seen[n]++) {
             bad("free block %u is used", n);
             break;
         }
@@ -1138,13 +1144,13 @@ env_check_locked(ngx_mcp_zone_t *zone)
     counted = 0;
     memset(used, 0, sizeof(used));
 
-    seen = calloc(sh->fresh + 1, 1);
+    seen = calloc(sh->watermark + 1, 1);
 
-    if (sh->top > sh->places
+    if (sh->top > sh->slots
         || sh->base + (uint64_t) sh->blocks * NGX_MCP_BLOCK_SIZE
-           + sh->places * sizeof(ngx_mcp_worker_sh_t) > sh->size)
+           + sh->slots * sizeof(ngx_mcp_worker_sh_t) > sh->size)
     {
-        bad("places of workers lie in blocks");
+        bad("slots of workers lie in blocks");
     }
 
     hash_check(zone);
@@ -1167,7 +1173,7 @@ env_check_locked(ngx_mcp_zone_t *zone)
         }
     }
 
-    for (n = 1; n < sh->fresh; n++) {
+    for (n = 1; n < sh->watermark; n++) {
         if (seen[n] != 1) {
             b = ngx_mcp_block(zone, n);
             bad("block %u of type %u is reached %u times", n, b->type,
@@ -1205,7 +1211,7 @@ noted(ngx_mcp_zone_sh_t *sh, size_t n, u_char *unused)
         n -= sh->base;
 
         if (n / NGX_MCP_BLOCK_SIZE >= sh->blocks) {
-            m = (sh->base + n) - (sh->size - sh->places
+            m = (sh->base + n) - (sh->size - sh->slots
                                              * sizeof(ngx_mcp_worker_sh_t));
 
             return m % sizeof(ngx_mcp_worker_sh_t)
@@ -1240,14 +1246,14 @@ noted(ngx_mcp_zone_sh_t *sh, size_t n, u_char *unused)
                || m == NGX_MCP_COUNTER_CALLS_RUNNING;
     }
 
-    return n >= NGX_MCP_CORE
+    return n >= NGX_MCP_ALWAYS_NOTED
            && (n < offsetof(ngx_mcp_zone_sh_t, epoch)
                || n >= offsetof(ngx_mcp_zone_sh_t, buckets));
 }
 
 
 ngx_uint_t
-env_differs(ngx_mcp_zone_sh_t *before, ngx_mcp_zone_sh_t *after,
+env_differs(ngx_mcp_zone_sh_t *previous, ngx_mcp_zone_sh_t *after,
     const char *why)
 {
     u_char              *a, *b, *unused;
@@ -1256,33 +1262,33 @@ env_differs(ngx_mcp_zone_sh_t *before, ngx_mcp_zone_sh_t *after,
     ngx_uint_t           found, type;
     ngx_mcp_block_sh_t  *block;
 
-    a = (u_char *) before;
+    a = (u_char *) previous;
     b = (u_char *) after;
     found = 0;
 
-    unused = calloc(before->fresh + 1, 1);
+    unused = calloc(previous->watermark + 1, 1);
 
-    for (free_block = before->free; free_block; free_block = block->chain) {
-        block = (ngx_mcp_block_sh_t *) (a + before->base + (size_t) free_block
+    for (free_block = previous->free; free_block; free_block = block->chain) {
+        block = (ngx_mcp_block_sh_t *) (a + previous->base + (size_t) free_block
                                                          * NGX_MCP_BLOCK_SIZE);
         unused[free_block] = 1;
     }
 
-    end = before->base + (size_t) before->fresh * NGX_MCP_BLOCK_SIZE;
-    tail = before->size - before->places * sizeof(ngx_mcp_worker_sh_t);
+    end = previous->base + (size_t) previous->watermark * NGX_MCP_BLOCK_SIZE;
+    tail = previous->size - previous->slots * sizeof(ngx_mcp_worker_sh_t);
 
-    for (n = 0; n < before->size && found < 5; n++) {
+    for (n = 0; n < previous->size && found < 5; n++) {
 
-        if (n == before->journal) {
-            n = before->base;
+        if (n == previous->journal) {
+            n = previous->base;
         }
 
         if (n == end) {
             n = tail;
         }
 
-        len = (n < before->journal ? before->journal
-                                   : n < end ? end : before->size) - n;
+        len = (n < previous->journal ? previous->journal
+                                   : n < end ? end : previous->size) - n;
         len = ngx_min(len, 4096);
 
         if (memcmp(a + n, b + n, len) == 0) {
@@ -1297,13 +1303,13 @@ env_differs(ngx_mcp_zone_sh_t *before, ngx_mcp_zone_sh_t *after,
             continue;
         }
 
-        if (a[n] == b[n] || !noted(before, n, unused)) {
+        if (a[n] == b[n] || !noted(previous, n, unused)) {
             continue;
         }
 
         found++;
 
-        if (n < before->base) {
+        if (n < previous->base) {
             fprintf(stderr, "# byte %u of the zone changed %s\n",
                     (unsigned) n, why);
 
@@ -1313,14 +1319,14 @@ env_differs(ngx_mcp_zone_sh_t *before, ngx_mcp_zone_sh_t *after,
                     why);
 
         } else {
-            type = ((ngx_mcp_block_sh_t *) (a + n - (n - before->base)
+            type = ((ngx_mcp_block_sh_t *) (a + n - (n - previous->base)
                                                 % NGX_MCP_BLOCK_SIZE))->type;
 
             fprintf(stderr, "# byte %u of a block of type %u (%u) changed "
-                    "%s\n", (unsigned) ((n - before->base)
+                    "%s\n", (unsigned) ((n - previous->base)
                                         % NGX_MCP_BLOCK_SIZE),
                     (unsigned) type,
-                    (unsigned) ((n - before->base) / NGX_MCP_BLOCK_SIZE),
+                    (unsigned) ((n - previous->base) / NGX_MCP_BLOCK_SIZE),
                     why);
         }
 

@@ -56,7 +56,7 @@ typedef struct {
 typedef struct {
     uint32_t            state;          /* 1: a line is to be answered */
     ngx_mcp_ref_t       session;
-    uint32_t            line;
+    uint32_t            channel;
 } flight_t;
 
 
@@ -64,7 +64,7 @@ typedef struct {
     uint64_t            stop;
     ngx_atomic_t        errors;
     ngx_atomic_t        ops;
-    ngx_atomic_t        taken;
+    ngx_atomic_t        consumed;
     ngx_atomic_t        gaps;
     ngx_atomic_t        resumed;
     ngx_atomic_t        answers;
@@ -152,11 +152,11 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .call = on_task,
     .group = on_group,
     .topic = on_group,
-    .knowledge = on_zone,
+    .profiles = on_zone,
     .upstream_sessions = on_zone,
     .listeners = on_zone,
     .interests = on_zone,
-    .farewell = on_farewell,
+    .pending_delete = on_farewell,
     .lease = on_lease,
     .lists = on_zone
 };
@@ -298,20 +298,20 @@ tell(ngx_uint_t n)
 static void
 feeding(void)
 {
-    char                   heads[2][64], id[32];
-    unsigned               i;
-    ngx_str_t              key, parts[2][2];
-    ngx_pool_t            *pool;
-    ngx_mcp_post_t         post;
-    ngx_mcp_take_t         take;
-    ngx_mcp_delivery_t     d[2];
-    ngx_mcp_lease_left_t   left;
+    char                        heads[2][64], id[32];
+    unsigned                    i;
+    ngx_str_t                   key, parts[2][2];
+    ngx_pool_t                 *pool;
+    ngx_mcp_post_t              post;
+    ngx_mcp_consume_t           consume;
+    ngx_mcp_delivery_t          d[2];
+    ngx_mcp_lease_checkpoint_t  left;
 
     if (lease.fence == 0) {
         key = env_str("feed");
         pool = env_pool();
 
-        if (ngx_mcp_lease_want(&zone, &key) == NGX_OK
+        if (ngx_mcp_lease_ensure(&zone, &key) == NGX_OK
             && ngx_mcp_lease_claim(&zone, &key, pool, &lease, &left) == NGX_OK)
         {
             (void) ngx_atomic_fetch_add(&model->claims, 1);
@@ -333,16 +333,16 @@ feeding(void)
 
     snprintf(id, sizeof(id), "%llu", (unsigned long long) feed + 1);
 
-    memset(&take, 0, sizeof(take));
+    memset(&consume, 0, sizeof(consume));
     memset(&post, 0, sizeof(post));
     memset(d, 0, sizeof(d));
-    take.lease = lease;
-    take.id = env_str(id);
-    take.rc = NGX_AGAIN;
+    consume.lease = lease;
+    consume.id = env_str(id);
+    consume.rc = NGX_AGAIN;
 
     post.deliveries = d;
     post.n = 2;
-    post.take = &take;
+    post.consume = &consume;
 
     for (i = 0; i < 2; i++) {
         snprintf(heads[i], sizeof(heads[i]), "F %u %llu ", i,
@@ -513,13 +513,13 @@ reading(slot_t *m, ngx_uint_t n)
     }
 
     for (i = 0; i < 40; i++) {
-        rc = ngx_mcp_stream_take(&zone, &st, (u_char *) buf, sizeof(buf) - 1,
+        rc = ngx_mcp_stream_read(&zone, &st, (u_char *) buf, sizeof(buf) - 1,
                                  &len, &flags);
 
         if (rc == NGX_OK) {
             buf[len] = '\0';
             look(m, n, &s, buf);
-            (void) ngx_atomic_fetch_add(&model->taken, 1);
+            (void) ngx_atomic_fetch_add(&model->consumed, 1);
 
         } else if (rc == NGX_ABORT) {
             s.lost += len;
@@ -579,14 +579,15 @@ calling(slot_t *m)
     ngx_mcp_call_stream(&zone, call.ref);
 
     flight->session = m->ref;
-    flight->line = call.line;
+    flight->channel = call.channel;
     ngx_mcp_barrier();
     flight->state = 1;
 
     st.ref.block = 0;
 
     if (random() % 2) {
-        (void) ngx_mcp_stream_open(&zone, m->ref, call.line, NULL, 0, 1, &st);
+        (void) ngx_mcp_stream_open(&zone, m->ref, call.channel, NULL, 0, 1,
+                                   &st);
     }
 
     for (i = random() % 3; i; i--) {
@@ -630,8 +631,8 @@ landing(void)
     flight->state = 0;
     memset(&from, 0, sizeof(from));
 
-    if (ngx_mcp_stream_open(&zone, flight->session, flight->line, &from, 0, 1,
-                            &st) != NGX_OK)
+    if (ngx_mcp_stream_open(&zone, flight->session, flight->channel, &from, 0,
+                            1, &st) != NGX_OK)
     {
         (void) ngx_atomic_fetch_add(&model->forgotten, 1);
         return;
@@ -641,7 +642,7 @@ landing(void)
     gap = 0;
 
     for ( ;; ) {
-        rc = ngx_mcp_stream_take(&zone, &st, buf, sizeof(buf), &len, &flags);
+        rc = ngx_mcp_stream_read(&zone, &st, buf, sizeof(buf), &len, &flags);
 
         if (rc == NGX_OK) {
             answered |= flags & NGX_MCP_EVENT_RESPONSE;
@@ -671,7 +672,7 @@ others(slot_t *m)
     ngx_str_t                   name, id;
     ngx_pool_t                 *pool;
     ngx_mcp_ref_t               none;
-    ngx_mcp_knowledge_t         k;
+    ngx_mcp_profile_t           k;
     ngx_mcp_server_request_t    request;
     ngx_mcp_upstream_session_t  l;
 
@@ -736,15 +737,15 @@ others(slot_t *m)
     case 5:
         name = env_str(random() % 2 ? "key a" : "key b");
 
-        if (ngx_mcp_knowledge_get(&zone, &name, 1, 2, pool, &k)
+        if (ngx_mcp_profile_get(&zone, &name, 1, 2, pool, &k)
             == NGX_DECLINED)
         {
             memset(&k, 0, sizeof(k));
             k.result.data = text;
             k.result.len = any_size();
-            ngx_mcp_knowledge_put(&zone, &name, 1, &k);
+            ngx_mcp_profile_put(&zone, &name, 1, &k);
         } else {
-            ngx_mcp_knowledge_doubt(&zone, &name);
+            ngx_mcp_profile_suspect(&zone, &name);
         }
 
         break;
@@ -884,7 +885,7 @@ listing(slot_t *m, ngx_uint_t n)
         break;
 
     case 2:
-        ngx_mcp_list_pass(&zone, ref, kind, 1, 1);
+        ngx_mcp_list_pass_through(&zone, ref, kind, 1, 1);
         break;
 
     case 3:
@@ -1026,20 +1027,20 @@ spawn(ngx_uint_t n)
 static void
 finish(void)
 {
-    uint32_t                 n;
-    ngx_uint_t               i;
-    ngx_mcp_session_sh_t    *s;
-    ngx_mcp_knowledge_sh_t  *k;
+    uint32_t               n;
+    ngx_uint_t             i;
+    ngx_mcp_session_sh_t  *s;
+    ngx_mcp_profile_sh_t  *k;
 
     for (i = 0; i < zone.sh->top; i++) {
-        if (ngx_mcp_place(&zone, i)->state != NGX_MCP_WORKER_FREE) {
-            ngx_mcp_worker_reap(&zone, i, ngx_mcp_place(&zone, i)->nonce);
+        if (ngx_mcp_slot(&zone, i)->state != NGX_MCP_WORKER_FREE) {
+            ngx_mcp_worker_reap(&zone, i, ngx_mcp_slot(&zone, i)->nonce);
         }
     }
 
     ok(env_check(&zone) == 0, "the zone is sound after the storm");
 
-    for (n = 1; n < zone.sh->fresh; n++) {
+    for (n = 1; n < zone.sh->watermark; n++) {
         s = ngx_mcp_block(&zone, n);
 
         if (s->rec.block.type == NGX_MCP_SESSION) {
@@ -1048,7 +1049,7 @@ finish(void)
         }
     }
 
-    while (ngx_mcp_farewell(&zone) == NGX_OK) { /* void */ }
+    while (ngx_mcp_pending_delete_send(&zone) == NGX_OK) { /* void */ }
 
     ngx_mcp_zone_lock(&zone);
 
@@ -1066,14 +1067,14 @@ finish(void)
                                                  zone.root->audiences.head));
     }
 
-    while (zone.root->knowledge.head) {
-        k = ngx_mcp_block(&zone, zone.root->knowledge.head);
-        ngx_mcp_knowledge_drop_locked(&zone, k);
+    while (zone.root->profiles.head) {
+        k = ngx_mcp_block(&zone, zone.root->profiles.head);
+        ngx_mcp_profile_drop_locked(&zone, k);
     }
 
     ngx_mcp_zone_unlock(&zone);
 
-    ok(env_check(&zone) == 0 && zone.sh->nfree == zone.sh->fresh - 1,
+    ok(env_check(&zone) == 0 && zone.sh->nfree == zone.sh->watermark - 1,
        "no block leaked");
 }
 
@@ -1083,13 +1084,13 @@ finish(void)
 static ngx_uint_t
 fed_check(void)
 {
-    char                   id[32];
-    uint64_t               last;
-    ngx_str_t              key;
-    ngx_pool_t            *pool;
-    ngx_uint_t             good;
-    ngx_mcp_lease_info_t   info;
-    ngx_mcp_lease_left_t   left;
+    char                        id[32];
+    uint64_t                    last;
+    ngx_str_t                   key;
+    ngx_pool_t                 *pool;
+    ngx_uint_t                  good;
+    ngx_mcp_lease_info_t        info;
+    ngx_mcp_lease_checkpoint_t  left;
 
     good = 0;
     key = env_str("feed");
@@ -1104,10 +1105,10 @@ fed_check(void)
         snprintf(id, sizeof(id), "%.*s", (int) left.id.len, left.id.data);
         last = strtoull(id, NULL, 10);
 
-        good = info.taken && info.taken == last;
+        good = info.consumed && info.consumed == last;
 
         printf("# %llu events of a feed, last id %s, %lu claims\n",
-               (unsigned long long) info.taken, id,
+               (unsigned long long) info.consumed, id,
                (unsigned long) model->claims);
     }
 
@@ -1193,7 +1194,7 @@ main(void)
     printf("# %u kills, %u while the lock was held, %u checks\n",
            (unsigned) kills, zone.sh->recoveries, (unsigned) checks);
     printf("# %lu operations, %lu events taken, %lu gaps, %lu streams held\n",
-           (unsigned long) model->ops, (unsigned long) model->taken,
+           (unsigned long) model->ops, (unsigned long) model->consumed,
            (unsigned long) model->gaps, (unsigned long) model->resumed);
     printf("# %lu lost calls answered, %lu forgotten\n",
            (unsigned long) model->answers, (unsigned long) model->forgotten);
@@ -1204,7 +1205,7 @@ main(void)
            (long) ngx_mcp_counter(&zone, NGX_MCP_COUNTER_SESSIONS_CREATED),
            (long) ngx_mcp_counter(&zone, NGX_MCP_COUNTER_SESSIONS_EVICTED),
            (long) ngx_mcp_counter(&zone, NGX_MCP_COUNTER_SESSIONS_EXPIRED),
-           zone.sh->fresh, zone.sh->blocks);
+           zone.sh->watermark, zone.sh->blocks);
 
     ok(kills > 10 && zone.sh->recoveries > 0, "deaths under the lock");
     ok(model->answers > 0, "lost calls are answered");

@@ -168,7 +168,7 @@ us_listen(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream)
 {
     ngx_mcp_ref_t  ref;
 
-    return ngx_mcp_upstream_session_listen(zone, owner, upstream, &ref);
+    return ngx_mcp_upstream_session_stream_claim(zone, owner, upstream, &ref);
 }
 
 
@@ -520,7 +520,7 @@ env_timers(void)
 
 
 int
-tap(int good, const char *file, int line, const char *fmt, ...)
+tap(int good, const char *file, int channel, const char *fmt, ...)
 {
     va_list  args;
 
@@ -534,7 +534,7 @@ tap(int good, const char *file, int line, const char *fmt, ...)
 
     if (!good) {
         tap_failed++;
-        printf("# at %s line %d\n", file, line);
+        printf("# at %s line %d\n", file, channel);
     }
 
     fflush(stdout);

@@ -60,11 +60,11 @@ void us_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 #define us_forget(z, o, u, serial)                                            \
     ngx_mcp_upstream_session_forget(z, us_of(z, o, u), serial)
 #define us_listens(z, o, u, resumed)                                          \
-    ngx_mcp_upstream_session_listens(z, us_of(z, o, u), 0, resumed)
+    ngx_mcp_upstream_session_stream_opened(z, us_of(z, o, u), 0, resumed)
 #define us_breaks(z, o, u)                                                    \
-    ngx_mcp_upstream_session_breaks(z, us_of(z, o, u))
+    ngx_mcp_upstream_session_stream_closed(z, us_of(z, o, u))
 #define us_unlisten(z, o, u, over)                                            \
-    ngx_mcp_upstream_session_unlisten(z, us_of(z, o, u), over)
+    ngx_mcp_upstream_session_stream_release(z, us_of(z, o, u), over)
 #define us_subscription(z, o, u, n, pool, uri)                                \
     ngx_mcp_upstream_session_subscription(z, us_of(z, o, u), n, pool, uri)
 
@@ -105,7 +105,7 @@ ngx_uint_t env_check(ngx_mcp_zone_t *zone);
 ngx_uint_t env_check_locked(ngx_mcp_zone_t *zone);
 
 
-int tap(int good, const char *file, int line, const char *fmt, ...)
+int tap(int good, const char *file, int channel, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 int tap_done(void);
 

@@ -12,15 +12,15 @@ typedef struct {
     ngx_uint_t      calls;
     ngx_uint_t      groups;
     ngx_uint_t      topics;
-    ngx_uint_t      knowledge;
+    ngx_uint_t      profiles;
     ngx_uint_t      interests;
-    ngx_uint_t      farewells;
+    ngx_uint_t      pending_deletes;
     size_t          session_len;
     ngx_uint_t      why;
     uint32_t        local;
     ngx_mcp_ref_t   ref;
     ngx_mcp_ref_t   group;
-    char            farewell[256];
+    char            pending_delete[256];
 } heard_t;
 
 
@@ -52,11 +52,11 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .call = on_call,
     .group = on_group,
     .topic = on_topic,
-    .knowledge = on_knowledge,
+    .profiles = on_knowledge,
     .upstream_sessions = on_upstream_sessions,
     .listeners = on_listeners,
     .interests = on_interests,
-    .farewell = on_farewell
+    .pending_delete = on_farewell
 };
 
 
@@ -105,7 +105,7 @@ on_topic(ngx_mcp_zone_t *z, ngx_mcp_ref_t topic)
 static void
 on_knowledge(ngx_mcp_zone_t *z)
 {
-    heard.knowledge++;
+    heard.profiles++;
 }
 
 
@@ -126,13 +126,12 @@ static void
 on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint, ngx_str_t *upstream,
     ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session, ngx_uint_t revision)
 {
-    heard.farewells++;
+    heard.pending_deletes++;
     heard.session_len = session->len;
-    snprintf(heard.farewell, sizeof(heard.farewell), "%.*s %.*s %.*s %.*s %u",
-             (int) endpoint->len, endpoint->data,
-             (int) upstream->len, upstream->data,
-             (int) id->len, id->data, (int) tenant->len, tenant->data,
-             (unsigned) revision);
+    snprintf(heard.pending_delete, sizeof(heard.pending_delete),
+             "%.*s %.*s %.*s %.*s %u", (int) endpoint->len, endpoint->data,
+             (int) upstream->len, upstream->data, (int) id->len, id->data,
+             (int) tenant->len, tenant->data, (unsigned) revision);
 }
 
 
@@ -167,16 +166,16 @@ start(size_t size)
 static void
 stop(const char *what)
 {
-    uint32_t                 n;
-    ngx_msec_t               next;
-    ngx_mcp_session_sh_t    *s;
-    ngx_mcp_knowledge_sh_t  *k;
+    uint32_t               n;
+    ngx_msec_t             next;
+    ngx_mcp_session_sh_t  *s;
+    ngx_mcp_profile_sh_t  *k;
 
     ok(env_check(&zone) == 0, "%s: the zone is sound", what);
 
     ngx_mcp_worker_release(&zone);
 
-    for (n = 1; n < zone.sh->fresh; n++) {
+    for (n = 1; n < zone.sh->watermark; n++) {
         s = ngx_mcp_block(&zone, n);
 
         if (s->rec.block.type == NGX_MCP_SESSION) {
@@ -189,7 +188,7 @@ stop(const char *what)
         }
     }
 
-    while (ngx_mcp_farewell(&zone) == NGX_OK) { /* void */ }
+    while (ngx_mcp_pending_delete_send(&zone) == NGX_OK) { /* void */ }
 
     while (zone.sh->used[NGX_MCP_ITEM]) {
         env_time(ngx_current_msec + 100000);
@@ -202,14 +201,14 @@ stop(const char *what)
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 
-    while (zone.root->knowledge.head) {
-        k = ngx_mcp_block(&zone, zone.root->knowledge.head);
-        ngx_mcp_knowledge_drop_locked(&zone, k);
+    while (zone.root->profiles.head) {
+        k = ngx_mcp_block(&zone, zone.root->profiles.head);
+        ngx_mcp_profile_drop_locked(&zone, k);
     }
 
     ngx_mcp_zone_unlock(&zone);
 
-    ok(env_check(&zone) == 0 && zone.sh->nfree == zone.sh->fresh - 1,
+    ok(env_check(&zone) == 0 && zone.sh->nfree == zone.sh->watermark - 1,
        "%s: all blocks are free at the end", what);
 
     env_zone_free(&zone);
@@ -217,7 +216,7 @@ stop(const char *what)
 
 
 static ngx_mcp_session_new_t
-fresh(const char *endpoint, const char *tenant)
+watermark(const char *endpoint, const char *tenant)
 {
     static char            id[64];
     ngx_mcp_session_new_t  in;
@@ -250,7 +249,7 @@ session(const char *endpoint, const char *tenant)
     ngx_mcp_ref_t          ref;
     ngx_mcp_session_new_t  in;
 
-    in = fresh(endpoint, tenant);
+    in = watermark(endpoint, tenant);
     ref.block = 0;
     ref.gen = 0;
     (void) ngx_mcp_session_create(&zone, &in, &ref);
@@ -265,7 +264,7 @@ session_of(const char *tenant, const char *client)
     ngx_mcp_ref_t          ref;
     ngx_mcp_session_new_t  in;
 
-    in = fresh("e", tenant);
+    in = watermark("e", tenant);
     in.client = env_str(client);
     ref.block = 0;
     ref.gen = 0;
@@ -380,7 +379,7 @@ take(ngx_mcp_stream_t *st)
         /* one that says there is no more is believed, or put to the test */
 
         if (!none || calls & 1) {
-            rc = ngx_mcp_stream_take(&zone, st, buf, sizeof(buf), &len,
+            rc = ngx_mcp_stream_read(&zone, st, buf, sizeof(buf), &len,
                                      &flags);
         }
 
@@ -440,7 +439,7 @@ line_len(ngx_mcp_stream_t *st)
     ngx_uint_t     flags;
     static u_char  buf[65536];
 
-    return ngx_mcp_stream_take(&zone, st, buf, sizeof(buf), &len, &flags)
+    return ngx_mcp_stream_read(&zone, st, buf, sizeof(buf), &len, &flags)
            == NGX_OK ? len : 0;
 }
 
@@ -537,30 +536,32 @@ farewell_tests(void)
         ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
     }
 
-    i = zone.sh->used[NGX_MCP_FAREWELL];
-    ok(i > 100 && i <= zone.sh->blocks / NGX_MCP_FAREWELLS_SHARE,
+    i = zone.sh->used[NGX_MCP_PENDING_DELETE];
+    ok(i > 100 && i <= zone.sh->blocks / NGX_MCP_PENDING_DELETES_SHARE,
        "%u DELETEs wait, the oldest are given up", (unsigned) i);
     ok(env_check(&zone) == 0, "the zone is sound");
 
     listen_again();
 
-    while (ngx_mcp_farewell(&zone) == NGX_OK) {
-        ngx_mcp_farewell_begin(&zone);
+    while (ngx_mcp_pending_delete_send(&zone) == NGX_OK) {
+        ngx_mcp_pending_delete_begin(&zone);
     }
 
-    ok(heard.farewells == NGX_MCP_FAREWELLS && ngx_mcp_farewell_full(&zone),
+    ok(heard.pending_deletes == NGX_MCP_PENDING_DELETES
+       && ngx_mcp_pending_delete_full(&zone),
        "so many are under way");
 
-    ngx_mcp_place(&zone, zone.worker)->bits = 0;
-    ngx_mcp_farewell_end(&zone);
-    ok(ngx_mcp_place(&zone, zone.worker)->bits & NGX_MCP_RING_FAREWELL
-       && ngx_mcp_farewell(&zone) == NGX_OK, "one ends, another one begins");
+    ngx_mcp_slot(&zone, zone.worker)->bits = 0;
+    ngx_mcp_pending_delete_end(&zone);
+    ok(ngx_mcp_slot(&zone, zone.worker)->bits & NGX_MCP_RING_PENDING_DELETE
+       && ngx_mcp_pending_delete_send(&zone)
+          == NGX_OK, "one ends, another one begins");
 
-    zone.farewells = 0;
+    zone.pending_deletes = 0;
 
-    while (ngx_mcp_farewell(&zone) == NGX_OK) { /* void */ }
+    while (ngx_mcp_pending_delete_send(&zone) == NGX_OK) { /* void */ }
 
-    ok(heard.farewells == i, "all of them");
+    ok(heard.pending_deletes == i, "all of them");
 
     stop("farewell");
 }
@@ -629,7 +630,7 @@ session_tests(void)
     start(ZONE_SIZE);
     pool = env_pool();
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.initialize.data = big;
     in.initialize.len = 32768;
     memset(big, 'a', sizeof(big));
@@ -683,7 +684,7 @@ session_tests(void)
        && counted(NGX_MCP_COUNTER_SESSIONS_DELETED) == 1
        && counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 0, "ended");
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.identity.len = 0;
     in.tenant.len = 0;
     ok(ngx_mcp_session_create(&zone, &in, &ref) == NGX_OK
@@ -705,19 +706,19 @@ limit_tests(void)
 
     start(ZONE_SIZE);
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     (void) ngx_mcp_session_create(&zone, &in, &a);
     (void) ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
                                 &in.identity, &s);
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     (void) ngx_mcp_session_create(&zone, &in, &b);
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_BUSY
@@ -726,7 +727,7 @@ limit_tests(void)
     in.limit_key = env_str("another");
     ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_OK, "of another key");
 
-    in = fresh("e2", "t");
+    in = watermark("e2", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_OK,
@@ -734,7 +735,7 @@ limit_tests(void)
 
     env_time(ngx_current_msec + 61000);
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_OK
@@ -742,7 +743,7 @@ limit_tests(void)
        && session_id(a, big) == NGX_OK,
        "one that was never used gives way after 60s");
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     ok(ngx_mcp_session_create(&zone, &in, &b) == NGX_BUSY, "limit again");
@@ -752,7 +753,7 @@ limit_tests(void)
        "one past its time-out gives way");
 
     ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     ok(ngx_mcp_session_create(&zone, &in, &b) == NGX_OK, "an end counts");
@@ -882,7 +883,7 @@ shared_tests(void)
     none = env_str("");
     uri = env_str("file:///a");
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.identity = name;
     ok(us_shared(&zone, &in, &us) == NGX_OK
        && us_shared(&zone, &in, &other) == NGX_OK
@@ -903,7 +904,7 @@ shared_tests(void)
 
     /* sharing */
 
-    ok(ngx_mcp_shared_hold(&zone, us, 5) == NGX_OK
+    ok(ngx_mcp_shared_claim(&zone, us, 5) == NGX_OK
        && ngx_mcp_shared_touch(&zone, us, 4) == NGX_DECLINED, "held");
 
     listen_again();
@@ -945,14 +946,14 @@ shared_tests(void)
     /* the listener */
 
     ok(pair(a, &name, &uri, 1, 0) == NGX_DECLINED, "does not listen");
-    ngx_mcp_upstream_session_listens(&zone, us, l.serial, 0);
+    ngx_mcp_upstream_session_stream_opened(&zone, us, l.serial, 0);
     ok(pair(a, &name, &none, 1, 0) == NGX_OK, "listens");
 
     ok(pair(a, &name, &uri, 1, 0) == NGX_AGAIN, "heard on a stream alone");
-    ngx_mcp_interest_heard(&zone, us, &uri);
+    ngx_mcp_interest_updated(&zone, us, &uri);
     ok(pair(a, &name, &uri, 1, 1) == NGX_OK, "and after that for all");
-    ngx_mcp_interest_heard(&zone, us, &uri);
-    ngx_mcp_interest_heard(&zone, us, &uri);
+    ngx_mcp_interest_updated(&zone, us, &uri);
+    ngx_mcp_interest_updated(&zone, us, &uri);
     ok(pair(a, &name, &uri, 1, 0) == NGX_OK
        && pair(a, &name, &uri, 1, 0) == NGX_OK
        && pair(a, &name, &uri, 1, 0) == NGX_AGAIN
@@ -961,18 +962,18 @@ shared_tests(void)
        && pair(a, &name, &uri, 1, 0) == NGX_DECLINED
        && pair(b, &name, &uri, 1, 0) == NGX_DECLINED,
        "told alone, as the next ones are");
-    ngx_mcp_interest_heard(&zone, us, &uri);
+    ngx_mcp_interest_updated(&zone, us, &uri);
     env_time(ngx_current_msec + NGX_MCP_INTEREST_PAIR + 1001);
     ok(pair(a, &name, &uri, 1, 0) == NGX_AGAIN,
        "what was said long ago is another one");
-    ngx_mcp_interest_heard(&zone, us, &uri);
+    ngx_mcp_interest_updated(&zone, us, &uri);
     ok(pair(a, &name, &uri, 1, 1) == NGX_OK
        && pair(b, &name, &uri, 3, 1) == NGX_ABORT, "more than for all");
     ok(us_listen(&zone, b, &name) == NGX_OK
        && us_listens(&zone, b, &name, 0) == 0
        && us_listens(&zone, b, &name, 0) == 1,
        "what it misses is told");
-    ngx_mcp_interest_heard(&zone, us, &uri);
+    ngx_mcp_interest_updated(&zone, us, &uri);
 
     us_listen(&zone, a, &name);
     us_listens(&zone, a, &name, 0);
@@ -990,16 +991,16 @@ shared_tests(void)
     /* a call that waits counts as well */
 
     ok(ngx_mcp_call_open(&zone, a, &name, &none, 8, 1, &call) == NGX_OK
-       && ngx_mcp_interest_hold(&zone, us, call.ref, &uri) == NGX_OK
-       && ngx_mcp_interest_hold(&zone, us, call.ref, &uri) == NGX_DECLINED
+       && ngx_mcp_interest_acquire(&zone, us, call.ref, &uri) == NGX_OK
+       && ngx_mcp_interest_acquire(&zone, us, call.ref, &uri) == NGX_DECLINED
        && ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_DECLINED,
        "a call shares it");
     ngx_mcp_call_close(&zone, call.ref);
     ok(ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_DECLINED
-       && ngx_mcp_interest_hold(&zone, us, call.ref, &uri) == NGX_DECLINED,
+       && ngx_mcp_interest_acquire(&zone, us, call.ref, &uri) == NGX_DECLINED,
        "as long as it runs");
     ok(ngx_mcp_call_open(&zone, a, &name, &none, 8, 1, &call) == NGX_OK
-       && ngx_mcp_interest_hold(&zone, us, call.ref, &name) == NGX_OK
+       && ngx_mcp_interest_acquire(&zone, us, call.ref, &name) == NGX_OK
        && env_check(&zone) == 0
        && ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_OK
        && job.subscribe, "one of its own");
@@ -1011,7 +1012,7 @@ shared_tests(void)
 
     /* another holder goes on, a new link has all asked for again */
 
-    ngx_mcp_shared_hold(&zone, us, 6);
+    ngx_mcp_shared_claim(&zone, us, 6);
     ok(ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_DECLINED,
        "another holder has nothing to do");
     us_forget(&zone, us, &name, l.serial);
@@ -1055,7 +1056,7 @@ shared_tests(void)
     ok(us_subscription(&zone, a, &name, 0, pool, &id) == NGX_OK
        && ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_DONE
        && ngx_mcp_interests(&zone, us) == 0, "tried alone");
-    ngx_mcp_upstream_session_listens(&zone, us, l.serial, 0);
+    ngx_mcp_upstream_session_stream_opened(&zone, us, l.serial, 0);
     ok(pair(a, &name, &none, 1, 0) == NGX_OK
        && pair(a, &name, &uri, 1, 0) == NGX_DECLINED, "and heard alone");
     ok(us_listens(&zone, a, &name, 0) == 1, "missed alone, too");
@@ -1069,7 +1070,7 @@ shared_tests(void)
     in.list_key = env_str("");
     in.limit = 0;
     us_shared(&zone, &in, &us);
-    ngx_mcp_shared_hold(&zone, us, 7);
+    ngx_mcp_shared_claim(&zone, us, 7);
     ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN,
        "joined again");
     ngx_mcp_session_unsubscribe(&zone, a, &uri);
@@ -1192,9 +1193,9 @@ link_tests(void)
     listen_again();
     ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
     drain();
-    ok(heard.farewells == 1 && heard.calls == 2
+    ok(heard.pending_deletes == 1 && heard.calls == 2
        && heard.why == NGX_MCP_WAKE_CLOSE, "farewell");
-    is(heard.farewell, "e up last t 2", "to whom");
+    is(heard.pending_delete, "e up last t 2", "to whom");
     ok(heard.session_len == NGX_MCP_UUID_LEN, "whose session it was for");
 
     ok(us_get(&zone, ref, &name, a.ref, &l) == NGX_ERROR
@@ -1203,7 +1204,7 @@ link_tests(void)
 
     ngx_mcp_call_close(&zone, a.ref);
     ngx_mcp_call_close(&zone, b.ref);
-    ok(zone.sh->nfree == zone.sh->fresh - 1,
+    ok(zone.sh->nfree == zone.sh->watermark - 1,
        "its record goes with its last call");
 
     env_pool_free(pool);
@@ -1311,14 +1312,14 @@ call_tests(void)
     token = env_str("17");
 
     ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 5, &a) == NGX_OK
-       && a.line != 0, "open");
+       && a.channel != 0, "open");
     ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 5, &b) == NGX_EXISTS,
        "an id runs once");
 
     token.len = 0;
     id = env_str("2");
     ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_OK
-       && b.line != a.line, "open another");
+       && b.channel != a.channel, "open another");
     id = env_str("3");
     ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_BUSY,
        "limit");
@@ -1335,7 +1336,7 @@ call_tests(void)
     /* the POST's stream, direct and from the log */
 
     ngx_mcp_call_stream(&zone, a.ref);
-    ok(ngx_mcp_stream_open(&zone, ref, a.line, NULL, 0, 7, &post) == NGX_OK,
+    ok(ngx_mcp_stream_open(&zone, ref, a.channel, NULL, 0, 7, &post) == NGX_OK,
        "stream");
     listen_again();
     ok(answer(a.ref, "p1", 0) == NGX_OK, "progress");
@@ -1356,19 +1357,20 @@ call_tests(void)
        "cancel after the answer");
     ngx_mcp_call_close(&zone, a.ref);
 
-    ok(ngx_mcp_stream_open(&zone, ref, a.line, NULL, 0, 8, &get) == NGX_OK,
+    ok(ngx_mcp_stream_open(&zone, ref, a.channel, NULL, 0, 8, &get) == NGX_OK,
        "resume");
     is(take(&get), "p3 done! done", "what was not handed out");
     ngx_mcp_stream_close(&zone, &get, NGX_MCP_COUNTER_STREAMS_DONE);
 
     memset(&from, 0, sizeof(from));
-    ok(ngx_mcp_stream_open(&zone, ref, a.line, &from, 0, 8, &get) == NGX_OK,
+    ok(ngx_mcp_stream_open(&zone, ref, a.channel, &from, 0, 8, &get) == NGX_OK,
        "resume from the start");
     is(take(&get), "p1 -1 p3 done! done", "all, but the one that is too large");
     ngx_mcp_stream_close(&zone, &get, NGX_MCP_COUNTER_STREAMS_DONE);
 
     from.own = get.cursor.own;
-    ok(ngx_mcp_stream_open(&zone, ref, a.line, &from, 0, 8, &get) == NGX_DONE,
+    ok(ngx_mcp_stream_open(&zone, ref, a.channel, &from, 0, 8,
+                           &get) == NGX_DONE,
        "nothing is behind its end");
     from.own = 0;
     ok(ngx_mcp_stream_open(&zone, ref, 999, &from, 0, 8, &get)
@@ -1382,15 +1384,16 @@ call_tests(void)
     ngx_mcp_zone_lock(&zone);
     b.ref = ngx_mcp_ref(&zone, ngx_mcp_block(&zone,
                 ngx_mcp_session_locked(&zone, ref)->calls.head));
-    b.line = ((ngx_mcp_call_sh_t *) ngx_mcp_block(&zone, b.ref.block))
-             ->line;
+    b.channel = ((ngx_mcp_call_sh_t *) ngx_mcp_block(&zone, b.ref.block))
+             ->channel;
     ngx_mcp_zone_unlock(&zone);
     answer(b.ref, "x", NGX_MCP_EVENT_RESPONSE);
     ngx_mcp_call_close(&zone, b.ref);
-    ok(ngx_mcp_stream_open(&zone, ref, b.line, NULL, 0, 8, &get)
+    ok(ngx_mcp_stream_open(&zone, ref, b.channel, NULL, 0, 8, &get)
        == NGX_DECLINED
        && counted(NGX_MCP_COUNTER_CALLS_RUNNING) == 0, "closed");
-    ok(ngx_mcp_stream_open(&zone, ref, b.line, &from, 0, 8, &get) == NGX_DONE,
+    ok(ngx_mcp_stream_open(&zone, ref, b.channel, &from, 0, 8,
+                           &get) == NGX_DONE,
        "and over");
 
     stop("calls");
@@ -1421,13 +1424,13 @@ line_tests(void)
     say(ref, "o2");
 
     ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 1, &st) == NGX_OK, "open");
-    ok(ngx_mcp_stream_take(&zone, &st, big, sizeof(big), &len, &flags)
+    ok(ngx_mcp_stream_read(&zone, &st, big, sizeof(big), &len, &flags)
        == NGX_OK && len == 2 && memcmp(big, "s1", 2) == 0 && st.more,
        "there is more");
     is(take(&st), "o1 s2 o2 again", "own and shared in their order");
 
     say(ref, "o");
-    ok(ngx_mcp_stream_take(&zone, &st, big, sizeof(big), &len, &flags)
+    ok(ngx_mcp_stream_read(&zone, &st, big, sizeof(big), &len, &flags)
        == NGX_OK && len == 1 && !st.more, "there is no more");
 
     listen_again();
@@ -1451,7 +1454,7 @@ line_tests(void)
        "a newer one");
     drain();
     ok(heard.streams == 1 && heard.local == 1
-       && heard.why == NGX_MCP_WAKE_WANTS, "of which the older one hears");
+       && heard.why == NGX_MCP_WAKE_FILTERS, "of which the older one hears");
     is(take(&st), "declined", "takes the line over");
     say(ref, "o4");
     listen_again();
@@ -1471,7 +1474,7 @@ line_tests(void)
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
     memset(&from, 0, sizeof(from));
     ngx_mcp_stream_open(&zone, ref, 0, &from, 8, 1, &st);
-    ok(ngx_mcp_stream_take(&zone, &st, big, sizeof(big), &len, &flags)
+    ok(ngx_mcp_stream_read(&zone, &st, big, sizeof(big), &len, &flags)
        == NGX_OK && len == 2 && memcmp(big, "s1", 2) == 0, "a repetition");
     ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 2, &st2);
     say(ref, "o5");
@@ -1505,7 +1508,7 @@ line_tests(void)
     /* what does not fit */
 
     say(ref, "a longer text");
-    ok(ngx_mcp_stream_take(&zone, &st3, small, 4, &len, &flags) == NGX_BUSY
+    ok(ngx_mcp_stream_read(&zone, &st3, small, 4, &len, &flags) == NGX_BUSY
        && len == 13, "a small buffer");
     is(take(&st3), "a longer text again", "a larger one");
 
@@ -1518,7 +1521,7 @@ line_tests(void)
     e.nparts = 3;
     ok(ngx_mcp_log_session(&zone, ref, &e) == NGX_OK, "64k");
     big[0] = 0;
-    ok(ngx_mcp_stream_take(&zone, &st3, big, sizeof(big), &len, &flags)
+    ok(ngx_mcp_stream_read(&zone, &st3, big, sizeof(big), &len, &flags)
        == NGX_OK && len == 65536 && big[0] == '{' && big[1] == 'b'
        && big[65534] == 'b' && big[65535] == '}', "64k arrive");
 
@@ -1577,10 +1580,10 @@ line_tests(void)
     }
 
     ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
-    ok(ngx_mcp_stream_take(&zone, &st3, big, sizeof(big), &len, &flags)
+    ok(ngx_mcp_stream_read(&zone, &st3, big, sizeof(big), &len, &flags)
        == NGX_ABORT && len == 300 - 256, "shared events");
 
-    for (i = 0; ngx_mcp_stream_take(&zone, &st3, big, sizeof(big), &len,
+    for (i = 0; ngx_mcp_stream_read(&zone, &st3, big, sizeof(big), &len,
                                     &flags) == NGX_OK; i++)
     {
         /* void */
@@ -1595,7 +1598,7 @@ line_tests(void)
         from.shared = 300 + 4 - 256 + i;
         ngx_mcp_stream_open(&zone, ref, 0, &from, 0, 3, &st2);
 
-        if (ngx_mcp_stream_take(&zone, &st2, big, sizeof(big), &len, &flags)
+        if (ngx_mcp_stream_read(&zone, &st2, big, sizeof(big), &len, &flags)
             != NGX_OK || st2.cursor.shared != from.shared + 1)
         {
             break;
@@ -1624,7 +1627,7 @@ line_tests(void)
 
     /* a session that keeps one */
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.event_max = 1;
     ngx_mcp_session_create(&zone, &in, &ref);
     say(ref, "a");
@@ -1691,7 +1694,7 @@ news(ngx_mcp_ref_t group, uint64_t *seen, uint64_t a, uint64_t b)
     for (i = 0; i < n && i < 8; i++) {
         snprintf(text + strlen(text), 16, "%u%s ", (unsigned) list[i].pos,
                  list[i].want == a ? "a" : list[i].want == b ? "b"
-                 : list[i].want == NGX_MCP_WANT_ALL ? "*" : "?");
+                 : list[i].want == NGX_MCP_FILTER_ALL ? "*" : "?");
     }
 
     return strcat(text, rc == NGX_OK ? "ok" : rc == NGX_AGAIN ? "again"
@@ -1724,11 +1727,11 @@ wanted_tests(void)
     ngx_mcp_stream_open(&zone, two, 0, NULL, 2, 2, &other);
     drain();
 
-    ok(ngx_mcp_stream_wants(&zone, &other, wants, 4) == 1
-       && ngx_mcp_stream_wants(&zone, &st, wants, 4) == 2
+    ok(ngx_mcp_stream_filters(&zone, &other, wants, 4) == 1
+       && ngx_mcp_stream_filters(&zone, &st, wants, 4) == 2
        && wants[1] == ngx_mcp_hash(&zone, &a, NULL),
        "what a stream wants: an identity, a subscription");
-    ok(ngx_mcp_stream_wants(&zone, &st, wants, 0) == 2, "which may be more");
+    ok(ngx_mcp_stream_filters(&zone, &st, wants, 0) == 2, "which may be more");
 
     s = ngx_mcp_record(&zone, one, NGX_MCP_SESSION);
     g = ngx_mcp_session_group(&zone, s);
@@ -1782,14 +1785,14 @@ wanted_tests(void)
     is(news(st.group, &seen, 1, 2), "busy", "before a new subscription");
     drain();
     ok(heard.streams == 1 && heard.local == 1
-       && heard.why == NGX_MCP_WAKE_WANTS, "of which the stream hears");
+       && heard.why == NGX_MCP_WAKE_FILTERS, "of which the stream hears");
     is(news(st.group, &seen, 1, ngx_mcp_hash(&zone, &b, NULL)), "75b ok",
        "there are no news");
 
     memset(&none, 0, sizeof(none));
     is(news(none, &seen, 1, 2), "declined", "of a group that is gone");
     ngx_mcp_session_end(&zone, one, NGX_MCP_COUNTER_SESSIONS_DELETED);
-    ok(ngx_mcp_stream_wants(&zone, &st, wants, 4) == 0,
+    ok(ngx_mcp_stream_filters(&zone, &st, wants, 4) == 0,
        "a session that ended wants nothing");
 }
 
@@ -1824,7 +1827,7 @@ gap_tests(void)
     tell_some("", 70000, "");
     tell_some("", 70000, "");
     is(take(&st), "again", "of more it is not told one by one");
-    st.told = NGX_MCP_TOLD_NONE;
+    st.gap = NGX_MCP_GAP_NONE;
     is(take(&st), "-2 again", "but now and then");
     tell_some("", 70000, "");
     tell_some("x", 0, "");
@@ -1906,7 +1909,7 @@ eviction_tests(void)
 
     start(ZONE_SIZE);
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.event_max = 4;
     ngx_mcp_session_create(&zone, &in, &ref);
     token = env_str("");
@@ -1928,12 +1931,12 @@ eviction_tests(void)
     answer(b.ref, "b1", 0);
 
     say(ref, "g2");
-    ok(ngx_mcp_stream_open(&zone, ref, a.line, NULL, 0, 1, &st)
+    ok(ngx_mcp_stream_open(&zone, ref, a.channel, NULL, 0, 1, &st)
        == NGX_DECLINED, "a finished line goes first");
 
     answer(b.ref, "b2", 0);
     answer(b.ref, "b3", 0);
-    ngx_mcp_stream_open(&zone, ref, b.line, NULL, 0, 1, &st);
+    ngx_mcp_stream_open(&zone, ref, b.channel, NULL, 0, 1, &st);
     is(take(&st), "-1 b2 b3 again", "then the oldest of the same line");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
@@ -1955,12 +1958,12 @@ eviction_tests(void)
 
     /* what a call's reader has yet to take is kept beyond the number */
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.event_max = 4;
     ngx_mcp_session_create(&zone, &in, &ref);
     ngx_mcp_call_open(&zone, ref, &id, &token, 8, 1, &a);
     ngx_mcp_call_stream(&zone, a.ref);
-    ngx_mcp_stream_open(&zone, ref, a.line, NULL, 0, 1, &st);
+    ngx_mcp_stream_open(&zone, ref, a.channel, NULL, 0, 1, &st);
 
     for (i = 0; i < 9; i++) {
         say(ref, "g");
@@ -1976,11 +1979,11 @@ eviction_tests(void)
     answer(a.ref, "b", 0);
     is(take(&st), "b again", "what it has taken goes first");
 
-    for (i = 0; i < NGX_MCP_LINE_WAITING + 5; i++) {
+    for (i = 0; i < NGX_MCP_CHANNEL_WAITING + 5; i++) {
         answer(a.ref, "c", 0);
     }
 
-    ok(ngx_mcp_stream_take(&zone, &st, buf, sizeof(buf), &len, &flags)
+    ok(ngx_mcp_stream_read(&zone, &st, buf, sizeof(buf), &len, &flags)
        == NGX_ABORT && len == 5, "but not without end");
 
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
@@ -2227,7 +2230,7 @@ window_tests(void)
     join("e", "t1", "k", "13.", 0);
     join("e", "t1", "k", many, 0);
     later(500);
-    ok(ngx_mcp_stream_take(&zone, &sa, huge, sizeof(huge), &len, &flags)
+    ok(ngx_mcp_stream_read(&zone, &sa, huge, sizeof(huge), &len, &flags)
        == NGX_OK && len == sizeof(many) + 9
        && memcmp(huge, "<,\"count\":2xxx", 14) == 0, "and with a long one");
     is(take(&sa), "again", "once");
@@ -2405,17 +2408,17 @@ window_end_tests(void)
 static void
 knowledge_tests(void)
 {
-    ngx_str_t            key;
-    ngx_uint_t           i;
-    ngx_pool_t          *pool;
-    ngx_mcp_knowledge_t  in, out;
-    char                 text[32];
+    ngx_str_t          key;
+    ngx_uint_t         i;
+    ngx_pool_t        *pool;
+    ngx_mcp_profile_t  in, out;
+    char               text[32];
 
     start(ZONE_SIZE);
     pool = env_pool();
 
     memset(&in, 0, sizeof(in));
-    in.what = NGX_MCP_KNOWN_LEGACY;
+    in.what = NGX_MCP_PROFILE_LEGACY;
     in.revision = NGX_MCP_2025_06_18;
     in.result.data = big;
     in.result.len = 65536;
@@ -2424,85 +2427,85 @@ knowledge_tests(void)
 
     key = env_str("upstream audience");
 
-    ok(ngx_mcp_knowledge_get(&zone, &key, 1, 1000, pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 1, 1000, pool, &out)
        == NGX_DECLINED
-       && ngx_mcp_knowledge_get(&zone, &key, 1, 1000, pool, &out)
+       && ngx_mcp_profile_get(&zone, &key, 1, 1000, pool, &out)
           == NGX_AGAIN, "one asks");
-    ok(ngx_mcp_knowledge_put(&zone, &key, 1, &in) == NGX_OK, "put");
+    ok(ngx_mcp_profile_put(&zone, &key, 1, &in) == NGX_OK, "put");
     drain();
-    ok(heard.knowledge == 1, "all hear");
-    ok(ngx_mcp_knowledge_get(&zone, &key, 1, 1000, pool, &out) == NGX_OK
-       && out.what == NGX_MCP_KNOWN_LEGACY
+    ok(heard.profiles == 1, "all hear");
+    ok(ngx_mcp_profile_get(&zone, &key, 1, 1000, pool, &out) == NGX_OK
+       && out.what == NGX_MCP_PROFILE_LEGACY
        && out.revision == NGX_MCP_2025_06_18
        && out.result.len == 65536 && memcmp(out.result.data, big, 65536) == 0
        && out.status == 504 && out.why.len == 11
        && memcmp(out.why.data, "own session", 11) == 0, "get");
 
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out)
        == NGX_DECLINED, "another epoch asks again");
     in.result.len = 10;
-    ngx_mcp_knowledge_put(&zone, &key, 2, &in);
+    ngx_mcp_profile_put(&zone, &key, 2, &in);
     env_time(ngx_current_msec + 1001);
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 2000, pool, &out) == NGX_OK
-       && ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 2000, pool, &out) == NGX_OK
+       && ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out)
           == NGX_DECLINED, "age");
-    env_time(ngx_current_msec + NGX_MCP_ASKING_MAX);
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
+    env_time(ngx_current_msec + NGX_MCP_PROBE_MAX);
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out)
        == NGX_DECLINED, "one who never came back");
 
-    ngx_mcp_knowledge_put(&zone, &key, 2, &in);
-    ngx_mcp_knowledge_stale(&zone, &key);
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, NGX_MCP_KNOWLEDGE_ANY, pool, &out)
+    ngx_mcp_profile_put(&zone, &key, 2, &in);
+    ngx_mcp_profile_stale(&zone, &key);
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE, pool, &out)
        == NGX_OK
-       && ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out)
+       && ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out)
           == NGX_DECLINED, "stale is asked again, but not by all");
-    ngx_mcp_knowledge_put(&zone, &key, 2, &in);
-    ngx_mcp_knowledge_doubt(&zone, &key);
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, NGX_MCP_KNOWLEDGE_ANY, pool, &out)
+    ngx_mcp_profile_put(&zone, &key, 2, &in);
+    ngx_mcp_profile_suspect(&zone, &key);
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE, pool, &out)
        == NGX_DECLINED, "doubt makes all ask");
 
-    ok(ngx_mcp_knowledge_keep(&zone, &key, 3) == NGX_DECLINED
-       && ngx_mcp_knowledge_keep(&zone, &key, 2) == NGX_OK
-       && ngx_mcp_knowledge_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
-       && out.kept && out.what == NGX_MCP_KNOWN_LEGACY,
+    ok(ngx_mcp_profile_keep(&zone, &key, 3) == NGX_DECLINED
+       && ngx_mcp_profile_keep(&zone, &key, 2) == NGX_OK
+       && ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
+       && out.kept && out.what == NGX_MCP_PROFILE_LEGACY,
        "an MCP server is kept");
-    ngx_mcp_knowledge_doubt(&zone, &key);
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 0, pool, &out) == NGX_OK,
+    ngx_mcp_profile_suspect(&zone, &key);
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK,
        "for a moment");
-    env_time(ngx_current_msec + NGX_MCP_KNOWLEDGE_BRIEF + 1);
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, NGX_MCP_KNOWLEDGE_ANY, pool, &out)
+    env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE + 1);
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE, pool, &out)
        == NGX_DECLINED, "then it is asked again");
 
-    ngx_mcp_knowledge_give_up(&zone, &key);
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, NGX_MCP_KNOWLEDGE_ANY, pool, &out)
+    ngx_mcp_profile_give_up(&zone, &key);
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE, pool, &out)
        == NGX_DECLINED, "given up, another asks");
 
-    in.what = NGX_MCP_KNOWN_NOTHING;
-    ngx_mcp_knowledge_put(&zone, &key, 2, &in);
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
+    in.what = NGX_MCP_PROFILE_UNKNOWN;
+    ngx_mcp_profile_put(&zone, &key, 2, &in);
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
        && out.status == 504, "that it said nothing counts for a moment");
-    env_time(ngx_current_msec + NGX_MCP_KNOWLEDGE_BRIEF + 1);
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, NGX_MCP_KNOWLEDGE_ANY, pool, &out)
+    env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE + 1);
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE, pool, &out)
        == NGX_DECLINED
-       && ngx_mcp_knowledge_keep(&zone, &key, 2) == NGX_DECLINED,
+       && ngx_mcp_profile_keep(&zone, &key, 2) == NGX_DECLINED,
        "and is not kept");
-    ngx_mcp_knowledge_give_up(&zone, &key);
-    in.what = NGX_MCP_KNOWN_LEGACY;
+    ngx_mcp_profile_give_up(&zone, &key);
+    in.what = NGX_MCP_PROFILE_LEGACY;
 
     for (i = 0; i < 1000; i++) {
         snprintf(text, sizeof(text), "key %u", (unsigned) i);
         key = env_str(text);
         in.result.len = 1000;
-        (void) ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out);
+        (void) ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out);
 
-        if (ngx_mcp_knowledge_put(&zone, &key, 2, &in) != NGX_OK) {
+        if (ngx_mcp_profile_put(&zone, &key, 2, &in) != NGX_OK) {
             break;
         }
     }
 
     ok(i == 1000
-       && zone.sh->used[NGX_MCP_KNOWLEDGE] <= zone.sh->blocks / 8, "bounded");
-    ok(ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &out) == NGX_OK,
+       && zone.sh->used[NGX_MCP_PROFILE] <= zone.sh->blocks / 8, "bounded");
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out) == NGX_OK,
        "the last one is known");
 
     env_pool_free(pool);
@@ -2522,7 +2525,7 @@ idle_tests(void)
 
     fresh_one = session("e", "t");
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     ngx_mcp_session_create(&zone, &in, &used);
     ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
                          &in.identity, &s);
@@ -2724,7 +2727,7 @@ full_tests(void)
 
 /* a text to all, with an id */
 
-static ngx_mcp_ref_t  told;               /* the item that delivers it */
+static ngx_mcp_ref_t  gap;               /* the item that delivers it */
 
 static ngx_int_t
 tell_once(const char *scope, const char *id, const char *text,
@@ -2744,14 +2747,14 @@ tell_once(const char *scope, const char *id, const char *text,
     post.deliveries = &d;
     post.n = 1;
     post.answered = 1;
-    post.id = ngx_mcp_once_key(&zone, &s, &i);
+    post.id = ngx_mcp_idempotency_key(&zone, &s, &i);
     d.text = env_str(text);
     d.addressed = 1;
 
     rc = ngx_mcp_outbox_send(&zone, &post);
 
     *sessions = post.sessions;
-    told = post.item;
+    gap = post.item;
 
     return rc;
 }
@@ -2787,7 +2790,7 @@ once_tests(void)
     ok(tell_once("s", "3", "3", &n) == NGX_OK, "is free");
     is(take(&sa), "3 again", "and comes once, without a gap");
 
-    for (i = 0; i < NGX_MCP_ONCE; i++) {
+    for (i = 0; i < NGX_MCP_IDEMPOTENCY; i++) {
         snprintf(id, sizeof(id), "i%u", (unsigned) i);
         (void) tell_once("s", id, "x", &n);
     }
@@ -2812,7 +2815,7 @@ many_tests(void)
     ngx_uint_t        i, n, own, wrong;
     ngx_msec_t        next;
     ngx_mcp_ref_t     a;
-    ngx_mcp_zone_t    dying;
+    ngx_mcp_zone_t    removing;
     ngx_mcp_stream_t  first, last;
     static char       large[3000];
 
@@ -2845,21 +2848,21 @@ many_tests(void)
 
     /* a worker dies amid it */
 
-    dying = zone;
-    dying.worker = NGX_MCP_NO_WORKER;
+    removing = zone;
+    removing.worker = NGX_MCP_NO_WORKER;
     memset(bell, 2, sizeof(bell));
-    ngx_mcp_worker_claim(&dying, bell);
+    ngx_mcp_worker_claim(&removing, bell);
     own = zone.worker;
 
-    zone.worker = dying.worker;
+    zone.worker = removing.worker;
     ok(tell_once("s", "2", "2", &n) == NGX_AGAIN, "another one");
     zone.worker = own;
 
     (void) ngx_mcp_outbox_due(&zone, &next);
     is(take(&last), "again", "its worker lives");
 
-    ngx_mcp_worker_reap(&zone, dying.worker,
-                        ngx_mcp_place(&zone, dying.worker)->nonce);
+    ngx_mcp_worker_reap(&zone, removing.worker,
+                        ngx_mcp_slot(&zone, removing.worker)->nonce);
     (void) ngx_mcp_outbox_due(&zone, &next);
     is(take(&first), "2 again", "the first ones have it once");
     is(take(&last), "2 again", "as have the last ones");
@@ -2867,11 +2870,11 @@ many_tests(void)
     /* it comes again before the rest is delivered */
 
     (void) tell_once("s", "4", "4", &n);
-    memset(&told, 0, sizeof(told));
+    memset(&gap, 0, sizeof(gap));
     ok(tell_once("s", "4", "4", &n) == NGX_DECLINED && n == MANY,
        "it is taken");
 
-    while (ngx_mcp_outbox_run(&zone, told) == NGX_AGAIN) {
+    while (ngx_mcp_outbox_run(&zone, gap) == NGX_AGAIN) {
         /* void */
     }
 
@@ -2930,7 +2933,7 @@ death_tests(void)
         ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, shared);
         ngx_mcp_call_stream(&zone, shared->ref);
         answer(shared->ref, "p1", 0);
-        ngx_mcp_stream_open(&zone, ref, shared->line, NULL, 0, 3, &st);
+        ngx_mcp_stream_open(&zone, ref, shared->channel, NULL, 0, 3, &st);
 
         id = env_str("2");
         ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, &call);
@@ -2952,7 +2955,7 @@ death_tests(void)
     is(take(&get), "declined", "its stream carries the line");
 
     listen_again();
-    ngx_mcp_place(&zone, 1)->heartbeat = 0;
+    ngx_mcp_slot(&zone, 1)->heartbeat = 0;
     (void) ngx_mcp_worker_sweep(&zone);
     drain();
 
@@ -2972,7 +2975,7 @@ death_tests(void)
        && us_listens(&zone, heeded, &up, 1) == 0,
        "what it may have heard is a gap, unless the next one resumes");
 
-    ok(ngx_mcp_stream_open(&zone, ref, shared->line, NULL, 0, 3, &st)
+    ok(ngx_mcp_stream_open(&zone, ref, shared->channel, NULL, 0, 3, &st)
        == NGX_OK, "its call's line is kept");
     is(take(&st), "p1 {\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{"
        "\"code\":-32603,\"message\":\"worker died, the call may have run\","
@@ -3064,7 +3067,7 @@ doorbell_tests(void)
        "nobody has this bell");
     env_time(ngx_current_msec + 20000);
     (void) ngx_mcp_worker_sweep(&zone);
-    ok(ngx_mcp_place(&zone, other.worker)->state == NGX_MCP_WORKER_FREE,
+    ok(ngx_mcp_slot(&zone, other.worker)->state == NGX_MCP_WORKER_FREE,
        "so it is reaped, though its pid is in use");
 
     ngx_mcp_worker_leave(&other);
@@ -3076,7 +3079,7 @@ doorbell_tests(void)
 }
 
 
-/* there are more places for workers until they take their share of the zone */
+/* there are more slots for workers until they take their share of the zone */
 
 static void
 places_tests(void)
@@ -3119,7 +3122,7 @@ places_tests(void)
        && late.worker == NGX_MCP_NO_WORKER, "another one lives without");
 
     for (i = 0; i <= n; i++) {
-        ngx_mcp_place(&zone, i)->heartbeat = ngx_current_msec + 1000;
+        ngx_mcp_slot(&zone, i)->heartbeat = ngx_current_msec + 1000;
     }
 
     env_time(ngx_current_msec + 1000);
@@ -3194,7 +3197,7 @@ kept(const char *text)
     str = env_str(text);
     found = 0;
 
-    for (n = 1; n < zone.sh->fresh; n++) {
+    for (n = 1; n < zone.sh->watermark; n++) {
         e = ngx_mcp_block(&zone, n);
 
         if (e->rec.block.type != NGX_MCP_EVENT) {
@@ -3395,9 +3398,9 @@ share_again_tests(void)
     a = session_of("t", "a");
     b = session_of("t", "b");
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     (void) us_shared(&zone, &in, &us);
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.list_key = env_str("of another audience");
     (void) us_shared(&zone, &in, &other);
 
@@ -3440,7 +3443,7 @@ share_again_tests(void)
        "shared ones as well");
     ok(ngx_mcp_interest_join(&zone, us, b, &gone, 100000) == NGX_DONE,
        "alone if there is no room to share it again");
-    ok(ngx_mcp_interest_hold(&zone, us, call.ref, &supplied) == NGX_OK,
+    ok(ngx_mcp_interest_acquire(&zone, us, call.ref, &supplied) == NGX_OK,
        "a call waits on what another one subscribed to");
 
     stop("subscriptions of a client that has its share");
@@ -3476,7 +3479,7 @@ share_own_tests(void)
     id = env_str("there");
     uri = env_str("s:1");
 
-    in = fresh("e", "t");
+    in = watermark("e", "t");
     in.identity = up;
     ok(us_shared(&zone, &in, &us) == NGX_OK
        && ngx_mcp_interest_join(&zone, us, a, &uri, 8) == NGX_AGAIN,
@@ -3488,7 +3491,7 @@ share_own_tests(void)
     /* of a tenant that only has sessions of its own in common */
 
     for (n = 0; n < 4000; n++) {
-        in = fresh("e", "v");
+        in = watermark("e", "v");
         snprintf(text, sizeof(text), "key %u", (unsigned) n);
         in.list_key = env_str(text);
 
@@ -3873,7 +3876,7 @@ journal_tests(void)
     ngx_mcp_zone_lock(&zone);
     ngx_mcp_log_drop_locked(&zone, ngx_mcp_block(&zone, n));
     zone.sh->free = 0;
-    zone.sh->blocks = zone.sh->fresh;
+    zone.sh->blocks = zone.sh->watermark;
     ok(ngx_mcp_log_add_locked(&zone, s, &e, NULL, &stage)
        == ngx_mcp_block(&zone, n), "takes the block of the one before");
     env_unlock(&zone, ngx_pid);
@@ -3893,7 +3896,7 @@ journal_tests(void)
     ok(zone.sh->lost && env_alerts == 1, "an update that is too large");
     ngx_mcp_zone_lock(&zone);
     ngx_mcp_zone_unlock(&zone);
-    ok(env_check(&zone) == 0 && zone.sh->fresh == 1 && env_alerts == 2,
+    ok(env_check(&zone) == 0 && zone.sh->watermark == 1 && env_alerts == 2,
        "the zone is emptied");
     env_alerts = 0;
     env_lost = 0;

@@ -21,7 +21,7 @@ static heard_t           heard[WORKERS];
 static ngx_pool_t       *pool;
 
 static ngx_mcp_lease_t       lease, other, third;
-static ngx_mcp_lease_left_t  left;
+static ngx_mcp_lease_checkpoint_t  left;
 
 
 static void
@@ -56,7 +56,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .stream = on_task,
     .call = on_task,
     .group = on_group,
-    .knowledge = on_zone,
+    .profiles = on_zone,
     .upstream_sessions = on_zone,
     .listeners = on_zone,
     .lease = on_lease
@@ -140,7 +140,7 @@ stop(const char *what)
         ngx_mcp_worker_release(&workers[i]);
     }
 
-    for (n = 1; n < zone.sh->fresh; n++) {
+    for (n = 1; n < zone.sh->watermark; n++) {
         s = ngx_mcp_block(&zone, n);
 
         if (s->rec.block.type == NGX_MCP_SESSION) {
@@ -160,7 +160,7 @@ stop(const char *what)
 
     ngx_mcp_zone_unlock(&zone);
 
-    ok(env_check(&zone) == 0 && zone.sh->nfree == zone.sh->fresh - 1,
+    ok(env_check(&zone) == 0 && zone.sh->nfree == zone.sh->watermark - 1,
        "%s: all blocks are free at the end", what);
 
     env_pool_free(pool);
@@ -175,7 +175,7 @@ want(const char *key)
 
     str = env_str(key);
 
-    return ngx_mcp_lease_want(&workers[0], &str);
+    return ngx_mcp_lease_ensure(&workers[0], &str);
 }
 
 
@@ -197,7 +197,7 @@ poke(const char *key)
 
     str = env_str(key);
 
-    return ngx_mcp_lease_poke(&workers[0], &str);
+    return ngx_mcp_lease_signal(&workers[0], &str);
 }
 
 
@@ -210,9 +210,9 @@ is(ngx_str_t *got, const char *want)
 
 
 static ngx_int_t
-take(ngx_uint_t n, ngx_mcp_lease_t *l, const char *id, const char *text)
+consume(ngx_uint_t n, ngx_mcp_lease_t *l, const char *id, const char *text)
 {
-    ngx_mcp_take_t  t;
+    ngx_mcp_consume_t  t;
 
     memset(&t, 0, sizeof(t));
 
@@ -221,7 +221,7 @@ take(ngx_uint_t n, ngx_mcp_lease_t *l, const char *id, const char *text)
     t.text = env_str(text);
     t.rc = NGX_AGAIN;
 
-    return ngx_mcp_lease_take(&workers[n], &t);
+    return ngx_mcp_lease_consume(&workers[n], &t);
 }
 
 
@@ -271,14 +271,14 @@ await_tests(void)
     ok(heard[1].n == 1 && heard[1].why == NGX_MCP_LEASE_SETTLED
        && heard[0].n == 0, "connected: who waits is told");
     ok(ngx_mcp_lease_settled(&workers[1], ref) == NGX_OK
-       && ngx_mcp_lease_vain(&workers[0], &lease) == NGX_DECLINED,
+       && ngx_mcp_lease_failed(&workers[0], &lease) == NGX_DECLINED,
        "which is not in vain");
 
     listen_again();
-    ngx_mcp_lease_broken(&workers[0], &lease);
+    ngx_mcp_lease_disconnected(&workers[0], &lease);
     ok(ngx_mcp_lease_await(&workers[1], &key, &ref) == NGX_AGAIN
-       && ngx_mcp_lease_vain(&workers[0], &lease) == NGX_OK
-       && ngx_mcp_lease_vain(&workers[0], &lease) == NGX_DECLINED, "in vain");
+       && ngx_mcp_lease_failed(&workers[0], &lease) == NGX_OK
+       && ngx_mcp_lease_failed(&workers[0], &lease) == NGX_DECLINED, "in vain");
     drain_all();
     ok(heard[1].n == 1 && heard[1].why == NGX_MCP_LEASE_SETTLED
        && heard[0].n == 0, "who waits is told as well");
@@ -297,14 +297,14 @@ await_tests(void)
        "let go of");
     any.ref = ref;
     any.fence = 0;
-    ok(ngx_mcp_lease_vain(&workers[1], &lease) == NGX_OK
+    ok(ngx_mcp_lease_failed(&workers[1], &lease) == NGX_OK
        && ngx_mcp_lease_settled(&workers[1], ref) == NGX_DECLINED,
        "nobody came in time");
     claim(1, "a", &other);
-    ok(ngx_mcp_lease_vain(&workers[0], &lease) == NGX_DECLINED
+    ok(ngx_mcp_lease_failed(&workers[0], &lease) == NGX_DECLINED
        && ngx_mcp_lease_settled(&workers[1], ref) == NGX_AGAIN,
        "the next holder tries, whatever the one before says");
-    ok(ngx_mcp_lease_vain(&workers[0], &any) == NGX_OK, "any holder's");
+    ok(ngx_mcp_lease_failed(&workers[0], &any) == NGX_OK, "any holder's");
 
     (void) ngx_mcp_lease_drop(&workers[1], &other);
     ok(ngx_mcp_lease_settled(&workers[1], ref) == NGX_DECLINED, "dropped");
@@ -348,24 +348,24 @@ holder_tests(void)
     poke("a");
     poke("a");
     drain_all();
-    ok(heard[0].n == 1 && heard[0].why == NGX_MCP_LEASE_POKED
+    ok(heard[0].n == 1 && heard[0].why == NGX_MCP_LEASE_SIGNALED
        && heard[1].n == 0, "the holder is poked");
 
     note = env_str("a note");
     ok(ngx_mcp_lease_note(&workers[0], &lease, &note) == NGX_OK, "note");
     note = env_str("another");
     ok(ngx_mcp_lease_note(&workers[0], &lease, &note) == NGX_OK, "again");
-    ok(take(0, &lease, "id-1", "x") == NGX_OK
-       && take(0, &lease, "id-22", "x") == NGX_OK, "take");
+    ok(consume(0, &lease, "id-1", "x") == NGX_OK
+       && consume(0, &lease, "id-22", "x") == NGX_OK, "take");
 
     ok(ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_OK
-       && info.holder == ngx_pid && info.taken == 2 && is(&info.key, "a")
+       && info.holder == ngx_pid && info.consumed == 2 && is(&info.key, "a")
        && ngx_mcp_lease_info(&zone, 1, pool, &info) == NGX_DECLINED, "info");
 
     listen_again();
     ngx_mcp_lease_release(&workers[0], &lease);
     ok(ngx_mcp_lease_renew(&workers[0], &lease) == NGX_DECLINED
-       && take(0, &lease, "id-3", "x") == NGX_ABORT, "release");
+       && consume(0, &lease, "id-3", "x") == NGX_ABORT, "release");
     drain_all();
     ok(heard[0].why == NGX_MCP_LEASE_FREE
        && heard[1].why == NGX_MCP_LEASE_FREE, "free for all");
@@ -375,7 +375,7 @@ holder_tests(void)
     ok(claim(1, "a", &other) == NGX_OK && is(&left.id, "id-22")
        && is(&left.note, "another"), "what the one before left");
     drain_all();
-    ok(heard[1].why == NGX_MCP_LEASE_POKED && heard[0].n == 0,
+    ok(heard[1].why == NGX_MCP_LEASE_SIGNALED && heard[0].n == 0,
        "a poke waits for the next holder");
 
     /* a holder that stalls */
@@ -394,7 +394,7 @@ holder_tests(void)
     listen_again();
     ok(claim(0, "a", &lease) == NGX_OK && lease.fence > other.fence,
        "claimed by another one");
-    ok(take(1, &other, "id-4", "x") == NGX_ABORT
+    ok(consume(1, &other, "id-4", "x") == NGX_ABORT
        && ngx_mcp_lease_renew(&workers[1], &other) == NGX_DECLINED,
        "the former one takes no more");
     drain_all();
@@ -405,12 +405,12 @@ holder_tests(void)
 
     listen_again();
     ngx_mcp_worker_reap(&workers[1], workers[0].worker,
-                        ngx_mcp_place(&zone, workers[0].worker)->nonce);
+                        ngx_mcp_slot(&zone, workers[0].worker)->nonce);
     workers[0].worker = NGX_MCP_NO_WORKER;
     drain_all();
     ok(heard[1].n == 1 && heard[1].why == NGX_MCP_LEASE_FREE, "it died");
     ok(claim(1, "a", &other) == NGX_OK && is(&left.id, "id-22"), "taken over");
-    ok(take(0, &lease, "", "x") == NGX_ABORT, "for good");
+    ok(consume(0, &lease, "", "x") == NGX_ABORT, "for good");
 
     poke("a");
     ok(ngx_mcp_lease_drop(&workers[1], &other) == NGX_AGAIN,
@@ -434,13 +434,13 @@ holder_tests(void)
     note.len = 512;
     ok(ngx_mcp_lease_note(&workers[0], &lease, &note) == NGX_OK, "a long one");
     key[256] = '\0';
-    ok(take(0, &lease, key, "x") == NGX_OK, "a long id");
+    ok(consume(0, &lease, key, "x") == NGX_OK, "a long id");
     ngx_mcp_lease_release(&workers[0], &lease);
     key[256] = 'k';
     ok(claim(0, key, &lease) == NGX_OK && left.note.len == 512
        && left.id.len == 256, "kept");
     key[257] = '\0';
-    ok(take(0, &lease, key, "x") == NGX_OK, "an id too long");
+    ok(consume(0, &lease, key, "x") == NGX_OK, "an id too long");
     key[257] = 'k';
     ngx_mcp_lease_release(&workers[0], &lease);
     ok(claim(0, key, &lease) == NGX_OK && left.id.len == 0, "is not kept");
@@ -494,7 +494,7 @@ epoch_tests(void)
     want("none");
     claim(0, "ids", &lease);
     (void) connected(0, &lease);
-    take(0, &lease, "7", "x");
+    consume(0, &lease, "7", "x");
     claim(0, "none", &other);
     drain_all();
 
@@ -512,7 +512,7 @@ epoch_tests(void)
 
     ok(claim(2, "ids", &third) == NGX_OK && is(&left.id, "7")
        && !left.overlap, "it goes on from the last id");
-    ok(take(0, &lease, "8", "x") == NGX_ABORT, "alone");
+    ok(consume(0, &lease, "8", "x") == NGX_ABORT, "alone");
     drain_all();
     ok(heard[0].why == NGX_MCP_LEASE_LOST && heard[0].n == 1
        && strcmp(heard[0].key, "ids") == 0, "the other one is told");
@@ -548,9 +548,9 @@ overlap_tests(void)
     ok(claim(0, "f", &lease) == NGX_OK && connected(0, &lease) == 0,
        "the first connection is no gap");
     ok(connected(0, &lease) == 0, "it stands");
-    take(0, &lease, "", "a");
+    consume(0, &lease, "", "a");
 
-    ngx_mcp_lease_broken(&workers[0], &lease);
+    ngx_mcp_lease_disconnected(&workers[0], &lease);
     ok(connected(0, &lease) == 1, "one again is");
 
     join(2, 2);
@@ -562,31 +562,33 @@ overlap_tests(void)
     drain_all();
     ok(heard[0].n == 0, "nothing is lost");
 
-    ok(take(0, &lease, "", "b") == NGX_OK, "the one before reads on");
-    ok(take(0, &lease, "", "c") == NGX_OK, "and on");
+    ok(consume(0, &lease, "", "b") == NGX_OK, "the one before reads on");
+    ok(consume(0, &lease, "", "c") == NGX_OK, "and on");
     ok(connected(2, &other) == 0, "no gap");
 
-    ok(take(2, &other, "", "c") == NGX_DECLINED, "the new one is second");
-    ok(take(2, &other, "", "d") == NGX_OK
-       && take(0, &lease, "", "d") == NGX_DECLINED, "or first");
+    ok(consume(2, &other, "", "c") == NGX_DECLINED, "the new one is second");
+    ok(consume(2, &other, "", "d") == NGX_OK
+       && consume(0, &lease, "", "d") == NGX_DECLINED, "or first");
 
     /* equal texts */
 
-    ok(take(0, &lease, "", "e") == NGX_OK && take(0, &lease, "", "e") == NGX_OK
-       && take(2, &other, "", "e") == NGX_DECLINED
-       && take(2, &other, "", "e") == NGX_DECLINED
-       && take(2, &other, "", "e") == NGX_OK
-       && take(0, &lease, "", "e") == NGX_DECLINED
-       && take(0, &lease, "", "e") == NGX_OK
-       && take(2, &other, "", "e") == NGX_DECLINED, "each is taken once");
+    ok(consume(0, &lease, "",
+               "e") == NGX_OK && consume(0, &lease, "", "e") == NGX_OK
+       && consume(2, &other, "", "e") == NGX_DECLINED
+       && consume(2, &other, "", "e") == NGX_DECLINED
+       && consume(2, &other, "", "e") == NGX_OK
+       && consume(0, &lease, "", "e") == NGX_DECLINED
+       && consume(0, &lease, "", "e") == NGX_OK
+       && consume(2, &other, "", "e") == NGX_DECLINED, "each is taken once");
 
-    ok(take(0, &lease, "", "") == NGX_OK && take(2, &other, "", "") == NGX_OK,
+    ok(consume(0, &lease, "",
+               "") == NGX_OK && consume(2, &other, "", "") == NGX_OK,
        "no text is like no other");
 
     env_time(ngx_current_msec + 999);
-    ok(take(0, &lease, "", "f") == NGX_OK, "for a second");
+    ok(consume(0, &lease, "", "f") == NGX_OK, "for a second");
     env_time(ngx_current_msec + 1);
-    ok(take(0, &lease, "", "g") == NGX_ABORT
+    ok(consume(0, &lease, "", "g") == NGX_ABORT
        && ngx_mcp_lease_renew(&workers[0], &lease) == NGX_DECLINED,
        "then it is over");
     drain_all();
@@ -594,10 +596,10 @@ overlap_tests(void)
 
     env_time(ngx_current_msec + 1999);
     (void) ngx_mcp_lease_renew(&workers[2], &other);
-    ok(take(2, &other, "", "f") == NGX_DECLINED, "late");
-    ok(take(2, &other, "", "f") == NGX_OK, "another one");
+    ok(consume(2, &other, "", "f") == NGX_DECLINED, "late");
+    ok(consume(2, &other, "", "f") == NGX_OK, "another one");
     env_time(ngx_current_msec + 1);
-    ok(take(2, &other, "", "b") == NGX_OK, "what it never saw is forgotten");
+    ok(consume(2, &other, "", "b") == NGX_OK, "what it never saw is forgotten");
 
     /* a third one: the second dies before it is connected */
 
@@ -605,32 +607,32 @@ overlap_tests(void)
     join(1, 3);
     join(3, 3);
     ok(claim(3, "f", &third) == NGX_OK && left.overlap, "the next overlap");
-    ok(take(2, &other, "", "f") == NGX_OK, "has a memory of its own");
+    ok(consume(2, &other, "", "f") == NGX_OK, "has a memory of its own");
 
     ngx_mcp_worker_reap(&workers[1], workers[3].worker,
-                        ngx_mcp_place(&zone, workers[3].worker)->nonce);
+                        ngx_mcp_slot(&zone, workers[3].worker)->nonce);
     workers[3].worker = NGX_MCP_NO_WORKER;
 
-    ok(take(2, &other, "", "h") == NGX_OK, "the one before lives on");
+    ok(consume(2, &other, "", "h") == NGX_OK, "the one before lives on");
     ok(claim(1, "f", &third) == NGX_OK && left.overlap
        && connected(1, &third) == 0, "for another one");
-    ok(take(1, &third, "", "h") == NGX_DECLINED, "with what it had taken");
+    ok(consume(1, &third, "", "h") == NGX_DECLINED, "with what it had taken");
 
     ngx_mcp_lease_release(&workers[2], &other);
-    ok(take(2, &other, "", "i") == NGX_ABORT
-       && take(1, &third, "", "f") == NGX_DECLINED, "it lets go");
+    ok(consume(2, &other, "", "i") == NGX_ABORT
+       && consume(1, &third, "", "f") == NGX_DECLINED, "it lets go");
 
     /* the one before is gone before the new one is connected */
 
     join(3, 4);
     ok(claim(3, "f", &other) == NGX_OK && left.overlap, "one more");
-    ok(take(1, &third, "", "j") == NGX_OK, "the one before takes");
-    ngx_mcp_lease_broken(&workers[1], &third);
-    ok(take(1, &third, "", "k") == NGX_ABORT && connected(3, &other) == 1,
+    ok(consume(1, &third, "", "j") == NGX_OK, "the one before takes");
+    ngx_mcp_lease_disconnected(&workers[1], &third);
+    ok(consume(1, &third, "", "k") == NGX_ABORT && connected(3, &other) == 1,
        "a gap");
     ok(connected(3, &other) == 0, "said once");
-    ok(take(3, &other, "", "j") == NGX_DECLINED
-       && take(3, &other, "", "j") == NGX_OK, "what it took is not doubled");
+    ok(consume(3, &other, "", "j") == NGX_DECLINED
+       && consume(3, &other, "", "j") == NGX_OK, "what it took is not doubled");
 
     /* an overlap is not mixed with another one */
 
@@ -644,13 +646,13 @@ overlap_tests(void)
 
     for (i = 0; i < 3000; i++) {
         snprintf(text, sizeof(text), "%u", (unsigned) i);
-        (void) take(0, &lease, "", text);
+        (void) consume(0, &lease, "", text);
     }
 
     (void) connected(1, &third);
-    ok(take(1, &third, "", "2999") == NGX_DECLINED
-       && take(1, &third, "", "952") == NGX_DECLINED
-       && take(1, &third, "", "951") == NGX_OK, "the last 2048");
+    ok(consume(1, &third, "", "2999") == NGX_DECLINED
+       && consume(1, &third, "", "952") == NGX_DECLINED
+       && consume(1, &third, "", "951") == NGX_OK, "the last 2048");
 
     /* what only the one before saw, long ago */
 
@@ -658,13 +660,13 @@ overlap_tests(void)
     (void) ngx_mcp_lease_renew(&workers[1], &third);
     join(2, 7);
     ok(claim(2, "f", &other) == NGX_OK, "and again");
-    (void) take(1, &third, "", "x");
+    (void) consume(1, &third, "", "x");
     env_time(ngx_current_msec + 2001);
     (void) ngx_mcp_lease_renew(&workers[1], &third);
-    (void) take(1, &third, "", "y");
+    (void) consume(1, &third, "", "y");
     (void) connected(2, &other);
-    ok(take(2, &other, "", "x") == NGX_OK
-       && take(2, &other, "", "y") == NGX_DECLINED, "swallows nothing");
+    ok(consume(2, &other, "", "x") == NGX_OK
+       && consume(2, &other, "", "y") == NGX_DECLINED, "swallows nothing");
 
     /* the one before dies before it has read all */
 
@@ -676,7 +678,7 @@ overlap_tests(void)
     drain_all();
     listen_again();
     ngx_mcp_worker_reap(&workers[3], workers[2].worker,
-                        ngx_mcp_place(&zone, workers[2].worker)->nonce);
+                        ngx_mcp_slot(&zone, workers[2].worker)->nonce);
     workers[2].worker = NGX_MCP_NO_WORKER;
     drain_all();
     ok(heard[3].n == 1 && heard[3].why == NGX_MCP_LEASE_GAP,
@@ -686,23 +688,23 @@ overlap_tests(void)
 
     join(2, 9);
     ok(claim(2, "f", &other) == NGX_OK && left.overlap, "an overlap again");
-    ngx_mcp_lease_alone(&workers[3], &lease);
-    ok(take(3, &lease, "", "p") == NGX_OK, "the one before ends it not");
+    ngx_mcp_lease_overlap_end(&workers[3], &lease);
+    ok(consume(3, &lease, "", "p") == NGX_OK, "the one before ends it not");
     listen_again();
-    ngx_mcp_lease_alone(&workers[2], &other);
+    ngx_mcp_lease_overlap_end(&workers[2], &other);
     drain_all();
-    ok(take(3, &lease, "", "q") == NGX_ABORT
+    ok(consume(3, &lease, "", "q") == NGX_ABORT
        && heard[3].n == 1 && heard[3].why == NGX_MCP_LEASE_LOST,
        "the holder does");
     ok(connected(2, &other) == 1, "which is a gap");
 
     /* ids */
 
-    (void) take(2, &other, "1", "r");
+    (void) consume(2, &other, "1", "r");
     join(1, 10);
     ok(claim(1, "f", &third) == NGX_OK && !left.overlap && left.id.len == 1
        && connected(1, &third) == 1, "nobody reads, but it can go on");
-    ngx_mcp_lease_forget(&workers[1], &third);
+    ngx_mcp_lease_clear_id(&workers[1], &third);
     join(2, 11);
     ok(claim(2, "f", &other) == NGX_OK && left.overlap && left.id.len == 0,
        "an id that says nothing any more");
@@ -724,24 +726,25 @@ chain_tests(void)
     join(2, 2);
     ok(claim(2, "c", &other) == NGX_OK && left.overlap
        && connected(2, &other) == 0, "second");
-    (void) take(0, &lease, "", "a");
-    (void) take(0, &lease, "", "b");
-    (void) take(0, &lease, "", "c");
+    (void) consume(0, &lease, "", "a");
+    (void) consume(0, &lease, "", "b");
+    (void) consume(0, &lease, "", "c");
 
     env_time(ngx_current_msec + 1000);
-    ok(take(2, &other, "", "a") == NGX_DECLINED, "it is behind");
+    ok(consume(2, &other, "", "a") == NGX_DECLINED, "it is behind");
 
     join(1, 3);
     ok(claim(1, "c", &third) == NGX_OK && left.overlap
        && connected(1, &third) == 0, "third");
-    ok(take(2, &other, "", "b") == NGX_DECLINED, "the second is behind still");
-    ok(take(2, &other, "", "b") == NGX_OK
-       && take(1, &third, "", "b") == NGX_DECLINED,
+    ok(consume(2, &other, "", "b") == NGX_DECLINED,
+       "the second is behind still");
+    ok(consume(2, &other, "", "b") == NGX_OK
+       && consume(1, &third, "", "b") == NGX_DECLINED,
        "another one is of the second and third");
-    ok(take(1, &third, "", "c") == NGX_OK, "what the third reads is new");
-    ok(take(2, &other, "", "c") == NGX_DECLINED
-       && take(2, &other, "", "c") == NGX_DECLINED
-       && take(2, &other, "", "c") == NGX_OK,
+    ok(consume(1, &third, "", "c") == NGX_OK, "what the third reads is new");
+    ok(consume(2, &other, "", "c") == NGX_DECLINED
+       && consume(2, &other, "", "c") == NGX_DECLINED
+       && consume(2, &other, "", "c") == NGX_OK,
        "the second has it from either");
 
     stop("chains");
@@ -784,7 +787,7 @@ next(ngx_mcp_stream_t *st)
     ngx_int_t   rc;
     ngx_uint_t  flags;
 
-    rc = ngx_mcp_stream_take(&workers[1], st, buf, sizeof(buf), &len, &flags);
+    rc = ngx_mcp_stream_read(&workers[1], st, buf, sizeof(buf), &len, &flags);
 
     return rc == NGX_OK ? (ngx_int_t) len : rc;
 }
@@ -798,7 +801,7 @@ say_as(ngx_uint_t worker, ngx_mcp_lease_t *l, const char *id, size_t len,
 
     ngx_str_t           str;
     ngx_mcp_post_t      post;
-    ngx_mcp_take_t      t;
+    ngx_mcp_consume_t   t;
     ngx_mcp_delivery_t  d;
 
     memset(&t, 0, sizeof(t));
@@ -812,7 +815,7 @@ say_as(ngx_uint_t worker, ngx_mcp_lease_t *l, const char *id, size_t len,
 
     post.deliveries = &d;
     post.n = 1;
-    post.take = &t;
+    post.consume = &t;
 
     str = env_str(tenant ? tenant : "");
     d.text.data = big;
@@ -879,7 +882,7 @@ take_tests(void)
        "one for nobody");
 
     ok(ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_OK
-       && info.taken == 6, "six events");
+       && info.consumed == 6, "six events");
 
     other = lease;
     other.fence--;

@@ -136,7 +136,7 @@ take(ngx_mcp_stream_t *stream)
     ngx_uint_t     flags;
     static u_char  buf[256];
 
-    rc = ngx_mcp_stream_take(&zone, stream, buf, sizeof(buf) - 1, &len,
+    rc = ngx_mcp_stream_read(&zone, stream, buf, sizeof(buf) - 1, &len,
                              &flags);
     if (rc != NGX_OK) {
         return "";
@@ -181,7 +181,7 @@ life_tests(void)
 
     ok(put(a, "[1]", 1, 1, signals) == NGX_DONE, "the first");
     ok(reads(a, "[1]"), "is served");
-    ok(ngx_mcp_list_untold(&zone, a) == 0, "and nobody is told");
+    ok(ngx_mcp_list_dirty(&zone, a) == 0, "and nobody is told");
     ok(due(a, &signals, &delay) == NGX_OK && signals == 1,
        "the signal came after it began");
     ok(ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &stale) == NGX_OK,
@@ -197,14 +197,14 @@ life_tests(void)
        == NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS), "and another");
     ok(due(a, &signals, &delay) == NGX_OK && signals == 3, "due once");
     ok(put(a, "[2,1]", 1, 2, signals) == NGX_DONE
-       && ngx_mcp_list_untold(&zone, a) == 0 && reads(a, "[2,1]"),
+       && ngx_mcp_list_dirty(&zone, a) == 0 && reads(a, "[2,1]"),
        "a new order is stored silently");
     ok(!ngx_mcp_list_current(&zone, &stale)
        && ngx_mcp_list_read(&zone, &stale, buf) == NGX_DECLINED,
        "the one before is gone");
 
     ok(put(a, "[3]", 3, 3, signals) == NGX_OK
-       && ngx_mcp_list_untold(&zone, a)
+       && ngx_mcp_list_dirty(&zone, a)
           == NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS), "another one");
 
     env_time(ngx_current_msec + TTL);
@@ -231,9 +231,9 @@ life_tests(void)
        && due(a, &signals, &delay) == NGX_AGAIN && delay == TTL,
        "which heals it");
 
-    ngx_mcp_list_pass(&zone, a, NGX_MCP_LIST_TOOLS, signals, TTL);
+    ngx_mcp_list_pass_through(&zone, a, NGX_MCP_LIST_TOOLS, signals, TTL);
     ok(ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &list) == NGX_DECLINED
-       && ngx_mcp_list_untold(&zone, a), "one that can not be kept");
+       && ngx_mcp_list_dirty(&zone, a), "one that can not be kept");
 
     a = audience("t", "cold", 4);
     (void) ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &list);
@@ -241,16 +241,16 @@ life_tests(void)
     ok(ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &list) == NGX_DECLINED,
        "a failure while cold lets requests go on");
     ok(put(a, "[1]", 1, 1, 0) == NGX_DONE
-       && ngx_mcp_list_untold(&zone, a) == 0, "the first after all");
+       && ngx_mcp_list_dirty(&zone, a) == 0, "the first after all");
 
-    ngx_mcp_list_pass(&zone, a, NGX_MCP_LIST_PROMPTS, 0, TTL);
-    ok(ngx_mcp_list_untold(&zone, a) == 0, "none from the beginning");
+    ngx_mcp_list_pass_through(&zone, a, NGX_MCP_LIST_PROMPTS, 0, TTL);
+    ok(ngx_mcp_list_dirty(&zone, a) == 0, "none from the beginning");
     (void) ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_PROMPTS, &list);
     ok(ngx_mcp_list_signal(&zone, a, NGX_MCP_LIST_ALL)
        == (NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS)
            |NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS)), "a signal for it");
-    ngx_mcp_list_pass(&zone, a, NGX_MCP_LIST_PROMPTS, 1, TTL);
-    ok(ngx_mcp_list_untold(&zone, a)
+    ngx_mcp_list_pass_through(&zone, a, NGX_MCP_LIST_PROMPTS, 1, TTL);
+    ok(ngx_mcp_list_dirty(&zone, a)
        == NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS),
        "is passed on: it may have changed");
 
@@ -286,18 +286,18 @@ member_tests(void)
     e.parts = &str;
     e.nparts = 1;
 
-    ok(ngx_mcp_list_tell(&zone, a, &an, NGX_MCP_LIST_ALL, &e) == 0
+    ok(ngx_mcp_list_announce(&zone, a, &an, NGX_MCP_LIST_ALL, &e) == 0
        && strcmp(take(&st1), "") == 0, "nothing to tell");
 
     (void) put(a, "[1]", 1, 1, 0);
     (void) put(a, "[2]", 2, 2, 0);
 
-    ok(ngx_mcp_list_tell(&zone, a, &an, NGX_MCP_LIST_ALL, &e) == 3,
+    ok(ngx_mcp_list_announce(&zone, a, &an, NGX_MCP_LIST_ALL, &e) == 3,
        "a change is told");
     ok(strcmp(take(&st1), "changed") == 0, "to the audience");
     ok(strcmp(take(&st2), "") == 0, "not to another");
     ok(strcmp(take(&st3), "") == 0, "nor to one whose lists are its own");
-    ok(ngx_mcp_list_tell(&zone, a, &an, NGX_MCP_LIST_ALL, &e) == 0
+    ok(ngx_mcp_list_announce(&zone, a, &an, NGX_MCP_LIST_ALL, &e) == 0
        && strcmp(take(&st1), "") == 0, "and once");
 
     memset(&e, 0, sizeof(e));

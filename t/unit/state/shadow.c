@@ -54,8 +54,8 @@ take(ngx_mcp_zone_t *zone)
         shadow = malloc(size);
     }
 
-    used = (size_t) sh->fresh * NGX_MCP_BLOCK_SIZE;
-    tail = sh->size - sh->places * sizeof(ngx_mcp_worker_sh_t);
+    used = (size_t) sh->watermark * NGX_MCP_BLOCK_SIZE;
+    tail = sh->size - sh->slots * sizeof(ngx_mcp_worker_sh_t);
 
     memcpy(shadow, sh, sh->journal);
     memcpy(shadow + sh->base, (u_char *) sh + sh->base, used);
@@ -104,7 +104,7 @@ __wrap_ngx_mcp_zone_lock(ngx_mcp_zone_t *zone)
 
     /* much of the same is done when a zone is filled */
 
-    locked = (zone->sh->fresh < LARGE || ++holds % 8 == 0);
+    locked = (zone->sh->watermark < LARGE || ++holds % 8 == 0);
 
     if (locked) {
         take(zone);

@@ -30,7 +30,7 @@ static size_t             copy_size;
 
 static ngx_mcp_ref_t      bystander, victim, tenant;
 static ngx_mcp_call_t     call, streamed, finished;
-static ngx_mcp_stream_t   get, newer, line;
+static ngx_mcp_stream_t   get, newer, channel;
 static ngx_mcp_ref_t      listed;
 static ngx_mcp_lease_t    feed, fed, counted;
 static u_char             big[6000];
@@ -161,11 +161,11 @@ audience(const char *key)
 
 static void
 lease_claim(ngx_mcp_zone_t *z, const char *key, ngx_mcp_lease_t *l,
-    ngx_mcp_lease_left_t *left)
+    ngx_mcp_lease_checkpoint_t *left)
 {
-    ngx_str_t              str;
-    ngx_pool_t            *pool;
-    ngx_mcp_lease_left_t   unused;
+    ngx_str_t                   str;
+    ngx_pool_t                 *pool;
+    ngx_mcp_lease_checkpoint_t  unused;
 
     str = env_str(key);
     pool = env_pool();
@@ -178,10 +178,10 @@ lease_claim(ngx_mcp_zone_t *z, const char *key, ngx_mcp_lease_t *l,
 }
 
 
-static ngx_mcp_take_t
+static ngx_mcp_consume_t
 taking(ngx_mcp_lease_t *l, const char *id, const char *text)
 {
-    ngx_mcp_take_t  t;
+    ngx_mcp_consume_t  t;
 
     memset(&t, 0, sizeof(t));
 
@@ -199,23 +199,23 @@ taking(ngx_mcp_lease_t *l, const char *id, const char *text)
 static void
 build_leases(u_char *bell)
 {
-    ngx_str_t       key;
-    ngx_uint_t      gap;
-    ngx_mcp_take_t  t;
+    ngx_str_t          key;
+    ngx_uint_t         gap;
+    ngx_mcp_consume_t  t;
 
     key = env_str("feed");
-    ngx_mcp_lease_want(&other, &key);
+    ngx_mcp_lease_ensure(&other, &key);
     lease_claim(&other, "feed", &feed, NULL);
     ngx_mcp_lease_connected(&other, &feed, &gap);
 
     key = env_str("counted");
-    ngx_mcp_lease_want(&other, &key);
+    ngx_mcp_lease_ensure(&other, &key);
 
     ngx_mcp_worker_claim(&zone, bell);
 
     lease_claim(&zone, "counted", &counted, NULL);
     t = taking(&counted, "before", "");
-    (void) ngx_mcp_lease_take(&zone, &t);
+    (void) ngx_mcp_lease_consume(&zone, &t);
 }
 
 
@@ -230,7 +230,7 @@ events_of(ngx_mcp_zone_t *z, size_t len)
 
     found = 0;
 
-    for (n = 1; n < z->sh->fresh; n++) {
+    for (n = 1; n < z->sh->watermark; n++) {
         e = ngx_mcp_block(z, n);
         found += (e->rec.block.type == NGX_MCP_EVENT && e->rec.len == len);
     }
@@ -316,7 +316,7 @@ build(void)
     str = env_str("progress");
     e = event(&str, 0);
     ngx_mcp_log_call(&zone, streamed.ref, &e, &cursor);
-    ngx_mcp_stream_open(&zone, victim, streamed.line, NULL, 0, 3, &line);
+    ngx_mcp_stream_open(&zone, victim, streamed.channel, NULL, 0, 3, &channel);
 
     id = env_str("3");
     token = env_str("");
@@ -527,7 +527,7 @@ op_stream_close(void)
 static void
 op_stream_close_line(void)
 {
-    ngx_mcp_stream_close(&zone, &line, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    ngx_mcp_stream_close(&zone, &channel, NGX_MCP_COUNTER_STREAMS_CLIENT);
 }
 
 
@@ -538,7 +538,7 @@ op_take(void)
     u_char      buf[512];
     ngx_uint_t  flags;
 
-    while (ngx_mcp_stream_take(&zone, &newer, buf, sizeof(buf), &len, &flags)
+    while (ngx_mcp_stream_read(&zone, &newer, buf, sizeof(buf), &len, &flags)
            != NGX_AGAIN)
     {
         /* void */
@@ -634,7 +634,7 @@ op_shared(void)
     ngx_mcp_ref_t  us;
 
     us = shared_session();
-    ngx_mcp_shared_hold(&zone, us, 1);
+    ngx_mcp_shared_claim(&zone, us, 1);
     ngx_mcp_shared_end(&zone, us, 1);
 }
 
@@ -646,7 +646,7 @@ op_shared_expire(void)
     ngx_mcp_ref_t  us;
 
     us = shared_session();
-    ngx_mcp_shared_hold(&zone, us, 1);
+    ngx_mcp_shared_claim(&zone, us, 1);
 
     uri = env_str("file:///c");
     ngx_mcp_interest_join(&zone, us, victim, &uri, 8);
@@ -671,14 +671,14 @@ op_interests(void)
     ngx_mcp_upstream_session_t  l;
 
     us = shared_session();
-    ngx_mcp_shared_hold(&zone, us, 1);
+    ngx_mcp_shared_claim(&zone, us, 1);
 
     name = env_str("upstream");
     id = env_str("up-session");
     us_get(&zone, us, &name, call.ref, &l);
     us_made(&zone, us, &name, &id, 3);
     us_peek(&zone, us, &name, &l);
-    ngx_mcp_upstream_session_listens(&zone, us, l.serial, 0);
+    ngx_mcp_upstream_session_stream_opened(&zone, us, l.serial, 0);
 
     pool = env_pool();
 
@@ -688,7 +688,7 @@ op_interests(void)
     ngx_mcp_interest_next(&zone, us, 1, pool, &job);
     ngx_mcp_interest_done(&zone, 1, &job, NGX_OK, l.serial);
     ngx_mcp_interest_pair(&zone, victim, &name, &uri, 1, 0);
-    ngx_mcp_interest_heard(&zone, us, &uri);
+    ngx_mcp_interest_updated(&zone, us, &uri);
     ngx_mcp_interest_pair(&zone, victim, &name, &uri, 2, 1);
     ngx_mcp_session_unsubscribe(&zone, victim, &uri);
     ngx_mcp_interest_leave(&zone, bystander, &uri);
@@ -696,7 +696,7 @@ op_interests(void)
     ngx_mcp_interest_done(&zone, 1, &job, NGX_OK, l.serial);
 
     uri = env_str("file:///d");
-    ngx_mcp_interest_hold(&zone, us, call.ref, &uri);
+    ngx_mcp_interest_acquire(&zone, us, call.ref, &uri);
     ngx_mcp_interest_join(&zone, us, victim, &uri, 8);
     ngx_mcp_call_close(&zone, call.ref);
     us_shared_end(&zone, us);
@@ -773,9 +773,9 @@ op_topic_idle(void)
 static void
 op_knowledge(void)
 {
-    ngx_str_t            key;
-    ngx_pool_t          *pool;
-    ngx_mcp_knowledge_t  k;
+    ngx_str_t          key;
+    ngx_pool_t        *pool;
+    ngx_mcp_profile_t  k;
 
     key = env_str("upstream and audience");
     pool = env_pool();
@@ -783,20 +783,20 @@ op_knowledge(void)
     k.result.data = big;
     k.result.len = 3000;
 
-    ngx_mcp_knowledge_get(&zone, &key, 1, 1000, pool, &k);
-    ngx_mcp_knowledge_put(&zone, &key, 1, &k);
-    ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &k);
+    ngx_mcp_profile_get(&zone, &key, 1, 1000, pool, &k);
+    ngx_mcp_profile_put(&zone, &key, 1, &k);
+    ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
     k.result.len = 0;
-    ngx_mcp_knowledge_put(&zone, &key, 2, &k);
-    ngx_mcp_knowledge_doubt(&zone, &key);
-    ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &k);
-    ngx_mcp_knowledge_give_up(&zone, &key);
-    k.what = NGX_MCP_KNOWN_LEGACY;
-    ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &k);
-    ngx_mcp_knowledge_put(&zone, &key, 2, &k);
-    ngx_mcp_knowledge_doubt(&zone, &key);
-    ngx_mcp_knowledge_get(&zone, &key, 2, 1000, pool, &k);
-    ngx_mcp_knowledge_keep(&zone, &key, 2);
+    ngx_mcp_profile_put(&zone, &key, 2, &k);
+    ngx_mcp_profile_suspect(&zone, &key);
+    ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
+    ngx_mcp_profile_give_up(&zone, &key);
+    k.what = NGX_MCP_PROFILE_LEGACY;
+    ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
+    ngx_mcp_profile_put(&zone, &key, 2, &k);
+    ngx_mcp_profile_suspect(&zone, &key);
+    ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
+    ngx_mcp_profile_keep(&zone, &key, 2);
 
     env_pool_free(pool);
 }
@@ -859,7 +859,7 @@ said_check(ngx_mcp_ref_t ref)
 
     i = 0;
 
-    while (ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf), &len, &flags)
+    while (ngx_mcp_stream_read(&copy, &st, buf, sizeof(buf), &len, &flags)
            != NGX_AGAIN)
     {
         if (len >= 5 && memcmp(buf, "waits", 5) == 0) {
@@ -959,7 +959,7 @@ op_lists(void)
     ngx_mcp_list_put(&zone, listed, NGX_MCP_LIST_TOOLS, &c, 1, 1000);
     ngx_mcp_list_get(&zone, listed, NGX_MCP_LIST_PROMPTS, &list);
     ngx_mcp_list_fail(&zone, listed, NGX_MCP_LIST_PROMPTS);
-    ngx_mcp_list_pass(&zone, listed, NGX_MCP_LIST_TOOLS, 1, 1000);
+    ngx_mcp_list_pass_through(&zone, listed, NGX_MCP_LIST_TOOLS, 1, 1000);
 }
 
 
@@ -987,7 +987,7 @@ op_lists_told(void)
     a = audience("a key");
     str = env_str("tools changed");
     e = event(&str, 0);
-    ngx_mcp_list_tell(&zone, listed, &a, NGX_MCP_LIST_ALL, &e);
+    ngx_mcp_list_announce(&zone, listed, &a, NGX_MCP_LIST_ALL, &e);
 }
 
 
@@ -1009,13 +1009,13 @@ lists_told_check(void)
     str = env_str("tools changed");
     e = event(&str, 0);
 
-    if (ngx_mcp_list_untold(&copy, listed)) {
-        ngx_mcp_list_tell(&copy, listed, &a, NGX_MCP_LIST_ALL, &e);
+    if (ngx_mcp_list_dirty(&copy, listed)) {
+        ngx_mcp_list_announce(&copy, listed, &a, NGX_MCP_LIST_ALL, &e);
     }
 
     n = events_of(&copy, sizeof("tools changed") - 1);
 
-    if (n != 1 || ngx_mcp_list_untold(&copy, listed)) {
+    if (n != 1 || ngx_mcp_list_dirty(&copy, listed)) {
         fprintf(stderr, "# told %u times\n", (unsigned) n);
         return 1;
     }
@@ -1034,7 +1034,7 @@ op_lease_want(void)
 
     key.data = big;
     key.len = 1000;
-    ngx_mcp_lease_want(&zone, &key);
+    ngx_mcp_lease_ensure(&zone, &key);
 }
 
 
@@ -1050,10 +1050,10 @@ op_lease_claim(void)
 static ngx_uint_t
 lease_check(void)
 {
-    u_char                bell[NGX_MCP_NAME_LEN];
-    ngx_mcp_take_t        t;
-    ngx_mcp_lease_t       l;
-    ngx_mcp_lease_left_t  left;
+    u_char                      bell[NGX_MCP_NAME_LEN];
+    ngx_mcp_lease_t             l;
+    ngx_mcp_consume_t           t;
+    ngx_mcp_lease_checkpoint_t  left;
 
     memset(bell, 0, sizeof(bell));
     memset(&l, 0, sizeof(l));
@@ -1062,14 +1062,14 @@ lease_check(void)
     lease_claim(&copy, "feed", &l, &left);
     t = taking(&l, "", "");
 
-    if (ngx_mcp_lease_take(&copy, &t) != NGX_OK || left.overlap) {
+    if (ngx_mcp_lease_consume(&copy, &t) != NGX_OK || left.overlap) {
         fprintf(stderr, "# the lease is not free\n");
         return 1;
     }
 
     t = taking(&feed, "", "");
 
-    return ngx_mcp_lease_take(&copy, &t) != NGX_ABORT;
+    return ngx_mcp_lease_consume(&copy, &t) != NGX_ABORT;
 }
 
 
@@ -1097,13 +1097,13 @@ op_lease_life(void)
     str = env_str("feed");
 
     lease_claim(&zone, "feed", &fed, NULL);
-    ngx_mcp_lease_broken(&zone, &fed);
+    ngx_mcp_lease_disconnected(&zone, &fed);
     ngx_mcp_lease_await(&zone, &str, &ref);
-    ngx_mcp_lease_vain(&zone, &fed);
+    ngx_mcp_lease_failed(&zone, &fed);
     ngx_mcp_lease_renew(&zone, &fed);
     ngx_mcp_lease_renew(&zone, &feed);
     ngx_mcp_lease_connected(&zone, &fed, &gap);
-    ngx_mcp_lease_poke(&zone, &str);
+    ngx_mcp_lease_signal(&zone, &str);
 
     str = env_str("a note");
     ngx_mcp_lease_note(&zone, &fed, &str);
@@ -1111,10 +1111,10 @@ op_lease_life(void)
     str.len = NGX_MCP_LEASE_NOTE_MAX;
     ngx_mcp_lease_note(&zone, &fed, &str);
 
-    ngx_mcp_lease_forget(&zone, &fed);
-    ngx_mcp_lease_alone(&zone, &fed);
-    ngx_mcp_lease_broken(&zone, &feed);
-    ngx_mcp_lease_broken(&zone, &fed);
+    ngx_mcp_lease_clear_id(&zone, &fed);
+    ngx_mcp_lease_overlap_end(&zone, &fed);
+    ngx_mcp_lease_disconnected(&zone, &feed);
+    ngx_mcp_lease_disconnected(&zone, &fed);
     ngx_mcp_lease_release(&zone, &fed);
     lease_claim(&zone, "feed", &fed, NULL);
 }
@@ -1156,7 +1156,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
     .stream = on_task,
     .call = on_task,
     .group = on_group,
-    .knowledge = on_zone,
+    .profiles = on_zone,
     .upstream_sessions = on_zone,
     .listeners = on_zone,
     .topic = on_group,
@@ -1195,7 +1195,7 @@ read_event(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l, const char *id,
     ngx_str_t *text, ngx_mcp_ref_t *session)
 {
     ngx_mcp_post_t      post;
-    ngx_mcp_take_t      t;
+    ngx_mcp_consume_t   t;
     ngx_mcp_delivery_t  d;
 
     memset(&post, 0, sizeof(post));
@@ -1206,7 +1206,7 @@ read_event(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l, const char *id,
 
     post.deliveries = &d;
     post.n = 1;
-    post.take = &t;
+    post.consume = &t;
     d.text = *text;
 
     if (session) {
@@ -1243,7 +1243,7 @@ read_check(ngx_str_t *texts, ngx_uint_t n, ngx_uint_t *want)
         }
 
         for ( ;; ) {
-            rc = ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf), &len,
+            rc = ngx_mcp_stream_read(&copy, &st, buf, sizeof(buf), &len,
                                      &flags);
 
             if (rc != NGX_OK) {
@@ -1307,8 +1307,8 @@ op_read_staged(void)
 static ngx_int_t
 take_over(ngx_mcp_lease_t *l)
 {
-    u_char                bell[NGX_MCP_NAME_LEN];
-    ngx_mcp_lease_left_t  left;
+    u_char                      bell[NGX_MCP_NAME_LEN];
+    ngx_mcp_lease_checkpoint_t  left;
 
     memset(bell, 0, sizeof(bell));
     memset(&left, 0, sizeof(left));
@@ -1359,7 +1359,7 @@ read_topic(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l)
 {
     ngx_str_t           tenant_name;
     ngx_mcp_post_t      post;
-    ngx_mcp_take_t      t;
+    ngx_mcp_consume_t   t;
     ngx_mcp_delivery_t  d;
 
     memset(&post, 0, sizeof(post));
@@ -1370,7 +1370,7 @@ read_topic(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l)
 
     post.deliveries = &d;
     post.n = 1;
-    post.take = &t;
+    post.consume = &t;
     d.text = env_str("something new");
     d.tenant = &tenant_name;
     d.topic = *topic_of(env_str("events://new/latest"));
@@ -1494,13 +1494,13 @@ steps(ngx_mcp_zone_t *z, ngx_mcp_post_t *post)
 static void
 steps_read(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l)
 {
-    ngx_mcp_post_t  post;
-    ngx_mcp_take_t  t;
+    ngx_mcp_post_t     post;
+    ngx_mcp_consume_t  t;
 
     memset(&post, 0, sizeof(post));
 
     t = taking(l, "after", "steps");
-    post.take = &t;
+    post.consume = &t;
 
     steps(z, &post);
 }
@@ -1517,7 +1517,7 @@ steps_once(ngx_mcp_zone_t *z)
     scope = env_str("scope");
     id = env_str("id");
     post.answered = 1;
-    post.id = ngx_mcp_once_key(z, &scope, &id);
+    post.id = ngx_mcp_idempotency_key(z, &scope, &id);
 
     steps(z, &post);
 }
@@ -1567,7 +1567,7 @@ steps_check(void)
         }
 
         for ( ;; ) {
-            rc = ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf) - 1, &len,
+            rc = ngx_mcp_stream_read(&copy, &st, buf, sizeof(buf) - 1, &len,
                                      &flags);
 
             if (rc != NGX_OK) {
@@ -1697,7 +1697,7 @@ overlap_check(void)
 
     /* the one before did not die */
 
-    if (l->taken == 0) {
+    if (l->consumed == 0) {
         return 0;
     }
 
@@ -1726,7 +1726,7 @@ op_claim(void)
 static void
 op_claim_grow(void)
 {
-    zone.sh->places = zone.sh->top;
+    zone.sh->slots = zone.sh->top;
     op_claim();
 }
 
@@ -1735,7 +1735,7 @@ static void
 op_reap(void)
 {
     ngx_mcp_worker_reap(&zone, other.worker,
-                        ngx_mcp_place(&zone, other.worker)->nonce);
+                        ngx_mcp_slot(&zone, other.worker)->nonce);
 }
 
 
@@ -1892,7 +1892,7 @@ bystander_check(ngx_uint_t kept)
 
     for ( ;; ) {
         us = st.cursor.own;
-        rc = ngx_mcp_stream_take(&copy, &st, buf, sizeof(buf), &len, &flags);
+        rc = ngx_mcp_stream_read(&copy, &st, buf, sizeof(buf), &len, &flags);
 
         if (rc == NGX_AGAIN) {
             break;
@@ -1935,7 +1935,7 @@ survive(step_op_t *op)
     ngx_uint_t             i, errors;
     ngx_mcp_ref_t          ref;
     ngx_mcp_session_sh_t  *s;
-    ngx_mcp_knowledge_sh_t  *k;
+    ngx_mcp_profile_sh_t  *k;
 
     ngx_mcp_zone_lock(&copy);
     errors = env_check_locked(&copy);
@@ -1946,10 +1946,10 @@ survive(step_op_t *op)
     }
 
     for (i = 0; i < copy.sh->top; i++) {
-        if (ngx_mcp_place(&copy, i)->state != NGX_MCP_WORKER_FREE
+        if (ngx_mcp_slot(&copy, i)->state != NGX_MCP_WORKER_FREE
             && !(op->lives && i == other.worker))
         {
-            ngx_mcp_worker_reap(&copy, i, ngx_mcp_place(&copy, i)->nonce);
+            ngx_mcp_worker_reap(&copy, i, ngx_mcp_slot(&copy, i)->nonce);
         }
     }
 
@@ -1960,8 +1960,8 @@ survive(step_op_t *op)
     windows_end();
 
     for (i = 0; i < copy.sh->top; i++) {
-        if (ngx_mcp_place(&copy, i)->state != NGX_MCP_WORKER_FREE) {
-            ngx_mcp_worker_reap(&copy, i, ngx_mcp_place(&copy, i)->nonce);
+        if (ngx_mcp_slot(&copy, i)->state != NGX_MCP_WORKER_FREE) {
+            ngx_mcp_worker_reap(&copy, i, ngx_mcp_slot(&copy, i)->nonce);
         }
     }
 
@@ -1969,7 +1969,7 @@ survive(step_op_t *op)
 
     errors += env_check(&copy);
 
-    for (n = 1; n < copy.sh->fresh; n++) {
+    for (n = 1; n < copy.sh->watermark; n++) {
         s = ngx_mcp_block(&copy, n);
 
         if (s->rec.block.type == NGX_MCP_SESSION) {
@@ -1982,7 +1982,7 @@ survive(step_op_t *op)
         }
     }
 
-    while (ngx_mcp_farewell(&copy) == NGX_OK) { /* void */ }
+    while (ngx_mcp_pending_delete_send(&copy) == NGX_OK) { /* void */ }
 
     ngx_mcp_zone_lock(&copy);
 
@@ -2000,16 +2000,16 @@ survive(step_op_t *op)
                                                 copy.root->audiences.head));
     }
 
-    while (copy.root->knowledge.head) {
-        k = ngx_mcp_block(&copy, copy.root->knowledge.head);
-        ngx_mcp_knowledge_drop_locked(&copy, k);
+    while (copy.root->profiles.head) {
+        k = ngx_mcp_block(&copy, copy.root->profiles.head);
+        ngx_mcp_profile_drop_locked(&copy, k);
     }
 
     errors += env_check_locked(&copy);
 
-    if (copy.sh->nfree != copy.sh->fresh - 1) {
+    if (copy.sh->nfree != copy.sh->watermark - 1) {
         fprintf(stderr, "# %u blocks leaked\n",
-                copy.sh->fresh - 1 - copy.sh->nfree);
+                copy.sh->watermark - 1 - copy.sh->nfree);
         errors++;
     }
 
@@ -2030,7 +2030,7 @@ unaware(void)
     n = 0;
 
     for (i = 0; i < zone.sh->top; i++) {
-        w = ngx_mcp_place(&zone, i);
+        w = ngx_mcp_slot(&zone, i);
         n += (w->state == NGX_MCP_WORKER_LIVE && !w->overflow);
     }
 
@@ -2064,7 +2064,7 @@ step(step_op_t *op)
     before = malloc(copy_size);
     began = malloc(copy_size);
     blocks = zone.sh->base;
-    tail = zone.sh->size - (NGX_MCP_PLACES_MIN + NGX_MCP_PLACES_STEP)
+    tail = zone.sh->size - (NGX_MCP_SLOTS_MIN + NGX_MCP_SLOTS_STEP)
                            * sizeof(ngx_mcp_worker_sh_t);
 
     memset(&pool, 0, sizeof(pool));
@@ -2106,7 +2106,7 @@ step(step_op_t *op)
         }
 
         steps++;
-        used = (size_t) zone.sh->fresh * NGX_MCP_BLOCK_SIZE;
+        used = (size_t) zone.sh->watermark * NGX_MCP_BLOCK_SIZE;
 
         if (zone.sh->noted == 0) {
             ((ngx_mcp_zone_sh_t *) before)->noted = 0;

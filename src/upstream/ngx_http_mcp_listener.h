@@ -4,8 +4,8 @@
  * kind of readers without a lease, because it needs the headers of a client.
  */
 
-#ifndef _NGX_HTTP_MCP_LISTEN_H_INCLUDED_
-#define _NGX_HTTP_MCP_LISTEN_H_INCLUDED_
+#ifndef _NGX_HTTP_MCP_LISTENER_H_INCLUDED_
+#define _NGX_HTTP_MCP_LISTENER_H_INCLUDED_
 
 
 #include "ngx_http_mcp_reader.h"
@@ -16,13 +16,13 @@
  * one of its own, in the first worker that asks; what arrives goes on the
  * session's general line.  from: the client's GET, whose headers cross.
  */
-void ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
-    ngx_mcp_caller_t *caller);
+void ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
+    ngx_http_request_t *from, ngx_mcp_caller_t *caller);
 
 /* the doorbell: a session that is listened for has ended or has no GET left */
-void ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone);
 
-extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_listen_readers;
+extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers;
 
 
-#endif /* _NGX_HTTP_MCP_LISTEN_H_INCLUDED_ */
+#endif /* _NGX_HTTP_MCP_LISTENER_H_INCLUDED_ */

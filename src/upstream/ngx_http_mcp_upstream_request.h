@@ -1,7 +1,7 @@
 
 /*
  * The client: one request to an upstream, from finding out what it is to the
- * end of the last exchange ("talk").
+ * end of the last exchange.
  *
  *     find out  ->  open  ->  send  ->  done
  *        ^            |         |
@@ -23,18 +23,18 @@
  * exchange; t->x is the exchange whose answer it is.
  */
 
-#ifndef _NGX_HTTP_MCP_TALK_H_INCLUDED_
-#define _NGX_HTTP_MCP_TALK_H_INCLUDED_
+#ifndef _NGX_HTTP_MCP_UPSTREAM_REQUEST_H_INCLUDED_
+#define _NGX_HTTP_MCP_UPSTREAM_REQUEST_H_INCLUDED_
 
 
 #include "ngx_http_mcp_upstream.h"
 
 
-typedef struct ngx_http_mcp_talk_s     ngx_http_mcp_talk_t;
+typedef struct ngx_http_mcp_upstream_request_s  ngx_http_mcp_upstream_request_t;
 typedef struct ngx_http_mcp_manner_s   ngx_http_mcp_manner_t;
-typedef struct ngx_http_mcp_opening_s  ngx_http_mcp_opening_t;
+typedef struct ngx_http_mcp_handshake_s  ngx_http_mcp_handshake_t;
 
-struct ngx_http_mcp_talk_s {
+struct ngx_http_mcp_upstream_request_s {
     /* in */
     ngx_http_request_t               *r;
     ngx_http_mcp_upstream_t          *upstream;
@@ -59,23 +59,26 @@ struct ngx_http_mcp_talk_s {
                                                      for any */
     unsigned                          answered:1; /* set by message() when the
                                                      answer was in it */
-    void                            (*asked)(ngx_http_mcp_talk_t *t);
-                                               /* about to listen on t->us;
-                                                  may be NULL */
-    void                            (*streams)(ngx_http_mcp_talk_t *t);
-                                               /* the answer is a stream */
-    void                            (*paused)(ngx_http_mcp_talk_t *t);
-                                               /* which ended early, to be
-                                                  resumed in a while */
-    void                            (*message)(ngx_http_mcp_talk_t *t,
-                                          ngx_str_t *text);
-    ngx_int_t                       (*piece)(ngx_http_mcp_talk_t *t,
-                                          ngx_chain_t *in, ngx_uint_t last);
-    void                            (*done)(ngx_http_mcp_talk_t *t,
-                                          ngx_http_mcp_outcome_e outcome);
-    void                            (*gone)(ngx_http_mcp_talk_t *t);
-                                               /* r goes, and done() does not
-                                                  come; may be NULL */
+
+    /* about to listen on ureq->us; may be NULL */
+    void      (*asked)(ngx_http_mcp_upstream_request_t *ureq);
+
+    /* the answer is a stream */
+    void      (*streams)(ngx_http_mcp_upstream_request_t *ureq);
+
+    /* the stream ended early, and is resumed in a while */
+    void      (*paused)(ngx_http_mcp_upstream_request_t *ureq);
+
+    void      (*message)(ngx_http_mcp_upstream_request_t *ureq,
+                  ngx_str_t *text);
+    ngx_int_t (*piece)(ngx_http_mcp_upstream_request_t *ureq,
+                  ngx_chain_t *in, ngx_uint_t last);
+    void      (*done)(ngx_http_mcp_upstream_request_t *ureq,
+                  ngx_http_mcp_outcome_e outcome);
+
+    /* r ends, and done() does not come; may be NULL */
+    void      (*gone)(ngx_http_mcp_upstream_request_t *ureq);
+
     void                             *data;
 
     /* out */
@@ -91,7 +94,7 @@ struct ngx_http_mcp_talk_s {
 
     /* private */
     ngx_http_mcp_manner_t            *manner;
-    ngx_http_mcp_opening_t           *opening;    /* its, while it opens */
+    ngx_http_mcp_handshake_t         *handshake;  /* its, while it opens */
     ngx_uint_t                        step;
     ngx_uint_t                        resumes;
     ngx_http_mcp_waiter_t             waiter;
@@ -109,22 +112,24 @@ struct ngx_http_mcp_talk_s {
 
 
 /* NGX_OK: done() will come; NGX_DECLINED: none is made (existing); NGX_ERROR */
-ngx_int_t ngx_http_mcp_talk_start(ngx_http_mcp_talk_t *t);
+ngx_int_t ngx_http_mcp_upstream_request_start(
+    ngx_http_mcp_upstream_request_t *ureq);
 
-/* the doorbell said NGX_MCP_WAKE_UPSTREAM_SESSION for t->call */
-void ngx_http_mcp_talk_wake(ngx_http_mcp_talk_t *t);
+/* the doorbell said NGX_MCP_WAKE_UPSTREAM_SESSION for ureq->call */
+void ngx_http_mcp_upstream_request_wake(ngx_http_mcp_upstream_request_t *ureq);
 
 /* handlers->upstream_sessions: those without a call look again */
-void ngx_http_mcp_talk_doorbell(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_upstream_request_doorbell(ngx_mcp_zone_t *zone);
 
 /* done(NGX_HTTP_MCP_ABORTED) follows in a later event */
-void ngx_http_mcp_talk_abort(ngx_http_mcp_talk_t *t);
+void ngx_http_mcp_upstream_request_abort(ngx_http_mcp_upstream_request_t *ureq);
 
 /*
  * Frees what is not in r->pool (queue, events, claims); from the cleanup of
  * a request that goes away.  No callback is called afterwards.
  */
-void ngx_http_mcp_talk_cleanup(ngx_http_mcp_talk_t *t);
+void ngx_http_mcp_upstream_request_cleanup(
+    ngx_http_mcp_upstream_request_t *ureq);
 
 
 /* whether an upstream is known to keep no sessions, so no subscriptions */
@@ -132,8 +137,8 @@ ngx_uint_t ngx_http_mcp_sessionless(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
 /* whether it ended because the upstream lacks the method */
-ngx_uint_t ngx_http_mcp_talk_absent(ngx_http_mcp_talk_t *t,
-    ngx_http_mcp_outcome_e outcome);
+ngx_uint_t ngx_http_mcp_upstream_request_absent(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 
 
 /*
@@ -141,47 +146,51 @@ ngx_uint_t ngx_http_mcp_talk_absent(ngx_http_mcp_talk_t *t,
  * tenant are set, and the cleanup.  headers: of a client, which cross, or NULL.
  * NULL: no memory or no connection.
  */
-ngx_http_mcp_talk_t *ngx_http_mcp_talk_create(ngx_http_mcp_upstream_t *u,
-    ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers);
+ngx_http_mcp_upstream_request_t *ngx_http_mcp_upstream_request_create(
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
+    ngx_http_headers_in_t *headers);
 
 /* starts such a one; its request has to be left even if it could not start */
-ngx_int_t ngx_http_mcp_talk_run(ngx_http_mcp_talk_t *t);
+ngx_int_t ngx_http_mcp_upstream_request_run(
+    ngx_http_mcp_upstream_request_t *ureq);
 
 /*
  * Its request goes: no callback is called any more.  The session that was being
  * made at the upstream is ended.
  */
-void ngx_http_mcp_talk_leave(ngx_http_mcp_talk_t *t);
+void ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq);
 
 /* of the message at hand, which is scanned: ngx_mcp_method_e */
-ngx_uint_t ngx_http_mcp_said_method(ngx_http_mcp_talk_t *t, ngx_str_t *text);
+ngx_uint_t ngx_http_mcp_upstream_message_method(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 
 /* its params.uri, decoded; data NULL: there is none, or no memory */
-ngx_str_t ngx_http_mcp_said_uri(ngx_http_mcp_talk_t *t, ngx_str_t *text,
-    ngx_pool_t *pool);
+ngx_str_t ngx_http_mcp_upstream_message_uri(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t *pool);
 
 /*
  * Whether it came on a stream of this caller, who is notified otherwise: of an
  * update of a resource, which the shared upstream session receives as well, or
  * of a change of lists that are kept, which are looked at again now.
  */
-ngx_uint_t ngx_http_mcp_said_elsewhere(ngx_http_mcp_talk_t *t,
-    ngx_mcp_caller_t *caller, ngx_str_t *text);
+ngx_uint_t ngx_http_mcp_upstream_message_duplicate(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
+    ngx_str_t *text);
 
 /*
  * Likewise an update alone (ngx_http_mcp_updated.c).  Where it is not known
  * whether the shared upstream session receives it, it is kept until that is,
  * and then sent to the session, or not; like ones are joined meanwhile.
  */
-ngx_uint_t ngx_http_mcp_updated_elsewhere(ngx_http_mcp_talk_t *t,
+ngx_uint_t ngx_http_mcp_update_duplicate(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_str_t *text);
 
 /* the session with this id may wait for it */
-void ngx_http_mcp_updated_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+void ngx_http_mcp_update_record(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_str_t *id, ngx_str_t *uri, ngx_mcp_event_t *event);
 
 /* the worker was told to quit: nothing is kept any more */
-void ngx_http_mcp_updated_quit(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_update_quit(ngx_mcp_zone_t *zone);
 
 
-#endif /* _NGX_HTTP_MCP_TALK_H_INCLUDED_ */
+#endif /* _NGX_HTTP_MCP_UPSTREAM_REQUEST_H_INCLUDED_ */

@@ -2,7 +2,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_list_cache.h"
 
 
 /* in the order of NGX_MCP_OFFERED_* */
@@ -11,7 +11,7 @@ static struct {
     ngx_uint_t   kinds;
     ngx_uint_t   method;
     ngx_str_t    text;
-} ngx_http_mcp_lists_offered[] = {
+} ngx_http_mcp_list_notifications[] = {
 
     { NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS), NGX_MCP_METHOD_TOOLS_CHANGED,
       ngx_string("{\"jsonrpc\":\"2.0\","
@@ -30,7 +30,7 @@ static struct {
 
 
 ngx_uint_t
-ngx_http_mcp_lists_kinds(ngx_uint_t offered)
+ngx_http_mcp_list_kinds(ngx_uint_t offered)
 {
     ngx_uint_t  i, kinds;
 
@@ -38,7 +38,7 @@ ngx_http_mcp_lists_kinds(ngx_uint_t offered)
 
     for (i = 0; i < 3; i++) {
         if (offered & (1 << i)) {
-            kinds |= ngx_http_mcp_lists_offered[i].kinds;
+            kinds |= ngx_http_mcp_list_notifications[i].kinds;
         }
     }
 
@@ -47,12 +47,12 @@ ngx_http_mcp_lists_kinds(ngx_uint_t offered)
 
 
 ngx_uint_t
-ngx_http_mcp_lists_meant(ngx_uint_t method)
+ngx_http_mcp_list_method_kinds(ngx_uint_t method)
 {
     ngx_uint_t  i;
 
     for (i = 0; i < 3; i++) {
-        if (ngx_http_mcp_lists_offered[i].method == method) {
+        if (ngx_http_mcp_list_notifications[i].method == method) {
             return 1 << i;
         }
     }
@@ -62,7 +62,7 @@ ngx_http_mcp_lists_meant(ngx_uint_t method)
 
 
 ngx_str_t *
-ngx_http_mcp_lists_notification(ngx_uint_t offered)
+ngx_http_mcp_list_notification(ngx_uint_t offered)
 {
     ngx_uint_t  i;
 
@@ -72,12 +72,12 @@ ngx_http_mcp_lists_notification(ngx_uint_t offered)
         }
     }
 
-    return &ngx_http_mcp_lists_offered[i].text;
+    return &ngx_http_mcp_list_notifications[i].text;
 }
 
 
 ngx_uint_t
-ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
+ngx_http_mcp_list_cache_signal(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t offered, ngx_str_t *text,
     ngx_pool_t *pool)
 {
@@ -87,14 +87,14 @@ ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
     ngx_mcp_audience_t  *a;
     ngx_mcp_delivery_t  *d;
 
-    if (offered == 0 || bridge->lists != NGX_HTTP_MCP_LISTS_ON
+    if (offered == 0 || bridge->lists != NGX_HTTP_MCP_LIST_CACHE_ON
         || bridge->upstreams == NULL || to->session.data || to->identity.data
         || to->uri.len || to->topic.len)
     {
         return 0;
     }
 
-    kinds = ngx_http_mcp_lists_kinds(offered);
+    kinds = ngx_http_mcp_list_kinds(offered);
     number = 0;
 
     for ( ;; ) {
@@ -114,7 +114,7 @@ ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
 
         /* there is nothing to compare with */
 
-        d = ngx_http_mcp_event_deliver(to);
+        d = ngx_http_mcp_event_add_delivery(to);
         if (d == NULL) {
             break;
         }
@@ -131,12 +131,12 @@ ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
 
 
 void
-ngx_http_mcp_lists_clear(ngx_http_mcp_bridge_t *bridge)
+ngx_http_mcp_list_cache_clear(ngx_http_mcp_bridge_t *bridge)
 {
     uint64_t       number;
     ngx_mcp_ref_t  ref;
 
-    if (bridge->lists == NGX_HTTP_MCP_LISTS_ON) {
+    if (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON) {
         return;
     }
 

@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_shared.h"
 #include "ngx_http_mcp_server_request.h"
-#include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_interest.h"
 #include "ngx_mcp_interest.h"
 #include "ngx_mcp_topic.h"
@@ -16,37 +16,38 @@
 
 
 static ngx_uint_t ngx_http_mcp_shared_kind(ngx_uint_t method);
-static void ngx_http_mcp_shared_missed(ngx_http_mcp_shared_t *us);
-static void ngx_http_mcp_shared_missed_lists(ngx_http_mcp_shared_t *us);
-static void ngx_http_mcp_shared_tell(ngx_http_mcp_shared_t *us, ngx_str_t *text,
-    ngx_str_t *uri, ngx_uint_t kinds, ngx_mcp_take_t *take);
+static void ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us,
+    ngx_str_t *text, ngx_str_t *uri, ngx_uint_t kinds,
+    ngx_mcp_consume_t *consume);
 
 
 void
-ngx_http_mcp_shared_listen(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_shared_stream_open(ngx_http_mcp_shared_t *us)
 {
     us->listening = 1;
-    us->making = 1;
+    us->stream_pending = 1;
 
     ngx_http_mcp_reader_open(&us->reader);
 }
 
 
 void
-ngx_http_mcp_shared_unlisten(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us)
 {
     if (!us->listening) {
         return;
     }
 
     us->listening = 0;
-    us->making = 0;
+    us->stream_pending = 0;
     us->begun = 0;
     us->missed = 0;
     us->idle = 1;
 
     ngx_http_mcp_reader_close(&us->reader);
-    ngx_mcp_upstream_session_breaks(us->bridge->zone, us->ref);
+    ngx_mcp_upstream_session_stream_closed(us->bridge->zone, us->ref);
 }
 
 
@@ -64,17 +65,17 @@ ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader)
 /* lists fetched from now on cannot change unnoticed */
 
 void
-ngx_http_mcp_shared_asked(ngx_http_mcp_reader_t *reader, ngx_uint_t serial)
+ngx_http_mcp_shared_requested(ngx_http_mcp_reader_t *reader, ngx_uint_t serial)
 {
     ngx_http_mcp_shared_t  *us;
 
     us = reader->data;
 
-    us->making = 0;
+    us->stream_pending = 0;
     us->begun = 1;
-    us->begun_on = serial;
+    us->stream_serial = serial;
 
-    ngx_http_mcp_shared_made(us, serial);
+    ngx_http_mcp_shared_established(us, serial);
 }
 
 
@@ -85,18 +86,19 @@ ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
 
     us = reader->data;
 
-    (void) ngx_mcp_upstream_session_listens(us->bridge->zone, us->ref,
-                                            reader->serial, reader->resumed);
+    (void) ngx_mcp_upstream_session_stream_opened(us->bridge->zone, us->ref,
+                                                  reader->serial,
+                                                  reader->resumed);
 
     if (gap && !us->idle) {
         ngx_http_mcp_shared_gap(reader, "");
 
     } else if (!reader->resumed && us->missed) {
-        ngx_http_mcp_shared_missed(us);
+        ngx_http_mcp_shared_gap_resources(us);
 
-        if (ngx_http_mcp_shared_lists) {
-            (void) ngx_http_mcp_shared_lists->changed(us,
-                                                      NGX_MCP_OFFERED_ALL);
+        if (ngx_http_mcp_shared_handlers) {
+            (void) ngx_http_mcp_shared_handlers->changed(us,
+                                                         NGX_MCP_OFFERED_ALL);
         }
     }
 
@@ -112,10 +114,10 @@ ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader)
 
     us = reader->data;
 
-    us->making = 0;
+    us->stream_pending = 0;
     us->begun = 0;
 
-    ngx_mcp_upstream_session_breaks(us->bridge->zone, us->ref);
+    ngx_mcp_upstream_session_stream_closed(us->bridge->zone, us->ref);
 
     ngx_http_mcp_shared_post(us);
 }
@@ -131,7 +133,7 @@ ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
     us->listening = 0;
 
     if (us->needs) {
-        us->unoffered = 1;
+        us->no_stream = 1;
         us->refused = ngx_current_msec;
     }
 
@@ -141,9 +143,10 @@ ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
 
 void
 ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take)
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume)
 {
-    ngx_http_mcp_shared_heard(reader->data, t, text, take);
+    ngx_http_mcp_shared_receive(reader->data, ureq, text, consume);
 }
 
 
@@ -167,27 +170,28 @@ ngx_http_mcp_shared_kind(ngx_uint_t method)
 
 
 void
-ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us, ngx_http_mcp_talk_t *t,
-    ngx_str_t *text, ngx_mcp_take_t *take)
+ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume)
 {
     ngx_str_t    id, uri;
     ngx_uint_t   kind, method;
     ngx_pool_t  *pool;
 
-    id = ngx_mcp_json_span(&t->x->scan, NGX_MCP_PATH_ID, text->data);
-    method = ngx_http_mcp_said_method(t, text);
+    id = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_ID, text->data);
+    method = ngx_http_mcp_upstream_message_method(ureq, text);
     kind = ngx_http_mcp_shared_kind(method);
 
     if (id.len) {
 
         if (method == NGX_MCP_METHOD_PING) {
-            ngx_http_mcp_server_request_reply(t, &us->reader.audience, &id, 0,
-                                              NULL);
+            ngx_http_mcp_server_request_reply(ureq, &us->reader.audience, &id,
+                                              0, NULL);
 
-        } else if (t->x->scan.members[NGX_MCP_PATH_METHOD].type
+        } else if (ureq->x->scan.members[NGX_MCP_PATH_METHOD].type
                    == NGX_MCP_JSON_STRING)
         {
-            ngx_http_mcp_server_request_reply(t, &us->reader.audience, &id,
+            ngx_http_mcp_server_request_reply(ureq, &us->reader.audience, &id,
                                               NGX_MCP_METHOD_NOT_FOUND,
                                               "no client receives requests "
                                               "of a shared session");
@@ -195,11 +199,11 @@ ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us, ngx_http_mcp_talk_t *t,
 
     } else if (kind) {
 
-        if (ngx_http_mcp_shared_lists == NULL
-            || ngx_http_mcp_shared_lists->changed(us, kind) != NGX_OK)
+        if (ngx_http_mcp_shared_handlers == NULL
+            || ngx_http_mcp_shared_handlers->changed(us, kind) != NGX_OK)
         {
             ngx_str_null(&uri);
-            ngx_http_mcp_shared_tell(us, text, &uri, 0, take);
+            ngx_http_mcp_shared_notify(us, text, &uri, 0, consume);
         }
 
     } else if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {
@@ -209,18 +213,18 @@ ngx_http_mcp_shared_heard(ngx_http_mcp_shared_t *us, ngx_http_mcp_talk_t *t,
         pool = ngx_create_pool(1024, ngx_cycle->log);
 
         if (pool) {
-            uri = ngx_http_mcp_said_uri(t, text, pool);
+            uri = ngx_http_mcp_upstream_message_uri(ureq, text, pool);
 
             if (uri.len) {
-                ngx_http_mcp_shared_tell(us, text, &uri, 0, take);
+                ngx_http_mcp_shared_notify(us, text, &uri, 0, consume);
             }
 
             ngx_destroy_pool(pool);
         }
     }
 
-    if (ngx_mcp_lease_take(us->bridge->zone, take) == NGX_ABORT) {
-        ngx_http_mcp_reader_doubt(&us->reader);
+    if (ngx_mcp_lease_consume(us->bridge->zone, consume) == NGX_ABORT) {
+        ngx_http_mcp_reader_check_lease(&us->reader);
     }
 }
 
@@ -237,15 +241,15 @@ ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why)
                   "events that were lost; clients are notified to resync",
                   &us->upstream->name, &us->bridge->endpoint);
 
-    ngx_http_mcp_shared_missed(us);
-    ngx_http_mcp_shared_missed_lists(us);
+    ngx_http_mcp_shared_gap_resources(us);
+    ngx_http_mcp_shared_gap_lists(us);
 }
 
 
 /* resources not subscribed to again yet are notified after that */
 
 static void
-ngx_http_mcp_shared_missed(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us)
 {
     ngx_str_t   uris[NGX_HTTP_MCP_SHARED_URIS];
     ngx_uint_t  i, n;
@@ -264,21 +268,22 @@ ngx_http_mcp_shared_missed(ngx_http_mcp_shared_t *us)
     }
 
     for (i = 0; i < n; i++) {
-        ngx_http_mcp_shared_updated(us, &uris[i]);
+        ngx_http_mcp_shared_notify_updated(us, &uris[i]);
     }
 }
 
 
 static void
-ngx_http_mcp_shared_missed_lists(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us)
 {
     ngx_str_t   none;
     ngx_uint_t  i;
 
-    if (us->bridge->lists == NGX_HTTP_MCP_LISTS_ON) {
+    if (us->bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON) {
 
-        if (ngx_http_mcp_shared_lists) {
-            (void) ngx_http_mcp_shared_lists->changed(us, NGX_MCP_OFFERED_ALL);
+        if (ngx_http_mcp_shared_handlers) {
+            (void) ngx_http_mcp_shared_handlers->changed(us,
+                                                         NGX_MCP_OFFERED_ALL);
         }
 
         return;
@@ -287,14 +292,14 @@ ngx_http_mcp_shared_missed_lists(ngx_http_mcp_shared_t *us)
     ngx_str_null(&none);
 
     for (i = 1; i & NGX_MCP_OFFERED_ALL; i <<= 1) {
-        ngx_http_mcp_shared_tell(us, ngx_http_mcp_lists_notification(i), &none,
-                                 i, NULL);
+        ngx_http_mcp_shared_notify(us, ngx_http_mcp_list_notification(i), &none,
+                                   i, NULL);
     }
 }
 
 
 void
-ngx_http_mcp_shared_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri)
+ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri)
 {
     ngx_str_t    method, none, params, text;
     ngx_pool_t  *pool;
@@ -311,7 +316,7 @@ ngx_http_mcp_shared_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri)
     text = ngx_mcp_request_compose(pool, &none, &method, &params);
 
     if (params.data && text.data) {
-        ngx_http_mcp_shared_tell(us, &text, uri, 0, NULL);
+        ngx_http_mcp_shared_notify(us, &text, uri, 0, NULL);
     }
 
     ngx_destroy_pool(pool);
@@ -321,8 +326,8 @@ ngx_http_mcp_shared_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri)
 /* kinds: for sessions that were offered one of these; 0: no matter */
 
 static void
-ngx_http_mcp_shared_tell(ngx_http_mcp_shared_t *us, ngx_str_t *text,
-    ngx_str_t *uri, ngx_uint_t kinds, ngx_mcp_take_t *take)
+ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
+    ngx_str_t *uri, ngx_uint_t kinds, ngx_mcp_consume_t *consume)
 {
     ngx_mcp_post_t      post;
     ngx_mcp_delivery_t  d[2];
@@ -332,7 +337,7 @@ ngx_http_mcp_shared_tell(ngx_http_mcp_shared_t *us, ngx_str_t *text,
 
     post.deliveries = d;
     post.n = 1;
-    post.take = take;
+    post.consume = consume;
 
     d[0].endpoint = &us->bridge->endpoint;
     d[0].tenant = &us->tenant;
@@ -347,7 +352,7 @@ ngx_http_mcp_shared_tell(ngx_http_mcp_shared_t *us, ngx_str_t *text,
 
         /* as do those with a stream at the upstream, unless there is a gap */
 
-        if (take) {
+        if (consume) {
             d[0].event.flags |= NGX_MCP_EVENT_SHARED;
         }
 
@@ -367,7 +372,7 @@ ngx_http_mcp_shared_tell(ngx_http_mcp_shared_t *us, ngx_str_t *text,
 
     ngx_mcp_count(us->bridge->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
 
-    if (uri->len && take) {
-        ngx_mcp_interest_heard(us->bridge->zone, us->ref, uri);
+    if (uri->len && consume) {
+        ngx_mcp_interest_updated(us->bridge->zone, us->ref, uri);
     }
 }

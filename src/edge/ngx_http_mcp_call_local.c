@@ -5,26 +5,26 @@
 #include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_feed.h"
-#include "ngx_http_mcp_mix.h"
+#include "ngx_http_mcp_list_merge.h"
 #include "ngx_http_mcp_interest.h"
 #include "ngx_http_mcp_topic.h"
 #include "ngx_http_mcp_wait.h"
 
 
-static ngx_int_t ngx_http_mcp_here_start(ngx_http_mcp_call_t *call,
+static ngx_int_t ngx_http_mcp_local_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
-static void ngx_http_mcp_here_stop(ngx_http_mcp_call_t *call);
-static ngx_int_t ngx_http_mcp_here_set_level(ngx_http_mcp_call_t *call,
+static void ngx_http_mcp_local_stop(ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_local_set_level(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
-static ngx_int_t ngx_http_mcp_here_list(ngx_http_mcp_call_t *call,
+static ngx_int_t ngx_http_mcp_local_list(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
-static ngx_int_t ngx_http_mcp_here_tool(ngx_http_mcp_call_t *call,
+static ngx_int_t ngx_http_mcp_local_tool(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
-static ngx_int_t ngx_http_mcp_here_read(ngx_http_mcp_call_t *call,
+static ngx_int_t ngx_http_mcp_local_read(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
-static ngx_int_t ngx_http_mcp_here_no_resource(ngx_http_mcp_call_t *call,
+static ngx_int_t ngx_http_mcp_local_no_resource(ngx_http_mcp_call_t *call,
     ngx_str_t *uri, ngx_http_mcp_reply_t *reply);
-static ngx_int_t ngx_http_mcp_here_wait(ngx_http_mcp_call_t *call,
+static ngx_int_t ngx_http_mcp_local_wait(ngx_http_mcp_call_t *call,
     ngx_str_t *arguments, ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_wait_begin(ngx_http_mcp_call_t *call,
     ngx_http_mcp_wait_t *w, ngx_http_mcp_reply_t *reply);
@@ -35,9 +35,9 @@ static void ngx_http_mcp_wait_ready(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 
 /* the module's own tools, topics and lists, and the log level */
 
-ngx_http_mcp_answerer_t  ngx_http_mcp_call_here = {
-    ngx_http_mcp_here_start,
-    ngx_http_mcp_here_stop,
+ngx_http_mcp_answerer_t  ngx_http_mcp_call_local = {
+    ngx_http_mcp_local_start,
+    ngx_http_mcp_local_stop,
     NULL,
     NULL,
     NULL,
@@ -59,7 +59,7 @@ static ngx_http_mcp_answerer_t  ngx_http_mcp_call_waiting = {
 
 
 static ngx_int_t
-ngx_http_mcp_here_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+ngx_http_mcp_local_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
     ngx_http_mcp_loc_conf_t  *mlcf;
 
@@ -68,31 +68,31 @@ ngx_http_mcp_here_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     switch (call->message->method_code) {
 
     case NGX_MCP_METHOD_SET_LEVEL:
-        return ngx_http_mcp_here_set_level(call, reply);
+        return ngx_http_mcp_local_set_level(call, reply);
 
     case NGX_MCP_METHOD_TOOLS_CALL:
-        return mlcf->bridge.tools ? ngx_http_mcp_here_tool(call, reply)
+        return mlcf->bridge.tools ? ngx_http_mcp_local_tool(call, reply)
                                   : NGX_DECLINED;
 
     case NGX_MCP_METHOD_RESOURCES_READ:
-        return mlcf->bridge.topics ? ngx_http_mcp_here_read(call, reply)
+        return mlcf->bridge.topics ? ngx_http_mcp_local_read(call, reply)
                                    : NGX_DECLINED;
 
     default:
-        return ngx_http_mcp_here_list(call, reply);
+        return ngx_http_mcp_local_list(call, reply);
     }
 }
 
 
 static void
-ngx_http_mcp_here_stop(ngx_http_mcp_call_t *call)
+ngx_http_mcp_local_stop(ngx_http_mcp_call_t *call)
 {
     /* void */
 }
 
 
 static ngx_int_t
-ngx_http_mcp_here_set_level(ngx_http_mcp_call_t *call,
+ngx_http_mcp_local_set_level(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply)
 {
     ngx_str_t   name;
@@ -130,7 +130,7 @@ ngx_http_mcp_here_set_level(ngx_http_mcp_call_t *call,
 
         /* the session's upstream session is told, a later one as well */
 
-        return ngx_http_mcp_call_tell(call, reply);
+        return ngx_http_mcp_call_sync(call, reply);
     }
 
     ngx_str_set(&reply->result, "{}");
@@ -142,7 +142,7 @@ ngx_http_mcp_here_set_level(ngx_http_mcp_call_t *call,
 /* a list, where there is no upstream that has one as well */
 
 static ngx_int_t
-ngx_http_mcp_here_list(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+ngx_http_mcp_local_list(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
     ngx_mcp_message_t        *m;
     ngx_http_mcp_loc_conf_t  *mlcf;
@@ -151,7 +151,7 @@ ngx_http_mcp_here_list(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     mlcf = call->ctx->conf;
 
     if (mlcf->upstreams
-        || !ngx_http_mcp_mix_has(&mlcf->bridge, m->method_code))
+        || !ngx_http_mcp_list_merge_own(&mlcf->bridge, m->method_code))
     {
         return NGX_DECLINED;
     }
@@ -162,12 +162,13 @@ ngx_http_mcp_here_list(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
                                         "params.cursor is unknown");
     }
 
-    return ngx_http_mcp_filter_result(call->r, call->ctx, m, &reply->result);
+    return ngx_http_mcp_list_filter_result(call->r, call->ctx, m,
+                                           &reply->result);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_here_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+ngx_http_mcp_local_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
     ngx_str_t                 name, params, arguments;
     ngx_mcp_message_t        *m;
@@ -201,22 +202,22 @@ ngx_http_mcp_here_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     }
 
     if (tool->bit == NGX_HTTP_MCP_TOOL_WAIT) {
-        return ngx_http_mcp_here_wait(call, &arguments, reply);
+        return ngx_http_mcp_local_wait(call, &arguments, reply);
     }
 
-    reply->result = ngx_http_mcp_builtin_session(&mlcf->bridge,
-                                                 &call->ctx->caller,
-                                                 call->r->pool);
+    reply->result = ngx_http_mcp_builtin_session_info(&mlcf->bridge,
+                                                      &call->ctx->caller,
+                                                      call->r->pool);
 
     return reply->result.data ? NGX_OK : NGX_ERROR;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_here_read(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+ngx_http_mcp_local_read(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                 rc;
-    ngx_str_t                 uri, asked, name;
+    ngx_str_t                 uri, requested, name;
     ngx_mcp_topic_t           topic;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
@@ -228,10 +229,10 @@ ngx_http_mcp_here_read(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return NGX_ERROR;
     }
 
-    asked = uri;
+    requested = uri;
 
-    if (ngx_http_mcp_topic_of(&mlcf->bridge, &uri, call->r->pool, &topic,
-                              &name)
+    if (ngx_http_mcp_topic_resolve(&mlcf->bridge, &uri, call->r->pool, &topic,
+                                   &name)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -247,7 +248,7 @@ ngx_http_mcp_here_read(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
                   : NGX_DECLINED;
 
     if (rc == NGX_DECLINED) {
-        return ngx_http_mcp_here_no_resource(call, &asked, reply);
+        return ngx_http_mcp_local_no_resource(call, &requested, reply);
     }
 
     return rc;
@@ -255,7 +256,7 @@ ngx_http_mcp_here_read(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
 
 static ngx_int_t
-ngx_http_mcp_here_no_resource(ngx_http_mcp_call_t *call, ngx_str_t *uri,
+ngx_http_mcp_local_no_resource(ngx_http_mcp_call_t *call, ngx_str_t *uri,
     ngx_http_mcp_reply_t *reply)
 {
     u_char     *p;
@@ -282,7 +283,7 @@ ngx_http_mcp_here_no_resource(ngx_http_mcp_call_t *call, ngx_str_t *uri,
 
 
 static ngx_int_t
-ngx_http_mcp_here_wait(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
+ngx_http_mcp_local_wait(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
     ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                 rc, code;
@@ -305,7 +306,8 @@ ngx_http_mcp_here_wait(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
     w->ready = ngx_http_mcp_wait_ready;
     w->data = call;
 
-    why = ngx_http_mcp_builtin_wait(&mlcf->bridge, arguments, w, &name, &code);
+    why = ngx_http_mcp_builtin_wait_parse(&mlcf->bridge, arguments, w, &name,
+                                          &code);
 
     if (why && code) {
         return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK, code, why);
@@ -374,7 +376,7 @@ ngx_http_mcp_wait_begin(ngx_http_mcp_call_t *call, ngx_http_mcp_wait_t *w,
         call->ctx->tool_error = 1;
     }
 
-    reply->result = ngx_http_mcp_builtin_waited(w, rc);
+    reply->result = ngx_http_mcp_builtin_wait_result(w, rc);
 
     return reply->result.data ? NGX_OK : NGX_ERROR;
 }
@@ -411,7 +413,7 @@ ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
     want.uri = w->topic.uri;
     want.pool = call->r->pool;
 
-    ngx_http_mcp_interest_hold(&want, call->record.ref);
+    ngx_http_mcp_interest_add_call(&want, call->record.ref);
 }
 
 
@@ -441,11 +443,11 @@ ngx_http_mcp_wait_ready(ngx_http_mcp_wait_t *w, ngx_int_t rc)
 
         ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
 
-        reply.result = ngx_http_mcp_builtin_waited(w, rc);
+        reply.result = ngx_http_mcp_builtin_wait_result(w, rc);
         rc = reply.result.data ? NGX_OK : NGX_ERROR;
     }
 
-    ngx_http_mcp_call_handed(call, rc, &reply);
+    ngx_http_mcp_call_started(call, rc, &reply);
 
     ngx_http_run_posted_requests(c);
 }

@@ -5,15 +5,15 @@
  *
  * text is what both readers of an overlap see alike; with none, it is never
  * the other's.  What is delivered to clients is taken by ngx_mcp_outbox_send(),
- * anything else by ngx_mcp_lease_take().  Either keeps its id, once.
+ * anything else by ngx_mcp_lease_consume().  Either keeps its id, once.
  *
  *   NGX_OK        it is taken
  *   NGX_DECLINED  the other reader of an overlap had it
  *   NGX_ABORT     the lease is lost: stop reading
  */
 
-#ifndef _NGX_MCP_TAKE_H_INCLUDED_
-#define _NGX_MCP_TAKE_H_INCLUDED_
+#ifndef _NGX_MCP_CONSUME_H_INCLUDED_
+#define _NGX_MCP_CONSUME_H_INCLUDED_
 
 
 #include "ngx_mcp_schema.h"
@@ -26,9 +26,10 @@ typedef struct {
     ngx_str_t               text;
     ngx_int_t               rc;           /* NGX_AGAIN: not taken yet */
     uint64_t                hash;         /* private */
-} ngx_mcp_take_t;
+} ngx_mcp_consume_t;
 
-ngx_int_t ngx_mcp_lease_take(ngx_mcp_zone_t *zone, ngx_mcp_take_t *take);
+ngx_int_t ngx_mcp_lease_consume(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume);
 
 
-#endif /* _NGX_MCP_TAKE_H_INCLUDED_ */
+#endif /* _NGX_MCP_CONSUME_H_INCLUDED_ */

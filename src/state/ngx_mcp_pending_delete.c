@@ -5,84 +5,84 @@
 #define NGX_MCP_FAREWELL_SIZE  2048
 
 
-static void ngx_mcp_farewell_drop_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_pending_delete_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
 
 /*
- * The owner of an upstream session has ended.  The record becomes a farewell,
- * which keeps the group, for whose endpoint and tenant the DELETE is sent.
+ * The owner of an upstream session has ended.  The record becomes a pending
+ * DELETE.  It keeps the group, whose endpoint and tenant the DELETE is for.
  */
 
 void
-ngx_mcp_farewell_add_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_pending_delete_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us)
 {
     uint32_t             n;
     ngx_mcp_group_sh_t  *g;
 
     ngx_mcp_touch(zone, us);
-    us->rec.block.type = NGX_MCP_FAREWELL;
+    us->rec.block.type = NGX_MCP_PENDING_DELETE;
     zone->sh->used[NGX_MCP_UPSTREAM_SESSION] -= us->rec.block.blocks;
-    zone->sh->used[NGX_MCP_FAREWELL] += us->rec.block.blocks;
+    zone->sh->used[NGX_MCP_PENDING_DELETE] += us->rec.block.blocks;
 
     g = ngx_mcp_block(zone, us->group.block);
     ngx_mcp_touch(zone, g);
-    g->farewells++;
+    g->pending_deletes++;
 
     n = ngx_mcp_number(zone, us);
-    ngx_mcp_list_append(zone, &zone->root->farewells, n, NGX_MCP_LINKS);
+    ngx_mcp_list_append(zone, &zone->root->pending_deletes, n, NGX_MCP_LINKS);
 
     /* the oldest ones are left to the time-out of their upstreams */
 
-    while (zone->root->farewells.head != n
-           && zone->sh->used[NGX_MCP_FAREWELL]
-              > zone->sh->blocks / NGX_MCP_FAREWELLS_SHARE)
+    while (zone->root->pending_deletes.head != n
+           && zone->sh->used[NGX_MCP_PENDING_DELETE]
+              > zone->sh->blocks / NGX_MCP_PENDING_DELETES_SHARE)
     {
-        ngx_mcp_farewell_drop_locked(zone,
-                        ngx_mcp_block(zone, zone->root->farewells.head));
+        ngx_mcp_pending_delete_drop_locked(zone,
+                        ngx_mcp_block(zone, zone->root->pending_deletes.head));
         ngx_mcp_step_locked(zone);
     }
 
-    ngx_mcp_worker_ring_locked(zone, zone->worker, NGX_MCP_RING_FAREWELL);
+    ngx_mcp_worker_ring_locked(zone, zone->worker, NGX_MCP_RING_PENDING_DELETE);
 }
 
 
 static void
-ngx_mcp_farewell_drop_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_pending_delete_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us)
 {
     ngx_mcp_group_sh_t  *g;
 
     g = ngx_mcp_block(zone, us->group.block);
 
-    ngx_mcp_list_remove(zone, &zone->root->farewells, ngx_mcp_number(zone, us),
-                        NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, &zone->root->pending_deletes,
+                        ngx_mcp_number(zone, us), NGX_MCP_LINKS);
     ngx_mcp_drop_locked(zone, us);
 
     ngx_mcp_touch(zone, g);
-    g->farewells--;
+    g->pending_deletes--;
     ngx_mcp_group_settle_locked(zone, g);
 }
 
 
 void
-ngx_mcp_farewell_begin(ngx_mcp_zone_t *zone)
+ngx_mcp_pending_delete_begin(ngx_mcp_zone_t *zone)
 {
-    zone->farewells++;
+    zone->pending_deletes++;
 }
 
 
 void
-ngx_mcp_farewell_end(ngx_mcp_zone_t *zone)
+ngx_mcp_pending_delete_end(ngx_mcp_zone_t *zone)
 {
-    zone->farewells--;
+    zone->pending_deletes--;
 
     ngx_mcp_zone_lock(zone);
 
-    if (zone->root->farewells.head) {
+    if (zone->root->pending_deletes.head) {
         ngx_mcp_worker_ring_locked(zone, zone->worker,
-                                   NGX_MCP_RING_FAREWELL);
+                                   NGX_MCP_RING_PENDING_DELETE);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -90,14 +90,14 @@ ngx_mcp_farewell_end(ngx_mcp_zone_t *zone)
 
 
 ngx_uint_t
-ngx_mcp_farewell_full(ngx_mcp_zone_t *zone)
+ngx_mcp_pending_delete_full(ngx_mcp_zone_t *zone)
 {
-    return zone->farewells >= NGX_MCP_FAREWELLS;
+    return zone->pending_deletes >= NGX_MCP_PENDING_DELETES;
 }
 
 
 ngx_int_t
-ngx_mcp_farewell(ngx_mcp_zone_t *zone)
+ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone)
 {
     size_t                          len;
     u_char                         *p, *heap, buf[NGX_MCP_FAREWELL_SIZE];
@@ -110,17 +110,17 @@ ngx_mcp_farewell(ngx_mcp_zone_t *zone)
 
     heap = NULL;
 
-    if (ngx_mcp_farewell_full(zone)) {
+    if (ngx_mcp_pending_delete_full(zone)) {
         return NGX_DECLINED;
     }
 
     ngx_mcp_zone_lock(zone);
 
-    n = zone->root->farewells.head;
+    n = zone->root->pending_deletes.head;
 
     if (n == 0
         || (zone->worker != NGX_MCP_NO_WORKER
-            && ngx_mcp_place(zone, zone->worker)->quitting))
+            && ngx_mcp_slot(zone, zone->worker)->quitting))
     {
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
@@ -158,13 +158,13 @@ ngx_mcp_farewell(ngx_mcp_zone_t *zone)
     session.len = NGX_MCP_UUID_LEN;
     ngx_memcpy(text, us->session, NGX_MCP_UUID_LEN);
 
-    ngx_mcp_farewell_drop_locked(zone, us);
+    ngx_mcp_pending_delete_drop_locked(zone, us);
 
     ngx_mcp_zone_unlock(zone);
 
-    if (p && zone->handlers && zone->handlers->farewell) {
-        zone->handlers->farewell(zone, &endpoint, &upstream, &id, &tenant,
-                                 &session, revision);
+    if (p && zone->handlers && zone->handlers->pending_delete) {
+        zone->handlers->pending_delete(zone, &endpoint, &upstream, &id, &tenant,
+                                       &session, revision);
     }
 
     if (heap) {

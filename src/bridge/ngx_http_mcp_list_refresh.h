@@ -4,8 +4,8 @@
  * holds, as the zone says that they are due, and notifies their sessions.
  */
 
-#ifndef _NGX_HTTP_MCP_REFRESH_H_INCLUDED_
-#define _NGX_HTTP_MCP_REFRESH_H_INCLUDED_
+#ifndef _NGX_HTTP_MCP_LIST_REFRESH_H_INCLUDED_
+#define _NGX_HTTP_MCP_LIST_REFRESH_H_INCLUDED_
 
 
 #include "ngx_http_mcp_shared.h"
@@ -13,10 +13,10 @@
 
 
 /* before workers start */
-void ngx_http_mcp_refresh_init(void);
+void ngx_http_mcp_list_refresh_init(void);
 
 /* the doorbell: handlers->lists */
-void ngx_http_mcp_refresh_doorbell(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone);
 
 
-#endif /* _NGX_HTTP_MCP_REFRESH_H_INCLUDED_ */
+#endif /* _NGX_HTTP_MCP_LIST_REFRESH_H_INCLUDED_ */

@@ -2,13 +2,13 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_listen.h"
+#include "ngx_http_mcp_listener.h"
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_server_request.h"
 
 
 /* a client that only reconnects is not worth closing for */
-#define NGX_HTTP_MCP_LISTEN_GRACE  10000
+#define NGX_HTTP_MCP_LISTENER_GRACE  10000
 
 
 /* for a caller with a session */
@@ -21,52 +21,54 @@ typedef struct {
     ngx_event_t               grace;
     ngx_uint_t                serial;       /* of the session it has heard */
     unsigned                  ids:1;        /* events have had them */
-} ngx_http_mcp_listen_t;
+} ngx_http_mcp_listener_t;
 
 
-static ngx_uint_t ngx_http_mcp_listen_wanted(ngx_http_mcp_reader_t *reader);
-static void ngx_http_mcp_listen_opened(ngx_http_mcp_reader_t *reader,
+static ngx_uint_t ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_listener_opened(ngx_http_mcp_reader_t *reader,
     ngx_uint_t gap);
-static void ngx_http_mcp_listen_broken(ngx_http_mcp_reader_t *reader);
-static void ngx_http_mcp_listen_event(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take);
-static void ngx_http_mcp_listen_updated(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_event_t *event);
-static void ngx_http_mcp_listen_grace(ngx_event_t *ev);
-static void ngx_http_mcp_listen_stopped(ngx_http_mcp_reader_t *reader);
-static void ngx_http_mcp_listen_ended(ngx_http_mcp_reader_t *reader,
+static void ngx_http_mcp_listener_disconnected(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume);
+static void ngx_http_mcp_listener_updated(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_event_t *event);
+static void ngx_http_mcp_listener_grace(ngx_event_t *ev);
+static void ngx_http_mcp_listener_stopped(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader,
     ngx_uint_t how);
 
 
-ngx_http_mcp_reader_kind_t  ngx_http_mcp_listen_readers = {
+ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
     ngx_null_string,
     NULL,                                  /* create */
     NULL,                                  /* held */
     NULL,                                  /* poked */
     NULL,                                  /* tick */
     NULL,                                  /* quiet */
-    ngx_http_mcp_listen_wanted,
+    ngx_http_mcp_listener_wanted,
     NULL,                                  /* request */
     NULL,                                  /* asked */
-    ngx_http_mcp_listen_opened,
-    ngx_http_mcp_listen_event,
+    ngx_http_mcp_listener_opened,
+    ngx_http_mcp_listener_event,
     NULL,                                  /* gap */
-    ngx_http_mcp_listen_broken,
-    ngx_http_mcp_listen_stopped,
-    ngx_http_mcp_listen_ended,
+    ngx_http_mcp_listener_disconnected,
+    ngx_http_mcp_listener_stopped,
+    ngx_http_mcp_listener_ended,
     { NULL, NULL }
 };
 
 
 void
-ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
-    ngx_mcp_caller_t *caller)
+ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
+    ngx_http_request_t *from, ngx_mcp_caller_t *caller)
 {
-    ngx_pool_t             *pool;
-    ngx_mcp_ref_t           us;
-    ngx_http_mcp_listen_t  *listen;
-    ngx_http_mcp_manner_t  *manner;
-    ngx_http_mcp_reader_t  *reader;
+    ngx_pool_t               *pool;
+    ngx_mcp_ref_t             us;
+    ngx_http_mcp_manner_t    *manner;
+    ngx_http_mcp_reader_t    *reader;
+    ngx_http_mcp_listener_t  *listen;
 
     manner = ngx_http_mcp_manner(u, &caller->tenant);
 
@@ -74,14 +76,15 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
         return;
     }
 
-    if (ngx_mcp_upstream_session_listen(u->zone, caller->session, &u->name, &us)
+    if (ngx_mcp_upstream_session_stream_claim(u->zone, caller->session,
+                                              &u->name, &us)
         != NGX_OK)
     {
         return;
     }
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
-    listen = pool ? ngx_pcalloc(pool, sizeof(ngx_http_mcp_listen_t)) : NULL;
+    listen = pool ? ngx_pcalloc(pool, sizeof(ngx_http_mcp_listener_t)) : NULL;
 
     if (listen == NULL
         || ngx_http_mcp_string_copy(pool, &listen->caller.session_id,
@@ -98,21 +101,21 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
             ngx_destroy_pool(pool);
         }
 
-        ngx_mcp_upstream_session_unlisten(u->zone, us, 0);
+        ngx_mcp_upstream_session_stream_release(u->zone, us, 0);
         return;
     }
 
     listen->us = us;
     listen->caller.session = caller->session;
 
-    listen->grace.handler = ngx_http_mcp_listen_grace;
+    listen->grace.handler = ngx_http_mcp_listener_grace;
     listen->grace.data = listen;
     listen->grace.log = ngx_cycle->log;
     listen->grace.cancelable = 1;
 
     reader = &listen->reader;
 
-    reader->kind = &ngx_http_mcp_listen_readers;
+    reader->kind = &ngx_http_mcp_listener_readers;
     reader->pool = pool;
     reader->data = listen;
     reader->upstream = u;
@@ -127,10 +130,10 @@ ngx_http_mcp_listen(ngx_http_mcp_upstream_t *u, ngx_http_request_t *from,
 
 
 static ngx_uint_t
-ngx_http_mcp_listen_wanted(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
 {
     ngx_mcp_zone_t           *zone;
-    ngx_http_mcp_listen_t    *listen;
+    ngx_http_mcp_listener_t  *listen;
     ngx_http_mcp_upstream_t  *u;
 
     listen = reader->data;
@@ -143,19 +146,19 @@ ngx_http_mcp_listen_wanted(ngx_http_mcp_reader_t *reader)
 
     /* a GET may have come just now and found that somebody listens */
 
-    ngx_mcp_upstream_session_unlisten(zone, listen->us, 1);
+    ngx_mcp_upstream_session_stream_release(zone, listen->us, 1);
 
     if (ngx_mcp_session_gets(zone, reader->session) < 1
-        || ngx_mcp_upstream_session_listen(zone, reader->session, &u->name,
-                                           &listen->us)
+        || ngx_mcp_upstream_session_stream_claim(zone, reader->session,
+                                                 &u->name, &listen->us)
            != NGX_OK)
     {
         return 0;
     }
 
     if (reader->up) {
-        (void) ngx_mcp_upstream_session_listens(zone, listen->us,
-                                                reader->serial, 1);
+        (void) ngx_mcp_upstream_session_stream_opened(zone, listen->us,
+                                                      reader->serial, 1);
     }
 
     return 1;
@@ -168,10 +171,10 @@ ngx_http_mcp_listen_wanted(ngx_http_mcp_reader_t *reader)
  */
 
 static void
-ngx_http_mcp_listen_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
+ngx_http_mcp_listener_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
 {
-    ngx_uint_t              resumed;
-    ngx_http_mcp_listen_t  *listen;
+    ngx_uint_t                resumed;
+    ngx_http_mcp_listener_t  *listen;
 
     listen = reader->data;
 
@@ -181,8 +184,9 @@ ngx_http_mcp_listen_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
     listen->serial = reader->serial;
     listen->ids = (reader->id.len != 0);
 
-    if (ngx_mcp_upstream_session_listens(reader->upstream->zone, listen->us,
-                                         reader->serial, resumed))
+    if (ngx_mcp_upstream_session_stream_opened(reader->upstream->zone,
+                                               listen->us, reader->serial,
+                                               resumed))
     {
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                       "mcp upstream \"%V\" may have sent events that were "
@@ -193,45 +197,46 @@ ngx_http_mcp_listen_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
 
 
 static void
-ngx_http_mcp_listen_broken(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_listener_disconnected(ngx_http_mcp_reader_t *reader)
 {
-    ngx_http_mcp_listen_t  *listen;
+    ngx_http_mcp_listener_t  *listen;
 
     listen = reader->data;
 
-    ngx_mcp_upstream_session_breaks(reader->upstream->zone, listen->us);
+    ngx_mcp_upstream_session_stream_closed(reader->upstream->zone, listen->us);
 }
 
 
 static void
-ngx_http_mcp_listen_event(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_take_t *take)
+ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume)
 {
-    ngx_str_t               id, level, out;
-    ngx_pool_t             *pool;
-    ngx_mcp_json_t         *json;
-    ngx_mcp_event_t         event;
-    ngx_http_mcp_listen_t  *listen;
+    ngx_str_t                 id, level, out;
+    ngx_pool_t               *pool;
+    ngx_mcp_json_t           *json;
+    ngx_mcp_event_t           event;
+    ngx_http_mcp_listener_t  *listen;
 
     listen = reader->data;
     listen->ids |= (reader->id.len != 0);
 
-    json = &t->x->scan;
+    json = &ureq->x->scan;
 
     if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING
-        || ngx_http_mcp_said_elsewhere(t, &listen->caller, text))
+        || ngx_http_mcp_upstream_message_duplicate(ureq, &listen->caller, text))
     {
         return;
     }
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
-    if (ngx_http_mcp_server_request_to_client(t, &listen->caller, text, &pool,
-                                              &out)
+    if (ngx_http_mcp_server_request_to_client(ureq, &listen->caller, text,
+                                              &pool, &out)
         != NGX_OK)
     {
         if (id.len) {
-            ngx_http_mcp_server_request_refuse(t, &reader->audience, &id);
+            ngx_http_mcp_server_request_refuse(ureq, &reader->audience, &id);
         }
 
         return;
@@ -256,8 +261,9 @@ ngx_http_mcp_listen_event(ngx_http_mcp_reader_t *reader,
 
     (void) ngx_mcp_log_session(reader->upstream->zone, reader->session, &event);
 
-    if (ngx_http_mcp_said_method(t, text) == NGX_MCP_METHOD_RESOURCES_UPDATED) {
-        ngx_http_mcp_listen_updated(reader, t, text, &event);
+    if (ngx_http_mcp_upstream_message_method(ureq, text)
+        == NGX_MCP_METHOD_RESOURCES_UPDATED) {
+        ngx_http_mcp_listener_updated(reader, ureq, text, &event);
     }
 
     if (pool) {
@@ -269,8 +275,9 @@ ngx_http_mcp_listen_event(ngx_http_mcp_reader_t *reader,
 /* the session may wait for it */
 
 static void
-ngx_http_mcp_listen_updated(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_talk_t *t, ngx_str_t *text, ngx_mcp_event_t *event)
+ngx_http_mcp_listener_updated(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_event_t *event)
 {
     ngx_str_t    uri;
     ngx_pool_t  *pool;
@@ -280,11 +287,11 @@ ngx_http_mcp_listen_updated(ngx_http_mcp_reader_t *reader,
         return;
     }
 
-    uri = ngx_http_mcp_said_uri(t, text, pool);
+    uri = ngx_http_mcp_upstream_message_uri(ureq, text, pool);
 
     if (uri.len) {
-        ngx_http_mcp_updated_keep(reader->upstream, &reader->audience.tenant,
-                                  &reader->audience.session, &uri, event);
+        ngx_http_mcp_update_record(reader->upstream, &reader->audience.tenant,
+                                   &reader->audience.session, &uri, event);
     }
 
     ngx_destroy_pool(pool);
@@ -292,14 +299,14 @@ ngx_http_mcp_listen_updated(ngx_http_mcp_reader_t *reader,
 
 
 void
-ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone)
+ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone)
 {
-    ngx_int_t               n;
-    ngx_queue_t            *q, *readers;
-    ngx_http_mcp_listen_t  *listen;
-    ngx_http_mcp_reader_t  *reader;
+    ngx_int_t                 n;
+    ngx_queue_t              *q, *readers;
+    ngx_http_mcp_reader_t    *reader;
+    ngx_http_mcp_listener_t  *listen;
 
-    readers = &ngx_http_mcp_listen_readers.readers;
+    readers = &ngx_http_mcp_listener_readers.readers;
 
     if (readers->next == NULL) {
         return;
@@ -320,40 +327,40 @@ ngx_http_mcp_listen_doorbell(ngx_mcp_zone_t *zone)
         n = ngx_mcp_session_gets(zone, reader->session);
 
         if (n == NGX_DECLINED) {
-            ngx_http_mcp_listen_stopped(reader);
+            ngx_http_mcp_listener_stopped(reader);
 
         } else if (n == 0 && !listen->grace.timer_set) {
-            ngx_add_timer(&listen->grace, NGX_HTTP_MCP_LISTEN_GRACE);
+            ngx_add_timer(&listen->grace, NGX_HTTP_MCP_LISTENER_GRACE);
         }
     }
 }
 
 
 static void
-ngx_http_mcp_listen_grace(ngx_event_t *ev)
+ngx_http_mcp_listener_grace(ngx_event_t *ev)
 {
-    ngx_http_mcp_listen_t  *listen;
+    ngx_http_mcp_listener_t  *listen;
 
     listen = ev->data;
 
-    if (!ngx_http_mcp_listen_wanted(&listen->reader)) {
-        ngx_http_mcp_listen_stopped(&listen->reader);
+    if (!ngx_http_mcp_listener_wanted(&listen->reader)) {
+        ngx_http_mcp_listener_stopped(&listen->reader);
     }
 }
 
 
 static void
-ngx_http_mcp_listen_stopped(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_listener_stopped(ngx_http_mcp_reader_t *reader)
 {
     ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_DROPPED);
 }
 
 
 static void
-ngx_http_mcp_listen_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
+ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 {
-    ngx_uint_t              over;
-    ngx_http_mcp_listen_t  *listen;
+    ngx_uint_t                over;
+    ngx_http_mcp_listener_t  *listen;
 
     listen = reader->data;
 
@@ -367,6 +374,6 @@ ngx_http_mcp_listen_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
         ngx_del_timer(&listen->grace);
     }
 
-    ngx_mcp_upstream_session_unlisten(reader->upstream->zone, listen->us,
-                                      over);
+    ngx_mcp_upstream_session_stream_release(reader->upstream->zone, listen->us,
+                                            over);
 }

@@ -8,14 +8,14 @@
  * (ngx_mcp_list.h).
  */
 
-#ifndef _NGX_HTTP_MCP_LISTS_H_INCLUDED_
-#define _NGX_HTTP_MCP_LISTS_H_INCLUDED_
+#ifndef _NGX_HTTP_MCP_LIST_CACHE_H_INCLUDED_
+#define _NGX_HTTP_MCP_LIST_CACHE_H_INCLUDED_
 
 
 #include "ngx_http_mcp_bridge.h"
 #include "ngx_http_mcp_event.h"
 #include "ngx_http_mcp_shared.h"
-#include "ngx_http_mcp_refresh.h"
+#include "ngx_http_mcp_list_refresh.h"
 #include "ngx_mcp_list.h"
 
 
@@ -33,7 +33,7 @@ typedef struct {
     ngx_uint_t                uses;
     ngx_uint_t                linked;
     ngx_msec_t                touched;    /* the zone knows of its use then */
-} ngx_http_mcp_list_t;
+} ngx_http_mcp_list_copy_t;
 
 
 /*
@@ -41,9 +41,9 @@ typedef struct {
  * NGX_OK: to be released after use; NGX_AGAIN: it is being fetched for the
  * first time: wait for it; NGX_DECLINED: it is not kept; NGX_ERROR.
  */
-ngx_int_t ngx_http_mcp_lists_get(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_http_mcp_list_t **list);
-void ngx_http_mcp_lists_release(void *list);
+ngx_int_t ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_http_mcp_list_copy_t **list);
+void ngx_http_mcp_list_cache_release(void *list);
 
 
 /* waits for a list that is fetched for the first time */
@@ -59,17 +59,17 @@ typedef struct {
 } ngx_http_mcp_list_waiter_t;
 
 /* after NGX_AGAIN; ready() is called once in a later event, unless forgotten */
-void ngx_http_mcp_lists_wait(ngx_http_mcp_list_waiter_t *waiter,
+void ngx_http_mcp_list_cache_wait(ngx_http_mcp_list_waiter_t *waiter,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller, ngx_uint_t kind);
-void ngx_http_mcp_lists_forget(ngx_http_mcp_list_waiter_t *waiter);
+void ngx_http_mcp_list_cache_cancel(ngx_http_mcp_list_waiter_t *waiter);
 
 
 /* offered lists (NGX_MCP_OFFERED_*) as kinds, and their notification */
-ngx_uint_t ngx_http_mcp_lists_kinds(ngx_uint_t offered);
-ngx_str_t *ngx_http_mcp_lists_notification(ngx_uint_t offered);
+ngx_uint_t ngx_http_mcp_list_kinds(ngx_uint_t offered);
+ngx_str_t *ngx_http_mcp_list_notification(ngx_uint_t offered);
 
 /* the lists that a notification of this method means; 0: none */
-ngx_uint_t ngx_http_mcp_lists_meant(ngx_uint_t method);
+ngx_uint_t ngx_http_mcp_list_method_kinds(ngx_uint_t method);
 
 /*
  * Lists of an endpoint may have changed (NGX_MCP_OFFERED_*), says an event for
@@ -77,19 +77,19 @@ ngx_uint_t ngx_http_mcp_lists_meant(ngx_uint_t method);
  * again, and who has had one that is not is told by a delivery that is added
  * to "to".  Returns flags of the event for all others.
  */
-ngx_uint_t ngx_http_mcp_lists_signal(ngx_http_mcp_address_t *to,
+ngx_uint_t ngx_http_mcp_list_cache_signal(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t offered, ngx_str_t *text,
     ngx_pool_t *pool);
 
 /* forgets lists of an endpoint that caches none any more */
-void ngx_http_mcp_lists_clear(ngx_http_mcp_bridge_t *bridge);
+void ngx_http_mcp_list_cache_clear(ngx_http_mcp_bridge_t *bridge);
 
 
 /* the doorbell: handlers->lists */
-void ngx_http_mcp_lists_doorbell(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone);
 
 /* before workers start */
-void ngx_http_mcp_lists_init(void);
+void ngx_http_mcp_list_cache_init(void);
 
 
-#endif /* _NGX_HTTP_MCP_LISTS_H_INCLUDED_ */
+#endif /* _NGX_HTTP_MCP_LIST_CACHE_H_INCLUDED_ */

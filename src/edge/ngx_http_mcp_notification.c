@@ -7,13 +7,13 @@
 #include "ngx_http_mcp_server_request.h"
 
 
-static ngx_http_mcp_upstream_t *ngx_http_mcp_notice_upstream(
+static ngx_http_mcp_upstream_t *ngx_http_mcp_notification_upstream(
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *name);
-static void ngx_http_mcp_notice_message(ngx_http_mcp_talk_t *t,
-    ngx_str_t *text);
-static void ngx_http_mcp_notice_done(ngx_http_mcp_talk_t *t,
-    ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_notice_cleanup(void *data);
+static void ngx_http_mcp_notification_message(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static void ngx_http_mcp_notification_done(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_notification_cleanup(void *data);
 
 
 /*
@@ -22,12 +22,13 @@ static void ngx_http_mcp_notice_cleanup(void *data);
  */
 
 ngx_int_t
-ngx_http_mcp_notice(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+ngx_http_mcp_notification(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m)
 {
     ngx_int_t  rc;
 
-    rc = ngx_http_mcp_notice_talk(r, ctx, m, ngx_http_mcp_notice_done);
+    rc = ngx_http_mcp_notification_send(r, ctx, m,
+                                        ngx_http_mcp_notification_done);
 
     if (rc == NGX_DECLINED) {
         return ngx_http_mcp_answer(r, NGX_HTTP_ACCEPTED, NULL);
@@ -48,17 +49,18 @@ ngx_http_mcp_notice(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 
 ngx_int_t
-ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m,
-    void (*done)(ngx_http_mcp_talk_t *t, ngx_http_mcp_outcome_e outcome))
+    void (*done)(ngx_http_mcp_upstream_request_t *ureq,
+                 ngx_http_mcp_outcome_e outcome))
 {
-    ngx_int_t                  rc;
-    ngx_str_t                  id, body;
-    ngx_pool_cleanup_t        *cln;
-    ngx_http_mcp_talk_t       *t;
-    ngx_http_mcp_loc_conf_t   *mlcf;
-    ngx_http_mcp_upstream_t   *u;
-    ngx_mcp_server_request_t   request;
+    ngx_int_t                         rc;
+    ngx_str_t                         id, body;
+    ngx_pool_cleanup_t               *cln;
+    ngx_http_mcp_loc_conf_t          *mlcf;
+    ngx_http_mcp_upstream_t          *u;
+    ngx_mcp_server_request_t          request;
+    ngx_http_mcp_upstream_request_t  *ureq;
 
     mlcf = ctx->conf;
 
@@ -73,7 +75,7 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                                                      &ctx->caller, m, r->pool,
                                                      &request, &body);
         if (rc == NGX_OK) {
-            u = ngx_http_mcp_notice_upstream(mlcf, &request.upstream);
+            u = ngx_http_mcp_notification_upstream(mlcf, &request.upstream);
         }
 
         if (rc != NGX_OK || u == NULL) {
@@ -104,41 +106,42 @@ ngx_http_mcp_notice_talk(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
-    t = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_talk_t));
+    ureq = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_upstream_request_t));
     cln = ngx_pool_cleanup_add(r->pool, 0);
 
-    if (t == NULL || cln == NULL) {
+    if (ureq == NULL || cln == NULL) {
         return NGX_ERROR;
     }
 
-    t->r = r;
-    t->upstream = u;
-    t->session = ctx->caller.session;
-    t->tenant = ctx->caller.tenant;
-    t->serial = request.serial;
-    t->body = body;
-    t->existing = 1;
-    t->answered = 1;
-    t->message = ngx_http_mcp_notice_message;
-    t->done = done;
+    ureq->r = r;
+    ureq->upstream = u;
+    ureq->session = ctx->caller.session;
+    ureq->tenant = ctx->caller.tenant;
+    ureq->serial = request.serial;
+    ureq->body = body;
+    ureq->existing = 1;
+    ureq->answered = 1;
+    ureq->message = ngx_http_mcp_notification_message;
+    ureq->done = done;
 
     if (m->kind == NGX_MCP_NOTIFICATION
-        && ngx_http_mcp_scan_scope(r, m, &t->scope) != NGX_OK)
+        && ngx_http_mcp_scan_scope(r, m, &ureq->scope) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    cln->handler = ngx_http_mcp_notice_cleanup;
-    cln->data = t;
+    cln->handler = ngx_http_mcp_notification_cleanup;
+    cln->data = ureq;
 
-    return ngx_http_mcp_talk_start(t);
+    return ngx_http_mcp_upstream_request_start(ureq);
 }
 
 
 /* the upstream that asked; NULL: it is not configured any more */
 
 static ngx_http_mcp_upstream_t *
-ngx_http_mcp_notice_upstream(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *name)
+ngx_http_mcp_notification_upstream(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *name)
 {
     ngx_uint_t                i;
     ngx_http_mcp_upstream_t  *u;
@@ -157,25 +160,26 @@ ngx_http_mcp_notice_upstream(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *name)
 
 
 static void
-ngx_http_mcp_notice_message(ngx_http_mcp_talk_t *t, ngx_str_t *text)
+ngx_http_mcp_notification_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
 {
-    ngx_log_error(NGX_LOG_INFO, t->r->connection->log, 0,
+    ngx_log_error(NGX_LOG_INFO, ureq->r->connection->log, 0,
                   "mcp upstream \"%V\" answered a notification or response "
-                  "with a message", &t->upstream->name);
+                  "with a message", &ureq->upstream->name);
 }
 
 
 static void
-ngx_http_mcp_notice_done(ngx_http_mcp_talk_t *t,
+ngx_http_mcp_notification_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_http_finalize_request(t->r, ngx_http_mcp_answer(t->r,
+    ngx_http_finalize_request(ureq->r, ngx_http_mcp_answer(ureq->r,
                                                    NGX_HTTP_ACCEPTED, NULL));
 }
 
 
 static void
-ngx_http_mcp_notice_cleanup(void *data)
+ngx_http_mcp_notification_cleanup(void *data)
 {
-    ngx_http_mcp_talk_cleanup(data);
+    ngx_http_mcp_upstream_request_cleanup(data);
 }

@@ -2,30 +2,30 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_refresh.h"
-#include "ngx_http_mcp_lists.h"
+#include "ngx_http_mcp_list_refresh.h"
+#include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_profile.h"
 
 
-typedef struct ngx_http_mcp_refresh_s  ngx_http_mcp_refresh_t;
+typedef struct ngx_http_mcp_list_refresh_s  ngx_http_mcp_list_refresh_t;
 
 
 /* one list of it, while it is being fetched */
 
 typedef struct {
-    ngx_http_mcp_refresh_t   *refresh;
-    ngx_uint_t                kind;
-    ngx_pool_t               *pool;       /* NULL: it is not */
-    ngx_mcp_pages_t           pages;
-    uint32_t                  signals;
-    ngx_uint_t                failures;   /* since it was fetched last */
-    ngx_uint_t                large;      /* was said in the log */
+    ngx_http_mcp_list_refresh_t  *refresh;
+    ngx_uint_t                    kind;
+    ngx_pool_t                   *pool;      /* NULL: it is not */
+    ngx_mcp_pages_t               pages;
+    uint32_t                      signals;
+    ngx_uint_t                    failures;  /* since it was fetched last */
+    ngx_uint_t                    large;     /* was said in the log */
 } ngx_http_mcp_fetch_t;
 
 
 /* of one audience that is held here */
 
-struct ngx_http_mcp_refresh_s {
+struct ngx_http_mcp_list_refresh_s {
     ngx_queue_t               queue;
     ngx_http_mcp_shared_t    *us;
     ngx_mcp_audience_t        names;
@@ -36,81 +36,81 @@ struct ngx_http_mcp_refresh_s {
 };
 
 
-static void ngx_http_mcp_refresh_held(ngx_http_mcp_shared_t *us);
-static void ngx_http_mcp_refresh_poked(ngx_http_mcp_shared_t *us);
-static ngx_int_t ngx_http_mcp_refresh_changed(ngx_http_mcp_shared_t *us,
+static void ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_list_refresh_poked(ngx_http_mcp_shared_t *us);
+static ngx_int_t ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us,
     ngx_uint_t kinds);
-static void ngx_http_mcp_refresh_quiet(ngx_http_mcp_shared_t *us);
-static void ngx_http_mcp_refresh_lost(ngx_http_mcp_shared_t *us);
-static void ngx_http_mcp_refresh_timer(ngx_event_t *ev);
-static void ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r);
-static void ngx_http_mcp_refresh_start(ngx_http_mcp_fetch_t *f);
-static ngx_int_t ngx_http_mcp_refresh_ask(ngx_http_mcp_fetch_t *f);
-static void ngx_http_mcp_refresh_done(ngx_http_mcp_shared_t *us,
+static void ngx_http_mcp_list_refresh_quiet(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_list_refresh_lost(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_list_refresh_timer(ngx_event_t *ev);
+static void ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r);
+static void ngx_http_mcp_list_refresh_start(ngx_http_mcp_fetch_t *f);
+static ngx_int_t ngx_http_mcp_list_refresh_request(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
     ngx_http_mcp_shared_answer_t *answer, void *data);
-static void ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f);
-static void ngx_http_mcp_refresh_large(ngx_http_mcp_fetch_t *f);
-static void ngx_http_mcp_refresh_fail(ngx_http_mcp_fetch_t *f,
+static void ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_list_refresh_too_large(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_list_refresh_fail(ngx_http_mcp_fetch_t *f,
     const char *why);
-static void ngx_http_mcp_refresh_pass(ngx_http_mcp_fetch_t *f);
-static void ngx_http_mcp_refresh_end(ngx_http_mcp_fetch_t *f);
-static void ngx_http_mcp_refresh_tell(ngx_http_mcp_refresh_t *r);
+static void ngx_http_mcp_list_refresh_uncached(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_list_refresh_end(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_list_refresh_notify(ngx_http_mcp_list_refresh_t *r);
 
 
-static ngx_http_mcp_shared_lists_t  ngx_http_mcp_refresh_own = {
-    ngx_http_mcp_refresh_held,
-    ngx_http_mcp_refresh_poked,
-    ngx_http_mcp_refresh_changed,
-    ngx_http_mcp_refresh_quiet,
-    ngx_http_mcp_refresh_lost
+static ngx_http_mcp_shared_handlers_t  ngx_http_mcp_list_refresh_handlers = {
+    ngx_http_mcp_list_refresh_held,
+    ngx_http_mcp_list_refresh_poked,
+    ngx_http_mcp_list_refresh_changed,
+    ngx_http_mcp_list_refresh_quiet,
+    ngx_http_mcp_list_refresh_lost
 };
 
 
-static ngx_queue_t  ngx_http_mcp_refreshes;
+static ngx_queue_t  ngx_http_mcp_list_refreshes;
 
 
 void
-ngx_http_mcp_refresh_init(void)
+ngx_http_mcp_list_refresh_init(void)
 {
-    ngx_queue_init(&ngx_http_mcp_refreshes);
+    ngx_queue_init(&ngx_http_mcp_list_refreshes);
 
-    ngx_http_mcp_shared_lists = &ngx_http_mcp_refresh_own;
+    ngx_http_mcp_shared_handlers = &ngx_http_mcp_list_refresh_handlers;
 }
 
 
 void
-ngx_http_mcp_refresh_doorbell(ngx_mcp_zone_t *zone)
+ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone)
 {
-    ngx_queue_t             *q, *next;
-    ngx_http_mcp_refresh_t  *r;
+    ngx_queue_t                  *q, *next;
+    ngx_http_mcp_list_refresh_t  *r;
 
-    for (q = ngx_queue_head(&ngx_http_mcp_refreshes);
-         q != ngx_queue_sentinel(&ngx_http_mcp_refreshes);
+    for (q = ngx_queue_head(&ngx_http_mcp_list_refreshes);
+         q != ngx_queue_sentinel(&ngx_http_mcp_list_refreshes);
          q = next)
     {
         next = ngx_queue_next(q);
-        r = ngx_queue_data(q, ngx_http_mcp_refresh_t, queue);
+        r = ngx_queue_data(q, ngx_http_mcp_list_refresh_t, queue);
 
         if (r->us->bridge->zone == zone) {
-            ngx_http_mcp_refresh_work(r);
+            ngx_http_mcp_list_refresh_work(r);
         }
     }
 }
 
 
 static void
-ngx_http_mcp_refresh_held(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us)
 {
-    ngx_uint_t               i;
-    ngx_http_mcp_refresh_t  *r;
+    ngx_uint_t                    i;
+    ngx_http_mcp_list_refresh_t  *r;
 
     us->lists = NULL;
 
-    if (us->bridge->lists != NGX_HTTP_MCP_LISTS_ON) {
+    if (us->bridge->lists != NGX_HTTP_MCP_LIST_CACHE_ON) {
         return;
     }
 
-    r = ngx_pcalloc(us->pool, sizeof(ngx_http_mcp_refresh_t));
+    r = ngx_pcalloc(us->pool, sizeof(ngx_http_mcp_list_refresh_t));
     if (r == NULL) {
         return;
     }
@@ -120,7 +120,7 @@ ngx_http_mcp_refresh_held(ngx_http_mcp_shared_t *us)
     r->names.tenant = us->tenant;
     r->names.key = us->list_key;
 
-    r->timer.handler = ngx_http_mcp_refresh_timer;
+    r->timer.handler = ngx_http_mcp_list_refresh_timer;
     r->timer.data = r;
     r->timer.log = ngx_cycle->log;
     r->timer.cancelable = 1;
@@ -132,7 +132,7 @@ ngx_http_mcp_refresh_held(ngx_http_mcp_shared_t *us)
 
     us->lists = r;
 
-    ngx_queue_insert_tail(&ngx_http_mcp_refreshes, &r->queue);
+    ngx_queue_insert_tail(&ngx_http_mcp_list_refreshes, &r->queue);
 
     /* nobody listened for a while */
 
@@ -143,24 +143,24 @@ ngx_http_mcp_refresh_held(ngx_http_mcp_shared_t *us)
                                    NGX_MCP_LIST_ALL);
     }
 
-    ngx_http_mcp_refresh_work(r);
+    ngx_http_mcp_list_refresh_work(r);
 }
 
 
 static void
-ngx_http_mcp_refresh_poked(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_list_refresh_poked(ngx_http_mcp_shared_t *us)
 {
     if (us->lists) {
-        ngx_http_mcp_refresh_work(us->lists);
+        ngx_http_mcp_list_refresh_work(us->lists);
     }
 }
 
 
 static ngx_int_t
-ngx_http_mcp_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t offered)
+ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t offered)
 {
-    ngx_uint_t               kept;
-    ngx_http_mcp_refresh_t  *r;
+    ngx_uint_t                    kept;
+    ngx_http_mcp_list_refresh_t  *r;
 
     r = us->lists;
 
@@ -169,17 +169,17 @@ ngx_http_mcp_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t offered)
     }
 
     kept = ngx_mcp_list_signal(us->bridge->zone, r->audience,
-                               ngx_http_mcp_lists_kinds(offered));
+                               ngx_http_mcp_list_kinds(offered));
 
     return kept ? NGX_OK : NGX_DECLINED;
 }
 
 
 static void
-ngx_http_mcp_refresh_quiet(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_list_refresh_quiet(ngx_http_mcp_shared_t *us)
 {
-    ngx_uint_t               i;
-    ngx_http_mcp_refresh_t  *r;
+    ngx_uint_t                    i;
+    ngx_http_mcp_list_refresh_t  *r;
 
     r = us->lists;
 
@@ -194,15 +194,15 @@ ngx_http_mcp_refresh_quiet(ngx_http_mcp_shared_t *us)
     }
 
     for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
-        ngx_http_mcp_refresh_end(&r->fetches[i]);
+        ngx_http_mcp_list_refresh_end(&r->fetches[i]);
     }
 }
 
 
 static void
-ngx_http_mcp_refresh_lost(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_list_refresh_lost(ngx_http_mcp_shared_t *us)
 {
-    ngx_http_mcp_refresh_t  *r;
+    ngx_http_mcp_list_refresh_t  *r;
 
     r = us->lists;
 
@@ -210,7 +210,7 @@ ngx_http_mcp_refresh_lost(ngx_http_mcp_shared_t *us)
         return;
     }
 
-    ngx_http_mcp_refresh_quiet(us);
+    ngx_http_mcp_list_refresh_quiet(us);
 
     us->lists = NULL;
 
@@ -219,16 +219,16 @@ ngx_http_mcp_refresh_lost(ngx_http_mcp_shared_t *us)
 
 
 static void
-ngx_http_mcp_refresh_timer(ngx_event_t *ev)
+ngx_http_mcp_list_refresh_timer(ngx_event_t *ev)
 {
-    ngx_http_mcp_refresh_work(ev->data);
+    ngx_http_mcp_list_refresh_work(ev->data);
 }
 
 
 /* begins what is due, and comes back when something is */
 
 static void
-ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r)
+ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r)
 {
     ngx_int_t               rc;
     ngx_msec_t              delay, next;
@@ -255,11 +255,11 @@ ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r)
            == NGX_OK)
     {
         r->audience.block = 0;
-        ngx_http_mcp_shared_need(r->us, NGX_HTTP_MCP_SHARED_LISTS, 0);
+        ngx_http_mcp_shared_use(r->us, NGX_HTTP_MCP_SHARED_LISTS, 0);
         return;
     }
 
-    ngx_http_mcp_shared_need(r->us, NGX_HTTP_MCP_SHARED_LISTS, 1);
+    ngx_http_mcp_shared_use(r->us, NGX_HTTP_MCP_SHARED_LISTS, 1);
 
     next = NGX_MAX_INT32_VALUE;
 
@@ -273,14 +273,14 @@ ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r)
         rc = ngx_mcp_list_due(zone, r->audience, i, &f->signals, &delay);
 
         if (rc == NGX_OK) {
-            ngx_http_mcp_refresh_start(f);
+            ngx_http_mcp_list_refresh_start(f);
 
         } else if (rc == NGX_AGAIN) {
             next = ngx_min(next, delay);
         }
     }
 
-    ngx_http_mcp_refresh_tell(r);
+    ngx_http_mcp_list_refresh_notify(r);
 
     if (next != NGX_MAX_INT32_VALUE && !r->timer.timer_set) {
         ngx_add_timer(&r->timer, next);
@@ -289,27 +289,27 @@ ngx_http_mcp_refresh_work(ngx_http_mcp_refresh_t *r)
 
 
 static void
-ngx_http_mcp_refresh_start(ngx_http_mcp_fetch_t *f)
+ngx_http_mcp_list_refresh_start(ngx_http_mcp_fetch_t *f)
 {
     ngx_mcp_count(f->refresh->us->bridge->zone,
                   NGX_MCP_COUNTER_LISTS_REFRESHES, 1);
 
     f->pool = ngx_create_pool(4096, ngx_cycle->log);
     if (f->pool == NULL) {
-        ngx_http_mcp_refresh_fail(f, "no memory");
+        ngx_http_mcp_list_refresh_fail(f, "no memory");
         return;
     }
 
     if (ngx_mcp_pages_init(&f->pages, f->kind, f->pool) != NGX_OK
-        || ngx_http_mcp_refresh_ask(f) != NGX_OK)
+        || ngx_http_mcp_list_refresh_request(f) != NGX_OK)
     {
-        ngx_http_mcp_refresh_fail(f, "no memory");
+        ngx_http_mcp_list_refresh_fail(f, "no memory");
     }
 }
 
 
 static ngx_int_t
-ngx_http_mcp_refresh_ask(ngx_http_mcp_fetch_t *f)
+ngx_http_mcp_list_refresh_request(ngx_http_mcp_fetch_t *f)
 {
     u_char    *p;
     ngx_str_t  params;
@@ -333,18 +333,18 @@ ngx_http_mcp_refresh_ask(ngx_http_mcp_fetch_t *f)
 
     return ngx_http_mcp_shared_request(f->refresh->us,
                                        ngx_mcp_list_method(f->kind), &params,
-                                       ngx_http_mcp_refresh_done, f);
+                                       ngx_http_mcp_list_refresh_done, f);
 }
 
 
 static void
-ngx_http_mcp_refresh_done(ngx_http_mcp_shared_t *us,
+ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
     ngx_http_mcp_shared_answer_t *answer, void *data)
 {
-    ngx_int_t                rc;
-    const char              *why;
-    ngx_http_mcp_fetch_t    *f;
-    ngx_http_mcp_refresh_t  *r;
+    ngx_int_t                     rc;
+    const char                   *why;
+    ngx_http_mcp_fetch_t         *f;
+    ngx_http_mcp_list_refresh_t  *r;
 
     f = data;
     r = f->refresh;
@@ -353,8 +353,8 @@ ngx_http_mcp_refresh_done(ngx_http_mcp_shared_t *us,
     /* one that stood still for long must not put an old list over a new one */
 
     if (ngx_mcp_lease_renew(us->bridge->zone, &us->reader.lease) != NGX_OK) {
-        ngx_http_mcp_refresh_end(f);
-        ngx_http_mcp_reader_doubt(&us->reader);
+        ngx_http_mcp_list_refresh_end(f);
+        ngx_http_mcp_reader_check_lease(&us->reader);
         return;
     }
 
@@ -364,14 +364,14 @@ ngx_http_mcp_refresh_done(ngx_http_mcp_shared_t *us,
             || (answer->code == 0
                 && ngx_http_mcp_status_absent(answer->status)))
         {
-            ngx_http_mcp_refresh_pass(f);
+            ngx_http_mcp_list_refresh_uncached(f);
 
         } else {
             if (answer->code) {
                 why = "an error";
             }
 
-            ngx_http_mcp_refresh_fail(f, why);
+            ngx_http_mcp_list_refresh_fail(f, why);
         }
 
     } else {
@@ -379,7 +379,7 @@ ngx_http_mcp_refresh_done(ngx_http_mcp_shared_t *us,
 
         if (rc == NGX_AGAIN) {
 
-            if (ngx_http_mcp_refresh_ask(f) == NGX_OK) {
+            if (ngx_http_mcp_list_refresh_request(f) == NGX_OK) {
                 return;
             }
 
@@ -388,33 +388,33 @@ ngx_http_mcp_refresh_done(ngx_http_mcp_shared_t *us,
         }
 
         if (rc == NGX_OK) {
-            ngx_http_mcp_refresh_store(f);
+            ngx_http_mcp_list_refresh_store(f);
 
         } else if (rc == NGX_DECLINED) {
-            ngx_http_mcp_refresh_large(f);
+            ngx_http_mcp_list_refresh_too_large(f);
 
         } else {
-            ngx_http_mcp_refresh_fail(f, why);
+            ngx_http_mcp_list_refresh_fail(f, why);
         }
     }
 
-    ngx_http_mcp_refresh_work(r);
+    ngx_http_mcp_list_refresh_work(r);
 }
 
 
 static void
-ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f)
+ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f)
 {
-    ngx_int_t                rc;
-    ngx_mcp_zone_t          *zone;
-    ngx_http_mcp_refresh_t  *r;
-    ngx_mcp_list_content_t   content;
+    ngx_int_t                     rc;
+    ngx_mcp_zone_t               *zone;
+    ngx_mcp_list_content_t        content;
+    ngx_http_mcp_list_refresh_t  *r;
 
     r = f->refresh;
     zone = r->us->bridge->zone;
 
     if (ngx_mcp_pages_end(&f->pages, &content) != NGX_OK) {
-        ngx_http_mcp_refresh_fail(f, "no memory");
+        ngx_http_mcp_list_refresh_fail(f, "no memory");
         return;
     }
 
@@ -427,7 +427,7 @@ ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f)
                    content.entries, rc);
 
     if (rc == NGX_DECLINED) {
-        ngx_http_mcp_refresh_large(f);
+        ngx_http_mcp_list_refresh_too_large(f);
         return;
     }
 
@@ -441,12 +441,12 @@ ngx_http_mcp_refresh_store(ngx_http_mcp_fetch_t *f)
     f->failures = 0;
     f->large = 0;
 
-    ngx_http_mcp_refresh_end(f);
+    ngx_http_mcp_list_refresh_end(f);
 }
 
 
 static void
-ngx_http_mcp_refresh_large(ngx_http_mcp_fetch_t *f)
+ngx_http_mcp_list_refresh_too_large(ngx_http_mcp_fetch_t *f)
 {
     ngx_http_mcp_shared_t  *us;
 
@@ -463,12 +463,12 @@ ngx_http_mcp_refresh_large(ngx_http_mcp_fetch_t *f)
                       ngx_mcp_list_method(f->kind));
     }
 
-    ngx_http_mcp_refresh_pass(f);
+    ngx_http_mcp_list_refresh_uncached(f);
 }
 
 
 static void
-ngx_http_mcp_refresh_fail(ngx_http_mcp_fetch_t *f, const char *why)
+ngx_http_mcp_list_refresh_fail(ngx_http_mcp_fetch_t *f, const char *why)
 {
     ngx_uint_t              level;
     ngx_http_mcp_shared_t  *us;
@@ -488,26 +488,26 @@ ngx_http_mcp_refresh_fail(ngx_http_mcp_fetch_t *f, const char *why)
 
     ngx_mcp_list_fail(us->bridge->zone, f->refresh->audience, f->kind);
 
-    ngx_http_mcp_refresh_end(f);
+    ngx_http_mcp_list_refresh_end(f);
 }
 
 
 static void
-ngx_http_mcp_refresh_pass(ngx_http_mcp_fetch_t *f)
+ngx_http_mcp_list_refresh_uncached(ngx_http_mcp_fetch_t *f)
 {
     ngx_http_mcp_bridge_t  *bridge;
 
     bridge = f->refresh->us->bridge;
 
-    ngx_mcp_list_pass(bridge->zone, f->refresh->audience, f->kind, f->signals,
-                      bridge->lists_ttl);
+    ngx_mcp_list_pass_through(bridge->zone, f->refresh->audience, f->kind,
+                              f->signals, bridge->lists_ttl);
 
-    ngx_http_mcp_refresh_end(f);
+    ngx_http_mcp_list_refresh_end(f);
 }
 
 
 static void
-ngx_http_mcp_refresh_end(ngx_http_mcp_fetch_t *f)
+ngx_http_mcp_list_refresh_end(ngx_http_mcp_fetch_t *f)
 {
     if (f->pool) {
         ngx_destroy_pool(f->pool);
@@ -522,24 +522,24 @@ ngx_http_mcp_refresh_end(ngx_http_mcp_fetch_t *f)
  */
 
 static void
-ngx_http_mcp_refresh_tell(ngx_http_mcp_refresh_t *r)
+ngx_http_mcp_list_refresh_notify(ngx_http_mcp_list_refresh_t *r)
 {
     ngx_str_t       *text;
-    ngx_uint_t       i, n, kinds, untold;
+    ngx_uint_t       i, n, kinds, dirty;
     ngx_mcp_zone_t  *zone;
     ngx_mcp_event_t  event;
 
     zone = r->us->bridge->zone;
-    untold = ngx_mcp_list_untold(zone, r->audience);
+    dirty = ngx_mcp_list_dirty(zone, r->audience);
 
-    if (untold == 0) {
+    if (dirty == 0) {
         return;
     }
 
     for (i = 0; i < 3; i++) {
-        kinds = ngx_http_mcp_lists_kinds(1 << i);
+        kinds = ngx_http_mcp_list_kinds(1 << i);
 
-        if ((untold & kinds) == 0) {
+        if ((dirty & kinds) == 0) {
             continue;
         }
 
@@ -553,14 +553,14 @@ ngx_http_mcp_refresh_tell(ngx_http_mcp_refresh_t *r)
             continue;
         }
 
-        text = ngx_http_mcp_lists_notification(1 << i);
+        text = ngx_http_mcp_list_notification(1 << i);
 
         ngx_memzero(&event, sizeof(ngx_mcp_event_t));
 
         event.parts = text;
         event.nparts = 1;
 
-        n = ngx_mcp_list_tell(zone, r->audience, &r->names, kinds, &event);
+        n = ngx_mcp_list_announce(zone, r->audience, &r->names, kinds, &event);
 
         ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                        "mcp %V, \"%V\", %ui sessions", text,

@@ -5,7 +5,7 @@
 #include "ngx_http_mcp_upstream.h"
 
 
-static ngx_uint_t ngx_http_mcp_only_stored(ngx_http_request_t *r,
+static ngx_uint_t ngx_http_mcp_uncached_is_stored(ngx_http_request_t *r,
     ngx_uint_t index, ngx_uint_t n);
 
 
@@ -18,7 +18,7 @@ static ngx_uint_t ngx_http_mcp_only_stored(ngx_http_request_t *r,
  */
 
 ngx_int_t
-ngx_http_mcp_fresh(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
+ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     ngx_http_variable_value_t **room, ngx_str_t *value)
 {
     size_t                      size;
@@ -85,7 +85,7 @@ ngx_http_mcp_fresh(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
             r->variables = probe;
 
-            if (ngx_http_mcp_only_stored(r, i, n)) {
+            if (ngx_http_mcp_uncached_is_stored(r, i, n)) {
                 kept[i] = old[i];
                 again = 1;
             }
@@ -103,7 +103,7 @@ ngx_http_mcp_fresh(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 /* whether computing the variable looks at no other: there is nothing to it */
 
 static ngx_uint_t
-ngx_http_mcp_only_stored(ngx_http_request_t *r, ngx_uint_t index,
+ngx_http_mcp_uncached_is_stored(ngx_http_request_t *r, ngx_uint_t index,
     ngx_uint_t n)
 {
     ngx_uint_t                  i;

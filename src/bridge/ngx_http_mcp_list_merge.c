@@ -1,5 +1,5 @@
 
-#include "ngx_http_mcp_mix.h"
+#include "ngx_http_mcp_list_merge.h"
 #include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_topic.h"
 
@@ -7,21 +7,21 @@
 typedef struct {
     ngx_uint_t               method;
     ngx_str_t                key;         /* raw */
-} ngx_http_mcp_mix_list_t;
+} ngx_http_mcp_list_merge_list_t;
 
 
-static ngx_str_t *ngx_http_mcp_mix_key(ngx_uint_t method);
-static ngx_int_t ngx_http_mcp_mix_own(ngx_http_mcp_mix_t *mix,
+static ngx_str_t *ngx_http_mcp_list_merge_key(ngx_uint_t method);
+static ngx_int_t ngx_http_mcp_list_merge_prepend(ngx_http_mcp_list_merge_t *mix,
     ngx_str_t *own);
-static ngx_int_t ngx_http_mcp_mix_tools(ngx_http_mcp_mix_t *mix,
+static ngx_int_t ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *mix,
     ngx_str_t *own);
-static u_char *ngx_http_mcp_mix_kept(ngx_http_mcp_mix_t *mix, u_char *p,
-    ngx_str_t *list);
-static ngx_int_t ngx_http_mcp_mix_tool(ngx_http_mcp_mix_t *mix,
+static u_char *ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *mix,
+    u_char *p, ngx_str_t *list);
+static ngx_int_t ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *mix,
     ngx_str_t *tool);
 
 
-static ngx_http_mcp_mix_list_t  ngx_http_mcp_mix_lists[] = {
+static ngx_http_mcp_list_merge_list_t  ngx_http_mcp_list_merge_lists[] = {
     { NGX_MCP_METHOD_TOOLS_LIST, ngx_string("\"tools\"") },
     { NGX_MCP_METHOD_RESOURCES_LIST, ngx_string("\"resources\"") },
     { NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST,
@@ -31,11 +31,11 @@ static ngx_http_mcp_mix_list_t  ngx_http_mcp_mix_lists[] = {
 
 
 static ngx_str_t *
-ngx_http_mcp_mix_key(ngx_uint_t method)
+ngx_http_mcp_list_merge_key(ngx_uint_t method)
 {
-    ngx_http_mcp_mix_list_t  *l;
+    ngx_http_mcp_list_merge_list_t  *l;
 
-    for (l = ngx_http_mcp_mix_lists; l->key.len; l++) {
+    for (l = ngx_http_mcp_list_merge_lists; l->key.len; l++) {
         if (l->method == method) {
             return &l->key;
         }
@@ -46,7 +46,7 @@ ngx_http_mcp_mix_key(ngx_uint_t method)
 
 
 ngx_uint_t
-ngx_http_mcp_mix_has(ngx_http_mcp_bridge_t *bridge, ngx_uint_t method)
+ngx_http_mcp_list_merge_own(ngx_http_mcp_bridge_t *bridge, ngx_uint_t method)
 {
     switch (method) {
 
@@ -64,25 +64,25 @@ ngx_http_mcp_mix_has(ngx_http_mcp_bridge_t *bridge, ngx_uint_t method)
 
 
 ngx_uint_t
-ngx_http_mcp_mixes(ngx_http_mcp_mix_t *mix)
+ngx_http_mcp_list_merge_needed(ngx_http_mcp_list_merge_t *mix)
 {
     if (mix->method == NGX_MCP_METHOD_TOOLS_LIST) {
         return mix->bridge->tools || mix->denied;
     }
 
-    return mix->first && ngx_http_mcp_mix_has(mix->bridge, mix->method);
+    return mix->first && ngx_http_mcp_list_merge_own(mix->bridge, mix->method);
 }
 
 
 ngx_int_t
-ngx_http_mcp_mix(ngx_http_mcp_mix_t *mix, ngx_str_t *result)
+ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *mix, ngx_str_t *result)
 {
     u_char     *p, *kept;
     ngx_str_t   rest, name, value, list, own, out, *key;
 
-    key = ngx_http_mcp_mix_key(mix->method);
+    key = ngx_http_mcp_list_merge_key(mix->method);
 
-    if (key == NULL || ngx_http_mcp_mix_own(mix, &own) != NGX_OK) {
+    if (key == NULL || ngx_http_mcp_list_merge_prepend(mix, &own) != NGX_OK) {
         return key ? NGX_ERROR : NGX_OK;
     }
 
@@ -124,7 +124,7 @@ ngx_http_mcp_mix(ngx_http_mcp_mix_t *mix, ngx_str_t *result)
     p = ngx_cpymem(p, own.data, own.len);
 
     if (list.len) {
-        kept = ngx_http_mcp_mix_kept(mix, p, &list);
+        kept = ngx_http_mcp_list_merge_filter(mix, p, &list);
 
         if (kept == NULL) {
             return NGX_ERROR;
@@ -151,19 +151,19 @@ ngx_http_mcp_mix(ngx_http_mcp_mix_t *mix, ngx_str_t *result)
 
 
 static ngx_int_t
-ngx_http_mcp_mix_own(ngx_http_mcp_mix_t *mix, ngx_str_t *own)
+ngx_http_mcp_list_merge_prepend(ngx_http_mcp_list_merge_t *mix, ngx_str_t *own)
 {
     own->data = (u_char *) "";
     own->len = 0;
 
-    if (!mix->first || !ngx_http_mcp_mix_has(mix->bridge, mix->method)) {
+    if (!mix->first || !ngx_http_mcp_list_merge_own(mix->bridge, mix->method)) {
         return NGX_OK;
     }
 
     switch (mix->method) {
 
     case NGX_MCP_METHOD_TOOLS_LIST:
-        return ngx_http_mcp_mix_tools(mix, own);
+        return ngx_http_mcp_list_merge_tools(mix, own);
 
     case NGX_MCP_METHOD_RESOURCES_LIST:
         return ngx_http_mcp_topic_entries(mix->bridge, mix->caller, mix->pool,
@@ -177,7 +177,7 @@ ngx_http_mcp_mix_own(ngx_http_mcp_mix_t *mix, ngx_str_t *own)
 
 
 static ngx_int_t
-ngx_http_mcp_mix_tools(ngx_http_mcp_mix_t *mix, ngx_str_t *own)
+ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *mix, ngx_str_t *own)
 {
     u_char                  *p;
     size_t                   len;
@@ -229,7 +229,8 @@ ngx_http_mcp_mix_tools(ngx_http_mcp_mix_t *mix, ngx_str_t *own)
 /* the part of the upstream's list that stays; NULL: no memory */
 
 static u_char *
-ngx_http_mcp_mix_kept(ngx_http_mcp_mix_t *mix, u_char *p, ngx_str_t *list)
+ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *mix, u_char *p,
+    ngx_str_t *list)
 {
     ngx_int_t   rc;
     ngx_str_t   rest, entry;
@@ -240,7 +241,7 @@ ngx_http_mcp_mix_kept(ngx_http_mcp_mix_t *mix, u_char *p, ngx_str_t *list)
 
         if (mix->method == NGX_MCP_METHOD_TOOLS_LIST && entry.data[0] == '{') {
 
-            rc = ngx_http_mcp_mix_tool(mix, &entry);
+            rc = ngx_http_mcp_list_merge_tool(mix, &entry);
 
             if (rc == NGX_ERROR) {
                 return NULL;
@@ -265,7 +266,7 @@ ngx_http_mcp_mix_kept(ngx_http_mcp_mix_t *mix, u_char *p, ngx_str_t *list)
 /* a tool that has the name of a built-in one could never be called */
 
 static ngx_int_t
-ngx_http_mcp_mix_tool(ngx_http_mcp_mix_t *mix, ngx_str_t *tool)
+ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *mix, ngx_str_t *tool)
 {
     ngx_str_t                rest, key, value, name;
     ngx_http_mcp_builtin_t  *builtin;

@@ -5,12 +5,12 @@
 #include "ngx_http_mcp_capture.h"
 
 
-static ngx_http_mcp_outcome_e ngx_http_mcp_ending_unanswered(
+static ngx_http_mcp_outcome_e ngx_http_mcp_exchange_outcome_no_header(
     ngx_http_mcp_exchange_t *x);
 
 
 ngx_http_mcp_outcome_e
-ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_exchange_outcome(ngx_http_mcp_exchange_t *x)
 {
     ngx_uint_t               level;
     ngx_http_mcp_capture_t  *cap;
@@ -18,7 +18,7 @@ ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x)
     cap = x->capture;
 
     if (!cap->header) {
-        return ngx_http_mcp_ending_unanswered(x);
+        return ngx_http_mcp_exchange_outcome_no_header(x);
     }
 
     if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
@@ -52,7 +52,7 @@ ngx_http_mcp_ending(ngx_http_mcp_exchange_t *x)
 
 
 static ngx_http_mcp_outcome_e
-ngx_http_mcp_ending_unanswered(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_exchange_outcome_no_header(ngx_http_mcp_exchange_t *x)
 {
     ngx_log_t               *log;
     ngx_http_upstream_t     *u;

@@ -1,0 +1,357 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_list_cache.h"
+
+
+/* copies of this worker, at most */
+#define NGX_HTTP_MCP_LIST_CACHE_COPIES  1024
+#define NGX_HTTP_MCP_LIST_CACHE_SIZE    (32 * 1024 * 1024)
+
+#define NGX_HTTP_MCP_LIST_CACHE_BUCKETS  1024
+
+/* how often the zone is told that a copy is in use, ms */
+#define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
+
+
+static ngx_int_t ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names);
+static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_find(
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience, ngx_uint_t kind);
+static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_load(
+    ngx_mcp_zone_t *zone, ngx_mcp_list_t *list);
+static void ngx_http_mcp_list_cache_unlink(ngx_http_mcp_list_copy_t *copy);
+static void ngx_http_mcp_list_cache_bound(void);
+static void ngx_http_mcp_list_cache_ready(void *data);
+
+
+static ngx_queue_t
+    ngx_http_mcp_list_cache_table[NGX_HTTP_MCP_LIST_CACHE_BUCKETS];
+static ngx_queue_t  ngx_http_mcp_list_cache_copies;
+static ngx_uint_t   ngx_http_mcp_list_cache_n;
+static size_t       ngx_http_mcp_list_cache_size;
+
+#define ngx_http_mcp_list_cache_bucket(ref, kind)                             \
+    (&ngx_http_mcp_list_cache_table[                                          \
+         ((ref).block * NGX_MCP_LIST_KINDS + (kind))                          \
+         % NGX_HTTP_MCP_LIST_CACHE_BUCKETS])
+
+
+void
+ngx_http_mcp_list_cache_init(void)
+{
+    ngx_uint_t  i;
+
+    if (ngx_http_mcp_list_cache_copies.next) {
+        return;
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_LIST_CACHE_BUCKETS; i++) {
+        ngx_queue_init(&ngx_http_mcp_list_cache_table[i]);
+    }
+
+    ngx_queue_init(&ngx_http_mcp_list_cache_copies);
+
+    ngx_http_mcp_list_refresh_init();
+}
+
+
+ngx_int_t
+ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_http_mcp_list_copy_t **list)
+{
+    ngx_int_t                  rc;
+    ngx_uint_t                 i;
+    ngx_mcp_list_t             found;
+    ngx_mcp_zone_t            *zone;
+    ngx_mcp_audience_t         names;
+    ngx_http_mcp_list_copy_t  *copy;
+
+    zone = bridge->zone;
+
+    if (caller->audience.block) {
+        copy = ngx_http_mcp_list_cache_find(zone, caller->audience, kind);
+
+        if (copy && ngx_mcp_list_current(zone, &copy->list)
+            && ngx_current_msec - copy->touched < NGX_HTTP_MCP_LIST_CACHE_TOUCH)
+        {
+            copy->uses++;
+            *list = copy;
+            return NGX_OK;
+        }
+    }
+
+    names.endpoint = bridge->endpoint;
+    names.tenant = caller->tenant;
+    names.key = caller->list_key;
+
+    rc = NGX_ERROR;
+
+    /* it may be replaced, or gone, at any moment */
+
+    for (i = 0; i < 4; i++) {
+
+        if (caller->audience.block == 0) {
+            rc = ngx_http_mcp_list_cache_enter(bridge, caller, &names);
+
+            if (rc != NGX_OK) {
+                return rc;
+            }
+        }
+
+        rc = ngx_mcp_list_get(zone, caller->audience, kind, &found);
+
+        if (rc == NGX_ERROR) {
+            caller->audience.block = 0;
+            continue;
+        }
+
+        if (rc == NGX_AGAIN
+            && ngx_http_mcp_shared_ensure(bridge, bridge->upstreams->elts,
+                                          &caller->tenant, &caller->list_key)
+               != NGX_OK)
+        {
+            return NGX_DECLINED;
+        }
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+
+        copy = ngx_http_mcp_list_cache_find(zone, found.audience, kind);
+
+        if (copy == NULL || copy->list.version != found.version) {
+            copy = ngx_http_mcp_list_cache_load(zone, &found);
+        }
+
+        if (copy) {
+            copy->touched = ngx_current_msec;
+            copy->uses++;
+            *list = copy;
+            return NGX_OK;
+        }
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* the audience, which may be a new one, gets the caller as a member */
+
+static ngx_int_t
+ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names)
+{
+    ngx_mcp_ref_t  ref;
+
+    if (ngx_mcp_audience_get(bridge->zone, names, bridge->lists_max, &ref)
+        != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    if (caller->session.block
+        && ngx_mcp_audience_join(bridge->zone, caller->session, ref) != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    caller->audience = ref;
+
+    return NGX_OK;
+}
+
+
+static ngx_http_mcp_list_copy_t *
+ngx_http_mcp_list_cache_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t kind)
+{
+    ngx_queue_t               *q, *bucket;
+    ngx_http_mcp_list_copy_t  *copy;
+
+    bucket = ngx_http_mcp_list_cache_bucket(audience, kind);
+
+    for (q = ngx_queue_head(bucket);
+         q != ngx_queue_sentinel(bucket);
+         q = ngx_queue_next(q))
+    {
+        copy = ngx_queue_data(q, ngx_http_mcp_list_copy_t, chain);
+
+        if (copy->zone == zone && copy->list.kind == kind
+            && copy->list.audience.block == audience.block
+            && copy->list.audience.gen == audience.gen)
+        {
+            ngx_queue_remove(&copy->queue);
+            ngx_queue_insert_head(&ngx_http_mcp_list_cache_copies,
+                                  &copy->queue);
+
+            return copy;
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_http_mcp_list_copy_t *
+ngx_http_mcp_list_cache_load(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list)
+{
+    ngx_pool_t                *pool;
+    ngx_array_t               *pages;
+    ngx_http_mcp_list_copy_t  *copy, *old;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    copy = ngx_pcalloc(pool, sizeof(ngx_http_mcp_list_copy_t));
+    if (copy == NULL) {
+        goto failed;
+    }
+
+    copy->zone = zone;
+    copy->pool = pool;
+    copy->list = *list;
+    copy->text.len = list->len;
+    copy->text.data = ngx_pnalloc(pool, list->len + sizeof("}}") - 1);
+
+    if (copy->text.data == NULL
+        || ngx_mcp_list_read(zone, list, copy->text.data) != NGX_OK)
+    {
+        goto failed;
+    }
+
+    ngx_memcpy(copy->text.data + list->len, "}}", 2);
+
+    pages = ngx_mcp_pages_split(&copy->text, NGX_MCP_PAGE_SIZE,
+                                NGX_MCP_PAGE_ENTRIES, pool);
+    if (pages == NULL) {
+        goto failed;
+    }
+
+    copy->pages = pages->elts;
+    copy->npages = pages->nelts;
+
+    old = ngx_http_mcp_list_cache_find(zone, list->audience, list->kind);
+
+    if (old) {
+        ngx_http_mcp_list_cache_unlink(old);
+    }
+
+    ngx_queue_insert_head(&ngx_http_mcp_list_cache_copies, &copy->queue);
+    ngx_queue_insert_head(ngx_http_mcp_list_cache_bucket(list->audience,
+                                                         list->kind),
+                          &copy->chain);
+    copy->linked = 1;
+
+    ngx_http_mcp_list_cache_n++;
+    ngx_http_mcp_list_cache_size += copy->text.len;
+
+    ngx_http_mcp_list_cache_bound();
+
+    return copy;
+
+failed:
+
+    ngx_destroy_pool(pool);
+
+    return NULL;
+}
+
+
+/* the list used last, which was loaded just now, stays */
+
+static void
+ngx_http_mcp_list_cache_bound(void)
+{
+    ngx_queue_t  *q;
+
+    while (ngx_http_mcp_list_cache_n > 1
+           && (ngx_http_mcp_list_cache_n > NGX_HTTP_MCP_LIST_CACHE_COPIES
+               || ngx_http_mcp_list_cache_size > NGX_HTTP_MCP_LIST_CACHE_SIZE))
+    {
+        q = ngx_queue_last(&ngx_http_mcp_list_cache_copies);
+
+        ngx_http_mcp_list_cache_unlink(ngx_queue_data(q,
+                                                      ngx_http_mcp_list_copy_t,
+                                                      queue));
+    }
+}
+
+
+static void
+ngx_http_mcp_list_cache_unlink(ngx_http_mcp_list_copy_t *copy)
+{
+    ngx_queue_remove(&copy->queue);
+    ngx_queue_remove(&copy->chain);
+    copy->linked = 0;
+
+    ngx_http_mcp_list_cache_n--;
+    ngx_http_mcp_list_cache_size -= copy->text.len;
+
+    if (copy->uses == 0) {
+        ngx_destroy_pool(copy->pool);
+    }
+}
+
+
+void
+ngx_http_mcp_list_cache_release(void *data)
+{
+    ngx_http_mcp_list_copy_t *list = data;
+
+    if (--list->uses == 0 && !list->linked) {
+        ngx_destroy_pool(list->pool);
+    }
+}
+
+
+void
+ngx_http_mcp_list_cache_wait(ngx_http_mcp_list_waiter_t *waiter,
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller, ngx_uint_t kind)
+{
+    waiter->audience = caller->audience;
+    waiter->kind = kind;
+
+    waiter->waiter.ready = ngx_http_mcp_list_cache_ready;
+    waiter->waiter.data = waiter;
+
+    ngx_http_mcp_waiter_start(&waiter->waiter, bridge->zone,
+                              NGX_HTTP_MCP_WAIT_LIST, 0);
+}
+
+
+void
+ngx_http_mcp_list_cache_cancel(ngx_http_mcp_list_waiter_t *waiter)
+{
+    ngx_http_mcp_waiter_stop(&waiter->waiter);
+}
+
+
+static void
+ngx_http_mcp_list_cache_ready(void *data)
+{
+    ngx_http_mcp_list_waiter_t *waiter = data;
+
+    ngx_mcp_list_t  list;
+
+    if (ngx_mcp_list_get(waiter->waiter.zone, waiter->audience, waiter->kind,
+                         &list)
+        == NGX_AGAIN)
+    {
+        ngx_http_mcp_waiter_restart(&waiter->waiter);
+        return;
+    }
+
+    waiter->ready(waiter->data);
+}
+
+
+void
+ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone)
+{
+    ngx_http_mcp_list_refresh_doorbell(zone);
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_LIST, 0);
+}

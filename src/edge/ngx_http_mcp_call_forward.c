@@ -1,0 +1,1143 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_client.h"
+#include "ngx_http_mcp_list_merge.h"
+#include "ngx_http_mcp_output.h"
+#include "ngx_http_mcp_server_request.h"
+
+
+#define NGX_HTTP_MCP_CALL_BUFFER  16384
+
+/* cancellations that a worker sends at a time */
+#define NGX_HTTP_MCP_CANCELS_MAX  32
+
+/* ms; for an answer in a stream that may be the first message */
+#define NGX_HTTP_MCP_STREAM_SOON  100
+
+/* ms; for a subscription that the shared upstream session has */
+#define NGX_HTTP_MCP_SYNC_TIMEOUT  2000
+
+#define NGX_HTTP_MCP_DOTS                                                     \
+    "a method or name must not make a dot segment of the upstream's URI"
+
+
+/* a call that an upstream answers */
+
+typedef struct {
+    ngx_http_mcp_upstream_request_t  ureq;
+
+    ngx_chain_t              *free;       /* of an answer that passes through */
+    ngx_chain_t              *busy;
+    ngx_str_t                 buffer;     /* room for an answer in pieces */
+    size_t                    size;       /* of them so far */
+
+    ngx_uint_t                logged;     /* the log has what was wrong */
+    ngx_event_t               timeout;    /* the answer does not depend on it,
+                                             and waits no longer */
+} ngx_http_mcp_forward_t;
+
+
+static ngx_int_t ngx_http_mcp_forward_start(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_http_mcp_upstream_request_t *ngx_http_mcp_forward_create(
+    ngx_http_mcp_call_t *call, ngx_http_mcp_answerer_t *answerer);
+static ngx_int_t ngx_http_mcp_forward_send(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static void ngx_http_mcp_forward_stop(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_forward_cancel(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_forward_room(ngx_http_mcp_call_t *call,
+    ngx_uint_t room);
+static ngx_int_t ngx_http_mcp_forward_headers(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_forward_wake(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_forward_streams(ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_forward_paused(ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text);
+static void ngx_http_mcp_forward_request(ngx_http_mcp_call_t *call,
+    ngx_str_t *text, ngx_str_t *id);
+static void ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
+    ngx_str_t *id);
+static ngx_uint_t ngx_http_mcp_forward_level(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static void ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call,
+    ngx_str_t *text, ngx_str_t *id);
+static void ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call,
+    ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call,
+    ngx_str_t *text);
+static void ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call,
+    ngx_str_t *text, ngx_uint_t keep);
+static ngx_int_t ngx_http_mcp_forward_piece(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_chain_t *in, ngx_uint_t last);
+static ngx_int_t ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call,
+    ngx_chain_t *in, ngx_uint_t last);
+static ngx_int_t ngx_http_mcp_forward_copy(ngx_http_mcp_call_t *call,
+    ngx_chain_t *in, ngx_chain_t **out);
+static ngx_int_t ngx_http_mcp_forward_buffer(ngx_http_mcp_call_t *call,
+    ngx_chain_t *in);
+static void ngx_http_mcp_forward_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_outcome_e outcome, ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_forward_own_list(ngx_http_mcp_call_t *call,
+    ngx_str_t *result);
+static ngx_int_t ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_cancel_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_cancel_gone(ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_sync_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text);
+static void ngx_http_mcp_sync_timeout(ngx_event_t *ev);
+static void ngx_http_mcp_sync_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome);
+
+
+/* the upstream of the endpoint */
+
+ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward = {
+    ngx_http_mcp_forward_start,
+    ngx_http_mcp_forward_stop,
+    ngx_http_mcp_forward_cancel,
+    ngx_http_mcp_forward_room,
+    ngx_http_mcp_forward_headers,
+    ngx_http_mcp_forward_wake,
+    0
+};
+
+/* likewise, but the answer is made here */
+
+static ngx_http_mcp_answerer_t  ngx_http_mcp_call_syncing = {
+    NULL,
+    ngx_http_mcp_forward_stop,
+    ngx_http_mcp_forward_cancel,
+    ngx_http_mcp_forward_room,
+    NULL,
+    ngx_http_mcp_forward_wake,
+    0
+};
+
+
+static ngx_int_t
+ngx_http_mcp_forward_start(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
+{
+    if (call->ctx->conf->upstreams == NULL) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_mcp_call_to_upstream(call, 0, reply);
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
+    ngx_uint_t session_only, ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t                         rc;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    rc = ngx_http_mcp_call_open(call, reply);
+
+    if (rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    ureq = ngx_http_mcp_forward_create(call, &ngx_http_mcp_call_forward);
+    if (ureq == NULL) {
+        return NGX_ERROR;
+    }
+
+    ureq->patient = 1;
+    ureq->session_only = session_only ? 1 : 0;
+
+    ureq->streams = ngx_http_mcp_forward_streams;
+    ureq->paused = ngx_http_mcp_forward_paused;
+    ureq->message = ngx_http_mcp_forward_message;
+    ureq->piece = ngx_http_mcp_forward_piece;
+    ureq->done = ngx_http_mcp_forward_done;
+
+    return ngx_http_mcp_forward_send(call, reply);
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t                         rc;
+    ngx_http_mcp_forward_t           *forward;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    rc = ngx_http_mcp_call_open(call, reply);
+
+    if (rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    ureq = ngx_http_mcp_forward_create(call, &ngx_http_mcp_call_syncing);
+    if (ureq == NULL) {
+        return NGX_ERROR;
+    }
+
+    ureq->existing = 1;
+    ureq->answered = 1;
+
+    ureq->message = ngx_http_mcp_sync_message;
+    ureq->done = ngx_http_mcp_sync_done;
+
+    if (ngx_http_mcp_forward_send(call, reply) == NGX_AGAIN) {
+
+        if (call->message->method_code != NGX_MCP_METHOD_SET_LEVEL) {
+            forward = call->data;
+
+            forward->timeout.handler = ngx_http_mcp_sync_timeout;
+            forward->timeout.data = call;
+            forward->timeout.log = call->r->connection->log;
+
+            ngx_add_timer(&forward->timeout, NGX_HTTP_MCP_SYNC_TIMEOUT);
+        }
+
+        return NGX_AGAIN;
+    }
+
+    ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
+    ngx_str_set(&reply->result, "{}");
+
+    return NGX_OK;
+}
+
+
+static ngx_http_mcp_upstream_request_t *
+ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_answerer_t *answerer)
+{
+    ngx_http_mcp_ctx_t               *ctx;
+    ngx_http_mcp_forward_t           *forward;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    forward = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_forward_t));
+    if (forward == NULL) {
+        return NULL;
+    }
+
+    call->answerer = answerer;
+    call->data = forward;
+
+    ctx = call->ctx;
+    ureq = &forward->ureq;
+
+    ureq->r = call->r;
+    ureq->upstream = ctx->conf->upstreams->elts;
+    ureq->session = ctx->caller.session;
+    ureq->call = call->record.ref;
+    ureq->tenant = ctx->caller.tenant;
+    ureq->body = call->message->text;
+    ureq->data = call;
+
+    if (call->batch == NULL) {
+        ureq->scope = ctx->scope;
+
+    } else if (ngx_http_mcp_scan_scope(call->r, call->message, &ureq->scope)
+               != NGX_OK)
+    {
+        return NULL;
+    }
+
+    ctx->upstream = ureq->upstream->name;
+
+    return ureq;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_forward_send(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+
+    switch (ngx_http_mcp_upstream_request_start(&forward->ureq)) {
+
+    case NGX_OK:
+        return NGX_AGAIN;
+
+    case NGX_DECLINED:
+        ngx_str_set(&call->ctx->upstream, "");
+        ngx_str_set(&reply->result, "{}");
+        return NGX_OK;
+    }
+
+    if (forward->ureq.scope.dots) {
+        return ngx_http_mcp_reply_error(reply, NGX_HTTP_BAD_REQUEST,
+                                        NGX_MCP_INVALID_REQUEST,
+                                        NGX_HTTP_MCP_DOTS);
+    }
+
+    return NGX_ERROR;
+}
+
+
+static void
+ngx_http_mcp_forward_stop(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+
+    if (forward) {
+        ngx_http_mcp_upstream_request_cleanup(&forward->ureq);
+
+        if (forward->timeout.timer_set) {
+            ngx_del_timer(&forward->timeout);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_forward_cancel(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+
+    if (call->state == NGX_HTTP_MCP_CALL_STOPPING
+        && call->reason == NGX_HTTP_MCP_CALL_ABANDONED
+        && forward->ureq.x && !forward->ureq.sessionless)
+    {
+        (void) ngx_http_mcp_forward_cancelled(call);
+    }
+
+    ngx_http_mcp_upstream_request_abort(&forward->ureq);
+}
+
+
+static void
+ngx_http_mcp_forward_room(ngx_http_mcp_call_t *call, ngx_uint_t room)
+{
+    ngx_chain_t             *none;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+
+    if (forward->ureq.x == NULL) {
+        return;
+    }
+
+    if (!room) {
+        ngx_http_mcp_exchange_pause(forward->ureq.x);
+        return;
+    }
+
+    none = NULL;
+
+    ngx_chain_update_chains(call->r->pool, &forward->free, &forward->busy,
+                            &none, (ngx_buf_tag_t) &ngx_http_mcp_module);
+
+    ngx_http_mcp_exchange_resume(forward->ureq.x);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_forward_headers(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+
+    return forward->ureq.x ? ngx_http_mcp_copy_headers(call->r, forward->ureq.x)
+                         : NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_forward_wake(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+
+    ngx_http_mcp_upstream_request_wake(&forward->ureq);
+}
+
+
+/*
+ * The upstream answers with SSE, and so does nginx.  If the result of a tool is
+ * the first message and comes soon, JSON costs less.
+ */
+
+static void
+ngx_http_mcp_forward_streams(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_http_mcp_call_t  *call;
+
+    call = ureq->data;
+
+    if (call->message->method_code != NGX_MCP_METHOD_TOOLS_CALL
+        || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON))
+    {
+        ngx_http_mcp_call_open_stream(call);
+
+    } else if (call->response == NGX_HTTP_MCP_CALL_UNSENT
+               && call->state == NGX_HTTP_MCP_CALL_RUNNING
+               && call->batch == NULL)
+    {
+        ngx_http_mcp_call_open_stream_after(call, NGX_HTTP_MCP_STREAM_SOON);
+    }
+}
+
+
+/*
+ * The upstream wants to be polled (2025-11-25 basic/transports, "Sending
+ * Messages", item 6): the client is let go as well, and resumes here.
+ */
+
+static void
+ngx_http_mcp_forward_paused(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_http_mcp_ctx_t   *ctx;
+    ngx_http_mcp_call_t  *call;
+
+    call = ureq->data;
+    ctx = call->ctx;
+
+    ngx_http_mcp_call_open_stream(call);
+
+    if (ctx->stream && ctx->client->resumes(ctx)) {
+        ngx_http_mcp_stream_close(ctx->stream, NGX_MCP_COUNTER_STREAMS_DONE);
+    }
+}
+
+
+static void
+ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_str_t                id;
+    ngx_mcp_json_t          *json;
+    ngx_http_mcp_call_t     *call;
+    ngx_http_mcp_forward_t  *forward;
+
+    call = ureq->data;
+    forward = call->data;
+    json = &ureq->x->scan;
+
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
+        return;
+    }
+
+    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
+        ngx_http_mcp_forward_request(call, text, &id);
+        return;
+    }
+
+    if (!ngx_mcp_json_same_id(&id, &call->message->id)) {
+        ngx_http_mcp_forward_other_id(call, text, &id);
+        return;
+    }
+
+    if (ureq->x->status == NGX_HTTP_UNAUTHORIZED
+        || ureq->x->status == NGX_HTTP_FORBIDDEN)
+    {
+        return;
+    }
+
+    if (json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_ABSENT
+        && json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT)
+    {
+        forward->logged = 1;
+
+        ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
+                      "mcp upstream \"%V\" answered with neither result nor "
+                      "error", &ureq->upstream->name);
+        return;
+    }
+
+    ngx_http_mcp_forward_note(call, text);
+    ngx_http_mcp_forward_answer(call, text, 0);
+}
+
+
+/* a request or notification of the upstream */
+
+static void
+ngx_http_mcp_forward_request(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_str_t *id)
+{
+    ngx_int_t                         rc;
+    ngx_str_t                         out;
+    ngx_uint_t                        level;
+    ngx_pool_t                       *pool;
+    ngx_http_mcp_ctx_t               *ctx;
+    ngx_http_mcp_forward_t           *forward;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ctx = call->ctx;
+    forward = call->data;
+    ureq = &forward->ureq;
+    pool = NULL;
+
+    if (id->len == 0
+        && ngx_http_mcp_upstream_message_duplicate(ureq, &ctx->caller, text))
+    {
+        return;
+    }
+
+    rc = ctx->client->server_request(ctx, ureq, text, &pool, &out);
+
+    if (rc != NGX_OK) {
+
+        if (id->len) {
+            ngx_http_mcp_forward_refuse(call, id);
+        }
+
+        return;
+    }
+
+    level = id->len ? NGX_MCP_LEVEL_UNSET : ngx_http_mcp_forward_level(ureq,
+                                                                       text);
+
+    ngx_http_mcp_call_deliver(call, &out, 0, level);
+
+    if (pool) {
+        ngx_destroy_pool(pool);
+    }
+}
+
+
+/* the client cannot be asked */
+
+static void
+ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call, ngx_str_t *id)
+{
+    ngx_http_mcp_forward_t   *forward;
+    ngx_http_mcp_audience_t   audience;
+
+    forward = call->data;
+
+    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+
+    audience.tenant = call->ctx->caller.tenant;
+    audience.session = call->ctx->caller.session_id;
+
+    ngx_http_mcp_server_request_refuse(&forward->ureq, &audience, id);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_forward_level(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_str_t  level;
+
+    if (ureq->x->scan.members[NGX_MCP_PATH_LEVEL].type != NGX_MCP_JSON_STRING) {
+        return NGX_MCP_LEVEL_UNSET;
+    }
+
+    level = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_LEVEL, text->data);
+    level.data++;
+    level.len -= 2;
+
+    return ngx_mcp_level_parse(&level);
+}
+
+
+/* an answer with another id than that of the request */
+
+static void
+ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_str_t *id)
+{
+    ngx_str_t                 error;
+    ngx_mcp_json_t           *json;
+    ngx_http_mcp_forward_t   *forward;
+    ngx_http_mcp_exchange_t  *x;
+
+    forward = call->data;
+    x = forward->ureq.x;
+    json = &x->scan;
+
+    if (json->members[NGX_MCP_PATH_ID].type <= NGX_MCP_JSON_NULL) {
+
+        if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+            return;
+        }
+
+        if (x->refusal.len
+            && json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT)
+        {
+            error = ngx_mcp_refusal_compose(call->r->pool, &call->message->id,
+                                            &x->refusal);
+            if (error.data) {
+                ngx_http_mcp_forward_note(call, text);
+                ngx_http_mcp_forward_answer(call, &error, 1);
+            }
+
+            return;
+        }
+    }
+
+    if (forward->logged) {
+        return;
+    }
+
+    forward->logged = 1;
+
+    ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
+                  "mcp upstream \"%V\" answered with id %V instead of %V",
+                  &forward->ureq.upstream->name, id, &call->message->id);
+}
+
+
+/* the answer's part for variables, and for the subscription it may refuse */
+
+static void
+ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
+{
+    ngx_str_t                code;
+    ngx_mcp_json_t          *json;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+    json = &forward->ureq.x->scan;
+
+    if (json->members[NGX_MCP_PATH_IS_ERROR].type == NGX_MCP_JSON_TRUE) {
+        call->ctx->tool_error = 1;
+    }
+
+    if (json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT) {
+        return;
+    }
+
+    if (text) {
+        code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+        if (code.len) {
+            call->ctx->error = ngx_http_mcp_error_code(&code);
+        }
+    }
+
+    ngx_http_mcp_call_unsubscribe(call);
+}
+
+
+/* keep: the text stays as long as the request */
+
+static void
+ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_uint_t keep)
+{
+    u_char                  *data;
+    ngx_http_mcp_reply_t     reply;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+    reply.parts[0] = *text;
+    reply.nparts = 1;
+
+    if (ngx_http_mcp_forward_filter(call, &reply.parts[0]) != NGX_OK) {
+        return;
+    }
+
+    if (!keep && call->response != NGX_HTTP_MCP_CALL_STREAM
+        && reply.parts[0].data == text->data)
+    {
+        data = ngx_pstrdup(call->r->pool, text);
+        if (data == NULL) {
+            return;
+        }
+
+        reply.parts[0].data = data;
+    }
+
+    forward->ureq.answered = 1;
+
+    ngx_http_mcp_call_reply(call, &reply);
+}
+
+
+/* a list with what is here, and without what the caller may not call */
+
+static ngx_int_t
+ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
+{
+    ngx_str_t                result, own;
+    ngx_http_mcp_forward_t  *forward;
+
+    if (!ngx_http_mcp_list_filtered(call->ctx, call->message)) {
+        return NGX_OK;
+    }
+
+    forward = call->data;
+
+    result = ngx_mcp_json_span(&forward->ureq.x->scan, NGX_MCP_PATH_RESULT,
+                               text->data);
+
+    if (result.len == 0 && call->ctx->error == NGX_MCP_METHOD_NOT_FOUND
+        && ngx_http_mcp_forward_own_list(call, &result) == NGX_OK)
+    {
+        own = ngx_mcp_result_compose(call->r->pool, &call->message->id,
+                                     &result);
+        if (own.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        *text = own;
+
+        return NGX_OK;
+    }
+
+    if (result.len == 0 || result.data[0] != '{') {
+        return NGX_OK;
+    }
+
+    return ngx_http_mcp_list_filter_text(call->r, call->ctx, call->message,
+                                         &result, text);
+}
+
+
+/* the result of a list that the upstream does not have, but the module does */
+
+static ngx_int_t
+ngx_http_mcp_forward_own_list(ngx_http_mcp_call_t *call, ngx_str_t *result)
+{
+    ngx_mcp_message_t  *m;
+
+    m = call->message;
+
+    if (!ngx_http_mcp_list_merge_own(&call->ctx->conf->bridge, m->method_code)
+        || m->json.members[NGX_MCP_PATH_CURSOR].type > NGX_MCP_JSON_NULL)
+    {
+        return NGX_DECLINED;
+    }
+
+    ngx_str_null(result);
+
+    if (ngx_http_mcp_list_filter_result(call->r, call->ctx, m,
+                                        result) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    call->ctx->error = 0;
+
+    return NGX_OK;
+}
+
+
+/* a part of a JSON answer that is too large to be looked at whole */
+
+static ngx_int_t
+ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_chain_t *in, ngx_uint_t last)
+{
+    ngx_chain_t             *cl;
+    ngx_http_mcp_call_t     *call;
+    ngx_http_mcp_forward_t  *forward;
+
+    call = ureq->data;
+    forward = call->data;
+
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING
+        || (call->gone && call->response != NGX_HTTP_MCP_CALL_STREAM))
+    {
+        /* a stream may be resumed, and says what became of the answer */
+
+        for (cl = in; cl; cl = cl->next) {
+            cl->buf->pos = cl->buf->last;
+        }
+
+        if (last) {
+            ureq->answered = 1;
+            ngx_http_mcp_call_answered(call);
+        }
+
+        return NGX_OK;
+    }
+
+    if (call->response != NGX_HTTP_MCP_CALL_STREAM && call->batch == NULL
+        && call->ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON
+        && !ngx_http_mcp_list_filtered(call->ctx, call->message))
+    {
+        return ngx_http_mcp_forward_pass(call, in, last);
+    }
+
+    if (ngx_http_mcp_forward_buffer(call, in) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (last) {
+        forward->buffer.len = forward->size;
+
+        ngx_http_mcp_forward_note(call, &forward->buffer);
+        ngx_http_mcp_forward_answer(call, &forward->buffer, 1);
+    }
+
+    return NGX_OK;
+}
+
+
+/* likewise, for a client that gets each part as it comes */
+
+static ngx_int_t
+ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call, ngx_chain_t *in,
+    ngx_uint_t last)
+{
+    ngx_int_t                rc;
+    ngx_chain_t             *out;
+    ngx_http_request_t      *r;
+    ngx_http_mcp_forward_t  *forward;
+
+    r = call->r;
+    forward = call->data;
+
+    if (call->response == NGX_HTTP_MCP_CALL_JSON && r->connection->buffered) {
+        return NGX_AGAIN;
+    }
+
+    if ((call->response == NGX_HTTP_MCP_CALL_UNSENT
+         && ngx_http_mcp_call_open_json(call) != NGX_OK)
+        || ngx_http_mcp_forward_copy(call, in, &out) != NGX_OK)
+    {
+        ngx_http_mcp_call_client_lost(call);
+        return NGX_OK;
+    }
+
+    if (last) {
+        ngx_http_mcp_forward_note(call, NULL);
+        forward->ureq.answered = 1;
+        ngx_http_mcp_call_answered(call);
+    }
+
+    if (out == NULL) {
+        return NGX_OK;
+    }
+
+    rc = ngx_http_mcp_output(r, out);
+
+    ngx_chain_update_chains(r->pool, &forward->free, &forward->busy, &out,
+                            (ngx_buf_tag_t) &ngx_http_mcp_module);
+
+    if (rc != NGX_OK) {
+        ngx_http_mcp_call_client_lost(call);
+    }
+
+    return NGX_OK;
+}
+
+
+/* the upstream's buffers are used again at once, the client may be slow */
+
+static ngx_int_t
+ngx_http_mcp_forward_copy(ngx_http_mcp_call_t *call, ngx_chain_t *in,
+    ngx_chain_t **out)
+{
+    size_t                   n;
+    ngx_buf_t               *b;
+    ngx_pool_t              *pool;
+    ngx_chain_t            **ll;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+    pool = call->r->pool;
+    ll = out;
+
+    for ( /* void */ ; in; in = in->next) {
+
+        while (in->buf->pos < in->buf->last) {
+
+            *ll = ngx_chain_get_free_buf(pool, &forward->free);
+            if (*ll == NULL) {
+                return NGX_ERROR;
+            }
+
+            b = (*ll)->buf;
+            ll = &(*ll)->next;
+
+            if (b->start == NULL) {
+                b->start = ngx_pnalloc(pool, NGX_HTTP_MCP_CALL_BUFFER);
+                if (b->start == NULL) {
+                    return NGX_ERROR;
+                }
+
+                b->end = b->start + NGX_HTTP_MCP_CALL_BUFFER;
+                b->temporary = 1;
+                b->tag = (ngx_buf_tag_t) &ngx_http_mcp_module;
+            }
+
+            n = ngx_min(in->buf->last - in->buf->pos, b->end - b->start);
+
+            b->pos = b->start;
+            b->last = ngx_cpymem(b->start, in->buf->pos, n);
+            b->last_buf = 0;
+            b->flush = 1;
+
+            in->buf->pos += n;
+        }
+    }
+
+    *ll = NULL;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_forward_buffer(ngx_http_mcp_call_t *call, ngx_chain_t *in)
+{
+    size_t                   len, size;
+    u_char                  *p;
+    ngx_chain_t             *cl;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+
+    for (cl = in; cl; cl = cl->next) {
+
+        len = cl->buf->last - cl->buf->pos;
+
+        if (forward->size + len > forward->buffer.len) {
+
+            size = ngx_max(forward->buffer.len * 2, forward->size + len);
+
+            p = ngx_palloc(call->r->pool, size);
+            if (p == NULL) {
+                return NGX_ERROR;
+            }
+
+            if (forward->size) {
+                ngx_memcpy(p, forward->buffer.data, forward->size);
+                ngx_pfree(call->r->pool, forward->buffer.data);
+            }
+
+            forward->buffer.data = p;
+            forward->buffer.len = size;
+        }
+
+        ngx_memcpy(forward->buffer.data + forward->size, cl->buf->pos, len);
+        forward->size += len;
+
+        cl->buf->pos = cl->buf->last;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_forward_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_call_t   *call;
+    ngx_http_mcp_reply_t   reply;
+
+    call = ureq->data;
+
+    if (call->response == NGX_HTTP_MCP_CALL_JSON
+        && outcome != NGX_HTTP_MCP_OK)
+    {
+        call->rc = NGX_ERROR;
+    }
+
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
+        ngx_http_mcp_call_end(call, NULL);
+        return;
+    }
+
+    ngx_http_mcp_forward_failed(call, outcome, &reply);
+    ngx_http_mcp_call_end(call, &reply);
+}
+
+
+/* the exchange ended without an answer for the client */
+
+static void
+ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_outcome_e outcome, ngx_http_mcp_reply_t *reply)
+{
+    ngx_http_mcp_forward_t           *forward;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    forward = call->data;
+    ureq = &forward->ureq;
+
+    ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
+
+    if (ngx_http_mcp_upstream_request_absent(ureq, outcome)) {
+        if (ngx_http_mcp_forward_own_list(call, &reply->result) != NGX_OK) {
+            (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                            NGX_MCP_METHOD_NOT_FOUND,
+                                            "Method not found");
+        }
+
+        return;
+    }
+
+    if (ureq->sessionless && ureq->session_only && outcome == NGX_HTTP_MCP_OK) {
+        ngx_str_set(&reply->result, "{}");
+        return;
+    }
+
+    if (ureq->scope.dots) {
+        (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_BAD_REQUEST,
+                                        NGX_MCP_INVALID_REQUEST,
+                                        NGX_HTTP_MCP_DOTS);
+        return;
+    }
+
+    if (ureq->why.len) {
+        ngx_http_mcp_reply_unprobed(call->r, ureq->upstream, ureq->status,
+                                    &ureq->why, reply);
+        return;
+    }
+
+    if (outcome == NGX_HTTP_MCP_OK && !forward->logged) {
+        ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
+                      "mcp upstream \"%V\" ended its response without an "
+                      "answer, status %ui", &ureq->upstream->name,
+                      ureq->x->status);
+    }
+
+    ngx_http_mcp_reply_outcome(call->r, &call->message->id, ureq->upstream,
+                               ureq->x, outcome, reply);
+}
+
+
+/* tells the upstream that nobody waits for the answer any more */
+
+static ngx_int_t
+ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
+{
+    u_char                           *p;
+    ngx_str_t                         none, params;
+    ngx_http_mcp_ctx_t               *ctx;
+    ngx_http_mcp_forward_t           *forward;
+    ngx_http_mcp_audience_t           audience;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    if (ngx_http_mcp_calls.ncancels == NGX_HTTP_MCP_CANCELS_MAX) {
+        return NGX_DECLINED;
+    }
+
+    ctx = call->ctx;
+    forward = call->data;
+
+    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+
+    audience.tenant = ctx->caller.tenant;
+    audience.session = ctx->caller.session_id;
+
+    ureq = ngx_http_mcp_upstream_request_create(forward->ureq.upstream,
+                                                &audience,
+                                                &call->r->headers_in);
+    if (ureq == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_mcp_calls.ncancels++;
+
+    ureq->session = ctx->caller.session;
+    ureq->existing = 1;
+    ureq->answered = 1;
+    ureq->message = ngx_http_mcp_sync_message;
+    ureq->done = ngx_http_mcp_cancel_done;
+    ureq->gone = ngx_http_mcp_cancel_gone;
+
+    ngx_str_null(&none);
+    ngx_str_set(&ureq->scope.method, "notifications/cancelled");
+
+    p = ngx_pnalloc(ureq->r->pool,
+                    sizeof("{\"requestId\":,\"reason\":\"the client left\"}")
+                    + call->message->id.len);
+    if (p == NULL) {
+        goto failed;
+    }
+
+    params.data = p;
+    params.len = ngx_sprintf(p, "{\"requestId\":%V,\"reason\":"
+                             "\"the client left\"}", &call->message->id)
+                 - p;
+
+    ureq->body = ngx_mcp_request_compose(ureq->r->pool, &none,
+                                         &ureq->scope.method, &params);
+
+    if (ureq->body.data && ngx_http_mcp_upstream_request_run(ureq) == NGX_OK) {
+        return NGX_OK;
+    }
+
+failed:
+
+    ngx_http_mcp_background_close(ureq->r);
+
+    return NGX_ERROR;
+}
+
+
+static void
+ngx_http_mcp_cancel_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_background_close(ureq->r);
+}
+
+
+static void
+ngx_http_mcp_cancel_gone(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_http_mcp_calls.ncancels--;
+}
+
+
+static void
+ngx_http_mcp_sync_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    /* nothing in it is for the client */
+}
+
+
+/* told() follows */
+
+static void
+ngx_http_mcp_sync_timeout(ngx_event_t *ev)
+{
+    ngx_http_mcp_call_t     *call;
+    ngx_http_mcp_forward_t  *forward;
+
+    call = ev->data;
+    forward = call->data;
+
+    ngx_log_error(NGX_LOG_INFO, ev->log, 0,
+                  "mcp upstream \"%V\" has not answered %V on the session of "
+                  "a client after %d ms; the client is answered, as the "
+                  "subscription is shared",
+                  &forward->ureq.upstream->name, &call->message->method,
+                  NGX_HTTP_MCP_SYNC_TIMEOUT);
+
+    ngx_http_mcp_upstream_request_abort(&forward->ureq);
+}
+
+
+static void
+ngx_http_mcp_sync_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_call_t   *call;
+    ngx_http_mcp_reply_t   reply;
+
+    call = ureq->data;
+
+    ngx_http_mcp_forward_stop(call);
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+    ngx_str_set(&reply.result, "{}");
+
+    ngx_http_mcp_call_end(call, &reply);
+}

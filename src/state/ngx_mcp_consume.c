@@ -1,0 +1,220 @@
+
+#include "ngx_mcp_state_sh.h"
+
+
+/* the lowest bit of a text that was read in an overlap says by whom */
+
+#define NGX_MCP_TWICE_BEFORE  0
+#define NGX_MCP_TWICE_HOLDER  1
+
+/* one reader read alone before the other was connected, ms */
+#define NGX_MCP_TWICE_EARLY   2000
+
+
+static ngx_uint_t ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r, uint64_t hash);
+static uint64_t ngx_mcp_overlap_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    uint64_t hash, uint32_t fence);
+static ngx_uint_t ngx_mcp_overlap_find_locked(ngx_mcp_zone_t *zone,
+    uint64_t text, uint64_t joined);
+
+
+ngx_int_t
+ngx_mcp_lease_consume(ngx_mcp_zone_t *zone, ngx_mcp_consume_t *consume)
+{
+    if (consume->rc == NGX_AGAIN) {
+        ngx_mcp_consume_init(zone, consume);
+
+        ngx_mcp_zone_lock(zone);
+
+        (void) ngx_mcp_consume_locked(zone, consume);
+
+        ngx_mcp_zone_unlock(zone);
+    }
+
+    return consume->rc;
+}
+
+
+void
+ngx_mcp_consume_init(ngx_mcp_zone_t *zone, ngx_mcp_consume_t *consume)
+{
+    consume->hash = consume->text.len ? ngx_mcp_hash(zone, &consume->text,
+                                                     NULL) : 0;
+}
+
+
+ngx_int_t
+ngx_mcp_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_consume_t *consume)
+{
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    r = ngx_mcp_lease_reader_locked(zone, &consume->lease, &l);
+
+    if (r == NULL) {
+        consume->rc = NGX_ABORT;
+        return NGX_ABORT;
+    }
+
+    if (consume->hash && ngx_mcp_overlap_locked(zone, l, r, consume->hash)) {
+        consume->rc = NGX_DECLINED;
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_touch(zone, l);
+
+    if (consume->id.len) {
+        l->id = 0;
+
+        if (consume->id.len <= NGX_MCP_LEASE_ID_MAX) {
+            ngx_mcp_text_store(zone, l, l->key_len, consume->id.data,
+                               consume->id.len);
+            l->id = (uint32_t) consume->id.len;
+        }
+    }
+
+    l->consumed++;
+    l->last = ngx_current_msec;
+
+    consume->rc = NGX_OK;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_mcp_consume_set_item_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume, ngx_mcp_ref_t item)
+{
+    ngx_mcp_lease_sh_t  *l;
+
+    l = ngx_mcp_record(zone, consume->lease.ref, NGX_MCP_LEASE);
+
+    if (l) {
+        ngx_mcp_touch(zone, &l->left);
+        l->left = item;
+    }
+}
+
+
+ngx_uint_t
+ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume, ngx_mcp_ref_t *item)
+{
+    ngx_mcp_lease_sh_t  *l;
+
+    l = ngx_mcp_record(zone, consume->lease.ref, NGX_MCP_LEASE);
+
+    if (l == NULL || ngx_mcp_record(zone, l->left, NGX_MCP_ITEM) == NULL) {
+        return 0;
+    }
+
+    *item = l->left;
+
+    return 1;
+}
+
+
+/*
+ * Whether the other reader has read it.  If not, this one has, for as long as
+ * both read.
+ */
+
+static ngx_uint_t
+ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+    ngx_mcp_reader_sh_t *r, uint64_t hash)
+{
+    uint64_t               key;
+    ngx_uint_t             side;
+    ngx_mcp_root_sh_t     *root;
+    ngx_mcp_reader_sh_t   *previous;
+    ngx_mcp_overlap_sh_t  *overlaps;
+
+    previous = ngx_mcp_lease_previous_locked(zone, l);
+
+    if (previous == NULL && ngx_current_msec >= l->until) {
+        return 0;
+    }
+
+    side = (r == &l->holder) ? NGX_MCP_TWICE_HOLDER : NGX_MCP_TWICE_BEFORE;
+
+    if (side == NGX_MCP_TWICE_BEFORE && l->earlier
+        && ngx_current_msec < r->claimed + NGX_MCP_LEASE_MATCH_TIME)
+    {
+        /* it was the holder in the overlap before */
+
+        key = ngx_mcp_overlap_key(zone, l, hash, l->earlier);
+
+        if (ngx_mcp_overlap_find_locked(zone, key | NGX_MCP_TWICE_BEFORE,
+                                        r->claimed))
+        {
+            return 1;
+        }
+    }
+
+    key = ngx_mcp_overlap_key(zone, l, hash, l->fence);
+
+    if (ngx_mcp_overlap_find_locked(zone, key | !side, l->joined)) {
+        return 1;
+    }
+
+    if (previous) {
+        root = zone->root;
+        overlaps = &root->overlaps[root->next];
+
+        ngx_mcp_touch(zone, &root->next);
+        ngx_mcp_touch(zone, overlaps);
+        root->next = (root->next + 1) % NGX_MCP_OVERLAPS;
+        overlaps->when = ngx_current_msec;
+        overlaps->text = key | side;
+    }
+
+    return 0;
+}
+
+
+/* the one of another overlap is another text */
+
+static uint64_t
+ngx_mcp_overlap_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,
+    uint32_t fence)
+{
+    uint64_t  key;
+
+    key = (hash + l->rec.block.gen) * 0x9e3779b97f4a7c15ULL;
+
+    return (key ^ (key >> 29) ^ ((uint64_t) fence << 32)
+            ^ ngx_mcp_number(zone, l))
+           & ~(uint64_t) 1;
+}
+
+
+/* an event that the other reader read first is read by this one now */
+
+static ngx_uint_t
+ngx_mcp_overlap_find_locked(ngx_mcp_zone_t *zone, uint64_t text,
+    uint64_t joined)
+{
+    ngx_uint_t             i, n;
+    ngx_mcp_overlap_sh_t  *overlaps;
+
+    n = zone->root->next;
+
+    for (i = 0; i < NGX_MCP_OVERLAPS; i++) {
+        overlaps = &zone->root->overlaps[n];
+
+        if (overlaps->text == text
+            && overlaps->when + NGX_MCP_TWICE_EARLY >= joined)
+        {
+            ngx_mcp_touch(zone, overlaps);
+            overlaps->text = 0;
+
+            return 1;
+        }
+
+        n = (n + 1) % NGX_MCP_OVERLAPS;
+    }
+
+    return 0;
+}

@@ -1,0 +1,381 @@
+
+#include "ngx_mcp_state_sh.h"
+
+
+static ngx_uint_t ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k,
+    uint64_t epoch, ngx_msec_t age, ngx_msec_t max_age);
+static void ngx_mcp_profile_insert_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_profile_sh_t *k, ngx_str_t *key);
+static ngx_int_t ngx_mcp_profile_read_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_profile_sh_t *k, ngx_pool_t *pool, ngx_mcp_profile_t *out);
+static ngx_int_t ngx_mcp_profile_room_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_stage_t *stage);
+
+
+ngx_int_t
+ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
+    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_profile_t *out)
+{
+    uint64_t               age, now;
+    ngx_int_t              rc;
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_profile_sh_t  *k;
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_PROFILE, key, 1);
+
+    now = ngx_current_msec;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_profile_find_locked(zone, key);
+
+    if (k == NULL) {
+
+        if (ngx_mcp_profile_room_locked(zone, &stage) != NGX_OK) {
+            ngx_mcp_zone_unlock(zone);
+            return NGX_ERROR;
+        }
+
+        k = ngx_mcp_make_locked(zone, &stage);
+        k->probing = 1;
+        k->epoch = epoch;
+        k->prober = epoch;
+        k->made = now;
+
+        ngx_mcp_profile_insert_locked(zone, k, key);
+        ngx_mcp_zone_unlock(zone);
+
+        return NGX_DECLINED;
+    }
+
+    age = now > k->made ? now - k->made : 0;
+
+    /* an older configuration may ask another server, or in vain */
+
+    if (k->probing && k->prober >= epoch && age < NGX_MCP_PROBE_MAX) {
+        rc = NGX_AGAIN;
+
+    } else if (ngx_mcp_profile_valid(k, epoch, age, max_age)) {
+        rc = ngx_mcp_profile_read_locked(zone, k, pool, out);
+
+    } else {
+        ngx_mcp_touch(zone, k);
+        k->rec.worker = (uint16_t) zone->worker;
+        k->prober = epoch;
+        k->made = now;
+        k->probing = 1;
+        rc = NGX_DECLINED;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+static ngx_uint_t
+ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
+    ngx_msec_t age, ngx_msec_t max_age)
+{
+    if (k->probing || k->epoch != epoch) {
+        return 0;
+    }
+
+    if (k->what == NGX_MCP_PROFILE_UNKNOWN || k->kept) {
+
+        if (age <= NGX_MCP_PROFILE_SHORT_AGE) {
+            return 1;
+        }
+
+        if (k->what == NGX_MCP_PROFILE_UNKNOWN) {
+            return 0;
+        }
+
+        return max_age == NGX_MCP_PROFILE_ANY_AGE
+               && k->stale != NGX_MCP_PROFILE_SUSPECT;
+    }
+
+    switch (k->stale) {
+
+    case NGX_MCP_PROFILE_SUSPECT:
+        return 0;
+
+    case NGX_MCP_PROFILE_STALE:
+        return max_age == NGX_MCP_PROFILE_ANY_AGE;
+
+    default:
+        return age <= max_age;
+    }
+}
+
+
+ngx_mcp_profile_sh_t *
+ngx_mcp_profile_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    uint32_t               hash;
+    ngx_mcp_profile_sh_t  *k;
+
+    hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
+
+    for (k = ngx_mcp_hash_first_locked(zone, NGX_MCP_PROFILE, hash);
+         k;
+         k = ngx_mcp_hash_next_locked(zone, k))
+    {
+        if (ngx_mcp_text_equal(zone, k, 0, k->key_len, key)) {
+            return k;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* an eighth of the zone at most; what was learnt first goes */
+
+static ngx_int_t
+ngx_mcp_profile_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
+{
+    uint32_t               n;
+    ngx_uint_t             i;
+    ngx_mcp_zone_sh_t     *sh;
+    ngx_mcp_profile_sh_t  *k;
+
+    sh = zone->sh;
+    n = zone->root->profiles.head;
+
+    for (i = 0; i < 64 && n; i++) {
+
+        if (sh->used[NGX_MCP_PROFILE] + stage->blocks <= sh->blocks / 8) {
+            break;
+        }
+
+        k = ngx_mcp_block(zone, n);
+        n = k->rec.links.next;
+
+        if (!k->probing) {
+            ngx_mcp_profile_drop_locked(zone, k);
+            ngx_mcp_step_locked(zone);
+        }
+    }
+
+    if (sh->used[NGX_MCP_PROFILE] + stage->blocks > sh->blocks / 8) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_mcp_stage_reserve_locked(zone, stage);
+}
+
+
+static void
+ngx_mcp_profile_insert_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_profile_sh_t *k, ngx_str_t *key)
+{
+    k->key_len = (uint32_t) key->len;
+    k->serial = ++zone->sh->stamp;
+    k->rec.hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
+
+    ngx_mcp_commit_locked(zone, k, NGX_MCP_PROFILE);
+
+    ngx_mcp_hash_insert_locked(zone, k);
+    ngx_mcp_list_append(zone, &zone->root->profiles, ngx_mcp_number(zone, k),
+                        NGX_MCP_LINKS);
+}
+
+
+static ngx_int_t
+ngx_mcp_profile_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_profile_sh_t *k,
+    ngx_pool_t *pool, ngx_mcp_profile_t *out)
+{
+    size_t  from;
+
+    out->what = k->what;
+    out->kept = k->kept;
+    out->revision = k->revision;
+    out->status = k->status;
+
+    if (ngx_mcp_text_copy(zone, k, k->key_len, k->result_len, pool,
+                          &out->result)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    from = k->key_len + k->result_len;
+
+    return ngx_mcp_text_copy(zone, k, from, k->rec.len - from, pool,
+                             &out->why);
+}
+
+
+void
+ngx_mcp_profile_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_profile_sh_t *k)
+{
+    ngx_mcp_hash_remove_locked(zone, k);
+    ngx_mcp_list_remove(zone, &zone->root->profiles, ngx_mcp_number(zone, k),
+                        NGX_MCP_LINKS);
+    ngx_mcp_drop_locked(zone, k);
+}
+
+
+ngx_int_t
+ngx_mcp_profile_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
+    ngx_mcp_profile_t *in)
+{
+    ngx_int_t              rc;
+    ngx_str_t              parts[3];
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_profile_sh_t  *k, *old;
+
+    parts[0] = *key;
+    parts[1] = in->result;
+    parts[2] = in->why;
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_PROFILE, parts, 3);
+
+    rc = ngx_mcp_stage(zone, &stage);
+
+    ngx_mcp_zone_lock(zone);
+
+    if (rc == NGX_OK) {
+        rc = ngx_mcp_profile_room_locked(zone, &stage);
+    }
+
+    k = NULL;
+    old = ngx_mcp_profile_find_locked(zone, key);
+
+    if (rc == NGX_OK) {
+        k = ngx_mcp_make_locked(zone, &stage);
+        k->epoch = epoch;
+        k->made = ngx_current_msec;
+        k->result_len = (uint32_t) in->result.len;
+        k->what = (uint32_t) in->what;
+        k->revision = (uint32_t) in->revision;
+        k->status = (uint32_t) in->status;
+
+        ngx_mcp_profile_insert_locked(zone, k, key);
+
+    } else {
+        ngx_mcp_stage_drop_locked(zone, &stage);
+    }
+
+    if (old) {
+        ngx_mcp_profile_drop_locked(zone, old);
+    }
+
+    ngx_mcp_touch(zone, &zone->root->profile_changes);
+    zone->root->profile_changes++;
+
+    ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_PROFILES);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return k ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_mcp_profile_stale(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_mcp_profile_sh_t  *k;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_profile_find_locked(zone, key);
+
+    if (k && k->stale == 0) {
+        ngx_mcp_touch(zone, k);
+        ngx_mcp_touch(zone, &zone->root->profile_changes);
+        k->stale = NGX_MCP_PROFILE_STALE;
+        zone->root->profile_changes++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_profile_suspect(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_mcp_profile_sh_t  *k;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_profile_find_locked(zone, key);
+
+    if (k && !k->probing) {
+        ngx_mcp_touch(zone, k);
+        ngx_mcp_touch(zone, &zone->root->profile_changes);
+        k->stale = NGX_MCP_PROFILE_SUSPECT;
+        zone->root->profile_changes++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+ngx_int_t
+ngx_mcp_profile_keep(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch)
+{
+    ngx_int_t              rc;
+    ngx_mcp_profile_sh_t  *k;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_profile_find_locked(zone, key);
+
+    if (k && k->probing && k->epoch == epoch
+        && k->what == NGX_MCP_PROFILE_LEGACY)
+    {
+        ngx_mcp_touch(zone, k);
+        k->made = ngx_current_msec;
+        k->kept = 1;
+        k->stale = 0;
+        k->probing = 0;
+
+        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_PROFILES);
+
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+void
+ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_mcp_profile_sh_t  *k;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_profile_find_locked(zone, key);
+
+    if (k && k->probing) {
+        ngx_mcp_touch(zone, k);
+        ngx_mcp_touch(zone, &zone->root->profile_changes);
+        k->stale = NGX_MCP_PROFILE_SUSPECT;
+        k->kept = 0;
+
+        if (k->what == NGX_MCP_PROFILE_UNKNOWN) {
+            ngx_mcp_profile_drop_locked(zone, k);
+
+        } else {
+            k->probing = 0;
+        }
+
+        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_PROFILES);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+uint64_t
+ngx_mcp_profile_changes(ngx_mcp_zone_t *zone)
+{
+    return zone->root->profile_changes;
+}

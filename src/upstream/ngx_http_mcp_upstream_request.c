@@ -1,0 +1,827 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_manner.h"
+
+
+#define NGX_HTTP_MCP_RESUMES         16
+
+/* ms */
+#define NGX_HTTP_MCP_RESUME                 1000
+#define NGX_HTTP_MCP_RESUME_MAX             30000
+#define NGX_HTTP_MCP_UPSTREAM_REQUEST_WAIT  3600000
+
+/* ms; for an exchange that may make a session, when nobody waits any more */
+#define NGX_HTTP_MCP_UPSTREAM_REQUEST_CLOSE  3000
+
+
+typedef enum {
+    ngx_http_mcp_upstream_request_profile = 0,
+    ngx_http_mcp_upstream_request_open,
+    ngx_http_mcp_upstream_request_send,
+    ngx_http_mcp_upstream_request_resume
+} ngx_http_mcp_upstream_request_step_e;
+
+
+/* of the exchanges, those with the message, not with the rest of its answer */
+
+#define ngx_http_mcp_upstream_request_sends(t)                                \
+    ((t)->step == ngx_http_mcp_upstream_request_send || (t)->listen)
+
+
+static ngx_int_t ngx_http_mcp_upstream_request_step(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_upstream_request_get_profile(
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_upstream_request_ready(void *data);
+static void ngx_http_mcp_upstream_request_timeout(void *data);
+static ngx_int_t ngx_http_mcp_upstream_request_exchange(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *body);
+static void ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static ngx_uint_t ngx_http_mcp_upstream_request_no_id(ngx_mcp_json_t *json);
+static ngx_int_t ngx_http_mcp_upstream_request_piece(ngx_http_mcp_exchange_t *x,
+    ngx_chain_t *in, ngx_uint_t last);
+static void ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+static ngx_uint_t ngx_http_mcp_upstream_request_heal(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_uint_t ngx_http_mcp_upstream_request_resumes(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_upstream_request_event(ngx_event_t *ev);
+static void ngx_http_mcp_upstream_request_closed(
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_upstream_request_destroyed(void *data);
+
+
+static ngx_http_mcp_exchange_handlers_t
+    ngx_http_mcp_upstream_request_handlers = {
+    ngx_http_mcp_upstream_request_header,
+    ngx_http_mcp_upstream_request_message,
+    NULL,
+    ngx_http_mcp_upstream_request_done
+};
+
+static ngx_http_mcp_exchange_handlers_t
+    ngx_http_mcp_upstream_request_piece_handlers = {
+    ngx_http_mcp_upstream_request_header,
+    ngx_http_mcp_upstream_request_message,
+    ngx_http_mcp_upstream_request_piece,
+    ngx_http_mcp_upstream_request_done
+};
+
+
+ngx_http_mcp_upstream_request_t *
+ngx_http_mcp_upstream_request_create(ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers)
+{
+    ngx_pool_cleanup_t               *cln;
+    ngx_http_request_t               *r;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    r = ngx_http_mcp_background_open(u->conf_ctx, audience, headers);
+    if (r == NULL) {
+        return NULL;
+    }
+
+    ureq = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_upstream_request_t));
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+
+    if (ureq == NULL || cln == NULL
+        || ngx_http_mcp_string_copy(r->pool, &ureq->tenant, &audience->tenant)
+           != NGX_OK)
+    {
+        ngx_http_mcp_background_close(r);
+        return NULL;
+    }
+
+    ureq->r = r;
+    ureq->upstream = u;
+
+    cln->handler = ngx_http_mcp_upstream_request_destroyed;
+    cln->data = ureq;
+
+    return ureq;
+}
+
+
+ngx_int_t
+ngx_http_mcp_upstream_request_run(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_int_t          rc;
+    ngx_connection_t  *c;
+
+    rc = ngx_http_mcp_upstream_request_start(ureq);
+
+    if (rc == NGX_OK) {
+        c = ureq->r->connection;
+        ngx_http_run_posted_requests(c);
+    }
+
+    return rc;
+}
+
+
+/* the request goes */
+
+static void
+ngx_http_mcp_upstream_request_destroyed(void *data)
+{
+    ngx_http_mcp_upstream_request_t *ureq = data;
+
+    ngx_http_mcp_upstream_request_cleanup(ureq);
+
+    if (!ureq->closed && ureq->gone) {
+        ureq->gone(ureq);
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_upstream_request_start(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_int_t  rc;
+
+    ureq->event.data = ureq;
+    ureq->event.handler = ngx_http_mcp_upstream_request_event;
+    ureq->event.log = ureq->r->connection->log;
+    ureq->event.cancelable = ngx_http_mcp_is_background(ureq->r);
+
+    ureq->waiter.ready = ngx_http_mcp_upstream_request_ready;
+    ureq->waiter.late = ngx_http_mcp_upstream_request_timeout;
+    ureq->waiter.data = ureq;
+    ureq->waiter.cancelable = ureq->event.cancelable;
+
+    ureq->ends = 0;
+    ureq->step = ngx_http_mcp_upstream_request_profile;
+
+    rc = ngx_http_mcp_upstream_request_step(ureq);
+
+    if (rc != NGX_OK) {
+        ngx_http_mcp_upstream_request_cleanup(ureq);
+    }
+
+    return rc;
+}
+
+
+void
+ngx_http_mcp_upstream_request_next(ngx_http_mcp_upstream_request_t *ureq)
+{
+    if (ngx_http_mcp_upstream_request_step(ureq) != NGX_OK) {
+        ngx_http_mcp_upstream_request_end(ureq, NGX_HTTP_MCP_BAD);
+    }
+}
+
+
+/* continues from ureq->step; returns as ..._start() does */
+
+static ngx_int_t
+ngx_http_mcp_upstream_request_step(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_int_t  rc;
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ureq->r->connection->log, 0,
+                   "mcp request to \"%V\": step %ui",
+                   &ureq->upstream->name, ureq->step);
+
+    if (ureq->step == ngx_http_mcp_upstream_request_profile) {
+
+        rc = ngx_http_mcp_upstream_request_get_profile(ureq);
+
+        if (rc != NGX_OK) {
+            return rc == NGX_AGAIN ? NGX_OK : rc;
+        }
+
+        ureq->step = ngx_http_mcp_upstream_request_open;
+    }
+
+    if (ureq->step == ngx_http_mcp_upstream_request_open) {
+
+        rc = ureq->manner->open(ureq);
+
+        if (rc != NGX_OK) {
+            return rc == NGX_AGAIN ? NGX_OK : rc;
+        }
+
+        ureq->step = ureq->listen ? ngx_http_mcp_upstream_request_resume
+                            : ngx_http_mcp_upstream_request_send;
+    }
+
+    if (ureq->step == ngx_http_mcp_upstream_request_resume) {
+        return ngx_http_mcp_upstream_request_exchange(ureq, NULL);
+    }
+
+    if (ureq->aborted) {
+        ngx_http_mcp_upstream_request_end(ureq, NGX_HTTP_MCP_ABORTED);
+        return NGX_OK;
+    }
+
+    return ngx_http_mcp_upstream_request_exchange(ureq, &ureq->body);
+}
+
+
+/* NGX_OK: the manner is known; NGX_AGAIN: waits, or has failed */
+
+static ngx_int_t
+ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_int_t                 rc;
+    ngx_mcp_profile_t         known;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = ureq->upstream;
+
+    ureq->manner = ngx_http_mcp_manner(u, &ureq->tenant);
+
+    if (ureq->manner == NULL) {
+
+        rc = ngx_http_mcp_profile(u, &ureq->tenant, NGX_MCP_PROFILE_ANY_AGE,
+                                  ureq->r->pool, &known);
+
+        if (rc == NGX_AGAIN) {
+            ngx_http_mcp_upstream_request_wait(ureq, NGX_HTTP_MCP_WAIT_PROFILE);
+            return NGX_AGAIN;
+        }
+
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ureq->manner = ngx_http_mcp_manner_of(known.what);
+
+        if (ureq->manner == NULL) {
+            ureq->status = known.status;
+            ureq->why = known.why;
+
+            ngx_http_mcp_upstream_request_post_end(ureq,
+                                                   NGX_HTTP_MCP_UNREACHABLE);
+            return NGX_AGAIN;
+        }
+    }
+
+    ureq->sessionless = !ureq->manner->sessions;
+
+    return NGX_OK;
+}
+
+
+ngx_http_mcp_manner_t *
+ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    ngx_uint_t  kind;
+
+    switch (u->protocol) {
+
+    case NGX_HTTP_MCP_RPC:
+        return &ngx_http_mcp_rpc;
+
+    case NGX_HTTP_MCP_LEGACY:
+        return &ngx_http_mcp_legacy;
+
+    case NGX_HTTP_MCP_EVENTS:
+        return &ngx_http_mcp_events;
+
+    default: /* NGX_HTTP_MCP_AUTO */
+        kind = ngx_http_mcp_profile_kind(u, tenant);
+
+        /* of one that refused to tell, the zone may know more by now */
+
+        return (kind == NGX_MCP_PROFILE_REFUSED) ? NULL
+                                               : ngx_http_mcp_manner_of(kind);
+    }
+}
+
+
+ngx_http_mcp_manner_t *
+ngx_http_mcp_manner_of(ngx_uint_t kind)
+{
+    switch (kind) {
+
+    case NGX_MCP_PROFILE_RPC:
+        return &ngx_http_mcp_rpc;
+
+    case NGX_MCP_PROFILE_LEGACY:
+    case NGX_MCP_PROFILE_REFUSED:
+        return &ngx_http_mcp_legacy;
+
+    default:
+        return NULL;
+    }
+}
+
+
+ngx_uint_t
+ngx_http_mcp_sessionless(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    ngx_http_mcp_manner_t  *manner;
+
+    manner = ngx_http_mcp_manner(u, tenant);
+
+    return manner && !manner->sessions;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_upstream_request_absent(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    return outcome == NGX_HTTP_MCP_STATUS && ureq->manner->absent
+           && ureq->manner->absent(ureq->x->status);
+}
+
+
+ngx_http_mcp_manner_t *
+ngx_http_mcp_manner_first(ngx_http_mcp_upstream_t *u)
+{
+    return (u->protocol == NGX_HTTP_MCP_RPC) ? &ngx_http_mcp_rpc
+                                             : &ngx_http_mcp_legacy;
+}
+
+
+ngx_http_mcp_manner_t *
+ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_manner_t *manner)
+{
+    return (u->protocol == NGX_HTTP_MCP_AUTO && manner == &ngx_http_mcp_legacy)
+           ? &ngx_http_mcp_rpc : NULL;
+}
+
+
+/* for what another may do, in another worker: this one must not exit */
+
+void
+ngx_http_mcp_upstream_request_wait(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_uint_t kind)
+{
+    ngx_http_mcp_upstream_t  *u;
+
+    u = ureq->upstream;
+
+    /* calls are woken one by one */
+
+    ureq->waiter.hash = (kind == NGX_HTTP_MCP_WAIT_SESSION) ? ureq->call.block
+    : 0;
+
+    ngx_http_mcp_waiter_start(&ureq->waiter, u->zone, kind,
+                              u->total ? u->total
+                              : NGX_HTTP_MCP_UPSTREAM_REQUEST_WAIT);
+}
+
+
+void
+ngx_http_mcp_upstream_request_doorbell(ngx_mcp_zone_t *zone)
+{
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_SESSION, 0);
+}
+
+
+void
+ngx_http_mcp_upstream_request_delay(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_msec_t time)
+{
+    ngx_add_timer(&ureq->event, time);
+}
+
+
+void
+ngx_http_mcp_upstream_request_post_end(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ureq->ends = 1;
+    ureq->outcome = outcome;
+
+    if (ureq->event.timer_set) {
+        ngx_del_timer(&ureq->event);
+    }
+
+    ngx_add_timer(&ureq->event, 0);
+}
+
+
+void
+ngx_http_mcp_upstream_request_wake(ngx_http_mcp_upstream_request_t *ureq)
+{
+    if (ureq->step != ngx_http_mcp_upstream_request_open || ureq->aborted
+        || !(ngx_http_mcp_waiter_waiting(&ureq->waiter)
+             || ureq->event.timer_set))
+    {
+        return;
+    }
+
+    ngx_http_mcp_waiter_stop(&ureq->waiter);
+
+    if (ureq->event.timer_set) {
+        ngx_del_timer(&ureq->event);
+    }
+
+    ngx_http_mcp_upstream_request_ready(ureq);
+}
+
+
+static void
+ngx_http_mcp_upstream_request_ready(void *data)
+{
+    ngx_http_mcp_upstream_request_t *ureq = data;
+
+    ngx_connection_t  *c;
+
+    c = ureq->r->connection;
+
+    ngx_http_mcp_upstream_request_next(ureq);
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_mcp_upstream_request_timeout(void *data)
+{
+    ngx_http_mcp_upstream_request_t *ureq = data;
+
+    ngx_connection_t  *c;
+
+    c = ureq->r->connection;
+
+    ngx_http_mcp_upstream_request_end(ureq, NGX_HTTP_MCP_TIMEOUT);
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* sends the message, or asks for a stream if body is NULL */
+
+static ngx_int_t
+ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *body)
+{
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &ureq->scope);
+    if (x == NULL) {
+        return NGX_ERROR;
+    }
+
+    x->data = ureq;
+    x->client_headers = 1;
+    x->handlers = ureq->piece ? &ngx_http_mcp_upstream_request_piece_handlers
+                           : &ngx_http_mcp_upstream_request_handlers;
+
+    if (body == NULL) {
+        x->method = NGX_HTTP_GET;
+        x->last_event_id = ureq->last_event_id;
+
+    } else if (ngx_http_mcp_upstream_body(x, body) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (ureq->manner->head) {
+        ureq->manner->head(ureq, x);
+    }
+
+    if (ureq->patient) {
+        x->timeout = ureq->upstream->silence;
+    }
+
+    if (ureq->listen) {
+        x->timeout = 0;
+        x->total = 0;
+
+        if (ureq->asked) {
+            ureq->asked(ureq);
+        }
+    }
+
+    ureq->x = x;
+    ureq->forgotten = 0;
+
+    return ngx_http_mcp_exchange_start(x);
+}
+
+
+static void
+ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = x->data;
+
+    if (ureq->closed || !ngx_http_mcp_upstream_request_sends(ureq)) {
+        return;
+    }
+
+    if (!ureq->healed && ureq->manner->lost(ureq,
+                                            x->status) == NGX_HTTP_MCP_LOST) {
+        ureq->forgotten = 1;
+        return;
+    }
+
+    if (ureq->streams && x->status < NGX_HTTP_SPECIAL_RESPONSE
+        && (x->body == NGX_HTTP_MCP_BODY_SSE
+            || x->body == NGX_HTTP_MCP_BODY_LINES))
+    {
+        ureq->streams(ureq);
+    }
+}
+
+
+static void
+ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text)
+{
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = x->data;
+
+    if (ureq->closed) {
+        return;
+    }
+
+    if (ngx_http_mcp_upstream_request_sends(ureq) && !ureq->healed
+        && !ureq->heard
+        && ureq->manner->lost(ureq, x->status) != NGX_HTTP_MCP_KEPT
+        && ngx_http_mcp_upstream_request_no_id(&x->scan))
+    {
+        /* refused by the transport, and not by what the message was for */
+
+        ureq->forgotten = 1;
+    }
+
+    if (ureq->forgotten) {
+        return;
+    }
+
+    ureq->heard = 1;
+    ureq->message(ureq, text);
+
+    if (ureq->answered) {
+        ngx_http_mcp_exchange_answered(x);
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_upstream_request_no_id(ngx_mcp_json_t *json)
+{
+    return json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT
+           && json->members[NGX_MCP_PATH_ID].type != NGX_MCP_JSON_NUMBER
+           && json->members[NGX_MCP_PATH_ID].type != NGX_MCP_JSON_STRING;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_upstream_request_piece(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
+    ngx_uint_t last)
+{
+    ngx_chain_t                      *cl;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = x->data;
+
+    if (ureq->closed || ureq->forgotten) {
+
+        for (cl = in; cl; cl = cl->next) {
+            cl->buf->pos = cl->buf->last;
+        }
+
+        return NGX_OK;
+    }
+
+    ureq->heard = 1;
+
+    return ureq->piece(ureq, in, last);
+}
+
+
+static void
+ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = x->data;
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
+                   "mcp request to \"%V\": step %ui ended with %ui, status %ui",
+                   &ureq->upstream->name, ureq->step, (ngx_uint_t) outcome,
+                   x->status);
+
+    if (ureq->closed) {
+        ngx_http_mcp_upstream_request_closed(ureq);
+        return;
+    }
+
+    if (ngx_http_mcp_upstream_request_heal(ureq)) {
+        ngx_http_mcp_upstream_request_next(ureq);
+        return;
+    }
+
+    if (outcome == NGX_HTTP_MCP_UNREACHABLE && ureq->manner->probe) {
+        ngx_http_mcp_profile_stale(ureq->upstream, &ureq->tenant,
+                                   ureq->r->pool);
+    }
+
+    if (!ngx_http_mcp_upstream_request_resumes(ureq, outcome)) {
+        ngx_http_mcp_upstream_request_end(ureq, outcome);
+    }
+}
+
+
+/* whether the message is sent again, because it cannot have run */
+
+static ngx_uint_t
+ngx_http_mcp_upstream_request_heal(ngx_http_mcp_upstream_request_t *ureq)
+{
+    if (ureq->aborted || ureq->existing || ureq->healed
+        || !ngx_http_mcp_upstream_request_sends(ureq))
+    {
+        return 0;
+    }
+
+    if (!ureq->forgotten
+        && (ureq->heard || ureq->manner->lost(ureq, ureq->x->status)
+                        != NGX_HTTP_MCP_LOST_UNANSWERED))
+    {
+        return 0;
+    }
+
+    ureq->manner->heal(ureq);
+
+    ureq->healed = 1;
+    ureq->step = ngx_http_mcp_upstream_request_profile;
+
+    return 1;
+}
+
+
+/* an upstream may end a stream early, and go on when it is resumed */
+
+static ngx_uint_t
+ngx_http_mcp_upstream_request_resumes(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_msec_t      delay;
+    ngx_mcp_sse_t  *sse;
+
+    sse = ureq->x->sse;
+
+    if (!ureq->manner->streams || ureq->answered || ureq->aborted
+        || ureq->listen
+        || sse == NULL || sse->id.len == 0
+        || (outcome != NGX_HTTP_MCP_OK && outcome != NGX_HTTP_MCP_CUT)
+        || ureq->resumes++ == NGX_HTTP_MCP_RESUMES
+        || ngx_http_mcp_string_copy(ureq->r->pool, &ureq->last_event_id,
+                                    &sse->id)
+           != NGX_OK)
+    {
+        return 0;
+    }
+
+    delay = sse->retry;
+
+    if (delay == NGX_CONF_UNSET_MSEC) {
+        delay = NGX_HTTP_MCP_RESUME;
+    }
+
+    ureq->step = ngx_http_mcp_upstream_request_resume;
+
+    ngx_http_mcp_upstream_request_delay(ureq, ngx_min(delay,
+                                                      NGX_HTTP_MCP_RESUME_MAX));
+
+    if (ureq->paused) {
+        ureq->paused(ureq);
+    }
+
+    return 1;
+}
+
+
+/* the end, for whatever reason, of one that has started */
+
+void
+ngx_http_mcp_upstream_request_end(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_upstream_request_cleanup(ureq);
+
+    ureq->done(ureq, outcome);
+}
+
+
+void
+ngx_http_mcp_upstream_request_abort(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ureq->aborted = 1;
+
+    if (ngx_http_mcp_waiter_waiting(&ureq->waiter) || ureq->event.timer_set) {
+        ngx_http_mcp_waiter_stop(&ureq->waiter);
+        ngx_http_mcp_upstream_request_post_end(ureq, NGX_HTTP_MCP_ABORTED);
+        return;
+    }
+
+    if (ureq->x) {
+        ngx_http_mcp_exchange_abort(ureq->x);
+    }
+}
+
+
+ngx_uint_t
+ngx_http_mcp_upstream_request_stopped(ngx_http_mcp_upstream_request_t *ureq)
+{
+    if (ureq->closed) {
+        ngx_http_mcp_upstream_request_closed(ureq);
+        return 1;
+    }
+
+    if (ureq->aborted) {
+
+        /* half a session is ended; a request that waits for it makes one */
+
+        (void) ureq->manner->end(ureq);
+
+        ngx_http_mcp_upstream_request_end(ureq, NGX_HTTP_MCP_ABORTED);
+        return 1;
+    }
+
+    return 0;
+}
+
+
+static void
+ngx_http_mcp_upstream_request_event(ngx_event_t *ev)
+{
+    ngx_connection_t                 *c;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = ev->data;
+    c = ureq->r->connection;
+
+    if (ureq->closed) {
+        ngx_http_mcp_upstream_request_closed(ureq);
+        return;
+    }
+
+    if (ureq->ends) {
+        ngx_http_mcp_upstream_request_end(ureq, ureq->outcome);
+
+    } else {
+        ngx_http_mcp_upstream_request_next(ureq);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+void
+ngx_http_mcp_upstream_request_cleanup(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_http_mcp_waiter_stop(&ureq->waiter);
+
+    if (ureq->event.timer_set) {
+        ngx_del_timer(&ureq->event);
+    }
+
+    if (ureq->manner && ureq->manner->release) {
+        ureq->manner->release(ureq);
+    }
+}
+
+
+void
+ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_int_t  rc;
+
+    ureq->closed = 1;
+
+    rc = (ureq->manner && ureq->manner->end) ? ureq->manner->end(ureq) : NGX_OK;
+
+    ngx_http_mcp_upstream_request_cleanup(ureq);
+
+    if (rc == NGX_AGAIN) {
+        ureq->leaving = 1;
+
+        ngx_http_mcp_background_hold_worker(ureq->r);
+        ngx_http_mcp_upstream_request_delay(ureq,
+                                        NGX_HTTP_MCP_UPSTREAM_REQUEST_CLOSE);
+
+        return;
+    }
+
+    ngx_http_mcp_background_close(ureq->r);
+}
+
+
+/* the exchange that may have made a session has ended, or takes too long */
+
+static void
+ngx_http_mcp_upstream_request_closed(ngx_http_mcp_upstream_request_t *ureq)
+{
+    if (ureq->leaving) {
+        ureq->leaving = 0;
+
+        (void) ureq->manner->end(ureq);
+
+        ngx_http_mcp_background_close(ureq->r);
+    }
+}
