@@ -9,6 +9,7 @@
 #define _NGX_HTTP_MCP_BRIDGE_H_INCLUDED_
 
 
+#include "ngx_http_mcp_router.h"
 #include "ngx_http_mcp_upstream_request.h"
 #include "ngx_mcp_caller.h"
 #include "ngx_mcp_invalidate.h"
@@ -55,7 +56,7 @@ typedef struct {
     ngx_mcp_zone_t             *zone;
     ngx_str_t                   endpoint;    /* its identity */
     ngx_http_conf_ctx_t        *conf_ctx;    /* of its location */
-    ngx_array_t                *upstreams;   /* ngx_http_mcp_upstream_t */
+    ngx_http_mcp_router_t       router;      /* of its upstreams */
     ngx_uint_t                  duplicate;   /* of the same endpoint as one
                                                 before */
 

@@ -15,6 +15,8 @@
 #define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
 
 
+static ngx_int_t ngx_http_mcp_list_cache_request(
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller);
 static ngx_int_t ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names);
 static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_find(
@@ -108,9 +110,7 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
         }
 
         if (rc == NGX_AGAIN
-            && ngx_http_mcp_shared_ensure(bridge, bridge->upstreams->elts,
-                                          &caller->tenant, &caller->list_key)
-               != NGX_OK)
+            && ngx_http_mcp_list_cache_request(bridge, caller) != NGX_OK)
         {
             return NGX_DECLINED;
         }
@@ -134,6 +134,30 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
     }
 
     return NGX_DECLINED;
+}
+
+
+/* each upstream's shared session fetches its part of the lists */
+
+static ngx_int_t
+ngx_http_mcp_list_cache_request(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller)
+{
+    ngx_http_mcp_upstream_t  *u;
+
+    for (u = ngx_http_mcp_router_next(&bridge->router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(&bridge->router, u))
+    {
+        if (ngx_http_mcp_shared_ensure(bridge, u, &caller->tenant,
+                                       &caller->list_key)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
 }
 
 

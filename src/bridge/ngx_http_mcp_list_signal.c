@@ -88,7 +88,7 @@ ngx_http_mcp_list_cache_signal(ngx_http_mcp_address_t *to,
     ngx_mcp_delivery_t  *d;
 
     if (offered == 0 || bridge->lists != NGX_HTTP_MCP_LIST_CACHE_ON
-        || bridge->upstreams == NULL || to->session.data || to->identity.data
+        || bridge->router.n == 0 || to->session.data || to->identity.data
         || to->uri.len || to->topic.len)
     {
         return 0;

@@ -99,7 +99,7 @@ ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
     in.tenant = *tenant;
     in.list_key = *list_key;
     in.upstream = u->name;
-    in.limit = bridge->lists_max * bridge->upstreams->nelts;
+    in.limit = bridge->lists_max * bridge->router.n;
 
     return ngx_mcp_shared_get(bridge->zone, &in, ref);
 }
@@ -179,7 +179,7 @@ static ngx_http_mcp_upstream_t *
 ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone, ngx_str_t *parts,
     ngx_http_mcp_bridge_t **bridge)
 {
-    ngx_uint_t                i, n;
+    ngx_uint_t                i;
     ngx_http_mcp_bridge_t   **b;
     ngx_http_mcp_upstream_t  *u;
 
@@ -187,20 +187,17 @@ ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone, ngx_str_t *parts,
 
     for (i = 0; i < ngx_http_mcp_shared_bridges->nelts; i++) {
 
-        if (b[i]->zone != zone || b[i]->upstreams == NULL
+        if (b[i]->zone != zone
             || !ngx_mcp_equal(&b[i]->endpoint, &parts[0]))
         {
             continue;
         }
 
-        u = b[i]->upstreams->elts;
+        u = ngx_http_mcp_router_find(&b[i]->router, &parts[1]);
 
-        for (n = 0; n < b[i]->upstreams->nelts; n++) {
-
-            if (ngx_mcp_equal(&u[n].name, &parts[1])) {
-                *bridge = b[i];
-                return &u[n];
-            }
+        if (u) {
+            *bridge = b[i];
+            return u;
         }
     }
 

@@ -124,7 +124,7 @@ static ngx_int_t
 ngx_http_mcp_forward_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply)
 {
-    if (call->ctx->conf->upstreams == NULL) {
+    if (call->ctx->conf->bridge.router.n == 0) {
         return NGX_DECLINED;
     }
 
@@ -229,7 +229,6 @@ ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
     ureq = &forward->ureq;
 
     ureq->r = call->r;
-    ureq->upstream = ctx->conf->upstreams->elts;
     ureq->session = ctx->caller.session;
     ureq->call = call->record.ref;
     ureq->tenant = ctx->caller.tenant;
@@ -244,6 +243,10 @@ ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
     {
         return NULL;
     }
+
+    ureq->upstream = ngx_http_mcp_router_select(&ctx->conf->bridge.router,
+                                                call->message->method_code,
+                                                &ureq->scope.name);
 
     ctx->upstream = ureq->upstream->name;
 

@@ -63,7 +63,7 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     if (ngx_http_mcp_list_kind(call) == NGX_ERROR
         || ctx->conf->bridge.lists != NGX_HTTP_MCP_LIST_CACHE_ON
-        || ctx->conf->upstreams == NULL)
+        || ctx->conf->bridge.router.n == 0)
     {
         return NGX_DECLINED;
     }

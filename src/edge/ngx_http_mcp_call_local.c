@@ -126,7 +126,7 @@ ngx_http_mcp_local_set_level(ngx_http_mcp_call_t *call,
     ngx_mcp_session_set_level(call->ctx->conf->zone, call->ctx->caller.session,
                               level);
 
-    if (call->ctx->conf->upstreams) {
+    if (call->ctx->conf->bridge.router.n) {
 
         /* the session's upstream session is told, a later one as well */
 
@@ -150,7 +150,7 @@ ngx_http_mcp_local_list(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     m = call->message;
     mlcf = call->ctx->conf;
 
-    if (mlcf->upstreams
+    if (mlcf->bridge.router.n
         || !ngx_http_mcp_list_merge_own(&mlcf->bridge, m->method_code))
     {
         return NGX_DECLINED;
@@ -183,7 +183,7 @@ ngx_http_mcp_local_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     if (tool == NULL) {
 
-        if (mlcf->upstreams) {
+        if (mlcf->bridge.router.n) {
             return NGX_DECLINED;
         }
 
@@ -238,7 +238,7 @@ ngx_http_mcp_local_read(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return NGX_ERROR;
     }
 
-    if (name.len == 0 && mlcf->upstreams) {
+    if (name.len == 0 && mlcf->bridge.router.n) {
         return NGX_DECLINED;
     }
 
@@ -395,13 +395,15 @@ ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
     w = call->data;
     mlcf = call->ctx->conf;
 
-    if (mlcf->upstreams == NULL || !w->topic.other) {
+    if (!w->topic.other) {
         return;
     }
 
-    u = mlcf->upstreams->elts;
+    u = ngx_http_mcp_router_select(&mlcf->bridge.router,
+                                   NGX_MCP_METHOD_SUBSCRIBE, &w->topic.uri);
 
-    if (!u->listen || ngx_http_mcp_sessionless(u, &call->ctx->caller.tenant)) {
+    if (u == NULL || !u->listen
+        || ngx_http_mcp_sessionless(u, &call->ctx->caller.tenant)) {
         return;
     }
 

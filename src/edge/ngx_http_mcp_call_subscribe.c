@@ -95,10 +95,11 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
 
     u = NULL;
 
-    if (mlcf->upstreams && name.len == 0) {
-        u = mlcf->upstreams->elts;
+    if (name.len == 0) {
+        u = ngx_http_mcp_router_select(&mlcf->bridge.router,
+                                       call->message->method_code, &call->uri);
 
-        if (ngx_http_mcp_sessionless(u, &call->ctx->caller.tenant)) {
+        if (u && ngx_http_mcp_sessionless(u, &call->ctx->caller.tenant)) {
             u = NULL;
         }
     }

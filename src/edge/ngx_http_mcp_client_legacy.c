@@ -154,6 +154,7 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_uint_t                gap;
     ngx_mcp_cursor_t          from, *fp;
     ngx_mcp_event_id_t        id;
+    ngx_http_mcp_router_t    *router;
     ngx_http_mcp_upstream_t  *u;
 
     if (ngx_http_mcp_client_find_session(r, ctx, &refusal) != NGX_OK) {
@@ -180,8 +181,6 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         }
     }
 
-    u = ctx->conf->upstreams ? ctx->conf->upstreams->elts : NULL;
-
     rc = ngx_http_mcp_stream_open(r, channel, fp, gap, NULL);
 
     if (rc == NGX_HTTP_NOT_ALLOWED) {
@@ -190,7 +189,16 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                            "further messages");
     }
 
-    if (rc == NGX_DONE && u && channel == NGX_MCP_GENERAL_CHANNEL) {
+    if (rc != NGX_DONE || channel != NGX_MCP_GENERAL_CHANNEL) {
+        return rc;
+    }
+
+    router = &ctx->conf->bridge.router;
+
+    for (u = ngx_http_mcp_router_next(router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(router, u))
+    {
         ngx_http_mcp_listener_start(u, r, &ctx->caller);
     }
 
@@ -203,6 +211,7 @@ ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_int_t                    refusal;
     ngx_uint_t                   i;
+    ngx_http_mcp_router_t       *router;
     ngx_http_mcp_upstream_t     *u;
     ngx_mcp_upstream_session_t  *us;
 
@@ -215,21 +224,21 @@ ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
      * Where many are told already, it waits in the zone, without these.
      */
 
-    u = NULL;
     us = NULL;
+    router = &ctx->conf->bridge.router;
 
-    if (ctx->conf->upstreams && !ngx_mcp_pending_delete_full(ctx->conf->zone)) {
-        u = ctx->conf->upstreams->elts;
-        us = ngx_pcalloc(r->pool, ctx->conf->upstreams->nelts
-                                  * sizeof(ngx_mcp_upstream_session_t));
+    if (router->n && !ngx_mcp_pending_delete_full(ctx->conf->zone)) {
+        us = ngx_pcalloc(r->pool,
+                         router->n * sizeof(ngx_mcp_upstream_session_t));
         if (us == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        for (i = 0; i < ctx->conf->upstreams->nelts; i++) {
+        for (i = 0, u = NULL; i < router->n; i++) {
+            u = ngx_http_mcp_router_next(router, u);
 
             if (ngx_mcp_upstream_session_peek(ctx->conf->zone,
-                                              ctx->caller.session, &u[i].name,
+                                              ctx->caller.session, &u->name,
                                               &us[i])
                 == NGX_OK
                 && ngx_mcp_upstream_session_id(ctx->conf->zone, r->pool,
@@ -245,7 +254,8 @@ ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_mcp_session_end(ctx->conf->zone, ctx->caller.session,
                         NGX_MCP_COUNTER_SESSIONS_DELETED);
 
-    for (i = 0; u && i < ctx->conf->upstreams->nelts; i++) {
+    for (i = 0, u = NULL; us && i < router->n; i++) {
+        u = ngx_http_mcp_router_next(router, u);
 
         if (us[i].id.data == NULL) {
 
@@ -254,7 +264,7 @@ ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
             continue;
         }
 
-        ngx_http_mcp_upstream_session_delete(&u[i], r, &ctx->caller.tenant,
+        ngx_http_mcp_upstream_session_delete(u, r, &ctx->caller.tenant,
                                              &ctx->caller.session_id, &us[i].id,
                                              us[i].revision);
     }

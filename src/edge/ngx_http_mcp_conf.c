@@ -433,7 +433,8 @@ ngx_http_mcp_merge_upstreams(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         }
     }
 
-    mlcf->bridge.upstreams = mlcf->upstreams;
+    mlcf->bridge.router.upstreams = u;
+    mlcf->bridge.router.n = mlcf->upstreams->nelts;
 
     return NGX_CONF_OK;
 }

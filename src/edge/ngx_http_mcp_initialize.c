@@ -24,6 +24,8 @@ static ngx_int_t ngx_http_mcp_initialize_check(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
 static ngx_int_t ngx_http_mcp_initialize_profile(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_profile_t *known);
+static ngx_http_mcp_upstream_t *ngx_http_mcp_initialize_target(
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_http_mcp_result_t *ngx_http_mcp_initialize_cached(
     ngx_http_mcp_ctx_t *ctx);
 static void ngx_http_mcp_initialize_cache(ngx_http_mcp_ctx_t *ctx,
@@ -179,7 +181,7 @@ ngx_http_mcp_initialize_profile(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     ngx_memzero(known, sizeof(ngx_mcp_profile_t));
 
-    if (ctx->conf->upstreams == NULL) {
+    if (ctx->conf->bridge.router.n == 0) {
         ngx_str_set(&known->result, "");
 
         return ngx_http_mcp_initialize_session(r, ctx, known, NULL);
@@ -189,7 +191,7 @@ ngx_http_mcp_initialize_profile(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return ngx_http_mcp_initialize_session(r, ctx, NULL, NULL);
     }
 
-    u = ctx->conf->upstreams->elts;
+    u = ngx_http_mcp_initialize_target(ctx);
     changes = ngx_mcp_profile_changes(ctx->conf->zone);
 
     rc = ngx_http_mcp_profile(u, &ctx->caller.tenant, NGX_HTTP_MCP_FRESH,
@@ -220,6 +222,16 @@ ngx_http_mcp_initialize_profile(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
         return rc;
     }
+}
+
+
+/* the upstream that decides about the client's initialize */
+
+static ngx_http_mcp_upstream_t *
+ngx_http_mcp_initialize_target(ngx_http_mcp_ctx_t *ctx)
+{
+    return ngx_http_mcp_router_select(&ctx->conf->bridge.router,
+                                      NGX_MCP_METHOD_INITIALIZE, NULL);
 }
 
 
@@ -334,7 +346,7 @@ ngx_http_mcp_initialize_unprobed(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     }
 
     return ngx_http_mcp_refuse_unprobed(r, &ctx->message->id,
-                                        ctx->conf->upstreams->elts,
+                                        ngx_http_mcp_initialize_target(ctx),
                                         known->status, &known->why);
 }
 
@@ -349,7 +361,7 @@ ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_http_mcp_exchange_t  *x;
 
-    x = ngx_http_mcp_upstream_exchange(r, ctx->conf->upstreams->elts,
+    x = ngx_http_mcp_upstream_exchange(r, ngx_http_mcp_initialize_target(ctx),
                                        &ctx->scope);
 
     if (x == NULL
@@ -459,7 +471,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_failure_t    failure;
     ngx_http_mcp_upstream_t  *u;
 
-    u = ctx->conf->upstreams->elts;
+    u = ngx_http_mcp_initialize_target(ctx);
 
     if (ngx_http_mcp_failure(x, outcome, &ctx->upstream_error, r->pool,
                              &failure)
@@ -512,7 +524,7 @@ ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_upstream_t    *u;
     ngx_mcp_upstream_session_t  us;
 
-    u = ctx->conf->upstreams->elts;
+    u = ngx_http_mcp_initialize_target(ctx);
 
     if (x->session.len == 0) {
         return;

@@ -7,8 +7,6 @@
 #include "ngx_http_mcp_server_request.h"
 
 
-static ngx_http_mcp_upstream_t *ngx_http_mcp_notification_upstream(
-    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *name);
 static void ngx_http_mcp_notification_message(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static void ngx_http_mcp_notification_done(
@@ -64,7 +62,7 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     mlcf = ctx->conf;
 
-    u = mlcf->upstreams ? mlcf->upstreams->elts : NULL;
+    u = NULL;
     body = m->text;
     request.serial = 0;
 
@@ -75,7 +73,8 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                                                      &ctx->caller, m, r->pool,
                                                      &request, &body);
         if (rc == NGX_OK) {
-            u = ngx_http_mcp_notification_upstream(mlcf, &request.upstream);
+            u = ngx_http_mcp_router_find(&mlcf->bridge.router,
+                                         &request.upstream);
         }
 
         if (rc != NGX_OK || u == NULL) {
@@ -100,6 +99,11 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         }
 
         ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_CALLS_CANCELLED, 1);
+    }
+
+    if (u == NULL) {
+        u = ngx_http_mcp_router_select(&mlcf->bridge.router, m->method_code,
+                                       NULL);
     }
 
     if (u == NULL) {
@@ -134,28 +138,6 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     cln->data = ureq;
 
     return ngx_http_mcp_upstream_request_start(ureq);
-}
-
-
-/* the upstream that asked; NULL: it is not configured any more */
-
-static ngx_http_mcp_upstream_t *
-ngx_http_mcp_notification_upstream(ngx_http_mcp_loc_conf_t *mlcf,
-    ngx_str_t *name)
-{
-    ngx_uint_t                i;
-    ngx_http_mcp_upstream_t  *u;
-
-    u = mlcf->upstreams ? mlcf->upstreams->elts : NULL;
-
-    for (i = 0; u && i < mlcf->upstreams->nelts; i++) {
-
-        if (ngx_mcp_equal(&u[i].name, name)) {
-            return &u[i];
-        }
-    }
-
-    return NULL;
 }
 
 

@@ -300,7 +300,7 @@ ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session,
     ngx_uint_t revision)
 {
-    ngx_uint_t                  i, n;
+    ngx_uint_t                  i;
     ngx_http_mcp_upstream_t    *u;
     ngx_http_mcp_loc_conf_t   **eps;
     ngx_http_mcp_main_conf_t   *mmcf;
@@ -310,21 +310,16 @@ ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     for (i = 0; i < mmcf->endpoints.nelts; i++) {
 
-        if (eps[i]->zone != zone || eps[i]->upstreams == NULL
-            || !ngx_mcp_equal(&eps[i]->name, endpoint))
-        {
+        if (eps[i]->zone != zone || !ngx_mcp_equal(&eps[i]->name, endpoint)) {
             continue;
         }
 
-        u = eps[i]->upstreams->elts;
+        u = ngx_http_mcp_router_find(&eps[i]->bridge.router, upstream);
 
-        for (n = 0; n < eps[i]->upstreams->nelts; n++) {
-
-            if (ngx_mcp_equal(&u[n].name, upstream)) {
-                ngx_http_mcp_upstream_session_delete(&u[n], NULL, tenant,
-                                                     session, id, revision);
-                return;
-            }
+        if (u) {
+            ngx_http_mcp_upstream_session_delete(u, NULL, tenant, session, id,
+                                                 revision);
+            return;
         }
     }
 }

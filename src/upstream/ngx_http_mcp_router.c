@@ -1,0 +1,45 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_router.h"
+
+
+/* an endpoint has one upstream at most, which serves everything */
+
+ngx_http_mcp_upstream_t *
+ngx_http_mcp_router_select(ngx_http_mcp_router_t *router,
+    ngx_uint_t method_code, ngx_str_t *name)
+{
+    return ngx_http_mcp_router_next(router, NULL);
+}
+
+
+ngx_http_mcp_upstream_t *
+ngx_http_mcp_router_next(ngx_http_mcp_router_t *router,
+    ngx_http_mcp_upstream_t *u)
+{
+    ngx_uint_t  i;
+
+    i = u ? (ngx_uint_t) (u - router->upstreams) + 1 : 0;
+
+    return i < router->n ? &router->upstreams[i] : NULL;
+}
+
+
+ngx_http_mcp_upstream_t *
+ngx_http_mcp_router_find(ngx_http_mcp_router_t *router, ngx_str_t *name)
+{
+    ngx_http_mcp_upstream_t  *u;
+
+    for (u = ngx_http_mcp_router_next(router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(router, u))
+    {
+        if (ngx_mcp_equal(&u->name, name)) {
+            break;
+        }
+    }
+
+    return u;
+}
