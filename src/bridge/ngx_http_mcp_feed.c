@@ -1,7 +1,6 @@
 
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_event_in.h"
-#include "ngx_http_mcp_lease_key.h"
 #include "ngx_http_mcp_topic.h"
 
 
@@ -264,7 +263,7 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
     parts[3] = tenant;
     parts[4] = topic;
 
-    if (ngx_http_mcp_lease_key(&ngx_http_mcp_feed_readers.name, parts, 5, &key)
+    if (ngx_http_mcp_reader_key(&ngx_http_mcp_feed_readers.name, parts, 5, &key)
         != NGX_OK)
     {
         return ngx_http_mcp_feed_limit("the names of the endpoint, tenant and "
@@ -526,7 +525,7 @@ ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     fs = ngx_pcalloc(pool, sizeof(ngx_http_mcp_feed_stream_t));
 
-    if (fs == NULL || ngx_http_mcp_lease_key_parse(key, pool, p, 5) != NGX_OK) {
+    if (fs == NULL || ngx_http_mcp_reader_key_parse(key, pool, p, 5) != NGX_OK) {
         return NULL;
     }
 

@@ -3,7 +3,6 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_shared.h"
-#include "ngx_http_mcp_lease_key.h"
 #include "ngx_http_mcp_interest.h"
 
 
@@ -119,7 +118,7 @@ ngx_http_mcp_shared_key(ngx_http_mcp_bridge_t *bridge,
     parts[2] = tenant;
     parts[3] = list_key;
 
-    return ngx_http_mcp_lease_key(&ngx_http_mcp_shared_readers.name, parts, 4,
+    return ngx_http_mcp_reader_key(&ngx_http_mcp_shared_readers.name, parts, 4,
                                   key);
 }
 
@@ -139,7 +138,7 @@ ngx_http_mcp_shared_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     us = ngx_pcalloc(pool, sizeof(ngx_http_mcp_shared_t));
 
-    if (us == NULL || ngx_http_mcp_lease_key_parse(key, pool, p, 4) != NGX_OK)
+    if (us == NULL || ngx_http_mcp_reader_key_parse(key, pool, p, 4) != NGX_OK)
     {
         return NULL;
     }

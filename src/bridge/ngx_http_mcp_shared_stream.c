@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_interest.h"
+#include "ngx_http_mcp_upstream_message.h"
 #include "ngx_mcp_interest.h"
 #include "ngx_mcp_topic.h"
 

@@ -7,6 +7,7 @@
 #include "ngx_http_mcp_list_merge.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_server_request.h"
+#include "ngx_http_mcp_upstream_message.h"
 
 
 #define NGX_HTTP_MCP_CALL_BUFFER  16384
@@ -60,8 +61,6 @@ static void ngx_http_mcp_forward_request(ngx_http_mcp_call_t *call,
     ngx_str_t *text, ngx_str_t *id);
 static void ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
     ngx_str_t *id);
-static ngx_uint_t ngx_http_mcp_forward_level(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static void ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call,
     ngx_str_t *text, ngx_str_t *id);
 static void ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call,
@@ -502,8 +501,8 @@ ngx_http_mcp_forward_request(ngx_http_mcp_call_t *call, ngx_str_t *text,
         return;
     }
 
-    level = id->len ? NGX_MCP_LEVEL_UNSET : ngx_http_mcp_forward_level(ureq,
-                                                                       text);
+    level = id->len ? NGX_MCP_LEVEL_UNSET
+                    : ngx_http_mcp_upstream_message_level(ureq, text);
 
     ngx_http_mcp_call_deliver(call, &out, 0, level);
 
@@ -529,24 +528,6 @@ ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call, ngx_str_t *id)
     audience.session = call->ctx->caller.session_id;
 
     ngx_http_mcp_server_request_refuse(&forward->ureq, &audience, id);
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_forward_level(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_str_t *text)
-{
-    ngx_str_t  level;
-
-    if (ureq->x->scan.members[NGX_MCP_PATH_LEVEL].type != NGX_MCP_JSON_STRING) {
-        return NGX_MCP_LEVEL_UNSET;
-    }
-
-    level = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_LEVEL, text->data);
-    level.data++;
-    level.len -= 2;
-
-    return ngx_mcp_level_parse(&level);
 }
 
 

@@ -7,6 +7,7 @@
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_list_merge.h"
 #include "ngx_http_mcp_interest.h"
+#include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_topic.h"
 #include "ngx_http_mcp_wait.h"
 

@@ -7,6 +7,7 @@
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_failure.h"
+#include "ngx_http_mcp_upstream_message.h"
 
 
 #define NGX_HTTP_MCP_FRESH           3600000

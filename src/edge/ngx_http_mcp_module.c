@@ -11,6 +11,7 @@
 #include "ngx_http_mcp_stream.h"
 #include "ngx_http_mcp_wait.h"
 #include "ngx_http_mcp_list_cache.h"
+#include "ngx_http_mcp_upstream_message.h"
 
 
 static ngx_int_t ngx_http_mcp_preconfiguration(ngx_conf_t *cf);
@@ -460,7 +461,7 @@ ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
     ngx_http_mcp_stream_drain(zone);
     ngx_http_mcp_wait_drain(zone);
     ngx_http_mcp_reader_quit(zone);
-    ngx_http_mcp_update_quit(zone);
+    ngx_http_mcp_upstream_message_quit(zone);
     ngx_http_mcp_profile_quit(zone);
 }
 

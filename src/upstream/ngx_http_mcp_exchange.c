@@ -233,6 +233,19 @@ ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x)
 
 
 void
+ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x, ngx_msec_t time)
+{
+    if (x->timeout == 0 || x->timeout > time) {
+        x->timeout = time;
+    }
+
+    if (x->total == 0 || x->total > time) {
+        x->total = time;
+    }
+}
+
+
+void
 ngx_http_mcp_exchange_abort(ngx_http_mcp_exchange_t *x)
 {
     ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_ABORTED);

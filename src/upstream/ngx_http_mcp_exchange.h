@@ -161,6 +161,10 @@ struct ngx_http_mcp_exchange_s {
    POST and level "error" */
 ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_create(ngx_http_request_t *r);
 
+/* limits both time-outs of one that has not started to this time, ms */
+void ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x,
+    ngx_msec_t time);
+
 /*
  * Starts the subrequest.  NGX_OK: done() will come, in a later event or in
  * this call's ngx_http_run_posted_requests(); NGX_ERROR: it will not.

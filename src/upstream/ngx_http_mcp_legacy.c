@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_legacy.h"
 #include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_upstream_message.h"
 
 
 /* ms; for the end of a session at an upstream */
@@ -77,6 +78,7 @@ static void ngx_http_mcp_upstream_session_deleted(void *data);
 /* an MCP server with sessions, which are made by a handshake */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
+    NGX_HTTP_MCP_LEGACY,
     NGX_MCP_PROFILE_LEGACY,
     1,                                     /* streams */
     1,                                     /* sessions */
@@ -768,50 +770,6 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
     }
 
     ngx_http_mcp_probe_failed(probe, &failure);
-}
-
-
-void
-ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x, ngx_msec_t time)
-{
-    if (x->timeout == 0 || x->timeout > time) {
-        x->timeout = time;
-    }
-
-    if (x->total == 0 || x->total > time) {
-        x->total = time;
-    }
-}
-
-
-ngx_int_t
-ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
-    ngx_str_t *id, ngx_str_t *result, ngx_uint_t *revision)
-{
-    ngx_str_t        got, version;
-    ngx_mcp_json_t  *json;
-
-    json = &x->scan;
-
-    got = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
-
-    if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
-        || !ngx_mcp_json_same_id(&got, id))
-    {
-        return NGX_DECLINED;
-    }
-
-    version = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_VERSION, text->data);
-
-    if (version.len > 2) {
-        version.data++;
-        version.len -= 2;
-    }
-
-    *revision = ngx_mcp_revision_parse(&version);
-    *result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
-
-    return NGX_OK;
 }
 
 

@@ -12,20 +12,6 @@
 #include "ngx_http_mcp_upstream.h"
 
 
-/* ms; an upstream's time for initialize, if mcp_upstream_timeout is not less */
-#define NGX_HTTP_MCP_INITIALIZE_TIME  30000
-
-/* limits an exchange to this time */
-void ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x,
-    ngx_msec_t time);
-
-/*
- * Reads the message at hand as the answer to the initialize with this id; the
- * result is raw, and valid as long as text.  NGX_DECLINED: it is none.
- */
-ngx_int_t ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x,
-    ngx_str_t *text, ngx_str_t *id, ngx_str_t *result, ngx_uint_t *revision);
-
 /* whether the id of the session that it made can be kept; else it is logged */
 ngx_uint_t ngx_http_mcp_upstream_session_id_fits(ngx_http_mcp_exchange_t *x);
 

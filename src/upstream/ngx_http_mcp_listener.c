@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_listener.h"
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_server_request.h"
+#include "ngx_http_mcp_upstream_message.h"
 
 
 /* a client that only reconnects is not worth closing for */
@@ -31,9 +32,6 @@ static void ngx_http_mcp_listener_disconnected(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_mcp_consume_t *consume);
-static void ngx_http_mcp_listener_updated(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
-    ngx_mcp_event_t *event);
 static void ngx_http_mcp_listener_grace(ngx_event_t *ev);
 static void ngx_http_mcp_listener_stopped(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader,
@@ -212,7 +210,7 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_mcp_consume_t *consume)
 {
-    ngx_str_t                 id, level, out;
+    ngx_str_t                 id, out;
     ngx_pool_t               *pool;
     ngx_mcp_json_t           *json;
     ngx_mcp_event_t           event;
@@ -247,54 +245,19 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
     event.parts = &out;
     event.nparts = 1;
 
-    if (id.len == 0
-        && json->members[NGX_MCP_PATH_LEVEL].type == NGX_MCP_JSON_STRING)
-    {
-        level = ngx_mcp_json_span(json, NGX_MCP_PATH_LEVEL, text->data);
-        level.data++;
-        level.len -= 2;
-
-        event.level = ngx_mcp_level_parse(&level);
+    if (id.len == 0) {
+        event.level = ngx_http_mcp_upstream_message_level(ureq, text);
     }
 
     ngx_mcp_count(reader->upstream->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
 
     (void) ngx_mcp_log_session(reader->upstream->zone, reader->session, &event);
 
-    if (ngx_http_mcp_upstream_message_method(ureq, text)
-        == NGX_MCP_METHOD_RESOURCES_UPDATED) {
-        ngx_http_mcp_listener_updated(reader, ureq, text, &event);
-    }
+    ngx_http_mcp_upstream_message_record(ureq, &listen->caller, text, &event);
 
     if (pool) {
         ngx_destroy_pool(pool);
     }
-}
-
-
-/* the session may wait for it */
-
-static void
-ngx_http_mcp_listener_updated(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
-    ngx_mcp_event_t *event)
-{
-    ngx_str_t    uri;
-    ngx_pool_t  *pool;
-
-    pool = ngx_create_pool(1024, ngx_cycle->log);
-    if (pool == NULL) {
-        return;
-    }
-
-    uri = ngx_http_mcp_upstream_message_uri(ureq, text, pool);
-
-    if (uri.len) {
-        ngx_http_mcp_update_record(reader->upstream, &reader->audience.tenant,
-                                   &reader->audience.session, &uri, event);
-    }
-
-    ngx_destroy_pool(pool);
 }
 
 

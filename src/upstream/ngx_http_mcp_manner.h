@@ -37,6 +37,7 @@ typedef enum {
 
 struct ngx_http_mcp_manner_s {
 
+    ngx_uint_t    protocol;         /* ngx_http_mcp_protocol_e */
     ngx_uint_t    kind;             /* ngx_mcp_profile_e */
 
     /* it has GET streams: to listen to, and where another ended early */
@@ -49,10 +50,11 @@ struct ngx_http_mcp_manner_s {
      * Makes the upstream ready for the message.  NGX_OK: it is; NGX_AGAIN: it
      * will be, and ngx_http_mcp_upstream_request_next() is called then, or the
      * request has failed; NGX_DECLINED: the message is not for it; NGX_ERROR.
+     * May be NULL, as those below.
      */
     ngx_int_t   (*open)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* adds to the exchange of the message; may be NULL, as those below */
+    /* adds to the exchange of the message */
     void        (*head)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_exchange_t *x);
 
@@ -97,19 +99,25 @@ struct ngx_http_mcp_manner_s {
 
 extern ngx_http_mcp_manner_t  ngx_http_mcp_rpc;
 extern ngx_http_mcp_manner_t  ngx_http_mcp_legacy;
-extern ngx_http_mcp_manner_t  ngx_http_mcp_events;
 
 
 /* by ngx_mcp_profile_e; NULL: there is none */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_of(ngx_uint_t kind);
 
-/* with which an upstream is probed first, and after this one, or NULL */
-ngx_http_mcp_manner_t *ngx_http_mcp_manner_first(ngx_http_mcp_upstream_t *u);
+/* with which an upstream is probed after this one, NULL: first; or NULL */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_manner_t *manner);
 
 /* of an upstream as configured, or as this worker knows it; NULL: neither */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant);
+
+/* this worker knows its kind from now on, ngx_mcp_profile_e */
+void ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_uint_t kind);
+
+/* whether an upstream is known to keep no sessions, so no subscriptions */
+ngx_uint_t ngx_http_mcp_sessionless(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
 

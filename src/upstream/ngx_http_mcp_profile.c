@@ -3,16 +3,12 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_profile.h"
-#include "ngx_http_mcp_legacy.h"
 #include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_upstream_message.h"
 
 
 static ngx_int_t ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
-static ngx_http_mcp_profile_kind_t *ngx_http_mcp_profile_kind_slot(
-    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
-static void ngx_http_mcp_profile_keep_kind(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *tenant, ngx_uint_t what);
 static ngx_int_t ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u,
     ngx_str_t *key, ngx_str_t *tenant);
 static void ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x,
@@ -64,7 +60,7 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     }
 
     if (rc == NGX_OK && known->what != NGX_MCP_PROFILE_UNKNOWN) {
-        ngx_http_mcp_profile_keep_kind(u, tenant, known->what);
+        ngx_http_mcp_manner_keep(u, tenant, known->what);
     }
 
     return rc;
@@ -90,49 +86,6 @@ ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_memcpy(p, tenant->data, tenant->len);
 
     return NGX_OK;
-}
-
-
-ngx_uint_t
-ngx_http_mcp_profile_kind(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
-{
-    ngx_http_mcp_profile_kind_t  *slot;
-
-    slot = ngx_http_mcp_profile_kind_slot(u, tenant);
-
-    if (slot->len != tenant->len
-        || ngx_memcmp(slot->tenant, tenant->data, tenant->len) != 0)
-    {
-        return NGX_MCP_PROFILE_UNKNOWN;
-    }
-
-    return slot->what;
-}
-
-
-static ngx_http_mcp_profile_kind_t *
-ngx_http_mcp_profile_kind_slot(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
-{
-    return &u->worker->kinds[ngx_crc32_short(tenant->data, tenant->len)
-                             % NGX_HTTP_MCP_PROFILE_KINDS];
-}
-
-
-static void
-ngx_http_mcp_profile_keep_kind(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_uint_t what)
-{
-    ngx_http_mcp_profile_kind_t  *slot;
-
-    if (tenant->len > NGX_HTTP_MCP_PROFILE_KIND_TENANT) {
-        return;
-    }
-
-    slot = ngx_http_mcp_profile_kind_slot(u, tenant);
-
-    slot->what = what;
-    slot->len = tenant->len;
-    ngx_memcpy(slot->tenant, tenant->data, tenant->len);
 }
 
 
@@ -163,7 +116,7 @@ ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
                   "the module detects its protocol and capabilities again",
                   &u->name, &u->endpoint);
 
-    ngx_http_mcp_profile_keep_kind(u, tenant, NGX_MCP_PROFILE_UNKNOWN);
+    ngx_http_mcp_manner_keep(u, tenant, NGX_MCP_PROFILE_UNKNOWN);
 
     if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
         ngx_mcp_profile_suspect(u->zone, &key);
@@ -256,7 +209,7 @@ ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp probes upstream \"%V\"", &u->name);
 
-    probe->manner = ngx_http_mcp_manner_first(u);
+    probe->manner = ngx_http_mcp_manner_next(u, NULL);
 
     if (probe->manner->probe(probe) != NGX_OK) {
         goto failed;

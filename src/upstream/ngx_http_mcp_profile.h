@@ -25,10 +25,6 @@ ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_profile_t *known);
 
-/* the kind that this worker knows without the zone, or KNOWN_NOTHING */
-ngx_uint_t ngx_http_mcp_profile_kind(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *tenant);
-
 /* its capabilities may be out of date: the next initialize asks it */
 void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);

@@ -19,6 +19,7 @@ static ngx_int_t ngx_http_mcp_rpc_capabilities(ngx_http_mcp_probe_t *probe);
 /* a plain HTTP handler: neither a handshake nor sessions */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
+    NGX_HTTP_MCP_RPC,
     NGX_MCP_PROFILE_RPC,
     0,                                     /* streams */
     0,                                     /* sessions */

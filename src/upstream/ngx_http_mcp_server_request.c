@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_server_request.h"
+#include "ngx_http_mcp_upstream_message.h"
 #include "ngx_mcp_id.h"
 
 

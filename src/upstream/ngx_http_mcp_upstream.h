@@ -121,6 +121,9 @@ ngx_int_t ngx_http_mcp_uncached_value(ngx_http_request_t *r,
 void ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_str_t *list_key, u_char *dst);
 
+/* ms; an upstream's time for initialize, if mcp_upstream_timeout is not less */
+#define NGX_HTTP_MCP_INITIALIZE_TIME  30000
+
 /* params of initialize in such a session, and the id of its requests */
 extern ngx_str_t  ngx_http_mcp_own_initialize;
 extern ngx_str_t  ngx_http_mcp_own_id;

@@ -2,8 +2,46 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_upstream_request.h"
+#include "ngx_http_mcp_upstream_message.h"
+#include "ngx_mcp_interest.h"
 #include "ngx_mcp_list.h"
+#include "ngx_mcp_topic.h"
+
+
+#define NGX_HTTP_MCP_UPDATE_BUCKETS  256
+
+
+/* updates of one resource for one session, kept for NGX_MCP_INTEREST_PAIR */
+
+typedef struct {
+    ngx_queue_t               queue;
+    ngx_pool_t               *pool;
+    ngx_http_mcp_upstream_t  *upstream;
+    ngx_mcp_ref_t             session;
+    ngx_str_t                 id;
+    ngx_str_t                 tenant;
+    ngx_str_t                 uri;
+    ngx_str_t                 text;
+    ngx_uint_t                count;
+    ngx_event_t               timer;
+} ngx_http_mcp_update_t;
+
+
+static ngx_uint_t ngx_http_mcp_update_duplicate(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
+    ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_update_defer(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
+    ngx_str_t *uri, ngx_str_t *text, ngx_pool_t *pool);
+static ngx_queue_t *ngx_http_mcp_update_bucket(ngx_mcp_ref_t session);
+static void ngx_http_mcp_update_record(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_str_t *id, ngx_str_t *uri, ngx_mcp_event_t *event);
+static void ngx_http_mcp_update_timeout(ngx_event_t *ev);
+static void ngx_http_mcp_update_log_single(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *id, ngx_str_t *uri);
+
+
+static ngx_queue_t  ngx_http_mcp_update_buckets[NGX_HTTP_MCP_UPDATE_BUCKETS];
 
 
 ngx_uint_t
@@ -12,15 +50,12 @@ ngx_http_mcp_upstream_message_method(ngx_http_mcp_upstream_request_t *ureq,
 {
     ngx_str_t  method;
 
-    method = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_METHOD, text->data);
-
-    if (method.len < 2
-        || ureq->x->scan.members[NGX_MCP_PATH_METHOD].type
-        != NGX_MCP_JSON_STRING)
+    if (ureq->x->scan.members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING)
     {
         return NGX_MCP_METHOD_OTHER;
     }
 
+    method = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_METHOD, text->data);
     method.data++;
     method.len -= 2;
 
@@ -53,6 +88,55 @@ ngx_http_mcp_upstream_message_uri(ngx_http_mcp_upstream_request_t *ureq,
 
 
 ngx_uint_t
+ngx_http_mcp_upstream_message_level(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_str_t  level;
+
+    if (ureq->x->scan.members[NGX_MCP_PATH_LEVEL].type != NGX_MCP_JSON_STRING) {
+        return NGX_MCP_LEVEL_UNSET;
+    }
+
+    level = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_LEVEL, text->data);
+    level.data++;
+    level.len -= 2;
+
+    return ngx_mcp_level_parse(&level);
+}
+
+
+ngx_int_t
+ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
+    ngx_str_t *id, ngx_str_t *result, ngx_uint_t *revision)
+{
+    ngx_str_t        got, version;
+    ngx_mcp_json_t  *json;
+
+    json = &x->scan;
+
+    got = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
+        || !ngx_mcp_json_same_id(&got, id))
+    {
+        return NGX_DECLINED;
+    }
+
+    version = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_VERSION, text->data);
+
+    if (version.len > 2) {
+        version.data++;
+        version.len -= 2;
+    }
+
+    *revision = ngx_mcp_revision_parse(&version);
+    *result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
 ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_str_t *text)
 {
@@ -80,4 +164,262 @@ ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     return 0;
+}
+
+
+void
+ngx_http_mcp_upstream_message_record(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_mcp_caller_t *caller, ngx_str_t *text, ngx_mcp_event_t *event)
+{
+    ngx_str_t    uri;
+    ngx_pool_t  *pool;
+
+    if (ngx_http_mcp_upstream_message_method(ureq, text)
+        != NGX_MCP_METHOD_RESOURCES_UPDATED)
+    {
+        return;
+    }
+
+    /* the request's own pool may have to last for days */
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    uri = ngx_http_mcp_upstream_message_uri(ureq, text, pool);
+
+    if (uri.len) {
+        ngx_http_mcp_update_record(ureq->upstream, &caller->tenant,
+                                   &caller->session_id, &uri, event);
+    }
+
+    ngx_destroy_pool(pool);
+}
+
+
+
+/*
+ * Where it is not known whether the shared upstream session receives the
+ * update, it is kept until that is, and then sent to the session, or not; like
+ * ones are joined meanwhile.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_update_duplicate(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_mcp_caller_t *caller, ngx_str_t *text)
+{
+    ngx_int_t    rc;
+    ngx_str_t    uri;
+    ngx_pool_t  *pool;
+
+    /* the request's own pool may have to last for days */
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return 0;
+    }
+
+    uri = ngx_http_mcp_upstream_message_uri(ureq, text, pool);
+
+    /* a worker that quits may not be there any more when it is known */
+
+    rc = ngx_mcp_interest_pair(ureq->upstream->zone, caller->session,
+                               &ureq->upstream->name, &uri, 1, ngx_exiting);
+
+    if (rc == NGX_AGAIN) {
+        rc = ngx_http_mcp_update_defer(ureq, caller, &uri, text, pool);
+
+        if (rc == NGX_AGAIN) {
+            return 1;
+        }
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc == NGX_OK;
+}
+
+
+/* NGX_AGAIN: with the pool; NGX_OK: with another one; NGX_ERROR: no memory */
+
+static ngx_int_t
+ngx_http_mcp_update_defer(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_mcp_caller_t *caller, ngx_str_t *uri, ngx_str_t *text, ngx_pool_t *pool)
+{
+    ngx_queue_t            *q, *bucket;
+    ngx_http_mcp_update_t  *update;
+
+    bucket = ngx_http_mcp_update_bucket(caller->session);
+
+    for (q = ngx_queue_head(bucket);
+         q != ngx_queue_sentinel(bucket);
+         q = ngx_queue_next(q))
+    {
+        update = ngx_queue_data(q, ngx_http_mcp_update_t, queue);
+
+        if (update->session.block == caller->session.block
+            && update->session.gen == caller->session.gen
+            && update->upstream == ureq->upstream
+            && ngx_mcp_equal(&update->uri, uri))
+        {
+            update->count++;
+            return NGX_OK;
+        }
+    }
+
+    update = ngx_pcalloc(pool, sizeof(ngx_http_mcp_update_t));
+    if (update == NULL) {
+        return NGX_ERROR;
+    }
+
+    update->pool = pool;
+    update->upstream = ureq->upstream;
+    update->session = caller->session;
+    update->uri = *uri;
+    update->count = 1;
+
+    update->id.len = caller->session_id.len;
+    update->id.data = ngx_pstrdup(pool, &caller->session_id);
+    update->tenant.len = ureq->tenant.len;
+    update->tenant.data = ngx_pstrdup(pool, &ureq->tenant);
+    update->text.len = text->len;
+    update->text.data = ngx_pstrdup(pool, text);
+
+    if (update->id.data == NULL || update->tenant.data == NULL
+        || update->text.data == NULL)
+    {
+        return NGX_ERROR;
+    }
+
+    update->timer.handler = ngx_http_mcp_update_timeout;
+    update->timer.data = update;
+    update->timer.log = ngx_cycle->log;
+    update->timer.cancelable = 1;
+
+    ngx_queue_insert_tail(bucket, &update->queue);
+    ngx_add_timer(&update->timer, NGX_MCP_INTEREST_PAIR);
+
+    return NGX_AGAIN;
+}
+
+
+static ngx_queue_t *
+ngx_http_mcp_update_bucket(ngx_mcp_ref_t session)
+{
+    ngx_queue_t  *bucket;
+
+    bucket = &ngx_http_mcp_update_buckets[session.block
+                                          % NGX_HTTP_MCP_UPDATE_BUCKETS];
+
+    if (bucket->next == NULL) {
+        ngx_queue_init(bucket);
+    }
+
+    return bucket;
+}
+
+
+static void
+ngx_http_mcp_update_timeout(ngx_event_t *ev)
+{
+    ngx_int_t                 rc;
+    ngx_mcp_event_t           event;
+    ngx_http_mcp_update_t    *update;
+    ngx_http_mcp_upstream_t  *u;
+
+    update = ev->data;
+    u = update->upstream;
+
+    ngx_queue_remove(&update->queue);
+
+    rc = ngx_mcp_interest_pair(u->zone, update->session, &u->name,
+                               &update->uri, update->count, 1);
+
+    if (rc == NGX_ABORT) {
+        ngx_http_mcp_update_log_single(u, &update->id, &update->uri);
+    }
+
+    if (rc != NGX_OK) {
+        ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+        event.parts = &update->text;
+        event.nparts = 1;
+
+        ngx_mcp_count(u->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
+
+        (void) ngx_mcp_log_session(u->zone, update->session, &event);
+
+        ngx_http_mcp_update_record(u, &update->tenant, &update->id,
+                                   &update->uri, &event);
+    }
+
+    ngx_destroy_pool(update->pool);
+}
+
+
+/* the session with this id may wait for it */
+
+static void
+ngx_http_mcp_update_record(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_str_t *id, ngx_str_t *uri, ngx_mcp_event_t *event)
+{
+    ngx_mcp_topic_t  topic;
+
+    ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+
+    topic.uri = *uri;
+    topic.other = 1;
+
+    (void) ngx_mcp_topic_add(u->zone, &u->endpoint, tenant, &topic, event, id);
+}
+
+
+static void
+ngx_http_mcp_update_log_single(ngx_http_mcp_upstream_t *u, ngx_str_t *id,
+    ngx_str_t *uri)
+{
+    if (u->worker->alone) {
+        return;
+    }
+
+    u->worker->alone = 1;
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\" notified one "
+                  "session (%V) of an update of \"%V\", and not all sessions "
+                  "that subscribed: clients that hold a GET stream receive "
+                  "the update, the first one 2 s late; if the upstream always "
+                  "does so, set \"listen=off\" of \"mcp_upstream\" to save "
+                  "the shared subscriptions",
+                  &u->name, &u->endpoint, id, uri);
+}
+
+
+void
+ngx_http_mcp_upstream_message_quit(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t              i;
+    ngx_queue_t            *q, *bucket;
+    ngx_http_mcp_update_t  *update;
+
+    for (i = 0; i < NGX_HTTP_MCP_UPDATE_BUCKETS; i++) {
+        bucket = &ngx_http_mcp_update_buckets[i];
+
+        if (bucket->next == NULL) {
+            continue;
+        }
+
+        q = ngx_queue_head(bucket);
+
+        while (q != ngx_queue_sentinel(bucket)) {
+            update = ngx_queue_data(q, ngx_http_mcp_update_t, queue);
+            q = ngx_queue_next(q);
+
+            if (update->upstream->zone == zone) {
+                ngx_del_timer(&update->timer);
+                ngx_http_mcp_update_timeout(&update->timer);
+            }
+        }
+    }
 }

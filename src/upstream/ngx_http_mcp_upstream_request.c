@@ -41,6 +41,8 @@ static ngx_int_t ngx_http_mcp_upstream_request_exchange(
 static void ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
+static ngx_uint_t ngx_http_mcp_upstream_request_lost(
+    ngx_http_mcp_upstream_request_t *ureq);
 static ngx_uint_t ngx_http_mcp_upstream_request_no_id(ngx_mcp_json_t *json);
 static ngx_int_t ngx_http_mcp_upstream_request_piece(ngx_http_mcp_exchange_t *x,
     ngx_chain_t *in, ngx_uint_t last);
@@ -200,7 +202,7 @@ ngx_http_mcp_upstream_request_step(ngx_http_mcp_upstream_request_t *ureq)
 
     if (ureq->step == ngx_http_mcp_upstream_request_open) {
 
-        rc = ureq->manner->open(ureq);
+        rc = ureq->manner->open ? ureq->manner->open(ureq) : NGX_OK;
 
         if (rc != NGX_OK) {
             return rc == NGX_AGAIN ? NGX_OK : rc;
@@ -268,85 +270,12 @@ ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-ngx_http_mcp_manner_t *
-ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
-{
-    ngx_uint_t  kind;
-
-    switch (u->protocol) {
-
-    case NGX_HTTP_MCP_RPC:
-        return &ngx_http_mcp_rpc;
-
-    case NGX_HTTP_MCP_LEGACY:
-        return &ngx_http_mcp_legacy;
-
-    case NGX_HTTP_MCP_EVENTS:
-        return &ngx_http_mcp_events;
-
-    default: /* NGX_HTTP_MCP_AUTO */
-        kind = ngx_http_mcp_profile_kind(u, tenant);
-
-        /* of one that refused to tell, the zone may know more by now */
-
-        return (kind == NGX_MCP_PROFILE_REFUSED) ? NULL
-                                               : ngx_http_mcp_manner_of(kind);
-    }
-}
-
-
-ngx_http_mcp_manner_t *
-ngx_http_mcp_manner_of(ngx_uint_t kind)
-{
-    switch (kind) {
-
-    case NGX_MCP_PROFILE_RPC:
-        return &ngx_http_mcp_rpc;
-
-    case NGX_MCP_PROFILE_LEGACY:
-    case NGX_MCP_PROFILE_REFUSED:
-        return &ngx_http_mcp_legacy;
-
-    default:
-        return NULL;
-    }
-}
-
-
-ngx_uint_t
-ngx_http_mcp_sessionless(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
-{
-    ngx_http_mcp_manner_t  *manner;
-
-    manner = ngx_http_mcp_manner(u, tenant);
-
-    return manner && !manner->sessions;
-}
-
-
 ngx_uint_t
 ngx_http_mcp_upstream_request_absent(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
     return outcome == NGX_HTTP_MCP_STATUS && ureq->manner->absent
            && ureq->manner->absent(ureq->x->status);
-}
-
-
-ngx_http_mcp_manner_t *
-ngx_http_mcp_manner_first(ngx_http_mcp_upstream_t *u)
-{
-    return (u->protocol == NGX_HTTP_MCP_RPC) ? &ngx_http_mcp_rpc
-                                             : &ngx_http_mcp_legacy;
-}
-
-
-ngx_http_mcp_manner_t *
-ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
-    ngx_http_mcp_manner_t *manner)
-{
-    return (u->protocol == NGX_HTTP_MCP_AUTO && manner == &ngx_http_mcp_legacy)
-           ? &ngx_http_mcp_rpc : NULL;
 }
 
 
@@ -510,8 +439,9 @@ ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (!ureq->healed && ureq->manner->lost(ureq,
-                                            x->status) == NGX_HTTP_MCP_LOST) {
+    if (!ureq->healed
+        && ngx_http_mcp_upstream_request_lost(ureq) == NGX_HTTP_MCP_LOST)
+    {
         ureq->forgotten = 1;
         return;
     }
@@ -539,7 +469,7 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
 
     if (ngx_http_mcp_upstream_request_sends(ureq) && !ureq->healed
         && !ureq->heard
-        && ureq->manner->lost(ureq, x->status) != NGX_HTTP_MCP_KEPT
+        && ngx_http_mcp_upstream_request_lost(ureq) != NGX_HTTP_MCP_KEPT
         && ngx_http_mcp_upstream_request_no_id(&x->scan))
     {
         /* refused by the transport, and not by what the message was for */
@@ -557,6 +487,16 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
     if (ureq->answered) {
         ngx_http_mcp_exchange_answered(x);
     }
+}
+
+
+/* the meaning of the status of its answer, ngx_http_mcp_lost_e */
+
+static ngx_uint_t
+ngx_http_mcp_upstream_request_lost(ngx_http_mcp_upstream_request_t *ureq)
+{
+    return ureq->manner->lost ? ureq->manner->lost(ureq, ureq->x->status)
+                              : NGX_HTTP_MCP_KEPT;
 }
 
 
@@ -639,8 +579,8 @@ ngx_http_mcp_upstream_request_heal(ngx_http_mcp_upstream_request_t *ureq)
     }
 
     if (!ureq->forgotten
-        && (ureq->heard || ureq->manner->lost(ureq, ureq->x->status)
-                        != NGX_HTTP_MCP_LOST_UNANSWERED))
+        && (ureq->heard || ngx_http_mcp_upstream_request_lost(ureq)
+                           != NGX_HTTP_MCP_LOST_UNANSWERED))
     {
         return 0;
     }

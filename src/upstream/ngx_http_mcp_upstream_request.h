@@ -132,10 +132,6 @@ void ngx_http_mcp_upstream_request_cleanup(
     ngx_http_mcp_upstream_request_t *ureq);
 
 
-/* whether an upstream is known to keep no sessions, so no subscriptions */
-ngx_uint_t ngx_http_mcp_sessionless(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *tenant);
-
 /* whether it ended because the upstream lacks the method */
 ngx_uint_t ngx_http_mcp_upstream_request_absent(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
@@ -159,38 +155,6 @@ ngx_int_t ngx_http_mcp_upstream_request_run(
  * made at the upstream is ended.
  */
 void ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq);
-
-/* of the message at hand, which is scanned: ngx_mcp_method_e */
-ngx_uint_t ngx_http_mcp_upstream_message_method(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
-
-/* its params.uri, decoded; data NULL: there is none, or no memory */
-ngx_str_t ngx_http_mcp_upstream_message_uri(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t *pool);
-
-/*
- * Whether it came on a stream of this caller, who is notified otherwise: of an
- * update of a resource, which the shared upstream session receives as well, or
- * of a change of lists that are kept, which are looked at again now.
- */
-ngx_uint_t ngx_http_mcp_upstream_message_duplicate(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
-    ngx_str_t *text);
-
-/*
- * Likewise an update alone (ngx_http_mcp_updated.c).  Where it is not known
- * whether the shared upstream session receives it, it is kept until that is,
- * and then sent to the session, or not; like ones are joined meanwhile.
- */
-ngx_uint_t ngx_http_mcp_update_duplicate(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_mcp_caller_t *caller, ngx_str_t *text);
-
-/* the session with this id may wait for it */
-void ngx_http_mcp_update_record(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_str_t *id, ngx_str_t *uri, ngx_mcp_event_t *event);
-
-/* the worker was told to quit: nothing is kept any more */
-void ngx_http_mcp_update_quit(ngx_mcp_zone_t *zone);
 
 
 #endif /* _NGX_HTTP_MCP_UPSTREAM_REQUEST_H_INCLUDED_ */

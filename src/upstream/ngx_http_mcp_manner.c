@@ -5,12 +5,10 @@
 #include "ngx_http_mcp_manner.h"
 
 
-static ngx_int_t ngx_http_mcp_events_open(
-    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_http_mcp_profile_kind_t *ngx_http_mcp_manner_slot(
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
 static void ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x);
-static ngx_uint_t ngx_http_mcp_events_lost(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
 static ngx_uint_t ngx_http_mcp_events_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
     ngx_uint_t news);
@@ -18,13 +16,14 @@ static ngx_uint_t ngx_http_mcp_events_refused(
 
 /* a backend that sends events (mcp_events): a GET stream is all it has */
 
-ngx_http_mcp_manner_t  ngx_http_mcp_events = {
+static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
+    NGX_HTTP_MCP_EVENTS,
     NGX_MCP_PROFILE_UNKNOWN,
     1,                                     /* streams */
     0,                                     /* sessions */
-    ngx_http_mcp_events_open,
+    NULL,                                  /* open */
     ngx_http_mcp_events_head,
-    ngx_http_mcp_events_lost,
+    NULL,                                  /* lost */
     NULL,                                  /* absent */
     NULL,                                  /* heal */
     NULL,                                  /* release */
@@ -36,10 +35,126 @@ ngx_http_mcp_manner_t  ngx_http_mcp_events = {
 };
 
 
-static ngx_int_t
-ngx_http_mcp_events_open(ngx_http_mcp_upstream_request_t *ureq)
+/* in the order in which an upstream is probed */
+
+static ngx_http_mcp_manner_t  *ngx_http_mcp_manners[] = {
+    &ngx_http_mcp_legacy,
+    &ngx_http_mcp_rpc,
+    &ngx_http_mcp_events,
+    NULL
+};
+
+
+ngx_http_mcp_manner_t *
+ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 {
-    return NGX_OK;
+    ngx_http_mcp_profile_kind_t  *slot;
+
+    if (u->protocol != NGX_HTTP_MCP_AUTO) {
+        return ngx_http_mcp_manner_next(u, NULL);
+    }
+
+    slot = ngx_http_mcp_manner_slot(u, tenant);
+
+    if (slot->len != tenant->len
+        || ngx_memcmp(slot->tenant, tenant->data, tenant->len) != 0
+
+        /* of one that refused to tell, the zone may know more by now */
+
+        || slot->what == NGX_MCP_PROFILE_REFUSED)
+    {
+        return NULL;
+    }
+
+    return ngx_http_mcp_manner_of(slot->what);
+}
+
+
+ngx_http_mcp_manner_t *
+ngx_http_mcp_manner_of(ngx_uint_t kind)
+{
+    ngx_http_mcp_manner_t  **manner;
+
+    if (kind == NGX_MCP_PROFILE_UNKNOWN) {
+        return NULL;
+    }
+
+    if (kind == NGX_MCP_PROFILE_REFUSED) {
+        return &ngx_http_mcp_legacy;
+    }
+
+    for (manner = ngx_http_mcp_manners; *manner; manner++) {
+        if ((*manner)->kind == kind) {
+            break;
+        }
+    }
+
+    return *manner;
+}
+
+
+ngx_http_mcp_manner_t *
+ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_manner_t *manner)
+{
+    ngx_http_mcp_manner_t  **next;
+
+    for (next = ngx_http_mcp_manners; *next; next++) {
+
+        if (manner) {
+
+            if (*next == manner) {
+                manner = NULL;
+            }
+
+            continue;
+        }
+
+        if ((*next)->protocol == u->protocol
+            || (u->protocol == NGX_HTTP_MCP_AUTO && (*next)->probe))
+        {
+            break;
+        }
+    }
+
+    return *next;
+}
+
+
+void
+ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_uint_t kind)
+{
+    ngx_http_mcp_profile_kind_t  *slot;
+
+    if (tenant->len > NGX_HTTP_MCP_PROFILE_KIND_TENANT) {
+        return;
+    }
+
+    slot = ngx_http_mcp_manner_slot(u, tenant);
+
+    slot->what = kind;
+    slot->len = tenant->len;
+    ngx_memcpy(slot->tenant, tenant->data, tenant->len);
+}
+
+
+static ngx_http_mcp_profile_kind_t *
+ngx_http_mcp_manner_slot(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    return &u->worker->kinds[ngx_crc32_short(tenant->data, tenant->len)
+                             % NGX_HTTP_MCP_PROFILE_KINDS];
+}
+
+
+ngx_uint_t
+ngx_http_mcp_sessionless(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    ngx_http_mcp_manner_t  *manner;
+
+    manner = ngx_http_mcp_manner(u, tenant);
+
+    return manner && !manner->sessions;
 }
 
 
@@ -51,14 +166,6 @@ ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
     x->client_headers = 0;
     x->metric = NULL;
     x->level = NGX_LOG_INFO;
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_events_lost(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_uint_t status)
-{
-    return NGX_HTTP_MCP_KEPT;
 }
 
 
