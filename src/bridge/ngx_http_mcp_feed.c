@@ -525,7 +525,9 @@ ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     fs = ngx_pcalloc(pool, sizeof(ngx_http_mcp_feed_stream_t));
 
-    if (fs == NULL || ngx_http_mcp_reader_key_parse(key, pool, p, 5) != NGX_OK) {
+    if (fs == NULL
+        || ngx_http_mcp_reader_key_parse(key, pool, p, 5) != NGX_OK)
+    {
         return NULL;
     }
 

@@ -33,27 +33,19 @@ static void ngx_http_mcp_adapt_report(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
 
-ngx_int_t
-ngx_http_mcp_adapt_request(ngx_http_request_t *sr)
+void
+ngx_http_mcp_adapt_request(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 {
-    ngx_http_mcp_capture_t   *cap;
-    ngx_http_mcp_exchange_t  *x;
-
-    x = ngx_http_mcp_exchange_self(sr);
-
-    if (x == NULL
-        || sr->content_handler == NULL
-        || sr->content_handler == ngx_http_mcp_adapt_content)
-    {
-        return NGX_DECLINED;
-    }
+    ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
 
-    cap->content = sr->content_handler;
-    sr->content_handler = ngx_http_mcp_adapt_content;
-
-    return NGX_DECLINED;
+    if (sr->content_handler
+        && sr->content_handler != ngx_http_mcp_adapt_content)
+    {
+        cap->content = sr->content_handler;
+        sr->content_handler = ngx_http_mcp_adapt_content;
+    }
 }
 
 
@@ -65,7 +57,7 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
     ngx_http_mcp_capture_t   *cap;
     ngx_http_mcp_exchange_t  *x;
 
-    x = ngx_http_mcp_exchange_self(sr);
+    x = sr->post_subrequest->data;
     cap = x->capture;
 
     rc = cap->content(sr);

@@ -5,8 +5,6 @@
 #include "ngx_http_mcp_capture.h"
 
 
-static void ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x,
-    ngx_http_request_t *r);
 static ngx_uint_t ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
 static void ngx_http_mcp_capture_sample(ngx_http_mcp_exchange_t *x,
@@ -15,34 +13,39 @@ static ngx_int_t ngx_http_mcp_capture_add(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_drain(ngx_chain_t *in);
 static ngx_int_t ngx_http_mcp_capture_keep(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static void ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static ngx_int_t ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x,
+    size_t size);
+static void ngx_http_mcp_capture_gathered(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static void ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static void ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static void ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x,
+    ngx_uint_t skipped);
+static void ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_quote(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x);
 
 
-ngx_int_t
-ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
-{
-    ngx_http_mcp_capture_t   *cap;
-    ngx_http_mcp_exchange_t  *x;
-
-    x = ngx_http_mcp_exchange_self(r);
-
-    if (x == NULL) {
-        return NGX_DECLINED;
-    }
-
-    cap = x->capture;
-
-    r->header_sent = 1;
-    r->filter_need_in_memory = 1;
-
-    if (!cap->header && !cap->stop && !cap->done) {
-        ngx_http_mcp_capture_header(x, r);
-    }
-
-    return NGX_OK;
-}
-
-
-static void
+void
 ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
 {
     ngx_http_mcp_capture_t  *cap;
@@ -64,18 +67,16 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
                       "mcp upstream \"%V\" answered with status %ui",
                       &x->name, x->status);
 
-        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_BAD);
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);
         return;
     }
 
     if (ngx_http_mcp_headers_collect(x, r) != NGX_OK
         || ngx_http_mcp_adapt_response(x, r) != NGX_OK)
     {
-        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_CUT);
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
         return;
     }
-
-    ngx_http_mcp_exchange_alive(x);
 
     if (x->feed && !ngx_http_mcp_capture_feed(x, r)) {
         return;
@@ -93,7 +94,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
                           "over the limit of %uz; raise \"mcp_message_limit\"",
                           &x->name, cap->length, x->limit);
 
-            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);
+            ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
             return;
         }
 
@@ -105,7 +106,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         x->sse = ngx_pcalloc(x->r->pool, sizeof(ngx_mcp_sse_t));
 
         if (x->sse == NULL) {
-            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_BAD);
+            ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);
             return;
         }
 
@@ -122,7 +123,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         x->lines = ngx_pcalloc(x->r->pool, sizeof(ngx_mcp_lines_t));
 
         if (x->lines == NULL) {
-            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_BAD);
+            ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);
             return;
         }
 
@@ -146,7 +147,7 @@ static ngx_uint_t
 ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
 {
     if (x->status != NGX_HTTP_OK) {
-        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_STATUS);
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_STATUS);
         return 0;
     }
 
@@ -159,30 +160,24 @@ ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
                   "mcp upstream \"%V\" answered with content type \"%V\"",
                   &x->name, &r->headers_out.content_type);
 
-    ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_BAD);
+    ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);
 
     return 0;
 }
 
 
-ngx_int_t
-ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+void
+ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r,
+    ngx_chain_t *in)
 {
-    ngx_chain_t              *cl;
-    ngx_http_mcp_capture_t   *cap;
-    ngx_http_mcp_exchange_t  *x;
-
-    x = ngx_http_mcp_exchange_self(r);
-
-    if (x == NULL) {
-        return NGX_DECLINED;
-    }
+    ngx_chain_t             *cl;
+    ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
 
     if (cap->stop || cap->done || cap->ended) {
         ngx_http_mcp_capture_drain(in);
-        return NGX_OK;
+        return;
     }
 
     for (cl = in; cl; cl = cl->next) {
@@ -195,8 +190,8 @@ ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
             && ngx_http_mcp_capture_add(x, cl->buf) != NGX_OK)
         {
             ngx_http_mcp_capture_drain(cl);
-            ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_CUT);
-            return NGX_OK;
+            ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
+            return;
         }
 
         if (cl->buf->last_in_chain || cl->buf->last_buf) {
@@ -204,24 +199,18 @@ ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         }
     }
 
-    if (in) {
-        ngx_http_mcp_exchange_alive(x);
-    }
-
     ngx_http_mcp_capture_process(x);
 
     if (cap->in && !cap->stop && !ngx_http_mcp_capture_unbuffered(r)
         && ngx_http_mcp_capture_keep(x) != NGX_OK)
     {
-        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TOO_LARGE);
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
     }
 
     if (cap->stop) {
         ngx_http_mcp_capture_drain(cap->in);
         ngx_http_mcp_capture_drain(in);
     }
-
-    return NGX_OK;
 }
 
 
@@ -299,7 +288,7 @@ ngx_http_mcp_capture_keep(ngx_http_mcp_exchange_t *x)
         size = cl->buf->last - cl->buf->pos;
         copied += size;
 
-        if (cl->buf->tag == (ngx_buf_tag_t) &ngx_http_mcp_exchange_create) {
+        if (cl->buf->tag == (ngx_buf_tag_t) &ngx_http_mcp_capture_header) {
             continue;
         }
 
@@ -317,11 +306,800 @@ ngx_http_mcp_capture_keep(ngx_http_mcp_exchange_t *x)
         }
 
         b->last = ngx_cpymem(b->last, cl->buf->pos, size);
-        b->tag = (ngx_buf_tag_t) &ngx_http_mcp_exchange_create;
+        b->tag = (ngx_buf_tag_t) &ngx_http_mcp_capture_header;
 
         cl->buf->pos = cl->buf->last;
         cl->buf = b;
     }
 
     return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x)
+{
+    ngx_buf_t               *b;
+    ngx_chain_t             *cl;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    while (cap->in && !cap->held && !cap->stop && !cap->done) {
+
+        b = cap->in->buf;
+
+        switch (cap->mode) {
+
+        case NGX_HTTP_MCP_GATHER:
+            ngx_http_mcp_capture_gather(x, b);
+            break;
+
+        case NGX_HTTP_MCP_PASS:
+            ngx_http_mcp_capture_pass(x, b);
+            break;
+
+        case NGX_HTTP_MCP_PARSE:
+            ngx_http_mcp_capture_parse(x, b);
+            break;
+
+        case NGX_HTTP_MCP_SPLIT:
+            ngx_http_mcp_capture_split(x, b);
+            break;
+
+        default:
+            ngx_http_mcp_capture_drop(x, b);
+            break;
+        }
+
+        cl = cap->in;
+
+        if (cl->buf->pos == cl->buf->last) {
+            cap->in = cl->next;
+
+            if (cap->in == NULL) {
+                cap->last_in = &cap->in;
+            }
+
+            ngx_free_chain(x->r->pool, cl);
+        }
+    }
+
+    if (cap->in == NULL && cap->last && !cap->finished
+        && !cap->held && !cap->stop && !cap->done)
+    {
+        ngx_http_mcp_capture_finish(x);
+    }
+}
+
+
+void
+ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->opened) {
+        return;
+    }
+
+    cap->opened = 1;
+
+    if (x->handlers->header) {
+        x->handlers->header(x);
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    ngx_str_t                type, text;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (x->sr->headers_out.content_encoding == NULL) {
+        text.data = b->pos;
+        text.len = b->last - b->pos;
+
+        ngx_http_mcp_capture_quote(x, &text);
+    }
+
+    b->pos = b->last;
+
+    if (x->body == NGX_HTTP_MCP_BODY_OTHER
+        && x->status < NGX_HTTP_SPECIAL_RESPONSE
+        && !cap->refused)
+    {
+        cap->refused = 1;
+        type = x->sr->headers_out.content_type;
+
+        if (x->sr->headers_out.content_encoding
+            && x->sr->headers_out.content_encoding->hash)
+        {
+            ngx_log_error(x->level, x->r->connection->log, 0,
+                          "mcp upstream \"%V\" answered with content "
+                          "encoding \"%V\"", &x->name,
+                          &x->sr->headers_out.content_encoding->value);
+
+        } else {
+            ngx_log_error(x->level, x->r->connection->log, 0,
+                          "mcp upstream \"%V\" answered with content type "
+                          "\"%V\"", &x->name, &type);
+        }
+    }
+
+    /* a short rest is read, so that the connection can be used again */
+
+    if (cap->received > NGX_HTTP_MCP_WHOLE) {
+
+        if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+            ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_STATUS);
+
+        } else {
+            ngx_http_mcp_capture_stop(x, cap->refused ? NGX_HTTP_MCP_BAD
+                                                       : NGX_HTTP_MCP_OK);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    size_t                   size, max, mark;
+    ngx_str_t                text;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->delivered) {
+        b->pos = b->last;
+        return;
+    }
+
+    mark = 0;
+
+    if (cap->len == 0 && b->last - b->pos >= 3
+        && ngx_memcmp(b->pos, "\xef\xbb\xbf", 3) == 0)
+    {
+        /* a byte order mark, which is not JSON's */
+
+        mark = 3;
+        b->pos += mark;
+    }
+
+    size = b->last - b->pos;
+
+    if (size == 0) {
+        return;
+    }
+
+    if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+        max = NGX_HTTP_MCP_WHOLE;
+
+    } else {
+        max = x->limit;
+    }
+
+    if (cap->received > max) {
+
+        if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+            text.data = cap->text;
+            text.len = cap->len;
+
+            ngx_http_mcp_capture_quote(x, &text);
+
+            x->body = NGX_HTTP_MCP_BODY_OTHER;
+            cap->mode = NGX_HTTP_MCP_DROP;
+            return;
+        }
+
+        ngx_log_error(x->level, x->r->connection->log, 0,
+                      "mcp upstream \"%V\" sent a message over the limit of "
+                      "%uz bytes; raise \"mcp_message_limit\"",
+                      &x->name, x->limit);
+
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
+        return;
+    }
+
+    if (x->handlers->piece
+        && x->status < NGX_HTTP_SPECIAL_RESPONSE
+        && cap->length > NGX_HTTP_MCP_WHOLE
+        && (cap->len ? cap->text[0] : *b->pos) == '{')
+    {
+        cap->mode = NGX_HTTP_MCP_PASS;
+        ngx_mcp_json_init(&x->scan);
+
+        return;
+    }
+
+    if (cap->len == 0 && cap->length == (off_t) (size + mark)
+        && ngx_http_mcp_capture_unbuffered(x->sr))
+    {
+        /* all of it, in a buffer that may be written to */
+
+        text.len = size;
+        text.data = b->pos;
+
+        b->pos = b->last;
+
+        ngx_http_mcp_capture_whole(x, &text);
+        return;
+    }
+
+    if (cap->len + size > cap->size
+        && ngx_http_mcp_capture_grow(x, cap->len + size) != NGX_OK)
+    {
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
+        return;
+    }
+
+    ngx_memcpy(cap->text + cap->len, b->pos, size);
+
+    cap->len += size;
+    b->pos = b->last;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
+{
+    u_char                  *p;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->length >= (off_t) size) {
+        size = (size_t) cap->length;
+
+    } else if (size < 2 * cap->size) {
+        size = 2 * cap->size;
+    }
+
+    p = ngx_pnalloc(x->r->pool, size);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (cap->len) {
+        ngx_memcpy(p, cap->text, cap->len);
+    }
+
+    if (cap->text) {
+        ngx_pfree(x->r->pool, cap->text);
+    }
+
+    cap->text = p;
+    cap->size = size;
+
+    return NGX_OK;
+}
+
+
+/*
+ * A large body of unknown length is kept until its end has come, so that one
+ * over the limit, or cut, gets an error in place of a part of it.
+ */
+
+static void
+ngx_http_mcp_capture_gathered(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_buf_t               *b;
+    ngx_chain_t             *cl;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (ngx_mcp_json_scan(&x->scan, text) != NGX_OK) {
+        ngx_http_mcp_capture_quote(x, text);
+        ngx_http_mcp_capture_bad(x);
+        return;
+    }
+
+    ngx_http_mcp_capture_id(x, text);
+
+    cl = ngx_alloc_chain_link(x->r->pool);
+    b = ngx_calloc_buf(x->r->pool);
+
+    if (cl == NULL || b == NULL) {
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
+        return;
+    }
+
+    b->pos = text->data;
+    b->last = text->data + text->len;
+    b->temporary = 1;
+    b->tag = (ngx_buf_tag_t) &ngx_http_mcp_capture_header;
+
+    cl->buf = b;
+    cl->next = NULL;
+
+    cap->in = cl;
+    cap->last_in = &cl->next;
+
+    cap->mode = NGX_HTTP_MCP_PASS;
+    cap->scanned = 1;
+    cap->delivered = 1;
+
+    ngx_http_mcp_capture_process(x);
+}
+
+
+static void
+ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    u_char                  *last;
+    ngx_int_t                rc;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->received > x->limit) {
+        ngx_log_error(x->level, x->r->connection->log, 0,
+                      "mcp upstream \"%V\" sent a message over the limit of "
+                      "%uz bytes; raise \"mcp_message_limit\"",
+                      &x->name, x->limit);
+
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
+        return;
+    }
+
+    if (!cap->scanned) {
+
+        if (ngx_mcp_json_feed(&x->scan, b->pos, b->last) == NGX_ERROR) {
+            ngx_http_mcp_capture_bad(x);
+            return;
+        }
+
+        cap->scanned = 1;
+    }
+
+    ngx_http_mcp_capture_open(x);
+
+    if (cap->stop || cap->held) {
+        return;
+    }
+
+    last = b->pos + ngx_min(b->last - b->pos, NGX_HTTP_MCP_WHOLE);
+
+    ngx_memzero(&cap->buf, sizeof(ngx_buf_t));
+
+    cap->buf.start = b->pos;
+    cap->buf.pos = b->pos;
+    cap->buf.last = last;
+    cap->buf.end = last;
+    cap->buf.memory = 1;
+
+    cap->link.buf = &cap->buf;
+    cap->link.next = NULL;
+
+    rc = x->handlers->piece(x, &cap->link, 0);
+
+    if (rc == NGX_AGAIN) {
+        cap->held = 1;
+        return;
+    }
+
+    b->pos = last;
+    cap->scanned = (last != b->last);
+
+    if (rc == NGX_ERROR) {
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_ABORTED);
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    ngx_int_t                rc;
+    ngx_str_t                text;
+    ngx_uint_t               skipped;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    while (b->pos < b->last && !cap->held && !cap->stop) {
+
+        skipped = x->sse->skipped;
+
+        rc = ngx_mcp_sse_feed(x->sse, &b->pos, b->last);
+
+        ngx_http_mcp_capture_skipped(x, x->sse->skipped - skipped);
+
+        if (rc == NGX_AGAIN) {
+            break;
+        }
+
+        if (rc == NGX_DECLINED) {
+            ngx_log_error(x->level, x->r->connection->log, 0,
+                          "mcp upstream \"%V\" sent an event over the limit "
+                          "of %uz bytes; raise \"mcp_message_limit\"",
+                          &x->name, x->limit);
+
+            ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
+            return;
+        }
+
+        /* rc == NGX_OK */
+
+        if (x->feed) {
+            text = x->sse->data;
+            x->handlers->message(x, &text);
+            continue;
+        }
+
+        if (x->sse->data.len == 0
+            || (x->sse->name.len
+                && (x->sse->name.len != 7
+                    || ngx_strncmp(x->sse->name.data, "message", 7) != 0)))
+        {
+            ngx_log_debug2(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
+                           "mcp exchange event \"%V\" len:%uz ignored",
+                           &x->sse->name, x->sse->data.len);
+            continue;
+        }
+
+        text = x->sse->data;
+
+        if (ngx_mcp_json_scan(&x->scan, &text) != NGX_OK
+            || (x->scan.type != NGX_MCP_JSON_OBJECT
+                && x->scan.type != NGX_MCP_JSON_ARRAY))
+        {
+            ngx_http_mcp_capture_no_message(x, &text);
+            continue;
+        }
+
+        ngx_http_mcp_capture_id(x, &text);
+        ngx_http_mcp_capture_refusal(x, &text);
+
+        if (x->handlers->message) {
+            x->handlers->message(x, &text);
+        }
+    }
+}
+
+
+/* some servers keep a stream alive by events that are no messages */
+
+static void
+ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    u_char                   buf[NGX_MCP_QUOTE];
+    ngx_str_t                quote;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->left_out) {
+        return;
+    }
+
+    cap->left_out = 1;
+
+    quote.data = buf;
+    quote.len = ngx_mcp_json_quote(buf, text) - buf;
+
+    ngx_log_error(NGX_LOG_WARN, x->r->connection->log, 0,
+                  "mcp upstream \"%V\" sent an event that is not a JSON-RPC "
+                  "message: \"%V\"; the module ignores such events of the "
+                  "stream", &x->name, &quote);
+}
+
+
+static void
+ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    ngx_int_t                rc;
+    ngx_str_t                text;
+    ngx_uint_t               skipped;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    while (b->pos < b->last && !cap->held && !cap->stop) {
+
+        skipped = x->lines->skipped;
+
+        rc = ngx_mcp_lines_feed(x->lines, &b->pos, b->last);
+
+        ngx_http_mcp_capture_skipped(x, x->lines->skipped - skipped);
+
+        if (rc == NGX_ERROR) {
+            ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
+            return;
+        }
+
+        if (rc == NGX_OK) {
+            text = x->lines->data;
+            x->handlers->message(x, &text);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t skipped)
+{
+    if (skipped) {
+        ngx_log_error(NGX_LOG_ERR, x->r->connection->log, 0,
+                      "mcp upstream \"%V\" sent an event over the limit of "
+                      "%uz bytes; the event is ignored, raise "
+                      "\"mcp_message_limit\"", &x->name, x->limit);
+    }
+}
+
+
+/*
+ * The one message in an array, which servers send that take a request for a
+ * batch.
+ */
+
+static void
+ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t  rest, first, second;
+
+    rest = *text;
+
+    if (ngx_mcp_json_element(&rest, &first) != NGX_OK
+        || ngx_mcp_json_element(&rest, &second) != NGX_DONE)
+    {
+        return;
+    }
+
+    *text = first;
+
+    /* it is valid as part of what was */
+
+    (void) ngx_mcp_json_scan(&x->scan, text);
+}
+
+
+/*
+ * The id of an answer that is the request's as a string becomes the number
+ * that it was.
+ */
+
+static void
+ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    u_char          *p;
+    ngx_str_t       *id;
+    ngx_mcp_span_t  *span;
+
+    span = &x->scan.members[NGX_MCP_PATH_ID];
+
+    if (span->type != NGX_MCP_JSON_STRING || x->scope == NULL
+        || x->scan.members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT)
+    {
+        return;
+    }
+
+    id = &x->scope->request_id;
+    p = text->data + span->start;
+
+    if (id->len == 0 || id->data[0] == '"'
+        || span->end - span->start != id->len + 2
+        || ngx_memcmp(p + 1, id->data, id->len) != 0)
+    {
+        return;
+    }
+
+    *p = ' ';
+    text->data[span->end - 1] = ' ';
+
+    span->start++;
+    span->end--;
+    span->type = NGX_MCP_JSON_NUMBER;
+}
+
+
+static void
+ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (ngx_mcp_json_scan(&x->scan, text) != NGX_OK) {
+
+        ngx_http_mcp_capture_quote(x, text);
+
+        if (x->status < NGX_HTTP_SPECIAL_RESPONSE) {
+            ngx_http_mcp_capture_bad(x);
+            return;
+        }
+
+        x->body = NGX_HTTP_MCP_BODY_OTHER;
+        cap->mode = NGX_HTTP_MCP_DROP;
+        return;
+    }
+
+    if (x->scan.type == NGX_MCP_JSON_ARRAY) {
+        ngx_http_mcp_capture_single(x, text);
+    }
+
+    ngx_http_mcp_capture_id(x, text);
+
+    cap->delivered = 1;
+
+    ngx_http_mcp_capture_refusal(x, text);
+
+    if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+        ngx_http_mcp_capture_quote(x, text);
+    }
+
+    ngx_http_mcp_capture_open(x);
+
+    if (!cap->stop && x->handlers->message) {
+        x->handlers->message(x, text);
+    }
+}
+
+
+/*
+ * An error without an id is of the request that is answered, if the upstream
+ * could not or would not read that far.
+ */
+
+static void
+ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t        error;
+    ngx_mcp_json_t  *json;
+
+    json = &x->scan;
+
+    if (x->method != NGX_HTTP_POST || x->refusal.len
+        || json->members[NGX_MCP_PATH_ERROR_CODE].type != NGX_MCP_JSON_NUMBER
+        || json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT
+        || json->members[NGX_MCP_PATH_ID].type > NGX_MCP_JSON_NULL)
+    {
+        return;
+    }
+
+    error = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+
+    x->refusal.data = ngx_pstrdup(x->r->pool, &error);
+    x->refusal.len = x->refusal.data ? error.len : 0;
+}
+
+
+static void
+ngx_http_mcp_capture_quote(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    if (x->quote.data) {
+        return;
+    }
+
+    x->quote.data = ngx_pnalloc(x->r->pool, NGX_MCP_QUOTE);
+
+    if (x->quote.data) {
+        x->quote.len = ngx_mcp_json_quote(x->quote.data, text)
+                       - x->quote.data;
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
+{
+    ngx_str_t                text;
+    ngx_uint_t               skipped;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    switch (cap->mode) {
+
+    case NGX_HTTP_MCP_GATHER:
+
+        cap->finished = 1;
+
+        if (cap->delivered) {
+            break;
+        }
+
+        if (cap->len == 0) {
+            x->body = NGX_HTTP_MCP_BODY_NONE;
+            break;
+        }
+
+        text.len = cap->len;
+        text.data = cap->text;
+
+        if (x->handlers->piece && text.len > NGX_HTTP_MCP_WHOLE
+            && x->status < NGX_HTTP_SPECIAL_RESPONSE
+            && text.data[0] == '{')
+        {
+            cap->finished = 0;
+            ngx_http_mcp_capture_gathered(x, &text);
+            break;
+        }
+
+        ngx_http_mcp_capture_whole(x, &text);
+
+        break;
+
+    case NGX_HTTP_MCP_PASS:
+
+        if (!cap->delivered) {
+
+            if (ngx_mcp_json_end(&x->scan) != NGX_OK) {
+                ngx_http_mcp_capture_bad(x);
+                break;
+            }
+
+            cap->delivered = 1;
+        }
+
+        if (x->handlers->piece(x, NULL, 1) == NGX_AGAIN) {
+            cap->held = 1;
+            break;
+        }
+
+        cap->finished = 1;
+
+        break;
+
+    case NGX_HTTP_MCP_SPLIT:
+
+        cap->finished = 1;
+
+        skipped = x->lines->skipped;
+
+        if (ngx_mcp_lines_end(x->lines) == NGX_OK) {
+            text = x->lines->data;
+            x->handlers->message(x, &text);
+        }
+
+        ngx_http_mcp_capture_skipped(x, x->lines->skipped - skipped);
+
+        break;
+
+    default:
+
+        cap->finished = 1;
+
+        if (x->body == NGX_HTTP_MCP_BODY_OTHER && cap->received == 0) {
+            x->body = NGX_HTTP_MCP_BODY_NONE;
+        }
+
+        break;
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x)
+{
+    ngx_log_error(x->level, x->r->connection->log, 0,
+                  "mcp upstream \"%V\" sent invalid JSON: %s",
+                  &x->name, x->scan.error ? x->scan.error : "cut short");
+
+    ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);
+}
+
+
+void
+ngx_http_mcp_capture_stop(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->stop || cap->done) {
+        return;
+    }
+
+    cap->stop = 1;
+    cap->outcome = outcome;
+
+    ngx_post_event(&cap->event, &ngx_posted_events);
 }

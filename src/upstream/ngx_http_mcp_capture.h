@@ -88,22 +88,18 @@ typedef struct {
     (ngx_http_mcp_capture_live(sr) && !(sr)->upstream->buffering)
 
 
-/* the exchange whose subrequest r itself is, or NULL */
-ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_self(ngx_http_request_t *r);
+/* the response's header, and a part of its body */
+void ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *r);
+void ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *r, ngx_chain_t *in);
+
+/* takes what came, unless held */
+void ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x);
 
 /* ends the exchange at the next event; the cause was logged */
-void ngx_http_mcp_exchange_fail(ngx_http_mcp_exchange_t *x,
+void ngx_http_mcp_capture_stop(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
-
-/* a sign of life */
-void ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x);
-
-/* how an exchange whose subrequest has ended went, said in the log */
-ngx_http_mcp_outcome_e ngx_http_mcp_exchange_outcome(
-    ngx_http_mcp_exchange_t *x);
-
-/* takes what came, unless held (ngx_http_mcp_capture_body.c) */
-void ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x);
 
 /* calls header(), once */
 void ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x);
@@ -121,7 +117,8 @@ ngx_uint_t ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
 /* time-outs and buffering of a subrequest's upstream, at its start ... */
-ngx_int_t ngx_http_mcp_adapt_request(ngx_http_request_t *sr);
+void ngx_http_mcp_adapt_request(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *sr);
 
 /* ... and once its header came */
 ngx_int_t ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x,

@@ -2,7 +2,6 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_capture.h"
 #include "ngx_http_mcp_defaults.h"
 
 
@@ -767,7 +766,6 @@ static ngx_int_t
 ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
 {
     ngx_uint_t                          i, j;
-    ngx_http_handler_pt                *h;
     ngx_http_core_srv_conf_t          **cscf;
     ngx_http_core_main_conf_t          *cmcf;
     ngx_http_mcp_defaults_target_t     *target;
@@ -788,13 +786,6 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
             }
         }
     }
-
-    h = ngx_array_push(&cmcf->phases[NGX_HTTP_PREACCESS_PHASE].handlers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    *h = ngx_http_mcp_adapt_request;
 
     return NGX_OK;
 }

@@ -24,9 +24,13 @@ typedef struct {
 } ngx_http_mcp_exchange_block_t;
 
 
+static ngx_int_t ngx_http_mcp_exchange_preaccess(ngx_http_request_t *r);
 static void ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_set_timer(ngx_http_mcp_capture_t *cap,
     ngx_msec_t timeout);
+static ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_self(
+    ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_exchange_finished(ngx_http_request_t *sr,
     void *data, ngx_int_t rc);
 static ngx_uint_t ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr,
@@ -41,6 +45,10 @@ static void ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x,
     char *what, ngx_msec_t timeout);
 static void ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_drop(ngx_http_request_t *sr);
+static ngx_http_mcp_outcome_e ngx_http_mcp_exchange_outcome(
+    ngx_http_mcp_exchange_t *x);
+static ngx_http_mcp_outcome_e ngx_http_mcp_exchange_outcome_no_header(
+    ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
@@ -73,6 +81,40 @@ static struct {
     { NGX_MCP_COUNTER_EXCHANGES_BAD, NGX_MCP_OUTCOME_BAD },
     { NGX_MCP_COUNTER_EXCHANGES_ABORTED, NGX_MCP_OUTCOME_ABORTED }
 };
+
+
+ngx_int_t
+ngx_http_mcp_exchange_init(ngx_conf_t *cf)
+{
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    h = ngx_array_push(&cmcf->phases[NGX_HTTP_PREACCESS_PHASE].handlers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = ngx_http_mcp_exchange_preaccess;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_exchange_preaccess(ngx_http_request_t *r)
+{
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_exchange_self(r);
+
+    if (x) {
+        ngx_http_mcp_adapt_request(x, r);
+    }
+
+    return NGX_DECLINED;
+}
 
 
 ngx_http_mcp_exchange_t *
@@ -248,26 +290,7 @@ ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x, ngx_msec_t time)
 void
 ngx_http_mcp_exchange_abort(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_ABORTED);
-}
-
-
-void
-ngx_http_mcp_exchange_fail(ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome)
-{
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
-    if (cap->stop || cap->done) {
-        return;
-    }
-
-    cap->stop = 1;
-    cap->outcome = outcome;
-
-    ngx_post_event(&cap->event, &ngx_posted_events);
+    ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_ABORTED);
 }
 
 
@@ -333,7 +356,9 @@ ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 }
 
 
-void
+/* a sign of life */
+
+static void
 ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
 {
     ngx_http_mcp_capture_t  *cap;
@@ -366,7 +391,9 @@ ngx_http_mcp_exchange_set_timer(ngx_http_mcp_capture_t *cap, ngx_msec_t timeout)
 }
 
 
-ngx_http_mcp_exchange_t *
+/* the exchange whose subrequest r itself is, or NULL */
+
+static ngx_http_mcp_exchange_t *
 ngx_http_mcp_exchange_self(ngx_http_request_t *r)
 {
     ngx_http_post_subrequest_t  *ps;
@@ -400,6 +427,53 @@ ngx_http_mcp_exchange_of(ngx_http_request_t *r)
     }
 
     return NULL;
+}
+
+
+ngx_int_t
+ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
+{
+    ngx_http_mcp_capture_t   *cap;
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_exchange_self(r);
+
+    if (x == NULL) {
+        return NGX_DECLINED;
+    }
+
+    cap = x->capture;
+
+    r->header_sent = 1;
+    r->filter_need_in_memory = 1;
+
+    if (!cap->header && !cap->stop && !cap->done) {
+        ngx_http_mcp_capture_header(x, r);
+        ngx_http_mcp_exchange_alive(x);
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_exchange_self(r);
+
+    if (x == NULL) {
+        return NGX_DECLINED;
+    }
+
+    if (in) {
+        ngx_http_mcp_exchange_alive(x);
+    }
+
+    ngx_http_mcp_capture_body(x, r, in);
+
+    return NGX_OK;
 }
 
 
@@ -529,7 +603,7 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
 
     ev = ngx_pcalloc(sr->pool, sizeof(ngx_event_t));
     if (ev == NULL) {
-        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_CUT);
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
         return;
     }
 
@@ -720,7 +794,7 @@ ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x, char *what,
     cap = x->capture;
 
     if (cap->answered) {
-        ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_OK);
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_OK);
         return;
     }
 
@@ -736,7 +810,7 @@ ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x, char *what,
 
     log->action = action;
 
-    ngx_http_mcp_exchange_fail(x, NGX_HTTP_MCP_TIMEOUT);
+    ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TIMEOUT);
 }
 
 
@@ -791,6 +865,126 @@ static void
 ngx_http_mcp_exchange_drop(ngx_http_request_t *sr)
 {
     ngx_http_finalize_request(sr, NGX_OK);
+}
+
+
+/* how an exchange whose subrequest has ended went, said in the log */
+
+static ngx_http_mcp_outcome_e
+ngx_http_mcp_exchange_outcome(ngx_http_mcp_exchange_t *x)
+{
+    ngx_uint_t               level;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (!cap->header) {
+        return ngx_http_mcp_exchange_outcome_no_header(x);
+    }
+
+    if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+
+        if (x->status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
+            ngx_log_error(x->level, x->r->connection->log, 0,
+                          "mcp upstream \"%V\" answered with status "
+                          "%ui%s%V", &x->name, x->status,
+                          x->quote.len ? ": " : "", &x->quote);
+        }
+
+        return NGX_HTTP_MCP_STATUS;
+    }
+
+    if (!cap->last) {
+
+        /* a stream that carried nothing is opened again and loses nothing */
+
+        level = (x->method == NGX_HTTP_GET && !x->feed && cap->received == 0)
+                ? NGX_LOG_INFO : x->level;
+
+        ngx_log_error(level, x->r->connection->log, 0,
+                      "mcp upstream \"%V\" cut its response after %uz bytes",
+                      &x->name, cap->received);
+
+        return NGX_HTTP_MCP_CUT;
+    }
+
+    return cap->refused ? NGX_HTTP_MCP_BAD : NGX_HTTP_MCP_OK;
+}
+
+
+static ngx_http_mcp_outcome_e
+ngx_http_mcp_exchange_outcome_no_header(ngx_http_mcp_exchange_t *x)
+{
+    ngx_log_t               *log;
+    ngx_http_upstream_t     *u;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+    log = x->r->connection->log;
+    u = x->sr->upstream;
+
+    switch (cap->rc) {
+
+    case NGX_HTTP_GATEWAY_TIME_OUT:
+        ngx_log_error(x->level, log, 0,
+                      "mcp upstream \"%V\" timed out", &x->name);
+        return NGX_HTTP_MCP_TIMEOUT;
+
+    case NGX_HTTP_BAD_GATEWAY:
+
+        if (u && u->state && u->state->bytes_received) {
+            ngx_log_error(x->level, log, 0,
+                          "mcp upstream \"%V\" sent no valid response",
+                          &x->name);
+            return NGX_HTTP_MCP_BAD;
+        }
+
+        if (u && u->state && u->state->connect_time != (ngx_msec_t) -1) {
+            ngx_log_error(x->level, log, 0,
+                          "mcp upstream \"%V\" closed without a response",
+                          &x->name);
+            return NGX_HTTP_MCP_CUT;
+        }
+
+        break;
+
+    case NGX_HTTP_REQUEST_TIME_OUT:
+    case NGX_HTTP_CLIENT_CLOSED_REQUEST:
+        return NGX_HTTP_MCP_ABORTED;
+
+    case NGX_HTTP_CLOSE:
+        break;
+
+    default:
+
+        if (cap->rc == NGX_HTTP_CREATED || cap->rc == NGX_HTTP_NO_CONTENT) {
+            x->status = cap->rc;
+            x->body = NGX_HTTP_MCP_BODY_NONE;
+            return NGX_HTTP_MCP_OK;
+        }
+
+        if (cap->rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+            x->status = cap->rc;
+            x->body = NGX_HTTP_MCP_BODY_NONE;
+
+            ngx_log_error(x->level, log, 0,
+                          "mcp upstream \"%V\": location \"%V\" answered "
+                          "with status %i", &x->name, &x->uri, cap->rc);
+
+            return NGX_HTTP_MCP_STATUS;
+        }
+
+        ngx_log_error(x->level, log, 0,
+                      "mcp upstream \"%V\": location \"%V\" gave no response",
+                      &x->name, &x->uri);
+
+        return NGX_HTTP_MCP_CUT;
+    }
+
+    ngx_log_error(x->level, log, 0,
+                  "mcp upstream \"%V\" could not be reached", &x->name);
+
+    return NGX_HTTP_MCP_UNREACHABLE;
 }
 
 

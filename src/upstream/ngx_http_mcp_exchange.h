@@ -191,6 +191,9 @@ void ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_exchange_pause(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x);
 
+/* at the end of the configuration */
+ngx_int_t ngx_http_mcp_exchange_init(ngx_conf_t *cf);
+
 /*
  * Filters, installed by the module: they take over the responses of exchange
  * subrequests and pass all others on.  NGX_DECLINED: not ours.
