@@ -28,7 +28,7 @@ my %given = (
 
 # directives and variables of the source
 
-my $source = Mcp::Test::slurp_file("$root/src/edge/ngx_http_mcp_module.c");
+my $source = Mcp::Test::slurp_file("$root/src/edge/ngx_http_mcp_directives.c");
 my @directives = $source =~ /^    \{ ngx_string\("(mcp_\w+)"\),\n      NGX/mg;
 
 $source = Mcp::Test::slurp_file("$root/src/edge/ngx_http_mcp_variables.c");

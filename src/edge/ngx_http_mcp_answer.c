@@ -18,6 +18,16 @@ static ngx_int_t ngx_http_mcp_cors_headers(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_refusal_body(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_header_filter(ngx_http_request_t *r);
+static ngx_int_t ngx_http_mcp_answer_header_filter(ngx_http_request_t *r);
+static ngx_int_t ngx_http_mcp_body_filter(ngx_http_request_t *r,
+    ngx_chain_t *in);
+static ngx_int_t ngx_http_mcp_answer_body_filter(ngx_http_request_t *r,
+    ngx_chain_t *in);
+
+
+static ngx_http_output_header_filter_pt  ngx_http_mcp_next_header_filter;
+static ngx_http_output_body_filter_pt    ngx_http_mcp_next_body_filter;
 
 
 ngx_int_t
@@ -452,12 +462,46 @@ ngx_http_mcp_has_retry_after(ngx_http_request_t *r)
 }
 
 
+void
+ngx_http_mcp_filter_init(void)
+{
+    ngx_http_mcp_next_header_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = ngx_http_mcp_header_filter;
+
+    ngx_http_mcp_next_body_filter = ngx_http_top_body_filter;
+    ngx_http_top_body_filter = ngx_http_mcp_body_filter;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_header_filter(ngx_http_request_t *r)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_mcp_exchange_header_filter(r);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (r == r->main) {
+        rc = ngx_http_mcp_answer_header_filter(r);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+    }
+
+    return ngx_http_mcp_next_header_filter(r);
+}
+
+
 /*
  * What nginx or another module refuses at an endpoint gets a JSON-RPC body in
  * place of its page; status and headers stay.
  */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_mcp_answer_header_filter(ngx_http_request_t *r)
 {
     ngx_http_mcp_ctx_t        *ctx;
@@ -606,7 +650,30 @@ ngx_http_mcp_refusal_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-ngx_int_t
+static ngx_int_t
+ngx_http_mcp_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_mcp_exchange_body_filter(r, in);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (r == r->main) {
+        rc = ngx_http_mcp_answer_body_filter(r, in);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+    }
+
+    return ngx_http_mcp_next_body_filter(r, in);
+}
+
+
+static ngx_int_t
 ngx_http_mcp_answer_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
     ngx_buf_t           *b;

@@ -5,8 +5,8 @@
  * the call's line.
  *
  * An answerer works for the call; the table below lists the functions that an
- * answerer has.  Answerers are asked in the order that stands in
- * ngx_http_mcp_call_start.c, and one may hand the call to another.
+ * answerer has.  Answerers are asked in the order of their table,
+ * and one may hand the call to another.
  *
  *   state     event                                        next state
  *
@@ -159,7 +159,7 @@ typedef struct {
 extern ngx_http_mcp_calls_t  ngx_http_mcp_calls;
 
 
-/* ngx_http_mcp_call_start.c: for requests and batches */
+/* for requests and batches */
 
 /*
  * Starts the call for message m of a batch.  NGX_AGAIN: *call runs, the batch's
@@ -173,7 +173,8 @@ ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
     ngx_mcp_message_t *m);
 
 
-/* answerers */
+/* the table of answerers, of which the last is NULL (ngx_http_mcp_module.c) */
+extern ngx_http_mcp_answerer_t  *ngx_http_mcp_answerers[];
 
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_list;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription;
@@ -195,7 +196,7 @@ ngx_int_t ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 
-/* ngx_http_mcp_call.c: for answerers */
+/* for answerers */
 
 /*
  * The call begins to run: limits apply, and it is known to other workers.
@@ -244,7 +245,7 @@ void ngx_http_mcp_call_client_lost(ngx_http_mcp_call_t *call);
 void ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call);
 
 
-/* ngx_http_mcp_call.c: for others */
+/* for others */
 
 /* ends it for this reason; r may be gone after it */
 void ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call, ngx_uint_t reason);

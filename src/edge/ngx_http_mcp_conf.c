@@ -7,9 +7,10 @@
 #include "ngx_http_mcp_defaults.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_publish.h"
-#include "ngx_http_mcp_status.h"
 
 
+static void ngx_http_mcp_merge_noname(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *conf, ngx_http_mcp_loc_conf_t *prev);
 static void ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
     ngx_http_mcp_bridge_t *prev);
 static ngx_int_t ngx_http_mcp_conf_names(ngx_conf_t *cf,
@@ -18,8 +19,6 @@ static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static char *ngx_http_mcp_merge_upstreams(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
-static ngx_int_t ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *value);
 static void ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
@@ -31,6 +30,26 @@ static ngx_int_t ngx_http_mcp_conf_own(ngx_conf_t *cf, ngx_array_t **array);
 static void ngx_http_mcp_conf_inherit(ngx_http_mcp_loc_conf_t *mlcf,
     ngx_http_mcp_upstream_t *u);
 static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
+static void ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf);
+static ngx_http_conf_addr_t *ngx_http_mcp_conf_server_addr(
+    ngx_http_core_main_conf_t *cmcf, ngx_http_core_srv_conf_t *cscf);
+static ngx_int_t ngx_http_mcp_conf_server_sockaddr(ngx_conf_t *cf,
+    ngx_http_mcp_server_t *server, ngx_http_conf_addr_t *addr);
+static ngx_uint_t ngx_http_mcp_conf_server_name(ngx_array_t *names,
+    ngx_str_t *name);
+static ngx_int_t ngx_http_mcp_conf_server(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *mlcf);
+static ngx_uint_t ngx_http_mcp_conf_protected(ngx_conf_t *cf,
+    ngx_http_mcp_guarded_t *g);
+static ngx_uint_t ngx_http_mcp_conf_unix(ngx_conf_t *cf,
+    ngx_http_core_srv_conf_t *server);
+static ngx_module_t *ngx_http_mcp_conf_module(ngx_conf_t *cf,
+    const char *name);
+static ngx_uint_t ngx_http_mcp_conf_has_rules(void *conf);
+static ngx_uint_t ngx_http_mcp_conf_has_realm(ngx_module_t *module,
+    void *conf);
+static void ngx_http_mcp_conf_warn_access(ngx_conf_t *cf,
+    ngx_http_mcp_main_conf_t *mmcf);
 
 
 void *
@@ -163,8 +182,6 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_mcp_loc_conf_t *prev = parent;
     ngx_http_mcp_loc_conf_t *conf = child;
 
-    ngx_http_core_loc_conf_t  *clcf;
-
     if (conf->server_name.data == NULL) {
         conf->server_name = prev->server_name;
         conf->server_version = prev->server_version;
@@ -234,36 +251,47 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         return ngx_http_mcp_merge_endpoint(cf, conf);
     }
 
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-
-    /* "if" and "limit_except" within a location are still that location */
-
-    if (clcf->noname && clcf->handler == NULL) {
-
-        conf->names = prev->names;
-
-        if (prev->endpoint) {
-            conf->endpoint = 1;
-            conf->zone = prev->zone;
-            conf->name = prev->name;
-            conf->conf_ctx = prev->conf_ctx;
-            conf->upstreams = prev->upstreams;
-            conf->bridge = prev->bridge;
-            conf->worker = prev->worker;
-
-            clcf->handler = ngx_http_mcp_content_handler;
-
-        } else if (prev->publish) {
-            conf->publish = prev->publish;
-            clcf->handler = ngx_http_mcp_publish_handler;
-
-        } else if (prev->status) {
-            conf->status = prev->status;
-            clcf->handler = ngx_http_mcp_status_handler;
-        }
-    }
+    ngx_http_mcp_merge_noname(cf, conf, prev);
 
     return NGX_CONF_OK;
+}
+
+
+/* "if" and "limit_except" within a location are still that location */
+
+static void
+ngx_http_mcp_merge_noname(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *conf,
+    ngx_http_mcp_loc_conf_t *prev)
+{
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (!clcf->noname || clcf->handler) {
+        return;
+    }
+
+    conf->names = prev->names;
+
+    if (prev->endpoint) {
+        conf->endpoint = 1;
+        conf->zone = prev->zone;
+        conf->name = prev->name;
+        conf->conf_ctx = prev->conf_ctx;
+        conf->upstreams = prev->upstreams;
+        conf->bridge = prev->bridge;
+        conf->worker = prev->worker;
+
+        clcf->handler = ngx_http_mcp_content_handler;
+
+    } else if (prev->publish) {
+        conf->publish = prev->publish;
+        clcf->handler = ngx_http_mcp_publish_handler;
+
+    } else if (prev->status) {
+        conf->status = prev->status;
+        clcf->handler = ngx_http_mcp_status_handler;
+    }
 }
 
 
@@ -537,6 +565,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         if (ngx_http_mcp_conf_server(cf, eps[i]) != NGX_OK) {
             return NGX_ERROR;
         }
+
         ngx_http_mcp_conf_warn_unused(cf, eps[i]);
         ngx_http_mcp_conf_warn_batch(cf, mmcf, eps[i]);
 
@@ -699,249 +728,435 @@ ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-char *
-ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+/* whether something can be published to a topic, or somebody wait for it */
+
+static void
+ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
 {
-    ngx_http_mcp_loc_conf_t *mlcf = conf;
+    ngx_http_mcp_zone_t    *zone;
+    ngx_http_mcp_bridge_t  *bridge;
 
-    ngx_str_t                  *value, s;
-    ngx_uint_t                  i;
-    ngx_http_mcp_loc_conf_t   **ep;
-    ngx_http_mcp_main_conf_t   *mmcf;
+    zone = (ngx_http_mcp_zone_t *) mlcf->zone;
+    bridge = &mlcf->bridge;
 
-    if (mlcf->endpoint) {
-        return "is duplicate";
+    if (!zone->published && bridge->feeds == NULL
+        && !(bridge->tools & NGX_HTTP_MCP_TOOL_WAIT))
+    {
+        return;
     }
 
-    ngx_http_mcp_defaults_endpoint(cf);
+    bridge->topics = NGX_HTTP_MCP_TOPICS_KEPT;
 
-    value = cf->args->elts;
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        if (ngx_http_mcp_conf_param(&value[i], "zone", &s) && s.len) {
-            mlcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
-            if (mlcf->zone == NULL) {
-                return NGX_CONF_ERROR;
-            }
-
-            continue;
-        }
-
-        if (ngx_http_mcp_conf_param(&value[i], "name", &s) && s.len) {
-
-            if (ngx_strlchr(s.data, s.data + s.len, '$')) {
-                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                                   "\"%V\" of \"mcp_endpoint\" must be a "
-                                   "name without variables", &value[i]);
-                return NGX_CONF_ERROR;
-            }
-
-            mlcf->name = s;
-            mlcf->named = 1;
-            continue;
-        }
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\"; write \"mcp_endpoint "
-                           "zone=NAME [name=ID];\"", &value[i]);
-        return NGX_CONF_ERROR;
+    if (mlcf->capabilities == 0
+        || mlcf->capabilities & NGX_HTTP_MCP_CAP_RESOURCES)
+    {
+        bridge->topics |= NGX_HTTP_MCP_TOPICS_OFFERED;
     }
-
-    if (mlcf->zone == NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_endpoint\" needs \"zone=NAME\", the name of "
-                           "an \"mcp_zone\"");
-        return NGX_CONF_ERROR;
-    }
-
-    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
-
-    ep = ngx_array_push(&mmcf->endpoints);
-    if (ep == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    *ep = mlcf;
-
-    mlcf->endpoint = 1;
-    mlcf->conf_ctx = cf->ctx;
-    mlcf->file = cf->conf_file->file.name.data;
-    mlcf->line = cf->conf_file->line;
-
-    return ngx_http_mcp_conf_handler(cf, ngx_http_mcp_content_handler);
 }
 
 
-char *
-ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_mcp_loc_conf_t *mlcf = conf;
-
-    ngx_str_t                 *value;
-    ngx_uint_t                 i;
-    ngx_http_mcp_upstream_t   *u;
-    ngx_http_complex_value_t  *uri;
-
-    value = cf->args->elts;
-
-    if (mlcf->upstreams == NGX_CONF_UNSET_PTR) {
-        mlcf->upstreams = ngx_array_create(cf->pool, 2,
-                                           sizeof(ngx_http_mcp_upstream_t));
-        if (mlcf->upstreams == NULL) {
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    if (mlcf->upstreams->nelts) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "only one \"mcp_upstream\" per endpoint is "
-                           "supported; give the second upstream an endpoint "
-                           "of its own");
-        return NGX_CONF_ERROR;
-    }
-
-    u = ngx_array_push(mlcf->upstreams);
-    if (u == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    ngx_memzero(u, sizeof(ngx_http_mcp_upstream_t));
-
-    u->name = value[1];
-    u->listen = 1;
-    u->probe = 1;
-
-    if (u->name.len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "the name of \"mcp_upstream\" is empty; write a "
-                           "name for logs and errors");
-        return NGX_CONF_ERROR;
-    }
-
-    if (value[2].data[0] != '/' && value[2].data[0] != '$') {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\" of \"mcp_upstream %V\"; write "
-                           "the URI of an internal location, which starts "
-                           "with \"/\" (put the address into a \"proxy_pass\" "
-                           "there)",
-                           &value[2], &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    uri = &u->uri;
-
-    if (ngx_http_mcp_conf_value(cf, &value[2], &uri) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (u->uri.lengths == NULL) {
-        ngx_http_mcp_defaults_target(cf, &value[2]);
-    }
-
-    for (i = 3; i < cf->args->nelts; i++) {
-
-        if (ngx_http_mcp_conf_upstream_parameter(cf, u, &value[i]) != NGX_OK) {
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    if (!u->probe && u->protocol == NGX_HTTP_MCP_RPC) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"protocol=rpc\" and \"probe=off\" of "
-                           "\"mcp_upstream %V\" exclude each other: the "
-                           "module sends no initialize to an \"rpc\" "
-                           "upstream, and must request its lists; remove one "
-                           "of them", &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    if (!u->probe) {
-        u->protocol = NGX_HTTP_MCP_LEGACY;
-    }
-
-    return NGX_CONF_OK;
-}
-
+/*
+ * How requests of the endpoint's own, without a client, say that its server was
+ * reached, so that its rules let them pass
+ */
 
 static ngx_int_t
-ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *value)
+ngx_http_mcp_conf_server(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
-    if (ngx_strcmp(value->data, "protocol=auto") == 0) {
-        u->protocol = NGX_HTTP_MCP_AUTO;
+    u_char                     *p;
+    ngx_http_conf_addr_t       *addr;
+    ngx_http_mcp_server_t      *server;
+    ngx_http_core_srv_conf_t   *cscf;
+    ngx_http_core_main_conf_t  *cmcf;
 
-    } else if (ngx_strcmp(value->data, "protocol=rpc") == 0) {
-        u->protocol = NGX_HTTP_MCP_RPC;
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+    cscf = mlcf->conf_ctx->srv_conf[ngx_http_core_module.ctx_index];
 
-    } else if (ngx_strcmp(value->data, "protocol=legacy") == 0) {
-        u->protocol = NGX_HTTP_MCP_LEGACY;
+    server = &mlcf->server;
 
-    } else if (ngx_strcmp(value->data, "listen=on") == 0) {
-        u->listen = 1;
+    addr = ngx_http_mcp_conf_server_addr(cmcf, cscf);
 
-    } else if (ngx_strcmp(value->data, "listen=off") == 0) {
-        u->listen = 0;
+    if (addr) {
+        server->ssl = addr->opt.ssl;
+    }
 
-    } else if (ngx_strcmp(value->data, "probe=on") == 0) {
-        u->probe = 1;
-
-    } else if (ngx_strcmp(value->data, "probe=off") == 0) {
-        u->probe = 0;
-
-    } else {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" of \"mcp_upstream "
-                           "%V\"; the parameters are "
-                           "\"protocol=auto|legacy|rpc\", "
-                           "\"listen=on|off\" and \"probe=on|off\"",
-                           value, &u->name);
+    if (ngx_http_mcp_conf_server_sockaddr(cf, server, addr) != NGX_OK) {
         return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_conf_server_name(mlcf->names, &server->name)) {
+        server->host = server->name;
+        return NGX_OK;
+    }
+
+    if (server->sockaddr->sa_family == AF_UNIX) {
+        ngx_str_set(&server->name, "localhost");
+        server->host = server->name;
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(cf->pool, NGX_SOCKADDR_STRLEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    server->host.data = p;
+    server->host.len = ngx_sock_ntop(server->sockaddr, server->socklen, p,
+                                     NGX_SOCKADDR_STRLEN, 1);
+
+    server->name = server->host;
+
+    while (server->name.len && server->name.data[--server->name.len] != ':') {
+        /* void */
     }
 
     return NGX_OK;
 }
 
 
-char *
-ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf)
+/* the first that the server listens on, by TLS if it does anywhere */
+
+static ngx_http_conf_addr_t *
+ngx_http_mcp_conf_server_addr(ngx_http_core_main_conf_t *cmcf,
+    ngx_http_core_srv_conf_t *cscf)
 {
-    ngx_http_mcp_loc_conf_t *mlcf = conf;
+    ngx_uint_t                  i, j, n;
+    ngx_http_conf_addr_t       *addr, *first;
+    ngx_http_conf_port_t       *port;
+    ngx_http_core_srv_conf_t  **servers;
 
-    ngx_str_t   *value, s;
-    ngx_uint_t   i, twice;
-    ngx_msec_t  *slot;
+    first = NULL;
 
-    if (mlcf->upstream_timeout != NGX_CONF_UNSET_MSEC
-        || mlcf->upstream_total != NGX_CONF_UNSET_MSEC)
+    if (cmcf->ports == NULL) {
+        return NULL;
+    }
+
+    port = cmcf->ports->elts;
+
+    for (i = 0; i < cmcf->ports->nelts; i++) {
+        addr = port[i].addrs.elts;
+
+        for (j = 0; j < port[i].addrs.nelts; j++) {
+            servers = addr[j].servers.elts;
+
+            for (n = 0; n < addr[j].servers.nelts; n++) {
+
+                if (servers[n] != cscf) {
+                    continue;
+                }
+
+                if (addr[j].opt.ssl) {
+                    return &addr[j];
+                }
+
+                if (first == NULL) {
+                    first = &addr[j];
+                }
+            }
+        }
+    }
+
+    return first;
+}
+
+
+/* one on which a request can have come in: no wildcard */
+
+static ngx_int_t
+ngx_http_mcp_conf_server_sockaddr(ngx_conf_t *cf,
+    ngx_http_mcp_server_t *server, ngx_http_conf_addr_t *addr)
+{
+    struct sockaddr_in   *sin;
+#if (NGX_HAVE_INET6)
+    struct sockaddr_in6  *sin6;
+#endif
+
+    server->sockaddr = ngx_pcalloc(cf->pool, sizeof(ngx_sockaddr_t));
+    if (server->sockaddr == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (addr) {
+        ngx_memcpy(server->sockaddr, addr->opt.sockaddr, addr->opt.socklen);
+        server->socklen = addr->opt.socklen;
+
+    } else {
+        server->sockaddr->sa_family = AF_INET;
+        server->socklen = sizeof(struct sockaddr_in);
+    }
+
+    switch (server->sockaddr->sa_family) {
+
+    case AF_INET:
+        sin = (struct sockaddr_in *) server->sockaddr;
+
+        if (sin->sin_addr.s_addr == INADDR_ANY) {
+            sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        }
+
+        break;
+
+#if (NGX_HAVE_INET6)
+    case AF_INET6:
+        sin6 = (struct sockaddr_in6 *) server->sockaddr;
+
+        if (IN6_IS_ADDR_UNSPECIFIED(&sin6->sin6_addr)) {
+            sin6->sin6_addr.s6_addr[15] = 1;
+        }
+
+        break;
+#endif
+    }
+
+    return NGX_OK;
+}
+
+
+/* the first "server_name" that a client can have said */
+
+static ngx_uint_t
+ngx_http_mcp_conf_server_name(ngx_array_t *names, ngx_str_t *name)
+{
+    ngx_uint_t               i;
+    ngx_http_server_name_t  *sn;
+
+    sn = names->elts;
+
+    for (i = 0; i < names->nelts; i++) {
+        *name = sn[i].name;
+
+#if (NGX_PCRE)
+        if (sn[i].regex) {
+            continue;
+        }
+#endif
+
+        if (name->len == 0
+            || ngx_strlchr(name->data, name->data + name->len, '*')
+            || (name->len == 1 && name->data[0] == '_'))
+        {
+            continue;
+        }
+
+        if (name->data[0] == '.') {
+            name->data++;
+            name->len--;
+        }
+
+        return 1;
+    }
+
+    return 0;
+}
+
+
+/* warns of noted directives that no access rule protects */
+
+static void
+ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
+{
+    ngx_uint_t               i;
+    ngx_http_mcp_guarded_t  *g;
+
+    g = mmcf->guarded.elts;
+
+    for (i = 0; i < mmcf->guarded.nelts; i++) {
+
+        if (ngx_http_mcp_conf_protected(cf, &g[i])) {
+            continue;
+        }
+
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "\"%V\" in %s:%ui accepts requests of all clients: none "
+                      "of \"allow\" and \"deny\", \"auth_basic\", "
+                      "\"auth_request\" and \"ssl_verify_client on\" applies "
+                      "to its location; add for example \"allow 127.0.0.1; "
+                      "deny all;\"",
+                      &g[i].directive, g[i].file, g[i].line);
+    }
+}
+
+
+/* rules that cannot be seen, such as those of other modules, count as none */
+
+static ngx_uint_t
+ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_guarded_t *g)
+{
+    ngx_str_t                 *uri;
+    ngx_module_t              *module;
+    ngx_http_core_loc_conf_t  *clcf;
+#if (NGX_HTTP_SSL)
+    ngx_http_ssl_srv_conf_t   *sscf;
+#endif
+
+    clcf = g->loc_conf[ngx_http_core_module.ctx_index];
+
+    if (clcf->internal
+        || ngx_http_mcp_conf_unix(cf,
+                                 g->srv_conf[ngx_http_core_module.ctx_index]))
     {
-        return "is duplicate";
+        return 1;
     }
 
-    value = cf->args->elts;
+    module = ngx_http_mcp_conf_module(cf, "ngx_http_access_module");
 
-    for (i = 1; i < cf->args->nelts; i++) {
+    if (module
+        && ngx_http_mcp_conf_has_rules(g->loc_conf[module->ctx_index]))
+    {
+        return 1;
+    }
 
-        slot = &mlcf->upstream_total;
+    module = ngx_http_mcp_conf_module(cf, "ngx_http_auth_basic_module");
 
-        if (!ngx_http_mcp_conf_param(&value[i], "total", &s)) {
-            slot = &mlcf->upstream_timeout;
-            s = value[i];
-        }
+    if (module
+        && ngx_http_mcp_conf_has_realm(module,
+                                       g->loc_conf[module->ctx_index]))
+    {
+        return 1;
+    }
 
-        twice = (*slot != NGX_CONF_UNSET_MSEC);
+    module = ngx_http_mcp_conf_module(cf, "ngx_http_auth_request_module");
 
-        *slot = ngx_parse_time(&s, 0);
+    if (module) {
 
-        if (*slot == (ngx_msec_t) NGX_ERROR || *slot == 0 || twice) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid time \"%V\"; write "
-                               "\"mcp_upstream_timeout TIME [total=TIME];\", "
-                               "for example \"60s total=1h\"", &value[i]);
-            return NGX_CONF_ERROR;
+        /* its configuration begins with the URI */
+
+        uri = g->loc_conf[module->ctx_index];
+
+        if (uri->len) {
+            return 1;
         }
     }
 
-    return NGX_CONF_OK;
+#if (NGX_HTTP_SSL)
+
+    module = ngx_http_mcp_conf_module(cf, "ngx_http_ssl_module");
+
+    if (module) {
+        sscf = g->srv_conf[module->ctx_index];
+
+        if (sscf->verify == 1) {
+            return 1;
+        }
+    }
+
+#endif
+
+    return 0;
+}
+
+
+/* whether the server listens on sockets of files alone */
+
+static ngx_uint_t
+ngx_http_mcp_conf_unix(ngx_conf_t *cf, ngx_http_core_srv_conf_t *server)
+{
+    ngx_uint_t                   p, a, s, found;
+    ngx_http_conf_port_t        *port;
+    ngx_http_conf_addr_t        *addr;
+    ngx_http_core_srv_conf_t   **servers;
+    ngx_http_core_main_conf_t   *cmcf;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    if (cmcf->ports == NULL) {
+        return 0;
+    }
+
+    found = 0;
+    port = cmcf->ports->elts;
+
+    for (p = 0; p < cmcf->ports->nelts; p++) {
+
+        addr = port[p].addrs.elts;
+
+        for (a = 0; a < port[p].addrs.nelts; a++) {
+
+            servers = addr[a].servers.elts;
+
+            for (s = 0; s < addr[a].servers.nelts; s++) {
+
+                if (servers[s] != server) {
+                    continue;
+                }
+
+                if (port[p].family != AF_UNIX) {
+                    return 0;
+                }
+
+                found = 1;
+            }
+        }
+    }
+
+    return found;
+}
+
+
+static ngx_module_t *
+ngx_http_mcp_conf_module(ngx_conf_t *cf, const char *name)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; cf->cycle->modules[i]; i++) {
+        if (ngx_strcmp(cf->cycle->modules[i]->name, name) == 0) {
+            return cf->cycle->modules[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* a list of rules for each family of addresses is all that is in it */
+
+static ngx_uint_t
+ngx_http_mcp_conf_has_rules(void *conf)
+{
+    ngx_uint_t     i, n;
+    ngx_array_t  **rules;
+
+    rules = conf;
+    n = 1;
+
+#if (NGX_HAVE_INET6)
+    n++;
+#endif
+
+#if (NGX_HAVE_UNIX_DOMAIN)
+    n++;
+#endif
+
+    for (i = 0; i < n; i++) {
+        if (rules[i]) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_conf_has_realm(ngx_module_t *module, void *conf)
+{
+    ngx_command_t             *cmd;
+    ngx_http_complex_value_t  *realm;
+
+    for (cmd = module->commands; cmd->name.len; cmd++) {
+
+        if (ngx_strcmp(cmd->name.data, "auth_basic") != 0
+            || cmd->set != ngx_http_set_complex_value_slot)
+        {
+            continue;
+        }
+
+        realm = *(ngx_http_complex_value_t **) ((u_char *) conf + cmd->offset);
+
+        return realm && realm != NGX_CONF_UNSET_PTR
+               && (realm->lengths
+                   || ngx_strcmp(realm->value.data, "off") != 0);
+    }
+
+    return 0;
 }

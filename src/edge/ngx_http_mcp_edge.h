@@ -41,14 +41,6 @@ void ngx_http_mcp_read_headers(ngx_http_request_t *r,
 /* whether Content-Type says JSON */
 ngx_uint_t ngx_http_mcp_is_json(ngx_http_request_t *r);
 
-/*
- * Reads and scans the body, then goes on with the phases; what is wrong with
- * it is noted in the context (ngx_http_mcp_body.c).  For the preaccess
- * handler to return.
- */
-ngx_int_t ngx_http_mcp_read_body(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx);
-
 /* the first request header of this name, any case; NULL when absent */
 ngx_table_elt_t *ngx_http_mcp_find_header(ngx_http_request_t *r,
     ngx_str_t *name);
@@ -189,9 +181,8 @@ ngx_int_t ngx_http_mcp_header(ngx_http_request_t *r, const char *name,
 /* the revision whose manners an error body follows */
 ngx_uint_t ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx);
 
-ngx_int_t ngx_http_mcp_answer_header_filter(ngx_http_request_t *r);
-ngx_int_t ngx_http_mcp_answer_body_filter(ngx_http_request_t *r,
-    ngx_chain_t *in);
+/* the filters: of exchanges, of answers, and of refusals of nginx itself */
+void ngx_http_mcp_filter_init(void);
 
 
 /* values (ngx_http_mcp_values.c): evaluated afresh, as late as now */
@@ -245,26 +236,8 @@ ngx_int_t ngx_http_mcp_evaluate_value(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
-/* the place of the tenant, for this tenant or another (..._result.c) */
-ngx_http_mcp_result_t *ngx_http_mcp_initialize_slot(
-    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant);
 
-/* whether it is for this tenant */
-ngx_uint_t ngx_http_mcp_initialize_matches(ngx_http_mcp_result_t *result,
-    ngx_str_t *tenant);
-
-/*
- * All of its result behind protocolVersion, made of what the upstream said and
- * the directives, or as it was made before.  It lives until the next call.
- * NULL: no memory.
- */
-ngx_http_mcp_result_t *ngx_http_mcp_initialize_result(
-    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant, ngx_str_t *source);
-
-
-/*
- * all other messages (ngx_http_mcp_call_start.c, ngx_http_mcp_notification.c)
- */
+/* all other messages (ngx_http_mcp_call.c, ngx_http_mcp_notification.c) */
 
 ngx_int_t ngx_http_mcp_call_start(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
@@ -307,13 +280,14 @@ ngx_int_t ngx_http_mcp_batch_check(struct ngx_http_mcp_batch_s *batch,
 ngx_int_t ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx);
 
 
+/* "mcp_status" of a location: what its zone holds and has counted */
+
+ngx_int_t ngx_http_mcp_status_handler(ngx_http_request_t *r);
+
+
 /* variables (ngx_http_mcp_variables.c) */
 
 ngx_int_t ngx_http_mcp_add_variables(ngx_conf_t *cf);
-
-
-extern ngx_http_output_header_filter_pt  ngx_http_mcp_next_header_filter;
-extern ngx_http_output_body_filter_pt    ngx_http_mcp_next_body_filter;
 
 
 #endif /* _NGX_HTTP_MCP_EDGE_H_INCLUDED_ */

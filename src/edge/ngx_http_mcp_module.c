@@ -19,279 +19,6 @@ static ngx_int_t ngx_http_mcp_postconfiguration(ngx_conf_t *cf);
 static void ngx_http_mcp_quit(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_http_mcp_init_process(ngx_cycle_t *cycle);
 static void ngx_http_mcp_exit_process(ngx_cycle_t *cycle);
-static ngx_int_t ngx_http_mcp_header_filter(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_body_filter(ngx_http_request_t *r,
-    ngx_chain_t *in);
-
-
-static ngx_conf_bitmask_t  ngx_http_mcp_capability_names[] = {
-    { ngx_string("tools"), NGX_HTTP_MCP_CAP_TOOLS },
-    { ngx_string("prompts"), NGX_HTTP_MCP_CAP_PROMPTS },
-    { ngx_string("resources"), NGX_HTTP_MCP_CAP_RESOURCES },
-    { ngx_string("logging"), NGX_HTTP_MCP_CAP_LOGGING },
-    { ngx_string("completions"), NGX_HTTP_MCP_CAP_COMPLETIONS },
-    { ngx_null_string, 0 }
-};
-
-
-static ngx_conf_post_t  ngx_http_mcp_not_zero = {
-    ngx_http_mcp_conf_not_zero
-};
-
-
-#define NGX_HTTP_MCP_ANYWHERE                                                 \
-    (NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF)
-
-
-static ngx_command_t  ngx_http_mcp_commands[] = {
-
-    { ngx_string("mcp_zone"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_zone,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_endpoint"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_conf_endpoint,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_upstream"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_2MORE,
-      ngx_http_mcp_conf_upstream,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_upstream_timeout"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
-      ngx_http_mcp_conf_upstream_timeout,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_server_info"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE123,
-      ngx_http_mcp_conf_server_info,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_instructions"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_str_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, instructions),
-      NULL },
-
-    { ngx_string("mcp_capabilities"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_capabilities,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, capabilities),
-      &ngx_http_mcp_capability_names },
-
-    { ngx_string("mcp_tenant"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_set_complex_value_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, tenant),
-      NULL },
-
-    { ngx_string("mcp_session_bind"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_set_complex_value_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, bind),
-      NULL },
-
-    { ngx_string("mcp_deny"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_deny,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_session_timeout"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, session_timeout),
-      &ngx_http_mcp_not_zero },
-
-    { ngx_string("mcp_session_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
-      ngx_http_mcp_conf_session_limit,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_stream_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_number,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_limit),
-      NULL },
-
-    { ngx_string("mcp_batch"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, batch),
-      NULL },
-
-    { ngx_string("mcp_call_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_number,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, call_limit),
-      NULL },
-
-    { ngx_string("mcp_subscription_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_number,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, subscription_limit),
-      NULL },
-
-    { ngx_string("mcp_stream_after"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_after),
-      NULL },
-
-    { ngx_string("mcp_stream_heartbeat"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_heartbeat),
-      NULL },
-
-    { ngx_string("mcp_stream_retry"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_retry),
-      NULL },
-
-    { ngx_string("mcp_stream_buffer"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_size,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_buffer),
-      NULL },
-
-    { ngx_string("mcp_stream_park"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_park),
-      NULL },
-
-    { ngx_string("mcp_event_buffer"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
-      ngx_http_mcp_conf_event_buffer,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_message_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_size,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, message_limit),
-      NULL },
-
-    { ngx_string("mcp_drain_time"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, drain_time),
-      NULL },
-
-    { ngx_string("mcp_allowed_origins"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_allowed_origins,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_cors"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, cors),
-      NULL },
-
-    { ngx_string("mcp_invalidate"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_2MORE,
-      ngx_http_mcp_conf_invalidate,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_events"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
-      ngx_http_mcp_conf_events,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_coalesce"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, bridge.coalesce),
-      NULL },
-
-    { ngx_string("mcp_list_cache"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_list_cache,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_builtin_tools"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_builtin_tools,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_topic_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_number,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, bridge.topic_limit),
-      NULL },
-
-    { ngx_string("mcp_logger"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_str_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, bridge.logger),
-      NULL },
-
-    { ngx_string("mcp_publish"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_publish,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_status"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_status,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-      ngx_null_command
-};
 
 
 static ngx_http_module_t  ngx_http_mcp_module_ctx = {
@@ -340,62 +67,23 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
 };
 
 
+/* tried in this order, until one does not decline */
+
+ngx_http_mcp_answerer_t  *ngx_http_mcp_answerers[] = {
+    &ngx_http_mcp_call_list,
+    &ngx_http_mcp_call_subscription,
+    &ngx_http_mcp_call_local,
+    &ngx_http_mcp_call_forward,
+    NULL
+};
+
+
 static ngx_http_mcp_reader_kind_t  *ngx_http_mcp_readers[] = {
     &ngx_http_mcp_feed_readers,
     &ngx_http_mcp_shared_readers,
     &ngx_http_mcp_listener_readers,
     NULL
 };
-
-
-ngx_http_output_header_filter_pt  ngx_http_mcp_next_header_filter;
-ngx_http_output_body_filter_pt    ngx_http_mcp_next_body_filter;
-
-
-static ngx_int_t
-ngx_http_mcp_header_filter(ngx_http_request_t *r)
-{
-    ngx_int_t  rc;
-
-    rc = ngx_http_mcp_exchange_header_filter(r);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    if (r == r->main) {
-        rc = ngx_http_mcp_answer_header_filter(r);
-
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
-    }
-
-    return ngx_http_mcp_next_header_filter(r);
-}
-
-
-static ngx_int_t
-ngx_http_mcp_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
-{
-    ngx_int_t  rc;
-
-    rc = ngx_http_mcp_exchange_body_filter(r, in);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    if (r == r->main) {
-        rc = ngx_http_mcp_answer_body_filter(r, in);
-
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
-    }
-
-    return ngx_http_mcp_next_body_filter(r, in);
-}
 
 
 static ngx_int_t
@@ -543,11 +231,7 @@ ngx_http_mcp_postconfiguration(ngx_conf_t *cf)
     ngx_http_mcp_set_scope = ngx_http_mcp_compute_scope;
     ngx_http_mcp_background_variables(cf);
 
-    ngx_http_mcp_next_header_filter = ngx_http_top_header_filter;
-    ngx_http_top_header_filter = ngx_http_mcp_header_filter;
-
-    ngx_http_mcp_next_body_filter = ngx_http_top_body_filter;
-    ngx_http_top_body_filter = ngx_http_mcp_body_filter;
+    ngx_http_mcp_filter_init();
 
     return NGX_OK;
 }

@@ -1,0 +1,1772 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_conf.h"
+#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_defaults.h"
+#include "ngx_http_mcp_publish.h"
+
+
+#define NGX_HTTP_MCP_ANYWHERE                                                 \
+    (NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF)
+
+
+typedef struct {
+    const char                 *name;
+    size_t                      offset;
+} ngx_http_mcp_publish_value_t;
+
+
+static ngx_int_t ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data);
+static ngx_mcp_zone_t *ngx_http_mcp_conf_find_zone(ngx_conf_t *cf,
+    ngx_str_t *name, size_t size);
+static char *ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static ngx_int_t ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *value);
+static char *ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf,
+    ngx_command_t *cmd, void *conf);
+static ngx_uint_t ngx_http_mcp_conf_demand(ngx_str_t *text);
+static ngx_uint_t ngx_http_mcp_conf_names(ngx_str_t *text, const char *name);
+static char *ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf,
+    ngx_command_t *cmd, void *conf);
+static ngx_int_t ngx_http_mcp_conf_invalidate_level(ngx_conf_t *cf,
+    ngx_str_t *value, ngx_str_t *name, ngx_str_t *level);
+static ngx_int_t ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
+    ngx_http_mcp_publish_conf_t *pcf, ngx_str_t *value);
+static char *ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_session_limit(ngx_conf_t *cf,
+    ngx_command_t *cmd, void *conf);
+static char *ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf,
+    ngx_command_t *cmd, void *conf);
+static char *ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc,
+    const char *advice);
+static char *ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_not_zero(ngx_conf_t *cf, void *post,
+    void *data);
+static char *ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_capabilities(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_conf_handler(ngx_conf_t *cf,
+    ngx_http_handler_pt handler);
+static ngx_uint_t ngx_http_mcp_conf_param(ngx_str_t *param, const char *name,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_complex_value_t **cv);
+static ngx_int_t ngx_http_mcp_conf_guarded(ngx_conf_t *cf);
+
+
+static ngx_conf_bitmask_t  ngx_http_mcp_capability_names[] = {
+    { ngx_string("tools"), NGX_HTTP_MCP_CAP_TOOLS },
+    { ngx_string("prompts"), NGX_HTTP_MCP_CAP_PROMPTS },
+    { ngx_string("resources"), NGX_HTTP_MCP_CAP_RESOURCES },
+    { ngx_string("logging"), NGX_HTTP_MCP_CAP_LOGGING },
+    { ngx_string("completions"), NGX_HTTP_MCP_CAP_COMPLETIONS },
+    { ngx_null_string, 0 }
+};
+
+
+static ngx_conf_post_t  ngx_http_mcp_not_zero = {
+    ngx_http_mcp_conf_not_zero
+};
+
+
+ngx_command_t  ngx_http_mcp_commands[] = {
+
+    { ngx_string("mcp_zone"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_zone,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_endpoint"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_conf_endpoint,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_upstream"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_2MORE,
+      ngx_http_mcp_conf_upstream,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_upstream_timeout"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
+      ngx_http_mcp_conf_upstream_timeout,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_server_info"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE123,
+      ngx_http_mcp_conf_server_info,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_instructions"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_conf_set_str_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, instructions),
+      NULL },
+
+    { ngx_string("mcp_capabilities"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_capabilities,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, capabilities),
+      &ngx_http_mcp_capability_names },
+
+    { ngx_string("mcp_tenant"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_set_complex_value_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, tenant),
+      NULL },
+
+    { ngx_string("mcp_session_bind"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_set_complex_value_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, bind),
+      NULL },
+
+    { ngx_string("mcp_deny"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_deny,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_session_timeout"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_time,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, session_timeout),
+      &ngx_http_mcp_not_zero },
+
+    { ngx_string("mcp_session_limit"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
+      ngx_http_mcp_conf_session_limit,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_stream_limit"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_number,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, stream_limit),
+      NULL },
+
+    { ngx_string("mcp_batch"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, batch),
+      NULL },
+
+    { ngx_string("mcp_call_limit"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_number,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, call_limit),
+      NULL },
+
+    { ngx_string("mcp_subscription_limit"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_number,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, subscription_limit),
+      NULL },
+
+    { ngx_string("mcp_stream_after"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_time,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, stream_after),
+      NULL },
+
+    { ngx_string("mcp_stream_heartbeat"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_time,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, stream_heartbeat),
+      NULL },
+
+    { ngx_string("mcp_stream_retry"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_time,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, stream_retry),
+      NULL },
+
+    { ngx_string("mcp_stream_buffer"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_size,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, stream_buffer),
+      NULL },
+
+    { ngx_string("mcp_stream_park"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, stream_park),
+      NULL },
+
+    { ngx_string("mcp_event_buffer"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
+      ngx_http_mcp_conf_event_buffer,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_message_limit"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_size,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, message_limit),
+      NULL },
+
+    { ngx_string("mcp_drain_time"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_time,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, drain_time),
+      NULL },
+
+    { ngx_string("mcp_allowed_origins"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_allowed_origins,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_cors"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, cors),
+      NULL },
+
+    { ngx_string("mcp_invalidate"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_2MORE,
+      ngx_http_mcp_conf_invalidate,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_events"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
+      ngx_http_mcp_conf_events,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_coalesce"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_time,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, bridge.coalesce),
+      NULL },
+
+    { ngx_string("mcp_list_cache"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_list_cache,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_builtin_tools"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_builtin_tools,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_topic_limit"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_number,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, bridge.topic_limit),
+      NULL },
+
+    { ngx_string("mcp_logger"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_conf_set_str_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, bridge.logger),
+      NULL },
+
+    { ngx_string("mcp_publish"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_publish,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_status"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_status,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_mcp_publish_value_t  ngx_http_mcp_publish_values[] = {
+    { "kind", offsetof(ngx_http_mcp_publish_conf_t, kind) },
+    { "topic", offsetof(ngx_http_mcp_publish_conf_t, topic) },
+    { "tenant", offsetof(ngx_http_mcp_publish_conf_t, tenant) },
+    { "id", offsetof(ngx_http_mcp_publish_conf_t, id) },
+    { NULL, 0 }
+};
+
+
+/*
+ * The zone of this name, made when there is none; a size is given by its
+ * declaration alone, else it is 0.  NULL: declared twice (logged), no memory.
+ */
+
+static ngx_mcp_zone_t *
+ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size)
+{
+    ngx_uint_t                  i;
+    ngx_shm_zone_t             *shm_zone;
+    ngx_http_mcp_zone_t        *zone, **zp;
+    ngx_http_mcp_main_conf_t   *mmcf;
+
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+
+    zp = mmcf->zones.elts;
+
+    for (i = 0; i < mmcf->zones.nelts; i++) {
+
+        if (!ngx_mcp_equal(&zp[i]->zone.name, name)) {
+            continue;
+        }
+
+        if (size && zp[i]->declared) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "\"mcp_zone\" \"%V\" is already declared; "
+                               "give this one another name", name);
+            return NULL;
+        }
+
+        zone = zp[i];
+        goto found;
+    }
+
+    zone = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_zone_t));
+    if (zone == NULL) {
+        return NULL;
+    }
+
+    zone->zone.name = *name;
+    zone->zone.worker = NGX_MCP_NO_WORKER;
+    zone->zone.log = cf->cycle->log;
+    zone->cycle = cf->cycle;
+    zone->directive = ((ngx_str_t *) cf->args->elts)[0];
+    zone->file = cf->conf_file->file.name.data;
+    zone->line = cf->conf_file->line;
+
+    zp = ngx_array_push(&mmcf->zones);
+    if (zp == NULL) {
+        return NULL;
+    }
+
+    *zp = zone;
+
+found:
+
+    if (size) {
+        shm_zone = ngx_shared_memory_add(cf, name, size, &ngx_http_mcp_module);
+        if (shm_zone == NULL) {
+            return NULL;
+        }
+
+        zone->declared = 1;
+        zone->shm_zone = shm_zone;
+        zone->file = cf->conf_file->file.name.data;
+        zone->line = cf->conf_file->line;
+
+        shm_zone->init = ngx_http_mcp_init_zone;
+        shm_zone->data = zone;
+    }
+
+    return &zone->zone;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
+{
+    size_t                least;
+    ngx_uint_t            workers;
+    ngx_core_conf_t      *ccf;
+    ngx_http_mcp_zone_t  *zone, *old;
+
+    zone = shm_zone->data;
+    old = data;
+
+    zone->zone.shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    zone->zone.log = shm_zone->shm.log;
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(zone->cycle->conf_ctx,
+                                           ngx_core_module);
+
+    workers = ccf->master ? (ngx_uint_t) ccf->worker_processes : 1;
+
+    if (workers > NGX_MCP_ZONE_WORKERS) {
+        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                      "\"mcp_zone\" \"%V\" serves at most %d workers; lower "
+                      "\"worker_processes\" in %s:%ui", &zone->zone.name,
+                      NGX_MCP_ZONE_WORKERS, zone->file, zone->line);
+        return NGX_ERROR;
+    }
+
+    least = ngx_mcp_zone_min_size(workers);
+
+    if (shm_zone->shm.size < least) {
+        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                      "\"mcp_zone\" \"%V\" is too small for %ui workers; set "
+                      "its size to %uzm or lower \"worker_processes\" in "
+                      "%s:%ui",
+                      &zone->zone.name, workers,
+                      (least + 1024 * 1024 - 1) / (1024 * 1024), zone->file,
+                      zone->line);
+        return NGX_ERROR;
+    }
+
+    return ngx_mcp_state_init(&zone->zone, workers,
+                              old != NULL || shm_zone->shm.exists);
+}
+
+
+static char *
+ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    u_char           *p;
+    ssize_t           size;
+    ngx_str_t        *value, name, s;
+    ngx_uint_t        i;
+    ngx_shm_zone_t   *old;
+    ngx_mcp_zone_t   *zone;
+    ngx_list_part_t  *part;
+
+    value = cf->args->elts;
+
+    if (!ngx_http_mcp_conf_param(&value[1], "zone", &s)) {
+        goto invalid;
+    }
+
+    p = (u_char *) ngx_strchr(s.data, ':');
+
+    if (p == NULL || p == s.data) {
+        goto invalid;
+    }
+
+    name.data = s.data;
+    name.len = p - s.data;
+
+    s.data = p + 1;
+    s.len -= name.len + 1;
+
+    size = ngx_parse_size(&s);
+
+    if (size == NGX_ERROR) {
+        goto invalid;
+    }
+
+    if (size < NGX_MCP_ZONE_MIN_SIZE) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_zone\" \"%V\" is too small; it needs at "
+                           "least 1m, and 32m holds about 20000 sessions",
+                           &name);
+        return NGX_CONF_ERROR;
+    }
+
+    zone = ngx_http_mcp_conf_find_zone(cf, &name, size);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    /* another size is other memory: what was in the old one ends */
+
+    part = &cf->cycle->old_cycle->shared_memory.part;
+    old = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            old = part->elts;
+            i = 0;
+        }
+
+        if (old[i].tag == &ngx_http_mcp_module
+            && ngx_mcp_equal(&old[i].shm.name, &name)
+            && old[i].shm.size != (size_t) size
+            && old[i].data != NULL)
+        {
+            ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                               "the size of mcp zone \"%V\" changed: "
+                               "%ui sessions end", &name,
+                               ngx_mcp_zone_sessions(
+                                   ((ngx_mcp_zone_t *) old[i].data)->sh));
+        }
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameter \"%V\"; write \"mcp_zone "
+                       "zone=NAME:SIZE;\", for example \"mcp_zone "
+                       "zone=main:32m;\"", &value[1]);
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t  *value, s;
+
+    if (mlcf->status) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (!ngx_http_mcp_conf_param(&value[1], "zone", &s) || s.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"; write \"mcp_status "
+                           "zone=NAME;\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    mlcf->status = ngx_http_mcp_conf_find_zone(cf, &s, 0);
+
+    if (mlcf->status == NULL || ngx_http_mcp_conf_guarded(cf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_mcp_conf_handler(cf, ngx_http_mcp_status_handler);
+}
+
+
+static char *
+ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                  *value, s;
+    ngx_uint_t                  i;
+    ngx_http_mcp_loc_conf_t   **ep;
+    ngx_http_mcp_main_conf_t   *mmcf;
+
+    if (mlcf->endpoint) {
+        return "is duplicate";
+    }
+
+    ngx_http_mcp_defaults_endpoint(cf);
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_http_mcp_conf_param(&value[i], "zone", &s) && s.len) {
+            mlcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
+            if (mlcf->zone == NULL) {
+                return NGX_CONF_ERROR;
+            }
+
+            continue;
+        }
+
+        if (ngx_http_mcp_conf_param(&value[i], "name", &s) && s.len) {
+
+            if (ngx_strlchr(s.data, s.data + s.len, '$')) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "\"%V\" of \"mcp_endpoint\" must be a "
+                                   "name without variables", &value[i]);
+                return NGX_CONF_ERROR;
+            }
+
+            mlcf->name = s;
+            mlcf->named = 1;
+            continue;
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"; write \"mcp_endpoint "
+                           "zone=NAME [name=ID];\"", &value[i]);
+        return NGX_CONF_ERROR;
+    }
+
+    if (mlcf->zone == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_endpoint\" needs \"zone=NAME\", the name of "
+                           "an \"mcp_zone\"");
+        return NGX_CONF_ERROR;
+    }
+
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+
+    ep = ngx_array_push(&mmcf->endpoints);
+    if (ep == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    *ep = mlcf;
+
+    mlcf->endpoint = 1;
+    mlcf->conf_ctx = cf->ctx;
+    mlcf->file = cf->conf_file->file.name.data;
+    mlcf->line = cf->conf_file->line;
+
+    return ngx_http_mcp_conf_handler(cf, ngx_http_mcp_content_handler);
+}
+
+
+static char *
+ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                 *value;
+    ngx_uint_t                 i;
+    ngx_http_mcp_upstream_t   *u;
+    ngx_http_complex_value_t  *uri;
+
+    value = cf->args->elts;
+
+    if (mlcf->upstreams == NGX_CONF_UNSET_PTR) {
+        mlcf->upstreams = ngx_array_create(cf->pool, 2,
+                                           sizeof(ngx_http_mcp_upstream_t));
+        if (mlcf->upstreams == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (mlcf->upstreams->nelts) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "only one \"mcp_upstream\" per endpoint is "
+                           "supported; give the second upstream an endpoint "
+                           "of its own");
+        return NGX_CONF_ERROR;
+    }
+
+    u = ngx_array_push(mlcf->upstreams);
+    if (u == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memzero(u, sizeof(ngx_http_mcp_upstream_t));
+
+    u->name = value[1];
+    u->listen = 1;
+    u->probe = 1;
+
+    if (u->name.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the name of \"mcp_upstream\" is empty; write a "
+                           "name for logs and errors");
+        return NGX_CONF_ERROR;
+    }
+
+    if (value[2].data[0] != '/' && value[2].data[0] != '$') {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid URI \"%V\" of \"mcp_upstream %V\"; write "
+                           "the URI of an internal location, which starts "
+                           "with \"/\" (put the address into a \"proxy_pass\" "
+                           "there)",
+                           &value[2], &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    uri = &u->uri;
+
+    if (ngx_http_mcp_conf_value(cf, &value[2], &uri) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (u->uri.lengths == NULL) {
+        ngx_http_mcp_defaults_target(cf, &value[2]);
+    }
+
+    for (i = 3; i < cf->args->nelts; i++) {
+
+        if (ngx_http_mcp_conf_upstream_parameter(cf, u, &value[i]) != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (!u->probe && u->protocol == NGX_HTTP_MCP_RPC) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"protocol=rpc\" and \"probe=off\" of "
+                           "\"mcp_upstream %V\" exclude each other: the "
+                           "module sends no initialize to an \"rpc\" "
+                           "upstream, and must request its lists; remove one "
+                           "of them", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    if (!u->probe) {
+        u->protocol = NGX_HTTP_MCP_LEGACY;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *value)
+{
+    if (ngx_strcmp(value->data, "protocol=auto") == 0) {
+        u->protocol = NGX_HTTP_MCP_AUTO;
+
+    } else if (ngx_strcmp(value->data, "protocol=rpc") == 0) {
+        u->protocol = NGX_HTTP_MCP_RPC;
+
+    } else if (ngx_strcmp(value->data, "protocol=legacy") == 0) {
+        u->protocol = NGX_HTTP_MCP_LEGACY;
+
+    } else if (ngx_strcmp(value->data, "listen=on") == 0) {
+        u->listen = 1;
+
+    } else if (ngx_strcmp(value->data, "listen=off") == 0) {
+        u->listen = 0;
+
+    } else if (ngx_strcmp(value->data, "probe=on") == 0) {
+        u->probe = 1;
+
+    } else if (ngx_strcmp(value->data, "probe=off") == 0) {
+        u->probe = 0;
+
+    } else {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\" of \"mcp_upstream "
+                           "%V\"; the parameters are "
+                           "\"protocol=auto|legacy|rpc\", "
+                           "\"listen=on|off\" and \"probe=on|off\"",
+                           value, &u->name);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static char *
+ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t   *value, s;
+    ngx_uint_t   i, twice;
+    ngx_msec_t  *slot;
+
+    if (mlcf->upstream_timeout != NGX_CONF_UNSET_MSEC
+        || mlcf->upstream_total != NGX_CONF_UNSET_MSEC)
+    {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        slot = &mlcf->upstream_total;
+
+        if (!ngx_http_mcp_conf_param(&value[i], "total", &s)) {
+            slot = &mlcf->upstream_timeout;
+            s = value[i];
+        }
+
+        twice = (*slot != NGX_CONF_UNSET_MSEC);
+
+        *slot = ngx_parse_time(&s, 0);
+
+        if (*slot == (ngx_msec_t) NGX_ERROR || *slot == 0 || twice) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid time \"%V\"; write "
+                               "\"mcp_upstream_timeout TIME [total=TIME];\", "
+                               "for example \"60s total=1h\"", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                 *value, s;
+    ngx_http_mcp_feed_t       *feed;
+    ngx_http_complex_value_t  *uri;
+
+    value = cf->args->elts;
+
+    if (value[1].data[0] != '/' && value[1].data[0] != '$') {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid URI \"%V\" of \"mcp_events\"; write the "
+                           "URI of an internal location, which starts with "
+                           "\"/\" (put the address into a \"proxy_pass\" "
+                           "there)", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    if (mlcf->bridge.feeds == NGX_CONF_UNSET_PTR) {
+        mlcf->bridge.feeds = ngx_array_create(cf->pool, 2,
+                                              sizeof(ngx_http_mcp_feed_t));
+        if (mlcf->bridge.feeds == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    feed = ngx_array_push(mlcf->bridge.feeds);
+    if (feed == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memzero(feed, sizeof(ngx_http_mcp_feed_t));
+
+    feed->upstream.protocol = NGX_HTTP_MCP_EVENTS;
+
+    uri = &feed->upstream.uri;
+
+    if (ngx_http_mcp_conf_value(cf, &value[1], &uri) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    feed->upstream.name = uri->value;
+
+    if (uri->lengths == NULL) {
+        ngx_http_mcp_defaults_target(cf, &value[1]);
+    }
+
+    feed->demand = ngx_http_mcp_conf_demand(&value[1]);
+
+    if (cf->args->nelts == 2) {
+        return NGX_CONF_OK;
+    }
+
+    if (!ngx_http_mcp_conf_param(&value[2], "topic", &s) || s.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"; write \"mcp_events URI "
+                           "[topic=VALUE];\"", &value[2]);
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_mcp_conf_value(cf, &s, &feed->topic) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    feed->demand |= ngx_http_mcp_conf_demand(&s);
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_conf_demand(ngx_str_t *text)
+{
+    ngx_uint_t  demand;
+
+    demand = 0;
+
+    if (ngx_http_mcp_conf_names(text, "mcp_tenant")) {
+        demand |= NGX_HTTP_MCP_FEED_TENANT;
+    }
+
+    if (ngx_http_mcp_conf_names(text, "mcp_topic")) {
+        demand |= NGX_HTTP_MCP_FEED_TOPIC;
+    }
+
+    return demand;
+}
+
+
+/* whether the text of a complex value has this variable */
+
+static ngx_uint_t
+ngx_http_mcp_conf_names(ngx_str_t *text, const char *name)
+{
+    u_char  *p, *last;
+    size_t   len;
+
+    len = ngx_strlen(name);
+    last = text->data + text->len;
+
+    for (p = text->data; p < last; p++) {
+
+        if (*p != '$' || ++p == last) {
+            continue;
+        }
+
+        if (*p == '{') {
+            p++;
+        }
+
+        if ((size_t) (last - p) < len || ngx_strncmp(p, name, len) != 0) {
+            continue;
+        }
+
+        p += len;
+
+        if (p == last || !((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z')
+                           || (*p >= '0' && *p <= '9') || *p == '_'))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static char *
+ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_int_t               n;
+    ngx_str_t              *value, s;
+    ngx_uint_t              i;
+    ngx_http_mcp_bridge_t  *bridge;
+
+    bridge = &mlcf->bridge;
+
+    if (bridge->lists != NGX_CONF_UNSET_UINT) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_OFF;
+
+    } else if (ngx_strcmp(value[1].data, "auto") == 0) {
+        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_AUTO;
+
+    } else if (ngx_strcmp(value[1].data, "on") == 0) {
+        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_ON;
+
+    } else {
+        i = 1;
+        goto invalid;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+
+        if (ngx_http_mcp_conf_param(&value[i], "ttl", &s)) {
+            bridge->lists_ttl = ngx_parse_time(&s, 0);
+
+            if (bridge->lists_ttl == (ngx_msec_t) NGX_ERROR
+                || bridge->lists_ttl == 0)
+            {
+                goto invalid;
+            }
+
+        } else if (ngx_http_mcp_conf_param(&value[i], "key", &s) && s.len) {
+            if (ngx_http_mcp_conf_value(cf, &s, &bridge->lists_key) != NGX_OK)
+            {
+                return NGX_CONF_ERROR;
+            }
+
+        } else if (ngx_http_mcp_conf_param(&value[i], "max", &s)) {
+            n = ngx_atoi(s.data, s.len);
+
+            if (n < 1 || n > 4096) {
+                goto invalid;
+            }
+
+            bridge->lists_max = n;
+
+        } else {
+            goto invalid;
+        }
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameter \"%V\"; write \"mcp_list_cache "
+                       "off|auto|on [ttl=TIME] [key=VALUE] [max=NUMBER];\", "
+                       "for example \"on ttl=5m max=64\"", &value[i]);
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t   *value;
+    ngx_uint_t   i;
+
+    if (mlcf->bridge.tools) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strcmp(value[i].data, "wait_for_event") == 0) {
+            mlcf->bridge.tools |= NGX_HTTP_MCP_TOOL_WAIT;
+
+        } else if (ngx_strcmp(value[i].data, "session_info") == 0) {
+            mlcf->bridge.tools |= NGX_HTTP_MCP_TOOL_SESSION;
+
+        } else {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "unknown tool \"%V\" in \"mcp_builtin_tools\"; "
+                               "the tools are \"wait_for_event\" and "
+                               "\"session_info\"", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_int_t                      rc;
+    ngx_str_t                     *value, s;
+    ngx_uint_t                     i;
+    ngx_http_mcp_main_conf_t      *mmcf;
+    ngx_http_mcp_publish_conf_t   *pcf, **p;
+
+    if (mlcf->publish) {
+        return "is duplicate";
+    }
+
+    pcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_publish_conf_t));
+    if (pcf == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_http_mcp_conf_param(&value[i], "zone", &s) && s.len) {
+            pcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
+            if (pcf->zone == NULL) {
+                return NGX_CONF_ERROR;
+            }
+
+            continue;
+        }
+
+        if (ngx_http_mcp_conf_param(&value[i], "endpoint", &s) && s.len) {
+            pcf->endpoint = s;
+            continue;
+        }
+
+        rc = ngx_http_mcp_conf_publish_value(cf, pcf, &value[i]);
+
+        if (rc == NGX_OK) {
+            continue;
+        }
+
+        if (rc == NGX_DECLINED) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\"; write \"mcp_publish "
+                               "zone=NAME [endpoint=ID] [kind=VALUE] "
+                               "[topic=VALUE] [tenant=VALUE] [id=VALUE];\"",
+                               &value[i]);
+        }
+
+        return NGX_CONF_ERROR;
+    }
+
+    if (pcf->zone == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_publish\" needs \"zone=NAME\", the name of "
+                           "an \"mcp_zone\"");
+        return NGX_CONF_ERROR;
+    }
+
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+
+    p = ngx_array_push(&mmcf->publishers);
+    if (p == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    *p = pcf;
+
+    pcf->file = cf->conf_file->file.name.data;
+    pcf->line = cf->conf_file->line;
+
+    if (ngx_http_mcp_conf_guarded(cf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    mlcf->publish = pcf;
+    ((ngx_http_mcp_zone_t *) pcf->zone)->published = 1;
+
+    return ngx_http_mcp_conf_handler(cf, ngx_http_mcp_publish_handler);
+}
+
+
+/* NGX_DECLINED: it is none of these; NGX_ERROR is logged */
+
+static ngx_int_t
+ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
+    ngx_http_mcp_publish_conf_t *pcf, ngx_str_t *value)
+{
+    ngx_str_t                       s;
+    ngx_http_complex_value_t      **cv;
+    ngx_http_mcp_publish_value_t   *pv;
+
+    for (pv = ngx_http_mcp_publish_values; /* void */ ; pv++) {
+
+        if (pv->name == NULL) {
+            return NGX_DECLINED;
+        }
+
+        if (ngx_http_mcp_conf_param(value, pv->name, &s)) {
+            break;
+        }
+    }
+
+    cv = (ngx_http_complex_value_t **) ((u_char *) pcf + pv->offset);
+
+    if (*cv) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "duplicate parameter \"%V\"; remove one", value);
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_conf_value(cf, &s, cv);
+}
+
+
+static char *
+ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t       *value, level;
+    ngx_uint_t       i, n, first, drop, message;
+    const char      *bad;
+    ngx_mcp_rule_t  *rule, one;
+
+    value = cf->args->elts;
+
+    if (value[1].len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the kind of \"mcp_invalidate\" is empty; write "
+                           "\"*\" for all kinds that have no rule");
+        return NGX_CONF_ERROR;
+    }
+
+    if (mlcf->bridge.invalidate == NGX_CONF_UNSET_PTR) {
+        mlcf->bridge.invalidate = ngx_array_create(cf->pool, 4,
+                                                   sizeof(ngx_mcp_rule_t));
+        if (mlcf->bridge.invalidate == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    first = mlcf->bridge.invalidate->nelts;
+    drop = 0;
+    message = 0;
+
+    ngx_str_null(&level);
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        ngx_memzero(&one, sizeof(ngx_mcp_rule_t));
+
+        one.kind = value[1];
+        bad = ngx_mcp_rule_parse(&one, &value[i]);
+
+        if (bad) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "\"%V\" in \"mcp_invalidate\" %s; the actions "
+                               "are \"message=DATA\", \"level=LEVEL\", "
+                               "\"list_changed=tools|prompts|resources\", "
+                               "\"updated=URI\", \"notify=METHOD\" and "
+                               "\"drop\"", &value[i], bad);
+            return NGX_CONF_ERROR;
+        }
+
+        if (one.action == NGX_MCP_RULE_LEVEL) {
+
+            if (ngx_http_mcp_conf_invalidate_level(cf, &value[i], &one.value,
+                                                   &level)
+                != NGX_OK)
+            {
+                return NGX_CONF_ERROR;
+            }
+
+            continue;
+        }
+
+        if (one.action == NGX_MCP_RULE_DROP) {
+            drop = 1;
+        }
+
+        if (one.action == NGX_MCP_RULE_MESSAGE) {
+            message = 1;
+        }
+
+        rule = ngx_array_push(mlcf->bridge.invalidate);
+        if (rule == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        *rule = one;
+    }
+
+    if (drop && cf->args->nelts > 3) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"drop\" cannot be combined with other actions in "
+                           "\"mcp_invalidate %V\"; remove \"drop\" or the "
+                           "other actions", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    if (level.len && !message) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"level=\" in \"mcp_invalidate %V\" needs "
+                           "\"message=DATA\"; add \"message=DATA\" or remove "
+                           "\"level=\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    rule = mlcf->bridge.invalidate->elts;
+
+    for (n = first; n < mlcf->bridge.invalidate->nelts; n++) {
+        rule[n].level = level;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_conf_invalidate_level(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_str_t *name, ngx_str_t *level)
+{
+    if (level->len) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"level=\" appears twice in "
+                           "\"mcp_invalidate\"; remove one");
+        return NGX_ERROR;
+    }
+
+    *level = *name;
+
+    if (ngx_mcp_level_parse(level) == NGX_MCP_LEVEL_UNSET
+        && !ngx_strlchr(level->data, level->data + level->len, '$'))
+    {
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                           "\"%V\" in \"mcp_invalidate\" is not a "
+                           "level of MCP and means \"info\"; the "
+                           "levels are \"debug\", \"info\", "
+                           "\"notice\", \"warning\", \"error\", "
+                           "\"critical\", \"alert\" and \"emergency\"",
+                           value);
+    }
+
+    return NGX_OK;
+}
+
+
+static char *
+ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t   *value, s;
+    ngx_uint_t   i;
+
+    if (mlcf->server_name.data) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_http_mcp_conf_param(&value[i], "name", &s)) {
+            mlcf->server_name = s;
+
+        } else if (ngx_http_mcp_conf_param(&value[i], "version", &s)) {
+            mlcf->server_version = s;
+
+        } else if (ngx_http_mcp_conf_param(&value[i], "title", &s)) {
+            mlcf->server_title = s;
+
+        } else {
+            goto invalid;
+        }
+    }
+
+    if (mlcf->server_name.len && mlcf->server_version.len) {
+        return NGX_CONF_OK;
+    }
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameters; write \"mcp_server_info name=NAME "
+                       "version=VERSION [title=TITLE];\"");
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t                 *value;
+    ngx_uint_t                 i;
+    ngx_http_complex_value_t  *cv;
+
+    value = cf->args->elts;
+
+    if (mlcf->deny == NGX_CONF_UNSET_PTR) {
+        mlcf->deny = ngx_array_create(cf->pool, cf->args->nelts - 1,
+                                      sizeof(ngx_http_complex_value_t));
+        if (mlcf->deny == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        cv = ngx_array_push(mlcf->deny);
+        if (cv == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        if (ngx_http_mcp_conf_value(cf, &value[i], &cv) != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_int_t   n;
+    ngx_str_t  *value, s;
+
+    if (mlcf->session_limit != NGX_CONF_UNSET_UINT) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    n = ngx_atoi(value[1].data, value[1].len);
+
+    if (n == NGX_ERROR) {
+        goto invalid;
+    }
+
+    mlcf->session_limit = n;
+
+    if (cf->args->nelts == 2) {
+        return NGX_CONF_OK;
+    }
+
+    if (!ngx_http_mcp_conf_param(&value[2], "key", &s)) {
+        goto invalid;
+    }
+
+    if (ngx_http_mcp_conf_value(cf, &s, &mlcf->session_limit_key) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameters; write \"mcp_session_limit NUMBER "
+                       "[key=VALUE];\", with 0 for no limit other than the "
+                       "size of the zone");
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_int_t   n;
+    ngx_str_t  *value;
+    ssize_t     size;
+
+    if (mlcf->event_max != NGX_CONF_UNSET_UINT) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    n = ngx_atoi(value[1].data, value[1].len);
+
+    if (n == NGX_ERROR || n == 0 || n > 65536) {
+        goto invalid;
+    }
+
+    mlcf->event_max = n;
+
+    if (cf->args->nelts == 3) {
+        size = ngx_parse_size(&value[2]);
+
+        if (size == NGX_ERROR || size == 0 || size > 64 * 1024) {
+            goto invalid;
+        }
+
+        mlcf->event_size = size;
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameters; write \"mcp_event_buffer NUMBER "
+                       "[SIZE];\", 1 to 65536 events of at most 64k");
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    u_char      *p;
+    ngx_str_t   *value, *origin;
+    ngx_uint_t   i;
+
+    if (mlcf->origins != NGX_CONF_UNSET_PTR) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    mlcf->origins = ngx_array_create(cf->pool, cf->args->nelts - 1,
+                                     sizeof(ngx_str_t));
+    if (mlcf->origins == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strcmp(value[i].data, "any") == 0) {
+            mlcf->origins_any = 1;
+            continue;
+        }
+
+        p = (u_char *) ngx_strstr(value[i].data, "://");
+
+        if (ngx_strcmp(value[i].data, "null") != 0
+            && (p == NULL || p == value[i].data
+                || ngx_strchr(p + 3, '/') != NULL || p[3] == '\0'
+                || ngx_strchr(p + 3, '*') != NULL))
+        {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid origin \"%V\" in "
+                               "\"mcp_allowed_origins\"; write \"any\", "
+                               "\"null\", or \"https://host[:port]\" without "
+                               "a path or a wildcard", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+
+        origin = ngx_array_push(mlcf->origins);
+        if (origin == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        *origin = value[i];
+        ngx_strlow(origin->data, origin->data, origin->len);
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* the slots of nginx, with a word about what to write */
+
+static char *
+ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    return ngx_http_mcp_conf_advise(cf, ngx_conf_set_msec_slot(cf, cmd, conf),
+                                    cmd->post
+                                    ? "a time above 0, for example \"30s\""
+                                    : "a time, for example \"30s\"");
+}
+
+
+static char *
+ngx_http_mcp_conf_not_zero(ngx_conf_t *cf, void *post, void *data)
+{
+    ngx_msec_t *slot = data;
+
+    return *slot ? NGX_CONF_OK : "invalid value";
+}
+
+
+static char *
+ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    char    *rc;
+    size_t  *slot;
+
+    rc = ngx_conf_set_size_slot(cf, cmd, conf);
+
+    slot = (size_t *) ((char *) conf + cmd->offset);
+
+    if (rc == NGX_CONF_OK && *slot == 0) {
+        rc = "invalid value";
+    }
+
+    return ngx_http_mcp_conf_advise(cf, rc,
+                                    "a size above 0, for example \"64k\"");
+}
+
+
+static char *
+ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    char       *rc;
+    ngx_int_t  *slot;
+
+    rc = ngx_conf_set_num_slot(cf, cmd, conf);
+
+    slot = (ngx_int_t *) ((char *) conf + cmd->offset);
+
+    if (rc == NGX_CONF_OK && (*slot < 1 || *slot > 1000000)) {
+        rc = "invalid value";
+    }
+
+    return ngx_http_mcp_conf_advise(cf, rc, "a number from 1 to 1000000");
+}
+
+
+static char *
+ngx_http_mcp_conf_capabilities(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_str_t           *value;
+    ngx_uint_t           i, n;
+    ngx_conf_bitmask_t  *mask;
+
+    value = cf->args->elts;
+    mask = cmd->post;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        for (n = 0; mask[n].name.len; n++) {
+            if (mask[n].name.len == value[i].len
+                && ngx_strcasecmp(mask[n].name.data, value[i].data) == 0)
+            {
+                break;
+            }
+        }
+
+        if (mask[n].name.len == 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid value \"%V\" in \"mcp_capabilities\"; "
+                               "the values are \"tools\", \"prompts\", "
+                               "\"resources\", \"logging\" and "
+                               "\"completions\"", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return ngx_conf_set_bitmask_slot(cf, cmd, conf);
+}
+
+
+static char *
+ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc, const char *advice)
+{
+    ngx_str_t  *value;
+
+    if (rc == NGX_CONF_OK || rc == NGX_CONF_ERROR
+        || ngx_strcmp(rc, "is duplicate") == 0)
+    {
+        return rc;
+    }
+
+    value = cf->args->elts;
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V\" in \"%V\"; write %s",
+                       &value[1], &value[0], advice);
+    return NGX_CONF_ERROR;
+}
+
+
+/* makes it the location's; refused when there is one already */
+
+static char *
+ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)
+{
+    ngx_str_t                 *value;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (clcf->handler) {
+        value = cf->args->elts;
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"%V\" cannot share a location with another "
+                           "directive that answers requests; give each a "
+                           "location of its own", &value[0]);
+        return NGX_CONF_ERROR;
+    }
+
+    clcf->handler = handler;
+
+    return NGX_CONF_OK;
+}
+
+
+/* whether a parameter is "name=VALUE", which may be empty */
+
+static ngx_uint_t
+ngx_http_mcp_conf_param(ngx_str_t *param, const char *name, ngx_str_t *value)
+{
+    size_t  len;
+
+    len = ngx_strlen(name);
+
+    if (ngx_strncmp(param->data, name, len) != 0 || param->data[len] != '=') {
+        return 0;
+    }
+
+    value->data = param->data + len + 1;
+    value->len = param->len - len - 1;
+
+    return 1;
+}
+
+
+/* compiles a value; *cv is made when it is NULL; NGX_ERROR is logged */
+
+static ngx_int_t
+ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_complex_value_t **cv)
+{
+    ngx_http_compile_complex_value_t  ccv;
+
+    if (*cv == NULL) {
+        *cv = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
+        if (*cv == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = value;
+    ccv.complex_value = *cv;
+
+    return ngx_http_compile_complex_value(&ccv);
+}
+
+
+/* notes the directive at hand, which access rules should protect */
+
+static ngx_int_t
+ngx_http_mcp_conf_guarded(ngx_conf_t *cf)
+{
+    ngx_str_t                 *value;
+    ngx_http_conf_ctx_t       *ctx;
+    ngx_http_mcp_guarded_t    *g;
+    ngx_http_mcp_main_conf_t  *mmcf;
+
+    ctx = cf->ctx;
+    value = cf->args->elts;
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+
+    g = ngx_array_push(&mmcf->guarded);
+    if (g == NULL) {
+        return NGX_ERROR;
+    }
+
+    g->directive = value[0];
+    g->file = cf->conf_file->file.name.data;
+    g->line = cf->conf_file->line;
+    g->loc_conf = ctx->loc_conf;
+    g->srv_conf = ctx->srv_conf;
+
+    return NGX_OK;
+}
