@@ -1,6 +1,49 @@
 
+#include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_stream_body.h"
+#include "ngx_http_mcp_turn.h"
+
+
+/* one turn of the event loop ends for streams after so much */
+#define NGX_HTTP_MCP_TURN_STREAMS   512
+
+/* deadlines are met this late, so that many are met at once */
+#define NGX_HTTP_MCP_TICK           50
+
+
+/* messages of the log in a row, as they go out */
+
+typedef struct {
+    u_char       *first;
+    u_char       *last;
+    ngx_uint_t    n;
+    size_t        len;                    /* of the message read last */
+} ngx_http_mcp_frames_t;
+
+
+/* what is said of a gap */
+
+typedef struct {
+    u_char       *start;
+    u_char       *pos;
+    u_char       *last;
+    ngx_uint_t    n;
+    ngx_pool_t   *pool;
+} ngx_http_mcp_gap_t;
+
+
+#define NGX_HTTP_MCP_GAP_SIZE  4096
+
+
+/* a client that takes nothing keeps an old worker no longer than this */
+#define NGX_HTTP_MCP_DRAIN_SLOW   1500
+
+/* streams that are ended in one turn */
+#define NGX_HTTP_MCP_DRAIN_TURN   512
+
+/* while only streams of calls are left, which end with their calls */
+#define NGX_HTTP_MCP_DRAIN_WAIT   3600000
 
 
 static ngx_int_t ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s,
@@ -9,6 +52,41 @@ static ngx_int_t ngx_http_mcp_stream_header(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s,
     size_t *missed);
+static ngx_int_t ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
+    ngx_http_mcp_frames_t *frames, size_t room);
+static u_char *ngx_http_mcp_stream_frame(ngx_http_mcp_stream_t *s, u_char *p,
+    ngx_str_t *text);
+static void ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s);
+static void ngx_http_mcp_stream_turn_handler(ngx_event_t *ev);
+static ngx_int_t ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_stream_t **s);
+static void ngx_http_mcp_stream_tick_handler(ngx_event_t *ev);
+static void ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s);
+static ngx_int_t ngx_http_mcp_stream_resync(ngx_http_mcp_stream_t *s,
+    ngx_http_mcp_gap_t *gap);
+static ngx_int_t ngx_http_mcp_gap_room(ngx_http_mcp_gap_t *gap, size_t size);
+static ngx_int_t ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s,
+    ngx_http_mcp_gap_t *gap, ngx_str_t *head, ngx_str_t *value,
+    ngx_str_t *tail);
+static ngx_int_t ngx_http_mcp_gap_write(ngx_http_mcp_stream_t *s,
+    ngx_http_mcp_gap_t *gap);
+static ngx_int_t ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s,
+    size_t missed);
+static ngx_int_t ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s);
+static ngx_uint_t ngx_http_mcp_drain_due(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_stream_t *s, ngx_uint_t slot, ngx_msec_t elapsed);
+static ngx_uint_t ngx_http_mcp_drain_rest(ngx_http_mcp_streams_t *streams,
+    ngx_msec_t elapsed);
+static void ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams,
+    ngx_uint_t slot);
+static void ngx_http_mcp_stream_drain_handler(ngx_event_t *ev);
+
+
+static ngx_str_t  ngx_http_mcp_gap_updated =
+    ngx_string("{\"jsonrpc\":\"2.0\","
+               "\"method\":\"notifications/resources/updated\","
+               "\"params\":{\"uri\":");
+static ngx_str_t  ngx_http_mcp_gap_updated_end = ngx_string("}}");
 
 
 ngx_int_t
@@ -206,7 +284,9 @@ ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s)
 }
 
 
-void
+/* a stream's turn; it may be gone afterwards */
+
+static void
 ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
 {
     if (s->finish) {
@@ -252,17 +332,6 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
     if (s->source_waits && s->unsent < s->conf->stream_buffer) {
         s->source_waits = 0;
         s->owner->room(s->owner->data);
-    }
-}
-
-
-void
-ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s)
-{
-    ngx_http_mcp_stream_pace(s, 1);
-
-    if (s->unsent < s->conf->stream_buffer) {
-        ngx_http_mcp_stream_queue(s);
     }
 }
 
@@ -341,97 +410,36 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
 
 
 /*
- * Takes what fits into one write.  NGX_OK: there may be more; NGX_AGAIN: there
+ * Writes what fits into one write.  NGX_OK: there may be more; NGX_AGAIN: there
  * is none; others as above.
  */
 
 static ngx_int_t
 ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
 {
-    u_char     *buf, *p, *id, *first, *data, *end;
-    size_t      len, need, room;
-    ngx_int_t   rc;
-    ngx_uint_t  flags, n;
-    u_char      text[NGX_HTTP_MCP_STREAM_ID];
+    ngx_int_t              rc;
+    ngx_http_mcp_frames_t  frames;
 
-    need = 0;
+    rc = ngx_http_mcp_stream_gather(s, &frames, 0);
 
-again:
+    if (rc == NGX_BUSY && frames.n == 0) {
 
-    buf = ngx_http_mcp_stream_scratch(need, &room);
-    if (buf == NULL) {
-        return NGX_ERROR;
+        /* a message that is larger than most */
+
+        rc = ngx_http_mcp_stream_gather(s, &frames, NGX_HTTP_MCP_STREAM_HEAD
+                                                    + NGX_HTTP_MCP_STREAM_ID
+                                                    + frames.len
+                                                    + NGX_HTTP_MCP_STREAM_END
+                                                    + NGX_HTTP_MCP_STREAM_TAIL);
     }
 
-    n = 0;
-    p = buf + NGX_HTTP_MCP_STREAM_HEAD;
-    first = p;
-    end = buf + room - NGX_HTTP_MCP_STREAM_END - NGX_HTTP_MCP_STREAM_TAIL;
-    len = 0;
+    if (frames.n) {
+        ngx_http_mcp_stream_count(s, frames.n);
 
-    for ( ;; ) {
-
-        if (s->unlogged && s->zs.cursor.own + 1 >= s->unlogged) {
-            rc = NGX_AGAIN;
-            break;
-        }
-
-        data = p + NGX_HTTP_MCP_STREAM_ID;
-
-        if (data >= end) {
-            rc = NGX_OK;
-            break;
-        }
-
-        rc = ngx_mcp_stream_read(s->streams->zone, &s->zs, data, end - data,
-                                 &len, &flags);
-
-        if (rc == NGX_BUSY && n == 0 && need == 0) {
-            need = NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_ID + len
-                   + NGX_HTTP_MCP_STREAM_END + NGX_HTTP_MCP_STREAM_TAIL;
-            goto again;
-        }
-
-        if (rc != NGX_OK) {
-            break;
-        }
-
-        if (flags & NGX_MCP_EVENT_RESPONSE) {
-            s->missed = 0;
-        }
-
-        id = s->client->event(s, text);
-
-        if (n++ == 0) {
-            first = data - (id - text);
-
-        } else {
-            ngx_memmove(p + (id - text), data, len);
-            data = p + (id - text);
-        }
-
-        ngx_memcpy(data - (id - text), text, id - text);
-
-        p = data + len;
-        ngx_mcp_sse_flatten(data, p);
-
-        *p++ = LF;
-        *p++ = LF;
-
-        if (s->unsent + (p - first) >= s->conf->stream_buffer) {
-            break;
-        }
-
-        if (!s->zs.more) {
-            rc = NGX_AGAIN;
-            break;
-        }
-    }
-
-    if (n) {
-        ngx_http_mcp_stream_count(s, n);
-
-        if (ngx_http_mcp_stream_write(s, first, p - first) != NGX_OK) {
+        if (ngx_http_mcp_stream_write(s, frames.first,
+                                      frames.last - frames.first)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
     }
@@ -439,7 +447,7 @@ again:
     switch (rc) {
 
     case NGX_BUSY:
-        return n ? NGX_OK : NGX_ERROR;
+        return frames.n ? NGX_OK : NGX_ERROR;
 
     case NGX_AGAIN:
         return (s->group && ngx_http_mcp_stream_settle(s) != NGX_OK)
@@ -447,13 +455,13 @@ again:
 
     case NGX_DECLINED:
 
-        /* another one carries its line, and hears what the session wants */
+        /* another one carries its channel, and hears what the session wants */
 
         ngx_http_mcp_stream_unindex(s);
         return NGX_AGAIN;
 
     case NGX_ABORT:
-        *missed = len;
+        *missed = frames.len;
         return NGX_ABORT;
 
     case NGX_ERROR:
@@ -465,29 +473,80 @@ again:
 }
 
 
-ngx_int_t
-ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
+/*
+ * Reads messages from the log as frames into at least room bytes.  NGX_OK: the
+ * room or mcp_stream_buffer is full; NGX_AGAIN: that was all; NGX_BUSY: the
+ * next message, of len bytes, does not fit, or there is no memory; others are
+ * those of ngx_mcp_stream_read().
+ */
+
+static ngx_int_t
+ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
+    ngx_http_mcp_frames_t *frames, size_t room)
 {
-    if (s->body->write(s, p, len) != NGX_OK) {
-        s->broken = 1;
-        return NGX_ERROR;
+    u_char     *p, *id, *data, *end;
+    ngx_int_t   rc;
+    ngx_uint_t  flags;
+    u_char      text[NGX_HTTP_MCP_STREAM_ID];
+
+    ngx_memzero(frames, sizeof(ngx_http_mcp_frames_t));
+
+    p = ngx_http_mcp_stream_scratch(room, &room);
+    if (p == NULL) {
+        return NGX_BUSY;
     }
 
-    ngx_http_mcp_stream_pace(s, 0);
+    end = p + room - NGX_HTTP_MCP_STREAM_END - NGX_HTTP_MCP_STREAM_TAIL;
+    p += NGX_HTTP_MCP_STREAM_HEAD;
 
-    return NGX_OK;
-}
+    do {
+        if (s->unlogged && s->zs.cursor.own + 1 >= s->unlogged) {
+            return NGX_AGAIN;
+        }
 
+        data = p + NGX_HTTP_MCP_STREAM_ID;
 
-void
-ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n)
-{
-    ngx_http_mcp_ctx_t  *ctx;
+        if (data >= end) {
+            return NGX_OK;
+        }
 
-    if (s->request) {
-        ctx = ngx_http_get_module_ctx(s->request, ngx_http_mcp_module);
-        ctx->events_sent += n;
-    }
+        rc = ngx_mcp_stream_read(s->streams->zone, &s->zs, data, end - data,
+                                 &frames->len, &flags);
+        if (rc != NGX_OK) {
+            return rc;
+        }
+
+        if (flags & NGX_MCP_EVENT_RESPONSE) {
+            s->missed = 0;
+        }
+
+        id = s->client->event(s, text);
+
+        if (frames->n++ == 0) {
+            frames->first = data - (id - text);
+
+        } else {
+            ngx_memmove(p + (id - text), data, frames->len);
+            data = p + (id - text);
+        }
+
+        ngx_memcpy(data - (id - text), text, id - text);
+
+        p = data + frames->len;
+        ngx_mcp_sse_flatten(data, p);
+
+        *p++ = LF;
+        *p++ = LF;
+
+        frames->last = p;
+
+        if (s->unsent + (p - frames->first) >= s->conf->stream_buffer) {
+            return NGX_OK;
+        }
+
+    } while (s->zs.more);
+
+    return NGX_AGAIN;
 }
 
 
@@ -529,7 +588,7 @@ ngx_int_t
 ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
     ngx_str_t *text, ngx_uint_t flags)
 {
-    u_char     *buf, *p, *data;
+    u_char     *buf, *p;
     size_t      room;
     ngx_int_t   rc;
 
@@ -572,14 +631,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
     }
 
     buf += NGX_HTTP_MCP_STREAM_HEAD;
-
-    data = s->client->event(s, buf);
-    p = ngx_cpymem(data, text->data, text->len);
-
-    ngx_mcp_sse_flatten(data, p);
-
-    *p++ = LF;
-    *p++ = LF;
+    p = ngx_http_mcp_stream_frame(s, buf, text);
 
     ngx_mcp_count(s->streams->zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
     ngx_http_mcp_stream_count(s, 1);
@@ -588,67 +640,22 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 }
 
 
-void
-ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
+/* writes a message as a frame, for which there is room, and returns its end */
+
+static u_char *
+ngx_http_mcp_stream_frame(ngx_http_mcp_stream_t *s, u_char *p, ngx_str_t *text)
 {
-    ngx_http_mcp_stream_owner_t  *owner;
+    u_char  *data;
 
-    if (s->closed) {
-        return;
-    }
+    data = s->client->event(s, p);
+    p = ngx_cpymem(data, text->data, text->len);
 
-    owner = s->owner;
+    ngx_mcp_sse_flatten(data, p);
 
-    ngx_http_mcp_stream_unlink(s, counter);
-    s->body->end(s);
+    *p++ = LF;
+    *p++ = LF;
 
-    if (owner) {
-        owner->closed(owner->data);
-    }
-}
-
-
-void
-ngx_http_mcp_stream_drop(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
-{
-    ngx_http_mcp_stream_owner_t  *owner;
-
-    owner = s->owner;
-
-    ngx_http_mcp_stream_unlink(s, counter);
-    s->body->drop(s);
-
-    if (owner) {
-        owner->closed(owner->data);
-    }
-}
-
-
-void
-ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
-{
-    ngx_http_mcp_ctx_t  *ctx;
-
-    if (s->closed) {
-        return;
-    }
-
-    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
-                   "mcp stream %uD closed: %ui", s->local,
-                   (ngx_uint_t) counter);
-
-    s->closed = 1;
-
-    ngx_http_mcp_stream_unsettle(s);
-    ngx_mcp_stream_close(s->streams->zone, &s->zs, counter);
-
-    ngx_http_mcp_stream_leave_group(s);
-    ngx_http_mcp_stream_unpace(s);
-
-    if (s->request) {
-        ctx = ngx_http_get_module_ctx(s->request, ngx_http_mcp_module);
-        ctx->stream = NULL;
-    }
+    return p;
 }
 
 
@@ -684,4 +691,614 @@ ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     }
 
     ngx_http_mcp_stream_queue(s);
+}
+
+
+static void
+ngx_http_mcp_stream_turn_handler(ngx_event_t *ev)
+{
+    ngx_int_t                rc;
+    ngx_uint_t               n;
+    ngx_msec_t               start;
+    ngx_http_mcp_stream_t   *s;
+    ngx_http_mcp_streams_t  *streams;
+
+    streams = ev->data;
+    start = ngx_http_mcp_turn_now();
+
+    for (n = 0; /* void */ ; n++) {
+
+        if (n && n % 32 == 0
+            && (n >= NGX_HTTP_MCP_TURN_STREAMS
+                || ngx_http_mcp_turn_over(start)))
+        {
+            break;
+        }
+
+        rc = ngx_http_mcp_stream_next(streams, &s);
+
+        if (rc == NGX_DONE) {
+            return;
+        }
+
+        if (rc == NGX_AGAIN) {
+            break;
+        }
+
+        if (s) {
+            ngx_http_mcp_stream_turn(s);
+        }
+    }
+
+    ngx_post_event(ev, &ngx_posted_next_events);
+}
+
+
+/* as ngx_http_mcp_stream_news() */
+
+static ngx_int_t
+ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_stream_t **s)
+{
+    ngx_queue_t  *q;
+
+    if (ngx_queue_empty(&streams->pending)) {
+        return ngx_http_mcp_stream_news(streams, s);
+    }
+
+    q = ngx_queue_head(&streams->pending);
+    *s = ngx_queue_data(q, ngx_http_mcp_stream_t, pending);
+
+    ngx_queue_remove(q);
+    (*s)->queued = 0;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_stream_tick_handler(ngx_event_t *ev)
+{
+    ngx_uint_t               n;
+    ngx_msec_t               wait;
+    ngx_queue_t             *q;
+    ngx_msec_int_t           left;
+    ngx_http_mcp_pace_t     *pace;
+    ngx_http_mcp_stream_t   *s;
+    ngx_http_mcp_streams_t  *streams;
+
+    streams = ev->data;
+
+    n = 0;
+    wait = NGX_CONF_UNSET_MSEC;
+
+    for (q = ngx_queue_head(&streams->paces);
+         q != ngx_queue_sentinel(&streams->paces);
+         q = ngx_queue_next(q))
+    {
+        pace = ngx_queue_data(q, ngx_http_mcp_pace_t, link);
+
+        while (!ngx_queue_empty(&pace->streams)) {
+
+            s = ngx_queue_data(ngx_queue_head(&pace->streams),
+                               ngx_http_mcp_stream_t, pace);
+
+            left = (ngx_msec_int_t) (s->deadline - ngx_current_msec);
+
+            if (left <= 0 && n++ < NGX_HTTP_MCP_TURN_STREAMS) {
+                ngx_http_mcp_stream_due(s);
+                continue;
+            }
+
+            if (left <= 0) {
+                left = 1;
+
+            } else if (left < NGX_HTTP_MCP_TICK) {
+                left = NGX_HTTP_MCP_TICK;
+            }
+
+            wait = ngx_min(wait, (ngx_msec_t) left);
+
+            break;
+        }
+    }
+
+    if (wait != NGX_CONF_UNSET_MSEC) {
+        ngx_add_timer(ev, wait);
+    }
+}
+
+
+static void
+ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s)
+{
+    u_char  *p;
+    u_char   buf[NGX_HTTP_MCP_STREAM_HEAD + sizeof(":\n\n")
+                 + NGX_HTTP_MCP_STREAM_TAIL];
+
+    if (s->slow) {
+        ngx_log_error(NGX_LOG_INFO, s->connection->log, NGX_ETIMEDOUT,
+                      "mcp client did not read from its stream within "
+                      "\"send_timeout\"");
+
+        s->timedout = 1;
+        ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_SLOW);
+        return;
+    }
+
+    p = buf + NGX_HTTP_MCP_STREAM_HEAD;
+    ngx_memcpy(p, ":\n\n", 3);
+
+    if (ngx_http_mcp_stream_write(s, p, 3) != NGX_OK) {
+        ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
+        return;
+    }
+
+    if (s->zs.gap == NGX_MCP_GAP_MORE && s->unsent == 0) {
+
+        /* events have been refused all the time since it was told of that */
+
+        s->zs.gap = NGX_MCP_GAP_NONE;
+        ngx_http_mcp_stream_queue(s);
+
+    } else if (ngx_http_mcp_stream_outdated(s)) {
+        ngx_http_mcp_stream_queue(s);
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t               i;
+    ngx_http_mcp_streams_t  *streams;
+
+    streams = ngx_calloc(sizeof(ngx_http_mcp_streams_t), ngx_cycle->log);
+    if (streams == NULL) {
+        return NGX_ERROR;
+    }
+
+    streams->zone = zone;
+
+    ngx_queue_init(&streams->pending);
+    ngx_queue_init(&streams->pending_groups);
+    ngx_queue_init(&streams->unchanged_groups);
+    ngx_queue_init(&streams->changed_groups);
+    ngx_queue_init(&streams->paces);
+
+    for (i = 0; i < NGX_HTTP_MCP_STREAM_GROUPS; i++) {
+        ngx_queue_init(&streams->groups[i]);
+    }
+
+    streams->turn.handler = ngx_http_mcp_stream_turn_handler;
+    streams->turn.data = streams;
+    streams->turn.log = ngx_cycle->log;
+
+    streams->tick.handler = ngx_http_mcp_stream_tick_handler;
+    streams->tick.data = streams;
+    streams->tick.log = ngx_cycle->log;
+    streams->tick.cancelable = 1;
+
+    streams->drain.handler = ngx_http_mcp_stream_drain_handler;
+    streams->drain.data = streams;
+    streams->drain.log = ngx_cycle->log;
+
+    zone->data = streams;
+
+    return NGX_OK;
+}
+
+
+/* "lagged", with how many if it is known, and what makes a client ask again */
+
+static ngx_int_t
+ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
+{
+    u_char              *p;
+    ngx_int_t            rc;
+    ngx_pool_t          *pool;
+    ngx_http_mcp_gap_t   gap;
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
+                   "mcp stream %uD lagged", s->local);
+
+    pool = ngx_create_pool(2 * NGX_HTTP_MCP_GAP_SIZE, s->connection->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    gap.n = 0;
+    gap.pool = pool;
+
+    rc = ngx_http_mcp_gap_room(&gap, NGX_HTTP_MCP_GAP_SIZE);
+
+    if (rc == NGX_OK) {
+        p = ngx_cpymem(gap.start, "event: lagged\n",
+                       sizeof("event: lagged\n") - 1);
+        p = s->client->event(s, p);
+
+        p = missed == NGX_MCP_LOST_UNKNOWN
+            ? ngx_sprintf(p, "{\"missed\":null}\n\n")
+            : ngx_sprintf(p, "{\"missed\":%uz}\n\n", missed);
+
+        gap.pos = p;
+
+        if (s->zs.channel == NGX_MCP_GENERAL_CHANNEL) {
+            rc = ngx_http_mcp_stream_resync(s, &gap);
+        }
+
+        if (rc == NGX_OK) {
+            rc = ngx_http_mcp_gap_write(s, &gap);
+        }
+    }
+
+    ngx_destroy_pool(pool);
+
+    if (gap.n) {
+        ngx_http_mcp_stream_count(s, gap.n);
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_stream_resync(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap)
+{
+    ngx_str_t   uri, json;
+    ngx_uint_t  i, bit;
+
+    for (bit = 1; bit & NGX_MCP_OFFERED_ALL; bit <<= 1) {
+
+        if ((s->offered & bit)
+            && ngx_http_mcp_gap_event(s, gap,
+                                      ngx_http_mcp_list_notification(bit),
+                                      NULL, NULL)
+               != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (ngx_mcp_session_subscription(s->streams->zone, s->zs.session, i,
+                                         gap->pool, &uri)
+            != NGX_OK)
+        {
+            return NGX_OK;
+        }
+
+        json.len = ngx_mcp_json_escaped_len(&uri);
+        json.data = ngx_pnalloc(gap->pool, json.len);
+        if (json.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        json.len = ngx_mcp_json_escape(json.data, &uri) - json.data;
+
+        if (ngx_http_mcp_gap_event(s, gap, &ngx_http_mcp_gap_updated, &json,
+                                   &ngx_http_mcp_gap_updated_end)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
+    ngx_str_t *head, ngx_str_t *value, ngx_str_t *tail)
+{
+    u_char     *p;
+    size_t      len;
+    ngx_str_t  *parts[3];
+    ngx_uint_t  i;
+
+    parts[0] = head;
+    parts[1] = value;
+    parts[2] = tail;
+
+    len = NGX_HTTP_MCP_STREAM_ID + NGX_HTTP_MCP_STREAM_END;
+
+    for (i = 0; i < 3 && parts[i]; i++) {
+        len += parts[i]->len;
+    }
+
+    if (len > (size_t) (gap->last - gap->pos)
+        && ngx_http_mcp_gap_write(s, gap) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (len > (size_t) (gap->last - gap->pos)
+        && ngx_http_mcp_gap_room(gap, len) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    p = s->client->event(s, gap->pos);
+
+    for (i = 0; i < 3 && parts[i]; i++) {
+        p = ngx_cpymem(p, parts[i]->data, parts[i]->len);
+    }
+
+    *p++ = LF;
+    *p++ = LF;
+
+    gap->pos = p;
+    gap->n++;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_gap_room(ngx_http_mcp_gap_t *gap, size_t size)
+{
+    u_char  *p;
+
+    p = ngx_pnalloc(gap->pool, NGX_HTTP_MCP_STREAM_HEAD + size
+                               + NGX_HTTP_MCP_STREAM_TAIL);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    gap->start = p + NGX_HTTP_MCP_STREAM_HEAD;
+    gap->pos = gap->start;
+    gap->last = gap->start + size;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_gap_write(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap)
+{
+    size_t  len;
+
+    len = gap->pos - gap->start;
+
+    if (len == 0) {
+        return NGX_OK;
+    }
+
+    gap->pos = gap->start;
+
+    return ngx_http_mcp_stream_write(s, gap->start, len);
+}
+
+
+/*
+ * The answer of the stream's channel is not in the log: the call's goes out, or
+ * an error.
+ */
+
+static ngx_int_t
+ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s)
+{
+    u_char      *buf, *p;
+    ngx_int_t    rc;
+    ngx_str_t    id, answer, why, data;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(1024, s->connection->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (s->answer.len) {
+        answer = s->answer;
+        goto found;
+    }
+
+    rc = ngx_mcp_call_id(s->streams->zone, s->zs.session, s->zs.channel, pool,
+                         &id);
+
+    if (rc != NGX_OK) {
+        /* without its id the answer would belong to nothing */
+        ngx_destroy_pool(pool);
+        return (rc == NGX_DECLINED) ? NGX_OK : NGX_ERROR;
+    }
+
+    ngx_str_set(&why, "events were lost");
+    ngx_str_set(&data, "{\"reason\":\"events were lost\"}");
+
+    answer = s->client->error(pool, NGX_MCP_REVISION_LATEST_LEGACY, &id,
+                              NGX_MCP_INTERNAL_ERROR, &why, &data);
+
+    if (answer.data == NULL) {
+        ngx_destroy_pool(pool);
+        return NGX_ERROR;
+    }
+
+found:
+
+    rc = NGX_ERROR;
+
+    buf = ngx_pnalloc(pool, NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_ID
+                            + answer.len + NGX_HTTP_MCP_STREAM_END
+                            + NGX_HTTP_MCP_STREAM_TAIL);
+    if (buf) {
+        buf += NGX_HTTP_MCP_STREAM_HEAD;
+
+        p = ngx_http_mcp_stream_frame(s, buf, &answer);
+
+        rc = ngx_http_mcp_stream_write(s, buf, p - buf);
+    }
+
+    ngx_destroy_pool(pool);
+
+    if (rc == NGX_OK) {
+        ngx_http_mcp_stream_count(s, 1);
+    }
+
+    return rc;
+}
+
+
+void
+ngx_http_mcp_stream_drain(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t               i;
+    ngx_http_mcp_streams_t  *streams;
+
+    streams = zone->data;
+
+    if (streams == NULL || streams->draining) {
+        return;
+    }
+
+    streams->draining = 1;
+    streams->drain_start = ngx_current_msec;
+    streams->drain_next = 0;
+    streams->drain_top = 0;
+    streams->drain_jitter = ngx_random() % 1000;
+
+    for (i = 0; i < streams->nslots; i++) {
+        if (streams->slots[i]) {
+            streams->drain_top = i + 1;
+        }
+    }
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "mcp zone \"%V\" drains %ui streams",
+                   &zone->name, streams->n);
+
+    if (streams->n) {
+        ngx_add_timer(&streams->drain, NGX_HTTP_MCP_DRAIN_TICK);
+    }
+}
+
+
+static void
+ngx_http_mcp_stream_drain_handler(ngx_event_t *ev)
+{
+    ngx_uint_t               n;
+    ngx_msec_t               elapsed, wait;
+    ngx_http_mcp_stream_t   *s;
+    ngx_http_mcp_streams_t  *streams;
+
+    streams = ev->data;
+    elapsed = ngx_current_msec - streams->drain_start;
+    wait = NGX_HTTP_MCP_DRAIN_TICK;
+
+    for (n = 0; streams->drain_next < streams->drain_top; n++) {
+
+        if (n == NGX_HTTP_MCP_DRAIN_TURN) {
+            wait = 1;
+            break;
+        }
+
+        s = streams->slots[streams->drain_next];
+
+        if (s && !ngx_http_mcp_drain_due(streams, s, streams->drain_next,
+                                         elapsed))
+        {
+            break;
+        }
+
+        ngx_http_mcp_drain_stream(streams, streams->drain_next++);
+    }
+
+    if (streams->drain_next >= streams->drain_top
+        && !ngx_http_mcp_drain_rest(streams, elapsed))
+    {
+        wait = NGX_HTTP_MCP_DRAIN_WAIT;
+    }
+
+    if (streams->n) {
+        ngx_add_timer(ev, wait);
+    }
+}
+
+
+/* the streams end in the order of their slots, evenly over the time */
+
+static ngx_uint_t
+ngx_http_mcp_drain_due(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_stream_t *s, ngx_uint_t slot, ngx_msec_t elapsed)
+{
+    uint64_t  at;
+
+    at = (uint64_t) s->conf->drain_time
+         * (slot * 1000 + streams->drain_jitter);
+
+    return at <= (uint64_t) elapsed * streams->drain_top * 1000;
+}
+
+
+/* whether some are left that have to end */
+
+static ngx_uint_t
+ngx_http_mcp_drain_rest(ngx_http_mcp_streams_t *streams, ngx_msec_t elapsed)
+{
+    ngx_uint_t              i, rest;
+    ngx_http_mcp_stream_t  *s;
+
+    rest = 0;
+
+    for (i = 0; i < streams->nslots; i++) {
+
+        ngx_http_mcp_drain_stream(streams, i);
+
+        s = streams->slots[i];
+
+        if (s == NULL || !(s->get || s->closed)) {
+            continue;
+        }
+
+        rest = 1;
+
+        if (!s->finish
+            && elapsed > s->conf->drain_time + NGX_HTTP_MCP_DRAIN_SLOW)
+        {
+            s->timedout = 1;
+            ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_SLOW);
+        }
+    }
+
+    return rest;
+}
+
+
+static void
+ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
+{
+    u_char                 *p, *last;
+    ngx_msec_t              retry;
+    ngx_http_mcp_stream_t  *s;
+    u_char                  buf[NGX_HTTP_MCP_STREAM_HEAD
+                                + NGX_HTTP_MCP_CLIENT_RETRY
+                                + NGX_HTTP_MCP_STREAM_TAIL];
+
+    s = streams->slots[slot];
+
+    if (s == NULL || !s->get || s->closed) {
+        return;
+    }
+
+    /* events that have arrived go out first */
+
+    ngx_http_mcp_stream_turn(s);
+
+    s = streams->slots[slot];
+
+    if (s == NULL || s->closed || s->unsent) {
+        return;
+    }
+
+    retry = s->conf->stream_retry;
+    retry += ngx_random() % (retry + 1);
+
+    p = buf + NGX_HTTP_MCP_STREAM_HEAD;
+    last = s->client->retry(p, retry);
+
+    if (ngx_http_mcp_stream_write(s, p, last - p) != NGX_OK) {
+        ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
+        return;
+    }
+
+    ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_DRAINED);
 }

@@ -192,21 +192,19 @@ struct ngx_http_mcp_streams_s {
 };
 
 
-/* ngx_http_mcp_stream.c */
+/* ngx_http_mcp_stream_base.c: for all below */
 
-/* a stream's turn; it may be gone afterwards */
-void ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s);
+ngx_http_mcp_stream_t *ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s);
 
-/* the client took something; the stream may be gone afterwards */
-void ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s);
+/* it gets a turn in a later event */
+void ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s);
 
-/* closes it without what is unsent: the client left, or takes nothing */
-void ngx_http_mcp_stream_drop(ngx_http_mcp_stream_t *s,
-    ngx_mcp_counter_e counter);
+/* sets the next deadline: of the heartbeat, or of a client that is slow */
+void ngx_http_mcp_stream_pace(ngx_http_mcp_stream_t *s, ngx_uint_t progress);
 
-/* leaves the zone and all tables; the body is left */
-void ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s,
-    ngx_mcp_counter_e counter);
+/* memory for composing, of this process; at least size bytes */
+u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
 
 /*
  * Writes whole lines of SSE, with HEAD and TAIL bytes of room around them.
@@ -218,28 +216,16 @@ ngx_int_t ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p,
 /* messages were given to the client: for $mcp_events_sent */
 void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
 
+/* the client took something */
+void ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s);
 
-/* ngx_http_mcp_stream_gap.c: what is said when events were lost */
+/* closes it without what is unsent: the client left, or takes nothing */
+void ngx_http_mcp_stream_drop(ngx_http_mcp_stream_t *s,
+    ngx_mcp_counter_e counter);
 
-/* "lagged", with how many if it is known, and what makes a client ask again */
-ngx_int_t ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed);
-
-/* the answer of the stream's line is not in the log: the call's, or an error */
-ngx_int_t ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s);
-
-
-/* ngx_http_mcp_stream_worker.c */
-
-ngx_http_mcp_stream_t *ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone);
-void ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s);
-void ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s);
-
-/* sets the next deadline: of the heartbeat, or of a client that is slow */
-void ngx_http_mcp_stream_pace(ngx_http_mcp_stream_t *s, ngx_uint_t progress);
-void ngx_http_mcp_stream_unpace(ngx_http_mcp_stream_t *s);
-
-/* memory for composing, of this process; at least size bytes */
-u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
+/* leaves the zone and all tables; the body is left */
+void ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s,
+    ngx_mcp_counter_e counter);
 
 
 /* ngx_http_mcp_stream_index.c: streams by what they want */
@@ -267,11 +253,6 @@ ngx_uint_t ngx_http_mcp_stream_outdated(ngx_http_mcp_stream_t *s);
  */
 ngx_int_t ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_stream_t **s);
-
-
-/* ngx_http_mcp_drain.c */
-
-void ngx_http_mcp_stream_drain_handler(ngx_event_t *ev);
 
 
 /* ngx_http_mcp_stream_held.c */
