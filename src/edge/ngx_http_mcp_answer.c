@@ -24,6 +24,9 @@ static ngx_int_t ngx_http_mcp_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
 static ngx_int_t ngx_http_mcp_answer_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
+static ngx_uint_t ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_answer_parts(ngx_http_request_t *r,
+    ngx_str_t *parts, ngx_uint_t nparts);
 
 
 static ngx_http_output_header_filter_pt  ngx_http_mcp_next_header_filter;
@@ -48,7 +51,9 @@ ngx_http_mcp_header(ngx_http_request_t *r, const char *name, ngx_str_t *value)
 }
 
 
-ngx_uint_t
+/* the revision whose form an error body has */
+
+static ngx_uint_t
 ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx)
 {
     ngx_http_mcp_verify_session(ctx);
@@ -100,7 +105,9 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
 }
 
 
-ngx_int_t
+/* as ngx_http_mcp_answer(), a JSON body in parts, with 200 */
+
+static ngx_int_t
 ngx_http_mcp_answer_parts(ngx_http_request_t *r, ngx_str_t *parts,
     ngx_uint_t nparts)
 {
@@ -262,7 +269,8 @@ ngx_int_t
 ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_reply_t *reply)
 {
-    ngx_str_t            text;
+    ngx_str_t            text, seconds;
+    ngx_uint_t           status;
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
@@ -275,24 +283,34 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
         return ngx_http_mcp_answer_parts(r, reply->parts, reply->nparts);
     }
 
-    if (reply->status && reply->nparts == 0) {
-        return ngx_http_mcp_refuse_data(r, reply->status, id, reply->code,
-                                        &reply->message,
-                                        reply->data.len ? &reply->data : NULL);
-    }
-
     if (ngx_http_mcp_reply_text(r, id, reply, &text) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (reply->status) {
-        ctx->error = reply->code;
-        return ngx_http_mcp_refuse_text(r, ctx->client->status(reply->status,
-                                                               reply->code),
-                                        &text);
+    if (reply->status == 0) {
+        return ngx_http_mcp_answer(r, NGX_HTTP_OK, &text);
     }
 
-    return ngx_http_mcp_answer(r, NGX_HTTP_OK, &text);
+    ctx->error = reply->code;
+    status = ctx->client->status(reply->status, reply->code);
+
+    if (reply->nparts == 0) {
+        ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                      "mcp endpoint \"%V\" answered %ui, %i: %V",
+                      &ctx->conf->name, status, reply->code, &reply->message);
+    }
+
+    if (status == NGX_HTTP_SERVICE_UNAVAILABLE
+        && !ngx_http_mcp_has_retry_after(r))
+    {
+        ngx_str_set(&seconds, "1");
+
+        if (ngx_http_mcp_header(r, "Retry-After", &seconds) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
+    return ngx_http_mcp_answer(r, status, &text);
 }
 
 
@@ -358,8 +376,9 @@ ngx_int_t
 ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status, ngx_int_t code,
     const char *message)
 {
-    ngx_str_t            id, text;
-    ngx_http_mcp_ctx_t  *ctx;
+    ngx_str_t              id;
+    ngx_http_mcp_ctx_t    *ctx;
+    ngx_http_mcp_reply_t   reply;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
@@ -369,10 +388,9 @@ ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status, ngx_int_t code,
         id = ctx->message->id;
     }
 
-    text.data = (u_char *) message;
-    text.len = ngx_strlen(message);
+    (void) ngx_http_mcp_reply_error(&reply, status, code, message);
 
-    return ngx_http_mcp_refuse_data(r, status, &id, code, &text, NULL);
+    return ngx_http_mcp_reply_send(r, &id, &reply);
 }
 
 
@@ -388,52 +406,6 @@ ngx_http_mcp_not_allowed(ngx_http_request_t *r, const char *why)
     }
 
     return ngx_http_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED, NGX_MCP_REFUSED, why);
-}
-
-
-ngx_int_t
-ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data)
-{
-    ngx_str_t            body;
-    ngx_http_mcp_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
-
-    ctx->error = code;
-    status = ctx->client->status(status, code);
-
-    body = ctx->client->error(r->pool, ngx_http_mcp_revision(ctx), id, code,
-                              message, data);
-    if (body.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
-                  "mcp endpoint \"%V\" answered %ui, %i: %V",
-                  &ctx->conf->name, status, code, message);
-
-    return ngx_http_mcp_refuse_text(r, status, &body);
-}
-
-
-ngx_int_t
-ngx_http_mcp_refuse_text(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_str_t *body)
-{
-    ngx_str_t  seconds;
-
-    if (status == NGX_HTTP_SERVICE_UNAVAILABLE
-        && !ngx_http_mcp_has_retry_after(r))
-    {
-        ngx_str_set(&seconds, "1");
-
-        if (ngx_http_mcp_header(r, "Retry-After", &seconds) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-    }
-
-    return ngx_http_mcp_answer(r, status, body);
 }
 
 

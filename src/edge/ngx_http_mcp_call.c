@@ -9,7 +9,7 @@
 /*
  * Running calls whose clients have left keep the connection that they came by
  * and one to their upstream.  There are at most mcp_call_limit of them for a
- * tenant (or identity, or address), and together as many as take a quarter of
+ * tenant (or a client without one), and together as many as take a quarter of
  * the worker's connections.
  */
 
@@ -54,7 +54,14 @@ static ngx_http_mcp_call_t *ngx_http_mcp_call_detached_oldest(
     ngx_http_mcp_call_t *call, ngx_uint_t *n);
 static void ngx_http_mcp_call_detached_remove(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call,
+    ngx_uint_t reason);
+static void ngx_http_mcp_call_text(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply, ngx_str_t *text);
 
+
+ngx_http_mcp_answerer_t  **ngx_http_mcp_answerers;
 
 ngx_http_mcp_calls_t  ngx_http_mcp_calls;
 
@@ -347,7 +354,9 @@ ngx_http_mcp_call_number(ngx_http_mcp_call_t *call)
 }
 
 
-void
+/* frees the running slot in the zone, and the number; may come twice */
+
+static void
 ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call)
 {
     ngx_http_mcp_calls_t  *calls;
@@ -438,7 +447,9 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-void
+/* ends it for this reason; r may be gone after it */
+
+static void
 ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call, ngx_uint_t reason)
 {
     ngx_connection_t  *c;
@@ -650,7 +661,9 @@ ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 }
 
 
-void
+/* the text of an answer, for a batch or a stream; empty: there is none */
+
+static void
 ngx_http_mcp_call_text(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply,
     ngx_str_t *text)
 {
@@ -1087,7 +1100,7 @@ static void
 ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
 {
     ngx_str_t             *key;
-    ngx_uint_t             i, n, kind, max;
+    ngx_uint_t             i, n, max, tenant;
     ngx_http_mcp_ctx_t    *ctx;
     ngx_http_mcp_call_t   *oldest;
     ngx_http_mcp_calls_t  *calls;
@@ -1099,23 +1112,21 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
     ctx = call->ctx;
     calls = &ngx_http_mcp_calls;
 
-    if (ctx->caller.tenant.len) {
-        key = &ctx->caller.tenant;
-        kind = 1;
+    tenant = (ctx->caller.tenant.len != 0);
+    key = tenant ? &ctx->caller.tenant : &ctx->caller.share;
 
-    } else if (ctx->caller.identity.len) {
-        key = &ctx->caller.identity;
-        kind = 2;
+    if (!tenant && ngx_http_mcp_evaluate_share(call->r, ctx) != NGX_OK) {
 
-    } else {
-        key = &ctx->caller.address;
-        kind = 3;
+        /* it counts with all of which that is unknown */
+
+        ngx_str_null(key);
     }
 
     call->detached_key = ((uint64_t) ngx_murmur_hash2(key->data,
                                                       key->len) << 32)
-                     ^ ((uint64_t) ngx_crc32_long(key->data, key->len) << 2)
-                     ^ kind;
+                         ^ ((uint64_t) ngx_crc32_long(key->data,
+                                                      key->len) << 1)
+                         ^ tenant;
 
     if (calls->ndetached == 0) {
         ngx_queue_init(&calls->left);
@@ -1210,8 +1221,8 @@ ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call)
     ngx_log_error(NGX_LOG_WARN, call->r->connection->log, 0,
                   "mcp request %V is cancelled: its client left, and too many "
                   "requests of clients that left are running; the limits are "
-                  "\"mcp_call_limit\" for each tenant, identity or address "
-                  "and an eighth of \"worker_connections\"",
+                  "\"mcp_call_limit\" for each tenant, or client without "
+                  "one, and an eighth of \"worker_connections\"",
                   &call->message->id);
 
     ngx_mcp_count(call->ctx->conf->zone, NGX_MCP_COUNTER_CALLS_ABANDONED, 1);

@@ -173,8 +173,8 @@ ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
     ngx_mcp_message_t *m);
 
 
-/* the table of answerers, of which the last is NULL (ngx_http_mcp_module.c) */
-extern ngx_http_mcp_answerer_t  *ngx_http_mcp_answerers[];
+/* tried in order, the last is NULL; set before workers start */
+extern ngx_http_mcp_answerer_t  **ngx_http_mcp_answerers;
 
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_list;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription;
@@ -209,10 +209,6 @@ ngx_int_t ngx_http_mcp_call_open(ngx_http_mcp_call_t *call,
 void ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
-/* the text of an answer, for a batch or a stream; empty: there is none */
-void ngx_http_mcp_call_text(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_reply_t *reply, ngx_str_t *text);
-
 /* the answer is in the response already, or the client has left */
 void ngx_http_mcp_call_answered(ngx_http_mcp_call_t *call);
 
@@ -246,12 +242,6 @@ void ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call);
 
 
 /* for others */
-
-/* ends it for this reason; r may be gone after it */
-void ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call, ngx_uint_t reason);
-
-/* frees the running slot in the zone, and the number; may come twice */
-void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
 
 /*
  * Its client has left: it runs on, within limits, or ends.  r may be gone

@@ -90,10 +90,6 @@ ngx_int_t ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status,
 /* at most */
 #define NGX_HTTP_MCP_PARTS  3
 
-/* likewise a JSON body in parts, with 200 */
-ngx_int_t ngx_http_mcp_answer_parts(ngx_http_request_t *r, ngx_str_t *parts,
-    ngx_uint_t nparts);
-
 /*
  * Likewise for an error: composes the JSON-RPC body with the id of the message
  * at hand.  message is a sentence for the client.
@@ -103,10 +99,6 @@ ngx_int_t ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
 
 /* 405 with "Allow" */
 ngx_int_t ngx_http_mcp_not_allowed(ngx_http_request_t *r, const char *why);
-
-/* with the id given, and raw JSON for error.data or NULL */
-ngx_int_t ngx_http_mcp_refuse_data(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data);
 
 /*
  * An answer before it is written: the parts of the whole message, or a raw
@@ -138,10 +130,6 @@ ngx_int_t ngx_http_mcp_reply_internal(ngx_http_mcp_reply_t *reply);
 
 #define ngx_http_mcp_reply_empty(reply)                                       \
     ((reply)->nparts == 0 && (reply)->result.len == 0 && (reply)->status == 0)
-
-/* with the whole body given, whose code is in ctx->error */
-ngx_int_t ngx_http_mcp_refuse_text(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_str_t *body);
 
 /* {"jsonrpc":"2.0","id":ID,"result":RESULT} */
 ngx_int_t ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id,
@@ -178,9 +166,6 @@ ngx_int_t ngx_http_mcp_copy_headers(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_header(ngx_http_request_t *r, const char *name,
     ngx_str_t *value);
 
-/* the revision whose manners an error body follows */
-ngx_uint_t ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx);
-
 /* the filters: of exchanges, of answers, and of refusals of nginx itself */
 void ngx_http_mcp_filter_init(void);
 
@@ -193,6 +178,13 @@ void ngx_http_mcp_filter_init(void);
  */
 ngx_int_t ngx_http_mcp_evaluate(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, const char **why);
+
+/*
+ * Likewise the share of the zone that the client has: ctx->caller.share.
+ * NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_evaluate_share(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
 
 /*
  * Likewise what mcp_deny says of the message that ctx->scope tells of; a

@@ -57,8 +57,6 @@ static ngx_int_t ngx_http_mcp_initialize_reply(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made);
 static void ngx_http_mcp_initialize_client_left(void *data);
 static void ngx_http_mcp_initialize_feeds_ready(void *data);
-static ngx_int_t ngx_http_mcp_initialize_client(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_str_t *client);
 static ngx_int_t ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool, ngx_str_t *revision, ngx_str_t *params);
 static size_t ngx_http_mcp_initialize_size(ngx_mcp_message_t *m);
@@ -683,10 +681,11 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     in->tenant = ctx->caller.tenant;
     in->identity = ctx->caller.identity;
 
-    if (ngx_http_mcp_initialize_client(r, ctx, &in->client) != NGX_OK) {
+    if (ngx_http_mcp_evaluate_share(r, ctx) != NGX_OK) {
         return NGX_ERROR;
     }
 
+    in->client = ctx->caller.share;
     in->client_name = ctx->client_name;
     in->client_version = ctx->client_version;
     in->offered = made->offered;
@@ -796,67 +795,6 @@ ngx_http_mcp_initialize_feeds_ready(void *data)
     ngx_http_finalize_request(r, ngx_http_mcp_result(r, &ctx->message->id,
                                                      &ctx->result));
     ngx_http_run_posted_requests(c);
-}
-
-
-/* the key of the session's share: key=, else identity, else address */
-
-static ngx_int_t
-ngx_http_mcp_initialize_client(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_str_t *client)
-{
-    u_char           *p;
-    ngx_str_t         value;
-    ngx_connection_t *c;
-
-    value = ctx->caller.identity;
-
-    if (ctx->conf->session_limit_key) {
-
-        if (ngx_http_mcp_evaluate_value(r, ctx->conf->session_limit_key, &value)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-    }
-
-    if (value.len) {
-        p = ngx_pnalloc(r->pool, value.len + 1);
-        if (p == NULL) {
-            return NGX_ERROR;
-        }
-
-        client->data = p;
-        client->len = value.len + 1;
-
-        *p++ = 'k';
-        ngx_memcpy(p, value.data, value.len);
-
-        return NGX_OK;
-    }
-
-    c = r->connection;
-
-#if (NGX_HAVE_INET6)
-
-    /* a client has a whole network of such addresses */
-
-    if (c->sockaddr->sa_family == AF_INET6
-        && !IN6_IS_ADDR_V4MAPPED(&((struct sockaddr_in6 *)
-                                   c->sockaddr)->sin6_addr))
-    {
-        client->data = ((struct sockaddr_in6 *) c->sockaddr)
-                       ->sin6_addr.s6_addr;
-        client->len = 8;
-
-        return NGX_OK;
-    }
-
-#endif
-
-    *client = c->addr_text;
-
-    return NGX_OK;
 }
 
 

@@ -69,7 +69,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
 
 /* tried in this order, until one does not decline */
 
-ngx_http_mcp_answerer_t  *ngx_http_mcp_answerers[] = {
+static ngx_http_mcp_answerer_t  *ngx_http_mcp_answerer_table[] = {
     &ngx_http_mcp_call_list,
     &ngx_http_mcp_call_subscription,
     &ngx_http_mcp_call_local,
@@ -226,6 +226,7 @@ ngx_http_mcp_postconfiguration(ngx_conf_t *cf)
         *h = ngx_http_mcp_batch_handler;
     }
 
+    ngx_http_mcp_answerers = ngx_http_mcp_answerer_table;
     ngx_http_mcp_client_default = &ngx_http_mcp_client_legacy;
     ngx_http_mcp_background_make = ngx_http_mcp_background_request;
     ngx_http_mcp_set_scope = ngx_http_mcp_compute_scope;

@@ -277,13 +277,6 @@ ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s, ngx_uint_t revision)
 }
 
 
-void
-ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s)
-{
-    ngx_http_mcp_stream_queue(s);
-}
-
-
 /* a stream's turn; it may be gone afterwards */
 
 static void

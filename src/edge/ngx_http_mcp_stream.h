@@ -56,13 +56,11 @@ ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     ngx_mcp_cursor_t *from, ngx_uint_t gap,
     ngx_http_mcp_stream_owner_t *owner);
 
-/* the line has something: it is taken and written in a later event */
-void ngx_http_mcp_stream_wake(ngx_http_mcp_stream_t *s);
-
 /*
- * Likewise for the stream of a call, on whose line len bytes were put at place.
- * Whether the source has to wait, because mcp_stream_buffer is not sent or the
- * log would soon be overwritten: owner->room() follows then.
+ * For the stream of a call, on whose channel len bytes were put at place: they
+ * are written in a later event.  Whether the source has to wait, because
+ * mcp_stream_buffer is not sent or the log would soon be overwritten:
+ * owner->room() follows then.
  */
 ngx_uint_t ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s,
     ngx_mcp_cursor_t *place, size_t len);

@@ -37,7 +37,6 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     mlcf = ctx->conf;
 
     ctx->evaluated = 1;
-    ctx->caller.address = r->connection->addr_text;
 
     if (mlcf->tenant) {
 
@@ -88,6 +87,64 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
             return NGX_DECLINED;
         }
     }
+
+    return NGX_OK;
+}
+
+
+/* key=, else identity, else address */
+
+ngx_int_t
+ngx_http_mcp_evaluate_share(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    u_char            *p;
+    ngx_str_t          value, *share;
+    ngx_connection_t  *c;
+
+    value = ctx->caller.identity;
+    share = &ctx->caller.share;
+
+    if (ctx->conf->session_limit_key
+        && ngx_http_mcp_evaluate_value(r, ctx->conf->session_limit_key, &value)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (value.len) {
+        p = ngx_pnalloc(r->pool, value.len + 1);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        share->data = p;
+        share->len = value.len + 1;
+
+        *p++ = 'k';
+        ngx_memcpy(p, value.data, value.len);
+
+        return NGX_OK;
+    }
+
+    c = r->connection;
+
+#if (NGX_HAVE_INET6)
+
+    /* a client has a whole network of such addresses */
+
+    if (c->sockaddr->sa_family == AF_INET6
+        && !IN6_IS_ADDR_V4MAPPED(&((struct sockaddr_in6 *)
+                                   c->sockaddr)->sin6_addr))
+    {
+        share->data = ((struct sockaddr_in6 *) c->sockaddr)->sin6_addr.s6_addr;
+        share->len = 8;
+
+        return NGX_OK;
+    }
+
+#endif
+
+    *share = c->addr_text;
 
     return NGX_OK;
 }

@@ -19,7 +19,8 @@ typedef struct {
     ngx_str_t               tenant;
     ngx_str_t               identity;
     ngx_str_t               list_key;     /* of its audience */
-    ngx_str_t               address;
+    ngx_str_t               share;        /* key of the account that pays,
+                                             once somebody wants to know */
     ngx_str_t               session_id;   /* verified, or drawn, or empty */
     ngx_uint_t              revision;     /* ngx_mcp_revision_e */
     ngx_uint_t              level;        /* ngx_mcp_level_e */
