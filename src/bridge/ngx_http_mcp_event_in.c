@@ -8,8 +8,10 @@
 #define NGX_HTTP_MCP_EVENT_IN_SEARCHES  64
 
 
+static const char *ngx_http_mcp_event_in_parse(ngx_http_mcp_event_in_t *in,
+    ngx_str_t *text, ngx_mcp_invalidate_t *what);
 static const char *ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in,
-    ngx_str_t *body, ngx_str_t *text, ngx_str_t *payload);
+    ngx_str_t *body, ngx_mcp_invalidate_t *what);
 static const char *ngx_http_mcp_event_in_json(ngx_http_mcp_event_in_t *in,
     ngx_str_t *body, ngx_uint_t *json);
 static const char *ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
@@ -18,6 +20,9 @@ static const char *ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in,
     ngx_mcp_path_e path, ngx_str_t *value);
 static const char *ngx_http_mcp_event_in_id(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, uint64_t *key);
+static const char *ngx_http_mcp_event_in_deliver(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *what,
+    ngx_mcp_post_t *post);
 static const char *ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to);
 static const char *ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
@@ -86,12 +91,9 @@ const char *
 ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     ngx_uint_t *sessions, ngx_uint_t *repeated)
 {
-    ngx_str_t                event, payload, tenant;
-    ngx_uint_t               rpc;
+    ngx_str_t                tenant;
     const char              *why;
-    ngx_mcp_json_t          *json;
     ngx_mcp_post_t           post;
-    ngx_mcp_message_t       *m;
     ngx_mcp_invalidate_t     what;
     ngx_http_mcp_address_t   to;
 
@@ -102,22 +104,57 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     in->absent = 0;
     in->full = 0;
     in->not_kept = 0;
+    in->missed = 0;
+
+    ngx_memzero(&what, sizeof(ngx_mcp_invalidate_t));
+    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
+
+    why = ngx_http_mcp_event_in_parse(in, text, &what);
+
+    if (why == NULL) {
+        why = ngx_http_mcp_event_in_address(in, &to, &tenant);
+    }
+
+    if (why == NULL && in->once) {
+        why = ngx_http_mcp_event_in_id(in, &to, &post.id);
+    }
+
+    if (why == NULL) {
+        why = ngx_http_mcp_event_in_deliver(in, &to, &what, &post);
+    }
+
+    if (why == NULL) {
+        why = ngx_http_mcp_event_in_send(in, &to, &post, repeated);
+        *sessions = post.sessions;
+    }
+
+    return why;
+}
+
+
+/* finds out whether it is a notification, and scans it, if it was not yet */
+
+static const char *
+ngx_http_mcp_event_in_parse(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
+    ngx_mcp_invalidate_t *what)
+{
+    const char         *why;
+    ngx_mcp_json_t     *json;
+    ngx_mcp_message_t  *m;
 
     m = &in->message;
     json = &m->json;
-    event = *text;
 
-    ngx_str_null(&payload);
+    what->text = *text;
 
     if (in->payload) {
-        why = ngx_http_mcp_event_in_payload(in, text, &event, &payload);
+        why = ngx_http_mcp_event_in_payload(in, text, what);
 
         if (why) {
             return why;
         }
-    }
 
-    if (!in->scanned && ngx_mcp_json_scan(json, &event) != NGX_OK) {
+    } else if (!in->scanned && ngx_mcp_json_scan(json, text) != NGX_OK) {
         return json->error;
     }
 
@@ -127,14 +164,13 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         return "an event must be a JSON object";
     }
 
-    m->text = event;
+    m->text = what->text;
+    m->kind = NGX_MCP_INVALID;
 
-    rpc = (json->members[NGX_MCP_PATH_JSONRPC].type
-           || json->members[NGX_MCP_PATH_METHOD].type);
-
-    if (rpc) {
-
-        if (ngx_mcp_message_parse_scanned(m, &event, &why) != NGX_OK) {
+    if (json->members[NGX_MCP_PATH_JSONRPC].type
+        || json->members[NGX_MCP_PATH_METHOD].type)
+    {
+        if (ngx_mcp_message_parse_scanned(m, text, &why) != NGX_OK) {
             return why;
         }
 
@@ -143,71 +179,52 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         }
     }
 
-    why = ngx_http_mcp_event_in_address(in, &to, &tenant);
+    return NULL;
+}
 
-    if (why) {
-        return why;
-    }
 
-    if (!rpc) {
-        ngx_memzero(&what, sizeof(ngx_mcp_invalidate_t));
+static const char *
+ngx_http_mcp_event_in_deliver(ngx_http_mcp_event_in_t *in,
+    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *what,
+    ngx_mcp_post_t *post)
+{
+    const char  *why;
 
-        what.text = event;
-        what.payload = payload;
-        why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_KIND, &what.kind);
-
-        if (why) {
-            return why;
-        }
-
-        if (what.kind.len == 0 && to.topic.len == 0) {
-            return "there is no \"method\", \"kind\" or \"topic\"";
-        }
-    }
-
-    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
-
-    if (in->once) {
-        why = ngx_http_mcp_event_in_id(in, &to, &post.id);
-
-        if (why) {
-            return why;
-        }
-    }
-
-    if (ngx_array_init(&to.deliveries, in->pool, 4, sizeof(ngx_mcp_delivery_t))
+    if (ngx_array_init(&to->deliveries, in->pool, 4,
+                       sizeof(ngx_mcp_delivery_t))
         != NGX_OK)
     {
         return "no memory";
     }
 
-    to.addressed = 1;
+    to->addressed = 1;
 
-    if (to.topic.len && !rpc) {
-
-        /* a notified client finds it there */
-
-        if (ngx_http_mcp_event_in_keep(in, &to, &event) != NGX_OK
-            || ngx_http_mcp_event_add_updated(&to, &to.topic,
-                                              in->pool) != NGX_OK)
-        {
-            return "no memory";
-        }
+    if (in->message.kind == NGX_MCP_NOTIFICATION) {
+        return ngx_http_mcp_event_in_rpc(in, to);
     }
 
-    if (rpc) {
-        why = ngx_http_mcp_event_in_rpc(in, &to);
+    why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_KIND, &what->kind);
 
-    } else if (what.kind.len) {
-        why = ngx_http_mcp_event_in_invalidate(in, &to, &what, &post);
+    if (why) {
+        return why;
     }
 
-    if (why == NULL) {
-        why = ngx_http_mcp_event_in_send(in, &to, &post, repeated);
-        *sessions = post.sessions;
+    if (what->kind.len == 0 && to->topic.len == 0) {
+        return "there is no \"method\", \"kind\" or \"topic\"";
     }
 
-    return why;
+    /* a notified client finds it there */
+
+    if (to->topic.len
+        && (ngx_http_mcp_event_in_keep(in, to, &what->text) != NGX_OK
+            || ngx_http_mcp_event_add_updated(to, &to->topic, in->pool)
+               != NGX_OK))
+    {
+        return "no memory";
+    }
+
+    return what->kind.len ? ngx_http_mcp_event_in_invalidate(in, to, what, post)
+                          : NULL;
 }
 
 
@@ -222,9 +239,11 @@ ngx_http_mcp_event_in_send(ngx_http_mcp_event_in_t *in,
     post->pool = in->pool;
     post->consume = in->consume;
     post->answered = (in->consume == NULL);
+    post->attended = post->answered;
 
     rc = ngx_mcp_outbox_send(in->zone, post);
     in->item = post->item;
+    in->missed = post->missed;
 
     ngx_http_mcp_event_in_not_kept(in, post);
 
@@ -295,10 +314,11 @@ ngx_http_mcp_event_in_not_kept(ngx_http_mcp_event_in_t *in,
 
 static const char *
 ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
-    ngx_str_t *text, ngx_str_t *payload)
+    ngx_mcp_invalidate_t *what)
 {
     u_char      *d;
     size_t       len;
+    ngx_str_t   *text;
     ngx_uint_t   json;
     ngx_time_t  *tp;
     const char  *why;
@@ -323,6 +343,7 @@ ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
         return "no memory";
     }
 
+    text = &what->text;
     text->data = d;
 
     tp = ngx_timeofday();
@@ -343,12 +364,21 @@ ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
         d = ngx_mcp_json_escape(d, in->tenant);
     }
 
+    /* the body was scanned already */
+
+    *d = '}';
+    text->len = d + 1 - text->data;
+
+    if (ngx_mcp_json_scan(&in->message.json, text) != NGX_OK) {
+        return in->message.json.error;
+    }
+
     if (body->len) {
         d = ngx_cpymem(d, ",\"payload\":", sizeof(",\"payload\":") - 1);
 
         if (json == NGX_MCP_JSON_OBJECT) {
-            payload->data = d;
-            payload->len = body->len;
+            what->payload.data = d;
+            what->payload.len = body->len;
         }
 
         d = json ? ngx_cpymem(d, body->data, body->len)

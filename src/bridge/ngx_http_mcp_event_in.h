@@ -46,7 +46,12 @@ typedef struct {
     /* out: its topic has it not, somewhere at least */
     unsigned                    not_kept:1;
 
-    ngx_mcp_ref_t               item;         /* out: on its way to many */
+    /*
+     * out: on its way to many, unless block is 0, and the source runs it
+     * (ngx_mcp_outbox_run()); missed: sessions without room for it so far
+     */
+    ngx_mcp_ref_t               item;
+    ngx_uint_t                  missed;
 
     /* private */
     ngx_uint_t                  number;       /* of the event at hand */

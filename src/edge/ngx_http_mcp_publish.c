@@ -27,8 +27,9 @@ static void ngx_http_mcp_publish_turn_handler(ngx_event_t *ev);
 static void ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p);
 static ngx_int_t ngx_http_mcp_publish_next(ngx_http_mcp_publish_t *p,
     ngx_str_t *text);
-static ngx_int_t ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p,
+static void ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p,
     ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_publish_outcome(ngx_http_mcp_publish_t *p);
 static u_char *ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p,
     size_t len);
 static u_char *ngx_http_mcp_publish_number(u_char *d, const char *name,
@@ -373,7 +374,6 @@ ngx_http_mcp_publish_turn_handler(ngx_event_t *ev)
 static void
 ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
 {
-    ngx_int_t   rc;
     ngx_str_t   text;
     ngx_msec_t  start;
 
@@ -385,7 +385,9 @@ ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
 
         if (p->in.item.block) {
 
-            if (ngx_mcp_outbox_run(p->in.zone, p->in.item) == NGX_AGAIN) {
+            if (ngx_mcp_outbox_run(p->in.zone, p->in.item, &p->in.missed)
+                != NGX_OK)
+            {
                 ngx_add_timer(&p->turn, NGX_HTTP_MCP_PUBLISH_PAUSE);
                 return;
             }
@@ -393,20 +395,20 @@ ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
             p->in.item.block = 0;
         }
 
+        if (p->published && ngx_http_mcp_publish_outcome(p) != NGX_OK) {
+            ngx_http_finalize_request(p->request,
+                                      NGX_HTTP_INTERNAL_SERVER_ERROR);
+            return;
+        }
+
         if (ngx_http_mcp_publish_next(p, &text) != NGX_OK) {
             break;
         }
 
-        rc = ngx_http_mcp_publish_event(p, &text);
+        ngx_http_mcp_publish_event(p, &text);
 
         if (p->scratch) {
             ngx_reset_pool(p->scratch);
-        }
-
-        if (rc != NGX_OK) {
-            ngx_http_finalize_request(p->request,
-                                      NGX_HTTP_INTERNAL_SERVER_ERROR);
-            return;
         }
 
         if ((p->rest.len || p->in.item.block)
@@ -438,7 +440,7 @@ ngx_http_mcp_publish_next(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 
     case NGX_HTTP_MCP_PUBLISH_ONE:
 
-        if (p->accepted + p->refused) {
+        if (p->published) {
             return NGX_DONE;
         }
 
@@ -483,40 +485,44 @@ ngx_http_mcp_publish_next(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 }
 
 
-/* its outcome goes into the answer; NGX_ERROR: no memory for that */
-
-static ngx_int_t
+static void
 ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 {
-    u_char      *d;
-    ngx_str_t    why;
-    ngx_uint_t   sessions, repeated;
-    const char  *error;
+    p->published++;
+    p->error = ngx_http_mcp_event_in(&p->in, text, &p->sessions, &p->repeated);
 
-    error = ngx_http_mcp_event_in(&p->in, text, &sessions, &repeated);
+    if (p->error == NULL) {
+        p->accepted++;
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
+                  "client sent an event that is refused: %s", p->error);
+
+    if (p->in.full) {
+        p->full = 1;
+
+    } else {
+        ngx_mcp_count(p->in.zone, p->in.absent
+                                  ? NGX_MCP_COUNTER_EVENTS_UNSENT
+                                  : NGX_MCP_COUNTER_EVENTS_INVALID, 1);
+    }
+}
+
+
+/* puts that of the event into the answer; NGX_ERROR: no memory */
+
+static ngx_int_t
+ngx_http_mcp_publish_outcome(ngx_http_mcp_publish_t *p)
+{
+    u_char     *d;
+    ngx_str_t   why;
 
     ngx_str_null(&why);
 
-    if (error) {
-        ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
-                      "client sent an event that is refused: %s", error);
-
-        if (p->in.full) {
-            p->full = 1;
-
-        } else {
-            ngx_mcp_count(p->in.zone, p->in.absent
-                                      ? NGX_MCP_COUNTER_EVENTS_UNSENT
-                                      : NGX_MCP_COUNTER_EVENTS_INVALID, 1);
-        }
-
-        p->refused++;
-
-        why.data = (u_char *) error;
-        why.len = ngx_strlen(error);
-
-    } else {
-        p->accepted++;
+    if (p->error) {
+        why.data = (u_char *) p->error;
+        why.len = ngx_strlen(p->error);
     }
 
     if (p->size >= NGX_HTTP_MCP_PUBLISH_ANSWER) {
@@ -524,27 +530,32 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
         return NGX_OK;
     }
 
-    d = ngx_http_mcp_publish_room(p, sizeof(",{\"sessions\":,\"repeated\":true,"
+    d = ngx_http_mcp_publish_room(p, sizeof(",{\"sessions\":,\"missed\":,"
+                                            "\"repeated\":true,"
                                             "\"kept\":false}")
-                                     + NGX_INT_T_LEN
+                                     + 2 * NGX_INT_T_LEN
                                      + ngx_mcp_json_escaped_len(&why));
     if (d == NULL) {
         return NGX_ERROR;
     }
 
-    if (p->accepted + p->refused > 1) {
+    if (p->published > 1) {
         *d++ = ',';
     }
 
-    if (error) {
+    if (p->error) {
         d = ngx_cpymem(d, "{\"error\":", sizeof("{\"error\":") - 1);
         d = ngx_mcp_json_escape(d, &why);
         *d++ = '}';
 
     } else {
-        d = ngx_http_mcp_publish_number(d, "{\"sessions\":", sessions);
+        d = ngx_http_mcp_publish_number(d, "{\"sessions\":", p->sessions);
 
-        if (repeated) {
+        if (p->in.missed) {
+            d = ngx_http_mcp_publish_number(d, ",\"missed\":", p->in.missed);
+        }
+
+        if (p->repeated) {
             d = ngx_cpymem(d, ",\"repeated\":true",
                            sizeof(",\"repeated\":true") - 1);
         }
@@ -628,7 +639,7 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
     b->last = ngx_http_mcp_publish_number(b->last, "{\"accepted\":",
                                           p->accepted);
     b->last = ngx_http_mcp_publish_number(b->last, ",\"refused\":",
-                                          p->refused);
+                                          p->published - p->accepted);
     b->last = ngx_cpymem(b->last, ",\"events\":[",
                          sizeof(",\"events\":[") - 1);
 
@@ -638,7 +649,7 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
         d = ngx_http_mcp_publish_number(d, ",\"omitted\":", p->omitted);
     }
 
-    if (p->accepted + p->refused == 0) {
+    if (p->published == 0) {
         d = ngx_cpymem(d, ",\"error\":\"there is no event\"",
                        sizeof(",\"error\":\"there is no event\"") - 1);
     }

@@ -47,14 +47,20 @@ typedef struct {
     ngx_str_t                     rest;       /* of the body */
     ngx_http_mcp_publish_e        form;
     ngx_event_t                   turn;
-    ngx_uint_t                    accepted;
-    ngx_uint_t                    refused;
+    ngx_uint_t                    published;
+    ngx_uint_t                    accepted;   /* of these */
     ngx_uint_t                    omitted;    /* not in the answer */
     size_t                        size;       /* of what is */
     ngx_chain_t                  *out;
     ngx_chain_t                 **last;
     ngx_buf_t                    *buf;
     unsigned                      full:1;     /* some for want of room */
+
+    /* of the event at hand */
+    const char                   *error;      /* NULL: accepted */
+    ngx_uint_t                    sessions;
+    ngx_uint_t                    repeated;
+
     ngx_pool_t                   *scratch;    /* for each of several events;
                                                  NULL: there is one */
     ngx_http_mcp_event_in_t       in;

@@ -136,17 +136,8 @@ ngx_int_t ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
 
 /*
- * Appends to the log of each group that matches; NULL matches all.  What is for
- * all tenants is in the log of the endpoint instead.
- * *addressed is the number of live sessions in those groups.  As one delivery
- * of ngx_mcp_outbox_send().
- */
-ngx_int_t ngx_mcp_log_groups(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed);
-
-/*
  * What happened is not known: each session of the groups that match learns
- * that it missed something.  The number of sessions.
+ * that it missed something.  NULL matches all.  The number of sessions.
  */
 ngx_uint_t ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);

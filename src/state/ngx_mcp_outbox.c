@@ -34,13 +34,6 @@
 #define NGX_MCP_SEND_FIELDS     4
 
 
-/* one without a number is of this process alone */
-#define ngx_mcp_item_touch(zone, it)                                          \
-    if ((it)->rec.block.type == NGX_MCP_ITEM) {                               \
-        ngx_mcp_touch(zone, it);                                              \
-    }
-
-
 /* a delivery that is under way */
 
 typedef struct {
@@ -57,22 +50,24 @@ typedef struct {
     ngx_str_t               parts[NGX_MCP_SEND_PARTS];
     u_char                  buf[NGX_MCP_SEND_BUF];
 
-    ngx_mcp_stage_t         stage;        /* of a window */
+    uint64_t                key;          /* of a window */
+    ngx_mcp_stage_t         stage;        /* likewise */
     ngx_str_t               fields[NGX_MCP_SEND_FIELDS + 1];
 
     unsigned                addressed:1;
-    unsigned                found:1;      /* somebody to deliver to */
     unsigned                joins:1;      /* a window that there is */
     unsigned                opens:1;      /* a window */
-    unsigned                room:1;       /* for that */
     unsigned                not_kept:1;
 } ngx_mcp_out_t;
 
 
+/* a target, or a window (no ref), and what is done with it */
+
 typedef struct {
     ngx_uint_t              out;
-    ngx_mcp_ref_t           ref;
     ngx_uint_t              room;
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_progress_sh_t   after;
 } ngx_mcp_target_t;
 
 
@@ -80,13 +75,25 @@ typedef struct {
     ngx_mcp_post_t         *post;
     ngx_mcp_out_t          *outs;
     ngx_uint_t              n;
-    ngx_uint_t              direct;       /* to sessions and calls */
-    ngx_uint_t              there;        /* of these */
+    ngx_mcp_ref_t           item;         /* block 0: there is none */
+    ngx_mcp_progress_sh_t   at;           /* without an item */
+    ngx_uint_t              done;         /* targets */
     ngx_uint_t              large;
     ngx_uint_t              full;
-    ngx_uint_t              failed;       /* no log has it, somewhere */
-    ngx_uint_t              many;         /* there are more targets */
+    ngx_uint_t              missed;       /* sessions */
     ngx_msec_t              due;          /* a window that was opened */
+    ngx_mcp_stage_t        *staged;
+    ngx_uint_t              new;          /* not taken yet */
+
+    /* under one hold of the lock */
+
+    ngx_uint_t              direct;       /* to sessions and calls */
+    ngx_uint_t              there;        /* of these */
+    ngx_uint_t              more;         /* there is more than that does */
+    ngx_uint_t              looks;
+    ngx_uint_t              blocks;       /* of what is not staged */
+    ngx_mcp_stage_t        *stage;        /* to be staged, or NULL */
+    ngx_mcp_progress_sh_t   end;
     ngx_uint_t              ntargets;
     ngx_mcp_target_t        targets[NGX_MCP_SEND_TARGETS];
 } ngx_mcp_sending_t;
@@ -97,93 +104,72 @@ static void ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
     ngx_mcp_delivery_t *d);
 static void ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out);
 static ngx_uint_t ngx_mcp_out_fields(ngx_mcp_out_t *out, ngx_str_t *fields);
-static ngx_uint_t ngx_mcp_out_large(ngx_mcp_out_t *out);
 static ngx_uint_t ngx_mcp_out_needs(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out);
 static ngx_int_t ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out, ngx_mcp_groups_t *cur);
 static ngx_int_t ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out, ngx_mcp_ref_t *ref);
 static ngx_int_t ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd);
+static void ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume);
 static void ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_sending_t *snd);
+    ngx_mcp_sending_t *snd, ngx_mcp_progress_sh_t *at);
 static void ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_sending_t *snd, ngx_uint_t i, ngx_uint_t *looks);
+    ngx_mcp_sending_t *snd, ngx_uint_t i, ngx_mcp_progress_sh_t *at);
+static void ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd, ngx_uint_t i, ngx_mcp_ref_t *ref,
+    ngx_mcp_progress_sh_t *after);
 static ngx_int_t ngx_mcp_send_stage_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_sending_t *snd, ngx_mcp_stage_t **staged);
+    ngx_mcp_sending_t *snd);
+static void ngx_mcp_send_unstage_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd);
 static ngx_uint_t ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd);
 static ngx_uint_t ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out, ngx_mcp_ref_t ref);
-static ngx_int_t ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_sending_t *snd, ngx_mcp_ref_t item);
-static void ngx_mcp_send_all_locked(ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd);
+static void ngx_mcp_send_deliver_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd, ngx_mcp_progress_sh_t *at);
+static void ngx_mcp_send_move_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd, ngx_mcp_progress_sh_t *at,
+    ngx_mcp_progress_sh_t *after);
 static void ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd, ngx_mcp_out_t *out, ngx_mcp_ref_t ref,
     ngx_uint_t room);
+static ngx_int_t ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_out_t *out, ngx_mcp_ref_t ref, ngx_uint_t room);
 static ngx_int_t ngx_mcp_send_item(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd);
+static ngx_int_t ngx_mcp_send_turn(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd);
 static ngx_int_t ngx_mcp_item_load(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_pool_t *pool, ngx_mcp_sending_t *snd);
 static u_char *ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len);
-static ngx_int_t ngx_mcp_send_steps(ngx_mcp_zone_t *zone,
-    ngx_mcp_sending_t *snd, ngx_mcp_ref_t ref);
-static ngx_mcp_stage_t *ngx_mcp_send_step_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_sending_t *snd, ngx_mcp_item_sh_t *it, ngx_mcp_stage_t *staged,
-    ngx_uint_t *done);
-static ngx_int_t ngx_mcp_send_coalescing_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_sending_t *snd, ngx_mcp_item_sh_t *it, ngx_mcp_out_t *out);
 static void ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *it);
 static ngx_uint_t ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *it);
 static void ngx_mcp_item_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *it);
-static void ngx_mcp_coalescing_expired_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_coalescing_decide_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out);
 static ngx_mcp_item_sh_t *ngx_mcp_coalescing_find_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_out_t *out);
-static uint32_t ngx_mcp_coalescing_hash(ngx_mcp_zone_t *zone,
+    uint64_t key);
+static uint64_t ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out);
 static void ngx_mcp_coalescing_use_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_sending_t *snd, ngx_mcp_out_t *out);
+    ngx_mcp_sending_t *snd, ngx_mcp_out_t *out, ngx_uint_t room);
 static void ngx_mcp_coalescing_open_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out);
 static void ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *w, uint32_t time);
 static void ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_out_t *out);
+    ngx_mcp_out_t *out, ngx_uint_t room);
 static ngx_int_t ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t *ref, ngx_msec_t *next);
 static void ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *w);
-
-
-ngx_int_t
-ngx_mcp_log_groups(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed)
-{
-    ngx_int_t           rc;
-    ngx_mcp_post_t      post;
-    ngx_mcp_delivery_t  d;
-
-    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
-    ngx_memzero(&d, sizeof(ngx_mcp_delivery_t));
-
-    post.deliveries = &d;
-    post.n = 1;
-
-    d.event = *event;
-    d.endpoint = endpoint;
-    d.tenant = tenant;
-    d.addressed = 1;
-
-    rc = ngx_mcp_outbox_send(zone, &post);
-
-    *addressed = post.sessions;
-
-    return (rc == NGX_AGAIN) ? NGX_OK : rc;
-}
 
 
 ngx_uint_t
@@ -263,29 +249,38 @@ ngx_mcp_outbox_send(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
         ngx_mcp_consume_init(zone, post->consume);
     }
 
+    ngx_memzero(&snd, offsetof(ngx_mcp_sending_t, targets));
+
     snd.post = post;
     snd.outs = outs;
     snd.n = post->n;
-    snd.large = 0;
-    snd.full = 0;
-    snd.failed = 0;
-    snd.due = 0;
+    snd.new = 1;
 
     rc = ngx_mcp_send(zone, &snd);
+
+    if (rc == NGX_AGAIN) {
+        rc = ngx_mcp_send_item(zone, &snd);
+
+        if (rc == NGX_OK) {
+            rc = ngx_mcp_send_turn(zone, &snd);
+        }
+    }
 
     ngx_mcp_send_count(zone, &snd);
 
     post->large = (snd.large != 0);
+    post->missed = snd.missed;
 
     for (i = 0; i < post->n; i++) {
         post->deliveries[i].not_kept = outs[i].not_kept;
     }
 
-    if (rc == NGX_AGAIN) {
+    if (rc == NGX_AGAIN && !post->attended) {
         ngx_mcp_doorbell_due(zone, 1);
     }
 
-    return (rc == NGX_OK && snd.failed) ? NGX_ERROR : rc;
+    return (rc == NGX_OK && snd.missed && snd.item.block == 0) ? NGX_ERROR
+                                                               : rc;
 }
 
 
@@ -467,19 +462,6 @@ ngx_mcp_out_fields(ngx_mcp_out_t *out, ngx_str_t *fields)
 }
 
 
-static ngx_uint_t
-ngx_mcp_out_large(ngx_mcp_out_t *out)
-{
-    if (out->head.how & NGX_MCP_SEND_TOPIC
-        && out->in.stage.len > NGX_MCP_TOPIC_BYTES)
-    {
-        return 0;
-    }
-
-    return out->in.stage.blocks > NGX_MCP_BLOCKS_SMALL;
-}
-
-
 /* blocks for one target; with a topic go its record and an announcement */
 
 static ngx_uint_t
@@ -609,28 +591,94 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
+/*
+ * One hold of the lock: all of a new post, or as much of an item as that does.
+ * NGX_OK: all is done, by whomever; NGX_AGAIN: more is left, and of a new post
+ * nothing was done; else as ngx_mcp_outbox_send().
+ */
+
 static ngx_int_t
 ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 {
-    ngx_int_t         rc;
-    ngx_uint_t        fits;
-    ngx_mcp_ref_t     none, before;
-    ngx_mcp_post_t   *post;
-    ngx_mcp_stage_t  *staged;
+    ngx_int_t                rc;
+    ngx_uint_t               fits;
+    ngx_mcp_post_t          *post;
+    ngx_mcp_item_sh_t       *it;
+    ngx_mcp_progress_sh_t   *at;
 
     post = snd->post;
+    it = NULL;
 
     ngx_mcp_zone_lock(zone);
 
-    /* the feed's event before it comes first, whichever worker left that */
+    if (snd->new && post->consume) {
+        ngx_mcp_send_unfinished_locked(zone, post->consume);
+    }
 
-    while (post->consume
-           && ngx_mcp_consume_unfinished_locked(zone, post->consume, &before))
-    {
+    do {
+        at = &snd->at;
+
+        if (snd->item.block) {
+            it = ngx_mcp_record(zone, snd->item, NGX_MCP_ITEM);
+
+            if (it == NULL) {
+                ngx_mcp_send_unstage_locked(zone, snd);
+                ngx_mcp_zone_unlock(zone);
+                return NGX_OK;
+            }
+
+            at = &it->at;
+        }
+
+        ngx_mcp_send_find_locked(zone, snd, at);
+        rc = ngx_mcp_send_stage_locked(zone, snd);
+
+    } while (rc == NGX_AGAIN);
+
+    if (snd->new && snd->more) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_AGAIN;
+    }
+
+    fits = ngx_mcp_send_room_locked(zone, snd);
+
+    if (snd->new) {
+        rc = (post->answered && !fits) ? NGX_ERROR
+                                       : ngx_mcp_send_consume_locked(zone, snd);
+    }
+
+    if (rc == NGX_OK) {
+        ngx_mcp_send_deliver_locked(zone, snd, at);
+
+        if (snd->more) {
+            rc = NGX_AGAIN;
+
+        } else if (it) {
+            ngx_mcp_item_drop_locked(zone, it);
+        }
+    }
+
+    ngx_mcp_send_unstage_locked(zone, snd);
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* the feed's event before it comes first, whichever worker left that */
+
+static void
+ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume)
+{
+    ngx_int_t      rc;
+    ngx_mcp_ref_t  item;
+
+    while (ngx_mcp_consume_unfinished_locked(zone, consume, &item)) {
         ngx_mcp_zone_unlock(zone);
 
         do {
-            rc = ngx_mcp_outbox_run(zone, before);
+            rc = ngx_mcp_outbox_run(zone, item, NULL);
 
         } while (rc == NGX_AGAIN);
 
@@ -640,74 +688,50 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
             break;
         }
     }
-
-    staged = NULL;
-
-    do {
-        ngx_mcp_send_find_locked(zone, snd);
-        rc = ngx_mcp_send_stage_locked(zone, snd, &staged);
-
-    } while (rc == NGX_AGAIN);
-
-    if (rc == NGX_DECLINED) {
-        ngx_mcp_zone_unlock(zone);
-        return ngx_mcp_send_item(zone, snd);
-    }
-
-    fits = ngx_mcp_send_room_locked(zone, snd);
-
-    if (post->answered && !fits) {
-        rc = NGX_ERROR;
-
-    } else {
-        ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
-        rc = ngx_mcp_send_taken_locked(zone, snd, none);
-    }
-
-    if (rc == NGX_OK) {
-        ngx_mcp_send_all_locked(zone, snd);
-    }
-
-    if (staged) {
-        ngx_mcp_stage_drop_locked(zone, staged);
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
 }
 
 
-/* finds the targets; may give the lock back in between */
+/* finds what is done next; of a new post it may give the lock back amid it */
 
 static void
-ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_mcp_progress_sh_t *at)
 {
-    ngx_uint_t  i, looks;
+    ngx_uint_t  i;
 
 again:
 
-    snd->post->sessions = 0;
-    snd->direct = 0;
-    snd->there = 0;
-    snd->many = 0;
-    snd->ntargets = 0;
-
-    looks = 0;
-
-    for (i = 0; i < snd->n; i++) {
-        ngx_mcp_send_find_out_locked(zone, snd, i, &looks);
+    if (snd->new) {
+        snd->post->sessions = 0;
     }
 
-    if (looks < NGX_MCP_SEND_LOOK) {
+    snd->direct = 0;
+    snd->there = 0;
+    snd->more = 0;
+    snd->looks = 0;
+    snd->blocks = 0;
+    snd->stage = NULL;
+    snd->ntargets = 0;
+    snd->end = *at;
+
+    for (i = at->delivery; i < snd->n && (snd->new || !snd->more); i++) {
+        ngx_mcp_send_find_out_locked(zone, snd, i, at);
+
+        if (!snd->more) {
+            ngx_memzero(&snd->end, sizeof(ngx_mcp_progress_sh_t));
+            snd->end.delivery = i + 1;
+        }
+    }
+
+    if (snd->looks < NGX_MCP_SEND_LOOK) {
         return;
     }
 
     /* a window may have ended while others had the lock */
 
-    for (i = 0; i < snd->n; i++) {
+    for (i = 0; snd->new && i < snd->n; i++) {
         if (snd->outs[i].joins
-            && ngx_mcp_coalescing_find_locked(zone, &snd->outs[i]) == NULL)
+            && ngx_mcp_coalescing_find_locked(zone, snd->outs[i].key) == NULL)
         {
             goto again;
         }
@@ -717,31 +741,47 @@ again:
 
 static void
 ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
-    ngx_uint_t i, ngx_uint_t *looks)
+    ngx_uint_t i, ngx_mcp_progress_sh_t *at)
 {
-    ngx_int_t            rc;
-    ngx_uint_t           how, max, first, many;
-    ngx_mcp_out_t       *out;
-    ngx_mcp_groups_t     cur;
-    ngx_mcp_group_sh_t  *g;
+    ngx_int_t               rc;
+    ngx_uint_t              how, counts;
+    ngx_mcp_out_t          *out;
+    ngx_mcp_groups_t        cur;
+    ngx_mcp_group_sh_t     *g;
+    ngx_mcp_progress_sh_t   p, after;
 
     out = &snd->outs[i];
-    out->found = 0;
     out->joins = 0;
+    out->opens = 0;
 
     how = out->head.how;
-    first = snd->ntargets;
-    many = snd->many;
-    max = ngx_min(NGX_MCP_SEND_TARGETS,
-                  zone->sh->journal_size / NGX_MCP_SEND_JOURNAL);
+    counts = snd->new && out->addressed;
 
     ngx_mcp_groups_init(&cur, NULL, NULL);
+    ngx_memzero(&after, sizeof(ngx_mcp_progress_sh_t));
+    ngx_memzero(&p, sizeof(ngx_mcp_progress_sh_t));
+
+    p.delivery = i;
+
+    if (i == at->delivery) {
+        p = *at;
+    }
 
     do {
-        if (++*looks % NGX_MCP_SEND_LOOK == 0) {
+        if (++snd->looks % NGX_MCP_SEND_LOOK == 0) {
+
+            if (!snd->new) {
+                snd->more = 1;
+                snd->end = p;
+                return;
+            }
+
             ngx_mcp_zone_unlock(zone);
             ngx_mcp_zone_lock(zone);
         }
+
+        cur.number = p.number;
+        cur.ref = p.group;
 
         rc = ngx_mcp_out_next_locked(zone, out, &cur);
 
@@ -752,117 +792,150 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             snd->there += (rc != NGX_DECLINED);
         }
 
+        if (rc == NGX_OK && out->head.what && !p.opened) {
+            ngx_mcp_coalescing_decide_locked(zone, out);
+
+            p.opened = 1;
+            after = p;
+
+            if (out->joins) {
+
+                /* it gets its targets when its time is over */
+
+                ngx_memzero(&after, sizeof(ngx_mcp_progress_sh_t));
+                after.delivery = i + 1;
+            }
+
+            if (out->joins || out->opens) {
+                ngx_mcp_send_add_locked(zone, snd, i, NULL, &after);
+            }
+        }
+
+        p.number = cur.number;
+        p.group = cur.ref;
+
         if (rc != NGX_OK) {
             continue;
         }
 
-        out->found = 1;
-
-        if (out->addressed) {
+        if (counts) {
             g = ngx_mcp_group_locked(zone, cur.ref);
             snd->post->sessions += g ? g->sessions : 1;
         }
 
-        if (snd->ntargets < max) {
-            snd->targets[snd->ntargets].out = i;
-            snd->targets[snd->ntargets++].ref = cur.ref;
-
-        } else {
-            snd->many = 1;
+        if (!out->joins) {
+            ngx_mcp_send_add_locked(zone, snd, i, &cur.ref, &p);
         }
 
-    } while ((rc == NGX_OK && !(how & NGX_MCP_SEND_CHANNEL)
-              && (out->addressed || !snd->many))
-             || rc == NGX_AGAIN);
+    } while (rc == NGX_AGAIN
+             || (rc == NGX_OK && !(how & NGX_MCP_SEND_CHANNEL)
+                 && (counts || (!snd->more && !out->joins))));
+}
 
-    if (out->head.what && out->found) {
-        ngx_mcp_coalescing_expired_locked(zone, out);
 
-        if (out->joins) {
+/* adds a target, or a window (no ref), unless the hold does not do that, too */
 
-            /* a waiting event gets its targets when its time is over */
+static void
+ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_uint_t i, ngx_mcp_ref_t *ref, ngx_mcp_progress_sh_t *after)
+{
+    ngx_uint_t         max, blocks, large;
+    ngx_mcp_out_t     *out;
+    ngx_mcp_stage_t   *stage;
+    ngx_mcp_target_t  *t;
 
-            snd->ntargets = first;
-            snd->many = many;
-        }
+    if (snd->more) {
+        return;
+    }
+
+    out = &snd->outs[i];
+    stage = ref ? &out->in.stage : &out->stage;
+    blocks = 0;
+
+    /* nothing is written where a text is too large, or to open a window */
+
+    if (ref ? ngx_mcp_send_fits_locked(zone, out, *ref) : out->joins) {
+        blocks = stage->blocks;
+    }
+
+    large = (blocks > NGX_MCP_BLOCKS_SMALL);
+    max = NGX_MCP_SEND_TARGETS;
+
+    if (snd->new) {
+        max = ngx_min(max, zone->sh->journal_size / NGX_MCP_SEND_JOURNAL);
+    }
+
+    if (snd->ntargets == max
+        || (large && snd->stage)
+        || (!large && snd->blocks + blocks > NGX_MCP_SEND_BLOCKS))
+    {
+        snd->more = 1;
+        return;
+    }
+
+    t = &snd->targets[snd->ntargets++];
+
+    ngx_memzero(&t->ref, sizeof(ngx_mcp_ref_t));
+
+    if (ref) {
+        t->ref = *ref;
+    }
+
+    t->out = i;
+    t->after = *after;
+    snd->end = *after;
+
+    if (large) {
+        snd->stage = stage;
+        stage->payer = t->ref;
+
+    } else {
+        snd->blocks += blocks;
     }
 }
 
 
 /*
  * A large text is filled outside of the lock.  NGX_AGAIN: it was, and all has
- * to be looked at again; NGX_DECLINED: one hold of the lock is too little.
+ * to be looked at again.
  */
 
 static ngx_int_t
-ngx_mcp_send_stage_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
-    ngx_mcp_stage_t **staged)
+ngx_mcp_send_stage_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 {
-    ngx_uint_t         i, blocks, nlarge;
-    ngx_mcp_out_t     *out;
-    ngx_mcp_stage_t   *want;
-    ngx_mcp_target_t  *t;
+    ngx_mcp_stage_t  *stage;
 
-    want = NULL;
-    blocks = 0;
-    nlarge = 0;
+    stage = (snd->new && snd->more) ? NULL : snd->stage;
 
-    for (i = 0; i < snd->ntargets; i++) {
-        t = &snd->targets[i];
-        out = &snd->outs[t->out];
-
-        if (!ngx_mcp_send_fits_locked(zone, out, t->ref)) {
-            continue;
-        }
-
-        if (!ngx_mcp_out_large(out)) {
-            blocks += out->in.stage.blocks;
-            continue;
-        }
-
-        want = &out->in.stage;
-        want->payer = t->ref;
-        nlarge++;
-    }
-
-    for (i = 0; i < snd->n; i++) {
-        out = &snd->outs[i];
-
-        if (!out->joins) {
-            continue;
-        }
-
-        if (out->stage.blocks > NGX_MCP_BLOCKS_SMALL) {
-            want = &out->stage;
-            nlarge++;
-
-        } else {
-            blocks += out->stage.blocks;
-        }
-    }
-
-    if (*staged && (*staged != want || snd->many || nlarge > 1)) {
-        ngx_mcp_stage_drop_locked(zone, *staged);
-        *staged = NULL;
-    }
-
-    if (snd->many || nlarge > 1 || blocks > NGX_MCP_SEND_BLOCKS) {
-        return NGX_DECLINED;
-    }
-
-    if (*staged == want) {
+    if (snd->staged == stage) {
         return NGX_OK;
     }
 
-    *staged = want;
+    ngx_mcp_send_unstage_locked(zone, snd);
+
+    if (stage == NULL) {
+        return NGX_OK;
+    }
+
+    snd->staged = stage;
 
     ngx_mcp_zone_unlock(zone);
 
-    (void) ngx_mcp_stage(zone, want);
+    (void) ngx_mcp_stage(zone, stage);
 
     ngx_mcp_zone_lock(zone);
 
     return NGX_AGAIN;
+}
+
+
+static void
+ngx_mcp_send_unstage_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+{
+    if (snd->staged) {
+        ngx_mcp_stage_drop_locked(zone, snd->staged);
+        snd->staged = NULL;
+    }
 }
 
 
@@ -871,57 +944,42 @@ ngx_mcp_send_stage_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 static ngx_uint_t
 ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 {
-    ngx_uint_t         i, n, sum, fits, room;
-    ngx_mcp_ref_t      none;
+    ngx_uint_t         i, n, sum, fits, may, room;
     ngx_mcp_out_t     *out;
     ngx_mcp_target_t  *t;
 
-    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
-
     sum = 0;
     fits = 1;
-
-    for (i = 0; i < snd->n; i++) {
-        out = &snd->outs[i];
-
-        if (!out->found || out->head.what == 0) {
-            continue;
-        }
-
-        n = out->joins ? ngx_mcp_stage_needs(&out->stage) : out->stage.blocks;
-
-        out->room = (ngx_mcp_reserve_beside_locked(zone, none,
-                                                   NGX_MCP_ROOM_OTHER, n, sum)
-                     == NGX_OK);
-        sum += out->room ? n : 0;
-    }
 
     for (i = 0; i < snd->ntargets; i++) {
         t = &snd->targets[i];
         out = &snd->outs[t->out];
 
-        n = ngx_mcp_out_needs(zone, out);
-        room = ngx_mcp_send_fits_locked(zone, out, t->ref);
+        if (t->ref.block) {
+            may = ngx_mcp_send_fits_locked(zone, out, t->ref);
+            room = NGX_MCP_ROOM_EVENT;
+            n = ngx_mcp_out_needs(zone, out);
+            t->room = may && ngx_mcp_stage_ready(zone, &out->in.stage);
 
-        t->room = room
-                  && ngx_mcp_reserve_beside_locked(zone, t->ref,
-                                                   NGX_MCP_ROOM_EVENT, n, sum)
+        } else {
+            may = 1;
+            room = NGX_MCP_ROOM_OTHER;
+            n = ngx_mcp_stage_needs(&out->stage);
+            t->room = out->opens || ngx_mcp_stage_ready(zone, &out->stage);
+        }
+
+        t->room = t->room
+                  && ngx_mcp_reserve_beside_locked(zone, t->ref, room, n, sum)
                      == NGX_OK;
 
         if (t->room) {
             sum += n;
 
-        } else if (snd->post->answered
+        } else if (snd->new && snd->post->answered && t->ref.block
                    && !(out->head.how & NGX_MCP_SEND_TOPIC))
         {
             fits = 0;
-
-            if (room) {
-                snd->full++;
-
-            } else {
-                snd->large++;
-            }
+            ++*(may ? &snd->full : &snd->large);
         }
     }
 
@@ -953,11 +1011,10 @@ ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* as ngx_mcp_outbox_send() */
+/* the event is taken: as ngx_mcp_outbox_send() */
 
 static ngx_int_t
-ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
-    ngx_mcp_ref_t item)
+ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 {
     ngx_int_t                  rc;
     ngx_mcp_post_t            *post;
@@ -987,35 +1044,59 @@ ngx_mcp_send_taken_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             return NGX_DECLINED;
         }
 
-        ngx_mcp_idempotency_add_locked(zone, post->id,
-                                       post->sessions)->item = item;
+        o = ngx_mcp_idempotency_add_locked(zone, post->id, post->sessions);
+        o->item = snd->item;
     }
 
     return NGX_OK;
 }
 
 
+/* the progress is noted with each target, so that one may be a step */
+
 static void
-ngx_mcp_send_all_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+ngx_mcp_send_deliver_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_mcp_progress_sh_t *at)
 {
     ngx_uint_t         i;
     ngx_mcp_out_t     *out;
     ngx_mcp_target_t  *t;
 
-    for (i = 0; i < snd->n; i++) {
-        out = &snd->outs[i];
-
-        if (out->found && out->head.what) {
-            ngx_mcp_coalescing_use_locked(zone, snd, out);
-        }
-    }
-
     for (i = 0; i < snd->ntargets; i++) {
         t = &snd->targets[i];
+        out = &snd->outs[t->out];
 
-        ngx_mcp_send_one_locked(zone, snd, &snd->outs[t->out], t->ref,
-                                t->room);
+        if (!snd->new) {
+            ngx_mcp_step_locked(zone);
+        }
+
+        if (t->ref.block) {
+            ngx_mcp_send_one_locked(zone, snd, out, t->ref, t->room);
+
+        } else {
+            ngx_mcp_coalescing_use_locked(zone, snd, out, t->room);
+        }
+
+        ngx_mcp_send_move_locked(zone, snd, at, &t->after);
     }
+
+    ngx_mcp_send_move_locked(zone, snd, at, &snd->end);
+
+    snd->done += snd->ntargets;
+}
+
+
+static void
+ngx_mcp_send_move_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
+    ngx_mcp_progress_sh_t *at, ngx_mcp_progress_sh_t *after)
+{
+    /* one without an item is of this process alone */
+
+    if (snd->item.block) {
+        ngx_mcp_touch(zone, at);
+    }
+
+    *at = *after;
 }
 
 
@@ -1023,37 +1104,18 @@ static void
 ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     ngx_mcp_out_t *out, ngx_mcp_ref_t ref, ngx_uint_t room)
 {
-    void                  *owner;
-    ngx_int_t              rc;
-    ngx_uint_t             how;
-    ngx_mcp_topic_t        topic;
-    ngx_mcp_call_sh_t     *c;
-    ngx_mcp_group_sh_t    *g;
-    ngx_mcp_session_sh_t  *s;
+    ngx_int_t            rc;
+    ngx_uint_t           how, sessions;
+    ngx_mcp_topic_t      topic;
+    ngx_mcp_group_sh_t  *g;
 
     how = out->head.how;
 
     if ((how & (NGX_MCP_SEND_CHANNEL|NGX_MCP_SEND_TOPIC))
-        == NGX_MCP_SEND_CHANNEL) {
-        owner = ngx_mcp_log_owner_locked(zone, ref, &s);
-
-        if (owner == NULL) {
-            return;
-        }
-
-        /* without a text there is nothing to be read, but a gap is told */
-
-        room = room && !(how & NGX_MCP_SEND_GAP);
-
-        rc = ngx_mcp_log_channel_locked(zone, owner, &out->in, room, NULL);
-
-        /* its worker opens a stream for it */
-
-        c = ngx_mcp_record(zone, ref, NGX_MCP_CALL);
-
-        if (c && c->active_stream == 0) {
-            ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_NEWS);
-        }
+        == NGX_MCP_SEND_CHANNEL)
+    {
+        sessions = 1;
+        rc = ngx_mcp_send_channel_locked(zone, out, ref, room);
 
     } else {
         g = ngx_mcp_group_locked(zone, ref);
@@ -1061,6 +1123,8 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
         if (g == NULL) {
             return;
         }
+
+        sessions = g->sessions;
 
         if (how & NGX_MCP_SEND_TOPIC) {
             ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
@@ -1070,6 +1134,7 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             topic.other = ((how & NGX_MCP_SEND_OTHER) != 0);
             topic.quiet = ((how & NGX_MCP_SEND_QUIET) != 0);
 
+            sessions = 0;
             rc = ngx_mcp_topic_keep_locked(zone, g, &topic, &out->in, room);
 
             out->not_kept |= (rc != NGX_OK);
@@ -1080,22 +1145,50 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
         }
     }
 
-    if (rc == NGX_OK || how & NGX_MCP_SEND_GAP) {
-        return;
+    if (rc == NGX_ERROR && !(how & NGX_MCP_SEND_GAP)) {
+        ++*(ngx_mcp_send_fits_locked(zone, out, ref) ? &snd->full
+                                                     : &snd->large);
+        snd->missed += sessions;
     }
-
-    if (ngx_mcp_send_fits_locked(zone, out, ref)) {
-        snd->full++;
-
-    } else {
-        snd->large++;
-    }
-
-    snd->failed |= !(how & NGX_MCP_SEND_TOPIC);
 }
 
 
-/* more than one hold of the lock does */
+/* NGX_DECLINED: the session or call has ended */
+
+static ngx_int_t
+ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
+    ngx_mcp_ref_t ref, ngx_uint_t room)
+{
+    void                  *owner;
+    ngx_int_t              rc;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_session_sh_t  *s;
+
+    owner = ngx_mcp_log_owner_locked(zone, ref, &s);
+
+    if (owner == NULL) {
+        return NGX_DECLINED;
+    }
+
+    /* without a text there is nothing to be read, but a gap is told */
+
+    room = room && !(out->head.how & NGX_MCP_SEND_GAP);
+
+    rc = ngx_mcp_log_channel_locked(zone, owner, &out->in, room, NULL);
+
+    /* its worker opens a stream for it */
+
+    c = ngx_mcp_record(zone, ref, NGX_MCP_CALL);
+
+    if (c && c->active_stream == 0) {
+        ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_NEWS);
+    }
+
+    return rc;
+}
+
+
+/* one hold of the lock is too little for a new post: makes an item of it */
 
 static ngx_int_t
 ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1103,8 +1196,6 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
     ngx_int_t           rc;
     ngx_str_t          *fields;
     ngx_uint_t          i, n;
-    ngx_pool_t         *pool;
-    ngx_mcp_ref_t       ref;
     ngx_mcp_post_t     *post;
     ngx_mcp_stage_t     stage;
     ngx_mcp_item_sh_t  *it;
@@ -1116,14 +1207,8 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         n += NGX_MCP_SEND_FIELDS + snd->outs[i].ntext;
     }
 
-    pool = ngx_create_pool(NGX_MIN_POOL_SIZE, zone->log);
-    if (pool == NULL) {
-        return NGX_ERROR;
-    }
-
-    fields = ngx_pnalloc(pool, n * sizeof(ngx_str_t));
+    fields = ngx_alloc(n * sizeof(ngx_str_t), zone->log);
     if (fields == NULL) {
-        ngx_destroy_pool(pool);
         return NGX_ERROR;
     }
 
@@ -1145,61 +1230,79 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
              ? NGX_DECLINED : ngx_mcp_stage_reserve_locked(zone, &stage);
     }
 
-    ngx_memzero(&ref, sizeof(ngx_mcp_ref_t));
-
-    if (rc != NGX_OK && post->answered) {
-        ngx_mcp_stage_drop_locked(zone, &stage);
-        ngx_mcp_zone_unlock(zone);
-        ngx_destroy_pool(pool);
-
-        snd->full++;
-
-        return NGX_ERROR;
-    }
+    it = NULL;
 
     if (rc == NGX_OK) {
         it = ngx_mcp_make_locked(zone, &stage);
         it->class = NGX_MCP_COALESCING_NONE;
         it->deliveries = (uint32_t) snd->n;
 
+        if (post->attended) {
+            it->rec.flags = NGX_MCP_ITEM_ATTENDED;
+        }
+
         ngx_mcp_commit_locked(zone, it, NGX_MCP_ITEM);
         ngx_mcp_list_append(zone, &zone->root->items, ngx_mcp_number(zone, it),
                             NGX_MCP_LINKS);
         ngx_mcp_item_work_locked(zone, it);
 
-        ref = ngx_mcp_ref(zone, it);
+        snd->item = ngx_mcp_ref(zone, it);
     }
 
-    /* without one, what is not delivered is lost when this worker dies */
+    if (it == NULL && post->answered) {
+        snd->full++;
+        rc = NGX_ERROR;
 
-    rc = ngx_mcp_send_taken_locked(zone, snd, ref);
+    } else {
 
-    if (rc != NGX_OK && ref.block) {
-        ngx_mcp_item_drop_locked(zone, ngx_mcp_block(zone, ref.block));
+        /* without one, what is not delivered is lost when this worker dies */
+
+        rc = ngx_mcp_send_consume_locked(zone, snd);
+
+        if (rc != NGX_OK && it) {
+            ngx_mcp_item_drop_locked(zone, it);
+        }
     }
 
-    if (rc == NGX_OK && post->consume) {
-        ngx_mcp_consume_set_item_locked(zone, post->consume, ref);
+    if (rc == NGX_OK) {
+        snd->new = 0;
+        post->item = snd->item;
+
+        if (post->consume) {
+            ngx_mcp_consume_set_item_locked(zone, post->consume, snd->item);
+        }
     }
 
     ngx_mcp_stage_drop_locked(zone, &stage);
 
     ngx_mcp_zone_unlock(zone);
 
-    ngx_destroy_pool(pool);
+    ngx_free(fields);
 
-    if (rc != NGX_OK) {
-        return rc;
-    }
+    return rc;
+}
 
-    post->item = ref;
 
-    return ngx_mcp_send_steps(zone, snd, ref);
+/* NGX_AGAIN: the turn is over */
+
+static ngx_int_t
+ngx_mcp_send_turn(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+{
+    ngx_int_t  rc;
+
+    do {
+        rc = ngx_mcp_send(zone, snd);
+
+    } while (rc == NGX_AGAIN
+             && (snd->item.block == 0 || snd->done < NGX_MCP_SEND_TURN));
+
+    return rc;
 }
 
 
 ngx_int_t
-ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item)
+ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item,
+    ngx_uint_t *missed)
 {
     ngx_int_t           rc;
     ngx_pool_t         *pool;
@@ -1212,21 +1315,23 @@ ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item)
     }
 
     ngx_memzero(&post, sizeof(ngx_mcp_post_t));
+    ngx_memzero(&snd, offsetof(ngx_mcp_sending_t, targets));
 
     snd.post = &post;
-    snd.large = 0;
-    snd.full = 0;
-    snd.failed = 0;
-    snd.due = 0;
+    snd.item = item;
 
     rc = ngx_mcp_item_load(zone, item, pool, &snd);
 
     if (rc == NGX_OK) {
-        rc = ngx_mcp_send_steps(zone, &snd, item);
+        rc = ngx_mcp_send_turn(zone, &snd);
         ngx_mcp_send_count(zone, &snd);
     }
 
     ngx_destroy_pool(pool);
+
+    if (missed) {
+        *missed += snd.missed;
+    }
 
     return (rc == NGX_DECLINED) ? NGX_OK : rc;
 }
@@ -1301,177 +1406,6 @@ ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
 }
 
 
-/* NGX_AGAIN: the turn is over; NGX_OK: all is done, by whomever */
-
-static ngx_int_t
-ngx_mcp_send_steps(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
-    ngx_mcp_ref_t ref)
-{
-    ngx_uint_t          done;
-    ngx_mcp_stage_t    *stage;
-    ngx_mcp_item_sh_t  *it, local;
-
-    ngx_memzero(&local, sizeof(ngx_mcp_item_sh_t));
-
-    stage = NULL;
-    done = 0;
-
-    for ( ;; ) {
-
-        if (ref.block && done >= NGX_MCP_SEND_TURN && stage == NULL) {
-            return NGX_AGAIN;
-        }
-
-        ngx_mcp_zone_lock(zone);
-
-        it = ref.block ? ngx_mcp_record(zone, ref, NGX_MCP_ITEM) : &local;
-
-        if (it == NULL || it->step == snd->n) {
-
-            if (stage) {
-                ngx_mcp_stage_drop_locked(zone, stage);
-            }
-
-            if (it && ref.block) {
-                ngx_mcp_item_drop_locked(zone, it);
-            }
-
-            ngx_mcp_zone_unlock(zone);
-
-            return NGX_OK;
-        }
-
-        stage = ngx_mcp_send_step_locked(zone, snd, it, stage, &done);
-
-        ngx_mcp_zone_unlock(zone);
-
-        if (stage) {
-            (void) ngx_mcp_stage(zone, stage);
-        }
-    }
-}
-
-
-/*
- * Delivers to some targets; the cursor is moved with each.  What is returned
- * is to be staged for the next one.
- */
-
-static ngx_mcp_stage_t *
-ngx_mcp_send_step_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
-    ngx_mcp_item_sh_t *it, ngx_mcp_stage_t *staged, ngx_uint_t *done)
-{
-    ngx_int_t          rc;
-    ngx_uint_t         i, max, room;
-    ngx_mcp_out_t     *out;
-    ngx_mcp_stage_t   *stage;
-    ngx_mcp_groups_t   cur;
-
-    out = &snd->outs[it->step];
-    stage = &out->in.stage;
-    rc = NGX_OK;
-
-    if (out->head.what && !(it->rec.flags & NGX_MCP_ITEM_OPENED)) {
-        rc = ngx_mcp_send_coalescing_locked(zone, snd, it, out);
-    }
-
-    max = ngx_min(NGX_MCP_SEND_TARGETS, NGX_MCP_SEND_BLOCKS / stage->blocks);
-
-    ngx_mcp_groups_init(&cur, NULL, NULL);
-
-    for (i = 0; rc == NGX_OK && i < NGX_MCP_SEND_LOOK; i++) {
-        cur.number = it->number;
-        cur.ref = it->group;
-
-        rc = ngx_mcp_out_next_locked(zone, out, &cur);
-
-        if (rc == NGX_DONE || rc == NGX_DECLINED) {
-            break;
-        }
-
-        if (rc == NGX_OK) {
-            room = ngx_mcp_send_fits_locked(zone, out, cur.ref);
-
-            if (room && ngx_mcp_out_large(out) && staged != stage) {
-
-                if (staged) {
-                    ngx_mcp_stage_drop_locked(zone, staged);
-                }
-
-                stage->payer = cur.ref;
-                return stage;
-            }
-
-            ngx_mcp_step_locked(zone);
-
-            room = room && ngx_mcp_reserve_locked(zone, cur.ref,
-                                                  NGX_MCP_ROOM_EVENT,
-                                                  ngx_mcp_out_needs(zone, out))
-                           == NGX_OK;
-
-            ngx_mcp_send_one_locked(zone, snd, out, cur.ref, room);
-
-            if (staged) {
-                ngx_mcp_stage_drop_locked(zone, staged);
-                staged = NULL;
-            }
-
-            ++*done;
-            max--;
-        }
-
-        rc = NGX_OK;
-
-        ngx_mcp_item_touch(zone, it);
-        it->number = cur.number;
-        it->group = cur.ref;
-
-        if (max == 0) {
-            return NULL;
-        }
-    }
-
-    if (staged) {
-        ngx_mcp_stage_drop_locked(zone, staged);
-    }
-
-    if (rc != NGX_OK) {
-        ngx_mcp_item_touch(zone, it);
-        it->step++;
-        it->number = 0;
-        it->group.block = 0;
-        it->rec.flags &= ~NGX_MCP_ITEM_OPENED;
-    }
-
-    return NULL;
-}
-
-
-/* NGX_OK: it is to be delivered; NGX_DONE: it waits with what it joined */
-
-static ngx_int_t
-ngx_mcp_send_coalescing_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
-    ngx_mcp_item_sh_t *it, ngx_mcp_out_t *out)
-{
-    ngx_mcp_ref_t  none;
-
-    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
-
-    ngx_mcp_coalescing_expired_locked(zone, out);
-
-    out->room = (ngx_mcp_reserve_locked(zone, none, NGX_MCP_ROOM_OTHER,
-                                        out->stage.blocks)
-                 == NGX_OK);
-
-    ngx_mcp_coalescing_use_locked(zone, snd, out);
-
-    ngx_mcp_item_touch(zone, it);
-    it->rec.flags |= NGX_MCP_ITEM_OPENED;
-
-    return out->joins ? NGX_DONE : NGX_OK;
-}
-
-
 /* it is this worker's */
 
 static void
@@ -1496,10 +1430,12 @@ ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 {
     ngx_mcp_worker_sh_t  *w;
 
-    if (it->rec.worker == NGX_MCP_SLOT_NONE
-        || it->rec.worker == zone->worker)
-    {
+    if (it->rec.worker == NGX_MCP_SLOT_NONE) {
         return 1;
+    }
+
+    if (it->rec.worker == zone->worker) {
+        return !(it->rec.flags & NGX_MCP_ITEM_ATTENDED);
     }
 
     w = ngx_mcp_slot(zone, it->rec.worker);
@@ -1520,14 +1456,15 @@ ngx_mcp_item_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 /* a delivery that may be joined joins a window, opens one, or neither */
 
 static void
-ngx_mcp_coalescing_expired_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+ngx_mcp_coalescing_decide_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 {
     ngx_uint_t  fits, known;
 
     fits = zone->sh->used[NGX_MCP_ITEM] + out->stage.blocks
            <= zone->sh->blocks / NGX_MCP_WINDOWS_SHARE;
 
-    known = (ngx_mcp_coalescing_find_locked(zone, out) != NULL);
+    out->key = ngx_mcp_coalescing_key(zone, out);
+    known = (ngx_mcp_coalescing_find_locked(zone, out->key) != NULL);
 
     out->joins = (known && fits);
     out->opens = (!known && fits);
@@ -1535,63 +1472,59 @@ ngx_mcp_coalescing_expired_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
 
 static ngx_mcp_item_sh_t *
-ngx_mcp_coalescing_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+ngx_mcp_coalescing_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
 {
-    size_t                  from;
-    ngx_mcp_item_sh_t      *w;
-    ngx_mcp_delivery_sh_t  *head, h;
+    ngx_mcp_item_sh_t  *w;
 
-    head = &out->head;
-    from = sizeof(ngx_mcp_delivery_sh_t);
-
-    for (w = ngx_mcp_hash_first_locked(zone, NGX_MCP_ITEM,
-                                       ngx_mcp_coalescing_hash(zone, out));
-         w;
+    for (w = ngx_mcp_hash_first_locked(zone, NGX_MCP_ITEM, (uint32_t) key);
+         w && w->key != key;
          w = ngx_mcp_hash_next_locked(zone, w))
     {
-        ngx_mcp_text_read(zone, w, 0, (u_char *) &h, from);
-
-        if (h.what == head->what
-            && (h.how & NGX_MCP_SEND_KEY) == (head->how & NGX_MCP_SEND_KEY)
-            && h.ref.block == head->ref.block && h.ref.gen == head->ref.gen
-            && ngx_memcmp(&h.target, &head->target,
-                          sizeof(ngx_mcp_target_sh_t)) == 0
-            && ngx_mcp_text_equal(zone, w, from, h.endpoint_len,
-                                  &out->endpoint)
-            && ngx_mcp_text_equal(zone, w, from + h.endpoint_len, h.tenant_len,
-                                  &out->tenant))
-        {
-            return w;
-        }
+        /* void */
     }
 
-    return NULL;
+    return w;
 }
 
 
-static uint32_t
-ngx_mcp_coalescing_hash(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+/* a hash of all that is the same for what becomes one; never 0 */
+
+static uint64_t
+ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 {
-    ngx_str_t  target;
+    ngx_str_t         key;
+    struct {
+        ngx_mcp_target_sh_t  target;
+        ngx_mcp_ref_t        ref;
+        uint64_t             names;
+        uint64_t             what;
+        uint64_t             how;
+    } k;
 
-    target.data = (u_char *) &out->head.target;
-    target.len = sizeof(ngx_mcp_target_sh_t);
+    ngx_memzero(&k, sizeof(k));
 
-    return (uint32_t) (out->head.what ^ out->head.ref.block
-                       ^ ngx_mcp_hash(zone, &target, NULL)
-                       ^ ngx_mcp_hash(zone, &out->endpoint, &out->tenant));
+    k.target = out->head.target;
+    k.ref = out->head.ref;
+    k.names = ngx_mcp_hash(zone, &out->endpoint, &out->tenant);
+    k.what = out->head.what;
+    k.how = out->head.how & NGX_MCP_SEND_KEY;
+
+    key.data = (u_char *) &k;
+    key.len = sizeof(k);
+
+    return ngx_mcp_hash(zone, &key, NULL);
 }
 
 
 static void
 ngx_mcp_coalescing_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
-    ngx_mcp_out_t *out)
+    ngx_mcp_out_t *out, ngx_uint_t room)
 {
     if (out->joins) {
-        ngx_mcp_coalescing_join_locked(zone, out);
+        ngx_mcp_coalescing_join_locked(zone, out, room);
 
-    } else if (out->opens && out->room
-               && ngx_mcp_coalescing_find_locked(zone, out) == NULL)
+    } else if (out->opens && room
+               && ngx_mcp_coalescing_find_locked(zone, out->key) == NULL)
     {
         ngx_mcp_coalescing_open_locked(zone, out);
 
@@ -1625,7 +1558,8 @@ ngx_mcp_coalescing_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
     w = ngx_mcp_make_locked(zone, &stage);
 
-    w->rec.hash = ngx_mcp_coalescing_hash(zone, out);
+    w->key = out->key;
+    w->rec.hash = (uint32_t) out->key;
     w->rec.worker = NGX_MCP_SLOT_NONE;
     w->deadline = ngx_current_msec + head.time;
     w->deliveries = 1;
@@ -1683,18 +1617,19 @@ ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
  */
 
 static void
-ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
+ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
+    ngx_uint_t room)
 {
     uint32_t                n;
     ngx_mcp_list_sh_t      *list;
     ngx_mcp_item_sh_t      *w, *old;
     ngx_mcp_delivery_sh_t   head, h;
 
-    old = ngx_mcp_coalescing_find_locked(zone, out);
+    old = ngx_mcp_coalescing_find_locked(zone, out->key);
 
     ngx_mcp_text_read(zone, old, 0, (u_char *) &h,
                       sizeof(ngx_mcp_delivery_sh_t));
-    head = out->room ? out->head : h;
+    head = room ? out->head : h;
 
     if (old->rec.flags & NGX_MCP_ITEM_WAITING) {
         head.count = out->head.count + h.count;
@@ -1702,13 +1637,13 @@ ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
         ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_COALESCED, 1);
 
-    } else if (!out->room) {
+    } else if (!room) {
         head.how |= NGX_MCP_SEND_GAP;
     }
 
     head.how |= h.how & NGX_MCP_SEND_GAP;
 
-    if (!out->room) {
+    if (!room) {
         ngx_mcp_text_store(zone, old, 0, (u_char *) &head,
                            sizeof(ngx_mcp_delivery_sh_t));
         ngx_mcp_touch(zone, &old->rec);
@@ -1720,6 +1655,7 @@ ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
     n = ngx_mcp_number(zone, old);
     list = &zone->root->coalescing[old->class];
 
+    w->key = old->key;
     w->rec.hash = old->rec.hash;
     w->rec.worker = NGX_MCP_SLOT_NONE;
     w->rec.flags = NGX_MCP_ITEM_WAITING;
@@ -1768,7 +1704,9 @@ ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next)
             return NGX_OK;
         }
 
-        if (rc == NGX_AGAIN || ngx_mcp_outbox_run(zone, ref) == NGX_AGAIN) {
+        if (rc == NGX_AGAIN
+            || ngx_mcp_outbox_run(zone, ref, NULL) == NGX_AGAIN)
+        {
             break;
         }
     }
@@ -1848,10 +1786,12 @@ ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
 {
     size_t          len;
     uint32_t        n;
-    ngx_uint_t      blocks;
+    ngx_uint_t      blocks, room;
     ngx_mcp_ref_t   none;
     ngx_mcp_out_t   out;
     u_char          names[NGX_MCP_WINDOW_NAMES];
+
+    room = 0;
 
     n = ngx_mcp_number(zone, w);
 
@@ -1861,6 +1801,7 @@ ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
     ngx_mcp_text_read(zone, w, 0, (u_char *) &out.head,
                       sizeof(ngx_mcp_delivery_sh_t));
 
+    out.key = w->key;
     len = (size_t) out.head.endpoint_len + out.head.tenant_len;
 
     if (len <= NGX_MCP_WINDOW_NAMES) {
@@ -1874,9 +1815,8 @@ ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
         blocks = ngx_mcp_text_blocks(zone, NGX_MCP_ITEM,
                                      sizeof(ngx_mcp_delivery_sh_t) + len);
 
-        out.room = (ngx_mcp_reserve_locked(zone, none, NGX_MCP_ROOM_OTHER,
-                                           blocks)
-                    == NGX_OK);
+        room = (ngx_mcp_reserve_locked(zone, none, NGX_MCP_ROOM_OTHER, blocks)
+                == NGX_OK);
     }
 
     ngx_mcp_list_remove(zone, &zone->root->coalescing[w->class], n,
@@ -1888,11 +1828,12 @@ ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
 
     /* its one delivery joins no window any more */
 
-    w->rec.flags = NGX_MCP_ITEM_OPENED;
+    w->rec.flags = 0;
+    w->at.opened = 1;
 
     ngx_mcp_list_append(zone, &zone->root->items, n, NGX_MCP_LINKS);
 
-    if (out.room) {
+    if (room) {
         ngx_mcp_coalescing_open_locked(zone, &out);
     }
 }

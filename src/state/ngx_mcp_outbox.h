@@ -61,16 +61,20 @@ typedef struct {
 typedef struct {
     ngx_mcp_delivery_t     *deliveries;
     ngx_uint_t              n;
-    ngx_pool_t             *pool;       /* may be NULL for up to two */
-    ngx_mcp_consume_t      *consume;    /* of a feed; NULL: none */
-    uint64_t                id;         /* ngx_mcp_idempotency_key(); 0: none */
-    unsigned                answered:1;  /* it is refused where a gap would
-                                           be left otherwise */
-    unsigned                optional:1;  /* the session need not be there */
+    ngx_pool_t             *pool;         /* may be NULL for up to two */
+    ngx_mcp_consume_t      *consume;      /* of a feed; NULL: none */
+    uint64_t                id;           /* of ngx_mcp_idempotency_key(), or
+                                             0 */
+    unsigned                answered:1;   /* it is refused where a gap would
+                                             be left otherwise, if few get it */
+    unsigned                attended:1;   /* the caller runs the item */
+    unsigned                optional:1;   /* the session need not be there */
 
     /* out */
 
     ngx_uint_t              sessions;     /* addressed */
+    ngx_uint_t              missed;       /* of these, so far: for want of
+                                             room they are told of a gap */
     ngx_mcp_ref_t           item;         /* with NGX_AGAIN */
     unsigned                absent:1;     /* the session or call is not there */
     unsigned                large:1;      /* for some */
@@ -78,7 +82,7 @@ typedef struct {
 
 
 /*
- *   NGX_OK        delivered; where there was no room, a gap is told
+ *   NGX_OK        delivered; where there was no room, a gap is told ("missed")
  *   NGX_AGAIN     the rest is delivered from now on: ngx_mcp_outbox_run() until
  *                 it is not NGX_AGAIN says when that is done
  *   NGX_DECLINED  nothing: "absent", or it was taken before, by the other
@@ -91,10 +95,12 @@ typedef struct {
 ngx_int_t ngx_mcp_outbox_send(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post);
 
 /*
- * A part of an item.  NGX_AGAIN: more is left; NGX_OK; NGX_ERROR: no memory, it
- * is carried on when something is due.
+ * A part of an item.  NGX_AGAIN: more is left; NGX_OK; NGX_ERROR: no memory, to
+ * be run again.  Sessions without room for it are added to *missed, unless that
+ * is NULL.
  */
-ngx_int_t ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item);
+ngx_int_t ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item,
+    ngx_uint_t *missed);
 
 /*
  * What is due, and what workers that are gone have left; NGX_AGAIN: more is

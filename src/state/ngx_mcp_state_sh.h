@@ -24,7 +24,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 15
+#define NGX_MCP_STATE_VERSION 16
 
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_UNUSED   24
@@ -510,7 +510,17 @@ typedef struct {
 
 
 #define NGX_MCP_ITEM_WAITING    0x01      /* a window that has something */
-#define NGX_MCP_ITEM_OPENED     0x02      /* the window of the delivery */
+#define NGX_MCP_ITEM_ATTENDED   0x02      /* its worker runs it by itself */
+
+/* how far an item is delivered */
+
+typedef struct {
+    uint64_t                number;       /* of the group that got it last */
+    ngx_mcp_ref_t           group;        /* likewise */
+    uint32_t                delivery;     /* at hand */
+    uint32_t                opened;       /* its window was looked for */
+} ngx_mcp_progress_sh_t;
+
 
 /* windows: by the logarithm of their length */
 #define NGX_MCP_COALESCING_CLASSES  32
@@ -522,9 +532,8 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of its class, or of
                                              items */
     uint64_t                deadline;     /* ngx_current_msec */
-    uint64_t                number;       /* of the group that got it last */
-    ngx_mcp_ref_t           group;        /* likewise */
-    uint32_t                step;         /* delivery at hand */
+    uint64_t                key;          /* of a window */
+    ngx_mcp_progress_sh_t   at;
     uint32_t                class;
     uint32_t                nonce;        /* of the worker at work */
     uint32_t                deliveries;

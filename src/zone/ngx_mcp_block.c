@@ -356,13 +356,13 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
     ngx_mcp_block_sh_t   *block;
     ngx_mcp_worker_sh_t  *w;
 
-    if (stage->blocks <= NGX_MCP_BLOCKS_SMALL
-        || zone->worker == NGX_MCP_NO_WORKER)
-    {
+    if (ngx_mcp_stage_ready(zone, stage)) {
         return NGX_OK;
     }
 
-    if (stage->blocks > NGX_MCP_BLOCKS_MAX) {
+    if (stage->blocks > NGX_MCP_BLOCKS_MAX
+        || zone->worker == NGX_MCP_NO_WORKER)
+    {
         return NGX_DECLINED;
     }
 
@@ -409,6 +409,18 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
     ngx_mcp_text_write(zone, stage->head, stage);
 
     return NGX_OK;
+}
+
+
+/* a process without a slot fills it under the lock: what the journal bears */
+
+ngx_uint_t
+ngx_mcp_stage_ready(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
+{
+    return stage->head || stage->blocks <= NGX_MCP_BLOCKS_SMALL
+           || (zone->worker == NGX_MCP_NO_WORKER
+               && stage->blocks
+                  <= zone->sh->journal_size / NGX_MCP_BLOCKS_NOTES);
 }
 
 

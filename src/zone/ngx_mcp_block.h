@@ -59,6 +59,9 @@ ngx_int_t ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void ngx_mcp_stage_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w);
 
+/* whether it is small, or staged, so that a record can be made of it */
+ngx_uint_t ngx_mcp_stage_ready(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
+
 /* the blocks that ngx_mcp_make_locked() will take */
 #define ngx_mcp_stage_needs(stage)  ((stage)->head ? 0 : (stage)->blocks)
 

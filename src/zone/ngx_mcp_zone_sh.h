@@ -35,6 +35,7 @@
 /* a text of more blocks is filled outside of the lock */
 #define NGX_MCP_BLOCKS_SMALL  8
 #define NGX_MCP_BLOCKS_BATCH  64
+#define NGX_MCP_BLOCKS_NOTES  64          /* bytes of the journal for one */
 #define NGX_MCP_BLOCKS_MAX    65535
 
 /* of workers; old and new ones of a reload have places at the same time */

@@ -228,7 +228,7 @@ main(void)
     t = now();
 
     for (j = 0; j < 100; j++) {
-        ngx_mcp_log_groups(&zone, NULL, NULL, &e, &n);
+        env_tell(&zone, NULL, NULL, &e, &n);
         (void) ngx_mcp_worker_drain(&zone);
 
         for (i = 0; i < 5000; i++) {

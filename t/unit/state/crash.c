@@ -285,7 +285,7 @@ tell(ngx_uint_t n)
     tenant = env_str(name);
     e = event(parts, head, any_size());
 
-    rc = ngx_mcp_log_groups(&zone, NULL, &tenant, &e, &addressed);
+    rc = env_tell(&zone, NULL, &tenant, &e, &addressed);
 
     if (rc == NGX_OK && addressed) {
         g->logged[seq % RING] = 1;

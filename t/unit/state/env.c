@@ -562,3 +562,29 @@ env_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n)
     return ngx_mcp_reserve_locked(zone, none, NGX_MCP_ROOM_OTHER,
                                   ngx_mcp_free_blocks(zone->sh) + n);
 }
+
+
+ngx_int_t
+env_tell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed)
+{
+    ngx_int_t           rc;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d;
+
+    memset(&post, 0, sizeof(post));
+    memset(&d, 0, sizeof(d));
+
+    post.deliveries = &d;
+    post.n = 1;
+    d.event = *event;
+    d.endpoint = endpoint;
+    d.tenant = tenant;
+    d.addressed = 1;
+
+    rc = ngx_mcp_outbox_send(zone, &post);
+
+    *addressed = post.sessions;
+
+    return (rc == NGX_AGAIN) ? NGX_OK : rc;
+}

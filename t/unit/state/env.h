@@ -94,6 +94,10 @@ void env_timers(void);
 ngx_uint_t env_differs(ngx_mcp_zone_sh_t *before, ngx_mcp_zone_sh_t *after,
     const char *why);
 
+/* sends to all groups that match, and counts their sessions */
+ngx_int_t env_tell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed);
+
 /*
  * Checks that each block is free or reached exactly once and that counts,
  * orders and carriers are right.  The number of errors, which are printed.

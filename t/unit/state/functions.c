@@ -216,7 +216,7 @@ stop(const char *what)
 
 
 static ngx_mcp_session_new_t
-watermark(const char *endpoint, const char *tenant)
+new_session(const char *endpoint, const char *tenant)
 {
     static char            id[64];
     ngx_mcp_session_new_t  in;
@@ -249,7 +249,7 @@ session(const char *endpoint, const char *tenant)
     ngx_mcp_ref_t          ref;
     ngx_mcp_session_new_t  in;
 
-    in = watermark(endpoint, tenant);
+    in = new_session(endpoint, tenant);
     ref.block = 0;
     ref.gen = 0;
     (void) ngx_mcp_session_create(&zone, &in, &ref);
@@ -264,7 +264,7 @@ session_of(const char *tenant, const char *client)
     ngx_mcp_ref_t          ref;
     ngx_mcp_session_new_t  in;
 
-    in = watermark("e", tenant);
+    in = new_session("e", tenant);
     in.client = env_str(client);
     ref.block = 0;
     ref.gen = 0;
@@ -312,7 +312,7 @@ tell(const char *endpoint, const char *tenant, const char *text)
     ep = env_str(endpoint ? endpoint : "");
     tn = env_str(tenant ? tenant : "");
 
-    ngx_mcp_log_groups(&zone, endpoint ? &ep : NULL, tenant ? &tn : NULL, &e,
+    env_tell(&zone, endpoint ? &ep : NULL, tenant ? &tn : NULL, &e,
                        &n);
 
     return n;
@@ -630,7 +630,7 @@ session_tests(void)
     start(ZONE_SIZE);
     pool = env_pool();
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.initialize.data = big;
     in.initialize.len = 32768;
     memset(big, 'a', sizeof(big));
@@ -684,7 +684,7 @@ session_tests(void)
        && counted(NGX_MCP_COUNTER_SESSIONS_DELETED) == 1
        && counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 0, "ended");
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.identity.len = 0;
     in.tenant.len = 0;
     ok(ngx_mcp_session_create(&zone, &in, &ref) == NGX_OK
@@ -706,19 +706,19 @@ limit_tests(void)
 
     start(ZONE_SIZE);
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     (void) ngx_mcp_session_create(&zone, &in, &a);
     (void) ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
                                 &in.identity, &s);
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     (void) ngx_mcp_session_create(&zone, &in, &b);
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_BUSY
@@ -727,7 +727,7 @@ limit_tests(void)
     in.limit_key = env_str("another");
     ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_OK, "of another key");
 
-    in = watermark("e2", "t");
+    in = new_session("e2", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_OK,
@@ -735,7 +735,7 @@ limit_tests(void)
 
     env_time(ngx_current_msec + 61000);
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     ok(ngx_mcp_session_create(&zone, &in, &c) == NGX_OK
@@ -743,7 +743,7 @@ limit_tests(void)
        && session_id(a, big) == NGX_OK,
        "one that was never used gives way after 60s");
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     ok(ngx_mcp_session_create(&zone, &in, &b) == NGX_BUSY, "limit again");
@@ -753,7 +753,7 @@ limit_tests(void)
        "one past its time-out gives way");
 
     ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.limit = 2;
     in.limit_key = env_str("key");
     ok(ngx_mcp_session_create(&zone, &in, &b) == NGX_OK, "an end counts");
@@ -883,7 +883,7 @@ shared_tests(void)
     none = env_str("");
     uri = env_str("file:///a");
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.identity = name;
     ok(us_shared(&zone, &in, &us) == NGX_OK
        && us_shared(&zone, &in, &other) == NGX_OK
@@ -1627,7 +1627,7 @@ line_tests(void)
 
     /* a session that keeps one */
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.event_max = 1;
     ngx_mcp_session_create(&zone, &in, &ref);
     say(ref, "a");
@@ -1673,7 +1673,7 @@ tell_some(const char *text, size_t len, const char *uri)
     ep = env_str("e");
     tn = env_str("t");
 
-    return ngx_mcp_log_groups(&zone, &ep, &tn, &e, &n) == NGX_OK;
+    return env_tell(&zone, &ep, &tn, &e, &n) == NGX_OK;
 }
 
 
@@ -1909,7 +1909,7 @@ eviction_tests(void)
 
     start(ZONE_SIZE);
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.event_max = 4;
     ngx_mcp_session_create(&zone, &in, &ref);
     token = env_str("");
@@ -1958,7 +1958,7 @@ eviction_tests(void)
 
     /* what a call's reader has yet to take is kept beyond the number */
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.event_max = 4;
     ngx_mcp_session_create(&zone, &in, &ref);
     ngx_mcp_call_open(&zone, ref, &id, &token, 8, 1, &a);
@@ -2085,7 +2085,7 @@ group_tests(void)
     ngx_mcp_session_end(&zone, a, NGX_MCP_COUNTER_SESSIONS_DELETED);
     endpoint = env_str("g");
     tenant = env_str("t1");
-    ok(ngx_mcp_log_groups(&zone, &endpoint, &tenant, &e, &i) == NGX_OK
+    ok(env_tell(&zone, &endpoint, &tenant, &e, &i) == NGX_OK
        && i == 0, "a group whose last session has ended");
     drain();
 
@@ -2525,7 +2525,7 @@ idle_tests(void)
 
     fresh_one = session("e", "t");
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     ngx_mcp_session_create(&zone, &in, &used);
     ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
                          &in.identity, &s);
@@ -2727,7 +2727,9 @@ full_tests(void)
 
 /* a text to all, with an id */
 
-static ngx_mcp_ref_t  gap;               /* the item that delivers it */
+static ngx_mcp_ref_t  told;               /* the item that delivers it */
+static ngx_uint_t     told_missed;
+static ngx_uint_t     told_attended;
 
 static ngx_int_t
 tell_once(const char *scope, const char *id, const char *text,
@@ -2747,6 +2749,7 @@ tell_once(const char *scope, const char *id, const char *text,
     post.deliveries = &d;
     post.n = 1;
     post.answered = 1;
+    post.attended = told_attended;
     post.id = ngx_mcp_idempotency_key(&zone, &s, &i);
     d.text = env_str(text);
     d.addressed = 1;
@@ -2754,7 +2757,8 @@ tell_once(const char *scope, const char *id, const char *text,
     rc = ngx_mcp_outbox_send(&zone, &post);
 
     *sessions = post.sessions;
-    gap = post.item;
+    told = post.item;
+    told_missed = post.missed;
 
     return rc;
 }
@@ -2870,11 +2874,11 @@ many_tests(void)
     /* it comes again before the rest is delivered */
 
     (void) tell_once("s", "4", "4", &n);
-    memset(&gap, 0, sizeof(gap));
+    memset(&told, 0, sizeof(told));
     ok(tell_once("s", "4", "4", &n) == NGX_DECLINED && n == MANY,
        "it is taken");
 
-    while (ngx_mcp_outbox_run(&zone, gap) == NGX_AGAIN) {
+    while (ngx_mcp_outbox_run(&zone, told, NULL) == NGX_AGAIN) {
         /* void */
     }
 
@@ -2889,6 +2893,145 @@ many_tests(void)
     is(take(&last), "busy 2999", "arrives");
 
     stop("many");
+}
+
+
+/* to many, of which one has no room */
+
+static void
+missed_tests(void)
+{
+    char                   name[16];
+    ngx_uint_t             i, n;
+    ngx_msec_t             next;
+    ngx_mcp_ref_t          a;
+    ngx_mcp_stream_t       last;
+    static char            some[200];
+    ngx_mcp_session_new_t  in;
+
+    memset(some, 'x', sizeof(some) - 1);
+
+    start(4 * ZONE_SIZE);
+
+    for (i = 0; i < MANY; i++) {
+
+        if (i == 50) {
+            ok(tell_once("s", "1", some, &n) == NGX_OK && n == 50
+               && told_missed == 1, "one of 50 is told of a gap");
+            ok(tell_once("s", "1", some, &n) == NGX_DECLINED && n == 50,
+               "and it is taken");
+        }
+
+        snprintf(name, sizeof(name), "e%u", (unsigned) i);
+        in = new_session(name, "t");
+
+        if (i == 40 || i == MANY - 2) {
+            in.event_size = 100;
+        }
+
+        a.block = 0;
+        (void) ngx_mcp_session_create(&zone, &in, &a);
+    }
+
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &last);
+
+    told_attended = 1;
+    ok(tell_once("s", "2", some, &n) == NGX_AGAIN && n == MANY
+       && told_missed == 1, "a turn of one whose sender carries on");
+    told_attended = 0;
+
+    (void) ngx_mcp_outbox_due(&zone, &next);
+    is(take(&last), "again", "nobody else in its worker does");
+
+    while (ngx_mcp_outbox_run(&zone, told, &told_missed) == NGX_AGAIN) {
+        /* void */
+    }
+
+    ok(line_len(&last) == 199, "the last one has it");
+    ok(told_missed == 2, "and all that missed it are counted");
+
+    stop("missed");
+}
+
+
+/* however much is joined, the journal bears it */
+
+static void
+joined_tests(void)
+{
+    char                what[160][8];
+    ngx_str_t           e;
+    ngx_uint_t          i, round;
+    ngx_pool_t         *pool;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d[160];
+    static char         large[1400000];
+
+    start(2 * 1024 * 1024);
+
+    (void) session("e", "t");
+    pool = env_pool();
+    e = env_str("e");
+
+    for (round = 0; round < 3; round++) {
+        memset(&post, 0, sizeof(post));
+        memset(d, 0, sizeof(d));
+
+        for (i = 0; i < 160; i++) {
+            snprintf(what[i], sizeof(what[i]), "w%u", (unsigned) i);
+            d[i].endpoint = &e;
+            d[i].what = env_str(what[i]);
+            d[i].text = env_str(what[i]);
+            d[i].time = 500;
+            d[i].count = 1;
+        }
+
+        post.deliveries = d;
+        post.n = 160;
+        post.pool = pool;
+
+        (void) ngx_mcp_outbox_send(&zone, &post);
+    }
+
+    ok(env_alerts == 0 && env_check(&zone) == 0
+       && counted(NGX_MCP_COUNTER_EVENTS_COALESCED) == 160,
+       "many are joined at once");
+    env_pool_free(pool);
+    later(1000);
+
+    stop("joined");
+
+    start(64 * 1024 * 1024);
+
+    for (i = 0; i < 40; i++) {
+        (void) session(what[i], "t");
+    }
+
+    memset(large, 'x', sizeof(large) - 1);
+    e = env_str(what[0]);
+
+    for (round = 0; round < 2; round++) {
+        memset(&post, 0, sizeof(post));
+        memset(d, 0, sizeof(d));
+
+        d[0].text = env_str("to all");
+        d[1].endpoint = &e;
+        d[1].what = env_str("k");
+        d[1].text = env_str(round ? large : "short");
+        d[1].time = 500;
+        d[1].count = 1;
+
+        post.deliveries = d;
+        post.n = 2;
+
+        ok(ngx_mcp_outbox_send(&zone, &post) == NGX_OK, "to many");
+    }
+
+    ok(env_alerts == 0 && env_check(&zone) == 0
+       && zone.sh->used[NGX_MCP_ITEM] > 5000, "a large text is joined");
+    later(1000);
+
+    stop("joined text");
 }
 
 
@@ -3398,9 +3541,9 @@ share_again_tests(void)
     a = session_of("t", "a");
     b = session_of("t", "b");
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     (void) us_shared(&zone, &in, &us);
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.list_key = env_str("of another audience");
     (void) us_shared(&zone, &in, &other);
 
@@ -3479,7 +3622,7 @@ share_own_tests(void)
     id = env_str("there");
     uri = env_str("s:1");
 
-    in = watermark("e", "t");
+    in = new_session("e", "t");
     in.identity = up;
     ok(us_shared(&zone, &in, &us) == NGX_OK
        && ngx_mcp_interest_join(&zone, us, a, &uri, 8) == NGX_AGAIN,
@@ -3491,7 +3634,7 @@ share_own_tests(void)
     /* of a tenant that only has sessions of its own in common */
 
     for (n = 0; n < 4000; n++) {
-        in = watermark("e", "v");
+        in = new_session("e", "v");
         snprintf(text, sizeof(text), "key %u", (unsigned) n);
         in.list_key = env_str(text);
 
@@ -3943,6 +4086,8 @@ main(void)
     full_tests();
     once_tests();
     many_tests();
+    missed_tests();
+    joined_tests();
     death_tests();
     doorbell_tests();
     places_tests();

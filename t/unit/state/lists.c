@@ -305,7 +305,7 @@ member_tests(void)
     e.nparts = 1;
     e.flags = NGX_MCP_EVENT_UNLISTED;
 
-    ngx_mcp_log_groups(&zone, &an.endpoint, &an.tenant, &e,
+    env_tell(&zone, &an.endpoint, &an.tenant, &e,
                        (ngx_uint_t[]) { 0 });
     ok(strcmp(take(&st1), "") == 0 && strcmp(take(&st2), "changed") == 0
        && strcmp(take(&st3), "changed") == 0,
@@ -317,7 +317,7 @@ member_tests(void)
     ngx_mcp_audience_join(&zone, one, none);
     ok(env_check(&zone) == 0, "members");
 
-    ngx_mcp_log_groups(&zone, &an.endpoint, &an.tenant, &e,
+    env_tell(&zone, &an.endpoint, &an.tenant, &e,
                        (ngx_uint_t[]) { 0 });
     ok(strcmp(take(&st1), "changed") == 0
        && strcmp(take(&st2), "changed") == 0

@@ -304,7 +304,7 @@ build(void)
 
     str = env_str("shared");
     e = event(&str, 0);
-    ngx_mcp_log_groups(&zone, NULL, NULL, &e, (ngx_uint_t *) &i);
+    env_tell(&zone, NULL, NULL, &e, (ngx_uint_t *) &i);
 
     id = env_str("1");
     token = env_str("\"token\"");
@@ -461,7 +461,7 @@ op_log_groups(void)
 
     str = env_str("to all");
     e = event(&str, 0);
-    ngx_mcp_log_groups(&zone, NULL, NULL, &e, &n);
+    env_tell(&zone, NULL, NULL, &e, &n);
 }
 
 
