@@ -147,9 +147,12 @@ us_of(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream)
         return owner;
     }
 
+    hash = ngx_mcp_hash(zone, upstream, NULL);
+
+    ngx_mcp_zone_lock(zone);
+
     s = ngx_mcp_session_locked(zone, owner);
     n = s ? ngx_mcp_session_extension(zone, s)->upstreams.head : 0;
-    hash = ngx_mcp_hash(zone, upstream, NULL);
 
     for ( /* void */ ; n; n = us->rec.links.next) {
         us = ngx_mcp_block(zone, n);
@@ -158,6 +161,8 @@ us_of(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream)
             ref = ngx_mcp_ref(zone, us);
         }
     }
+
+    ngx_mcp_zone_unlock(zone);
 
     return ref;
 }
