@@ -54,6 +54,8 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
                                     &us);
 
     if (rc == NGX_OK) {
+        want->waiter.hash = us.block;
+
         rc = ngx_mcp_interest_join(want->bridge->zone, us,
                                    want->caller->session, &want->uri,
                                    want->limit);
@@ -177,6 +179,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 
         pool = ngx_create_pool(512, ngx_cycle->log);
         if (pool == NULL) {
+            ngx_http_mcp_shared_pause(us);
             return;
         }
 
@@ -188,6 +191,11 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 
         if (rc != NGX_OK) {
             ngx_destroy_pool(pool);
+
+            if (rc == NGX_ERROR) {
+                ngx_http_mcp_shared_pause(us);
+            }
+
             return;
         }
 

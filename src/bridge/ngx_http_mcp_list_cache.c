@@ -339,6 +339,7 @@ ngx_http_mcp_list_cache_wait(ngx_http_mcp_list_waiter_t *waiter,
     waiter->audience = caller->audience;
     waiter->kind = kind;
 
+    waiter->waiter.hash = caller->audience.block;
     waiter->waiter.ready = ngx_http_mcp_list_cache_ready;
     waiter->waiter.data = waiter;
 
@@ -374,8 +375,8 @@ ngx_http_mcp_list_cache_ready(void *data)
 
 
 void
-ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone)
+ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 {
-    ngx_http_mcp_list_refresh_doorbell(zone);
-    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_LIST, 0);
+    ngx_http_mcp_list_refresh_doorbell(zone, keys);
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_LIST, keys);
 }

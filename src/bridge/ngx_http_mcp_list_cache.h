@@ -86,7 +86,7 @@ void ngx_http_mcp_list_cache_clear(ngx_http_mcp_bridge_t *bridge);
 
 
 /* the doorbell: handlers->lists */
-void ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
 /* before workers start */
 void ngx_http_mcp_list_cache_init(void);

@@ -79,7 +79,7 @@ ngx_http_mcp_list_refresh_init(void)
 
 
 void
-ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone)
+ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 {
     ngx_queue_t                  *q, *next;
     ngx_http_mcp_list_refresh_t  *r;
@@ -91,7 +91,9 @@ ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone)
         next = ngx_queue_next(q);
         r = ngx_queue_data(q, ngx_http_mcp_list_refresh_t, queue);
 
-        if (r->us->bridge->zone == zone) {
+        if (r->us->bridge->zone == zone
+            && keys & NGX_MCP_RING_KEY(r->audience.block))
+        {
             ngx_http_mcp_list_refresh_work(r);
         }
     }

@@ -16,7 +16,7 @@
 void ngx_http_mcp_list_refresh_init(void);
 
 /* the doorbell: handlers->lists */
-void ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
 
 #endif /* _NGX_HTTP_MCP_LIST_REFRESH_H_INCLUDED_ */

@@ -417,7 +417,7 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
 
 
 void
-ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone)
+ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone, uint64_t keys)
 {
     ngx_queue_t            *q, *readers;
     ngx_http_mcp_shared_t  *us;
@@ -432,12 +432,14 @@ ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone)
         reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
         us = reader->data;
 
-        if (us->bridge->zone == zone) {
+        if (us->bridge->zone == zone
+            && keys & NGX_MCP_RING_KEY(us->ref.block))
+        {
             ngx_http_mcp_shared_post(us);
         }
     }
 
-    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_SUBSCRIPTION, 0);
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_SUBSCRIPTION, keys);
 }
 
 

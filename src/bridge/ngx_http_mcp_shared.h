@@ -148,7 +148,7 @@ void ngx_http_mcp_shared_init(ngx_array_t *bridges);
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers;
 
 /* handlers->interests */
-void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone, uint64_t keys);
 
 
 /* below: between the files of shared upstream sessions */

@@ -240,6 +240,7 @@ ngx_http_mcp_initialize_profile(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                               r->pool, known);
 
     if (rc == NGX_AGAIN) {
+        ctx->waiter.hash = known->hash;
         return NGX_AGAIN;
     }
 

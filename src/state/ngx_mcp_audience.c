@@ -384,12 +384,13 @@ ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 void
 ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 {
-    uint32_t    n;
+    uint32_t    n, number;
     ngx_uint_t  i;
 
+    number = ngx_mcp_number(zone, a);
+
     ngx_mcp_hash_remove_locked(zone, a);
-    ngx_mcp_list_remove(zone, &zone->root->audiences, ngx_mcp_number(zone, a),
-                        NGX_MCP_LINKS);
+    ngx_mcp_list_remove(zone, &zone->root->audiences, number, NGX_MCP_LINKS);
     ngx_mcp_touch(zone, a);
 
     for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
@@ -403,7 +404,7 @@ ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 
     ngx_mcp_drop_locked(zone, a);
 
-    ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LISTS);
+    ngx_mcp_list_ring_locked(zone, number);
 }
 
 

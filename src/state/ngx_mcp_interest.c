@@ -651,7 +651,8 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
         in->state = (rc == NGX_OK) ? NGX_MCP_INTEREST_MADE
                                    : NGX_MCP_INTEREST_REFUSED;
 
-        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_INTERESTS);
+        ngx_mcp_worker_ring_all_keys_locked(zone, NGX_MCP_RING_INTERESTS,
+                                      NGX_MCP_RING_KEY(in->rec.owner.block));
     }
 
     if (in->count == 0 && in->serial == NGX_MCP_INTEREST_NEVER) {

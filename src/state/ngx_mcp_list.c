@@ -56,7 +56,7 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     if (!(k->flags & NGX_MCP_LIST_WANTED)) {
         ngx_mcp_touch(zone, k);
         k->flags |= NGX_MCP_LIST_WANTED;
-        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LISTS);
+        ngx_mcp_list_ring_locked(zone, audience.block);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -139,7 +139,7 @@ ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     }
 
     if (rings) {
-        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LISTS);
+        ngx_mcp_list_ring_locked(zone, audience.block);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -334,7 +334,7 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     k->due = ngx_current_msec + ttl;
     k->failures = 0;
 
-    ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LISTS);
+    ngx_mcp_list_ring_locked(zone, audience.block);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -397,7 +397,7 @@ ngx_mcp_list_pass_through(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         k->due = ngx_current_msec + ttl;
         k->failures = 0;
 
-        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LISTS);
+        ngx_mcp_list_ring_locked(zone, audience.block);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -444,7 +444,7 @@ ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
             k->failures++;
         }
 
-        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LISTS);
+        ngx_mcp_list_ring_locked(zone, audience.block);
     }
 
     ngx_mcp_zone_unlock(zone);

@@ -8,6 +8,7 @@ static void ngx_mcp_profile_insert_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_profile_sh_t *k, ngx_str_t *key);
 static ngx_int_t ngx_mcp_profile_read_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_profile_sh_t *k, ngx_pool_t *pool, ngx_mcp_profile_t *out);
+static void ngx_mcp_profile_ring_locked(ngx_mcp_zone_t *zone, ngx_str_t *key);
 static ngx_int_t ngx_mcp_profile_room_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stage_t *stage);
 
@@ -24,6 +25,8 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_PROFILE, key, 1);
 
     now = ngx_current_msec;
+
+    out->hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
 
     ngx_mcp_zone_lock(zone);
 
@@ -265,11 +268,19 @@ ngx_mcp_profile_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     ngx_mcp_touch(zone, &zone->root->profile_changes);
     zone->root->profile_changes++;
 
-    ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_PROFILES);
+    ngx_mcp_profile_ring_locked(zone, key);
 
     ngx_mcp_zone_unlock(zone);
 
     return k ? NGX_OK : NGX_ERROR;
+}
+
+
+static void
+ngx_mcp_profile_ring_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_mcp_worker_ring_all_keys_locked(zone, NGX_MCP_RING_PROFILES,
+                         NGX_MCP_RING_KEY(ngx_mcp_hash(zone, key, NULL)));
 }
 
 
@@ -334,7 +345,7 @@ ngx_mcp_profile_keep(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch)
         k->stale = 0;
         k->probing = 0;
 
-        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_PROFILES);
+        ngx_mcp_profile_ring_locked(zone, key);
 
         rc = NGX_OK;
     }
@@ -367,7 +378,7 @@ ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key)
             k->probing = 0;
         }
 
-        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_PROFILES);
+        ngx_mcp_profile_ring_locked(zone, key);
     }
 
     ngx_mcp_zone_unlock(zone);

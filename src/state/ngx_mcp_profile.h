@@ -20,6 +20,7 @@ typedef enum {
 } ngx_mcp_profile_e;
 
 typedef struct {
+    uint32_t                hash;         /* of the key, also after NGX_AGAIN */
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
     ngx_uint_t              kept;         /* though asked again in vain */
     ngx_uint_t              revision;     /* negotiated with it */

@@ -11,7 +11,8 @@ static void ngx_mcp_zone_task(ngx_mcp_zone_t *zone, ngx_uint_t type,
     ngx_mcp_ref_t ref, uint32_t local, ngx_uint_t why);
 static void ngx_mcp_zone_news(ngx_mcp_zone_t *zone, ngx_uint_t type,
     ngx_mcp_ref_t ref);
-static ngx_int_t ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits);
+static ngx_int_t ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits,
+    uint64_t keys);
 static void ngx_mcp_zone_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t why);
 static ngx_int_t ngx_mcp_zone_sweep(ngx_mcp_zone_t *zone);
@@ -178,28 +179,28 @@ ngx_mcp_zone_news(ngx_mcp_zone_t *zone, ngx_uint_t type, ngx_mcp_ref_t ref)
 
 
 static ngx_int_t
-ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits)
+ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits, uint64_t keys)
 {
     ngx_uint_t  i;
 
     if (bits & NGX_MCP_RING_PROFILES) {
-        zone->handlers->profiles(zone);
+        zone->handlers->profiles(zone, keys);
     }
 
     if (bits & NGX_MCP_RING_LISTS) {
-        zone->handlers->lists(zone);
+        zone->handlers->lists(zone, keys);
     }
 
     if (bits & NGX_MCP_RING_LISTENERS) {
-        zone->handlers->listeners(zone);
+        zone->handlers->listeners(zone, keys);
     }
 
     if (bits & NGX_MCP_RING_UPSTREAM_SESSIONS) {
-        zone->handlers->upstream_sessions(zone);
+        zone->handlers->upstream_sessions(zone, keys);
     }
 
     if (bits & NGX_MCP_RING_INTERESTS) {
-        zone->handlers->interests(zone);
+        zone->handlers->interests(zone, keys);
     }
 
     if (!(bits & NGX_MCP_RING_PENDING_DELETE)) {
@@ -306,7 +307,9 @@ ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
 
         if (k->probing && rec->worker == worker) {
             ngx_mcp_profile_drop_locked(zone, k);
-            ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_PROFILES);
+            ngx_mcp_worker_ring_all_keys_locked(zone,
+                                             NGX_MCP_RING_PROFILES,
+                                             NGX_MCP_RING_KEY(rec->hash));
         }
 
         return 0;

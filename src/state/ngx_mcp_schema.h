@@ -42,20 +42,25 @@ struct ngx_mcp_worker_handlers_s {
     void                  (*group)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group);
     void                  (*topic)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 
-    /* something about upstreams became known (ngx_mcp_profile.h) */
-    void                  (*profiles)(ngx_mcp_zone_t *zone);
+    /*
+     * The profile of an upstream became known (ngx_mcp_profile.h).  keys, here
+     * and below, are of what has changed: NGX_MCP_RING_KEY() of the hash of a
+     * profile, or of the block of an upstream session or an audience.
+     */
+    void                  (*profiles)(ngx_mcp_zone_t *zone, uint64_t keys);
 
     /*
      * a session for which an upstream's GET stream is held here has ended or
      * has no GET of its own left (ngx_mcp_session_gets())
      */
-    void                  (*listeners)(ngx_mcp_zone_t *zone);
+    void                  (*listeners)(ngx_mcp_zone_t *zone, uint64_t keys);
 
     /* an upstream session that was being made is made, or not */
-    void                  (*upstream_sessions)(ngx_mcp_zone_t *zone);
+    void                  (*upstream_sessions)(ngx_mcp_zone_t *zone,
+                                uint64_t keys);
 
     /* something about interests, or shared upstream sessions, has changed */
-    void                  (*interests)(ngx_mcp_zone_t *zone);
+    void                  (*interests)(ngx_mcp_zone_t *zone, uint64_t keys);
 
     /*
      * a session ended and had a session (id) at an upstream: say DELETE there
@@ -66,7 +71,7 @@ struct ngx_mcp_worker_handlers_s {
                                 ngx_str_t *session, ngx_uint_t revision);
 
     /* lists were replaced, or some may have changed (ngx_mcp_list.h) */
-    void                  (*lists)(ngx_mcp_zone_t *zone);
+    void                  (*lists)(ngx_mcp_zone_t *zone, uint64_t keys);
 
     /* why: NGX_MCP_LEASE_* bits (ngx_mcp_lease.h) */
     void                  (*lease)(ngx_mcp_zone_t *zone, ngx_str_t *key,

@@ -572,6 +572,11 @@ typedef struct {
 /* one that was being made is made, or not */
 #define NGX_MCP_RING_UPSTREAM_SESSIONS  0x80
 
+/* lists of the audience in this block */
+#define ngx_mcp_list_ring_locked(zone, block)                                 \
+    ngx_mcp_worker_ring_all_keys_locked(zone, NGX_MCP_RING_LISTS,             \
+                                        NGX_MCP_RING_KEY(block))
+
 
 /* the exchanges with an upstream by one method; never freed */
 

@@ -404,7 +404,9 @@ ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
         ngx_mcp_touch(zone, us);
         us->awaited = 0;
 
-        ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_UPSTREAM_SESSIONS);
+        ngx_mcp_worker_ring_all_keys_locked(zone,
+                                            NGX_MCP_RING_UPSTREAM_SESSIONS,
+                                            NGX_MCP_RING_KEY(n));
     }
 
     for (i = s ? s->calls.head : 0; i; i = c->task.rec.links.next) {
@@ -513,8 +515,9 @@ ngx_mcp_upstream_session_end_locked(ngx_mcp_zone_t *zone,
     } else {
 
         if (us->awaited) {
-            ngx_mcp_worker_ring_all_locked(zone,
-                                           NGX_MCP_RING_UPSTREAM_SESSIONS);
+            ngx_mcp_worker_ring_all_keys_locked(zone,
+                                                NGX_MCP_RING_UPSTREAM_SESSIONS,
+                                                NGX_MCP_RING_KEY(n));
         }
 
         ngx_mcp_drop_locked(zone, us);
@@ -816,8 +819,9 @@ ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
             continue;
         }
 
-        ngx_mcp_worker_ring_locked(zone, us->listener - 1,
-                                   NGX_MCP_RING_LISTENERS);
+        ngx_mcp_worker_ring_keys_locked(zone, us->listener - 1,
+                                        NGX_MCP_RING_LISTENERS,
+                                        NGX_MCP_RING_KEY(n));
     }
 }
 
@@ -1146,5 +1150,6 @@ void
 ngx_mcp_shared_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us)
 {
-    ngx_mcp_worker_ring_locked(zone, us->holder, NGX_MCP_RING_INTERESTS);
+    ngx_mcp_worker_ring_keys_locked(zone, us->holder, NGX_MCP_RING_INTERESTS,
+                                   NGX_MCP_RING_KEY(ngx_mcp_number(zone, us)));
 }

@@ -162,7 +162,8 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
 
         case NGX_AGAIN:
 
-            ngx_http_mcp_upstream_request_wait(ureq, NGX_HTTP_MCP_WAIT_SESSION);
+            ngx_http_mcp_upstream_request_wait(ureq, NGX_HTTP_MCP_WAIT_SESSION,
+                                               ureq->us->ref.block);
 
             return NGX_AGAIN;
 

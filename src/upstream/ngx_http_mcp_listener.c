@@ -262,7 +262,7 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
 
 
 void
-ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone)
+ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 {
     ngx_int_t                 n;
     ngx_queue_t              *q, *readers;
@@ -283,7 +283,9 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone)
         listen = reader->data;
         q = ngx_queue_next(q);
 
-        if (reader->upstream->zone != zone) {
+        if (reader->upstream->zone != zone
+            || !(keys & NGX_MCP_RING_KEY(listen->us.block)))
+        {
             continue;
         }
 

@@ -20,7 +20,7 @@ void ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     ngx_http_request_t *from, ngx_mcp_caller_t *caller);
 
 /* the doorbell: a session that is listened for has ended or has no GET left */
-void ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers;
 

@@ -130,9 +130,9 @@ void ngx_http_mcp_upstream_request_end(ngx_http_mcp_upstream_request_t *ureq,
 void ngx_http_mcp_upstream_request_post_end(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 
-/* waits for another, or looks again after this time */
+/* waits for another (ngx_http_mcp_waiter.h), or looks again after this time */
 void ngx_http_mcp_upstream_request_wait(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_uint_t kind);
+    ngx_uint_t kind, uint32_t hash);
 void ngx_http_mcp_upstream_request_delay(ngx_http_mcp_upstream_request_t *ureq,
     ngx_msec_t time);
 

@@ -10,7 +10,7 @@
 static ngx_int_t ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
 static ngx_int_t ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *key, ngx_str_t *tenant);
+    ngx_str_t *key, ngx_str_t *tenant, uint32_t hash);
 static void ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
@@ -51,7 +51,7 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     if (rc == NGX_DECLINED) {
 
-        if (ngx_http_mcp_probe(u, &key, tenant) != NGX_OK) {
+        if (ngx_http_mcp_probe(u, &key, tenant, known->hash) != NGX_OK) {
             ngx_mcp_profile_give_up(u->zone, &key);
             return NGX_ERROR;
         }
@@ -125,9 +125,9 @@ ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 
 void
-ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone)
+ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 {
-    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_PROFILE, 0);
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_PROFILE, keys);
 }
 
 
@@ -164,7 +164,7 @@ ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone)
 
 static ngx_int_t
 ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
-    ngx_str_t *tenant)
+    ngx_str_t *tenant, uint32_t hash)
 {
     ngx_str_t              none;
     ngx_pool_t            *pool;
@@ -182,6 +182,7 @@ ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
 
     probe->upstream = u;
     probe->pool = pool;
+    probe->known.hash = hash;
     probe->key.len = key->len;
     probe->key.data = ngx_pstrdup(pool, key);
     probe->tenant.len = tenant->len;
@@ -446,12 +447,14 @@ ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
 static void
 ngx_http_mcp_probe_end(ngx_http_mcp_probe_t *probe)
 {
+    uint32_t         hash;
     ngx_mcp_zone_t  *zone;
 
     zone = probe->upstream->zone;
+    hash = probe->known.hash;
 
     ngx_queue_remove(&probe->queue);
     ngx_destroy_pool(probe->pool);
 
-    ngx_http_mcp_profile_doorbell(zone);
+    ngx_http_mcp_profile_doorbell(zone, NGX_MCP_RING_KEY(hash));
 }

@@ -17,9 +17,9 @@
 /*
  * The profile of an upstream, for a tenant.  It comes from the zone while it is
  * of this configuration and not older than max_age (or
- * NGX_MCP_PROFILE_ANY_AGE). NGX_OK: *known is filled from pool; NGX_AGAIN: it
- * is probed, by this or another worker: wait for NGX_HTTP_MCP_WAIT_PROFILE;
- * NGX_ERROR.
+ * NGX_MCP_PROFILE_ANY_AGE).  NGX_OK: *known is filled from pool; NGX_AGAIN: it
+ * is probed, by this or another worker: wait for NGX_HTTP_MCP_WAIT_PROFILE with
+ * known->hash; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
@@ -37,7 +37,7 @@ void ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u,
 void ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone);
 
 /* the doorbell: handlers->profiles */
-void ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone);
+void ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
 /* whether an rpc upstream says by this status that it lacks the method */
 ngx_uint_t ngx_http_mcp_status_absent(ngx_uint_t status);

@@ -61,6 +61,7 @@ ngx_http_mcp_reader_kind_t  **ngx_http_mcp_reader_kinds;
 void
 ngx_http_mcp_reader_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
 {
+    uint32_t                      hash;
     ngx_http_mcp_reader_t        *reader;
     ngx_http_mcp_reader_kind_t  **kind;
 
@@ -80,8 +81,9 @@ ngx_http_mcp_reader_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
     }
 
     if (why & NGX_MCP_LEASE_SETTLED) {
+        hash = ngx_crc32_short(key->data, key->len);
         ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_STREAM,
-                                 ngx_crc32_short(key->data, key->len));
+                                 NGX_MCP_RING_KEY(hash));
     }
 
     if (reader || !(why & NGX_MCP_LEASE_FREE) || ngx_exiting) {

@@ -244,7 +244,8 @@ ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
                                   ureq->r->pool, &known);
 
         if (rc == NGX_AGAIN) {
-            ngx_http_mcp_upstream_request_wait(ureq, NGX_HTTP_MCP_WAIT_PROFILE);
+            ngx_http_mcp_upstream_request_wait(ureq, NGX_HTTP_MCP_WAIT_PROFILE,
+                                               known.hash);
             return NGX_AGAIN;
         }
 
@@ -283,27 +284,24 @@ ngx_http_mcp_upstream_request_absent(ngx_http_mcp_upstream_request_t *ureq,
 
 void
 ngx_http_mcp_upstream_request_wait(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_uint_t kind)
+    ngx_uint_t kind, uint32_t hash)
 {
     ngx_http_mcp_upstream_t  *u;
 
     u = ureq->upstream;
 
-    /* calls are woken one by one */
-
-    ureq->waiter.hash = (kind == NGX_HTTP_MCP_WAIT_SESSION) ? ureq->call.block
-    : 0;
+    ureq->waiter.hash = hash;
 
     ngx_http_mcp_waiter_start(&ureq->waiter, u->zone, kind,
                               u->total ? u->total
-                              : NGX_HTTP_MCP_UPSTREAM_REQUEST_WAIT);
+                                       : NGX_HTTP_MCP_UPSTREAM_REQUEST_WAIT);
 }
 
 
 void
-ngx_http_mcp_upstream_request_doorbell(ngx_mcp_zone_t *zone)
+ngx_http_mcp_upstream_request_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 {
-    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_SESSION, 0);
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_SESSION, keys);
 }
 
 

@@ -118,8 +118,9 @@ ngx_int_t ngx_http_mcp_upstream_request_start(
 /* the doorbell said NGX_MCP_WAKE_UPSTREAM_SESSION for ureq->call */
 void ngx_http_mcp_upstream_request_wake(ngx_http_mcp_upstream_request_t *ureq);
 
-/* handlers->upstream_sessions: those without a call look again */
-void ngx_http_mcp_upstream_request_doorbell(ngx_mcp_zone_t *zone);
+/* handlers->upstream_sessions: those that wait for one of them look again */
+void ngx_http_mcp_upstream_request_doorbell(ngx_mcp_zone_t *zone,
+    uint64_t keys);
 
 /* done(NGX_HTTP_MCP_ABORTED) follows in a later event */
 void ngx_http_mcp_upstream_request_abort(ngx_http_mcp_upstream_request_t *ureq);

@@ -2,10 +2,11 @@
 #include "ngx_http_mcp_waiter.h"
 
 
+/* a bucket for each bit of NGX_MCP_RING_KEY() */
 #define NGX_HTTP_MCP_WAITER_BUCKETS  64
 
 
-static ngx_queue_t *ngx_http_mcp_waiter_queue(ngx_uint_t kind, uint32_t hash);
+static ngx_queue_t *ngx_http_mcp_waiter_queue(ngx_uint_t kind, ngx_uint_t n);
 static void ngx_http_mcp_waiter_timeout(ngx_event_t *ev);
 
 
@@ -14,11 +15,11 @@ static ngx_queue_t  ngx_http_mcp_waiters[NGX_HTTP_MCP_WAIT_KINDS]
 
 
 static ngx_queue_t *
-ngx_http_mcp_waiter_queue(ngx_uint_t kind, uint32_t hash)
+ngx_http_mcp_waiter_queue(ngx_uint_t kind, ngx_uint_t n)
 {
     ngx_queue_t  *queue;
 
-    queue = &ngx_http_mcp_waiters[kind][hash % NGX_HTTP_MCP_WAITER_BUCKETS];
+    queue = &ngx_http_mcp_waiters[kind][n % NGX_HTTP_MCP_WAITER_BUCKETS];
 
     if (queue->next == NULL) {
         ngx_queue_init(queue);
@@ -78,27 +79,35 @@ ngx_http_mcp_waiter_stop(ngx_http_mcp_waiter_t *w)
 
 
 void
-ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind, uint32_t hash)
+ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind, uint64_t keys)
 {
+    ngx_uint_t              n;
     ngx_queue_t            *q, *queue, woken;
     ngx_http_mcp_waiter_t  *w;
-
-    queue = ngx_http_mcp_waiter_queue(kind, hash);
 
     /* one that waits again is not woken again in this turn */
 
     ngx_queue_init(&woken);
 
-    q = ngx_queue_head(queue);
+    for (n = 0; keys; n++, keys >>= 1) {
 
-    while (q != ngx_queue_sentinel(queue)) {
+        if (!(keys & 1)) {
+            continue;
+        }
 
-        w = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
-        q = ngx_queue_next(q);
+        queue = ngx_http_mcp_waiter_queue(kind, n);
 
-        if (w->zone == zone && w->hash == hash) {
-            ngx_queue_remove(&w->queue);
-            ngx_queue_insert_tail(&woken, &w->queue);
+        q = ngx_queue_head(queue);
+
+        while (q != ngx_queue_sentinel(queue)) {
+
+            w = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
+            q = ngx_queue_next(q);
+
+            if (w->zone == zone) {
+                ngx_queue_remove(&w->queue);
+                ngx_queue_insert_tail(&woken, &w->queue);
+            }
         }
     }
 
@@ -131,19 +140,22 @@ ngx_http_mcp_waiter_timeout(ngx_event_t *ev)
 ngx_uint_t
 ngx_http_mcp_waiter_any(ngx_mcp_zone_t *zone, ngx_uint_t kind)
 {
+    ngx_uint_t              n;
     ngx_queue_t            *q, *queue;
     ngx_http_mcp_waiter_t  *w;
 
-    queue = ngx_http_mcp_waiter_queue(kind, 0);
+    for (n = 0; n < NGX_HTTP_MCP_WAITER_BUCKETS; n++) {
+        queue = ngx_http_mcp_waiter_queue(kind, n);
 
-    for (q = ngx_queue_head(queue);
-         q != ngx_queue_sentinel(queue);
-         q = ngx_queue_next(q))
-    {
-        w = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
+        for (q = ngx_queue_head(queue);
+             q != ngx_queue_sentinel(queue);
+             q = ngx_queue_next(q))
+        {
+            w = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
 
-        if (w->zone == zone) {
-            return 1;
+            if (w->zone == zone) {
+                return 1;
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 
 /*
  * Waiting for another worker, or another request of this one, to put something
- * into the zone.  It rings the doorbell then, and each that waits for something
- * of that kind looks again.
+ * into the zone.  It rings the doorbell then, with the key of what it put
+ * (NGX_MCP_RING_KEY()), and those look again that wait for something of that
+ * kind with that key.
  */
 
 #ifndef _NGX_HTTP_MCP_WAITER_H_INCLUDED_
@@ -17,11 +18,10 @@
 
 typedef enum {
     NGX_HTTP_MCP_WAIT_PROFILE = 0,  /* what an upstream is and can */
-    NGX_HTTP_MCP_WAIT_SESSION,      /* a session at an upstream; with a hash
-                                       those that are woken one by one */
+    NGX_HTTP_MCP_WAIT_SESSION,      /* a session at an upstream */
     NGX_HTTP_MCP_WAIT_SUBSCRIPTION,
     NGX_HTTP_MCP_WAIT_LIST,
-    NGX_HTTP_MCP_WAIT_STREAM,       /* a reader's, to be connected; by hash */
+    NGX_HTTP_MCP_WAIT_STREAM,       /* a reader's, to be connected */
     NGX_HTTP_MCP_WAIT_KINDS
 } ngx_http_mcp_waiter_e;
 
@@ -38,8 +38,7 @@ typedef struct {
     /* the time is over; likewise */
     void                    (*late)(void *data);
     void                     *data;
-    uint32_t                  hash;          /* of what is waited for, where
-                                                there is much of that kind */
+    uint32_t                  hash;          /* of what is waited for */
     unsigned                  cancelable:1;  /* a worker may exit meanwhile */
 
     /* private */
@@ -62,11 +61,11 @@ void ngx_http_mcp_waiter_restart(ngx_http_mcp_waiter_t *w);
 /* nothing is called any more; safe for one that does not wait */
 void ngx_http_mcp_waiter_stop(ngx_http_mcp_waiter_t *w);
 
-/* all of this kind and hash; ready() of each is called */
+/* all of this kind with one of these keys; ready() of each is called */
 void ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind,
-    uint32_t hash);
+    uint64_t keys);
 
-/* whether any of this kind waits, without a hash */
+/* whether any of this kind waits */
 ngx_uint_t ngx_http_mcp_waiter_any(ngx_mcp_zone_t *zone, ngx_uint_t kind);
 
 #define ngx_http_mcp_waiter_waiting(w)  ((w)->queue.next != NULL)

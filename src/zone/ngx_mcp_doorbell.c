@@ -234,6 +234,14 @@ void
 ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
     ngx_uint_t bits)
 {
+    ngx_mcp_worker_ring_keys_locked(zone, worker, bits, NGX_MCP_RING_ANY);
+}
+
+
+void
+ngx_mcp_worker_ring_keys_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
+    ngx_uint_t bits, uint64_t keys)
+{
     ngx_mcp_worker_sh_t  *w;
 
     if (worker >= zone->sh->slots) {
@@ -242,6 +250,10 @@ ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
 
     w = ngx_mcp_slot(zone, worker);
     w->bits |= (uint32_t) bits;
+
+    if (bits & ~NGX_MCP_RING_LEASES) {
+        w->keys |= keys;
+    }
 
     if (w->rung || w->state != NGX_MCP_WORKER_LIVE) {
         return;
@@ -260,11 +272,19 @@ ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
 void
 ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits)
 {
+    ngx_mcp_worker_ring_all_keys_locked(zone, bits, NGX_MCP_RING_ANY);
+}
+
+
+void
+ngx_mcp_worker_ring_all_keys_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits,
+    uint64_t keys)
+{
     ngx_uint_t  i;
 
     for (i = 0; i < zone->sh->top; i++) {
         if (ngx_mcp_slot(zone, i)->state == NGX_MCP_WORKER_LIVE) {
-            ngx_mcp_worker_ring_locked(zone, i, bits);
+            ngx_mcp_worker_ring_keys_locked(zone, i, bits, keys);
         }
     }
 }

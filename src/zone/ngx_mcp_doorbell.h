@@ -49,11 +49,16 @@ void ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay);
 
 /*
  * Leaves bits for a worker, or for all; the bell itself is rung when the lock
- * is given back.  NGX_MCP_NO_WORKER is no worker.
+ * is given back.  NGX_MCP_NO_WORKER is no worker.  keys: of what has changed,
+ * so that the worker looks at nothing else; without them at anything.
  */
 void ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
     ngx_uint_t bits);
+void ngx_mcp_worker_ring_keys_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
+    ngx_uint_t bits, uint64_t keys);
 void ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits);
+void ngx_mcp_worker_ring_all_keys_locked(ngx_mcp_zone_t *zone,
+    ngx_uint_t bits, uint64_t keys);
 
 /* rings what was asked for while the lock was held */
 void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);

@@ -479,6 +479,7 @@ ngx_int_t
 ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
 {
     uint32_t              n, news[NGX_MCP_RING];
+    uint64_t              keys;
     ngx_uint_t            i, njobs, nnews, bits, more;
     ngx_mcp_job_t         jobs[NGX_MCP_DRAIN_TASKS];
     ngx_mcp_task_sh_t    *t;
@@ -522,7 +523,9 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
     w->nring = 0;
 
     bits = w->bits;
+    keys = w->keys;
     w->bits = 0;
+    w->keys = 0;
 
     ngx_mcp_zone_unlock(zone);
 
@@ -549,7 +552,7 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
         more = 1;
     }
 
-    if (bits && zone->schema->rung(zone, bits) == NGX_AGAIN) {
+    if (bits && zone->schema->rung(zone, bits, keys) == NGX_AGAIN) {
         more = 1;
     }
 

@@ -95,16 +95,18 @@ typedef struct {
     /*
      * What a worker does when its bell was rung: for each task that waits,
      * "local" is the number that this worker gave it; for each watched record
-     * that has news (NULL: all); once for the bits (NGX_AGAIN: more is left).
-     * And for a lease, why: NGX_MCP_LEASE_* bits.  Called without the lock,
-     * only in workers with handlers; may call back into the zone.
+     * that has news (NULL: all); once for the bits, with keys of what changed
+     * (NGX_AGAIN: more is left).  And for a lease, why: NGX_MCP_LEASE_* bits.
+     * Called without the lock, only in workers with handlers; may call back
+     * into the zone.
      */
     void                  (*task)(ngx_mcp_zone_t *zone, ngx_uint_t type,
                                 ngx_mcp_ref_t ref, uint32_t local,
                                 ngx_uint_t why);
     void                  (*news)(ngx_mcp_zone_t *zone, ngx_uint_t type,
                                 ngx_mcp_ref_t ref);
-    ngx_int_t             (*rung)(ngx_mcp_zone_t *zone, ngx_uint_t bits);
+    ngx_int_t             (*rung)(ngx_mcp_zone_t *zone, ngx_uint_t bits,
+                                uint64_t keys);
     void                  (*lease)(ngx_mcp_zone_t *zone, ngx_str_t *key,
                                 ngx_uint_t why);
 
@@ -139,6 +141,13 @@ typedef struct {
     uint32_t                to;
 } ngx_mcp_noted_t;
 
+
+/*
+ * The key of something that changes is a bit by its number or hash, so that
+ * others may have the same one.
+ */
+#define NGX_MCP_RING_KEY(hash)  ((uint64_t) 1 << ((hash) & 63))
+#define NGX_MCP_RING_ANY        ((uint64_t) -1)
 
 /* workers whose bells are rung when the lock is given back; more: all */
 #define NGX_MCP_BELLS  32

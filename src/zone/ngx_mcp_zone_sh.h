@@ -141,6 +141,7 @@ typedef struct {
     uint32_t                bits;
     uint32_t                rung;         /* a datagram is under way */
     uint64_t                heartbeat;
+    uint64_t                keys;         /* for bits: NGX_MCP_RING_KEY() */
     uint64_t                leases;       /* changes of them seen so far */
     uint32_t                lease;        /* the one seen last */
     uint32_t                nring;

@@ -35,7 +35,7 @@ on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref)
 
 
 static void
-on_zone(ngx_mcp_zone_t *z)
+on_zone(ngx_mcp_zone_t *z, uint64_t keys)
 {
 }
 

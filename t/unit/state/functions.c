@@ -15,6 +15,7 @@ typedef struct {
     ngx_uint_t      profiles;
     ngx_uint_t      interests;
     ngx_uint_t      pending_deletes;
+    uint64_t        keys;
     size_t          session_len;
     ngx_uint_t      why;
     uint32_t        local;
@@ -36,15 +37,15 @@ static void on_call(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref, uint32_t local,
     ngx_uint_t why);
 static void on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t group);
 static void on_topic(ngx_mcp_zone_t *z, ngx_mcp_ref_t topic);
-static void on_knowledge(ngx_mcp_zone_t *z);
-static void on_listeners(ngx_mcp_zone_t *z);
-static void on_interests(ngx_mcp_zone_t *z);
+static void on_knowledge(ngx_mcp_zone_t *z, uint64_t keys);
+static void on_listeners(ngx_mcp_zone_t *z, uint64_t keys);
+static void on_interests(ngx_mcp_zone_t *z, uint64_t keys);
 static void on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint,
     ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant,
     ngx_str_t *session, ngx_uint_t revision);
 
 
-static void on_upstream_sessions(ngx_mcp_zone_t *z);
+static void on_upstream_sessions(ngx_mcp_zone_t *z, uint64_t keys);
 
 
 static ngx_mcp_worker_handlers_t  handlers = {
@@ -61,8 +62,9 @@ static ngx_mcp_worker_handlers_t  handlers = {
 
 
 static void
-on_upstream_sessions(ngx_mcp_zone_t *z)
+on_upstream_sessions(ngx_mcp_zone_t *z, uint64_t keys)
 {
+    heard.keys = keys;
 }
 
 
@@ -103,22 +105,24 @@ on_topic(ngx_mcp_zone_t *z, ngx_mcp_ref_t topic)
 
 
 static void
-on_knowledge(ngx_mcp_zone_t *z)
+on_knowledge(ngx_mcp_zone_t *z, uint64_t keys)
 {
     heard.profiles++;
+    heard.keys = keys;
 }
 
 
 static void
-on_listeners(ngx_mcp_zone_t *z)
+on_listeners(ngx_mcp_zone_t *z, uint64_t keys)
 {
 }
 
 
 static void
-on_interests(ngx_mcp_zone_t *z)
+on_interests(ngx_mcp_zone_t *z, uint64_t keys)
 {
     heard.interests++;
+    heard.keys = keys;
 }
 
 
@@ -913,7 +917,8 @@ shared_tests(void)
        && ngx_mcp_interest_join(&zone, us, b, &uri, 1) == NGX_AGAIN,
        "wanted");
     drain();
-    ok(heard.interests == 1, "the holder hears of it");
+    ok(heard.interests == 1 && heard.keys == NGX_MCP_RING_KEY(us.block),
+       "the holder hears of it");
     ok(ngx_mcp_interest_join(&zone, us, a, &name, 1) == NGX_BUSY, "the limit");
 
     ok(ngx_mcp_interest_next(&zone, us, 4, pool, &job) == NGX_DECLINED
@@ -2433,7 +2438,8 @@ knowledge_tests(void)
           == NGX_AGAIN, "one asks");
     ok(ngx_mcp_profile_put(&zone, &key, 1, &in) == NGX_OK, "put");
     drain();
-    ok(heard.profiles == 1, "all hear");
+    ok(heard.profiles == 1 && heard.keys == NGX_MCP_RING_KEY(out.hash),
+       "all hear of it");
     ok(ngx_mcp_profile_get(&zone, &key, 1, 1000, pool, &out) == NGX_OK
        && out.what == NGX_MCP_PROFILE_LEGACY
        && out.revision == NGX_MCP_2025_06_18

@@ -1147,7 +1147,7 @@ static void on_group(ngx_mcp_zone_t *z, ngx_mcp_ref_t ref)
 }
 
 
-static void on_zone(ngx_mcp_zone_t *z)
+static void on_zone(ngx_mcp_zone_t *z, uint64_t keys)
 {
 }
 
