@@ -227,7 +227,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
                    "tenant \"%V\"",
                    &us->upstream->name, &us->bridge->endpoint, &us->tenant);
 
-    reader->session = us->ref;
+    reader->owner = us->ref;
 
     us->unused_since = ngx_current_msec;
     ngx_http_mcp_backoff_init(&us->backoff);

@@ -139,7 +139,6 @@ ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us)
 static ngx_int_t
 ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
 {
-    ngx_pool_t                       *pool;
     ngx_http_mcp_shared_t            *us;
     ngx_http_mcp_upstream_request_t  *ureq;
 
@@ -153,7 +152,7 @@ ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
 
     req->ureq = ureq;
 
-    ureq->session = us->ref;
+    ureq->owner = us->ref;
     ureq->session_only = (req->uri.len != 0);
     ureq->message = ngx_http_mcp_shared_message;
     ureq->done = ngx_http_mcp_shared_done;
@@ -162,17 +161,11 @@ ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
 
     /* the request may outlive what it was asked with */
 
-    pool = ureq->r->pool;
-
-    ureq->body = ngx_mcp_request_compose(pool, &req->id, &req->method,
-                                         &req->params);
-
-    if (ureq->body.data == NULL
-        || ngx_http_mcp_string_copy(pool, &ureq->scope.method, &req->method)
-           != NGX_OK
-        || ngx_http_mcp_string_copy(pool, &ureq->scope.name,
-                                    &req->uri) != NGX_OK
-        || ngx_http_mcp_string_copy(pool, &ureq->scope.request_id, &req->id)
+    if (ngx_http_mcp_upstream_request_compose(ureq, &req->id, &req->method,
+                                              &req->params)
+        != NGX_OK
+        || ngx_http_mcp_string_copy(ureq->r->pool, &ureq->scope.name,
+                                    &req->uri)
            != NGX_OK)
     {
         return NGX_ERROR;

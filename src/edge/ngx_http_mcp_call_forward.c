@@ -228,7 +228,7 @@ ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
     ureq = &forward->ureq;
 
     ureq->r = call->r;
-    ureq->session = ctx->caller.session;
+    ureq->owner = ctx->caller.session;
     ureq->call = call->record.ref;
     ureq->tenant = ctx->caller.tenant;
     ureq->body = call->message->text;
@@ -1000,7 +1000,7 @@ static ngx_int_t
 ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
 {
     u_char                           *p;
-    ngx_str_t                         none, params;
+    ngx_str_t                         none, method, params;
     ngx_http_mcp_ctx_t               *ctx;
     ngx_http_mcp_forward_t           *forward;
     ngx_http_mcp_audience_t           audience;
@@ -1027,15 +1027,15 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
 
     ngx_http_mcp_calls.ncancels++;
 
-    ureq->session = ctx->caller.session;
+    ureq->owner = ctx->caller.session;
     ureq->existing = 1;
     ureq->answered = 1;
     ureq->message = ngx_http_mcp_sync_message;
     ureq->done = ngx_http_mcp_cancel_done;
     ureq->gone = ngx_http_mcp_cancel_gone;
 
-    ngx_str_null(&none);
-    ngx_str_set(&ureq->scope.method, "notifications/cancelled");
+    ngx_str_set(&none, "");
+    ngx_str_set(&method, "notifications/cancelled");
 
     p = ngx_pnalloc(ureq->r->pool,
                     sizeof("{\"requestId\":,\"reason\":\"the client left\"}")
@@ -1049,10 +1049,10 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
                              "\"the client left\"}", &call->message->id)
                  - p;
 
-    ureq->body = ngx_mcp_request_compose(ureq->r->pool, &none,
-                                         &ureq->scope.method, &params);
-
-    if (ureq->body.data && ngx_http_mcp_upstream_request_run(ureq) == NGX_OK) {
+    if (ngx_http_mcp_upstream_request_compose(ureq, &none, &method, &params)
+        == NGX_OK
+        && ngx_http_mcp_upstream_request_run(ureq) == NGX_OK)
+    {
         return NGX_OK;
     }
 

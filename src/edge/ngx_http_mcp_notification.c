@@ -119,7 +119,7 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     ureq->r = r;
     ureq->upstream = u;
-    ureq->session = ctx->caller.session;
+    ureq->owner = ctx->caller.session;
     ureq->tenant = ctx->caller.tenant;
     ureq->serial = request.serial;
     ureq->body = body;

@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_background.h"
 #include "ngx_http_mcp_compat.h"
 #include "ngx_http_mcp_header_iter.h"
+#include "ngx_mcp_core.h"
 
 #if (NGX_HAVE_EVENTFD)
 #include <sys/eventfd.h>
@@ -41,19 +42,23 @@ static void ngx_http_mcp_background_write(ngx_event_t *wev);
 static void ngx_http_mcp_background_close_handler(ngx_event_t *ev);
 static void ngx_http_mcp_background_free(ngx_http_mcp_background_t *bg);
 static void ngx_http_mcp_background_cleanup(void *data);
-static ngx_uint_t ngx_http_mcp_background_ssl(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_background_scheme(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_background_https(ngx_http_request_t *r,
+static ngx_int_t ngx_http_mcp_background_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static u_char *ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf,
     size_t len);
 
 
-/* the variables that nginx computes for requests of clients */
+/* variables that speak of TLS, and what nginx computes of a connection */
 
-static ngx_http_get_variable_pt  ngx_http_mcp_background_core_scheme;
-static ngx_http_get_variable_pt  ngx_http_mcp_background_core_https;
+static struct {
+    ngx_str_t                   name;
+    ngx_str_t                   value;      /* by TLS */
+    ngx_http_get_variable_pt    get_handler;
+    uintptr_t                   data;
+} ngx_http_mcp_background_tls[] = {
+    { ngx_string("scheme"), ngx_string("https"), NULL, 0 },
+    { ngx_string("https"), ngx_string("on"), NULL, 0 }
+};
 
 
 static ngx_str_t  ngx_http_mcp_background_addr = ngx_string("127.0.0.1");
@@ -413,7 +418,7 @@ ngx_http_mcp_is_background(ngx_http_request_t *r)
 void
 ngx_http_mcp_background_variables(ngx_conf_t *cf)
 {
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, n;
     ngx_hash_key_t             *key;
     ngx_http_variable_t        *v;
     ngx_http_core_main_conf_t  *cmcf;
@@ -423,70 +428,45 @@ ngx_http_mcp_background_variables(ngx_conf_t *cf)
     key = cmcf->variables_keys->keys.elts;
 
     for (i = 0; i < cmcf->variables_keys->keys.nelts; i++) {
-        v = key[i].value;
 
-        if (key[i].key.len == 6
-            && ngx_strncmp(key[i].key.data, "scheme", 6) == 0)
-        {
-            ngx_http_mcp_background_core_scheme = v->get_handler;
-            v->get_handler = ngx_http_mcp_background_scheme;
+        for (n = 0; n < 2; n++) {
 
-        } else if (key[i].key.len == 5
-                   && ngx_strncmp(key[i].key.data, "https", 5) == 0)
-        {
-            ngx_http_mcp_background_core_https = v->get_handler;
-            v->get_handler = ngx_http_mcp_background_https;
+            if (!ngx_mcp_equal(&key[i].key,
+                               &ngx_http_mcp_background_tls[n].name))
+            {
+                continue;
+            }
+
+            v = key[i].value;
+
+            ngx_http_mcp_background_tls[n].get_handler = v->get_handler;
+            ngx_http_mcp_background_tls[n].data = v->data;
+
+            v->get_handler = ngx_http_mcp_background_variable;
+            v->data = n;
         }
     }
 }
 
 
-static ngx_uint_t
-ngx_http_mcp_background_ssl(ngx_http_request_t *r)
+static ngx_int_t
+ngx_http_mcp_background_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
 {
     ngx_http_mcp_background_t  *bg;
 
-    if (!ngx_http_mcp_is_background(r)) {
-        return 0;
-    }
-
     bg = (ngx_http_mcp_background_t *) r->main->http_connection;
 
-    return bg->server->ssl;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_background_scheme(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
-{
-    if (!ngx_http_mcp_background_ssl(r)) {
-        return ngx_http_mcp_background_core_scheme(r, v, data);
+    if (!ngx_http_mcp_is_background(r) || !bg->server->ssl) {
+        return ngx_http_mcp_background_tls[data].get_handler(r, v,
+                                       ngx_http_mcp_background_tls[data].data);
     }
 
-    v->len = sizeof("https") - 1;
+    v->len = ngx_http_mcp_background_tls[data].value.len;
     v->valid = 1;
     v->no_cacheable = 0;
     v->not_found = 0;
-    v->data = (u_char *) "https";
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_background_https(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
-{
-    if (!ngx_http_mcp_background_ssl(r)) {
-        return ngx_http_mcp_background_core_https(r, v, data);
-    }
-
-    v->len = sizeof("on") - 1;
-    v->valid = 1;
-    v->no_cacheable = 0;
-    v->not_found = 0;
-    v->data = (u_char *) "on";
+    v->data = ngx_http_mcp_background_tls[data].value.data;
 
     return NGX_OK;
 }

@@ -14,6 +14,9 @@
 static ngx_int_t ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_str_t *why);
+static ngx_int_t ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
+    ngx_str_t *why);
 static ngx_int_t ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
     ngx_pool_t *pool, ngx_str_t *detail);
 static const char *ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
@@ -145,12 +148,6 @@ ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_str_t *why)
 {
-    u_char                  *p;
-    ngx_str_t                theirs;
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
     switch (outcome) {
 
     case NGX_HTTP_MCP_OK:
@@ -193,8 +190,23 @@ ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
         return NGX_OK;
 
     default:
-        break;
+        return ngx_http_mcp_failure_compose(x, outcome, answer, pool, why);
     }
+}
+
+
+/* the sentence of an outcome that says more of what came back */
+
+static ngx_int_t
+ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
+    ngx_str_t *why)
+{
+    u_char                  *p;
+    ngx_str_t                theirs;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
 
     p = ngx_pnalloc(pool, 128 + answer->len
                           + 4 * NGX_HTTP_MCP_FAILURE_TEXT);

@@ -16,12 +16,18 @@ typedef struct {
 static ngx_uint_t ngx_http_mcp_headers_cross(ngx_table_elt_t *h);
 static ngx_uint_t ngx_http_mcp_headers_same(u_char *name, const char *known,
     size_t len);
+static ngx_int_t ngx_http_mcp_headers_own(ngx_http_mcp_exchange_t *x,
+    ngx_http_headers_in_t *in);
+static ngx_int_t ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
+    ngx_http_headers_in_t *in);
+static ngx_int_t ngx_http_mcp_headers_value(ngx_list_t *headers,
+    ngx_http_mcp_headers_name_t *name, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
 static ngx_table_elt_t *ngx_http_mcp_headers_add(ngx_list_t *headers,
     ngx_http_mcp_headers_name_t *name, ngx_str_t *value);
 static ngx_uint_t ngx_http_mcp_headers_is(ngx_table_elt_t *h, ngx_str_t *name);
-static ngx_uint_t ngx_http_mcp_headers_type(ngx_str_t *type, char *name);
+static ngx_uint_t ngx_http_mcp_headers_is_type(ngx_str_t *type, char *name);
 
 
 /*
@@ -64,7 +70,7 @@ static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_accept =
     { ngx_string("Accept"), (u_char *) "accept", 0 };
 static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_length =
     { ngx_string("Content-Length"), (u_char *) "content-length", 0 };
-static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_content =
+static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_type =
     { ngx_string("Content-Type"), (u_char *) "content-type", 0 };
 static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_version =
     { ngx_string("MCP-Protocol-Version"), (u_char *) "mcp-protocol-version",
@@ -113,13 +119,11 @@ ngx_int_t
 ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in)
 {
-    u_char            *p;
-    ngx_str_t          value, *accept;
-    ngx_pool_t        *pool;
-    ngx_list_t        *headers;
-    ngx_table_elt_t   *h;
+    ngx_int_t         rc;
+    ngx_str_t        *accept;
+    ngx_list_t       *headers;
+    ngx_table_elt_t  *h;
 
-    pool = x->r->pool;
     headers = &in->headers;
 
     if (x->client_headers) {
@@ -133,34 +137,17 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
     in->content_length_n = -1;
     in->keep_alive_n = -1;
 
-    if (ngx_list_init(headers, pool, 8, sizeof(ngx_table_elt_t)) != NGX_OK) {
+    if (ngx_list_init(headers, x->r->pool, 8, sizeof(ngx_table_elt_t))
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
-    if (x->client_headers) {
-        if (ngx_http_mcp_headers_client(x, in) != NGX_OK) {
-            return NGX_ERROR;
-        }
+    rc = x->client_headers ? ngx_http_mcp_headers_client(x, in)
+                           : ngx_http_mcp_headers_own(x, in);
 
-    } else {
-
-        if (x->r->headers_in.host) {
-            h = ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_host,
-                                         &x->r->headers_in.host->value);
-            if (h == NULL) {
-                return NGX_ERROR;
-            }
-
-            in->host = h;
-        }
-
-        h = ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_user_agent,
-                                     &ngx_http_mcp_headers_agent);
-        if (h == NULL) {
-            return NGX_ERROR;
-        }
-
-        in->user_agent = h;
+    if (rc != NGX_OK) {
+        return NGX_ERROR;
     }
 
     if (x->feed) {
@@ -186,56 +173,82 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
     in->accept = h;
 #endif
 
-    if (x->request_len || x->method == NGX_HTTP_POST) {
+    if ((x->request_len || x->method == NGX_HTTP_POST)
+        && ngx_http_mcp_headers_content(x, in) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
 
-        p = ((ngx_http_mcp_capture_t *) x->capture)->body_len;
+    if (ngx_http_mcp_headers_value(headers, &ngx_http_mcp_headers_version,
+                                   &x->protocol_version)
+        != NGX_OK
+        || ngx_http_mcp_headers_value(headers, &ngx_http_mcp_headers_session,
+                                      &x->session_id)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
 
-        value.data = p;
-        value.len = ngx_sprintf(p, "%uz", x->request_len) - p;
+    return ngx_http_mcp_headers_value(headers,
+                                      &ngx_http_mcp_headers_last_event,
+                                      &x->last_event_id);
+}
 
-        h = ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_length,
-                                     &value);
-        if (h == NULL) {
+
+static ngx_int_t
+ngx_http_mcp_headers_own(ngx_http_mcp_exchange_t *x, ngx_http_headers_in_t *in)
+{
+    if (x->r->headers_in.host) {
+        in->host = ngx_http_mcp_headers_add(&in->headers,
+                                            &ngx_http_mcp_headers_host,
+                                            &x->r->headers_in.host->value);
+        if (in->host == NULL) {
             return NGX_ERROR;
         }
-
-        in->content_length = h;
-        in->content_length_n = x->request_len;
-
-        h = ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_content,
-                                     &ngx_http_mcp_headers_json);
-        if (h == NULL) {
-            return NGX_ERROR;
-        }
-
-        in->content_type = h;
     }
 
-    if (x->protocol_version.len
-        && ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_version,
-                                    &x->protocol_version)
-           == NULL)
-    {
-        return NGX_ERROR;
-    }
+    in->user_agent = ngx_http_mcp_headers_add(&in->headers,
+                                              &ngx_http_mcp_headers_user_agent,
+                                              &ngx_http_mcp_headers_agent);
 
-    if (x->session_id.len
-        && ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_session,
-                                    &x->session_id)
-           == NULL)
-    {
-        return NGX_ERROR;
-    }
+    return in->user_agent ? NGX_OK : NGX_ERROR;
+}
 
-    if (x->last_event_id.len
-        && ngx_http_mcp_headers_add(headers, &ngx_http_mcp_headers_last_event,
-                                    &x->last_event_id)
-           == NULL)
-    {
-        return NGX_ERROR;
-    }
 
-    return NGX_OK;
+static ngx_int_t
+ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
+    ngx_http_headers_in_t *in)
+{
+    u_char     *p;
+    ngx_str_t   value;
+
+    p = ((ngx_http_mcp_capture_t *) x->capture)->body_len;
+
+    value.data = p;
+    value.len = ngx_sprintf(p, "%uz", x->request_len) - p;
+
+    in->content_length = ngx_http_mcp_headers_add(&in->headers,
+                                                  &ngx_http_mcp_headers_length,
+                                                  &value);
+    in->content_length_n = x->request_len;
+
+    in->content_type = ngx_http_mcp_headers_add(&in->headers,
+                                                &ngx_http_mcp_headers_type,
+                                                &ngx_http_mcp_headers_json);
+
+    return (in->content_length && in->content_type) ? NGX_OK : NGX_ERROR;
+}
+
+
+/* a header that is left out if it is empty */
+
+static ngx_int_t
+ngx_http_mcp_headers_value(ngx_list_t *headers,
+    ngx_http_mcp_headers_name_t *name, ngx_str_t *value)
+{
+    return (value->len == 0
+            || ngx_http_mcp_headers_add(headers, name, value))
+           ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -472,19 +485,19 @@ ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 
     if (x->feed) {
         for (name = ngx_http_mcp_headers_lines; *name; name++) {
-            if (ngx_http_mcp_headers_type(type, *name)) {
+            if (ngx_http_mcp_headers_is_type(type, *name)) {
                 return NGX_HTTP_MCP_BODY_LINES;
             }
         }
     }
 
-    if (ngx_http_mcp_headers_type(type, "application/json")
-        || ngx_http_mcp_headers_type(type, "+json"))
+    if (ngx_http_mcp_headers_is_type(type, "application/json")
+        || ngx_http_mcp_headers_is_type(type, "+json"))
     {
         return NGX_HTTP_MCP_BODY_JSON;
     }
 
-    if (ngx_http_mcp_headers_type(type, "text/event-stream")) {
+    if (ngx_http_mcp_headers_is_type(type, "text/event-stream")) {
         return NGX_HTTP_MCP_BODY_SSE;
     }
 
@@ -493,7 +506,7 @@ ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 
 
 static ngx_uint_t
-ngx_http_mcp_headers_type(ngx_str_t *type, char *name)
+ngx_http_mcp_headers_is_type(ngx_str_t *type, char *name)
 {
     size_t   len;
     u_char  *p, *last;

@@ -131,7 +131,7 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
     for ( ;; ) {
 
         if (ureq->existing) {
-            rc = ngx_mcp_upstream_session_peek(u->zone, ureq->session, &u->name,
+            rc = ngx_mcp_upstream_session_peek(u->zone, ureq->owner, &u->name,
                                                ureq->us);
 
             if (rc != NGX_OK
@@ -140,7 +140,7 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
             }
 
         } else {
-            rc = ngx_mcp_upstream_session_get(u->zone, ureq->session, &u->name,
+            rc = ngx_mcp_upstream_session_get(u->zone, ureq->owner, &u->name,
                                               ureq->call, ureq->us);
         }
 
@@ -223,7 +223,11 @@ ngx_http_mcp_legacy_handshake_step(ngx_http_mcp_upstream_request_t *ureq)
         }
 
         if (params.len == 0) {
-            params = ngx_http_mcp_own_initialize;
+            params = ngx_http_mcp_own_initialize(ureq->r->pool,
+                                                 &ureq->capabilities);
+            if (params.data == NULL) {
+                return NGX_ERROR;
+            }
         }
 
         break;
@@ -702,9 +706,19 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
 static ngx_int_t
 ngx_http_mcp_legacy_probe(ngx_http_mcp_probe_t *probe)
 {
+    ngx_str_t  params, none;
+
+    ngx_str_set(&none, "");
+
+    params = ngx_http_mcp_own_initialize(probe->pool, &none);
+
+    if (params.data == NULL) {
+        return NGX_ERROR;
+    }
+
     return ngx_http_mcp_probe_send(probe,
                  &ngx_http_mcp_legacy_methods[ngx_http_mcp_legacy_initialize],
-                 &ngx_http_mcp_own_initialize);
+                 &params);
 }
 
 

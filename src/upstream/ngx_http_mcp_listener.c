@@ -117,7 +117,7 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     reader->pool = pool;
     reader->data = listen;
     reader->upstream = u;
-    reader->session = caller->session;
+    reader->owner = caller->session;
     reader->audience.session = listen->caller.session_id;
     reader->audience.tenant = listen->caller.tenant;
     reader->headers = &listen->headers_in;
@@ -138,7 +138,7 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
     u = reader->upstream;
     zone = u->zone;
 
-    if (ngx_mcp_session_gets(zone, reader->session) >= 1) {
+    if (ngx_mcp_session_gets(zone, reader->owner) >= 1) {
         return 1;
     }
 
@@ -146,8 +146,8 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
 
     ngx_mcp_upstream_session_stream_release(zone, listen->us, 1);
 
-    if (ngx_mcp_session_gets(zone, reader->session) < 1
-        || ngx_mcp_upstream_session_stream_claim(zone, reader->session,
+    if (ngx_mcp_session_gets(zone, reader->owner) < 1
+        || ngx_mcp_upstream_session_stream_claim(zone, reader->owner,
                                                  &u->name, &listen->us)
            != NGX_OK)
     {
@@ -251,7 +251,7 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
 
     ngx_mcp_count(reader->upstream->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
 
-    (void) ngx_mcp_log_session(reader->upstream->zone, reader->session, &event);
+    (void) ngx_mcp_log_session(reader->upstream->zone, reader->owner, &event);
 
     ngx_http_mcp_upstream_message_record(ureq, &listen->caller, text, &event);
 
@@ -289,7 +289,7 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
             continue;
         }
 
-        n = ngx_mcp_session_gets(zone, reader->session);
+        n = ngx_mcp_session_gets(zone, reader->owner);
 
         if (n == NGX_DECLINED) {
             ngx_http_mcp_listener_stopped(reader);
@@ -332,7 +332,7 @@ ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
     /* a client whose worker quits comes back */
 
     over = (!ngx_exiting
-            && ngx_mcp_session_gets(reader->upstream->zone, reader->session)
+            && ngx_mcp_session_gets(reader->upstream->zone, reader->owner)
                < 1);
 
     if (listen->grace.timer_set) {

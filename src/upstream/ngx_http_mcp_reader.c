@@ -296,7 +296,7 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
 
     ngx_http_mcp_background_hold_worker(ureq->r);
 
-    ureq->session = reader->session;
+    ureq->owner = reader->owner;
     ureq->listen = 1;
     ureq->healed = reader->lasting;
     ureq->serial = reader->serial;

@@ -120,7 +120,7 @@ struct ngx_http_mcp_reader_s {
     void                        *data;
     ngx_http_mcp_upstream_t     *upstream;
     ngx_http_mcp_audience_t      audience;
-    ngx_mcp_ref_t                session;   /* at a legacy upstream */
+    ngx_mcp_ref_t                owner;     /* of the upstream session */
     ngx_http_headers_in_t       *headers;   /* that cross, or NULL */
 
     /* out */

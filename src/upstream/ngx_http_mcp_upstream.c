@@ -9,12 +9,17 @@
 /* ms; one that refuses clients' initialize is blamed so often */
 #define NGX_HTTP_MCP_REFUSAL_INTERVAL  60000
 
+/* room for initialize's params without the capabilities */
+#define NGX_HTTP_MCP_INITIALIZE_SIZE   256
+
 
 static ngx_int_t ngx_http_mcp_upstream_uri(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_http_mcp_scope_t *scope, ngx_str_t *uri);
 static ngx_int_t ngx_http_mcp_upstream_escape(ngx_pool_t *pool,
     ngx_str_t *uri);
 static ngx_uint_t ngx_http_mcp_upstream_dot_segment(u_char *p, u_char *last);
+static ngx_uint_t ngx_http_mcp_uncached_is_stored(ngx_http_request_t *r,
+    ngx_uint_t index, ngx_uint_t n);
 static void ngx_http_mcp_background_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
@@ -30,11 +35,6 @@ static ngx_http_mcp_exchange_handlers_t
 
 ngx_http_mcp_background_pt  ngx_http_mcp_background_make;
 ngx_http_mcp_scope_pt       ngx_http_mcp_set_scope;
-
-ngx_str_t  ngx_http_mcp_own_initialize = ngx_string(
-    "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
-    "\"clientInfo\":{\"name\":\"nginx-mcp\",\"version\":\""
-    NGX_MCP_MODULE_VERSION "\"}}");
 
 ngx_str_t  ngx_http_mcp_own_id = ngx_string("\"nginx-mcp\"");
 
@@ -79,6 +79,36 @@ ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
         *p++ = hex[i];
     }
+}
+
+
+ngx_str_t
+ngx_http_mcp_own_initialize(ngx_pool_t *pool, ngx_str_t *capabilities)
+{
+    u_char     *p;
+    ngx_str_t   params, none;
+
+    ngx_str_null(&params);
+    ngx_str_set(&none, "{}");
+
+    if (capabilities->len == 0) {
+        capabilities = &none;
+    }
+
+    p = ngx_pnalloc(pool, NGX_HTTP_MCP_INITIALIZE_SIZE + capabilities->len);
+
+    if (p) {
+        params.data = p;
+        params.len = ngx_sprintf(p, "{\"protocolVersion\":\"%V\","
+                                 "\"capabilities\":%V,\"clientInfo\":"
+                                 "{\"name\":\"nginx-mcp\",\"version\":\""
+                                 NGX_MCP_MODULE_VERSION "\"}}",
+                        ngx_mcp_revision_name(NGX_MCP_REVISION_LATEST_LEGACY),
+                                 capabilities)
+                     - p;
+    }
+
+    return params;
 }
 
 
@@ -231,6 +261,133 @@ ngx_http_mcp_upstream_uri(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 }
 
 
+/*
+ * A value that an earlier phase has cached, for example a "map" over a claim
+ * that a limit looked at before the token was verified, must not decide here.
+ * So the value is computed on an empty set of variables.  Some variables are
+ * only ever stored ("set", "auth_request_set") and cannot be computed again:
+ * these are handed in as they stand, and the value is computed once more.
+ */
+
+ngx_int_t
+ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
+    ngx_http_variable_value_t **room, ngx_str_t *value)
+{
+    size_t                      size;
+    ngx_int_t                   rc;
+    ngx_log_t                  *log;
+    ngx_uint_t                  i, n, level, again;
+    ngx_http_variable_value_t  *old, *fresh, *kept, *probe;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    if (cv->lengths == NULL) {
+        *value = cv->value;
+        return NGX_OK;
+    }
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    n = cmcf->variables.nelts;
+    size = n * sizeof(ngx_http_variable_value_t);
+
+    if (*room == NULL) {
+        *room = ngx_palloc(r->pool, 3 * size);
+        if (*room == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    fresh = *room;
+    kept = fresh + n;
+    probe = kept + n;
+
+    ngx_memzero(kept, size);
+
+    old = r->variables;
+
+    /* one that is not handed in yet is no reason to warn */
+
+    log = r->connection->log;
+    level = log->log_level;
+    log->log_level = ngx_min(level, NGX_LOG_ERR);
+
+    do {
+        ngx_memcpy(fresh, kept, size);
+
+        r->variables = fresh;
+
+        rc = ngx_http_complex_value(r, cv, value);
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        again = 0;
+
+        for (i = 0; i < n; i++) {
+
+            if (kept[i].valid || !old[i].valid || old[i].len == 0
+                || !(fresh[i].not_found
+                     || (fresh[i].valid && fresh[i].len == 0)))
+            {
+                continue;
+            }
+
+            ngx_memzero(probe, size);
+
+            r->variables = probe;
+
+            if (ngx_http_mcp_uncached_is_stored(r, i, n)) {
+                kept[i] = old[i];
+                again = 1;
+            }
+        }
+
+    } while (again);
+
+    log->log_level = level;
+    r->variables = old;
+
+    return rc;
+}
+
+
+/* whether computing the variable looks at no other: there is nothing to it */
+
+static ngx_uint_t
+ngx_http_mcp_uncached_is_stored(ngx_http_request_t *r, ngx_uint_t index,
+    ngx_uint_t n)
+{
+    ngx_uint_t                  i;
+    ngx_http_variable_t        *v;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    v = cmcf->variables.elts;
+
+    if (v[index].flags & NGX_HTTP_VAR_NOCACHEABLE) {
+        return 0;
+    }
+
+    if (v[index].get_handler(r, &r->variables[index], v[index].data)
+        != NGX_OK)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (i != index
+            && (r->variables[i].valid || r->variables[i].not_found))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
 /* characters that must not be in a URI at all, from other variables */
 
 static ngx_int_t
@@ -308,6 +465,11 @@ ngx_http_mcp_upstream_dot_segment(u_char *p, u_char *last)
 ngx_int_t
 ngx_http_mcp_string_copy(ngx_pool_t *pool, ngx_str_t *to, ngx_str_t *from)
 {
+    if (from->len == 0) {
+        ngx_str_set(to, "");
+        return NGX_OK;
+    }
+
     to->len = from->len;
     to->data = ngx_pstrdup(pool, from);
 

@@ -14,7 +14,6 @@
 #include "ngx_http_mcp_background.h"
 #include "ngx_http_mcp_waiter.h"
 #include "ngx_mcp_session.h"
-#include "ngx_mcp_session.h"
 #include "ngx_mcp_upstream_session.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_profile.h"
@@ -87,6 +86,10 @@ typedef struct {
     ngx_str_t                         session;  /* $mcp_session_id */
     ngx_str_t                         list_key;
     ngx_str_t                         topic;
+    ngx_str_t                         capabilities;  /* of its clients, raw, for
+                                                        a session of the
+                                                        module's own; or empty
+                                                        */
 } ngx_http_mcp_audience_t;
 
 
@@ -124,8 +127,14 @@ void ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 /* ms; an upstream's time for initialize, if mcp_upstream_timeout is not less */
 #define NGX_HTTP_MCP_INITIALIZE_TIME  30000
 
-/* params of initialize in such a session, and the id of its requests */
-extern ngx_str_t  ngx_http_mcp_own_initialize;
+/*
+ * params of initialize in such a session, from pool; capabilities: of a client,
+ * a raw object, or empty.  data NULL: no memory.
+ */
+ngx_str_t ngx_http_mcp_own_initialize(ngx_pool_t *pool,
+    ngx_str_t *capabilities);
+
+/* the id of its requests */
 extern ngx_str_t  ngx_http_mcp_own_id;
 
 /*

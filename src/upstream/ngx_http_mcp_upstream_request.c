@@ -93,6 +93,9 @@ ngx_http_mcp_upstream_request_create(ngx_http_mcp_upstream_t *u,
 
     if (ureq == NULL || cln == NULL
         || ngx_http_mcp_string_copy(r->pool, &ureq->tenant, &audience->tenant)
+           != NGX_OK
+        || ngx_http_mcp_string_copy(r->pool, &ureq->capabilities,
+                                    &audience->capabilities)
            != NGX_OK)
     {
         ngx_http_mcp_background_close(r);
@@ -106,6 +109,27 @@ ngx_http_mcp_upstream_request_create(ngx_http_mcp_upstream_t *u,
     cln->data = ureq;
 
     return ureq;
+}
+
+
+ngx_int_t
+ngx_http_mcp_upstream_request_compose(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *id, ngx_str_t *method, ngx_str_t *params)
+{
+    ngx_pool_t  *pool;
+
+    pool = ureq->r->pool;
+
+    ureq->body = ngx_mcp_request_compose(pool, id, method, params);
+
+    if (ureq->body.data == NULL
+        || ngx_http_mcp_string_copy(pool, &ureq->scope.method, method)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_string_copy(pool, &ureq->scope.request_id, id);
 }
 
 

@@ -38,11 +38,15 @@ struct ngx_http_mcp_upstream_request_s {
     /* in */
     ngx_http_request_t               *r;
     ngx_http_mcp_upstream_t          *upstream;
-    ngx_mcp_ref_t                     session;    /* of a client, or a shared
-                                                     upstream session */
+    ngx_mcp_ref_t                     owner;      /* of the upstream session: a
+                                                     client's session, or it is
+                                                     a shared one itself */
     ngx_mcp_ref_t                     call;       /* is woken when another has
                                                      made it, or block 0 */
     ngx_str_t                         tenant;
+    ngx_str_t                         capabilities;  /* declared if it is a
+                                                     shared one; raw, or empty
+                                                     */
     ngx_http_mcp_scope_t              scope;      /* of the message */
     ngx_str_t                         body;
     unsigned                          existing:1; /* only if it is made; else
@@ -146,6 +150,14 @@ ngx_uint_t ngx_http_mcp_upstream_request_absent(
 ngx_http_mcp_upstream_request_t *ngx_http_mcp_upstream_request_create(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
     ngx_http_headers_in_t *headers);
+
+/*
+ * Its message: scope and body, with this raw id, or as a notification if that
+ * is empty; strings are copied.  NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_upstream_request_compose(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *id, ngx_str_t *method,
+    ngx_str_t *params);
 
 /* starts such a one; its request has to be left even if it could not start */
 ngx_int_t ngx_http_mcp_upstream_request_run(
