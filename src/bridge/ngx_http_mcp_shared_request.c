@@ -156,7 +156,7 @@ ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
     ureq->session_only = (req->uri.len != 0);
     ureq->message = ngx_http_mcp_shared_message;
     ureq->done = ngx_http_mcp_shared_done;
-    ureq->gone = ngx_http_mcp_shared_detached;
+    ureq->destroyed = ngx_http_mcp_shared_detached;
     ureq->data = req;
 
     /* the request may outlive what it was asked with */

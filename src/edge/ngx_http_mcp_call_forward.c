@@ -87,8 +87,6 @@ static ngx_int_t ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_cancel_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_cancel_gone(ngx_http_mcp_upstream_request_t *ureq);
-static void ngx_http_mcp_sync_message(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_str_t *text);
 static void ngx_http_mcp_sync_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_sync_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
@@ -149,11 +147,11 @@ ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
         return NGX_ERROR;
     }
 
-    ureq->patient = 1;
+    ureq->client_waits = 1;
     ureq->session_only = session_only ? 1 : 0;
 
-    ureq->streams = ngx_http_mcp_forward_streams;
-    ureq->paused = ngx_http_mcp_forward_paused;
+    ureq->stream_opened = ngx_http_mcp_forward_streams;
+    ureq->interrupted = ngx_http_mcp_forward_paused;
     ureq->message = ngx_http_mcp_forward_message;
     ureq->piece = ngx_http_mcp_forward_piece;
     ureq->done = ngx_http_mcp_forward_done;
@@ -182,8 +180,6 @@ ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     ureq->existing = 1;
     ureq->answered = 1;
-
-    ureq->message = ngx_http_mcp_sync_message;
     ureq->done = ngx_http_mcp_sync_done;
 
     if (ngx_http_mcp_forward_send(call, reply) == NGX_AGAIN) {
@@ -1030,9 +1026,8 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
     ureq->owner = ctx->caller.session;
     ureq->existing = 1;
     ureq->answered = 1;
-    ureq->message = ngx_http_mcp_sync_message;
     ureq->done = ngx_http_mcp_cancel_done;
-    ureq->gone = ngx_http_mcp_cancel_gone;
+    ureq->destroyed = ngx_http_mcp_cancel_gone;
 
     ngx_str_set(&none, "");
     ngx_str_set(&method, "notifications/cancelled");
@@ -1076,14 +1071,6 @@ static void
 ngx_http_mcp_cancel_gone(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_http_mcp_calls.ncancels--;
-}
-
-
-static void
-ngx_http_mcp_sync_message(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_str_t *text)
-{
-    /* nothing in it is for the client */
 }
 
 

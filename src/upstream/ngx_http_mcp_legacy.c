@@ -571,7 +571,7 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
         x->protocol_version = *ngx_mcp_revision_name(ureq->us->revision);
     }
 
-    if (ureq->listen && ureq->serial != ureq->us->serial) {
+    if (ureq->get_stream && ureq->serial != ureq->us->serial) {
 
         /* the event had its id in another session */
 

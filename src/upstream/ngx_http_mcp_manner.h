@@ -130,11 +130,9 @@ void ngx_http_mcp_upstream_request_end(ngx_http_mcp_upstream_request_t *ureq,
 void ngx_http_mcp_upstream_request_post_end(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 
-/* waits for another (ngx_http_mcp_waiter.h), or looks again after this time */
+/* waits for another (ngx_http_mcp_waiter.h) */
 void ngx_http_mcp_upstream_request_wait(ngx_http_mcp_upstream_request_t *ureq,
     ngx_uint_t kind, uint32_t hash);
-void ngx_http_mcp_upstream_request_delay(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_msec_t time);
 
 /* an exchange of open() ended; 1: the request is to be left or is aborted */
 ngx_uint_t ngx_http_mcp_upstream_request_stopped(

@@ -174,8 +174,8 @@ ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
 
     serial = ngx_atoi(left.note.data, left.note.len);
 
-    reader->noted = (serial == NGX_ERROR) ? 0 : serial;
-    reader->serial = reader->noted;
+    reader->noted_serial = (serial == NGX_ERROR) ? 0 : serial;
+    reader->serial = reader->noted_serial;
 
     ngx_http_mcp_reader_set_id(reader, &left.id);
 
@@ -201,15 +201,15 @@ ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader)
 
     kind = reader->kind;
 
-    reader->id.data = reader->ids;
+    reader->id.data = reader->id_buf;
 
     ngx_http_mcp_reader_event(&reader->tick, ngx_http_mcp_reader_tick, reader);
     ngx_http_mcp_reader_event(&reader->retry, ngx_http_mcp_reader_retry,
                               reader);
-    ngx_http_mcp_reader_event(&reader->hold,
+    ngx_http_mcp_reader_event(&reader->takeover,
                               ngx_http_mcp_reader_takeover_timeout, reader);
 
-    reader->hold.cancelable = 0;
+    reader->takeover.cancelable = 0;
 
     if (kind->readers.next == NULL) {
         ngx_queue_init(&kind->readers);
@@ -297,14 +297,14 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
     ngx_http_mcp_background_hold_worker(ureq->r);
 
     ureq->owner = reader->owner;
-    ureq->listen = 1;
-    ureq->healed = reader->lasting;
+    ureq->get_stream = 1;
+    ureq->healed = reader->session_kept;
     ureq->serial = reader->serial;
-    ureq->asked = ngx_http_mcp_reader_before_open;
-    ureq->streams = ngx_http_mcp_reader_opened;
+    ureq->before_stream = ngx_http_mcp_reader_before_open;
+    ureq->stream_opened = ngx_http_mcp_reader_opened;
     ureq->message = ngx_http_mcp_reader_message;
     ureq->done = ngx_http_mcp_reader_done;
-    ureq->gone = ngx_http_mcp_reader_destroyed;
+    ureq->destroyed = ngx_http_mcp_reader_destroyed;
     ureq->data = reader;
 
     /* the request may outlive the reader */
@@ -336,8 +336,8 @@ ngx_http_mcp_reader_before_open(ngx_http_mcp_upstream_request_t *ureq)
 
     reader = ureq->data;
 
-    if (reader->kind->asked) {
-        reader->kind->asked(reader, ureq->us ? ureq->us->serial : 0);
+    if (reader->kind->before_open) {
+        reader->kind->before_open(reader, ureq->us ? ureq->us->serial : 0);
     }
 }
 
@@ -353,9 +353,9 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq)
 
     reader->up = 1;
     reader->resumed = (ureq->x->last_event_id.len != 0);
-    reader->heard = 0;
+    reader->received = 0;
     reader->conflicts = 0;
-    reader->lasting = 0;
+    reader->session_kept = 0;
     reader->since = ngx_current_msec;
 
     if (reader->serial != serial) {
@@ -370,17 +370,17 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq)
 
     if (reader->leased && ngx_http_mcp_reader_connected(reader, &gap) != NGX_OK)
     {
-        reader->lost = 1;
+        reader->lease_lost = 1;
         ngx_http_mcp_reader_check_lease(reader);
         return;
     }
 
     if (reader->kind->opened) {
         reader->kind->opened(reader, (gap && !reader->resumed)
-                                     || reader->missed);
+                                     || reader->id_refused);
     }
 
-    reader->missed = 0;
+    reader->id_refused = 0;
     reader->failure = 0;
 }
 
@@ -394,7 +394,7 @@ ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader, ngx_uint_t *gap)
 
     zone = reader->upstream->zone;
 
-    if (reader->noted != reader->serial) {
+    if (reader->noted_serial != reader->serial) {
 
         /* the last event id first: a note must not be of an older one */
 
@@ -404,7 +404,7 @@ ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader, ngx_uint_t *gap)
         ngx_mcp_lease_clear_id(zone, &reader->lease);
         (void) ngx_mcp_lease_note(zone, &reader->lease, &note);
 
-        reader->noted = reader->serial;
+        reader->noted_serial = reader->serial;
     }
 
     return ngx_mcp_lease_connected(zone, &reader->lease, gap);
@@ -426,7 +426,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
     kind = reader->kind;
     zone = reader->upstream->zone;
 
-    if (reader->lost) {
+    if (reader->lease_lost) {
         return;
     }
 
@@ -446,8 +446,8 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
 
     lagged = ngx_http_mcp_reader_lagged(ureq->x);
 
-    if (text->len && !reader->heard) {
-        reader->heard = 1;
+    if (text->len && !reader->received) {
+        reader->received = 1;
 
         if (reader->resumed && reader->id.len == 0 && !lagged) {
             kind->gap(reader, "the events of the feed no longer have ids");
@@ -488,7 +488,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     if (reader->leased && ngx_mcp_lease_consume(zone, &consume) == NGX_ABORT) {
-        reader->lost = 1;
+        reader->lease_lost = 1;
         ngx_http_mcp_reader_check_lease(reader);
     }
 }
@@ -505,7 +505,7 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
     reader = ureq->data;
     kind = reader->kind;
 
-    if (reader->lost) {
+    if (reader->lease_lost) {
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_LOST);
         return;
     }
@@ -561,7 +561,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 
         if (ureq->x->last_event_id.len) {
             reader->id.len = 0;
-            reader->missed = 1;
+            reader->id_refused = 1;
         }
 
         break;
@@ -571,7 +571,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 
         /* a session that was made for the stream is not made again */
 
-        reader->lasting = ureq->healed;
+        reader->session_kept = ureq->healed;
     }
 
     return 0;
@@ -650,7 +650,7 @@ ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader)
     }
 
     if (reader->conflict
-        || (reader->up && (reader->heard
+        || (reader->up && (reader->received
                            || ngx_http_mcp_backoff_lasted(reader->since))))
     {
         ngx_http_mcp_backoff_reset(&reader->backoff);
@@ -726,7 +726,7 @@ ngx_http_mcp_reader_set_id(ngx_http_mcp_reader_t *reader, ngx_str_t *id)
     reader->id.len = 0;
 
     if (id->len && id->len <= NGX_MCP_LEASE_ID_MAX) {
-        ngx_memcpy(reader->ids, id->data, id->len);
+        ngx_memcpy(reader->id_buf, id->data, id->len);
         reader->id.len = id->len;
     }
 }
@@ -832,9 +832,9 @@ ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
 
             if (reader->upstream->zone == zone
                 && !ngx_http_mcp_reader_drain(reader)
-                && !reader->hold.timer_set)
+                && !reader->takeover.timer_set)
             {
-                ngx_add_timer(&reader->hold, hold);
+                ngx_add_timer(&reader->takeover, hold);
             }
         }
     }
@@ -906,8 +906,8 @@ ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
         ngx_del_timer(&reader->tick);
     }
 
-    if (reader->hold.timer_set) {
-        ngx_del_timer(&reader->hold);
+    if (reader->takeover.timer_set) {
+        ngx_del_timer(&reader->takeover);
     }
 
     reader->kind->ended(reader, how);

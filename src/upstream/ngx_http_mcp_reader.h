@@ -73,7 +73,7 @@ struct ngx_http_mcp_reader_kind_s {
                                 ngx_http_mcp_upstream_request_t *ureq);
 
     /* the stream is asked for now, on the session with this serial */
-    void                    (*asked)(ngx_http_mcp_reader_t *reader,
+    void                    (*before_open)(ngx_http_mcp_reader_t *reader,
                                 ngx_uint_t serial);
 
     /*
@@ -138,20 +138,20 @@ struct ngx_http_mcp_reader_s {
     /* private */
     ngx_queue_t                  queue;
     uint32_t                     hash;      /* of the key */
-    ngx_uint_t                   noted;     /* serial, with the lease */
+    ngx_uint_t                   noted_serial;  /* with the lease */
     ngx_http_mcp_backoff_t       backoff;
     ngx_uint_t                   conflicts; /* one after the other */
     ngx_msec_t                   since;     /* it stands */
     ngx_event_t                  tick;
     ngx_event_t                  retry;
-    ngx_event_t                  hold;      /* keeps a worker that quits */
-    u_char                       ids[NGX_MCP_LEASE_ID_MAX];
+    ngx_event_t                  takeover;  /* keeps a worker that quits */
+    u_char                       id_buf[NGX_MCP_LEASE_ID_MAX];
     unsigned                     leased:1;
-    unsigned                     lost:1;    /* the lease is */
-    unsigned                     heard:1;   /* an event, on this stream */
-    unsigned                     missed:1;  /* it cannot go on from its id */
+    unsigned                     lease_lost:1;
+    unsigned                     received:1;  /* an event, on this stream */
+    unsigned                     id_refused:1;  /* it cannot go on from it */
     unsigned                     conflict:1;
-    unsigned                     lasting:1; /* a new session did not help */
+    unsigned                     session_kept:1;  /* another did not help */
 };
 
 

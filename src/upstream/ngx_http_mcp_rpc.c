@@ -53,7 +53,7 @@ static struct {
 static ngx_int_t
 ngx_http_mcp_rpc_open(ngx_http_mcp_upstream_request_t *ureq)
 {
-    if (ureq->existing || ureq->listen) {
+    if (ureq->existing || ureq->get_stream) {
         return NGX_DECLINED;
     }
 

@@ -13,6 +13,9 @@
 #define NGX_HTTP_MCP_INITIALIZE_SIZE   256
 
 
+static ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_location(
+    ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_scope_t *scope);
 static ngx_int_t ngx_http_mcp_upstream_uri(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_http_mcp_scope_t *scope, ngx_str_t *uri);
 static ngx_int_t ngx_http_mcp_upstream_escape(ngx_pool_t *pool,
@@ -138,7 +141,7 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
 {
     ngx_http_mcp_exchange_t  *x;
 
-    x = ngx_http_mcp_location_exchange(r, &u->uri, &u->name, scope);
+    x = ngx_http_mcp_upstream_location(r, u, scope);
     if (x == NULL) {
         return NULL;
     }
@@ -154,10 +157,11 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
 }
 
 
-ngx_http_mcp_exchange_t *
-ngx_http_mcp_location_exchange(ngx_http_request_t *r,
-    ngx_http_complex_value_t *location, ngx_str_t *name,
-    ngx_http_mcp_scope_t *scope)
+/* an exchange with its location, without time-outs */
+
+static ngx_http_mcp_exchange_t *
+ngx_http_mcp_upstream_location(ngx_http_request_t *r,
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope)
 {
     u_char                   *p, *last, *start;
     ngx_str_t                 uri;
@@ -165,7 +169,7 @@ ngx_http_mcp_location_exchange(ngx_http_request_t *r,
 
     scope->dots = 0;
 
-    if (ngx_http_mcp_upstream_uri(r, location, scope, &uri) != NGX_OK) {
+    if (ngx_http_mcp_upstream_uri(r, &u->uri, scope, &uri) != NGX_OK) {
         return NULL;
     }
 
@@ -174,7 +178,7 @@ ngx_http_mcp_location_exchange(ngx_http_request_t *r,
         return NULL;
     }
 
-    x->name = *name;
+    x->name = u->name;
     x->scope = scope;
     x->uri = uri;
 
@@ -190,7 +194,7 @@ ngx_http_mcp_location_exchange(ngx_http_request_t *r,
         if (ngx_http_mcp_upstream_dot_segment(start, p)) {
             ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                           "mcp upstream \"%V\" was not sent a request: the "
-                          "URI \"%V\" has a dot segment", name, &uri);
+                          "URI \"%V\" has a dot segment", &u->name, &uri);
             scope->dots = 1;
             return NULL;
         }
@@ -212,7 +216,7 @@ ngx_http_mcp_location_exchange(ngx_http_request_t *r,
     if (x->uri.len == 0 || x->uri.data[0] != '/') {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                       "mcp upstream \"%V\" was not sent a request: the URI "
-                      "\"%V\" does not start with a slash", name, &uri);
+                      "\"%V\" does not start with a slash", &u->name, &uri);
         return NULL;
     }
 

@@ -145,11 +145,6 @@ extern ngx_str_t  ngx_http_mcp_own_id;
 ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope);
 
-/* likewise with any location, for the log called name; without time-outs */
-ngx_http_mcp_exchange_t *ngx_http_mcp_location_exchange(ngx_http_request_t *r,
-    ngx_http_complex_value_t *location, ngx_str_t *name,
-    ngx_http_mcp_scope_t *scope);
-
 /*
  * Makes the client-less main request on which an upstream or feed of the
  * endpoint of this configuration is reached; its endpoint variables hold the

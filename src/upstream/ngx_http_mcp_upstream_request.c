@@ -26,14 +26,16 @@ typedef enum {
 
 /* of the exchanges, those with the message, not with the rest of its answer */
 
-#define ngx_http_mcp_upstream_request_sends(t)                                \
-    ((t)->step == ngx_http_mcp_upstream_request_send || (t)->listen)
+#define ngx_http_mcp_upstream_request_sends(ureq)                             \
+    ((ureq)->step == ngx_http_mcp_upstream_request_send || (ureq)->get_stream)
 
 
 static ngx_int_t ngx_http_mcp_upstream_request_step(
     ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_upstream_request_get_profile(
     ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_upstream_request_delay(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_msec_t time);
 static void ngx_http_mcp_upstream_request_ready(void *data);
 static void ngx_http_mcp_upstream_request_timeout(void *data);
 static ngx_int_t ngx_http_mcp_upstream_request_exchange(
@@ -159,8 +161,8 @@ ngx_http_mcp_upstream_request_destroyed(void *data)
 
     ngx_http_mcp_upstream_request_cleanup(ureq);
 
-    if (!ureq->closed && ureq->gone) {
-        ureq->gone(ureq);
+    if (!ureq->closed && ureq->destroyed) {
+        ureq->destroyed(ureq);
     }
 }
 
@@ -180,7 +182,7 @@ ngx_http_mcp_upstream_request_start(ngx_http_mcp_upstream_request_t *ureq)
     ureq->waiter.data = ureq;
     ureq->waiter.cancelable = ureq->event.cancelable;
 
-    ureq->ends = 0;
+    ureq->end_posted = 0;
     ureq->step = ngx_http_mcp_upstream_request_profile;
 
     rc = ngx_http_mcp_upstream_request_step(ureq);
@@ -232,7 +234,7 @@ ngx_http_mcp_upstream_request_step(ngx_http_mcp_upstream_request_t *ureq)
             return rc == NGX_AGAIN ? NGX_OK : rc;
         }
 
-        ureq->step = ureq->listen ? ngx_http_mcp_upstream_request_resume
+        ureq->step = ureq->get_stream ? ngx_http_mcp_upstream_request_resume
                             : ngx_http_mcp_upstream_request_send;
     }
 
@@ -329,7 +331,7 @@ ngx_http_mcp_upstream_request_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 }
 
 
-void
+static void
 ngx_http_mcp_upstream_request_delay(ngx_http_mcp_upstream_request_t *ureq,
     ngx_msec_t time)
 {
@@ -341,7 +343,7 @@ void
 ngx_http_mcp_upstream_request_post_end(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
-    ureq->ends = 1;
+    ureq->end_posted = 1;
     ureq->outcome = outcome;
 
     if (ureq->event.timer_set) {
@@ -430,21 +432,21 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
         ureq->manner->head(ureq, x);
     }
 
-    if (ureq->patient) {
+    if (ureq->client_waits) {
         x->timeout = ureq->upstream->silence;
     }
 
-    if (ureq->listen) {
+    if (ureq->get_stream) {
         x->timeout = 0;
         x->total = 0;
 
-        if (ureq->asked) {
-            ureq->asked(ureq);
+        if (ureq->before_stream) {
+            ureq->before_stream(ureq);
         }
     }
 
     ureq->x = x;
-    ureq->forgotten = 0;
+    ureq->lost = 0;
 
     return ngx_http_mcp_exchange_start(x);
 }
@@ -464,15 +466,15 @@ ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
     if (!ureq->healed
         && ngx_http_mcp_upstream_request_lost(ureq) == NGX_HTTP_MCP_LOST)
     {
-        ureq->forgotten = 1;
+        ureq->lost = 1;
         return;
     }
 
-    if (ureq->streams && x->status < NGX_HTTP_SPECIAL_RESPONSE
+    if (ureq->stream_opened && x->status < NGX_HTTP_SPECIAL_RESPONSE
         && (x->body == NGX_HTTP_MCP_BODY_SSE
             || x->body == NGX_HTTP_MCP_BODY_LINES))
     {
-        ureq->streams(ureq);
+        ureq->stream_opened(ureq);
     }
 }
 
@@ -490,21 +492,24 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
     }
 
     if (ngx_http_mcp_upstream_request_sends(ureq) && !ureq->healed
-        && !ureq->heard
+        && !ureq->received
         && ngx_http_mcp_upstream_request_lost(ureq) != NGX_HTTP_MCP_KEPT
         && ngx_http_mcp_upstream_request_no_id(&x->scan))
     {
         /* refused by the transport, and not by what the message was for */
 
-        ureq->forgotten = 1;
+        ureq->lost = 1;
     }
 
-    if (ureq->forgotten) {
+    if (ureq->lost) {
         return;
     }
 
-    ureq->heard = 1;
-    ureq->message(ureq, text);
+    ureq->received = 1;
+
+    if (ureq->message) {
+        ureq->message(ureq, text);
+    }
 
     if (ureq->answered) {
         ngx_http_mcp_exchange_answered(x);
@@ -540,7 +545,7 @@ ngx_http_mcp_upstream_request_piece(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
 
     ureq = x->data;
 
-    if (ureq->closed || ureq->forgotten) {
+    if (ureq->closed || ureq->lost) {
 
         for (cl = in; cl; cl = cl->next) {
             cl->buf->pos = cl->buf->last;
@@ -549,7 +554,7 @@ ngx_http_mcp_upstream_request_piece(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
         return NGX_OK;
     }
 
-    ureq->heard = 1;
+    ureq->received = 1;
 
     return ureq->piece(ureq, in, last);
 }
@@ -600,8 +605,8 @@ ngx_http_mcp_upstream_request_heal(ngx_http_mcp_upstream_request_t *ureq)
         return 0;
     }
 
-    if (!ureq->forgotten
-        && (ureq->heard || ngx_http_mcp_upstream_request_lost(ureq)
+    if (!ureq->lost
+        && (ureq->received || ngx_http_mcp_upstream_request_lost(ureq)
                            != NGX_HTTP_MCP_LOST_UNANSWERED))
     {
         return 0;
@@ -628,7 +633,7 @@ ngx_http_mcp_upstream_request_resumes(ngx_http_mcp_upstream_request_t *ureq,
     sse = ureq->x->sse;
 
     if (!ureq->manner->streams || ureq->answered || ureq->aborted
-        || ureq->listen
+        || ureq->get_stream
         || sse == NULL || sse->id.len == 0
         || (outcome != NGX_HTTP_MCP_OK && outcome != NGX_HTTP_MCP_CUT)
         || ureq->resumes++ == NGX_HTTP_MCP_RESUMES
@@ -650,8 +655,8 @@ ngx_http_mcp_upstream_request_resumes(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_upstream_request_delay(ureq, ngx_min(delay,
                                                       NGX_HTTP_MCP_RESUME_MAX));
 
-    if (ureq->paused) {
-        ureq->paused(ureq);
+    if (ureq->interrupted) {
+        ureq->interrupted(ureq);
     }
 
     return 1;
@@ -723,7 +728,7 @@ ngx_http_mcp_upstream_request_event(ngx_event_t *ev)
         return;
     }
 
-    if (ureq->ends) {
+    if (ureq->end_posted) {
         ngx_http_mcp_upstream_request_end(ureq, ureq->outcome);
 
     } else {
@@ -761,7 +766,7 @@ ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq)
     ngx_http_mcp_upstream_request_cleanup(ureq);
 
     if (rc == NGX_AGAIN) {
-        ureq->leaving = 1;
+        ureq->end_pending = 1;
 
         ngx_http_mcp_background_hold_worker(ureq->r);
         ngx_http_mcp_upstream_request_delay(ureq,
@@ -779,8 +784,8 @@ ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq)
 static void
 ngx_http_mcp_upstream_request_closed(ngx_http_mcp_upstream_request_t *ureq)
 {
-    if (ureq->leaving) {
-        ureq->leaving = 0;
+    if (ureq->end_pending) {
+        ureq->end_pending = 0;
 
         (void) ureq->manner->end(ureq);
 

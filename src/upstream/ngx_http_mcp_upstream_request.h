@@ -30,9 +30,9 @@
 #include "ngx_http_mcp_upstream.h"
 
 
+typedef struct ngx_http_mcp_manner_s            ngx_http_mcp_manner_t;
+typedef struct ngx_http_mcp_handshake_s         ngx_http_mcp_handshake_t;
 typedef struct ngx_http_mcp_upstream_request_s  ngx_http_mcp_upstream_request_t;
-typedef struct ngx_http_mcp_manner_s   ngx_http_mcp_manner_t;
-typedef struct ngx_http_mcp_handshake_s  ngx_http_mcp_handshake_t;
 
 struct ngx_http_mcp_upstream_request_s {
     /* in */
@@ -53,9 +53,8 @@ struct ngx_http_mcp_upstream_request_s {
                                                      NGX_DECLINED */
     unsigned                          session_only:1; /* done(OK), unsent,
                                                      if it keeps no sessions */
-    unsigned                          patient:1;  /* the message is a client's
-                                                     request */
-    unsigned                          listen:1;   /* opens the upstream's GET
+    unsigned                          client_waits:1;  /* for the answer */
+    unsigned                          get_stream:1;  /* opens the upstream's GET
                                                      stream, once; no body */
     ngx_str_t                         last_event_id;  /* for that, in the one
                                                      with this serial */
@@ -64,15 +63,16 @@ struct ngx_http_mcp_upstream_request_s {
     unsigned                          answered:1; /* set by message() when the
                                                      answer was in it */
 
-    /* about to listen on ureq->us; may be NULL */
-    void      (*asked)(ngx_http_mcp_upstream_request_t *ureq);
+    /* the GET stream is about to be asked for on ureq->us; may be NULL */
+    void      (*before_stream)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* the answer is a stream */
-    void      (*streams)(ngx_http_mcp_upstream_request_t *ureq);
+    /* the answer is a stream; may be NULL */
+    void      (*stream_opened)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* the stream ended early, and is resumed in a while */
-    void      (*paused)(ngx_http_mcp_upstream_request_t *ureq);
+    /* the stream ended early, and is resumed in a while; may be NULL */
+    void      (*interrupted)(ngx_http_mcp_upstream_request_t *ureq);
 
+    /* may be NULL, as piece(): messages are of no interest */
     void      (*message)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_str_t *text);
     ngx_int_t (*piece)(ngx_http_mcp_upstream_request_t *ureq,
@@ -81,7 +81,7 @@ struct ngx_http_mcp_upstream_request_s {
                   ngx_http_mcp_outcome_e outcome);
 
     /* r ends, and done() does not come; may be NULL */
-    void      (*gone)(ngx_http_mcp_upstream_request_t *ureq);
+    void      (*destroyed)(ngx_http_mcp_upstream_request_t *ureq);
 
     void                             *data;
 
@@ -104,14 +104,14 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_http_mcp_waiter_t             waiter;
     ngx_event_t                       event;
     ngx_http_mcp_outcome_e            outcome;
-    unsigned                          ends:1;     /* with this outcome */
+    unsigned                          end_posted:1;  /* with this outcome */
     unsigned                          closed:1;   /* r is about to go, */
-    unsigned                          leaving:1;  /* when what was opened can
-                                                     be ended */
+    unsigned                          end_pending:1;  /* when what was opened
+                                                     can be ended */
     unsigned                          healed:1;
-    unsigned                          forgotten:1;
+    unsigned                          lost:1;     /* what open() had made */
     unsigned                          aborted:1;
-    unsigned                          heard:1;
+    unsigned                          received:1; /* a message */
 };
 
 
