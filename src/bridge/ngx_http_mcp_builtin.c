@@ -19,6 +19,12 @@ typedef struct {
 } ngx_http_mcp_builtin_args_t;
 
 
+typedef struct {
+    ngx_uint_t               method;
+    ngx_str_t                key;         /* raw */
+} ngx_http_mcp_list_merge_list_t;
+
+
 static const char *ngx_http_mcp_builtin_args(ngx_str_t *arguments,
     ngx_http_mcp_builtin_args_t *args);
 static const char *ngx_http_mcp_builtin_resource(
@@ -41,6 +47,24 @@ static ngx_int_t ngx_http_mcp_builtin_subscriptions(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
     ngx_pool_t *pool, ngx_str_t *list);
 static u_char *ngx_http_mcp_builtin_time(u_char *p, uint64_t msec);
+static ngx_str_t *ngx_http_mcp_list_merge_key(ngx_uint_t method);
+static ngx_int_t ngx_http_mcp_list_merge_prepend(
+    ngx_http_mcp_list_merge_t *merge, ngx_str_t *own);
+static ngx_int_t ngx_http_mcp_list_merge_tools(
+    ngx_http_mcp_list_merge_t *merge, ngx_str_t *own);
+static u_char *ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge,
+    u_char *p, ngx_str_t *list);
+static ngx_int_t ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge,
+    ngx_str_t *tool);
+
+
+static ngx_http_mcp_list_merge_list_t  ngx_http_mcp_list_merge_lists[] = {
+    { NGX_MCP_METHOD_TOOLS_LIST, ngx_string("\"tools\"") },
+    { NGX_MCP_METHOD_RESOURCES_LIST, ngx_string("\"resources\"") },
+    { NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST,
+      ngx_string("\"resourceTemplates\"") },
+    { NGX_MCP_METHOD_OTHER, ngx_null_string }
+};
 
 
 ngx_http_mcp_builtin_t  ngx_http_mcp_builtins[] = {
@@ -737,4 +761,291 @@ ngx_http_mcp_builtin_time(u_char *p, uint64_t msec)
                        tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
                        tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
                        (ngx_uint_t) (msec % 1000));
+}
+
+
+static ngx_str_t *
+ngx_http_mcp_list_merge_key(ngx_uint_t method)
+{
+    ngx_http_mcp_list_merge_list_t  *l;
+
+    for (l = ngx_http_mcp_list_merge_lists; l->key.len; l++) {
+        if (l->method == method) {
+            return &l->key;
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_list_merge_own(ngx_http_mcp_bridge_t *bridge, ngx_uint_t method)
+{
+    switch (method) {
+
+    case NGX_MCP_METHOD_TOOLS_LIST:
+        return bridge->tools != 0;
+
+    case NGX_MCP_METHOD_RESOURCES_LIST:
+    case NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST:
+        return (bridge->topics & NGX_HTTP_MCP_TOPICS_OFFERED) != 0;
+
+    default:
+        return 0;
+    }
+}
+
+
+ngx_uint_t
+ngx_http_mcp_list_merge_needed(ngx_http_mcp_list_merge_t *merge)
+{
+    if (merge->method == NGX_MCP_METHOD_TOOLS_LIST) {
+        return merge->bridge->tools || merge->denied;
+    }
+
+    return merge->first
+           && ngx_http_mcp_list_merge_own(merge->bridge, merge->method);
+}
+
+
+ngx_int_t
+ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
+{
+    u_char     *p, *kept;
+    ngx_str_t   rest, name, value, list, own, out, *key;
+
+    key = ngx_http_mcp_list_merge_key(merge->method);
+
+    if (key == NULL || ngx_http_mcp_list_merge_prepend(merge, &own) != NGX_OK) {
+        return key ? NGX_ERROR : NGX_OK;
+    }
+
+    ngx_str_null(&list);
+
+    rest = *result;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+        if (ngx_mcp_equal(&name, key)) {
+            list = value;
+        }
+    }
+
+    if (result->len && (list.len == 0 || list.data[0] != '[')) {
+
+        /* that is no list, and not for us to repair */
+
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(merge->pool, result->len + key->len + own.len
+                                 + sizeof("{:[,]}"));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    out.data = p;
+
+    if (result->len) {
+        p = ngx_cpymem(p, result->data, list.data - result->data);
+
+    } else {
+        *p++ = '{';
+        p = ngx_cpymem(p, key->data, key->len);
+        *p++ = ':';
+    }
+
+    *p++ = '[';
+    p = ngx_cpymem(p, own.data, own.len);
+
+    if (list.len) {
+        kept = ngx_http_mcp_list_merge_filter(merge, p, &list);
+
+        if (kept == NULL) {
+            return NGX_ERROR;
+        }
+
+        p = kept;
+    }
+
+    *p++ = ']';
+
+    if (result->len) {
+        p = ngx_cpymem(p, list.data + list.len,
+                       result->data + result->len - list.data - list.len);
+
+    } else {
+        *p++ = '}';
+    }
+
+    out.len = p - out.data;
+    *result = out;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_list_merge_prepend(ngx_http_mcp_list_merge_t *merge,
+    ngx_str_t *own)
+{
+    own->data = (u_char *) "";
+    own->len = 0;
+
+    if (!merge->first
+        || !ngx_http_mcp_list_merge_own(merge->bridge, merge->method))
+    {
+        return NGX_OK;
+    }
+
+    switch (merge->method) {
+
+    case NGX_MCP_METHOD_TOOLS_LIST:
+        return ngx_http_mcp_list_merge_tools(merge, own);
+
+    case NGX_MCP_METHOD_RESOURCES_LIST:
+        return ngx_http_mcp_topic_entries(merge->bridge, merge->caller,
+                                          merge->pool, own);
+
+    default: /* NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST */
+        *own = ngx_http_mcp_topic_template;
+        return NGX_OK;
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge, ngx_str_t *own)
+{
+    u_char                  *p;
+    size_t                   len;
+    ngx_int_t                rc;
+    ngx_http_mcp_builtin_t  *tool;
+
+    len = 0;
+
+    for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
+        len += tool->entry.len + 1;
+    }
+
+    p = ngx_pnalloc(merge->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    own->data = p;
+
+    for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
+
+        if (!(merge->bridge->tools & tool->bit)) {
+            continue;
+        }
+
+        rc = merge->denied ? merge->denied(merge->data, &tool->name) : NGX_OK;
+
+        if (rc == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        if (rc == NGX_DECLINED) {
+            continue;
+        }
+
+        if (p != own->data) {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, tool->entry.data, tool->entry.len);
+    }
+
+    own->len = p - own->data;
+
+    return NGX_OK;
+}
+
+
+/* the part of the upstream's list that stays; NULL: no memory */
+
+static u_char *
+ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge, u_char *p,
+    ngx_str_t *list)
+{
+    ngx_int_t   rc;
+    ngx_str_t   rest, entry;
+
+    rest = *list;
+
+    while (ngx_mcp_json_element(&rest, &entry) == NGX_OK) {
+
+        if (merge->method == NGX_MCP_METHOD_TOOLS_LIST
+            && entry.data[0] == '{')
+        {
+            rc = ngx_http_mcp_list_merge_tool(merge, &entry);
+
+            if (rc == NGX_ERROR) {
+                return NULL;
+            }
+
+            if (rc == NGX_DECLINED) {
+                continue;
+            }
+        }
+
+        if (p[-1] != '[') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, entry.data, entry.len);
+    }
+
+    return p;
+}
+
+
+/* a tool that has the name of a built-in one could never be called */
+
+static ngx_int_t
+ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge, ngx_str_t *tool)
+{
+    ngx_str_t                rest, key, value, name;
+    ngx_http_mcp_builtin_t  *builtin;
+
+    ngx_str_null(&name);
+
+    rest = *tool;
+
+    while (ngx_mcp_json_member(&rest, &key, &value) == NGX_OK) {
+
+        if (key.len != 6 || ngx_memcmp(key.data, "\"name\"", 6) != 0
+            || value.data[0] != '"')
+        {
+            continue;
+        }
+
+        name.data = ngx_pnalloc(merge->pool, value.len);
+        if (name.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        name.len = ngx_mcp_json_unescape(name.data, &value) - name.data;
+    }
+
+    builtin = ngx_http_mcp_builtin(merge->bridge, &name);
+
+    if (builtin) {
+
+        if (!(merge->bridge->hidden & builtin->bit)) {
+            merge->bridge->hidden |= builtin->bit;
+
+            ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                          "mcp endpoint \"%V\": the built-in tool hides the "
+                          "tool \"%V\" of the upstream; rename that, or "
+                          "change \"mcp_builtin_tools\"",
+                          &merge->bridge->endpoint, &name);
+        }
+
+        return NGX_DECLINED;
+    }
+
+    return merge->denied ? merge->denied(merge->data, &name) : NGX_OK;
 }

@@ -1,7 +1,7 @@
 
 #include "ngx_http_mcp_event.h"
-#include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_topic.h"
+#include "ngx_mcp_list.h"
 
 
 static ngx_int_t ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,
@@ -93,7 +93,7 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool)
 {
     ngx_int_t                rc, result;
-    ngx_uint_t               kinds, nrules;
+    ngx_uint_t               method, nrules;
     ngx_mcp_rule_t          *rule, *rules;
     ngx_mcp_event_t          event;
     ngx_mcp_delivery_t      *d;
@@ -131,11 +131,9 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
         event.uri[0] = out.uri;
 
         if (rule->action == NGX_MCP_RULE_LIST_CHANGED) {
-            kinds = ngx_http_mcp_list_method_kinds(
-                                          ngx_mcp_method_parse(&rule->value));
-
-            event.flags = ngx_http_mcp_list_cache_signal(to, bridge, kinds,
-                                                         &out.text, pool);
+            method = ngx_mcp_method_parse(&rule->value);
+            event.flags = ngx_http_mcp_event_list_changed(to, bridge, method,
+                                                          &out.text, pool);
         }
 
         d = ngx_http_mcp_event_add(to, &out.text, &event);
@@ -152,6 +150,61 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
     }
 
     return result;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
+    ngx_http_mcp_bridge_t *bridge, ngx_uint_t method, ngx_str_t *text,
+    ngx_pool_t *pool)
+{
+    uint64_t                number;
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_audience_t     *a;
+    ngx_mcp_delivery_t     *d;
+    ngx_mcp_list_change_t  *change;
+
+    change = ngx_mcp_list_change(method);
+
+    if (change == NULL || bridge->lists != NGX_HTTP_MCP_LIST_CACHE_ON
+        || bridge->router.n == 0 || to->session.data || to->identity.data
+        || to->uri.len || to->topic.len)
+    {
+        return 0;
+    }
+
+    number = 0;
+
+    for ( ;; ) {
+        a = ngx_palloc(pool, sizeof(ngx_mcp_audience_t));
+
+        if (a == NULL
+            || ngx_mcp_audience_next(bridge->zone, &bridge->endpoint,
+                                     to->tenant, &number, pool, a, &ref)
+               != NGX_OK)
+        {
+            break;
+        }
+
+        if (ngx_mcp_list_signal(bridge->zone, ref, change->kinds)) {
+            continue;
+        }
+
+        /* there is nothing to compare with */
+
+        d = ngx_http_mcp_event_add_delivery(to);
+        if (d == NULL) {
+            break;
+        }
+
+        d->endpoint = &a->endpoint;
+        d->tenant = &a->tenant;
+        d->text = *text;
+        d->event.list_key = a->key;
+        d->event.flags = NGX_MCP_EVENT_LISTED;
+    }
+
+    return NGX_MCP_EVENT_UNLISTED;
 }
 
 

@@ -47,6 +47,16 @@ ngx_mcp_delivery_t *ngx_http_mcp_event_add(ngx_http_mcp_address_t *to,
 ngx_int_t ngx_http_mcp_event_add_updated(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_pool_t *pool);
 
+/*
+ * Lists of an endpoint may have changed, if a notification of this method says
+ * that: those that are cached are fetched again, and sessions that have had one
+ * that is not are notified by a delivery of their own.  Returns flags of the
+ * event for all others.
+ */
+ngx_uint_t ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
+    ngx_http_mcp_bridge_t *bridge, ngx_uint_t method, ngx_str_t *text,
+    ngx_pool_t *pool);
+
 /* applies the rules of an endpoint to an event; NGX_DONE: none matches */
 ngx_int_t ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool);

@@ -1,6 +1,5 @@
 
 #include "ngx_http_mcp_event_in.h"
-#include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_topic.h"
 
 
@@ -612,7 +611,7 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to)
 {
     ngx_str_t                text, level;
-    ngx_uint_t               i, offered;
+    ngx_uint_t               i;
     ngx_mcp_event_t          event;
     ngx_mcp_message_t       *m;
     ngx_http_mcp_bridge_t  **bridges;
@@ -663,14 +662,13 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
         return "no memory";
     }
 
-    offered = ngx_http_mcp_list_method_kinds(m->method_code);
     bridges = in->bridges->elts;
 
-    for (i = 0; offered && i < in->bridges->nelts; i++) {
+    for (i = 0; i < in->bridges->nelts; i++) {
         if (ngx_http_mcp_event_in_matches(in, bridges[i])) {
-            event.flags |= ngx_http_mcp_list_cache_signal(to, bridges[i],
-                                                          offered, &text,
-                                                          in->pool);
+            event.flags |= ngx_http_mcp_event_list_changed(to, bridges[i],
+                                                           m->method_code,
+                                                           &text, in->pool);
         }
     }
 

@@ -380,3 +380,24 @@ ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
     ngx_http_mcp_list_refresh_doorbell(zone, keys);
     ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_LIST, keys);
 }
+
+
+void
+ngx_http_mcp_list_cache_clear(ngx_http_mcp_bridge_t *bridge)
+{
+    uint64_t       number;
+    ngx_mcp_ref_t  ref;
+
+    if (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON) {
+        return;
+    }
+
+    number = 0;
+
+    while (ngx_mcp_audience_next(bridge->zone, &bridge->endpoint, NULL,
+                                 &number, NULL, NULL, &ref)
+           == NGX_OK)
+    {
+        ngx_mcp_audience_drop(bridge->zone, ref);
+    }
+}

@@ -64,23 +64,6 @@ void ngx_http_mcp_list_cache_wait(ngx_http_mcp_list_waiter_t *waiter,
 void ngx_http_mcp_list_cache_cancel(ngx_http_mcp_list_waiter_t *waiter);
 
 
-/* offered lists (NGX_MCP_OFFERED_*) as kinds, and their notification */
-ngx_uint_t ngx_http_mcp_list_kinds(ngx_uint_t offered);
-ngx_str_t *ngx_http_mcp_list_notification(ngx_uint_t offered);
-
-/* the lists that a notification of this method means; 0: none */
-ngx_uint_t ngx_http_mcp_list_method_kinds(ngx_uint_t method);
-
-/*
- * Lists of an endpoint may have changed (NGX_MCP_OFFERED_*), says an event for
- * "to" that stands for this notification: those that are kept are fetched
- * again, and who has had one that is not is told by a delivery that is added
- * to "to".  Returns flags of the event for all others.
- */
-ngx_uint_t ngx_http_mcp_list_cache_signal(ngx_http_mcp_address_t *to,
-    ngx_http_mcp_bridge_t *bridge, ngx_uint_t offered, ngx_str_t *text,
-    ngx_pool_t *pool);
-
 /* forgets lists of an endpoint that caches none any more */
 void ngx_http_mcp_list_cache_clear(ngx_http_mcp_bridge_t *bridge);
 

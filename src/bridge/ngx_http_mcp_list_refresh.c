@@ -159,9 +159,8 @@ ngx_http_mcp_list_refresh_poked(ngx_http_mcp_shared_t *us)
 
 
 static ngx_int_t
-ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t offered)
+ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t kinds)
 {
-    ngx_uint_t                    kept;
     ngx_http_mcp_list_refresh_t  *r;
 
     r = us->lists;
@@ -170,10 +169,8 @@ ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t offered)
         return NGX_DECLINED;
     }
 
-    kept = ngx_mcp_list_signal(us->bridge->zone, r->audience,
-                               ngx_http_mcp_list_kinds(offered));
-
-    return kept ? NGX_OK : NGX_DECLINED;
+    return ngx_mcp_list_signal(us->bridge->zone, r->audience, kinds)
+           ? NGX_OK : NGX_DECLINED;
 }
 
 
@@ -526,46 +523,37 @@ ngx_http_mcp_list_refresh_end(ngx_http_mcp_fetch_t *f)
 static void
 ngx_http_mcp_list_refresh_notify(ngx_http_mcp_list_refresh_t *r)
 {
-    ngx_str_t       *text;
-    ngx_uint_t       i, n, kinds, dirty;
-    ngx_mcp_zone_t  *zone;
-    ngx_mcp_event_t  event;
+    ngx_uint_t              n, dirty, fetched;
+    ngx_mcp_zone_t         *zone;
+    ngx_mcp_event_t         event;
+    ngx_mcp_list_change_t  *change;
 
     zone = r->us->bridge->zone;
     dirty = ngx_mcp_list_dirty(zone, r->audience);
+    fetched = 0;
 
-    if (dirty == 0) {
-        return;
+    for (n = 0; n < NGX_MCP_LIST_KINDS; n++) {
+        if (r->fetches[n].pool) {
+            fetched |= NGX_MCP_LIST_BIT(n);
+        }
     }
 
-    for (i = 0; i < 3; i++) {
-        kinds = ngx_http_mcp_list_kinds(1 << i);
+    for (change = ngx_mcp_list_changes; change->kinds; change++) {
 
-        if ((dirty & kinds) == 0) {
+        if (!(dirty & change->kinds) || fetched & change->kinds) {
             continue;
         }
-
-        for (n = 0; n < NGX_MCP_LIST_KINDS; n++) {
-            if (kinds & NGX_MCP_LIST_BIT(n) && r->fetches[n].pool) {
-                break;
-            }
-        }
-
-        if (n < NGX_MCP_LIST_KINDS) {
-            continue;
-        }
-
-        text = ngx_http_mcp_list_notification(1 << i);
 
         ngx_memzero(&event, sizeof(ngx_mcp_event_t));
 
-        event.parts = text;
+        event.parts = &change->notification;
         event.nparts = 1;
 
-        n = ngx_mcp_list_announce(zone, r->audience, &r->names, kinds, &event);
+        n = ngx_mcp_list_announce(zone, r->audience, &r->names, change->kinds,
+                                  &event);
 
         ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "mcp %V, \"%V\", %ui sessions", text,
+                       "mcp %V, \"%V\", %ui sessions", &change->notification,
                        &r->names.endpoint, n);
     }
 }

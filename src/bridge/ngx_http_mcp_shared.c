@@ -3,13 +3,41 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_shared.h"
-#include "ngx_http_mcp_interest.h"
+#include "ngx_http_mcp_server_request.h"
+#include "ngx_http_mcp_upstream_message.h"
+#include "ngx_mcp_interest.h"
+#include "ngx_mcp_outbox.h"
 
 
 /* ms; after this an upstream may have learned to offer a GET stream */
 #define NGX_HTTP_MCP_SHARED_RETRY       300000
 
+/* requests at a time; others wait */
+#define NGX_HTTP_MCP_SHARED_RUNNING     8
 
+/* a gap of more resources than that is told to all, by one event */
+#define NGX_HTTP_MCP_SHARED_URIS        256
+#define NGX_HTTP_MCP_SHARED_URIS_BYTES  16384
+
+
+typedef struct {
+    ngx_queue_t                       queue;
+    ngx_pool_t                       *pool;
+    ngx_http_mcp_shared_t            *us;
+    ngx_str_t                         method;
+    ngx_str_t                         params;
+    ngx_str_t                         uri;    /* to be subscribed to, or not */
+    ngx_str_t                         id;
+    ngx_http_mcp_shared_done_pt       done;
+    void                             *data;
+    ngx_http_mcp_upstream_request_t  *ureq;
+    ngx_http_mcp_shared_answer_t      answer;
+} ngx_http_mcp_shared_request_t;
+
+
+static ngx_int_t ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
+    ngx_mcp_ref_t *ref);
 static ngx_int_t ngx_http_mcp_shared_key(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
     ngx_str_t *key);
@@ -19,11 +47,61 @@ static ngx_http_mcp_upstream_t *ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone,
     ngx_str_t *parts, ngx_http_mcp_bridge_t **bridge);
 static ngx_int_t ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_poked(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_established(ngx_http_mcp_shared_t *us,
+    ngx_uint_t serial);
 static void ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_work(ngx_event_t *ev);
 static void ngx_http_mcp_shared_quiet(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader,
     ngx_uint_t how);
+static ngx_int_t ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us,
+    ngx_pool_t *pool, ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
+    ngx_http_mcp_shared_done_pt done, void *data);
+static void ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us);
+static ngx_int_t ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req);
+static void ngx_http_mcp_shared_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text);
+static void ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_shared_detached(
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_shared_end(ngx_http_mcp_shared_request_t *req);
+static void ngx_http_mcp_shared_free(ngx_http_mcp_shared_request_t *req);
+static void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_stream_open(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us);
+static ngx_uint_t ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_shared_requested(ngx_http_mcp_reader_t *reader,
+    ngx_uint_t serial);
+static void ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader,
+    ngx_uint_t gap);
+static void ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume);
+static void ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume);
+static void ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader,
+    const char *why);
+static void ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us,
+    ngx_str_t *uri);
+static void ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us,
+    ngx_str_t *text, ngx_str_t *uri, ngx_uint_t kinds,
+    ngx_mcp_consume_t *consume);
+static ngx_int_t ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want);
+static void ngx_http_mcp_interest_timeout(void *data);
+static void ngx_http_mcp_interest_ready(void *data);
+static void ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us);
+static ngx_int_t ngx_http_mcp_interest_request(ngx_http_mcp_shared_t *us,
+    ngx_mcp_interest_job_t *job, ngx_pool_t *pool);
+static void ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_shared_answer_t *answer, void *data);
 
 
 ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
@@ -48,7 +126,13 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
 
 ngx_http_mcp_shared_handlers_t  *ngx_http_mcp_shared_handlers;
 
-static ngx_array_t        *ngx_http_mcp_shared_bridges;
+static ngx_array_t  *ngx_http_mcp_shared_bridges;
+
+
+static ngx_str_t  ngx_http_mcp_interest_methods[] = {
+    ngx_string("resources/unsubscribe"),
+    ngx_string("resources/subscribe")
+};
 
 
 void
@@ -82,7 +166,7 @@ ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
     ngx_mcp_ref_t *ref)
@@ -294,14 +378,14 @@ ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t who,
 }
 
 
-void
+static void
 ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us)
 {
     ngx_post_event(&us->work, &ngx_posted_events);
 }
 
 
-void
+static void
 ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us)
 {
     if (us->paused) {
@@ -313,7 +397,7 @@ ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us)
 }
 
 
-void
+static void
 ngx_http_mcp_shared_established(ngx_http_mcp_shared_t *us, ngx_uint_t serial)
 {
     us->made = 1;
@@ -488,4 +572,887 @@ ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
     if (us->work.posted) {
         ngx_delete_posted_event(&us->work);
     }
+}
+
+
+ngx_int_t
+ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us, ngx_str_t *method,
+    ngx_str_t *params, ngx_http_mcp_shared_done_pt done, void *data)
+{
+    ngx_str_t    copy, none;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(512, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&none, "");
+
+    copy.len = params->len;
+    copy.data = ngx_pstrdup(pool, params);
+
+    if (copy.data == NULL
+        || ngx_http_mcp_shared_enqueue(us, pool, method, &copy, &none, done,
+                                       data)
+           != NGX_OK)
+    {
+        ngx_destroy_pool(pool);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
+    ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
+    ngx_http_mcp_shared_done_pt done, void *data)
+{
+    ngx_http_mcp_shared_request_t  *req;
+
+    req = ngx_pcalloc(pool, sizeof(ngx_http_mcp_shared_request_t));
+    if (req == NULL) {
+        return NGX_ERROR;
+    }
+
+    req->pool = pool;
+    req->us = us;
+    req->params = *params;
+    req->uri = *uri;
+    req->done = done;
+    req->data = data;
+
+    req->method.len = method->len;
+    req->method.data = ngx_pstrdup(pool, method);
+    req->id.data = ngx_pnalloc(pool, sizeof("\"nginx-mcp-\"") + NGX_INT_T_LEN);
+
+    if (req->method.data == NULL || req->id.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    req->id.len = ngx_sprintf(req->id.data, "\"nginx-mcp-%ui\"",
+                              ++us->requests)
+                  - req->id.data;
+
+    ngx_queue_insert_tail(&us->waiting, &req->queue);
+    us->nwaiting++;
+
+    ngx_http_mcp_shared_post(us);
+
+    return NGX_OK;
+}
+
+
+/*
+ * The stream, or the first request alone, makes the session there, on which
+ * others go side by side.  None goes before the stream was asked for.
+ */
+
+static void
+ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us)
+{
+    ngx_queue_t                    *q;
+    ngx_http_mcp_shared_request_t  *req;
+
+    while (!ngx_queue_empty(&us->waiting)
+           && us->nrunning < NGX_HTTP_MCP_SHARED_RUNNING
+           && !us->stream_pending && (us->made || us->nrunning == 0))
+    {
+        q = ngx_queue_head(&us->waiting);
+        req = ngx_queue_data(q, ngx_http_mcp_shared_request_t, queue);
+
+        ngx_queue_remove(q);
+        us->nwaiting--;
+
+        ngx_queue_insert_tail(&us->running, q);
+        us->nrunning++;
+
+        if (ngx_http_mcp_shared_start(req) != NGX_OK) {
+            req->answer.outcome = NGX_HTTP_MCP_BAD;
+            ngx_http_mcp_shared_end(req);
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
+{
+    ngx_http_mcp_shared_t            *us;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    us = req->us;
+
+    ureq = ngx_http_mcp_upstream_request_create(us->upstream,
+                                                &us->reader.audience, NULL);
+    if (ureq == NULL) {
+        return NGX_ERROR;
+    }
+
+    req->ureq = ureq;
+
+    ureq->owner = us->ref;
+    ureq->session_only = (req->uri.len != 0);
+    ureq->message = ngx_http_mcp_shared_message;
+    ureq->done = ngx_http_mcp_shared_done;
+    ureq->destroyed = ngx_http_mcp_shared_detached;
+    ureq->data = req;
+
+    /* the request may outlive what it was asked with */
+
+    if (ngx_http_mcp_upstream_request_compose(ureq, &req->id, &req->method,
+                                              &req->params)
+        != NGX_OK
+        || ngx_http_mcp_string_copy(ureq->r->pool, &ureq->scope.name,
+                                    &req->uri)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_upstream_request_run(ureq);
+}
+
+
+static void
+ngx_http_mcp_shared_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_str_t                       id, code;
+    ngx_mcp_json_t                 *json;
+    ngx_mcp_consume_t               consume;
+    ngx_http_mcp_shared_answer_t   *answer;
+    ngx_http_mcp_shared_request_t  *req;
+
+    req = ureq->data;
+    json = &ureq->x->scan;
+    answer = &req->answer;
+
+    if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
+        ngx_memzero(&consume, sizeof(ngx_mcp_consume_t));
+
+        consume.lease = req->us->reader.lease;
+        consume.rc = NGX_AGAIN;
+
+        ngx_http_mcp_shared_receive(req->us, ureq, text, &consume);
+        return;
+    }
+
+    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    if (ureq->answered || !ngx_mcp_json_same_id(&id, &req->id)) {
+        return;
+    }
+
+    ureq->answered = 1;
+
+    if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
+        code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+        if (code.len > 1 && code.data[0] == '-') {
+            answer->code = - ngx_atoi(code.data + 1, code.len - 1);
+        }
+
+        if (answer->code >= 0) {
+            answer->code = NGX_MCP_INTERNAL_ERROR;
+        }
+
+        return;
+    }
+
+    answer->result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
+    answer->result.data = ngx_pstrdup(ureq->r->pool, &answer->result);
+
+    if (answer->result.data == NULL) {
+        answer->result.len = 0;
+    }
+}
+
+
+static void
+ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_shared_request_t  *req;
+
+    req = ureq->data;
+
+    req->answer.outcome = outcome;
+    req->answer.status = ureq->x ? ureq->x->status : 0;
+    req->answer.sessionless = ureq->sessionless;
+
+    if (!req->us->begun) {
+        req->us->missed = 1;
+    }
+
+    if (ureq->sessionless || req->answer.result.len || req->answer.code) {
+        req->answer.serial = (ureq->us && !ureq->sessionless)
+        ? ureq->us->serial : 0;
+
+        ngx_http_mcp_shared_established(req->us, req->answer.serial);
+    }
+
+    ngx_http_mcp_shared_end(req);
+}
+
+
+/* with a worker that quits, which is told to let the session go first */
+
+static void
+ngx_http_mcp_shared_detached(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_http_mcp_shared_request_t  *req;
+
+    req = ureq->data;
+    req->ureq = NULL;
+}
+
+
+static void
+ngx_http_mcp_shared_end(ngx_http_mcp_shared_request_t *req)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = req->us;
+
+    ngx_queue_remove(&req->queue);
+    us->nrunning--;
+
+    req->done(us, &req->answer, req->data);
+
+    ngx_http_mcp_shared_free(req);
+
+    ngx_http_mcp_shared_post(us);
+}
+
+
+static void
+ngx_http_mcp_shared_free(ngx_http_mcp_shared_request_t *req)
+{
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = req->ureq;
+
+    if (ureq) {
+        ngx_http_mcp_upstream_request_close(ureq);
+    }
+
+    ngx_destroy_pool(req->pool);
+}
+
+
+static void
+ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us)
+{
+    ngx_uint_t                      i;
+    ngx_queue_t                    *q, *queues[2];
+    ngx_http_mcp_shared_request_t  *req;
+
+    queues[0] = &us->waiting;
+    queues[1] = &us->running;
+
+    for (i = 0; i < 2; i++) {
+
+        while (!ngx_queue_empty(queues[i])) {
+            q = ngx_queue_head(queues[i]);
+            req = ngx_queue_data(q, ngx_http_mcp_shared_request_t, queue);
+
+            ngx_queue_remove(q);
+            ngx_http_mcp_shared_free(req);
+        }
+    }
+
+    us->nwaiting = 0;
+    us->nrunning = 0;
+}
+
+
+static void
+ngx_http_mcp_shared_stream_open(ngx_http_mcp_shared_t *us)
+{
+    us->listening = 1;
+    us->stream_pending = 1;
+
+    ngx_http_mcp_reader_open(&us->reader);
+}
+
+
+static void
+ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us)
+{
+    if (!us->listening) {
+        return;
+    }
+
+    us->listening = 0;
+    us->stream_pending = 0;
+    us->begun = 0;
+    us->missed = 0;
+    us->idle = 1;
+
+    ngx_http_mcp_reader_close(&us->reader);
+    ngx_mcp_upstream_session_stream_closed(us->bridge->zone, us->ref);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = reader->data;
+
+    return us->needs != 0;
+}
+
+
+/* lists fetched from now on cannot change unnoticed */
+
+static void
+ngx_http_mcp_shared_requested(ngx_http_mcp_reader_t *reader, ngx_uint_t serial)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = reader->data;
+
+    us->stream_pending = 0;
+    us->begun = 1;
+    us->stream_serial = serial;
+
+    ngx_http_mcp_shared_established(us, serial);
+}
+
+
+static void
+ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = reader->data;
+
+    (void) ngx_mcp_upstream_session_stream_opened(us->bridge->zone, us->ref,
+                                                  reader->serial,
+                                                  reader->resumed);
+
+    if (gap && !us->idle) {
+        ngx_http_mcp_shared_gap(reader, "");
+
+    } else if (!reader->resumed && us->missed) {
+        ngx_http_mcp_shared_gap_resources(us);
+
+        if (ngx_http_mcp_shared_handlers) {
+            (void) ngx_http_mcp_shared_handlers->changed(us,
+                                                         NGX_MCP_LIST_ALL);
+        }
+    }
+
+    us->missed = 0;
+    us->idle = 0;
+}
+
+
+static void
+ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = reader->data;
+
+    us->stream_pending = 0;
+    us->begun = 0;
+
+    ngx_mcp_upstream_session_stream_closed(us->bridge->zone, us->ref);
+
+    ngx_http_mcp_shared_post(us);
+}
+
+
+static void
+ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = reader->data;
+
+    us->listening = 0;
+
+    if (us->needs) {
+        us->no_stream = 1;
+        us->refused = ngx_current_msec;
+    }
+
+    ngx_http_mcp_shared_broken(reader);
+}
+
+
+static void
+ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume)
+{
+    ngx_http_mcp_shared_receive(reader->data, ureq, text, consume);
+}
+
+
+static void
+ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_consume_t *consume)
+{
+    ngx_str_t               id, uri;
+    ngx_uint_t              method;
+    ngx_pool_t             *pool;
+    ngx_mcp_list_change_t  *change;
+
+    id = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_ID, text->data);
+    method = ngx_http_mcp_upstream_message_method(ureq, text);
+    change = ngx_mcp_list_change(method);
+
+    if (id.len) {
+
+        if (method == NGX_MCP_METHOD_PING) {
+            ngx_http_mcp_server_request_reply(ureq, &us->reader.audience, &id,
+                                              0, NULL);
+
+        } else if (ureq->x->scan.members[NGX_MCP_PATH_METHOD].type
+                   == NGX_MCP_JSON_STRING)
+        {
+            ngx_http_mcp_server_request_reply(ureq, &us->reader.audience, &id,
+                                              NGX_MCP_METHOD_NOT_FOUND,
+                                              "no client receives requests "
+                                              "of a shared session");
+        }
+
+    } else if (change) {
+
+        if (ngx_http_mcp_shared_handlers == NULL
+            || ngx_http_mcp_shared_handlers->changed(us, change->kinds)
+               != NGX_OK)
+        {
+            ngx_str_null(&uri);
+            ngx_http_mcp_shared_notify(us, text, &uri, 0, consume);
+        }
+
+    } else if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {
+
+        /* the request's own pool may have to last for days */
+
+        pool = ngx_create_pool(1024, ngx_cycle->log);
+
+        if (pool) {
+            uri = ngx_http_mcp_upstream_message_uri(ureq, text, pool);
+
+            if (uri.len) {
+                ngx_http_mcp_shared_notify(us, text, &uri, 0, consume);
+            }
+
+            ngx_destroy_pool(pool);
+        }
+    }
+
+    if (ngx_mcp_lease_consume(us->bridge->zone, consume) == NGX_ABORT) {
+        ngx_http_mcp_reader_check_lease(&us->reader);
+    }
+}
+
+
+static void
+ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why)
+{
+    ngx_http_mcp_shared_t  *us;
+
+    us = reader->data;
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\" may have sent "
+                  "events that were lost; clients are notified to resync",
+                  &us->upstream->name, &us->bridge->endpoint);
+
+    ngx_http_mcp_shared_gap_resources(us);
+    ngx_http_mcp_shared_gap_lists(us);
+}
+
+
+/* resources not subscribed to again yet are notified after that */
+
+static void
+ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us)
+{
+    ngx_str_t   uris[NGX_HTTP_MCP_SHARED_URIS];
+    ngx_uint_t  i, n;
+
+    static u_char  buf[NGX_HTTP_MCP_SHARED_URIS_BYTES];
+
+    n = NGX_HTTP_MCP_SHARED_URIS;
+
+    if (ngx_mcp_interest_made(us->bridge->zone, us->ref,
+                              us->reader.serial, buf, sizeof(buf), uris, &n)
+        != NGX_OK)
+    {
+        (void) ngx_mcp_log_gap(us->bridge->zone, &us->bridge->endpoint,
+                               &us->tenant);
+        return;
+    }
+
+    for (i = 0; i < n; i++) {
+        ngx_http_mcp_shared_notify_updated(us, &uris[i]);
+    }
+}
+
+
+static void
+ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us)
+{
+    ngx_str_t               none;
+    ngx_mcp_list_change_t  *change;
+
+    if (us->bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON) {
+
+        if (ngx_http_mcp_shared_handlers) {
+            (void) ngx_http_mcp_shared_handlers->changed(us,
+                                                         NGX_MCP_LIST_ALL);
+        }
+
+        return;
+    }
+
+    ngx_str_null(&none);
+
+    for (change = ngx_mcp_list_changes; change->kinds; change++) {
+        ngx_http_mcp_shared_notify(us, &change->notification, &none,
+                                   change->offered, NULL);
+    }
+}
+
+
+static void
+ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri)
+{
+    ngx_str_t    method, none, params, text;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    ngx_str_null(&none);
+    ngx_str_set(&method, "notifications/resources/updated");
+
+    params = ngx_mcp_uri_compose(pool, uri);
+    text = ngx_mcp_request_compose(pool, &none, &method, &params);
+
+    if (params.data && text.data) {
+        ngx_http_mcp_shared_notify(us, &text, uri, 0, NULL);
+    }
+
+    ngx_destroy_pool(pool);
+}
+
+
+/* kinds: for sessions that were offered one of these; 0: no matter */
+
+static void
+ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
+    ngx_str_t *uri, ngx_uint_t kinds, ngx_mcp_consume_t *consume)
+{
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d[2];
+
+    ngx_memzero(d, sizeof(d));
+    ngx_memzero(&post, sizeof(ngx_mcp_post_t));
+
+    post.deliveries = d;
+    post.n = 1;
+    post.consume = consume;
+
+    d[0].endpoint = &us->bridge->endpoint;
+    d[0].tenant = &us->tenant;
+    d[0].text = *text;
+    d[0].event.uri[0] = *uri;
+    d[0].event.list_key = us->list_key;
+
+    /* those that have lists of their own hear of them on their own streams */
+
+    if (uri->len == 0) {
+        d[0].event.flags = NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_OFFERED(kinds);
+
+        /* as do those with a stream at the upstream, unless there is a gap */
+
+        if (consume) {
+            d[0].event.flags |= NGX_MCP_EVENT_SHARED;
+        }
+
+    } else if (uri->len <= NGX_MCP_TOPIC_URI_MAX) {
+
+        /* somebody may wait for it */
+
+        d[1] = d[0];
+        d[1].topic.uri = *uri;
+        d[1].topic.other = 1;
+        post.n = 2;
+    }
+
+    if (ngx_mcp_outbox_send(us->bridge->zone, &post) == NGX_ABORT) {
+        return;
+    }
+
+    ngx_mcp_count(us->bridge->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
+
+    if (uri->len && consume) {
+        ngx_mcp_interest_updated(us->bridge->zone, us->ref, uri);
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_interest(ngx_http_mcp_interest_t *want)
+{
+    ngx_int_t  rc;
+
+    if (ngx_mcp_session_list_key(want->bridge->zone, want->caller->session,
+                                 want->pool, &want->list_key)
+        != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_mcp_interest_join(want);
+
+    if (rc == NGX_DONE) {
+        ngx_mcp_interest_leave(want->bridge->zone, want->caller->session,
+                               &want->uri);
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
+{
+    ngx_int_t      rc;
+    ngx_mcp_ref_t  us;
+
+    rc = ngx_http_mcp_shared_record(want->bridge, want->upstream,
+                                    &want->caller->tenant, &want->list_key,
+                                    &us);
+
+    if (rc == NGX_OK) {
+        want->waiter.hash = us.block;
+
+        rc = ngx_mcp_interest_join(want->bridge->zone, us,
+                                   want->caller->session, &want->uri,
+                                   want->limit);
+
+        if (rc == NGX_AGAIN
+            && ngx_http_mcp_shared_ensure(want->bridge, want->upstream,
+                                          &want->caller->tenant,
+                                          &want->list_key)
+               != NGX_OK)
+        {
+            rc = NGX_DONE;
+        }
+
+        return rc;
+    }
+
+    /* too many audiences: each session for itself then */
+
+    rc = ngx_mcp_session_subscribe(want->bridge->zone, want->caller->session,
+                                   &want->uri, &want->upstream->name,
+                                   want->limit);
+
+    return rc == NGX_OK ? NGX_DONE : rc;
+}
+
+
+void
+ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *want,
+    ngx_mcp_ref_t call)
+{
+    ngx_mcp_ref_t    us;
+    ngx_mcp_zone_t  *zone;
+
+    zone = want->bridge->zone;
+
+    if (ngx_mcp_session_list_key(zone, want->caller->session, want->pool,
+                                 &want->list_key)
+        == NGX_OK
+        && ngx_http_mcp_shared_record(want->bridge, want->upstream,
+                                      &want->caller->tenant, &want->list_key,
+                                      &us)
+           == NGX_OK
+        && ngx_mcp_interest_acquire(zone, us, call, &want->uri) == NGX_OK)
+    {
+        (void) ngx_http_mcp_shared_ensure(want->bridge, want->upstream,
+                                          &want->caller->tenant,
+                                          &want->list_key);
+    }
+}
+
+
+void
+ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *want)
+{
+    want->waiter.ready = ngx_http_mcp_interest_ready;
+    want->waiter.late = ngx_http_mcp_interest_timeout;
+    want->waiter.data = want;
+
+    ngx_http_mcp_waiter_start(&want->waiter, want->bridge->zone,
+                              NGX_HTTP_MCP_WAIT_SUBSCRIPTION,
+                              want->upstream->timeout);
+}
+
+
+void
+ngx_http_mcp_interest_cancel(ngx_http_mcp_interest_t *want)
+{
+    ngx_http_mcp_waiter_stop(&want->waiter);
+}
+
+
+static void
+ngx_http_mcp_interest_timeout(void *data)
+{
+    ngx_http_mcp_interest_t *want = data;
+
+    (void) ngx_mcp_session_unsubscribe(want->bridge->zone,
+                                       want->caller->session, &want->uri);
+
+    want->done(want->data, NGX_ABORT);
+}
+
+
+static void
+ngx_http_mcp_interest_ready(void *data)
+{
+    ngx_http_mcp_interest_t *want = data;
+
+    ngx_int_t        rc;
+    ngx_mcp_zone_t  *zone;
+
+    zone = want->bridge->zone;
+
+    rc = ngx_mcp_interest_state(zone, want->caller->session, &want->uri);
+
+    if (rc == NGX_ERROR) {
+        rc = ngx_http_mcp_interest_join(want);
+    }
+
+    if (rc == NGX_AGAIN) {
+        ngx_http_mcp_waiter_restart(&want->waiter);
+        return;
+    }
+
+    if (rc == NGX_DONE) {
+        ngx_mcp_interest_leave(zone, want->caller->session, &want->uri);
+    }
+
+    want->done(want->data, rc);
+}
+
+
+static void
+ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
+{
+    ngx_int_t                rc;
+    ngx_pool_t              *pool;
+    ngx_mcp_interest_job_t  *job;
+
+    for ( ;; ) {
+
+        pool = ngx_create_pool(512, ngx_cycle->log);
+        if (pool == NULL) {
+            ngx_http_mcp_shared_pause(us);
+            return;
+        }
+
+        job = ngx_palloc(pool, sizeof(ngx_mcp_interest_job_t));
+
+        rc = job ? ngx_mcp_interest_next(us->bridge->zone, us->ref,
+                                         us->reader.lease.fence, pool, job)
+                 : NGX_ERROR;
+
+        if (rc != NGX_OK) {
+            ngx_destroy_pool(pool);
+
+            if (rc == NGX_ERROR) {
+                ngx_http_mcp_shared_pause(us);
+            }
+
+            return;
+        }
+
+        if (ngx_http_mcp_interest_request(us, job, pool) != NGX_OK) {
+            ngx_mcp_interest_done(us->bridge->zone, us->reader.lease.fence,
+                                  job, NGX_AGAIN, 0);
+            ngx_destroy_pool(pool);
+
+            ngx_http_mcp_shared_pause(us);
+            return;
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_interest_request(ngx_http_mcp_shared_t *us,
+    ngx_mcp_interest_job_t *job, ngx_pool_t *pool)
+{
+    ngx_str_t  params;
+
+    params = ngx_mcp_uri_compose(pool, &job->uri);
+
+    if (params.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_shared_enqueue(us, pool,
+                              &ngx_http_mcp_interest_methods[job->subscribe],
+                              &params, &job->uri, ngx_http_mcp_interest_done,
+                              job);
+}
+
+
+static void
+ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_shared_answer_t *answer, void *data)
+{
+    ngx_mcp_interest_job_t *job = data;
+
+    ngx_int_t  rc;
+
+    if (answer->result.len
+        || (answer->sessionless && answer->outcome == NGX_HTTP_MCP_OK))
+    {
+        rc = NGX_OK;
+
+    } else if (answer->code) {
+        rc = NGX_DECLINED;
+
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "mcp upstream \"%V\" of endpoint \"%V\" refused %V of "
+                      "\"%V\" in the shared session with error %i",
+                      &us->upstream->name, &us->bridge->endpoint,
+                      &ngx_http_mcp_interest_methods[job->subscribe],
+                      &job->uri, answer->code);
+
+    } else {
+        rc = NGX_AGAIN;
+        ngx_http_mcp_shared_pause(us);
+    }
+
+    if (job->again && rc != NGX_AGAIN && us->reader.up
+        && us->reader.serial == answer->serial)
+    {
+        /* nobody was told of updates before that */
+
+        ngx_http_mcp_shared_notify_updated(us, &job->uri);
+    }
+
+    ngx_mcp_interest_done(us->bridge->zone, us->reader.lease.fence, job, rc,
+                          answer->serial);
 }

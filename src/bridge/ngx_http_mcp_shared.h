@@ -105,8 +105,8 @@ typedef struct {
     void                     (*poked)(ngx_http_mcp_shared_t *us);
 
     /*
-     * The upstream said that lists of these kinds changed (one of
-     * NGX_MCP_OFFERED_*); kinds is all when some of it may have been missed.
+     * The upstream said that lists of these kinds (NGX_MCP_LIST_BIT) changed;
+     * kinds is all when some of it may have been missed.
      * NGX_DECLINED: they are not cached, so that the sessions are told now.
      */
     ngx_int_t                (*changed)(ngx_http_mcp_shared_t *us,
@@ -151,56 +151,51 @@ extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers;
 void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone, uint64_t keys);
 
 
-/* below: between the files of shared upstream sessions */
+/*
+ * Subscriptions that sessions of an audience share: from any worker, to ask for
+ * one and to wait until the upstream accepted it.
+ */
 
-/* its record in the zone, made when there is none */
-ngx_int_t ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
-    ngx_mcp_ref_t *ref);
+typedef struct {
+    /* in; what is pointed to lives as long as it waits */
+    ngx_http_mcp_bridge_t     *bridge;
+    ngx_http_mcp_upstream_t   *upstream;
+    ngx_mcp_caller_t          *caller;
+    ngx_str_t                  uri;
+    ngx_uint_t                 limit;
+    ngx_pool_t                *pool;
 
-/* starts what is due in a later event */
-void ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us);
+    /*
+     * NGX_OK: accepted; NGX_DONE: refused on the shared session, and no longer
+     * shared; NGX_DECLINED: the session is not subscribed any more; NGX_ABORT:
+     * it took too long, and was taken back
+     */
+    void                     (*done)(void *data, ngx_int_t rc);
+    void                      *data;
 
-/* subscriptions are not tried for a while */
-void ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us);
+    /* private */
+    ngx_http_mcp_waiter_t      waiter;
+    ngx_str_t                  list_key;
+} ngx_http_mcp_interest_t;
+
 
 /*
- * Requests and their answers (ngx_http_mcp_shared_request.c).  ask: as
- * ngx_http_mcp_shared_request(), but the pool, in which params and uri are,
- * goes with the request; uri: what it subscribes to, or empty.
+ * NGX_OK and NGX_DONE as above; NGX_AGAIN: it has to be waited for; NGX_BUSY:
+ * the limit; NGX_DECLINED: the session has ended, or there is no room.
  */
-ngx_int_t ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us,
-    ngx_pool_t *pool, ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
-    ngx_http_mcp_shared_done_pt done, void *data);
-void ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us);
-void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
+ngx_int_t ngx_http_mcp_interest(ngx_http_mcp_interest_t *want);
 
-/* it is made, with this serial */
-void ngx_http_mcp_shared_established(ngx_http_mcp_shared_t *us,
-    ngx_uint_t serial);
+/* done() is called, once, unless it is forgotten before */
+void ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *want);
+void ngx_http_mcp_interest_cancel(ngx_http_mcp_interest_t *want);
 
-/* the GET stream (ngx_http_mcp_shared_stream_open.c) */
-void ngx_http_mcp_shared_stream_open(ngx_http_mcp_shared_t *us);
-void ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us);
-ngx_uint_t ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader);
-void ngx_http_mcp_shared_requested(ngx_http_mcp_reader_t *reader,
-    ngx_uint_t serial);
-void ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap);
-void ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
-    ngx_mcp_consume_t *consume);
-void ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why);
-void ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader);
-void ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader);
 
-/* nobody knows what the upstream said of this resource */
-void ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us,
-    ngx_str_t *uri);
-
-/* a message that is no answer */
-void ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
-    ngx_mcp_consume_t *consume);
+/*
+ * A call waits for an update of the resource: it is subscribed to, once for
+ * all, until the call ends.  Nothing is said of what comes of it.
+ */
+void ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *want,
+    ngx_mcp_ref_t call);
 
 
 #endif /* _NGX_HTTP_MCP_SHARED_H_INCLUDED_ */

@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_client.h"
-#include "ngx_http_mcp_list_merge.h"
+#include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_upstream_message.h"

@@ -1,5 +1,4 @@
 
-#include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_stream_body.h"
 #include "ngx_http_mcp_turn.h"
@@ -938,15 +937,15 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
 static ngx_int_t
 ngx_http_mcp_stream_resync(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap)
 {
-    ngx_str_t   uri, json;
-    ngx_uint_t  i, bit;
+    ngx_str_t               uri, json;
+    ngx_uint_t              i;
+    ngx_mcp_list_change_t  *change;
 
-    for (bit = 1; bit & NGX_MCP_OFFERED_ALL; bit <<= 1) {
+    for (change = ngx_mcp_list_changes; change->kinds; change++) {
 
-        if ((s->offered & bit)
-            && ngx_http_mcp_gap_event(s, gap,
-                                      ngx_http_mcp_list_notification(bit),
-                                      NULL, NULL)
+        if ((s->offered & change->offered)
+            && ngx_http_mcp_gap_event(s, gap, &change->notification, NULL,
+                                      NULL)
                != NGX_OK)
         {
             return NGX_ERROR;

@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
-#include "ngx_http_mcp_list_merge.h"
+#include "ngx_http_mcp_builtin.h"
 #include "ngx_mcp_list.h"
 
 

@@ -39,6 +39,41 @@ static struct {
 };
 
 
+ngx_mcp_list_change_t  ngx_mcp_list_changes[] = {
+
+    { NGX_MCP_OFFERED_TOOLS, NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS),
+      NGX_MCP_METHOD_TOOLS_CHANGED,
+      ngx_string(NGX_MCP_LIST_CHANGED("tools")) },
+
+    { NGX_MCP_OFFERED_PROMPTS, NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS),
+      NGX_MCP_METHOD_PROMPTS_CHANGED,
+      ngx_string(NGX_MCP_LIST_CHANGED("prompts")) },
+
+    { NGX_MCP_OFFERED_RESOURCES,
+      NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES)
+      |NGX_MCP_LIST_BIT(NGX_MCP_LIST_TEMPLATES),
+      NGX_MCP_METHOD_RESOURCES_CHANGED,
+      ngx_string(NGX_MCP_LIST_CHANGED("resources")) },
+
+    { 0, 0, NGX_MCP_METHOD_OTHER, ngx_null_string }
+};
+
+
+ngx_mcp_list_change_t *
+ngx_mcp_list_change(ngx_uint_t method)
+{
+    ngx_mcp_list_change_t  *change;
+
+    for (change = ngx_mcp_list_changes; change->kinds; change++) {
+        if (change->method == method) {
+            return change;
+        }
+    }
+
+    return NULL;
+}
+
+
 ngx_str_t *
 ngx_mcp_list_method(ngx_uint_t kind)
 {

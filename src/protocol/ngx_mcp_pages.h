@@ -14,6 +14,7 @@
 
 #include "ngx_mcp_core.h"
 #include "ngx_mcp_json.h"
+#include "ngx_mcp_message.h"
 
 
 typedef enum {
@@ -23,6 +24,40 @@ typedef enum {
     NGX_MCP_LIST_TEMPLATES,
     NGX_MCP_LIST_KINDS
 } ngx_mcp_list_kind_e;
+
+
+#define NGX_MCP_LIST_BIT(kind)  (1 << (kind))
+#define NGX_MCP_LIST_ALL        0x0f
+
+
+/* what a server offers to notify of */
+#define NGX_MCP_OFFERED_TOOLS      0x01
+#define NGX_MCP_OFFERED_PROMPTS    0x02
+#define NGX_MCP_OFFERED_RESOURCES  0x04
+#define NGX_MCP_OFFERED_ALL        0x07
+
+/* and not a list */
+#define NGX_MCP_OFFERED_LOGGING    0x08
+
+
+/* that lists of some kinds changed */
+
+typedef struct {
+    ngx_uint_t              offered;      /* NGX_MCP_OFFERED_* */
+    ngx_uint_t              kinds;        /* NGX_MCP_LIST_BIT() */
+    ngx_uint_t              method;       /* ngx_mcp_method_e */
+    ngx_str_t               notification;
+} ngx_mcp_list_change_t;
+
+#define NGX_MCP_LIST_CHANGED(list)                                            \
+    "{\"jsonrpc\":\"2.0\","                                                   \
+    "\"method\":\"notifications/" list "/list_changed\"}"
+
+/* the last one has no kinds */
+extern ngx_mcp_list_change_t  ngx_mcp_list_changes[];
+
+/* what a notification of this method means, or NULL */
+ngx_mcp_list_change_t *ngx_mcp_list_change(ngx_uint_t method);
 
 
 /* pages of one list, at most */

@@ -472,21 +472,40 @@ ngx_uint_t
 ngx_mcp_list_announce(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_audience_t *names, ngx_uint_t kinds, ngx_mcp_event_t *event)
 {
+    ngx_int_t               rc;
     ngx_uint_t              sessions;
+    ngx_mcp_group_sh_t     *g;
+    ngx_mcp_log_input_t     in;
     ngx_mcp_audience_sh_t  *a;
 
+    rc = NGX_DECLINED;
     sessions = 0;
 
     event->list_key = names->key;
     event->flags |= NGX_MCP_EVENT_LISTED;
 
+    ngx_mcp_log_input(zone, &in, event);
+
     ngx_mcp_zone_lock(zone);
 
+    g = ngx_mcp_group_lookup_locked(zone, &names->endpoint, &names->tenant);
+
+    if (g) {
+        rc = ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, g),
+                                    NGX_MCP_ROOM_EVENT, in.stage.blocks);
+    }
+
+    g = ngx_mcp_group_lookup_locked(zone, &names->endpoint, &names->tenant);
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
 
     if (a && a->dirty & kinds) {
-        sessions = ngx_mcp_log_announce_locked(zone, audience, names, kinds,
-                                               event);
+        ngx_mcp_touch(zone, &a->dirty);
+        a->dirty &= ~kinds;
+
+        if (g && g->sessions) {
+            sessions = g->sessions;
+            (void) ngx_mcp_log_group_locked(zone, g, &in, rc == NGX_OK, 0);
+        }
     }
 
     ngx_mcp_zone_unlock(zone);

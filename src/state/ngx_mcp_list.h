@@ -20,9 +20,6 @@
 #include "ngx_mcp_pages.h"
 
 
-#define NGX_MCP_LIST_BIT(kind)  (1 << (kind))
-#define NGX_MCP_LIST_ALL        0x0f
-
 /* ms: after a failure, doubled with each that follows, up to the second */
 #define NGX_MCP_LIST_RETRY      1000
 #define NGX_MCP_LIST_RETRY_MAX  60000

@@ -6,6 +6,12 @@
 #define NGX_MCP_LOG_DROP     16
 
 
+static void ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_target_sh_t *target, ngx_uint_t level);
+static ngx_mcp_event_sh_t *ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in);
+
+
 ngx_int_t
 ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_uint_t gap)
@@ -19,9 +25,7 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         ngx_mcp_log_miss_locked(zone, g, NULL, 0);
 
     } else if (!room
-               || ngx_mcp_log_add_group_locked(zone, g, in->event, &in->target,
-                                               &in->stage)
-                  == NULL)
+               || ngx_mcp_log_add_group_locked(zone, g, in) == NULL)
     {
         ngx_mcp_log_miss_locked(zone, g, &in->target, in->event->level);
         rc = NGX_ERROR;
@@ -33,7 +37,7 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-void
+static void
 ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_target_sh_t *target, ngx_uint_t level)
 {
@@ -44,13 +48,13 @@ ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-ngx_mcp_event_sh_t *
+static ngx_mcp_event_sh_t *
 ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target, ngx_mcp_stage_t *stage)
+    ngx_mcp_log_input_t *in)
 {
     ngx_uint_t  i;
 
-    if (stage->len > g->event_size || g->event_max == 0) {
+    if (in->stage.len > g->event_size || g->event_max == 0) {
         return NULL;
     }
 
@@ -60,52 +64,5 @@ ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, g->log.list.head));
     }
 
-    return ngx_mcp_log_add_locked(zone, g, event, target, stage);
-}
-
-
-ngx_uint_t
-ngx_mcp_log_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_mcp_audience_t *names, ngx_uint_t kinds, ngx_mcp_event_t *event)
-{
-    ngx_int_t               rc;
-    ngx_mcp_group_sh_t     *g;
-    ngx_mcp_log_input_t     in;
-    ngx_mcp_audience_sh_t  *a;
-
-    ngx_mcp_log_input(zone, &in, event);
-
-    g = ngx_mcp_group_lookup_locked(zone, &names->endpoint, &names->tenant);
-    rc = NGX_DECLINED;
-
-    if (g) {
-        rc = ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, g),
-                                    NGX_MCP_ROOM_EVENT, in.stage.blocks);
-    }
-
-    a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
-
-    if (a == NULL) {
-        return 0;
-    }
-
-    g = ngx_mcp_group_lookup_locked(zone, &names->endpoint, &names->tenant);
-
-    ngx_mcp_touch(zone, &a->dirty);
-    a->dirty &= ~kinds;
-
-    if (g == NULL || g->sessions == 0) {
-        return 0;
-    }
-
-    if (rc != NGX_OK
-        || ngx_mcp_log_add_group_locked(zone, g, event, &in.target, &in.stage)
-           == NULL)
-    {
-        ngx_mcp_log_miss_locked(zone, g, &in.target, event->level);
-    }
-
-    ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
-
-    return g->sessions;
+    return ngx_mcp_log_add_locked(zone, g, in->event, &in->target, &in->stage);
 }

@@ -15,6 +15,7 @@
 
 
 #include "ngx_mcp_schema.h"
+#include "ngx_mcp_pages.h"
 
 
 typedef struct {
@@ -30,7 +31,8 @@ typedef struct {
     ngx_str_t               client_name;
     ngx_str_t               client_version;
     ngx_uint_t              revision;     /* ngx_mcp_revision_e */
-    ngx_uint_t              offered;      /* NGX_MCP_OFFERED_* bits */
+    ngx_uint_t              offered;      /* NGX_MCP_OFFERED_* bits: a gap is
+                                             resynced by these */
 
     ngx_str_t               list_key;     /* of its audience */
     ngx_uint_t              alone;        /* its lists are its own */
@@ -40,16 +42,6 @@ typedef struct {
     ngx_uint_t              event_max;    /* mcp_event_buffer N */
     size_t                  event_size;   /* mcp_event_buffer SIZE */
 } ngx_mcp_session_new_t;
-
-/* list kinds whose changes initialize offered; a gap is resynced by these */
-#define NGX_MCP_OFFERED_TOOLS      0x01
-#define NGX_MCP_OFFERED_PROMPTS    0x02
-#define NGX_MCP_OFFERED_RESOURCES  0x04
-#define NGX_MCP_OFFERED_ALL        0x07
-
-/* and not a list */
-#define NGX_MCP_OFFERED_LOGGING    0x08
-
 
 /* a copy of what a request needs; strings point into "text" */
 

@@ -299,10 +299,6 @@ ngx_uint_t ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
     ngx_mcp_event_t *event);
 
-/* a place in a group's log without a body */
-void ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_target_sh_t *target, ngx_uint_t level);
-
 /* the session or running call, and its session; NULL: it is gone */
 void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_session_sh_t **session);
@@ -321,16 +317,6 @@ ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
     ngx_mcp_stage_t *stage);
-
-/* likewise in a group, within what it may keep */
-ngx_mcp_event_sh_t *ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
-    ngx_mcp_stage_t *stage);
-
-/* as ngx_mcp_list_announce(), of few blocks */
-ngx_uint_t ngx_mcp_log_announce_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t audience, ngx_mcp_audience_t *names, ngx_uint_t kinds,
-    ngx_mcp_event_t *event);
 
 /* whether a session does not get what is only for these */
 ngx_uint_t ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone,

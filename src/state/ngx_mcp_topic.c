@@ -559,9 +559,9 @@ ngx_mcp_topic_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 static void
 ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
-    ngx_str_t         text;
-    ngx_mcp_event_t   event;
-    ngx_mcp_stage_t   stage;
+    ngx_str_t            text;
+    ngx_mcp_event_t      event;
+    ngx_mcp_log_input_t  in;
 
     if (!g->dirty || ngx_current_msec - g->announced < 1000) {
         return;
@@ -570,30 +570,24 @@ ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
     ngx_mcp_touch(zone, g);
     g->announced = ngx_current_msec;
 
+    ngx_mcp_topic_clean_locked(zone, g);
+
     if (g->sessions == 0) {
-        ngx_mcp_topic_clean_locked(zone, g);
         return;
     }
 
-    ngx_str_set(&text, "{\"jsonrpc\":\"2.0\",\"method\":"
-                       "\"notifications/resources/list_changed\"}");
+    ngx_str_set(&text, NGX_MCP_LIST_CHANGED("resources"));
 
     ngx_memzero(&event, sizeof(ngx_mcp_event_t));
 
     event.parts = &text;
     event.nparts = 1;
 
-    ngx_mcp_stage_init(zone, &stage, NGX_MCP_EVENT, &text, 1);
+    ngx_mcp_log_input(zone, &in, &event);
 
-    ngx_mcp_topic_clean_locked(zone, g);
-
-    if (ngx_mcp_free_blocks(zone->sh) < stage.blocks
-        || ngx_mcp_log_add_group_locked(zone, g, &event, NULL, &stage) == NULL)
-    {
-        ngx_mcp_log_miss_locked(zone, g, NULL, 0);
-    }
-
-    ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
+    (void) ngx_mcp_log_group_locked(zone, g, &in,
+                                    ngx_mcp_free_blocks(zone->sh)
+                                    >= in.stage.blocks, 0);
 }
 
 

@@ -140,26 +140,18 @@ ngx_uint_t
 ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_str_t *text)
 {
-    ngx_mcp_zone_t  *zone;
+    ngx_uint_t              method;
+    ngx_mcp_list_change_t  *change;
 
-    zone = ureq->upstream->zone;
+    method = ngx_http_mcp_upstream_message_method(ureq, text);
+    change = ngx_mcp_list_change(method);
 
-    switch (ngx_http_mcp_upstream_message_method(ureq, text)) {
+    if (change) {
+        return ngx_mcp_list_signal_session(ureq->upstream->zone,
+                                           caller->session, change->kinds);
+    }
 
-    case NGX_MCP_METHOD_TOOLS_CHANGED:
-        return ngx_mcp_list_signal_session(zone, caller->session,
-                                     NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS));
-
-    case NGX_MCP_METHOD_PROMPTS_CHANGED:
-        return ngx_mcp_list_signal_session(zone, caller->session,
-                                     NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS));
-
-    case NGX_MCP_METHOD_RESOURCES_CHANGED:
-        return ngx_mcp_list_signal_session(zone, caller->session,
-                                     NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES)
-                                     |NGX_MCP_LIST_BIT(NGX_MCP_LIST_TEMPLATES));
-
-    case NGX_MCP_METHOD_RESOURCES_UPDATED:
+    if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {
         return ngx_http_mcp_update_duplicate(ureq, caller, text);
     }
 
