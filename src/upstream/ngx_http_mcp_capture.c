@@ -43,6 +43,8 @@ static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_capture_too_large(ngx_http_mcp_exchange_t *x,
+    const char *what);
 
 
 void
@@ -497,12 +499,7 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
             return;
         }
 
-        ngx_log_error(x->level, x->r->connection->log, 0,
-                      "mcp upstream \"%V\" sent a message over the limit of "
-                      "%uz bytes; raise \"mcp_message_limit\"",
-                      &x->name, x->limit);
-
-        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
+        ngx_http_mcp_capture_too_large(x, "a message");
         return;
     }
 
@@ -639,12 +636,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     cap = x->capture;
 
     if (cap->received > x->limit) {
-        ngx_log_error(x->level, x->r->connection->log, 0,
-                      "mcp upstream \"%V\" sent a message over the limit of "
-                      "%uz bytes; raise \"mcp_message_limit\"",
-                      &x->name, x->limit);
-
-        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
+        ngx_http_mcp_capture_too_large(x, "a message");
         return;
     }
 
@@ -716,12 +708,7 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         }
 
         if (rc == NGX_DECLINED) {
-            ngx_log_error(x->level, x->r->connection->log, 0,
-                          "mcp upstream \"%V\" sent an event over the limit "
-                          "of %uz bytes; raise \"mcp_message_limit\"",
-                          &x->name, x->limit);
-
-            ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
+            ngx_http_mcp_capture_too_large(x, "an event");
             return;
         }
 
@@ -1083,6 +1070,17 @@ ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x)
                   &x->name, x->scan.error ? x->scan.error : "cut short");
 
     ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);
+}
+
+
+static void
+ngx_http_mcp_capture_too_large(ngx_http_mcp_exchange_t *x, const char *what)
+{
+    ngx_log_error(x->level, x->r->connection->log, 0,
+                  "mcp upstream \"%V\" sent %s over the limit of %uz bytes; "
+                  "raise \"mcp_message_limit\"", &x->name, what, x->limit);
+
+    ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
 }
 
 

@@ -726,9 +726,9 @@ static void
 ngx_http_mcp_legacy_probe_result(ngx_http_mcp_probe_t *probe,
     ngx_str_t *result, ngx_uint_t revision)
 {
-    probe->known.revision = revision;
+    probe->profile.revision = revision;
 
-    if (ngx_http_mcp_string_copy(probe->pool, &probe->known.result, result)
+    if (ngx_http_mcp_string_copy(probe->pool, &probe->profile.result, result)
         != NGX_OK)
     {
         probe->answered = 0;
@@ -749,7 +749,7 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
         ngx_http_mcp_upstream_session_delete(probe->upstream, NULL,
                                              &probe->tenant, &probe->session,
                                              &x->session,
-                                             probe->known.revision);
+                                             probe->profile.revision);
 
         ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_LEGACY);
         return;
@@ -810,7 +810,6 @@ ngx_http_mcp_upstream_session_delete(ngx_http_mcp_upstream_t *u,
     ngx_str_t *id, ngx_uint_t revision)
 {
     ngx_http_cleanup_t       *cln;
-    ngx_http_mcp_scope_t      scope;
     ngx_http_mcp_exchange_t  *x;
     ngx_http_mcp_audience_t   audience;
 
@@ -818,15 +817,14 @@ ngx_http_mcp_upstream_session_delete(ngx_http_mcp_upstream_t *u,
         return;
     }
 
-    ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
     ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
 
     audience.tenant = *tenant;
     audience.session = *session;
 
-    x = ngx_http_mcp_background_exchange(u, &audience,
-                                         from ? &from->headers_in : NULL,
-                                         &scope);
+    x = ngx_http_mcp_background_session(u, &audience,
+                                        from ? &from->headers_in : NULL, id,
+                                        revision);
     if (x == NULL) {
         return;
     }
@@ -835,10 +833,7 @@ ngx_http_mcp_upstream_session_delete(ngx_http_mcp_upstream_t *u,
 
     cln = ngx_http_cleanup_add(x->r, 0);
 
-    x->session_id.len = id->len;
-    x->session_id.data = ngx_pstrdup(x->r->pool, id);
-
-    if (cln == NULL || x->session_id.data == NULL) {
+    if (cln == NULL) {
         ngx_http_mcp_background_close(x->r);
         return;
     }
@@ -851,10 +846,6 @@ ngx_http_mcp_upstream_session_delete(ngx_http_mcp_upstream_t *u,
     x->method = NGX_HTTP_DELETE;
     x->timeout = NGX_HTTP_MCP_DELETE_TIME;
     x->total = NGX_HTTP_MCP_DELETE_TIME;
-
-    if (revision >= NGX_MCP_2025_06_18) {
-        x->protocol_version = *ngx_mcp_revision_name(revision);
-    }
 
     (void) ngx_http_mcp_background_send(x, NULL);
 }

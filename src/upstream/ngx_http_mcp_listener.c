@@ -66,7 +66,7 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     ngx_mcp_ref_t             us;
     ngx_http_mcp_manner_t    *manner;
     ngx_http_mcp_reader_t    *reader;
-    ngx_http_mcp_listener_t  *listen;
+    ngx_http_mcp_listener_t  *listener;
 
     manner = ngx_http_mcp_manner(u, &caller->tenant);
 
@@ -82,16 +82,16 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     }
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
-    listen = pool ? ngx_pcalloc(pool, sizeof(ngx_http_mcp_listener_t)) : NULL;
+    listener = pool ? ngx_pcalloc(pool, sizeof(ngx_http_mcp_listener_t)) : NULL;
 
-    if (listen == NULL
-        || ngx_http_mcp_string_copy(pool, &listen->caller.session_id,
+    if (listener == NULL
+        || ngx_http_mcp_string_copy(pool, &listener->caller.session_id,
                                     &caller->session_id)
            != NGX_OK
-        || ngx_http_mcp_string_copy(pool, &listen->caller.tenant,
+        || ngx_http_mcp_string_copy(pool, &listener->caller.tenant,
                                     &caller->tenant)
            != NGX_OK
-        || ngx_http_mcp_background_headers(&listen->headers_in, pool,
+        || ngx_http_mcp_background_headers(&listener->headers_in, pool,
                                            &from->headers_in)
            != NGX_OK)
     {
@@ -103,24 +103,24 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
         return;
     }
 
-    listen->us = us;
-    listen->caller.session = caller->session;
+    listener->us = us;
+    listener->caller.session = caller->session;
 
-    listen->grace.handler = ngx_http_mcp_listener_grace;
-    listen->grace.data = listen;
-    listen->grace.log = ngx_cycle->log;
-    listen->grace.cancelable = 1;
+    listener->grace.handler = ngx_http_mcp_listener_grace;
+    listener->grace.data = listener;
+    listener->grace.log = ngx_cycle->log;
+    listener->grace.cancelable = 1;
 
-    reader = &listen->reader;
+    reader = &listener->reader;
 
     reader->kind = &ngx_http_mcp_listener_readers;
     reader->pool = pool;
-    reader->data = listen;
+    reader->data = listener;
     reader->upstream = u;
     reader->owner = caller->session;
-    reader->audience.session = listen->caller.session_id;
-    reader->audience.tenant = listen->caller.tenant;
-    reader->headers = &listen->headers_in;
+    reader->audience.session = listener->caller.session_id;
+    reader->audience.tenant = listener->caller.tenant;
+    reader->headers = &listener->headers_in;
 
     ngx_http_mcp_reader_init(reader);
     ngx_http_mcp_reader_open(reader);
@@ -131,10 +131,10 @@ static ngx_uint_t
 ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
 {
     ngx_mcp_zone_t           *zone;
-    ngx_http_mcp_listener_t  *listen;
+    ngx_http_mcp_listener_t  *listener;
     ngx_http_mcp_upstream_t  *u;
 
-    listen = reader->data;
+    listener = reader->data;
     u = reader->upstream;
     zone = u->zone;
 
@@ -144,18 +144,18 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
 
     /* a GET may have come just now and found that somebody listens */
 
-    ngx_mcp_upstream_session_stream_release(zone, listen->us, 1);
+    ngx_mcp_upstream_session_stream_release(zone, listener->us, 1);
 
     if (ngx_mcp_session_gets(zone, reader->owner) < 1
         || ngx_mcp_upstream_session_stream_claim(zone, reader->owner,
-                                                 &u->name, &listen->us)
+                                                 &u->name, &listener->us)
            != NGX_OK)
     {
         return 0;
     }
 
     if (reader->up) {
-        (void) ngx_mcp_upstream_session_stream_opened(zone, listen->us,
+        (void) ngx_mcp_upstream_session_stream_opened(zone, listener->us,
                                                       reader->serial, 1);
     }
 
@@ -172,18 +172,18 @@ static void
 ngx_http_mcp_listener_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
 {
     ngx_uint_t                resumed;
-    ngx_http_mcp_listener_t  *listen;
+    ngx_http_mcp_listener_t  *listener;
 
-    listen = reader->data;
+    listener = reader->data;
 
     resumed = reader->resumed
-              || (listen->serial == reader->serial && !listen->ids);
+              || (listener->serial == reader->serial && !listener->ids);
 
-    listen->serial = reader->serial;
-    listen->ids = (reader->id.len != 0);
+    listener->serial = reader->serial;
+    listener->ids = (reader->id.len != 0);
 
     if (ngx_mcp_upstream_session_stream_opened(reader->upstream->zone,
-                                               listen->us, reader->serial,
+                                               listener->us, reader->serial,
                                                resumed))
     {
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
@@ -197,11 +197,12 @@ ngx_http_mcp_listener_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
 static void
 ngx_http_mcp_listener_disconnected(ngx_http_mcp_reader_t *reader)
 {
-    ngx_http_mcp_listener_t  *listen;
+    ngx_http_mcp_listener_t  *listener;
 
-    listen = reader->data;
+    listener = reader->data;
 
-    ngx_mcp_upstream_session_stream_closed(reader->upstream->zone, listen->us);
+    ngx_mcp_upstream_session_stream_closed(reader->upstream->zone,
+                                           listener->us);
 }
 
 
@@ -214,22 +215,23 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
     ngx_pool_t               *pool;
     ngx_mcp_json_t           *json;
     ngx_mcp_event_t           event;
-    ngx_http_mcp_listener_t  *listen;
+    ngx_http_mcp_listener_t  *listener;
 
-    listen = reader->data;
-    listen->ids |= (reader->id.len != 0);
+    listener = reader->data;
+    listener->ids |= (reader->id.len != 0);
 
     json = &ureq->x->scan;
 
     if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING
-        || ngx_http_mcp_upstream_message_duplicate(ureq, &listen->caller, text))
+        || ngx_http_mcp_upstream_message_duplicate(ureq, &listener->caller,
+                                                   text))
     {
         return;
     }
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
-    if (ngx_http_mcp_server_request_to_client(ureq, &listen->caller, text,
+    if (ngx_http_mcp_server_request_to_client(ureq, &listener->caller, text,
                                               &pool, &out)
         != NGX_OK)
     {
@@ -253,7 +255,7 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
 
     (void) ngx_mcp_log_session(reader->upstream->zone, reader->owner, &event);
 
-    ngx_http_mcp_upstream_message_record(ureq, &listen->caller, text, &event);
+    ngx_http_mcp_upstream_message_record(ureq, &listener->caller, text, &event);
 
     if (pool) {
         ngx_destroy_pool(pool);
@@ -267,7 +269,7 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
     ngx_int_t                 n;
     ngx_queue_t              *q, *readers;
     ngx_http_mcp_reader_t    *reader;
-    ngx_http_mcp_listener_t  *listen;
+    ngx_http_mcp_listener_t  *listener;
 
     readers = &ngx_http_mcp_listener_readers.readers;
 
@@ -280,11 +282,11 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
     while (q != ngx_queue_sentinel(readers)) {
 
         reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
-        listen = reader->data;
+        listener = reader->data;
         q = ngx_queue_next(q);
 
         if (reader->upstream->zone != zone
-            || !(keys & NGX_MCP_RING_KEY(listen->us.block)))
+            || !(keys & NGX_MCP_RING_KEY(listener->us.block)))
         {
             continue;
         }
@@ -294,8 +296,8 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
         if (n == NGX_DECLINED) {
             ngx_http_mcp_listener_stopped(reader);
 
-        } else if (n == 0 && !listen->grace.timer_set) {
-            ngx_add_timer(&listen->grace, NGX_HTTP_MCP_LISTENER_GRACE);
+        } else if (n == 0 && !listener->grace.timer_set) {
+            ngx_add_timer(&listener->grace, NGX_HTTP_MCP_LISTENER_GRACE);
         }
     }
 }
@@ -304,12 +306,12 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 static void
 ngx_http_mcp_listener_grace(ngx_event_t *ev)
 {
-    ngx_http_mcp_listener_t  *listen;
+    ngx_http_mcp_listener_t  *listener;
 
-    listen = ev->data;
+    listener = ev->data;
 
-    if (!ngx_http_mcp_listener_wanted(&listen->reader)) {
-        ngx_http_mcp_listener_stopped(&listen->reader);
+    if (!ngx_http_mcp_listener_wanted(&listener->reader)) {
+        ngx_http_mcp_listener_stopped(&listener->reader);
     }
 }
 
@@ -325,9 +327,9 @@ static void
 ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 {
     ngx_uint_t                over;
-    ngx_http_mcp_listener_t  *listen;
+    ngx_http_mcp_listener_t  *listener;
 
-    listen = reader->data;
+    listener = reader->data;
 
     /* a client whose worker quits comes back */
 
@@ -335,10 +337,10 @@ ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
             && ngx_mcp_session_gets(reader->upstream->zone, reader->owner)
                < 1);
 
-    if (listen->grace.timer_set) {
-        ngx_del_timer(&listen->grace);
+    if (listener->grace.timer_set) {
+        ngx_del_timer(&listener->grace);
     }
 
-    ngx_mcp_upstream_session_stream_release(reader->upstream->zone, listen->us,
-                                            over);
+    ngx_mcp_upstream_session_stream_release(reader->upstream->zone,
+                                            listener->us, over);
 }

@@ -33,13 +33,13 @@ static ngx_queue_t  ngx_http_mcp_probes;
 
 ngx_int_t
 ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_profile_t *known)
+    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_profile_t *profile)
 {
     ngx_int_t  rc;
     ngx_str_t  key;
 
     if (!u->probe) {
-        known->what = NGX_MCP_PROFILE_REFUSED;
+        profile->what = NGX_MCP_PROFILE_REFUSED;
         return NGX_OK;
     }
 
@@ -47,11 +47,11 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_profile_get(u->zone, &key, u->epoch, max_age, pool, known);
+    rc = ngx_mcp_profile_get(u->zone, &key, u->epoch, max_age, pool, profile);
 
     if (rc == NGX_DECLINED) {
 
-        if (ngx_http_mcp_probe(u, &key, tenant, known->hash) != NGX_OK) {
+        if (ngx_http_mcp_probe(u, &key, tenant, profile->hash) != NGX_OK) {
             ngx_mcp_profile_give_up(u->zone, &key);
             return NGX_ERROR;
         }
@@ -59,8 +59,8 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
         rc = NGX_AGAIN;
     }
 
-    if (rc == NGX_OK && known->what != NGX_MCP_PROFILE_UNKNOWN) {
-        ngx_http_mcp_manner_keep(u, tenant, known->what);
+    if (rc == NGX_OK && profile->what != NGX_MCP_PROFILE_UNKNOWN) {
+        ngx_http_mcp_manner_keep(u, tenant, profile->what);
     }
 
     return rc;
@@ -182,13 +182,11 @@ ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
 
     probe->upstream = u;
     probe->pool = pool;
-    probe->known.hash = hash;
-    probe->key.len = key->len;
-    probe->key.data = ngx_pstrdup(pool, key);
-    probe->tenant.len = tenant->len;
-    probe->tenant.data = ngx_pstrdup(pool, tenant);
+    probe->profile.hash = hash;
 
-    if (probe->key.data == NULL || probe->tenant.data == NULL) {
+    if (ngx_http_mcp_string_copy(pool, &probe->key, key) != NGX_OK
+        || ngx_http_mcp_string_copy(pool, &probe->tenant, tenant) != NGX_OK)
+    {
         goto failed;
     }
 
@@ -390,8 +388,8 @@ ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_failure_log(probe->x, NGX_LOG_ERR, probe->upstream,
                              &probe->method, failure);
 
-    probe->known.status = failure->status;
-    probe->known.why = failure->why;
+    probe->profile.status = failure->status;
+    probe->profile.why = failure->why;
 
     ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
 }
@@ -431,14 +429,14 @@ ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
 
     zone = probe->upstream->zone;
 
-    probe->known.what = what;
+    probe->profile.what = what;
 
     if (what == NGX_MCP_PROFILE_UNKNOWN || what == NGX_MCP_PROFILE_REFUSED) {
-        ngx_str_null(&probe->known.result);
+        ngx_str_null(&probe->profile.result);
     }
 
     (void) ngx_mcp_profile_put(zone, &probe->key, probe->upstream->epoch,
-                               &probe->known);
+                               &probe->profile);
 
     ngx_http_mcp_probe_end(probe);
 }
@@ -451,7 +449,7 @@ ngx_http_mcp_probe_end(ngx_http_mcp_probe_t *probe)
     ngx_mcp_zone_t  *zone;
 
     zone = probe->upstream->zone;
-    hash = probe->known.hash;
+    hash = probe->profile.hash;
 
     ngx_queue_remove(&probe->queue);
     ngx_destroy_pool(probe->pool);

@@ -23,7 +23,7 @@
  */
 ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
-    ngx_mcp_profile_t *known);
+    ngx_mcp_profile_t *profile);
 
 /* its capabilities may be out of date: the next initialize asks it */
 void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
@@ -57,7 +57,7 @@ struct ngx_http_mcp_probe_s {
     ngx_str_t                       tenant;
     ngx_str_t                       session;      /* $mcp_session_id */
     u_char                          session_buf[NGX_MCP_UUID_LEN];
-    ngx_mcp_profile_t               known;
+    ngx_mcp_profile_t               profile;
     ngx_str_t                       method;       /* sent last */
     ngx_uint_t                      step;         /* of the manner */
     ngx_uint_t                      present;      /* bits by step */

@@ -190,7 +190,7 @@ ngx_http_mcp_rpc_capabilities(ngx_http_mcp_probe_t *probe)
         return NGX_ERROR;
     }
 
-    probe->known.result.data = p;
+    probe->profile.result.data = p;
 
     p = ngx_sprintf(p, "{\"capabilities\":{");
 
@@ -205,7 +205,7 @@ ngx_http_mcp_rpc_capabilities(ngx_http_mcp_probe_t *probe)
     *p++ = '}';
     *p++ = '}';
 
-    probe->known.result.len = p - probe->known.result.data;
+    probe->profile.result.len = p - probe->profile.result.data;
 
     return NGX_OK;
 }

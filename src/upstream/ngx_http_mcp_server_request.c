@@ -154,14 +154,15 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
     const char *why)
 {
-    ngx_str_t                 body, text;
-    ngx_http_mcp_scope_t      scope;
+    ngx_str_t                 body, text, none;
     ngx_http_mcp_exchange_t  *x;
 
-    ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
+    ngx_str_set(&none, "");
 
-    x = ngx_http_mcp_background_exchange(ureq->upstream, audience,
-                                         &ureq->r->headers_in, &scope);
+    x = ngx_http_mcp_background_session(ureq->upstream, audience,
+                                        &ureq->r->headers_in,
+                                        ureq->us ? &ureq->us->id : &none,
+                                        ureq->us ? ureq->us->revision : 0);
     if (x == NULL) {
         return;
     }
@@ -177,17 +178,6 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
         body = ngx_mcp_error_compose(x->r->pool,
                                      NGX_MCP_REVISION_LATEST_LEGACY, id, code,
                                      &text, NULL);
-    }
-
-    if (ureq->us) {
-        x->session_id.len = ureq->us->id.len;
-        x->session_id.data = ngx_pstrdup(x->r->pool, &ureq->us->id);
-        x->protocol_version = *ngx_mcp_revision_name(ureq->us->revision);
-
-        if (x->session_id.data == NULL) {
-            ngx_http_mcp_background_close(x->r);
-            return;
-        }
     }
 
     (void) ngx_http_mcp_background_send(x, &body);

@@ -547,12 +547,14 @@ ngx_http_mcp_background_exchange(ngx_http_mcp_upstream_t *u,
         return NULL;
     }
 
-    copy = ngx_palloc(r->pool, sizeof(ngx_http_mcp_scope_t));
+    copy = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_scope_t));
     if (copy == NULL) {
         goto failed;
     }
 
-    *copy = *scope;
+    if (scope) {
+        *copy = *scope;
+    }
 
     x = ngx_http_mcp_upstream_exchange(r, u, copy);
     if (x == NULL) {
@@ -569,6 +571,31 @@ failed:
     ngx_http_mcp_background_close(r);
 
     return NULL;
+}
+
+
+ngx_http_mcp_exchange_t *
+ngx_http_mcp_background_session(ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers,
+    ngx_str_t *id, ngx_uint_t revision)
+{
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_background_exchange(u, audience, headers, NULL);
+    if (x == NULL) {
+        return NULL;
+    }
+
+    if (ngx_http_mcp_string_copy(x->r->pool, &x->session_id, id) != NGX_OK) {
+        ngx_http_mcp_background_close(x->r);
+        return NULL;
+    }
+
+    if (revision >= NGX_MCP_2025_06_18) {
+        x->protocol_version = *ngx_mcp_revision_name(revision);
+    }
+
+    return x;
 }
 
 

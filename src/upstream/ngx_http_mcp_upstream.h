@@ -155,13 +155,19 @@ ngx_http_request_t *ngx_http_mcp_background_open(ngx_http_conf_ctx_t *conf,
     ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers);
 
 /*
- * Makes an exchange on such a request.  The scope is copied.  Unless other
- * handlers are set, nothing is done with what the upstream answers, and the
- * request is closed at the end.
+ * Makes an exchange on such a request.  The scope is copied; NULL: an empty
+ * one.  Unless other handlers are set, nothing is done with what the upstream
+ * answers, and the request is closed at the end.  NULL: as above, or the URI
+ * has a dot segment (logged).
  */
 ngx_http_mcp_exchange_t *ngx_http_mcp_background_exchange(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
     ngx_http_headers_in_t *headers, ngx_http_mcp_scope_t *scope);
+
+/* likewise on an upstream session with this id, which is copied */
+ngx_http_mcp_exchange_t *ngx_http_mcp_background_session(
+    ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
+    ngx_http_headers_in_t *headers, ngx_str_t *id, ngx_uint_t revision);
 
 /* starts it, with this text as its body if not NULL; NGX_ERROR: it is closed */
 ngx_int_t ngx_http_mcp_background_send(ngx_http_mcp_exchange_t *x,

@@ -271,15 +271,11 @@ ngx_http_mcp_update_defer(ngx_http_mcp_upstream_request_t *ureq,
     update->uri = *uri;
     update->count = 1;
 
-    update->id.len = caller->session_id.len;
-    update->id.data = ngx_pstrdup(pool, &caller->session_id);
-    update->tenant.len = ureq->tenant.len;
-    update->tenant.data = ngx_pstrdup(pool, &ureq->tenant);
-    update->text.len = text->len;
-    update->text.data = ngx_pstrdup(pool, text);
-
-    if (update->id.data == NULL || update->tenant.data == NULL
-        || update->text.data == NULL)
+    if (ngx_http_mcp_string_copy(pool, &update->id, &caller->session_id)
+        != NGX_OK
+        || ngx_http_mcp_string_copy(pool, &update->tenant, &ureq->tenant)
+           != NGX_OK
+        || ngx_http_mcp_string_copy(pool, &update->text, text) != NGX_OK)
     {
         return NGX_ERROR;
     }

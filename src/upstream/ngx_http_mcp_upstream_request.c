@@ -257,7 +257,7 @@ static ngx_int_t
 ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_int_t                 rc;
-    ngx_mcp_profile_t         known;
+    ngx_mcp_profile_t         profile;
     ngx_http_mcp_upstream_t  *u;
 
     u = ureq->upstream;
@@ -267,11 +267,11 @@ ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
     if (ureq->manner == NULL) {
 
         rc = ngx_http_mcp_profile(u, &ureq->tenant, NGX_MCP_PROFILE_ANY_AGE,
-                                  ureq->r->pool, &known);
+                                  ureq->r->pool, &profile);
 
         if (rc == NGX_AGAIN) {
             ngx_http_mcp_upstream_request_wait(ureq, NGX_HTTP_MCP_WAIT_PROFILE,
-                                               known.hash);
+                                               profile.hash);
             return NGX_AGAIN;
         }
 
@@ -279,11 +279,11 @@ ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
             return NGX_ERROR;
         }
 
-        ureq->manner = ngx_http_mcp_manner_of(known.what);
+        ureq->manner = ngx_http_mcp_manner_of(profile.what);
 
         if (ureq->manner == NULL) {
-            ureq->status = known.status;
-            ureq->why = known.why;
+            ureq->status = profile.status;
+            ureq->why = profile.why;
 
             ngx_http_mcp_upstream_request_post_end(ureq,
                                                    NGX_HTTP_MCP_UNREACHABLE);
