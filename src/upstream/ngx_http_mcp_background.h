@@ -1,10 +1,10 @@
 
 /*
- * A client-less main request: what an exchange runs on when no client waits
- * for it (finding out what an upstream is, shared upstream sessions, upstream
- * GET streams, DELETE, feeds).  Its own phases never run; it only carries
- * background subrequests.  One is made for each attempt, because memory of
- * its subrequests is freed only with it.
+ * A main request without a client: an exchange runs on one when no client
+ * waits for it (probes, shared upstream sessions, upstream GET streams, DELETE,
+ * feeds).  Its own phases never run; it only carries background subrequests.
+ * One is made for each attempt, because memory of its subrequests is freed only
+ * with it.
  */
 
 #ifndef _NGX_HTTP_MCP_BACKGROUND_H_INCLUDED_

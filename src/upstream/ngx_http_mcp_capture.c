@@ -271,7 +271,7 @@ ngx_http_mcp_capture_drain(ngx_chain_t *in)
 
 /*
  * A handler that is no upstream, or a buffered one, does not wait until its
- * buffers are taken: what is held becomes a copy of our own.
+ * buffers are taken: the part that is held is copied.
  */
 
 static ngx_int_t

@@ -236,8 +236,8 @@ ngx_http_mcp_defaults_resolve(ngx_http_core_loc_conf_t *server,
 
 
 /*
- * What ngx_http_core_find_location() will find, while locations still stand
- * in the order of the configuration.
+ * The location that ngx_http_core_find_location() will find, while locations
+ * still stand in the order of the configuration.
  */
 
 static ngx_http_core_loc_conf_t *

@@ -737,7 +737,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 }
 
 
-/* one timer for both time-outs: what came since it was set is seen now */
+/* one timer for both time-outs, which looks at the last sign of life */
 
 static void
 ngx_http_mcp_exchange_timer(ngx_event_t *ev)

@@ -102,8 +102,8 @@ typedef struct {
 
 struct ngx_http_mcp_exchange_s {
     /*
-     * in; set by the caller after ngx_http_mcp_exchange_create().  What is
-     * pointed to has to live as long as r.
+     * in; set by the caller after ngx_http_mcp_exchange_create().  Pointers
+     * have to be valid as long as r.
      */
     ngx_http_request_t                *r;
     ngx_http_mcp_exchange_handlers_t  *handlers;

@@ -13,8 +13,8 @@
 
 /*
  * Holds the upstream's GET stream of a session for as long as the client holds
- * one of its own, in the first worker that asks; what arrives goes on the
- * session's general line.  from: the client's GET, whose headers cross.
+ * one of its own, in the first worker that asks; messages go on the session's
+ * general channel.  from: the client's GET, whose headers cross.
  */
 void ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     ngx_http_request_t *from, ngx_mcp_caller_t *caller);

@@ -132,8 +132,8 @@ ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 
 
 /*
- * The worker was told to quit: what no request of its own waits for is left to
- * others, who probe again.
+ * The worker was told to quit: a probe that no request of its own waits for is
+ * left to others, who probe again.
  */
 
 void

@@ -6,8 +6,8 @@
  *
  * Each attempt is an upstream request of its own
  * (ngx_http_mcp_upstream_request.h), which asks for what comes behind the last
- * event id; the differences between upstreams are in their manners. Who uses it
- * gets the events, and is told of gaps, by a table of handlers.
+ * event id; the differences between upstreams are in their manners.  Its
+ * user gets the events, and is told of gaps, by a table of handlers.
  *
  * A reader may be had by a lease in the zone: then the worker that holds the
  * lease has the reader, and another worker takes it over when that one dies or

@@ -1,9 +1,9 @@
 
 /*
  * Requests of an upstream to the client of a session.  The client sees an id
- * and a progress token that are minted here; what either side then sends
- * about the request (the response, progress, cancellation) is translated on
- * its way to the other.
+ * and a progress token that are made here; messages of either side about the
+ * request (the response, progress, cancellation) are translated on their way to
+ * the other.
  */
 
 #ifndef _NGX_HTTP_MCP_SERVER_REQUEST_H_INCLUDED_

@@ -28,8 +28,8 @@ typedef enum {
 
 
 /*
- * What a worker keeps of an upstream while it runs.  The kind is that of the
- * tenants asked for last: its location may lead each to another server.
+ * A worker's own record of an upstream.  Kinds are those of the tenants asked
+ * for last: its location may lead each to another server.
  */
 
 #define NGX_HTTP_MCP_PROFILE_KINDS        16
@@ -52,7 +52,7 @@ typedef struct {
 } ngx_http_mcp_upstream_worker_t;
 
 
-/* one mcp_upstream of one endpoint; what stands below comes at merge time */
+/* one mcp_upstream of one endpoint; members below probe come at merge time */
 
 typedef struct {
     ngx_str_t                         name;

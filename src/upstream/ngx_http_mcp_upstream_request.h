@@ -1,26 +1,26 @@
 
 /*
- * The client: one request to an upstream, from finding out what it is to the
- * end of the last exchange.
+ * One request to an upstream, from finding out its kind to the end of the last
+ * exchange.
  *
  *     find out  ->  open  ->  send  ->  done
  *        ^            |         |
  *        +--- heal ---+---------+--- resume (GET, Last-Event-ID) -+
  *                               +---------------------------------+
  *
- * What the upstream is, is known from its configuration or found out
+ * The kind of the upstream is configured or in its profile
  * (ngx_http_mcp_profile.h); it has a manner then (ngx_http_mcp_manner.h), and
  * all that differs between kinds of upstreams is in that.  open() makes it
  * ready for the message: where sessions are kept at the upstream it finds that
  * of the caller, waits for another request that makes it, or makes it, with the
  * client's own initialize, level and subscriptions.  If the upstream has
- * forgotten that, or is not what it was known for, the request is healed: begun
+ * forgotten that, or is of another kind by now, the request is healed: begun
  * again, once, because the message cannot have run.  A stream that ends before
  * the answer is resumed.
  *
  * It lives in r->pool, where r is the request of a client or one that no client
  * waits for; the code is the same.  Handlers are called as those of an
- * exchange; t->x is the exchange whose answer it is.
+ * exchange; ureq->x is the exchange whose answer it is.
  */
 
 #ifndef _NGX_HTTP_MCP_UPSTREAM_REQUEST_H_INCLUDED_

@@ -15,6 +15,7 @@ typedef struct {
     ngx_uint_t      profiles;
     ngx_uint_t      interests;
     ngx_uint_t      pending_deletes;
+    ngx_uint_t      upstream_sessions;
     uint64_t        keys;
     size_t          session_len;
     ngx_uint_t      why;
@@ -64,6 +65,7 @@ static ngx_mcp_worker_handlers_t  handlers = {
 static void
 on_upstream_sessions(ngx_mcp_zone_t *z, uint64_t keys)
 {
+    heard.upstream_sessions++;
     heard.keys = keys;
 }
 
@@ -928,7 +930,12 @@ shared_tests(void)
        "asked for once");
 
     us_get(&zone, us, &name, us, &l);
+    ok(us_get(&zone, us, &name, us, &l) == NGX_AGAIN, "another makes it");
     us_made(&zone, us, &name, &id, 1);
+    drain();
+    ok(heard.upstream_sessions == 1
+       && heard.keys == NGX_MCP_RING_KEY(us.block),
+       "who waits without a call hears of this one");
     us_peek(&zone, us, &name, &l);
 
     listen_again();
