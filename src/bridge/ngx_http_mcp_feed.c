@@ -58,14 +58,26 @@ struct ngx_http_mcp_feed_awaited_s {
 };
 
 
-static void ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_feed_t *feed);
-static const char *ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_feed_t *feed, ngx_mcp_ref_t *session, ngx_str_t *tenant,
-    ngx_str_t *topic, ngx_pool_t *pool, ngx_http_mcp_feed_wait_t **wait);
-static ngx_uint_t ngx_http_mcp_feed_add_wait(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_feed_t *feed, ngx_str_t *key, ngx_pool_t *pool,
-    ngx_http_mcp_feed_wait_t **wait);
+/* one that is to be read */
+
+typedef struct {
+    ngx_http_mcp_bridge_t        *bridge;
+    ngx_http_mcp_feed_t          *feed;
+    ngx_str_t                    *tenant;   /* by demand, or NULL, as topic */
+    ngx_str_t                    *topic;
+    ngx_mcp_ref_t                *session;  /* in whose share; NULL: none */
+    ngx_pool_t                   *pool;
+    ngx_http_mcp_feed_wait_t    **wait;     /* NULL: nobody waits for it */
+    ngx_str_t                     key;      /* of its lease */
+} ngx_http_mcp_feed_request_t;
+
+
+static void ngx_http_mcp_feed_tenants(ngx_http_mcp_feed_request_t *req);
+static const char *ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req);
+static ngx_uint_t ngx_http_mcp_feed_poke(ngx_http_mcp_feed_request_t *req,
+    ngx_http_mcp_feed_poke_t *poke, uint32_t hash);
+static const char *ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req);
+static ngx_uint_t ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req);
 static void ngx_http_mcp_feed_ready(void *data);
 static void ngx_http_mcp_feed_timeout(void *data);
 static ngx_http_mcp_reader_t *ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone,
@@ -132,9 +144,10 @@ static ngx_http_mcp_feed_poke_t   ngx_http_mcp_feed_pokes[
 void
 ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 {
-    ngx_uint_t                i, n;
-    ngx_http_mcp_feed_t      *feed;
-    ngx_http_mcp_bridge_t   **bridge;
+    ngx_uint_t                    i, n;
+    ngx_http_mcp_feed_t          *feed;
+    ngx_http_mcp_bridge_t       **bridge;
+    ngx_http_mcp_feed_request_t   req;
 
     ngx_http_mcp_feed_bridges = bridges;
 
@@ -150,12 +163,16 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 
         for (n = 0; n < bridge[i]->feeds->nelts; n++) {
 
+            ngx_memzero(&req, sizeof(ngx_http_mcp_feed_request_t));
+
+            req.bridge = bridge[i];
+            req.feed = &feed[n];
+
             if (feed[n].demand == 0) {
-                (void) ngx_http_mcp_feed_request(bridge[i], &feed[n], NULL,
-                                                 NULL, NULL, NULL, NULL);
+                (void) ngx_http_mcp_feed_request(&req);
 
             } else if (feed[n].demand == NGX_HTTP_MCP_FEED_TENANT) {
-                ngx_http_mcp_feed_tenants(bridge[i], &feed[n]);
+                ngx_http_mcp_feed_tenants(&req);
             }
         }
     }
@@ -165,19 +182,20 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 /* sessions that are older than this configuration */
 
 static void
-ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_feed_t *feed)
+ngx_http_mcp_feed_tenants(ngx_http_mcp_feed_request_t *req)
 {
-    uint64_t     serial;
-    ngx_str_t    tenants[NGX_MCP_GROUP_TENANTS];
-    ngx_uint_t   i, n;
-    ngx_pool_t  *pool;
+    uint64_t                serial;
+    ngx_str_t               tenants[NGX_MCP_GROUP_TENANTS];
+    ngx_uint_t              i, n;
+    ngx_pool_t             *pool;
+    ngx_http_mcp_bridge_t  *bridge;
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
     if (pool == NULL) {
         return;
     }
 
+    bridge = req->bridge;
     serial = 0;
 
     do {
@@ -185,8 +203,8 @@ ngx_http_mcp_feed_tenants(ngx_http_mcp_bridge_t *bridge,
                                   pool, tenants);
 
         for (i = 0; i < n; i++) {
-            (void) ngx_http_mcp_feed_request(bridge, feed, NULL, &tenants[i],
-                                             NULL, NULL, NULL);
+            req->tenant = &tenants[i];
+            (void) ngx_http_mcp_feed_request(req);
         }
 
         ngx_reset_pool(pool);
@@ -201,10 +219,10 @@ const char *
 ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
     ngx_str_t *topic, ngx_pool_t *pool, ngx_http_mcp_feed_wait_t **wait)
 {
-    ngx_str_t            *tenant;
-    ngx_uint_t            i;
-    const char           *why, *error;
-    ngx_http_mcp_feed_t  *feed;
+    ngx_uint_t                    i;
+    const char                   *why, *error;
+    ngx_http_mcp_feed_t          *feed;
+    ngx_http_mcp_feed_request_t   req;
 
     if (wait) {
         *wait = NULL;
@@ -217,6 +235,14 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
     error = NULL;
     feed = bridge->feeds->elts;
 
+    ngx_memzero(&req, sizeof(ngx_http_mcp_feed_request_t));
+
+    req.bridge = bridge;
+    req.topic = topic;
+    req.session = topic ? &caller->session : NULL;
+    req.pool = pool;
+    req.wait = wait;
+
     for (i = 0; i < bridge->feeds->nelts; i++) {
 
         if (feed[i].demand == 0
@@ -225,12 +251,12 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
             continue;
         }
 
-        tenant = (feed[i].demand & NGX_HTTP_MCP_FEED_TENANT) ? &caller->tenant
-                                                             : NULL;
+        req.feed = &feed[i];
+        req.tenant = (feed[i].demand & NGX_HTTP_MCP_FEED_TENANT)
+                     ? &caller->tenant : NULL;
 
-        why = ngx_http_mcp_feed_request(bridge, &feed[i],
-                                        topic ? &caller->session : NULL,
-                                        tenant, topic, pool, wait);
+        why = ngx_http_mcp_feed_request(&req);
+
         if (why) {
             error = why;
         }
@@ -246,91 +272,113 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
  */
 
 static const char *
-ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_feed_t *feed, ngx_mcp_ref_t *session, ngx_str_t *tenant,
-    ngx_str_t *topic, ngx_pool_t *pool, ngx_http_mcp_feed_wait_t **wait)
+ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
 {
     uint32_t                   hash;
-    ngx_int_t                  rc;
-    ngx_str_t                  key, *parts[5];
-    ngx_uint_t                 tenants;
+    ngx_str_t                 *parts[5];
+    const char                *why;
+    ngx_http_mcp_feed_t       *feed;
     ngx_http_mcp_reader_t     *reader;
     ngx_http_mcp_feed_poke_t  *poke;
 
-    parts[0] = &bridge->endpoint;
+    feed = req->feed;
+
+    parts[0] = &req->bridge->endpoint;
     parts[1] = &feed->upstream.name;
     parts[2] = feed->topic ? &feed->topic->value : NULL;
-    parts[3] = tenant;
-    parts[4] = topic;
+    parts[3] = req->tenant;
+    parts[4] = req->topic;
 
-    if (ngx_http_mcp_reader_key(&ngx_http_mcp_feed_readers.name, parts, 5, &key)
+    if (ngx_http_mcp_reader_key(&ngx_http_mcp_feed_readers.name, parts, 5,
+                                &req->key)
         != NGX_OK)
     {
         return ngx_http_mcp_feed_limit("the names of the endpoint, tenant and "
                                        "topic are too long");
     }
 
-    reader = ngx_http_mcp_reader_find(bridge->zone, &key);
+    reader = ngx_http_mcp_reader_find(req->bridge->zone, &req->key);
 
     if (reader) {
         ngx_http_mcp_feed_poked(reader);
 
         if (!reader->up) {
-            (void) ngx_http_mcp_feed_add_wait(bridge, feed, &key, pool, wait);
+            (void) ngx_http_mcp_feed_add_wait(req);
         }
 
         return NULL;
     }
 
-    poke = NULL;
+    hash = ngx_crc32_short(req->key.data, req->key.len);
+    poke = &ngx_http_mcp_feed_pokes[hash % NGX_HTTP_MCP_FEED_POKES];
 
-    if (feed->demand) {
-        hash = ngx_crc32_short(key.data, key.len);
-        poke = &ngx_http_mcp_feed_pokes[hash % NGX_HTTP_MCP_FEED_POKES];
+    if (feed->demand && ngx_http_mcp_feed_poke(req, poke, hash)) {
+        return NULL;
+    }
 
-        if (poke->hash == hash
-            && ngx_current_msec - poke->time < NGX_HTTP_MCP_FEED_POKE)
-        {
-            if (!poke->connected) {
-                poke->connected = ngx_http_mcp_feed_add_wait(bridge, feed, &key,
-                                                             pool, wait);
-            }
+    why = ngx_http_mcp_feed_open(req);
 
-            return NULL;
-        }
+    if (why && feed->demand) {
+        poke->hash = 0;
+    }
 
+    return why;
+}
+
+
+/* whether another worker reads it, which learns that it is wanted */
+
+static ngx_uint_t
+ngx_http_mcp_feed_poke(ngx_http_mcp_feed_request_t *req,
+    ngx_http_mcp_feed_poke_t *poke, uint32_t hash)
+{
+    if (poke->hash != hash
+        || ngx_current_msec - poke->time >= NGX_HTTP_MCP_FEED_POKE)
+    {
         poke->hash = hash;
         poke->time = ngx_current_msec;
         poke->connected = 0;
 
-        if (ngx_mcp_lease_signal(bridge->zone, &key) == NGX_OK) {
-            poke->connected = ngx_http_mcp_feed_add_wait(bridge, feed, &key,
-                                                         pool, wait);
-            return NULL;
+        if (ngx_mcp_lease_signal(req->bridge->zone, &req->key) != NGX_OK) {
+            return 0;
         }
     }
 
-    if (session) {
+    if (!poke->connected) {
+        poke->connected = ngx_http_mcp_feed_add_wait(req);
+    }
+
+    return 1;
+}
+
+
+/* as ngx_http_mcp_feed_request(), for one that nobody reads */
+
+static const char *
+ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req)
+{
+    ngx_int_t        rc;
+    ngx_uint_t       tenants;
+    ngx_mcp_zone_t  *zone;
+
+    zone = req->bridge->zone;
+
+    if (req->session) {
         tenants = ngx_max(1, ngx_cycle->connection_n / NGX_HTTP_MCP_FEED_SHARE
                              / NGX_HTTP_MCP_FEED_TENANTS);
 
-        rc = ngx_mcp_session_lease(bridge->zone, &key, *session,
+        rc = ngx_mcp_session_lease(zone, &req->key, *req->session,
                                    NGX_HTTP_MCP_FEED_SESSION, tenants);
 
     } else {
-        rc = ngx_mcp_lease_ensure(bridge->zone, &key);
-    }
-
-    if (rc == NGX_OK) {
-        (void) ngx_http_mcp_feed_add_wait(bridge, feed, &key, pool, wait);
-        return NULL;
-    }
-
-    if (poke) {
-        poke->hash = 0;
+        rc = ngx_mcp_lease_ensure(zone, &req->key);
     }
 
     switch (rc) {
+
+    case NGX_OK:
+        (void) ngx_http_mcp_feed_add_wait(req);
+        return NULL;
 
     case NGX_BUSY:
         return "this session has 32 event feeds (mcp_events with $mcp_topic), "
@@ -359,44 +407,46 @@ ngx_http_mcp_feed_request(ngx_http_mcp_bridge_t *bridge,
 /* whether it is connected; one that may be soon is added to what is awaited */
 
 static ngx_uint_t
-ngx_http_mcp_feed_add_wait(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_feed_t *feed, ngx_str_t *key, ngx_pool_t *pool,
-    ngx_http_mcp_feed_wait_t **wait)
+ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req)
 {
     ngx_int_t                     rc;
     ngx_mcp_ref_t                 lease;
+    ngx_http_mcp_feed_wait_t     *wait;
     ngx_http_mcp_feed_awaited_t  *awaited;
 
-    if (wait == NULL) {
+    if (req->wait == NULL) {
         return 0;
     }
 
-    rc = ngx_mcp_lease_await(bridge->zone, key, &lease);
+    rc = ngx_mcp_lease_await(req->bridge->zone, &req->key, &lease);
 
     if (rc != NGX_AGAIN) {
         return rc == NGX_OK;
     }
 
-    if (*wait == NULL) {
-        *wait = ngx_pcalloc(pool, sizeof(ngx_http_mcp_feed_wait_t));
-        if (*wait == NULL) {
+    wait = *req->wait;
+
+    if (wait == NULL) {
+        wait = ngx_pcalloc(req->pool, sizeof(ngx_http_mcp_feed_wait_t));
+        if (wait == NULL) {
             return 0;
         }
 
-        (*wait)->zone = bridge->zone;
+        wait->zone = req->bridge->zone;
+        *req->wait = wait;
     }
 
-    awaited = ngx_pcalloc(pool, sizeof(ngx_http_mcp_feed_awaited_t));
+    awaited = ngx_pcalloc(req->pool, sizeof(ngx_http_mcp_feed_awaited_t));
 
     if (awaited) {
-        awaited->wait = *wait;
-        awaited->bridge = bridge;
-        awaited->feed = feed;
-        awaited->waiter.hash = ngx_crc32_short(key->data, key->len);
+        awaited->wait = wait;
+        awaited->bridge = req->bridge;
+        awaited->feed = req->feed;
+        awaited->waiter.hash = ngx_crc32_short(req->key.data, req->key.len);
         awaited->lease = lease;
 
-        awaited->next = (*wait)->feeds;
-        (*wait)->feeds = awaited;
+        awaited->next = wait->feeds;
+        wait->feeds = awaited;
     }
 
     return 0;

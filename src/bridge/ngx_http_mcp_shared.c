@@ -327,7 +327,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
                                       &us->upstream->name, &made)
         == NGX_OK)
     {
-        us->made = 1;
+        us->established = 1;
         us->serial = made.serial;
     }
 
@@ -360,18 +360,18 @@ ngx_http_mcp_shared_poked(ngx_http_mcp_reader_t *reader)
 
 
 void
-ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t who,
+ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t user,
     ngx_uint_t needed)
 {
-    ngx_uint_t  needs;
+    ngx_uint_t  users;
 
-    needs = needed ? (us->needs | who) : (us->needs & ~who);
+    users = needed ? (us->users | user) : (us->users & ~user);
 
-    if (needs == us->needs) {
+    if (users == us->users) {
         return;
     }
 
-    us->needs = needs;
+    us->users = users;
     us->unused_since = ngx_current_msec;
 
     ngx_http_mcp_shared_post(us);
@@ -400,7 +400,7 @@ ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us)
 static void
 ngx_http_mcp_shared_established(ngx_http_mcp_shared_t *us, ngx_uint_t serial)
 {
-    us->made = 1;
+    us->established = 1;
     us->paused = 0;
 
     ngx_http_mcp_backoff_reset(&us->backoff);
@@ -431,7 +431,7 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
         return;
     }
 
-    if (us->needs || us->nrunning || us->nwaiting) {
+    if (us->users || us->nrunning || us->nwaiting) {
         us->unused_since = ngx_current_msec;
     }
 
@@ -477,15 +477,15 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
     ngx_http_mcp_shared_use(us, NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS,
                             ngx_mcp_interests(us->bridge->zone, us->ref));
 
-    if (us->needs == 0) {
+    if (us->users == 0) {
         ngx_http_mcp_shared_stream_close(us);
 
     } else if (!us->listening && !us->no_stream && us->upstream->listen
-               && (us->made || us->nrunning == 0))
+               && (us->established || us->nrunning == 0))
     {
         ngx_http_mcp_shared_stream_open(us);
 
-    } else if (us->begun && us->stream_serial != us->serial
+    } else if (us->stream_requested && us->stream_serial != us->serial
                && ngx_mcp_upstream_session_peek(us->bridge->zone, us->ref,
                                                 &us->upstream->name, &made)
                   == NGX_OK
@@ -658,7 +658,7 @@ ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us)
 
     while (!ngx_queue_empty(&us->waiting)
            && us->nrunning < NGX_HTTP_MCP_SHARED_RUNNING
-           && !us->stream_pending && (us->made || us->nrunning == 0))
+           && !us->stream_pending && (us->established || us->nrunning == 0))
     {
         q = ngx_queue_head(&us->waiting);
         req = ngx_queue_data(q, ngx_http_mcp_shared_request_t, queue);
@@ -783,8 +783,8 @@ ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
     req->answer.status = ureq->x ? ureq->x->status : 0;
     req->answer.sessionless = ureq->sessionless;
 
-    if (!req->us->begun) {
-        req->us->missed = 1;
+    if (!req->us->stream_requested) {
+        req->us->early_answer = 1;
     }
 
     if (ureq->sessionless || req->answer.result.len || req->answer.code) {
@@ -888,8 +888,8 @@ ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us)
 
     us->listening = 0;
     us->stream_pending = 0;
-    us->begun = 0;
-    us->missed = 0;
+    us->stream_requested = 0;
+    us->early_answer = 0;
     us->idle = 1;
 
     ngx_http_mcp_reader_close(&us->reader);
@@ -904,7 +904,7 @@ ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader)
 
     us = reader->data;
 
-    return us->needs != 0;
+    return us->users != 0;
 }
 
 
@@ -918,7 +918,7 @@ ngx_http_mcp_shared_requested(ngx_http_mcp_reader_t *reader, ngx_uint_t serial)
     us = reader->data;
 
     us->stream_pending = 0;
-    us->begun = 1;
+    us->stream_requested = 1;
     us->stream_serial = serial;
 
     ngx_http_mcp_shared_established(us, serial);
@@ -939,7 +939,7 @@ ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
     if (gap && !us->idle) {
         ngx_http_mcp_shared_gap(reader, "");
 
-    } else if (!reader->resumed && us->missed) {
+    } else if (!reader->resumed && us->early_answer) {
         ngx_http_mcp_shared_gap_resources(us);
 
         if (ngx_http_mcp_shared_handlers) {
@@ -948,7 +948,7 @@ ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
         }
     }
 
-    us->missed = 0;
+    us->early_answer = 0;
     us->idle = 0;
 }
 
@@ -961,7 +961,7 @@ ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader)
     us = reader->data;
 
     us->stream_pending = 0;
-    us->begun = 0;
+    us->stream_requested = 0;
 
     ngx_mcp_upstream_session_stream_closed(us->bridge->zone, us->ref);
 
@@ -978,7 +978,7 @@ ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
 
     us->listening = 0;
 
-    if (us->needs) {
+    if (us->users) {
         us->no_stream = 1;
         us->refused = ngx_current_msec;
     }

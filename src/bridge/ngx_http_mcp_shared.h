@@ -51,7 +51,7 @@ struct ngx_http_mcp_shared_s {
     /* private */
     ngx_mcp_ref_t              ref;            /* in the zone */
     u_char                     id[NGX_MCP_UUID_LEN];
-    ngx_uint_t                 needs;
+    ngx_uint_t                 users;          /* NGX_HTTP_MCP_SHARED_* */
     ngx_msec_t                 unused_since;   /* since then */
     ngx_event_t                work;           /* posted */
     ngx_queue_t                waiting;        /* requests */
@@ -66,12 +66,12 @@ struct ngx_http_mcp_shared_s {
     ngx_msec_t                 refused;        /* the GET stream, when */
     ngx_http_mcp_reader_t      reader;
 
-    unsigned                   made:1;     /* it is made, or needs not */
+    unsigned                   established:1;     /* or needs not be */
     unsigned                   paused:1;
     unsigned                   listening:1;
     unsigned                   stream_pending:1;  /* others wait for it */
-    unsigned                   begun:1;    /* the GET stream was asked for */
-    unsigned                   missed:1;   /* an answer came before that */
+    unsigned                   stream_requested:1;
+    unsigned                   early_answer:1;    /* one came before that */
     unsigned                   idle:1;     /* nobody needed it for a while */
     unsigned                   no_stream:1;  /* there is no GET stream */
 };
@@ -130,7 +130,7 @@ ngx_int_t ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key);
 
 /* a user needs it from now on, or no more */
-void ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t who,
+void ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t user,
     ngx_uint_t needed);
 
 /*
