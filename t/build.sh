@@ -12,6 +12,8 @@
 #   t/build.sh versions    the module alone, against nginx-dev 1.26 and 1.30
 #   t/build.sh source DIR [NAME]   nginx and the module from a source folder
 #
+# CC=clang makes any of them but "sanitize" use clang.
+#
 # Then: MCP_NGINX=.build/NAME/nginx \
 #       MCP_MODULE=$PWD/.build/NAME/ngx_http_mcp_module.so prove t
 #
@@ -224,7 +226,7 @@ headers() {
 # whole NAME FOLDER: nginx and the module
 
 whole() {
-    build "$1" "$2" "binary modules" gcc "-g -O2 -fPIC" "" $parts
+    build "$1" "$2" "binary modules" "${CC:-gcc}" "-g -O2 -fPIC" "" $parts
 }
 
 
@@ -241,7 +243,7 @@ clang)
 versions)
     for v in 1.26 1.30; do
         src=$(fetched $v headers)
-        headers "module-$v" gcc "$src"
+        headers "module-$v" "${CC:-gcc}" "$src"
     done
     ;;
 
