@@ -634,7 +634,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     if (rc != NGX_OK) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                                    NGX_MCP_REFUSED,
-                                   ngx_mcp_account_refusal(mlcf->zone));
+                                   ngx_mcp_room_refusal(mlcf->zone));
     }
 
     ctx->caller.revision = in.revision;

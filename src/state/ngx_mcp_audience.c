@@ -124,13 +124,6 @@ ngx_mcp_audience_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a)
 
 /* the one of a session, of which the names are known by their hashes only */
 
-ngx_uint_t
-ngx_mcp_audience_exists_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
-{
-    return ngx_mcp_audience_find_locked(zone, s) != NULL;
-}
-
-
 ngx_mcp_audience_sh_t *
 ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {

@@ -13,8 +13,8 @@
 
 static ngx_uint_t ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r, uint64_t hash);
-static uint64_t ngx_mcp_overlap_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
-    uint64_t hash, uint32_t fence);
+static uint64_t ngx_mcp_overlap_key(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l, uint64_t hash, uint32_t fence);
 static ngx_uint_t ngx_mcp_overlap_find_locked(ngx_mcp_zone_t *zone,
     uint64_t text, uint64_t joined);
 

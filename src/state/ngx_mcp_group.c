@@ -373,7 +373,7 @@ ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
                                 offsetof(ngx_mcp_group_sh_t, removals));
         }
 
-        ngx_mcp_topic_clean_locked(zone, g);
+        ngx_mcp_group_clean_locked(zone, g);
 
         if (g->ntopics[0] || g->ntopics[1]) {
             return;
@@ -393,6 +393,18 @@ ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
         }
 
         g = endpoint;
+    }
+}
+
+
+void
+ngx_mcp_group_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+{
+    if (g->dirty) {
+        ngx_mcp_touch(zone, g);
+        g->dirty = 0;
+        ngx_mcp_list_remove(zone, &zone->root->dirty, ngx_mcp_number(zone, g),
+                            offsetof(ngx_mcp_group_sh_t, announce));
     }
 }
 

@@ -5,9 +5,6 @@
 /* not worth a word to the upstream, dropped under one hold of the lock */
 #define NGX_MCP_INTEREST_DROPS   64
 
-/* ms; longer than something may have been kept until it is paired */
-#define NGX_MCP_INTEREST_RECENT  (NGX_MCP_INTEREST_PAIR + 1000)
-
 /* with nothing to do for, which may stand before others after a restore */
 #define NGX_MCP_INTEREST_PASSED  (2 * NGX_MCP_INTEREST_JOBS)
 
@@ -22,20 +19,13 @@
 
 static ngx_mcp_interest_sh_t *ngx_mcp_interest_find_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t us, ngx_str_t *uri, uint64_t hash);
-static ngx_mcp_interest_sh_t *ngx_mcp_interest_add_locked(
-    ngx_mcp_zone_t *zone, ngx_mcp_upstream_session_sh_t *us,
-    ngx_mcp_stage_t *stage, uint64_t hash);
 static void ngx_mcp_interest_order_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_interest_sh_t *in);
 static void ngx_mcp_interest_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_interest_sh_t *in);
-static ngx_int_t ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscription_sh_t *sub, uint32_t serial, ngx_uint_t n,
-    ngx_uint_t last);
 static uint32_t ngx_mcp_interest_serial(ngx_mcp_upstream_session_sh_t *us);
 static ngx_uint_t ngx_mcp_interest_due(ngx_mcp_interest_sh_t *in,
     uint32_t serial);
-static ngx_int_t ngx_mcp_interest_rc(ngx_mcp_interest_sh_t *in);
 
 
 static ngx_mcp_interest_sh_t *
@@ -65,7 +55,7 @@ ngx_mcp_interest_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t us,
 
 /* one more, made by the first; room for it was reserved */
 
-static ngx_mcp_interest_sh_t *
+ngx_mcp_interest_sh_t *
 ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_mcp_stage_t *stage, uint64_t hash)
 {
@@ -110,96 +100,6 @@ ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
     }
 
     return in;
-}
-
-
-ngx_int_t
-ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit)
-{
-    uint64_t                        hash;
-    ngx_int_t                       rc;
-    ngx_mcp_stage_t                 stage, interest;
-    ngx_mcp_session_sh_t           *s;
-    ngx_mcp_interest_sh_t          *in;
-    ngx_mcp_subscription_sh_t      *sub;
-    ngx_mcp_upstream_session_sh_t  *us;
-
-    if (uri->len > NGX_MCP_URI_MAX) {
-        return NGX_BUSY;
-    }
-
-    hash = ngx_mcp_hash(zone, uri, NULL);
-
-    ngx_mcp_stage_init(zone, &stage, NGX_MCP_SUBSCRIPTION, uri, 1);
-    ngx_mcp_stage_init(zone, &interest, NGX_MCP_INTEREST, uri, 1);
-    stage.payer = session;
-    interest.payer = session;
-
-    ngx_mcp_zone_lock(zone);
-
-    us = ngx_mcp_upstream_session_locked(zone, shared);
-    s = ngx_mcp_session_locked(zone, session);
-    sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
-    in = sub ? ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST) : NULL;
-
-    if (sub && sub->interest.block == 0) {
-
-        /* a private one stays that */
-
-        ngx_mcp_zone_unlock(zone);
-        return NGX_DONE;
-    }
-
-    rc = NGX_OK;
-
-    if (in == NULL) {
-
-        /* making room may end sessions, and with them what they have */
-
-        rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
-                                    (sub ? 0 : ngx_mcp_stage_needs(&stage))
-                                    + ngx_mcp_stage_needs(&interest));
-        us = ngx_mcp_upstream_session_locked(zone, shared);
-        s = ngx_mcp_session_locked(zone, session);
-        sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
-    }
-
-    if (s == NULL || us == NULL) {
-        rc = NGX_DECLINED;
-
-    } else if (rc == NGX_OK && sub == NULL
-               && ngx_mcp_session_extension(zone, s)->nsubscriptions >= limit)
-    {
-        rc = NGX_BUSY;
-    }
-
-    if (rc != NGX_OK) {
-        ngx_mcp_zone_unlock(zone);
-
-        /* a subscription that exists goes on without the others */
-
-        return sub ? NGX_DONE : rc;
-    }
-
-    if (in == NULL) {
-        in = ngx_mcp_interest_add_locked(zone, us, &interest, hash);
-
-        if (sub == NULL) {
-            sub = ngx_mcp_subscription_make_locked(zone, s, &stage, hash,
-                                                   us->upstream);
-        }
-
-        ngx_mcp_touch(zone, sub);
-        sub->interest = ngx_mcp_ref(zone, in);
-        sub->paired = in->heard;
-    }
-
-    rc = ngx_mcp_interest_rc(in);
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
 }
 
 
@@ -358,112 +258,6 @@ ngx_mcp_interest_updated(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 }
 
 
-ngx_int_t
-ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last)
-{
-    ngx_int_t                       rc;
-    ngx_mcp_session_sh_t           *s;
-    ngx_mcp_extension_sh_t         *e;
-    ngx_mcp_subscription_sh_t      *sub;
-    ngx_mcp_upstream_session_sh_t  *us;
-
-    ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_locked(zone, session);
-
-    if (s == NULL) {
-        ngx_mcp_zone_unlock(zone);
-        return NGX_OK;
-    }
-
-    e = ngx_mcp_session_extension(zone, s);
-    us = ngx_mcp_shared_locked(zone, ngx_mcp_session_group(zone, s),
-                               e->audience,
-                               ngx_mcp_hash(zone, upstream, NULL));
-    rc = NGX_DECLINED;
-
-    if (us && us->since && us->state == NGX_MCP_UPSTREAM_SESSION_MADE) {
-        sub = ngx_mcp_subscription_find_locked(zone, session, uri);
-
-        if (sub) {
-            rc = ngx_mcp_interest_pair_locked(zone, sub, us->serial, n, last);
-
-        } else if (last || uri->len == 0) {
-
-            /* it has left meanwhile */
-
-            rc = NGX_OK;
-        }
-
-        /* else it may be a part of what it is subscribed to */
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
-}
-
-
-static ngx_int_t
-ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscription_sh_t *sub, uint32_t serial, ngx_uint_t n,
-    ngx_uint_t last)
-{
-    ngx_uint_t              first;
-    ngx_mcp_interest_sh_t  *in;
-
-    if (sub->interest.block == 0) {
-        return NGX_DECLINED;
-    }
-
-    in = ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST);
-
-    if (in == NULL) {
-        return NGX_OK;
-    }
-
-    ngx_mcp_touch(zone, sub);
-
-    if (last) {
-        sub->kept = 0;
-    }
-
-    if (in->state == NGX_MCP_INTEREST_MADE && in->serial != serial
-        && !in->alone)
-    {
-        /* all are told once it is asked for again */
-
-        return NGX_OK;
-    }
-
-    /* one that was heard long ago is another one */
-
-    if (!last && in->when + NGX_MCP_INTEREST_RECENT < ngx_current_msec) {
-        sub->paired = in->heard;
-    }
-
-    if (in->heard - sub->paired >= n) {
-        sub->paired += (uint32_t) n;
-        return NGX_OK;
-    }
-
-    sub->paired = in->heard;
-
-    if (!last && !in->alone) {
-        sub->kept = 1;
-        return NGX_AGAIN;
-    }
-
-    first = !in->alone;
-
-    ngx_mcp_touch(zone, in);
-    in->alone = 1;
-
-    return first ? NGX_ABORT : NGX_DECLINED;
-}
-
-
 /* of the session that the upstream has now, 0: none */
 
 static uint32_t
@@ -477,72 +271,6 @@ static ngx_uint_t
 ngx_mcp_interest_due(ngx_mcp_interest_sh_t *in, uint32_t serial)
 {
     return in->count == 0 || in->serial != serial;
-}
-
-
-static ngx_int_t
-ngx_mcp_interest_rc(ngx_mcp_interest_sh_t *in)
-{
-    switch (in->state) {
-
-    case NGX_MCP_INTEREST_MADE:
-        return NGX_OK;
-
-    case NGX_MCP_INTEREST_REFUSED:
-        return NGX_DONE;
-
-    default: /* NGX_MCP_INTEREST_WANTED */
-        return NGX_AGAIN;
-    }
-}
-
-
-ngx_int_t
-ngx_mcp_interest_state(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *uri)
-{
-    ngx_int_t                   rc;
-    ngx_mcp_interest_sh_t      *in;
-    ngx_mcp_subscription_sh_t  *sub;
-
-    ngx_mcp_zone_lock(zone);
-
-    sub = ngx_mcp_subscription_find_locked(zone, session, uri);
-
-    if (sub == NULL) {
-        rc = NGX_DECLINED;
-
-    } else if (sub->interest.block == 0) {
-        rc = NGX_DONE;
-
-    } else {
-        in = ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST);
-        rc = in ? ngx_mcp_interest_rc(in) : NGX_ERROR;
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
-}
-
-
-void
-ngx_mcp_interest_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *uri)
-{
-    ngx_mcp_subscription_sh_t  *sub;
-
-    ngx_mcp_zone_lock(zone);
-
-    sub = ngx_mcp_subscription_find_locked(zone, session, uri);
-
-    if (sub) {
-        ngx_mcp_interest_leave_locked(zone, sub->interest);
-        ngx_mcp_touch(zone, sub);
-        ngx_memzero(&sub->interest, sizeof(ngx_mcp_ref_t));
-    }
-
-    ngx_mcp_zone_unlock(zone);
 }
 
 

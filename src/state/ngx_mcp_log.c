@@ -2,6 +2,14 @@
 #include "ngx_mcp_state_sh.h"
 
 
+/* events that go for one */
+#define NGX_MCP_LOG_DROP  16
+
+
+static void ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_target_sh_t *target, ngx_uint_t level);
+static ngx_mcp_event_sh_t *ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in);
 static ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
 static ngx_mcp_event_sh_t *ngx_mcp_log_evictable_locked(ngx_mcp_zone_t *zone,
@@ -12,6 +20,20 @@ static ngx_mcp_event_sh_t *ngx_mcp_channel_evictable_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
 static ngx_mcp_call_sh_t *ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
+static uint64_t *ngx_mcp_losses_place(ngx_mcp_zone_t *zone,
+    ngx_mcp_losses_sh_t *l, ngx_uint_t i);
+static void ngx_mcp_losses_set(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,
+    ngx_uint_t i, uint64_t pos);
+static ngx_uint_t ngx_mcp_losses_lost(ngx_mcp_zone_t *zone,
+    ngx_mcp_losses_sh_t *l, uint64_t hash, uint64_t pos);
+static void ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, uint64_t pos, ngx_mcp_target_sh_t *target,
+    ngx_uint_t level);
+static void ngx_mcp_losses_gap_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, uint64_t pos);
+
+
+static u_char  ngx_mcp_losses_none[NGX_MCP_LOSSES_ALL * sizeof(uint64_t)];
 
 
 ngx_int_t
@@ -65,53 +87,6 @@ ngx_mcp_log_target(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
 
     target->audience = event->list_key.data
                      ? ngx_mcp_hash(zone, &event->list_key, NULL) : 0;
-}
-
-
-ngx_uint_t
-ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_mcp_target_sh_t *target)
-{
-    uint64_t                 kinds;
-    ngx_uint_t               i;
-    ngx_mcp_extension_sh_t  *e;
-
-    if (target->identity && target->identity != s->identity) {
-        return 1;
-    }
-
-    e = ngx_mcp_session_extension(zone, s);
-
-    if (target->audience
-        && target->audience != e->audience)
-    {
-        return 1;
-    }
-
-    if (target->flags & NGX_MCP_EVENT_LISTED && e->alone) {
-        return 1;
-    }
-
-    kinds = NGX_MCP_EVENT_KINDS(target->flags);
-
-    if (kinds && (kinds & e->offered) == 0) {
-        return 1;
-    }
-
-    if (target->flags & NGX_MCP_EVENT_UNLISTED
-        && !e->alone && ngx_mcp_audience_exists_locked(zone, s))
-    {
-        return 1;
-    }
-
-    for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
-        if (target->uri[i] && !ngx_mcp_subscribed_locked(zone, s,
-                                                         target->uri[i])) {
-            return 1;
-        }
-    }
-
-    return 0;
 }
 
 
@@ -294,7 +269,7 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         }
 
         if (n) {
-            ngx_mcp_call_drop_locked(zone, channel);
+            ngx_mcp_channel_drop_locked(zone, channel);
             continue;
         }
 
@@ -338,7 +313,7 @@ ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         channel = ngx_mcp_block(zone, n);
 
         if (channel->active_stream == 0) {
-            ngx_mcp_call_drop_locked(zone, channel);
+            ngx_mcp_channel_drop_locked(zone, channel);
             return NGX_OK;
         }
     }
@@ -423,7 +398,8 @@ ngx_mcp_channel_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
 ngx_mcp_event_sh_t *
 ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target, ngx_mcp_stage_t *stage)
+    ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
+    ngx_mcp_stage_t *stage)
 {
     ngx_mcp_log_sh_t     *log;
     ngx_mcp_zone_sh_t    *sh;
@@ -490,7 +466,7 @@ ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
     if (c && c->log.count == 0 && c->active_stream == 0
         && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING))
     {
-        ngx_mcp_call_drop_locked(zone, c);
+        ngx_mcp_channel_drop_locked(zone, c);
     }
 }
 
@@ -567,4 +543,240 @@ ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
     }
 
     return dropped;
+}
+
+
+/* one that has finished */
+
+void
+ngx_mcp_channel_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    s = ngx_mcp_block(zone, c->task.rec.owner.block);
+
+    (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
+
+    ngx_mcp_list_remove(zone, &s->finished, ngx_mcp_number(zone, c),
+                        NGX_MCP_LINKS);
+    ngx_mcp_drop_locked(zone, c);
+}
+
+
+ngx_int_t
+ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_uint_t gap)
+{
+    ngx_int_t  rc;
+
+    rc = NGX_OK;
+
+    if (gap) {
+        ngx_mcp_losses_gap_locked(zone, g, g->log.last + 1);
+        ngx_mcp_log_miss_locked(zone, g, NULL, 0);
+
+    } else if (!room
+               || ngx_mcp_log_add_group_locked(zone, g, in) == NULL)
+    {
+        ngx_mcp_log_miss_locked(zone, g, &in->target, in->event->level);
+        rc = NGX_ERROR;
+    }
+
+    ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
+
+    return rc;
+}
+
+
+static void
+ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_target_sh_t *target, ngx_uint_t level)
+{
+    ngx_mcp_losses_add_locked(zone, g, g->log.last + 1, target, level);
+
+    ngx_mcp_touch(zone, &g->log);
+    g->log.last++;
+}
+
+
+static ngx_mcp_event_sh_t *
+ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_log_input_t *in)
+{
+    ngx_uint_t  i;
+
+    if (in->stage.len > g->event_size || g->event_max == 0) {
+        return NULL;
+    }
+
+    /* a few, as the limit of a new configuration may be lower */
+
+    for (i = 0; g->log.count >= g->event_max && i < NGX_MCP_LOG_DROP; i++) {
+        ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, g->log.list.head));
+    }
+
+    return ngx_mcp_log_add_locked(zone, g, in->event, &in->target, &in->stage);
+}
+
+
+void
+ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+{
+    ngx_str_t             text;
+    ngx_mcp_stage_t       stage;
+    ngx_mcp_losses_sh_t  *l;
+
+    text.data = ngx_mcp_losses_none;
+    text.len = sizeof(ngx_mcp_losses_none);
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_LOSSES, &text, 1);
+    stage.payer = ngx_mcp_ref(zone, g);
+
+    l = ngx_mcp_make_locked(zone, &stage);
+    l->rec.owner = stage.payer;
+
+    ngx_mcp_commit_locked(zone, l, NGX_MCP_LOSSES);
+
+    g->losses = ngx_mcp_number(zone, l);
+}
+
+
+/* aligned, as a block's head and that of the record are multiples of it */
+
+static uint64_t *
+ngx_mcp_losses_place(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,
+    ngx_uint_t i)
+{
+    u_char              *p;
+    ngx_uint_t           here;
+    ngx_mcp_block_sh_t  *block;
+
+    block = &l->rec.block;
+    p = (u_char *) l + sizeof(ngx_mcp_losses_sh_t);
+    here = (NGX_MCP_BLOCK_SIZE - sizeof(ngx_mcp_losses_sh_t))
+           / sizeof(uint64_t);
+
+    while (i >= here) {
+        i -= here;
+        block = ngx_mcp_block(zone, block->chain);
+        p = (u_char *) block + NGX_MCP_BLOCK_HEAD;
+        here = NGX_MCP_BLOCK_DATA / sizeof(uint64_t);
+    }
+
+    return (uint64_t *) p + i;
+}
+
+
+static void
+ngx_mcp_losses_set(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l, ngx_uint_t i,
+    uint64_t pos)
+{
+    uint64_t  *place;
+
+    place = ngx_mcp_losses_place(zone, l, i);
+
+    if (*place < pos) {
+        ngx_mcp_touch(zone, place);
+        *place = pos;
+    }
+}
+
+
+static void
+ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    uint64_t pos, ngx_mcp_target_sh_t *target, ngx_uint_t level)
+{
+    uint64_t              hash;
+    ngx_uint_t            i;
+    ngx_mcp_losses_sh_t  *l;
+
+    l = ngx_mcp_block(zone, g->losses);
+    hash = 0;
+
+    if (target) {
+        hash = target->identity ? target->identity : target->audience;
+
+        for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
+            if (target->uri[i]) {
+                hash = target->uri[i];
+                break;
+            }
+        }
+
+        if (target->flags) {
+            ngx_mcp_losses_set(zone, l, NGX_MCP_LOSSES_KINDS, pos);
+        }
+    }
+
+    i = hash ? NGX_MCP_LOSSES_LEVELS + hash % NGX_MCP_LOSSES_SOME
+             : ngx_min(level, NGX_MCP_LOSSES_LEVELS - 1);
+
+    ngx_mcp_losses_set(zone, l, i, pos);
+}
+
+
+static void
+ngx_mcp_losses_gap_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    uint64_t pos)
+{
+    ngx_mcp_losses_set(zone, ngx_mcp_block(zone, g->losses),
+                       NGX_MCP_LOSSES_GAP, pos);
+}
+
+
+static ngx_uint_t
+ngx_mcp_losses_lost(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,
+    uint64_t hash, uint64_t pos)
+{
+    return *ngx_mcp_losses_place(zone, l, NGX_MCP_LOSSES_LEVELS
+                                          + hash % NGX_MCP_LOSSES_SOME)
+           > pos;
+}
+
+
+ngx_mcp_lost_e
+ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_session_sh_t *s, uint64_t pos)
+{
+    uint32_t                    n;
+    ngx_uint_t                  i, lost, others;
+    ngx_mcp_losses_sh_t        *l;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    l = ngx_mcp_block(zone, g->losses);
+    e = ngx_mcp_session_extension(zone, s);
+
+    lost = 0;
+    others = 0;
+
+    for (i = 0; i < NGX_MCP_LOSSES_LEVELS; i++) {
+
+        if (*ngx_mcp_losses_place(zone, l, i) > pos) {
+            lost |= (i == 0 || i >= s->level);
+            others |= (i && i < s->level);
+        }
+    }
+
+    lost |= ngx_mcp_losses_lost(zone, l, s->identity, pos)
+            || ngx_mcp_losses_lost(zone, l, e->audience, pos);
+
+    for (n = e->subscriptions.head; n && !lost; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+        lost = ngx_mcp_losses_lost(zone, l, sub->uri, pos);
+    }
+
+    if (!lost) {
+        return NGX_MCP_LOST_NONE;
+    }
+
+    if (*ngx_mcp_losses_place(zone, l, NGX_MCP_LOSSES_GAP) > pos) {
+        return NGX_MCP_LOST_GAP;
+    }
+
+    for (i = NGX_MCP_LOSSES_LEVELS; i <= NGX_MCP_LOSSES_KINDS && !others; i++) {
+        others = (*ngx_mcp_losses_place(zone, l, i) > pos);
+    }
+
+    return others ? NGX_MCP_LOST_SOME : NGX_MCP_LOST_ALL;
 }

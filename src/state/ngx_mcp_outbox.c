@@ -571,7 +571,8 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
         *ref = head->ref;
 
-        return ngx_mcp_log_hidden_locked(zone, s, target) ? NGX_DONE : NGX_OK;
+        return ngx_mcp_subscriber_hidden_locked(zone, s, target) ? NGX_DONE
+                                                                 : NGX_OK;
     }
 
     *ref = head->ref;
@@ -969,7 +970,7 @@ ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         }
 
         t->room = t->room
-                  && ngx_mcp_reserve_beside_locked(zone, t->ref, room, n, sum)
+                  && ngx_mcp_room_beside_locked(zone, t->ref, room, n, sum)
                      == NGX_OK;
 
         if (t->room) {

@@ -69,14 +69,14 @@ ngx_mcp_pending_delete_drop_locked(ngx_mcp_zone_t *zone,
 void
 ngx_mcp_pending_delete_begin(ngx_mcp_zone_t *zone)
 {
-    zone->pending_deletes++;
+    zone->counts[NGX_MCP_COUNT_DELETES]++;
 }
 
 
 void
 ngx_mcp_pending_delete_end(ngx_mcp_zone_t *zone)
 {
-    zone->pending_deletes--;
+    zone->counts[NGX_MCP_COUNT_DELETES]--;
 
     ngx_mcp_zone_lock(zone);
 
@@ -92,7 +92,7 @@ ngx_mcp_pending_delete_end(ngx_mcp_zone_t *zone)
 ngx_uint_t
 ngx_mcp_pending_delete_full(ngx_mcp_zone_t *zone)
 {
-    return zone->pending_deletes >= NGX_MCP_PENDING_DELETES;
+    return zone->counts[NGX_MCP_COUNT_DELETES] >= NGX_MCP_PENDING_DELETES;
 }
 
 

@@ -11,6 +11,8 @@ static ngx_int_t ngx_mcp_profile_read_locked(ngx_mcp_zone_t *zone,
 static void ngx_mcp_profile_ring_locked(ngx_mcp_zone_t *zone, ngx_str_t *key);
 static ngx_int_t ngx_mcp_profile_room_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stage_t *stage);
+static ngx_mcp_profile_sh_t *ngx_mcp_profile_find_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *key);
 
 
 ngx_int_t
@@ -112,7 +114,7 @@ ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
 }
 
 
-ngx_mcp_profile_sh_t *
+static ngx_mcp_profile_sh_t *
 ngx_mcp_profile_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
 {
     uint32_t               hash;

@@ -2,6 +2,41 @@
 #include "ngx_mcp_state_sh.h"
 
 
+/*
+ * Shares.  An account may hold as many blocks as stay free, so that one alone
+ * has half of the zone at most, two a third each, and there is always room for
+ * another one; the account of a tenant may hold four times as many.  Events are
+ * shared out likewise of the half of the zone that they may fill.
+ *
+ * New sessions leave a reserve to those that exist.  Calls and streams of an
+ * account that has its share, the only event of a session if it is small, and
+ * events that a call's reader is about to take go at the first half of it.
+ * An account that holds little goes at more of it, whatever others of its
+ * tenant hold.
+ */
+
+#define NGX_MCP_ROOM_SESSIONS  4
+#define NGX_MCP_ROOM_EVENTS    256
+
+/* of a client, its tenant, the tenant's sessions, and the endpoint */
+#define NGX_MCP_ROOM_ACCOUNTS  4
+
+/* looked at in one go for what may be dropped */
+#define NGX_MCP_ROOM_STEPS     16
+
+#define ngx_mcp_room_reserve(sh)  ((sh)->blocks / 16)
+
+
+typedef struct {
+    ngx_mcp_account_sh_t   *account;      /* or NULL */
+    ngx_mcp_account_sh_t   *tenant;       /* or NULL */
+    ngx_mcp_ref_t           owner;        /* of an event, or none */
+    ngx_mcp_room_e          room;
+    ngx_uint_t              n;
+    ngx_uint_t              beside;       /* reserved before */
+} ngx_mcp_room_request_t;
+
+
 /* records that expiry drops under one hold of the lock, sessions apart */
 #define NGX_MCP_EXPIRE_RECORDS   128
 #define NGX_MCP_EXPIRE_SESSIONS  16
@@ -9,64 +44,40 @@
 
 static ngx_uint_t ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_uint_t max);
-static ngx_mcp_limit_sh_t *ngx_mcp_limit_find_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_str_t *key);
 static ngx_int_t ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_limit_sh_t *limit);
+static ngx_int_t ngx_mcp_room_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_room_request_t *req);
+static ngx_mcp_ref_t ngx_mcp_account_ref(ngx_mcp_zone_t *zone,
+    ngx_mcp_account_sh_t *a);
+static ngx_uint_t ngx_mcp_room_share(uint32_t left, uint32_t used,
+    uint32_t tenant, ngx_uint_t n);
+static ngx_uint_t ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left,
+    uint32_t used, ngx_uint_t n);
+static ngx_uint_t ngx_mcp_room_fits(ngx_mcp_zone_t *zone,
+    ngx_mcp_room_request_t *req);
+static ngx_mcp_full_e ngx_mcp_room_refused(ngx_mcp_zone_t *zone,
+    ngx_mcp_room_request_t *req);
+static ngx_uint_t ngx_mcp_room_spare(ngx_mcp_zone_t *zone,
+    ngx_mcp_room_request_t *req);
+static ngx_uint_t ngx_mcp_room_modest(ngx_mcp_zone_t *zone,
+    ngx_mcp_room_request_t *req);
+static ngx_int_t ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_account_sh_t *a);
+static ngx_uint_t ngx_mcp_room_replayable(ngx_mcp_zone_t *zone,
+    ngx_mcp_event_sh_t *e);
+static ngx_int_t ngx_mcp_room_idle_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_account_sh_t *a);
+static ngx_int_t ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_room_request_t *req);
+static ngx_uint_t ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now,
+    uint64_t *late);
+static ngx_int_t ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone,
+    ngx_uint_t *left);
 
 
-/*
- * Idle sessions are kept in lists by the length of their time-out, each in
- * the order in which they became idle, so that its head is the one to look at.
- */
-
-ngx_uint_t
-ngx_mcp_idle_class(ngx_mcp_session_sh_t *s)
-{
-    uint32_t    timeout;
-    ngx_uint_t  class;
-
-    if (!s->used) {
-        return NGX_MCP_IDLE_UNUSED;
-    }
-
-    class = 0;
-
-    for (timeout = s->timeout / 1024; timeout; timeout /= 2) {
-        class++;
-    }
-
-    return class;
-}
-
-
-void
-ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
-{
-    ngx_mcp_touch_range(zone, s, ended, touched);
-    s->idle = (u_char) ngx_mcp_idle_class(s);
-
-    ngx_mcp_list_append(zone, &zone->root->idle[s->idle],
-                        ngx_mcp_number(zone, s), NGX_MCP_LINKS);
-}
-
-
-void
-ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
-{
-    if (s->idle == NGX_MCP_IDLE_NONE) {
-        return;
-    }
-
-    ngx_mcp_list_remove(zone, &zone->root->idle[s->idle],
-                        ngx_mcp_number(zone, s), NGX_MCP_LINKS);
-
-    ngx_mcp_touch_range(zone, s, ended, touched);
-    s->idle = NGX_MCP_IDLE_NONE;
-}
-
-
-ngx_uint_t
+static ngx_uint_t
 ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now, uint64_t *late)
 {
     uint64_t  timeout, idle;
@@ -93,7 +104,7 @@ ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now, uint64_t *late)
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone)
 {
     uint64_t               late, latest;
@@ -196,55 +207,12 @@ ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         n += ngx_mcp_log_clear_locked(zone, &c->log, max - n);
 
         if (n < max) {
-            ngx_mcp_call_drop_locked(zone, c);
+            ngx_mcp_channel_drop_locked(zone, c);
             n++;
         }
     }
 
     return n;
-}
-
-
-static ngx_mcp_limit_sh_t *
-ngx_mcp_limit_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *key)
-{
-    uint32_t             hash;
-    ngx_mcp_limit_sh_t  *l;
-
-    hash = (uint32_t) ngx_mcp_hash(zone, endpoint, key);
-
-    for (l = ngx_mcp_hash_first_locked(zone, NGX_MCP_LIMIT, hash);
-         l;
-         l = ngx_mcp_hash_next_locked(zone, l))
-    {
-        if (ngx_mcp_text_equal(zone, l, 0, l->endpoint_len, endpoint)
-            && ngx_mcp_text_equal(zone, l, l->endpoint_len,
-                                  l->rec.len - l->endpoint_len, key))
-        {
-            return l;
-        }
-    }
-
-    return NULL;
-}
-
-
-ngx_int_t
-ngx_mcp_limit_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *key, ngx_uint_t max)
-{
-    ngx_mcp_limit_sh_t  *l;
-
-    l = ngx_mcp_limit_find_locked(zone, endpoint, key);
-
-    if (l == NULL || l->count < max
-        || ngx_mcp_limit_reclaim_locked(zone, l) == NGX_OK)
-    {
-        return NGX_OK;
-    }
-
-    return NGX_BUSY;
 }
 
 
@@ -280,67 +248,616 @@ ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_limit_sh_t *limit)
 }
 
 
-ngx_mcp_limit_sh_t *
-ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *key)
+/* drops at most *left interests of those that nobody touches, and them */
+
+static ngx_int_t
+ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone, ngx_uint_t *left)
 {
-    ngx_str_t            parts[2];
-    ngx_mcp_stage_t      stage;
-    ngx_mcp_limit_sh_t  *l;
+    uint32_t                        n;
+    ngx_mcp_upstream_session_sh_t  *us;
 
-    l = ngx_mcp_limit_find_locked(zone, endpoint, key);
+    while ((n = zone->root->shared.head) != 0) {
+        us = ngx_mcp_block(zone, n);
 
-    if (l) {
-        return l;
+        if (ngx_current_msec < us->touched
+            || ngx_current_msec - us->touched < NGX_MCP_SHARED_TIMEOUT)
+        {
+            break;
+        }
+
+        do {
+            if ((*left)-- == 0) {
+                return NGX_AGAIN;
+            }
+
+            ngx_mcp_step_locked(zone);
+
+        } while (ngx_mcp_interest_drop_locked(zone, us) == NGX_OK);
+
+        ngx_mcp_upstream_session_end_locked(zone, us);
     }
 
-    parts[0] = *endpoint;
-    parts[1] = *key;
-
-    ngx_mcp_stage_init(zone, &stage, NGX_MCP_LIMIT, parts, 2);
-
-    l = ngx_mcp_make_locked(zone, &stage);
-    l->endpoint_len = (uint32_t) endpoint->len;
-    l->rec.hash = (uint32_t) ngx_mcp_hash(zone, endpoint, key);
-
-    ngx_mcp_commit_locked(zone, l, NGX_MCP_LIMIT);
-    ngx_mcp_hash_insert_locked(zone, l);
-
-    return l;
+    return NGX_OK;
 }
 
 
-void
-ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
+ngx_int_t
+ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *in)
 {
-    ngx_mcp_limit_sh_t  *l;
+    uint64_t                key;
+    ngx_mcp_limit_sh_t     *l;
+    ngx_mcp_room_request_t  req;
 
-    if (e->limit == 0) {
+    if (in->limit) {
+        l = ngx_mcp_limit_find_locked(zone, in->endpoint, in->limit_key);
+
+        if (l && l->count >= in->limit
+            && ngx_mcp_limit_reclaim_locked(zone, l) != NGX_OK)
+        {
+            return NGX_BUSY;
+        }
+    }
+
+    ngx_memzero(&req, sizeof(ngx_mcp_room_request_t));
+
+    req.room = in->room;
+    req.n = in->blocks + NGX_MCP_ROOM_ACCOUNTS
+            + 2 * ngx_mcp_text_blocks(zone, NGX_MCP_LOSSES,
+                                      NGX_MCP_LOSSES_ALL * 8)
+            + ngx_mcp_text_blocks(zone, NGX_MCP_ENDPOINT, in->endpoint->len)
+            + ngx_mcp_text_blocks(zone, NGX_MCP_GROUP,
+                                  in->endpoint->len + in->tenant->len)
+            + ngx_mcp_text_blocks(zone, NGX_MCP_LIMIT,
+                                  in->endpoint->len + in->limit_key->len);
+
+    key = ngx_mcp_account_key(zone, in->tenant, in->client);
+    req.account = ngx_mcp_account_find_locked(zone, key);
+
+    if (in->tenant->len) {
+        key = ngx_mcp_account_key(zone, in->tenant, NULL);
+        req.tenant = ngx_mcp_account_find_locked(zone, key);
+    }
+
+    return ngx_mcp_room_locked(zone, &req);
+}
+
+
+ngx_int_t
+ngx_mcp_room_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
+    ngx_uint_t room, ngx_uint_t n)
+{
+    return ngx_mcp_room_beside_locked(zone, payer, room, n, 0);
+}
+
+
+ngx_int_t
+ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
+    ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside)
+{
+    uint32_t                account;
+    ngx_mcp_room_request_t  req;
+
+    if (n == 0) {
+        return NGX_OK;
+    }
+
+    ngx_memzero(&req, sizeof(ngx_mcp_room_request_t));
+
+    req.room = room;
+    req.n = n;
+    req.beside = beside;
+
+    account = ngx_mcp_account_of_locked(zone, payer);
+
+    if (account) {
+        req.account = ngx_mcp_block(zone, account);
+
+        if (req.account->rec.account) {
+            req.tenant = ngx_mcp_block(zone, req.account->rec.account);
+        }
+    }
+
+    if (room == NGX_MCP_ROOM_EVENT) {
+        req.owner = payer;
+    }
+
+    return ngx_mcp_room_locked(zone, &req);
+}
+
+
+static ngx_int_t
+ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
+{
+    ngx_int_t      rc;
+    ngx_uint_t     sessions, events, orphans;
+    ngx_mcp_ref_t  none, account, tenant;
+
+    if (ngx_mcp_room_fits(zone, req)) {
+        return NGX_OK;
+    }
+
+    /* they may go with what is charged to them */
+
+    account = ngx_mcp_account_ref(zone, req->account);
+    tenant = ngx_mcp_account_ref(zone, req->tenant);
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    rc = NGX_DECLINED;
+    sessions = 0;
+    events = 0;
+    orphans = 1;
+
+    for ( ;; ) {
+        ngx_mcp_step_locked(zone);
+
+        req->account = ngx_mcp_record(zone, account, NGX_MCP_ACCOUNT);
+        req->tenant = ngx_mcp_record(zone, tenant, NGX_MCP_ACCOUNT);
+
+        if (ngx_mcp_room_fits(zone, req)) {
+            rc = NGX_OK;
+            break;
+        }
+
+        if (events < NGX_MCP_ROOM_EVENTS
+            && ngx_mcp_room_delivered_locked(zone, req->account) == NGX_OK)
+        {
+            events++;
+            continue;
+        }
+
+        if (sessions < NGX_MCP_ROOM_SESSIONS
+            && ngx_mcp_room_idle_locked(zone, req->account) == NGX_OK)
+        {
+            sessions++;
+            continue;
+        }
+
+        if (ngx_mcp_room_modest(zone, req)) {
+
+            if (orphans) {
+                orphans = 0;
+                (void) ngx_mcp_topic_reclaim_locked(zone, 1);
+                continue;
+            }
+
+            if (sessions < NGX_MCP_ROOM_SESSIONS
+                && ngx_mcp_reclaim_session_locked(zone) == NGX_OK)
+            {
+                sessions++;
+                continue;
+            }
+
+            if (ngx_mcp_audience_reclaim_locked(zone, none) == NGX_OK
+                || ngx_mcp_topic_reclaim_locked(zone, 0))
+            {
+                continue;
+            }
+        }
+
+        if (events < NGX_MCP_ROOM_EVENTS
+            && ngx_mcp_room_own_locked(zone, req) == NGX_OK)
+        {
+            events++;
+            continue;
+        }
+
+        if (ngx_mcp_room_spare(zone, req)) {
+            rc = NGX_OK;
+        }
+
+        break;
+    }
+
+    if (rc != NGX_OK) {
+        zone->full = ngx_mcp_room_refused(zone, req);
+        zone->refused = zone->full;
+
+    } else if (zone->sh->freed) {
+
+        /* to be used at once */
+
+        ngx_mcp_journal_commit_locked(zone);
+    }
+
+    return rc;
+}
+
+
+static ngx_mcp_ref_t
+ngx_mcp_account_ref(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
+{
+    ngx_mcp_ref_t  none;
+
+    if (a) {
+        return ngx_mcp_ref(zone, a);
+    }
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    return none;
+}
+
+
+/* whether an account that holds "used" may take n of what is left */
+
+static ngx_uint_t
+ngx_mcp_room_share(uint32_t left, uint32_t used, uint32_t tenant, ngx_uint_t n)
+{
+    uint64_t  room;
+
+    room = 4 * (uint64_t) left;
+
+    if (tenant >= room) {
+        return 0;
+    }
+
+    room = ngx_min(left, room - tenant);
+
+    return (uint64_t) used + 2 * n <= room;
+}
+
+
+/* one that holds little is not to suffer from others of its tenant */
+
+static ngx_uint_t
+ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left, uint32_t used,
+    ngx_uint_t n)
+{
+    return used + n <= sh->blocks / 64
+           && left >= n + ngx_mcp_room_reserve(sh) / 4;
+}
+
+
+static ngx_uint_t
+ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
+{
+    uint32_t               left, half;
+    ngx_uint_t             need;
+    ngx_mcp_zone_sh_t     *sh;
+    ngx_mcp_account_sh_t   none, *a, *t;
+
+    sh = zone->sh;
+    left = ngx_mcp_free_blocks(sh);
+
+    need = req->n + req->beside
+           + (req->room == NGX_MCP_ROOM_NEW ? ngx_mcp_room_reserve(sh) : 0);
+
+    if (left < need) {
+        return 0;
+    }
+
+    if (req->room == NGX_MCP_ROOM_OTHER) {
+        return 1;
+    }
+
+    none.used = 0;
+    none.kept = 0;
+
+    a = req->account ? req->account : &none;
+    t = req->tenant ? req->tenant : &none;
+
+    if (req->room == NGX_MCP_ROOM_EVENT) {
+        half = sh->blocks / 2;
+
+        if (half <= sh->used[NGX_MCP_EVENT]
+            || !(ngx_mcp_room_share(half - sh->used[NGX_MCP_EVENT], a->kept,
+                                    t->kept, req->n)
+                 || ngx_mcp_room_little(sh, half - sh->used[NGX_MCP_EVENT],
+                                        a->kept, req->n)))
+        {
+            return 0;
+        }
+    }
+
+    if (req->room != NGX_MCP_ROOM_NEW
+        && ngx_mcp_room_little(sh, left, a->used, req->n))
+    {
+        return 1;
+    }
+
+    return ngx_mcp_room_share(left, a->used, t->used, req->n)
+           || (req->room == NGX_MCP_ROOM_CALL && ngx_mcp_room_spare(zone, req));
+}
+
+
+/* of what there is too little: would it fit without this limit? */
+
+static ngx_mcp_full_e
+ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
+{
+    ngx_mcp_room_request_t  other;
+
+    other = *req;
+    other.tenant = NULL;
+
+    if (ngx_mcp_room_fits(zone, &other)) {
+        return NGX_MCP_FULL_TENANT;
+    }
+
+    other.account = NULL;
+
+    return ngx_mcp_room_fits(zone, &other) ? NGX_MCP_FULL_CLIENT
+                                           : NGX_MCP_FULL_ZONE;
+}
+
+
+/* whether it may go at the reserve although the account has its share */
+
+static ngx_uint_t
+ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
+{
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_zone_sh_t     *sh;
+    ngx_mcp_record_sh_t   *rec;
+    ngx_mcp_session_sh_t  *s;
+
+    sh = zone->sh;
+
+    if (ngx_mcp_free_blocks(sh)
+        < req->n + req->beside + ngx_mcp_room_reserve(sh) / 2)
+    {
+        return 0;
+    }
+
+    if (req->room != NGX_MCP_ROOM_EVENT) {
+        return req->room == NGX_MCP_ROOM_CALL;
+    }
+
+    if (ngx_mcp_account_of_locked(zone, req->owner) == 0
+        || sh->used[NGX_MCP_EVENT] + req->n
+           > sh->blocks / 2 - ngx_mcp_room_reserve(sh))
+    {
+        return 0;
+    }
+
+    rec = ngx_mcp_block(zone, req->owner.block);
+
+    switch (rec->block.type) {
+
+    case NGX_MCP_SESSION:
+        s = (ngx_mcp_session_sh_t *) rec;
+        return s->events == 0 && req->n <= NGX_MCP_BLOCKS_SMALL;
+
+    case NGX_MCP_CALL:
+        c = (ngx_mcp_call_sh_t *) rec;
+        s = ngx_mcp_block(zone, c->task.rec.owner.block);
+
+        /* events that have a reader are taken soon */
+
+        return c->active_stream
+               ? c->log.count < NGX_MCP_CHANNEL_WAITING
+               : s->events == 0 && req->n <= NGX_MCP_BLOCKS_SMALL;
+
+    default:
+        return 0;
+    }
+}
+
+
+/*
+ * Whether sessions of others that are overdue may go for it: it holds little,
+ * and what is short is the zone.
+ */
+
+static ngx_uint_t
+ngx_mcp_room_modest(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
+{
+    uint32_t            left, used;
+    ngx_mcp_zone_sh_t  *sh;
+
+    if (req->room == NGX_MCP_ROOM_OTHER) {
+        return 1;
+    }
+
+    sh = zone->sh;
+    left = ngx_mcp_free_blocks(sh);
+
+    if (req->room == NGX_MCP_ROOM_EVENT
+        && sh->used[NGX_MCP_EVENT] + req->n > sh->blocks / 2)
+    {
+        return 0;
+    }
+
+    used = req->account ? req->account->used : 0;
+
+    return used + 2 * req->n <= ngx_max(left, sh->blocks / 16);
+}
+
+
+/* drops what the account's readers were handed, and could only repeat */
+
+static ngx_int_t
+ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
+{
+    uint32_t             n;
+    ngx_uint_t           i;
+    ngx_mcp_event_sh_t  *e;
+
+    if (a == NULL) {
+        return NGX_DECLINED;
+    }
+
+    for (i = 0; i < NGX_MCP_ROOM_STEPS && a->events.head; i++) {
+        n = a->events.head;
+        e = ngx_mcp_block(zone, n);
+
+        if (ngx_mcp_room_replayable(zone, e)) {
+            ngx_mcp_log_drop_locked(zone, e);
+            return NGX_OK;
+        }
+
+        /* others are looked at next time */
+
+        ngx_mcp_list_remove(zone, &a->events, n,
+                            offsetof(ngx_mcp_event_sh_t, age));
+        ngx_mcp_list_append(zone, &a->events, n,
+                            offsetof(ngx_mcp_event_sh_t, age));
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_uint_t
+ngx_mcp_room_replayable(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
+{
+    ngx_mcp_record_sh_t   *owner;
+    ngx_mcp_session_sh_t  *s;
+
+    owner = ngx_mcp_block(zone, e->rec.owner.block);
+
+    if (owner->block.type == NGX_MCP_CALL) {
+        return e->pos <= ((ngx_mcp_call_sh_t *) owner)->delivered;
+    }
+
+    s = (ngx_mcp_session_sh_t *) owner;
+
+    return e->pos <= s->delivered.own;
+}
+
+
+static ngx_int_t
+ngx_mcp_room_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
+{
+    uint32_t                 n;
+    uint64_t                 late;
+    ngx_uint_t               i;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
+
+    if (a == NULL) {
+        return NGX_DECLINED;
+    }
+
+    for (i = 0; i < NGX_MCP_ROOM_STEPS && a->sessions.head; i++) {
+        n = a->sessions.head;
+        e = ngx_mcp_block(zone, n);
+        s = ngx_mcp_block(zone, e->rec.owner.block);
+
+        if (ngx_mcp_idle_overdue(s, ngx_current_msec, &late)) {
+            ngx_mcp_session_end_locked(zone, s,
+                                       NGX_MCP_COUNTER_SESSIONS_EVICTED);
+            return NGX_OK;
+        }
+
+        ngx_mcp_list_remove(zone, &a->sessions, n,
+                            offsetof(ngx_mcp_extension_sh_t, charged));
+        ngx_mcp_list_append(zone, &a->sessions, n,
+                            offsetof(ngx_mcp_extension_sh_t, charged));
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* an event makes room by older ones of its session, or of its tenant's logs */
+
+static ngx_int_t
+ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
+{
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_record_sh_t   *rec;
+    ngx_mcp_session_sh_t  *s;
+
+    if (req->room != NGX_MCP_ROOM_EVENT
+        || ngx_mcp_account_of_locked(zone, req->owner) == 0)
+    {
+        return NGX_DECLINED;
+    }
+
+    rec = ngx_mcp_block(zone, req->owner.block);
+
+    switch (rec->block.type) {
+
+    case NGX_MCP_SESSION:
+        s = (ngx_mcp_session_sh_t *) rec;
+        return ngx_mcp_log_oldest_locked(zone, s, NULL);
+
+    case NGX_MCP_CALL:
+        c = (ngx_mcp_call_sh_t *) rec;
+        s = ngx_mcp_block(zone, c->task.rec.owner.block);
+        return ngx_mcp_log_oldest_locked(zone, s, c);
+
+    case NGX_MCP_GROUP:
+    case NGX_MCP_ENDPOINT:
+    case NGX_MCP_TOPIC:
+
+        if (req->account->common.head == 0) {
+            return NGX_DECLINED;
+        }
+
+        ngx_mcp_log_drop_locked(zone,
+                                ngx_mcp_block(zone, req->account->common.head));
+        return NGX_OK;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* once a minute, whichever worker finds it */
+
+void
+ngx_mcp_room_full(ngx_mcp_zone_t *zone)
+{
+    const char         *refused, *remedy;
+    ngx_uint_t          full;
+    ngx_atomic_uint_t   last;
+
+    full = zone->full;
+    zone->full = 0;
+    last = zone->root->full;
+
+    if ((last && ngx_current_msec >= last && ngx_current_msec - last < 60000)
+        || !ngx_atomic_cmp_set(&zone->root->full, last, ngx_current_msec))
+    {
         return;
     }
 
-    l = ngx_mcp_block(zone, e->limit);
+    switch (full) {
 
-    ngx_mcp_list_remove(zone, &l->list, ngx_mcp_number(zone, e),
-                        offsetof(ngx_mcp_extension_sh_t, limited));
-    ngx_mcp_limit_drop_locked(zone, e->limit);
+    case NGX_MCP_FULL_CLIENT:
+        refused = "has a client that occupies its share (as much as remains "
+                  "free)";
+        remedy = "set \"mcp_session_bind\" or \"mcp_tenant\" to separate "
+                 "clients with one address, or give \"mcp_zone\" a larger "
+                 "size";
+        break;
 
-    ngx_mcp_touch(zone, e);
-    e->limit = 0;
+    case NGX_MCP_FULL_TENANT:
+        refused = "has a tenant that occupies its share (four times as much "
+                  "as remains free)";
+        remedy = "let \"mcp_tenant\" separate its clients, or give "
+                 "\"mcp_zone\" a larger size";
+        break;
+
+    default: /* NGX_MCP_FULL_ZONE */
+        refused = "is full";
+        remedy = "give \"mcp_zone\" a larger size";
+    }
+
+    ngx_log_error(NGX_LOG_ERR, zone->log, 0,
+                  "mcp zone \"%V\" %s: %uD of %uD blocks are free, %uD are "
+                  "events; sessions, calls or events are refused; %s",
+                  &zone->name, refused, ngx_mcp_free_blocks(zone->sh),
+                  zone->sh->blocks - 1, zone->sh->used[NGX_MCP_EVENT],
+                  remedy);
 }
 
 
-void
-ngx_mcp_limit_drop_locked(ngx_mcp_zone_t *zone, uint32_t limit)
+const char *
+ngx_mcp_room_refusal(ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_limit_sh_t  *l;
+    switch (zone->refused) {
 
-    l = ngx_mcp_block(zone, limit);
+    case NGX_MCP_FULL_CLIENT:
+        return "this client occupies its share of the zone";
 
-    ngx_mcp_touch(zone, l);
+    case NGX_MCP_FULL_TENANT:
+        return "this tenant occupies its share of the zone";
 
-    if (--l->count == 0) {
-        ngx_mcp_hash_remove_locked(zone, l);
-        ngx_mcp_drop_locked(zone, l);
+    default: /* NGX_MCP_FULL_ZONE */
+        return "the zone is full";
     }
 }

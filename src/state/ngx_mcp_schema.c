@@ -42,7 +42,7 @@ static u_char  ngx_mcp_uses[] = {
 };
 
 
-static ngx_mcp_schema_t  ngx_mcp_schema = {
+static ngx_mcp_state_schema_t  ngx_mcp_schema = { {
     NGX_MCP_STATE_VERSION,
     NGX_MCP_TYPE_MAX,
     ngx_mcp_heads,
@@ -52,8 +52,8 @@ static ngx_mcp_schema_t  ngx_mcp_schema = {
     ngx_mcp_zone_outdated,
     ngx_mcp_zone_broken,
     ngx_mcp_zone_undone,
-    ngx_mcp_account_reserve_locked,
-    ngx_mcp_account_full,
+    ngx_mcp_room_reserve_locked,
+    ngx_mcp_room_full,
     ngx_mcp_account_of_locked,
     ngx_mcp_account_charge_locked,
     ngx_mcp_account_release_locked,
@@ -65,13 +65,13 @@ static ngx_mcp_schema_t  ngx_mcp_schema = {
     ngx_mcp_outbox_due,
     ngx_mcp_zone_reap_locked,
     ngx_mcp_zone_died
-};
+}, ngx_mcp_room_admit_locked };
 
 
 ngx_int_t
 ngx_mcp_state_init(ngx_mcp_zone_t *zone, ngx_uint_t workers, ngx_uint_t reuse)
 {
-    return ngx_mcp_zone_init(zone, &ngx_mcp_schema, workers, reuse);
+    return ngx_mcp_zone_init(zone, &ngx_mcp_schema.schema, workers, reuse);
 }
 
 

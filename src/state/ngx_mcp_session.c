@@ -5,9 +5,7 @@
 static ngx_int_t ngx_mcp_session_room(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_uint_t need);
 static ngx_int_t ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_new_t *in, ngx_uint_t need);
-static ngx_int_t ngx_mcp_session_reserve_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_new_t *in, ngx_uint_t need);
+    ngx_mcp_session_new_t *in, ngx_uint_t limit, ngx_uint_t need);
 static ngx_mcp_session_sh_t *ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_stage_t *stage,
     ngx_mcp_stage_t *extension);
@@ -16,6 +14,9 @@ static void ngx_mcp_session_attach_locked(ngx_mcp_zone_t *zone,
 static ngx_int_t ngx_mcp_session_text(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_uint_t key, ngx_pool_t *pool, ngx_str_t *out);
 static void ngx_mcp_session_detach_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+static ngx_uint_t ngx_mcp_idle_class(ngx_mcp_session_sh_t *s);
+static void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
 
@@ -56,7 +57,11 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_session_admit_locked(zone, in, need);
+    rc = ngx_mcp_session_admit_locked(zone, in, in->limit, need);
+
+    if (rc == NGX_OK && ngx_mcp_session_lookup_locked(zone, &in->id)) {
+        rc = NGX_DECLINED;
+    }
 
     if (rc == NGX_OK) {
         s = ngx_mcp_session_make_locked(zone, in, &stage, &extension);
@@ -95,7 +100,7 @@ ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     }
 
     ngx_mcp_zone_lock(zone);
-    rc = ngx_mcp_session_reserve_locked(zone, in, need);
+    rc = ngx_mcp_session_admit_locked(zone, in, 0, need);
     ngx_mcp_zone_unlock(zone);
 
     return rc;
@@ -106,36 +111,19 @@ ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
 static ngx_int_t
 ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
-    ngx_uint_t need)
+    ngx_uint_t limit, ngx_uint_t need)
 {
-    ngx_int_t  rc;
+    ngx_mcp_admit_t  admit;
 
-    if (in->limit) {
-        rc = ngx_mcp_limit_locked(zone, &in->endpoint, &in->limit_key,
-                                  in->limit);
-        if (rc != NGX_OK) {
-            return rc;
-        }
-    }
+    admit.endpoint = &in->endpoint;
+    admit.tenant = &in->tenant;
+    admit.client = &in->client;
+    admit.limit_key = &in->limit_key;
+    admit.limit = limit;
+    admit.room = NGX_MCP_ROOM_NEW;
+    admit.blocks = need;
 
-    rc = ngx_mcp_session_reserve_locked(zone, in, need);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    return ngx_mcp_session_lookup_locked(zone, &in->id) ? NGX_DECLINED
-                                                        : NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_mcp_session_reserve_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_new_t *in, ngx_uint_t need)
-{
-    return ngx_mcp_reserve_new_locked(zone, &in->endpoint, &in->tenant,
-                                      &in->client, &in->limit_key,
-                                      NGX_MCP_ROOM_NEW, need);
+    return ngx_mcp_admit_locked(zone, &admit);
 }
 
 
@@ -260,17 +248,6 @@ ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone, ngx_str_t *id)
     }
 
     return NULL;
-}
-
-
-ngx_mcp_session_sh_t *
-ngx_mcp_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
-{
-    ngx_mcp_session_sh_t  *s;
-
-    s = ngx_mcp_record(zone, ref, NGX_MCP_SESSION);
-
-    return (s == NULL || s->ended) ? NULL : s;
 }
 
 
@@ -471,6 +448,23 @@ ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
+ngx_int_t
+ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
+{
+    ngx_int_t              n;
+    ngx_mcp_session_sh_t  *s;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    n = s ? (ngx_int_t) s->ngets : NGX_DECLINED;
+
+    ngx_mcp_zone_unlock(zone);
+
+    return n;
+}
+
+
 void
 ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_counter_e counter)
@@ -553,7 +547,7 @@ ngx_mcp_session_detach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     while ((n = s->finished.head) != 0) {
         c = ngx_mcp_block(zone, n);
-        ngx_mcp_call_drop_locked(zone, c);
+        ngx_mcp_channel_drop_locked(zone, c);
         ngx_mcp_step_locked(zone);
     }
 
@@ -576,12 +570,7 @@ ngx_mcp_session_detach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     while ((n = e->subscriptions.head) != 0) {
         sub = ngx_mcp_block(zone, n);
-        ngx_mcp_touch(zone, e);
-        ngx_mcp_list_remove(zone, &e->subscriptions, n, NGX_MCP_LINKS);
-        ngx_mcp_interest_leave_locked(zone, sub->interest);
-        ngx_mcp_topic_unsubscribe_locked(zone, sub);
-        ngx_mcp_drop_locked(zone, sub);
-        e->nsubscriptions--;
+        ngx_mcp_subscription_drop_locked(zone, e, sub);
         ngx_mcp_step_locked(zone);
     }
 }
@@ -637,4 +626,55 @@ ngx_mcp_session_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     share.users = sessions;
 
     return ngx_mcp_lease_ensure_shared(zone, key, &share);
+}
+
+
+/*
+ * Idle sessions are kept in lists by the length of their time-out, each in
+ * the order in which they became idle, so that its head is the one to look at.
+ */
+
+static ngx_uint_t
+ngx_mcp_idle_class(ngx_mcp_session_sh_t *s)
+{
+    uint32_t    timeout;
+    ngx_uint_t  class;
+
+    if (!s->used) {
+        return NGX_MCP_IDLE_UNUSED;
+    }
+
+    class = 0;
+
+    for (timeout = s->timeout / 1024; timeout; timeout /= 2) {
+        class++;
+    }
+
+    return class;
+}
+
+
+static void
+ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    ngx_mcp_touch_range(zone, s, ended, touched);
+    s->idle = (u_char) ngx_mcp_idle_class(s);
+
+    ngx_mcp_list_append(zone, &zone->root->idle[s->idle],
+                        ngx_mcp_number(zone, s), NGX_MCP_LINKS);
+}
+
+
+void
+ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    if (s->idle == NGX_MCP_IDLE_NONE) {
+        return;
+    }
+
+    ngx_mcp_list_remove(zone, &zone->root->idle[s->idle],
+                        ngx_mcp_number(zone, s), NGX_MCP_LINKS);
+
+    ngx_mcp_touch_range(zone, s, ended, touched);
+    s->idle = NGX_MCP_IDLE_NONE;
 }

@@ -85,7 +85,7 @@ ngx_int_t ngx_mcp_session_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_ref_t session, ngx_uint_t sessions, ngx_uint_t tenants);
 
 /* after NGX_DECLINED: a sentence for the client that says what is lacking */
-const char *ngx_mcp_account_refusal(ngx_mcp_zone_t *zone);
+const char *ngx_mcp_room_refusal(ngx_mcp_zone_t *zone);
 
 /*
  * The revision of a live session of this endpoint with this id; 0: there is

@@ -1,7 +1,8 @@
 
 /*
  * What the files of this folder do for each other, beside what their headers
- * say; included by ngx_mcp_state_sh.h.
+ * say; included by ngx_mcp_state_sh.h.  A file calls files before it only; what
+ * it needs of one behind it, it calls by the zone's schema.
  */
 
 #ifndef _NGX_MCP_STATE_H_INCLUDED_
@@ -18,33 +19,82 @@ typedef enum {
     NGX_MCP_ROOM_EVENT                    /* older events of the payer go */
 } ngx_mcp_room_e;
 
-
 #define ngx_mcp_stage_reserve_locked(zone, stage)                             \
     ngx_mcp_reserve_locked(zone, (stage)->payer, (stage)->room,               \
                            ngx_mcp_stage_needs(stage))
 
+
+/* what may be the first of a client in a group */
+
+typedef struct {
+    ngx_str_t              *endpoint;
+    ngx_str_t              *tenant;
+    ngx_str_t              *client;       /* that pays; empty: its tenant */
+    ngx_str_t              *limit_key;
+    ngx_uint_t              limit;        /* of those with this key; 0: none */
+    ngx_uint_t              room;         /* ngx_mcp_room_e */
+    ngx_uint_t              blocks;
+} ngx_mcp_admit_t;
+
+typedef struct {
+    ngx_mcp_schema_t        schema;
+
+    /*
+     * reserves these blocks, and those of the group, its accounts and the
+     * limit, for which sessions that are overdue may end; also NGX_BUSY: the
+     * limit
+     */
+    ngx_int_t             (*admit_locked)(ngx_mcp_zone_t *zone,
+                                ngx_mcp_admit_t *in);
+} ngx_mcp_state_schema_t;
+
+#define ngx_mcp_admit_locked(zone, in)                                        \
+    ((ngx_mcp_state_schema_t *) (zone)->schema)->admit_locked(zone, in)
+
+
+/* what a process counts in zone->counts */
+
+typedef enum {
+    NGX_MCP_COUNT_DELETES = 0             /* under way at upstreams */
+} ngx_mcp_count_e;
+
+
+/* ids of events (ngx_mcp_idempotency.c); NULL: it is not known */
+
+ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_find_locked(ngx_mcp_zone_t *zone,
+    uint64_t key);
+ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_add_locked(ngx_mcp_zone_t *zone,
+    uint64_t key, ngx_uint_t sessions);
+
+
 /*
- * Room (ngx_mcp_account.c).  ngx_mcp_reserve_locked() makes sure that n blocks
- * are free, and within the share of the account that the payer is charged to,
- * or is.  For that it drops what was handed over to the account's readers,
- * ends its sessions that are overdue, and those of others for one that holds
- * little.
+ * Reading under a lease (ngx_mcp_consume.c).  init: without the lock.  As
+ * ngx_mcp_lease_consume().  set_item: what the event became; unfinished:
+ * whether what an earlier one became is not delivered to the end.
  */
 
-ngx_int_t ngx_mcp_account_reserve_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n);
+void ngx_mcp_consume_init(ngx_mcp_zone_t *zone, ngx_mcp_consume_t *consume);
+ngx_int_t ngx_mcp_consume_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume);
+void ngx_mcp_consume_set_item_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume, ngx_mcp_ref_t item);
+ngx_uint_t ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_consume_t *consume, ngx_mcp_ref_t *item);
 
-/* beside others, reserved under this hold of the lock and not used yet */
-ngx_int_t ngx_mcp_reserve_beside_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside);
 
-/*
- * Likewise for what may be the first of a client in a group: n blocks, and
- * those of the group, its accounts, and the limit with this key.
- */
-ngx_int_t ngx_mcp_reserve_new_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *client,
-    ngx_str_t *limit, ngx_uint_t room, ngx_uint_t n);
+/* profiles of upstreams */
+
+void ngx_mcp_profile_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_profile_sh_t *k);
+
+
+/* accounts, and limits of sessions (ngx_mcp_account.c) */
+
+/* of a client, or (NULL) of the tenant; find: NULL: there is none */
+uint64_t ngx_mcp_account_key(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
+    ngx_str_t *client);
+ngx_mcp_account_sh_t *ngx_mcp_account_find_locked(ngx_mcp_zone_t *zone,
+    uint64_t key);
 
 /* client empty: what the sessions of a tenant have in common */
 ngx_mcp_ref_t ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone,
@@ -60,28 +110,9 @@ void ngx_mcp_account_release_locked(ngx_mcp_zone_t *zone, uint32_t n,
 ngx_mcp_list_sh_t *ngx_mcp_account_events(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
 
-/* says that room was refused */
-void ngx_mcp_account_full(ngx_mcp_zone_t *zone);
-
-
-/* sessions that are idle or limited (ngx_mcp_reclaim.c) */
-
-/* whether it may go, and for how long */
-ngx_uint_t ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now,
-    uint64_t *late);
-
-/* ends the one that is overdue for longest */
-ngx_int_t ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone);
-
-void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
-void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
-ngx_uint_t ngx_mcp_idle_class(ngx_mcp_session_sh_t *s);
-
-/* NGX_BUSY: as many sessions have this key, and none is idle for long */
-ngx_int_t ngx_mcp_limit_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *key, ngx_uint_t max);
-
-/* finds it, or makes it, for which room was reserved; it is gone when empty */
+/* get: makes it, too, for which room was reserved; it is gone when empty */
+ngx_mcp_limit_sh_t *ngx_mcp_limit_find_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *key);
 ngx_mcp_limit_sh_t *ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *key);
 void ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone,
@@ -90,69 +121,61 @@ void ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone,
 /* one less is counted by this one */
 void ngx_mcp_limit_drop_locked(ngx_mcp_zone_t *zone, uint32_t limit);
 
-/* ends what is idle for too long; NGX_AGAIN: more is left */
-ngx_int_t ngx_mcp_expire_locked(ngx_mcp_zone_t *zone);
 
+/* logs, and the channels of sessions and calls (ngx_mcp_log.c) */
 
-/* sessions and groups */
+typedef struct {
+    ngx_mcp_event_t        *event;
+    ngx_mcp_target_sh_t     target;
+    ngx_mcp_stage_t         stage;
+} ngx_mcp_log_input_t;
 
-ngx_mcp_session_sh_t *ngx_mcp_session_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t ref);
-ngx_mcp_session_sh_t *ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *id);
-void ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_mcp_counter_e counter);
+void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
+    ngx_mcp_event_t *event);
+void ngx_mcp_log_target(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
+    ngx_mcp_target_sh_t *target);
 
-/* a call or stream of it is gone: it may be idle now, or freed */
-void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s);
+/* an event that is linked at the end of a log; room was reserved */
+ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
+    ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
+    ngx_mcp_stage_t *stage);
 
-#define ngx_mcp_session_group(zone, s)                                        \
-    ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (s)->rec.owner.block))
-
-#define ngx_mcp_session_extension(zone, s)                                    \
-    ((ngx_mcp_extension_sh_t *) ngx_mcp_block(zone, (s)->extension))
-
-#define ngx_mcp_group_endpoint(zone, g)                                       \
-    ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (g)->endpoint))
-
-uint64_t ngx_mcp_bloom(uint64_t hash);
-ngx_uint_t ngx_mcp_subscribed_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, uint64_t uri);
-ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_str_t *uri, uint64_t hash);
-ngx_mcp_subscription_sh_t *ngx_mcp_subscription_find_locked(
-    ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *uri);
-
-/* as ngx_mcp_session_subscription(), of those at this upstream; 0: of all */
-ngx_int_t ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, uint64_t upstream, ngx_uint_t n, ngx_pool_t *pool,
-    ngx_str_t *uri);
-ngx_mcp_subscription_sh_t *ngx_mcp_subscription_make_locked(
-    ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage,
-    uint64_t hash, uint64_t upstream);
-
-/* a subscription, or a call, that shares it goes; block 0: none */
-void ngx_mcp_interest_leave_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t interest);
-
-/* one of them, whoever shares it; NGX_DECLINED: none is left */
-ngx_int_t ngx_mcp_interest_drop_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_upstream_session_sh_t *us);
-
-ngx_mcp_group_sh_t *ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_str_t *tenant);
-/* finds it, or makes it, for which room was reserved */
-ngx_mcp_group_sh_t *ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_str_t *tenant);
-ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_str_t *endpoint, ngx_str_t *tenant);
+/* the session or running call, and its session; NULL: it is gone */
+void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_session_sh_t **session);
 
 /*
- * Losses of a group's log (ngx_mcp_losses.c).  add: the event at pos is lost
- * to whom it was for; gap: nobody knows how many that place stands for.
- * since: whether a session, perhaps, lost one behind pos.
+ * To the channel of an owner, and to a group's log, where a gap has no event.
+ * room: it was reserved.  NGX_OK; NGX_ERROR: a place without a body.
  */
+ngx_int_t ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
+    ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor);
+ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in, ngx_uint_t room,
+    ngx_uint_t gap);
+
+/*
+ * Makes room for one event more in a session, on the channel of c or, if that
+ * is NULL, on the general one.  NGX_OK or NGX_DECLINED.
+ */
+ngx_int_t ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
+
+/* drops what has to go first for an event likewise; NGX_DECLINED: nothing */
+ngx_int_t ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
+void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
+
+/* drops up to max events; the number dropped */
+ngx_uint_t ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_log_sh_t *log, ngx_uint_t max);
+
+/* the channel of a call that has finished */
+void ngx_mcp_channel_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
+
+void ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
+
+/* whether a session, perhaps, lost an event of the group's log behind pos */
 
 typedef enum {
     NGX_MCP_LOST_NONE = 0,
@@ -161,27 +184,40 @@ typedef enum {
     NGX_MCP_LOST_GAP                      /* there is one of unknown size */
 } ngx_mcp_lost_e;
 
-void ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
-void ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    uint64_t pos, ngx_mcp_target_sh_t *target, ngx_uint_t level);
-void ngx_mcp_losses_gap_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    uint64_t pos);
 ngx_mcp_lost_e ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_session_sh_t *s, uint64_t pos);
+
+
+/* groups */
+
+#define ngx_mcp_group_endpoint(zone, g)                                       \
+    ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (g)->endpoint))
+
+ngx_mcp_group_sh_t *ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *tenant);
+
+/* finds it, or makes it, for which room was reserved */
+ngx_mcp_group_sh_t *ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *tenant);
+ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_str_t *endpoint, ngx_str_t *tenant);
+
+/* a group, or an endpoint; NULL: it is gone */
+ngx_mcp_group_sh_t *ngx_mcp_group_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref);
 
 /* so many sessions more */
 void ngx_mcp_group_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_int_t n);
+
+/* it is not to be told any more that its topics changed */
+void ngx_mcp_group_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
 /* frees it once nobody needs it */
 void ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
 /* frees a part of groups without sessions; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone);
-
-/* a group, or an endpoint; NULL: it is gone */
-ngx_mcp_group_sh_t *ngx_mcp_group_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t ref);
 
 /* the groups of an endpoint and tenant (NULL: of all) one by one */
 
@@ -203,13 +239,31 @@ ngx_int_t ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_groups_t *groups);
 
 
-/* an event that is logged */
+/* audiences */
 
-typedef struct {
-    ngx_mcp_event_t        *event;
-    ngx_mcp_target_sh_t     target;
-    ngx_mcp_stage_t         stage;
-} ngx_mcp_log_input_t;
+void ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *a);
+ngx_int_t ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t but);
+
+/* the session that has this extension ends, or joins another one */
+void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_extension_sh_t *e);
+
+/* that of the session, or NULL */
+ngx_mcp_audience_sh_t *ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+
+
+/* subscribers */
+
+uint64_t ngx_mcp_bloom(uint64_t hash);
+ngx_uint_t ngx_mcp_subscriber_has_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint64_t uri);
+
+/* whether a session does not get what is only for these */
+ngx_uint_t ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_target_sh_t *target);
 
 
 /* topics */
@@ -236,11 +290,15 @@ ngx_int_t ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_topic_other_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 
-/* nothing is to be said to the group any more */
-void ngx_mcp_topic_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
+/* upstream sessions, and the DELETEs that are due for them */
 
-/* upstream sessions */
+/* the upstream is to be told of the end */
+void ngx_mcp_pending_delete_add_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us);
+
+/* sends one; NGX_DECLINED: there is none */
+ngx_int_t ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone);
 
 ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
@@ -251,103 +309,76 @@ ngx_mcp_upstream_session_sh_t *ngx_mcp_shared_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_shared_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
-/* ends those that nobody holds; NGX_AGAIN: more is left */
-ngx_int_t ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone,
-    ngx_uint_t *left);
-
 /* the worker died, which made it or held its stream */
 void ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_uint_t worker);
 
-void ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_upstream_session_sh_t *us);
 ngx_uint_t ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t stamp);
 void ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s);
-void ngx_mcp_server_requests_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 void ngx_mcp_upstream_session_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 void ngx_mcp_upstream_sessions_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
-/* the upstream is to be told of the end */
-void ngx_mcp_pending_delete_add_locked(ngx_mcp_zone_t *zone,
+
+/* interests */
+
+/* one more, made by the first; room for it was reserved */
+ngx_mcp_interest_sh_t *ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us, ngx_mcp_stage_t *stage, uint64_t hash);
+
+/* a subscription, or a call, that shares it goes; block 0: none */
+void ngx_mcp_interest_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t interest);
+
+/* one of them, whoever shares it; NGX_DECLINED: none is left */
+ngx_int_t ngx_mcp_interest_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
-/* says one; NGX_DECLINED: there is none */
-ngx_int_t ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone);
+
+/* subscriptions */
+
+void ngx_mcp_subscription_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_extension_sh_t *e, ngx_mcp_subscription_sh_t *sub);
 
 
-/*
- * Taking (ngx_mcp_take.c). init: without the lock. As ngx_mcp_lease_consume().
- * left: what the event became; before: whether what an earlier one became is
- * not delivered to the end.
- */
-void ngx_mcp_consume_init(ngx_mcp_zone_t *zone, ngx_mcp_consume_t *consume);
-ngx_int_t ngx_mcp_consume_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_consume_t *consume);
-void ngx_mcp_consume_set_item_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_consume_t *consume, ngx_mcp_ref_t item);
-ngx_uint_t ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_consume_t *consume, ngx_mcp_ref_t *item);
+/* server requests */
+
+void ngx_mcp_server_requests_end_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
 
 
-/* log */
+/* sessions */
 
-void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
-    ngx_mcp_event_t *event);
+#define ngx_mcp_session_group(zone, s)                                        \
+    ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (s)->rec.owner.block))
 
-/* the session or running call, and its session; NULL: it is gone */
-void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_mcp_session_sh_t **session);
+#define ngx_mcp_session_extension(zone, s)                                    \
+    ((ngx_mcp_extension_sh_t *) ngx_mcp_block(zone, (s)->extension))
 
-/*
- * To the line of an owner, and to a group's log, where a gap has no event.
- * room: it was reserved.  NGX_OK; NGX_ERROR: a place without a body.
- */
-ngx_int_t ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor);
-ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in, ngx_uint_t room,
-    ngx_uint_t gap);
+ngx_mcp_session_sh_t *ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *id);
+void ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_counter_e counter);
 
-/* an event that is linked at the end of a log; NULL: there is no room for it */
-ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
-    ngx_mcp_stage_t *stage);
+/* a call or stream of it is gone: it may be idle now, or freed */
+void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
 
-/* whether a session does not get what is only for these */
-ngx_uint_t ngx_mcp_log_hidden_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_target_sh_t *target);
-void ngx_mcp_log_target(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
-    ngx_mcp_target_sh_t *target);
-ngx_int_t ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
-
-/* drops what has to go first for an event likewise; NGX_DECLINED: nothing */
-ngx_int_t ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
-void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
-
-/* drops up to max events; the number dropped */
-ngx_uint_t ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_log_sh_t *log, ngx_uint_t max);
-
-
-/* ids of events (ngx_mcp_once.c); NULL: it is not known */
-ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_find_locked(ngx_mcp_zone_t *zone,
-    uint64_t key);
-ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_add_locked(ngx_mcp_zone_t *zone,
-    uint64_t key, ngx_uint_t sessions);
+/* a call or stream of it begins */
+void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 
 
 /* calls */
 
+/* the call that has this channel, or NULL */
+ngx_mcp_call_sh_t *ngx_mcp_channel_call_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, uint32_t channel);
+
 /* the worker that ran it died */
 void ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
-void ngx_mcp_call_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
 void ngx_mcp_finished_trim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
@@ -358,30 +389,27 @@ void ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     ngx_mcp_counter_e counter);
 
 
-/* profiles of upstreams */
+/*
+ * Room (ngx_mcp_reclaim.c).  ngx_mcp_reserve_locked() makes sure that n blocks
+ * are free, and within the share of the account that the payer is charged to,
+ * or is.  For that it drops what was delivered to the account's readers, ends
+ * its sessions that are overdue, and those of others for one that holds little.
+ */
 
-ngx_mcp_profile_sh_t *ngx_mcp_profile_find_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *key);
-void ngx_mcp_profile_drop_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_profile_sh_t *k);
+ngx_int_t ngx_mcp_room_reserve_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n);
+ngx_int_t ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_admit_t *in);
 
+/* beside others, reserved under this hold of the lock and not used yet */
+ngx_int_t ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside);
 
-/* audiences (ngx_mcp_audience.c) */
+/* says that room was refused */
+void ngx_mcp_room_full(ngx_mcp_zone_t *zone);
 
-void ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_audience_sh_t *a);
-ngx_int_t ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t but);
-
-/* the session that has this extension ends, or joins another one */
-void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_extension_sh_t *e);
-
-/* whether there is one for the session */
-ngx_mcp_audience_sh_t *ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s);
-ngx_uint_t ngx_mcp_audience_exists_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s);
+/* ends what is idle for too long; NGX_AGAIN: more is left */
+ngx_int_t ngx_mcp_expire_locked(ngx_mcp_zone_t *zone);
 
 
 #endif /* _NGX_MCP_STATE_H_INCLUDED_ */

@@ -630,6 +630,19 @@ struct ngx_mcp_root_sh_s {
 };
 
 
+/* one that has not ended */
+
+static ngx_inline ngx_mcp_session_sh_t *
+ngx_mcp_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    s = ngx_mcp_record(zone, ref, NGX_MCP_SESSION);
+
+    return (s == NULL || s->ended) ? NULL : s;
+}
+
+
 #include "ngx_mcp_state.h"
 
 

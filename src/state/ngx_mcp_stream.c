@@ -41,8 +41,6 @@ typedef struct {
 } ngx_mcp_channel_lost_t;
 
 
-static ngx_mcp_call_sh_t *ngx_mcp_channel_call_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, uint32_t channel);
 static ngx_uint_t ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c);
 static void ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_stream_sh_t *new, ngx_uint_t limit);
@@ -62,8 +60,8 @@ static ngx_mcp_event_sh_t *ngx_mcp_channel_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_channel_t *channel, ngx_mcp_group_sh_t *g, uint64_t *cursor,
     uint32_t hint, ngx_mcp_channel_lost_t *lost);
 static void ngx_mcp_channel_advance_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e,
-    ngx_mcp_channel_log_e from);
+    ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream,
+    ngx_mcp_event_sh_t *e, ngx_mcp_channel_log_e from);
 static void ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_channel_t *channel);
 static ngx_uint_t ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone,
@@ -223,33 +221,6 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
-static ngx_mcp_call_sh_t *
-ngx_mcp_channel_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    uint32_t channel)
-{
-    uint32_t            n;
-    ngx_mcp_call_sh_t  *c;
-
-    for (n = s->calls.head; n; n = c->task.rec.links.next) {
-        c = ngx_mcp_block(zone, n);
-
-        if (c->channel == channel) {
-            return c;
-        }
-    }
-
-    for (n = s->finished.tail; n; n = c->task.rec.links.prev) {
-        c = ngx_mcp_block(zone, n);
-
-        if (c->channel == channel) {
-            return c;
-        }
-    }
-
-    return NULL;
-}
-
-
 /* nothing more is put on the line of the call */
 
 static ngx_uint_t
@@ -397,7 +368,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
         && (c->log.count == 0
             || !(c->task.rec.flags & NGX_MCP_CALL_STREAMED)))
     {
-        ngx_mcp_call_drop_locked(zone, c);
+        ngx_mcp_channel_drop_locked(zone, c);
 
     } else if (c && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING)) {
         ngx_mcp_finished_trim_locked(zone, s);
@@ -656,8 +627,8 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 /* events that others were handed meanwhile are not repeated */
 
 static void
-ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
-    ngx_mcp_cursor_t *cursor)
+ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_channel_t *channel, ngx_mcp_cursor_t *cursor)
 {
     ngx_mcp_cursor_t     *replay_end, delivered;
     ngx_mcp_stream_sh_t  *st;
@@ -811,8 +782,9 @@ ngx_mcp_channel_gap_locked(ngx_mcp_log_sh_t *log, ngx_mcp_event_sh_t *e,
 
 
 static void
-ngx_mcp_channel_advance_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
-    ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e, ngx_mcp_channel_log_e from)
+ngx_mcp_channel_advance_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream,
+    ngx_mcp_event_sh_t *e, ngx_mcp_channel_log_e from)
 {
     uint32_t              n;
     ngx_mcp_stream_sh_t  *st;
@@ -867,5 +839,5 @@ ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         return 1;
     }
 
-    return ngx_mcp_log_hidden_locked(zone, s, &e->target);
+    return ngx_mcp_subscriber_hidden_locked(zone, s, &e->target);
 }

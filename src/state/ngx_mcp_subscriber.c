@@ -75,6 +75,53 @@ done:
 }
 
 
+ngx_uint_t
+ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_target_sh_t *target)
+{
+    uint64_t                 kinds;
+    ngx_uint_t               i;
+    ngx_mcp_extension_sh_t  *e;
+
+    if (target->identity && target->identity != s->identity) {
+        return 1;
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    if (target->audience
+        && target->audience != e->audience)
+    {
+        return 1;
+    }
+
+    if (target->flags & NGX_MCP_EVENT_LISTED && e->alone) {
+        return 1;
+    }
+
+    kinds = NGX_MCP_EVENT_KINDS(target->flags);
+
+    if (kinds && (kinds & e->offered) == 0) {
+        return 1;
+    }
+
+    if (target->flags & NGX_MCP_EVENT_UNLISTED
+        && !e->alone && ngx_mcp_audience_find_locked(zone, s))
+    {
+        return 1;
+    }
+
+    for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
+        if (target->uri[i] && !ngx_mcp_subscriber_has_locked(zone, s,
+                                                         target->uri[i])) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 /* the one of those that an event is only for that the fewest want */
 
 static uint64_t
@@ -153,4 +200,40 @@ ngx_mcp_stream_filters(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_zone_unlock(zone);
 
     return i;
+}
+
+
+uint64_t
+ngx_mcp_bloom(uint64_t hash)
+{
+    return (1ULL << (hash & 63)) | (1ULL << ((hash >> 6) & 63));
+}
+
+
+ngx_uint_t
+ngx_mcp_subscriber_has_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    uint64_t uri)
+{
+    uint32_t                    n;
+    uint64_t                    bits;
+    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    bits = ngx_mcp_bloom(uri);
+
+    if ((s->bloom & bits) != bits) {
+        return 0;
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+
+    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+
+        if (sub->uri == uri) {
+            return 1;
+        }
+    }
+
+    return 0;
 }

@@ -2,43 +2,28 @@
 #include "ngx_mcp_state_sh.h"
 
 
-uint64_t
-ngx_mcp_bloom(uint64_t hash)
-{
-    return (1ULL << (hash & 63)) | (1ULL << ((hash >> 6) & 63));
-}
+/* ms; longer than something may have been kept until it is paired */
+#define NGX_MCP_INTEREST_RECENT  (NGX_MCP_INTEREST_PAIR + 1000)
 
 
-ngx_uint_t
-ngx_mcp_subscribed_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    uint64_t uri)
-{
-    uint32_t                    n;
-    uint64_t                    bits;
-    ngx_mcp_extension_sh_t     *e;
-    ngx_mcp_subscription_sh_t  *sub;
-
-    bits = ngx_mcp_bloom(uri);
-
-    if ((s->bloom & bits) != bits) {
-        return 0;
-    }
-
-    e = ngx_mcp_session_extension(zone, s);
-
-    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
-        sub = ngx_mcp_block(zone, n);
-
-        if (sub->uri == uri) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
+static ngx_int_t ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub, uint32_t serial, ngx_uint_t n,
+    ngx_uint_t last);
+static ngx_int_t ngx_mcp_interest_rc(ngx_mcp_interest_sh_t *in);
+static ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_str_t *uri,
+    uint64_t hash);
+static ngx_mcp_subscription_sh_t *ngx_mcp_subscription_find_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *uri);
+static ngx_int_t ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, uint64_t upstream, ngx_uint_t n, ngx_pool_t *pool,
+    ngx_str_t *uri);
+static ngx_mcp_subscription_sh_t *ngx_mcp_subscription_make_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage,
+    uint64_t hash, uint64_t upstream);
 
 
-ngx_mcp_subscription_sh_t *
+static ngx_mcp_subscription_sh_t *
 ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_str_t *uri, uint64_t hash)
 {
@@ -62,7 +47,7 @@ ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-ngx_mcp_subscription_sh_t *
+static ngx_mcp_subscription_sh_t *
 ngx_mcp_subscription_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri)
 {
@@ -156,7 +141,7 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
-ngx_mcp_subscription_sh_t *
+static ngx_mcp_subscription_sh_t *
 ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage, uint64_t hash,
     uint64_t upstream)
@@ -215,18 +200,11 @@ ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     }
 
     e = ngx_mcp_session_extension(zone, s);
-    ngx_mcp_touch(zone, e);
-    ngx_mcp_touch(zone, s);
-
-    ngx_mcp_list_remove(zone, &e->subscriptions, ngx_mcp_number(zone, sub),
-                        NGX_MCP_LINKS);
-    e->nsubscriptions--;
-
     rc = sub->interest.block ? NGX_DONE : NGX_OK;
 
-    ngx_mcp_interest_leave_locked(zone, sub->interest);
-    ngx_mcp_topic_unsubscribe_locked(zone, sub);
-    ngx_mcp_drop_locked(zone, sub);
+    ngx_mcp_subscription_drop_locked(zone, e, sub);
+
+    ngx_mcp_touch(zone, s);
 
     bloom = 0;
 
@@ -240,6 +218,21 @@ ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_zone_unlock(zone);
 
     return rc;
+}
+
+
+void
+ngx_mcp_subscription_drop_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_extension_sh_t *e, ngx_mcp_subscription_sh_t *sub)
+{
+    ngx_mcp_touch(zone, e);
+    ngx_mcp_list_remove(zone, &e->subscriptions, ngx_mcp_number(zone, sub),
+                        NGX_MCP_LINKS);
+    e->nsubscriptions--;
+
+    ngx_mcp_interest_leave_locked(zone, sub->interest);
+    ngx_mcp_topic_unsubscribe_locked(zone, sub);
+    ngx_mcp_drop_locked(zone, sub);
 }
 
 
@@ -257,7 +250,7 @@ ngx_mcp_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     uint64_t upstream, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
 {
@@ -277,4 +270,329 @@ ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     }
 
     return NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_mcp_topic_t *topic)
+{
+    uint64_t                    after;
+    ngx_int_t                   rc;
+    ngx_mcp_ref_t               ref;
+    ngx_mcp_topic_sh_t         *t;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    after = 0;
+
+    rc = ngx_mcp_topic_watch(zone, session, topic, &ref, &after);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    t = ngx_mcp_record(zone, ref, NGX_MCP_TOPIC);
+    sub = t ? ngx_mcp_subscription_find_locked(zone, session, &topic->uri)
+            : NULL;
+
+    if (sub && ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC) == NULL) {
+
+        if (ngx_mcp_session_locked(zone, t->charged)) {
+            ngx_mcp_touch(zone, sub);
+            ngx_mcp_touch(zone, t);
+            sub->topic = ref;
+            t->subscribers++;
+
+        } else {
+            rc = NGX_BUSY;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
+{
+    ngx_int_t                       rc;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+    rc = us ? ngx_mcp_subscription_nth_locked(zone, us->rec.owner,
+                                              us->upstream, n, pool, uri)
+            : NGX_DECLINED;
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit)
+{
+    uint64_t                        hash;
+    ngx_int_t                       rc;
+    ngx_mcp_stage_t                 stage, interest;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_interest_sh_t          *in;
+    ngx_mcp_subscription_sh_t      *sub;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    if (uri->len > NGX_MCP_URI_MAX) {
+        return NGX_BUSY;
+    }
+
+    hash = ngx_mcp_hash(zone, uri, NULL);
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_SUBSCRIPTION, uri, 1);
+    ngx_mcp_stage_init(zone, &interest, NGX_MCP_INTEREST, uri, 1);
+    stage.payer = session;
+    interest.payer = session;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, shared);
+    s = ngx_mcp_session_locked(zone, session);
+    sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
+    in = sub ? ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST) : NULL;
+
+    if (sub && sub->interest.block == 0) {
+
+        /* a private one stays that */
+
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DONE;
+    }
+
+    rc = NGX_OK;
+
+    if (in == NULL) {
+
+        /* making room may end sessions, and with them what they have */
+
+        rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
+                                    (sub ? 0 : ngx_mcp_stage_needs(&stage))
+                                    + ngx_mcp_stage_needs(&interest));
+        us = ngx_mcp_upstream_session_locked(zone, shared);
+        s = ngx_mcp_session_locked(zone, session);
+        sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
+    }
+
+    if (s == NULL || us == NULL) {
+        rc = NGX_DECLINED;
+
+    } else if (rc == NGX_OK && sub == NULL
+               && ngx_mcp_session_extension(zone, s)->nsubscriptions >= limit)
+    {
+        rc = NGX_BUSY;
+    }
+
+    if (rc != NGX_OK) {
+        ngx_mcp_zone_unlock(zone);
+
+        /* a subscription that exists goes on without the others */
+
+        return sub ? NGX_DONE : rc;
+    }
+
+    if (in == NULL) {
+        in = ngx_mcp_interest_add_locked(zone, us, &interest, hash);
+
+        if (sub == NULL) {
+            sub = ngx_mcp_subscription_make_locked(zone, s, &stage, hash,
+                                                   us->upstream);
+        }
+
+        ngx_mcp_touch(zone, sub);
+        sub->interest = ngx_mcp_ref(zone, in);
+        sub->paired = in->heard;
+    }
+
+    rc = ngx_mcp_interest_rc(in);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_interest_state(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *uri)
+{
+    ngx_int_t                   rc;
+    ngx_mcp_interest_sh_t      *in;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    ngx_mcp_zone_lock(zone);
+
+    sub = ngx_mcp_subscription_find_locked(zone, session, uri);
+
+    if (sub == NULL) {
+        rc = NGX_DECLINED;
+
+    } else if (sub->interest.block == 0) {
+        rc = NGX_DONE;
+
+    } else {
+        in = ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST);
+        rc = in ? ngx_mcp_interest_rc(in) : NGX_ERROR;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+void
+ngx_mcp_interest_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *uri)
+{
+    ngx_mcp_subscription_sh_t  *sub;
+
+    ngx_mcp_zone_lock(zone);
+
+    sub = ngx_mcp_subscription_find_locked(zone, session, uri);
+
+    if (sub) {
+        ngx_mcp_interest_leave_locked(zone, sub->interest);
+        ngx_mcp_touch(zone, sub);
+        ngx_memzero(&sub->interest, sizeof(ngx_mcp_ref_t));
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+ngx_int_t
+ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last)
+{
+    ngx_int_t                       rc;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_subscription_sh_t      *sub;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_OK;
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+    us = ngx_mcp_shared_locked(zone, ngx_mcp_session_group(zone, s),
+                               e->audience,
+                               ngx_mcp_hash(zone, upstream, NULL));
+    rc = NGX_DECLINED;
+
+    if (us && us->since && us->state == NGX_MCP_UPSTREAM_SESSION_MADE) {
+        sub = ngx_mcp_subscription_find_locked(zone, session, uri);
+
+        if (sub) {
+            rc = ngx_mcp_interest_pair_locked(zone, sub, us->serial, n, last);
+
+        } else if (last || uri->len == 0) {
+
+            /* it has left meanwhile */
+
+            rc = NGX_OK;
+        }
+
+        /* else it may be a part of what it is subscribed to */
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub, uint32_t serial, ngx_uint_t n,
+    ngx_uint_t last)
+{
+    ngx_uint_t              first;
+    ngx_mcp_interest_sh_t  *in;
+
+    if (sub->interest.block == 0) {
+        return NGX_DECLINED;
+    }
+
+    in = ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST);
+
+    if (in == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_mcp_touch(zone, sub);
+
+    if (last) {
+        sub->kept = 0;
+    }
+
+    if (in->state == NGX_MCP_INTEREST_MADE && in->serial != serial
+        && !in->alone)
+    {
+        /* all are told once it is asked for again */
+
+        return NGX_OK;
+    }
+
+    /* one that was heard long ago is another one */
+
+    if (!last && in->when + NGX_MCP_INTEREST_RECENT < ngx_current_msec) {
+        sub->paired = in->heard;
+    }
+
+    if (in->heard - sub->paired >= n) {
+        sub->paired += (uint32_t) n;
+        return NGX_OK;
+    }
+
+    sub->paired = in->heard;
+
+    if (!last && !in->alone) {
+        sub->kept = 1;
+        return NGX_AGAIN;
+    }
+
+    first = !in->alone;
+
+    ngx_mcp_touch(zone, in);
+    in->alone = 1;
+
+    return first ? NGX_ABORT : NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_mcp_interest_rc(ngx_mcp_interest_sh_t *in)
+{
+    switch (in->state) {
+
+    case NGX_MCP_INTEREST_MADE:
+        return NGX_OK;
+
+    case NGX_MCP_INTEREST_REFUSED:
+        return NGX_DONE;
+
+    default: /* NGX_MCP_INTEREST_WANTED */
+        return NGX_AGAIN;
+    }
 }

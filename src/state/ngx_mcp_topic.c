@@ -544,18 +544,6 @@ ngx_mcp_topic_dirty_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 }
 
 
-void
-ngx_mcp_topic_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
-{
-    if (g->dirty) {
-        ngx_mcp_touch(zone, g);
-        g->dirty = 0;
-        ngx_mcp_list_remove(zone, &zone->root->dirty, ngx_mcp_number(zone, g),
-                            offsetof(ngx_mcp_group_sh_t, announce));
-    }
-}
-
-
 static void
 ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
@@ -570,7 +558,7 @@ ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
     ngx_mcp_touch(zone, g);
     g->announced = ngx_current_msec;
 
-    ngx_mcp_topic_clean_locked(zone, g);
+    ngx_mcp_group_clean_locked(zone, g);
 
     if (g->sessions == 0) {
         return;
@@ -755,6 +743,42 @@ ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
+void
+ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscription_sh_t *sub)
+{
+    ngx_mcp_topic_sh_t  *t;
+
+    t = ngx_mcp_record(zone, sub->topic, NGX_MCP_TOPIC);
+
+    if (t) {
+        ngx_mcp_touch(zone, t);
+        t->subscribers--;
+    }
+}
+
+
+void
+ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
+{
+    ngx_mcp_topic_sh_t  *t;
+
+    if (zone->worker == NGX_MCP_NO_WORKER) {
+        return;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    t = ngx_mcp_record(zone, topic, NGX_MCP_TOPIC);
+
+    if (t) {
+        ngx_mcp_unwatch_locked(zone, t->watch);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
 /* the first URI of an event here is the session that it is for */
 
 static ngx_uint_t
@@ -777,7 +801,7 @@ ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         target.uri[0] = 0;
     }
 
-    return !ngx_mcp_log_hidden_locked(zone, s, &target);
+    return !ngx_mcp_subscriber_hidden_locked(zone, s, &target);
 }
 
 

@@ -30,6 +30,8 @@ static ngx_mcp_upstream_session_sh_t *ngx_mcp_shared_make_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in, ngx_mcp_stage_t *stage);
 static ngx_mcp_upstream_session_sh_t *ngx_mcp_shared_held_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence);
+static void ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us);
 
 
 /* no limit of sessions has this key */
@@ -311,26 +313,6 @@ ngx_mcp_upstream_session_params(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 
 ngx_int_t
-ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
-{
-    ngx_int_t                       rc;
-    ngx_mcp_upstream_session_sh_t  *us;
-
-    ngx_mcp_zone_lock(zone);
-
-    us = ngx_mcp_upstream_session_locked(zone, ref);
-    rc = us ? ngx_mcp_subscription_nth_locked(zone, us->rec.owner,
-                                              us->upstream, n, pool, uri)
-            : NGX_DECLINED;
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
-}
-
-
-ngx_int_t
 ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_str_t *upstream, ngx_str_t *id, ngx_uint_t revision)
 {
@@ -442,7 +424,7 @@ ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 
 /* the claim on it ends without a result */
 
-void
+static void
 ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us)
 {
@@ -667,8 +649,8 @@ ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 
 
 void
-ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_uint_t over)
+ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref, ngx_uint_t over)
 {
     ngx_mcp_session_sh_t           *s;
     ngx_mcp_upstream_session_sh_t  *us;
@@ -773,7 +755,7 @@ ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
         }
     }
 
-    if (!ngx_mcp_audience_exists_locked(zone, s)) {
+    if (!ngx_mcp_audience_find_locked(zone, s)) {
         return 0;
     }
 
@@ -781,23 +763,6 @@ ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
                                    e->audience, us->upstream);
 
     return shared == NULL || !shared->heard;
-}
-
-
-ngx_int_t
-ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
-{
-    ngx_int_t              n;
-    ngx_mcp_session_sh_t  *s;
-
-    ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_locked(zone, session);
-    n = s ? (ngx_int_t) s->ngets : NGX_DECLINED;
-
-    ngx_mcp_zone_unlock(zone);
-
-    return n;
 }
 
 
@@ -939,25 +904,24 @@ static ngx_int_t
 ngx_mcp_shared_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
     ngx_uint_t blocks)
 {
-    ngx_str_t  none;
+    ngx_str_t        none;
+    ngx_mcp_admit_t  admit;
 
     if (blocks > NGX_MCP_BLOCKS_SMALL) {
         return NGX_DECLINED;
     }
 
-    if (in->limit
-        && ngx_mcp_limit_locked(zone, &in->endpoint, &ngx_mcp_shared_limit,
-                                in->limit)
-           != NGX_OK)
-    {
-        return NGX_BUSY;
-    }
-
     ngx_str_null(&none);
 
-    return ngx_mcp_reserve_new_locked(zone, &in->endpoint, &in->tenant, &none,
-                                      &ngx_mcp_shared_limit,
-                                      NGX_MCP_ROOM_CALL, blocks);
+    admit.endpoint = &in->endpoint;
+    admit.tenant = &in->tenant;
+    admit.client = &none;
+    admit.limit_key = &ngx_mcp_shared_limit;
+    admit.limit = in->limit;
+    admit.room = NGX_MCP_ROOM_CALL;
+    admit.blocks = blocks;
+
+    return ngx_mcp_admit_locked(zone, &admit);
 }
 
 
@@ -1108,39 +1072,6 @@ ngx_mcp_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
     ngx_mcp_zone_unlock(zone);
 
     return us ? NGX_OK : NGX_DECLINED;
-}
-
-
-/* drops at most *left interests of those that nobody touches, and them */
-
-ngx_int_t
-ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone, ngx_uint_t *left)
-{
-    uint32_t                        n;
-    ngx_mcp_upstream_session_sh_t  *us;
-
-    while ((n = zone->root->shared.head) != 0) {
-        us = ngx_mcp_block(zone, n);
-
-        if (ngx_current_msec < us->touched
-            || ngx_current_msec - us->touched < NGX_MCP_SHARED_TIMEOUT)
-        {
-            break;
-        }
-
-        do {
-            if ((*left)-- == 0) {
-                return NGX_AGAIN;
-            }
-
-            ngx_mcp_step_locked(zone);
-
-        } while (ngx_mcp_interest_drop_locked(zone, us) == NGX_OK);
-
-        ngx_mcp_upstream_session_end_locked(zone, us);
-    }
-
-    return NGX_OK;
 }
 
 

@@ -103,7 +103,8 @@ ngx_int_t ngx_mcp_lease_ensure_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
  * quitting; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_pool_t *pool, ngx_mcp_lease_t *lease, ngx_mcp_lease_checkpoint_t *left);
+    ngx_pool_t *pool, ngx_mcp_lease_t *lease,
+    ngx_mcp_lease_checkpoint_t *left);
 
 /* NGX_OK; NGX_AGAIN: it is the one before in an overlap; NGX_DECLINED: lost */
 ngx_int_t ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);

@@ -149,6 +149,10 @@ typedef struct {
 #define NGX_MCP_RING_KEY(hash)  ((uint64_t) 1 << ((hash) & 63))
 #define NGX_MCP_RING_ANY        ((uint64_t) -1)
 
+
+/* numbers that the layer above counts in a process */
+#define NGX_MCP_ZONE_COUNTS  4
+
 /* workers whose bells are rung when the lock is given back; more: all */
 #define NGX_MCP_BELLS  32
 
@@ -164,7 +168,6 @@ struct ngx_mcp_zone_s {
     u_char                     *blocks;        /* block n at blocks + n * 256 */
     uint64_t                    epoch;         /* newer is higher */
     ngx_uint_t                  worker;        /* our slot, or ..._NO_WORKER */
-    ngx_uint_t                  pending_deletes;  /* DELETEs under way here */
     ngx_uint_t                  awaits;        /* who waits here for leases */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
@@ -177,6 +180,10 @@ struct ngx_mcp_zone_s {
 
     ngx_uint_t                  nbells;
     uint16_t                    bells[NGX_MCP_BELLS];
+
+    /* the schema's, of this process */
+
+    ngx_uint_t                  counts[NGX_MCP_ZONE_COUNTS];
 
     uint64_t                    serial;       /* of the transaction */
     ngx_mcp_noted_t             noted[NGX_MCP_NOTED];

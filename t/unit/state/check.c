@@ -396,7 +396,7 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         sub = ngx_mcp_block(zone, n);
         reach(zone, n, NGX_MCP_SUBSCRIPTION);
 
-        if (!ngx_mcp_subscribed_locked(zone, s, sub->uri)) {
+        if (!ngx_mcp_subscriber_has_locked(zone, s, sub->uri)) {
             bad("a subscription is not found");
         }
     }

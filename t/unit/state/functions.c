@@ -563,7 +563,7 @@ farewell_tests(void)
        && ngx_mcp_pending_delete_send(&zone)
           == NGX_OK, "one ends, another one begins");
 
-    zone.pending_deletes = 0;
+    zone.counts[NGX_MCP_COUNT_DELETES] = 0;
 
     while (ngx_mcp_pending_delete_send(&zone) == NGX_OK) { /* void */ }
 
