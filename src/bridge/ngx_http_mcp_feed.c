@@ -135,13 +135,12 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
 };
 
 
-static ngx_uint_t                 ngx_http_mcp_feed_number;   /* on demand */
-static ngx_array_t               *ngx_http_mcp_feed_bridges;
-static ngx_http_mcp_feed_poke_t   ngx_http_mcp_feed_pokes[
-                                                     NGX_HTTP_MCP_FEED_POKES];
+/* on demand, of all zones, as connections are the worker's */
+
+static ngx_uint_t  ngx_http_mcp_feed_number;
 
 
-void
+ngx_int_t
 ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 {
     ngx_uint_t                    i, n;
@@ -149,7 +148,13 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
     ngx_http_mcp_bridge_t       **bridge;
     ngx_http_mcp_feed_request_t   req;
 
-    ngx_http_mcp_feed_bridges = bridges;
+    zone->ctx[NGX_MCP_CTX_FEEDS] = ngx_pcalloc(ngx_cycle->pool,
+                                       NGX_HTTP_MCP_FEED_POKES
+                                       * sizeof(ngx_http_mcp_feed_poke_t));
+
+    if (zone->ctx[NGX_MCP_CTX_FEEDS] == NULL) {
+        return NGX_ERROR;
+    }
 
     bridge = bridges->elts;
 
@@ -176,6 +181,8 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
             }
         }
     }
+
+    return NGX_OK;
 }
 
 
@@ -310,7 +317,8 @@ ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
     }
 
     hash = ngx_crc32_short(req->key.data, req->key.len);
-    poke = &ngx_http_mcp_feed_pokes[hash % NGX_HTTP_MCP_FEED_POKES];
+    poke = req->bridge->zone->ctx[NGX_MCP_CTX_FEEDS];
+    poke += hash % NGX_HTTP_MCP_FEED_POKES;
 
     if (feed->demand && ngx_http_mcp_feed_poke(req, poke, hash)) {
         return NULL;
@@ -621,12 +629,14 @@ ngx_http_mcp_feed_find(ngx_mcp_zone_t *zone, ngx_str_t *parts,
 {
     ngx_str_t                *value;
     ngx_uint_t                i, n;
+    ngx_array_t              *bridges;
     ngx_http_mcp_feed_t      *feed;
     ngx_http_mcp_bridge_t   **bridge;
 
-    bridge = ngx_http_mcp_feed_bridges->elts;
+    bridges = zone->ctx[NGX_MCP_CTX_BRIDGES];
+    bridge = bridges->elts;
 
-    for (i = 0; i < ngx_http_mcp_feed_bridges->nelts; i++) {
+    for (i = 0; i < bridges->nelts; i++) {
 
         if (bridge[i]->zone != zone || bridge[i]->feeds == NULL
             || !ngx_mcp_equal(&bridge[i]->endpoint, &parts[0]))
@@ -795,7 +805,7 @@ ngx_http_mcp_feed_event(ngx_http_mcp_reader_t *reader,
     ngx_memzero(&in, sizeof(ngx_http_mcp_event_in_t));
 
     in.zone = zone;
-    in.bridges = ngx_http_mcp_feed_bridges;
+    in.bridges = zone->ctx[NGX_MCP_CTX_BRIDGES];
     in.endpoint = &fs->bridge->endpoint;
     in.tenant = ngx_http_mcp_feed_tenant(fs);
     in.topic = fs->default_topic;

@@ -21,7 +21,7 @@
 
 
 /* in a worker that has joined the zone; bridges: ngx_http_mcp_bridge_t * */
-void ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges);
+ngx_int_t ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges);
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers;
 

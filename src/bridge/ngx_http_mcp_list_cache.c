@@ -5,7 +5,7 @@
 #include "ngx_http_mcp_list_cache.h"
 
 
-/* copies of this worker, at most */
+/* copies of a worker and zone, at most */
 #define NGX_HTTP_MCP_LIST_CACHE_COPIES  1024
 #define NGX_HTTP_MCP_LIST_CACHE_SIZE    (32 * 1024 * 1024)
 
@@ -15,6 +15,22 @@
 #define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
 
 
+/* copies of a worker and zone */
+
+typedef struct {
+    ngx_queue_t               table[NGX_HTTP_MCP_LIST_CACHE_BUCKETS];
+    ngx_queue_t               copies;     /* used last comes first */
+    ngx_uint_t                n;
+    size_t                    size;
+} ngx_http_mcp_list_cache_t;
+
+#define ngx_http_mcp_list_cache_bucket(cache, ref, kind)                      \
+    (&(cache)->table[((ref).block * NGX_MCP_LIST_KINDS + (kind))              \
+                     % NGX_HTTP_MCP_LIST_CACHE_BUCKETS])
+
+
+static ngx_http_mcp_list_cache_t *ngx_http_mcp_list_cache(
+    ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_http_mcp_list_cache_request(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller);
 static ngx_int_t ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
@@ -24,38 +40,38 @@ static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_find(
 static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_load(
     ngx_mcp_zone_t *zone, ngx_mcp_list_t *list);
 static void ngx_http_mcp_list_cache_unlink(ngx_http_mcp_list_copy_t *copy);
-static void ngx_http_mcp_list_cache_bound(void);
+static void ngx_http_mcp_list_cache_bound(ngx_http_mcp_list_cache_t *cache);
 static void ngx_http_mcp_list_cache_ready(void *data);
 
 
-static ngx_queue_t
-    ngx_http_mcp_list_cache_table[NGX_HTTP_MCP_LIST_CACHE_BUCKETS];
-static ngx_queue_t  ngx_http_mcp_list_cache_copies;
-static ngx_uint_t   ngx_http_mcp_list_cache_n;
-static size_t       ngx_http_mcp_list_cache_size;
+/* NULL: no memory */
 
-#define ngx_http_mcp_list_cache_bucket(ref, kind)                             \
-    (&ngx_http_mcp_list_cache_table[                                          \
-         ((ref).block * NGX_MCP_LIST_KINDS + (kind))                          \
-         % NGX_HTTP_MCP_LIST_CACHE_BUCKETS])
-
-
-void
-ngx_http_mcp_list_cache_init(void)
+static ngx_http_mcp_list_cache_t *
+ngx_http_mcp_list_cache(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t  i;
+    ngx_uint_t                  i;
+    ngx_http_mcp_list_cache_t  *cache;
 
-    if (ngx_http_mcp_list_cache_copies.next) {
-        return;
+    cache = zone->ctx[NGX_MCP_CTX_LIST_CACHE];
+
+    if (cache) {
+        return cache;
+    }
+
+    cache = ngx_pcalloc(ngx_cycle->pool, sizeof(ngx_http_mcp_list_cache_t));
+    if (cache == NULL) {
+        return NULL;
     }
 
     for (i = 0; i < NGX_HTTP_MCP_LIST_CACHE_BUCKETS; i++) {
-        ngx_queue_init(&ngx_http_mcp_list_cache_table[i]);
+        ngx_queue_init(&cache->table[i]);
     }
 
-    ngx_queue_init(&ngx_http_mcp_list_cache_copies);
+    ngx_queue_init(&cache->copies);
 
-    ngx_http_mcp_list_refresh_init();
+    zone->ctx[NGX_MCP_CTX_LIST_CACHE] = cache;
+
+    return cache;
 }
 
 
@@ -191,10 +207,16 @@ static ngx_http_mcp_list_copy_t *
 ngx_http_mcp_list_cache_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind)
 {
-    ngx_queue_t               *q, *bucket;
-    ngx_http_mcp_list_copy_t  *copy;
+    ngx_queue_t                *q, *bucket;
+    ngx_http_mcp_list_copy_t   *copy;
+    ngx_http_mcp_list_cache_t  *cache;
 
-    bucket = ngx_http_mcp_list_cache_bucket(audience, kind);
+    cache = ngx_http_mcp_list_cache(zone);
+    if (cache == NULL) {
+        return NULL;
+    }
+
+    bucket = ngx_http_mcp_list_cache_bucket(cache, audience, kind);
 
     for (q = ngx_queue_head(bucket);
          q != ngx_queue_sentinel(bucket);
@@ -202,13 +224,12 @@ ngx_http_mcp_list_cache_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     {
         copy = ngx_queue_data(q, ngx_http_mcp_list_copy_t, chain);
 
-        if (copy->zone == zone && copy->list.kind == kind
+        if (copy->list.kind == kind
             && copy->list.audience.block == audience.block
             && copy->list.audience.gen == audience.gen)
         {
             ngx_queue_remove(&copy->queue);
-            ngx_queue_insert_head(&ngx_http_mcp_list_cache_copies,
-                                  &copy->queue);
+            ngx_queue_insert_head(&cache->copies, &copy->queue);
 
             return copy;
         }
@@ -221,9 +242,15 @@ ngx_http_mcp_list_cache_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 static ngx_http_mcp_list_copy_t *
 ngx_http_mcp_list_cache_load(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list)
 {
-    ngx_pool_t                *pool;
-    ngx_array_t               *pages;
-    ngx_http_mcp_list_copy_t  *copy, *old;
+    ngx_pool_t                 *pool;
+    ngx_array_t                *pages;
+    ngx_http_mcp_list_copy_t   *copy, *old;
+    ngx_http_mcp_list_cache_t  *cache;
+
+    cache = ngx_http_mcp_list_cache(zone);
+    if (cache == NULL) {
+        return NULL;
+    }
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
     if (pool == NULL) {
@@ -264,16 +291,16 @@ ngx_http_mcp_list_cache_load(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list)
         ngx_http_mcp_list_cache_unlink(old);
     }
 
-    ngx_queue_insert_head(&ngx_http_mcp_list_cache_copies, &copy->queue);
-    ngx_queue_insert_head(ngx_http_mcp_list_cache_bucket(list->audience,
+    ngx_queue_insert_head(&cache->copies, &copy->queue);
+    ngx_queue_insert_head(ngx_http_mcp_list_cache_bucket(cache, list->audience,
                                                          list->kind),
                           &copy->chain);
     copy->linked = 1;
 
-    ngx_http_mcp_list_cache_n++;
-    ngx_http_mcp_list_cache_size += copy->text.len;
+    cache->n++;
+    cache->size += copy->text.len;
 
-    ngx_http_mcp_list_cache_bound();
+    ngx_http_mcp_list_cache_bound(cache);
 
     return copy;
 
@@ -288,15 +315,15 @@ failed:
 /* the list used last, which was loaded just now, stays */
 
 static void
-ngx_http_mcp_list_cache_bound(void)
+ngx_http_mcp_list_cache_bound(ngx_http_mcp_list_cache_t *cache)
 {
     ngx_queue_t  *q;
 
-    while (ngx_http_mcp_list_cache_n > 1
-           && (ngx_http_mcp_list_cache_n > NGX_HTTP_MCP_LIST_CACHE_COPIES
-               || ngx_http_mcp_list_cache_size > NGX_HTTP_MCP_LIST_CACHE_SIZE))
+    while (cache->n > 1
+           && (cache->n > NGX_HTTP_MCP_LIST_CACHE_COPIES
+               || cache->size > NGX_HTTP_MCP_LIST_CACHE_SIZE))
     {
-        q = ngx_queue_last(&ngx_http_mcp_list_cache_copies);
+        q = ngx_queue_last(&cache->copies);
 
         ngx_http_mcp_list_cache_unlink(ngx_queue_data(q,
                                                       ngx_http_mcp_list_copy_t,
@@ -308,12 +335,16 @@ ngx_http_mcp_list_cache_bound(void)
 static void
 ngx_http_mcp_list_cache_unlink(ngx_http_mcp_list_copy_t *copy)
 {
+    ngx_http_mcp_list_cache_t  *cache;
+
+    cache = ngx_http_mcp_list_cache(copy->zone);
+
     ngx_queue_remove(&copy->queue);
     ngx_queue_remove(&copy->chain);
     copy->linked = 0;
 
-    ngx_http_mcp_list_cache_n--;
-    ngx_http_mcp_list_cache_size -= copy->text.len;
+    cache->n--;
+    cache->size -= copy->text.len;
 
     if (copy->uses == 0) {
         ngx_destroy_pool(copy->pool);

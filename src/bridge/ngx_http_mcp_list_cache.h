@@ -71,8 +71,5 @@ void ngx_http_mcp_list_cache_clear(ngx_http_mcp_bridge_t *bridge);
 /* the doorbell: handlers->lists */
 void ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
-/* before workers start */
-void ngx_http_mcp_list_cache_init(void);
-
 
 #endif /* _NGX_HTTP_MCP_LIST_CACHE_H_INCLUDED_ */

@@ -66,34 +66,42 @@ static ngx_http_mcp_shared_handlers_t  ngx_http_mcp_list_refresh_handlers = {
 };
 
 
-static ngx_queue_t  ngx_http_mcp_list_refreshes;
-
-
-void
-ngx_http_mcp_list_refresh_init(void)
+ngx_int_t
+ngx_http_mcp_list_refresh_init(ngx_mcp_zone_t *zone)
 {
-    ngx_queue_init(&ngx_http_mcp_list_refreshes);
+    ngx_queue_t  *refreshes;
+
+    refreshes = ngx_palloc(ngx_cycle->pool, sizeof(ngx_queue_t));
+    if (refreshes == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_queue_init(refreshes);
+
+    zone->ctx[NGX_MCP_CTX_LIST_REFRESHES] = refreshes;
 
     ngx_http_mcp_shared_handlers = &ngx_http_mcp_list_refresh_handlers;
+
+    return NGX_OK;
 }
 
 
 void
 ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 {
-    ngx_queue_t                  *q, *next;
+    ngx_queue_t                  *q, *next, *refreshes;
     ngx_http_mcp_list_refresh_t  *r;
 
-    for (q = ngx_queue_head(&ngx_http_mcp_list_refreshes);
-         q != ngx_queue_sentinel(&ngx_http_mcp_list_refreshes);
+    refreshes = zone->ctx[NGX_MCP_CTX_LIST_REFRESHES];
+
+    for (q = ngx_queue_head(refreshes);
+         q != ngx_queue_sentinel(refreshes);
          q = next)
     {
         next = ngx_queue_next(q);
         r = ngx_queue_data(q, ngx_http_mcp_list_refresh_t, queue);
 
-        if (r->us->bridge->zone == zone
-            && keys & NGX_MCP_RING_KEY(r->audience.block))
-        {
+        if (keys & NGX_MCP_RING_KEY(r->audience.block)) {
             ngx_http_mcp_list_refresh_work(r);
         }
     }
@@ -104,6 +112,7 @@ static void
 ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us)
 {
     ngx_uint_t                    i;
+    ngx_queue_t                  *refreshes;
     ngx_http_mcp_list_refresh_t  *r;
 
     us->lists = NULL;
@@ -134,7 +143,8 @@ ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us)
 
     us->lists = r;
 
-    ngx_queue_insert_tail(&ngx_http_mcp_list_refreshes, &r->queue);
+    refreshes = us->bridge->zone->ctx[NGX_MCP_CTX_LIST_REFRESHES];
+    ngx_queue_insert_tail(refreshes, &r->queue);
 
     /* nobody listened for a while */
 

@@ -13,7 +13,7 @@
 
 
 /* before workers start */
-void ngx_http_mcp_list_refresh_init(void);
+ngx_int_t ngx_http_mcp_list_refresh_init(ngx_mcp_zone_t *zone);
 
 /* the doorbell: handlers->lists */
 void ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);

@@ -126,20 +126,11 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
 
 ngx_http_mcp_shared_handlers_t  *ngx_http_mcp_shared_handlers;
 
-static ngx_array_t  *ngx_http_mcp_shared_bridges;
-
 
 static ngx_str_t  ngx_http_mcp_interest_methods[] = {
     ngx_string("resources/unsubscribe"),
     ngx_string("resources/subscribe")
 };
-
-
-void
-ngx_http_mcp_shared_init(ngx_array_t *bridges)
-{
-    ngx_http_mcp_shared_bridges = bridges;
-}
 
 
 ngx_int_t
@@ -263,12 +254,14 @@ ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone, ngx_str_t *parts,
     ngx_http_mcp_bridge_t **bridge)
 {
     ngx_uint_t                i;
+    ngx_array_t              *bridges;
     ngx_http_mcp_bridge_t   **b;
     ngx_http_mcp_upstream_t  *u;
 
-    b = ngx_http_mcp_shared_bridges->elts;
+    bridges = zone->ctx[NGX_MCP_CTX_BRIDGES];
+    b = bridges->elts;
 
-    for (i = 0; i < ngx_http_mcp_shared_bridges->nelts; i++) {
+    for (i = 0; i < bridges->nelts; i++) {
 
         if (b[i]->zone != zone
             || !ngx_mcp_equal(&b[i]->endpoint, &parts[0]))

@@ -142,9 +142,6 @@ ngx_int_t ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us,
     ngx_str_t *method, ngx_str_t *params, ngx_http_mcp_shared_done_pt done,
     void *data);
 
-/* in a worker, before it joins zones; bridges: ngx_http_mcp_bridge_t * */
-void ngx_http_mcp_shared_init(ngx_array_t *bridges);
-
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers;
 
 /* handlers->interests */

@@ -11,11 +11,14 @@
 #define NGX_HTTP_MCP_WAIT_LEVELS  3
 
 
+typedef struct ngx_http_mcp_waits_s  ngx_http_mcp_waits_t;
+
+
 /* a topic that is waited for in this worker */
 
 struct ngx_http_mcp_watch_s {
     ngx_rbtree_node_t         node;
-    ngx_mcp_zone_t           *zone;
+    ngx_http_mcp_waits_t     *waits;
     ngx_mcp_ref_t             topic;
     ngx_queue_t               waiters;    /* but for those that are due */
     ngx_uint_t                count;      /* of all */
@@ -29,10 +32,25 @@ struct ngx_http_mcp_wait_field_s {
 
 
 typedef struct {
-    ngx_mcp_zone_t           *zone;
-    uint64_t                  position;
+    uint64_t                  position;   /* 0: unused */
     ngx_mcp_json_index_t      index;
 } ngx_http_mcp_wait_cached_t;
+
+
+/* of a worker and zone */
+
+struct ngx_http_mcp_waits_s {
+    ngx_mcp_zone_t             *zone;
+    uint64_t                    seed;
+    ngx_rbtree_t                watches;
+    ngx_rbtree_node_t           sentinel;
+    ngx_queue_t                 due;      /* waiters */
+    ngx_event_t                 turn;
+    ngx_http_mcp_wait_cached_t  cache[NGX_HTTP_MCP_WAIT_CACHED];
+
+    /* of an event, while it is looked at */
+    u_char                      text[NGX_MCP_TOPIC_BYTES];
+};
 
 
 static ngx_int_t ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w);
@@ -44,20 +62,20 @@ static void ngx_http_mcp_wait_end(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 static void ngx_http_mcp_wait_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_wait_turn(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w);
-static void ngx_http_mcp_watch_init(void);
-static ngx_http_mcp_watch_t *ngx_http_mcp_watch_find(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t topic);
+static ngx_http_mcp_waits_t *ngx_http_mcp_waits(ngx_mcp_zone_t *zone);
+static ngx_http_mcp_watch_t *ngx_http_mcp_watch_find(
+    ngx_http_mcp_waits_t *waits, ngx_mcp_ref_t topic);
 static ngx_int_t ngx_http_mcp_watch_compare(ngx_http_mcp_watch_t *watch,
-    ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
+    ngx_mcp_ref_t topic);
 static void ngx_http_mcp_watch_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 static void ngx_http_mcp_watch_due(ngx_http_mcp_watch_t *watch);
-static void ngx_http_mcp_wait_shorten(ngx_queue_t *queue, ngx_mcp_zone_t *zone);
+static void ngx_http_mcp_wait_shorten(ngx_queue_t *queue);
 static ngx_int_t ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w,
     ngx_str_t *event);
 static ngx_mcp_json_index_t *ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w,
     ngx_str_t *event);
-static void ngx_http_mcp_wait_cache_clear(void);
+static void ngx_http_mcp_wait_cache_clear(ngx_http_mcp_waits_t *waits);
 
 
 /* members of an event that name it */
@@ -78,27 +96,15 @@ static ngx_str_t  ngx_http_mcp_wait_levels[NGX_HTTP_MCP_WAIT_LEVELS] = {
 };
 
 
-static uint64_t             ngx_http_mcp_wait_seed;
-static ngx_rbtree_t         ngx_http_mcp_watches;
-static ngx_rbtree_node_t    ngx_http_mcp_watches_sentinel;
-static ngx_queue_t          ngx_http_mcp_waiters_due;
-static ngx_event_t          ngx_http_mcp_waiters_turn;
-static ngx_http_mcp_wait_cached_t
-    ngx_http_mcp_wait_cache[NGX_HTTP_MCP_WAIT_CACHED];
-
-/* of an event, while it is looked at */
-static u_char               ngx_http_mcp_wait_text[NGX_MCP_TOPIC_BYTES];
-
-
 ngx_int_t
 ngx_http_mcp_wait_start(ngx_http_mcp_wait_t *w)
 {
     ngx_int_t   rc;
     ngx_msec_t  timeout;
 
-    ngx_http_mcp_watch_init();
+    w->waits = ngx_http_mcp_waits(w->zone);
 
-    if (ngx_http_mcp_wait_prepare(w) != NGX_OK) {
+    if (w->waits == NULL || ngx_http_mcp_wait_prepare(w) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -144,8 +150,7 @@ ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w)
     ngx_http_mcp_wait_field_t  *want;
 
     if (w->name.len) {
-        w->name_hash = ngx_mcp_json_index_value(ngx_http_mcp_wait_seed,
-                                                &w->name);
+        w->name_hash = ngx_mcp_json_index_value(w->waits->seed, &w->name);
     }
 
     if (w->match.len == 0) {
@@ -166,13 +171,12 @@ ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w)
         want = &w->wants[w->nmatch_fields++];
 
         for (i = 0; i < NGX_HTTP_MCP_WAIT_LEVELS; i++) {
-            want->paths[i] = ngx_mcp_json_index_path(ngx_http_mcp_wait_seed,
-                                                     &ngx_http_mcp_wait_levels[
-                                                                           i],
-                                                     &name);
+            want->paths[i] = ngx_mcp_json_index_path(w->waits->seed,
+                                                 &ngx_http_mcp_wait_levels[i],
+                                                 &name);
         }
 
-        want->value = ngx_mcp_json_index_value(ngx_http_mcp_wait_seed, &value);
+        want->value = ngx_mcp_json_index_value(w->waits->seed, &value);
     }
 
     return NGX_OK;
@@ -197,7 +201,7 @@ ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
 {
     ngx_http_mcp_watch_t  *watch;
 
-    watch = ngx_http_mcp_watch_find(w->zone, w->ref);
+    watch = ngx_http_mcp_watch_find(w->waits, w->ref);
 
     if (watch == NULL) {
         watch = ngx_alloc(sizeof(ngx_http_mcp_watch_t), ngx_cycle->log);
@@ -206,12 +210,12 @@ ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
         }
 
         watch->node.key = w->ref.block;
-        watch->zone = w->zone;
+        watch->waits = w->waits;
         watch->topic = w->ref;
         watch->count = 0;
 
         ngx_queue_init(&watch->waiters);
-        ngx_rbtree_insert(&ngx_http_mcp_watches, &watch->node);
+        ngx_rbtree_insert(&w->waits->watches, &watch->node);
     }
 
     watch->count++;
@@ -237,9 +241,9 @@ ngx_http_mcp_wait_leave(ngx_http_mcp_wait_t *w)
         return;
     }
 
-    ngx_mcp_topic_unwatch(watch->zone, watch->topic);
+    ngx_mcp_topic_unwatch(watch->waits->zone, watch->topic);
 
-    ngx_rbtree_delete(&ngx_http_mcp_watches, &watch->node);
+    ngx_rbtree_delete(&watch->waits->watches, &watch->node);
     ngx_free(watch);
 }
 
@@ -270,7 +274,7 @@ ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w)
     ngx_str_t   event;
     ngx_uint_t  missed;
 
-    event.data = ngx_http_mcp_wait_text;
+    event.data = w->waits->text;
 
     for ( ;; ) {
         rc = ngx_mcp_topic_next(w->zone, w->caller->session, w->ref,
@@ -299,8 +303,8 @@ ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w)
         break;
     }
 
-    if (ngx_queue_empty(&ngx_http_mcp_waiters_due)) {
-        ngx_http_mcp_wait_cache_clear();
+    if (ngx_queue_empty(&w->waits->due)) {
+        ngx_http_mcp_wait_cache_clear(w->waits);
     }
 
     if (rc != NGX_OK) {
@@ -325,39 +329,54 @@ ngx_http_mcp_wait_timeout(ngx_event_t *ev)
 }
 
 
-static void
-ngx_http_mcp_watch_init(void)
+static ngx_http_mcp_waits_t *
+ngx_http_mcp_waits(ngx_mcp_zone_t *zone)
 {
-    if (ngx_http_mcp_waiters_due.next) {
-        return;
+    ngx_http_mcp_waits_t  *waits;
+
+    waits = zone->ctx[NGX_MCP_CTX_WAITS];
+
+    if (waits) {
+        return waits;
     }
 
-    ngx_queue_init(&ngx_http_mcp_waiters_due);
+    waits = ngx_pcalloc(ngx_cycle->pool, sizeof(ngx_http_mcp_waits_t));
+    if (waits == NULL) {
+        return NULL;
+    }
 
-    ngx_rbtree_init(&ngx_http_mcp_watches, &ngx_http_mcp_watches_sentinel,
+    waits->zone = zone;
+    waits->seed = ((uint64_t) ngx_random() << 33)
+                  ^ ((uint64_t) ngx_random() << 11)
+                  ^ (uint64_t) ngx_pid;
+
+    ngx_queue_init(&waits->due);
+
+    ngx_rbtree_init(&waits->watches, &waits->sentinel,
                     ngx_http_mcp_watch_insert);
 
-    ngx_http_mcp_waiters_turn.handler = ngx_http_mcp_wait_turn;
-    ngx_http_mcp_waiters_turn.log = ngx_cycle->log;
+    waits->turn.handler = ngx_http_mcp_wait_turn;
+    waits->turn.data = waits;
+    waits->turn.log = ngx_cycle->log;
 
-    ngx_http_mcp_wait_seed = ((uint64_t) ngx_random() << 33)
-                             ^ ((uint64_t) ngx_random() << 11)
-                             ^ (uint64_t) ngx_pid;
+    zone->ctx[NGX_MCP_CTX_WAITS] = waits;
+
+    return waits;
 }
 
 
 static ngx_http_mcp_watch_t *
-ngx_http_mcp_watch_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
+ngx_http_mcp_watch_find(ngx_http_mcp_waits_t *waits, ngx_mcp_ref_t topic)
 {
     ngx_int_t           rc;
     ngx_rbtree_node_t  *node;
 
-    node = ngx_http_mcp_watches.root;
+    node = waits->watches.root;
 
-    while (node != &ngx_http_mcp_watches_sentinel) {
+    while (node != &waits->sentinel) {
 
-        rc = ngx_http_mcp_watch_compare((ngx_http_mcp_watch_t *) node, zone,
-                                        topic);
+        rc = ngx_http_mcp_watch_compare((ngx_http_mcp_watch_t *) node, topic);
+
         if (rc == 0) {
             return (ngx_http_mcp_watch_t *) node;
         }
@@ -370,8 +389,7 @@ ngx_http_mcp_watch_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
 
 
 static ngx_int_t
-ngx_http_mcp_watch_compare(ngx_http_mcp_watch_t *watch, ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t topic)
+ngx_http_mcp_watch_compare(ngx_http_mcp_watch_t *watch, ngx_mcp_ref_t topic)
 {
     if (watch->topic.block != topic.block) {
         return (watch->topic.block < topic.block) ? -1 : 1;
@@ -379,10 +397,6 @@ ngx_http_mcp_watch_compare(ngx_http_mcp_watch_t *watch, ngx_mcp_zone_t *zone,
 
     if (watch->topic.gen != topic.gen) {
         return (watch->topic.gen < topic.gen) ? -1 : 1;
-    }
-
-    if (watch->zone != zone) {
-        return (watch->zone < zone) ? -1 : 1;
     }
 
     return 0;
@@ -400,7 +414,7 @@ ngx_http_mcp_watch_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
 
     for ( ;; ) {
         p = ngx_http_mcp_watch_compare((ngx_http_mcp_watch_t *) temp,
-                                       watch->zone, watch->topic)
+                                       watch->topic)
             < 0 ? &temp->right : &temp->left;
 
         if (*p == sentinel) {
@@ -423,15 +437,16 @@ ngx_http_mcp_wait_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
 {
     ngx_rbtree_node_t     *node;
     ngx_http_mcp_watch_t  *watch;
+    ngx_http_mcp_waits_t  *waits;
 
-    if (ngx_http_mcp_watches.root == NULL
-        || ngx_http_mcp_watches.root == &ngx_http_mcp_watches_sentinel)
-    {
+    waits = zone->ctx[NGX_MCP_CTX_WAITS];
+
+    if (waits == NULL || waits->watches.root == &waits->sentinel) {
         return;
     }
 
     if (topic.block) {
-        watch = ngx_http_mcp_watch_find(zone, topic);
+        watch = ngx_http_mcp_watch_find(waits, topic);
 
         if (watch) {
             ngx_http_mcp_watch_due(watch);
@@ -440,16 +455,11 @@ ngx_http_mcp_wait_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
         return;
     }
 
-    for (node = ngx_rbtree_min(ngx_http_mcp_watches.root,
-                               &ngx_http_mcp_watches_sentinel);
+    for (node = ngx_rbtree_min(waits->watches.root, &waits->sentinel);
          node;
-         node = ngx_rbtree_next(&ngx_http_mcp_watches, node))
+         node = ngx_rbtree_next(&waits->watches, node))
     {
-        watch = (ngx_http_mcp_watch_t *) node;
-
-        if (watch->zone == zone) {
-            ngx_http_mcp_watch_due(watch);
-        }
+        ngx_http_mcp_watch_due((ngx_http_mcp_watch_t *) node);
     }
 }
 
@@ -461,26 +471,29 @@ ngx_http_mcp_watch_due(ngx_http_mcp_watch_t *watch)
         return;
     }
 
-    ngx_queue_add(&ngx_http_mcp_waiters_due, &watch->waiters);
+    ngx_queue_add(&watch->waits->due, &watch->waiters);
     ngx_queue_init(&watch->waiters);
 
-    ngx_post_event(&ngx_http_mcp_waiters_turn, &ngx_posted_events);
+    ngx_post_event(&watch->waits->turn, &ngx_posted_events);
 }
 
 
 static void
 ngx_http_mcp_wait_turn(ngx_event_t *ev)
 {
-    ngx_int_t             rc;
-    ngx_msec_t            start;
-    ngx_queue_t          *q;
-    ngx_http_mcp_wait_t  *w;
+    ngx_int_t              rc;
+    ngx_msec_t             start;
+    ngx_queue_t           *q;
+    ngx_http_mcp_wait_t   *w;
+    ngx_http_mcp_waits_t  *waits;
+
+    waits = ev->data;
 
     start = ngx_http_mcp_turn_now();
 
-    while (!ngx_queue_empty(&ngx_http_mcp_waiters_due)) {
+    while (!ngx_queue_empty(&waits->due)) {
 
-        q = ngx_queue_head(&ngx_http_mcp_waiters_due);
+        q = ngx_queue_head(&waits->due);
         w = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
 
         rc = ngx_http_mcp_wait_search(w);
@@ -498,12 +511,12 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
         }
     }
 
-    if (!ngx_queue_empty(&ngx_http_mcp_waiters_due)) {
+    if (!ngx_queue_empty(&waits->due)) {
         ngx_post_event(ev, &ngx_posted_next_events);
         return;
     }
 
-    ngx_http_mcp_wait_cache_clear();
+    ngx_http_mcp_wait_cache_clear(waits);
 }
 
 
@@ -512,7 +525,7 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
 static ngx_int_t
 ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w)
 {
-    if (ngx_http_mcp_watch_compare(w->watch, w->zone, w->ref) == 0) {
+    if (ngx_http_mcp_watch_compare(w->watch, w->ref) == 0) {
         ngx_queue_remove(&w->queue);
         ngx_queue_insert_tail(&w->watch->waiters, &w->queue);
 
@@ -530,31 +543,32 @@ ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w)
 void
 ngx_http_mcp_wait_drain(ngx_mcp_zone_t *zone)
 {
-    ngx_rbtree_node_t  *node;
+    ngx_rbtree_node_t     *node;
+    ngx_http_mcp_waits_t  *waits;
 
-    if (ngx_http_mcp_watches.root == NULL) {
+    waits = zone->ctx[NGX_MCP_CTX_WAITS];
+
+    if (waits == NULL) {
         return;
     }
 
-    ngx_http_mcp_wait_shorten(&ngx_http_mcp_waiters_due, zone);
+    ngx_http_mcp_wait_shorten(&waits->due);
 
-    if (ngx_http_mcp_watches.root == &ngx_http_mcp_watches_sentinel) {
+    if (waits->watches.root == &waits->sentinel) {
         return;
     }
 
-    for (node = ngx_rbtree_min(ngx_http_mcp_watches.root,
-                               &ngx_http_mcp_watches_sentinel);
+    for (node = ngx_rbtree_min(waits->watches.root, &waits->sentinel);
          node;
-         node = ngx_rbtree_next(&ngx_http_mcp_watches, node))
+         node = ngx_rbtree_next(&waits->watches, node))
     {
-        ngx_http_mcp_wait_shorten(&((ngx_http_mcp_watch_t *) node)->waiters,
-                                  zone);
+        ngx_http_mcp_wait_shorten(&((ngx_http_mcp_watch_t *) node)->waiters);
     }
 }
 
 
 static void
-ngx_http_mcp_wait_shorten(ngx_queue_t *queue, ngx_mcp_zone_t *zone)
+ngx_http_mcp_wait_shorten(ngx_queue_t *queue)
 {
     ngx_msec_t            wait;
     ngx_queue_t          *q;
@@ -565,10 +579,6 @@ ngx_http_mcp_wait_shorten(ngx_queue_t *queue, ngx_mcp_zone_t *zone)
          q = ngx_queue_next(q))
     {
         w = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
-
-        if (w->zone != zone) {
-            continue;
-        }
 
         wait = ngx_random() % (w->drain + 1);
 
@@ -609,7 +619,7 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
             return NGX_DECLINED;
         }
 
-        path = ngx_mcp_json_index_path(ngx_http_mcp_wait_seed,
+        path = ngx_mcp_json_index_path(w->waits->seed,
                                        &ngx_http_mcp_wait_levels[0], member);
 
         if (ngx_mcp_json_index_find(index, path, &value)
@@ -647,9 +657,9 @@ ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w, ngx_str_t *event)
     ngx_mcp_json_field_t        *fields;
     ngx_http_mcp_wait_cached_t  *kept;
 
-    kept = &ngx_http_mcp_wait_cache[w->after % NGX_HTTP_MCP_WAIT_CACHED];
+    kept = &w->waits->cache[w->after % NGX_HTTP_MCP_WAIT_CACHED];
 
-    if (kept->zone == w->zone && kept->position == w->after) {
+    if (kept->position == w->after) {
         return &kept->index;
     }
 
@@ -660,32 +670,30 @@ ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w, ngx_str_t *event)
         return NULL;
     }
 
-    if (kept->zone) {
+    if (kept->position) {
         ngx_free(kept->index.fields);
     }
 
-    kept->zone = w->zone;
     kept->position = w->after;
 
-    ngx_mcp_json_index(&kept->index, event, ngx_http_mcp_wait_seed, fields,
-                       size);
+    ngx_mcp_json_index(&kept->index, event, w->waits->seed, fields, size);
 
     return &kept->index;
 }
 
 
 static void
-ngx_http_mcp_wait_cache_clear(void)
+ngx_http_mcp_wait_cache_clear(ngx_http_mcp_waits_t *waits)
 {
     ngx_uint_t                   i;
     ngx_http_mcp_wait_cached_t  *kept;
 
     for (i = 0; i < NGX_HTTP_MCP_WAIT_CACHED; i++) {
-        kept = &ngx_http_mcp_wait_cache[i];
+        kept = &waits->cache[i];
 
-        if (kept->zone) {
+        if (kept->position) {
             ngx_free(kept->index.fields);
-            kept->zone = NULL;
+            kept->position = 0;
         }
     }
 }

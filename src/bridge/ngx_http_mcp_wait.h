@@ -47,13 +47,14 @@ struct ngx_http_mcp_wait_s {
     ngx_uint_t                missed;     /* some before it may be lost */
 
     /* private */
-    ngx_queue_t                 queue;
-    ngx_mcp_ref_t               ref;
-    ngx_event_t                 timer;
-    ngx_http_mcp_watch_t       *watch;      /* NULL: it does not wait */
-    ngx_http_mcp_wait_field_t  *wants;      /* what match says */
-    ngx_uint_t                  nmatch_fields;
-    uint64_t                    name_hash;  /* what name says */
+    ngx_queue_t                   queue;
+    ngx_mcp_ref_t                 ref;
+    ngx_event_t                   timer;
+    struct ngx_http_mcp_waits_s  *waits;
+    ngx_http_mcp_watch_t         *watch;      /* NULL: it does not wait */
+    ngx_http_mcp_wait_field_t    *wants;      /* what match says */
+    ngx_uint_t                    nmatch_fields;
+    uint64_t                      name_hash;  /* what name says */
 };
 
 

@@ -107,16 +107,16 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
 
     ngx_http_mcp_reader_kinds = ngx_http_mcp_readers;
 
-    ngx_http_mcp_shared_init(&mmcf->bridges);
-    ngx_http_mcp_list_cache_init();
-
     zones = mmcf->zones.elts;
 
     for (i = 0; i < mmcf->zones.nelts; i++) {
 
         zones[i]->zone.log = cycle->log;
+        zones[i]->zone.ctx[NGX_MCP_CTX_BRIDGES] = &mmcf->bridges;
 
-        if (ngx_http_mcp_stream_init_worker(&zones[i]->zone) != NGX_OK) {
+        if (ngx_http_mcp_stream_init_worker(&zones[i]->zone) != NGX_OK
+            || ngx_http_mcp_list_refresh_init(&zones[i]->zone) != NGX_OK)
+        {
             return NGX_ERROR;
         }
 
@@ -128,7 +128,11 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
             return NGX_ERROR;
         }
 
-        ngx_http_mcp_feed_init(&zones[i]->zone, &mmcf->bridges);
+        if (ngx_http_mcp_feed_init(&zones[i]->zone, &mmcf->bridges)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
     }
 
     bridges = mmcf->bridges.elts;

@@ -34,7 +34,7 @@ typedef struct ngx_http_mcp_client_s  ngx_http_mcp_client_t;
 typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
 
 
-/* an mcp_zone; the handle comes first: zone->data is the streams' */
+/* an mcp_zone; the handle comes first */
 
 typedef struct {
     ngx_mcp_zone_t              zone;

@@ -658,7 +658,7 @@ ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_http_mcp_stream_t   *s;
     ngx_http_mcp_streams_t  *streams;
 
-    streams = zone->data;
+    streams = zone->ctx[NGX_MCP_CTX_STREAMS];
 
     if (streams == NULL || local >= streams->nslots) {
         return;
@@ -875,7 +875,7 @@ ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone)
     streams->drain.data = streams;
     streams->drain.log = ngx_cycle->log;
 
-    zone->data = streams;
+    zone->ctx[NGX_MCP_CTX_STREAMS] = streams;
 
     return NGX_OK;
 }
@@ -1136,7 +1136,7 @@ ngx_http_mcp_stream_drain(ngx_mcp_zone_t *zone)
     ngx_uint_t               i;
     ngx_http_mcp_streams_t  *streams;
 
-    streams = zone->data;
+    streams = zone->ctx[NGX_MCP_CTX_STREAMS];
 
     if (streams == NULL || streams->draining) {
         return;

@@ -7,7 +7,7 @@
  * writing and closing is the same for both.
  *
  * A stream is process-local memory of its own (not of the request), owned by
- * this file from open to close; zone->data finds a worker's streams.
+ * this file from open to close; zone->ctx finds a worker's streams.
  */
 
 #ifndef _NGX_HTTP_MCP_STREAM_H_INCLUDED_

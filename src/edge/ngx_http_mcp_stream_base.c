@@ -23,7 +23,7 @@ ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone)
     ngx_http_mcp_stream_t   *s;
     ngx_http_mcp_streams_t  *streams;
 
-    streams = zone->data;
+    streams = zone->ctx[NGX_MCP_CTX_STREAMS];
 
     if (streams == NULL) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,

@@ -413,7 +413,7 @@ ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
     ngx_http_mcp_group_t    *g;
     ngx_http_mcp_streams_t  *streams;
 
-    streams = zone->data;
+    streams = zone->ctx[NGX_MCP_CTX_STREAMS];
 
     if (streams == NULL) {
         return;

@@ -110,8 +110,8 @@ ngx_int_t ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next);
 
 
 /*
- * Ids of events (ngx_mcp_idempotency.c): the last 1024 are known.  key is never 0;
- * first: NGX_OK, or NGX_DECLINED if it is known.
+ * Ids of events (ngx_mcp_idempotency.c): the last 1024 are known.  key is never
+ * 0; first: NGX_OK, or NGX_DECLINED if it is known.
  */
 uint64_t ngx_mcp_idempotency_key(ngx_mcp_zone_t *zone, ngx_str_t *scope,
     ngx_str_t *id);

@@ -79,6 +79,27 @@ struct ngx_mcp_worker_handlers_s {
 };
 
 
+/*
+ * What a worker keeps for a zone, beside the zone: zone->ctx, each owned by the
+ * file that sets it; NULL before.
+ */
+
+typedef enum {
+    NGX_MCP_CTX_PROBES = 0,
+    NGX_MCP_CTX_UPDATES,
+    NGX_MCP_CTX_BRIDGES,                       /* array of all */
+    NGX_MCP_CTX_FEEDS,
+    NGX_MCP_CTX_LIST_CACHE,
+    NGX_MCP_CTX_LIST_REFRESHES,
+    NGX_MCP_CTX_WAITS,
+    NGX_MCP_CTX_STREAMS,
+    NGX_MCP_CTX_MAX
+} ngx_mcp_ctx_e;
+
+typedef char  ngx_mcp_ctx_fits[
+    NGX_MCP_CTX_MAX <= NGX_MCP_ZONE_CTX ? 1 : -1];
+
+
 /* the reason for which room was refused */
 
 typedef enum {

@@ -26,11 +26,6 @@ static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_probe_handlers = {
 };
 
 
-/* in this worker */
-
-static ngx_queue_t  ngx_http_mcp_probes;
-
-
 ngx_int_t
 ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_profile_t *profile)
@@ -139,25 +134,25 @@ ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 void
 ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone)
 {
-    ngx_queue_t           *q;
+    ngx_queue_t           *q, *probes;
     ngx_http_mcp_probe_t  *probe;
 
-    if (ngx_http_mcp_probes.next == NULL
+    probes = zone->ctx[NGX_MCP_CTX_PROBES];
+
+    if (probes == NULL
         || ngx_http_mcp_waiter_any(zone, NGX_HTTP_MCP_WAIT_PROFILE))
     {
         return;
     }
 
-    for (q = ngx_queue_head(&ngx_http_mcp_probes);
-         q != ngx_queue_sentinel(&ngx_http_mcp_probes);
+    for (q = ngx_queue_head(probes);
+         q != ngx_queue_sentinel(probes);
          q = ngx_queue_next(q))
     {
         probe = ngx_queue_data(q, ngx_http_mcp_probe_t, queue);
 
-        if (probe->upstream->zone == zone) {
-            probe->given_up = 1;
-            ngx_http_mcp_exchange_abort(probe->x);
-        }
+        probe->given_up = 1;
+        ngx_http_mcp_exchange_abort(probe->x);
     }
 }
 
@@ -168,6 +163,7 @@ ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
 {
     ngx_str_t              none;
     ngx_pool_t            *pool;
+    ngx_queue_t           *probes;
     ngx_http_mcp_probe_t  *probe;
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
@@ -199,11 +195,19 @@ ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
 
     probe->end = ngx_current_msec + NGX_HTTP_MCP_INITIALIZE_TIME;
 
-    if (ngx_http_mcp_probes.next == NULL) {
-        ngx_queue_init(&ngx_http_mcp_probes);
+    probes = u->zone->ctx[NGX_MCP_CTX_PROBES];
+
+    if (probes == NULL) {
+        probes = ngx_palloc(ngx_cycle->pool, sizeof(ngx_queue_t));
+        if (probes == NULL) {
+            goto failed;
+        }
+
+        ngx_queue_init(probes);
+        u->zone->ctx[NGX_MCP_CTX_PROBES] = probes;
     }
 
-    ngx_queue_insert_tail(&ngx_http_mcp_probes, &probe->queue);
+    ngx_queue_insert_tail(probes, &probe->queue);
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp probes upstream \"%V\"", &u->name);

@@ -33,15 +33,13 @@ static ngx_uint_t ngx_http_mcp_update_duplicate(
 static ngx_int_t ngx_http_mcp_update_defer(
     ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
     ngx_str_t *uri, ngx_str_t *text, ngx_pool_t *pool);
-static ngx_queue_t *ngx_http_mcp_update_bucket(ngx_mcp_ref_t session);
+static ngx_queue_t *ngx_http_mcp_update_bucket(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session);
 static void ngx_http_mcp_update_record(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_str_t *id, ngx_str_t *uri, ngx_mcp_event_t *event);
 static void ngx_http_mcp_update_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_update_log_single(ngx_http_mcp_upstream_t *u,
     ngx_str_t *id, ngx_str_t *uri);
-
-
-static ngx_queue_t  ngx_http_mcp_update_buckets[NGX_HTTP_MCP_UPDATE_BUCKETS];
 
 
 ngx_uint_t
@@ -242,7 +240,10 @@ ngx_http_mcp_update_defer(ngx_http_mcp_upstream_request_t *ureq,
     ngx_queue_t            *q, *bucket;
     ngx_http_mcp_update_t  *update;
 
-    bucket = ngx_http_mcp_update_bucket(caller->session);
+    bucket = ngx_http_mcp_update_bucket(ureq->upstream->zone, caller->session);
+    if (bucket == NULL) {
+        return NGX_ERROR;
+    }
 
     for (q = ngx_queue_head(bucket);
          q != ngx_queue_sentinel(bucket);
@@ -292,19 +293,31 @@ ngx_http_mcp_update_defer(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
+/* NULL: no memory */
+
 static ngx_queue_t *
-ngx_http_mcp_update_bucket(ngx_mcp_ref_t session)
+ngx_http_mcp_update_bucket(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
 {
-    ngx_queue_t  *bucket;
+    ngx_uint_t    i;
+    ngx_queue_t  *buckets;
 
-    bucket = &ngx_http_mcp_update_buckets[session.block
-                                          % NGX_HTTP_MCP_UPDATE_BUCKETS];
+    buckets = zone->ctx[NGX_MCP_CTX_UPDATES];
 
-    if (bucket->next == NULL) {
-        ngx_queue_init(bucket);
+    if (buckets == NULL) {
+        buckets = ngx_palloc(ngx_cycle->pool, NGX_HTTP_MCP_UPDATE_BUCKETS
+                                              * sizeof(ngx_queue_t));
+        if (buckets == NULL) {
+            return NULL;
+        }
+
+        for (i = 0; i < NGX_HTTP_MCP_UPDATE_BUCKETS; i++) {
+            ngx_queue_init(&buckets[i]);
+        }
+
+        zone->ctx[NGX_MCP_CTX_UPDATES] = buckets;
     }
 
-    return bucket;
+    return &buckets[session.block % NGX_HTTP_MCP_UPDATE_BUCKETS];
 }
 
 
@@ -388,26 +401,19 @@ void
 ngx_http_mcp_upstream_message_quit(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t              i;
-    ngx_queue_t            *q, *bucket;
+    ngx_queue_t            *q, *buckets;
     ngx_http_mcp_update_t  *update;
 
-    for (i = 0; i < NGX_HTTP_MCP_UPDATE_BUCKETS; i++) {
-        bucket = &ngx_http_mcp_update_buckets[i];
+    buckets = zone->ctx[NGX_MCP_CTX_UPDATES];
 
-        if (bucket->next == NULL) {
-            continue;
-        }
+    for (i = 0; buckets && i < NGX_HTTP_MCP_UPDATE_BUCKETS; i++) {
 
-        q = ngx_queue_head(bucket);
-
-        while (q != ngx_queue_sentinel(bucket)) {
+        while (!ngx_queue_empty(&buckets[i])) {
+            q = ngx_queue_head(&buckets[i]);
             update = ngx_queue_data(q, ngx_http_mcp_update_t, queue);
-            q = ngx_queue_next(q);
 
-            if (update->upstream->zone == zone) {
-                ngx_del_timer(&update->timer);
-                ngx_http_mcp_update_timeout(&update->timer);
-            }
+            ngx_del_timer(&update->timer);
+            ngx_http_mcp_update_timeout(&update->timer);
         }
     }
 }

@@ -150,8 +150,10 @@ typedef struct {
 #define NGX_MCP_RING_ANY        ((uint64_t) -1)
 
 
-/* numbers that the layer above counts in a process */
+/* numbers that the layer above counts in a process, and contexts there */
 #define NGX_MCP_ZONE_COUNTS  4
+#define NGX_MCP_ZONE_CTX     16
+
 
 /* workers whose bells are rung when the lock is given back; more: all */
 #define NGX_MCP_BELLS  32
@@ -171,7 +173,6 @@ struct ngx_mcp_zone_s {
     ngx_uint_t                  awaits;        /* who waits here for leases */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
-    void                       *data;          /* the edge's, per zone */
     void                       *doorbell;      /* private */
 
     unsigned                    full:2;       /* schema->full() is called at
@@ -181,9 +182,10 @@ struct ngx_mcp_zone_s {
     ngx_uint_t                  nbells;
     uint16_t                    bells[NGX_MCP_BELLS];
 
-    /* the schema's, of this process */
+    /* of the layers above, in this process */
 
     ngx_uint_t                  counts[NGX_MCP_ZONE_COUNTS];
+    void                       *ctx[NGX_MCP_ZONE_CTX];
 
     uint64_t                    serial;       /* of the transaction */
     ngx_mcp_noted_t             noted[NGX_MCP_NOTED];

@@ -29,7 +29,7 @@ on_lease(ngx_mcp_zone_t *z, ngx_str_t *key, ngx_uint_t why)
 {
     heard_t  *h;
 
-    h = z->data;
+    h = z->ctx[0];
     h->n++;
     h->why |= why;
     snprintf(h->key, sizeof(h->key), "%.*s", (int) key->len, key->data);
@@ -98,7 +98,7 @@ join(ngx_uint_t n, uint64_t epoch)
     workers[n] = zone;
     workers[n].epoch = epoch;
     workers[n].handlers = &handlers;
-    workers[n].data = &heard[n];
+    workers[n].ctx[0] = &heard[n];
     workers[n].worker = NGX_MCP_NO_WORKER;
 
     ngx_mcp_worker_claim(&workers[n], name);
