@@ -128,7 +128,7 @@ is_deeply([grep { $count{$_} > 1 } sort keys %count], [], 'unique base names');
 
 # no file of these folders uses another one in a circle
 
-for my $folder (qw(protocol zone upstream)) {
+for my $folder (qw(protocol zone state upstream)) {
     my (%defined, %uses);
 
     my @files = grep { m{^src/$folder/.*\.c$} } @c;
