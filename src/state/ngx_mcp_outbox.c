@@ -1238,14 +1238,14 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         it->class = NGX_MCP_COALESCING_NONE;
         it->deliveries = (uint32_t) snd->n;
 
-        if (post->attended) {
-            it->rec.flags = NGX_MCP_ITEM_ATTENDED;
-        }
-
         ngx_mcp_commit_locked(zone, it, NGX_MCP_ITEM);
         ngx_mcp_list_append(zone, &zone->root->items, ngx_mcp_number(zone, it),
                             NGX_MCP_LINKS);
         ngx_mcp_item_work_locked(zone, it);
+
+        if (post->attended) {
+            it->rec.flags |= NGX_MCP_ITEM_ATTENDED;
+        }
 
         snd->item = ngx_mcp_ref(zone, it);
     }
@@ -1407,11 +1407,13 @@ ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
 }
 
 
-/* it is this worker's */
+/* it is this worker's, and attended as before if it was that already */
 
 static void
 ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 {
+    uint32_t  nonce;
+
     ngx_mcp_touch(zone, it);
 
     if (zone->worker == NGX_MCP_NO_WORKER) {
@@ -1419,12 +1421,17 @@ ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
         return;
     }
 
-    it->rec.worker = (uint16_t) zone->worker;
-    it->nonce = ngx_mcp_slot(zone, zone->worker)->nonce;
+    nonce = ngx_mcp_slot(zone, zone->worker)->nonce;
+
+    if (it->rec.worker != zone->worker || it->nonce != nonce) {
+        it->rec.worker = (uint16_t) zone->worker;
+        it->rec.flags &= ~NGX_MCP_ITEM_ATTENDED;
+        it->nonce = nonce;
+    }
 }
 
 
-/* whether this worker may carry on */
+/* whether this worker is to carry on, though nobody asks for it */
 
 static ngx_uint_t
 ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
@@ -1435,13 +1442,14 @@ ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
         return 1;
     }
 
-    if (it->rec.worker == zone->worker) {
-        return !(it->rec.flags & NGX_MCP_ITEM_ATTENDED);
-    }
-
     w = ngx_mcp_slot(zone, it->rec.worker);
 
-    return w->state != NGX_MCP_WORKER_LIVE || w->nonce != it->nonce;
+    if (w->state != NGX_MCP_WORKER_LIVE || w->nonce != it->nonce) {
+        return 1;
+    }
+
+    return it->rec.worker == zone->worker
+           && !(it->rec.flags & NGX_MCP_ITEM_ATTENDED);
 }
 
 

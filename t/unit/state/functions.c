@@ -2915,9 +2915,11 @@ static void
 missed_tests(void)
 {
     char                   name[16];
-    ngx_uint_t             i, n;
+    u_char                 bell[NGX_MCP_NAME_LEN];
+    ngx_uint_t             i, n, own;
     ngx_msec_t             next;
     ngx_mcp_ref_t          a;
+    ngx_mcp_zone_t         dying;
     ngx_mcp_stream_t       last;
     static char            some[200];
     ngx_mcp_session_new_t  in;
@@ -2962,6 +2964,36 @@ missed_tests(void)
 
     ok(line_len(&last) == 199, "the last one has it");
     ok(told_missed == 2, "and all that missed it are counted");
+    ngx_mcp_stream_close(&zone, &last, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    /* the worker dies that carries on; another one needs two turns */
+
+    for ( /* void */ ; i < 2 * MANY; i++) {
+        snprintf(name, sizeof(name), "e%u", (unsigned) i);
+        a = session(name, "t");
+    }
+
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &last);
+
+    dying = zone;
+    dying.worker = NGX_MCP_NO_WORKER;
+    memset(bell, 2, sizeof(bell));
+    ngx_mcp_worker_claim(&dying, bell);
+    own = zone.worker;
+
+    zone.worker = dying.worker;
+    told_attended = 1;
+    ok(tell_once("s", "3", "3", &n) == NGX_AGAIN && n == 2 * MANY,
+       "one whose sender dies");
+    told_attended = 0;
+    zone.worker = own;
+
+    ngx_mcp_worker_reap(&zone, dying.worker,
+                        ngx_mcp_slot(&zone, dying.worker)->nonce);
+    ok(ngx_mcp_outbox_due(&zone, &next) == NGX_AGAIN
+       && ngx_mcp_outbox_due(&zone, &next) == NGX_OK
+       && zone.sh->used[NGX_MCP_ITEM] == 0, "is finished by another worker");
+    is(take(&last), "3 again", "the last one has it");
 
     stop("missed");
 }
