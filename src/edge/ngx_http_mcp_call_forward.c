@@ -1074,7 +1074,7 @@ ngx_http_mcp_cancel_gone(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* told() follows */
+/* the end of the request follows */
 
 static void
 ngx_http_mcp_sync_timeout(ngx_event_t *ev)

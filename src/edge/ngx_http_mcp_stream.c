@@ -1,4 +1,5 @@
 
+#include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_stream_body.h"
 #include "ngx_http_mcp_turn.h"
@@ -198,6 +199,7 @@ failed:
 static ngx_int_t
 ngx_http_mcp_stream_header(ngx_http_request_t *r)
 {
+    ngx_str_t                  store, buffering;
     ngx_table_elt_t           *h;
     ngx_http_core_loc_conf_t  *clcf;
 
@@ -213,21 +215,14 @@ ngx_http_mcp_stream_header(ngx_http_request_t *r)
     r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
 
-    h = ngx_http_mcp_header_push(&r->headers_out.headers);
-    if (h == NULL) {
+    ngx_str_set(&store, "no-store");
+    ngx_str_set(&buffering, "no");
+
+    if (ngx_http_mcp_header(r, "Cache-Control", &store) != NGX_OK
+        || ngx_http_mcp_header(r, "X-Accel-Buffering", &buffering) != NGX_OK)
+    {
         return NGX_ERROR;
     }
-
-    ngx_str_set(&h->key, "Cache-Control");
-    ngx_str_set(&h->value, "no-store");
-
-    h = ngx_http_mcp_header_push(&r->headers_out.headers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_str_set(&h->key, "X-Accel-Buffering");
-    ngx_str_set(&h->value, "no");
 
     /* is not sent, but keeps all compressing filters off */
 
