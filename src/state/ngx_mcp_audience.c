@@ -122,18 +122,15 @@ ngx_mcp_audience_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a)
 }
 
 
-/* the one of a session, of which the names are known by their hashes only */
+/* the names are known by their hashes only */
 
 ngx_mcp_audience_sh_t *
-ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    uint64_t key)
 {
     uint32_t                hash;
-    uint64_t                key;
-    ngx_mcp_group_sh_t     *g;
     ngx_mcp_audience_sh_t  *aud;
 
-    g = ngx_mcp_session_group(zone, s);
-    key = ngx_mcp_session_extension(zone, s)->audience;
     hash = ngx_mcp_audience_hash(g->rec.hash, key);
 
     for (aud = ngx_mcp_hash_first_locked(zone, NGX_MCP_AUDIENCE, hash);
@@ -284,15 +281,17 @@ ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
         ngx_mcp_audience_leave_locked(zone, e);
 
-        if (a && a->key == e->audience) {
+        ngx_mcp_touch(zone, &s->subscriber);
+
+        if (a && a->key == s->subscriber.audience) {
             ngx_mcp_touch(zone, &a->members);
-            e->alone = 0;
+            s->subscriber.own_lists = 0;
             e->listed = ref;
             a->members++;
             rc = NGX_OK;
 
         } else {
-            e->alone = 1;
+            s->subscriber.own_lists = 1;
         }
     }
 

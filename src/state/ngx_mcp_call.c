@@ -563,7 +563,7 @@ ngx_mcp_token_test_locked(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t,
 
     s = ngx_mcp_session_locked(zone, c->task.rec.owner);
 
-    if (s == NULL || (t->identity && t->identity != s->identity)
+    if (s == NULL || (t->identity && t->identity != s->subscriber.identity)
         || !ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
                                   t->endpoint, t->tenant))
     {

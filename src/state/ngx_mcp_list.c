@@ -164,8 +164,9 @@ ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     s = ngx_mcp_session_locked(zone, session);
 
-    if (s && !ngx_mcp_session_extension(zone, s)->alone) {
-        a = ngx_mcp_audience_find_locked(zone, s);
+    if (s && !s->subscriber.own_lists) {
+        a = ngx_mcp_audience_find_locked(zone, ngx_mcp_session_group(zone, s),
+                                         s->subscriber.audience);
     }
 
     if (a) {

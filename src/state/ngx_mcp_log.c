@@ -196,7 +196,7 @@ ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
         c = NULL;
         s = owner;
         log = &s->log;
-        active_stream = s->active_stream;
+        active_stream = s->subscriber.active_stream;
     }
 
     e = NULL;
@@ -736,16 +736,14 @@ ngx_mcp_losses_lost(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,
 
 ngx_mcp_lost_e
 ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_session_sh_t *s, uint64_t pos)
+    ngx_mcp_subscriber_sh_t *sb, uint64_t pos)
 {
     uint32_t                    n;
     ngx_uint_t                  i, lost, others;
     ngx_mcp_losses_sh_t        *l;
-    ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
 
     l = ngx_mcp_block(zone, g->losses);
-    e = ngx_mcp_session_extension(zone, s);
 
     lost = 0;
     others = 0;
@@ -753,15 +751,15 @@ ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     for (i = 0; i < NGX_MCP_LOSSES_LEVELS; i++) {
 
         if (*ngx_mcp_losses_place(zone, l, i) > pos) {
-            lost |= (i == 0 || i >= s->level);
-            others |= (i && i < s->level);
+            lost |= (i == 0 || i >= sb->level);
+            others |= (i && i < sb->level);
         }
     }
 
-    lost |= ngx_mcp_losses_lost(zone, l, s->identity, pos)
-            || ngx_mcp_losses_lost(zone, l, e->audience, pos);
+    lost |= ngx_mcp_losses_lost(zone, l, sb->identity, pos)
+            || ngx_mcp_losses_lost(zone, l, sb->audience, pos);
 
-    for (n = e->subscriptions.head; n && !lost; n = sub->rec.links.next) {
+    for (n = sb->subscriptions.head; n && !lost; n = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, n);
         lost = ngx_mcp_losses_lost(zone, l, sub->uri, pos);
     }

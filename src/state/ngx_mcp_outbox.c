@@ -565,14 +565,14 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
             return NGX_OK;
         }
 
-        if (target->identity && target->identity != s->identity) {
+        if (target->identity && target->identity != s->subscriber.identity) {
             return NGX_DECLINED;
         }
 
         *ref = head->ref;
 
-        return ngx_mcp_subscriber_hidden_locked(zone, s, target) ? NGX_DONE
-                                                                 : NGX_OK;
+        return ngx_mcp_subscriber_hidden_locked(zone, &s->subscriber, target)
+               ? NGX_DONE : NGX_OK;
     }
 
     *ref = head->ref;

@@ -177,7 +177,8 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
             /* these go with the session alone, as it may come back */
 
             e = ngx_mcp_session_extension(zone, s);
-            left -= ngx_min(left, e->nsubscriptions + e->nserver_requests);
+            left -= ngx_min(left, s->subscriber.nsubscriptions
+                                  + e->nserver_requests);
 
             ngx_mcp_session_end_locked(zone, s,
                                        NGX_MCP_COUNTER_SESSIONS_EXPIRED);
@@ -713,7 +714,7 @@ ngx_mcp_room_replayable(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 
     s = (ngx_mcp_session_sh_t *) owner;
 
-    return e->pos <= s->delivered.own;
+    return e->pos <= s->subscriber.delivered.own;
 }
 
 

@@ -24,7 +24,7 @@ ngx_int_t
 ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_ref_t *ref)
 {
-    ngx_str_t              parts[4];
+    ngx_str_t              parts[5];
     ngx_int_t              rc;
     ngx_uint_t             need;
     ngx_mcp_stage_t        stage, extension;
@@ -39,13 +39,13 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     parts[1] = in->client_version;
     parts[1].len = ngx_min(parts[1].len, 64);
     parts[2] = in->list_key;
-    parts[3] = in->initialize;
+    parts[3] = in->identity;
+    parts[4] = in->initialize;
 
-    ngx_mcp_stage_init(zone, &stage, NGX_MCP_SESSION, &in->identity, 1);
-    ngx_mcp_stage_init(zone, &extension, NGX_MCP_EXTENSION, parts, 4);
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_SESSION, NULL, 0);
+    ngx_mcp_stage_init(zone, &extension, NGX_MCP_EXTENSION, parts, 5);
 
-    if (stage.blocks > NGX_MCP_BLOCKS_MAX
-        || ngx_mcp_session_room(zone, in, stage.blocks + extension.blocks)
+    if (ngx_mcp_session_room(zone, in, stage.blocks + extension.blocks)
            != NGX_OK
         || ngx_mcp_stage(zone, &extension) != NGX_OK)
     {
@@ -131,9 +131,10 @@ static ngx_mcp_session_sh_t *
 ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_stage_t *stage, ngx_mcp_stage_t *extension)
 {
-    ngx_mcp_group_sh_t      *g, *all;
-    ngx_mcp_session_sh_t    *s;
-    ngx_mcp_extension_sh_t  *e;
+    ngx_mcp_group_sh_t       *g, *all;
+    ngx_mcp_session_sh_t     *s;
+    ngx_mcp_extension_sh_t   *e;
+    ngx_mcp_subscriber_sh_t  *sb;
 
     g = ngx_mcp_group_get_locked(zone, &in->endpoint, &in->tenant);
 
@@ -159,12 +160,11 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->version_len = (uint16_t) extension->parts[1].len;
     e->key_len = (uint32_t) extension->parts[2].len;
     e->revision = (uint32_t) in->revision;
-    e->offered = (uint32_t) in->offered;
+    e->identity_len = (uint32_t) extension->parts[3].len;
     e->start = g->log.last;
     e->start_wide = all->log.last;
     e->begin = zone->sh->stamp;
-    e->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
-    e->alone = (uint32_t) in->alone;
+    e->seen = e->created;
 
     if (in->limit) {
         e->limit = ngx_mcp_number(zone, ngx_mcp_limit_get_locked(zone,
@@ -176,16 +176,21 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     s->rec.owner = ngx_mcp_ref(zone, g);
     s->rec.hash = (uint32_t) ngx_mcp_hash(zone, &in->id, NULL);
     ngx_memcpy(s->id, in->id.data, NGX_MCP_UUID_LEN);
-    s->seen = e->created;
     s->touched = ngx_current_msec;
     s->timeout = in->timeout ? (uint32_t) ngx_min(in->timeout, 0xffffffff)
                              : 0xffffffff;
-    s->identity = ngx_mcp_hash(zone, &in->identity, NULL);
     s->event_max = (uint32_t) ngx_min(in->event_max, 0xffffffff);
     s->event_size = g->event_size;
-    s->delivered.shared = e->start;
-    s->delivered.wide = e->start_wide;
     s->extension = ngx_mcp_number(zone, e);
+
+    sb = &s->subscriber;
+    sb->delivered.shared = e->start;
+    sb->delivered.wide = e->start_wide;
+    sb->identity = ngx_mcp_hash(zone, &in->identity, NULL);
+    sb->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
+    sb->offered = (u_char) in->offered;
+    sb->own_lists = (u_char) in->alone;
+    sb->group = ngx_mcp_number(zone, g);
 
     ngx_mcp_commit_locked(zone, s, NGX_MCP_SESSION);
 
@@ -295,18 +300,24 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     }
 
     g = ngx_mcp_session_group(zone, s);
+    e = ngx_mcp_session_extension(zone, s);
 
     if (!ngx_mcp_group_matches(zone, g, endpoint, tenant)
-        || !ngx_mcp_text_equal(zone, s, 0, s->rec.len, identity))
+        || !ngx_mcp_text_equal(zone, e,
+                               e->name_len + e->version_len + e->key_len,
+                               e->identity_len, identity))
     {
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
     }
 
-    out->before = s->seen;
+    out->before = e->seen;
+
+    ngx_mcp_touch_range(zone, e, calls, seen);
+    e->seen = ngx_mcp_now();
+    e->calls += (uint32_t) out->requests;
 
     ngx_mcp_touch_range(zone, s, ended, touched);
-    s->seen = ngx_mcp_now();
     s->touched = ngx_current_msec;
 
     if (s->idle == NGX_MCP_IDLE_NONE) {
@@ -318,25 +329,18 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
         ngx_mcp_idle_enter_locked(zone, s);
     }
 
-    e = ngx_mcp_session_extension(zone, s);
-
-    if (out->requests) {
-        ngx_mcp_touch(zone, &e->calls);
-        e->calls += (uint32_t) out->requests;
-    }
-
     out->ref = ngx_mcp_ref(zone, s);
     out->group = s->rec.owner;
     out->revision = e->revision;
-    out->level = s->level;
-    out->offered = e->offered;
+    out->level = s->subscriber.level;
+    out->offered = s->subscriber.offered;
     out->streams = s->ngets;
     out->calls = s->ncalls;
     out->created = e->created;
-    out->seen = s->seen;
+    out->seen = e->seen;
     out->listed = e->listed;
-    out->alone = e->alone;
-    out->audience = e->audience;
+    out->alone = s->subscriber.own_lists;
+    out->audience = s->subscriber.audience;
 
     out->client_name.len = e->name_len;
     out->client_name.data = out->text;
@@ -365,7 +369,7 @@ ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     if (s) {
         e = ngx_mcp_session_extension(zone, s);
 
-        info->level = s->level;
+        info->level = s->subscriber.level;
         info->streams = s->ngets;
         info->running = s->ncalls;
         info->calls = e->calls;
@@ -416,7 +420,7 @@ ngx_mcp_session_text(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         len = e->key_len;
 
         if (!key) {
-            from += len;
+            from += len + e->identity_len;
             len = e->rec.len - from;
         }
 
@@ -441,7 +445,7 @@ ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     if (s) {
         ngx_mcp_touch(zone, s);
-        s->level = (u_char) level;
+        s->subscriber.level = (u_char) level;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -538,10 +542,7 @@ ngx_mcp_session_detach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     uint32_t                    n;
     ngx_mcp_call_sh_t          *c;
     ngx_mcp_task_sh_t          *t;
-    ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
-
-    e = ngx_mcp_session_extension(zone, s);
 
     (void) ngx_mcp_log_clear_locked(zone, &s->log, NGX_MAX_INT_T_VALUE);
 
@@ -568,9 +569,9 @@ ngx_mcp_session_detach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     ngx_mcp_upstream_sessions_end_locked(zone, s);
 
-    while ((n = e->subscriptions.head) != 0) {
+    while ((n = s->subscriber.subscriptions.head) != 0) {
         sub = ngx_mcp_block(zone, n);
-        ngx_mcp_subscription_drop_locked(zone, e, sub);
+        ngx_mcp_subscription_drop_locked(zone, &s->subscriber, sub);
         ngx_mcp_step_locked(zone);
     }
 }

@@ -175,7 +175,7 @@ void ngx_mcp_channel_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
 
 void ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
-/* whether a session, perhaps, lost an event of the group's log behind pos */
+/* whether a subscriber, perhaps, lost an event of the group's log behind pos */
 
 typedef enum {
     NGX_MCP_LOST_NONE = 0,
@@ -185,7 +185,7 @@ typedef enum {
 } ngx_mcp_lost_e;
 
 ngx_mcp_lost_e ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_mcp_session_sh_t *s, uint64_t pos);
+    ngx_mcp_group_sh_t *g, ngx_mcp_subscriber_sh_t *sb, uint64_t pos);
 
 
 /* groups */
@@ -250,20 +250,45 @@ ngx_int_t ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_extension_sh_t *e);
 
-/* that of the session, or NULL */
+/* that of a group with this hash of its key, or NULL */
 ngx_mcp_audience_sh_t *ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s);
+    ngx_mcp_group_sh_t *g, uint64_t key);
 
 
 /* subscribers */
 
-uint64_t ngx_mcp_bloom(uint64_t hash);
-ngx_uint_t ngx_mcp_subscriber_has_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, uint64_t uri);
+/* that of a live record that has one, which is a session; NULL: it is gone */
+ngx_mcp_subscriber_sh_t *ngx_mcp_subscriber_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t owner);
 
-/* whether a session does not get what is only for these */
+#define ngx_mcp_subscriber_group(zone, sb)                                    \
+    ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (sb)->group))
+
+/* whether it does not get what is only for these */
 ngx_uint_t ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_target_sh_t *target);
+    ngx_mcp_subscriber_sh_t *sb, ngx_mcp_target_sh_t *target);
+
+/* its position is not before this one */
+void ngx_mcp_subscriber_move_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, ngx_mcp_cursor_t *cursor);
+
+/* wakes the stream that carries it, if one does */
+void ngx_mcp_subscriber_wake_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, ngx_uint_t why);
+
+/* the subscription to a URI with this hash, or NULL */
+ngx_mcp_subscription_sh_t *ngx_mcp_subscriber_find_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_subscriber_sh_t *sb, uint64_t uri);
+
+/* puts a subscription into the filter, and takes it out ... */
+void ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub);
+void ngx_mcp_subscriber_remove_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub);
+
+/* ... after which the filter is that of those that are left */
+void ngx_mcp_subscriber_filter_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb);
 
 
 /* topics */
@@ -341,7 +366,7 @@ ngx_int_t ngx_mcp_interest_drop_locked(ngx_mcp_zone_t *zone,
 /* subscriptions */
 
 void ngx_mcp_subscription_drop_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_extension_sh_t *e, ngx_mcp_subscription_sh_t *sub);
+    ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub);
 
 
 /* server requests */

@@ -24,7 +24,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 16
+#define NGX_MCP_STATE_VERSION 17
 
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_UNUSED   24
@@ -159,65 +159,82 @@ typedef struct {
 } ngx_mcp_event_sh_t;
 
 
-/* owner: group; text: identity */
+/*
+ * Who receives events: a filter, a position in the logs that it reads, and the
+ * stream that carries it now.  A session has one.
+ */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;            /* in the list of its idle class */
+    ngx_mcp_cursor_t        delivered;    /* position */
+    uint64_t                identity;     /* hash */
+    uint64_t                audience;     /* hash of the list key */
+    uint64_t                bloom;        /* of subscriptions */
+    ngx_mcp_list_sh_t       subscriptions;
+    uint32_t                nsubscriptions;
+    uint32_t                group;        /* whose logs it reads */
+    uint32_t                active_stream;  /* 0: none */
+    u_char                  level;
+    u_char                  offered;      /* NGX_MCP_OFFERED_* */
+    u_char                  own_lists;    /* its lists are its own */
+    u_char                  spare;
+} ngx_mcp_subscriber_sh_t;
+
+
+/* owner: group */
+
+typedef struct {
+    ngx_mcp_record_sh_t     rec;          /* in the list of its idle class */
     u_char                  id[NGX_MCP_UUID_LEN];
     u_char                  ended;
-    u_char                  level;
-    u_char                  used;           /* seen after initialize */
-    u_char                  idle;           /* class */
-    uint64_t                seen;           /* ms since the epoch */
-    uint64_t                touched;        /* ngx_current_msec */
+    u_char                  used;         /* seen after initialize */
+    u_char                  idle;         /* class */
+    u_char                  spare;
     uint32_t                timeout;
+    uint64_t                touched;      /* ngx_current_msec */
     uint32_t                event_max;
     uint32_t                event_size;
-    uint32_t                events;
     ngx_mcp_log_sh_t        log;
-    ngx_mcp_cursor_t        delivered;
-    uint64_t                bloom;          /* of subscriptions */
-    uint64_t                identity;       /* hash */
-    ngx_mcp_list_sh_t       streams;        /* newest first */
-    ngx_mcp_list_sh_t       calls;          /* running */
-    ngx_mcp_list_sh_t       finished;       /* finished, oldest first */
+    ngx_mcp_subscriber_sh_t subscriber;
+    ngx_mcp_list_sh_t       streams;      /* newest first */
+    ngx_mcp_list_sh_t       calls;        /* running */
+    ngx_mcp_list_sh_t       finished;     /* calls, oldest first */
     uint32_t                nstreams;
     uint32_t                ngets;
     uint32_t                ncalls;
-    uint32_t                active_stream;  /* stream of the general line */
-    uint32_t                channel;        /* used last */
+    uint32_t                channel;      /* used last */
     uint32_t                extension;
+    uint32_t                events;
 } ngx_mcp_session_sh_t;
 
 
-/* members seldom needed; text: client name, version, list key, initialize */
+/*
+ * Members seldom needed.  Text: client name, version, list key, identity,
+ * initialize.
+ */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
+    uint32_t                calls;        /* requests of its client */
+    uint64_t                seen;         /* ms since the epoch */
     uint64_t                created;
     uint64_t                start;        /* in the group's log */
     uint64_t                start_wide;   /* in its endpoint's */
     uint64_t                begin;        /* stamp of the last event before */
     uint64_t                taken;        /* events, by its streams */
-    uint64_t                audience;     /* hash of the list key */
     uint64_t                gap;          /* in its log, where the last one of
                                              unknown size is */
     ngx_mcp_ref_t           listed;       /* audience it is counted in */
     uint16_t                name_len;
     uint16_t                version_len;
-    uint32_t                calls;        /* requests of its client */
     uint32_t                key_len;
+    uint32_t                identity_len;
     uint32_t                revision;
-    uint32_t                offered;
     uint32_t                limit;
     ngx_mcp_links_sh_t      limited;
     ngx_mcp_links_sh_t      charged;      /* in the list of its account */
     ngx_mcp_list_sh_t       upstreams;    /* upstream sessions */
     ngx_mcp_list_sh_t       server_requests;
-    ngx_mcp_list_sh_t       subscriptions;
     uint32_t                nserver_requests;
-    uint32_t                nsubscriptions;
-    uint32_t                alone;        /* its lists are its own */
     uint16_t                ntopics[2];   /* that are charged to it */
 } ngx_mcp_extension_sh_t;
 

@@ -14,16 +14,17 @@
 
 
 typedef struct {
-    ngx_mcp_stream_sh_t    *stream;
-    ngx_mcp_session_sh_t   *session;
-    ngx_mcp_call_sh_t      *call;         /* NULL: the general line */
-    ngx_mcp_group_sh_t     *group;
-    ngx_mcp_group_sh_t     *endpoint;
-    uint32_t                n;
+    ngx_mcp_stream_sh_t      *stream;
+    ngx_mcp_session_sh_t     *session;
+    ngx_mcp_subscriber_sh_t  *subscriber;
+    ngx_mcp_call_sh_t        *call;       /* NULL: the general channel */
+    ngx_mcp_group_sh_t       *group;
+    ngx_mcp_group_sh_t       *endpoint;
+    uint32_t                  n;
 } ngx_mcp_channel_t;
 
 
-/* the log that an event of a line is from */
+/* the log that an event of a channel is from */
 
 typedef enum {
     NGX_MCP_CHANNEL_OWN = 0,
@@ -65,7 +66,7 @@ static void ngx_mcp_channel_advance_locked(ngx_mcp_zone_t *zone,
 static void ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_channel_t *channel);
 static ngx_uint_t ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_event_sh_t *e);
+    ngx_mcp_channel_t *channel, ngx_mcp_event_sh_t *e);
 static ngx_int_t ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, u_char *buf, size_t size, size_t *len,
     ngx_uint_t *flags, ngx_mcp_ref_t *large);
@@ -76,14 +77,15 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     uint32_t channel, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
     ngx_mcp_stream_t *stream)
 {
-    uint32_t                 n, *active_stream;
-    ngx_int_t                rc;
-    ngx_mcp_stage_t          stage;
-    ngx_mcp_call_sh_t       *c;
-    ngx_mcp_group_sh_t      *g, *all;
-    ngx_mcp_stream_sh_t     *st, *other;
-    ngx_mcp_session_sh_t    *s;
-    ngx_mcp_extension_sh_t  *e;
+    uint32_t                  n, *active_stream;
+    ngx_int_t                 rc;
+    ngx_mcp_stage_t           stage;
+    ngx_mcp_call_sh_t        *c;
+    ngx_mcp_group_sh_t       *g, *all;
+    ngx_mcp_stream_sh_t      *st, *other;
+    ngx_mcp_session_sh_t     *s;
+    ngx_mcp_extension_sh_t   *e;
+    ngx_mcp_subscriber_sh_t  *sb;
 
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_STREAM, NULL, 0);
     stage.room = NGX_MCP_ROOM_CALL;
@@ -116,11 +118,12 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return NGX_ERROR;
     }
 
-    g = ngx_mcp_session_group(zone, s);
+    sb = &s->subscriber;
+    g = ngx_mcp_subscriber_group(zone, sb);
     all = ngx_mcp_group_endpoint(zone, g);
 
     stream->session = session;
-    stream->group = s->rec.owner;
+    stream->group = ngx_mcp_ref(zone, g);
     stream->endpoint = ngx_mcp_ref(zone, all);
     stream->seen.own = 0;
     stream->seen.shared = g->log.last;
@@ -135,9 +138,9 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         stream->cursor.shared = 0;
         stream->cursor.wide = 0;
 
-    } else if (from && from->own <= s->delivered.own
-               && from->shared <= s->delivered.shared
-               && from->wide <= s->delivered.wide)
+    } else if (from && from->own <= sb->delivered.own
+               && from->shared <= sb->delivered.shared
+               && from->wide <= sb->delivered.wide)
     {
         e = ngx_mcp_session_extension(zone, s);
 
@@ -146,7 +149,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         stream->cursor.wide = ngx_max(from->wide, e->start_wide);
 
     } else {
-        stream->cursor = s->delivered;
+        stream->cursor = sb->delivered;
         stream->unknown = (from != NULL);
     }
 
@@ -167,7 +170,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         st->replay_end.own = c->delivered;
 
     } else {
-        st->replay_end = s->delivered;
+        st->replay_end = sb->delivered;
     }
 
     ngx_mcp_commit_locked(zone, st, NGX_MCP_STREAM);
@@ -177,7 +180,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_list_prepend(zone, &s->streams, n, NGX_MCP_LINKS);
     s->nstreams++;
 
-    active_stream = c ? &c->active_stream : &s->active_stream;
+    active_stream = c ? &c->active_stream : &sb->active_stream;
 
     if (*active_stream) {
         other = ngx_mcp_block(zone, *active_stream);
@@ -241,7 +244,7 @@ ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_stream_sh_t *new, ngx_uint_t limit)
 {
     uint32_t              n;
-    ngx_uint_t            open, replay_end;
+    ngx_uint_t            open, second;
     ngx_mcp_stream_sh_t  *st;
 
     open = 0;
@@ -255,10 +258,10 @@ ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
             continue;
         }
 
-        replay_end = (st != new && st->channel == new->channel
+        second = (st != new && st->channel == new->channel
                       && st->channel != NGX_MCP_GENERAL_CHANNEL);
 
-        if (replay_end || (limit && ++open > limit)) {
+        if (second || (limit && ++open > limit)) {
             ngx_mcp_touch(zone, st);
             st->task.rec.flags |= NGX_MCP_STREAM_CLOSING
                                   |NGX_MCP_STREAM_REPLACED;
@@ -320,7 +323,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     ngx_mcp_touch_range(zone, s, streams, extension);
 
     if (st->channel == NGX_MCP_GENERAL_CHANNEL) {
-        active_stream = &s->active_stream;
+        active_stream = &s->subscriber.active_stream;
 
         if (--s->ngets == 0) {
             ngx_mcp_listeners_ring_locked(zone, s);
@@ -400,12 +403,13 @@ ngx_mcp_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         return NGX_ERROR;
     }
 
-    channel->group = ngx_mcp_session_group(zone, channel->session);
+    channel->subscriber = &channel->session->subscriber;
+    channel->group = ngx_mcp_subscriber_group(zone, channel->subscriber);
     channel->endpoint = ngx_mcp_group_endpoint(zone, channel->group);
 
     if (channel->stream->channel == NGX_MCP_GENERAL_CHANNEL) {
         channel->call = NULL;
-        active_stream = channel->session->active_stream;
+        active_stream = channel->subscriber->active_stream;
 
     } else {
         channel->call = ngx_mcp_record(zone, channel->stream->call,
@@ -426,32 +430,13 @@ static void
 ngx_mcp_channel_delivered_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream)
 {
-    ngx_mcp_session_sh_t  *s;
+    if (channel->call == NULL) {
+        ngx_mcp_subscriber_move_locked(zone, channel->subscriber,
+                                       &stream->cursor);
 
-    if (channel->call) {
-        if (channel->call->delivered < stream->cursor.own) {
-            ngx_mcp_touch(zone, &channel->call->delivered);
-            channel->call->delivered = stream->cursor.own;
-        }
-
-        return;
-    }
-
-    s = channel->session;
-
-    if (s->delivered.own < stream->cursor.own) {
-        ngx_mcp_touch(zone, &s->delivered);
-        s->delivered.own = stream->cursor.own;
-    }
-
-    if (s->delivered.shared < stream->cursor.shared) {
-        ngx_mcp_touch(zone, &s->delivered);
-        s->delivered.shared = stream->cursor.shared;
-    }
-
-    if (s->delivered.wide < stream->cursor.wide) {
-        ngx_mcp_touch(zone, &s->delivered);
-        s->delivered.wide = stream->cursor.wide;
+    } else if (channel->call->delivered < stream->cursor.own) {
+        ngx_mcp_touch(zone, &channel->call->delivered);
+        channel->call->delivered = stream->cursor.own;
     }
 }
 
@@ -583,7 +568,7 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
                                                                : NGX_AGAIN;
         }
 
-        if (ngx_mcp_channel_hidden_locked(zone, channel.session, e)) {
+        if (ngx_mcp_channel_hidden_locked(zone, &channel, e)) {
             ngx_mcp_channel_advance_locked(zone, &channel, stream, e, from);
             continue;
         }
@@ -642,7 +627,7 @@ ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone,
         delivered.wide = 0;
 
     } else {
-        delivered = channel->session->delivered;
+        delivered = channel->subscriber->delivered;
     }
 
     if (cursor->own >= replay_end->own) {
@@ -696,7 +681,7 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
 
     /* the levels of those that are gone are not known */
 
-    lost.some = (lost.n && channel->session->level > NGX_MCP_LEVEL_DEBUG);
+    lost.some = (lost.n && channel->subscriber->level > NGX_MCP_LEVEL_DEBUG);
 
     if (channel->call) {
         *n = lost.some ? NGX_MCP_LOST_UNKNOWN : lost.n;
@@ -751,7 +736,7 @@ ngx_mcp_channel_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
     missing = ngx_mcp_channel_gap_locked(&g->log, e, cursor);
 
     if (missing) {
-        rc = ngx_mcp_losses_since_locked(zone, g, channel->session, before);
+        rc = ngx_mcp_losses_since_locked(zone, g, channel->subscriber, before);
 
         lost->n += (rc == NGX_MCP_LOST_NONE) ? 0 : missing;
         lost->some |= (rc == NGX_MCP_LOST_SOME);
@@ -826,18 +811,20 @@ ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel)
 
 
 static ngx_uint_t
-ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_mcp_event_sh_t *e)
+ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_channel_t *channel, ngx_mcp_event_sh_t *e)
 {
-    if (e->level && e->level < s->level) {
+    if (e->level && e->level < channel->subscriber->level) {
         return 1;
     }
 
     if (e->target.flags & NGX_MCP_EVENT_SHARED
-        && ngx_mcp_upstream_session_receives_locked(zone, s, e->stamp))
+        && ngx_mcp_upstream_session_receives_locked(zone, channel->session,
+                                                    e->stamp))
     {
         return 1;
     }
 
-    return ngx_mcp_subscriber_hidden_locked(zone, s, &e->target);
+    return ngx_mcp_subscriber_hidden_locked(zone, channel->subscriber,
+                                            &e->target);
 }

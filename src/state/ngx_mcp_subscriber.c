@@ -6,6 +6,7 @@
 static uint64_t ngx_mcp_event_filter(ngx_mcp_target_sh_t *target,
     uint64_t none);
 static uint64_t ngx_mcp_filter_none(ngx_mcp_zone_t *zone);
+static uint64_t ngx_mcp_bloom(uint64_t hash);
 
 
 ngx_int_t
@@ -75,45 +76,88 @@ done:
 }
 
 
-ngx_uint_t
-ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_mcp_target_sh_t *target)
+ngx_mcp_subscriber_sh_t *
+ngx_mcp_subscriber_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner)
 {
-    uint64_t                 kinds;
-    ngx_uint_t               i;
-    ngx_mcp_extension_sh_t  *e;
+    ngx_mcp_session_sh_t  *s;
 
-    if (target->identity && target->identity != s->identity) {
-        return 1;
-    }
+    s = ngx_mcp_session_locked(zone, owner);
 
-    e = ngx_mcp_session_extension(zone, s);
+    return s ? &s->subscriber : NULL;
+}
 
-    if (target->audience
-        && target->audience != e->audience)
+
+void
+ngx_mcp_subscriber_move_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, ngx_mcp_cursor_t *cursor)
+{
+    ngx_mcp_cursor_t  *pos;
+
+    pos = &sb->delivered;
+
+    if (pos->own >= cursor->own && pos->shared >= cursor->shared
+        && pos->wide >= cursor->wide)
     {
+        return;
+    }
+
+    ngx_mcp_touch(zone, pos);
+
+    pos->own = ngx_max(pos->own, cursor->own);
+    pos->shared = ngx_max(pos->shared, cursor->shared);
+    pos->wide = ngx_max(pos->wide, cursor->wide);
+}
+
+
+void
+ngx_mcp_subscriber_wake_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, ngx_uint_t why)
+{
+    if (sb->active_stream) {
+        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, sb->active_stream), why);
+    }
+}
+
+
+ngx_uint_t
+ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, ngx_mcp_target_sh_t *target)
+{
+    uint64_t             kinds;
+    ngx_uint_t           i;
+    ngx_mcp_group_sh_t  *g;
+
+    if (target->identity && target->identity != sb->identity) {
         return 1;
     }
 
-    if (target->flags & NGX_MCP_EVENT_LISTED && e->alone) {
+    if (target->audience && target->audience != sb->audience) {
+        return 1;
+    }
+
+    if (target->flags & NGX_MCP_EVENT_LISTED && sb->own_lists) {
         return 1;
     }
 
     kinds = NGX_MCP_EVENT_KINDS(target->flags);
 
-    if (kinds && (kinds & e->offered) == 0) {
+    if (kinds && (kinds & sb->offered) == 0) {
         return 1;
     }
 
-    if (target->flags & NGX_MCP_EVENT_UNLISTED
-        && !e->alone && ngx_mcp_audience_find_locked(zone, s))
-    {
-        return 1;
+    if (target->flags & NGX_MCP_EVENT_UNLISTED && !sb->own_lists) {
+        g = ngx_mcp_subscriber_group(zone, sb);
+
+        if (ngx_mcp_audience_find_locked(zone, g, sb->audience)) {
+            return 1;
+        }
     }
 
     for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
-        if (target->uri[i] && !ngx_mcp_subscriber_has_locked(zone, s,
-                                                         target->uri[i])) {
+        if (target->uri[i]
+            && ngx_mcp_subscriber_find_locked(zone, sb, target->uri[i])
+               == NULL)
+        {
             return 1;
         }
     }
@@ -163,8 +207,7 @@ ngx_mcp_stream_filters(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     uint32_t                    n;
     uint64_t                    none;
     ngx_uint_t                  i;
-    ngx_mcp_session_sh_t       *s;
-    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscriber_sh_t    *sb;
     ngx_mcp_subscription_sh_t  *sub;
 
     i = 0;
@@ -172,24 +215,22 @@ ngx_mcp_stream_filters(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, stream->session);
+    sb = ngx_mcp_subscriber_locked(zone, stream->session);
 
-    if (s == NULL) {
+    if (sb == NULL) {
         ngx_mcp_zone_unlock(zone);
         return 0;
     }
 
-    e = ngx_mcp_session_extension(zone, s);
-
-    if (s->identity != none && i++ < max) {
-        wants[i - 1] = s->identity;
+    if (sb->identity != none && i++ < max) {
+        wants[i - 1] = sb->identity;
     }
 
-    if (e->audience != none && i++ < max) {
-        wants[i - 1] = e->audience;
+    if (sb->audience != none && i++ < max) {
+        wants[i - 1] = sb->audience;
     }
 
-    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+    for (n = sb->subscriptions.head; n; n = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, n);
 
         if (i++ < max) {
@@ -203,37 +244,83 @@ ngx_mcp_stream_filters(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 }
 
 
-uint64_t
+static uint64_t
 ngx_mcp_bloom(uint64_t hash)
 {
     return (1ULL << (hash & 63)) | (1ULL << ((hash >> 6) & 63));
 }
 
 
-ngx_uint_t
-ngx_mcp_subscriber_has_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    uint64_t uri)
+ngx_mcp_subscription_sh_t *
+ngx_mcp_subscriber_find_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, uint64_t uri)
 {
     uint32_t                    n;
     uint64_t                    bits;
-    ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
 
     bits = ngx_mcp_bloom(uri);
 
-    if ((s->bloom & bits) != bits) {
-        return 0;
+    if ((sb->bloom & bits) != bits) {
+        return NULL;
     }
 
-    e = ngx_mcp_session_extension(zone, s);
-
-    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+    for (n = sb->subscriptions.head; n; n = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, n);
 
         if (sub->uri == uri) {
-            return 1;
+            return sub;
         }
     }
 
-    return 0;
+    return NULL;
+}
+
+
+void
+ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub)
+{
+    ngx_mcp_touch(zone, sb);
+
+    ngx_mcp_list_append(zone, &sb->subscriptions, ngx_mcp_number(zone, sub),
+                        NGX_MCP_LINKS);
+    sb->nsubscriptions++;
+    sb->bloom |= ngx_mcp_bloom(sub->uri);
+
+    /* before the first event that it is to get */
+
+    ngx_mcp_subscriber_wake_locked(zone, sb, NGX_MCP_WAKE_FILTERS);
+}
+
+
+void
+ngx_mcp_subscriber_remove_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub)
+{
+    ngx_mcp_touch(zone, sb);
+
+    ngx_mcp_list_remove(zone, &sb->subscriptions, ngx_mcp_number(zone, sub),
+                        NGX_MCP_LINKS);
+    sb->nsubscriptions--;
+}
+
+
+void
+ngx_mcp_subscriber_filter_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb)
+{
+    uint32_t                    n;
+    uint64_t                    bloom;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    bloom = 0;
+
+    for (n = sb->subscriptions.head; n; n = sub->rec.links.next) {
+        sub = ngx_mcp_block(zone, n);
+        bloom |= ngx_mcp_bloom(sub->uri);
+    }
+
+    ngx_mcp_touch(zone, &sb->bloom);
+    sb->bloom = bloom;
 }

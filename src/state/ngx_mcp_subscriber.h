@@ -1,6 +1,9 @@
 
 /*
- * Subscribers: who receives events, and which of them an event is for.
+ * Subscribers: who receives events, and which of them an event is for.  One is
+ * a filter, a position in the logs of its group and endpoint, and the stream
+ * that carries it now, or none.  A session has one; finding subscribers and
+ * moving positions needs no session.
  *
  * An event of a shared log is for all of its readers, or only for those that
  * want one thing: an identity, the lists of one key, a resource or topic that

@@ -11,29 +11,26 @@ static ngx_int_t ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t last);
 static ngx_int_t ngx_mcp_interest_rc(ngx_mcp_interest_sh_t *in);
 static ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(
-    ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_str_t *uri,
+    ngx_mcp_zone_t *zone, ngx_mcp_subscriber_sh_t *sb, ngx_str_t *uri,
     uint64_t hash);
 static ngx_mcp_subscription_sh_t *ngx_mcp_subscription_find_locked(
-    ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *uri);
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *uri);
 static ngx_int_t ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, uint64_t upstream, ngx_uint_t n, ngx_pool_t *pool,
+    ngx_mcp_ref_t owner, uint64_t upstream, ngx_uint_t n, ngx_pool_t *pool,
     ngx_str_t *uri);
 static ngx_mcp_subscription_sh_t *ngx_mcp_subscription_make_locked(
-    ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage,
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_mcp_stage_t *stage,
     uint64_t hash, uint64_t upstream);
 
 
 static ngx_mcp_subscription_sh_t *
-ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_str_t *uri, uint64_t hash)
+ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, ngx_str_t *uri, uint64_t hash)
 {
     uint32_t                    n;
-    ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
 
-    e = ngx_mcp_session_extension(zone, s);
-
-    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+    for (n = sb->subscriptions.head; n; n = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, n);
 
         if (sub->uri == hash
@@ -48,16 +45,16 @@ ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
 
 static ngx_mcp_subscription_sh_t *
-ngx_mcp_subscription_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_mcp_subscription_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
     ngx_str_t *uri)
 {
-    ngx_mcp_session_sh_t  *s;
+    ngx_mcp_subscriber_sh_t  *sb;
 
-    s = ngx_mcp_session_locked(zone, session);
+    sb = ngx_mcp_subscriber_locked(zone, owner);
 
-    return s ? ngx_mcp_subscription_locked(zone, s, uri,
-                                           ngx_mcp_hash(zone, uri, NULL))
-             : NULL;
+    return sb ? ngx_mcp_subscription_locked(zone, sb, uri,
+                                            ngx_mcp_hash(zone, uri, NULL))
+              : NULL;
 }
 
 
@@ -79,10 +76,10 @@ ngx_int_t
 ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri, ngx_str_t *upstream, ngx_uint_t limit)
 {
-    uint64_t               hash, name;
-    ngx_int_t              rc;
-    ngx_mcp_stage_t        stage;
-    ngx_mcp_session_sh_t  *s;
+    uint64_t                  hash, name;
+    ngx_int_t                 rc;
+    ngx_mcp_stage_t           stage;
+    ngx_mcp_subscriber_sh_t  *sb;
 
     if (uri->len > NGX_MCP_URI_MAX) {
         return NGX_BUSY;
@@ -97,9 +94,9 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
-    rc = (s && ngx_mcp_subscription_locked(zone, s, uri, hash)) ? NGX_OK
-                                                                : NGX_AGAIN;
+    sb = ngx_mcp_subscriber_locked(zone, session);
+    rc = (sb && ngx_mcp_subscription_locked(zone, sb, uri, hash)) ? NGX_OK
+                                                                 : NGX_AGAIN;
     ngx_mcp_zone_unlock(zone);
 
     if (rc == NGX_OK) {
@@ -113,17 +110,17 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_zone_lock(zone);
 
     rc = ngx_mcp_stage_reserve_locked(zone, &stage);
-    s = ngx_mcp_session_locked(zone, session);
+    sb = ngx_mcp_subscriber_locked(zone, session);
 
-    if (s == NULL) {
+    if (sb == NULL) {
         rc = NGX_DECLINED;
 
-    } else if (ngx_mcp_subscription_locked(zone, s, uri, hash)) {
+    } else if (ngx_mcp_subscription_locked(zone, sb, uri, hash)) {
         ngx_mcp_stage_drop_locked(zone, &stage);
         ngx_mcp_zone_unlock(zone);
         return NGX_OK;
 
-    } else if (ngx_mcp_session_extension(zone, s)->nsubscriptions >= limit) {
+    } else if (sb->nsubscriptions >= limit) {
         rc = NGX_BUSY;
     }
 
@@ -133,7 +130,7 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return rc;
     }
 
-    (void) ngx_mcp_subscription_make_locked(zone, s, &stage, hash, name);
+    (void) ngx_mcp_subscription_make_locked(zone, session, &stage, hash, name);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -142,36 +139,20 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 
 static ngx_mcp_subscription_sh_t *
-ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_stage_t *stage, uint64_t hash,
-    uint64_t upstream)
+ngx_mcp_subscription_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
+    ngx_mcp_stage_t *stage, uint64_t hash, uint64_t upstream)
 {
-    ngx_mcp_extension_sh_t     *e;
     ngx_mcp_subscription_sh_t  *sub;
 
     sub = ngx_mcp_make_locked(zone, stage);
-    sub->rec.owner = ngx_mcp_ref(zone, s);
+    sub->rec.owner = owner;
     sub->uri = hash;
     sub->upstream = upstream;
 
     ngx_mcp_commit_locked(zone, sub, NGX_MCP_SUBSCRIPTION);
 
-    e = ngx_mcp_session_extension(zone, s);
-    ngx_mcp_touch(zone, e);
-    ngx_mcp_touch(zone, s);
-
-    ngx_mcp_list_append(zone, &e->subscriptions, ngx_mcp_number(zone, sub),
-                        NGX_MCP_LINKS);
-    e->nsubscriptions++;
-    s->bloom |= ngx_mcp_bloom(hash);
-
-    /* before the first event that it is to get */
-
-    if (s->active_stream) {
-        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, s->active_stream),
-                            NGX_MCP_WAKE_FILTERS);
-    }
-
+    ngx_mcp_subscriber_add_locked(zone, ngx_mcp_subscriber_locked(zone, owner),
+                                  sub);
     return sub;
 }
 
@@ -180,40 +161,24 @@ ngx_int_t
 ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri)
 {
-    uint32_t                    n;
-    uint64_t                    hash, bloom;
     ngx_int_t                   rc;
-    ngx_mcp_session_sh_t       *s;
-    ngx_mcp_extension_sh_t     *e;
+    ngx_mcp_subscriber_sh_t    *sb;
     ngx_mcp_subscription_sh_t  *sub;
-
-    hash = ngx_mcp_hash(zone, uri, NULL);
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
-    sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
+    sb = ngx_mcp_subscriber_locked(zone, session);
+    sub = ngx_mcp_subscription_find_locked(zone, session, uri);
 
     if (sub == NULL) {
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
     }
 
-    e = ngx_mcp_session_extension(zone, s);
     rc = sub->interest.block ? NGX_DONE : NGX_OK;
 
-    ngx_mcp_subscription_drop_locked(zone, e, sub);
-
-    ngx_mcp_touch(zone, s);
-
-    bloom = 0;
-
-    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
-        sub = ngx_mcp_block(zone, n);
-        bloom |= ngx_mcp_bloom(sub->uri);
-    }
-
-    s->bloom = bloom;
+    ngx_mcp_subscription_drop_locked(zone, sb, sub);
+    ngx_mcp_subscriber_filter_locked(zone, sb);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -223,13 +188,9 @@ ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 void
 ngx_mcp_subscription_drop_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_extension_sh_t *e, ngx_mcp_subscription_sh_t *sub)
+    ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub)
 {
-    ngx_mcp_touch(zone, e);
-    ngx_mcp_list_remove(zone, &e->subscriptions, ngx_mcp_number(zone, sub),
-                        NGX_MCP_LINKS);
-    e->nsubscriptions--;
-
+    ngx_mcp_subscriber_remove_locked(zone, sb, sub);
     ngx_mcp_interest_leave_locked(zone, sub->interest);
     ngx_mcp_topic_unsubscribe_locked(zone, sub);
     ngx_mcp_drop_locked(zone, sub);
@@ -251,15 +212,15 @@ ngx_mcp_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 
 static ngx_int_t
-ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
     uint64_t upstream, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri)
 {
     uint32_t                    block;
-    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_subscriber_sh_t    *sb;
     ngx_mcp_subscription_sh_t  *sub;
 
-    s = ngx_mcp_session_locked(zone, session);
-    block = s ? ngx_mcp_session_extension(zone, s)->subscriptions.head : 0;
+    sb = ngx_mcp_subscriber_locked(zone, owner);
+    block = sb ? sb->subscriptions.head : 0;
 
     for ( /* void */ ; block; block = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, block);
@@ -343,8 +304,8 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     uint64_t                        hash;
     ngx_int_t                       rc;
     ngx_mcp_stage_t                 stage, interest;
-    ngx_mcp_session_sh_t           *s;
     ngx_mcp_interest_sh_t          *in;
+    ngx_mcp_subscriber_sh_t        *sb;
     ngx_mcp_subscription_sh_t      *sub;
     ngx_mcp_upstream_session_sh_t  *us;
 
@@ -362,8 +323,8 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_mcp_zone_lock(zone);
 
     us = ngx_mcp_upstream_session_locked(zone, shared);
-    s = ngx_mcp_session_locked(zone, session);
-    sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
+    sb = ngx_mcp_subscriber_locked(zone, session);
+    sub = sb ? ngx_mcp_subscription_locked(zone, sb, uri, hash) : NULL;
     in = sub ? ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST) : NULL;
 
     if (sub && sub->interest.block == 0) {
@@ -384,15 +345,15 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
                                     (sub ? 0 : ngx_mcp_stage_needs(&stage))
                                     + ngx_mcp_stage_needs(&interest));
         us = ngx_mcp_upstream_session_locked(zone, shared);
-        s = ngx_mcp_session_locked(zone, session);
-        sub = s ? ngx_mcp_subscription_locked(zone, s, uri, hash) : NULL;
+        sb = ngx_mcp_subscriber_locked(zone, session);
+        sub = sb ? ngx_mcp_subscription_locked(zone, sb, uri, hash) : NULL;
     }
 
-    if (s == NULL || us == NULL) {
+    if (sb == NULL || us == NULL) {
         rc = NGX_DECLINED;
 
     } else if (rc == NGX_OK && sub == NULL
-               && ngx_mcp_session_extension(zone, s)->nsubscriptions >= limit)
+               && sb->nsubscriptions >= limit)
     {
         rc = NGX_BUSY;
     }
@@ -409,7 +370,7 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
         in = ngx_mcp_interest_add_locked(zone, us, &interest, hash);
 
         if (sub == NULL) {
-            sub = ngx_mcp_subscription_make_locked(zone, s, &stage, hash,
+            sub = ngx_mcp_subscription_make_locked(zone, session, &stage, hash,
                                                    us->upstream);
         }
 
@@ -480,23 +441,21 @@ ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last)
 {
     ngx_int_t                       rc;
-    ngx_mcp_session_sh_t           *s;
-    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_subscriber_sh_t        *sb;
     ngx_mcp_subscription_sh_t      *sub;
     ngx_mcp_upstream_session_sh_t  *us;
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
+    sb = ngx_mcp_subscriber_locked(zone, session);
 
-    if (s == NULL) {
+    if (sb == NULL) {
         ngx_mcp_zone_unlock(zone);
         return NGX_OK;
     }
 
-    e = ngx_mcp_session_extension(zone, s);
-    us = ngx_mcp_shared_locked(zone, ngx_mcp_session_group(zone, s),
-                               e->audience,
+    us = ngx_mcp_shared_locked(zone, ngx_mcp_subscriber_group(zone, sb),
+                               sb->audience,
                                ngx_mcp_hash(zone, upstream, NULL));
     rc = NGX_DECLINED;
 

@@ -801,7 +801,7 @@ ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         target.uri[0] = 0;
     }
 
-    return !ngx_mcp_subscriber_hidden_locked(zone, s, &target);
+    return !ngx_mcp_subscriber_hidden_locked(zone, &s->subscriber, &target);
 }
 
 

@@ -298,10 +298,10 @@ ngx_mcp_upstream_session_params(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     rc = us ? NGX_OK : NGX_DECLINED;
 
     if (s) {
-        *level = s->level;
+        *level = s->subscriber.level;
 
         e = ngx_mcp_session_extension(zone, s);
-        from = e->name_len + e->version_len + e->key_len;
+        from = e->name_len + e->version_len + e->key_len + e->identity_len;
         rc = ngx_mcp_text_copy(zone, e, from, e->rec.len - from, pool,
                                initialize);
     }
@@ -615,10 +615,8 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
             s->log.last++;
             told = 1;
 
-            if (s->active_stream) {
-                ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, s->active_stream),
-                                    NGX_MCP_WAKE_NEWS);
-            }
+            ngx_mcp_subscriber_wake_locked(zone, &s->subscriber,
+                                           NGX_MCP_WAKE_NEWS);
         }
 
         us->heard = 1;
@@ -720,18 +718,19 @@ ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_upstream_session_sh_t *us)
 {
     uint32_t                        n;
+    ngx_mcp_group_sh_t             *g;
     ngx_mcp_interest_sh_t          *i;
-    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_subscriber_sh_t        *sb;
     ngx_mcp_subscription_sh_t      *sub;
     ngx_mcp_upstream_session_sh_t  *shared;
 
-    e = ngx_mcp_session_extension(zone, s);
+    sb = &s->subscriber;
 
-    if (e->alone) {
+    if (sb->own_lists) {
         return 1;
     }
 
-    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+    for (n = sb->subscriptions.head; n; n = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, n);
 
         if (sub->interest.block == 0 && sub->topic.block == 0) {
@@ -755,12 +754,13 @@ ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
         }
     }
 
-    if (!ngx_mcp_audience_find_locked(zone, s)) {
+    g = ngx_mcp_subscriber_group(zone, sb);
+
+    if (ngx_mcp_audience_find_locked(zone, g, sb->audience) == NULL) {
         return 0;
     }
 
-    shared = ngx_mcp_shared_locked(zone, ngx_mcp_session_group(zone, s),
-                                   e->audience, us->upstream);
+    shared = ngx_mcp_shared_locked(zone, g, sb->audience, us->upstream);
 
     return shared == NULL || !shared->heard;
 }
@@ -817,7 +817,7 @@ ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
         ngx_mcp_upstream_session_close_locked(zone, s, 0);
 
         ngx_mcp_touch(zone, s);
-        s->active_stream = 0;
+        s->subscriber.active_stream = 0;
     }
 
     ngx_mcp_touch(zone, us);

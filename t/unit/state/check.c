@@ -346,7 +346,9 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         gets += (st->channel == 0);
     }
 
-    if (gets != s->ngets || s->active_stream != active_stream_of(zone, s, 0)) {
+    if (gets != s->ngets
+        || s->subscriber.active_stream != active_stream_of(zone, s, 0))
+    {
         bad("count or carrier of general streams is wrong");
     }
 
@@ -384,19 +386,22 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         reach(zone, n, NGX_MCP_SERVER_REQUEST);
     }
 
-    if (length(zone, &e->subscriptions, NGX_MCP_LINKS, "subscriptions")
-        != e->nsubscriptions)
+    if (length(zone, &s->subscriber.subscriptions, NGX_MCP_LINKS,
+               "subscriptions")
+        != s->subscriber.nsubscriptions)
     {
         bad("count of subscriptions is wrong");
     }
 
     charges_check(zone, s, e);
 
-    for (n = e->subscriptions.head; n; n = sub->rec.links.next) {
+    for (n = s->subscriber.subscriptions.head; n; n = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, n);
         reach(zone, n, NGX_MCP_SUBSCRIPTION);
 
-        if (!ngx_mcp_subscriber_has_locked(zone, s, sub->uri)) {
+        if (ngx_mcp_subscriber_find_locked(zone, &s->subscriber, sub->uri)
+            == NULL)
+        {
             bad("a subscription is not found");
         }
     }
