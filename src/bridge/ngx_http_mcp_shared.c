@@ -167,6 +167,8 @@ ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
 
     ngx_http_mcp_stable_id(u, tenant, list_key, id);
 
+    ngx_memzero(&in, sizeof(ngx_mcp_shared_t));
+
     in.id.data = id;
     in.id.len = NGX_MCP_UUID_LEN;
     in.endpoint = bridge->endpoint;

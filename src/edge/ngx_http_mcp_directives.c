@@ -7,6 +7,7 @@
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_defaults.h"
 #include "ngx_http_mcp_publish.h"
+#include "ngx_http_mcp_state.h"
 
 
 #define NGX_HTTP_MCP_ANYWHERE                                                 \
@@ -24,6 +25,8 @@ static ngx_mcp_zone_t *ngx_http_mcp_conf_find_zone(ngx_conf_t *cf,
     ngx_str_t *name, size_t size);
 static char *ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+static ngx_int_t ngx_http_mcp_conf_zone_state(ngx_conf_t *cf,
+    ngx_http_mcp_zone_t *zone);
 static char *ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static ngx_int_t ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
@@ -99,7 +102,7 @@ static ngx_conf_post_t  ngx_http_mcp_not_zero = {
 ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_zone"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE123,
       ngx_http_mcp_conf_zone,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
@@ -471,8 +474,11 @@ ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_ERROR;
     }
 
-    return ngx_mcp_state_init(&zone->zone, workers,
-                              old != NULL || shm_zone->shm.exists);
+    zone->fresh = (old == NULL && !shm_zone->shm.exists);
+
+    ngx_http_mcp_state_check(zone, ccf);
+
+    return ngx_mcp_state_init(&zone->zone, workers, !zone->fresh);
 }
 
 
@@ -520,8 +526,19 @@ ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     zone = ngx_http_mcp_conf_find_zone(cf, &name, size);
-    if (zone == NULL) {
+
+    if (zone == NULL
+        || ngx_http_mcp_conf_zone_state(cf, (ngx_http_mcp_zone_t *) zone)
+           != NGX_OK)
+    {
         return NGX_CONF_ERROR;
+    }
+
+    if (((ngx_http_mcp_zone_t *) zone)->interval) {
+
+        /* it is read from its file */
+
+        return NGX_CONF_OK;
     }
 
     /* another size is other memory: what was in the old one ends */
@@ -563,6 +580,60 @@ invalid:
                        "zone=NAME:SIZE;\", for example \"mcp_zone "
                        "zone=main:32m;\"", &value[1]);
     return NGX_CONF_ERROR;
+}
+
+
+/* the parameters behind the first */
+
+static ngx_int_t
+ngx_http_mcp_conf_zone_state(ngx_conf_t *cf, ngx_http_mcp_zone_t *zone)
+{
+    ngx_str_t   *value, s;
+    ngx_uint_t   i;
+
+    value = cf->args->elts;
+
+    for (i = 2; i < cf->args->nelts; i++) {
+
+        if (ngx_http_mcp_conf_param(&value[i], "state", &s) && s.len
+            && zone->state.name.len == 0)
+        {
+            zone->state.name = s;
+
+            if (ngx_http_mcp_state_file(cf, zone) != NGX_OK) {
+                return NGX_ERROR;
+            }
+
+            continue;
+        }
+
+        if (ngx_http_mcp_conf_param(&value[i], "interval", &s)
+            && zone->interval == 0)
+        {
+            zone->interval = ngx_parse_time(&s, 0);
+
+            if (zone->interval != (ngx_msec_t) NGX_ERROR
+                && zone->interval >= 1000)
+            {
+                continue;
+            }
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"; write \"mcp_zone "
+                           "zone=NAME:SIZE [state=FILE [interval=TIME]];\" "
+                           "with a time of at least 1s", &value[i]);
+        return NGX_ERROR;
+    }
+
+    if (zone->interval && zone->state.name.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"interval\" of \"mcp_zone\" needs \"state\"; "
+                           "write \"state=FILE\" as well");
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
 }
 
 

@@ -8,6 +8,7 @@
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_state.h"
 #include "ngx_http_mcp_stream.h"
 #include "ngx_http_mcp_wait.h"
 #include "ngx_http_mcp_list_cache.h"
@@ -42,12 +43,12 @@ ngx_module_t  ngx_http_mcp_module = {
     ngx_http_mcp_commands,                 /* module directives */
     NGX_HTTP_MODULE,                       /* module type */
     NULL,                                  /* init master */
-    NULL,                                  /* init module */
+    ngx_http_mcp_state_init_module,        /* init module */
     ngx_http_mcp_init_process,             /* init process */
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
     ngx_http_mcp_exit_process,             /* exit process */
-    NULL,                                  /* exit master */
+    ngx_http_mcp_state_exit_master,        /* exit master */
     NGX_MODULE_V1_PADDING
 };
 
@@ -200,7 +201,9 @@ ngx_http_mcp_postconfiguration(ngx_conf_t *cf)
 
     mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
 
-    if (ngx_http_mcp_conf_check(cf, mmcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_check(cf, mmcf) != NGX_OK
+        || ngx_http_mcp_state_conf(cf, mmcf) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 

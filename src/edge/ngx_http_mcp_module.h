@@ -20,6 +20,7 @@
 #include "ngx_mcp_message.h"
 #include "ngx_mcp_id.h"
 #include "ngx_mcp_schema.h"
+#include "ngx_mcp_state_file.h"
 #include "ngx_mcp_caller.h"
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_profile.h"
@@ -42,6 +43,10 @@ typedef struct {
     ngx_shm_zone_t             *shm_zone;
     ngx_uint_t                  declared;
     ngx_uint_t                  published;    /* an mcp_publish writes to it */
+    ngx_uint_t                  fresh;        /* it has been empty so far */
+    ngx_mcp_state_file_t        state;        /* name empty: none */
+    ngx_msec_t                  interval;     /* of writing it; 0: at exit */
+    ngx_msec_t                  due;          /* when it is written next */
     ngx_str_t                   directive;    /* the first that names it */
     u_char                     *file;
     ngx_uint_t                  line;

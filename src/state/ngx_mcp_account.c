@@ -59,11 +59,20 @@ ngx_mcp_ref_t
 ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
     ngx_str_t *client)
 {
-    uint64_t               key;
+    return ngx_mcp_account_restore_locked(zone, tenant,
+                                          ngx_mcp_account_key(zone, tenant,
+                                                              client));
+}
+
+
+ngx_mcp_ref_t
+ngx_mcp_account_restore_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
+    uint64_t key)
+{
+    uint64_t               name;
     uint32_t               parent;
     ngx_mcp_account_sh_t  *a;
 
-    key = ngx_mcp_account_key(zone, tenant, client);
     a = ngx_mcp_account_find_locked(zone, key);
 
     if (a) {
@@ -73,17 +82,16 @@ ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
     parent = 0;
 
     if (tenant->len) {
-        key = ngx_mcp_account_key(zone, tenant, NULL);
-        a = ngx_mcp_account_find_locked(zone, key);
+        name = ngx_mcp_account_key(zone, tenant, NULL);
+        a = ngx_mcp_account_find_locked(zone, name);
 
         if (a == NULL) {
-            a = ngx_mcp_account_make_locked(zone, key, 0);
+            a = ngx_mcp_account_make_locked(zone, name, 0);
         }
 
         parent = ngx_mcp_number(zone, a);
     }
 
-    key = ngx_mcp_account_key(zone, tenant, client);
     a = ngx_mcp_account_make_locked(zone, key, parent);
 
     return ngx_mcp_ref(zone, a);

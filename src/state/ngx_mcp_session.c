@@ -16,8 +16,6 @@ static ngx_int_t ngx_mcp_session_text(ngx_mcp_zone_t *zone,
 static void ngx_mcp_session_detach_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 static ngx_uint_t ngx_mcp_idle_class(ngx_mcp_session_sh_t *s);
-static void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s);
 
 
 ngx_int_t
@@ -120,7 +118,7 @@ ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     admit.client = &in->client;
     admit.limit_key = &in->limit_key;
     admit.limit = limit;
-    admit.room = NGX_MCP_ROOM_NEW;
+    admit.room = in->account ? NGX_MCP_ROOM_OTHER : NGX_MCP_ROOM_NEW;
     admit.blocks = need;
 
     return ngx_mcp_admit_locked(zone, &admit);
@@ -148,7 +146,11 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     all->event_max = g->event_max;
     all->event_size = g->event_size;
 
-    stage->payer = ngx_mcp_account_get_locked(zone, &in->tenant, &in->client);
+    stage->payer = in->account
+                   ? ngx_mcp_account_restore_locked(zone, &in->tenant,
+                                                    in->account)
+                   : ngx_mcp_account_get_locked(zone, &in->tenant,
+                                                &in->client);
     extension->payer = stage->payer;
 
     s = ngx_mcp_make_locked(zone, stage);
@@ -655,7 +657,7 @@ ngx_mcp_idle_class(ngx_mcp_session_sh_t *s)
 }
 
 
-static void
+void
 ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     ngx_mcp_touch_range(zone, s, ended, touched);

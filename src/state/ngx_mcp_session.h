@@ -24,6 +24,9 @@ typedef struct {
     ngx_str_t               tenant;
     ngx_str_t               identity;
     ngx_str_t               client;       /* who pays; empty: its tenant */
+    uint64_t                account;      /* hash of who pays; 0: as above.  The
+                                             session is restored then: all room
+                                             is for it */
 
     /* raw "params" of the client's initialize, at most 4k, for upstream
        sessions */

@@ -100,6 +100,10 @@ ngx_mcp_account_sh_t *ngx_mcp_account_find_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_ref_t ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *tenant, ngx_str_t *client);
 
+/* likewise, by the hash of both */
+ngx_mcp_ref_t ngx_mcp_account_restore_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *tenant, uint64_t key);
+
 uint32_t ngx_mcp_account_of_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer);
 void ngx_mcp_account_charge_locked(ngx_mcp_zone_t *zone, uint32_t n,
     ngx_uint_t type, ngx_uint_t blocks);
@@ -293,6 +297,13 @@ void ngx_mcp_subscriber_filter_locked(ngx_mcp_zone_t *zone,
 
 /* topics */
 
+ngx_mcp_topic_sh_t *ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_str_t *uri);
+
+/* finds or makes it, for which room was reserved; NULL: too many are in use */
+ngx_mcp_topic_sh_t *ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_ref_t payer);
+
 void ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscription_sh_t *sub);
 
@@ -365,6 +376,8 @@ ngx_int_t ngx_mcp_interest_drop_locked(ngx_mcp_zone_t *zone,
 
 /* subscriptions */
 
+ngx_mcp_subscription_sh_t *ngx_mcp_subscription_find_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *uri);
 void ngx_mcp_subscription_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub);
 
@@ -392,8 +405,9 @@ void ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
-/* a call or stream of it begins */
+/* a call or stream of it begins; none is there, since s->touched */
 void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
+void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 
 
 /* calls */

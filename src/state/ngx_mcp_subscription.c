@@ -13,8 +13,6 @@ static ngx_int_t ngx_mcp_interest_rc(ngx_mcp_interest_sh_t *in);
 static ngx_mcp_subscription_sh_t *ngx_mcp_subscription_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_subscriber_sh_t *sb, ngx_str_t *uri,
     uint64_t hash);
-static ngx_mcp_subscription_sh_t *ngx_mcp_subscription_find_locked(
-    ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *uri);
 static ngx_int_t ngx_mcp_subscription_nth_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, uint64_t upstream, ngx_uint_t n, ngx_pool_t *pool,
     ngx_str_t *uri);
@@ -44,7 +42,7 @@ ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone,
 }
 
 
-static ngx_mcp_subscription_sh_t *
+ngx_mcp_subscription_sh_t *
 ngx_mcp_subscription_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
     ngx_str_t *uri)
 {

@@ -15,11 +15,6 @@
 #define NGX_MCP_TOPIC_RECENT    60000
 
 
-static ngx_mcp_topic_sh_t *ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_str_t *uri);
-static ngx_mcp_topic_sh_t *ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic,
-    ngx_mcp_ref_t payer);
 static uint32_t ngx_mcp_topic_hash(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone,
@@ -120,7 +115,7 @@ ngx_mcp_topic_hash(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-static ngx_mcp_topic_sh_t *
+ngx_mcp_topic_sh_t *
 ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *uri)
 {
@@ -145,9 +140,7 @@ ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-/* finds or makes it, for which room was reserved; NULL: too many are in use */
-
-static ngx_mcp_topic_sh_t *
+ngx_mcp_topic_sh_t *
 ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t payer)
 {

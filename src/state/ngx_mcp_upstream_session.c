@@ -5,6 +5,10 @@
 #define ngx_mcp_shared_hash(group, audience, upstream)                        \
     ((uint32_t) ((group)->number * 2654435761U ^ (audience) ^ (upstream)))
 
+#define ngx_mcp_shared_audience(zone, in)                                     \
+    ((in)->audience ? (in)->audience                                          \
+                    : ngx_mcp_hash(zone, &(in)->list_key, NULL))
+
 
 static ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_find_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream);
@@ -876,7 +880,7 @@ ngx_mcp_shared_get(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
 
     if (g) {
         us = ngx_mcp_shared_locked(zone, g,
-                                   ngx_mcp_hash(zone, &in->list_key, NULL),
+                                   ngx_mcp_shared_audience(zone, in),
                                    ngx_mcp_hash(zone, &in->upstream, NULL));
     }
 
@@ -944,7 +948,7 @@ ngx_mcp_shared_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
 
     us->rec.owner = ngx_mcp_ref(zone, g);
     us->group = us->rec.owner;
-    us->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
+    us->audience = ngx_mcp_shared_audience(zone, in);
     us->rec.hash = ngx_mcp_shared_hash(g, us->audience, us->upstream);
     us->touched = ngx_current_msec;
     ngx_memcpy(us->session, in->id.data, NGX_MCP_UUID_LEN);

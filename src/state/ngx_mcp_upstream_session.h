@@ -123,6 +123,7 @@ typedef struct {
     ngx_str_t               endpoint;
     ngx_str_t               tenant;
     ngx_str_t               list_key;
+    uint64_t                audience;     /* its hash; 0: of the text */
     ngx_str_t               upstream;
     ngx_str_t               id;           /* UUID text: $mcp_session where its
                                              requests are made */

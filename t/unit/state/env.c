@@ -182,6 +182,8 @@ us_shared(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref)
 {
     ngx_mcp_shared_t  shared;
 
+    memset(&shared, 0, sizeof(shared));
+
     shared.endpoint = in->endpoint;
     shared.tenant = in->tenant;
     shared.list_key = in->list_key;

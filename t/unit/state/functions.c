@@ -2,6 +2,7 @@
 /* Each function of the state layer, in one process or with a second one. */
 
 #include "env.h"
+#include "ngx_mcp_state_file.h"
 
 
 #define ZONE_SIZE  (4 * 1024 * 1024)
@@ -4102,6 +4103,229 @@ journal_tests(void)
 }
 
 
+/* the same session in a zone that was read from a file */
+
+static ngx_mcp_ref_t
+again(ngx_str_t *id)
+{
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_session_sh_t  *s;
+
+    memset(&ref, 0, sizeof(ref));
+
+    ngx_mcp_zone_lock(&zone);
+
+    s = ngx_mcp_session_lookup_locked(&zone, id);
+
+    if (s) {
+        ref = ngx_mcp_ref(&zone, s);
+    }
+
+    ngx_mcp_zone_unlock(&zone);
+
+    return ref;
+}
+
+
+static void
+renew(size_t size)
+{
+    ok(env_check(&zone) == 0, "before a restart: the zone is sound");
+    ngx_mcp_worker_release(&zone);
+    env_zone_free(&zone);
+    start(size);
+    zone.name = env_str("main");
+}
+
+
+static void
+restart_tests(void)
+{
+    uint64_t               after;
+    ngx_str_t              uri, file, key, id[3], up, none;
+    ngx_uint_t             i, n;
+    ngx_pool_t            *pool;
+    ngx_mcp_ref_t          ref[3], us, call;
+    ngx_mcp_call_t         c;
+    ngx_mcp_lease_t        lease;
+    ngx_mcp_stream_t       st;
+    ngx_mcp_session_t      s = { 0 };
+    ngx_mcp_session_new_t  in;
+    ngx_mcp_state_file_t   state;
+    static char            name[64], ids[3][NGX_MCP_UUID_LEN + 1];
+
+    ngx_mcp_upstream_session_t  made;
+    ngx_mcp_lease_checkpoint_t  left;
+
+    start(ZONE_SIZE);
+    zone.name = env_str("main");
+    pool = env_pool();
+
+    snprintf(name, sizeof(name), "/tmp/mcp-state-%d", (int) getpid());
+    file = env_str(name);
+    up = env_str("up");
+    none = env_str("");
+
+    memset(&state, 0, sizeof(state));
+    state.name = file;
+    state.started = 1000;
+    state.master = getpid();
+
+    ok(ngx_mcp_state_read(&zone, &state) == NGX_DECLINED, "there is no file");
+
+    for (i = 0; i < 3; i++) {
+        in = new_session("e", i == 2 ? "u" : "t");
+        in.limit = 10;
+        in.limit_key = env_str("key");
+        in.client = env_str("client");
+        in.list_key = env_str("list");
+        ok(ngx_mcp_session_create(&zone, &in, &ref[i]) == NGX_OK, "session");
+        memcpy(ids[i], in.id.data, in.id.len);
+        id[i].data = (u_char *) ids[i];
+        id[i].len = in.id.len;
+    }
+
+    (void) ngx_mcp_session_find(&zone, &id[0], &in.endpoint,
+                                &(ngx_str_t) ngx_string("t"), &in.identity,
+                                &s);
+    ngx_mcp_session_set_level(&zone, ref[0], NGX_MCP_LEVEL_WARNING);
+
+    (void) ngx_mcp_stream_open(&zone, ref[0], 0, NULL, 0, 1, &st);
+    say(ref[0], "own 1");
+    tell("e", "t", "shared 1");
+    tell("e", NULL, "wide 1");
+    is(take(&st), "own 1 shared 1 wide 1 again", "delivered");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    say(ref[0], "own 2");
+    tell("e", NULL, "wide 2");
+    tell("e", "t", "shared 2");
+    memset(big, 'x', 900);
+    big[900] = '\0';
+    say(ref[0], (char *) big);
+
+    /* subscriptions: one alone, one shared, one of a topic */
+
+    in = new_session("e", "t");
+    in.list_key = env_str("list");
+    in.identity = up;
+    ok(us_shared(&zone, &in, &us) == NGX_OK, "a shared upstream session");
+    ok(us_get(&zone, us, &up, us, &made) == NGX_DECLINED
+       && us_made(&zone, us, &up, &(ngx_str_t) ngx_string("there"), 3)
+          == NGX_OK, "is made");
+
+    uri = env_str("file:///alone");
+    ok(ngx_mcp_session_subscribe(&zone, ref[0], &uri, &up, 9) == NGX_OK,
+       "alone");
+    uri = env_str("file:///together");
+    ok(ngx_mcp_interest_join(&zone, us, ref[0], &uri, 9) == NGX_AGAIN
+       && ngx_mcp_interest_join(&zone, us, ref[1], &uri, 9) == NGX_AGAIN,
+       "together");
+
+    ok(us_get(&zone, ref[0], &up, us, &made) == NGX_DECLINED
+       && us_made(&zone, ref[0], &up, &(ngx_str_t) ngx_string("mine"), 2)
+          == NGX_OK, "an upstream session of its own");
+
+    ok(add("e", "t", "u:a", "kept 1") == 1 && add("e", "t", "u:a", "kept 2"),
+       "a topic");
+
+    key = env_str("own 5 lease");
+    ok(ngx_mcp_lease_ensure(&zone, &key) == NGX_OK, "a lease");
+
+    ok(ngx_mcp_call_open(&zone, ref[1], &(ngx_str_t) ngx_string("7"), &none,
+                         9, 3, &c) == NGX_OK, "a call runs");
+    ngx_mcp_call_stream(&zone, c.ref);
+    call = c.ref;
+    say(call, "begun");
+    ok(tell_once("s", "first", "once", &n) == NGX_OK, "an id");
+
+    ok(ngx_mcp_state_write(&zone, &state, 1) == NGX_OK, "is written");
+    env_pool_free(pool);
+    pool = env_pool();
+
+    renew(ZONE_SIZE);
+
+    ok(ngx_mcp_state_read(&zone, &state) == NGX_OK, "is read");
+    ok(env_check(&zone) == 0, "a zone that was read is sound");
+    ok(counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 3, "all sessions");
+    ok(counted(NGX_MCP_COUNTER_CALLS_RUNNING) == 0, "no call runs");
+
+    for (i = 0; i < 3; i++) {
+        ref[i] = again(&id[i]);
+    }
+
+    in = new_session("e", "t");
+    ok(ngx_mcp_session_find(&zone, &id[0], &in.endpoint, &in.tenant,
+                            &in.identity, &s) == NGX_OK
+       && s.level == NGX_MCP_LEVEL_WARNING && s.offered == in.offered
+       && s.revision == in.revision, "as it was");
+
+    (void) ngx_mcp_stream_open(&zone, ref[0], 0, NULL, 0, 1, &st);
+    ok(strncmp(take(&st), "own 2 wide 2 shared 2 xxx", 25) == 0,
+       "what was not delivered, in its order");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    uri = env_str("file:///together");
+    ok(ngx_mcp_session_subscribed(&zone, ref[0], &uri)
+       && ngx_mcp_session_subscribed(&zone, ref[1], &uri)
+       && !ngx_mcp_session_subscribed(&zone, ref[2], &uri)
+       && ngx_mcp_interest_state(&zone, ref[1], &uri) == NGX_AGAIN,
+       "a subscription that is shared");
+    uri = env_str("file:///alone");
+    ok(ngx_mcp_interest_state(&zone, ref[0], &uri) == NGX_DONE,
+       "and one that is not");
+    ok(us_peek(&zone, ref[0], &up, &made) == NGX_OK && made.id.len == 4
+       && made.revision == 2, "its upstream session");
+
+    after = 0;
+    is(kept_of(ref[0], "u:a", &after), "kept 1 kept 2 again", "a topic");
+
+    ok(ngx_mcp_lease_claim(&zone, &key, pool, &lease, &left) == NGX_OK,
+       "a lease");
+    ok(tell_once("s", "first", "once", &n) == NGX_DECLINED, "an id");
+
+    (void) ngx_mcp_stream_open(&zone, ref[1], c.channel,
+                               &(ngx_mcp_cursor_t) { 0, 0, 0 }, 0, 1, &st);
+    ok(strstr(take(&st), "begun") != NULL, "the call's line");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    /* once more, and into one with little room */
+
+    ok(ngx_mcp_state_write(&zone, &state, 0) == NGX_OK, "is written again");
+    renew(ZONE_SIZE * 2);
+    ok(ngx_mcp_state_read(&zone, &state) == NGX_OK && env_check(&zone) == 0
+       && counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 3, "into a larger zone");
+
+    for (i = 0; i < 6000; i++) {
+        (void) session_of("many", "client");
+    }
+
+    n = counted(NGX_MCP_COUNTER_SESSIONS_LIVE);
+    ok(ngx_mcp_state_write(&zone, &state, 1) == NGX_OK, "a full one");
+    renew(ZONE_SIZE / 4);
+    ok(ngx_mcp_state_read(&zone, &state) == NGX_OK && env_check(&zone) == 0
+       && counted(NGX_MCP_COUNTER_SESSIONS_LIVE) > 100
+       && counted(NGX_MCP_COUNTER_SESSIONS_LIVE) < (ngx_int_t) n,
+       "into a small zone, as many as fit");
+
+    /* another nginx */
+
+    state.started--;
+    state.master++;
+    ok(ngx_mcp_state_write(&zone, &state, 0) == NGX_DECLINED,
+       "one that was started later writes it");
+    unlink(name);
+    ok(ngx_mcp_state_write(&zone, &state, 0) == NGX_OK, "or none does");
+    unlink(name);
+
+    ok(ngx_mcp_lease_claim(&zone, &key, pool, &lease, &left) == NGX_OK
+       && ngx_mcp_lease_drop(&zone, &lease) == NGX_OK, "the lease");
+
+    env_pool_free(pool);
+    stop("restart");
+}
+
+
 int
 main(void)
 {
@@ -4138,6 +4362,7 @@ main(void)
     places_tests();
     expire_tests();
     farewell_tests();
+    restart_tests();
 
     ok(env_alerts == 0, "no alerts");
 

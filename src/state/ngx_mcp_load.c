@@ -1,0 +1,1405 @@
+
+#include "ngx_mcp_state_sh.h"
+#include "ngx_mcp_load.h"
+
+
+/* what a former process gave to others after it had saved may not come again */
+#define NGX_MCP_LOAD_STAMPS    0x100000000ULL
+#define NGX_MCP_LOAD_CHANNELS  0x10000
+
+/* blocks of a record with small texts, and of what it may need beside it */
+#define NGX_MCP_LOAD_BLOCKS    128
+
+#define NGX_MCP_LOAD_ANY       0xffffffff
+
+
+/* an entity; by order; and what it became, or for an event its owner */
+
+typedef struct {
+    uint64_t                order;
+    ngx_str_t               text;
+    ngx_mcp_ref_t           ref;
+} ngx_mcp_load_entity_t;
+
+
+typedef struct {
+    ngx_mcp_load_entity_t  *elts;
+    size_t                  n;
+    size_t                  max;
+} ngx_mcp_load_list_t;
+
+
+typedef enum {
+    NGX_MCP_LOAD_GROUPS = 0,
+    NGX_MCP_LOAD_ALL,
+    NGX_MCP_LOAD_TOPICS,
+    NGX_MCP_LOAD_SHARED,
+    NGX_MCP_LOAD_SESSIONS,
+    NGX_MCP_LOAD_LEASES,
+    NGX_MCP_LOAD_EVENTS,
+    NGX_MCP_LOAD_CALLS,
+    NGX_MCP_LOAD_IDS,
+    NGX_MCP_LOAD_LISTS
+} ngx_mcp_load_list_e;
+
+
+typedef struct {
+    ngx_mcp_zone_t         *zone;
+    ngx_mcp_saved_t        *saved;
+    ngx_mcp_load_list_t     lists[NGX_MCP_LOAD_LISTS];
+    uint64_t                key[2];
+    uint64_t                stamp;
+    uint32_t                generation;
+    ngx_uint_t              failed;       /* no memory */
+} ngx_mcp_load_t;
+
+
+static ngx_int_t ngx_mcp_load_scan(ngx_mcp_load_t *load);
+static ngx_int_t ngx_mcp_load_zone(ngx_mcp_load_t *load, ngx_str_t *text);
+static void ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t list,
+    ngx_str_t *text, uint64_t order, ngx_mcp_ref_t *ref);
+static int ngx_mcp_load_compare(const void *one, const void *two);
+static void ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_uint_t list,
+    void (*handler)(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity));
+static ngx_uint_t ngx_mcp_load_room_locked(ngx_mcp_zone_t *zone, size_t len);
+static ngx_mcp_load_entity_t *ngx_mcp_load_find(ngx_mcp_load_t *load,
+    ngx_uint_t list, uint64_t number);
+static ngx_mcp_group_sh_t *ngx_mcp_load_group_locked(ngx_mcp_load_t *load,
+    ngx_str_t *number);
+static void ngx_mcp_load_group(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_all(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_log_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_str_t *a);
+static void ngx_mcp_load_topic(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_topic_share(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_shared(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_upstream(ngx_mcp_load_t *load, ngx_mcp_ref_t owner,
+    ngx_str_t *a);
+static void ngx_mcp_load_session(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static ngx_int_t ngx_mcp_load_session_new(ngx_mcp_load_t *load, ngx_str_t *a,
+    ngx_mcp_session_new_t *in);
+static void ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
+    ngx_mcp_ref_t ref);
+static void ngx_mcp_load_session_parts(ngx_mcp_load_t *load, ngx_str_t *text,
+    ngx_mcp_ref_t session);
+static void ngx_mcp_load_events(ngx_mcp_load_t *load, ngx_str_t *text,
+    ngx_mcp_ref_t owner);
+static void ngx_mcp_load_subscription(ngx_mcp_load_t *load,
+    ngx_mcp_ref_t session, ngx_str_t *a);
+static void ngx_mcp_load_interest_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_interest_sh_t *in);
+static void ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
+    ngx_str_t *text);
+static void ngx_mcp_load_call_end(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_event(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void *ngx_mcp_load_owner_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref, ngx_mcp_log_sh_t **log);
+static void ngx_mcp_load_counted_locked(ngx_mcp_zone_t *zone, void *owner,
+    ngx_mcp_event_sh_t *e);
+static void ngx_mcp_load_lease(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_id(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_gap(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_settle(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+
+
+#define ngx_mcp_load_number(a, name)                                          \
+    ngx_mcp_tlv_value(&(a)[NGX_MCP_TLV_ ## name])
+
+#define ngx_mcp_load_text(a, name)  ((a)[NGX_MCP_TLV_ ## name])
+
+
+ngx_int_t
+ngx_mcp_load(ngx_mcp_zone_t *zone, ngx_mcp_saved_t *saved)
+{
+    ngx_int_t       rc;
+    ngx_uint_t      i;
+    ngx_mcp_load_t  load;
+
+    ngx_memzero(&load, sizeof(ngx_mcp_load_t));
+
+    load.zone = zone;
+    load.saved = saved;
+
+    saved->sessions = 0;
+    saved->ended = 0;
+    saved->lost = 0;
+
+    rc = ngx_mcp_load_scan(&load);
+
+    if (rc == NGX_OK) {
+
+        ngx_mcp_zone_lock(zone);
+
+        /* no record has used these yet */
+
+        ngx_mcp_touch(zone, &zone->sh->key);
+        ngx_memcpy(zone->sh->key, load.key, sizeof(load.key));
+        zone->sh->stamp = load.stamp
+                          + (saved->last ? 0 : NGX_MCP_LOAD_STAMPS);
+
+        ngx_mcp_zone_unlock(zone);
+
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_GROUPS, ngx_mcp_load_group);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_ALL, ngx_mcp_load_all);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_TOPICS, ngx_mcp_load_topic);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_SHARED, ngx_mcp_load_shared);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_SESSIONS, ngx_mcp_load_session);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_TOPICS,
+                          ngx_mcp_load_topic_share);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_LEASES, ngx_mcp_load_lease);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_EVENTS, ngx_mcp_load_event);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_CALLS, ngx_mcp_load_call_end);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_IDS, ngx_mcp_load_id);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_ALL, ngx_mcp_load_gap);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_GROUPS, ngx_mcp_load_settle);
+
+        /* for ids of events; records have names of their own by now */
+
+        ngx_mcp_zone_lock(zone);
+
+        if (load.generation) {
+            ngx_mcp_touch(zone, &zone->sh->generation);
+            zone->sh->generation = load.generation;
+        }
+
+        ngx_mcp_zone_unlock(zone);
+    }
+
+    for (i = 0; i < NGX_MCP_LOAD_LISTS; i++) {
+        if (load.lists[i].elts) {
+            ngx_free(load.lists[i].elts);
+        }
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_load_scan(ngx_mcp_load_t *load)
+{
+    ngx_int_t   rc;
+    ngx_str_t   left, text, a[NGX_MCP_TLV_ATTRIBUTES];
+    ngx_uint_t  tag;
+
+    left = load->saved->text;
+
+    if (ngx_mcp_tlv_next(&left, &tag, &text) != NGX_OK
+        || tag != NGX_MCP_TLV_ZONE
+        || ngx_mcp_load_zone(load, &text) != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    for ( ;; ) {
+        rc = ngx_mcp_tlv_next(&left, &tag, &text);
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        ngx_mcp_tlv_attributes(&text, a);
+
+        switch (tag) {
+
+        case NGX_MCP_TLV_GROUP:
+            ngx_mcp_load_push(load, NGX_MCP_LOAD_GROUPS, &text,
+                              ngx_mcp_load_number(a, NUMBER), NULL);
+            break;
+
+        case NGX_MCP_TLV_ALL:
+            ngx_mcp_load_push(load, NGX_MCP_LOAD_ALL, &text,
+                              ngx_mcp_load_number(a, NUMBER), NULL);
+            break;
+
+        case NGX_MCP_TLV_TOPIC:
+            ngx_mcp_load_push(load, NGX_MCP_LOAD_TOPICS, &text,
+                              ngx_mcp_load_number(a, ORDER), NULL);
+            break;
+
+        case NGX_MCP_TLV_UPSTREAM_SESSION:
+            ngx_mcp_load_push(load, NGX_MCP_LOAD_SHARED, &text, 0, NULL);
+            break;
+
+        case NGX_MCP_TLV_SESSION:
+
+            /* those that are idle for longest come first */
+
+            ngx_mcp_load_push(load, NGX_MCP_LOAD_SESSIONS, &text,
+                              ~ngx_mcp_load_number(a, IDLE), NULL);
+            break;
+
+        case NGX_MCP_TLV_LEASE:
+            ngx_mcp_load_push(load, NGX_MCP_LOAD_LEASES, &text, 0, NULL);
+            break;
+
+        case NGX_MCP_TLV_EVENT:
+            ngx_mcp_load_push(load, NGX_MCP_LOAD_EVENTS, &text,
+                              ngx_mcp_load_number(a, STAMP), NULL);
+            break;
+
+        case NGX_MCP_TLV_EVENT_ID:
+            ngx_mcp_load_push(load, NGX_MCP_LOAD_IDS, &text, 0, NULL);
+            break;
+
+        default:
+            break;
+        }
+    }
+
+    if (load->failed) {
+        return NGX_ERROR;
+    }
+
+    return rc == NGX_DONE ? NGX_OK : NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_mcp_load_zone(ngx_mcp_load_t *load, ngx_str_t *text)
+{
+    ngx_str_t  a[NGX_MCP_TLV_ATTRIBUTES], *name;
+
+    ngx_mcp_tlv_attributes(text, a);
+
+    name = &ngx_mcp_load_text(a, NAME);
+
+    if (!ngx_mcp_equal(name, &load->zone->name)
+        || ngx_mcp_load_text(a, HASH_KEY).len != sizeof(load->key))
+    {
+        return NGX_DECLINED;
+    }
+
+    ngx_memcpy(load->key, ngx_mcp_load_text(a, HASH_KEY).data,
+               sizeof(load->key));
+    load->generation = (uint32_t) ngx_mcp_load_number(a, GENERATION);
+    load->stamp = ngx_mcp_load_number(a, STAMP);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n, ngx_str_t *text,
+    uint64_t order, ngx_mcp_ref_t *ref)
+{
+    size_t                  max;
+    ngx_mcp_load_list_t    *list;
+    ngx_mcp_load_entity_t  *elts;
+
+    list = &load->lists[n];
+
+    if (list->n == list->max) {
+        max = list->max ? list->max * 2 : 256;
+
+        elts = ngx_alloc(max * sizeof(ngx_mcp_load_entity_t),
+                         load->zone->log);
+        if (elts == NULL) {
+            load->failed = 1;
+            return;
+        }
+
+        if (list->elts) {
+            ngx_memcpy(elts, list->elts,
+                       list->n * sizeof(ngx_mcp_load_entity_t));
+            ngx_free(list->elts);
+        }
+
+        list->elts = elts;
+        list->max = max;
+    }
+
+    elts = &list->elts[list->n++];
+
+    ngx_memzero(elts, sizeof(ngx_mcp_load_entity_t));
+    elts->order = order;
+    elts->text = *text;
+
+    if (ref) {
+        elts->ref = *ref;
+    }
+}
+
+
+static int
+ngx_mcp_load_compare(const void *one, const void *two)
+{
+    const ngx_mcp_load_entity_t  *a, *b;
+
+    a = one;
+    b = two;
+
+    if (a->order != b->order) {
+        return a->order < b->order ? -1 : 1;
+    }
+
+    return a->text.data < b->text.data ? -1 : (a->text.data > b->text.data);
+}
+
+
+/* in order; what the handler adds to a later list is seen there */
+
+static void
+ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_uint_t n,
+    void (*handler)(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity))
+{
+    size_t                i;
+    ngx_mcp_load_list_t  *list;
+
+    list = &load->lists[n];
+
+    if (list->n) {
+        qsort(list->elts, list->n, sizeof(ngx_mcp_load_entity_t),
+              ngx_mcp_load_compare);
+    }
+
+    for (i = 0; i < list->n; i++) {
+        handler(load, &list->elts[i]);
+    }
+}
+
+
+/* for a text, and all that may be made with its record */
+
+static ngx_uint_t
+ngx_mcp_load_room_locked(ngx_mcp_zone_t *zone, size_t len)
+{
+    ngx_mcp_zone_sh_t  *sh;
+
+    sh = zone->sh;
+
+    return len / NGX_MCP_BLOCK_DATA < NGX_MCP_BLOCKS_MAX / 2
+           && ngx_mcp_free_blocks(sh) > len / NGX_MCP_BLOCK_DATA
+                                        + NGX_MCP_LOAD_BLOCKS
+                                        + sh->blocks / 16;
+}
+
+
+static ngx_mcp_load_entity_t *
+ngx_mcp_load_find(ngx_mcp_load_t *load, ngx_uint_t n, uint64_t number)
+{
+    size_t                from, to, i;
+    ngx_mcp_load_list_t  *list;
+
+    list = &load->lists[n];
+
+    from = 0;
+    to = list->n;
+
+    while (from < to) {
+        i = (from + to) / 2;
+
+        if (list->elts[i].order == number) {
+            return &list->elts[i];
+        }
+
+        if (list->elts[i].order < number) {
+            from = i + 1;
+
+        } else {
+            to = i;
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_mcp_group_sh_t *
+ngx_mcp_load_group_locked(ngx_mcp_load_t *load, ngx_str_t *number)
+{
+    ngx_mcp_load_entity_t  *entity;
+
+    entity = ngx_mcp_load_find(load, NGX_MCP_LOAD_GROUPS,
+                               ngx_mcp_tlv_value(number));
+
+    return entity ? ngx_mcp_record(load->zone, entity->ref, NGX_MCP_GROUP)
+                  : NULL;
+}
+
+
+static void
+ngx_mcp_load_group(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_str_t            a[NGX_MCP_TLV_ATTRIBUTES], *endpoint, *tenant;
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_group_sh_t  *g;
+
+    zone = load->zone;
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
+    endpoint = &ngx_mcp_load_text(a, ENDPOINT);
+    tenant = &ngx_mcp_load_text(a, TENANT);
+
+    ngx_mcp_zone_lock(zone);
+
+    if (ngx_mcp_load_room_locked(zone, entity->text.len)) {
+        g = ngx_mcp_group_get_locked(zone, endpoint, tenant);
+        ngx_mcp_load_log_locked(zone, g, a);
+
+        entity->ref = ngx_mcp_ref(zone, g);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+/* made with a group of it, or not needed */
+
+static void
+ngx_mcp_load_all(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    uint32_t             hash;
+    ngx_str_t            a[NGX_MCP_TLV_ATTRIBUTES], *endpoint;
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_group_sh_t  *g;
+
+    zone = load->zone;
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
+    endpoint = &ngx_mcp_load_text(a, ENDPOINT);
+
+    ngx_mcp_zone_lock(zone);
+
+    hash = (uint32_t) ngx_mcp_hash(zone, endpoint, NULL);
+
+    for (g = ngx_mcp_hash_first_locked(zone, NGX_MCP_ENDPOINT, hash);
+         g;
+         g = ngx_mcp_hash_next_locked(zone, g))
+    {
+        if (ngx_mcp_group_matches(zone, g, endpoint, NULL)) {
+            ngx_mcp_load_log_locked(zone, g, a);
+            entity->ref = ngx_mcp_ref(zone, g);
+            break;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static void
+ngx_mcp_load_log_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_str_t *a)
+{
+    ngx_str_t            *losses;
+    ngx_mcp_losses_sh_t  *l;
+
+    ngx_mcp_touch(zone, g);
+
+    g->event_max = (uint32_t) ngx_mcp_load_number(a, EVENT_MAX);
+    g->event_size = (uint32_t) ngx_mcp_load_number(a, EVENT_SIZE);
+    g->log.last = ngx_mcp_load_number(a, LAST);
+
+    /* of another layout: all is told that something is missing anyway */
+
+    losses = &ngx_mcp_load_text(a, LOSSES);
+    l = ngx_mcp_block(zone, g->losses);
+
+    if (losses->len == l->rec.len) {
+        ngx_mcp_text_store(zone, l, 0, losses->data, losses->len);
+    }
+}
+
+
+static void
+ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    uint64_t             idle;
+    ngx_str_t            a[NGX_MCP_TLV_ATTRIBUTES];
+    ngx_uint_t           flags;
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_topic_t      topic;
+    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_topic_sh_t  *t;
+
+    zone = load->zone;
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
+    flags = ngx_mcp_load_number(a, FLAGS);
+    idle = ngx_mcp_load_number(a, IDLE) + load->saved->away;
+
+    ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
+
+    topic.uri = ngx_mcp_load_text(a, URI);
+    topic.limit = NGX_MCP_LOAD_ANY;
+    topic.other = (flags & NGX_MCP_TLV_OTHER) ? 1 : 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    g = ngx_mcp_load_group_locked(load, &ngx_mcp_load_text(a, NUMBER));
+    t = NULL;
+
+    if (g && topic.uri.len && topic.uri.len <= NGX_MCP_TOPIC_URI_MAX
+        && ngx_mcp_load_room_locked(zone, entity->text.len))
+    {
+        t = ngx_mcp_topic_get_locked(zone, g, &topic, ngx_mcp_ref(zone, g));
+    }
+
+    if (t) {
+        ngx_mcp_touch(zone, t);
+
+        t->log.last = ngx_mcp_load_number(a, LAST);
+        t->time = ngx_mcp_load_number(a, TIME);
+        t->lost = load->saved->last ? ngx_mcp_load_number(a, LOST)
+                                    : zone->sh->stamp;
+        t->used = ngx_current_msec > idle ? ngx_current_msec - idle : 0;
+
+        if (flags & NGX_MCP_TLV_ANNOUNCED) {
+            t->rec.flags |= NGX_MCP_TOPIC_ANNOUNCED;
+        }
+
+        entity->ref = ngx_mcp_ref(zone, t);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    if (entity->ref.block) {
+        ngx_mcp_load_events(load, &entity->text, entity->ref);
+    }
+}
+
+
+/* the session whose share it is */
+
+static void
+ngx_mcp_load_topic_share(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_str_t                a[NGX_MCP_TLV_ATTRIBUTES];
+    ngx_uint_t               other;
+    ngx_mcp_zone_t          *zone;
+    ngx_mcp_topic_sh_t      *t;
+    ngx_mcp_session_sh_t    *s;
+    ngx_mcp_extension_sh_t  *e;
+
+    zone = load->zone;
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
+    ngx_mcp_zone_lock(zone);
+
+    t = ngx_mcp_record(zone, entity->ref, NGX_MCP_TOPIC);
+    s = t ? ngx_mcp_session_lookup_locked(zone, &ngx_mcp_load_text(a, ID))
+          : NULL;
+
+    if (s && s->rec.owner.block == t->rec.owner.block) {
+        e = ngx_mcp_session_extension(zone, s);
+        other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
+
+        ngx_mcp_touch(zone, t);
+        ngx_mcp_touch(zone, e);
+
+        t->charged = ngx_mcp_ref(zone, s);
+        e->ntopics[other]++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static void
+ngx_mcp_load_shared(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_str_t               a[NGX_MCP_TLV_ATTRIBUTES];
+    ngx_str_t               names[NGX_MCP_TLV_ATTRIBUTES];
+    ngx_uint_t              room;
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_zone_t         *zone;
+    ngx_mcp_shared_t        in;
+    ngx_mcp_load_entity_t  *group;
+
+    zone = load->zone;
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
+    ngx_memzero(&in, sizeof(ngx_mcp_shared_t));
+
+    in.id = ngx_mcp_load_text(a, ID);
+    in.upstream = ngx_mcp_load_text(a, NAME);
+    in.audience = ngx_mcp_load_number(a, AUDIENCE);
+    in.limit = ngx_mcp_load_number(a, LIMITED) ? NGX_MCP_LOAD_ANY : 0;
+
+    group = ngx_mcp_load_find(load, NGX_MCP_LOAD_GROUPS,
+                              ngx_mcp_load_number(a, NUMBER));
+
+    ngx_mcp_zone_lock(zone);
+    room = ngx_mcp_load_room_locked(zone, entity->text.len);
+    ngx_mcp_zone_unlock(zone);
+
+    if (group == NULL || !room || in.audience == 0
+        || in.id.len != NGX_MCP_UUID_LEN)
+    {
+        return;
+    }
+
+    ngx_mcp_tlv_attributes(&group->text, names);
+
+    in.endpoint = ngx_mcp_load_text(names, ENDPOINT);
+    in.tenant = ngx_mcp_load_text(names, TENANT);
+
+    if (ngx_mcp_shared_get(zone, &in, &ref) == NGX_OK) {
+        ngx_mcp_load_upstream(load, ref, a);
+    }
+}
+
+
+/* made as by a handshake, and then with the serial that it had */
+
+static void
+ngx_mcp_load_upstream(ngx_mcp_load_t *load, ngx_mcp_ref_t owner, ngx_str_t *a)
+{
+    ngx_str_t                      *name;
+    ngx_mcp_ref_t                   none;
+    ngx_mcp_zone_t                 *zone;
+    ngx_mcp_upstream_session_t      made;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    zone = load->zone;
+    name = &ngx_mcp_load_text(a, NAME);
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    if (ngx_mcp_upstream_session_get(zone, owner, name, none, &made)
+        != NGX_DECLINED
+        || ngx_mcp_upstream_session_made(zone, made.ref, name,
+                                         &ngx_mcp_load_text(a, TEXT),
+                                         ngx_mcp_load_number(a, REVISION))
+           != NGX_OK)
+    {
+        return;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, made.ref);
+
+    if (us) {
+        ngx_mcp_touch(zone, us);
+
+        us->serial = (uint32_t) ngx_mcp_load_number(a, SERIAL);
+        us->heard = (ngx_mcp_load_number(a, FLAGS) & NGX_MCP_TLV_CONNECTED)
+                    ? 1 : 0;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static void
+ngx_mcp_load_session(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_str_t              a[NGX_MCP_TLV_ATTRIBUTES];
+    ngx_uint_t             room;
+    ngx_mcp_zone_t        *zone;
+    ngx_mcp_session_new_t  in;
+
+    zone = load->zone;
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
+    ngx_mcp_zone_lock(zone);
+    room = ngx_mcp_load_room_locked(zone, entity->text.len);
+    ngx_mcp_zone_unlock(zone);
+
+    if (!room || ngx_mcp_load_session_new(load, a, &in) != NGX_OK
+        || ngx_mcp_session_create(zone, &in, &entity->ref) != NGX_OK)
+    {
+        load->saved->ended++;
+        return;
+    }
+
+    load->saved->sessions++;
+
+    ngx_mcp_load_session_more(load, a, entity->ref);
+    ngx_mcp_load_session_parts(load, &entity->text, entity->ref);
+}
+
+
+static ngx_int_t
+ngx_mcp_load_session_new(ngx_mcp_load_t *load, ngx_str_t *a,
+    ngx_mcp_session_new_t *in)
+{
+    uint64_t  idle;
+
+    ngx_memzero(in, sizeof(ngx_mcp_session_new_t));
+
+    in->id = ngx_mcp_load_text(a, ID);
+    in->endpoint = ngx_mcp_load_text(a, ENDPOINT);
+    in->tenant = ngx_mcp_load_text(a, TENANT);
+    in->identity = ngx_mcp_load_text(a, IDENTITY);
+    in->account = ngx_mcp_load_number(a, ACCOUNT);
+    in->initialize = ngx_mcp_load_text(a, INITIALIZE);
+    in->client_name = ngx_mcp_load_text(a, CLIENT_NAME);
+    in->client_version = ngx_mcp_load_text(a, CLIENT_VERSION);
+    in->revision = ngx_mcp_load_number(a, REVISION);
+    in->offered = ngx_mcp_load_number(a, OFFERED);
+    in->list_key = ngx_mcp_load_text(a, LIST_KEY);
+    in->alone = ngx_mcp_load_number(a, ALONE);
+    in->limit_key = ngx_mcp_load_text(a, LIMIT_KEY);
+    in->limit = ngx_mcp_load_number(a, LIMITED) ? NGX_MCP_LOAD_ANY : 0;
+    in->timeout = ngx_mcp_load_number(a, TIMEOUT);
+    in->event_max = ngx_mcp_load_number(a, EVENT_MAX);
+    in->event_size = ngx_mcp_load_number(a, EVENT_SIZE);
+
+    idle = ngx_mcp_load_number(a, IDLE) + load->saved->away;
+
+    return (in->account == 0
+            || in->revision == NGX_MCP_REVISION_UNKNOWN
+            || in->revision > NGX_MCP_REVISION_LATEST_LEGACY
+            || idle / NGX_MCP_IDLE_END >= in->timeout)
+           ? NGX_DECLINED : NGX_OK;
+}
+
+
+static void
+ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
+    ngx_mcp_ref_t ref)
+{
+    uint64_t                  idle;
+    ngx_mcp_zone_t           *zone;
+    ngx_mcp_group_sh_t       *g;
+    ngx_mcp_session_sh_t     *s;
+    ngx_mcp_extension_sh_t   *e;
+    ngx_mcp_subscriber_sh_t  *sb;
+
+    zone = load->zone;
+    idle = ngx_mcp_load_number(a, IDLE) + load->saved->away;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, ref);
+
+    if (s == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return;
+    }
+
+    e = ngx_mcp_session_extension(zone, s);
+    g = ngx_mcp_session_group(zone, s);
+
+    ngx_mcp_idle_leave_locked(zone, s);
+
+    ngx_mcp_touch(zone, s);
+
+    s->used = ngx_mcp_load_number(a, USED) ? 1 : 0;
+    s->touched = ngx_current_msec > idle ? ngx_current_msec - idle : 0;
+    s->channel = (uint32_t) ngx_mcp_load_number(a, CHANNEL)
+                 + (load->saved->last ? 0 : NGX_MCP_LOAD_CHANNELS);
+    s->log.last = ngx_mcp_load_number(a, LAST);
+
+    sb = &s->subscriber;
+    sb->level = (u_char) ngx_min(ngx_mcp_load_number(a, LEVEL),
+                                 NGX_MCP_LEVEL_EMERGENCY);
+
+    /* its group may have been saved before it */
+
+    sb->delivered.own = ngx_min(ngx_mcp_load_number(a, OWN), s->log.last);
+    sb->delivered.shared = ngx_min(ngx_mcp_load_number(a, SHARED),
+                                   g->log.last);
+    sb->delivered.wide = ngx_min(ngx_mcp_load_number(a, WIDE),
+                                 ngx_mcp_group_endpoint(zone, g)->log.last);
+
+    ngx_mcp_idle_enter_locked(zone, s);
+
+    ngx_mcp_touch(zone, e);
+
+    e->created = ngx_mcp_load_number(a, CREATED);
+    e->seen = ngx_mcp_load_number(a, SEEN);
+    e->start = ngx_min(ngx_mcp_load_number(a, START), sb->delivered.shared);
+    e->start_wide = ngx_min(ngx_mcp_load_number(a, START_WIDE),
+                            sb->delivered.wide);
+    e->begin = ngx_mcp_load_number(a, BEGIN);
+    e->taken = ngx_mcp_load_number(a, TAKEN);
+    e->gap = ngx_mcp_load_number(a, GAP);
+    e->calls = (uint32_t) ngx_mcp_load_number(a, COUNT);
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static void
+ngx_mcp_load_session_parts(ngx_mcp_load_t *load, ngx_str_t *text,
+    ngx_mcp_ref_t session)
+{
+    ngx_str_t   left, part, a[NGX_MCP_TLV_ATTRIBUTES];
+    ngx_uint_t  tag;
+
+    left = *text;
+
+    while (ngx_mcp_tlv_next(&left, &tag, &part) == NGX_OK) {
+
+        switch (tag) {
+
+        case NGX_MCP_TLV_SUBSCRIPTION:
+            ngx_mcp_tlv_attributes(&part, a);
+            ngx_mcp_load_subscription(load, session, a);
+            break;
+
+        case NGX_MCP_TLV_UPSTREAM_SESSION:
+            ngx_mcp_tlv_attributes(&part, a);
+            ngx_mcp_load_upstream(load, session, a);
+            break;
+
+        case NGX_MCP_TLV_CALL:
+            ngx_mcp_load_call(load, session, &part);
+            break;
+
+        default:
+            break;
+        }
+    }
+
+    ngx_mcp_load_events(load, text, session);
+}
+
+
+/* they are added later, in their order */
+
+static void
+ngx_mcp_load_events(ngx_mcp_load_t *load, ngx_str_t *text,
+    ngx_mcp_ref_t owner)
+{
+    ngx_str_t   left, part, a[NGX_MCP_TLV_ATTRIBUTES];
+    ngx_uint_t  tag;
+
+    left = *text;
+
+    while (ngx_mcp_tlv_next(&left, &tag, &part) == NGX_OK) {
+
+        if (tag == NGX_MCP_TLV_EVENT) {
+            ngx_mcp_tlv_attributes(&part, a);
+            ngx_mcp_load_push(load, NGX_MCP_LOAD_EVENTS, &part,
+                              ngx_mcp_load_number(a, STAMP), &owner);
+        }
+    }
+}
+
+
+static void
+ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
+    ngx_str_t *a)
+{
+    uint64_t                        upstream;
+    ngx_str_t                      *uri;
+    ngx_uint_t                      flags;
+    ngx_mcp_ref_t                   shared;
+    ngx_mcp_zone_t                 *zone;
+    ngx_mcp_topic_sh_t             *t;
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_interest_sh_t          *in;
+    ngx_mcp_subscription_sh_t      *sub;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    zone = load->zone;
+    uri = &ngx_mcp_load_text(a, URI);
+    upstream = ngx_mcp_load_number(a, UPSTREAM);
+    flags = ngx_mcp_load_number(a, FLAGS);
+
+    ngx_mcp_zone_lock(zone);
+
+    us = NULL;
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s && flags & NGX_MCP_TLV_INTEREST) {
+        us = ngx_mcp_shared_locked(zone, ngx_mcp_session_group(zone, s),
+                                   s->subscriber.audience, upstream);
+    }
+
+    ngx_memzero(&shared, sizeof(ngx_mcp_ref_t));
+
+    if (us) {
+        shared = ngx_mcp_ref(zone, us);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    if (shared.block) {
+        (void) ngx_mcp_interest_join(zone, shared, session, uri,
+                                     NGX_MCP_LOAD_ANY);
+
+    } else {
+        (void) ngx_mcp_session_subscribe(zone, session, uri, NULL,
+                                         NGX_MCP_LOAD_ANY);
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    sub = ngx_mcp_subscription_find_locked(zone, session, uri);
+
+    if (sub) {
+        ngx_mcp_touch(zone, sub);
+        sub->upstream = upstream;
+
+        in = ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST);
+
+        if (in && flags & NGX_MCP_TLV_ACCEPTED) {
+            ngx_mcp_load_interest_locked(zone, in);
+        }
+
+        s = ngx_mcp_session_locked(zone, session);
+        t = (s && flags & NGX_MCP_TLV_TOPIC_KEPT)
+            ? ngx_mcp_topic_lookup_locked(zone, ngx_mcp_session_group(zone, s),
+                                          uri)
+            : NULL;
+
+        if (t) {
+            ngx_mcp_touch(zone, t);
+            sub->topic = ngx_mcp_ref(zone, t);
+            t->subscribers++;
+        }
+
+    } else {
+        load->saved->lost++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+/* the upstream has it: nothing is to be done, so it comes last */
+
+static void
+ngx_mcp_load_interest_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
+{
+    uint32_t                        n;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    us = ngx_mcp_block(zone, in->rec.owner.block);
+    n = ngx_mcp_number(zone, in);
+
+    ngx_mcp_touch(zone, in);
+    in->state = NGX_MCP_INTEREST_MADE;
+    in->serial = us->serial;
+
+    ngx_mcp_list_remove(zone, &us->interests, n, NGX_MCP_LINKS);
+    ngx_mcp_list_append(zone, &us->interests, n, NGX_MCP_LINKS);
+}
+
+
+static void
+ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
+    ngx_str_t *text)
+{
+    uint32_t               n;
+    ngx_str_t              a[NGX_MCP_TLV_ATTRIBUTES], *id;
+    ngx_uint_t             flags;
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_zone_t        *zone;
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_session_sh_t  *s;
+
+    zone = load->zone;
+
+    ngx_mcp_tlv_attributes(text, a);
+
+    id = &ngx_mcp_load_text(a, ID);
+    flags = ngx_mcp_load_number(a, FLAGS);
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_CALL, id, 1);
+    stage.payer = session;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+
+    if (s == NULL || id->len > NGX_MCP_ID_MAX
+        || !ngx_mcp_load_room_locked(zone, text->len))
+    {
+        ngx_mcp_zone_unlock(zone);
+        return;
+    }
+
+    c = ngx_mcp_make_locked(zone, &stage);
+    n = ngx_mcp_number(zone, c);
+
+    c->task.rec.owner = session;
+    c->task.rec.hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
+    c->task.rec.worker = NGX_MCP_SLOT_NONE;
+    c->task.rec.flags = NGX_MCP_CALL_STREAMED;
+    c->id_len = (uint32_t) id->len;
+    c->channel = (uint32_t) ngx_mcp_load_number(a, CHANNEL);
+    c->log.last = ngx_mcp_load_number(a, LAST);
+    c->delivered = ngx_min(ngx_mcp_load_number(a, OWN), c->log.last);
+
+    if (flags & NGX_MCP_TLV_ANSWERED) {
+        c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
+    }
+
+    if (flags & NGX_MCP_TLV_RUNNING) {
+        c->task.rec.flags |= NGX_MCP_CALL_RUNNING;
+    }
+
+    ngx_mcp_commit_locked(zone, c, NGX_MCP_CALL);
+
+    ngx_mcp_touch_range(zone, s, streams, extension);
+
+    if (flags & NGX_MCP_TLV_RUNNING) {
+        ngx_mcp_list_append(zone, &s->calls, n, NGX_MCP_LINKS);
+        s->ncalls++;
+
+        ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_CALLS_RUNNING, 1);
+
+    } else {
+        ngx_mcp_list_append(zone, &s->finished, n, NGX_MCP_LINKS);
+    }
+
+    ref = ngx_mcp_ref(zone, c);
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_mcp_load_events(load, text, ref);
+    ngx_mcp_load_push(load, NGX_MCP_LOAD_CALLS, text, 0, &ref);
+}
+
+
+/* once it has its events: the worker that ran it is no more */
+
+static void
+ngx_mcp_load_call_end(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_mcp_zone_t     *zone;
+    ngx_mcp_call_sh_t  *c;
+
+    zone = load->zone;
+
+    ngx_mcp_zone_lock(zone);
+
+    c = ngx_mcp_record(zone, entity->ref, NGX_MCP_CALL);
+
+    if (c && c->task.rec.flags & NGX_MCP_CALL_RUNNING) {
+        ngx_mcp_call_lost_locked(zone, c);
+
+    } else if (c && c->log.count == 0) {
+        ngx_mcp_channel_drop_locked(zone, c);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static void
+ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    void                   *owner;
+    uint64_t                stamp, last, pos, hash[3 + NGX_MCP_EVENT_URIS];
+    ngx_str_t               a[NGX_MCP_TLV_ATTRIBUTES], *text;
+    ngx_uint_t              i;
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_zone_t         *zone;
+    ngx_mcp_event_t         event;
+    ngx_mcp_stage_t         stage;
+    ngx_mcp_log_sh_t       *log;
+    ngx_mcp_event_sh_t     *e;
+    ngx_mcp_target_sh_t     target;
+    ngx_mcp_load_entity_t  *group;
+
+    zone = load->zone;
+    ref = entity->ref;
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
+    if (ref.block == 0) {
+        group = ngx_mcp_load_find(load, NGX_MCP_LOAD_GROUPS,
+                                  ngx_mcp_load_number(a, NUMBER));
+        if (group == NULL) {
+            group = ngx_mcp_load_find(load, NGX_MCP_LOAD_ALL,
+                                      ngx_mcp_load_number(a, NUMBER));
+        }
+
+        if (group == NULL) {
+            return;
+        }
+
+        ref = group->ref;
+    }
+
+    text = &ngx_mcp_load_text(a, TEXT);
+    pos = ngx_mcp_load_number(a, POSITION);
+
+    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+    ngx_memzero(hash, sizeof(hash));
+
+    event.parts = text;
+    event.nparts = 1;
+    event.flags = ngx_mcp_load_number(a, FLAGS);
+    event.level = ngx_min(ngx_mcp_load_number(a, LEVEL),
+                          NGX_MCP_LEVEL_EMERGENCY);
+
+    if (ngx_mcp_load_text(a, TARGET).len) {
+        ngx_memcpy(hash, ngx_mcp_load_text(a, TARGET).data,
+                   ngx_min(ngx_mcp_load_text(a, TARGET).len, sizeof(hash)));
+    }
+
+    target.identity = hash[0];
+    target.audience = hash[1];
+    target.flags = hash[2];
+
+    for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
+        target.uri[i] = hash[3 + i];
+    }
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_EVENT, text, 1);
+
+    ngx_mcp_zone_lock(zone);
+
+    owner = ngx_mcp_load_owner_locked(zone, ref, &log);
+
+    if (owner && log->list.tail) {
+        e = ngx_mcp_block(zone, log->list.tail);
+
+        if (e->pos >= pos) {
+            owner = NULL;
+        }
+    }
+
+    if (owner == NULL || pos == 0
+        || !ngx_mcp_load_room_locked(zone, text->len))
+    {
+        ngx_mcp_zone_unlock(zone);
+        return;
+    }
+
+    /* at its place, with its stamp */
+
+    stamp = zone->sh->stamp;
+    last = log->last;
+
+    ngx_mcp_touch(zone, log);
+    log->last = pos - 1;
+    zone->sh->stamp = ngx_mcp_load_number(a, STAMP) - 1;
+
+    e = ngx_mcp_log_add_locked(zone, owner, &event, &target, &stage);
+
+    zone->sh->stamp = ngx_max(stamp, e->stamp);
+    log->last = ngx_max(last, pos);
+
+    ngx_mcp_load_counted_locked(zone, owner, e);
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static void *
+ngx_mcp_load_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_log_sh_t **log)
+{
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_group_sh_t    *g;
+    ngx_mcp_topic_sh_t    *t;
+    ngx_mcp_session_sh_t  *s;
+
+    s = ngx_mcp_session_locked(zone, ref);
+
+    if (s) {
+        *log = &s->log;
+        return s;
+    }
+
+    c = ngx_mcp_record(zone, ref, NGX_MCP_CALL);
+
+    if (c) {
+        *log = &c->log;
+        return c;
+    }
+
+    t = ngx_mcp_record(zone, ref, NGX_MCP_TOPIC);
+
+    if (t) {
+        *log = &t->log;
+        return t;
+    }
+
+    g = ngx_mcp_group_locked(zone, ref);
+
+    if (g) {
+        *log = &g->log;
+    }
+
+    return g;
+}
+
+
+static void
+ngx_mcp_load_counted_locked(ngx_mcp_zone_t *zone, void *owner,
+    ngx_mcp_event_sh_t *e)
+{
+    ngx_mcp_topic_sh_t    *t;
+    ngx_mcp_record_sh_t   *rec;
+    ngx_mcp_session_sh_t  *s;
+
+    rec = owner;
+
+    switch (rec->block.type) {
+
+    case NGX_MCP_TOPIC:
+        t = owner;
+        ngx_mcp_touch(zone, &t->bytes);
+        t->bytes += e->rec.len;
+        break;
+
+    case NGX_MCP_SESSION:
+    case NGX_MCP_CALL:
+        s = (rec->block.type == NGX_MCP_CALL)
+            ? ngx_mcp_block(zone, rec->owner.block) : owner;
+        ngx_mcp_touch(zone, &s->events);
+        s->events++;
+        break;
+
+    default:
+        break;
+    }
+}
+
+
+static void
+ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_int_t              rc;
+    ngx_str_t              a[NGX_MCP_TLV_ATTRIBUTES], *key, *id, *note;
+    ngx_mcp_zone_t        *zone;
+    ngx_mcp_group_sh_t    *g;
+    ngx_mcp_lease_sh_t    *l;
+    ngx_mcp_lease_share_t  share;
+
+    zone = load->zone;
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
+    key = &ngx_mcp_load_text(a, KEY);
+    id = &ngx_mcp_load_text(a, ID);
+    note = &ngx_mcp_load_text(a, NOTE);
+
+    ngx_memzero(&share, sizeof(ngx_mcp_lease_share_t));
+
+    share.user = (uint32_t) ngx_mcp_load_number(a, USER);
+    share.users = NGX_MCP_LOAD_ANY;
+    share.owners = NGX_MCP_LOAD_ANY;
+
+    ngx_mcp_zone_lock(zone);
+
+    g = ngx_mcp_load_group_locked(load, &ngx_mcp_load_text(a, NUMBER));
+
+    if (g) {
+        share.owner = ngx_mcp_ref(zone, g);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    if (key->len == 0 || id->len > NGX_MCP_LEASE_ID_MAX
+        || note->len > NGX_MCP_LEASE_NOTE_MAX)
+    {
+        return;
+    }
+
+    rc = (g && share.user) ? ngx_mcp_lease_ensure_shared(zone, key, &share)
+                           : ngx_mcp_lease_ensure(zone, key);
+
+    if (rc != NGX_OK) {
+        return;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    /* it was made just now */
+
+    l = ngx_mcp_block(zone, zone->sh->leases.tail);
+
+    if (ngx_mcp_text_equal(zone, l, 0, l->key_len, key)) {
+        ngx_mcp_touch(zone, l);
+
+        l->id = (uint32_t) id->len;
+        l->note = (uint32_t) note->len;
+        l->holder.fence = (uint32_t) ngx_mcp_load_number(a, FENCE);
+        l->consumed = ngx_mcp_load_number(a, COUNT);
+
+        if (ngx_mcp_load_number(a, FLAGS) & NGX_MCP_TLV_CONNECTED) {
+            l->rec.flags |= NGX_MCP_LEASE_READ;
+        }
+
+        ngx_mcp_text_store(zone, l, l->key_len, id->data, id->len);
+        ngx_mcp_text_store(zone, l, l->key_len + NGX_MCP_LEASE_ID_MAX,
+                           note->data, note->len);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static void
+ngx_mcp_load_id(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_str_t        a[NGX_MCP_TLV_ATTRIBUTES];
+    ngx_mcp_zone_t  *zone;
+
+    zone = load->zone;
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
+    ngx_mcp_zone_lock(zone);
+
+    if (ngx_mcp_load_number(a, KEY)) {
+        (void) ngx_mcp_idempotency_add_locked(zone,
+                                             ngx_mcp_load_number(a, KEY),
+                                             ngx_mcp_load_number(a, COUNT));
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+static void
+ngx_mcp_load_gap(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_group_sh_t  *g;
+
+    zone = load->zone;
+
+    ngx_mcp_zone_lock(zone);
+
+    g = ngx_mcp_record(zone, entity->ref, NGX_MCP_ENDPOINT);
+
+    if (g) {
+        (void) ngx_mcp_log_group_locked(zone, g, NULL, 0, 1);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+/* one that nobody needs goes */
+
+static void
+ngx_mcp_load_settle(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_group_sh_t  *g;
+
+    zone = load->zone;
+
+    ngx_mcp_zone_lock(zone);
+
+    g = ngx_mcp_record(zone, entity->ref, NGX_MCP_GROUP);
+
+    if (g) {
+        ngx_mcp_group_settle_locked(zone, g);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}

@@ -1,0 +1,163 @@
+
+/*
+ * The format of a state file (ngx_mcp_state_file.h) behind its header: each
+ * entity is a tag, a length and as many bytes, in the host's byte order.  The
+ * bytes of an entity are tagged likewise: its attributes, each at most once and
+ * a number of 64 bits or a text, and the entities that belong to it.
+ *
+ * A reader skips what it does not know, and takes an attribute that is missing
+ * for 0 or empty.  So tags are never used again for something else, and a
+ * version of the module reads the files of others, whatever the layout of
+ * their zones.
+ *
+ * What refers to another entity does so by what stays: ids, names, the hashes
+ * of a zone, whose key is in the file.
+ */
+
+#ifndef _NGX_MCP_TLV_H_INCLUDED_
+#define _NGX_MCP_TLV_H_INCLUDED_
+
+
+#include "ngx_mcp_zone.h"
+
+
+#define NGX_MCP_TLV_HEAD  8               /* bytes of tag and length */
+
+
+/* attributes */
+
+typedef enum {
+    NGX_MCP_TLV_NAME = 1,
+    NGX_MCP_TLV_ID = 2,
+    NGX_MCP_TLV_ENDPOINT = 3,
+    NGX_MCP_TLV_TENANT = 4,
+    NGX_MCP_TLV_IDENTITY = 5,
+    NGX_MCP_TLV_ACCOUNT = 6,              /* hash */
+    NGX_MCP_TLV_LIMITED = 7,
+    NGX_MCP_TLV_LIMIT_KEY = 8,
+    NGX_MCP_TLV_CLIENT_NAME = 9,
+    NGX_MCP_TLV_CLIENT_VERSION = 10,
+    NGX_MCP_TLV_LIST_KEY = 11,
+    NGX_MCP_TLV_INITIALIZE = 12,
+    NGX_MCP_TLV_REVISION = 13,
+    NGX_MCP_TLV_OFFERED = 14,
+    NGX_MCP_TLV_ALONE = 15,
+    NGX_MCP_TLV_TIMEOUT = 16,             /* ms */
+    NGX_MCP_TLV_EVENT_MAX = 17,
+    NGX_MCP_TLV_EVENT_SIZE = 18,
+    NGX_MCP_TLV_CREATED = 19,             /* ms since the epoch */
+    NGX_MCP_TLV_SEEN = 20,                /* likewise */
+    NGX_MCP_TLV_IDLE = 21,                /* ms, for so long */
+    NGX_MCP_TLV_USED = 22,
+    NGX_MCP_TLV_LEVEL = 23,
+    NGX_MCP_TLV_CHANNEL = 24,
+    NGX_MCP_TLV_LAST = 25,                /* position of a log */
+    NGX_MCP_TLV_OWN = 26,                 /* what was delivered */
+    NGX_MCP_TLV_SHARED = 27,
+    NGX_MCP_TLV_WIDE = 28,
+    NGX_MCP_TLV_START = 29,
+    NGX_MCP_TLV_START_WIDE = 30,
+    NGX_MCP_TLV_BEGIN = 31,
+    NGX_MCP_TLV_TAKEN = 32,
+    NGX_MCP_TLV_COUNT = 33,
+    NGX_MCP_TLV_GAP = 34,
+    NGX_MCP_TLV_URI = 35,
+    NGX_MCP_TLV_UPSTREAM = 36,            /* hash */
+    NGX_MCP_TLV_FLAGS = 37,
+    NGX_MCP_TLV_SERIAL = 38,
+    NGX_MCP_TLV_POSITION = 39,
+    NGX_MCP_TLV_STAMP = 40,
+    NGX_MCP_TLV_TARGET = 41,              /* hashes and flags, 64 bits each */
+    NGX_MCP_TLV_TEXT = 42,
+    NGX_MCP_TLV_NUMBER = 43,              /* of a group */
+    NGX_MCP_TLV_LOSSES = 44,
+    NGX_MCP_TLV_ORDER = 45,
+    NGX_MCP_TLV_TIME = 46,
+    NGX_MCP_TLV_LOST = 47,
+    NGX_MCP_TLV_KEY = 48,
+    NGX_MCP_TLV_NOTE = 49,
+    NGX_MCP_TLV_FENCE = 50,
+    NGX_MCP_TLV_USER = 51,
+    NGX_MCP_TLV_AUDIENCE = 52,            /* hash */
+    NGX_MCP_TLV_HASH_KEY = 53,
+    NGX_MCP_TLV_GENERATION = 54,
+    NGX_MCP_TLV_SUM = 55,
+    NGX_MCP_TLV_ATTRIBUTES = 64           /* all are below */
+} ngx_mcp_tlv_attribute_e;
+
+
+/* entities */
+
+typedef enum {
+    NGX_MCP_TLV_ZONE = 64,                /* the first one */
+    NGX_MCP_TLV_END = 65,                 /* the last one */
+    NGX_MCP_TLV_GROUP = 66,
+    NGX_MCP_TLV_ALL = 67,                 /* tenants of an endpoint */
+    NGX_MCP_TLV_SESSION = 68,
+    NGX_MCP_TLV_SUBSCRIPTION = 69,        /* of a session */
+    NGX_MCP_TLV_CALL = 70,                /* likewise */
+    NGX_MCP_TLV_UPSTREAM_SESSION = 71,    /* likewise, or shared */
+    NGX_MCP_TLV_EVENT = 72,               /* of a session, call or topic, or of
+                                             the group with this number */
+    NGX_MCP_TLV_TOPIC = 73,
+    NGX_MCP_TLV_LEASE = 74,
+    NGX_MCP_TLV_EVENT_ID = 75
+} ngx_mcp_tlv_entity_e;
+
+
+/* flags of a subscription */
+
+#define NGX_MCP_TLV_INTEREST    0x01      /* it shares one */
+#define NGX_MCP_TLV_ACCEPTED    0x02      /* which the upstream accepted */
+#define NGX_MCP_TLV_TOPIC_KEPT  0x04
+
+/* of a call */
+
+#define NGX_MCP_TLV_RUNNING     0x01
+#define NGX_MCP_TLV_ANSWERED    0x02
+
+/* of a topic */
+
+#define NGX_MCP_TLV_OTHER       0x01
+#define NGX_MCP_TLV_ANNOUNCED   0x02
+
+/* of a lease: a reader was connected; of an upstream session: a GET stream */
+
+#define NGX_MCP_TLV_CONNECTED   0x01
+
+
+/* writing: what does not fit any more sets "full" */
+
+typedef struct {
+    u_char                 *start;
+    u_char                 *pos;
+    u_char                 *end;
+    ngx_uint_t              full;
+} ngx_mcp_tlv_t;
+
+/* what end() needs; in between, what is written belongs to the entity */
+size_t ngx_mcp_tlv_begin(ngx_mcp_tlv_t *out, ngx_uint_t tag);
+void ngx_mcp_tlv_end(ngx_mcp_tlv_t *out, size_t begin);
+
+/* a place for a value of that many bytes, or NULL */
+u_char *ngx_mcp_tlv_room(ngx_mcp_tlv_t *out, ngx_uint_t tag, size_t len);
+void ngx_mcp_tlv_data(ngx_mcp_tlv_t *out, ngx_uint_t tag, void *data,
+    size_t len);
+
+/* nothing for 0 */
+void ngx_mcp_tlv_number(ngx_mcp_tlv_t *out, ngx_uint_t tag, uint64_t n);
+
+
+/*
+ * Reading: the next one of what is left.  NGX_OK; NGX_DONE: there is none;
+ * NGX_ERROR: it does not fit into what is left.  Values point into the file.
+ */
+ngx_int_t ngx_mcp_tlv_next(ngx_str_t *left, ngx_uint_t *tag,
+    ngx_str_t *value);
+
+/* of NGX_MCP_TLV_ATTRIBUTES; data NULL: it is missing */
+void ngx_mcp_tlv_attributes(ngx_str_t *entity, ngx_str_t *attributes);
+uint64_t ngx_mcp_tlv_value(ngx_str_t *attribute);
+
+
+#endif /* _NGX_MCP_TLV_H_INCLUDED_ */

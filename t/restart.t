@@ -1,0 +1,480 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# state= of mcp_zone: sessions go on after a restart of nginx, with their
+# subscriptions, log levels, events and upstream sessions; what a kill -9
+# leaves; files that cannot be used; a binary upgrade.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+use Mcp::Node;
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    capabilities => { tools => { listChanged => JSON::PP::true },
+                      resources => { subscribe => JSON::PP::true,
+                                     listChanged => JSON::PP::true },
+                      logging => {} },
+    'tools/list' => { tools => [] },
+    'resources/subscribe' => {},
+    'resources/unsubscribe' => {},
+    'logging/setLevel' => {},
+    'tools/call' => sub {
+        my ($r) = @_;
+
+        return ([sse => {}],
+                [event => notification('message', { level => 'error',
+                                                    data => 'begun' })],
+                [hang =>])
+            if $r->{json}{params}{name} eq 'long';
+
+        return { content => [ { type => 'text',
+                                text => $r->{headers}{'mcp-session-id'} } ] };
+    },
+    GET => sub { return ([sse => {}], [tag => 'listener'], [hang =>]) },
+));
+
+my $feed = Mcp::Upstream->new(sub {
+    my ($r) = @_;
+    my $from = $r->{headers}{'last-event-id'} || 0;
+
+    return ([sse => {}], [tag => 'feed'],
+            [event => { fed => 1 + $from, method => 'notifications/message',
+                        jsonrpc => '2.0',
+                        params => { level => 'error',
+                                    data => 'fed ' . (1 + $from) } },
+             id => 1 + $from],
+            [hang =>]);
+});
+
+my $conf = <<'EOF2';
+mcp_zone zone=main:8m state=%%DIR%%/state/main %%INTERVAL%%;
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+
+    mcp_tenant $http_x_tenant;
+    mcp_session_bind $http_x_user;
+    mcp_stream_after 0;
+    mcp_drain_time 100ms;
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+    }
+
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/mcp; }
+
+    location = /fed {
+        mcp_endpoint zone=main;
+        mcp_capabilities logging;
+        mcp_events /_feed;
+    }
+
+    location = /_feed { internal; proxy_pass http://127.0.0.1:%%FEED%%/; }
+
+    location = /own {
+        mcp_endpoint zone=main name=own;
+        mcp_capabilities logging resources;
+        mcp_builtin_tools wait_for_event;
+        mcp_session_limit 2000 key=$http_x_limit;
+    }
+
+    location = /sdk {
+        mcp_endpoint zone=main name=sdk;
+        mcp_capabilities logging resources;
+        mcp_tenant sdk;
+        mcp_session_bind sdk;
+    }
+
+    location = /publish { mcp_publish zone=main; }
+    location = /status { mcp_status zone=main; }
+}
+EOF2
+
+my $t = Mcp::Test->new(start => 0, conf => $conf,
+                       vars => { UP => $up->port, FEED => $feed->port,
+                                 INTERVAL => '' });
+my $file = $t->dir . '/state/main';
+
+$t->allow_log(qr/\[emerg\]/);
+
+my @ann = (headers => { 'X-User' => 'ann', 'X-Tenant' => 'acme' });
+my @bob = (headers => { 'X-User' => 'bob', 'X-Tenant' => 'acme' });
+
+
+# a folder that does not exist
+
+my ($code, $said) = $t->check;
+isnt($code, 0, 'a file in a folder that does not exist is refused');
+like($said, qr{there is no folder "\S+/state/"; create it}, 'with the remedy');
+
+mkdir $t->dir . '/state';
+
+($code, $said) = $t->check(conf => $conf . <<'EOF2');
+mcp_zone zone=other:4m state=%%DIR%%/state/main;
+EOF2
+isnt($code, 0, 'so is the file of another zone');
+like($said, qr/is the file of "mcp_zone" "main"/, 'with the reason');
+
+for my $bad ('interval=0', 'interval=500ms', 'interval=x', 'stat=x', 'state=') {
+    ($code, $said) = $t->check(conf => $conf =~ s/%%INTERVAL%%/$bad/r);
+    like($said, qr/invalid parameter "\Q$bad\E"; write "mcp_zone/,
+         "$bad is refused");
+}
+
+($code, $said) = $t->check(conf => "mcp_zone zone=a:1m interval=1s;\n"
+                                   . 'server { %%LISTEN%% }');
+like($said, qr/"interval" of "mcp_zone" needs "state"/,
+     'an interval without a file is refused');
+
+($code, $said) = $t->check(conf => $conf);
+is($code, 0, 'with its folder the file is accepted') or diag($said);
+ok(!-e $file, 'and nginx -t does not make it');
+
+
+# a stop, and a start
+
+$t->start;
+unlike($t->log, qr/starts empty|was read/, 'no file is no fault');
+
+my $s = $t->session(@ann);
+my $silent = $t->session(@bob);
+my $get = $s->open_get;
+ok($get->event, 'a client has a stream');
+
+is($s->call('logging/setLevel', { level => 'warning' })->{http}{status}, 200,
+   'a log level');
+ok($s->call('resources/subscribe', { uri => 'file:///a' })->{result},
+   'a subscription');
+my $upstream_session = said_by($s);
+ok($upstream_session, 'and a session at the upstream');
+
+is(publish('seen'), 202, 'an event is published');
+ok($get->event_where(data('seen')), 'and arrives');
+my $last = $get->last_id;
+$get->close;
+ok(wait_for { $t->status->{streams}{open} == 0 }, 'the stream is closed');
+
+is(publish('pending'), 202, 'another one, while no stream is open');
+is(publish('low', level => 'info'), 202, 'and one below the log level');
+
+restart('QUIT');
+
+is((stat $file) ? 1 : 0, 0, 'what was read is gone, as it would be old');
+like($t->log, qr/was written to "\S+main", 2 sessions/, 'written');
+like($t->log, qr/was read from "\S+main": 2 sessions go on, 0 ended/, 'read');
+
+is($s->call('ping')->{http}{status}, 200, 'the session goes on');
+is(said_by($s), $upstream_session, 'with its session at the upstream');
+is($silent->call('ping')->{http}{status}, 200, 'so does another one');
+is($t->session(@ann)->call('ping')->{http}{status}, 200, 'new ones are made');
+
+my $other = $t->client(@bob);
+$other->{id} = $s->id;
+is($other->call('ping')->{http}{status}, 404, 'of another user it is none');
+
+$get = $s->open_get(last_event_id => $last);
+is($get->status, 200, 'the stream is resumed');
+my @e;
+while (my $e = $get->event) {
+    push @e, $e;
+    last if ($e->{data} || '') =~ /updated/;
+}
+is((grep { data('pending')->($_) } @e), 1, 'with the event that waited');
+is((grep { data('seen')->($_) } @e), 0, 'not with one that was delivered');
+is((grep { data('low')->($_) } @e), 0, 'nor with one below the level');
+is((grep { ($_->{event} || '') eq 'lagged' } @e), 1, 'and is told of the gap');
+is((grep { $_->{data} =~ m{updated.*file:///a} } @e), 1,
+   'so that it looks at what it subscribed to');
+
+is(publish('low', level => 'info'), 202, 'an event below the level');
+is(publish('after'), 202, 'an event after the restart');
+my $e = $get->event_where(sub { $_[0]{data} =~ /"(?:low|after)"/ });
+ok(data('after')->($e), 'arrives, by the log level of before');
+
+$up->wait_requests(sub { $_[0]{method} eq 'GET' }, 1);
+ok(wait_for { $up->held('listener') }, 'the upstream is listened to again');
+$up->emit('listener', [event => notification('resources/updated',
+                                             { uri => 'file:///a' })]);
+ok($get->event_where(sub { $_[0]{data} =~ m{updated.*file:///a} }),
+   'an update of what was subscribed to arrives');
+ok($s->call('resources/unsubscribe', { uri => 'file:///a' })->{result},
+   'and is unsubscribed from');
+$get->close;
+
+
+# a call that was running, with SIGTERM
+
+my $sse = $s->stream('tools/call', { name => 'long' });
+ok($sse->event_where(data('begun')), 'a call runs');
+
+my $kept = $t->session(path => '/own', @ann);
+my @wait = ('wait_for_event', { topic => 'jobs', timeout_seconds => 0.1 });
+$t->publish({ topic => 'jobs', n => 1, tenant_id => 'acme' });
+$t->publish({ topic => 'jobs', n => 2, tenant_id => 'acme' });
+my $got = $kept->tool(@wait)->{result}{structuredContent};
+is($got->{event}{n}, 1, 'an event of a topic');
+is($kept->call('resources/subscribe', { uri => 'events://jobs/latest' })
+       ->{http}{status}, 200, 'to which a session subscribes');
+
+my $fed = $t->session(path => '/fed', @ann);
+my $fg = $fed->open_get;
+ok($fg->event_where(data('fed 1')) || $feed->count, 'a feed is read');
+ok(wait_for { $feed->held('feed') }, 'and stays open');
+
+restart('TERM');
+
+$get = $s->open_get(last_event_id => $sse->last_id);
+$e = $get->event_where(sub { $_[0]{json} && $_[0]{json}{error} });
+is($e && $e->{json}{id}, $sse->{id}, 'the call is answered');
+like($e && $e->{json}{error}{message}, qr/the call may have run/,
+     'with what may have happened');
+
+$wait[1]{after} = $got->{position};
+$got = $kept->tool(@wait)->{result}{structuredContent};
+is($got->{event}{n}, 2, 'the next event of the topic was kept');
+
+ok(wait_for { $feed->count(sub { ($_[0]{headers}{'last-event-id'} || '')
+                                 eq '1' }) },
+   'the feed goes on behind its last event');
+
+is($fed->delete->{status}, 200, 'a session is ended');
+
+
+# many sessions
+
+my @many = map { $t->session(path => '/own',
+                             headers => { 'X-User' => "user-$_",
+                                          'X-Tenant' => 't' . $_ % 7,
+                                          'X-Limit' => $_ % 3 }) } 1 .. 1000;
+
+restart('QUIT');
+
+is((grep { $_->call('ping')->{http}{status} == 200 } @many), 1000,
+   '1,000 sessions go on');
+is($fed->call('ping')->{http}{status}, 404, 'one that ended does not');
+
+my $live = $t->status->{sessions}{live};
+restart('QUIT');
+is($t->status->{sessions}{live}, $live, 'another restart changes nothing');
+
+
+# files that cannot be used
+
+$t->stop('QUIT');
+my $whole = $t->slurp('state/main');
+is((stat $file)[2] & 07777, 0600, 'the file is for its owner alone');
+
+my %bad = (
+    'cut short' => [substr($whole, 0, length($whole) - 100),
+                    qr/is damaged or cut short/],
+    'with a head alone' => [substr($whole, 0, 40), qr/is cut short/],
+    'empty' => ['', qr/is empty/],
+    'damaged' => [do { my $w = $whole;
+                       substr($w, length($w) / 2, 1) ^= "\x01"; $w },
+                  qr/is damaged/],
+    'foreign' => ["user www-data;\n" x 100, qr/is no file of this module/],
+    'of a newer version' => [do { my $w = $whole;
+                                  substr($w, 12, 4) = pack 'L', 99; $w },
+                             qr/is of a newer version of the module/],
+    'longer' => ["$whole$whole", qr/is damaged/],
+);
+
+for my $name (sort keys %bad) {
+    spew($bad{$name}[0]);
+
+    my $from = length $t->log;
+    $t->start;
+
+    like(substr($t->log, $from),
+         qr/\[error\].*mcp zone "main" starts empty: .*$bad{$name}[1]/,
+         "a file $name is ignored, and this is said");
+    is($many[0]->call('ping')->{http}{status}, 404, 'nginx starts without it');
+
+    $t->stop('QUIT');
+}
+
+spew($whole);
+$t->start;
+is($many[999]->call('ping')->{http}{status}, 200, 'the file as it was');
+$t->stop('QUIT');
+
+spew($whole);
+$t->configure(conf => $conf =~ s/zone=main/zone=mine/gr);
+$t->start;
+like($t->log, qr/zone "mine" starts empty: .* is of another zone/,
+     'the file of another zone is ignored');
+$t->stop('QUIT');
+$t->configure(conf => $conf);
+
+SKIP: {
+    skip 'root reads all', 1 if $> == 0;
+
+    chmod 0, $file;
+    $t->start;
+    like($t->log, qr/starts empty: \S+ cannot be opened/, 'an unreadable file');
+    $t->stop('QUIT');
+}
+
+unlink $file;
+mkdir $file;
+$t->start;
+like($t->log, qr/starts empty: "\S+" is no file of this module/,
+     'a folder of that name');
+ok($t->stop('QUIT'), 'nginx ends');
+like($t->log, qr/\[error\].*was not written to "\S+main": rename\(\)/,
+     'and says that it cannot write');
+is(scalar(() = glob "$file*.tmp"), 0, 'leaving nothing behind');
+rmdir $file;
+
+
+# kill -9, with an interval
+
+$t->configure(vars => { %{ $t->{vars} }, INTERVAL => 'interval=1s' });
+$t->start;
+$s = $t->session(path => '/own', @ann);
+$get = $s->open_get;
+ok($get->event, 'a stream');
+my $before = mtime();
+ok(wait_for { mtime() > $before }, 'the file is written while nginx runs');
+$before = mtime();
+ok(wait_for { mtime() > $before }, 'again and again');
+
+is(publish('lost'), 202, 'an event');
+ok($get->event_where(data('lost')), 'arrives');
+$last = $get->last_id;
+
+kill 'KILL', $t->pid, children($t->pid);
+ok(wait_for { !$t->running }, 'nginx is killed');
+$t->start;
+is($s->call('ping')->{http}{status}, 200, 'the session goes on');
+$get = $s->open_get(last_event_id => $last);
+ok($get->event_where(sub { ($_[0]{event} || '') eq 'lagged' }),
+   'and is told of the gap');
+is(publish('new'), 202, 'an event');
+ok($get->event_where(data('new')), 'arrives');
+$get->close;
+
+
+# a reload with another size of the zone
+
+$before = mtime();
+wait_for { mtime() > $before };
+ok($t->reload(conf => $conf =~ s/main:8m/main:9m/r), 'a reload, another size');
+$t->wait_old;
+is($s->call('ping')->{http}{status}, 200, 'the sessions go on, too');
+
+$t->stop('QUIT');
+
+
+# a binary upgrade
+
+my $u = Mcp::Test->new(daemon => 1, conf => $conf, start => 0,
+                       vars => { %{ $t->{vars} },
+                                 INTERVAL => 'interval=1s' });
+mkdir $u->dir . '/state';
+$file = $u->dir . '/state/main';
+$u->start;
+my $old = $u->pid;
+
+$s = $u->session(path => '/own', @ann);
+$before = mtime();
+ok(wait_for { mtime() > $before } && wait_for { $u->slurp('state/main')
+                                                =~ /\Q@{[ $s->id ]}\E/ },
+   'a session is in the file');
+
+kill 'USR2', $old;
+ok(wait_for { my $new = $u->slurp('nginx.pid'); $new && $new != $old
+              && ($u->{pid} = 0 + $new) && $u->workers == 2 },
+   'another nginx starts');
+like($u->log, qr/was read from "\S+main": 1 sessions go on/,
+     'and reads the file');
+
+kill 'WINCH', $old;
+ok(wait_for { my $now = $u->{pid}; local $u->{pid} = $old;
+              !$u->workers(all => 1) }, 'the workers of the old one end');
+is((grep { $s->call('ping')->{http}{status} == 200 } 1 .. 20), 20,
+   'the session goes on in the new one');
+
+my $later = $u->session(path => '/own', @ann);
+kill 'QUIT', $old;
+ok(wait_for { !kill 0, $old }, 'the old one ends');
+like($u->log, qr/is not written to "\S+main", as process \d+ runs/,
+     'and leaves the file to the new one');
+
+ok($u->stop('QUIT'), 'so does the new one');
+$u->start;
+is($later->call('ping')->{http}{status}, 200, 'whose sessions go on');
+is($s->call('ping')->{http}{status}, 200, 'like those of before');
+$u->stop('QUIT');
+unlink $file;
+
+
+# clients of the SDK
+
+SKIP: {
+    skip 'npm packages are missing', 1
+        unless -d Mcp::Node::dir() . '/node_modules/@modelcontextprotocol';
+
+    $u->configure(vars => { %{ $u->{vars} }, INTERVAL => '' });
+    $u->start;
+    Mcp::Node->check('SDK clients', [ Mcp::Node::node(), 'restart.mjs',
+                                      $u->port, $u->pid, $file,
+                                      $u->command ]);
+    $u->{pid} = 0 + $u->slurp('nginx.pid');
+}
+
+done_testing();
+
+
+sub restart {
+    my ($signal) = @_;
+
+    ok($t->stop($signal), "nginx ends with $signal");
+    ok(-f $file, 'and leaves a file');
+    $t->start;
+}
+
+
+sub spew {
+    my ($text) = @_;
+
+    open my $fh, '>', $file or die "$file: $!";
+    print $fh $text;
+    close $fh;
+}
+
+
+sub mtime { (Time::HiRes::stat($file))[9] || 0 }
+
+
+# the processes of a master
+
+sub children {
+    my ($master) = @_;
+
+    return map { /^(\d+) \(.*\) \S (\d+)/s && $2 == $master ? $1 : () }
+           map { Mcp::Test::slurp_file("$_/stat") } glob '/proc/[0-9]*';
+}
+
+
+sub publish {
+    my ($data, %o) = @_;
+
+    return $t->publish(notification('message', {
+        level => $o{level} || 'error', data => $data
+    }))->{status};
+}
+
+
+sub data {
+    my ($data) = @_;
+    return sub { (($_[0]{json} || {})->{params}{data} || '') eq $data };
+}
+
+
+sub said_by { $_[0]->tool('who')->{result}{content}[0]{text} }
