@@ -373,7 +373,11 @@ $t->stop('QUIT');
 
 # a binary upgrade
 
+# what sanitizers are told is for the new nginx, too
+
 my $u = Mcp::Test->new(daemon => 1, conf => $conf, start => 0,
+                       globals => join('', map { "env $_;\n" }
+                                           grep { /SAN_OPTIONS$/ } keys %ENV),
                        vars => { %{ $t->{vars} },
                                  INTERVAL => 'interval=1s' });
 mkdir $u->dir . '/state';
