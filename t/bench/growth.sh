@@ -1,0 +1,171 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Sourced: what one thing costs among many, beside the same among few, in time
+# of the workers.
+
+
+# growth_row NAME MANY FEW
+
+growth_row() {
+    row "$1" "$2" "$3" "$(divide "$2" "$3")" "" "<= 1.2"
+}
+
+
+# one event for one of so many, each of which has a session with an identity
+# of its own, and subscriptions to a URI and a topic of its own
+
+want() {
+    local what n=$streams a b listen=reuseport
+    local conf="mcp_session_bind \$http_x_user;
+                mcp_capabilities resources logging; mcp_topic_limit 400000;"
+
+    # a worker has as many streams as descriptors
+
+    start want $((n / 17000 + 1)) <<< "$(mcp 1500m "$conf" "$conf")"
+
+    # shellcheck disable=SC2086
+    "$load" -p "$port" $work want 100000 "$n" "$rounds" > "$dir/want"
+
+    for what in session identity uri topic; do
+        read -r a b
+        growth_row "event for 1 $what of 100000 | of 100, us" "$a" "$b"
+    done < "$dir/want"
+
+    row "    of which so many have a stream" "$n" 100 "" "" ""
+    stop "$master"
+}
+
+
+tenants() {
+    local a b n=10000
+
+    start tenants 1 <<< "$(mcp 256m "mcp_tenant \$http_x_user;" \
+                           "mcp_tenant \$http_x_user;")"
+    # shellcheck disable=SC2086
+    read -r a b < <("$load" -p "$port" $work tenants "$n" "$rounds")
+    stop "$master"
+
+    growth_row "event for all of $n tenants | of 100, us" "$a" "$b"
+}
+
+
+# lists that get longer; the cost for an entry is to remain
+
+lists() {
+    local up n
+
+    mkdir -p "$dir/files"
+    for n in 500 5000; do
+        tools_list $n > "$dir/files/tools-$n"
+    done
+
+    start lists-up 1 10 << END
+        map \$http_x_id \$id { '' '"nginx-mcp"'; default \$http_x_id; }
+        server {
+            listen 127.0.0.1:$((port + 1));
+            root $dir/files;
+            error_page 405 =200 \$uri;
+            sub_filter '"id":1' '"id":\$id';
+            sub_filter_types *;
+        }
+END
+    up=$master
+
+    start lists 1 << END
+        mcp_zone zone=main:64m;
+        upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
+        proxy_set_header X-Id \$mcp_request_id;
+        map \$mcp_name \$denied { ~^tool-.*7\$ 1; default 0; }
+        server {
+            listen 127.0.0.1:$port;
+            mcp_list_cache on;
+            location = /plain-5000 {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_tools-5000 protocol=rpc;
+            }
+            location = /deny-5000 {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_tools-5000 protocol=rpc;
+                mcp_deny \$denied;
+            }
+            location = /deny-500 {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_tools-500 protocol=rpc;
+                mcp_deny \$denied;
+            }
+            location ~ ^/_(.*) { internal; proxy_pass http://up/\$1; }
+        }
+END
+
+    for n in plain-5000 deny-5000 deny-500; do
+        request "$dir/$n" /$n "$tools" "$(session /$n)"
+    done
+
+    measured 1 deny-5000 plain-5000
+    row "tools/list of 5000, mcp_deny | without, us" "$time_a" "$time_b" \
+        "$(divide "$time_b" "$time_a")" "$(divide "$least_b" "$least_a")" ""
+
+    measured 1 deny-5000 deny-500
+    growth_row "    for a tool of 5000 | of 500, us" \
+        "$(scale "$time_a" 4500)" "$(scale "$time_b" 450)"
+
+    stop "$master"
+    stop "$up"
+}
+
+
+topics() {
+    local n listed='{"jsonrpc":"2.0","id":1,"method":"resources/list"}'
+    local conf="mcp_topic_limit 5000;"
+
+    start topics 1 <<< "$(mcp 256m "$conf" "$conf")"
+
+    request "$dir/many" /mcp "$listed" "$(session /mcp)"
+    request "$dir/few" /few "$listed" "$(session /few)"
+
+    for n in publish:4096 publish-few:256; do
+        seq "${n#*:}" | sed 's/.*/{"topic":"builds-&","state":"green"}/' \
+            | curl -s -o "$dir/published" --data-binary @- \
+                "http://127.0.0.1:$port/${n%:*}"
+    done
+
+    measured 1 many few
+    growth_row "resources/list, a topic of 4096 | of 256, us" \
+        "$(scale "$time_a" 4096)" "$(scale "$time_b" 256)"
+    stop "$master"
+}
+
+
+subscribe() {
+    local a b c
+
+    start subscribe 1 <<< "$(mcp 64m "mcp_capabilities resources;
+                                      mcp_subscription_limit 2000;")"
+    # shellcheck disable=SC2086
+    read -r a b c < <("$load" -p "$port" $work subscribe "$rounds")
+    stop "$master"
+
+    growth_row "subscribe, session has 100 | 1, us" "$b" "$a"
+    growth_row "subscribe, session has 1000 | 1, us" "$c" "$a"
+}
+
+
+# calls of wait_for_event
+
+waits() {
+    local what a b n=10000
+    local conf="mcp_builtin_tools wait_for_event; mcp_stream_after 1h;
+                mcp_session_bind \$http_x_user;"
+
+    start waits 1 <<< "$(mcp 256m "$conf" "$conf")"
+    # shellcheck disable=SC2086
+    "$load" -p "$port" $work wait "$n" 5 > "$dir/waits"
+
+    for what in "a call begins to wait" "and gets its event" \
+        "meanwhile an event of another topic"
+    do
+        read -r a b
+        growth_row "$what, $n | 100, us" "$a" "$b"
+    done < "$dir/waits"
+
+    stop "$master"
+}

@@ -1,0 +1,479 @@
+
+/*
+ * What one operation costs when there is much else, beside the same when there
+ * is little, in turn, in CPU time of the workers.
+ */
+
+#include "load.h"
+
+
+#define FEW    100
+#define PART   15000                         /* streams of one process */
+#define ROUND  200                           /* events of one round */
+
+
+/* one of the two endpoints */
+
+typedef struct {
+    const char  *path;
+    const char  *publish;
+    session_t    session;                    /* the one that gets an event */
+    conn_t       stream;
+    double      *us;
+} side_t;
+
+
+static side_t  sides[2] = {
+    { .path = "/mcp", .publish = "/publish" },
+    { .path = "/few", .publish = "/publish-few" }
+};
+
+
+static void
+crowd_part(const char *path, int first, int last, int streams, int source)
+{
+    int         i;
+    char        user[32], uri[64];
+    conn_t      c;
+    session_t   s;
+
+    memset(&c, 0, sizeof(c));
+    c.fd = dial(source);
+
+    for (i = first; i < last; i++) {
+        snprintf(user, sizeof(user), "user-%d", i);
+        session_open(&c, &s, path, user);
+
+        snprintf(uri, sizeof(uri), "memory://%d", i);
+        subscribe(&c, &s, "subscribe", uri);
+
+        snprintf(uri, sizeof(uri), "events://%d/latest", i);
+        subscribe(&c, &s, "subscribe", uri);
+
+        if (i - first < streams) {
+            (void) stream_open(source, &s);
+        }
+    }
+
+    close(c.fd);
+    fork_ready();
+}
+
+
+/* in several processes, with a source address each */
+
+static void
+crowd(const char *path, int first, int last, int streams)
+{
+    int         i, n, count;
+    static int  source = 2;
+
+    count = last - first;
+    n = streams / PART + 1;
+
+    for (i = 0; i < n; i++) {
+        if (fork_part() == 0) {
+            crowd_part(path, first + (long) count * i / n,
+                       first + (long) count * (i + 1) / n,
+                       streams / n, source + i);
+        }
+    }
+
+    fork_wait(n);
+    source += n;
+}
+
+
+/* until the stream has got it, and the publisher its answer */
+
+static void
+event_send(conn_t *c, side_t *side, const char *request)
+{
+    char      text[8192];
+    size_t    got;
+    ssize_t   n;
+
+    put(c->fd, request, strlen(request));
+    got = 0;
+
+    do {
+        n = recv(side->stream.fd, text + got, sizeof(text) - 1 - got, 0);
+
+        if (n <= 0) {
+            die("an event did not come");
+        }
+
+        got += n;
+        text[got] = '\0';
+
+    } while (strstr(text, "data: {") == NULL);
+
+    answer_wait(c);
+}
+
+
+/* events for both sides in turn; prints the medians of each side */
+
+static void
+sides_measure(conn_t *c, char requests[2][1024], int rounds)
+{
+    int      i, j, k;
+    double   spent;
+
+    for (i = 0; i < 2; i++) {
+        sides[i].us = calloc(rounds, sizeof(double));
+    }
+
+    for (j = -1; j < rounds; j++) {
+        for (i = 0; i < 2; i++) {
+            spent = workers_time();
+
+            for (k = 0; k < ROUND; k++) {
+                event_send(c, &sides[i], requests[i]);
+            }
+
+            if (j >= 0) {
+                sides[i].us[j] = (workers_time() - spent) / ROUND / 1e3;
+            }
+        }
+    }
+
+    printf("%.2f %.2f\n", median(sides[0].us, rounds),
+           median(sides[1].us, rounds));
+    fflush(stdout);
+}
+
+
+/* has a stream in the worker of the publisher */
+
+static void
+side_open(side_t *side, const char *user)
+{
+    conn_t  c;
+
+    dial_worker(&c, 1, workers[0]);
+    session_open(&c, &side->session, side->path, user);
+    subscribe(&c, &side->session, "subscribe", "memory://this");
+    subscribe(&c, &side->session, "subscribe", "events://this/latest");
+    close(c.fd);
+
+    dial_worker(&side->stream, 1, workers[0]);
+    stream_start(&side->stream, &side->session);
+    fcntl(side->stream.fd, F_SETFL, 0);
+}
+
+
+int
+growth_want(char **argv)
+{
+    int        i, j, sessions, streams, rounds;
+    char       requests[2][1024], event[512];
+    conn_t     c;
+    side_t    *side;
+
+    static const char  message[] =
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\","
+        "\"params\":{\"level\":\"info\",\"data\":\"words of a usual size\"}";
+
+    sessions = atoi(argv[0]);
+    streams = atoi(argv[1]);
+    rounds = atoi(argv[2]);
+
+    /* the one is in the middle of the others */
+
+    for (i = 0; i < 2; i++) {
+        side = &sides[i];
+
+        crowd(side->path, 0, sessions / 2, streams / 2);
+        side_open(side, "this");
+        crowd(side->path, sessions / 2, sessions, streams / 2);
+
+        sessions = FEW;
+        streams = FEW;
+    }
+
+    dial_worker(&c, 1, workers[0]);
+
+    for (j = 0; j < 4; j++) {
+        for (i = 0; i < 2; i++) {
+            side = &sides[i];
+
+            switch (j) {
+
+            case 0:
+                snprintf(event, sizeof(event), "%s,\"session_id\":\"%s\"}",
+                         message, side->session.id);
+                break;
+
+            case 1:
+                snprintf(event, sizeof(event), "%s,\"identity\":\"this\"}",
+                         message);
+                break;
+
+            case 2:
+                snprintf(event, sizeof(event), "%s,\"uri\":"
+                         "\"memory://this\"}", message);
+                break;
+
+            default:
+                snprintf(event, sizeof(event), "{\"topic\":\"this\","
+                         "\"text\":\"words of a usual size\"}");
+                break;
+            }
+
+            publish_text(requests[i], sizeof(requests[i]), side->publish,
+                         event);
+        }
+
+        sides_measure(&c, requests, rounds);
+    }
+
+    fork_end();
+
+    return 0;
+}
+
+
+int
+growth_tenants(char **argv)
+{
+    int        i, j, n, rounds;
+    char       requests[2][1024], user[32];
+    conn_t     c;
+    side_t    *side;
+    session_t  s;
+
+    n = atoi(argv[0]);
+    rounds = atoi(argv[1]);
+
+    for (i = 0; i < 2; i++) {
+        side = &sides[i];
+        dial_worker(&c, 1, workers[0]);
+
+        for (j = 0; j < n; j++) {
+            snprintf(user, sizeof(user), "tenant-%d", j);
+            session_open(&c, &s, side->path, user);
+
+            if (j == n / 2) {
+                side_open(side, "this");
+            }
+        }
+
+        close(c.fd);
+
+        publish_text(requests[i], sizeof(requests[i]), side->publish,
+                     "{\"jsonrpc\":\"2.0\",\"method\":"
+                     "\"notifications/message\",\"params\":{\"level\":"
+                     "\"info\",\"data\":\"words of a usual size\"}}");
+        n = FEW;
+    }
+
+    dial_worker(&c, 1, workers[0]);
+    sides_measure(&c, requests, rounds);
+
+    return 0;
+}
+
+
+int
+growth_subscribe(char **argv)
+{
+    int         i, j, k, n, rounds;
+    char        uri[64];
+    conn_t      c;
+    double      spent, *us[3];
+    session_t   s[3];
+
+    static const int  counts[3] = { 1, 100, 1000 };
+
+    rounds = atoi(argv[0]);
+    dial_worker(&c, 1, workers[0]);
+
+    for (i = 0; i < 3; i++) {
+        us[i] = calloc(rounds, sizeof(double));
+        session_open(&c, &s[i], "/mcp", "");
+
+        for (n = 1; n < counts[i]; n++) {
+            snprintf(uri, sizeof(uri), "memory://%d", n);
+            subscribe(&c, &s[i], "subscribe", uri);
+        }
+    }
+
+    for (j = -1; j < rounds; j++) {
+        for (i = 0; i < 3; i++) {
+            spent = workers_time();
+
+            for (k = 0; k < ROUND; k++) {
+                subscribe(&c, &s[i], "subscribe", "memory://this");
+                subscribe(&c, &s[i], "unsubscribe", "memory://this");
+            }
+
+            if (j >= 0) {
+                us[i][j] = (workers_time() - spent) / ROUND / 2e3;
+            }
+        }
+    }
+
+    printf("%.2f %.2f %.2f\n", median(us[0], rounds), median(us[1], rounds),
+           median(us[2], rounds));
+
+    return 0;
+}
+
+
+typedef struct {
+    int         n;
+    session_t  *sessions;
+    conn_t     *conns;
+    double     *us[3];
+} waiters_t;
+
+
+static const char  waiting[] =
+    "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":"
+    "{\"name\":\"wait_for_event\",\"arguments\":{\"topic\":\"this\","
+    "\"after\":%llu,\"timeout_seconds\":600}}}";
+
+
+/* the position behind which they wait is in the last answer */
+
+static unsigned long long
+position(conn_t *c)
+{
+    char  *p, *next;
+
+    for (p = c->buf; (next = strstr(p, "position")); p = next + 1) {
+        /* void */
+    }
+
+    check(p != c->buf, "no position in", c->buf);
+    p += strcspn(p, "0123456789");
+
+    return strtoull(p, NULL, 10);
+}
+
+
+static void
+waiters_open(side_t *side, waiters_t *w)
+{
+    int   i;
+    char  user[32];
+
+    w->sessions = calloc(w->n, sizeof(session_t));
+    w->conns = calloc(w->n, sizeof(conn_t));
+
+    for (i = 0; i < w->n; i++) {
+        snprintf(user, sizeof(user), "user-%d", i);
+        w->conns[i].fd = dial(1 + i / 10000);
+        session_open(&w->conns[i], &w->sessions[i], side->path, strdup(user));
+    }
+}
+
+
+/* the calls begin, and are there when another request has been answered */
+
+static double
+waiters_start(side_t *side, waiters_t *w, conn_t *c, unsigned long long after)
+{
+    int         i, n;
+    char        text[1024], body[512];
+    double      spent;
+    session_t  *s;
+
+    snprintf(body, sizeof(body), waiting, after);
+    spent = workers_time();
+
+    for (i = 0; i < w->n; i++) {
+        s = &w->sessions[i];
+
+        n = snprintf(text, sizeof(text),
+                     "POST %s HTTP/1.1\r\nHost: localhost\r\n"
+                     "Content-Type: application/json\r\n"
+                     "Accept: application/json, text/event-stream\r\n"
+                     "X-User: %s\r\nMcp-Session-Id: %s\r\n"
+                     "MCP-Protocol-Version: 2025-11-25\r\n"
+                     "Content-Length: %zu\r\n\r\n%s",
+                     side->path, s->user, s->id, strlen(body), body);
+
+        put(w->conns[i].fd, text, n);
+    }
+
+    get(c, "/pid");
+    pause_until(now() + 100000);
+
+    return (workers_time() - spent) / w->n / 1e3;
+}
+
+
+int
+growth_wait(char **argv)
+{
+    int                  i, j, k, rounds;
+    char                 other[2][1024], request[1024];
+    conn_t               c;
+    double               spent;
+    side_t              *side;
+    waiters_t            w[2], *now_;
+    unsigned long long   after[2];
+
+    memset(w, 0, sizeof(w));
+    w[0].n = atoi(argv[0]);
+    w[1].n = FEW;
+    rounds = atoi(argv[1]);
+
+    memset(&c, 0, sizeof(c));
+    c.fd = dial(1);
+
+    for (i = 0; i < 2; i++) {
+        side = &sides[i];
+        waiters_open(side, &w[i]);
+        after[i] = 0;
+
+        for (k = 0; k < 3; k++) {
+            w[i].us[k] = calloc(rounds, sizeof(double));
+        }
+
+        publish_text(other[i], sizeof(other[i]), side->publish,
+                     "{\"topic\":\"other\",\"text\":\"of a usual size\"}");
+    }
+
+    for (j = 0; j < rounds; j++) {
+        for (i = 0; i < 2; i++) {
+            side = &sides[i];
+            now_ = &w[i];
+
+            now_->us[0][j] = waiters_start(side, now_, &c, after[i]);
+
+            spent = workers_time();
+
+            for (k = 0; k < ROUND; k++) {
+                put(c.fd, other[i], strlen(other[i]));
+                answer_wait(&c);
+            }
+
+            now_->us[2][j] = (workers_time() - spent) / ROUND / 1e3;
+
+            publish_text(request, sizeof(request), side->publish,
+                         "{\"topic\":\"this\",\"text\":\"a usual size\"}");
+
+            spent = workers_time();
+            put(c.fd, request, strlen(request));
+            answer_wait(&c);
+
+            for (k = 0; k < now_->n; k++) {
+                answer_wait(&now_->conns[k]);
+            }
+
+            pause_until(now() + 20000);
+            now_->us[1][j] = (workers_time() - spent) / now_->n / 1e3;
+            after[i] = position(&now_->conns[0]);
+        }
+    }
+
+    for (k = 0; k < 3; k++) {
+        printf("%.2f %.2f\n", median(w[0].us[k], rounds),
+               median(w[1].us[k], rounds));
+    }
+
+    return 0;
+}

@@ -1,0 +1,118 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Sourced: large answers of upstreams.
+
+
+# payload_files: answers with so many MB of text, as JSON and as SSE
+
+payload_files() {
+    local n text='{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text"'
+
+    mkdir -p "$dir/files"
+
+    for n in 1 10 50; do
+        {
+            printf '%s,"text":"' "$text"
+            head -c "${n}000000" /dev/zero | tr '\0' x
+            printf '"}]}}'
+        } > "$dir/files/json-$n"
+        {
+            printf 'event: message\ndata: '
+            cat "$dir/files/json-$n"
+            printf '\n\n'
+        } > "$dir/files/sse-$n"
+    done
+}
+
+
+payload() {
+    local up n kind ask=${call/@@@@/1}
+    local result='"protocolVersion":"2025-11-25","capabilities":{"tools":{}},'
+
+    result+='"serverInfo":{"name":"up","version":"1"}'
+    payload_files
+
+    start payload-up 1 10 << END
+        map \$http_x_id \$id { '' '"nginx-mcp"'; default \$http_x_id; }
+        map \$http_x_method \$initialized {
+            default '';
+            initialize '{"jsonrpc":"2.0","id":\$id,"result":{$result}}';
+        }
+        server {
+            listen 127.0.0.1:$((port + 1));
+            root $dir/files;
+            location /json { error_page 405 =200 \$uri; }
+            location /sse {
+                default_type text/event-stream;
+                error_page 405 =200 \$uri;
+            }
+            location /mcp/ {
+                if (\$http_x_method = tools/call) {
+                    rewrite ^/mcp(.*) \$1 last;
+                }
+                if (\$initialized = '') { return 202; }
+                add_header Mcp-Session-Id 1;
+                return 200 \$initialized;
+            }
+        }
+END
+    up=$master
+
+    start payload 1 << END
+        mcp_zone zone=main:8m;
+        upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
+        proxy_set_header X-Id \$mcp_request_id;
+        proxy_set_header X-Method \$mcp_method;
+        server {
+            listen 127.0.0.1:$port;
+            mcp_message_limit 64m;
+            location = /rpc {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_rpc/\$http_x_file protocol=rpc;
+            }
+            location = /legacy {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_mcp/\$http_x_file protocol=legacy listen=off;
+            }
+            location /_rpc/ { internal; proxy_pass http://up/; }
+            location /_mcp/ { internal; proxy_pass http://up/mcp/; }
+            location /json { proxy_pass http://up; }
+            location /sse { proxy_pass http://up; proxy_buffering off; }
+        }
+END
+
+    row "tools/call with a large answer" "" "" "" "" ""
+
+    for kind in "rpc json" "legacy json" "legacy sse"; do
+        for n in 1 10 50; do
+            # shellcheck disable=SC2086
+            payload_rows $n $kind
+        done
+    done
+
+    stop "$master"
+    stop "$up"
+}
+
+
+# payload_rows MB UPSTREAM KIND
+
+payload_rows() {
+    local ms_a time_a grown_a all_a ms_b time_b grown_b all_b
+    local header="X-File: $3-$1"$'\r\n'"Connection: close"
+
+    request "$dir/a" "/$2" "$ask" "$(session "/$2")"$'\r\n'"$header"
+    request "$dir/b" "/$3-$1" "$ask" "$header"
+
+    # shellcheck disable=SC2086
+    read -r ms_a time_a grown_a all_a ms_b time_b grown_b all_b \
+        < <($cpu "$load" -p "$port" $work payload 5 "$dir/a" "$dir/b")
+
+    [ "$((all_a / 1000000))" = "$1" ] && [ "$((all_b / 1000000))" = "$1" ]
+
+    row "$1 MB, $2 $3 | proxy_pass, ms" "$ms_a" "$ms_b" \
+        "$(divide "$ms_b" "$ms_a")" "" ""
+    row "    time of the worker, ms" "$time_a" "$time_b" \
+        "$(divide "$time_b" "$time_a")" "" ""
+    row "    growth of the worker at most, KB" "$((grown_a / 1024))" \
+        "$((grown_b / 1024))" "" "" ""
+}

@@ -1,0 +1,201 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Sourced: requests that are answered here or through an upstream, beside what
+# nginx does without the module.
+
+
+# compare NAME FILE-A FILE-B TARGET
+
+compare() {
+    measured 32 "$2" "$3"
+
+    row "$1, 1/s" "$rate_a" "$rate_b" "$(divide "$rate_a" "$rate_b")" \
+        "$(divide "$best_a" "$best_b")" ">= $4"
+    row "    time of the worker each, us" "$time_a" "$time_b" \
+        "$(divide "$time_b" "$time_a")" "$(divide "$least_b" "$least_a")" \
+        ">= $4"
+}
+
+
+# the upstreams of requests(): plain HTTP, and an MCP server that knows the
+# method by X-Method
+
+answers() {
+    local result='"protocolVersion":"2025-11-25","capabilities":{"tools":{}},'
+
+    result+='"serverInfo":{"name":"up","version":"1"}'
+
+    cat << END
+        map \$http_x_id \$id { '' '"nginx-mcp"'; default \$http_x_id; }
+        map \$http_x_method \$initialized {
+            default '';
+            ~^(initialize|)$ '{"jsonrpc":"2.0","id":\$id,"result":{$result}}';
+        }
+        server {
+            listen 127.0.0.1:$((port + 1));
+            location = /list { return 200 '${list/:1,/:\$id,}'; }
+            location = /json { return 200 '$tool'; }
+            location = /sse {
+                default_type text/event-stream;
+                return 200 'event: message\ndata: $tool\n\n';
+            }
+            location /mcp/ {
+                if (\$http_x_method = tools/call) {
+                    rewrite ^/mcp(.*) \$1 last;
+                }
+                if (\$initialized = '') { return 202; }
+                add_header Mcp-Session-Id 1;
+                return 200 \$initialized;
+            }
+        }
+END
+}
+
+
+# count NAME FILE-A FILE-B: instructions of the worker for a request of each,
+# when a few have gone before
+
+count() {
+    local worker f dump n=500 spent=()
+
+    worker=$(workers_of "$master" | tr -d ' ')
+
+    for f in "$2" "$3"; do
+        "$load" -p "$port" count 50 "$dir/$f"
+        callgrind_control -z "$worker" &> "$dir/control"
+        "$load" -p "$port" count "$n" "$dir/$f"
+        callgrind_control -d "$worker" &> "$dir/control"
+
+        dump=$(ls -v "$dir"/callgrind."$worker".* | tail -n 1)
+        spent+=("$(awk -v n="$n" '$1 == "totals:" { print int($2 / n) }' \
+                       "$dump")")
+    done
+
+    row "$1, instructions" "${spent[@]}" \
+        "$(divide "${spent[1]}" "${spent[0]}")" "" ""
+}
+
+
+# beside PART NAME FILE-A FILE-B TARGET
+
+beside() {
+    ! wanted "$1" || $measure "${@:2}"
+}
+
+
+# requests that are answered here, and through an upstream; measured by compare
+# or count
+
+requests() {
+    local up name under
+    local kind='{"kind":"episode","reason":"added","ts_ms":1764000000000}'
+    local message='{"jsonrpc":"2.0","method":"notifications/message",'
+    local conf="
+        mcp_zone zone=main:2000m;
+        upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
+        proxy_set_header X-Id \$mcp_request_id;
+        proxy_set_header X-Method \$mcp_method;
+        server {
+            listen 127.0.0.1:$port;
+            mcp_list_cache on;
+            location = /ping { mcp_endpoint zone=main; }
+            location = /list {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_list protocol=rpc;
+            }
+            location = /call {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_call protocol=rpc;
+            }
+            location = /json {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_json protocol=legacy listen=off;
+            }
+            location = /sse {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_sse protocol=legacy listen=off;
+            }
+            location = /_list { internal; proxy_pass http://up/list; }
+            location = /_call { internal; proxy_pass http://up/json; }
+            location = /_json { internal; proxy_pass http://up/mcp/json; }
+            location = /_sse { internal; proxy_pass http://up/mcp/sse; }
+            location = /publish {
+                allow 127.0.0.1;
+                deny all;
+                mcp_publish zone=main endpoint=bench;
+            }
+            location = /events { mcp_endpoint zone=main name=bench; }
+            location = /return-ping { return 200 '$ok'; }
+            location = /return-list { return 200 '$list'; }
+            location = /return-initialize { return 200 '@initialize@'; }
+            location = /return-publish { return 202; }
+            location /proxy/ {
+                proxy_pass http://up/;
+                proxy_http_version 1.1;
+                proxy_set_header Connection '';
+                proxy_set_header X-Id \$http_x_id;
+                location = /proxy/sse {
+                    proxy_pass http://up/sse;
+                    proxy_buffering off;
+                }
+            }
+        }"
+
+    message+='"params":{"level":"info","data":"words of a usual size"}}'
+
+    start answers 1 10 <<< "$(answers)"
+    up=$master
+
+    # the same bytes as the module answers, which are asked for first
+
+    start same 1 <<< "$conf"
+    session /call > /dev/null
+    stop "$master"
+
+    if [ "$measure" = count ]; then
+        under="valgrind -q --tool=callgrind --trace-children=yes
+               --callgrind-out-file=$dir/callgrind.%p"
+    fi
+
+    start main 1 <<< "${conf/@initialize@/$(cat "$dir/answer")}"
+
+    request "$dir/a" /ping '{"jsonrpc":"2.0","id":1,"method":"ping"}' \
+        "$(session /ping)"
+    request "$dir/b" /return-ping '{"jsonrpc":"2.0","id":1,"method":"ping"}' \
+        "$(session /ping)"
+    beside ping "ping | return 200" a b 0.90
+
+    request "$dir/a" /list "$tools" "$(session /list)"
+    request "$dir/b" /return-list "$tools" "$(session /list)"
+
+    # asked once, so that it is there
+
+    curl -s -o "$dir/once" "http://127.0.0.1:$port/list" \
+        -H "$(sed -n 's/\r//; s/^Mcp-Session-Id/&/p' "$dir/a")" \
+        -H 'Content-Type: application/json' \
+        -d "$tools"
+    cmp -s <(printf %s "$list") "$dir/once" || cat "$dir/once" >&2
+    beside list "tools/list, cached | return 200" a b 0.90
+
+    for name in call json sse; do
+        request "$dir/a" /$name "$call" "$(session /$name)"$'\r\nX-Id: @@@@'
+        request "$dir/b" "/proxy/${name/call/json}" "$call" \
+            "$(session /$name)"$'\r\nX-Id: @@@@'
+        beside $name "tools/call, ${name/call/rpc} | proxy_pass" a b 0.90
+    done
+
+    session /events > /dev/null
+    request "$dir/a" /publish "$message"
+    request "$dir/b" /return-publish "$message"
+    beside publish "publish a notification | return 202" a b 0.80
+
+    request "$dir/a" /publish "$kind"
+    request "$dir/b" /return-publish "$kind"
+    beside rule "publish by a rule | return 202" a b 0.80
+
+    request "$dir/a" /call "$initialize"
+    request "$dir/b" /return-initialize "$initialize"
+    beside initialize "initialize | return 200" a b 0.75
+
+    stop "$master"
+    stop "$up"
+}

@@ -1,0 +1,159 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Sourced: open streams, what they need, and what they receive.
+
+
+# mcp SIZE [MAIN [FEW]]: a server with two endpoints, each with a zone and a
+# publish location, and further directives
+
+mcp() {
+    echo "mcp_zone zone=main:$1; mcp_zone zone=few:64m;
+          server {
+              listen 127.0.0.1:$port backlog=4096 ${listen:-};
+              mcp_stream_heartbeat 0;
+              location = /mcp { mcp_endpoint zone=main; ${2:-} }
+              location = /publish { mcp_publish zone=main; }
+              location = /few { mcp_endpoint zone=few; ${3:-} }
+              location = /publish-few { mcp_publish zone=few; }
+              location = /status { mcp_status zone=main; }
+              location = /pid { return 200 \$pid; }
+          }"
+}
+
+
+fan() {
+    local i
+
+    rm -f "$dir"/fan.*
+
+    for i in 1 2 3; do
+        start "fan$i" 1 <<< "$(mcp 64m)"
+        # shellcheck disable=SC2086
+        $cpu "$load" -p "$port" $work fan 5000 7 >> "$dir/fan.a"
+        stop "$master"
+
+        bare
+        # shellcheck disable=SC2086
+        $cpu "$load" -p $((port + 2)) $work fan 5000 7 >> "$dir/fan.b"
+        stop "$master"
+    done
+
+    for i in a b; do
+        cut -d ' ' -f 1 "$dir/fan.$i" > "$dir/fan.ms.$i"
+        cut -d ' ' -f 2 "$dir/fan.$i" > "$dir/fan.us.$i"
+    done
+
+    fan_row "one event to 5000 streams | epoll loop, ms" ms ">= 0.90"
+    fan_row "    time of the worker for a stream, us" us ">= 0.90"
+}
+
+
+fan_row() {
+    local a b
+
+    a=$(median "$dir/fan.$2.a")
+    b=$(median "$dir/fan.$2.b")
+
+    row "$1" "$a" "$b" "$(divide "$b" "$a")" \
+        "$(divide "$(least "$dir/fan.$2.b")" "$(least "$dir/fan.$2.a")")" "$3"
+}
+
+
+# 20,000 deliveries a second, in events that come one by one
+
+steady() {
+    local n rate park workers a b listen
+
+    for n in 1000 5000 15000; do
+        rate=$(scale 20000 "$n")
+
+        bare
+        # shellcheck disable=SC2086
+        b=$($cpu "$load" -p $((port + 2)) $work steady "$n" "$rate" \
+                $((200000 / n)))
+        stop "$master"
+
+        for workers in 1 2; do
+            for park in on off; do
+                listen=
+                [ $workers = 1 ] || listen=reuseport
+
+                start "steady-$n-$workers-$park" $workers \
+                    <<< "$(mcp 64m "mcp_stream_park $park;")"
+                # shellcheck disable=SC2086
+                a=$($cpu "$load" -p "$port" $work steady "$n" "$rate" \
+                        $((200000 / n)))
+                stop "$master"
+
+                # shellcheck disable=SC2086
+                steady_rows $a $b
+            done
+        done
+    done
+}
+
+
+steady_rows() {
+    local kind=parked
+
+    [ "$park" = on ] || kind=held
+
+    row "$n $kind streams, $workers worker(s), half by ms" "$1" "$4" \
+        "$(divide "$4" "$1")" "" ""
+    row "    99% of the deliveries by, ms" "$2" "$5" "$(divide "$5" "$2")" \
+        "" ""
+    row "    time of the workers for one, us" "$3" "$6" \
+        "$(divide "$6" "$3")" "" ">= 0.90"
+}
+
+
+# bytes that the workers have of their own, and that are in use in the zone
+
+used() {
+    local pid sum=0 n
+
+    for pid in $(workers_of "$master"); do
+        n=$(awk '/^Private_Dirty/ { print $2 }' "/proc/$pid/smaps_rollup")
+        sum=$((sum + n * 1024))
+    done
+
+    echo "$sum $(curl -s "http://127.0.0.1:$port/status" | tr -d ',:"' | awk '
+        $1 == "blocks" { all = $2 } $1 == "blocks_free" { free = $2 }
+        $1 == "block_size_bytes" { size = $2 }
+        END { print (all - free) * size }')"
+}
+
+
+memory() {
+    local name park yard n=5000 before after input
+
+    while read -r name park yard; do
+        start "memory-$park" 2 <<< "$(mcp 64m "mcp_stream_park $park;")"
+        session /mcp > /dev/null
+        before=$(used)
+
+        mkfifo "$dir/fifo-$park"
+        "$load" -p "$port" hold "$n" < "$dir/fifo-$park" \
+            > "$dir/hold-$park" &
+        exec {input}> "$dir/fifo-$park"
+
+        while ! grep -q ready "$dir/hold-$park"; do
+            sleep 0.1
+        done
+
+        sleep 2
+        after=$(used)
+        exec {input}>&-
+        stop "$master"
+
+        # shellcheck disable=SC2086
+        set -- $before $after
+        row "session with a $name stream | yardstick, B" \
+            "$(((($3 - $1) + ($4 - $2)) / n))" "$yard" \
+            "$(divide "$(($3 - $1 + $4 - $2))" "$((n * yard))")" "" "<= 1"
+        row "    in the workers, in the zone" \
+            "$((($3 - $1) / n))" "$((($4 - $2) / n))" "" "" ""
+    done << 'END'
+parked on 2048
+held off 11264
+END
+}
