@@ -12,6 +12,8 @@ deaths() {
         server {
             listen 127.0.0.1:$port backlog=4096 reuseport;
             mcp_session_bind \$http_x_user;
+            allow 127.0.0.0/8;
+            deny all;
             location = /mcp { mcp_endpoint zone=main; }
             location = /publish { mcp_publish zone=main; }
             location = /pid { return 200 \$pid; }
@@ -23,7 +25,7 @@ END
     "$load" -p "$port" fill "$n" "$dir/fill"
 
     request "$dir/ping" /mcp '{"jsonrpc":"2.0","id":1,"method":"ping"}' \
-        "$(session /mcp '-H X-User:user')"$'\r\nX-User: user'
+        "$(session /mcp -HX-User:user)"$'\r\nX-User: user'
     request "$dir/event" /publish "{\"jsonrpc\":\"2.0\",\"method\":
         \"notifications/message\",\"params\":{\"level\":\"info\",
         \"data\":\"words of a usual size\"}}"

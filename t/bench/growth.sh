@@ -23,12 +23,12 @@ want() {
     start want $((n / 17000 + 1)) <<< "$(mcp 1500m "$conf" "$conf")"
 
     # shellcheck disable=SC2086
-    "$load" -p "$port" $work want 100000 "$n" "$rounds" > "$dir/want"
+    "$load" -p "$port" $work want 100000 "$n" "$rounds" > "$dir/wanted"
 
     for what in session identity uri topic; do
         read -r a b
         growth_row "event for 1 $what of 100000 | of 100, us" "$a" "$b"
-    done < "$dir/want"
+    done < "$dir/wanted"
 
     row "    of which so many have a stream" "$n" 100 "" "" ""
     stop "$master"
@@ -158,14 +158,14 @@ waits() {
 
     start waits 1 <<< "$(mcp 256m "$conf" "$conf")"
     # shellcheck disable=SC2086
-    "$load" -p "$port" $work wait "$n" 5 > "$dir/waits"
+    "$load" -p "$port" $work wait "$n" 5 > "$dir/waited"
 
     for what in "a call begins to wait" "and gets its event" \
         "meanwhile an event of another topic"
     do
         read -r a b
         growth_row "$what, $n | 100, us" "$a" "$b"
-    done < "$dir/waits"
+    done < "$dir/waited"
 
     stop "$master"
 }

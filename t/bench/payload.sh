@@ -24,6 +24,30 @@ payload_files() {
 }
 
 
+# payload_endpoints: one for each file, as JSON from each kind of upstream
+
+payload_endpoints() {
+    local n kind
+
+    for kind in "rpc json" "legacy json" "legacy sse"; do
+        for n in 1 10 50; do
+            # shellcheck disable=SC2086
+            set -- $kind
+            cat << END
+                location = /$1-$2-$n {
+                    mcp_endpoint zone=main;
+                    mcp_upstream up /_$1-$2-$n protocol=$1 listen=off;
+                }
+                location = /_$1-$2-$n {
+                    internal;
+                    proxy_pass http://up/$1/$2-$n;
+                }
+END
+        done
+    done
+}
+
+
 payload() {
     local up n kind ask=${call/@@@@/1}
     local result='"protocolVersion":"2025-11-25","capabilities":{"tools":{}},'
@@ -45,9 +69,15 @@ payload() {
                 default_type text/event-stream;
                 error_page 405 =200 \$uri;
             }
-            location /mcp/ {
+            location /rpc/ {
                 if (\$http_x_method = tools/call) {
-                    rewrite ^/mcp(.*) \$1 last;
+                    rewrite ^/rpc(.*) \$1 last;
+                }
+                return 200 '{"jsonrpc":"2.0","id":\$id,"result":{"tools":[]}}';
+            }
+            location /legacy/ {
+                if (\$http_x_method = tools/call) {
+                    rewrite ^/legacy(.*) \$1 last;
                 }
                 if (\$initialized = '') { return 202; }
                 add_header Mcp-Session-Id 1;
@@ -57,31 +87,6 @@ payload() {
 END
     up=$master
 
-    start payload 1 << END
-        mcp_zone zone=main:8m;
-        upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
-        proxy_set_header X-Id \$mcp_request_id;
-        proxy_set_header X-Method \$mcp_method;
-        server {
-            listen 127.0.0.1:$port;
-            mcp_message_limit 64m;
-            location = /rpc {
-                mcp_endpoint zone=main;
-                mcp_upstream up /_rpc/\$http_x_file protocol=rpc;
-            }
-            location = /legacy {
-                mcp_endpoint zone=main;
-                mcp_upstream up /_mcp/\$http_x_file protocol=legacy listen=off;
-            }
-            location /_rpc/ { internal; proxy_pass http://up/; }
-            location /_mcp/ { internal; proxy_pass http://up/mcp/; }
-            location /json { proxy_pass http://up; }
-            location /sse { proxy_pass http://up; proxy_buffering off; }
-        }
-END
-
-    row "tools/call with a large answer" "" "" "" "" ""
-
     for kind in "rpc json" "legacy json" "legacy sse"; do
         for n in 1 10 50; do
             # shellcheck disable=SC2086
@@ -89,7 +94,6 @@ END
         done
     done
 
-    stop "$master"
     stop "$up"
 }
 
@@ -98,14 +102,32 @@ END
 
 payload_rows() {
     local ms_a time_a grown_a all_a ms_b time_b grown_b all_b
-    local header="X-File: $3-$1"$'\r\n'"Connection: close"
 
-    request "$dir/a" "/$2" "$ask" "$(session "/$2")"$'\r\n'"$header"
-    request "$dir/b" "/$3-$1" "$ask" "$header"
+    # memory that an answer before needed may still be the worker's
+
+    start "payload-$2-$3-$1" 1 << END
+        mcp_zone zone=main:8m;
+        upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
+        proxy_set_header X-Id \$mcp_request_id;
+        proxy_set_header X-Method \$mcp_method;
+        server {
+            listen 127.0.0.1:$port;
+            mcp_message_limit 64m;
+            $(payload_endpoints)
+            location /json { proxy_pass http://up; }
+            location /sse { proxy_pass http://up; proxy_buffering off; }
+        }
+END
+
+    request "$dir/a" "/$2-$3-$1" "$ask" \
+        "$(session "/$2-$3-$1")"$'\r\nConnection: close'
+    request "$dir/b" "/$3-$1" "$ask" "Connection: close"
 
     # shellcheck disable=SC2086
     read -r ms_a time_a grown_a all_a ms_b time_b grown_b all_b \
         < <($cpu "$load" -p "$port" $work payload 5 "$dir/a" "$dir/b")
+
+    stop "$master"
 
     [ "$((all_a / 1000000))" = "$1" ] && [ "$((all_b / 1000000))" = "$1" ]
 

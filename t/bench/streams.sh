@@ -10,6 +10,8 @@ mcp() {
           server {
               listen 127.0.0.1:$port backlog=4096 ${listen:-};
               mcp_stream_heartbeat 0;
+              allow 127.0.0.0/8;
+              deny all;
               location = /mcp { mcp_endpoint zone=main; ${2:-} }
               location = /publish { mcp_publish zone=main; }
               location = /few { mcp_endpoint zone=few; ${3:-} }
