@@ -405,74 +405,72 @@ waiters_start(side_t *side, waiters_t *w, conn_t *c, unsigned long long after)
 }
 
 
+/* the few come first: the memory of many is given back only later */
+
 int
 growth_wait(char **argv)
 {
     int                  i, j, k, rounds;
-    char                 other[2][1024], request[1024];
+    char                 other[1024], event[1024];
     conn_t               c;
     double               spent;
     side_t              *side;
-    waiters_t            w[2], *now_;
-    unsigned long long   after[2];
+    waiters_t            all[2], *w;
+    unsigned long long   after;
 
-    memset(w, 0, sizeof(w));
-    w[0].n = atoi(argv[0]);
-    w[1].n = FEW;
+    memset(all, 0, sizeof(all));
+    all[0].n = atoi(argv[0]);
+    all[1].n = FEW;
     rounds = atoi(argv[1]);
 
     memset(&c, 0, sizeof(c));
     c.fd = dial(1);
 
-    for (i = 0; i < 2; i++) {
+    for (i = 1; i >= 0; i--) {
         side = &sides[i];
-        waiters_open(side, &w[i]);
-        after[i] = 0;
+        w = &all[i];
+        after = 0;
+
+        waiters_open(side, w);
 
         for (k = 0; k < 3; k++) {
-            w[i].us[k] = calloc(rounds, sizeof(double));
+            w->us[k] = calloc(rounds, sizeof(double));
         }
 
-        publish_text(other[i], sizeof(other[i]), side->publish,
+        publish_text(other, sizeof(other), side->publish,
                      "{\"topic\":\"other\",\"text\":\"of a usual size\"}");
-    }
+        publish_text(event, sizeof(event), side->publish,
+                     "{\"topic\":\"this\",\"text\":\"of a usual size\"}");
 
-    for (j = 0; j < rounds; j++) {
-        for (i = 0; i < 2; i++) {
-            side = &sides[i];
-            now_ = &w[i];
-
-            now_->us[0][j] = waiters_start(side, now_, &c, after[i]);
+        for (j = 0; j < rounds; j++) {
+            w->us[0][j] = waiters_start(side, w, &c, after);
 
             spent = workers_time();
 
             for (k = 0; k < ROUND; k++) {
-                put(c.fd, other[i], strlen(other[i]));
+                put(c.fd, other, strlen(other));
                 answer_wait(&c);
             }
 
-            now_->us[2][j] = (workers_time() - spent) / ROUND / 1e3;
-
-            publish_text(request, sizeof(request), side->publish,
-                         "{\"topic\":\"this\",\"text\":\"a usual size\"}");
+            w->us[2][j] = (workers_time() - spent) / ROUND / 1e3;
 
             spent = workers_time();
-            put(c.fd, request, strlen(request));
+            put(c.fd, event, strlen(event));
             answer_wait(&c);
 
-            for (k = 0; k < now_->n; k++) {
-                answer_wait(&now_->conns[k]);
+            for (k = 0; k < w->n; k++) {
+                answer_wait(&w->conns[k]);
             }
 
             pause_until(now() + 20000);
-            now_->us[1][j] = (workers_time() - spent) / now_->n / 1e3;
-            after[i] = position(&now_->conns[0]);
+            w->us[1][j] = (workers_time() - spent) / w->n / 1e3;
+            after = position(&w->conns[0]);
         }
     }
 
     for (k = 0; k < 3; k++) {
-        printf("%.2f %.2f\n", median(w[0].us[k], rounds),
-               median(w[1].us[k], rounds));
+        printf("%.2f %.2f\n", median(all[0].us[k], rounds),
+               median(all[1].us[k], rounds));
     }
 
     return 0;

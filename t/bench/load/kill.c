@@ -217,10 +217,10 @@ start(void (*run)(const char *), const char *request)
 }
 
 
-/* stops the worker until it has the lock, and kills it; when that was */
+/* stops the worker until it has, or has not, the lock; kills it; when */
 
 static double
-kill_holder(int pid)
+kill_worker(int pid, int holder)
 {
     int     i, tries;
     double  t;
@@ -230,7 +230,7 @@ kill_holder(int pid)
 
         for (i = 0; i < 1000 && state_of(pid) != 'T'; i++) { /* void */ }
 
-        if (lock_holder() == (unsigned long) pid) {
+        if ((lock_holder() == (unsigned long) pid) == holder) {
             t = now();
             kill(pid, SIGKILL);
             return t;
@@ -240,28 +240,40 @@ kill_holder(int pid)
         usleep(100 + random() % 2000);
     }
 
-    check(0, "the worker never has the lock", "");
+    check(0, "the worker always, or never, has the lock", "");
 
     return 0;
+}
+
+
+static void
+print(double *v, int n)
+{
+    double  m;
+
+    m = median(v, n);
+    printf("%.2f %.2f\n", m, v[n - 1]);
 }
 
 
 int
 kills(char **argv)
 {
-    int      i, j, n, master, pids[2];
+    int      i, j, n, master, holder, pids[2];
     char    *load, *ping;
-    double   t, *before, *after, *freed;
+    double   t, end, *before, *freed, *after, *rest;
     pid_t    loads[4], p;
 
     master = atoi(argv[0]);
     n = atoi(argv[1]);
-    load = file_read(argv[2], 0);
-    ping = file_read(argv[3], 0);
+    holder = atoi(argv[2]);
+    load = file_read(argv[3], 0);
+    ping = file_read(argv[4], 0);
 
     before = calloc(n, sizeof(double));
-    after = calloc(n, sizeof(double));
     freed = calloc(n, sizeof(double));
+    after = calloc(n, sizeof(double));
+    rest = calloc(n, sizeof(double));
 
     probe = mmap(NULL, sizeof(probe_t), PROT_READ|PROT_WRITE,
                  MAP_SHARED|MAP_ANONYMOUS, -1, 0);
@@ -285,14 +297,16 @@ kills(char **argv)
         pause_until(now() + 2 * WINDOW);
         before[j] = longest(now() - WINDOW, now());
 
-        t = kill_holder(pids[0]);
+        t = kill_worker(pids[0], holder);
 
         while (lock_holder() == (unsigned long) pids[0]) { /* void */ }
 
-        freed[j] = (now() - t) / 1000;
+        end = now();
+        freed[j] = (end - t) / 1000;
 
-        pause_until(t + WINDOW);
-        after[j] = longest(t, t + WINDOW);
+        pause_until(end + WINDOW);
+        after[j] = longest(t, end + WINDOW);
+        rest[j] = longest(end, end + WINDOW);
 
         kill(p, SIGKILL);
         waitpid(p, NULL, 0);
@@ -303,12 +317,10 @@ kills(char **argv)
         waitpid(loads[i], NULL, 0);
     }
 
-    t = median(before, n);
-    printf("%.2f %.2f ", t, before[n - 1]);
-    t = median(freed, n);
-    printf("%.2f %.2f ", t, freed[n - 1]);
-    t = median(after, n);
-    printf("%.2f %.2f\n", t, after[n - 1]);
+    print(before, n);
+    print(freed, n);
+    print(after, n);
+    print(rest, n);
 
     return 0;
 }

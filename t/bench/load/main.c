@@ -68,11 +68,12 @@ static struct {
       "    requests with large answers, in turn; prints for each ms, ms of\n"
       "    the worker, and by how many bytes its memory grew" },
 
-    { "kill", kills, 4, "MASTER KILLS LOAD PING\n"
-      "    kills one of two workers when it has the lock of the zone, which is\n"
-      "    the largest shared mapping, while LOAD is sent; prints, median and\n"
-      "    most, ms of the longest PING to the other worker before, ms until\n"
-      "    the master has freed the lock, and ms of the longest PING after" }
+    { "kill", kills, 5, "MASTER KILLS HOLDER LOAD PING\n"
+      "    kills one of two workers, when it has the lock of the zone (the\n"
+      "    largest shared mapping) or, with HOLDER 0, has not, while LOAD is\n"
+      "    sent; prints, median and most, ms of the longest PING to the other\n"
+      "    before, ms until the master has freed the lock, and ms of the\n"
+      "    longest PING since the death, and since the lock was free" }
 };
 
 #define COMMANDS  (sizeof(commands) / sizeof(commands[0]))
