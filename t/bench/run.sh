@@ -18,7 +18,8 @@
 #     lists topics   lists of many entries
 #     subscribe waits   many subscriptions of a session, calls that wait
 #     payload        large answers of an upstream
-#     deaths         workers that are killed when they have the zone's lock
+#     deaths         workers that are killed, with and without the zone's lock
+#     locks          how long operations hold this lock (a plain program)
 #
 #   t/bench/run.sh instructions [part ...]
 #                    of the worker for each request, by callgrind
@@ -63,7 +64,7 @@ connections=$(($(ulimit -n) - 100))
 cpu=
 [ "$(nproc)" -lt 2 ] || cpu="taskset -c 1"
 
-for part in lib requests streams growth payload deaths; do
+for part in lib requests streams growth payload zone; do
     # shellcheck disable=SC1090
     . "$root/t/bench/$part.sh"
 done
@@ -99,7 +100,7 @@ for part in $each; do
 done
 
 for part in fan steady memory want tenants lists topics subscribe waits \
-    payload deaths
+    payload deaths locks
 do
     if wanted "$part"; then
         $part

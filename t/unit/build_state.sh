@@ -32,11 +32,16 @@ fi
 core=
 shadow=
 
-# what these do is compared with a shadow of the zone
+# what these do is compared with a shadow of the zone; bench measures holds
 
 case $what in
     functions|lists|leases)
         shadow="$here/state/shadow.c -Wl,--wrap=ngx_mcp_zone_lock
+                -Wl,--wrap=ngx_mcp_zone_unlock
+                -Wl,--wrap=ngx_mcp_journal_commit_locked"
+        ;;
+    bench)
+        shadow="$here/state/bench_hold.c -Wl,--wrap=ngx_mcp_zone_lock
                 -Wl,--wrap=ngx_mcp_zone_unlock
                 -Wl,--wrap=ngx_mcp_journal_commit_locked"
         ;;

@@ -1,23 +1,37 @@
 
 /*
- * What the hot paths cost; prints ns of CPU time per operation.  Then what a
- * death under the lock costs the next one in a zone of 1 GB.
+ * What operations cost with 100,000 sessions, and how long they hold the lock
+ * of the zone, in CPU time.  Then what a death under the lock costs the next
+ * one in a zone of 1 GB.
  */
 
 #include "env.h"
+#include "bench_hold.h"
 
 
 #define SESSIONS  100000
+#define EXTRA     20001
 #define CROWD     500000
 #define EVENTS    256
+#define STREAMS   5000
+#define URIS      1000
+#define LIST      (8 * 1024 * 1024)
+#define REPEAT    3
 
 
 static ngx_mcp_zone_t  zone;
 static ngx_mcp_ref_t   refs[SESSIONS];
-static char            ids[SESSIONS][40];
+static char            ids[SESSIONS + EXTRA + 1][40];
 
+static ngx_uint_t      heard;
 
-static ngx_uint_t  heard;
+static ngx_mcp_event_t    event;
+static ngx_str_t          event_text;
+static ngx_mcp_stream_t   streams[STREAMS];
+static ngx_mcp_ref_t      extra[EXTRA];
+static ngx_mcp_session_t  found = { .requests = 1 };
+static ngx_mcp_ref_t      audience;
+static u_char             list[LIST];
 
 
 static void
@@ -51,7 +65,7 @@ now(void)
 {
     struct timespec  ts;
 
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 
     return ts.tv_sec * 1e9 + ts.tv_nsec;
 }
@@ -88,10 +102,361 @@ session(ngx_uint_t i)
 }
 
 
+/*
+ * Operations.  Each is done n times, from 0 on, several times over.
+ */
+
+static void
+create(ngx_uint_t i)
+{
+    ngx_mcp_session_new_t  in;
+
+    in = session(SESSIONS + 1 + i);
+    (void) ngx_mcp_session_create(&zone, &in, &extra[i]);
+}
+
+
+static void
+end(ngx_uint_t i)
+{
+    ngx_mcp_session_end(&zone, extra[i], NGX_MCP_COUNTER_SESSIONS_DELETED);
+}
+
+
+static void
+find(ngx_uint_t i)
+{
+    ngx_str_t              id;
+    ngx_mcp_session_new_t  in;
+
+    in = session(SESSIONS);
+    id = env_str(ids[i * 97 % SESSIONS]);
+
+    ngx_mcp_session_find(&zone, &id, &in.endpoint, &in.tenant, &in.identity,
+                         &found);
+}
+
+
+static void
+call(ngx_uint_t i)
+{
+    ngx_str_t       id = env_str("17"), token = env_str("");
+    ngx_mcp_call_t  c;
+
+    if (ngx_mcp_call_open(&zone, refs[i * 97 % SESSIONS], &id, &token, 64, 1,
+                          &c)
+        == NGX_OK)
+    {
+        ngx_mcp_call_close(&zone, c.ref);
+    }
+}
+
+
+static void
+log_one(ngx_uint_t i)
+{
+    (void) ngx_mcp_log_session(&zone, refs[i * 97 % SESSIONS], &event);
+}
+
+
+static void
+log_all(ngx_uint_t i)
+{
+    ngx_uint_t  n;
+
+    (void) ngx_mcp_log_groups(&zone, NULL, NULL, &event, &n);
+    (void) ngx_mcp_worker_drain(&zone);
+}
+
+
+static void
+stream_open(ngx_uint_t i)
+{
+    (void) ngx_mcp_stream_open(&zone, refs[i], 0, NULL, 8, i, &streams[i]);
+}
+
+
+static void
+stream_read(ngx_uint_t i)
+{
+    u_char      buf[4096];
+    size_t      len;
+    ngx_uint_t  flags;
+
+    (void) ngx_mcp_stream_read(&zone, &streams[i % STREAMS], buf, sizeof(buf),
+                               &len, &flags);
+}
+
+
+static void
+stream_close(ngx_uint_t i)
+{
+    ngx_mcp_stream_close(&zone, &streams[i], NGX_MCP_COUNTER_STREAMS_CLIENT);
+}
+
+
+static ngx_str_t
+uri_of(ngx_uint_t i)
+{
+    static char  text[64];
+
+    snprintf(text, sizeof(text), "memory://orders/%u", (unsigned) i);
+
+    return env_str(text);
+}
+
+
+/* by one session, up to its limit */
+
+static void
+subscribe(ngx_uint_t i)
+{
+    ngx_str_t  uri = uri_of(i);
+
+    (void) ngx_mcp_session_subscribe(&zone, refs[7], &uri, NULL, URIS);
+}
+
+
+static void
+unsubscribe(ngx_uint_t i)
+{
+    ngx_str_t  uri = uri_of(i);
+
+    (void) ngx_mcp_session_unsubscribe(&zone, refs[7], &uri);
+}
+
+
+/* sessions with as much as they may have */
+
+static void
+rich_make(ngx_uint_t i)
+{
+    char            text[16];
+    ngx_str_t       id, uri, token = env_str("");
+    ngx_uint_t      j;
+    ngx_mcp_call_t  c;
+
+    create(i);
+
+    for (j = 0; j < URIS; j++) {
+        uri = uri_of(j);
+        (void) ngx_mcp_session_subscribe(&zone, extra[i], &uri, NULL, URIS);
+    }
+
+    for (j = 0; j < EVENTS; j++) {
+        (void) ngx_mcp_log_session(&zone, extra[i], &event);
+    }
+
+    for (j = 0; j < 64; j++) {
+        snprintf(text, sizeof(text), "%u", (unsigned) j);
+        id = env_str(text);
+        (void) ngx_mcp_call_open(&zone, extra[i], &id, &token, 64, 1, &c);
+    }
+}
+
+
+static ngx_mcp_topic_t
+topic_of(ngx_uint_t i)
+{
+    ngx_mcp_topic_t  t;
+    static char      text[64];
+
+    snprintf(text, sizeof(text), "events://builds/%u/latest", (unsigned) i);
+
+    memset(&t, 0, sizeof(t));
+    t.uri = env_str(text);
+    t.limit = 4096;
+    t.share = 512;
+
+    return t;
+}
+
+
+static void
+topic_add(ngx_uint_t i)
+{
+    ngx_mcp_topic_t  t = topic_of(i % 4096);
+
+    (void) ngx_mcp_topic_add(&zone, NULL, NULL, &t, &event, NULL);
+}
+
+
+static void
+topic_list(ngx_uint_t i)
+{
+    uint64_t              serial = 0;
+    ngx_int_t             rc;
+    ngx_uint_t            n;
+    ngx_pool_t           *pool;
+    ngx_mcp_topic_info_t  infos[NGX_MCP_TOPIC_LIST];
+
+    pool = env_pool();
+
+    do {
+        rc = ngx_mcp_topic_list(&zone, refs[5], &serial, pool, infos, &n);
+    } while (rc == NGX_OK);
+
+    env_pool_free(pool);
+}
+
+
+static void
+list_put(ngx_uint_t i)
+{
+    ngx_mcp_list_content_t  c;
+
+    memset(&c, 0, sizeof(c));
+    c.text.data = list;
+    c.text.len = LIST;
+    c.entries = 1000;
+    c.digest[0] = (u_char) (i + 1);
+    c.order[0] = (u_char) (i + 1);
+
+    (void) ngx_mcp_list_put(&zone, audience, NGX_MCP_LIST_TOOLS, &c, 1,
+                            300000);
+}
+
+
+static void
+list_read(ngx_uint_t i)
+{
+    ngx_mcp_list_t  l;
+
+    if (ngx_mcp_list_get(&zone, audience, NGX_MCP_LIST_TOOLS, &l) == NGX_OK) {
+        (void) ngx_mcp_list_read(&zone, &l, list);
+    }
+}
+
+
+static void
+use(ngx_uint_t i)
+{
+    ngx_mcp_zone_use_t  u;
+
+    ngx_mcp_zone_use(&zone, &u);
+}
+
+
+static void
+sweep(ngx_uint_t i)
+{
+    (void) ngx_mcp_worker_sweep(&zone);
+}
+
+
+/* those that nobody asked for are removed, in turns */
+
+static void
+expire(ngx_uint_t i)
+{
+    if (i == 0) {
+        env_time(ngx_current_msec + (ngx_msec_t) 25 * 1800000);
+    }
+
+    (void) ngx_mcp_worker_sweep(&zone);
+}
+
+
+static void
+release(ngx_uint_t i)
+{
+    ngx_mcp_worker_release(&zone);
+}
+
+
+/* another zone, with sessions past their timeout */
+
+static void
+fill(ngx_uint_t i)
+{
+    u_char                 name[NGX_MCP_NAME_LEN];
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_session_new_t  in;
+
+    env_log.log_level = NGX_LOG_EMERG;           /* not that it is full */
+    env_zone_free(&zone);
+    env_zone(&zone, 64 * 1024 * 1024);
+    zone.handlers = &handlers;
+    memset(name, 0, sizeof(name));
+    ngx_mcp_worker_claim(&zone, name);
+
+    do {
+        in = session(i++ % SESSIONS);
+    } while (ngx_mcp_session_create(&zone, &in, &ref) == NGX_OK);
+
+    env_time(ngx_current_msec + 1800001);
+}
+
+
+static struct {
+    const char   *name;
+    void        (*run)(ngx_uint_t i);
+    ngx_uint_t    n;
+    ngx_uint_t    repeat;
+} operations[] = {
+    { "session made", create, EXTRA - 1, 1 },
+    { "session ended", end, EXTRA - 1, 1 },
+    { "session found", find, 100000, REPEAT },
+    { "call opened and closed", call, 100000, REPEAT },
+    { "stream opened", stream_open, STREAMS, 1 },
+    { "event for one session", log_one, 100000, REPEAT },
+    { "event for all sessions", log_all, 1000, REPEAT },
+    { "event read by a stream", stream_read, 500000, REPEAT },
+    { "stream closed", stream_close, STREAMS, 1 },
+    { "subscribed, up to 1000", subscribe, URIS, 1 },
+    { "unsubscribed", unsubscribe, URIS, 1 },
+    { "event kept in a topic of 4096", topic_add, 40960, REPEAT },
+    { "4096 topics listed", topic_list, 20, REPEAT },
+    { "list of 8 MB kept", list_put, 10, REPEAT },
+    { "list of 8 MB read", list_read, 10, REPEAT },
+    { "status of the zone", use, 1000, REPEAT },
+    { "session with 1000 URIs, 64 calls made", rich_make, 50, 1 },
+    { "session with 1000 URIs, 64 calls ended", end, 50, 1 },
+    { "every second", sweep, 100, REPEAT },
+    { "every second, sessions to expire", expire, 200, 1 },
+    { "worker ended", release, 1, 1 },
+    { "zone of 64 MB filled", fill, 1, 1 },
+    { "session made, another one goes", create, 5000, 1 }
+};
+
+#define OPERATIONS  (sizeof(operations) / sizeof(operations[0]))
+
+
+static void
+measure(ngx_uint_t n)
+{
+    double      t, us, longest;
+    ngx_uint_t  i, j;
+
+    us = 0;
+    longest = 0;
+
+    for (j = 0; j < operations[n].repeat; j++) {
+        bench_hold_reset();
+
+        t = now();
+
+        for (i = 0; i < operations[n].n; i++) {
+            operations[n].run(i);
+        }
+
+        t = (now() - t) / operations[n].n / 1e3;
+
+        us = (j == 0) ? t : ngx_min(us, t);
+        t = bench_hold_quantile(1);
+        longest = (j == 0) ? t : ngx_min(longest, t);
+    }
+
+    printf("%-40s %10.2f %10.2f %10.2f %10.2f\n", operations[n].name, us,
+           bench_hold_quantile(0.5), bench_hold_quantile(0.999), longest);
+    fflush(stdout);
+}
+
+
 /* of one that ended a session with many events */
 
 static int
-death(ngx_mcp_event_t *e)
+death(void)
 {
     double                 t, most;
     uint32_t               recoveries;
@@ -112,7 +477,7 @@ death(ngx_mcp_event_t *e)
     }
 
     for (i = 0; i < EVENTS; i++) {
-        (void) ngx_mcp_log_session(&zone, last, e);
+        (void) ngx_mcp_log_session(&zone, last, &event);
     }
 
     recoveries = zone.sh->recoveries;
@@ -128,34 +493,83 @@ death(ngx_mcp_event_t *e)
         most = ngx_max(most, t);
     }
 
-    printf("recovery, %u sessions, %u blocks %8.1f us at most\n", CROWD,
+    printf("\nrecovery with %u sessions, %u blocks: %.1f us at most\n", CROWD,
            zone.sh->watermark, most / 1e3);
 
     return zone.sh->recoveries == recoveries + 5 ? 0 : 1;
 }
 
 
+static double
+clock_ms(void)
+{
+    struct timespec  ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
+}
+
+
+/* how long another worker waits for the lock while one that ended is reaped */
+
+static void
+reaped(void)
+{
+    pid_t            pid;
+    double           t, most;
+    u_char           name[NGX_MCP_NAME_LEN];
+    ngx_uint_t       i;
+    volatile double *took;
+
+    took = mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS,
+                -1, 0);
+
+    for (i = 0; i < REPEAT; i++) {
+        *took = 0;
+        pid = fork();
+
+        if (pid == 0) {
+            ngx_pid = getpid();
+            memset(name, 0, sizeof(name));
+            ngx_mcp_worker_claim(&zone, name);
+
+            t = clock_ms();
+            ngx_mcp_worker_release(&zone);
+            *took = clock_ms() - t;
+
+            _exit(0);
+        }
+
+        most = 0;
+
+        while (*took == 0) {
+            t = clock_ms();
+            find(i);
+            most = ngx_max(most, clock_ms() - t);
+        }
+
+        (void) waitpid(pid, NULL, 0);
+
+        printf("a worker is reaped in %.1f ms, another one waits for the lock "
+               "%.1f ms at most\n", *took, most);
+    }
+}
+
+
 int
 main(void)
 {
-    u_char                 name[NGX_MCP_NAME_LEN], buf[4096];
-    double                 t;
-    size_t                 len;
-    ngx_str_t              id, token, text;
-    ngx_uint_t             i, j, n, flags;
-    ngx_mcp_ref_t          ref;
-    ngx_mcp_call_t         call;
-    ngx_mcp_event_t        e;
-    ngx_mcp_session_t      out = { .requests = 1 };
+    int                    rc;
+    u_char                 name[NGX_MCP_NAME_LEN];
+    ngx_uint_t             i;
+    ngx_mcp_audience_t     a;
     ngx_mcp_session_new_t  in;
-    static ngx_mcp_stream_t  st[5000];
 
     env_zone(&zone, (size_t) 1536 * 1024 * 1024);
     zone.handlers = &handlers;
     memset(name, 0, sizeof(name));
     ngx_mcp_worker_claim(&zone, name);
-
-    t = now();
 
     for (i = 0; i < SESSIONS; i++) {
         in = session(i);
@@ -165,110 +579,35 @@ main(void)
         }
     }
 
-    printf("session_create          %6.0f\n", (now() - t) / SESSIONS);
-    printf("blocks of a session     %6.2f\n",
-           (double) (zone.sh->watermark - 1) / SESSIONS);
+    event_text = env_str("{\"jsonrpc\":\"2.0\",\"method\":"
+                         "\"notifications/message\",\"params\":{\"level\":"
+                         "\"info\",\"data\":\"documents_updated\"}}");
+    event.parts = &event_text;
+    event.nparts = 1;
 
-    in = session(0);
-    id = env_str("17");
-    token = env_str("");
+    memset(&a, 0, sizeof(a));
+    a.endpoint = in.endpoint;
+    a.tenant = in.tenant;
+    a.key = env_str("");
+    memset(list, 'x', sizeof(list));
 
-    for (j = 0; j < 2; j++) {
-        t = now();
-
-        for (i = 0; i < 1000000; i++) {
-            n = j ? random() % SESSIONS : 1;
-            in.id.data = (u_char *) ids[n];
-
-            if (n == 0) {
-                continue;
-            }
-
-            ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
-                                 &in.identity, &out);
-            ngx_mcp_call_open(&zone, out.ref, &id, &token, 64, 1, &call);
-            ngx_mcp_call_close(&zone, call.ref);
-        }
-
-        printf("find, open, close       %6.0f  (%s)\n", (now() - t) / 1000000,
-               j ? "any of 100,000" : "one");
-    }
-
-    text = env_str("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\","
-                   "\"params\":{\"level\":\"info\",\"logger\":\"x\","
-                   "\"data\":\"documents_updated\"}}");
-    memset(&e, 0, sizeof(e));
-    e.parts = &text;
-    e.nparts = 1;
-
-    for (n = 10; n <= 10000; n *= 10) {
-        for (j = 0; j < 2; j++) {
-            t = now();
-
-            for (i = 0; i < 500000; i++) {
-                ngx_mcp_log_session(&zone, refs[(i * 97) % n + 10000], &e);
-            }
-        }
-
-        printf("log_session             %6.0f  (%u sessions)\n",
-               (now() - t) / 500000, (unsigned) n);
-    }
-
-    for (i = 0; i < 5000; i++) {
-        ref = refs[1000 + i];
-
-        if (ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, i, &st[i]) != NGX_OK) {
-            return 1;
-        }
-
-        ngx_mcp_stream_read(&zone, &st[i], buf, sizeof(buf), &len, &flags);
-    }
-
-    heard = 0;
-    t = now();
-
-    for (j = 0; j < 100; j++) {
-        env_tell(&zone, NULL, NULL, &e, &n);
-        (void) ngx_mcp_worker_drain(&zone);
-
-        for (i = 0; i < 5000; i++) {
-            while (ngx_mcp_stream_read(&zone, &st[i], buf, sizeof(buf), &len,
-                                       &flags) == NGX_OK)
-            {
-                heard++;
-            }
-        }
-    }
-
-    printf("event to one of 5,000   %6.0f\n", (now() - t) / 500000);
-
-    if (heard != 500100) {
-        printf("taken: %u\n", (unsigned) heard);
+    if (ngx_mcp_audience_get(&zone, &a, 64, &audience) != NGX_OK) {
         return 1;
     }
 
-    t = now();
+    printf("%u sessions, %.2f blocks each\n\n", SESSIONS,
+           (double) (zone.sh->watermark - 1) / SESSIONS);
+    printf("%-40s %10s %10s %10s %10s\n", "us", "each", "hold: half", "99.9%",
+           "longest");
 
-    for (i = 0; i < 100000; i++) {
-        ngx_mcp_log_session(&zone, refs[1000 + i % 5000], &e);
-        (void) ngx_mcp_worker_drain(&zone);
-        j = i % 5000;
-
-        while (ngx_mcp_stream_read(&zone, &st[j], buf, sizeof(buf), &len,
-                                   &flags) == NGX_OK)
-        {
-            heard++;
-        }
+    for (i = 0; i < OPERATIONS; i++) {
+        measure(i);
     }
-
-    printf("event to one session    %6.0f\n", (now() - t) / 100000);
-
-    t = now();
-    ngx_mcp_worker_release(&zone);
-    printf("reap of %7u blocks  %6.1f ms\n", zone.sh->watermark,
-           (now() - t) / 1e6);
 
     env_zone_free(&zone);
 
-    return death(&e);
+    rc = death();
+    reaped();
+
+    return rc;
 }

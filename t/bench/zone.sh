@@ -64,3 +64,11 @@ deaths_rows() {
     row "    from then on" "${rest[0]}" "${before[0]}" "" "" "< 5"
     row "    at most" "${rest[1]}" "${before[1]}" "" "" ""
 }
+
+
+# CPU time of operations with 100,000 sessions, and how long they hold the lock
+
+locks() {
+    echo
+    "$("$root/t/unit/build_state.sh" bench)"
+}
