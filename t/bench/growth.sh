@@ -11,27 +11,35 @@ growth_row() {
 
 
 # one event for one of so many, each of which has a session with an identity
-# of its own, and subscriptions to a URI and a topic of its own
+# of its own, and subscriptions to a URI and a topic of its own; a worker has
+# as many streams as descriptors
 
 want() {
-    local what n=$streams a b listen=reuseport
+    want_among 18000
+    want_among "$streams"
+}
+
+
+# want_among STREAMS
+
+want_among() {
+    local what a b listen=reuseport workers=$(($1 / 18001 + 1))
     local conf="mcp_session_bind \$http_x_user;
                 mcp_capabilities resources logging; mcp_topic_limit 400000;"
 
-    # a worker has as many streams as descriptors
-
-    start want $((n / 17000 + 1)) <<< "$(mcp 1500m "$conf" "$conf")"
+    start "want-$1" $workers <<< "$(mcp 1500m "$conf" "$conf")"
 
     # shellcheck disable=SC2086
-    "$load" -p "$port" $work want 100000 "$n" "$rounds" > "$dir/wanted"
+    "$load" -p "$port" $work want 100000 "$1" "$rounds" > "$dir/wanted"
+    stop "$master"
+
+    row "of 100000 sessions | 100, streams open" "$1" 100 "" "" ""
+    row "    of so many workers" "$workers" "$workers" "" "" ""
 
     for what in session identity uri topic; do
         read -r a b
-        growth_row "event for 1 $what of 100000 | of 100, us" "$a" "$b"
+        growth_row "    event for one $what, us" "$a" "$b"
     done < "$dir/wanted"
-
-    row "    of which so many have a stream" "$n" 100 "" "" ""
-    stop "$master"
 }
 
 

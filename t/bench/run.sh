@@ -26,8 +26,8 @@
 #
 # MCP_NGINX, MCP_MODULE   as for the tests
 # MCP_BENCH_PORT=25100    the first of three ports
-# MCP_BENCH_ROUNDS=15     of each comparison; medians count
-# MCP_BENCH_MS=200        of a round
+# MCP_BENCH_ROUNDS=61     of each comparison; medians count
+# MCP_BENCH_MS=50        of a round
 # MCP_BENCH_STREAMS=100000   of "want"
 
 # shellcheck disable=SC2034    # for the parts
@@ -38,8 +38,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 nginx=${MCP_NGINX:-/usr/sbin/nginx}
 module=${MCP_MODULE:-$root/.build/debian/ngx_http_mcp_module.so}
 port=${MCP_BENCH_PORT:-25100}
-rounds=${MCP_BENCH_ROUNDS:-15}
-ms=${MCP_BENCH_MS:-200}
+rounds=${MCP_BENCH_ROUNDS:-61}
+ms=${MCP_BENCH_MS:-50}
 streams=${MCP_BENCH_STREAMS:-100000}
 load=$root/.build/bench/load
 
