@@ -8,6 +8,7 @@
 #include "load.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 
 #define LONG     200                         /* microseconds, is noted */
@@ -132,21 +133,23 @@ workers_find(int master, int pids[2])
 }
 
 
-/* one request after the other; again on a new connection if that is cut */
+/* one request after the other, on connections to any worker */
 
 static void
 load_send(const char *request)
 {
-    int   fd;
+    int   i, fd;
     char  buf[4096];
 
     for ( ;; ) {
         fd = dial(1);
 
-        while (send(fd, request, strlen(request), MSG_NOSIGNAL) > 0
-               && recv(fd, buf, sizeof(buf), 0) > 0)
-        {
-            /* void */
+        for (i = 0; i < 100; i++) {
+            if (send(fd, request, strlen(request), MSG_NOSIGNAL) <= 0
+                || recv(fd, buf, sizeof(buf), 0) <= 0)
+            {
+                break;
+            }
         }
 
         close(fd);
@@ -201,16 +204,23 @@ longest(double from, double to)
 }
 
 
+/* a process that ends with this one */
+
 static pid_t
-start(void (*run)(const char *), const char *request)
+start(int worker, const char *request)
 {
     pid_t  pid;
 
     pid = fork();
 
     if (pid == 0) {
-        run(request);
-        _exit(0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+
+        if (worker) {
+            probe_send(worker, request);
+        }
+
+        load_send(request);
     }
 
     return pid;
@@ -280,7 +290,7 @@ kills(char **argv)
     lock_find(master);
 
     for (i = 0; i < 4; i++) {
-        loads[i] = start(load_send, load);
+        loads[i] = start(0, load);
     }
 
     for (j = 0; j < n; j++) {
@@ -288,12 +298,7 @@ kills(char **argv)
         workers_find(master, pids);
 
         probe->n = 0;
-        p = fork();
-
-        if (p == 0) {
-            probe_send(pids[1], ping);
-        }
-
+        p = start(pids[1], ping);
         pause_until(now() + 2 * WINDOW);
         before[j] = longest(now() - WINDOW, now());
 
