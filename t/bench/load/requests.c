@@ -107,6 +107,10 @@ requests_beside(char **argv)
             start = now();
             n = pump(&p[i], start + ms * 1000, 1000000000);
             rate[i][j] = n * 1e6 / (now() - start);
+
+            /* what has run is counted when it waits */
+
+            pause_until(now() + 1000);
             cpu[i][j] = (workers_time() - spent) / n / 1e3;
         }
     }
