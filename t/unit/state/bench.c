@@ -162,9 +162,17 @@ log_one(ngx_uint_t i)
 static void
 log_all(ngx_uint_t i)
 {
-    ngx_uint_t  n;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d;
 
-    (void) ngx_mcp_log_groups(&zone, NULL, NULL, &event, &n);
+    memset(&post, 0, sizeof(post));
+    memset(&d, 0, sizeof(d));
+
+    post.deliveries = &d;
+    post.n = 1;
+    d.event = event;
+
+    (void) ngx_mcp_outbox_send(&zone, &post);
     (void) ngx_mcp_worker_drain(&zone);
 }
 
