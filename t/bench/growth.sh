@@ -30,7 +30,7 @@ want_among() {
     start "want-$1" $workers <<< "$(mcp 1500m "$conf" "$conf")"
 
     # shellcheck disable=SC2086
-    "$load" -p "$port" $work want 100000 "$1" "$rounds" > "$dir/wanted"
+    $same "$load" -p "$port" $work want 100000 "$1" "$rounds" > "$dir/wanted"
     stop "$master"
 
     row "of 100000 sessions | 100, streams open" "$1" 100 "" "" ""
@@ -49,7 +49,7 @@ tenants() {
     start tenants 1 <<< "$(mcp 256m "mcp_tenant \$http_x_user;" \
                            "mcp_tenant \$http_x_user;")"
     # shellcheck disable=SC2086
-    read -r a b < <("$load" -p "$port" $work tenants "$n" "$rounds")
+    read -r a b < <($same "$load" -p "$port" $work tenants "$n" "$rounds")
     stop "$master"
 
     growth_row "event for all of $n tenants | of 100, us" "$a" "$b"
@@ -149,7 +149,7 @@ subscribe() {
     start subscribe 1 <<< "$(mcp 64m "mcp_capabilities resources;
                                       mcp_subscription_limit 2000;")"
     # shellcheck disable=SC2086
-    read -r a b c < <("$load" -p "$port" $work subscribe "$rounds")
+    read -r a b c < <($same "$load" -p "$port" $work subscribe "$rounds")
     stop "$master"
 
     growth_row "subscribe, session has 100 | 1, us" "$b" "$a"
@@ -166,7 +166,7 @@ waits() {
 
     start waits 1 <<< "$(mcp 256m "$conf" "$conf")"
     # shellcheck disable=SC2086
-    "$load" -p "$port" $work wait "$n" 5 > "$dir/waited"
+    $same "$load" -p "$port" $work wait "$n" 5 > "$dir/waited"
 
     for what in "a call begins to wait" "and gets its event" \
         "meanwhile an event of another topic"

@@ -64,6 +64,9 @@ connections=$(($(ulimit -n) - 100))
 cpu=
 [ "$(nproc)" -lt 2 ] || cpu="taskset -c 1"
 
+# or on one, where each waits for the other: no core has to be woken
+same="taskset -c 0"
+
 for part in lib requests streams growth payload zone; do
     # shellcheck disable=SC1090
     . "$root/t/bench/$part.sh"
