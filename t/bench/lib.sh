@@ -155,4 +155,3 @@ session() {
         -H 'Content-Type: application/json' -d "$initialize" \
         | tr -d '\r' | sed -n 's/^Mcp-Session-Id: /Mcp-Session-Id: /p'
 }
-
