@@ -31,6 +31,7 @@ typedef struct {
 
 static ngx_http_mcp_list_cache_t *ngx_http_mcp_list_cache(
     ngx_mcp_zone_t *zone);
+static void ngx_http_mcp_list_cache_cleanup(void *data);
 static ngx_int_t ngx_http_mcp_list_cache_request(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller);
 static ngx_int_t ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
@@ -50,6 +51,7 @@ static ngx_http_mcp_list_cache_t *
 ngx_http_mcp_list_cache(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t                  i;
+    ngx_pool_cleanup_t         *cln;
     ngx_http_mcp_list_cache_t  *cache;
 
     cache = zone->ctx[NGX_MCP_CTX_LIST_CACHE];
@@ -58,10 +60,15 @@ ngx_http_mcp_list_cache(ngx_mcp_zone_t *zone)
         return cache;
     }
 
+    cln = ngx_pool_cleanup_add(ngx_cycle->pool, 0);
     cache = ngx_pcalloc(ngx_cycle->pool, sizeof(ngx_http_mcp_list_cache_t));
-    if (cache == NULL) {
+
+    if (cln == NULL || cache == NULL) {
         return NULL;
     }
+
+    cln->handler = ngx_http_mcp_list_cache_cleanup;
+    cln->data = cache;
 
     for (i = 0; i < NGX_HTTP_MCP_LIST_CACHE_BUCKETS; i++) {
         ngx_queue_init(&cache->table[i]);
@@ -72,6 +79,25 @@ ngx_http_mcp_list_cache(ngx_mcp_zone_t *zone)
     zone->ctx[NGX_MCP_CTX_LIST_CACHE] = cache;
 
     return cache;
+}
+
+
+/* the worker ends; requests may still use copies */
+
+static void
+ngx_http_mcp_list_cache_cleanup(void *data)
+{
+    ngx_http_mcp_list_cache_t *cache = data;
+
+    ngx_queue_t               *q;
+    ngx_http_mcp_list_copy_t  *copy;
+
+    while (!ngx_queue_empty(&cache->copies)) {
+        q = ngx_queue_head(&cache->copies);
+        copy = ngx_queue_data(q, ngx_http_mcp_list_copy_t, queue);
+
+        ngx_http_mcp_list_cache_unlink(copy);
+    }
 }
 
 

@@ -283,7 +283,7 @@ ngx_http_mcp_state_exit_master(ngx_cycle_t *cycle)
             continue;
         }
 
-        if (ngx_new_binary) {
+        if (ngx_new_binary > 0) {
             ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
                           "mcp zone \"%V\" is not written to \"%V\", as "
                           "process %P runs for this one",
