@@ -71,7 +71,7 @@ unavailable() {
 fingerprint() {
     (
         cd "$root"
-        echo "$@"
+        echo "$root" "$@"
         cat config t/build.sh
         find src -name '*.[ch]' | LC_ALL=C sort
     ) | sha256sum
