@@ -100,6 +100,20 @@ refused(location => 'mcp_upstream u /_u probe=off protocol=rpc;',
         qr/exclude each other: .*; remove one/);
 refused(location => 'mcp_upstream u;', qr/number of arguments/);
 refused(location => 'mcp_upstream "" /_u;', qr/name .* is empty/);
+refused(location => 'mcp_upstream u /_u; mcp_upstream u /_v;',
+        qr/two "mcp_upstream u"; give each upstream a name/);
+refused(location => 'mcp_upstream u /_u prefix=a:b;', qr/invalid prefix "a:b"/);
+refused(location => "mcp_upstream u /_u prefix=@{['p' x 33]};",
+        qr/1 to 32 letters/);
+refused(location => 'mcp_upstream u /_u; mcp_upstream "a b" /_v;',
+        qr/"mcp_upstream a b" cannot be the prefix .* write "prefix="/);
+refused(location => 'mcp_upstream u /_u prefix=none; '
+                    . 'mcp_upstream v /_v prefix=none;',
+        qr/both have "prefix=none"; remove one/);
+refused(location => "mcp_upstream u /_u prefix=$_->[0]; "
+                    . "mcp_upstream v /_v prefix=$_->[1];",
+        qr/clashes with prefix .*; write another "prefix="/)
+    for ['a', 'a'], ['a', 'a__b'], ['a__b', 'a'], ['a', 'a_'];
 
 refused(location => $_, qr/for example "60s total=1h"/)
     for 'mcp_upstream_timeout fast;', 'mcp_upstream_timeout 0;',

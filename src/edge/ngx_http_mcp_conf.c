@@ -26,6 +26,8 @@ static void ngx_http_mcp_conf_warn_batch(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf, ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_publishers(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
+static void ngx_http_mcp_merge_prefixes(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_int_t ngx_http_mcp_conf_own(ngx_conf_t *cf, ngx_array_t **array);
 static void ngx_http_mcp_conf_inherit(ngx_http_mcp_loc_conf_t *mlcf,
     ngx_http_mcp_upstream_t *u);
@@ -464,7 +466,36 @@ ngx_http_mcp_merge_upstreams(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     mlcf->bridge.router.upstreams = u;
     mlcf->bridge.router.n = mlcf->upstreams->nelts;
 
+    ngx_http_mcp_merge_prefixes(cf, mlcf);
+
     return NGX_CONF_OK;
+}
+
+
+/* of several upstreams each has a prefix, so that equal names are told apart */
+
+static void
+ngx_http_mcp_merge_prefixes(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_uint_t                i;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = mlcf->upstreams->elts;
+
+    for (i = 0; mlcf->upstreams->nelts > 1 && i < mlcf->upstreams->nelts; i++) {
+
+        if (u[i].prefix.len || u[i].bare) {
+            continue;
+        }
+
+        u[i].prefix = u[i].name;
+
+        ngx_log_error(NGX_LOG_NOTICE, cf->log, 0,
+                      "tools and prompts of \"mcp_upstream %V\" get the prefix "
+                      "\"%V__\", as the endpoint in %s:%ui has several "
+                      "upstreams; write \"prefix=\" for another one",
+                      &u[i].name, &u[i].prefix, mlcf->file, mlcf->line);
+    }
 }
 
 

@@ -29,6 +29,12 @@ static ngx_int_t ngx_http_mcp_conf_zone_state(ngx_conf_t *cf,
     ngx_http_mcp_zone_t *zone);
 static char *ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+static ngx_int_t ngx_http_mcp_conf_prefix(ngx_conf_t *cf,
+    ngx_http_mcp_upstream_t *u);
+static char *ngx_http_mcp_conf_prefixes(ngx_conf_t *cf,
+    ngx_array_t *upstreams);
+static ngx_uint_t ngx_http_mcp_conf_prefixes_clash(ngx_str_t *prefix,
+    ngx_str_t *other);
 static ngx_int_t ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
     ngx_http_mcp_upstream_t *u, ngx_str_t *value);
 static char *ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -761,12 +767,32 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
-    if (mlcf->upstreams->nelts) {
+    if (value[1].len == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "only one \"mcp_upstream\" per endpoint is "
-                           "supported; give the second upstream an endpoint "
-                           "of its own");
+                           "the name of \"mcp_upstream\" is empty; write a "
+                           "name for logs and errors");
         return NGX_CONF_ERROR;
+    }
+
+    if (mlcf->upstreams->nelts == NGX_HTTP_MCP_UPSTREAMS_MAX) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_upstream %V\" is one more than the %d that "
+                           "an endpoint may have; give it an endpoint of its "
+                           "own", &value[1], NGX_HTTP_MCP_UPSTREAMS_MAX);
+        return NGX_CONF_ERROR;
+    }
+
+    u = mlcf->upstreams->elts;
+
+    for (i = 0; i < mlcf->upstreams->nelts; i++) {
+
+        if (ngx_mcp_equal(&u[i].name, &value[1])) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "the endpoint has two \"mcp_upstream %V\"; "
+                               "give each upstream a name of its own",
+                               &value[1]);
+            return NGX_CONF_ERROR;
+        }
     }
 
     u = ngx_array_push(mlcf->upstreams);
@@ -779,13 +805,6 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     u->name = value[1];
     u->listen = 1;
     u->probe = 1;
-
-    if (u->name.len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "the name of \"mcp_upstream\" is empty; write a "
-                           "name for logs and errors");
-        return NGX_CONF_ERROR;
-    }
 
     if (value[2].data[0] != '/' && value[2].data[0] != '$') {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -828,7 +847,7 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         u->protocol = NGX_HTTP_MCP_LEGACY;
     }
 
-    return NGX_CONF_OK;
+    return ngx_http_mcp_conf_prefixes(cf, mlcf->upstreams);
 }
 
 
@@ -857,17 +876,138 @@ ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
     } else if (ngx_strcmp(value->data, "probe=off") == 0) {
         u->probe = 0;
 
+    } else if (ngx_strcmp(value->data, "prefix=none") == 0) {
+        u->bare = 1;
+        u->prefix.len = 0;
+
+    } else if (ngx_strncmp(value->data, "prefix=", 7) == 0) {
+        u->bare = 0;
+        u->prefix.data = value->data + 7;
+        u->prefix.len = value->len - 7;
+
+        return ngx_http_mcp_conf_prefix(cf, u);
+
     } else {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid parameter \"%V\" of \"mcp_upstream "
                            "%V\"; the parameters are "
                            "\"protocol=auto|legacy|rpc\", "
-                           "\"listen=on|off\" and \"probe=on|off\"",
+                           "\"prefix=PREFIX|none\", \"listen=on|off\" and "
+                           "\"probe=on|off\"",
                            value, &u->name);
         return NGX_ERROR;
     }
 
     return NGX_OK;
+}
+
+
+/* names of tools and prompts are made of these characters, and so is it */
+
+static ngx_int_t
+ngx_http_mcp_conf_prefix(ngx_conf_t *cf, ngx_http_mcp_upstream_t *u)
+{
+    if (ngx_http_mcp_prefix_valid(&u->prefix)) {
+        return NGX_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid prefix \"%V\" of \"mcp_upstream %V\"; write 1 "
+                       "to %d letters, digits, \"_\", \"-\" or \".\", or "
+                       "\"prefix=none\"",
+                       &u->prefix, &u->name, NGX_HTTP_MCP_PREFIX_MAX);
+
+    return NGX_ERROR;
+}
+
+
+/* the prefix of each of several upstreams, whose default is the name */
+
+static char *
+ngx_http_mcp_conf_prefixes(ngx_conf_t *cf, ngx_array_t *upstreams)
+{
+    ngx_str_t                *prefix, *other;
+    ngx_uint_t                i;
+    ngx_http_mcp_upstream_t  *u, *last;
+
+    u = upstreams->elts;
+    last = &u[upstreams->nelts - 1];
+    prefix = last->prefix.len ? &last->prefix : &last->name;
+
+    for (i = 0; upstreams->nelts > 1 && i < upstreams->nelts; i++) {
+
+        other = u[i].prefix.len ? &u[i].prefix : &u[i].name;
+
+        if (!u[i].bare && !ngx_http_mcp_prefix_valid(other)) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "the name of \"mcp_upstream %V\" cannot be the "
+                               "prefix of its tools and prompts; write "
+                               "\"prefix=\" with 1 to %d letters, digits, "
+                               "\"_\", \"-\" or \".\", or \"prefix=none\"",
+                               &u[i].name, NGX_HTTP_MCP_PREFIX_MAX);
+            return NGX_CONF_ERROR;
+        }
+
+        if (&u[i] == last) {
+            break;
+        }
+
+        if (u[i].bare && last->bare) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "\"mcp_upstream %V\" and \"mcp_upstream %V\" "
+                               "of one endpoint both have \"prefix=none\"; "
+                               "remove one of them",
+                               &u[i].name, &last->name);
+            return NGX_CONF_ERROR;
+        }
+
+        if (!u[i].bare && !last->bare
+            && (ngx_http_mcp_conf_prefixes_clash(other, prefix)
+                || ngx_http_mcp_conf_prefixes_clash(prefix, other)))
+        {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "prefix \"%V\" of \"mcp_upstream %V\" clashes "
+                               "with prefix \"%V\" of \"mcp_upstream %V\": a "
+                               "name could belong to both; write another "
+                               "\"prefix=\"",
+                               prefix, &last->name, other, &u[i].name);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/*
+ * Whether a name with this prefix may be one with the other as well: they are
+ * equal, or "a" and "a__b", or "a" and "a_", where "a___x" may be "_x" or "x".
+ */
+
+static ngx_uint_t
+ngx_http_mcp_conf_prefixes_clash(ngx_str_t *prefix, ngx_str_t *other)
+{
+    u_char  *p;
+
+    if (prefix->len > other->len
+        || ngx_memcmp(prefix->data, other->data, prefix->len) != 0)
+    {
+        return 0;
+    }
+
+    p = other->data + prefix->len;
+
+    switch (other->len - prefix->len) {
+
+    case 0:
+        return 1;
+
+    case 1:
+        return p[0] == '_';
+
+    default:
+        return p[0] == '_' && p[1] == '_';
+    }
 }
 
 

@@ -43,3 +43,27 @@ ngx_http_mcp_router_find(ngx_http_mcp_router_t *router, ngx_str_t *name)
 
     return u;
 }
+
+
+ngx_uint_t
+ngx_http_mcp_prefix_valid(ngx_str_t *prefix)
+{
+    u_char      c;
+    ngx_uint_t  i;
+
+    if (prefix->len == 0 || prefix->len > NGX_HTTP_MCP_PREFIX_MAX) {
+        return 0;
+    }
+
+    for (i = 0; i < prefix->len; i++) {
+        c = prefix->data[i];
+
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')
+            && !(c >= '0' && c <= '9') && c != '_' && c != '-' && c != '.')
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}

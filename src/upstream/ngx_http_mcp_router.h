@@ -11,6 +11,13 @@
 #include "ngx_http_mcp_upstream.h"
 
 
+/* upstreams of an endpoint, at most */
+#define NGX_HTTP_MCP_UPSTREAMS_MAX  32
+
+/* bytes of a prefix, at most */
+#define NGX_HTTP_MCP_PREFIX_MAX     32
+
+
 /* lives as long as the configuration */
 
 typedef struct {
@@ -33,6 +40,10 @@ ngx_http_mcp_upstream_t *ngx_http_mcp_router_next(
 /* the one with this NAME; NULL: it is not configured (any more) */
 ngx_http_mcp_upstream_t *ngx_http_mcp_router_find(
     ngx_http_mcp_router_t *router, ngx_str_t *name);
+
+
+/* whether names may begin with this prefix and "__" */
+ngx_uint_t ngx_http_mcp_prefix_valid(ngx_str_t *prefix);
 
 
 #endif /* _NGX_HTTP_MCP_ROUTER_H_INCLUDED_ */

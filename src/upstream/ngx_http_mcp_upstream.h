@@ -58,6 +58,9 @@ typedef struct {
     ngx_str_t                         name;
     ngx_http_complex_value_t          uri;
     ngx_uint_t                        protocol; /* ngx_http_mcp_protocol_e */
+    ngx_str_t                         prefix;   /* of names, before "__"; empty:
+                                                   they stay */
+    ngx_flag_t                        bare;     /* prefix=none */
     ngx_flag_t                        listen;
     ngx_flag_t                        probe;    /* may be asked for all, else
                                                    by clients alone */
