@@ -65,6 +65,14 @@ server {
         send_timeout 300ms;
     }
 
+    location = /users {
+        mcp_endpoint zone=main name=users;
+        mcp_upstream up /_up listen=off;
+        mcp_session_bind $http_x_user;
+        mcp_session_limit 0 key=shared;
+        mcp_call_limit 2;
+    }
+
     location = /_up {
         internal;
         proxy_pass http://127.0.0.1:%%UP%%/mcp;
@@ -181,12 +189,41 @@ is($j && $j->{json}{result}{content}[0]{text}, 'back',
    'but not the one that is read again');
 
 
-# who reads nothing is given up, and counts as one that left
+# all of those end
 
 $up->release($_) for 'others', map { my $n = $_; map { "greedy$n-$_" } 1 .. 8 }
                                1 .. 15;
 ok(wait_for(sub { calls()->{running} == 0 }), 'none of those before runs on')
     or diag(calls()->{running});
+
+
+# without a tenant, users are told apart, whatever they share
+
+my $user = $t->session(path => '/users', headers => { 'X-User' => 'lone' });
+my ($lone) = leave($user, 'lone', conn => $t->conn_on_worker($worker));
+
+$before = calls()->{abandoned};
+
+for (1 .. 3) {
+    my $s = $t->session(path => '/users', headers => { 'X-User' => 'many' });
+
+    leave($s, 'many', conn => $t->conn_on_worker($worker)) for 1 .. 2;
+}
+
+ok(wait_for(sub { calls()->{abandoned} >= $before + 4 }),
+   'those of one user are cancelled');
+is(calls()->{abandoned}, $before + 4, 'no more than that');
+
+$up->release('lone');
+
+$j = answer($user, $lone);
+is($j && $j->{result}{content}[0]{text}, 'lone', 'another one gets answers');
+
+$up->release('many');
+ok(wait_for(sub { calls()->{running} == 0 }), 'and none runs on');
+
+
+# who reads nothing is given up, and counts as one that left
 
 my %deaf = (path => '/huge', accept => 'application/json',
             headers => { 'X-Tenant' => 'deaf' });

@@ -55,6 +55,14 @@ server {
         mcp_session_limit 0 key=$http_x_key;
     }
 
+    location = /bound {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+        mcp_tenant $http_x_tenant;
+        mcp_session_bind $http_x_user;
+        mcp_session_limit 0 key=$http_x_key;
+    }
+
     location = /small {
         mcp_endpoint zone=main;
         mcp_tenant $http_x_tenant;
@@ -173,6 +181,11 @@ is($t->client(headers => { 'X-Tenant' => 'a', 'X-Client' => '192.0.2.1',
               path => '/named',
               info => { name => 'g', version => '1', x => 'x' x 3900 })
       ->initialize->{status}, 200, 'another key');
+is($t->client(headers => { 'X-Tenant' => 'a', 'X-Client' => '192.0.2.1',
+                           'X-User' => 'other user' },
+              path => '/bound',
+              info => { name => 'g', version => '1', x => 'x' x 3900 })
+      ->initialize->{status}, 200, 'no key, but an identity');
 
 
 # subscriptions with long URIs

@@ -50,6 +50,7 @@ static void ngx_http_mcp_call_free_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_room(ngx_http_mcp_call_t *call,
     ngx_uint_t room);
 static void ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call);
+static uint64_t ngx_http_mcp_call_detached_key(ngx_http_mcp_call_t *call);
 static ngx_http_mcp_call_t *ngx_http_mcp_call_detached_oldest(
     ngx_http_mcp_call_t *call, ngx_uint_t *n);
 static void ngx_http_mcp_call_detached_remove(ngx_http_mcp_call_t *call);
@@ -1099,8 +1100,7 @@ ngx_http_mcp_call_client_gone(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
 {
-    ngx_str_t             *key;
-    ngx_uint_t             i, n, max, tenant;
+    ngx_uint_t             i, n, max;
     ngx_http_mcp_ctx_t    *ctx;
     ngx_http_mcp_call_t   *oldest;
     ngx_http_mcp_calls_t  *calls;
@@ -1112,21 +1112,7 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
     ctx = call->ctx;
     calls = &ngx_http_mcp_calls;
 
-    tenant = (ctx->caller.tenant.len != 0);
-    key = tenant ? &ctx->caller.tenant : &ctx->caller.share;
-
-    if (!tenant && ngx_http_mcp_evaluate_share(call->r, ctx) != NGX_OK) {
-
-        /* it counts with all of which that is unknown */
-
-        ngx_str_null(key);
-    }
-
-    call->detached_key = ((uint64_t) ngx_murmur_hash2(key->data,
-                                                      key->len) << 32)
-                         ^ ((uint64_t) ngx_crc32_long(key->data,
-                                                      key->len) << 1)
-                         ^ tenant;
+    call->detached_key = ngx_http_mcp_call_detached_key(call);
 
     if (calls->ndetached == 0) {
         ngx_queue_init(&calls->left);
@@ -1159,6 +1145,42 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
         ngx_queue_remove(&oldest->detached_queue);
         ngx_queue_insert_tail(&calls->left, &oldest->detached_queue);
     }
+}
+
+
+/* of the tenant, else of the identity, else of what has the share */
+
+static uint64_t
+ngx_http_mcp_call_detached_key(ngx_http_mcp_call_t *call)
+{
+    ngx_str_t           *key;
+    ngx_uint_t           kind;
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = call->ctx;
+
+    if (ctx->caller.tenant.len) {
+        key = &ctx->caller.tenant;
+        kind = 0;
+
+    } else if (ctx->caller.identity.len) {
+        key = &ctx->caller.identity;
+        kind = 1;
+
+    } else {
+        key = &ctx->caller.share;
+        kind = 2;
+
+        if (ngx_http_mcp_evaluate_share(call->r, ctx) != NGX_OK) {
+
+            /* it counts with all of which that is unknown */
+
+            ngx_str_null(key);
+        }
+    }
+
+    return ((uint64_t) ngx_murmur_hash2(key->data, key->len) << 32)
+           ^ ((uint64_t) ngx_crc32_long(key->data, key->len) << 2) ^ kind;
 }
 
 

@@ -101,7 +101,7 @@ ngx_http_mcp_evaluate_share(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_str_t          value, *share;
     ngx_connection_t  *c;
 
-    value = ctx->caller.identity;
+    ngx_str_null(&value);
     share = &ctx->caller.share;
 
     if (ctx->conf->session_limit_key
@@ -109,6 +109,10 @@ ngx_http_mcp_evaluate_share(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
            != NGX_OK)
     {
         return NGX_ERROR;
+    }
+
+    if (value.len == 0) {
+        value = ctx->caller.identity;
     }
 
     if (value.len) {
