@@ -149,15 +149,13 @@ static ngx_uint_t ngx_http_mcp_json_zone(cJSON *root,
     ngx_http_mcp_status_t *status);
 static ngx_uint_t ngx_http_mcp_json_counters(cJSON *root,
     ngx_http_mcp_status_t *status);
-static ngx_uint_t ngx_http_mcp_json_lists(cJSON *root,
-    ngx_http_mcp_status_t *status);
-static ngx_uint_t ngx_http_mcp_json_exchanges(cJSON *root,
-    ngx_http_mcp_status_t *status);
-static ngx_uint_t ngx_http_mcp_json_exchange(cJSON *item,
-    ngx_http_mcp_status_metric_t *m);
+static ngx_uint_t ngx_http_mcp_json_list(cJSON *item, void *data);
+static ngx_uint_t ngx_http_mcp_json_exchange(cJSON *item, void *data);
 static ngx_uint_t ngx_http_mcp_json_leases(cJSON *root,
     ngx_http_mcp_status_t *status);
-static cJSON *ngx_http_mcp_json_item(cJSON *array);
+static ngx_uint_t ngx_http_mcp_json_lease(cJSON *item, void *data);
+static ngx_uint_t ngx_http_mcp_json_array(cJSON *group, char *name,
+    ngx_array_t *elements, ngx_uint_t (*fill)(cJSON *item, void *data));
 static ngx_chain_t *ngx_http_mcp_status_json(ngx_http_mcp_status_t *status);
 static void ngx_http_mcp_text_zone(ngx_http_mcp_text_t *t,
     ngx_http_mcp_status_t *status);
@@ -676,8 +674,12 @@ ngx_http_mcp_status_json(ngx_http_mcp_status_t *status)
         && ngx_http_mcp_json_number(root, "workers", status->use.workers)
         && ngx_http_mcp_json_zone(root, status)
         && ngx_http_mcp_json_counters(root, status)
-        && ngx_http_mcp_json_lists(root, status)
-        && ngx_http_mcp_json_exchanges(root, status)
+        && ngx_http_mcp_json_array(
+               cJSON_GetObjectItemCaseSensitive(root, "lists"), "kept",
+               &status->lists, ngx_http_mcp_json_list)
+        && ngx_http_mcp_json_array(
+               cJSON_GetObjectItemCaseSensitive(root, "exchanges"), "by",
+               &status->metrics, ngx_http_mcp_json_exchange)
         && ngx_http_mcp_json_leases(root, status))
     {
         text = cJSON_Print(root);
@@ -788,72 +790,25 @@ ngx_http_mcp_json_counters(cJSON *root, ngx_http_mcp_status_t *status)
 
 
 static ngx_uint_t
-ngx_http_mcp_json_lists(cJSON *root, ngx_http_mcp_status_t *status)
+ngx_http_mcp_json_list(cJSON *item, void *data)
 {
-    cJSON                       *array, *item;
-    ngx_uint_t                   i;
-    ngx_http_mcp_status_list_t  *list;
+    ngx_http_mcp_status_list_t *list = data;
 
-    array = cJSON_AddArrayToObject(
-                cJSON_GetObjectItemCaseSensitive(root, "lists"), "kept");
-
-    if (array == NULL) {
-        return 0;
-    }
-
-    list = status->lists.elts;
-
-    for (i = 0; i < status->lists.nelts; i++) {
-        item = ngx_http_mcp_json_item(array);
-
-        if (item == NULL
-            || !ngx_http_mcp_json_text(item, "endpoint", list[i].endpoint)
-            || !ngx_http_mcp_json_text(item, "list", list[i].list)
-            || !ngx_http_mcp_json_number(item, "audiences", list[i].kept)
-            || !ngx_http_mcp_json_number(item, "failing", list[i].failing)
-            || !ngx_http_mcp_json_number(item, "entries", list[i].entries)
-            || !ngx_http_mcp_json_number(item, "bytes", list[i].size)
-            || !ngx_http_mcp_json_number(item, "age_ms", list[i].age))
-        {
-            return 0;
-        }
-    }
-
-    return 1;
+    return ngx_http_mcp_json_text(item, "endpoint", list->endpoint)
+           && ngx_http_mcp_json_text(item, "list", list->list)
+           && ngx_http_mcp_json_number(item, "audiences", list->kept)
+           && ngx_http_mcp_json_number(item, "failing", list->failing)
+           && ngx_http_mcp_json_number(item, "entries", list->entries)
+           && ngx_http_mcp_json_number(item, "bytes", list->size)
+           && ngx_http_mcp_json_number(item, "age_ms", list->age);
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_json_exchanges(cJSON *root, ngx_http_mcp_status_t *status)
+ngx_http_mcp_json_exchange(cJSON *item, void *data)
 {
-    cJSON                         *array, *item;
-    ngx_uint_t                     i;
-    ngx_http_mcp_status_metric_t  *m;
+    ngx_http_mcp_status_metric_t *m = data;
 
-    array = cJSON_AddArrayToObject(
-                cJSON_GetObjectItemCaseSensitive(root, "exchanges"), "by");
-
-    if (array == NULL) {
-        return 0;
-    }
-
-    m = status->metrics.elts;
-
-    for (i = 0; i < status->metrics.nelts; i++) {
-        item = ngx_http_mcp_json_item(array);
-
-        if (item == NULL || !ngx_http_mcp_json_exchange(item, &m[i])) {
-            return 0;
-        }
-    }
-
-    return 1;
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_json_exchange(cJSON *item, ngx_http_mcp_status_metric_t *m)
-{
     char         name[NGX_INT64_LEN + 1];
     cJSON       *buckets;
     ngx_uint_t   i;
@@ -896,62 +851,67 @@ ngx_http_mcp_json_exchange(cJSON *item, ngx_http_mcp_status_metric_t *m)
 static ngx_uint_t
 ngx_http_mcp_json_leases(cJSON *root, ngx_http_mcp_status_t *status)
 {
-    cJSON                        *leases, *array, *item;
-    ngx_uint_t                    i;
-    ngx_http_mcp_status_lease_t  *lease;
+    cJSON  *leases;
 
     leases = cJSON_AddObjectToObject(root, "leases");
 
-    if (leases == NULL
-        || !ngx_http_mcp_json_number(leases, "held", status->held)
-        || !ngx_http_mcp_json_number(leases, "free",
-                                     status->nleases - status->held))
-    {
-        return 0;
-    }
+    return leases
+           && ngx_http_mcp_json_number(leases, "held", status->held)
+           && ngx_http_mcp_json_number(leases, "free",
+                                       status->nleases - status->held)
+           && ngx_http_mcp_json_array(leases, "by", &status->leases,
+                                      ngx_http_mcp_json_lease);
+}
 
-    array = cJSON_AddArrayToObject(leases, "by");
+
+static ngx_uint_t
+ngx_http_mcp_json_lease(cJSON *item, void *data)
+{
+    ngx_http_mcp_status_lease_t *lease = data;
+
+    return ngx_http_mcp_json_text(item, "key", lease->key)
+           && ngx_http_mcp_json_number(item, "pid", lease->info.holder)
+           && ngx_http_mcp_json_number(item, "age_ms", lease->info.held)
+           && ngx_http_mcp_json_number(item, "silence_ms",
+                                       lease->info.silent)
+           && cJSON_AddBoolToObject(item, "silent", lease->silent) != NULL
+           && ngx_http_mcp_json_number(item, "fence", lease->info.fence)
+           && ngx_http_mcp_json_number(item, "taken", lease->info.consumed);
+}
+
+
+/* an object for each element, which fill() gives its members; 0: no memory */
+
+static ngx_uint_t
+ngx_http_mcp_json_array(cJSON *group, char *name, ngx_array_t *elements,
+    ngx_uint_t (*fill)(cJSON *item, void *data))
+{
+    cJSON       *array, *item;
+    u_char      *p;
+    ngx_uint_t   i;
+
+    array = cJSON_AddArrayToObject(group, name);
 
     if (array == NULL) {
         return 0;
     }
 
-    lease = status->leases.elts;
+    p = elements->elts;
 
-    for (i = 0; i < status->leases.nelts; i++) {
-        item = ngx_http_mcp_json_item(array);
+    for (i = 0; i < elements->nelts; i++) {
+        item = cJSON_CreateObject();
 
-        if (item == NULL
-            || !ngx_http_mcp_json_text(item, "key", lease[i].key)
-            || !ngx_http_mcp_json_number(item, "pid", lease[i].info.holder)
-            || !ngx_http_mcp_json_number(item, "age_ms", lease[i].info.held)
-            || !ngx_http_mcp_json_number(item, "silence_ms",
-                                         lease[i].info.silent)
-            || cJSON_AddBoolToObject(item, "silent", lease[i].silent) == NULL
-            || !ngx_http_mcp_json_number(item, "fence", lease[i].info.fence)
-            || !ngx_http_mcp_json_number(item, "taken", lease[i].info.consumed))
-        {
+        if (item && !cJSON_AddItemToArray(array, item)) {
+            cJSON_Delete(item);
+            return 0;
+        }
+
+        if (item == NULL || !fill(item, p + i * elements->size)) {
             return 0;
         }
     }
 
     return 1;
-}
-
-
-static cJSON *
-ngx_http_mcp_json_item(cJSON *array)
-{
-    cJSON  *item;
-
-    item = cJSON_CreateObject();
-
-    if (item && !cJSON_AddItemToArray(array, item)) {
-        cJSON_Delete(item);
-        return NULL;
-    }
-
-    return item;
 }
 
 

@@ -22,7 +22,7 @@ typedef struct {
 } ngx_http_mcp_frames_t;
 
 
-/* what is said of a gap */
+/* the text that tells of a gap */
 
 typedef struct {
     u_char       *start;

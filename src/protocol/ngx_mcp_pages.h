@@ -30,7 +30,7 @@ typedef enum {
 #define NGX_MCP_LIST_ALL        0x0f
 
 
-/* what a server offers to notify of */
+/* the notifications that a server offers */
 #define NGX_MCP_OFFERED_TOOLS      0x01
 #define NGX_MCP_OFFERED_PROMPTS    0x02
 #define NGX_MCP_OFFERED_RESOURCES  0x04
@@ -56,7 +56,7 @@ typedef struct {
 /* the last one has no kinds */
 extern ngx_mcp_list_change_t  ngx_mcp_list_changes[];
 
-/* what a notification of this method means, or NULL */
+/* the change that a notification of this method tells of, or NULL */
 ngx_mcp_list_change_t *ngx_mcp_list_change(ngx_uint_t method);
 
 

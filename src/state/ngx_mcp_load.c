@@ -3,7 +3,7 @@
 #include "ngx_mcp_load.h"
 
 
-/* what a former process gave to others after it had saved may not come again */
+/* numbers that a former process gave after it had saved may not come again */
 #define NGX_MCP_LOAD_STAMPS    0x100000000ULL
 #define NGX_MCP_LOAD_CHANNELS  0x10000
 

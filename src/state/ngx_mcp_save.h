@@ -23,7 +23,7 @@ typedef struct {
 } ngx_mcp_save_counts_t;
 
 
-/* what is said of the zone first; of some hundred bytes */
+/* the description of the zone, which comes first; some hundred bytes */
 void ngx_mcp_save_zone(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out);
 
 /*

@@ -24,7 +24,7 @@ typedef enum {
                            ngx_mcp_stage_needs(stage))
 
 
-/* what may be the first of a client in a group */
+/* an entity that may be the first of a client in a group */
 
 typedef struct {
     ngx_str_t              *endpoint;
@@ -52,7 +52,7 @@ typedef struct {
     ((ngx_mcp_state_schema_t *) (zone)->schema)->admit_locked(zone, in)
 
 
-/* what a process counts in zone->counts */
+/* counts of a process, in zone->counts */
 
 typedef enum {
     NGX_MCP_COUNT_DELETES = 0             /* under way at upstreams */

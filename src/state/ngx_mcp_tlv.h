@@ -135,7 +135,7 @@ typedef struct {
     ngx_uint_t              full;
 } ngx_mcp_tlv_t;
 
-/* what end() needs; in between, what is written belongs to the entity */
+/* its result is for end(); in between, all that is written is the entity's */
 size_t ngx_mcp_tlv_begin(ngx_mcp_tlv_t *out, ngx_uint_t tag);
 void ngx_mcp_tlv_end(ngx_mcp_tlv_t *out, size_t begin);
 

@@ -685,68 +685,63 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 }
 
 
+/* the next event, if b has the rest of it */
+
 static void
 ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    ngx_int_t                rc;
-    ngx_str_t                text;
-    ngx_uint_t               skipped;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_int_t   rc;
+    ngx_str_t   text;
+    ngx_uint_t  skipped;
 
-    cap = x->capture;
+    skipped = x->sse->skipped;
 
-    while (b->pos < b->last && !cap->held && !cap->stop) {
+    rc = ngx_mcp_sse_feed(x->sse, &b->pos, b->last);
 
-        skipped = x->sse->skipped;
+    ngx_http_mcp_capture_skipped(x, x->sse->skipped - skipped);
 
-        rc = ngx_mcp_sse_feed(x->sse, &b->pos, b->last);
+    if (rc == NGX_AGAIN) {
+        return;
+    }
 
-        ngx_http_mcp_capture_skipped(x, x->sse->skipped - skipped);
+    if (rc == NGX_DECLINED) {
+        ngx_http_mcp_capture_too_large(x, "an event");
+        return;
+    }
 
-        if (rc == NGX_AGAIN) {
-            break;
-        }
+    /* rc == NGX_OK */
 
-        if (rc == NGX_DECLINED) {
-            ngx_http_mcp_capture_too_large(x, "an event");
-            return;
-        }
+    text = x->sse->data;
 
-        /* rc == NGX_OK */
+    if (x->feed) {
+        x->handlers->message(x, &text);
+        return;
+    }
 
-        if (x->feed) {
-            text = x->sse->data;
-            x->handlers->message(x, &text);
-            continue;
-        }
+    if (text.len == 0
+        || (x->sse->name.len
+            && (x->sse->name.len != 7
+                || ngx_strncmp(x->sse->name.data, "message", 7) != 0)))
+    {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
+                       "mcp exchange event \"%V\" len:%uz ignored",
+                       &x->sse->name, text.len);
+        return;
+    }
 
-        if (x->sse->data.len == 0
-            || (x->sse->name.len
-                && (x->sse->name.len != 7
-                    || ngx_strncmp(x->sse->name.data, "message", 7) != 0)))
-        {
-            ngx_log_debug2(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
-                           "mcp exchange event \"%V\" len:%uz ignored",
-                           &x->sse->name, x->sse->data.len);
-            continue;
-        }
+    if (ngx_mcp_json_scan(&x->scan, &text) != NGX_OK
+        || (x->scan.type != NGX_MCP_JSON_OBJECT
+            && x->scan.type != NGX_MCP_JSON_ARRAY))
+    {
+        ngx_http_mcp_capture_no_message(x, &text);
+        return;
+    }
 
-        text = x->sse->data;
+    ngx_http_mcp_capture_id(x, &text);
+    ngx_http_mcp_capture_refusal(x, &text);
 
-        if (ngx_mcp_json_scan(&x->scan, &text) != NGX_OK
-            || (x->scan.type != NGX_MCP_JSON_OBJECT
-                && x->scan.type != NGX_MCP_JSON_ARRAY))
-        {
-            ngx_http_mcp_capture_no_message(x, &text);
-            continue;
-        }
-
-        ngx_http_mcp_capture_id(x, &text);
-        ngx_http_mcp_capture_refusal(x, &text);
-
-        if (x->handlers->message) {
-            x->handlers->message(x, &text);
-        }
+    if (x->handlers->message) {
+        x->handlers->message(x, &text);
     }
 }
 
@@ -778,33 +773,29 @@ ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 }
 
 
+/* likewise the next line */
+
 static void
 ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    ngx_int_t                rc;
-    ngx_str_t                text;
-    ngx_uint_t               skipped;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_int_t   rc;
+    ngx_str_t   text;
+    ngx_uint_t  skipped;
 
-    cap = x->capture;
+    skipped = x->lines->skipped;
 
-    while (b->pos < b->last && !cap->held && !cap->stop) {
+    rc = ngx_mcp_lines_feed(x->lines, &b->pos, b->last);
 
-        skipped = x->lines->skipped;
+    ngx_http_mcp_capture_skipped(x, x->lines->skipped - skipped);
 
-        rc = ngx_mcp_lines_feed(x->lines, &b->pos, b->last);
+    if (rc == NGX_ERROR) {
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
+        return;
+    }
 
-        ngx_http_mcp_capture_skipped(x, x->lines->skipped - skipped);
-
-        if (rc == NGX_ERROR) {
-            ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
-            return;
-        }
-
-        if (rc == NGX_OK) {
-            text = x->lines->data;
-            x->handlers->message(x, &text);
-        }
+    if (rc == NGX_OK) {
+        text = x->lines->data;
+        x->handlers->message(x, &text);
     }
 }
 
