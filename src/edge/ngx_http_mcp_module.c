@@ -185,9 +185,31 @@ ngx_http_mcp_exit_process(ngx_cycle_t *cycle)
 }
 
 
+/*
+ * A process without a master serves no new connection after a reload, and may
+ * crash at the next one: nginx keeps its configuration if the new one fails.
+ */
+
 static ngx_int_t
 ngx_http_mcp_preconfiguration(ngx_conf_t *cf)
 {
+    ngx_cycle_t               *old;
+    ngx_http_mcp_main_conf_t  *mmcf;
+
+    old = cf->cycle->old_cycle;
+
+    if (ngx_process == NGX_PROCESS_SINGLE && !ngx_is_init_cycle(old)) {
+        mmcf = ngx_http_cycle_get_module_main_conf(old, ngx_http_mcp_module);
+
+        if (mmcf && mmcf->zones.nelts) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "nginx with \"master_process off\" would serve "
+                               "no connections after a reload, so it goes on "
+                               "with the old configuration; restart nginx");
+            return NGX_ERROR;
+        }
+    }
+
     return ngx_http_mcp_add_variables(cf);
 }
 

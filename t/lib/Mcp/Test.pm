@@ -392,6 +392,8 @@ sub start {
 
 sub wanted_workers {
     my ($self) = @_;
+
+    return 0 if $self->{globals} =~ /\bmaster_process off;/;
     return $self->{workers} =~ /^\d+$/ ? $self->{workers} : 1;
 }
 
