@@ -57,6 +57,7 @@ main(void)
     invalidate_tests();
     id_tests();
     pages_tests();
+    names_tests();
 
     printf("1..%d\n", tap_n);
 

@@ -25,6 +25,7 @@ void lines_tests(void);
 void invalidate_tests(void);
 void id_tests(void);
 void pages_tests(void);
+void names_tests(void);
 
 
 #endif /* _TAP_H_INCLUDED_ */

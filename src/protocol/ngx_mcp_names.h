@@ -1,0 +1,63 @@
+
+/*
+ * Names of tools and prompts where several upstreams stand behind one endpoint:
+ * clients see "PREFIX__NAME", upstreams their own names.
+ *
+ * A name that would be longer than NGX_MCP_NAME_MAX bytes is cut, and ends in
+ * "_" and the first 8 hexadecimal digits of the SHA-1 of "PREFIX__NAME".
+ * Where there is no prefix, names stay as they are, whatever their length.
+ *
+ * No state; what is composed comes from the caller's pool.
+ */
+
+#ifndef _NGX_MCP_NAMES_H_INCLUDED_
+#define _NGX_MCP_NAMES_H_INCLUDED_
+
+
+#include "ngx_mcp_core.h"
+#include "ngx_mcp_pages.h"
+
+
+/* bytes; SDKs and models take no longer names */
+#define NGX_MCP_NAME_MAX     64
+
+/* between prefix and name */
+#define NGX_MCP_NAME_JOINT   "__"
+
+
+/*
+ * Writes an upstream's name (decoded) as clients see it to dst, which has room
+ * for NGX_MCP_NAME_MAX bytes; prefix is not empty, and of 32 bytes at most.
+ * Returns the end.
+ */
+u_char *ngx_mcp_name_expose(u_char *dst, ngx_str_t *prefix, ngx_str_t *name);
+
+/*
+ * The upstream's name of one that a client sent, both decoded; *name points
+ * into it.  NGX_OK; NGX_AGAIN: only if it was not cut, which is found out by
+ * exposing the names that the upstream has; NGX_DECLINED: it has another
+ * prefix.
+ */
+ngx_int_t ngx_mcp_name_local(ngx_str_t *prefix, ngx_str_t *exposed,
+    ngx_str_t *name);
+
+
+/*
+ * The raw entry of a list (NGX_MCP_LIST_*) of an upstream as clients see it:
+ * with the prefix, unless that is empty or the list is one of resources, and
+ * with " (SUFFIX)" behind its titles, unless that is empty.  The rest stays
+ * byte for byte; it is the entry itself where nothing changes.  data NULL: no
+ * memory.
+ */
+ngx_str_t ngx_mcp_entry_expose(ngx_str_t *entry, ngx_uint_t kind,
+    ngx_str_t *prefix, ngx_str_t *suffix, ngx_pool_t *pool);
+
+/*
+ * By what an entry is known (its name, URI or template) and the title that
+ * clients show, decoded; empty: it has none.  NGX_OK or NGX_ERROR (no memory).
+ */
+ngx_int_t ngx_mcp_entry_names(ngx_str_t *entry, ngx_uint_t kind,
+    ngx_pool_t *pool, ngx_str_t *name, ngx_str_t *title);
+
+
+#endif /* _NGX_MCP_NAMES_H_INCLUDED_ */
