@@ -367,7 +367,7 @@ ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
         ngx_mcp_stage_init(zone, &stage, NGX_MCP_EVENT, parts, 3);
 
-        if (ngx_mcp_log_shrink_locked(zone, s, c) == NGX_OK
+        if (ngx_mcp_log_shrink_locked(zone, s, c, 0) == NGX_OK
             && ngx_mcp_free_blocks(zone->sh) >= stage.blocks
             && ngx_mcp_log_add_locked(zone, c, &event, NULL, &stage))
         {

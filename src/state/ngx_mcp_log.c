@@ -162,6 +162,12 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     large = (in.stage.len > s->event_size);
 
+    if (fits && !large) {
+        fits = (ngx_mcp_log_shrink_locked(zone, s,
+                                          (owner == s) ? NULL : owner, 0)
+                == NGX_OK);
+    }
+
     rc = ngx_mcp_log_channel_locked(zone, owner, &in, fits, cursor);
 
     ngx_mcp_zone_unlock(zone);
@@ -201,8 +207,7 @@ ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
 
     e = NULL;
 
-    room = (room && in->stage.len <= s->event_size
-            && ngx_mcp_log_shrink_locked(zone, s, c) == NGX_OK);
+    room = (room && in->stage.len <= s->event_size);
 
     ngx_mcp_touch(zone, &s->events);
     ngx_mcp_touch(zone, log);
@@ -241,15 +246,13 @@ ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
 
 
 /*
- * Makes room for one event more in a session, on the line of c or, if that is
- * NULL, on the general one.  A little of what a call's reader has yet to take
- * is kept beyond the limit: somebody waits for the answer behind it.  NGX_OK
- * or NGX_DECLINED.
+ * A little of what a call's reader has yet to take is kept beyond the limit:
+ * somebody waits for the answer behind it.
  */
 
 ngx_int_t
 ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_mcp_call_sh_t *c)
+    ngx_mcp_call_sh_t *c, ngx_uint_t beside)
 {
     uint32_t             n;
     ngx_mcp_call_sh_t   *channel;
@@ -257,7 +260,7 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
     channel = NULL;
 
-    while (s->events >= s->event_max) {
+    while (s->events + beside >= s->event_max) {
         ngx_mcp_step_locked(zone);
 
         for (n = s->finished.head; n; n = channel->task.rec.links.next) {

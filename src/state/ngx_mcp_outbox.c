@@ -7,8 +7,10 @@
 #define NGX_MCP_SEND_BLOCKS     256
 #define NGX_MCP_SEND_JOURNAL    4096
 
-/* groups that are looked at under one hold, and that get an item in one turn */
+/* groups, or items, that are looked at under one hold of the lock */
 #define NGX_MCP_SEND_LOOK       64
+
+/* groups that get an item in one turn */
 #define NGX_MCP_SEND_TURN       512
 
 /* items in one turn */
@@ -67,6 +69,7 @@ typedef struct {
     ngx_uint_t              out;
     ngx_uint_t              room;
     ngx_mcp_ref_t           ref;
+    uint32_t                session;      /* whose log gets it, or 0 */
     ngx_mcp_progress_sh_t   after;
 } ngx_mcp_target_t;
 
@@ -80,6 +83,7 @@ typedef struct {
     ngx_uint_t              done;         /* targets */
     ngx_uint_t              large;
     ngx_uint_t              full;
+    ngx_uint_t              delivered;    /* targets, without an item */
     ngx_uint_t              missed;       /* sessions */
     ngx_msec_t              due;          /* a window that was opened */
     ngx_mcp_stage_t        *staged;
@@ -112,6 +116,8 @@ static ngx_int_t ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone,
 static ngx_int_t ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd);
 static void ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_consume_t *consume);
+static ngx_uint_t ngx_mcp_send_repeated_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_post_t *post);
 static void ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd, ngx_mcp_progress_sh_t *at);
 static void ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone,
@@ -124,6 +130,8 @@ static ngx_int_t ngx_mcp_send_stage_locked(ngx_mcp_zone_t *zone,
 static void ngx_mcp_send_unstage_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd);
 static ngx_uint_t ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_sending_t *snd);
+static void ngx_mcp_send_shrink_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd);
 static ngx_uint_t ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out, ngx_mcp_ref_t ref);
@@ -167,7 +175,7 @@ static void ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone,
 static void ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out, ngx_uint_t room);
 static ngx_int_t ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t *ref, ngx_msec_t *next);
+    ngx_mcp_ref_t *at, ngx_mcp_ref_t *ref, ngx_msec_t *next);
 static void ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *w);
 
@@ -279,8 +287,11 @@ ngx_mcp_outbox_send(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
         ngx_mcp_doorbell_due(zone, 1);
     }
 
-    return (rc == NGX_OK && snd.missed && snd.item.block == 0) ? NGX_ERROR
-                                                               : rc;
+    if (rc == NGX_OK && snd.missed && !snd.delivered && snd.item.block == 0) {
+        return NGX_ERROR;
+    }
+
+    return rc;
 }
 
 
@@ -546,6 +557,11 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
     target = &head->target;
 
     if (out->session.data) {
+
+        /* an item has the reference alone */
+
+        ngx_memzero(&head->ref, sizeof(ngx_mcp_ref_t));
+
         s = ngx_mcp_session_lookup_locked(zone, &out->session);
 
         if (s == NULL
@@ -558,9 +574,8 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
             return NGX_DECLINED;
         }
 
-        head->ref = ngx_mcp_ref(zone, s);
-
         if (head->how & NGX_MCP_SEND_TOPIC) {
+            head->ref = ngx_mcp_ref(zone, s);
             *ref = s->rec.owner;
             return NGX_OK;
         }
@@ -569,10 +584,14 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
             return NGX_DECLINED;
         }
 
+        if (ngx_mcp_subscriber_hidden_locked(zone, &s->subscriber, target)) {
+            return NGX_DONE;
+        }
+
+        head->ref = ngx_mcp_ref(zone, s);
         *ref = head->ref;
 
-        return ngx_mcp_subscriber_hidden_locked(zone, &s->subscriber, target)
-               ? NGX_DONE : NGX_OK;
+        return NGX_OK;
     }
 
     *ref = head->ref;
@@ -632,6 +651,13 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         }
 
         ngx_mcp_send_find_locked(zone, snd, at);
+
+        if (snd->new && ngx_mcp_send_repeated_locked(zone, post)) {
+            ngx_mcp_send_unstage_locked(zone, snd);
+            ngx_mcp_zone_unlock(zone);
+            return NGX_DECLINED;
+        }
+
         rc = ngx_mcp_send_stage_locked(zone, snd);
 
     } while (rc == NGX_AGAIN);
@@ -689,6 +715,26 @@ ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
             break;
         }
     }
+}
+
+
+/* whether an event with this id was taken before; there may be no room now */
+
+static ngx_uint_t
+ngx_mcp_send_repeated_locked(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
+{
+    ngx_mcp_idempotency_sh_t  *o;
+
+    o = post->id ? ngx_mcp_idempotency_find_locked(zone, post->id) : NULL;
+
+    if (o == NULL) {
+        return 0;
+    }
+
+    post->sessions = o->sessions;
+    post->item = o->item;
+
+    return 1;
 }
 
 
@@ -877,6 +923,7 @@ ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     t = &snd->targets[snd->ntargets++];
 
     ngx_memzero(&t->ref, sizeof(ngx_mcp_ref_t));
+    t->session = 0;
 
     if (ref) {
         t->ref = *ref;
@@ -984,7 +1031,58 @@ ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         }
     }
 
+    if (fits || !snd->new || !snd->post->answered) {
+        ngx_mcp_send_shrink_locked(zone, snd);
+    }
+
     return fits;
+}
+
+
+/*
+ * Sessions drop older events for what they are about to get.  It may end the
+ * transaction, so it is done before the event is taken: from then on all is
+ * one transaction.
+ */
+
+static void
+ngx_mcp_send_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
+{
+    void                  *owner;
+    ngx_uint_t             i, k, how, beside;
+    ngx_mcp_target_t      *t;
+    ngx_mcp_session_sh_t  *s;
+
+    for (i = 0; i < snd->ntargets; i++) {
+        t = &snd->targets[i];
+        how = snd->outs[t->out].head.how;
+
+        if (!t->room || t->ref.block == 0
+            || (how & (NGX_MCP_SEND_CHANNEL|NGX_MCP_SEND_TOPIC
+                       |NGX_MCP_SEND_GAP))
+               != NGX_MCP_SEND_CHANNEL)
+        {
+            continue;
+        }
+
+        owner = ngx_mcp_log_owner_locked(zone, t->ref, &s);
+
+        if (owner == NULL) {
+            continue;
+        }
+
+        t->session = ngx_mcp_number(zone, s);
+        beside = 0;
+
+        for (k = 0; k < i; k++) {
+            beside += (snd->targets[k].session == t->session);
+        }
+
+        t->room = (ngx_mcp_log_shrink_locked(zone, s,
+                                             (owner == s) ? NULL : owner,
+                                             beside)
+                   == NGX_OK);
+    }
 }
 
 
@@ -1037,14 +1135,6 @@ ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
     }
 
     if (post->id) {
-        o = ngx_mcp_idempotency_find_locked(zone, post->id);
-
-        if (o) {
-            post->sessions = o->sessions;
-            post->item = o->item;
-            return NGX_DECLINED;
-        }
-
         o = ngx_mcp_idempotency_add_locked(zone, post->id, post->sessions);
         o->item = snd->item;
     }
@@ -1151,6 +1241,8 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
                                                      : &snd->large);
         snd->missed += sessions;
     }
+
+    snd->delivered += (rc == NGX_OK);
 }
 
 
@@ -1224,6 +1316,13 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
     rc = ngx_mcp_stage(zone, &stage);
 
     ngx_mcp_zone_lock(zone);
+
+    if (ngx_mcp_send_repeated_locked(zone, post)) {
+        ngx_mcp_stage_drop_locked(zone, &stage);
+        ngx_mcp_zone_unlock(zone);
+        ngx_free(fields);
+        return NGX_DECLINED;
+    }
 
     if (rc == NGX_OK) {
         rc = (zone->sh->used[NGX_MCP_ITEM] + stage.blocks
@@ -1531,6 +1630,7 @@ ngx_mcp_coalescing_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 {
     if (out->joins) {
         ngx_mcp_coalescing_join_locked(zone, out, room);
+        snd->delivered++;
 
     } else if (out->opens && room
                && ngx_mcp_coalescing_find_locked(zone, out->key) == NULL)
@@ -1693,9 +1793,10 @@ ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next)
 {
     ngx_int_t      rc;
     ngx_uint_t     i;
-    ngx_mcp_ref_t  ref;
+    ngx_mcp_ref_t  at, ref;
 
     *next = 0;
+    ngx_memzero(&at, sizeof(ngx_mcp_ref_t));
 
     for (i = 0; i < NGX_MCP_SEND_DUE; i++) {
 
@@ -1703,11 +1804,14 @@ ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next)
             return NGX_OK;
         }
 
-        ngx_mcp_zone_lock(zone);
+        do {
+            ngx_mcp_zone_lock(zone);
 
-        rc = ngx_mcp_outbox_next_locked(zone, &ref, next);
+            rc = ngx_mcp_outbox_next_locked(zone, &at, &ref, next);
 
-        ngx_mcp_zone_unlock(zone);
+            ngx_mcp_zone_unlock(zone);
+
+        } while (rc == NGX_BUSY);
 
         if (rc == NGX_DONE) {
             return NGX_OK;
@@ -1724,11 +1828,14 @@ ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next)
 }
 
 
-/* NGX_OK; NGX_DONE: there is none now; NGX_AGAIN: look again */
+/*
+ * NGX_OK: *ref is due; NGX_DONE: no item is due; NGX_BUSY: there are further
+ * items from *at on; NGX_AGAIN: more is left for another turn.
+ */
 
 static ngx_int_t
-ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *ref,
-    ngx_msec_t *next)
+ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *at,
+    ngx_mcp_ref_t *ref, ngx_msec_t *next)
 {
     uint32_t            n;
     uint64_t            now, earliest;
@@ -1771,17 +1878,32 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *ref,
 
     *next = earliest ? (ngx_msec_t) (earliest - now) : 0;
 
-    n = zone->root->items.head;
+    /* the item there may have been delivered meanwhile */
 
-    for (i = 0; n && i < NGX_MCP_SEND_LOOK; i++) {
+    n = ngx_mcp_record(zone, *at, NGX_MCP_ITEM) ? at->block
+                                                : zone->root->items.head;
+
+    ngx_memzero(at, sizeof(ngx_mcp_ref_t));
+
+    for (i = 0; n; i++) {
         it = ngx_mcp_block(zone, n);
 
-        if (ngx_mcp_item_left_locked(zone, it)) {
-            *ref = ngx_mcp_ref(zone, it);
-            return NGX_OK;
+        if (i == NGX_MCP_SEND_LOOK) {
+            *at = ngx_mcp_ref(zone, it);
+            return NGX_BUSY;
         }
 
         n = it->rec.links.next;
+
+        if (ngx_mcp_item_left_locked(zone, it)) {
+            *ref = ngx_mcp_ref(zone, it);
+
+            if (n) {
+                *at = ngx_mcp_ref(zone, ngx_mcp_block(zone, n));
+            }
+
+            return NGX_OK;
+        }
     }
 
     return NGX_DONE;

@@ -150,7 +150,8 @@ void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 /*
  * To the channel of an owner, and to a group's log, where a gap has no event.
- * room: it was reserved.  NGX_OK; NGX_ERROR: a place without a body.
+ * room: it was reserved, and made in the session (ngx_mcp_log_shrink_locked()).
+ * NGX_OK; NGX_ERROR: a place without a body.
  */
 ngx_int_t ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor);
@@ -160,10 +161,11 @@ ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
 
 /*
  * Makes room for one event more in a session, on the channel of c or, if that
- * is NULL, on the general one.  NGX_OK or NGX_DECLINED.
+ * is NULL, on the general one; "beside" others are about to be added as well.
+ * May commit.  NGX_OK or NGX_DECLINED.
  */
 ngx_int_t ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c, ngx_uint_t beside);
 
 /* drops what has to go first for an event likewise; NGX_DECLINED: nothing */
 ngx_int_t ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone,

@@ -23,6 +23,7 @@ ngx_log_t              env_log;
 ngx_uint_t             env_alerts;
 ngx_uint_t             env_lost;
 void                 (*env_unlocked)(void);
+void                 (*env_committed)(void);
 
 static ngx_rbtree_node_t  *env_timer[ENV_TIMERS];
 

@@ -27,6 +27,7 @@ extern ngx_log_t   env_log;
 extern ngx_uint_t  env_alerts;
 extern ngx_uint_t  env_lost;              /* the journal is made too small */
 extern void      (*env_unlocked)(void);   /* the lock was given back */
+extern void      (*env_committed)(void);  /* a transaction is about to end */
 
 
 /* a zone in a new shared mapping, emptied */

@@ -2739,6 +2739,9 @@ full_tests(void)
 }
 
 
+#define MANY  600
+
+
 /* a text to all, with an id */
 
 static ngx_mcp_ref_t  told;               /* the item that delivers it */
@@ -2781,11 +2784,13 @@ tell_once(const char *scope, const char *id, const char *text,
 static void
 once_tests(void)
 {
-    char              id[16];
-    ngx_uint_t        i, n;
-    ngx_mcp_ref_t     a, b;
-    ngx_mcp_stream_t  sa, sb;
-    static char       large[80000];
+    char                 id[16];
+    uint32_t             used;
+    ngx_uint_t           i, n;
+    ngx_mcp_ref_t        a, b;
+    ngx_mcp_stream_t     sa, sb;
+    ngx_mcp_group_sh_t  *g;
+    static char          large[80000];
 
     start(ZONE_SIZE);
 
@@ -2818,12 +2823,304 @@ once_tests(void)
        "the oldest are forgotten");
 
     stop("once");
+
+    /* an id that is known while a target has no room */
+
+    start(ZONE_SIZE);
+
+    a = session("e", "t1");
+    ok(tell_once("s", "1", "1", &n) == NGX_OK && n == 1, "one session");
+
+    g = ngx_mcp_session_group(&zone, ngx_mcp_session_locked(&zone, a));
+    ((ngx_mcp_group_sh_t *)
+     ngx_mcp_block(&zone, g->endpoint))->event_size = 10;
+
+    ok(tell_once("s", "2", "longer than 10 bytes", &n) == NGX_ERROR,
+       "there is no room for another event");
+    ok(tell_once("s", "1", "longer than 10 bytes", &n) == NGX_DECLINED
+       && n == 1, "one that is known is repeated all the same");
+
+    for (i = 0; i < 40; i++) {
+        snprintf(id, sizeof(id), "e%u", (unsigned) i);
+        (void) session(id, "t");
+    }
+
+    ok(tell_once("s", "3", "3", &n) == NGX_OK && n == 41,
+       "an item for many sessions");
+
+    used = zone.sh->used[NGX_MCP_ITEM];
+    zone.sh->used[NGX_MCP_ITEM] = zone.sh->blocks;
+
+    ok(tell_once("s", "4", "4", &n) == NGX_ERROR,
+       "there is no room for another item");
+    ok(tell_once("s", "3", "3", &n) == NGX_DECLINED && n == 41,
+       "one that is known is repeated all the same");
+
+    zone.sh->used[NGX_MCP_ITEM] = used;
+
+    stop("once without room");
+}
+
+
+/* the result says whether nobody has the event */
+
+static ngx_int_t
+tell_two(const char *text, ngx_str_t *endpoints, ngx_uint_t *missed)
+{
+    ngx_int_t           rc;
+    ngx_uint_t          i;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d[2];
+
+    memset(&post, 0, sizeof(post));
+    memset(d, 0, sizeof(d));
+
+    post.deliveries = d;
+    post.n = 2;
+
+    for (i = 0; i < 2; i++) {
+        d[i].text = env_str(text);
+        d[i].endpoint = &endpoints[i];
+        d[i].addressed = 1;
+    }
+
+    rc = ngx_mcp_outbox_send(&zone, &post);
+    *missed = post.missed;
+
+    return rc;
+}
+
+
+static void
+missed_some_tests(void)
+{
+    ngx_str_t              endpoints[2];
+    ngx_uint_t             missed;
+    ngx_mcp_ref_t          a, b;
+    ngx_mcp_stream_t       sa, sb;
+    ngx_mcp_session_new_t  in;
+
+    start(ZONE_SIZE);
+
+    endpoints[0] = env_str("e");
+    endpoints[1] = env_str("f");
+
+    a = session("e", "t");
+    in = new_session("f", "t");
+    in.event_size = 10;
+    (void) ngx_mcp_session_create(&zone, &in, &b);
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
+
+    ok(tell_two("longer than 10 bytes", endpoints, &missed) == NGX_OK
+       && missed == 1, "an event that one of two has is delivered");
+    is(take(&sa), "longer than 10 bytes again", "to the one");
+    is(take(&sb), "-1 again", "the other one is told of a gap");
+
+    endpoints[0] = endpoints[1];
+    ok(tell_two("longer than 10 bytes", endpoints, &missed) == NGX_ERROR
+       && missed == 2, "an event that nobody has is an error");
+
+    stop("missed by some");
+}
+
+
+/* a session that is named as the target, but has another identity */
+
+static void
+identity_tests(void)
+{
+    char                name[16], id[NGX_MCP_UUID_LEN];
+    ngx_int_t           rc;
+    ngx_uint_t          i;
+    ngx_pool_t         *pool;
+    ngx_msec_t          next;
+    ngx_mcp_ref_t       a;
+    ngx_mcp_post_t      post;
+    ngx_mcp_stream_t    st;
+    ngx_mcp_delivery_t  d[3];
+
+    start(4 * ZONE_SIZE);
+
+    for (i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "e%u", (unsigned) i);
+        (void) session(name, "t");
+    }
+
+    a = session("f", "t");
+    (void) session_id(a, id);
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &st);
+
+    pool = env_pool();
+    memset(&post, 0, sizeof(post));
+    memset(d, 0, sizeof(d));
+
+    post.deliveries = d;
+    post.n = 3;
+    post.pool = pool;
+
+    d[0].text = env_str("to all");
+    d[1].text = env_str("to another identity");
+    d[1].event.identity = env_str("another");
+    d[1].session.data = (u_char *) id;
+    d[1].session.len = NGX_MCP_UUID_LEN;
+    d[2].text = env_str("to its own");
+    d[2].event.identity = env_str("identity");
+    d[2].session = d[1].session;
+
+    ok(ngx_mcp_outbox_send(&zone, &post) == NGX_AGAIN,
+       "to many and to a session, in turns");
+    rc = ngx_mcp_outbox_due(&zone, &next);
+    ok(rc == NGX_OK, "another turn");
+    is(take(&st), "to all to its own again",
+       "the session does not get what another identity gets");
+    ok(ngx_mcp_session_locked(&zone, a)->events == 1, "nor does it keep that");
+
+    env_pool_free(pool);
+    stop("identity");
+}
+
+
+/* a death in a hold that delivers to two sessions: both have it, or none */
+
+static uint64_t    whole_id;
+static ngx_uint_t  whole_commits;
+
+static void
+whole_committed(void)
+{
+    whole_commits += (ngx_mcp_idempotency_find_locked(&zone, whole_id) != NULL);
+}
+
+
+static void
+whole_tests(void)
+{
+    ngx_str_t              id, token, str;
+    ngx_uint_t             i;
+    ngx_mcp_ref_t          a, b;
+    ngx_mcp_call_t         c;
+    ngx_mcp_post_t         post;
+    ngx_mcp_event_t        e;
+    ngx_mcp_stream_t       sa, sb;
+    ngx_mcp_delivery_t     d[3];
+    ngx_mcp_session_new_t  in;
+
+    start(2 * 1024 * 1024);
+
+    a = session("e", "t");
+    in = new_session("e", "t");
+    in.event_max = 200;
+    (void) ngx_mcp_session_create(&zone, &in, &b);
+
+    /* the events of a call that has finished fill the session */
+
+    id = env_str("1");
+    token = env_str("");
+    ok(ngx_mcp_call_open(&zone, b, &id, &token, 64, 1, &c) == NGX_OK,
+       "a call");
+    ngx_mcp_call_stream(&zone, c.ref);
+
+    str = env_str("progress");
+    e = event(&str);
+
+    for (i = 0; i < 200; i++) {
+        (void) ngx_mcp_log_call(&zone, c.ref, &e, NULL);
+    }
+
+    ngx_mcp_call_close(&zone, c.ref);
+
+    memset(&post, 0, sizeof(post));
+    memset(d, 0, sizeof(d));
+
+    whole_id = 17;
+    post.deliveries = d;
+    post.n = 2;
+    post.answered = 1;
+    post.id = whole_id;
+    d[0].text = env_str("news");
+    d[0].ref = a;
+    d[1].text = env_str("news");
+    d[1].ref = b;
+
+    env_committed = whole_committed;
+    ok(ngx_mcp_outbox_send(&zone, &post) == NGX_OK, "to two sessions");
+    env_committed = NULL;
+
+    ok(whole_commits == 1,
+       "both have it in one transaction with the id, however much goes for it");
+
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
+    is(take(&sa), "news again", "the one has it");
+    is(take(&sb), "news again", "as has the other");
+    ngx_mcp_stream_close(&zone, &sa, NGX_MCP_COUNTER_STREAMS_CLIENT);
+    ngx_mcp_stream_close(&zone, &sb, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    stop("whole");
+}
+
+
+/* an item that was left behind more items of others than one look finds */
+
+static void
+behind_tests(void)
+{
+    char              name[16];
+    u_char            bell[NGX_MCP_NAME_LEN];
+    ngx_uint_t        i, n, own;
+    ngx_msec_t        next;
+    ngx_mcp_ref_t     a, items[70];
+    ngx_mcp_zone_t    others;
+    ngx_mcp_stream_t  st;
+
+    start(8 * ZONE_SIZE);
+
+    for (i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "e%u", (unsigned) i);
+        a = session(name, "t");
+    }
+
+    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &st);
+
+    others = zone;
+    others.worker = NGX_MCP_NO_WORKER;
+    memset(bell, 2, sizeof(bell));
+    ngx_mcp_worker_claim(&others, bell);
+    own = zone.worker;
+
+    zone.worker = others.worker;
+    told_attended = 1;
+
+    for (i = 0; i < 70; i++) {
+        snprintf(name, sizeof(name), "%u", (unsigned) i);
+        (void) tell_once("s", name, ".", &n);
+        items[i] = told;
+    }
+
+    zone.worker = own;
+    told_attended = 0;
+
+    ok(tell_once("s", "own", "own", &n) == NGX_AGAIN,
+       "an item behind those of another worker");
+    ok(ngx_mcp_outbox_due(&zone, &next) == NGX_OK, "the next turn");
+    is(take(&st), "own again", "delivers it");
+
+    for (i = 0; i < 70; i++) {
+        while (ngx_mcp_outbox_run(&zone, items[i], NULL) == NGX_AGAIN) {
+            /* void */
+        }
+    }
+
+    ok(zone.sh->used[NGX_MCP_ITEM] == 0, "the others are delivered");
+
+    ngx_mcp_worker_reap(&zone, others.worker,
+                        ngx_mcp_slot(&zone, others.worker)->nonce);
+    stop("behind others");
 }
 
 
 /* more endpoints than get an event in one turn */
-
-#define MANY  600
 
 static void
 many_tests(void)
@@ -4354,6 +4651,10 @@ main(void)
     idle_tests();
     full_tests();
     once_tests();
+    missed_some_tests();
+    identity_tests();
+    whole_tests();
+    behind_tests();
     many_tests();
     missed_tests();
     joined_tests();

@@ -135,6 +135,10 @@ __wrap_ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
 
+    if (sh->noted && env_committed) {
+        env_committed();
+    }
+
     if (locked && !env_lost) {
         most = ngx_max(most, sh->noted);
         compared++;
