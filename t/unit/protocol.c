@@ -58,6 +58,7 @@ main(void)
     id_tests();
     pages_tests();
     names_tests();
+    merge_tests();
 
     printf("1..%d\n", tap_n);
 

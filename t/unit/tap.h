@@ -26,6 +26,7 @@ void invalidate_tests(void);
 void id_tests(void);
 void pages_tests(void);
 void names_tests(void);
+void merge_tests(void);
 
 
 #endif /* _TAP_H_INCLUDED_ */
