@@ -324,6 +324,15 @@ like($t->log, qr/hides the tool "wait_for_event"/,
 is($up->tool('session_info')->{http}{status}, 403, 'a denied one is refused');
 
 is_deeply([ names($up) ], [ 'up', 'a' ], 'resources');
+
+my @many = map { "many/$_ " . "\x{e4}" x ($_ % 50) } 1 .. 300;
+
+my $many = $t->session(path => '/up', headers => { 'X-Tenant' => 'many' });
+
+$t->publish(join "\n", map { json_encode({ topic => $_, n => 1,
+                                           tenant_id => 'many' }) } @many);
+
+is_deeply([ names($many) ], [ @many, 'a' ], 'many of them, with long names');
 is_deeply([ map { $_->{name} } @{ $up->call('resources/templates/list')
                                   ->{result}{resourceTemplates} } ],
           [ 'events' ], 'templates');

@@ -48,10 +48,9 @@ static ngx_int_t ngx_http_mcp_builtin_subscriptions(
     ngx_pool_t *pool, ngx_str_t *list);
 static u_char *ngx_http_mcp_builtin_time(u_char *p, uint64_t msec);
 static ngx_str_t *ngx_http_mcp_list_merge_key(ngx_uint_t method);
-static ngx_int_t ngx_http_mcp_list_merge_prepend(
-    ngx_http_mcp_list_merge_t *merge, ngx_str_t *own);
 static ngx_int_t ngx_http_mcp_list_merge_tools(
-    ngx_http_mcp_list_merge_t *merge, ngx_str_t *own);
+    ngx_http_mcp_list_merge_t *merge, ngx_str_t *head, ngx_str_t *list,
+    ngx_str_t *result);
 static u_char *ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge,
     u_char *p, ngx_str_t *list);
 static ngx_int_t ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge,
@@ -812,13 +811,13 @@ ngx_http_mcp_list_merge_needed(ngx_http_mcp_list_merge_t *merge)
 ngx_int_t
 ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
 {
-    u_char     *p, *kept;
-    ngx_str_t   rest, name, value, list, own, out, *key;
+    u_char     *p;
+    ngx_str_t   rest, name, value, entry, list, head, tail, *key;
 
     key = ngx_http_mcp_list_merge_key(merge->method);
 
-    if (key == NULL || ngx_http_mcp_list_merge_prepend(merge, &own) != NGX_OK) {
-        return key ? NGX_ERROR : NGX_OK;
+    if (key == NULL) {
+        return NGX_OK;
     }
 
     ngx_str_null(&list);
@@ -838,59 +837,32 @@ ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
         return NGX_OK;
     }
 
-    p = ngx_pnalloc(merge->pool, result->len + key->len + own.len
-                                 + sizeof("{:[,]}"));
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    out.data = p;
-
-    if (result->len) {
-        p = ngx_cpymem(p, result->data, list.data - result->data);
-
-    } else {
-        *p++ = '{';
-        p = ngx_cpymem(p, key->data, key->len);
-        *p++ = ':';
-    }
-
-    *p++ = '[';
-    p = ngx_cpymem(p, own.data, own.len);
-
-    if (list.len) {
-        kept = ngx_http_mcp_list_merge_filter(merge, p, &list);
-
-        if (kept == NULL) {
+    if (result->len == 0) {
+        p = ngx_pnalloc(merge->pool, key->len + sizeof("{:[]}"));
+        if (p == NULL) {
             return NGX_ERROR;
         }
 
-        p = kept;
+        result->data = p;
+
+        *p++ = '{';
+        p = ngx_cpymem(p, key->data, key->len);
+        *p++ = ':';
+
+        list.data = p;
+        list.len = 2;
+
+        p = ngx_cpymem(p, "[]}", 3);
+
+        result->len = p - result->data;
     }
 
-    *p++ = ']';
+    head.data = result->data;
+    head.len = list.data + 1 - head.data;
 
-    if (result->len) {
-        p = ngx_cpymem(p, list.data + list.len,
-                       result->data + result->len - list.data - list.len);
-
-    } else {
-        *p++ = '}';
+    if (merge->method == NGX_MCP_METHOD_TOOLS_LIST) {
+        return ngx_http_mcp_list_merge_tools(merge, &head, &list, result);
     }
-
-    out.len = p - out.data;
-    *result = out;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_list_merge_prepend(ngx_http_mcp_list_merge_t *merge,
-    ngx_str_t *own)
-{
-    own->data = (u_char *) "";
-    own->len = 0;
 
     if (!merge->first
         || !ngx_http_mcp_list_merge_own(merge->bridge, merge->method))
@@ -898,46 +870,70 @@ ngx_http_mcp_list_merge_prepend(ngx_http_mcp_list_merge_t *merge,
         return NGX_OK;
     }
 
-    switch (merge->method) {
+    /* it goes in front of the first entry, or of "]" */
 
-    case NGX_MCP_METHOD_TOOLS_LIST:
-        return ngx_http_mcp_list_merge_tools(merge, own);
+    rest = list;
 
-    case NGX_MCP_METHOD_RESOURCES_LIST:
+    tail.data = (ngx_mcp_json_element(&rest, &entry) == NGX_OK)
+                ? entry.data : list.data + list.len - 1;
+    tail.len = result->data + result->len - tail.data;
+
+    if (merge->method == NGX_MCP_METHOD_RESOURCES_LIST) {
         return ngx_http_mcp_topic_entries(merge->bridge, merge->caller,
-                                          merge->pool, own);
-
-    default: /* NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST */
-        *own = ngx_http_mcp_topic_template;
-        return NGX_OK;
+                                          merge->pool, &head, &tail, result);
     }
+
+    /* NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST */
+
+    p = ngx_pnalloc(merge->pool, head.len + ngx_http_mcp_topic_template.len + 1
+                                 + tail.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    result->data = p;
+
+    p = ngx_cpymem(p, head.data, head.len);
+    p = ngx_cpymem(p, ngx_http_mcp_topic_template.data,
+                   ngx_http_mcp_topic_template.len);
+
+    if (tail.data[0] != ']') {
+        *p++ = ',';
+    }
+
+    p = ngx_cpymem(p, tail.data, tail.len);
+
+    result->len = p - result->data;
+
+    return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge, ngx_str_t *own)
+ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge,
+    ngx_str_t *head, ngx_str_t *list, ngx_str_t *result)
 {
-    u_char                  *p;
+    u_char                  *p, *start, *tail;
     size_t                   len;
     ngx_int_t                rc;
     ngx_http_mcp_builtin_t  *tool;
 
-    len = 0;
+    len = result->len;
 
     for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
         len += tool->entry.len + 1;
     }
 
-    p = ngx_pnalloc(merge->pool, len);
-    if (p == NULL) {
+    start = ngx_pnalloc(merge->pool, len);
+    if (start == NULL) {
         return NGX_ERROR;
     }
 
-    own->data = p;
+    p = ngx_cpymem(start, head->data, head->len);
 
     for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
 
-        if (!(merge->bridge->tools & tool->bit)) {
+        if (!merge->first || !(merge->bridge->tools & tool->bit)) {
             continue;
         }
 
@@ -951,14 +947,25 @@ ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge, ngx_str_t *own)
             continue;
         }
 
-        if (p != own->data) {
+        if (p[-1] != '[') {
             *p++ = ',';
         }
 
         p = ngx_cpymem(p, tool->entry.data, tool->entry.len);
     }
 
-    own->len = p - own->data;
+    p = ngx_http_mcp_list_merge_filter(merge, p, list);
+
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    tail = list->data + list->len - 1;
+
+    p = ngx_cpymem(p, tail, result->data + result->len - tail);
+
+    result->data = start;
+    result->len = p - start;
 
     return NGX_OK;
 }
@@ -977,9 +984,7 @@ ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge, u_char *p,
 
     while (ngx_mcp_json_element(&rest, &entry) == NGX_OK) {
 
-        if (merge->method == NGX_MCP_METHOD_TOOLS_LIST
-            && entry.data[0] == '{')
-        {
+        if (entry.data[0] == '{') {
             rc = ngx_http_mcp_list_merge_tool(merge, &entry);
 
             if (rc == NGX_ERROR) {

@@ -11,9 +11,12 @@
 /* entries of a list stop there */
 #define NGX_HTTP_MCP_TOPIC_ENTRIES  (1024 * 1024)
 
+/* room for the first of them */
+#define NGX_HTTP_MCP_TOPIC_ROOM     16384
+
 
 static ngx_uint_t ngx_http_mcp_topic_plain(u_char ch);
-static size_t ngx_http_mcp_topic_entry_len(ngx_mcp_topic_info_t *info,
+static ngx_int_t ngx_http_mcp_topic_decode(ngx_str_t *uri, u_char *buf,
     ngx_str_t *name);
 static u_char *ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
     ngx_str_t *name);
@@ -95,6 +98,22 @@ ngx_http_mcp_topic_plain(u_char ch)
 ngx_int_t
 ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool, ngx_str_t *name)
 {
+    u_char  *buf;
+
+    buf = ngx_pnalloc(pool, uri->len);
+    if (buf == NULL) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_topic_decode(uri, buf, name);
+}
+
+
+/* buf has room for the URI; NGX_OK or NGX_DECLINED */
+
+static ngx_int_t
+ngx_http_mcp_topic_decode(ngx_str_t *uri, u_char *buf, ngx_str_t *name)
+{
     u_char     *p, *src, *last;
     size_t      head, tail;
     ngx_int_t   ch;
@@ -111,13 +130,7 @@ ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool, ngx_str_t *name)
         return NGX_DECLINED;
     }
 
-    p = ngx_pnalloc(pool, uri->len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    name->data = p;
-
+    p = buf;
     src = uri->data + head;
     last = uri->data + uri->len - tail;
 
@@ -136,7 +149,8 @@ ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool, ngx_str_t *name)
         *p++ = *src++;
     }
 
-    name->len = p - name->data;
+    name->data = buf;
+    name->len = p - buf;
 
     return name->len <= NGX_HTTP_MCP_TOPIC_MAX ? NGX_OK : NGX_DECLINED;
 }
@@ -327,27 +341,27 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 }
 
 
-#define NGX_HTTP_MCP_TOPIC_DESCRIPTION                                        \
-    ",\"description\":\"The last events of this topic, newest last\","        \
-    "\"mimeType\":\"application/json\","                                      \
-    "\"annotations\":{\"lastModified\":\""
+static ngx_str_t  ngx_http_mcp_topic_description = ngx_string(
+    ",\"description\":\"The last events of this topic, newest last\","
+    "\"mimeType\":\"application/json\","
+    "\"annotations\":{\"lastModified\":\"");
 
+/* a byte is escaped to six at most */
 
-static size_t
-ngx_http_mcp_topic_entry_len(ngx_mcp_topic_info_t *info, ngx_str_t *name)
-{
-    return sizeof("{\"uri\":,\"name\":" NGX_HTTP_MCP_TOPIC_DESCRIPTION
-                  "YYYY-MM-DDTHH:MM:SSZ\"}},") - 1
-           + ngx_mcp_json_escaped_len(&info->uri)
-           + ngx_mcp_json_escaped_len(name);
-}
+#define ngx_http_mcp_topic_entry_max(info, name)                              \
+    (sizeof(",{\"uri\":\"\",\"name\":\"\"YYYY-MM-DDTHH:MM:SSZ\"}},") - 1       \
+     + ngx_http_mcp_topic_description.len                                     \
+     + 6 * ((info)->uri.len + (name)->len))
 
 
 static u_char *
 ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
     ngx_str_t *name)
 {
-    ngx_tm_t  tm;
+    ngx_tm_t    tm;
+    ngx_str_t  *description;
+
+    description = &ngx_http_mcp_topic_description;
 
     ngx_gmtime((time_t) (info->time / 1000), &tm);
 
@@ -355,9 +369,9 @@ ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
     p = ngx_mcp_json_escape(p, &info->uri);
     p = ngx_cpymem(p, ",\"name\":", sizeof(",\"name\":") - 1);
     p = ngx_mcp_json_escape(p, name);
+    p = ngx_cpymem(p, description->data, description->len);
 
-    return ngx_sprintf(p, NGX_HTTP_MCP_TOPIC_DESCRIPTION
-                          "%4d-%02d-%02dT%02d:%02d:%02dZ\"}}",
+    return ngx_sprintf(p, "%4d-%02d-%02dT%02d:%02d:%02dZ\"}}",
                        tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
                        tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec);
 }
@@ -365,65 +379,92 @@ ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
 
 ngx_int_t
 ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *entries)
+    ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *head,
+    ngx_str_t *tail, ngx_str_t *text)
 {
-    u_char                *p, *grown;
-    size_t                 size, need;
-    uint64_t               serial;
-    ngx_int_t              more;
-    ngx_str_t              name;
-    ngx_uint_t             i, n;
-    ngx_mcp_topic_info_t   list[NGX_MCP_TOPIC_LIST];
+    u_char                  *p, *start, *grown;
+    u_char                   buf[NGX_MCP_TOPIC_URI_MAX];
+    u_char                   uris[NGX_MCP_TOPIC_TEXTS];
+    size_t                   size, need, left;
+    ngx_int_t                more;
+    ngx_str_t                name;
+    ngx_uint_t               i, n, made, seen;
+    ngx_mcp_topic_info_t     list[NGX_MCP_TOPIC_LIST];
+    ngx_mcp_topic_cursor_t   cursor;
 
-    entries->data = (u_char *) "";
-    entries->len = 0;
+    ngx_memzero(&cursor, sizeof(ngx_mcp_topic_cursor_t));
 
-    size = 0;
-    serial = 0;
+    made = 0;
+    size = head->len + tail->len + NGX_HTTP_MCP_TOPIC_ROOM;
+
+    start = ngx_pnalloc(pool, size);
+    if (start == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(start, head->data, head->len);
 
     do {
-        more = ngx_mcp_topic_list(bridge->zone, caller->session, &serial, pool,
-                                  list, &n);
-        if (more == NGX_ERROR) {
-            return NGX_ERROR;
-        }
+        more = ngx_mcp_topic_list(bridge->zone, caller->session, &cursor,
+                                  uris, list, &n);
 
         for (i = 0; i < n; i++) {
 
-            if (ngx_http_mcp_topic_name(&list[i].uri, pool, &name) != NGX_OK) {
+            if (ngx_http_mcp_topic_decode(&list[i].uri, buf, &name)
+                != NGX_OK)
+            {
                 continue;
             }
 
-            need = entries->len + ngx_http_mcp_topic_entry_len(&list[i],
-                                                               &name);
+            text->len = p - start;
+            need = text->len + ngx_http_mcp_topic_entry_max(&list[i], &name)
+                   + tail->len;
 
-            if (need > NGX_HTTP_MCP_TOPIC_ENTRIES) {
-                return NGX_OK;
+            if (need > head->len + tail->len + NGX_HTTP_MCP_TOPIC_ENTRIES) {
+                more = NGX_DONE;
+                break;
             }
 
             if (need > size) {
-                size = ngx_max(need, size * 2);
+
+                /* the others are probably as many, and as long, as so far */
+
+                seen = cursor.seen - (n - i);
+
+                left = (text->len - head->len) * (cursor.topics - seen)
+                       / ngx_max(seen, 1);
+                left = ngx_min(left, NGX_HTTP_MCP_TOPIC_ENTRIES);
+
+                size = ngx_max(need + left + left / 8, size + size / 2);
 
                 grown = ngx_pnalloc(pool, size);
                 if (grown == NULL) {
                     return NGX_ERROR;
                 }
 
-                ngx_memcpy(grown, entries->data, entries->len);
-                entries->data = grown;
+                p = ngx_cpymem(grown, start, text->len);
+
+                (void) ngx_pfree(pool, start);
+                start = grown;
             }
 
-            p = entries->data + entries->len;
-
-            if (entries->len) {
+            if (made++) {
                 *p++ = ',';
             }
 
             p = ngx_http_mcp_topic_entry(p, &list[i], &name);
-            entries->len = p - entries->data;
         }
 
     } while (more == NGX_OK);
+
+    if (made && tail->data[0] != ']') {
+        *p++ = ',';
+    }
+
+    p = ngx_cpymem(p, tail->data, tail->len);
+
+    text->data = start;
+    text->len = p - start;
 
     return NGX_OK;
 }

@@ -59,10 +59,12 @@ ngx_int_t ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge,
 
 /*
  * Entries of resources/list, separated by commas, for what the session may
- * see.  NGX_OK or NGX_ERROR (no memory).
+ * see: between head and tail, which may begin with an entry that needs a comma
+ * before it.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *entries);
+    ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *head,
+    ngx_str_t *tail, ngx_str_t *text);
 
 /* the entry of resources/templates/list */
 extern ngx_str_t  ngx_http_mcp_topic_template;

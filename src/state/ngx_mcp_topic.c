@@ -11,6 +11,9 @@
 
 #define NGX_MCP_TOPIC_SWEEP     16
 
+/* topics that a part of the list is made of, at most */
+#define NGX_MCP_TOPIC_LOOK      128
+
 /* for so long it is known that topics with recent events went, ms */
 #define NGX_MCP_TOPIC_RECENT    60000
 
@@ -829,11 +832,13 @@ ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
 ngx_int_t
 ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    uint64_t *serial, ngx_pool_t *pool, ngx_mcp_topic_info_t *list,
+    ngx_mcp_topic_cursor_t *cursor, u_char *buf, ngx_mcp_topic_info_t *list,
     ngx_uint_t *n)
 {
+    u_char                *last;
     uint32_t               i, k;
     ngx_int_t              rc;
+    ngx_uint_t             seen;
     ngx_mcp_event_sh_t    *e;
     ngx_mcp_group_sh_t    *g;
     ngx_mcp_topic_sh_t    *t;
@@ -841,6 +846,7 @@ ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     *n = 0;
     rc = NGX_DONE;
+    last = buf + NGX_MCP_TOPIC_TEXTS;
 
     ngx_mcp_zone_lock(zone);
 
@@ -852,20 +858,29 @@ ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     }
 
     g = ngx_mcp_session_group(zone, s);
+    t = ngx_mcp_record(zone, cursor->ref, NGX_MCP_TOPIC);
 
-    for (i = g->topics[0].head; i; i = t->rec.links.next) {
+    /* where it was given up, those before it are passed over */
+
+    i = t ? t->rec.links.next : g->topics[0].head;
+
+    for (seen = 0; i; i = t->rec.links.next) {
         t = ngx_mcp_block(zone, i);
 
-        if (t->serial <= *serial) {
+        if (t->serial <= cursor->serial) {
             continue;
         }
 
-        if (*n == NGX_MCP_TOPIC_LIST) {
+        if (*n == NGX_MCP_TOPIC_LIST || seen++ == NGX_MCP_TOPIC_LOOK
+            || t->rec.len > (size_t) (last - buf))
+        {
             rc = NGX_OK;
             break;
         }
 
-        *serial = t->serial;
+        cursor->serial = t->serial;
+        cursor->ref = ngx_mcp_ref(zone, t);
+        cursor->seen++;
 
         for (k = t->log.list.head; k; k = e->rec.links.next) {
             e = ngx_mcp_block(zone, k);
@@ -880,16 +895,16 @@ ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         }
 
         list[*n].time = t->time;
+        list[*n].uri.data = buf;
+        list[*n].uri.len = t->rec.len;
 
-        if (ngx_mcp_text_copy(zone, t, 0, t->rec.len, pool, &list[*n].uri)
-            != NGX_OK)
-        {
-            rc = NGX_ERROR;
-            break;
-        }
+        ngx_mcp_text_read(zone, t, 0, buf, t->rec.len);
 
+        buf += t->rec.len;
         (*n)++;
     }
+
+    cursor->topics = ngx_max(g->ntopics[0], cursor->seen);
 
     ngx_mcp_zone_unlock(zone);
 

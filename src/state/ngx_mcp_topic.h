@@ -110,15 +110,26 @@ typedef struct {
     uint64_t                time;         /* of the last event, ms */
 } ngx_mcp_topic_info_t;
 
-#define NGX_MCP_TOPIC_LIST  32
+#define NGX_MCP_TOPIC_LIST   32
+#define NGX_MCP_TOPIC_TEXTS  (4 * NGX_MCP_TOPIC_URI_MAX)
+
+
+/* the topic that was looked at last; all zero at first */
+
+typedef struct {
+    uint64_t                serial;
+    ngx_mcp_ref_t           ref;
+    ngx_uint_t              seen;         /* by now */
+    ngx_uint_t              topics;       /* seen, and in the group */
+} ngx_mcp_topic_cursor_t;
 
 /*
- * Up to NGX_MCP_TOPIC_LIST of them, in the order in which they were made;
- * *serial is 0 at first.  The number in *n; NGX_OK; NGX_DONE: no more follow;
- * NGX_ERROR: no memory.
+ * Up to NGX_MCP_TOPIC_LIST of them, perhaps none, in the order in which they
+ * were made; their URIs are put into buf of NGX_MCP_TOPIC_TEXTS bytes.  The
+ * number in *n; NGX_OK; NGX_DONE: no more follow.
  */
 ngx_int_t ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    uint64_t *serial, ngx_pool_t *pool, ngx_mcp_topic_info_t *list,
+    ngx_mcp_topic_cursor_t *cursor, u_char *buf, ngx_mcp_topic_info_t *list,
     ngx_uint_t *n);
 
 

@@ -292,19 +292,17 @@ topic_add(ngx_uint_t i)
 static void
 topic_list(ngx_uint_t i)
 {
-    uint64_t              serial = 0;
-    ngx_int_t             rc;
-    ngx_uint_t            n;
-    ngx_pool_t           *pool;
-    ngx_mcp_topic_info_t  infos[NGX_MCP_TOPIC_LIST];
+    u_char                  texts[NGX_MCP_TOPIC_TEXTS];
+    ngx_int_t               rc;
+    ngx_uint_t              n;
+    ngx_mcp_topic_info_t    infos[NGX_MCP_TOPIC_LIST];
+    ngx_mcp_topic_cursor_t  cursor;
 
-    pool = env_pool();
+    memset(&cursor, 0, sizeof(cursor));
 
     do {
-        rc = ngx_mcp_topic_list(&zone, refs[5], &serial, pool, infos, &n);
+        rc = ngx_mcp_topic_list(&zone, refs[5], &cursor, texts, infos, &n);
     } while (rc == NGX_OK);
-
-    env_pool_free(pool);
 }
 
 

@@ -3770,21 +3770,20 @@ kept_of(ngx_mcp_ref_t ref, const char *uri, uint64_t *after)
 static const char *
 topics_of(ngx_mcp_ref_t ref)
 {
-    static char           all[4096];
-    char                 *p;
-    uint64_t              from;
-    ngx_int_t             rc;
-    ngx_uint_t            i, n;
-    ngx_pool_t           *pool;
-    ngx_mcp_topic_info_t  list[NGX_MCP_TOPIC_LIST];
+    static char             all[4096];
+    char                   *p;
+    u_char                  texts[NGX_MCP_TOPIC_TEXTS];
+    ngx_int_t               rc;
+    ngx_uint_t              i, n;
+    ngx_mcp_topic_info_t    list[NGX_MCP_TOPIC_LIST];
+    ngx_mcp_topic_cursor_t  cursor;
 
-    pool = env_pool();
-    from = 0;
+    memset(&cursor, 0, sizeof(cursor));
     p = all;
     *p = '\0';
 
     do {
-        rc = ngx_mcp_topic_list(&zone, ref, &from, pool, list, &n);
+        rc = ngx_mcp_topic_list(&zone, ref, &cursor, texts, list, &n);
 
         for (i = 0; i < n; i++) {
             p += snprintf(p, all + sizeof(all) - p, "%.*s ",
@@ -3793,9 +3792,106 @@ topics_of(ngx_mcp_ref_t ref)
 
     } while (rc == NGX_OK);
 
-    env_pool_free(pool);
-
     return all;
+}
+
+
+/* a list in parts, between which topics come and go */
+
+static void
+topic_list_tests(void)
+{
+    char                    text[32], want[32];
+    u_char                  uris[NGX_MCP_TOPIC_TEXTS];
+    ngx_int_t               rc;
+    ngx_str_t               endpoint, tenant, str;
+    ngx_uint_t              i, n, next, wrong, parts, empty;
+    ngx_mcp_ref_t           a, ref;
+    ngx_mcp_event_t         e;
+    ngx_mcp_topic_t         t;
+    ngx_mcp_topic_info_t    list[NGX_MCP_TOPIC_LIST];
+    ngx_mcp_topic_cursor_t  cursor;
+
+    start(8 * 1024 * 1024);
+    a = session_of("t", "a");
+
+    endpoint = env_str("e");
+    tenant = env_str("t");
+
+    /* those from 300 to 599 are for others */
+
+    for (i = 0; i < 1000; i++) {
+        snprintf(text, sizeof(text), "u:%u", (unsigned) i);
+        t = topic(text);
+        t.limit = 1000;
+        str = env_str(text);
+        e = event(&str);
+
+        if (i >= 300 && i < 600) {
+            e.identity = env_str("nobody");
+        }
+
+        if (ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL)
+            != NGX_OK)
+        {
+            break;
+        }
+    }
+
+    ok(i == 1000, "topics");
+
+    memset(&cursor, 0, sizeof(cursor));
+    next = 0;
+    wrong = 0;
+    parts = 0;
+    empty = 0;
+
+    do {
+        rc = ngx_mcp_topic_list(&zone, a, &cursor, uris, list, &n);
+
+        wrong += (cursor.topics < 1000);
+        empty += (n == 0);
+
+        for (i = 0; i < n; i++) {
+            next = (next == 300) ? 600 : next;
+            snprintf(want, sizeof(want), "u:%u", (unsigned) next++);
+            wrong += (list[i].uri.len != strlen(want)
+                      || memcmp(list[i].uri.data, want, strlen(want)) != 0);
+        }
+
+        if (++parts == 2) {
+
+            /* all but the one that was looked at last are used once more */
+
+            for (i = 0; i < 1000; i++) {
+
+                if (i + 1 == next) {
+                    continue;
+                }
+
+                snprintf(text, sizeof(text), "u:%u", (unsigned) i);
+                t = topic(text);
+                (void) ngx_mcp_topic_find(&zone, a, &t, &ref);
+            }
+
+            t = topic("u:1000");
+            t.limit = 1000;
+            str = env_str("new");
+            e = event(&str);
+            (void) ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL);
+
+            snprintf(text, sizeof(text), "u:%u", (unsigned) next - 1);
+            t = topic(text);
+            ok(ngx_mcp_topic_find(&zone, a, &t, &ref) == NGX_DECLINED,
+               "the topic where it stands goes");
+        }
+
+    } while (rc == NGX_OK);
+
+    ok(rc == NGX_DONE && wrong == 0 && next == 1001,
+       "each of the others is listed once (%u, %u)", (unsigned) next,
+       (unsigned) wrong);
+    ok(empty > 0, "a part without any is no end");
 }
 
 
@@ -4628,6 +4724,7 @@ main(void)
 {
     journal_tests();
     topic_tests();
+    topic_list_tests();
     share_tests();
     share_again_tests();
     share_own_tests();
