@@ -7,13 +7,12 @@
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_failure.h"
+#include "ngx_http_mcp_offer.h"
+#include "ngx_http_mcp_profiles.h"
 #include "ngx_http_mcp_upstream_message.h"
 
 
 #define NGX_HTTP_MCP_FRESH           3600000
-
-/* ms; others may ask, whose end has to reach this worker */
-#define NGX_HTTP_MCP_PATIENCE        (NGX_HTTP_MCP_INITIALIZE_TIME + 5000)
 
 /* the part of its params that is kept, to begin sessions at upstreams */
 #define NGX_HTTP_MCP_INITIALIZE_MAX    4096
@@ -23,21 +22,13 @@
 
 static ngx_int_t ngx_http_mcp_initialize_check(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
-static ngx_int_t ngx_http_mcp_initialize_profile(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_profile_t *known);
-static ngx_http_mcp_upstream_t *ngx_http_mcp_initialize_target(
+static ngx_int_t ngx_http_mcp_initialize_profiles(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
-static ngx_http_mcp_result_t *ngx_http_mcp_initialize_cached(
+static ngx_int_t ngx_http_mcp_initialize_known(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
-static void ngx_http_mcp_initialize_cache(ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_profile_t *known, uint64_t changes);
 static void ngx_http_mcp_initialize_ready(void *data);
-static void ngx_http_mcp_initialize_timeout(void *data);
-static void ngx_http_mcp_initialize_cleanup(void *data);
-static ngx_int_t ngx_http_mcp_initialize_unprobed(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_profile_t *known);
 static ngx_int_t ngx_http_mcp_initialize_forward(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx);
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_upstream_t *u);
 static void ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
@@ -48,7 +39,7 @@ static ngx_int_t ngx_http_mcp_initialize_refused(ngx_http_request_t *r,
 static void ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_exchange_t *x);
 static ngx_int_t ngx_http_mcp_initialize_session(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_profile_t *known,
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made,
     ngx_http_mcp_exchange_t *x);
 static ngx_int_t ngx_http_mcp_initialize_new(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made,
@@ -60,22 +51,6 @@ static void ngx_http_mcp_initialize_feeds_ready(void *data);
 static ngx_int_t ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool, ngx_str_t *revision, ngx_str_t *params);
 static size_t ngx_http_mcp_initialize_size(ngx_mcp_message_t *m);
-static ngx_int_t ngx_http_mcp_initialize_cleanup_add(
-    ngx_http_mcp_endpoint_worker_t *w);
-static void ngx_http_mcp_initialize_results_cleanup(void *data);
-static u_char *ngx_http_mcp_initialize_info(u_char *p,
-    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *info);
-static u_char *ngx_http_mcp_initialize_capabilities(u_char *p,
-    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *capabilities,
-    ngx_uint_t *offered);
-static ngx_uint_t ngx_http_mcp_initialize_equal(ngx_str_t *token,
-    const char *name);
-static ngx_http_mcp_result_t *ngx_http_mcp_initialize_slot(
-    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant);
-static ngx_uint_t ngx_http_mcp_initialize_matches(
-    ngx_http_mcp_result_t *result, ngx_str_t *tenant);
-static ngx_http_mcp_result_t *ngx_http_mcp_initialize_result(
-    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant, ngx_str_t *source);
 
 
 static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_initialize_handlers = {
@@ -86,71 +61,24 @@ static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_initialize_handlers = {
 };
 
 
-/* the capability of each kind of list, whatever the upstream offers */
-
-static struct {
-    ngx_uint_t   capability;
-    ngx_uint_t   offered;
-    const char  *name;
-    const char  *text;
-} ngx_http_mcp_offers[] = {
-
-    { NGX_HTTP_MCP_CAP_TOOLS, NGX_MCP_OFFERED_TOOLS,
-      "tools", "\"tools\":{\"listChanged\":true}" },
-
-    { NGX_HTTP_MCP_CAP_PROMPTS, NGX_MCP_OFFERED_PROMPTS,
-      "prompts", "\"prompts\":{\"listChanged\":true}" },
-
-    { NGX_HTTP_MCP_CAP_RESOURCES, NGX_MCP_OFFERED_RESOURCES,
-      "resources", "\"resources\":{\"subscribe\":true,\"listChanged\":true}" },
-
-    { NGX_HTTP_MCP_CAP_LOGGING, NGX_MCP_OFFERED_LOGGING,
-      "logging", "\"logging\":{}" },
-
-    { NGX_HTTP_MCP_CAP_COMPLETIONS, 0, "completions", "\"completions\":{}" },
-
-    { 0, 0, NULL, NULL }
-};
-
-
 /*
  * initialize (2025-11-25 basic/lifecycle): answered from what is known of the
- * upstream; who is not known yet is asked first, by one worker for all.
+ * upstreams; those not known yet are asked first, by one worker for all.
  */
 
 ngx_int_t
 ngx_http_mcp_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t            rc, refusal;
-    ngx_mcp_profile_t    known;
-    ngx_pool_cleanup_t  *cln;
+    ngx_int_t  rc, refusal;
 
     if (ngx_http_mcp_initialize_check(r, ctx, &refusal) != NGX_OK) {
         return refusal;
     }
 
-    rc = ngx_http_mcp_initialize_profile(r, ctx, &known);
+    rc = ngx_http_mcp_initialize_profiles(r, ctx);
 
     if (rc != NGX_AGAIN) {
         return rc;
-    }
-
-    if (ctx->feeds == NULL) {
-        cln = ngx_pool_cleanup_add(r->pool, 0);
-        if (cln == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        cln->handler = ngx_http_mcp_initialize_cleanup;
-        cln->data = ctx;
-
-        ctx->waiter.ready = ngx_http_mcp_initialize_ready;
-        ctx->waiter.late = ngx_http_mcp_initialize_timeout;
-        ctx->waiter.data = r;
-
-        ngx_http_mcp_waiter_start(&ctx->waiter, ctx->conf->zone,
-                                  NGX_HTTP_MCP_WAIT_PROFILE,
-                                  NGX_HTTP_MCP_PATIENCE);
     }
 
     r->main->count++;
@@ -214,108 +142,113 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
  */
 
 static ngx_int_t
-ngx_http_mcp_initialize_profile(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_profile_t *known)
+ngx_http_mcp_initialize_profiles(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    uint64_t                  changes;
-    ngx_int_t                 rc;
-    ngx_http_mcp_upstream_t  *u;
+    ngx_http_mcp_result_t    *made;
+    ngx_http_mcp_loc_conf_t  *mlcf;
 
-    ngx_memzero(known, sizeof(ngx_mcp_profile_t));
+    mlcf = ctx->conf;
 
-    if (ctx->conf->bridge.router.n == 0) {
-        ngx_str_set(&known->result, "");
+    made = ngx_http_mcp_offer_cached(mlcf, &ctx->caller.tenant);
 
-        return ngx_http_mcp_initialize_session(r, ctx, known, NULL);
+    if (made) {
+        return ngx_http_mcp_initialize_session(r, ctx, made, NULL);
     }
 
-    if (ngx_http_mcp_initialize_cached(ctx)) {
-        return ngx_http_mcp_initialize_session(r, ctx, NULL, NULL);
+    if (mlcf->bridge.router.n == 0) {
+        made = ngx_http_mcp_offer(mlcf, &ctx->caller.tenant, NULL, 0, r->pool);
+
+        return ngx_http_mcp_initialize_session(r, ctx, made, NULL);
     }
 
-    u = ngx_http_mcp_initialize_target(ctx);
-    changes = ngx_mcp_profile_changes(ctx->conf->zone);
-
-    rc = ngx_http_mcp_profile(u, &ctx->caller.tenant, NGX_HTTP_MCP_FRESH,
-                              r->pool, known);
-
-    if (rc == NGX_AGAIN) {
-        ctx->waiter.hash = known->hash;
-        return NGX_AGAIN;
-    }
-
-    if (rc != NGX_OK) {
+    ctx->profiles = ngx_http_mcp_profiles_create(r->pool,
+                                                 &mlcf->bridge.router);
+    if (ctx->profiles == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    switch (known->what) {
+    ctx->profiles->tenant = &ctx->caller.tenant;
+    ctx->profiles->max_age = NGX_HTTP_MCP_FRESH;
+    ctx->profiles->ready = ngx_http_mcp_initialize_ready;
+    ctx->profiles->data = r;
 
-    case NGX_MCP_PROFILE_UNKNOWN:
-        return ngx_http_mcp_initialize_unprobed(r, ctx, known);
+    return ngx_http_mcp_initialize_known(r, ctx);
+}
 
-    case NGX_MCP_PROFILE_REFUSED:
-        return ngx_http_mcp_initialize_forward(r, ctx);
 
-    default:
-        rc = ngx_http_mcp_initialize_session(r, ctx, known, NULL);
+/* likewise, with what is known by now */
 
-        if (!known->kept) {
-            ngx_http_mcp_initialize_cache(ctx, known, changes);
+static ngx_int_t
+ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    uint64_t                      changes;
+    ngx_int_t                     rc;
+    ngx_uint_t                    i, n;
+    ngx_http_mcp_result_t        *made;
+    ngx_http_mcp_upstream_t      *refused;
+    ngx_http_mcp_profiles_one_t  *one;
+    ngx_http_mcp_offer_source_t  *sources;
+
+    changes = ngx_mcp_profile_changes(ctx->conf->zone);
+
+    rc = ngx_http_mcp_profiles_get(ctx->profiles);
+
+    if (rc == NGX_AGAIN) {
+        return NGX_AGAIN;
+    }
+
+    one = ctx->profiles->one;
+    sources = ngx_pnalloc(r->pool, ctx->profiles->n
+                                   * sizeof(ngx_http_mcp_offer_source_t));
+
+    if (rc != NGX_OK || sources == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    n = 0;
+    refused = NULL;
+
+    for (i = 0; i < ctx->profiles->n; i++) {
+
+        switch (one[i].known.what) {
+
+        case NGX_MCP_PROFILE_UNKNOWN:
+            break;
+
+        case NGX_MCP_PROFILE_REFUSED:
+
+            if (refused == NULL) {
+                refused = one[i].upstream;
+            }
+
+            break;
+
+        default:
+            sources[n].upstream = one[i].upstream;
+            sources[n].result = one[i].known.result;
+            n++;
+        }
+    }
+
+    if (n) {
+        made = ngx_http_mcp_offer(ctx->conf, &ctx->caller.tenant, sources, n,
+                                  r->pool);
+
+        if (made && ctx->profiles->whole) {
+            ngx_http_mcp_offer_keep(ctx->conf, &ctx->caller.tenant, made,
+                                    changes);
         }
 
-        return rc;
-    }
-}
-
-
-/* the upstream that decides about the client's initialize */
-
-static ngx_http_mcp_upstream_t *
-ngx_http_mcp_initialize_target(ngx_http_mcp_ctx_t *ctx)
-{
-    return ngx_http_mcp_router_select(&ctx->conf->bridge.router,
-                                      NGX_MCP_METHOD_INITIALIZE, NULL);
-}
-
-
-/* the result of this worker that holds for this request as well, or NULL */
-
-static ngx_http_mcp_result_t *
-ngx_http_mcp_initialize_cached(ngx_http_mcp_ctx_t *ctx)
-{
-    ngx_http_mcp_result_t  *result;
-
-    result = ngx_http_mcp_initialize_slot(ctx->conf, &ctx->caller.tenant);
-
-    if (result->time
-        && ngx_current_msec - result->time < NGX_HTTP_MCP_FRESH
-        && result->changes == ngx_mcp_profile_changes(ctx->conf->zone)
-        && ngx_http_mcp_initialize_matches(result, &ctx->caller.tenant))
-    {
-        return result;
+        return ngx_http_mcp_initialize_session(r, ctx, made, NULL);
     }
 
-    return NULL;
-}
-
-
-/* where there was no memory for it, the place has another result, or none */
-
-static void
-ngx_http_mcp_initialize_cache(ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_profile_t *known, uint64_t changes)
-{
-    ngx_http_mcp_result_t  *result;
-
-    result = ngx_http_mcp_initialize_slot(ctx->conf, &ctx->caller.tenant);
-
-    if (result->pool
-        && ngx_mcp_equal(&result->source, &known->result)
-        && ngx_http_mcp_initialize_matches(result, &ctx->caller.tenant))
-    {
-        result->changes = changes;
-        result->time = ngx_current_msec ? ngx_current_msec : 1;
+    if (refused) {
+        return ngx_http_mcp_initialize_forward(r, ctx, refused);
     }
+
+    return ngx_http_mcp_refuse_unprobed(r, &ctx->message->id, one[0].upstream,
+                                        one[0].known.status,
+                                        &one[0].known.why);
 }
 
 
@@ -324,73 +257,20 @@ ngx_http_mcp_initialize_ready(void *data)
 {
     ngx_http_request_t *r = data;
 
-    ngx_int_t             rc;
-    ngx_connection_t     *c;
-    ngx_mcp_profile_t     known;
-    ngx_http_mcp_ctx_t   *ctx;
+    ngx_int_t            rc;
+    ngx_connection_t    *c;
+    ngx_http_mcp_ctx_t  *ctx;
 
     c = r->connection;
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    rc = ngx_http_mcp_initialize_profile(r, ctx, &known);
+    rc = ngx_http_mcp_initialize_known(r, ctx);
 
-    if (rc == NGX_AGAIN) {
-
-        if (ctx->feeds == NULL) {
-            ngx_http_mcp_waiter_restart(&ctx->waiter);
-        }
-
-        return;
+    if (rc != NGX_AGAIN) {
+        ngx_http_finalize_request(r, rc);
     }
 
-    ngx_http_finalize_request(r, rc);
     ngx_http_run_posted_requests(c);
-}
-
-
-static void
-ngx_http_mcp_initialize_timeout(void *data)
-{
-    ngx_http_request_t *r = data;
-
-    ngx_connection_t     *c;
-    ngx_mcp_profile_t     known;
-    ngx_http_mcp_ctx_t   *ctx;
-
-    c = r->connection;
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
-
-    known.status = NGX_HTTP_GATEWAY_TIME_OUT;
-    ngx_str_set(&known.why, "the upstream did not answer initialize in time");
-
-    ngx_http_finalize_request(r, ngx_http_mcp_initialize_unprobed(r, ctx,
-                                                                  &known));
-    ngx_http_run_posted_requests(c);
-}
-
-
-static void
-ngx_http_mcp_initialize_cleanup(void *data)
-{
-    ngx_http_mcp_ctx_t *ctx = data;
-
-    ngx_http_mcp_waiter_stop(&ctx->waiter);
-}
-
-
-static ngx_int_t
-ngx_http_mcp_initialize_unprobed(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_profile_t *known)
-{
-    if (known->why.len == 0) {
-        known->status = NGX_HTTP_BAD_GATEWAY;
-        ngx_str_set(&known->why, "nginx failed to send a request to the "
-                                 "upstream");
-    }
-
-    return ngx_http_mcp_refuse_unprobed(r, &ctx->message->id,
-                                        ngx_http_mcp_initialize_target(ctx),
-                                        known->status, &known->why);
 }
 
 
@@ -400,12 +280,14 @@ ngx_http_mcp_initialize_unprobed(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
  */
 
 static ngx_int_t
-ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_upstream_t *u)
 {
     ngx_http_mcp_exchange_t  *x;
 
-    x = ngx_http_mcp_upstream_exchange(r, ngx_http_mcp_initialize_target(ctx),
-                                       &ctx->scope);
+    ctx->target = u;
+
+    x = ngx_http_mcp_upstream_exchange(r, u, &ctx->scope);
 
     if (x == NULL
         || ngx_http_mcp_upstream_body(x, &ctx->message->text) != NGX_OK)
@@ -472,22 +354,23 @@ static void
 ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_int_t             rc;
-    ngx_mcp_profile_t     known;
-    ngx_http_request_t   *r;
-    ngx_http_mcp_ctx_t   *ctx;
+    ngx_int_t                     rc;
+    ngx_http_request_t           *r;
+    ngx_http_mcp_ctx_t           *ctx;
+    ngx_http_mcp_result_t        *made;
+    ngx_http_mcp_offer_source_t   source;
 
     r = x->r;
     ctx = x->data;
 
     if (ctx->refusal.data) {
+        source.upstream = ctx->target;
+        source.result = ctx->refusal;
 
-        ngx_memzero(&known, sizeof(ngx_mcp_profile_t));
+        made = ngx_http_mcp_offer(ctx->conf, &ctx->caller.tenant, &source, 1,
+                                  r->pool);
 
-        known.what = NGX_MCP_PROFILE_LEGACY;
-        known.result = ctx->refusal;
-
-        rc = ngx_http_mcp_initialize_session(r, ctx, &known, x);
+        rc = ngx_http_mcp_initialize_session(r, ctx, made, x);
 
     } else {
         rc = ngx_http_mcp_initialize_refused(r, ctx, x, outcome);
@@ -514,7 +397,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_failure_t    failure;
     ngx_http_mcp_upstream_t  *u;
 
-    u = ngx_http_mcp_initialize_target(ctx);
+    u = ctx->target;
 
     if (ngx_http_mcp_failure(x, outcome, &ctx->upstream_error, r->pool,
                              &failure)
@@ -567,7 +450,7 @@ ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_upstream_t    *u;
     ngx_mcp_upstream_session_t  us;
 
-    u = ngx_http_mcp_initialize_target(ctx);
+    u = ctx->target;
 
     if (x->session.len == 0) {
         return;
@@ -597,22 +480,15 @@ ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
 
 static ngx_int_t
 ngx_http_mcp_initialize_session(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_profile_t *known,
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made,
     ngx_http_mcp_exchange_t *x)
 {
     ngx_int_t                 rc;
     ngx_mcp_ref_t             ref;
-    ngx_http_mcp_result_t    *made;
     ngx_mcp_session_new_t     in;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = ctx->conf;
-
-    /* a result kept a moment ago holds, even if it has changed since */
-
-    made = known ? ngx_http_mcp_initialize_result(mlcf, &ctx->caller.tenant,
-                                                  &known->result)
-                 : ngx_http_mcp_initialize_slot(mlcf, &ctx->caller.tenant);
 
     if (made == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -856,289 +732,4 @@ ngx_http_mcp_initialize_size(ngx_mcp_message_t *m)
     client = ngx_mcp_message_member(m, NGX_MCP_PATH_CLIENT_INFO);
 
     return capabilities.len + client.len;
-}
-
-
-static ngx_http_mcp_result_t *
-ngx_http_mcp_initialize_slot(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant)
-{
-    return &mlcf->worker->results[ngx_crc32_short(tenant->data, tenant->len)
-                                  % NGX_HTTP_MCP_RESULTS];
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_initialize_matches(ngx_http_mcp_result_t *result,
-    ngx_str_t *tenant)
-{
-    return result->tenant_len == tenant->len
-           && ngx_memcmp(result->tenant, tenant->data, tenant->len) == 0;
-}
-
-
-/* it is the same for most clients, so the last ones are kept */
-
-static ngx_http_mcp_result_t *
-ngx_http_mcp_initialize_result(ngx_http_mcp_loc_conf_t *mlcf,
-    ngx_str_t *tenant, ngx_str_t *source)
-{
-    u_char                 *p;
-    size_t                  len;
-    ngx_str_t               rest, name, value, capabilities, info,
-                            instructions;
-    ngx_pool_t             *pool;
-    ngx_http_mcp_result_t  *result;
-
-    result = ngx_http_mcp_initialize_slot(mlcf, tenant);
-
-    if (!ngx_http_mcp_initialize_matches(result, tenant)) {
-        result->time = 0;
-        result->tenant_len = 0;
-
-        if (tenant->len <= NGX_HTTP_MCP_RESULT_TENANT) {
-            ngx_memcpy(result->tenant, tenant->data, tenant->len);
-            result->tenant_len = tenant->len;
-        }
-    }
-
-    if (result->pool && ngx_mcp_equal(&result->source, source)) {
-        return result;
-    }
-
-    ngx_str_null(&info);
-    ngx_str_null(&instructions);
-    ngx_str_set(&capabilities, "{}");
-
-    rest = *source;
-
-    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (ngx_http_mcp_initialize_equal(&name, "capabilities")) {
-            capabilities = value;
-
-        } else if (ngx_http_mcp_initialize_equal(&name, "serverInfo")) {
-            info = value;
-
-        } else if (ngx_http_mcp_initialize_equal(&name, "instructions")) {
-            instructions = value;
-        }
-    }
-
-    if (ngx_http_mcp_initialize_cleanup_add(mlcf->worker) != NGX_OK) {
-        return NULL;
-    }
-
-    pool = ngx_create_pool(1024, ngx_cycle->log);
-    if (pool == NULL) {
-        return NULL;
-    }
-
-    len = source->len + 1024
-          + ngx_mcp_json_escaped_len(&mlcf->server_name)
-          + ngx_mcp_json_escaped_len(&mlcf->server_version)
-          + ngx_mcp_json_escaped_len(&mlcf->server_title)
-          + ngx_mcp_json_escaped_len(&mlcf->instructions);
-
-    p = ngx_pnalloc(pool, len + source->len);
-    if (p == NULL) {
-        ngx_destroy_pool(pool);
-        return NULL;
-    }
-
-    if (result->pool) {
-        ngx_destroy_pool(result->pool);
-    }
-
-    result->pool = pool;
-    result->time = 0;
-
-    result->source.data = p;
-    result->source.len = source->len;
-
-    p = ngx_cpymem(p, source->data, source->len);
-
-    result->text.data = p;
-
-    p = ngx_http_mcp_initialize_capabilities(p, mlcf, &capabilities,
-                                             &result->offered);
-    p = ngx_http_mcp_initialize_info(p, mlcf, &info);
-
-    if (mlcf->instructions.len || instructions.len) {
-        p = ngx_cpymem(p, ",\"instructions\":",
-                       sizeof(",\"instructions\":") - 1);
-
-        if (mlcf->instructions.len) {
-            p = ngx_mcp_json_escape(p, &mlcf->instructions);
-
-        } else {
-            p = ngx_cpymem(p, instructions.data, instructions.len);
-        }
-    }
-
-    *p++ = '}';
-
-    result->text.len = p - result->text.data;
-
-    return result;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_initialize_cleanup_add(ngx_http_mcp_endpoint_worker_t *w)
-{
-    if (w->cleanup == NULL) {
-        w->cleanup = ngx_pool_cleanup_add(ngx_cycle->pool, 0);
-        if (w->cleanup == NULL) {
-            return NGX_ERROR;
-        }
-
-        w->cleanup->handler = ngx_http_mcp_initialize_results_cleanup;
-        w->cleanup->data = w;
-    }
-
-    return NGX_OK;
-}
-
-
-static void
-ngx_http_mcp_initialize_results_cleanup(void *data)
-{
-    ngx_http_mcp_endpoint_worker_t *w = data;
-
-    ngx_uint_t  i;
-
-    for (i = 0; i < NGX_HTTP_MCP_RESULTS; i++) {
-
-        if (w->results[i].pool) {
-            ngx_destroy_pool(w->results[i].pool);
-            w->results[i].pool = NULL;
-        }
-    }
-}
-
-
-static u_char *
-ngx_http_mcp_initialize_info(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
-    ngx_str_t *info)
-{
-    p = ngx_cpymem(p, ",\"serverInfo\":", sizeof(",\"serverInfo\":") - 1);
-
-    if (mlcf->server_name.len) {
-        p = ngx_cpymem(p, "{\"name\":", sizeof("{\"name\":") - 1);
-        p = ngx_mcp_json_escape(p, &mlcf->server_name);
-        p = ngx_cpymem(p, ",\"version\":", sizeof(",\"version\":") - 1);
-        p = ngx_mcp_json_escape(p, &mlcf->server_version);
-
-        if (mlcf->server_title.len) {
-            p = ngx_cpymem(p, ",\"title\":", sizeof(",\"title\":") - 1);
-            p = ngx_mcp_json_escape(p, &mlcf->server_title);
-        }
-
-        *p++ = '}';
-
-    } else if (info->len) {
-        p = ngx_cpymem(p, info->data, info->len);
-
-    } else {
-        p = ngx_sprintf(p, "{\"name\":\"nginx-mcp\",\"version\":\"%s\"}",
-                        NGX_MCP_MODULE_VERSION);
-    }
-
-    return p;
-}
-
-
-static u_char *
-ngx_http_mcp_initialize_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
-    ngx_str_t *capabilities, ngx_uint_t *offered)
-{
-    ngx_str_t             rest, name, value;
-    ngx_uint_t            i, has;
-    ngx_http_mcp_zone_t  *zone;
-
-    zone = (ngx_http_mcp_zone_t *) mlcf->zone;
-    has = 0;
-
-    p = ngx_cpymem(p, "\"capabilities\":{", sizeof("\"capabilities\":{") - 1);
-
-    rest = *capabilities;
-
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        for (i = 0; ngx_http_mcp_offers[i].name; i++) {
-
-            if (ngx_http_mcp_initialize_equal(&name,
-                                              ngx_http_mcp_offers[i].name))
-            {
-                has |= ngx_http_mcp_offers[i].capability;
-                break;
-            }
-        }
-
-        if (ngx_http_mcp_offers[i].name) {
-            continue;
-        }
-
-        /* one that the module does not know crosses as it is */
-
-        if (p[-1] != '{') {
-            *p++ = ',';
-        }
-
-        p = ngx_cpymem(p, name.data, name.len);
-        *p++ = ':';
-        p = ngx_cpymem(p, value.data, value.len);
-    }
-
-    if (zone->published || mlcf->bridge.feeds) {
-        has |= NGX_HTTP_MCP_CAP_LOGGING;
-    }
-
-    if (mlcf->bridge.topics) {
-        has |= NGX_HTTP_MCP_CAP_RESOURCES;
-    }
-
-    if (mlcf->capabilities) {
-        has = mlcf->capabilities;
-    }
-
-    if (mlcf->bridge.tools) {
-        has |= NGX_HTTP_MCP_CAP_TOOLS;
-    }
-
-    *offered = 0;
-
-    for (i = 0; ngx_http_mcp_offers[i].name; i++) {
-
-        if (!(has & ngx_http_mcp_offers[i].capability)) {
-            continue;
-        }
-
-        *offered |= ngx_http_mcp_offers[i].offered;
-
-        if (p[-1] != '{') {
-            *p++ = ',';
-        }
-
-        p = ngx_cpymem(p, ngx_http_mcp_offers[i].text,
-                       ngx_strlen(ngx_http_mcp_offers[i].text));
-    }
-
-    *p++ = '}';
-
-    return p;
-}
-
-
-/* whether a raw name token, which has no escapes then, is this name */
-
-static ngx_uint_t
-ngx_http_mcp_initialize_equal(ngx_str_t *token, const char *name)
-{
-    size_t  len;
-
-    len = ngx_strlen(name);
-
-    return token->len == len + 2
-           && ngx_memcmp(token->data + 1, name, len) == 0;
 }

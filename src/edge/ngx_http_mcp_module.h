@@ -83,7 +83,7 @@ typedef struct {
 
 typedef struct {
     ngx_pool_t                 *pool;         /* NULL: none */
-    ngx_str_t                   source;       /* the upstream's result */
+    ngx_str_t                   source;       /* the upstreams' results */
     ngx_str_t                   text;         /* behind protocolVersion */
     ngx_uint_t                  offered;      /* NGX_MCP_OFFERED_* */
     uint64_t                    changes;      /* of profiles, when it */
@@ -213,7 +213,8 @@ typedef struct {
     ngx_int_t                   scan_code;
     const char                 *scan_error;
 
-    ngx_http_mcp_waiter_t       waiter;        /* initialize, for upstreams */
+    struct ngx_http_mcp_profiles_s  *profiles;  /* initialize waits for them */
+    ngx_http_mcp_upstream_t    *target;        /* it was forwarded to */
     ngx_http_mcp_feed_wait_t   *feeds;         /* that its answer waits for */
     ngx_str_t                   result;        /* its answer */
     ngx_str_t                   upstream_error;  /* with an upstream's answer to

@@ -4,6 +4,8 @@
 
 static ngx_uint_t ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k,
     uint64_t epoch, ngx_msec_t age, ngx_msec_t max_age);
+static ngx_uint_t ngx_mcp_profile_serves(ngx_mcp_profile_sh_t *k,
+    uint64_t epoch);
 static void ngx_mcp_profile_insert_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_profile_sh_t *k, ngx_str_t *key);
 static ngx_int_t ngx_mcp_profile_read_locked(ngx_mcp_zone_t *zone,
@@ -29,6 +31,9 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     now = ngx_current_msec;
 
     out->hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
+    out->ask = 0;
+    out->asked = 0;
+    out->status = 0;
 
     ngx_mcp_zone_lock(zone);
 
@@ -46,6 +51,7 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         k->epoch = epoch;
         k->prober = epoch;
         k->made = now;
+        k->since = now;
 
         ngx_mcp_profile_insert_locked(zone, k, key);
         ngx_mcp_zone_unlock(zone);
@@ -58,18 +64,71 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     /* an older configuration may ask another server, or in vain */
 
     if (k->probing && k->prober >= epoch && age < NGX_MCP_PROBE_MAX) {
-        rc = NGX_AGAIN;
+
+        if (ngx_mcp_profile_serves(k, epoch)) {
+            rc = ngx_mcp_profile_read_locked(zone, k, pool, out);
+
+        } else {
+            rc = NGX_AGAIN;
+            out->status = k->status;
+            out->asked = (ngx_msec_t) age;
+        }
 
     } else if (ngx_mcp_profile_valid(k, epoch, age, max_age)) {
         rc = ngx_mcp_profile_read_locked(zone, k, pool, out);
 
     } else {
         ngx_mcp_touch(zone, k);
-        k->rec.worker = (uint16_t) zone->worker;
-        k->prober = epoch;
-        k->made = now;
-        k->probing = 1;
+
+        if (k->prober != epoch) {
+
+            /* the first attempt may reach another server */
+
+            k->kept = 0;
+        }
+
         rc = NGX_DECLINED;
+
+        if (ngx_mcp_profile_serves(k, epoch)) {
+            rc = ngx_mcp_profile_read_locked(zone, k, pool, out);
+            out->ask = (rc == NGX_OK);
+        }
+
+        if (rc != NGX_ERROR) {
+            k->rec.worker = (uint16_t) zone->worker;
+            k->prober = epoch;
+            k->made = now;
+            k->probing = 1;
+        }
+
+        if (rc == NGX_DECLINED) {
+            out->status = k->status;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
+    ngx_mcp_profile_t *out)
+{
+    ngx_int_t              rc;
+    ngx_mcp_profile_sh_t  *k;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_profile_find_locked(zone, key);
+
+    if (k && k->what != NGX_MCP_PROFILE_UNKNOWN) {
+        rc = ngx_mcp_profile_read_locked(zone, k, pool, out);
+        out->ask = 0;
+        out->kept = 1;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -82,22 +141,31 @@ static ngx_uint_t
 ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
     ngx_msec_t age, ngx_msec_t max_age)
 {
-    if (k->probing || k->epoch != epoch) {
+    ngx_msec_t  pause;
+
+    if (k->probing) {
         return 0;
     }
 
-    if (k->what == NGX_MCP_PROFILE_UNKNOWN || k->kept) {
+    if (k->kept) {
+        pause = NGX_MCP_PROFILE_SHORT_AGE << ngx_min(k->failures - 1, 4);
+        pause = ngx_min(pause, NGX_MCP_PROFILE_KEPT_AGE);
 
-        if (age <= NGX_MCP_PROFILE_SHORT_AGE) {
-            return 1;
-        }
-
-        if (k->what == NGX_MCP_PROFILE_UNKNOWN) {
+        if (k->prober != epoch) {
             return 0;
         }
 
-        return max_age == NGX_MCP_PROFILE_ANY_AGE
-               && k->stale != NGX_MCP_PROFILE_SUSPECT;
+        return age <= pause
+               || (max_age == NGX_MCP_PROFILE_ANY_AGE
+                   && k->stale != NGX_MCP_PROFILE_SUSPECT);
+    }
+
+    if (k->epoch != epoch) {
+        return 0;
+    }
+
+    if (k->what == NGX_MCP_PROFILE_UNKNOWN) {
+        return age <= NGX_MCP_PROFILE_SHORT_AGE;
     }
 
     switch (k->stale) {
@@ -111,6 +179,16 @@ ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
     default:
         return age <= max_age;
     }
+}
+
+
+/* whether it serves while the upstream, which is away, is asked again */
+
+static ngx_uint_t
+ngx_mcp_profile_serves(ngx_mcp_profile_sh_t *k, uint64_t epoch)
+{
+    return k->kept && k->prober >= epoch
+           && k->stale != NGX_MCP_PROFILE_SUSPECT;
 }
 
 
@@ -251,7 +329,10 @@ ngx_mcp_profile_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     if (rc == NGX_OK) {
         k = ngx_mcp_make_locked(zone, &stage);
         k->epoch = epoch;
+        k->prober = epoch;
         k->made = ngx_current_msec;
+        k->since = (old && old->what == in->what && !old->failures)
+                   ? old->since : k->made;
         k->result_len = (uint32_t) in->result.len;
         k->what = (uint32_t) in->what;
         k->revision = (uint32_t) in->revision;
@@ -327,7 +408,8 @@ ngx_mcp_profile_suspect(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
 
 ngx_int_t
-ngx_mcp_profile_keep(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch)
+ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
+    ngx_uint_t away, ngx_mcp_profile_t *in)
 {
     ngx_int_t              rc;
     ngx_mcp_profile_sh_t  *k;
@@ -338,14 +420,21 @@ ngx_mcp_profile_keep(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch)
 
     k = ngx_mcp_profile_find_locked(zone, key);
 
-    if (k && k->probing && k->epoch == epoch
-        && k->what == NGX_MCP_PROFILE_LEGACY)
+    if (k && k->probing && k->what != NGX_MCP_PROFILE_UNKNOWN
+        && (away || (k->epoch == epoch && k->what == NGX_MCP_PROFILE_LEGACY)))
     {
         ngx_mcp_touch(zone, k);
         k->made = ngx_current_msec;
         k->kept = 1;
         k->stale = 0;
         k->probing = 0;
+        k->status = (uint32_t) in->status;
+
+        if (k->failures == 0) {
+            k->since = k->made;
+        }
+
+        k->failures = ngx_min(k->failures + 1, 100);
 
         ngx_mcp_profile_ring_locked(zone, key);
 
@@ -353,6 +442,10 @@ ngx_mcp_profile_keep(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch)
     }
 
     ngx_mcp_zone_unlock(zone);
+
+    if (rc == NGX_DECLINED) {
+        (void) ngx_mcp_profile_put(zone, key, epoch, in);
+    }
 
     return rc;
 }
@@ -368,22 +461,97 @@ ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key)
     k = ngx_mcp_profile_find_locked(zone, key);
 
     if (k && k->probing) {
-        ngx_mcp_touch(zone, k);
-        ngx_mcp_touch(zone, &zone->root->profile_changes);
-        k->stale = NGX_MCP_PROFILE_SUSPECT;
-        k->kept = 0;
-
-        if (k->what == NGX_MCP_PROFILE_UNKNOWN) {
-            ngx_mcp_profile_drop_locked(zone, k);
-
-        } else {
-            k->probing = 0;
-        }
-
-        ngx_mcp_profile_ring_locked(zone, key);
+        ngx_mcp_profile_give_up_locked(zone, k);
     }
 
     ngx_mcp_zone_unlock(zone);
+}
+
+
+void
+ngx_mcp_profile_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_profile_sh_t *k)
+{
+    uint32_t  hash;
+
+    hash = k->rec.hash;
+
+    ngx_mcp_touch(zone, k);
+    k->stale = NGX_MCP_PROFILE_SUSPECT;
+    k->kept = 0;
+    k->probing = 0;
+
+    if (k->what == NGX_MCP_PROFILE_UNKNOWN) {
+        ngx_mcp_profile_drop_locked(zone, k);
+    }
+
+    ngx_mcp_worker_ring_all_keys_locked(zone, NGX_MCP_RING_PROFILES,
+                                        NGX_MCP_RING_KEY(hash));
+}
+
+
+void
+ngx_mcp_profile_back(ngx_mcp_zone_t *zone, ngx_str_t *key)
+{
+    ngx_mcp_profile_sh_t  *k;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_profile_find_locked(zone, key);
+
+    if (k && k->kept && !k->probing) {
+        ngx_mcp_touch(zone, k);
+        ngx_mcp_touch(zone, &zone->root->profile_changes);
+        k->kept = 0;
+        k->failures = 0;
+        k->since = ngx_current_msec;
+        k->stale = NGX_MCP_PROFILE_STALE;
+        zone->root->profile_changes++;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+ngx_int_t
+ngx_mcp_profile_info(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
+    ngx_mcp_profile_info_t *info)
+{
+    uint32_t               n;
+    ngx_int_t              rc;
+    ngx_mcp_profile_sh_t  *k;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_record(zone, info->ref, NGX_MCP_PROFILE);
+
+    n = k ? k->rec.links.next : zone->root->profiles.head;
+
+    while (n) {
+        k = ngx_mcp_block(zone, n);
+
+        if (k->serial > info->serial) {
+            break;
+        }
+
+        n = k->rec.links.next;
+    }
+
+    rc = NGX_DONE;
+
+    if (n) {
+        info->ref = ngx_mcp_ref(zone, k);
+        info->serial = k->serial;
+        info->what = k->what;
+        info->kept = k->kept;
+        info->age = (ngx_msec_t) (ngx_current_msec > k->since
+                                  ? ngx_current_msec - k->since : 0);
+
+        rc = ngx_mcp_text_copy(zone, k, 0, k->key_len, pool, &info->key);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
 }
 
 

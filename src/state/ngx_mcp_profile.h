@@ -23,42 +23,54 @@ typedef struct {
     uint32_t                hash;         /* of the key, also after NGX_AGAIN */
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
     ngx_uint_t              kept;         /* though asked again in vain */
+    ngx_uint_t              ask;          /* and asking is the caller's duty */
     ngx_uint_t              revision;     /* negotiated with it */
     ngx_str_t               result;       /* raw result of its initialize */
-    ngx_uint_t              status;       /* of KNOWN_NOTHING: the HTTP status
+    ngx_uint_t              status;       /* of UNKNOWN: the HTTP status
                                              and ... */
     ngx_str_t               why;          /* ... the sentence for clients */
+    ngx_msec_t              asked;        /* NGX_AGAIN: for so long; status is
+                                             that of the last time, or 0 */
 } ngx_mcp_profile_t;
 
 
 /*
  * Looks up what is known under a key (upstream + audience, made by the
  * caller).  epoch: configuration generation; an entry of another epoch, or
- * one older than max_age ms, counts as unknown.  NGX_OK: *out, strings copied
- * to pool.  NGX_DECLINED: unknown, and asking is now the caller's duty, which
- * ends with put.  NGX_AGAIN: a worker of this or a newer epoch is asking;
- * handlers->profiles will be called.  NGX_ERROR: zone full.
+ * one older than max_age ms, is to be asked for again.  NGX_OK: *out, strings
+ * copied to pool.  NGX_DECLINED: asking is now the caller's duty, which ends
+ * with put, fail or give_up; so it is after NGX_OK with out->ask, but what is
+ * known serves meanwhile.  NGX_AGAIN: a worker of this or a newer epoch is
+ * asking; handlers->profiles will be called.  NGX_ERROR: zone full.
  */
 ngx_int_t ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_profile_t *out);
 
-/* an entry that says nothing, or is only kept, counts for so long, ms */
+/* likewise, whatever its age, and never asks; NGX_DECLINED: nothing is known */
+ngx_int_t ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_pool_t *pool, ngx_mcp_profile_t *out);
+
+/* an entry that says nothing counts for so long, ms */
 #define NGX_MCP_PROFILE_SHORT_AGE  1000
+
+/* one that is only kept counts longer with each attempt, up to this, ms */
+#define NGX_MCP_PROFILE_KEPT_AGE   16000
 
 /* stores the outcome and rings all workers; result at most 64k */
 ngx_int_t ngx_mcp_profile_put(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch, ngx_mcp_profile_t *in);
 
 /*
- * Ends asking without an outcome, with which all workers are rung.  NGX_OK:
- * the former profile of an MCP server, from this epoch, is kept for a
- * moment, and then the server is asked again; NGX_DECLINED: there is none.
+ * Ends asking in vain, with which all workers are rung.  NGX_OK: what was known
+ * is kept, and the upstream is asked again after growing pauses: any profile if
+ * it is away, else that of an MCP server from this epoch.  NGX_DECLINED: there
+ * is none, and *in, which says why, is stored.
  */
-ngx_int_t ngx_mcp_profile_keep(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    uint64_t epoch);
+ngx_int_t ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    uint64_t epoch, ngx_uint_t away, ngx_mcp_profile_t *in);
 
-/* likewise, for anybody to ask at once */
+/* ends asking without an outcome, for anybody to ask at once */
 void ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /* any age, and also when it was declared stale */
@@ -67,11 +79,33 @@ void ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key);
 /* it may be out of date: who does not take any age asks again */
 void ngx_mcp_profile_stale(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
+/* the upstream answers again: likewise, if the profile was only kept */
+void ngx_mcp_profile_back(ngx_mcp_zone_t *zone, ngx_str_t *key);
+
 /* a number that grows whenever anything known changes; without the lock */
 uint64_t ngx_mcp_profile_changes(ngx_mcp_zone_t *zone);
 
 /* it is doubtful: the next one asks again, whatever age it takes */
 void ngx_mcp_profile_suspect(ngx_mcp_zone_t *zone, ngx_str_t *key);
+
+
+/* for the status: what a profile says, and for how long */
+
+typedef struct {
+    ngx_str_t               key;
+    ngx_uint_t              what;         /* ngx_mcp_profile_e */
+    ngx_uint_t              kept;
+    ngx_msec_t              age;          /* of this state */
+    ngx_mcp_ref_t           ref;
+    uint64_t                serial;
+} ngx_mcp_profile_info_t;
+
+/*
+ * The profile behind that of which *info tells, or the first if that is zero;
+ * the key from pool.  NGX_OK, NGX_DONE or NGX_ERROR.
+ */
+ngx_int_t ngx_mcp_profile_info(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
+    ngx_mcp_profile_info_t *info);
 
 
 #endif /* _NGX_MCP_PROFILE_H_INCLUDED_ */

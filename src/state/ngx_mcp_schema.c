@@ -306,10 +306,7 @@ ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
         k = p;
 
         if (k->probing && rec->worker == worker) {
-            ngx_mcp_profile_drop_locked(zone, k);
-            ngx_mcp_worker_ring_all_keys_locked(zone,
-                                             NGX_MCP_RING_PROFILES,
-                                             NGX_MCP_RING_KEY(rec->hash));
+            ngx_mcp_profile_give_up_locked(zone, k);
         }
 
         return 0;

@@ -87,6 +87,10 @@ ngx_uint_t ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_profile_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_profile_sh_t *k);
 
+/* who asked has died: what was known stays, and others ask */
+void ngx_mcp_profile_give_up_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_profile_sh_t *k);
+
 
 /* accounts, and limits of sessions (ngx_mcp_account.c) */
 

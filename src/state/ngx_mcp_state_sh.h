@@ -24,7 +24,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 17
+#define NGX_MCP_STATE_VERSION 18
 
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_UNUSED   24
@@ -431,8 +431,9 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: asker */
     uint64_t                epoch;
-    uint64_t                prober;       /* its epoch, while asking */
+    uint64_t                prober;       /* that asks, or asked last */
     uint64_t                made;         /* ngx_current_msec */
+    uint64_t                since;        /* when it began to be as it is */
     uint64_t                serial;
     uint32_t                key_len;
     uint32_t                result_len;
@@ -442,6 +443,8 @@ typedef struct {
     uint32_t                probing;      /* the rest is as before */
     uint32_t                stale;        /* 0, or one of these */
     uint32_t                kept;         /* though asking in vain */
+    uint32_t                failures;     /* of asking, one after another */
+    uint32_t                spare;
 } ngx_mcp_profile_sh_t;
 
 #define NGX_MCP_PROFILE_STALE       1

@@ -9,6 +9,8 @@
 
 static ngx_int_t ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
+static void ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_mcp_profile_t *profile);
 static ngx_int_t ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u,
     ngx_str_t *key, ngx_str_t *tenant, uint32_t hash);
 static void ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x,
@@ -44,21 +46,60 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     rc = ngx_mcp_profile_get(u->zone, &key, u->epoch, max_age, pool, profile);
 
-    if (rc == NGX_DECLINED) {
+    if (rc == NGX_DECLINED || (rc == NGX_OK && profile->ask)) {
 
         if (ngx_http_mcp_probe(u, &key, tenant, profile->hash) != NGX_OK) {
             ngx_mcp_profile_give_up(u->zone, &key);
             return NGX_ERROR;
         }
 
-        rc = NGX_AGAIN;
+        if (rc == NGX_DECLINED) {
+            rc = NGX_AGAIN;
+        }
     }
 
-    if (rc == NGX_OK && profile->what != NGX_MCP_PROFILE_UNKNOWN) {
-        ngx_http_mcp_manner_keep(u, tenant, profile->what);
+    if (rc == NGX_OK) {
+        ngx_http_mcp_profile_note(u, tenant, profile);
     }
 
     return rc;
+}
+
+
+ngx_int_t
+ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool, ngx_mcp_profile_t *profile)
+{
+    ngx_int_t  rc;
+    ngx_str_t  key;
+
+    if (ngx_http_mcp_profile_key(u, tenant, pool, &key) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_mcp_profile_stored(u->zone, &key, pool, profile);
+
+    if (rc == NGX_OK) {
+        ngx_http_mcp_profile_note(u, tenant, profile);
+    }
+
+    return rc;
+}
+
+
+/* this worker knows it from now on */
+
+static void
+ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_mcp_profile_t *profile)
+{
+    if (profile->what != NGX_MCP_PROFILE_UNKNOWN) {
+        ngx_http_mcp_manner_keep(u, tenant, profile->what);
+    }
+
+    if (profile->kept) {
+        u->worker->away = 1;
+    }
 }
 
 
@@ -92,6 +133,30 @@ ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
         ngx_mcp_profile_stale(u->zone, &key);
+    }
+}
+
+
+void
+ngx_http_mcp_profile_away(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool)
+{
+    u->worker->away = 1;
+
+    ngx_http_mcp_profile_stale(u, tenant, pool);
+}
+
+
+void
+ngx_http_mcp_profile_back(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool)
+{
+    ngx_str_t  key;
+
+    u->worker->away = 0;
+
+    if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
+        ngx_mcp_profile_back(u->zone, &key);
     }
 }
 
@@ -361,6 +426,12 @@ ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
         probe->absent |= (outcome == NGX_HTTP_MCP_STATUS
                           && ngx_http_mcp_status_absent(x->status));
 
+        probe->away = (outcome == NGX_HTTP_MCP_UNREACHABLE
+                       || outcome == NGX_HTTP_MCP_TIMEOUT
+                       || outcome == NGX_HTTP_MCP_CUT
+                       || (outcome == NGX_HTTP_MCP_STATUS && !probe->absent
+                           && x->status >= NGX_HTTP_INTERNAL_SERVER_ERROR));
+
         probe->manner->probed(probe, outcome);
     }
 
@@ -389,30 +460,33 @@ void
 ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_failure_t *failure)
 {
-    ngx_http_mcp_failure_log(probe->x, NGX_LOG_ERR, probe->upstream,
-                             &probe->method, failure);
+    ngx_http_mcp_upstream_t  *u;
 
+    u = probe->upstream;
+
+    ngx_http_mcp_failure_log(probe->x, NGX_LOG_ERR, u, &probe->method,
+                             failure);
+
+    probe->profile.what = NGX_MCP_PROFILE_UNKNOWN;
     probe->profile.status = failure->status;
     probe->profile.why = failure->why;
+    ngx_str_null(&probe->profile.result);
 
-    ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
+    if (ngx_mcp_profile_fail(u->zone, &probe->key, u->epoch, probe->away,
+                             &probe->profile)
+        == NGX_OK)
+    {
+        u->worker->away = 1;
+    }
+
+    ngx_http_mcp_probe_end(probe);
 }
 
 
 void
 ngx_http_mcp_probe_unusable(ngx_http_mcp_probe_t *probe, ngx_str_t *methods)
 {
-    ngx_http_mcp_upstream_t  *u;
-
-    u = probe->upstream;
     probe->method = *methods;
-
-    if (ngx_mcp_profile_keep(u->zone, &probe->key, u->epoch) == NGX_OK) {
-        ngx_http_mcp_failure_log(probe->x, NGX_LOG_ERR, u, methods,
-                                 &probe->failure);
-        ngx_http_mcp_probe_end(probe);
-        return;
-    }
 
     ngx_http_mcp_probe_failed(probe, &probe->failure);
 }

@@ -17,16 +17,28 @@
 /*
  * The profile of an upstream, for a tenant.  It comes from the zone while it is
  * of this configuration and not older than max_age (or
- * NGX_MCP_PROFILE_ANY_AGE).  NGX_OK: *known is filled from pool; NGX_AGAIN: it
- * is probed, by this or another worker: wait for NGX_HTTP_MCP_WAIT_PROFILE with
- * known->hash; NGX_ERROR.
+ * NGX_MCP_PROFILE_ANY_AGE), or while the upstream is away.  NGX_OK: *known is
+ * filled from pool; NGX_AGAIN: it is probed, by this or another worker: wait
+ * for NGX_HTTP_MCP_WAIT_PROFILE with known->hash; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_profile_t *profile);
 
+/* the one that the zone has, however old; NGX_DECLINED: none; NGX_ERROR */
+ngx_int_t ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
+
 /* its capabilities may be out of date: the next initialize asks it */
 void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool);
+
+/* likewise: it could not be reached */
+void ngx_http_mcp_profile_away(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool);
+
+/* and it answers again, where u->worker->away says that it did not */
+void ngx_http_mcp_profile_back(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
 /* and it does not behave like its kind: the next call has it probed */
@@ -67,6 +79,7 @@ struct ngx_http_mcp_probe_s {
     unsigned                        answered:1;   /* by a result */
     unsigned                        absent:1;     /* it lacks the method */
     unsigned                        error:1;      /* by a JSON-RPC error */
+    unsigned                        away:1;       /* it answered nothing */
     unsigned                        given_up:1;   /* for others to probe */
 };
 

@@ -46,6 +46,10 @@ typedef struct {
     ngx_msec_t                        refusal_logged;  /* when, that it refused
                                                           a client's initialize;
                                                           0: never */
+    ngx_msec_t                        left_out;    /* likewise, that a client
+                                                      was answered without it
+                                                      */
+    ngx_uint_t                        away;        /* it did not answer last */
     ngx_uint_t                        alone;       /* it was logged that it told
                                                       a session alone of an
                                                       update */

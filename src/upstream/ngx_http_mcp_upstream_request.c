@@ -463,6 +463,13 @@ ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
+    if (ureq->manner->probe && ureq->upstream->worker->away
+        && x->status < NGX_HTTP_INTERNAL_SERVER_ERROR)
+    {
+        ngx_http_mcp_profile_back(ureq->upstream, &ureq->tenant,
+                                  ureq->r->pool);
+    }
+
     if (!ureq->healed
         && ngx_http_mcp_upstream_request_lost(ureq) == NGX_HTTP_MCP_LOST)
     {
@@ -584,8 +591,8 @@ ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
     }
 
     if (outcome == NGX_HTTP_MCP_UNREACHABLE && ureq->manner->probe) {
-        ngx_http_mcp_profile_stale(ureq->upstream, &ureq->tenant,
-                                   ureq->r->pool);
+        ngx_http_mcp_profile_away(ureq->upstream, &ureq->tenant,
+                                  ureq->r->pool);
     }
 
     if (!ngx_http_mcp_upstream_request_resumes(ureq, outcome)) {

@@ -2424,8 +2424,10 @@ knowledge_tests(void)
     ngx_str_t          key;
     ngx_uint_t         i;
     ngx_pool_t        *pool;
-    ngx_mcp_profile_t  in, out;
+    ngx_mcp_profile_t  in, out, failed;
     char               text[32];
+
+    ngx_mcp_profile_info_t  info;
 
     start(ZONE_SIZE);
     pool = env_pool();
@@ -2478,8 +2480,10 @@ knowledge_tests(void)
     ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE, pool, &out)
        == NGX_DECLINED, "doubt makes all ask");
 
-    ok(ngx_mcp_profile_keep(&zone, &key, 3) == NGX_DECLINED
-       && ngx_mcp_profile_keep(&zone, &key, 2) == NGX_OK
+    memset(&failed, 0, sizeof(failed));
+    failed.status = 502;
+
+    ok(ngx_mcp_profile_fail(&zone, &key, 2, 0, &failed) == NGX_OK
        && ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
        && out.kept && out.what == NGX_MCP_PROFILE_LEGACY,
        "an MCP server is kept");
@@ -2494,6 +2498,54 @@ knowledge_tests(void)
     ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE, pool, &out)
        == NGX_DECLINED, "given up, another asks");
 
+    ok(ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed) == NGX_OK,
+       "away again");
+    env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE + 1);
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
+       && !out.ask, "the second pause is longer");
+    env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE);
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE, pool, &out)
+       == NGX_OK && !out.ask, "calls do not ask");
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
+       && out.ask && out.kept && out.result.len == 10,
+       "one asks, and is served meanwhile");
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
+       && !out.ask, "others as well");
+    ok(ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed) == NGX_OK, "in vain");
+
+    ok(ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out) == NGX_DECLINED
+       && ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out) == NGX_AGAIN
+       && out.status == 502
+       && ngx_mcp_profile_stored(&zone, &key, pool, &out) == NGX_OK
+       && out.what == NGX_MCP_PROFILE_LEGACY,
+       "another epoch asks at first");
+    ok(ngx_mcp_profile_fail(&zone, &key, 3, 0, &failed) == NGX_DECLINED
+       && ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out) == NGX_OK
+       && out.what == NGX_MCP_PROFILE_UNKNOWN,
+       "one that answers there is not what it was");
+    ok(ngx_mcp_profile_stored(&zone, &key, pool, &out) == NGX_DECLINED,
+       "nothing is stored then");
+
+    ngx_mcp_profile_put(&zone, &key, 2, &in);
+    ok(ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out) == NGX_DECLINED
+       && ngx_mcp_profile_fail(&zone, &key, 3, 1, &failed) == NGX_OK
+       && ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out) == NGX_OK
+       && out.kept, "one that is away there is kept");
+
+    ngx_mcp_profile_back(&zone, &key);
+    ok(ngx_mcp_profile_get(&zone, &key, 3, 1000, pool, &out) == NGX_DECLINED,
+       "back, it is asked at once");
+    ngx_mcp_profile_put(&zone, &key, 3, &in);
+
+    memset(&info, 0, sizeof(info));
+    ok(ngx_mcp_profile_info(&zone, pool, &info) == NGX_OK
+       && info.what == NGX_MCP_PROFILE_LEGACY && !info.kept
+       && info.key.len == key.len
+       && ngx_mcp_profile_info(&zone, pool, &info) == NGX_DONE, "info");
+
+    env_time(ngx_current_msec + 1);
+    (void) ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out);
+
     in.what = NGX_MCP_PROFILE_UNKNOWN;
     ngx_mcp_profile_put(&zone, &key, 2, &in);
     ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
@@ -2501,7 +2553,7 @@ knowledge_tests(void)
     env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE + 1);
     ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE, pool, &out)
        == NGX_DECLINED
-       && ngx_mcp_profile_keep(&zone, &key, 2) == NGX_DECLINED,
+       && ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed) == NGX_DECLINED,
        "and is not kept");
     ngx_mcp_profile_give_up(&zone, &key);
     in.what = NGX_MCP_PROFILE_LEGACY;

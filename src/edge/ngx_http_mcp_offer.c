@@ -1,0 +1,744 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_offer.h"
+
+
+#define NGX_HTTP_MCP_OFFER_FRESH  3600000
+
+/* capabilities that the module does not know, where they are merged */
+#define NGX_HTTP_MCP_OFFER_OTHERS    64
+#define NGX_HTTP_MCP_OFFER_MEMBERS   256
+
+
+/* what upstreams said, raw */
+
+typedef struct {
+    ngx_str_t                 name;       /* of the upstream */
+    ngx_str_t                 capabilities;
+    ngx_str_t                 info;
+    ngx_str_t                 instructions;
+} ngx_http_mcp_offer_part_t;
+
+typedef struct {
+    ngx_str_t                 name;
+    ngx_str_t                 value;
+} ngx_http_mcp_offer_member_t;
+
+
+static ngx_http_mcp_result_t *ngx_http_mcp_offer_slot(
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant);
+static ngx_uint_t ngx_http_mcp_offer_matches(ngx_http_mcp_result_t *result,
+    ngx_str_t *tenant);
+static ngx_int_t ngx_http_mcp_offer_source(ngx_pool_t *pool,
+    ngx_http_mcp_offer_source_t *sources, ngx_uint_t n, ngx_str_t *source);
+static ngx_int_t ngx_http_mcp_offer_make(ngx_http_mcp_result_t *result,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_http_mcp_offer_source_t *sources,
+    ngx_uint_t n, ngx_pool_t *temp);
+static void ngx_http_mcp_offer_part(ngx_http_mcp_offer_source_t *source,
+    ngx_http_mcp_offer_part_t *part);
+static ngx_int_t ngx_http_mcp_offer_cleanup_add(
+    ngx_http_mcp_endpoint_worker_t *w);
+static void ngx_http_mcp_offer_results_cleanup(void *data);
+static u_char *ngx_http_mcp_offer_info(u_char *p,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_http_mcp_offer_part_t *parts,
+    ngx_uint_t n);
+static u_char *ngx_http_mcp_offer_instructions(u_char *p,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_http_mcp_offer_part_t *parts,
+    ngx_uint_t n);
+static ngx_str_t ngx_http_mcp_offer_title(ngx_http_mcp_offer_part_t *part);
+static u_char *ngx_http_mcp_offer_capabilities(u_char *p,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_http_mcp_offer_part_t *parts,
+    ngx_uint_t n, ngx_pool_t *temp, ngx_uint_t *offered);
+static ngx_uint_t ngx_http_mcp_offer_known(ngx_str_t *name);
+static ngx_int_t ngx_http_mcp_offer_others(ngx_array_t *others,
+    ngx_http_mcp_offer_part_t *part, ngx_uint_t *has);
+static ngx_int_t ngx_http_mcp_offer_join(ngx_pool_t *pool, ngx_str_t *first,
+    ngx_str_t *second);
+static ngx_uint_t ngx_http_mcp_offer_has(ngx_str_t *object, ngx_str_t *name);
+static ngx_uint_t ngx_http_mcp_offer_equal(ngx_str_t *token,
+    const char *name);
+
+
+/* the capability of each kind of list, whatever the upstream offers */
+
+static struct {
+    ngx_uint_t   capability;
+    ngx_uint_t   offered;
+    const char  *name;
+    const char  *text;
+} ngx_http_mcp_offers[] = {
+
+    { NGX_HTTP_MCP_CAP_TOOLS, NGX_MCP_OFFERED_TOOLS,
+      "tools", "\"tools\":{\"listChanged\":true}" },
+
+    { NGX_HTTP_MCP_CAP_PROMPTS, NGX_MCP_OFFERED_PROMPTS,
+      "prompts", "\"prompts\":{\"listChanged\":true}" },
+
+    { NGX_HTTP_MCP_CAP_RESOURCES, NGX_MCP_OFFERED_RESOURCES,
+      "resources", "\"resources\":{\"subscribe\":true,\"listChanged\":true}" },
+
+    { NGX_HTTP_MCP_CAP_LOGGING, NGX_MCP_OFFERED_LOGGING,
+      "logging", "\"logging\":{}" },
+
+    { NGX_HTTP_MCP_CAP_COMPLETIONS, 0, "completions", "\"completions\":{}" },
+
+    { 0, 0, NULL, NULL }
+};
+
+
+ngx_http_mcp_result_t *
+ngx_http_mcp_offer_cached(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant)
+{
+    ngx_http_mcp_result_t  *result;
+
+    result = ngx_http_mcp_offer_slot(mlcf, tenant);
+
+    if (result->time
+        && ngx_current_msec - result->time < NGX_HTTP_MCP_OFFER_FRESH
+        && result->changes == ngx_mcp_profile_changes(mlcf->zone)
+        && ngx_http_mcp_offer_matches(result, tenant))
+    {
+        return result;
+    }
+
+    return NULL;
+}
+
+
+void
+ngx_http_mcp_offer_keep(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
+    ngx_http_mcp_result_t *result, uint64_t changes)
+{
+    if (ngx_http_mcp_offer_matches(result, tenant)) {
+        result->changes = changes;
+        result->time = ngx_current_msec ? ngx_current_msec : 1;
+    }
+}
+
+
+static ngx_http_mcp_result_t *
+ngx_http_mcp_offer_slot(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant)
+{
+    return &mlcf->worker->results[ngx_crc32_short(tenant->data, tenant->len)
+                                  % NGX_HTTP_MCP_RESULTS];
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_offer_matches(ngx_http_mcp_result_t *result,
+    ngx_str_t *tenant)
+{
+    return result->tenant_len == tenant->len
+           && ngx_memcmp(result->tenant, tenant->data, tenant->len) == 0;
+}
+
+
+/* it is the same for most clients, so the last ones are kept */
+
+ngx_http_mcp_result_t *
+ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
+    ngx_http_mcp_offer_source_t *sources, ngx_uint_t n, ngx_pool_t *temp)
+{
+    u_char                 *p;
+    ngx_str_t               source;
+    ngx_pool_t             *pool;
+    ngx_http_mcp_result_t  *result;
+
+    if (ngx_http_mcp_offer_source(temp, sources, n, &source) != NGX_OK) {
+        return NULL;
+    }
+
+    result = ngx_http_mcp_offer_slot(mlcf, tenant);
+
+    if (!ngx_http_mcp_offer_matches(result, tenant)) {
+        result->time = 0;
+        result->tenant_len = 0;
+
+        if (tenant->len <= NGX_HTTP_MCP_RESULT_TENANT) {
+            ngx_memcpy(result->tenant, tenant->data, tenant->len);
+            result->tenant_len = tenant->len;
+        }
+    }
+
+    if (result->pool && ngx_mcp_equal(&result->source, &source)) {
+        return result;
+    }
+
+    if (ngx_http_mcp_offer_cleanup_add(mlcf->worker) != NGX_OK) {
+        return NULL;
+    }
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    p = ngx_pnalloc(pool, source.len);
+    if (p == NULL) {
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
+
+    if (result->pool) {
+        ngx_destroy_pool(result->pool);
+    }
+
+    result->pool = pool;
+    result->time = 0;
+
+    result->source.data = p;
+    result->source.len = source.len;
+
+    ngx_memcpy(p, source.data, source.len);
+
+    if (ngx_http_mcp_offer_make(result, mlcf, sources, n, temp) != NGX_OK) {
+        ngx_destroy_pool(pool);
+        result->pool = NULL;
+        return NULL;
+    }
+
+    return result;
+}
+
+
+/* all that the result depends on, beside the configuration */
+
+static ngx_int_t
+ngx_http_mcp_offer_source(ngx_pool_t *pool,
+    ngx_http_mcp_offer_source_t *sources, ngx_uint_t n, ngx_str_t *source)
+{
+    u_char      *p;
+    size_t       len;
+    ngx_uint_t   i;
+
+    if (n == 1) {
+        *source = sources[0].result;
+        return NGX_OK;
+    }
+
+    len = 0;
+
+    for (i = 0; i < n; i++) {
+        len += sources[i].upstream->name.len + 1 + sources[i].result.len + 1;
+    }
+
+    p = ngx_pnalloc(pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    source->len = len;
+    source->data = p;
+
+    for (i = 0; i < n; i++) {
+        p = ngx_cpymem(p, sources[i].upstream->name.data,
+                       sources[i].upstream->name.len);
+        *p++ = '\0';
+        p = ngx_cpymem(p, sources[i].result.data, sources[i].result.len);
+        *p++ = '\0';
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_offer_make(ngx_http_mcp_result_t *result,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_http_mcp_offer_source_t *sources,
+    ngx_uint_t n, ngx_pool_t *temp)
+{
+    u_char                     *p;
+    size_t                      len;
+    ngx_uint_t                  i;
+    ngx_http_mcp_offer_part_t  *parts;
+
+    parts = ngx_pcalloc(temp, (n + 1) * sizeof(ngx_http_mcp_offer_part_t));
+    if (parts == NULL) {
+        return NGX_ERROR;
+    }
+
+    len = 1024 + ngx_mcp_json_escaped_len(&mlcf->server_name)
+          + ngx_mcp_json_escaped_len(&mlcf->server_version)
+          + ngx_mcp_json_escaped_len(&mlcf->server_title)
+          + ngx_mcp_json_escaped_len(&mlcf->instructions);
+
+    for (i = 0; i < n; i++) {
+        ngx_http_mcp_offer_part(&sources[i], &parts[i]);
+
+        len += sources[i].result.len;
+
+        if (n == 1) {
+            break;
+        }
+
+        parts[i].name.len =
+                        ngx_mcp_json_escaped_len(&sources[i].upstream->name);
+
+        parts[i].name.data = ngx_pnalloc(temp, parts[i].name.len);
+        if (parts[i].name.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        parts[i].name.len = ngx_mcp_json_escape(parts[i].name.data,
+                                                &sources[i].upstream->name)
+                            - parts[i].name.data;
+
+        len += parts[i].name.len + parts[i].info.len + sizeof(":\\n\\n\\n");
+    }
+
+    p = ngx_pnalloc(result->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    result->text.data = p;
+
+    p = ngx_http_mcp_offer_capabilities(p, mlcf, parts, n, temp,
+                                        &result->offered);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_http_mcp_offer_info(p, mlcf, parts, n);
+    p = ngx_http_mcp_offer_instructions(p, mlcf, parts, n);
+
+    *p++ = '}';
+
+    result->text.len = p - result->text.data;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_offer_part(ngx_http_mcp_offer_source_t *source,
+    ngx_http_mcp_offer_part_t *part)
+{
+    ngx_str_t  rest, name, value;
+
+    rest = source->result;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (ngx_http_mcp_offer_equal(&name, "capabilities")) {
+            part->capabilities = value;
+
+        } else if (ngx_http_mcp_offer_equal(&name, "serverInfo")) {
+            part->info = value;
+
+        } else if (ngx_http_mcp_offer_equal(&name, "instructions")) {
+            part->instructions = value;
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_offer_cleanup_add(ngx_http_mcp_endpoint_worker_t *w)
+{
+    if (w->cleanup == NULL) {
+        w->cleanup = ngx_pool_cleanup_add(ngx_cycle->pool, 0);
+        if (w->cleanup == NULL) {
+            return NGX_ERROR;
+        }
+
+        w->cleanup->handler = ngx_http_mcp_offer_results_cleanup;
+        w->cleanup->data = w;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_offer_results_cleanup(void *data)
+{
+    ngx_http_mcp_endpoint_worker_t *w = data;
+
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_MCP_RESULTS; i++) {
+
+        if (w->results[i].pool) {
+            ngx_destroy_pool(w->results[i].pool);
+            w->results[i].pool = NULL;
+        }
+    }
+}
+
+
+static u_char *
+ngx_http_mcp_offer_info(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_http_mcp_offer_part_t *parts, ngx_uint_t n)
+{
+    ngx_uint_t  i;
+
+    p = ngx_cpymem(p, ",\"serverInfo\":", sizeof(",\"serverInfo\":") - 1);
+
+    if (mlcf->server_name.len) {
+        p = ngx_cpymem(p, "{\"name\":", sizeof("{\"name\":") - 1);
+        p = ngx_mcp_json_escape(p, &mlcf->server_name);
+        p = ngx_cpymem(p, ",\"version\":", sizeof(",\"version\":") - 1);
+        p = ngx_mcp_json_escape(p, &mlcf->server_version);
+
+        if (mlcf->server_title.len) {
+            p = ngx_cpymem(p, ",\"title\":", sizeof(",\"title\":") - 1);
+            p = ngx_mcp_json_escape(p, &mlcf->server_title);
+        }
+
+        *p++ = '}';
+
+        return p;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (parts[i].info.len) {
+            return ngx_cpymem(p, parts[i].info.data, parts[i].info.len);
+        }
+    }
+
+    return ngx_sprintf(p, "{\"name\":\"nginx-mcp\",\"version\":\"%s\"}",
+                       NGX_MCP_MODULE_VERSION);
+}
+
+
+/* of several upstreams, each under the upstream's title */
+
+static u_char *
+ngx_http_mcp_offer_instructions(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_http_mcp_offer_part_t *parts, ngx_uint_t n)
+{
+    ngx_str_t   title, *text;
+    ngx_uint_t  i, some;
+
+    some = 0;
+    text = NULL;
+
+    for (i = 0; i < n; i++) {
+
+        if (parts[i].instructions.len > 2) {
+            text = &parts[i].instructions;
+            some += (text->data[0] == '"');
+        }
+    }
+
+    if (mlcf->instructions.len == 0 && text == NULL) {
+        return p;
+    }
+
+    p = ngx_cpymem(p, ",\"instructions\":",
+                   sizeof(",\"instructions\":") - 1);
+
+    if (mlcf->instructions.len) {
+        return ngx_mcp_json_escape(p, &mlcf->instructions);
+    }
+
+    if (n == 1 || some < 2) {
+        return ngx_cpymem(p, text->data, text->len);
+    }
+
+    *p++ = '"';
+
+    for (i = 0; i < n; i++) {
+        text = &parts[i].instructions;
+
+        if (text->len <= 2 || text->data[0] != '"') {
+            continue;
+        }
+
+        if (p[-1] != '"') {
+            p = ngx_cpymem(p, "\\n\\n", 4);
+        }
+
+        title = ngx_http_mcp_offer_title(&parts[i]);
+
+        p = ngx_cpymem(p, title.data + 1, title.len - 2);
+
+        p = ngx_cpymem(p, ":\\n", 3);
+        p = ngx_cpymem(p, text->data + 1, text->len - 2);
+    }
+
+    *p++ = '"';
+
+    return p;
+}
+
+
+/* a raw string */
+
+static ngx_str_t
+ngx_http_mcp_offer_title(ngx_http_mcp_offer_part_t *part)
+{
+    ngx_str_t  rest, name, value, title;
+
+    title = part->name;
+
+    rest = part->info;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (value.len <= 2 || value.data[0] != '"') {
+            continue;
+        }
+
+        if (ngx_http_mcp_offer_equal(&name, "title")) {
+            return value;
+        }
+
+        if (ngx_http_mcp_offer_equal(&name, "name")) {
+            title = value;
+        }
+    }
+
+    return title;
+}
+
+
+static u_char *
+ngx_http_mcp_offer_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_http_mcp_offer_part_t *parts, ngx_uint_t n, ngx_pool_t *temp,
+    ngx_uint_t *offered)
+{
+    ngx_uint_t                    i, has;
+    ngx_array_t                   others;
+    ngx_http_mcp_zone_t          *zone;
+    ngx_http_mcp_offer_member_t  *other;
+
+    if (ngx_array_init(&others, temp, 4, sizeof(ngx_http_mcp_offer_member_t))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    zone = (ngx_http_mcp_zone_t *) mlcf->zone;
+    has = 0;
+
+    for (i = 0; i < n; i++) {
+        if (ngx_http_mcp_offer_others(&others, &parts[i], &has) != NGX_OK) {
+            return NULL;
+        }
+    }
+
+    p = ngx_cpymem(p, "\"capabilities\":{", sizeof("\"capabilities\":{") - 1);
+
+    other = others.elts;
+
+    for (i = 0; i < others.nelts; i++) {
+
+        if (p[-1] != '{') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, other[i].name.data, other[i].name.len);
+        *p++ = ':';
+        p = ngx_cpymem(p, other[i].value.data, other[i].value.len);
+    }
+
+    if (zone->published || mlcf->bridge.feeds) {
+        has |= NGX_HTTP_MCP_CAP_LOGGING;
+    }
+
+    if (mlcf->bridge.topics) {
+        has |= NGX_HTTP_MCP_CAP_RESOURCES;
+    }
+
+    if (mlcf->capabilities) {
+        has = mlcf->capabilities;
+    }
+
+    if (mlcf->bridge.tools) {
+        has |= NGX_HTTP_MCP_CAP_TOOLS;
+    }
+
+    *offered = 0;
+
+    for (i = 0; ngx_http_mcp_offers[i].name; i++) {
+
+        if (!(has & ngx_http_mcp_offers[i].capability)) {
+            continue;
+        }
+
+        *offered |= ngx_http_mcp_offers[i].offered;
+
+        if (p[-1] != '{') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, ngx_http_mcp_offers[i].text,
+                       ngx_strlen(ngx_http_mcp_offers[i].text));
+    }
+
+    *p++ = '}';
+
+    return p;
+}
+
+
+/* a bit of those that the module knows, or 0 */
+
+static ngx_uint_t
+ngx_http_mcp_offer_known(ngx_str_t *name)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; ngx_http_mcp_offers[i].name; i++) {
+        if (ngx_http_mcp_offer_equal(name, ngx_http_mcp_offers[i].name)) {
+            return ngx_http_mcp_offers[i].capability;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Capabilities that the module does not know cross as they are, those of the
+ * first upstream that has them; but experimental ones and extensions are told
+ * apart by their own names.
+ */
+
+static ngx_int_t
+ngx_http_mcp_offer_others(ngx_array_t *others, ngx_http_mcp_offer_part_t *part,
+    ngx_uint_t *has)
+{
+    ngx_str_t                     rest, name, value;
+    ngx_uint_t                    i, n, bit;
+    ngx_http_mcp_offer_member_t  *other;
+
+    rest = part->capabilities;
+    n = others->nelts;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        bit = ngx_http_mcp_offer_known(&name);
+
+        if (bit) {
+            *has |= bit;
+            continue;
+        }
+
+        other = others->elts;
+
+        for (i = 0; i < n; i++) {
+            if (ngx_mcp_equal(&other[i].name, &name)) {
+                break;
+            }
+        }
+
+        if (i < n) {
+
+            if ((ngx_http_mcp_offer_equal(&name, "experimental")
+                 || ngx_http_mcp_offer_equal(&name, "extensions"))
+                && ngx_http_mcp_offer_join(others->pool, &other[i].value,
+                                           &value)
+                   != NGX_OK)
+            {
+                return NGX_ERROR;
+            }
+
+            continue;
+        }
+
+        if (n && others->nelts >= NGX_HTTP_MCP_OFFER_OTHERS) {
+            continue;
+        }
+
+        other = ngx_array_push(others);
+        if (other == NULL) {
+            return NGX_ERROR;
+        }
+
+        other->name = name;
+        other->value = value;
+    }
+
+    return NGX_OK;
+}
+
+
+/* the first object gets the members of the second that it lacks */
+
+static ngx_int_t
+ngx_http_mcp_offer_join(ngx_pool_t *pool, ngx_str_t *first, ngx_str_t *second)
+{
+    u_char      *p;
+    ngx_str_t    rest, name, value, all;
+    ngx_uint_t   n;
+
+    if (first->data[0] != '{' || second->data[0] != '{') {
+        return NGX_OK;
+    }
+
+    rest = *first;
+
+    if (ngx_mcp_json_member(&rest, &name, &value) != NGX_OK) {
+        *first = *second;
+        return NGX_OK;
+    }
+
+    all.data = ngx_pnalloc(pool, first->len + second->len);
+    if (all.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(all.data, first->data, first->len - 1);
+
+    rest = *second;
+
+    for (n = 0; n < NGX_HTTP_MCP_OFFER_MEMBERS; n++) {
+
+        if (ngx_mcp_json_member(&rest, &name, &value) != NGX_OK) {
+            break;
+        }
+
+        if (ngx_http_mcp_offer_has(first, &name)) {
+            continue;
+        }
+
+        *p++ = ',';
+        p = ngx_cpymem(p, name.data, name.len);
+        *p++ = ':';
+        p = ngx_cpymem(p, value.data, value.len);
+    }
+
+    *p++ = '}';
+
+    all.len = p - all.data;
+    *first = all;
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_offer_has(ngx_str_t *object, ngx_str_t *name)
+{
+    ngx_str_t  rest, theirs, value;
+
+    rest = *object;
+
+    while (ngx_mcp_json_member(&rest, &theirs, &value) == NGX_OK) {
+        if (ngx_mcp_equal(&theirs, name)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* whether a raw name token, which has no escapes then, is this name */
+
+static ngx_uint_t
+ngx_http_mcp_offer_equal(ngx_str_t *token, const char *name)
+{
+    size_t  len;
+
+    len = ngx_strlen(name);
+
+    return token->len == len + 2
+           && ngx_memcmp(token->data + 1, name, len) == 0;
+}

@@ -1,0 +1,38 @@
+
+/*
+ * What initialize says of an endpoint: capabilities, server info and
+ * instructions, made of what its upstreams say of themselves.
+ */
+
+#ifndef _NGX_HTTP_MCP_OFFER_H_INCLUDED_
+#define _NGX_HTTP_MCP_OFFER_H_INCLUDED_
+
+
+#include "ngx_http_mcp_module.h"
+
+
+typedef struct {
+    ngx_http_mcp_upstream_t  *upstream;
+    ngx_str_t                 result;     /* of its initialize, raw; or empty */
+} ngx_http_mcp_offer_source_t;
+
+
+/* the one of this worker that holds for a client of the tenant, or NULL */
+ngx_http_mcp_result_t *ngx_http_mcp_offer_cached(
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant);
+
+/*
+ * The one that is made of these sources, in configured order; temp: a pool for
+ * the time of the call.  It belongs to the worker, and holds until the next
+ * call.  NULL: no memory.
+ */
+ngx_http_mcp_result_t *ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *tenant, ngx_http_mcp_offer_source_t *sources, ngx_uint_t n,
+    ngx_pool_t *temp);
+
+/* it holds for other clients of the tenant, until profiles change */
+void ngx_http_mcp_offer_keep(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *tenant, ngx_http_mcp_result_t *result, uint64_t changes);
+
+
+#endif /* _NGX_HTTP_MCP_OFFER_H_INCLUDED_ */

@@ -1,0 +1,355 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_profiles.h"
+
+
+/* ms; for one that was known before, or behind the first that answers */
+#define NGX_HTTP_MCP_PROFILES_PATIENCE  5000
+
+/* ms; others may ask, whose end has to reach this worker */
+#define NGX_HTTP_MCP_PROFILES_TIME      (NGX_HTTP_MCP_INITIALIZE_TIME + 5000)
+
+/* ms; between two lines of the log about an upstream that is left out */
+#define NGX_HTTP_MCP_PROFILES_LOG       60000
+
+
+static ngx_int_t ngx_http_mcp_profiles_look(ngx_http_mcp_profiles_one_t *one);
+static void ngx_http_mcp_profiles_stored(ngx_http_mcp_profiles_t *profiles);
+static ngx_msec_t ngx_http_mcp_profiles_wait(
+    ngx_http_mcp_profiles_t *profiles);
+static void ngx_http_mcp_profiles_woken(void *data);
+static void ngx_http_mcp_profiles_timeout(ngx_event_t *ev);
+static void ngx_http_mcp_profiles_end(ngx_http_mcp_profiles_t *profiles);
+static void ngx_http_mcp_profiles_log(ngx_http_mcp_profiles_one_t *one);
+static void ngx_http_mcp_profiles_cleanup(void *data);
+
+
+ngx_http_mcp_profiles_t *
+ngx_http_mcp_profiles_create(ngx_pool_t *pool, ngx_http_mcp_router_t *router)
+{
+    ngx_uint_t                    i;
+    ngx_pool_cleanup_t           *cln;
+    ngx_http_mcp_upstream_t      *u;
+    ngx_http_mcp_profiles_t      *profiles;
+    ngx_http_mcp_profiles_one_t  *one;
+
+    profiles = ngx_pcalloc(pool, sizeof(ngx_http_mcp_profiles_t));
+    one = ngx_pcalloc(pool, router->n * sizeof(ngx_http_mcp_profiles_one_t));
+    cln = ngx_pool_cleanup_add(pool, 0);
+
+    if (profiles == NULL || one == NULL || cln == NULL) {
+        return NULL;
+    }
+
+    for (i = 0, u = NULL; i < router->n; i++) {
+        u = ngx_http_mcp_router_next(router, u);
+
+        one[i].upstream = u;
+        one[i].profiles = profiles;
+        one[i].waiter.ready = ngx_http_mcp_profiles_woken;
+        one[i].waiter.data = &one[i];
+    }
+
+    profiles->pool = pool;
+    profiles->one = one;
+    profiles->n = router->n;
+    profiles->start = ngx_current_msec;
+
+    profiles->timer.handler = ngx_http_mcp_profiles_timeout;
+    profiles->timer.data = profiles;
+    profiles->timer.log = ngx_cycle->log;
+
+    cln->handler = ngx_http_mcp_profiles_cleanup;
+    cln->data = profiles;
+
+    return profiles;
+}
+
+
+ngx_int_t
+ngx_http_mcp_profiles_get(ngx_http_mcp_profiles_t *profiles)
+{
+    ngx_int_t                     rc;
+    ngx_msec_t                    wait;
+    ngx_uint_t                    i;
+    ngx_http_mcp_profiles_one_t  *one;
+
+    for (i = 0; i < profiles->n; i++) {
+        one = &profiles->one[i];
+
+        if (one->settled || ngx_http_mcp_waiter_waiting(&one->waiter)) {
+            continue;
+        }
+
+        rc = ngx_http_mcp_profiles_look(one);
+
+        if (rc == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        if (rc == NGX_AGAIN) {
+            ngx_http_mcp_waiter_start(&one->waiter, one->upstream->zone,
+                                      NGX_HTTP_MCP_WAIT_PROFILE, 0);
+        }
+    }
+
+    wait = ngx_http_mcp_profiles_wait(profiles);
+
+    if (wait == 0) {
+        ngx_http_mcp_profiles_end(profiles);
+        return NGX_OK;
+    }
+
+    ngx_add_timer(&profiles->timer, wait);
+
+    return NGX_AGAIN;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_profiles_look(ngx_http_mcp_profiles_one_t *one)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_profiles_t  *profiles;
+
+    profiles = one->profiles;
+
+    ngx_memzero(&one->known, sizeof(ngx_mcp_profile_t));
+
+    rc = ngx_http_mcp_profile(one->upstream, profiles->tenant,
+                              profiles->max_age, profiles->pool, &one->known);
+
+    if (rc == NGX_AGAIN) {
+        one->waiter.hash = one->known.hash;
+        return NGX_AGAIN;
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    one->settled = 1;
+
+    if (one->known.what != NGX_MCP_PROFILE_UNKNOWN && !profiles->answered) {
+        profiles->answered = 1;
+        profiles->first = ngx_current_msec;
+    }
+
+    return NGX_OK;
+}
+
+
+/* how long to wait for more of them, ms */
+
+static ngx_msec_t
+ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
+{
+    ngx_msec_t                    passed, time, until;
+    ngx_uint_t                    i;
+    ngx_http_mcp_profiles_one_t  *one;
+
+    passed = ngx_current_msec - profiles->start;
+
+    if (passed >= NGX_HTTP_MCP_PROFILES_PATIENCE) {
+        ngx_http_mcp_profiles_stored(profiles);
+    }
+
+    time = 0;
+
+    for (i = 0; i < profiles->n; i++) {
+        one = &profiles->one[i];
+
+        if (one->settled) {
+            continue;
+        }
+
+        until = NGX_HTTP_MCP_PROFILES_TIME;
+
+        if (profiles->answered) {
+            until = profiles->first - profiles->start;
+
+            /*
+             * Others may wait for it already, or have waited in vain a moment
+             * ago: not each client waits as long.
+             */
+
+            if (one->known.status != NGX_HTTP_GATEWAY_TIME_OUT
+                && one->known.asked < NGX_HTTP_MCP_PROFILES_PATIENCE)
+            {
+                until += NGX_HTTP_MCP_PROFILES_PATIENCE - one->known.asked;
+            }
+        }
+
+        time = ngx_max(time, until);
+    }
+
+    if (time <= passed) {
+        return 0;
+    }
+
+    if (passed < NGX_HTTP_MCP_PROFILES_PATIENCE) {
+        time = ngx_min(time, NGX_HTTP_MCP_PROFILES_PATIENCE);
+    }
+
+    return time - passed;
+}
+
+
+/* what was known before serves now */
+
+static void
+ngx_http_mcp_profiles_stored(ngx_http_mcp_profiles_t *profiles)
+{
+    ngx_uint_t                    i;
+    ngx_http_mcp_profiles_one_t  *one;
+
+    for (i = 0; i < profiles->n; i++) {
+        one = &profiles->one[i];
+
+        if (one->settled
+            || ngx_http_mcp_profile_stored(one->upstream, profiles->tenant,
+                                           profiles->pool, &one->known)
+               != NGX_OK)
+        {
+            continue;
+        }
+
+        ngx_http_mcp_waiter_stop(&one->waiter);
+
+        one->settled = 1;
+
+        profiles->answered = 1;
+        profiles->first = profiles->start;
+    }
+}
+
+
+static void
+ngx_http_mcp_profiles_woken(void *data)
+{
+    ngx_http_mcp_profiles_one_t *one = data;
+
+    ngx_int_t                 rc;
+    ngx_http_mcp_profiles_t  *profiles;
+
+    profiles = one->profiles;
+
+    rc = ngx_http_mcp_profiles_look(one);
+
+    if (rc == NGX_AGAIN) {
+        ngx_http_mcp_waiter_restart(&one->waiter);
+        return;
+    }
+
+    /* the caller hears of the error */
+
+    if (rc == NGX_ERROR || ngx_http_mcp_profiles_wait(profiles) == 0) {
+        profiles->ready(profiles->data);
+    }
+}
+
+
+static void
+ngx_http_mcp_profiles_timeout(ngx_event_t *ev)
+{
+    ngx_msec_t                wait;
+    ngx_http_mcp_profiles_t  *profiles;
+
+    profiles = ev->data;
+
+    wait = ngx_http_mcp_profiles_wait(profiles);
+
+    if (wait) {
+        ngx_add_timer(ev, wait);
+        return;
+    }
+
+    profiles->ready(profiles->data);
+}
+
+
+/* those that were not settled in time are left out */
+
+static void
+ngx_http_mcp_profiles_end(ngx_http_mcp_profiles_t *profiles)
+{
+    ngx_uint_t                    i;
+    ngx_http_mcp_profiles_one_t  *one;
+
+    ngx_http_mcp_profiles_cleanup(profiles);
+
+    profiles->whole = 1;
+
+    for (i = 0; i < profiles->n; i++) {
+        one = &profiles->one[i];
+
+        if (!one->settled) {
+            one->known.what = NGX_MCP_PROFILE_UNKNOWN;
+            one->known.status = NGX_HTTP_GATEWAY_TIME_OUT;
+            ngx_str_set(&one->known.why, "the upstream did not answer "
+                                         "initialize in time");
+
+        } else if (one->known.what == NGX_MCP_PROFILE_UNKNOWN
+                   && one->known.why.len == 0)
+        {
+            one->known.status = NGX_HTTP_BAD_GATEWAY;
+            ngx_str_set(&one->known.why, "nginx failed to send a request to "
+                                         "the upstream");
+        }
+
+        if (one->known.what != NGX_MCP_PROFILE_UNKNOWN) {
+            one->upstream->worker->left_out = 0;
+
+        } else if (profiles->answered) {
+            ngx_http_mcp_profiles_log(one);
+        }
+
+        if (one->known.what == NGX_MCP_PROFILE_UNKNOWN || one->known.kept) {
+            profiles->whole = 0;
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_profiles_log(ngx_http_mcp_profiles_one_t *one)
+{
+    ngx_http_mcp_upstream_t         *u;
+    ngx_http_mcp_upstream_worker_t  *w;
+
+    u = one->upstream;
+    w = u->worker;
+
+    if (w->left_out
+        && ngx_current_msec - w->left_out < NGX_HTTP_MCP_PROFILES_LOG)
+    {
+        return;
+    }
+
+    w->left_out = ngx_current_msec ? ngx_current_msec : 1;
+
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                  "mcp endpoint \"%V\" begins sessions without upstream "
+                  "\"%V\", whose capabilities are not known: %V; clients that "
+                  "connect after it has answered get them",
+                  &u->endpoint, &u->name, &one->known.why);
+}
+
+
+static void
+ngx_http_mcp_profiles_cleanup(void *data)
+{
+    ngx_http_mcp_profiles_t *profiles = data;
+
+    ngx_uint_t  i;
+
+    for (i = 0; i < profiles->n; i++) {
+        ngx_http_mcp_waiter_stop(&profiles->one[i].waiter);
+    }
+
+    if (profiles->timer.timer_set) {
+        ngx_del_timer(&profiles->timer);
+    }
+}

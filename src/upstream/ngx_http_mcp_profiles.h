@@ -1,0 +1,63 @@
+
+/*
+ * The profiles of all upstreams of an endpoint, which are found out side by
+ * side.  One that takes long is left out if another one has answered.
+ */
+
+#ifndef _NGX_HTTP_MCP_PROFILES_H_INCLUDED_
+#define _NGX_HTTP_MCP_PROFILES_H_INCLUDED_
+
+
+#include "ngx_http_mcp_profile.h"
+#include "ngx_http_mcp_router.h"
+
+
+typedef struct ngx_http_mcp_profiles_s  ngx_http_mcp_profiles_t;
+
+typedef struct {
+    ngx_http_mcp_upstream_t  *upstream;
+    ngx_mcp_profile_t         known;
+    ngx_uint_t                settled;    /* else it was left out */
+
+    /* private */
+    ngx_http_mcp_profiles_t  *profiles;
+    ngx_http_mcp_waiter_t     waiter;
+} ngx_http_mcp_profiles_one_t;
+
+struct ngx_http_mcp_profiles_s {
+    /* in */
+    ngx_str_t                    *tenant;
+    ngx_msec_t                    max_age;
+    ngx_pool_t                   *pool;
+    void                        (*ready)(void *data);
+    void                         *data;
+
+    /* out; in configured order */
+    ngx_http_mcp_profiles_one_t  *one;
+    ngx_uint_t                    n;
+    unsigned                      whole:1;  /* none is left out, or is only
+                                               kept while it is away */
+
+    /* private */
+    ngx_uint_t                    answered;
+    ngx_msec_t                    first;    /* when the first answered */
+    ngx_msec_t                    start;
+    ngx_event_t                   timer;
+};
+
+
+/*
+ * Those of the upstreams of the router, from pool.  NULL: no memory.  Its
+ * members above are to be set then.
+ */
+ngx_http_mcp_profiles_t *ngx_http_mcp_profiles_create(ngx_pool_t *pool,
+    ngx_http_mcp_router_t *router);
+
+/*
+ * NGX_OK: all are settled that will be; NGX_AGAIN: ready() will be called, and
+ * may free it; NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_profiles_get(ngx_http_mcp_profiles_t *profiles);
+
+
+#endif /* _NGX_HTTP_MCP_PROFILES_H_INCLUDED_ */
