@@ -4,7 +4,8 @@
 #
 # state= of mcp_zone: sessions go on after a restart of nginx, with their
 # subscriptions, log levels, events and upstream sessions; what a kill -9
-# leaves; files that cannot be used; a binary upgrade.
+# leaves; files that cannot be used or are left alone; starts that fail, or come
+# too early; a binary upgrade.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -102,6 +103,11 @@ my $file = $t->dir . '/state/main';
 
 $t->allow_log(qr/\[emerg\]/);
 
+# two nginx with one pid file, and one that ends at once
+
+$t->allow_log(qr/unlink\(\) "\S+nginx.pid" failed/,
+              qr/open socket #\d+ left in connection|: aborting$/);
+
 my @ann = (headers => { 'X-User' => 'ann', 'X-Tenant' => 'acme' });
 my @bob = (headers => { 'X-User' => 'bob', 'X-Tenant' => 'acme' });
 
@@ -164,7 +170,8 @@ is(publish('low', level => 'info'), 202, 'and one below the log level');
 
 restart('QUIT');
 
-is((stat $file) ? 1 : 0, 0, 'what was read is gone, as it would be old');
+unlike($t->slurp('state/main'), qr/\Q@{[ $s->id ]}\E/,
+       'what was read is gone, as it would be old');
 like($t->log, qr/was written to "\S+main", 2 sessions/, 'written');
 like($t->log, qr/was read from "\S+main": 2 sessions go on, 0 ended/, 'read');
 
@@ -273,29 +280,66 @@ my %bad = (
     'cut short' => [substr($whole, 0, length($whole) - 100),
                     qr/is damaged or cut short/],
     'with a head alone' => [substr($whole, 0, 40), qr/is cut short/],
-    'empty' => ['', qr/is empty/],
     'damaged' => [do { my $w = $whole;
                        substr($w, length($w) / 2, 1) ^= "\x01"; $w },
                   qr/is damaged/],
-    'foreign' => ["user www-data;\n" x 100, qr/is no file of this module/],
-    'of a newer version' => [do { my $w = $whole;
-                                  substr($w, 12, 4) = pack 'L', 99; $w },
-                             qr/is of a newer version of the module/],
     'longer' => ["$whole$whole", qr/is damaged/],
 );
 
-for my $name (sort keys %bad) {
-    spew($bad{$name}[0]);
+# those that nginx leaves alone
+
+my %alone = (
+    'foreign' => ["user www-data;\n" x 100, qr/is no file of this module/],
+    'short and foreign' => ["\n", qr/is no file of this module/],
+    'of a newer version' => [do { my $w = $whole;
+                                  substr($w, 12, 4) = pack 'L', 99; $w },
+                             qr/is of a newer version of the module/],
+    'that others write' => [$whole, qr/can be written by other users/, 0620],
+    'with a hard link' => [$whole, qr/has other names/, 0600,
+                           sub { link $file, "$file.link" }],
+    'that is a link' => [$whole, qr/is a symbolic link/, 0600,
+                         sub { rename $file, "$file.link";
+                               symlink "$file.link", $file }],
+    $> == 0
+    ? ('of another user' => [$whole, qr/belongs to a user that is neither/,
+                             0600, sub { chown 1, -1, $file }])
+    : (),
+);
+
+for my $name (sort(keys %bad), sort(keys %alone)) {
+    my ($text, $why, $mode, $do) = @{ $bad{$name} || $alone{$name} };
+
+    spew($text);
+    chmod $mode || 0600, $file;
+    $do->() if $do;
+
+    if ($alone{$name}) {
+        ($code, $said) = $t->check;
+        like($said, qr/\[warn\] .*is not written to "\S+main", which $why/,
+             "nginx -t warns of a file $name");
+        is($code, 0, 'and accepts it');
+    }
 
     my $from = length $t->log;
     $t->start;
 
     like(substr($t->log, $from),
-         qr/\[error\].*mcp zone "main" starts empty: .*$bad{$name}[1]/,
+         qr/\[error\].*mcp zone "main" starts empty: .*$why/,
          "a file $name is ignored, and this is said");
     is($many[0]->call('ping')->{http}{status}, 404, 'nginx starts without it');
 
     $t->stop('QUIT');
+
+    if ($alone{$name}) {
+        ok($t->slurp('state/main') eq $text, 'nor is it written');
+        like(substr($t->log, $from), qr/\[error\].*is not written to/,
+             'and this is said');
+
+    } else {
+        ok($t->slurp('state/main') ne $text, 'but is written');
+    }
+
+    unlink $file, "$file.link";
 }
 
 spew($whole);
@@ -309,27 +353,98 @@ $t->start;
 like($t->log, qr/zone "mine" starts empty: .* is of another zone/,
      'the file of another zone is ignored');
 $t->stop('QUIT');
+ok($t->slurp('state/main') eq $whole, 'and left alone');
 $t->configure(conf => $conf);
+unlink $file;
 
 SKIP: {
     skip 'root reads all', 1 if $> == 0;
 
+    spew($whole);
     chmod 0, $file;
     $t->start;
     like($t->log, qr/starts empty: \S+ cannot be opened/, 'an unreadable file');
     $t->stop('QUIT');
+    unlink $file;
 }
 
-unlink $file;
 mkdir $file;
 $t->start;
 like($t->log, qr/starts empty: "\S+" is no file of this module/,
      'a folder of that name');
 ok($t->stop('QUIT'), 'nginx ends');
-like($t->log, qr/\[error\].*was not written to "\S+main": rename\(\)/,
+like($t->log, qr/\[error\].*is not written to "\S+main", which is no file/,
      'and says that it cannot write');
 is(scalar(() = glob "$file*.tmp"), 0, 'leaving nothing behind');
 rmdir $file;
+
+spew('');
+my $from = length $t->log;
+$t->start;
+unlike(substr($t->log, $from), qr/starts empty/, 'an empty file is none');
+$t->stop('QUIT');
+ok(-s $file, 'and is written');
+
+
+# starts that fail, and others that leave something behind
+
+spew($whole);
+spew('x', "$file.99999999.tmp");
+spew('x', "$file.$$.tmp");
+mkdir $t->dir . '/nginx.pid';
+$t->configure;
+
+ok(system('sh', '-c', 'exec "$@" 2>/dev/null', 'sh', $t->command) != 0,
+   'nginx does not start without its pid file');
+rmdir $t->dir . '/nginx.pid';
+ok(!-e "$file.99999999.tmp", 'it removes what a dead process left');
+ok(-e "$file.$$.tmp", 'but not what is of a process that lives');
+unlink "$file.$$.tmp";
+
+$t->start;
+is($many[999]->call('ping')->{http}{status}, 200, 'no session is lost');
+
+
+# a kill -9 without an interval
+
+kill 'KILL', $t->pid, children($t->pid);
+ok(wait_for { !$t->running }, 'nginx is killed');
+$from = length $t->log;
+$t->start;
+is($many[999]->call('ping')->{http}{status}, 404, 'sessions ended');
+like(substr($t->log, $from),
+     qr/starts empty: "\S+main" was read by an nginx that was killed/,
+     'and this is said');
+
+
+# nginx starts while the workers of another one are still leaving
+
+$s = $t->session(@ann);
+$sse = $s->stream('tools/call', { name => 'long' });
+ok($sse->event_where(data('begun')), 'a call runs');
+
+my $first = delete $t->{pid};
+kill 'QUIT', $first;
+ok(wait_for { !$t->listening }, 'nginx is to end');
+$from = length $t->log;
+delete $t->{started};
+$t->start;
+like(substr($t->log, $from),
+     qr/\[warn\].*starts empty: "\S+main" has no sessions yet, as an nginx/,
+     'another one starts without sessions, and says so');
+my $young = $t->session(@ann);
+
+kill 'TERM', $first;
+ok(wait_for { waitpid($first, POSIX::WNOHANG()) == $first },
+   'the first one ends');
+like(substr($t->log, $from),
+     qr/is not written to "\S+main", as the nginx with process \d+ was started/,
+     'and does not write the file of the other');
+
+restart('QUIT');
+is($young->call('ping')->{http}{status}, 200, 'whose sessions go on');
+is($s->call('ping')->{http}{status}, 404, 'those of the first one ended');
+$t->stop('QUIT');
 
 
 # kill -9, with an interval
@@ -369,6 +484,53 @@ $t->wait_old;
 is($s->call('ping')->{http}{status}, 200, 'the sessions go on, too');
 
 $t->stop('QUIT');
+
+
+# workers of another user, in a folder where all may write, but to their files
+
+SKIP: {
+    skip 'nginx is not started by root', 7 if $> != 0;
+
+    my $vars = $t->{vars};
+    my $daemon = getpwnam 'daemon';
+
+    chmod 01777, $t->dir . '/state';
+    chown 0, -1, $file;
+    $t->configure(user => 'daemon');
+    $t->start;
+    is($s->call('ping')->{http}{status}, 200, 'sessions of a file of root');
+    is((stat $file)[4], $daemon, 'which is that of the workers now');
+    $before = mtime();
+    ok(wait_for { mtime() > $before }, 'and is written by their user');
+    $t->stop('QUIT');
+    is((stat $file)[4], $daemon, 'what root writes is of their user, too');
+
+    $t->configure(vars => { %$vars, INTERVAL => '' });
+    $t->start;
+    is($s->call('ping')->{http}{status}, 200, 'and is read');
+    ok(-s $file < 100, 'a worker drops what was read');
+    $t->stop('QUIT');
+
+    chmod 0755, $t->dir . '/state';
+    ($code, $said) = $t->check(vars => { %$vars, INTERVAL => 'interval=1s' });
+    like($said, qr/needs a folder that the user "daemon" writes to/,
+         'nginx -t warns of a folder where the workers cannot write');
+
+    chown 0, -1, $file;
+    $t->configure(user => 'root', vars => $vars);
+}
+
+
+# nginx without a master
+
+$t->configure(globals => 'master_process off;');
+$t->start;
+is($s->call('ping')->{http}{status}, 200, 'sessions go on without a master');
+$t->stop('QUIT');
+$t->start;
+is($s->call('ping')->{http}{status}, 200, 'and again');
+$t->stop('QUIT');
+$t->configure(globals => '');
 
 
 # a binary upgrade
@@ -445,9 +607,10 @@ sub restart {
 
 
 sub spew {
-    my ($text) = @_;
+    my ($text, $to) = @_;
 
-    open my $fh, '>', $file or die "$file: $!";
+    $to = $file unless defined $to;
+    open my $fh, '>', $to or die "$to: $!";
     print $fh $text;
     close $fh;
 }

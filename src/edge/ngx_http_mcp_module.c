@@ -115,6 +115,8 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
         zones[i]->zone.log = cycle->log;
         zones[i]->zone.ctx[NGX_MCP_CTX_BRIDGES] = &mmcf->bridges;
 
+        ngx_http_mcp_state_init_worker(zones[i]);
+
         if (ngx_http_mcp_stream_init_worker(&zones[i]->zone) != NGX_OK
             || ngx_http_mcp_list_refresh_init(&zones[i]->zone) != NGX_OK)
         {

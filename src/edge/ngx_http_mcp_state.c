@@ -8,8 +8,9 @@
 static ngx_uint_t ngx_http_mcp_state_folder(ngx_str_t *name, u_char *folder,
     size_t size);
 static ngx_msec_t ngx_http_mcp_state_manager(void *data);
-static ngx_int_t ngx_http_mcp_state_write(ngx_http_mcp_zone_t *zone,
-    ngx_uint_t last);
+static void ngx_http_mcp_state_close(void *data);
+static void ngx_http_mcp_state_whose(ngx_http_mcp_zone_t *zone,
+    ngx_log_t *log);
 
 
 /* of this nginx, whatever it has loaded since; ms since the epoch */
@@ -144,6 +145,18 @@ ngx_http_mcp_state_check(ngx_http_mcp_zone_t *zone, ngx_core_conf_t *ccf)
     ngx_uint_t       mode;
     ngx_file_info_t  fi;
 
+    if (zone->state.name.len == 0) {
+        return;
+    }
+
+    zone->state.user = (geteuid() == 0
+                        && ccf->user != (ngx_uid_t) NGX_CONF_UNSET_UINT)
+                       ? ccf->user : geteuid();
+
+    if (ngx_test_config) {
+        ngx_mcp_state_test(&zone->zone, &zone->state);
+    }
+
     if (zone->interval == 0) {
         return;
     }
@@ -152,11 +165,11 @@ ngx_http_mcp_state_check(ngx_http_mcp_zone_t *zone, ngx_core_conf_t *ccf)
         ngx_log_error(NGX_LOG_WARN, zone->zone.log, 0,
                       "\"interval\" of \"mcp_zone\" \"%V\" has no effect with "
                       "\"master_process off\"", &zone->zone.name);
+        zone->interval = 0;
         return;
     }
 
-    if (geteuid() != 0 || ccf->user == 0
-        || ccf->user == (ngx_uid_t) NGX_CONF_UNSET_UINT
+    if (zone->state.user == geteuid()
         || !ngx_http_mcp_state_folder(&zone->state.name, folder, NGX_MAX_PATH)
         || ngx_file_info(folder, &fi) == NGX_FILE_ERROR)
     {
@@ -186,7 +199,9 @@ ngx_http_mcp_state_check(ngx_http_mcp_zone_t *zone, ngx_core_conf_t *ccf)
 ngx_int_t
 ngx_http_mcp_state_init_module(ngx_cycle_t *cycle)
 {
+    ngx_int_t                   rc;
     ngx_uint_t                  i;
+    ngx_pool_cleanup_t         *cln;
     ngx_http_mcp_zone_t       **zones;
     ngx_http_mcp_main_conf_t   *mmcf;
 
@@ -204,20 +219,55 @@ ngx_http_mcp_state_init_module(ngx_cycle_t *cycle)
 
     for (i = 0; i < mmcf->zones.nelts; i++) {
 
-        if (!zones[i]->fresh || zones[i]->state.name.len == 0) {
+        zones[i]->state.fd = NGX_INVALID_FILE;
+
+        if (zones[i]->state.name.len == 0) {
             continue;
         }
 
-        if (ngx_mcp_state_read(&zones[i]->zone, &zones[i]->state) == NGX_OK
-            && zones[i]->interval == 0)
-        {
-            /* a crash does not bring back what ends until then */
+        ngx_http_mcp_state_whose(zones[i], cycle->log);
 
-            (void) ngx_delete_file(zones[i]->state.name.data);
+        cln = ngx_pool_cleanup_add(cycle->pool, 0);
+        if (cln == NULL) {
+            return NGX_ERROR;
         }
+
+        cln->handler = ngx_http_mcp_state_close;
+        cln->data = zones[i];
+
+        rc = NGX_DECLINED;
+
+        if (zones[i]->fresh) {
+            ngx_mcp_state_sweep(&zones[i]->zone, &zones[i]->state);
+            rc = ngx_mcp_state_read(&zones[i]->zone, &zones[i]->state);
+        }
+
+        ngx_mcp_state_hold(&zones[i]->zone, &zones[i]->state,
+                           rc != NGX_ERROR);
     }
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_state_close(void *data)
+{
+    ngx_http_mcp_zone_t *zone = data;
+
+    if (zone->state.fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(zone->state.fd);
+    }
+}
+
+
+void
+ngx_http_mcp_state_init_worker(ngx_http_mcp_zone_t *zone)
+{
+    if (zone->state.name.len && zone->state.fd != NGX_INVALID_FILE) {
+        ngx_http_mcp_state_whose(zone, zone->zone.log);
+        ngx_mcp_state_claim(&zone->zone, &zone->state, zone->interval != 0);
+    }
 }
 
 
@@ -245,7 +295,8 @@ ngx_http_mcp_state_manager(void *data)
         left = (ngx_msec_int_t) (zones[i]->due - ngx_current_msec);
 
         if (zones[i]->due == 0 || left <= 0) {
-            (void) ngx_http_mcp_state_write(zones[i], 0);
+            ngx_http_mcp_state_whose(zones[i], ngx_cycle->log);
+            (void) ngx_mcp_state_write(&zones[i]->zone, &zones[i]->state, 0);
 
             ngx_time_update();
 
@@ -292,18 +343,22 @@ ngx_http_mcp_state_exit_master(ngx_cycle_t *cycle)
             continue;
         }
 
-        (void) ngx_http_mcp_state_write(zones[i], 1);
+        ngx_http_mcp_state_whose(zones[i], cycle->log);
+        zones[i]->state.said = NULL;
+
+        (void) ngx_mcp_state_write(&zones[i]->zone, &zones[i]->state, 1);
     }
 }
 
 
-static ngx_int_t
-ngx_http_mcp_state_write(ngx_http_mcp_zone_t *zone, ngx_uint_t last)
+/* this nginx, by its master: a daemon has got another number meanwhile */
+
+static void
+ngx_http_mcp_state_whose(ngx_http_mcp_zone_t *zone, ngx_log_t *log)
 {
     zone->state.started = ngx_http_mcp_state_started;
-    zone->state.master = (ngx_process == NGX_PROCESS_HELPER) ? ngx_parent
-                                                             : ngx_pid;
-    zone->zone.log = ngx_cycle->log;
-
-    return ngx_mcp_state_write(&zone->zone, &zone->state, last);
+    zone->state.master = (ngx_process == NGX_PROCESS_HELPER
+                          || ngx_process == NGX_PROCESS_WORKER)
+                         ? ngx_parent : ngx_pid;
+    zone->zone.log = log;
 }

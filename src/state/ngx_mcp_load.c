@@ -270,15 +270,11 @@ ngx_mcp_load_scan(ngx_mcp_load_t *load)
 static ngx_int_t
 ngx_mcp_load_zone(ngx_mcp_load_t *load, ngx_str_t *text)
 {
-    ngx_str_t  a[NGX_MCP_TLV_ATTRIBUTES], *name;
+    ngx_str_t  a[NGX_MCP_TLV_ATTRIBUTES];
 
     ngx_mcp_tlv_attributes(text, a);
 
-    name = &ngx_mcp_load_text(a, NAME);
-
-    if (!ngx_mcp_equal(name, &load->zone->name)
-        || ngx_mcp_load_text(a, HASH_KEY).len != sizeof(load->key))
-    {
+    if (ngx_mcp_load_text(a, HASH_KEY).len != sizeof(load->key)) {
         return NGX_DECLINED;
     }
 

@@ -29,8 +29,8 @@ typedef struct {
 
 
 /*
- * NGX_OK; NGX_DECLINED: it is not of a zone with this name, or no such text;
- * NGX_ERROR: no memory.  Unless it is NGX_OK, the zone is unchanged.
+ * NGX_OK; NGX_DECLINED: it is no such text; NGX_ERROR: no memory.  Unless it is
+ * NGX_OK, the zone is unchanged.
  */
 ngx_int_t ngx_mcp_load(ngx_mcp_zone_t *zone, ngx_mcp_saved_t *saved);
 

@@ -52,8 +52,6 @@ ngx_mcp_save_zone(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out)
 
     begin = ngx_mcp_tlv_begin(out, NGX_MCP_TLV_ZONE);
 
-    ngx_mcp_tlv_data(out, NGX_MCP_TLV_NAME, zone->name.data,
-                      zone->name.len);
     ngx_mcp_tlv_data(out, NGX_MCP_TLV_HASH_KEY, sh->key, sizeof(sh->key));
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_GENERATION, sh->generation);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_STAMP, sh->stamp);

@@ -18,16 +18,33 @@
 #define NGX_MCP_STATE_FACTOR   8
 
 
+typedef enum {
+    NGX_MCP_STATE_LIVE = 0,
+    NGX_MCP_STATE_LAST = 1,               /* nothing changed after that */
+    NGX_MCP_STATE_USED = 2                /* a mark, without sessions */
+} ngx_mcp_state_kind_e;
+
+
 typedef struct {
     u_char                  magic[8];
     uint32_t                endian;
     uint32_t                format;
     uint32_t                hashes;
-    uint32_t                last;         /* nothing changed after that */
+    uint32_t                kind;
     uint64_t                started;
     uint64_t                written;      /* ms since the epoch */
     uint64_t                master;
+    uint64_t                zone;         /* sum of its name */
 } ngx_mcp_state_head_t;
+
+
+typedef struct {
+    ngx_fd_t                fd;
+    ngx_err_t               err;
+    const char             *why;          /* it is left alone */
+    ngx_file_info_t         fi;
+    ngx_mcp_state_head_t    head;
+} ngx_mcp_state_open_t;
 
 
 typedef struct {
@@ -42,7 +59,19 @@ typedef struct {
 } ngx_mcp_state_write_t;
 
 
-static ngx_int_t ngx_mcp_state_foreign(ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_mcp_state_open(ngx_mcp_zone_t *zone,
+    ngx_mcp_state_file_t *file, int mode, ngx_mcp_state_open_t *o);
+static ngx_int_t ngx_mcp_state_inspect(ngx_mcp_zone_t *zone,
+    ngx_mcp_state_file_t *file, ngx_mcp_state_open_t *o);
+static ngx_uint_t ngx_mcp_state_alive(ngx_mcp_state_file_t *file,
+    ngx_mcp_state_head_t *head);
+static ngx_uint_t ngx_mcp_state_newer(ngx_mcp_state_file_t *file,
+    ngx_mcp_state_head_t *head);
+static void ngx_mcp_state_head(ngx_mcp_zone_t *zone,
+    ngx_mcp_state_file_t *file, ngx_mcp_state_head_t *head, ngx_uint_t kind);
+static void ngx_mcp_state_refused(ngx_mcp_zone_t *zone,
+    ngx_mcp_state_file_t *file, ngx_mcp_state_open_t *o, ngx_uint_t level);
+static ngx_int_t ngx_mcp_state_writable(ngx_mcp_zone_t *zone,
     ngx_mcp_state_file_t *file);
 static ngx_int_t ngx_mcp_state_create(ngx_mcp_state_write_t *w,
     ngx_uint_t last);
@@ -53,12 +82,15 @@ static ngx_int_t ngx_mcp_state_end(ngx_mcp_state_write_t *w);
 static ngx_int_t ngx_mcp_state_replace(ngx_mcp_state_write_t *w);
 static void ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *what);
 static void ngx_mcp_state_sync_folder(u_char *name);
-static ngx_int_t ngx_mcp_state_slurp(ngx_mcp_zone_t *zone,
-    ngx_mcp_state_file_t *file, ngx_str_t *text);
+static void ngx_mcp_state_beside(ngx_mcp_state_file_t *file, u_char *name,
+    long pid);
+static size_t ngx_mcp_state_folder(u_char *name);
+static const char *ngx_mcp_state_take(ngx_mcp_zone_t *zone,
+    ngx_mcp_state_open_t *o, ngx_mcp_saved_t *saved);
+static const char *ngx_mcp_state_used(ngx_mcp_state_file_t *file,
+    ngx_mcp_state_head_t *head);
 static const char *ngx_mcp_state_check(ngx_str_t *text,
     ngx_mcp_state_head_t *head);
-static void ngx_mcp_state_ignored(ngx_mcp_zone_t *zone,
-    ngx_mcp_state_file_t *file, const char *why);
 static uint64_t ngx_mcp_state_sum(uint64_t sum, u_char *p, size_t len);
 
 
@@ -73,8 +105,10 @@ ngx_mcp_state_write(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
     ngx_uint_t             level;
     ngx_mcp_state_write_t  w;
 
-    if (ngx_mcp_state_foreign(zone, file) != NGX_OK) {
-        return NGX_DECLINED;
+    rc = ngx_mcp_state_writable(zone, file);
+
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     ngx_memzero(&w, sizeof(ngx_mcp_state_write_t));
@@ -87,20 +121,24 @@ ngx_mcp_state_write(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
         rc = NGX_ERROR;
 
     } else if (ngx_mcp_state_body(&w) != NGX_OK
-               || ngx_mcp_state_end(&w) != NGX_OK
-               || ngx_mcp_state_replace(&w) != NGX_OK)
+               || ngx_mcp_state_end(&w) != NGX_OK)
     {
-        (void) ngx_delete_file(w.name);
         rc = NGX_ERROR;
 
     } else {
+        rc = ngx_mcp_state_replace(&w);
+    }
+
+    if (rc == NGX_OK) {
         level = last ? NGX_LOG_NOTICE : NGX_LOG_INFO;
 
         ngx_log_error(level, zone->log, 0,
                       "mcp zone \"%V\" was written to \"%V\", %ui sessions, "
                       "%uL bytes", &zone->name, &file->name,
                       w.counts.sessions, w.size);
-        rc = NGX_OK;
+
+    } else if (w.fd != NGX_INVALID_FILE) {
+        (void) ngx_delete_file(w.name);
     }
 
     if (w.fd != NGX_INVALID_FILE) {
@@ -119,42 +157,198 @@ ngx_mcp_state_write(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 }
 
 
-/* one that cannot be read is written over */
+/*
+ * NGX_OK: it is this zone's, and may be written over; NGX_DECLINED: there is
+ * none, or it is empty; NGX_ERROR: it is to be left alone.
+ */
 
 static ngx_int_t
-ngx_mcp_state_foreign(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
+ngx_mcp_state_open(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
+    int mode, ngx_mcp_state_open_t *o)
 {
-    ssize_t               n;
-    ngx_fd_t              fd;
-    ngx_mcp_state_head_t  head;
+    ngx_int_t  rc;
 
-    fd = ngx_open_file(file->name.data, NGX_FILE_RDONLY|NGX_FILE_NONBLOCK,
-                       NGX_FILE_OPEN, 0);
+    ngx_memzero(o, sizeof(ngx_mcp_state_open_t));
 
-    if (fd == NGX_INVALID_FILE) {
-        return NGX_OK;
+    o->fd = open((char *) file->name.data,
+                 mode|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC, 0600);
+
+    if (o->fd == NGX_INVALID_FILE) {
+        o->err = ngx_errno;
+
+        if (o->err == NGX_ENOENT && !(mode & O_CREAT)) {
+            return NGX_DECLINED;
+        }
+
+        o->why = (o->err == NGX_ELOOP || o->err == EMLINK)
+                 ? "is a symbolic link; name the file itself"
+                 : "cannot be opened; let the users of nginx and of its "
+                   "workers read and write it";
+        return NGX_ERROR;
     }
 
-    n = read(fd, &head, sizeof(ngx_mcp_state_head_t));
+    rc = ngx_mcp_state_inspect(zone, file, o);
 
-    (void) ngx_close_file(fd);
+    if (rc == NGX_ERROR) {
+        (void) ngx_close_file(o->fd);
+        o->fd = NGX_INVALID_FILE;
+    }
 
-    if (n != (ssize_t) sizeof(ngx_mcp_state_head_t)
-        || ngx_memcmp(head.magic, ngx_mcp_state_magic, sizeof(head.magic)) != 0
-        || head.endian != NGX_MCP_STATE_ENDIAN
-        || head.started <= file->started
-        || head.master == (uint64_t) file->master
-        || (kill((ngx_pid_t) head.master, 0) == -1 && ngx_errno == ESRCH))
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_state_inspect(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
+    ngx_mcp_state_open_t *o)
+{
+    ssize_t  n;
+
+    if (ngx_fd_info(o->fd, &o->fi) == NGX_FILE_ERROR || !ngx_is_file(&o->fi)) {
+        o->why = "is no file of this module; name another one in \"state\" of "
+                 "\"mcp_zone\"";
+        return NGX_ERROR;
+    }
+
+    if (o->fi.st_uid != 0 && o->fi.st_uid != geteuid()
+        && o->fi.st_uid != file->user)
     {
-        return NGX_OK;
+        o->why = "belongs to a user that is neither root nor one of nginx; "
+                 "change its owner or remove it";
+        return NGX_ERROR;
     }
 
-    ngx_log_error(NGX_LOG_NOTICE, zone->log, 0,
-                  "mcp zone \"%V\" is not written to \"%V\", as the nginx with "
-                  "process %uL was started later and writes it",
-                  &zone->name, &file->name, head.master);
+    if (o->fi.st_mode & (S_IWGRP|S_IWOTH)) {
+        o->why = "can be written by other users; set its mode to 0600 or "
+                 "remove it";
+        return NGX_ERROR;
+    }
 
-    return NGX_DECLINED;
+    if (o->fi.st_nlink > 1) {
+        o->why = "has other names (hard links); remove them";
+        return NGX_ERROR;
+    }
+
+    n = pread(o->fd, &o->head, sizeof(ngx_mcp_state_head_t), 0);
+
+    if (n == 0) {
+        return NGX_DECLINED;
+    }
+
+    if (n < (ssize_t) sizeof(o->head.magic)
+        || ngx_memcmp(o->head.magic, ngx_mcp_state_magic,
+                      sizeof(o->head.magic)) != 0)
+    {
+        o->why = "is no file of this module, and is left alone; name another "
+                 "one in \"state\" of \"mcp_zone\"";
+        return NGX_ERROR;
+    }
+
+    if (o->head.endian == NGX_MCP_STATE_ENDIAN
+        && o->head.format > NGX_MCP_STATE_FORMAT)
+    {
+        o->why = "is of a newer version of the module, and is left alone; use "
+                 "that version, name another file, or remove this one";
+        return NGX_ERROR;
+    }
+
+    if (o->head.endian == NGX_MCP_STATE_ENDIAN
+        && n == (ssize_t) sizeof(ngx_mcp_state_head_t)
+        && o->head.zone != ngx_mcp_state_sum(0, zone->name.data,
+                                             zone->name.len))
+    {
+        o->why = "is of another zone, and is left alone; name another file, or "
+                 "remove this one";
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* the nginx that has written it, unless it is this one */
+
+static ngx_uint_t
+ngx_mcp_state_alive(ngx_mcp_state_file_t *file, ngx_mcp_state_head_t *head)
+{
+    return head->master != (uint64_t) file->master
+           && (kill((ngx_pid_t) head->master, 0) == 0
+               || ngx_errno != NGX_ESRCH);
+}
+
+
+static ngx_uint_t
+ngx_mcp_state_newer(ngx_mcp_state_file_t *file, ngx_mcp_state_head_t *head)
+{
+    return head->endian == NGX_MCP_STATE_ENDIAN
+           && head->started > file->started
+           && ngx_mcp_state_alive(file, head);
+}
+
+
+static void
+ngx_mcp_state_head(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
+    ngx_mcp_state_head_t *head, ngx_uint_t kind)
+{
+    ngx_memzero(head, sizeof(ngx_mcp_state_head_t));
+
+    ngx_memcpy(head->magic, ngx_mcp_state_magic, sizeof(head->magic));
+    head->endian = NGX_MCP_STATE_ENDIAN;
+    head->format = NGX_MCP_STATE_FORMAT;
+    head->hashes = NGX_MCP_STATE_HASHES;
+    head->kind = (uint32_t) kind;
+    head->started = file->started;
+    head->written = ngx_mcp_now();
+    head->master = (uint64_t) file->master;
+    head->zone = ngx_mcp_state_sum(0, zone->name.data, zone->name.len);
+}
+
+
+/* a reason is logged once */
+
+static void
+ngx_mcp_state_refused(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
+    ngx_mcp_state_open_t *o, ngx_uint_t level)
+{
+    if (file->said != o->why) {
+        ngx_log_error(level, zone->log, o->err,
+                      "mcp zone \"%V\" is not written to \"%V\", which %s",
+                      &zone->name, &file->name, o->why);
+    }
+
+    file->said = o->why;
+}
+
+
+static ngx_int_t
+ngx_mcp_state_writable(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
+{
+    ngx_int_t             rc;
+    ngx_mcp_state_open_t  o;
+
+    rc = ngx_mcp_state_open(zone, file, O_RDONLY, &o);
+
+    if (o.fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(o.fd);
+    }
+
+    if (rc == NGX_ERROR) {
+        ngx_mcp_state_refused(zone, file, &o, NGX_LOG_ERR);
+        return NGX_ERROR;
+    }
+
+    file->said = NULL;
+
+    if (rc == NGX_OK && ngx_mcp_state_newer(file, &o.head)) {
+        ngx_log_error(NGX_LOG_NOTICE, zone->log, 0,
+                      "mcp zone \"%V\" is not written to \"%V\", as the nginx "
+                      "with process %uL was started later and writes it",
+                      &zone->name, &file->name, o.head.master);
+
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -171,9 +365,7 @@ ngx_mcp_state_create(ngx_mcp_state_write_t *w, ngx_uint_t last)
         return NGX_ERROR;
     }
 
-    (void) snprintf((char *) w->name, w->file->name.len + NGX_MCP_STATE_NAME,
-                    "%s.%ld.tmp", (char *) w->file->name.data,
-                    (long) getpid());
+    ngx_mcp_state_beside(w->file, w->name, (long) getpid());
 
     /* one that a process with this number has left */
 
@@ -187,18 +379,25 @@ ngx_mcp_state_create(ngx_mcp_state_write_t *w, ngx_uint_t last)
         return NGX_ERROR;
     }
 
-    ngx_memzero(&head, sizeof(ngx_mcp_state_head_t));
+    /* the cache manager is to replace it, also in a folder like /tmp */
 
-    ngx_memcpy(head.magic, ngx_mcp_state_magic, sizeof(head.magic));
-    head.endian = NGX_MCP_STATE_ENDIAN;
-    head.format = NGX_MCP_STATE_FORMAT;
-    head.hashes = NGX_MCP_STATE_HASHES;
-    head.last = (uint32_t) last;
-    head.started = w->file->started;
-    head.written = ngx_mcp_now();
-    head.master = (uint64_t) w->file->master;
+    if (geteuid() == 0 && fchown(w->fd, w->file->user, (gid_t) -1) == -1) {
+        ngx_mcp_state_failed(w, "fchown()");
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_state_head(w->zone, w->file, &head,
+                       last ? NGX_MCP_STATE_LAST : NGX_MCP_STATE_LIVE);
 
     w->out.pos = ngx_cpymem(w->out.pos, &head, sizeof(ngx_mcp_state_head_t));
+
+    if (ngx_mcp_state_flush(w) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    /* it is not of the sum, as the next nginx changes it */
+
+    w->sum = 0;
 
     return NGX_OK;
 }
@@ -311,6 +510,7 @@ ngx_mcp_state_end(ngx_mcp_state_write_t *w)
 static ngx_int_t
 ngx_mcp_state_replace(ngx_mcp_state_write_t *w)
 {
+    ngx_int_t        rc;
     ngx_file_info_t  fi;
 
     if (fsync(w->fd) == -1) {
@@ -323,6 +523,14 @@ ngx_mcp_state_replace(ngx_mcp_state_write_t *w)
     {
         ngx_mcp_state_failed(w, "fstat()");
         return NGX_ERROR;
+    }
+
+    /* another one may have been started meanwhile */
+
+    rc = ngx_mcp_state_writable(w->zone, w->file);
+
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     if (ngx_rename_file(w->name, w->file->name.data) == NGX_FILE_ERROR) {
@@ -352,16 +560,11 @@ ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *what)
 static void
 ngx_mcp_state_sync_folder(u_char *name)
 {
-    int    fd;
-    char  *p;
+    int  fd;
 
-    p = strrchr((char *) name, '/');
-
-    if (p == NULL) {
+    if (ngx_mcp_state_folder(name) == 0) {
         return;
     }
-
-    p[1] = '\0';
 
     fd = open((char *) name, O_RDONLY|O_CLOEXEC);
 
@@ -372,51 +575,123 @@ ngx_mcp_state_sync_folder(u_char *name)
 }
 
 
-ngx_int_t
-ngx_mcp_state_read(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
+void
+ngx_mcp_state_sweep(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
 {
-    uint64_t              now;
-    ngx_int_t             rc;
-    ngx_str_t             text;
-    const char           *why;
-    ngx_mcp_saved_t       saved;
-    ngx_mcp_state_head_t  head;
+    DIR            *dir;
+    long            pid;
+    u_char         *name;
+    size_t          folder;
+    struct dirent  *de;
 
-    rc = ngx_mcp_state_slurp(zone, file, &text);
-
-    if (rc != NGX_OK) {
-        return rc;
+    name = ngx_alloc(file->name.len + NGX_MCP_STATE_NAME, zone->log);
+    if (name == NULL) {
+        return;
     }
 
-    saved.text = text;
-    why = ngx_mcp_state_check(&saved.text, &head);
+    ngx_memcpy(name, file->name.data, file->name.len + 1);
 
-    if (why == NULL) {
-        now = ngx_mcp_now();
-        saved.away = now > head.written ? now - head.written : 0;
-        saved.last = head.last;
+    folder = ngx_mcp_state_folder(name);
+    dir = folder ? opendir((char *) name) : NULL;
 
-        switch (ngx_mcp_load(zone, &saved)) {
+    while (dir && (de = readdir(dir)) != NULL) {
 
-        case NGX_OK:
-            break;
+        if (ngx_strncmp(de->d_name, file->name.data + folder,
+                        file->name.len - folder)
+            != 0)
+        {
+            continue;
+        }
 
-        case NGX_DECLINED:
-            why = "is of another zone; give each \"mcp_zone\" a file of its "
-                  "own";
-            break;
+        pid = strtol(de->d_name + file->name.len - folder
+                     + (de->d_name[file->name.len - folder] == '.'),
+                     NULL, 10);
 
-        default: /* NGX_ERROR */
-            why = "needs more memory than there is";
-            break;
+        ngx_mcp_state_beside(file, name, pid);
+
+        if (pid > 0 && ngx_strcmp(name + folder, de->d_name) == 0
+            && kill((ngx_pid_t) pid, 0) == -1 && ngx_errno == NGX_ESRCH)
+        {
+            (void) ngx_delete_file(name);
         }
     }
 
-    ngx_free(text.data);
+    if (dir) {
+        (void) closedir(dir);
+    }
+
+    ngx_free(name);
+}
+
+
+/* the file, as that process writes it; there is room for the name */
+
+static void
+ngx_mcp_state_beside(ngx_mcp_state_file_t *file, u_char *name, long pid)
+{
+    (void) snprintf((char *) name, file->name.len + NGX_MCP_STATE_NAME,
+                    "%s.%ld.tmp", (char *) file->name.data, pid);
+}
+
+
+/* cuts the name of the file, and returns what is left of the length */
+
+static size_t
+ngx_mcp_state_folder(u_char *name)
+{
+    char  *p;
+
+    p = strrchr((char *) name, '/');
+
+    if (p == NULL) {
+        return 0;
+    }
+
+    p[1] = '\0';
+
+    return (u_char *) p + 1 - name;
+}
+
+
+ngx_int_t
+ngx_mcp_state_read(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
+{
+    ngx_int_t             rc;
+    ngx_uint_t            level;
+    const char           *why;
+    ngx_mcp_saved_t       saved;
+    ngx_mcp_state_open_t  o;
+
+    rc = ngx_mcp_state_open(zone, file, O_RDONLY, &o);
+    level = NGX_LOG_ERR;
+    why = o.why;
+
+    if (rc == NGX_OK && o.head.kind == NGX_MCP_STATE_USED
+        && o.head.endian == NGX_MCP_STATE_ENDIAN)
+    {
+        why = ngx_mcp_state_used(file, &o.head);
+        level = NGX_LOG_WARN;
+        rc = NGX_DECLINED;
+
+    } else if (rc == NGX_OK) {
+        why = ngx_mcp_state_take(zone, &o, &saved);
+        rc = why ? NGX_ERROR : NGX_OK;
+    }
+
+    if (o.fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(o.fd);
+    }
 
     if (why) {
-        ngx_mcp_state_ignored(zone, file, why);
-        return NGX_ERROR;
+        file->said = o.why;
+
+        ngx_log_error(level, zone->log, o.err,
+                      "mcp zone \"%V\" starts empty: \"%V\" %s",
+                      &zone->name, &file->name, why);
+    }
+
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     ngx_log_error(NGX_LOG_NOTICE, zone->log, 0,
@@ -435,69 +710,192 @@ ngx_mcp_state_read(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
 }
 
 
-static ngx_int_t
-ngx_mcp_state_slurp(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
-    ngx_str_t *text)
+/* NULL: it was loaded */
+
+static const char *
+ngx_mcp_state_take(ngx_mcp_zone_t *zone, ngx_mcp_state_open_t *o,
+    ngx_mcp_saved_t *saved)
 {
-    size_t            size, len;
-    ssize_t           n;
-    ngx_fd_t          fd;
-    ngx_err_t         err;
-    ngx_file_info_t   fi;
+    size_t                 size;
+    ssize_t                n;
+    uint64_t               now;
+    ngx_str_t              text;
+    const char            *why;
+    ngx_mcp_state_head_t  *head;
 
-    fd = ngx_open_file(file->name.data, NGX_FILE_RDONLY|NGX_FILE_NONBLOCK,
-                       NGX_FILE_OPEN, 0);
-
-    if (fd == NGX_INVALID_FILE) {
-        err = ngx_errno;
-
-        if (err == NGX_ENOENT) {
-            return NGX_DECLINED;
-        }
-
-        ngx_log_error(NGX_LOG_ERR, zone->log, err,
-                      "mcp zone \"%V\" starts empty: \"%V\" cannot be opened; "
-                      "let the user that starts nginx read it",
-                      &zone->name, &file->name);
-        return NGX_ERROR;
-    }
-
-    if (ngx_fd_info(fd, &fi) == NGX_FILE_ERROR || !ngx_is_file(&fi)
-        || (uint64_t) ngx_file_size(&fi)
-           > NGX_MCP_STATE_FACTOR
-             * (uint64_t) (zone->shpool->end - (u_char *) zone->shpool))
+    if ((uint64_t) ngx_file_size(&o->fi)
+        > NGX_MCP_STATE_FACTOR
+          * (uint64_t) (zone->shpool->end - (u_char *) zone->shpool))
     {
-        (void) ngx_close_file(fd);
-
-        ngx_mcp_state_ignored(zone, file, "is no file of this module, or of a "
-                              "much larger zone");
-        return NGX_ERROR;
+        return "is of a much larger zone";
     }
 
-    size = (size_t) ngx_file_size(&fi);
+    size = (size_t) ngx_file_size(&o->fi);
 
-    text->len = 0;
-    text->data = ngx_alloc(size + 1, zone->log);
+    text.len = 0;
+    text.data = ngx_alloc(size + 1, zone->log);
 
-    if (text->data == NULL) {
-        (void) ngx_close_file(fd);
-        ngx_mcp_state_ignored(zone, file, "needs more memory than there is");
-        return NGX_ERROR;
+    if (text.data == NULL) {
+        return "needs more memory than there is";
     }
 
-    for (len = 0; len < size; len += n) {
-        n = read(fd, text->data + len, size - len);
+    do {
+        n = pread(o->fd, text.data + text.len, size - text.len, text.len);
+        text.len += ngx_max(n, 0);
 
-        if (n <= 0) {
+    } while (n > 0);
+
+    head = &o->head;
+    saved->text = text;
+
+    why = ngx_mcp_state_check(&saved->text, head);
+
+    if (why == NULL) {
+        now = ngx_mcp_now();
+        saved->away = now > head->written ? now - head->written : 0;
+        saved->last = (head->kind == NGX_MCP_STATE_LAST);
+
+        switch (ngx_mcp_load(zone, saved)) {
+
+        case NGX_OK:
+            break;
+
+        case NGX_DECLINED:
+            why = "is damaged";
+            break;
+
+        default: /* NGX_ERROR */
+            why = "needs more memory than there is";
             break;
         }
     }
 
-    text->len = len;
+    ngx_free(text.data);
 
-    (void) ngx_close_file(fd);
+    return why;
+}
 
-    return NGX_OK;
+
+static const char *
+ngx_mcp_state_used(ngx_mcp_state_file_t *file, ngx_mcp_state_head_t *head)
+{
+    if (ngx_mcp_state_alive(file, head)) {
+        return "has no sessions yet, as an nginx that still runs writes them "
+               "when it exits; start nginx after its end, or use \"interval\" "
+               "of \"mcp_zone\"";
+    }
+
+    if (head->started == file->started) {
+        return NULL;
+    }
+
+    return "was read by an nginx that was killed before it could write it; "
+           "\"interval\" of \"mcp_zone\" keeps the sessions then";
+}
+
+
+void
+ngx_mcp_state_test(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
+{
+    ngx_mcp_state_open_t  o;
+
+    if (ngx_mcp_state_open(zone, file, O_RDONLY, &o) == NGX_ERROR) {
+        ngx_mcp_state_refused(zone, file, &o, NGX_LOG_WARN);
+    }
+
+    if (o.fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(o.fd);
+    }
+}
+
+
+void
+ngx_mcp_state_hold(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
+    ngx_uint_t claim)
+{
+    ngx_int_t             rc;
+    ngx_mcp_state_open_t  o;
+
+    rc = ngx_mcp_state_open(zone, file, O_RDWR|O_CREAT, &o);
+
+    if (rc == NGX_ERROR) {
+        ngx_mcp_state_refused(zone, file, &o, NGX_LOG_ERR);
+        return;
+    }
+
+    if (rc == NGX_OK && ngx_mcp_state_newer(file, &o.head)) {
+        (void) ngx_close_file(o.fd);
+        return;
+    }
+
+    if (geteuid() == 0 && o.fi.st_uid != file->user
+        && fchown(o.fd, file->user, (gid_t) -1) == -1)
+    {
+        ngx_log_error(NGX_LOG_WARN, zone->log, ngx_errno,
+                      "fchown() of \"%V\" failed; let its user be that of the "
+                      "workers", &file->name);
+    }
+
+    if (claim) {
+        file->fd = o.fd;
+
+    } else {
+        (void) ngx_close_file(o.fd);
+    }
+}
+
+
+void
+ngx_mcp_state_claim(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
+    ngx_uint_t keep)
+{
+    ngx_int_t             rc;
+    ngx_file_info_t       fi;
+    ngx_mcp_state_head_t  head;
+    ngx_mcp_state_open_t  o;
+
+    ngx_memzero(&o, sizeof(ngx_mcp_state_open_t));
+
+    o.fd = file->fd;
+    file->fd = NGX_INVALID_FILE;
+
+    rc = ngx_mcp_state_inspect(zone, file, &o);
+
+    /* it may have been written anew */
+
+    if (lstat((char *) file->name.data, &fi) == 0
+        && (fi.st_ino != o.fi.st_ino || fi.st_dev != o.fi.st_dev))
+    {
+        (void) ngx_close_file(o.fd);
+        rc = ngx_mcp_state_open(zone, file, O_RDWR|O_CREAT, &o);
+    }
+
+    if (rc == NGX_ERROR) {
+        ngx_mcp_state_refused(zone, file, &o, NGX_LOG_ERR);
+
+    } else if (rc == NGX_DECLINED || !ngx_mcp_state_newer(file, &o.head)) {
+
+        ngx_mcp_state_head(zone, file, &head, NGX_MCP_STATE_USED);
+
+        if (rc == NGX_OK && keep && o.head.kind != NGX_MCP_STATE_USED) {
+            head.kind = NGX_MCP_STATE_LIVE;
+            head.written = o.head.written;
+        }
+
+        if (pwrite(o.fd, &head, sizeof(ngx_mcp_state_head_t), 0)
+            != (ssize_t) sizeof(ngx_mcp_state_head_t)
+            || (head.kind == NGX_MCP_STATE_USED
+                && ftruncate(o.fd, sizeof(ngx_mcp_state_head_t)) == -1))
+        {
+            ngx_log_error(NGX_LOG_ERR, zone->log, ngx_errno,
+                          "mcp zone \"%V\" cannot mark \"%V\" as read; see "
+                          "that there is space", &zone->name, &file->name);
+        }
+    }
+
+    if (o.fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(o.fd);
+    }
 }
 
 
@@ -512,26 +910,16 @@ ngx_mcp_state_check(ngx_str_t *text, ngx_mcp_state_head_t *head)
     ngx_uint_t  tag;
 
     if (text->len < sizeof(ngx_mcp_state_head_t)) {
-        return text->len ? "is cut short" : "is empty";
+        return "is cut short";
     }
 
     ngx_memcpy(head, text->data, sizeof(ngx_mcp_state_head_t));
-
-    if (ngx_memcmp(head->magic, ngx_mcp_state_magic, sizeof(head->magic)) != 0)
-    {
-        return "is no file of this module; name another one in \"state\" of "
-               "\"mcp_zone\"";
-    }
 
     if (head->endian != NGX_MCP_STATE_ENDIAN) {
         return "is of a machine of another kind";
     }
 
-    if (head->format > NGX_MCP_STATE_FORMAT) {
-        return "is of a newer version of the module; that one can read it";
-    }
-
-    if (head->format < NGX_MCP_STATE_FORMAT
+    if (head->format != NGX_MCP_STATE_FORMAT
         || head->hashes != NGX_MCP_STATE_HASHES)
     {
         return "is of a version of the module that this one does not know";
@@ -549,9 +937,7 @@ ngx_mcp_state_check(ngx_str_t *text, ngx_mcp_state_head_t *head)
         }
 
         len = value.data - NGX_MCP_TLV_HEAD - text->data;
-
-        sum = ngx_mcp_state_sum(0, text->data - sizeof(ngx_mcp_state_head_t),
-                                len + sizeof(ngx_mcp_state_head_t));
+        sum = ngx_mcp_state_sum(0, text->data, len);
 
         ngx_mcp_tlv_attributes(&value, a);
 
@@ -565,16 +951,6 @@ ngx_mcp_state_check(ngx_str_t *text, ngx_mcp_state_head_t *head)
     }
 
     return "is damaged or cut short";
-}
-
-
-static void
-ngx_mcp_state_ignored(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
-    const char *why)
-{
-    ngx_log_error(NGX_LOG_ERR, zone->log, 0,
-                  "mcp zone \"%V\" starts empty: \"%V\" %s",
-                  &zone->name, &file->name, why);
 }
 
 

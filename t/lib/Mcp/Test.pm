@@ -182,7 +182,7 @@ sub in_child { $in_child = 1 }
 
 
 # options: conf, globals, events, vars, workers (2), start (1), daemon (0),
-# log_level (info), reuseport (0), module, nginx
+# log_level (info), reuseport (0), module, nginx, user (of the workers, root)
 
 sub new {
     my ($class, %o) = @_;
@@ -190,7 +190,7 @@ sub new {
     my $self = bless {
         workers => 2, start => 1, log_level => 'info', ports => {},
         globals => '', events => '', conf => '', vars => {}, allowed => [],
-        nginx => $NGINX, seen => {}, %o
+        user => 'root', nginx => $NGINX, seen => {}, %o
     }, $class;
 
     $self->{dir} = File::Temp::tempdir('mcp-test-XXXXXX', TMPDIR => 1);
@@ -265,7 +265,7 @@ sub configure {
     my $globals = '';
 
     $globals .= "load_module $self->{module};\n" if $self->{module};
-    $globals .= "user root;\n" if $> == 0;
+    $globals .= "user $self->{user};\n" if $> == 0;
     $globals .= "daemon off;\n" unless $self->{daemon};
 
     my $dir = $self->{dir};
