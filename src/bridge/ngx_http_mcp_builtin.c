@@ -648,7 +648,8 @@ ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
     static ngx_str_t  key_info = ngx_string("\"clientInfo\"");
     static ngx_str_t  key_capabilities = ngx_string("\"capabilities\"");
 
-    if (ngx_mcp_session_initialize(bridge->zone, caller->session, pool, &params)
+    if (ngx_mcp_session_initialize(bridge->zone, caller->session, pool, &params,
+                                   NULL)
         != NGX_OK)
     {
         return NGX_ERROR;

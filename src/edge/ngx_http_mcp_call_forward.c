@@ -960,6 +960,14 @@ ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
         return;
     }
 
+    if (ureq->refused) {
+        (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                        NGX_MCP_INVALID_PARAMS,
+                                        "the upstream does not tell of updates "
+                                        "of this resource");
+        return;
+    }
+
     if (ureq->sessionless && ureq->session_only && outcome == NGX_HTTP_MCP_OK) {
         ngx_str_set(&reply->result, "{}");
         return;

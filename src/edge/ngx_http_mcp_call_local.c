@@ -403,7 +403,7 @@ ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
                                    NGX_MCP_METHOD_SUBSCRIBE, &w->topic.uri);
 
     if (u == NULL || !u->listen
-        || ngx_http_mcp_sessionless(u, &call->ctx->caller.tenant)) {
+        || ngx_http_mcp_updateless(u, &call->ctx->caller.tenant)) {
         return;
     }
 

@@ -100,7 +100,7 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
         u = ngx_http_mcp_router_select(&mlcf->bridge.router,
                                        call->message->method_code, &call->uri);
 
-        if (u && ngx_http_mcp_sessionless(u, &call->ctx->caller.tenant)) {
+        if (u && ngx_http_mcp_updateless(u, &call->ctx->caller.tenant)) {
             u = NULL;
         }
     }

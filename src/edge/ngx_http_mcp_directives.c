@@ -833,6 +833,15 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
+    if (!u->probe && u->protocol == NGX_HTTP_MCP_MODERN) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"protocol=modern\" and \"probe=off\" of "
+                           "\"mcp_upstream %V\" exclude each other: a server "
+                           "of 2026-07-28 has no session that a probe could "
+                           "use up; remove \"probe=off\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
     if (!u->probe && u->protocol == NGX_HTTP_MCP_RPC) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"protocol=rpc\" and \"probe=off\" of "
@@ -864,6 +873,9 @@ ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
     } else if (ngx_strcmp(value->data, "protocol=legacy") == 0) {
         u->protocol = NGX_HTTP_MCP_LEGACY;
 
+    } else if (ngx_strcmp(value->data, "protocol=modern") == 0) {
+        u->protocol = NGX_HTTP_MCP_MODERN;
+
     } else if (ngx_strcmp(value->data, "listen=on") == 0) {
         u->listen = 1;
 
@@ -891,7 +903,7 @@ ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid parameter \"%V\" of \"mcp_upstream "
                            "%V\"; the parameters are "
-                           "\"protocol=auto|legacy|rpc\", "
+                           "\"protocol=auto|legacy|modern|rpc\", "
                            "\"prefix=PREFIX|none\", \"listen=on|off\" and "
                            "\"probe=on|off\"",
                            value, &u->name);

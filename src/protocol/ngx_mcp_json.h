@@ -79,6 +79,13 @@ typedef enum {
     _(REF_URI,             REF,         "uri")                                \
     _(IS_ERROR,            RESULT,      "isError")                            \
     _(RESULT_VERSION,      RESULT,      "protocolVersion")                    \
+    _(RESULT_TYPE,         RESULT,      "resultType")                         \
+    _(RESULT_META,         RESULT,      "_meta")                              \
+    _(RESULT_TTL,          RESULT,      "ttlMs")                              \
+    _(RESULT_SCOPE,        RESULT,      "cacheScope")                         \
+    _(INPUT_REQUESTS,      RESULT,      "inputRequests")                      \
+    _(REQUEST_STATE,       RESULT,      "requestState")                       \
+    _(STRUCTURED,          RESULT,      "structuredContent")                  \
     _(ERROR_CODE,          ERROR,       "code")
 
 

@@ -421,7 +421,9 @@ ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     k = ngx_mcp_profile_find_locked(zone, key);
 
     if (k && k->probing && k->what != NGX_MCP_PROFILE_UNKNOWN
-        && (away || (k->epoch == epoch && k->what == NGX_MCP_PROFILE_LEGACY)))
+        && (away || (k->epoch == epoch
+                     && (k->what == NGX_MCP_PROFILE_LEGACY
+                         || k->what == NGX_MCP_PROFILE_MODERN))))
     {
         ngx_mcp_touch(zone, k);
         k->made = ngx_current_msec;

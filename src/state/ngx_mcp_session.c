@@ -12,7 +12,8 @@ static ngx_mcp_session_sh_t *ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone,
 static void ngx_mcp_session_attach_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 static ngx_int_t ngx_mcp_session_text(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_uint_t key, ngx_pool_t *pool, ngx_str_t *out);
+    ngx_mcp_ref_t session, ngx_uint_t key, ngx_pool_t *pool, ngx_str_t *out,
+    ngx_uint_t *level);
 static void ngx_mcp_session_detach_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 static ngx_uint_t ngx_mcp_idle_class(ngx_mcp_session_sh_t *s);
@@ -387,9 +388,9 @@ ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 ngx_int_t
 ngx_mcp_session_initialize(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_pool_t *pool, ngx_str_t *out)
+    ngx_pool_t *pool, ngx_str_t *out, ngx_uint_t *level)
 {
-    return ngx_mcp_session_text(zone, session, 0, pool, out);
+    return ngx_mcp_session_text(zone, session, 0, pool, out, level);
 }
 
 
@@ -397,13 +398,13 @@ ngx_int_t
 ngx_mcp_session_list_key(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_pool_t *pool, ngx_str_t *out)
 {
-    return ngx_mcp_session_text(zone, session, 1, pool, out);
+    return ngx_mcp_session_text(zone, session, 1, pool, out, NULL);
 }
 
 
 static ngx_int_t
 ngx_mcp_session_text(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_uint_t key, ngx_pool_t *pool, ngx_str_t *out)
+    ngx_uint_t key, ngx_pool_t *pool, ngx_str_t *out, ngx_uint_t *level)
 {
     size_t                   from, len;
     ngx_int_t                rc;
@@ -427,6 +428,10 @@ ngx_mcp_session_text(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         }
 
         rc = ngx_mcp_text_copy(zone, e, from, len, pool, out);
+
+        if (level) {
+            *level = s->subscriber.level;
+        }
     }
 
     ngx_mcp_zone_unlock(zone);

@@ -120,9 +120,13 @@ typedef struct {
 ngx_int_t ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_session_info_t *info);
 
-/* raw initialize params, copied to pool; NGX_DECLINED if the session ended */
+/*
+ * Raw initialize params, copied to pool, and ngx_mcp_level_e if that is not
+ * NULL; NGX_DECLINED if the session ended.
+ */
 ngx_int_t ngx_mcp_session_initialize(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out);
+    ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out,
+    ngx_uint_t *level);
 
 /* likewise the list key of its audience */
 ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,

@@ -122,6 +122,9 @@ struct ngx_http_mcp_exchange_s {
     ngx_str_t                          session_id;  /* sent, if not empty */
     ngx_str_t                          last_event_id;
     ngx_str_t                          protocol_version;
+    ngx_array_t                       *minted;      /* further ones, of
+                                                       ngx_table_elt_t, or
+                                                       NULL */
     ngx_msec_t                         timeout;     /* silence; 0: none */
     ngx_msec_t                         total;       /* whole; 0: none */
     size_t                             limit;       /* mcp_message_limit */
@@ -164,6 +167,10 @@ ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_create(ngx_http_request_t *r);
 /* limits both time-outs of one that has not started to this time, ms */
 void ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x,
     ngx_msec_t time);
+
+/* it is sent with this header, too; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_mcp_headers_mint(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *name, ngx_str_t *value);
 
 /*
  * Starts the subrequest.  NGX_OK: done() will come, in a later event or in

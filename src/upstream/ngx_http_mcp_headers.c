@@ -22,6 +22,8 @@ static ngx_int_t ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
 static ngx_int_t ngx_http_mcp_headers_value(ngx_list_t *headers,
     ngx_http_mcp_headers_name_t *name, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_headers_minted(ngx_http_mcp_exchange_t *x,
+    ngx_list_t *headers);
 static ngx_int_t ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
 static ngx_table_elt_t *ngx_http_mcp_headers_add(ngx_list_t *headers,
@@ -189,9 +191,72 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
         return NGX_ERROR;
     }
 
+    if (x->minted && ngx_http_mcp_headers_minted(x, headers) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return ngx_http_mcp_headers_value(headers,
                                       &ngx_http_mcp_headers_last_event,
                                       &x->last_event_id);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_headers_minted(ngx_http_mcp_exchange_t *x, ngx_list_t *headers)
+{
+    ngx_uint_t        i;
+    ngx_table_elt_t  *h, *minted;
+
+    minted = x->minted->elts;
+
+    for (i = 0; i < x->minted->nelts; i++) {
+
+        h = ngx_http_mcp_header_push(headers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        h->hash = minted[i].hash;
+        h->key = minted[i].key;
+        h->value = minted[i].value;
+        h->lowcase_key = minted[i].lowcase_key;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_headers_mint(ngx_http_mcp_exchange_t *x, ngx_str_t *name,
+    ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    if (x->minted == NULL) {
+        x->minted = ngx_array_create(x->r->pool, 4, sizeof(ngx_table_elt_t));
+        if (x->minted == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    h = ngx_array_push(x->minted);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+    h->key = *name;
+    h->value = *value;
+
+    h->lowcase_key = ngx_pnalloc(x->r->pool, name->len);
+    if (h->lowcase_key == NULL) {
+        return NGX_ERROR;
+    }
+
+    h->hash = ngx_hash_strlow(h->lowcase_key, name->data, name->len);
+
+    return NGX_OK;
 }
 
 

@@ -57,7 +57,7 @@ static ngx_int_t ngx_http_mcp_legacy_initialize_done(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e *outcome);
 static void ngx_http_mcp_legacy_log_single(
     ngx_http_mcp_upstream_request_t *ureq);
-static void ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
+static ngx_int_t ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x);
 static ngx_uint_t ngx_http_mcp_legacy_lost(
     ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
@@ -82,8 +82,12 @@ ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     NGX_MCP_PROFILE_LEGACY,
     1,                                     /* streams */
     1,                                     /* sessions */
+    1,                                     /* updates */
+    0,                                     /* filters */
     ngx_http_mcp_legacy_open,
     ngx_http_mcp_legacy_head,
+    NULL,                                  /* message */
+    NULL,                                  /* done */
     ngx_http_mcp_legacy_lost,
     NULL,                                  /* absent */
     ngx_http_mcp_legacy_heal,
@@ -91,6 +95,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     ngx_http_mcp_legacy_end,
     ngx_http_mcp_legacy_refused,
     ngx_http_mcp_legacy_probe,
+    NULL,                                  /* probe_head */
     ngx_http_mcp_legacy_probe_result,
     ngx_http_mcp_legacy_probed
 };
@@ -561,7 +566,7 @@ ngx_http_mcp_legacy_log_single(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-static void
+static ngx_int_t
 ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x)
 {
@@ -577,6 +582,8 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
 
         ngx_str_null(&x->last_event_id);
     }
+
+    return NGX_OK;
 }
 
 

@@ -7,7 +7,7 @@
 
 static ngx_http_mcp_profile_kind_t *ngx_http_mcp_manner_slot(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
-static void ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
+static ngx_int_t ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x);
 static ngx_uint_t ngx_http_mcp_events_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
@@ -21,8 +21,12 @@ static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
     NGX_MCP_PROFILE_UNKNOWN,
     1,                                     /* streams */
     0,                                     /* sessions */
+    0,                                     /* updates */
+    0,                                     /* filters */
     NULL,                                  /* open */
     ngx_http_mcp_events_head,
+    NULL,                                  /* message */
+    NULL,                                  /* done */
     NULL,                                  /* lost */
     NULL,                                  /* absent */
     NULL,                                  /* heal */
@@ -30,6 +34,7 @@ static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
     NULL,                                  /* end */
     ngx_http_mcp_events_refused,
     NULL,                                  /* probe */
+    NULL,                                  /* probe_head */
     NULL,                                  /* probe_result */
     NULL                                   /* probed */
 };
@@ -40,6 +45,7 @@ static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
 static ngx_http_mcp_manner_t  *ngx_http_mcp_manners[] = {
     &ngx_http_mcp_legacy,
     &ngx_http_mcp_rpc,
+    &ngx_http_mcp_modern,
     &ngx_http_mcp_events,
     NULL
 };
@@ -148,17 +154,17 @@ ngx_http_mcp_manner_slot(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 
 
 ngx_uint_t
-ngx_http_mcp_sessionless(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+ngx_http_mcp_updateless(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 {
     ngx_http_mcp_manner_t  *manner;
 
     manner = ngx_http_mcp_manner(u, tenant);
 
-    return manner && !manner->sessions;
+    return manner && !manner->updates;
 }
 
 
-static void
+static ngx_int_t
 ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x)
 {
@@ -166,6 +172,8 @@ ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
     x->client_headers = 0;
     x->metric = NULL;
     x->level = NGX_LOG_INFO;
+
+    return NGX_OK;
 }
 
 

@@ -46,6 +46,12 @@ struct ngx_http_mcp_manner_s {
     /* it keeps sessions, and in them subscriptions */
     ngx_uint_t    sessions;
 
+    /* it tells of resources that are subscribed to ... */
+    ngx_uint_t    updates;
+
+    /* ... and that is said when the stream for them is opened */
+    ngx_uint_t    filters;
+
     /*
      * Makes the upstream ready for the message.  NGX_OK: it is; NGX_AGAIN: it
      * will be, and ngx_http_mcp_upstream_request_next() is called then, or the
@@ -54,9 +60,24 @@ struct ngx_http_mcp_manner_s {
      */
     ngx_int_t   (*open)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* adds to the exchange of the message */
-    void        (*head)(ngx_http_mcp_upstream_request_t *ureq,
+    /* adds to the exchange of the message; NGX_OK or NGX_ERROR */
+    ngx_int_t   (*head)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_exchange_t *x);
+
+    /*
+     * Has a message first, and may change it: it is scanned again then.
+     * NGX_OK; NGX_DECLINED: it is for nobody else.
+     */
+    ngx_int_t   (*message)(ngx_http_mcp_upstream_request_t *ureq,
+                    ngx_str_t *text);
+
+    /*
+     * The exchange of the message has ended.  NGX_OK: so has the request, or
+     * what others do about it; NGX_AGAIN: it goes on, with
+     * ngx_http_mcp_upstream_request_next() or .._end().
+     */
+    ngx_int_t   (*done)(ngx_http_mcp_upstream_request_t *ureq,
+                    ngx_http_mcp_outcome_e outcome);
 
     /* the meaning of the status of an answer to it, ngx_http_mcp_lost_e */
     ngx_uint_t  (*lost)(ngx_http_mcp_upstream_request_t *ureq,
@@ -86,10 +107,13 @@ struct ngx_http_mcp_manner_s {
 
     /*
      * Whether an upstream is of this kind: sends the first request, NGX_OK or
-     * NGX_ERROR; has its result, which may not stay; goes on or ends when the
-     * exchange has ended.  NULL: it is never probed.
+     * NGX_ERROR; adds to its exchange, if not NULL; has its result, which may
+     * not stay; goes on or ends when the exchange has ended.  NULL: it is never
+     * probed.
      */
     ngx_int_t   (*probe)(ngx_http_mcp_probe_t *probe);
+    ngx_int_t   (*probe_head)(ngx_http_mcp_probe_t *probe,
+                    ngx_http_mcp_exchange_t *x);
     void        (*probe_result)(ngx_http_mcp_probe_t *probe, ngx_str_t *result,
                     ngx_uint_t revision);
     void        (*probed)(ngx_http_mcp_probe_t *probe,
@@ -99,6 +123,7 @@ struct ngx_http_mcp_manner_s {
 
 extern ngx_http_mcp_manner_t  ngx_http_mcp_rpc;
 extern ngx_http_mcp_manner_t  ngx_http_mcp_legacy;
+extern ngx_http_mcp_manner_t  ngx_http_mcp_modern;
 
 
 /* by ngx_mcp_profile_e; NULL: there is none */
@@ -116,8 +141,8 @@ ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
 void ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_uint_t kind);
 
-/* whether an upstream is known to keep no sessions, so no subscriptions */
-ngx_uint_t ngx_http_mcp_sessionless(ngx_http_mcp_upstream_t *u,
+/* whether an upstream is known to tell of no updates */
+ngx_uint_t ngx_http_mcp_updateless(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
 

@@ -343,6 +343,13 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
     x->handlers = &ngx_http_mcp_probe_handlers;
     x->level = NGX_LOG_INFO;
 
+    if (probe->manner->probe_head
+        && probe->manner->probe_head(probe, x) != NGX_OK)
+    {
+        ngx_http_mcp_background_close(x->r);
+        return NGX_ERROR;
+    }
+
     left = (ngx_msec_int_t) (probe->end - ngx_current_msec);
     left = ngx_max(left, 1);
 

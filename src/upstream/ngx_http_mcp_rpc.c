@@ -23,8 +23,12 @@ ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     NGX_MCP_PROFILE_RPC,
     0,                                     /* streams */
     0,                                     /* sessions */
+    0,                                     /* updates */
+    0,                                     /* filters */
     ngx_http_mcp_rpc_open,
     NULL,                                  /* head */
+    NULL,                                  /* message */
+    NULL,                                  /* done */
     ngx_http_mcp_rpc_lost,
     ngx_http_mcp_status_absent,
     ngx_http_mcp_rpc_heal,
@@ -32,6 +36,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     NULL,                                  /* end */
     NULL,                                  /* refused */
     ngx_http_mcp_rpc_probe,
+    NULL,                                  /* probe_head */
     NULL,                                  /* probe_result */
     ngx_http_mcp_rpc_probed
 };

@@ -23,6 +23,7 @@ typedef enum {
     NGX_HTTP_MCP_AUTO = 0,
     NGX_HTTP_MCP_RPC,
     NGX_HTTP_MCP_LEGACY,
+    NGX_HTTP_MCP_MODERN,
     NGX_HTTP_MCP_EVENTS         /* a backend that sends events (mcp_events) */
 } ngx_http_mcp_protocol_e;
 

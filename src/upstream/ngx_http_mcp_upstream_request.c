@@ -417,8 +417,9 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
 
     x->data = ureq;
     x->client_headers = 1;
-    x->handlers = ureq->piece ? &ngx_http_mcp_upstream_request_piece_handlers
-                           : &ngx_http_mcp_upstream_request_handlers;
+    x->handlers = (ureq->piece && ureq->manner->message == NULL)
+                  ? &ngx_http_mcp_upstream_request_piece_handlers
+                  : &ngx_http_mcp_upstream_request_handlers;
 
     if (body == NULL) {
         x->method = NGX_HTTP_GET;
@@ -428,8 +429,8 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_ERROR;
     }
 
-    if (ureq->manner->head) {
-        ureq->manner->head(ureq, x);
+    if (ureq->manner->head && ureq->manner->head(ureq, x) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     if (ureq->client_waits) {
@@ -477,7 +478,8 @@ ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (ureq->stream_opened && x->status < NGX_HTTP_SPECIAL_RESPONSE
+    if (ureq->stream_opened && !ureq->manner->filters
+        && x->status < NGX_HTTP_SPECIAL_RESPONSE
         && (x->body == NGX_HTTP_MCP_BODY_SSE
             || x->body == NGX_HTTP_MCP_BODY_LINES))
     {
@@ -514,7 +516,10 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
 
     ureq->received = 1;
 
-    if (ureq->message) {
+    if ((ureq->manner->message == NULL
+         || ureq->manner->message(ureq, text) == NGX_OK)
+        && ureq->message)
+    {
         ureq->message(ureq, text);
     }
 
@@ -593,6 +598,12 @@ ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
     if (outcome == NGX_HTTP_MCP_UNREACHABLE && ureq->manner->probe) {
         ngx_http_mcp_profile_away(ureq->upstream, &ureq->tenant,
                                   ureq->r->pool);
+    }
+
+    if (ureq->manner->done
+        && ureq->manner->done(ureq, outcome) == NGX_AGAIN)
+    {
+        return;
     }
 
     if (!ngx_http_mcp_upstream_request_resumes(ureq, outcome)) {

@@ -93,12 +93,16 @@ struct ngx_http_mcp_upstream_request_s {
                                                      what it is: HTTP status */
     ngx_str_t                         why;        /* and sentence for clients;
                                                      else empty */
+    ngx_uint_t                        refused;    /* session_only: it takes
+                                                     none of that */
     ngx_mcp_upstream_session_t       *us;         /* the session there, or
                                                      NULL */
 
     /* private */
     ngx_http_mcp_manner_t            *manner;
     ngx_http_mcp_handshake_t         *handshake;  /* its, while it opens */
+    void                             *own;        /* the manner's, likewise, and
+                                                     later */
     ngx_uint_t                        step;
     ngx_uint_t                        resumes;
     ngx_http_mcp_waiter_t             waiter;

@@ -26,6 +26,8 @@ package Mcp::Upstream;
 use strict;
 use warnings;
 
+use MIME::Base64 ();
+
 use parent 'Mcp::Server';
 
 
@@ -204,6 +206,155 @@ sub mcp {
         return @a if ref $a[0] eq 'ARRAY';
         return [json => result($r, $a[0])];
     };
+}
+
+
+# The handler of a small server of 2026-07-28, which refuses what is not as that
+# revision wants it. Keys of %m as above; special ones: capabilities, info,
+# params => { tool => { header => 'argument' } }. A listening request is
+# acknowledged with what it asks for, and its connection is tagged "listen".
+
+sub modern {
+    my (%m) = @_;
+
+    my $key = 'io.modelcontextprotocol/';
+
+    return sub {
+        my ($r) = @_;
+
+        my ($j, $h) = @$r{qw(json headers)};
+
+        return [http => 405, { Allow => 'POST' }, '']
+            if $r->{method} ne 'POST';
+        return [http => 400, {}, 'not JSON-RPC'] unless ref $j eq 'HASH';
+
+        my $refuse = sub {
+            my ($status, $code, $message, $data) = @_;
+            my $e = error($r, $code, $message);
+            $e->{error}{data} = $data if $data;
+            return [http => $status, {}, Mcp::Json::encode($e)];
+        };
+
+        my $method = defined $j->{method} ? $j->{method} : '';
+        my $p = $j->{params} || {};
+        my $meta = $p->{_meta};
+
+        return $refuse->(400, -32602, 'no envelope')
+            unless ref $meta eq 'HASH' && $meta->{"${key}protocolVersion"}
+                   && ref $meta->{"${key}clientCapabilities"} eq 'HASH';
+        return $refuse->(400, -32020, 'MCP-Protocol-Version')
+            unless ($h->{'mcp-protocol-version'} || '')
+                   eq $meta->{"${key}protocolVersion"};
+        return $refuse->(400, -32022, 'version', { supported => [] })
+            unless $meta->{"${key}protocolVersion"} eq '2026-07-28';
+        return $refuse->(400, -32020, 'Mcp-Method')
+            unless ($h->{'mcp-method'} || '') eq $method;
+        return $refuse->(400, -32020, 'a session')
+            if $h->{'mcp-session-id'} || $h->{'last-event-id'};
+
+        my %named = ('tools/call' => 'name', 'prompts/get' => 'name',
+                     'resources/read' => 'uri');
+
+        if (my $member = $named{$method}) {
+            return $refuse->(400, -32020, 'Mcp-Name')
+                unless header_text($h->{'mcp-name'}) eq bytes($p->{$member});
+        }
+
+        if ($method eq 'tools/call') {
+            my $want = $V{params} || $m{params} || {};
+            $want = $want->{$p->{name}} || {};
+
+            for my $name (sort keys %$want) {
+                my $value = $p->{arguments};
+                $value = $value->{$_} for split /\./, $want->{$name};
+                $value = $value ? 'true' : 'false'
+                    if JSON::PP::is_bool($value);
+
+                my $is = header_text($h->{'mcp-param-' . lc $name});
+
+                return $refuse->(400, -32020, "Mcp-Param-$name")
+                    unless defined $value ? $is eq bytes($value)
+                                          : $is eq '';
+            }
+        }
+
+        return [http => 202, {}, ''] unless exists $j->{id};
+
+        if ($method eq 'server/discover') {
+            return [json => result($r, {
+                resultType => 'complete', ttlMs => 0, cacheScope => 'private',
+                supportedVersions => $m{versions} || ['2026-07-28'],
+                capabilities => $m{capabilities} || {
+                    tools => { listChanged => JSON::PP::true }
+                },
+                defined $m{instructions}
+                    ? (instructions => $m{instructions}) : (),
+                _meta => { "${key}serverInfo" => $m{info}
+                           || { name => 'modern', version => '1' } },
+            })];
+        }
+
+        if ($method eq 'subscriptions/listen' && !$m{$method}) {
+            my %n = %{ $p->{notifications} || {} };
+            my %refused = map { $_ => 1 } @{ $V{refused} || [] };
+
+            $n{resourceSubscriptions} = [
+                grep { !$refused{$_} } @{ $n{resourceSubscriptions} }
+            ] if $n{resourceSubscriptions};
+
+            return ([sse => {}], [event => tagged_with($r, {
+                jsonrpc => '2.0',
+                method => 'notifications/subscriptions/acknowledged',
+                params => { notifications => \%n }
+            })], [tag => 'listen'], [hang =>]);
+        }
+
+        my $how = exists $m{$method} ? $m{$method} : $m{''};
+
+        return $refuse->(404, -32601, 'Method not found') unless $how;
+
+        my @a = ref $how eq 'CODE' ? $how->($r) : $how;
+
+        return @a if ref $a[0] eq 'ARRAY';
+
+        return [json => result($r, {
+            resultType => 'complete',
+            $method =~ /list$|read$/ ? (ttlMs => 0, cacheScope => 'private')
+                                     : (),
+            _meta => { "${key}serverInfo" => { name => 'modern',
+                                               version => '1' } },
+            %{ $a[0] }
+        })];
+    };
+}
+
+
+# a message of a stream that a request listens on
+
+sub tagged_with {
+    my ($r, $message) = @_;
+
+    $message->{params}{_meta}{'io.modelcontextprotocol/subscriptionId'}
+        = $r->{json}{id};
+    return $message;
+}
+
+
+sub bytes {
+    my ($text) = @_;
+    utf8::encode($text) if utf8::is_utf8($text);
+    return $text;
+}
+
+
+# the text that stands in a header
+
+sub header_text {
+    my ($value) = @_;
+
+    return '' unless defined $value;
+    return $value unless $value =~ /^=\?base64\?(.*)\?=$/;
+    return MIME::Base64::decode_base64($1);
 }
 
 

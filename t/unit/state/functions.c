@@ -672,7 +672,7 @@ session_tests(void)
     ok(session_id(ref, id) == NGX_OK
        && memcmp(id, in.id.data, in.id.len) == 0, "id");
 
-    ok(ngx_mcp_session_initialize(&zone, ref, pool, &out) == NGX_OK
+    ok(ngx_mcp_session_initialize(&zone, ref, pool, &out, NULL) == NGX_OK
        && out.len == 32768 && memcmp(out.data, big, out.len) == 0,
        "initialize of 32k");
 

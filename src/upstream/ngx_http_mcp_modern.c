@@ -1,0 +1,607 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_manner.h"
+#include "ngx_mcp_modern.h"
+
+
+/* of a client that never said which logs it wants */
+#define NGX_HTTP_MCP_MODERN_LEVEL  NGX_MCP_LEVEL_INFO
+
+/* errors of the revision */
+#define NGX_HTTP_MCP_MODERN_HEADERS     -32020
+#define NGX_HTTP_MCP_MODERN_CAPABILITY  -32021
+#define NGX_HTTP_MCP_MODERN_VERSION     -32022
+
+
+/* one request, from open() on */
+
+typedef struct {
+    ngx_str_t                 envelope;     /* members of params._meta, raw */
+    ngx_uint_t                method;       /* ngx_mcp_method_e */
+} ngx_http_mcp_modern_own_t;
+
+
+static ngx_int_t ngx_http_mcp_modern_open(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_modern_envelope(ngx_pool_t *pool,
+    ngx_mcp_modern_client_t *client, ngx_str_t *envelope);
+static ngx_int_t ngx_http_mcp_modern_head(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_exchange_t *x);
+static ngx_int_t ngx_http_mcp_modern_headers(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *body, ngx_mcp_json_t *json);
+static ngx_str_t ngx_http_mcp_modern_header(ngx_pool_t *pool,
+    ngx_str_t *value);
+static ngx_uint_t ngx_http_mcp_modern_plain(ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_modern_message(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_modern_error(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static ngx_str_t ngx_http_mcp_modern_error_text(ngx_str_t *error);
+static ngx_str_t ngx_http_mcp_modern_incapable(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *id, ngx_str_t *error);
+static ngx_uint_t ngx_http_mcp_modern_lost(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
+static void ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_modern_probe(ngx_http_mcp_probe_t *probe);
+static ngx_int_t ngx_http_mcp_modern_probe_head(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_modern_probe_result(ngx_http_mcp_probe_t *probe,
+    ngx_str_t *result, ngx_uint_t revision);
+static void ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_outcome_e outcome);
+
+
+/*
+ * An MCP server of revision 2026-07-28: it keeps nothing between requests, each
+ * of which says who the client is and what it can do.
+ */
+
+ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
+    NGX_HTTP_MCP_MODERN,
+    NGX_MCP_PROFILE_MODERN,
+    0,                                     /* streams */
+    0,                                     /* sessions */
+    1,                                     /* updates */
+    1,                                     /* filters */
+    ngx_http_mcp_modern_open,
+    ngx_http_mcp_modern_head,
+    ngx_http_mcp_modern_message,
+    NULL,                                  /* done */
+    ngx_http_mcp_modern_lost,
+    NULL,                                  /* absent */
+    ngx_http_mcp_modern_heal,
+    NULL,                                  /* release */
+    NULL,                                  /* end */
+    NULL,                                  /* refused */
+    ngx_http_mcp_modern_probe,
+    ngx_http_mcp_modern_probe_head,
+    ngx_http_mcp_modern_probe_result,
+    ngx_http_mcp_modern_probed
+};
+
+
+static ngx_str_t  ngx_http_mcp_modern_discover =
+    ngx_string("server/discover");
+
+static ngx_str_t  ngx_http_mcp_modern_method = ngx_string("Mcp-Method");
+static ngx_str_t  ngx_http_mcp_modern_name = ngx_string("Mcp-Name");
+
+
+/*
+ * What only a session at the upstream could hear (a client's notifications, its
+ * responses) has no place there.
+ */
+
+static ngx_int_t
+ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_int_t                   rc;
+    ngx_str_t                   initialize;
+    ngx_pool_t                 *pool;
+    ngx_mcp_modern_client_t     client;
+    ngx_http_mcp_modern_own_t  *own;
+
+    if (ureq->existing) {
+        return NGX_DECLINED;
+    }
+
+    if (ureq->session_only) {
+        ureq->refused = 1;
+        ngx_http_mcp_upstream_request_post_end(ureq, NGX_HTTP_MCP_OK);
+        return NGX_AGAIN;
+    }
+
+    if (ureq->own) {
+        return NGX_OK;
+    }
+
+    pool = ureq->r->pool;
+
+    own = ngx_pcalloc(pool, sizeof(ngx_http_mcp_modern_own_t));
+    if (own == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&client, sizeof(ngx_mcp_modern_client_t));
+    ngx_str_null(&initialize);
+
+    rc = ngx_mcp_session_initialize(ureq->upstream->zone, ureq->owner, pool,
+                                    &initialize, &client.level);
+
+    if (rc == NGX_OK) {
+        rc = ngx_mcp_modern_client(pool, &initialize, &client);
+
+        if (client.level == NGX_MCP_LEVEL_UNSET) {
+            client.level = NGX_HTTP_MCP_MODERN_LEVEL;
+        }
+
+    } else if (rc == NGX_DECLINED) {
+
+        /* the module's own */
+
+        client.capabilities = ureq->capabilities;
+        rc = NGX_OK;
+    }
+
+    if (rc != NGX_OK
+        || ngx_http_mcp_modern_envelope(pool, &client, &own->envelope)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    own->method = ngx_mcp_method_parse(&ureq->scope.method);
+    ureq->own = own;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_envelope(ngx_pool_t *pool,
+    ngx_mcp_modern_client_t *client, ngx_str_t *envelope)
+{
+    if (client->info.len == 0) {
+        ngx_str_set(&client->info, "{\"name\":\"nginx-mcp\",\"version\":\""
+                                   NGX_MCP_MODULE_VERSION "\"}");
+    }
+
+    *envelope = ngx_mcp_modern_envelope(pool, client);
+
+    return envelope->data ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_exchange_t *x)
+{
+    ngx_str_t                   body, none;
+    ngx_mcp_json_t              json;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+
+    if (ngx_mcp_json_scan(&json, &ureq->body) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_str_null(&none);
+
+    body = ngx_mcp_modern_request(ureq->r->pool, &ureq->body, &json,
+                                  &own->envelope, &none, &none);
+
+    if (body.data == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_modern_headers(x, &ureq->body, &json);
+}
+
+
+/* of a scanned message, which need not be the one that is sent */
+
+static ngx_int_t
+ngx_http_mcp_modern_headers(ngx_http_mcp_exchange_t *x, ngx_str_t *body,
+    ngx_mcp_json_t *json)
+{
+    ngx_str_t       raw, value;
+    ngx_mcp_path_e  path;
+
+    x->protocol_version = *ngx_mcp_revision_name(NGX_MCP_2026_07_28);
+
+    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_METHOD, body->data);
+
+    value.data = ngx_pnalloc(x->r->pool, raw.len);
+    if (value.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    value.len = ngx_mcp_json_unescape(value.data, &raw) - value.data;
+
+    switch (ngx_mcp_method_parse(&value)) {
+
+    case NGX_MCP_METHOD_TOOLS_CALL:
+    case NGX_MCP_METHOD_PROMPTS_GET:
+        path = NGX_MCP_PATH_NAME;
+        break;
+
+    case NGX_MCP_METHOD_RESOURCES_READ:
+        path = NGX_MCP_PATH_URI;
+        break;
+
+    default:
+        path = NGX_MCP_PATH_NONE;
+    }
+
+    value = ngx_http_mcp_modern_header(x->r->pool, &value);
+
+    if (value.data == NULL
+        || ngx_http_mcp_headers_mint(x, &ngx_http_mcp_modern_method, &value)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (path == NGX_MCP_PATH_NONE
+        || json->members[path].type != NGX_MCP_JSON_STRING)
+    {
+        return NGX_OK;
+    }
+
+    raw = ngx_mcp_json_span(json, path, body->data);
+
+    value.data = ngx_pnalloc(x->r->pool, raw.len);
+    if (value.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    value.len = ngx_mcp_json_unescape(value.data, &raw) - value.data;
+    value = ngx_http_mcp_modern_header(x->r->pool, &value);
+
+    return value.data == NULL
+           ? NGX_ERROR
+           : ngx_http_mcp_headers_mint(x, &ngx_http_mcp_modern_name, &value);
+}
+
+
+/* a value as it is, or encoded if it is none of a header */
+
+static ngx_str_t
+ngx_http_mcp_modern_header(ngx_pool_t *pool, ngx_str_t *value)
+{
+    u_char     *p;
+    ngx_str_t   out, encoded;
+
+    if (ngx_http_mcp_modern_plain(value)) {
+        return *value;
+    }
+
+    out.len = 0;
+    out.data = ngx_pnalloc(pool, sizeof("=?base64?") + 2
+                                 + ngx_base64_encoded_length(value->len));
+
+    if (out.data == NULL) {
+        return out;
+    }
+
+    p = ngx_cpymem(out.data, "=?base64?", sizeof("=?base64?") - 1);
+
+    encoded.data = p;
+    ngx_encode_base64(&encoded, value);
+
+    p = ngx_cpymem(p + encoded.len, "?=", 2);
+
+    out.len = p - out.data;
+
+    return out;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_modern_plain(ngx_str_t *value)
+{
+    size_t   i;
+    u_char  *p;
+
+    p = value->data;
+
+    if (value->len == 0 || p[0] == ' ' || p[value->len - 1] == ' ') {
+        return 0;
+    }
+
+    for (i = 0; i < value->len; i++) {
+        if (p[i] < 0x20 || p[i] > 0x7e) {
+            return 0;
+        }
+    }
+
+    /* it would be decoded */
+
+    return value->len < sizeof("=?base64?") - 1 + 2
+           || ngx_strncmp(p, "=?base64?", sizeof("=?base64?") - 1) != 0
+           || p[value->len - 2] != '?' || p[value->len - 1] != '=';
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_mcp_json_t             *json;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+    json = &ureq->x->scan;
+
+    if (json->members[NGX_MCP_PATH_METHOD].count
+        && json->members[NGX_MCP_PATH_ID].count)
+    {
+        ngx_log_error(NGX_LOG_WARN, ureq->r->connection->log, 0,
+                      "mcp upstream \"%V\" sent a request, which servers of "
+                      "2026-07-28 do not; it is ignored",
+                      &ureq->upstream->name);
+        return NGX_DECLINED;
+    }
+
+    if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
+        return ngx_http_mcp_modern_error(ureq, text);
+    }
+
+    if (ngx_mcp_modern_plain(text, json, own->method)) {
+        return ngx_mcp_json_scan(json, text);
+    }
+
+    return NGX_OK;
+}
+
+
+/* errors that only clients of the revision know */
+
+static ngx_int_t
+ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_int_t        code;
+    ngx_str_t        id, raw, error, out, why;
+    ngx_mcp_json_t  *json;
+
+    json = &ureq->x->scan;
+
+    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+    if (raw.len < 2 || raw.data[0] != '-') {
+        return NGX_OK;
+    }
+
+    code = - ngx_atoi(raw.data + 1, raw.len - 1);
+
+    if (code < NGX_HTTP_MCP_MODERN_VERSION
+        || code > NGX_HTTP_MCP_MODERN_HEADERS)
+    {
+        return NGX_OK;
+    }
+
+    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+    error = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+
+    if (code == NGX_HTTP_MCP_MODERN_CAPABILITY) {
+        out = ngx_http_mcp_modern_incapable(ureq, &id, &error);
+
+    } else {
+        ngx_log_error(NGX_LOG_ERR, ureq->r->connection->log, 0,
+                      "mcp upstream \"%V\" of endpoint \"%V\" refused %s of "
+                      "the module: %V; %s",
+                      &ureq->upstream->name, &ureq->upstream->endpoint,
+                      code == NGX_HTTP_MCP_MODERN_HEADERS
+                      ? "the headers" : "version 2026-07-28", &error,
+                      code == NGX_HTTP_MCP_MODERN_HEADERS
+                      ? "check that its location and whatever stands before "
+                        "it pass on \"Mcp-Method\", \"Mcp-Name\", "
+                        "\"Mcp-Param-*\" and \"MCP-Protocol-Version\""
+                      : "write \"protocol=auto\" in \"mcp_upstream\"");
+
+        ngx_str_set(&why, "the upstream refused the headers or the version of "
+                          "the request");
+
+        out = ngx_mcp_error_compose(ureq->r->pool,
+                                    NGX_MCP_REVISION_LATEST_LEGACY, &id,
+                                    NGX_MCP_INTERNAL_ERROR, &why, NULL);
+    }
+
+    if (out.data == NULL) {
+        return NGX_DECLINED;
+    }
+
+    *text = out;
+
+    return ngx_mcp_json_scan(json, text);
+}
+
+
+/* the raw message of a raw error */
+
+static ngx_str_t
+ngx_http_mcp_modern_error_text(ngx_str_t *error)
+{
+    ngx_str_t         rest, name, value;
+    static ngx_str_t  member = ngx_string("message");
+
+    rest = *error;
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+        if (ngx_mcp_json_is(&name, &member) && value.data[0] == '"') {
+            return value;
+        }
+    }
+
+    ngx_str_set(&value, "\"the client lacks a capability\"");
+
+    return value;
+}
+
+
+/* a tool needs a capability that the client does not have */
+
+static ngx_str_t
+ngx_http_mcp_modern_incapable(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *id, ngx_str_t *error)
+{
+    u_char                     *p;
+    ngx_str_t                   message, out;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+    message = ngx_http_mcp_modern_error_text(error);
+
+    out.len = 0;
+    p = ngx_pnalloc(ureq->r->pool, 128 + id->len + message.len);
+    out.data = p;
+
+    if (p == NULL) {
+        return out;
+    }
+
+    if (own->method == NGX_MCP_METHOD_TOOLS_CALL) {
+        p = ngx_sprintf(p, "{\"jsonrpc\":\"2.0\",\"id\":%V,\"result\":"
+                        "{\"content\":[{\"type\":\"text\",\"text\":%V}],"
+                        "\"isError\":true}}", id, &message);
+
+    } else {
+        p = ngx_sprintf(p, "{\"jsonrpc\":\"2.0\",\"id\":%V,\"error\":"
+                        "{\"code\":%d,\"message\":%V}}", id,
+                        NGX_MCP_INVALID_PARAMS, &message);
+    }
+
+    out.len = p - out.data;
+
+    return out;
+}
+
+
+/* it may be a server of another revision by now, which wants a session */
+
+static ngx_uint_t
+ngx_http_mcp_modern_lost(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_uint_t status)
+{
+    return (status == NGX_HTTP_BAD_REQUEST
+            && ureq->upstream->protocol == NGX_HTTP_MCP_AUTO)
+           ? NGX_HTTP_MCP_LOST_UNANSWERED : NGX_HTTP_MCP_KEPT;
+}
+
+
+static void
+ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ureq->own = NULL;
+
+    ngx_http_mcp_profile_reprobe(ureq->upstream, &ureq->tenant, ureq->r->pool);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_probe(ngx_http_mcp_probe_t *probe)
+{
+    u_char                   *p;
+    ngx_str_t                 params, envelope;
+    ngx_mcp_modern_client_t   client;
+
+    ngx_memzero(&client, sizeof(ngx_mcp_modern_client_t));
+
+    if (ngx_http_mcp_modern_envelope(probe->pool, &client, &envelope)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    p = ngx_pnalloc(probe->pool, sizeof("{\"_meta\":{}}") + envelope.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    params.data = p;
+    params.len = ngx_sprintf(p, "{\"_meta\":{%V}}", &envelope) - p;
+
+    return ngx_http_mcp_probe_send(probe, &ngx_http_mcp_modern_discover,
+                                   &params);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_probe_head(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_exchange_t *x)
+{
+    x->protocol_version = *ngx_mcp_revision_name(NGX_MCP_2026_07_28);
+
+    return ngx_http_mcp_headers_mint(x, &ngx_http_mcp_modern_method,
+                                     &probe->method);
+}
+
+
+static void
+ngx_http_mcp_modern_probe_result(ngx_http_mcp_probe_t *probe,
+    ngx_str_t *result, ngx_uint_t revision)
+{
+    if (!ngx_mcp_modern_offered(result)) {
+        probe->answered = 0;
+        probe->absent = 1;
+        ngx_str_set(&probe->wrong, "the upstream does not support version "
+                                   "2026-07-28");
+        return;
+    }
+
+    probe->profile.revision = NGX_MCP_2026_07_28;
+    probe->profile.result = ngx_mcp_modern_discovered(probe->pool, result);
+
+    if (probe->profile.result.data == NULL) {
+        probe->answered = 0;
+    }
+}
+
+
+/*
+ * What fails for a while, or is refused to whom nobody knows, says nothing of
+ * the revision.
+ */
+
+static void
+ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_failure_t    failure;
+    ngx_http_mcp_exchange_t  *x;
+
+    x = probe->x;
+
+    if (probe->answered) {
+        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_MODERN);
+        return;
+    }
+
+    if (x->status == NGX_HTTP_UNAUTHORIZED || x->status == NGX_HTTP_FORBIDDEN) {
+        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_REFUSED);
+        return;
+    }
+
+    if (ngx_http_mcp_failure(x, outcome, &probe->wrong, probe->pool, &failure)
+        != NGX_OK)
+    {
+        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
+        return;
+    }
+
+    if (probe->upstream->protocol == NGX_HTTP_MCP_AUTO
+        && (outcome == NGX_HTTP_MCP_OK || outcome == NGX_HTTP_MCP_BAD
+            || (outcome == NGX_HTTP_MCP_STATUS
+                && x->status < NGX_HTTP_INTERNAL_SERVER_ERROR)))
+    {
+        if (ngx_http_mcp_probe_next(probe) == NGX_OK) {
+            return;
+        }
+    }
+
+    ngx_http_mcp_probe_failed(probe, &failure);
+}

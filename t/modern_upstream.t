@@ -1,0 +1,233 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Upstreams of revision 2026-07-28 behind an endpoint that clients use with
+# sessions: what leaves for them, and what comes back.
+
+use utf8;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+my $KEY = 'io.modelcontextprotocol/';
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
+    info => { name => 'forecasts', version => '2' },
+    instructions => 'ask politely',
+    capabilities => {
+        tools => { listChanged => JSON::PP::true }, logging => {},
+        prompts => {}, resources => { subscribe => JSON::PP::true },
+        completions => {}, extensions => { 'com.example/x' => {} },
+    },
+    'tools/list' => { tools => [
+        { name => 'plain', inputSchema => { type => 'object' },
+          outputSchema => { type => 'object', properties => {} } },
+        { name => 'odd', inputSchema => { type => 'object' },
+          outputSchema => { type => 'array' } },
+    ] },
+    'prompts/get' => { messages => [] },
+    'completion/complete' => { completion => { values => ['x'] } },
+    'resources/read' => sub {
+        my ($r) = @_;
+        return { contents => [{ uri => $r->{json}{params}{uri},
+                                text => 'read' }] };
+    },
+    'tools/call' => sub {
+        my ($r) = @_;
+        my $p = $r->{json}{params};
+        my $how = $p->{arguments}{how} || '';
+
+        return [http => 400, {}, json_encode(Mcp::Upstream::error($r,
+                   $p->{arguments}{code}, 'it says so'))]
+            if $how eq 'error';
+
+        return { content => [], structuredContent => [1, 2] }
+            if $how eq 'odd';
+
+        return ([sse => {}], [event => { jsonrpc => '2.0',
+                    method => 'notifications/message', params => {
+                        level => 'error', data => 'log' } }],
+                [event => { jsonrpc => '2.0',
+                    method => 'notifications/progress', params => {
+                        progressToken => $p->{_meta}{progressToken},
+                        progress => 1 } }],
+                [event => { jsonrpc => '2.0', id => 7,
+                           method => 'roots/list' }],
+                [event => Mcp::Upstream::result($r, { content => [],
+                    resultType => 'complete' })], [end =>])
+            if $how eq 'stream';
+
+        return ([sse => {}], [comment => 'slow'], [tag => 'slow'], [hang =>])
+            if $how eq 'slow';
+
+        return { content => [{ type => 'text', text => 'done' }],
+                 structuredContent => { n => 12345678901234567890 },
+                 _meta => { mine => 1,
+                            "${KEY}serverInfo" => { name => 'x' } } };
+    },
+    'example/other' => { ok => JSON::PP::true },
+));
+
+my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'CONF');
+mcp_zone zone=main:8m;
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+    mcp_stream_after 200ms;
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up protocol=modern;
+    }
+
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+}
+CONF
+
+sub seen { my @r = $up->calls($_[0]); return $r[-1] }
+sub meta { seen($_[0])->{json}{params}{_meta} }
+
+
+# the handshake is answered from server/discover
+
+my $s = $t->session(
+    headers => { 'X-Test-Client' => 1, Authorization => 'Bearer t' },
+    caps => { sampling => {}, elicitation => {}, tasks => {},
+              roots => { listChanged => JSON::PP::true },
+              experimental => { x => 1 } });
+my $init = $s->{server};
+
+is($init->{protocolVersion}, '2025-11-25', 'a client with sessions');
+is_deeply($init->{serverInfo}, { name => 'forecasts', version => '2' },
+          'the server says who it is');
+is($init->{instructions}, 'ask politely', 'and how to use it');
+is(join(' ', sort keys %{ $init->{capabilities} }),
+   'completions logging prompts resources tools', 'and what it can');
+is(scalar $up->calls('initialize'), 0, 'it never heard of a handshake');
+is(scalar $up->calls('notifications/initialized'), 0, 'nor of its end');
+
+
+# a request
+
+my $r = $s->call('tools/call', { name => 'plain', arguments => {},
+                                 _meta => { progressToken => 'p', own => 2,
+                                            "${KEY}logLevel" => 'debug' } });
+my $got = seen('tools/call');
+
+is_deeply($r->{result}, { content => [{ type => 'text', text => 'done' }],
+              structuredContent => { n => 12345678901234567890 },
+              _meta => { mine => 1 } }, 'a result, as clients know it');
+like($r->{http}{body}, qr/"n":12345678901234567890/, 'byte for byte');
+is_deeply($got->{json}{params}{_meta}, {
+    "${KEY}protocolVersion" => '2026-07-28',
+    "${KEY}clientInfo" => { name => 'mcp-test', version => '1.0' },
+    "${KEY}clientCapabilities" => {
+        sampling => {}, elicitation => { form => {} }, roots => {},
+        experimental => { x => 1 }
+    },
+    "${KEY}logLevel" => 'info', progressToken => 'p', own => 2,
+}, 'the envelope says who asks, and keeps what the client said');
+is($got->{headers}{'mcp-name'}, 'plain', 'Mcp-Name');
+is($got->{headers}{authorization}, 'Bearer t', 'the client\'s own headers');
+
+$r = $s->call('example/other');
+is_deeply($r->{result}, { ok => JSON::PP::true }, 'without params');
+is(meta('example/other')->{"${KEY}protocolVersion"}, '2026-07-28',
+   'which it gets');
+
+$s->call('resources/read', { uri => 'x:/ä "b"' });
+like(seen('resources/read')->{headers}{'mcp-name'}, qr/^=\?base64\?/,
+     'a URI that is no header is encoded');
+$s->tool('=?base64?eA==?=');
+is(seen('tools/call')->{json}{params}{name}, '=?base64?eA==?=',
+   'and a name that looks so');
+
+$s->call('logging/setLevel', { level => 'error' });
+is(scalar $up->calls('logging/setLevel'), 0, 'a level is no request');
+$s->tool('plain');
+is(meta('tools/call')->{"${KEY}logLevel"}, 'error', 'but goes with each');
+
+my $b = $t->session(version => '2025-06-18',
+                    caps => { elicitation => { url => {} } });
+$b->tool('plain');
+is_deeply(meta('tools/call')->{"${KEY}clientCapabilities"},
+          { elicitation => { form => {} } },
+          'a client before 2025-11-25 has forms alone');
+
+
+# results and errors
+
+$r = $s->call('tools/list');
+is_deeply($r->{result}, { tools => [
+    { name => 'plain', inputSchema => { type => 'object' },
+      outputSchema => { type => 'object', properties => {} } },
+    { name => 'odd', inputSchema => { type => 'object' } },
+] }, 'a list: no hints, and no schema that clients do not know');
+is_deeply($s->tool('odd', { how => 'odd' })->{result}, { content => [] },
+          'nor such content');
+
+$r = $s->call('nothing/here');
+is_deeply([$r->{http}{status}, $r->{error}{code}], [200, -32601],
+          'an unknown method: 404 is 200');
+
+for my $case ([-32602, -32602, 'it says so'],
+              [-32020, -32603, 'the upstream refused the headers or the '
+                               . 'version of the request'],
+              [-32022, -32603, 'the upstream refused the headers or the '
+                               . 'version of the request'])
+{
+    my ($theirs, $code, $message) = @$case;
+
+    $r = $s->tool('plain', { how => 'error', code => $theirs });
+    is_deeply([$r->{http}{status}, $r->{error}{code}, $r->{error}{message}],
+              [200, $code, $message], "error $theirs");
+}
+
+like($t->log, qr/\[error\].*"up"\ of\ endpoint\ .*refused\ the\ headers.*-32020
+                  .*"Mcp-Method"/x, 'the log says what to look at');
+
+$r = $s->tool('plain', { how => 'error', code => -32021 });
+is_deeply($r->{result}, { content => [{ type => 'text',
+              text => 'it says so' }], isError => JSON::PP::true },
+          'a capability that the client lacks');
+
+
+# streams
+
+my $stream = $s->stream('tools/call', { name => 'plain',
+    arguments => { how => 'stream' }, _meta => { progressToken => 5 } });
+my @events = grep { ref $_->{json} } $stream->drain(10);
+
+is(join(' ', map { $_->{json}{method} || 'result' } @events),
+   'notifications/message notifications/progress result',
+   'logs and progress, and no request');
+is($events[1]{json}{params}{progressToken}, 5, 'the token is the client\'s');
+is_deeply($events[-1]{json}{result}, { content => [] }, 'the result');
+
+
+# cancellation closes the exchange, and is told to nobody
+
+my $slow = $s->stream('tools/call', { name => 'plain',
+                                      arguments => { how => 'slow' } });
+
+ok(wait_for(sub { $up->held('slow') == 1 }), 'a slow call');
+
+my ($other) = grep { $_ } $t->workers;
+$s->notify('notifications/cancelled', { requestId => $slow->{id} },
+           conn => $t->conn_on_worker($other));
+ok(wait_for(sub { $up->held('slow') == 0 }), 'cancelled: it is closed');
+is(scalar $up->calls('notifications/cancelled'), 0, 'that is all');
+
+$s->notify('notifications/roots/list_changed');
+is(scalar $up->calls('notifications/roots/list_changed'), 0,
+   'roots are not told of');
+
+is($s->delete->{status}, 200, 'DELETE');
+is(scalar $up->requests(sub { $_[0]{method} ne 'POST' }), 0,
+   'nothing but POST');
+
+done_testing();
