@@ -43,6 +43,15 @@ typedef enum {
 #define NGX_MCP_REFUSED            -32000
 #define NGX_MCP_SESSION_NOT_FOUND  -32001
 #define NGX_MCP_NO_RESOURCE        -32002
+#define NGX_MCP_URL_ELICITATION    -32042
+
+/* of 2026-07-28, which keeps the codes of this range for itself */
+
+#define NGX_MCP_HEADER_MISMATCH      -32020
+#define NGX_MCP_MISSING_CAPABILITY   -32021
+#define NGX_MCP_UNSUPPORTED_VERSION  -32022
+#define NGX_MCP_RESERVED_FIRST       -32099
+#define NGX_MCP_RESERVED_LAST        -32020
 
 
 /* levels of notifications/message, least severe first */

@@ -521,6 +521,8 @@ ngx_mcp_json_children(ngx_uint_t parent)
         return NGX_MCP_PATH_NAME;
     case NGX_MCP_PATH_META:
         return NGX_MCP_PATH_META_TOKEN;
+    case NGX_MCP_PATH_META_CLIENT:
+        return NGX_MCP_PATH_META_CLIENT_NAME;
     case NGX_MCP_PATH_CLIENT_INFO:
         return NGX_MCP_PATH_CLIENT_NAME;
     case NGX_MCP_PATH_REF:

@@ -70,9 +70,20 @@ typedef enum {
     _(LEVEL,               PARAMS,      "level")                              \
     _(CURSOR,              PARAMS,      "cursor")                             \
     _(REF,                 PARAMS,      "ref")                                \
+    _(ARGUMENTS,           PARAMS,      "arguments")                          \
+    _(INPUT_RESPONSES,     PARAMS,      "inputResponses")                     \
+    _(STATE,               PARAMS,      "requestState")                       \
     _(META_TOKEN,          META,        "progressToken")                      \
     _(META_VERSION,        META,                                              \
       "io.modelcontextprotocol/protocolVersion")                              \
+    _(META_CAPABILITIES,   META,                                              \
+      "io.modelcontextprotocol/clientCapabilities")                           \
+    _(META_CLIENT,         META,                                              \
+      "io.modelcontextprotocol/clientInfo")                                   \
+    _(META_LEVEL,          META,                                              \
+      "io.modelcontextprotocol/logLevel")                                     \
+    _(META_CLIENT_NAME,    META_CLIENT, "name")                               \
+    _(META_CLIENT_VERSION, META_CLIENT, "version")                            \
     _(CLIENT_NAME,         CLIENT_INFO, "name")                               \
     _(CLIENT_VERSION,      CLIENT_INFO, "version")                            \
     _(REF_NAME,            REF,         "name")                               \

@@ -47,6 +47,12 @@ static struct {
     NGX_MCP_MESSAGE_MEMBER(META_TOKEN, "params._meta.progressToken", 1, 1),
     NGX_MCP_MESSAGE_MEMBER(META_VERSION, "params._meta."
                            "io.modelcontextprotocol/protocolVersion", 1, 0),
+    NGX_MCP_MESSAGE_MEMBER(META_CAPABILITIES, "params._meta."
+                           "io.modelcontextprotocol/clientCapabilities", 0, 0),
+    NGX_MCP_MESSAGE_MEMBER(META_CLIENT, "params._meta."
+                           "io.modelcontextprotocol/clientInfo", 0, 0),
+    NGX_MCP_MESSAGE_MEMBER(META_LEVEL, "params._meta."
+                           "io.modelcontextprotocol/logLevel", 0, 0),
     NGX_MCP_MESSAGE_MEMBER(TOKEN, "params.progressToken", 1, 1),
     NGX_MCP_MESSAGE_MEMBER(REQUEST_ID, "params.requestId", 1, 1),
     NGX_MCP_MESSAGE_MEMBER(VERSION, "params.protocolVersion", 1, 0),

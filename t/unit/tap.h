@@ -27,6 +27,7 @@ void id_tests(void);
 void pages_tests(void);
 void names_tests(void);
 void merge_tests(void);
+void envelope_tests(void);
 
 
 #endif /* _TAP_H_INCLUDED_ */
