@@ -195,6 +195,8 @@ static struct {
     { "sessions_expired", "Sessions ended after mcp_session_timeout." },
     { "sessions_evicted", "Idle sessions removed to make room." },
     { "sessions_refused", "Sessions refused for lack of room." },
+    { "listens_open", "Listening clients of 2026-07-28 now." },
+    { "listens_opened", "Requests subscriptions/listen accepted." },
     { "streams_open", "Event streams that are open now." },
     { "streams_opened", "Event streams opened." },
     { "streams_closed", "Event streams closed, by reason." },

@@ -23,6 +23,8 @@
     _(SESSIONS_EXPIRED, "sessions", "expired", "", "", "expired", "c")        \
     _(SESSIONS_EVICTED, "sessions", "evicted", "", "", "evicted", "c")        \
     _(SESSIONS_REFUSED, "sessions", "refused", "", "", "refused", "c")        \
+    _(LISTENS_OPEN, "listens", "open", "", "", "open", "g")                   \
+    _(LISTENS_OPENED, "listens", "opened", "", "", "opened", "c")             \
     _(STREAMS_OPEN, "streams", "open", "", "", "open", "g")                   \
     _(STREAMS_OPENED, "streams", "opened", "", "", "opened", "c")             \
     _(STREAMS_CLIENT, "streams", "closed", "reason", "client",                \

@@ -104,6 +104,7 @@ ngx_mcp_root_clear(ngx_mcp_zone_t *zone)
                             - offsetof(ngx_mcp_root_sh_t, idle));
 
     counters[NGX_MCP_COUNTER_SESSIONS_LIVE] = 0;
+    counters[NGX_MCP_COUNTER_LISTENS_OPEN] = 0;
     counters[NGX_MCP_COUNTER_STREAMS_OPEN] = 0;
     counters[NGX_MCP_COUNTER_CALLS_RUNNING] = 0;
 }

@@ -193,6 +193,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     sb->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
     sb->offered = (u_char) in->offered;
     sb->own_lists = (u_char) in->alone;
+    sb->listens = (u_char) in->listens;
     sb->group = ngx_mcp_number(zone, g);
 
     ngx_mcp_commit_locked(zone, s, NGX_MCP_SESSION);
@@ -228,6 +229,12 @@ ngx_mcp_session_attach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
     ngx_mcp_hash_insert_locked(zone, s);
     ngx_mcp_group_count_locked(zone, g, 1);
+
+    if (s->subscriber.listens) {
+        ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_LISTENS_OPEN, 1);
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_LISTENS_OPENED, 1);
+        return;
+    }
 
     ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, 1);
     ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_CREATED, 1);
@@ -272,7 +279,7 @@ ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
 
     s = ngx_mcp_session_lookup_locked(zone, id);
 
-    if (s != NULL
+    if (s != NULL && !s->subscriber.listens
         && ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
                                  endpoint, NULL))
     {
@@ -297,7 +304,7 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
 
     s = ngx_mcp_session_lookup_locked(zone, id);
 
-    if (s == NULL) {
+    if (s == NULL || s->subscriber.listens) {
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
     }
@@ -532,8 +539,13 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_hash_remove_locked(zone, s);
     ngx_mcp_group_count_locked(zone, g, -1);
 
-    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
-    ngx_mcp_count(zone, counter, 1);
+    if (s->subscriber.listens) {
+        ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_LISTENS_OPEN, -1);
+
+    } else {
+        ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
+        ngx_mcp_count(zone, counter, 1);
+    }
 
     ngx_mcp_drop_locked(zone, e);
     s->extension = 0;

@@ -39,6 +39,10 @@ typedef struct {
 
     ngx_str_t               list_key;     /* of its audience */
     ngx_uint_t              alone;        /* its lists are its own */
+    ngx_uint_t              listens;      /* a subscriber without a client's
+                                             session (subscriptions/listen): it
+                                             ends with its stream, and no
+                                             client may use its id */
     ngx_str_t               limit_key;
     ngx_uint_t              limit;        /* sessions per key, 0: no limit */
     ngx_msec_t              timeout;      /* mcp_session_timeout */

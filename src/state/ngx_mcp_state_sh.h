@@ -24,7 +24,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 18
+#define NGX_MCP_STATE_VERSION 19
 
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_UNUSED   24
@@ -176,7 +176,8 @@ typedef struct {
     u_char                  level;
     u_char                  offered;      /* NGX_MCP_OFFERED_* */
     u_char                  own_lists;    /* its lists are its own */
-    u_char                  spare;
+    u_char                  listens;      /* for the changes alone that it
+                                             wants, by one stream */
 } ngx_mcp_subscriber_sh_t;
 
 

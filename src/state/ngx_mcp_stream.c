@@ -312,12 +312,14 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     ngx_mcp_counter_e counter)
 {
     uint32_t               n, heir, *active_stream;
+    ngx_uint_t             ends;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_stream_sh_t   *other;
     ngx_mcp_session_sh_t  *s;
 
     n = ngx_mcp_number(zone, st);
     s = ngx_mcp_block(zone, st->task.rec.owner.block);
+    ends = (s->subscriber.listens && !s->ended);
     c = NULL;
 
     ngx_mcp_touch_range(zone, s, streams, extension);
@@ -365,6 +367,11 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     /* one that has ended has no lines */
 
     ngx_mcp_session_settle_locked(zone, s);
+
+    if (ends) {
+        ngx_mcp_session_end_locked(zone, s, NGX_MCP_COUNTER_SESSIONS_DELETED);
+        return;
+    }
 
     if (c && c->active_stream == 0
         && !(c->task.rec.flags & NGX_MCP_CALL_RUNNING)

@@ -145,6 +145,10 @@ ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
         return 1;
     }
 
+    if (sb->listens && !kinds && target->uri[0] == 0) {
+        return 1;
+    }
+
     if (target->flags & NGX_MCP_EVENT_UNLISTED && !sb->own_lists) {
         g = ngx_mcp_subscriber_group(zone, sb);
 

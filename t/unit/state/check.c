@@ -1067,6 +1067,7 @@ counts_check(ngx_mcp_zone_t *zone)
     }
 
     if (live != ngx_mcp_counter(zone, NGX_MCP_COUNTER_SESSIONS_LIVE)
+                + ngx_mcp_counter(zone, NGX_MCP_COUNTER_LISTENS_OPEN)
         || streams != ngx_mcp_counter(zone, NGX_MCP_COUNTER_STREAMS_OPEN)
         || calls != ngx_mcp_counter(zone, NGX_MCP_COUNTER_CALLS_RUNNING))
     {
@@ -1247,6 +1248,7 @@ noted(ngx_mcp_zone_sh_t *sh, size_t n, u_char *unused)
         m = (n - sh->counters) / sizeof(ngx_atomic_t);
 
         return m == NGX_MCP_COUNTER_SESSIONS_LIVE
+               || m == NGX_MCP_COUNTER_LISTENS_OPEN
                || m == NGX_MCP_COUNTER_STREAMS_OPEN
                || m == NGX_MCP_COUNTER_CALLS_RUNNING;
     }

@@ -4583,6 +4583,72 @@ renew(size_t size)
 }
 
 
+/* a subscriber without a client's session */
+
+static void
+listen_tests(void)
+{
+    ngx_str_t              uri, str;
+    ngx_uint_t             n;
+    ngx_mcp_ref_t          ref;
+    ngx_mcp_event_t        e;
+    ngx_mcp_stream_t       st;
+    ngx_mcp_session_t      s = { 0 };
+    ngx_mcp_session_new_t  in;
+
+    start(ZONE_SIZE);
+
+    in = new_session("e", "t");
+    in.listens = 1;
+    in.offered = NGX_MCP_OFFERED_TOOLS;
+
+    ok(ngx_mcp_session_create(&zone, &in, &ref) == NGX_OK, "listens");
+    ok(ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
+                            &in.identity, &s) == NGX_DECLINED
+       && !ngx_mcp_session_exists(&zone, &in.id, &in.endpoint),
+       "no client may use its id");
+    ok(counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 0
+       && counted(NGX_MCP_COUNTER_LISTENS_OPEN) == 1, "it is no session");
+
+    uri = env_str("file:///a");
+    ok(ngx_mcp_session_subscribe(&zone, ref, &uri, NULL, 9) == NGX_OK,
+       "it wants a resource");
+
+    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 1, &st) == NGX_OK, "open");
+
+    tell("e", "t", "a message");
+
+    str = env_str("tools");
+    e = event(&str);
+    e.flags = NGX_MCP_EVENT_OFFERED(NGX_MCP_OFFERED_TOOLS);
+    (void) env_tell(&zone, &in.endpoint, &in.tenant, &e, &n);
+
+    str = env_str("prompts");
+    e = event(&str);
+    e.flags = NGX_MCP_EVENT_OFFERED(NGX_MCP_OFFERED_PROMPTS);
+    (void) env_tell(&zone, &in.endpoint, &in.tenant, &e, &n);
+
+    str = env_str("a");
+    e = event(&str);
+    e.uri[0] = uri;
+    (void) env_tell(&zone, &in.endpoint, &in.tenant, &e, &n);
+
+    str = env_str("b");
+    e = event(&str);
+    e.uri[0] = env_str("file:///b");
+    (void) env_tell(&zone, &in.endpoint, &in.tenant, &e, &n);
+
+    is(take(&st), "tools a again", "it gets the changes that it wants");
+
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    ok(counted(NGX_MCP_COUNTER_LISTENS_OPEN) == 0
+       && counted(NGX_MCP_COUNTER_SESSIONS_DELETED) == 0,
+       "it ends with its stream");
+    ok(env_check(&zone) == 0, "the zone is sound");
+}
+
+
 static void
 restart_tests(void)
 {
@@ -4812,6 +4878,7 @@ main(void)
     places_tests();
     expire_tests();
     farewell_tests();
+    listen_tests();
     restart_tests();
 
     ok(env_alerts == 0, "no alerts");
