@@ -40,7 +40,9 @@ sub server {
         sessions => 0,
         'tools/list' => { tools => [ { name => 'where', inputSchema =>
                                        { type => 'object' } } ] },
-        'logging/setLevel' => {},
+        'logging/setLevel' => sub {
+            return $Mcp::Upstream::V{mute} ? ([hang =>]) : {};
+        },
         'tools/call' => sub {
             my ($r) = @_;
             my $sid = $r->{headers}{'mcp-session-id'} || '';
@@ -188,7 +190,7 @@ is($alpha->count(sub { ($_[0]{json}{method} || '') eq 'initialize' }), 1,
    'each was asked once');
 
 $gamma = server('gamma', port => $gamma,
-                capabilities => { resources => {} });
+                capabilities => { resources => {}, logging => {} });
 
 ok(wait_for { $t->session(path => '/three')
                   ->{server}{capabilities}{resources} },
@@ -204,5 +206,72 @@ $caps = $t->session(path => '/three')->{server}{capabilities};
 ok($caps->{prompts} && $caps->{resources} && $caps->{tools},
    'what it can is still offered');
 $beta->restore;
+
+
+# what concerns all upstreams reaches all that have a session of the client
+
+$_->clear for $alpha, $beta, $gamma;
+
+my %mine = (path => '/three', headers => { 'X-Test-Client' => 1 });
+
+$s = $t->session(%mine);
+my $get = $s->open_get;
+
+sub asked {
+    my ($up, $method) = @_;
+
+    return $up->requests(sub {
+        ($_[0]{json}{method} || '') eq $method
+        && $_[0]{headers}{'x-test-client'}
+    });
+}
+
+sub sessions {
+    my ($method, @up) = @_;
+    return join ' ', map {
+        my @r = asked($_, $method);
+        scalar(@r) . ($r[0] && $r[0]{headers}{'mcp-session-id'} ? '' : '?')
+    } @up;
+}
+
+for my $up ($alpha, $beta, $gamma) {
+    $up->wait_requests(sub { $_[0]{method} eq 'GET' });
+}
+
+$r = $s->call('logging/setLevel', { level => 'warning' });
+is_deeply($r->{result}, {}, 'setLevel is answered');
+is(sessions('logging/setLevel', $alpha, $beta, $gamma), '1 1 1',
+   'by then all have heard it');
+
+$r = $s->notify('notifications/roots/list_changed');
+is($r->{status}, 202, 'so is a notification');
+is(sessions('notifications/roots/list_changed', $alpha, $beta, $gamma),
+   '1 1 1', 'which all have heard');
+
+my $other = $t->session(%mine);
+$r = $other->call('logging/setLevel', { level => 'error' });
+is_deeply($r->{result}, {}, 'a session that no upstream knows is answered');
+is(sessions('logging/setLevel', $alpha, $beta, $gamma), '1 1 1',
+   'and nobody is asked');
+
+$get = $other->open_get;
+
+for my $up ($alpha, $beta, $gamma) {
+    my @r = $up->wait_requests(sub {
+        ($_[0]{json}{params}{level} || '') eq 'error'
+    });
+    is(scalar @r, 1, 'a session made later gets the level');
+}
+
+# one that does not answer is not waited for for long
+
+$beta->set(mute => 1);
+my $begin = time;
+$r = $s->call('logging/setLevel', { level => 'info' });
+is_deeply($r->{result}, {}, 'setLevel is answered, though one is silent');
+cmp_ok(time - $begin, '<', 9, 'in a bounded time');
+is(sessions('logging/setLevel', $alpha, $beta, $gamma), '3 3 3',
+   'all were told');
+$beta->set(mute => 0);
 
 done_testing();

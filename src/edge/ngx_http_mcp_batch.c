@@ -68,7 +68,7 @@ static void ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch,
 static void ngx_http_mcp_batch_call_done(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_batch_done(ngx_http_mcp_batch_t *batch);
 static void ngx_http_mcp_batch_notification_done(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
+    ngx_http_mcp_fanout_t *fanout);
 static void ngx_http_mcp_batch_cleanup(void *data);
 static ngx_int_t ngx_http_mcp_batch_send(ngx_http_mcp_batch_t *batch);
 
@@ -658,12 +658,11 @@ ngx_http_mcp_batch_call_done(ngx_http_mcp_call_t *call)
 
 
 static void
-ngx_http_mcp_batch_notification_done(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_http_mcp_outcome_e outcome)
+ngx_http_mcp_batch_notification_done(ngx_http_mcp_fanout_t *fanout)
 {
     ngx_http_mcp_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(ureq->r, ngx_http_mcp_module);
+    ctx = ngx_http_get_module_ctx(fanout->r, ngx_http_mcp_module);
 
     ngx_http_mcp_batch_done(ctx->batch);
 }

@@ -183,16 +183,13 @@ ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     ureq->done = ngx_http_mcp_sync_done;
 
     if (ngx_http_mcp_forward_send(call, reply) == NGX_AGAIN) {
+        forward = call->data;
 
-        if (call->message->method_code != NGX_MCP_METHOD_SET_LEVEL) {
-            forward = call->data;
+        forward->timeout.handler = ngx_http_mcp_sync_timeout;
+        forward->timeout.data = call;
+        forward->timeout.log = call->r->connection->log;
 
-            forward->timeout.handler = ngx_http_mcp_sync_timeout;
-            forward->timeout.data = call;
-            forward->timeout.log = call->r->connection->log;
-
-            ngx_add_timer(&forward->timeout, NGX_HTTP_MCP_SYNC_TIMEOUT);
-        }
+        ngx_add_timer(&forward->timeout, NGX_HTTP_MCP_SYNC_TIMEOUT);
 
         return NGX_AGAIN;
     }

@@ -16,6 +16,11 @@ static ngx_int_t ngx_http_mcp_local_start(ngx_http_mcp_call_t *call,
 static void ngx_http_mcp_local_stop(ngx_http_mcp_call_t *call);
 static ngx_int_t ngx_http_mcp_local_set_level(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_level_start(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static void ngx_http_mcp_level_stop(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_level_cancel(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_level_done(ngx_http_mcp_fanout_t *fanout);
 static ngx_int_t ngx_http_mcp_local_list(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_local_tool(ngx_http_mcp_call_t *call,
@@ -39,6 +44,18 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_local = {
     ngx_http_mcp_local_start,
     ngx_http_mcp_local_stop,
     NULL,
+    NULL,
+    NULL,
+    NULL,
+    0
+};
+
+/* logging/setLevel, which upstreams hear of */
+
+static ngx_http_mcp_answerer_t  ngx_http_mcp_call_level = {
+    NULL,
+    ngx_http_mcp_level_stop,
+    ngx_http_mcp_level_cancel,
     NULL,
     NULL,
     NULL,
@@ -127,15 +144,93 @@ ngx_http_mcp_local_set_level(ngx_http_mcp_call_t *call,
                               level);
 
     if (call->ctx->conf->bridge.router.n) {
-
-        /* the session's upstream session is told, a later one as well */
-
-        return ngx_http_mcp_call_sync(call, reply);
+        return ngx_http_mcp_level_start(call, reply);
     }
 
     ngx_str_set(&reply->result, "{}");
 
     return NGX_OK;
+}
+
+
+/* the session's upstream sessions are told, later ones as well */
+
+static ngx_int_t
+ngx_http_mcp_level_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t               rc;
+    ngx_http_mcp_ctx_t     *ctx;
+    ngx_http_mcp_fanout_t  *fanout;
+
+    rc = ngx_http_mcp_call_open(call, reply);
+
+    if (rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    ctx = call->ctx;
+
+    fanout = ngx_http_mcp_fanout_create(call->r);
+    if (fanout == NULL) {
+        return NGX_ERROR;
+    }
+
+    call->answerer = &ngx_http_mcp_call_level;
+    call->data = fanout;
+
+    fanout->owner = ctx->caller.session;
+    fanout->tenant = ctx->caller.tenant;
+    fanout->body = call->message->text;
+    fanout->done = ngx_http_mcp_level_done;
+    fanout->data = call;
+
+    if (call->batch == NULL) {
+        fanout->scope = ctx->scope;
+
+    } else if (ngx_http_mcp_scan_scope(call->r, call->message, &fanout->scope)
+               != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_fanout_start(fanout, &ctx->conf->bridge.router) != NGX_OK)
+    {
+        ngx_str_set(&reply->result, "{}");
+        return NGX_OK;
+    }
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_mcp_level_stop(ngx_http_mcp_call_t *call)
+{
+    if (call->data) {
+        ngx_http_mcp_fanout_stop(call->data);
+    }
+}
+
+
+static void
+ngx_http_mcp_level_cancel(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_fanout_abort(call->data);
+}
+
+
+static void
+ngx_http_mcp_level_done(ngx_http_mcp_fanout_t *fanout)
+{
+    ngx_http_mcp_call_t   *call;
+    ngx_http_mcp_reply_t   reply;
+
+    call = fanout->data;
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+    ngx_str_set(&reply.result, "{}");
+
+    ngx_http_mcp_call_end(call, &reply);
 }
 
 

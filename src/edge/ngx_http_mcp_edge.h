@@ -10,6 +10,7 @@
 
 
 #include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_fanout.h"
 
 
 /* phases (ngx_http_mcp_request.c) */
@@ -239,8 +240,7 @@ ngx_int_t ngx_http_mcp_notification(ngx_http_request_t *r,
 /* NGX_OK: done() will come; NGX_DECLINED: nobody has to hear it; NGX_ERROR */
 ngx_int_t ngx_http_mcp_notification_send(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
-    void (*done)(ngx_http_mcp_upstream_request_t *ureq,
-                 ngx_http_mcp_outcome_e outcome));
+    void (*done)(ngx_http_mcp_fanout_t *fanout));
 
 
 /*

@@ -9,14 +9,12 @@
 
 static void ngx_http_mcp_notification_message(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
-static void ngx_http_mcp_notification_done(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_notification_cleanup(void *data);
+static void ngx_http_mcp_notification_done(ngx_http_mcp_fanout_t *fanout);
 
 
 /*
- * A notification or a response of the client: 202, after the upstream that it
- * concerns has heard it.
+ * A notification or a response of the client: 202, after the upstreams that it
+ * concerns have heard it.
  */
 
 ngx_int_t
@@ -48,17 +46,14 @@ ngx_http_mcp_notification(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 ngx_int_t
 ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_message_t *m,
-    void (*done)(ngx_http_mcp_upstream_request_t *ureq,
-                 ngx_http_mcp_outcome_e outcome))
+    ngx_mcp_message_t *m, void (*done)(ngx_http_mcp_fanout_t *fanout))
 {
-    ngx_int_t                         rc;
-    ngx_str_t                         id, body;
-    ngx_pool_cleanup_t               *cln;
-    ngx_http_mcp_loc_conf_t          *mlcf;
-    ngx_http_mcp_upstream_t          *u;
-    ngx_mcp_server_request_t          request;
-    ngx_http_mcp_upstream_request_t  *ureq;
+    ngx_int_t                  rc;
+    ngx_str_t                  id, body;
+    ngx_http_mcp_fanout_t     *fanout;
+    ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_mcp_upstream_t   *u;
+    ngx_mcp_server_request_t   request;
 
     mlcf = ctx->conf;
 
@@ -101,43 +96,26 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_CALLS_CANCELLED, 1);
     }
 
-    if (u == NULL) {
-        u = ngx_http_mcp_router_select(&mlcf->bridge.router, m->method_code,
-                                       NULL);
-    }
-
-    if (u == NULL) {
-        return NGX_DECLINED;
-    }
-
-    ureq = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_upstream_request_t));
-    cln = ngx_pool_cleanup_add(r->pool, 0);
-
-    if (ureq == NULL || cln == NULL) {
+    fanout = ngx_http_mcp_fanout_create(r);
+    if (fanout == NULL) {
         return NGX_ERROR;
     }
 
-    ureq->r = r;
-    ureq->upstream = u;
-    ureq->owner = ctx->caller.session;
-    ureq->tenant = ctx->caller.tenant;
-    ureq->serial = request.serial;
-    ureq->body = body;
-    ureq->existing = 1;
-    ureq->answered = 1;
-    ureq->message = ngx_http_mcp_notification_message;
-    ureq->done = done;
+    fanout->owner = ctx->caller.session;
+    fanout->tenant = ctx->caller.tenant;
+    fanout->body = body;
+    fanout->only = u;
+    fanout->serial = request.serial;
+    fanout->message = ngx_http_mcp_notification_message;
+    fanout->done = done;
 
     if (m->kind == NGX_MCP_NOTIFICATION
-        && ngx_http_mcp_scan_scope(r, m, &ureq->scope) != NGX_OK)
+        && ngx_http_mcp_scan_scope(r, m, &fanout->scope) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    cln->handler = ngx_http_mcp_notification_cleanup;
-    cln->data = ureq;
-
-    return ngx_http_mcp_upstream_request_start(ureq);
+    return ngx_http_mcp_fanout_start(fanout, &mlcf->bridge.router);
 }
 
 
@@ -152,16 +130,8 @@ ngx_http_mcp_notification_message(ngx_http_mcp_upstream_request_t *ureq,
 
 
 static void
-ngx_http_mcp_notification_done(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_http_mcp_outcome_e outcome)
+ngx_http_mcp_notification_done(ngx_http_mcp_fanout_t *fanout)
 {
-    ngx_http_finalize_request(ureq->r, ngx_http_mcp_answer(ureq->r,
+    ngx_http_finalize_request(fanout->r, ngx_http_mcp_answer(fanout->r,
                                                    NGX_HTTP_ACCEPTED, NULL));
-}
-
-
-static void
-ngx_http_mcp_notification_cleanup(void *data)
-{
-    ngx_http_mcp_upstream_request_cleanup(data);
 }

@@ -669,6 +669,7 @@ landing(void)
 static void
 others(slot_t *m)
 {
+    ngx_int_t                   rc;
     ngx_str_t                   name, id;
     ngx_pool_t                 *pool;
     ngx_mcp_ref_t               none;
@@ -737,13 +738,24 @@ others(slot_t *m)
     case 5:
         name = env_str(random() % 2 ? "key a" : "key b");
 
-        if (ngx_mcp_profile_get(&zone, &name, 1, 2, pool, &k)
-            == NGX_DECLINED)
-        {
+        rc = ngx_mcp_profile_get(&zone, &name, 1, 2, pool, &k);
+
+        if (rc == NGX_DECLINED || (rc == NGX_OK && k.ask)) {
             memset(&k, 0, sizeof(k));
-            k.result.data = text;
-            k.result.len = any_size();
-            ngx_mcp_profile_put(&zone, &name, 1, &k);
+
+            if (random() % 2) {
+                k.what = NGX_MCP_PROFILE_LEGACY;
+                k.result.data = text;
+                k.result.len = any_size();
+                ngx_mcp_profile_put(&zone, &name, 1, &k);
+
+            } else {
+                ngx_mcp_profile_fail(&zone, &name, 1, 1, &k);
+            }
+
+        } else if (random() % 2) {
+            ngx_mcp_profile_back(&zone, &name);
+
         } else {
             ngx_mcp_profile_suspect(&zone, &name);
         }

@@ -775,11 +775,15 @@ op_knowledge(void)
 {
     ngx_str_t          key;
     ngx_pool_t        *pool;
-    ngx_mcp_profile_t  k;
+    ngx_mcp_profile_t  k, failed;
+
+    ngx_mcp_profile_info_t  info;
 
     key = env_str("upstream and audience");
     pool = env_pool();
     memset(&k, 0, sizeof(k));
+    memset(&failed, 0, sizeof(failed));
+    memset(&info, 0, sizeof(info));
     k.result.data = big;
     k.result.len = 3000;
 
@@ -796,7 +800,16 @@ op_knowledge(void)
     ngx_mcp_profile_put(&zone, &key, 2, &k);
     ngx_mcp_profile_suspect(&zone, &key);
     ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
-    ngx_mcp_profile_keep(&zone, &key, 2);
+    failed.status = 502;
+    ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed);
+    env_time(ngx_current_msec + NGX_MCP_PROFILE_KEPT_AGE + 1);
+    ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
+    ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed);
+    ngx_mcp_profile_back(&zone, &key);
+    ngx_mcp_profile_stored(&zone, &key, pool, &k);
+    ngx_mcp_profile_get(&zone, &key, 3, 1000, pool, &k);
+    ngx_mcp_profile_fail(&zone, &key, 3, 0, &failed);
+    ngx_mcp_profile_info(&zone, pool, &info);
 
     env_pool_free(pool);
 }

@@ -1,0 +1,221 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_fanout.h"
+
+
+static ngx_uint_t ngx_http_mcp_fanout_has_session(
+    ngx_http_mcp_fanout_t *fanout, ngx_http_mcp_upstream_t *u);
+static ngx_int_t ngx_http_mcp_fanout_send(ngx_http_mcp_fanout_t *fanout,
+    ngx_http_mcp_upstream_t *u);
+static void ngx_http_mcp_fanout_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_fanout_timeout(ngx_event_t *ev);
+static void ngx_http_mcp_fanout_cleanup(void *data);
+
+
+ngx_http_mcp_fanout_t *
+ngx_http_mcp_fanout_create(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t     *cln;
+    ngx_http_mcp_fanout_t  *fanout;
+
+    fanout = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_fanout_t));
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+
+    if (fanout == NULL || cln == NULL) {
+        return NULL;
+    }
+
+    fanout->r = r;
+
+    fanout->timer.handler = ngx_http_mcp_fanout_timeout;
+    fanout->timer.data = fanout;
+    fanout->timer.log = r->connection->log;
+
+    cln->handler = ngx_http_mcp_fanout_cleanup;
+    cln->data = fanout;
+
+    return fanout;
+}
+
+
+ngx_int_t
+ngx_http_mcp_fanout_start(ngx_http_mcp_fanout_t *fanout,
+    ngx_http_mcp_router_t *router)
+{
+    ngx_uint_t                max;
+    ngx_http_mcp_upstream_t  *u;
+
+    max = fanout->only ? 1 : router->n;
+
+    if (max == 0) {
+        return NGX_DECLINED;
+    }
+
+    fanout->ureqs = ngx_pcalloc(fanout->r->pool,
+                                max * sizeof(ngx_http_mcp_upstream_request_t));
+    if (fanout->ureqs == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (fanout->only) {
+
+        if (ngx_http_mcp_fanout_send(fanout, fanout->only) == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        return fanout->n ? NGX_OK : NGX_DECLINED;
+    }
+
+    for (u = ngx_http_mcp_router_next(router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(router, u))
+    {
+        /* it need not be found out what one is that has no session */
+
+        if (ngx_http_mcp_fanout_has_session(fanout, u)
+            && ngx_http_mcp_fanout_send(fanout, u) == NGX_ERROR
+            && fanout->n == 0)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    if (fanout->n == 0) {
+        return NGX_DECLINED;
+    }
+
+    if (fanout->n > 1) {
+        ngx_add_timer(&fanout->timer, NGX_HTTP_MCP_FANOUT_TIME);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_fanout_has_session(ngx_http_mcp_fanout_t *fanout,
+    ngx_http_mcp_upstream_t *u)
+{
+    ngx_mcp_upstream_session_t  us;
+
+    return ngx_mcp_upstream_session_peek(u->zone, fanout->owner, &u->name, &us)
+           == NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_fanout_send(ngx_http_mcp_fanout_t *fanout,
+    ngx_http_mcp_upstream_t *u)
+{
+    ngx_int_t                         rc;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = &fanout->ureqs[fanout->n];
+
+    ngx_memzero(ureq, sizeof(ngx_http_mcp_upstream_request_t));
+
+    ureq->r = fanout->r;
+    ureq->upstream = u;
+    ureq->owner = fanout->owner;
+    ureq->tenant = fanout->tenant;
+    ureq->serial = fanout->serial;
+    ureq->scope = fanout->scope;
+    ureq->body = fanout->body;
+    ureq->existing = 1;
+    ureq->answered = 1;
+    ureq->message = fanout->message;
+    ureq->done = ngx_http_mcp_fanout_done;
+    ureq->data = fanout;
+
+    rc = ngx_http_mcp_upstream_request_start(ureq);
+
+    if (rc == NGX_OK) {
+        fanout->n++;
+        fanout->running++;
+    }
+
+    return rc;
+}
+
+
+/* in a later event than its start */
+
+static void
+ngx_http_mcp_fanout_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_fanout_t  *fanout;
+
+    fanout = ureq->data;
+
+    /* it has ended, and is not aborted any more */
+
+    ureq->r = NULL;
+
+    if (--fanout->running) {
+        return;
+    }
+
+    if (fanout->timer.timer_set) {
+        ngx_del_timer(&fanout->timer);
+    }
+
+    fanout->done(fanout);
+}
+
+
+static void
+ngx_http_mcp_fanout_timeout(ngx_event_t *ev)
+{
+    ngx_http_mcp_fanout_t  *fanout;
+
+    fanout = ev->data;
+
+    ngx_log_error(NGX_LOG_INFO, ev->log, 0,
+                  "mcp %ui of %ui upstreams have not answered %V of a client "
+                  "after %d ms; they are not waited for",
+                  fanout->running, fanout->n, &fanout->scope.method,
+                  NGX_HTTP_MCP_FANOUT_TIME);
+
+    ngx_http_mcp_fanout_abort(fanout);
+}
+
+
+void
+ngx_http_mcp_fanout_abort(ngx_http_mcp_fanout_t *fanout)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < fanout->n; i++) {
+        if (fanout->ureqs[i].r) {
+            ngx_http_mcp_upstream_request_abort(&fanout->ureqs[i]);
+        }
+    }
+}
+
+
+void
+ngx_http_mcp_fanout_stop(ngx_http_mcp_fanout_t *fanout)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < fanout->n; i++) {
+        if (fanout->ureqs[i].r) {
+            ngx_http_mcp_upstream_request_cleanup(&fanout->ureqs[i]);
+        }
+    }
+
+    if (fanout->timer.timer_set) {
+        ngx_del_timer(&fanout->timer);
+    }
+}
+
+
+static void
+ngx_http_mcp_fanout_cleanup(void *data)
+{
+    ngx_http_mcp_fanout_stop(data);
+}
