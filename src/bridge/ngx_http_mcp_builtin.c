@@ -48,13 +48,18 @@ static ngx_int_t ngx_http_mcp_builtin_subscriptions(
     ngx_pool_t *pool, ngx_str_t *list);
 static u_char *ngx_http_mcp_builtin_time(u_char *p, uint64_t msec);
 static ngx_str_t *ngx_http_mcp_list_merge_key(ngx_uint_t method);
+static ngx_int_t ngx_http_mcp_list_merge_prepend(
+    ngx_http_mcp_list_merge_t *merge, ngx_str_t *key, ngx_str_t *result);
 static ngx_int_t ngx_http_mcp_list_merge_tools(
-    ngx_http_mcp_list_merge_t *merge, ngx_str_t *head, ngx_str_t *list,
-    ngx_str_t *result);
+    ngx_http_mcp_list_merge_t *merge, ngx_str_t *key, ngx_str_t *result);
+static u_char *ngx_http_mcp_list_merge_builtins(
+    ngx_http_mcp_list_merge_t *merge, u_char *p);
 static u_char *ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge,
-    u_char *p, ngx_str_t *list);
+    u_char *p, ngx_str_t *rest);
+static u_char *ngx_http_mcp_list_merge_copy(u_char *p, u_char *from,
+    u_char *to);
 static ngx_int_t ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge,
-    ngx_str_t *tool);
+    ngx_str_t *raw);
 
 
 static ngx_http_mcp_list_merge_list_t  ngx_http_mcp_list_merge_lists[] = {
@@ -813,7 +818,7 @@ ngx_int_t
 ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
 {
     u_char     *p;
-    ngx_str_t   rest, name, value, entry, list, head, tail, *key;
+    ngx_str_t  *key;
 
     key = ngx_http_mcp_list_merge_key(merge->method);
 
@@ -821,25 +826,8 @@ ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
         return NGX_OK;
     }
 
-    ngx_str_null(&list);
-
-    rest = *result;
-
-    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-        if (ngx_mcp_equal(&name, key)) {
-            list = value;
-        }
-    }
-
-    if (result->len && (list.len == 0 || list.data[0] != '[')) {
-
-        /* that is no list, and not for us to repair */
-
-        return NGX_OK;
-    }
-
     if (result->len == 0) {
-        p = ngx_pnalloc(merge->pool, key->len + sizeof("{:[]}"));
+        p = ngx_pnalloc(merge->pool, key->len + sizeof("{:[]}") - 1);
         if (p == NULL) {
             return NGX_ERROR;
         }
@@ -848,21 +836,13 @@ ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
 
         *p++ = '{';
         p = ngx_cpymem(p, key->data, key->len);
-        *p++ = ':';
-
-        list.data = p;
-        list.len = 2;
-
-        p = ngx_cpymem(p, "[]}", 3);
+        p = ngx_cpymem(p, ":[]}", sizeof(":[]}") - 1);
 
         result->len = p - result->data;
     }
 
-    head.data = result->data;
-    head.len = list.data + 1 - head.data;
-
     if (merge->method == NGX_MCP_METHOD_TOOLS_LIST) {
-        return ngx_http_mcp_list_merge_tools(merge, &head, &list, result);
+        return ngx_http_mcp_list_merge_tools(merge, key, result);
     }
 
     if (!merge->first
@@ -871,13 +851,48 @@ ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
         return NGX_OK;
     }
 
-    /* it goes in front of the first entry, or of "]" */
+    return ngx_http_mcp_list_merge_prepend(merge, key, result);
+}
 
-    rest = list;
 
-    tail.data = (ngx_mcp_json_element(&rest, &entry) == NGX_OK)
-                ? entry.data : list.data + list.len - 1;
-    tail.len = result->data + result->len - tail.data;
+/* own things go behind "[", in front of the first entry or of "]" */
+
+static ngx_int_t
+ngx_http_mcp_list_merge_prepend(ngx_http_mcp_list_merge_t *merge,
+    ngx_str_t *key, ngx_str_t *result)
+{
+    u_char     *p, *last;
+    ngx_str_t   rest, name, value, list, head, tail, *own;
+
+    ngx_str_null(&list);
+
+    rest = *result;
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+        if (ngx_mcp_equal(&name, key)) {
+            list = value;
+        }
+    }
+
+    if (list.len == 0 || list.data[0] != '[') {
+
+        /* that is no list, and not for us to repair */
+
+        return NGX_OK;
+    }
+
+    head.data = result->data;
+    head.len = list.data + 1 - head.data;
+
+    last = result->data + result->len;
+
+    tail.data = list.data + list.len - 1;
+
+    if (ngx_mcp_json_element(&list, &value) == NGX_OK) {
+        tail.data = value.data;
+    }
+
+    tail.len = last - tail.data;
 
     if (merge->method == NGX_MCP_METHOD_RESOURCES_LIST) {
         return ngx_http_mcp_topic_entries(merge->bridge, merge->caller,
@@ -886,8 +901,9 @@ ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
 
     /* NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST */
 
-    p = ngx_pnalloc(merge->pool, head.len + ngx_http_mcp_topic_template.len + 1
-                                 + tail.len);
+    own = &ngx_http_mcp_topic_template;
+
+    p = ngx_pnalloc(merge->pool, head.len + own->len + 1 + tail.len);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -895,8 +911,7 @@ ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
     result->data = p;
 
     p = ngx_cpymem(p, head.data, head.len);
-    p = ngx_cpymem(p, ngx_http_mcp_topic_template.data,
-                   ngx_http_mcp_topic_template.len);
+    p = ngx_cpymem(p, own->data, own->len);
 
     if (tail.data[0] != ']') {
         *p++ = ',';
@@ -912,11 +927,11 @@ ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
 
 static ngx_int_t
 ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge,
-    ngx_str_t *head, ngx_str_t *list, ngx_str_t *result)
+    ngx_str_t *key, ngx_str_t *result)
 {
-    u_char                  *p, *start, *tail;
+    u_char                  *p, *start, *from, *last;
     size_t                   len;
-    ngx_int_t                rc;
+    ngx_str_t                rest, name, value;
     ngx_http_mcp_builtin_t  *tool;
 
     len = result->len;
@@ -930,40 +945,41 @@ ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge,
         return NGX_ERROR;
     }
 
-    p = ngx_cpymem(start, head->data, head->len);
+    p = start;
 
-    for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
+    rest = *result;
+    from = rest.data;
+    last = rest.data + rest.len;
 
-        if (!merge->first || !(merge->bridge->tools & tool->bit)) {
+    while (ngx_mcp_json_name(&rest, &name) == NGX_OK) {
+
+        if (!ngx_mcp_equal(&name, key) || rest.len == 0 || rest.data[0] != '[')
+        {
+            ngx_mcp_json_value(&rest, &value);
             continue;
         }
 
-        rc = merge->denied ? merge->denied(merge->data, &tool->name) : NGX_OK;
+        p = ngx_cpymem(p, from, rest.data + 1 - from);
 
-        if (rc == NGX_ERROR) {
+        if (from == result->data) {
+            p = ngx_http_mcp_list_merge_builtins(merge, p);
+        }
+
+        if (p) {
+            p = ngx_http_mcp_list_merge_filter(merge, p, &rest);
+        }
+
+        if (p == NULL) {
             return NGX_ERROR;
         }
 
-        if (rc == NGX_DECLINED) {
-            continue;
-        }
+        /* the bracket is copied with what follows */
 
-        if (p[-1] != '[') {
-            *p++ = ',';
-        }
-
-        p = ngx_cpymem(p, tool->entry.data, tool->entry.len);
+        from = rest.data - 1;
+        rest.len = last - rest.data;
     }
 
-    p = ngx_http_mcp_list_merge_filter(merge, p, list);
-
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    tail = list->data + list->len - 1;
-
-    p = ngx_cpymem(p, tail, result->data + result->len - tail);
+    p = ngx_cpymem(p, from, last - from);
 
     result->data = start;
     result->len = p - start;
@@ -972,68 +988,121 @@ ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge,
 }
 
 
-/* the part of the upstream's list that stays; NULL: no memory */
+/* those of the endpoint that the caller may call; NULL: no memory */
 
 static u_char *
-ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge, u_char *p,
-    ngx_str_t *list)
+ngx_http_mcp_list_merge_builtins(ngx_http_mcp_list_merge_t *merge, u_char *p)
 {
-    ngx_int_t   rc;
-    ngx_str_t   rest, entry;
+    ngx_int_t                rc;
+    ngx_http_mcp_builtin_t  *tool;
 
-    rest = *list;
+    if (!merge->first) {
+        return p;
+    }
 
-    while (ngx_mcp_json_element(&rest, &entry) == NGX_OK) {
+    for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
 
-        if (entry.data[0] == '{') {
-            rc = ngx_http_mcp_list_merge_tool(merge, &entry);
-
-            if (rc == NGX_ERROR) {
-                return NULL;
-            }
-
-            if (rc == NGX_DECLINED) {
-                continue;
-            }
+        if (!(merge->bridge->tools & tool->bit)) {
+            continue;
         }
 
-        if (p[-1] != '[') {
-            *p++ = ',';
+        rc = merge->denied ? merge->denied(merge->data, &tool->name) : NGX_OK;
+
+        if (rc == NGX_ERROR) {
+            return NULL;
         }
 
-        p = ngx_cpymem(p, entry.data, entry.len);
+        if (rc == NGX_OK) {
+            p = ngx_http_mcp_list_merge_copy(p, tool->entry.data,
+                                             tool->entry.data
+                                             + tool->entry.len);
+        }
     }
 
     return p;
 }
 
 
+/*
+ * The part of the upstream's list that stays; *rest is behind the list then.
+ * NULL: no memory.
+ */
+
+static u_char *
+ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge, u_char *p,
+    ngx_str_t *rest)
+{
+    u_char            *from, *to;
+    ngx_int_t          rc;
+    ngx_str_t          entry, value;
+    static ngx_str_t   key = ngx_string("\"name\"");
+
+    /* those that stay are copied together, with what is between them */
+
+    from = NULL;
+    to = NULL;
+
+    while (ngx_mcp_json_element_member(rest, &key, &entry, &value) == NGX_OK) {
+
+        rc = (entry.data[0] == '{')
+             ? ngx_http_mcp_list_merge_tool(merge, &value) : NGX_OK;
+
+        if (rc == NGX_ERROR) {
+            return NULL;
+        }
+
+        if (rc == NGX_OK) {
+            from = from ? from : entry.data;
+            to = entry.data + entry.len;
+            continue;
+        }
+
+        p = ngx_http_mcp_list_merge_copy(p, from, to);
+        from = NULL;
+    }
+
+    return ngx_http_mcp_list_merge_copy(p, from, to);
+}
+
+
+static u_char *
+ngx_http_mcp_list_merge_copy(u_char *p, u_char *from, u_char *to)
+{
+    if (from == NULL) {
+        return p;
+    }
+
+    if (p[-1] != '[') {
+        *p++ = ',';
+    }
+
+    return ngx_cpymem(p, from, to - from);
+}
+
+
 /* a tool that has the name of a built-in one could never be called */
 
 static ngx_int_t
-ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge, ngx_str_t *tool)
+ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge, ngx_str_t *raw)
 {
-    ngx_str_t                rest, key, value, name;
+    ngx_str_t                name;
     ngx_http_mcp_builtin_t  *builtin;
 
     ngx_str_null(&name);
 
-    rest = *tool;
+    if (raw->len >= 2 && raw->data[0] == '"') {
+        name.data = raw->data + 1;
+        name.len = raw->len - 2;
 
-    while (ngx_mcp_json_member(&rest, &key, &value) == NGX_OK) {
+        if (memchr(name.data, '\\', name.len)) {
 
-        if (key.len != 6 || ngx_memcmp(key.data, "\"name\"", 6) != 0
-            || value.data[0] != '"')
-        {
-            continue;
+            name.data = ngx_pnalloc(merge->pool, raw->len);
+            if (name.data == NULL) {
+                return NGX_ERROR;
+            }
+
+            name.len = ngx_mcp_json_unescape(name.data, raw) - name.data;
         }
-
-        name.data = ngx_pnalloc(merge->pool, value.len);
-        if (name.data == NULL) {
-            return NGX_ERROR;
-        }
-
-        name.len = ngx_mcp_json_unescape(name.data, &value) - name.data;
     }
 
     builtin = ngx_http_mcp_builtin(merge->bridge, &name);

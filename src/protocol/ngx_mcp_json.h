@@ -175,10 +175,19 @@ ngx_str_t ngx_mcp_json_span(ngx_mcp_json_t *json, ngx_mcp_path_e path,
     u_char *text);
 
 /*
- * Elements of a top-level array that the scan has accepted: *rest starts as
- * the whole text.  NGX_OK with the raw element, NGX_DONE behind the last.
+ * Elements of an array that the scan has accepted: *rest starts as the whole
+ * text, and may go on behind the array.  NGX_OK with the raw element; NGX_DONE
+ * behind the last: rest->data is then what follows the array.
  */
 ngx_int_t ngx_mcp_json_element(ngx_str_t *rest, ngx_str_t *element);
+
+/*
+ * Likewise, with the raw value of the member of this name (raw), the last one
+ * if there are several; it is empty if there is none or the element is no
+ * object.
+ */
+ngx_int_t ngx_mcp_json_element_member(ngx_str_t *rest, ngx_str_t *name,
+    ngx_str_t *element, ngx_str_t *value);
 
 /*
  * Members of an object that the scan has accepted, likewise; name is the raw
@@ -186,6 +195,10 @@ ngx_int_t ngx_mcp_json_element(ngx_str_t *rest, ngx_str_t *element);
  */
 ngx_int_t ngx_mcp_json_member(ngx_str_t *rest, ngx_str_t *name,
     ngx_str_t *value);
+
+/* the two halves of it: the value, of any length, need not be passed over */
+ngx_int_t ngx_mcp_json_name(ngx_str_t *rest, ngx_str_t *name);
+void ngx_mcp_json_value(ngx_str_t *rest, ngx_str_t *value);
 
 /*
  * Decodes a raw string token (quotes included) that the scan has accepted

@@ -3,6 +3,12 @@
 #include "ngx_mcp_json_token.h"
 
 
+/* a string that is skipped without a call */
+#define NGX_MCP_JSON_SHORT  64
+
+
+static ngx_int_t ngx_mcp_json_next(ngx_str_t *rest, u_char open,
+    u_char close);
 static u_char *ngx_mcp_json_space(u_char *p, u_char *last);
 static u_char *ngx_mcp_json_skip_string(u_char *p, u_char *last);
 static u_char *ngx_mcp_json_skip_value(u_char *p, u_char *last);
@@ -26,29 +32,49 @@ static u_char  ngx_mcp_json_escapes[128] = {
 ngx_int_t
 ngx_mcp_json_element(ngx_str_t *rest, ngx_str_t *element)
 {
-    u_char  *p, *last;
+    if (ngx_mcp_json_next(rest, '[', ']') != NGX_OK) {
+        return NGX_DONE;
+    }
+
+    ngx_mcp_json_value(rest, element);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_json_element_member(ngx_str_t *rest, ngx_str_t *name,
+    ngx_str_t *element, ngx_str_t *value)
+{
+    u_char     *last;
+    ngx_str_t   members, key, found;
+
+    ngx_str_null(value);
+
+    if (ngx_mcp_json_next(rest, '[', ']') != NGX_OK) {
+        return NGX_DONE;
+    }
+
+    if (rest->data[0] != '{') {
+        ngx_mcp_json_value(rest, element);
+        return NGX_OK;
+    }
 
     last = rest->data + rest->len;
-    p = ngx_mcp_json_space(rest->data, last);
 
-    if (p == last || (*p != '[' && *p != ',')) {
-        rest->len = 0;
-        return NGX_DONE;
+    members = *rest;
+    element->data = rest->data;
+
+    while (ngx_mcp_json_member(&members, &key, &found) == NGX_OK) {
+        if (ngx_mcp_equal(&key, name)) {
+            *value = found;
+        }
     }
 
-    p = ngx_mcp_json_space(p + 1, last);
+    rest->data = members.data;
+    rest->len = last - rest->data;
 
-    if (p == last || *p == ']') {
-        rest->len = 0;
-        return NGX_DONE;
-    }
-
-    element->data = p;
-    p = ngx_mcp_json_skip_value(p, last);
-    element->len = p - element->data;
-
-    rest->data = p;
-    rest->len = last - p;
+    element->len = rest->data - element->data;
 
     return NGX_OK;
 }
@@ -57,44 +83,96 @@ ngx_mcp_json_element(ngx_str_t *rest, ngx_str_t *element)
 ngx_int_t
 ngx_mcp_json_member(ngx_str_t *rest, ngx_str_t *name, ngx_str_t *value)
 {
+    if (ngx_mcp_json_name(rest, name) != NGX_OK) {
+        return NGX_DONE;
+    }
+
+    ngx_mcp_json_value(rest, value);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_json_name(ngx_str_t *rest, ngx_str_t *name)
+{
+    u_char  *p, *last;
+
+    if (ngx_mcp_json_next(rest, '{', '}') != NGX_OK) {
+        return NGX_DONE;
+    }
+
+    last = rest->data + rest->len;
+    p = rest->data;
+
+    if (*p == '"') {
+        p = ngx_mcp_json_skip_string(p, last);
+
+        name->data = rest->data;
+        name->len = p - name->data;
+
+        p = ngx_mcp_json_space(p, last);
+
+        if (p < last && *p == ':') {
+            p = ngx_mcp_json_space(p + 1, last);
+
+            rest->data = p;
+            rest->len = last - p;
+
+            return NGX_OK;
+        }
+    }
+
+    /* that was not accepted */
+
+    rest->data = last;
+    rest->len = 0;
+
+    return NGX_DONE;
+}
+
+
+void
+ngx_mcp_json_value(ngx_str_t *rest, ngx_str_t *value)
+{
+    u_char  *p, *last;
+
+    last = rest->data + rest->len;
+    p = ngx_mcp_json_skip_value(rest->data, last);
+
+    value->data = rest->data;
+    value->len = p - rest->data;
+
+    rest->data = p;
+    rest->len = last - p;
+}
+
+
+/* to the next element or member, or behind the bracket */
+
+static ngx_int_t
+ngx_mcp_json_next(ngx_str_t *rest, u_char open, u_char close)
+{
     u_char  *p, *last;
 
     last = rest->data + rest->len;
     p = ngx_mcp_json_space(rest->data, last);
 
-    if (p == last || (*p != '{' && *p != ',')) {
-        rest->len = 0;
-        return NGX_DONE;
+    if (p < last && (*p == open || *p == ',')) {
+        p = ngx_mcp_json_space(p + 1, last);
+
+        if (p < last && *p != close) {
+            rest->data = p;
+            rest->len = last - p;
+
+            return NGX_OK;
+        }
     }
 
-    p = ngx_mcp_json_space(p + 1, last);
+    rest->data = (p < last) ? p + 1 : last;
+    rest->len = 0;
 
-    if (p == last || *p != '"') {
-        rest->len = 0;
-        return NGX_DONE;
-    }
-
-    name->data = p;
-    p = ngx_mcp_json_skip_string(p, last);
-    name->len = p - name->data;
-
-    p = ngx_mcp_json_space(p, last);
-
-    if (p == last || *p != ':') {
-        rest->len = 0;
-        return NGX_DONE;
-    }
-
-    p = ngx_mcp_json_space(p + 1, last);
-
-    value->data = p;
-    p = ngx_mcp_json_skip_value(p, last);
-    value->len = p - value->data;
-
-    rest->data = p;
-    rest->len = last - p;
-
-    return NGX_OK;
+    return NGX_DONE;
 }
 
 
@@ -319,7 +397,17 @@ ngx_mcp_json_skip_string(u_char *p, u_char *last)
 {
     u_char  *q, *end;
 
-    for (p++; p < last; p = end + 1) {
+    /* most are short */
+
+    p++;
+    p = ngx_mcp_json_skip(p, (last - p > NGX_MCP_JSON_SHORT)
+                             ? p + NGX_MCP_JSON_SHORT : last);
+
+    if (p < last && *p == '"') {
+        return p + 1;
+    }
+
+    for ( /* void */ ; p < last; p = end + 1) {
 
         end = memchr(p, '"', last - p);
 

@@ -280,7 +280,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     size_t                      size;
     ngx_int_t                   rc;
     ngx_log_t                  *log;
-    ngx_uint_t                  i, n, level, again;
+    ngx_uint_t                  i, n, level, again, nkept;
     ngx_http_variable_value_t  *old, *fresh, *kept, *probe;
     ngx_http_core_main_conf_t  *cmcf;
 
@@ -305,8 +305,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     kept = fresh + n;
     probe = kept + n;
 
-    ngx_memzero(kept, size);
-
+    nkept = 0;
     old = r->variables;
 
     /* one that is not handed in yet is no reason to warn */
@@ -316,7 +315,13 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     log->log_level = ngx_min(level, NGX_LOG_ERR);
 
     do {
-        ngx_memcpy(fresh, kept, size);
+
+        if (nkept) {
+            ngx_memcpy(fresh, kept, size);
+
+        } else {
+            ngx_memzero(fresh, size);
+        }
 
         r->variables = fresh;
 
@@ -330,7 +335,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
         for (i = 0; i < n; i++) {
 
-            if (kept[i].valid || !old[i].valid || old[i].len == 0
+            if (!old[i].valid || old[i].len == 0 || (nkept && kept[i].valid)
                 || !(fresh[i].not_found
                      || (fresh[i].valid && fresh[i].len == 0)))
             {
@@ -342,6 +347,11 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
             r->variables = probe;
 
             if (ngx_http_mcp_uncached_is_stored(r, i, n)) {
+
+                if (nkept++ == 0) {
+                    ngx_memzero(kept, size);
+                }
+
                 kept[i] = old[i];
                 again = 1;
             }

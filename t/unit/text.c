@@ -3,6 +3,12 @@
 #include "ngx_mcp_json.h"
 
 
+/* longer than most, and as long as 64 with what follows */
+
+#define TEXT_LONG                                                             \
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
+
+
 static int
 text_unescape(const char *raw, const char *expected, size_t len)
 {
@@ -175,6 +181,47 @@ text_walk(const char *text, ngx_uint_t object, const char *expected)
 }
 
 
+/* elements with the value of a name; text goes on behind the array */
+
+static int
+text_named(const char *text, const char *expected, const char *behind)
+{
+    u_char            *copy, *last;
+    char               joined[512];
+    size_t             n;
+    ngx_str_t          rest, element, value;
+    static ngx_str_t   key = ngx_string("\"name\"");
+
+    rest.len = strlen(text);
+    copy = core_copy(text, rest.len);
+    rest.data = copy;
+    last = copy + rest.len;
+    n = 0;
+
+    while (ngx_mcp_json_element_member(&rest, &key, &element, &value)
+           == NGX_OK)
+    {
+        n += sprintf(joined + n, "%.*s=%.*s|", (int) element.len, element.data,
+                     (int) value.len, value.data ? (char *) value.data : "");
+    }
+
+    joined[n] = '\0';
+    n = last - rest.data;
+
+    if (strcmp(joined, expected) != 0 || n != strlen(behind)
+        || memcmp(rest.data, behind, n) != 0)
+    {
+        printf("# %s: got %s and %.*s\n", text, joined, (int) n, rest.data);
+        free(copy);
+        return 0;
+    }
+
+    free(copy);
+
+    return 1;
+}
+
+
 void
 text_tests(void)
 {
@@ -246,6 +293,25 @@ text_tests(void)
        && text_walk("[\"\\\\\",\"\\\\\\\"\"]", 0, "\"\\\\\"|\"\\\\\\\"\"|")
        && text_walk("[{\"a\":\"}\"},\"]\"]", 0, "{\"a\":\"}\"}|\"]\"|"),
        "elements of an array");
+
+    ok(text_named("[]", "", "") && text_named("[ ],1]", "", ",1]")
+       && text_named("[1,{},[{\"name\":1}], { } ]}", "1=|{}=|[{\"name\":1}]=|"
+                     "{ }=|", "}")
+       && text_named(" [{\"name\":\"a\"} , {\"b\":{\"name\":1}},"
+                     "{\"c\":\"}\",\"name\" : \"b\" }] , []",
+                     "{\"name\":\"a\"}=\"a\"|{\"b\":{\"name\":1}}=|"
+                     "{\"c\":\"}\",\"name\" : \"b\" }=\"b\"|", " , []")
+       && text_named("[{\"name\":1,\"name\":\"2\"}]",
+                     "{\"name\":1,\"name\":\"2\"}=\"2\"|", "")
+       && text_named("[{\"name\":\"a\"", "{\"name\":\"a\"=\"a\"|", "")
+       && text_named("[{\"name", "{\"name=|", "")
+       && text_named("{}", "", "}") && text_named("", "", ""),
+       "elements of an array with the value of a name");
+
+    ok(text_walk("[\"" TEXT_LONG "\",\"" TEXT_LONG "\\\"x\",\"\xc3\xa9\\\\\"]",
+                 0, "\"" TEXT_LONG "\"|\"" TEXT_LONG "\\\"x\"|"
+                 "\"\xc3\xa9\\\\\"|"),
+       "long strings");
 
     ok(text_walk("{}", 1, "") && text_walk(" { } ", 1, "")
        && text_walk("{\"a\":1}", 1, "\"a\"=1|")
