@@ -16,6 +16,7 @@ static ngx_int_t ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits,
 static void ngx_mcp_zone_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t why);
 static ngx_int_t ngx_mcp_zone_sweep(ngx_mcp_zone_t *zone);
+static ngx_uint_t ngx_mcp_zone_owned(void *p, ngx_uint_t worker);
 static ngx_uint_t ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *rec,
     ngx_uint_t worker);
 static void ngx_mcp_zone_died(ngx_mcp_zone_t *zone, ngx_pid_t pid,
@@ -63,6 +64,7 @@ static ngx_mcp_state_schema_t  ngx_mcp_schema = { {
     ngx_mcp_zone_lease,
     ngx_mcp_zone_sweep,
     ngx_mcp_outbox_due,
+    ngx_mcp_zone_owned,
     ngx_mcp_zone_reap_locked,
     ngx_mcp_zone_died
 }, ngx_mcp_room_admit_locked };
@@ -262,57 +264,66 @@ ngx_mcp_zone_sweep(ngx_mcp_zone_t *zone)
 
 
 static ngx_uint_t
-ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
+ngx_mcp_zone_owned(void *p, ngx_uint_t worker)
 {
-    ngx_mcp_call_sh_t     *c;
-    ngx_mcp_record_sh_t   *rec;
-    ngx_mcp_profile_sh_t  *k;
+    ngx_mcp_record_sh_t            *rec;
+    ngx_mcp_upstream_session_sh_t  *us;
 
     rec = p;
 
     switch (rec->block.type) {
 
     case NGX_MCP_STREAM:
+        return rec->worker == worker;
 
-        if (rec->worker != worker) {
-            return 0;
-        }
+    case NGX_MCP_CALL:
+        return rec->worker == worker && rec->flags & NGX_MCP_CALL_RUNNING;
 
+    case NGX_MCP_UPSTREAM_SESSION:
+        us = p;
+        return us->listener == worker + 1
+               || (rec->worker == worker
+                   && us->state == NGX_MCP_UPSTREAM_SESSION_MAKING);
+
+    case NGX_MCP_PROFILE:
+        return rec->worker == worker && ((ngx_mcp_profile_sh_t *) p)->probing;
+
+    default:
+        return 0;
+    }
+}
+
+
+static ngx_uint_t
+ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
+{
+    ngx_mcp_record_sh_t  *rec;
+
+    rec = p;
+
+    switch (rec->block.type) {
+
+    case NGX_MCP_STREAM:
         ngx_mcp_stream_drop_locked(zone, p, NGX_MCP_COUNTER_STREAMS_LOST);
-
         return 1;
 
     case NGX_MCP_CALL:
-        c = p;
-
-        if (rec->worker != worker || !(rec->flags & NGX_MCP_CALL_RUNNING)) {
-            return 0;
-        }
 
         /* for its last word; it stays, as it runs */
 
-        (void) ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, c),
+        (void) ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, p),
                                       NGX_MCP_ROOM_EVENT,
                                       NGX_MCP_BLOCKS_SMALL);
 
-        ngx_mcp_call_lost_locked(zone, c);
-
+        ngx_mcp_call_lost_locked(zone, p);
         return 1;
 
     case NGX_MCP_UPSTREAM_SESSION:
         ngx_mcp_upstream_session_lost_locked(zone, p, worker);
         return 0;
 
-    case NGX_MCP_PROFILE:
-        k = p;
-
-        if (k->probing && rec->worker == worker) {
-            ngx_mcp_profile_give_up_locked(zone, k);
-        }
-
-        return 0;
-
-    default:
+    default: /* NGX_MCP_PROFILE */
+        ngx_mcp_profile_give_up_locked(zone, p);
         return 0;
     }
 }

@@ -27,6 +27,7 @@ struct ngx_mcp_doorbell_s {
     ngx_event_t             drain;        /* it was rung */
     ngx_event_t             sweep;
     ngx_event_t             due;
+    ngx_event_t             reap;         /* a part of a dead worker's */
     void                  (*quitting)(ngx_mcp_doorbell_t *bell);
     void                  (*quit)(ngx_mcp_zone_t *zone);
     u_char                  name[NGX_MCP_NAME_LEN];

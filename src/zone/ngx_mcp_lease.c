@@ -527,6 +527,14 @@ ngx_mcp_lease_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 }
 
 
+ngx_uint_t
+ngx_mcp_lease_owned(ngx_mcp_lease_sh_t *l, ngx_uint_t worker, uint32_t nonce)
+{
+    return (l->previous.nonce == nonce && l->previous.worker == worker)
+           || (l->holder.nonce == nonce && l->holder.worker == worker);
+}
+
+
 void
 ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_uint_t worker, uint32_t nonce)

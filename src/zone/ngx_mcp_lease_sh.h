@@ -82,7 +82,9 @@ ngx_mcp_reader_sh_t *ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_reader_sh_t *ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 
-/* a worker died */
+/* a worker died: whether it held or read the lease; ends that */
+ngx_uint_t ngx_mcp_lease_owned(ngx_mcp_lease_sh_t *l, ngx_uint_t worker,
+    uint32_t nonce);
 void ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_uint_t worker, uint32_t nonce);
 void ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l);

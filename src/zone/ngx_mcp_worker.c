@@ -6,8 +6,12 @@
 /* tasks handled under one hold of the lock */
 #define NGX_MCP_DRAIN_TASKS      64
 
-/* blocks looked at under one hold of the lock */
-#define NGX_MCP_REAP_BLOCKS      1024
+/* blocks of a dead worker: looked at in one turn, given up under one hold */
+#define NGX_MCP_REAP_BLOCKS      8192
+#define NGX_MCP_REAP_BATCH       8
+
+/* between two holds, for others that wait for the lock */
+#define NGX_MCP_REAP_PAUSE       512
 
 /* a heartbeat is written every second */
 #define NGX_MCP_HEARTBEAT_LATE   2500
@@ -27,12 +31,23 @@ static void ngx_mcp_worker_quitting(ngx_mcp_doorbell_t *bell);
 static void ngx_mcp_worker_drain_handler(ngx_event_t *ev);
 static void ngx_mcp_worker_sweep_handler(ngx_event_t *ev);
 static void ngx_mcp_worker_due_handler(ngx_event_t *ev);
+static void ngx_mcp_worker_reap_handler(ngx_event_t *ev);
 static void ngx_mcp_watcher_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t bit,
     uint32_t n);
 static void ngx_mcp_worker_news(ngx_mcp_zone_t *zone, uint32_t n);
 static ngx_uint_t ngx_mcp_worker_gone(ngx_mcp_zone_t *zone, ngx_uint_t n);
-static ngx_int_t ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker,
-    uint32_t nonce, uint32_t from, ngx_uint_t *lost);
+static ngx_int_t ngx_mcp_worker_dead(ngx_mcp_zone_t *zone, ngx_uint_t worker,
+    uint32_t nonce);
+static ngx_int_t ngx_mcp_worker_reap_dead(ngx_mcp_zone_t *zone);
+static void ngx_mcp_reap_begin(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap,
+    ngx_uint_t worker, uint32_t nonce);
+static ngx_int_t ngx_mcp_reap_next(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap);
+static ngx_uint_t ngx_mcp_reap_owned(ngx_mcp_zone_t *zone, uint32_t n,
+    ngx_mcp_reap_t *reap);
+static void ngx_mcp_reap_block_locked(ngx_mcp_zone_t *zone, uint32_t n,
+    ngx_mcp_reap_t *reap);
+static void ngx_mcp_reap_free_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_worker_sh_t *w);
 
 
 ngx_int_t
@@ -64,6 +79,10 @@ ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
     bell->due.data = bell;
     bell->due.log = cycle->log;
     bell->due.cancelable = 1;
+
+    bell->reap.handler = ngx_mcp_worker_reap_handler;
+    bell->reap.data = bell;
+    bell->reap.log = cycle->log;
 
     zone->log = cycle->log;
     zone->handlers = handlers;
@@ -140,6 +159,10 @@ ngx_mcp_worker_leave(ngx_mcp_zone_t *zone)
         ngx_delete_posted_event(&bell->drain);
     }
 
+    if (bell->reap.posted) {
+        ngx_delete_posted_event(&bell->reap);
+    }
+
     if (bell->sweep.timer_set) {
         ngx_del_timer(&bell->sweep);
     }
@@ -197,6 +220,10 @@ ngx_mcp_worker_sweep_handler(ngx_event_t *ev)
 
     rc = ngx_mcp_worker_sweep(bell->zone);
 
+    if (bell->zone->reap.from) {
+        ngx_post_event(&bell->reap, &ngx_posted_next_events);
+    }
+
     /* work that others left */
 
     if (bell->zone->schema->due(bell->zone, &next) == NGX_AGAIN) {
@@ -226,6 +253,21 @@ ngx_mcp_worker_due_handler(ngx_event_t *ev)
 
     if (rc == NGX_AGAIN || next) {
         ngx_mcp_doorbell_due(bell->zone, ngx_max(next, 10));
+    }
+}
+
+
+/* a part with each turn of the event loop, so that others are served */
+
+static void
+ngx_mcp_worker_reap_handler(ngx_event_t *ev)
+{
+    ngx_mcp_doorbell_t  *bell;
+
+    bell = ev->data;
+
+    if (ngx_mcp_worker_reap_dead(bell->zone) == NGX_AGAIN) {
+        ngx_post_event(ev, &ngx_posted_next_events);
     }
 }
 
@@ -589,6 +631,7 @@ ngx_int_t
 ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 {
     uint32_t              nonce;
+    ngx_int_t             rc;
     ngx_uint_t            i;
     ngx_mcp_worker_sh_t  *w;
 
@@ -603,17 +646,14 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
         nonce = w->nonce;
         ngx_mcp_barrier();
 
-        if (i == zone->worker || w->state == NGX_MCP_WORKER_FREE) {
-            continue;
-        }
-
-        if (w->state == NGX_MCP_WORKER_DEAD
-            || (w->heartbeat + NGX_MCP_HEARTBEAT_LATE < ngx_current_msec
-                && ngx_mcp_worker_gone(zone, i)))
+        if (w->heartbeat + NGX_MCP_HEARTBEAT_LATE < ngx_current_msec
+            && ngx_mcp_worker_gone(zone, i))
         {
-            ngx_mcp_worker_reap(zone, i, nonce);
+            (void) ngx_mcp_worker_dead(zone, i, nonce);
         }
     }
+
+    rc = ngx_mcp_worker_reap_dead(zone);
 
     ngx_mcp_zone_lock(zone);
 
@@ -625,7 +665,7 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 
     ngx_mcp_zone_unlock(zone);
 
-    return zone->schema->sweep(zone);
+    return (zone->schema->sweep(zone) == NGX_AGAIN) ? NGX_AGAIN : rc;
 }
 
 
@@ -655,34 +695,26 @@ ngx_mcp_worker_gone(ngx_mcp_zone_t *zone, ngx_uint_t n)
 
 
 /*
- * Goes over all blocks, a part of them under each hold of the lock.  Who dies
- * in between leaves the slot to the next one, which starts again.  The nonce
- * was read before the worker was found to be gone: the slot may have passed
- * on to another one since.
+ * The nonce was read before the worker was found to be gone: the slot may have
+ * passed on to another one since, which NGX_DECLINED says.
  */
 
-void
-ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
+static ngx_int_t
+ngx_mcp_worker_dead(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 {
-    uint32_t              from;
-    ngx_pid_t             pid;
-    ngx_uint_t            lost[NGX_MCP_TYPES];
     ngx_mcp_worker_sh_t  *w;
 
     w = ngx_mcp_slot(zone, worker);
-
-    ngx_memzero(lost, sizeof(lost));
 
     ngx_mcp_zone_lock(zone);
 
     if (w->state == NGX_MCP_WORKER_FREE || w->nonce != nonce) {
         ngx_mcp_zone_unlock(zone);
-        return;
+        return NGX_DECLINED;
     }
 
     ngx_mcp_touch(zone, &w->state);
     w->state = NGX_MCP_WORKER_DEAD;
-    pid = w->pid;
 
     /* its leases may be claimed at once */
 
@@ -690,80 +722,222 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 
     ngx_mcp_zone_unlock(zone);
 
-    for (from = 1; from < zone->sh->watermark; from += NGX_MCP_REAP_BLOCKS) {
+    return NGX_OK;
+}
 
-        if (ngx_mcp_reap_blocks(zone, worker, nonce, from, lost)
-            != NGX_OK)
-        {
-            return;
-        }
+
+void
+ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
+{
+    ngx_uint_t      i;
+    ngx_mcp_reap_t  reap;
+
+    if (ngx_mcp_worker_dead(zone, worker, nonce) != NGX_OK) {
+        return;
     }
 
-    ngx_mcp_zone_lock(zone);
+    ngx_mcp_reap_begin(zone, &reap, worker, nonce);
 
-    if (w->state == NGX_MCP_WORKER_DEAD && w->nonce == nonce) {
-        ngx_mcp_staged_free_locked(zone, w);
+    while (ngx_mcp_reap_next(zone, &reap) == NGX_AGAIN) {
 
-        ngx_mcp_touch(zone, &w->pending);
-        ngx_mcp_touch(zone, &w->state);
-        ngx_mcp_touch(zone, &w->first);
-
-        ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
-        w->first = 0;
-        w->state = NGX_MCP_WORKER_FREE;
-
-        while (zone->sh->top
-               && ngx_mcp_slot(zone, zone->sh->top - 1)->state
-                  == NGX_MCP_WORKER_FREE)
-        {
-            zone->sh->top--;
+        for (i = 0; i < NGX_MCP_REAP_PAUSE; i++) {
+            ngx_cpu_pause();
         }
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    if (pid != ngx_pid) {
-        zone->schema->died(zone, pid, lost);
     }
 }
 
 
+/* a part of this worker's share; NGX_AGAIN: more is left */
+
 static ngx_int_t
-ngx_mcp_reap_blocks(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce,
-    uint32_t from, ngx_uint_t *lost)
+ngx_mcp_worker_reap_dead(ngx_mcp_zone_t *zone)
 {
-    uint32_t              n, last;
-    ngx_uint_t            type;
-    ngx_mcp_block_sh_t   *rec;
+    ngx_uint_t       i;
+    ngx_mcp_reap_t  *reap;
+
+    reap = &zone->reap;
+
+    if (reap->from == 0) {
+
+        for (i = 0; i < zone->sh->top; i++) {
+            if (ngx_mcp_slot(zone, i)->state == NGX_MCP_WORKER_DEAD
+                && i != zone->worker)
+            {
+                break;
+            }
+        }
+
+        if (i == zone->sh->top) {
+            return NGX_OK;
+        }
+
+        ngx_mcp_reap_begin(zone, reap, i, ngx_mcp_slot(zone, i)->nonce);
+    }
+
+    if (ngx_mcp_reap_next(zone, reap) != NGX_AGAIN) {
+        reap->from = 0;
+    }
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_mcp_reap_begin(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap,
+    ngx_uint_t worker, uint32_t nonce)
+{
+    ngx_memzero(reap, sizeof(ngx_mcp_reap_t));
+
+    reap->worker = worker;
+    reap->nonce = nonce;
+    reap->from = 1;
+    reap->recoveries = zone->sh->recoveries;
+}
+
+
+/*
+ * Looks at blocks without the lock: a worker that is dead gets no more of them.
+ * Those that seem to be its own are looked at again under the lock and given
+ * up.  A rollback may bring back one that was missed, so that all are looked
+ * at again then.  When this process dies meanwhile, the next one begins anew.
+ *
+ * NGX_AGAIN: more is left; NGX_OK; NGX_DECLINED: another process did it.
+ */
+
+static ngx_int_t
+ngx_mcp_reap_next(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap)
+{
+    uint32_t              n, last, found[NGX_MCP_REAP_BATCH];
+    ngx_pid_t             pid;
+    ngx_uint_t            i, nfound;
+    ngx_mcp_zone_sh_t    *sh;
     ngx_mcp_worker_sh_t  *w;
 
-    w = ngx_mcp_slot(zone, worker);
+    sh = zone->sh;
+    w = ngx_mcp_slot(zone, reap->worker);
+
+    last = ngx_min(reap->from + NGX_MCP_REAP_BLOCKS, sh->watermark);
+    nfound = 0;
+
+    for (n = reap->from; n < last && nfound < NGX_MCP_REAP_BATCH; n++) {
+
+        if (ngx_mcp_reap_owned(zone, n, reap)) {
+            found[nfound++] = n;
+        }
+    }
+
+    reap->from = n;
+
+    if (nfound == 0 && n < sh->watermark) {
+        return NGX_AGAIN;
+    }
 
     ngx_mcp_zone_lock(zone);
 
-    if (w->state != NGX_MCP_WORKER_DEAD || w->nonce != nonce) {
+    if (w->state != NGX_MCP_WORKER_DEAD || w->nonce != reap->nonce) {
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
     }
 
-    last = ngx_min(from + NGX_MCP_REAP_BLOCKS, zone->sh->watermark);
-
-    for (n = from; n < last; n++) {
-        rec = ngx_mcp_block(zone, n);
-        type = rec->type;
-
-        if (type == NGX_MCP_LEASE) {
-            ngx_mcp_lease_lost_locked(zone, (ngx_mcp_lease_sh_t *) rec, worker,
-                                      nonce);
-
-        } else if (type != NGX_MCP_FREE) {
-            lost[type] += zone->schema->reap_locked(zone, rec, worker);
-        }
-
+    for (i = 0; i < nfound; i++) {
+        ngx_mcp_reap_block_locked(zone, found[i], reap);
         ngx_mcp_step_locked(zone);
     }
 
+    if (reap->from < sh->watermark) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_AGAIN;
+    }
+
+    if (reap->recoveries != sh->recoveries) {
+        reap->recoveries = sh->recoveries;
+        reap->from = 1;
+
+        ngx_mcp_zone_unlock(zone);
+        return NGX_AGAIN;
+    }
+
+    pid = w->pid;
+    ngx_mcp_reap_free_locked(zone, w);
+
     ngx_mcp_zone_unlock(zone);
 
+    if (pid != ngx_pid) {
+        zone->schema->died(zone, pid, reap->lost);
+    }
+
     return NGX_OK;
+}
+
+
+/* whether the worker has something of it; without the lock it may be wrong */
+
+static ngx_uint_t
+ngx_mcp_reap_owned(ngx_mcp_zone_t *zone, uint32_t n, ngx_mcp_reap_t *reap)
+{
+    ngx_mcp_block_sh_t  *block;
+
+    block = ngx_mcp_block(zone, n);
+
+    switch (block->type) {
+
+    case NGX_MCP_FREE:
+        return 0;
+
+    case NGX_MCP_LEASE:
+        return ngx_mcp_lease_owned((ngx_mcp_lease_sh_t *) block, reap->worker,
+                                   reap->nonce);
+
+    default:
+        return zone->schema->owned(block, reap->worker);
+    }
+}
+
+
+static void
+ngx_mcp_reap_block_locked(ngx_mcp_zone_t *zone, uint32_t n,
+    ngx_mcp_reap_t *reap)
+{
+    ngx_uint_t           type;
+    ngx_mcp_block_sh_t  *block;
+
+    if (!ngx_mcp_reap_owned(zone, n, reap)) {
+        return;
+    }
+
+    block = ngx_mcp_block(zone, n);
+    type = block->type;
+
+    if (type == NGX_MCP_LEASE) {
+        ngx_mcp_lease_lost_locked(zone, (ngx_mcp_lease_sh_t *) block,
+                                  reap->worker, reap->nonce);
+        return;
+    }
+
+    reap->lost[type] += zone->schema->reap_locked(zone, block, reap->worker);
+}
+
+
+static void
+ngx_mcp_reap_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
+{
+    ngx_mcp_zone_sh_t  *sh;
+
+    sh = zone->sh;
+
+    ngx_mcp_staged_free_locked(zone, w);
+
+    ngx_mcp_touch(zone, &w->pending);
+    ngx_mcp_touch(zone, &w->state);
+    ngx_mcp_touch(zone, &w->first);
+
+    ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
+    w->first = 0;
+    w->state = NGX_MCP_WORKER_FREE;
+
+    while (sh->top
+           && ngx_mcp_slot(zone, sh->top - 1)->state == NGX_MCP_WORKER_FREE)
+    {
+        sh->top--;
+    }
 }

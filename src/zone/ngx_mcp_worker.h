@@ -4,9 +4,11 @@
  * rung, and every second, it handles what waits in its slot (schema->task(),
  * news(), rung(), lease(), sweep(), due()).
  *
- * A slot whose process is gone is reaped by whoever notices (a refused
- * datagram, the sweep of a second, a worker that starts): what it had is given
- * up by schema->reap_locked(), what it had staged is freed.
+ * A slot whose process is gone is reaped by the process that notices (after a
+ * refused datagram, with the sweep of each second, or when it starts).  It
+ * looks for the records of the dead worker without the lock (schema->owned()),
+ * gives them up a few at a time (schema->reap_locked()), and frees what that
+ * worker had staged.
  */
 
 #ifndef _NGX_MCP_WORKER_H_INCLUDED_

@@ -120,9 +120,11 @@ typedef struct {
     ngx_int_t             (*due)(ngx_mcp_zone_t *zone, ngx_msec_t *next);
 
     /*
-     * a worker died: gives up what it had of this record; whether that is to
-     * be counted as lost; and says what was, by type
+     * A worker died: whether it has something of this record, called without
+     * the lock as well, so that the record may change; gives that up, whether
+     * it is to be counted as lost; and says what was, by type
      */
+    ngx_uint_t            (*owned)(void *rec, ngx_uint_t worker);
     ngx_uint_t            (*reap_locked)(ngx_mcp_zone_t *zone, void *rec,
                                 ngx_uint_t worker);
     void                  (*died)(ngx_mcp_zone_t *zone, ngx_pid_t pid,
@@ -148,6 +150,17 @@ typedef struct {
  */
 #define NGX_MCP_RING_KEY(hash)  ((uint64_t) 1 << ((hash) & 63))
 #define NGX_MCP_RING_ANY        ((uint64_t) -1)
+
+
+/* a dead worker whose records this process gives up; from is 0: none */
+
+typedef struct {
+    ngx_uint_t              worker;
+    uint32_t                nonce;
+    uint32_t                from;         /* block to be looked at next */
+    uint32_t                recoveries;   /* of the zone, when it began */
+    ngx_uint_t              lost[NGX_MCP_TYPES];
+} ngx_mcp_reap_t;
 
 
 /* numbers that the layer above counts in a process, and contexts there */
@@ -178,6 +191,8 @@ struct ngx_mcp_zone_s {
     unsigned                    full:2;       /* schema->full() is called at
                                                  unlock */
     unsigned                    refused:2;    /* at the last refusal */
+
+    ngx_mcp_reap_t              reap;
 
     ngx_uint_t                  nbells;
     uint16_t                    bells[NGX_MCP_BELLS];

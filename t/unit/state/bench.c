@@ -14,6 +14,7 @@
 #define CROWD     500000
 #define EVENTS    256
 #define STREAMS   5000
+#define CLOSED    50000
 #define URIS      1000
 #define LIST      (8 * 1024 * 1024)
 #define REPEAT    3
@@ -479,6 +480,10 @@ death(void)
             return 1;
         }
 
+        if (i < SESSIONS) {
+            refs[i] = ref;
+        }
+
         last = ref;
     }
 
@@ -517,16 +522,20 @@ clock_ms(void)
 }
 
 
-/* how long another worker waits for the lock while one that ended is reaped */
+/*
+ * How long another worker waits for the lock while one that ended, with this
+ * many streams, is reaped.
+ */
 
 static void
-reaped(void)
+reaped(ngx_uint_t n)
 {
-    pid_t            pid;
-    double           t, most;
-    u_char           name[NGX_MCP_NAME_LEN];
-    ngx_uint_t       i;
-    volatile double *took;
+    pid_t             pid;
+    double            t, most;
+    u_char            name[NGX_MCP_NAME_LEN];
+    ngx_uint_t        i, k;
+    ngx_mcp_stream_t  st;
+    volatile double  *took;
 
     took = mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS,
                 -1, 0);
@@ -540,6 +549,12 @@ reaped(void)
             memset(name, 0, sizeof(name));
             ngx_mcp_worker_claim(&zone, name);
 
+            for (k = 0; k < n; k++) {
+                (void) ngx_mcp_stream_open(&zone, refs[k], 0, NULL, 0, 1, &st);
+            }
+
+            *took = -1;
+
             t = clock_ms();
             ngx_mcp_worker_release(&zone);
             *took = clock_ms() - t;
@@ -547,9 +562,11 @@ reaped(void)
             _exit(0);
         }
 
+        while (*took == 0) { /* void */ }
+
         most = 0;
 
-        while (*took == 0) {
+        while (*took == -1) {
             t = clock_ms();
             find(i);
             most = ngx_max(most, clock_ms() - t);
@@ -557,8 +574,9 @@ reaped(void)
 
         (void) waitpid(pid, NULL, 0);
 
-        printf("a worker is reaped in %.1f ms, another one waits for the lock "
-               "%.1f ms at most\n", *took, most);
+        printf("a worker with %u streams is reaped in %.1f ms, another one "
+               "waits for the lock %.2f ms at most\n", (unsigned) n, *took,
+               most);
     }
 }
 
@@ -613,7 +631,8 @@ main(void)
     env_zone_free(&zone);
 
     rc = death();
-    reaped();
+    reaped(0);
+    reaped(CLOSED);
 
     return rc;
 }

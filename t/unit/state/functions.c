@@ -3525,6 +3525,108 @@ death_tests(void)
 }
 
 
+/* the blocks of a dead worker are looked at in parts, without the lock */
+
+#define CROWD  12000
+#define PART   8192
+
+static void
+reap_tests(void)
+{
+    int                   turns;
+    u_char                bell[NGX_MCP_NAME_LEN];
+    ngx_uint_t            i, own;
+    ngx_mcp_ref_t         ref, last;
+    ngx_mcp_zone_t        dying;
+    ngx_mcp_stream_t      st;
+    ngx_mcp_worker_sh_t  *w;
+
+    start(16 * ZONE_SIZE);
+
+    dying = zone;
+    dying.worker = NGX_MCP_NO_WORKER;
+    memset(bell, 2, sizeof(bell));
+    ngx_mcp_worker_claim(&dying, bell);
+    own = zone.worker;
+
+    memset(&last, 0, sizeof(last));
+    ref = session("e", "t");
+    zone.worker = dying.worker;
+    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st) == NGX_OK,
+       "a stream of a worker");
+    zone.worker = own;
+
+    for (i = 0; i < CROWD; i++) {
+        last = session("e", "t");
+    }
+
+    zone.worker = dying.worker;
+    (void) ngx_mcp_stream_open(&zone, last, 0, NULL, 0, 2, &st);
+
+    for (i = 1; i < 200; i++) {
+        ref = session("e", "t");
+        (void) ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 2 + i, &st);
+    }
+
+    zone.worker = own;
+
+    w = ngx_mcp_slot(&zone, dying.worker);
+    w->state = NGX_MCP_WORKER_DEAD;
+    turns = 1;
+
+    ok(ngx_mcp_worker_sweep(&zone) == NGX_AGAIN
+       && counted(NGX_MCP_COUNTER_STREAMS_LOST) == 1
+       && w->state == NGX_MCP_WORKER_DEAD, "a first part");
+
+    while (counted(NGX_MCP_COUNTER_STREAMS_LOST) == 1) {
+        (void) ngx_mcp_worker_sweep(&zone);
+        turns++;
+    }
+
+    i = counted(NGX_MCP_COUNTER_STREAMS_LOST);
+    ok(turns > 2 && i > 1 && i < 100, "some of them at a time");
+
+    while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
+
+    ok(counted(NGX_MCP_COUNTER_STREAMS_LOST) == 201
+       && w->state == NGX_MCP_WORKER_FREE, "all are given up");
+
+    /* a third worker dies while it drops a stream of a dead one */
+
+    memset(bell, 3, sizeof(bell));
+    dying.worker = NGX_MCP_NO_WORKER;
+    ngx_mcp_worker_claim(&dying, bell);
+
+    zone.worker = dying.worker;
+    ok(ngx_mcp_stream_open(&zone, last, 0, NULL, 0, 1, &st) == NGX_OK,
+       "another stream");
+    zone.worker = own;
+
+    w = ngx_mcp_slot(&zone, dying.worker);
+    w->state = NGX_MCP_WORKER_DEAD;
+
+    do {
+        (void) ngx_mcp_worker_sweep(&zone);
+    } while (zone.reap.from + PART <= st.ref.block);
+
+    ok(zone.reap.from > PART && zone.reap.from <= st.ref.block,
+       "the part before that stream");
+
+    ngx_mcp_zone_lock(&zone);
+    ngx_mcp_stream_drop_locked(&zone, ngx_mcp_block(&zone, st.ref.block),
+                               NGX_MCP_COUNTER_STREAMS_CLIENT);
+    env_unlock(&zone, ngx_pid);
+
+    while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
+
+    ok(counted(NGX_MCP_COUNTER_STREAMS_LOST) == 202
+       && w->state == NGX_MCP_WORKER_FREE,
+       "a stream that a rollback brings back is given up");
+
+    stop("reap");
+}
+
+
 static ngx_uint_t  quits;
 
 
@@ -3604,7 +3706,7 @@ doorbell_tests(void)
     ok(ngx_mcp_doorbell_ring(&zone, other.worker) == NGX_DECLINED,
        "nobody has this bell");
     env_time(ngx_current_msec + 20000);
-    (void) ngx_mcp_worker_sweep(&zone);
+    while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
     ok(ngx_mcp_slot(&zone, other.worker)->state == NGX_MCP_WORKER_FREE,
        "so it is reaped, though its pid is in use");
 
@@ -4874,6 +4976,7 @@ main(void)
     missed_tests();
     joined_tests();
     death_tests();
+    reap_tests();
     doorbell_tests();
     places_tests();
     expire_tests();
