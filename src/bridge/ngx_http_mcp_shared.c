@@ -1229,18 +1229,23 @@ static ngx_int_t
 ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
 {
     ngx_int_t      rc;
-    ngx_mcp_ref_t  us;
+    ngx_mcp_ref_t  us, owner;
 
     rc = ngx_http_mcp_shared_record(want->bridge, want->upstream,
                                     &want->caller->tenant, &want->list_key,
                                     &us);
 
     if (rc == NGX_OK) {
-        want->waiter.hash = us.block;
-
         rc = ngx_mcp_interest_join(want->bridge->zone, us,
                                    want->caller->session, &want->uri,
-                                   want->limit);
+                                   want->limit, &owner);
+
+        if (rc == NGX_AGAIN) {
+
+            /* the one that another upstream had before a reload, too */
+
+            want->waiter.hash = owner.block;
+        }
 
         if (rc == NGX_AGAIN
             && ngx_http_mcp_shared_ensure(want->bridge, want->upstream,

@@ -33,10 +33,13 @@ typedef enum {
  * Subscribes the session, and counts it.  NGX_OK: the upstream has accepted;
  * NGX_AGAIN: it will, or not, which handlers->interests tells in all workers;
  * NGX_DONE: the upstream refused it there; NGX_BUSY: the limit; NGX_DECLINED:
- * a session ended, or there is no room.
+ * a session ended, or there is no room.  *owner, unless it is NULL: the shared
+ * upstream session that has the interest, whose key is rung.  A subscription
+ * that exists keeps its interest, which another one than "shared" may have.
  */
 ngx_int_t ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit);
+    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit,
+    ngx_mcp_ref_t *owner);
 
 /*
  * A running call waits on the resource, and counts like a session until it is

@@ -926,7 +926,7 @@ ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
 
     if (shared.block) {
         (void) ngx_mcp_interest_join(zone, shared, session, uri,
-                                     NGX_MCP_LOAD_ANY);
+                                     NGX_MCP_LOAD_ANY, NULL);
 
     } else {
         (void) ngx_mcp_session_subscribe(zone, session, uri, NULL,

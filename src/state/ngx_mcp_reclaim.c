@@ -21,8 +21,9 @@
 /* of a client, its tenant, the tenant's sessions, and the endpoint */
 #define NGX_MCP_ROOM_ACCOUNTS  4
 
-/* looked at in one go for what may be dropped */
+/* looked at in one go for what may be dropped; of a limit's sessions */
 #define NGX_MCP_ROOM_STEPS     16
+#define NGX_MCP_ROOM_LIMITED   8
 
 #define ngx_mcp_room_reserve(sh)  ((sh)->blocks / 16)
 
@@ -44,8 +45,6 @@ typedef struct {
 
 static ngx_uint_t ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_uint_t max);
-static ngx_int_t ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_limit_sh_t *limit);
 static ngx_int_t ngx_mcp_room_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
 static ngx_mcp_ref_t ngx_mcp_account_ref(ngx_mcp_zone_t *zone,
@@ -66,13 +65,13 @@ static ngx_int_t ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_account_sh_t *a);
 static ngx_uint_t ngx_mcp_room_replayable(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
-static ngx_int_t ngx_mcp_room_idle_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_account_sh_t *a);
 static ngx_int_t ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
 static ngx_uint_t ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now,
     uint64_t *late);
 static ngx_int_t ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_list_sh_t *list, size_t offset, ngx_uint_t steps);
 static ngx_int_t ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t *left);
 
@@ -217,8 +216,11 @@ ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
+/* of some sessions in a list of extensions, ends one that is overdue */
+
 static ngx_int_t
-ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_limit_sh_t *limit)
+ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+    size_t offset, ngx_uint_t steps)
 {
     uint32_t                 n;
     uint64_t                 late;
@@ -226,8 +228,8 @@ ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_limit_sh_t *limit)
     ngx_mcp_session_sh_t    *s;
     ngx_mcp_extension_sh_t  *e;
 
-    for (i = 0; i < 8 && limit->list.head; i++) {
-        n = limit->list.head;
+    for (i = 0; i < steps && list->head; i++) {
+        n = list->head;
         e = ngx_mcp_block(zone, n);
         s = ngx_mcp_block(zone, e->rec.owner.block);
 
@@ -239,10 +241,8 @@ ngx_mcp_limit_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_limit_sh_t *limit)
 
         /* others are looked at next time */
 
-        ngx_mcp_list_remove(zone, &limit->list, n,
-                            offsetof(ngx_mcp_extension_sh_t, limited));
-        ngx_mcp_list_append(zone, &limit->list, n,
-                            offsetof(ngx_mcp_extension_sh_t, limited));
+        ngx_mcp_list_remove(zone, list, n, offset);
+        ngx_mcp_list_append(zone, list, n, offset);
     }
 
     return NGX_DECLINED;
@@ -275,6 +275,11 @@ ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone, ngx_uint_t *left)
 
         } while (ngx_mcp_interest_drop_locked(zone, us) == NGX_OK);
 
+        /* clients that wait for one of the interests join another one */
+
+        ngx_mcp_worker_ring_all_keys_locked(zone, NGX_MCP_RING_INTERESTS,
+                                            NGX_MCP_RING_KEY(n));
+
         ngx_mcp_upstream_session_end_locked(zone, us);
     }
 
@@ -293,7 +298,10 @@ ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *in)
         l = ngx_mcp_limit_find_locked(zone, in->endpoint, in->limit_key);
 
         if (l && l->count >= in->limit
-            && ngx_mcp_limit_reclaim_locked(zone, l) != NGX_OK)
+            && ngx_mcp_reclaim_idle_locked(zone, &l->list,
+                                     offsetof(ngx_mcp_extension_sh_t, limited),
+                                     NGX_MCP_ROOM_LIMITED)
+               != NGX_OK)
         {
             return NGX_BUSY;
         }
@@ -407,8 +415,11 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
             continue;
         }
 
-        if (sessions < NGX_MCP_ROOM_SESSIONS
-            && ngx_mcp_room_idle_locked(zone, req->account) == NGX_OK)
+        if (sessions < NGX_MCP_ROOM_SESSIONS && req->account
+            && ngx_mcp_reclaim_idle_locked(zone, &req->account->sessions,
+                                     offsetof(ngx_mcp_extension_sh_t, charged),
+                                     NGX_MCP_ROOM_STEPS)
+               == NGX_OK)
         {
             sessions++;
             continue;
@@ -715,40 +726,6 @@ ngx_mcp_room_replayable(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
     s = (ngx_mcp_session_sh_t *) owner;
 
     return e->pos <= s->subscriber.delivered.own;
-}
-
-
-static ngx_int_t
-ngx_mcp_room_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
-{
-    uint32_t                 n;
-    uint64_t                 late;
-    ngx_uint_t               i;
-    ngx_mcp_session_sh_t    *s;
-    ngx_mcp_extension_sh_t  *e;
-
-    if (a == NULL) {
-        return NGX_DECLINED;
-    }
-
-    for (i = 0; i < NGX_MCP_ROOM_STEPS && a->sessions.head; i++) {
-        n = a->sessions.head;
-        e = ngx_mcp_block(zone, n);
-        s = ngx_mcp_block(zone, e->rec.owner.block);
-
-        if (ngx_mcp_idle_overdue(s, ngx_current_msec, &late)) {
-            ngx_mcp_session_end_locked(zone, s,
-                                       NGX_MCP_COUNTER_SESSIONS_EVICTED);
-            return NGX_OK;
-        }
-
-        ngx_mcp_list_remove(zone, &a->sessions, n,
-                            offsetof(ngx_mcp_extension_sh_t, charged));
-        ngx_mcp_list_append(zone, &a->sessions, n,
-                            offsetof(ngx_mcp_extension_sh_t, charged));
-    }
-
-    return NGX_DECLINED;
 }
 
 

@@ -297,7 +297,8 @@ ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 ngx_int_t
 ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit)
+    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit,
+    ngx_mcp_ref_t *owner)
 {
     uint64_t                        hash;
     ngx_int_t                       rc;
@@ -375,6 +376,10 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
         ngx_mcp_touch(zone, sub);
         sub->interest = ngx_mcp_ref(zone, in);
         sub->paired = in->heard;
+    }
+
+    if (owner) {
+        *owner = in->rec.owner;
     }
 
     rc = ngx_mcp_interest_rc(in);
