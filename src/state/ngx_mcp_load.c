@@ -13,12 +13,13 @@
 #define NGX_MCP_LOAD_ANY       0xffffffff
 
 
-/* an entity; by order; and what it became, or for an event its owner */
+/* an entity, which is sorted by order */
 
 typedef struct {
     uint64_t                order;
+    uint64_t                id;           /* by which others name it */
     ngx_str_t               text;
-    ngx_mcp_ref_t           ref;
+    ngx_mcp_ref_t           ref;          /* its record; before, its owner's */
 } ngx_mcp_load_entity_t;
 
 
@@ -26,6 +27,7 @@ typedef struct {
     ngx_mcp_load_entity_t  *elts;
     size_t                  n;
     size_t                  max;
+    size_t                  sorted;       /* so many are */
 } ngx_mcp_load_list_t;
 
 
@@ -33,14 +35,22 @@ typedef enum {
     NGX_MCP_LOAD_GROUPS = 0,
     NGX_MCP_LOAD_ALL,
     NGX_MCP_LOAD_TOPICS,
-    NGX_MCP_LOAD_SHARED,
     NGX_MCP_LOAD_SESSIONS,
+    NGX_MCP_LOAD_UPSTREAMS,
+    NGX_MCP_LOAD_SUBSCRIPTIONS,
+    NGX_MCP_LOAD_CALLS,
     NGX_MCP_LOAD_LEASES,
     NGX_MCP_LOAD_EVENTS,
-    NGX_MCP_LOAD_CALLS,
     NGX_MCP_LOAD_IDS,
+    NGX_MCP_LOAD_OWNERS,                  /* those with a record */
     NGX_MCP_LOAD_LISTS
 } ngx_mcp_load_list_e;
+
+
+typedef struct {
+    ngx_uint_t              tag;
+    ngx_uint_t              order;
+} ngx_mcp_load_kind_t;
 
 
 typedef struct {
@@ -54,18 +64,26 @@ typedef struct {
 } ngx_mcp_load_t;
 
 
+typedef void (*ngx_mcp_load_pt)(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+
+
 static ngx_int_t ngx_mcp_load_scan(ngx_mcp_load_t *load);
 static ngx_int_t ngx_mcp_load_zone(ngx_mcp_load_t *load, ngx_str_t *text);
-static void ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t list,
-    ngx_str_t *text, uint64_t order, ngx_mcp_ref_t *ref);
+static void ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_owners(ngx_mcp_load_t *load, ngx_uint_t n);
 static int ngx_mcp_load_compare(const void *one, const void *two);
-static void ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_uint_t list,
-    void (*handler)(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity));
+static size_t ngx_mcp_load_first(ngx_mcp_load_list_t *list, uint64_t order);
+static void ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_uint_t n,
+    ngx_mcp_load_pt handler);
+static void ngx_mcp_load_parts(ngx_mcp_load_t *load, ngx_uint_t n,
+    ngx_mcp_load_entity_t *owner, ngx_mcp_load_pt handler);
 static ngx_uint_t ngx_mcp_load_room_locked(ngx_mcp_zone_t *zone, size_t len);
-static ngx_mcp_load_entity_t *ngx_mcp_load_find(ngx_mcp_load_t *load,
-    ngx_uint_t list, uint64_t number);
+static ngx_mcp_load_entity_t *ngx_mcp_load_owner(ngx_mcp_load_t *load,
+    ngx_str_t *a);
 static ngx_mcp_group_sh_t *ngx_mcp_load_group_locked(ngx_mcp_load_t *load,
-    ngx_str_t *number);
+    ngx_str_t *a);
 static void ngx_mcp_load_group(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity);
 static void ngx_mcp_load_all(ngx_mcp_load_t *load,
@@ -76,7 +94,11 @@ static void ngx_mcp_load_topic(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity);
 static void ngx_mcp_load_topic_share(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_group_parts(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
 static void ngx_mcp_load_shared(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
+static void ngx_mcp_load_own(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity);
 static void ngx_mcp_load_upstream(ngx_mcp_load_t *load, ngx_mcp_ref_t owner,
     ngx_str_t *a);
@@ -86,29 +108,23 @@ static ngx_int_t ngx_mcp_load_session_new(ngx_mcp_load_t *load, ngx_str_t *a,
     ngx_mcp_session_new_t *in);
 static void ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
     ngx_mcp_ref_t ref);
-static void ngx_mcp_load_session_parts(ngx_mcp_load_t *load, ngx_str_t *text,
-    ngx_mcp_ref_t session);
-static void ngx_mcp_load_events(ngx_mcp_load_t *load, ngx_str_t *text,
-    ngx_mcp_ref_t owner);
 static void ngx_mcp_load_subscription(ngx_mcp_load_t *load,
-    ngx_mcp_ref_t session, ngx_str_t *a);
+    ngx_mcp_load_entity_t *entity);
 static void ngx_mcp_load_interest_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_interest_sh_t *in);
-static void ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
-    ngx_str_t *text);
+static void ngx_mcp_load_call(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity);
 static void ngx_mcp_load_call_end(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity);
 static void ngx_mcp_load_event(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity);
-static void *ngx_mcp_load_owner_locked(ngx_mcp_zone_t *zone,
+static void *ngx_mcp_load_log_of_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_mcp_log_sh_t **log);
 static void ngx_mcp_load_counted_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_event_sh_t *e);
 static void ngx_mcp_load_lease(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity);
 static void ngx_mcp_load_id(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
-static void ngx_mcp_load_gap(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity);
 static void ngx_mcp_load_settle(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity);
@@ -118,6 +134,22 @@ static void ngx_mcp_load_settle(ngx_mcp_load_t *load,
     ngx_mcp_tlv_value(&(a)[NGX_MCP_TLV_ ## name])
 
 #define ngx_mcp_load_text(a, name)  ((a)[NGX_MCP_TLV_ ## name])
+
+
+/* of the lists that a file has, in their order */
+
+static ngx_mcp_load_kind_t  ngx_mcp_load_kinds[] = {
+    { NGX_MCP_TLV_GROUP, NGX_MCP_TLV_REF },
+    { NGX_MCP_TLV_ALL, NGX_MCP_TLV_REF },
+    { NGX_MCP_TLV_TOPIC, NGX_MCP_TLV_ORDER },
+    { NGX_MCP_TLV_SESSION, NGX_MCP_TLV_IDLE },
+    { NGX_MCP_TLV_UPSTREAM_SESSION, NGX_MCP_TLV_OWNER },
+    { NGX_MCP_TLV_SUBSCRIPTION, NGX_MCP_TLV_OWNER },
+    { NGX_MCP_TLV_CALL, NGX_MCP_TLV_OWNER },
+    { NGX_MCP_TLV_LEASE, NGX_MCP_TLV_REF },
+    { NGX_MCP_TLV_EVENT, NGX_MCP_TLV_STAMP },
+    { NGX_MCP_TLV_EVENT_ID, NGX_MCP_TLV_REF }
+};
 
 
 ngx_int_t
@@ -153,16 +185,24 @@ ngx_mcp_load(ngx_mcp_zone_t *zone, ngx_mcp_saved_t *saved)
 
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_GROUPS, ngx_mcp_load_group);
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_ALL, ngx_mcp_load_all);
+        ngx_mcp_load_owners(&load, NGX_MCP_LOAD_GROUPS);
+        ngx_mcp_load_owners(&load, NGX_MCP_LOAD_ALL);
+
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_TOPICS, ngx_mcp_load_topic);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_SHARED, ngx_mcp_load_shared);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_GROUPS,
+                          ngx_mcp_load_group_parts);
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_SESSIONS, ngx_mcp_load_session);
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_TOPICS,
                           ngx_mcp_load_topic_share);
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_LEASES, ngx_mcp_load_lease);
+        ngx_mcp_load_owners(&load, NGX_MCP_LOAD_TOPICS);
+        ngx_mcp_load_owners(&load, NGX_MCP_LOAD_SESSIONS);
+        ngx_mcp_load_owners(&load, NGX_MCP_LOAD_CALLS);
+
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_EVENTS, ngx_mcp_load_event);
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_CALLS, ngx_mcp_load_call_end);
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_IDS, ngx_mcp_load_id);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_ALL, ngx_mcp_load_gap);
+        ngx_mcp_load_each(&load, NGX_MCP_LOAD_ALL, ngx_mcp_load_settle);
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_GROUPS, ngx_mcp_load_settle);
 
         /* for ids of events; records have names of their own by now */
@@ -190,9 +230,10 @@ ngx_mcp_load(ngx_mcp_zone_t *zone, ngx_mcp_saved_t *saved)
 static ngx_int_t
 ngx_mcp_load_scan(ngx_mcp_load_t *load)
 {
-    ngx_int_t   rc;
-    ngx_str_t   left, text, a[NGX_MCP_TLV_ATTRIBUTES];
-    ngx_uint_t  tag;
+    ngx_int_t               rc;
+    ngx_str_t               left, text, a[NGX_MCP_TLV_ATTRIBUTES];
+    ngx_uint_t              i, tag;
+    ngx_mcp_load_entity_t   entity;
 
     left = load->saved->text;
 
@@ -203,59 +244,29 @@ ngx_mcp_load_scan(ngx_mcp_load_t *load)
         return NGX_DECLINED;
     }
 
-    for ( ;; ) {
-        rc = ngx_mcp_tlv_next(&left, &tag, &text);
+    ngx_memzero(&entity, sizeof(ngx_mcp_load_entity_t));
 
-        if (rc != NGX_OK) {
-            break;
-        }
+    while ((rc = ngx_mcp_tlv_next(&left, &tag, &entity.text)) == NGX_OK) {
 
-        ngx_mcp_tlv_attributes(&text, a);
+        for (i = 0; i < NGX_MCP_LOAD_OWNERS; i++) {
 
-        switch (tag) {
+            if (ngx_mcp_load_kinds[i].tag != tag) {
+                continue;
+            }
 
-        case NGX_MCP_TLV_GROUP:
-            ngx_mcp_load_push(load, NGX_MCP_LOAD_GROUPS, &text,
-                              ngx_mcp_load_number(a, NUMBER), NULL);
-            break;
+            ngx_mcp_tlv_attributes(&entity.text, a);
 
-        case NGX_MCP_TLV_ALL:
-            ngx_mcp_load_push(load, NGX_MCP_LOAD_ALL, &text,
-                              ngx_mcp_load_number(a, NUMBER), NULL);
-            break;
+            entity.id = ngx_mcp_load_number(a, REF);
+            entity.order = ngx_mcp_tlv_value(&a[ngx_mcp_load_kinds[i].order]);
 
-        case NGX_MCP_TLV_TOPIC:
-            ngx_mcp_load_push(load, NGX_MCP_LOAD_TOPICS, &text,
-                              ngx_mcp_load_number(a, ORDER), NULL);
-            break;
+            if (tag == NGX_MCP_TLV_SESSION) {
 
-        case NGX_MCP_TLV_UPSTREAM_SESSION:
-            ngx_mcp_load_push(load, NGX_MCP_LOAD_SHARED, &text, 0, NULL);
-            break;
+                /* those that are idle for longest come first */
 
-        case NGX_MCP_TLV_SESSION:
+                entity.order = ~entity.order;
+            }
 
-            /* those that are idle for longest come first */
-
-            ngx_mcp_load_push(load, NGX_MCP_LOAD_SESSIONS, &text,
-                              ~ngx_mcp_load_number(a, IDLE), NULL);
-            break;
-
-        case NGX_MCP_TLV_LEASE:
-            ngx_mcp_load_push(load, NGX_MCP_LOAD_LEASES, &text, 0, NULL);
-            break;
-
-        case NGX_MCP_TLV_EVENT:
-            ngx_mcp_load_push(load, NGX_MCP_LOAD_EVENTS, &text,
-                              ngx_mcp_load_number(a, STAMP), NULL);
-            break;
-
-        case NGX_MCP_TLV_EVENT_ID:
-            ngx_mcp_load_push(load, NGX_MCP_LOAD_IDS, &text, 0, NULL);
-            break;
-
-        default:
-            break;
+            ngx_mcp_load_push(load, i, &entity);
         }
     }
 
@@ -288,8 +299,8 @@ ngx_mcp_load_zone(ngx_mcp_load_t *load, ngx_str_t *text)
 
 
 static void
-ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n, ngx_str_t *text,
-    uint64_t order, ngx_mcp_ref_t *ref)
+ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n,
+    ngx_mcp_load_entity_t *entity)
 {
     size_t                  max;
     ngx_mcp_load_list_t    *list;
@@ -317,14 +328,28 @@ ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n, ngx_str_t *text,
         list->max = max;
     }
 
-    elts = &list->elts[list->n++];
+    list->elts[list->n++] = *entity;
+}
 
-    ngx_memzero(elts, sizeof(ngx_mcp_load_entity_t));
-    elts->order = order;
-    elts->text = *text;
 
-    if (ref) {
-        elts->ref = *ref;
+/* those of a list that have a record are found as owners from now on */
+
+static void
+ngx_mcp_load_owners(ngx_mcp_load_t *load, ngx_uint_t n)
+{
+    size_t                 i;
+    ngx_mcp_load_list_t   *list;
+    ngx_mcp_load_entity_t  entity;
+
+    list = &load->lists[n];
+
+    for (i = 0; i < list->n; i++) {
+
+        if (list->elts[i].ref.block) {
+            entity = list->elts[i];
+            entity.order = entity.id;
+            ngx_mcp_load_push(load, NGX_MCP_LOAD_OWNERS, &entity);
+        }
     }
 }
 
@@ -345,23 +370,71 @@ ngx_mcp_load_compare(const void *one, const void *two)
 }
 
 
-/* in order; what the handler adds to a later list is seen there */
+/* the place of the first one that is not of a lower order */
+
+static size_t
+ngx_mcp_load_first(ngx_mcp_load_list_t *list, uint64_t order)
+{
+    size_t  from, to, i;
+
+    if (list->sorted != list->n) {
+        qsort(list->elts, list->n, sizeof(ngx_mcp_load_entity_t),
+              ngx_mcp_load_compare);
+        list->sorted = list->n;
+    }
+
+    from = 0;
+    to = list->n;
+
+    while (from < to) {
+        i = (from + to) / 2;
+
+        if (list->elts[i].order < order) {
+            from = i + 1;
+
+        } else {
+            to = i;
+        }
+    }
+
+    return from;
+}
+
 
 static void
-ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_uint_t n,
-    void (*handler)(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity))
+ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_uint_t n, ngx_mcp_load_pt handler)
 {
     size_t                i;
     ngx_mcp_load_list_t  *list;
 
     list = &load->lists[n];
 
-    if (list->n) {
-        qsort(list->elts, list->n, sizeof(ngx_mcp_load_entity_t),
-              ngx_mcp_load_compare);
+    for (i = ngx_mcp_load_first(list, 0); i < list->n; i++) {
+        handler(load, &list->elts[i]);
+    }
+}
+
+
+/* those of a list, which is by owner, that belong to this one */
+
+static void
+ngx_mcp_load_parts(ngx_mcp_load_t *load, ngx_uint_t n,
+    ngx_mcp_load_entity_t *owner, ngx_mcp_load_pt handler)
+{
+    size_t                i;
+    ngx_mcp_load_list_t  *list;
+
+    if (owner->ref.block == 0 || owner->id == 0) {
+        return;
     }
 
-    for (i = 0; i < list->n; i++) {
+    list = &load->lists[n];
+
+    for (i = ngx_mcp_load_first(list, owner->id);
+         i < list->n && list->elts[i].order == owner->id;
+         i++)
+    {
+        list->elts[i].ref = owner->ref;
         handler(load, &list->elts[i]);
     }
 }
@@ -384,45 +457,31 @@ ngx_mcp_load_room_locked(ngx_mcp_zone_t *zone, size_t len)
 
 
 static ngx_mcp_load_entity_t *
-ngx_mcp_load_find(ngx_mcp_load_t *load, ngx_uint_t n, uint64_t number)
+ngx_mcp_load_owner(ngx_mcp_load_t *load, ngx_str_t *a)
 {
-    size_t                from, to, i;
+    size_t                i;
+    uint64_t              id;
     ngx_mcp_load_list_t  *list;
 
-    list = &load->lists[n];
+    id = ngx_mcp_load_number(a, OWNER);
+    list = &load->lists[NGX_MCP_LOAD_OWNERS];
 
-    from = 0;
-    to = list->n;
+    i = ngx_mcp_load_first(list, id);
 
-    while (from < to) {
-        i = (from + to) / 2;
-
-        if (list->elts[i].order == number) {
-            return &list->elts[i];
-        }
-
-        if (list->elts[i].order < number) {
-            from = i + 1;
-
-        } else {
-            to = i;
-        }
-    }
-
-    return NULL;
+    return (id && i < list->n && list->elts[i].order == id) ? &list->elts[i]
+                                                            : NULL;
 }
 
 
 static ngx_mcp_group_sh_t *
-ngx_mcp_load_group_locked(ngx_mcp_load_t *load, ngx_str_t *number)
+ngx_mcp_load_group_locked(ngx_mcp_load_t *load, ngx_str_t *a)
 {
-    ngx_mcp_load_entity_t  *entity;
+    ngx_mcp_load_entity_t  *owner;
 
-    entity = ngx_mcp_load_find(load, NGX_MCP_LOAD_GROUPS,
-                               ngx_mcp_tlv_value(number));
+    owner = ngx_mcp_load_owner(load, a);
 
-    return entity ? ngx_mcp_record(load->zone, entity->ref, NGX_MCP_GROUP)
-                  : NULL;
+    return owner ? ngx_mcp_record(load->zone, owner->ref, NGX_MCP_GROUP)
+                 : NULL;
 }
 
 
@@ -538,7 +597,7 @@ ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
     ngx_mcp_zone_lock(zone);
 
-    g = ngx_mcp_load_group_locked(load, &ngx_mcp_load_text(a, NUMBER));
+    g = ngx_mcp_load_group_locked(load, a);
     t = NULL;
 
     if (g && topic.uri.len && topic.uri.len <= NGX_MCP_TOPIC_URI_MAX
@@ -564,10 +623,6 @@ ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
     }
 
     ngx_mcp_zone_unlock(zone);
-
-    if (entity->ref.block) {
-        ngx_mcp_load_events(load, &entity->text, entity->ref);
-    }
 }
 
 
@@ -609,6 +664,14 @@ ngx_mcp_load_topic_share(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
 
 static void
+ngx_mcp_load_group_parts(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_mcp_load_parts(load, NGX_MCP_LOAD_UPSTREAMS, entity,
+                       ngx_mcp_load_shared);
+}
+
+
+static void
 ngx_mcp_load_shared(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 {
     ngx_str_t               a[NGX_MCP_TLV_ATTRIBUTES];
@@ -630,8 +693,7 @@ ngx_mcp_load_shared(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
     in.audience = ngx_mcp_load_number(a, AUDIENCE);
     in.limit = ngx_mcp_load_number(a, LIMITED) ? NGX_MCP_LOAD_ANY : 0;
 
-    group = ngx_mcp_load_find(load, NGX_MCP_LOAD_GROUPS,
-                              ngx_mcp_load_number(a, NUMBER));
+    group = ngx_mcp_load_owner(load, a);
 
     ngx_mcp_zone_lock(zone);
     room = ngx_mcp_load_room_locked(zone, entity->text.len);
@@ -651,6 +713,17 @@ ngx_mcp_load_shared(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
     if (ngx_mcp_shared_get(zone, &in, &ref) == NGX_OK) {
         ngx_mcp_load_upstream(load, ref, a);
     }
+}
+
+
+static void
+ngx_mcp_load_own(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+{
+    ngx_str_t  a[NGX_MCP_TLV_ATTRIBUTES];
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
+    ngx_mcp_load_upstream(load, entity->ref, a);
 }
 
 
@@ -722,7 +795,11 @@ ngx_mcp_load_session(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
     load->saved->sessions++;
 
     ngx_mcp_load_session_more(load, a, entity->ref);
-    ngx_mcp_load_session_parts(load, &entity->text, entity->ref);
+
+    ngx_mcp_load_parts(load, NGX_MCP_LOAD_UPSTREAMS, entity, ngx_mcp_load_own);
+    ngx_mcp_load_parts(load, NGX_MCP_LOAD_SUBSCRIPTIONS, entity,
+                       ngx_mcp_load_subscription);
+    ngx_mcp_load_parts(load, NGX_MCP_LOAD_CALLS, entity, ngx_mcp_load_call);
 }
 
 
@@ -829,71 +906,12 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
 
 
 static void
-ngx_mcp_load_session_parts(ngx_mcp_load_t *load, ngx_str_t *text,
-    ngx_mcp_ref_t session)
-{
-    ngx_str_t   left, part, a[NGX_MCP_TLV_ATTRIBUTES];
-    ngx_uint_t  tag;
-
-    left = *text;
-
-    while (ngx_mcp_tlv_next(&left, &tag, &part) == NGX_OK) {
-
-        switch (tag) {
-
-        case NGX_MCP_TLV_SUBSCRIPTION:
-            ngx_mcp_tlv_attributes(&part, a);
-            ngx_mcp_load_subscription(load, session, a);
-            break;
-
-        case NGX_MCP_TLV_UPSTREAM_SESSION:
-            ngx_mcp_tlv_attributes(&part, a);
-            ngx_mcp_load_upstream(load, session, a);
-            break;
-
-        case NGX_MCP_TLV_CALL:
-            ngx_mcp_load_call(load, session, &part);
-            break;
-
-        default:
-            break;
-        }
-    }
-
-    ngx_mcp_load_events(load, text, session);
-}
-
-
-/* they are added later, in their order */
-
-static void
-ngx_mcp_load_events(ngx_mcp_load_t *load, ngx_str_t *text,
-    ngx_mcp_ref_t owner)
-{
-    ngx_str_t   left, part, a[NGX_MCP_TLV_ATTRIBUTES];
-    ngx_uint_t  tag;
-
-    left = *text;
-
-    while (ngx_mcp_tlv_next(&left, &tag, &part) == NGX_OK) {
-
-        if (tag == NGX_MCP_TLV_EVENT) {
-            ngx_mcp_tlv_attributes(&part, a);
-            ngx_mcp_load_push(load, NGX_MCP_LOAD_EVENTS, &part,
-                              ngx_mcp_load_number(a, STAMP), &owner);
-        }
-    }
-}
-
-
-static void
-ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
-    ngx_str_t *a)
+ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 {
     uint64_t                        upstream;
-    ngx_str_t                      *uri;
+    ngx_str_t                       a[NGX_MCP_TLV_ATTRIBUTES], *uri;
     ngx_uint_t                      flags;
-    ngx_mcp_ref_t                   shared;
+    ngx_mcp_ref_t                   shared, session;
     ngx_mcp_zone_t                 *zone;
     ngx_mcp_topic_sh_t             *t;
     ngx_mcp_session_sh_t           *s;
@@ -902,6 +920,10 @@ ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
     ngx_mcp_upstream_session_sh_t  *us;
 
     zone = load->zone;
+    session = entity->ref;
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
+
     uri = &ngx_mcp_load_text(a, URI);
     upstream = ngx_mcp_load_number(a, UPSTREAM);
     flags = ngx_mcp_load_number(a, FLAGS);
@@ -988,13 +1010,12 @@ ngx_mcp_load_interest_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
 
 
 static void
-ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
-    ngx_str_t *text)
+ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 {
     uint32_t               n;
     ngx_str_t              a[NGX_MCP_TLV_ATTRIBUTES], *id;
     ngx_uint_t             flags;
-    ngx_mcp_ref_t          ref;
+    ngx_mcp_ref_t          session;
     ngx_mcp_zone_t        *zone;
     ngx_mcp_stage_t        stage;
     ngx_mcp_call_sh_t     *c;
@@ -1002,7 +1023,10 @@ ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
 
     zone = load->zone;
 
-    ngx_mcp_tlv_attributes(text, a);
+    session = entity->ref;
+    ngx_memzero(&entity->ref, sizeof(ngx_mcp_ref_t));
+
+    ngx_mcp_tlv_attributes(&entity->text, a);
 
     id = &ngx_mcp_load_text(a, ID);
     flags = ngx_mcp_load_number(a, FLAGS);
@@ -1015,7 +1039,7 @@ ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
     s = ngx_mcp_session_locked(zone, session);
 
     if (s == NULL || id->len > NGX_MCP_ID_MAX
-        || !ngx_mcp_load_room_locked(zone, text->len))
+        || !ngx_mcp_load_room_locked(zone, entity->text.len))
     {
         ngx_mcp_zone_unlock(zone);
         return;
@@ -1055,12 +1079,9 @@ ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_ref_t session,
         ngx_mcp_list_append(zone, &s->finished, n, NGX_MCP_LINKS);
     }
 
-    ref = ngx_mcp_ref(zone, c);
+    entity->ref = ngx_mcp_ref(zone, c);
 
     ngx_mcp_zone_unlock(zone);
-
-    ngx_mcp_load_events(load, text, ref);
-    ngx_mcp_load_push(load, NGX_MCP_LOAD_CALLS, text, 0, &ref);
 }
 
 
@@ -1096,33 +1117,22 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
     uint64_t                stamp, last, pos, hash[3 + NGX_MCP_EVENT_URIS];
     ngx_str_t               a[NGX_MCP_TLV_ATTRIBUTES], *text;
     ngx_uint_t              i;
-    ngx_mcp_ref_t           ref;
     ngx_mcp_zone_t         *zone;
     ngx_mcp_event_t         event;
     ngx_mcp_stage_t         stage;
     ngx_mcp_log_sh_t       *log;
     ngx_mcp_event_sh_t     *e;
     ngx_mcp_target_sh_t     target;
-    ngx_mcp_load_entity_t  *group;
+    ngx_mcp_load_entity_t  *from;
 
     zone = load->zone;
-    ref = entity->ref;
 
     ngx_mcp_tlv_attributes(&entity->text, a);
 
-    if (ref.block == 0) {
-        group = ngx_mcp_load_find(load, NGX_MCP_LOAD_GROUPS,
-                                  ngx_mcp_load_number(a, NUMBER));
-        if (group == NULL) {
-            group = ngx_mcp_load_find(load, NGX_MCP_LOAD_ALL,
-                                      ngx_mcp_load_number(a, NUMBER));
-        }
+    from = ngx_mcp_load_owner(load, a);
 
-        if (group == NULL) {
-            return;
-        }
-
-        ref = group->ref;
+    if (from == NULL) {
+        return;
     }
 
     text = &ngx_mcp_load_text(a, TEXT);
@@ -1154,7 +1164,7 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
     ngx_mcp_zone_lock(zone);
 
-    owner = ngx_mcp_load_owner_locked(zone, ref, &log);
+    owner = ngx_mcp_load_log_of_locked(zone, from->ref, &log);
 
     if (owner && log->list.tail) {
         e = ngx_mcp_block(zone, log->list.tail);
@@ -1192,7 +1202,7 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
 
 static void *
-ngx_mcp_load_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+ngx_mcp_load_log_of_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_log_sh_t **log)
 {
     ngx_mcp_call_sh_t     *c;
@@ -1289,7 +1299,7 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
     ngx_mcp_zone_lock(zone);
 
-    g = ngx_mcp_load_group_locked(load, &ngx_mcp_load_text(a, NUMBER));
+    g = ngx_mcp_load_group_locked(load, a);
 
     if (g) {
         share.owner = ngx_mcp_ref(zone, g);
@@ -1359,27 +1369,10 @@ ngx_mcp_load_id(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 }
 
 
-static void
-ngx_mcp_load_gap(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
-{
-    ngx_mcp_zone_t      *zone;
-    ngx_mcp_group_sh_t  *g;
-
-    zone = load->zone;
-
-    ngx_mcp_zone_lock(zone);
-
-    g = ngx_mcp_record(zone, entity->ref, NGX_MCP_ENDPOINT);
-
-    if (g) {
-        (void) ngx_mcp_log_group_locked(zone, g, NULL, 0, 1);
-    }
-
-    ngx_mcp_zone_unlock(zone);
-}
-
-
-/* one that nobody needs goes */
+/*
+ * All is told of the gap; a group that nobody needs goes, and that of all
+ * tenants with the last one.
+ */
 
 static void
 ngx_mcp_load_settle(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
@@ -1391,9 +1384,12 @@ ngx_mcp_load_settle(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
     ngx_mcp_zone_lock(zone);
 
-    g = ngx_mcp_record(zone, entity->ref, NGX_MCP_GROUP);
+    g = ngx_mcp_group_locked(zone, entity->ref);
 
-    if (g) {
+    if (g && g->rec.block.type == NGX_MCP_ENDPOINT) {
+        (void) ngx_mcp_log_group_locked(zone, g, NULL, 0, 1);
+
+    } else if (g) {
         ngx_mcp_group_settle_locked(zone, g);
     }
 

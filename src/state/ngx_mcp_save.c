@@ -3,18 +3,19 @@
 #include "ngx_mcp_save.h"
 
 
-/* blocks looked at under one hold of the lock, and the time of one */
+/* of one hold of the lock: blocks looked at, bytes written, and its time */
 #define NGX_MCP_SAVE_BLOCKS  1024
-#define NGX_MCP_SAVE_USEC    1000
-
-/* of the events of one session; older ones become a gap */
-#define NGX_MCP_SAVE_EVENTS  (1024 * 1024)
+#define NGX_MCP_SAVE_BYTES   (64 * 1024)
+#define NGX_MCP_SAVE_USEC    500
 
 
 static ngx_uint_t ngx_mcp_save_late(struct timespec *start);
 static void ngx_mcp_save_record_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_tlv_t *out, ngx_mcp_record_sh_t *rec,
     ngx_mcp_save_counts_t *counts);
+static size_t ngx_mcp_save_begin(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
+    ngx_uint_t tag, ngx_mcp_record_sh_t *rec);
+static uint64_t ngx_mcp_save_ref(ngx_mcp_ref_t ref);
 static void ngx_mcp_save_text_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_tlv_t *out, ngx_uint_t tag, void *rec, size_t from,
     size_t len);
@@ -28,12 +29,10 @@ static void ngx_mcp_save_subscription_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_tlv_t *out, ngx_mcp_subscription_sh_t *sub);
 static void ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_tlv_t *out, ngx_mcp_upstream_session_sh_t *us);
-static void ngx_mcp_save_calls_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_tlv_t *out, uint32_t n);
-static void ngx_mcp_save_log_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_tlv_t *out, ngx_mcp_log_sh_t *log);
+static void ngx_mcp_save_call_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_tlv_t *out, ngx_mcp_call_sh_t *c);
 static void ngx_mcp_save_event_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_tlv_t *out, ngx_mcp_event_sh_t *e, uint64_t group);
+    ngx_mcp_tlv_t *out, ngx_mcp_event_sh_t *e);
 static void ngx_mcp_save_topic_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_tlv_t *out, ngx_mcp_topic_sh_t *t);
 static void ngx_mcp_save_lease_locked(ngx_mcp_zone_t *zone,
@@ -66,7 +65,7 @@ ngx_int_t
 ngx_mcp_save_slice(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     uint32_t *next, ngx_mcp_save_counts_t *counts)
 {
-    u_char                *pos;
+    u_char                *pos, *begin;
     uint32_t               n;
     ngx_int_t              rc;
     ngx_uint_t             i;
@@ -75,6 +74,7 @@ ngx_mcp_save_slice(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_save_counts_t  before;
 
     rc = NGX_DONE;
+    begin = out->pos;
     out->full = 0;
 
     ngx_mcp_zone_lock(zone);
@@ -86,6 +86,7 @@ ngx_mcp_save_slice(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     for (i = 1; n < zone->sh->watermark; i++, n++) {
 
         if (i % NGX_MCP_SAVE_BLOCKS == 0
+            || out->pos - begin >= NGX_MCP_SAVE_BYTES
             || (i % 16 == 0 && ngx_mcp_save_late(&start)))
         {
             rc = NGX_AGAIN;
@@ -136,9 +137,7 @@ static void
 ngx_mcp_save_record_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_record_sh_t *rec, ngx_mcp_save_counts_t *counts)
 {
-    ngx_mcp_group_sh_t             *g;
-    ngx_mcp_session_sh_t           *s;
-    ngx_mcp_upstream_session_sh_t  *us;
+    ngx_mcp_session_sh_t  *s;
 
     switch (rec->block.type) {
 
@@ -157,23 +156,22 @@ ngx_mcp_save_record_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 
         break;
 
-    case NGX_MCP_EVENT:
-        g = ngx_mcp_group_locked(zone, rec->owner);
-
-        if (g) {
-            ngx_mcp_save_event_locked(zone, out, (ngx_mcp_event_sh_t *) rec,
-                                      g->number);
-        }
-
+    case NGX_MCP_SUBSCRIPTION:
+        ngx_mcp_save_subscription_locked(zone, out,
+                                         (ngx_mcp_subscription_sh_t *) rec);
         break;
 
     case NGX_MCP_UPSTREAM_SESSION:
-        us = (ngx_mcp_upstream_session_sh_t *) rec;
+        ngx_mcp_save_upstream_locked(zone, out,
+                                     (ngx_mcp_upstream_session_sh_t *) rec);
+        break;
 
-        if (ngx_mcp_record(zone, rec->owner, NGX_MCP_GROUP)) {
-            ngx_mcp_save_upstream_locked(zone, out, us);
-        }
+    case NGX_MCP_CALL:
+        ngx_mcp_save_call_locked(zone, out, (ngx_mcp_call_sh_t *) rec);
+        break;
 
+    case NGX_MCP_EVENT:
+        ngx_mcp_save_event_locked(zone, out, (ngx_mcp_event_sh_t *) rec);
         break;
 
     case NGX_MCP_TOPIC:
@@ -187,6 +185,29 @@ ngx_mcp_save_record_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     default:
         break;
     }
+}
+
+
+static size_t
+ngx_mcp_save_begin(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out, ngx_uint_t tag,
+    ngx_mcp_record_sh_t *rec)
+{
+    size_t  begin;
+
+    begin = ngx_mcp_tlv_begin(out, tag);
+
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_REF,
+                       ngx_mcp_save_ref(ngx_mcp_ref(zone, rec)));
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_OWNER, ngx_mcp_save_ref(rec->owner));
+
+    return begin;
+}
+
+
+static uint64_t
+ngx_mcp_save_ref(ngx_mcp_ref_t ref)
+{
+    return ref.block ? (uint64_t) ref.gen << 32 | ref.block : 0;
 }
 
 
@@ -215,10 +236,11 @@ ngx_mcp_save_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     size_t                begin;
     ngx_mcp_losses_sh_t  *l;
 
-    begin = ngx_mcp_tlv_begin(out, g->rec.block.type == NGX_MCP_GROUP
-                                      ? NGX_MCP_TLV_GROUP : NGX_MCP_TLV_ALL);
+    begin = ngx_mcp_save_begin(zone, out,
+                               g->rec.block.type == NGX_MCP_GROUP
+                               ? NGX_MCP_TLV_GROUP : NGX_MCP_TLV_ALL,
+                               &g->rec);
 
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_NUMBER, g->number);
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_ENDPOINT, g, 0,
                              g->endpoint_len);
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_TENANT, g,
@@ -240,9 +262,7 @@ ngx_mcp_save_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_session_sh_t *s)
 {
     size_t                   begin;
-    uint32_t                 n;
     ngx_mcp_group_sh_t      *g;
-    ngx_mcp_record_sh_t     *rec;
     ngx_mcp_account_sh_t    *a;
     ngx_mcp_extension_sh_t  *e;
 
@@ -250,7 +270,7 @@ ngx_mcp_save_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     e = ngx_mcp_session_extension(zone, s);
     a = ngx_mcp_block(zone, s->rec.account);
 
-    begin = ngx_mcp_tlv_begin(out, NGX_MCP_TLV_SESSION);
+    begin = ngx_mcp_save_begin(zone, out, NGX_MCP_TLV_SESSION, &s->rec);
 
     ngx_mcp_tlv_data(out, NGX_MCP_TLV_ID, s->id, NGX_MCP_UUID_LEN);
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_ENDPOINT, g, 0,
@@ -279,22 +299,6 @@ ngx_mcp_save_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_WIDE, s->subscriber.delivered.wide);
 
     ngx_mcp_save_extension_locked(zone, out, e);
-
-    for (n = s->subscriber.subscriptions.head; n; n = rec->links.next) {
-        rec = ngx_mcp_block(zone, n);
-        ngx_mcp_save_subscription_locked(zone, out,
-                                         (ngx_mcp_subscription_sh_t *) rec);
-    }
-
-    for (n = e->upstreams.head; n; n = rec->links.next) {
-        rec = ngx_mcp_block(zone, n);
-        ngx_mcp_save_upstream_locked(zone, out,
-                                     (ngx_mcp_upstream_session_sh_t *) rec);
-    }
-
-    ngx_mcp_save_calls_locked(zone, out, s->finished.head);
-    ngx_mcp_save_calls_locked(zone, out, s->calls.head);
-    ngx_mcp_save_log_locked(zone, out, &s->log);
 
     ngx_mcp_tlv_end(out, begin);
 }
@@ -368,7 +372,7 @@ ngx_mcp_save_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
         flags |= NGX_MCP_TLV_TOPIC_KEPT;
     }
 
-    begin = ngx_mcp_tlv_begin(out, NGX_MCP_TLV_SUBSCRIPTION);
+    begin = ngx_mcp_save_begin(zone, out, NGX_MCP_TLV_SUBSCRIPTION, &sub->rec);
 
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_URI, sub, 0,
                              sub->rec.len);
@@ -385,14 +389,14 @@ static void
 ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_upstream_session_sh_t *us)
 {
-    size_t               begin;
-    ngx_mcp_group_sh_t  *g;
+    size_t  begin;
 
     if (us->state != NGX_MCP_UPSTREAM_SESSION_MADE) {
         return;
     }
 
-    begin = ngx_mcp_tlv_begin(out, NGX_MCP_TLV_UPSTREAM_SESSION);
+    begin = ngx_mcp_save_begin(zone, out, NGX_MCP_TLV_UPSTREAM_SESSION,
+                               &us->rec);
 
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_NAME, us, 0,
                              us->upstream_len);
@@ -405,9 +409,6 @@ ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
                         us->heard ? NGX_MCP_TLV_CONNECTED : 0);
 
     if (ngx_mcp_record(zone, us->rec.owner, NGX_MCP_GROUP)) {
-        g = ngx_mcp_block(zone, us->group.block);
-
-        ngx_mcp_tlv_number(out, NGX_MCP_TLV_NUMBER, g->number);
         ngx_mcp_tlv_number(out, NGX_MCP_TLV_AUDIENCE, us->audience);
         ngx_mcp_tlv_number(out, NGX_MCP_TLV_LIMITED, us->limit ? 1 : 0);
         ngx_mcp_tlv_data(out, NGX_MCP_TLV_ID, us->session,
@@ -418,88 +419,51 @@ ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 }
 
 
-/* calls whose line can be resumed */
+/* one whose line can be resumed */
 
 static void
-ngx_mcp_save_calls_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
-    uint32_t n)
+ngx_mcp_save_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
+    ngx_mcp_call_sh_t *c)
 {
-    size_t              begin;
-    uint64_t            flags;
-    ngx_mcp_call_sh_t  *c;
+    size_t    begin;
+    uint64_t  flags;
 
-    for ( /* void */ ; n; n = c->task.rec.links.next) {
-        c = ngx_mcp_block(zone, n);
-
-        if (!(c->task.rec.flags & NGX_MCP_CALL_STREAMED)) {
-            continue;
-        }
-
-        flags = 0;
-
-        if (c->task.rec.flags & NGX_MCP_CALL_RUNNING) {
-            flags |= NGX_MCP_TLV_RUNNING;
-        }
-
-        if (c->task.rec.flags & NGX_MCP_CALL_ANSWERED) {
-            flags |= NGX_MCP_TLV_ANSWERED;
-        }
-
-        begin = ngx_mcp_tlv_begin(out, NGX_MCP_TLV_CALL);
-
-        ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_ID, c, 0,
-                                 c->id_len);
-        ngx_mcp_tlv_number(out, NGX_MCP_TLV_CHANNEL, c->channel);
-        ngx_mcp_tlv_number(out, NGX_MCP_TLV_FLAGS, flags);
-        ngx_mcp_tlv_number(out, NGX_MCP_TLV_LAST, c->log.last);
-        ngx_mcp_tlv_number(out, NGX_MCP_TLV_OWN, c->delivered);
-        ngx_mcp_save_log_locked(zone, out, &c->log);
-
-        ngx_mcp_tlv_end(out, begin);
-    }
-}
-
-
-static void
-ngx_mcp_save_log_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
-    ngx_mcp_log_sh_t *log)
-{
-    size_t               size;
-    uint32_t             n, first;
-    ngx_mcp_event_sh_t  *e;
-
-    size = 0;
-    first = 0;
-
-    for (n = log->list.tail; n; n = e->rec.links.prev) {
-        e = ngx_mcp_block(zone, n);
-        size += e->rec.len;
-
-        if (size > NGX_MCP_SAVE_EVENTS) {
-            break;
-        }
-
-        first = n;
+    if (!(c->task.rec.flags & NGX_MCP_CALL_STREAMED)) {
+        return;
     }
 
-    for (n = first; n; n = e->rec.links.next) {
-        e = ngx_mcp_block(zone, n);
-        ngx_mcp_save_event_locked(zone, out, e, 0);
+    flags = 0;
+
+    if (c->task.rec.flags & NGX_MCP_CALL_RUNNING) {
+        flags |= NGX_MCP_TLV_RUNNING;
     }
+
+    if (c->task.rec.flags & NGX_MCP_CALL_ANSWERED) {
+        flags |= NGX_MCP_TLV_ANSWERED;
+    }
+
+    begin = ngx_mcp_save_begin(zone, out, NGX_MCP_TLV_CALL, &c->task.rec);
+
+    ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_ID, c, 0, c->id_len);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_CHANNEL, c->channel);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_FLAGS, flags);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_LAST, c->log.last);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_OWN, c->delivered);
+
+    ngx_mcp_tlv_end(out, begin);
 }
 
 
 static void
 ngx_mcp_save_event_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
-    ngx_mcp_event_sh_t *e, uint64_t group)
+    ngx_mcp_event_sh_t *e)
 {
     size_t      begin;
     uint64_t    target[3 + NGX_MCP_EVENT_URIS];
     ngx_uint_t  i, any;
 
-    begin = ngx_mcp_tlv_begin(out, NGX_MCP_TLV_EVENT);
+    begin = ngx_mcp_save_begin(zone, out, NGX_MCP_TLV_EVENT, &e->rec);
 
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_NUMBER, group);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_POSITION, e->pos);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_STAMP, e->stamp);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_FLAGS, e->rec.flags);
@@ -534,10 +498,8 @@ ngx_mcp_save_topic_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 {
     size_t                 begin;
     uint64_t               flags;
-    ngx_mcp_group_sh_t    *g;
     ngx_mcp_session_sh_t  *s;
 
-    g = ngx_mcp_block(zone, t->rec.owner.block);
     flags = 0;
 
     if (t->rec.flags & NGX_MCP_TOPIC_OTHER) {
@@ -548,9 +510,8 @@ ngx_mcp_save_topic_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
         flags |= NGX_MCP_TLV_ANNOUNCED;
     }
 
-    begin = ngx_mcp_tlv_begin(out, NGX_MCP_TLV_TOPIC);
+    begin = ngx_mcp_save_begin(zone, out, NGX_MCP_TLV_TOPIC, &t->rec);
 
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_NUMBER, g->number);
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_URI, t, 0, t->rec.len);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_FLAGS, flags);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_LAST, t->log.last);
@@ -567,8 +528,6 @@ ngx_mcp_save_topic_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
         ngx_mcp_tlv_data(out, NGX_MCP_TLV_ID, s->id, NGX_MCP_UUID_LEN);
     }
 
-    ngx_mcp_save_log_locked(zone, out, &t->log);
-
     ngx_mcp_tlv_end(out, begin);
 }
 
@@ -577,10 +536,9 @@ static void
 ngx_mcp_save_lease_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_lease_sh_t *l)
 {
-    size_t               begin;
-    ngx_mcp_group_sh_t  *g;
+    size_t  begin;
 
-    begin = ngx_mcp_tlv_begin(out, NGX_MCP_TLV_LEASE);
+    begin = ngx_mcp_save_begin(zone, out, NGX_MCP_TLV_LEASE, &l->rec);
 
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_KEY, l, 0, l->key_len);
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_ID, l, l->key_len,
@@ -593,12 +551,6 @@ ngx_mcp_save_lease_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_FLAGS,
                         l->rec.flags & NGX_MCP_LEASE_READ
                         ? NGX_MCP_TLV_CONNECTED : 0);
-
-    g = ngx_mcp_group_locked(zone, l->rec.owner);
-
-    if (g) {
-        ngx_mcp_tlv_number(out, NGX_MCP_TLV_NUMBER, g->number);
-    }
 
     ngx_mcp_tlv_end(out, begin);
 }

@@ -1,10 +1,11 @@
 
 /*
- * Copies what the zone holds into a buffer (ngx_mcp_tlv.h), in slices: a hold
- * of the lock takes about a millisecond.  An entity is copied in one, so each
- * session is consistent by itself, and what changes in between is found by
- * positions: a reader meets a gap at most.  Nothing in the zone is changed, so
- * a process without a place in it may call.
+ * Copies what the zone holds into a buffer (ngx_mcp_tlv.h), record by record,
+ * in slices: a hold of the lock takes less than a millisecond.  Each record is
+ * consistent by itself.  A change that is made meanwhile may be missing, as one
+ * made after the save, and positions tell of events that are: a reader meets a
+ * gap at most.  Nothing in the zone is changed, so a process without a place in
+ * it may call.
  *
  * Left out is what a restart ends (streams, workers), what is asked for again
  * (profiles of upstreams, cached lists), and what was under way (coalescing
@@ -27,8 +28,8 @@ typedef struct {
 void ngx_mcp_save_zone(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out);
 
 /*
- * What begins in the blocks from *next on, which is 0 at first.  NGX_AGAIN:
- * more is left; NGX_DONE; NGX_BUSY: the next entity needs more than all of
+ * The records in the blocks from *next on, which is 0 at first.  NGX_AGAIN:
+ * more is left; NGX_DONE; NGX_BUSY: the next record needs more than all of
  * this room.
  */
 ngx_int_t ngx_mcp_save_slice(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,

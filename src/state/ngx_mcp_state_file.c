@@ -5,7 +5,7 @@
 #include "ngx_mcp_schema.h"
 
 
-#define NGX_MCP_STATE_FORMAT   1
+#define NGX_MCP_STATE_FORMAT   2
 
 /* the way in which a zone hashes: others cannot use its hashes */
 #define NGX_MCP_STATE_HASHES   1
@@ -253,6 +253,7 @@ ngx_mcp_state_inspect(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
     }
 
     if (o->head.endian == NGX_MCP_STATE_ENDIAN
+        && o->head.format == NGX_MCP_STATE_FORMAT
         && n == (ssize_t) sizeof(ngx_mcp_state_head_t)
         && o->head.zone != ngx_mcp_state_sum(0, zone->name.data,
                                              zone->name.len))

@@ -3,15 +3,16 @@
  * The format of a state file (ngx_mcp_state_file.h) behind its header: each
  * entity is a tag, a length and as many bytes, in the host's byte order.  The
  * bytes of an entity are tagged likewise: its attributes, each at most once and
- * a number of 64 bits or a text, and the entities that belong to it.
+ * a number of 64 bits or a text.
  *
  * A reader skips what it does not know, and takes an attribute that is missing
  * for 0 or empty.  So tags are never used again for something else, and a
  * version of the module reads the files of others, whatever the layout of
  * their zones.
  *
- * What refers to another entity does so by what stays: ids, names, the hashes
- * of a zone, whose key is in the file.
+ * Entities are in any order.  One that belongs to another says to which, by a
+ * number that only this one has in the file.  Otherwise what is named is named
+ * by what stays: ids, names, the hashes of a zone, whose key is in the file.
  */
 
 #ifndef _NGX_MCP_TLV_H_INCLUDED_
@@ -69,7 +70,6 @@ typedef enum {
     NGX_MCP_TLV_STAMP = 40,
     NGX_MCP_TLV_TARGET = 41,              /* hashes and flags, 64 bits each */
     NGX_MCP_TLV_TEXT = 42,
-    NGX_MCP_TLV_NUMBER = 43,              /* of a group */
     NGX_MCP_TLV_LOSSES = 44,
     NGX_MCP_TLV_ORDER = 45,
     NGX_MCP_TLV_TIME = 46,
@@ -82,6 +82,8 @@ typedef enum {
     NGX_MCP_TLV_HASH_KEY = 53,
     NGX_MCP_TLV_GENERATION = 54,
     NGX_MCP_TLV_SUM = 55,
+    NGX_MCP_TLV_REF = 56,                 /* by which others name it */
+    NGX_MCP_TLV_OWNER = 57,               /* what it belongs to, by that */
     NGX_MCP_TLV_ATTRIBUTES = 64           /* all are below */
 } ngx_mcp_tlv_attribute_e;
 
@@ -96,9 +98,9 @@ typedef enum {
     NGX_MCP_TLV_SESSION = 68,
     NGX_MCP_TLV_SUBSCRIPTION = 69,        /* of a session */
     NGX_MCP_TLV_CALL = 70,                /* likewise */
-    NGX_MCP_TLV_UPSTREAM_SESSION = 71,    /* likewise, or shared */
-    NGX_MCP_TLV_EVENT = 72,               /* of a session, call or topic, or of
-                                             the group with this number */
+    NGX_MCP_TLV_UPSTREAM_SESSION = 71,    /* likewise, or of a group */
+    NGX_MCP_TLV_EVENT = 72,               /* of a session, call, topic, group,
+                                             or of all tenants */
     NGX_MCP_TLV_TOPIC = 73,
     NGX_MCP_TLV_LEASE = 74,
     NGX_MCP_TLV_EVENT_ID = 75

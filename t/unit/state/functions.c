@@ -3,6 +3,7 @@
 
 #include "env.h"
 #include "ngx_mcp_state_file.h"
+#include "ngx_mcp_save.h"
 
 
 #define ZONE_SIZE  (4 * 1024 * 1024)
@@ -4788,9 +4789,42 @@ listen_tests(void)
 }
 
 
+/* how much is written under one hold of the lock, at most; all: in total */
+
+static size_t
+largest_slice(size_t *all)
+{
+    size_t                 largest, len;
+    uint32_t               next;
+    ngx_int_t              rc;
+    ngx_mcp_tlv_t          out;
+    ngx_mcp_save_counts_t  counts = { 0 };
+    static u_char          room[256 * 1024];
+
+    *all = 0;
+    largest = 0;
+    next = 0;
+
+    do {
+        out.start = out.pos = room;
+        out.end = room + sizeof(room);
+
+        rc = ngx_mcp_save_slice(&zone, &out, &next, &counts);
+
+        len = out.pos - out.start;
+        largest = ngx_max(largest, len);
+        *all += len;
+
+    } while (rc == NGX_AGAIN);
+
+    return rc == NGX_DONE ? largest : sizeof(room);
+}
+
+
 static void
 restart_tests(void)
 {
+    size_t                 size;
     uint64_t               after;
     ngx_str_t              uri, file, key, id[3], up, none;
     ngx_uint_t             i, n;
@@ -4937,6 +4971,22 @@ restart_tests(void)
     (void) ngx_mcp_stream_open(&zone, ref[1], c.channel,
                                &(ngx_mcp_cursor_t) { 0, 0, 0 }, 0, 1, &st);
     ok(strstr(take(&st), "begun") != NULL, "the call's line");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
+
+    /* large events of one session, in small steps */
+
+    memset(big, 'x', 60000);
+    big[60000] = '\0';
+
+    for (i = 0; i < 8; i++) {
+        say(ref[0], (char *) big);
+    }
+
+    ok(largest_slice(&size) < 128 * 1024 && size > 4 * 60000,
+       "a hold of the lock writes little");
+
+    (void) ngx_mcp_stream_open(&zone, ref[0], 0, NULL, 0, 1, &st);
+    (void) take(&st);
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
     /* once more, and into one with little room */
