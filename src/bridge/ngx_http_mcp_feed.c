@@ -124,6 +124,8 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
     NULL,                                  /* quiet */
     NULL,                                  /* wanted */
     ngx_http_mcp_feed_attempt,
+    NULL,                                  /* filter */
+    NULL,                                  /* told */
     NULL,                                  /* asked */
     ngx_http_mcp_feed_opened,
     ngx_http_mcp_feed_event,

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_shared.h"
+#include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_upstream_message.h"
 #include "ngx_mcp_interest.h"
@@ -33,6 +34,16 @@ typedef struct {
     ngx_http_mcp_upstream_request_t  *ureq;
     ngx_http_mcp_shared_answer_t      answer;
 } ngx_http_mcp_shared_request_t;
+
+
+/* a subscription that is to be made, or ended, with the stream */
+
+typedef struct {
+    ngx_queue_t                       queue;
+    ngx_pool_t                       *pool;
+    ngx_mcp_interest_job_t            job;
+    ngx_uint_t                        said;   /* to the stream being opened */
+} ngx_http_mcp_interest_asked_t;
 
 
 static ngx_int_t ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
@@ -70,9 +81,14 @@ static void ngx_http_mcp_shared_detached(
 static void ngx_http_mcp_shared_end(ngx_http_mcp_shared_request_t *req);
 static void ngx_http_mcp_shared_free(ngx_http_mcp_shared_request_t *req);
 static void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_close_asked(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_stream_open(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us);
 static ngx_uint_t ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader);
+static ngx_int_t ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader,
+    ngx_pool_t *pool, ngx_str_t *uris);
+static void ngx_http_mcp_shared_told(ngx_http_mcp_reader_t *reader,
+    ngx_str_t *uris);
 static void ngx_http_mcp_shared_requested(ngx_http_mcp_reader_t *reader,
     ngx_uint_t serial);
 static void ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader,
@@ -98,6 +114,15 @@ static ngx_int_t ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want);
 static void ngx_http_mcp_interest_timeout(void *data);
 static void ngx_http_mcp_interest_ready(void *data);
 static void ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us);
+static ngx_http_mcp_manner_t *ngx_http_mcp_shared_manner(
+    ngx_http_mcp_shared_t *us);
+static ngx_int_t ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
+    ngx_mcp_interest_job_t *job, ngx_pool_t *pool);
+static void ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_interest_asked_t *asked, ngx_int_t rc);
+static void ngx_http_mcp_interest_refuse(ngx_http_mcp_shared_t *us);
+static ngx_uint_t ngx_http_mcp_interest_in(
+    ngx_http_mcp_interest_asked_t *asked, ngx_str_t *uris);
 static ngx_int_t ngx_http_mcp_interest_request(ngx_http_mcp_shared_t *us,
     ngx_mcp_interest_job_t *job, ngx_pool_t *pool);
 static void ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
@@ -113,6 +138,8 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
     ngx_http_mcp_shared_quiet,
     ngx_http_mcp_shared_wanted,
     NULL,                                  /* request */
+    ngx_http_mcp_shared_filter,
+    ngx_http_mcp_shared_told,
     ngx_http_mcp_shared_requested,
     ngx_http_mcp_shared_opened,
     ngx_http_mcp_shared_event,
@@ -313,6 +340,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
 
     ngx_queue_init(&us->waiting);
     ngx_queue_init(&us->running);
+    ngx_queue_init(&us->asked);
 
     us->work.handler = ngx_http_mcp_shared_work;
     us->work.data = us;
@@ -472,6 +500,10 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
     ngx_http_mcp_shared_use(us, NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS,
                             ngx_mcp_interests(us->bridge->zone, us->ref));
 
+    if (!ngx_queue_empty(&us->asked)) {
+        ngx_http_mcp_reader_replace(&us->reader);
+    }
+
     if (us->users == 0) {
         ngx_http_mcp_shared_stream_close(us);
 
@@ -563,6 +595,7 @@ ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
     }
 
     ngx_http_mcp_shared_close_requests(us);
+    ngx_http_mcp_shared_close_asked(us);
 
     if (us->work.posted) {
         ngx_delete_posted_event(&us->work);
@@ -778,7 +811,9 @@ ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
     req->answer.status = ureq->x ? ureq->x->status : 0;
     req->answer.sessionless = ureq->sessionless;
 
-    if (!req->us->stream_requested) {
+    if (!req->us->stream_requested
+        || (ureq->manner && ureq->manner->filters && !req->us->reader.up))
+    {
         req->us->early_answer = 1;
     }
 
@@ -864,6 +899,24 @@ ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us)
 }
 
 
+/* who holds it next asks again */
+
+static void
+ngx_http_mcp_shared_close_asked(ngx_http_mcp_shared_t *us)
+{
+    ngx_queue_t                    *q;
+    ngx_http_mcp_interest_asked_t  *asked;
+
+    while (!ngx_queue_empty(&us->asked)) {
+        q = ngx_queue_head(&us->asked);
+        asked = ngx_queue_data(q, ngx_http_mcp_interest_asked_t, queue);
+
+        ngx_queue_remove(q);
+        ngx_destroy_pool(asked->pool);
+    }
+}
+
+
 static void
 ngx_http_mcp_shared_stream_open(ngx_http_mcp_shared_t *us)
 {
@@ -900,6 +953,99 @@ ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader)
     us = reader->data;
 
     return us->users != 0;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
+    ngx_str_t *uris)
+{
+    u_char                         *p;
+    size_t                          len;
+    ngx_str_t                      *uri;
+    ngx_uint_t                      i;
+    ngx_array_t                     wanted;
+    ngx_queue_t                    *q;
+    ngx_http_mcp_shared_t          *us;
+    ngx_http_mcp_interest_asked_t  *asked;
+
+    us = reader->data;
+
+    if (ngx_array_init(&wanted, pool, 16, sizeof(ngx_str_t)) != NGX_OK
+        || ngx_mcp_interest_wanted(us->bridge->zone, us->ref, pool, &wanted)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    len = 2;
+    uri = wanted.elts;
+
+    for (i = 0; i < wanted.nelts; i++) {
+        len += 1 + ngx_mcp_json_escaped_len(&uri[i]);
+    }
+
+    p = ngx_pnalloc(pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    uris->data = p;
+    *p++ = '[';
+
+    for (i = 0; i < wanted.nelts; i++) {
+
+        if (i) {
+            *p++ = ',';
+        }
+
+        p = ngx_mcp_json_escape(p, &uri[i]);
+    }
+
+    *p++ = ']';
+    uris->len = p - uris->data;
+
+    for (q = ngx_queue_head(&us->asked);
+         q != ngx_queue_sentinel(&us->asked);
+         q = ngx_queue_next(q))
+    {
+        asked = ngx_queue_data(q, ngx_http_mcp_interest_asked_t, queue);
+        asked->said = 1;
+    }
+
+    return NGX_OK;
+}
+
+
+/* what was asked for is accepted if the stream tells of it */
+
+static void
+ngx_http_mcp_shared_told(ngx_http_mcp_reader_t *reader, ngx_str_t *uris)
+{
+    ngx_int_t                       rc;
+    ngx_queue_t                    *q;
+    ngx_http_mcp_shared_t          *us;
+    ngx_http_mcp_interest_asked_t  *asked;
+
+    us = reader->data;
+    q = ngx_queue_head(&us->asked);
+
+    while (q != ngx_queue_sentinel(&us->asked)) {
+        asked = ngx_queue_data(q, ngx_http_mcp_interest_asked_t, queue);
+        q = ngx_queue_next(q);
+
+        if (!asked->said) {
+            continue;
+        }
+
+        rc = (!asked->job.subscribe
+              || ngx_http_mcp_interest_in(asked, uris))
+             ? NGX_OK : NGX_DECLINED;
+
+        ngx_http_mcp_interest_asked(us, asked, rc);
+    }
+
+    ngx_http_mcp_shared_post(us);
 }
 
 
@@ -977,6 +1123,8 @@ ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
         us->no_stream = 1;
         us->refused = ngx_current_msec;
     }
+
+    ngx_http_mcp_interest_refuse(us);
 
     ngx_http_mcp_shared_broken(reader);
 }
@@ -1360,7 +1508,18 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 {
     ngx_int_t                rc;
     ngx_pool_t              *pool;
+    ngx_http_mcp_manner_t   *manner;
     ngx_mcp_interest_job_t  *job;
+
+    manner = ngx_http_mcp_shared_manner(us);
+
+    if (manner == NULL && !us->established && !us->no_stream
+        && us->upstream->listen)
+    {
+        /* the stream that is opened first finds out */
+
+        return;
+    }
 
     for ( ;; ) {
 
@@ -1386,15 +1545,138 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
             return;
         }
 
-        if (ngx_http_mcp_interest_request(us, job, pool) != NGX_OK) {
-            ngx_mcp_interest_done(us->bridge->zone, us->reader.lease.fence,
-                                  job, NGX_AGAIN, 0);
-            ngx_destroy_pool(pool);
+        if (manner && manner->filters) {
 
-            ngx_http_mcp_shared_pause(us);
-            return;
+            if (ngx_http_mcp_interest_ask(us, job, pool) == NGX_OK) {
+                continue;
+            }
+
+        } else if (ngx_http_mcp_interest_request(us, job, pool) == NGX_OK) {
+            continue;
+        }
+
+        ngx_mcp_interest_done(us->bridge->zone, us->reader.lease.fence, job,
+                              NGX_AGAIN, 0);
+        ngx_destroy_pool(pool);
+
+        ngx_http_mcp_shared_pause(us);
+        return;
+    }
+}
+
+
+/* NULL: it is not known in this worker yet */
+
+static ngx_http_mcp_manner_t *
+ngx_http_mcp_shared_manner(ngx_http_mcp_shared_t *us)
+{
+    return ngx_http_mcp_manner(us->upstream, &us->tenant);
+}
+
+
+/*
+ * What the upstream is to tell of is said with the stream: one that stands is
+ * replaced, and one that is being opened is after that.
+ */
+
+static ngx_int_t
+ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
+    ngx_mcp_interest_job_t *job, ngx_pool_t *pool)
+{
+    ngx_http_mcp_interest_asked_t  *asked;
+
+    asked = ngx_pcalloc(pool, sizeof(ngx_http_mcp_interest_asked_t));
+    if (asked == NULL) {
+        return NGX_ERROR;
+    }
+
+    asked->pool = pool;
+    asked->job = *job;
+
+    ngx_queue_insert_tail(&us->asked, &asked->queue);
+
+    if (us->no_stream) {
+        ngx_http_mcp_interest_asked(us, asked, NGX_DECLINED);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_interest_asked_t *asked, ngx_int_t rc)
+{
+    ngx_mcp_upstream_session_t  made;
+
+    ngx_queue_remove(&asked->queue);
+
+    if (rc == NGX_DECLINED && asked->job.subscribe) {
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "mcp upstream \"%V\" of endpoint \"%V\" does not tell "
+                      "of updates of \"%V\"",
+                      &us->upstream->name, &us->bridge->endpoint,
+                      &asked->job.uri);
+    }
+
+    /* of a session that it once had */
+
+    if (ngx_mcp_upstream_session_peek(us->bridge->zone, us->ref,
+                                      &us->upstream->name, &made)
+        != NGX_OK)
+    {
+        made.serial = 0;
+    }
+
+    ngx_mcp_interest_done(us->bridge->zone, us->reader.lease.fence,
+                          &asked->job, rc, made.serial);
+
+    ngx_destroy_pool(asked->pool);
+}
+
+
+/* there is no stream */
+
+static void
+ngx_http_mcp_interest_refuse(ngx_http_mcp_shared_t *us)
+{
+    ngx_queue_t  *q;
+
+    while (!ngx_queue_empty(&us->asked)) {
+        q = ngx_queue_head(&us->asked);
+
+        ngx_http_mcp_interest_asked(us, ngx_queue_data(q,
+                                            ngx_http_mcp_interest_asked_t,
+                                            queue),
+                                    NGX_DECLINED);
+    }
+}
+
+
+/* whether it is in a raw array */
+
+static ngx_uint_t
+ngx_http_mcp_interest_in(ngx_http_mcp_interest_asked_t *asked,
+    ngx_str_t *uris)
+{
+    ngx_str_t  rest, raw, uri;
+
+    uri.data = ngx_pnalloc(asked->pool,
+                           ngx_mcp_json_escaped_len(&asked->job.uri));
+    if (uri.data == NULL) {
+        return 0;
+    }
+
+    uri.len = ngx_mcp_json_escape(uri.data, &asked->job.uri) - uri.data;
+    rest = *uris;
+
+    while (rest.len && ngx_mcp_json_element(&rest, &raw) == NGX_OK) {
+        if (ngx_mcp_json_same_id(&raw, &uri)) {
+            return 1;
         }
     }
+
+    return 0;
 }
 
 

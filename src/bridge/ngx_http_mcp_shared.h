@@ -56,6 +56,7 @@ struct ngx_http_mcp_shared_s {
     ngx_event_t                work;           /* posted */
     ngx_queue_t                waiting;        /* requests */
     ngx_queue_t                running;
+    ngx_queue_t                asked;          /* subscriptions, with it */
     ngx_uint_t                 nwaiting;
     ngx_uint_t                 nrunning;
     ngx_uint_t                 requests;       /* so far */

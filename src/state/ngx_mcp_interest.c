@@ -5,6 +5,10 @@
 /* not worth a word to the upstream, dropped under one hold of the lock */
 #define NGX_MCP_INTEREST_DROPS   64
 
+/* of those that are wanted, read under one hold; how often from the start */
+#define NGX_MCP_INTEREST_PART    32
+#define NGX_MCP_INTEREST_AGAIN   8
+
 /* with nothing to do for, which may stand before others after a restore */
 #define NGX_MCP_INTEREST_PASSED  (2 * NGX_MCP_INTEREST_JOBS)
 
@@ -447,6 +451,77 @@ ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     }
 
     ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/*
+ * A part of them under each hold of the lock; it begins again when the one at
+ * which it would go on is gone, and one may be there twice then.
+ */
+
+ngx_int_t
+ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    ngx_pool_t *pool, ngx_array_t *uris)
+{
+    uint32_t                        n;
+    ngx_int_t                       rc;
+    ngx_str_t                      *uri;
+    ngx_uint_t                      i, again;
+    ngx_mcp_ref_t                   at;
+    ngx_mcp_interest_sh_t          *in;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    rc = NGX_OK;
+    again = 0;
+    ngx_memzero(&at, sizeof(ngx_mcp_ref_t));
+
+    do {
+        ngx_mcp_zone_lock(zone);
+
+        us = ngx_mcp_upstream_session_locked(zone, shared);
+        in = at.block ? ngx_mcp_record(zone, at, NGX_MCP_INTEREST) : NULL;
+
+        if (at.block && in == NULL) {
+
+            if (++again == NGX_MCP_INTEREST_AGAIN) {
+                us = NULL;
+
+            } else {
+                uris->nelts = 0;
+            }
+        }
+
+        n = us ? us->interests.head : 0;
+
+        if (in && us) {
+            n = in->rec.links.next;
+        }
+
+        for (i = 0; n && i < NGX_MCP_INTEREST_PART; i++) {
+            in = ngx_mcp_block(zone, n);
+            n = in->rec.links.next;
+            at = ngx_mcp_ref(zone, in);
+
+            if (in->count == 0 || in->state == NGX_MCP_INTEREST_REFUSED) {
+                continue;
+            }
+
+            uri = ngx_array_push(uris);
+
+            if (uri == NULL
+                || ngx_mcp_text_copy(zone, in, 0, in->rec.len, pool, uri)
+                   != NGX_OK)
+            {
+                rc = NGX_ERROR;
+                n = 0;
+            }
+        }
+
+        ngx_mcp_zone_unlock(zone);
+
+    } while (n);
 
     return rc;
 }

@@ -47,6 +47,8 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
     NULL,                                  /* quiet */
     ngx_http_mcp_listener_wanted,
     NULL,                                  /* request */
+    NULL,                                  /* filter */
+    NULL,                                  /* told */
     NULL,                                  /* asked */
     ngx_http_mcp_listener_opened,
     ngx_http_mcp_listener_event,

@@ -20,6 +20,8 @@
 typedef struct {
     ngx_str_t                 envelope;     /* members of params._meta, raw */
     ngx_uint_t                method;       /* ngx_mcp_method_e */
+    unsigned                  told:1;       /* what the stream tells of */
+    unsigned                  nothing:1;    /* it tells of nothing */
 } ngx_http_mcp_modern_own_t;
 
 
@@ -29,6 +31,8 @@ static ngx_int_t ngx_http_mcp_modern_envelope(ngx_pool_t *pool,
     ngx_mcp_modern_client_t *client, ngx_str_t *envelope);
 static ngx_int_t ngx_http_mcp_modern_head(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_exchange_t *x);
+static ngx_int_t ngx_http_mcp_modern_listen(
+    ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_modern_headers(ngx_http_mcp_exchange_t *x,
     ngx_str_t *body, ngx_mcp_json_t *json);
 static ngx_str_t ngx_http_mcp_modern_header(ngx_pool_t *pool,
@@ -36,6 +40,10 @@ static ngx_str_t ngx_http_mcp_modern_header(ngx_pool_t *pool,
 static ngx_uint_t ngx_http_mcp_modern_plain(ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_modern_message(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_modern_heard(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static ngx_uint_t ngx_http_mcp_modern_honoured(ngx_str_t *params,
+    ngx_str_t *uris);
 static ngx_int_t ngx_http_mcp_modern_error(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static ngx_str_t ngx_http_mcp_modern_error_text(ngx_str_t *error);
@@ -44,6 +52,9 @@ static ngx_str_t ngx_http_mcp_modern_incapable(
 static ngx_uint_t ngx_http_mcp_modern_lost(
     ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
 static void ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq);
+static ngx_uint_t ngx_http_mcp_modern_refused(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
+    ngx_uint_t news);
 static ngx_int_t ngx_http_mcp_modern_probe(ngx_http_mcp_probe_t *probe);
 static ngx_int_t ngx_http_mcp_modern_probe_head(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_exchange_t *x);
@@ -74,7 +85,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
     ngx_http_mcp_modern_heal,
     NULL,                                  /* release */
     NULL,                                  /* end */
-    NULL,                                  /* refused */
+    ngx_http_mcp_modern_refused,
     ngx_http_mcp_modern_probe,
     ngx_http_mcp_modern_probe_head,
     ngx_http_mcp_modern_probe_result,
@@ -103,12 +114,14 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
     ngx_mcp_modern_client_t     client;
     ngx_http_mcp_modern_own_t  *own;
 
-    if (ureq->existing) {
+    if (ureq->existing || (ureq->get_stream && ureq->filter == NULL)) {
         return NGX_DECLINED;
     }
 
     if (ureq->session_only) {
-        ureq->refused = 1;
+        ureq->refused = (ngx_mcp_method_parse(&ureq->scope.method)
+                         == NGX_MCP_METHOD_SUBSCRIBE);
+
         ngx_http_mcp_upstream_request_post_end(ureq, NGX_HTTP_MCP_OK);
         return NGX_AGAIN;
     }
@@ -184,6 +197,14 @@ ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
 
     own = ureq->own;
 
+    if (ureq->get_stream) {
+        x->method = NGX_HTTP_POST;
+
+        if (ngx_http_mcp_modern_listen(ureq) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
     if (ngx_mcp_json_scan(&json, &ureq->body) != NGX_OK) {
         return NGX_ERROR;
     }
@@ -198,6 +219,46 @@ ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     return ngx_http_mcp_modern_headers(x, &ureq->body, &json);
+}
+
+
+/* what it is to tell of is said by the request that opens the stream */
+
+static ngx_int_t
+ngx_http_mcp_modern_listen(ngx_http_mcp_upstream_request_t *ureq)
+{
+    u_char            *p;
+    ngx_str_t          uris, params;
+    static ngx_str_t   method = ngx_string("subscriptions/listen");
+
+    ngx_str_set(&uris, "[]");
+
+    if (ureq->filter(ureq, &uris) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_pnalloc(ureq->r->pool, 160 + uris.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    params.data = p;
+
+    p = ngx_sprintf(p, "{\"notifications\":{\"toolsListChanged\":true,"
+                    "\"promptsListChanged\":true,"
+                    "\"resourcesListChanged\":true");
+
+    if (uris.len > 2) {
+        p = ngx_sprintf(p, ",\"resourceSubscriptions\":%V", &uris);
+    }
+
+    *p++ = '}';
+    *p++ = '}';
+
+    params.len = p - params.data;
+
+    return ngx_http_mcp_upstream_request_compose(ureq, &ngx_http_mcp_own_id,
+                                                 &method, &params);
 }
 
 
@@ -336,6 +397,10 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     own = ureq->own;
     json = &ureq->x->scan;
 
+    if (ureq->get_stream && !own->told) {
+        return ngx_http_mcp_modern_heard(ureq, text);
+    }
+
     if (json->members[NGX_MCP_PATH_METHOD].count
         && json->members[NGX_MCP_PATH_ID].count)
     {
@@ -355,6 +420,95 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * Before anything else a stream says what it will tell of.  It may be less than
+ * was asked for; where it is nothing, there is no stream.
+ */
+
+static ngx_int_t
+ngx_http_mcp_modern_heard(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_str_t                   raw;
+    ngx_mcp_json_t             *json;
+    ngx_http_mcp_modern_own_t  *own;
+    static ngx_str_t            acknowledged =
+                     ngx_string("notifications/subscriptions/acknowledged");
+
+    own = ureq->own;
+    json = &ureq->x->scan;
+
+    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_METHOD, text->data);
+
+    if (!ngx_mcp_json_is(&raw, &acknowledged)) {
+
+        raw = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+        if (raw.len == 6 && ngx_strncmp(raw.data, "-32601", 6) == 0) {
+            own->nothing = 1;
+        }
+
+        return NGX_DECLINED;
+    }
+
+    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_PARAMS, text->data);
+
+    if (!ngx_http_mcp_modern_honoured(&raw, &ureq->told)) {
+        own->nothing = 1;
+        ngx_http_mcp_exchange_answered(ureq->x);
+        return NGX_DECLINED;
+    }
+
+    own->told = 1;
+
+    if (ureq->stream_opened) {
+        ureq->stream_opened(ureq);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* whether it is anything */
+
+static ngx_uint_t
+ngx_http_mcp_modern_honoured(ngx_str_t *params, ngx_str_t *uris)
+{
+    ngx_str_t         rest, name, value, inner;
+    ngx_uint_t        any;
+    static ngx_str_t  notifications = ngx_string("notifications");
+    static ngx_str_t  resources = ngx_string("resourceSubscriptions");
+
+    any = 0;
+    rest = *params;
+    ngx_str_null(uris);
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (!ngx_mcp_json_is(&name, &notifications)) {
+            continue;
+        }
+
+        inner = value;
+
+        while (ngx_mcp_json_member(&inner, &name, &value) == NGX_OK) {
+
+            if (value.data[0] == 't') {
+                any = 1;
+
+            } else if (value.data[0] == '['
+                       && ngx_mcp_json_is(&name, &resources))
+            {
+                any |= (value.len > 2);
+                *uris = value;
+            }
+        }
+    }
+
+    return any;
 }
 
 
@@ -499,6 +653,36 @@ ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq)
     ureq->own = NULL;
 
     ngx_http_mcp_profile_reprobe(ureq->upstream, &ureq->tenant, ureq->r->pool);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_modern_refused(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome, ngx_uint_t news)
+{
+    ngx_uint_t                  status;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+    status = ureq->x->status;
+
+    if (own->nothing
+        || (outcome == NGX_HTTP_MCP_STATUS
+            && ngx_http_mcp_status_absent(status)))
+    {
+        return NGX_HTTP_MCP_NO_STREAM;
+    }
+
+    if (outcome == NGX_HTTP_MCP_STATUS
+        && status < NGX_HTTP_INTERNAL_SERVER_ERROR && news)
+    {
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "mcp upstream \"%V\" answered subscriptions/listen with "
+                      "status %ui; the module asks again",
+                      &ureq->upstream->name, status);
+    }
+
+    return NGX_HTTP_MCP_RETRY;
 }
 
 

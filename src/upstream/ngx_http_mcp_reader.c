@@ -13,6 +13,9 @@
 /* ms; if all workers quit they are told by then, and none begins to read */
 #define NGX_HTTP_MCP_READER_SHUTDOWN  200
 
+/* ms; one that was replaced may have something on its way */
+#define NGX_HTTP_MCP_READER_OVERLAP   1000
+
 /* ms; a stream that is in the way may be about to end */
 #define NGX_HTTP_MCP_READER_CONFLICT  50
 
@@ -27,7 +30,19 @@ static void ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
 static void ngx_http_mcp_reader_event(ngx_event_t *ev,
     ngx_event_handler_pt handler, ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_retry(ngx_event_t *ev);
-static ngx_int_t ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader);
+static ngx_int_t ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t **slot);
+static ngx_int_t ngx_http_mcp_reader_filter(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *uris);
+static void ngx_http_mcp_reader_replaced(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_reader_replace_handler(ngx_event_t *ev);
+static void ngx_http_mcp_reader_overlap_end(ngx_event_t *ev);
+static void ngx_http_mcp_reader_replace_failed(ngx_http_mcp_reader_t *reader);
+static ngx_uint_t ngx_http_mcp_reader_twice(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static ngx_uint_t ngx_http_mcp_reader_aside(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_reader_leave(ngx_http_mcp_upstream_request_t **slot);
 static void ngx_http_mcp_reader_before_open(
     ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq);
@@ -208,6 +223,12 @@ ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader)
                               reader);
     ngx_http_mcp_reader_event(&reader->takeover,
                               ngx_http_mcp_reader_takeover_timeout, reader);
+    ngx_http_mcp_reader_event(&reader->replace,
+                              ngx_http_mcp_reader_replace_handler, reader);
+    ngx_http_mcp_reader_event(&reader->overlap,
+                              ngx_http_mcp_reader_overlap_end, reader);
+
+    ngx_http_mcp_backoff_init(&reader->replacing);
 
     reader->takeover.cancelable = 0;
 
@@ -261,7 +282,7 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
     rc = NGX_DECLINED;
 
     if (reader->kind->wanted == NULL || reader->kind->wanted(reader)) {
-        rc = ngx_http_mcp_reader_attempt(reader);
+        rc = ngx_http_mcp_reader_attempt(reader, &reader->ureq);
     }
 
     if (rc == NGX_ERROR) {
@@ -280,7 +301,8 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
 /* NGX_DECLINED: it will never do; NGX_ERROR: not now */
 
 static ngx_int_t
-ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t **slot)
 {
     ngx_int_t                         rc;
     ngx_http_mcp_upstream_request_t  *ureq;
@@ -292,7 +314,7 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
         return NGX_ERROR;
     }
 
-    reader->ureq = ureq;
+    *slot = ureq;
 
     ngx_http_mcp_background_hold_worker(ureq->r);
 
@@ -302,6 +324,7 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
     ureq->serial = reader->serial;
     ureq->before_stream = ngx_http_mcp_reader_before_open;
     ureq->stream_opened = ngx_http_mcp_reader_opened;
+    ureq->filter = reader->kind->filter ? ngx_http_mcp_reader_filter : NULL;
     ureq->message = ngx_http_mcp_reader_message;
     ureq->done = ngx_http_mcp_reader_done;
     ureq->destroyed = ngx_http_mcp_reader_destroyed;
@@ -321,11 +344,23 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader)
     }
 
     if (rc != NGX_OK) {
-        ngx_http_mcp_reader_detach(reader);
+        ngx_http_mcp_reader_leave(slot);
         return ureq->scope.dots ? NGX_DECLINED : rc;
     }
 
     return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_reader_filter(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *uris)
+{
+    ngx_http_mcp_reader_t  *reader;
+
+    reader = ureq->data;
+
+    return reader->kind->filter(reader, ureq->r->pool, uris);
 }
 
 
@@ -350,6 +385,11 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq)
 
     reader = ureq->data;
     serial = ureq->us ? ureq->us->serial : 0;
+
+    if (ureq == reader->next) {
+        ngx_http_mcp_reader_replaced(reader);
+        return;
+    }
 
     reader->up = 1;
     reader->resumed = (ureq->x->last_event_id.len != 0);
@@ -382,6 +422,177 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq)
 
     reader->id_refused = 0;
     reader->failure = 0;
+
+    if (reader->kind->told) {
+        reader->kind->told(reader, &ureq->told);
+    }
+}
+
+
+void
+ngx_http_mcp_reader_replace(ngx_http_mcp_reader_t *reader)
+{
+    if (reader->up && reader->next == NULL && !reader->quiet
+        && !reader->replace.timer_set)
+    {
+        ngx_add_timer(&reader->replace, 0);
+    }
+}
+
+
+static void
+ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
+{
+    ngx_http_mcp_reader_t  *reader;
+
+    reader = ev->data;
+
+    if (!reader->up || reader->next || reader->quiet || ngx_exiting) {
+        return;
+    }
+
+    if (reader->twice == NULL) {
+        reader->twice = ngx_palloc(reader->pool, NGX_HTTP_MCP_READER_TWICE
+                                         * sizeof(ngx_http_mcp_reader_twice_t));
+        if (reader->twice == NULL) {
+            ngx_http_mcp_reader_replace_failed(reader);
+            return;
+        }
+    }
+
+    /* the one before, if it is still read, is not to be compared with two */
+
+    if (reader->overlap.timer_set) {
+        ngx_del_timer(&reader->overlap);
+        ngx_http_mcp_reader_leave(&reader->old);
+    }
+
+    reader->ntwice = 0;
+
+    if (ngx_http_mcp_reader_attempt(reader, &reader->next) != NGX_OK) {
+        ngx_http_mcp_reader_replace_failed(reader);
+    }
+}
+
+
+static void
+ngx_http_mcp_reader_replace_failed(ngx_http_mcp_reader_t *reader)
+{
+    ngx_http_mcp_reader_leave(&reader->next);
+
+    reader->ntwice = 0;
+
+    ngx_add_timer(&reader->replace,
+                  ngx_http_mcp_backoff_next(&reader->replacing));
+}
+
+
+/* the new stream stands */
+
+static void
+ngx_http_mcp_reader_replaced(ngx_http_mcp_reader_t *reader)
+{
+    reader->old = reader->ureq;
+    reader->ureq = reader->next;
+    reader->next = NULL;
+
+    reader->since = ngx_current_msec;
+
+    ngx_http_mcp_backoff_reset(&reader->replacing);
+
+    ngx_add_timer(&reader->overlap, NGX_HTTP_MCP_READER_OVERLAP);
+
+    if (reader->kind->told) {
+        reader->kind->told(reader, &reader->ureq->told);
+    }
+}
+
+
+static void
+ngx_http_mcp_reader_overlap_end(ngx_event_t *ev)
+{
+    ngx_http_mcp_reader_t  *reader;
+
+    reader = ev->data;
+
+    ngx_http_mcp_reader_leave(&reader->old);
+
+    reader->ntwice = 0;
+}
+
+
+/*
+ * Each of the two streams tells of what happens while both stand: the n-th that
+ * is alike is one event.  The older one may tell more, of before.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_reader_twice(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text)
+{
+    uint64_t                      hash;
+    ngx_uint_t                    i, newer;
+    ngx_http_mcp_reader_twice_t  *twice;
+
+    if (reader->next == NULL && reader->old == NULL) {
+        return 0;
+    }
+
+    newer = (reader->old && ureq != reader->old);
+
+    hash = ((uint64_t) ngx_murmur_hash2(text->data, text->len) << 32)
+           | ngx_crc32_long(text->data, text->len);
+
+    twice = reader->twice;
+
+    for (i = 0; i < reader->ntwice; i++) {
+        if (twice[i].text == hash) {
+            break;
+        }
+    }
+
+    if (i == reader->ntwice) {
+
+        if (i == NGX_HTTP_MCP_READER_TWICE) {
+            return 0;
+        }
+
+        twice[i].text = hash;
+        twice[i].told[0] = 0;
+        twice[i].told[1] = 0;
+
+        reader->ntwice++;
+    }
+
+    return ++twice[i].told[newer] <= twice[i].told[!newer];
+}
+
+
+/* whether one ended that is not the stream: nothing comes of it */
+
+static ngx_uint_t
+ngx_http_mcp_reader_aside(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq)
+{
+    if (ureq == reader->next) {
+        ngx_http_mcp_reader_replace_failed(reader);
+        return 1;
+    }
+
+    if (ureq == reader->old) {
+
+        if (reader->overlap.timer_set) {
+            ngx_del_timer(&reader->overlap);
+        }
+
+        ngx_http_mcp_reader_leave(&reader->old);
+
+        reader->ntwice = 0;
+
+        return 1;
+    }
+
+    return 0;
 }
 
 
@@ -460,11 +671,15 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
     consume.id = reader->id;
     consume.rc = NGX_AGAIN;
 
-    if (ureq->x->feed) {
+    if (ureq->x->feed || ureq->manner->filters) {
 
         /* two readers of an overlap get equal events */
 
         consume.text = *text;
+    }
+
+    if (ngx_http_mcp_reader_twice(reader, ureq, text)) {
+        return;
     }
 
     if (text->len == 0) {
@@ -510,6 +725,10 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
+    if (ngx_http_mcp_reader_aside(reader, ureq)) {
+        return;
+    }
+
     reader->conflict = 0;
 
     stops = reader->up ? 0 : ngx_http_mcp_reader_refused(reader, ureq, outcome);
@@ -540,7 +759,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
     refusal = NGX_HTTP_MCP_RETRY;
 
     if (ureq->manner && ureq->manner->refused && ureq->x
-        && ureq->x->method == NGX_HTTP_GET)
+        && (ureq->x->method == NGX_HTTP_GET || ureq->manner->filters))
     {
         refusal = ureq->manner->refused(ureq, outcome,
                                         failure != reader->failure);
@@ -586,6 +805,17 @@ ngx_http_mcp_reader_destroyed(ngx_http_mcp_upstream_request_t *ureq)
     ngx_http_mcp_reader_t  *reader;
 
     reader = ureq->data;
+
+    if (ureq == reader->old) {
+        reader->old = NULL;
+        return;
+    }
+
+    if (ureq == reader->next) {
+        reader->next = NULL;
+        ngx_http_mcp_reader_replace_failed(reader);
+        return;
+    }
 
     reader->ureq = NULL;
     reader->conflict = 0;
@@ -709,12 +939,31 @@ ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader)
 static void
 ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader)
 {
+    if (reader->replace.timer_set) {
+        ngx_del_timer(&reader->replace);
+    }
+
+    if (reader->overlap.timer_set) {
+        ngx_del_timer(&reader->overlap);
+    }
+
+    reader->ntwice = 0;
+
+    ngx_http_mcp_reader_leave(&reader->old);
+    ngx_http_mcp_reader_leave(&reader->next);
+    ngx_http_mcp_reader_leave(&reader->ureq);
+}
+
+
+static void
+ngx_http_mcp_reader_leave(ngx_http_mcp_upstream_request_t **slot)
+{
     ngx_http_mcp_upstream_request_t  *ureq;
 
-    ureq = reader->ureq;
+    ureq = *slot;
 
     if (ureq) {
-        reader->ureq = NULL;
+        *slot = NULL;
         ngx_http_mcp_upstream_request_close(ureq);
     }
 }

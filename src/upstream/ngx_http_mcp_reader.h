@@ -72,6 +72,17 @@ struct ngx_http_mcp_reader_kind_s {
     ngx_int_t               (*request)(ngx_http_mcp_reader_t *reader,
                                 ngx_http_mcp_upstream_request_t *ureq);
 
+    /*
+     * The resources that it is to tell of, where that is said when it is
+     * opened (see ngx_http_mcp_reader_replace()); a raw array, from pool
+     */
+    ngx_int_t               (*filter)(ngx_http_mcp_reader_t *reader,
+                                ngx_pool_t *pool, ngx_str_t *uris);
+
+    /* such a stream stands, after opened(), and tells of these; raw or empty */
+    void                    (*told)(ngx_http_mcp_reader_t *reader,
+                                ngx_str_t *uris);
+
     /* the stream is asked for now, on the session with this serial */
     void                    (*before_open)(ngx_http_mcp_reader_t *reader,
                                 ngx_uint_t serial);
@@ -113,6 +124,16 @@ struct ngx_http_mcp_reader_kind_s {
 };
 
 
+/* what two streams of an overlap told, by a hash */
+
+#define NGX_HTTP_MCP_READER_TWICE  64
+
+typedef struct {
+    uint64_t                     text;
+    uint32_t                     told[2];      /* by the older, the newer one */
+} ngx_http_mcp_reader_twice_t;
+
+
 struct ngx_http_mcp_reader_s {
     /* in; zero else */
     ngx_http_mcp_reader_kind_t  *kind;
@@ -145,6 +166,15 @@ struct ngx_http_mcp_reader_s {
     ngx_event_t                  tick;
     ngx_event_t                  retry;
     ngx_event_t                  takeover;  /* keeps a worker that quits */
+
+    /* one stream replaces another */
+    ngx_http_mcp_upstream_request_t  *next;    /* is being opened */
+    ngx_http_mcp_upstream_request_t  *old;     /* is read for a while */
+    ngx_event_t                  replace;      /* next is to be made, again */
+    ngx_event_t                  overlap;      /* old is to go */
+    ngx_http_mcp_backoff_t       replacing;
+    ngx_http_mcp_reader_twice_t *twice;        /* while both are read */
+    ngx_uint_t                   ntwice;
     u_char                       id_buf[NGX_MCP_LEASE_ID_MAX];
     unsigned                     leased:1;
     unsigned                     lease_lost:1;
@@ -174,6 +204,12 @@ void ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader);
 
 /* breaks the stream, and opens it again */
 void ngx_http_mcp_reader_reconnect(ngx_http_mcp_reader_t *reader);
+
+/*
+ * The stream is to tell of other resources: another one is opened with these,
+ * and closes this one once it stands.  What both tell is one event.
+ */
+void ngx_http_mcp_reader_replace(ngx_http_mcp_reader_t *reader);
 
 /* closes the stream, without a call; from any handler */
 void ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader);

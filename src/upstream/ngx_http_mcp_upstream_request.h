@@ -66,6 +66,14 @@ struct ngx_http_mcp_upstream_request_s {
     /* the GET stream is about to be asked for on ureq->us; may be NULL */
     void      (*before_stream)(ngx_http_mcp_upstream_request_t *ureq);
 
+    /*
+     * The resources that the stream is to tell of, where that is said when it
+     * is opened: a raw array from the request's pool; NGX_OK or NGX_ERROR.  May
+     * be NULL.
+     */
+    ngx_int_t (*filter)(ngx_http_mcp_upstream_request_t *ureq,
+                  ngx_str_t *uris);
+
     /* the answer is a stream; may be NULL */
     void      (*stream_opened)(ngx_http_mcp_upstream_request_t *ureq);
 
@@ -95,6 +103,10 @@ struct ngx_http_mcp_upstream_request_s {
                                                      else empty */
     ngx_uint_t                        refused;    /* session_only: it takes
                                                      none of that */
+    ngx_str_t                         told;       /* stream_opened: what it
+                                                     tells of of filter(), raw,
+                                                     during the call; or empty
+                                                     */
     ngx_mcp_upstream_session_t       *us;         /* the session there, or
                                                      NULL */
 
