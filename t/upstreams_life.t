@@ -81,7 +81,8 @@ sub text { my $r = shift; return $r && $r->{result}{content}[0]{text} }
 
 my $one = server('one');
 
-my $alpha = server('alpha', streams => 1, instructions => "Ask \"alpha\" first.",
+my $alpha = server('alpha', streams => 1,
+                   instructions => "Ask \"alpha\" first.",
                    info => { title => 'The Alpha' },
                    capabilities => { tools => {}, experimental => { a => {} },
                                      odd => { from => 'alpha' } });
@@ -169,7 +170,8 @@ EOF2
 
 my $t = Mcp::Test->new(conf => $conf, vars => {
     ONE => $one->port, ALPHA => $alpha->port, BETA => $beta->port,
-    GAMMA => $gamma, THIRD => 'mcp_upstream gamma /_gamma;', MAIN => $main->port, SPARE => $spare->port,
+    GAMMA => $gamma, THIRD => 'mcp_upstream gamma /_gamma;',
+    MAIN => $main->port, SPARE => $spare->port,
     MANY => join ' ', map { 'server 127.0.0.1:' . $_->port . ';' } @many });
 
 
@@ -249,7 +251,7 @@ $s = $t->session(path => '/three');
 my $caps = $s->{server}{capabilities};
 
 is_deeply([sort keys %$caps],
-          ['experimental', 'logging', 'odd', 'prompts', 'tools'],
+          [qw(experimental logging odd prompts resources tools)],
           'capabilities of all that answer');
 is_deeply($caps->{experimental}, { a => {}, b => {} },
           'experimental ones are joined by name, the first wins');
@@ -276,10 +278,10 @@ is(state('alpha'), 'known', 'mcp_status: known');
 is(state('gamma'), 'unreached', 'mcp_status: never reached');
 
 $gamma = server('gamma', port => $gamma,
-                capabilities => { resources => {}, logging => {} });
+                capabilities => { completions => {}, logging => {} });
 
 ok(wait_for { $t->session(path => '/three')
-                  ->{server}{capabilities}{resources} },
+                  ->{server}{capabilities}{completions} },
    'its arrival changes what new sessions are offered');
 
 my $n = $gamma->count;
@@ -289,7 +291,7 @@ is($gamma->count, $n, 'it is asked no more then');
 $beta->refuse;
 ok($t->reload, 'reload while another is away');
 $caps = $t->session(path => '/three')->{server}{capabilities};
-ok($caps->{prompts} && $caps->{resources} && $caps->{tools},
+ok($caps->{prompts} && $caps->{completions} && $caps->{tools},
    'what it can is still offered');
 is(state('beta'), 'away', 'mcp_status: away');
 is(state('gamma'), 'known', 'mcp_status: the one that came');
