@@ -33,6 +33,7 @@
 
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_route.h"
 #include "ngx_http_mcp_stream.h"
 
 
@@ -66,6 +67,8 @@ typedef enum {
 
 typedef struct ngx_http_mcp_batch_s     ngx_http_mcp_batch_t;
 typedef struct ngx_http_mcp_large_s     ngx_http_mcp_large_t;
+
+typedef struct ngx_http_mcp_call_missed_s  ngx_http_mcp_call_missed_t;
 
 
 typedef struct {
@@ -132,6 +135,9 @@ struct ngx_http_mcp_call_s {
     ngx_event_t                 after;        /* mcp_stream_after */
     ngx_str_t                   uri;          /* this call subscribed to it */
 
+    ngx_http_mcp_route_t        route;        /* of the upstream, once known */
+    ngx_http_mcp_call_missed_t  *missed;      /* where it was before */
+
     ngx_http_mcp_stream_owner_t  owner;
     ngx_http_mcp_large_t       *large;        /* waits for the stream */
 
@@ -194,6 +200,67 @@ ngx_int_t ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
  */
 ngx_int_t ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
+
+
+/* resources/subscribe: the upstream has refused, and the route has another */
+ngx_int_t ngx_http_mcp_call_subscribe_again(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+
+
+/* the upstream that a call is for (ngx_http_mcp_call_route.c) */
+
+/* call->route: NGX_AGAIN; else start() returns this: nobody has it */
+ngx_int_t ngx_http_mcp_call_route(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+
+/* the message as that upstream understands it; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_mcp_call_body(ngx_http_mcp_call_t *call, ngx_str_t *body);
+
+/*
+ * Lists of several upstreams, or of one with a prefix, gathered from all on the
+ * client's own sessions there; as start() would.  NGX_DECLINED: it is no list,
+ * or that of the only upstream.
+ */
+ngx_int_t ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+
+/* finds out the upstream's name of what is called, then calls it; likewise */
+ngx_int_t ngx_http_mcp_call_look_up(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+
+/* ngx_mcp_list_kind_e, or NGX_ERROR: the method is none of a list */
+ngx_int_t ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call);
+
+/* why a cursor is refused */
+#define NGX_HTTP_MCP_CURSOR                                                   \
+    "params.cursor is not a cursor of the current list; begin with the first " \
+    "page"
+
+/*
+ * The result of a list that no upstream has, but the module does.  NGX_OK or
+ * NGX_DECLINED.
+ */
+ngx_int_t ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call,
+    ngx_str_t *result);
+
+/* a request or notification of an upstream on its way to the client */
+void ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id);
+
+/*
+ * It has not got it, or cannot tell: its answer, with a JSON-RPC code, which
+ * is given if others have not got it either.
+ */
+void ngx_http_mcp_call_missed(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply, ngx_int_t code, ngx_http_mcp_exchange_t *x);
+
+/*
+ * Asks another one, as ngx_http_mcp_call_to_upstream() does.  NGX_OK: all were
+ * asked; the answer is that of *x.
+ */
+ngx_int_t ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
+    ngx_uint_t session_only, ngx_http_mcp_reply_t *reply,
+    ngx_http_mcp_exchange_t **x);
 
 
 /* for answerers */

@@ -35,7 +35,9 @@ typedef struct {
     ngx_str_t                 buffer;     /* room for an answer in pieces */
     size_t                    size;       /* of them so far */
 
+    ngx_http_mcp_exchange_t  *answer;     /* whose headers the answer has */
     ngx_uint_t                logged;     /* the log has what was wrong */
+    ngx_uint_t                missed;     /* another upstream may have it */
     ngx_event_t               timeout;    /* the answer does not depend on it,
                                              and waits no longer */
 } ngx_http_mcp_forward_t;
@@ -57,10 +59,10 @@ static void ngx_http_mcp_forward_streams(ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_forward_paused(ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);
-static void ngx_http_mcp_forward_request(ngx_http_mcp_call_t *call,
-    ngx_str_t *text, ngx_str_t *id);
+static ngx_uint_t ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call,
+    ngx_str_t *text);
 static void ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
-    ngx_str_t *id);
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *id);
 static void ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call,
     ngx_str_t *text, ngx_str_t *id);
 static void ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call,
@@ -81,8 +83,6 @@ static void ngx_http_mcp_forward_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
     ngx_http_mcp_outcome_e outcome, ngx_http_mcp_reply_t *reply);
-static ngx_int_t ngx_http_mcp_forward_own_list(ngx_http_mcp_call_t *call,
-    ngx_str_t *result);
 static ngx_int_t ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_cancel_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
@@ -136,7 +136,21 @@ ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
     ngx_int_t                         rc;
     ngx_http_mcp_upstream_request_t  *ureq;
 
-    rc = ngx_http_mcp_call_open(call, reply);
+    rc = ngx_http_mcp_call_gather(call, reply);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    rc = ngx_http_mcp_call_route(call, reply);
+
+    if (rc == NGX_AGAIN && call->route.cut) {
+        return ngx_http_mcp_call_look_up(call, reply);
+    }
+
+    if (rc == NGX_AGAIN) {
+        rc = ngx_http_mcp_call_open(call, reply);
+    }
 
     if (rc != NGX_AGAIN) {
         return rc;
@@ -167,7 +181,11 @@ ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     ngx_http_mcp_forward_t           *forward;
     ngx_http_mcp_upstream_request_t  *ureq;
 
-    rc = ngx_http_mcp_call_open(call, reply);
+    rc = ngx_http_mcp_call_route(call, reply);
+
+    if (rc == NGX_AGAIN) {
+        rc = ngx_http_mcp_call_open(call, reply);
+    }
 
     if (rc != NGX_AGAIN) {
         return rc;
@@ -224,7 +242,7 @@ ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
     ureq->owner = ctx->caller.session;
     ureq->call = call->record.ref;
     ureq->tenant = ctx->caller.tenant;
-    ureq->body = call->message->text;
+    ureq->upstream = call->route.upstream;
     ureq->data = call;
 
     if (call->batch == NULL) {
@@ -236,9 +254,9 @@ ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
         return NULL;
     }
 
-    ureq->upstream = ngx_http_mcp_router_select(&ctx->conf->bridge.router,
-                                                call->message->method_code,
-                                                &ureq->scope.name);
+    if (ngx_http_mcp_call_body(call, &ureq->body) != NGX_OK) {
+        return NULL;
+    }
 
     ctx->upstream = ureq->upstream->name;
 
@@ -339,12 +357,13 @@ ngx_http_mcp_forward_room(ngx_http_mcp_call_t *call, ngx_uint_t room)
 static ngx_int_t
 ngx_http_mcp_forward_headers(ngx_http_mcp_call_t *call)
 {
-    ngx_http_mcp_forward_t  *forward;
+    ngx_http_mcp_forward_t   *forward;
+    ngx_http_mcp_exchange_t  *x;
 
     forward = call->data;
+    x = forward->answer ? forward->answer : forward->ureq.x;
 
-    return forward->ureq.x ? ngx_http_mcp_copy_headers(call->r, forward->ureq.x)
-                         : NGX_OK;
+    return x ? ngx_http_mcp_copy_headers(call->r, x) : NGX_OK;
 }
 
 
@@ -427,7 +446,7 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
     if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
-        ngx_http_mcp_forward_request(call, text, &id);
+        ngx_http_mcp_call_upstream_message(call, ureq, text, &id);
         return;
     }
 
@@ -453,28 +472,72 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
+    if (ngx_http_mcp_forward_missed(call, text)) {
+        ureq->answered = 1;
+        return;
+    }
+
     ngx_http_mcp_forward_note(call, text);
     ngx_http_mcp_forward_answer(call, text, 0);
 }
 
 
-/* a request or notification of the upstream */
+/* whether it is kept, because another upstream may have what was asked for */
 
-static void
-ngx_http_mcp_forward_request(ngx_http_mcp_call_t *call, ngx_str_t *text,
-    ngx_str_t *id)
+static ngx_uint_t
+ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call, ngx_str_t *text)
 {
-    ngx_int_t                         rc;
-    ngx_str_t                         out;
-    ngx_uint_t                        level;
-    ngx_pool_t                       *pool;
-    ngx_http_mcp_ctx_t               *ctx;
-    ngx_http_mcp_forward_t           *forward;
-    ngx_http_mcp_upstream_request_t  *ureq;
+    ngx_int_t                code;
+    ngx_str_t                value;
+    ngx_mcp_json_t          *json;
+    ngx_http_mcp_reply_t     reply;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+    json = &forward->ureq.x->scan;
+
+    if (!call->route.seek
+        || json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT)
+    {
+        return 0;
+    }
+
+    value = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+    code = ngx_http_mcp_error_code(&value);
+
+    if (!ngx_http_mcp_route_absent(call->message->method_code, code)) {
+        return 0;
+    }
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+    reply.nparts = 1;
+
+    if (ngx_http_mcp_string_copy(call->r->pool, &reply.parts[0], text)
+        != NGX_OK)
+    {
+        return 0;
+    }
+
+    forward->missed = 1;
+
+    ngx_http_mcp_call_missed(call, &reply, code, forward->ureq.x);
+
+    return 1;
+}
+
+
+void
+ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id)
+{
+    ngx_int_t            rc;
+    ngx_str_t            out;
+    ngx_uint_t           level;
+    ngx_pool_t          *pool;
+    ngx_http_mcp_ctx_t  *ctx;
 
     ctx = call->ctx;
-    forward = call->data;
-    ureq = &forward->ureq;
     pool = NULL;
 
     if (id->len == 0
@@ -488,7 +551,7 @@ ngx_http_mcp_forward_request(ngx_http_mcp_call_t *call, ngx_str_t *text,
     if (rc != NGX_OK) {
 
         if (id->len) {
-            ngx_http_mcp_forward_refuse(call, id);
+            ngx_http_mcp_forward_refuse(call, ureq, id);
         }
 
         return;
@@ -508,19 +571,17 @@ ngx_http_mcp_forward_request(ngx_http_mcp_call_t *call, ngx_str_t *text,
 /* the client cannot be asked */
 
 static void
-ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call, ngx_str_t *id)
+ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *id)
 {
-    ngx_http_mcp_forward_t   *forward;
-    ngx_http_mcp_audience_t   audience;
-
-    forward = call->data;
+    ngx_http_mcp_audience_t  audience;
 
     ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
 
     audience.tenant = call->ctx->caller.tenant;
     audience.session = call->ctx->caller.session_id;
 
-    ngx_http_mcp_server_request_refuse(&forward->ureq, &audience, id);
+    ngx_http_mcp_server_request_refuse(ureq, &audience, id);
 }
 
 
@@ -588,6 +649,15 @@ ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
     }
 
     if (json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT) {
+
+        if (call->route.seek
+            && call->message->method_code == NGX_MCP_METHOD_RESOURCES_READ)
+        {
+            ngx_http_mcp_route_learn(&call->ctx->conf->bridge,
+                                     &call->ctx->caller, call->route.upstream,
+                                     &forward->ureq.scope.name);
+        }
+
         return;
     }
 
@@ -659,7 +729,7 @@ ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
                                text->data);
 
     if (result.len == 0 && call->ctx->error == NGX_MCP_METHOD_NOT_FOUND
-        && ngx_http_mcp_forward_own_list(call, &result) == NGX_OK)
+        && ngx_http_mcp_call_own_list(call, &result) == NGX_OK)
     {
         own = ngx_mcp_result_compose(call->r->pool, &call->message->id,
                                      &result);
@@ -681,10 +751,8 @@ ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
-/* the result of a list that the upstream does not have, but the module does */
-
-static ngx_int_t
-ngx_http_mcp_forward_own_list(ngx_http_mcp_call_t *call, ngx_str_t *result)
+ngx_int_t
+ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call, ngx_str_t *result)
 {
     ngx_mcp_message_t  *m;
 
@@ -912,8 +980,10 @@ static void
 ngx_http_mcp_forward_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_http_mcp_call_t   *call;
-    ngx_http_mcp_reply_t   reply;
+    ngx_int_t                rc;
+    ngx_http_mcp_call_t     *call;
+    ngx_http_mcp_reply_t     reply;
+    ngx_http_mcp_forward_t  *forward;
 
     call = ureq->data;
 
@@ -928,8 +998,27 @@ ngx_http_mcp_forward_done(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
-    ngx_http_mcp_forward_failed(call, outcome, &reply);
-    ngx_http_mcp_call_end(call, &reply);
+    forward = call->data;
+
+    if (!forward->missed) {
+        ngx_http_mcp_forward_failed(call, outcome, &reply);
+
+        if (!call->route.seek || reply.status == 0
+            || call->response == NGX_HTTP_MCP_CALL_JSON)
+        {
+            ngx_http_mcp_call_end(call, &reply);
+            return;
+        }
+
+        ngx_http_mcp_call_missed(call, &reply, reply.code, ureq->x);
+    }
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+    rc = ngx_http_mcp_call_elsewhere(call, ureq->session_only, &reply,
+                                     &forward->answer);
+
+    ngx_http_mcp_call_started(call, rc, &reply);
 }
 
 
@@ -948,7 +1037,7 @@ ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
     ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
 
     if (ngx_http_mcp_upstream_request_absent(ureq, outcome)) {
-        if (ngx_http_mcp_forward_own_list(call, &reply->result) != NGX_OK) {
+        if (ngx_http_mcp_call_own_list(call, &reply->result) != NGX_OK) {
             (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
                                             NGX_MCP_METHOD_NOT_FOUND,
                                             "Method not found");

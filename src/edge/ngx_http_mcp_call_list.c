@@ -20,7 +20,6 @@ typedef struct {
 
 static ngx_int_t ngx_http_mcp_list_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
-static ngx_int_t ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call);
 static ngx_int_t ngx_http_mcp_list_get(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_mcp_page_t *ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
@@ -102,7 +101,7 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call)
 {
     switch (call->message->method_code) {
@@ -161,9 +160,7 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     if (page == NULL) {
         return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
                                         NGX_MCP_INVALID_PARAMS,
-                                        "params.cursor is not a cursor of the "
-                                        "current list; begin with the first "
-                                        "page");
+                                        NGX_HTTP_MCP_CURSOR);
     }
 
     if (ngx_http_mcp_list_frame(call, list, page, reply) != NGX_OK) {

@@ -483,6 +483,7 @@ static void
 ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
 {
     ngx_http_mcp_wait_t      *w;
+    ngx_http_mcp_route_t      route;
     ngx_http_mcp_interest_t   want;
     ngx_http_mcp_loc_conf_t  *mlcf;
     ngx_http_mcp_upstream_t  *u;
@@ -494,8 +495,11 @@ ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)
         return;
     }
 
-    u = ngx_http_mcp_router_select(&mlcf->bridge.router,
-                                   NGX_MCP_METHOD_SUBSCRIBE, &w->topic.uri);
+    ngx_http_mcp_route(&mlcf->bridge, &call->ctx->caller,
+                       NGX_MCP_METHOD_SUBSCRIBE, NGX_MCP_PATH_URI,
+                       &w->topic.uri, &route);
+
+    u = route.upstream;
 
     if (u == NULL || !u->listen
         || ngx_http_mcp_updateless(u, &call->ctx->caller.tenant)) {

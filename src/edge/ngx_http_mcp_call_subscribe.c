@@ -13,6 +13,12 @@ static ngx_int_t ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_subscription_begin(ngx_http_mcp_call_t *call,
     ngx_int_t rc, ngx_http_mcp_upstream_t *u, ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_subscription_route(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_http_mcp_upstream_t *ngx_http_mcp_subscription_upstream(
+    ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_subscription_refused(ngx_http_mcp_call_t *call,
+    ngx_int_t rc, ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_subscription_add(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_t *u);
 static ngx_int_t ngx_http_mcp_subscription_topic(ngx_http_mcp_call_t *call,
@@ -96,13 +102,15 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
 
     u = NULL;
 
-    if (name.len == 0) {
-        u = ngx_http_mcp_router_select(&mlcf->bridge.router,
-                                       call->message->method_code, &call->uri);
+    if (name.len == 0 && mlcf->bridge.router.n) {
+        rc = ngx_http_mcp_subscription_route(call, reply);
 
-        if (u && ngx_http_mcp_updateless(u, &call->ctx->caller.tenant)) {
-            u = NULL;
+        if (rc != NGX_AGAIN) {
+            ngx_str_null(&call->uri);
+            return rc;
         }
+
+        u = ngx_http_mcp_subscription_upstream(call);
     }
 
     if (call->message->method_code == NGX_MCP_METHOD_UNSUBSCRIBE) {
@@ -110,7 +118,7 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
     }
 
     known = ngx_mcp_session_subscribed(mlcf->zone, call->ctx->caller.session,
-                                       &call->uri);
+                                       &call->uri, NULL);
 
     rc = ngx_http_mcp_subscription_add(call, u);
 
@@ -122,15 +130,7 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
     }
 
     if (rc == NGX_BUSY || rc == NGX_DECLINED) {
-        ngx_str_null(&call->uri);
-
-        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK, NGX_MCP_REFUSED,
-                                        rc == NGX_BUSY
-                                        ? "the limit of subscriptions is "
-                                          "reached (mcp_subscription_limit)"
-                                        : "the zone has no room for a "
-                                          "subscription (mcp_zone); try again "
-                                          "later");
+        return ngx_http_mcp_subscription_refused(call, rc, reply);
     }
 
     if (name.len) {
@@ -143,6 +143,93 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
     }
 
     return ngx_http_mcp_subscription_begin(call, rc, u, reply);
+}
+
+
+/* as ngx_http_mcp_call_route(): to the upstream of a subscription there is */
+
+static ngx_int_t
+ngx_http_mcp_subscription_route(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_router_t    *router;
+    ngx_http_mcp_upstream_t  *u;
+
+    rc = ngx_http_mcp_call_route(call, reply);
+
+    if (rc != NGX_AGAIN || !call->route.seek) {
+        return rc;
+    }
+
+    router = &call->ctx->conf->bridge.router;
+
+    for (u = ngx_http_mcp_router_next(router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(router, u))
+    {
+        if (ngx_mcp_session_subscribed(call->ctx->conf->zone,
+                                       call->ctx->caller.session, &call->uri,
+                                       &u->name))
+        {
+            call->route.upstream = u;
+            call->route.seek = 0;
+            break;
+        }
+    }
+
+    return rc;
+}
+
+
+/* NULL: it is told of no subscription */
+
+static ngx_http_mcp_upstream_t *
+ngx_http_mcp_subscription_upstream(ngx_http_mcp_call_t *call)
+{
+    return ngx_http_mcp_updateless(call->route.upstream,
+                                   &call->ctx->caller.tenant)
+           ? NULL : call->route.upstream;
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_subscribe_again(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_upstream_t  *u;
+
+    call->answerer = &ngx_http_mcp_call_subscription;
+    call->data = NULL;
+
+    (void) ngx_mcp_session_unsubscribe(call->ctx->conf->zone,
+                                       call->ctx->caller.session, &call->uri);
+
+    u = ngx_http_mcp_subscription_upstream(call);
+    rc = ngx_http_mcp_subscription_add(call, u);
+
+    if (rc == NGX_BUSY || rc == NGX_DECLINED) {
+        return ngx_http_mcp_subscription_refused(call, rc, reply);
+    }
+
+    return ngx_http_mcp_subscription_begin(call, rc, u, reply);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_subscription_refused(ngx_http_mcp_call_t *call, ngx_int_t rc,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_str_null(&call->uri);
+
+    return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK, NGX_MCP_REFUSED,
+                                    rc == NGX_BUSY
+                                    ? "the limit of subscriptions is "
+                                      "reached (mcp_subscription_limit)"
+                                    : "the zone has no room for a "
+                                      "subscription (mcp_zone); try again "
+                                      "later");
 }
 
 

@@ -7,6 +7,8 @@
 #include "ngx_http_mcp_server_request.h"
 
 
+static ngx_http_mcp_upstream_t *ngx_http_mcp_notification_upstream(
+    ngx_http_mcp_loc_conf_t *mlcf, uint32_t hash);
 static void ngx_http_mcp_notification_message(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static void ngx_http_mcp_notification_done(ngx_http_mcp_fanout_t *fanout);
@@ -48,6 +50,7 @@ ngx_int_t
 ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m, void (*done)(ngx_http_mcp_fanout_t *fanout))
 {
+    uint32_t                   hash;
     ngx_int_t                  rc;
     ngx_str_t                  id, body;
     ngx_http_mcp_fanout_t     *fanout;
@@ -87,11 +90,14 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         id = ngx_mcp_message_member(m, NGX_MCP_PATH_REQUEST_ID);
 
         if (id.len == 0
-            || ngx_mcp_call_cancel(mlcf->zone, ctx->caller.session, &id)
+            || ngx_mcp_call_cancel(mlcf->zone, ctx->caller.session, &id,
+                                   &hash)
                != NGX_OK)
         {
             return NGX_DECLINED;
         }
+
+        u = ngx_http_mcp_notification_upstream(mlcf, hash);
 
         ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_CALLS_CANCELLED, 1);
     }
@@ -116,6 +122,34 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     }
 
     return ngx_http_mcp_fanout_start(fanout, &mlcf->bridge.router);
+}
+
+
+/* that of a call; NULL: it has several, or there is one only */
+
+static ngx_http_mcp_upstream_t *
+ngx_http_mcp_notification_upstream(ngx_http_mcp_loc_conf_t *mlcf,
+    uint32_t hash)
+{
+    ngx_http_mcp_router_t    *router;
+    ngx_http_mcp_upstream_t  *u;
+
+    if (hash == 0) {
+        return NULL;
+    }
+
+    router = &mlcf->bridge.router;
+
+    for (u = ngx_http_mcp_router_next(router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(router, u))
+    {
+        if (ngx_mcp_call_upstream(mlcf->zone, &u->name) == hash) {
+            break;
+        }
+    }
+
+    return u;
 }
 
 

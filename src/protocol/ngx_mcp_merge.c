@@ -23,10 +23,15 @@ static ngx_uint_t ngx_mcp_merge_count(ngx_mcp_merge_part_t *parts,
     ngx_uint_t n);
 static uint32_t *ngx_mcp_merge_table(ngx_mcp_merge_t *m, ngx_pool_t *pool);
 static ngx_int_t ngx_mcp_merge_add(ngx_mcp_merge_t *m, ngx_uint_t kind,
-    ngx_mcp_merge_part_t *part, ngx_mcp_merge_titles_t *titles,
-    ngx_pool_t *pool, ngx_pool_t *temp);
+    ngx_mcp_merge_part_t *parts, ngx_uint_t n, ngx_uint_t i,
+    ngx_mcp_merge_titles_t *titles, ngx_pool_t *pool, ngx_pool_t *temp);
 static ngx_int_t ngx_mcp_merge_name(ngx_mcp_merge_entry_t *e, ngx_uint_t kind,
     ngx_str_t *prefix, ngx_pool_t *pool);
+static ngx_mcp_merge_part_t *ngx_mcp_merge_prefixed(
+    ngx_mcp_merge_part_t *parts, ngx_uint_t n, ngx_uint_t kind,
+    ngx_mcp_merge_part_t *part, ngx_str_t *name);
+static void ngx_mcp_merge_hide(ngx_mcp_merge_part_t *part, ngx_str_t *name,
+    ngx_uint_t source);
 static ngx_uint_t ngx_mcp_merge_place(ngx_mcp_merge_t *m, ngx_str_t *name);
 static ngx_uint_t ngx_mcp_merge_title(ngx_mcp_merge_t *m,
     ngx_mcp_merge_titles_t *titles, ngx_mcp_merge_item_t *item);
@@ -69,7 +74,7 @@ ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_uint_t kind, ngx_mcp_merge_part_t *parts,
     for (i = 0; i < n; i++) {
         parts[i].hidden = 0;
 
-        if (ngx_mcp_merge_add(m, kind, &parts[i], &titles, pool, temp)
+        if (ngx_mcp_merge_add(m, kind, parts, n, i, &titles, pool, temp)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -148,14 +153,16 @@ ngx_mcp_merge_table(ngx_mcp_merge_t *m, ngx_pool_t *pool)
 
 static ngx_int_t
 ngx_mcp_merge_add(ngx_mcp_merge_t *m, ngx_uint_t kind,
-    ngx_mcp_merge_part_t *part, ngx_mcp_merge_titles_t *titles,
-    ngx_pool_t *pool, ngx_pool_t *temp)
+    ngx_mcp_merge_part_t *parts, ngx_uint_t n, ngx_uint_t i,
+    ngx_mcp_merge_titles_t *titles, ngx_pool_t *pool, ngx_pool_t *temp)
 {
     ngx_str_t               rest, raw, suffix;
     ngx_uint_t              place;
+    ngx_mcp_merge_part_t   *part, *owner;
     ngx_mcp_merge_item_t   *item;
     ngx_mcp_merge_entry_t  *e, *other;
 
+    part = &parts[i];
     rest = part->text;
 
     while (ngx_mcp_json_element(&rest, &raw) == NGX_OK) {
@@ -172,18 +179,20 @@ ngx_mcp_merge_add(ngx_mcp_merge_t *m, ngx_uint_t kind,
             return NGX_ERROR;
         }
 
+        owner = ngx_mcp_merge_prefixed(parts, n, kind, part, &e->name);
+
+        if (owner) {
+            ngx_mcp_merge_hide(part, &e->name, owner->source);
+            continue;
+        }
+
         place = ngx_mcp_merge_place(m, &e->name);
 
         if (m->table[place]) {
             other = &m->entries[m->table[place] - 1];
 
             if (other->source != part->source) {
-
-                if (part->hidden++ == 0) {
-                    part->first = e->name;
-                    part->first_source = other->source;
-                }
-
+                ngx_mcp_merge_hide(part, &e->name, other->source);
                 continue;
             }
 
@@ -233,6 +242,48 @@ ngx_mcp_merge_name(ngx_mcp_merge_entry_t *e, ngx_uint_t kind,
                   - e->name.data;
 
     return NGX_OK;
+}
+
+
+/*
+ * The one that is asked for what has this name, as the name begins like those
+ * with its prefix; NULL: there is none.
+ */
+
+static ngx_mcp_merge_part_t *
+ngx_mcp_merge_prefixed(ngx_mcp_merge_part_t *parts, ngx_uint_t n,
+    ngx_uint_t kind, ngx_mcp_merge_part_t *part, ngx_str_t *name)
+{
+    ngx_str_t   local;
+    ngx_uint_t  i;
+
+    if (part->prefix.len
+        || (kind != NGX_MCP_LIST_TOOLS && kind != NGX_MCP_LIST_PROMPTS))
+    {
+        return NULL;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (parts[i].prefix.len
+            && ngx_mcp_name_local(&parts[i].prefix, name, &local)
+               != NGX_DECLINED)
+        {
+            return &parts[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_mcp_merge_hide(ngx_mcp_merge_part_t *part, ngx_str_t *name,
+    ngx_uint_t source)
+{
+    if (part->hidden++ == 0) {
+        part->first = *name;
+        part->first_source = source;
+    }
 }
 
 

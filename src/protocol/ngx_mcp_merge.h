@@ -3,7 +3,8 @@
  * One list made of the lists of several upstreams, which stand in it one
  * behind the other: names get the prefixes of their upstreams, of entries that
  * are known by the same name the first upstream's stands, and titles that two
- * upstreams use are told apart.
+ * upstreams use are told apart.  A name without a prefix that begins with that
+ * of another upstream is left out, as the other one would be asked for it.
  *
  * Raw texts are those that the scan accepted (ngx_mcp_pages_end()).
  */

@@ -92,6 +92,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     c->task.rec.flags = NGX_MCP_CALL_RUNNING;
     c->task.local = local;
     c->id_len = (uint32_t) id->len;
+    c->upstream = call->upstream;
 
     if (parts[1].len) {
         c->token = (uint32_t) ngx_mcp_hash(zone, token, NULL);
@@ -182,6 +183,31 @@ ngx_mcp_call_has_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
     ngx_mcp_zone_unlock(zone);
 
     return carried;
+}
+
+
+uint32_t
+ngx_mcp_call_upstream(ngx_mcp_zone_t *zone, ngx_str_t *upstream)
+{
+    return (uint32_t) ngx_mcp_hash(zone, upstream, NULL);
+}
+
+
+void
+ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call)
+{
+    ngx_mcp_call_sh_t  *c;
+
+    ngx_mcp_zone_lock(zone);
+
+    c = ngx_mcp_record(zone, call->ref, NGX_MCP_CALL);
+
+    if (c) {
+        ngx_mcp_touch(zone, &c->upstream);
+        c->upstream = call->upstream;
+    }
+
+    ngx_mcp_zone_unlock(zone);
 }
 
 
@@ -304,7 +330,8 @@ ngx_mcp_finished_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
 
 ngx_int_t
-ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id)
+ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
+    uint32_t *upstream)
 {
     uint32_t               hash;
     ngx_int_t              rc;
@@ -321,6 +348,7 @@ ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id)
 
     if (c && !(c->task.rec.flags & NGX_MCP_CALL_ANSWERED)) {
         ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_CANCEL);
+        *upstream = c->upstream;
         rc = NGX_OK;
     }
 

@@ -78,19 +78,24 @@ typedef struct {
 typedef struct {
     ngx_mcp_ref_t           ref;
     uint32_t                channel;      /* never 0 */
+    uint32_t                upstream;     /* that is asked, or 0 */
 } ngx_mcp_call_t;
 
 /*
  * Registers a running request.  id: raw token; token: raw progress token or
- * empty; upstream may be set later.  NGX_OK, NGX_BUSY when limit calls run in
- * this session, NGX_EXISTS when a running call has this id, NGX_DECLINED when
- * the session ended or the zone is full.
+ * empty; call->upstream is set.  NGX_OK, NGX_BUSY when limit calls run in this
+ * session, NGX_EXISTS when a running call has this id, NGX_DECLINED when the
+ * session ended or the zone is full.
  */
 #define NGX_EXISTS  -20
 
 ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id, ngx_str_t *token, ngx_uint_t limit, uint32_t local,
     ngx_mcp_call_t *call);
+
+/* of its name, for call->upstream, and to tell of another one later */
+uint32_t ngx_mcp_call_upstream(ngx_mcp_zone_t *zone, ngx_str_t *upstream);
+void ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call);
 
 /* makes the call's line resumable: from now on its end keeps the log */
 void ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
@@ -109,10 +114,11 @@ void ngx_mcp_call_close(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*
  * notifications/cancelled: marks the running call of this session with this
- * raw id and wakes its worker.  NGX_OK or NGX_DECLINED (unknown or done).
+ * raw id and wakes its worker; *upstream is that of the call.  NGX_OK or
+ * NGX_DECLINED (unknown or done).
  */
 ngx_int_t ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *id);
+    ngx_str_t *id, uint32_t *upstream);
 
 /*
  * The raw id of the call of a line, copied to pool.  NGX_OK; NGX_DECLINED: the

@@ -174,11 +174,11 @@ ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
  * when the session ended or the zone is full.
  * unsubscribe: NGX_OK, or NGX_DECLINED when it was not subscribed, NGX_DONE
  * when the subscription shared an interest (ngx_mcp_interest.h).
- * subscribed: whether the URI is.
+ * subscribed: whether the URI is, at this upstream (NULL: at any).
  * subscription copies the n-th URI to pool, NGX_DECLINED past the last.
  */
 ngx_uint_t ngx_mcp_session_subscribed(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session, ngx_str_t *uri);
+    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_str_t *upstream);
 ngx_int_t ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *uri, ngx_str_t *upstream,
     ngx_uint_t limit);

@@ -18,6 +18,7 @@
 #include "ngx_mcp_log.h"
 #include "ngx_mcp_profile.h"
 #include "ngx_mcp_list.h"
+#include "ngx_mcp_provider.h"
 #include "ngx_mcp_outbox.h"
 #include "ngx_mcp_metric.h"
 #include "ngx_mcp_topic.h"
@@ -309,6 +310,7 @@ typedef struct {
     uint32_t                id_len;
     uint32_t                token;          /* hash */
     uint32_t                waits;          /* upstream session */
+    uint32_t                upstream;       /* hash; 0: not known */
     ngx_mcp_ref_t           interest;       /* that it waits on */
 } ngx_mcp_call_sh_t;
 
@@ -646,6 +648,9 @@ struct ngx_mcp_root_sh_s {
     uint16_t                  ids[NGX_MCP_IDEMPOTENCY];
     ngx_mcp_idempotency_sh_t  idempotency[NGX_MCP_IDEMPOTENCY];
     ngx_mcp_overlap_sh_t      overlaps[NGX_MCP_OVERLAPS];
+
+    /* written without the lock (ngx_mcp_provider.h) */
+    uint64_t                  providers[NGX_MCP_PROVIDERS];
 
     ngx_mcp_metric_sh_t     metric[];
 };

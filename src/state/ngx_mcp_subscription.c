@@ -58,12 +58,19 @@ ngx_mcp_subscription_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
 
 ngx_uint_t
 ngx_mcp_session_subscribed(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *uri)
+    ngx_str_t *uri, ngx_str_t *upstream)
 {
-    ngx_uint_t  found;
+    uint64_t                    name;
+    ngx_uint_t                  found;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    name = upstream ? ngx_mcp_hash(zone, upstream, NULL) : 0;
 
     ngx_mcp_zone_lock(zone);
-    found = (ngx_mcp_subscription_find_locked(zone, session, uri) != NULL);
+
+    sub = ngx_mcp_subscription_find_locked(zone, session, uri);
+    found = (sub && (upstream == NULL || sub->upstream == name));
+
     ngx_mcp_zone_unlock(zone);
 
     return found;

@@ -3,15 +3,37 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_router.h"
+#include "ngx_mcp_names.h"
 
 
-/* an endpoint has one upstream at most, which serves everything */
-
-ngx_http_mcp_upstream_t *
-ngx_http_mcp_router_select(ngx_http_mcp_router_t *router,
-    ngx_uint_t method_code, ngx_str_t *name)
+ngx_int_t
+ngx_http_mcp_router_name(ngx_http_mcp_router_t *router, ngx_str_t *name,
+    ngx_http_mcp_upstream_t **upstream, ngx_str_t *local)
 {
-    return ngx_http_mcp_router_next(router, NULL);
+    ngx_int_t                 rc;
+    ngx_http_mcp_upstream_t  *u;
+
+    *upstream = NULL;
+    *local = *name;
+
+    for (u = ngx_http_mcp_router_next(router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(router, u))
+    {
+        if (u->prefix.len == 0) {
+            *upstream = u;
+            continue;
+        }
+
+        rc = ngx_mcp_name_local(&u->prefix, name, local);
+
+        if (rc != NGX_DECLINED) {
+            *upstream = u;
+            return rc;
+        }
+    }
+
+    return *upstream ? NGX_OK : NGX_DECLINED;
 }
 
 

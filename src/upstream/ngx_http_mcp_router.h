@@ -26,12 +26,17 @@ typedef struct {
 } ngx_http_mcp_router_t;
 
 
+/* there is one, whose names stay: all is for it, as it was sent */
+#define ngx_http_mcp_router_plain(router)                                     \
+    ((router)->n == 1 && (router)->upstreams[0].prefix.len == 0)
+
 /*
- * The upstream that serves a message of this method (NGX_MCP_METHOD_*); name is
- * that of a tool or prompt, or a URI, decoded, or NULL.  NULL: none.
+ * The upstream of the tool or prompt that clients know by this name (decoded).
+ * NGX_OK: *local is its name there; NGX_AGAIN: unless that was cut (see
+ * ngx_mcp_name_local()); NGX_DECLINED: nobody has one with such a name.
  */
-ngx_http_mcp_upstream_t *ngx_http_mcp_router_select(
-    ngx_http_mcp_router_t *router, ngx_uint_t method_code, ngx_str_t *name);
+ngx_int_t ngx_http_mcp_router_name(ngx_http_mcp_router_t *router,
+    ngx_str_t *name, ngx_http_mcp_upstream_t **upstream, ngx_str_t *local);
 
 /* the one behind u, or the first if u is NULL; NULL: there is none */
 ngx_http_mcp_upstream_t *ngx_http_mcp_router_next(

@@ -79,6 +79,13 @@ merge_tests(void)
        && finds("a", "a") == 2 && finds("b", "") == NONE
        && finds("one__b", "") == NONE, "are found");
 
+    ok(tap_is(merge(pool, NGX_MCP_LIST_PROMPTS, "[]", "[{\"name\":\"a\"}]",
+                    "[{\"name\":\"one__a\"},{\"name\":\"one_a\"}]"),
+              "[{\"name\":\"two__a\"},{\"name\":\"one_a\"}]")
+       && parts[2].hidden == 1 && tap_is(&parts[2].first, "one__a")
+       && parts[2].first_source == 0,
+       "what another upstream would be asked for is left out");
+
     ok(tap_is(merge(pool, NGX_MCP_LIST_PROMPTS, "[]", "[]", "[]"), "[]")
        && finds("a", "") == NONE && merged.n == 0, "nothing");
 

@@ -1232,6 +1232,12 @@ noted(ngx_mcp_zone_sh_t *sh, size_t n, u_char *unused)
         return 0;
     }
 
+    if (n >= sh->root + offsetof(ngx_mcp_root_sh_t, providers)
+        && n < sh->root + offsetof(ngx_mcp_root_sh_t, metric))
+    {
+        return 0;
+    }
+
     m = sh->root + offsetof(ngx_mcp_root_sh_t, metric);
 
     if (n >= m) {

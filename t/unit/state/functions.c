@@ -2,6 +2,7 @@
 /* Each function of the state layer, in one process or with a second one. */
 
 #include "env.h"
+#include "ngx_mcp_provider.h"
 #include "ngx_mcp_state_file.h"
 #include "ngx_mcp_save.h"
 
@@ -1345,8 +1346,41 @@ server_request_tests(void)
 
 
 static void
+provider_tests(void)
+{
+    uint64_t   key, other;
+    ngx_str_t  endpoint, tenant, uri, one, two;
+
+    start(ZONE_SIZE);
+
+    endpoint = env_str("e");
+    tenant = env_str("t");
+    uri = env_str("a:b");
+    one = env_str("one");
+    two = env_str("two");
+
+    key = ngx_mcp_provider_key(&zone, &endpoint, &tenant, &uri);
+    ok(!ngx_mcp_provider_is(&zone, key, &one), "nothing is known");
+
+    ngx_mcp_provider_put(&zone, key, &one);
+    ok(ngx_mcp_provider_is(&zone, key, &one)
+       && !ngx_mcp_provider_is(&zone, key, &two), "a provider");
+
+    other = ngx_mcp_provider_key(&zone, &endpoint, &uri, &tenant);
+    ok(!ngx_mcp_provider_is(&zone, other, &one), "of nothing else");
+
+    ngx_mcp_provider_put(&zone, key, &two);
+    ok(ngx_mcp_provider_is(&zone, key, &two)
+       && !ngx_mcp_provider_is(&zone, key, &one), "another one");
+
+    stop("providers");
+}
+
+
+static void
 call_tests(void)
 {
+    uint32_t          upstream;
     ngx_str_t         id, token;
     ngx_mcp_ref_t     ref;
     ngx_mcp_call_t    a, b;
@@ -1358,6 +1392,8 @@ call_tests(void)
 
     id = env_str("\"id\"");
     token = env_str("17");
+    a.upstream = 0;
+    b.upstream = 0;
 
     ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 5, &a) == NGX_OK
        && a.channel != 0, "open");
@@ -1372,13 +1408,19 @@ call_tests(void)
     ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_BUSY,
        "limit");
 
+    token = env_str("u");
+    a.upstream = ngx_mcp_call_upstream(&zone, &token);
+    ngx_mcp_call_moved(&zone, &a);
+
     id = env_str("\"id\"");
-    ok(ngx_mcp_call_cancel(&zone, ref, &id) == NGX_OK, "cancel");
+    upstream = 0;
+    ok(ngx_mcp_call_cancel(&zone, ref, &id, &upstream) == NGX_OK
+       && upstream == a.upstream, "cancel, at the upstream of the call");
     drain();
     ok(heard.calls == 1 && heard.local == 5
        && heard.why == NGX_MCP_WAKE_CANCEL, "its worker hears");
     id = env_str("9");
-    ok(ngx_mcp_call_cancel(&zone, ref, &id) == NGX_DECLINED,
+    ok(ngx_mcp_call_cancel(&zone, ref, &id, &upstream) == NGX_DECLINED,
        "cancel of an unknown one");
 
     /* the POST's stream, direct and from the log */
@@ -1401,7 +1443,7 @@ call_tests(void)
     ngx_mcp_stream_close(&zone, &post, NGX_MCP_COUNTER_STREAMS_CLIENT);
     answer(a.ref, "p3", 0);
     answer(a.ref, "done", NGX_MCP_EVENT_RESPONSE);
-    ok(ngx_mcp_call_cancel(&zone, ref, &id) == NGX_DECLINED,
+    ok(ngx_mcp_call_cancel(&zone, ref, &id, &upstream) == NGX_DECLINED,
        "cancel after the answer");
     ngx_mcp_call_close(&zone, a.ref);
 
@@ -4950,9 +4992,9 @@ restart_tests(void)
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
     uri = env_str("file:///together");
-    ok(ngx_mcp_session_subscribed(&zone, ref[0], &uri)
-       && ngx_mcp_session_subscribed(&zone, ref[1], &uri)
-       && !ngx_mcp_session_subscribed(&zone, ref[2], &uri)
+    ok(ngx_mcp_session_subscribed(&zone, ref[0], &uri, NULL)
+       && ngx_mcp_session_subscribed(&zone, ref[1], &uri, NULL)
+       && !ngx_mcp_session_subscribed(&zone, ref[2], &uri, NULL)
        && ngx_mcp_interest_state(&zone, ref[1], &uri) == NGX_AGAIN,
        "a subscription that is shared");
     uri = env_str("file:///alone");
@@ -5044,6 +5086,7 @@ main(void)
     link_tests();
     server_request_tests();
     call_tests();
+    provider_tests();
     line_tests();
     wanted_tests();
     gap_tests();

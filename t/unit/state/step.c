@@ -501,10 +501,11 @@ op_call_close(void)
 static void
 op_call_cancel(void)
 {
+    uint32_t   upstream;
     ngx_str_t  id;
 
     id = env_str("1");
-    ngx_mcp_call_cancel(&zone, victim, &id);
+    ngx_mcp_call_cancel(&zone, victim, &id, &upstream);
 }
 
 

@@ -1,0 +1,197 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_route.h"
+#include "ngx_mcp_provider.h"
+
+
+static ngx_http_mcp_upstream_t *ngx_http_mcp_route_resource(
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller, ngx_str_t *uri);
+static ngx_http_mcp_upstream_t *ngx_http_mcp_route_seek(
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
+    ngx_uint_t method_code, uint32_t asked);
+
+#define ngx_http_mcp_route_bit(bridge, u)                                     \
+    ((uint32_t) 1 << ((u) - (bridge)->router.upstreams))
+
+
+void
+ngx_http_mcp_route(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
+    ngx_uint_t method_code, ngx_mcp_path_e subject, ngx_str_t *name,
+    ngx_http_mcp_route_t *route)
+{
+    ngx_http_mcp_router_t    *router;
+    ngx_http_mcp_upstream_t  *u;
+
+    router = &bridge->router;
+
+    ngx_memzero(route, sizeof(ngx_http_mcp_route_t));
+
+    if (ngx_http_mcp_router_plain(router) || router->n == 0) {
+        route->upstream = ngx_http_mcp_router_next(router, NULL);
+        return;
+    }
+
+    if (method_code != NGX_MCP_METHOD_OTHER
+        && (subject == NGX_MCP_PATH_NAME || subject == NGX_MCP_PATH_REF_NAME))
+    {
+        route->cut = (ngx_http_mcp_router_name(router, name, &route->upstream,
+                                               &route->local)
+                      == NGX_AGAIN);
+
+        if (route->upstream && route->upstream->prefix.len == 0) {
+            ngx_str_null(&route->local);
+        }
+
+        return;
+    }
+
+    if (router->n == 1
+        || (method_code != NGX_MCP_METHOD_OTHER
+            && subject == NGX_MCP_PATH_NONE))
+    {
+        route->upstream = ngx_http_mcp_router_next(router, NULL);
+        return;
+    }
+
+    u = NULL;
+
+    if (subject == NGX_MCP_PATH_URI || subject == NGX_MCP_PATH_REF_URI) {
+        u = ngx_http_mcp_route_resource(bridge, caller, name);
+    }
+
+    if (u == NULL) {
+        u = ngx_http_mcp_route_seek(bridge, caller, method_code, 0);
+    }
+
+    route->upstream = u;
+    route->asked = ngx_http_mcp_route_bit(bridge, u);
+    route->seek = 1;
+}
+
+
+/* NULL: it is not known */
+
+static ngx_http_mcp_upstream_t *
+ngx_http_mcp_route_resource(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_str_t *uri)
+{
+    uint64_t                  key;
+    ngx_http_mcp_upstream_t  *u;
+
+    key = ngx_mcp_provider_key(bridge->zone, &bridge->endpoint,
+                               &caller->tenant, uri);
+
+    for (u = ngx_http_mcp_router_next(&bridge->router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(&bridge->router, u))
+    {
+        if (ngx_mcp_provider_is(bridge->zone, key, &u->name)) {
+            break;
+        }
+    }
+
+    return u;
+}
+
+
+ngx_int_t
+ngx_http_mcp_route_next(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_uint_t method_code,
+    ngx_http_mcp_route_t *route)
+{
+    ngx_http_mcp_upstream_t  *u;
+
+    if (!route->seek) {
+        return NGX_DECLINED;
+    }
+
+    u = ngx_http_mcp_route_seek(bridge, caller, method_code, route->asked);
+
+    if (u == NULL) {
+        route->seek = 0;
+        return NGX_DECLINED;
+    }
+
+    route->upstream = u;
+    route->asked |= ngx_http_mcp_route_bit(bridge, u);
+
+    return NGX_OK;
+}
+
+
+/*
+ * The first that was not asked yet.  One that tells of no updates takes any
+ * subscription, as it is not told of it, so that it comes last.
+ */
+
+static ngx_http_mcp_upstream_t *
+ngx_http_mcp_route_seek(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_uint_t method_code, uint32_t asked)
+{
+    ngx_http_mcp_upstream_t  *u, *last;
+
+    last = NULL;
+
+    for (u = ngx_http_mcp_router_next(&bridge->router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(&bridge->router, u))
+    {
+        if (asked & ngx_http_mcp_route_bit(bridge, u)) {
+            continue;
+        }
+
+        if ((method_code != NGX_MCP_METHOD_SUBSCRIBE
+             && method_code != NGX_MCP_METHOD_UNSUBSCRIBE)
+            || !ngx_http_mcp_updateless(u, &caller->tenant))
+        {
+            return u;
+        }
+
+        if (last == NULL) {
+            last = u;
+        }
+    }
+
+    return last;
+}
+
+
+/* servers say in several ways that they have not got it, some by the code 0 */
+
+ngx_uint_t
+ngx_http_mcp_route_absent(ngx_uint_t method_code, ngx_int_t code)
+{
+    switch (code) {
+
+    case NGX_MCP_METHOD_NOT_FOUND:
+        return 1;
+
+    case NGX_MCP_NO_RESOURCE:
+    case NGX_MCP_INVALID_PARAMS:
+    case 0:
+        return method_code != NGX_MCP_METHOD_OTHER;
+
+    default:
+        return 0;
+    }
+}
+
+
+void
+ngx_http_mcp_route_learn(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_http_mcp_upstream_t *u, ngx_str_t *uri)
+{
+    uint64_t  key;
+
+    if (bridge->router.n < 2) {
+        return;
+    }
+
+    key = ngx_mcp_provider_key(bridge->zone, &bridge->endpoint,
+                               &caller->tenant, uri);
+
+    ngx_mcp_provider_put(bridge->zone, key, &u->name);
+}

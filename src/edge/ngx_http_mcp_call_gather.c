@@ -1,0 +1,880 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_call.h"
+#include "ngx_mcp_merge.h"
+#include "ngx_mcp_provider.h"
+
+
+/* ms; so much longer than the first one the others may take */
+#define NGX_HTTP_MCP_GATHER_TIMEOUT  5000
+
+
+typedef enum {
+    NGX_HTTP_MCP_GATHER_ASKED = 0,
+    NGX_HTTP_MCP_GATHER_LISTED,
+    NGX_HTTP_MCP_GATHER_ABSENT,       /* it has no such list */
+    NGX_HTTP_MCP_GATHER_FAILED
+} ngx_http_mcp_gather_state_e;
+
+
+/* the list of one upstream */
+
+typedef struct {
+    ngx_http_mcp_call_t              *call;
+    ngx_http_mcp_upstream_t          *upstream;
+    ngx_http_mcp_upstream_request_t  *ureq;     /* of a page; NULL: it ended */
+    ngx_mcp_pages_t                   pages;
+    ngx_uint_t                        state;    /* ..._gather_state_e */
+    ngx_uint_t                        more;     /* pages follow */
+    const char                       *why;      /* it failed, or NULL */
+    ngx_http_mcp_reply_t              reply;    /* and its answer then */
+    ngx_http_mcp_exchange_t          *x;
+} ngx_http_mcp_gather_part_t;
+
+
+typedef struct {
+    ngx_uint_t                        kind;     /* ngx_mcp_list_kind_e */
+    ngx_uint_t                        lookup;   /* of the name of a call */
+    ngx_uint_t                        n;
+    ngx_uint_t                        running;
+    ngx_http_mcp_gather_part_t       *parts;
+    ngx_http_mcp_exchange_t          *x;        /* whose headers the answer
+                                                   has, or NULL */
+    ngx_event_t                       timer;
+} ngx_http_mcp_gather_t;
+
+
+static ngx_int_t ngx_http_mcp_gather_begin(ngx_http_mcp_call_t *call,
+    ngx_uint_t kind, ngx_http_mcp_upstream_t *u, ngx_uint_t n,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_gather_request(ngx_http_mcp_gather_part_t *part);
+static ngx_int_t ngx_http_mcp_gather_body(ngx_http_mcp_gather_part_t *part,
+    ngx_str_t *body);
+static void ngx_http_mcp_gather_stop(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_gather_cancel(ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_gather_headers(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_gather_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text);
+static void ngx_http_mcp_gather_result(ngx_http_mcp_gather_part_t *part,
+    ngx_str_t *text);
+static void ngx_http_mcp_gather_error(ngx_http_mcp_gather_part_t *part,
+    ngx_str_t *text);
+static void ngx_http_mcp_gather_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_gather_failed(ngx_http_mcp_gather_part_t *part,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part);
+static void ngx_http_mcp_gather_timeout(ngx_event_t *ev);
+static ngx_int_t ngx_http_mcp_gather_answer(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_gather_none(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_gather_merge(ngx_http_mcp_call_t *call,
+    ngx_mcp_merge_t *merge);
+static void ngx_http_mcp_gather_learn(ngx_http_mcp_call_t *call,
+    ngx_mcp_merge_t *merge);
+static ngx_int_t ngx_http_mcp_gather_page(ngx_http_mcp_call_t *call,
+    ngx_mcp_merge_t *merge, ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_gather_frame(ngx_http_mcp_call_t *call,
+    ngx_str_t *entries, ngx_str_t *cursor, ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_gather_look_up(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+
+
+/* lists of several upstreams, which the client's own sessions there get */
+
+static ngx_http_mcp_answerer_t  ngx_http_mcp_call_gathering = {
+    NULL,
+    ngx_http_mcp_gather_stop,
+    ngx_http_mcp_gather_cancel,
+    NULL,
+    ngx_http_mcp_gather_headers,
+    NULL,
+    0
+};
+
+
+ngx_int_t
+ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t               kind;
+    ngx_http_mcp_router_t  *router;
+
+    router = &call->ctx->conf->bridge.router;
+    kind = ngx_http_mcp_list_kind(call);
+
+    if (kind == NGX_ERROR || ngx_http_mcp_router_plain(router)) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_mcp_gather_begin(call, kind, router->upstreams, router->n,
+                                     reply);
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_look_up(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t               rc;
+    ngx_http_mcp_gather_t  *gather;
+
+    rc = ngx_http_mcp_gather_begin(call,
+                                   call->message->method_code
+                                   == NGX_MCP_METHOD_TOOLS_CALL
+                                   ? NGX_MCP_LIST_TOOLS : NGX_MCP_LIST_PROMPTS,
+                                   call->route.upstream, 1, reply);
+
+    if (rc == NGX_AGAIN) {
+        gather = call->data;
+        gather->lookup = 1;
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_gather_begin(ngx_http_mcp_call_t *call, ngx_uint_t kind,
+    ngx_http_mcp_upstream_t *u, ngx_uint_t n, ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t                    rc;
+    ngx_uint_t                   i;
+    ngx_pool_t                  *pool;
+    ngx_http_mcp_gather_t       *gather;
+    ngx_http_mcp_gather_part_t  *part;
+
+    rc = ngx_http_mcp_call_open(call, reply);
+
+    if (rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    pool = call->r->pool;
+
+    gather = ngx_pcalloc(pool, sizeof(ngx_http_mcp_gather_t));
+    if (gather == NULL) {
+        return NGX_ERROR;
+    }
+
+    gather->kind = kind;
+    gather->parts = ngx_pcalloc(pool, n * sizeof(ngx_http_mcp_gather_part_t));
+    if (gather->parts == NULL) {
+        return NGX_ERROR;
+    }
+
+    gather->timer.handler = ngx_http_mcp_gather_timeout;
+    gather->timer.data = call;
+    gather->timer.log = call->r->connection->log;
+
+    call->answerer = &ngx_http_mcp_call_gathering;
+    call->data = gather;
+
+    for (i = 0; i < n; i++) {
+        part = &gather->parts[i];
+
+        part->call = call;
+        part->upstream = &u[i];
+
+        if (ngx_mcp_pages_init(&part->pages, kind, pool) != NGX_OK
+            || ngx_http_mcp_gather_request(part) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        gather->n++;
+        gather->running++;
+    }
+
+    return NGX_AGAIN;
+}
+
+
+/* a page */
+
+static ngx_int_t
+ngx_http_mcp_gather_request(ngx_http_mcp_gather_part_t *part)
+{
+    ngx_http_mcp_call_t              *call;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    call = part->call;
+
+    ureq = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_upstream_request_t));
+    if (ureq == NULL) {
+        return NGX_ERROR;
+    }
+
+    ureq->r = call->r;
+    ureq->upstream = part->upstream;
+    ureq->owner = call->ctx->caller.session;
+    ureq->tenant = call->ctx->caller.tenant;
+    ureq->client_waits = 1;
+    ureq->message = ngx_http_mcp_gather_message;
+    ureq->done = ngx_http_mcp_gather_done;
+    ureq->data = part;
+
+    ureq->scope.method = *ngx_mcp_list_method(part->pages.kind);
+    ureq->scope.request_id = call->message->id;
+
+    if (ngx_http_mcp_gather_body(part, &ureq->body) != NGX_OK
+        || ngx_http_mcp_upstream_request_start(ureq) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    part->ureq = ureq;
+    part->more = 0;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_gather_body(ngx_http_mcp_gather_part_t *part, ngx_str_t *body)
+{
+    u_char               *p;
+    ngx_str_t             params, *cursor;
+    ngx_mcp_message_t    *m;
+    ngx_http_mcp_call_t  *call;
+
+    call = part->call;
+    m = call->message;
+    cursor = &part->pages.cursor;
+
+    if (cursor->len == 0 && ngx_http_mcp_list_kind(call) != NGX_ERROR
+        && m->json.members[NGX_MCP_PATH_CURSOR].type == NGX_MCP_JSON_ABSENT)
+    {
+        *body = m->text;
+        return NGX_OK;
+    }
+
+    ngx_str_null(&params);
+
+    if (cursor->len) {
+        p = ngx_pnalloc(call->r->pool, sizeof("{\"cursor\":}") + cursor->len);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        params.data = p;
+
+        p = ngx_cpymem(p, "{\"cursor\":", sizeof("{\"cursor\":") - 1);
+        p = ngx_cpymem(p, cursor->data, cursor->len);
+        *p++ = '}';
+
+        params.len = p - params.data;
+    }
+
+    *body = ngx_mcp_request_compose(call->r->pool, &m->id,
+                                    ngx_mcp_list_method(part->pages.kind),
+                                    &params);
+
+    return body->data ? NGX_OK : NGX_ERROR;
+}
+
+
+static void
+ngx_http_mcp_gather_stop(ngx_http_mcp_call_t *call)
+{
+    ngx_uint_t              i;
+    ngx_http_mcp_gather_t  *gather;
+
+    gather = call->data;
+
+    if (gather->timer.timer_set) {
+        ngx_del_timer(&gather->timer);
+    }
+
+    for (i = 0; i < gather->n; i++) {
+        if (gather->parts[i].ureq) {
+            ngx_http_mcp_upstream_request_cleanup(gather->parts[i].ureq);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_gather_cancel(ngx_http_mcp_call_t *call)
+{
+    ngx_uint_t              i;
+    ngx_http_mcp_gather_t  *gather;
+
+    gather = call->data;
+
+    if (gather->timer.timer_set) {
+        ngx_del_timer(&gather->timer);
+    }
+
+    for (i = 0; i < gather->n; i++) {
+        if (gather->parts[i].ureq) {
+            ngx_http_mcp_upstream_request_abort(gather->parts[i].ureq);
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_gather_headers(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_gather_t  *gather;
+
+    gather = call->data;
+
+    return gather->x ? ngx_http_mcp_copy_headers(call->r, gather->x) : NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_gather_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_str_t                    id;
+    ngx_mcp_json_t              *json;
+    ngx_http_mcp_call_t         *call;
+    ngx_http_mcp_gather_part_t  *part;
+
+    part = ureq->data;
+    call = part->call;
+    json = &ureq->x->scan;
+
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
+        return;
+    }
+
+    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
+        ngx_http_mcp_call_upstream_message(call, ureq, text, &id);
+        return;
+    }
+
+    if (ureq->x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+        return;
+    }
+
+    ureq->answered = 1;
+
+    if (!ngx_mcp_json_same_id(&id, &call->message->id)) {
+        part->why = "an answer with another id";
+
+    } else if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
+        ngx_http_mcp_gather_error(part, text);
+
+    } else {
+        ngx_http_mcp_gather_result(part, text);
+    }
+}
+
+
+static void
+ngx_http_mcp_gather_result(ngx_http_mcp_gather_part_t *part, ngx_str_t *text)
+{
+    ngx_str_t  result;
+
+    result = ngx_mcp_json_span(&part->ureq->x->scan, NGX_MCP_PATH_RESULT,
+                               text->data);
+
+    switch (ngx_mcp_pages_add(&part->pages, &result, &part->why)) {
+
+    case NGX_OK:
+        part->state = NGX_HTTP_MCP_GATHER_LISTED;
+        break;
+
+    case NGX_AGAIN:
+        part->more = 1;
+        break;
+
+    case NGX_DECLINED:
+        part->why = "the list is too large";
+        break;
+    }
+}
+
+
+static void
+ngx_http_mcp_gather_error(ngx_http_mcp_gather_part_t *part, ngx_str_t *text)
+{
+    ngx_str_t  code;
+
+    code = ngx_mcp_json_span(&part->ureq->x->scan, NGX_MCP_PATH_ERROR_CODE,
+                             text->data);
+
+    if (ngx_http_mcp_error_code(&code) == NGX_MCP_METHOD_NOT_FOUND) {
+        part->state = NGX_HTTP_MCP_GATHER_ABSENT;
+        return;
+    }
+
+    part->why = "an error";
+
+    if (ngx_http_mcp_string_copy(part->call->r->pool, &part->reply.parts[0],
+                                 text)
+        == NGX_OK)
+    {
+        part->reply.nparts = 1;
+    }
+}
+
+
+static void
+ngx_http_mcp_gather_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_gather_part_t  *part;
+
+    part = ureq->data;
+    part->ureq = NULL;
+    part->x = ureq->x;
+
+    if (part->call->state == NGX_HTTP_MCP_CALL_RUNNING
+        && part->state == NGX_HTTP_MCP_GATHER_ASKED)
+    {
+        if (part->more && ngx_http_mcp_gather_request(part) == NGX_OK) {
+            return;
+        }
+
+        if (ngx_http_mcp_upstream_request_absent(ureq, outcome)) {
+            part->state = NGX_HTTP_MCP_GATHER_ABSENT;
+
+        } else {
+            part->state = NGX_HTTP_MCP_GATHER_FAILED;
+            ngx_http_mcp_gather_failed(part, ureq, outcome);
+        }
+    }
+
+    ngx_http_mcp_gather_ended(part);
+}
+
+
+static void
+ngx_http_mcp_gather_failed(ngx_http_mcp_gather_part_t *part,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_request_t  *r;
+
+    r = part->call->r;
+
+    if (part->why) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "mcp upstream \"%V\" has no valid answer to %V: %s; "
+                      "the list is served without it",
+                      &part->upstream->name,
+                      ngx_mcp_list_method(part->pages.kind), part->why);
+    }
+
+    if (part->reply.nparts) {
+        return;
+    }
+
+    if (ureq->why.len) {
+        ngx_http_mcp_reply_unprobed(r, ureq->upstream, ureq->status,
+                                    &ureq->why, &part->reply);
+        return;
+    }
+
+    if (part->why) {
+        outcome = NGX_HTTP_MCP_BAD;
+    }
+
+    ngx_http_mcp_reply_outcome(r, &part->call->message->id, ureq->upstream,
+                               ureq->x, outcome, &part->reply);
+}
+
+
+/* the call may be gone after it */
+
+static void
+ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part)
+{
+    ngx_int_t               rc;
+    ngx_http_mcp_call_t    *call;
+    ngx_http_mcp_reply_t    reply;
+    ngx_http_mcp_gather_t  *gather;
+
+    call = part->call;
+    gather = call->data;
+
+    if (--gather->running) {
+
+        if (part->state == NGX_HTTP_MCP_GATHER_LISTED
+            && call->state == NGX_HTTP_MCP_CALL_RUNNING
+            && !gather->timer.timer_set)
+        {
+            ngx_add_timer(&gather->timer, NGX_HTTP_MCP_GATHER_TIMEOUT);
+        }
+
+        return;
+    }
+
+    if (gather->timer.timer_set) {
+        ngx_del_timer(&gather->timer);
+    }
+
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
+        ngx_http_mcp_call_end(call, NULL);
+        return;
+    }
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+    rc = gather->lookup ? ngx_http_mcp_gather_look_up(call, &reply)
+                        : ngx_http_mcp_gather_answer(call, &reply);
+
+    ngx_http_mcp_call_started(call, rc, &reply);
+}
+
+
+/* the client gets what there is; the end of the others follows */
+
+static void
+ngx_http_mcp_gather_timeout(ngx_event_t *ev)
+{
+    ngx_uint_t                   i;
+    ngx_connection_t            *c;
+    ngx_http_mcp_call_t         *call;
+    ngx_http_mcp_reply_t         reply;
+    ngx_http_mcp_gather_t       *gather;
+    ngx_http_mcp_gather_part_t  *part;
+
+    call = ev->data;
+    gather = call->data;
+    c = call->r->connection;
+
+    for (i = 0; i < gather->n; i++) {
+        part = &gather->parts[i];
+
+        if (part->ureq == NULL) {
+            continue;
+        }
+
+        ngx_log_error(NGX_LOG_ERR, c->log, 0,
+                      "mcp upstream \"%V\" has not answered %V %d s after "
+                      "another one; the list is served without it",
+                      &part->upstream->name,
+                      ngx_mcp_list_method(part->pages.kind),
+                      NGX_HTTP_MCP_GATHER_TIMEOUT / 1000);
+
+        ngx_http_mcp_upstream_request_abort(part->ureq);
+    }
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+    if (ngx_http_mcp_gather_answer(call, &reply) != NGX_OK) {
+        (void) ngx_http_mcp_reply_internal(&reply);
+    }
+
+    ngx_http_mcp_call_reply(call, &reply);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* NGX_OK or NGX_ERROR */
+
+static ngx_int_t
+ngx_http_mcp_gather_answer(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_uint_t              i;
+    ngx_mcp_merge_t         merge;
+    ngx_http_mcp_gather_t  *gather;
+
+    gather = call->data;
+
+    for (i = 0; i < gather->n; i++) {
+        if (gather->parts[i].state == NGX_HTTP_MCP_GATHER_LISTED) {
+            break;
+        }
+    }
+
+    if (i == gather->n) {
+        return ngx_http_mcp_gather_none(call, reply);
+    }
+
+    if (ngx_http_mcp_gather_merge(call, &merge) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (gather->kind == NGX_MCP_LIST_RESOURCES) {
+        ngx_http_mcp_gather_learn(call, &merge);
+    }
+
+    ngx_str_null(&call->ctx->upstream);
+
+    if (ngx_http_mcp_gather_page(call, &merge, reply) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (reply->status) {
+        return NGX_OK;
+    }
+
+    return ngx_http_mcp_list_filter_result(call->r, call->ctx, call->message,
+                                           &reply->result);
+}
+
+
+/* nobody has a list: the first that failed says why */
+
+static ngx_int_t
+ngx_http_mcp_gather_none(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_uint_t                   i;
+    ngx_http_mcp_gather_t       *gather;
+    ngx_http_mcp_gather_part_t  *part;
+
+    gather = call->data;
+
+    for (i = 0; i < gather->n; i++) {
+        part = &gather->parts[i];
+
+        if (part->state == NGX_HTTP_MCP_GATHER_FAILED) {
+            *reply = part->reply;
+
+            gather->x = part->x;
+            call->ctx->upstream = part->upstream->name;
+
+            return NGX_OK;
+        }
+    }
+
+    if (ngx_http_mcp_call_own_list(call, &reply->result) == NGX_OK) {
+        return NGX_OK;
+    }
+
+    return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                    NGX_MCP_METHOD_NOT_FOUND,
+                                    "Method not found");
+}
+
+
+static ngx_int_t
+ngx_http_mcp_gather_merge(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge)
+{
+    ngx_int_t                    rc;
+    ngx_uint_t                   i;
+    ngx_pool_t                  *temp;
+    ngx_mcp_merge_part_t        *parts;
+    ngx_http_mcp_gather_t       *gather;
+    ngx_mcp_list_content_t       content;
+    ngx_http_mcp_gather_part_t  *part;
+
+    gather = call->data;
+
+    temp = ngx_create_pool(4096, call->r->connection->log);
+    if (temp == NULL) {
+        return NGX_ERROR;
+    }
+
+    rc = NGX_ERROR;
+
+    parts = ngx_pcalloc(temp, gather->n * sizeof(ngx_mcp_merge_part_t));
+    if (parts == NULL) {
+        goto done;
+    }
+
+    for (i = 0; i < gather->n; i++) {
+        part = &gather->parts[i];
+
+        parts[i].upstream = part->upstream->name;
+        parts[i].prefix = part->upstream->prefix;
+        parts[i].source = i;
+
+        if (part->state != NGX_HTTP_MCP_GATHER_LISTED) {
+            ngx_str_set(&parts[i].text, "[]");
+            continue;
+        }
+
+        if (ngx_mcp_pages_end(&part->pages, &content) != NGX_OK) {
+            goto done;
+        }
+
+        parts[i].text = content.text;
+    }
+
+    rc = ngx_mcp_merge(merge, gather->kind, parts, gather->n, 0, call->r->pool,
+                       temp);
+
+done:
+
+    ngx_destroy_pool(temp);
+
+    return rc;
+}
+
+
+/* so that a resource is asked for where it was listed */
+
+static void
+ngx_http_mcp_gather_learn(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge)
+{
+    ngx_uint_t              i;
+    ngx_http_mcp_gather_t  *gather;
+
+    gather = call->data;
+
+    for (i = 0; i < merge->n && i < NGX_MCP_PROVIDERS; i++) {
+        ngx_http_mcp_route_learn(&call->ctx->conf->bridge, &call->ctx->caller,
+                                 gather->parts[merge->entries[i].source]
+                                     .upstream,
+                                 &merge->entries[i].name);
+    }
+}
+
+
+/* a large list is served in pages, for each of which it is gathered again */
+
+static ngx_int_t
+ngx_http_mcp_gather_page(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge,
+    ngx_http_mcp_reply_t *reply)
+{
+    uint64_t         version, wanted;
+    ngx_str_t        cursor, entries;
+    ngx_uint_t       i, entry, type;
+    ngx_array_t     *pages;
+    ngx_mcp_page_t  *page;
+    u_char           buf[NGX_MCP_CURSOR_LEN];
+
+    pages = ngx_mcp_pages_split(&merge->text, NGX_MCP_PAGE_SIZE,
+                                NGX_MCP_PAGE_ENTRIES, call->r->pool);
+    if (pages == NULL) {
+        return NGX_ERROR;
+    }
+
+    page = pages->elts;
+    i = 0;
+    version = 0;
+
+    if (pages->nelts > 1) {
+        version = ((uint64_t) ngx_murmur_hash2(merge->text.data,
+                                               merge->text.len) << 32)
+                  | ngx_crc32_long(merge->text.data, merge->text.len);
+    }
+
+    type = call->message->json.members[NGX_MCP_PATH_CURSOR].type;
+
+    if (type > NGX_MCP_JSON_NULL) {
+        cursor = ngx_mcp_message_string(call->message, NGX_MCP_PATH_CURSOR,
+                                        call->r->pool);
+
+        if (type == NGX_MCP_JSON_STRING && cursor.data
+            && ngx_mcp_cursor_parse(&cursor, &wanted, &entry) == NGX_OK
+            && wanted == version)
+        {
+            for (i = 1; i < pages->nelts; i++) {
+                if (page[i].entry == entry) {
+                    break;
+                }
+            }
+
+        } else {
+            i = pages->nelts;
+        }
+
+        if (i == pages->nelts) {
+            return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                            NGX_MCP_INVALID_PARAMS,
+                                            NGX_HTTP_MCP_CURSOR);
+        }
+    }
+
+    entries.data = merge->text.data + page[i].start;
+    entries.len = page[i].end - page[i].start;
+
+    cursor.data = buf;
+    cursor.len = 0;
+
+    if (i + 1 < pages->nelts) {
+        cursor.len = ngx_mcp_cursor_print(buf, version, page[i + 1].entry)
+                     - buf;
+    }
+
+    return ngx_http_mcp_gather_frame(call, &entries, &cursor, reply);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_gather_frame(ngx_http_mcp_call_t *call, ngx_str_t *entries,
+    ngx_str_t *cursor, ngx_http_mcp_reply_t *reply)
+{
+    u_char                 *p;
+    ngx_str_t              *member;
+    ngx_http_mcp_gather_t  *gather;
+
+    gather = call->data;
+    member = ngx_mcp_list_member(gather->kind);
+
+    p = ngx_pnalloc(call->r->pool,
+                    sizeof("{\"\":[],\"nextCursor\":\"\"}") - 1 + member->len
+                    + entries->len + cursor->len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    reply->result.data = p;
+
+    p = ngx_cpymem(p, "{\"", 2);
+    p = ngx_cpymem(p, member->data, member->len);
+    p = ngx_cpymem(p, "\":[", 3);
+    p = ngx_cpymem(p, entries->data, entries->len);
+    *p++ = ']';
+
+    if (cursor->len) {
+        p = ngx_cpymem(p, ",\"nextCursor\":\"",
+                       sizeof(",\"nextCursor\":\"") - 1);
+        p = ngx_cpymem(p, cursor->data, cursor->len);
+        *p++ = '"';
+    }
+
+    *p++ = '}';
+
+    reply->result.len = p - reply->result.data;
+
+    return NGX_OK;
+}
+
+
+/* the name of the call, which was cut; one that is not listed was not */
+
+static ngx_int_t
+ngx_http_mcp_gather_look_up(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_str_t               name;
+    ngx_mcp_merge_t         merge;
+    ngx_http_mcp_gather_t  *gather;
+    ngx_mcp_merge_entry_t  *entry;
+
+    gather = call->data;
+
+    switch (gather->parts[0].state) {
+
+    case NGX_HTTP_MCP_GATHER_FAILED:
+        return ngx_http_mcp_gather_none(call, reply);
+
+    case NGX_HTTP_MCP_GATHER_LISTED:
+
+        name = ngx_mcp_message_string(call->message, call->message->subject,
+                                      call->r->pool);
+
+        if (name.data == NULL
+            || ngx_http_mcp_gather_merge(call, &merge) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        entry = ngx_mcp_merge_find(&merge, &name);
+
+        if (entry) {
+            call->route.local = entry->local;
+        }
+    }
+
+    call->route.cut = 0;
+
+    return ngx_http_mcp_call_to_upstream(call, 0, reply);
+}

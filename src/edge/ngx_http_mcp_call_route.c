@@ -1,0 +1,235 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_call.h"
+
+
+/*
+ * What upstreams said that have not got what a call is about, so that others
+ * were asked after them: the best of it is the answer if nobody has it.
+ */
+
+struct ngx_http_mcp_call_missed_s {
+    ngx_uint_t                rank;       /* ngx_http_mcp_missed_e */
+    ngx_http_mcp_reply_t      reply;
+    ngx_int_t                 code;
+    ngx_http_mcp_exchange_t  *x;          /* NULL: there was none */
+    ngx_http_mcp_upstream_t  *upstream;
+};
+
+
+typedef enum {
+    NGX_HTTP_MCP_MISSED_METHOD = 1,       /* it lacks the method */
+    NGX_HTTP_MCP_MISSED_NAME,             /* or what was named */
+    NGX_HTTP_MCP_MISSED_FAILED            /* or it could not tell */
+} ngx_http_mcp_missed_e;
+
+
+static ngx_int_t ngx_http_mcp_call_unknown(ngx_http_mcp_call_t *call,
+    ngx_str_t *name, ngx_http_mcp_reply_t *reply);
+static void ngx_http_mcp_call_moved(ngx_http_mcp_call_t *call);
+
+
+ngx_int_t
+ngx_http_mcp_call_route(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+{
+    ngx_str_t                name;
+    ngx_http_mcp_ctx_t      *ctx;
+    ngx_http_mcp_bridge_t   *bridge;
+
+    if (call->route.upstream) {
+        return NGX_AGAIN;
+    }
+
+    ctx = call->ctx;
+    bridge = &ctx->conf->bridge;
+
+    if (ngx_http_mcp_router_plain(&bridge->router)) {
+        call->route.upstream = ngx_http_mcp_router_next(&bridge->router, NULL);
+        return NGX_AGAIN;
+    }
+
+    ngx_str_null(&name);
+
+    if (call->message->subject != NGX_MCP_PATH_NONE) {
+        name = ngx_mcp_message_string(call->message, call->message->subject,
+                                      call->r->pool);
+        if (name.data == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_http_mcp_route(bridge, &ctx->caller, call->message->method_code,
+                       call->message->subject, &name, &call->route);
+
+    if (call->route.upstream == NULL) {
+        return ngx_http_mcp_call_unknown(call, &name, reply);
+    }
+
+    ngx_http_mcp_call_moved(call);
+
+    return NGX_AGAIN;
+}
+
+
+/* the words of the specification's example (server/tools, "Error Handling") */
+
+static ngx_int_t
+ngx_http_mcp_call_unknown(ngx_http_mcp_call_t *call, ngx_str_t *name,
+    ngx_http_mcp_reply_t *reply)
+{
+    u_char  *p;
+
+    (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
+                                    "");
+
+    p = ngx_pnalloc(call->r->pool, sizeof("Unknown prompt: ") - 1
+                                   + NGX_MCP_QUOTE);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    reply->message.data = p;
+
+    p = ngx_sprintf(p, "Unknown %s: ",
+                    call->message->method_code == NGX_MCP_METHOD_TOOLS_CALL
+                    ? "tool" : "prompt");
+    p = ngx_mcp_json_quote(p, name);
+
+    reply->message.len = p - reply->message.data;
+
+    return NGX_OK;
+}
+
+
+/* whoever cancels the call tells that upstream */
+
+static void
+ngx_http_mcp_call_moved(ngx_http_mcp_call_t *call)
+{
+    ngx_mcp_zone_t  *zone;
+
+    zone = call->ctx->conf->zone;
+
+    call->record.upstream = ngx_mcp_call_upstream(zone,
+                                                  &call->route.upstream->name);
+
+    if (call->registered) {
+        ngx_mcp_call_moved(zone, &call->record);
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_body(ngx_http_mcp_call_t *call, ngx_str_t *body)
+{
+    ngx_str_t           value;
+    ngx_pool_t         *pool;
+    ngx_mcp_path_e      path[2];
+    ngx_mcp_message_t  *m;
+
+    m = call->message;
+    *body = m->text;
+
+    if (call->route.local.data == NULL) {
+        return NGX_OK;
+    }
+
+    pool = call->r->pool;
+
+    value.data = ngx_pnalloc(pool,
+                             ngx_mcp_json_escaped_len(&call->route.local));
+    if (value.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    value.len = ngx_mcp_json_escape(value.data, &call->route.local)
+                - value.data;
+
+    path[0] = m->subject;
+    path[1] = NGX_MCP_PATH_NONE;
+
+    *body = ngx_mcp_message_replace(pool, &m->text, &m->json, path, &value);
+
+    return body->data ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_http_mcp_call_missed(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply, ngx_int_t code, ngx_http_mcp_exchange_t *x)
+{
+    ngx_uint_t                   rank;
+    ngx_http_mcp_call_missed_t  *missed;
+
+    if (call->missed == NULL) {
+        call->missed = ngx_pcalloc(call->r->pool,
+                                   sizeof(ngx_http_mcp_call_missed_t));
+        if (call->missed == NULL) {
+            return;
+        }
+    }
+
+    missed = call->missed;
+
+    if (code == NGX_MCP_METHOD_NOT_FOUND) {
+        rank = NGX_HTTP_MCP_MISSED_METHOD;
+
+    } else if (ngx_http_mcp_route_absent(call->message->method_code, code)) {
+        rank = NGX_HTTP_MCP_MISSED_NAME;
+
+    } else {
+        rank = NGX_HTTP_MCP_MISSED_FAILED;
+    }
+
+    if (rank <= missed->rank) {
+        return;
+    }
+
+    missed->rank = rank;
+    missed->reply = *reply;
+    missed->code = code;
+    missed->x = x;
+    missed->upstream = call->route.upstream;
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call, ngx_uint_t session_only,
+    ngx_http_mcp_reply_t *reply, ngx_http_mcp_exchange_t **x)
+{
+    ngx_http_mcp_ctx_t          *ctx;
+    ngx_http_mcp_call_missed_t  *missed;
+
+    ctx = call->ctx;
+
+    if (ngx_http_mcp_route_next(&ctx->conf->bridge, &ctx->caller,
+                                call->message->method_code, &call->route)
+        == NGX_OK)
+    {
+        ngx_http_mcp_call_moved(call);
+
+        return call->message->method_code == NGX_MCP_METHOD_SUBSCRIBE
+               ? ngx_http_mcp_call_subscribe_again(call, reply)
+               : ngx_http_mcp_call_to_upstream(call, session_only, reply);
+    }
+
+    missed = call->missed;
+
+    if (missed == NULL) {
+        return NGX_ERROR;
+    }
+
+    *reply = missed->reply;
+    *x = missed->x;
+
+    call->route.upstream = missed->upstream;
+
+    ctx->upstream = missed->upstream->name;
+    ctx->error = missed->code;
+
+    ngx_http_mcp_call_unsubscribe(call);
+
+    return NGX_OK;
+}
