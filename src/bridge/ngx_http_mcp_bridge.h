@@ -1,6 +1,6 @@
 
 /*
- * What an endpoint says about events, lists and topics, for the bridge: it
+ * Settings of an endpoint for events, lists and topics, for the bridge: it
  * stands between what happens upstream and the sessions, and knows neither
  * clients' requests nor directives.
  */

@@ -31,7 +31,7 @@ typedef struct {
 
 
 /*
- * What follows adds to to->deliveries, which the caller makes and sends
+ * The functions below add to to->deliveries, which the caller makes and sends
  * (ngx_mcp_outbox_send()).  Texts are not copied.  NULL or NGX_ERROR: no
  * memory.
  */

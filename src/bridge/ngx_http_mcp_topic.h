@@ -32,7 +32,7 @@ ngx_int_t ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool,
     ngx_str_t *name);
 
 /*
- * What the endpoint calls the resource of a URI: *uri becomes that of its
+ * The endpoint's name of the resource of a URI: *uri becomes that of its
  * topic as it is kept, if it is one and the endpoint has topics.  name: of the
  * topic, else empty.  NGX_OK or NGX_ERROR (no memory).
  */

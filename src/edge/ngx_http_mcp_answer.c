@@ -469,7 +469,7 @@ ngx_http_mcp_header_filter(ngx_http_request_t *r)
 
 
 /*
- * What nginx or another module refuses at an endpoint gets a JSON-RPC body in
+ * A refusal of nginx or another module at an endpoint gets a JSON-RPC body in
  * place of its page; status and headers stay.
  */
 

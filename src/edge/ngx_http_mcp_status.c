@@ -35,8 +35,8 @@ typedef struct {
 
 
 /*
- * What follows has text that is valid UTF-8 without control characters and
- * ends with a zero.
+ * Texts of the structures below are valid UTF-8 without control characters and
+ * end with a zero.
  */
 
 typedef struct {

@@ -1,6 +1,6 @@
 
 /*
- * What the files of streams share: the stream itself, the function table of
+ * Shared by the files of streams: the stream itself, the function table of
  * its body and the table of a worker's streams.
  *
  * A body writes and closes.  "write" takes all it is given and keeps what the

@@ -1,6 +1,6 @@
 
 /*
- * What every layer shares: nginx's core headers without http, the protocol's
+ * Shared by every layer: nginx's core headers without http, the protocol's
  * revisions, error codes and log levels.  No state, no functions.
  */
 

@@ -15,9 +15,9 @@ static ngx_uint_t ngx_mcp_message_method(ngx_str_t *raw);
 
 
 /*
- * What an upstream could understand otherwise than it is understood here: it
- * may read the first of two members or the last, or take another name for one
- * of these.  once: duplicates are refused in any message; whole: half a
+ * An upstream could understand these otherwise than they are understood here:
+ * it may read the first of two members or the last, or take another name for
+ * one of these.  once: duplicates are refused in any message; whole: half a
  * surrogate pair is, of a client.
  */
 
@@ -308,8 +308,8 @@ ngx_mcp_message_check(ngx_mcp_message_t *m)
 
 
 /*
- * What is refused of a message of a client, or of any, in how members are
- * spelled; NULL: nothing.
+ * The reason to refuse a message of a client, or any message, because of how
+ * members are spelled; NULL: none.
  */
 
 static const char *

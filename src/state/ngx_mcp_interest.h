@@ -82,7 +82,7 @@ void ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
     ngx_mcp_interest_job_t *job, ngx_int_t rc, ngx_uint_t serial);
 
 /*
- * What is made on the session with this serial; URIs are put into buf.  *n of
+ * Those made on the session with this serial; URIs are put into buf.  *n of
  * them at most, *n is how many.  NGX_OK; NGX_BUSY: there are more.
  */
 ngx_int_t ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,

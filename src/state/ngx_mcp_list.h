@@ -125,7 +125,7 @@ ngx_int_t ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, uint32_t *signals, ngx_msec_t *delay);
 
 /*
- * What came of it.  put: NGX_OK: it differs from the one before; NGX_DONE: it
+ * The result of it.  put: NGX_OK: it differs from the one before; NGX_DONE: it
  * does not, or is the first; NGX_DECLINED: it does, but there is no room: it is
  * passed through from now on; NGX_ERROR: the audience is gone.
  */

@@ -142,8 +142,8 @@ ngx_int_t ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
 
 /*
- * What happened is not known: each session of the groups that match learns
- * that it missed something.  NULL matches all.  The number of sessions.
+ * Unknown events were lost: each session of the groups that match learns that
+ * it missed something.  NULL matches all.  The number of sessions.
  */
 ngx_uint_t ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);

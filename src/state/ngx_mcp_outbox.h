@@ -103,8 +103,8 @@ ngx_int_t ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item,
     ngx_uint_t *missed);
 
 /*
- * What is due, and what workers that are gone have left; NGX_AGAIN: more is
- * left; *next: ms until the next is due, or 0.
+ * Sends what is due, and what workers that are gone have left; NGX_AGAIN: more
+ * is left; *next: ms until the next is due, or 0.
  */
 ngx_int_t ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next);
 

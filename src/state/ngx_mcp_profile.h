@@ -1,6 +1,6 @@
 
 /*
- * What is known of upstreams: which protocol one speaks and what it said to
+ * Profiles of upstreams: which protocol one speaks and what it said to
  * initialize, per upstream and audience.  Asked once, by one worker, for all.
  */
 

@@ -1,6 +1,6 @@
 
 /*
- * What this module keeps in the zone: the types of its records and what they
+ * The data of this module in the zone: the types of its records and what they
  * are used for, its counters, its root; and what a worker does when others
  * left work for it.
  */
@@ -27,7 +27,7 @@
 
 
 /*
- * What a worker does when its doorbell was rung.  "local" is the number that
+ * Work of a worker whose doorbell was rung.  "local" is the number that
  * this worker gave when it opened the stream or call.  Called without the
  * lock; the callee may call back into the zone.
  */
@@ -80,7 +80,7 @@ struct ngx_mcp_worker_handlers_s {
 
 
 /*
- * What a worker keeps for a zone, beside the zone: zone->ctx, each owned by the
+ * Data of a worker for a zone, beside the zone: zone->ctx, each owned by the
  * file that sets it; NULL before.
  */
 

@@ -1,8 +1,8 @@
 
 /*
- * What the files of this folder do for each other, beside what their headers
- * say; included by ngx_mcp_state_sh.h.  A file calls files before it only; what
- * it needs of one behind it, it calls by the zone's schema.
+ * Functions of the files of this folder for each other, beside those in their
+ * headers; included by ngx_mcp_state_sh.h.  A file calls files before it only;
+ * what it needs of one behind it, it calls by the zone's schema.
  */
 
 #ifndef _NGX_MCP_STATE_H_INCLUDED_

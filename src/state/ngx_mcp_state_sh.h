@@ -1,6 +1,6 @@
 
 /*
- * What the records of this module look like in the zone, and its root, for the
+ * The records of this module as they are in the zone, and its root, for the
  * files of this folder only.
  */
 
@@ -161,7 +161,7 @@ typedef struct {
 
 
 /*
- * Who receives events: a filter, a position in the logs that it reads, and the
+ * A receiver of events: a filter, a position in the logs that it reads, and the
  * stream that carries it now.  A session has one.
  */
 

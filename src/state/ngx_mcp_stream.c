@@ -659,8 +659,8 @@ ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone,
 
 
 /*
- * What is missing between the cursor and the next event is a gap, on the shared
- * logs if some of it was for this session.
+ * Events missing between the cursor and the next one are a gap, on the shared
+ * logs if some of them were for this session.
  */
 
 static ngx_mcp_event_sh_t *

@@ -31,7 +31,7 @@ typedef struct {
 
 
 /*
- * What the events of a group's, or endpoint's, log behind *seen are about, in
+ * The subjects of events in a group's, or endpoint's, log behind *seen, in
  * their order; *n of them, NGX_MCP_NEWS at most.  *seen is moved behind them;
  * behind one for all, whose readers go on to the end themselves, there are no
  * others.
@@ -46,7 +46,7 @@ ngx_int_t ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group,
     uint64_t *seen, ngx_mcp_news_t *news, ngx_uint_t *n);
 
 /*
- * What a stream wants beside what is for all; the number, of which no more
+ * The wishes of a stream beside what is for all; the number, of which no more
  * than max are stored.  When that changes, the stream that carries the general
  * line is woken with NGX_MCP_WAKE_FILTERS; so is one that another relieves of
  * the line, as it hears of no change then.

@@ -58,7 +58,7 @@ ngx_int_t ngx_mcp_upstream_session_id(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
     ngx_mcp_upstream_session_t *us);
 
 /*
- * What it is made with: raw initialize params and the log level of its client;
+ * It is made with these: raw initialize params and the log level of its client;
  * empty and NGX_MCP_LEVEL_UNSET if it is shared.  Then the n-th URI that the
  * client subscribed to at this upstream; NGX_DECLINED past the last.
  */

@@ -1,6 +1,6 @@
 
 /*
- * What a lease looks like in the zone.
+ * A lease as it is in the zone.
  */
 
 #ifndef _NGX_MCP_LEASE_SH_H_INCLUDED_

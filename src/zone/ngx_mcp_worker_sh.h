@@ -1,6 +1,6 @@
 
 /*
- * What waits in the slots of workers, and what happens when one dies.
+ * The slots of workers: what waits in them, and what happens when one dies.
  *
  * A task (ngx_mcp_task_sh_t) waits in the slot of its worker, once, with the
  * reasons for which it is looked at.  A record that many workers read has a

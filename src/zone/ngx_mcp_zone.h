@@ -52,7 +52,7 @@ typedef struct {
 
 
 /*
- * What the layer above keeps in the zone.  Those in _locked are called with
+ * The layer above, its records and handlers.  Those in _locked are called with
  * the lock held.
  */
 
@@ -93,7 +93,7 @@ typedef struct {
                                 ngx_uint_t type, ngx_uint_t blocks);
 
     /*
-     * What a worker does when its bell was rung: for each task that waits,
+     * Work of a worker whose bell was rung: for each task that waits,
      * "local" is the number that this worker gave it; for each watched record
      * that has news (NULL: all); once for the bits, with keys of what changed
      * (NGX_AGAIN: more is left).  And for a lease, why: NGX_MCP_LEASE_* bits.

@@ -1,6 +1,6 @@
 
 /*
- * What is in the zone, for the files of this folder and the layer above it.
+ * The structure of the zone, for the files of this folder and the layer above.
  *
  * The slab pool gives nearly all of its pages as one run at init and is used
  * for its mutex after that.  The run holds the header below, the buckets of
