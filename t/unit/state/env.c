@@ -377,6 +377,26 @@ ngx_pcalloc(ngx_pool_t *pool, size_t size)
 }
 
 
+void *
+ngx_array_push(ngx_array_t *a)
+{
+    void  *grown;
+
+    if (a->nelts == a->nalloc) {
+        grown = ngx_pnalloc(a->pool, 2 * a->size * (a->nalloc + 1));
+        if (grown == NULL) {
+            return NULL;
+        }
+
+        memcpy(grown, a->elts, a->nelts * a->size);
+        a->elts = grown;
+        a->nalloc = 2 * (a->nalloc + 1);
+    }
+
+    return (u_char *) a->elts + a->size * a->nelts++;
+}
+
+
 u_char *
 ngx_hex_dump(u_char *dst, u_char *src, size_t len)
 {

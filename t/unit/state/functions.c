@@ -689,7 +689,8 @@ session_tests(void)
     ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
     ok(!ngx_mcp_session_exists(&zone, &in.id, &in.endpoint)
        && session_id(ref, id) == NGX_DECLINED
-       && ngx_mcp_session_initialize(&zone, ref, pool, &out) == NGX_DECLINED
+       && ngx_mcp_session_initialize(&zone, ref, pool, &out, NULL)
+          == NGX_DECLINED
        && counted(NGX_MCP_COUNTER_SESSIONS_DELETED) == 1
        && counted(NGX_MCP_COUNTER_SESSIONS_LIVE) == 0, "ended");
 
