@@ -94,6 +94,11 @@ refused(location => 'mcp_upstream u http://127.0.0.1/;', qr/"proxy_pass"/);
 refused(location => 'mcp_upstream u _u;', qr/starts with "\/"/);
 refused(location => 'mcp_upstream u /_u protocol=soap;',
         qr/protocol=auto\|legacy/);
+refused(location => "mcp_list_cache $_;", qr/write "mcp_list_cache off/)
+    for 'maybe', 'on ttl=0', 'on max=0', 'on kinds=', 'on kinds=tools,',
+        'on kinds=tool', 'on kinds=tools,tools', 'on warm=yes';
+refused(location => 'mcp_list_cache auto warm=on;',
+        qr/write "mcp_list_cache on warm=on;"/);
 refused(location => 'mcp_upstream u /_u listen=maybe;', qr/listen=on\|off/);
 refused(location => 'mcp_upstream u /_u probe=maybe;', qr/probe=on\|off/);
 refused(location => 'mcp_upstream u /_u probe=off protocol=rpc;',

@@ -13,6 +13,7 @@
 #include "ngx_http_mcp_upstream_request.h"
 #include "ngx_mcp_caller.h"
 #include "ngx_mcp_invalidate.h"
+#include "ngx_mcp_list.h"
 
 
 /* one mcp_events */
@@ -69,6 +70,13 @@ typedef struct {
     ngx_msec_t                  lists_ttl;
     ngx_http_complex_value_t   *lists_key;   /* NULL: none */
     ngx_uint_t                  lists_max;   /* audiences */
+    ngx_uint_t                  lists_kinds; /* NGX_MCP_LIST_BIT() */
+    ngx_flag_t                  lists_warm;  /* not for the first asker */
+    ngx_str_t                  *lists_tenant;  /* of all clients, of whom one
+                                                  audience is known before they
+                                                  ask, or NULL */
+    ngx_mcp_sources_t           sources;     /* of their parts: the router's
+                                                upstreams */
 
     ngx_uint_t                  tools;       /* NGX_HTTP_MCP_TOOL_* */
     ngx_uint_t                  hidden;      /* of the upstreams', said */

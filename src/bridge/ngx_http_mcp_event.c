@@ -159,7 +159,7 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
     ngx_pool_t *pool)
 {
     uint64_t                number;
-    ngx_mcp_ref_t           ref;
+    ngx_mcp_ref_t           ref, all;
     ngx_mcp_audience_t     *a;
     ngx_mcp_delivery_t     *d;
     ngx_mcp_list_change_t  *change;
@@ -174,6 +174,7 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
     }
 
     number = 0;
+    ngx_memzero(&all, sizeof(ngx_mcp_ref_t));
 
     for ( ;; ) {
         a = ngx_palloc(pool, sizeof(ngx_mcp_audience_t));
@@ -186,7 +187,7 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
             break;
         }
 
-        if (ngx_mcp_list_signal(bridge->zone, ref, change->kinds)) {
+        if (ngx_mcp_list_signal(bridge->zone, ref, all, change->kinds, 1)) {
             continue;
         }
 

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_list_cache.h"
+#include "ngx_mcp_outbox.h"
 
 
 /* copies of a worker and zone, at most */
@@ -13,6 +14,9 @@
 
 /* how often the zone is told that a copy is in use, ms */
 #define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
+
+/* bytes of what names a line of the log that is written once */
+#define NGX_HTTP_MCP_LIST_CACHE_ID  256
 
 
 /* copies of a worker and zone */
@@ -32,14 +36,25 @@ typedef struct {
 static ngx_http_mcp_list_cache_t *ngx_http_mcp_list_cache(
     ngx_mcp_zone_t *zone);
 static void ngx_http_mcp_list_cache_cleanup(void *data);
+static ngx_int_t ngx_http_mcp_list_cache_ask(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_ref_t audience, ngx_uint_t kind, ngx_uint_t partial,
+    ngx_mcp_list_t *list);
+static void ngx_http_mcp_list_cache_log_left_out(
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_list_t *list);
+static void ngx_http_mcp_list_cache_log_hidden(ngx_http_mcp_bridge_t *bridge,
+    ngx_uint_t kind, ngx_mcp_merge_part_t *part);
 static ngx_int_t ngx_http_mcp_list_cache_request(
-    ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller);
+    ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant, ngx_str_t *list_key);
 static ngx_int_t ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names);
 static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_find(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience, ngx_uint_t kind);
 static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_load(
-    ngx_mcp_zone_t *zone, ngx_mcp_list_t *list);
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_list_t *list);
+static ngx_int_t ngx_http_mcp_list_cache_text(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_list_copy_t *copy);
+static ngx_int_t ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_list_copy_t *copy, ngx_pool_t *temp);
 static void ngx_http_mcp_list_cache_unlink(ngx_http_mcp_list_copy_t *copy);
 static void ngx_http_mcp_list_cache_bound(ngx_http_mcp_list_cache_t *cache);
 static void ngx_http_mcp_list_cache_ready(void *data);
@@ -103,7 +118,8 @@ ngx_http_mcp_list_cache_cleanup(void *data)
 
 ngx_int_t
 ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_http_mcp_list_copy_t **list)
+    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_uint_t partial,
+    ngx_http_mcp_list_copy_t **list)
 {
     ngx_int_t                  rc;
     ngx_uint_t                 i;
@@ -144,15 +160,18 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
             }
         }
 
-        rc = ngx_mcp_list_get(zone, caller->audience, kind, &found);
+        rc = ngx_http_mcp_list_cache_ask(bridge, caller->audience, kind,
+                                         partial, &found);
 
         if (rc == NGX_ERROR) {
             caller->audience.block = 0;
             continue;
         }
 
-        if (rc == NGX_AGAIN
-            && ngx_http_mcp_list_cache_request(bridge, caller) != NGX_OK)
+        if ((rc == NGX_AGAIN || found.left_out)
+            && ngx_http_mcp_list_cache_request(bridge, &caller->tenant,
+                                               &caller->list_key)
+               != NGX_OK)
         {
             return NGX_DECLINED;
         }
@@ -164,7 +183,7 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
         copy = ngx_http_mcp_list_cache_find(zone, found.audience, kind);
 
         if (copy == NULL || copy->list.version != found.version) {
-            copy = ngx_http_mcp_list_cache_load(zone, &found);
+            copy = ngx_http_mcp_list_cache_load(bridge, &found);
         }
 
         if (copy) {
@@ -179,11 +198,97 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
 }
 
 
+ngx_mcp_merge_t *
+ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_uint_t kind)
+{
+    ngx_mcp_ref_t              audience;
+    ngx_mcp_list_t             found;
+    ngx_mcp_zone_t            *zone;
+    ngx_mcp_audience_t         names;
+    ngx_http_mcp_list_copy_t  *copy;
+
+    zone = bridge->zone;
+    audience = caller->audience;
+
+    if (!ngx_http_mcp_list_cache_keeps(bridge, kind)
+        || (bridge->sources.n == 1 && bridge->sources.elts[0].prefix.len == 0))
+    {
+        return NULL;
+    }
+
+    if (audience.block == 0) {
+        names.endpoint = bridge->endpoint;
+        names.tenant = caller->tenant;
+        names.key = caller->list_key;
+
+        if (ngx_mcp_audience_find(zone, &names, &audience) != NGX_OK) {
+            return NULL;
+        }
+    }
+
+    copy = ngx_http_mcp_list_cache_find(zone, audience, kind);
+
+    if (copy == NULL || !ngx_mcp_list_current(zone, &copy->list)) {
+
+        if (ngx_http_mcp_list_cache_ask(bridge, audience, kind, 1, &found)
+            != NGX_OK)
+        {
+            return NULL;
+        }
+
+        if (copy == NULL || copy->list.version != found.version) {
+            copy = ngx_http_mcp_list_cache_load(bridge, &found);
+        }
+    }
+
+    return copy ? copy->index : NULL;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_list_cache_ask(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_ref_t audience, ngx_uint_t kind, ngx_uint_t partial,
+    ngx_mcp_list_t *list)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_mcp_list_get(bridge->zone, audience, &bridge->sources, kind,
+                          partial, list);
+
+    if (list->left_out) {
+        ngx_http_mcp_list_cache_log_left_out(bridge, list);
+    }
+
+    return rc;
+}
+
+
+static void
+ngx_http_mcp_list_cache_log_left_out(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_list_t *list)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < bridge->sources.n; i++) {
+
+        if (list->left_out & (1u << i)) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                          "mcp upstream \"%V\" of endpoint \"%V\" is left out "
+                          "of the result of %V, as it gave none so far; the "
+                          "module retries, and notifies clients when it does",
+                          &bridge->sources.elts[i].name, &bridge->endpoint,
+                          ngx_mcp_list_method(list->kind));
+        }
+    }
+}
+
+
 /* each upstream's shared session fetches its part of the lists */
 
 static ngx_int_t
 ngx_http_mcp_list_cache_request(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_caller_t *caller)
+    ngx_str_t *tenant, ngx_str_t *list_key)
 {
     ngx_http_mcp_upstream_t  *u;
 
@@ -191,10 +296,7 @@ ngx_http_mcp_list_cache_request(ngx_http_mcp_bridge_t *bridge,
          u;
          u = ngx_http_mcp_router_next(&bridge->router, u))
     {
-        if (ngx_http_mcp_shared_ensure(bridge, u, &caller->tenant,
-                                       &caller->list_key)
-            != NGX_OK)
-        {
+        if (ngx_http_mcp_shared_ensure(bridge, u, tenant, list_key) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -211,7 +313,8 @@ ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
 {
     ngx_mcp_ref_t  ref;
 
-    if (ngx_mcp_audience_get(bridge->zone, names, bridge->lists_max, &ref)
+    if (ngx_mcp_audience_get(bridge->zone, names, &bridge->sources,
+                             bridge->lists_max, &ref)
         != NGX_OK)
     {
         return NGX_DECLINED;
@@ -266,12 +369,16 @@ ngx_http_mcp_list_cache_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 
 static ngx_http_mcp_list_copy_t *
-ngx_http_mcp_list_cache_load(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list)
+ngx_http_mcp_list_cache_load(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_list_t *list)
 {
     ngx_pool_t                 *pool;
     ngx_array_t                *pages;
+    ngx_mcp_zone_t             *zone;
     ngx_http_mcp_list_copy_t   *copy, *old;
     ngx_http_mcp_list_cache_t  *cache;
+
+    zone = bridge->zone;
 
     cache = ngx_http_mcp_list_cache(zone);
     if (cache == NULL) {
@@ -291,16 +398,12 @@ ngx_http_mcp_list_cache_load(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list)
     copy->zone = zone;
     copy->pool = pool;
     copy->list = *list;
-    copy->text.len = list->len;
-    copy->text.data = ngx_pnalloc(pool, list->len + sizeof("}}") - 1);
 
-    if (copy->text.data == NULL
-        || ngx_mcp_list_read(zone, list, copy->text.data) != NGX_OK)
-    {
+    if (ngx_http_mcp_list_cache_text(bridge, copy) != NGX_OK) {
         goto failed;
     }
 
-    ngx_memcpy(copy->text.data + list->len, "}}", 2);
+    ngx_memcpy(copy->text.data + copy->text.len, "}}", 2);
 
     pages = ngx_mcp_pages_split(&copy->text, NGX_MCP_PAGE_SIZE,
                                 NGX_MCP_PAGE_ENTRIES, pool);
@@ -335,6 +438,132 @@ failed:
     ngx_destroy_pool(pool);
 
     return NULL;
+}
+
+
+/* with room for "}}" behind it */
+
+static ngx_int_t
+ngx_http_mcp_list_cache_text(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_list_copy_t *copy)
+{
+    ngx_int_t           rc;
+    ngx_pool_t         *temp;
+    ngx_mcp_sources_t  *sources;
+
+    sources = &bridge->sources;
+
+    if (sources->n > 1 || sources->elts[0].prefix.len) {
+        temp = ngx_create_pool(4096, ngx_cycle->log);
+        if (temp == NULL) {
+            return NGX_ERROR;
+        }
+
+        rc = ngx_http_mcp_list_cache_merge(bridge, copy, temp);
+
+        ngx_destroy_pool(temp);
+
+        return rc;
+    }
+
+    copy->text.len = copy->list.len;
+    copy->text.data = ngx_pnalloc(copy->pool, copy->text.len
+                                              + sizeof("}}") - 1);
+
+    return copy->text.data
+           ? ngx_mcp_list_read(copy->zone, &copy->list, copy->text.data)
+           : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_list_copy_t *copy, ngx_pool_t *temp)
+{
+    u_char                *p;
+    ngx_uint_t             i;
+    ngx_mcp_list_t        *list;
+    ngx_mcp_source_t      *source;
+    ngx_mcp_merge_part_t  *parts;
+
+    list = &copy->list;
+
+    p = ngx_pnalloc(temp, list->len);
+    parts = ngx_pcalloc(temp, list->nparts * sizeof(ngx_mcp_merge_part_t));
+    copy->index = ngx_palloc(copy->pool, sizeof(ngx_mcp_merge_t));
+
+    if (p == NULL || parts == NULL || copy->index == NULL
+        || ngx_mcp_list_read(copy->zone, list, p) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < list->nparts; i++) {
+        source = &bridge->sources.elts[list->parts[i].source];
+
+        parts[i].upstream = source->name;
+        parts[i].prefix = source->prefix;
+        parts[i].source = list->parts[i].source;
+        parts[i].text.data = p;
+        parts[i].text.len = list->parts[i].len;
+
+        p += parts[i].text.len;
+    }
+
+    if (ngx_mcp_merge(copy->index, list->kind, parts, list->nparts,
+                      sizeof("}}") - 1, copy->pool, temp)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    copy->text = copy->index->text;
+
+    for (i = 0; i < list->nparts; i++) {
+
+        if (parts[i].hidden) {
+            ngx_http_mcp_list_cache_log_hidden(bridge, list->kind, &parts[i]);
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* once for each list of an upstream */
+
+static void
+ngx_http_mcp_list_cache_log_hidden(ngx_http_mcp_bridge_t *bridge,
+    ngx_uint_t kind, ngx_mcp_merge_part_t *part)
+{
+    u_char             *p, quote[NGX_MCP_QUOTE];
+    uint64_t            key;
+    ngx_str_t           id;
+    ngx_mcp_source_t   *other;
+    u_char              buf[NGX_HTTP_MCP_LIST_CACHE_ID];
+
+    id.data = buf;
+    id.len = ngx_snprintf(buf, sizeof(buf), "hidden %ui %V", kind,
+                          &part->upstream)
+             - buf;
+
+    key = ngx_mcp_idempotency_key(bridge->zone, &bridge->endpoint, &id);
+
+    if (ngx_mcp_idempotency_first(bridge->zone, key) != NGX_OK) {
+        return;
+    }
+
+    other = &bridge->sources.elts[part->first_source];
+    p = ngx_mcp_json_quote(quote, &part->first);
+
+    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\": %ui entries of the "
+                  "result of %V are hidden, as upstreams before it have some "
+                  "of the same name, for example \"%*s\" of upstream \"%V\"; "
+                  "rename them, or give the upstreams other prefixes",
+                  &part->upstream, &bridge->endpoint, part->hidden,
+                  ngx_mcp_list_method(kind), (size_t) (p - quote), quote,
+                  &other->name);
 }
 
 
@@ -393,6 +622,7 @@ void
 ngx_http_mcp_list_cache_wait(ngx_http_mcp_list_waiter_t *waiter,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller, ngx_uint_t kind)
 {
+    waiter->bridge = bridge;
     waiter->audience = caller->audience;
     waiter->kind = kind;
 
@@ -419,8 +649,8 @@ ngx_http_mcp_list_cache_ready(void *data)
 
     ngx_mcp_list_t  list;
 
-    if (ngx_mcp_list_get(waiter->waiter.zone, waiter->audience, waiter->kind,
-                         &list)
+    if (ngx_http_mcp_list_cache_ask(waiter->bridge, waiter->audience,
+                                    waiter->kind, 0, &list)
         == NGX_AGAIN)
     {
         ngx_http_mcp_waiter_restart(&waiter->waiter);
@@ -440,21 +670,66 @@ ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 
 
 void
-ngx_http_mcp_list_cache_clear(ngx_http_mcp_bridge_t *bridge)
+ngx_http_mcp_list_cache_start(ngx_http_mcp_bridge_t *bridge)
 {
-    uint64_t       number;
-    ngx_mcp_ref_t  ref;
+    uint64_t             number;
+    ngx_str_t           *tenant;
+    ngx_uint_t           kept;
+    ngx_pool_t          *pool;
+    ngx_mcp_ref_t        ref;
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_audience_t   names;
 
-    if (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON) {
+    zone = bridge->zone;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
         return;
     }
 
+    kept = (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON && bridge->router.n);
     number = 0;
 
-    while (ngx_mcp_audience_next(bridge->zone, &bridge->endpoint, NULL,
-                                 &number, NULL, NULL, &ref)
+    while (ngx_mcp_audience_next(zone, &bridge->endpoint, NULL, &number, pool,
+                                 &names, &ref)
            == NGX_OK)
     {
-        ngx_mcp_audience_drop(bridge->zone, ref);
+        if (!kept) {
+            ngx_mcp_audience_drop(zone, ref);
+            continue;
+        }
+
+        if (ngx_mcp_audience_sync(zone, ref, &bridge->sources) == NGX_OK) {
+            ngx_http_mcp_list_refresh_announce(bridge, &names, ref);
+        }
+
+        if (bridge->lists_warm) {
+            ngx_mcp_list_want(zone, ref, bridge->lists_kinds);
+        }
+
+        /* some may have never been asked */
+
+        if (bridge->lists_warm || bridge->router.n > 1) {
+            (void) ngx_http_mcp_list_cache_request(bridge, &names.tenant,
+                                                   &names.key);
+        }
     }
+
+    tenant = bridge->lists_tenant;
+
+    if (kept && bridge->lists_warm && tenant) {
+        names.endpoint = bridge->endpoint;
+        names.tenant = *tenant;
+        ngx_str_null(&names.key);
+
+        if (ngx_mcp_audience_get(zone, &names, &bridge->sources,
+                                 bridge->lists_max, &ref)
+            == NGX_OK)
+        {
+            ngx_mcp_list_want(zone, ref, bridge->lists_kinds);
+            (void) ngx_http_mcp_list_cache_request(bridge, tenant, &names.key);
+        }
+    }
+
+    ngx_destroy_pool(pool);
 }

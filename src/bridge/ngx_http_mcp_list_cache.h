@@ -3,9 +3,10 @@
  * Cached lists: who has them fetched and says that they changed, and each
  * worker's copies, from which requests are answered.
  *
- * The holder of an audience's shared upstream session (ngx_http_mcp_shared.h)
- * fetches its lists; all that it has to know stands in the zone
- * (ngx_mcp_list.h).
+ * The holder of an audience's shared session at an upstream
+ * (ngx_http_mcp_shared.h) fetches that upstream's part of the lists; all that
+ * it has to know stands in the zone (ngx_mcp_list.h).  A copy is merged from
+ * the parts.
  */
 
 #ifndef _NGX_HTTP_MCP_LIST_CACHE_H_INCLUDED_
@@ -17,6 +18,7 @@
 #include "ngx_http_mcp_shared.h"
 #include "ngx_http_mcp_list_refresh.h"
 #include "ngx_mcp_list.h"
+#include "ngx_mcp_merge.h"
 
 
 /* a copy of this worker; lives as long as it is used */
@@ -27,6 +29,8 @@ typedef struct {
     ngx_mcp_zone_t           *zone;
     ngx_mcp_list_t            list;
     ngx_str_t                 text;       /* an array; "}}" follows it */
+    ngx_mcp_merge_t          *index;      /* NULL: of one upstream, whose names
+                                             stay */
     ngx_mcp_page_t           *pages;
     ngx_uint_t                npages;
     ngx_pool_t               *pool;       /* in which all of it is */
@@ -36,14 +40,31 @@ typedef struct {
 } ngx_http_mcp_list_copy_t;
 
 
+/* whether lists of this kind are kept */
+#define ngx_http_mcp_list_cache_keeps(bridge, kind)                           \
+    ((bridge)->lists == NGX_HTTP_MCP_LIST_CACHE_ON && (bridge)->router.n      \
+     && (bridge)->lists_kinds & NGX_MCP_LIST_BIT(kind))
+
 /*
  * The list of this kind for the caller's audience.
  * NGX_OK: to be released after use; NGX_AGAIN: it is being fetched for the
- * first time: wait for it; NGX_DECLINED: it is not kept; NGX_ERROR.
+ * first time: wait for it, or, when that took too long, ask for what there is
+ * of it (partial); NGX_DECLINED: it is not kept; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_http_mcp_list_copy_t **list);
+    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_uint_t partial,
+    ngx_http_mcp_list_copy_t **list);
 void ngx_http_mcp_list_cache_release(void *list);
+
+/*
+ * What is known of the list of this kind for the caller's audience, by the
+ * names that clients see (ngx_mcp_merge_find()); sources are numbers of the
+ * router's upstreams.  NULL: nothing is, or there is one upstream and its names
+ * stay.  Valid until control goes back to the event loop.  For callers who have
+ * no lists of their own.
+ */
+ngx_mcp_merge_t *ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_uint_t kind);
 
 
 /* waits for a list that is fetched for the first time */
@@ -54,6 +75,7 @@ typedef struct {
 
     /* private */
     ngx_http_mcp_waiter_t     waiter;
+    ngx_http_mcp_bridge_t    *bridge;
     ngx_mcp_ref_t             audience;
     ngx_uint_t                kind;
 } ngx_http_mcp_list_waiter_t;
@@ -64,8 +86,12 @@ void ngx_http_mcp_list_cache_wait(ngx_http_mcp_list_waiter_t *waiter,
 void ngx_http_mcp_list_cache_cancel(ngx_http_mcp_list_waiter_t *waiter);
 
 
-/* forgets lists of an endpoint that caches none any more */
-void ngx_http_mcp_list_cache_clear(ngx_http_mcp_bridge_t *bridge);
+/*
+ * In a worker that begins: gives the lists that there are the upstreams of its
+ * configuration, forgets those of an endpoint that caches none any more, and
+ * has those fetched that are to be there before they are asked for.
+ */
+void ngx_http_mcp_list_cache_start(ngx_http_mcp_bridge_t *bridge);
 
 
 /* the doorbell: handlers->lists */

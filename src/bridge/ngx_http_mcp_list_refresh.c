@@ -23,13 +23,14 @@ typedef struct {
 } ngx_http_mcp_fetch_t;
 
 
-/* of one audience that is held here */
+/* of one audience and upstream that are held here */
 
 struct ngx_http_mcp_list_refresh_s {
     ngx_queue_t               queue;
     ngx_http_mcp_shared_t    *us;
     ngx_mcp_audience_t        names;
     ngx_mcp_ref_t             audience;
+    ngx_mcp_ref_t             part;
     ngx_event_t               timer;
     ngx_uint_t                quiet;
     ngx_http_mcp_fetch_t      fetches[NGX_MCP_LIST_KINDS];
@@ -42,6 +43,10 @@ static ngx_int_t ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us,
     ngx_uint_t kinds);
 static void ngx_http_mcp_list_refresh_quiet(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_list_refresh_lost(ngx_http_mcp_shared_t *us);
+static ngx_int_t ngx_http_mcp_list_refresh_find(
+    ngx_http_mcp_list_refresh_t *r);
+static ngx_msec_t ngx_http_mcp_list_refresh_keep(
+    ngx_http_mcp_list_refresh_t *r);
 static void ngx_http_mcp_list_refresh_timer(ngx_event_t *ev);
 static void ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r);
 static void ngx_http_mcp_list_refresh_start(ngx_http_mcp_fetch_t *f);
@@ -52,9 +57,12 @@ static void ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f);
 static void ngx_http_mcp_list_refresh_too_large(ngx_http_mcp_fetch_t *f);
 static void ngx_http_mcp_list_refresh_fail(ngx_http_mcp_fetch_t *f,
     const char *why);
-static void ngx_http_mcp_list_refresh_uncached(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_list_refresh_uncached(ngx_http_mcp_fetch_t *f,
+    ngx_uint_t absent);
 static void ngx_http_mcp_list_refresh_end(ngx_http_mcp_fetch_t *f);
-static void ngx_http_mcp_list_refresh_notify(ngx_http_mcp_list_refresh_t *r);
+static void ngx_http_mcp_list_refresh_notify(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_t *names, ngx_mcp_ref_t audience, ngx_mcp_ref_t part,
+    ngx_uint_t fetched);
 
 
 static ngx_http_mcp_shared_handlers_t  ngx_http_mcp_list_refresh_handlers = {
@@ -148,11 +156,9 @@ ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us)
 
     /* nobody listened for a while */
 
-    if (ngx_mcp_audience_find(us->bridge->zone, &r->names, &r->audience)
-        == NGX_OK)
-    {
-        (void) ngx_mcp_list_signal(us->bridge->zone, r->audience,
-                                   NGX_MCP_LIST_ALL);
+    if (ngx_http_mcp_list_refresh_find(r) == NGX_OK) {
+        (void) ngx_mcp_list_signal(us->bridge->zone, r->audience, r->part,
+                                   NGX_MCP_LIST_ALL, 0);
     }
 
     ngx_http_mcp_list_refresh_work(r);
@@ -179,7 +185,8 @@ ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t kinds)
         return NGX_DECLINED;
     }
 
-    return ngx_mcp_list_signal(us->bridge->zone, r->audience, kinds)
+    return ngx_mcp_list_signal(us->bridge->zone, r->audience, r->part, kinds,
+                               1)
            ? NGX_OK : NGX_DECLINED;
 }
 
@@ -234,6 +241,47 @@ ngx_http_mcp_list_refresh_timer(ngx_event_t *ev)
 }
 
 
+static ngx_int_t
+ngx_http_mcp_list_refresh_find(ngx_http_mcp_list_refresh_t *r)
+{
+    ngx_mcp_zone_t  *zone;
+
+    zone = r->us->bridge->zone;
+
+    if (ngx_mcp_audience_find(zone, &r->names, &r->audience) == NGX_OK
+        && ngx_mcp_audience_part(zone, r->audience, &r->us->upstream->name,
+                                 &r->part)
+           == NGX_OK)
+    {
+        return NGX_OK;
+    }
+
+    r->audience.block = 0;
+    r->part.block = 0;
+
+    return NGX_DECLINED;
+}
+
+
+/* one that all clients use is there for the next one of them */
+
+static ngx_msec_t
+ngx_http_mcp_list_refresh_keep(ngx_http_mcp_list_refresh_t *r)
+{
+    ngx_http_mcp_bridge_t  *bridge;
+
+    bridge = r->us->bridge;
+
+    if (bridge->lists_warm && bridge->lists_tenant && r->names.key.len == 0
+        && ngx_mcp_equal(&r->names.tenant, bridge->lists_tenant))
+    {
+        return NGX_MAX_INT32_VALUE;
+    }
+
+    return ngx_max(bridge->lists_ttl, NGX_MCP_LIST_IDLE);
+}
+
+
 /* begins what is due, and comes back when something is */
 
 static void
@@ -241,29 +289,27 @@ ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r)
 {
     ngx_int_t               rc;
     ngx_msec_t              delay, next;
-    ngx_uint_t              i;
+    ngx_uint_t              i, fetched;
     ngx_mcp_zone_t         *zone;
     ngx_http_mcp_fetch_t   *f;
-    ngx_http_mcp_bridge_t  *bridge;
 
     if (r->quiet) {
         return;
     }
 
-    bridge = r->us->bridge;
-    zone = bridge->zone;
+    zone = r->us->bridge->zone;
 
     if (r->timer.timer_set) {
         ngx_del_timer(&r->timer);
     }
 
-    if (ngx_mcp_audience_find(zone, &r->names, &r->audience) != NGX_OK
+    if (ngx_http_mcp_list_refresh_find(r) != NGX_OK
         || ngx_mcp_audience_retire(zone, r->audience,
-                                   ngx_max(bridge->lists_ttl,
-                                           NGX_MCP_LIST_IDLE))
+                                   ngx_http_mcp_list_refresh_keep(r))
            == NGX_OK)
     {
         r->audience.block = 0;
+        r->part.block = 0;
         ngx_http_mcp_shared_use(r->us, NGX_HTTP_MCP_SHARED_LISTS, 0);
         return;
     }
@@ -271,25 +317,29 @@ ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r)
     ngx_http_mcp_shared_use(r->us, NGX_HTTP_MCP_SHARED_LISTS, 1);
 
     next = NGX_MAX_INT32_VALUE;
+    fetched = 0;
 
     for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
         f = &r->fetches[i];
 
-        if (f->pool) {
-            continue;
+        if (f->pool == NULL) {
+            rc = ngx_mcp_list_due(zone, r->part, i, &f->signals, &delay);
+
+            if (rc == NGX_OK) {
+                ngx_http_mcp_list_refresh_start(f);
+
+            } else if (rc == NGX_AGAIN) {
+                next = ngx_min(next, delay);
+            }
         }
 
-        rc = ngx_mcp_list_due(zone, r->audience, i, &f->signals, &delay);
-
-        if (rc == NGX_OK) {
-            ngx_http_mcp_list_refresh_start(f);
-
-        } else if (rc == NGX_AGAIN) {
-            next = ngx_min(next, delay);
+        if (f->pool) {
+            fetched |= NGX_MCP_LIST_BIT(i);
         }
     }
 
-    ngx_http_mcp_list_refresh_notify(r);
+    ngx_http_mcp_list_refresh_notify(zone, &r->names, r->audience, r->part,
+                                     fetched);
 
     if (next != NGX_MAX_INT32_VALUE && !r->timer.timer_set) {
         ngx_add_timer(&r->timer, next);
@@ -373,7 +423,7 @@ ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
             || (answer->code == 0
                 && ngx_http_mcp_status_absent(answer->status)))
         {
-            ngx_http_mcp_list_refresh_uncached(f);
+            ngx_http_mcp_list_refresh_uncached(f, 1);
 
         } else {
             if (answer->code) {
@@ -427,7 +477,7 @@ ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f)
         return;
     }
 
-    rc = ngx_mcp_list_put(zone, r->audience, f->kind, &content, f->signals,
+    rc = ngx_mcp_list_put(zone, r->part, f->kind, &content, f->signals,
                           r->us->bridge->lists_ttl);
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
@@ -472,7 +522,7 @@ ngx_http_mcp_list_refresh_too_large(ngx_http_mcp_fetch_t *f)
                       ngx_mcp_list_method(f->kind));
     }
 
-    ngx_http_mcp_list_refresh_uncached(f);
+    ngx_http_mcp_list_refresh_uncached(f, 0);
 }
 
 
@@ -495,20 +545,20 @@ ngx_http_mcp_list_refresh_fail(ngx_http_mcp_fetch_t *f, const char *why)
 
     f->failures++;
 
-    ngx_mcp_list_fail(us->bridge->zone, f->refresh->audience, f->kind);
+    ngx_mcp_list_fail(us->bridge->zone, f->refresh->part, f->kind);
 
     ngx_http_mcp_list_refresh_end(f);
 }
 
 
 static void
-ngx_http_mcp_list_refresh_uncached(ngx_http_mcp_fetch_t *f)
+ngx_http_mcp_list_refresh_uncached(ngx_http_mcp_fetch_t *f, ngx_uint_t absent)
 {
     ngx_http_mcp_bridge_t  *bridge;
 
     bridge = f->refresh->us->bridge;
 
-    ngx_mcp_list_pass_through(bridge->zone, f->refresh->audience, f->kind,
+    ngx_mcp_list_pass_through(bridge->zone, f->refresh->part, f->kind, absent,
                               f->signals, bridge->lists_ttl);
 
     ngx_http_mcp_list_refresh_end(f);
@@ -525,28 +575,33 @@ ngx_http_mcp_list_refresh_end(ngx_http_mcp_fetch_t *f)
 }
 
 
+void
+ngx_http_mcp_list_refresh_announce(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_audience_t *names, ngx_mcp_ref_t audience)
+{
+    ngx_mcp_ref_t  none;
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+
+    ngx_http_mcp_list_refresh_notify(bridge->zone, names, audience, none, 0);
+}
+
+
 /*
  * One notification stands for two kinds of lists: when one changed and the
  * other is still being fetched, it waits.
  */
 
 static void
-ngx_http_mcp_list_refresh_notify(ngx_http_mcp_list_refresh_t *r)
+ngx_http_mcp_list_refresh_notify(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_t *names, ngx_mcp_ref_t audience, ngx_mcp_ref_t part,
+    ngx_uint_t fetched)
 {
-    ngx_uint_t              n, dirty, fetched;
-    ngx_mcp_zone_t         *zone;
+    ngx_uint_t              n, dirty;
     ngx_mcp_event_t         event;
     ngx_mcp_list_change_t  *change;
 
-    zone = r->us->bridge->zone;
-    dirty = ngx_mcp_list_dirty(zone, r->audience);
-    fetched = 0;
-
-    for (n = 0; n < NGX_MCP_LIST_KINDS; n++) {
-        if (r->fetches[n].pool) {
-            fetched |= NGX_MCP_LIST_BIT(n);
-        }
-    }
+    dirty = ngx_mcp_list_dirty(zone, audience, part);
 
     for (change = ngx_mcp_list_changes; change->kinds; change++) {
 
@@ -559,11 +614,11 @@ ngx_http_mcp_list_refresh_notify(ngx_http_mcp_list_refresh_t *r)
         event.parts = &change->notification;
         event.nparts = 1;
 
-        n = ngx_mcp_list_announce(zone, r->audience, &r->names, change->kinds,
+        n = ngx_mcp_list_announce(zone, audience, part, names, change->kinds,
                                   &event);
 
         ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                        "mcp %V, \"%V\", %ui sessions", &change->notification,
-                       &r->names.endpoint, n);
+                       &names->endpoint, n);
     }
 }

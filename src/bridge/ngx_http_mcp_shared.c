@@ -1249,21 +1249,28 @@ static void
 ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us)
 {
     ngx_str_t               none;
+    ngx_uint_t              cached;
     ngx_mcp_list_change_t  *change;
 
+    cached = 0;
+
     if (us->bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON) {
+        cached = us->bridge->lists_kinds;
 
         if (ngx_http_mcp_shared_handlers) {
             (void) ngx_http_mcp_shared_handlers->changed(us,
                                                          NGX_MCP_LIST_ALL);
         }
-
-        return;
     }
 
     ngx_str_null(&none);
 
     for (change = ngx_mcp_list_changes; change->kinds; change++) {
+
+        if (change->kinds & cached) {
+            continue;
+        }
+
         ngx_http_mcp_shared_notify(us, &change->notification, &none,
                                    change->offered, NULL);
     }

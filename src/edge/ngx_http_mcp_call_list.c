@@ -21,7 +21,7 @@ typedef struct {
 static ngx_int_t ngx_http_mcp_list_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_list_get(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_reply_t *reply);
+    ngx_uint_t partial, ngx_http_mcp_reply_t *reply);
 static ngx_mcp_page_t *ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
     ngx_http_mcp_list_copy_t *list);
 static void ngx_http_mcp_list_log_private(ngx_http_request_t *r,
@@ -53,16 +53,17 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_list = {
 static ngx_int_t
 ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
-    ngx_int_t            rc;
+    ngx_int_t            rc, kind;
     ngx_uint_t           alone;
     ngx_mcp_ref_t        none;
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = call->ctx;
 
-    if (ngx_http_mcp_list_kind(call) == NGX_ERROR
-        || ctx->conf->bridge.lists != NGX_HTTP_MCP_LIST_CACHE_ON
-        || ctx->conf->bridge.router.n == 0)
+    kind = ngx_http_mcp_list_kind(call);
+
+    if (kind == NGX_ERROR
+        || !ngx_http_mcp_list_cache_keeps(&ctx->conf->bridge, kind))
     {
         return NGX_DECLINED;
     }
@@ -89,7 +90,7 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return NGX_DECLINED;
     }
 
-    rc = ngx_http_mcp_list_get(call, reply);
+    rc = ngx_http_mcp_list_get(call, 0, reply);
 
     if (rc != NGX_AGAIN) {
         return rc;
@@ -127,11 +128,12 @@ ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call)
 /*
  * NGX_OK: *reply is the answer; NGX_AGAIN: the list is to be waited for;
  * NGX_DECLINED: the upstream is to be asked; NGX_ERROR.  The list is released
- * with the request.
+ * with the request.  partial: it was waited for long enough.
  */
 
 static ngx_int_t
-ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
+ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_uint_t partial,
+    ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                  rc;
     ngx_mcp_page_t            *page;
@@ -147,7 +149,8 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     }
 
     rc = ngx_http_mcp_list_cache_get(&mlcf->bridge, &call->ctx->caller,
-                                     ngx_http_mcp_list_kind(call), &list);
+                                     ngx_http_mcp_list_kind(call), partial,
+                                     &list);
     if (rc != NGX_OK) {
         return rc == NGX_AGAIN ? NGX_AGAIN : NGX_DECLINED;
     }
@@ -412,7 +415,7 @@ ngx_http_mcp_list_ready(void *data)
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
 
-    rc = ngx_http_mcp_list_get(call, &reply);
+    rc = ngx_http_mcp_list_get(call, 0, &reply);
 
     if (rc == NGX_AGAIN) {
         wait = call->data;
@@ -446,14 +449,17 @@ ngx_http_mcp_list_timeout(ngx_event_t *ev)
     call = ev->data;
     c = call->r->connection;
 
-    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0,
-                   "mcp list is not there yet, the upstream is asked");
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0, "mcp list is not there yet");
 
     ngx_http_mcp_list_stop(call);
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
 
-    rc = ngx_http_mcp_call_to_upstream(call, 0, &reply);
+    rc = ngx_http_mcp_list_get(call, 1, &reply);
+
+    if (rc == NGX_AGAIN || rc == NGX_DECLINED) {
+        rc = ngx_http_mcp_call_to_upstream(call, 0, &reply);
+    }
 
     ngx_http_mcp_call_started(call, rc, &reply);
 

@@ -153,6 +153,8 @@ ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
     mlcf->bridge.lists = NGX_CONF_UNSET_UINT;
     mlcf->bridge.lists_ttl = NGX_CONF_UNSET_MSEC;
     mlcf->bridge.lists_max = NGX_CONF_UNSET_UINT;
+    mlcf->bridge.lists_kinds = NGX_CONF_UNSET_UINT;
+    mlcf->bridge.lists_warm = NGX_CONF_UNSET;
     mlcf->bridge.topic_limit = NGX_CONF_UNSET_UINT;
     mlcf->origins = NGX_CONF_UNSET_PTR;
     mlcf->upstream_timeout = NGX_CONF_UNSET_MSEC;
@@ -310,12 +312,16 @@ ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
         conf->lists_ttl = prev->lists_ttl;
         conf->lists_key = prev->lists_key;
         conf->lists_max = prev->lists_max;
+        conf->lists_kinds = prev->lists_kinds;
+        conf->lists_warm = prev->lists_warm;
     }
 
     ngx_conf_merge_uint_value(conf->lists, prev->lists,
                               NGX_HTTP_MCP_LIST_CACHE_AUTO);
     ngx_conf_init_msec_value(conf->lists_ttl, 300000);
     ngx_conf_init_uint_value(conf->lists_max, 64);
+    ngx_conf_init_uint_value(conf->lists_kinds, NGX_MCP_LIST_ALL);
+    ngx_conf_init_value(conf->lists_warm, 0);
     ngx_conf_merge_uint_value(conf->topic_limit, prev->topic_limit, 1024);
 
     if (conf->tools == 0) {
@@ -468,7 +474,7 @@ ngx_http_mcp_merge_upstreams(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 
     ngx_http_mcp_merge_prefixes(cf, mlcf);
 
-    return NGX_CONF_OK;
+    return ngx_http_mcp_merge_lists(cf, mlcf);
 }
 
 

@@ -23,4 +23,21 @@ ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 
 
+/* mcp_list_cache (ngx_http_mcp_conf_lists.c) */
+char *ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+/* where lists come from, and whose are known before they are asked for */
+char *ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf);
+
+
+/* whether a parameter is NAME=VALUE, and its value */
+ngx_uint_t ngx_http_mcp_conf_param(ngx_str_t *param, const char *name,
+    ngx_str_t *value);
+
+/* a complex value of this text; NGX_OK or NGX_ERROR (logged) */
+ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_complex_value_t **cv);
+
+
 #endif /* _NGX_HTTP_MCP_CONF_H_INCLUDED_ */

@@ -47,8 +47,6 @@ static ngx_uint_t ngx_http_mcp_conf_demand(ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_conf_names(ngx_str_t *text, const char *name);
 static char *ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static char *ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
 static char *ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf,
     ngx_command_t *cmd, void *conf);
 static ngx_int_t ngx_http_mcp_conf_invalidate_level(ngx_conf_t *cf,
@@ -83,10 +81,6 @@ static char *ngx_http_mcp_conf_capabilities(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_handler(ngx_conf_t *cf,
     ngx_http_handler_pt handler);
-static ngx_uint_t ngx_http_mcp_conf_param(ngx_str_t *param, const char *name,
-    ngx_str_t *value);
-static ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_http_complex_value_t **cv);
 static ngx_int_t ngx_http_mcp_conf_guarded(ngx_conf_t *cf);
 
 
@@ -1197,81 +1191,6 @@ ngx_http_mcp_conf_names(ngx_str_t *text, const char *name)
 
 
 static char *
-ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_mcp_loc_conf_t *mlcf = conf;
-
-    ngx_int_t               n;
-    ngx_str_t              *value, s;
-    ngx_uint_t              i;
-    ngx_http_mcp_bridge_t  *bridge;
-
-    bridge = &mlcf->bridge;
-
-    if (bridge->lists != NGX_CONF_UNSET_UINT) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    if (ngx_strcmp(value[1].data, "off") == 0) {
-        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_OFF;
-
-    } else if (ngx_strcmp(value[1].data, "auto") == 0) {
-        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_AUTO;
-
-    } else if (ngx_strcmp(value[1].data, "on") == 0) {
-        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_ON;
-
-    } else {
-        i = 1;
-        goto invalid;
-    }
-
-    for (i = 2; i < cf->args->nelts; i++) {
-
-        if (ngx_http_mcp_conf_param(&value[i], "ttl", &s)) {
-            bridge->lists_ttl = ngx_parse_time(&s, 0);
-
-            if (bridge->lists_ttl == (ngx_msec_t) NGX_ERROR
-                || bridge->lists_ttl == 0)
-            {
-                goto invalid;
-            }
-
-        } else if (ngx_http_mcp_conf_param(&value[i], "key", &s) && s.len) {
-            if (ngx_http_mcp_conf_value(cf, &s, &bridge->lists_key) != NGX_OK)
-            {
-                return NGX_CONF_ERROR;
-            }
-
-        } else if (ngx_http_mcp_conf_param(&value[i], "max", &s)) {
-            n = ngx_atoi(s.data, s.len);
-
-            if (n < 1 || n > 4096) {
-                goto invalid;
-            }
-
-            bridge->lists_max = n;
-
-        } else {
-            goto invalid;
-        }
-    }
-
-    return NGX_CONF_OK;
-
-invalid:
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameter \"%V\"; write \"mcp_list_cache "
-                       "off|auto|on [ttl=TIME] [key=VALUE] [max=NUMBER];\", "
-                       "for example \"on ttl=5m max=64\"", &value[i]);
-    return NGX_CONF_ERROR;
-}
-
-
-static char *
 ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf)
 {
@@ -1923,7 +1842,7 @@ ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)
 
 /* whether a parameter is "name=VALUE", which may be empty */
 
-static ngx_uint_t
+ngx_uint_t
 ngx_http_mcp_conf_param(ngx_str_t *param, const char *name, ngx_str_t *value)
 {
     size_t  len;
@@ -1943,7 +1862,7 @@ ngx_http_mcp_conf_param(ngx_str_t *param, const char *name, ngx_str_t *value)
 
 /* compiles a value; *cv is made when it is NULL; NGX_ERROR is logged */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_complex_value_t **cv)
 {

@@ -141,7 +141,10 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
     bridges = mmcf->bridges.elts;
 
     for (i = 0; i < mmcf->bridges.nelts; i++) {
-        ngx_http_mcp_list_cache_clear(bridges[i]);
+
+        if (!bridges[i]->duplicate) {
+            ngx_http_mcp_list_cache_start(bridges[i]);
+        }
     }
 
     return NGX_OK;

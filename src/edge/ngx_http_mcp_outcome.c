@@ -43,15 +43,7 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
         return status;
 
     case NGX_HTTP_MCP_CUT:
-
-        if (x->status) {
-            ngx_str_set(message, "the upstream cut its answer; the request "
-                                 "may have run");
-        } else {
-            ngx_str_set(message, "the upstream closed the connection before "
-                                 "it answered; the request may have run");
-        }
-
+        ngx_str_set(message, "the upstream cut its answer");
         return status;
 
     case NGX_HTTP_MCP_TOO_LARGE:

@@ -6,6 +6,18 @@ static ngx_mcp_audience_sh_t *ngx_mcp_audience_lookup_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a);
 static void ngx_mcp_audience_bound_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_uint_t max);
+static ngx_int_t ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref, ngx_mcp_sources_t *sources);
+static void ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *aud, uint64_t layout);
+static ngx_mcp_part_sh_t *ngx_mcp_audience_add_part_locked(
+    ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_mcp_source_t *source);
+static void ngx_mcp_audience_forget_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_part_sh_t *p, ngx_uint_t kinds);
+static void ngx_mcp_audience_drop_part_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p);
+static void ngx_mcp_audience_changed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p, ngx_uint_t kinds);
 static ngx_uint_t ngx_mcp_audience_matches(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a, ngx_str_t *endpoint, ngx_str_t *tenant);
 
@@ -16,8 +28,9 @@ static ngx_uint_t ngx_mcp_audience_matches(ngx_mcp_zone_t *zone,
 
 ngx_int_t
 ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
-    ngx_uint_t max, ngx_mcp_ref_t *ref)
+    ngx_mcp_sources_t *sources, ngx_uint_t max, ngx_mcp_ref_t *ref)
 {
+    ngx_int_t               rc;
     ngx_str_t               parts[3];
     ngx_mcp_stage_t         stage;
     ngx_mcp_audience_sh_t  *aud;
@@ -38,8 +51,7 @@ ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
 
     if (aud) {
         *ref = ngx_mcp_ref(zone, aud);
-        ngx_mcp_zone_unlock(zone);
-        return NGX_OK;
+        goto found;
     }
 
     ngx_mcp_audience_bound_locked(zone, &a->endpoint, max);
@@ -68,9 +80,317 @@ ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
 
     *ref = ngx_mcp_ref(zone, aud);
 
+found:
+
+    rc = ngx_mcp_audience_sync_locked(zone, *ref, sources);
+
     ngx_mcp_zone_unlock(zone);
 
+    return (rc == NGX_OK || rc == NGX_DONE) ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_mcp_audience_sync(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_sources_t *sources)
+{
+    ngx_int_t  rc;
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_audience_sync_locked(zone, ref, sources);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* in steps: should this process die, another one begins again */
+
+static ngx_int_t
+ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_sources_t *sources)
+{
+    uint32_t                n, next;
+    uint64_t                prefix;
+    ngx_uint_t              i;
+    ngx_mcp_part_sh_t      *p;
+    ngx_mcp_audience_sh_t  *aud;
+
+    aud = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
+
+    if (aud == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (aud->layout == sources->layout) {
+
+        if (aud->epoch < zone->epoch) {
+            ngx_mcp_touch(zone, &aud->epoch);
+            aud->epoch = zone->epoch;
+        }
+
+        return NGX_DONE;
+    }
+
+    if (aud->epoch > zone->epoch
+        || (aud->epoch == zone->epoch && aud->layout))
+    {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_touch(zone, &aud->epoch);
+    aud->epoch = zone->epoch;
+
+    ngx_mcp_audience_layout_locked(zone, aud, 0);
+
+    for (n = aud->parts.head; n; n = next) {
+        p = ngx_mcp_block(zone, n);
+        next = p->rec.links.next;
+
+        for (i = 0; i < sources->n; i++) {
+            if (ngx_mcp_text_equal(zone, p, 0, p->rec.len,
+                                   &sources->elts[i].name))
+            {
+                break;
+            }
+        }
+
+        if (i == sources->n) {
+            ngx_mcp_audience_changed_locked(zone, aud, p, NGX_MCP_LIST_ALL);
+            aud->dirty |= p->dirty;
+            ngx_mcp_audience_drop_part_locked(zone, aud, p);
+            ngx_mcp_step_locked(zone);
+        }
+    }
+
+    for (i = 0; i < sources->n; i++) {
+        prefix = ngx_mcp_hash(zone, &sources->elts[i].prefix, NULL);
+
+        p = ngx_mcp_audience_part_locked(zone, aud, &sources->elts[i].name);
+
+        if (p == NULL) {
+            p = ngx_mcp_audience_add_part_locked(zone, ref, &sources->elts[i]);
+            aud = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
+
+            if (p == NULL) {
+                return aud ? NGX_DECLINED : NGX_ERROR;
+            }
+
+        } else {
+            ngx_mcp_list_remove(zone, &aud->parts, ngx_mcp_number(zone, p),
+                                NGX_MCP_LINKS);
+
+            if (p->prefix != prefix) {
+                ngx_mcp_audience_changed_locked(zone, aud, p,
+                                        NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS)
+                                        |NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS)
+                                        );
+            }
+        }
+
+        ngx_mcp_list_append(zone, &aud->parts, ngx_mcp_number(zone, p),
+                            NGX_MCP_LINKS);
+
+        ngx_mcp_touch(zone, &p->prefix);
+        p->prefix = prefix;
+
+        ngx_mcp_audience_forget_locked(zone, p, ~sources->kinds);
+
+        ngx_mcp_step_locked(zone);
+    }
+
+    ngx_mcp_touch(zone, &aud->kinds);
+    aud->kinds = (uint32_t) sources->kinds;
+
+    ngx_mcp_audience_layout_locked(zone, aud, sources->layout);
+    ngx_mcp_list_ring_locked(zone, ref.block);
+
     return NGX_OK;
+}
+
+
+/* copies of its lists are copies of others */
+
+static void
+ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *aud, uint64_t layout)
+{
+    ngx_uint_t  i;
+
+    ngx_mcp_touch_range(zone, aud, layout, versions);
+    aud->layout = layout;
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+        aud->versions[i] = ++zone->sh->stamp;
+    }
+}
+
+
+/* it is not in the list yet; NULL: there is no room, or the audience is gone */
+
+static ngx_mcp_part_sh_t *
+ngx_mcp_audience_add_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_source_t *source)
+{
+    uint32_t                  n;
+    ngx_uint_t                i;
+    ngx_mcp_stage_t           stage;
+    ngx_mcp_part_sh_t        *p, *other;
+    ngx_mcp_audience_sh_t    *aud;
+    ngx_mcp_list_state_sh_t  *k;
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_PART, &source->name, 1);
+
+    if (stage.blocks > NGX_MCP_BLOCKS_SMALL
+        || ngx_mcp_stage_reserve_locked(zone, &stage) != NGX_OK)
+    {
+        return NULL;
+    }
+
+    aud = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
+
+    if (aud == NULL) {
+        return NULL;
+    }
+
+    p = ngx_mcp_make_locked(zone, &stage);
+
+    p->rec.owner = ref;
+
+    for (n = aud->parts.head; n; n = other->rec.links.next) {
+        other = ngx_mcp_block(zone, n);
+
+        for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+            k = &other->lists[i];
+
+            p->lists[i].flags |= k->flags & NGX_MCP_LIST_WANTED;
+
+            if (k->content) {
+                p->lists[i].flags |= NGX_MCP_LIST_LEFT_OUT;
+            }
+        }
+    }
+
+    ngx_mcp_commit_locked(zone, p, NGX_MCP_PART);
+
+    return p;
+}
+
+
+/* these are not kept, or not any more */
+
+static void
+ngx_mcp_audience_forget_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
+    ngx_uint_t kinds)
+{
+    uint32_t    n;
+    ngx_uint_t  i;
+
+    ngx_mcp_touch(zone, p);
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+
+        if (!(kinds & NGX_MCP_LIST_BIT(i))) {
+            continue;
+        }
+
+        n = p->lists[i].content;
+
+        p->dirty &= ~NGX_MCP_LIST_BIT(i);
+        ngx_memzero(&p->lists[i], sizeof(ngx_mcp_list_state_sh_t));
+
+        if (n) {
+            ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, n));
+        }
+    }
+}
+
+
+static void
+ngx_mcp_audience_drop_part_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p)
+{
+    ngx_mcp_list_remove(zone, &aud->parts, ngx_mcp_number(zone, p),
+                        NGX_MCP_LINKS);
+
+    ngx_mcp_audience_forget_locked(zone, p, NGX_MCP_LIST_ALL);
+    ngx_mcp_drop_locked(zone, p);
+}
+
+
+/* clients see what is in the part no more, or by other names */
+
+static void
+ngx_mcp_audience_changed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p, ngx_uint_t kinds)
+{
+    uint32_t               n;
+    ngx_uint_t             i;
+    ngx_mcp_content_sh_t  *c;
+
+    ngx_mcp_touch(zone, &aud->dirty);
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+        n = p->lists[i].content;
+
+        if (n == 0 || !(kinds & NGX_MCP_LIST_BIT(i))) {
+            continue;
+        }
+
+        c = ngx_mcp_block(zone, n);
+
+        if (c->entries) {
+            aud->dirty |= NGX_MCP_LIST_BIT(i);
+        }
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_audience_part(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_str_t *upstream, ngx_mcp_ref_t *part)
+{
+    ngx_mcp_part_sh_t      *p;
+    ngx_mcp_audience_sh_t  *aud;
+
+    p = NULL;
+
+    ngx_mcp_zone_lock(zone);
+
+    aud = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
+
+    if (aud) {
+        p = ngx_mcp_audience_part_locked(zone, aud, upstream);
+    }
+
+    if (p) {
+        *part = ngx_mcp_ref(zone, p);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return p ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_mcp_part_sh_t *
+ngx_mcp_audience_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a,
+    ngx_str_t *upstream)
+{
+    uint32_t            n;
+    ngx_mcp_part_sh_t  *p;
+
+    for (n = a->parts.head; n; n = p->rec.links.next) {
+        p = ngx_mcp_block(zone, n);
+
+        if (ngx_mcp_text_equal(zone, p, 0, p->rec.len, upstream)) {
+            return p;
+        }
+    }
+
+    return NULL;
 }
 
 
@@ -376,24 +696,20 @@ ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 void
 ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 {
-    uint32_t    n, number;
-    ngx_uint_t  i;
+    uint32_t  number;
 
     number = ngx_mcp_number(zone, a);
 
-    ngx_mcp_hash_remove_locked(zone, a);
-    ngx_mcp_list_remove(zone, &zone->root->audiences, number, NGX_MCP_LINKS);
-    ngx_mcp_touch(zone, a);
+    ngx_mcp_audience_layout_locked(zone, a, 0);
 
-    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
-        n = a->lists[i].content;
-        a->lists[i].content = 0;
-
-        if (n) {
-            ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, n));
-        }
+    while (a->parts.head) {
+        ngx_mcp_audience_drop_part_locked(zone, a,
+                                          ngx_mcp_block(zone, a->parts.head));
+        ngx_mcp_step_locked(zone);
     }
 
+    ngx_mcp_hash_remove_locked(zone, a);
+    ngx_mcp_list_remove(zone, &zone->root->audiences, number, NGX_MCP_LINKS);
     ngx_mcp_drop_locked(zone, a);
 
     ngx_mcp_list_ring_locked(zone, number);

@@ -6,57 +6,117 @@
     ((ngx_mcp_content_sh_t *) ngx_mcp_block(zone, (k)->content))
 
 
-static void ngx_mcp_list_clear_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_list_state_sh_t *k);
+static void ngx_mcp_list_wanted_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *a, ngx_mcp_list_state_sh_t *k);
+static ngx_uint_t ngx_mcp_list_signal_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_part_sh_t *p, ngx_uint_t kinds, ngx_uint_t others);
+static ngx_mcp_audience_sh_t *ngx_mcp_list_part_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t part, ngx_mcp_part_sh_t **p);
+static void ngx_mcp_list_changed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_part_sh_t *p, ngx_uint_t kind);
+static void ngx_mcp_list_fetched(ngx_mcp_list_state_sh_t *k, uint32_t signals,
+    ngx_msec_t ttl);
 static ngx_int_t ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t audience, ngx_mcp_stage_t *stage);
 
 
 ngx_int_t
 ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_uint_t kind, ngx_mcp_list_t *list)
+    ngx_mcp_sources_t *sources, ngx_uint_t kind, ngx_uint_t partial,
+    ngx_mcp_list_t *list)
 {
+    uint32_t                  n;
     ngx_int_t                 rc;
+    ngx_uint_t                i, cold, through;
+    ngx_mcp_part_sh_t        *p;
+    ngx_mcp_list_part_t      *part;
     ngx_mcp_content_sh_t     *c;
     ngx_mcp_audience_sh_t    *a;
     ngx_mcp_list_state_sh_t  *k;
+
+    list->audience = audience;
+    list->kind = kind;
+    list->len = 0;
+    list->nparts = 0;
+    list->missing = 0;
+    list->left_out = 0;
+
+    cold = 0;
+    through = 0;
 
     ngx_mcp_zone_lock(zone);
 
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
 
-    if (a == NULL) {
+    if (a == NULL || a->layout != sources->layout) {
+        rc = (a && a->epoch > zone->epoch) ? NGX_DECLINED : NGX_ERROR;
         ngx_mcp_zone_unlock(zone);
-        return NGX_ERROR;
+        return rc;
     }
 
     ngx_mcp_touch(zone, &a->asked);
     a->asked = ngx_current_msec;
 
-    k = &a->lists[kind];
+    list->version = a->versions[kind];
 
-    if (k->content) {
-        c = ngx_mcp_list_content(zone, k);
+    for (n = a->parts.head, i = 0; n; n = p->rec.links.next, i++) {
+        p = ngx_mcp_block(zone, n);
+        k = &p->lists[kind];
 
-        list->ref = ngx_mcp_ref(zone, c);
-        list->audience = audience;
-        list->kind = kind;
-        list->version = c->version;
-        list->len = c->rec.len;
+        ngx_mcp_list_wanted_locked(zone, a, k);
 
-        rc = NGX_OK;
+        if (k->content) {
+            c = ngx_mcp_list_content(zone, k);
 
-    } else if (k->flags & NGX_MCP_LIST_PASS_THROUGH || k->failures) {
-        rc = NGX_DECLINED;
+            part = &list->parts[list->nparts++];
 
-    } else {
-        rc = NGX_AGAIN;
+            part->content = ngx_mcp_ref(zone, c);
+            part->len = c->rec.len;
+            part->source = i;
+
+            list->len += part->len;
+
+        } else if (k->flags & NGX_MCP_LIST_PASS_THROUGH) {
+            through = 1;
+
+        } else if (!(k->flags & NGX_MCP_LIST_ABSENT)) {
+            list->missing++;
+
+            cold += !(k->failures || k->flags & NGX_MCP_LIST_LEFT_OUT);
+        }
     }
 
-    if (!(k->flags & NGX_MCP_LIST_WANTED)) {
-        ngx_mcp_touch(zone, k);
-        k->flags |= NGX_MCP_LIST_WANTED;
-        ngx_mcp_list_ring_locked(zone, audience.block);
+    if (through) {
+        rc = NGX_DECLINED;
+
+    } else if (cold && !(partial && list->nparts)) {
+        rc = NGX_AGAIN;
+
+    } else {
+        rc = list->nparts ? NGX_OK : NGX_DECLINED;
+    }
+
+    /* clients see a list without these, here or from the upstreams */
+
+    for (n = (rc != NGX_AGAIN && list->missing && sources->n > 1)
+             ? a->parts.head : 0, i = 0;
+         n;
+         n = p->rec.links.next, i++)
+    {
+        p = ngx_mcp_block(zone, n);
+        k = &p->lists[kind];
+
+        if (k->content
+            || k->flags & (NGX_MCP_LIST_PASS_THROUGH|NGX_MCP_LIST_ABSENT
+                           |NGX_MCP_LIST_LEFT_OUT))
+        {
+            continue;
+        }
+
+        ngx_mcp_touch(zone, &k->flags);
+        k->flags |= NGX_MCP_LIST_LEFT_OUT;
+
+        list->left_out |= 1u << i;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -65,10 +125,51 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 }
 
 
+static void
+ngx_mcp_list_wanted_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a,
+    ngx_mcp_list_state_sh_t *k)
+{
+    if (!(k->flags & NGX_MCP_LIST_WANTED)) {
+        ngx_mcp_touch(zone, &k->flags);
+        k->flags |= NGX_MCP_LIST_WANTED;
+        ngx_mcp_list_ring_locked(zone, ngx_mcp_number(zone, a));
+    }
+}
+
+
+void
+ngx_mcp_list_want(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t kinds)
+{
+    uint32_t                n;
+    ngx_uint_t              i;
+    ngx_mcp_part_sh_t      *p;
+    ngx_mcp_audience_sh_t  *a;
+
+    ngx_mcp_zone_lock(zone);
+
+    a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
+
+    for (n = a ? a->parts.head : 0; n; n = p->rec.links.next) {
+        p = ngx_mcp_block(zone, n);
+
+        for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+            if (kinds & NGX_MCP_LIST_BIT(i)) {
+                ngx_mcp_list_wanted_locked(zone, a, &p->lists[i]);
+            }
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
 ngx_int_t
 ngx_mcp_list_read(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list, u_char *dst)
 {
-    uint32_t  recoveries;
+    uint32_t              recoveries;
+    ngx_uint_t            i;
+    ngx_mcp_list_part_t  *part;
 
     /*
      * it may be dropped and overwritten meanwhile, and be there again when that
@@ -82,8 +183,13 @@ ngx_mcp_list_read(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list, u_char *dst)
         return NGX_DECLINED;
     }
 
-    ngx_mcp_text_read(zone, ngx_mcp_block(zone, list->ref.block), 0, dst,
-                      list->len);
+    for (i = 0; i < list->nparts; i++) {
+        part = &list->parts[i];
+
+        ngx_mcp_text_read(zone, ngx_mcp_block(zone, part->content.block), 0,
+                          dst, part->len);
+        dst += part->len;
+    }
 
     ngx_memory_barrier();
 
@@ -99,28 +205,56 @@ ngx_mcp_list_current(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list)
 
     a = ngx_mcp_record(zone, list->audience, NGX_MCP_AUDIENCE);
 
-    return a && a->lists[list->kind].content == list->ref.block
-           && ngx_mcp_record(zone, list->ref, NGX_MCP_LIST) != NULL;
+    return a && a->versions[list->kind] == list->version;
 }
 
 
 ngx_uint_t
 ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_uint_t kinds)
+    ngx_mcp_ref_t part, ngx_uint_t kinds, ngx_uint_t said)
 {
-    ngx_uint_t                i, kept, rings;
-    ngx_mcp_audience_sh_t    *a;
-    ngx_mcp_list_state_sh_t  *k;
+    uint32_t                n;
+    ngx_uint_t              kept;
+    ngx_mcp_part_sh_t      *p;
+    ngx_mcp_audience_sh_t  *a;
 
     kept = 0;
-    rings = 0;
 
     ngx_mcp_zone_lock(zone);
 
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
 
-    for (i = 0; a && i < NGX_MCP_LIST_KINDS; i++) {
-        k = &a->lists[i];
+    for (n = a ? a->parts.head : 0; n; n = p->rec.links.next) {
+        p = ngx_mcp_block(zone, n);
+
+        if (part.block == 0 || part.block == n) {
+            kept |= ngx_mcp_list_signal_locked(zone, p, kinds,
+                                               said ? ~a->kinds : 0);
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return kept;
+}
+
+
+/* others: kinds that are not kept, and may be meant */
+
+static ngx_uint_t
+ngx_mcp_list_signal_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
+    ngx_uint_t kinds, ngx_uint_t others)
+{
+    ngx_uint_t                i, kept, rings, pair;
+    ngx_mcp_list_state_sh_t  *k;
+
+    kept = 0;
+    rings = 0;
+    pair = NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES)
+           |NGX_MCP_LIST_BIT(NGX_MCP_LIST_TEMPLATES);
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+        k = &p->lists[i];
 
         if (!(kinds & NGX_MCP_LIST_BIT(i))
             || !(k->flags & NGX_MCP_LIST_WANTED))
@@ -133,16 +267,21 @@ ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         k->failures = 0;
         rings = 1;
 
-        if (k->content || k->flags & NGX_MCP_LIST_PASS_THROUGH) {
+        if (pair & NGX_MCP_LIST_BIT(i) && pair & kinds & others) {
+            k->flags |= NGX_MCP_LIST_TELL;
+        }
+
+        if (k->content
+            || k->flags & (NGX_MCP_LIST_PASS_THROUGH|NGX_MCP_LIST_ABSENT
+                           |NGX_MCP_LIST_LEFT_OUT))
+        {
             kept |= NGX_MCP_LIST_BIT(i);
         }
     }
 
     if (rings) {
-        ngx_mcp_list_ring_locked(zone, audience.block);
+        ngx_mcp_list_ring_locked(zone, p->rec.owner.block);
     }
-
-    ngx_mcp_zone_unlock(zone);
 
     return kept;
 }
@@ -150,15 +289,15 @@ ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 ngx_uint_t
 ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_uint_t kinds)
+    ngx_str_t *upstream, ngx_uint_t kinds, ngx_uint_t said)
 {
-    ngx_mcp_ref_t           ref;
+    ngx_uint_t              kept;
+    ngx_mcp_part_sh_t      *p;
     ngx_mcp_session_sh_t   *s;
     ngx_mcp_audience_sh_t  *a;
 
     a = NULL;
-
-    ngx_memzero(&ref, sizeof(ngx_mcp_ref_t));
+    p = NULL;
 
     ngx_mcp_zone_lock(zone);
 
@@ -167,41 +306,55 @@ ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     if (s && !s->subscriber.own_lists) {
         a = ngx_mcp_audience_find_locked(zone, ngx_mcp_session_group(zone, s),
                                          s->subscriber.audience);
+
+        p = a ? ngx_mcp_audience_part_locked(zone, a, upstream) : NULL;
     }
 
-    if (a) {
-        ref = ngx_mcp_ref(zone, a);
-    }
+    kept = p ? ngx_mcp_list_signal_locked(zone, p, kinds,
+                                          said ? ~a->kinds : 0)
+             : 0;
 
     ngx_mcp_zone_unlock(zone);
 
-    return a ? ngx_mcp_list_signal(zone, ref, kinds) : 0;
+    return kept;
+}
+
+
+/* the audience, and its part */
+
+static ngx_mcp_audience_sh_t *
+ngx_mcp_list_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
+    ngx_mcp_part_sh_t **p)
+{
+    *p = ngx_mcp_record(zone, part, NGX_MCP_PART);
+
+    return *p ? ngx_mcp_record(zone, (*p)->rec.owner, NGX_MCP_AUDIENCE)
+              : NULL;
 }
 
 
 ngx_int_t
-ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_uint_t kind, uint32_t *signals, ngx_msec_t *delay)
+ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
+    uint32_t *signals, ngx_msec_t *delay)
 {
     uint64_t                  now;
     ngx_int_t                 rc;
     ngx_uint_t                cold;
-    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_part_sh_t        *p;
     ngx_mcp_list_state_sh_t  *k;
 
     now = ngx_current_msec;
 
     ngx_mcp_zone_lock(zone);
 
-    a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
-
-    if (a == NULL) {
+    if (ngx_mcp_list_part_locked(zone, part, &p) == NULL) {
         ngx_mcp_zone_unlock(zone);
         return NGX_ERROR;
     }
 
-    k = &a->lists[kind];
-    cold = !k->content && !(k->flags & NGX_MCP_LIST_PASS_THROUGH);
+    k = &p->lists[kind];
+    cold = !k->content
+           && !(k->flags & (NGX_MCP_LIST_PASS_THROUGH|NGX_MCP_LIST_ABSENT));
 
     if (!(k->flags & NGX_MCP_LIST_WANTED)) {
         rc = NGX_DECLINED;
@@ -224,42 +377,51 @@ ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 
 ngx_int_t
-ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
-    ngx_msec_t ttl)
+ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
+    ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl)
 {
     uint32_t                  old;
     ngx_int_t                 rc;
+    ngx_mcp_ref_t             audience;
     ngx_mcp_stage_t           stage;
+    ngx_mcp_part_sh_t        *p;
     ngx_mcp_content_sh_t     *c;
     ngx_mcp_audience_sh_t    *a;
     ngx_mcp_list_state_sh_t  *k;
 
     ngx_mcp_zone_lock(zone);
 
-    a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
+    a = ngx_mcp_list_part_locked(zone, part, &p);
 
     if (a == NULL) {
         ngx_mcp_zone_unlock(zone);
         return NGX_ERROR;
     }
 
-    k = &a->lists[kind];
+    audience = p->rec.owner;
+    k = &p->lists[kind];
 
     if (k->content) {
         c = ngx_mcp_list_content(zone, k);
 
         if (ngx_memcmp(c->order, content->order, NGX_MCP_DIGEST_LEN) == 0) {
+            rc = NGX_DONE;
+
             ngx_mcp_touch(zone, c);
-            ngx_mcp_touch(zone, k);
             c->filled = ngx_current_msec;
-            k->seen = signals;
-            k->due = ngx_current_msec + ttl;
-            k->failures = 0;
+
+            ngx_mcp_touch(zone, p);
+
+            if (k->flags & NGX_MCP_LIST_TELL) {
+                ngx_mcp_list_changed_locked(zone, p, kind);
+                rc = NGX_OK;
+            }
+
+            ngx_mcp_list_fetched(k, signals, ttl);
 
             ngx_mcp_zone_unlock(zone);
 
-            return NGX_DONE;
+            return rc;
         }
     }
 
@@ -275,7 +437,7 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         rc = ngx_mcp_list_room_locked(zone, audience, &stage);
     }
 
-    a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
+    a = ngx_mcp_list_part_locked(zone, part, &p);
 
     if (rc != NGX_OK || a == NULL) {
         ngx_mcp_stage_drop_locked(zone, &stage);
@@ -285,12 +447,15 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
             return NGX_ERROR;
         }
 
-        ngx_mcp_list_pass_through(zone, audience, kind, signals, ttl);
+        ngx_mcp_list_pass_through(zone, part, kind, 0, signals, ttl);
 
         return NGX_DECLINED;
     }
 
-    k = &a->lists[kind];
+    ngx_mcp_touch(zone, &a->versions);
+    ngx_mcp_touch(zone, p);
+
+    k = &p->lists[kind];
     old = k->content;
 
     if (old) {
@@ -301,22 +466,27 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     } else {
 
-        /* the list passed through so far may have been another one */
+        /* clients may have seen another list so far */
 
-        rc = (k->flags & NGX_MCP_LIST_PASS_THROUGH) ? NGX_OK : NGX_DONE;
+        rc = NGX_DONE;
+
+        if (k->flags & NGX_MCP_LIST_PASS_THROUGH
+            || (k->flags & (NGX_MCP_LIST_ABSENT|NGX_MCP_LIST_LEFT_OUT)
+                && content->entries))
+        {
+            rc = NGX_OK;
+        }
     }
 
-    ngx_mcp_touch(zone, a);
-
-    if (rc == NGX_OK) {
-        a->dirty |= NGX_MCP_LIST_BIT(kind);
+    if (rc == NGX_OK || k->flags & NGX_MCP_LIST_TELL) {
+        ngx_mcp_list_changed_locked(zone, p, kind);
+        rc = NGX_OK;
     }
 
     c = ngx_mcp_make_locked(zone, &stage);
 
-    c->rec.owner = audience;
+    c->rec.owner = part;
     c->rec.flags = (uint16_t) kind;
-    c->version = ++zone->sh->stamp;
     c->filled = ngx_current_msec;
     c->entries = (uint32_t) content->entries;
     ngx_memcpy(c->digest, content->digest, NGX_MCP_DIGEST_LEN);
@@ -325,21 +495,43 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_commit_locked(zone, c, NGX_MCP_LIST);
 
     k->content = ngx_mcp_number(zone, c);
+    a->versions[kind] = ++zone->sh->stamp;
 
     if (old) {
         ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, old));
     }
 
-    k->flags &= ~NGX_MCP_LIST_PASS_THROUGH;
-    k->seen = signals;
-    k->due = ngx_current_msec + ttl;
-    k->failures = 0;
+    k->flags &= NGX_MCP_LIST_WANTED;
 
+    ngx_mcp_list_fetched(k, signals, ttl);
     ngx_mcp_list_ring_locked(zone, audience.block);
 
     ngx_mcp_zone_unlock(zone);
 
     return rc;
+}
+
+
+/* both were noted in the journal */
+
+static void
+ngx_mcp_list_changed_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
+    ngx_uint_t kind)
+{
+    p->dirty |= NGX_MCP_LIST_BIT(kind);
+
+    ngx_mcp_list_ring_locked(zone, p->rec.owner.block);
+}
+
+
+static void
+ngx_mcp_list_fetched(ngx_mcp_list_state_sh_t *k, uint32_t signals,
+    ngx_msec_t ttl)
+{
+    k->seen = signals;
+    k->due = ngx_current_msec + ttl;
+    k->failures = 0;
+    k->flags &= ~NGX_MCP_LIST_TELL;
 }
 
 
@@ -367,72 +559,67 @@ ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 
 void
-ngx_mcp_list_pass_through(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_uint_t kind, uint32_t signals, ngx_msec_t ttl)
+ngx_mcp_list_pass_through(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
+    ngx_uint_t kind, ngx_uint_t absent, uint32_t signals, ngx_msec_t ttl)
 {
+    uint32_t                  old;
+    ngx_uint_t                flag;
+    ngx_mcp_part_sh_t        *p;
     ngx_mcp_audience_sh_t    *a;
     ngx_mcp_list_state_sh_t  *k;
 
+    flag = absent ? NGX_MCP_LIST_ABSENT : NGX_MCP_LIST_PASS_THROUGH;
+
     ngx_mcp_zone_lock(zone);
 
-    a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
+    a = ngx_mcp_list_part_locked(zone, part, &p);
 
     if (a) {
-        k = &a->lists[kind];
+        k = &p->lists[kind];
 
-        ngx_mcp_touch(zone, a);
+        ngx_mcp_touch(zone, &a->versions);
+        ngx_mcp_touch(zone, p);
 
         /* nothing to compare with: each signal may be a change */
 
-        if (k->content
+        if (k->content || k->flags & NGX_MCP_LIST_TELL
+            || k->flags & (absent ? NGX_MCP_LIST_PASS_THROUGH
+                           : NGX_MCP_LIST_ABSENT|NGX_MCP_LIST_LEFT_OUT)
             || (k->flags & NGX_MCP_LIST_PASS_THROUGH && k->seen != signals))
         {
-            a->dirty |= NGX_MCP_LIST_BIT(kind);
+            ngx_mcp_list_changed_locked(zone, p, kind);
         }
 
-        k->flags |= NGX_MCP_LIST_PASS_THROUGH;
+        old = k->content;
 
-        ngx_mcp_list_clear_locked(zone, k);
+        k->content = 0;
+        k->flags = (uint16_t) ((k->flags & NGX_MCP_LIST_WANTED) | flag);
 
-        k->seen = signals;
-        k->due = ngx_current_msec + ttl;
-        k->failures = 0;
+        a->versions[kind] = ++zone->sh->stamp;
 
-        ngx_mcp_list_ring_locked(zone, audience.block);
+        if (old) {
+            ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, old));
+        }
+
+        ngx_mcp_list_fetched(k, signals, ttl);
+        ngx_mcp_list_ring_locked(zone, p->rec.owner.block);
     }
 
     ngx_mcp_zone_unlock(zone);
 }
 
 
-static void
-ngx_mcp_list_clear_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_state_sh_t *k)
-{
-    uint32_t  n;
-
-    n = k->content;
-    k->content = 0;
-
-    if (n) {
-        ngx_mcp_drop_locked(zone, ngx_mcp_block(zone, n));
-    }
-}
-
-
 void
-ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_uint_t kind)
+ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind)
 {
     uint64_t                  delay;
-    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_part_sh_t        *p;
     ngx_mcp_list_state_sh_t  *k;
 
     ngx_mcp_zone_lock(zone);
 
-    a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
-
-    if (a) {
-        k = &a->lists[kind];
+    if (ngx_mcp_list_part_locked(zone, part, &p)) {
+        k = &p->lists[kind];
 
         delay = NGX_MCP_LIST_RETRY << ngx_min(k->failures, 6);
         delay = ngx_min(delay, NGX_MCP_LIST_RETRY_MAX);
@@ -445,7 +632,7 @@ ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
             k->failures++;
         }
 
-        ngx_mcp_list_ring_locked(zone, audience.block);
+        ngx_mcp_list_ring_locked(zone, p->rec.owner.block);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -453,15 +640,23 @@ ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 
 ngx_uint_t
-ngx_mcp_list_dirty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience)
+ngx_mcp_list_dirty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_mcp_ref_t part)
 {
     ngx_uint_t              kinds;
+    ngx_mcp_part_sh_t      *p;
     ngx_mcp_audience_sh_t  *a;
+
+    kinds = 0;
 
     ngx_mcp_zone_lock(zone);
 
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
-    kinds = a ? a->dirty : 0;
+    p = ngx_mcp_record(zone, part, NGX_MCP_PART);
+
+    if (a) {
+        kinds = a->dirty | (p ? p->dirty : 0);
+    }
 
     ngx_mcp_zone_unlock(zone);
 
@@ -471,15 +666,18 @@ ngx_mcp_list_dirty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience)
 
 ngx_uint_t
 ngx_mcp_list_announce(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_mcp_audience_t *names, ngx_uint_t kinds, ngx_mcp_event_t *event)
+    ngx_mcp_ref_t part, ngx_mcp_audience_t *names, ngx_uint_t kinds,
+    ngx_mcp_event_t *event)
 {
     ngx_int_t               rc;
-    ngx_uint_t              sessions;
+    ngx_uint_t              sessions, dirty;
+    ngx_mcp_part_sh_t      *p;
     ngx_mcp_group_sh_t     *g;
     ngx_mcp_log_input_t     in;
     ngx_mcp_audience_sh_t  *a;
 
     rc = NGX_DECLINED;
+    dirty = 0;
     sessions = 0;
 
     event->list_key = names->key;
@@ -498,15 +696,25 @@ ngx_mcp_list_announce(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     g = ngx_mcp_group_lookup_locked(zone, &names->endpoint, &names->tenant);
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
+    p = ngx_mcp_record(zone, part, NGX_MCP_PART);
 
-    if (a && a->dirty & kinds) {
+    if (a) {
+        dirty = a->dirty;
+
         ngx_mcp_touch(zone, &a->dirty);
         a->dirty &= ~kinds;
+    }
 
-        if (g && g->sessions) {
-            sessions = g->sessions;
-            (void) ngx_mcp_log_group_locked(zone, g, &in, rc == NGX_OK, 0);
-        }
+    if (a && p) {
+        dirty |= p->dirty;
+
+        ngx_mcp_touch(zone, &p->dirty);
+        p->dirty &= ~kinds;
+    }
+
+    if (dirty & kinds && g && g->sessions) {
+        sessions = g->sessions;
+        (void) ngx_mcp_log_group_locked(zone, g, &in, rc == NGX_OK, 0);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -519,6 +727,9 @@ ngx_int_t
 ngx_mcp_list_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, ngx_mcp_list_info_t *info)
 {
+    uint32_t                  n;
+    ngx_msec_t                age;
+    ngx_mcp_part_sh_t        *p;
     ngx_mcp_content_sh_t     *c;
     ngx_mcp_audience_sh_t    *a;
     ngx_mcp_list_state_sh_t  *k;
@@ -529,19 +740,23 @@ ngx_mcp_list_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
 
-    if (a) {
-        k = &a->lists[kind];
+    for (n = a ? a->parts.head : 0; n; n = p->rec.links.next) {
+        p = ngx_mcp_block(zone, n);
+        k = &p->lists[kind];
 
         info->members = a->members;
-        info->failures = k->failures;
+        info->failing += (k->failures != 0);
+        info->left_out += (k->content == 0
+                           && k->flags & NGX_MCP_LIST_LEFT_OUT);
 
         if (k->content) {
             c = ngx_mcp_list_content(zone, k);
+            age = (ngx_msec_t) (ngx_current_msec - c->filled);
 
-            info->filled = 1;
-            info->entries = c->entries;
-            info->size = c->rec.len;
-            info->age = (ngx_msec_t) (ngx_current_msec - c->filled);
+            info->filled++;
+            info->entries += c->entries;
+            info->size += c->rec.len;
+            info->age = ngx_max(info->age, age);
         }
     }
 

@@ -264,6 +264,10 @@ void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_audience_sh_t *ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, uint64_t key);
 
+/* the part of an upstream, or NULL */
+ngx_mcp_part_sh_t *ngx_mcp_audience_part_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *a, ngx_str_t *upstream);
+
 
 /* subscribers */
 

@@ -25,7 +25,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 19
+#define NGX_MCP_STATE_VERSION 20
 
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_UNUSED   24
@@ -72,6 +72,7 @@
     _(PROFILE, ngx_mcp_profile_sh_t, UPSTREAMS)                               \
     _(TOPIC, ngx_mcp_topic_sh_t, TOPICS)                                      \
     _(AUDIENCE, ngx_mcp_audience_sh_t, LISTS)                                 \
+    _(PART, ngx_mcp_part_sh_t, LISTS)                                         \
     _(LIST, ngx_mcp_content_sh_t, LISTS)                                      \
     _(ITEM, ngx_mcp_item_sh_t, COALESCED)                                     \
     _(ACCOUNT, ngx_mcp_account_sh_t, SESSIONS)                                \
@@ -455,9 +456,13 @@ typedef struct {
 
 
 #define NGX_MCP_LIST_WANTED        0x01
-#define NGX_MCP_LIST_PASS_THROUGH  0x02         /* there is none to be kept */
+#define NGX_MCP_LIST_PASS_THROUGH  0x02   /* it cannot be kept */
+#define NGX_MCP_LIST_ABSENT        0x04   /* the upstream has none */
+#define NGX_MCP_LIST_LEFT_OUT      0x08   /* others were served without it */
+#define NGX_MCP_LIST_TELL          0x10   /* after the next fetch, whatever
+                                             comes of it */
 
-/* a list of an audience */
+/* a list of an upstream */
 
 typedef struct {
     uint64_t                due;          /* ngx_current_msec */
@@ -469,7 +474,10 @@ typedef struct {
 } ngx_mcp_list_state_sh_t;
 
 
-/* text: endpoint, tenant, list key */
+/*
+ * The lists of an audience have a part for each upstream.  While layout is 0,
+ * parts are being made or dropped.  Text: endpoint, tenant, list key.
+ */
 
 typedef struct {
     ngx_mcp_record_sh_t      rec;         /* in the list of audiences */
@@ -477,19 +485,34 @@ typedef struct {
     uint64_t                 group;       /* hash of endpoint and tenant */
     uint64_t                 key;         /* hash of the list key */
     uint64_t                 asked;       /* ngx_current_msec */
+    uint64_t                 epoch;       /* of the configuration and layout of
+                                             the upstreams that have parts */
+    uint64_t                 layout;
+    uint64_t                 versions[NGX_MCP_LIST_KINDS];
     uint32_t                 endpoint_len;
     uint32_t                 tenant_len;
     uint32_t                 members;
     uint32_t                 dirty;       /* kinds that changed */
-    ngx_mcp_list_state_sh_t  lists[NGX_MCP_LIST_KINDS];
+    uint32_t                 kinds;       /* that are kept */
+    uint32_t                 spare;
+    ngx_mcp_list_sh_t        parts;       /* in configured order */
 } ngx_mcp_audience_sh_t;
+
+
+/* text: the upstream */
+
+typedef struct {
+    ngx_mcp_record_sh_t      rec;         /* owner: audience */
+    uint64_t                 prefix;      /* hash */
+    uint32_t                 dirty;       /* kinds that changed */
+    ngx_mcp_list_state_sh_t  lists[NGX_MCP_LIST_KINDS];
+} ngx_mcp_part_sh_t;
 
 
 /* text: the list */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* owner: audience; flags: kind */
-    uint64_t                version;
+    ngx_mcp_record_sh_t     rec;          /* owner: part; flags: kind */
     uint64_t                filled;       /* ngx_current_msec */
     uint32_t                entries;
     u_char                  digest[NGX_MCP_DIGEST_LEN];

@@ -145,8 +145,14 @@ ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
     change = ngx_mcp_list_change(method);
 
     if (change) {
+
+        /* it is said on the shared session as well, if there is one */
+
         return ngx_mcp_list_signal_session(ureq->upstream->zone,
-                                           caller->session, change->kinds);
+                                           caller->session,
+                                           &ureq->upstream->name,
+                                           change->kinds,
+                                           !ureq->upstream->listen);
     }
 
     if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {

@@ -319,8 +319,8 @@ list_put(ngx_uint_t i)
     c.digest[0] = (u_char) (i + 1);
     c.order[0] = (u_char) (i + 1);
 
-    (void) ngx_mcp_list_put(&zone, audience, NGX_MCP_LIST_TOOLS, &c, 1,
-                            300000);
+    (void) ngx_mcp_list_put(&zone, env_part(&zone, audience, 0),
+                            NGX_MCP_LIST_TOOLS, &c, 1, 300000);
 }
 
 
@@ -329,7 +329,9 @@ list_read(ngx_uint_t i)
 {
     ngx_mcp_list_t  l;
 
-    if (ngx_mcp_list_get(&zone, audience, NGX_MCP_LIST_TOOLS, &l) == NGX_OK) {
+    if (ngx_mcp_list_get(&zone, audience, env_sources(1), NGX_MCP_LIST_TOOLS, 0,
+                         &l)
+        == NGX_OK) {
         (void) ngx_mcp_list_read(&zone, &l, list);
     }
 }
@@ -615,7 +617,9 @@ main(void)
     a.key = env_str("");
     memset(list, 'x', sizeof(list));
 
-    if (ngx_mcp_audience_get(&zone, &a, 64, &audience) != NGX_OK) {
+    if (ngx_mcp_audience_get(&zone, &a, env_sources(1), 64, &audience)
+        != NGX_OK)
+    {
         return 1;
     }
 

@@ -549,30 +549,43 @@ topic_check(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 static void
 audience_check(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 {
-    uint32_t                 n, members;
+    uint32_t                 m, n, members;
     ngx_uint_t               i;
+    ngx_mcp_part_sh_t       *p;
     ngx_mcp_content_sh_t    *c;
     ngx_mcp_extension_sh_t  *e;
 
     reach(zone, ngx_mcp_number(zone, a), NGX_MCP_AUDIENCE);
 
-    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
-        n = a->lists[i].content;
+    (void) length(zone, &a->parts, NGX_MCP_LINKS, "parts of an audience");
 
-        if (n == 0) {
-            continue;
-        }
+    for (m = a->parts.head; m; m = p->rec.links.next) {
+        reach(zone, m, NGX_MCP_PART);
+        p = ngx_mcp_block(zone, m);
 
-        reach(zone, n, NGX_MCP_LIST);
-        c = ngx_mcp_block(zone, n);
-
-        if (c->rec.flags != i || c->version > zone->sh->stamp
-            || c->rec.owner.block != ngx_mcp_number(zone, a)
-            || c->rec.owner.gen != a->rec.block.gen)
+        if (p->rec.owner.block != ngx_mcp_number(zone, a)
+            || p->rec.owner.gen != a->rec.block.gen)
         {
-            bad("list %u is in the wrong place", n);
+            bad("part %u is of another audience", m);
         }
 
+        for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+            n = p->lists[i].content;
+
+            if (n == 0) {
+                continue;
+            }
+
+            reach(zone, n, NGX_MCP_LIST);
+            c = ngx_mcp_block(zone, n);
+
+            if (c->rec.flags != i || a->versions[i] > zone->sh->stamp
+                || c->rec.owner.block != m
+                || c->rec.owner.gen != p->rec.block.gen)
+            {
+                bad("list %u is in the wrong place", n);
+            }
+        }
     }
 
     members = 0;

@@ -862,14 +862,16 @@ static void
 listing(slot_t *m, ngx_uint_t n)
 {
     char                    name[16];
-    size_t                  i;
+    size_t                  at;
+    u_char                 *p;
     ngx_int_t               rc;
-    ngx_uint_t              kind;
-    ngx_mcp_ref_t           ref;
+    ngx_uint_t              i, kind;
+    ngx_mcp_ref_t           ref, part;
     ngx_mcp_list_t          list;
+    ngx_mcp_sources_t      *sources;
     ngx_mcp_audience_t      a;
     ngx_mcp_list_content_t  c;
-    static u_char           buf[20000];
+    static u_char           buf[100000];
 
     memset(&c, 0, sizeof(c));
     memset(&list, 0, sizeof(list));
@@ -879,25 +881,37 @@ listing(slot_t *m, ngx_uint_t n)
     a.tenant = env_str(name);
     a.key = env_str("");
     kind = random() % NGX_MCP_LIST_KINDS;
+    sources = env_sources(1 + random() % 4);
 
-    if (ngx_mcp_audience_get(&zone, &a, 3, &ref) != NGX_OK) {
+    if (ngx_mcp_audience_get(&zone, &a, sources, 3, &ref) != NGX_OK) {
         return;
     }
 
-    rc = ngx_mcp_list_get(&zone, ref, kind, &list);
+    rc = ngx_mcp_list_get(&zone, ref, sources, kind, 1, &list);
+    part = env_part(&zone, ref, random() % sources->n);
 
-    switch (random() % 8) {
+    switch (random() % 9) {
+
+    case 8:
+
+        /* as another configuration does */
+
+        zone.epoch++;
+        (void) ngx_mcp_audience_sync(&zone, ref,
+                                     env_sources(1 + random() % 4));
+        break;
 
     case 0:
         (void) ngx_mcp_audience_join(&zone, m->ref, ref);
         break;
 
     case 1:
-        (void) ngx_mcp_list_signal(&zone, ref, NGX_MCP_LIST_ALL);
+        (void) ngx_mcp_list_signal(&zone, ref, part, NGX_MCP_LIST_ALL,
+                                   random() % 2);
         break;
 
     case 2:
-        ngx_mcp_list_pass_through(&zone, ref, kind, 1, 1);
+        ngx_mcp_list_pass_through(&zone, part, kind, random() % 2, 1, 1);
         break;
 
     case 3:
@@ -910,7 +924,7 @@ listing(slot_t *m, ngx_uint_t n)
         c.text.len = any_size();
         c.digest[0] = c.order[0] = (u_char) ('a' + random() % 8);
         memset(buf, c.order[0], c.text.len);
-        (void) ngx_mcp_list_put(&zone, ref, kind, &c, 1, 1);
+        (void) ngx_mcp_list_put(&zone, part, kind, &c, 1, 1);
         break;
 
     default:
@@ -921,11 +935,13 @@ listing(slot_t *m, ngx_uint_t n)
             break;
         }
 
-        for (i = 1; i < list.len; i++) {
-            if (buf[i] != buf[0]) {
-                failed("a list is torn at %u of %u", (unsigned) i,
-                       (unsigned) list.len);
-                break;
+        for (i = 0, p = buf; i < list.nparts; p += list.parts[i].len, i++) {
+            for (at = 1; at < list.parts[i].len; at++) {
+                if (p[at] != p[0]) {
+                    failed("a list is torn at %u of %u", (unsigned) at,
+                           (unsigned) list.parts[i].len);
+                    break;
+                }
             }
         }
     }

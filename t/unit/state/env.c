@@ -580,6 +580,51 @@ tap_done(void)
 }
 
 
+ngx_mcp_sources_t *
+env_sources(ngx_uint_t n)
+{
+    ngx_uint_t  i;
+
+    static u_char             names[] = "abcdefgh";
+    static ngx_mcp_source_t   elts[8][8];
+    static ngx_mcp_sources_t  sources[8];
+
+    for (i = 0; i < n; i++) {
+        elts[n][i].name.data = &names[i];
+        elts[n][i].name.len = 1;
+        elts[n][i].prefix.data = &names[i];
+        elts[n][i].prefix.len = (n > 1);
+    }
+
+    sources[n].elts = elts[n];
+    sources[n].n = n;
+    sources[n].kinds = NGX_MCP_LIST_ALL;
+    sources[n].layout = n;
+
+    return &sources[n];
+}
+
+
+ngx_mcp_ref_t
+env_part(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience, ngx_uint_t i)
+{
+    u_char         c;
+    ngx_str_t      name;
+    ngx_mcp_ref_t  ref;
+
+    c = (u_char) ('a' + i);
+    name.data = &c;
+    name.len = 1;
+
+    ref.block = 0;
+    ref.gen = 0;
+
+    (void) ngx_mcp_audience_part(zone, audience, &name, &ref);
+
+    return ref;
+}
+
+
 ngx_int_t
 env_reserve_locked(ngx_mcp_zone_t *zone, ngx_uint_t n)
 {

@@ -110,6 +110,14 @@ ngx_uint_t env_check(ngx_mcp_zone_t *zone);
 ngx_uint_t env_check_locked(ngx_mcp_zone_t *zone);
 
 
+/* so many upstreams, "a" and so on; several have their names as prefixes */
+ngx_mcp_sources_t *env_sources(ngx_uint_t n);
+
+/* the part of one of these; block 0: there is none */
+ngx_mcp_ref_t env_part(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_uint_t i);
+
+
 int tap(int good, const char *file, int channel, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 int tap_done(void);

@@ -69,7 +69,7 @@ audience(const char *tenant, const char *key, ngx_uint_t max)
     ref.gen = 0;
 
     a = names(tenant, key);
-    (void) ngx_mcp_audience_get(&zone, &a, max, &ref);
+    (void) ngx_mcp_audience_get(&zone, &a, env_sources(1), max, &ref);
 
     return ref;
 }
@@ -110,7 +110,41 @@ put(ngx_mcp_ref_t a, const char *text, u_char digest, u_char order,
 
     c = content(text, digest, order);
 
-    return ngx_mcp_list_put(&zone, a, NGX_MCP_LIST_TOOLS, &c, signals, TTL);
+    return ngx_mcp_list_put(&zone, env_part(&zone, a, 0),
+                            NGX_MCP_LIST_TOOLS, &c, signals, TTL);
+}
+
+
+static ngx_int_t
+get(ngx_mcp_ref_t a, ngx_uint_t kind, ngx_mcp_list_t *list)
+{
+    return ngx_mcp_list_get(&zone, a, env_sources(1), kind, 0, list);
+}
+
+
+static ngx_uint_t
+signal_all(ngx_mcp_ref_t a)
+{
+    ngx_mcp_ref_t  none;
+
+    memset(&none, 0, sizeof(none));
+
+    return ngx_mcp_list_signal(&zone, a, none, NGX_MCP_LIST_ALL, 1);
+}
+
+
+static ngx_uint_t
+dirty(ngx_mcp_ref_t a)
+{
+    return ngx_mcp_list_dirty(&zone, a, env_part(&zone, a, 0));
+}
+
+
+static ngx_uint_t
+announce(ngx_mcp_ref_t a, ngx_mcp_audience_t *an, ngx_mcp_event_t *e)
+{
+    return ngx_mcp_list_announce(&zone, a, env_part(&zone, a, 0), an,
+                                 NGX_MCP_LIST_ALL, e);
 }
 
 
@@ -120,7 +154,7 @@ reads(ngx_mcp_ref_t a, const char *text)
     static u_char   buf[2000000];
     ngx_mcp_list_t  list;
 
-    return ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &list) == NGX_OK
+    return get(a, NGX_MCP_LIST_TOOLS, &list) == NGX_OK
            && list.len == strlen(text)
            && ngx_mcp_list_current(&zone, &list)
            && ngx_mcp_list_read(&zone, &list, buf) == NGX_OK
@@ -154,7 +188,8 @@ due(ngx_mcp_ref_t a, uint32_t *signals, ngx_msec_t *delay)
     *signals = 0;
     *delay = 0;
 
-    return ngx_mcp_list_due(&zone, a, NGX_MCP_LIST_TOOLS, signals, delay);
+    return ngx_mcp_list_due(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS,
+                            signals, delay);
 }
 
 
@@ -172,85 +207,88 @@ life_tests(void)
     ok(a.block && known("t", "") && !known("t", "x") && !known("u", ""),
        "an audience");
     ok(due(a, &signals, &delay) == NGX_DECLINED, "nobody wants it");
-    ok(ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &list) == NGX_AGAIN,
+    ok(get(a, NGX_MCP_LIST_TOOLS, &list) == NGX_AGAIN,
        "cold");
     ok(due(a, &signals, &delay) == NGX_OK && signals == 0,
        "and due at once");
-    ok(ngx_mcp_list_signal(&zone, a, NGX_MCP_LIST_ALL) == 0,
+    ok(signal_all(a) == 0,
        "a signal, with nothing to compare");
 
     ok(put(a, "[1]", 1, 1, signals) == NGX_DONE, "the first");
     ok(reads(a, "[1]"), "is served");
-    ok(ngx_mcp_list_dirty(&zone, a) == 0, "and nobody is told");
+    ok(dirty(a) == 0, "and nobody is told");
     ok(due(a, &signals, &delay) == NGX_OK && signals == 1,
        "the signal came after it began");
-    ok(ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &stale) == NGX_OK,
+    ok(get(a, NGX_MCP_LIST_TOOLS, &stale) == NGX_OK,
        "a name of it");
     ok(put(a, "[1]", 1, 1, signals) == NGX_DONE
        && due(a, &signals, &delay) == NGX_AGAIN && delay == TTL,
        "equal: nothing to do until its time is over");
     ok(ngx_mcp_list_current(&zone, &stale), "and it is still the one");
 
-    ok(ngx_mcp_list_signal(&zone, a, NGX_MCP_LIST_ALL)
+    ok(signal_all(a)
        == NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS), "a signal");
-    ok(ngx_mcp_list_signal(&zone, a, NGX_MCP_LIST_ALL)
+    ok(signal_all(a)
        == NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS), "and another");
     ok(due(a, &signals, &delay) == NGX_OK && signals == 3, "due once");
     ok(put(a, "[2,1]", 1, 2, signals) == NGX_DONE
-       && ngx_mcp_list_dirty(&zone, a) == 0 && reads(a, "[2,1]"),
+       && dirty(a) == 0 && reads(a, "[2,1]"),
        "a new order is stored silently");
     ok(!ngx_mcp_list_current(&zone, &stale)
        && ngx_mcp_list_read(&zone, &stale, buf) == NGX_DECLINED,
        "the one before is gone");
 
     ok(put(a, "[3]", 3, 3, signals) == NGX_OK
-       && ngx_mcp_list_dirty(&zone, a)
+       && dirty(a)
           == NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS), "another one");
 
     env_time(ngx_current_msec + TTL);
     ok(due(a, &signals, &delay) == NGX_OK, "its time is over");
 
-    ngx_mcp_list_fail(&zone, a, NGX_MCP_LIST_TOOLS);
+    ngx_mcp_list_fail(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS);
     ok(reads(a, "[3]"), "a failure: the old one stays");
     ok(due(a, &signals, &first) == NGX_AGAIN && first > 700
        && first <= 1000, "tried again after a second");
-    ngx_mcp_list_fail(&zone, a, NGX_MCP_LIST_TOOLS);
+    ngx_mcp_list_fail(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS);
     ok(due(a, &signals, &delay) == NGX_AGAIN && delay > 1400
        && delay <= 2000, "then two");
 
     for (i = 0; i < 20; i++) {
-        ngx_mcp_list_fail(&zone, a, NGX_MCP_LIST_TOOLS);
+        ngx_mcp_list_fail(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS);
     }
 
     ok(due(a, &signals, &delay) == NGX_AGAIN && delay > 44000
        && delay <= 60000, "at last a minute");
-    ngx_mcp_list_signal(&zone, a, NGX_MCP_LIST_ALL);
+    signal_all(a);
     ok(due(a, &signals, &delay) == NGX_OK, "a signal is tried at once");
 
     ok(put(a, "[3]", 3, 3, signals) == NGX_DONE
        && due(a, &signals, &delay) == NGX_AGAIN && delay == TTL,
        "which heals it");
 
-    ngx_mcp_list_pass_through(&zone, a, NGX_MCP_LIST_TOOLS, signals, TTL);
-    ok(ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &list) == NGX_DECLINED
-       && ngx_mcp_list_dirty(&zone, a), "one that can not be kept");
+    ngx_mcp_list_pass_through(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS,
+                              0, signals, TTL);
+    ok(get(a, NGX_MCP_LIST_TOOLS, &list) == NGX_DECLINED
+       && dirty(a), "one that can not be kept");
 
     a = audience("t", "cold", 4);
-    (void) ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &list);
-    ngx_mcp_list_fail(&zone, a, NGX_MCP_LIST_TOOLS);
-    ok(ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &list) == NGX_DECLINED,
+    (void) get(a, NGX_MCP_LIST_TOOLS, &list);
+    ngx_mcp_list_fail(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS);
+    ok(get(a, NGX_MCP_LIST_TOOLS, &list) == NGX_DECLINED,
        "a failure while cold lets requests go on");
     ok(put(a, "[1]", 1, 1, 0) == NGX_DONE
-       && ngx_mcp_list_dirty(&zone, a) == 0, "the first after all");
+       && dirty(a) == 0, "the first after all");
 
-    ngx_mcp_list_pass_through(&zone, a, NGX_MCP_LIST_PROMPTS, 0, TTL);
-    ok(ngx_mcp_list_dirty(&zone, a) == 0, "none from the beginning");
-    (void) ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_PROMPTS, &list);
-    ok(ngx_mcp_list_signal(&zone, a, NGX_MCP_LIST_ALL)
+    ngx_mcp_list_pass_through(&zone, env_part(&zone, a, 0),
+                              NGX_MCP_LIST_PROMPTS, 0, 0, TTL);
+    ok(dirty(a) == 0, "none from the beginning");
+    (void) get(a, NGX_MCP_LIST_PROMPTS, &list);
+    ok(signal_all(a)
        == (NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS)
            |NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS)), "a signal for it");
-    ngx_mcp_list_pass_through(&zone, a, NGX_MCP_LIST_PROMPTS, 1, TTL);
-    ok(ngx_mcp_list_dirty(&zone, a)
+    ngx_mcp_list_pass_through(&zone, env_part(&zone, a, 0),
+                              NGX_MCP_LIST_PROMPTS, 0, 1, TTL);
+    ok(dirty(a)
        == NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS),
        "is passed on: it may have changed");
 
@@ -286,18 +324,18 @@ member_tests(void)
     e.parts = &str;
     e.nparts = 1;
 
-    ok(ngx_mcp_list_announce(&zone, a, &an, NGX_MCP_LIST_ALL, &e) == 0
+    ok(announce(a, &an, &e) == 0
        && strcmp(take(&st1), "") == 0, "nothing to tell");
 
     (void) put(a, "[1]", 1, 1, 0);
     (void) put(a, "[2]", 2, 2, 0);
 
-    ok(ngx_mcp_list_announce(&zone, a, &an, NGX_MCP_LIST_ALL, &e) == 3,
+    ok(announce(a, &an, &e) == 3,
        "a change is told");
     ok(strcmp(take(&st1), "changed") == 0, "to the audience");
     ok(strcmp(take(&st2), "") == 0, "not to another");
     ok(strcmp(take(&st3), "") == 0, "nor to one whose lists are its own");
-    ok(ngx_mcp_list_announce(&zone, a, &an, NGX_MCP_LIST_ALL, &e) == 0
+    ok(announce(a, &an, &e) == 0
        && strcmp(take(&st1), "") == 0, "and once");
 
     memset(&e, 0, sizeof(e));
@@ -372,7 +410,7 @@ bound_tests(void)
     (void) audience("t", "4", 3);
     ok(known("t", "1") && !known("t", "2") && known("u", "3")
        && known("t", "4"), "the least recently asked one without members");
-    ok(ngx_mcp_list_get(&zone, b, NGX_MCP_LIST_TOOLS, &list) == NGX_ERROR,
+    ok(get(b, NGX_MCP_LIST_TOOLS, &list) == NGX_ERROR,
        "it is gone");
 
     endpoint = env_str("endpoint");
@@ -396,19 +434,22 @@ bound_tests(void)
     c.text.data = big;
     c.text.len = 700000;
 
-    ok(ngx_mcp_list_put(&zone, b, NGX_MCP_LIST_TOOLS, &c, 0, TTL) == NGX_DONE,
+    ok(ngx_mcp_list_put(&zone, env_part(&zone, b, 0), NGX_MCP_LIST_TOOLS, &c, 0,
+                        TTL) == NGX_DONE,
        "a large list");
     ok(ngx_mcp_list_info(&zone, b, NGX_MCP_LIST_TOOLS, &info) == NGX_OK
        && info.filled && info.size == 700000 && info.entries == 1,
        "is seen");
-    ok(ngx_mcp_list_put(&zone, a, NGX_MCP_LIST_TOOLS, &c, 0, TTL)
+    ok(ngx_mcp_list_put(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS, &c, 0,
+                        TTL)
        == NGX_DECLINED && known("t", "4"),
        "two are too much, and both are in use");
-    ok(ngx_mcp_list_get(&zone, a, NGX_MCP_LIST_TOOLS, &list) == NGX_DECLINED,
+    ok(get(a, NGX_MCP_LIST_TOOLS, &list) == NGX_DECLINED,
        "the second is passed through");
 
     env_time(ngx_current_msec + NGX_MCP_LIST_IDLE + 1);
-    ok(ngx_mcp_list_put(&zone, a, NGX_MCP_LIST_TOOLS, &c, 0, TTL) == NGX_OK
+    ok(ngx_mcp_list_put(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS, &c, 0,
+                        TTL) == NGX_OK
        && !known("t", "4"), "what nobody asked for gives way");
     ok(env_check(&zone) == 0, "the zone is sound");
 
@@ -426,6 +467,194 @@ bound_tests(void)
 }
 
 
+/* several upstreams */
+
+static ngx_mcp_list_t  found;
+
+
+static ngx_int_t
+ask(ngx_mcp_ref_t a, ngx_mcp_sources_t *sources, ngx_uint_t partial)
+{
+    return ngx_mcp_list_get(&zone, a, sources, NGX_MCP_LIST_TOOLS, partial,
+                            &found);
+}
+
+
+static ngx_int_t
+put_part(ngx_mcp_ref_t a, ngx_uint_t i, const char *text, u_char digest)
+{
+    ngx_mcp_list_content_t  c;
+
+    c = content(text, digest, digest);
+
+    return ngx_mcp_list_put(&zone, env_part(&zone, a, i), NGX_MCP_LIST_TOOLS,
+                            &c, 0, TTL);
+}
+
+
+static ngx_uint_t
+shows(const char *text)
+{
+    u_char  buf[256];
+
+    return found.len == strlen(text)
+           && ngx_mcp_list_read(&zone, &found, buf) == NGX_OK
+           && memcmp(buf, text, found.len) == 0;
+}
+
+
+static void
+part_tests(void)
+{
+    ngx_uint_t             tools, changed;
+    ngx_mcp_ref_t          a, none, part[3];
+    ngx_mcp_list_info_t    info;
+    ngx_mcp_audience_t     an;
+    ngx_mcp_sources_t      sources, *three;
+    ngx_mcp_list_content_t  c;
+
+    memset(&none, 0, sizeof(none));
+
+    tools = NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS);
+    three = env_sources(3);
+    an = names("parts", "");
+
+    ok(ngx_mcp_audience_get(&zone, &an, three, 8, &a) == NGX_OK
+       && ngx_mcp_audience_sync(&zone, a, three) == NGX_DONE,
+       "an audience of three upstreams");
+
+    part[0] = env_part(&zone, a, 0);
+    part[1] = env_part(&zone, a, 1);
+    part[2] = env_part(&zone, a, 2);
+
+    ok(ask(a, three, 0) == NGX_AGAIN && found.missing == 3
+       && ask(a, three, 1) == NGX_AGAIN, "nothing is there");
+    ok(put_part(a, 0, "[1]", 1) == NGX_DONE && ask(a, three, 0) == NGX_AGAIN,
+       "one is not all");
+    ok(put_part(a, 2, "[3]", 3) == NGX_DONE
+       && ask(a, three, 1) == NGX_OK && found.left_out == 2
+       && found.nparts == 2 && found.parts[1].source == 2 && shows("[1][3]"),
+       "until it takes too long");
+    ok(ask(a, three, 0) == NGX_OK && found.left_out == 0 && found.missing == 1,
+       "nobody waits for it any more, and it is said once");
+    ok(ngx_mcp_list_info(&zone, a, NGX_MCP_LIST_TOOLS, &info) == NGX_OK
+       && info.filled == 2 && info.left_out == 1 && info.entries == 2,
+       "which is seen");
+    ok(ngx_mcp_list_signal(&zone, a, part[1], NGX_MCP_LIST_ALL, 1) == tools,
+       "a signal of it is looked at");
+    ok(put_part(a, 1, "[2]", 2) == NGX_OK
+       && ngx_mcp_list_dirty(&zone, a, part[1]) == tools
+       && ngx_mcp_list_dirty(&zone, a, part[0]) == 0,
+       "it comes, and is a change");
+    ok(!ngx_mcp_list_current(&zone, &found) && ask(a, three, 0) == NGX_OK
+       && shows("[1][2][3]") && found.missing == 0, "in its place");
+
+    ngx_mcp_list_fail(&zone, part[0], NGX_MCP_LIST_TOOLS);
+    ok(ask(a, three, 0) == NGX_OK && shows("[1][2][3]"),
+       "the part of one that is away stays");
+    ngx_mcp_list_pass_through(&zone, part[0], NGX_MCP_LIST_TOOLS, 1, 0, TTL);
+    ok(ask(a, three, 0) == NGX_OK && shows("[2][3]")
+       && ngx_mcp_list_dirty(&zone, a, part[0]) == tools,
+       "one that has no such list any more");
+    ngx_mcp_list_pass_through(&zone, part[1], NGX_MCP_LIST_TOOLS, 0, 0, TTL);
+    ok(ask(a, three, 0) == NGX_DECLINED, "one that cannot be kept");
+    ok(put_part(a, 1, "[2]", 2) == NGX_OK && put_part(a, 0, "[1]", 1)
+       == NGX_OK && ask(a, three, 0) == NGX_OK && shows("[1][2][3]"),
+       "all of them again");
+
+    /* other kinds: one fails while all are cold */
+
+    (void) ngx_mcp_list_get(&zone, a, three, NGX_MCP_LIST_PROMPTS, 0, &found);
+    c = content("[p]", 1, 1);
+    ngx_mcp_list_fail(&zone, part[0], NGX_MCP_LIST_PROMPTS);
+    ngx_mcp_list_put(&zone, part[1], NGX_MCP_LIST_PROMPTS, &c, 0, TTL);
+    ngx_mcp_list_pass_through(&zone, part[2], NGX_MCP_LIST_PROMPTS, 1, 0, TTL);
+    ok(ngx_mcp_list_get(&zone, a, three, NGX_MCP_LIST_PROMPTS, 0, &found)
+       == NGX_OK && found.left_out == 1 && shows("[p]"),
+       "one that failed is not waited for");
+
+    /* another configuration: the second goes, one comes, in another order */
+
+    sources = *env_sources(4);
+    sources.elts[1] = sources.elts[2];
+    sources.elts[2] = sources.elts[0];
+    sources.elts[0] = sources.elts[3];
+    sources.n = 3;
+    sources.layout = 99;
+
+    ok(ngx_mcp_audience_sync(&zone, a, &sources) == NGX_DECLINED,
+       "not for another location of the same name");
+    (void) ask(a, three, 0);
+    zone.epoch++;
+    ok(ask(a, &sources, 0) == NGX_ERROR, "a new configuration");
+    ok(ngx_mcp_audience_sync(&zone, a, &sources) == NGX_OK
+       && ngx_mcp_audience_sync(&zone, a, &sources) == NGX_DONE,
+       "gives it its upstreams");
+    ok(!ngx_mcp_list_current(&zone, &found), "copies are of another list");
+    ok(ask(a, &sources, 0) == NGX_OK && shows("[3][1]") && found.missing == 1
+       && found.left_out == 0 && found.parts[0].source == 1,
+       "in another order, and the new one is not waited for");
+    ok(ngx_mcp_list_dirty(&zone, a, none)
+       == (tools|NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS)),
+       "what went is a change");
+    ok(ngx_mcp_list_put(&zone, part[1], NGX_MCP_LIST_TOOLS, &c, 0, TTL)
+       == NGX_ERROR, "it is gone");
+    ok(put_part(a, 3, "[4]", 4) == NGX_OK && ask(a, &sources, 0) == NGX_OK
+       && shows("[4][3][1]"), "what came is a change");
+    zone.epoch--;
+    ok(ask(a, three, 0) == NGX_DECLINED
+       && ngx_mcp_audience_get(&zone, &an, three, 8, &none) == NGX_DECLINED,
+       "an old worker does not undo it");
+    zone.epoch++;
+    ok(env_check(&zone) == 0, "the zone is sound");
+
+    /* names with another prefix */
+
+    (void) ngx_mcp_list_announce(&zone, a, part[0], &an, NGX_MCP_LIST_ALL,
+                                 &(ngx_mcp_event_t) { .nparts = 0 });
+    ok(ngx_mcp_list_dirty(&zone, a, part[0]) == 0, "all was told");
+
+    zone.epoch++;
+    sources.elts[0].prefix = env_str("x");
+    sources.layout = 100;
+    ok(ngx_mcp_audience_sync(&zone, a, &sources) == NGX_OK
+       && ngx_mcp_list_dirty(&zone, a, part[0]) == tools,
+       "another prefix is a change");
+
+    /* kinds that are kept no more, and one of a pair */
+
+    (void) ngx_mcp_list_get(&zone, a, &sources, NGX_MCP_LIST_RESOURCES, 0,
+                            &found);
+    c = content("[r]", 1, 1);
+    ngx_mcp_list_put(&zone, part[0], NGX_MCP_LIST_RESOURCES, &c, 0, TTL);
+
+    zone.epoch++;
+    sources.kinds = NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES);
+    sources.layout = 101;
+    ok(ngx_mcp_audience_sync(&zone, a, &sources) == NGX_OK
+       && ngx_mcp_list_info(&zone, a, NGX_MCP_LIST_TOOLS, &info) == NGX_OK
+       && info.filled == 0, "other kinds");
+
+    changed = NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES)
+              |NGX_MCP_LIST_BIT(NGX_MCP_LIST_TEMPLATES);
+    ok(ngx_mcp_list_signal(&zone, a, part[0], changed, 1)
+       == NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES)
+       && ngx_mcp_list_signal(&zone, a, part[0], tools, 1) == 0,
+       "signals for those that are kept");
+    ok(ngx_mcp_list_put(&zone, part[0], NGX_MCP_LIST_RESOURCES, &c, 1, TTL)
+       == NGX_OK
+       && ngx_mcp_list_dirty(&zone, a, part[0])
+          & NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES),
+       "an equal one is told where the other of a pair may have changed");
+    ok(ngx_mcp_list_put(&zone, part[0], NGX_MCP_LIST_RESOURCES, &c, 1, TTL)
+       == NGX_DONE, "once");
+
+    ngx_mcp_audience_drop(&zone, a);
+    ok(ask(a, &sources, 0) == NGX_ERROR && env_check(&zone) == 0,
+       "the zone is sound");
+}
+
+
 int
 main(void)
 {
@@ -440,6 +669,7 @@ main(void)
     life_tests();
     member_tests();
     bound_tests();
+    part_tests();
 
     env_zone_free(&zone);
     env_pool_free(pool);

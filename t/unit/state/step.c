@@ -360,11 +360,13 @@ build(void)
     ngx_mcp_topic_subscribe(&zone, victim, topic_of(str));
 
     a = audience("a key");
-    ngx_mcp_audience_get(&zone, &a, 2, &listed);
+    ngx_mcp_audience_get(&zone, &a, env_sources(2), 2, &listed);
     ngx_mcp_audience_join(&zone, bystander, listed);
-    ngx_mcp_list_get(&zone, listed, NGX_MCP_LIST_TOOLS, &list);
+    ngx_mcp_list_get(&zone, listed, env_sources(2), NGX_MCP_LIST_TOOLS, 1,
+                     &list);
     lc = content(700, 1);
-    ngx_mcp_list_put(&zone, listed, NGX_MCP_LIST_TOOLS, &lc, 0, 1000);
+    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_TOOLS, &lc,
+                     0, 1000);
 
     announced = events_of(&zone, ANNOUNCEMENT);
 }
@@ -950,14 +952,14 @@ op_audiences(void)
     ngx_mcp_audience_t  a;
 
     a = audience("another key");
-    ngx_mcp_audience_get(&zone, &a, 2, &ref);
+    ngx_mcp_audience_get(&zone, &a, env_sources(2), 2, &ref);
     ngx_mcp_audience_join(&zone, victim, ref);
     ngx_mcp_audience_join(&zone, bystander, ref);
 
     /* one more than there may be */
 
     a = audience("a third key");
-    ngx_mcp_audience_get(&zone, &a, 2, &ref);
+    ngx_mcp_audience_get(&zone, &a, env_sources(2), 2, &ref);
     ngx_mcp_session_end(&zone, victim, NGX_MCP_COUNTER_SESSIONS_DELETED);
 }
 
@@ -968,12 +970,36 @@ op_lists(void)
     ngx_mcp_list_t          list;
     ngx_mcp_list_content_t  c;
 
-    ngx_mcp_list_signal(&zone, listed, NGX_MCP_LIST_ALL);
+    ngx_mcp_list_signal(&zone, listed, env_part(&zone, listed, 0),
+                        NGX_MCP_LIST_ALL, 1);
     c = content(300, 2);
-    ngx_mcp_list_put(&zone, listed, NGX_MCP_LIST_TOOLS, &c, 1, 1000);
-    ngx_mcp_list_get(&zone, listed, NGX_MCP_LIST_PROMPTS, &list);
-    ngx_mcp_list_fail(&zone, listed, NGX_MCP_LIST_PROMPTS);
-    ngx_mcp_list_pass_through(&zone, listed, NGX_MCP_LIST_TOOLS, 1, 1000);
+    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_TOOLS, &c,
+                     1, 1000);
+    ngx_mcp_list_get(&zone, listed, env_sources(2), NGX_MCP_LIST_PROMPTS, 1,
+                     &list);
+    ngx_mcp_list_fail(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_PROMPTS);
+    ngx_mcp_list_pass_through(&zone, env_part(&zone, listed, 0),
+                              NGX_MCP_LIST_TOOLS, 0, 1, 1000);
+}
+
+
+/* a new configuration: one upstream goes, two come */
+
+static void
+op_lists_parts(void)
+{
+    ngx_mcp_sources_t  sources;
+
+    sources = *env_sources(4);
+    sources.elts++;
+    sources.n--;
+
+    zone.epoch++;
+    (void) ngx_mcp_audience_sync(&zone, listed, &sources);
+    zone.epoch--;
+
+    ngx_mcp_list_want(&zone, listed, NGX_MCP_LIST_ALL);
+    ngx_mcp_audience_drop(&zone, listed);
 }
 
 
@@ -983,7 +1009,8 @@ op_lists_staged(void)
     ngx_mcp_list_content_t  c;
 
     c = content(6000, 3);
-    ngx_mcp_list_put(&zone, listed, NGX_MCP_LIST_TOOLS, &c, 1, 1000);
+    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_TOOLS, &c,
+                     1, 1000);
 }
 
 
@@ -996,12 +1023,14 @@ op_lists_told(void)
     ngx_mcp_list_content_t  c;
 
     c = content(500, 4);
-    ngx_mcp_list_put(&zone, listed, NGX_MCP_LIST_TOOLS, &c, 1, 1000);
+    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_TOOLS, &c,
+                     1, 1000);
 
     a = audience("a key");
     str = env_str("tools changed");
     e = event(&str, 0);
-    ngx_mcp_list_announce(&zone, listed, &a, NGX_MCP_LIST_ALL, &e);
+    ngx_mcp_list_announce(&zone, listed, env_part(&zone, listed, 0), &a,
+                          NGX_MCP_LIST_ALL, &e);
 }
 
 
@@ -1017,19 +1046,23 @@ lists_told_check(void)
     ngx_mcp_list_content_t   c;
 
     c = content(500, 4);
-    (void) ngx_mcp_list_put(&copy, listed, NGX_MCP_LIST_TOOLS, &c, 1, 1000);
+    (void) ngx_mcp_list_put(&copy, env_part(&copy, listed, 0),
+                            NGX_MCP_LIST_TOOLS, &c, 1, 1000);
 
     a = audience("a key");
     str = env_str("tools changed");
     e = event(&str, 0);
 
-    if (ngx_mcp_list_dirty(&copy, listed)) {
-        ngx_mcp_list_announce(&copy, listed, &a, NGX_MCP_LIST_ALL, &e);
+    if (ngx_mcp_list_dirty(&copy, listed, env_part(&copy, listed, 0))) {
+        ngx_mcp_list_announce(&copy, listed, env_part(&copy, listed, 0), &a,
+                          NGX_MCP_LIST_ALL, &e);
     }
 
     n = events_of(&copy, sizeof("tools changed") - 1);
 
-    if (n != 1 || ngx_mcp_list_dirty(&copy, listed)) {
+    if (n != 1
+        || ngx_mcp_list_dirty(&copy, listed, env_part(&copy, listed, 0)))
+    {
         fprintf(stderr, "# told %u times\n", (unsigned) n);
         return 1;
     }
@@ -1846,6 +1879,7 @@ static step_op_t  ops[] = {
     { "knowledge", op_knowledge, 5, NULL, 0, NULL },
     { "audiences", op_audiences, 5, NULL, 0, NULL },
     { "lists", op_lists, 5, NULL, 0, NULL },
+    { "lists, parts", op_lists_parts, 5, NULL, 0, NULL },
     { "lists, staged", op_lists_staged, 5, NULL, 0, NULL },
     { "lists, told", op_lists_told, 5, lists_told_check, 0, NULL },
     { "outbox_send that opens a window", op_window_open, 5, NULL, 0, NULL },

@@ -1,0 +1,214 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_md5.h>
+#include "ngx_http_mcp_conf.h"
+
+
+static ngx_uint_t ngx_http_mcp_conf_list_kinds(ngx_str_t *text);
+
+
+char *
+ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_int_t               n;
+    ngx_str_t              *value, s;
+    ngx_uint_t              i;
+    ngx_http_mcp_bridge_t  *bridge;
+
+    bridge = &mlcf->bridge;
+
+    if (bridge->lists != NGX_CONF_UNSET_UINT) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_OFF;
+
+    } else if (ngx_strcmp(value[1].data, "auto") == 0) {
+        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_AUTO;
+
+    } else if (ngx_strcmp(value[1].data, "on") == 0) {
+        bridge->lists = NGX_HTTP_MCP_LIST_CACHE_ON;
+
+    } else {
+        i = 1;
+        goto invalid;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+
+        if (ngx_http_mcp_conf_param(&value[i], "ttl", &s)) {
+            bridge->lists_ttl = ngx_parse_time(&s, 0);
+
+            if (bridge->lists_ttl == (ngx_msec_t) NGX_ERROR
+                || bridge->lists_ttl == 0)
+            {
+                goto invalid;
+            }
+
+        } else if (ngx_http_mcp_conf_param(&value[i], "key", &s) && s.len) {
+            if (ngx_http_mcp_conf_value(cf, &s, &bridge->lists_key) != NGX_OK)
+            {
+                return NGX_CONF_ERROR;
+            }
+
+        } else if (ngx_http_mcp_conf_param(&value[i], "max", &s)) {
+            n = ngx_atoi(s.data, s.len);
+
+            if (n < 1 || n > 4096) {
+                goto invalid;
+            }
+
+            bridge->lists_max = n;
+
+        } else if (ngx_http_mcp_conf_param(&value[i], "kinds", &s)) {
+            bridge->lists_kinds = ngx_http_mcp_conf_list_kinds(&s);
+
+            if (bridge->lists_kinds == 0) {
+                goto invalid;
+            }
+
+        } else if (ngx_strcmp(value[i].data, "warm=on") == 0) {
+            bridge->lists_warm = 1;
+
+        } else if (ngx_strcmp(value[i].data, "warm=off") == 0) {
+            bridge->lists_warm = 0;
+
+        } else {
+            goto invalid;
+        }
+    }
+
+    if (bridge->lists_warm == 1
+        && bridge->lists != NGX_HTTP_MCP_LIST_CACHE_ON)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"warm=on\" needs a cache of all results; write "
+                           "\"mcp_list_cache on warm=on;\", or remove it");
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameter \"%V\"; write \"mcp_list_cache "
+                       "off|auto|on [ttl=TIME] [key=VALUE] [max=NUMBER] "
+                       "[kinds=KIND,...] [warm=on|off];\", for example "
+                       "\"on ttl=5m max=64 kinds=tools,prompts,resources,"
+                       "templates\"", &value[i]);
+    return NGX_CONF_ERROR;
+}
+
+
+/* NGX_MCP_LIST_BIT() of names with commas between them; 0: they are wrong */
+
+static ngx_uint_t
+ngx_http_mcp_conf_list_kinds(ngx_str_t *text)
+{
+    u_char      *p, *end, *last;
+    ngx_uint_t   i, kinds;
+
+    static ngx_str_t  names[NGX_MCP_LIST_KINDS] = {
+        ngx_string("tools"),
+        ngx_string("prompts"),
+        ngx_string("resources"),
+        ngx_string("templates")
+    };
+
+    kinds = 0;
+    p = text->data;
+    last = text->data + text->len;
+
+    for ( ;; ) {
+        end = ngx_strlchr(p, last, ',');
+        end = end ? end : last;
+
+        for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+            if (names[i].len == (size_t) (end - p)
+                && ngx_memcmp(names[i].data, p, end - p) == 0)
+            {
+                break;
+            }
+        }
+
+        if (i == NGX_MCP_LIST_KINDS || kinds & NGX_MCP_LIST_BIT(i)) {
+            return 0;
+        }
+
+        kinds |= NGX_MCP_LIST_BIT(i);
+
+        if (end == last) {
+            return kinds;
+        }
+
+        p = end + 1;
+    }
+}
+
+
+char *
+ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_md5_t                 md5;
+    ngx_uint_t                i;
+    ngx_mcp_source_t         *source;
+    ngx_http_mcp_bridge_t    *bridge;
+    ngx_http_mcp_upstream_t  *u;
+    u_char                    digest[16];
+
+    static ngx_str_t  nobody = ngx_string("");
+
+    bridge = &mlcf->bridge;
+    u = bridge->router.upstreams;
+
+    source = ngx_palloc(cf->pool, bridge->router.n * sizeof(ngx_mcp_source_t));
+    if (source == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    bridge->sources.elts = source;
+    bridge->sources.n = bridge->router.n;
+    bridge->sources.kinds = bridge->lists_kinds;
+
+    ngx_md5_init(&md5);
+    ngx_md5_update(&md5, &bridge->lists_kinds, sizeof(ngx_uint_t));
+
+    for (i = 0; i < bridge->router.n; i++) {
+        source[i].name = u[i].name;
+        source[i].prefix = u[i].prefix;
+
+        ngx_md5_update(&md5, &u[i].name.len, sizeof(size_t));
+        ngx_md5_update(&md5, u[i].name.data, u[i].name.len);
+        ngx_md5_update(&md5, &u[i].prefix.len, sizeof(size_t));
+        ngx_md5_update(&md5, u[i].prefix.data, u[i].prefix.len);
+    }
+
+    ngx_md5_final(digest, &md5);
+
+    ngx_memcpy(&bridge->sources.layout, digest, sizeof(uint64_t));
+
+    if (bridge->sources.layout == 0) {
+        bridge->sources.layout = 1;
+    }
+
+    if (bridge->lists_key || mlcf->bind) {
+        return NGX_CONF_OK;
+    }
+
+    if (mlcf->tenant == NULL) {
+        bridge->lists_tenant = &nobody;
+
+    } else if (mlcf->tenant->lengths == NULL) {
+        bridge->lists_tenant = &mlcf->tenant->value;
+    }
+
+    return NGX_CONF_OK;
+}
