@@ -61,6 +61,14 @@ sub server {
             entries($_[0], 'resourceTemplates', 'uriTemplate',
                     $get->('templates', 't:{x}'));
         },
+        'tools/call' => sub {
+            return { content => [ { type => 'text',
+                                    text => $_[0]{json}{params}{name} } ] };
+        },
+        'resources/read' => sub {
+            my $uri = $_[0]{json}{params}{uri};
+            return { contents => [ { uri => $uri, text => $uri } ] };
+        },
         GET => sub { return ([sse => {}], [tag => 'listen'], [hang =>]) },
     ), $o{port} ? (port => $o{port}) : ());
 }
@@ -166,9 +174,18 @@ is(scalar $up{$_}->calls('tools/list'), 1, "$_ was asked once") for qw(a b c);
 
 my @hidden = $t->log =~ /(\[warn\] .*are hidden.*)/g;
 is(scalar(grep { /upstream "c"/ && /tools/ && /a__y.* of upstream "a"/ }
-          @hidden), 1, 'equal names are hidden, which is logged once');
+          @hidden), 1, 'a name like those of others is hidden, logged once');
 is(scalar(grep { /upstream "[bc]"/ && /resources\/list/ && /r:all/ } @hidden),
    2, 'as are equal URIs');
+
+$up{$_}->clear for qw(a b c);
+is($s{$_}->tool($cut)->{result}{content}[0]{text}, $long,
+   'a cut name is found in the list') for qw(a b);
+is(scalar $up{b}->calls('tools/list'), 0, 'which is not fetched for that');
+is($s{b}->call('resources/read', { uri => 'r:c' })->{result}{contents}[0]{uri},
+   'r:c', 'a resource is read');
+is(scalar $up{$_}->calls('resources/read'), $_ eq 'c' ? 1 : 0,
+   "where it was listed: $_") for qw(a b c);
 
 $r = $s{a}->call('tools/list', { cursor => 'x' });
 is($r->{error}{code}, -32602, 'an unknown cursor');
@@ -195,8 +212,8 @@ quiet('is no change');
 $up{a}->set(tools => 'x');
 $up{c}->set(tools => 'w a__y');
 $t->publish(notification('tools/list_changed'));
-ok(wait_for { names('a') eq 'a__x b__z w a__y' }, 'two that changed');
-is(names('b'), 'a__x b__z w a__y', 'a hidden name comes when it is free');
+ok(wait_for { names('a') eq 'a__x b__z w' }, 'two that changed');
+is(names('b'), 'a__x b__z w', 'on both workers');
 hears($_, 'tools') for qw(a a b b);
 quiet('once for each');
 
@@ -206,7 +223,7 @@ quiet('once for each');
 $up{b}->set(paged => 1);
 change('b', tools => 'one two three four');
 hears($_, 'tools') for qw(a b);
-is(names('b'), 'a__x b__one b__two b__three b__four w a__y',
+is(names('b'), 'a__x b__one b__two b__three b__four w',
    'all pages of an upstream');
 $up{b}->set(paged => 0);
 
@@ -233,13 +250,13 @@ my $port = $up{b}->port;
 $up{b}->stop;
 change('a', tools => 'x');
 hears($_, 'tools') for qw(a b);
-is(names('a'), 'a__x b__five w a__y', 'the part of one that is away stays');
+is(names('a'), 'a__x b__five w', 'the part of one that is away stays');
 $s{new} = $t->session;
-is(names('new'), 'a__x b__five w a__y', 'also for a new client');
+is(names('new'), 'a__x b__five w', 'also for a new client');
 quiet('nothing is said of it');
 $up{b} = server('five six', lone => 1, port => $port);
 hears($_, 'tools') for qw(a b);
-is(names('b'), 'a__x b__five b__six w a__y', 'it is back, with other tools');
+is(names('b'), 'a__x b__five b__six w', 'it is back, with other tools');
 quiet('told once');
 
 

@@ -484,12 +484,13 @@ ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
     ngx_uint_t             i;
     ngx_mcp_list_t        *list;
     ngx_mcp_source_t      *source;
-    ngx_mcp_merge_part_t  *parts;
+    ngx_mcp_merge_part_t  *parts, *part;
 
     list = &copy->list;
+    source = bridge->sources.elts;
 
     p = ngx_pnalloc(temp, list->len);
-    parts = ngx_pcalloc(temp, list->nparts * sizeof(ngx_mcp_merge_part_t));
+    parts = ngx_pcalloc(temp, bridge->sources.n * sizeof(ngx_mcp_merge_part_t));
     copy->index = ngx_palloc(copy->pool, sizeof(ngx_mcp_merge_t));
 
     if (p == NULL || parts == NULL || copy->index == NULL
@@ -498,19 +499,23 @@ ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
         return NGX_ERROR;
     }
 
-    for (i = 0; i < list->nparts; i++) {
-        source = &bridge->sources.elts[list->parts[i].source];
-
-        parts[i].upstream = source->name;
-        parts[i].prefix = source->prefix;
-        parts[i].source = list->parts[i].source;
-        parts[i].text.data = p;
-        parts[i].text.len = list->parts[i].len;
-
-        p += parts[i].text.len;
+    for (i = 0; i < bridge->sources.n; i++) {
+        parts[i].upstream = source[i].name;
+        parts[i].prefix = source[i].prefix;
+        parts[i].source = i;
+        ngx_str_set(&parts[i].text, "[]");
     }
 
-    if (ngx_mcp_merge(copy->index, list->kind, parts, list->nparts,
+    for (i = 0; i < list->nparts; i++) {
+        part = &parts[list->parts[i].source];
+
+        part->text.data = p;
+        part->text.len = list->parts[i].len;
+
+        p += part->text.len;
+    }
+
+    if (ngx_mcp_merge(copy->index, list->kind, parts, bridge->sources.n,
                       sizeof("}}") - 1, copy->pool, temp)
         != NGX_OK)
     {
@@ -519,7 +524,7 @@ ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
 
     copy->text = copy->index->text;
 
-    for (i = 0; i < list->nparts; i++) {
+    for (i = 0; i < bridge->sources.n; i++) {
 
         if (parts[i].hidden) {
             ngx_http_mcp_list_cache_log_hidden(bridge, list->kind, &parts[i]);
@@ -558,8 +563,8 @@ ngx_http_mcp_list_cache_log_hidden(ngx_http_mcp_bridge_t *bridge,
 
     ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                   "mcp upstream \"%V\" of endpoint \"%V\": %ui entries of the "
-                  "result of %V are hidden, as upstreams before it have some "
-                  "of the same name, for example \"%*s\" of upstream \"%V\"; "
+                  "result of %V are hidden, as their names are those of other "
+                  "upstreams, for example \"%*s\" of upstream \"%V\"; "
                   "rename them, or give the upstreams other prefixes",
                   &part->upstream, &bridge->endpoint, part->hidden,
                   ngx_mcp_list_method(kind), (size_t) (p - quote), quote,

@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_route.h"
+#include "ngx_http_mcp_list_cache.h"
 #include "ngx_mcp_provider.h"
 
 
@@ -79,7 +80,17 @@ ngx_http_mcp_route_resource(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_str_t *uri)
 {
     uint64_t                  key;
+    ngx_mcp_merge_t          *index;
+    ngx_mcp_merge_entry_t    *entry;
     ngx_http_mcp_upstream_t  *u;
+
+    index = ngx_http_mcp_list_cache_index(bridge, caller,
+                                          NGX_MCP_LIST_RESOURCES);
+    entry = index ? ngx_mcp_merge_find(index, uri) : NULL;
+
+    if (entry) {
+        return &bridge->router.upstreams[entry->source];
+    }
 
     key = ngx_mcp_provider_key(bridge->zone, &bridge->endpoint,
                                &caller->tenant, uri);

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_list_cache.h"
 
 
 /*
@@ -28,6 +29,8 @@ typedef enum {
 
 static ngx_int_t ngx_http_mcp_call_unknown(ngx_http_mcp_call_t *call,
     ngx_str_t *name, ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_call_route_cut(ngx_http_mcp_call_t *call,
+    ngx_str_t *name);
 static void ngx_http_mcp_call_moved(ngx_http_mcp_call_t *call);
 
 
@@ -67,9 +70,42 @@ ngx_http_mcp_call_route(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return ngx_http_mcp_call_unknown(call, &name, reply);
     }
 
+    if (call->route.cut
+        && ngx_http_mcp_call_route_cut(call, &name) == NGX_ERROR)
+    {
+        return NGX_ERROR;
+    }
+
     ngx_http_mcp_call_moved(call);
 
     return NGX_AGAIN;
+}
+
+
+/* the whole name, if a cached list has it; otherwise it is looked up later */
+
+static ngx_int_t
+ngx_http_mcp_call_route_cut(ngx_http_mcp_call_t *call, ngx_str_t *name)
+{
+    ngx_uint_t              kind;
+    ngx_mcp_merge_t        *index;
+    ngx_mcp_merge_entry_t  *entry;
+
+    kind = (call->message->method_code == NGX_MCP_METHOD_TOOLS_CALL)
+           ? NGX_MCP_LIST_TOOLS : NGX_MCP_LIST_PROMPTS;
+
+    index = ngx_http_mcp_list_cache_index(&call->ctx->conf->bridge,
+                                          &call->ctx->caller, kind);
+    entry = index ? ngx_mcp_merge_find(index, name) : NULL;
+
+    if (entry == NULL) {
+        return NGX_DECLINED;
+    }
+
+    call->route.cut = 0;
+
+    return ngx_http_mcp_string_copy(call->r->pool, &call->route.local,
+                                    &entry->local);
 }
 
 
