@@ -963,25 +963,22 @@ ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
     u_char                         *p;
     size_t                          len;
     ngx_str_t                      *uri;
-    ngx_uint_t                      i;
-    ngx_array_t                     wanted;
+    ngx_uint_t                      i, n;
     ngx_queue_t                    *q;
     ngx_http_mcp_shared_t          *us;
     ngx_http_mcp_interest_asked_t  *asked;
 
     us = reader->data;
 
-    if (ngx_array_init(&wanted, pool, 16, sizeof(ngx_str_t)) != NGX_OK
-        || ngx_mcp_interest_wanted(us->bridge->zone, us->ref, pool, &wanted)
-           != NGX_OK)
+    if (ngx_mcp_interest_wanted(us->bridge->zone, us->ref, pool, &uri, &n)
+        != NGX_OK)
     {
         return NGX_ERROR;
     }
 
     len = 2;
-    uri = wanted.elts;
 
-    for (i = 0; i < wanted.nelts; i++) {
+    for (i = 0; i < n; i++) {
         len += 1 + ngx_mcp_json_escaped_len(&uri[i]);
     }
 
@@ -993,7 +990,7 @@ ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
     uris->data = p;
     *p++ = '[';
 
-    for (i = 0; i < wanted.nelts; i++) {
+    for (i = 0; i < n; i++) {
 
         if (i) {
             *p++ = ',';

@@ -442,6 +442,18 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         }
     }
 
+    if (why & NGX_MCP_WAKE_INPUT && call->input) {
+
+        c = call->r->connection;
+
+        ngx_http_mcp_call_input_wake(call);
+        ngx_http_run_posted_requests(c);
+
+        if (calls->table[local] != call) {
+            return;
+        }
+    }
+
     if (why & NGX_MCP_WAKE_UPSTREAM_SESSION && call->answerer->wake) {
         call->answerer->wake(call);
     }

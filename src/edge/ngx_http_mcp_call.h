@@ -67,6 +67,7 @@ typedef enum {
 
 typedef struct ngx_http_mcp_batch_s     ngx_http_mcp_batch_t;
 typedef struct ngx_http_mcp_large_s     ngx_http_mcp_large_t;
+typedef struct ngx_http_mcp_call_input_s  ngx_http_mcp_call_input_t;
 
 typedef struct ngx_http_mcp_call_missed_s  ngx_http_mcp_call_missed_t;
 
@@ -134,6 +135,7 @@ struct ngx_http_mcp_call_s {
     uint32_t                    local;        /* number in the worker, or 0 */
     ngx_event_t                 after;        /* mcp_stream_after */
     ngx_str_t                   uri;          /* this call subscribed to it */
+    ngx_http_mcp_call_input_t  *input;        /* that it waits for, or NULL */
 
     ngx_http_mcp_route_t        route;        /* of the upstream, once known */
     ngx_http_mcp_call_missed_t  *missed;      /* where it was before */
@@ -306,6 +308,19 @@ void ngx_http_mcp_call_client_lost(ngx_http_mcp_call_t *call);
 
 /* ends the subscription that the call made */
 void ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call);
+
+
+/*
+ * Input that an upstream wants of the client (ngx_http_mcp_input.h): as input()
+ * of an upstream request with the call as its data; of a client with a session;
+ * the doorbell: NGX_MCP_WAKE_INPUT; and the call ends.
+ */
+ngx_int_t ngx_http_mcp_call_input(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_input_t *input);
+ngx_int_t ngx_http_mcp_call_input_ask(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_input_t *input);
+void ngx_http_mcp_call_input_wake(ngx_http_mcp_call_t *call);
+void ngx_http_mcp_call_input_stop(ngx_http_mcp_call_t *call);
 
 
 /* for others */

@@ -166,6 +166,7 @@ ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
 
     ureq->stream_opened = ngx_http_mcp_forward_streams;
     ureq->interrupted = ngx_http_mcp_forward_paused;
+    ureq->input = ngx_http_mcp_call_input;
     ureq->message = ngx_http_mcp_forward_message;
     ureq->piece = ngx_http_mcp_forward_piece;
     ureq->done = ngx_http_mcp_forward_done;
@@ -299,6 +300,8 @@ ngx_http_mcp_forward_stop(ngx_http_mcp_call_t *call)
     ngx_http_mcp_forward_t  *forward;
 
     forward = call->data;
+
+    ngx_http_mcp_call_input_stop(call);
 
     if (forward) {
         ngx_http_mcp_upstream_request_cleanup(&forward->ureq);

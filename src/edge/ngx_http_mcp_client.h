@@ -70,6 +70,14 @@ struct ngx_http_mcp_client_s {
                                 ngx_uint_t revision, u_char *p);
     u_char                 *(*event)(ngx_http_mcp_stream_t *s, u_char *p);
     u_char                 *(*retry)(u_char *p, ngx_msec_t time);
+
+    /*
+     * An upstream wants input for the call: asks the client.  As input() of an
+     * upstream request; NULL: clients cannot be asked.
+     */
+    ngx_int_t               (*input)(ngx_http_mcp_call_t *call,
+                                ngx_http_mcp_upstream_request_t *ureq,
+                                ngx_http_mcp_input_t *input);
 };
 
 

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_client.h"
+#include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_listener.h"
 #include "ngx_http_mcp_server_request.h"
@@ -55,7 +56,8 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
     ngx_http_mcp_client_resumes,
     ngx_http_mcp_client_begin,
     ngx_http_mcp_client_event,
-    ngx_http_mcp_client_retry
+    ngx_http_mcp_client_retry,
+    ngx_http_mcp_call_input_ask
 };
 
 

@@ -70,6 +70,10 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         rc = ngx_http_mcp_server_request_from_client(mlcf->zone,
                                                      &ctx->caller, m, r->pool,
                                                      &request, &body);
+        if (rc == NGX_DONE) {
+            return NGX_DECLINED;
+        }
+
         if (rc == NGX_OK) {
             u = ngx_http_mcp_router_find(&mlcf->bridge.router,
                                          &request.upstream);

@@ -463,21 +463,40 @@ ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
 ngx_int_t
 ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_pool_t *pool, ngx_array_t *uris)
+    ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *nuris)
 {
     uint32_t                        n;
     ngx_int_t                       rc;
-    ngx_str_t                      *uri;
-    ngx_uint_t                      i, again;
+    ngx_str_t                      *more;
+    ngx_uint_t                      i, again, size;
     ngx_mcp_ref_t                   at;
     ngx_mcp_interest_sh_t          *in;
     ngx_mcp_upstream_session_sh_t  *us;
 
     rc = NGX_OK;
     again = 0;
+    size = 0;
+    *nuris = 0;
+    *uris = NULL;
     ngx_memzero(&at, sizeof(ngx_mcp_ref_t));
 
     do {
+
+        if (*nuris + NGX_MCP_INTEREST_PART > size) {
+            size = 2 * size + NGX_MCP_INTEREST_PART;
+
+            more = ngx_pcalloc(pool, size * sizeof(ngx_str_t));
+            if (more == NULL) {
+                return NGX_ERROR;
+            }
+
+            if (*nuris) {
+                ngx_memcpy(more, *uris, *nuris * sizeof(ngx_str_t));
+            }
+
+            *uris = more;
+        }
+
         ngx_mcp_zone_lock(zone);
 
         us = ngx_mcp_upstream_session_locked(zone, shared);
@@ -489,7 +508,7 @@ ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
                 us = NULL;
 
             } else {
-                uris->nelts = 0;
+                *nuris = 0;
             }
         }
 
@@ -508,15 +527,16 @@ ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
                 continue;
             }
 
-            uri = ngx_array_push(uris);
-
-            if (uri == NULL
-                || ngx_mcp_text_copy(zone, in, 0, in->rec.len, pool, uri)
-                   != NGX_OK)
+            if (ngx_mcp_text_copy(zone, in, 0, in->rec.len, pool,
+                                  &(*uris)[*nuris])
+                != NGX_OK)
             {
                 rc = NGX_ERROR;
                 n = 0;
+                break;
             }
+
+            (*nuris)++;
         }
 
         ngx_mcp_zone_unlock(zone);

@@ -90,11 +90,11 @@ ngx_int_t ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_uint_t *n);
 
 /*
- * All that is wanted and was not refused, into uris (ngx_str_t), which is of
- * pool.  NGX_OK or NGX_ERROR: no memory.
+ * All that is wanted and was not refused, n URIs into pool.  NGX_OK or
+ * NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_pool_t *pool, ngx_array_t *uris);
+    ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *n);
 
 /* whether there are any */
 ngx_uint_t ngx_mcp_interests(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared);

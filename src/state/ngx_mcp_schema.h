@@ -21,6 +21,7 @@
                                                 way */
 #define NGX_MCP_WAKE_CANCEL            0x04  /* the client cancelled the call */
 #define NGX_MCP_WAKE_UPSTREAM_SESSION  0x08  /* the one it waits for */
+#define NGX_MCP_WAKE_INPUT             0x10  /* the client answered it */
 
 /* its session subscribed to something, or another stream relieves it */
 #define NGX_MCP_WAKE_FILTERS  NGX_MCP_WAKE_FIRST

@@ -69,6 +69,7 @@ ngx_mcp_server_request_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     rq->upstream_len = (uint32_t) request->upstream.len;
     rq->id_len = (uint32_t) request->id.len;
     rq->serial = (uint32_t) request->serial;
+    rq->call = request->call;
 
     ngx_mcp_commit_locked(zone, rq, NGX_MCP_SERVER_REQUEST);
 
@@ -105,6 +106,13 @@ ngx_mcp_server_request_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     }
 
     request->serial = rq->serial;
+    request->call = rq->call;
+
+    if (rq->call.block) {
+        rc = rq->answered ? NGX_DECLINED : NGX_OK;
+        ngx_mcp_zone_unlock(zone);
+        return rc;
+    }
 
     head = ngx_mcp_server_request_head(rq);
     tail = head + rq->id_len;
@@ -129,6 +137,113 @@ ngx_mcp_server_request_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_zone_unlock(zone);
 
     return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_server_request_answer(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *id, ngx_str_t *response)
+{
+    ngx_int_t                     rc;
+    ngx_str_t                     parts[2];
+    ngx_mcp_stage_t               stage;
+    ngx_mcp_call_sh_t            *c;
+    ngx_mcp_session_sh_t         *s;
+    ngx_mcp_server_request_sh_t  *rq;
+
+    parts[0] = *id;
+    parts[1] = *response;
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_SERVER_REQUEST, parts, 2);
+    stage.room = NGX_MCP_ROOM_CALL;
+    stage.payer = session;
+
+    if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_stage_reserve_locked(zone, &stage);
+    s = ngx_mcp_session_locked(zone, session);
+    rq = s ? ngx_mcp_server_request_locked(zone, s, id) : NULL;
+    c = rq ? ngx_mcp_record(zone, rq->call, NGX_MCP_CALL) : NULL;
+
+    if (rc != NGX_OK || c == NULL || rq->answered
+        || !(c->task.rec.flags & NGX_MCP_CALL_RUNNING))
+    {
+        ngx_mcp_stage_drop_locked(zone, &stage);
+        ngx_mcp_zone_unlock(zone);
+        return c ? NGX_ERROR : NGX_DECLINED;
+    }
+
+    ngx_mcp_text_replace_locked(zone, rq, &stage);
+
+    ngx_mcp_touch(zone, rq);
+    rq->upstream_len = 0;
+    rq->id_len = 0;
+    rq->answered = 1;
+
+    ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_INPUT);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_server_request_take(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *id, ngx_pool_t *pool, ngx_str_t *response)
+{
+    ngx_int_t                     rc;
+    ngx_mcp_session_sh_t         *s;
+    ngx_mcp_server_request_sh_t  *rq;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    rq = s ? ngx_mcp_server_request_locked(zone, s, id) : NULL;
+
+    if (rq == NULL) {
+        rc = NGX_DECLINED;
+
+    } else if (!rq->answered) {
+        rc = NGX_AGAIN;
+
+    } else {
+        rc = ngx_mcp_text_copy(zone, rq, NGX_MCP_SERVER_REQUEST_ID_LEN,
+                               rq->rec.len - NGX_MCP_SERVER_REQUEST_ID_LEN,
+                               pool, response);
+
+        ngx_mcp_server_request_end_locked(zone, s, rq);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_server_request_close(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_str_t *id)
+{
+    ngx_mcp_session_sh_t         *s;
+    ngx_mcp_server_request_sh_t  *rq;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    rq = s ? ngx_mcp_server_request_locked(zone, s, id) : NULL;
+
+    if (rq) {
+        ngx_mcp_server_request_end_locked(zone, s, rq);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rq ? NGX_OK : NGX_DECLINED;
 }
 
 

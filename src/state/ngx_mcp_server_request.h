@@ -3,7 +3,8 @@
  * Server requests: requests of upstreams that wait for the answer of a client
  * (sampling, elicitation, roots, ping).  The client knows each by an id that
  * the module mints, so that ids of several upstreams cannot meet; the record
- * maps it to the upstream's own id and to the upstream session that asked.
+ * maps it to the upstream's own id and to the upstream session that asked, or
+ * to the call that waits for the answer, which the record then keeps for it.
  *
  * A record belongs to the session of the client and ends with it; it is in the
  * zone, because the answer may come to any worker.
@@ -26,6 +27,9 @@ typedef struct {
     ngx_str_t               id;           /* raw, the upstream's own */
     ngx_str_t               token;        /* raw progress token, likewise, or
                                              empty */
+    ngx_mcp_ref_t           call;         /* that waits for the answer; all
+                                             else is empty then.  Block 0: none
+                                             does */
 } ngx_mcp_server_request_t;
 
 
@@ -40,12 +44,33 @@ ngx_int_t ngx_mcp_server_request_open(ngx_mcp_zone_t *zone,
 
 /*
  * Finds an open request by its id, copies it to pool, and ends it if the
- * client has answered.  NGX_OK; NGX_DECLINED: no such request is open;
- * NGX_ERROR: no memory.
+ * client has answered, unless a call waits.  NGX_OK; NGX_DECLINED: no such
+ * request is open; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_server_request_find(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *id, ngx_uint_t answered,
     ngx_pool_t *pool, ngx_mcp_server_request_t *request);
+
+/*
+ * The raw response is kept for the call that waits, which is woken with
+ * NGX_MCP_WAKE_INPUT.  NGX_OK; NGX_DECLINED: none does; NGX_ERROR: there is no
+ * room.
+ */
+ngx_int_t ngx_mcp_server_request_answer(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *response);
+
+/*
+ * That call takes the response into pool, with which the request ends.  NGX_OK;
+ * NGX_AGAIN: it is not there yet; NGX_DECLINED: the request has ended;
+ * NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_mcp_server_request_take(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_str_t *id, ngx_pool_t *pool,
+    ngx_str_t *response);
+
+/* or it waits no longer; NGX_OK, or NGX_DECLINED: it had ended */
+ngx_int_t ngx_mcp_server_request_close(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_str_t *id);
 
 /*
  * The upstream cancels the request that has its own id: ends it.  NGX_OK with

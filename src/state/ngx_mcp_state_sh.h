@@ -375,13 +375,18 @@ typedef struct {
 } ngx_mcp_upstream_session_sh_t;
 
 
-/* text: id, upstream, the upstream's id and progress token */
+/*
+ * text: id, upstream, the upstream's id and progress token; or id and response
+ * of one that a call waits for
+ */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint32_t                upstream_len;
     uint32_t                id_len;       /* of the upstream's */
     uint32_t                serial;       /* of the upstream session */
+    uint32_t                answered;     /* the response is there */
+    ngx_mcp_ref_t           call;         /* block 0: none */
 } ngx_mcp_server_request_sh_t;
 
 

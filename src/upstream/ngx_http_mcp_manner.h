@@ -151,6 +151,10 @@ void ngx_http_mcp_upstream_request_next(ngx_http_mcp_upstream_request_t *ureq);
 void ngx_http_mcp_upstream_request_end(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 
+/* goes on in so many ms */
+void ngx_http_mcp_upstream_request_later(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_msec_t time);
+
 /* fails, or succeeds without being sent, in a later event */
 void ngx_http_mcp_upstream_request_post_end(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);

@@ -3,7 +3,14 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_input.h"
 #include "ngx_mcp_modern.h"
+#include "ngx_mcp_id.h"
+
+
+/* rounds of input for one request, and the pause where nothing is asked, ms */
+#define NGX_HTTP_MCP_MODERN_ROUNDS  8
+#define NGX_HTTP_MCP_MODERN_PAUSE   250
 
 
 /* of a client that never said which logs it wants */
@@ -20,6 +27,10 @@
 typedef struct {
     ngx_str_t                 envelope;     /* members of params._meta, raw */
     ngx_uint_t                method;       /* ngx_mcp_method_e */
+    ngx_http_mcp_input_t     *input;        /* of the round at hand, or NULL */
+    ngx_uint_t                rounds;
+    ngx_str_t                 client_id;    /* raw, where it was sent again */
+    ngx_str_t                 id;           /* with this one */
     unsigned                  told:1;       /* what the stream tells of */
     unsigned                  nothing:1;    /* it tells of nothing */
 } ngx_http_mcp_modern_own_t;
@@ -40,6 +51,20 @@ static ngx_str_t ngx_http_mcp_modern_header(ngx_pool_t *pool,
 static ngx_uint_t ngx_http_mcp_modern_plain(ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_modern_message(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_modern_own_id(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_modern_members(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *members);
+static ngx_int_t ngx_http_mcp_modern_input(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static const char *ngx_http_mcp_modern_round(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_http_mcp_input_t **out);
+static ngx_int_t ngx_http_mcp_modern_failed(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_uint_t level,
+    const char *why);
+static ngx_int_t ngx_http_mcp_modern_done(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 static ngx_int_t ngx_http_mcp_modern_heard(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_modern_honoured(ngx_str_t *params,
@@ -79,7 +104,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
     ngx_http_mcp_modern_open,
     ngx_http_mcp_modern_head,
     ngx_http_mcp_modern_message,
-    NULL,                                  /* done */
+    ngx_http_mcp_modern_done,
     ngx_http_mcp_modern_lost,
     NULL,                                  /* absent */
     ngx_http_mcp_modern_heal,
@@ -191,7 +216,7 @@ static ngx_int_t
 ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x)
 {
-    ngx_str_t                   body, none;
+    ngx_str_t                   body, members;
     ngx_mcp_json_t              json;
     ngx_http_mcp_modern_own_t  *own;
 
@@ -209,10 +234,24 @@ ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_ERROR;
     }
 
-    ngx_str_null(&none);
+    ngx_str_null(&members);
+
+    if (own->input) {
+
+        if (own->client_id.len == 0) {
+            own->client_id = ngx_mcp_json_span(&json, NGX_MCP_PATH_ID,
+                                               ureq->body.data);
+        }
+
+        if (ngx_http_mcp_modern_members(ureq, &members) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        own->input = NULL;
+    }
 
     body = ngx_mcp_modern_request(ureq->r->pool, &ureq->body, &json,
-                                  &own->envelope, &none, &none);
+                                  &own->envelope, &own->id, &members);
 
     if (body.data == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
         return NGX_ERROR;
@@ -391,14 +430,20 @@ static ngx_int_t
 ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
+    ngx_str_t                   raw;
     ngx_mcp_json_t             *json;
     ngx_http_mcp_modern_own_t  *own;
+    static ngx_str_t            input = ngx_string("input_required");
 
     own = ureq->own;
     json = &ureq->x->scan;
 
     if (ureq->get_stream && !own->told) {
         return ngx_http_mcp_modern_heard(ureq, text);
+    }
+
+    if (own->id.len && ngx_http_mcp_modern_own_id(ureq, text) != NGX_OK) {
+        return NGX_DECLINED;
     }
 
     if (json->members[NGX_MCP_PATH_METHOD].count
@@ -415,9 +460,362 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
         return ngx_http_mcp_modern_error(ureq, text);
     }
 
+    if (json->members[NGX_MCP_PATH_RESULT_TYPE].count) {
+        raw = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_TYPE, text->data);
+
+        if (ngx_mcp_json_is(&raw, &input)) {
+            return ngx_http_mcp_modern_input(ureq, text);
+        }
+    }
+
     if (ngx_mcp_modern_plain(text, json, own->method)) {
         return ngx_mcp_json_scan(json, text);
     }
+
+    return NGX_OK;
+}
+
+
+/* an answer to a request that was sent again with another id */
+
+static ngx_int_t
+ngx_http_mcp_modern_own_id(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_str_t                   id, out;
+    ngx_mcp_json_t             *json;
+    ngx_mcp_path_e              path[2];
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+    json = &ureq->x->scan;
+
+    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    if (json->members[NGX_MCP_PATH_METHOD].count
+        || !ngx_mcp_json_same_id(&id, &own->id))
+    {
+        return NGX_OK;
+    }
+
+    path[0] = NGX_MCP_PATH_ID;
+    path[1] = NGX_MCP_PATH_NONE;
+
+    out = ngx_mcp_message_replace(ureq->r->pool, text, json, path,
+                                  &own->client_id);
+    if (out.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    *text = out;
+
+    return ngx_mcp_json_scan(json, text);
+}
+
+
+/* the upstream wants input: the client is asked once the exchange has ended */
+
+static ngx_int_t
+ngx_http_mcp_modern_input(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    const char                 *why;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+
+    if (own->method != NGX_MCP_METHOD_TOOLS_CALL
+        && own->method != NGX_MCP_METHOD_PROMPTS_GET
+        && own->method != NGX_MCP_METHOD_RESOURCES_READ)
+    {
+        why = "the upstream asked for input where it may not";
+
+    } else if (own->rounds++ == NGX_HTTP_MCP_MODERN_ROUNDS) {
+        why = "the upstream asked for input too often";
+
+    } else {
+        why = ngx_http_mcp_modern_round(ureq, text, &own->input);
+    }
+
+    if (why) {
+        own->input = NULL;
+        return ngx_http_mcp_modern_failed(ureq, text, NGX_LOG_ERR, why);
+    }
+
+    ngx_http_mcp_exchange_answered(ureq->x);
+
+    return NGX_DECLINED;
+}
+
+
+/* NULL, or what is wrong */
+
+static const char *
+ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text, ngx_http_mcp_input_t **out)
+{
+    ngx_str_t                      rest, inner, name, value, raw, member;
+    ngx_pool_t                    *pool;
+    ngx_mcp_json_t                *json;
+    ngx_http_mcp_input_t          *input;
+    ngx_http_mcp_input_request_t  *request;
+    static ngx_str_t               method = ngx_string("method");
+    static ngx_str_t               params = ngx_string("params");
+
+    pool = ureq->r->pool;
+    json = &ureq->x->scan;
+
+    input = ngx_pcalloc(pool, sizeof(ngx_http_mcp_input_t)
+                              + NGX_HTTP_MCP_INPUT_MAX
+                                * sizeof(ngx_http_mcp_input_request_t));
+    if (input == NULL) {
+        return "nginx has no memory";
+    }
+
+    input->requests = (ngx_http_mcp_input_request_t *) (input + 1);
+
+    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_REQUEST_STATE, text->data);
+
+    if (ngx_http_mcp_string_copy(pool, &input->state, &raw) != NGX_OK) {
+        return "nginx has no memory";
+    }
+
+    rest = ngx_mcp_json_span(json, NGX_MCP_PATH_INPUT_REQUESTS, text->data);
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (input->n == NGX_HTTP_MCP_INPUT_MAX) {
+            return "the upstream asked for too much input at once";
+        }
+
+        request = &input->requests[input->n++];
+        inner = value;
+        ngx_str_null(&raw);
+
+        while (ngx_mcp_json_member(&inner, &member, &value) == NGX_OK) {
+
+            if (ngx_mcp_json_is(&member, &method) && value.len > 2) {
+                value.data++;
+                value.len -= 2;
+                request->method = ngx_mcp_method_parse(&value);
+
+            } else if (ngx_mcp_json_is(&member, &params)
+                       && value.data[0] == '{')
+            {
+                raw = value;
+            }
+        }
+
+        switch (request->method) {
+        case NGX_MCP_METHOD_SAMPLING:
+        case NGX_MCP_METHOD_ELICITATION:
+        case NGX_MCP_METHOD_ROOTS_LIST:
+            break;
+        default:
+            return "the upstream asked for input of an unknown kind";
+        }
+
+        if (ngx_http_mcp_string_copy(pool, &request->key, &name) != NGX_OK
+            || ngx_http_mcp_string_copy(pool, &request->params, &raw)
+               != NGX_OK)
+        {
+            return "nginx has no memory";
+        }
+    }
+
+    if (input->n == 0 && input->state.len == 0) {
+        return "the upstream asked for input and did not say which";
+    }
+
+    *out = input;
+
+    return NULL;
+}
+
+
+/* in the place of what the upstream said */
+
+static ngx_int_t
+ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text, ngx_uint_t level, const char *why)
+{
+    u_char                     *p;
+    ngx_str_t                   id, message, raw, out;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+
+    ngx_log_error(level, ureq->r->connection->log, 0,
+                  "mcp upstream \"%V\": a request was not completed: %s",
+                  &ureq->upstream->name, why);
+
+    id = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_ID, text->data);
+
+    message.data = (u_char *) why;
+    message.len = ngx_strlen(why);
+
+    if (own->method == NGX_MCP_METHOD_TOOLS_CALL) {
+
+        p = ngx_pnalloc(ureq->r->pool,
+                        128 + ngx_mcp_json_escaped_len(&message));
+        if (p == NULL) {
+            return NGX_DECLINED;
+        }
+
+        raw.data = p;
+        p = ngx_cpymem(p, "{\"content\":[{\"type\":\"text\",\"text\":",
+                       sizeof("{\"content\":[{\"type\":\"text\",\"text\":")
+                       - 1);
+        p = ngx_mcp_json_escape(p, &message);
+        p = ngx_cpymem(p, "}],\"isError\":true}",
+                       sizeof("}],\"isError\":true}") - 1);
+        raw.len = p - raw.data;
+
+        out = ngx_mcp_result_compose(ureq->r->pool, &id, &raw);
+
+    } else {
+        out = ngx_mcp_error_compose(ureq->r->pool,
+                                    NGX_MCP_REVISION_LATEST_LEGACY, &id,
+                                    NGX_MCP_INTERNAL_ERROR, &message, NULL);
+    }
+
+    if (out.data == NULL) {
+        return NGX_DECLINED;
+    }
+
+    *text = out;
+
+    return ngx_mcp_json_scan(&ureq->x->scan, text);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    u_char                     *p;
+    ngx_str_t                   text, id;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+
+    if (own->input == NULL || ureq->aborted) {
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(ureq->r->pool, NGX_MCP_UUID_LEN + 2);
+    if (p == NULL || ngx_mcp_uuid(p + 1) != NGX_OK) {
+        return NGX_OK;
+    }
+
+    /* the client's id was that of a request, which is answered */
+
+    p[0] = '"';
+    p[NGX_MCP_UUID_LEN + 1] = '"';
+
+    own->id.data = p;
+    own->id.len = NGX_MCP_UUID_LEN + 2;
+
+    if (own->input->n == 0) {
+        ngx_http_mcp_upstream_request_later(ureq, NGX_HTTP_MCP_MODERN_PAUSE);
+        return NGX_AGAIN;
+    }
+
+    if (ureq->input && ureq->input(ureq, own->input) == NGX_OK) {
+        ureq->asking = 1;
+        return NGX_AGAIN;
+    }
+
+    /* nobody is there to be asked */
+
+    id = own->client_id;
+
+    if (id.len == 0) {
+        if (ngx_mcp_json_scan(&ureq->x->scan, &ureq->body) != NGX_OK) {
+            return NGX_OK;
+        }
+
+        id = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_ID,
+                               ureq->body.data);
+    }
+
+    ngx_str_set(&text, "{}");
+    text = ngx_mcp_result_compose(ureq->r->pool, &id, &text);
+
+    if (text.data
+        && ngx_mcp_json_scan(&ureq->x->scan, &text) == NGX_OK
+        && ngx_http_mcp_modern_failed(ureq, &text, NGX_LOG_INFO,
+                                      "the upstream asked for input that the "
+                                      "client cannot give")
+           == NGX_OK
+        && ureq->message)
+    {
+        ureq->message(ureq, &text);
+    }
+
+    return NGX_OK;
+}
+
+
+/* what the request has beside its own params, when it is sent again */
+
+static ngx_int_t
+ngx_http_mcp_modern_members(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *members)
+{
+    u_char                        *p;
+    size_t                         len;
+    ngx_uint_t                     i;
+    ngx_http_mcp_input_t          *input;
+    ngx_http_mcp_modern_own_t     *own;
+    ngx_http_mcp_input_request_t  *request;
+
+    own = ureq->own;
+    input = own->input;
+    request = input->requests;
+
+    len = sizeof("\"inputResponses\":{},\"requestState\":") + input->state.len;
+
+    for (i = 0; i < input->n; i++) {
+        len += request[i].key.len + request[i].answer.len + 2;
+    }
+
+    p = ngx_pnalloc(ureq->r->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    members->data = p;
+
+    if (input->n) {
+        p = ngx_cpymem(p, "\"inputResponses\":{",
+                       sizeof("\"inputResponses\":{") - 1);
+
+        for (i = 0; i < input->n; i++) {
+
+            if (i) {
+                *p++ = ',';
+            }
+
+            p = ngx_cpymem(p, request[i].key.data, request[i].key.len);
+            *p++ = ':';
+            p = ngx_cpymem(p, request[i].answer.data, request[i].answer.len);
+        }
+
+        *p++ = '}';
+    }
+
+    if (input->state.len) {
+
+        if (input->n) {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, "\"requestState\":", sizeof("\"requestState\":") - 1);
+        p = ngx_cpymem(p, input->state.data, input->state.len);
+    }
+
+    members->len = p - members->data;
 
     return NGX_OK;
 }

@@ -31,6 +31,8 @@ ngx_http_mcp_server_request_to_client(ngx_http_mcp_upstream_request_t *ureq,
     *pool = NULL;
     *out = *text;
 
+    ngx_memzero(&request, sizeof(ngx_mcp_server_request_t));
+
     request.upstream = ureq->upstream->name;
     request.serial = ureq->us ? ureq->us->serial : 0;
     request.id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
@@ -122,6 +124,8 @@ ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
     ngx_str_t        id, *own;
     ngx_mcp_path_e   path[2];
 
+    ngx_memzero(request, sizeof(ngx_mcp_server_request_t));
+
     if (m->kind == NGX_MCP_RESPONSE) {
         path[0] = NGX_MCP_PATH_ID;
         own = &request->id;
@@ -138,6 +142,13 @@ ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
     rc = ngx_mcp_server_request_find(zone, caller->session, &id,
                                      m->kind == NGX_MCP_RESPONSE, pool,
                                      request);
+
+    if (rc == NGX_OK && request->call.block && m->kind == NGX_MCP_RESPONSE) {
+        rc = ngx_mcp_server_request_answer(zone, caller->session, &id,
+                                           &m->text);
+
+        return rc == NGX_OK ? NGX_DONE : rc;
+    }
 
     if (rc != NGX_OK || own->len == 0) {
         return rc != NGX_OK ? rc : NGX_DECLINED;

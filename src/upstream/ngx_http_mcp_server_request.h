@@ -27,7 +27,8 @@ ngx_int_t ngx_http_mcp_server_request_to_client(
 /*
  * The client's response to a request, or its progress: request says which
  * upstream session gets *out, both in pool.  A response ends the request.
- * NGX_OK; NGX_DECLINED: no such request is open; NGX_ERROR: no memory.
+ * NGX_OK; NGX_DONE: a call has waited for it, and has it; NGX_DECLINED: no such
+ * request is open; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
     ngx_mcp_caller_t *caller, ngx_mcp_message_t *m, ngx_pool_t *pool,

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_input.h"
 
 
 #define NGX_HTTP_MCP_RESUMES         16
@@ -402,6 +403,24 @@ ngx_http_mcp_upstream_request_timeout(void *data)
 }
 
 
+void
+ngx_http_mcp_upstream_request_later(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_msec_t time)
+{
+    ngx_http_mcp_upstream_request_delay(ureq, time);
+}
+
+
+void
+ngx_http_mcp_upstream_request_answered(ngx_http_mcp_upstream_request_t *ureq)
+{
+    if (ureq->asking) {
+        ureq->asking = 0;
+        ngx_http_mcp_upstream_request_delay(ureq, 0);
+    }
+}
+
+
 /* sends the message, or asks for a stream if body is NULL */
 
 static ngx_int_t
@@ -698,7 +717,11 @@ ngx_http_mcp_upstream_request_abort(ngx_http_mcp_upstream_request_t *ureq)
 {
     ureq->aborted = 1;
 
-    if (ngx_http_mcp_waiter_waiting(&ureq->waiter) || ureq->event.timer_set) {
+    if (ngx_http_mcp_waiter_waiting(&ureq->waiter) || ureq->event.timer_set
+        || ureq->asking)
+    {
+        ureq->asking = 0;
+
         ngx_http_mcp_waiter_stop(&ureq->waiter);
         ngx_http_mcp_upstream_request_post_end(ureq, NGX_HTTP_MCP_ABORTED);
         return;

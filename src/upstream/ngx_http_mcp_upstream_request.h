@@ -32,6 +32,7 @@
 
 typedef struct ngx_http_mcp_manner_s            ngx_http_mcp_manner_t;
 typedef struct ngx_http_mcp_handshake_s         ngx_http_mcp_handshake_t;
+typedef struct ngx_http_mcp_input_s             ngx_http_mcp_input_t;
 typedef struct ngx_http_mcp_upstream_request_s  ngx_http_mcp_upstream_request_t;
 
 struct ngx_http_mcp_upstream_request_s {
@@ -76,6 +77,15 @@ struct ngx_http_mcp_upstream_request_s {
 
     /* the answer is a stream; may be NULL */
     void      (*stream_opened)(ngx_http_mcp_upstream_request_t *ureq);
+
+    /*
+     * The upstream wants input before it answers (ngx_http_mcp_input.h).
+     * NGX_OK: the client is asked; ngx_http_mcp_upstream_request_answered()
+     * follows, or the request is left or aborted; NGX_DECLINED: it cannot be.
+     * May be NULL.
+     */
+    ngx_int_t (*input)(ngx_http_mcp_upstream_request_t *ureq,
+                  ngx_http_mcp_input_t *input);
 
     /* the stream ended early, and is resumed in a while; may be NULL */
     void      (*interrupted)(ngx_http_mcp_upstream_request_t *ureq);
@@ -127,6 +137,7 @@ struct ngx_http_mcp_upstream_request_s {
     unsigned                          healed:1;
     unsigned                          lost:1;     /* what open() had made */
     unsigned                          aborted:1;
+    unsigned                          asking:1;   /* waits for input */
     unsigned                          received:1; /* a message */
 };
 

@@ -711,6 +711,7 @@ others(slot_t *m)
 
     case 3:
         id = env_str("\"00000000-0000-7000-8000-000000000017\"");
+        memset(&request, 0, sizeof(request));
         request.upstream = env_str("one");
         request.serial = 1;
         request.id = env_str("17");

@@ -1276,15 +1276,18 @@ server_request_tests(void)
 {
     char                      text[64];
     u_char                    buf[NGX_MCP_SERVER_REQUEST_ID_LEN];
-    ngx_str_t                 id, out;
+    ngx_str_t                 id, out, answer;
     ngx_uint_t                i;
     ngx_pool_t               *pool;
     ngx_mcp_ref_t             ref;
+    ngx_mcp_call_t            call;
     ngx_mcp_server_request_t  request, found;
 
     start(ZONE_SIZE);
     pool = env_pool();
     ref = session("e", "t");
+
+    memset(&request, 0, sizeof(request));
 
     request.upstream = env_str("up");
     request.serial = 3;
@@ -1340,6 +1343,41 @@ server_request_tests(void)
     request.id.len = NGX_MCP_ID_MAX + 1;
     ok(ngx_mcp_server_request_open(&zone, ref, &id, &request) == NGX_ERROR,
        "an id that is too long");
+
+    /* one that a call waits for */
+
+    memset(&request, 0, sizeof(request));
+    memset(&call, 0, sizeof(call));
+    memset(&out, 0, sizeof(out));
+
+    found.token = env_str("\"c\"");
+    ok(ngx_mcp_call_open(&zone, ref, &found.token, &out, 4, 1, &call)
+       == NGX_OK, "a call");
+
+    request.call = call.ref;
+    id = server_request_id(text, 1000);
+    answer.data = big;
+    answer.len = 20000;
+
+    ok(ngx_mcp_server_request_open(&zone, ref, &id, &request) == NGX_OK
+       && ngx_mcp_server_request_take(&zone, ref, &id, pool, &out)
+          == NGX_AGAIN, "no answer yet");
+    ok(ngx_mcp_server_request_find(&zone, ref, &id, 1, pool, &found) == NGX_OK
+       && found.call.block == call.ref.block
+       && ngx_mcp_server_request_answer(&zone, ref, &id, &answer) == NGX_OK
+       && ngx_mcp_server_request_answer(&zone, ref, &id, &answer) != NGX_OK,
+       "answered once for a call");
+    ok(ngx_mcp_server_request_take(&zone, ref, &id, pool, &out) == NGX_OK
+       && ngx_mcp_equal(&out, &answer)
+       && ngx_mcp_server_request_take(&zone, ref, &id, pool, &out)
+          == NGX_DECLINED, "taken once");
+
+    ok(ngx_mcp_server_request_open(&zone, ref, &id, &request) == NGX_OK
+       && ngx_mcp_server_request_close(&zone, ref, &id) == NGX_OK
+       && ngx_mcp_server_request_answer(&zone, ref, &id, &answer)
+          == NGX_DECLINED, "waited for no longer");
+
+    ngx_mcp_call_close(&zone, call.ref);
 
     env_pool_free(pool);
     stop("server requests");
