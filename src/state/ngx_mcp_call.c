@@ -290,7 +290,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
     if (c->active_stream) {
 
-        /* its reader has to learn that nothing more comes */
+        /* its reader has to notice that no more events follow */
 
         ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, c->active_stream),
                             NGX_MCP_WAKE_NEWS);
@@ -303,7 +303,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 }
 
 
-/* of lines that were handed over the newest are kept for resuming */
+/* the newest of the channels that were read are kept for resuming */
 
 void
 ngx_mcp_finished_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
@@ -359,8 +359,8 @@ ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
 
 /*
- * An answer that was on its way is not known to have arrived, so the line is
- * ended only if it has none.
+ * It is unknown whether an answer in transit has arrived, so the channel gets
+ * the error only if it has no answer.
  */
 
 void
@@ -537,7 +537,7 @@ ngx_mcp_token_session(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t, ngx_str_t *id)
 }
 
 
-/* calls are not indexed by token: all that run are looked at */
+/* calls have no index by token: it compares all running calls */
 
 static void
 ngx_mcp_token_all(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t)

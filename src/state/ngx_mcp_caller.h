@@ -26,7 +26,7 @@ typedef struct {
     ngx_uint_t              level;        /* ngx_mcp_level_e */
     ngx_mcp_ref_t           audience;     /* of which it gets lists */
     ngx_mcp_ref_t           session;      /* block 0: none */
-    ngx_mcp_session_t      *found;        /* what it was then, or NULL */
+    ngx_mcp_session_t      *found;        /* its state then, or NULL */
 } ngx_mcp_caller_t;
 
 

@@ -2,12 +2,12 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* the lowest bit of a text that was read in an overlap says by whom */
+/* the lowest bit of a text that was read in an overlap: its reader */
 
 #define NGX_MCP_TWICE_BEFORE  0
 #define NGX_MCP_TWICE_HOLDER  1
 
-/* one reader read alone before the other was connected, ms */
+/* one reader may read before the other one is connected, ms */
 #define NGX_MCP_TWICE_EARLY   2000
 
 
@@ -174,7 +174,7 @@ ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 }
 
 
-/* the one of another overlap is another text */
+/* an equal text of another overlap has another key */
 
 static uint64_t
 ngx_mcp_overlap_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,

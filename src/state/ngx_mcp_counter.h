@@ -1,15 +1,15 @@
 
 /*
  * The counters of mcp_status, one line each: enum, group, family, the label
- * and its value that tell it from others of its family, or "", the name among
- * the group's in JSON, "g"auge or "c"ounter.  Those of a family follow each
- * other; what has no counter of its own is their sum.
+ * and its value that distinguish it in its family, or "", the name in the
+ * group in JSON, "g"auge or "c"ounter.  Counters of a family follow each other;
+ * a name without a counter of its own is their sum.
  *
  * The state layer counts sessions, streams, calls.running, .started and .lost,
- * events.out (what a stream took), .dropped_large and .dropped_full (a place
- * without a body) and .lagged (lost to a reader); whoever acts counts the
+ * events.out (read by a stream), .dropped_large and .dropped_full (a position
+ * without a body) and .lagged (lost to a reader); the layers above count the
  * others.  Sources are counted where an event was read; an event that is read
- * twice is .dropped_repeated, one read by who may not any more .dropped_stale.
+ * twice is .dropped_repeated, one of a reader without its lease .dropped_stale.
  */
 
 #ifndef _NGX_MCP_COUNTER_H_INCLUDED_

@@ -2,14 +2,14 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* not worth a word to the upstream, dropped under one hold of the lock */
+/* dropped under one hold of the lock without a request to the upstream */
 #define NGX_MCP_INTEREST_DROPS   64
 
 /* of those that are wanted, read under one hold; how often from the start */
 #define NGX_MCP_INTEREST_PART    32
 #define NGX_MCP_INTEREST_AGAIN   8
 
-/* with nothing to do for, which may stand before others after a restore */
+/* passed over in search of work; after a restore they may come first */
 #define NGX_MCP_INTEREST_PASSED  (2 * NGX_MCP_INTEREST_JOBS)
 
 
@@ -57,7 +57,7 @@ ngx_mcp_interest_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t us,
 }
 
 
-/* one more, made by the first; room for it was reserved */
+/* counts one more user; the first one makes it, its room was reserved */
 
 ngx_mcp_interest_sh_t *
 ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
@@ -87,7 +87,7 @@ ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
 
     if (in->count++ == 0) {
 
-        /* a subscription about to end may have to be made again */
+        /* a subscription that is about to end may have to be made again */
 
         if (in->asked) {
             in->serial = NGX_MCP_INTEREST_NEVER;
@@ -158,7 +158,7 @@ ngx_mcp_interest_acquire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 }
 
 
-/* those with work to do come first */
+/* interests with work to do come first */
 
 static void
 ngx_mcp_interest_order_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
@@ -262,7 +262,7 @@ ngx_mcp_interest_updated(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 }
 
 
-/* of the session that the upstream has now, 0: none */
+/* the serial of the present session at the upstream, 0: none */
 
 static uint32_t
 ngx_mcp_interest_serial(ngx_mcp_upstream_session_sh_t *us)
@@ -318,7 +318,7 @@ ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
         if (in->count == 0 && in->serial != serial) {
 
-            /* the session that had it is no more */
+            /* the session that had it has ended */
 
             ngx_mcp_interest_free_locked(zone, in);
             ngx_mcp_step_locked(zone);
@@ -374,7 +374,7 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 
     } else if (rc != NGX_AGAIN || in->state != NGX_MCP_INTEREST_MADE) {
 
-        /* one that was refused is asked for again after a restore */
+        /* a refused one is requested again after a restore */
 
         in->serial = (uint32_t) serial;
     }
@@ -398,7 +398,7 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 }
 
 
-/* those that are due, and not made, come first */
+/* interests that are due, or not made, come first */
 
 ngx_int_t
 ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,

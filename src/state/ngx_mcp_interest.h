@@ -5,8 +5,8 @@
  * the upstream when the first comes, unsubscribes when the last has gone, and
  * subscribes again after a session restore.
  *
- * A session's subscription either shares an interest or is private: kept on the
- * session's own upstream session, if at all.
+ * A session's subscription either shares an interest or is private: then it
+ * belongs to the session's own upstream session, if there is one.
  */
 
 #ifndef _NGX_MCP_INTEREST_H_INCLUDED_
@@ -31,11 +31,12 @@ typedef enum {
 
 /*
  * Subscribes the session, and counts it.  NGX_OK: the upstream has accepted;
- * NGX_AGAIN: it will, or not, which handlers->interests tells in all workers;
- * NGX_DONE: the upstream refused it there; NGX_BUSY: the limit; NGX_DECLINED:
- * a session ended, or there is no room.  *owner, unless it is NULL: the shared
- * upstream session that has the interest, whose key is rung.  A subscription
- * that exists keeps its interest, which another one than "shared" may have.
+ * NGX_AGAIN: its answer is pending, and handlers->interests notifies all
+ * workers; NGX_DONE: the upstream refused it; NGX_BUSY: the limit is reached;
+ * NGX_DECLINED: a session ended, or there is no room.  *owner, unless it is
+ * NULL: the shared upstream session that has the interest, whose key is
+ * rung.  A subscription that exists keeps its interest, which another one than
+ * "shared" may have.
  */
 ngx_int_t ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit,
@@ -55,7 +56,7 @@ ngx_int_t ngx_mcp_interest_acquire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 ngx_int_t ngx_mcp_interest_state(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri);
 
-/* makes the subscription a private one */
+/* makes the subscription private */
 void ngx_mcp_interest_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri);
 
@@ -96,26 +97,26 @@ ngx_int_t ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 ngx_int_t ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *n);
 
-/* whether there are any */
+/* whether it has any interests */
 ngx_uint_t ngx_mcp_interests(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared);
 
 
 /*
- * A session's own stream said n times that this resource was updated.  A
- * server that tells all who subscribed tells the shared upstream session as
- * well, a little earlier or later; each update that it hears is one that the
- * session's own streams say.
+ * A session's own stream received n updates of this resource.  A server that
+ * notifies all subscribers notifies the shared upstream session as well, a
+ * little earlier or later.  Each update that the shared session receives is
+ * paired with one of the session's own streams.
  *
- *   NGX_OK        that has told the session, or will
- *   NGX_AGAIN     it may tell it yet: ask again, as the last time, in
- *                 NGX_MCP_INTEREST_PAIR
- *   NGX_DECLINED  the session is told alone
- *   NGX_ABORT     likewise, for the first time since all were told
+ *   NGX_OK        the shared session has notified the client, or will
+ *   NGX_AGAIN     it may still do so: call again after NGX_MCP_INTEREST_PAIR
+ *                 with "last"
+ *   NGX_DECLINED  the update is for this session only
+ *   NGX_ABORT     likewise, for the first time since an update for all
  */
 ngx_int_t ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last);
 
-/* the stream of the shared upstream session said so */
+/* the stream of the shared upstream session received an update */
 void ngx_mcp_interest_updated(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_str_t *uri);
 

@@ -2,7 +2,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* events that go for one */
+/* events that are dropped for a new one */
 #define NGX_MCP_LOG_DROP  16
 
 
@@ -114,7 +114,7 @@ ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* to a session's general line or to a call's */
+/* appends to a session's general channel or to a call's */
 
 static ngx_int_t
 ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
@@ -246,8 +246,8 @@ ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
 
 
 /*
- * A little of what a call's reader has yet to take is kept beyond the limit:
- * somebody waits for the answer behind it.
+ * The channel of a call keeps some unread events beyond the limit: its reader
+ * waits for the answer behind them.
  */
 
 ngx_int_t
@@ -278,7 +278,7 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
         if (c == NULL && s->log.list.head) {
 
-            /* in place of its oldest, however many there are in all */
+            /* it replaces the oldest one, whatever the number of all is */
 
             e = ngx_mcp_block(zone, s->log.list.head);
             ngx_mcp_log_drop_locked(zone, e);
@@ -338,7 +338,7 @@ ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* the event that is missed least, or NULL */
+/* the event with the least value for readers, or NULL */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_log_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -359,7 +359,7 @@ ngx_mcp_log_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* the oldest one of these calls */
+/* the oldest event of these calls */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_channels_evictable_locked(ngx_mcp_zone_t *zone, uint32_t n)
@@ -382,7 +382,7 @@ ngx_mcp_channels_evictable_locked(ngx_mcp_zone_t *zone, uint32_t n)
 }
 
 
-/* the oldest one, if it was handed out or nobody reads the line */
+/* the oldest event, if it was read or no stream carries the channel */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_channel_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
@@ -474,7 +474,7 @@ ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 }
 
 
-/* the call whose line it was on, if it was on one */
+/* returns the call that had the event, or NULL */
 
 static ngx_mcp_call_sh_t *
 ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
@@ -549,7 +549,7 @@ ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
 }
 
 
-/* one that has finished */
+/* drops the channel of a call that has finished */
 
 void
 ngx_mcp_channel_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
@@ -612,7 +612,7 @@ ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         return NULL;
     }
 
-    /* a few, as the limit of a new configuration may be lower */
+    /* drops a few, as a new configuration may have a lower limit */
 
     for (i = 0; g->log.count >= g->event_max && i < NGX_MCP_LOG_DROP; i++) {
         ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, g->log.list.head));

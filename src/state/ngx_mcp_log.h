@@ -1,16 +1,17 @@
 
 /*
- * The event log.  A line is the order in which messages reach one reader: a
- * session has a general line (number 0), made of its own log and of the logs
- * that it shares with its group and with all groups of its endpoint, merged by
- * the zone-wide stamp of each event, and one line per call.  A message is put
- * on one line when it is logged and stays there.
+ * The event log.  A channel is the order in which messages reach one reader.  A
+ * session has a general channel (number 0) and one channel for each call.  The
+ * general channel consists of the session's own log and of the logs that it
+ * shares with its group and with all groups of its endpoint, merged by the
+ * zone-wide stamp of each event.  A message is added to one channel when it is
+ * logged and stays there.
  *
  * Calls are records in the zone from the start of a request to the end of its
- * exchange ("running"), and after that for as long as their line is kept.
- * Streams are records of open SSE responses; a line is carried by at most one
- * of them: the general line by the newest GET, a call's line by the newest
- * stream that opened on it.
+ * exchange ("running"), and after that for as long as their channel is stored.
+ * Streams are records of open SSE responses.  At most one stream carries a
+ * channel: the newest GET carries the general channel, and the newest stream
+ * that was opened on the channel of a call carries that one.
  */
 
 #ifndef _NGX_MCP_LOG_H_INCLUDED_
@@ -24,18 +25,18 @@
 #define NGX_MCP_GENERAL_CHANNEL  0
 
 
-/* a place on a line: how many events of each log have been taken */
+/* a position in a channel: how many events of each log were read */
 
 typedef struct {
     uint64_t                own;
-    uint64_t                shared;       /* its group's; general line only */
+    uint64_t                shared;       /* its group's; general one only */
     uint64_t                wide;         /* its endpoint's; likewise */
 } ngx_mcp_cursor_t;
 
 
 /*
- * So many events that the reader of a call's line has yet to take are kept even
- * if the session has more than its number: who appends waits before that.
+ * The channel of a call keeps this many unread events even if the session has
+ * more events than its limit: writers wait before that.
  */
 #define NGX_MCP_CHANNEL_WAITING  64
 
@@ -44,9 +45,9 @@ typedef struct {
 
 /* flags of an event */
 
-#define NGX_MCP_EVENT_RESPONSE  0x01      /* ends its call's line */
+#define NGX_MCP_EVENT_RESPONSE  0x01      /* ends its call's channel */
 
-/* for sessions that share their lists; for those of which no list is kept */
+/* for sessions that share cached lists; for those without cached lists */
 #define NGX_MCP_EVENT_LISTED    0x10
 #define NGX_MCP_EVENT_UNLISTED  0x20
 
@@ -58,14 +59,14 @@ typedef struct {
 #define NGX_MCP_EVENT_KINDS(flags)    (((flags) >> 8) & 0x07)
 
 
-/* an event to append; what is written is the parts one after the other */
+/* an event to append; its text is the parts one after the other */
 
 typedef struct {
     ngx_str_t              *parts;
     ngx_uint_t              nparts;
     ngx_uint_t              flags;
     ngx_uint_t              level;        /* of notifications/message, or 0 */
-    /* for sessions that subscribed to all of these only; empty: no matter */
+    /* only for sessions that subscribed to all of these; empty: for all */
     ngx_str_t               uri[NGX_MCP_EVENT_URIS];
 
     ngx_str_t               identity;     /* for this one; data NULL: all */
@@ -93,21 +94,21 @@ ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id, ngx_str_t *token, ngx_uint_t limit, uint32_t local,
     ngx_mcp_call_t *call);
 
-/* of its name, for call->upstream, and to tell of another one later */
+/* the hash of its name, for call->upstream; stores another one later */
 uint32_t ngx_mcp_call_upstream(ngx_mcp_zone_t *zone, ngx_str_t *upstream);
 void ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call);
 
-/* makes the call's line resumable: from now on its end keeps the log */
+/* makes the call's channel resumable: its log outlives the call */
 void ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
-/* whether a stream carries its line */
+/* whether a stream carries its channel */
 ngx_uint_t ngx_mcp_call_has_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
-/* messages for it from elsewhere go to the session's general line */
+/* other messages for it go to the session's general channel */
 void ngx_mcp_call_plain(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*
- * The exchange ended; the running slot is free.  If the line was opened as a
+ * The exchange ended; the running slot is free.  If the channel was opened as a
  * stream it stays for resuming within mcp_event_buffer, else all is freed.
  */
 void ngx_mcp_call_close(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
@@ -121,18 +122,18 @@ ngx_int_t ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id, uint32_t *upstream);
 
 /*
- * The raw id of the call of a line, copied to pool.  NGX_OK; NGX_DECLINED: the
- * session or line is gone; NGX_ERROR: no memory.
+ * The raw id of the call of a channel, copied to pool.  NGX_OK; NGX_DECLINED:
+ * the session or channel has ended; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     uint32_t channel, ngx_pool_t *pool, ngx_str_t *id);
 
 
 /*
- * Appending.  All wake the worker of the stream that carries the line.
+ * Appending.  All wake the worker of the stream that carries the channel.
  * NGX_OK; NGX_DECLINED: the session or call has ended; NGX_ERROR: the event is
- * larger than the session keeps or the zone is full (then a place on the line
- * is consumed without a body, so that the reader learns of a gap).
+ * larger than the session's limit or the zone is full.  Then the event takes a
+ * position of the channel without a body, and the reader gets a gap.
  *
  * log_call also returns the cursor after the event.
  */
@@ -142,17 +143,17 @@ ngx_int_t ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
 
 /*
- * Unknown events were lost: each session of the groups that match learns that
- * it missed something.  NULL matches all.  The number of sessions.
+ * Events were lost, and it is not known which ones: each session of the groups
+ * that match gets a gap.  NULL matches all.  Returns the number of sessions.
  */
 ngx_uint_t ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
 /*
  * The running call with this raw progress token, in the session (UUID text)
- * or, if that is NULL, in any that matches; or its session, if the call's line
- * can not be a stream.  identity: of the session; data NULL: any.  NGX_OK;
- * NGX_DECLINED: there is none; NGX_BUSY: several calls have it.
+ * or, if that is NULL, in any that matches; or its session, if the response
+ * of the call can not be a stream.  identity: of the session; data NULL:
+ * any.  NGX_OK; NGX_DECLINED: there is none; NGX_BUSY: several calls have it.
  */
 ngx_int_t ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token,
     ngx_str_t *id, ngx_str_t *endpoint, ngx_str_t *tenant,
@@ -162,15 +163,15 @@ ngx_int_t ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token,
 /*
  * streams
  *
- * If events are refused one after the other, the stream is told of the first
- * gap.  Others wait for the next event that is taken, or until the caller sets
- * "told" to NGX_MCP_GAP_NONE.
+ * If several events in a row are lost, the stream reports the first gap.  It
+ * reports another one after the next event that is read, or when the caller has
+ * set "gap" to NGX_MCP_GAP_NONE.
  */
 
 typedef enum {
     NGX_MCP_GAP_NONE = 0,
-    NGX_MCP_GAP_REPORTED,                 /* and nothing was taken since */
-    NGX_MCP_GAP_MORE                      /* and there was another one */
+    NGX_MCP_GAP_REPORTED,                 /* no event was read since */
+    NGX_MCP_GAP_MORE                      /* another one followed */
 } ngx_mcp_gap_e;
 
 typedef struct {
@@ -179,48 +180,50 @@ typedef struct {
     ngx_mcp_ref_t           group;
     ngx_mcp_ref_t           endpoint;
     uint32_t                channel;
-    uint32_t                more;         /* there may be, after a take */
-    uint32_t                gap;          /* of a gap, ngx_mcp_gap_e */
-    ngx_mcp_cursor_t        cursor;       /* what it has taken */
+    uint32_t                more;         /* after a read: there may be more */
+    uint32_t                gap;          /* ngx_mcp_gap_e */
+    ngx_mcp_cursor_t        cursor;       /* behind the event read last */
     ngx_mcp_cursor_t        seen;         /* in the shared logs when it was
-                                             opened; of what follows its worker
-                                             is told */
+                                             opened; its worker is notified of
+                                             later events */
 
-    unsigned                unknown:1;    /* it was to go on from where its
-                                             line has not been yet */
+    unsigned                unknown:1;    /* "from" is behind the end of the
+                                             channel */
 } ngx_mcp_stream_t;
 
 /*
- * Opens a stream on a line of a session.  from: decoded Last-Event-ID, or
- * NULL to go on where the last stream of the line stopped; so it does, and
- * says "unknown", if the general line has not been at "from" yet.  One with
- * "from", or on the general line, is a GET: at most "limit" of these stay (0:
- * any number) and one on the line of a call, others are told to close, the
- * oldest first.  NGX_OK; NGX_DONE: the line of a call has ended, and nothing
- * is kept behind "from"; NGX_DECLINED: session ended, or there never was such
- * a line (which is a gap: the caller says so); NGX_ERROR: zone full.
+ * Opens a stream on a channel of a session.  from: decoded Last-Event-ID, or
+ * NULL to go on where the last stream of the channel stopped.  It goes on there
+ * and sets "unknown", too, if "from" is behind the end of the general channel.
+ * A stream with "from", or on the general channel, is a GET: at most "limit" of
+ * these stay (0: any number) and one on the channel of a call; others are
+ * closed, the oldest first.  NGX_OK; NGX_DONE: the channel of a call has ended,
+ * and no event behind "from" is stored; NGX_DECLINED: the session ended, or
+ * there never was such a channel (the caller reports this gap); NGX_ERROR: the
+ * zone is full.
  */
 ngx_int_t ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     uint32_t channel, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
     ngx_mcp_stream_t *stream);
 
-/* closes it; the next newest of the line is woken with NGX_MCP_WAKE_NEWS */
+/* the next newest stream of the channel is woken with NGX_MCP_WAKE_NEWS */
 void ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_counter_e counter);
 
 /*
- * Takes the next event of the stream's line into buf and moves the cursor.
+ * Reads the next event of the stream's channel into buf and moves the cursor.
  * Events that the session must not see (level, subscription) are skipped.
  *
- *   NGX_OK        taken: *len bytes, *flags, cursor is its event id; if
- *                 stream->more is 0, the next answer would be NGX_AGAIN
- *   NGX_AGAIN     nothing now; it will be woken, or its worker is told of
- *                 news of its group (ngx_mcp_subscriber.h)
- *   NGX_DECLINED  another stream carries the line; heartbeats only
- *   NGX_BUSY      the event does not fit into size; *len says what it needs
- *   NGX_ABORT     a gap: *len events were lost (NGX_MCP_LOST_UNKNOWN: nobody
- *                 knows how many), the cursor is behind them
- *   NGX_DONE      the call's line has ended and all of it was taken
+ *   NGX_OK        *len bytes, *flags; the cursor is the event's id; if
+ *                 stream->more is 0, the next call would return NGX_AGAIN
+ *   NGX_AGAIN     there is no event now; the stream will be woken, or its
+ *                 worker is notified of events of the group
+ *                 (ngx_mcp_subscriber.h)
+ *   NGX_DECLINED  another stream carries the channel; heartbeats only
+ *   NGX_BUSY      the event does not fit into size but needs *len bytes
+ *   NGX_ABORT     a gap: *len events were lost (NGX_MCP_LOST_UNKNOWN: an
+ *                 unknown number), the cursor is behind them
+ *   NGX_DONE      the call's channel has ended and all of it was read
  *   NGX_ERROR     the session ended or the stream has to close
  */
 #define NGX_MCP_LOST_UNKNOWN  ((size_t) -1)

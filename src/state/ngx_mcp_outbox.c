@@ -63,13 +63,13 @@ typedef struct {
 } ngx_mcp_out_t;
 
 
-/* a target, or a window (no ref), and what is done with it */
+/* a target, or a window (no ref), and the progress behind it */
 
 typedef struct {
     ngx_uint_t              out;
     ngx_uint_t              room;
     ngx_mcp_ref_t           ref;
-    uint32_t                session;      /* whose log gets it, or 0 */
+    uint32_t                session;      /* that gets it in its log, or 0 */
     ngx_mcp_progress_sh_t   after;
 } ngx_mcp_target_t;
 
@@ -348,7 +348,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         head->limit = (uint32_t) d->topic.limit;
         out->uri = d->topic.uri;
 
-        /* it is kept for that session alone */
+        /* the topic keeps it for that session only */
 
         head->target.uri[0] = d->session.data
                             ? ngx_mcp_hash(zone, &d->session, NULL) : 0;
@@ -393,7 +393,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* the text with its count, and the event of that */
+/* inserts the count into the text, and makes the event of it */
 
 static void
 ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -473,7 +473,7 @@ ngx_mcp_out_fields(ngx_mcp_out_t *out, ngx_str_t *fields)
 }
 
 
-/* blocks for one target; with a topic go its record and an announcement */
+/* blocks for one target; a topic needs its record and an announcement, too */
 
 static ngx_uint_t
 ngx_mcp_out_needs(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -520,7 +520,7 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         cur->endpoint = (how & NGX_MCP_SEND_ENDPOINT) ? &out->endpoint : NULL;
         cur->tenant = (how & NGX_MCP_SEND_TENANT) ? &out->tenant : NULL;
 
-        /* an event for all tenants of an endpoint is kept once */
+        /* an event for all tenants of an endpoint is stored once */
 
         cur->type = (how & (NGX_MCP_SEND_TENANT|NGX_MCP_SEND_TOPIC))
                     ? NGX_MCP_GROUP : NGX_MCP_ENDPOINT;
@@ -543,7 +543,7 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* NGX_DONE: it is there, and does not get what the event is about */
+/* NGX_DONE: the session exists, and the event is not for it */
 
 static ngx_int_t
 ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
@@ -558,7 +558,7 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
     if (out->session.data) {
 
-        /* an item has the reference alone */
+        /* an item has the reference only */
 
         ngx_memzero(&head->ref, sizeof(ngx_mcp_ref_t));
 
@@ -738,7 +738,7 @@ ngx_mcp_send_repeated_locked(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
 }
 
 
-/* finds what is done next; of a new post it may give the lock back amid it */
+/* finds the next targets; for a new post it may release the lock meanwhile */
 
 static void
 ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
@@ -847,7 +847,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
             if (out->joins) {
 
-                /* it gets its targets when its time is over */
+                /* the window gets its targets when its time is over */
 
                 ngx_memzero(&after, sizeof(ngx_mcp_progress_sh_t));
                 after.delivery = i + 1;
@@ -987,7 +987,7 @@ ngx_mcp_send_unstage_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* makes it, for all that is done under this hold; 0: some is lacking */
+/* makes room for all targets of this hold; 0: some have none */
 
 static ngx_uint_t
 ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1086,7 +1086,7 @@ ngx_mcp_send_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* whether the text is not larger than what may be kept there */
+/* whether the text is within the size limit of the target */
 
 static ngx_uint_t
 ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
@@ -1181,7 +1181,7 @@ static void
 ngx_mcp_send_move_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     ngx_mcp_progress_sh_t *at, ngx_mcp_progress_sh_t *after)
 {
-    /* one without an item is of this process alone */
+    /* without an item it is memory of this process */
 
     if (snd->item.block) {
         ngx_mcp_touch(zone, at);
@@ -1263,7 +1263,7 @@ ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         return NGX_DECLINED;
     }
 
-    /* without a text there is nothing to be read, but a gap is told */
+    /* without a text there is no event to read but a gap */
 
     room = room && !(out->head.how & NGX_MCP_SEND_GAP);
 
@@ -1281,7 +1281,7 @@ ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* one hold of the lock is too little for a new post: makes an item of it */
+/* makes an item of a new post that is too much for one hold of the lock */
 
 static ngx_int_t
 ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1355,7 +1355,7 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     } else {
 
-        /* without one, what is not delivered is lost when this worker dies */
+        /* without an item, the rest is lost if this worker dies */
 
         rc = ngx_mcp_send_consume_locked(zone, snd);
 
@@ -1506,7 +1506,7 @@ ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
 }
 
 
-/* it is this worker's, and attended as before if it was that already */
+/* this worker takes it over; if it had it already, it stays attended */
 
 static void
 ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
@@ -1530,7 +1530,7 @@ ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 }
 
 
-/* whether this worker is to carry on, though nobody asks for it */
+/* whether this worker has to deliver it without being asked to */
 
 static ngx_uint_t
 ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
@@ -1595,7 +1595,7 @@ ngx_mcp_coalescing_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
 }
 
 
-/* a hash of all that is the same for what becomes one; never 0 */
+/* a hash of all that deliveries of one window have in common; never 0 */
 
 static uint64_t
 ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -1643,7 +1643,7 @@ ngx_mcp_coalescing_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 }
 
 
-/* one in which nothing waits yet */
+/* opens a window without a waiting event */
 
 static void
 ngx_mcp_coalescing_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -1681,8 +1681,8 @@ ngx_mcp_coalescing_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
 
 /*
- * Windows are kept in lists by the logarithm of their length, so that one is
- * put at the end of its list or near to it.
+ * There is a list of windows for each logarithm of their length, so that the
+ * place of a new window is near the end of its list.
  */
 
 static void

@@ -1,6 +1,6 @@
 
 /*
- * Outbox: what has to reach many exactly once although workers die.
+ * The outbox delivers events to many exactly once although workers die.
  *
  * A post is one event and its deliveries.  If these are few, all of them are
  * made under one hold of the lock, together with what says that the event was
@@ -31,8 +31,8 @@
 
 
 /*
- * To the line of a session or call, or else to the log of each group that
- * matches and has sessions.  With a topic: kept there, in each group that
+ * To the channel of a session or call, or else to the log of each group that
+ * matches and has sessions.  With a topic: to the topic, in each group that
  * matches or in that of the session.
  */
 
@@ -45,15 +45,15 @@ typedef struct {
     ngx_mcp_ref_t           ref;          /* session or call; block 0: groups */
     ngx_mcp_topic_t         topic;        /* no URI: none */
 
-    ngx_str_t               what;         /* data NULL: it goes at once */
+    ngx_str_t               what;         /* data NULL: it is sent at once */
     ngx_msec_t              time;         /* of a window */
     size_t                  counts[NGX_MCP_SEND_COUNTS];  /* 0: none */
     uint64_t                count;        /* events it stands for */
 
-    unsigned                counted:1;    /* that is said even if it is 1 */
+    unsigned                counted:1;    /* the text has it even if it is 1 */
     unsigned                addressed:1;  /* its sessions are the event's */
-    unsigned                gap:1;        /* there is no text: nobody knows
-                                             what was lost */
+    unsigned                gap:1;        /* there is no text: unknown events
+                                             were lost */
     unsigned                not_kept:1;   /* out: by a topic, in some group */
 } ngx_mcp_delivery_t;
 
@@ -65,16 +65,16 @@ typedef struct {
     ngx_mcp_consume_t      *consume;      /* of a feed; NULL: none */
     uint64_t                id;           /* of ngx_mcp_idempotency_key(), or
                                              0 */
-    unsigned                answered:1;   /* it is refused where a gap would
-                                             be left otherwise, if few get it */
+    unsigned                answered:1;   /* few targets: it is refused where
+                                             it would leave a gap otherwise */
     unsigned                attended:1;   /* the caller runs the item */
     unsigned                optional:1;   /* the session need not be there */
 
     /* out */
 
     ngx_uint_t              sessions;     /* addressed */
-    ngx_uint_t              missed;       /* of these, so far: for want of
-                                             room they are told of a gap */
+    ngx_uint_t              missed;       /* of these, so far: they get a gap
+                                             for want of room */
     ngx_mcp_ref_t           item;         /* with NGX_AGAIN */
     unsigned                absent:1;     /* the session or call is not there */
     unsigned                large:1;      /* for some */
@@ -82,9 +82,9 @@ typedef struct {
 
 
 /*
- *   NGX_OK        delivered; where there was no room, a gap is told ("missed")
- *   NGX_AGAIN     the rest is delivered from now on: ngx_mcp_outbox_run() until
- *                 it is not NGX_AGAIN says when that is done
+ *   NGX_OK        delivered; sessions without room get a gap ("missed")
+ *   NGX_AGAIN     the rest is delivered from now on: it is done when
+ *                 ngx_mcp_outbox_run() does not return NGX_AGAIN
  *   NGX_DECLINED  nothing: "absent", or it was taken before, by the other
  *                 reader of a feed or with the same id ("sessions")
  *   NGX_ABORT     nothing: the lease is lost

@@ -1,6 +1,6 @@
 
 /*
- * Profiles of upstreams: which protocol one speaks and what it said to
+ * Profiles of upstreams: the protocol that one speaks and its answer to
  * initialize, per upstream and audience.  Asked once, by one worker, for all.
  */
 

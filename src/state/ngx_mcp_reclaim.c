@@ -3,16 +3,16 @@
 
 
 /*
- * Shares.  An account may hold as many blocks as stay free, so that one alone
- * has half of the zone at most, two a third each, and there is always room for
- * another one; the account of a tenant may hold four times as many.  Events are
- * shared out likewise of the half of the zone that they may fill.
+ * Shares.  An account may hold as many blocks as stay free.  So a single
+ * account has half of the zone at most, two have a third each, and there is
+ * always room for another one.  The account of a tenant may hold four times as
+ * many.  Events share the half of the zone that they may fill in the same way.
  *
  * New sessions leave a reserve to those that exist.  Calls and streams of an
- * account that has its share, the only event of a session if it is small, and
- * events that a call's reader is about to take go at the first half of it.
- * An account that holds little goes at more of it, whatever others of its
- * tenant hold.
+ * account that has its share may use the first half of the reserve, and so may
+ * the only event of a session if it is small, and events that a call's reader
+ * is about to read.  An account that holds little may use more of the reserve,
+ * however much others of its tenant hold.
  */
 
 #define NGX_MCP_ROOM_SESSIONS  4
@@ -21,7 +21,7 @@
 /* of a client, its tenant, the tenant's sessions, and the endpoint */
 #define NGX_MCP_ROOM_ACCOUNTS  4
 
-/* looked at in one go for what may be dropped; of a limit's sessions */
+/* records examined in one search for victims; sessions of a limit */
 #define NGX_MCP_ROOM_STEPS     16
 #define NGX_MCP_ROOM_LIMITED   8
 
@@ -173,7 +173,7 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
                 return NGX_AGAIN;
             }
 
-            /* these go with the session alone, as it may come back */
+            /* these stay until the end, as the client may come back */
 
             e = ngx_mcp_session_extension(zone, s);
             left -= ngx_min(left, s->subscriber.nsubscriptions
@@ -189,8 +189,8 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
 
 
 /*
- * Drops events and finished lines, at most that many; a client that comes back
- * amid this is told of the gap.
+ * Drops events and channels of finished calls, "max" at most; a client that
+ * comes back meanwhile gets a gap.
  */
 
 static ngx_uint_t
@@ -216,7 +216,7 @@ ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* of some sessions in a list of extensions, ends one that is overdue */
+/* ends one overdue session of the first ones in a list of extensions */
 
 static ngx_int_t
 ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
@@ -249,7 +249,7 @@ ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
 }
 
 
-/* drops at most *left interests of those that nobody touches, and them */
+/* ends shared sessions that nobody uses, and at most *left interests */
 
 static ngx_int_t
 ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone, ngx_uint_t *left)
@@ -385,7 +385,7 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
         return NGX_OK;
     }
 
-    /* they may go with what is charged to them */
+    /* accounts may be dropped with the last record that is charged to them */
 
     account = ngx_mcp_account_ref(zone, req->account);
     tenant = ngx_mcp_account_ref(zone, req->tenant);
@@ -510,7 +510,7 @@ ngx_mcp_room_share(uint32_t left, uint32_t used, uint32_t tenant, ngx_uint_t n)
 }
 
 
-/* one that holds little is not to suffer from others of its tenant */
+/* an account that holds little is not affected by others of its tenant */
 
 static ngx_uint_t
 ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left, uint32_t used,
@@ -573,7 +573,7 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* of what there is too little: would it fit without this limit? */
+/* finds the limit that is exceeded: would it fit without this one? */
 
 static ngx_mcp_full_e
 ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
@@ -594,7 +594,7 @@ ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* whether it may go at the reserve although the account has its share */
+/* whether it may use the reserve although the account has its share */
 
 static ngx_uint_t
 ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
@@ -648,8 +648,8 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 
 
 /*
- * Whether sessions of others that are overdue may go for it: it holds little,
- * and what is short is the zone.
+ * Whether overdue sessions of others may be ended for it: the account holds
+ * little, and the zone is short of blocks.
  */
 
 static ngx_uint_t
@@ -677,7 +677,7 @@ ngx_mcp_room_modest(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* drops what the account's readers were handed, and could only repeat */
+/* drops an event that a reader of the account has read already */
 
 static ngx_int_t
 ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
@@ -729,7 +729,7 @@ ngx_mcp_room_replayable(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 }
 
 
-/* an event makes room by older ones of its session, or of its tenant's logs */
+/* drops an older event of the same session, or of the logs of its tenant */
 
 static ngx_int_t
 ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
@@ -774,7 +774,7 @@ ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* once a minute, whichever worker finds it */
+/* is logged once a minute for all workers */
 
 void
 ngx_mcp_room_full(ngx_mcp_zone_t *zone)

@@ -309,7 +309,7 @@ ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
 
     case NGX_MCP_CALL:
 
-        /* for its last word; it stays, as it runs */
+        /* room for its last event; the call is not dropped, as it runs */
 
         (void) ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, p),
                                       NGX_MCP_ROOM_EVENT,
@@ -372,7 +372,7 @@ ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
 
     ngx_mcp_zone_unlock(zone);
 
-    /* texts that are being written */
+    /* blocks of texts that are being written */
 
     use->used[NGX_MCP_USE_OTHER] += other;
 }

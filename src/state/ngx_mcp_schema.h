@@ -14,9 +14,9 @@
 #include "ngx_mcp_counter.h"
 
 
-/* why a stream or call of this worker is looked at; bits */
+/* reasons to wake a stream or call of this worker; bits */
 
-#define NGX_MCP_WAKE_NEWS              0x01  /* there is something to take */
+#define NGX_MCP_WAKE_NEWS              0x01  /* there are events to read */
 #define NGX_MCP_WAKE_CLOSE             0x02  /* its session ended, or it gives
                                                 way */
 #define NGX_MCP_WAKE_CANCEL            0x04  /* the client cancelled the call */
@@ -64,7 +64,7 @@ struct ngx_mcp_worker_handlers_s {
     void                  (*interests)(ngx_mcp_zone_t *zone, uint64_t keys);
 
     /*
-     * a session ended and had a session (id) at an upstream: say DELETE there
+     * a session ended and had a session (id) at an upstream: send DELETE
      */
     void                  (*pending_delete)(ngx_mcp_zone_t *zone,
                                 ngx_str_t *endpoint, ngx_str_t *upstream,
@@ -74,7 +74,7 @@ struct ngx_mcp_worker_handlers_s {
     /* lists were replaced, or some may have changed (ngx_mcp_list.h) */
     void                  (*lists)(ngx_mcp_zone_t *zone, uint64_t keys);
 
-    /* why: NGX_MCP_LEASE_* bits (ngx_mcp_lease.h) */
+    /* reasons: NGX_MCP_LEASE_* bits (ngx_mcp_lease.h) */
     void                  (*lease)(ngx_mcp_zone_t *zone, ngx_str_t *key,
                                 ngx_uint_t why);
 };

@@ -650,8 +650,8 @@ ngx_mcp_session_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
 
 /*
- * Idle sessions are kept in lists by the length of their time-out, each in
- * the order in which they became idle, so that its head is the one to look at.
+ * There is a list of idle sessions for each class of time-outs.  Its order is
+ * that in which the sessions became idle, so that its head expires first.
  */
 
 static ngx_uint_t

@@ -23,8 +23,8 @@ typedef struct {
     ngx_str_t               endpoint;
     ngx_str_t               tenant;
     ngx_str_t               identity;
-    ngx_str_t               client;       /* who pays; empty: its tenant */
-    uint64_t                account;      /* hash of who pays; 0: as above.  The
+    ngx_str_t               client;       /* the payer; empty: its tenant */
+    uint64_t                account;      /* hash of that; 0: as above.  The
                                              session is restored then: all room
                                              is for it */
 
@@ -91,7 +91,7 @@ ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_session_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_ref_t session, ngx_uint_t sessions, ngx_uint_t tenants);
 
-/* after NGX_DECLINED: a sentence for the client that says what is lacking */
+/* after NGX_DECLINED: a sentence for the client with the reason */
 const char *ngx_mcp_room_refusal(ngx_mcp_zone_t *zone);
 
 /*
@@ -150,9 +150,9 @@ ngx_uint_t ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     uint64_t *serial, ngx_pool_t *pool, ngx_str_t *tenants);
 
 /*
- * Ends a session: its streams are told to close and its calls are cancelled
- * (NGX_MCP_WAKE_CLOSE, on whichever worker they are), and its upstream sessions
- * with it (handlers->pending_delete of this worker).  counter says why.
+ * Ends a session.  Its streams are closed and its calls are cancelled by
+ * NGX_MCP_WAKE_CLOSE on their workers, and its upstream sessions end, too
+ * (handlers->pending_delete of this worker).  counter: the reason.
  */
 void ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_counter_e counter);
@@ -161,7 +161,7 @@ void ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t level);
 
 
-/* open GETs on the general line; NGX_DECLINED if the session has ended */
+/* open GETs on the general channel; NGX_DECLINED if the session has ended */
 ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 

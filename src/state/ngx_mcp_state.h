@@ -1,8 +1,8 @@
 
 /*
- * Functions of the files of this folder for each other, beside those in their
- * headers; included by ngx_mcp_state_sh.h.  A file calls files before it only;
- * what it needs of one behind it, it calls by the zone's schema.
+ * Functions that the files of this folder share, beside those of their headers;
+ * included by ngx_mcp_state_sh.h.  A file calls only files before it, and those
+ * behind it by the zone's schema.
  */
 
 #ifndef _NGX_MCP_STATE_H_INCLUDED_
@@ -220,7 +220,7 @@ ngx_mcp_group_sh_t *ngx_mcp_group_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_group_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_int_t n);
 
-/* it is not to be told any more that its topics changed */
+/* the group is not notified any more of changes of its topics */
 void ngx_mcp_group_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
 /* frees it once nobody needs it */
@@ -321,12 +321,12 @@ void ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t orphans);
 
-/* says what is due, ends what is idle for too long; NGX_AGAIN: more is left */
+/* announces changes, drops idle topics; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone);
 
 /*
- * Keeps an event in a topic of the group, with what is announced then.  room:
- * it was reserved for all of that.  NGX_OK; NGX_ERROR: it is not kept.
+ * Adds an event to a topic of the group, and announces a new topic.  room: it
+ * was reserved for all of that.  NGX_OK; NGX_ERROR: it is not added.
  */
 ngx_int_t ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in,
@@ -339,7 +339,7 @@ ngx_uint_t ngx_mcp_topic_other_locked(ngx_mcp_zone_t *zone,
 
 /* upstream sessions, and the DELETEs that are due for them */
 
-/* the upstream is to be told of the end */
+/* the upstream is to get a DELETE */
 void ngx_mcp_pending_delete_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
@@ -454,7 +454,7 @@ ngx_int_t ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside);
 
-/* says that room was refused */
+/* logs that room was refused */
 void ngx_mcp_room_full(ngx_mcp_zone_t *zone);
 
 /* ends what is idle for too long; NGX_AGAIN: more is left */

@@ -43,7 +43,7 @@
 
 #define NGX_MCP_SERVER_REQUESTS_MAX  256
 
-/* lines of finished calls that a session keeps once all was handed over */
+/* channels of finished calls that a session keeps after all was read */
 #define NGX_MCP_FINISHED_MAX  8
 
 /* a longer token is not looked for */
@@ -173,7 +173,7 @@ typedef struct {
     uint64_t                bloom;        /* of subscriptions */
     ngx_mcp_list_sh_t       subscriptions;
     uint32_t                nsubscriptions;
-    uint32_t                group;        /* whose logs it reads */
+    uint32_t                group;        /* it reads the logs of that */
     uint32_t                active_stream;  /* 0: none */
     u_char                  level;
     u_char                  offered;      /* NGX_MCP_OFFERED_* */
@@ -251,7 +251,7 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of groups */
     uint64_t                number;
     ngx_mcp_log_sh_t        log;
-    uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* who is told */
+    uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* watchers */
     uint32_t                endpoint_len;
     uint32_t                event_max;
     uint32_t                event_size;
@@ -267,7 +267,7 @@ typedef struct {
                                              with its topic */
     uint64_t                gone_used;    /* when that was used last */
     uint32_t                losses;
-    uint32_t                dirty;        /* to be said */
+    uint32_t                dirty;        /* its topics changed */
     ngx_mcp_links_sh_t      announce;
     uint32_t                endpoint;     /* that it belongs to */
     uint32_t                groups;       /* of an endpoint */
@@ -282,7 +282,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: group */
     ngx_mcp_log_sh_t        log;
-    uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* who is told */
+    uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* watchers */
     uint64_t                serial;
     uint64_t                used;         /* ngx_current_msec */
     uint64_t                order;        /* of uses */
@@ -298,14 +298,14 @@ typedef struct {
 #define NGX_MCP_CALL_RUNNING   0x01
 #define NGX_MCP_CALL_STREAMED  0x02
 #define NGX_MCP_CALL_ANSWERED  0x04
-#define NGX_MCP_CALL_PLAIN     0x08       /* its line can not be a stream */
+#define NGX_MCP_CALL_PLAIN     0x08       /* its response is no stream */
 
 /* text: id, progress token */
 
 typedef struct {
     ngx_mcp_task_sh_t       task;           /* owner: session */
     uint32_t                channel;
-    uint32_t                active_stream;  /* stream of its line */
+    uint32_t                active_stream;  /* of its channel */
     ngx_mcp_log_sh_t        log;
     uint64_t                delivered;
     uint32_t                id_len;
@@ -318,7 +318,7 @@ typedef struct {
 
 #define NGX_MCP_STREAM_CLOSING   0x01
 #define NGX_MCP_STREAM_REPLACED  0x02
-#define NGX_MCP_STREAM_RELIEVED  0x04     /* another one carried its line */
+#define NGX_MCP_STREAM_RELIEVED  0x04     /* another one carries its channel */
 #define NGX_MCP_STREAM_GET       0x08     /* not a request's own */
 
 typedef struct {
@@ -326,8 +326,8 @@ typedef struct {
     uint32_t                channel;
     uint32_t                spare;
     uint64_t                serial;       /* newest is highest */
-    ngx_mcp_ref_t           call;         /* of a call's line */
-    ngx_mcp_cursor_t        replay_end;   /* what it repeats ends there */
+    ngx_mcp_ref_t           call;         /* of the channel */
+    ngx_mcp_cursor_t        replay_end;   /* the replay ends there */
     uint32_t                own;          /* event taken last */
     uint32_t                shared;
     uint32_t                wide;
@@ -350,23 +350,22 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: that makes it */
     ngx_mcp_ref_t           group;
     uint64_t                upstream;     /* hash */
-    uint64_t                since;        /* events with this stamp, or a
-                                             later one, are heard on a GET
-                                             stream; 0: none stands */
+    uint64_t                since;        /* a GET stream receives events from
+                                             this stamp on; 0: there is none */
     uint32_t                upstream_len;
     uint32_t                state;        /* ngx_mcp_upstream_session_e */
-    uint32_t                awaited;      /* not by calls alone */
+    uint32_t                awaited;      /* not by calls only */
     uint32_t                revision;
     uint32_t                serial;       /* of the session there */
     uint32_t                listener;     /* worker + 1 that has its stream */
-    uint32_t                heard;        /* a GET stream stood, and what
-                                             it missed since is not told yet */
+    uint32_t                heard;        /* it had a GET stream, and no gap
+                                             was reported since */
 
     /* of a shared one */
 
     uint64_t                audience;     /* hash of the list key */
     uint64_t                touched;      /* ngx_current_msec */
-    ngx_mcp_list_sh_t       interests;    /* those to be seen to first */
+    ngx_mcp_list_sh_t       interests;    /* those with work to do come first */
     uint32_t                holder;       /* worker */
     uint32_t                fence;        /* of its lease */
     uint32_t                limit;
@@ -398,11 +397,11 @@ typedef struct {
     uint64_t                upstream;     /* hash; 0: none has it */
     ngx_mcp_ref_t           interest;     /* shared with others */
     ngx_mcp_ref_t           topic;        /* that it keeps */
-    uint32_t                paired;       /* updates heard for all that
-                                             the session has heard as well, or
-                                             will not */
-    uint32_t                kept;         /* a worker keeps an update,
-                                             until it is known who tells it */
+    uint32_t                paired;       /* updates of the interest that the
+                                             session's own streams had, too, or
+                                             will not have */
+    uint32_t                kept;         /* a worker delays an update until
+                                             the shared session may have it */
 } ngx_mcp_subscription_sh_t;
 
 
@@ -420,8 +419,8 @@ typedef struct {
     uint32_t                asked;        /* fence of who asks now */
     uint64_t                when;         /* of the last update, ms */
     uint32_t                heard;        /* updates for all */
-    uint32_t                alone;        /* the last one was told to a
-                                             session alone */
+    uint32_t                alone;        /* the last update was for one
+                                             session only */
 } ngx_mcp_interest_sh_t;
 
 
@@ -435,7 +434,7 @@ typedef struct {
 } ngx_mcp_limit_sh_t;
 
 
-/* text: key, result, why */
+/* text: key, result, reason */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: asker */
@@ -534,7 +533,7 @@ typedef struct {
 #define NGX_MCP_SEND_OTHER     0x10       /* no topic but a resource */
 #define NGX_MCP_SEND_QUIET     0x20
 #define NGX_MCP_SEND_GAP       0x40
-#define NGX_MCP_SEND_COUNTED   0x80       /* the count is said */
+#define NGX_MCP_SEND_COUNTED   0x80       /* the text has the count */
 
 /* the flags that a window compares */
 #define NGX_MCP_SEND_KEY                                                      \

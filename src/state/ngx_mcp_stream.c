@@ -189,7 +189,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
         if (c == NULL) {
 
-            /* it is not told of what the session subscribes to meanwhile */
+            /* it is not notified of new subscriptions of the session */
 
             ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_FILTERS);
         }
@@ -224,7 +224,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
-/* nothing more is put on the line of the call */
+/* no event is added to the channel of the call any more */
 
 static ngx_uint_t
 ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c)
@@ -235,8 +235,8 @@ ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c)
 
 
 /*
- * A call's line has one GET.  Those that were told to close do not count, nor
- * does the stream that answers a request.
+ * The channel of a call has one GET.  Streams that are about to close do not
+ * count, nor does the stream that answers a request.
  */
 
 static void
@@ -364,7 +364,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_STREAMS_OPEN, -1);
     ngx_mcp_count(zone, counter, 1);
 
-    /* one that has ended has no lines */
+    /* a session that has ended has no channels */
 
     ngx_mcp_session_settle_locked(zone, s);
 
@@ -386,7 +386,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 }
 
 
-/* NGX_OK when the stream carries its line */
+/* NGX_OK when the stream carries its channel */
 
 static ngx_int_t
 ngx_mcp_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,

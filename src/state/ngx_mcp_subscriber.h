@@ -1,15 +1,15 @@
 
 /*
- * Subscribers: who receives events, and which of them an event is for.  One is
- * a filter, a position in the logs of its group and endpoint, and the stream
- * that carries it now, or none.  A session has one; finding subscribers and
- * moving positions needs no session.
+ * Subscribers receive events.  A subscriber is a filter, a position in the
+ * logs of its group and endpoint, and the stream that carries it now, or
+ * none.  A session has one.  The search for subscribers, and their positions,
+ * need no session.
  *
  * An event of a shared log is for all of its readers, or only for those that
  * want one thing: an identity, the lists of one key, a resource or topic that
- * they subscribed to.  A worker knows what the streams it carries want; it is
- * told once that a log has news, reads from the log what these are about, and
- * looks only at streams that want it.
+ * they subscribed to.  A worker knows the wishes of the streams that it
+ * carries. It is notified once that a log has new events, reads from the log
+ * what these are about, and examines only streams that want them.
  */
 
 #ifndef _NGX_MCP_SUBSCRIBER_H_INCLUDED_
@@ -31,25 +31,24 @@ typedef struct {
 
 
 /*
- * The subjects of events in a group's, or endpoint's, log behind *seen, in
- * their order; *n of them, NGX_MCP_NEWS at most.  *seen is moved behind them;
- * behind one for all, whose readers go on to the end themselves, there are no
- * others.
+ * The subjects of events behind *seen in the log of a group or endpoint, in
+ * their order; *n of them, NGX_MCP_NEWS at most.  *seen is moved behind them.
+ * An event for all is the last one, as its readers go on to the end themselves.
  *
- *   NGX_OK        this is all: the worker will be told of the next event
+ *   NGX_OK        this is all: the worker will be notified of the next event
  *   NGX_AGAIN     there are more
- *   NGX_BUSY      streams of this worker want something new: its doorbell,
- *                 which was rung, says which, and comes first
+ *   NGX_BUSY      streams of this worker have new wishes: its doorbell was rung
+ *                 for them, and has to be handled first
  *   NGX_DECLINED  the group is gone
  */
 ngx_int_t ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group,
     uint64_t *seen, ngx_mcp_news_t *news, ngx_uint_t *n);
 
 /*
- * The wishes of a stream beside what is for all; the number, of which no more
- * than max are stored.  When that changes, the stream that carries the general
- * line is woken with NGX_MCP_WAKE_FILTERS; so is one that another relieves of
- * the line, as it hears of no change then.
+ * The wishes of a stream beside events for all.  Returns their number, and
+ * stores no more than max.  When they change, the stream that carries the
+ * general channel is woken with NGX_MCP_WAKE_FILTERS; so is a stream that
+ * another one relieves of the channel, as it gets no changes any more.
  */
 ngx_uint_t ngx_mcp_stream_filters(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, uint64_t *wants, ngx_uint_t max);

@@ -2,7 +2,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* ms; longer than something may have been kept until it is paired */
+/* ms; longer than an update may be delayed until it is paired */
 #define NGX_MCP_INTEREST_RECENT  (NGX_MCP_INTEREST_PAIR + 1000)
 
 
@@ -518,12 +518,12 @@ ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
     if (in->state == NGX_MCP_INTEREST_MADE && in->serial != serial
         && !in->alone)
     {
-        /* all are told once it is asked for again */
+        /* all are notified once it is requested again */
 
         return NGX_OK;
     }
 
-    /* one that was heard long ago is another one */
+    /* an update of long ago is another one */
 
     if (!last && in->when + NGX_MCP_INTEREST_RECENT < ngx_current_msec) {
         sub->paired = in->heard;

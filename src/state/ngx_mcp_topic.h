@@ -1,18 +1,18 @@
 
 /*
- * Topics: resources whose last events are kept, for those who come later and
- * for those who wait.  A topic belongs to an endpoint and tenant (a group) and
- * is named by its URI.  It holds the last 32 events and at most 16k of them;
- * their positions grow without end, also when the topic was forgotten in
- * between.
+ * Topics are resources that store their last events, for clients that come
+ * later and for calls that wait.  A topic belongs to an endpoint and tenant (a
+ * group) and is named by its URI.  It holds the last 32 events and at most 16k
+ * of them; their positions grow without end, also when the topic was
+ * forgotten in between.
  *
- * A topic is made by the first event, by who subscribes to it or by who waits.
- * Other resources are kept likewise, apart and unlisted, from the first who
- * subscribes or waits on.
+ * A topic is made by the first event, the first subscription or the first
+ * call that waits.  Other resources are stored likewise, apart and unlisted,
+ * from the first subscription or waiting call on.
  *
- * One that nobody subscribed to goes an hour after it was used last, earlier
- * when a group has too many, or when room is short and its group has no
- * sessions.
+ * A topic without subscriptions is dropped an hour after it was used last,
+ * earlier when a group has too many, or when room is short and its group has
+ * no sessions.
  */
 
 #ifndef _NGX_MCP_TOPIC_H_INCLUDED_
@@ -44,26 +44,27 @@ typedef struct {
 
 
 /*
- * Keeps an event in the topic of each group that matches (NULL: all), or in
- * that of a session (UUID text; NULL: none) for this one alone, and wakes who
- * waits there.  Of another resource: only where somebody asked for it.  A new
- * topic is announced to its group by notifications/resources/list_changed,
- * once a second at most.  As one delivery of ngx_mcp_outbox_send().  NGX_OK;
- * NGX_ERROR: not kept in one at least, because it is too large, there are too
- * many topics in use, or the zone is full.
+ * Adds an event to the topic of each group that matches (NULL: all), or to
+ * that of a session (UUID text; NULL: none) for this session only, and wakes
+ * the calls that wait there.  Another resource gets it only where a client has
+ * asked for it.  A new topic is announced to its group by
+ * notifications/resources/list_changed, once a second at most.  It is one
+ * delivery of ngx_mcp_outbox_send().  NGX_OK; NGX_ERROR: at least one topic
+ * does not have it, because it is too large, there are too many topics in
+ * use, or the zone is full.
  */
 ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_topic_t *topic, ngx_mcp_event_t *event,
     ngx_str_t *session);
 
 /*
- * The topic in the session's group, made if there is none.  *after, a position
- * that was given out, is kept; one that was not, or NGX_MCP_TOPIC_BEGIN, is
- * replaced.  The topic is charged to the session if it is to no other one that
- * lives; when its share is used up, the one used longest ago that nobody uses
- * is given up.  NGX_OK; NGX_DECLINED: the session ended; NGX_BUSY: too many are
- * in use, by the session or by all; NGX_ERROR: the zone is full or the URI too
- * long.
+ * The topic in the session's group, made if there is none.  A position *after
+ * of this topic is unchanged; any other one, or NGX_MCP_TOPIC_BEGIN, is
+ * replaced.  The topic is charged to the session if it is not charged to
+ * another one that lives.  When the session's share is used up, its unused
+ * topic that was used longest ago is given up.  NGX_OK; NGX_DECLINED: the
+ * session ended; NGX_BUSY: too many are in use, by the session or by all;
+ * NGX_ERROR: the zone is full or the URI too long.
  */
 ngx_int_t ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref, uint64_t *after);
@@ -74,7 +75,7 @@ ngx_int_t ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 /*
  * The next event that the session may see, into buf, which has room for
- * NGX_MCP_TOPIC_BYTES; *missed: some between are not kept any more.
+ * NGX_MCP_TOPIC_BYTES; *missed: some between were dropped.
  *
  *   NGX_OK        *len bytes; *after is its position
  *   NGX_AGAIN     there is none; if "wait", handlers->topic will be called

@@ -712,9 +712,9 @@ ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
 
 
 /*
- * Of what this session may have to ask for again: where the shared upstream
- * session listens for it, that one tells what it misses, unless the upstream
- * tells this session alone.
+ * Whether this session may have missed updates: where the shared upstream
+ * session listens for it, that one reports its own gaps, unless the upstream
+ * notifies this session only.
  */
 
 static ngx_uint_t

@@ -85,11 +85,11 @@ void ngx_mcp_upstream_session_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 
 /*
- * The upstream's GET stream on it.  For a client session one worker holds that,
- * which listen() decides: NGX_OK and *ref when this worker now holds it;
- * NGX_DECLINED when it or another live worker does.  It is given up by
- * unlisten(), or by the death of the worker; "over": what is said from now on
- * is for nobody.  For a shared one, its holder has the stream.
+ * The upstream's GET stream on it.  For a client session one worker holds it.
+ * claim(): NGX_OK and *ref when this worker now holds it; NGX_DECLINED when it
+ * or another live worker does.  release(), or the death of the worker, gives it
+ * up; "over": messages from now on have no reader.  The stream of a shared one
+ * belongs to its holder.
  */
 ngx_int_t ngx_mcp_upstream_session_stream_claim(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_mcp_ref_t *ref);

@@ -45,8 +45,9 @@ ngx_mcp_text_blocks(ngx_mcp_zone_t *zone, ngx_uint_t type, size_t len)
 
 
 /*
- * Of a block that was free when the transaction began the head is noted alone;
- * one that was freed in it is needed whole to undo that, and comes last.
+ * If the block was free when the transaction began, the journal needs its
+ * head only.  A block that was freed in the transaction is noted whole, to
+ * undo that, and is the last choice.
  */
 
 static uint32_t
@@ -246,7 +247,7 @@ ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from, size_t len,
 }
 
 
-/* over what is there */
+/* overwrites a part of the text */
 
 void
 ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from, u_char *src,
@@ -412,7 +413,7 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 }
 
 
-/* a process without a slot fills it under the lock: what the journal bears */
+/* a process without a slot writes under the lock as much as can be noted */
 
 ngx_uint_t
 ngx_mcp_stage_ready(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
@@ -704,7 +705,7 @@ ngx_mcp_list_set_prev(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
     v[2] = ngx_mcp_rotl(v[2], 32)
 
 
-/* SipHash-1-3: names come from clients, who must not choose the bucket */
+/* SipHash-1-3: clients choose the names, and must not choose the bucket */
 
 static uint64_t
 ngx_mcp_siphash(uint64_t *key, uint64_t seed, u_char *p, size_t len)

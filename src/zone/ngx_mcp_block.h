@@ -1,6 +1,6 @@
 
 /*
- * Blocks and what is made of them: records, their texts, lists, the index.
+ * Blocks, and records, texts, lists and the index, which consist of them.
  *
  * A text is given as parts; one that is large is staged: its blocks are taken
  * in batches and filled outside of the lock, and belong to the worker's slot
@@ -50,8 +50,8 @@ ngx_int_t ngx_mcp_text_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
     size_t len, ngx_pool_t *pool, ngx_str_t *out);
 
 /*
- * Sets up, for the module's own; and, if it is large, stages within the room
- * of who pays: NGX_DECLINED: there is none.
+ * init: sets up, for the module's own; stage: stages it if it is large, within
+ * the room of the payer; NGX_DECLINED: there is none.
  */
 void ngx_mcp_stage_init(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage,
     ngx_uint_t type, ngx_str_t *parts, ngx_uint_t nparts);
@@ -76,7 +76,7 @@ void ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type);
 void ngx_mcp_text_replace_locked(ngx_mcp_zone_t *zone, void *rec,
     ngx_mcp_stage_t *stage);
 
-/* the record's place in lists and counts is the caller's to give up */
+/* the caller removes the record from lists and counts before */
 void ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec);
 
 void ngx_mcp_list_append(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,

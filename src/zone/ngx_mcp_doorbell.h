@@ -1,10 +1,10 @@
 
 /*
  * Doorbells.  A worker binds one AF_UNIX datagram socket to an abstract random
- * name, which stands in its slot.  Whoever leaves work for another worker in
- * the zone sends it an empty datagram, once the lock is given back and unless
- * one is already under way; the datagram says nothing, all meaning is in the
- * zone.  It works between workers of different configuration generations, both
+ * name, which its slot has.  A process that leaves work for another worker in
+ * the zone sends it an empty datagram, after it has released the lock and
+ * unless one is already under way.  The datagram is empty, as the zone has the
+ * work. It works between workers of different configuration generations, both
  * ways.
  */
 
@@ -24,10 +24,10 @@ struct ngx_mcp_doorbell_s {
     ngx_mcp_zone_t         *zone;
     ngx_connection_t       *connection;
     ngx_cycle_t            *cycle;
-    ngx_event_t             drain;        /* it was rung */
+    ngx_event_t             drain;        /* handles the work in the slot */
     ngx_event_t             sweep;
     ngx_event_t             due;
-    ngx_event_t             reap;         /* a part of a dead worker's */
+    ngx_event_t             reap;         /* gives up a part of a dead worker */
     void                  (*quitting)(ngx_mcp_doorbell_t *bell);
     void                  (*quit)(ngx_mcp_zone_t *zone);
     u_char                  name[NGX_MCP_NAME_LEN];
@@ -50,7 +50,7 @@ void ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay);
 
 /*
  * Leaves bits for a worker, or for all; the bell itself is rung when the lock
- * is given back.  NGX_MCP_NO_WORKER is no worker.  keys: of what has changed,
+ * is released.  NGX_MCP_NO_WORKER is no worker.  keys: of what has changed,
  * so that the worker looks at nothing else; without them at anything.
  */
 void ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
@@ -61,7 +61,7 @@ void ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits);
 void ngx_mcp_worker_ring_all_keys_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t bits, uint64_t keys);
 
-/* rings what was asked for while the lock was held */
+/* sends the bells that were requested while the lock was held */
 void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);
 
 

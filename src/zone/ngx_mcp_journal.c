@@ -235,9 +235,9 @@ ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone)
 
 
 /*
- * Whoever dies in here leaves the rest, or all of it again, to the next one:
- * a note is gone when its content is back.  The first one stays until the
- * caller has told all workers.
+ * A process that dies in here leaves the rest, or all of it again, to the next
+ * one: a note is removed after its content is back.  The first one stays until
+ * the caller has woken all workers.
  */
 
 void

@@ -1,12 +1,14 @@
 
 /*
- * The journal: what p points to is noted before it is changed under the lock;
- * cheap if it was noted before.  All these need the lock.
+ * The journal has the old content of memory that is changed under the lock: p
+ * is noted before it is changed, which is cheap if it was noted before.  All
+ * these need the lock.
  *
- * A hold that changes much goes in steps.  step: the zone is consistent; when
- * half of the journal is used, what was done so far is kept, whoever dies.  So
- * it is called where a loop over what users can have many of begins or ends a
- * turn, and never between changes that belong together.
+ * A hold that changes much goes in steps.  The caller of "step" asserts that
+ * the zone is consistent; when half of the journal is used, the changes so
+ * far are committed.  So it is called at the begin or end of a turn of a loop
+ * over records that users can have many of, and never between changes that
+ * belong together.
  */
 
 #ifndef _NGX_MCP_JOURNAL_H_INCLUDED_

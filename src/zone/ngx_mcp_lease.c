@@ -5,7 +5,7 @@
 /* behind the key: the last event id and the note */
 #define NGX_MCP_LEASE_TEXTS  (NGX_MCP_LEASE_ID_MAX + NGX_MCP_LEASE_NOTE_MAX)
 
-/* leases told about in one turn, and looked at under one hold of the lock */
+/* leases handled in one turn, and examined under one hold of the lock */
 #define NGX_MCP_LEASE_TURN   64
 #define NGX_MCP_LEASE_PASS   256
 
@@ -368,7 +368,7 @@ ngx_mcp_lease_newer(ngx_mcp_zone_t *zone)
 }
 
 
-/* whether it may be claimed by who is entitled */
+/* whether entitled workers may claim it */
 
 static ngx_uint_t
 ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
@@ -491,8 +491,8 @@ ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
 
 /*
- * The one before died in the overlap, and with it what it had not read; as
- * long as nobody else is connected, connecting tells that.
+ * The former holder died in the overlap, and its unread events are lost.  As
+ * long as no reader is connected, the next connection reports that.
  */
 
 static void
@@ -510,7 +510,7 @@ ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 }
 
 
-/* a reader reads no more */
+/* ends a reader */
 
 static void
 ngx_mcp_lease_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
@@ -866,7 +866,7 @@ ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 }
 
 
-/* all workers look whether they have waited for it */
+/* all workers check whether they wait for it */
 
 static void
 ngx_mcp_lease_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
@@ -951,7 +951,7 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
 }
 
 
-/* that it lost what it had */
+/* wakes a worker that lost the lease */
 
 static void
 ngx_mcp_lease_settle_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
@@ -977,7 +977,7 @@ ngx_mcp_lease_settle_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 }
 
 
-/* for all to look at */
+/* wakes all workers */
 
 static void
 ngx_mcp_lease_change_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
@@ -1111,7 +1111,7 @@ ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *why)
 }
 
 
-/* the first of which this worker did not see the last change */
+/* the first lease with a change that this worker has not seen */
 
 static uint32_t
 ngx_mcp_lease_next_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
@@ -1191,7 +1191,7 @@ ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 }
 
 
-/* nobody has cared for it for long */
+/* nobody has used it for long */
 
 static ngx_uint_t
 ngx_mcp_lease_stale_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)

@@ -1,6 +1,6 @@
 
 /*
- * Leases: what one worker does for all, such as reading something.
+ * Leases are for work that one worker does for all, such as reading a feed.
  *
  * A lease is named by a key and lives in the zone from the first want to the
  * drop.  One worker holds it and renews it every second.  When nobody does,
@@ -42,13 +42,13 @@
 
 #define NGX_MCP_LEASES_MAX      4096
 
-/* a longer last event id, or note, is not kept */
+/* a longer last event id, or note, is not stored */
 #define NGX_MCP_LEASE_ID_MAX    256
 #define NGX_MCP_LEASE_NOTE_MAX  512
 #define NGX_MCP_LEASE_KEY_MAX   4096
 
 
-/* why handlers->lease is called; bits */
+/* reasons to call handlers->lease; bits */
 
 #define NGX_MCP_LEASE_FREE      0x01    /* may be claimed */
 #define NGX_MCP_LEASE_SIGNALED  0x02    /* is ours, and a worker signaled it */
@@ -139,14 +139,14 @@ void ngx_mcp_lease_clear_id(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 void ngx_mcp_lease_release(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * Likewise, and nobody wants it any more; by the one before in an overlap, as
- * release.  NGX_AGAIN: it was poked, of which the holder has not heard.
+ * Likewise, and nobody wants it any more; for the former holder in an overlap,
+ * as release.  NGX_AGAIN: it was poked, and the holder has not seen that.
  */
 ngx_int_t ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * Leaves text for the next holder.  NGX_OK, also for the one before in an
- * overlap, whose note is not kept; NGX_DECLINED: lost, or too long.
+ * Leaves text for the next holder.  NGX_OK, also for the former holder in an
+ * overlap, whose note is not stored; NGX_DECLINED: lost, or too long.
  */
 ngx_int_t ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_str_t *note);

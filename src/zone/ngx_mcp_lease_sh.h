@@ -1,6 +1,6 @@
 
 /*
- * A lease as it is in the zone.
+ * The structure of a lease in the zone.
  */
 
 #ifndef _NGX_MCP_LEASE_SH_H_INCLUDED_
@@ -11,7 +11,7 @@
 #include "ngx_mcp_lease.h"
 
 
-/* one who may take; none when the nonce is 0 */
+/* a reader that may take events; none when the nonce is 0 */
 
 typedef struct {
     uint32_t                worker;
@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of leases; owner: it
                                              is charged to, or none */
-    ngx_mcp_links_sh_t      news;         /* what changed last comes last */
+    ngx_mcp_links_sh_t      news;         /* in the order of changes */
     uint32_t                user;         /* of the owner, who wanted it first;
                                              0: none */
     uint64_t                serial;
@@ -43,7 +43,7 @@ typedef struct {
     ngx_mcp_reader_sh_t     holder;
     ngx_mcp_reader_sh_t     previous;     /* in an overlap */
     uint16_t                key_len;
-    uint16_t                former;       /* worker to be told */
+    uint16_t                former;       /* worker to be woken */
     uint32_t                former_nonce;
     uint32_t                id;           /* length */
     uint32_t                note;         /* length */
@@ -53,7 +53,7 @@ typedef struct {
     ngx_mcp_ref_t           left;         /* a record: what was taken last
                                              and is not done yet, or none */
     uint64_t                joined;       /* the holder in an overlap */
-    uint64_t                until;        /* what both read is one */
+    uint64_t                until;        /* equal texts of both are one */
     uint64_t                since;        /* held by nobody */
     uint64_t                consumed;
     uint64_t                last;         /* taken or connected, ms */

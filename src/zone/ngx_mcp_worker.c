@@ -6,7 +6,7 @@
 /* tasks handled under one hold of the lock */
 #define NGX_MCP_DRAIN_TASKS      64
 
-/* blocks of a dead worker: looked at in one turn, given up under one hold */
+/* blocks that are examined in one turn, and given up under one hold */
 #define NGX_MCP_REAP_BLOCKS      8192
 #define NGX_MCP_REAP_BATCH       8
 
@@ -224,7 +224,7 @@ ngx_mcp_worker_sweep_handler(ngx_event_t *ev)
         ngx_post_event(&bell->reap, &ngx_posted_next_events);
     }
 
-    /* work that others left */
+    /* work that other workers left */
 
     if (bell->zone->schema->due(bell->zone, &next) == NGX_AGAIN) {
         rc = NGX_AGAIN;
@@ -336,7 +336,7 @@ ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
 }
 
 
-/* each watcher is told once, until it has taken all and watches again */
+/* each watcher is woken once, until it has read all and watches again */
 
 void
 ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n)
@@ -364,7 +364,7 @@ ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n)
 }
 
 
-/* one of those with this bit watches, the others look in vain */
+/* one of the workers with this bit watches, others are woken in vain */
 
 static void
 ngx_mcp_watcher_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t bit, uint32_t n)
@@ -657,7 +657,7 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 
     ngx_mcp_zone_lock(zone);
 
-    /* time alone makes leases free */
+    /* leases expire by time, without a signal */
 
     w = ngx_mcp_slot(zone, zone->worker);
     w->leases = 0;
@@ -670,8 +670,8 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 
 
 /*
- * The number of a process may be in use again: one that is said to live but
- * gave no sign for long has to answer to its bell.
+ * Another process may have the pid by now: a worker without a heartbeat for
+ * long has to accept a datagram of its bell.
  */
 
 static ngx_uint_t
@@ -747,7 +747,7 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 }
 
 
-/* a part of this worker's share; NGX_AGAIN: more is left */
+/* gives up a part of a dead worker; NGX_AGAIN: more is left */
 
 static ngx_int_t
 ngx_mcp_worker_reap_dead(ngx_mcp_zone_t *zone)
@@ -796,10 +796,10 @@ ngx_mcp_reap_begin(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap,
 
 
 /*
- * Looks at blocks without the lock: a worker that is dead gets no more of them.
- * Those that seem to be its own are looked at again under the lock and given
- * up.  A rollback may bring back one that was missed, so that all are looked
- * at again then.  When this process dies meanwhile, the next one begins anew.
+ * Examines blocks without the lock, as a dead worker gets no more of them.  A
+ * block that seems to be its own is examined again under the lock and given up.
+ * A rollback may bring back a block that was missed, so all are examined again
+ * then.  When this process dies meanwhile, the next one begins anew.
  *
  * NGX_AGAIN: more is left; NGX_OK; NGX_DECLINED: another process did it.
  */
@@ -870,7 +870,7 @@ ngx_mcp_reap_next(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap)
 }
 
 
-/* whether the worker has something of it; without the lock it may be wrong */
+/* whether the record is the worker's; without the lock it may be wrong */
 
 static ngx_uint_t
 ngx_mcp_reap_owned(ngx_mcp_zone_t *zone, uint32_t n, ngx_mcp_reap_t *reap)

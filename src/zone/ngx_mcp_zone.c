@@ -50,7 +50,7 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
 
     shpool->log_nomem = 0;
 
-    /* some pages stay with the slab, for who else may want a little */
+    /* a few pages stay with the slab for other users */
 
     pages = shpool->pfree > 8 ? shpool->pfree - 4 : 0;
     size = pages * ngx_pagesize;

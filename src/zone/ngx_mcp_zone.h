@@ -52,8 +52,8 @@ typedef struct {
 
 
 /*
- * The layer above, its records and handlers.  Those in _locked are called with
- * the lock held.
+ * The contract with the layer above.  Functions in _locked are called with the
+ * lock held.
  */
 
 typedef struct {
@@ -69,22 +69,22 @@ typedef struct {
     void                  (*clear)(ngx_mcp_zone_t *zone);
 
     /*
-     * says that the zone has another layout, or an update can not be undone,
+     * logs that the zone has another layout, or an update can not be undone,
      * so that it is emptied; that an update was undone
      */
     void                  (*outdated)(ngx_mcp_zone_t *zone);
     void                  (*broken)(ngx_mcp_zone_t *zone);
     void                  (*undone)(ngx_mcp_zone_t *zone);
 
-    /* makes sure that n blocks are free for who pays; may free records */
+    /* makes sure that n blocks are free for the payer; may free records */
     ngx_int_t             (*reserve_locked)(ngx_mcp_zone_t *zone,
                                 ngx_mcp_ref_t payer, ngx_uint_t room,
                                 ngx_uint_t n);
 
-    /* says that this was refused; called without the lock */
+    /* logs that this was refused; called without the lock */
     void                  (*full)(ngx_mcp_zone_t *zone);
 
-    /* the account of who pays, or 0, and what is charged to it */
+    /* the account of the payer, or 0; charges blocks to it, releases them */
     uint32_t              (*account_locked)(ngx_mcp_zone_t *zone,
                                 ngx_mcp_ref_t payer);
     void                  (*charge_locked)(ngx_mcp_zone_t *zone, uint32_t n,
@@ -120,9 +120,10 @@ typedef struct {
     ngx_int_t             (*due)(ngx_mcp_zone_t *zone, ngx_msec_t *next);
 
     /*
-     * A worker died: whether it has something of this record, called without
-     * the lock as well, so that the record may change; gives that up, whether
-     * it is to be counted as lost; and says what was, by type
+     * A worker died.  owned: whether the record belongs to it; called without
+     * the lock as well, so the record may change.  reap_locked: gives the
+     * record up; whether it counts as lost.  died: logs the lost ones, by
+     * type.
      */
     ngx_uint_t            (*owned)(void *rec, ngx_uint_t worker);
     ngx_uint_t            (*reap_locked)(ngx_mcp_zone_t *zone, void *rec,
