@@ -128,9 +128,9 @@ ngx_mcp_account_charge_locked(ngx_mcp_zone_t *zone, uint32_t n,
     for ( /* void */ ; n; n = a->rec.account) {
         a = ngx_mcp_block(zone, n);
 
-        ngx_mcp_touch_range(zone, a, used, kept);
+        ngx_mcp_touch_range(zone, a, used, event_blocks);
         a->used += (uint32_t) blocks;
-        a->kept += (type == NGX_MCP_EVENT) ? (uint32_t) blocks : 0;
+        a->event_blocks += (type == NGX_MCP_EVENT) ? (uint32_t) blocks : 0;
     }
 }
 
@@ -145,9 +145,9 @@ ngx_mcp_account_release_locked(ngx_mcp_zone_t *zone, uint32_t n,
     for (next = n; next; next = a->rec.account) {
         a = ngx_mcp_block(zone, next);
 
-        ngx_mcp_touch_range(zone, a, used, kept);
+        ngx_mcp_touch_range(zone, a, used, event_blocks);
         a->used -= (uint32_t) blocks;
-        a->kept -= (type == NGX_MCP_EVENT) ? (uint32_t) blocks : 0;
+        a->event_blocks -= (type == NGX_MCP_EVENT) ? (uint32_t) blocks : 0;
     }
 
     a = n ? ngx_mcp_block(zone, n) : NULL;

@@ -253,9 +253,9 @@ ngx_mcp_interest_updated(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
                                       ngx_mcp_hash(zone, uri, NULL));
     if (in) {
         ngx_mcp_touch(zone, in);
-        in->heard++;
+        in->updates++;
         in->when = ngx_current_msec;
-        in->alone = 0;
+        in->separate = 0;
     }
 
     ngx_mcp_zone_unlock(zone);

@@ -544,7 +544,7 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
     }
 
     none.used = 0;
-    none.kept = 0;
+    none.event_blocks = 0;
 
     a = req->account ? req->account : &none;
     t = req->tenant ? req->tenant : &none;
@@ -553,10 +553,10 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
         half = sh->blocks / 2;
 
         if (half <= sh->used[NGX_MCP_EVENT]
-            || !(ngx_mcp_room_share(half - sh->used[NGX_MCP_EVENT], a->kept,
-                                    t->kept, req->n)
+            || !(ngx_mcp_room_share(half - sh->used[NGX_MCP_EVENT],
+                                    a->event_blocks, t->event_blocks, req->n)
                  || ngx_mcp_room_little(sh, half - sh->used[NGX_MCP_EVENT],
-                                        a->kept, req->n)))
+                                        a->event_blocks, req->n)))
         {
             return 0;
         }

@@ -8,13 +8,13 @@ static void ngx_mcp_zone_outdated(ngx_mcp_zone_t *zone);
 static void ngx_mcp_zone_broken(ngx_mcp_zone_t *zone);
 static void ngx_mcp_zone_undone(ngx_mcp_zone_t *zone);
 static void ngx_mcp_zone_task(ngx_mcp_zone_t *zone, ngx_uint_t type,
-    ngx_mcp_ref_t ref, uint32_t local, ngx_uint_t why);
+    ngx_mcp_ref_t ref, uint32_t local, ngx_uint_t reasons);
 static void ngx_mcp_zone_news(ngx_mcp_zone_t *zone, ngx_uint_t type,
     ngx_mcp_ref_t ref);
 static ngx_int_t ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits,
     uint64_t keys);
 static void ngx_mcp_zone_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_uint_t why);
+    ngx_uint_t reasons);
 static ngx_int_t ngx_mcp_zone_sweep(ngx_mcp_zone_t *zone);
 static ngx_uint_t ngx_mcp_zone_owned(void *p, ngx_uint_t worker);
 static ngx_uint_t ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *rec,
@@ -155,13 +155,13 @@ ngx_mcp_zone_undone(ngx_mcp_zone_t *zone)
 
 static void
 ngx_mcp_zone_task(ngx_mcp_zone_t *zone, ngx_uint_t type, ngx_mcp_ref_t ref,
-    uint32_t local, ngx_uint_t why)
+    uint32_t local, ngx_uint_t reasons)
 {
     if (type == NGX_MCP_STREAM) {
-        zone->handlers->stream(zone, ref, local, why);
+        zone->handlers->stream(zone, ref, local, reasons);
 
     } else {
-        zone->handlers->call(zone, ref, local, why);
+        zone->handlers->call(zone, ref, local, reasons);
     }
 }
 
@@ -225,10 +225,10 @@ ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits, uint64_t keys)
 
 
 static void
-ngx_mcp_zone_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
+ngx_mcp_zone_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t reasons)
 {
     if (zone->handlers->lease) {
-        zone->handlers->lease(zone, key, why);
+        zone->handlers->lease(zone, key, reasons);
     }
 }
 

@@ -35,9 +35,9 @@
 
 struct ngx_mcp_worker_handlers_s {
     void                  (*stream)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-                                uint32_t local, ngx_uint_t why);
+                                uint32_t local, ngx_uint_t reasons);
     void                  (*call)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-                                uint32_t local, ngx_uint_t why);
+                                uint32_t local, ngx_uint_t reasons);
 
     /* the shared log of a group, or a topic, got an event; block 0: any */
     void                  (*group)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group);
@@ -76,7 +76,7 @@ struct ngx_mcp_worker_handlers_s {
 
     /* reasons: NGX_MCP_LEASE_* bits (ngx_mcp_lease.h) */
     void                  (*lease)(ngx_mcp_zone_t *zone, ngx_str_t *key,
-                                ngx_uint_t why);
+                                ngx_uint_t reasons);
 };
 
 

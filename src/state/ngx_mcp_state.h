@@ -87,7 +87,7 @@ ngx_uint_t ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_profile_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_profile_sh_t *k);
 
-/* who asked has died: what was known stays, and others ask */
+/* the asking worker died: the former profile stays, and others ask */
 void ngx_mcp_profile_give_up_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_profile_sh_t *k);
 
@@ -288,7 +288,7 @@ void ngx_mcp_subscriber_move_locked(ngx_mcp_zone_t *zone,
 
 /* wakes the stream that carries it, if one does */
 void ngx_mcp_subscriber_wake_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscriber_sh_t *sb, ngx_uint_t why);
+    ngx_mcp_subscriber_sh_t *sb, ngx_uint_t reasons);
 
 /* the subscription to a URI with this hash, or NULL */
 ngx_mcp_subscription_sh_t *ngx_mcp_subscriber_find_locked(

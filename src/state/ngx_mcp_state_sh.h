@@ -97,7 +97,7 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                key;          /* hash */
     uint32_t                used;         /* blocks */
-    uint32_t                kept;         /* of these, of events */
+    uint32_t                event_blocks; /* of these */
     ngx_mcp_list_sh_t       sessions;     /* extensions */
     ngx_mcp_list_sh_t       events;       /* of sessions and calls */
     ngx_mcp_list_sh_t       common;       /* of groups and topics, by age */
@@ -400,7 +400,7 @@ typedef struct {
     uint32_t                paired;       /* updates of the interest that the
                                              session's own streams had, too, or
                                              will not have */
-    uint32_t                kept;         /* a worker delays an update until
+    uint32_t                delayed;      /* a worker delays an update until
                                              the shared session may have it */
 } ngx_mcp_subscription_sh_t;
 
@@ -418,8 +418,8 @@ typedef struct {
     uint32_t                serial;       /* of the session it is made on */
     uint32_t                asked;        /* fence of who asks now */
     uint64_t                when;         /* of the last update, ms */
-    uint32_t                heard;        /* updates for all */
-    uint32_t                alone;        /* the last update was for one
+    uint32_t                updates;      /* for all */
+    uint32_t                separate;     /* the last update was for one
                                              session only */
 } ngx_mcp_interest_sh_t;
 

@@ -111,10 +111,11 @@ ngx_mcp_subscriber_move_locked(ngx_mcp_zone_t *zone,
 
 void
 ngx_mcp_subscriber_wake_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscriber_sh_t *sb, ngx_uint_t why)
+    ngx_mcp_subscriber_sh_t *sb, ngx_uint_t reasons)
 {
     if (sb->active_stream) {
-        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, sb->active_stream), why);
+        ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, sb->active_stream),
+                            reasons);
     }
 }
 

@@ -382,7 +382,7 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
         ngx_mcp_touch(zone, sub);
         sub->interest = ngx_mcp_ref(zone, in);
-        sub->paired = in->heard;
+        sub->paired = in->updates;
     }
 
     if (owner) {
@@ -512,11 +512,11 @@ ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_touch(zone, sub);
 
     if (last) {
-        sub->kept = 0;
+        sub->delayed = 0;
     }
 
     if (in->state == NGX_MCP_INTEREST_MADE && in->serial != serial
-        && !in->alone)
+        && !in->separate)
     {
         /* all are notified once it is requested again */
 
@@ -526,25 +526,25 @@ ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
     /* an update of long ago is another one */
 
     if (!last && in->when + NGX_MCP_INTEREST_RECENT < ngx_current_msec) {
-        sub->paired = in->heard;
+        sub->paired = in->updates;
     }
 
-    if (in->heard - sub->paired >= n) {
+    if (in->updates - sub->paired >= n) {
         sub->paired += (uint32_t) n;
         return NGX_OK;
     }
 
-    sub->paired = in->heard;
+    sub->paired = in->updates;
 
-    if (!last && !in->alone) {
-        sub->kept = 1;
+    if (!last && !in->separate) {
+        sub->delayed = 1;
         return NGX_AGAIN;
     }
 
-    first = !in->alone;
+    first = !in->separate;
 
     ngx_mcp_touch(zone, in);
-    in->alone = 1;
+    in->separate = 1;
 
     return first ? NGX_ABORT : NGX_DECLINED;
 }

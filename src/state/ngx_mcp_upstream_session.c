@@ -743,16 +743,16 @@ ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
 
         i = ngx_mcp_record(zone, sub->interest, NGX_MCP_INTEREST);
 
-        if (i && i->alone) {
+        if (i && i->separate) {
             return 1;
         }
 
-        if (sub->kept) {
+        if (sub->delayed) {
 
             /* perhaps by a worker that died */
 
             ngx_mcp_touch(zone, sub);
-            sub->kept = 0;
+            sub->delayed = 0;
 
             return 1;
         }

@@ -36,10 +36,10 @@ static void ngx_mcp_lease_change_locked(ngx_mcp_zone_t *zone,
 static void ngx_mcp_lease_news_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_uint_t worker);
 static ngx_int_t ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_uint_t *why);
+    ngx_uint_t *reasons);
 static uint32_t ngx_mcp_lease_next_news_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_worker_sh_t *w);
-static ngx_uint_t ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone,
+static ngx_uint_t ngx_mcp_lease_reasons_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_uint_t entitled);
 static ngx_uint_t ngx_mcp_lease_stale_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
@@ -1031,19 +1031,19 @@ ngx_mcp_lease_drain(ngx_mcp_zone_t *zone)
     u_char      buf[NGX_MCP_LEASE_KEY_MAX];
     ngx_int_t   rc;
     ngx_str_t   key;
-    ngx_uint_t  i, why;
+    ngx_uint_t  i, reasons;
 
     for (i = 0; i < NGX_MCP_LEASE_TURN; i++) {
         key.data = buf;
 
-        rc = ngx_mcp_lease_next(zone, &key, &why);
+        rc = ngx_mcp_lease_next(zone, &key, &reasons);
 
         if (rc == NGX_DONE) {
             return NGX_OK;
         }
 
         if (rc == NGX_OK) {
-            zone->schema->lease(zone, &key, why);
+            zone->schema->lease(zone, &key, reasons);
         }
     }
 
@@ -1054,7 +1054,7 @@ ngx_mcp_lease_drain(ngx_mcp_zone_t *zone)
 /* NGX_OK: there is one; NGX_AGAIN: not yet; NGX_DONE: all were seen */
 
 static ngx_int_t
-ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *why)
+ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *reasons)
 {
     uint32_t              n, next;
     ngx_int_t             rc;
@@ -1095,9 +1095,9 @@ ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *why)
             continue;
         }
 
-        *why = ngx_mcp_lease_why_locked(zone, l, entitled);
+        *reasons = ngx_mcp_lease_reasons_locked(zone, l, entitled);
 
-        if (*why) {
+        if (*reasons) {
             key->len = l->key_len;
             ngx_mcp_text_read(zone, l, 0, key->data, key->len);
             rc = NGX_OK;
@@ -1146,13 +1146,13 @@ ngx_mcp_lease_next_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
 
 
 static ngx_uint_t
-ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+ngx_mcp_lease_reasons_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_uint_t entitled)
 {
     uint32_t    nonce;
-    ngx_uint_t  why;
+    ngx_uint_t  reasons;
 
-    why = 0;
+    reasons = 0;
     nonce = ngx_mcp_slot(zone, zone->worker)->nonce;
 
     (void) ngx_mcp_lease_previous_locked(zone, l);
@@ -1161,33 +1161,33 @@ ngx_mcp_lease_why_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 
     if (l->former_nonce == nonce && l->former == zone->worker) {
         l->former_nonce = 0;
-        why |= NGX_MCP_LEASE_LOST;
+        reasons |= NGX_MCP_LEASE_LOST;
     }
 
     if (zone->awaits && ngx_mcp_lease_state_locked(zone, l) != NGX_AGAIN) {
-        why |= NGX_MCP_LEASE_SETTLED;
+        reasons |= NGX_MCP_LEASE_SETTLED;
     }
 
     if (l->holder.nonce == nonce && l->holder.worker == zone->worker) {
 
         if (l->rec.flags & NGX_MCP_LEASE_SIGNAL) {
             l->rec.flags &= ~NGX_MCP_LEASE_SIGNAL;
-            why |= NGX_MCP_LEASE_SIGNALED;
+            reasons |= NGX_MCP_LEASE_SIGNALED;
         }
 
         if (l->rec.flags & NGX_MCP_LEASE_MISSED) {
             l->rec.flags &= ~NGX_MCP_LEASE_MISSED;
-            why |= NGX_MCP_LEASE_GAP;
+            reasons |= NGX_MCP_LEASE_GAP;
         }
 
-        return why;
+        return reasons;
     }
 
     if (entitled && ngx_mcp_lease_free_locked(zone, l)) {
-        why |= NGX_MCP_LEASE_FREE;
+        reasons |= NGX_MCP_LEASE_FREE;
     }
 
-    return why;
+    return reasons;
 }
 
 

@@ -21,7 +21,7 @@
 typedef struct {
     ngx_mcp_ref_t           ref;
     uint32_t                local;
-    uint32_t                why;
+    uint32_t                reasons;
     ngx_uint_t              type;
 } ngx_mcp_job_t;
 
@@ -274,14 +274,14 @@ ngx_mcp_worker_reap_handler(ngx_event_t *ev)
 
 void
 ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
-    ngx_uint_t why)
+    ngx_uint_t reasons)
 {
     uint32_t              had;
     ngx_mcp_worker_sh_t  *w;
 
-    had = task->why;
-    ngx_mcp_touch(zone, &task->why);
-    task->why = had | (uint32_t) why;
+    had = task->reasons;
+    ngx_mcp_touch(zone, &task->reasons);
+    task->reasons = had | (uint32_t) reasons;
 
     if (task->rec.worker >= zone->sh->slots) {
         return;
@@ -289,7 +289,7 @@ ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
 
     w = ngx_mcp_slot(zone, task->rec.worker);
 
-    if (why & ~had & NGX_MCP_WAKE_FIRST) {
+    if (reasons & ~had & NGX_MCP_WAKE_FIRST) {
         ngx_mcp_touch(zone, &w->first);
         w->first++;
     }
@@ -311,14 +311,14 @@ ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
     uint32_t              had;
     ngx_mcp_worker_sh_t  *w;
 
-    had = task->why;
+    had = task->reasons;
 
     if (had == 0) {
         return;
     }
 
-    ngx_mcp_touch(zone, &task->why);
-    task->why = 0;
+    ngx_mcp_touch(zone, &task->reasons);
+    task->reasons = 0;
 
     if (task->rec.worker >= zone->sh->slots) {
         return;
@@ -543,7 +543,7 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
 
         jobs[njobs].ref = ngx_mcp_ref(zone, t);
         jobs[njobs].local = t->local;
-        jobs[njobs].why = t->why;
+        jobs[njobs].reasons = t->reasons;
         jobs[njobs].type = t->rec.block.type;
         njobs++;
 
@@ -577,7 +577,7 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
 
     for (i = 0; i < njobs; i++) {
         zone->schema->task(zone, jobs[i].type, jobs[i].ref, jobs[i].local,
-                           jobs[i].why);
+                           jobs[i].reasons);
     }
 
     for (i = 0; i < nnews; i++) {

@@ -17,7 +17,7 @@
 
 
 void ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
-    ngx_uint_t why);
+    ngx_uint_t reasons);
 void ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task);
 
 /* this worker is woken by the next change */

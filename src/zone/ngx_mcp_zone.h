@@ -96,19 +96,19 @@ typedef struct {
      * Work of a worker whose bell was rung: for each task that waits,
      * "local" is the number that this worker gave it; for each watched record
      * that has news (NULL: all); once for the bits, with keys of what changed
-     * (NGX_AGAIN: more is left).  And for a lease, why: NGX_MCP_LEASE_* bits.
+     * (NGX_AGAIN: more is left).  And for a lease, with NGX_MCP_LEASE_* bits.
      * Called without the lock, only in workers with handlers; may call back
      * into the zone.
      */
     void                  (*task)(ngx_mcp_zone_t *zone, ngx_uint_t type,
                                 ngx_mcp_ref_t ref, uint32_t local,
-                                ngx_uint_t why);
+                                ngx_uint_t reasons);
     void                  (*news)(ngx_mcp_zone_t *zone, ngx_uint_t type,
                                 ngx_mcp_ref_t ref);
     ngx_int_t             (*rung)(ngx_mcp_zone_t *zone, ngx_uint_t bits,
                                 uint64_t keys);
     void                  (*lease)(ngx_mcp_zone_t *zone, ngx_str_t *key,
-                                ngx_uint_t why);
+                                ngx_uint_t reasons);
 
     /* every second; NGX_AGAIN: call again soon */
     ngx_int_t             (*sweep)(ngx_mcp_zone_t *zone);
@@ -184,7 +184,7 @@ struct ngx_mcp_zone_s {
     u_char                     *blocks;        /* block n at blocks + n * 256 */
     uint64_t                    epoch;         /* newer is higher */
     ngx_uint_t                  worker;        /* our slot, or ..._NO_WORKER */
-    ngx_uint_t                  awaits;        /* who waits here for leases */
+    ngx_uint_t                  awaits;        /* waiters for leases here */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
     void                       *doorbell;      /* private */

@@ -110,7 +110,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: whose it is */
     ngx_mcp_links_sh_t      pending;
-    uint32_t                why;          /* 0: it does not wait */
+    uint32_t                reasons;      /* 0: it does not wait */
     uint32_t                local;        /* the worker's number of it */
 } ngx_mcp_task_sh_t;
 

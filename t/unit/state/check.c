@@ -471,10 +471,10 @@ pending_check(ngx_mcp_zone_t *zone)
 
         if ((t->rec.block.type == NGX_MCP_CALL
              || t->rec.block.type == NGX_MCP_STREAM)
-            && t->why && t->rec.worker < zone->sh->slots)
+            && t->reasons && t->rec.worker < zone->sh->slots)
         {
             want++;
-            wants -= (t->why & NGX_MCP_WAKE_FILTERS) ? 1 : 0;
+            wants -= (t->reasons & NGX_MCP_WAKE_FILTERS) ? 1 : 0;
         }
     }
 
@@ -824,9 +824,9 @@ account_check(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
         }
     }
 
-    if (charged != a->used || kept != a->kept || charged == 0) {
+    if (charged != a->used || kept != a->event_blocks || charged == 0) {
         bad("account %u holds %u blocks, %u of events, counts %u, %u", number,
-            (unsigned) charged, (unsigned) kept, a->used, a->kept);
+            (unsigned) charged, (unsigned) kept, a->used, a->event_blocks);
     }
 
     if (extensions != length(zone, &a->sessions,
