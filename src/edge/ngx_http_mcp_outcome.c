@@ -43,7 +43,15 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
         return status;
 
     case NGX_HTTP_MCP_CUT:
-        ngx_str_set(message, "the upstream cut its answer");
+
+        if (x->status) {
+            ngx_str_set(message, "the upstream cut its answer; the request "
+                                 "may have run");
+        } else {
+            ngx_str_set(message, "the upstream closed the connection before "
+                                 "it answered; the request may have run");
+        }
+
         return status;
 
     case NGX_HTTP_MCP_TOO_LARGE:

@@ -11,6 +11,9 @@
 /* more leases are only counted */
 #define NGX_HTTP_MCP_STATUS_LEASES  256
 
+/* more profiles, of tenants, are not looked at */
+#define NGX_HTTP_MCP_STATUS_PROFILES  16384
+
 
 /*
  * A number of a group: "member" in JSON; in Prometheus text one of its family,
@@ -59,6 +62,25 @@ typedef struct {
 } ngx_http_mcp_status_list_t;
 
 
+/* of an upstream, tenants for which it is so; the worst is the last */
+
+typedef enum {
+    ngx_http_mcp_upstream_known = 0,
+    ngx_http_mcp_upstream_refused,
+    ngx_http_mcp_upstream_away,
+    ngx_http_mcp_upstream_unreached,
+    ngx_http_mcp_upstream_states
+} ngx_http_mcp_upstream_state_e;
+
+typedef struct {
+    ngx_http_mcp_upstream_t    *configured;
+    u_char                     *endpoint;
+    u_char                     *upstream;
+    ngx_uint_t                  tenants[ngx_http_mcp_upstream_states];
+    ngx_msec_t                  ages[ngx_http_mcp_upstream_states];
+} ngx_http_mcp_status_upstream_t;
+
+
 typedef struct {
     u_char                     *key;
     ngx_uint_t                  silent;       /* for too long */
@@ -73,6 +95,7 @@ typedef struct {
     ngx_mcp_zone_use_t          use;
     int64_t                     counters[NGX_MCP_COUNTER_MAX];
     ngx_array_t                 metrics;
+    ngx_array_t                 upstreams;
     ngx_array_t                 lists;
     ngx_array_t                 leases;
     ngx_uint_t                  nleases;
@@ -137,6 +160,15 @@ static ngx_int_t ngx_http_mcp_status_collect(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone, ngx_msec_t silence);
 static ngx_int_t ngx_http_mcp_status_metrics(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_http_mcp_status_upstreams(ngx_http_mcp_status_t *status,
+    ngx_mcp_zone_t *zone);
+static void ngx_http_mcp_status_profile(ngx_http_mcp_status_t *status,
+    ngx_mcp_profile_info_t *info);
+static ngx_uint_t ngx_http_mcp_status_state(
+    ngx_http_mcp_status_upstream_t *upstream);
+static ngx_uint_t ngx_http_mcp_json_upstream(cJSON *item, void *data);
+static void ngx_http_mcp_text_upstreams(ngx_http_mcp_text_t *t,
+    ngx_http_mcp_status_t *status);
 static ngx_int_t ngx_http_mcp_status_lists(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone);
 static ngx_http_mcp_status_list_t *ngx_http_mcp_status_list(
@@ -179,6 +211,13 @@ static void ngx_http_mcp_text_seconds(ngx_http_mcp_text_t *t, uint64_t msec);
 static void ngx_http_mcp_text_put(ngx_http_mcp_text_t *t, const void *data,
     size_t len);
 static ngx_chain_t *ngx_http_mcp_status_text(ngx_http_mcp_status_t *status);
+
+
+/* in the order of ngx_http_mcp_upstream_state_e */
+
+static char  *ngx_http_mcp_status_states[] = {
+    "known", "refused", "away", "unreached", "unasked"
+};
 
 
 static char  *ngx_http_mcp_status_kinds[NGX_MCP_LIST_KINDS] = {
@@ -376,6 +415,9 @@ ngx_http_mcp_status_collect(ngx_http_mcp_status_t *status,
     if (ngx_array_init(&status->metrics, status->pool, 16,
                        sizeof(ngx_http_mcp_status_metric_t))
         != NGX_OK
+        || ngx_array_init(&status->upstreams, status->pool, 8,
+                          sizeof(ngx_http_mcp_status_upstream_t))
+           != NGX_OK
         || ngx_array_init(&status->lists, status->pool, NGX_MCP_LIST_KINDS,
                           sizeof(ngx_http_mcp_status_list_t))
            != NGX_OK
@@ -400,6 +442,7 @@ ngx_http_mcp_status_collect(ngx_http_mcp_status_t *status,
     }
 
     if (ngx_http_mcp_status_metrics(status, zone) != NGX_OK
+        || ngx_http_mcp_status_upstreams(status, zone) != NGX_OK
         || ngx_http_mcp_status_lists(status, zone) != NGX_OK)
     {
         return NGX_ERROR;
@@ -486,6 +529,134 @@ ngx_http_mcp_status_metrics(ngx_http_mcp_status_t *status,
             return NGX_ERROR;
         }
     }
+}
+
+
+/* those of the configuration, with what the zone knows of them */
+
+static ngx_int_t
+ngx_http_mcp_status_upstreams(ngx_http_mcp_status_t *status,
+    ngx_mcp_zone_t *zone)
+{
+    ngx_int_t                         rc;
+    ngx_uint_t                        i, n;
+    ngx_pool_t                       *pool;
+    ngx_mcp_profile_info_t            info;
+    ngx_http_mcp_upstream_t          *u;
+    ngx_http_mcp_loc_conf_t         **eps;
+    ngx_http_mcp_main_conf_t         *mmcf;
+    ngx_http_mcp_status_upstream_t   *upstream;
+
+    mmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle, ngx_http_mcp_module);
+    eps = mmcf->endpoints.elts;
+
+    for (i = 0; i < mmcf->endpoints.nelts; i++) {
+
+        if (eps[i]->zone != zone) {
+            continue;
+        }
+
+        for (u = ngx_http_mcp_router_next(&eps[i]->bridge.router, NULL);
+             u;
+             u = ngx_http_mcp_router_next(&eps[i]->bridge.router, u))
+        {
+            upstream = ngx_array_push(&status->upstreams);
+            if (upstream == NULL) {
+                return NGX_ERROR;
+            }
+
+            ngx_memzero(upstream, sizeof(ngx_http_mcp_status_upstream_t));
+
+            upstream->configured = u;
+            upstream->endpoint = ngx_http_mcp_status_clean(status->pool,
+                                                           &u->endpoint);
+            upstream->upstream = ngx_http_mcp_status_clean(status->pool,
+                                                           &u->name);
+
+            if (upstream->endpoint == NULL || upstream->upstream == NULL) {
+                return NGX_ERROR;
+            }
+        }
+    }
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&info, sizeof(ngx_mcp_profile_info_t));
+
+    rc = NGX_OK;
+
+    for (n = 0; rc == NGX_OK && n < NGX_HTTP_MCP_STATUS_PROFILES; n++) {
+        rc = ngx_mcp_profile_info(zone, pool, &info);
+
+        if (rc == NGX_OK) {
+            ngx_http_mcp_status_profile(status, &info);
+        }
+
+        ngx_reset_pool(pool);
+    }
+
+    ngx_destroy_pool(pool);
+
+    return (rc == NGX_ERROR) ? NGX_ERROR : NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_status_profile(ngx_http_mcp_status_t *status,
+    ngx_mcp_profile_info_t *info)
+{
+    ngx_uint_t                       i, state;
+    ngx_http_mcp_status_upstream_t  *upstream;
+
+    switch (info->what) {
+
+    case NGX_MCP_PROFILE_UNKNOWN:
+        state = ngx_http_mcp_upstream_unreached;
+        break;
+
+    case NGX_MCP_PROFILE_REFUSED:
+        state = ngx_http_mcp_upstream_refused;
+        break;
+
+    default:
+        state = ngx_http_mcp_upstream_known;
+    }
+
+    if (info->kept) {
+        state = ngx_http_mcp_upstream_away;
+    }
+
+    upstream = status->upstreams.elts;
+
+    for (i = 0; i < status->upstreams.nelts; i++) {
+
+        if (ngx_http_mcp_profile_is(upstream[i].configured, &info->key)) {
+            upstream[i].tenants[state]++;
+            upstream[i].ages[state] = ngx_max(upstream[i].ages[state],
+                                              info->age);
+            return;
+        }
+    }
+}
+
+
+/* the worst of all tenants */
+
+static ngx_uint_t
+ngx_http_mcp_status_state(ngx_http_mcp_status_upstream_t *upstream)
+{
+    ngx_uint_t  state;
+
+    for (state = ngx_http_mcp_upstream_states; state; state--) {
+        if (upstream->tenants[state - 1]) {
+            return state - 1;
+        }
+    }
+
+    return ngx_http_mcp_upstream_states;
 }
 
 
@@ -678,6 +849,8 @@ ngx_http_mcp_status_json(ngx_http_mcp_status_t *status)
         && ngx_http_mcp_json_number(root, "workers", status->use.workers)
         && ngx_http_mcp_json_zone(root, status)
         && ngx_http_mcp_json_counters(root, status)
+        && ngx_http_mcp_json_array(root, "upstreams", &status->upstreams,
+                                   ngx_http_mcp_json_upstream)
         && ngx_http_mcp_json_array(
                cJSON_GetObjectItemCaseSensitive(root, "lists"), "kept",
                &status->lists, ngx_http_mcp_json_list)
@@ -784,6 +957,48 @@ ngx_http_mcp_json_counters(cJSON *root, ngx_http_mcp_status_t *status)
         if (n->label[0]
             && !ngx_http_mcp_json_number(group, n->member,
                                          status->counters[i]))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_json_upstream(cJSON *item, void *data)
+{
+    ngx_http_mcp_status_upstream_t *upstream = data;
+
+    cJSON       *tenants;
+    ngx_uint_t   i, state;
+
+    state = ngx_http_mcp_status_state(upstream);
+
+    if (!ngx_http_mcp_json_text(item, "endpoint", upstream->endpoint)
+        || !ngx_http_mcp_json_text(item, "upstream", upstream->upstream)
+        || !ngx_http_mcp_json_text(item, "state",
+                                   ngx_http_mcp_status_states[state]))
+    {
+        return 0;
+    }
+
+    if (state == ngx_http_mcp_upstream_states) {
+        return 1;
+    }
+
+    tenants = cJSON_AddObjectToObject(item, "tenants");
+
+    if (tenants == NULL
+        || !ngx_http_mcp_json_number(item, "age_ms", upstream->ages[state]))
+    {
+        return 0;
+    }
+
+    for (i = 0; i < ngx_http_mcp_upstream_states; i++) {
+        if (!ngx_http_mcp_json_number(tenants, ngx_http_mcp_status_states[i],
+                                      upstream->tenants[i]))
         {
             return 0;
         }
@@ -945,6 +1160,7 @@ ngx_http_mcp_status_text(ngx_http_mcp_status_t *status)
     ngx_http_mcp_text_zone(&t, status);
     ngx_http_mcp_text_counters(&t, status);
     ngx_http_mcp_text_exchanges(&t, status);
+    ngx_http_mcp_text_upstreams(&t, status);
     ngx_http_mcp_text_lists(&t, status);
     ngx_http_mcp_text_leases(&t, status);
 
@@ -1106,6 +1322,52 @@ ngx_http_mcp_text_exchanges(ngx_http_mcp_text_t *t,
         ngx_http_mcp_text_label(t, "upstream", m[i].upstream);
         ngx_http_mcp_text_label(t, "method", m[i].method);
         ngx_http_mcp_text_number(t, (int64_t) m[i].info.count);
+    }
+}
+
+
+static void
+ngx_http_mcp_text_upstreams(ngx_http_mcp_text_t *t,
+    ngx_http_mcp_status_t *status)
+{
+    ngx_uint_t                       i, j;
+    ngx_http_mcp_status_upstream_t  *upstream;
+
+    if (status->upstreams.nelts == 0) {
+        return;
+    }
+
+    upstream = status->upstreams.elts;
+
+    ngx_http_mcp_text_family(t, "upstream_tenants", "gauge",
+                             "Tenants for which an upstream is in a state.");
+
+    for (i = 0; i < status->upstreams.nelts; i++) {
+
+        for (j = 0; j < ngx_http_mcp_upstream_states; j++) {
+            ngx_http_mcp_text_sample(t, "upstream_tenants");
+            ngx_http_mcp_text_label(t, "endpoint", upstream[i].endpoint);
+            ngx_http_mcp_text_label(t, "upstream", upstream[i].upstream);
+            ngx_http_mcp_text_label(t, "state", ngx_http_mcp_status_states[j]);
+            ngx_http_mcp_text_number(t, (int64_t) upstream[i].tenants[j]);
+        }
+    }
+
+    ngx_http_mcp_text_family(t, "upstream_state_seconds", "gauge",
+                             "How long an upstream has been in its state.");
+
+    for (i = 0; i < status->upstreams.nelts; i++) {
+        j = ngx_http_mcp_status_state(&upstream[i]);
+
+        if (j == ngx_http_mcp_upstream_states) {
+            continue;
+        }
+
+        ngx_http_mcp_text_sample(t, "upstream_state_seconds");
+        ngx_http_mcp_text_label(t, "endpoint", upstream[i].endpoint);
+        ngx_http_mcp_text_label(t, "upstream", upstream[i].upstream);
+        ngx_http_mcp_text_label(t, "state", ngx_http_mcp_status_states[j]);
+        ngx_http_mcp_text_seconds(t, upstream[i].ages[j]);
     }
 }
 

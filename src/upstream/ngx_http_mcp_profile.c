@@ -66,6 +66,23 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 }
 
 
+ngx_uint_t
+ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u, ngx_str_t *key)
+{
+    size_t  len;
+
+    len = u->endpoint.len + 1 + u->name.len + 1;
+
+    return key->len >= len
+           && ngx_memcmp(key->data, u->endpoint.data, u->endpoint.len) == 0
+           && key->data[u->endpoint.len] == '\0'
+           && ngx_memcmp(key->data + u->endpoint.len + 1, u->name.data,
+                         u->name.len)
+              == 0
+           && key->data[len - 1] == '\0';
+}
+
+
 ngx_int_t
 ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool, ngx_mcp_profile_t *profile)

@@ -29,6 +29,10 @@ ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
 ngx_int_t ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
+/* whether a profile in the zone, by its key, is of the upstream */
+ngx_uint_t ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *key);
+
 /* its capabilities may be out of date: the next initialize asks it */
 void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
