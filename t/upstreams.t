@@ -76,6 +76,11 @@ my $ask = sub {
             if $p->{name} eq 'hang';
         return entry($r) if $p->{name} ne 'ask';
         return ([sse => {}],
+                [event => { jsonrpc => '2.0',
+                            method => 'notifications/progress',
+                            params => { progress => 1, of => $name,
+                                progressToken => $p->{_meta}{progressToken} }
+                          }],
                 [event => { jsonrpc => '2.0', id => 1,
                             method => 'sampling/createMessage',
                             params => { from => $name } }],
@@ -88,12 +93,22 @@ my %mcp = (
                       resources => { subscribe => JSON::PP::true } },
     'completion/complete' => undef,
     'notifications/cancelled' => undef,
-    'resources/subscribe' => {},
     'resources/unsubscribe' => {},
 );
 
+sub subscribe {
+    my ($name) = @_;
+    return sub {
+        my ($r) = @_;
+        return [json => Mcp::Upstream::error($r, -32602, 'unknown resource')]
+            if $r->{json}{params}{uri} !~ /^$name:/;
+        return {};
+    };
+}
+
 my $mcp = Mcp::Upstream->new(Mcp::Upstream::mcp(
     %mcp,
+    'resources/subscribe' => subscribe('mcp'),
     'tools/list' => { tools => $list{mcp} },
     'tools/call' => $ask->('mcp'),
     'completion/complete' => complete('mcp'),
@@ -106,6 +121,7 @@ my $mcp = Mcp::Upstream->new(Mcp::Upstream::mcp(
 
 my $own = Mcp::Upstream->new(Mcp::Upstream::mcp(
     %mcp,
+    'resources/subscribe' => subscribe('own'),
     'tools/list' => { tools => $list{own} },
     'tools/call' => $ask->('own'),
     'completion/complete' => complete('own'),
@@ -115,8 +131,39 @@ my $own = Mcp::Upstream->new(Mcp::Upstream::mcp(
     'prompts/get' => { messages => [], description => 'own' },
 ));
 
+# one whose lists are what the test says
+
+my $odd = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    capabilities => { tools => {} },
+    'tools/list' => sub {
+        my ($r) = @_;
+        my $how = $Mcp::Upstream::V{how} || '';
+        my $page = $r->{json}{params}{cursor} || 0;
+
+        return [json => Mcp::Upstream::error($r, -32603, 'broken')]
+            if $how eq 'error';
+        return { tools => { name => 'x' } } if $how eq 'no array';
+        return { tools => [{ name => 1 }] } if $how eq 'no name';
+        return { tools => [], nextCursor => 'same' } if $how eq 'circle';
+        return [json => { jsonrpc => '2.0', id => 'other',
+                          result => { tools => [] } }] if $how eq 'id';
+        return [http => 401, { 'WWW-Authenticate' => 'Bearer x' }, '']
+            if $how eq 'refuses';
+        return ([tag => 'slow'], [hang =>]) if $how eq 'slow';
+
+        return { tools => [map { { name => "${_}_" . 'x' x 20000 } }
+                           $page * 40 .. $page * 40 + 39],
+                 $page < 4 ? (nextCursor => '' . ($page + 1)) : () }
+            if $how eq 'large';
+
+        return { tools => [map { { name => "t$page$_" } } 1, 2],
+                 $page < 2 ? (nextCursor => '' . ($page + 1)) : () };
+    },
+));
+
 my $t = Mcp::Test->new(
-    vars => { RPC => $rpc->port, MCP => $mcp->port, OWN => $own->port },
+    vars => { RPC => $rpc->port, MCP => $mcp->port, OWN => $own->port,
+              ODD => $odd->port },
     conf => <<'CONF');
 mcp_zone zone=main:8m;
 
@@ -155,6 +202,16 @@ server {
         mcp_endpoint zone=main;
         mcp_upstream rpc /_rpc protocol=rpc prefix=p;
     }
+
+    location = /odd {
+        mcp_endpoint zone=main;
+        mcp_upstream odd /_odd prefix=none;
+        mcp_upstream rpc /_rpc protocol=rpc;
+        mcp_deny $denied;
+        mcp_builtin_tools session_info;
+    }
+
+    location = /_odd { internal; proxy_pass http://127.0.0.1:%%ODD%%/; }
 
     location = /_rpc {
         internal;
@@ -369,6 +426,118 @@ is($s->call('tools/list', { cursor => 'x' })->{error}{code}, -32602,
    'an unknown cursor');
 
 
+# lists of upstreams that behave oddly
+
+my $rest = "rpc__add $cut";
+
+for my $worker (@workers) {
+    my %on = (conn => $t->conn_on_worker($worker));
+    my $c = $t->session(path => '/odd');
+
+    $odd->clear;
+    is(names($c->call('tools/list', {}, %on)),
+       "session_info t01 t02 t11 t12 t21 t22 $rest", 'all pages, one list');
+    is(scalar $odd->calls('tools/list'), 3, 'each is asked for once');
+
+    for (['error', qr/: an error;/], ['no array', qr/: the result has no list/],
+         ['no name', qr/: a tool has no name/],
+         ['circle', qr/: a nextCursor was repeated/],
+         ['id', qr/: an answer with another id/], ['refuses', qr/status 401/])
+    {
+        my ($how, $said) = @$_;
+        my $from = length $t->log;
+
+        $odd->set(how => $how);
+        is(names($c->call('tools/list', {}, %on)), "session_info $rest",
+           "$how: the others");
+        like(substr($t->log, $from), qr/ "odd" .*$said/,
+             'and the log says why');
+    }
+
+    $odd->refuse;
+    $odd->drop;
+    is(names($c->call('tools/list', {}, %on)), "session_info $rest",
+       'one that is away: the others');
+    $odd->restore;
+    $odd->set(how => '');
+}
+
+{
+    my $c = $t->session(path => '/odd');
+    my %on = (conn => $t->conn);
+    $odd->set(how => 'slow');
+    my $begin = time;
+    my $r = $c->call('tools/list', {}, %on, headers => { Accept =>
+        'application/json' });
+    within(time - $begin, 4.5, 9, 'one that is slow is waited for');
+    is(names($r), "session_info $rest", 'and left out then');
+    like($t->log, qr/"odd" has not answered tools\/list 5 s after another/,
+         'which the log says');
+    ok((wait_for { !$odd->held('slow') }), 'nothing is left of it');
+    is($c->call('ping', {}, %on)->{http}{status}, 200,
+       'the connection is free at once');
+
+    $odd->set(how => 'large');
+    my (@names, $cursor);
+
+    for (1 .. 5) {
+        my $r = $c->call('tools/list', $cursor ? { cursor => $cursor } : {});
+        push @names, map { $_->{name} =~ /^([a-z0-9]+?)_/ }
+                     @{ $r->{result}{tools} };
+        $cursor = $r->{result}{nextCursor} or last;
+    }
+
+    is(join(' ', @names), join(' ', 'session', 0 .. 199, 'rpc', 'rpc'),
+       'a large list has pages of our own');
+
+    $odd->set(how => 'error');
+    $rpc->refuse;
+    $r = $c->call('tools/list');
+    is($r->{error}{message}, 'broken', 'if all fail, the first says why');
+    $odd->set(how => 'refuses');
+    $r = $c->call('tools/list');
+    is($r->{http}{status}, 401, 'or its status');
+    is($r->{http}{headers}{'www-authenticate'}, 'Bearer x', 'with its header');
+    $rpc->restore;
+    $odd->set(how => '');
+
+    $c->delete;
+}
+
+
+# subscriptions
+
+{
+    my $c = $t->session;
+
+    for (['own:/1', 'own', 'is made where the resource is'],
+         ['own:/never-listed', 'mcp own', 'or where it is accepted'],
+         ['mcp:/never-listed', 'mcp', 'in configured order'])
+    {
+        my ($uri, $who, $what) = @$_;
+
+        clear();
+        is_deeply($c->call('resources/subscribe', { uri => $uri })->{result},
+                  {}, "subscription to $uri");
+        is(asked('resources/subscribe'), $who, $what);
+
+        (my $last = $who) =~ s/.* //;
+        clear();
+        is_deeply($c->call('resources/unsubscribe', { uri => $uri },
+                           conn => $t->conn_on_worker($workers[1]))
+                  ->{result}, {}, 'and ended');
+        ok($up{$last}->wait_requests(sub {
+            ($_[0]{json}{method} || '') eq 'resources/unsubscribe'
+        }), 'there');
+        is(asked('resources/unsubscribe'), $last, 'only');
+    }
+
+    is_deeply($c->call('resources/subscribe', { uri => 'x:/y' })->{result},
+              {}, 'one that tells of no updates takes what nobody else does');
+    $c->delete;
+}
+
+
 # methods that nobody here knows
 
 is($s->call('other/method', {})->{result}{by}, 'mcp', 'an unknown method');
@@ -406,7 +575,10 @@ is(asked('tools/call'), 'mcp', 'nobody else is asked');
     my %sse;
 
     for my $name ('mcp__ask', 'ask') {
-        $sse{$name} = $c->stream('tools/call', { name => $name });
+        $sse{$name} = $c->stream('tools/call', {
+            name => $name, _meta => { progressToken => "of $name" } });
+        is($sse{$name}->method('notifications/progress')
+           ->{json}{params}{progressToken}, "of $name", 'progress of a call');
     }
 
     my %asked = map {

@@ -463,6 +463,19 @@ ngx_http_mcp_gather_failed(ngx_http_mcp_gather_part_t *part,
                       "the list is served without it",
                       &part->upstream->name,
                       ngx_mcp_list_method(part->pages.kind), part->why);
+
+    } else if (outcome == NGX_HTTP_MCP_STATUS
+               && (ureq->x->status == NGX_HTTP_UNAUTHORIZED
+                   || ureq->x->status == NGX_HTTP_FORBIDDEN))
+    {
+        /* it is the client's matter */
+
+        ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                      "mcp upstream \"%V\" refused %V with status %ui; the "
+                      "list is served without it",
+                      &part->upstream->name,
+                      ngx_mcp_list_method(part->pages.kind),
+                      ureq->x->status);
     }
 
     if (part->reply.nparts) {

@@ -59,6 +59,7 @@ main(void)
     pages_tests();
     names_tests();
     merge_tests();
+    template_tests();
     envelope_tests();
 
     printf("1..%d\n", tap_n);

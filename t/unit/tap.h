@@ -27,6 +27,7 @@ void id_tests(void);
 void pages_tests(void);
 void names_tests(void);
 void merge_tests(void);
+void template_tests(void);
 void envelope_tests(void);
 
 

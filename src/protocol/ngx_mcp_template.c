@@ -1,0 +1,145 @@
+
+#include "ngx_mcp_template.h"
+
+
+/* the expressions that begin with an operator; the last is that without one */
+
+typedef struct {
+    u_char                  name;
+    u_char                  lead;         /* what it stands for begins so */
+    unsigned                optional:1;
+    unsigned                slashes:1;
+} ngx_mcp_template_op_t;
+
+
+static void ngx_mcp_template_literal(u_char *from, u_char *to,
+    ngx_str_t *uri, u_char *p, size_t len);
+static void ngx_mcp_template_expression(u_char *from, u_char *to,
+    ngx_str_t *uri, ngx_mcp_template_op_t *op);
+
+
+static ngx_mcp_template_op_t  ngx_mcp_template_ops[] = {
+    { '+', 0, 0, 1 },
+    { '#', '#', 0, 1 },
+    { '/', '/', 0, 1 },
+    { '.', '.', 0, 0 },
+    { ';', ';', 1, 1 },
+    { '?', '?', 1, 1 },
+    { '&', '&', 1, 1 },
+    { 0, 0, 0, 0 }
+};
+
+
+/*
+ * After each part of the template it is known at which places of the URI that
+ * may end, so that the time does not depend on how they could be combined.
+ */
+
+ngx_uint_t
+ngx_mcp_template_matches(ngx_str_t *template, ngx_str_t *uri)
+{
+    u_char                 *p, *end, *last, *from, *to, *spare;
+    ngx_mcp_template_op_t  *op;
+    u_char                  places[2][NGX_MCP_TEMPLATE_URI + 1];
+
+    if (uri->len > NGX_MCP_TEMPLATE_URI) {
+        return 0;
+    }
+
+    from = places[0];
+    to = places[1];
+
+    ngx_memzero(from, uri->len + 1);
+    from[0] = 1;
+
+    p = template->data;
+    last = p + template->len;
+
+    while (p < last) {
+
+        ngx_memzero(to, uri->len + 1);
+
+        if (*p == '{') {
+            end = ngx_strlchr(p, last, '}');
+
+            if (end == NULL) {
+                return 0;
+            }
+
+            for (op = ngx_mcp_template_ops; op->name; op++) {
+                if (op->name == p[1]) {
+                    break;
+                }
+            }
+
+            ngx_mcp_template_expression(from, to, uri, op);
+
+            p = end + 1;
+
+        } else {
+            end = ngx_strlchr(p, last, '{');
+
+            if (end == NULL) {
+                end = last;
+            }
+
+            ngx_mcp_template_literal(from, to, uri, p, end - p);
+
+            p = end;
+        }
+
+        spare = from;
+        from = to;
+        to = spare;
+    }
+
+    return from[uri->len];
+}
+
+
+static void
+ngx_mcp_template_literal(u_char *from, u_char *to, ngx_str_t *uri, u_char *p,
+    size_t len)
+{
+    size_t  i;
+
+    for (i = 0; i + len <= uri->len; i++) {
+        if (from[i] && ngx_memcmp(uri->data + i, p, len) == 0) {
+            to[i + len] = 1;
+        }
+    }
+}
+
+
+static void
+ngx_mcp_template_expression(u_char *from, u_char *to, ngx_str_t *uri,
+    ngx_mcp_template_op_t *op)
+{
+    size_t      i;
+    ngx_uint_t  inside;
+
+    inside = 0;
+
+    for (i = 0; i <= uri->len; i++) {
+
+        if (inside) {
+
+            if (op->slashes || uri->data[i - 1] != '/') {
+                to[i] = 1;
+
+            } else {
+                inside = 0;
+            }
+        }
+
+        if (op->optional && from[i]) {
+            to[i] = 1;
+        }
+
+        if (op->lead
+            ? (i && from[i - 1] && uri->data[i - 1] == op->lead) : from[i])
+        {
+            inside = 1;
+        }
+    }
+}
