@@ -106,6 +106,12 @@ requests() {
                 mcp_endpoint zone=main;
                 mcp_upstream up /_call protocol=rpc;
             }
+            location = /three {
+                mcp_endpoint zone=main;
+                mcp_upstream one /_call protocol=rpc;
+                mcp_upstream two /_call protocol=rpc;
+                mcp_upstream three /_call protocol=rpc;
+            }
             location = /json {
                 mcp_endpoint zone=main;
                 mcp_upstream up /_json protocol=legacy listen=off;
@@ -182,6 +188,11 @@ requests() {
             "$(session /$name)"$'\r\nX-Id: @@@@'
         beside $name "tools/call, ${name/call/rpc} | proxy_pass" a b 0.90
     done
+
+    request "$dir/a" /three "${call/weather/three__weather}" \
+        "$(session /three)"$'\r\nX-Id: @@@@'
+    request "$dir/b" /call "$call" "$(session /call)"$'\r\nX-Id: @@@@'
+    beside three "tools/call, rpc, three upstreams | one" a b 0.97
 
     session /events > /dev/null
     request "$dir/a" /publish "$message"
