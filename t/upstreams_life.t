@@ -21,6 +21,12 @@ sub server {
         info => { name => $name, version => '1', %{ $o{info} || {} } },
         initialize => sub {
             my ($r) = @_;
+
+            return [http => 401, { 'WWW-Authenticate' =>
+                                   "Bearer realm=\"$name\"" }, '']
+                if $o{guard}
+                   && ($r->{headers}{authorization} || '') ne 'Bearer good';
+
             my $sid = "$name-" . ++$Mcp::Upstream::V{sessions};
 
             $Mcp::Upstream::V{live}{$sid} = 1;
@@ -131,6 +137,14 @@ server {
         %%THIRD%%
     }
 
+    location = /guarded {
+        mcp_endpoint zone=main;
+        mcp_upstream alpha /_alpha;
+        mcp_upstream guard /_guard;
+    }
+
+    location = /_guard { internal; proxy_pass http://127.0.0.1:%%GUARD%%/; }
+
     location = /publish { allow 127.0.0.1; deny all; mcp_publish zone=main; }
 
     location = /_alpha { internal; proxy_pass http://127.0.0.1:%%ALPHA%%/; }
@@ -170,7 +184,7 @@ EOF2
 
 my $t = Mcp::Test->new(conf => $conf, vars => {
     ONE => $one->port, ALPHA => $alpha->port, BETA => $beta->port,
-    GAMMA => $gamma, THIRD => 'mcp_upstream gamma /_gamma;',
+    GAMMA => $gamma, GUARD => 1, THIRD => 'mcp_upstream gamma /_gamma;',
     MAIN => $main->port, SPARE => $spare->port,
     MANY => join ' ', map { 'server 127.0.0.1:' . $_->port . ';' } @many });
 
@@ -264,8 +278,7 @@ is($s->{server}{instructions},
 like($t->log, qr{\[error\].* without upstream "gamma",.*cannot be reached},
      'the log says at error which one is left out');
 
-is($alpha->count(sub { ($_[0]{json}{method} || '') eq 'initialize' }), 1,
-   'each was asked once');
+is(begun($alpha), 1, 'each was asked once');
 
 sub state {
     my ($name) = @_;
@@ -284,9 +297,11 @@ ok(wait_for { $t->session(path => '/three')
                   ->{server}{capabilities}{completions} },
    'its arrival changes what new sessions are offered');
 
-my $n = $gamma->count;
+sub begun { $_[0]->count(sub { ($_[0]{json}{method} || '') eq 'initialize' }) }
+
+my $n = begun($gamma);
 $t->session(path => '/three') for 1 .. 3;
-is($gamma->count, $n, 'it is asked no more then');
+is(begun($gamma), $n, 'it is asked no more then');
 
 $beta->refuse;
 ok($t->reload, 'reload while another is away');
@@ -368,6 +383,28 @@ cmp_ok(time - $begin, '<', 9, 'in a bounded time');
 is(sessions('logging/setLevel', $alpha, $beta, $gamma), '3 3 3',
    'all were told');
 $beta->set(mute => 0);
+
+
+# one that wants to know the client: the others are not kept from it
+
+my $guard = server('guard', guard => 1);
+
+ok($t->reload(vars => { %{ $t->{vars} }, GUARD => $guard->port }), 'reload');
+
+$s = $t->session(path => '/guarded');
+ok($s->{server}{capabilities}{tools}, 'a client without a token begins');
+is(state('guard'), 'refused', 'mcp_status: refused');
+is(text($s->tool('alpha__where')), 'alpha', 'and uses the other upstream');
+
+$r = $s->tool('guard__where');
+is($r->{http}{status}, 401, 'a call to this one gets its refusal');
+is($r->{http}{headers}{'www-authenticate'}, 'Bearer realm="guard"',
+   'with the challenge');
+
+$s = $t->session(path => '/guarded',
+                 headers => { Authorization => 'Bearer good' });
+is(text($s->tool('guard__where')), 'guard', 'a client with a token is served');
+is(text($s->tool('alpha__where')), 'alpha', 'by both');
 
 
 # each upstream's stream goes on from its own last id, and a client's from the
