@@ -143,6 +143,7 @@ server {
         mcp_upstream guard /_guard;
     }
 
+    location = /_silent { internal; proxy_pass http://127.0.0.1:%%SILENT%%/; }
     location = /_guard { internal; proxy_pass http://127.0.0.1:%%GUARD%%/; }
 
     location = /publish { allow 127.0.0.1; deny all; mcp_publish zone=main; }
@@ -184,7 +185,8 @@ EOF2
 
 my $t = Mcp::Test->new(conf => $conf, vars => {
     ONE => $one->port, ALPHA => $alpha->port, BETA => $beta->port,
-    GAMMA => $gamma, GUARD => 1, THIRD => 'mcp_upstream gamma /_gamma;',
+    GAMMA => $gamma, THIRD => 'mcp_upstream gamma /_gamma;',
+    GUARD => 1, SILENT => 1,
     MAIN => $main->port, SPARE => $spare->port,
     MANY => join ' ', map { 'server 127.0.0.1:' . $_->port . ';' } @many });
 
@@ -383,6 +385,38 @@ cmp_ok(time - $begin, '<', 9, 'in a bounded time');
 is(sessions('logging/setLevel', $alpha, $beta, $gamma), '3 3 3',
    'all were told');
 $beta->set(mute => 0);
+
+
+# silent ones: that which is known serves, the other is left out, and only the
+# first client waits for them, for 5 seconds
+
+my $silent = Mcp::Upstream->new(sub { [hang =>] });
+
+$beta->set(late => 1);
+ok($t->reload(vars => { %{ $t->{vars} }, SILENT => $silent->port,
+    THIRD => 'mcp_upstream gamma /_gamma; mcp_upstream silent /_silent;' }),
+   'reload');
+
+$begin = time;
+$caps = $t->session(path => '/three')->{server}{capabilities};
+my $took = time - $begin;
+
+ok($caps->{prompts} && $caps->{completions} && $caps->{tools},
+   'what is known of a silent one is offered');
+cmp_ok($took, '<', 9, 'in a bounded time');
+like($t->log, qr/without upstream "silent",.*did not answer/,
+     'one that is not known is left out');
+
+$begin = time;
+$caps = $t->session(path => '/three')->{server}{capabilities};
+ok($caps->{prompts} && $caps->{completions} && $caps->{tools},
+   'the next client gets the same');
+cmp_ok(time - $begin, '<', 3, 'at once');
+
+$beta->set(late => 0);
+$beta->release('late');
+ok($t->reload(vars => { %{ $t->{vars} },
+                        THIRD => 'mcp_upstream gamma /_gamma;' }), 'reload');
 
 
 # one that wants to know the client: the others are not kept from it

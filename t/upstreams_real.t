@@ -4,7 +4,7 @@
 #
 # Real servers behind one endpoint: server-everything, a server of the SDK 2.x
 # whose names stay, and a plain handler; SDK clients list and call what each
-# has, and each restarts while they work.
+# has, and each restarts while they work. With and without cached lists.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -30,6 +30,14 @@ server {
         mcp_upstream rpc /_rpc protocol=rpc;
     }
 
+    location = /cached {
+        mcp_endpoint zone=main name=cached;
+        mcp_upstream everything /_everything;
+        mcp_upstream sdk /_sdk prefix=none;
+        mcp_upstream rpc /_rpc protocol=rpc;
+        mcp_list_cache on;
+    }
+
     location = /_everything {
         internal;
         proxy_pass http://127.0.0.1:%%EVERYTHING%%/mcp;
@@ -40,11 +48,14 @@ server {
 }
 EOF
 
-Mcp::Node->check('three servers', [
-    Mcp::Node::node(), 'upstreams_real.mjs',
-    'http://127.0.0.1:' . $t->port . '/mcp', @port{qw(EVERYTHING SDK RPC)},
-    Mcp::Node::module('@modelcontextprotocol/server-everything')
-    . '/dist/index.js'
-], timeout => 120);
+for my $path (qw(/mcp /cached)) {
+    Mcp::Node->check("three servers at $path", [
+        Mcp::Node::node(), 'upstreams_real.mjs',
+        'http://127.0.0.1:' . $t->port . $path,
+        @port{qw(EVERYTHING SDK RPC)},
+        Mcp::Node::module('@modelcontextprotocol/server-everything')
+        . '/dist/index.js'
+    ], timeout => 120);
+}
 
 done_testing();

@@ -16,9 +16,11 @@
 
 
 static ngx_int_t ngx_http_mcp_profiles_look(ngx_http_mcp_profiles_one_t *one);
-static void ngx_http_mcp_profiles_stored(ngx_http_mcp_profiles_t *profiles);
 static ngx_msec_t ngx_http_mcp_profiles_wait(
     ngx_http_mcp_profiles_t *profiles);
+static ngx_msec_t ngx_http_mcp_profiles_patience(
+    ngx_http_mcp_profiles_one_t *one);
+static void ngx_http_mcp_profiles_stored(ngx_http_mcp_profiles_one_t *one);
 static void ngx_http_mcp_profiles_woken(void *data);
 static void ngx_http_mcp_profiles_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_profiles_end(ngx_http_mcp_profiles_t *profiles);
@@ -146,17 +148,24 @@ ngx_http_mcp_profiles_look(ngx_http_mcp_profiles_one_t *one)
 static ngx_msec_t
 ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
 {
-    ngx_msec_t                    passed, time, until;
+    ngx_msec_t                    passed, patience, time, next, until;
     ngx_uint_t                    i;
     ngx_http_mcp_profiles_one_t  *one;
 
     passed = ngx_current_msec - profiles->start;
 
-    if (passed >= NGX_HTTP_MCP_PROFILES_PATIENCE) {
-        ngx_http_mcp_profiles_stored(profiles);
+    /* what was known before serves when it is not waited for any more */
+
+    for (i = 0; i < profiles->n; i++) {
+        one = &profiles->one[i];
+
+        if (!one->settled && passed >= ngx_http_mcp_profiles_patience(one)) {
+            ngx_http_mcp_profiles_stored(one);
+        }
     }
 
     time = 0;
+    next = NGX_HTTP_MCP_PROFILES_TIME;
 
     for (i = 0; i < profiles->n; i++) {
         one = &profiles->one[i];
@@ -165,64 +174,70 @@ ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
             continue;
         }
 
+        patience = ngx_http_mcp_profiles_patience(one);
         until = NGX_HTTP_MCP_PROFILES_TIME;
 
         if (profiles->answered) {
-            until = profiles->first - profiles->start;
-
-            /*
-             * Others may wait for it already, or have waited in vain a moment
-             * ago: not each client waits as long.
-             */
-
-            if (one->known.status != NGX_HTTP_GATEWAY_TIME_OUT
-                && one->known.asked < NGX_HTTP_MCP_PROFILES_PATIENCE)
-            {
-                until += NGX_HTTP_MCP_PROFILES_PATIENCE - one->known.asked;
-            }
+            until = profiles->first - profiles->start + patience;
         }
 
         time = ngx_max(time, until);
+
+        if (patience > passed) {
+            next = ngx_min(next, patience);
+        }
     }
 
     if (time <= passed) {
         return 0;
     }
 
-    if (passed < NGX_HTTP_MCP_PROFILES_PATIENCE) {
-        time = ngx_min(time, NGX_HTTP_MCP_PROFILES_PATIENCE);
-    }
-
-    return time - passed;
+    return ngx_min(time, next) - passed;
 }
 
 
-/* what was known before serves now */
+/*
+ * Others may wait for it already, or have waited in vain a moment ago: not each
+ * client waits as long.
+ */
+
+static ngx_msec_t
+ngx_http_mcp_profiles_patience(ngx_http_mcp_profiles_one_t *one)
+{
+    if (one->known.status == NGX_HTTP_GATEWAY_TIME_OUT
+        || one->known.asked >= NGX_HTTP_MCP_PROFILES_PATIENCE)
+    {
+        return 0;
+    }
+
+    return NGX_HTTP_MCP_PROFILES_PATIENCE - one->known.asked;
+}
+
 
 static void
-ngx_http_mcp_profiles_stored(ngx_http_mcp_profiles_t *profiles)
+ngx_http_mcp_profiles_stored(ngx_http_mcp_profiles_one_t *one)
 {
-    ngx_uint_t                    i;
-    ngx_http_mcp_profiles_one_t  *one;
+    ngx_mcp_profile_t         known;
+    ngx_http_mcp_profiles_t  *profiles;
 
-    for (i = 0; i < profiles->n; i++) {
-        one = &profiles->one[i];
+    profiles = one->profiles;
 
-        if (one->settled
-            || ngx_http_mcp_profile_stored(one->upstream, profiles->tenant,
-                                           profiles->pool, &one->known)
-               != NGX_OK)
-        {
-            continue;
-        }
+    ngx_memzero(&known, sizeof(ngx_mcp_profile_t));
 
-        ngx_http_mcp_waiter_stop(&one->waiter);
-
-        one->settled = 1;
-
-        profiles->answered = 1;
-        profiles->first = profiles->start;
+    if (ngx_http_mcp_profile_stored(one->upstream, profiles->tenant,
+                                    profiles->pool, &known)
+        != NGX_OK)
+    {
+        return;
     }
+
+    ngx_http_mcp_waiter_stop(&one->waiter);
+
+    one->known = known;
+    one->settled = 1;
+
+    profiles->answered = 1;
+    profiles->first = profiles->start;
 }
 
 
