@@ -126,7 +126,12 @@ my $own = Mcp::Upstream->new(Mcp::Upstream::mcp(
     'tools/call' => $ask->('own'),
     'completion/complete' => complete('own'),
     'resources/list' => { resources => [{ uri => 'own:/1', name => 'one' }] },
-    'resources/read' => resource(own => 'own:/1' => 1),
+    'resources/templates/list' => {
+        resourceTemplates => [{ uriTemplate => 'own:/item/{id}',
+                                name => 'item' }]
+    },
+    'resources/read' => resource(own => 'own:/1' => 1, 'own:/item/7' => 1,
+                                 'mcp:/item/7' => 1),
     'prompts/list' => { prompts => [{ name => 'hello' }] },
     'prompts/get' => { messages => [], description => 'own' },
 ));
@@ -201,6 +206,14 @@ server {
     location = /one {
         mcp_endpoint zone=main;
         mcp_upstream rpc /_rpc protocol=rpc prefix=p;
+    }
+
+    location = /kept {
+        mcp_endpoint zone=main;
+        mcp_list_cache on;
+        mcp_upstream rpc /_rpc protocol=rpc;
+        mcp_upstream mcp /_mcp;
+        mcp_upstream own /_own prefix=none;
     }
 
     location = /odd {
@@ -416,8 +429,15 @@ for my $worker (@workers) {
                @{ $c->call('resources/list')->{result}{resources} }],
               ['rpc:/1 one', 'x:/same r', 'mcp:/1 one', 'own:/1 one'],
               'resources, each URI once');
-    is($c->call('resources/templates/list')->{error}{code}, -32601,
-       'what nobody has');
+    is(names($c->call('resources/templates/list'), 'resourceTemplates'),
+       'item', 'what one has alone');
+}
+
+for ('tools/list .* "rpc__ghost" of upstream "rpc"',
+     'resources/list .* "x:/same" of upstream "rpc"')
+{
+    my @lines = $t->log =~ /\[warn\].* 1 entries of the result of $_/g;
+    is(scalar @lines, 1, 'what is hidden is said once');
 }
 
 is(names($one->call('tools/list')),
@@ -500,6 +520,40 @@ for my $worker (@workers) {
     is($r->{http}{headers}{'www-authenticate'}, 'Bearer x', 'with its header');
     $rpc->restore;
     $odd->set(how => '');
+
+    $c->delete;
+}
+
+
+# templates, and names that were cut, of lists that are kept
+
+{
+    my $c = $t->session(path => '/kept');
+
+    for my $worker (@workers) {
+        my %on = (conn => $t->conn_on_worker($worker));
+
+        $c->call($_, {}, %on)
+            for 'tools/list', 'resources/list', 'resources/templates/list';
+        clear();
+
+        is(text($c->tool($cut, {}, %on)), $long, 'a name that was cut');
+        is(asked('tools/list'), '', 'is known');
+
+        for (['own:/item/7', 'own'], ['mcp:/1', 'mcp']) {
+            my ($uri, $who) = @$_;
+            is($c->call('resources/read', { uri => $uri }, %on)
+               ->{result}{contents}[0]{text}, $who, "read of $uri");
+        }
+
+        is(asked('resources/read'), 'mcp own', 'each is asked for its own');
+        clear();
+        is($c->call('completion/complete', {
+            ref => { type => 'ref/resource', uri => 'own:/item/{id}' },
+            argument => { name => 'id', value => 'b' } }, %on)
+            ->{result}{completion}{values}[0], 'own', 'completion');
+        is(asked('completion/complete'), 'own', 'of the one with the template');
+    }
 
     $c->delete;
 }

@@ -41,8 +41,6 @@ static ngx_int_t ngx_http_mcp_list_cache_ask(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_list_t *list);
 static void ngx_http_mcp_list_cache_log_left_out(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_list_t *list);
-static void ngx_http_mcp_list_cache_log_hidden(ngx_http_mcp_bridge_t *bridge,
-    ngx_uint_t kind, ngx_mcp_merge_part_t *part);
 static ngx_int_t ngx_http_mcp_list_cache_request(
     ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant, ngx_str_t *list_key);
 static ngx_int_t ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
@@ -527,7 +525,7 @@ ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
     for (i = 0; i < bridge->sources.n; i++) {
 
         if (parts[i].hidden) {
-            ngx_http_mcp_list_cache_log_hidden(bridge, list->kind, &parts[i]);
+            ngx_http_mcp_list_log_hidden(bridge, list->kind, &parts[i]);
         }
     }
 
@@ -537,8 +535,8 @@ ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
 
 /* once for each list of an upstream */
 
-static void
-ngx_http_mcp_list_cache_log_hidden(ngx_http_mcp_bridge_t *bridge,
+void
+ngx_http_mcp_list_log_hidden(ngx_http_mcp_bridge_t *bridge,
     ngx_uint_t kind, ngx_mcp_merge_part_t *part)
 {
     u_char             *p, quote[NGX_MCP_QUOTE];

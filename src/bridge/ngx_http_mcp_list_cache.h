@@ -67,6 +67,14 @@ ngx_mcp_merge_t *ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t kind);
 
 
+/*
+ * Says, once, that entries of this part were left out when a list of this kind
+ * was merged; sources are as above.
+ */
+void ngx_http_mcp_list_log_hidden(ngx_http_mcp_bridge_t *bridge,
+    ngx_uint_t kind, ngx_mcp_merge_part_t *part);
+
+
 /* waits for a list that is fetched for the first time */
 
 typedef struct {

@@ -6,9 +6,16 @@
 #include "ngx_http_mcp_route.h"
 #include "ngx_http_mcp_list_cache.h"
 #include "ngx_mcp_provider.h"
+#include "ngx_mcp_template.h"
+
+
+/* that a URI is compared with */
+#define NGX_HTTP_MCP_ROUTE_TEMPLATES  256
 
 
 static ngx_http_mcp_upstream_t *ngx_http_mcp_route_resource(
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller, ngx_str_t *uri);
+static ngx_http_mcp_upstream_t *ngx_http_mcp_route_template(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller, ngx_str_t *uri);
 static ngx_http_mcp_upstream_t *ngx_http_mcp_route_seek(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
@@ -100,11 +107,41 @@ ngx_http_mcp_route_resource(ngx_http_mcp_bridge_t *bridge,
          u = ngx_http_mcp_router_next(&bridge->router, u))
     {
         if (ngx_mcp_provider_is(bridge->zone, key, &u->name)) {
-            break;
+            return u;
         }
     }
 
-    return u;
+    return ngx_http_mcp_route_template(bridge, caller, uri);
+}
+
+
+/* the first with a template that the URI is, or may have come from; or NULL */
+
+static ngx_http_mcp_upstream_t *
+ngx_http_mcp_route_template(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_str_t *uri)
+{
+    ngx_uint_t              i;
+    ngx_mcp_merge_t        *index;
+    ngx_mcp_merge_entry_t  *entry;
+
+    index = ngx_http_mcp_list_cache_index(bridge, caller,
+                                          NGX_MCP_LIST_TEMPLATES);
+    if (index == NULL) {
+        return NULL;
+    }
+
+    entry = ngx_mcp_merge_find(index, uri);
+
+    for (i = 0; entry == NULL && i < index->n
+                && i < NGX_HTTP_MCP_ROUTE_TEMPLATES; i++)
+    {
+        if (ngx_mcp_template_matches(&index->entries[i].name, uri)) {
+            entry = &index->entries[i];
+        }
+    }
+
+    return entry ? &bridge->router.upstreams[entry->source] : NULL;
 }
 
 

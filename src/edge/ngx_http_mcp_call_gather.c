@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_list_cache.h"
 #include "ngx_mcp_merge.h"
 #include "ngx_mcp_provider.h"
 
@@ -711,6 +712,13 @@ ngx_http_mcp_gather_merge(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge)
 
     rc = ngx_mcp_merge(merge, gather->kind, parts, gather->n, 0, call->r->pool,
                        temp);
+
+    for (i = 0; rc == NGX_OK && !gather->lookup && i < gather->n; i++) {
+        if (parts[i].hidden) {
+            ngx_http_mcp_list_log_hidden(&call->ctx->conf->bridge,
+                                         gather->kind, &parts[i]);
+        }
+    }
 
 done:
 
