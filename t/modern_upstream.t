@@ -14,6 +14,19 @@ use Mcp::Test;
 
 my $KEY = 'io.modelcontextprotocol/';
 
+# arguments that are repeated in headers
+
+sub schema {
+    return { type => 'object', properties => {
+        ($Mcp::Upstream::V{renamed} || 'region') =>
+            { type => 'string', 'x-mcp-header' => 'Region' },
+        a => { type => 'object', properties => {
+            b => { type => 'integer', 'x-mcp-header' => 'Deep' },
+        } },
+    } };
+}
+
+
 my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
     info => { name => 'forecasts', version => '2' },
     instructions => 'ask politely',
@@ -22,12 +35,13 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
         prompts => {}, resources => { subscribe => JSON::PP::true },
         completions => {}, extensions => { 'com.example/x' => {} },
     },
-    'tools/list' => { tools => [
-        { name => 'plain', inputSchema => { type => 'object' },
+    'tools/list' => sub { return { tools => [
+        { name => 'plain', inputSchema => schema(),
           outputSchema => { type => 'object', properties => {} } },
         { name => 'odd', inputSchema => { type => 'object' },
           outputSchema => { type => 'array' } },
-    ] },
+    ] } },
+    params => { plain => { Region => 'region', Deep => 'a.b' } },
     'prompts/get' => { messages => [] },
     'completion/complete' => { completion => { values => ['x'] } },
     'resources/read' => sub {
@@ -163,7 +177,7 @@ is_deeply(meta('tools/call')->{"${KEY}clientCapabilities"},
 
 $r = $s->call('tools/list');
 is_deeply($r->{result}, { tools => [
-    { name => 'plain', inputSchema => { type => 'object' },
+    { name => 'plain', inputSchema => schema(),
       outputSchema => { type => 'object', properties => {} } },
     { name => 'odd', inputSchema => { type => 'object' } },
 ] }, 'a list: no hints, and no schema that clients do not know');
@@ -194,6 +208,26 @@ $r = $s->tool('plain', { how => 'error', code => -32021 });
 is_deeply($r->{result}, { content => [{ type => 'text',
               text => 'it says so' }], isError => JSON::PP::true },
           'a capability that the client lacks');
+
+
+# arguments in headers
+
+sub lists { scalar $up->calls('tools/list') }
+
+$s->tool('plain') for 1 .. 4;
+my $before = lists();
+$r = $s->tool('plain', { region => 'eu', a => { b => 12 } });
+ok($r->{result}, 'a tool with arguments that are repeated');
+is(seen('tools/call')->{headers}{'mcp-param-deep'}, 12, 'in headers');
+ok($s->tool('plain', { region => "\x{fc} " })->{result}, 'encoded');
+is(lists(), $before, 'the list is read once');
+
+$up->set(renamed => 'place');
+$up->set(params => { plain => { Region => 'place' } });
+$r = $s->tool('plain', { place => 'us' });
+ok($r->{result}, 'it is read again when the headers are refused');
+is(seen('tools/call')->{headers}{'mcp-param-region'}, 'us', 'and sent again');
+is(lists(), $before + 1, 'once');
 
 
 # streams

@@ -241,6 +241,7 @@ ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
 
     ureq->r = call->r;
     ureq->owner = ctx->caller.session;
+    ureq->level = ctx->caller.level;
     ureq->call = call->record.ref;
     ureq->tenant = ctx->caller.tenant;
     ureq->upstream = call->route.upstream;

@@ -155,6 +155,10 @@ void ngx_http_mcp_upstream_request_end(ngx_http_mcp_upstream_request_t *ureq,
 void ngx_http_mcp_upstream_request_later(ngx_http_mcp_upstream_request_t *ureq,
     ngx_msec_t time);
 
+/* the message is sent again, in a later event, after open() */
+void ngx_http_mcp_upstream_request_reopen(
+    ngx_http_mcp_upstream_request_t *ureq);
+
 /* fails, or succeeds without being sent, in a later event */
 void ngx_http_mcp_upstream_request_post_end(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);

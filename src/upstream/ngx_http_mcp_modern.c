@@ -4,6 +4,8 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_input.h"
+#include "ngx_http_mcp_tools.h"
+#include "ngx_mcp_envelope.h"
 #include "ngx_mcp_modern.h"
 #include "ngx_mcp_id.h"
 
@@ -11,6 +13,9 @@
 /* rounds of input for one request, and the pause where nothing is asked, ms */
 #define NGX_HTTP_MCP_MODERN_ROUNDS  8
 #define NGX_HTTP_MCP_MODERN_PAUSE   250
+
+/* of a list of tools */
+#define NGX_HTTP_MCP_MODERN_PAGES   64
 
 
 /* of a client that never said which logs it wants */
@@ -27,16 +32,42 @@
 typedef struct {
     ngx_str_t                 envelope;     /* members of params._meta, raw */
     ngx_uint_t                method;       /* ngx_mcp_method_e */
-    ngx_http_mcp_input_t     *input;        /* of the round at hand, or NULL */
+    ngx_http_mcp_input_t     *input;        /* that is wanted, or NULL */
+    ngx_http_mcp_input_t     *round;        /* that is given, or NULL */
     ngx_uint_t                rounds;
     ngx_str_t                 client_id;    /* raw, where it was sent again */
     ngx_str_t                 id;           /* with this one */
+    ngx_str_t                 tool;         /* raw, of the list; or empty */
+    ngx_http_mcp_tools_t     *tools;        /* the list that is read */
+    ngx_http_mcp_scope_t      scope;        /* for that */
+    ngx_str_t                 cursor;       /* raw, of its next page */
+    ngx_uint_t                pages;
+    unsigned                  listed:1;     /* tool is known */
+    unsigned                  again:1;      /* headers were refused: the list
+                                               is read, and it is sent, */
+    unsigned                  refreshed:1;  /* or was, again */
     unsigned                  told:1;       /* what the stream tells of */
     unsigned                  nothing:1;    /* it tells of nothing */
 } ngx_http_mcp_modern_own_t;
 
 
 static ngx_int_t ngx_http_mcp_modern_open(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_modern_tool(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_modern_list(
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
+static void ngx_http_mcp_modern_tools_left(void *data);
+static ngx_int_t ngx_http_mcp_modern_params(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_exchange_t *x,
+    ngx_mcp_json_t *json);
+static ngx_int_t ngx_http_mcp_modern_param(void *data, ngx_str_t *name,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_modern_end(
     ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_modern_envelope(ngx_pool_t *pool,
     ngx_mcp_modern_client_t *client, ngx_str_t *envelope);
@@ -109,12 +140,20 @@ ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
     NULL,                                  /* absent */
     ngx_http_mcp_modern_heal,
     NULL,                                  /* release */
-    NULL,                                  /* end */
+    ngx_http_mcp_modern_end,
     ngx_http_mcp_modern_refused,
     ngx_http_mcp_modern_probe,
     ngx_http_mcp_modern_probe_head,
     ngx_http_mcp_modern_probe_result,
     ngx_http_mcp_modern_probed
+};
+
+
+static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_modern_list_handlers = {
+    NULL,
+    ngx_http_mcp_modern_list_message,
+    NULL,
+    ngx_http_mcp_modern_list_done
 };
 
 
@@ -152,7 +191,7 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
     }
 
     if (ureq->own) {
-        return NGX_OK;
+        return ngx_http_mcp_modern_tool(ureq);
     }
 
     pool = ureq->r->pool;
@@ -177,9 +216,10 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
 
     } else if (rc == NGX_DECLINED) {
 
-        /* the module's own */
+        /* the module's own, or that of a client without a session */
 
         client.capabilities = ureq->capabilities;
+        client.level = ureq->level;
         rc = NGX_OK;
     }
 
@@ -193,6 +233,227 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
     own->method = ngx_mcp_method_parse(&ureq->scope.method);
     ureq->own = own;
 
+    return ngx_http_mcp_modern_tool(ureq);
+}
+
+
+/*
+ * Some arguments of a tool are to be repeated in headers: which, is in the
+ * upstream's list, which is read first where it is not known.
+ */
+
+static ngx_int_t
+ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_int_t                   rc;
+    ngx_str_t                   raw, name;
+    ngx_mcp_json_t              json;
+    ngx_pool_cleanup_t         *cln;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+
+    if (own->method != NGX_MCP_METHOD_TOOLS_CALL || own->listed) {
+        return NGX_OK;
+    }
+
+    if (ngx_mcp_json_scan(&json, &ureq->body) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (json.members[NGX_MCP_PATH_NAME].type != NGX_MCP_JSON_STRING) {
+        return NGX_OK;
+    }
+
+    raw = ngx_mcp_json_span(&json, NGX_MCP_PATH_NAME, ureq->body.data);
+
+    name.data = ngx_pnalloc(ureq->r->pool, raw.len);
+    if (name.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    name.len = ngx_mcp_json_unescape(name.data, &raw) - name.data;
+
+    rc = ngx_http_mcp_tools_get(ureq->upstream, &ureq->tenant, &name,
+                                ureq->r->pool, &own->tool);
+
+    if (rc != NGX_DECLINED) {
+        own->listed = 1;
+        return rc;
+    }
+
+    cln = ngx_pool_cleanup_add(ureq->r->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    own->tools = ngx_http_mcp_tools_create(&ureq->tenant);
+    if (own->tools == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_mcp_modern_tools_left;
+    cln->data = own;
+
+    own->pages = 0;
+    ngx_str_null(&own->cursor);
+
+    return ngx_http_mcp_modern_list(ureq) == NGX_OK ? NGX_AGAIN : NGX_ERROR;
+}
+
+
+static void
+ngx_http_mcp_modern_tools_left(void *data)
+{
+    ngx_http_mcp_modern_own_t *own = data;
+
+    if (own->tools) {
+        ngx_http_mcp_tools_free(own->tools);
+        own->tools = NULL;
+    }
+}
+
+
+/* asks for a page of the list, as the client */
+
+static ngx_int_t
+ngx_http_mcp_modern_list(ngx_http_mcp_upstream_request_t *ureq)
+{
+    u_char                     *p;
+    ngx_str_t                   params, body;
+    ngx_pool_t                 *pool;
+    ngx_http_mcp_exchange_t    *x;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+    pool = ureq->r->pool;
+
+    ngx_memzero(&own->scope, sizeof(ngx_http_mcp_scope_t));
+    ngx_str_set(&own->scope.method, "tools/list");
+    own->scope.request_id = ngx_http_mcp_own_id;
+
+    p = ngx_pnalloc(pool, sizeof("{\"_meta\":{},\"cursor\":}")
+                          + own->envelope.len + own->cursor.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    params.data = p;
+    p = ngx_sprintf(p, "{\"_meta\":{%V}", &own->envelope);
+
+    if (own->cursor.len) {
+        p = ngx_sprintf(p, ",\"cursor\":%V", &own->cursor);
+    }
+
+    *p++ = '}';
+    params.len = p - params.data;
+
+    body = ngx_mcp_request_compose(pool, &ngx_http_mcp_own_id,
+                                   &own->scope.method, &params);
+
+    x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &own->scope);
+
+    if (x == NULL || body.data == NULL
+        || ngx_http_mcp_upstream_body(x, &body) != NGX_OK
+        || ngx_http_mcp_headers_mint(x, &ngx_http_mcp_modern_method,
+                                     &own->scope.method)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    x->data = ureq;
+    x->client_headers = 1;
+    x->protocol_version = *ngx_mcp_revision_name(NGX_MCP_2026_07_28);
+    x->handlers = &ngx_http_mcp_modern_list_handlers;
+
+    ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_INITIALIZE_TIME);
+
+    ureq->x = x;
+
+    return ngx_http_mcp_exchange_start(x);
+}
+
+
+static void
+ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t                         id, rest, name, value;
+    ngx_http_mcp_modern_own_t        *own;
+    ngx_http_mcp_upstream_request_t  *ureq;
+    static ngx_str_t                  cursor = ngx_string("nextCursor");
+
+    ureq = x->data;
+    own = ureq->own;
+
+    if (ureq->closed || own->tools == NULL) {
+        return;
+    }
+
+    id = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_ID, text->data);
+
+    if (!ngx_mcp_json_same_id(&id, &ngx_http_mcp_own_id)) {
+        return;
+    }
+
+    ngx_http_mcp_exchange_answered(x);
+
+    ngx_str_null(&own->cursor);
+
+    if (x->scan.members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT) {
+        return;
+    }
+
+    rest = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_RESULT, text->data);
+
+    if (ngx_http_mcp_tools_add(own->tools, &rest) != NGX_OK) {
+        return;
+    }
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+        if (ngx_mcp_json_is(&name, &cursor) && value.data[0] == '"') {
+            (void) ngx_http_mcp_string_copy(ureq->r->pool, &own->cursor,
+                                            &value);
+        }
+    }
+}
+
+
+/* without its list, an upstream gets the call without such headers */
+
+static void
+ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_http_mcp_modern_own_t        *own;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = x->data;
+    own = ureq->own;
+
+    if (ngx_http_mcp_upstream_request_stopped(ureq)) {
+        return;
+    }
+
+    if (own->cursor.len && ++own->pages < NGX_HTTP_MCP_MODERN_PAGES) {
+
+        if (ngx_http_mcp_modern_list(ureq) != NGX_OK) {
+            ngx_http_mcp_upstream_request_end(ureq, NGX_HTTP_MCP_BAD);
+        }
+
+        return;
+    }
+
+    ngx_http_mcp_tools_keep(ureq->upstream, own->tools);
+    own->tools = NULL;
+
+    ngx_http_mcp_upstream_request_next(ureq);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_end(ngx_http_mcp_upstream_request_t *ureq)
+{
     return NGX_OK;
 }
 
@@ -236,7 +497,7 @@ ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
 
     ngx_str_null(&members);
 
-    if (own->input) {
+    if (own->round) {
 
         if (own->client_id.len == 0) {
             own->client_id = ngx_mcp_json_span(&json, NGX_MCP_PATH_ID,
@@ -246,8 +507,6 @@ ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
         if (ngx_http_mcp_modern_members(ureq, &members) != NGX_OK) {
             return NGX_ERROR;
         }
-
-        own->input = NULL;
     }
 
     body = ngx_mcp_modern_request(ureq->r->pool, &ureq->body, &json,
@@ -257,7 +516,85 @@ ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_ERROR;
     }
 
+    if (own->tool.len && ngx_http_mcp_modern_params(ureq, x, &json) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return ngx_http_mcp_modern_headers(x, &ureq->body, &json);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_params(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_exchange_t *x, ngx_mcp_json_t *json)
+{
+    ngx_str_t                   rest, name, value, arguments;
+    ngx_http_mcp_modern_own_t  *own;
+    static ngx_str_t            member = ngx_string("arguments");
+
+    own = ureq->own;
+    ngx_str_null(&arguments);
+
+    rest = ngx_mcp_json_span(json, NGX_MCP_PATH_PARAMS, ureq->body.data);
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+        if (ngx_mcp_json_is(&name, &member) && value.data[0] == '{') {
+            arguments = value;
+        }
+    }
+
+    return ngx_mcp_params_walk(&own->tool, &arguments, ureq->r->pool,
+                               ngx_http_mcp_modern_param, x);
+}
+
+
+/* the name is the upstream's own: it must be one of a header */
+
+static ngx_int_t
+ngx_http_mcp_modern_param(void *data, ngx_str_t *name, ngx_str_t *value)
+{
+    ngx_http_mcp_exchange_t *x = data;
+
+    u_char     *p, ch;
+    size_t      i;
+    ngx_str_t   header, text;
+
+    if (value->len == 0 || name->len == 0) {
+        return NGX_OK;
+    }
+
+    for (i = 0; i < name->len; i++) {
+        ch = name->data[i];
+
+        if (!((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')
+              || (ch >= '0' && ch <= '9') || ch == '-' || ch == '_'
+              || ch == '.'))
+        {
+            return NGX_OK;
+        }
+    }
+
+    p = ngx_pnalloc(x->r->pool, sizeof("Mcp-Param-") + name->len + value->len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    header.data = p;
+    p = ngx_cpymem(p, "Mcp-Param-", sizeof("Mcp-Param-") - 1);
+    p = ngx_cpymem(p, name->data, name->len);
+    header.len = p - header.data;
+
+    text = *value;
+
+    if (value->data[0] == '"') {
+        text.data = p;
+        text.len = ngx_mcp_json_unescape(p, value) - p;
+    }
+
+    text = ngx_http_mcp_modern_header(x->r->pool, &text);
+
+    return text.data ? ngx_http_mcp_headers_mint(x, &header, &text)
+                     : NGX_ERROR;
 }
 
 
@@ -699,7 +1036,21 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
 
     own = ureq->own;
 
-    if (own->input == NULL || ureq->aborted) {
+    if (ureq->aborted) {
+        return NGX_OK;
+    }
+
+    if (own->again) {
+        own->again = 0;
+        own->listed = 0;
+
+        ngx_http_mcp_tools_forget(ureq->upstream, &ureq->tenant);
+        ngx_http_mcp_upstream_request_reopen(ureq);
+
+        return NGX_AGAIN;
+    }
+
+    if (own->input == NULL) {
         return NGX_OK;
     }
 
@@ -716,12 +1067,15 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
     own->id.data = p;
     own->id.len = NGX_MCP_UUID_LEN + 2;
 
-    if (own->input->n == 0) {
+    own->round = own->input;
+    own->input = NULL;
+
+    if (own->round->n == 0) {
         ngx_http_mcp_upstream_request_later(ureq, NGX_HTTP_MCP_MODERN_PAUSE);
         return NGX_AGAIN;
     }
 
-    if (ureq->input && ureq->input(ureq, own->input) == NGX_OK) {
+    if (ureq->input && ureq->input(ureq, own->round) == NGX_OK) {
         ureq->asking = 1;
         return NGX_AGAIN;
     }
@@ -771,7 +1125,7 @@ ngx_http_mcp_modern_members(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_input_request_t  *request;
 
     own = ureq->own;
-    input = own->input;
+    input = own->round;
     request = input->requests;
 
     len = sizeof("\"inputResponses\":{},\"requestState\":") + input->state.len;
@@ -916,9 +1270,10 @@ static ngx_int_t
 ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
-    ngx_int_t        code;
-    ngx_str_t        id, raw, error, out, why;
-    ngx_mcp_json_t  *json;
+    ngx_int_t                   code;
+    ngx_str_t                   id, raw, error, out, why;
+    ngx_mcp_json_t             *json;
+    ngx_http_mcp_modern_own_t  *own;
 
     json = &ureq->x->scan;
 
@@ -934,6 +1289,21 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
         || code > NGX_HTTP_MCP_MODERN_HEADERS)
     {
         return NGX_OK;
+    }
+
+    own = ureq->own;
+
+    if (code == NGX_HTTP_MCP_MODERN_HEADERS && !own->refreshed
+        && own->method == NGX_MCP_METHOD_TOOLS_CALL)
+    {
+        /* the tool may have other headers than it had */
+
+        own->again = 1;
+        own->refreshed = 1;
+
+        ngx_http_mcp_exchange_answered(ureq->x);
+
+        return NGX_DECLINED;
     }
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);

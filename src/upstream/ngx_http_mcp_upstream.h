@@ -54,6 +54,8 @@ typedef struct {
     ngx_uint_t                        alone;       /* it was logged that it told
                                                       a session alone of an
                                                       update */
+    ngx_queue_t                       tools;       /* ngx_http_mcp_tools.h */
+    ngx_uint_t                        ntools;
 } ngx_http_mcp_upstream_worker_t;
 
 

@@ -412,6 +412,14 @@ ngx_http_mcp_upstream_request_later(ngx_http_mcp_upstream_request_t *ureq,
 
 
 void
+ngx_http_mcp_upstream_request_reopen(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ureq->step = ngx_http_mcp_upstream_request_open;
+    ngx_http_mcp_upstream_request_delay(ureq, 0);
+}
+
+
+void
 ngx_http_mcp_upstream_request_answered(ngx_http_mcp_upstream_request_t *ureq)
 {
     if (ureq->asking) {

@@ -48,6 +48,8 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_str_t                         capabilities;  /* declared if it is a
                                                      shared one; raw, or empty
                                                      */
+    ngx_uint_t                        level;      /* of logs, of a client
+                                                     without a session */
     ngx_http_mcp_scope_t              scope;      /* of the message */
     ngx_str_t                         body;
     unsigned                          existing:1; /* only if it is made; else
