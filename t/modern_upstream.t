@@ -98,6 +98,11 @@ server {
         mcp_upstream up /_up protocol=modern;
     }
 
+    location = /auto {
+        mcp_endpoint zone=main;
+        mcp_upstream auto /_up;
+    }
+
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
 }
 CONF
@@ -259,6 +264,13 @@ is(scalar $up->calls('notifications/cancelled'), 0, 'that is all');
 $s->notify('notifications/roots/list_changed');
 is(scalar $up->calls('notifications/roots/list_changed'), 0,
    'roots are not told of');
+
+# found out: it refuses a handshake as such servers do
+
+my $auto = $t->session(path => '/auto');
+
+is($auto->{server}{serverInfo}{name}, 'forecasts', 'found out by itself');
+is($auto->tool('plain')->{result}{content}[0]{text}, 'done', 'a call');
 
 is($s->delete->{status}, 200, 'DELETE');
 is(scalar $up->requests(sub { $_[0]{method} ne 'POST' }), 0,

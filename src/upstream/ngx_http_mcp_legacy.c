@@ -774,6 +774,12 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
         return;
     }
 
+    if (probe->newer && probe->upstream->protocol == NGX_HTTP_MCP_AUTO
+        && ngx_http_mcp_probe_with(probe, &ngx_http_mcp_modern) == NGX_OK)
+    {
+        return;
+    }
+
     if (probe->absent) {
         probe->failure = failure;
 

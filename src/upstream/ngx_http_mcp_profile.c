@@ -376,6 +376,7 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
     probe->answered = 0;
     probe->absent = 0;
     probe->error = 0;
+    probe->newer = 0;
     ngx_str_null(&probe->wrong);
 
     return ngx_http_mcp_background_send(x, &body);
@@ -401,6 +402,12 @@ ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     if (code.len == 6 && ngx_strncmp(code.data, "-32601", 6) == 0) {
         probe->absent = 1;
+    }
+
+    if (code.len == 6 && (ngx_strncmp(code.data, "-32020", 6) == 0
+                          || ngx_strncmp(code.data, "-32022", 6) == 0))
+    {
+        probe->newer = 1;
     }
 
     if (ngx_http_mcp_initialize_answer(x, text, &ngx_http_mcp_own_id, &result,
@@ -470,10 +477,14 @@ ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe)
 
     manner = ngx_http_mcp_manner_next(probe->upstream, probe->manner);
 
-    if (manner == NULL) {
-        return NGX_DECLINED;
-    }
+    return manner ? ngx_http_mcp_probe_with(probe, manner) : NGX_DECLINED;
+}
 
+
+ngx_int_t
+ngx_http_mcp_probe_with(ngx_http_mcp_probe_t *probe,
+    ngx_http_mcp_manner_t *manner)
+{
     probe->manner = manner;
 
     return manner->probe(probe);

@@ -83,6 +83,7 @@ struct ngx_http_mcp_probe_s {
     unsigned                        answered:1;   /* by a result */
     unsigned                        absent:1;     /* it lacks the method */
     unsigned                        error:1;      /* by a JSON-RPC error */
+    unsigned                        newer:1;      /* of a later revision */
     unsigned                        away:1;       /* it answered nothing */
     unsigned                        given_up:1;   /* for others to probe */
 };
@@ -97,6 +98,10 @@ ngx_int_t ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe,
  * or NGX_DECLINED: there is no other.
  */
 ngx_int_t ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe);
+
+/* likewise, but this one is tried; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_mcp_probe_with(ngx_http_mcp_probe_t *probe,
+    struct ngx_http_mcp_manner_s *manner);
 
 /* the end: its kind (ngx_mcp_profile_e), with probe->known */
 void ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what);

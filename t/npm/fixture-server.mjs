@@ -3,9 +3,10 @@
  *
  * A dual-era MCP server for the official conformance suite:
  *
- *   node fixture-server.mjs PORT
+ *   node fixture-server.mjs PORT [modern]
  *
- * listens on 127.0.0.1:PORT, path /mcp, and prints "ready" when it does.
+ * listens on 127.0.0.1:PORT, path /mcp, and prints "ready" when it does;
+ * modern: as a server of 2026-07-28 alone.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -22,9 +23,11 @@ import { createServer } from './fixture-parts.mjs';
 
 
 const port = Number(process.argv[2]);
+const only = process.argv[3] === 'modern';
 const sessions = new Map();
 
 const modern = createMcpHandler(() => createServer({ modern }), {
+    legacy: only ? 'reject' : 'stateless',
     onerror: (e) => console.error('modern:', e.message)
 });
 const modernHandler = toNodeHandler(modern);
@@ -120,9 +123,13 @@ async function handle(req, res) {
             mcpMethodHeader: req.headers['mcp-method']
         });
 
-        if (kind !== 'legacy') {
+        if (only || kind !== 'legacy') {
             return modernHandler(req, res, body);
         }
+    }
+
+    if (only) {
+        return modernHandler(req, res);
     }
 
     const id = req.headers['mcp-session-id'];

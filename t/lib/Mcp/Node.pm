@@ -242,10 +242,10 @@ sub everything {
 # the server with what the conformance suite asks for
 
 sub fixture {
-    my ($class, $port) = @_;
+    my ($class, $port, @mode) = @_;
 
-    return $class->server(port => $port,
-                          command => [node(), 'fixture-server.mjs', $port]);
+    return $class->server(port => $port, command => [
+        node(), 'fixture-server.mjs', $port, @mode ]);
 }
 
 

@@ -239,6 +239,9 @@ sub modern {
         my $p = $j->{params} || {};
         my $meta = $p->{_meta};
 
+        return $refuse->(400, -32022, 'version', { supported => [
+                                                   '2026-07-28' ] })
+            if $method eq 'initialize' && !$meta;
         return $refuse->(400, -32602, 'no envelope')
             unless ref $meta eq 'HASH' && $meta->{"${key}protocolVersion"}
                    && ref $meta->{"${key}clientCapabilities"} eq 'HASH';
