@@ -996,7 +996,7 @@ ngx_http_mcp_list_merge_builtins(ngx_http_mcp_list_merge_t *merge, u_char *p)
     ngx_int_t                rc;
     ngx_http_mcp_builtin_t  *tool;
 
-    if (!merge->first) {
+    if (!merge->first || merge->caller->session.block == 0) {
         return p;
     }
 

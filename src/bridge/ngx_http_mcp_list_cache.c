@@ -12,6 +12,8 @@
 
 #define NGX_HTTP_MCP_LIST_CACHE_BUCKETS  1024
 
+#define NGX_HTTP_MCP_LIST_ANNOTATED  2
+
 /* how often the zone is told that a copy is in use, ms */
 #define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
 
@@ -618,6 +620,19 @@ ngx_http_mcp_list_cache_release(void *data)
     if (--list->uses == 0 && !list->linked) {
         ngx_destroy_pool(list->pool);
     }
+}
+
+
+ngx_uint_t
+ngx_http_mcp_list_cache_annotated(ngx_http_mcp_list_copy_t *list)
+{
+    if (list->annotated == 0) {
+        list->annotated = ngx_strnstr(list->text.data, "\"x-mcp-header\"",
+                                      list->text.len)
+                          ? NGX_HTTP_MCP_LIST_ANNOTATED : 1;
+    }
+
+    return list->annotated == NGX_HTTP_MCP_LIST_ANNOTATED;
 }
 
 

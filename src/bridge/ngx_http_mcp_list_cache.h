@@ -36,6 +36,7 @@ typedef struct {
     ngx_pool_t               *pool;       /* in which all of it is */
     ngx_uint_t                uses;
     ngx_uint_t                linked;
+    ngx_uint_t                annotated;  /* 0: it is not known yet */
     ngx_msec_t                touched;    /* the zone knows of its use then */
 } ngx_http_mcp_list_copy_t;
 
@@ -55,6 +56,9 @@ ngx_int_t ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_uint_t partial,
     ngx_http_mcp_list_copy_t **list);
 void ngx_http_mcp_list_cache_release(void *list);
+
+/* whether a tool of it has arguments that headers repeat */
+ngx_uint_t ngx_http_mcp_list_cache_annotated(ngx_http_mcp_list_copy_t *list);
 
 /*
  * What is known of the list of this kind for the caller's audience, by the

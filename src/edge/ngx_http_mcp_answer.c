@@ -232,7 +232,7 @@ ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id, ngx_str_t *result)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    body = ctx->client->result(r->pool, id, result);
+    body = ctx->client->result(ctx, r->pool, id, result);
 
     if (body.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -292,9 +292,11 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
     }
 
     ctx->error = reply->code;
-    status = ctx->client->status(reply->status, reply->code);
+    status = reply->status;
 
     if (reply->nparts == 0) {
+        status = ctx->client->status(status, reply->code);
+
         ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                       "mcp endpoint \"%V\" answered %ui, %i: %V",
                       &ctx->conf->name, status, reply->code, &reply->message);
@@ -365,7 +367,7 @@ ngx_http_mcp_reply_text(ngx_http_request_t *r, ngx_str_t *id,
                                    reply->code, &reply->message,
                                    reply->data.len ? &reply->data : NULL);
     } else {
-        *text = ctx->client->result(r->pool, id, &reply->result);
+        *text = ctx->client->result(ctx, r->pool, id, &reply->result);
     }
 
     return text->data ? NGX_OK : NGX_ERROR;

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_output.h"
 
 
@@ -31,6 +32,8 @@ struct ngx_http_mcp_large_s {
 
 static ngx_int_t ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_call_open_record(ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_call_open_alone(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_after(ngx_event_t *ev);
 static void ngx_http_mcp_call_reading(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_call_number(ngx_http_mcp_call_t *call);
@@ -49,6 +52,7 @@ static void ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_free_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_room(ngx_http_mcp_call_t *call,
     ngx_uint_t room);
+static void ngx_http_mcp_call_left(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call);
 static uint64_t ngx_http_mcp_call_detached_key(ngx_http_mcp_call_t *call);
 static ngx_http_mcp_call_t *ngx_http_mcp_call_detached_oldest(
@@ -223,9 +227,9 @@ ngx_http_mcp_call_after(ngx_event_t *ev)
 
 
 /*
- * As ngx_http_test_reading(), but a client that leaves only detaches: its
- * request runs on (2025-11-25 basic/transports, "Sending Messages": a
- * disconnect is no cancellation).
+ * As ngx_http_test_reading(), but a client that leaves only detaches: with a
+ * session its request runs on (2025-11-25 basic/transports, "Sending Messages":
+ * a disconnect is no cancellation).
  */
 
 static void
@@ -247,7 +251,6 @@ ngx_int_t
 ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                 rc;
-    ngx_str_t                 token;
     ngx_pool_cleanup_t       *cln;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
@@ -269,11 +272,10 @@ ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     cln->handler = ngx_http_mcp_call_cleanup;
     cln->data = call;
 
-    token = ngx_mcp_message_member(call->message, NGX_MCP_PATH_META_TOKEN);
+    rc = call->ctx->client->sessionless
+         ? ngx_http_mcp_call_open_alone(call)
+         : ngx_http_mcp_call_open_record(call);
 
-    rc = ngx_mcp_call_open(mlcf->zone, call->ctx->caller.session,
-                           &call->message->id, &token, mlcf->call_limit,
-                           call->local, &call->record);
     switch (rc) {
 
     case NGX_OK:
@@ -293,6 +295,9 @@ ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
                                         "a request with this id is running "
                                         "already");
 
+    case NGX_ERROR:
+        return NGX_ERROR;
+
     default:
         return ngx_http_mcp_reply_error(reply, NGX_HTTP_SERVICE_UNAVAILABLE,
                                         NGX_MCP_REFUSED,
@@ -308,6 +313,59 @@ ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     }
 
     return NGX_AGAIN;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_open_record(ngx_http_mcp_call_t *call)
+{
+    ngx_str_t                 token;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+
+    token = ngx_mcp_message_member(call->message, NGX_MCP_PATH_META_TOKEN);
+
+    return ngx_mcp_call_open(mlcf->zone, call->ctx->caller.session,
+                             &call->message->id, &token, mlcf->call_limit,
+                             call->local, &call->record);
+}
+
+
+/* the limit is that of the tenant's client: its identity, else its address */
+
+static ngx_int_t
+ngx_http_mcp_call_open_alone(ngx_http_mcp_call_t *call)
+{
+    u_char                   *p;
+    ngx_str_t                 key;
+    ngx_mcp_caller_t         *caller;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = call->ctx->conf;
+    caller = &call->ctx->caller;
+
+    if (caller->share.len == 0
+        && ngx_http_mcp_evaluate_share(call->r, call->ctx) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    key.len = sizeof("calls") + caller->tenant.len + 1 + caller->share.len;
+    key.data = ngx_pnalloc(call->r->pool, key.len);
+
+    if (key.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(key.data, "calls", sizeof("calls"));
+    p = ngx_cpymem(p, caller->tenant.data, caller->tenant.len);
+    *p++ = '\0';
+    ngx_memcpy(p, caller->share.data, caller->share.len);
+
+    return ngx_mcp_call_open_alone(mlcf->zone, &mlcf->name, &key,
+                                   mlcf->call_limit, call->local,
+                                   &call->record);
 }
 
 
@@ -817,6 +875,12 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     if (call->response != NGX_HTTP_MCP_CALL_STREAM) {
 
         if (call->batch || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
+
+            if (call->ctx->client->sessionless) {
+                ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_UNSENT, 1);
+                return;
+            }
+
             (void) ngx_mcp_log_session(mlcf->zone, call->ctx->caller.session,
                                        &event);
             return;
@@ -835,6 +899,16 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     }
 
     stream = call->ctx->stream;
+
+    if (call->ctx->client->sessionless) {
+
+        if (stream) {
+            ngx_memzero(&cursor, sizeof(ngx_mcp_cursor_t));
+            ngx_http_mcp_call_large(call, text, &cursor, flags);
+        }
+
+        return;
+    }
 
     rc = ngx_mcp_log_call(mlcf->zone, call->record.ref, &event, &cursor);
 
@@ -968,7 +1042,9 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
     ctx->responded = 1;
     ctx->response = 2;
 
-    ngx_mcp_call_stream(ctx->conf->zone, call->record.ref);
+    if (!ctx->client->sessionless) {
+        ngx_mcp_call_stream(ctx->conf->zone, call->record.ref);
+    }
 
     if (call->answerer->headers) {
         (void) call->answerer->headers(call);
@@ -1023,7 +1099,7 @@ ngx_http_mcp_call_stream_closed(void *data)
     }
 
     ngx_http_mcp_call_room(call, 1);
-    ngx_http_mcp_call_keep_running(call);
+    ngx_http_mcp_call_left(call);
 }
 
 
@@ -1085,7 +1161,9 @@ ngx_http_mcp_call_client_lost(ngx_http_mcp_call_t *call)
     call->r->connection->error = 0;
     call->gone = 1;
 
-    ngx_http_mcp_call_keep_running(call);
+    if (call->answerer->cancel || !call->ctx->client->sessionless) {
+        ngx_http_mcp_call_left(call);
+    }
 }
 
 
@@ -1100,7 +1178,25 @@ ngx_http_mcp_call_client_gone(ngx_http_mcp_call_t *call)
     }
 
     ngx_http_mcp_call_room(call, 1);
-    ngx_http_mcp_call_keep_running(call);
+    ngx_http_mcp_call_left(call);
+}
+
+
+/* it is cancelled, or runs on for a client that may come back */
+
+static void
+ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
+{
+    if (!call->ctx->client->sessionless) {
+        ngx_http_mcp_call_keep_running(call);
+        return;
+    }
+
+    if (call->state == NGX_HTTP_MCP_CALL_RUNNING) {
+        ngx_mcp_count(call->ctx->conf->zone, NGX_MCP_COUNTER_CALLS_CANCELLED,
+                      1);
+        ngx_http_mcp_call_abort(call, NGX_HTTP_MCP_CALL_LEFT);
+    }
 }
 
 

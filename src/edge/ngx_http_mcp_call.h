@@ -196,6 +196,10 @@ extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward;
 ngx_int_t ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
     ngx_uint_t session_only, ngx_http_mcp_reply_t *reply);
 
+/* who asks an upstream for the call */
+void ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq);
+
 /*
  * Likewise for a call that is answered here, with an empty result, once the
  * session's upstream session has heard of it, if there is one.

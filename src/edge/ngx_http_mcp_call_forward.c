@@ -2,8 +2,10 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include <ngx_sha1.h>
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_client.h"
+#include "ngx_http_mcp_header_iter.h"
 #include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_server_request.h"
@@ -11,6 +13,9 @@
 
 
 #define NGX_HTTP_MCP_CALL_BUFFER  16384
+
+/* bytes of a digest, SHA-1 */
+#define NGX_HTTP_MCP_PRINCIPAL    20
 
 /* cancellations that a worker sends at a time */
 #define NGX_HTTP_MCP_CANCELS_MAX  32
@@ -47,6 +52,9 @@ static ngx_int_t ngx_http_mcp_forward_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_http_mcp_upstream_request_t *ngx_http_mcp_forward_create(
     ngx_http_mcp_call_t *call, ngx_http_mcp_answerer_t *answerer);
+static ngx_int_t ngx_http_mcp_forward_principal(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *key);
+static void ngx_http_mcp_forward_digest(ngx_sha1_t *sha1, ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_forward_send(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static void ngx_http_mcp_forward_stop(ngx_http_mcp_call_t *call);
@@ -70,7 +78,9 @@ static void ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call,
 static ngx_int_t ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call,
     ngx_str_t *text);
 static void ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call,
-    ngx_str_t *text, ngx_uint_t keep);
+    ngx_str_t *text, ngx_mcp_json_t *json, ngx_uint_t keep);
+static ngx_int_t ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call,
+    ngx_str_t *text, ngx_mcp_json_t *json, ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_forward_piece(
     ngx_http_mcp_upstream_request_t *ureq, ngx_chain_t *in, ngx_uint_t last);
 static ngx_int_t ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call,
@@ -240,11 +250,10 @@ ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
     ureq = &forward->ureq;
 
     ureq->r = call->r;
-    ureq->owner = ctx->caller.session;
-    ureq->level = ctx->caller.level;
     ureq->call = call->record.ref;
-    ureq->tenant = ctx->caller.tenant;
     ureq->upstream = call->route.upstream;
+    ngx_http_mcp_call_caller(call, ureq);
+
     ureq->data = call;
 
     if (call->batch == NULL) {
@@ -263,6 +272,112 @@ ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
     ctx->upstream = ureq->upstream->name;
 
     return ureq;
+}
+
+
+void
+ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_mcp_caller_t  *caller;
+
+    caller = &call->ctx->caller;
+
+    ureq->owner = caller->session;
+    ureq->tenant = caller->tenant;
+    ureq->capabilities = caller->capabilities;
+    ureq->level = caller->level;
+
+    if (call->ctx->client->sessionless) {
+        ureq->principal = ngx_http_mcp_forward_principal;
+    }
+}
+
+
+/*
+ * By what an upstream may tell callers apart: what the operator says of them,
+ * and headers that cross and are for that.
+ */
+
+static ngx_int_t
+ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *key)
+{
+    u_char                      *p;
+    ngx_sha1_t                   sha1;
+    ngx_uint_t                   i;
+    ngx_table_elt_t             *h;
+    ngx_http_mcp_ctx_t          *ctx;
+    ngx_http_mcp_header_iter_t   iter;
+
+    static ngx_str_t  names[] = {
+        ngx_string("authorization"),
+        ngx_string("cookie"),
+        ngx_null_string
+    };
+
+    ctx = ngx_http_get_module_ctx(ureq->r, ngx_http_mcp_module);
+
+    if (ctx->principal.len) {
+        goto found;
+    }
+
+    ngx_sha1_init(&sha1);
+    ngx_http_mcp_forward_digest(&sha1, &ctx->caller.identity);
+    ngx_http_mcp_forward_digest(&sha1, &ctx->caller.list_key);
+
+    ngx_http_mcp_header_iter_init(&iter, &ureq->r->headers_in.headers);
+
+    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
+
+        for (i = 0; names[i].len; i++) {
+
+            if (h->key.len == names[i].len
+                && ngx_strncasecmp(h->key.data, names[i].data, names[i].len)
+                   == 0)
+            {
+                ngx_http_mcp_forward_digest(&sha1, &names[i]);
+                ngx_http_mcp_forward_digest(&sha1, &h->value);
+            }
+        }
+    }
+
+    p = ngx_pnalloc(ureq->r->pool, NGX_HTTP_MCP_PRINCIPAL + NGX_MCP_UUID_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_sha1_final(p, &sha1);
+
+    ctx->principal.data = p;
+    ctx->principal.len = NGX_HTTP_MCP_PRINCIPAL;
+
+    /* one for all upstreams of the endpoint */
+
+    ctx->borrowed.data = p + NGX_HTTP_MCP_PRINCIPAL;
+    ctx->borrowed.len = NGX_MCP_UUID_LEN;
+
+    ngx_http_mcp_stable_id(ngx_http_mcp_router_next(&ctx->conf->bridge.router,
+                                                    NULL),
+                           &ctx->caller.tenant, &ctx->principal,
+                           ctx->borrowed.data);
+
+found:
+
+    *key = ctx->principal;
+    ureq->session = ctx->borrowed;
+
+    return NGX_OK;
+}
+
+
+/* lengths tell where the one ends and the next one begins */
+
+static void
+ngx_http_mcp_forward_digest(ngx_sha1_t *sha1, ngx_str_t *text)
+{
+    ngx_sha1_update(sha1, &text->len, sizeof(size_t));
+    ngx_sha1_update(sha1, text->data, text->len);
 }
 
 
@@ -322,7 +437,8 @@ ngx_http_mcp_forward_cancel(ngx_http_mcp_call_t *call)
     forward = call->data;
 
     if (call->state == NGX_HTTP_MCP_CALL_STOPPING
-        && call->reason == NGX_HTTP_MCP_CALL_ABANDONED
+        && (call->reason == NGX_HTTP_MCP_CALL_ABANDONED
+            || call->reason == NGX_HTTP_MCP_CALL_LEFT)
         && forward->ureq.x && !forward->ureq.sessionless)
     {
         (void) ngx_http_mcp_forward_cancelled(call);
@@ -384,7 +500,8 @@ ngx_http_mcp_forward_wake(ngx_http_mcp_call_t *call)
 
 /*
  * The upstream answers with SSE, and so does nginx.  If the result of a tool is
- * the first message and comes soon, JSON costs less.
+ * the first message and comes soon, JSON costs less; and an error may have a
+ * status that says so, if the client knows of such.
  */
 
 static void
@@ -394,7 +511,8 @@ ngx_http_mcp_forward_streams(ngx_http_mcp_upstream_request_t *ureq)
 
     call = ureq->data;
 
-    if (call->message->method_code != NGX_MCP_METHOD_TOOLS_CALL
+    if ((call->message->method_code != NGX_MCP_METHOD_TOOLS_CALL
+         && !call->ctx->client->sessionless)
         || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON))
     {
         ngx_http_mcp_call_open_stream(call);
@@ -482,7 +600,7 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     ngx_http_mcp_forward_note(call, text);
-    ngx_http_mcp_forward_answer(call, text, 0);
+    ngx_http_mcp_forward_answer(call, text, json, 0);
 }
 
 
@@ -523,6 +641,12 @@ ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call, ngx_str_t *text)
         return 0;
     }
 
+    if (call->ctx->client->answer
+        && ngx_http_mcp_forward_adapt(call, text, NULL, &reply) != NGX_OK)
+    {
+        return 0;
+    }
+
     forward->missed = 1;
 
     ngx_http_mcp_call_missed(call, &reply, code, forward->ureq.x);
@@ -544,7 +668,7 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     ctx = call->ctx;
     pool = NULL;
 
-    if (id->len == 0
+    if (id->len == 0 && !ctx->client->sessionless
         && ngx_http_mcp_upstream_message_duplicate(ureq, &ctx->caller, text))
     {
         return;
@@ -554,7 +678,7 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
 
     if (rc != NGX_OK) {
 
-        if (id->len) {
+        if (id->len && rc == NGX_ERROR) {
             ngx_http_mcp_forward_refuse(call, ureq, id);
         }
 
@@ -583,7 +707,8 @@ ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
     ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
 
     audience.tenant = call->ctx->caller.tenant;
-    audience.session = call->ctx->caller.session_id;
+    audience.session = ureq->minted.len ? ureq->session
+                                        : call->ctx->caller.session_id;
 
     ngx_http_mcp_server_request_refuse(ureq, &audience, id);
 }
@@ -617,7 +742,7 @@ ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call, ngx_str_t *text,
                                             &x->refusal);
             if (error.data) {
                 ngx_http_mcp_forward_note(call, text);
-                ngx_http_mcp_forward_answer(call, &error, 1);
+                ngx_http_mcp_forward_answer(call, &error, NULL, 1);
             }
 
             return;
@@ -677,11 +802,11 @@ ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
-/* keep: the text stays as long as the request */
+/* json: its scan, or NULL; keep: the text stays as long as the request */
 
 static void
 ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
-    ngx_uint_t keep)
+    ngx_mcp_json_t *json, ngx_uint_t keep)
 {
     u_char                  *data;
     ngx_http_mcp_reply_t     reply;
@@ -695,6 +820,12 @@ ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
     reply.nparts = 1;
 
     if (ngx_http_mcp_forward_filter(call, &reply.parts[0]) != NGX_OK) {
+        return;
+    }
+
+    if (call->ctx->client->answer
+        && ngx_http_mcp_forward_adapt(call, text, json, &reply) != NGX_OK)
+    {
         return;
     }
 
@@ -712,6 +843,36 @@ ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
     forward->ureq.answered = 1;
 
     ngx_http_mcp_call_reply(call, &reply);
+}
+
+
+/* the answer as the manner of the client has it */
+
+static ngx_int_t
+ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_mcp_json_t *json, ngx_http_mcp_reply_t *reply)
+{
+    ngx_mcp_json_t  scan;
+
+    if (json == NULL || reply->parts[0].data != text->data) {
+
+        if (ngx_mcp_json_scan(&scan, &reply->parts[0]) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        json = &scan;
+    }
+
+    if (call->ctx->client->answer(call->r, call->ctx, json, &reply->parts[0],
+                                  &reply->status)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    reply->code = reply->status ? call->ctx->error : 0;
+
+    return NGX_OK;
 }
 
 
@@ -812,6 +973,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     if (call->response != NGX_HTTP_MCP_CALL_STREAM && call->batch == NULL
+        && call->ctx->client->answer == NULL
         && call->ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON
         && !ngx_http_mcp_list_filtered(call->ctx, call->message))
     {
@@ -826,7 +988,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
         forward->buffer.len = forward->size;
 
         ngx_http_mcp_forward_note(call, &forward->buffer);
-        ngx_http_mcp_forward_answer(call, &forward->buffer, 1);
+        ngx_http_mcp_forward_answer(call, &forward->buffer, &ureq->x->scan, 1);
     }
 
     return NGX_OK;
@@ -1094,7 +1256,7 @@ static ngx_int_t
 ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
 {
     u_char                           *p;
-    ngx_str_t                         none, method, params;
+    ngx_str_t                         none, method, params, *id;
     ngx_http_mcp_ctx_t               *ctx;
     ngx_http_mcp_forward_t           *forward;
     ngx_http_mcp_audience_t           audience;
@@ -1111,6 +1273,12 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
 
     audience.tenant = ctx->caller.tenant;
     audience.session = ctx->caller.session_id;
+    id = &call->message->id;
+
+    if (forward->ureq.minted.len) {
+        audience.session = forward->ureq.session;
+        id = &forward->ureq.minted;
+    }
 
     ureq = ngx_http_mcp_upstream_request_create(forward->ureq.upstream,
                                                 &audience,
@@ -1121,7 +1289,7 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
 
     ngx_http_mcp_calls.ncancels++;
 
-    ureq->owner = ctx->caller.session;
+    ureq->owner = forward->ureq.owner;
     ureq->existing = 1;
     ureq->answered = 1;
     ureq->done = ngx_http_mcp_cancel_done;
@@ -1132,14 +1300,14 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
 
     p = ngx_pnalloc(ureq->r->pool,
                     sizeof("{\"requestId\":,\"reason\":\"the client left\"}")
-                    + call->message->id.len);
+                    + id->len);
     if (p == NULL) {
         goto failed;
     }
 
     params.data = p;
     params.len = ngx_sprintf(p, "{\"requestId\":%V,\"reason\":"
-                             "\"the client left\"}", &call->message->id)
+                             "\"the client left\"}", id)
                  - p;
 
     if (ngx_http_mcp_upstream_request_compose(ureq, &none, &method, &params)

@@ -211,8 +211,7 @@ ngx_http_mcp_gather_request(ngx_http_mcp_gather_part_t *part)
 
     ureq->r = call->r;
     ureq->upstream = part->upstream;
-    ureq->owner = call->ctx->caller.session;
-    ureq->tenant = call->ctx->caller.tenant;
+    ngx_http_mcp_call_caller(call, ureq);
     ureq->client_waits = 1;
     ureq->message = ngx_http_mcp_gather_message;
     ureq->done = ngx_http_mcp_gather_done;

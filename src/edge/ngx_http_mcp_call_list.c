@@ -3,11 +3,16 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_list_cache.h"
 
 
 /* how long the first filling is waited for, ms */
 #define NGX_HTTP_MCP_LIST_TIMEOUT   5000
+
+/* the beginning of an answer */
+#define NGX_HTTP_MCP_LIST_ID      "{\"jsonrpc\":\"2.0\",\"id\":"
+#define NGX_HTTP_MCP_LIST_RESULT  ",\"result\":"
 
 
 /* a call that waits for a list */
@@ -74,11 +79,16 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         ngx_http_mcp_list_log_private(call->r, ctx);
     }
 
+    if (alone && ctx->client->sessionless) {
+        return NGX_DECLINED;
+    }
+
     /* a session is told of the lists of one key only */
 
-    if (alone
-        || !ngx_mcp_audience_of(ctx->conf->zone, &ctx->session,
-                                &ctx->caller.list_key))
+    if (!ctx->client->sessionless
+        && (alone
+            || !ngx_mcp_audience_of(ctx->conf->zone, &ctx->session,
+                                    &ctx->caller.list_key)))
     {
         if (!ctx->session.alone) {
             ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
@@ -256,26 +266,30 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply)
 {
     u_char     *p;
-    ngx_str_t  *id, *member, *parts;
+    ngx_str_t   stamp, *id, *member, *parts;
 
     parts = reply->parts;
     id = &call->message->id;
     member = ngx_mcp_list_member(list->list.kind);
+    stamp = call->ctx->client->stamp(call->ctx, call->r->pool);
 
     p = ngx_pnalloc(call->r->pool,
                     sizeof("{\"jsonrpc\":\"2.0\",\"id\":,\"result\":{\"\":["
                            "],\"nextCursor\":\"\"}}") - 1
-                    + id->len + member->len + NGX_MCP_CURSOR_LEN);
-    if (p == NULL) {
+                    + id->len + stamp.len + member->len + NGX_MCP_CURSOR_LEN);
+    if (stamp.data == NULL || p == NULL) {
         return NGX_ERROR;
     }
 
     parts[0].data = p;
 
-    p = ngx_cpymem(p, "{\"jsonrpc\":\"2.0\",\"id\":",
-                   sizeof("{\"jsonrpc\":\"2.0\",\"id\":") - 1);
+    p = ngx_cpymem(p, NGX_HTTP_MCP_LIST_ID,
+                   sizeof(NGX_HTTP_MCP_LIST_ID) - 1);
     p = ngx_cpymem(p, id->data, id->len);
-    p = ngx_cpymem(p, ",\"result\":{\"", sizeof(",\"result\":{\"") - 1);
+    p = ngx_cpymem(p, NGX_HTTP_MCP_LIST_RESULT "{",
+                   sizeof(NGX_HTTP_MCP_LIST_RESULT "{") - 1);
+    p = ngx_cpymem(p, stamp.data, stamp.len);
+    *p++ = '"';
     p = ngx_cpymem(p, member->data, member->len);
     p = ngx_cpymem(p, "\":[", 3);
 
@@ -320,9 +334,8 @@ ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call,
     u_char    *whole;
     ngx_str_t  text, result;
 
-    start = ngx_mcp_list_member(list->list.kind)->len
-            + sizeof("{\"\":[") - 1;
-    start = reply->parts[0].len - start;
+    start = sizeof(NGX_HTTP_MCP_LIST_ID NGX_HTTP_MCP_LIST_RESULT) - 1
+            + call->message->id.len;
 
     if (ngx_http_mcp_reply_text(call->r, &call->message->id, reply, &text)
         != NGX_OK)

@@ -276,6 +276,13 @@ ngx_http_mcp_local_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     name = ngx_mcp_message_string(m, NGX_MCP_PATH_NAME, call->r->pool);
     tool = ngx_http_mcp_builtin(&mlcf->bridge, &name);
 
+    if (tool && call->ctx->caller.session.block == 0) {
+
+        /* they are about a session */
+
+        tool = NULL;
+    }
+
     if (tool == NULL) {
 
         if (mlcf->bridge.router.n) {

@@ -18,10 +18,25 @@ struct ngx_http_mcp_client_s {
     /* for "Allow" */
     ngx_str_t                 methods;
 
-    /* whether the client of this request, which is scanned, has this manner */
-    ngx_uint_t              (*is)(ngx_http_mcp_ctx_t *ctx);
+    /*
+     * Requests have no session: one that its client leaves is cancelled, and
+     * nobody comes back for the rest of a stream.
+     */
+    ngx_uint_t                sessionless;
 
-    /* requests that may use the endpoint; for the content handler to return */
+    /*
+     * Whether the client of this request, which is scanned, has this manner;
+     * then what its message says of it is put into the context.
+     */
+    ngx_uint_t              (*is)(ngx_http_mcp_ctx_t *ctx);
+    ngx_int_t               (*scanned)(ngx_http_request_t *r,
+                                ngx_http_mcp_ctx_t *ctx);
+
+    /*
+     * Requests that may use the endpoint; for the content handler to return.
+     * get and delete may be NULL.  Without sessions post has also a message
+     * whose params alone are wrong (ctx->scan_error).
+     */
     ngx_int_t               (*post)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx);
     ngx_int_t               (*get)(ngx_http_request_t *r,
@@ -36,7 +51,8 @@ struct ngx_http_mcp_client_s {
      */
     ngx_int_t               (*version)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
-    ngx_uint_t              (*negotiate)(ngx_str_t *version);
+    ngx_uint_t              (*negotiate)(ngx_http_mcp_ctx_t *ctx,
+                                ngx_str_t *version);
 
     /*
      * Answers: the HTTP status of an error that is alone in its response, and
@@ -47,8 +63,34 @@ struct ngx_http_mcp_client_s {
     ngx_str_t               (*error)(ngx_pool_t *pool, ngx_uint_t revision,
                                 ngx_str_t *id, ngx_int_t code,
                                 ngx_str_t *message, ngx_str_t *data);
-    ngx_str_t               (*result)(ngx_pool_t *pool, ngx_str_t *id,
+    ngx_str_t               (*result)(ngx_http_mcp_ctx_t *ctx,
+                                ngx_pool_t *pool, ngx_str_t *id,
                                 ngx_str_t *result);
+
+    /*
+     * Raw members that each result has first, with a comma behind; empty, or
+     * data NULL: no memory.
+     */
+    ngx_str_t               (*stamp)(ngx_http_mcp_ctx_t *ctx,
+                                ngx_pool_t *pool);
+
+    /*
+     * An upstream's answer, which is scanned, as the client is to get it:
+     * *text, which is in r->pool then, and its HTTP status, if it is an error
+     * that is alone in its response.  NGX_OK or NGX_ERROR; NULL: as it is.
+     */
+    ngx_int_t               (*answer)(ngx_http_request_t *r,
+                                ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json,
+                                ngx_str_t *text, ngx_uint_t *status);
+
+    /*
+     * The answer of a client that asked what is offered, and does not begin a
+     * session: the members of an initialize result behind protocolVersion,
+     * with the brace that ends it.  For the content handler to return; NULL: a
+     * session is begun.
+     */
+    ngx_int_t               (*offer)(ngx_http_request_t *r,
+                                ngx_http_mcp_ctx_t *ctx, ngx_str_t *members);
 
     /* see ngx_http_mcp_server_request_to_client() */
     ngx_int_t               (*server_request)(ngx_http_mcp_ctx_t *ctx,
@@ -91,6 +133,9 @@ struct ngx_http_mcp_client_s {
 
 /* 2025-03-26 to 2025-11-25: sessions (ngx_http_mcp_client_legacy.c) */
 extern ngx_http_mcp_client_t  ngx_http_mcp_client_legacy;
+
+/* 2026-07-28: each request is on its own (ngx_http_mcp_client_modern.c) */
+extern ngx_http_mcp_client_t  ngx_http_mcp_client_modern;
 
 
 #endif /* _NGX_HTTP_MCP_CLIENT_H_INCLUDED_ */

@@ -10,11 +10,6 @@
 #include "ngx_http_mcp_stream_body.h"
 
 
-#define NGX_HTTP_MCP_CLIENT_ONLY                                              \
-    "this endpoint supports 2025-11-25, 2025-06-18 and 2025-03-26; begin "    \
-    "with initialize"
-
-
 static ngx_uint_t ngx_http_mcp_client_is(ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_client_post(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
@@ -28,7 +23,15 @@ static ngx_int_t ngx_http_mcp_client_find_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
 static ngx_int_t ngx_http_mcp_client_version(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
-static ngx_uint_t ngx_http_mcp_client_negotiate(ngx_str_t *version);
+static ngx_uint_t ngx_http_mcp_client_negotiate(ngx_http_mcp_ctx_t *ctx,
+    ngx_str_t *version);
+static ngx_int_t ngx_http_mcp_client_refuse_version(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t code, const char *before,
+    const char *after);
+static ngx_str_t ngx_http_mcp_client_result(ngx_http_mcp_ctx_t *ctx,
+    ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result);
+static ngx_str_t ngx_http_mcp_client_stamp(ngx_http_mcp_ctx_t *ctx,
+    ngx_pool_t *pool);
 static ngx_uint_t ngx_http_mcp_client_status(ngx_uint_t status,
     ngx_int_t code);
 static ngx_int_t ngx_http_mcp_client_server_request(ngx_http_mcp_ctx_t *ctx,
@@ -43,7 +46,9 @@ static u_char *ngx_http_mcp_client_retry(u_char *p, ngx_msec_t time);
 
 ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
     ngx_string("GET, POST, DELETE"),
+    0,                                     /* sessionless */
     ngx_http_mcp_client_is,
+    NULL,                                  /* scanned */
     ngx_http_mcp_client_post,
     ngx_http_mcp_client_get,
     ngx_http_mcp_client_delete,
@@ -51,7 +56,10 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
     ngx_http_mcp_client_negotiate,
     ngx_http_mcp_client_status,
     ngx_mcp_error_compose,
-    ngx_mcp_result_compose,
+    ngx_http_mcp_client_result,
+    ngx_http_mcp_client_stamp,
+    NULL,                                  /* answer */
+    NULL,                                  /* offer */
     ngx_http_mcp_client_server_request,
     ngx_http_mcp_client_resumes,
     ngx_http_mcp_client_begin,
@@ -85,8 +93,9 @@ ngx_http_mcp_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     }
 
     if (m->modern) {
-        return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, NGX_MCP_REFUSED,
-                                   NGX_HTTP_MCP_CLIENT_ONLY);
+        return ngx_http_mcp_client_refuse_version(r, ctx, NGX_MCP_REFUSED,
+                                                  "this endpoint supports ",
+                                                  "; begin with initialize");
     }
 
     if (m->kind == NGX_MCP_REQUEST
@@ -142,9 +151,9 @@ ngx_http_mcp_client_discover(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                    "Method not found");
     }
 
-    return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
-                               NGX_MCP_METHOD_NOT_FOUND,
-                               NGX_HTTP_MCP_CLIENT_ONLY);
+    return ngx_http_mcp_client_refuse_version(r, ctx, NGX_MCP_METHOD_NOT_FOUND,
+                                              "this endpoint supports ",
+                                              "; begin with initialize");
 }
 
 
@@ -352,13 +361,12 @@ ngx_http_mcp_client_version(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     revision = ngx_mcp_revision_parse(&ctx->header_version);
 
     if (ctx->header_version.len
-        && (revision == NGX_MCP_REVISION_UNKNOWN
-            || revision > NGX_MCP_REVISION_LATEST_LEGACY))
+        && !(NGX_HTTP_MCP_VERSION(revision) & ctx->conf->versions
+             & NGX_HTTP_MCP_LEGACY_VERSIONS))
     {
-        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
-                             NGX_MCP_REFUSED,
+        *refusal = ngx_http_mcp_client_refuse_version(r, ctx, NGX_MCP_REFUSED,
                              "Unsupported protocol version (supported "
-                             "versions: 2025-11-25, 2025-06-18, 2025-03-26)");
+                             "versions: ", ")");
         return NGX_DECLINED;
     }
 
@@ -366,20 +374,78 @@ ngx_http_mcp_client_version(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
+/* names the versions that the endpoint offers, newest first */
+
+static ngx_int_t
+ngx_http_mcp_client_refuse_version(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t code, const char *before,
+    const char *after)
+{
+    u_char      *p, *text;
+    ngx_uint_t   i, n;
+
+    text = ngx_pnalloc(r->pool, 256);
+    if (text == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    n = 0;
+    p = ngx_sprintf(text, "%s", before);
+
+    for (i = NGX_MCP_REVISION_LATEST_LEGACY; i; i--) {
+
+        if (ctx->conf->versions & NGX_HTTP_MCP_VERSION(i)) {
+            p = ngx_sprintf(p, "%s%V", n++ ? ", " : "",
+                            ngx_mcp_revision_name(i));
+        }
+    }
+
+    (void) ngx_sprintf(p, "%s%Z", after);
+
+    return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, code, (char *) text);
+}
+
+
+/* the one that is asked for, else the newest; where there is one, as here */
+
 static ngx_uint_t
-ngx_http_mcp_client_negotiate(ngx_str_t *version)
+ngx_http_mcp_client_negotiate(ngx_http_mcp_ctx_t *ctx, ngx_str_t *version)
 {
     ngx_uint_t  revision;
 
     revision = ngx_mcp_revision_parse(version);
 
     if (revision == NGX_MCP_REVISION_UNKNOWN
-        || revision > NGX_MCP_REVISION_LATEST_LEGACY)
+        || revision > NGX_MCP_REVISION_LATEST_LEGACY
+        || !(ctx->conf->versions & NGX_HTTP_MCP_VERSION(revision)))
     {
-        return NGX_MCP_REVISION_LATEST_LEGACY;
+        revision = NGX_MCP_REVISION_LATEST_LEGACY;
+
+        while (revision > NGX_MCP_2025_03_26
+               && !(ctx->conf->versions & NGX_HTTP_MCP_VERSION(revision)))
+        {
+            revision--;
+        }
     }
 
     return revision;
+}
+
+
+static ngx_str_t
+ngx_http_mcp_client_result(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
+    ngx_str_t *id, ngx_str_t *result)
+{
+    return ngx_mcp_result_compose(pool, id, result);
+}
+
+
+static ngx_str_t
+ngx_http_mcp_client_stamp(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool)
+{
+    ngx_str_t  none = ngx_string("");
+
+    return none;
 }
 
 

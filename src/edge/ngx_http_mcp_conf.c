@@ -9,6 +9,8 @@
 #include "ngx_http_mcp_publish.h"
 
 
+static ngx_int_t ngx_http_mcp_merge_server_info(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *conf);
 static void ngx_http_mcp_merge_noname(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *conf, ngx_http_mcp_loc_conf_t *prev);
 static void ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
@@ -180,6 +182,40 @@ ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
 }
 
 
+static ngx_int_t
+ngx_http_mcp_merge_server_info(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *conf)
+{
+    u_char  *p;
+
+    p = ngx_pnalloc(cf->pool,
+                    sizeof("{\"name\":,\"version\":,\"title\":}") - 1
+                    + ngx_mcp_json_escaped_len(&conf->server_name)
+                    + ngx_mcp_json_escaped_len(&conf->server_version)
+                    + ngx_mcp_json_escaped_len(&conf->server_title));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    conf->server_info.data = p;
+
+    p = ngx_cpymem(p, "{\"name\":", sizeof("{\"name\":") - 1);
+    p = ngx_mcp_json_escape(p, &conf->server_name);
+    p = ngx_cpymem(p, ",\"version\":", sizeof(",\"version\":") - 1);
+    p = ngx_mcp_json_escape(p, &conf->server_version);
+
+    if (conf->server_title.len) {
+        p = ngx_cpymem(p, ",\"title\":", sizeof(",\"title\":") - 1);
+        p = ngx_mcp_json_escape(p, &conf->server_title);
+    }
+
+    *p++ = '}';
+
+    conf->server_info.len = p - conf->server_info.data;
+
+    return NGX_OK;
+}
+
+
 char *
 ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 {
@@ -192,12 +228,23 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->server_title = prev->server_title;
     }
 
+    if (conf->server_name.len
+        && ngx_http_mcp_merge_server_info(cf, conf) != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
     ngx_conf_merge_str_value(conf->instructions, prev->instructions, "");
 
     ngx_http_mcp_merge_bridge(&conf->bridge, &prev->bridge);
 
     if (conf->capabilities == 0) {
         conf->capabilities = prev->capabilities;
+    }
+
+    if (conf->versions == 0) {
+        conf->versions = prev->versions ? prev->versions
+                                        : NGX_HTTP_MCP_LEGACY_VERSIONS;
     }
 
     if (conf->tenant == NULL) {

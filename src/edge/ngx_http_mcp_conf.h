@@ -40,4 +40,21 @@ ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_complex_value_t **cv);
 
 
+/*
+ * Directives of one simple kind of value, as nginx's slots; what is refused is
+ * said with what to write instead (ngx_http_mcp_conf_slots.c).
+ */
+char *ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+/* post: the names, ngx_conf_bitmask_t */
+char *ngx_http_mcp_conf_bitmask(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+/* for ngx_conf_post_t: refuses 0 */
+char *ngx_http_mcp_conf_not_zero(ngx_conf_t *cf, void *post, void *data);
+
+
 #endif /* _NGX_HTTP_MCP_CONF_H_INCLUDED_ */

@@ -67,18 +67,6 @@ static char *ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf,
     ngx_command_t *cmd, void *conf);
-static char *ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc,
-    const char *advice);
-static char *ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_mcp_conf_not_zero(ngx_conf_t *cf, void *post,
-    void *data);
-static char *ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_mcp_conf_capabilities(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
 static char *ngx_http_mcp_conf_handler(ngx_conf_t *cf,
     ngx_http_handler_pt handler);
 static ngx_int_t ngx_http_mcp_conf_guarded(ngx_conf_t *cf);
@@ -90,6 +78,16 @@ static ngx_conf_bitmask_t  ngx_http_mcp_capability_names[] = {
     { ngx_string("resources"), NGX_HTTP_MCP_CAP_RESOURCES },
     { ngx_string("logging"), NGX_HTTP_MCP_CAP_LOGGING },
     { ngx_string("completions"), NGX_HTTP_MCP_CAP_COMPLETIONS },
+    { ngx_null_string, 0 }
+};
+
+static ngx_conf_bitmask_t  ngx_http_mcp_version_names[] = {
+    { ngx_string("any"),
+      NGX_HTTP_MCP_LEGACY_VERSIONS|NGX_HTTP_MCP_MODERN_VERSIONS },
+    { ngx_string("2025-03-26"), NGX_HTTP_MCP_VERSION(NGX_MCP_2025_03_26) },
+    { ngx_string("2025-06-18"), NGX_HTTP_MCP_VERSION(NGX_MCP_2025_06_18) },
+    { ngx_string("2025-11-25"), NGX_HTTP_MCP_VERSION(NGX_MCP_2025_11_25) },
+    { ngx_string("2026-07-28"), NGX_HTTP_MCP_VERSION(NGX_MCP_2026_07_28) },
     { ngx_null_string, 0 }
 };
 
@@ -145,10 +143,17 @@ ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_capabilities"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_capabilities,
+      ngx_http_mcp_conf_bitmask,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, capabilities),
       &ngx_http_mcp_capability_names },
+
+    { ngx_string("mcp_versions"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_bitmask,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, versions),
+      &ngx_http_mcp_version_names },
 
     { ngx_string("mcp_tenant"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
@@ -1703,116 +1708,6 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
 
 
 /* the slots of nginx, with a word about what to write */
-
-static char *
-ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    return ngx_http_mcp_conf_advise(cf, ngx_conf_set_msec_slot(cf, cmd, conf),
-                                    cmd->post
-                                    ? "a time above 0, for example \"30s\""
-                                    : "a time, for example \"30s\"");
-}
-
-
-static char *
-ngx_http_mcp_conf_not_zero(ngx_conf_t *cf, void *post, void *data)
-{
-    ngx_msec_t *slot = data;
-
-    return *slot ? NGX_CONF_OK : "invalid value";
-}
-
-
-static char *
-ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    char    *rc;
-    size_t  *slot;
-
-    rc = ngx_conf_set_size_slot(cf, cmd, conf);
-
-    slot = (size_t *) ((char *) conf + cmd->offset);
-
-    if (rc == NGX_CONF_OK && *slot == 0) {
-        rc = "invalid value";
-    }
-
-    return ngx_http_mcp_conf_advise(cf, rc,
-                                    "a size above 0, for example \"64k\"");
-}
-
-
-static char *
-ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    char       *rc;
-    ngx_int_t  *slot;
-
-    rc = ngx_conf_set_num_slot(cf, cmd, conf);
-
-    slot = (ngx_int_t *) ((char *) conf + cmd->offset);
-
-    if (rc == NGX_CONF_OK && (*slot < 1 || *slot > 1000000)) {
-        rc = "invalid value";
-    }
-
-    return ngx_http_mcp_conf_advise(cf, rc, "a number from 1 to 1000000");
-}
-
-
-static char *
-ngx_http_mcp_conf_capabilities(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_str_t           *value;
-    ngx_uint_t           i, n;
-    ngx_conf_bitmask_t  *mask;
-
-    value = cf->args->elts;
-    mask = cmd->post;
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        for (n = 0; mask[n].name.len; n++) {
-            if (mask[n].name.len == value[i].len
-                && ngx_strcasecmp(mask[n].name.data, value[i].data) == 0)
-            {
-                break;
-            }
-        }
-
-        if (mask[n].name.len == 0) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid value \"%V\" in \"mcp_capabilities\"; "
-                               "the values are \"tools\", \"prompts\", "
-                               "\"resources\", \"logging\" and "
-                               "\"completions\"", &value[i]);
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    return ngx_conf_set_bitmask_slot(cf, cmd, conf);
-}
-
-
-static char *
-ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc, const char *advice)
-{
-    ngx_str_t  *value;
-
-    if (rc == NGX_CONF_OK || rc == NGX_CONF_ERROR
-        || ngx_strcmp(rc, "is duplicate") == 0)
-    {
-        return rc;
-    }
-
-    value = cf->args->elts;
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid value \"%V\" in \"%V\"; write %s",
-                       &value[1], &value[0], advice);
-    return NGX_CONF_ERROR;
-}
-
 
 /* makes it the location's; refused when there is one already */
 

@@ -39,6 +39,9 @@ ngx_int_t ngx_http_mcp_ctx_value(ngx_http_request_t *r, ngx_mcp_message_t *m,
 void ngx_http_mcp_read_headers(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
+/* the value of a header without white space around it */
+ngx_str_t ngx_http_mcp_trim(ngx_str_t value);
+
 /* whether Content-Type says JSON */
 ngx_uint_t ngx_http_mcp_is_json(ngx_http_request_t *r);
 

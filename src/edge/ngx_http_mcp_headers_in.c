@@ -11,7 +11,6 @@
 #define NGX_HTTP_MCP_RANK_EXACT  6
 
 
-static ngx_str_t ngx_http_mcp_trim(ngx_str_t value);
 static void ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json,
     ngx_uint_t *sse);
 static ngx_uint_t ngx_http_mcp_weight_zero(u_char *p, u_char *last);
@@ -68,6 +67,24 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
             break;
 
+        case sizeof("mcp-name") - 1:
+
+            if (ngx_memcmp(h->lowcase_key, "mcp-name", 8) == 0) {
+                ctx->header_twice |= (ctx->header_name.data != NULL);
+                ctx->header_name = ngx_http_mcp_trim(h->value);
+            }
+
+            break;
+
+        case sizeof("mcp-method") - 1:
+
+            if (ngx_memcmp(h->lowcase_key, "mcp-method", 10) == 0) {
+                ctx->header_twice |= (ctx->header_method.data != NULL);
+                ctx->header_method = ngx_http_mcp_trim(h->value);
+            }
+
+            break;
+
         case sizeof("last-event-id") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "last-event-id", 13) == 0) {
@@ -87,6 +104,7 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case sizeof("mcp-protocol-version") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "mcp-protocol-version", 20) == 0) {
+                ctx->header_twice |= (ctx->header_version.data != NULL);
                 ctx->header_version = ngx_http_mcp_trim(h->value);
             }
 
@@ -106,7 +124,7 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 /* nginx leaves tabs in values */
 
-static ngx_str_t
+ngx_str_t
 ngx_http_mcp_trim(ngx_str_t value)
 {
     while (value.len && (value.data[value.len - 1] == ' '

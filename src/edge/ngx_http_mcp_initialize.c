@@ -99,6 +99,10 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     m = ctx->message;
     json = &m->json;
 
+    if (ctx->client->offer) {
+        return NGX_OK;
+    }
+
     if (ctx->caller.session_id.data == ctx->header_session.data) {
         *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
                              NGX_MCP_INVALID_REQUEST,
@@ -494,6 +498,10 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    if (ctx->client->offer) {
+        return ctx->client->offer(r, ctx, &made->text);
+    }
+
     if (ngx_http_mcp_initialize_new(r, ctx, made, &in) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -543,7 +551,7 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     version = ngx_mcp_message_string(ctx->message, NGX_MCP_PATH_VERSION,
                                      r->pool);
-    in->revision = ctx->client->negotiate(&version);
+    in->revision = ctx->client->negotiate(ctx, &version);
 
     if (ngx_http_mcp_initialize_params(ctx, r->pool,
                                        ngx_mcp_revision_name(in->revision),

@@ -85,6 +85,7 @@ typedef struct {
     ngx_pool_t                 *pool;         /* NULL: none */
     ngx_str_t                   source;       /* the upstreams' results */
     ngx_str_t                   text;         /* behind protocolVersion */
+    ngx_str_t                   info;         /* in it: of the server, raw */
     ngx_uint_t                  offered;      /* NGX_MCP_OFFERED_* */
     uint64_t                    changes;      /* of profiles, when it */
     ngx_msec_t                  time;         /* was found to hold; 0: never */
@@ -120,8 +121,10 @@ typedef struct {
     ngx_str_t                   server_name;
     ngx_str_t                   server_version;
     ngx_str_t                   server_title;
+    ngx_str_t                   server_info;  /* these, raw; or empty */
     ngx_str_t                   instructions;
     ngx_uint_t                  capabilities; /* NGX_HTTP_MCP_CAP_* */
+    ngx_uint_t                  versions;     /* NGX_HTTP_MCP_VERSION() */
 
     ngx_http_mcp_bridge_t       bridge;       /* the rest of it at merge time */
 
@@ -156,6 +159,19 @@ typedef struct {
 } ngx_http_mcp_loc_conf_t;
 
 
+/* mcp_versions; bits, by ngx_mcp_revision_e */
+
+#define NGX_HTTP_MCP_VERSION(revision)  (1 << (revision))
+
+#define NGX_HTTP_MCP_LEGACY_VERSIONS                                          \
+    (NGX_HTTP_MCP_VERSION(NGX_MCP_2025_03_26)                                 \
+     | NGX_HTTP_MCP_VERSION(NGX_MCP_2025_06_18)                               \
+     | NGX_HTTP_MCP_VERSION(NGX_MCP_2025_11_25))
+
+#define NGX_HTTP_MCP_MODERN_VERSIONS                                          \
+    NGX_HTTP_MCP_VERSION(NGX_MCP_2026_07_28)
+
+
 /* mcp_capabilities; 0: found out */
 
 #define NGX_HTTP_MCP_CAP_TOOLS        0x01
@@ -184,6 +200,9 @@ typedef struct {
     ngx_str_t                   header_version;
     ngx_str_t                   header_last_event;
     ngx_str_t                   header_origin;
+    ngx_str_t                   header_method;
+    ngx_str_t                   header_name;
+    ngx_uint_t                  header_twice; /* one of these but Origin */
     ngx_uint_t                  accept;       /* NGX_HTTP_MCP_ACCEPT_* */
 
     /* values of variables, decoded, without control characters */
@@ -193,12 +212,18 @@ typedef struct {
     ngx_str_t                   client_name;
     ngx_str_t                   client_version;
     ngx_mcp_caller_t            caller;
+    ngx_str_t                   server_info;  /* for results, raw; or empty */
     ngx_str_t                   topic;
     ngx_str_t                   upstream;     /* that answered */
     ngx_uint_t                  upstream_revision;  /* of its initialize */
     ngx_int_t                   error;        /* JSON-RPC code */
     ngx_uint_t                  events_sent;
 
+    ngx_str_t                   principal;    /* of a caller without session,
+                                                 for upstreams; or empty */
+    ngx_str_t                   borrowed;     /* $mcp_session_id of upstream
+                                                 sessions that others use, too;
+                                                 or empty */
     ngx_mcp_session_t           session;      /* found, in the content phase */
     ngx_http_mcp_call_t        *call;
     ngx_http_mcp_stream_t      *stream;

@@ -302,7 +302,9 @@ ngx_http_mcp_offer_make(ngx_http_mcp_result_t *result,
         return NGX_ERROR;
     }
 
+    result->info.data = p + sizeof(",\"serverInfo\":") - 1;
     p = ngx_http_mcp_offer_info(p, mlcf, parts, n);
+    result->info.len = p - result->info.data;
     p = ngx_http_mcp_offer_instructions(p, mlcf, parts, n);
 
     *p++ = '}';
@@ -378,20 +380,8 @@ ngx_http_mcp_offer_info(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
 
     p = ngx_cpymem(p, ",\"serverInfo\":", sizeof(",\"serverInfo\":") - 1);
 
-    if (mlcf->server_name.len) {
-        p = ngx_cpymem(p, "{\"name\":", sizeof("{\"name\":") - 1);
-        p = ngx_mcp_json_escape(p, &mlcf->server_name);
-        p = ngx_cpymem(p, ",\"version\":", sizeof(",\"version\":") - 1);
-        p = ngx_mcp_json_escape(p, &mlcf->server_version);
-
-        if (mlcf->server_title.len) {
-            p = ngx_cpymem(p, ",\"title\":", sizeof(",\"title\":") - 1);
-            p = ngx_mcp_json_escape(p, &mlcf->server_title);
-        }
-
-        *p++ = '}';
-
-        return p;
+    if (mlcf->server_info.len) {
+        return ngx_cpymem(p, mlcf->server_info.data, mlcf->server_info.len);
     }
 
     for (i = 0; i < n; i++) {

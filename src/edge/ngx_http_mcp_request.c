@@ -19,6 +19,7 @@ static ngx_int_t ngx_http_mcp_gather_body(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_scan(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
+static void ngx_http_mcp_classify(ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_scan_values(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_scan_initialize(ngx_http_request_t *r,
@@ -30,6 +31,7 @@ static ngx_int_t ngx_http_mcp_read_body(ngx_http_request_t *r,
 /* the last one takes every request */
 
 static ngx_http_mcp_client_t  *ngx_http_mcp_clients[] = {
+    &ngx_http_mcp_client_modern,
     &ngx_http_mcp_client_legacy
 };
 
@@ -171,7 +173,6 @@ ngx_int_t
 ngx_http_mcp_content_handler(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
-    ngx_uint_t                i;
     const char               *why;
     ngx_http_mcp_ctx_t       *ctx;
     ngx_http_mcp_loc_conf_t  *mlcf;
@@ -191,9 +192,9 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    for (i = 0; !ngx_http_mcp_clients[i]->is(ctx); i++) { /* void */ }
-
-    ctx->client = ngx_http_mcp_clients[i];
+    if (ctx->message == NULL) {
+        ngx_http_mcp_classify(ctx);
+    }
 
     rc = ngx_http_mcp_refuse_form(r, ctx);
 
@@ -266,6 +267,13 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                    "mcp_allowed_origins");
     }
 
+    if ((r->method == NGX_HTTP_GET && ctx->client->get == NULL)
+        || (r->method == NGX_HTTP_DELETE && ctx->client->delete == NULL))
+    {
+        return ngx_http_mcp_not_allowed(r, "the method must be POST: this "
+                                        "endpoint has no sessions");
+    }
+
     switch (r->method) {
 
     case NGX_HTTP_POST:
@@ -277,7 +285,10 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                        "application/json");
         }
 
-        if (ctx->scan_error) {
+        if (ctx->scan_error
+            && !(ctx->client->sessionless
+                 && ctx->scan_code == NGX_MCP_INVALID_PARAMS))
+        {
             return ngx_http_mcp_refuse(r, ctx->scan_status, ctx->scan_code,
                                        ctx->scan_error);
         }
@@ -494,10 +505,30 @@ ngx_http_mcp_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                             && ctx->message->id.len && !ctx->message->modern)
                           ? NGX_HTTP_OK : NGX_HTTP_BAD_REQUEST;
         ctx->scan_code = rc;
+    }
+
+    ngx_http_mcp_classify(ctx);
+
+    if (rc != NGX_OK) {
         return NGX_OK;
     }
 
+    if (ctx->client->scanned && ctx->client->scanned(r, ctx) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return ngx_http_mcp_scan_values(r, ctx);
+}
+
+
+static void
+ngx_http_mcp_classify(ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; !ngx_http_mcp_clients[i]->is(ctx); i++) { /* void */ }
+
+    ctx->client = ngx_http_mcp_clients[i];
 }
 
 
@@ -531,7 +562,9 @@ ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     m = ctx->message;
 
-    if (m->method_code != NGX_MCP_METHOD_INITIALIZE) {
+    if (m->method_code != NGX_MCP_METHOD_INITIALIZE
+        || ctx->client->sessionless)
+    {
         return NGX_OK;
     }
 

@@ -114,6 +114,11 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     s->offered = ctx->session.offered & NGX_MCP_OFFERED_ALL;
     s->lagged = gap;
 
+    if (ctx->client->sessionless) {
+        s->direct = 1;
+        goto opened;
+    }
+
     rc = ngx_mcp_stream_open(s->conf->zone, ctx->caller.session, channel, from,
                              s->conf->stream_limit, s->local, &s->zs);
 
@@ -155,6 +160,8 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     {
         goto failed;
     }
+
+opened:
 
     ctx->responded = 1;
     ctx->response = 2;
@@ -336,6 +343,10 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
 
     if (s->broken) {
         return NGX_ERROR;
+    }
+
+    if (s->direct) {
+        return s->answered ? NGX_DONE : NGX_OK;
     }
 
     ngx_http_mcp_stream_unsettle(s);
@@ -615,6 +626,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 
     if (flags & NGX_MCP_EVENT_RESPONSE) {
         s->missed = 0;
+        s->answered = 1;
     }
 
     buf += NGX_HTTP_MCP_STREAM_HEAD;

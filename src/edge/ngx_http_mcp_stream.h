@@ -50,6 +50,9 @@ typedef struct {
  * within a function below other than close.  The stream is gone from then on,
  * and ctx->stream is NULL.
  *
+ * Where the request has no session, the stream of its POST carries no line but
+ * what is sent to it; the answer ends it.
+ *
  * NGX_OK (POST), NGX_DONE (GET); an HTTP status to refuse with; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,

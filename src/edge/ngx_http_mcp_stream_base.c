@@ -350,8 +350,10 @@ ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
 
     s->closed = 1;
 
-    ngx_http_mcp_stream_unsettle(s);
-    ngx_mcp_stream_close(s->streams->zone, &s->zs, counter);
+    if (!s->direct) {
+        ngx_http_mcp_stream_unsettle(s);
+        ngx_mcp_stream_close(s->streams->zone, &s->zs, counter);
+    }
 
     ngx_http_mcp_stream_leave_group(s);
     ngx_http_mcp_stream_unpace(s);

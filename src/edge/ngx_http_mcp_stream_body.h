@@ -130,6 +130,9 @@ struct ngx_http_mcp_stream_s {
 
     unsigned                      offered:3;
     unsigned                      get:1;
+    unsigned                      direct:1;     /* of no line: what is sent is
+                                                   all that it carries */
+    unsigned                      answered:1;   /* the last of that is sent */
     unsigned                      parkable:1;
     unsigned                      queued:1;     /* in pending */
     unsigned                      indexed:1;    /* by what it wants */

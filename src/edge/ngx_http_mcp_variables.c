@@ -192,6 +192,15 @@ static ngx_int_t
 ngx_http_mcp_value_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     size_t offset, ngx_str_t *value)
 {
+    if (ctx->borrowed.len && (ctx->computed || r != r->main)) {
+
+        /* for the choice of a server, as it is with sessions */
+
+        *value = ctx->borrowed;
+
+        return NGX_OK;
+    }
+
     ngx_http_mcp_verify_session(ctx);
 
     *value = ctx->caller.session_id;

@@ -130,6 +130,63 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 }
 
 
+ngx_int_t
+ngx_mcp_call_open_alone(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *key, ngx_uint_t limit, uint32_t local, ngx_mcp_call_t *call)
+{
+    ngx_int_t            rc;
+    ngx_uint_t           n;
+    ngx_mcp_stage_t      stage;
+    ngx_mcp_call_sh_t   *c;
+    ngx_mcp_limit_sh_t  *l;
+
+    ngx_mcp_stage_init(zone, &stage, NGX_MCP_CALL, NULL, 0);
+
+    n = stage.blocks + ngx_mcp_text_blocks(zone, NGX_MCP_LIMIT,
+                                           endpoint->len + key->len);
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_reserve_locked(zone, stage.payer, NGX_MCP_ROOM_CALL, n);
+    l = ngx_mcp_limit_find_locked(zone, endpoint, key);
+
+    if (l && l->count >= limit) {
+        rc = NGX_BUSY;
+
+    } else if (rc != NGX_OK) {
+        rc = NGX_DECLINED;
+    }
+
+    if (rc != NGX_OK) {
+        ngx_mcp_zone_unlock(zone);
+        return rc;
+    }
+
+    l = ngx_mcp_limit_get_locked(zone, endpoint, key);
+
+    ngx_mcp_touch(zone, l);
+    l->count++;
+
+    c = ngx_mcp_make_locked(zone, &stage);
+
+    c->task.rec.flags = NGX_MCP_CALL_RUNNING;
+    c->task.local = local;
+    c->limit = ngx_mcp_number(zone, l);
+
+    ngx_mcp_commit_locked(zone, c, NGX_MCP_CALL);
+
+    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_CALLS_RUNNING, 1);
+
+    call->ref = ngx_mcp_ref(zone, c);
+    call->channel = NGX_MCP_GENERAL_CHANNEL;
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_STARTED, 1);
+
+    return NGX_OK;
+}
+
+
 static ngx_mcp_call_sh_t *
 ngx_mcp_call_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_str_t *id, uint32_t hash)
@@ -256,6 +313,18 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     ngx_uint_t             kept;
     ngx_mcp_session_sh_t  *s;
 
+    if (c->limit) {
+        ngx_mcp_touch(zone, c);
+
+        ngx_mcp_interest_leave_locked(zone, c->interest);
+        ngx_mcp_wake_cancel_locked(zone, &c->task);
+        ngx_mcp_limit_drop_locked(zone, c->limit);
+        ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_CALLS_RUNNING, -1);
+        ngx_mcp_drop_locked(zone, c);
+
+        return;
+    }
+
     n = ngx_mcp_number(zone, c);
     s = ngx_mcp_block(zone, c->task.rec.owner.block);
 
@@ -372,11 +441,11 @@ ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     ngx_mcp_stage_t        stage;
     ngx_mcp_session_sh_t  *s;
 
-    s = ngx_mcp_block(zone, c->task.rec.owner.block);
-
     ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_LOST, 1);
 
-    if (!s->ended && c->id_len <= NGX_MCP_ID_MAX
+    s = c->limit ? NULL : ngx_mcp_block(zone, c->task.rec.owner.block);
+
+    if (s && !s->ended && c->id_len <= NGX_MCP_ID_MAX
         && c->task.rec.flags & NGX_MCP_CALL_STREAMED
         && !(c->task.rec.flags & NGX_MCP_CALL_ANSWERED))
     {

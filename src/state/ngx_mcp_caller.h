@@ -24,6 +24,8 @@ typedef struct {
     ngx_str_t               session_id;   /* verified, or drawn, or empty */
     ngx_uint_t              revision;     /* ngx_mcp_revision_e */
     ngx_uint_t              level;        /* ngx_mcp_level_e */
+    ngx_str_t               capabilities; /* raw object, of a client without
+                                             session; else empty */
     ngx_mcp_ref_t           audience;     /* of which it gets lists */
     ngx_mcp_ref_t           session;      /* block 0: none */
     ngx_mcp_session_t      *found;        /* its state then, or NULL */

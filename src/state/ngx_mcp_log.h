@@ -94,6 +94,14 @@ ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id, ngx_str_t *token, ngx_uint_t limit, uint32_t local,
     ngx_mcp_call_t *call);
 
+/*
+ * Likewise one of a caller without a session: limit calls run at a time that
+ * have this endpoint and key.  It has no line, and its ids may be equal to
+ * those of others.  NGX_OK, NGX_BUSY, or NGX_DECLINED.
+ */
+ngx_int_t ngx_mcp_call_open_alone(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *key, ngx_uint_t limit, uint32_t local, ngx_mcp_call_t *call);
+
 /* the hash of its name, for call->upstream; stores another one later */
 uint32_t ngx_mcp_call_upstream(ngx_mcp_zone_t *zone, ngx_str_t *upstream);
 void ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call);

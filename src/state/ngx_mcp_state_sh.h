@@ -300,10 +300,13 @@ typedef struct {
 #define NGX_MCP_CALL_ANSWERED  0x04
 #define NGX_MCP_CALL_PLAIN     0x08       /* its response is no stream */
 
-/* text: id, progress token */
+/*
+ * Text: id, progress token.  One of a caller without a session has no text and
+ * no line, and is counted by a limit.
+ */
 
 typedef struct {
-    ngx_mcp_task_sh_t       task;           /* owner: session */
+    ngx_mcp_task_sh_t       task;           /* owner: session, or none */
     uint32_t                channel;
     uint32_t                active_stream;  /* of its channel */
     ngx_mcp_log_sh_t        log;
@@ -313,6 +316,8 @@ typedef struct {
     uint32_t                waits;          /* upstream session */
     uint32_t                upstream;       /* hash; 0: not known */
     ngx_mcp_ref_t           interest;       /* that it waits on */
+    uint32_t                limit;          /* 0: a session has it */
+    uint32_t                spare;
 } ngx_mcp_call_sh_t;
 
 

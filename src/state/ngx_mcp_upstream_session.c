@@ -32,6 +32,8 @@ static ngx_int_t ngx_mcp_shared_admit_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_shared_t *in, ngx_uint_t blocks);
 static ngx_mcp_upstream_session_sh_t *ngx_mcp_shared_make_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in, ngx_mcp_stage_t *stage);
+static void ngx_mcp_shared_touch_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us);
 static ngx_mcp_upstream_session_sh_t *ngx_mcp_shared_held_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence);
 static void ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
@@ -894,6 +896,10 @@ ngx_mcp_shared_get(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
 
     if (us) {
         *ref = ngx_mcp_ref(zone, us);
+
+        if (in->pooled) {
+            ngx_mcp_shared_touch_locked(zone, us);
+        }
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -1034,7 +1040,6 @@ ngx_mcp_shared_claim(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
 ngx_int_t
 ngx_mcp_shared_touch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
 {
-    uint32_t                        n;
     ngx_mcp_upstream_session_sh_t  *us;
 
     ngx_mcp_zone_lock(zone);
@@ -1042,17 +1047,46 @@ ngx_mcp_shared_touch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
     us = ngx_mcp_shared_held_locked(zone, ref, fence);
 
     if (us) {
-        ngx_mcp_touch(zone, us);
-        us->touched = ngx_current_msec;
-
-        n = ngx_mcp_number(zone, us);
-        ngx_mcp_list_remove(zone, &zone->root->shared, n, NGX_MCP_LINKS);
-        ngx_mcp_list_append(zone, &zone->root->shared, n, NGX_MCP_LINKS);
+        ngx_mcp_shared_touch_locked(zone, us);
     }
 
     ngx_mcp_zone_unlock(zone);
 
     return us ? NGX_OK : NGX_DECLINED;
+}
+
+
+void
+ngx_mcp_shared_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+
+    if (us) {
+        ngx_mcp_shared_touch_locked(zone, us);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+/* the one touched last is the last of the list */
+
+static void
+ngx_mcp_shared_touch_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us)
+{
+    uint32_t  n;
+
+    ngx_mcp_touch(zone, us);
+    us->touched = ngx_current_msec;
+
+    n = ngx_mcp_number(zone, us);
+    ngx_mcp_list_remove(zone, &zone->root->shared, n, NGX_MCP_LINKS);
+    ngx_mcp_list_append(zone, &zone->root->shared, n, NGX_MCP_LINKS);
 }
 
 

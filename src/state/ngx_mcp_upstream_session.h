@@ -128,6 +128,8 @@ typedef struct {
     ngx_str_t               id;           /* UUID text: $mcp_session where its
                                              requests are made */
     ngx_uint_t              limit;        /* of the endpoint; 0: none */
+    ngx_uint_t              pooled;       /* nobody holds it, and each request
+                                             that uses it touches it */
 } ngx_mcp_shared_t;
 
 /* finds or makes it: NGX_OK; NGX_BUSY: the limit; NGX_DECLINED: no room */
@@ -143,6 +145,9 @@ ngx_int_t ngx_mcp_shared_claim(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t fence);
 ngx_int_t ngx_mcp_shared_touch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t fence);
+
+/* touches one that nobody holds */
+void ngx_mcp_shared_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
 /* ends it, unless another one holds it or there are interests: NGX_DECLINED */
 ngx_int_t ngx_mcp_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,

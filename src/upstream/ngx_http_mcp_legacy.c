@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_legacy.h"
 #include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_pooled.h"
 #include "ngx_http_mcp_upstream_message.h"
 
 
@@ -59,6 +60,8 @@ static void ngx_http_mcp_legacy_log_single(
     ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x);
+static ngx_int_t ngx_http_mcp_legacy_translate(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_legacy_lost(
     ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
 static void ngx_http_mcp_legacy_heal(ngx_http_mcp_upstream_request_t *ureq);
@@ -86,7 +89,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     0,                                     /* filters */
     ngx_http_mcp_legacy_open,
     ngx_http_mcp_legacy_head,
-    NULL,                                  /* message */
+    ngx_http_mcp_legacy_translate,
     NULL,                                  /* done */
     ngx_http_mcp_legacy_lost,
     NULL,                                  /* absent */
@@ -131,6 +134,12 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
         if (ureq->us == NULL) {
             return NGX_ERROR;
         }
+    }
+
+    if (!ureq->existing && ngx_http_mcp_is_pooled(ureq)
+        && ngx_http_mcp_pooled_open(ureq) != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
     for ( ;; ) {
@@ -570,10 +579,23 @@ static ngx_int_t
 ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x)
 {
+    ngx_str_t  body;
+
     x->session_id = ureq->us->id;
 
     if (ureq->us->revision) {
         x->protocol_version = *ngx_mcp_revision_name(ureq->us->revision);
+    }
+
+    if (ureq->minted.len && x->method == NGX_HTTP_POST) {
+
+        body = ngx_http_mcp_pooled_body(ureq);
+
+        if (body.data == NULL
+            || ngx_http_mcp_upstream_body(x, &body) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
     }
 
     if (ureq->get_stream && ureq->serial != ureq->us->serial) {
@@ -584,6 +606,16 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     return NGX_OK;
+}
+
+
+/* a message, in a session that callers without one share */
+
+static ngx_int_t
+ngx_http_mcp_legacy_translate(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    return ureq->minted.len ? ngx_http_mcp_pooled_message(ureq, text) : NGX_OK;
 }
 
 
@@ -632,6 +664,8 @@ ngx_http_mcp_legacy_heal(ngx_http_mcp_upstream_request_t *ureq)
 static void
 ngx_http_mcp_legacy_release(ngx_http_mcp_upstream_request_t *ureq)
 {
+    ngx_http_mcp_pooled_release(ureq);
+
     if (ureq->handshake && ureq->handshake->claimed) {
         ureq->handshake->claimed = 0;
         ngx_mcp_upstream_session_fail(ureq->upstream->zone, ureq->us->ref);

@@ -444,7 +444,9 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
 
     x->data = ureq;
     x->client_headers = 1;
-    x->handlers = (ureq->piece && ureq->manner->message == NULL)
+    x->handlers = (ureq->piece
+                   && (ureq->manner->message == NULL
+                       || (ureq->manner->sessions && ureq->minted.len == 0)))
                   ? &ngx_http_mcp_upstream_request_piece_handlers
                   : &ngx_http_mcp_upstream_request_handlers;
 

@@ -50,6 +50,12 @@ struct ngx_http_mcp_upstream_request_s {
                                                      */
     ngx_uint_t                        level;      /* of logs, of a client
                                                      without a session */
+
+    /* of a caller without session: what it is to the upstream, in r->pool, and
+       ureq->session; callers that are the same share sessions there; or NULL */
+    ngx_int_t (*principal)(ngx_http_mcp_upstream_request_t *ureq,
+                  ngx_str_t *key);
+
     ngx_http_mcp_scope_t              scope;      /* of the message */
     ngx_str_t                         body;
     unsigned                          existing:1; /* only if it is made; else
@@ -121,6 +127,13 @@ struct ngx_http_mcp_upstream_request_s {
                                                      */
     ngx_mcp_upstream_session_t       *us;         /* the session there, or
                                                      NULL */
+    ngx_str_t                         session;    /* $mcp_session_id, where it
+                                                     is one that callers without
+                                                     share */
+    ngx_str_t                         minted;     /* raw id and progress token
+                                                     in it, instead of */
+    ngx_str_t                         own_id;     /* these, raw */
+    ngx_str_t                         own_token;
 
     /* private */
     ngx_http_mcp_manner_t            *manner;
@@ -131,6 +144,7 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_uint_t                        resumes;
     ngx_http_mcp_waiter_t             waiter;
     ngx_event_t                       event;
+    ngx_event_t                       keep;       /* keeps the shared one */
     ngx_http_mcp_outcome_e            outcome;
     unsigned                          end_posted:1;  /* with this outcome */
     unsigned                          closed:1;   /* r is about to go, */

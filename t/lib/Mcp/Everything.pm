@@ -11,17 +11,19 @@ use Mcp::Test;
 use Mcp::Node;
 
 
-# {t}, {straight} and {through}: the URLs of the server and of the module
+# {t}, {straight} and {through}: the URLs of the server and of the module; more
+# directives of the endpoint may be given
 
 sub new {
-    my ($class) = @_;
+    my ($class, $more) = @_;
 
     Mcp::Node::needed();
 
     my $port = Mcp::Test::free_port();
     my $server = Mcp::Node->everything($port);
 
-    my $t = Mcp::Test->new(vars => { EVERYTHING => $port }, conf => <<'EOF');
+    my $t = Mcp::Test->new(vars => { EVERYTHING => $port,
+                                     MORE => $more || '' }, conf => <<'EOF');
 mcp_zone zone=main:8m;
 
 upstream everything {
@@ -39,6 +41,7 @@ server {
     location = /mcp {
         mcp_endpoint zone=main;
         mcp_upstream everything /_everything;
+        %%MORE%%
     }
 
     location = /_everything {

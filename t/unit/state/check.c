@@ -210,13 +210,14 @@ sharers(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
 }
 
 
-/* the shared upstream sessions that a limit counts */
+/* the shared upstream sessions, and calls without session, that it counts */
 
 static ngx_uint_t
 limited(ngx_mcp_zone_t *zone, uint32_t limit)
 {
     uint32_t                        n;
     ngx_uint_t                      count;
+    ngx_mcp_call_sh_t              *c;
     ngx_mcp_upstream_session_sh_t  *us;
 
     count = 0;
@@ -224,6 +225,15 @@ limited(ngx_mcp_zone_t *zone, uint32_t limit)
     for (n = zone->root->shared.head; n; n = us->rec.links.next) {
         us = ngx_mcp_block(zone, n);
         count += (us->limit == limit);
+    }
+
+    for (n = 1; n < zone->sh->watermark; n++) {
+        c = ngx_mcp_block(zone, n);
+
+        if (c->task.rec.block.type == NGX_MCP_CALL && c->limit == limit) {
+            reach(zone, n, NGX_MCP_CALL);
+            count++;
+        }
     }
 
     return count;

@@ -1384,6 +1384,55 @@ server_request_tests(void)
 }
 
 
+/* calls of callers without a session */
+
+static void
+alone_tests(void)
+{
+    ngx_str_t        endpoint, key, other;
+    ngx_mcp_call_t   a, b, c;
+    ngx_mcp_event_t  e;
+
+    start(ZONE_SIZE);
+
+    endpoint = env_str("e");
+    key = env_str("me");
+    other = env_str("you");
+
+    ok(ngx_mcp_call_open_alone(&zone, &endpoint, &key, 2, 5, &a) == NGX_OK
+       && ngx_mcp_call_open_alone(&zone, &endpoint, &key, 2, 6, &b) == NGX_OK,
+       "two without a session");
+    ok(ngx_mcp_call_open_alone(&zone, &endpoint, &key, 2, 7, &c) == NGX_BUSY,
+       "the limit of a key");
+    ok(ngx_mcp_call_open_alone(&zone, &endpoint, &other, 2, 7, &c) == NGX_OK,
+       "another key has its own");
+    ok(env_check(&zone) == 0, "they are counted");
+    ok(ngx_mcp_counter(&zone, NGX_MCP_COUNTER_CALLS_RUNNING) == 3,
+       "three run");
+
+    memset(&e, 0, sizeof(e));
+    e.parts = &key;
+    e.nparts = 1;
+    ok(ngx_mcp_log_call(&zone, a.ref, &e, NULL) == NGX_DECLINED,
+       "they have no line");
+    ok(!ngx_mcp_call_has_stream(&zone, a.ref), "and no stream");
+
+    ngx_mcp_call_close(&zone, a.ref);
+    ngx_mcp_call_close(&zone, a.ref);
+    ok(ngx_mcp_call_open_alone(&zone, &endpoint, &key, 2, 5, &a) == NGX_OK,
+       "one may follow");
+
+    ngx_mcp_call_close(&zone, c.ref);
+
+    ngx_mcp_worker_release(&zone);
+    ok(ngx_mcp_counter(&zone, NGX_MCP_COUNTER_CALLS_RUNNING) == 0
+       && zone.sh->used[NGX_MCP_CALL] == 0
+       && zone.sh->used[NGX_MCP_LIMIT] == 0, "they end with their worker");
+
+    stop("calls without a session");
+}
+
+
 static void
 provider_tests(void)
 {
@@ -5126,6 +5175,7 @@ main(void)
     server_request_tests();
     call_tests();
     provider_tests();
+    alone_tests();
     line_tests();
     wanted_tests();
     gap_tests();

@@ -1,0 +1,1211 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_client.h"
+#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_header_iter.h"
+#include "ngx_http_mcp_list_cache.h"
+#include "ngx_http_mcp_offer.h"
+#include "ngx_http_mcp_server_request.h"
+#include "ngx_http_mcp_stream_body.h"
+#include "ngx_http_mcp_upstream_message.h"
+#include "ngx_mcp_envelope.h"
+#include "ngx_mcp_splice.h"
+
+
+#define NGX_HTTP_MCP_PARAM  "Mcp-Param-"
+
+
+static ngx_uint_t ngx_http_mcp_modern_client_is(ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_modern_client_scanned(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_modern_client_post(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_modern_client_bare(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_modern_client_version(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+static ngx_int_t ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+static ngx_uint_t ngx_http_mcp_modern_client_removed(ngx_uint_t method);
+static ngx_int_t ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+static ngx_int_t ngx_http_mcp_modern_client_tool(ngx_http_mcp_list_copy_t *list,
+    ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *tool);
+static ngx_int_t ngx_http_mcp_modern_client_param(void *data, ngx_str_t *name,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_modern_client_mismatch(ngx_http_request_t *r,
+    const char *why);
+static ngx_int_t ngx_http_mcp_modern_client_unsupported(ngx_http_request_t *r,
+    ngx_str_t *requested);
+static ngx_uint_t ngx_http_mcp_modern_client_negotiate(ngx_http_mcp_ctx_t *ctx,
+    ngx_str_t *version);
+static ngx_uint_t ngx_http_mcp_modern_client_status(ngx_uint_t status,
+    ngx_int_t code);
+static ngx_str_t ngx_http_mcp_modern_client_error(ngx_pool_t *pool,
+    ngx_uint_t revision, ngx_str_t *id, ngx_int_t code, ngx_str_t *message,
+    ngx_str_t *data);
+static ngx_str_t ngx_http_mcp_modern_client_result(ngx_http_mcp_ctx_t *ctx,
+    ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result);
+static ngx_str_t ngx_http_mcp_modern_client_stamp(ngx_http_mcp_ctx_t *ctx,
+    ngx_pool_t *pool);
+static ngx_str_t ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx,
+    ngx_pool_t *pool, ngx_str_t *meta);
+static ngx_int_t ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx,
+    ngx_pool_t *pool, ngx_str_t *meta, ngx_str_t *object);
+static ngx_uint_t ngx_http_mcp_modern_client_cacheable(ngx_uint_t method);
+static ngx_int_t ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
+    ngx_uint_t *status);
+static ngx_int_t ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
+    ngx_uint_t *status);
+static ngx_int_t ngx_http_mcp_modern_client_offer(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_str_t *members);
+static ngx_str_t ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
+    ngx_str_t *capabilities);
+static ngx_int_t ngx_http_mcp_modern_client_server_request(
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text, ngx_pool_t **pool, ngx_str_t *out);
+static ngx_uint_t ngx_http_mcp_modern_client_resumes(ngx_http_mcp_ctx_t *ctx);
+static u_char *ngx_http_mcp_modern_client_begin(ngx_http_mcp_stream_t *s,
+    ngx_uint_t revision, u_char *p);
+static u_char *ngx_http_mcp_modern_client_event(ngx_http_mcp_stream_t *s,
+    u_char *p);
+static u_char *ngx_http_mcp_modern_client_retry(u_char *p, ngx_msec_t time);
+
+
+ngx_http_mcp_client_t  ngx_http_mcp_client_modern = {
+    ngx_string("POST"),
+    1,                                     /* sessionless */
+    ngx_http_mcp_modern_client_is,
+    ngx_http_mcp_modern_client_scanned,
+    ngx_http_mcp_modern_client_post,
+    NULL,                                  /* get */
+    NULL,                                  /* delete */
+    ngx_http_mcp_modern_client_version,
+    ngx_http_mcp_modern_client_negotiate,
+    ngx_http_mcp_modern_client_status,
+    ngx_http_mcp_modern_client_error,
+    ngx_http_mcp_modern_client_result,
+    ngx_http_mcp_modern_client_stamp,
+    ngx_http_mcp_modern_client_answer,
+    ngx_http_mcp_modern_client_offer,
+    ngx_http_mcp_modern_client_server_request,
+    ngx_http_mcp_modern_client_resumes,
+    ngx_http_mcp_modern_client_begin,
+    ngx_http_mcp_modern_client_event,
+    ngx_http_mcp_modern_client_retry,
+    NULL                                   /* input */
+};
+
+
+/* members of a result that only the module says */
+
+static ngx_str_t  ngx_http_mcp_modern_reserved[] = {
+    ngx_string("resultType"),
+    ngx_string("ttlMs"),
+    ngx_string("cacheScope"),
+    ngx_string("_meta"),
+    ngx_null_string
+};
+
+static ngx_str_t  ngx_http_mcp_modern_meta = ngx_string("_meta");
+
+static ngx_str_t  ngx_http_mcp_modern_info[] = {
+    ngx_string("io.modelcontextprotocol/serverInfo"),
+    ngx_null_string
+};
+
+
+/* by how the client opens, where the endpoint offers the revision at all */
+
+static ngx_uint_t
+ngx_http_mcp_modern_client_is(ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_mcp_message_t  *m;
+
+    if (!(ctx->conf->versions & NGX_HTTP_MCP_MODERN_VERSIONS)) {
+        return 0;
+    }
+
+    m = ctx->message;
+
+    return !(ctx->conf->versions & NGX_HTTP_MCP_LEGACY_VERSIONS)
+           || (m && (m->modern
+                     || ngx_mcp_revision_parse(&ctx->header_version)
+                        == NGX_MCP_2026_07_28));
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_client_scanned(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx)
+{
+    /* there is none, whatever a header says */
+
+    ctx->session_checked = 1;
+    ctx->caller.revision = NGX_MCP_2026_07_28;
+
+    if (ngx_http_mcp_ctx_value(r, ctx->message, NGX_MCP_PATH_META_CLIENT_NAME,
+                               &ctx->client_name)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_ctx_value(r, ctx->message,
+                                  NGX_MCP_PATH_META_CLIENT_VERSION,
+                                  &ctx->client_version);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t           refusal;
+    const char         *why;
+    ngx_mcp_message_t  *m;
+    ngx_mcp_envelope_t  envelope;
+
+    m = ctx->message;
+
+    if (ctx->scan_error && m->id.len) {
+
+        /* only params are wrong: other faults of the message come first */
+
+        m->kind = NGX_MCP_REQUEST;
+    }
+
+    if (m->kind == NGX_MCP_NOTIFICATION) {
+        return ngx_http_mcp_modern_client_notification(r, ctx);
+    }
+
+    if (m->kind != NGX_MCP_REQUEST) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                                   NGX_MCP_INVALID_REQUEST,
+                                   "a message must be a single request or "
+                                   "notification");
+    }
+
+    if (!m->modern) {
+        return ngx_http_mcp_modern_client_bare(r, ctx);
+    }
+
+    if (ngx_mcp_envelope_read(m, &envelope, &why) != NGX_OK) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                                   NGX_MCP_INVALID_PARAMS, why);
+    }
+
+    if (ngx_http_mcp_modern_client_version(r, ctx, &refusal) != NGX_OK) {
+        return refusal;
+    }
+
+    if (!(ctx->conf->versions & NGX_HTTP_MCP_MODERN_VERSIONS
+          & NGX_HTTP_MCP_VERSION(envelope.revision)))
+    {
+        return ngx_http_mcp_modern_client_unsupported(r, &envelope.requested);
+    }
+
+    if (ngx_http_mcp_modern_client_headers(r, ctx, &refusal) != NGX_OK) {
+        return refusal;
+    }
+
+    if (ngx_http_mcp_modern_client_removed(m->method_code)) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_METHOD_NOT_FOUND,
+                                   "Method not found");
+    }
+
+    if (ctx->scan_error) {
+        return ngx_http_mcp_refuse(r, ctx->scan_status, ctx->scan_code,
+                                   ctx->scan_error);
+    }
+
+    ctx->caller.level = envelope.level;
+    ctx->caller.capabilities = envelope.capabilities;
+
+    if (m->method_code == NGX_MCP_METHOD_TOOLS_CALL
+        && ngx_http_mcp_modern_client_params(r, ctx, &refusal) != NGX_OK)
+    {
+        return refusal;
+    }
+
+    if (m->method_code == NGX_MCP_METHOD_DISCOVER) {
+        return ngx_http_mcp_initialize(r, ctx);
+    }
+
+    return ngx_http_mcp_call_start(r, ctx, m);
+}
+
+
+/* a request without envelope */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_bare(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_str_t           requested;
+    const char         *why;
+    ngx_mcp_message_t  *m;
+    ngx_mcp_envelope_t  envelope;
+
+    m = ctx->message;
+
+    if (ngx_mcp_revision_parse(&ctx->header_version) == NGX_MCP_2026_07_28) {
+
+        if (m->method_code == NGX_MCP_METHOD_INITIALIZE) {
+            return ngx_http_mcp_modern_client_mismatch(r,
+                                 "MCP-Protocol-Version names a revision that "
+                                 "has no initialize");
+        }
+
+        (void) ngx_mcp_envelope_read(m, &envelope, &why);
+
+        return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                                   NGX_MCP_INVALID_PARAMS, why);
+    }
+
+    /* of a client of a revision that the endpoint does not offer */
+
+    requested = ngx_mcp_message_member(m, NGX_MCP_PATH_VERSION);
+
+    if (requested.len == 0 || requested.data[0] != '"') {
+        ngx_str_set(&requested, "\"2025-03-26\"");
+    }
+
+    return ngx_http_mcp_modern_client_unsupported(r, &requested);
+}
+
+
+/* none of them is of interest here: a client that gives up closes */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t  refusal;
+
+    if (ctx->message->modern
+        && ngx_http_mcp_modern_client_version(r, ctx, &refusal) != NGX_OK)
+    {
+        return refusal;
+    }
+
+    return ngx_http_mcp_answer(r, NGX_HTTP_ACCEPTED, NULL);
+}
+
+
+/* of the header and of the body, which are to agree */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_version(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
+{
+    ngx_str_t  version;
+
+    version = ngx_mcp_message_string(ctx->message, NGX_MCP_PATH_META_VERSION,
+                                     r->pool);
+    if (version.data == NULL) {
+        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_DECLINED;
+    }
+
+    if (ctx->header_twice) {
+        *refusal = ngx_http_mcp_modern_client_mismatch(r,
+                             "a header of MCP is there twice");
+        return NGX_DECLINED;
+    }
+
+    if (ctx->header_version.len == 0) {
+        *refusal = ngx_http_mcp_modern_client_mismatch(r,
+                             "the MCP-Protocol-Version header is missing");
+        return NGX_DECLINED;
+    }
+
+    if (!ngx_mcp_equal(&ctx->header_version, &version)) {
+        *refusal = ngx_http_mcp_modern_client_mismatch(r,
+                             "MCP-Protocol-Version is another version than "
+                             "that in params._meta");
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
+{
+    ngx_str_t           value;
+    const char         *why;
+    ngx_mcp_message_t  *m;
+
+    m = ctx->message;
+
+    value = ngx_mcp_message_string(m, NGX_MCP_PATH_METHOD, r->pool);
+
+    if (value.data == NULL) {
+        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_DECLINED;
+    }
+
+    if (ctx->header_method.len == 0) {
+        why = "the Mcp-Method header is missing";
+        goto mismatch;
+    }
+
+    if (!ngx_mcp_equal(&ctx->header_method, &value)) {
+        why = "Mcp-Method is not the method of the message";
+        goto mismatch;
+    }
+
+    switch (m->method_code) {
+
+    case NGX_MCP_METHOD_TOOLS_CALL:
+    case NGX_MCP_METHOD_PROMPTS_GET:
+    case NGX_MCP_METHOD_RESOURCES_READ:
+        break;
+
+    default:
+        return NGX_OK;
+    }
+
+    if (ctx->scan_error) {
+
+        /* there is no name to compare with */
+
+        return NGX_OK;
+    }
+
+    if (ctx->header_name.data == NULL) {
+        why = "the Mcp-Name header is missing";
+        goto mismatch;
+    }
+
+    value = ngx_mcp_message_string(m, m->subject, r->pool);
+
+    if (value.data == NULL) {
+        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_DECLINED;
+    }
+
+    switch (ngx_mcp_header_is(&ctx->header_name, &value)) {
+
+    case NGX_OK:
+        return NGX_OK;
+
+    case NGX_ERROR:
+        why = "Mcp-Name is not valid base64";
+        break;
+
+    default: /* NGX_DECLINED */
+        why = "Mcp-Name is not the name or uri in params";
+    }
+
+mismatch:
+
+    *refusal = ngx_http_mcp_modern_client_mismatch(r, why);
+
+    return NGX_DECLINED;
+}
+
+
+/* methods that the revision has no more */
+
+static ngx_uint_t
+ngx_http_mcp_modern_client_removed(ngx_uint_t method)
+{
+    switch (method) {
+
+    case NGX_MCP_METHOD_INITIALIZE:
+    case NGX_MCP_METHOD_PING:
+    case NGX_MCP_METHOD_SET_LEVEL:
+    case NGX_MCP_METHOD_SUBSCRIBE:
+    case NGX_MCP_METHOD_UNSUBSCRIBE:
+    case NGX_MCP_METHOD_SAMPLING:
+    case NGX_MCP_METHOD_ELICITATION:
+    case NGX_MCP_METHOD_ROOTS_LIST:
+        return 1;
+
+    default:
+        return 0;
+    }
+}
+
+
+/*
+ * Mcp-Param-*, as far as the tool is in a list that is kept here: others are
+ * not known.
+ */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  name, tool, arguments;
+    ngx_mcp_message_t         *m;
+    ngx_http_mcp_list_copy_t  *list;
+
+    m = ctx->message;
+
+    if (ctx->conf->bridge.lists != NGX_HTTP_MCP_LIST_CACHE_ON
+        || ctx->conf->bridge.router.n == 0
+        || ngx_http_mcp_list_private(r, ctx)
+        || ngx_http_mcp_list_cache_get(&ctx->conf->bridge, &ctx->caller,
+                                       NGX_MCP_LIST_TOOLS, 0, &list)
+           != NGX_OK)
+    {
+        return NGX_OK;
+    }
+
+    name = ngx_mcp_message_string(m, NGX_MCP_PATH_NAME, r->pool);
+
+    rc = name.data ? ngx_http_mcp_modern_client_tool(list, &name, r->pool,
+                                                     &tool)
+                   : NGX_ABORT;
+
+    if (rc == NGX_OK) {
+
+        arguments = ngx_mcp_message_member(m, NGX_MCP_PATH_ARGUMENTS);
+
+        rc = m->json.members[NGX_MCP_PATH_ARGUMENTS].count > 1
+             ? NGX_DECLINED
+             : ngx_mcp_params_walk(&tool, &arguments, r->pool,
+                                   ngx_http_mcp_modern_client_param, r);
+
+    } else if (rc == NGX_DECLINED) {
+        rc = NGX_OK;
+    }
+
+    ngx_http_mcp_list_cache_release(list);
+
+    switch (rc) {
+
+    case NGX_OK:
+        return NGX_OK;
+
+    case NGX_DECLINED:
+        *refusal = ngx_http_mcp_modern_client_mismatch(r,
+                             "an Mcp-Param header is missing, or is not the "
+                             "argument of the tool that it repeats");
+        return NGX_DECLINED;
+
+    case NGX_ERROR:
+        *refusal = ngx_http_mcp_modern_client_mismatch(r,
+                             "an Mcp-Param header is not valid base64");
+        return NGX_DECLINED;
+
+    default: /* NGX_ABORT */
+        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_DECLINED;
+    }
+}
+
+
+/* the raw entry of a tool; NGX_DECLINED: the list has none; NGX_ABORT */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_tool(ngx_http_mcp_list_copy_t *list,
+    ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *tool)
+{
+    ngx_str_t  rest, members, raw, value, text;
+
+    static ngx_str_t  key = ngx_string("name");
+
+    if (!ngx_http_mcp_list_cache_annotated(list)) {
+        return NGX_DECLINED;
+    }
+
+    rest.data = list->text.data;
+    rest.len = list->text.len;
+
+    text.data = ngx_pnalloc(pool, 6 * name->len + 2);
+    if (text.data == NULL) {
+        return NGX_ABORT;
+    }
+
+    while (ngx_mcp_json_element(&rest, tool) == NGX_OK) {
+
+        members = *tool;
+
+        while (ngx_mcp_json_member(&members, &raw, &value) == NGX_OK) {
+
+            if (!ngx_mcp_json_is(&raw, &key)) {
+                continue;
+            }
+
+            if (value.data[0] == '"' && value.len <= 6 * name->len + 2) {
+                text.len = ngx_mcp_json_unescape(text.data, &value)
+                           - text.data;
+
+                if (ngx_mcp_equal(&text, name)) {
+                    return NGX_OK;
+                }
+            }
+
+            break;
+        }
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_client_param(void *data, ngx_str_t *name,
+    ngx_str_t *value)
+{
+    ngx_http_request_t *r = data;
+
+    ngx_str_t                   header;
+    ngx_uint_t                  n;
+    ngx_table_elt_t            *h;
+    ngx_http_mcp_header_iter_t  iter;
+
+    n = 0;
+    ngx_str_null(&header);
+    ngx_http_mcp_header_iter_init(&iter, &r->headers_in.headers);
+
+    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
+
+        if (h->key.len == sizeof(NGX_HTTP_MCP_PARAM) - 1 + name->len
+            && ngx_strncasecmp(h->key.data, (u_char *) NGX_HTTP_MCP_PARAM,
+                               sizeof(NGX_HTTP_MCP_PARAM) - 1)
+               == 0
+            && ngx_strncasecmp(h->key.data + sizeof(NGX_HTTP_MCP_PARAM) - 1,
+                               name->data, name->len)
+               == 0)
+        {
+            header = ngx_http_mcp_trim(h->value);
+            n++;
+        }
+    }
+
+    if (value->len == 0) {
+        return n ? NGX_DECLINED : NGX_OK;
+    }
+
+    return n == 1 ? ngx_mcp_header_is_json(&header, value, r->pool)
+                  : NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_client_mismatch(ngx_http_request_t *r, const char *why)
+{
+    return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                               NGX_MCP_HEADER_MISMATCH, why);
+}
+
+
+/* requested: a raw string */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_unsupported(ngx_http_request_t *r,
+    ngx_str_t *requested)
+{
+    u_char                *p;
+    ngx_http_mcp_ctx_t    *ctx;
+    ngx_http_mcp_reply_t   reply;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    p = ngx_pnalloc(r->pool, sizeof("{\"supported\":[\"2026-07-28\"],"
+                                    "\"requested\":}") + requested->len);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    (void) ngx_http_mcp_reply_error(&reply, NGX_HTTP_BAD_REQUEST,
+                                    NGX_MCP_UNSUPPORTED_VERSION,
+                                    "Unsupported protocol version");
+
+    reply.data.data = p;
+    reply.data.len = ngx_sprintf(p, "{\"supported\":[\"%V\"],\"requested\":%V}",
+                                 ngx_mcp_revision_name(NGX_MCP_2026_07_28),
+                                 requested)
+                     - p;
+
+    return ngx_http_mcp_reply_send(r, &ctx->message->id, &reply);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_modern_client_negotiate(ngx_http_mcp_ctx_t *ctx,
+    ngx_str_t *version)
+{
+    return NGX_MCP_2026_07_28;
+}
+
+
+/* of errors that are made here */
+
+static ngx_uint_t
+ngx_http_mcp_modern_client_status(ngx_uint_t status, ngx_int_t code)
+{
+    if (status != NGX_HTTP_OK) {
+        return status;
+    }
+
+    switch (code) {
+
+    case NGX_MCP_METHOD_NOT_FOUND:
+        return NGX_HTTP_NOT_FOUND;
+
+    case NGX_MCP_INVALID_PARAMS:
+        return NGX_HTTP_BAD_REQUEST;
+
+    default:
+        return status;
+    }
+}
+
+
+static ngx_str_t
+ngx_http_mcp_modern_client_error(ngx_pool_t *pool, ngx_uint_t revision,
+    ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data)
+{
+    if (code == NGX_MCP_NO_RESOURCE) {
+        code = NGX_MCP_INVALID_PARAMS;
+    }
+
+    return ngx_mcp_error_compose(pool, NGX_MCP_2026_07_28, id, code, message,
+                                 data);
+}
+
+
+static ngx_str_t
+ngx_http_mcp_modern_client_result(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
+    ngx_str_t *id, ngx_str_t *result)
+{
+    ngx_str_t  stamp, whole;
+
+    stamp = ngx_http_mcp_modern_client_stamp(ctx, pool);
+
+    if (stamp.data == NULL) {
+        return stamp;
+    }
+
+    stamp.len--;
+
+    whole = ngx_mcp_join(pool, &stamp, result, ngx_http_mcp_modern_reserved);
+
+    return whole.data ? ngx_mcp_result_compose(pool, id, &whole) : whole;
+}
+
+
+static ngx_str_t
+ngx_http_mcp_modern_client_stamp(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool)
+{
+    ngx_str_t  none;
+
+    ngx_str_null(&none);
+
+    return ngx_http_mcp_modern_client_members(ctx, pool, &none);
+}
+
+
+/*
+ * The members that each result has, with a comma behind; meta: an upstream's
+ * "_meta", raw, or empty.  Lists are not to be kept by clients: they may depend
+ * on what the upstream knows of its caller.
+ */
+
+static ngx_str_t
+ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
+    ngx_str_t *meta)
+{
+    u_char     *p;
+    ngx_str_t   out, object;
+
+    out.len = 0;
+    out.data = NULL;
+
+    if (ngx_http_mcp_modern_client_meta(ctx, pool, meta, &object) != NGX_OK) {
+        return out;
+    }
+
+    out.data = ngx_pnalloc(pool, sizeof("\"resultType\":\"complete\","
+                                        "\"ttlMs\":0,"
+                                        "\"cacheScope\":\"private\","
+                                        "\"_meta\":,")
+                                 + object.len);
+    if (out.data == NULL) {
+        return out;
+    }
+
+    p = ngx_cpymem(out.data, "\"resultType\":\"complete\",",
+                   sizeof("\"resultType\":\"complete\",") - 1);
+
+    if (ngx_http_mcp_modern_client_cacheable(ctx->message->method_code)) {
+        p = ngx_cpymem(p, "\"ttlMs\":0,\"cacheScope\":\"private\",",
+                       sizeof("\"ttlMs\":0,\"cacheScope\":\"private\",") - 1);
+    }
+
+    if (object.len) {
+        p = ngx_cpymem(p, "\"_meta\":", sizeof("\"_meta\":") - 1);
+        p = ngx_cpymem(p, object.data, object.len);
+        *p++ = ',';
+    }
+
+    out.len = p - out.data;
+
+    return out;
+}
+
+
+/* the upstream's "_meta", if there is one, with what the server is */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
+    ngx_str_t *meta, ngx_str_t *object)
+{
+    u_char                   *p;
+    ngx_str_t                 info, member;
+    ngx_http_mcp_result_t    *made;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = ctx->conf;
+    info = ctx->server_info.len ? ctx->server_info : mlcf->server_info;
+
+    if (info.len == 0) {
+        made = ngx_http_mcp_offer_cached(mlcf, &ctx->caller.tenant);
+
+        if (made) {
+            info = made->info;
+        }
+    }
+
+    if (info.len == 0) {
+
+        /* this worker does not know it */
+
+        *object = *meta;
+
+        return NGX_OK;
+    }
+
+    member.data = ngx_pnalloc(pool, sizeof("\"\":") + info.len
+                                    + ngx_http_mcp_modern_info[0].len);
+    if (member.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_sprintf(member.data, "\"%V\":%V", &ngx_http_mcp_modern_info[0],
+                    &info);
+    member.len = p - member.data;
+
+    *object = ngx_mcp_join(pool, &member, meta, ngx_http_mcp_modern_info);
+
+    return object->data ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_modern_client_cacheable(ngx_uint_t method)
+{
+    switch (method) {
+
+    case NGX_MCP_METHOD_DISCOVER:
+    case NGX_MCP_METHOD_TOOLS_LIST:
+    case NGX_MCP_METHOD_PROMPTS_LIST:
+    case NGX_MCP_METHOD_RESOURCES_LIST:
+    case NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST:
+    case NGX_MCP_METHOD_RESOURCES_READ:
+        return 1;
+
+    default:
+        return 0;
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
+    ngx_uint_t *status)
+{
+    if (json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_OBJECT) {
+        return ngx_http_mcp_modern_client_stamped(r, ctx, json, text);
+    }
+
+    if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
+        return ngx_http_mcp_modern_client_failed(r, ctx, json, text, status);
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * A result is complete, and what it says of itself is said by the module: what
+ * an upstream writes there has no meaning in its own revision.
+ */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text)
+{
+    u_char          *p, *last;
+    ngx_str_t        result, rest, name, value, meta, members;
+    ngx_mcp_edit_t   edit;
+
+    result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
+
+    ngx_str_null(&meta);
+
+    if (json->members[NGX_MCP_PATH_RESULT_META].type != NGX_MCP_JSON_ABSENT) {
+
+        rest = result;
+
+        while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+            if (value.data[0] == '{'
+                && ngx_mcp_json_is(&name, &ngx_http_mcp_modern_meta))
+            {
+                meta = value;
+            }
+        }
+    }
+
+    members = ngx_http_mcp_modern_client_members(ctx, r->pool, &meta);
+
+    if (members.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    edit.start = result.data - text->data;
+    edit.end = edit.start;
+    edit.text = members;
+
+    if (json->members[NGX_MCP_PATH_RESULT_TYPE].type == NGX_MCP_JSON_ABSENT
+        && json->members[NGX_MCP_PATH_RESULT_META].type == NGX_MCP_JSON_ABSENT
+        && json->members[NGX_MCP_PATH_RESULT_TTL].type == NGX_MCP_JSON_ABSENT
+        && json->members[NGX_MCP_PATH_RESULT_SCOPE].type == NGX_MCP_JSON_ABSENT)
+    {
+        last = result.data + result.len - 1;
+
+        for (p = result.data + 1; p < last && *p <= ' '; p++) { /* void */ }
+
+        edit.start++;
+        edit.end++;
+        edit.text.len -= (p == last);
+
+    } else {
+        members.len--;
+
+        edit.text = ngx_mcp_join(r->pool, &members, &result,
+                                 ngx_http_mcp_modern_reserved);
+        if (edit.text.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        edit.end += result.len;
+    }
+
+    *text = ngx_mcp_splice(r->pool, text, &edit, 1);
+
+    return text->data ? NGX_OK : NGX_ERROR;
+}
+
+
+/* an error, whose code may have no meaning in the revision, or another one */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
+    ngx_uint_t *status)
+{
+    u_char          *p;
+    ngx_int_t        code;
+    ngx_str_t        raw, uri, rest, name, value;
+    ngx_uint_t       n, data;
+    ngx_mcp_edit_t   edits[2];
+
+    static ngx_str_t  key = ngx_string("data");
+
+    *status = NGX_HTTP_OK;
+
+    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+    code = raw.len ? ngx_http_mcp_error_code(&raw) : 0;
+    n = 0;
+
+    if (code == NGX_MCP_METHOD_NOT_FOUND) {
+        *status = NGX_HTTP_NOT_FOUND;
+        return NGX_OK;
+    }
+
+    if (code == NGX_MCP_NO_RESOURCE) {
+        ngx_str_set(&edits[0].text, "-32602");
+        n = 1;
+
+    } else if (code >= NGX_MCP_RESERVED_FIRST && code <= NGX_MCP_RESERVED_LAST)
+    {
+        ngx_str_set(&edits[0].text, "-32603");
+        n = 1;
+    }
+
+    if (n == 0) {
+        return NGX_OK;
+    }
+
+    edits[0].start = raw.data - text->data;
+    edits[0].end = edits[0].start + raw.len;
+
+    uri = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_URI);
+
+    if (code == NGX_MCP_NO_RESOURCE && uri.len) {
+
+        data = 0;
+        rest = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+        edits[1].start = rest.data + rest.len - 1 - text->data;
+        edits[1].end = edits[1].start;
+
+        while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+            data |= ngx_mcp_json_is(&name, &key);
+        }
+
+        if (!data) {
+            p = ngx_pnalloc(r->pool, sizeof(",\"data\":{\"uri\":}") + uri.len);
+            if (p == NULL) {
+                return NGX_ERROR;
+            }
+
+            edits[1].text.data = p;
+            edits[1].text.len = ngx_sprintf(p, ",\"data\":{\"uri\":%V}", &uri)
+                                - p;
+            n = 2;
+        }
+    }
+
+    *text = ngx_mcp_splice(r->pool, text, edits, n);
+
+    return text->data ? NGX_OK : NGX_ERROR;
+}
+
+
+/* server/discover */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_offer(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_str_t *members)
+{
+    u_char     *p;
+    ngx_str_t   rest, name, value, capabilities, instructions, result;
+
+    static ngx_str_t  keys[] = {
+        ngx_string("capabilities"),
+        ngx_string("instructions"),
+        ngx_string("serverInfo")
+    };
+
+    rest.len = members->len + 1;
+    rest.data = ngx_pnalloc(r->pool, rest.len);
+
+    if (rest.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rest.data[0] = '{';
+    ngx_memcpy(rest.data + 1, members->data, members->len);
+
+    ngx_str_set(&capabilities, "{}");
+    ngx_str_null(&instructions);
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (ngx_mcp_json_is(&name, &keys[0])) {
+            capabilities = value;
+
+        } else if (ngx_mcp_json_is(&name, &keys[1])) {
+            instructions = value;
+
+        } else if (ngx_mcp_json_is(&name, &keys[2])) {
+            ctx->server_info = value;
+        }
+    }
+
+    capabilities = ngx_http_mcp_modern_client_capabilities(r->pool,
+                                                           &capabilities);
+
+    p = ngx_pnalloc(r->pool, sizeof("{\"supportedVersions\":[\"2026-07-28\"],"
+                                    "\"capabilities\":,\"instructions\":}")
+                             + capabilities.len + instructions.len);
+
+    if (capabilities.data == NULL || p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    result.data = p;
+
+    p = ngx_sprintf(p, "{\"supportedVersions\":[\"%V\"],\"capabilities\":%V",
+                    ngx_mcp_revision_name(NGX_MCP_2026_07_28), &capabilities);
+
+    if (instructions.len) {
+        p = ngx_sprintf(p, ",\"instructions\":%V", &instructions);
+    }
+
+    *p++ = '}';
+
+    result.len = p - result.data;
+
+    return ngx_http_mcp_result(r, &ctx->message->id, &result);
+}
+
+
+/* without what needs a stream for changes, and tasks of another protocol */
+
+static ngx_str_t
+ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
+    ngx_str_t *capabilities)
+{
+    u_char      *p;
+    ngx_str_t    out, rest, name, value;
+    ngx_uint_t   i;
+
+    static ngx_str_t  tasks = ngx_string("tasks");
+    static ngx_str_t  kinds[] = {
+        ngx_string("tools"),
+        ngx_string("prompts"),
+        ngx_string("resources"),
+        ngx_null_string
+    };
+
+    out.len = 0;
+    out.data = ngx_pnalloc(pool, capabilities->len + 2);
+
+    if (out.data == NULL) {
+        return out;
+    }
+
+    p = out.data;
+    *p++ = '{';
+
+    rest = *capabilities;
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (ngx_mcp_json_is(&name, &tasks)) {
+            continue;
+        }
+
+        for (i = 0; kinds[i].len; i++) {
+            if (ngx_mcp_json_is(&name, &kinds[i])) {
+                ngx_str_set(&value, "{}");
+                break;
+            }
+        }
+
+        if (p[-1] != '{') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, name.data, name.len);
+        *p++ = ':';
+        p = ngx_cpymem(p, value.data, value.len);
+    }
+
+    *p++ = '}';
+
+    out.len = p - out.data;
+
+    return out;
+}
+
+
+/* only what is about the request at hand has a place in its stream */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t **pool,
+    ngx_str_t *out)
+{
+    ngx_str_t                 id, token, own;
+    ngx_uint_t                method, level;
+    ngx_http_mcp_audience_t   audience;
+
+    *out = *text;
+
+    method = ngx_http_mcp_upstream_message_method(ureq, text);
+
+    id = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_ID, text->data);
+
+    if (id.len) {
+
+        if (method != NGX_MCP_METHOD_PING) {
+            return NGX_ERROR;
+        }
+
+        ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+        audience.tenant = ctx->caller.tenant;
+        audience.session = ureq->session;
+
+        ngx_http_mcp_server_request_reply(ureq, &audience, &id, 0, NULL);
+
+        return NGX_DECLINED;
+    }
+
+    switch (method) {
+
+    case NGX_MCP_METHOD_OTHER:
+        return NGX_OK;
+
+    case NGX_MCP_METHOD_PROGRESS:
+        token = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_TOKEN,
+                                  text->data);
+        own = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_META_TOKEN);
+
+        return (token.len && own.len && ngx_mcp_json_same_id(&token, &own))
+               ? NGX_OK : NGX_DECLINED;
+
+    case NGX_MCP_METHOD_MESSAGE:
+        level = ngx_http_mcp_upstream_message_level(ureq, text);
+
+        return (ctx->caller.level != NGX_MCP_LEVEL_UNSET
+                && level >= ctx->caller.level)
+               ? NGX_OK : NGX_DECLINED;
+
+    default:
+        return NGX_DECLINED;
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_modern_client_resumes(ngx_http_mcp_ctx_t *ctx)
+{
+    return 0;
+}
+
+
+/*
+ * Neither ids nor pauses, as nobody resumes; the headers leave with the comment
+ * that is there instead.
+ */
+
+static u_char *
+ngx_http_mcp_modern_client_begin(ngx_http_mcp_stream_t *s, ngx_uint_t revision,
+    u_char *p)
+{
+    return ngx_cpymem(p, ":\n\n", sizeof(":\n\n") - 1);
+}
+
+
+static u_char *
+ngx_http_mcp_modern_client_event(ngx_http_mcp_stream_t *s, u_char *p)
+{
+    return ngx_cpymem(p, "data: ", sizeof("data: ") - 1);
+}
+
+
+static u_char *
+ngx_http_mcp_modern_client_retry(u_char *p, ngx_msec_t time)
+{
+    return p;
+}

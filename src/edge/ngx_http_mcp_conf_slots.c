@@ -1,0 +1,127 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_conf.h"
+
+
+static char *ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc,
+    const char *advice);
+
+
+char *
+ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    return ngx_http_mcp_conf_advise(cf, ngx_conf_set_msec_slot(cf, cmd, conf),
+                                    cmd->post
+                                    ? "a time above 0, for example \"30s\""
+                                    : "a time, for example \"30s\"");
+}
+
+
+char *
+ngx_http_mcp_conf_not_zero(ngx_conf_t *cf, void *post, void *data)
+{
+    ngx_msec_t *slot = data;
+
+    return *slot ? NGX_CONF_OK : "invalid value";
+}
+
+
+char *
+ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    char    *rc;
+    size_t  *slot;
+
+    rc = ngx_conf_set_size_slot(cf, cmd, conf);
+
+    slot = (size_t *) ((char *) conf + cmd->offset);
+
+    if (rc == NGX_CONF_OK && *slot == 0) {
+        rc = "invalid value";
+    }
+
+    return ngx_http_mcp_conf_advise(cf, rc,
+                                    "a size above 0, for example \"64k\"");
+}
+
+
+char *
+ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    char       *rc;
+    ngx_int_t  *slot;
+
+    rc = ngx_conf_set_num_slot(cf, cmd, conf);
+
+    slot = (ngx_int_t *) ((char *) conf + cmd->offset);
+
+    if (rc == NGX_CONF_OK && (*slot < 1 || *slot > 1000000)) {
+        rc = "invalid value";
+    }
+
+    return ngx_http_mcp_conf_advise(cf, rc, "a number from 1 to 1000000");
+}
+
+
+char *
+ngx_http_mcp_conf_bitmask(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    u_char              *p, text[256];
+    ngx_str_t           *value;
+    ngx_uint_t           i, n;
+    ngx_conf_bitmask_t  *mask;
+
+    value = cf->args->elts;
+    mask = cmd->post;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        p = text;
+
+        for (n = 0; mask[n].name.len; n++) {
+            if (mask[n].name.len == value[i].len
+                && ngx_strcasecmp(mask[n].name.data, value[i].data) == 0)
+            {
+                break;
+            }
+
+            p = ngx_sprintf(p, "%s\"%V\"",
+                            n == 0 ? "" : mask[n + 1].name.len ? ", " : " and ",
+                            &mask[n].name);
+        }
+
+        if (mask[n].name.len == 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid value \"%V\" in \"%V\"; the values "
+                               "are %*s", &value[i], &value[0],
+                               (size_t) (p - text), text);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return ngx_conf_set_bitmask_slot(cf, cmd, conf);
+}
+
+
+/* what a slot returned, but that "invalid" is said with advice */
+
+static char *
+ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc, const char *advice)
+{
+    ngx_str_t  *value;
+
+    if (rc == NGX_CONF_OK || rc == NGX_CONF_ERROR
+        || ngx_strcmp(rc, "is duplicate") == 0)
+    {
+        return rc;
+    }
+
+    value = cf->args->elts;
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V\" in \"%V\"; write %s",
+                       &value[1], &value[0], advice);
+    return NGX_CONF_ERROR;
+}

@@ -1,0 +1,269 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_pooled.h"
+#include "ngx_mcp_id.h"
+#include "ngx_mcp_splice.h"
+
+
+/* ms; how often the record is told that it is in use */
+#define NGX_HTTP_MCP_POOLED_TOUCH  (NGX_MCP_SHARED_TIMEOUT / 2)
+
+/* no list key begins so */
+#define NGX_HTTP_MCP_POOLED_KEY    "\0pooled\0"
+
+
+static ngx_int_t ngx_http_mcp_pooled_mint(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_pooled_replace(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
+    ngx_mcp_path_e path, ngx_str_t *value);
+static void ngx_http_mcp_pooled_touch(ngx_event_t *ev);
+
+
+/* members of params._meta that servers with sessions do not get */
+
+static ngx_str_t  ngx_http_mcp_pooled_names[] = {
+    ngx_string("io.modelcontextprotocol/protocolVersion"),
+    ngx_string("io.modelcontextprotocol/clientInfo"),
+    ngx_string("io.modelcontextprotocol/clientCapabilities"),
+    ngx_string("io.modelcontextprotocol/logLevel"),
+    ngx_string("progressToken"),
+    ngx_null_string
+};
+
+
+ngx_int_t
+ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
+{
+    u_char                   *p;
+    ngx_str_t                 key;
+    ngx_mcp_shared_t          in;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = ureq->upstream;
+
+    if (ureq->minted.len == 0 && ngx_http_mcp_pooled_mint(ureq) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (ureq->principal(ureq, &key) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&in, sizeof(ngx_mcp_shared_t));
+
+    in.list_key.len = sizeof(NGX_HTTP_MCP_POOLED_KEY) - 1 + key.len;
+    in.list_key.data = ngx_pnalloc(ureq->r->pool, in.list_key.len);
+
+    if (in.list_key.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(in.list_key.data, NGX_HTTP_MCP_POOLED_KEY,
+                   sizeof(NGX_HTTP_MCP_POOLED_KEY) - 1);
+    ngx_memcpy(p, key.data, key.len);
+
+    in.endpoint = u->endpoint;
+    in.tenant = ureq->tenant;
+    in.upstream = u->name;
+    in.id = ureq->session;
+    in.pooled = 1;
+
+    if (ngx_mcp_shared_get(u->zone, &in, &ureq->owner) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    /* the module answers for those who share it */
+
+    ngx_str_null(&ureq->capabilities);
+
+    if (!ureq->keep.timer_set) {
+        ureq->keep.handler = ngx_http_mcp_pooled_touch;
+        ureq->keep.data = ureq;
+        ureq->keep.log = ngx_cycle->log;
+        ureq->keep.cancelable = 1;
+
+        ngx_add_timer(&ureq->keep, NGX_HTTP_MCP_POOLED_TOUCH);
+    }
+
+    return NGX_OK;
+}
+
+
+/* a raw string, which is the id and the progress token */
+
+static ngx_int_t
+ngx_http_mcp_pooled_mint(ngx_http_mcp_upstream_request_t *ureq)
+{
+    u_char  *p;
+
+    p = ngx_pnalloc(ureq->r->pool, NGX_MCP_UUID_LEN + 2);
+
+    if (p == NULL || ngx_mcp_uuid(p + 1) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    p[0] = '"';
+    p[NGX_MCP_UUID_LEN + 1] = '"';
+
+    ureq->minted.data = p;
+    ureq->minted.len = NGX_MCP_UUID_LEN + 2;
+
+    return NGX_OK;
+}
+
+
+ngx_str_t
+ngx_http_mcp_pooled_body(ngx_http_mcp_upstream_request_t *ureq)
+{
+    u_char          *p;
+    ngx_str_t        out, members, meta;
+    ngx_uint_t       n;
+    ngx_pool_t      *pool;
+    ngx_mcp_edit_t   edits[2];
+    ngx_mcp_json_t   json;
+
+    pool = ureq->r->pool;
+
+    out.len = 0;
+    out.data = NULL;
+
+    if (ngx_mcp_json_scan(&json, &ureq->body) != NGX_OK) {
+        return out;
+    }
+
+    ureq->own_id = ngx_mcp_json_span(&json, NGX_MCP_PATH_ID, ureq->body.data);
+    ureq->own_token = ngx_mcp_json_span(&json, NGX_MCP_PATH_META_TOKEN,
+                                        ureq->body.data);
+    n = 0;
+
+    if (ureq->own_id.len) {
+        edits[n].start = json.members[NGX_MCP_PATH_ID].start;
+        edits[n].end = json.members[NGX_MCP_PATH_ID].end;
+        edits[n++].text = ureq->minted;
+    }
+
+    if (json.members[NGX_MCP_PATH_META].type == NGX_MCP_JSON_OBJECT) {
+
+        meta = ngx_mcp_json_span(&json, NGX_MCP_PATH_META, ureq->body.data);
+
+        ngx_str_set(&members, "");
+
+        if (ureq->own_token.len) {
+            p = ngx_pnalloc(pool, sizeof("\"progressToken\":")
+                                  + ureq->minted.len);
+            if (p == NULL) {
+                return out;
+            }
+
+            members.data = p;
+            members.len = ngx_sprintf(p, "\"progressToken\":%V", &ureq->minted)
+                          - p;
+        }
+
+        edits[n].start = json.members[NGX_MCP_PATH_META].start;
+        edits[n].end = json.members[NGX_MCP_PATH_META].end;
+        edits[n].text = ngx_mcp_join(pool, &members, &meta,
+                                     ngx_http_mcp_pooled_names);
+
+        if (edits[n++].text.data == NULL) {
+            return out;
+        }
+    }
+
+    return ngx_mcp_splice(pool, &ureq->body, edits, n);
+}
+
+
+ngx_int_t
+ngx_http_mcp_pooled_message(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_str_t        value;
+    ngx_mcp_json_t  *json;
+
+    json = &ureq->x->scan;
+
+    if (json->members[NGX_MCP_PATH_METHOD].count == 0) {
+
+        value = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+        return ngx_mcp_json_same_id(&value, &ureq->minted)
+               ? ngx_http_mcp_pooled_replace(ureq, text, NGX_MCP_PATH_ID,
+                                             &ureq->own_id)
+               : NGX_OK;
+    }
+
+    value = ngx_mcp_json_span(json, NGX_MCP_PATH_TOKEN, text->data);
+
+    if (value.len == 0) {
+        return NGX_OK;
+    }
+
+    return (ureq->own_token.len && ngx_mcp_json_same_id(&value, &ureq->minted))
+           ? ngx_http_mcp_pooled_replace(ureq, text, NGX_MCP_PATH_TOKEN,
+                                         &ureq->own_token)
+           : NGX_DECLINED;
+}
+
+
+/* in its place, where it is not longer: a request may have many messages */
+
+static ngx_int_t
+ngx_http_mcp_pooled_replace(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text, ngx_mcp_path_e path, ngx_str_t *value)
+{
+    u_char          *p, *last;
+    ngx_mcp_edit_t   edit;
+    ngx_mcp_span_t  *span;
+
+    span = &ureq->x->scan.members[path];
+
+    if (value->len <= span->end - span->start) {
+
+        last = text->data + text->len;
+
+        p = ngx_cpymem(text->data + span->start, value->data, value->len);
+        p = ngx_movemem(p, text->data + span->end,
+                        last - (text->data + span->end));
+
+        text->len = p - text->data;
+
+    } else {
+        edit.start = span->start;
+        edit.end = span->end;
+        edit.text = *value;
+
+        *text = ngx_mcp_splice(ureq->r->pool, text, &edit, 1);
+
+        if (text->data == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    return ngx_mcp_json_scan(&ureq->x->scan, text);
+}
+
+
+static void
+ngx_http_mcp_pooled_touch(ngx_event_t *ev)
+{
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = ev->data;
+
+    ngx_mcp_shared_keep(ureq->upstream->zone, ureq->owner);
+
+    ngx_add_timer(&ureq->keep, NGX_HTTP_MCP_POOLED_TOUCH);
+}
+
+
+void
+ngx_http_mcp_pooled_release(ngx_http_mcp_upstream_request_t *ureq)
+{
+    if (ureq->keep.timer_set) {
+        ngx_del_timer(&ureq->keep);
+    }
+}

@@ -1,0 +1,274 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Clients of revision 2026-07-28, which have no sessions, in front of a server
+# that has: whose session their requests use, and what is translated.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+use Mcp::Modern;
+
+my $K = $Mcp::Modern::KEY;
+
+my %server = (
+    'tools/list' => { tools => [{ name => 'echo',
+                                  inputSchema => { type => 'object' } }] },
+    'tools/call' => sub {
+        my ($r) = @_;
+        my $p = $r->{json}{params};
+        my $name = $p->{name};
+
+        return { content => [{ type => 'text', text => 'x' x 200000 }] }
+            if $name eq 'big';
+
+        if ($name eq 'ask') {
+            return ([sse => {}],
+                    [event => { jsonrpc => '2.0', id => 'q1',
+                                method => 'elicitation/create',
+                                params => { message => 'name?' } }],
+                    [event => { jsonrpc => '2.0', id => 'q2',
+                                method => 'ping' }],
+                    [until => 'asked'],
+                    [event => Mcp::Upstream::result($r, { content => [] })]);
+        }
+
+        if ($name =~ /^(?:progress|hold)$/) {
+            return ([sse => {}], [tag => $name],
+                    [event => notification('progress', {
+                        progressToken => $p->{_meta}{progressToken},
+                        progress => 1 })],
+                    [event => notification('progress', {
+                        progressToken => 1, progress => 9 })],
+                    [event => notification('message', { level => 'error',
+                                                        data => 'log' })],
+                    [until => $name],
+                    [event => Mcp::Upstream::result($r, { content => [] })]);
+        }
+
+        return { content => [{ type => 'text', text => $name }] };
+    },
+    response => sub { [http => 202, {}, ''] },
+);
+
+my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(%server));
+my $plain = Mcp::Upstream->new(Mcp::Upstream::mcp(%server, sessions => 0));
+my @named = map { Mcp::Upstream->new(Mcp::Upstream::mcp(%server)) } 1, 2;
+
+my $t = Mcp::Test->new(vars => { UP => $up->port, PLAIN => $plain->port,
+                                 ONE => $named[0]->port,
+                                 TWO => $named[1]->port }, conf => <<'EOF');
+mcp_zone zone=main:4m;
+mcp_versions any;
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+    }
+
+    location = /bound {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up protocol=legacy;
+        mcp_session_bind $http_x_user;
+    }
+
+    location = /plain {
+        mcp_endpoint zone=main;
+        mcp_upstream plain /_plain;
+    }
+
+    location = /two {
+        mcp_endpoint zone=main;
+        mcp_upstream one /_one;
+        mcp_upstream two /_two;
+    }
+
+    location = /_up {
+        internal;
+        proxy_set_header X-Session $mcp_session_id;
+        proxy_pass http://127.0.0.1:%%UP%%/;
+    }
+
+    location = /_plain { internal; proxy_pass http://127.0.0.1:%%PLAIN%%/; }
+    location = /_one { internal; proxy_pass http://127.0.0.1:%%ONE%%/; }
+    location = /_two { internal; proxy_pass http://127.0.0.1:%%TWO%%/; }
+}
+EOF
+
+my $c = Mcp::Modern->new($t);
+
+sub said { Mcp::Modern::said(@_) }
+
+
+# what goes out and comes back
+
+my $r = $c->call('server/discover');
+is(said($r), '200 complete', 'discover');
+is_deeply($r->{json}{result}{capabilities}, { tools => {} },
+          'what the server can');
+is($r->{json}{result}{_meta}{"${K}serverInfo"}{name}, 'up', 'what it is');
+
+$up->clear;
+$r = $c->call('tools/call', { name => 'echo' }, meta => {
+    "${K}clientInfo" => { name => 'me' }, traceparent => '00-1', 'x' => 1,
+    progressToken => 7 });
+is(said($r), '200 complete', 'a call');
+is($r->{json}{result}{content}[0]{text}, 'echo', 'its result');
+
+my ($call) = $up->calls('tools/call');
+my ($init) = $up->calls('initialize');
+ok($call->{headers}{'mcp-session-id'}, 'it has a session there');
+is($call->{headers}{'mcp-protocol-version'}, '2025-11-25',
+   'of a revision with sessions');
+ok(!exists $call->{headers}{'mcp-method'}, 'no header of another');
+is_deeply([sort keys %{ $call->{json}{params}{_meta} }],
+          ['progressToken', 'traceparent', 'x'], '_meta without the envelope');
+isnt($call->{json}{id}, $r->{json}{id}, 'an id of the session there');
+isnt($call->{json}{params}{_meta}{progressToken}, 7, 'and a progress token');
+is_deeply($init->{json}{params}{capabilities}, {}, 'nobody can be asked there');
+like($call->{headers}{'x-session'}, qr/^[\da-f-]{36}$/,
+     '$mcp_session_id chooses a server');
+is($init->{headers}{'x-session'}, $call->{headers}{'x-session'},
+   'from the beginning on');
+
+$up->clear;
+is(said($c->call('tools/call', { name => 'echo' })), '200 complete', 'another')
+    for 1 .. 6;
+is(scalar $up->calls('initialize'), 0, 'there is one session for all');
+my %sessions = map { $_->{headers}{'mcp-session-id'} => 1 }
+               $up->calls('tools/call');
+is(scalar keys %sessions, 1, 'which all use');
+my %ids = map { $_->{json}{id} => 1 } $up->calls('tools/call');
+is(scalar keys %ids, 6, 'with ids of their own');
+
+is(said($c->call('tools/list')), '200 complete', 'a list');
+is(said($c->call('tools/call', { name => 'big' })), '200 complete',
+   'a large result');
+is(said($c->call('prompts/get', { name => 'p' })), '404 -32601',
+   'a method that it lacks');
+
+
+# whose session it is
+
+$up->clear;
+for my $headers ({ Authorization => 'Bearer a' },
+                 { Authorization => 'Bearer b' }, { Cookie => 'a=1' }) {
+    is(said($c->call('tools/call', { name => 'echo' },
+                     headers => $headers)), '200 complete', 'credentials')
+        for 1, 2;
+}
+%sessions = map { $_->{headers}{'mcp-session-id'} => $_->{headers} }
+            $up->calls('tools/call');
+is(scalar keys %sessions, 3, 'each has a session of its own');
+is_deeply([sort map { $_->{headers}{authorization} || '' }
+           $up->calls('initialize')], ['', 'Bearer a', 'Bearer b'],
+          'made with its credentials');
+
+$up->clear;
+for my $user (qw(one two one two)) {
+    my $b = Mcp::Modern->new($t, path => '/bound',
+                             headers => { 'X-User' => $user });
+    is(said($b->call('tools/call', { name => 'echo' })), '200 complete',
+       "user $user");
+}
+is(scalar $up->calls('initialize'), 2, 'so has each identity');
+
+
+# two at a time, whose ids and tokens are equal
+
+my @m = map { $c->message('tools/call', { name => 'progress' },
+                          progressToken => 1,
+                          $_ ? ("${K}logLevel" => 'info') : ()) } 0, 1;
+$_->{id} = 5 for @m;
+
+my @s = map { Mcp::Sse->new($c->post($_, undef, stream => 1)) } @m;
+
+for my $i (0, 1) {
+    my $e = $s[$i]->method('notifications/progress');
+    is_deeply($e->{json}{params}, { progressToken => 1, progress => 1 },
+              "call $i: its progress");
+}
+
+wait_for { $up->held('progress') == 2 };
+$up->release('progress');
+
+for my $i (0, 1) {
+    my @rest;
+
+    while (my $e = $s[$i]->event) {
+        push @rest, $e->{json};
+    }
+
+    is(join(' ', map { $_->{params}{data} || $_->{params}{progress}
+                       || "id $_->{id}" } @rest),
+       $i ? 'log id 5' : 'id 5', "call $i: its answer, and its log");
+}
+
+
+# a server that wants to ask
+
+$up->clear;
+my $s = $c->stream('ask');
+my @answers = $up->wait_requests(sub {
+    ref $_[0]{json} && !$_[0]{json}{method}
+}, 2);
+my %answer = map { $_->{json}{id} => $_->{json} } @answers;
+is($answer{q1}{error}{code}, -32601, 'it learns that nobody can be asked');
+is_deeply($answer{q2}{result}, {}, 'a ping is answered');
+$up->release('asked');
+is(said({ status => 200, json => $s->event->{json} }), '200 complete',
+   'and the call goes on');
+
+
+# a client that leaves
+
+$up->clear;
+$s = $c->stream('hold', {}, progressToken => 'p');
+$s->event;
+my ($held) = $up->calls('tools/call');
+$s->close;
+my ($cancel) = $up->wait_requests(sub {
+    ref $_[0]{json}
+    && ($_[0]{json}{method} || '') eq 'notifications/cancelled'
+});
+is($cancel->{json}{params}{requestId}, $held->{json}{id},
+   'the server learns which request is cancelled');
+is($cancel->{headers}{'mcp-session-id'}, $held->{headers}{'mcp-session-id'},
+   'in its session');
+$up->release('hold');
+
+
+# a server that forgot the session
+
+$up->clear;
+$up->set(forget => 1);
+is(said($c->call('tools/call', { name => 'echo' })), '200 complete',
+   'another session is made');
+is(scalar $up->calls('initialize'), 1, 'once');
+
+
+# one that has none, and several
+
+my $p = Mcp::Modern->new($t, path => '/plain');
+is(said($p->call('tools/call', { name => 'echo' })), '200 complete',
+   'a server that gives no session id') for 1, 2;
+is(scalar grep({ $_->{headers}{'x-test-client'} } $plain->calls('initialize')),
+   1, 'is asked for one once');
+
+my $two = Mcp::Modern->new($t, path => '/two');
+$r = $two->call('tools/list');
+is(said($r), '200 complete', 'a list of two servers');
+is_deeply([map { $_->{name} } @{ $r->{json}{result}{tools} }],
+          ['one__echo', 'two__echo'], 'has the tools of both');
+is(said($two->call('tools/call', { name => 'two__echo' })), '200 complete',
+   'a tool of the second');
+is(said($two->call('tools/call', { name => 'no' })), '400 -32602',
+   'a tool of neither');
+
+done_testing();
