@@ -180,17 +180,20 @@ ngx_http_mcp_gather_begin(ngx_http_mcp_call_t *call, ngx_uint_t kind,
         part->call = call;
         part->upstream = &u[i];
 
-        if (ngx_mcp_pages_init(&part->pages, kind, pool) != NGX_OK
-            || ngx_http_mcp_gather_request(part) != NGX_OK)
+        if (ngx_mcp_pages_init(&part->pages, kind, pool) == NGX_OK
+            && ngx_http_mcp_gather_request(part) == NGX_OK)
         {
-            return NGX_ERROR;
+            gather->running++;
+
+        } else {
+            part->state = NGX_HTTP_MCP_GATHER_FAILED;
+            (void) ngx_http_mcp_reply_internal(&part->reply);
         }
 
         gather->n++;
-        gather->running++;
     }
 
-    return NGX_AGAIN;
+    return gather->running ? NGX_AGAIN : NGX_ERROR;
 }
 
 
