@@ -85,7 +85,19 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
     'example/other' => { ok => JSON::PP::true },
 ));
 
-my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'CONF');
+# one that says nothing to whom it does not know
+
+my $known = Mcp::Upstream::modern(info => { name => 'guard', version => '1' },
+    'tools/list' => { tools => [] },
+    'tools/call' => { content => [] });
+my $guard = Mcp::Upstream->new(sub {
+    my ($r) = @_;
+    return $known->($r) if ($r->{headers}{authorization} || '') eq 'Bearer t';
+    return [http => 401, { 'WWW-Authenticate' => 'Bearer realm="x"' }, ''];
+});
+
+my $t = Mcp::Test->new(vars => { UP => $up->port, GUARD => $guard->port },
+                       conf => <<'CONF');
 mcp_zone zone=main:8m;
 
 server {
@@ -103,6 +115,12 @@ server {
         mcp_upstream auto /_up;
     }
 
+    location = /guard {
+        mcp_endpoint zone=main;
+        mcp_upstream guard /_guard protocol=modern;
+    }
+
+    location = /_guard { internal; proxy_pass http://127.0.0.1:%%GUARD%%/; }
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
 }
 CONF
@@ -271,6 +289,18 @@ my $auto = $t->session(path => '/auto');
 
 is($auto->{server}{serverInfo}{name}, 'forecasts', 'found out by itself');
 is($auto->tool('plain')->{result}{content}[0]{text}, 'done', 'a call');
+
+# one that answers each client for itself
+
+$r = $t->client(path => '/guard')->initialize;
+is($r->{status}, 401, 'a client without a token is refused');
+is($r->{headers}{'www-authenticate'}, 'Bearer realm="x"', 'with the challenge');
+
+my $token = $t->session(path => '/guard',
+                        headers => { Authorization => 'Bearer t' });
+is($token->{server}{serverInfo}{name}, 'guard', 'one with a token is not');
+ok($token->tool('x')->{result}, 'its calls neither');
+is(scalar $guard->calls('initialize'), 0, 'no handshake');
 
 is($s->delete->{status}, 200, 'DELETE');
 is(scalar $up->requests(sub { $_[0]{method} ne 'POST' }), 0,

@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_client.h"
+#include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_failure.h"
 #include "ngx_http_mcp_offer.h"
@@ -287,15 +288,24 @@ static ngx_int_t
 ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_upstream_t *u)
 {
+    ngx_int_t                 rc;
+    ngx_http_mcp_manner_t    *manner;
     ngx_http_mcp_exchange_t  *x;
 
     ctx->target = u;
 
     x = ngx_http_mcp_upstream_exchange(r, u, &ctx->scope);
+    if (x == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
-    if (x == NULL
-        || ngx_http_mcp_upstream_body(x, &ctx->message->text) != NGX_OK)
-    {
+    manner = ngx_http_mcp_manner(u, &ctx->caller.tenant);
+
+    rc = (manner && manner->ask)
+         ? manner->ask(x, ctx->message)
+         : ngx_http_mcp_upstream_body(x, &ctx->message->text);
+
+    if (rc != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -326,8 +336,9 @@ ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 static void
 ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t            result;
-    ngx_http_mcp_ctx_t  *ctx;
+    ngx_str_t               result;
+    ngx_http_mcp_ctx_t     *ctx;
+    ngx_http_mcp_manner_t  *manner;
 
     ctx = x->data;
 
@@ -346,6 +357,12 @@ ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         }
 
         return;
+    }
+
+    manner = ngx_http_mcp_manner(ctx->target, &ctx->caller.tenant);
+
+    if (manner && manner->told) {
+        result = manner->told(x->r->pool, &result);
     }
 
     (void) ngx_http_mcp_string_copy(x->r->pool, &ctx->refusal, &result);

@@ -97,6 +97,8 @@ ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     ngx_http_mcp_legacy_release,
     ngx_http_mcp_legacy_end,
     ngx_http_mcp_legacy_refused,
+    NULL,                                  /* ask */
+    NULL,                                  /* told */
     ngx_http_mcp_legacy_probe,
     NULL,                                  /* probe_head */
     ngx_http_mcp_legacy_probe_result,

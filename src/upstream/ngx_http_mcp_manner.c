@@ -33,6 +33,8 @@ static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
     NULL,                                  /* release */
     NULL,                                  /* end */
     ngx_http_mcp_events_refused,
+    NULL,                                  /* ask */
+    NULL,                                  /* told */
     NULL,                                  /* probe */
     NULL,                                  /* probe_head */
     NULL,                                  /* probe_result */

@@ -106,6 +106,15 @@ struct ngx_http_mcp_manner_s {
                     ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
 
     /*
+     * An upstream that tells its profile to clients alone: makes the exchange
+     * the request for it of the client that sent this initialize, and reads the
+     * raw result, data NULL: no memory.  NULL: that is the initialize itself.
+     */
+    ngx_int_t   (*ask)(ngx_http_mcp_exchange_t *x,
+                    ngx_mcp_message_t *initialize);
+    ngx_str_t   (*told)(ngx_pool_t *pool, ngx_str_t *result);
+
+    /*
      * Whether an upstream is of this kind: sends the first request, NGX_OK or
      * NGX_ERROR; adds to its exchange, if not NULL; has its result, which may
      * not stay; goes on or ends when the exchange has ended.  NULL: it is never

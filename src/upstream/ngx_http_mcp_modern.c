@@ -111,6 +111,10 @@ static void ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_uint_t ngx_http_mcp_modern_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
     ngx_uint_t news);
+static ngx_int_t ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x,
+    ngx_mcp_message_t *initialize);
+static ngx_str_t ngx_http_mcp_modern_question(ngx_pool_t *pool,
+    ngx_mcp_modern_client_t *client);
 static ngx_int_t ngx_http_mcp_modern_probe(ngx_http_mcp_probe_t *probe);
 static ngx_int_t ngx_http_mcp_modern_probe_head(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_exchange_t *x);
@@ -142,6 +146,8 @@ ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
     NULL,                                  /* release */
     ngx_http_mcp_modern_end,
     ngx_http_mcp_modern_refused,
+    ngx_http_mcp_modern_ask,
+    ngx_mcp_modern_discovered,
     ngx_http_mcp_modern_probe,
     ngx_http_mcp_modern_probe_head,
     ngx_http_mcp_modern_probe_result,
@@ -1455,27 +1461,81 @@ ngx_http_mcp_modern_refused(ngx_http_mcp_upstream_request_t *ureq,
 
 
 static ngx_int_t
-ngx_http_mcp_modern_probe(ngx_http_mcp_probe_t *probe)
+ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x,
+    ngx_mcp_message_t *initialize)
 {
-    u_char                   *p;
-    ngx_str_t                 params, envelope;
+    ngx_str_t                 params, body;
+    ngx_pool_t               *pool;
     ngx_mcp_modern_client_t   client;
+
+    pool = x->r->pool;
 
     ngx_memzero(&client, sizeof(ngx_mcp_modern_client_t));
 
-    if (ngx_http_mcp_modern_envelope(probe->pool, &client, &envelope)
-        != NGX_OK)
-    {
+    params = ngx_mcp_message_member(initialize, NGX_MCP_PATH_PARAMS);
+
+    if (ngx_mcp_modern_client(pool, &params, &client) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    p = ngx_pnalloc(probe->pool, sizeof("{\"_meta\":{}}") + envelope.len);
-    if (p == NULL) {
+    params = ngx_http_mcp_modern_question(pool, &client);
+
+    if (params.data == NULL) {
         return NGX_ERROR;
     }
 
-    params.data = p;
-    params.len = ngx_sprintf(p, "{\"_meta\":{%V}}", &envelope) - p;
+    body = ngx_mcp_request_compose(pool, &initialize->id,
+                                   &ngx_http_mcp_modern_discover, &params);
+
+    if (body.data == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    x->protocol_version = *ngx_mcp_revision_name(NGX_MCP_2026_07_28);
+
+    return ngx_http_mcp_headers_mint(x, &ngx_http_mcp_modern_method,
+                                     &ngx_http_mcp_modern_discover);
+}
+
+
+/* the raw params of server/discover; data NULL: no memory */
+
+static ngx_str_t
+ngx_http_mcp_modern_question(ngx_pool_t *pool, ngx_mcp_modern_client_t *client)
+{
+    u_char     *p;
+    ngx_str_t   params, envelope;
+
+    ngx_str_null(&params);
+
+    if (ngx_http_mcp_modern_envelope(pool, client, &envelope) != NGX_OK) {
+        return params;
+    }
+
+    p = ngx_pnalloc(pool, sizeof("{\"_meta\":{}}") + envelope.len);
+
+    if (p) {
+        params.data = p;
+        params.len = ngx_sprintf(p, "{\"_meta\":{%V}}", &envelope) - p;
+    }
+
+    return params;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_probe(ngx_http_mcp_probe_t *probe)
+{
+    ngx_str_t                params;
+    ngx_mcp_modern_client_t  client;
+
+    ngx_memzero(&client, sizeof(ngx_mcp_modern_client_t));
+
+    params = ngx_http_mcp_modern_question(probe->pool, &client);
+
+    if (params.data == NULL) {
+        return NGX_ERROR;
+    }
 
     return ngx_http_mcp_probe_send(probe, &ngx_http_mcp_modern_discover,
                                    &params);

@@ -35,6 +35,8 @@ ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     NULL,                                  /* release */
     NULL,                                  /* end */
     NULL,                                  /* refused */
+    NULL,                                  /* ask */
+    NULL,                                  /* told */
     ngx_http_mcp_rpc_probe,
     NULL,                                  /* probe_head */
     NULL,                                  /* probe_result */
