@@ -136,6 +136,7 @@ tools_list() {
 
 
 list=$(tools_list 20)
+none=$(tools_list 0)
 ok='{"jsonrpc":"2.0","id":1,"result":{}}'
 tools='{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 tool='{"jsonrpc":"2.0","id":$id,"result":{"content":[{"type":"text","text":'

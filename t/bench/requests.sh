@@ -33,6 +33,7 @@ answers() {
         server {
             listen 127.0.0.1:$((port + 1));
             location = /list { return 200 '${list/:1,/:\$id,}'; }
+            location = /none { return 200 '${none/:1,/:\$id,}'; }
             location = /json { return 200 '$tool'; }
             location = /sse {
                 default_type text/event-stream;
@@ -82,6 +83,17 @@ beside() {
 }
 
 
+# once PATH FILE: asks for the list, so that it is there
+
+once() {
+    curl -s -o "$dir/once" "http://127.0.0.1:$port$1" \
+        -H "$(sed -n 's/\r//; s/^Mcp-Session-Id/&/p' "$2")" \
+        -H 'Content-Type: application/json' \
+        -d "$tools"
+    cmp -s <(printf %s "$list") "$dir/once" || cat "$dir/once" >&2
+}
+
+
 # requests that are answered here, and through an upstream; measured by compare
 # or count
 
@@ -102,6 +114,12 @@ requests() {
                 mcp_endpoint zone=main;
                 mcp_upstream up /_list protocol=rpc;
             }
+            location = /merged {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_list protocol=rpc prefix=none;
+                mcp_upstream second /_none protocol=rpc;
+                mcp_upstream third /_none protocol=rpc;
+            }
             location = /call {
                 mcp_endpoint zone=main;
                 mcp_upstream up /_call protocol=rpc;
@@ -121,6 +139,7 @@ requests() {
                 mcp_upstream up /_sse protocol=legacy listen=off;
             }
             location = /_list { internal; proxy_pass http://up/list; }
+            location = /_none { internal; proxy_pass http://up/none; }
             location = /_call { internal; proxy_pass http://up/json; }
             location = /_json { internal; proxy_pass http://up/mcp/json; }
             location = /_sse { internal; proxy_pass http://up/mcp/sse; }
@@ -173,14 +192,14 @@ requests() {
     request "$dir/a" /list "$tools" "$(session /list)"
     request "$dir/b" /return-list "$tools" "$(session /list)"
 
-    # asked once, so that it is there
-
-    curl -s -o "$dir/once" "http://127.0.0.1:$port/list" \
-        -H "$(sed -n 's/\r//; s/^Mcp-Session-Id/&/p' "$dir/a")" \
-        -H 'Content-Type: application/json' \
-        -d "$tools"
-    cmp -s <(printf %s "$list") "$dir/once" || cat "$dir/once" >&2
+    once /list "$dir/a"
     beside list "tools/list, cached | return 200" a b 0.90
+
+    # the same bytes, of which two upstreams have no part
+
+    request "$dir/b" /merged "$tools" "$(session /merged)"
+    once /merged "$dir/b"
+    beside merged "list of three upstreams | of one" b a 1.00
 
     for name in call json sse; do
         request "$dir/a" /$name "$call" "$(session /$name)"$'\r\nX-Id: @@@@'

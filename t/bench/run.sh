@@ -12,7 +12,7 @@
 #
 #     ping list call json sse publish rule initialize
 #                    a request | return 200, return 202, proxy_pass
-#     three          the same call with three upstreams | with one
+#     merged three   a list, a call with three upstreams | with one
 #     fan steady     an event to many streams: in bursts, at a steady rate
 #     memory         of a session with its stream
 #     want tenants   an event for one of many
@@ -82,7 +82,7 @@ wanted() {
 }
 
 
-each="ping list call json sse three publish rule initialize"
+each="ping list merged call json sse three publish rule initialize"
 measure=compare
 parts=$*
 
