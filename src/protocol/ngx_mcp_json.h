@@ -73,6 +73,7 @@ typedef enum {
     _(ARGUMENTS,           PARAMS,      "arguments")                          \
     _(INPUT_RESPONSES,     PARAMS,      "inputResponses")                     \
     _(STATE,               PARAMS,      "requestState")                       \
+    _(NOTIFICATIONS,       PARAMS,      "notifications")                      \
     _(META_TOKEN,          META,        "progressToken")                      \
     _(META_VERSION,        META,                                              \
       "io.modelcontextprotocol/protocolVersion")                              \

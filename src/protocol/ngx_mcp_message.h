@@ -50,7 +50,8 @@ typedef enum {
     _(SAMPLING,           "sampling/createMessage")                           \
     _(ELICITATION,        "elicitation/create")                               \
     _(ROOTS_LIST,         "roots/list")                                       \
-    _(DISCOVER,           "server/discover")
+    _(DISCOVER,           "server/discover")                                  \
+    _(LISTEN,             "subscriptions/listen")
 
 
 #define NGX_MCP_METHOD_ENUM(name, method)  NGX_MCP_METHOD_ ## name,

@@ -61,6 +61,7 @@ main(void)
     merge_tests();
     template_tests();
     envelope_tests();
+    listen_tests();
 
     printf("1..%d\n", tap_n);
 

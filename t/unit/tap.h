@@ -29,6 +29,7 @@ void names_tests(void);
 void merge_tests(void);
 void template_tests(void);
 void envelope_tests(void);
+void listen_tests(void);
 
 
 #endif /* _TAP_H_INCLUDED_ */
