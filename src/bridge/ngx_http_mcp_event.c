@@ -159,6 +159,7 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
     ngx_pool_t *pool)
 {
     uint64_t                number;
+    ngx_uint_t              flags;
     ngx_mcp_ref_t           ref, all;
     ngx_mcp_audience_t     *a;
     ngx_mcp_delivery_t     *d;
@@ -166,11 +167,17 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
 
     change = ngx_mcp_list_change(method);
 
-    if (change == NULL || bridge->lists != NGX_HTTP_MCP_LIST_CACHE_ON
+    if (change == NULL) {
+        return 0;
+    }
+
+    flags = NGX_MCP_EVENT_CHANGED(change->offered);
+
+    if (bridge->lists != NGX_HTTP_MCP_LIST_CACHE_ON
         || bridge->router.n == 0 || to->session.data || to->identity.data
         || to->uri.len || to->topic.len)
     {
-        return 0;
+        return flags;
     }
 
     number = 0;
@@ -202,10 +209,10 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
         d->tenant = &a->tenant;
         d->text = *text;
         d->event.list_key = a->key;
-        d->event.flags = NGX_MCP_EVENT_LISTED;
+        d->event.flags = NGX_MCP_EVENT_LISTED|flags;
     }
 
-    return NGX_MCP_EVENT_UNLISTED;
+    return NGX_MCP_EVENT_UNLISTED|flags;
 }
 
 

@@ -613,6 +613,7 @@ ngx_http_mcp_list_refresh_notify(ngx_mcp_zone_t *zone,
 
         event.parts = &change->notification;
         event.nparts = 1;
+        event.flags = NGX_MCP_EVENT_CHANGED(change->offered);
 
         n = ngx_mcp_list_announce(zone, audience, part, names, change->kinds,
                                   &event);

@@ -59,6 +59,7 @@ static ngx_http_mcp_upstream_t *ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone,
 static ngx_int_t ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_poked(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_listens(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_established(ngx_http_mcp_shared_t *us,
     ngx_uint_t serial);
@@ -108,7 +109,7 @@ static void ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us,
     ngx_str_t *uri);
 static void ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us,
-    ngx_str_t *text, ngx_str_t *uri, ngx_uint_t kinds,
+    ngx_str_t *text, ngx_str_t *uri, ngx_uint_t flags,
     ngx_mcp_consume_t *consume);
 static ngx_int_t ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want);
 static void ngx_http_mcp_interest_timeout(void *data);
@@ -360,6 +361,8 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
         ngx_http_mcp_shared_handlers->held(us);
     }
 
+    ngx_http_mcp_shared_listens(us);
+
     return NGX_OK;
 }
 
@@ -374,6 +377,7 @@ ngx_http_mcp_shared_poked(ngx_http_mcp_reader_t *reader)
     us->unused_since = ngx_current_msec;
     us->paused = 0;
 
+    ngx_http_mcp_shared_listens(us);
     ngx_http_mcp_shared_post(us);
 
     if (ngx_http_mcp_shared_handlers) {
@@ -405,6 +409,18 @@ static void
 ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us)
 {
     ngx_post_event(&us->work, &ngx_posted_events);
+}
+
+
+/* clients without a session hear of changes on no other stream */
+
+static void
+ngx_http_mcp_shared_listens(ngx_http_mcp_shared_t *us)
+{
+    ngx_http_mcp_shared_use(us, NGX_HTTP_MCP_SHARED_LISTENS,
+                            ngx_mcp_group_listens(us->bridge->zone,
+                                                  &us->bridge->endpoint,
+                                                  &us->tenant));
 }
 
 
@@ -453,6 +469,8 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
         return;
     }
+
+    ngx_http_mcp_shared_listens(us);
 
     if (us->users || us->nrunning || us->nwaiting) {
         us->unused_since = ngx_current_msec;
@@ -1172,7 +1190,9 @@ ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
                != NGX_OK)
         {
             ngx_str_null(&uri);
-            ngx_http_mcp_shared_notify(us, text, &uri, 0, consume);
+            ngx_http_mcp_shared_notify(us, text, &uri,
+                                       NGX_MCP_EVENT_CHANGED(change->offered),
+                                       consume);
         }
 
     } else if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {
@@ -1269,7 +1289,8 @@ ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us)
         }
 
         ngx_http_mcp_shared_notify(us, &change->notification, &none,
-                                   change->offered, NULL);
+                                   NGX_MCP_EVENT_OFFERED(change->offered),
+                                   NULL);
     }
 }
 
@@ -1299,11 +1320,11 @@ ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri)
 }
 
 
-/* kinds: for sessions that were offered one of these; 0: no matter */
+/* flags: NGX_MCP_EVENT_OFFERED() or .._CHANGED(), of a change of lists */
 
 static void
 ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
-    ngx_str_t *uri, ngx_uint_t kinds, ngx_mcp_consume_t *consume)
+    ngx_str_t *uri, ngx_uint_t flags, ngx_mcp_consume_t *consume)
 {
     ngx_mcp_post_t      post;
     ngx_mcp_delivery_t  d[2];
@@ -1324,7 +1345,7 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
     /* those that have lists of their own hear of them on their own streams */
 
     if (uri->len == 0) {
-        d[0].event.flags = NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_OFFERED(kinds);
+        d[0].event.flags = NGX_MCP_EVENT_LISTED|flags;
 
         /* as do those with a stream at the upstream, unless there is a gap */
 

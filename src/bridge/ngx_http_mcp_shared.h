@@ -36,6 +36,7 @@
 
 #define NGX_HTTP_MCP_SHARED_LISTS          0x01
 #define NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS  0x02
+#define NGX_HTTP_MCP_SHARED_LISTENS        0x04
 
 
 typedef struct ngx_http_mcp_shared_s  ngx_http_mcp_shared_t;

@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_header_iter.h"
 #include "ngx_http_mcp_list_cache.h"
+#include "ngx_http_mcp_listen.h"
 #include "ngx_http_mcp_offer.h"
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_stream_body.h"
@@ -237,6 +238,10 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     if (m->method_code == NGX_MCP_METHOD_DISCOVER) {
         return ngx_http_mcp_initialize(r, ctx);
+    }
+
+    if (m->method_code == NGX_MCP_METHOD_LISTEN) {
+        return ngx_http_mcp_listen(r, ctx);
     }
 
     return ngx_http_mcp_call_start(r, ctx, m);
@@ -1067,15 +1072,8 @@ ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
 {
     u_char      *p;
     ngx_str_t    out, rest, name, value;
-    ngx_uint_t   i;
 
     static ngx_str_t  tasks = ngx_string("tasks");
-    static ngx_str_t  kinds[] = {
-        ngx_string("tools"),
-        ngx_string("prompts"),
-        ngx_string("resources"),
-        ngx_null_string
-    };
 
     out.len = 0;
     out.data = ngx_pnalloc(pool, capabilities->len + 2);
@@ -1093,13 +1091,6 @@ ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
 
         if (ngx_mcp_json_is(&name, &tasks)) {
             continue;
-        }
-
-        for (i = 0; kinds[i].len; i++) {
-            if (ngx_mcp_json_is(&name, &kinds[i])) {
-                ngx_str_set(&value, "{}");
-                break;
-            }
         }
 
         if (p[-1] != '{') {

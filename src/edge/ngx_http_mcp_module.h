@@ -242,6 +242,8 @@ typedef struct {
     ngx_http_mcp_upstream_t    *target;        /* it was forwarded to */
     ngx_http_mcp_feed_wait_t   *feeds;         /* that its answer waits for */
     ngx_str_t                   result;        /* its answer */
+    ngx_str_t                   listen;        /* acknowledgement with which a
+                                                  stream that listens begins */
     ngx_str_t                   upstream_error;  /* with an upstream's answer to
                                                   the client's own initialize */
 

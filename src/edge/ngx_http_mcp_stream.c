@@ -3,6 +3,7 @@
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_stream_body.h"
 #include "ngx_http_mcp_turn.h"
+#include "ngx_mcp_listen.h"
 
 
 /* one turn of the event loop ends for streams after so much */
@@ -35,6 +36,10 @@ typedef struct {
 
 #define NGX_HTTP_MCP_GAP_SIZE  4096
 
+/* room for the id of subscriptions/listen in a message */
+#define ngx_http_mcp_stream_tag(s)                                            \
+    ((s)->listen.len ? NGX_MCP_LISTEN_ROOM + (s)->listen.len : 0)
+
 
 /* a client that takes nothing keeps an old worker no longer than this */
 #define NGX_HTTP_MCP_DRAIN_SLOW   1500
@@ -56,6 +61,9 @@ static ngx_int_t ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
     ngx_http_mcp_frames_t *frames, size_t room);
 static u_char *ngx_http_mcp_stream_frame(ngx_http_mcp_stream_t *s, u_char *p,
     ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_stream_text(ngx_http_mcp_stream_t *s,
+    ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_stream_farewell(ngx_http_mcp_stream_t *s);
 static void ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s);
 static void ngx_http_mcp_stream_turn_handler(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams,
@@ -114,7 +122,19 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     s->offered = ctx->session.offered & NGX_MCP_OFFERED_ALL;
     s->lagged = gap;
 
-    if (ctx->client->sessionless) {
+    if (ctx->listen.len) {
+        s->listen.len = ctx->message->id.len;
+        s->listen.data = ngx_alloc(s->listen.len, r->connection->log);
+
+        if (s->listen.data == NULL) {
+            s->closed = 1;
+            ngx_http_mcp_stream_free(s);
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        ngx_memcpy(s->listen.data, ctx->message->id.data, s->listen.len);
+
+    } else if (ctx->client->sessionless) {
         s->direct = 1;
         goto opened;
     }
@@ -186,7 +206,11 @@ opened:
 
     ctx->stream = s;
 
-    if (ngx_http_mcp_stream_start(s, ctx->caller.revision) != NGX_OK) {
+    rc = ctx->listen.len
+         ? ngx_http_mcp_stream_text(s, &ctx->listen)
+         : ngx_http_mcp_stream_start(s, ctx->caller.revision);
+
+    if (rc != NGX_OK) {
         s->broken = 1;
     }
 
@@ -278,6 +302,60 @@ ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s, ngx_uint_t revision)
 }
 
 
+/* writes a message that is not from the log; NGX_OK or NGX_ERROR */
+
+static ngx_int_t
+ngx_http_mcp_stream_text(ngx_http_mcp_stream_t *s, ngx_str_t *text)
+{
+    u_char  *buf, *p;
+    size_t   room;
+
+    buf = ngx_http_mcp_stream_scratch(NGX_HTTP_MCP_STREAM_HEAD
+                                      + NGX_HTTP_MCP_STREAM_ID + text->len
+                                      + NGX_HTTP_MCP_STREAM_END
+                                      + NGX_HTTP_MCP_STREAM_TAIL, &room);
+    if (buf == NULL) {
+        return NGX_ERROR;
+    }
+
+    buf += NGX_HTTP_MCP_STREAM_HEAD;
+    p = ngx_http_mcp_stream_frame(s, buf, text);
+
+    ngx_http_mcp_stream_count(s, 1);
+
+    return ngx_http_mcp_stream_write(s, buf, p - buf);
+}
+
+
+/* tells the client that the server ends the stream, and when to come again */
+
+static ngx_int_t
+ngx_http_mcp_stream_farewell(ngx_http_mcp_stream_t *s)
+{
+    u_char      *p, *last;
+    ngx_str_t    text;
+    ngx_msec_t   retry;
+    u_char       buf[NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_CLIENT_RETRY
+                     + NGX_HTTP_MCP_STREAM_TAIL];
+    u_char       result[NGX_MCP_LISTEN_ROOM + 2 * NGX_MCP_ID_MAX];
+
+    if (s->listen.len) {
+        text.data = result;
+        text.len = ngx_mcp_listen_result(result, &s->listen) - result;
+
+        return ngx_http_mcp_stream_text(s, &text);
+    }
+
+    retry = s->conf->stream_retry;
+    retry += ngx_random() % (retry + 1);
+
+    p = buf + NGX_HTTP_MCP_STREAM_HEAD;
+    last = s->client->retry(p, retry);
+
+    return ngx_http_mcp_stream_write(s, p, last - p);
+}
+
+
 /* a stream's turn; it may be gone afterwards */
 
 static void
@@ -305,6 +383,12 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
 
     case NGX_DECLINED:
         /* or gives way to another, which the zone knows */
+
+        if (s->listen.len && ngx_http_mcp_stream_farewell(s) != NGX_OK) {
+            ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
+            return;
+        }
+
         ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_SESSION);
         return;
 
@@ -427,6 +511,7 @@ ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
         rc = ngx_http_mcp_stream_gather(s, &frames, NGX_HTTP_MCP_STREAM_HEAD
                                                     + NGX_HTTP_MCP_STREAM_ID
                                                     + frames.len
+                                                    + ngx_http_mcp_stream_tag(s)
                                                     + NGX_HTTP_MCP_STREAM_END
                                                     + NGX_HTTP_MCP_STREAM_TAIL);
     }
@@ -494,7 +579,8 @@ ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
         return NGX_BUSY;
     }
 
-    end = p + room - NGX_HTTP_MCP_STREAM_END - NGX_HTTP_MCP_STREAM_TAIL;
+    end = p + room - ngx_http_mcp_stream_tag(s) - NGX_HTTP_MCP_STREAM_END
+          - NGX_HTTP_MCP_STREAM_TAIL;
     p += NGX_HTTP_MCP_STREAM_HEAD;
 
     do {
@@ -516,6 +602,14 @@ ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
 
         if (flags & NGX_MCP_EVENT_RESPONSE) {
             s->missed = 0;
+        }
+
+        if (s->listen.len) {
+            frames->len = ngx_mcp_listen_tag(data, frames->len, &s->listen);
+
+            if (frames->len == 0) {
+                continue;
+            }
         }
 
         id = s->client->event(s, text);
@@ -912,15 +1006,17 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
     rc = ngx_http_mcp_gap_room(&gap, NGX_HTTP_MCP_GAP_SIZE);
 
     if (rc == NGX_OK) {
-        p = ngx_cpymem(gap.start, "event: lagged\n",
-                       sizeof("event: lagged\n") - 1);
-        p = s->client->event(s, p);
+        if (s->listen.len == 0) {
+            p = ngx_cpymem(gap.start, "event: lagged\n",
+                           sizeof("event: lagged\n") - 1);
+            p = s->client->event(s, p);
 
-        p = missed == NGX_MCP_LOST_UNKNOWN
-            ? ngx_sprintf(p, "{\"missed\":null}\n\n")
-            : ngx_sprintf(p, "{\"missed\":%uz}\n\n", missed);
+            p = missed == NGX_MCP_LOST_UNKNOWN
+                ? ngx_sprintf(p, "{\"missed\":null}\n\n")
+                : ngx_sprintf(p, "{\"missed\":%uz}\n\n", missed);
 
-        gap.pos = p;
+            gap.pos = p;
+        }
 
         if (s->zs.channel == NGX_MCP_GENERAL_CHANNEL) {
             rc = ngx_http_mcp_stream_resync(s, &gap);
@@ -990,7 +1086,7 @@ static ngx_int_t
 ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
     ngx_str_t *head, ngx_str_t *value, ngx_str_t *tail)
 {
-    u_char     *p;
+    u_char     *p, *text;
     size_t      len;
     ngx_str_t  *parts[3];
     ngx_uint_t  i;
@@ -999,7 +1095,8 @@ ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
     parts[1] = value;
     parts[2] = tail;
 
-    len = NGX_HTTP_MCP_STREAM_ID + NGX_HTTP_MCP_STREAM_END;
+    len = NGX_HTTP_MCP_STREAM_ID + ngx_http_mcp_stream_tag(s)
+          + NGX_HTTP_MCP_STREAM_END;
 
     for (i = 0; i < 3 && parts[i]; i++) {
         len += parts[i]->len;
@@ -1017,10 +1114,15 @@ ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
         return NGX_ERROR;
     }
 
-    p = s->client->event(s, gap->pos);
+    text = s->client->event(s, gap->pos);
+    p = text;
 
     for (i = 0; i < 3 && parts[i]; i++) {
         p = ngx_cpymem(p, parts[i]->data, parts[i]->len);
+    }
+
+    if (s->listen.len) {
+        p = text + ngx_mcp_listen_tag(text, p - text, &s->listen);
     }
 
     *p++ = LF;
@@ -1265,12 +1367,7 @@ ngx_http_mcp_drain_rest(ngx_http_mcp_streams_t *streams, ngx_msec_t elapsed)
 static void
 ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
 {
-    u_char                 *p, *last;
-    ngx_msec_t              retry;
     ngx_http_mcp_stream_t  *s;
-    u_char                  buf[NGX_HTTP_MCP_STREAM_HEAD
-                                + NGX_HTTP_MCP_CLIENT_RETRY
-                                + NGX_HTTP_MCP_STREAM_TAIL];
 
     s = streams->slots[slot];
 
@@ -1288,13 +1385,7 @@ ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
         return;
     }
 
-    retry = s->conf->stream_retry;
-    retry += ngx_random() % (retry + 1);
-
-    p = buf + NGX_HTTP_MCP_STREAM_HEAD;
-    last = s->client->retry(p, retry);
-
-    if (ngx_http_mcp_stream_write(s, p, last - p) != NGX_OK) {
+    if (ngx_http_mcp_stream_farewell(s) != NGX_OK) {
         ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
         return;
     }

@@ -122,6 +122,10 @@ ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s)
     streams->unused[streams->nunused++] = s->local;
     streams->n--;
 
+    if (s->listen.data) {
+        ngx_free(s->listen.data);
+    }
+
     ngx_free(s);
 
     if (streams->n == 0 && streams->drain.timer_set) {

@@ -113,6 +113,8 @@ struct ngx_http_mcp_stream_s {
     ngx_http_request_t           *request;    /* held only */
     ngx_http_mcp_stream_owner_t  *owner;      /* of a POST */
     ngx_str_t                     answer;     /* beside the log's */
+    ngx_str_t                     listen;     /* id of subscriptions/listen,
+                                                 raw, in memory of its own */
     void                         *held;       /* the body's */
     ngx_queue_t                   out;        /* parked: what is unsent */
 

@@ -17,6 +17,9 @@ static ngx_int_t ngx_mcp_listen_uri(ngx_str_t *raw, ngx_uint_t max,
     ngx_pool_t *pool, ngx_mcp_listen_t *listen, const char **why);
 static u_char *ngx_mcp_listen_text(u_char *dst, const char *text);
 static ngx_uint_t ngx_mcp_listen_has_meta(u_char *text, size_t len);
+static ngx_uint_t ngx_mcp_listen_keep(ngx_str_t *name, ngx_str_t *value,
+    void *data);
+static ngx_uint_t ngx_mcp_listen_empty(ngx_str_t *object);
 static size_t ngx_mcp_listen_insert(u_char *text, size_t len, size_t at,
     const char *before, ngx_str_t *id, const char *after);
 static size_t ngx_mcp_listen_tag_scanned(u_char *text, size_t len,
@@ -279,7 +282,7 @@ ngx_mcp_listen_tag(u_char *text, size_t len, ngx_str_t *id)
         && ngx_memcmp(text, NGX_MCP_LISTEN_UPDATED,
                       sizeof(NGX_MCP_LISTEN_UPDATED) - 1)
            == 0
-        && text[sizeof(NGX_MCP_LISTEN_UPDATED) - 1] != '}'
+        && text[sizeof(NGX_MCP_LISTEN_UPDATED) - 1] == '"'
         && !ngx_mcp_listen_has_meta(text, len))
     {
         return ngx_mcp_listen_insert(text, len,
@@ -314,11 +317,32 @@ ngx_mcp_listen_has_meta(u_char *text, size_t len)
 }
 
 
+static ngx_uint_t
+ngx_mcp_listen_keep(ngx_str_t *name, ngx_str_t *value, void *data)
+{
+    static ngx_str_t  key =
+        ngx_string("io.modelcontextprotocol/subscriptionId");
+
+    return !ngx_mcp_equal(name, &key);
+}
+
+
+static ngx_uint_t
+ngx_mcp_listen_empty(ngx_str_t *object)
+{
+    ngx_str_t  rest, name, value;
+
+    rest = *object;
+
+    return ngx_mcp_json_member(&rest, &name, &value) != NGX_OK;
+}
+
+
 static size_t
 ngx_mcp_listen_tag_scanned(u_char *text, size_t len, ngx_str_t *id)
 {
-    size_t           at;
-    ngx_str_t        value;
+    size_t           at, left;
+    ngx_str_t        value, params, meta;
     ngx_uint_t       method;
     ngx_mcp_json_t   json;
 
@@ -347,22 +371,35 @@ ngx_mcp_listen_tag_scanned(u_char *text, size_t len, ngx_str_t *id)
         return 0;
     }
 
-    value = ngx_mcp_json_span(&json, NGX_MCP_PATH_META, text);
+    params = ngx_mcp_json_span(&json, NGX_MCP_PATH_PARAMS, text);
+    meta = ngx_mcp_json_span(&json, NGX_MCP_PATH_META, text);
 
-    if (json.members[NGX_MCP_PATH_META].type == NGX_MCP_JSON_OBJECT) {
-        at = value.data - text + 1;
+    if (json.members[NGX_MCP_PATH_META].type == NGX_MCP_JSON_OBJECT
+        && json.members[NGX_MCP_PATH_META].count == 1)
+    {
+        /* the id is said once, by the module */
 
-        return ngx_mcp_listen_insert(text, len, at, "", id,
-                                     value.len == 2 ? "" : ",");
+        left = meta.len;
+        (void) ngx_mcp_cut(&meta, ngx_mcp_listen_keep, NULL);
+        left -= meta.len;
+
+        ngx_memmove(meta.data + meta.len, meta.data + meta.len + left,
+                    text + len - (meta.data + meta.len + left));
+        len -= left;
+
+        return ngx_mcp_listen_insert(text, len, meta.data - text + 1, "", id,
+                                     ngx_mcp_listen_empty(&meta) ? "" : ",");
     }
 
-    value = ngx_mcp_json_span(&json, NGX_MCP_PATH_PARAMS, text);
+    if (json.members[NGX_MCP_PATH_META].type != NGX_MCP_JSON_ABSENT) {
+        return 0;
+    }
 
     if (json.members[NGX_MCP_PATH_PARAMS].type == NGX_MCP_JSON_OBJECT) {
-        at = value.data - text + 1;
-
-        return ngx_mcp_listen_insert(text, len, at, "\"_meta\":{", id,
-                                     value.len == 2 ? "}" : "},");
+        return ngx_mcp_listen_insert(text, len, params.data - text + 1,
+                                     "\"_meta\":{", id,
+                                     ngx_mcp_listen_empty(&params) ? "}"
+                                                                   : "},");
     }
 
     if (json.members[NGX_MCP_PATH_PARAMS].type != NGX_MCP_JSON_ABSENT) {

@@ -31,7 +31,7 @@ ngx_str_t ngx_mcp_listen_acknowledge(ngx_pool_t *pool, ngx_str_t *id,
     ngx_mcp_listen_t *listen);
 
 
-/* room that the result needs beside the id, and each notification */
+/* room that a notification needs beside the id, and the result beside two */
 #define NGX_MCP_LISTEN_ROOM  160
 
 /* the result, when the server ends the stream; returns its end */

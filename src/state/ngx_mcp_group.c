@@ -79,6 +79,24 @@ ngx_mcp_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 
 
 ngx_uint_t
+ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant)
+{
+    ngx_uint_t           n;
+    ngx_mcp_group_sh_t  *g;
+
+    ngx_mcp_zone_lock(zone);
+
+    g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
+    n = g ? g->listens : 0;
+
+    ngx_mcp_zone_unlock(zone);
+
+    return n;
+}
+
+
+ngx_uint_t
 ngx_mcp_group_sessions(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant)
 {

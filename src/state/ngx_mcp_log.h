@@ -58,6 +58,10 @@ typedef struct {
 #define NGX_MCP_EVENT_OFFERED(kinds)  ((kinds) << 8)
 #define NGX_MCP_EVENT_KINDS(flags)    (((flags) >> 8) & 0x07)
 
+/* a change of lists of these kinds, for all; who listens has named some */
+#define NGX_MCP_EVENT_CHANGED(kinds)  ((kinds) << 12)
+#define NGX_MCP_EVENT_CHANGES(flags)  (((flags) >> 12) & 0x07)
+
 
 /* an event to append; its text is the parts one after the other */
 

@@ -231,6 +231,8 @@ ngx_mcp_session_attach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     ngx_mcp_group_count_locked(zone, g, 1);
 
     if (s->subscriber.listens) {
+        g->listens++;
+
         ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_LISTENS_OPEN, 1);
         ngx_mcp_count(zone, NGX_MCP_COUNTER_LISTENS_OPENED, 1);
         return;
@@ -540,6 +542,8 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_group_count_locked(zone, g, -1);
 
     if (s->subscriber.listens) {
+        g->listens--;
+
         ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_LISTENS_OPEN, -1);
 
     } else {

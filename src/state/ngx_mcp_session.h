@@ -140,6 +140,10 @@ ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_group_sessions(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
+/* likewise subscribers that listen */
+ngx_uint_t ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant);
+
 #define NGX_MCP_GROUP_TENANTS  32
 
 /*

@@ -255,7 +255,8 @@ typedef struct {
     uint32_t                endpoint_len;
     uint32_t                event_max;
     uint32_t                event_size;
-    uint32_t                sessions;
+    uint32_t                sessions;     /* and subscribers that listen */
+    uint32_t                listens;      /* these alone */
     uint32_t                pending_deletes;
     uint32_t                shared;       /* upstream sessions */
     uint32_t                removing;     /* in the list of these */

@@ -146,7 +146,9 @@ ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
         return 1;
     }
 
-    if (sb->listens && !kinds && target->uri[0] == 0) {
+    if (sb->listens && !kinds && target->uri[0] == 0
+        && !(NGX_MCP_EVENT_CHANGES(target->flags) & sb->offered))
+    {
         return 1;
     }
 

@@ -566,6 +566,7 @@ ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
     event.parts = &text;
     event.nparts = 1;
+    event.flags = NGX_MCP_EVENT_CHANGED(NGX_MCP_OFFERED_RESOURCES);
 
     ngx_mcp_log_input(zone, &in, &event);
 

@@ -116,6 +116,19 @@ tag_tests(void)
     tag("{\"method\":\"notifications/prompts/list_changed\" } ",
         "{\"method\":\"notifications/prompts/list_changed\" "
         ",\"params\":{\"_meta\":{" KEY "42}}} ");
+    tag(HEAD("tools/list_changed") ",\"params\":{ }}",
+        HEAD("tools/list_changed")
+        ",\"params\":{\"_meta\":{" KEY "42} }}");
+    tag(HEAD("resources/updated") ",\"params\":{ }}",
+        HEAD("resources/updated") ",\"params\":{\"_meta\":{" KEY "42} }}");
+    tag(HEAD("tools/list_changed") ",\"params\":{\"_meta\":{ }}}",
+        HEAD("tools/list_changed")
+        ",\"params\":{\"_meta\":{" KEY "42}}}");
+    tag(HEAD("resources/updated")
+        ",\"params\":{\"_meta\":{" KEY "\"other\",\"a\":1}}}",
+        HEAD("resources/updated")
+        ",\"params\":{\"_meta\":{" KEY "42,\"a\":1}}}");
+    tag(HEAD("resources/updated") ",\"params\":{\"_meta\":null}}", "");
     tag(HEAD("message") ",\"params\":{\"level\":\"info\"}}", "");
     tag(HEAD("resources/updated") ",\"params\":[]}", "");
     tag("{}", "");

@@ -1,0 +1,303 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# subscriptions/listen of 2026-07-28: what is acknowledged, what arrives, on
+# which worker whatever happens, and how it ends.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Sse;
+use Mcp::Test;
+
+my $legacy = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    capabilities => { resources => { subscribe => \1 }, tools => {} },
+    'tools/list' => sub {
+        return { tools => [map {
+            { name => "t$_", inputSchema => { type => 'object' } }
+        } 1 .. ($Mcp::Upstream::V{tools} || 1)] };
+    },
+    GET => sub { return ([sse => {}], [tag => 'listen'], [hang =>]) },
+    'resources/subscribe' => sub {
+        my ($r) = @_;
+        return [json => Mcp::Upstream::error($r, -32602, 'none')]
+            if $r->{json}{params}{uri} =~ /none/;
+        return {};
+    },
+));
+
+my $t = Mcp::Test->new(workers => 2, vars => { LEGACY => $legacy->port },
+                       conf => <<'EOF');
+mcp_zone zone=main:32m;
+mcp_versions any;
+
+map "$mcp_method $mcp_name" $denied {
+    "~^resources/subscribe secret:" 1;
+}
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+
+    location = /mcp {
+        mcp_endpoint zone=main name=plain;
+        mcp_tenant $http_x_tenant;
+        mcp_session_bind $http_x_user;
+        mcp_subscription_limit 3;
+    }
+
+    location = /deny {
+        mcp_endpoint zone=main name=deny;
+        mcp_deny $denied;
+    }
+
+    location = /held {
+        mcp_endpoint zone=main name=held;
+        mcp_stream_park off;
+        mcp_stream_heartbeat 1s;
+    }
+
+    location = /legacy {
+        mcp_endpoint zone=main name=legacy;
+        mcp_upstream up /_up protocol=legacy;
+    }
+
+    location = /cached {
+        mcp_endpoint zone=main name=cached;
+        mcp_upstream up /_up protocol=legacy;
+        mcp_list_cache on;
+    }
+
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%LEGACY%%/; }
+
+    location = /publish { mcp_publish zone=main; }
+    location = /status { mcp_status zone=main; }
+}
+EOF
+
+my $KEY = 'io.modelcontextprotocol/subscriptionId';
+
+
+sub listen_on {
+    my ($path, $id, $filter, %o) = @_;
+
+    my $body = {
+        jsonrpc => '2.0', id => $id, method => 'subscriptions/listen',
+        params => {
+            defined $filter ? (notifications => $filter) : (),
+            _meta => {
+                'io.modelcontextprotocol/protocolVersion' => '2026-07-28',
+                'io.modelcontextprotocol/clientInfo' => { name => 't',
+                                                          version => '1' },
+                'io.modelcontextprotocol/clientCapabilities' => {},
+            },
+        },
+    };
+
+    my $conn = $o{conn} ? $o{conn}
+               : $o{worker} ? $t->conn_on_worker($o{worker}) : $t->conn;
+    my $r = $conn->request('POST', $path, {
+        'Content-Type' => 'application/json',
+        Accept => 'application/json, text/event-stream',
+        'MCP-Protocol-Version' => '2026-07-28',
+        'Mcp-Method' => 'subscriptions/listen',
+        %{ $o{headers} || {} },
+    }, json_encode($body), stream => 1);
+
+    my $sse = Mcp::Sse->new($r);
+
+    if ($r->{headers}{'content-type'} !~ m{^text/event-stream}) {
+        $r->{reader}->slurp(10);
+        $sse->{json} = Mcp::Http::json_decode($r->{reader}{out});
+    }
+
+    return $sse;
+}
+
+
+sub publish {
+    my ($tenant, @what) = @_;
+
+    my $r = $t->publish({ %{ notification(@what) }, tenant_id => $tenant });
+    is($r->{status}, 202, "published $what[0]");
+}
+
+
+# of decoded JSON, members in their order by name
+
+sub same {
+    my ($got, $expected, $name) = @_;
+
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    is(json_encode($got), json_encode($expected), $name);
+}
+
+
+# each frame has the id in its JSON type
+
+my %user = ('X-Tenant' => 'a', 'X-User' => 'u');
+my $s = listen_on('/mcp', 4242, { toolsListChanged => \1 },
+                  headers => \%user);
+
+is($s->status, 200, 'listens');
+is($s->headers->{'content-type'}, 'text/event-stream', 'by a stream');
+ok(!$s->headers->{'mcp-session-id'}, 'without a session');
+
+my $e = $s->event;
+is($e->{json}{method}, 'notifications/subscriptions/acknowledged',
+   'is acknowledged first');
+same($e->{json}{params}{notifications}, { toolsListChanged => \1 },
+          'what it asked for');
+is(json_encode($e->{json}{params}{_meta}{$KEY}), '4242', 'a number stays one');
+ok(!defined $e->{id} && !defined $s->retry, 'neither event id nor retry');
+
+my $p = listen_on('/mcp', 'abc', { promptsListChanged => \1,
+                                   resourceSubscriptions => [
+                                       'events://x/latest', 'file:///r',
+                                       'file:///r'] },
+                  headers => \%user);
+$e = $p->event;
+same($e->{json}{params}{notifications},
+          { promptsListChanged => \1,
+            resourceSubscriptions => ['events://x/latest', 'file:///r'] },
+          'resources, each once');
+is($e->{json}{params}{_meta}{$KEY}, 'abc', 'a string stays one');
+
+my $other = listen_on('/mcp', 1, { toolsListChanged => \1 },
+                      headers => { %user, 'X-Tenant' => 'b' });
+$other->event;
+
+publish('a', 'message', { level => 'info', data => 'x' });
+publish('a', 'tools/list_changed');
+publish('a', 'resources/updated', { uri => 'file:///r' });
+publish('a', 'prompts/list_changed', { _meta => { k => 1 } });
+
+$e = $s->event;
+same($e->{json}, { jsonrpc => '2.0',
+                        method => 'notifications/tools/list_changed',
+                        params => { _meta => { $KEY => 4242 } } },
+          'what it listens for comes, and nothing before');
+
+$e = $p->event;
+same($e->{json}{params}, { _meta => { $KEY => 'abc' },
+                                uri => 'file:///r' }, 'an update');
+$e = $p->event;
+same($e->{json}{params}, { _meta => { $KEY => 'abc', k => 1 } },
+          'other members stay');
+
+publish('b', 'tools/list_changed');
+is($other->event->{json}{params}{_meta}{$KEY}, 1, 'another tenant has its own');
+ok(!$s->event(0.3), 'nothing else came');
+
+is($t->status('/status')->{listens}{open}, 3, 'three listen');
+is($t->status('/status')->{sessions}{live}, 0, 'and have no session');
+
+
+# wrong requests
+
+for ([undef, qr/params.notifications/],
+     [{ toolsListChanged => 1 }, qr/true or false/],
+     [{ resourceSubscriptions => 'x' }, qr/array/],
+     [{ resourceSubscriptions => [map "a:$_", 1 .. 4] },
+      qr/mcp_subscription_limit/])
+{
+    my $r = listen_on('/mcp', 7, $_->[0], headers => \%user);
+    is($r->{json}{error}{code}, -32602, 'refused');
+    like($r->{json}{error}{message}, $_->[1], 'with the reason');
+}
+
+
+# what a rule denies to subscribe to cannot be listened for
+
+my $d = listen_on('/deny', 9, { resourceSubscriptions => ['secret:a',
+                                                          'open:a'] });
+same($d->event->{json}{params}{notifications},
+     { resourceSubscriptions => ['open:a'] }, 'a denied resource is left out');
+
+$t->publish(notification('resources/updated', { uri => $_ }))
+    for 'secret:a', 'open:a';
+is($d->event->{json}{params}{uri}, 'open:a', 'and not told of');
+
+
+# held, heartbeats
+
+my $h = listen_on('/held', 5, { resourcesListChanged => \1 });
+ok($h->event && $h->comment, 'a held stream has heartbeats');
+
+
+# a legacy upstream: its subscriptions are shared, refused ones left out
+
+my $l = listen_on('/legacy', 6, { resourceSubscriptions => ['file:///a',
+                                                            'file:///none'] });
+same($l->event->{json}{params}{notifications},
+          { resourceSubscriptions => ['file:///a'] },
+          'what the upstream accepted is acknowledged');
+
+
+# changes of lists that the upstream tells
+
+for my $path (qw(/legacy /cached)) {
+    my $x = listen_on($path, 8, { toolsListChanged => \1 });
+    $x->event;
+
+    wait_for {
+        $path eq '/legacy' ? $legacy->held('listen') == 1
+                           : $legacy->held('listen') == 2
+                             && $t->status('/status')->{lists}{refreshes};
+    };
+
+    $legacy->set(tools => $path eq '/legacy' ? 2 : 3);
+    $legacy->emit('listen', [event => notification('tools/list_changed')]);
+
+    same($x->event->{json}{params}, { _meta => { $KEY => 8 } },
+         "$path: a change of the upstream's list");
+    ok(!$x->event(0.3), 'comes once');
+}
+
+
+# both workers
+
+my @on = map {
+    my $x = listen_on('/mcp', $_, { toolsListChanged => \1 },
+                      headers => \%user, worker => $_);
+    $x->event;
+    $x;
+} $t->workers;
+
+publish('a', 'tools/list_changed');
+is($_->event->{json}{method}, 'notifications/tools/list_changed',
+   'on each worker') for @on;
+
+
+# a reload ends it with a result
+
+$t->reload;
+
+for ($s, $p, $h) {
+    my $r = $_->event_where(sub { exists $_->{json}{result} });
+    is($r->{json}{result}{resultType}, 'complete', 'ends with its result');
+    is(json_encode($r->{json}{result}{_meta}{$KEY}),
+       json_encode($r->{json}{id}), 'which has the id');
+    ok(!$_->event(5), 'and nothing follows');
+}
+
+wait_for { $t->status('/status')->{listens}{open} == 0 };
+is($t->status('/status')->{listens}{open}, 0, 'subscribers end with streams');
+
+
+# a dead worker's are gone as well
+
+my $conn = $t->conn;
+my $dead = $t->worker_of($conn);
+
+$s = listen_on('/mcp', 1, { toolsListChanged => \1 }, headers => \%user,
+               conn => $conn);
+$s->event;
+$t->kill_worker($dead);
+
+ok(!$s->event(10), 'the stream breaks');
+wait_for { $t->status('/status')->{listens}{open} == 0 };
+is($t->status('/status')->{listens}{open}, 0, 'its subscriber ends');
+
+done_testing();
