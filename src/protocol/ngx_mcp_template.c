@@ -42,7 +42,9 @@ ngx_mcp_template_matches(ngx_str_t *template, ngx_str_t *uri)
     ngx_mcp_template_op_t  *op;
     u_char                  places[2][NGX_MCP_TEMPLATE_URI + 1];
 
-    if (uri->len > NGX_MCP_TEMPLATE_URI) {
+    if (uri->len > NGX_MCP_TEMPLATE_URI
+        || template->len > NGX_MCP_TEMPLATE_URI)
+    {
         return 0;
     }
 
@@ -91,6 +93,12 @@ ngx_mcp_template_matches(ngx_str_t *template, ngx_str_t *uri)
         spare = from;
         from = to;
         to = spare;
+
+        /* most URIs differ from most templates in the first part */
+
+        if (ngx_strlchr(from, from + uri->len + 1, 1) == NULL) {
+            return 0;
+        }
     }
 
     return from[uri->len];

@@ -13,7 +13,7 @@
 #include "ngx_mcp_core.h"
 
 
-/* bytes of a URI; a longer one is taken to come from none */
+/* bytes of a URI, and of a template; longer ones do not match */
 #define NGX_MCP_TEMPLATE_URI  2048
 
 

@@ -1,6 +1,7 @@
 
 #include "tap.h"
 #include "ngx_mcp_template.h"
+#include <time.h>
 
 
 static ngx_uint_t
@@ -28,7 +29,9 @@ template_tests(void)
 {
     char        *p;
     size_t       i;
-    char         long_template[513], long_uri[NGX_MCP_TEMPLATE_URI + 2];
+    char         long_template[NGX_MCP_TEMPLATE_URI + 5];
+    char         long_uri[NGX_MCP_TEMPLATE_URI + 2];
+    clock_t      all, first;
 
     static struct {
         const char  *template;
@@ -83,4 +86,35 @@ template_tests(void)
     long_uri[NGX_MCP_TEMPLATE_URI] = 'a';
     long_uri[NGX_MCP_TEMPLATE_URI + 1] = '\0';
     ok(!matches("{+a}", long_uri), "a URI that is too long");
+
+    /* what a first part rules out costs no more than that part */
+
+    for (p = long_template, i = 0; i < NGX_MCP_TEMPLATE_URI / 4; i++) {
+        memcpy(p, "{?a}", 4);
+        p += 4;
+    }
+
+    *p = '\0';
+
+    memset(long_uri, '?', NGX_MCP_TEMPLATE_URI);
+    long_uri[NGX_MCP_TEMPLATE_URI] = '\0';
+
+    all = clock();
+    ok(matches(long_template, long_uri), "as many expressions as there may be");
+    all = clock() - all;
+
+    long_uri[0] = 'a';
+
+    memcpy(long_template, "b://", 4);
+
+    first = clock();
+    ok(!matches(long_template, long_uri), "another first part");
+    first = clock() - first;
+
+    ok(first < all / 4, "takes %ld us, and a match %ld us", (long) first,
+       (long) all);
+
+    memcpy(long_template, "{?a}", 4);
+    strcpy(p, "{?a}");
+    ok(!matches(long_template, "?a"), "a template that is too long");
 }
