@@ -12,9 +12,8 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
-use File::Temp ();
-
 use Mcp::Test;
+use Mcp::Conformance;
 use Mcp::Node;
 
 Mcp::Node::needed();
@@ -85,14 +84,14 @@ my @suites = (
 for my $suite (@suites) {
     my ($package, $args, $passed) = @$suite;
 
-    my ($straight, $sum) = outcome($package, $args, $port);
+    my ($straight, $sum) = Mcp::Conformance::outcome($package, $args, $port);
 
     is($sum, "$passed passed, 0 failed", "$package straight");
 
     same($straight, "$package through the module", $passed,
-         outcome($package, $args, $t->port));
+         Mcp::Conformance::outcome($package, $args, $t->port));
     same($straight, "$package with three upstreams", $passed,
-         outcome($package, $args, $t->port('three')));
+         Mcp::Conformance::outcome($package, $args, $t->port('three')));
 }
 
 done_testing();
@@ -126,38 +125,4 @@ sub same {
     }
 
     cmp_ok($passed2, '>=', $passed, "$name, passed");
-}
-
-
-sub outcome {
-    my ($package, $args, $to) = @_;
-
-    my $dir = File::Temp::tempdir(CLEANUP => 1);
-    my ($code, $rows, $text) = Mcp::Node->run(
-        [Mcp::Node::node22(), Mcp::Node::module($package) . '/dist/index.js',
-         'server', '--url', "http://127.0.0.1:$to/mcp", @$args, '-o', $dir],
-        timeout => 300
-    );
-
-    my (%status, %why);
-
-    for my $path (glob "$dir/*/checks.json") {
-        my ($scenario) = $path =~ m{/server-([^/]+?)-\d{4}-\d\d-\d\dT[^/]+/};
-        my $checks = json_decode(Mcp::Test::slurp_file($path));
-        my %n;
-
-        for my $c (@$checks) {
-            my $name = "$scenario: $c->{id}";
-            $name .= " $n{$name}" if $n{$name}++;
-            $status{$name} = $c->{status};
-            $why{$name} = ($c->{errorMessage} || '') . ' '
-                          . json_encode($c->{details});
-        }
-    }
-
-    my ($sum) = $text =~ /Total: (\d+ passed, \d+ failed)/;
-
-    diag($text) unless defined $sum;
-
-    return (\%status, $sum, \%why);
 }

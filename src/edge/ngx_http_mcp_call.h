@@ -324,6 +324,10 @@ ngx_int_t ngx_http_mcp_call_input(ngx_http_mcp_upstream_request_t *ureq,
 ngx_int_t ngx_http_mcp_call_input_ask(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_input_t *input);
 void ngx_http_mcp_call_input_wake(ngx_http_mcp_call_t *call);
+
+/* whether the client said that it can do all of that: NGX_OK or NGX_DECLINED */
+ngx_int_t ngx_http_mcp_call_input_capable(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_input_t *input);
 void ngx_http_mcp_call_input_stop(ngx_http_mcp_call_t *call);
 
 

@@ -24,8 +24,6 @@ struct ngx_http_mcp_call_input_s {
 
 
 static ngx_uint_t ngx_http_mcp_call_input_reaches(ngx_http_mcp_call_t *call);
-static ngx_int_t ngx_http_mcp_call_input_capable(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_input_t *input);
 static ngx_uint_t ngx_http_mcp_call_input_fits(ngx_http_mcp_call_t *call,
     ngx_http_mcp_input_request_t *request, ngx_str_t *capabilities);
 static ngx_uint_t ngx_http_mcp_call_input_url(
@@ -120,22 +118,28 @@ ngx_http_mcp_call_input_reaches(ngx_http_mcp_call_t *call)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_call_input_capable(ngx_http_mcp_call_t *call,
     ngx_http_mcp_input_t *input)
 {
     ngx_str_t   params, capabilities;
     ngx_uint_t  i;
 
-    if (ngx_mcp_session_initialize(call->ctx->conf->zone,
-                                   call->ctx->caller.session, call->r->pool,
-                                   &params, NULL)
-        != NGX_OK)
-    {
-        return NGX_DECLINED;
-    }
+    capabilities = call->ctx->caller.capabilities;
 
-    capabilities = ngx_http_mcp_call_input_member(&params, "capabilities");
+    if (capabilities.len == 0) {
+
+        if (ngx_mcp_session_initialize(call->ctx->conf->zone,
+                                       call->ctx->caller.session,
+                                       call->r->pool, &params, NULL)
+            != NGX_OK)
+        {
+            return NGX_DECLINED;
+        }
+
+        capabilities = ngx_http_mcp_call_input_member(&params,
+                                                      "capabilities");
+    }
 
     for (i = 0; i < input->n; i++) {
         if (!ngx_http_mcp_call_input_fits(call, &input->requests[i],

@@ -2,11 +2,14 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_header_iter.h"
+#include "ngx_http_mcp_input.h"
 #include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_listen.h"
+#include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_offer.h"
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_stream_body.h"
@@ -63,6 +66,8 @@ static ngx_int_t ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
     ngx_uint_t *status);
 static ngx_int_t ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text);
+static ngx_uint_t ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json,
+    ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
     ngx_uint_t *status);
@@ -79,6 +84,10 @@ static u_char *ngx_http_mcp_modern_client_begin(ngx_http_mcp_stream_t *s,
 static u_char *ngx_http_mcp_modern_client_event(ngx_http_mcp_stream_t *s,
     u_char *p);
 static u_char *ngx_http_mcp_modern_client_retry(u_char *p, ngx_msec_t time);
+static ngx_int_t ngx_http_mcp_modern_client_input(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_input_t *input);
+static ngx_str_t ngx_http_mcp_modern_client_round(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_input_t *input);
 
 
 ngx_http_mcp_client_t  ngx_http_mcp_client_modern = {
@@ -102,7 +111,7 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_modern = {
     ngx_http_mcp_modern_client_begin,
     ngx_http_mcp_modern_client_event,
     ngx_http_mcp_modern_client_retry,
-    NULL                                   /* input */
+    ngx_http_mcp_modern_client_input
 };
 
 
@@ -920,6 +929,38 @@ ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
 }
 
 
+/* whether the error says which capability of the client is missing */
+
+static ngx_uint_t
+ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json, ngx_str_t *text)
+{
+    ngx_str_t  rest, name, value, data;
+
+    static ngx_str_t  keys[] = {
+        ngx_string("data"),
+        ngx_string("requiredCapabilities")
+    };
+
+    ngx_str_null(&data);
+
+    rest = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+        if (value.data[0] == '{' && ngx_mcp_json_is(&name, &keys[0])) {
+            data = value;
+        }
+    }
+
+    while (data.len && ngx_mcp_json_member(&data, &name, &value) == NGX_OK) {
+        if (value.data[0] == '{' && ngx_mcp_json_is(&name, &keys[1])) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 /* an error, whose code may have no meaning in the revision, or another one */
 
 static ngx_int_t
@@ -943,6 +984,13 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
 
     if (code == NGX_MCP_METHOD_NOT_FOUND) {
         *status = NGX_HTTP_NOT_FOUND;
+        return NGX_OK;
+    }
+
+    if (code == NGX_MCP_MISSING_CAPABILITY
+        && ngx_http_mcp_modern_client_missing(json, text))
+    {
+        *status = NGX_HTTP_BAD_REQUEST;
         return NGX_OK;
     }
 
@@ -1199,4 +1247,123 @@ static u_char *
 ngx_http_mcp_modern_client_retry(u_char *p, ngx_msec_t time)
 {
     return p;
+}
+
+
+/*
+ * The round is the answer: the client comes back with another request, which
+ * has what it was asked for, and the upstream's state.
+ */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_input(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_input_t *input)
+{
+    ngx_str_t             result;
+    ngx_http_mcp_reply_t  reply;
+
+    if (ngx_http_mcp_call_input_capable(call, input) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    result = ngx_http_mcp_modern_client_round(call, input);
+
+    if (result.data == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+    reply.nparts = 1;
+    reply.parts[0] = ngx_mcp_result_compose(call->r->pool, &call->message->id,
+                                            &result);
+    if (reply.parts[0].data == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ureq->answered = 1;
+
+    ngx_http_mcp_call_reply(call, &reply);
+    ngx_http_mcp_upstream_request_post_end(ureq, NGX_HTTP_MCP_OK);
+
+    return NGX_OK;
+}
+
+
+static ngx_str_t
+ngx_http_mcp_modern_client_round(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_input_t *input)
+{
+    u_char                         *p;
+    size_t                          len;
+    ngx_str_t                       out, none, meta;
+    ngx_uint_t                      i;
+    ngx_http_mcp_input_request_t   *request;
+
+    out.len = 0;
+    out.data = NULL;
+
+    ngx_str_null(&none);
+
+    if (ngx_http_mcp_modern_client_meta(call->ctx, call->r->pool, &none, &meta)
+        != NGX_OK)
+    {
+        return out;
+    }
+
+    len = sizeof("{\"resultType\":\"input_required\",\"inputRequests\":{},"
+                 "\"requestState\":,\"_meta\":}")
+          + input->state.len + meta.len;
+
+    for (i = 0; i < input->n; i++) {
+        request = &input->requests[i];
+
+        len += sizeof(":{\"method\":\"\",\"params\":},") + request->key.len
+               + ngx_mcp_method_name(request->method)->len
+               + request->params.len;
+    }
+
+    p = ngx_pnalloc(call->r->pool, len);
+    if (p == NULL) {
+        return out;
+    }
+
+    out.data = p;
+
+    p = ngx_sprintf(p, "{\"resultType\":\"input_required\"");
+
+    if (input->n) {
+        p = ngx_sprintf(p, ",\"inputRequests\":{");
+    }
+
+    for (i = 0; i < input->n; i++) {
+        request = &input->requests[i];
+
+        p = ngx_sprintf(p, "%s%V:{\"method\":\"%V\"", i ? "," : "",
+                        &request->key, ngx_mcp_method_name(request->method));
+
+        if (request->params.len) {
+            p = ngx_sprintf(p, ",\"params\":%V", &request->params);
+        }
+
+        *p++ = '}';
+    }
+
+    if (input->n) {
+        *p++ = '}';
+    }
+
+    if (input->state.len) {
+        p = ngx_sprintf(p, ",\"requestState\":%V", &input->state);
+    }
+
+    if (meta.len) {
+        p = ngx_sprintf(p, ",\"_meta\":%V", &meta);
+    }
+
+    *p++ = '}';
+
+    out.len = p - out.data;
+
+    return out;
 }

@@ -1312,6 +1312,13 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_DECLINED;
     }
 
+    if (code == NGX_HTTP_MCP_MODERN_CAPABILITY && ureq->principal) {
+
+        /* the client said with its request what it can */
+
+        return NGX_OK;
+    }
+
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
     error = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
 
