@@ -15,6 +15,8 @@ static ngx_str_t ngx_mcp_modern_capabilities(ngx_pool_t *pool, ngx_str_t *raw,
     ngx_uint_t revision);
 static ngx_uint_t ngx_mcp_modern_keep_result(ngx_str_t *name,
     ngx_str_t *value, void *data);
+static ngx_uint_t ngx_mcp_modern_keep_params(ngx_str_t *name,
+    ngx_str_t *value, void *data);
 static ngx_uint_t ngx_mcp_modern_keep_meta(ngx_str_t *name, ngx_str_t *value,
     void *data);
 static void ngx_mcp_modern_tools(ngx_str_t *array, ngx_uint_t *cut);
@@ -113,8 +115,10 @@ ngx_mcp_modern_capabilities(ngx_pool_t *pool, ngx_str_t *raw,
     u_char     *p, *last;
     ngx_str_t   out, rest, name, value, member, none;
 
+    /* a member may be there often, and is never made twice as long */
+
     out.len = 0;
-    out.data = ngx_pnalloc(pool, raw->len + sizeof("{}{\"form\":{}}"));
+    out.data = ngx_pnalloc(pool, 2 * raw->len + sizeof("{}"));
 
     if (out.data == NULL) {
         return out;
@@ -334,7 +338,7 @@ ngx_mcp_modern_plain(ngx_str_t *text, ngx_mcp_json_t *json, ngx_uint_t method)
         (void) ngx_mcp_cut(&object, ngx_mcp_modern_keep_result, &plain);
 
     } else {
-        (void) ngx_mcp_cut(&object, ngx_mcp_modern_keep_meta, &plain);
+        (void) ngx_mcp_cut(&object, ngx_mcp_modern_keep_params, &plain);
     }
 
     ngx_memmove(object.data + object.len, end, text->data + text->len - end);
@@ -359,7 +363,7 @@ ngx_mcp_modern_keep_result(ngx_str_t *name, ngx_str_t *value, void *data)
     }
 
     if (ngx_mcp_equal(&ngx_mcp_modern_meta, name)) {
-        return ngx_mcp_modern_keep_meta(name, value, data);
+        return ngx_mcp_modern_keep_params(name, value, data);
     }
 
     /* of clients before, some refuse what is no object */
@@ -379,21 +383,14 @@ ngx_mcp_modern_keep_result(ngx_str_t *name, ngx_str_t *value, void *data)
 }
 
 
-/* of params, or of a _meta itself */
+/* a "_meta" that has nothing of its own is left out */
 
 static ngx_uint_t
-ngx_mcp_modern_keep_meta(ngx_str_t *name, ngx_str_t *value, void *data)
+ngx_mcp_modern_keep_params(ngx_str_t *name, ngx_str_t *value, void *data)
 {
     ngx_mcp_modern_plain_t *plain = data;
 
     ngx_uint_t  n, left;
-
-    if (ngx_mcp_equal(&ngx_mcp_modern_server_info, name)
-        || ngx_mcp_equal(&ngx_mcp_modern_subscription, name))
-    {
-        plain->cut++;
-        return 0;
-    }
 
     if (!ngx_mcp_equal(&ngx_mcp_modern_meta, name) || value->data[0] != '{') {
         return 1;
@@ -403,6 +400,22 @@ ngx_mcp_modern_keep_meta(ngx_str_t *name, ngx_str_t *value, void *data)
     left = ngx_mcp_cut(value, ngx_mcp_modern_keep_meta, data);
 
     return left || plain->cut == n;
+}
+
+
+static ngx_uint_t
+ngx_mcp_modern_keep_meta(ngx_str_t *name, ngx_str_t *value, void *data)
+{
+    ngx_mcp_modern_plain_t *plain = data;
+
+    if (ngx_mcp_equal(&ngx_mcp_modern_server_info, name)
+        || ngx_mcp_equal(&ngx_mcp_modern_subscription, name))
+    {
+        plain->cut++;
+        return 0;
+    }
+
+    return 1;
 }
 
 

@@ -2,8 +2,11 @@
 #include "ngx_mcp_splice.h"
 
 
-/* a longer name is that of no member that is looked for */
-#define NGX_MCP_SPLICE_NAME  128
+/*
+ * A longer name is that of no member that is looked for: the longest is
+ * "io.modelcontextprotocol/clientCapabilities", with an escape for each letter.
+ */
+#define NGX_MCP_SPLICE_NAME  256
 
 
 static ngx_str_t ngx_mcp_splice_name(ngx_str_t *raw, u_char *buf);

@@ -62,6 +62,7 @@ main(void)
     template_tests();
     envelope_tests();
     listen_tests();
+    modern_tests();
 
     printf("1..%d\n", tap_n);
 
