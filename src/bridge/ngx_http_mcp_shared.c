@@ -917,7 +917,7 @@ ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us)
 }
 
 
-/* who holds it next asks again */
+/* the next holder asks again */
 
 static void
 ngx_http_mcp_shared_close_asked(ngx_http_mcp_shared_t *us)
@@ -1032,7 +1032,7 @@ ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
 }
 
 
-/* what was asked for is accepted if the stream tells of it */
+/* a subscription is accepted if the stream acknowledges its URI */
 
 static void
 ngx_http_mcp_shared_told(ngx_http_mcp_reader_t *reader, ngx_str_t *uris)
@@ -1600,8 +1600,8 @@ ngx_http_mcp_shared_manner(ngx_http_mcp_shared_t *us)
 
 
 /*
- * What the upstream is to tell of is said with the stream: one that stands is
- * replaced, and one that is being opened is after that.
+ * The request of the stream names the URIs: a stream that stands is replaced,
+ * and one that is being opened is replaced after that.
  */
 
 static ngx_int_t

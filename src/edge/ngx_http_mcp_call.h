@@ -196,7 +196,7 @@ extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward;
 ngx_int_t ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
     ngx_uint_t session_only, ngx_http_mcp_reply_t *reply);
 
-/* who asks an upstream for the call */
+/* sets the caller for whom an upstream is asked */
 void ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq);
 

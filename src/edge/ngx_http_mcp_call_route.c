@@ -7,8 +7,8 @@
 
 
 /*
- * What upstreams said that have not got what a call is about, so that others
- * were asked after them: the best of it is the answer if nobody has it.
+ * Answers of upstreams that have not got the subject of a call, so that others
+ * were asked after them: the best of them is the answer if nobody has it.
  */
 
 struct ngx_http_mcp_call_missed_s {

@@ -105,7 +105,7 @@ ngx_http_mcp_conf_bitmask(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* what a slot returned, but that "invalid" is said with advice */
+/* returns the value of a slot, and adds advice where that is "invalid" */
 
 static char *
 ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc, const char *advice)

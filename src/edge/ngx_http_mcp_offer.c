@@ -13,7 +13,7 @@
 #define NGX_HTTP_MCP_OFFER_MEMBERS   256
 
 
-/* what upstreams said, raw */
+/* members of the results of upstreams, raw */
 
 typedef struct {
     ngx_str_t                 name;       /* of the upstream */

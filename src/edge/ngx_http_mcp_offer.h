@@ -1,7 +1,7 @@
 
 /*
- * What initialize says of an endpoint: capabilities, server info and
- * instructions, made of what its upstreams say of themselves.
+ * The offer of an endpoint in initialize: capabilities, server info and
+ * instructions, made of those of its upstreams.
  */
 
 #ifndef _NGX_HTTP_MCP_OFFER_H_INCLUDED_

@@ -12,7 +12,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* what is said of a client in each request */
+/* the client, as each request describes it */
 
 typedef struct {
     ngx_str_t               info;         /* raw object, or empty */

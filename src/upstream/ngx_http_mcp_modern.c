@@ -171,8 +171,8 @@ static ngx_str_t  ngx_http_mcp_modern_name = ngx_string("Mcp-Name");
 
 
 /*
- * What only a session at the upstream could hear (a client's notifications, its
- * responses) has no place there.
+ * Notifications and responses of a client have no place there: only a session
+ * at the upstream could receive them.
  */
 
 static ngx_int_t
@@ -604,7 +604,7 @@ ngx_http_mcp_modern_param(void *data, ngx_str_t *name, ngx_str_t *value)
 }
 
 
-/* what it is to tell of is said by the request that opens the stream */
+/* the request that opens the stream names the changes that are wanted */
 
 static ngx_int_t
 ngx_http_mcp_modern_listen(ngx_http_mcp_upstream_request_t *ureq)
@@ -1117,7 +1117,7 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* what the request has beside its own params, when it is sent again */
+/* members that are added to the params of a request that is sent again */
 
 static ngx_int_t
 ngx_http_mcp_modern_members(ngx_http_mcp_upstream_request_t *ureq,
@@ -1582,8 +1582,8 @@ ngx_http_mcp_modern_probe_result(ngx_http_mcp_probe_t *probe,
 
 
 /*
- * What fails for a while, or is refused to whom nobody knows, says nothing of
- * the revision.
+ * A temporary failure says nothing of the revision, and neither does a refusal
+ * to a caller that the upstream does not know.
  */
 
 static void

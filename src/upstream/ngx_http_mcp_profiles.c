@@ -154,7 +154,7 @@ ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
 
     passed = ngx_current_msec - profiles->start;
 
-    /* what was known before serves when it is not waited for any more */
+    /* after the wait the profile of before serves */
 
     for (i = 0; i < profiles->n; i++) {
         one = &profiles->one[i];
@@ -165,7 +165,7 @@ ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
     }
 
     time = 0;
-    next = NGX_HTTP_MCP_PROFILES_TIME;
+    next = NGX_MAX_INT32_VALUE;
 
     for (i = 0; i < profiles->n; i++) {
         one = &profiles->one[i];

@@ -124,7 +124,7 @@ struct ngx_http_mcp_reader_kind_s {
 };
 
 
-/* what two streams of an overlap told, by a hash */
+/* hashes of the messages that two streams of an overlap sent */
 
 #define NGX_HTTP_MCP_READER_TWICE  64
 

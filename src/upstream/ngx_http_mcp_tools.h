@@ -1,6 +1,6 @@
 
 /*
- * What a worker knows of the tools of an upstream: those with arguments that
+ * A worker's record of the tools of an upstream: those with arguments that
  * are repeated in headers ("x-mcp-header").  It is read from the upstream's own
  * list, of each tenant, because its location may lead each to another server;
  * of the tenants that were asked for last.

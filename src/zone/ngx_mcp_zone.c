@@ -353,7 +353,7 @@ ngx_mcp_zone_spin(ngx_shmtx_t *mutex)
 /*
  * The semaphore of ngx_shmtx_lock() is avoided: a process that is killed
  * between giving the lock back and posting leaves others asleep for ever.
- * What is held is held for microseconds.
+ * Nobody holds the lock for longer than some microseconds.
  */
 
 void
