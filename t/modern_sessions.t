@@ -158,16 +158,17 @@ is(said($c->call('prompts/get', { name => 'p' })), '404 -32601',
 
 $up->clear;
 for my $headers ({ Authorization => 'Bearer a' },
-                 { Authorization => 'Bearer b' }, { Cookie => 'a=1' }) {
+                 { Authorization => 'Bearer b' }, { Cookie => 'a=1' },
+                 { 'X-Api-Key' => 'k' }) {
     is(said($c->call('tools/call', { name => 'echo' },
                      headers => $headers)), '200 complete', 'credentials')
         for 1, 2;
 }
 %sessions = map { $_->{headers}{'mcp-session-id'} => $_->{headers} }
             $up->calls('tools/call');
-is(scalar keys %sessions, 3, 'each has a session of its own');
+is(scalar keys %sessions, 4, 'each has a session of its own');
 is_deeply([sort map { $_->{headers}{authorization} || '' }
-           $up->calls('initialize')], ['', 'Bearer a', 'Bearer b'],
+           $up->calls('initialize')], ['', '', 'Bearer a', 'Bearer b'],
           'made with its credentials');
 
 $up->clear;
@@ -183,7 +184,7 @@ is(scalar $up->calls('initialize'), 2, 'so has each identity');
 # two at a time, whose ids and tokens are equal
 
 my @m = map { $c->message('tools/call', { name => 'progress' },
-                          progressToken => 1,
+                          progressToken => 'p' x 200,
                           $_ ? ("${K}logLevel" => 'info') : ()) } 0, 1;
 $_->{id} = 5 for @m;
 
@@ -191,7 +192,8 @@ my @s = map { Mcp::Sse->new($c->post($_, undef, stream => 1)) } @m;
 
 for my $i (0, 1) {
     my $e = $s[$i]->method('notifications/progress');
-    is_deeply($e->{json}{params}, { progressToken => 1, progress => 1 },
+    is_deeply($e->{json}{params}, { progressToken => 'p' x 200,
+                                   progress => 1 },
               "call $i: its progress");
 }
 

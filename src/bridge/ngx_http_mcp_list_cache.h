@@ -63,7 +63,7 @@ ngx_uint_t ngx_http_mcp_list_cache_annotated(ngx_http_mcp_list_copy_t *list);
 /*
  * The index of the list of this kind for the caller's audience, by the
  * names that clients see (ngx_mcp_merge_find()); sources are numbers of the
- * router's upstreams.  NULL: none is known, or there is one upstream and its names
+ * router's upstreams.  NULL: none is known, or of one upstream whose names
  * stay.  Valid until control goes back to the event loop.  For callers who have
  * no lists of their own.
  */

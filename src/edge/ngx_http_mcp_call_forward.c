@@ -310,9 +310,19 @@ ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_ctx_t          *ctx;
     ngx_http_mcp_header_iter_t   iter;
 
-    static ngx_str_t  names[] = {
-        ngx_string("authorization"),
+    /* a header whose name has one of these may tell callers apart */
+
+    static ngx_str_t  request_key = ngx_string("idempotency-key");
+    static ngx_str_t  words[] = {
+        ngx_string("auth"),
         ngx_string("cookie"),
+        ngx_string("key"),
+        ngx_string("token"),
+        ngx_string("secret"),
+        ngx_string("account"),
+        ngx_string("tenant"),
+        ngx_string("user-"),
+        ngx_string("-user"),
         ngx_null_string
     };
 
@@ -330,14 +340,24 @@ ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
 
     while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
-        for (i = 0; names[i].len; i++) {
+        if (h == ureq->r->headers_in.user_agent
+            || ngx_strncasecmp(h->key.data, (u_char *) "mcp-", 4) == 0
+            || (h->key.len == request_key.len
+                && ngx_strncasecmp(h->key.data, request_key.data,
+                                   request_key.len)
+                   == 0))
+        {
+            continue;
+        }
 
-            if (h->key.len == names[i].len
-                && ngx_strncasecmp(h->key.data, names[i].data, names[i].len)
-                   == 0)
+        for (i = 0; words[i].len; i++) {
+
+            if (ngx_strlcasestrn(h->key.data, h->key.data + h->key.len,
+                                 words[i].data, words[i].len - 1))
             {
-                ngx_http_mcp_forward_digest(&sha1, &names[i]);
+                ngx_http_mcp_forward_digest(&sha1, &h->key);
                 ngx_http_mcp_forward_digest(&sha1, &h->value);
+                break;
             }
         }
     }

@@ -36,7 +36,7 @@ static ngx_int_t ngx_mcp_params_object(ngx_mcp_params_t *params,
 static ngx_int_t ngx_mcp_params_property(ngx_mcp_params_t *params,
     ngx_str_t *name, ngx_str_t *schema, ngx_str_t *value, ngx_uint_t depth);
 static ngx_str_t ngx_mcp_params_find(ngx_str_t *object, ngx_str_t *name,
-    ngx_pool_t *pool);
+    ngx_uint_t once, ngx_pool_t *pool);
 
 
 static ngx_str_t  ngx_mcp_base64_head = ngx_string("=?base64?");
@@ -319,7 +319,7 @@ ngx_mcp_params_walk(ngx_str_t *tool, ngx_str_t *arguments, ngx_pool_t *pool,
     params.next = next;
     params.data = data;
 
-    schema = ngx_mcp_params_find(tool, &ngx_mcp_input_schema, pool);
+    schema = ngx_mcp_params_find(tool, &ngx_mcp_input_schema, 0, pool);
 
     return ngx_mcp_params_object(&params, &schema, arguments, 0);
 }
@@ -334,7 +334,7 @@ ngx_mcp_params_object(ngx_mcp_params_t *params, ngx_str_t *schema,
     ngx_int_t  rc;
     ngx_str_t  rest, name, property;
 
-    rest = ngx_mcp_params_find(schema, &ngx_mcp_properties, params->pool);
+    rest = ngx_mcp_params_find(schema, &ngx_mcp_properties, 0, params->pool);
 
     if (rest.len == 0 || rest.data[0] != '{'
         || depth == NGX_MCP_PARAMS_DEPTH)
@@ -371,9 +371,9 @@ ngx_mcp_params_property(ngx_mcp_params_t *params, ngx_str_t *name,
     }
 
     text.len = ngx_mcp_json_unescape(text.data, name) - text.data;
-    member = ngx_mcp_params_find(value, &text, params->pool);
+    member = ngx_mcp_params_find(value, &text, 1, params->pool);
 
-    header = ngx_mcp_params_find(schema, &ngx_mcp_annotation, params->pool);
+    header = ngx_mcp_params_find(schema, &ngx_mcp_annotation, 0, params->pool);
 
     if (header.len == 0 || header.data[0] != '"') {
         return ngx_mcp_params_object(params, schema, &member, depth + 1);
@@ -401,10 +401,14 @@ ngx_mcp_params_property(ngx_mcp_params_t *params, ngx_str_t *name,
 }
 
 
-/* the raw value of a member, or an empty one */
+/*
+ * The raw value of a member, or an empty one.  Of several the last counts, or,
+ * with once, none: readers may differ about them.
+ */
 
 static ngx_str_t
-ngx_mcp_params_find(ngx_str_t *object, ngx_str_t *name, ngx_pool_t *pool)
+ngx_mcp_params_find(ngx_str_t *object, ngx_str_t *name, ngx_uint_t once,
+    ngx_pool_t *pool)
 {
     u_char     *buf;
     ngx_str_t   rest, raw, value, found, text;
@@ -440,6 +444,12 @@ ngx_mcp_params_find(ngx_str_t *object, ngx_str_t *name, ngx_pool_t *pool)
         }
 
         if (ngx_mcp_equal(&text, name)) {
+
+            if (found.len && once) {
+                ngx_str_null(&found);
+                return found;
+            }
+
             found = value;
         }
     }

@@ -666,8 +666,6 @@ ngx_http_mcp_legacy_heal(ngx_http_mcp_upstream_request_t *ureq)
 static void
 ngx_http_mcp_legacy_release(ngx_http_mcp_upstream_request_t *ureq)
 {
-    ngx_http_mcp_pooled_release(ureq);
-
     if (ureq->handshake && ureq->handshake->claimed) {
         ureq->handshake->claimed = 0;
         ngx_mcp_upstream_session_fail(ureq->upstream->zone, ureq->us->ref);

@@ -209,14 +209,17 @@ ngx_http_mcp_pooled_message(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* in its place, where it is not longer: a request may have many messages */
+/*
+ * In its place, where it is not longer, else in room that messages share: a
+ * request may have many of them.
+ */
 
 static ngx_int_t
 ngx_http_mcp_pooled_replace(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text, ngx_mcp_path_e path, ngx_str_t *value)
 {
     u_char          *p, *last;
-    ngx_mcp_edit_t   edit;
+    size_t           len;
     ngx_mcp_span_t  *span;
 
     span = &ureq->x->scan.members[path];
@@ -232,15 +235,24 @@ ngx_http_mcp_pooled_replace(ngx_http_mcp_upstream_request_t *ureq,
         text->len = p - text->data;
 
     } else {
-        edit.start = span->start;
-        edit.end = span->end;
-        edit.text = *value;
+        len = text->len + value->len;
 
-        *text = ngx_mcp_splice(ureq->r->pool, text, &edit, 1);
+        if (ureq->room.len < len) {
+            ureq->room.data = ngx_pnalloc(ureq->r->pool, 2 * len);
+            if (ureq->room.data == NULL) {
+                ureq->room.len = 0;
+                return NGX_ERROR;
+            }
 
-        if (text->data == NULL) {
-            return NGX_ERROR;
+            ureq->room.len = 2 * len;
         }
+
+        p = ngx_cpymem(ureq->room.data, text->data, span->start);
+        p = ngx_cpymem(p, value->data, value->len);
+        p = ngx_cpymem(p, text->data + span->end, text->len - span->end);
+
+        text->data = ureq->room.data;
+        text->len = p - text->data;
     }
 
     return ngx_mcp_json_scan(&ureq->x->scan, text);
@@ -257,13 +269,4 @@ ngx_http_mcp_pooled_touch(ngx_event_t *ev)
     ngx_mcp_shared_keep(ureq->upstream->zone, ureq->owner);
 
     ngx_add_timer(&ureq->keep, NGX_HTTP_MCP_POOLED_TOUCH);
-}
-
-
-void
-ngx_http_mcp_pooled_release(ngx_http_mcp_upstream_request_t *ureq)
-{
-    if (ureq->keep.timer_set) {
-        ngx_del_timer(&ureq->keep);
-    }
 }

@@ -35,8 +35,5 @@ ngx_str_t ngx_http_mcp_pooled_body(ngx_http_mcp_upstream_request_t *ureq);
 ngx_int_t ngx_http_mcp_pooled_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);
 
-/* the request goes */
-void ngx_http_mcp_pooled_release(ngx_http_mcp_upstream_request_t *ureq);
-
 
 #endif /* _NGX_HTTP_MCP_POOLED_H_INCLUDED_ */

@@ -799,6 +799,10 @@ ngx_http_mcp_upstream_request_cleanup(ngx_http_mcp_upstream_request_t *ureq)
         ngx_del_timer(&ureq->event);
     }
 
+    if (ureq->keep.timer_set) {
+        ngx_del_timer(&ureq->keep);
+    }
+
     if (ureq->manner && ureq->manner->release) {
         ureq->manner->release(ureq);
     }

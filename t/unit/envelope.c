@@ -223,6 +223,15 @@ params_tests(ngx_pool_t *pool)
     ok(tap_is(&text, "Region=\"a\";N=;Inner=true;"), "with their values");
 
     memset(&w, 0, sizeof(w));
+    arguments = str("{\"region\":\"eu\",\"r\\u0065gion\":\"us\"}");
+
+    ok(ngx_mcp_params_walk(&tool, &arguments, pool, walked, &w) == NGX_OK,
+       "an argument that comes twice");
+
+    text = str(w.text);
+    ok(tap_is(&text, "Region=;N=;Inner=;"), "is in no header");
+
+    memset(&w, 0, sizeof(w));
     ngx_str_null(&arguments);
     w.stop = 1;
 
