@@ -52,6 +52,11 @@ server {
         mcp_deny $denied;
     }
 
+    location = /one {
+        mcp_endpoint zone=main name=one;
+        mcp_session_limit 1;
+    }
+
     location = /held {
         mcp_endpoint zone=main name=held;
         mcp_stream_park off;
@@ -218,6 +223,17 @@ same($d->event->{json}{params}{notifications},
 $t->publish(notification('resources/updated', { uri => $_ }))
     for 'secret:a', 'open:a';
 is($d->event->{json}{params}{uri}, 'open:a', 'and not told of');
+
+
+# the limit of sessions
+
+my $first = listen_on('/one', 1, { toolsListChanged => \1 });
+ok($first->event, 'one may listen');
+
+my $second = listen_on('/one', 2, { toolsListChanged => \1 });
+is($second->status, 503, 'another one is refused');
+like($second->{json}{error}{message}, qr/mcp_session_limit/, 'with the limit');
+$first->close;
 
 
 # held, heartbeats

@@ -34,8 +34,8 @@ struct ngx_http_mcp_client_s {
 
     /*
      * Requests that may use the endpoint; for the content handler to return.
-     * get and delete may be NULL.  Without sessions post has also a message
-     * whose params alone are wrong (ctx->scan_error).
+     * get and delete may be NULL.  Without sessions post has also a message in
+     * which params alone are wrong (ctx->scan_error).
      */
     ngx_int_t               (*post)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx);

@@ -229,6 +229,14 @@ ngx_int_t ngx_http_mcp_evaluate_value(ngx_http_request_t *r,
 
 /* initialize (ngx_http_mcp_initialize.c) */
 
+/*
+ * Makes a session of the caller, within its limits: of *in the endpoint, the
+ * client and the limits are set here.  NGX_OK: it is the caller's; NGX_DECLINED
+ * with what the content handler returns in *refusal.
+ */
+ngx_int_t ngx_http_mcp_session_create(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_session_new_t *in, ngx_int_t *refusal);
+
 ngx_int_t ngx_http_mcp_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 

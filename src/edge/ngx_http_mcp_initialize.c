@@ -504,8 +504,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made,
     ngx_http_mcp_exchange_t *x)
 {
-    ngx_int_t                 rc;
-    ngx_mcp_ref_t             ref;
+    ngx_int_t                 refusal;
     ngx_mcp_session_new_t     in;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
@@ -523,23 +522,11 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_mcp_session_create(mlcf->zone, &in, &ref);
-
-    if (rc == NGX_BUSY) {
-        return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                   NGX_MCP_REFUSED,
-                                   "the limit of sessions is reached "
-                                   "(mcp_session_limit)");
-    }
-
-    if (rc != NGX_OK) {
-        return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                   NGX_MCP_REFUSED,
-                                   ngx_mcp_room_refusal(mlcf->zone));
+    if (ngx_http_mcp_session_create(r, ctx, &in, &refusal) != NGX_OK) {
+        return refusal;
     }
 
     ctx->caller.revision = in.revision;
-    ctx->caller.session = ref;
 
     if (x) {
 
@@ -559,10 +546,7 @@ static ngx_int_t
 ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_result_t *made, ngx_mcp_session_new_t *in)
 {
-    ngx_str_t                 version;
-    ngx_http_mcp_loc_conf_t  *mlcf;
-
-    mlcf = ctx->conf;
+    ngx_str_t  version;
 
     ngx_memzero(in, sizeof(ngx_mcp_session_new_t));
 
@@ -579,20 +563,35 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     }
 
     in->id = ctx->caller.session_id;
+    in->offered = made->offered;
+    in->alone = ngx_http_mcp_list_private(r, ctx);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_session_create(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_session_new_t *in, ngx_int_t *refusal)
+{
+    ngx_int_t                 rc;
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = ctx->conf;
+
+    *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
+
+    if (ngx_http_mcp_evaluate_share(r, ctx) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
     in->endpoint = mlcf->name;
     in->tenant = ctx->caller.tenant;
     in->identity = ctx->caller.identity;
-
-    if (ngx_http_mcp_evaluate_share(r, ctx) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     in->client = ctx->caller.share;
     in->client_name = ctx->client_name;
     in->client_version = ctx->client_version;
-    in->offered = made->offered;
     in->list_key = ctx->caller.list_key;
-    in->alone = ngx_http_mcp_list_private(r, ctx);
     in->limit = mlcf->session_limit;
     in->limit_key = ctx->caller.tenant;
     in->timeout = mlcf->session_timeout;
@@ -604,10 +603,23 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                                        &in->limit_key)
            != NGX_OK)
     {
-        return NGX_ERROR;
+        return NGX_DECLINED;
     }
 
-    return NGX_OK;
+    rc = ngx_mcp_session_create(mlcf->zone, in, &ctx->caller.session);
+
+    if (rc == NGX_OK) {
+        return NGX_OK;
+    }
+
+    *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                   NGX_MCP_REFUSED,
+                                   rc == NGX_BUSY
+                                   ? "the limit of sessions is reached "
+                                     "(mcp_session_limit)"
+                                   : ngx_mcp_room_refusal(mlcf->zone));
+
+    return NGX_DECLINED;
 }
 
 

@@ -48,7 +48,8 @@ typedef struct ngx_http_mcp_listen_s {
 } ngx_http_mcp_listen_t;
 
 
-static ngx_int_t ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen);
+static ngx_int_t ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen,
+    ngx_int_t *refusal);
 static ngx_int_t ngx_http_mcp_listen_subscribe(ngx_http_mcp_listen_t *listen);
 static void ngx_http_mcp_listen_resource(ngx_http_mcp_listen_t *listen,
     ngx_http_mcp_listen_uri_t *want);
@@ -72,7 +73,7 @@ static void ngx_http_mcp_listen_cleanup(void *data);
 ngx_int_t
 ngx_http_mcp_listen(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t               rc;
+    ngx_int_t               rc, refusal;
     const char             *why;
     ngx_pool_cleanup_t     *cln;
     ngx_http_mcp_listen_t  *listen;
@@ -106,10 +107,8 @@ ngx_http_mcp_listen(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_http_mcp_listen_create(listen);
-
-    if (rc != NGX_OK) {
-        return rc;
+    if (ngx_http_mcp_listen_create(listen, &refusal) != NGX_OK) {
+        return refusal;
     }
 
     cln->handler = ngx_http_mcp_listen_cleanup;
@@ -137,80 +136,33 @@ ngx_http_mcp_listen(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* the subscriber; NGX_OK, or what the content handler returns */
+/* the subscriber; NGX_OK, or NGX_DECLINED with what the handler returns */
 
 static ngx_int_t
-ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen)
+ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen, ngx_int_t *refusal)
 {
-    u_char                   *id;
-    ngx_int_t                 rc;
-    ngx_mcp_ref_t             ref;
-    ngx_http_request_t       *r;
-    ngx_http_mcp_ctx_t       *ctx;
-    ngx_mcp_session_new_t     in;
-    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_http_mcp_ctx_t     *ctx;
+    ngx_mcp_session_new_t   in;
 
-    r = listen->r;
     ctx = listen->ctx;
-    mlcf = ctx->conf;
-
-    id = ngx_pnalloc(r->pool, NGX_MCP_UUID_LEN);
-
-    if (id == NULL || ngx_mcp_uuid(id) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
 
     ngx_memzero(&in, sizeof(ngx_mcp_session_new_t));
 
-    if (ngx_http_mcp_evaluate_share(r, ctx) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    in.id.len = NGX_MCP_UUID_LEN;
+    in.id.data = ngx_pnalloc(listen->r->pool, NGX_MCP_UUID_LEN);
+
+    if (in.id.data == NULL || ngx_mcp_uuid(in.id.data) != NGX_OK) {
+        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_DECLINED;
     }
 
-    in.id.data = id;
-    in.id.len = NGX_MCP_UUID_LEN;
     in.listens = 1;
-    in.endpoint = mlcf->name;
-    in.tenant = ctx->caller.tenant;
-    in.identity = ctx->caller.identity;
-    in.client = ctx->caller.share;
-    in.client_name = ctx->client_name;
-    in.client_version = ctx->client_version;
     in.revision = ctx->caller.revision;
     in.offered = listen->filter.lists;
-    in.list_key = ctx->caller.list_key;
-    in.limit = mlcf->session_limit;
-    in.limit_key = ctx->caller.tenant;
-    in.timeout = mlcf->session_timeout;
-    in.event_max = mlcf->event_max;
-    in.event_size = mlcf->event_size;
 
-    if (in.limit && mlcf->session_limit_key
-        && ngx_http_mcp_evaluate_value(r, mlcf->session_limit_key,
-                                       &in.limit_key)
-           != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ctx->session.offered = in.offered;
 
-    rc = ngx_mcp_session_create(mlcf->zone, &in, &ref);
-
-    if (rc == NGX_BUSY) {
-        return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                   NGX_MCP_REFUSED,
-                                   "the limit of sessions is reached "
-                                   "(mcp_session_limit)");
-    }
-
-    if (rc != NGX_OK) {
-        return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                   NGX_MCP_REFUSED,
-                                   ngx_mcp_room_refusal(mlcf->zone));
-    }
-
-    ctx->caller.session = ref;
-    ctx->session.offered = listen->filter.lists;
-
-    return NGX_OK;
+    return ngx_http_mcp_session_create(listen->r, ctx, &in, refusal);
 }
 
 

@@ -50,8 +50,8 @@ typedef struct {
  * within a function below other than close.  The stream is gone from then on,
  * and ctx->stream is NULL.
  *
- * Where the request has no session, the stream of its POST carries no line but
- * what is sent to it; the answer ends it.
+ * Where the request has no session, the stream of its POST carries no line:
+ * messages are sent to it one by one, and the answer ends it.
  *
  * NGX_OK (POST), NGX_DONE (GET); an HTTP status to refuse with; NGX_ERROR.
  */

@@ -8,8 +8,8 @@
  * An event of a shared log is for all of its readers, or only for those that
  * want one thing: an identity, the lists of one key, a resource or topic that
  * they subscribed to.  A worker knows the wishes of the streams that it
- * carries. It is notified once that a log has new events, reads from the log
- * what these are about, and examines only streams that want them.
+ * carries. It is notified once that a log has new events, reads their subjects
+ * from the log, and examines only streams that want them.
  */
 
 #ifndef _NGX_MCP_SUBSCRIBER_H_INCLUDED_

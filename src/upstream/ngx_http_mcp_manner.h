@@ -72,8 +72,8 @@ struct ngx_http_mcp_manner_s {
                     ngx_str_t *text);
 
     /*
-     * The exchange of the message has ended.  NGX_OK: so has the request, or
-     * what others do about it; NGX_AGAIN: it goes on, with
+     * The exchange of the message has ended.  NGX_OK: the request has ended as
+     * well, or others go on; NGX_AGAIN: it goes on here, with
      * ngx_http_mcp_upstream_request_next() or .._end().
      */
     ngx_int_t   (*done)(ngx_http_mcp_upstream_request_t *ureq,
