@@ -1447,7 +1447,7 @@ ngx_http_mcp_modern_refused(ngx_http_mcp_upstream_request_t *ureq,
     own = ureq->own;
     status = ureq->x->status;
 
-    if (own->nothing
+    if ((own && own->nothing)
         || (outcome == NGX_HTTP_MCP_STATUS
             && ngx_http_mcp_status_absent(status)))
     {
