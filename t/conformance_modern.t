@@ -20,7 +20,6 @@ my $fixture = Mcp::Node->fixture($port);
 
 my $t = Mcp::Test->new(vars => { FIXTURE => $port }, conf => <<'EOF');
 mcp_zone zone=main:8m;
-mcp_versions any;
 mcp_list_cache on;
 
 server {

@@ -30,7 +30,6 @@ my $legacy = Mcp::Upstream->new(Mcp::Upstream::mcp(
 my $t = Mcp::Test->new(workers => 2, vars => { LEGACY => $legacy->port },
                        conf => <<'EOF');
 mcp_zone zone=main:32m;
-mcp_versions any;
 
 map "$mcp_method $mcp_name" $denied {
     "~^resources/subscribe secret:" 1;

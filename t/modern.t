@@ -86,7 +86,6 @@ server {
 
     location = /mcp {
         mcp_endpoint zone=main;
-        mcp_versions any;
         mcp_upstream up /_up protocol=rpc;
         mcp_deny $denied;
         access_log %%DIR%%/access.log mcp;
@@ -115,7 +114,6 @@ server {
 
     location = /cached {
         mcp_endpoint zone=main;
-        mcp_versions any;
         mcp_upstream up /_up protocol=rpc;
         mcp_list_cache on;
         mcp_builtin_tools session_info;
@@ -123,7 +121,6 @@ server {
 
     location = /slow {
         mcp_endpoint zone=main;
-        mcp_versions any;
         mcp_upstream up /_up protocol=rpc;
         mcp_stream_after 100ms;
         mcp_stream_heartbeat 200ms;

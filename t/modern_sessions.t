@@ -61,7 +61,6 @@ my $t = Mcp::Test->new(vars => { UP => $up->port, PLAIN => $plain->port,
                                  ONE => $named[0]->port,
                                  TWO => $named[1]->port }, conf => <<'EOF');
 mcp_zone zone=main:4m;
-mcp_versions any;
 
 server {
     %%LISTEN%%

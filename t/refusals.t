@@ -42,6 +42,12 @@ server {
     mcp_batch on;
 
     location = /mcp  { mcp_endpoint zone=main; mcp_upstream up /_up; }
+    location = /old {
+        mcp_endpoint zone=main;
+        mcp_versions 2025-03-26 2025-06-18 2025-11-25;
+        mcp_upstream up /_up;
+    }
+
     location = /here { mcp_endpoint zone=main; mcp_capabilities logging; }
     location = /dead { mcp_endpoint zone=main; mcp_upstream dead /_dead
                        protocol=rpc; }
@@ -470,11 +476,9 @@ for ($s, $s_a) {
     for my $v ('1999-01-01', '2025-11-2', 'x', '2026-07-28',
                '2025-11-25, 2025-06-18')
     {
-        my $id = $v eq '2026-07-28' ? 7 : 7;
-
         refused(send_raw($_, $ping, headers => { 'MCP-Protocol-Version'
                                                  => $v }),
-                400, -32000, $id, "version $v");
+                400, $v eq '2026-07-28' ? -32602 : -32000, 7, "version $v");
     }
 
     for my $v (undef, qw(2025-03-26 2025-06-18 2025-11-25)) {
@@ -498,7 +502,8 @@ for my $method (qw(GET DELETE)) {
 }
 
 
-# modern requests: what makes a dual-era client begin with initialize
+# requests of 2026-07-28 where that is not offered: what makes a dual-era client
+# begin with initialize
 
 my $meta = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
            . '"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},'
@@ -507,7 +512,7 @@ my $meta = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
 for my $method (qw(server/discover tools/list tools/call initialize)) {
     my $m = qq({"jsonrpc":"2.0","id":0,"method":"$method","params":)
             . qq({"name":"x",$meta}});
-    my $j = refused($t->post('/mcp', [@json, 'MCP-Protocol-Version'
+    my $j = refused($t->post('/old', [@json, 'MCP-Protocol-Version'
                                       => '2026-07-28',
                                       'Mcp-Method' => $method], $m),
                     400, $method eq 'server/discover' ? -32601 : -32000, 0,
@@ -516,16 +521,25 @@ for my $method (qw(server/discover tools/list tools/call initialize)) {
     ok(!exists $j->{error}{data}, 'without data of a modern error');
 }
 
-refused($t->post('/mcp', [@json],
-                 '{"jsonrpc":"2.0","id":1,"method":"server/discover"}'),
-        400, -32601, 1, 'server/discover');
+for my $path (qw(/old /mcp)) {
+    refused($t->post($path, [@json],
+                     '{"jsonrpc":"2.0","id":1,"method":"server/discover"}'),
+            400, -32601, 1, "$path: server/discover");
+}
 
 # and in a session it is a method like any that is not there, also for clients
 # that know a modern envelope
 
+my $s_old = $t->session(path => '/old');
+
+refused(send_raw($s_old, $ping,
+                 headers => { 'MCP-Protocol-Version' => '2026-07-28' }),
+        400, -32000, 7, 'version 2026-07-28, not offered');
+
 for my $params ('{}', "{$meta}") {
-    refused(send_raw($s, qq({"jsonrpc":"2.0","id":2,)
-                         . qq("method":"server/discover","params":$params})),
+    refused(send_raw($s_old,
+                     qq({"jsonrpc":"2.0","id":2,)
+                     . qq("method":"server/discover","params":$params})),
             200, -32601, 2, 'server/discover in a session');
 }
 

@@ -26,7 +26,6 @@ server {
     location = /mcp {
         mcp_endpoint zone=main;
         mcp_upstream up /_up protocol=rpc;
-        mcp_versions any;
     }
 
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }

@@ -12,7 +12,7 @@ use lib "$FindBin::Bin/lib";
 use Mcp::Test;
 use Mcp::Everything;
 
-my $e = Mcp::Everything->new('mcp_versions any;');
+my $e = Mcp::Everything->new;
 
 for my $mode (qw(pinned auto)) {
     Mcp::Node->check($mode, [Mcp::Node::node(), 'modern_client.mjs',

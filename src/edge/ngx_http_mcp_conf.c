@@ -244,7 +244,8 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     if (conf->versions == 0) {
         conf->versions = prev->versions ? prev->versions
-                                        : NGX_HTTP_MCP_LEGACY_VERSIONS;
+                                        : NGX_HTTP_MCP_LEGACY_VERSIONS
+                                          | NGX_HTTP_MCP_MODERN_VERSIONS;
     }
 
     if (conf->tenant == NULL) {
