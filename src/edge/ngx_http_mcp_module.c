@@ -15,10 +15,15 @@
 #include "ngx_http_mcp_upstream_message.h"
 
 
+/* free memory that a worker may keep */
+#define NGX_HTTP_MCP_HEAP_KEPT  (8 * 1024 * 1024)
+
+
 static ngx_int_t ngx_http_mcp_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_mcp_postconfiguration(ngx_conf_t *cf);
 static void ngx_http_mcp_quit(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_http_mcp_init_process(ngx_cycle_t *cycle);
+static void ngx_http_mcp_keep_heap(ngx_log_t *log);
 static void ngx_http_mcp_exit_process(ngx_cycle_t *cycle);
 
 
@@ -106,6 +111,10 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
+    if (mmcf->zones.nelts) {
+        ngx_http_mcp_keep_heap(cycle->log);
+    }
+
     ngx_http_mcp_reader_kinds = ngx_http_mcp_readers;
 
     zones = mmcf->zones.elts;
@@ -148,6 +157,25 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * Requests begin and end many at a time.  glibc returns the free end of its
+ * heap to the system, and page by page gets it back, as soon as this is larger
+ * than twice the largest block freed so far that was a mapping of its own.
+ */
+
+static void
+ngx_http_mcp_keep_heap(ngx_log_t *log)
+{
+    void  *p;
+
+    p = ngx_alloc(NGX_HTTP_MCP_HEAP_KEPT / 2, log);
+
+    if (p) {
+        ngx_free(p);
+    }
 }
 
 
