@@ -33,7 +33,7 @@ struct ngx_http_mcp_large_s {
 static ngx_int_t ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_call_open_record(ngx_http_mcp_call_t *call);
-static ngx_int_t ngx_http_mcp_call_open_alone(ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_after(ngx_event_t *ev);
 static void ngx_http_mcp_call_reading(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_call_number(ngx_http_mcp_call_t *call);
@@ -273,7 +273,7 @@ ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     cln->data = call;
 
     rc = call->ctx->client->sessionless
-         ? ngx_http_mcp_call_open_alone(call)
+         ? ngx_http_mcp_call_open_sessionless(call)
          : ngx_http_mcp_call_open_record(call);
 
     switch (rc) {
@@ -309,7 +309,7 @@ ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     call->state = NGX_HTTP_MCP_CALL_RUNNING;
 
     if (call->batch || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)) {
-        ngx_mcp_call_plain(mlcf->zone, call->record.ref);
+        ngx_mcp_call_mark(mlcf->zone, call->record.ref, NGX_MCP_CALL_PLAIN);
     }
 
     return NGX_AGAIN;
@@ -335,7 +335,7 @@ ngx_http_mcp_call_open_record(ngx_http_mcp_call_t *call)
 /* the limit is that of the tenant's client: its identity, else its address */
 
 static ngx_int_t
-ngx_http_mcp_call_open_alone(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call)
 {
     u_char                   *p;
     ngx_str_t                 key;
@@ -363,9 +363,9 @@ ngx_http_mcp_call_open_alone(ngx_http_mcp_call_t *call)
     *p++ = '\0';
     ngx_memcpy(p, caller->share.data, caller->share.len);
 
-    return ngx_mcp_call_open_alone(mlcf->zone, &mlcf->name, &key,
-                                   mlcf->call_limit, call->local,
-                                   &call->record);
+    return ngx_mcp_call_open_sessionless(mlcf->zone, &mlcf->name, &key,
+                                         mlcf->call_limit, call->local,
+                                         &call->record);
 }
 
 
@@ -1043,7 +1043,8 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
     ctx->response = 2;
 
     if (!ctx->client->sessionless) {
-        ngx_mcp_call_stream(ctx->conf->zone, call->record.ref);
+        ngx_mcp_call_mark(ctx->conf->zone, call->record.ref,
+                          NGX_MCP_CALL_STREAMED);
     }
 
     if (call->answerer->headers) {

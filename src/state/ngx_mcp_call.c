@@ -131,7 +131,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
 
 ngx_int_t
-ngx_mcp_call_open_alone(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *key, ngx_uint_t limit, uint32_t local, ngx_mcp_call_t *call)
 {
     ngx_int_t            rc;
@@ -209,7 +209,7 @@ ngx_mcp_call_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
 
 void
-ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
+ngx_mcp_call_mark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call, ngx_uint_t flag)
 {
     ngx_mcp_call_sh_t  *c;
 
@@ -219,7 +219,7 @@ ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
 
     if (c) {
         ngx_mcp_touch(zone, &c->task.rec);
-        c->task.rec.flags |= NGX_MCP_CALL_STREAMED;
+        c->task.rec.flags |= flag;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -262,24 +262,6 @@ ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call)
     if (c) {
         ngx_mcp_touch(zone, &c->upstream);
         c->upstream = call->upstream;
-    }
-
-    ngx_mcp_zone_unlock(zone);
-}
-
-
-void
-ngx_mcp_call_plain(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
-{
-    ngx_mcp_call_sh_t  *c;
-
-    ngx_mcp_zone_lock(zone);
-
-    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
-
-    if (c) {
-        ngx_mcp_touch(zone, &c->task.rec);
-        c->task.rec.flags |= NGX_MCP_CALL_PLAIN;
     }
 
     ngx_mcp_zone_unlock(zone);

@@ -18,8 +18,6 @@
     ((g)->sessions || (g)->pending_deletes || (g)->shared || (g)->groups)
 
 
-static ngx_mcp_group_sh_t *ngx_mcp_endpoint_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint);
 static ngx_mcp_group_sh_t *ngx_mcp_group_new_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t type, ngx_str_t *endpoint, ngx_str_t *tenant);
 
@@ -46,15 +44,15 @@ ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 ngx_mcp_group_sh_t *
-ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant)
+ngx_mcp_group_find_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
+    ngx_str_t *endpoint, ngx_str_t *tenant)
 {
     uint32_t             hash;
     ngx_mcp_group_sh_t  *g;
 
     hash = (uint32_t) ngx_mcp_hash(zone, endpoint, tenant);
 
-    for (g = ngx_mcp_hash_first_locked(zone, NGX_MCP_GROUP, hash);
+    for (g = ngx_mcp_hash_first_locked(zone, type, hash);
          g;
          g = ngx_mcp_hash_next_locked(zone, g))
     {
@@ -164,6 +162,7 @@ ngx_mcp_group_sh_t *
 ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant)
 {
+    ngx_str_t            none;
     ngx_mcp_group_sh_t  *g, *all;
 
     g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
@@ -172,7 +171,13 @@ ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         return g;
     }
 
-    all = ngx_mcp_endpoint_locked(zone, endpoint);
+    all = ngx_mcp_group_find_locked(zone, NGX_MCP_ENDPOINT, endpoint, NULL);
+
+    if (all == NULL) {
+        ngx_str_null(&none);
+        all = ngx_mcp_group_new_locked(zone, NGX_MCP_ENDPOINT, endpoint,
+                                       &none);
+    }
 
     g = ngx_mcp_group_new_locked(zone, NGX_MCP_GROUP, endpoint, tenant);
     g->endpoint = ngx_mcp_number(zone, all);
@@ -181,32 +186,6 @@ ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     all->groups++;
 
     return g;
-}
-
-
-/* finds or makes it */
-
-static ngx_mcp_group_sh_t *
-ngx_mcp_endpoint_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint)
-{
-    uint32_t             hash;
-    ngx_str_t            all;
-    ngx_mcp_group_sh_t  *g;
-
-    hash = (uint32_t) ngx_mcp_hash(zone, endpoint, NULL);
-
-    for (g = ngx_mcp_hash_first_locked(zone, NGX_MCP_ENDPOINT, hash);
-         g;
-         g = ngx_mcp_hash_next_locked(zone, g))
-    {
-        if (ngx_mcp_group_matches(zone, g, endpoint, NULL)) {
-            return g;
-        }
-    }
-
-    ngx_str_null(&all);
-
-    return ngx_mcp_group_new_locked(zone, NGX_MCP_ENDPOINT, endpoint, &all);
 }
 
 

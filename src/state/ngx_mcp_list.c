@@ -10,6 +10,11 @@ static void ngx_mcp_list_wanted_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a, ngx_mcp_list_state_sh_t *k);
 static ngx_uint_t ngx_mcp_list_signal_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_part_sh_t *p, ngx_uint_t kinds, ngx_uint_t others);
+static ngx_int_t ngx_mcp_list_confirm(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t part, ngx_uint_t kind, ngx_mcp_list_content_t *content,
+    uint32_t signals, ngx_msec_t ttl);
+static ngx_uint_t ngx_mcp_list_differs(ngx_mcp_zone_t *zone,
+    ngx_mcp_list_state_sh_t *k, ngx_mcp_list_content_t *content);
 static ngx_mcp_audience_sh_t *ngx_mcp_list_part_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t part, ngx_mcp_part_sh_t **p);
 static void ngx_mcp_list_changed_locked(ngx_mcp_zone_t *zone,
@@ -382,50 +387,17 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
 {
     uint32_t                  old;
     ngx_int_t                 rc;
-    ngx_mcp_ref_t             audience;
     ngx_mcp_stage_t           stage;
     ngx_mcp_part_sh_t        *p;
     ngx_mcp_content_sh_t     *c;
     ngx_mcp_audience_sh_t    *a;
     ngx_mcp_list_state_sh_t  *k;
 
-    ngx_mcp_zone_lock(zone);
+    rc = ngx_mcp_list_confirm(zone, part, kind, content, signals, ttl);
 
-    a = ngx_mcp_list_part_locked(zone, part, &p);
-
-    if (a == NULL) {
-        ngx_mcp_zone_unlock(zone);
-        return NGX_ERROR;
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
-
-    audience = p->rec.owner;
-    k = &p->lists[kind];
-
-    if (k->content) {
-        c = ngx_mcp_list_content(zone, k);
-
-        if (ngx_memcmp(c->order, content->order, NGX_MCP_DIGEST_LEN) == 0) {
-            rc = NGX_DONE;
-
-            ngx_mcp_touch(zone, c);
-            c->filled = ngx_current_msec;
-
-            ngx_mcp_touch(zone, p);
-
-            if (k->flags & NGX_MCP_LIST_TELL) {
-                ngx_mcp_list_changed_locked(zone, p, kind);
-                rc = NGX_OK;
-            }
-
-            ngx_mcp_list_fetched(k, signals, ttl);
-
-            ngx_mcp_zone_unlock(zone);
-
-            return rc;
-        }
-    }
-
-    ngx_mcp_zone_unlock(zone);
 
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_LIST, &content->text, 1);
 
@@ -433,11 +405,12 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
 
     ngx_mcp_zone_lock(zone);
 
-    if (rc == NGX_OK) {
-        rc = ngx_mcp_list_room_locked(zone, audience, &stage);
-    }
-
     a = ngx_mcp_list_part_locked(zone, part, &p);
+
+    if (rc == NGX_OK && a) {
+        rc = ngx_mcp_list_room_locked(zone, p->rec.owner, &stage);
+        a = ngx_mcp_list_part_locked(zone, part, &p);
+    }
 
     if (rc != NGX_OK || a == NULL) {
         ngx_mcp_stage_drop_locked(zone, &stage);
@@ -458,25 +431,7 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
     k = &p->lists[kind];
     old = k->content;
 
-    if (old) {
-        c = ngx_mcp_list_content(zone, k);
-
-        rc = (ngx_memcmp(c->digest, content->digest, NGX_MCP_DIGEST_LEN) == 0)
-             ? NGX_DONE : NGX_OK;
-
-    } else {
-
-        /* clients may have seen another list so far */
-
-        rc = NGX_DONE;
-
-        if (k->flags & NGX_MCP_LIST_PASS_THROUGH
-            || (k->flags & (NGX_MCP_LIST_ABSENT|NGX_MCP_LIST_LEFT_OUT)
-                && content->entries))
-        {
-            rc = NGX_OK;
-        }
-    }
+    rc = ngx_mcp_list_differs(zone, k, content) ? NGX_OK : NGX_DONE;
 
     if (rc == NGX_OK || k->flags & NGX_MCP_LIST_TELL) {
         ngx_mcp_list_changed_locked(zone, p, kind);
@@ -504,11 +459,77 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
     k->flags &= NGX_MCP_LIST_WANTED;
 
     ngx_mcp_list_fetched(k, signals, ttl);
-    ngx_mcp_list_ring_locked(zone, audience.block);
+    ngx_mcp_list_ring_locked(zone, p->rec.owner.block);
 
     ngx_mcp_zone_unlock(zone);
 
     return rc;
+}
+
+
+/*
+ * A list that is as it was is not written again.  As ngx_mcp_list_put(), but
+ * NGX_DECLINED: it is to be written.
+ */
+
+static ngx_int_t
+ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
+    ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
+    ngx_msec_t ttl)
+{
+    ngx_int_t                 rc;
+    ngx_mcp_part_sh_t        *p;
+    ngx_mcp_content_sh_t     *c;
+    ngx_mcp_list_state_sh_t  *k;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    if (ngx_mcp_list_part_locked(zone, part, &p) == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_ERROR;
+    }
+
+    k = &p->lists[kind];
+    c = k->content ? ngx_mcp_list_content(zone, k) : NULL;
+
+    if (c && ngx_memcmp(c->order, content->order, NGX_MCP_DIGEST_LEN) == 0) {
+        ngx_mcp_touch(zone, c);
+        ngx_mcp_touch(zone, p);
+
+        c->filled = ngx_current_msec;
+        rc = NGX_DONE;
+
+        if (k->flags & NGX_MCP_LIST_TELL) {
+            ngx_mcp_list_changed_locked(zone, p, kind);
+            rc = NGX_OK;
+        }
+
+        ngx_mcp_list_fetched(k, signals, ttl);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* whether clients, who may not have seen a stored list, saw another one */
+
+static ngx_uint_t
+ngx_mcp_list_differs(ngx_mcp_zone_t *zone, ngx_mcp_list_state_sh_t *k,
+    ngx_mcp_list_content_t *content)
+{
+    if (k->content) {
+        return ngx_memcmp(ngx_mcp_list_content(zone, k)->digest,
+                          content->digest, NGX_MCP_DIGEST_LEN)
+               != 0;
+    }
+
+    return k->flags & NGX_MCP_LIST_PASS_THROUGH
+           || (k->flags & (NGX_MCP_LIST_ABSENT|NGX_MCP_LIST_LEFT_OUT)
+               && content->entries);
 }
 
 

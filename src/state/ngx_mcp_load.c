@@ -64,8 +64,10 @@ typedef struct {
 } ngx_mcp_load_t;
 
 
+/* a: the attributes of the entity */
+
 typedef void (*ngx_mcp_load_pt)(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 
 
 static ngx_int_t ngx_mcp_load_scan(ngx_mcp_load_t *load);
@@ -85,49 +87,49 @@ static ngx_mcp_load_entity_t *ngx_mcp_load_owner(ngx_mcp_load_t *load,
 static ngx_mcp_group_sh_t *ngx_mcp_load_group_locked(ngx_mcp_load_t *load,
     ngx_str_t *a);
 static void ngx_mcp_load_group(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_all(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_log_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *a);
 static void ngx_mcp_load_topic(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_topic_share(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_group_parts(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_shared(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_own(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_upstream(ngx_mcp_load_t *load, ngx_mcp_ref_t owner,
     ngx_str_t *a);
 static void ngx_mcp_load_session(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static ngx_int_t ngx_mcp_load_session_new(ngx_mcp_load_t *load, ngx_str_t *a,
     ngx_mcp_session_new_t *in);
 static void ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
     ngx_mcp_ref_t ref);
 static void ngx_mcp_load_subscription(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_interest_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_interest_sh_t *in);
 static void ngx_mcp_load_call(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_call_end(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_event(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
-static void *ngx_mcp_load_log_of_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t ref, ngx_mcp_log_sh_t **log);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
+static void *ngx_mcp_load_record_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref);
 static void ngx_mcp_load_counted_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_event_sh_t *e);
 static void ngx_mcp_load_lease(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_id(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_settle(ngx_mcp_load_t *load,
-    ngx_mcp_load_entity_t *entity);
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 
 
 #define ngx_mcp_load_number(a, name)                                          \
@@ -405,12 +407,14 @@ static void
 ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_uint_t n, ngx_mcp_load_pt handler)
 {
     size_t                i;
+    ngx_str_t             a[NGX_MCP_TLV_ATTRIBUTES];
     ngx_mcp_load_list_t  *list;
 
     list = &load->lists[n];
 
     for (i = ngx_mcp_load_first(list, 0); i < list->n; i++) {
-        handler(load, &list->elts[i]);
+        ngx_mcp_tlv_attributes(&list->elts[i].text, a);
+        handler(load, &list->elts[i], a);
     }
 }
 
@@ -422,6 +426,7 @@ ngx_mcp_load_parts(ngx_mcp_load_t *load, ngx_uint_t n,
     ngx_mcp_load_entity_t *owner, ngx_mcp_load_pt handler)
 {
     size_t                i;
+    ngx_str_t             a[NGX_MCP_TLV_ATTRIBUTES];
     ngx_mcp_load_list_t  *list;
 
     if (owner->ref.block == 0 || owner->id == 0) {
@@ -435,7 +440,9 @@ ngx_mcp_load_parts(ngx_mcp_load_t *load, ngx_uint_t n,
          i++)
     {
         list->elts[i].ref = owner->ref;
-        handler(load, &list->elts[i]);
+
+        ngx_mcp_tlv_attributes(&list->elts[i].text, a);
+        handler(load, &list->elts[i], a);
     }
 }
 
@@ -486,15 +493,14 @@ ngx_mcp_load_group_locked(ngx_mcp_load_t *load, ngx_str_t *a)
 
 
 static void
-ngx_mcp_load_group(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_group(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
-    ngx_str_t            a[NGX_MCP_TLV_ATTRIBUTES], *endpoint, *tenant;
+    ngx_str_t           *endpoint, *tenant;
     ngx_mcp_zone_t      *zone;
     ngx_mcp_group_sh_t  *g;
 
     zone = load->zone;
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
 
     endpoint = &ngx_mcp_load_text(a, ENDPOINT);
     tenant = &ngx_mcp_load_text(a, TENANT);
@@ -515,32 +521,22 @@ ngx_mcp_load_group(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 /* made with a group of it, or not needed */
 
 static void
-ngx_mcp_load_all(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_all(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
-    uint32_t             hash;
-    ngx_str_t            a[NGX_MCP_TLV_ATTRIBUTES], *endpoint;
     ngx_mcp_zone_t      *zone;
     ngx_mcp_group_sh_t  *g;
 
     zone = load->zone;
 
-    ngx_mcp_tlv_attributes(&entity->text, a);
-
-    endpoint = &ngx_mcp_load_text(a, ENDPOINT);
-
     ngx_mcp_zone_lock(zone);
 
-    hash = (uint32_t) ngx_mcp_hash(zone, endpoint, NULL);
+    g = ngx_mcp_group_find_locked(zone, NGX_MCP_ENDPOINT,
+                                  &ngx_mcp_load_text(a, ENDPOINT), NULL);
 
-    for (g = ngx_mcp_hash_first_locked(zone, NGX_MCP_ENDPOINT, hash);
-         g;
-         g = ngx_mcp_hash_next_locked(zone, g))
-    {
-        if (ngx_mcp_group_matches(zone, g, endpoint, NULL)) {
-            ngx_mcp_load_log_locked(zone, g, a);
-            entity->ref = ngx_mcp_ref(zone, g);
-            break;
-        }
+    if (g) {
+        ngx_mcp_load_log_locked(zone, g, a);
+        entity->ref = ngx_mcp_ref(zone, g);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -572,10 +568,10 @@ ngx_mcp_load_log_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 static void
-ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
     uint64_t             idle;
-    ngx_str_t            a[NGX_MCP_TLV_ATTRIBUTES];
     ngx_uint_t           flags;
     ngx_mcp_zone_t      *zone;
     ngx_mcp_topic_t      topic;
@@ -583,8 +579,6 @@ ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
     ngx_mcp_topic_sh_t  *t;
 
     zone = load->zone;
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
 
     flags = ngx_mcp_load_number(a, FLAGS);
     idle = ngx_mcp_load_number(a, IDLE) + load->saved->away;
@@ -629,18 +623,14 @@ ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 /* the session whose share it is */
 
 static void
-ngx_mcp_load_topic_share(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_topic_share(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
-    ngx_str_t                a[NGX_MCP_TLV_ATTRIBUTES];
-    ngx_uint_t               other;
-    ngx_mcp_zone_t          *zone;
-    ngx_mcp_topic_sh_t      *t;
-    ngx_mcp_session_sh_t    *s;
-    ngx_mcp_extension_sh_t  *e;
+    ngx_mcp_zone_t        *zone;
+    ngx_mcp_topic_sh_t    *t;
+    ngx_mcp_session_sh_t  *s;
 
     zone = load->zone;
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
 
     ngx_mcp_zone_lock(zone);
 
@@ -649,14 +639,6 @@ ngx_mcp_load_topic_share(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
           : NULL;
 
     if (s && s->rec.owner.block == t->rec.owner.block) {
-        e = ngx_mcp_session_extension(zone, s);
-        other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
-
-        ngx_mcp_touch(zone, t);
-        ngx_mcp_touch(zone, e);
-
-        t->charged = ngx_mcp_ref(zone, s);
-        e->ntopics[other]++;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -664,7 +646,8 @@ ngx_mcp_load_topic_share(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
 
 static void
-ngx_mcp_load_group_parts(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_group_parts(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
     ngx_mcp_load_parts(load, NGX_MCP_LOAD_UPSTREAMS, entity,
                        ngx_mcp_load_shared);
@@ -672,9 +655,9 @@ ngx_mcp_load_group_parts(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
 
 static void
-ngx_mcp_load_shared(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_shared(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
-    ngx_str_t               a[NGX_MCP_TLV_ATTRIBUTES];
     ngx_str_t               names[NGX_MCP_TLV_ATTRIBUTES];
     ngx_uint_t              room;
     ngx_mcp_ref_t           ref;
@@ -683,8 +666,6 @@ ngx_mcp_load_shared(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
     ngx_mcp_load_entity_t  *group;
 
     zone = load->zone;
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
 
     ngx_memzero(&in, sizeof(ngx_mcp_shared_t));
 
@@ -717,12 +698,9 @@ ngx_mcp_load_shared(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
 
 static void
-ngx_mcp_load_own(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_own(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
-    ngx_str_t  a[NGX_MCP_TLV_ATTRIBUTES];
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
-
     ngx_mcp_load_upstream(load, entity->ref, a);
 }
 
@@ -770,16 +748,14 @@ ngx_mcp_load_upstream(ngx_mcp_load_t *load, ngx_mcp_ref_t owner, ngx_str_t *a)
 
 
 static void
-ngx_mcp_load_session(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_session(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
-    ngx_str_t              a[NGX_MCP_TLV_ATTRIBUTES];
     ngx_uint_t             room;
     ngx_mcp_zone_t        *zone;
     ngx_mcp_session_new_t  in;
 
     zone = load->zone;
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
 
     ngx_mcp_zone_lock(zone);
     room = ngx_mcp_load_room_locked(zone, entity->text.len);
@@ -906,10 +882,11 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
 
 
 static void
-ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
     uint64_t                        upstream;
-    ngx_str_t                       a[NGX_MCP_TLV_ATTRIBUTES], *uri;
+    ngx_str_t                      *uri;
     ngx_uint_t                      flags;
     ngx_mcp_ref_t                   shared, session;
     ngx_mcp_zone_t                 *zone;
@@ -921,8 +898,6 @@ ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
     zone = load->zone;
     session = entity->ref;
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
 
     uri = &ngx_mcp_load_text(a, URI);
     upstream = ngx_mcp_load_number(a, UPSTREAM);
@@ -1010,10 +985,11 @@ ngx_mcp_load_interest_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
 
 
 static void
-ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
     uint32_t               n;
-    ngx_str_t              a[NGX_MCP_TLV_ATTRIBUTES], *id;
+    ngx_str_t             *id;
     ngx_uint_t             flags;
     ngx_mcp_ref_t          session;
     ngx_mcp_zone_t        *zone;
@@ -1025,8 +1001,6 @@ ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
     session = entity->ref;
     ngx_memzero(&entity->ref, sizeof(ngx_mcp_ref_t));
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
 
     id = &ngx_mcp_load_text(a, ID);
     flags = ngx_mcp_load_number(a, FLAGS);
@@ -1088,7 +1062,8 @@ ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 /* once it has its events: the worker that ran it is no more */
 
 static void
-ngx_mcp_load_call_end(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_call_end(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
     ngx_mcp_zone_t     *zone;
     ngx_mcp_call_sh_t  *c;
@@ -1111,11 +1086,12 @@ ngx_mcp_load_call_end(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
 
 static void
-ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
     void                   *owner;
     uint64_t                stamp, last, pos, hash[3 + NGX_MCP_EVENT_URIS];
-    ngx_str_t               a[NGX_MCP_TLV_ATTRIBUTES], *text;
+    ngx_str_t              *text;
     ngx_uint_t              i;
     ngx_mcp_zone_t         *zone;
     ngx_mcp_event_t         event;
@@ -1126,8 +1102,6 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
     ngx_mcp_load_entity_t  *from;
 
     zone = load->zone;
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
 
     from = ngx_mcp_load_owner(load, a);
 
@@ -1164,9 +1138,10 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
     ngx_mcp_zone_lock(zone);
 
-    owner = ngx_mcp_load_log_of_locked(zone, from->ref, &log);
+    owner = ngx_mcp_load_record_locked(zone, from->ref);
+    log = owner ? ngx_mcp_log_of(owner) : NULL;
 
-    if (owner && log->list.tail) {
+    if (log && log->list.tail) {
         e = ngx_mcp_block(zone, log->list.tail);
 
         if (e->pos >= pos) {
@@ -1201,43 +1176,24 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 }
 
 
+/* that of a session that has not ended, a call, a topic, or a group */
+
 static void *
-ngx_mcp_load_log_of_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_mcp_log_sh_t **log)
+ngx_mcp_load_record_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 {
-    ngx_mcp_call_sh_t     *c;
-    ngx_mcp_group_sh_t    *g;
-    ngx_mcp_topic_sh_t    *t;
-    ngx_mcp_session_sh_t  *s;
+    void  *rec;
 
-    s = ngx_mcp_session_locked(zone, ref);
+    rec = ngx_mcp_session_locked(zone, ref);
 
-    if (s) {
-        *log = &s->log;
-        return s;
+    if (rec == NULL) {
+        rec = ngx_mcp_record(zone, ref, NGX_MCP_CALL);
     }
 
-    c = ngx_mcp_record(zone, ref, NGX_MCP_CALL);
-
-    if (c) {
-        *log = &c->log;
-        return c;
+    if (rec == NULL) {
+        rec = ngx_mcp_record(zone, ref, NGX_MCP_TOPIC);
     }
 
-    t = ngx_mcp_record(zone, ref, NGX_MCP_TOPIC);
-
-    if (t) {
-        *log = &t->log;
-        return t;
-    }
-
-    g = ngx_mcp_group_locked(zone, ref);
-
-    if (g) {
-        *log = &g->log;
-    }
-
-    return g;
+    return rec ? rec : ngx_mcp_group_locked(zone, ref);
 }
 
 
@@ -1274,18 +1230,17 @@ ngx_mcp_load_counted_locked(ngx_mcp_zone_t *zone, void *owner,
 
 
 static void
-ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
     ngx_int_t              rc;
-    ngx_str_t              a[NGX_MCP_TLV_ATTRIBUTES], *key, *id, *note;
+    ngx_str_t             *key, *id, *note;
     ngx_mcp_zone_t        *zone;
     ngx_mcp_group_sh_t    *g;
     ngx_mcp_lease_sh_t    *l;
     ngx_mcp_lease_share_t  share;
 
     zone = load->zone;
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
 
     key = &ngx_mcp_load_text(a, KEY);
     id = &ngx_mcp_load_text(a, ID);
@@ -1348,14 +1303,12 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
 
 
 static void
-ngx_mcp_load_id(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_id(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
-    ngx_str_t        a[NGX_MCP_TLV_ATTRIBUTES];
     ngx_mcp_zone_t  *zone;
 
     zone = load->zone;
-
-    ngx_mcp_tlv_attributes(&entity->text, a);
 
     ngx_mcp_zone_lock(zone);
 
@@ -1375,7 +1328,8 @@ ngx_mcp_load_id(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
  */
 
 static void
-ngx_mcp_load_settle(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity)
+ngx_mcp_load_settle(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
+    ngx_str_t *a)
 {
     ngx_mcp_zone_t      *zone;
     ngx_mcp_group_sh_t  *g;

@@ -255,50 +255,29 @@ ngx_int_t
 ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_call_sh_t *c, ngx_uint_t beside)
 {
-    uint32_t             n;
-    ngx_mcp_call_sh_t   *channel;
-    ngx_mcp_event_sh_t  *e;
-
-    channel = NULL;
+    ngx_int_t  rc;
 
     while (s->events + beside >= s->event_max) {
         ngx_mcp_step_locked(zone);
 
-        for (n = s->finished.head; n; n = channel->task.rec.links.next) {
-            channel = ngx_mcp_block(zone, n);
+        rc = ngx_mcp_log_oldest_locked(zone, s, c);
 
-            if (channel->active_stream == 0) {
-                break;
-            }
-        }
+        if (rc == NGX_DONE) {
 
-        if (n) {
-            ngx_mcp_channel_drop_locked(zone, channel);
-            continue;
-        }
-
-        if (c == NULL && s->log.list.head) {
-
-            /* it replaces the oldest one, whatever the number of all is */
-
-            e = ngx_mcp_block(zone, s->log.list.head);
-            ngx_mcp_log_drop_locked(zone, e);
+            /* whatever the number of all events is */
 
             return NGX_OK;
         }
 
-        e = ngx_mcp_log_evictable_locked(zone, s, c);
-
-        if (e == NULL) {
-
-            if (c == NULL || c->log.count < NGX_MCP_CHANNEL_WAITING) {
-                return s->event_max ? NGX_OK : NGX_DECLINED;
-            }
-
-            e = ngx_mcp_block(zone, c->log.list.head);
+        if (rc == NGX_OK) {
+            continue;
         }
 
-        ngx_mcp_log_drop_locked(zone, e);
+        if (c == NULL || c->log.count < NGX_MCP_CHANNEL_WAITING) {
+            return s->event_max ? NGX_OK : NGX_DECLINED;
+        }
+
+        ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, c->log.list.head));
     }
 
     return NGX_OK;
@@ -323,11 +302,11 @@ ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     }
 
     if (c == NULL && s->log.list.head) {
-        e = ngx_mcp_block(zone, s->log.list.head);
-
-    } else {
-        e = ngx_mcp_log_evictable_locked(zone, s, c);
+        ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, s->log.list.head));
+        return NGX_DONE;
     }
+
+    e = ngx_mcp_log_evictable_locked(zone, s, c);
 
     if (e == NULL) {
         return NGX_DECLINED;
@@ -400,37 +379,39 @@ ngx_mcp_channel_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 }
 
 
-ngx_mcp_event_sh_t *
-ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
-    ngx_mcp_stage_t *stage)
+ngx_mcp_log_sh_t *
+ngx_mcp_log_of(void *owner)
 {
-    ngx_mcp_log_sh_t     *log;
-    ngx_mcp_zone_sh_t    *sh;
-    ngx_mcp_event_sh_t   *e;
     ngx_mcp_record_sh_t  *rec;
 
-    sh = zone->sh;
     rec = owner;
 
     switch (rec->block.type) {
 
     case NGX_MCP_SESSION:
-        log = &((ngx_mcp_session_sh_t *) owner)->log;
-        break;
+        return &((ngx_mcp_session_sh_t *) owner)->log;
 
     case NGX_MCP_CALL:
-        log = &((ngx_mcp_call_sh_t *) owner)->log;
-        break;
+        return &((ngx_mcp_call_sh_t *) owner)->log;
 
     case NGX_MCP_TOPIC:
-        log = &((ngx_mcp_topic_sh_t *) owner)->log;
-        break;
+        return &((ngx_mcp_topic_sh_t *) owner)->log;
 
     default: /* NGX_MCP_GROUP, NGX_MCP_ENDPOINT */
-        log = &((ngx_mcp_group_sh_t *) owner)->log;
-        break;
+        return &((ngx_mcp_group_sh_t *) owner)->log;
     }
+}
+
+
+ngx_mcp_event_sh_t *
+ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
+    ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
+    ngx_mcp_stage_t *stage)
+{
+    ngx_mcp_event_sh_t   *e;
+    ngx_mcp_record_sh_t  *rec;
+
+    rec = owner;
 
     stage->payer = (rec->block.type == NGX_MCP_TOPIC)
                    ? rec->owner : ngx_mcp_ref(zone, owner);
@@ -445,11 +426,11 @@ ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
         e->target = *target;
     }
 
-    e->stamp = ++sh->stamp;
+    e->stamp = ++zone->sh->stamp;
 
     ngx_mcp_commit_locked(zone, e, NGX_MCP_EVENT);
 
-    ngx_mcp_log_append_locked(zone, log, e);
+    ngx_mcp_log_append_locked(zone, ngx_mcp_log_of(owner), e);
     ngx_mcp_list_append(zone, ngx_mcp_account_events(zone, e),
                         ngx_mcp_number(zone, e),
                         offsetof(ngx_mcp_event_sh_t, age));
@@ -480,9 +461,7 @@ ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 static ngx_mcp_call_sh_t *
 ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 {
-    ngx_mcp_log_sh_t      *log;
     ngx_mcp_call_sh_t     *c;
-    ngx_mcp_group_sh_t    *g;
     ngx_mcp_topic_sh_t    *t;
     ngx_mcp_record_sh_t   *owner;
     ngx_mcp_session_sh_t  *s;
@@ -496,7 +475,6 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
         s = (ngx_mcp_session_sh_t *) owner;
         ngx_mcp_touch(zone, &s->events);
         s->events--;
-        log = &s->log;
         break;
 
     case NGX_MCP_CALL:
@@ -504,7 +482,6 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
         s = ngx_mcp_block(zone, owner->owner.block);
         ngx_mcp_touch(zone, &s->events);
         s->events--;
-        log = &c->log;
         break;
 
     case NGX_MCP_TOPIC:
@@ -513,17 +490,15 @@ ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
         ngx_mcp_touch(zone, &t->lost);
         t->bytes -= e->rec.len;
         t->lost = e->stamp;
-        log = &t->log;
         break;
 
     default: /* NGX_MCP_GROUP, NGX_MCP_ENDPOINT */
-        g = (ngx_mcp_group_sh_t *) owner;
-        ngx_mcp_losses_add_locked(zone, g, e->pos, &e->target, e->level);
-        log = &g->log;
+        ngx_mcp_losses_add_locked(zone, (ngx_mcp_group_sh_t *) owner, e->pos,
+                                  &e->target, e->level);
         break;
     }
 
-    ngx_mcp_log_remove_locked(zone, log, e);
+    ngx_mcp_log_remove_locked(zone, ngx_mcp_log_of(owner), e);
     ngx_mcp_list_remove(zone, ngx_mcp_account_events(zone, e),
                         ngx_mcp_number(zone, e),
                         offsetof(ngx_mcp_event_sh_t, age));

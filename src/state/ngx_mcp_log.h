@@ -103,21 +103,25 @@ ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  * have this endpoint and key.  It has no line, and its ids may be equal to
  * those of others.  NGX_OK, NGX_BUSY, or NGX_DECLINED.
  */
-ngx_int_t ngx_mcp_call_open_alone(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *key, ngx_uint_t limit, uint32_t local, ngx_mcp_call_t *call);
+ngx_int_t ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *key, ngx_uint_t limit, uint32_t local,
+    ngx_mcp_call_t *call);
 
 /* the hash of its name, for call->upstream; stores another one later */
 uint32_t ngx_mcp_call_upstream(ngx_mcp_zone_t *zone, ngx_str_t *upstream);
 void ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call);
 
-/* makes the call's channel resumable: its log outlives the call */
-void ngx_mcp_call_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
+/* the channel becomes resumable: its log outlives the call */
+#define NGX_MCP_CALL_STREAMED  0x02
+
+/* the response is no stream: other messages go to the general channel */
+#define NGX_MCP_CALL_PLAIN     0x08
+
+void ngx_mcp_call_mark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+    ngx_uint_t flag);
 
 /* whether a stream carries its channel */
 ngx_uint_t ngx_mcp_call_has_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
-
-/* other messages for it go to the session's general channel */
-void ngx_mcp_call_plain(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*
  * The exchange ended; the running slot is free.  If the channel was opened as a

@@ -143,6 +143,9 @@ void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
 void ngx_mcp_log_target(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
     ngx_mcp_target_sh_t *target);
 
+/* the log of a session, call, topic or group */
+ngx_mcp_log_sh_t *ngx_mcp_log_of(void *owner);
+
 /* an event that is linked at the end of a log; room was reserved */
 ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
@@ -171,7 +174,10 @@ ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c, ngx_uint_t beside);
 
-/* drops what has to go first for an event likewise; NGX_DECLINED: nothing */
+/*
+ * Drops what has to go first for an event likewise.  NGX_DONE: the event may
+ * take the place of the dropped one; NGX_DECLINED: nothing was dropped.
+ */
 ngx_int_t ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
 void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
@@ -203,8 +209,12 @@ ngx_mcp_lost_e ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
 #define ngx_mcp_group_endpoint(zone, g)                                       \
     ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (g)->endpoint))
 
-ngx_mcp_group_sh_t *ngx_mcp_group_lookup_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_str_t *tenant);
+/* NGX_MCP_GROUP, or NGX_MCP_ENDPOINT with tenant NULL; NULL: there is none */
+ngx_mcp_group_sh_t *ngx_mcp_group_find_locked(ngx_mcp_zone_t *zone,
+    ngx_uint_t type, ngx_str_t *endpoint, ngx_str_t *tenant);
+
+#define ngx_mcp_group_lookup_locked(zone, endpoint, tenant)                   \
+    ngx_mcp_group_find_locked(zone, NGX_MCP_GROUP, endpoint, tenant)
 
 /* finds it, or makes it, for which room was reserved */
 ngx_mcp_group_sh_t *ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone,
@@ -313,6 +323,10 @@ ngx_mcp_topic_sh_t *ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone,
 /* finds or makes it, for which room was reserved; NULL: too many are in use */
 ngx_mcp_topic_sh_t *ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_ref_t payer);
+
+/* it counts for the share of this session, where there is room for it */
+void ngx_mcp_topic_charge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t,
+    ngx_mcp_session_sh_t *s);
 
 void ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscription_sh_t *sub);

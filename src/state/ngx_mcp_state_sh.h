@@ -296,10 +296,9 @@ typedef struct {
 } ngx_mcp_topic_sh_t;
 
 
+/* beside NGX_MCP_CALL_STREAMED and NGX_MCP_CALL_PLAIN */
 #define NGX_MCP_CALL_RUNNING   0x01
-#define NGX_MCP_CALL_STREAMED  0x02
 #define NGX_MCP_CALL_ANSWERED  0x04
-#define NGX_MCP_CALL_PLAIN     0x08       /* its response is no stream */
 
 /*
  * Text: id, progress token.  One of a caller without a session has no text and

@@ -42,6 +42,11 @@ typedef struct {
 } ngx_mcp_channel_lost_t;
 
 
+static void ngx_mcp_stream_begin_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c, ngx_mcp_cursor_t *from,
+    ngx_mcp_stream_t *stream);
+static void ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c, ngx_mcp_stream_sh_t *st);
 static ngx_uint_t ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c);
 static void ngx_mcp_stream_limit_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_stream_sh_t *new, ngx_uint_t limit);
@@ -77,15 +82,11 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     uint32_t channel, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
     ngx_mcp_stream_t *stream)
 {
-    uint32_t                  n, *active_stream;
-    ngx_int_t                 rc;
-    ngx_mcp_stage_t           stage;
-    ngx_mcp_call_sh_t        *c;
-    ngx_mcp_group_sh_t       *g, *all;
-    ngx_mcp_stream_sh_t      *st, *other;
-    ngx_mcp_session_sh_t     *s;
-    ngx_mcp_extension_sh_t   *e;
-    ngx_mcp_subscriber_sh_t  *sb;
+    ngx_int_t              rc;
+    ngx_mcp_stage_t        stage;
+    ngx_mcp_call_sh_t     *c;
+    ngx_mcp_stream_sh_t   *st;
+    ngx_mcp_session_sh_t  *s;
 
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_STREAM, NULL, 0);
     stage.room = NGX_MCP_ROOM_CALL;
@@ -118,17 +119,73 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return NGX_ERROR;
     }
 
+    stream->session = session;
+    stream->channel = channel;
+
+    ngx_mcp_stream_begin_locked(zone, s, c, from, stream);
+
+    st = ngx_mcp_make_locked(zone, &stage);
+
+    st->task.rec.owner = session;
+    st->task.local = local;
+    st->channel = channel;
+    st->serial = ++zone->sh->stamp;
+
+    if (c == NULL || from) {
+        st->task.rec.flags |= NGX_MCP_STREAM_GET;
+    }
+
+    if (c) {
+        st->call = ngx_mcp_ref(zone, c);
+        st->replay_end.own = c->delivered;
+
+    } else {
+        st->replay_end = s->subscriber.delivered;
+    }
+
+    ngx_mcp_commit_locked(zone, st, NGX_MCP_STREAM);
+
+    ngx_mcp_stream_carry_locked(zone, s, c, st);
+
+    if (st->task.rec.flags & NGX_MCP_STREAM_GET) {
+        ngx_mcp_stream_limit_locked(zone, s, st, limit);
+    }
+
+    stream->ref = ngx_mcp_ref(zone, st);
+
+    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_STREAMS_OPEN, 1);
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPENED, 1);
+
+    ngx_mcp_zone_unlock(zone);
+
+    ngx_log_debug4(NGX_LOG_DEBUG_CORE, zone->log, 0,
+                   "mcp stream opened, line %uD at %uL-%uL, %uD", channel,
+                   stream->cursor.own, stream->cursor.shared,
+                   stream->ref.block);
+
+    return NGX_OK;
+}
+
+
+/* c: the call whose channel it is, or NULL */
+
+static void
+ngx_mcp_stream_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_call_sh_t *c, ngx_mcp_cursor_t *from, ngx_mcp_stream_t *stream)
+{
+    ngx_mcp_group_sh_t       *g, *all;
+    ngx_mcp_extension_sh_t   *e;
+    ngx_mcp_subscriber_sh_t  *sb;
+
     sb = &s->subscriber;
     g = ngx_mcp_subscriber_group(zone, sb);
     all = ngx_mcp_group_endpoint(zone, g);
 
-    stream->session = session;
     stream->group = ngx_mcp_ref(zone, g);
     stream->endpoint = ngx_mcp_ref(zone, all);
     stream->seen.own = 0;
     stream->seen.shared = g->log.last;
     stream->seen.wide = all->log.last;
-    stream->channel = channel;
     stream->unknown = 0;
     stream->gap = NGX_MCP_GAP_NONE;
 
@@ -152,35 +209,27 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         stream->cursor = sb->delivered;
         stream->unknown = (from != NULL);
     }
+}
 
-    st = ngx_mcp_make_locked(zone, &stage);
+
+/* the stream that carried the channel before stays open, without events */
+
+static void
+ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_call_sh_t *c, ngx_mcp_stream_sh_t *st)
+{
+    uint32_t              n, *active_stream;
+    ngx_mcp_group_sh_t   *g, *all;
+    ngx_mcp_stream_sh_t  *other;
+
     n = ngx_mcp_number(zone, st);
-
-    st->task.rec.owner = session;
-    st->task.local = local;
-    st->channel = channel;
-    st->serial = ++zone->sh->stamp;
-
-    if (c == NULL || from) {
-        st->task.rec.flags |= NGX_MCP_STREAM_GET;
-    }
-
-    if (c) {
-        st->call = ngx_mcp_ref(zone, c);
-        st->replay_end.own = c->delivered;
-
-    } else {
-        st->replay_end = sb->delivered;
-    }
-
-    ngx_mcp_commit_locked(zone, st, NGX_MCP_STREAM);
 
     ngx_mcp_touch_range(zone, s, streams, extension);
     ngx_mcp_idle_leave_locked(zone, s);
     ngx_mcp_list_prepend(zone, &s->streams, n, NGX_MCP_LINKS);
     s->nstreams++;
 
-    active_stream = c ? &c->active_stream : &sb->active_stream;
+    active_stream = c ? &c->active_stream : &s->subscriber.active_stream;
 
     if (*active_stream) {
         other = ngx_mcp_block(zone, *active_stream);
@@ -199,28 +248,13 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     *active_stream = n;
 
     if (c == NULL) {
+        g = ngx_mcp_session_group(zone, s);
+        all = ngx_mcp_group_endpoint(zone, g);
+
         s->ngets++;
         ngx_mcp_watch_locked(zone, g->watch);
         ngx_mcp_watch_locked(zone, all->watch);
     }
-
-    if (st->task.rec.flags & NGX_MCP_STREAM_GET) {
-        ngx_mcp_stream_limit_locked(zone, s, st, limit);
-    }
-
-    stream->ref = ngx_mcp_ref(zone, st);
-
-    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_STREAMS_OPEN, 1);
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPENED, 1);
-
-    ngx_mcp_zone_unlock(zone);
-
-    ngx_log_debug4(NGX_LOG_DEBUG_CORE, zone->log, 0,
-                   "mcp stream opened, line %uD at %uL-%uL, %uD", channel,
-                   stream->cursor.own, stream->cursor.shared,
-                   stream->ref.block);
-
-    return NGX_OK;
 }
 
 

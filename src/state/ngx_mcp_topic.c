@@ -18,14 +18,17 @@
 #define NGX_MCP_TOPIC_RECENT    60000
 
 
+/* whether it is no topic but another resource: an index of lists and counts */
+#define ngx_mcp_topic_other(t)                                                \
+    ((ngx_uint_t) (((t)->rec.flags & NGX_MCP_TOPIC_OTHER) != 0))
+
+
 static uint32_t ngx_mcp_topic_hash(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_uint_t other);
+    ngx_mcp_group_sh_t *g, ngx_uint_t other, ngx_mcp_ref_t *charged);
 static ngx_uint_t ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_topic_t *topic);
-static void ngx_mcp_topic_charge_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_topic_sh_t *t, ngx_mcp_session_sh_t *s);
 static void ngx_mcp_topic_uncharge_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_sh_t *t);
 static void ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone,
@@ -101,7 +104,7 @@ ngx_mcp_topic_other_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
     t = ngx_mcp_topic_lookup_locked(zone, g, uri);
 
-    return t && t->rec.flags & NGX_MCP_TOPIC_OTHER;
+    return t && ngx_mcp_topic_other(t);
 }
 
 
@@ -158,7 +161,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     }
 
     if (g->ntopics[topic->other] >= topic->limit) {
-        t = ngx_mcp_topic_victim_locked(zone, g, topic->other);
+        t = ngx_mcp_topic_victim_locked(zone, g, topic->other, NULL);
 
         if (t == NULL) {
             return NULL;
@@ -199,9 +202,11 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
+/* that of the oldest use; charged: of those of this session */
+
 static ngx_mcp_topic_sh_t *
 ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_uint_t other)
+    ngx_uint_t other, ngx_mcp_ref_t *charged)
 {
     uint32_t             n;
     ngx_uint_t           i;
@@ -213,6 +218,12 @@ ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     for (i = 0; n && i < NGX_MCP_TOPIC_SCAN; i++) {
         t = ngx_mcp_block(zone, n);
         n = t->rec.links.next;
+
+        if (charged && (t->charged.block != charged->block
+                        || t->charged.gen != charged->gen))
+        {
+            continue;
+        }
 
         if ((victim == NULL || t->order < victim->order)
             && !ngx_mcp_topic_in_use(zone, t))
@@ -231,11 +242,9 @@ static ngx_uint_t
 ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_topic_t *topic)
 {
-    uint32_t                 n;
-    ngx_uint_t               i;
     ngx_mcp_ref_t            session;
     ngx_mcp_group_sh_t      *g;
-    ngx_mcp_topic_sh_t      *t, *victim;
+    ngx_mcp_topic_sh_t      *victim;
     ngx_mcp_extension_sh_t  *e;
 
     g = ngx_mcp_session_group(zone, s);
@@ -246,20 +255,7 @@ ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     }
 
     session = ngx_mcp_ref(zone, s);
-    victim = NULL;
-    n = g->topics[topic->other].head;
-
-    for (i = 0; n && i < NGX_MCP_TOPIC_SCAN; i++) {
-        t = ngx_mcp_block(zone, n);
-        n = t->rec.links.next;
-
-        if (t->charged.block == session.block && t->charged.gen == session.gen
-            && (victim == NULL || t->order < victim->order)
-            && !ngx_mcp_topic_in_use(zone, t))
-        {
-            victim = t;
-        }
-    }
+    victim = ngx_mcp_topic_victim_locked(zone, g, topic->other, &session);
 
     if (victim == NULL) {
         return 0;
@@ -279,14 +275,11 @@ ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-static void
+void
 ngx_mcp_topic_charge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t,
     ngx_mcp_session_sh_t *s)
 {
-    ngx_uint_t               other;
     ngx_mcp_extension_sh_t  *e;
-
-    other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
 
     e = ngx_mcp_session_extension(zone, s);
 
@@ -294,24 +287,22 @@ ngx_mcp_topic_charge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t,
     ngx_mcp_touch(zone, e);
 
     t->charged = ngx_mcp_ref(zone, s);
-    e->ntopics[other]++;
+    e->ntopics[ngx_mcp_topic_other(t)]++;
 }
 
 
 static void
 ngx_mcp_topic_uncharge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 {
-    ngx_uint_t               other;
     ngx_mcp_session_sh_t    *s;
     ngx_mcp_extension_sh_t  *e;
 
-    other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
     s = ngx_mcp_session_locked(zone, t->charged);
 
     if (s) {
         e = ngx_mcp_session_extension(zone, s);
         ngx_mcp_touch(zone, e);
-        e->ntopics[other]--;
+        e->ntopics[ngx_mcp_topic_other(t)]--;
     }
 
     ngx_mcp_touch(zone, t);
@@ -383,7 +374,7 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 
     n = ngx_mcp_number(zone, t);
     g = ngx_mcp_block(zone, t->rec.owner.block);
-    other = (t->rec.flags & NGX_MCP_TOPIC_OTHER) ? 1 : 0;
+    other = ngx_mcp_topic_other(t);
 
     if (t->rec.flags & NGX_MCP_TOPIC_ANNOUNCED) {
         ngx_mcp_topic_dirty_locked(zone, g);

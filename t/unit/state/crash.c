@@ -576,7 +576,7 @@ calling(slot_t *m)
         return;
     }
 
-    ngx_mcp_call_stream(&zone, call.ref);
+    ngx_mcp_call_mark(&zone, call.ref, NGX_MCP_CALL_STREAMED);
 
     flight->session = m->ref;
     flight->channel = call.channel;

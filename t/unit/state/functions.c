@@ -1399,12 +1399,16 @@ alone_tests(void)
     key = env_str("me");
     other = env_str("you");
 
-    ok(ngx_mcp_call_open_alone(&zone, &endpoint, &key, 2, 5, &a) == NGX_OK
-       && ngx_mcp_call_open_alone(&zone, &endpoint, &key, 2, 6, &b) == NGX_OK,
+    ok(ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a)
+       == NGX_OK
+       && ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 6, &b)
+          == NGX_OK,
        "two without a session");
-    ok(ngx_mcp_call_open_alone(&zone, &endpoint, &key, 2, 7, &c) == NGX_BUSY,
+    ok(ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 7, &c)
+       == NGX_BUSY,
        "the limit of a key");
-    ok(ngx_mcp_call_open_alone(&zone, &endpoint, &other, 2, 7, &c) == NGX_OK,
+    ok(ngx_mcp_call_open_sessionless(&zone, &endpoint, &other, 2, 7, &c)
+       == NGX_OK,
        "another key has its own");
     ok(env_check(&zone) == 0, "they are counted");
     ok(ngx_mcp_counter(&zone, NGX_MCP_COUNTER_CALLS_RUNNING) == 3,
@@ -1419,7 +1423,8 @@ alone_tests(void)
 
     ngx_mcp_call_close(&zone, a.ref);
     ngx_mcp_call_close(&zone, a.ref);
-    ok(ngx_mcp_call_open_alone(&zone, &endpoint, &key, 2, 5, &a) == NGX_OK,
+    ok(ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a)
+       == NGX_OK,
        "one may follow");
 
     ngx_mcp_call_close(&zone, c.ref);
@@ -1513,7 +1518,7 @@ call_tests(void)
 
     /* the POST's stream, direct and from the log */
 
-    ngx_mcp_call_stream(&zone, a.ref);
+    ngx_mcp_call_mark(&zone, a.ref, NGX_MCP_CALL_STREAMED);
     ok(ngx_mcp_stream_open(&zone, ref, a.channel, NULL, 0, 7, &post) == NGX_OK,
        "stream");
     listen_again();
@@ -2098,9 +2103,9 @@ eviction_tests(void)
     ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, &b);
     id = env_str("3");
     ngx_mcp_call_open(&zone, ref, &id, &token, 8, 3, &c);
-    ngx_mcp_call_stream(&zone, a.ref);
-    ngx_mcp_call_stream(&zone, b.ref);
-    ngx_mcp_call_stream(&zone, c.ref);
+    ngx_mcp_call_mark(&zone, a.ref, NGX_MCP_CALL_STREAMED);
+    ngx_mcp_call_mark(&zone, b.ref, NGX_MCP_CALL_STREAMED);
+    ngx_mcp_call_mark(&zone, c.ref, NGX_MCP_CALL_STREAMED);
 
     say(ref, "g1");
     answer(a.ref, "a1", 0);
@@ -2140,7 +2145,7 @@ eviction_tests(void)
     in.event_max = 4;
     ngx_mcp_session_create(&zone, &in, &ref);
     ngx_mcp_call_open(&zone, ref, &id, &token, 8, 1, &a);
-    ngx_mcp_call_stream(&zone, a.ref);
+    ngx_mcp_call_mark(&zone, a.ref, NGX_MCP_CALL_STREAMED);
     ngx_mcp_stream_open(&zone, ref, a.channel, NULL, 0, 1, &st);
 
     for (i = 0; i < 9; i++) {
@@ -3236,7 +3241,7 @@ whole_tests(void)
     token = env_str("");
     ok(ngx_mcp_call_open(&zone, b, &id, &token, 64, 1, &c) == NGX_OK,
        "a call");
-    ngx_mcp_call_stream(&zone, c.ref);
+    ngx_mcp_call_mark(&zone, c.ref, NGX_MCP_CALL_STREAMED);
 
     str = env_str("progress");
     e = event(&str);
@@ -3634,7 +3639,7 @@ death_tests(void)
 
         id = env_str("\"a\"");
         ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, shared);
-        ngx_mcp_call_stream(&zone, shared->ref);
+        ngx_mcp_call_mark(&zone, shared->ref, NGX_MCP_CALL_STREAMED);
         answer(shared->ref, "p1", 0);
         ngx_mcp_stream_open(&zone, ref, shared->channel, NULL, 0, 3, &st);
 
@@ -5048,7 +5053,7 @@ restart_tests(void)
 
     ok(ngx_mcp_call_open(&zone, ref[1], &(ngx_str_t) ngx_string("7"), &none,
                          9, 3, &c) == NGX_OK, "a call runs");
-    ngx_mcp_call_stream(&zone, c.ref);
+    ngx_mcp_call_mark(&zone, c.ref, NGX_MCP_CALL_STREAMED);
     call = c.ref;
     say(call, "begun");
     ok(tell_once("s", "first", "once", &n) == NGX_OK, "an id");

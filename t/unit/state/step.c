@@ -312,7 +312,7 @@ build(void)
 
     id = env_str("\"a longer id of a call\"");
     ngx_mcp_call_open(&zone, victim, &id, &token, 8, 2, &streamed);
-    ngx_mcp_call_stream(&zone, streamed.ref);
+    ngx_mcp_call_mark(&zone, streamed.ref, NGX_MCP_CALL_STREAMED);
     str = env_str("progress");
     e = event(&str, 0);
     ngx_mcp_log_call(&zone, streamed.ref, &e, &cursor);
@@ -321,7 +321,7 @@ build(void)
     id = env_str("3");
     token = env_str("");
     ngx_mcp_call_open(&zone, victim, &id, &token, 8, 3, &finished);
-    ngx_mcp_call_stream(&zone, finished.ref);
+    ngx_mcp_call_mark(&zone, finished.ref, NGX_MCP_CALL_STREAMED);
     str = env_str("answer");
     e = event(&str, NGX_MCP_EVENT_RESPONSE);
     ngx_mcp_log_call(&zone, finished.ref, &e, &cursor);
