@@ -77,6 +77,8 @@ typedef struct {
                                                   ask, or NULL */
     ngx_mcp_sources_t           sources;     /* of their parts: the router's
                                                 upstreams */
+    ngx_uint_t                  declared;    /* what clients declare decides
+                                                about what they are offered */
 
     ngx_uint_t                  tools;       /* NGX_HTTP_MCP_TOOL_* */
     ngx_uint_t                  hidden;      /* of the upstreams', said */

@@ -44,7 +44,7 @@ static ngx_int_t ngx_http_mcp_list_cache_ask(ngx_http_mcp_bridge_t *bridge,
 static void ngx_http_mcp_list_cache_log_left_out(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_list_t *list);
 static ngx_int_t ngx_http_mcp_list_cache_request(
-    ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant, ngx_str_t *list_key);
+    ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant, ngx_str_t *audience_key);
 static ngx_int_t ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names);
 static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_find(
@@ -144,7 +144,7 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
 
     names.endpoint = bridge->endpoint;
     names.tenant = caller->tenant;
-    names.key = caller->list_key;
+    names.key = caller->audience_key;
 
     rc = NGX_ERROR;
 
@@ -170,7 +170,7 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
 
         if ((rc == NGX_AGAIN || found.left_out)
             && ngx_http_mcp_list_cache_request(bridge, &caller->tenant,
-                                               &caller->list_key)
+                                               &caller->audience_key)
                != NGX_OK)
         {
             return NGX_DECLINED;
@@ -220,7 +220,7 @@ ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
     if (audience.block == 0) {
         names.endpoint = bridge->endpoint;
         names.tenant = caller->tenant;
-        names.key = caller->list_key;
+        names.key = caller->audience_key;
 
         if (ngx_mcp_audience_find(zone, &names, &audience) != NGX_OK) {
             return NULL;
@@ -288,7 +288,7 @@ ngx_http_mcp_list_cache_log_left_out(ngx_http_mcp_bridge_t *bridge,
 
 static ngx_int_t
 ngx_http_mcp_list_cache_request(ngx_http_mcp_bridge_t *bridge,
-    ngx_str_t *tenant, ngx_str_t *list_key)
+    ngx_str_t *tenant, ngx_str_t *audience_key)
 {
     ngx_http_mcp_upstream_t  *u;
 
@@ -296,7 +296,9 @@ ngx_http_mcp_list_cache_request(ngx_http_mcp_bridge_t *bridge,
          u;
          u = ngx_http_mcp_router_next(&bridge->router, u))
     {
-        if (ngx_http_mcp_shared_ensure(bridge, u, tenant, list_key) != NGX_OK) {
+        if (ngx_http_mcp_shared_ensure(bridge, u, tenant, audience_key)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
     }
@@ -698,6 +700,10 @@ ngx_http_mcp_list_cache_start(ngx_http_mcp_bridge_t *bridge)
     ngx_mcp_zone_t      *zone;
     ngx_mcp_audience_t   names;
 
+    /* of clients that declare nothing */
+
+    static ngx_str_t  key = ngx_string("a");
+
     zone = bridge->zone;
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
@@ -738,7 +744,7 @@ ngx_http_mcp_list_cache_start(ngx_http_mcp_bridge_t *bridge)
     if (kept && bridge->lists_warm && tenant) {
         names.endpoint = bridge->endpoint;
         names.tenant = *tenant;
-        ngx_str_null(&names.key);
+        names.key = key;
 
         if (ngx_mcp_audience_get(zone, &names, &bridge->sources,
                                  bridge->lists_max, &ref)

@@ -137,7 +137,7 @@ ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us)
     r->us = us;
     r->names.endpoint = us->bridge->endpoint;
     r->names.tenant = us->tenant;
-    r->names.key = us->list_key;
+    r->names.key = us->audience_key;
 
     r->timer.handler = ngx_http_mcp_list_refresh_timer;
     r->timer.data = r;
@@ -272,7 +272,7 @@ ngx_http_mcp_list_refresh_keep(ngx_http_mcp_list_refresh_t *r)
 
     bridge = r->us->bridge;
 
-    if (bridge->lists_warm && bridge->lists_tenant && r->names.key.len == 0
+    if (bridge->lists_warm && bridge->lists_tenant && r->names.key.len == 1
         && ngx_mcp_equal(&r->names.tenant, bridge->lists_tenant))
     {
         return NGX_MAX_INT32_VALUE;

@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_upstream_message.h"
+#include "ngx_mcp_declared.h"
 #include "ngx_mcp_interest.h"
 #include "ngx_mcp_outbox.h"
 
@@ -47,10 +48,10 @@ typedef struct {
 
 
 static ngx_int_t ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key,
     ngx_mcp_ref_t *ref);
 static ngx_int_t ngx_http_mcp_shared_key(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key,
     ngx_str_t *key);
 static ngx_http_mcp_reader_t *ngx_http_mcp_shared_create(ngx_mcp_zone_t *zone,
     ngx_str_t *key, ngx_pool_t *pool);
@@ -163,13 +164,15 @@ static ngx_str_t  ngx_http_mcp_interest_methods[] = {
 
 ngx_int_t
 ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key)
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key)
 {
     ngx_str_t      key;
     ngx_mcp_ref_t  ref;
 
-    if (ngx_http_mcp_shared_record(bridge, u, tenant, list_key, &ref) != NGX_OK
-        || ngx_http_mcp_shared_key(bridge, u, tenant, list_key, &key) != NGX_OK)
+    if (ngx_http_mcp_shared_record(bridge, u, tenant, audience_key, &ref)
+        != NGX_OK
+        || ngx_http_mcp_shared_key(bridge, u, tenant, audience_key, &key)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -187,13 +190,13 @@ ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
 
 static ngx_int_t
 ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key,
     ngx_mcp_ref_t *ref)
 {
     u_char            id[NGX_MCP_UUID_LEN];
     ngx_mcp_shared_t  in;
 
-    ngx_http_mcp_stable_id(u, tenant, list_key, id);
+    ngx_http_mcp_stable_id(u, tenant, audience_key, id);
 
     ngx_memzero(&in, sizeof(ngx_mcp_shared_t));
 
@@ -201,7 +204,7 @@ ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
     in.id.len = NGX_MCP_UUID_LEN;
     in.endpoint = bridge->endpoint;
     in.tenant = *tenant;
-    in.list_key = *list_key;
+    in.list_key = *audience_key;
     in.upstream = u->name;
     in.limit = bridge->lists_max * bridge->router.n;
 
@@ -213,7 +216,7 @@ ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
 
 static ngx_int_t
 ngx_http_mcp_shared_key(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key,
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key,
     ngx_str_t *key)
 {
     ngx_str_t  *parts[4];
@@ -221,7 +224,7 @@ ngx_http_mcp_shared_key(ngx_http_mcp_bridge_t *bridge,
     parts[0] = &bridge->endpoint;
     parts[1] = &u->name;
     parts[2] = tenant;
-    parts[3] = list_key;
+    parts[3] = audience_key;
 
     return ngx_http_mcp_reader_key(&ngx_http_mcp_shared_readers.name, parts, 4,
                                   key);
@@ -233,7 +236,7 @@ ngx_http_mcp_shared_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_pool_t *pool)
 {
     ngx_str_t               parts[4], *p[4];
-    ngx_uint_t              i;
+    ngx_uint_t              i, declared;
     ngx_http_mcp_shared_t  *us;
     ngx_http_mcp_reader_t  *reader;
 
@@ -258,18 +261,30 @@ ngx_http_mcp_shared_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
     }
 
     us->tenant = parts[2];
-    us->list_key = parts[3];
+    us->audience_key = parts[3];
     us->pool = pool;
 
-    ngx_http_mcp_stable_id(us->upstream, &us->tenant, &us->list_key,
-                           us->id);
-
     reader = &us->reader;
+
+    if (ngx_mcp_audience_key_parse(&us->audience_key, &declared,
+                                   &reader->audience.list_key)
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    reader->audience.capabilities = ngx_mcp_declared_compose(pool, declared);
+
+    if (reader->audience.capabilities.data == NULL) {
+        return NULL;
+    }
+
+    ngx_http_mcp_stable_id(us->upstream, &us->tenant, &us->audience_key,
+                           us->id);
 
     reader->data = us;
     reader->upstream = us->upstream;
     reader->audience.tenant = us->tenant;
-    reader->audience.list_key = us->list_key;
     reader->audience.session.data = us->id;
     reader->audience.session.len = NGX_MCP_UUID_LEN;
 
@@ -320,7 +335,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
     us = reader->data;
 
     if (ngx_http_mcp_shared_record(us->bridge, us->upstream, &us->tenant,
-                                   &us->list_key, &us->ref)
+                                   &us->audience_key, &us->ref)
         != NGX_OK
         || ngx_mcp_shared_claim(us->bridge->zone, us->ref,
                                 reader->lease.fence)
@@ -1340,7 +1355,7 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
     d[0].tenant = &us->tenant;
     d[0].text = *text;
     d[0].event.uri[0] = *uri;
-    d[0].event.list_key = us->list_key;
+    d[0].event.list_key = us->audience_key;
 
     /* those that have lists of their own hear of them on their own streams */
 
@@ -1381,7 +1396,7 @@ ngx_http_mcp_interest(ngx_http_mcp_interest_t *want)
     ngx_int_t  rc;
 
     if (ngx_mcp_session_list_key(want->bridge->zone, want->caller->session,
-                                 want->pool, &want->list_key)
+                                 want->pool, &want->audience_key)
         != NGX_OK)
     {
         return NGX_DECLINED;
@@ -1405,7 +1420,7 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
     ngx_mcp_ref_t  us, owner;
 
     rc = ngx_http_mcp_shared_record(want->bridge, want->upstream,
-                                    &want->caller->tenant, &want->list_key,
+                                    &want->caller->tenant, &want->audience_key,
                                     &us);
 
     if (rc == NGX_OK) {
@@ -1423,7 +1438,7 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
         if (rc == NGX_AGAIN
             && ngx_http_mcp_shared_ensure(want->bridge, want->upstream,
                                           &want->caller->tenant,
-                                          &want->list_key)
+                                          &want->audience_key)
                != NGX_OK)
         {
             rc = NGX_DONE;
@@ -1452,17 +1467,17 @@ ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *want,
     zone = want->bridge->zone;
 
     if (ngx_mcp_session_list_key(zone, want->caller->session, want->pool,
-                                 &want->list_key)
+                                 &want->audience_key)
         == NGX_OK
         && ngx_http_mcp_shared_record(want->bridge, want->upstream,
-                                      &want->caller->tenant, &want->list_key,
-                                      &us)
+                                      &want->caller->tenant,
+                                      &want->audience_key, &us)
            == NGX_OK
         && ngx_mcp_interest_acquire(zone, us, call, &want->uri) == NGX_OK)
     {
         (void) ngx_http_mcp_shared_ensure(want->bridge, want->upstream,
                                           &want->caller->tenant,
-                                          &want->list_key);
+                                          &want->audience_key);
     }
 }
 

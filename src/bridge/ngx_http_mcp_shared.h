@@ -45,7 +45,7 @@ struct ngx_http_mcp_shared_s {
     ngx_http_mcp_bridge_t     *bridge;
     ngx_http_mcp_upstream_t   *upstream;
     ngx_str_t                  tenant;
-    ngx_str_t                  list_key;
+    ngx_str_t                  audience_key;
     ngx_pool_t                *pool;       /* as long as it is held */
     void                      *lists;      /* of those who cache them */
 
@@ -129,7 +129,7 @@ extern ngx_http_mcp_shared_handlers_t  *ngx_http_mcp_shared_handlers;
  * NGX_OK; NGX_ERROR: there is no room for it.
  */
 ngx_int_t ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *list_key);
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key);
 
 /* a user needs it from now on, or no more */
 void ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t user,
@@ -174,7 +174,7 @@ typedef struct {
 
     /* private */
     ngx_http_mcp_waiter_t      waiter;
-    ngx_str_t                  list_key;
+    ngx_str_t                  audience_key;
 } ngx_http_mcp_interest_t;
 
 

@@ -39,8 +39,6 @@ static void ngx_http_mcp_call_input_fail(ngx_http_mcp_call_t *call,
     const char *why);
 static void ngx_http_mcp_call_input_cancel(ngx_http_mcp_call_t *call,
     ngx_uint_t say);
-static ngx_str_t ngx_http_mcp_call_input_member(ngx_str_t *object,
-    const char *name);
 
 
 ngx_int_t
@@ -137,8 +135,7 @@ ngx_http_mcp_call_input_capable(ngx_http_mcp_call_t *call,
             return NGX_DECLINED;
         }
 
-        capabilities = ngx_http_mcp_call_input_member(&params,
-                                                      "capabilities");
+        capabilities = ngx_mcp_json_get(&params, "capabilities");
     }
 
     for (i = 0; i < input->n; i++) {
@@ -162,18 +159,18 @@ ngx_http_mcp_call_input_fits(ngx_http_mcp_call_t *call,
     switch (request->method) {
 
     case NGX_MCP_METHOD_SAMPLING:
-        value = ngx_http_mcp_call_input_member(capabilities, "sampling");
+        value = ngx_mcp_json_get(capabilities, "sampling");
         return value.len != 0;
 
     case NGX_MCP_METHOD_ROOTS_LIST:
-        value = ngx_http_mcp_call_input_member(capabilities, "roots");
+        value = ngx_mcp_json_get(capabilities, "roots");
         return value.len != 0;
 
     default: /* NGX_MCP_METHOD_ELICITATION */
-        value = ngx_http_mcp_call_input_member(capabilities, "elicitation");
+        value = ngx_mcp_json_get(capabilities, "elicitation");
 
         if (value.len && ngx_http_mcp_call_input_url(request)) {
-            value = ngx_http_mcp_call_input_member(&value, "url");
+            value = ngx_mcp_json_get(&value, "url");
 
             return value.len
                    && call->ctx->caller.revision >= NGX_MCP_2025_11_25;
@@ -192,7 +189,7 @@ ngx_http_mcp_call_input_url(ngx_http_mcp_input_request_t *request)
     ngx_str_t         mode;
     static ngx_str_t  url = ngx_string("url");
 
-    mode = ngx_http_mcp_call_input_member(&request->params, "mode");
+    mode = ngx_mcp_json_get(&request->params, "mode");
 
     return ngx_mcp_json_is(&mode, &url);
 }
@@ -267,7 +264,7 @@ ngx_http_mcp_call_input_params(ngx_http_mcp_call_t *call,
         return request->params;
     }
 
-    rest = ngx_http_mcp_call_input_member(&request->params, "elicitationId");
+    rest = ngx_mcp_json_get(&request->params, "elicitationId");
 
     if (rest.len) {
         return request->params;
@@ -501,28 +498,4 @@ ngx_http_mcp_call_input_cancel(ngx_http_mcp_call_t *call, ngx_uint_t say)
             ngx_http_mcp_call_deliver(call, &text, 0, NGX_MCP_LEVEL_UNSET);
         }
     }
-}
-
-
-/* of a raw object, which may be empty; empty: there is none */
-
-static ngx_str_t
-ngx_http_mcp_call_input_member(ngx_str_t *object, const char *name)
-{
-    ngx_str_t  rest, key, value, text;
-
-    text.data = (u_char *) name;
-    text.len = ngx_strlen(name);
-
-    rest = *object;
-
-    while (rest.len && ngx_mcp_json_member(&rest, &key, &value) == NGX_OK) {
-        if (ngx_mcp_json_is(&key, &text)) {
-            return value;
-        }
-    }
-
-    ngx_str_null(&value);
-
-    return value;
 }

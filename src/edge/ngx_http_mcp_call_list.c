@@ -88,7 +88,7 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     if (!ctx->client->sessionless
         && (alone
             || !ngx_mcp_audience_of(ctx->conf->zone, &ctx->session,
-                                    &ctx->caller.list_key)))
+                                    &ctx->caller.audience_key)))
     {
         if (!ctx->session.alone) {
             ngx_memzero(&none, sizeof(ngx_mcp_ref_t));

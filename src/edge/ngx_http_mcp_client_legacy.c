@@ -343,6 +343,11 @@ ngx_http_mcp_client_find_session(ngx_http_request_t *r,
     ctx->caller.session = ctx->session.ref;
     ctx->caller.found = &ctx->session;
 
+    if (ngx_http_mcp_declares_as(r, ctx, ctx->session.letter) != NGX_OK) {
+        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_DECLINED;
+    }
+
     if (ctx->client_name.len == 0) {
         ctx->client_name = ctx->session.client_name;
         ctx->client_version = ctx->session.client_version;

@@ -239,6 +239,13 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ctx->caller.level = envelope.level;
     ctx->caller.capabilities = envelope.capabilities;
 
+    if ((m->method_code == NGX_MCP_METHOD_LISTEN
+         || ctx->conf->bridge.lists == NGX_HTTP_MCP_LIST_CACHE_ON)
+        && ngx_http_mcp_declares(r, ctx, &envelope.capabilities) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     if (m->method_code == NGX_MCP_METHOD_TOOLS_CALL
         && ngx_http_mcp_modern_client_params(r, ctx, &refusal) != NGX_OK)
     {

@@ -185,6 +185,10 @@ ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         source[i].name = u[i].name;
         source[i].prefix = u[i].prefix;
 
+        if (u[i].protocol != NGX_HTTP_MCP_RPC) {
+            bridge->declared = 1;
+        }
+
         ngx_md5_update(&md5, &u[i].name.len, sizeof(size_t));
         ngx_md5_update(&md5, u[i].name.data, u[i].name.len);
         ngx_md5_update(&md5, &u[i].prefix.len, sizeof(size_t));

@@ -32,6 +32,7 @@ ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
     ngx_str_set(&ctx->caller.tenant, "");
     ngx_str_set(&ctx->caller.identity, "");
     ngx_str_set(&ctx->caller.list_key, "");
+    ngx_str_set(&ctx->caller.audience_key, "a");
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_module);
 

@@ -184,6 +184,15 @@ ngx_int_t ngx_http_mcp_evaluate(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, const char **why);
 
 /*
+ * The caller's audience, by what its client declares (ngx_mcp_declared.h), or
+ * by the letter that a session has for it.  NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_declares(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_str_t *capabilities);
+ngx_int_t ngx_http_mcp_declares_as(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, u_char letter);
+
+/*
  * Likewise the share of the zone that the client has: ctx->caller.share.
  * NGX_OK or NGX_ERROR.
  */

@@ -546,7 +546,7 @@ static ngx_int_t
 ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_result_t *made, ngx_mcp_session_new_t *in)
 {
-    ngx_str_t  version;
+    ngx_str_t  version, capabilities;
 
     ngx_memzero(in, sizeof(ngx_mcp_session_new_t));
 
@@ -559,6 +559,13 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                                        &in->initialize)
         != NGX_OK)
     {
+        return NGX_ERROR;
+    }
+
+    capabilities = ngx_mcp_message_member(ctx->message,
+                                          NGX_MCP_PATH_CAPABILITIES);
+
+    if (ngx_http_mcp_declares(r, ctx, &capabilities) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -591,7 +598,7 @@ ngx_http_mcp_session_create(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     in->client = ctx->caller.share;
     in->client_name = ctx->client_name;
     in->client_version = ctx->client_version;
-    in->list_key = ctx->caller.list_key;
+    in->list_key = ctx->caller.audience_key;
     in->limit = mlcf->session_limit;
     in->limit_key = ctx->caller.tenant;
     in->timeout = mlcf->session_timeout;

@@ -408,7 +408,7 @@ ngx_http_mcp_listen_lists(ngx_http_mcp_listen_t *listen)
     {
         if (u->listen && !ngx_http_mcp_updateless(u, &ctx->caller.tenant)) {
             (void) ngx_http_mcp_shared_ensure(bridge, u, &ctx->caller.tenant,
-                                              &ctx->caller.list_key);
+                                              &ctx->caller.audience_key);
         }
     }
 

@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_builtin.h"
+#include "ngx_mcp_declared.h"
 #include "ngx_mcp_list.h"
 
 
@@ -89,6 +90,29 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     }
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_declares(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_str_t *capabilities)
+{
+    ngx_uint_t  declared;
+
+    declared = ctx->conf->bridge.declared ? ngx_mcp_declared(capabilities) : 0;
+
+    return ngx_http_mcp_declares_as(r, ctx, ngx_mcp_declared_letter(declared));
+}
+
+
+ngx_int_t
+ngx_http_mcp_declares_as(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    u_char letter)
+{
+    ctx->caller.audience_key = ngx_mcp_audience_key(r->pool, letter,
+                                                    &ctx->caller.list_key);
+
+    return ctx->caller.audience_key.data ? NGX_OK : NGX_ERROR;
 }
 
 

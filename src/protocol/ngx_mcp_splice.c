@@ -165,6 +165,28 @@ ngx_mcp_json_is(ngx_str_t *raw, ngx_str_t *text)
 }
 
 
+ngx_str_t
+ngx_mcp_json_get(ngx_str_t *object, const char *name)
+{
+    ngx_str_t  rest, key, value, text;
+
+    text.data = (u_char *) name;
+    text.len = ngx_strlen(name);
+
+    rest = *object;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &key, &value) == NGX_OK) {
+        if (ngx_mcp_json_is(&key, &text)) {
+            return value;
+        }
+    }
+
+    ngx_str_null(&value);
+
+    return value;
+}
+
+
 /* decoded; empty: it is too long */
 
 static ngx_str_t

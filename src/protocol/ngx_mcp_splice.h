@@ -48,5 +48,8 @@ ngx_str_t ngx_mcp_join(ngx_pool_t *pool, ngx_str_t *members,
 /* whether a raw string token, decoded, is this text */
 ngx_uint_t ngx_mcp_json_is(ngx_str_t *raw, ngx_str_t *text);
 
+/* the raw value of a member of an object, which may be empty; or empty */
+ngx_str_t ngx_mcp_json_get(ngx_str_t *object, const char *name);
+
 
 #endif /* _NGX_MCP_SPLICE_H_INCLUDED_ */

@@ -18,7 +18,9 @@
 typedef struct {
     ngx_str_t               tenant;
     ngx_str_t               identity;
-    ngx_str_t               list_key;     /* of its audience */
+    ngx_str_t               list_key;     /* of mcp_list_cache */
+    ngx_str_t               audience_key; /* with what the client declares
+                                             (ngx_mcp_declared.h) */
     ngx_str_t               share;        /* key of the account that pays,
                                              once somebody wants to know */
     ngx_str_t               session_id;   /* verified, or drawn, or empty */

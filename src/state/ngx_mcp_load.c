@@ -799,6 +799,10 @@ ngx_mcp_load_session_new(ngx_mcp_load_t *load, ngx_str_t *a,
     in->offered = ngx_mcp_load_number(a, OFFERED);
     in->list_key = ngx_mcp_load_text(a, LIST_KEY);
     in->alone = ngx_mcp_load_number(a, ALONE);
+
+    if (in->list_key.len == 0) {
+        ngx_str_set(&in->list_key, "a");
+    }
     in->limit_key = ngx_mcp_load_text(a, LIMIT_KEY);
     in->limit = ngx_mcp_load_number(a, LIMITED) ? NGX_MCP_LOAD_ANY : 0;
     in->timeout = ngx_mcp_load_number(a, TIMEOUT);

@@ -298,6 +298,7 @@ ngx_int_t
 ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *identity, ngx_mcp_session_t *out)
 {
+    size_t                   len;
     ngx_mcp_group_sh_t      *g;
     ngx_mcp_session_sh_t    *s;
     ngx_mcp_extension_sh_t  *e;
@@ -359,7 +360,11 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     out->client_version.len = e->version_len;
     out->client_version.data = out->text + e->name_len;
 
-    ngx_mcp_text_read(zone, e, 0, out->text, e->name_len + e->version_len);
+    len = e->name_len + e->version_len;
+
+    ngx_mcp_text_read(zone, e, 0, out->text, len + (e->key_len != 0));
+
+    out->letter = out->text[len];
 
     ngx_mcp_zone_unlock(zone);
 

@@ -37,7 +37,8 @@ typedef struct {
     ngx_uint_t              offered;      /* NGX_MCP_OFFERED_* bits: a gap is
                                              resynced by these */
 
-    ngx_str_t               list_key;     /* of its audience */
+    ngx_str_t               list_key;     /* of its audience: a letter, and
+                                             more (ngx_mcp_declared.h) */
     ngx_uint_t              alone;        /* its lists are its own */
     ngx_uint_t              listens;      /* a subscriber without a client's
                                              session (subscriptions/listen): it
@@ -68,10 +69,11 @@ typedef struct {
     uint64_t                before;       /* seen by the request before */
     ngx_mcp_ref_t           listed;       /* audience it has lists of */
     uint64_t                audience;     /* hash of its list key */
+    u_char                  letter;       /* its first one */
     ngx_uint_t              alone;
     ngx_str_t               client_name;  /* at most 64 bytes */
     ngx_str_t               client_version;
-    u_char                  text[128];
+    u_char                  text[128 + 1];
 } ngx_mcp_session_t;
 
 

@@ -38,7 +38,6 @@ typedef enum {
     NGX_MCP_TLV_LIMIT_KEY = 8,
     NGX_MCP_TLV_CLIENT_NAME = 9,
     NGX_MCP_TLV_CLIENT_VERSION = 10,
-    NGX_MCP_TLV_LIST_KEY = 11,
     NGX_MCP_TLV_INITIALIZE = 12,
     NGX_MCP_TLV_REVISION = 13,
     NGX_MCP_TLV_OFFERED = 14,
@@ -84,6 +83,7 @@ typedef enum {
     NGX_MCP_TLV_SUM = 55,
     NGX_MCP_TLV_REF = 56,                 /* by which others name it */
     NGX_MCP_TLV_OWNER = 57,               /* what it belongs to, by that */
+    NGX_MCP_TLV_LIST_KEY = 58,            /* of an audience */
     NGX_MCP_TLV_ATTRIBUTES = 64           /* all are below */
 } ngx_mcp_tlv_attribute_e;
 

@@ -63,6 +63,7 @@ main(void)
     envelope_tests();
     listen_tests();
     modern_tests();
+    declared_tests();
 
     printf("1..%d\n", tap_n);
 

@@ -31,6 +31,7 @@ void template_tests(void);
 void envelope_tests(void);
 void listen_tests(void);
 void modern_tests(void);
+void declared_tests(void);
 
 
 #endif /* _TAP_H_INCLUDED_ */
