@@ -57,7 +57,18 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(%server));
 my $plain = Mcp::Upstream->new(Mcp::Upstream::mcp(%server, sessions => 0));
 my @named = map { Mcp::Upstream->new(Mcp::Upstream::mcp(%server)) } 1, 2;
 
+# a session with this one is made when init is released
+my $inner = Mcp::Upstream::mcp(%server);
+my $slow = Mcp::Upstream->new(sub {
+    my ($r) = @_;
+    my $made = ref $r->{json} && $r->{json}{method} eq 'initialize'
+               && $r->{headers}{'x-test-client'};
+
+    return (($made ? ([tag => 'init'], [until => 'init']) : ()), $inner->($r));
+});
+
 my $t = Mcp::Test->new(vars => { UP => $up->port, PLAIN => $plain->port,
+                                 SLOW => $slow->port,
                                  ONE => $named[0]->port,
                                  TWO => $named[1]->port }, conf => <<'EOF');
 mcp_zone zone=main:4m;
@@ -82,6 +93,11 @@ server {
         mcp_upstream plain /_plain;
     }
 
+    location = /slow {
+        mcp_endpoint zone=main;
+        mcp_upstream slow /_slow;
+    }
+
     location = /two {
         mcp_endpoint zone=main;
         mcp_upstream one /_one;
@@ -95,6 +111,7 @@ server {
     }
 
     location = /_plain { internal; proxy_pass http://127.0.0.1:%%PLAIN%%/; }
+    location = /_slow { internal; proxy_pass http://127.0.0.1:%%SLOW%%/; }
     location = /_one { internal; proxy_pass http://127.0.0.1:%%ONE%%/; }
     location = /_two { internal; proxy_pass http://127.0.0.1:%%TWO%%/; }
 }
@@ -252,6 +269,30 @@ $up->set(forget => 1);
 is(said($c->call('tools/call', { name => 'echo' })), '200 complete',
    'another session is made');
 is(scalar $up->calls('initialize'), 1, 'once');
+
+
+# those that come while a session is made wait for it, on each worker
+
+my $first = Mcp::Modern->new($t, path => '/slow');
+my @waiting = map { ($_, $_) } $t->workers;
+
+for my $conn (@waiting) {
+    my $m = $first->message('tools/call', { name => 'echo' });
+
+    $conn = $t->conn_on_worker($conn);
+    $conn->write($conn->format_request('POST', '/slow', $first->headers($m),
+                                       json_encode($m)));
+}
+
+wait_for { $slow->held('init') };
+wait_for { $slow->held('init') > 1 } 0.3;
+is($slow->held('init'), 1, 'one makes the session');
+$slow->release('init');
+
+for my $conn (@waiting) {
+    my $answer = $conn->response('POST', timeout => 3);
+    like($answer->{body}, qr/"echo"/, 'all are answered');
+}
 
 
 # one that has none, and several

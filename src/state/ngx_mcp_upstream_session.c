@@ -73,7 +73,9 @@ ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
     case NGX_MCP_UPSTREAM_SESSION_MAKING:
         c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 
-        if (c) {
+        /* calls of a session are woken one by one */
+
+        if (c && ngx_mcp_session_locked(zone, us->rec.owner)) {
             ngx_mcp_touch(zone, c);
             c->waits = ngx_mcp_number(zone, us);
 

@@ -38,9 +38,10 @@ typedef struct {
  * The one of a client session at this upstream, or a shared one, which is its
  * own owner here.  NGX_OK; NGX_DECLINED: it is to be made, which is now the
  * caller's duty, and ends with made() or fail(); NGX_AGAIN: another is making
- * it, and the given call is woken with NGX_MCP_WAKE_UPSTREAM_SESSION when that
- * has ended (ask again then); NGX_ERROR: the owner has ended or the zone is
- * full.
+ * it, and when that has ended (ask again then), the given call is woken with
+ * NGX_MCP_WAKE_UPSTREAM_SESSION if the owner is its session, and else all
+ * workers with NGX_MCP_RING_UPSTREAM_SESSIONS; NGX_ERROR: the owner has ended
+ * or the zone is full.
  */
 ngx_int_t ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream, ngx_mcp_ref_t call,
