@@ -64,6 +64,7 @@ typedef struct {
     ngx_array_t                *feeds;       /* ngx_http_mcp_feed_t */
     ngx_array_t                *invalidate;  /* ngx_mcp_rule_t; NULL: default */
     ngx_str_t                   logger;
+    ngx_str_t                   logger_json;
     ngx_msec_t                  coalesce;    /* 0: off */
 
     ngx_uint_t                  lists;       /* ngx_http_mcp_list_cache_e */

@@ -71,7 +71,7 @@ ngx_http_mcp_event_add_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
     ngx_mcp_notification_t  out;
 
     ngx_memzero(&rule, sizeof(ngx_mcp_rule_t));
-    ngx_memzero(&none, sizeof(ngx_mcp_invalidate_t));
+    ngx_mcp_invalidate_init(&none);
     ngx_memzero(&event, sizeof(ngx_mcp_event_t));
 
     rule.action = NGX_MCP_RULE_RESOURCE;
@@ -115,7 +115,7 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
     {
         in->coalescing = (bridge->coalesce != 0);
 
-        rc = ngx_mcp_rule_apply(rule, in, &bridge->logger, pool, &out);
+        rc = ngx_mcp_rule_apply(rule, in, &bridge->logger_json, pool, &out);
 
         if (rc == NGX_DECLINED || rc == NGX_DONE) {
             continue;

@@ -1,6 +1,7 @@
 
 #include "ngx_http_mcp_event_in.h"
 #include "ngx_http_mcp_topic.h"
+#include "ngx_mcp_list.h"
 
 
 /* of one source: calls are searched for a token in all sessions */
@@ -105,7 +106,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     in->not_kept = 0;
     in->missed = 0;
 
-    ngx_memzero(&what, sizeof(ngx_mcp_invalidate_t));
+    ngx_mcp_invalidate_init(&what);
     ngx_memzero(&post, sizeof(ngx_mcp_post_t));
 
     why = ngx_http_mcp_event_in_parse(in, text, &what);
@@ -189,7 +190,7 @@ ngx_http_mcp_event_in_deliver(ngx_http_mcp_event_in_t *in,
 {
     const char  *why;
 
-    if (ngx_array_init(&to->deliveries, in->pool, 4,
+    if (ngx_array_init(&to->deliveries, in->pool, 2,
                        sizeof(ngx_mcp_delivery_t))
         != NGX_OK)
     {
@@ -665,6 +666,11 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     bridges = in->bridges->elts;
 
     for (i = 0; i < in->bridges->nelts; i++) {
+
+        if (ngx_mcp_list_change(m->method_code) == NULL) {
+            break;
+        }
+
         if (ngx_http_mcp_event_in_matches(in, bridges[i])) {
             event.flags |= ngx_http_mcp_event_list_changed(to, bridges[i],
                                                            m->method_code,

@@ -471,6 +471,14 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         ngx_str_set(&bridge->logger, "nginx-mcp");
     }
 
+    p = ngx_pnalloc(cf->pool, ngx_mcp_json_escaped_len(&bridge->logger));
+    if (p == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    bridge->logger_json.data = p;
+    bridge->logger_json.len = ngx_mcp_json_escape(p, &bridge->logger) - p;
+
     if (ngx_http_mcp_conf_own(cf, &bridge->feeds) != NGX_OK
         || ngx_http_mcp_conf_own(cf, &mlcf->upstreams) != NGX_OK)
     {

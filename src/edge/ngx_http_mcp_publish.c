@@ -14,6 +14,18 @@
 #define NGX_HTTP_MCP_PUBLISH_ANSWER   (8 * 1024 * 1024)
 #define NGX_HTTP_MCP_PUBLISH_BUF      4096
 
+/* before and behind them; one event fits into the same buffer */
+#define NGX_HTTP_MCP_PUBLISH_HEAD                                             \
+    (sizeof("{\"accepted\":,\"refused\":,\"events\":[") - 1                    \
+     + 2 * NGX_INT_T_LEN)
+#define NGX_HTTP_MCP_PUBLISH_TAIL                                             \
+    (sizeof("],\"omitted\":,\"error\":\"there is no event\"}\n") - 1           \
+     + NGX_INT_T_LEN)
+#define NGX_HTTP_MCP_PUBLISH_EVENT                                            \
+    (sizeof(",{\"sessions\":,\"missed\":,\"repeated\":true,"                   \
+            "\"kept\":false}") - 1                                           \
+     + 2 * NGX_INT_T_LEN)
+
 
 static void ngx_http_mcp_publish_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p);
@@ -530,10 +542,7 @@ ngx_http_mcp_publish_outcome(ngx_http_mcp_publish_t *p)
         return NGX_OK;
     }
 
-    d = ngx_http_mcp_publish_room(p, sizeof(",{\"sessions\":,\"missed\":,"
-                                            "\"repeated\":true,"
-                                            "\"kept\":false}")
-                                     + 2 * NGX_INT_T_LEN
+    d = ngx_http_mcp_publish_room(p, NGX_HTTP_MCP_PUBLISH_EVENT
                                      + ngx_mcp_json_escaped_len(&why));
     if (d == NULL) {
         return NGX_ERROR;
@@ -580,6 +589,7 @@ ngx_http_mcp_publish_outcome(ngx_http_mcp_publish_t *p)
 static u_char *
 ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p, size_t len)
 {
+    size_t        size;
     ngx_buf_t    *b;
     ngx_chain_t  *cl;
 
@@ -587,12 +597,24 @@ ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p, size_t len)
         return p->buf->last;
     }
 
-    b = ngx_create_temp_buf(p->request->pool,
-                            ngx_max(len, NGX_HTTP_MCP_PUBLISH_BUF));
+    size = len + NGX_HTTP_MCP_PUBLISH_HEAD + NGX_HTTP_MCP_PUBLISH_TAIL;
+
+    if (p->form != NGX_HTTP_MCP_PUBLISH_ONE) {
+        size = ngx_max(size, NGX_HTTP_MCP_PUBLISH_BUF);
+    }
+
+    b = ngx_create_temp_buf(p->request->pool, size);
     cl = ngx_alloc_chain_link(p->request->pool);
 
     if (b == NULL || cl == NULL) {
         return NULL;
+    }
+
+    /* what stands before the first event is known at the end */
+
+    if (p->out == NULL) {
+        b->pos += NGX_HTTP_MCP_PUBLISH_HEAD;
+        b->last = b->pos;
     }
 
     cl->buf = b;
@@ -609,39 +631,42 @@ ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p, size_t len)
 static u_char *
 ngx_http_mcp_publish_number(u_char *d, const char *name, ngx_uint_t n)
 {
-    return ngx_sprintf(ngx_cpymem(d, name, ngx_strlen(name)), "%ui", n);
+    d = ngx_cpymem(d, name, ngx_strlen(name));
+
+    if (n < 10) {
+        *d++ = (u_char) ('0' + n);
+        return d;
+    }
+
+    return ngx_sprintf(d, "%ui", n);
 }
 
 
 static ngx_int_t
 ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
 {
-    u_char              *d;
+    u_char              *d, *last;
+    u_char               head[NGX_HTTP_MCP_PUBLISH_HEAD];
     ngx_int_t            rc;
     ngx_buf_t           *b;
     ngx_str_t            seconds;
-    ngx_chain_t          out;
     ngx_http_request_t  *r;
 
     r = p->request;
 
-    b = ngx_create_temp_buf(r->pool, sizeof("{\"accepted\":,\"refused\":,"
-                                            "\"events\":[")
-                                     + 2 * NGX_INT_T_LEN);
-    d = ngx_http_mcp_publish_room(p, sizeof("],\"omitted\":,\"error\":"
-                                            "\"there is no event\"}\n")
-                                     + NGX_INT_T_LEN);
-
-    if (b == NULL || d == NULL) {
+    d = ngx_http_mcp_publish_room(p, NGX_HTTP_MCP_PUBLISH_TAIL);
+    if (d == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    b->last = ngx_http_mcp_publish_number(b->last, "{\"accepted\":",
-                                          p->accepted);
-    b->last = ngx_http_mcp_publish_number(b->last, ",\"refused\":",
-                                          p->published - p->accepted);
-    b->last = ngx_cpymem(b->last, ",\"events\":[",
-                         sizeof(",\"events\":[") - 1);
+    last = ngx_http_mcp_publish_number(head, "{\"accepted\":", p->accepted);
+    last = ngx_http_mcp_publish_number(last, ",\"refused\":",
+                                       p->published - p->accepted);
+    last = ngx_cpymem(last, ",\"events\":[", sizeof(",\"events\":[") - 1);
+
+    b = p->out->buf;
+    b->pos -= last - head;
+    ngx_memcpy(b->pos, head, last - head);
 
     *d++ = ']';
 
@@ -657,14 +682,11 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
     *d++ = '}';
     *d++ = LF;
 
-    p->size += (b->last - b->pos) + (d - p->buf->last);
+    p->size += (last - head) + (d - p->buf->last);
     p->buf->last = d;
 
     p->buf->last_buf = 1;
     p->buf->last_in_chain = 1;
-
-    out.buf = b;
-    out.next = p->out;
 
     r->headers_out.status = p->accepted ? NGX_HTTP_ACCEPTED
                                         : NGX_HTTP_BAD_REQUEST;
@@ -691,5 +713,5 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
         return rc;
     }
 
-    return ngx_http_mcp_output(r, &out);
+    return ngx_http_mcp_output(r, p->out);
 }

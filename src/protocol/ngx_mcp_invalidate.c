@@ -7,6 +7,11 @@
      || ((ch) >= '0' && (ch) <= '9') || (ch) == '_')
 
 
+/* it has no fields, and stands as it is in all that is made of it */
+#define ngx_mcp_rule_constant(value)                                          \
+    (memchr((value)->data, '$', (value)->len) == NULL)
+
+
 static const char *ngx_mcp_rule_template(ngx_str_t *value);
 static ngx_uint_t ngx_mcp_rule_json(ngx_str_t *value);
 static u_char *ngx_mcp_rule_quoted(u_char *p, u_char *last,
@@ -44,8 +49,8 @@ static ngx_int_t ngx_mcp_rule_quote(ngx_str_t *text, ngx_pool_t *pool,
 
 
 #define ngx_mcp_default_rule(kind, data)                                      \
-    { ngx_string(kind), NGX_MCP_RULE_MESSAGE, ngx_string(data),               \
-      ngx_null_string, 0 }
+    { ngx_string(kind), NGX_MCP_RULE_MESSAGE, ngx_string("\"" data "\""),     \
+      ngx_null_string, 1 }
 
 ngx_mcp_rule_t  ngx_mcp_default_rules[NGX_MCP_DEFAULT_RULES] = {
     ngx_mcp_default_rule("episode", "memories_updated"),
@@ -457,9 +462,7 @@ ngx_mcp_rule_message(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
         return NGX_ERROR;
     }
 
-    if (ngx_mcp_rule_quote(logger, pool, &parts[3]) != NGX_OK
-        || ngx_mcp_rule_details(rule, event, pool, &parts[7]) != NGX_OK)
-    {
+    if (ngx_mcp_rule_details(rule, event, pool, &parts[7]) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -468,6 +471,7 @@ ngx_mcp_rule_message(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
                            "\"params\":{\"level\":\"");
     parts[1] = *ngx_mcp_level_name(out->level);
     ngx_str_set(&parts[2], "\",\"logger\":");
+    parts[3] = *logger;
     ngx_str_set(&parts[4], ",\"data\":");
     ngx_str_set(&parts[6], ",\"details\":");
     ngx_str_set(&parts[8], ",\"_meta\":{\"nginx-mcp/details\":");
@@ -657,6 +661,11 @@ ngx_mcp_rule_splice(ngx_str_t *value, ngx_mcp_invalidate_t *event,
     ngx_str_t    name;
     ngx_uint_t   quoted;
 
+    if (ngx_mcp_rule_constant(value)) {
+        *out = *value;
+        return NGX_OK;
+    }
+
     dst = NULL;
     last = value->data + value->len;
 
@@ -746,6 +755,11 @@ ngx_mcp_rule_expand(ngx_str_t *value, ngx_mcp_invalidate_t *event,
     u_char     *p, *last, *dst;
     size_t      len;
     ngx_str_t   name, raw;
+
+    if (ngx_mcp_rule_constant(value)) {
+        *out = *value;
+        return NGX_OK;
+    }
 
     len = value->len;
     last = value->data + value->len;

@@ -34,7 +34,7 @@ typedef struct {
     ngx_uint_t              action;       /* ngx_mcp_rule_e */
     ngx_str_t               value;        /* DATA, URI, method, LEVEL */
     ngx_str_t               level;        /* of a message; empty: info */
-    ngx_uint_t              json;         /* DATA is a JSON object or array */
+    ngx_uint_t              json;         /* DATA is JSON */
 } ngx_mcp_rule_t;
 
 
@@ -59,10 +59,16 @@ typedef struct {
                                              fields as well, or empty */
     ngx_uint_t              coalescing;   /* its count is left out */
 
-    /* private; zero at first */
+    /* private */
     ngx_mcp_members_t       members;
     ngx_mcp_members_t       payload_members;
 } ngx_mcp_invalidate_t;
+
+
+#define ngx_mcp_invalidate_init(event)                                        \
+    ngx_memzero(event, offsetof(ngx_mcp_invalidate_t, members));              \
+    (event)->members.n = 0;                                                   \
+    (event)->payload_members.n = 0
 
 
 /* places in a notification where a count may be put; 0: none */
@@ -92,7 +98,10 @@ const char *ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text);
 ngx_mcp_rule_t *ngx_mcp_rule_next(ngx_mcp_rule_t *rules, ngx_uint_t n,
     ngx_str_t *kind, ngx_mcp_rule_t *prev);
 
-/* NGX_OK; NGX_DECLINED: the rule has nothing to say; NGX_ERROR: no memory */
+/*
+ * logger: as JSON.  NGX_OK; NGX_DECLINED: the rule has nothing to say;
+ * NGX_ERROR: no memory.  The notification may refer to texts of the rule.
+ */
 ngx_int_t ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
     ngx_str_t *logger, ngx_pool_t *pool, ngx_mcp_notification_t *out);
 

@@ -266,11 +266,17 @@ ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
     ngx_uint_t           steps;
     ngx_mcp_group_sh_t  *g;
 
-    if (groups->endpoint && groups->tenant) {
-        g = ngx_mcp_group_lookup_locked(zone, groups->endpoint,
-                                        groups->tenant);
+    if (groups->endpoint
+        && (groups->tenant || groups->type == NGX_MCP_ENDPOINT))
+    {
+        /* there is one at most */
 
-        if (g == NULL || g->number <= groups->number) {
+        g = (groups->number == 0)
+            ? ngx_mcp_group_find_locked(zone, groups->type, groups->endpoint,
+                                        groups->tenant)
+            : NULL;
+
+        if (g == NULL) {
             return NGX_DONE;
         }
 

@@ -49,17 +49,20 @@ typedef struct {
     ngx_mcp_event_t         event;
     ngx_mcp_log_input_t     in;
     ngx_str_t               whole;        /* a text of one part */
-    ngx_str_t               parts[NGX_MCP_SEND_PARTS];
-    u_char                  buf[NGX_MCP_SEND_BUF];
 
     uint64_t                key;          /* of a window */
     ngx_mcp_stage_t         stage;        /* likewise */
-    ngx_str_t               fields[NGX_MCP_SEND_FIELDS + 1];
 
     unsigned                addressed:1;
     unsigned                joins:1;      /* a window that there is */
     unsigned                opens:1;      /* a window */
     unsigned                not_kept:1;
+
+    /* what texts are put together of; not initialized */
+
+    ngx_str_t               parts[NGX_MCP_SEND_PARTS];
+    u_char                  buf[NGX_MCP_SEND_BUF];
+    ngx_str_t               fields[NGX_MCP_SEND_FIELDS + 1];
 } ngx_mcp_out_t;
 
 
@@ -319,7 +322,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
     ngx_uint_t              i;
     ngx_mcp_delivery_sh_t  *head;
 
-    ngx_memzero(out, sizeof(ngx_mcp_out_t));
+    ngx_memzero(out, offsetof(ngx_mcp_out_t, parts));
 
     head = &out->head;
 

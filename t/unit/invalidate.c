@@ -65,14 +65,14 @@ invalidate_is(const char *action, const char *level, const char *text,
 
     s = invalidate_str(action);
     memset(&rule, 0, sizeof(rule));
-    memset(&event, 0, sizeof(event));
+    ngx_mcp_invalidate_init(&event);
 
     if (ngx_mcp_rule_parse(&rule, &s) != NULL) {
         return 0;
     }
 
     rule.level = invalidate_str(level);
-    logger = invalidate_str("a \"logger\"");
+    logger = invalidate_str("\"a \\\"logger\\\"\"");
     ngx_str_set(&empty, "");
 
     copy = core_copy(text, strlen(text));
@@ -130,7 +130,8 @@ invalidate_default(const char *kind, const char *data)
     r = ngx_mcp_rule_next(ngx_mcp_default_rules, NGX_MCP_DEFAULT_RULES, &s,
                           NULL);
 
-    return r && r->action == NGX_MCP_RULE_MESSAGE && tap_is(&r->value, data)
+    return r && r->action == NGX_MCP_RULE_MESSAGE && r->json
+           && tap_is(&r->value, data)
            && ngx_mcp_rule_next(ngx_mcp_default_rules, NGX_MCP_DEFAULT_RULES,
                                 &s, r)
               == NULL;
@@ -206,14 +207,14 @@ invalidate_tests(void)
     ok(invalidate_refuses("notify=a b"), "a method with a blank");
     ok(invalidate_refuses("notify=$a"), "a method of the event");
 
-    ok(invalidate_default("episode", "memories_updated"), "episode");
-    ok(invalidate_default("document", "documents_updated"), "document");
-    ok(invalidate_default("chunk", "documents_updated"), "chunk");
-    ok(invalidate_default("cluster", "consolidation_updated"), "cluster");
-    ok(invalidate_default("triple", "graph_updated"), "triple");
-    ok(invalidate_default("tenant", "tenant_updated"), "tenant");
-    ok(invalidate_default("", "memory_updated"), "the empty kind");
-    ok(invalidate_default("documents", "memory_updated"), "any other");
+    ok(invalidate_default("episode", "\"memories_updated\""), "episode");
+    ok(invalidate_default("document", "\"documents_updated\""), "document");
+    ok(invalidate_default("chunk", "\"documents_updated\""), "chunk");
+    ok(invalidate_default("cluster", "\"consolidation_updated\""), "cluster");
+    ok(invalidate_default("triple", "\"graph_updated\""), "triple");
+    ok(invalidate_default("tenant", "\"tenant_updated\""), "tenant");
+    ok(invalidate_default("", "\"memory_updated\""), "the empty kind");
+    ok(invalidate_default("documents", "\"memory_updated\""), "any other");
 
     invalidate_rules();
 
