@@ -38,7 +38,7 @@ server {
     mcp_drain_time     200ms;
 
     location = /mcp  { mcp_endpoint zone=main name=mcp;
-                       mcp_tenant "any"; }
+                       mcp_tenant "any"; mcp_versions any; }
     location = /two  { mcp_endpoint zone=main name=two; }
     location = /up   { mcp_endpoint zone=main name=up;
                        mcp_upstream mcp /_mcp; }

@@ -459,8 +459,8 @@ is(said(call('tools/list', {}, path => '/limited')), '403 -32000',
 
 $r = call('tools/list', {}, path => '/cached');
 is(said($r), '200 complete', 'a list that is kept');
-is_deeply([map { $_->{name} } @{ $r->{json}{result}{tools} }], ['echo', 'far'],
-          'without a tool about sessions');
+is_deeply([map { $_->{name} } @{ $r->{json}{result}{tools} }],
+          ['session_info', 'echo', 'far'], 'with a tool of the module');
 is($r->{json}{result}{ttlMs}, 0, 'its ttlMs');
 
 for my $case (

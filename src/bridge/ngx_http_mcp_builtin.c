@@ -43,6 +43,8 @@ static ngx_str_t ngx_http_mcp_builtin_result(ngx_pool_t *pool,
     ngx_str_t *structured);
 static ngx_int_t ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *client);
+static ngx_int_t ngx_http_mcp_builtin_describe(ngx_str_t *info,
+    ngx_str_t *capabilities, ngx_pool_t *pool, ngx_str_t *client);
 static ngx_int_t ngx_http_mcp_builtin_subscriptions(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
     ngx_pool_t *pool, ngx_str_t *list);
@@ -71,52 +73,64 @@ static ngx_http_mcp_list_merge_list_t  ngx_http_mcp_list_merge_lists[] = {
 };
 
 
+/* since: how far an event may lie back */
+
+#define NGX_HTTP_MCP_BUILTIN_WAIT(since)                                      \
+    "{\"name\":\"wait_for_event\",\"title\":\"Wait for an event\","           \
+    "\"description\":\"Waits until something happens and returns it. Use it " \
+    "instead of asking again and again whether something is done or has "     \
+    "changed. Name a topic, or the URI of a resource whose next update you "  \
+    "wait for. "                                                              \
+    since                                                                     \
+    "if there is none yet, the call waits for up to timeout_seconds. "        \
+    "To get the next event, call again with the returned position as "        \
+    "'after'. A result with timeout true means that nothing came yet (it "    \
+    "may come early): call again with its position if you still need to "     \
+    "wait.\","                                                                \
+    "\"inputSchema\":{\"type\":\"object\",\"properties\":{"                   \
+    "\"topic\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":512,"       \
+    "\"description\":\"Name of the topic, which may contain slashes. Give "   \
+    "either topic or uri.\"},"                                                \
+    "\"uri\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":2048,"        \
+    "\"description\":\"URI of a resource, to wait for its next update.\"},"   \
+    "\"event_name\":{\"type\":\"string\",\"minLength\":1,"                    \
+    "\"description\":\"Only events with this name as their event_name, "      \
+    "event, kind or method.\"},"                                              \
+    "\"match\":{\"type\":\"object\",\"maxProperties\":16,"                    \
+    "\"description\":\"Only events that have all of these fields with these " \
+    "values, at their top level, else in their params, else in their "        \
+    "payload. The name of a field may be a path: a.b is b in a.\"},"          \
+    "\"match_params\":{\"type\":\"object\",\"maxProperties\":16,"             \
+    "\"description\":\"The same as match.\"},"                                \
+    "\"timeout_seconds\":{\"type\":\"number\",\"minimum\":0,"                 \
+    "\"maximum\":600,\"default\":30,\"description\":\"How long to wait at "   \
+    "most.\"},"                                                               \
+    "\"after\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Only "   \
+    "events behind this position, which an earlier call returned.\"}},"       \
+    "\"additionalProperties\":false},"                                        \
+    "\"outputSchema\":{\"type\":\"object\",\"properties\":{"                  \
+    "\"event\":{\"type\":\"object\",\"description\":\"The event; absent "     \
+    "when no event came in time.\"},"                                         \
+    "\"position\":{\"type\":\"integer\",\"description\":\"Pass it as "        \
+    "'after' to go on from here.\"},"                                         \
+    "\"timeout\":{\"type\":\"boolean\",\"description\":\"True when nothing "  \
+    "came in time.\"},"                                                       \
+    "\"missed\":{\"type\":\"boolean\",\"description\":\"True when events "    \
+    "between 'after' and this one are no longer kept.\"}},"                   \
+    "\"required\":[\"position\"],\"additionalProperties\":false},"            \
+    "\"annotations\":{\"readOnlyHint\":true,\"destructiveHint\":false,"       \
+    "\"idempotentHint\":true,\"openWorldHint\":false}}"
+
+
 ngx_http_mcp_builtin_t  ngx_http_mcp_builtins[] = {
 
     { NGX_HTTP_MCP_TOOL_WAIT, ngx_string("wait_for_event"), ngx_string(
-      "{\"name\":\"wait_for_event\",\"title\":\"Wait for an event\","
-      "\"description\":\"Waits until something happens and returns it. Use it "
-      "instead of asking again and again whether something is done or has "
-      "changed. Name a topic, or the URI of a resource whose next update you "
-      "wait for. The first matching event since this session began is "
-      "returned at once, or the first behind the position 'after'; if there "
-      "is none yet, the call waits for up to timeout_seconds. To get the next "
-      "event, call again with the returned position as 'after'. A result with "
-      "timeout true means that nothing came yet (it may come early): call "
-      "again with its position if you still need to wait.\","
-      "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
-      "\"topic\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":512,"
-      "\"description\":\"Name of the topic, which may contain slashes. Give "
-      "either topic or uri.\"},"
-      "\"uri\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":2048,"
-      "\"description\":\"URI of a resource, to wait for its next update.\"},"
-      "\"event_name\":{\"type\":\"string\",\"minLength\":1,"
-      "\"description\":\"Only events with this name as their event_name, "
-      "event, kind or method.\"},"
-      "\"match\":{\"type\":\"object\",\"maxProperties\":16,"
-      "\"description\":\"Only events that have all of these fields with these "
-      "values, at their top level, else in their params, else in their "
-      "payload. The name of a field may be a path: a.b is b in a.\"},"
-      "\"match_params\":{\"type\":\"object\",\"maxProperties\":16,"
-      "\"description\":\"The same as match.\"},"
-      "\"timeout_seconds\":{\"type\":\"number\",\"minimum\":0,"
-      "\"maximum\":600,\"default\":30,\"description\":\"How long to wait at "
-      "most.\"},"
-      "\"after\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Only "
-      "events behind this position, which an earlier call returned.\"}},"
-      "\"additionalProperties\":false},"
-      "\"outputSchema\":{\"type\":\"object\",\"properties\":{"
-      "\"event\":{\"type\":\"object\",\"description\":\"The event; absent "
-      "when no event came in time.\"},"
-      "\"position\":{\"type\":\"integer\",\"description\":\"Pass it as "
-      "'after' to go on from here.\"},"
-      "\"timeout\":{\"type\":\"boolean\",\"description\":\"True when nothing "
-      "came in time.\"},"
-      "\"missed\":{\"type\":\"boolean\",\"description\":\"True when events "
-      "between 'after' and this one are no longer kept.\"}},"
-      "\"required\":[\"position\"],\"additionalProperties\":false},"
-      "\"annotations\":{\"readOnlyHint\":true,\"destructiveHint\":false,"
-      "\"idempotentHint\":true,\"openWorldHint\":false}}") },
+      NGX_HTTP_MCP_BUILTIN_WAIT(
+      "The first matching event since this session began is returned at once, "
+      "or the first behind the position 'after'; ")), ngx_string(
+      NGX_HTTP_MCP_BUILTIN_WAIT(
+      "The next matching event from now on is returned, or the first behind "
+      "the position 'after' (0: of all that are kept); ")) },
 
     { NGX_HTTP_MCP_TOOL_SESSION, ngx_string("session_info"), ngx_string(
       "{\"name\":\"session_info\",\"title\":\"About this session\","
@@ -155,9 +169,31 @@ ngx_http_mcp_builtin_t  ngx_http_mcp_builtins[] = {
       "\"subscriptions\",\"open_streams\",\"running_calls\",\"calls\","
       "\"events\",\"time_left_seconds\"],\"additionalProperties\":false},"
       "\"annotations\":{\"readOnlyHint\":true,\"destructiveHint\":false,"
+      "\"idempotentHint\":true,\"openWorldHint\":false}}"), ngx_string(
+      "{\"name\":\"session_info\",\"title\":\"About this client\","
+      "\"description\":\"Returns what the server knows of this client: name, "
+      "capabilities, and limits. There is no session: each request is on its "
+      "own.\","
+      "\"inputSchema\":{\"type\":\"object\",\"properties\":{},"
+      "\"additionalProperties\":false},"
+      "\"outputSchema\":{\"type\":\"object\",\"properties\":{"
+      "\"session\":{\"const\":false},"
+      "\"endpoint\":{\"type\":\"string\"},"
+      "\"tenant\":{\"type\":\"string\"},"
+      "\"protocol_version\":{\"type\":\"string\"},"
+      "\"client\":{\"type\":\"object\",\"description\":\"clientInfo and "
+      "capabilities of this request.\"},"
+      "\"log_level\":{\"type\":\"string\",\"description\":\"Of this "
+      "request.\"},"
+      "\"running_calls_limit\":{\"type\":\"integer\"},"
+      "\"subscriptions_limit\":{\"type\":\"integer\"}},"
+      "\"required\":[\"session\",\"endpoint\",\"protocol_version\","
+      "\"client\",\"running_calls_limit\",\"subscriptions_limit\"],"
+      "\"additionalProperties\":false},"
+      "\"annotations\":{\"readOnlyHint\":true,\"destructiveHint\":false,"
       "\"idempotentHint\":true,\"openWorldHint\":false}}") },
 
-    { 0, ngx_null_string, ngx_null_string }
+    { 0, ngx_null_string, ngx_null_string, ngx_null_string }
 };
 
 
@@ -641,14 +677,77 @@ ngx_http_mcp_builtin_session_info(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* the client's own description: {"info":{...},"capabilities":{...}} */
+ngx_str_t
+ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_http_mcp_builtin_alone_t *alone,
+    ngx_pool_t *pool)
+{
+    u_char     *p;
+    ngx_str_t   out, client, info, capabilities, *level;
+
+    ngx_str_set(&info, "{}");
+    ngx_str_set(&capabilities, "{}");
+
+    if (alone->client.len) {
+        info = alone->client;
+    }
+
+    if (caller->capabilities.len) {
+        capabilities = caller->capabilities;
+    }
+
+    ngx_str_null(&out);
+
+    if (ngx_http_mcp_builtin_describe(&info, &capabilities, pool, &client)
+        != NGX_OK)
+    {
+        return out;
+    }
+
+    p = ngx_pnalloc(pool, 512 + client.len
+                          + ngx_mcp_json_escaped_len(&bridge->endpoint)
+                          + ngx_mcp_json_escaped_len(&caller->tenant));
+    if (p == NULL) {
+        return out;
+    }
+
+    out.data = p;
+
+    p = ngx_cpymem(p, "{\"session\":false,\"endpoint\":",
+                   sizeof("{\"session\":false,\"endpoint\":") - 1);
+    p = ngx_mcp_json_escape(p, &bridge->endpoint);
+
+    if (caller->tenant.len) {
+        p = ngx_cpymem(p, ",\"tenant\":", sizeof(",\"tenant\":") - 1);
+        p = ngx_mcp_json_escape(p, &caller->tenant);
+    }
+
+    p = ngx_sprintf(p, ",\"protocol_version\":\"%V\",\"client\":%V",
+                    ngx_mcp_revision_name(caller->revision), &client);
+
+    level = ngx_mcp_level_name(caller->level);
+
+    if (level) {
+        p = ngx_sprintf(p, ",\"log_level\":\"%V\"", level);
+    }
+
+    p = ngx_sprintf(p, ",\"running_calls_limit\":%ui,"
+                       "\"subscriptions_limit\":%ui}",
+                    alone->calls, alone->subscriptions);
+
+    out.len = p - out.data;
+
+    return ngx_http_mcp_builtin_result(pool, &out);
+}
+
+
+/* what the client said of itself to initialize */
 
 static ngx_int_t
 ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *client)
 {
-    u_char     *p;
-    ngx_str_t   params, rest, name, value, info, capabilities;
+    ngx_str_t  params, rest, name, value, info, capabilities;
 
     static ngx_str_t  key_info = ngx_string("\"clientInfo\"");
     static ngx_str_t  key_capabilities = ngx_string("\"capabilities\"");
@@ -675,8 +774,20 @@ ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
         }
     }
 
+    return ngx_http_mcp_builtin_describe(&info, &capabilities, pool, client);
+}
+
+
+/* {"info":{...},"capabilities":{...}} */
+
+static ngx_int_t
+ngx_http_mcp_builtin_describe(ngx_str_t *info, ngx_str_t *capabilities,
+    ngx_pool_t *pool, ngx_str_t *client)
+{
+    u_char  *p;
+
     p = ngx_pnalloc(pool, sizeof("{\"info\":,\"capabilities\":}") - 1
-                          + info.len + capabilities.len);
+                          + info->len + capabilities->len);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -684,9 +795,9 @@ ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
     client->data = p;
 
     p = ngx_cpymem(p, "{\"info\":", sizeof("{\"info\":") - 1);
-    p = ngx_cpymem(p, info.data, info.len);
+    p = ngx_cpymem(p, info->data, info->len);
     p = ngx_cpymem(p, ",\"capabilities\":", sizeof(",\"capabilities\":") - 1);
-    p = ngx_cpymem(p, capabilities.data, capabilities.len);
+    p = ngx_cpymem(p, capabilities->data, capabilities->len);
     *p++ = '}';
 
     client->len = p - client->data;
@@ -937,7 +1048,7 @@ ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge,
     len = result->len;
 
     for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
-        len += tool->entry.len + 1;
+        len += ngx_max(tool->entry.len, tool->alone.len) + 1;
     }
 
     start = ngx_pnalloc(merge->pool, len);
@@ -994,9 +1105,10 @@ static u_char *
 ngx_http_mcp_list_merge_builtins(ngx_http_mcp_list_merge_t *merge, u_char *p)
 {
     ngx_int_t                rc;
+    ngx_str_t               *entry;
     ngx_http_mcp_builtin_t  *tool;
 
-    if (!merge->first || merge->caller->session.block == 0) {
+    if (!merge->first) {
         return p;
     }
 
@@ -1013,9 +1125,10 @@ ngx_http_mcp_list_merge_builtins(ngx_http_mcp_list_merge_t *merge, u_char *p)
         }
 
         if (rc == NGX_OK) {
-            p = ngx_http_mcp_list_merge_copy(p, tool->entry.data,
-                                             tool->entry.data
-                                             + tool->entry.len);
+            entry = merge->caller->session.block ? &tool->entry : &tool->alone;
+
+            p = ngx_http_mcp_list_merge_copy(p, entry->data,
+                                             entry->data + entry->len);
         }
     }
 

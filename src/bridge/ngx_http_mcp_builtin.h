@@ -18,6 +18,7 @@ typedef struct {
     ngx_uint_t                bit;        /* NGX_HTTP_MCP_TOOL_* */
     ngx_str_t                 name;
     ngx_str_t                 entry;      /* of tools/list */
+    ngx_str_t                 alone;      /* the same without a session */
 } ngx_http_mcp_builtin_t;
 
 /* the last one has no name */
@@ -50,6 +51,18 @@ ngx_str_t ngx_http_mcp_builtin_wait_result(ngx_http_mcp_wait_t *w,
 /* the raw result of session_info; data NULL: no memory, or no session */
 ngx_str_t ngx_http_mcp_builtin_session_info(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_pool_t *pool);
+
+/* likewise for a caller without a session */
+
+typedef struct {
+    ngx_str_t                 client;     /* raw clientInfo, or empty */
+    ngx_uint_t                calls;      /* limits */
+    ngx_uint_t                subscriptions;
+} ngx_http_mcp_builtin_alone_t;
+
+ngx_str_t ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_http_mcp_builtin_alone_t *alone,
+    ngx_pool_t *pool);
 
 /* a raw result that says what the caller did wrong; data NULL: no memory */
 ngx_str_t ngx_http_mcp_builtin_error(ngx_pool_t *pool, const char *text);

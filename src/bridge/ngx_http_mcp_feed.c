@@ -65,7 +65,7 @@ typedef struct {
     ngx_http_mcp_feed_t          *feed;
     ngx_str_t                    *tenant;   /* by demand, or NULL, as topic */
     ngx_str_t                    *topic;
-    ngx_mcp_ref_t                *session;  /* in whose share; NULL: none */
+    ngx_mcp_caller_t             *caller;   /* that pays; NULL: none */
     ngx_pool_t                   *pool;
     ngx_http_mcp_feed_wait_t    **wait;     /* NULL: nobody waits for it */
     ngx_str_t                     key;      /* of its lease */
@@ -248,7 +248,7 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 
     req.bridge = bridge;
     req.topic = topic;
-    req.session = topic ? &caller->session : NULL;
+    req.caller = topic ? caller : NULL;
     req.pool = pool;
     req.wait = wait;
 
@@ -373,12 +373,12 @@ ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req)
 
     zone = req->bridge->zone;
 
-    if (req->session) {
+    if (req->caller) {
         tenants = ngx_max(1, ngx_cycle->connection_n / NGX_HTTP_MCP_FEED_SHARE
                              / NGX_HTTP_MCP_FEED_TENANTS);
 
-        rc = ngx_mcp_session_lease(zone, &req->key, *req->session,
-                                   NGX_HTTP_MCP_FEED_SESSION, tenants);
+        rc = ngx_mcp_topic_lease(zone, &req->key, req->caller,
+                                 NGX_HTTP_MCP_FEED_SESSION, tenants);
 
     } else {
         rc = ngx_mcp_lease_ensure(zone, &req->key);
@@ -391,7 +391,7 @@ ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req)
         return NULL;
 
     case NGX_BUSY:
-        return "this session has 32 event feeds (mcp_events with $mcp_topic), "
+        return "this client has 32 event feeds (mcp_events with $mcp_topic), "
                "as many as are allowed; try again later";
 
     case NGX_DECLINED:
@@ -735,8 +735,8 @@ ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs)
     tenant = ngx_http_mcp_feed_tenant(fs);
 
     if ((fs->feed->demand & NGX_HTTP_MCP_FEED_TOPIC) == 0) {
-        return ngx_mcp_group_sessions(bridge->zone, &bridge->endpoint, tenant)
-               != 0;
+        return ngx_mcp_topics_wanted(bridge->zone, &bridge->endpoint, tenant)
+               == NGX_OK;
     }
 
     if (ngx_http_mcp_topic_uri(&fs->topic, fs->scratch, &uri) != NGX_OK) {

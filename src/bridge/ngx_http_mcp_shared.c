@@ -112,6 +112,7 @@ static void ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us,
 static void ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us,
     ngx_str_t *text, ngx_str_t *uri, ngx_uint_t flags,
     ngx_mcp_consume_t *consume);
+static ngx_int_t ngx_http_mcp_interest_key(ngx_http_mcp_interest_t *want);
 static ngx_int_t ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want);
 static void ngx_http_mcp_interest_timeout(void *data);
 static void ngx_http_mcp_interest_ready(void *data);
@@ -1395,10 +1396,7 @@ ngx_http_mcp_interest(ngx_http_mcp_interest_t *want)
 {
     ngx_int_t  rc;
 
-    if (ngx_mcp_session_list_key(want->bridge->zone, want->caller->session,
-                                 want->pool, &want->audience_key)
-        != NGX_OK)
-    {
+    if (ngx_http_mcp_interest_key(want) != NGX_OK) {
         return NGX_DECLINED;
     }
 
@@ -1410,6 +1408,25 @@ ngx_http_mcp_interest(ngx_http_mcp_interest_t *want)
     }
 
     return rc;
+}
+
+
+/* of the audience: that of the session, or else of the caller */
+
+static ngx_int_t
+ngx_http_mcp_interest_key(ngx_http_mcp_interest_t *want)
+{
+    ngx_mcp_caller_t  *caller;
+
+    caller = want->caller;
+
+    if (caller->session.block == 0) {
+        want->audience_key = caller->audience_key;
+        return NGX_OK;
+    }
+
+    return ngx_mcp_session_list_key(want->bridge->zone, caller->session,
+                                    want->pool, &want->audience_key);
 }
 
 
@@ -1466,9 +1483,7 @@ ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *want,
 
     zone = want->bridge->zone;
 
-    if (ngx_mcp_session_list_key(zone, want->caller->session, want->pool,
-                                 &want->audience_key)
-        == NGX_OK
+    if (ngx_http_mcp_interest_key(want) == NGX_OK
         && ngx_http_mcp_shared_record(want->bridge, want->upstream,
                                       &want->caller->tenant,
                                       &want->audience_key, &us)

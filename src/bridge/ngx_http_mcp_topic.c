@@ -252,9 +252,7 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
     ngx_uint_t      n, missed;
     ngx_mcp_ref_t   ref;
 
-    if (ngx_mcp_topic_find(bridge->zone, caller->session, topic, &ref)
-        != NGX_OK)
-    {
+    if (ngx_mcp_topic_find(bridge->zone, caller, topic, &ref) != NGX_OK) {
         return NGX_DECLINED;
     }
 
@@ -289,7 +287,7 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
             break;
         }
 
-        rc = ngx_mcp_topic_next(bridge->zone, caller->session, ref, 0, &after,
+        rc = ngx_mcp_topic_next(bridge->zone, caller, ref, 0, &after,
                                 text.data, &text.len, &missed);
 
         if (rc != NGX_OK) {
@@ -405,8 +403,8 @@ ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
     p = ngx_cpymem(start, head->data, head->len);
 
     do {
-        more = ngx_mcp_topic_list(bridge->zone, caller->session, &cursor,
-                                  uris, list, &n);
+        more = ngx_mcp_topic_list(bridge->zone, caller, &cursor, uris, list,
+                                  &n);
 
         for (i = 0; i < n; i++) {
 

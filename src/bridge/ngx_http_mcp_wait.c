@@ -260,8 +260,8 @@ ngx_http_mcp_wait_end(ngx_http_mcp_wait_t *w, ngx_int_t rc)
 static ngx_int_t
 ngx_http_mcp_wait_watch(ngx_http_mcp_wait_t *w)
 {
-    return ngx_mcp_topic_watch(w->zone, w->caller->session,
-                               &w->topic, &w->ref, &w->after);
+    return ngx_mcp_topic_watch(w->zone, w->caller, &w->topic, &w->ref,
+                               &w->after);
 }
 
 
@@ -277,8 +277,8 @@ ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w)
     event.data = w->waits->text;
 
     for ( ;; ) {
-        rc = ngx_mcp_topic_next(w->zone, w->caller->session, w->ref,
-                                1, &w->after, event.data, &event.len, &missed);
+        rc = ngx_mcp_topic_next(w->zone, w->caller, w->ref, 1, &w->after,
+                                event.data, &event.len, &missed);
         w->missed |= missed;
 
         if (rc == NGX_DECLINED) {

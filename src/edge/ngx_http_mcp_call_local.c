@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_shared.h"
 #include "ngx_http_mcp_manner.h"
@@ -25,6 +26,7 @@ static ngx_int_t ngx_http_mcp_local_list(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_local_tool(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
+static ngx_str_t ngx_http_mcp_local_caller_info(ngx_http_mcp_call_t *call);
 static ngx_int_t ngx_http_mcp_local_read(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_local_no_resource(ngx_http_mcp_call_t *call,
@@ -32,7 +34,7 @@ static ngx_int_t ngx_http_mcp_local_no_resource(ngx_http_mcp_call_t *call,
 static ngx_int_t ngx_http_mcp_local_wait(ngx_http_mcp_call_t *call,
     ngx_str_t *arguments, ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_wait_begin(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_wait_t *w, ngx_http_mcp_reply_t *reply);
+    ngx_http_mcp_wait_t *w, ngx_str_t *name, ngx_http_mcp_reply_t *reply);
 static void ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_wait_abort(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_wait_ready(ngx_http_mcp_wait_t *w, ngx_int_t rc);
@@ -276,13 +278,6 @@ ngx_http_mcp_local_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     name = ngx_mcp_message_string(m, NGX_MCP_PATH_NAME, call->r->pool);
     tool = ngx_http_mcp_builtin(&mlcf->bridge, &name);
 
-    if (tool && call->ctx->caller.session.block == 0) {
-
-        /* they are about a session */
-
-        tool = NULL;
-    }
-
     if (tool == NULL) {
 
         if (mlcf->bridge.router.n) {
@@ -307,11 +302,31 @@ ngx_http_mcp_local_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return ngx_http_mcp_local_wait(call, &arguments, reply);
     }
 
-    reply->result = ngx_http_mcp_builtin_session_info(&mlcf->bridge,
-                                                      &call->ctx->caller,
-                                                      call->r->pool);
+    reply->result = call->ctx->client->sessionless
+                    ? ngx_http_mcp_local_caller_info(call)
+                    : ngx_http_mcp_builtin_session_info(&mlcf->bridge,
+                                                        &call->ctx->caller,
+                                                        call->r->pool);
 
     return reply->result.data ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_str_t
+ngx_http_mcp_local_caller_info(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_loc_conf_t       *mlcf;
+    ngx_http_mcp_builtin_alone_t   alone;
+
+    mlcf = call->ctx->conf;
+
+    alone.client = ngx_mcp_message_member(call->message,
+                                          NGX_MCP_PATH_META_CLIENT);
+    alone.calls = mlcf->call_limit;
+    alone.subscriptions = mlcf->subscription_limit;
+
+    return ngx_http_mcp_builtin_caller_info(&mlcf->bridge, &call->ctx->caller,
+                                            &alone, call->r->pool);
 }
 
 
@@ -437,31 +452,47 @@ ngx_http_mcp_local_wait(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
         return NGX_ERROR;
     }
 
-    if (name.len) {
-        why = ngx_http_mcp_feed_want(&mlcf->bridge, &call->ctx->caller, &name,
-                                     call->r->pool, NULL);
-        if (why) {
-            return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                            NGX_MCP_REFUSED, why);
-        }
-    }
-
     rc = ngx_http_mcp_call_open(call, reply);
 
-    return rc == NGX_AGAIN ? ngx_http_mcp_wait_begin(call, w, reply) : rc;
+    return rc == NGX_AGAIN ? ngx_http_mcp_wait_begin(call, w, &name, reply)
+                           : rc;
 }
 
 
+/* name: of the topic, or empty */
+
 static ngx_int_t
 ngx_http_mcp_wait_begin(ngx_http_mcp_call_t *call, ngx_http_mcp_wait_t *w,
-    ngx_http_mcp_reply_t *reply)
+    ngx_str_t *name, ngx_http_mcp_reply_t *reply)
 {
-    ngx_int_t  rc;
+    ngx_int_t         rc;
+    const char       *why;
+    ngx_mcp_caller_t *caller;
+
+    caller = &call->ctx->caller;
 
     call->answerer = &ngx_http_mcp_call_waiting;
     call->data = w;
 
     rc = ngx_http_mcp_wait_start(w);
+
+    if (name->len && (rc == NGX_AGAIN || rc == NGX_OK)) {
+
+        if (caller->session.block == 0) {
+            (void) ngx_http_mcp_feed_want(&call->ctx->conf->bridge, caller,
+                                          NULL, w->pool, NULL);
+        }
+
+        why = ngx_http_mcp_feed_want(&call->ctx->conf->bridge, caller, name,
+                                     w->pool, NULL);
+
+        if (why && rc == NGX_AGAIN) {
+            ngx_http_mcp_wait_stop(w);
+
+            return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                            NGX_MCP_REFUSED, why);
+        }
+    }
 
     if (rc == NGX_AGAIN) {
         ngx_http_mcp_wait_subscribe(call);

@@ -27,6 +27,7 @@ ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
     }
 
     ctx->conf = mlcf;
+    ctx->caller.endpoint = &mlcf->name;
     ctx->client = ngx_http_mcp_client_default;
 
     ngx_str_set(&ctx->caller.tenant, "");
@@ -66,6 +67,7 @@ ngx_http_mcp_background_request(ngx_http_conf_ctx_t *conf,
     }
 
     ctx->conf = mlcf;
+    ctx->caller.endpoint = &mlcf->name;
     ctx->client = ngx_http_mcp_client_default;
     ctx->background = 1;
 

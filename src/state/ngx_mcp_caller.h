@@ -16,6 +16,7 @@
 
 
 typedef struct {
+    ngx_str_t              *endpoint;
     ngx_str_t               tenant;
     ngx_str_t               identity;
     ngx_str_t               list_key;     /* of mcp_list_cache */

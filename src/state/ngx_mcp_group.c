@@ -95,24 +95,6 @@ ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
 
 ngx_uint_t
-ngx_mcp_group_sessions(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant)
-{
-    ngx_uint_t           n;
-    ngx_mcp_group_sh_t  *g;
-
-    ngx_mcp_zone_lock(zone);
-
-    g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
-    n = g ? g->sessions : 0;
-
-    ngx_mcp_zone_unlock(zone);
-
-    return n;
-}
-
-
-ngx_uint_t
 ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     uint64_t *serial, ngx_pool_t *pool, ngx_str_t *tenants)
 {

@@ -625,39 +625,6 @@ ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 }
 
 
-ngx_int_t
-ngx_mcp_session_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_mcp_ref_t session, ngx_uint_t sessions, ngx_uint_t tenants)
-{
-    ngx_str_t              id;
-    ngx_mcp_session_sh_t  *s;
-    ngx_mcp_lease_share_t  share;
-
-    ngx_mcp_zone_lock(zone);
-
-    s = ngx_mcp_session_locked(zone, session);
-
-    if (s) {
-        id.data = s->id;
-        id.len = NGX_MCP_UUID_LEN;
-
-        share.owner = s->rec.owner;
-        share.user = (uint32_t) ngx_mcp_hash(zone, &id, NULL) | 1;
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    if (s == NULL) {
-        return NGX_ABORT;
-    }
-
-    share.owners = tenants;
-    share.users = sessions;
-
-    return ngx_mcp_lease_ensure_shared(zone, key, &share);
-}
-
-
 /*
  * There is a list of idle sessions for each class of time-outs.  Its order is
  * that in which the sessions became idle, so that its head expires first.

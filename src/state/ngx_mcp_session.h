@@ -84,15 +84,6 @@ typedef struct {
 ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref);
 
-/*
- * Makes a lease, as ngx_mcp_lease_ensure(), that is charged to the session and
- * to its tenant at the endpoint, which have this many at most.  Also NGX_BUSY:
- * the session, and NGX_DECLINED: its tenant, has as many; NGX_ABORT: the
- * session has ended.
- */
-ngx_int_t ngx_mcp_session_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_mcp_ref_t session, ngx_uint_t sessions, ngx_uint_t tenants);
-
 /* after NGX_DECLINED: a sentence for the client with the reason */
 const char *ngx_mcp_room_refusal(ngx_mcp_zone_t *zone);
 
@@ -138,11 +129,7 @@ ngx_int_t ngx_mcp_session_initialize(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out);
 
-/* live sessions of an endpoint and tenant */
-ngx_uint_t ngx_mcp_group_sessions(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant);
-
-/* likewise subscribers that listen */
+/* subscribers of an endpoint and tenant that listen */
 ngx_uint_t ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 

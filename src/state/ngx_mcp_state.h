@@ -331,7 +331,10 @@ void ngx_mcp_topic_charge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t,
 void ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscription_sh_t *sub);
 
-/* some of groups without sessions go, or some without events; the number */
+/*
+ * Some of groups without sessions go, or some without events, that nobody uses;
+ * their number.
+ */
 ngx_uint_t ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t orphans);
 

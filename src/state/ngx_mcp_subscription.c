@@ -246,12 +246,16 @@ ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     uint64_t                    after;
     ngx_int_t                   rc;
     ngx_mcp_ref_t               ref;
+    ngx_mcp_caller_t            caller;
     ngx_mcp_topic_sh_t         *t;
     ngx_mcp_subscription_sh_t  *sub;
 
     after = 0;
 
-    rc = ngx_mcp_topic_watch(zone, session, topic, &ref, &after);
+    ngx_memzero(&caller, sizeof(ngx_mcp_caller_t));
+    caller.session = session;
+
+    rc = ngx_mcp_topic_watch(zone, &caller, topic, &ref, &after);
 
     if (rc != NGX_OK) {
         return rc;

@@ -23,6 +23,25 @@
     ((ngx_uint_t) (((t)->rec.flags & NGX_MCP_TOPIC_OTHER) != 0))
 
 
+/* a session, or, where that is NULL, a caller without one */
+
+typedef struct {
+    ngx_mcp_caller_t         *caller;
+    ngx_mcp_group_sh_t       *group;        /* NULL: there is none yet */
+    ngx_mcp_session_sh_t     *session;
+    ngx_mcp_subscriber_sh_t  *subscriber;   /* that of the session, or: */
+    ngx_mcp_subscriber_sh_t   alone;
+} ngx_mcp_topic_reader_t;
+
+
+static void ngx_mcp_topic_reader_init(ngx_mcp_zone_t *zone,
+    ngx_mcp_caller_t *caller, ngx_mcp_topic_reader_t *reader);
+static ngx_int_t ngx_mcp_topic_reader_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_reader_t *reader);
+static ngx_int_t ngx_mcp_topic_reserve_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_reader_t *reader, ngx_mcp_topic_t *topic);
+static ngx_mcp_topic_sh_t *ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_reader_t *reader, ngx_mcp_topic_t *topic);
 static uint32_t ngx_mcp_topic_hash(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone,
@@ -42,7 +61,7 @@ static void ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone,
 static void ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_sh_t *t);
 static ngx_uint_t ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_event_sh_t *e);
+    ngx_mcp_topic_reader_t *reader, ngx_mcp_event_sh_t *e);
 static void ngx_mcp_topic_dirty_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g);
 static void ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone,
@@ -432,7 +451,7 @@ ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-/* those of groups without sessions, or those without events */
+/* those of groups without sessions, or those without events, not in use */
 
 ngx_uint_t
 ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone, ngx_uint_t orphans)
@@ -450,8 +469,8 @@ ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone, ngx_uint_t orphans)
         g = ngx_mcp_block(zone, t->rec.owner.block);
         n = t->age.next;
 
-        if (orphans ? g->sessions == 0
-                    : t->log.count == 0 && !ngx_mcp_topic_in_use(zone, t))
+        if ((orphans ? g->sessions == 0 : t->log.count == 0)
+            && !ngx_mcp_topic_in_use(zone, t))
         {
             ngx_mcp_topic_drop_locked(zone, t);
             ngx_mcp_step_locked(zone);
@@ -567,64 +586,88 @@ ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 }
 
 
+/* what can be done without the lock */
+
+static void
+ngx_mcp_topic_reader_init(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
+    ngx_mcp_topic_reader_t *reader)
+{
+    ngx_memzero(reader, sizeof(ngx_mcp_topic_reader_t));
+
+    reader->caller = caller;
+
+    if (caller->session.block == 0) {
+        reader->alone.identity = ngx_mcp_hash(zone, &caller->identity, NULL);
+        reader->alone.audience = ngx_mcp_hash(zone, &caller->audience_key,
+                                              NULL);
+        reader->alone.own_lists = 1;
+    }
+}
+
+
+/* NGX_OK, or NGX_DECLINED: the session has ended */
+
+static ngx_int_t
+ngx_mcp_topic_reader_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_reader_t *reader)
+{
+    ngx_mcp_caller_t  *caller;
+
+    caller = reader->caller;
+
+    if (caller->session.block == 0) {
+        reader->group = ngx_mcp_group_lookup_locked(zone, caller->endpoint,
+                                                    &caller->tenant);
+        reader->subscriber = &reader->alone;
+
+        return NGX_OK;
+    }
+
+    reader->session = ngx_mcp_session_locked(zone, caller->session);
+
+    if (reader->session == NULL) {
+        return NGX_DECLINED;
+    }
+
+    reader->group = ngx_mcp_session_group(zone, reader->session);
+    reader->subscriber = &reader->session->subscriber;
+
+    return NGX_OK;
+}
+
+
 ngx_int_t
-ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref, uint64_t *after)
 {
-    ngx_int_t              rc;
-    ngx_uint_t             charge;
-    ngx_mcp_group_sh_t    *g;
-    ngx_mcp_topic_sh_t    *t;
-    ngx_mcp_session_sh_t  *s;
+    ngx_int_t                rc;
+    ngx_mcp_topic_sh_t      *t;
+    ngx_mcp_topic_reader_t   reader;
 
     if (topic->uri.len > NGX_MCP_TOPIC_URI_MAX) {
         return NGX_ERROR;
     }
 
-    rc = NGX_OK;
+    ngx_mcp_topic_reader_init(zone, caller, &reader);
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
+    rc = ngx_mcp_topic_reader_locked(zone, &reader);
 
-    if (s && ngx_mcp_topic_lookup_locked(zone, ngx_mcp_session_group(zone, s),
-                                         &topic->uri)
-             == NULL)
-    {
-        rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
-                                    ngx_mcp_text_blocks(zone, NGX_MCP_TOPIC,
-                                                        topic->uri.len));
-        s = ngx_mcp_session_locked(zone, session);
-    }
-
-    if (s == NULL) {
-        ngx_mcp_zone_unlock(zone);
-        return NGX_DECLINED;
+    if (rc == NGX_OK) {
+        rc = ngx_mcp_topic_reserve_locked(zone, &reader, topic);
     }
 
     if (rc != NGX_OK) {
         ngx_mcp_zone_unlock(zone);
-        return NGX_ERROR;
+        return rc;
     }
 
-    g = ngx_mcp_session_group(zone, s);
-    t = ngx_mcp_topic_lookup_locked(zone, g, &topic->uri);
+    t = ngx_mcp_topic_open_locked(zone, &reader, topic);
 
-    if (t == NULL || ngx_mcp_session_locked(zone, t->charged) == NULL) {
-        charge = ngx_mcp_topic_share_locked(zone, s, topic);
-
-        if (t == NULL && charge) {
-            t = ngx_mcp_topic_get_locked(zone, g, topic, session);
-        }
-
-        if (t == NULL) {
-            ngx_mcp_zone_unlock(zone);
-            return NGX_BUSY;
-        }
-
-        if (charge) {
-            ngx_mcp_topic_charge_locked(zone, t, s);
-        }
+    if (t == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_BUSY;
     }
 
     ngx_mcp_topic_used_locked(zone, t);
@@ -634,7 +677,9 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     /* one that is ahead of all is of a zone that was emptied since */
 
     if (*after > zone->sh->stamp) {
-        *after = ngx_mcp_session_extension(zone, s)->begin;
+        *after = reader.session
+                 ? ngx_mcp_session_extension(zone, reader.session)->begin
+                 : zone->sh->stamp;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -643,23 +688,169 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
-ngx_int_t
-ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref)
-{
-    ngx_int_t              rc;
-    ngx_mcp_topic_sh_t    *t;
-    ngx_mcp_session_sh_t  *s;
+/* as ngx_mcp_topic_watch(): room for one that has to be made */
 
-    rc = NGX_DECLINED;
+static ngx_int_t
+ngx_mcp_topic_reserve_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_reader_t *reader, ngx_mcp_topic_t *topic)
+{
+    ngx_int_t          rc;
+    ngx_str_t          none;
+    ngx_mcp_admit_t    admit;
+    ngx_mcp_caller_t  *caller;
+
+    caller = reader->caller;
+
+    if (reader->group
+        && ngx_mcp_topic_lookup_locked(zone, reader->group, &topic->uri))
+    {
+        return NGX_OK;
+    }
+
+    admit.blocks = ngx_mcp_text_blocks(zone, NGX_MCP_TOPIC, topic->uri.len);
+    admit.room = NGX_MCP_ROOM_SHARE;
+
+    if (reader->session) {
+        rc = ngx_mcp_reserve_locked(zone, caller->session, admit.room,
+                                    admit.blocks);
+
+    } else {
+        ngx_str_null(&none);
+
+        admit.endpoint = caller->endpoint;
+        admit.tenant = &caller->tenant;
+        admit.client = &caller->share;
+        admit.limit_key = &none;
+        admit.limit = 0;
+
+        rc = ngx_mcp_admit_locked(zone, &admit);
+    }
+
+    if (ngx_mcp_topic_reader_locked(zone, reader) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    return (rc == NGX_OK) ? NGX_OK : NGX_ERROR;
+}
+
+
+/* finds or makes it; NULL: too many are in use */
+
+static ngx_mcp_topic_sh_t *
+ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_reader_t *reader, ngx_mcp_topic_t *topic)
+{
+    ngx_uint_t           charge;
+    ngx_mcp_ref_t        payer;
+    ngx_mcp_caller_t    *caller;
+    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_topic_sh_t  *t;
+
+    caller = reader->caller;
+    g = reader->group;
+
+    t = g ? ngx_mcp_topic_lookup_locked(zone, g, &topic->uri) : NULL;
+
+    if (reader->session == NULL) {
+
+        if (t) {
+            return t;
+        }
+
+        g = ngx_mcp_group_get_locked(zone, caller->endpoint, &caller->tenant);
+        payer = ngx_mcp_account_get_locked(zone, &caller->tenant,
+                                           &caller->share);
+
+        t = ngx_mcp_topic_get_locked(zone, g, topic, payer);
+
+        if (t == NULL) {
+            ngx_mcp_account_release_locked(zone, payer.block, NGX_MCP_TOPIC,
+                                           0);
+            ngx_mcp_group_settle_locked(zone, g);
+        }
+
+        return t;
+    }
+
+    if (t == NULL || ngx_mcp_session_locked(zone, t->charged) == NULL) {
+        charge = ngx_mcp_topic_share_locked(zone, reader->session, topic);
+
+        if (t == NULL && charge) {
+            t = ngx_mcp_topic_get_locked(zone, g, topic, caller->session);
+        }
+
+        if (t && charge) {
+            ngx_mcp_topic_charge_locked(zone, t, reader->session);
+        }
+    }
+
+    return t;
+}
+
+
+ngx_int_t
+ngx_mcp_topic_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_mcp_caller_t *caller, ngx_uint_t callers, ngx_uint_t tenants)
+{
+    ngx_str_t               id;
+    ngx_mcp_lease_share_t   share;
+    ngx_mcp_topic_reader_t  reader;
+
+    ngx_memzero(&share, sizeof(ngx_mcp_lease_share_t));
+
+    ngx_mcp_topic_reader_init(zone, caller, &reader);
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
+    if (ngx_mcp_topic_reader_locked(zone, &reader) != NGX_OK) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_ABORT;
+    }
 
-    if (s) {
-        t = ngx_mcp_topic_lookup_locked(zone, ngx_mcp_session_group(zone, s),
-                                        &topic->uri);
+    if (reader.group) {
+        share.owner = ngx_mcp_ref(zone, reader.group);
+    }
+
+    if (reader.session) {
+        id.data = reader.session->id;
+        id.len = NGX_MCP_UUID_LEN;
+
+        share.user = (uint32_t) ngx_mcp_hash(zone, &id, NULL) | 1;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    if (share.user == 0) {
+        share.user = (uint32_t) ngx_mcp_hash(zone, &caller->tenant,
+                                             &caller->share)
+                     | 1;
+    }
+
+    share.owners = tenants;
+    share.users = callers;
+
+    return ngx_mcp_lease_ensure_shared(zone, key, &share);
+}
+
+
+ngx_int_t
+ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
+    ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref)
+{
+    ngx_int_t                rc;
+    ngx_mcp_topic_sh_t      *t;
+    ngx_mcp_topic_reader_t   reader;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_topic_reader_init(zone, caller, &reader);
+
+    ngx_mcp_zone_lock(zone);
+
+    if (ngx_mcp_topic_reader_locked(zone, &reader) == NGX_OK && reader.group) {
+
+        t = ngx_mcp_topic_lookup_locked(zone, reader.group, &topic->uri);
+
         if (t && t->log.last) {
             ngx_mcp_topic_used_locked(zone, t);
             *ref = ngx_mcp_ref(zone, t);
@@ -674,25 +865,28 @@ ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 
 ngx_int_t
-ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
     size_t *len, ngx_uint_t *missed)
 {
-    uint32_t               n;
-    ngx_mcp_event_sh_t    *e;
-    ngx_mcp_topic_sh_t    *t;
-    ngx_mcp_session_sh_t  *s;
+    uint32_t                 n;
+    ngx_int_t                rc;
+    ngx_mcp_event_sh_t      *e;
+    ngx_mcp_topic_sh_t      *t;
+    ngx_mcp_topic_reader_t   reader;
 
     *missed = 0;
 
+    ngx_mcp_topic_reader_init(zone, caller, &reader);
+
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
+    rc = ngx_mcp_topic_reader_locked(zone, &reader);
     t = ngx_mcp_record(zone, topic, NGX_MCP_TOPIC);
 
-    if (s == NULL || t == NULL) {
+    if (rc != NGX_OK || t == NULL) {
         ngx_mcp_zone_unlock(zone);
-        return s ? NGX_DECLINED : NGX_DONE;
+        return (rc == NGX_OK) ? NGX_DECLINED : NGX_DONE;
     }
 
     if (*after < t->lost) {
@@ -709,7 +903,7 @@ ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
         *after = e->stamp;
 
-        if (!ngx_mcp_topic_visible_locked(zone, s, e)) {
+        if (!ngx_mcp_topic_visible_locked(zone, &reader, e)) {
             continue;
         }
 
@@ -770,8 +964,8 @@ ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
 /* the first URI of an event here is the session that it is for */
 
 static ngx_uint_t
-ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_mcp_event_sh_t *e)
+ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_reader_t *reader, ngx_mcp_event_sh_t *e)
 {
     ngx_str_t            id;
     ngx_mcp_target_sh_t  target;
@@ -779,7 +973,12 @@ ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     target = e->target;
 
     if (target.uri[0]) {
-        id.data = s->id;
+
+        if (reader->session == NULL) {
+            return 0;
+        }
+
+        id.data = reader->session->id;
         id.len = NGX_MCP_UUID_LEN;
 
         if (ngx_mcp_hash(zone, &id, NULL) != target.uri[0]) {
@@ -789,7 +988,8 @@ ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         target.uri[0] = 0;
     }
 
-    return !ngx_mcp_subscriber_hidden_locked(zone, &s->subscriber, &target);
+    return !ngx_mcp_subscriber_hidden_locked(zone, reader->subscriber,
+                                             &target);
 }
 
 
@@ -823,33 +1023,68 @@ ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
 
 ngx_int_t
-ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_mcp_topics_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant)
+{
+    uint32_t             n;
+    ngx_uint_t           i, wanted;
+    ngx_mcp_group_sh_t  *g;
+    ngx_mcp_topic_sh_t  *t;
+
+    wanted = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
+
+    if (g) {
+        wanted = (g->sessions != 0);
+        n = g->topics[0].head;
+
+        for (i = 0; n && !wanted && i < NGX_MCP_TOPIC_SCAN; i++) {
+            t = ngx_mcp_block(zone, n);
+            n = t->rec.links.next;
+            wanted = ngx_mcp_topic_in_use(zone, t);
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return wanted ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_cursor_t *cursor, u_char *buf, ngx_mcp_topic_info_t *list,
     ngx_uint_t *n)
 {
-    u_char                *last;
-    uint32_t               i, k;
-    ngx_int_t              rc;
-    ngx_uint_t             seen;
-    ngx_mcp_event_sh_t    *e;
-    ngx_mcp_group_sh_t    *g;
-    ngx_mcp_topic_sh_t    *t;
-    ngx_mcp_session_sh_t  *s;
+    u_char                  *last;
+    uint32_t                 i, k;
+    ngx_int_t                rc;
+    ngx_uint_t               seen;
+    ngx_mcp_event_sh_t      *e;
+    ngx_mcp_group_sh_t      *g;
+    ngx_mcp_topic_sh_t      *t;
+    ngx_mcp_topic_reader_t   reader;
 
     *n = 0;
     rc = NGX_DONE;
     last = buf + NGX_MCP_TOPIC_TEXTS;
 
+    ngx_mcp_topic_reader_init(zone, caller, &reader);
+
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
+    (void) ngx_mcp_topic_reader_locked(zone, &reader);
 
-    if (s == NULL) {
+    g = reader.group;
+
+    if (g == NULL) {
         ngx_mcp_zone_unlock(zone);
         return NGX_DONE;
     }
 
-    g = ngx_mcp_session_group(zone, s);
     t = ngx_mcp_record(zone, cursor->ref, NGX_MCP_TOPIC);
 
     /* where it was given up, those before it are passed over */
@@ -877,7 +1112,7 @@ ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         for (k = t->log.list.head; k; k = e->rec.links.next) {
             e = ngx_mcp_block(zone, k);
 
-            if (ngx_mcp_topic_visible_locked(zone, s, e)) {
+            if (ngx_mcp_topic_visible_locked(zone, &reader, e)) {
                 break;
             }
         }

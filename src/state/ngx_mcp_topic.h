@@ -19,7 +19,7 @@
 #define _NGX_MCP_TOPIC_H_INCLUDED_
 
 
-#include "ngx_mcp_schema.h"
+#include "ngx_mcp_caller.h"
 #include "ngx_mcp_log.h"
 
 
@@ -30,7 +30,7 @@
 /* ms */
 #define NGX_MCP_TOPIC_IDLE     3600000
 
-/* a position: where the session began */
+/* a position: where the session began, or, without one, the present */
 #define NGX_MCP_TOPIC_BEGIN    ((uint64_t) -1)
 
 
@@ -58,7 +58,7 @@ ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *session);
 
 /*
- * The topic in the session's group, made if there is none.  A position *after
+ * The topic in the caller's group, made if there is none.  A position *after
  * of this topic is unchanged; any other one, or NGX_MCP_TOPIC_BEGIN, is
  * replaced.  The topic is charged to the session if it is not charged to
  * another one that lives.  When the session's share is used up, its unused
@@ -66,15 +66,15 @@ ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
  * session ended; NGX_BUSY: too many are in use, by the session or by all;
  * NGX_ERROR: the zone is full or the URI too long.
  */
-ngx_int_t ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_int_t ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref, uint64_t *after);
 
 /* NGX_OK; NGX_DECLINED: it has no event; never makes one */
-ngx_int_t ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_int_t ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref);
 
 /*
- * The next event that the session may see, into buf, which has room for
+ * The next event that the caller may see, into buf, which has room for
  * NGX_MCP_TOPIC_BYTES; *missed: some between were dropped.
  *
  *   NGX_OK        *len bytes; *after is its position
@@ -82,7 +82,7 @@ ngx_int_t ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  *   NGX_DECLINED  the topic was forgotten: watch again
  *   NGX_DONE      the session has ended
  */
-ngx_int_t ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_int_t ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
     size_t *len, ngx_uint_t *missed);
 
@@ -96,6 +96,19 @@ void ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 ngx_int_t ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri);
 
+/* likewise any topic of a group, or whether it has sessions */
+ngx_int_t ngx_mcp_topics_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant);
+
+/*
+ * Makes a lease, as ngx_mcp_lease_ensure(), for a feed of a topic.  It is
+ * charged to the session, or else to the client, and to its tenant at the
+ * endpoint, which have this many at most.  Also NGX_BUSY: the caller, and
+ * NGX_DECLINED: its tenant, has as many; NGX_ABORT: the session has ended.
+ */
+ngx_int_t ngx_mcp_topic_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_mcp_caller_t *caller, ngx_uint_t callers, ngx_uint_t tenants);
+
 /*
  * The session subscribed to this URI: its topic stays for as long.  As
  * ngx_mcp_topic_watch(); also NGX_BUSY when it exists and can not be charged.
@@ -104,7 +117,7 @@ ngx_int_t ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_topic_t *topic);
 
 
-/* topics of a session's group with events that it may see */
+/* topics of a caller's group with events that it may see */
 
 typedef struct {
     ngx_str_t               uri;
@@ -129,7 +142,7 @@ typedef struct {
  * were made; their URIs are put into buf of NGX_MCP_TOPIC_TEXTS bytes.  The
  * number in *n; NGX_OK; NGX_DONE: no more follow.
  */
-ngx_int_t ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+ngx_int_t ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_cursor_t *cursor, u_char *buf, ngx_mcp_topic_info_t *list,
     ngx_uint_t *n);
 

@@ -22,9 +22,9 @@ async function publish(event) {
 }
 
 
-async function tools(name, Client, Transport) {
+async function tools(name, Client, Transport, options) {
     const client = new Client({ name: 'builtin', version: '1' },
-                              { capabilities: {} });
+                              { capabilities: {}, ...options });
 
     await client.connect(new Transport(url('/mcp')));
 
@@ -75,7 +75,10 @@ async function tools(name, Client, Transport) {
 
 await sections({
     v1: () => tools('v1', Client1, Transport1),
-    v2: () => tools('v2', Client2, Transport2)
+    v2: () => tools('v2', Client2, Transport2),
+    modern: () => tools('modern', Client2, Transport2, {
+        versionNegotiation: { mode: { pin: '2026-07-28' } }
+    })
 });
 
 done();

@@ -96,12 +96,12 @@ sub stream {
 }
 
 
-# sends a message and does not wait: the connection
+# (message, connection): sends it and does not wait: the connection
 
 sub send_only {
-    my ($self, $message) = @_;
+    my ($self, $message, $c) = @_;
 
-    my $c = $self->{t}->conn;
+    $c ||= $self->{t}->conn;
 
     $c->connect;
     $c->write($c->format_request('POST', $self->{path},

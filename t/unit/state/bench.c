@@ -302,7 +302,8 @@ topic_list(ngx_uint_t i)
     memset(&cursor, 0, sizeof(cursor));
 
     do {
-        rc = ngx_mcp_topic_list(&zone, refs[5], &cursor, texts, infos, &n);
+        rc = ngx_mcp_topic_list(&zone, env_caller(refs[5]), &cursor, texts,
+                                infos, &n);
     } while (rc == NGX_OK);
 }
 

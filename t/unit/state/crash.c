@@ -832,7 +832,8 @@ topics(slot_t *m, ngx_uint_t n)
     default:
         after = NGX_MCP_TOPIC_BEGIN;
 
-        if (ngx_mcp_topic_watch(&zone, m->ref, &topic, &ref, &after)
+        if (ngx_mcp_topic_watch(&zone, env_caller(m->ref), &topic, &ref,
+                                &after)
             != NGX_OK)
         {
             break;
@@ -840,8 +841,8 @@ topics(slot_t *m, ngx_uint_t n)
 
         for ( ;; ) {
             before = after;
-            rc = ngx_mcp_topic_next(&zone, m->ref, ref, 1, &after, buf, &len,
-                                    &missed);
+            rc = ngx_mcp_topic_next(&zone, env_caller(m->ref), ref, 1, &after,
+                                    buf, &len, &missed);
             if (rc != NGX_OK) {
                 break;
             }
@@ -1082,7 +1083,7 @@ finish(void)
 
     ngx_mcp_zone_lock(&zone);
 
-    while (ngx_mcp_topic_reclaim_locked(&zone, 1)) { /* void */ }
+    env_topics_end_locked(&zone);
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 

@@ -241,6 +241,33 @@ env_str(const char *text)
 
 
 void
+env_topics_end_locked(ngx_mcp_zone_t *zone)
+{
+    ngx_msec_t  now;
+
+    now = ngx_current_msec;
+    env_time(now + 700000);
+
+    while (ngx_mcp_topic_reclaim_locked(zone, 1)) { /* void */ }
+
+    env_time(now);
+}
+
+
+ngx_mcp_caller_t *
+env_caller(ngx_mcp_ref_t session)
+{
+    static ngx_mcp_caller_t  caller;
+
+    ngx_memzero(&caller, sizeof(ngx_mcp_caller_t));
+
+    caller.session = session;
+
+    return &caller;
+}
+
+
+void
 ngx_debug_point(void)
 {
 }

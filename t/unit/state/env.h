@@ -72,6 +72,9 @@ void us_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 /* as if one died when it had just ended this session */
 void env_half_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
+/* topics of groups without sessions go, as if nobody had waited lately */
+void env_topics_end_locked(ngx_mcp_zone_t *zone);
+
 /* the clock stands still unless set */
 void env_time(ngx_msec_t now);
 ngx_msec_t env_now(void);
@@ -80,6 +83,9 @@ ngx_pool_t *env_pool(void);
 void env_pool_free(ngx_pool_t *pool);
 
 ngx_str_t env_str(const char *text);
+
+/* one with this session; valid until the next call */
+ngx_mcp_caller_t *env_caller(ngx_mcp_ref_t session);
 
 /* posted events, as nginx's event loop runs them */
 void env_posted(void);

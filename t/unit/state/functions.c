@@ -206,7 +206,7 @@ stop(const char *what)
 
     ngx_mcp_zone_lock(&zone);
 
-    while (ngx_mcp_topic_reclaim_locked(&zone, 1)) { /* void */ }
+    env_topics_end_locked(&zone);
 
     while (ngx_mcp_group_sweep_locked(&zone) == NGX_AGAIN) { /* void */ }
 
@@ -1438,6 +1438,102 @@ alone_tests(void)
 }
 
 
+/* topics of callers without a session */
+
+static void
+alone_topic_tests(void)
+{
+    size_t                   len;
+    uint64_t                 after, at;
+    ngx_str_t                endpoint, tenant, uri, str;
+    ngx_uint_t               n, missed;
+    ngx_mcp_ref_t            ref, more;
+    ngx_mcp_event_t          e;
+    ngx_mcp_topic_t          t;
+    ngx_mcp_caller_t         ann, bob;
+    ngx_mcp_topic_info_t     list[NGX_MCP_TOPIC_LIST];
+    ngx_mcp_topic_cursor_t   cursor;
+    static u_char            buf[NGX_MCP_TOPIC_BYTES];
+    static u_char            texts[NGX_MCP_TOPIC_TEXTS];
+
+    start(ZONE_SIZE);
+
+    endpoint = env_str("e");
+    tenant = env_str("t");
+    uri = env_str("u:a");
+
+    memset(&ann, 0, sizeof(ann));
+    ann.endpoint = &endpoint;
+    ann.tenant = tenant;
+    ann.identity = env_str("ann");
+    ann.share = ann.identity;
+    bob = ann;
+    bob.identity = env_str("bob");
+    bob.share = bob.identity;
+
+    memset(&t, 0, sizeof(t));
+    t.uri = uri;
+    t.limit = 2;
+    t.share = 1;
+
+    ok(ngx_mcp_topic_find(&zone, &ann, &t, &ref) == NGX_DECLINED
+       && ngx_mcp_topics_wanted(&zone, &endpoint, &tenant) == NGX_DECLINED
+       && zone.sh->used[NGX_MCP_GROUP] == 0, "none without a session");
+
+    after = NGX_MCP_TOPIC_BEGIN;
+    ok(ngx_mcp_topic_watch(&zone, &ann, &t, &ref, &after) == NGX_OK
+       && ngx_mcp_topic_next(&zone, &ann, ref, 1, &after, buf, &len, &missed)
+          == NGX_AGAIN, "who waits makes it");
+    ok(ngx_mcp_topic_wanted(&zone, &endpoint, &tenant, &uri) == NGX_OK
+       && ngx_mcp_topics_wanted(&zone, &endpoint, &tenant) == NGX_OK,
+       "and wants it");
+    at = after;
+
+    memset(&e, 0, sizeof(e));
+    str = env_str("for bob");
+    e.parts = &str;
+    e.nparts = 1;
+    e.identity = bob.identity;
+    (void) ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL);
+    ok(ngx_mcp_topic_next(&zone, &ann, ref, 1, &after, buf, &len, &missed)
+       == NGX_AGAIN, "not what is for another");
+    ok(ngx_mcp_topic_next(&zone, &bob, ref, 0, &at, buf, &len, &missed)
+       == NGX_OK && len == 7, "who gets it");
+
+    cursor = (ngx_mcp_topic_cursor_t) { 0 };
+    ok(ngx_mcp_topic_list(&zone, &ann, &cursor, texts, list, &n) == NGX_DONE
+       && n == 0, "not listed");
+    cursor = (ngx_mcp_topic_cursor_t) { 0 };
+    ok(ngx_mcp_topic_list(&zone, &bob, &cursor, texts, list, &n) == NGX_DONE
+       && n == 1, "but for bob");
+
+    t.uri = env_str("u:b");
+    after = NGX_MCP_TOPIC_BEGIN;
+    ok(ngx_mcp_topic_watch(&zone, &ann, &t, &more, &after) == NGX_OK
+       && ngx_mcp_topic_next(&zone, &ann, more, 1, &after, buf, &len, &missed)
+          == NGX_AGAIN, "another one");
+    t.uri = env_str("u:c");
+    bob.share = env_str("new");
+    ok(ngx_mcp_topic_watch(&zone, &bob, &t, &more, &after) == NGX_BUSY,
+       "as many as there may be");
+    ok(env_check(&zone) == 0, "the zone is sound");
+
+    ngx_mcp_topic_unwatch(&zone, ref);
+    ok(ngx_mcp_topic_watch(&zone, &bob, &t, &more, &after) == NGX_OK,
+       "one that nobody waits for goes");
+    after = 0;
+    ok(ngx_mcp_topic_next(&zone, &ann, ref, 1, &after, buf, &len, &missed)
+       == NGX_DECLINED, "which is said");
+
+    env_time(ngx_current_msec + NGX_MCP_TOPIC_IDLE + 1);
+    while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
+    ok(zone.sh->used[NGX_MCP_TOPIC] == 0 && zone.sh->used[NGX_MCP_GROUP] == 0
+       && zone.sh->used[NGX_MCP_ACCOUNT] == 0, "nothing is left");
+
+    stop("topics without a session");
+}
+
+
 static void
 provider_tests(void)
 {
@@ -2224,8 +2320,8 @@ group_tests(void)
     endpoint = env_str("f");
     tenant = env_str("t1");
     serial_of = 0;
-    ok(ngx_mcp_group_sessions(&zone, &endpoint, &tenant) == 2
-       && ngx_mcp_group_sessions(&zone, &endpoint, &endpoint) == 0
+    ok(ngx_mcp_topics_wanted(&zone, &endpoint, &tenant) == NGX_OK
+       && ngx_mcp_topics_wanted(&zone, &endpoint, &endpoint) == NGX_DECLINED
        && ngx_mcp_group_tenants(&zone, &endpoint, &serial_of, pool, names)
           == 1 && names[0].len == 2 && memcmp(names[0].data, "t1", 2) == 0
        && ngx_mcp_group_tenants(&zone, &endpoint, &serial_of, pool, names)
@@ -4063,7 +4159,7 @@ kept_of(ngx_mcp_ref_t ref, const char *uri, uint64_t *after)
     static u_char    buf[NGX_MCP_TOPIC_BYTES];
 
     in = topic(uri);
-    rc = ngx_mcp_topic_watch(&zone, ref, &in, &t, after);
+    rc = ngx_mcp_topic_watch(&zone, env_caller(ref), &in, &t, after);
 
     if (rc != NGX_OK) {
         return rc == NGX_BUSY ? "busy" : "no";
@@ -4073,7 +4169,8 @@ kept_of(ngx_mcp_ref_t ref, const char *uri, uint64_t *after)
     any = 0;
 
     for ( ;; ) {
-        rc = ngx_mcp_topic_next(&zone, ref, t, 1, after, buf, &len, &missed);
+        rc = ngx_mcp_topic_next(&zone, env_caller(ref), t, 1, after, buf,
+                                &len, &missed);
         any |= missed;
 
         if (rc != NGX_OK) {
@@ -4107,7 +4204,8 @@ topics_of(ngx_mcp_ref_t ref)
     *p = '\0';
 
     do {
-        rc = ngx_mcp_topic_list(&zone, ref, &cursor, texts, list, &n);
+        rc = ngx_mcp_topic_list(&zone, env_caller(ref), &cursor, texts, list,
+                                &n);
 
         for (i = 0; i < n; i++) {
             p += snprintf(p, all + sizeof(all) - p, "%.*s ",
@@ -4171,7 +4269,7 @@ topic_list_tests(void)
     empty = 0;
 
     do {
-        rc = ngx_mcp_topic_list(&zone, a, &cursor, uris, list, &n);
+        rc = ngx_mcp_topic_list(&zone, env_caller(a), &cursor, uris, list, &n);
 
         wrong += (cursor.topics < 1000);
         empty += (n == 0);
@@ -4195,7 +4293,7 @@ topic_list_tests(void)
 
                 snprintf(text, sizeof(text), "u:%u", (unsigned) i);
                 t = topic(text);
-                (void) ngx_mcp_topic_find(&zone, a, &t, &ref);
+                (void) ngx_mcp_topic_find(&zone, env_caller(a), &t, &ref);
             }
 
             t = topic("u:1000");
@@ -4206,7 +4304,8 @@ topic_list_tests(void)
 
             snprintf(text, sizeof(text), "u:%u", (unsigned) next - 1);
             t = topic(text);
-            ok(ngx_mcp_topic_find(&zone, a, &t, &ref) == NGX_DECLINED,
+            ok(ngx_mcp_topic_find(&zone, env_caller(a), &t,
+                                  &ref) == NGX_DECLINED,
                "the topic where it stands goes");
         }
 
@@ -4244,7 +4343,8 @@ share_tests(void)
         t.share = i < 5000 ? 100000 : 2;
         after = NGX_MCP_TOPIC_BEGIN;
 
-        rc = ngx_mcp_topic_watch(&zone, i < 5000 ? a : b, &t, &ref, &after);
+        rc = ngx_mcp_topic_watch(&zone, env_caller(i < 5000 ? a : b), &t,
+                                 &ref, &after);
 
         if (rc != NGX_OK) {
             break;
@@ -4253,7 +4353,8 @@ share_tests(void)
         /* the others' share goes unused, this one waits for all of it */
 
         if (i >= 5000) {
-            (void) ngx_mcp_topic_next(&zone, b, ref, 1, &after, buf, &len,
+            (void) ngx_mcp_topic_next(&zone, env_caller(b), ref, 1, &after,
+                                      buf, &len,
                                       &missed);
         }
     }
@@ -4274,13 +4375,13 @@ share_tests(void)
     for (i = 0; i < 50000 && rc == NGX_OK; i++) {
         snprintf(text, sizeof(text), "v:%u", (unsigned) i);
         t.uri = env_str(text);
-        rc = ngx_mcp_topic_watch(&zone, b, &t, &ref, &after);
+        rc = ngx_mcp_topic_watch(&zone, env_caller(b), &t, &ref, &after);
     }
 
     ok(rc == NGX_ERROR, "no room for topic %u", (unsigned) i);
 
     t.uri = env_str("u:0");
-    ok(ngx_mcp_topic_watch(&zone, b, &t, &ref, &after) == NGX_OK,
+    ok(ngx_mcp_topic_watch(&zone, env_caller(b), &t, &ref, &after) == NGX_OK,
        "but for one that is there");
 
     stop("shares of topics");
@@ -4436,17 +4537,18 @@ share_lease_tests(void)
     key[2] = env_str("key 2");
     key[3] = env_str("key 3");
 
-    ok(ngx_mcp_session_lease(&zone, &key[0], a, 1, 2) == NGX_OK
-       && ngx_mcp_session_lease(&zone, &key[0], a, 1, 2) == NGX_OK
-       && ngx_mcp_session_lease(&zone, &key[1], a, 1, 2) == NGX_BUSY,
+    ok(ngx_mcp_topic_lease(&zone, &key[0], env_caller(a), 1, 2) == NGX_OK
+       && ngx_mcp_topic_lease(&zone, &key[0], env_caller(a), 1, 2) == NGX_OK
+       && ngx_mcp_topic_lease(&zone, &key[1], env_caller(a), 1, 2) == NGX_BUSY,
        "a session's share of leases");
 
-    ok(ngx_mcp_session_lease(&zone, &key[1], b, 2, 2) == NGX_OK
-       && ngx_mcp_session_lease(&zone, &key[2], b, 2, 2) == NGX_DECLINED,
+    ok(ngx_mcp_topic_lease(&zone, &key[1], env_caller(b), 2, 2) == NGX_OK
+       && ngx_mcp_topic_lease(&zone, &key[2], env_caller(b), 2,
+                              2) == NGX_DECLINED,
        "its tenant's");
 
     ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
-    ok(ngx_mcp_session_lease(&zone, &key[3], b, 2, 2) == NGX_ABORT,
+    ok(ngx_mcp_topic_lease(&zone, &key[3], env_caller(b), 2, 2) == NGX_ABORT,
        "an ended session is no full zone");
 
     ngx_mcp_zone_lock(&zone);
@@ -4629,7 +4731,8 @@ topic_tests(void)
     add("e", "gone", "u:old", "old");
     add("e", "gone", "u:new", "new");
     env_time(ngx_current_msec + 50000);
-    ok(ngx_mcp_topic_find(&zone, more, &t, &ref) == NGX_OK, "it is read");
+    ok(ngx_mcp_topic_find(&zone, env_caller(more), &t, &ref) == NGX_OK,
+       "it is read");
     add("e", "gone", "u:1", "1");
     add("e", "gone", "u:2", "2");
     is(topics_of(more), "u:old u:1 u:2 ", "another one goes");
@@ -4649,7 +4752,7 @@ topic_tests(void)
     ok(ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL) == NGX_OK
        && kept("updated") == 0, "another resource is not kept unasked");
     after = NGX_MCP_TOPIC_BEGIN;
-    ok(ngx_mcp_topic_watch(&zone, a, &t, &ref, &after) == NGX_OK
+    ok(ngx_mcp_topic_watch(&zone, env_caller(a), &t, &ref, &after) == NGX_OK
        && ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL)
           == NGX_OK && kept("updated") == 1,
        "but from the first who waits on");
@@ -4660,20 +4763,23 @@ topic_tests(void)
     t.share = 1;
     t.uri = env_str("file:///y");
     after = mark;
-    ok(ngx_mcp_topic_watch(&zone, b, &t, &more, &after) == NGX_OK,
+    ok(ngx_mcp_topic_watch(&zone, env_caller(b), &t, &more, &after) == NGX_OK,
        "another session's share");
     t.uri = env_str("file:///z");
-    ok(ngx_mcp_topic_watch(&zone, b, &t, &more, &after) == NGX_OK
-       && ngx_mcp_topic_next(&zone, b, more, 1, &after, buf, &len, &missed)
+    ok(ngx_mcp_topic_watch(&zone, env_caller(b), &t, &more, &after) == NGX_OK
+       && ngx_mcp_topic_next(&zone, env_caller(b), more, 1, &after, buf, &len,
+                             &missed)
           == NGX_AGAIN, "one in place of another");
     t.uri = env_str("file:///y");
-    ok(ngx_mcp_topic_watch(&zone, b, &t, &more, &after) == NGX_BUSY,
+    ok(ngx_mcp_topic_watch(&zone, env_caller(b), &t, &more,
+                           &after) == NGX_BUSY,
        "not in place of one that is waited for");
     ngx_mcp_topic_unwatch(&zone, more);
     t.uri = env_str("file:///x");
     t.share = 3;
 
-    while (ngx_mcp_topic_next(&zone, a, ref, 1, &after, buf, &len, &missed)
+    while (ngx_mcp_topic_next(&zone, env_caller(a), ref, 1, &after, buf, &len,
+                              &missed)
            == NGX_OK) { /* void */ }
 
     ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri) == NGX_OK,
@@ -4681,9 +4787,10 @@ topic_tests(void)
     ngx_mcp_topic_unwatch(&zone, ref);
     ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri) == NGX_DECLINED,
        "for as long");
-    ok(ngx_mcp_topic_find(&zone, a, &t, &ref) == NGX_OK, "found");
+    ok(ngx_mcp_topic_find(&zone, env_caller(a), &t, &ref) == NGX_OK, "found");
     t = topic("u:none");
-    ok(ngx_mcp_topic_find(&zone, a, &t, &ref) == NGX_DECLINED, "not found");
+    ok(ngx_mcp_topic_find(&zone, env_caller(a), &t, &ref) == NGX_DECLINED,
+       "not found");
 
     /* a group without sessions */
 
@@ -5181,6 +5288,7 @@ main(void)
     call_tests();
     provider_tests();
     alone_tests();
+    alone_topic_tests();
     line_tests();
     wanted_tests();
     gap_tests();

@@ -738,15 +738,40 @@ op_topic_wait(void)
 
     after = NGX_MCP_TOPIC_BEGIN;
 
-    if (ngx_mcp_topic_watch(&zone, victim,
+    if (ngx_mcp_topic_watch(&zone, env_caller(victim),
                             topic_of(env_str("events://3/latest")), &ref,
                             &after)
         == NGX_OK)
     {
-        (void) ngx_mcp_topic_next(&zone, victim, ref, 1, &after, buf, &len,
-                                  &missed);
+        (void) ngx_mcp_topic_next(&zone, env_caller(victim), ref, 1, &after,
+                                  buf, &len, &missed);
         ngx_mcp_topic_unwatch(&zone, ref);
     }
+}
+
+
+/* in a group that is not there yet */
+
+static void
+op_topic_wait_alone(void)
+{
+    uint64_t          after;
+    ngx_str_t         endpoint;
+    ngx_mcp_ref_t     ref;
+    ngx_mcp_caller_t  caller;
+
+    endpoint = env_str("alone");
+
+    memset(&caller, 0, sizeof(caller));
+    caller.endpoint = &endpoint;
+    caller.tenant = env_str("t");
+    caller.share = env_str("s");
+
+    after = NGX_MCP_TOPIC_BEGIN;
+
+    (void) ngx_mcp_topic_watch(&zone, &caller,
+                               topic_of(env_str("events://3/latest")), &ref,
+                               &after);
 }
 
 
@@ -1077,7 +1102,7 @@ op_lease_want(void)
     ngx_str_t  key;
 
     key = env_str("wanted");
-    ngx_mcp_session_lease(&zone, &key, victim, 2, 2);
+    ngx_mcp_topic_lease(&zone, &key, env_caller(victim), 2, 2);
 
     key.data = big;
     key.len = 1000;
@@ -1874,6 +1899,7 @@ static step_op_t  ops[] = {
     { "topic_add of a new one", op_topic_new, 5, NULL, 0, NULL },
     { "topic_add that evicts", op_topic_evict, 5, NULL, 0, NULL },
     { "topic_watch, topic_next", op_topic_wait, 5, NULL, 0, NULL },
+    { "topic_watch, alone", op_topic_wait_alone, 5, NULL, 0, NULL },
     { "topic_subscribe", op_topic_subscribe, 5, NULL, 0, NULL },
     { "topic_sweep", op_topic_idle, 5, NULL, 0, NULL },
     { "knowledge", op_knowledge, 5, NULL, 0, NULL },
@@ -2034,7 +2060,7 @@ survive(step_op_t *op)
 
     ngx_mcp_zone_lock(&copy);
 
-    while (ngx_mcp_topic_reclaim_locked(&copy, 1)) { /* void */ }
+    env_topics_end_locked(&copy);
 
     while (ngx_mcp_group_sweep_locked(&copy) == NGX_AGAIN) { /* void */ }
 
