@@ -4,6 +4,8 @@
 #include "ngx_mcp_list.h"
 
 
+static ngx_int_t ngx_http_mcp_event_kind(ngx_http_mcp_address_t *to,
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool);
 static ngx_int_t ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_rule_t *rule,
     ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out, ngx_pool_t *pool);
@@ -149,7 +151,53 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
         result = NGX_OK;
     }
 
+    if (bridge->invalidate == NULL && bridge->topics && to->topic.len == 0
+        && ngx_http_mcp_event_kind(to, bridge, in, pool) == NGX_ERROR)
+    {
+        return NGX_ERROR;
+    }
+
     return result;
+}
+
+
+/*
+ * Without rules of its own, an event is also one of the topic that has the name
+ * of its kind, as soon as somebody has asked for that.
+ */
+
+static ngx_int_t
+ngx_http_mcp_event_kind(ngx_http_mcp_address_t *to,
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool)
+{
+    ngx_int_t                rc;
+    ngx_mcp_rule_t           rule;
+    ngx_mcp_delivery_t      *d;
+    ngx_mcp_notification_t   out;
+
+    ngx_memzero(&rule, sizeof(ngx_mcp_rule_t));
+    ngx_memzero(&out, sizeof(ngx_mcp_notification_t));
+
+    rule.action = NGX_MCP_RULE_RESOURCE;
+
+    rc = ngx_http_mcp_topic_of_kind(bridge, to, pool, in, &rule.value);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (ngx_http_mcp_event_add_updated(to, &rule.value, pool) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (bridge->coalesce == 0) {
+        return NGX_OK;
+    }
+
+    d = to->deliveries.elts;
+    d += to->deliveries.nelts - 1;
+
+    return ngx_http_mcp_event_coalesce(d, bridge, &rule, in, &out, pool);
 }
 
 

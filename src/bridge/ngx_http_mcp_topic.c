@@ -217,6 +217,43 @@ ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
 
 
 ngx_int_t
+ngx_http_mcp_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_mcp_invalidate_t *in,
+    ngx_str_t *uri)
+{
+    ngx_int_t            rc;
+    ngx_str_t            topic;
+    ngx_mcp_delivery_t  *d;
+
+    rc = ngx_http_mcp_topic_uri(&in->kind, pool, uri);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (ngx_mcp_topic_exists(bridge->zone, &bridge->endpoint, to->tenant, uri)
+        != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    topic = to->topic;
+    to->topic = *uri;
+
+    rc = ngx_http_mcp_topic_keep(bridge, to, pool, &in->text);
+
+    to->topic = topic;
+
+    if (rc == NGX_OK) {
+        d = to->deliveries.elts;
+        d[to->deliveries.nelts - 1].topic.asked = 1;
+    }
+
+    return rc;
+}
+
+
+ngx_int_t
 ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
     ngx_str_t *text)
 {

@@ -50,6 +50,15 @@ ngx_int_t ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_str_t *text);
 
 /*
+ * The URI of the topic that has the name of an event's kind, from pool, and a
+ * delivery that adds the event to it, if it is there: NGX_OK; NGX_DECLINED: it
+ * is not; NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_http_mcp_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_mcp_invalidate_t *in,
+    ngx_str_t *uri);
+
+/*
  * The raw result of resources/read.  NGX_OK; NGX_DECLINED: there is no such
  * topic; NGX_ERROR: no memory.
  */

@@ -347,7 +347,8 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
     if (d->topic.uri.len) {
         head->how |= NGX_MCP_SEND_TOPIC
                      | (d->topic.other ? NGX_MCP_SEND_OTHER : 0)
-                     | (d->topic.quiet ? NGX_MCP_SEND_QUIET : 0);
+                     | (d->topic.quiet ? NGX_MCP_SEND_QUIET : 0)
+                     | (d->topic.asked ? NGX_MCP_SEND_ASKED : 0);
         head->limit = (uint32_t) d->topic.limit;
         out->uri = d->topic.uri;
 
@@ -537,9 +538,10 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
     g = ngx_mcp_block(zone, cur->ref.block);
 
-    if (how & NGX_MCP_SEND_OTHER) {
-        return ngx_mcp_topic_other_locked(zone, g, &out->uri) ? NGX_OK
-                                                              : NGX_AGAIN;
+    if (how & (NGX_MCP_SEND_OTHER|NGX_MCP_SEND_ASKED)) {
+        return ngx_mcp_topic_there_locked(zone, g, &out->uri,
+                                          (how & NGX_MCP_SEND_OTHER) != 0)
+               ? NGX_OK : NGX_AGAIN;
     }
 
     return (g->sessions || how & NGX_MCP_SEND_TOPIC) ? NGX_OK : NGX_AGAIN;
@@ -1227,6 +1229,7 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             topic.limit = out->head.limit;
             topic.other = ((how & NGX_MCP_SEND_OTHER) != 0);
             topic.quiet = ((how & NGX_MCP_SEND_QUIET) != 0);
+            topic.asked = ((how & NGX_MCP_SEND_ASKED) != 0);
 
             sessions = 0;
             rc = ngx_mcp_topic_keep_locked(zone, g, &topic, &out->in, room);

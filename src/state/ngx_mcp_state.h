@@ -349,9 +349,9 @@ ngx_int_t ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in,
     ngx_uint_t room);
 
-/* whether somebody asked for that resource */
-ngx_uint_t ngx_mcp_topic_other_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_str_t *uri);
+/* whether there is that topic, or another resource */
+ngx_uint_t ngx_mcp_topic_there_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_str_t *uri, ngx_uint_t other);
 
 
 /* upstream sessions, and the DELETEs that are due for them */

@@ -278,6 +278,8 @@ typedef struct {
 #define NGX_MCP_TOPIC_OTHER      0x01     /* no topic */
 #define NGX_MCP_TOPIC_ANNOUNCED  0x02
 
+#define NGX_MCP_TOPIC_URIS       256
+
 /* text: URI */
 
 typedef struct {
@@ -293,6 +295,7 @@ typedef struct {
     ngx_mcp_links_sh_t      age;          /* among all, used last at the end */
     uint32_t                bytes;
     uint32_t                subscribers;
+    uint32_t                place;        /* in the counts of URIs */
 } ngx_mcp_topic_sh_t;
 
 
@@ -539,6 +542,7 @@ typedef struct {
 #define NGX_MCP_SEND_QUIET     0x20
 #define NGX_MCP_SEND_GAP       0x40
 #define NGX_MCP_SEND_COUNTED   0x80       /* the text has the count */
+#define NGX_MCP_SEND_ASKED     0x100      /* to a topic that is there */
 
 /* the flags that a window compares */
 #define NGX_MCP_SEND_KEY                                                      \
@@ -683,6 +687,9 @@ struct ngx_mcp_root_sh_s {
 
     /* written without the lock (ngx_mcp_provider.h) */
     uint64_t                  providers[NGX_MCP_PROVIDERS];
+
+    /* topics and other resources, by their URIs; read without the lock */
+    uint32_t                  uris[NGX_MCP_TOPIC_URIS];
 
     ngx_mcp_metric_sh_t     metric[];
 };

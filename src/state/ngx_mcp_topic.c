@@ -23,6 +23,10 @@
     ((ngx_uint_t) (((t)->rec.flags & NGX_MCP_TOPIC_OTHER) != 0))
 
 
+#define ngx_mcp_topic_place(zone, uri)                                        \
+    ((uint32_t) (ngx_mcp_hash(zone, uri, NULL) % NGX_MCP_TOPIC_URIS))
+
+
 /* a session, or, where that is NULL, a caller without one */
 
 typedef struct {
@@ -62,6 +66,9 @@ static void ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_sh_t *t);
 static ngx_uint_t ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_reader_t *reader, ngx_mcp_event_sh_t *e);
+static ngx_int_t ngx_mcp_topic_search(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *uri,
+    ngx_uint_t in_use);
 static void ngx_mcp_topic_dirty_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g);
 static void ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone,
@@ -99,7 +106,10 @@ ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     t->bytes += e->rec.len;
     t->time = ngx_mcp_now();
 
-    ngx_mcp_topic_used_locked(zone, t);
+    if (!topic->asked) {
+        ngx_mcp_topic_used_locked(zone, t);
+    }
+
     ngx_mcp_watch_ring_locked(zone, t->watch, ngx_mcp_number(zone, t));
 
     if (!topic->other && !topic->quiet
@@ -116,14 +126,14 @@ ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 ngx_uint_t
-ngx_mcp_topic_other_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_str_t *uri)
+ngx_mcp_topic_there_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_str_t *uri, ngx_uint_t other)
 {
     ngx_mcp_topic_sh_t  *t;
 
     t = ngx_mcp_topic_lookup_locked(zone, g, uri);
 
-    return t && ngx_mcp_topic_other(t);
+    return t && ngx_mcp_topic_other(t) == other;
 }
 
 
@@ -200,6 +210,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     t->rec.flags = topic->other ? NGX_MCP_TOPIC_OTHER : 0;
     t->serial = ++zone->sh->stamp;
     t->order = t->serial;
+    t->place = ngx_mcp_topic_place(zone, &topic->uri);
     t->used = ngx_current_msec;
 
     /* it may have been one of those */
@@ -211,6 +222,9 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_commit_locked(zone, t, NGX_MCP_TOPIC);
 
     ngx_mcp_hash_insert_locked(zone, t);
+    ngx_mcp_touch(zone, &zone->root->uris[t->place]);
+    zone->root->uris[t->place]++;
+
     ngx_mcp_touch(zone, g);
     ngx_mcp_list_append(zone, &g->topics[topic->other], n, NGX_MCP_LINKS);
     ngx_mcp_list_append(zone, &zone->root->topics, n,
@@ -414,6 +428,9 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     ngx_mcp_list_remove(zone, &g->topics[other], n, NGX_MCP_LINKS);
     ngx_mcp_list_remove(zone, &zone->root->topics, n,
                         offsetof(ngx_mcp_topic_sh_t, age));
+    ngx_mcp_touch(zone, &zone->root->uris[t->place]);
+    zone->root->uris[t->place]--;
+
     ngx_mcp_touch(zone, g);
     g->ntopics[other]--;
 
@@ -997,28 +1014,49 @@ ngx_int_t
 ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri)
 {
-    ngx_uint_t           wanted;
+    return ngx_mcp_topic_search(zone, endpoint, tenant, uri, 1);
+}
+
+
+ngx_int_t
+ngx_mcp_topic_exists(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_str_t *uri)
+{
+    volatile uint32_t  *count;
+
+    count = &zone->root->uris[ngx_mcp_topic_place(zone, uri)];
+
+    return *count ? ngx_mcp_topic_search(zone, endpoint, tenant, uri, 0)
+                  : NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_mcp_topic_search(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_str_t *uri, ngx_uint_t in_use)
+{
+    ngx_uint_t           found;
     ngx_mcp_ref_t        ref;
     ngx_mcp_groups_t     groups;
     ngx_mcp_group_sh_t  *g;
     ngx_mcp_topic_sh_t  *t;
 
-    wanted = 0;
+    found = 0;
 
     ngx_mcp_groups_init(&groups, endpoint, tenant);
 
-    while (!wanted && ngx_mcp_groups_next(zone, &groups, &ref) == NGX_OK) {
+    while (!found && ngx_mcp_groups_next(zone, &groups, &ref) == NGX_OK) {
 
         ngx_mcp_zone_lock(zone);
 
         g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
         t = g ? ngx_mcp_topic_lookup_locked(zone, g, uri) : NULL;
-        wanted = t && ngx_mcp_topic_in_use(zone, t);
+        found = t && (!in_use || ngx_mcp_topic_in_use(zone, t));
 
         ngx_mcp_zone_unlock(zone);
     }
 
-    return wanted ? NGX_OK : NGX_DECLINED;
+    return found ? NGX_OK : NGX_DECLINED;
 }
 
 

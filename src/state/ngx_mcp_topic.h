@@ -40,6 +40,8 @@ typedef struct {
     ngx_uint_t              share;        /* of them per session, at least 1 */
     unsigned                other:1;      /* another resource */
     unsigned                quiet:1;      /* new ones are not announced */
+    unsigned                asked:1;      /* only where it is there, which it
+                                             does not make longer */
 } ngx_mcp_topic_t;
 
 
@@ -96,7 +98,11 @@ void ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 ngx_int_t ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri);
 
-/* likewise any topic of a group, or whether it has sessions */
+/* likewise whether one is there, wanted or not; fast where none is anywhere */
+ngx_int_t ngx_mcp_topic_exists(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_str_t *uri);
+
+/* whether any topic of a group is wanted, or the group has sessions */
 ngx_int_t ngx_mcp_topics_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
