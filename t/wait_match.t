@@ -95,9 +95,69 @@ like($r->{result}{content}[0]{text}, qr/either match or match_params/,
      'one of the two');
 
 
-# many that wait for other events cost little more than one
+# each of several that wait gets what it waits for, and nothing else
 
 my ($w) = $t->workers;
+my $d = $t->session;
+
+my %want = (
+    (map { ("n $_" => { match => { n => $_ } }) } 1 .. 4),
+    'n 2, too' => { match => { n => 2 } },
+    'n 3 in z' => { match => { n => 3, in => 'z' } },
+    'in z, n 3' => { match => { in => 'z', n => 3 } },
+    'other fields' => { match => { m => 1, n => 1 } },
+    'x' => { event_name => 'x' },
+    'y, n 4' => { event_name => 'y', match => { n => 4 } },
+    'none' => { match => { n => 99 } },
+);
+
+my %waiting = map { ($_ => start_wait({ topic => 'd', %{ $want{$_} } })) }
+    keys %want;
+
+wait_for { $t->status->{calls}{running} == keys %want };
+
+publish_d({ n => $_ }) for 10 .. 49;                    # 32 are kept
+publish_d({ n => 2, name => 'n2' });
+publish_d({ n => 3, in => 'y', name => 'n3' });
+publish_d({ n => 4, name => 'n4' });
+publish_d({ n => 3, payload => { in => 'z' }, name => 'z' });
+publish_d({ n => 4, params => { event => 'y' }, name => 'no y' });
+publish_d({ n => 4, event => 'y', event_name => 'z', name => 'y' });
+publish_d({ kind => 'x', event => 'w', name => 'x' });
+publish_d({ n => 1, m => 2, name => 'n1' });
+publish_d({ n => 1, m => 1, name => 'm' });
+
+my %names = ('n 1' => 'n1', 'n 2' => 'n2', 'n 2, too' => 'n2', 'n 3' => 'n3',
+             'n 4' => 'n4', 'n 3 in z' => 'z', 'in z, n 3' => 'z',
+             'other fields' => 'm', 'y, n 4' => 'y', 'x' => 'x');
+
+for (sort keys %names) {
+    $r = ended($waiting{$_});
+    is($r->{event}{name}, $names{$_}, "it waits for $_");
+    ok(!$r->{missed}, 'and has missed nothing');
+}
+
+wait_for { $t->status->{calls}{running} == 1 };
+publish_d({ n => 99, name => 'last' });
+is(ended($waiting{none})->{event}{name}, 'last', 'one waits for long');
+ok(!ended($waiting{none})->{missed}, 'and has missed nothing');
+
+my $late = start_wait({ topic => 'd', match => { n => 100 },
+                        after => ended($waiting{none})->{position},
+                        timeout_seconds => 1 });
+
+wait_for { $t->status->{calls}{running} == 1 };
+publish_d({ n => $_ }) for 10 .. 49;
+publish_d({ name => 'end' });
+$r = ended($late);
+ok($r->{timeout} && !$r->{missed}, 'time is over, and nothing was missed');
+is($r->{position},
+   wait_for_event({ topic => 'd', match => { name => 'end' } })->{position},
+   'up to the last event');
+
+
+# many that wait for other events cost little more than one
+
 my $one = cost('one', 1);
 my $all = cost('all', 60);
 
@@ -142,6 +202,32 @@ sub cost {
     $waits->delete;
     wait_for { $t->status->{calls}{running} == 0 };
     return $after - $before;
+}
+
+
+# a call that waits in the first worker
+
+sub start_wait {
+    my ($arguments) = @_;
+
+    return { conn => $d->send_only(
+        $d->message('tools/call', {
+            name => 'wait_for_event', arguments => $arguments
+        }), conn => $t->conn_on_worker($w)) };
+}
+
+
+sub ended {
+    my ($call) = @_;
+
+    $call->{answer} ||= $d->read_response($call->{conn}->response('POST'))
+        ->{messages}[-1]{result}{structuredContent};
+    return $call->{answer};
+}
+
+
+sub publish_d {
+    $t->publish({ topic => 'd', %{ $_[0] } });
 }
 
 

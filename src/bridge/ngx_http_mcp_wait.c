@@ -11,17 +11,56 @@
 #define NGX_HTTP_MCP_WAIT_LEVELS  3
 
 
-typedef struct ngx_http_mcp_waits_s  ngx_http_mcp_waits_t;
+/* members of an event that name it */
+#define NGX_HTTP_MCP_WAIT_NAMES   4
 
 
-/* a topic that is waited for in this worker */
+typedef struct ngx_http_mcp_waits_s        ngx_http_mcp_waits_t;
+typedef struct ngx_http_mcp_wait_shape_s   ngx_http_mcp_wait_shape_t;
+
+
+/*
+ * A topic that is waited for in this worker.  An event is read once, and is
+ * looked up with each shape, however many wait.
+ */
 
 struct ngx_http_mcp_watch_s {
-    ngx_rbtree_node_t         node;
-    ngx_http_mcp_waits_t     *waits;
-    ngx_mcp_ref_t             topic;
-    ngx_queue_t               waiters;    /* but for those that are due */
-    ngx_uint_t                count;      /* of all */
+    ngx_rbtree_node_t           node;
+    ngx_http_mcp_waits_t       *waits;
+    ngx_mcp_ref_t               topic;
+    ngx_queue_t                 rung;     /* it may have news */
+    uint64_t                    seen;     /* position of the last event that
+                                             was looked up */
+    ngx_queue_t                 shapes;
+    ngx_queue_t                 done;     /* shapes, with the event behind */
+    ngx_rbtree_t                tree;     /* of both */
+    ngx_rbtree_node_t           sentinel;
+    ngx_queue_t                 waiters;
+    ngx_uint_t                  is_rung;
+};
+
+
+/* waiters whose filters have the same members */
+
+struct ngx_http_mcp_wait_shape_s {
+    ngx_rbtree_node_t           node;     /* key: hash of what follows */
+    ngx_queue_t                 queue;
+    ngx_rbtree_t                filters;
+    ngx_rbtree_node_t           sentinel;
+    ngx_uint_t                  count;    /* of filters */
+    ngx_uint_t                  named;
+    ngx_uint_t                  n;
+    uint64_t                    paths[][NGX_HTTP_MCP_WAIT_LEVELS];
+};
+
+
+/* waiters whose filters have the same values, as far as a hash tells that */
+
+struct ngx_http_mcp_wait_filter_s {
+    ngx_rbtree_node_t           node;     /* key: the hash */
+    ngx_http_mcp_wait_shape_t  *shape;
+    ngx_queue_t                 waiters;  /* but for those that are due */
+    ngx_uint_t                  count;    /* of all */
 };
 
 
@@ -37,13 +76,21 @@ typedef struct {
 } ngx_http_mcp_wait_cached_t;
 
 
+/* the values are hashes with a seed */
+
+#define ngx_http_mcp_wait_mix(hash, value)                                    \
+    (((hash) ^ (value)) * 0x9e3779b97f4a7c15ULL + ((hash) >> 29))
+
+
 /* of a worker and zone */
 
 struct ngx_http_mcp_waits_s {
     ngx_mcp_zone_t             *zone;
     uint64_t                    seed;
+    uint64_t                    names[NGX_HTTP_MCP_WAIT_NAMES];
     ngx_rbtree_t                watches;
     ngx_rbtree_node_t           sentinel;
+    ngx_queue_t                 rung;     /* watches */
     ngx_queue_t                 due;      /* waiters */
     ngx_event_t                 turn;
     ngx_http_mcp_wait_cached_t  cache[NGX_HTTP_MCP_WAIT_CACHED];
@@ -58,10 +105,12 @@ static ngx_int_t ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w);
 static ngx_int_t ngx_http_mcp_wait_watch(ngx_http_mcp_wait_t *w);
 static ngx_int_t ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w);
 static void ngx_http_mcp_wait_leave(ngx_http_mcp_wait_t *w);
+static void ngx_http_mcp_watch_settle(ngx_http_mcp_watch_t *watch);
 static void ngx_http_mcp_wait_end(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 static void ngx_http_mcp_wait_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_wait_turn(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w);
+static void ngx_http_mcp_wait_shorten(ngx_queue_t *queue);
 static ngx_http_mcp_waits_t *ngx_http_mcp_waits(ngx_mcp_zone_t *zone);
 static ngx_http_mcp_watch_t *ngx_http_mcp_watch_find(
     ngx_http_mcp_waits_t *waits, ngx_mcp_ref_t topic);
@@ -69,23 +118,39 @@ static ngx_int_t ngx_http_mcp_watch_compare(ngx_http_mcp_watch_t *watch,
     ngx_mcp_ref_t topic);
 static void ngx_http_mcp_watch_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
-static void ngx_http_mcp_watch_due(ngx_http_mcp_watch_t *watch);
-static void ngx_http_mcp_wait_shorten(ngx_queue_t *queue);
+static void ngx_http_mcp_watch_ring(ngx_http_mcp_watch_t *watch);
+static void ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch,
+    ngx_msec_t start);
+static void ngx_http_mcp_watch_seen(ngx_http_mcp_watch_t *watch,
+    uint64_t position);
+static void ngx_http_mcp_watch_all_due(ngx_http_mcp_watch_t *watch);
+static ngx_http_mcp_wait_filter_t *ngx_http_mcp_wait_filter(
+    ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w);
+static ngx_http_mcp_wait_shape_t *ngx_http_mcp_wait_shape(
+    ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w);
+static void ngx_http_mcp_wait_shape_settle(ngx_http_mcp_watch_t *watch,
+    ngx_http_mcp_wait_shape_t *shape);
+static void ngx_http_mcp_wait_shape_look(ngx_http_mcp_watch_t *watch,
+    ngx_http_mcp_wait_shape_t *shape, ngx_mcp_json_index_t *index,
+    uint64_t position);
+static void ngx_http_mcp_wait_shape_due(ngx_http_mcp_watch_t *watch,
+    ngx_http_mcp_wait_shape_t *shape, uint64_t hash, uint64_t position);
+static void ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position);
+static void *ngx_http_mcp_wait_node(ngx_rbtree_t *tree, uint64_t hash);
 static ngx_int_t ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w,
     ngx_str_t *event);
-static ngx_mcp_json_index_t *ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w,
-    ngx_str_t *event);
+static ngx_uint_t ngx_http_mcp_wait_value(ngx_mcp_json_index_t *index,
+    uint64_t *paths, uint64_t *value);
+static ngx_mcp_json_index_t *ngx_http_mcp_wait_index(
+    ngx_http_mcp_waits_t *waits, uint64_t position, ngx_str_t *event);
 static void ngx_http_mcp_wait_cache_clear(ngx_http_mcp_waits_t *waits);
 
 
-/* members of an event that name it */
-
-static ngx_str_t  ngx_http_mcp_wait_names[] = {
+static ngx_str_t  ngx_http_mcp_wait_names[NGX_HTTP_MCP_WAIT_NAMES] = {
     ngx_string("\"event_name\""),
     ngx_string("\"event\""),
     ngx_string("\"kind\""),
-    ngx_string("\"method\""),
-    ngx_null_string
+    ngx_string("\"method\"")
 };
 
 
@@ -149,23 +214,25 @@ ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w)
     ngx_uint_t                  i;
     ngx_http_mcp_wait_field_t  *want;
 
+    w->shape_hash = 0;
+    w->filter_hash = 0;
+
     if (w->name.len) {
         w->name_hash = ngx_mcp_json_index_value(w->waits->seed, &w->name);
-    }
-
-    if (w->match.len == 0) {
-        return NGX_OK;
-    }
-
-    w->wants = ngx_palloc(w->pool, NGX_HTTP_MCP_WAIT_FIELDS
-                                   * sizeof(ngx_http_mcp_wait_field_t));
-    if (w->wants == NULL) {
-        return NGX_ERROR;
+        w->shape_hash = 1;
     }
 
     rest = w->match;
 
-    while (w->nmatch_fields < NGX_HTTP_MCP_WAIT_FIELDS
+    if (rest.len) {
+        w->wants = ngx_palloc(w->pool, NGX_HTTP_MCP_WAIT_FIELDS
+                                       * sizeof(ngx_http_mcp_wait_field_t));
+        if (w->wants == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    while (rest.len && w->nmatch_fields < NGX_HTTP_MCP_WAIT_FIELDS
            && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK)
     {
         want = &w->wants[w->nmatch_fields++];
@@ -177,6 +244,13 @@ ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w)
         }
 
         want->value = ngx_mcp_json_index_value(w->waits->seed, &value);
+
+        w->shape_hash = ngx_http_mcp_wait_mix(w->shape_hash, want->paths[0]);
+        w->filter_hash = ngx_http_mcp_wait_mix(w->filter_hash, want->value);
+    }
+
+    if (w->name.len) {
+        w->filter_hash = ngx_http_mcp_wait_mix(w->filter_hash, w->name_hash);
     }
 
     return NGX_OK;
@@ -199,7 +273,8 @@ ngx_http_mcp_wait_stop(ngx_http_mcp_wait_t *w)
 static ngx_int_t
 ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
 {
-    ngx_http_mcp_watch_t  *watch;
+    ngx_http_mcp_watch_t        *watch;
+    ngx_http_mcp_wait_filter_t  *filter;
 
     watch = ngx_http_mcp_watch_find(w->waits, w->ref);
 
@@ -212,16 +287,32 @@ ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
         watch->node.key = w->ref.block;
         watch->waits = w->waits;
         watch->topic = w->ref;
-        watch->count = 0;
+        watch->seen = w->after;
+        watch->is_rung = 0;
 
+        ngx_queue_init(&watch->shapes);
+        ngx_queue_init(&watch->done);
         ngx_queue_init(&watch->waiters);
+        ngx_rbtree_init(&watch->tree, &watch->sentinel,
+                        ngx_rbtree_insert_value);
         ngx_rbtree_insert(&w->waits->watches, &watch->node);
     }
 
-    watch->count++;
+    filter = ngx_http_mcp_wait_filter(watch, w);
+
+    if (filter == NULL) {
+        ngx_http_mcp_watch_settle(watch);
+        return NGX_ERROR;
+    }
+
+    filter->count++;
+
     w->watch = watch;
+    w->filter = filter;
+    w->due = 0;
 
     ngx_queue_insert_tail(&watch->waiters, &w->queue);
+    ngx_queue_insert_tail(&filter->waiters, &w->same);
 
     return NGX_OK;
 }
@@ -230,21 +321,167 @@ ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
 static void
 ngx_http_mcp_wait_leave(ngx_http_mcp_wait_t *w)
 {
-    ngx_http_mcp_watch_t  *watch;
+    ngx_http_mcp_watch_t        *watch;
+    ngx_http_mcp_wait_shape_t   *shape;
+    ngx_http_mcp_wait_filter_t  *filter;
 
     watch = w->watch;
+    filter = w->filter;
+    shape = filter->shape;
+
     w->watch = NULL;
+    w->filter = NULL;
 
     ngx_queue_remove(&w->queue);
+    ngx_queue_remove(&w->same);
 
-    if (--watch->count) {
+    if (--filter->count == 0) {
+        ngx_rbtree_delete(&shape->filters, &filter->node);
+        ngx_free(filter);
+
+        shape->count--;
+        ngx_http_mcp_wait_shape_settle(watch, shape);
+    }
+
+    ngx_http_mcp_watch_settle(watch);
+}
+
+
+/* it goes with the last waiter */
+
+static void
+ngx_http_mcp_watch_settle(ngx_http_mcp_watch_t *watch)
+{
+    if (!ngx_queue_empty(&watch->waiters)) {
         return;
+    }
+
+    if (watch->is_rung) {
+        ngx_queue_remove(&watch->rung);
     }
 
     ngx_mcp_topic_unwatch(watch->waits->zone, watch->topic);
 
     ngx_rbtree_delete(&watch->waits->watches, &watch->node);
     ngx_free(watch);
+}
+
+
+/* finds or makes it; NULL: no memory */
+
+static ngx_http_mcp_wait_filter_t *
+ngx_http_mcp_wait_filter(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
+{
+    ngx_http_mcp_wait_shape_t   *shape;
+    ngx_http_mcp_wait_filter_t  *filter;
+
+    shape = ngx_http_mcp_wait_shape(watch, w);
+
+    if (shape == NULL) {
+        return NULL;
+    }
+
+    filter = ngx_http_mcp_wait_node(&shape->filters, w->filter_hash);
+
+    if (filter) {
+        return filter;
+    }
+
+    filter = ngx_alloc(sizeof(ngx_http_mcp_wait_filter_t), ngx_cycle->log);
+
+    if (filter == NULL) {
+        ngx_http_mcp_wait_shape_settle(watch, shape);
+        return NULL;
+    }
+
+    filter->node.key = (ngx_rbtree_key_t) w->filter_hash;
+    filter->shape = shape;
+    filter->count = 0;
+
+    ngx_queue_init(&filter->waiters);
+    ngx_rbtree_insert(&shape->filters, &filter->node);
+    shape->count++;
+
+    return filter;
+}
+
+
+static ngx_http_mcp_wait_shape_t *
+ngx_http_mcp_wait_shape(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
+{
+    size_t                      len;
+    ngx_uint_t                  i;
+    ngx_http_mcp_wait_shape_t  *shape;
+
+    shape = ngx_http_mcp_wait_node(&watch->tree, w->shape_hash);
+
+    if (shape) {
+        return shape;
+    }
+
+    len = sizeof(ngx_http_mcp_wait_shape_t)
+          + w->nmatch_fields * sizeof(shape->paths[0]);
+
+    shape = ngx_alloc(len, ngx_cycle->log);
+    if (shape == NULL) {
+        return NULL;
+    }
+
+    shape->node.key = (ngx_rbtree_key_t) w->shape_hash;
+    shape->count = 0;
+    shape->named = (w->name.len != 0);
+    shape->n = w->nmatch_fields;
+
+    for (i = 0; i < shape->n; i++) {
+        ngx_memcpy(shape->paths[i], w->wants[i].paths,
+                   sizeof(shape->paths[i]));
+    }
+
+    ngx_rbtree_init(&shape->filters, &shape->sentinel,
+                    ngx_rbtree_insert_value);
+
+    ngx_rbtree_insert(&watch->tree, &shape->node);
+    ngx_queue_insert_tail(&watch->shapes, &shape->queue);
+
+    return shape;
+}
+
+
+/* it goes with the last filter */
+
+static void
+ngx_http_mcp_wait_shape_settle(ngx_http_mcp_watch_t *watch,
+    ngx_http_mcp_wait_shape_t *shape)
+{
+    if (shape->count == 0) {
+        ngx_rbtree_delete(&watch->tree, &shape->node);
+        ngx_queue_remove(&shape->queue);
+        ngx_free(shape);
+    }
+}
+
+
+/* the node, which a structure begins with, or NULL */
+
+static void *
+ngx_http_mcp_wait_node(ngx_rbtree_t *tree, uint64_t hash)
+{
+    ngx_rbtree_key_t    key;
+    ngx_rbtree_node_t  *node;
+
+    key = (ngx_rbtree_key_t) hash;
+    node = tree->root;
+
+    while (node != tree->sentinel) {
+
+        if (key == node->key) {
+            return node;
+        }
+
+        node = (key < node->key) ? node->left : node->right;
+    }
+
+    return NULL;
 }
 
 
@@ -325,6 +562,12 @@ ngx_http_mcp_wait_timeout(ngx_event_t *ev)
 
     w = ev->data;
 
+    /* the events up to there were not for it */
+
+    if (!w->due) {
+        w->after = ngx_max(w->after, w->watch->seen);
+    }
+
     ngx_http_mcp_wait_end(w, ngx_http_mcp_wait_search(w));
 }
 
@@ -332,6 +575,7 @@ ngx_http_mcp_wait_timeout(ngx_event_t *ev)
 static ngx_http_mcp_waits_t *
 ngx_http_mcp_waits(ngx_mcp_zone_t *zone)
 {
+    ngx_uint_t             i;
     ngx_http_mcp_waits_t  *waits;
 
     waits = zone->ctx[NGX_MCP_CTX_WAITS];
@@ -350,6 +594,13 @@ ngx_http_mcp_waits(ngx_mcp_zone_t *zone)
                   ^ ((uint64_t) ngx_random() << 11)
                   ^ (uint64_t) ngx_pid;
 
+    for (i = 0; i < NGX_HTTP_MCP_WAIT_NAMES; i++) {
+        waits->names[i] = ngx_mcp_json_index_path(waits->seed,
+                                                 &ngx_http_mcp_wait_levels[0],
+                                                 &ngx_http_mcp_wait_names[i]);
+    }
+
+    ngx_queue_init(&waits->rung);
     ngx_queue_init(&waits->due);
 
     ngx_rbtree_init(&waits->watches, &waits->sentinel,
@@ -449,7 +700,7 @@ ngx_http_mcp_wait_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
         watch = ngx_http_mcp_watch_find(waits, topic);
 
         if (watch) {
-            ngx_http_mcp_watch_due(watch);
+            ngx_http_mcp_watch_ring(watch);
         }
 
         return;
@@ -459,20 +710,18 @@ ngx_http_mcp_wait_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
          node;
          node = ngx_rbtree_next(&waits->watches, node))
     {
-        ngx_http_mcp_watch_due((ngx_http_mcp_watch_t *) node);
+        ngx_http_mcp_watch_ring((ngx_http_mcp_watch_t *) node);
     }
 }
 
 
 static void
-ngx_http_mcp_watch_due(ngx_http_mcp_watch_t *watch)
+ngx_http_mcp_watch_ring(ngx_http_mcp_watch_t *watch)
 {
-    if (ngx_queue_empty(&watch->waiters)) {
-        return;
+    if (!watch->is_rung) {
+        watch->is_rung = 1;
+        ngx_queue_insert_tail(&watch->waits->rung, &watch->rung);
     }
-
-    ngx_queue_add(&watch->waits->due, &watch->waiters);
-    ngx_queue_init(&watch->waiters);
 
     ngx_post_event(&watch->waits->turn, &ngx_posted_events);
 }
@@ -491,10 +740,23 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
 
     start = ngx_http_mcp_turn_now();
 
-    while (!ngx_queue_empty(&waits->due)) {
+    do {
+        if (ngx_queue_empty(&waits->due)) {
+
+            if (ngx_queue_empty(&waits->rung)) {
+                ngx_http_mcp_wait_cache_clear(waits);
+                return;
+            }
+
+            q = ngx_queue_head(&waits->rung);
+            ngx_http_mcp_watch_look(ngx_queue_data(q, ngx_http_mcp_watch_t,
+                                                   rung),
+                                    start);
+            continue;
+        }
 
         q = ngx_queue_head(&waits->due);
-        w = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
+        w = ngx_queue_data(q, ngx_http_mcp_wait_t, same);
 
         rc = ngx_http_mcp_wait_search(w);
 
@@ -506,17 +768,175 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
             ngx_http_mcp_wait_end(w, rc);
         }
 
+    } while (!ngx_http_mcp_turn_over(start));
+
+    ngx_post_event(ev, &ngx_posted_next_events);
+}
+
+
+/* looks the next event up, or goes on with it in another turn */
+
+static void
+ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch, ngx_msec_t start)
+{
+    uint64_t                    position;
+    ngx_int_t                   rc;
+    ngx_str_t                   event;
+    ngx_uint_t                  missed;
+    ngx_queue_t                *q;
+    ngx_mcp_json_index_t       *index;
+    ngx_http_mcp_waits_t       *waits;
+    ngx_http_mcp_wait_shape_t  *shape;
+
+    waits = watch->waits;
+    event.data = waits->text;
+    position = watch->seen;
+    index = NULL;
+
+    rc = ngx_mcp_topic_any(waits->zone, watch->topic, &position, event.data,
+                           &event.len, &missed);
+
+    if (rc == NGX_OK && !missed) {
+        index = ngx_http_mcp_wait_index(waits, position, &event);
+    }
+
+    if (index == NULL) {
+
+        ngx_queue_remove(&watch->rung);
+        watch->is_rung = 0;
+
+        if (rc != NGX_AGAIN || missed) {
+            ngx_http_mcp_watch_all_due(watch);
+            ngx_http_mcp_watch_seen(watch, position);
+        }
+
+        return;
+    }
+
+    while (!ngx_queue_empty(&watch->shapes)) {
+
+        q = ngx_queue_head(&watch->shapes);
+        shape = ngx_queue_data(q, ngx_http_mcp_wait_shape_t, queue);
+
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&watch->done, q);
+
+        ngx_http_mcp_wait_shape_look(watch, shape, index, position);
+
         if (ngx_http_mcp_turn_over(start)) {
             break;
         }
     }
 
-    if (!ngx_queue_empty(&waits->due)) {
-        ngx_post_event(ev, &ngx_posted_next_events);
+    if (ngx_queue_empty(&watch->shapes)) {
+        ngx_http_mcp_watch_seen(watch, position);
+    }
+}
+
+
+/* the next event is looked up with all shapes again */
+
+static void
+ngx_http_mcp_watch_seen(ngx_http_mcp_watch_t *watch, uint64_t position)
+{
+    watch->seen = position;
+
+    if (!ngx_queue_empty(&watch->done)) {
+        ngx_queue_add(&watch->shapes, &watch->done);
+        ngx_queue_init(&watch->done);
+    }
+}
+
+
+/* each finds out for itself: the topic is another one, or events were lost */
+
+static void
+ngx_http_mcp_watch_all_due(ngx_http_mcp_watch_t *watch)
+{
+    ngx_queue_t          *q;
+    ngx_http_mcp_wait_t  *w;
+
+    for (q = ngx_queue_head(&watch->waiters);
+         q != ngx_queue_sentinel(&watch->waiters);
+         q = ngx_queue_next(q))
+    {
+        w = ngx_queue_data(q, ngx_http_mcp_wait_t, queue);
+
+        if (!w->due) {
+            ngx_http_mcp_wait_due(w, watch->seen);
+        }
+    }
+}
+
+
+/* those of its filters that have the values of the event are due */
+
+static void
+ngx_http_mcp_wait_shape_look(ngx_http_mcp_watch_t *watch,
+    ngx_http_mcp_wait_shape_t *shape, ngx_mcp_json_index_t *index,
+    uint64_t position)
+{
+    uint64_t    hash, value;
+    ngx_uint_t  i;
+
+    hash = 0;
+
+    for (i = 0; i < shape->n; i++) {
+
+        if (!ngx_http_mcp_wait_value(index, shape->paths[i], &value)) {
+            return;
+        }
+
+        hash = ngx_http_mcp_wait_mix(hash, value);
+    }
+
+    if (!shape->named) {
+        ngx_http_mcp_wait_shape_due(watch, shape, hash, position);
         return;
     }
 
-    ngx_http_mcp_wait_cache_clear(waits);
+    for (i = 0; i < NGX_HTTP_MCP_WAIT_NAMES; i++) {
+
+        if (ngx_mcp_json_index_find(index, watch->waits->names[i], &value)) {
+            value = ngx_http_mcp_wait_mix(hash, value);
+            ngx_http_mcp_wait_shape_due(watch, shape, value, position);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_wait_shape_due(ngx_http_mcp_watch_t *watch,
+    ngx_http_mcp_wait_shape_t *shape, uint64_t hash, uint64_t position)
+{
+    ngx_queue_t                 *q;
+    ngx_http_mcp_wait_filter_t  *filter;
+
+    filter = ngx_http_mcp_wait_node(&shape->filters, hash);
+
+    if (filter == NULL) {
+        return;
+    }
+
+    while (!ngx_queue_empty(&filter->waiters)) {
+        q = ngx_queue_head(&filter->waiters);
+
+        ngx_http_mcp_wait_due(ngx_queue_data(q, ngx_http_mcp_wait_t, same),
+                              position - 1);
+    }
+}
+
+
+/* what was published up to the position is not for it */
+
+static void
+ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position)
+{
+    w->due = 1;
+    w->after = ngx_max(w->after, position);
+
+    ngx_queue_remove(&w->same);
+    ngx_queue_insert_tail(&w->waits->due, &w->same);
 }
 
 
@@ -526,8 +946,10 @@ static ngx_int_t
 ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w)
 {
     if (ngx_http_mcp_watch_compare(w->watch, w->ref) == 0) {
-        ngx_queue_remove(&w->queue);
-        ngx_queue_insert_tail(&w->watch->waiters, &w->queue);
+        w->due = 0;
+
+        ngx_queue_remove(&w->same);
+        ngx_queue_insert_tail(&w->filter->waiters, &w->same);
 
         return NGX_AGAIN;
     }
@@ -551,8 +973,6 @@ ngx_http_mcp_wait_drain(ngx_mcp_zone_t *zone)
     if (waits == NULL) {
         return;
     }
-
-    ngx_http_mcp_wait_shorten(&waits->due);
 
     if (waits->watches.root == &waits->sentinel) {
         return;
@@ -599,8 +1019,7 @@ ngx_http_mcp_wait_shorten(ngx_queue_t *queue)
 static ngx_int_t
 ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
 {
-    uint64_t               path, value;
-    ngx_str_t             *member;
+    uint64_t               value;
     ngx_uint_t             i, n;
     ngx_mcp_json_index_t  *index;
 
@@ -608,38 +1027,29 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
         return NGX_OK;
     }
 
-    index = ngx_http_mcp_wait_index(w, event);
+    index = ngx_http_mcp_wait_index(w->waits, w->after, event);
     if (index == NULL) {
         return NGX_ERROR;
     }
 
-    for (member = ngx_http_mcp_wait_names; w->name.len; member++) {
+    for (i = 0; w->name.len; i++) {
 
-        if (member->len == 0) {
+        if (i == NGX_HTTP_MCP_WAIT_NAMES) {
             return NGX_DECLINED;
         }
 
-        path = ngx_mcp_json_index_path(w->waits->seed,
-                                       &ngx_http_mcp_wait_levels[0], member);
-
-        if (ngx_mcp_json_index_find(index, path, &value)
+        if (ngx_mcp_json_index_find(index, w->waits->names[i], &value)
             && value == w->name_hash)
         {
             break;
         }
     }
 
-    value = 0;
-
     for (n = 0; n < w->nmatch_fields; n++) {
 
-        for (i = 0; i < NGX_HTTP_MCP_WAIT_LEVELS; i++) {
-            if (ngx_mcp_json_index_find(index, w->wants[n].paths[i], &value)) {
-                break;
-            }
-        }
-
-        if (i == NGX_HTTP_MCP_WAIT_LEVELS || value != w->wants[n].value) {
+        if (!ngx_http_mcp_wait_value(index, w->wants[n].paths, &value)
+            || value != w->wants[n].value)
+        {
             return NGX_DECLINED;
         }
     }
@@ -648,18 +1058,37 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
 }
 
 
+/* of the member at the first level that has it; 0: none has */
+
+static ngx_uint_t
+ngx_http_mcp_wait_value(ngx_mcp_json_index_t *index, uint64_t *paths,
+    uint64_t *value)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_MCP_WAIT_LEVELS; i++) {
+        if (ngx_mcp_json_index_find(index, paths[i], value)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 /* made once for all who wait; NULL: no memory */
 
 static ngx_mcp_json_index_t *
-ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w, ngx_str_t *event)
+ngx_http_mcp_wait_index(ngx_http_mcp_waits_t *waits, uint64_t position,
+    ngx_str_t *event)
 {
     ngx_uint_t                   size;
     ngx_mcp_json_field_t        *fields;
     ngx_http_mcp_wait_cached_t  *kept;
 
-    kept = &w->waits->cache[w->after % NGX_HTTP_MCP_WAIT_CACHED];
+    kept = &waits->cache[position % NGX_HTTP_MCP_WAIT_CACHED];
 
-    if (kept->position == w->after) {
+    if (kept->position == position) {
         return &kept->index;
     }
 
@@ -674,9 +1103,9 @@ ngx_http_mcp_wait_index(ngx_http_mcp_wait_t *w, ngx_str_t *event)
         ngx_free(kept->index.fields);
     }
 
-    kept->position = w->after;
+    kept->position = position;
 
-    ngx_mcp_json_index(&kept->index, event, w->waits->seed, fields, size);
+    ngx_mcp_json_index(&kept->index, event, waits->seed, fields, size);
 
     return &kept->index;
 }

@@ -24,6 +24,7 @@
 typedef struct ngx_http_mcp_wait_s   ngx_http_mcp_wait_t;
 typedef struct ngx_http_mcp_watch_s  ngx_http_mcp_watch_t;
 typedef struct ngx_http_mcp_wait_field_s   ngx_http_mcp_wait_field_t;
+typedef struct ngx_http_mcp_wait_filter_s  ngx_http_mcp_wait_filter_t;
 
 struct ngx_http_mcp_wait_s {
     ngx_mcp_zone_t           *zone;
@@ -47,14 +48,19 @@ struct ngx_http_mcp_wait_s {
     ngx_uint_t                missed;     /* some before it may be lost */
 
     /* private */
-    ngx_queue_t                   queue;
+    ngx_queue_t                   queue;      /* of the watch */
+    ngx_queue_t                   same;       /* of the filter, or if due */
     ngx_mcp_ref_t                 ref;
     ngx_event_t                   timer;
     struct ngx_http_mcp_waits_s  *waits;
     ngx_http_mcp_watch_t         *watch;      /* NULL: it does not wait */
+    ngx_http_mcp_wait_filter_t   *filter;
     ngx_http_mcp_wait_field_t    *wants;      /* what match says */
     ngx_uint_t                    nmatch_fields;
     uint64_t                      name_hash;  /* what name says */
+    uint64_t                      shape_hash;
+    uint64_t                      filter_hash;
+    unsigned                      due:1;      /* an event may be for it */
 };
 
 

@@ -46,6 +46,9 @@ static ngx_int_t ngx_mcp_topic_reserve_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_reader_t *reader, ngx_mcp_topic_t *topic);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_reader_t *reader, ngx_mcp_topic_t *topic);
+static ngx_int_t ngx_mcp_topic_next_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_topic_reader_t *reader, ngx_mcp_ref_t topic, ngx_uint_t wait,
+    uint64_t *after, u_char *buf, size_t *len, ngx_uint_t *missed);
 static uint32_t ngx_mcp_topic_hash(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone,
@@ -886,10 +889,7 @@ ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
     size_t *len, ngx_uint_t *missed)
 {
-    uint32_t                 n;
     ngx_int_t                rc;
-    ngx_mcp_event_sh_t      *e;
-    ngx_mcp_topic_sh_t      *t;
     ngx_mcp_topic_reader_t   reader;
 
     *missed = 0;
@@ -899,11 +899,50 @@ ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_zone_lock(zone);
 
     rc = ngx_mcp_topic_reader_locked(zone, &reader);
+
+    rc = (rc == NGX_OK) ? ngx_mcp_topic_next_locked(zone, &reader, topic, wait,
+                                                    after, buf, len, missed)
+                        : NGX_DONE;
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_topic_any(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic, uint64_t *after,
+    u_char *buf, size_t *len, ngx_uint_t *missed)
+{
+    ngx_int_t  rc;
+
+    *missed = 0;
+
+    ngx_mcp_zone_lock(zone);
+
+    rc = ngx_mcp_topic_next_locked(zone, NULL, topic, 1, after, buf, len,
+                                   missed);
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* reader is NULL: whoever may see it */
+
+static ngx_int_t
+ngx_mcp_topic_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_reader_t *reader,
+    ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
+    size_t *len, ngx_uint_t *missed)
+{
+    uint32_t             n;
+    ngx_mcp_event_sh_t  *e;
+    ngx_mcp_topic_sh_t  *t;
+
     t = ngx_mcp_record(zone, topic, NGX_MCP_TOPIC);
 
-    if (rc != NGX_OK || t == NULL) {
-        ngx_mcp_zone_unlock(zone);
-        return (rc == NGX_OK) ? NGX_DECLINED : NGX_DONE;
+    if (t == NULL) {
+        return NGX_DECLINED;
     }
 
     if (*after < t->lost) {
@@ -920,14 +959,12 @@ ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 
         *after = e->stamp;
 
-        if (!ngx_mcp_topic_visible_locked(zone, &reader, e)) {
+        if (reader && !ngx_mcp_topic_visible_locked(zone, reader, e)) {
             continue;
         }
 
         *len = ngx_min(e->rec.len, NGX_MCP_TOPIC_BYTES);
         ngx_mcp_text_read(zone, e, 0, buf, *len);
-
-        ngx_mcp_zone_unlock(zone);
 
         return NGX_OK;
     }
@@ -935,8 +972,6 @@ ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     if (wait) {
         ngx_mcp_watch_locked(zone, t->watch);
     }
-
-    ngx_mcp_zone_unlock(zone);
 
     return NGX_AGAIN;
 }

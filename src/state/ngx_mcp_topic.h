@@ -88,6 +88,13 @@ ngx_int_t ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
     size_t *len, ngx_uint_t *missed);
 
+/*
+ * Likewise the next one, whoever may see it, with "wait"; NGX_OK, NGX_AGAIN or
+ * NGX_DECLINED.
+ */
+ngx_int_t ngx_mcp_topic_any(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic,
+    uint64_t *after, u_char *buf, size_t *len, ngx_uint_t *missed);
+
 /* nobody waits in this worker any more */
 void ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 

@@ -169,7 +169,8 @@ waits() {
     $same "$load" -p "$port" $work wait "$n" 5 > "$dir/waited"
 
     for what in "a call begins to wait" "and gets its event" \
-        "meanwhile an event of another topic"
+        "meanwhile an event of another topic" \
+        "and one of this topic that none waits for"
     do
         read -r a b
         growth_row "$what, $n | 100, us" "$a" "$b"

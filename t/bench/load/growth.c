@@ -325,14 +325,14 @@ typedef struct {
     int         n;
     session_t  *sessions;
     conn_t     *conns;
-    double     *us[3];
+    double     *us[4];
 } waiters_t;
 
 
 static const char  waiting[] =
     "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":"
     "{\"name\":\"wait_for_event\",\"arguments\":{\"topic\":\"this\","
-    "\"after\":%llu,\"timeout_seconds\":600}}}";
+    "\"after\":%llu,\"timeout_seconds\":600%s}}}";
 
 
 /* the position behind which they wait is in the last answer */
@@ -370,21 +370,31 @@ waiters_open(side_t *side, waiters_t *w)
 }
 
 
-/* the calls begin, and are there when another request has been answered */
+/*
+ * The calls begin, and are there when another request has been answered; if
+ * "each", each waits for another value of a member.
+ */
 
 static double
-waiters_start(side_t *side, waiters_t *w, conn_t *c, unsigned long long after)
+waiters_start(side_t *side, waiters_t *w, conn_t *c, unsigned long long after,
+    int each)
 {
     int         i, n;
-    char        text[1024], body[512];
+    char        text[1024], body[512], match[64];
     double      spent;
     session_t  *s;
 
-    snprintf(body, sizeof(body), waiting, after);
+    match[0] = '\0';
     spent = workers_time();
 
     for (i = 0; i < w->n; i++) {
         s = &w->sessions[i];
+
+        if (each) {
+            snprintf(match, sizeof(match), ",\"match\":{\"n\":%d}", i);
+        }
+
+        snprintf(body, sizeof(body), waiting, after, match);
 
         n = snprintf(text, sizeof(text),
                      "POST %s HTTP/1.1\r\nHost: localhost\r\n"
@@ -402,6 +412,25 @@ waiters_start(side_t *side, waiters_t *w, conn_t *c, unsigned long long after)
     pause_until(now() + 100000);
 
     return (workers_time() - spent) / w->n / 1e3;
+}
+
+
+/* us of the workers for an event */
+
+static double
+waiters_publish(conn_t *c, const char *event)
+{
+    int     i;
+    double  spent;
+
+    spent = workers_time();
+
+    for (i = 0; i < ROUND; i++) {
+        put(c->fd, event, strlen(event));
+        answer_wait(c);
+    }
+
+    return (workers_time() - spent) / ROUND / 1e3;
 }
 
 
@@ -433,7 +462,7 @@ growth_wait(char **argv)
 
         waiters_open(side, w);
 
-        for (k = 0; k < 3; k++) {
+        for (k = 0; k < 4; k++) {
             w->us[k] = calloc(rounds, sizeof(double));
         }
 
@@ -443,16 +472,8 @@ growth_wait(char **argv)
                      "{\"topic\":\"this\",\"text\":\"of a usual size\"}");
 
         for (j = 0; j < rounds; j++) {
-            w->us[0][j] = waiters_start(side, w, &c, after);
-
-            spent = workers_time();
-
-            for (k = 0; k < ROUND; k++) {
-                put(c.fd, other, strlen(other));
-                answer_wait(&c);
-            }
-
-            w->us[2][j] = (workers_time() - spent) / ROUND / 1e3;
+            w->us[0][j] = waiters_start(side, w, &c, after, 0);
+            w->us[2][j] = waiters_publish(&c, other);
 
             spent = workers_time();
             put(c.fd, event, strlen(event));
@@ -466,9 +487,15 @@ growth_wait(char **argv)
             w->us[1][j] = (workers_time() - spent) / w->n / 1e3;
             after = position(&w->conns[0]);
         }
+
+        waiters_start(side, w, &c, after, 1);
+
+        for (j = 0; j < rounds; j++) {
+            w->us[3][j] = waiters_publish(&c, event);
+        }
     }
 
-    for (k = 0; k < 3; k++) {
+    for (k = 0; k < 4; k++) {
         printf("%.2f %.2f\n", median(all[0].us[k], rounds),
                median(all[1].us[k], rounds));
     }
