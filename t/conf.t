@@ -282,6 +282,27 @@ is($code, 0, 'the same name for both') or diag($text);
     conf => $two =~ s/zone=main%%NAME%%/zone=more/r);
 is($code, 0, 'another zone') or diag($text);
 
+my $both = $two =~ s/%%NAME%%; / name=b; %%SECOND%% /r
+                =~ s/zone=main; }/zone=main name=b; %%FIRST%% }/r;
+
+for (['', 'the same', 0],
+     ['mcp_upstream up /_other;', 'another location', 1],
+     ['mcp_upstream other /_up;', 'another name', 1],
+     ['mcp_upstream up /_up prefix=p;', 'another prefix', 1],
+     ['mcp_upstream up /_up; mcp_upstream more /_more;', 'one more', 1],
+     ['mcp_upstream up /_up; mcp_list_cache on;', 'other lists', 1])
+{
+    my ($second, $name, $refused) = @$_;
+
+    ($code, $text) = $t->check(
+        conf => $both =~ s/%%FIRST%%/mcp_upstream up \/_up;/r
+                      =~ s/%%SECOND%%/$second || 'mcp_upstream up \/_up;'/er);
+    is($code, $refused, "one endpoint at two locations: $name")
+        or diag($text);
+    like($text, qr/(nginx\.conf:\d+.*){2}"name=b".*differ; write the same/,
+         'both places and the remedy') if $refused;
+}
+
 ($code, $text) = $t->check(conf => <<'EOF');
 server { %%LISTEN%% location = /mcp { mcp_endpoint zone=main; } }
 mcp_zone zone=main:2m;

@@ -21,6 +21,8 @@ static char *ngx_http_mcp_merge_endpoint(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static char *ngx_http_mcp_merge_upstreams(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
+static ngx_int_t ngx_http_mcp_conf_same(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *first, ngx_http_mcp_loc_conf_t *second);
 static void ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
@@ -671,6 +673,11 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
             }
 
             if (eps[i]->named && eps[j]->named) {
+
+                if (ngx_http_mcp_conf_same(cf, eps[j], eps[i]) != NGX_OK) {
+                    return NGX_ERROR;
+                }
+
                 eps[i]->bridge.duplicate = 1;
                 eps[j]->bridge.topics |= eps[i]->bridge.topics;
                 eps[i]->bridge.topics = eps[j]->bridge.topics;
@@ -696,6 +703,73 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
     ngx_http_mcp_conf_warn_access(cf, mmcf);
 
     return NGX_OK;
+}
+
+
+/* two locations that are one endpoint have the same behind them */
+
+static ngx_int_t
+ngx_http_mcp_conf_same(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *first,
+    ngx_http_mcp_loc_conf_t *second)
+{
+    ngx_str_t                 *keys[2];
+    ngx_uint_t                 i;
+    const char                *directive;
+    ngx_http_mcp_bridge_t     *a, *b;
+    ngx_http_mcp_upstream_t   *u, *v;
+
+    static ngx_str_t  none = ngx_null_string;
+
+    a = &first->bridge;
+    b = &second->bridge;
+
+    directive = "mcp_upstream";
+
+    if (a->router.n != b->router.n) {
+        goto differ;
+    }
+
+    for (i = 0; i < a->router.n; i++) {
+        u = &a->router.upstreams[i];
+        v = &b->router.upstreams[i];
+
+        if (!ngx_mcp_equal(&u->name, &v->name)
+            || !ngx_mcp_equal(&u->prefix, &v->prefix)
+            || u->protocol != v->protocol
+            || u->listen != v->listen
+            || u->probe != v->probe
+
+            /* what comes from there is for the sessions of both */
+
+            || ((u->listen || a->lists == NGX_HTTP_MCP_LIST_CACHE_ON)
+                && !ngx_mcp_equal(&u->uri.value, &v->uri.value)))
+        {
+            goto differ;
+        }
+    }
+
+    directive = "mcp_list_cache";
+
+    keys[0] = a->lists_key ? &a->lists_key->value : &none;
+    keys[1] = b->lists_key ? &b->lists_key->value : &none;
+
+    if (a->lists == b->lists && a->lists_kinds == b->lists_kinds
+        && ngx_mcp_equal(keys[0], keys[1]))
+    {
+        return NGX_OK;
+    }
+
+differ:
+
+    ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                  "\"mcp_endpoint\" in %s:%ui and in %s:%ui have the same "
+                  "\"name=%V\", but their \"%s\" directives differ; write "
+                  "the same in both, in the same order, or give one of them "
+                  "another \"name=\"",
+                  first->file, first->line, second->file, second->line,
+                  &second->name, directive);
+
+    return NGX_ERROR;
 }
 
 
