@@ -218,6 +218,21 @@ hears($_, 'tools') for qw(a a b b);
 quiet('once for each');
 
 
+# entries behind those of other upstreams change nothing that clients see
+
+my $changed = stat_of('unchanged');
+$up{c}->set(resources => 'r:c r:all=Other');
+said('c', 'resources');
+ok(wait_for { stat_of('unchanged') > $changed }, 'a hidden entry changes');
+quiet('and nobody is told');
+change('c', resources => 'r:c=New r:all=Other');
+hears($_, 'resources') for qw(a b);
+is(names('a', 'resources', 'uri'), 'r:all r:a r:c', 'one that is seen');
+$up{c}->set(resources => undef);
+said('c', 'resources');
+hears($_, 'resources') for qw(a b);
+
+
 # pages of one are walked whole
 
 $up{b}->set(paged => 1);

@@ -246,6 +246,32 @@ ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
 }
 
 
+ngx_str_t
+ngx_http_mcp_list_cache_view(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_ref_t audience, ngx_uint_t kind, ngx_pool_t *pool)
+{
+    ngx_str_t                 text;
+    ngx_http_mcp_list_copy_t  copy;
+
+    ngx_memzero(&copy, sizeof(ngx_http_mcp_list_copy_t));
+
+    copy.zone = bridge->zone;
+    copy.pool = pool;
+
+    ngx_str_null(&text);
+
+    if (ngx_mcp_list_get(bridge->zone, audience, &bridge->sources, kind,
+                         NGX_MCP_LIST_PEEK, &copy.list)
+        == NGX_OK
+        && ngx_http_mcp_list_cache_text(bridge, &copy) == NGX_OK)
+    {
+        text = copy.text;
+    }
+
+    return text;
+}
+
+
 static ngx_int_t
 ngx_http_mcp_list_cache_ask(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_ref_t audience, ngx_uint_t kind, ngx_uint_t partial,

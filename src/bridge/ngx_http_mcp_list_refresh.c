@@ -54,6 +54,8 @@ static ngx_int_t ngx_http_mcp_list_refresh_request(ngx_http_mcp_fetch_t *f);
 static void ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
     ngx_http_mcp_shared_answer_t *answer, void *data);
 static void ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f);
+static ngx_int_t ngx_http_mcp_list_refresh_put(ngx_http_mcp_fetch_t *f,
+    ngx_mcp_list_content_t *content);
 static void ngx_http_mcp_list_refresh_too_large(ngx_http_mcp_fetch_t *f);
 static void ngx_http_mcp_list_refresh_fail(ngx_http_mcp_fetch_t *f,
     const char *why);
@@ -477,8 +479,12 @@ ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f)
         return;
     }
 
-    rc = ngx_mcp_list_put(zone, r->part, f->kind, &content, f->signals,
-                          r->us->bridge->lists_ttl);
+    rc = ngx_mcp_list_confirm(zone, r->part, f->kind, &content, f->signals,
+                              r->us->bridge->lists_ttl);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_mcp_list_refresh_put(f, &content);
+    }
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp %V of \"%V\": %ui entries, %i",
@@ -501,6 +507,57 @@ ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f)
     f->large = 0;
 
     ngx_http_mcp_list_refresh_end(f);
+}
+
+
+/*
+ * As ngx_mcp_list_put().  Entries of one upstream may be hidden behind those of
+ * another one: clients are told of a change that they can see.
+ */
+
+static ngx_int_t
+ngx_http_mcp_list_refresh_put(ngx_http_mcp_fetch_t *f,
+    ngx_mcp_list_content_t *content)
+{
+    ngx_int_t                     rc;
+    ngx_str_t                     before, after;
+    ngx_uint_t                    compare;
+    ngx_mcp_zone_t               *zone;
+    ngx_http_mcp_bridge_t        *bridge;
+    ngx_http_mcp_list_refresh_t  *r;
+
+    r = f->refresh;
+    bridge = r->us->bridge;
+    zone = bridge->zone;
+
+    /* of a pair of kinds one may be told of for the other one, not kept */
+
+    compare = bridge->sources.n > 1
+              && bridge->lists_kinds == NGX_MCP_LIST_ALL
+              && !(ngx_mcp_list_dirty(zone, r->audience, r->part)
+                   & NGX_MCP_LIST_BIT(f->kind));
+
+    ngx_str_null(&before);
+
+    if (compare) {
+        before = ngx_http_mcp_list_cache_view(bridge, r->audience, f->kind,
+                                              f->pool);
+    }
+
+    rc = ngx_mcp_list_put(zone, r->part, f->kind, content, f->signals,
+                          bridge->lists_ttl);
+
+    if (rc == NGX_OK && before.data) {
+        after = ngx_http_mcp_list_cache_view(bridge, r->audience, f->kind,
+                                             f->pool);
+
+        if (after.data && ngx_mcp_equal(&before, &after)) {
+            ngx_mcp_list_hidden(zone, r->part, f->kind);
+            rc = NGX_DONE;
+        }
+    }
+
+    return rc;
 }
 
 

@@ -10,9 +10,6 @@ static void ngx_mcp_list_wanted_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a, ngx_mcp_list_state_sh_t *k);
 static ngx_uint_t ngx_mcp_list_signal_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_part_sh_t *p, ngx_uint_t kinds, ngx_uint_t others);
-static ngx_int_t ngx_mcp_list_confirm(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t part, ngx_uint_t kind, ngx_mcp_list_content_t *content,
-    uint32_t signals, ngx_msec_t ttl);
 static ngx_uint_t ngx_mcp_list_differs(ngx_mcp_zone_t *zone,
     ngx_mcp_list_state_sh_t *k, ngx_mcp_list_content_t *content);
 static ngx_mcp_audience_sh_t *ngx_mcp_list_part_locked(ngx_mcp_zone_t *zone,
@@ -59,8 +56,10 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         return rc;
     }
 
-    ngx_mcp_touch(zone, &a->asked);
-    a->asked = ngx_current_msec;
+    if (partial != NGX_MCP_LIST_PEEK) {
+        ngx_mcp_touch(zone, &a->asked);
+        a->asked = ngx_current_msec;
+    }
 
     list->version = a->versions[kind];
 
@@ -68,7 +67,9 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         p = ngx_mcp_block(zone, n);
         k = &p->lists[kind];
 
-        ngx_mcp_list_wanted_locked(zone, a, k);
+        if (partial != NGX_MCP_LIST_PEEK) {
+            ngx_mcp_list_wanted_locked(zone, a, k);
+        }
 
         if (k->content) {
             c = ngx_mcp_list_content(zone, k);
@@ -103,7 +104,8 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     /* clients see a list without these, here or from the upstreams */
 
-    for (n = (rc != NGX_AGAIN && list->missing && sources->n > 1)
+    for (n = (rc != NGX_AGAIN && partial != NGX_MCP_LIST_PEEK
+              && list->missing && sources->n > 1)
              ? a->parts.head : 0, i = 0;
          n;
          n = p->rec.links.next, i++)
@@ -467,12 +469,9 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
 }
 
 
-/*
- * A list that is as it was is not written again.  As ngx_mcp_list_put(), but
- * NGX_DECLINED: it is to be written.
- */
+/* a list that is as it was is not written again */
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
     ngx_msec_t ttl)
@@ -682,6 +681,24 @@ ngx_mcp_list_dirty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_zone_unlock(zone);
 
     return kinds;
+}
+
+
+void
+ngx_mcp_list_hidden(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind)
+{
+    ngx_mcp_part_sh_t  *p;
+
+    ngx_mcp_zone_lock(zone);
+
+    p = ngx_mcp_record(zone, part, NGX_MCP_PART);
+
+    if (p) {
+        ngx_mcp_touch(zone, &p->dirty);
+        p->dirty &= ~NGX_MCP_LIST_BIT(kind);
+    }
+
+    ngx_mcp_zone_unlock(zone);
 }
 
 

@@ -135,8 +135,11 @@ typedef struct {
  * Asks for a list.  NGX_OK; NGX_AGAIN: parts of it are being fetched for the
  * first time; NGX_DECLINED: it is not kept, ask the upstreams; NGX_ERROR: the
  * audience is gone, or has no parts of this configuration yet.
- * partial: what is being fetched is left out, if there is anything else.
+ * partial: what is being fetched is left out, if there is anything else;
+ * NGX_MCP_LIST_PEEK: likewise, but nobody asks.
  */
+#define NGX_MCP_LIST_PEEK  2
+
 ngx_int_t ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_sources_t *sources, ngx_uint_t kind, ngx_uint_t partial,
     ngx_mcp_list_t *list);
@@ -192,6 +195,14 @@ ngx_int_t ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_msec_t ttl);
 
 /*
+ * Whether a list that was fetched is the one that is kept: as above, but
+ * NGX_DECLINED: it is not, and is to be put.
+ */
+ngx_int_t ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
+    ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
+    ngx_msec_t ttl);
+
+/*
  * There is none that could be kept, or (absent) the upstream has no such list;
  * also for "ttl".
  */
@@ -208,6 +219,10 @@ void ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
  */
 ngx_uint_t ngx_mcp_list_dirty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_ref_t part);
+
+/* clients see no difference by what changed in this part */
+void ngx_mcp_list_hidden(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
+    ngx_uint_t kind);
 
 /*
  * Tells them: appends the event for the audience's sessions, and these kinds
