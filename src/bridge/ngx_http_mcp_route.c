@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_profile.h"
 #include "ngx_http_mcp_route.h"
 #include "ngx_http_mcp_list_cache.h"
 #include "ngx_mcp_provider.h"
@@ -172,16 +173,19 @@ ngx_http_mcp_route_next(ngx_http_mcp_bridge_t *bridge,
 
 /*
  * The first that was not asked yet.  One that tells of no updates takes any
- * subscription, as it is not told of it, so that it comes last.
+ * subscription, as it is not told of it, so that it comes behind those that do;
+ * nobody waits for one that may not answer while another one may have it.
  */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_route_seek(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t method_code, uint32_t asked)
 {
-    ngx_http_mcp_upstream_t  *u, *last;
+    ngx_uint_t                rank, best;
+    ngx_http_mcp_upstream_t  *u, *found;
 
-    last = NULL;
+    found = NULL;
+    best = 0;
 
     for (u = ngx_http_mcp_router_next(&bridge->router, NULL);
          u;
@@ -191,19 +195,29 @@ ngx_http_mcp_route_seek(ngx_http_mcp_bridge_t *bridge,
             continue;
         }
 
-        if ((method_code != NGX_MCP_METHOD_SUBSCRIBE
-             && method_code != NGX_MCP_METHOD_UNSUBSCRIBE)
-            || !ngx_http_mcp_updateless(u, &caller->tenant))
+        rank = 0;
+
+        if (!ngx_http_mcp_profile_answers(u, &caller->tenant)) {
+            rank = 2;
+
+        } else if ((method_code == NGX_MCP_METHOD_SUBSCRIBE
+                    || method_code == NGX_MCP_METHOD_UNSUBSCRIBE)
+                   && ngx_http_mcp_updateless(u, &caller->tenant))
         {
-            return u;
+            rank = 1;
         }
 
-        if (last == NULL) {
-            last = u;
+        if (found == NULL || rank < best) {
+            found = u;
+            best = rank;
+        }
+
+        if (best == 0) {
+            break;
         }
     }
 
-    return last;
+    return found;
 }
 
 

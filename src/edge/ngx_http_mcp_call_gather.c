@@ -4,12 +4,17 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_list_cache.h"
+#include "ngx_http_mcp_profile.h"
 #include "ngx_mcp_merge.h"
 #include "ngx_mcp_provider.h"
 
 
 /* ms; so much longer than the first one the others may take */
 #define NGX_HTTP_MCP_GATHER_TIMEOUT  5000
+
+/* likewise those that took longer, for a while; then as above */
+#define NGX_HTTP_MCP_GATHER_SILENT   200
+#define NGX_HTTP_MCP_GATHER_AGAIN    30000
 
 
 typedef enum {
@@ -44,6 +49,9 @@ typedef struct {
     ngx_http_mcp_exchange_t          *x;        /* whose headers the answer
                                                    has, or NULL */
     ngx_event_t                       timer;
+    unsigned                          listed:1;   /* somebody has answered */
+    unsigned                          hurried:1;  /* only those that were silent
+                                                     have not */
 } ngx_http_mcp_gather_t;
 
 
@@ -67,6 +75,7 @@ static void ngx_http_mcp_gather_done(ngx_http_mcp_upstream_request_t *ureq,
 static void ngx_http_mcp_gather_failed(ngx_http_mcp_gather_part_t *part,
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part);
+static void ngx_http_mcp_gather_wait(ngx_http_mcp_gather_t *gather);
 static void ngx_http_mcp_gather_timeout(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_gather_answer(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
@@ -515,11 +524,12 @@ ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part)
 
     if (--gather->running) {
 
-        if (part->state == NGX_HTTP_MCP_GATHER_LISTED
-            && call->state == NGX_HTTP_MCP_CALL_RUNNING
-            && !gather->timer.timer_set)
-        {
-            ngx_add_timer(&gather->timer, NGX_HTTP_MCP_GATHER_TIMEOUT);
+        if (part->state == NGX_HTTP_MCP_GATHER_LISTED) {
+            gather->listed = 1;
+        }
+
+        if (gather->listed && call->state == NGX_HTTP_MCP_CALL_RUNNING) {
+            ngx_http_mcp_gather_wait(gather);
         }
 
         return;
@@ -540,6 +550,38 @@ ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part)
                         : ngx_http_mcp_gather_answer(call, &reply);
 
     ngx_http_mcp_call_started(call, rc, &reply);
+}
+
+
+/* those that are still asked have so long */
+
+static void
+ngx_http_mcp_gather_wait(ngx_http_mcp_gather_t *gather)
+{
+    ngx_uint_t                       i;
+    ngx_http_mcp_upstream_worker_t  *w;
+
+    for (i = 0; i < gather->n; i++) {
+        w = gather->parts[i].upstream->worker;
+
+        if (gather->parts[i].ureq
+            && (w->silent == 0
+                || ngx_current_msec - w->silent > NGX_HTTP_MCP_GATHER_AGAIN))
+        {
+            break;
+        }
+    }
+
+    if (i == gather->n) {
+
+        if (!gather->hurried) {
+            gather->hurried = 1;
+            ngx_add_timer(&gather->timer, NGX_HTTP_MCP_GATHER_SILENT);
+        }
+
+    } else if (!gather->timer.timer_set) {
+        ngx_add_timer(&gather->timer, NGX_HTTP_MCP_GATHER_TIMEOUT);
+    }
 }
 
 
@@ -566,12 +608,19 @@ ngx_http_mcp_gather_timeout(ngx_event_t *ev)
             continue;
         }
 
-        ngx_log_error(NGX_LOG_ERR, c->log, 0,
-                      "mcp upstream \"%V\" has not answered %V %d s after "
-                      "another one; the list is served without it",
-                      &part->upstream->name,
-                      ngx_mcp_list_method(part->pages.kind),
-                      NGX_HTTP_MCP_GATHER_TIMEOUT / 1000);
+        if (!gather->hurried) {
+            ngx_log_error(NGX_LOG_ERR, c->log, 0,
+                          "mcp upstream \"%V\" has not answered %V %d s after "
+                          "another one; the list is served without it, and "
+                          "so are others as long as it does not answer",
+                          &part->upstream->name,
+                          ngx_mcp_list_method(part->pages.kind),
+                          NGX_HTTP_MCP_GATHER_TIMEOUT / 1000);
+
+            ngx_http_mcp_profile_silent(part->upstream,
+                                        &call->ctx->caller.tenant,
+                                        call->r->pool);
+        }
 
         ngx_http_mcp_upstream_request_abort(part->ureq);
     }

@@ -128,7 +128,6 @@ ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
     if (k && k->what != NGX_MCP_PROFILE_UNKNOWN) {
         rc = ngx_mcp_profile_read_locked(zone, k, pool, out);
         out->ask = 0;
-        out->kept = 1;
     }
 
     ngx_mcp_zone_unlock(zone);

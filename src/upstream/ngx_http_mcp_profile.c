@@ -67,6 +67,40 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 
 ngx_uint_t
+ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    ngx_str_t           key;
+    ngx_uint_t          answers;
+    ngx_pool_t         *pool;
+    ngx_mcp_profile_t   profile;
+
+    if (u->worker->away || u->worker->silent) {
+        return 0;
+    }
+
+    if (!u->probe
+        || (u->protocol == NGX_HTTP_MCP_AUTO
+            && ngx_http_mcp_manner(u, tenant)))
+    {
+        return 1;
+    }
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return 1;
+    }
+
+    answers = ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK
+              && ngx_mcp_profile_stored(u->zone, &key, pool, &profile) == NGX_OK
+              && !profile.kept;
+
+    ngx_destroy_pool(pool);
+
+    return answers;
+}
+
+
+ngx_uint_t
 ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u, ngx_str_t *key)
 {
     size_t  len;
@@ -97,6 +131,7 @@ ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     rc = ngx_mcp_profile_stored(u->zone, &key, pool, profile);
 
     if (rc == NGX_OK) {
+        profile->kept = 1;
         ngx_http_mcp_profile_note(u, tenant, profile);
     }
 
@@ -165,12 +200,23 @@ ngx_http_mcp_profile_away(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 
 void
+ngx_http_mcp_profile_silent(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool)
+{
+    u->worker->silent = ngx_max(ngx_current_msec, 1);
+
+    ngx_http_mcp_profile_stale(u, tenant, pool);
+}
+
+
+void
 ngx_http_mcp_profile_back(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool)
 {
     ngx_str_t  key;
 
     u->worker->away = 0;
+    u->worker->silent = 0;
 
     if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
         ngx_mcp_profile_back(u->zone, &key);

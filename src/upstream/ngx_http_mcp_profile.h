@@ -29,6 +29,10 @@ ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
 ngx_int_t ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
+/* whether it is known, and as far as this worker knows, not away */
+ngx_uint_t ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant);
+
 /* whether a profile in the zone, by its key, is of the upstream */
 ngx_uint_t ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u,
     ngx_str_t *key);
@@ -41,7 +45,11 @@ void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
 void ngx_http_mcp_profile_away(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
-/* and it answers again, where u->worker->away says that it did not */
+/* likewise: requests waited for it in vain */
+void ngx_http_mcp_profile_silent(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool);
+
+/* and it answers again, where u->worker says that it did not */
 void ngx_http_mcp_profile_back(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 

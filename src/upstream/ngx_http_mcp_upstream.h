@@ -51,6 +51,8 @@ typedef struct {
                                                       was answered without it
                                                       */
     ngx_uint_t                        away;        /* it did not answer last */
+    ngx_msec_t                        silent;      /* when it was waited for in
+                                                      vain; 0: it was not */
     ngx_uint_t                        alone;       /* it was logged that it told
                                                       a session alone of an
                                                       update */

@@ -493,7 +493,8 @@ ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (ureq->manner->probe && ureq->upstream->worker->away
+    if (ureq->manner->probe
+        && (ureq->upstream->worker->away || ureq->upstream->worker->silent)
         && x->status < NGX_HTTP_INTERNAL_SERVER_ERROR)
     {
         ngx_http_mcp_profile_back(ureq->upstream, &ureq->tenant,
@@ -625,6 +626,7 @@ ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
     }
 
     if (outcome == NGX_HTTP_MCP_UNREACHABLE && ureq->manner->probe) {
+        ureq->upstream->worker->silent = 0;
         ngx_http_mcp_profile_away(ureq->upstream, &ureq->tenant,
                                   ureq->r->pool);
     }

@@ -1,0 +1,136 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# One of several upstreams does not answer: requests that another one may
+# answer do not wait for it, or once only, until it answers again.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+
+
+# $V{silent}: it takes requests and says nothing
+
+sub server {
+    my ($name, @uris) = @_;
+
+    my %has = map { $_ => 1 } @uris;
+
+    my $handler = Mcp::Upstream::mcp(
+        capabilities => { tools => {}, resources => {} },
+        'tools/list' => { tools => [ { name => $name } ] },
+        'tools/call' => { content => [] },
+        'resources/list' => { resources => [] },
+        'resources/read' => sub {
+            my ($r) = @_;
+            my $uri = $r->{json}{params}{uri};
+            return [json => Mcp::Upstream::error($r, -32002, 'not found')]
+                unless $has{$uri};
+            return { contents => [ { uri => $uri, text => $name } ] };
+        },
+    );
+
+    return Mcp::Upstream->new(sub {
+        return $Mcp::Upstream::V{silent} ? [hang =>] : $handler->(@_);
+    });
+}
+
+
+my %up = (a => server('one', 'x:a', 'x:all'),
+          b => server('two', 'x:b', 'x:b2', 'x:b3', 'x:all'),
+          never => Mcp::Upstream->new(sub { [hang =>] }));
+
+my $t = Mcp::Test->new(workers => 1, vars => {
+    map { uc $_ => $up{$_}->port } keys %up }, conf => <<'CONF');
+mcp_zone zone=main:8m;
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_upstream a /_a;
+        mcp_upstream b /_b;
+    }
+
+    location = /never {
+        mcp_endpoint zone=main;
+        mcp_upstream never /_never;
+        mcp_upstream b     /_b;
+    }
+
+    location = /_a     { internal; proxy_pass http://127.0.0.1:%%A%%/; }
+    location = /_b     { internal; proxy_pass http://127.0.0.1:%%B%%/; }
+    location = /_never { internal; proxy_pass http://127.0.0.1:%%NEVER%%/; }
+}
+CONF
+
+my ($r, $begin, $took);
+
+
+# one that never answered
+
+my $s = $t->session(path => '/never');
+
+$begin = time;
+is(reads($s, 'x:b'), 'two', 'a resource of another one is read');
+cmp_ok(time - $begin, '<', 3, 'without it');
+is(tools($s), 'b__two', 'the list of another one');
+cmp_ok(time - $begin, '<', 3, 'likewise');
+
+
+# one that was there, and becomes silent
+
+$s = $t->session;
+is(reads($s, 'x:all'), 'one', 'the first one has it');
+is(tools($s), 'a__one b__two', 'a list of both');
+
+$up{a}->set(silent => 1);
+
+$begin = time;
+is(tools($s), 'b__two', 'a list without the one that is silent');
+$took = time - $begin;
+cmp_ok($took, '>', 3, 'which had its time');
+cmp_ok($took, '<', 9, 'and not more');
+like($t->log, qr/upstream "a" has not answered tools\/list 5 s after/,
+     'the log says so');
+
+$begin = time;
+is(tools($s), 'b__two', 'the next list') for 1 .. 3;
+is(reads($s, 'x:b2'), 'two', 'a resource');
+cmp_ok(time - $begin, '<', 4, 'do not wait for it');
+
+$up{a}->set(silent => 0);
+$up{a}->drop;
+
+ok(wait_for { tools($s) eq 'a__one b__two' }, 'it is back');
+is(reads($s, 'x:b3'), 'two', 'a resource of the second');
+is(reads($s, 'x:a'), 'one', 'and of the first');
+
+$up{a}->set(silent => 1);
+$begin = time;
+is(tools($s), 'b__two', 'it is silent again');
+cmp_ok(time - $begin, '>', 3, 'and had its time again');
+
+done_testing();
+
+
+sub tools {
+    my ($s) = @_;
+
+    my $r = $s->call('tools/list');
+
+    return join ' ', map { $_->{name} } @{ $r->{result}{tools} || [] };
+}
+
+
+sub reads {
+    my ($s, $uri) = @_;
+
+    my $r = $s->call('resources/read', { uri => $uri });
+
+    return $r->{result}{contents}[0]{text} || $r->{error}{message};
+}
