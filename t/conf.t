@@ -129,6 +129,10 @@ refused(location => $_, qr/write "mcp_server_info name=NAME/)
     for 'mcp_server_info name=a;', 'mcp_server_info version=1;',
         'mcp_server_info name= version=;', 'mcp_server_info a b;';
 
+refused(location => $_, qr/at least 32, for example those of "openssl/)
+    for 'mcp_state_key short;', 'mcp_state_key ' . 'x' x 31 . ';',
+        'mcp_state_key "";';
+
 refused(location => 'mcp_capabilities tool;', qr/values are "tools", "pro/);
 
 refused(location => $_, qr/for example "30s"/)
@@ -227,7 +231,7 @@ for ('mcp_tenant a;', 'mcp_session_bind a;', 'mcp_session_timeout 1m;',
      'mcp_stream_heartbeat 1s;', 'mcp_stream_retry 1s;',
      'mcp_stream_buffer 1k;', 'mcp_stream_park on;', 'mcp_event_buffer 1;',
      'mcp_message_limit 1m;', 'mcp_drain_time 1s;', 'mcp_cors on;',
-     'mcp_batch on;',
+     'mcp_batch on;', 'mcp_state_key ' . 'x' x 32 . ';',
      'mcp_allowed_origins any;', 'mcp_server_info name=a version=1;',
      'mcp_instructions a;', 'mcp_upstream_timeout 1s;')
 {

@@ -1188,7 +1188,7 @@ ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
 
         if (method == NGX_MCP_METHOD_PING) {
             ngx_http_mcp_server_request_reply(ureq, &us->reader.audience, &id,
-                                              0, NULL);
+                                              0, "{}");
 
         } else if (ureq->x->scan.members[NGX_MCP_PATH_METHOD].type
                    == NGX_MCP_JSON_STRING)

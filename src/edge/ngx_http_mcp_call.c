@@ -2,7 +2,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_call_park.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_output.h"
 
@@ -60,8 +60,6 @@ static ngx_http_mcp_call_t *ngx_http_mcp_call_detached_oldest(
 static void ngx_http_mcp_call_detached_remove(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
-static void ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call,
-    ngx_uint_t reason);
 static void ngx_http_mcp_call_text(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply, ngx_str_t *text);
 
@@ -272,6 +270,11 @@ ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     cln->handler = ngx_http_mcp_call_cleanup;
     cln->data = call;
 
+    if (call->continues) {
+        call->state = NGX_HTTP_MCP_CALL_RUNNING;
+        return NGX_AGAIN;
+    }
+
     rc = call->ctx->client->sessionless
          ? ngx_http_mcp_call_open_sessionless(call)
          : ngx_http_mcp_call_open_record(call);
@@ -427,6 +430,10 @@ ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call)
     if (call->registered) {
         call->registered = 0;
         ngx_mcp_call_close(call->ctx->conf->zone, call->record.ref);
+
+        if (call->park) {
+            ngx_http_mcp_call_park_end(call);
+        }
     }
 
     if (call->local) {
@@ -482,7 +489,9 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         if (call->state == NGX_HTTP_MCP_CALL_RUNNING) {
             ngx_http_mcp_call_abort(call, (why & NGX_MCP_WAKE_CLOSE)
                                           ? NGX_HTTP_MCP_CALL_SESSION_ENDED
-                                          : NGX_HTTP_MCP_CALL_CANCELLED);
+                                          : call->park
+                                            ? NGX_HTTP_MCP_CALL_LEFT
+                                            : NGX_HTTP_MCP_CALL_CANCELLED);
         }
 
         return;
@@ -498,6 +507,10 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         if (calls->table[local] != call) {
             return;
         }
+    }
+
+    if (why & NGX_MCP_WAKE_INPUT) {
+        ngx_http_mcp_call_park_wake(call);
     }
 
     if (why & NGX_MCP_WAKE_INPUT && call->input) {
@@ -518,9 +531,7 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* ends it for this reason; r may be gone after it */
-
-static void
+void
 ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call, ngx_uint_t reason)
 {
     ngx_connection_t  *c;
@@ -1051,6 +1062,12 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
         (void) call->answerer->headers(call);
     }
 
+    /* one that is parked keeps its connection, which nobody may use again */
+
+    if (call->park) {
+        call->r->keepalive = 0;
+    }
+
     call->owner.closed = ngx_http_mcp_call_stream_closed;
     call->owner.room = ngx_http_mcp_call_stream_room;
     call->owner.data = call;
@@ -1110,6 +1127,10 @@ ngx_http_mcp_call_stream_room(void *data)
     ngx_http_mcp_call_t *call = data;
 
     ngx_http_mcp_call_send_large(call);
+
+    if (call->large == NULL && ngx_http_mcp_call_park_sent(call)) {
+        return;
+    }
 
     if (call->large == NULL && call->state != NGX_HTTP_MCP_CALL_DONE) {
         ngx_http_mcp_call_room(call, 1);

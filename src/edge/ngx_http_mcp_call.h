@@ -68,6 +68,7 @@ typedef enum {
 typedef struct ngx_http_mcp_batch_s     ngx_http_mcp_batch_t;
 typedef struct ngx_http_mcp_large_s     ngx_http_mcp_large_t;
 typedef struct ngx_http_mcp_call_input_s  ngx_http_mcp_call_input_t;
+typedef struct ngx_http_mcp_call_park_s  ngx_http_mcp_call_park_t;
 
 typedef struct ngx_http_mcp_call_missed_s  ngx_http_mcp_call_missed_t;
 
@@ -136,6 +137,8 @@ struct ngx_http_mcp_call_s {
     ngx_event_t                 after;        /* mcp_stream_after */
     ngx_str_t                   uri;          /* this call subscribed to it */
     ngx_http_mcp_call_input_t  *input;        /* that it waits for, or NULL */
+    ngx_http_mcp_call_park_t   *park;         /* its client may be asked, or
+                                                 NULL */
 
     ngx_http_mcp_route_t        route;        /* of the upstream, once known */
     ngx_http_mcp_call_missed_t  *missed;      /* where it was before */
@@ -147,6 +150,7 @@ struct ngx_http_mcp_call_s {
     uint64_t                    detached_key;
 
     unsigned                    registered:1; /* record is a running call */
+    unsigned                    continues:1;  /* another, and has no record */
     unsigned                    gone:1;       /* the client has left */
 };
 
@@ -181,9 +185,13 @@ ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
     ngx_mcp_message_t *m);
 
 
+/* ms; for the answers of one round, which people may have to give */
+#define NGX_HTTP_MCP_INPUT_TIME  600000
+
 /* tried in order, the last is NULL; set before workers start */
 extern ngx_http_mcp_answerer_t  **ngx_http_mcp_answerers;
 
+extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_continue;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_list;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_local;
@@ -344,6 +352,9 @@ void ngx_http_mcp_call_client_gone(ngx_http_mcp_call_t *call);
  * whether it has, and if so prepares the request for that.
  */
 ngx_uint_t ngx_http_mcp_call_detach(ngx_http_request_t *r);
+
+/* ends it for this reason; r may be gone after it */
+void ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call, ngx_uint_t reason);
 
 /* from the doorbell */
 void ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,

@@ -3,7 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_sha1.h>
-#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_call_park.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_header_iter.h"
 #include "ngx_http_mcp_builtin.h"
@@ -168,6 +168,10 @@ ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
 
     ureq = ngx_http_mcp_forward_create(call, &ngx_http_mcp_call_forward);
     if (ureq == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_call_park_prepare(call, ureq) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -710,6 +714,10 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
 
     ngx_http_mcp_call_deliver(call, &out, 0, level);
 
+    if (id->len) {
+        ngx_http_mcp_call_park_asked(call, &out);
+    }
+
     if (pool) {
         ngx_destroy_pool(pool);
     }
@@ -1234,9 +1242,7 @@ ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
 
     if (ureq->refused) {
         (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                        NGX_MCP_INVALID_PARAMS,
-                                        "the upstream does not tell of updates "
-                                        "of this resource");
+                                        NGX_MCP_INVALID_PARAMS, ureq->refused);
         return;
     }
 

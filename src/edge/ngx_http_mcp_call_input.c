@@ -10,10 +10,6 @@
 #include "ngx_mcp_splice.h"
 
 
-/* ms; for the answers of one round, which people may have to give */
-#define NGX_HTTP_MCP_INPUT_TIME  600000
-
-
 /* a round that a client with a session is asked for, by server requests */
 
 struct ngx_http_mcp_call_input_s {

@@ -120,6 +120,13 @@ struct ngx_http_mcp_client_s {
     ngx_int_t               (*input)(ngx_http_mcp_call_t *call,
                                 ngx_http_mcp_upstream_request_t *ureq,
                                 ngx_http_mcp_input_t *input);
+
+    /*
+     * The raw result that asks for it, where that is how clients are asked;
+     * data NULL: no memory.  Else NULL.
+     */
+    ngx_str_t               (*round)(ngx_http_mcp_call_t *call,
+                                ngx_http_mcp_input_t *input);
 };
 
 

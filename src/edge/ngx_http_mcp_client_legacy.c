@@ -65,7 +65,8 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
     ngx_http_mcp_client_begin,
     ngx_http_mcp_client_event,
     ngx_http_mcp_client_retry,
-    ngx_http_mcp_call_input_ask
+    ngx_http_mcp_call_input_ask,
+    NULL                                   /* round */
 };
 
 

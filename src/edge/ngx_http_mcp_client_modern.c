@@ -2,7 +2,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_call_park.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_header_iter.h"
@@ -111,7 +111,8 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_modern = {
     ngx_http_mcp_modern_client_begin,
     ngx_http_mcp_modern_client_event,
     ngx_http_mcp_modern_client_retry,
-    ngx_http_mcp_modern_client_input
+    ngx_http_mcp_modern_client_input,
+    ngx_http_mcp_modern_client_round
 };
 
 
@@ -1185,14 +1186,15 @@ ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
     if (id.len) {
 
         if (method != NGX_MCP_METHOD_PING) {
-            return NGX_ERROR;
+            return ngx_http_mcp_call_park_ask(ctx->call, ureq, text, method)
+                   == NGX_OK ? NGX_DECLINED : NGX_ERROR;
         }
 
         ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
         audience.tenant = ctx->caller.tenant;
         audience.session = ureq->session;
 
-        ngx_http_mcp_server_request_reply(ureq, &audience, &id, 0, NULL);
+        ngx_http_mcp_server_request_reply(ureq, &audience, &id, 0, "{}");
 
         return NGX_DECLINED;
     }

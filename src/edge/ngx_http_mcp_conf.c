@@ -137,6 +137,7 @@ ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
      *     mlcf->server_version = { 0, NULL };
      *     mlcf->server_title = { 0, NULL };
      *     mlcf->instructions = { 0, NULL };
+     *     mlcf->state_key = { 0, NULL };
      *     mlcf->bridge.logger = { 0, NULL };
      *     mlcf->bridge.lists_key = NULL;
      *     mlcf->bridge.tools = 0;
@@ -237,6 +238,7 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     }
 
     ngx_conf_merge_str_value(conf->instructions, prev->instructions, "");
+    ngx_conf_merge_str_value(conf->state_key, prev->state_key, "");
 
     ngx_http_mcp_merge_bridge(&conf->bridge, &prev->bridge);
 

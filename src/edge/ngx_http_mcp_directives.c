@@ -14,6 +14,9 @@
     (NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF)
 
 
+#define NGX_HTTP_MCP_STATE_KEY_MIN  32
+
+
 typedef struct {
     const char                 *name;
     size_t                      offset;
@@ -45,6 +48,8 @@ static char *ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf,
     ngx_command_t *cmd, void *conf);
 static ngx_uint_t ngx_http_mcp_conf_demand(ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_conf_names(ngx_str_t *text, const char *name);
+static char *ngx_http_mcp_conf_state_key(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static char *ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf,
@@ -130,6 +135,13 @@ ngx_command_t  ngx_http_mcp_commands[] = {
     { ngx_string("mcp_server_info"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE123,
       ngx_http_mcp_conf_server_info,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_state_key"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_state_key,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -1061,6 +1073,34 @@ ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
             return NGX_CONF_ERROR;
         }
     }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_mcp_conf_state_key(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
+
+    ngx_str_t  *value;
+
+    if (mlcf->state_key.data) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (value[1].len < NGX_HTTP_MCP_STATE_KEY_MIN) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the key of \"mcp_state_key\" has %uz characters; "
+                           "it needs at least %d, for example those of "
+                           "\"openssl rand -hex 32\"", value[1].len,
+                           NGX_HTTP_MCP_STATE_KEY_MIN);
+        return NGX_CONF_ERROR;
+    }
+
+    mlcf->state_key = value[1];
 
     return NGX_CONF_OK;
 }

@@ -4,7 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_conf.h"
-#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_call_park.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_feed.h"
@@ -59,7 +59,7 @@ ngx_module_t  ngx_http_mcp_module = {
 
 
 static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
-    ngx_http_mcp_stream_doorbell,
+    ngx_http_mcp_call_continue_doorbell,
     ngx_http_mcp_call_doorbell,
     ngx_http_mcp_stream_group,
     ngx_http_mcp_wait_doorbell,
@@ -76,6 +76,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
 /* tried in this order, until one does not decline */
 
 static ngx_http_mcp_answerer_t  *ngx_http_mcp_answerer_table[] = {
+    &ngx_http_mcp_call_continue,
     &ngx_http_mcp_call_list,
     &ngx_http_mcp_call_subscription,
     &ngx_http_mcp_call_local,

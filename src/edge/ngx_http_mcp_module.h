@@ -125,6 +125,7 @@ typedef struct {
     ngx_str_t                   instructions;
     ngx_uint_t                  capabilities; /* NGX_HTTP_MCP_CAP_* */
     ngx_uint_t                  versions;     /* NGX_HTTP_MCP_VERSION() */
+    ngx_str_t                   state_key;    /* empty: the zone's */
 
     ngx_http_mcp_bridge_t       bridge;       /* the rest of it at merge time */
 

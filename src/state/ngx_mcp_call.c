@@ -187,6 +187,43 @@ ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 }
 
 
+ngx_int_t
+ngx_mcp_call_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_mcp_call_t *call)
+{
+    ngx_mcp_call_sh_t  *c;
+
+    c = ngx_mcp_record(zone, call->ref, NGX_MCP_CALL);
+
+    if (c == NULL || c->task.rec.owner.block) {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_touch(zone, c);
+    ngx_mcp_touch_range(zone, s, streams, extension);
+
+    if (++s->channel == 0) {
+        s->channel = 1;
+    }
+
+    c->task.rec.owner = ngx_mcp_ref(zone, s);
+    c->task.rec.account = s->rec.account;
+    c->channel = s->channel;
+
+    ngx_mcp_account_charge_locked(zone, s->rec.account, NGX_MCP_CALL,
+                                  c->task.rec.block.blocks);
+
+    ngx_mcp_idle_leave_locked(zone, s);
+    ngx_mcp_list_append(zone, &s->calls, ngx_mcp_number(zone, c),
+                        NGX_MCP_LINKS);
+    s->ncalls++;
+
+    call->channel = c->channel;
+
+    return NGX_OK;
+}
+
+
 static ngx_mcp_call_sh_t *
 ngx_mcp_call_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_str_t *id, uint32_t hash)
@@ -295,7 +332,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     ngx_uint_t             kept;
     ngx_mcp_session_sh_t  *s;
 
-    if (c->limit) {
+    if (c->task.rec.owner.block == 0) {
         ngx_mcp_touch(zone, c);
 
         ngx_mcp_interest_leave_locked(zone, c->interest);
@@ -323,6 +360,11 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     ngx_mcp_touch_range(zone, s, streams, extension);
 
     c->task.rec.flags &= ~NGX_MCP_CALL_RUNNING;
+
+    if (c->limit) {
+        ngx_mcp_limit_drop_locked(zone, c->limit);
+        c->limit = 0;
+    }
 
     ngx_mcp_interest_leave_locked(zone, c->interest);
     ngx_memzero(&c->interest, sizeof(ngx_mcp_ref_t));
@@ -425,9 +467,11 @@ ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
     ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_LOST, 1);
 
-    s = c->limit ? NULL : ngx_mcp_block(zone, c->task.rec.owner.block);
+    s = c->task.rec.owner.block ? ngx_mcp_block(zone,
+                                                c->task.rec.owner.block)
+                                : NULL;
 
-    if (s && !s->ended && c->id_len <= NGX_MCP_ID_MAX
+    if (s && !s->ended && !s->exclusive && c->id_len <= NGX_MCP_ID_MAX
         && c->task.rec.flags & NGX_MCP_CALL_STREAMED
         && !(c->task.rec.flags & NGX_MCP_CALL_ANSWERED))
     {
@@ -463,6 +507,10 @@ ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     }
 
     ngx_mcp_call_finish_locked(zone, c);
+
+    if (s && s->exclusive && !s->ended) {
+        ngx_mcp_exclusive_spend_locked(zone, s);
+    }
 }
 
 

@@ -149,7 +149,7 @@ ngx_mcp_save_record_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     case NGX_MCP_SESSION:
         s = (ngx_mcp_session_sh_t *) rec;
 
-        if (!s->ended && !s->subscriber.listens) {
+        if (!s->ended && !s->subscriber.listens && !s->exclusive) {
             ngx_mcp_save_session_locked(zone, out, s);
             counts->sessions++;
         }

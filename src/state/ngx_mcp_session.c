@@ -139,13 +139,15 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
     all = ngx_mcp_group_endpoint(zone, g);
 
-    ngx_mcp_touch(zone, g);
-    ngx_mcp_touch(zone, all);
+    if (!in->exclusive) {
+        ngx_mcp_touch(zone, g);
+        ngx_mcp_touch(zone, all);
 
-    g->event_max = (uint32_t) ngx_min(in->event_max, 0xfffffff) * 16;
-    g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
-    all->event_max = g->event_max;
-    all->event_size = g->event_size;
+        g->event_max = (uint32_t) ngx_min(in->event_max, 0xfffffff) * 16;
+        g->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
+        all->event_max = g->event_max;
+        all->event_size = g->event_size;
+    }
 
     stage->payer = in->account
                    ? ngx_mcp_account_restore_locked(zone, &in->tenant,
@@ -183,7 +185,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     s->timeout = in->timeout ? (uint32_t) ngx_min(in->timeout, 0xffffffff)
                              : 0xffffffff;
     s->event_max = (uint32_t) ngx_min(in->event_max, 0xffffffff);
-    s->event_size = g->event_size;
+    s->event_size = (uint32_t) ngx_min(in->event_size, 0xffffffff);
     s->extension = ngx_mcp_number(zone, e);
 
     sb = &s->subscriber;
@@ -195,6 +197,11 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     sb->own_lists = (u_char) in->alone;
     sb->listens = (u_char) in->listens;
     sb->group = ngx_mcp_number(zone, g);
+
+    if (in->exclusive) {
+        s->exclusive = NGX_MCP_EXCLUSIVE_CLEAN;
+        s->used = 1;
+    }
 
     ngx_mcp_commit_locked(zone, s, NGX_MCP_SESSION);
 
@@ -228,6 +235,13 @@ ngx_mcp_session_attach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     }
 
     ngx_mcp_hash_insert_locked(zone, s);
+
+    if (s->exclusive) {
+        ngx_mcp_touch(zone, g);
+        g->shared++;
+        return;
+    }
+
     ngx_mcp_group_count_locked(zone, g, 1);
 
     if (s->subscriber.listens) {
@@ -281,7 +295,7 @@ ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
 
     s = ngx_mcp_session_lookup_locked(zone, id);
 
-    if (s != NULL && !s->subscriber.listens
+    if (s != NULL && !s->subscriber.listens && !s->exclusive
         && ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
                                  endpoint, NULL))
     {
@@ -307,7 +321,7 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
 
     s = ngx_mcp_session_lookup_locked(zone, id);
 
-    if (s == NULL || s->subscriber.listens) {
+    if (s == NULL || s->subscriber.listens || s->exclusive) {
         ngx_mcp_zone_unlock(zone);
         return NGX_DECLINED;
     }
@@ -544,14 +558,20 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_audience_leave_locked(zone, e);
 
     ngx_mcp_hash_remove_locked(zone, s);
-    ngx_mcp_group_count_locked(zone, g, -1);
 
-    if (s->subscriber.listens) {
+    if (s->exclusive) {
+        ngx_mcp_touch(zone, g);
+        g->shared--;
+
+    } else if (s->subscriber.listens) {
+        ngx_mcp_group_count_locked(zone, g, -1);
         g->listens--;
 
         ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_LISTENS_OPEN, -1);
 
     } else {
+        ngx_mcp_group_count_locked(zone, g, -1);
+
         ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_SESSIONS_LIVE, -1);
         ngx_mcp_count(zone, counter, 1);
     }
@@ -561,6 +581,19 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
     ngx_mcp_group_settle_locked(zone, g);
     ngx_mcp_session_settle_locked(zone, s);
+}
+
+
+void
+ngx_mcp_exclusive_spend_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+{
+    if (s->nstreams == 0) {
+        ngx_mcp_session_end_locked(zone, s, NGX_MCP_COUNTER_SESSIONS_DELETED);
+        return;
+    }
+
+    ngx_mcp_touch_range(zone, s, ended, touched);
+    s->exclusive = NGX_MCP_EXCLUSIVE_SPENT;
 }
 
 

@@ -44,6 +44,8 @@ typedef struct {
                                              session (subscriptions/listen): it
                                              ends with its stream, and no
                                              client may use its id */
+    ngx_uint_t              exclusive;    /* of calls that have none of their
+                                             own (ngx_mcp_parked.h) */
     ngx_str_t               limit_key;
     ngx_uint_t              limit;        /* sessions per key, 0: no limit */
     ngx_msec_t              timeout;      /* mcp_session_timeout */

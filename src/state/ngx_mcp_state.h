@@ -437,7 +437,16 @@ void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 
 
+/* an exclusive one ends, once no stream reads a channel of it */
+void ngx_mcp_exclusive_spend_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
+
+
 /* calls */
+
+/* one of a caller without a session runs in this one; NGX_OK or NGX_DECLINED */
+ngx_int_t ngx_mcp_call_join_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_t *call);
 
 /* the call that has this channel, or NULL */
 ngx_mcp_call_sh_t *ngx_mcp_channel_call_locked(ngx_mcp_zone_t *zone,

@@ -25,7 +25,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 20
+#define NGX_MCP_STATE_VERSION 21
 
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_UNUSED   24
@@ -183,6 +183,15 @@ typedef struct {
 } ngx_mcp_subscriber_sh_t;
 
 
+/* sessions of calls that have none of their own, one call at a time */
+
+typedef enum {
+    NGX_MCP_EXCLUSIVE_NONE = 0,           /* it is a client's */
+    NGX_MCP_EXCLUSIVE_CLEAN,
+    NGX_MCP_EXCLUSIVE_SPENT               /* it ends with its stream */
+} ngx_mcp_exclusive_e;
+
+
 /* owner: group */
 
 typedef struct {
@@ -191,7 +200,7 @@ typedef struct {
     u_char                  ended;
     u_char                  used;         /* seen after initialize */
     u_char                  idle;         /* class */
-    u_char                  spare;
+    u_char                  exclusive;    /* ngx_mcp_exclusive_e */
     uint32_t                timeout;
     uint64_t                touched;      /* ngx_current_msec */
     uint32_t                event_max;
@@ -258,7 +267,8 @@ typedef struct {
     uint32_t                sessions;     /* and subscribers that listen */
     uint32_t                listens;      /* these alone */
     uint32_t                pending_deletes;
-    uint32_t                shared;       /* upstream sessions */
+    uint32_t                shared;       /* upstream sessions, and sessions
+                                             that are exclusive */
     uint32_t                removing;     /* in the list of these */
     ngx_mcp_links_sh_t      removals;
     ngx_mcp_list_sh_t       topics[2];    /* and other resources */
@@ -304,8 +314,8 @@ typedef struct {
 #define NGX_MCP_CALL_ANSWERED  0x04
 
 /*
- * Text: id, progress token.  One of a caller without a session has no text and
- * no line, and is counted by a limit.
+ * Text: id, progress token.  One of a caller without a session has no text, is
+ * counted by a limit, and has a line only while it is parked.
  */
 
 typedef struct {
@@ -320,7 +330,8 @@ typedef struct {
     uint32_t                upstream;       /* hash; 0: not known */
     ngx_mcp_ref_t           interest;       /* that it waits on */
     uint32_t                limit;          /* 0: a session has it */
-    uint32_t                spare;
+    uint32_t                round;          /* of input, parked; 0: it is not */
+    uint64_t                expires;        /* ngx_current_msec, parked */
 } ngx_mcp_call_sh_t;
 
 

@@ -353,7 +353,9 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
     n = ngx_mcp_number(zone, st);
     s = ngx_mcp_block(zone, st->task.rec.owner.block);
-    ends = (s->subscriber.listens && !s->ended);
+    ends = ((s->subscriber.listens
+             || s->exclusive == NGX_MCP_EXCLUSIVE_SPENT)
+            && !s->ended);
     c = NULL;
 
     ngx_mcp_touch_range(zone, s, streams, extension);

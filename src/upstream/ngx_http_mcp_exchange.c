@@ -14,10 +14,7 @@
  */
 #define NGX_HTTP_MCP_EXCHANGE_REST   20
 
-/*
- * ms; a response that takes longer has its connection probed; less than the
- * time-outs of upstream modules
- */
+/* ms; a response that takes longer has its connection probed */
 #define NGX_HTTP_MCP_EXCHANGE_LONG   10000
 
 
@@ -754,7 +751,7 @@ ngx_http_mcp_exchange_timer(ngx_event_t *ev)
 
     if (!cap->probed && !cap->ended && !cap->answered) {
 
-        cap->probed = ngx_http_mcp_adapt_probe(x);
+        cap->probed = ngx_http_mcp_adapt_probe(x->sr);
 
         if (!cap->probed) {
             ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_LONG);

@@ -138,10 +138,12 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
         }
     }
 
-    if (!ureq->existing && ngx_http_mcp_is_pooled(ureq)
-        && ngx_http_mcp_pooled_open(ureq) != NGX_OK)
-    {
-        return NGX_ERROR;
+    if (!ureq->existing && ngx_http_mcp_is_pooled(ureq)) {
+        rc = ngx_http_mcp_pooled_open(ureq);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
     }
 
     for ( ;; ) {

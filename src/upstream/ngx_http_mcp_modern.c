@@ -189,8 +189,13 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
     }
 
     if (ureq->session_only) {
-        ureq->refused = (ngx_mcp_method_parse(&ureq->scope.method)
-                         == NGX_MCP_METHOD_SUBSCRIBE);
+
+        if (ngx_mcp_method_parse(&ureq->scope.method)
+            == NGX_MCP_METHOD_SUBSCRIBE)
+        {
+            ureq->refused = "the upstream does not tell of updates of this "
+                            "resource";
+        }
 
         ngx_http_mcp_upstream_request_post_end(ureq, NGX_HTTP_MCP_OK);
         return NGX_AGAIN;

@@ -3,6 +3,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_pooled.h"
+#include "ngx_http_mcp_manner.h"
 #include "ngx_mcp_id.h"
 #include "ngx_mcp_splice.h"
 
@@ -44,8 +45,20 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
 
     u = ureq->upstream;
 
+    if (ureq->gives_state) {
+        ureq->refused = "requestState is not one that this server gave for "
+                        "this request";
+
+        ngx_http_mcp_upstream_request_post_end(ureq, NGX_HTTP_MCP_OK);
+        return NGX_AGAIN;
+    }
+
     if (ureq->minted.len == 0 && ngx_http_mcp_pooled_mint(ureq) != NGX_OK) {
         return NGX_ERROR;
+    }
+
+    if (ureq->exclusive) {
+        return ureq->exclusive(ureq);
     }
 
     if (ureq->principal(ureq, &key) != NGX_OK) {

@@ -21,7 +21,10 @@
 #define ngx_http_mcp_is_pooled(ureq)                                          \
     ((ureq)->principal && ((ureq)->owner.block == 0 || (ureq)->minted.len))
 
-/* finds the place of its session: sets ureq->owner; NGX_OK or NGX_ERROR */
+/*
+ * Finds the place of its session: sets ureq->owner.  NGX_OK; NGX_AGAIN: the
+ * request has failed; NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq);
 
 /* its message as it leaves; data NULL: no memory */

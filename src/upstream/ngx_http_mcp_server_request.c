@@ -163,7 +163,7 @@ ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
 void
 ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
-    const char *why)
+    const char *what)
 {
     ngx_str_t                 body, text, none;
     ngx_http_mcp_exchange_t  *x;
@@ -178,14 +178,13 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
+    text.data = (u_char *) what;
+    text.len = ngx_strlen(what);
+
     if (code == 0) {
-        ngx_str_set(&text, "{}");
         body = ngx_mcp_result_compose(x->r->pool, id, &text);
 
     } else {
-        text.data = (u_char *) why;
-        text.len = ngx_strlen(why);
-
         body = ngx_mcp_error_compose(x->r->pool,
                                      NGX_MCP_REVISION_LATEST_LEGACY, id, code,
                                      &text, NULL);

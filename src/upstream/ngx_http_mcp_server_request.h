@@ -35,12 +35,12 @@ ngx_int_t ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
     ngx_mcp_server_request_t *request, ngx_str_t *out);
 
 /*
- * Answers the upstream's request with an empty result, or with an error where
+ * Answers the upstream's request with this raw result, or with an error where
  * code is not 0; on a request of its own, because t may live long.
  */
 void ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
-    const char *why);
+    const char *what);
 
 /* with the error that the client cannot be asked */
 #define ngx_http_mcp_server_request_refuse(t, audience, id)                   \

@@ -56,6 +56,13 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_int_t (*principal)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_str_t *key);
 
+    /*
+     * Likewise: gives it an upstream session that nobody else uses, by
+     * ureq->owner, ureq->session and ureq->capabilities.  NGX_OK; NGX_AGAIN:
+     * the request has failed; NGX_ERROR.  NULL: it shares one.
+     */
+    ngx_int_t (*exclusive)(ngx_http_mcp_upstream_request_t *ureq);
+
     ngx_http_mcp_scope_t              scope;      /* of the message */
     ngx_str_t                         body;
     unsigned                          existing:1; /* only if it is made; else
@@ -63,6 +70,8 @@ struct ngx_http_mcp_upstream_request_s {
     unsigned                          session_only:1; /* done(OK), unsent,
                                                      if it keeps no sessions */
     unsigned                          client_waits:1;  /* for the answer */
+    unsigned                          gives_state:1;  /* it has a requestState,
+                                                     which nobody here made */
     unsigned                          get_stream:1;  /* opens the upstream's GET
                                                      stream, once; no body */
     ngx_str_t                         last_event_id;  /* for that, in the one
@@ -119,8 +128,8 @@ struct ngx_http_mcp_upstream_request_s {
                                                      what it is: HTTP status */
     ngx_str_t                         why;        /* and sentence for clients;
                                                      else empty */
-    ngx_uint_t                        refused;    /* session_only: it takes
-                                                     none of that */
+    const char                       *refused;    /* it takes none of that:
+                                                     a sentence for clients */
     ngx_str_t                         told;       /* stream_opened: what it
                                                      tells of of filter(), raw,
                                                      during the call; or empty

@@ -440,6 +440,13 @@ ngx_mcp_zone_generation(ngx_mcp_zone_t *zone)
 
 
 void
+ngx_mcp_zone_key(ngx_mcp_zone_t *zone, u_char *dst)
+{
+    ngx_memcpy(dst, zone->sh->key, NGX_MCP_ZONE_KEY);
+}
+
+
+void
 ngx_mcp_count(ngx_mcp_zone_t *zone, ngx_uint_t counter, ngx_int_t n)
 {
     (void) ngx_atomic_fetch_add(&ngx_mcp_counters(zone->sh)[counter], n);

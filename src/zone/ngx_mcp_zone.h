@@ -232,6 +232,11 @@ void ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone);
 /* the zone's generation; drawn when the zone was emptied */
 uint32_t ngx_mcp_zone_generation(ngx_mcp_zone_t *zone);
 
+/* a secret that is the zone's as long as that is not emptied */
+#define NGX_MCP_ZONE_KEY  16
+
+void ngx_mcp_zone_key(ngx_mcp_zone_t *zone, u_char *dst);
+
 /* adds to a counter, atomically, no lock needed */
 void ngx_mcp_count(ngx_mcp_zone_t *zone, ngx_uint_t counter, ngx_int_t n);
 int64_t ngx_mcp_counter(ngx_mcp_zone_t *zone, ngx_uint_t counter);

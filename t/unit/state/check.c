@@ -231,7 +231,11 @@ limited(ngx_mcp_zone_t *zone, uint32_t limit)
         c = ngx_mcp_block(zone, n);
 
         if (c->task.rec.block.type == NGX_MCP_CALL && c->limit == limit) {
-            reach(zone, n, NGX_MCP_CALL);
+
+            if (c->task.rec.owner.block == 0) {
+                reach(zone, n, NGX_MCP_CALL);
+            }
+
             count++;
         }
     }
@@ -1010,6 +1014,11 @@ counts_check(ngx_mcp_zone_t *zone)
             }
 
             idle += (s->idle != NGX_MCP_IDLE_NONE);
+
+            if (s->exclusive) {
+                shared[rec->owner.block]++;
+                break;
+            }
 
             live++;
             sessions[rec->owner.block]++;

@@ -12,6 +12,7 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 #include "ngx_mcp_state_sh.h"
+#include "ngx_mcp_parked.h"
 #include "ngx_mcp_subscriber.h"
 
 

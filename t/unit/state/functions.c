@@ -1534,6 +1534,115 @@ alone_topic_tests(void)
 }
 
 
+/* one in a session of its own, as it is parked and gone on with */
+
+static void
+parked_tests(void)
+{
+    size_t                 len;
+    char                   buf[64];
+    uint32_t               round;
+    ngx_str_t              endpoint, key, text;
+    ngx_uint_t             flags;
+    ngx_mcp_ref_t          ref, again, parked;
+    ngx_mcp_call_t         a, b;
+    ngx_mcp_event_t        e;
+    ngx_mcp_cursor_t       cursor, from;
+    ngx_mcp_stream_t       st;
+    ngx_mcp_session_new_t  in;
+
+    start(ZONE_SIZE);
+
+    endpoint = env_str("e");
+    key = env_str("me");
+
+    memset(&in, 0, sizeof(in));
+    in.id = env_str("00000000-0000-8000-8000-000000000001");
+    in.endpoint = endpoint;
+    in.client = key;
+    in.event_max = 64;
+    in.event_size = 65536;
+
+    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
+    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 6, &b);
+
+    ok(ngx_mcp_exclusive_join(&zone, &in, &a, &ref) == NGX_OK && a.channel,
+       "a session of its own");
+    ok(ngx_mcp_exclusive_join(&zone, &in, &b, &again) == NGX_BUSY,
+       "which no other call has");
+    ok(env_check(&zone) == 0
+       && ngx_mcp_counter(&zone, NGX_MCP_COUNTER_SESSIONS_LIVE) == 0
+       && ngx_mcp_counter(&zone, NGX_MCP_COUNTER_CALLS_RUNNING) == 2,
+       "it is no session of a client");
+    ok(!ngx_mcp_session_exists(&zone, &in.id, &endpoint), "nor is its id");
+
+    text = env_str("a request");
+    memset(&e, 0, sizeof(e));
+    e.parts = &text;
+    e.nparts = 1;
+    ok(ngx_mcp_log_call(&zone, a.ref, &e, &cursor) == NGX_OK, "it has a line");
+
+    ok(ngx_mcp_call_unpark(&zone, &in.id, a.channel, 1, 1000, &again, &parked)
+       == NGX_BUSY, "it is not parked");
+
+    round = ngx_mcp_call_park(&zone, a.ref, 1000);
+    ok(round == 1 && ngx_mcp_call_patience(&zone, a.ref, 5000) == 1000,
+       "parked");
+    ok(ngx_mcp_call_unpark(&zone, &in.id, a.channel, 2, 1000, &again, &parked)
+       == NGX_BUSY
+       && ngx_mcp_call_unpark(&zone, &in.id, a.channel + 1, 1, 1000, &again,
+                              &parked)
+          == NGX_DECLINED, "not in another round, or on another line");
+    ok(ngx_mcp_call_unpark(&zone, &in.id, a.channel, 1, 2000, &again, &parked)
+       == NGX_OK
+       && again.block == ref.block && parked.block == a.ref.block,
+       "its client is back");
+    ok(ngx_mcp_call_unpark(&zone, &in.id, a.channel, 1, 2000, &again, &parked)
+       == NGX_BUSY, "once");
+    ok(ngx_mcp_call_park(&zone, parked, 1000) == 2, "and is asked again");
+
+    memset(&from, 0, sizeof(from));
+    ok(ngx_mcp_stream_open(&zone, ref, a.channel, &from, 0, 7, &st) == NGX_OK
+       && ngx_mcp_stream_read(&zone, &st, (u_char *) buf, sizeof(buf), &len,
+                              &flags)
+          == NGX_OK && len == text.len, "the line is read");
+
+    env_time(ngx_current_msec + 3000);
+    ok(ngx_mcp_call_patience(&zone, a.ref, 5000) == 5000,
+       "who reads it is waited for");
+
+    e.flags = NGX_MCP_EVENT_RESPONSE;
+    (void) ngx_mcp_log_call(&zone, a.ref, &e, &cursor);
+    ngx_mcp_call_close(&zone, a.ref);
+    ok(env_check(&zone) == 0 && zone.sh->used[NGX_MCP_LIMIT], "it ends");
+
+    ngx_mcp_exclusive_spend(&zone, ref);
+    ok(ngx_mcp_exclusive_join(&zone, &in, &b, &again) == NGX_BUSY,
+       "one that is spent serves no other");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_DONE);
+    ok(zone.sh->used[NGX_MCP_SESSION] == 0, "and ends with its reader");
+
+    ok(ngx_mcp_exclusive_join(&zone, &in, &b, &ref) == NGX_OK, "a new one");
+    (void) ngx_mcp_call_park(&zone, b.ref, 1000);
+    (void) ngx_mcp_log_call(&zone, b.ref, &e, &cursor);
+    ngx_mcp_call_close(&zone, b.ref);
+    ok(ngx_mcp_call_unpark(&zone, &in.id, b.channel, 1, 1000, &again, &parked)
+       == NGX_OK, "an answer waits for the client");
+
+    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
+    ok(ngx_mcp_exclusive_join(&zone, &in, &a, &ref) == NGX_OK
+       && a.channel != b.channel, "while the next call is there");
+    (void) ngx_mcp_call_park(&zone, a.ref, 1000);
+
+    ngx_mcp_worker_release(&zone);
+    ok(zone.sh->used[NGX_MCP_CALL] == 0 && zone.sh->used[NGX_MCP_SESSION] == 0
+       && zone.sh->used[NGX_MCP_LIMIT] == 0,
+       "with the worker the call goes, and its session");
+
+    stop("parked calls");
+}
+
+
 static void
 provider_tests(void)
 {
@@ -5286,6 +5395,7 @@ main(void)
     link_tests();
     server_request_tests();
     call_tests();
+    parked_tests();
     provider_tests();
     alone_tests();
     alone_topic_tests();

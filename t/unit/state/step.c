@@ -479,6 +479,43 @@ op_call_open(void)
 }
 
 
+/* in a session of its own, parked, gone on with, left */
+
+static void
+op_call_park(void)
+{
+    ngx_str_t              endpoint, key, str;
+    ngx_mcp_ref_t          ref, parked;
+    ngx_mcp_call_t         c;
+    ngx_mcp_event_t        e;
+    ngx_mcp_cursor_t       cursor;
+    ngx_mcp_session_new_t  in;
+
+    endpoint = env_str("endpoint");
+    key = env_str("caller");
+
+    memset(&in, 0, sizeof(in));
+    in.id = env_str("00000000-0000-8000-8000-000000000001");
+    in.endpoint = endpoint;
+    in.client = key;
+    in.event_max = 4;
+    in.event_size = 1024;
+
+    str = env_str("asks");
+    e = event(&str, 0);
+
+    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 9, &c);
+    ngx_mcp_exclusive_join(&zone, &in, &c, &ref);
+    ngx_mcp_log_call(&zone, c.ref, &e, &cursor);
+    (void) ngx_mcp_call_park(&zone, c.ref, 1000);
+    (void) ngx_mcp_call_unpark(&zone, &in.id, c.channel, 1, 1000, &ref,
+                               &parked);
+    ngx_mcp_call_leave(&zone, parked);
+    ngx_mcp_call_close(&zone, c.ref);
+    ngx_mcp_exclusive_spend(&zone, ref);
+}
+
+
 static void
 op_call_answer(void)
 {
@@ -1883,6 +1920,7 @@ static step_op_t  ops[] = {
     { "log_session of a long text", op_log_staged, 5, NULL, 0, NULL },
     { "log_groups", op_log_groups, 5, NULL, 0, NULL },
     { "call_open", op_call_open, 5, NULL, 0, NULL },
+    { "call_park", op_call_park, 5, NULL, 0, NULL },
     { "log_call, call_close", op_call_answer, 5, NULL, 0, NULL },
     { "call_close", op_call_close, 5, NULL, 0, NULL },
     { "call_cancel", op_call_cancel, 5, NULL, 0, NULL },

@@ -1,0 +1,776 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_call_park.h"
+#include "ngx_http_mcp_client.h"
+#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_server_request.h"
+#include "ngx_mcp_splice.h"
+
+
+/* of a stream that a call reads, beside the number of the call */
+#define NGX_HTTP_MCP_CONTINUE_LOCAL   0x80000000
+
+#define NGX_HTTP_MCP_CONTINUE_BUFFER  4096
+
+#define NGX_HTTP_MCP_CONTINUE_FOREIGN                                         \
+    "requestState is not one that this server gave for this request: method, " \
+    "name, arguments and caller have to be the same"
+#define NGX_HTTP_MCP_CONTINUE_EXPIRED                                         \
+    "requestState has expired; the request that asked was cancelled"
+#define NGX_HTTP_MCP_CONTINUE_USED                                            \
+    "requestState was used before"
+#define NGX_HTTP_MCP_CONTINUE_ENDED                                           \
+    "the request that asked has ended, by an error of nginx or of the "       \
+    "upstream; it may have run"
+
+
+/* a request that goes on with a parked call; in r->pool */
+
+typedef struct {
+    ngx_http_mcp_call_t           *call;
+    ngx_mcp_stream_t               zs;         /* on the line of that call */
+    ngx_mcp_ref_t                  parked;     /* its record */
+    ngx_http_mcp_request_state_t   state;
+    ngx_http_mcp_round_t           round;
+    u_char                        *buf;        /* not of the pool */
+    size_t                         size;
+    ngx_event_t                    turn;       /* posted */
+    unsigned                       open:1;     /* the stream */
+    unsigned                       full:1;     /* the client takes no more */
+    unsigned                       answered:1;
+} ngx_http_mcp_continue_t;
+
+
+static ngx_int_t ngx_http_mcp_continue_start(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_continue_responses(ngx_http_mcp_call_t *call,
+    ngx_str_t *responses);
+static void ngx_http_mcp_continue_answer(ngx_http_mcp_continue_t *cont,
+    ngx_str_t *responses);
+static void ngx_http_mcp_continue_post(ngx_http_mcp_continue_t *cont,
+    ngx_mcp_server_request_t *open, ngx_str_t *body);
+static void ngx_http_mcp_continue_posted(ngx_http_mcp_fanout_t *fanout);
+static void ngx_http_mcp_continue_stop(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_continue_close(ngx_http_mcp_continue_t *cont);
+static void ngx_http_mcp_continue_room(ngx_http_mcp_call_t *call,
+    ngx_uint_t room);
+static void ngx_http_mcp_continue_turn(ngx_event_t *ev);
+static void ngx_http_mcp_continue_read(ngx_http_mcp_continue_t *cont);
+static ngx_int_t ngx_http_mcp_continue_grow(ngx_http_mcp_continue_t *cont,
+    size_t size);
+static void ngx_http_mcp_continue_message(ngx_http_mcp_continue_t *cont,
+    ngx_str_t *text, uint64_t before);
+static void ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
+    ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method,
+    uint64_t before);
+static void ngx_http_mcp_continue_ask(ngx_event_t *ev);
+static void ngx_http_mcp_continue_done(ngx_http_mcp_continue_t *cont,
+    ngx_str_t *text);
+static void ngx_http_mcp_continue_end(ngx_http_mcp_continue_t *cont,
+    ngx_http_mcp_reply_t *reply);
+
+
+/* a call that was parked, here or in another worker */
+
+ngx_http_mcp_answerer_t  ngx_http_mcp_call_continue = {
+    ngx_http_mcp_continue_start,
+    ngx_http_mcp_continue_stop,
+    NULL,                                  /* cancel */
+    ngx_http_mcp_continue_room,
+    NULL,                                  /* headers */
+    NULL,                                  /* wake */
+    0
+};
+
+
+static ngx_int_t
+ngx_http_mcp_continue_start(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t                 rc;
+    ngx_str_t                 responses;
+    const char               *why;
+    ngx_http_mcp_continue_t  *cont;
+
+    if (!call->ctx->client->sessionless
+        || call->message->json.members[NGX_MCP_PATH_STATE].type
+           == NGX_MCP_JSON_ABSENT)
+    {
+        return NGX_DECLINED;
+    }
+
+    cont = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_continue_t));
+    if (cont == NULL) {
+        return NGX_ERROR;
+    }
+
+    cont->call = call;
+
+    rc = ngx_http_mcp_request_state_read(call, &cont->state);
+
+    if (rc == NGX_DECLINED || rc == NGX_ERROR) {
+        return rc;
+    }
+
+    if (rc != NGX_OK) {
+        why = NGX_HTTP_MCP_CONTINUE_FOREIGN;
+        goto refused;
+    }
+
+    if (cont->state.expires < ngx_time()) {
+        why = NGX_HTTP_MCP_CONTINUE_EXPIRED;
+        goto refused;
+    }
+
+    if (ngx_http_mcp_continue_responses(call, &responses) != NGX_OK) {
+        why = "params.inputResponses must be an object of objects";
+        goto refused;
+    }
+
+    call->data = cont;
+    call->continues = 1;
+
+    rc = ngx_http_mcp_call_open(call, reply);
+
+    if (rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    switch (ngx_http_mcp_continue_open(cont, reply)) {
+
+    case NGX_OK:
+        ngx_http_mcp_continue_answer(cont, &responses);
+        ngx_post_event(&cont->turn, &ngx_posted_events);
+        return NGX_AGAIN;
+
+    case NGX_BUSY:
+        why = NGX_HTTP_MCP_CONTINUE_USED;
+        break;
+
+    case NGX_DECLINED:
+        why = NGX_HTTP_MCP_CONTINUE_ENDED;
+        break;
+
+    default: /* NGX_ERROR */
+        return NGX_ERROR;
+    }
+
+refused:
+
+    return ngx_http_mcp_reply_error(reply, NGX_HTTP_BAD_REQUEST,
+                                    NGX_MCP_INVALID_PARAMS, why);
+}
+
+
+/* those of the request, if any: raw objects by names */
+
+static ngx_int_t
+ngx_http_mcp_continue_responses(ngx_http_mcp_call_t *call,
+    ngx_str_t *responses)
+{
+    ngx_str_t  rest, name, value;
+
+    *responses = ngx_mcp_message_member(call->message,
+                                        NGX_MCP_PATH_INPUT_RESPONSES);
+
+    if (responses->len && responses->data[0] != '{') {
+        return NGX_DECLINED;
+    }
+
+    rest = *responses;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+        if (value.data[0] != '{') {
+            return NGX_DECLINED;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* NGX_OK; NGX_BUSY: this round is over; NGX_DECLINED: the call is; NGX_ERROR */
+
+static ngx_int_t
+ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_int_t             rc;
+    ngx_mcp_ref_t         session;
+    ngx_mcp_zone_t       *zone;
+    ngx_mcp_cursor_t      from;
+    ngx_http_mcp_call_t  *call;
+
+    call = cont->call;
+    zone = call->ctx->conf->zone;
+
+    rc = ngx_mcp_call_unpark(zone, &cont->state.session, cont->state.channel,
+                             cont->state.round, NGX_HTTP_MCP_INPUT_TIME,
+                             &session, &cont->parked);
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    from.own = cont->state.position;
+    from.shared = 0;
+    from.wide = 0;
+
+    rc = ngx_mcp_stream_open(zone, session, cont->state.channel, &from, 0,
+                             call->local | NGX_HTTP_MCP_CONTINUE_LOCAL,
+                             &cont->zs);
+    if (rc != NGX_OK) {
+        ngx_mcp_call_leave(zone, cont->parked);
+        return rc == NGX_ERROR ? NGX_ERROR : NGX_DECLINED;
+    }
+
+    cont->open = 1;
+
+    if (ngx_http_mcp_continue_grow(cont, NGX_HTTP_MCP_CONTINUE_BUFFER)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    cont->turn.handler = ngx_http_mcp_continue_turn;
+    cont->turn.data = cont;
+    cont->turn.log = call->r->connection->log;
+
+    cont->round.timer.handler = ngx_http_mcp_continue_ask;
+    cont->round.timer.data = cont;
+    cont->round.timer.log = call->r->connection->log;
+
+    /* the upstream is chosen by it, where it is hashed on */
+
+    call->ctx->borrowed = cont->state.session;
+
+    return NGX_OK;
+}
+
+
+/* to the upstream session that asked; what nobody asked for is ignored */
+
+static void
+ngx_http_mcp_continue_answer(ngx_http_mcp_continue_t *cont,
+    ngx_str_t *responses)
+{
+    ngx_str_t                  rest, name, value, body;
+    ngx_pool_t                *pool;
+    ngx_mcp_server_request_t   open;
+
+    pool = cont->call->r->pool;
+    rest = *responses;
+
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (ngx_mcp_server_request_find(cont->call->ctx->conf->zone,
+                                        cont->zs.session, &name, 1, pool,
+                                        &open)
+            == NGX_OK)
+        {
+            body = ngx_mcp_result_compose(pool, &open.id, &value);
+            ngx_http_mcp_continue_post(cont, &open, &body);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_continue_post(ngx_http_mcp_continue_t *cont,
+    ngx_mcp_server_request_t *open, ngx_str_t *body)
+{
+    ngx_http_mcp_ctx_t       *ctx;
+    ngx_http_mcp_router_t    *router;
+    ngx_http_mcp_fanout_t    *fanout;
+    ngx_http_mcp_upstream_t  *u;
+
+    ctx = cont->call->ctx;
+    router = &ctx->conf->bridge.router;
+
+    u = ngx_http_mcp_router_find(router, &open->upstream);
+    fanout = ngx_http_mcp_fanout_create(cont->call->r);
+
+    if (u == NULL || fanout == NULL || body->data == NULL) {
+        return;
+    }
+
+    ctx->upstream = u->name;
+
+    fanout->owner = cont->zs.session;
+    fanout->tenant = ctx->caller.tenant;
+    fanout->body = *body;
+    fanout->only = u;
+    fanout->serial = open->serial;
+    fanout->done = ngx_http_mcp_continue_posted;
+
+    (void) ngx_http_mcp_fanout_start(fanout, router);
+}
+
+
+static void
+ngx_http_mcp_continue_posted(ngx_http_mcp_fanout_t *fanout)
+{
+    /* void */
+}
+
+
+/* without an answer: its client has left, and so the parked call is left */
+
+static void
+ngx_http_mcp_continue_stop(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_continue_t  *cont;
+
+    cont = call->data;
+
+    if (cont == NULL) {
+        return;
+    }
+
+    if (cont->open && !cont->answered) {
+        ngx_mcp_call_leave(call->ctx->conf->zone, cont->parked);
+    }
+
+    ngx_http_mcp_continue_close(cont);
+}
+
+
+static void
+ngx_http_mcp_continue_close(ngx_http_mcp_continue_t *cont)
+{
+    if (cont->open) {
+        cont->open = 0;
+        ngx_mcp_stream_close(cont->call->ctx->conf->zone, &cont->zs,
+                             NGX_MCP_COUNTER_STREAMS_DONE);
+    }
+
+    if (cont->round.timer.timer_set) {
+        ngx_del_timer(&cont->round.timer);
+    }
+
+    if (cont->turn.posted) {
+        ngx_delete_posted_event(&cont->turn);
+    }
+
+    if (cont->buf) {
+        ngx_free(cont->buf);
+        cont->buf = NULL;
+    }
+}
+
+
+static void
+ngx_http_mcp_continue_room(ngx_http_mcp_call_t *call, ngx_uint_t room)
+{
+    ngx_http_mcp_continue_t  *cont;
+
+    cont = call->data;
+    cont->full = !room;
+
+    if (room && cont->open) {
+        ngx_post_event(&cont->turn, &ngx_posted_events);
+    }
+}
+
+
+void
+ngx_http_mcp_call_continue_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    uint32_t local, ngx_uint_t why)
+{
+    ngx_http_mcp_call_t      *call;
+    ngx_http_mcp_calls_t     *calls;
+    ngx_http_mcp_continue_t  *cont;
+
+    if (!(local & NGX_HTTP_MCP_CONTINUE_LOCAL)) {
+        ngx_http_mcp_stream_doorbell(zone, ref, local, why);
+        return;
+    }
+
+    local &= ~NGX_HTTP_MCP_CONTINUE_LOCAL;
+    calls = &ngx_http_mcp_calls;
+
+    if (local == 0 || local >= calls->size
+        || ((uintptr_t) calls->table[local] & 1))
+    {
+        return;
+    }
+
+    call = calls->table[local];
+
+    if (call->answerer != &ngx_http_mcp_call_continue
+        || call->ctx->conf->zone != zone)
+    {
+        return;
+    }
+
+    cont = call->data;
+
+    if (cont->open && cont->zs.ref.block == ref.block
+        && cont->zs.ref.gen == ref.gen)
+    {
+        ngx_post_event(&cont->turn, &ngx_posted_events);
+    }
+}
+
+
+static void
+ngx_http_mcp_continue_turn(ngx_event_t *ev)
+{
+    ngx_connection_t         *c;
+    ngx_http_mcp_continue_t  *cont;
+
+    cont = ev->data;
+    c = cont->call->r->connection;
+
+    ngx_http_mcp_continue_read(cont);
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* r may be gone after it */
+
+static void
+ngx_http_mcp_continue_read(ngx_http_mcp_continue_t *cont)
+{
+    size_t                len;
+    uint64_t              before;
+    ngx_int_t             rc;
+    ngx_str_t             text;
+    ngx_uint_t            flags;
+    ngx_mcp_zone_t       *zone;
+    ngx_http_mcp_reply_t  reply;
+
+    zone = cont->call->ctx->conf->zone;
+
+    while (cont->open && !cont->full) {
+
+        before = cont->zs.cursor.own;
+
+        rc = ngx_mcp_stream_read(zone, &cont->zs, cont->buf, cont->size, &len,
+                                 &flags);
+
+        if (rc == NGX_AGAIN) {
+            return;
+        }
+
+        if (rc == NGX_OK) {
+            text.data = cont->buf;
+            text.len = len;
+
+            if (flags & NGX_MCP_EVENT_RESPONSE) {
+                ngx_http_mcp_continue_done(cont, &text);
+                return;
+            }
+
+            ngx_http_mcp_continue_message(cont, &text, before);
+            continue;
+        }
+
+        if (rc == NGX_BUSY
+            && ngx_http_mcp_continue_grow(cont, len) == NGX_OK)
+        {
+            continue;
+        }
+
+        if (rc == NGX_ABORT) {
+
+            /* progress, while nobody read it; or the answer */
+
+            continue;
+        }
+
+        /* the call, or its session, has ended */
+
+        ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+        (void) ngx_http_mcp_reply_error(&reply, NGX_HTTP_OK,
+                                        NGX_MCP_INTERNAL_ERROR,
+                                        NGX_HTTP_MCP_CONTINUE_ENDED);
+
+        ngx_http_mcp_continue_end(cont, &reply);
+        return;
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_continue_grow(ngx_http_mcp_continue_t *cont, size_t size)
+{
+    u_char  *p;
+
+    p = ngx_alloc(size, cont->call->r->connection->log);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (cont->buf) {
+        ngx_free(cont->buf);
+    }
+
+    cont->buf = p;
+    cont->size = size;
+
+    return NGX_OK;
+}
+
+
+/* what it says of itself, as far as the client wants to know it */
+
+static void
+ngx_http_mcp_continue_message(ngx_http_mcp_continue_t *cont, ngx_str_t *text,
+    uint64_t before)
+{
+    ngx_str_t             name, token, level, out;
+    ngx_uint_t            method;
+    ngx_pool_t           *pool;
+    ngx_mcp_json_t        json;
+    ngx_mcp_path_e        path[2];
+    ngx_http_mcp_call_t  *call;
+
+    call = cont->call;
+
+    if (ngx_mcp_json_scan(&json, text) != NGX_OK) {
+        return;
+    }
+
+    name = ngx_mcp_json_span(&json, NGX_MCP_PATH_METHOD, text->data);
+
+    if (name.len < 2) {
+        return;
+    }
+
+    name.data++;
+    name.len -= 2;
+
+    method = ngx_mcp_method_parse(&name);
+
+    if (json.members[NGX_MCP_PATH_ID].count) {
+        ngx_http_mcp_continue_request(cont, &json, text, method, before);
+        return;
+    }
+
+    switch (method) {
+
+    case NGX_MCP_METHOD_OTHER:
+        ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
+        return;
+
+    case NGX_MCP_METHOD_MESSAGE:
+        level = ngx_mcp_json_span(&json, NGX_MCP_PATH_LEVEL, text->data);
+
+        if (level.len > 2) {
+            level.data++;
+            level.len -= 2;
+
+            if (call->ctx->caller.level != NGX_MCP_LEVEL_UNSET
+                && ngx_mcp_level_parse(&level) >= call->ctx->caller.level)
+            {
+                ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
+            }
+        }
+
+        return;
+
+    case NGX_MCP_METHOD_PROGRESS:
+        break;
+
+    default:
+        return;
+    }
+
+    /* the token is that of the first request, and this one may have another */
+
+    token = ngx_mcp_message_member(call->message, NGX_MCP_PATH_META_TOKEN);
+
+    if (token.len == 0 || json.members[NGX_MCP_PATH_TOKEN].count == 0) {
+        return;
+    }
+
+    pool = ngx_create_pool(ngx_pagesize, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    path[0] = NGX_MCP_PATH_TOKEN;
+    path[1] = NGX_MCP_PATH_NONE;
+
+    out = ngx_mcp_message_replace(pool, text, &json, path, &token);
+
+    if (out.data) {
+        ngx_http_mcp_call_deliver(call, &out, 0, NGX_MCP_LEVEL_UNSET);
+    }
+
+    ngx_destroy_pool(pool);
+}
+
+
+/* of the next round, or one that was not answered in the last */
+
+static void
+ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
+    ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method, uint64_t before)
+{
+    ngx_str_t                  id, message, body;
+    ngx_pool_t                *pool;
+    ngx_mcp_zone_t            *zone;
+    ngx_mcp_server_request_t   open;
+
+    zone = cont->call->ctx->conf->zone;
+    pool = cont->call->r->pool;
+
+    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    if (ngx_mcp_server_request_find(zone, cont->zs.session, &id, 0, pool,
+                                    &open)
+        != NGX_OK)
+    {
+        return;
+    }
+
+    if (ngx_http_mcp_round_add(cont->call, &cont->round, json, text, method)
+        == NGX_OK)
+    {
+        if (cont->round.input.n == 1) {
+            cont->round.position = before;
+            ngx_add_timer(&cont->round.timer, NGX_HTTP_MCP_ROUND_TIME);
+        }
+
+        return;
+    }
+
+    if (ngx_mcp_server_request_find(zone, cont->zs.session, &id, 1, pool,
+                                    &open)
+        != NGX_OK)
+    {
+        return;
+    }
+
+    ngx_str_set(&message, "the client cannot receive requests");
+
+    body = ngx_mcp_error_compose(pool, NGX_MCP_REVISION_LATEST_LEGACY,
+                                 &open.id, NGX_MCP_METHOD_NOT_FOUND, &message,
+                                 NULL);
+
+    ngx_http_mcp_continue_post(cont, &open, &body);
+}
+
+
+static void
+ngx_http_mcp_continue_ask(ngx_event_t *ev)
+{
+    ngx_connection_t              *c;
+    ngx_http_mcp_call_t           *call;
+    ngx_http_mcp_reply_t           reply;
+    ngx_http_mcp_continue_t       *cont;
+    ngx_http_mcp_request_state_t   state;
+
+    cont = ev->data;
+    call = cont->call;
+    c = call->r->connection;
+
+    state = cont->state;
+    state.position = cont->round.position;
+    state.round = ngx_mcp_call_park(call->ctx->conf->zone, cont->parked,
+                                    NGX_HTTP_MCP_INPUT_TIME);
+    if (state.round == 0) {
+
+        /* what is on the line says so */
+
+        return;
+    }
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+    reply.nparts = 1;
+    reply.parts[0] = ngx_http_mcp_round_compose(call, &cont->round, &state);
+
+    if (reply.parts[0].data == NULL) {
+        ngx_mcp_call_leave(call->ctx->conf->zone, cont->parked);
+        (void) ngx_http_mcp_reply_internal(&reply);
+    }
+
+    ngx_http_mcp_continue_end(cont, &reply);
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* the answer of the call, which is that of this request */
+
+static void
+ngx_http_mcp_continue_done(ngx_http_mcp_continue_t *cont, ngx_str_t *text)
+{
+    ngx_str_t              code;
+    ngx_mcp_json_t         json;
+    ngx_mcp_path_e         path[2];
+    ngx_http_mcp_ctx_t    *ctx;
+    ngx_http_mcp_call_t   *call;
+    ngx_http_mcp_reply_t   reply;
+
+    call = cont->call;
+    ctx = call->ctx;
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+    path[0] = NGX_MCP_PATH_ID;
+    path[1] = NGX_MCP_PATH_NONE;
+
+    if (ngx_mcp_json_scan(&json, text) != NGX_OK
+        || json.members[NGX_MCP_PATH_ID].count == 0)
+    {
+        goto failed;
+    }
+
+    reply.nparts = 1;
+    reply.parts[0] = ngx_mcp_message_replace(call->r->pool, text, &json, path,
+                                             &call->message->id);
+
+    if (reply.parts[0].data == NULL
+        || ngx_mcp_json_scan(&json, &reply.parts[0]) != NGX_OK)
+    {
+        goto failed;
+    }
+
+    ctx->tool_error = (json.members[NGX_MCP_PATH_IS_ERROR].type
+                       == NGX_MCP_JSON_TRUE);
+
+    code = ngx_mcp_json_span(&json, NGX_MCP_PATH_ERROR_CODE,
+                             reply.parts[0].data);
+    if (code.len) {
+        ctx->error = ngx_http_mcp_error_code(&code);
+    }
+
+    if (ctx->client->answer(call->r, ctx, &json, &reply.parts[0],
+                            &reply.status)
+        != NGX_OK)
+    {
+        goto failed;
+    }
+
+    reply.code = reply.status ? ctx->error : 0;
+
+    ngx_http_mcp_continue_end(cont, &reply);
+
+    return;
+
+failed:
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+    (void) ngx_http_mcp_reply_internal(&reply);
+
+    ngx_http_mcp_continue_end(cont, &reply);
+}
+
+
+static void
+ngx_http_mcp_continue_end(ngx_http_mcp_continue_t *cont,
+    ngx_http_mcp_reply_t *reply)
+{
+    cont->answered = 1;
+
+    ngx_http_mcp_continue_close(cont);
+
+    ngx_http_mcp_call_reply(cont->call, reply);
+    ngx_http_mcp_call_end(cont->call, NULL);
+}

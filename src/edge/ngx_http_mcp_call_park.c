@@ -1,0 +1,758 @@
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_call_park.h"
+#include "ngx_http_mcp_client.h"
+#include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_server_request.h"
+#include "ngx_mcp_splice.h"
+
+
+/* events that the line of a parked call keeps, at least */
+#define NGX_HTTP_MCP_PARK_EVENTS  256
+
+
+/* a call in an exclusive session; in r->pool */
+
+struct ngx_http_mcp_call_park_s {
+    ngx_http_mcp_call_t              *call;
+    ngx_http_mcp_upstream_request_t  *ureq;
+    ngx_str_t                         capabilities;  /* declared, raw */
+    ngx_mcp_ref_t                     session;       /* block 0: not yet */
+    ngx_str_t                         id;            /* its, a UUID */
+    ngx_http_mcp_round_t             *round;         /* NULL: never asked */
+    ngx_event_t                       timer;         /* of the client */
+    unsigned                          sending:1;     /* the round */
+    unsigned                          parked:1;
+};
+
+
+static ngx_uint_t ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_call_park_capabilities(
+    ngx_http_mcp_call_t *call, ngx_str_t *out);
+static ngx_uint_t ngx_http_mcp_call_park_declare(ngx_str_t *name,
+    ngx_str_t *value, void *data);
+static ngx_int_t ngx_http_mcp_call_park_session(
+    ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call,
+    ngx_str_t *principal);
+static void ngx_http_mcp_call_park_round(ngx_event_t *ev);
+static ngx_int_t ngx_http_mcp_call_park_send(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_park_timeout(ngx_event_t *ev);
+static void ngx_http_mcp_call_park_answer(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_input_request_t *request, const char *why);
+static void ngx_http_mcp_call_park_trim(ngx_http_mcp_call_t *call);
+static ngx_uint_t ngx_http_mcp_round_keep(ngx_str_t *name, ngx_str_t *value,
+    void *data);
+
+
+ngx_int_t
+ngx_http_mcp_call_park_prepare(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_str_t                  capabilities;
+    ngx_http_mcp_call_park_t  *park;
+
+    if (!call->ctx->client->sessionless) {
+        return NGX_OK;
+    }
+
+    ureq->gives_state =
+        (call->message->json.members[NGX_MCP_PATH_STATE].type
+         != NGX_MCP_JSON_ABSENT);
+
+    if (call->park == NULL) {
+
+        if (!ngx_http_mcp_call_park_may(call)) {
+            return NGX_OK;
+        }
+
+        if (ngx_http_mcp_call_park_capabilities(call, &capabilities)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        if (capabilities.len == 0) {
+            return NGX_OK;
+        }
+
+        park = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_call_park_t));
+        if (park == NULL) {
+            return NGX_ERROR;
+        }
+
+        park->call = call;
+        park->capabilities = capabilities;
+
+        park->timer.handler = ngx_http_mcp_call_park_timeout;
+        park->timer.data = park;
+        park->timer.log = call->r->connection->log;
+
+        call->park = park;
+    }
+
+    call->park->ureq = ureq;
+    ureq->exclusive = ngx_http_mcp_call_park_session;
+
+    return NGX_OK;
+}
+
+
+/* whether its client may be asked, and reads a stream that can be ended */
+
+static ngx_uint_t
+ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call)
+{
+    switch (call->message->method_code) {
+
+    case NGX_MCP_METHOD_TOOLS_CALL:
+    case NGX_MCP_METHOD_PROMPTS_GET:
+    case NGX_MCP_METHOD_RESOURCES_READ:
+        return call->batch == NULL
+               && call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE;
+
+    default:
+        return 0;
+    }
+}
+
+
+/* those that let a server with sessions ask; empty: there is none */
+
+static ngx_int_t
+ngx_http_mcp_call_park_capabilities(ngx_http_mcp_call_t *call, ngx_str_t *out)
+{
+    if (ngx_http_mcp_string_copy(call->r->pool, out,
+                                 &call->ctx->caller.capabilities)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (out->len
+        && ngx_mcp_cut(out, ngx_http_mcp_call_park_declare, NULL) == 0)
+    {
+        ngx_str_null(out);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_call_park_declare(ngx_str_t *name, ngx_str_t *value, void *data)
+{
+    static ngx_str_t  elicitation = ngx_string("elicitation");
+    static ngx_str_t  sampling = ngx_string("sampling");
+    static ngx_str_t  roots = ngx_string("roots");
+
+    if (value->data[0] != '{') {
+        return 0;
+    }
+
+    if (ngx_mcp_equal(name, &roots)) {
+
+        /* their changes are not told */
+
+        value->data[1] = '}';
+        value->len = 2;
+
+        return 1;
+    }
+
+    return ngx_mcp_equal(name, &elicitation) || ngx_mcp_equal(name, &sampling);
+}
+
+
+/* ureq->exclusive */
+
+static ngx_int_t
+ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  principal;
+    ngx_http_mcp_call_t       *call;
+    ngx_http_mcp_call_park_t  *park;
+
+    call = ureq->data;
+    park = call->park;
+
+    if (park->session.block == 0) {
+
+        if (ureq->principal(ureq, &principal) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        rc = ngx_http_mcp_call_park_join(call, &principal);
+
+        if (rc == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        if (rc != NGX_OK) {
+            ureq->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+            ngx_str_set(&ureq->why, "the zone has no room for another session "
+                        "at the upstream (mcp_zone); try again later");
+
+            ngx_http_mcp_upstream_request_post_end(ureq,
+                                                   NGX_HTTP_MCP_UNREACHABLE);
+            return NGX_AGAIN;
+        }
+
+        /* the upstream is chosen by it, where it is hashed on */
+
+        call->ctx->borrowed = park->id;
+    }
+
+    ureq->owner = park->session;
+    ureq->capabilities = park->capabilities;
+    ureq->session = park->id;
+
+    return NGX_OK;
+}
+
+
+/*
+ * The first that is free, of those for this principal and what it declares.
+ * Other addresses have others, where no identity is known.
+ */
+
+static ngx_int_t
+ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call, ngx_str_t *principal)
+{
+    u_char                    *p, *last;
+    ngx_int_t                  rc;
+    ngx_str_t                  key;
+    ngx_uint_t                 i;
+    ngx_mcp_caller_t          *caller;
+    ngx_mcp_session_new_t      in;
+    ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_mcp_call_park_t  *park;
+
+    park = call->park;
+    mlcf = call->ctx->conf;
+    caller = &call->ctx->caller;
+
+    key.data = ngx_pnalloc(call->r->pool, sizeof("exclusive") + principal->len
+                                          + caller->share.len + 1
+                                          + park->capabilities.len
+                                          + NGX_INT_T_LEN);
+    park->id.data = ngx_pnalloc(call->r->pool, NGX_MCP_UUID_LEN);
+    park->id.len = NGX_MCP_UUID_LEN;
+
+    if (key.data == NULL || park->id.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(key.data, "exclusive", sizeof("exclusive"));
+    p = ngx_cpymem(p, principal->data, principal->len);
+    p = ngx_cpymem(p, caller->share.data, caller->share.len);
+    *p++ = '\0';
+    last = ngx_cpymem(p, park->capabilities.data, park->capabilities.len);
+
+    ngx_memzero(&in, sizeof(ngx_mcp_session_new_t));
+
+    in.id = park->id;
+    in.endpoint = mlcf->name;
+    in.tenant = caller->tenant;
+    in.identity = caller->identity;
+    in.client = caller->share;
+    in.list_key = caller->list_key;
+    in.revision = NGX_MCP_REVISION_LATEST_LEGACY;
+    in.event_max = ngx_max(mlcf->event_max, NGX_HTTP_MCP_PARK_EVENTS);
+    in.event_size = mlcf->message_limit;
+
+    rc = NGX_BUSY;
+
+    for (i = 0; rc == NGX_BUSY && i < mlcf->call_limit; i++) {
+
+        key.len = ngx_sprintf(last, "%ui", i) - key.data;
+
+        ngx_http_mcp_stable_id(ngx_http_mcp_router_next(&mlcf->bridge.router,
+                                                        NULL),
+                               &caller->tenant, &key, park->id.data);
+
+        rc = ngx_mcp_exclusive_join(mlcf->zone, &in, &call->record,
+                                    &park->session);
+    }
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_uint_t method)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  out;
+    ngx_pool_t                *pool;
+    ngx_mcp_json_t             json;
+    ngx_mcp_event_t            event;
+    ngx_mcp_caller_t           caller;
+    ngx_mcp_cursor_t           cursor;
+    ngx_http_mcp_round_t      *round;
+    ngx_http_mcp_call_park_t  *park;
+
+    park = call->park;
+
+    if (park == NULL || park->session.block == 0 || park->ureq != ureq
+        || !ngx_http_mcp_is_input(method) || call->gone
+        || call->state != NGX_HTTP_MCP_CALL_RUNNING)
+    {
+        return NGX_DECLINED;
+    }
+
+    if (park->round == NULL) {
+        round = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_round_t));
+        if (round == NULL) {
+            return NGX_DECLINED;
+        }
+
+        round->timer.handler = ngx_http_mcp_call_park_round;
+        round->timer.data = park;
+        round->timer.log = call->r->connection->log;
+
+        park->round = round;
+    }
+
+    caller = call->ctx->caller;
+    caller.session = park->session;
+
+    if (ngx_http_mcp_server_request_to_client(ureq, &caller, text, &pool, &out)
+        != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_mcp_json_scan(&json, &out);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_round_add(call, park->round, &json, &out, method);
+    }
+
+    if (rc == NGX_OK) {
+        ngx_memzero(&event, sizeof(ngx_mcp_event_t));
+
+        event.parts = &out;
+        event.nparts = 1;
+
+        rc = ngx_mcp_log_call(call->ctx->conf->zone, call->record.ref, &event,
+                              &cursor);
+        if (rc != NGX_OK) {
+            park->round->input.n--;
+        }
+    }
+
+    if (pool) {
+        ngx_destroy_pool(pool);
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    if (park->round->input.n == 1) {
+        park->round->position = cursor.own - 1;
+        ngx_add_timer(&park->round->timer, NGX_HTTP_MCP_ROUND_TIME);
+    }
+
+    return NGX_OK;
+}
+
+
+/* the client is asked; or, once the call is parked, what reads its line does */
+
+static void
+ngx_http_mcp_call_park_round(ngx_event_t *ev)
+{
+    ngx_uint_t                 i;
+    ngx_connection_t          *c;
+    ngx_http_mcp_call_t       *call;
+    ngx_http_mcp_round_t      *round;
+    ngx_http_mcp_call_park_t  *park;
+
+    park = ev->data;
+    call = park->call;
+    round = park->round;
+    c = call->r->connection;
+
+    /* what it says in the meantime has to wait */
+
+    call->answerer->room(call, 0);
+
+    if (!park->parked && ngx_http_mcp_call_park_send(call) != NGX_OK) {
+
+        for (i = 0; i < round->input.n; i++) {
+            ngx_http_mcp_call_park_answer(call, &round->requests[i],
+                                          "the client cannot be asked");
+        }
+
+        round->input.n = 0;
+
+        call->answerer->room(call, 1);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_park_send(ngx_http_mcp_call_t *call)
+{
+    ngx_str_t                     text;
+    ngx_http_mcp_call_park_t     *park;
+    ngx_http_mcp_request_state_t  state;
+
+    park = call->park;
+
+    ngx_http_mcp_call_open_stream(call);
+
+    if (call->ctx->stream == NULL) {
+        return NGX_DECLINED;
+    }
+
+    state.session = park->id;
+    state.channel = call->record.channel;
+    state.position = park->round->position;
+    state.round = ngx_mcp_call_park(call->ctx->conf->zone, call->record.ref,
+                                    NGX_HTTP_MCP_INPUT_TIME);
+
+    text = ngx_http_mcp_round_compose(call, park->round, &state);
+
+    if (text.data == NULL || state.round == 0) {
+        return NGX_DECLINED;
+    }
+
+    park->sending = 1;
+
+    ngx_http_mcp_call_deliver(call, &text, 0, NGX_MCP_LEVEL_UNSET);
+
+    if (call->large == NULL) {
+        (void) ngx_http_mcp_call_park_sent(call);
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call)
+{
+    if (call->park == NULL || !call->park->sending) {
+        return 0;
+    }
+
+    call->park->sending = 0;
+
+    ngx_http_mcp_call_park_done(call);
+
+    return 1;
+}
+
+
+/* from now on it is a call of a session, and nobody holds its stream */
+
+static void
+ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_ctx_t        *ctx;
+    ngx_http_mcp_call_park_t  *park;
+
+    ctx = call->ctx;
+    park = call->park;
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, call->r->connection->log, 0,
+                   "mcp call parked, %uD", call->record.ref.block);
+
+    park->parked = 1;
+
+    ctx->client = &ngx_http_mcp_client_legacy;
+    ctx->caller.session = park->session;
+    ctx->caller.session_id = park->id;
+    ctx->caller.revision = NGX_MCP_REVISION_LATEST_LEGACY;
+
+    ngx_add_timer(&park->timer, NGX_HTTP_MCP_INPUT_TIME);
+
+    ngx_http_mcp_stream_close(ctx->stream, NGX_MCP_COUNTER_STREAMS_DONE);
+
+    call->answerer->room(call, 0);
+}
+
+
+void
+ngx_http_mcp_call_park_asked(ngx_http_mcp_call_t *call, ngx_str_t *text)
+{
+    ngx_str_t                  method;
+    ngx_mcp_json_t             json;
+    ngx_http_mcp_round_t      *round;
+    ngx_http_mcp_call_park_t  *park;
+
+    park = call->park;
+
+    if (park == NULL || !park->parked) {
+        return;
+    }
+
+    round = park->round;
+
+    if (round->input.n == NGX_HTTP_MCP_INPUT_MAX) {
+        ngx_http_mcp_call_park_trim(call);
+    }
+
+    /* what is not noted here is not answered for the client, when it is late */
+
+    if (ngx_mcp_json_scan(&json, text) == NGX_OK) {
+        method = ngx_mcp_json_span(&json, NGX_MCP_PATH_METHOD, text->data);
+
+        if (method.len > 2) {
+            method.data++;
+            method.len -= 2;
+
+            (void) ngx_http_mcp_round_add(call, round, &json, text,
+                                          ngx_mcp_method_parse(&method));
+        }
+    }
+
+    if (!round->timer.timer_set) {
+        ngx_add_timer(&round->timer, NGX_HTTP_MCP_ROUND_TIME);
+    }
+}
+
+
+/* those that were answered go */
+
+static void
+ngx_http_mcp_call_park_trim(ngx_http_mcp_call_t *call)
+{
+    ngx_uint_t                 i, n;
+    ngx_http_mcp_round_t      *round;
+    ngx_mcp_server_request_t   open;
+
+    round = call->park->round;
+    n = 0;
+
+    for (i = 0; i < round->input.n; i++) {
+
+        if (ngx_mcp_server_request_find(call->ctx->conf->zone,
+                                        call->park->session,
+                                        &round->requests[i].key, 0,
+                                        call->r->pool, &open)
+            == NGX_OK)
+        {
+            round->requests[n++] = round->requests[i];
+        }
+    }
+
+    round->input.n = n;
+}
+
+
+void
+ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call)
+{
+    if (call->park && call->park->parked
+        && call->state == NGX_HTTP_MCP_CALL_RUNNING)
+    {
+        call->answerer->room(call, 1);
+    }
+}
+
+
+/* its client has not come back, unless one came meanwhile */
+
+static void
+ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
+{
+    ngx_msec_t                 left;
+    ngx_uint_t                 i;
+    ngx_http_mcp_call_t       *call;
+    ngx_http_mcp_call_park_t  *park;
+
+    park = ev->data;
+    call = park->call;
+
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
+        return;
+    }
+
+    left = ngx_mcp_call_patience(call->ctx->conf->zone, call->record.ref,
+                                 NGX_HTTP_MCP_INPUT_TIME);
+    if (left) {
+        ngx_add_timer(&park->timer, left);
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_INFO, call->r->connection->log, 0,
+                  "mcp request %V is cancelled: the upstream asked its client "
+                  "for something, and that did not come back in time",
+                  &call->message->id);
+
+    for (i = 0; i < park->round->input.n; i++) {
+        ngx_http_mcp_call_park_answer(call, &park->round->requests[i],
+                                      "the client did not answer in time");
+    }
+
+    ngx_http_mcp_call_abort(call, NGX_HTTP_MCP_CALL_LEFT);
+}
+
+
+/* for the client, unless that was done */
+
+static void
+ngx_http_mcp_call_park_answer(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_input_request_t *request, const char *why)
+{
+    ngx_int_t                 code;
+    ngx_http_mcp_audience_t   audience;
+    ngx_mcp_server_request_t  open;
+
+    if (ngx_mcp_server_request_find(call->ctx->conf->zone,
+                                    call->park->session, &request->key, 1,
+                                    call->r->pool, &open)
+        != NGX_OK)
+    {
+        return;
+    }
+
+    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
+
+    audience.tenant = call->ctx->caller.tenant;
+    audience.session = call->park->id;
+
+    code = NGX_MCP_INTERNAL_ERROR;
+
+    if (request->method == NGX_MCP_METHOD_ELICITATION) {
+        code = 0;
+        why = "{\"action\":\"cancel\"}";
+    }
+
+    ngx_http_mcp_server_request_reply(call->park->ureq, &audience, &open.id,
+                                      code, why);
+}
+
+
+void
+ngx_http_mcp_call_park_end(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_call_park_t  *park;
+
+    park = call->park;
+
+    if (park->timer.timer_set) {
+        ngx_del_timer(&park->timer);
+    }
+
+    if (park->round && park->round->timer.timer_set) {
+        ngx_del_timer(&park->round->timer);
+    }
+
+    if (park->session.block
+        && !(call->state == NGX_HTTP_MCP_CALL_ANSWERED
+             && park->ureq->answered))
+    {
+        ngx_mcp_exclusive_spend(call->ctx->conf->zone, park->session);
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_round_add(ngx_http_mcp_call_t *call, ngx_http_mcp_round_t *round,
+    ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method)
+{
+    ngx_str_t                      id, params;
+    ngx_pool_t                    *pool;
+    ngx_http_mcp_input_t           one;
+    ngx_http_mcp_input_request_t  *request;
+
+    if (round->input.n == NGX_HTTP_MCP_INPUT_MAX
+        || !ngx_http_mcp_is_input(method))
+    {
+        return NGX_DECLINED;
+    }
+
+    pool = call->r->pool;
+    request = &round->requests[round->input.n];
+
+    ngx_memzero(request, sizeof(ngx_http_mcp_input_request_t));
+
+    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+    params = ngx_mcp_json_span(json, NGX_MCP_PATH_PARAMS, text->data);
+
+    request->method = method;
+
+    if (ngx_http_mcp_string_copy(pool, &request->key, &id) != NGX_OK
+        || ngx_http_mcp_string_copy(pool, &request->params, &params)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (request->params.len) {
+        (void) ngx_mcp_cut(&request->params, ngx_http_mcp_round_keep, NULL);
+    }
+
+    one.requests = request;
+    one.n = 1;
+
+    if (ngx_http_mcp_call_input_capable(call, &one) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    round->input.requests = round->requests;
+    round->input.n++;
+
+    return NGX_OK;
+}
+
+
+/* members of params that the client would not understand */
+
+static ngx_uint_t
+ngx_http_mcp_round_keep(ngx_str_t *name, ngx_str_t *value, void *data)
+{
+    ngx_uint_t  i;
+
+    static ngx_str_t  names[] = {
+        ngx_string("_meta"),
+        ngx_string("elicitationId"),
+        ngx_string("task"),
+        ngx_null_string
+    };
+
+    for (i = 0; names[i].len; i++) {
+        if (ngx_mcp_equal(name, &names[i])) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+ngx_str_t
+ngx_http_mcp_round_compose(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_round_t *round, ngx_http_mcp_request_state_t *state)
+{
+    ngx_str_t  result;
+
+    state->expires = ngx_time() + NGX_HTTP_MCP_INPUT_TIME / 1000;
+
+    round->input.state = ngx_http_mcp_request_state_make(call, state);
+
+    if (round->input.state.data == NULL) {
+        return round->input.state;
+    }
+
+    result = call->ctx->client->round(call, &round->input);
+
+    if (result.data == NULL) {
+        return result;
+    }
+
+    return ngx_mcp_result_compose(call->r->pool, &call->message->id, &result);
+}

@@ -1,0 +1,68 @@
+
+/*
+ * Parked calls.  A caller without a session may be asked for something while
+ * an upstream with sessions works for it.  Its call then runs in a session of
+ * the module's own, an exclusive one: one call at a time, of one principal,
+ * with the capabilities that this caller declares.  Such a session has upstream
+ * sessions, server requests, and the line of its call as that of a client has,
+ * but no client may use its id, nothing is sent to it, and it is in no count of
+ * sessions.  It serves one call after the other, as long as each ends with an
+ * answer of the upstream; else it ends.
+ *
+ * A call whose client was asked is parked: it runs on without the client.  The
+ * client comes back with another request, to any worker, that goes on with the
+ * call: it names the round of input that it was asked in, which can be used
+ * once, and reads the line.
+ */
+
+#ifndef _NGX_MCP_PARKED_H_INCLUDED_
+#define _NGX_MCP_PARKED_H_INCLUDED_
+
+
+#include "ngx_mcp_log.h"
+#include "ngx_mcp_session.h"
+
+
+/* an exclusive session that serves nobody ends after so long, ms */
+#define NGX_MCP_EXCLUSIVE_TIMEOUT  120000
+
+
+/*
+ * The running call of a caller without a session runs in the exclusive session
+ * with this id from now on, which is made when there is none.  NGX_OK, *session
+ * and call->channel; NGX_BUSY: another call does; NGX_DECLINED: there is no
+ * room.
+ */
+ngx_int_t ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_new_t *in, ngx_mcp_call_t *call, ngx_mcp_ref_t *session);
+
+/* its call went wrong: it ends, once nobody reads its lines */
+void ngx_mcp_exclusive_spend(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
+
+
+/*
+ * The call is parked, and its client is asked, for so many ms.  The number of
+ * the round; 0: the call has ended.
+ */
+uint32_t ngx_mcp_call_park(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+    ngx_msec_t time);
+
+/*
+ * The client is back in this round, and has so many ms for the next one, which
+ * this is now: the call is woken with NGX_MCP_WAKE_INPUT.  NGX_OK, *session and
+ * *call, which may have been answered meanwhile; NGX_BUSY: another request had
+ * this round; NGX_DECLINED: the call has ended.
+ */
+ngx_int_t ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_str_t *id,
+    uint32_t channel, uint32_t round, ngx_msec_t time, ngx_mcp_ref_t *session,
+    ngx_mcp_ref_t *call);
+
+/* or it has left again: the call is woken with NGX_MCP_WAKE_CANCEL */
+void ngx_mcp_call_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
+
+/* the time that its client has, ms; 0: it is over, and no request reads it */
+ngx_msec_t ngx_mcp_call_patience(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+    ngx_msec_t time);
+
+
+#endif /* _NGX_MCP_PARKED_H_INCLUDED_ */

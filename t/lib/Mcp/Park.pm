@@ -1,0 +1,245 @@
+package Mcp::Park;
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# A server with sessions whose tools ask their clients, and clients of
+# 2026-07-28 that are asked. The name of a tool says what it does, word by word:
+# a word of requests, joined by "+", is a round (see %ASK); "tick" is progress,
+# "log" a message of level error, "wait" waits for release(), "cut" closes, and
+# "big" and a number make the result so large.
+
+use strict;
+use warnings;
+
+use Mcp::Json;
+use Mcp::Modern;
+use Mcp::Sse;
+use Mcp::Test ();
+use Mcp::Upstream;
+
+our %ASK = (
+    ask => { method => 'elicitation/create',
+             params => { message => 'Really?',
+                         requestedSchema => { type => 'object' } } },
+    page => { method => 'elicitation/create',
+              params => { mode => 'url', message => 'Visit',
+                          url => 'http://localhost/' } },
+    think => { method => 'sampling/createMessage',
+               params => { maxTokens => 1, messages => [] } },
+    where => { method => 'roots/list' },
+);
+
+our %ANSWER = (
+    ask => sub { { action => 'accept', content => { x => 'ask' } } },
+    page => sub { { action => 'accept' } },
+    think => sub { { role => 'assistant', model => 'm',
+                     content => { type => 'text', text => 'y' } } },
+    where => sub { { roots => [] } },
+);
+
+
+# the server; more members of %m as Mcp::Upstream::mcp() has them
+
+sub upstream {
+    my ($class, %m) = @_;
+
+    my (%calls, $n);
+
+    my $ask = sub {
+        my ($r) = @_;
+
+        my $call = { r => $r, tag => 'call-' . ++$n, answers => {},
+                     token => $r->{json}{params}{_meta}{progressToken},
+                     todo => [split / /, $r->{json}{params}{name}] };
+        $calls{$call->{tag}} = $call;
+
+        return ([sse => {}], steps($call), [tag => $call->{tag}], [hang =>]);
+    };
+
+    return Mcp::Upstream->new(Mcp::Upstream::mcp(
+        capabilities => { tools => {}, prompts => {}, resources => {} },
+        'tools/list' => { tools => [{ name => 'ask', inputSchema => {
+                                          type => 'object' } }] },
+        'tools/call' => $ask,
+        'prompts/get' => $ask,
+        'resources/read' => sub {
+            my ($r) = @_;
+            $r->{json}{params}{name} = $r->{json}{params}{uri} =~ s/^\w+://r;
+            return $ask->($r);
+        },
+        response => sub {
+            my ($r) = @_;
+
+            my ($tag, $kind) = $r->{json}{id} =~ /^(call-\d+)\/(\w+)/
+                or return [http => 202, {}, ''];
+            my $call = $calls{$tag};
+
+            $call->{answers}{$kind} = $r->{json}{result} || $r->{json}{error};
+
+            if (--$call->{open} == 0) {
+                $Mcp::Upstream::child->emit([steps($call)],
+                                     $Mcp::Upstream::child->tagged($tag));
+            }
+
+            return [http => 202, {}, ''];
+        },
+        %m));
+}
+
+
+# up to the next round, or to the end
+
+sub steps {
+    my ($call) = @_;
+
+    my @do;
+
+    while (defined(my $word = shift @{ $call->{todo} })) {
+
+        if ($word eq 'tick') {
+            push @do, [event => Mcp::Test::notification('progress', {
+                progressToken => $call->{token},
+                progress => ++$call->{progress} })];
+
+        } elsif ($word eq 'log') {
+            push @do, [event => Mcp::Test::notification('message', {
+                level => 'error', data => 'log' })];
+
+        } elsif ($word eq 'wait') {
+            push @do, [until => 'wait'];
+
+        } elsif ($word =~ /^big(\d+)$/) {
+            $call->{big} = $1;
+
+        } elsif ($word eq 'cut') {
+            return (@do, [cut =>]);
+
+        } else {
+            my @kinds = split /\+/, $word;
+
+            $call->{open} = @kinds;
+
+            return (@do, map { [event => { jsonrpc => '2.0',
+                                           id => "$call->{tag}/$_",
+                                           %{ $ASK{$_ =~ s/\d+$//r} } }] }
+                         @kinds);
+        }
+    }
+
+    return (@do, [event => Mcp::Upstream::result($call->{r}, {
+        content => [{ type => 'text',
+                      text => $call->{big} ? 'x' x $call->{big}
+                              : Mcp::Json::encode($call->{answers}) }] })],
+        [end =>]);
+}
+
+
+# (client, tool, on => worker, method =>, arguments =>, meta =>, headers =>):
+# the last message of the response as {json}, those before in {before}
+
+sub call {
+    my ($c, $name, %o) = @_;
+
+    my $method = $o{method} || 'tools/call';
+    my %params = $method eq 'resources/read' ? (uri => $name)
+                 : (name => $name, arguments => $o{arguments} || { a => 1 });
+
+    return send_message($c, $c->message($method, { %params,
+                                                   %{ $o{params} || {} } },
+                                        %{ $o{meta} || {} }), %o);
+}
+
+
+# (response, on =>, answers => { key => .. }, change => sub): the next request
+
+sub again {
+    my ($r, %o) = @_;
+
+    my $m = Mcp::Json::decode(Mcp::Json::encode($r->{sent}));
+    my $result = $r->{json}{result};
+
+    my $next = $r->{client}->message($m->{method}, $m->{params},
+                                     %{ $m->{params}{_meta} },
+                                     %{ $o{meta} || {} });
+    $next->{params}{requestState} = $result->{requestState};
+    $next->{params}{inputResponses} = $o{answers} || responses($r);
+
+    $o{change}->($next) if $o{change};
+
+    return send_message($r->{client}, $next, %o);
+}
+
+
+sub responses {
+    my ($r) = @_;
+
+    my %asked = %{ $r->{json}{result}{inputRequests} };
+
+    return { map { ($_ => $ANSWER{kind($asked{$_})}->()) } keys %asked };
+}
+
+
+sub kind {
+    my ($request) = @_;
+
+    return 'page' if ($request->{params}{mode} || '') eq 'url';
+
+    my ($kind) = grep { $ASK{$_}{method} eq $request->{method} }
+                 qw(ask think where);
+    return $kind;
+}
+
+
+sub send_message {
+    my ($c, $message, %o) = @_;
+
+    my $conn = $o{on} ? $c->{t}->conn_on_worker($o{on}) : $c->{t}->conn;
+
+    my $r = $c->post($message, $o{headers}, stream => 1, conn => $conn);
+
+    @$r{qw(client sent)} = ($c, $message);
+
+    return $r if $o{open};
+    return finish($r);
+}
+
+
+# reads the rest of a response
+
+sub finish {
+    my ($r) = @_;
+
+    my @messages;
+
+    if (($r->{headers}{'content-type'} || '') =~ /event-stream/) {
+        my $sse = Mcp::Sse->new($r);
+
+        while (my $e = $sse->event(20)) {
+            push @messages, $e->{json} if $e->{json};
+        }
+
+    } else {
+        $r->{reader}->slurp(20);
+        push @messages, Mcp::Json::decode($r->{reader}{out})
+            if length $r->{reader}{out};
+    }
+
+    $r->{json} = pop @messages;
+    $r->{before} = \@messages;
+    $r->{conn}->close;
+
+    return $r;
+}
+
+
+# what the server was answered, as the call says at its end
+
+sub answers {
+    my ($r) = @_;
+
+    my $text = $r->{json}{result}{content}[0]{text};
+    return defined $text ? Mcp::Json::decode($text) : undef;
+}
+
+
+1;

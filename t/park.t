@@ -1,0 +1,344 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# Clients of revision 2026-07-28 in front of a server with sessions that asks
+# them for something: the answer asks the client, whose next request goes on
+# with the call, whatever worker has it.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Clock;
+use Mcp::Modern;
+use Mcp::Park;
+use Mcp::Test;
+
+my $K = $Mcp::Modern::KEY;
+my $clock = Mcp::Clock->new;
+my $up = Mcp::Park->upstream;
+
+my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'EOF');
+mcp_zone zone=main:8m;
+
+server {
+    %%LISTEN%%
+    server_name localhost;
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up protocol=legacy;
+        mcp_session_bind $http_x_user;
+    }
+
+    location = /few {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up protocol=legacy;
+        mcp_call_limit 1;
+    }
+
+    location = /quiet {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up protocol=legacy;
+        mcp_upstream_timeout 2s;
+    }
+
+    location = /_up {
+        internal;
+        proxy_set_header X-Session $mcp_session_id;
+        proxy_pass http://127.0.0.1:%%UP%%/;
+    }
+}
+EOF
+
+my ($here, $there) = $t->workers;
+
+my %caps = (elicitation => { form => {}, url => {} }, sampling => {},
+            roots => { listChanged => JSON::PP::true });
+
+my $c = Mcp::Modern->new($t, caps => \%caps, headers => { 'X-User' => 'ann' });
+
+sub said { Mcp::Modern::said(@_) }
+sub call { Mcp::Park::call($c, @_) }
+sub again { Mcp::Park::again(@_) }
+
+
+# one request, answered by another worker
+
+my $r = call('ask', on => $here);
+
+is(said($r), '200 input_required', 'the client is asked');
+
+my $result = $r->{json}{result};
+my ($key) = keys %{ $result->{inputRequests} };
+
+is_deeply($result->{inputRequests}{$key}, {
+    method => 'elicitation/create', params => $Mcp::Park::ASK{ask}{params} },
+    'for what the server asks for');
+like($result->{requestState}, qr/^nginx-mcp-1\./, 'with a state');
+like($r->{headers}{connection}, qr/close/, 'the connection stays with it');
+
+my $next = again($r, on => $there);
+is(said($next), '200 complete', 'its next request is answered');
+is($next->{json}{id}, $next->{sent}{id}, 'under its own id');
+is_deeply(Mcp::Park::answers($next),
+          { ask => { action => 'accept', content => { x => 'ask' } } },
+          'by the call that asked');
+is(scalar $up->calls('tools/call'), 1, 'which ran once');
+
+my ($init) = $up->calls('initialize');
+is_deeply($init->{json}{params}{capabilities},
+          { %caps, roots => {} }, 'what the client declares is declared');
+
+
+# what is refused, and what was refused can still be answered
+
+sub refused {
+    my ($name, $r, %o) = @_;
+
+    my $next = again($r, %o);
+    is(said($next), '400 -32602', $name);
+    return $next->{json}{error}{message};
+}
+
+$up->clear;
+$r = call('ask', on => $here);
+my $state = $r->{json}{result}{requestState};
+
+sub with_state {
+    my ($new) = @_;
+    return (change => sub { $_[0]{params}{requestState} = $new });
+}
+
+for my $at (12, 40, length($state) - 10) {
+    my $other = $state;
+    substr($other, $at, 1) = substr($other, $at, 1) eq 'A' ? 'B' : 'A';
+    refused("changed at $at", $r, with_state($other));
+}
+
+refused('with bytes behind', $r, with_state($state . 'A'));
+refused('with other bytes behind', $r, with_state("$state="));
+refused('cut', $r, with_state(substr($state, 0, -1)));
+refused('one of nobody', $r, with_state('state/1'));
+refused('one that is no string', $r, with_state(7));
+refused('other arguments', $r, change => sub {
+    $_[0]{params}{arguments} = { a => 2 } });
+refused('another name', $r, change => sub { $_[0]{params}{name} = 'where' });
+refused('answers that are none', $r, answers => { x => 1 });
+
+{
+    my $bob = Mcp::Modern->new($t, caps => \%caps,
+                               headers => { 'X-User' => 'bob' });
+    my $theirs = { %$r, client => $bob };
+    like(refused('another identity', $theirs, on => $there),
+         qr/caller/, 'and why');
+
+    my $get = { %$r, sent => { %{ $r->{sent} }, method => 'prompts/get' } };
+    refused('another method', $get, on => $there);
+}
+
+is(said(again($r, on => $there)), '200 complete', 'then the right one');
+is(scalar $up->calls('tools/call'), 1, 'nothing was called meanwhile');
+
+like(refused('a second time', $r, on => $here), qr/ended|before/, 'and why');
+
+
+# several requests in a round, several rounds, and all methods
+
+$r = call('ask+think+where', on => $here);
+is(join(' ', sort map { $_->{method} }
+        values %{ $r->{json}{result}{inputRequests} }),
+   'elicitation/create roots/list sampling/createMessage', 'three at once');
+$next = again($r, on => $there);
+is_deeply(Mcp::Park::answers($next),
+          { map { ($_ => $Mcp::Park::ANSWER{$_}->()) } qw(ask think where) },
+          'are answered at once');
+
+for my $method ('tools/call', 'prompts/get') {
+    $up->clear;
+    $r = call('ask page+where think', on => $here, method => $method);
+    my @first = ($r);
+
+    for my $round (1 .. 2) {
+        $r = again($r, on => ($there, $here)[$round % 2]);
+        is(said($r), '200 input_required', "$method: round $round");
+        push @first, $r;
+    }
+
+    refused("$method: the first state again", $first[0], on => $here);
+
+    $next = again($r, on => $here);
+    is(said($next), '200 complete', "$method: and the end");
+    is_deeply([sort keys %{ Mcp::Park::answers($next) }],
+              [qw(ask page think where)], 'with all answers');
+    is(scalar $up->calls($method), 1, 'of one call');
+}
+
+$r = call('x:ask', method => 'resources/read');
+is(said($r), '200 input_required', 'a resource');
+is(said(again($r)), '200 complete', 'and its content');
+
+
+# answers that are missing, and those that nobody wants
+
+$r = call('ask+where', on => $here);
+my %asked = %{ $r->{json}{result}{inputRequests} };
+my ($one, $two) = sort { $asked{$a}{method} cmp $asked{$b}{method} }
+                  keys %asked;
+$next = again($r, on => $there, answers => {
+    $one => $Mcp::Park::ANSWER{ask}->(), stray => {} });
+is(said($next), '200 input_required', 'one is missing');
+is_deeply($next->{json}{result}{inputRequests}, { $two => $asked{$two} },
+          'and asked for again');
+isnt($next->{json}{result}{requestState}, $r->{json}{result}{requestState},
+     'with another state');
+my $none = again($next, on => $here, answers => {});
+is_deeply($none->{json}{result}{inputRequests}, { $two => $asked{$two} },
+          'and once more');
+$next = again($none, on => $there);
+is_deeply([sort keys %{ Mcp::Park::answers($next) }], [qw(ask where)],
+          'until all are there');
+
+
+# what the call says before it asks, and behind it
+
+$r = call('tick log tick ask tick log tick', on => $here, meta => {
+    progressToken => 'one', "${K}logLevel" => 'info' });
+is(said($r), '200 input_required', 'asked after progress');
+is(join(' ', map { $_->{params}{progress} || $_->{params}{data} }
+        @{ $r->{before} }), '1 log 2', 'which came');
+$next = again($r, on => $there, meta => { progressToken => 'two' });
+is(join(' ', map { $_->{params}{progress} || $_->{params}{data} }
+        @{ $next->{before} }), '3 log 4', 'and more of it');
+is(join(' ', map { $_->{params}{progressToken} || () }
+        @{ $next->{before} }), 'two two', 'with the token of the request');
+is(said($next), '200 complete', 'before the result');
+
+$r = call('ask log tick', on => $here, meta => { progressToken => 1,
+                                                 "${K}logLevel" => 'info' });
+$next = again($r, on => $there, meta => { progressToken => undef,
+                                          "${K}logLevel" => undef });
+is_deeply($next->{before}, [], 'none of it for one that wants none');
+
+$r = call('ask big300000', on => $here);
+$next = again($r, on => $there);
+is(length $next->{json}{result}{content}[0]{text}, 300000, 'a large result');
+
+
+# upstream sessions: of one principal and its capabilities, for one call each
+
+$up->clear;
+my @at_once = map { call('ask') } 1 .. 3;
+my %used = map { $_->{headers}{'mcp-session-id'} => 1 }
+           $up->calls('tools/call');
+is(scalar keys %used, 3, 'calls at the same time do not share one');
+is(said(again($_)), '200 complete', 'each goes on') for @at_once;
+my $had = $up->calls('initialize');
+is(said(again(call('ask'))), '200 complete', 'one more');
+is(scalar $up->calls('initialize'), $had, 'uses one of those again');
+
+{
+    my $bob = Mcp::Modern->new($t, caps => \%caps,
+                               headers => { 'X-User' => 'bob' });
+    $up->clear;
+    is(said(again(Mcp::Park::call($bob, 'ask'))), '200 complete', 'another');
+    is(scalar $up->calls('initialize'), 1, 'has one of their own');
+
+    my $less = Mcp::Modern->new($t, caps => { sampling => {} },
+                                headers => { 'X-User' => 'ann' });
+    $up->clear;
+    my $r = Mcp::Park::call($less, 'ask');
+    is(said($r), '200 complete', 'what was not declared is not asked for');
+    is(Mcp::Park::answers($r)->{ask}{code}, -32601, 'but refused');
+    my ($init) = $up->calls('initialize');
+    is_deeply($init->{json}{params}{capabilities}, { sampling => {} },
+              'in a session with less');
+
+    my $deaf = Mcp::Modern->new($t, headers => { 'X-User' => 'ann' });
+    $up->clear;
+    is(said(Mcp::Park::call($deaf, 'ask')), '200 complete', 'or nothing');
+    is(said(Mcp::Park::call($deaf, 'ask')), '200 complete', 'shares one');
+    is(scalar $up->calls('initialize'), 1, 'with others');
+    $r = Mcp::Park::call($deaf, 'ask', params => { requestState => 'x' });
+    is(said($r), '400 -32602', 'a state of nobody is refused there as well');
+}
+
+# the limit is one of parked calls as well
+
+my $few = Mcp::Modern->new($t, caps => \%caps, path => '/few');
+$r = Mcp::Park::call($few, 'ask');
+is(said(Mcp::Park::call($few, 'ask')), '503 -32000', 'no more than the limit');
+is(said(again($r)), '200 complete', 'but that one goes on');
+is(said(again(Mcp::Park::call($few, 'ask'))), '200 complete', 'and another');
+
+
+# the silence of one that waits does not count
+
+my $quiet = Mcp::Modern->new($t, caps => \%caps, path => '/quiet');
+$r = Mcp::Park::call($quiet, 'ask');
+$clock->pass($t, 10);
+is(said(again($r)), '200 complete', 'after more than mcp_upstream_timeout');
+
+
+# clients that do not come back, or leave again
+
+sub cancelled {
+    my ($r) = @_;
+    my ($call) = $up->calls('tools/call');
+    my ($cancel) = $up->wait_requests(sub {
+        ($_[0]{json}{method} || '') eq 'notifications/cancelled' });
+    is($cancel->{json}{params}{requestId}, $call->{json}{id}, 'cancelled');
+    ok($up->wait_requests(sub {
+        $_[0]{method} eq 'DELETE'
+        && $_[0]{headers}{'mcp-session-id'}
+           eq $call->{headers}{'mcp-session-id'} }), 'and the session ends');
+}
+
+$up->clear;
+$r = call('ask+think', on => $here);
+$clock->pass($t, 590);
+is(scalar $up->calls('notifications/cancelled'), 0, 'ten minutes');
+$clock->pass($t, 15);
+cancelled($r);
+my %said = map { $_->{json}{id} =~ s/.*\///r => $_->{json} }
+           $up->requests(sub { $_[0]{json} && !$_[0]{json}{method} });
+is_deeply($said{ask}{result}, { action => 'cancel' }, 'asked in vain');
+is($said{think}{error}{code}, -32603, 'likewise');
+like(refused('too late', $r, on => $there), qr/ended|expired/, 'and why');
+
+$up->clear;
+$r = call('ask wait', on => $here);
+my $open = again($r, on => $there, open => 1);
+$up->wait_requests(sub { $_[0]{json} && !$_[0]{json}{method} });
+$open->{conn}->close;
+cancelled($r);
+like(refused('it ended', $r, on => $there), qr/ended|used/, 'and why');
+
+
+# the death of what runs it
+
+$up->clear;
+$r = call('ask', on => $here);
+$t->kill_worker($here);
+($here, $there) = $t->workers;
+like(refused('the worker died', $r), qr/ended.*may have run/, 'and why');
+is(said(again(call('ask'))), '200 complete', 'others go on');
+
+$r = call('ask cut', on => $here);
+is(said(again($r, on => $there)), '200 -32603', 'the upstream cut it');
+
+$r = call('ask', on => $here);
+$up->drop;
+like(said(again($r, on => $there)), qr/^200 -32603$|^400 -32602$/,
+     'or had before');
+
+
+# a reload: the old worker runs it to its end
+
+$r = call('ask', on => $here);
+ok($t->reload, 'a reload');
+is(said(again($r)), '200 complete', 'the old worker has it still');
+$t->wait_old;
+is(said(again(call('ask'))), '200 complete', 'and the new ones others');
+
+done_testing();
