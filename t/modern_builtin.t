@@ -77,6 +77,11 @@ server {
         mcp_topic_limit 2;
     }
 
+    location = /legacy {
+        mcp_endpoint zone=main name=legacy;
+        mcp_versions 2025-11-25;
+    }
+
     location = /_mcp { internal; proxy_pass http://127.0.0.1:%%MCP%%/mcp; }
     location /_ { internal; proxy_pass http://127.0.0.1:%%FEED%%/; }
 
@@ -93,6 +98,8 @@ my $bob = client('/mcp', { 'X-Tenant' => 'acme', 'X-User' => 'bob' });
 my $eve = client('/mcp', { 'X-Tenant' => 'bold', 'X-User' => 'eve' });
 my $deny = client('/deny');
 my $up = client('/up');
+my $few = client('/few');
+my $only = client('/feeds', { 'X-Tenant' => 'x' });
 
 
 # lists
@@ -114,16 +121,21 @@ ok($ann->call('server/discover')->{json}{result}{capabilities}{$_},
 
 # an event from the call on
 
-publish({ topic => 'a', tenant_id => 'acme', n => 0 });
-ok(waited($ann, { topic => 'a', timeout_seconds => 0 })->{timeout},
-   'an event when nobody was there');
 publish({ topic => 'a', tenant_id => 'acme', n => 1 });
+is_deeply([ map { $_->{event}{n} } events($ann, 'a') ], [1],
+          'an event is kept though nobody was there');
 
 $r = waited($ann, { topic => 'a', timeout_seconds => 0 });
 ok($r->{timeout}, 'what came before the call is not looked at');
 my $begin = $r->{position};
 is(waited($ann, { topic => 'a', after => 0 })->{event}{n}, 1,
    'but behind a position that is named');
+
+publish({ topic => 'old', n => 1 });
+is_deeply([ names($few) ], [ 'old' ], 'one for all, where there is one tenant');
+is_deeply([ names($only) ], [], 'not where there may be any');
+is_deeply($t->session(path => '/legacy')->call('resources/list')->{result},
+          { resources => [] }, 'nor for clients with sessions');
 
 for my $w (@w) {
     $conn = waiting($ann, { topic => 'a' }, $w);
@@ -138,8 +150,8 @@ for my $w (@w) {
 
 is(waited($ann, { topic => 'a', after => $begin })->{event}{w}, $w[0],
    'nothing between two calls is missed');
-ok(waited($eve, { topic => 'a', timeout_seconds => 0, after => $begin })
-   ->{timeout}, 'another tenant has another topic');
+is(waited($eve, { topic => 'a', after => $begin })->{event}{tenant_id}, 'bold',
+   'another tenant has another topic');
 
 
 # for whom an event is
@@ -156,8 +168,8 @@ is_deeply([ map { $_->{event}{n} } events($bob, 'mine') ], [1],
 
 # topics as resources
 
-is_deeply([ names($ann) ], [ 'a', 'b', 'mine' ], 'topics are listed');
-is_deeply([ names($eve) ], [], 'not those of another tenant');
+is_deeply([ names($ann) ], [ qw(a old b mine) ], 'topics are listed');
+is_deeply([ names($eve) ], [ 'a' ], 'not those of another tenant');
 
 $r = $ann->call('resources/read', { uri => 'events://a/latest' });
 is("$r->{json}{result}{ttlMs} $r->{json}{result}{cacheScope}", '0 private',
@@ -165,7 +177,7 @@ is("$r->{json}{result}{ttlMs} $r->{json}{result}{cacheScope}", '0 private',
 is_deeply([ map { $_->{event}{w} || 0 } events($ann, 'a') ], [0, @w],
           'its events');
 
-for my $case (['events://none/latest', $ann], ['events://a/latest', $eve]) {
+for my $case (['events://none/latest', $ann], ['events://mine/latest', $eve]) {
     $r = $case->[1]->call('resources/read', { uri => $case->[0] });
     is(Mcp::Modern::said($r), '200 -32602', 'no topic');
     is($r->{json}{error}{data}{uri}, $case->[0], 'of this URI');
@@ -195,8 +207,6 @@ ok(waited($bob, { topic => 'c', timeout_seconds => 0 })->{timeout},
    'of this identity');
 $_->close for @all;
 ok(waits(0), 'a response that its client closes is cancelled');
-
-my $few = client('/few');
 
 @all = map { waiting($few, { topic => $_ }) } qw(a b);
 like($few->call('tools/call', { name => 'wait_for_event',
@@ -251,8 +261,6 @@ ok(wait_for { $mcp->calls('resources/unsubscribe') },
 
 
 # feeds that nobody else wants
-
-my $only = client('/feeds', { 'X-Tenant' => 'x' });
 
 $conn = waiting($only, { topic => 'one' });
 $feed->wait_open($_) for qw(/about/one /of/x);

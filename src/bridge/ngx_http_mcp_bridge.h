@@ -50,6 +50,9 @@ typedef enum {
 #define NGX_HTTP_MCP_TOPICS_KEPT     0x01
 #define NGX_HTTP_MCP_TOPICS_OFFERED  0x02
 
+/* clients need no session to read them */
+#define NGX_HTTP_MCP_TOPICS_ALONE    0x04
+
 
 /* of one endpoint; lives as long as its configuration */
 
@@ -85,6 +88,7 @@ typedef struct {
     ngx_uint_t                  hidden;      /* of the upstreams', said */
     ngx_uint_t                  topics;      /* NGX_HTTP_MCP_TOPICS_* */
     ngx_uint_t                  topic_limit; /* per tenant */
+    ngx_str_t                  *tenant;      /* of all clients, or NULL */
 } ngx_http_mcp_bridge_t;
 
 

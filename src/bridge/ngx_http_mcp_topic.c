@@ -18,6 +18,9 @@
 static ngx_uint_t ngx_http_mcp_topic_plain(u_char ch);
 static ngx_int_t ngx_http_mcp_topic_decode(ngx_str_t *uri, u_char *buf,
     ngx_str_t *name);
+static ngx_mcp_delivery_t *ngx_http_mcp_topic_add(
+    ngx_http_mcp_bridge_t *bridge, ngx_http_mcp_address_t *to, ngx_str_t *uri,
+    ngx_pool_t *pool, ngx_str_t *text);
 static u_char *ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
     ngx_str_t *name);
 
@@ -194,6 +197,33 @@ ngx_int_t
 ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text)
 {
+    ngx_str_t           *tenant;
+    ngx_mcp_delivery_t  *d;
+
+    d = ngx_http_mcp_topic_add(bridge, to, &to->topic, pool, text);
+
+    if (d == NULL) {
+        return NGX_ERROR;
+    }
+
+    tenant = to->tenant ? to->tenant : bridge->tenant;
+
+    if (bridge->topics & NGX_HTTP_MCP_TOPICS_ALONE
+        && to->session.data == NULL && tenant
+        && (bridge->tenant == NULL || ngx_mcp_equal(bridge->tenant, tenant)))
+    {
+        ngx_mcp_topic_open(bridge->zone, &bridge->endpoint, tenant, &d->topic);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_mcp_delivery_t *
+ngx_http_mcp_topic_add(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_address_t *to, ngx_str_t *uri, ngx_pool_t *pool,
+    ngx_str_t *text)
+{
     ngx_mcp_delivery_t  *d;
 
     d = ngx_http_mcp_event_add_delivery(to);
@@ -203,16 +233,16 @@ ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
                                &d->text)
            != NGX_OK)
     {
-        return NGX_ERROR;
+        return NULL;
     }
 
     d->endpoint = &bridge->endpoint;
     d->event.uri[1] = to->uri;
-    d->topic.uri = to->topic;
+    d->topic.uri = *uri;
     d->topic.limit = bridge->topic_limit;
     d->topic.quiet = !(bridge->topics & NGX_HTTP_MCP_TOPICS_OFFERED);
 
-    return NGX_OK;
+    return d;
 }
 
 
@@ -222,7 +252,6 @@ ngx_http_mcp_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *uri)
 {
     ngx_int_t            rc;
-    ngx_str_t            topic;
     ngx_mcp_delivery_t  *d;
 
     rc = ngx_http_mcp_topic_uri(&in->kind, pool, uri);
@@ -237,19 +266,15 @@ ngx_http_mcp_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
         return NGX_DECLINED;
     }
 
-    topic = to->topic;
-    to->topic = *uri;
+    d = ngx_http_mcp_topic_add(bridge, to, uri, pool, &in->text);
 
-    rc = ngx_http_mcp_topic_keep(bridge, to, pool, &in->text);
-
-    to->topic = topic;
-
-    if (rc == NGX_OK) {
-        d = to->deliveries.elts;
-        d[to->deliveries.nelts - 1].topic.asked = 1;
+    if (d == NULL) {
+        return NGX_ERROR;
     }
 
-    return rc;
+    d->topic.asked = 1;
+
+    return NGX_OK;
 }
 
 

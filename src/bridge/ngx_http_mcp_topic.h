@@ -41,7 +41,8 @@ ngx_int_t ngx_http_mcp_topic_resolve(ngx_http_mcp_bridge_t *bridge,
 
 /*
  * Adds to what "to" delivers: an event (raw object) to be kept in the topic of
- * to->topic at an endpoint; and, for those who asked for another resource, a
+ * to->topic at an endpoint, which is made if clients without a session may read
+ * it; and, for those who asked for another resource, a
  * notification that this was updated.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,

@@ -904,6 +904,7 @@ ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
 {
     ngx_http_mcp_zone_t    *zone;
     ngx_http_mcp_bridge_t  *bridge;
+    static ngx_str_t        none = ngx_string("");
 
     zone = (ngx_http_mcp_zone_t *) mlcf->zone;
     bridge = &mlcf->bridge;
@@ -920,6 +921,17 @@ ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
         || mlcf->capabilities & NGX_HTTP_MCP_CAP_RESOURCES)
     {
         bridge->topics |= NGX_HTTP_MCP_TOPICS_OFFERED;
+    }
+
+    if (mlcf->versions & NGX_HTTP_MCP_MODERN_VERSIONS) {
+        bridge->topics |= NGX_HTTP_MCP_TOPICS_ALONE;
+    }
+
+    if (mlcf->tenant == NULL) {
+        bridge->tenant = &none;
+
+    } else if (mlcf->tenant->lengths == NULL) {
+        bridge->tenant = &mlcf->tenant->value;
     }
 }
 

@@ -808,6 +808,33 @@ ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
 }
 
 
+void
+ngx_mcp_topic_open(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_topic_t *topic)
+{
+    uint64_t             after;
+    ngx_mcp_ref_t        ref;
+    ngx_mcp_caller_t     caller;
+    ngx_mcp_group_sh_t  *g;
+
+    ngx_mcp_zone_lock(zone);
+    g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
+    ngx_mcp_zone_unlock(zone);
+
+    if (g) {
+        return;
+    }
+
+    ngx_memzero(&caller, sizeof(ngx_mcp_caller_t));
+
+    caller.endpoint = endpoint;
+    caller.tenant = *tenant;
+    after = 0;
+
+    (void) ngx_mcp_topic_watch(zone, &caller, topic, &ref, &after);
+}
+
+
 ngx_int_t
 ngx_mcp_topic_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_caller_t *caller, ngx_uint_t callers, ngx_uint_t tenants)

@@ -71,6 +71,10 @@ ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 ngx_int_t ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref, uint64_t *after);
 
+/* makes one where the group is not there yet, if there is room for both */
+void ngx_mcp_topic_open(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_mcp_topic_t *topic);
+
 /* NGX_OK; NGX_DECLINED: it has no event; never makes one */
 ngx_int_t ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref);
