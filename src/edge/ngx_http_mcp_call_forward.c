@@ -37,6 +37,10 @@ typedef struct {
 
     ngx_chain_t              *free;       /* of an answer that passes through */
     ngx_chain_t              *busy;
+    ngx_chain_t             **tail;       /* of what is about to pass */
+    ngx_buf_t                *room;       /* the last of it, or NULL */
+    ngx_mcp_stamp_t          *stamp;      /* changes it; NULL: it passes as it
+                                             is */
     ngx_str_t                 buffer;     /* room for an answer in pieces */
     size_t                    size;       /* of them so far */
 
@@ -83,6 +87,9 @@ static ngx_int_t ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call,
     ngx_str_t *text, ngx_mcp_json_t *json, ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_forward_piece(
     ngx_http_mcp_upstream_request_t *ureq, ngx_chain_t *in, ngx_uint_t last);
+static ngx_uint_t ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_forward_write(void *data, u_char *p,
+    size_t len);
 static ngx_int_t ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call,
     ngx_chain_t *in, ngx_uint_t last);
 static ngx_int_t ngx_http_mcp_forward_copy(ngx_http_mcp_call_t *call,
@@ -1001,9 +1008,9 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     if (call->response != NGX_HTTP_MCP_CALL_STREAM && call->batch == NULL
-        && call->ctx->client->answer == NULL
         && call->ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON
-        && !ngx_http_mcp_list_filtered(call->ctx, call->message))
+        && !ngx_http_mcp_list_filtered(call->ctx, call->message)
+        && ngx_http_mcp_forward_passes(call))
     {
         return ngx_http_mcp_forward_pass(call, in, last);
     }
@@ -1015,11 +1022,54 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     if (last) {
         forward->buffer.len = forward->size;
 
+        if (ngx_http_mcp_upstream_request_gathered(ureq, &forward->buffer)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
         ngx_http_mcp_forward_note(call, &forward->buffer);
         ngx_http_mcp_forward_answer(call, &forward->buffer, &ureq->x->scan, 1);
     }
 
     return NGX_OK;
+}
+
+
+/* whether the client gets each part as it comes; the first one decides */
+
+static ngx_uint_t
+ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call)
+{
+    ngx_mcp_stamp_t         *stamp;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+
+    if (call->ctx->client->pass == NULL || forward->stamp) {
+        return 1;
+    }
+
+    if (forward->size) {
+        return 0;
+    }
+
+    stamp = ngx_pcalloc(call->r->pool, sizeof(ngx_mcp_stamp_t));
+
+    if (stamp == NULL
+        || call->ctx->client->pass(call->r, call->ctx, &forward->ureq.x->scan,
+                                   stamp)
+           != NGX_OK)
+    {
+        return 0;
+    }
+
+    stamp->write = ngx_http_mcp_forward_write;
+    stamp->data = call;
+
+    forward->stamp = stamp;
+
+    return 1;
 }
 
 
@@ -1078,27 +1128,64 @@ static ngx_int_t
 ngx_http_mcp_forward_copy(ngx_http_mcp_call_t *call, ngx_chain_t *in,
     ngx_chain_t **out)
 {
+    ngx_int_t                rc;
+    ngx_buf_t               *b;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+    forward->tail = out;
+    forward->room = NULL;
+
+    *out = NULL;
+
+    for ( /* void */ ; in; in = in->next) {
+        b = in->buf;
+
+        rc = forward->stamp
+             ? ngx_mcp_stamp(forward->stamp, b->pos, b->last)
+             : ngx_http_mcp_forward_write(call, b->pos, b->last - b->pos);
+
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        b->pos = b->last;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_forward_write(void *data, u_char *p, size_t len)
+{
+    ngx_http_mcp_call_t *call = data;
+
     size_t                   n;
     ngx_buf_t               *b;
     ngx_pool_t              *pool;
-    ngx_chain_t            **ll;
+    ngx_chain_t             *cl;
     ngx_http_mcp_forward_t  *forward;
 
     forward = call->data;
     pool = call->r->pool;
-    ll = out;
+    b = forward->room;
 
-    for ( /* void */ ; in; in = in->next) {
+    while (len) {
 
-        while (in->buf->pos < in->buf->last) {
+        if (b == NULL || b->last == b->end) {
 
-            *ll = ngx_chain_get_free_buf(pool, &forward->free);
-            if (*ll == NULL) {
+            cl = ngx_chain_get_free_buf(pool, &forward->free);
+            if (cl == NULL) {
                 return NGX_ERROR;
             }
 
-            b = (*ll)->buf;
-            ll = &(*ll)->next;
+            cl->next = NULL;
+            *forward->tail = cl;
+            forward->tail = &cl->next;
+
+            b = cl->buf;
+            forward->room = b;
 
             if (b->start == NULL) {
                 b->start = ngx_pnalloc(pool, NGX_HTTP_MCP_CALL_BUFFER);
@@ -1111,18 +1198,19 @@ ngx_http_mcp_forward_copy(ngx_http_mcp_call_t *call, ngx_chain_t *in,
                 b->tag = (ngx_buf_tag_t) &ngx_http_mcp_module;
             }
 
-            n = ngx_min(in->buf->last - in->buf->pos, b->end - b->start);
-
             b->pos = b->start;
-            b->last = ngx_cpymem(b->start, in->buf->pos, n);
+            b->last = b->start;
             b->last_buf = 0;
             b->flush = 1;
-
-            in->buf->pos += n;
         }
-    }
 
-    *ll = NULL;
+        n = ngx_min(len, (size_t) (b->end - b->last));
+
+        b->last = ngx_cpymem(b->last, p, n);
+
+        p += n;
+        len -= n;
+    }
 
     return NGX_OK;
 }

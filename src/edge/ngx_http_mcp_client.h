@@ -12,6 +12,7 @@
 
 
 #include "ngx_http_mcp_module.h"
+#include "ngx_mcp_stamp.h"
 
 
 struct ngx_http_mcp_client_s {
@@ -82,6 +83,15 @@ struct ngx_http_mcp_client_s {
     ngx_int_t               (*answer)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json,
                                 ngx_str_t *text, ngx_uint_t *status);
+
+    /*
+     * Likewise how one that is too large to be kept changes while it passes,
+     * once its begin is scanned: id, members and meta of *stamp.  Also
+     * NGX_DECLINED: it has to be read whole.
+     */
+    ngx_int_t               (*pass)(ngx_http_request_t *r,
+                                ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json,
+                                ngx_mcp_stamp_t *stamp);
 
     /*
      * The answer of a client that asked what is offered, and does not begin a

@@ -59,6 +59,7 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
     ngx_http_mcp_client_result,
     ngx_http_mcp_client_stamp,
     NULL,                                  /* answer */
+    NULL,                                  /* pass */
     NULL,                                  /* offer */
     ngx_http_mcp_client_server_request,
     ngx_http_mcp_client_resumes,

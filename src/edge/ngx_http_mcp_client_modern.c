@@ -58,12 +58,17 @@ static ngx_str_t ngx_http_mcp_modern_client_stamp(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool);
 static ngx_str_t ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool, ngx_str_t *meta);
+static ngx_str_t *ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool, ngx_str_t *meta, ngx_str_t *object);
+static ngx_int_t ngx_http_mcp_modern_client_info_member(
+    ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool, ngx_str_t *member);
 static ngx_uint_t ngx_http_mcp_modern_client_cacheable(ngx_uint_t method);
 static ngx_int_t ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
     ngx_uint_t *status);
+static ngx_int_t ngx_http_mcp_modern_client_pass(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_mcp_stamp_t *stamp);
 static ngx_int_t ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json,
@@ -105,6 +110,7 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_modern = {
     ngx_http_mcp_modern_client_result,
     ngx_http_mcp_modern_client_stamp,
     ngx_http_mcp_modern_client_answer,
+    ngx_http_mcp_modern_client_pass,
     ngx_http_mcp_modern_client_offer,
     ngx_http_mcp_modern_client_server_request,
     ngx_http_mcp_modern_client_resumes,
@@ -744,7 +750,7 @@ ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
     ngx_str_t *meta)
 {
     u_char     *p;
-    ngx_str_t   out, object;
+    ngx_str_t   out, object, *hints;
 
     out.len = 0;
     out.data = NULL;
@@ -753,22 +759,16 @@ ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
         return out;
     }
 
-    out.data = ngx_pnalloc(pool, sizeof("\"resultType\":\"complete\","
-                                        "\"ttlMs\":0,"
-                                        "\"cacheScope\":\"private\","
-                                        "\"_meta\":,")
+    hints = ngx_http_mcp_modern_client_hints(ctx);
+
+    out.data = ngx_pnalloc(pool, hints->len + sizeof(",\"_meta\":,")
                                  + object.len);
     if (out.data == NULL) {
         return out;
     }
 
-    p = ngx_cpymem(out.data, "\"resultType\":\"complete\",",
-                   sizeof("\"resultType\":\"complete\",") - 1);
-
-    if (ngx_http_mcp_modern_client_cacheable(ctx->message->method_code)) {
-        p = ngx_cpymem(p, "\"ttlMs\":0,\"cacheScope\":\"private\",",
-                       sizeof("\"ttlMs\":0,\"cacheScope\":\"private\",") - 1);
-    }
+    p = ngx_cpymem(out.data, hints->data, hints->len);
+    *p++ = ',';
 
     if (object.len) {
         p = ngx_cpymem(p, "\"_meta\":", sizeof("\"_meta\":") - 1);
@@ -782,16 +782,57 @@ ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
+/* of them, those that are always the same */
+
+static ngx_str_t *
+ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx)
+{
+    static ngx_str_t  hints[] = {
+        ngx_string("\"resultType\":\"complete\""),
+        ngx_string("\"resultType\":\"complete\",\"ttlMs\":0,"
+                   "\"cacheScope\":\"private\"")
+    };
+
+    return &hints[ngx_http_mcp_modern_client_cacheable(
+                      ctx->message->method_code)];
+}
+
+
 /* the upstream's "_meta", if there is one, with what the server is */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
     ngx_str_t *meta, ngx_str_t *object)
 {
+    ngx_str_t  member;
+
+    if (ngx_http_mcp_modern_client_info_member(ctx, pool, &member) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (member.len == 0) {
+        *object = *meta;
+        return NGX_OK;
+    }
+
+    *object = ngx_mcp_join(pool, &member, meta, ngx_http_mcp_modern_info);
+
+    return object->data ? NGX_OK : NGX_ERROR;
+}
+
+
+/* raw; empty, if this worker does not know it */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_info_member(ngx_http_mcp_ctx_t *ctx,
+    ngx_pool_t *pool, ngx_str_t *member)
+{
     u_char                   *p;
-    ngx_str_t                 info, member;
+    ngx_str_t                 info;
     ngx_http_mcp_result_t    *made;
     ngx_http_mcp_loc_conf_t  *mlcf;
+
+    ngx_str_null(member);
 
     mlcf = ctx->conf;
     info = ctx->server_info.len ? ctx->server_info : mlcf->server_info;
@@ -805,27 +846,20 @@ ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
     }
 
     if (info.len == 0) {
-
-        /* this worker does not know it */
-
-        *object = *meta;
-
         return NGX_OK;
     }
 
-    member.data = ngx_pnalloc(pool, sizeof("\"\":") + info.len
-                                    + ngx_http_mcp_modern_info[0].len);
-    if (member.data == NULL) {
+    member->data = ngx_pnalloc(pool, sizeof("\"\":") + info.len
+                                     + ngx_http_mcp_modern_info[0].len);
+    if (member->data == NULL) {
         return NGX_ERROR;
     }
 
-    p = ngx_sprintf(member.data, "\"%V\":%V", &ngx_http_mcp_modern_info[0],
+    p = ngx_sprintf(member->data, "\"%V\":%V", &ngx_http_mcp_modern_info[0],
                     &info);
-    member.len = p - member.data;
+    member->len = p - member->data;
 
-    *object = ngx_mcp_join(pool, &member, meta, ngx_http_mcp_modern_info);
-
-    return object->data ? NGX_OK : NGX_ERROR;
+    return NGX_OK;
 }
 
 
@@ -862,6 +896,25 @@ ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
     }
 
     return NGX_OK;
+}
+
+
+/* errors have to be read whole, as their codes may change */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_pass(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_mcp_stamp_t *stamp)
+{
+    if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT) {
+        return NGX_DECLINED;
+    }
+
+    stamp->id = ctx->message->id;
+    stamp->members = *ngx_http_mcp_modern_client_hints(ctx);
+    stamp->names = ngx_http_mcp_modern_reserved;
+    stamp->meta_names = ngx_http_mcp_modern_info;
+
+    return ngx_http_mcp_modern_client_info_member(ctx, r->pool, &stamp->meta);
 }
 
 

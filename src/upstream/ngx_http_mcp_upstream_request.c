@@ -446,7 +446,7 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
     x->client_headers = 1;
     x->handlers = (ureq->piece
                    && (ureq->manner->message == NULL
-                       || (ureq->manner->sessions && ureq->minted.len == 0)))
+                       || ureq->manner->sessions))
                   ? &ngx_http_mcp_upstream_request_piece_handlers
                   : &ngx_http_mcp_upstream_request_handlers;
 
@@ -599,6 +599,16 @@ ngx_http_mcp_upstream_request_piece(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
     ureq->received = 1;
 
     return ureq->piece(ureq, in, last);
+}
+
+
+ngx_int_t
+ngx_http_mcp_upstream_request_gathered(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    return (ureq->manner->message == NULL
+            || ureq->manner->message(ureq, text) == NGX_OK)
+           ? NGX_OK : NGX_ERROR;
 }
 
 

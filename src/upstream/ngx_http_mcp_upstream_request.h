@@ -222,5 +222,12 @@ ngx_int_t ngx_http_mcp_upstream_request_run(
  */
 void ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq);
 
+/*
+ * An answer that was gathered from pieces, as message() would have got it.
+ * NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_upstream_request_gathered(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+
 
 #endif /* _NGX_HTTP_MCP_UPSTREAM_REQUEST_H_INCLUDED_ */

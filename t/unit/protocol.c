@@ -62,6 +62,7 @@ main(void)
     template_tests();
     envelope_tests();
     listen_tests();
+    stamp_tests();
     modern_tests();
     declared_tests();
 

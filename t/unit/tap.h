@@ -30,6 +30,7 @@ void merge_tests(void);
 void template_tests(void);
 void envelope_tests(void);
 void listen_tests(void);
+void stamp_tests(void);
 void modern_tests(void);
 void declared_tests(void);
 

@@ -1,0 +1,51 @@
+
+/*
+ * Changes the text of a JSON-RPC answer while it passes in parts, which a scan
+ * has accepted: its id becomes another one, and its result gets members, in
+ * place of those with the same names.  "_meta" of the result keeps its other
+ * members.  Nothing is kept but the name of one member.
+ */
+
+#ifndef _NGX_MCP_STAMP_H_INCLUDED_
+#define _NGX_MCP_STAMP_H_INCLUDED_
+
+
+#include "ngx_mcp_core.h"
+#include "ngx_mcp_json.h"
+
+
+/* of a raw name that is compared with others */
+#define NGX_MCP_STAMP_NAME  256
+
+
+typedef struct {
+    ngx_str_t               id;           /* raw */
+    ngx_str_t               members;      /* raw, of the result */
+    ngx_str_t              *names;        /* of these; the last is empty */
+    ngx_str_t               meta;         /* raw, of "_meta"; may be empty */
+    ngx_str_t              *meta_names;
+
+    /* takes the text that leaves; NGX_OK or NGX_ERROR */
+    ngx_int_t             (*write)(void *data, u_char *p, size_t len);
+    void                   *data;
+
+    /* private; zero at first */
+    ngx_uint_t              state;
+    ngx_uint_t              level;        /* of the object: answer, result,
+                                             _meta */
+    ngx_uint_t              depth;        /* within a value of it */
+    size_t                  len;          /* of the name */
+    u_char                  name[NGX_MCP_STAMP_NAME];
+    unsigned                quoted:1;     /* in a string */
+    unsigned                escaped:1;
+    unsigned                begun:1;      /* the object has a member */
+    unsigned                drop:1;       /* the value is left out */
+    unsigned                met:1;        /* "_meta" was there */
+} ngx_mcp_stamp_t;
+
+
+/* passes a part on; NGX_OK, or NGX_ERROR from write() */
+ngx_int_t ngx_mcp_stamp(ngx_mcp_stamp_t *s, u_char *p, u_char *last);
+
+
+#endif /* _NGX_MCP_STAMP_H_INCLUDED_ */
