@@ -172,9 +172,23 @@ ngx_int_t
 ngx_http_mcp_ctx_value(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_mcp_path_e path, ngx_str_t *value)
 {
-    size_t  i;
+    size_t     i;
+    ngx_str_t  raw;
 
     if (m->json.members[path].type != NGX_MCP_JSON_STRING) {
+        return NGX_OK;
+    }
+
+    raw = ngx_mcp_message_member(m, path);
+
+    if (memchr(raw.data, '\\', raw.len) == NULL
+        && memchr(raw.data, 0x7f, raw.len) == NULL)
+    {
+        /* other control characters are not JSON */
+
+        value->data = raw.data + 1;
+        value->len = raw.len - 2;
+
         return NGX_OK;
     }
 

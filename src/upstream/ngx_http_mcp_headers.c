@@ -528,7 +528,8 @@ ngx_uint_t
 ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 {
     char       **name;
-    ngx_str_t   *type;
+    u_char      *p, *last;
+    ngx_str_t    type;
 
     if (sr->headers_out.status == NGX_HTTP_ACCEPTED
         || sr->headers_out.status == NGX_HTTP_NO_CONTENT
@@ -546,23 +547,32 @@ ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
         return NGX_HTTP_MCP_BODY_OTHER;
     }
 
-    type = &sr->headers_out.content_type;
+    type.data = sr->headers_out.content_type.data;
+    last = type.data + sr->headers_out.content_type.len;
+
+    for (p = type.data; p < last; p++) {
+        if (*p == ';' || *p == ' ' || *p == '\t') {
+            break;
+        }
+    }
+
+    type.len = p - type.data;
 
     if (x->feed) {
         for (name = ngx_http_mcp_headers_lines; *name; name++) {
-            if (ngx_http_mcp_headers_is_type(type, *name)) {
+            if (ngx_http_mcp_headers_is_type(&type, *name)) {
                 return NGX_HTTP_MCP_BODY_LINES;
             }
         }
     }
 
-    if (ngx_http_mcp_headers_is_type(type, "application/json")
-        || ngx_http_mcp_headers_is_type(type, "+json"))
+    if (ngx_http_mcp_headers_is_type(&type, "application/json")
+        || ngx_http_mcp_headers_is_type(&type, "+json"))
     {
         return NGX_HTTP_MCP_BODY_JSON;
     }
 
-    if (ngx_http_mcp_headers_is_type(type, "text/event-stream")) {
+    if (ngx_http_mcp_headers_is_type(&type, "text/event-stream")) {
         return NGX_HTTP_MCP_BODY_SSE;
     }
 
@@ -570,30 +580,22 @@ ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 }
 
 
+/* a type without parameters; a name that begins with "+" is the end of one */
+
 static ngx_uint_t
 ngx_http_mcp_headers_is_type(ngx_str_t *type, char *name)
 {
     size_t   len;
-    u_char  *p, *last;
-
-    last = type->data + type->len;
-
-    for (p = type->data; p < last; p++) {
-        if (*p == ';' || *p == ' ' || *p == '\t') {
-            break;
-        }
-    }
+    u_char  *p;
 
     len = ngx_strlen(name);
 
-    if ((size_t) (p - type->data) < len) {
+    if (type->len < len || (type->len > len && *name != '+')) {
         return 0;
     }
 
-    if (*name != '+' && (size_t) (p - type->data) != len) {
-        return 0;
-    }
+    p = type->data + type->len - len;
 
-    return ngx_memcmp(p - len, name, len) == 0
-           || ngx_strncasecmp(p - len, (u_char *) name, len) == 0;
+    return ngx_memcmp(p, name, len) == 0
+           || ngx_strncasecmp(p, (u_char *) name, len) == 0;
 }
