@@ -319,8 +319,7 @@ ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *in)
             + ngx_mcp_text_blocks(zone, NGX_MCP_LIMIT,
                                   in->endpoint->len + in->limit_key->len);
 
-    key = ngx_mcp_account_key(zone, in->tenant, in->client);
-    req.account = ngx_mcp_account_find_locked(zone, key);
+    req.account = ngx_mcp_account_find_locked(zone, in->account);
 
     if (in->tenant->len) {
         key = ngx_mcp_account_key(zone, in->tenant, NULL);

@@ -3,12 +3,12 @@
 
 
 static ngx_int_t ngx_mcp_session_room(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_new_t *in, ngx_uint_t need);
-static ngx_int_t ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_new_t *in, ngx_uint_t limit, ngx_uint_t need);
+    ngx_mcp_admit_t *admit);
 static ngx_mcp_session_sh_t *ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_new_t *in, ngx_mcp_stage_t *stage,
-    ngx_mcp_stage_t *extension);
+    ngx_mcp_session_new_t *in, uint64_t account, uint32_t hash,
+    ngx_mcp_stage_t *stage, ngx_mcp_stage_t *extension);
+static ngx_mcp_session_sh_t *ngx_mcp_session_search_locked(
+    ngx_mcp_zone_t *zone, ngx_str_t *id, uint32_t hash);
 static void ngx_mcp_session_attach_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 static ngx_int_t ngx_mcp_session_text(ngx_mcp_zone_t *zone,
@@ -23,9 +23,10 @@ ngx_int_t
 ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_ref_t *ref)
 {
+    uint32_t               hash;
     ngx_str_t              parts[5];
     ngx_int_t              rc;
-    ngx_uint_t             need;
+    ngx_mcp_admit_t        admit;
     ngx_mcp_stage_t        stage, extension;
     ngx_mcp_session_sh_t  *s;
 
@@ -44,26 +45,39 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_SESSION, NULL, 0);
     ngx_mcp_stage_init(zone, &extension, NGX_MCP_EXTENSION, parts, 5);
 
-    if (ngx_mcp_session_room(zone, in, stage.blocks + extension.blocks)
-           != NGX_OK
+    hash = (uint32_t) ngx_mcp_hash(zone, &in->id, NULL);
+
+    admit.endpoint = &in->endpoint;
+    admit.tenant = &in->tenant;
+    admit.account = in->account ? in->account
+                                : ngx_mcp_account_key(zone, &in->tenant,
+                                                      &in->client);
+    admit.limit_key = &in->limit_key;
+    admit.limit = 0;
+    admit.room = in->account ? NGX_MCP_ROOM_OTHER : NGX_MCP_ROOM_NEW;
+    admit.blocks = stage.blocks + extension.blocks;
+
+    if (ngx_mcp_session_room(zone, &admit) != NGX_OK
         || ngx_mcp_stage(zone, &extension) != NGX_OK)
     {
         ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
         return NGX_DECLINED;
     }
 
-    need = stage.blocks + ngx_mcp_stage_needs(&extension);
+    admit.limit = in->limit;
+    admit.blocks = stage.blocks + ngx_mcp_stage_needs(&extension);
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_session_admit_locked(zone, in, in->limit, need);
+    rc = ngx_mcp_admit_locked(zone, &admit);
 
-    if (rc == NGX_OK && ngx_mcp_session_lookup_locked(zone, &in->id)) {
+    if (rc == NGX_OK && ngx_mcp_session_search_locked(zone, &in->id, hash)) {
         rc = NGX_DECLINED;
     }
 
     if (rc == NGX_OK) {
-        s = ngx_mcp_session_make_locked(zone, in, &stage, &extension);
+        s = ngx_mcp_session_make_locked(zone, in, admit.account, hash, &stage,
+                                        &extension);
         ngx_mcp_session_attach_locked(zone, s);
 
         *ref = ngx_mcp_ref(zone, s);
@@ -89,46 +103,26 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 /* blocks written before the session is admitted are within its room, too */
 
 static ngx_int_t
-ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
-    ngx_uint_t need)
+ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *admit)
 {
     ngx_int_t  rc;
 
-    if (need <= NGX_MCP_BLOCKS_SMALL) {
+    if (admit->blocks <= NGX_MCP_BLOCKS_SMALL) {
         return NGX_OK;
     }
 
     ngx_mcp_zone_lock(zone);
-    rc = ngx_mcp_session_admit_locked(zone, in, 0, need);
+    rc = ngx_mcp_admit_locked(zone, admit);
     ngx_mcp_zone_unlock(zone);
 
     return rc;
 }
 
 
-/* whether it may be made; if so, there are as many free blocks */
-
-static ngx_int_t
-ngx_mcp_session_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
-    ngx_uint_t limit, ngx_uint_t need)
-{
-    ngx_mcp_admit_t  admit;
-
-    admit.endpoint = &in->endpoint;
-    admit.tenant = &in->tenant;
-    admit.client = &in->client;
-    admit.limit_key = &in->limit_key;
-    admit.limit = limit;
-    admit.room = in->account ? NGX_MCP_ROOM_OTHER : NGX_MCP_ROOM_NEW;
-    admit.blocks = need;
-
-    return ngx_mcp_admit_locked(zone, &admit);
-}
-
-
 static ngx_mcp_session_sh_t *
 ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
-    ngx_mcp_stage_t *stage, ngx_mcp_stage_t *extension)
+    uint64_t account, uint32_t hash, ngx_mcp_stage_t *stage,
+    ngx_mcp_stage_t *extension)
 {
     ngx_mcp_group_sh_t       *g, *all;
     ngx_mcp_session_sh_t     *s;
@@ -149,11 +143,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         all->event_size = g->event_size;
     }
 
-    stage->payer = in->account
-                   ? ngx_mcp_account_restore_locked(zone, &in->tenant,
-                                                    in->account)
-                   : ngx_mcp_account_get_locked(zone, &in->tenant,
-                                                &in->client);
+    stage->payer = ngx_mcp_account_restore_locked(zone, &in->tenant, account);
     extension->payer = stage->payer;
 
     s = ngx_mcp_make_locked(zone, stage);
@@ -179,7 +169,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_commit_locked(zone, e, NGX_MCP_EXTENSION);
 
     s->rec.owner = ngx_mcp_ref(zone, g);
-    s->rec.hash = (uint32_t) ngx_mcp_hash(zone, &in->id, NULL);
+    s->rec.hash = hash;
     ngx_memcpy(s->id, in->id.data, NGX_MCP_UUID_LEN);
     s->touched = ngx_current_msec;
     s->timeout = in->timeout ? (uint32_t) ngx_min(in->timeout, 0xffffffff)
@@ -260,14 +250,21 @@ ngx_mcp_session_attach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 ngx_mcp_session_sh_t *
 ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone, ngx_str_t *id)
 {
-    uint32_t               hash;
-    ngx_mcp_session_sh_t  *s;
-
     if (id->len != NGX_MCP_UUID_LEN) {
         return NULL;
     }
 
-    hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
+    return ngx_mcp_session_search_locked(zone, id,
+                                         (uint32_t) ngx_mcp_hash(zone, id,
+                                                                 NULL));
+}
+
+
+static ngx_mcp_session_sh_t *
+ngx_mcp_session_search_locked(ngx_mcp_zone_t *zone, ngx_str_t *id,
+    uint32_t hash)
+{
+    ngx_mcp_session_sh_t  *s;
 
     for (s = ngx_mcp_hash_first_locked(zone, NGX_MCP_SESSION, hash);
          s;

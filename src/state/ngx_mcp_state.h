@@ -29,7 +29,7 @@ typedef enum {
 typedef struct {
     ngx_str_t              *endpoint;
     ngx_str_t              *tenant;
-    ngx_str_t              *client;       /* that pays; empty: its tenant */
+    uint64_t                account;      /* that pays, its key */
     ngx_str_t              *limit_key;
     ngx_uint_t              limit;        /* of those with this key; 0: none */
     ngx_uint_t              room;         /* ngx_mcp_room_e */

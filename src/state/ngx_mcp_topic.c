@@ -739,7 +739,8 @@ ngx_mcp_topic_reserve_locked(ngx_mcp_zone_t *zone,
 
         admit.endpoint = caller->endpoint;
         admit.tenant = &caller->tenant;
-        admit.client = &caller->share;
+        admit.account = ngx_mcp_account_key(zone, &caller->tenant,
+                                            &caller->share);
         admit.limit_key = &none;
         admit.limit = 0;
 

@@ -927,7 +927,7 @@ ngx_mcp_shared_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
 
     admit.endpoint = &in->endpoint;
     admit.tenant = &in->tenant;
-    admit.client = &none;
+    admit.account = ngx_mcp_account_key(zone, &in->tenant, &none);
     admit.limit_key = &ngx_mcp_shared_limit;
     admit.limit = in->limit;
     admit.room = NGX_MCP_ROOM_CALL;
