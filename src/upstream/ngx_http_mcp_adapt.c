@@ -25,6 +25,8 @@
 
 
 static ngx_int_t ngx_http_mcp_adapt_content(ngx_http_request_t *sr);
+static ngx_int_t ngx_http_mcp_adapt_patience(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *sr);
 static ngx_int_t ngx_http_mcp_adapt_timeout(ngx_http_request_t *sr,
     ngx_msec_t timeout);
 static ngx_uint_t ngx_http_mcp_adapt_cached(ngx_http_upstream_t *u);
@@ -86,7 +88,7 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
 
     /* without memory theirs is left to fire */
 
-    (void) ngx_http_mcp_adapt_timeout(sr, NGX_HTTP_MCP_ADAPT_NEVER);
+    (void) ngx_http_mcp_adapt_patience(x, sr);
 
     return rc;
 }
@@ -131,6 +133,29 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
     }
 
     cap->theirs = 0;
+
+    return ngx_http_mcp_adapt_patience(x, sr);
+}
+
+
+/*
+ * Silence is left to the exchange.  Few last so long that the upstream's own
+ * time-out would fire: the others are spared the change of a timer.
+ */
+
+static ngx_int_t
+ngx_http_mcp_adapt_patience(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *sr)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (!cap->probed
+        && sr->upstream->conf->read_timeout >= NGX_HTTP_MCP_ADAPT_READ_TIMEOUT)
+    {
+        return NGX_OK;
+    }
 
     return ngx_http_mcp_adapt_timeout(sr, NGX_HTTP_MCP_ADAPT_NEVER);
 }
@@ -208,18 +233,26 @@ ngx_http_mcp_adapt_written(ngx_http_request_t *sr)
 
 
 ngx_uint_t
-ngx_http_mcp_adapt_probe(ngx_http_request_t *sr)
+ngx_http_mcp_adapt_probe(ngx_http_mcp_exchange_t *x)
 {
     int                                on;
     ngx_socket_t                       fd;
     ngx_connection_t                  *c;
+    ngx_http_request_t                *sr;
     ngx_http_upstream_t               *u;
+    ngx_http_mcp_capture_t            *cap;
     ngx_http_mcp_defaults_loc_conf_t  *dlcf;
 
+    sr = x->sr;
     u = sr->upstream;
+    cap = x->capture;
 
     if (u == NULL || !u->request_sent) {
         return 0;
+    }
+
+    if (!cap->theirs && u->conf && ngx_http_mcp_capture_live(sr)) {
+        (void) ngx_http_mcp_adapt_timeout(sr, NGX_HTTP_MCP_ADAPT_NEVER);
     }
 
     c = u->peer.connection;

@@ -125,10 +125,11 @@ ngx_int_t ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
 /*
- * Has TCP find out whether the upstream is still there, so that one that died
- * is not waited for; 0: it is not connected yet
+ * For a response that takes long: its silence is left to the exchange, and TCP
+ * finds out whether the upstream is still there, so that one that died is not
+ * waited for; 0: it is not connected yet
  */
-ngx_uint_t ngx_http_mcp_adapt_probe(ngx_http_request_t *sr);
+ngx_uint_t ngx_http_mcp_adapt_probe(ngx_http_mcp_exchange_t *x);
 
 
 #endif /* _NGX_HTTP_MCP_CAPTURE_H_INCLUDED_ */

@@ -14,7 +14,10 @@
  */
 #define NGX_HTTP_MCP_EXCHANGE_REST   20
 
-/* ms; a response that takes longer has its connection probed */
+/*
+ * ms; a response that takes longer has its connection probed; less than the
+ * time-outs of upstream modules
+ */
 #define NGX_HTTP_MCP_EXCHANGE_LONG   10000
 
 
@@ -751,7 +754,7 @@ ngx_http_mcp_exchange_timer(ngx_event_t *ev)
 
     if (!cap->probed && !cap->ended && !cap->answered) {
 
-        cap->probed = ngx_http_mcp_adapt_probe(x->sr);
+        cap->probed = ngx_http_mcp_adapt_probe(x);
 
         if (!cap->probed) {
             ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_LONG);

@@ -14,8 +14,8 @@ typedef struct {
 
 
 static ngx_uint_t ngx_http_mcp_headers_cross(ngx_table_elt_t *h);
-static ngx_uint_t ngx_http_mcp_headers_same(u_char *name, const char *known,
-    size_t len);
+static ngx_inline ngx_uint_t ngx_http_mcp_headers_same(u_char *name,
+    const char *known, size_t len);
 static ngx_int_t ngx_http_mcp_headers_own(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
 static ngx_int_t ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
@@ -284,13 +284,23 @@ static ngx_int_t
 ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in)
 {
-    u_char     *p;
-    ngx_str_t   value;
+    u_char              *p;
+    ngx_str_t            value;
+    ngx_http_request_t  *r;
 
-    p = ((ngx_http_mcp_capture_t *) x->capture)->body_len;
+    r = x->r;
 
-    value.data = p;
-    value.len = ngx_sprintf(p, "%uz", x->request_len) - p;
+    if (r->headers_in.content_length
+        && r->headers_in.content_length_n == (off_t) x->request_len)
+    {
+        value = r->headers_in.content_length->value;
+
+    } else {
+        p = ((ngx_http_mcp_capture_t *) x->capture)->body_len;
+
+        value.data = p;
+        value.len = ngx_sprintf(p, "%uz", x->request_len) - p;
+    }
 
     in->content_length = ngx_http_mcp_headers_add(&in->headers,
                                                   &ngx_http_mcp_headers_length,
@@ -403,12 +413,20 @@ ngx_http_mcp_headers_cross(ngx_table_elt_t *h)
 
 /* where underscores_in_headers is on, many upstreams take "_" for "-" */
 
-static ngx_uint_t
+static ngx_inline ngx_uint_t
 ngx_http_mcp_headers_same(u_char *name, const char *known, size_t len)
 {
     size_t  i;
 
-    for (i = 0; i < len; i++) {
+    if (name[0] != (u_char) known[0]) {
+        return 0;
+    }
+
+    if (ngx_memcmp(name, known, len) == 0) {
+        return 1;
+    }
+
+    for (i = 1; i < len; i++) {
         if (name[i] != (u_char) known[i]
             && !(name[i] == '_' && known[i] == '-'))
         {
