@@ -1065,13 +1065,17 @@ ngx_http_mcp_shared_told(ngx_http_mcp_reader_t *reader, ngx_str_t *uris)
         asked = ngx_queue_data(q, ngx_http_mcp_interest_asked_t, queue);
         q = ngx_queue_next(q);
 
-        if (!asked->said) {
+        rc = asked->job.subscribe ? NGX_DECLINED : NGX_OK;
+
+        if (asked->job.subscribe && ngx_http_mcp_interest_in(asked, uris)) {
+
+            /* also one that was wanted before it was asked for */
+
+            rc = NGX_OK;
+
+        } else if (!asked->said) {
             continue;
         }
-
-        rc = (!asked->job.subscribe
-              || ngx_http_mcp_interest_in(asked, uris))
-             ? NGX_OK : NGX_DECLINED;
 
         ngx_http_mcp_interest_asked(us, asked, rc);
     }
@@ -1434,7 +1438,7 @@ static ngx_int_t
 ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
 {
     ngx_int_t      rc;
-    ngx_mcp_ref_t  us, owner;
+    ngx_mcp_ref_t  us;
 
     rc = ngx_http_mcp_shared_record(want->bridge, want->upstream,
                                     &want->caller->tenant, &want->audience_key,
@@ -1443,14 +1447,9 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
     if (rc == NGX_OK) {
         rc = ngx_mcp_interest_join(want->bridge->zone, us,
                                    want->caller->session, &want->uri,
-                                   want->limit, &owner);
+                                   want->limit);
 
-        if (rc == NGX_AGAIN) {
-
-            /* the one that another upstream had before a reload, too */
-
-            want->waiter.hash = owner.block;
-        }
+        want->waiter.hash = us.block;
 
         if (rc == NGX_AGAIN
             && ngx_http_mcp_shared_ensure(want->bridge, want->upstream,
@@ -1650,7 +1649,14 @@ ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
 
     ngx_queue_insert_tail(&us->asked, &asked->queue);
 
-    if (us->no_stream) {
+    if (job->subscribe && us->reader.up
+        && ngx_http_mcp_interest_in(asked, &us->reader.ureq->told))
+    {
+        /* it was wanted before anybody knew that a stream tells of it */
+
+        ngx_http_mcp_interest_asked(us, asked, NGX_OK);
+
+    } else if (us->no_stream) {
         ngx_http_mcp_interest_asked(us, asked, NGX_DECLINED);
     }
 

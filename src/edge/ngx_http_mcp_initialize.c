@@ -485,7 +485,8 @@ ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
                                         &u->name, none, &us)
            == NGX_DECLINED
         && ngx_mcp_upstream_session_made(ctx->conf->zone, us.ref, &u->name,
-                                         &x->session, ctx->upstream_revision)
+                                         &x->session, ctx->upstream_revision,
+                                         NULL)
            == NGX_OK)
     {
         return;

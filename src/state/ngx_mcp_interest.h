@@ -33,14 +33,11 @@ typedef enum {
  * Subscribes the session, and counts it.  NGX_OK: the upstream has accepted;
  * NGX_AGAIN: its answer is pending, and handlers->interests notifies all
  * workers; NGX_DONE: the upstream refused it; NGX_BUSY: the limit is reached;
- * NGX_DECLINED: a session ended, or there is no room.  *owner, unless it is
- * NULL: the shared upstream session that has the interest, whose key is
- * rung.  A subscription that exists keeps its interest, which another one than
- * "shared" may have.
+ * NGX_DECLINED: a session ended, or there is no room.  A subscription that it
+ * has at another one than "shared" moves there.
  */
 ngx_int_t ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit,
-    ngx_mcp_ref_t *owner);
+    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit);
 
 /*
  * A running call waits on the resource, and counts like a session until it is

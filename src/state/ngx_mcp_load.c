@@ -725,7 +725,8 @@ ngx_mcp_load_upstream(ngx_mcp_load_t *load, ngx_mcp_ref_t owner, ngx_str_t *a)
         != NGX_DECLINED
         || ngx_mcp_upstream_session_made(zone, made.ref, name,
                                          &ngx_mcp_load_text(a, TEXT),
-                                         ngx_mcp_load_number(a, REVISION))
+                                         ngx_mcp_load_number(a, REVISION),
+                                         NULL)
            != NGX_OK)
     {
         return;
@@ -927,7 +928,7 @@ ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 
     if (shared.block) {
         (void) ngx_mcp_interest_join(zone, shared, session, uri,
-                                     NGX_MCP_LOAD_ANY, NULL);
+                                     NGX_MCP_LOAD_ANY);
 
     } else {
         (void) ngx_mcp_session_subscribe(zone, session, uri, NULL,

@@ -308,8 +308,7 @@ ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 ngx_int_t
 ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit,
-    ngx_mcp_ref_t *owner)
+    ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit)
 {
     uint64_t                        hash;
     ngx_int_t                       rc;
@@ -343,6 +342,14 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
         ngx_mcp_zone_unlock(zone);
         return NGX_DONE;
+    }
+
+    if (in && (in->rec.owner.block != shared.block
+               || in->rec.owner.gen != shared.gen))
+    {
+        /* of an upstream that had the resource before a reload */
+
+        in = NULL;
     }
 
     rc = NGX_OK;
@@ -384,13 +391,12 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
                                                    us->upstream);
         }
 
+        ngx_mcp_interest_leave_locked(zone, sub->interest);
+
         ngx_mcp_touch(zone, sub);
         sub->interest = ngx_mcp_ref(zone, in);
+        sub->upstream = us->upstream;
         sub->paired = in->updates;
-    }
-
-    if (owner) {
-        *owner = in->rec.owner;
     }
 
     rc = ngx_mcp_interest_rc(in);

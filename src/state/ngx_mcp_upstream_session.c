@@ -322,11 +322,12 @@ ngx_mcp_upstream_session_params(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 ngx_int_t
 ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_str_t *upstream, ngx_str_t *id, ngx_uint_t revision)
+    ngx_str_t *upstream, ngx_str_t *id, ngx_uint_t revision, ngx_uint_t *level)
 {
     ngx_int_t                       rc;
     ngx_str_t                       parts[2];
     ngx_mcp_stage_t                 stage;
+    ngx_mcp_session_sh_t           *s;
     ngx_mcp_upstream_session_sh_t  *us;
 
     if (id->len > NGX_MCP_UPSTREAM_ID_MAX) {
@@ -355,6 +356,14 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
         ngx_mcp_upstream_session_fail(zone, ref);
         return NGX_ERROR;
+    }
+
+    s = level ? ngx_mcp_session_locked(zone, us->rec.owner) : NULL;
+
+    if (s && s->subscriber.level != *level) {
+        *level = s->subscriber.level;
+        ngx_mcp_zone_unlock(zone);
+        return NGX_AGAIN;
     }
 
     ngx_mcp_upstream_session_wake_locked(zone, us);

@@ -71,11 +71,13 @@ ngx_int_t ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone,
 
 /*
  * It is made: this id was given.  Who waits is woken.  NGX_OK; NGX_DECLINED:
- * the owner has ended; NGX_ERROR: there is no room, the claim is given up.
+ * the owner has ended; NGX_ERROR: there is no room, the claim is given up;
+ * NGX_AGAIN: the client has set another log level than this one, which is to be
+ * told first, and is in *level now.  level NULL: any will do.
  */
 ngx_int_t ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_str_t *upstream, ngx_str_t *id,
-    ngx_uint_t revision);
+    ngx_uint_t revision, ngx_uint_t *level);
 
 /* it could not be made; who waits is woken and the next one claims */
 void ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);

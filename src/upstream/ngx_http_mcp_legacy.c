@@ -303,7 +303,17 @@ ngx_http_mcp_legacy_session_made(ngx_http_mcp_upstream_request_t *ureq)
     u = ureq->upstream;
 
     rc = ngx_mcp_upstream_session_made(u->zone, ureq->us->ref, &u->name, &o->id,
-                                       o->revision);
+                                       o->revision,
+                                       o->silent ? NULL : &o->level);
+
+    if (rc == NGX_AGAIN) {
+
+        /* the client did not wait with it */
+
+        o->step = ngx_http_mcp_legacy_level;
+
+        return ngx_http_mcp_legacy_handshake_step(ureq);
+    }
 
     o->claimed = 0;
 

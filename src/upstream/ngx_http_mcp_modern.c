@@ -1225,6 +1225,14 @@ ngx_http_mcp_modern_heard(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_DECLINED;
     }
 
+    /* it is looked at while the stream stands */
+
+    if (ngx_http_mcp_string_copy(ureq->r->pool, &ureq->told, &ureq->told)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
     own->told = 1;
 
     if (ureq->stream_opened) {

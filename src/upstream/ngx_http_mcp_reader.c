@@ -725,6 +725,13 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
+    if (ureq == reader->old && outcome != NGX_HTTP_MCP_OK) {
+
+        /* what it was to tell of the time before the newer one stood */
+
+        reader->kind->gap(reader, "a stream broke while another replaced it");
+    }
+
     if (ngx_http_mcp_reader_aside(reader, ureq)) {
         return;
     }

@@ -56,7 +56,7 @@ void us_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 #define us_id    ngx_mcp_upstream_session_id
 
 #define us_made(z, o, u, id, rev)                                             \
-    ngx_mcp_upstream_session_made(z, us_of(z, o, u), u, id, rev)
+    ngx_mcp_upstream_session_made(z, us_of(z, o, u), u, id, rev, NULL)
 #define us_fail(z, o, u)                                                      \
     ngx_mcp_upstream_session_fail(z, us_of(z, o, u))
 #define us_forget(z, o, u, serial)                                            \

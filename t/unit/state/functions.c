@@ -875,7 +875,7 @@ shared_tests(void)
 {
     ngx_str_t                   uri, none, name, id;
     ngx_pool_t                 *pool;
-    ngx_mcp_ref_t               a, b, us, other, owner;
+    ngx_mcp_ref_t               a, b, us, other;
     ngx_mcp_call_t              call;
     ngx_mcp_session_t           s = { 0 };
     ngx_mcp_session_new_t       in;
@@ -918,14 +918,14 @@ shared_tests(void)
        && ngx_mcp_shared_touch(&zone, us, 4) == NGX_DECLINED, "held");
 
     listen_again();
-    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1, NULL) == NGX_AGAIN
-       && ngx_mcp_interest_join(&zone, us, a, &uri, 1, NULL) == NGX_AGAIN
-       && ngx_mcp_interest_join(&zone, us, b, &uri, 1, NULL) == NGX_AGAIN,
+    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN
+       && ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN
+       && ngx_mcp_interest_join(&zone, us, b, &uri, 1) == NGX_AGAIN,
        "wanted");
     drain();
     ok(heard.interests == 1 && heard.keys == NGX_MCP_RING_KEY(us.block),
        "the holder hears of it");
-    ok(ngx_mcp_interest_join(&zone, us, a, &name, 1, NULL) == NGX_BUSY,
+    ok(ngx_mcp_interest_join(&zone, us, a, &name, 1) == NGX_BUSY,
        "the limit");
 
     ok(ngx_mcp_interest_next(&zone, us, 4, pool, &job) == NGX_DECLINED
@@ -1057,7 +1057,7 @@ shared_tests(void)
     ok(heard.interests == 1
        && ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_OK
        && !job.subscribe, "the last one left");
-    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1, NULL) == NGX_AGAIN,
+    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN,
        "too late to be kept");
     ngx_mcp_interest_done(&zone, 6, &job, NGX_OK, l.serial);
     ok(ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_OK
@@ -1071,7 +1071,7 @@ shared_tests(void)
        "refused");
     ngx_mcp_interest_leave(&zone, a, &uri);
     ok(us_subscription(&zone, a, &name, 0, pool, &id) == NGX_OK
-       && ngx_mcp_interest_join(&zone, us, a, &uri, 1, NULL) == NGX_DONE
+       && ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_DONE
        && ngx_mcp_interests(&zone, us) == 0, "tried alone");
     ngx_mcp_upstream_session_stream_opened(&zone, us, l.serial, 0);
     ok(pair(a, &name, &none, 1, 0) == NGX_OK
@@ -1081,14 +1081,14 @@ shared_tests(void)
 
     /* its end */
 
-    (void) ngx_mcp_interest_join(&zone, us, a, &uri, 1, NULL);
+    (void) ngx_mcp_interest_join(&zone, us, a, &uri, 1);
     us_shared_end(&zone, us);
     ok(ngx_mcp_interest_state(&zone, a, &uri) == NGX_ERROR, "gone");
     in.list_key = env_str("");
     in.limit = 0;
     us_shared(&zone, &in, &us);
     ngx_mcp_shared_claim(&zone, us, 7);
-    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1, NULL) == NGX_AGAIN,
+    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN,
        "joined again");
     ngx_mcp_session_unsubscribe(&zone, a, &uri);
 
@@ -1107,14 +1107,13 @@ shared_tests(void)
     us_shared(&zone, &in, &us);
     in.identity = env_str("up2");
     us_shared(&zone, &in, &other);
-    memset(&owner, 0, sizeof(owner));
-    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1, &owner) == NGX_AGAIN
-       && owner.block == us.block && owner.gen == us.gen, "joined once more");
-    memset(&owner, 0, sizeof(owner));
+    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN
+       && ngx_mcp_interests(&zone, us) == 1, "joined once more");
     ok(us.block != other.block
-       && ngx_mcp_interest_join(&zone, other, a, &uri, 1, &owner) == NGX_AGAIN
-       && owner.block == us.block && owner.gen == us.gen,
-       "the interest is still that of the former upstream");
+       && ngx_mcp_interest_join(&zone, other, a, &uri, 1) == NGX_AGAIN
+       && ngx_mcp_interests(&zone, us) == 0
+       && ngx_mcp_interests(&zone, other) == 1,
+       "the interest moves to the other upstream");
 
     /* which nobody holds */
 
@@ -1128,12 +1127,12 @@ shared_tests(void)
     (void) ngx_mcp_worker_sweep(&zone);
     drain();
     ok(heard.interests == 1
-       && (heard.keys & NGX_MCP_RING_KEY(owner.block))
+       && (heard.keys & NGX_MCP_RING_KEY(other.block))
        && ngx_mcp_interest_state(&zone, a, &uri) == NGX_ERROR,
        "a client that waits is woken when it ends");
     us_shared(&zone, &in, &other);
-    ok(ngx_mcp_interest_join(&zone, other, a, &uri, 1, &owner) == NGX_AGAIN
-       && owner.block == other.block, "and joins the other one");
+    ok(ngx_mcp_interest_join(&zone, other, a, &uri, 1) == NGX_AGAIN
+       && ngx_mcp_interests(&zone, other) == 1, "and joins another one");
 
     env_pool_free(pool);
     stop("shared upstream sessions");
@@ -4530,11 +4529,11 @@ share_again_tests(void)
 
     ok(ngx_mcp_session_subscribe(&zone, b, &uri, NULL, 100000) == NGX_OK
        && ngx_mcp_session_subscribe(&zone, b, &lengthy, NULL, 100000) == NGX_OK
-       && ngx_mcp_interest_join(&zone, us, b, &shared, 100000, NULL)
+       && ngx_mcp_interest_join(&zone, us, b, &shared, 100000)
           == NGX_AGAIN
-       && ngx_mcp_interest_join(&zone, other, b, &gone, 100000, NULL)
+       && ngx_mcp_interest_join(&zone, other, b, &gone, 100000)
           == NGX_AGAIN
-       && ngx_mcp_interest_join(&zone, us, a, &supplied, 8, NULL) == NGX_AGAIN,
+       && ngx_mcp_interest_join(&zone, us, a, &supplied, 8) == NGX_AGAIN,
        "subscribed");
 
     us_shared_end(&zone, other);
@@ -4552,15 +4551,15 @@ share_again_tests(void)
     uri = env_str("p:1");
 
     ok(rc == NGX_DECLINED
-       && ngx_mcp_interest_join(&zone, us, b, &supplied, 100000, NULL)
+       && ngx_mcp_interest_join(&zone, us, b, &supplied, 100000)
           == NGX_DECLINED, "no room for subscription %u", (unsigned) i);
     ok(ngx_mcp_session_subscribe(&zone, b, &uri, NULL, 100000) == NGX_OK
        && ngx_mcp_session_subscribe(&zone, b, &lengthy, NULL, 100000) == NGX_OK,
        "but for those that are there");
-    ok(ngx_mcp_interest_join(&zone, us, b, &shared, 100000, NULL)
+    ok(ngx_mcp_interest_join(&zone, us, b, &shared, 100000)
           == NGX_AGAIN,
        "shared ones as well");
-    ok(ngx_mcp_interest_join(&zone, us, b, &gone, 100000, NULL) == NGX_DONE,
+    ok(ngx_mcp_interest_join(&zone, us, b, &gone, 100000) == NGX_DONE,
        "alone if there is no room to share it again");
     ok(ngx_mcp_interest_acquire(&zone, us, call.ref, &supplied) == NGX_OK,
        "a call waits on what another one subscribed to");
@@ -4601,7 +4600,7 @@ share_own_tests(void)
     in = new_session("e", "t");
     in.identity = up;
     ok(us_shared(&zone, &in, &us) == NGX_OK
-       && ngx_mcp_interest_join(&zone, us, a, &uri, 8, NULL) == NGX_AGAIN,
+       && ngx_mcp_interest_join(&zone, us, a, &uri, 8) == NGX_AGAIN,
        "its sessions share one at the upstream");
     (void) us_get(&zone, us, &up, us, &l);
     ok(us_made(&zone, us, &up, &id, 1) == NGX_OK,
@@ -5253,8 +5252,8 @@ restart_tests(void)
     ok(ngx_mcp_session_subscribe(&zone, ref[0], &uri, &up, 9) == NGX_OK,
        "alone");
     uri = env_str("file:///together");
-    ok(ngx_mcp_interest_join(&zone, us, ref[0], &uri, 9, NULL) == NGX_AGAIN
-       && ngx_mcp_interest_join(&zone, us, ref[1], &uri, 9, NULL) == NGX_AGAIN,
+    ok(ngx_mcp_interest_join(&zone, us, ref[0], &uri, 9) == NGX_AGAIN
+       && ngx_mcp_interest_join(&zone, us, ref[1], &uri, 9) == NGX_AGAIN,
        "together");
 
     ok(us_get(&zone, ref[0], &up, us, &made) == NGX_DECLINED

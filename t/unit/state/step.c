@@ -689,9 +689,9 @@ op_shared_expire(void)
     ngx_mcp_shared_claim(&zone, us, 1);
 
     uri = env_str("file:///c");
-    ngx_mcp_interest_join(&zone, us, victim, &uri, 8, NULL);
+    ngx_mcp_interest_join(&zone, us, victim, &uri, 8);
     uri = env_str("file:///d");
-    ngx_mcp_interest_join(&zone, us, bystander, &uri, 8, NULL);
+    ngx_mcp_interest_join(&zone, us, bystander, &uri, 8);
 
     env_time(ngx_current_msec + NGX_MCP_SHARED_TIMEOUT);
 
@@ -723,8 +723,8 @@ op_interests(void)
     pool = env_pool();
 
     uri = env_str("file:///c");
-    ngx_mcp_interest_join(&zone, us, victim, &uri, 8, NULL);
-    ngx_mcp_interest_join(&zone, us, bystander, &uri, 8, NULL);
+    ngx_mcp_interest_join(&zone, us, victim, &uri, 8);
+    ngx_mcp_interest_join(&zone, us, bystander, &uri, 8);
     ngx_mcp_interest_next(&zone, us, 1, pool, &job);
     ngx_mcp_interest_done(&zone, 1, &job, NGX_OK, l.serial);
     ngx_mcp_interest_pair(&zone, victim, &name, &uri, 1, 0);
@@ -737,7 +737,7 @@ op_interests(void)
 
     uri = env_str("file:///d");
     ngx_mcp_interest_acquire(&zone, us, call.ref, &uri);
-    ngx_mcp_interest_join(&zone, us, victim, &uri, 8, NULL);
+    ngx_mcp_interest_join(&zone, us, victim, &uri, 8);
     ngx_mcp_call_close(&zone, call.ref);
     us_shared_end(&zone, us);
 
