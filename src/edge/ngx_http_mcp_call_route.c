@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_list_cache.h"
+#include "ngx_mcp_names.h"
 
 
 /*
@@ -55,7 +56,10 @@ ngx_http_mcp_call_route(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     ngx_str_null(&name);
 
-    if (call->message->subject != NGX_MCP_PATH_NONE) {
+    if (call->message->subject == NGX_MCP_PATH_NAME && call->batch == NULL) {
+        name = ctx->scope.name;
+
+    } else if (call->message->subject != NGX_MCP_PATH_NONE) {
         name = ngx_mcp_message_string(call->message, call->message->subject,
                                       call->r->pool);
         if (name.data == NULL) {
@@ -144,15 +148,10 @@ ngx_http_mcp_call_unknown(ngx_http_mcp_call_t *call, ngx_str_t *name,
 static void
 ngx_http_mcp_call_moved(ngx_http_mcp_call_t *call)
 {
-    ngx_mcp_zone_t  *zone;
-
-    zone = call->ctx->conf->zone;
-
-    call->record.upstream = ngx_mcp_call_upstream(zone,
-                                                  &call->route.upstream->name);
+    call->record.upstream = call->route.upstream->hash;
 
     if (call->registered) {
-        ngx_mcp_call_moved(zone, &call->record);
+        ngx_mcp_call_moved(call->ctx->conf->zone, &call->record);
     }
 }
 
@@ -160,28 +159,53 @@ ngx_http_mcp_call_moved(ngx_http_mcp_call_t *call)
 ngx_int_t
 ngx_http_mcp_call_body(ngx_http_mcp_call_t *call, ngx_str_t *body)
 {
-    ngx_str_t           value;
+    u_char             *p;
+    size_t              cut;
+    ngx_str_t           value, *local;
     ngx_pool_t         *pool;
+    ngx_mcp_span_t     *span;
     ngx_mcp_path_e      path[2];
     ngx_mcp_message_t  *m;
 
     m = call->message;
     *body = m->text;
 
-    if (call->route.local.data == NULL) {
+    local = &call->route.local;
+
+    if (local->data == NULL) {
         return NGX_OK;
     }
 
     pool = call->r->pool;
 
-    value.data = ngx_pnalloc(pool,
-                             ngx_mcp_json_escaped_len(&call->route.local));
+    span = &m->json.members[m->subject];
+    cut = call->route.upstream->prefix.len + sizeof(NGX_MCP_NAME_JOINT) - 1;
+
+    if (cut + local->len <= NGX_MCP_NAME_MAX
+        && span->end - span->start == cut + local->len + 2)
+    {
+        /* it was not cut, and has no escapes: the prefix is left out */
+
+        body->len = m->text.len - cut;
+        body->data = ngx_pnalloc(pool, body->len);
+
+        if (body->data == NULL) {
+            return NGX_ERROR;
+        }
+
+        p = ngx_cpymem(body->data, m->text.data, span->start + 1);
+        ngx_memcpy(p, m->text.data + span->start + 1 + cut,
+                   m->text.len - span->start - 1 - cut);
+
+        return NGX_OK;
+    }
+
+    value.data = ngx_pnalloc(pool, ngx_mcp_json_escaped_len(local));
     if (value.data == NULL) {
         return NGX_ERROR;
     }
 
-    value.len = ngx_mcp_json_escape(value.data, &call->route.local)
-                - value.data;
+    value.len = ngx_mcp_json_escape(value.data, local) - value.data;
 
     path[0] = m->subject;
     path[1] = NGX_MCP_PATH_NONE;

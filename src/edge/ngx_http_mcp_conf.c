@@ -594,6 +594,7 @@ static void
 ngx_http_mcp_conf_inherit(ngx_http_mcp_loc_conf_t *mlcf,
     ngx_http_mcp_upstream_t *u)
 {
+    u->hash = ngx_max(ngx_crc32_short(u->name.data, u->name.len), 1);
     u->zone = mlcf->zone;
     u->endpoint = mlcf->name;
     u->conf_ctx = mlcf->conf_ctx;

@@ -148,7 +148,7 @@ ngx_http_mcp_notification_upstream(ngx_http_mcp_loc_conf_t *mlcf,
          u;
          u = ngx_http_mcp_router_next(router, u))
     {
-        if (ngx_mcp_call_upstream(mlcf->zone, &u->name) == hash) {
+        if (u->hash == hash) {
             break;
         }
     }

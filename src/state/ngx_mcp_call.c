@@ -280,13 +280,6 @@ ngx_mcp_call_has_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
 }
 
 
-uint32_t
-ngx_mcp_call_upstream(ngx_mcp_zone_t *zone, ngx_str_t *upstream)
-{
-    return (uint32_t) ngx_mcp_hash(zone, upstream, NULL);
-}
-
-
 void
 ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call)
 {

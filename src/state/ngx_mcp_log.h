@@ -107,8 +107,7 @@ ngx_int_t ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *key, ngx_uint_t limit, uint32_t local,
     ngx_mcp_call_t *call);
 
-/* the hash of its name, for call->upstream; stores another one later */
-uint32_t ngx_mcp_call_upstream(ngx_mcp_zone_t *zone, ngx_str_t *upstream);
+/* stores another call->upstream later */
 void ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call);
 
 /* the channel becomes resumable: its log outlives the call */

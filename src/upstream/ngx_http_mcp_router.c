@@ -25,6 +25,10 @@ ngx_http_mcp_router_name(ngx_http_mcp_router_t *router, ngx_str_t *name,
             continue;
         }
 
+        if (name->len == 0 || name->data[0] != u->prefix.data[0]) {
+            continue;
+        }
+
         rc = ngx_mcp_name_local(&u->prefix, name, local);
 
         if (rc != NGX_DECLINED) {

@@ -74,6 +74,7 @@ typedef struct {
     ngx_flag_t                        probe;    /* may be asked for all, else
                                                    by clients alone */
 
+    uint32_t                          hash;     /* of its name; not 0 */
     ngx_mcp_zone_t                   *zone;
     ngx_str_t                         endpoint;
     ngx_http_conf_ctx_t              *conf_ctx; /* of the endpoint */

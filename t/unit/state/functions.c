@@ -1706,7 +1706,7 @@ call_tests(void)
        "limit");
 
     token = env_str("u");
-    a.upstream = ngx_mcp_call_upstream(&zone, &token);
+    a.upstream = (uint32_t) ngx_mcp_hash(&zone, &token, NULL);
     ngx_mcp_call_moved(&zone, &a);
 
     id = env_str("\"id\"");
