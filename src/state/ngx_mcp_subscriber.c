@@ -7,6 +7,8 @@ static uint64_t ngx_mcp_event_filter(ngx_mcp_target_sh_t *target,
     uint64_t none);
 static uint64_t ngx_mcp_filter_none(ngx_mcp_zone_t *zone);
 static uint64_t ngx_mcp_bloom(uint64_t hash);
+static uint32_t ngx_mcp_subscriber_hash(ngx_mcp_zone_t *zone,
+    ngx_mcp_subscriber_sh_t *sb, uint64_t uri);
 
 
 ngx_int_t
@@ -258,11 +260,20 @@ ngx_mcp_bloom(uint64_t hash)
 }
 
 
+/* the subscriber is a part of its owner's block */
+
+static uint32_t
+ngx_mcp_subscriber_hash(ngx_mcp_zone_t *zone, ngx_mcp_subscriber_sh_t *sb,
+    uint64_t uri)
+{
+    return (uint32_t) uri ^ ngx_mcp_number(zone, sb) * 2654435761U;
+}
+
+
 ngx_mcp_subscription_sh_t *
 ngx_mcp_subscriber_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, uint64_t uri)
 {
-    uint32_t                    n;
     uint64_t                    bits;
     ngx_mcp_subscription_sh_t  *sub;
 
@@ -272,10 +283,14 @@ ngx_mcp_subscriber_find_locked(ngx_mcp_zone_t *zone,
         return NULL;
     }
 
-    for (n = sb->subscriptions.head; n; n = sub->rec.links.next) {
-        sub = ngx_mcp_block(zone, n);
-
-        if (sub->uri == uri) {
+    for (sub = ngx_mcp_hash_first_locked(zone, NGX_MCP_SUBSCRIPTION,
+                                    ngx_mcp_subscriber_hash(zone, sb, uri));
+         sub;
+         sub = ngx_mcp_hash_next_locked(zone, sub))
+    {
+        if (sub->uri == uri
+            && sub->rec.owner.block == ngx_mcp_number(zone, sb))
+        {
             return sub;
         }
     }
@@ -290,6 +305,9 @@ ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
 {
     ngx_mcp_touch(zone, sb);
 
+    sub->rec.hash = ngx_mcp_subscriber_hash(zone, sb, sub->uri);
+
+    ngx_mcp_hash_insert_locked(zone, sub);
     ngx_mcp_list_append(zone, &sb->subscriptions, ngx_mcp_number(zone, sub),
                         NGX_MCP_LINKS);
     sb->nsubscriptions++;
@@ -307,6 +325,7 @@ ngx_mcp_subscriber_remove_locked(ngx_mcp_zone_t *zone,
 {
     ngx_mcp_touch(zone, sb);
 
+    ngx_mcp_hash_remove_locked(zone, sub);
     ngx_mcp_list_remove(zone, &sb->subscriptions, ngx_mcp_number(zone, sub),
                         NGX_MCP_LINKS);
     sb->nsubscriptions--;
@@ -322,6 +341,12 @@ ngx_mcp_subscriber_filter_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscription_sh_t  *sub;
 
     bloom = 0;
+
+    /* the bits of many are all set */
+
+    if (sb->nsubscriptions > 64) {
+        return;
+    }
 
     for (n = sb->subscriptions.head; n; n = sub->rec.links.next) {
         sub = ngx_mcp_block(zone, n);

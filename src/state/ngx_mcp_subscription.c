@@ -25,20 +25,12 @@ static ngx_mcp_subscription_sh_t *
 ngx_mcp_subscription_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_str_t *uri, uint64_t hash)
 {
-    uint32_t                    n;
     ngx_mcp_subscription_sh_t  *sub;
 
-    for (n = sb->subscriptions.head; n; n = sub->rec.links.next) {
-        sub = ngx_mcp_block(zone, n);
+    sub = ngx_mcp_subscriber_find_locked(zone, sb, hash);
 
-        if (sub->uri == hash
-            && ngx_mcp_text_equal(zone, sub, 0, sub->rec.len, uri))
-        {
-            return sub;
-        }
-    }
-
-    return NULL;
+    return (sub && ngx_mcp_text_equal(zone, sub, 0, sub->rec.len, uri)) ? sub
+                                                                        : NULL;
 }
 
 

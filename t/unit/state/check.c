@@ -960,6 +960,7 @@ hash_check(ngx_mcp_zone_t *zone)
                 break;
 
             case NGX_MCP_INTEREST:
+            case NGX_MCP_SUBSCRIPTION:
                 break;
 
             case NGX_MCP_UPSTREAM_SESSION:
