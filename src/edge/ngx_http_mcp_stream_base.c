@@ -294,12 +294,7 @@ ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
 void
 ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n)
 {
-    ngx_http_mcp_ctx_t  *ctx;
-
-    if (s->request) {
-        ctx = ngx_http_get_module_ctx(s->request, ngx_http_mcp_module);
-        ctx->events_sent += n;
-    }
+    s->sent += (uint32_t) n;
 }
 
 

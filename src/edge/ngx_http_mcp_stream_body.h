@@ -129,6 +129,7 @@ struct ngx_http_mcp_stream_s {
     size_t                        unsent;
     size_t                        waiting;    /* in the log, of its call */
     uint32_t                      local;
+    uint32_t                      sent;       /* messages */
 
     unsigned                      offered:3;
     unsigned                      get:1;
@@ -218,7 +219,7 @@ u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
 ngx_int_t ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p,
     size_t len);
 
-/* messages were given to the client: for $mcp_events_sent */
+/* messages were given to the client: for $mcp_events_sent, when it ends */
 void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
 
 /* the client took something */
@@ -273,6 +274,9 @@ void ngx_http_mcp_stream_finish(ngx_http_mcp_stream_t *s);
 
 
 /* ngx_http_mcp_stream_parked.c */
+
+/* makes a chunk of what stands at p, with HEAD and TAIL; its begin and size */
+u_char *ngx_http_mcp_stream_chunk(u_char *p, size_t *len);
 
 /* NGX_OK; NGX_DECLINED: not now; NGX_ERROR: the connection is broken */
 ngx_int_t ngx_http_mcp_stream_park(ngx_http_mcp_stream_t *s);

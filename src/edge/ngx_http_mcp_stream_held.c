@@ -8,11 +8,14 @@ typedef struct {
     ngx_http_mcp_stream_t  *stream;       /* NULL: it has ended */
     ngx_chain_t            *free;
     ngx_chain_t            *busy;
+    ngx_uint_t              chunked;      /* here: events pass no filters */
 } ngx_http_mcp_held_t;
 
 
 static ngx_int_t ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p,
     size_t len);
+static ngx_int_t ngx_http_mcp_held_send(ngx_http_mcp_stream_t *s, u_char **p,
+    size_t *len);
 static ngx_int_t ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s,
     ngx_chain_t *out);
 static void ngx_http_mcp_held_end(ngx_http_mcp_stream_t *s);
@@ -67,8 +70,10 @@ ngx_http_mcp_stream_hold(ngx_http_mcp_stream_t *s, ngx_http_request_t *r)
     s->request = r;
     s->body = &ngx_http_mcp_held_body;
 
-    s->parkable = s->get && s->conf->stream_park && r->chunked
-                  && r->http_version == NGX_HTTP_VERSION_11;
+    h->chunked = s->get && r->chunked
+                 && r->http_version == NGX_HTTP_VERSION_11;
+
+    s->parkable = h->chunked && s->conf->stream_park;
 
     if (s->get) {
         r->main->count++;
@@ -93,6 +98,18 @@ ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
 
     h = s->held;
 
+    if (h->chunked) {
+        p = ngx_http_mcp_stream_chunk(p, &len);
+
+        if (ngx_http_mcp_held_send(s, &p, &len) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (len == 0) {
+            return NGX_OK;
+        }
+    }
+
     cl = ngx_chain_get_free_buf(s->request->pool, &h->free);
     if (cl == NULL) {
         return NGX_ERROR;
@@ -116,6 +133,43 @@ ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
 }
 
 
+/* at once, where nothing is before it: most clients take it */
+
+static ngx_int_t
+ngx_http_mcp_held_send(ngx_http_mcp_stream_t *s, u_char **p, size_t *len)
+{
+    ssize_t            n;
+    ngx_connection_t  *c;
+
+    c = s->connection;
+
+    if (s->unsent || s->request->out || c->buffered || !c->write->ready) {
+        return NGX_OK;
+    }
+
+#if (NGX_HTTP_SSL)
+    /* TLS must be given unsent bytes again from the same place */
+    if (c->ssl) {
+        return NGX_OK;
+    }
+#endif
+
+    n = c->send(c, *p, *len);
+
+    if (n == NGX_ERROR) {
+        c->error = 1;
+        return NGX_ERROR;
+    }
+
+    if (n > 0) {
+        *p += n;
+        *len -= n;
+    }
+
+    return NGX_OK;
+}
+
+
 static ngx_int_t
 ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s, ngx_chain_t *out)
 {
@@ -129,7 +183,8 @@ ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s, ngx_chain_t *out)
     r = s->request;
     c = r->connection;
 
-    rc = ngx_http_output_filter(r, out);
+    rc = h->chunked ? ngx_http_write_filter(r, out)
+                    : ngx_http_output_filter(r, out);
 
     ngx_chain_update_chains(r->pool, &h->free, &h->busy, &out,
                             (ngx_buf_tag_t) &ngx_http_mcp_held_body);
@@ -289,10 +344,14 @@ ngx_http_mcp_held_detach(ngx_http_mcp_stream_t *s)
 void
 ngx_http_mcp_stream_release(ngx_http_mcp_stream_t *s)
 {
+    ngx_http_mcp_ctx_t   *ctx;
     ngx_http_mcp_held_t  *h;
 
     h = s->held;
     h->stream = NULL;
+
+    ctx = ngx_http_get_module_ctx(s->request, ngx_http_mcp_module);
+    ctx->events_sent += s->sent;
 
     s->held = NULL;
     s->request = NULL;

@@ -145,20 +145,31 @@ ngx_http_mcp_parked_strip(ngx_connection_t *c, ngx_http_connection_t *hc)
 static ngx_int_t
 ngx_http_mcp_parked_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
 {
+    p = ngx_http_mcp_stream_chunk(p, &len);
+
+    return ngx_http_mcp_parked_send(s, p, len);
+}
+
+
+u_char *
+ngx_http_mcp_stream_chunk(u_char *p, size_t *len)
+{
     u_char  *head;
     u_char   size[NGX_HTTP_MCP_STREAM_HEAD];
 
-    head = ngx_mcp_hex_print(size, len);
+    head = ngx_mcp_hex_print(size, *len);
     *head++ = CR;
     *head++ = LF;
 
-    p[len] = CR;
-    p[len + 1] = LF;
+    p[*len] = CR;
+    p[*len + 1] = LF;
 
     p -= head - size;
     ngx_memcpy(p, size, head - size);
 
-    return ngx_http_mcp_parked_send(s, p, (head - size) + len + 2);
+    *len += (head - size) + 2;
+
+    return p;
 }
 
 
