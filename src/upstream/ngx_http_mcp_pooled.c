@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_pooled.h"
 #include "ngx_http_mcp_manner.h"
+#include "ngx_mcp_declared.h"
 #include "ngx_mcp_id.h"
 #include "ngx_mcp_splice.h"
 
@@ -40,6 +41,7 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
 {
     u_char                   *p;
     ngx_str_t                 key;
+    ngx_uint_t                declared;
     ngx_mcp_shared_t          in;
     ngx_http_mcp_upstream_t  *u;
 
@@ -67,7 +69,20 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
 
     ngx_memzero(&in, sizeof(ngx_mcp_shared_t));
 
-    in.list_key.len = sizeof(NGX_HTTP_MCP_POOLED_KEY) - 1 + key.len;
+    /* lists may be others for those who can be asked for something */
+
+    declared = ngx_mcp_declared(&ureq->capabilities);
+    ngx_str_null(&ureq->capabilities);
+
+    if (declared) {
+        ureq->capabilities = ngx_mcp_declared_compose(ureq->r->pool, declared);
+
+        if (ureq->capabilities.data == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    in.list_key.len = sizeof(NGX_HTTP_MCP_POOLED_KEY) + key.len;
     in.list_key.data = ngx_pnalloc(ureq->r->pool, in.list_key.len);
 
     if (in.list_key.data == NULL) {
@@ -76,6 +91,7 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
 
     p = ngx_cpymem(in.list_key.data, NGX_HTTP_MCP_POOLED_KEY,
                    sizeof(NGX_HTTP_MCP_POOLED_KEY) - 1);
+    *p++ = ngx_mcp_declared_letter(declared);
     ngx_memcpy(p, key.data, key.len);
 
     in.endpoint = u->endpoint;
@@ -87,10 +103,6 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
     if (ngx_mcp_shared_get(u->zone, &in, &ureq->owner) != NGX_OK) {
         return NGX_ERROR;
     }
-
-    /* the module answers for those who share it */
-
-    ngx_str_null(&ureq->capabilities);
 
     if (!ureq->keep.timer_set) {
         ureq->keep.handler = ngx_http_mcp_pooled_touch;

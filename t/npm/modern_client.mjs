@@ -98,4 +98,53 @@ check((await client.getPrompt({ name: 'simple-prompt' })).messages.length > 0,
 
 await client.close();
 
+/* one that can be asked, by a server that asks in the middle of a call */
+
+const asked = new Client({ name: 'asked', version: '1' }, {
+    versionNegotiation: { mode: mode === 'auto' ? 'auto' : { pin: VERSION } },
+    capabilities: { sampling: {}, elicitation: { form: {} }, roots: {} }
+});
+const wanted = [];
+
+asked.setRequestHandler('sampling/createMessage', () => {
+    wanted.push('sampling');
+    return { role: 'assistant', model: 'm',
+             content: { type: 'text', text: 'an answer' } };
+});
+
+asked.setRequestHandler('elicitation/create', () => {
+    wanted.push('elicitation');
+    return { action: 'accept', content: { name: 'Grace', check: true } };
+});
+
+asked.setRequestHandler('roots/list', () => {
+    wanted.push('roots');
+    return { roots: [{ uri: 'file:///one', name: 'one' }] };
+});
+
+await asked.connect(new StreamableHTTPClientTransport(new URL(url)));
+
+const more = (await asked.listTools()).tools.map((t) => t.name);
+
+check(more.includes('trigger-elicitation-request')
+      && more.includes('trigger-sampling-request'),
+      'tools for clients that can be asked', more);
+
+const ask = async (name, args) =>
+    textOf(await asked.callTool({ name, arguments: args }));
+
+for (const n of [1, 2]) {
+    check(/Grace/.test(await ask('trigger-elicitation-request', {})),
+          `elicitation ${n}`);
+    check(/an answer/.test(await ask('trigger-sampling-request',
+                                     { prompt: 'a prompt', maxTokens: 9 })),
+          `sampling ${n}`);
+}
+
+same(wanted.filter((what) => what !== 'roots'),
+     ['elicitation', 'sampling', 'elicitation', 'sampling'],
+     'each was asked for once');
+
+await asked.close();
+
 done();
