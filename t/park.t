@@ -202,8 +202,8 @@ is_deeply([sort keys %{ Mcp::Park::answers($next) }], [qw(ask where)],
 
 # what the call says before it asks, and behind it
 
-$r = call('tick log tick ask tick log tick', on => $here, meta => {
-    progressToken => 'one', "${K}logLevel" => 'info' });
+$r = call('complete tick log tick ask complete tick log tick', on => $here,
+          meta => { progressToken => 'one', "${K}logLevel" => 'info' });
 is(said($r), '200 input_required', 'asked after progress');
 is(join(' ', map { $_->{params}{progress} || $_->{params}{data} }
         @{ $r->{before} }), '1 log 2', 'which came');
@@ -223,6 +223,29 @@ is_deeply($next->{before}, [], 'none of it for one that wants none');
 $r = call('ask big300000', on => $here);
 $next = again($r, on => $there);
 is(length $next->{json}{result}{content}[0]{text}, 300000, 'a large result');
+
+
+# pages that have to be visited before the call
+
+$r = call('visit');
+is(said($r), '200 input_required', 'a page is wanted first');
+is_deeply($r->{json}{result}{inputRequests}, { 'page-1' => {
+    method => 'elicitation/create',
+    params => { mode => 'url', url => 'http://localhost/a', message => 'A' } },
+    'page-2' => { method => 'elicitation/create',
+    params => { mode => 'url', url => 'http://localhost/b',
+                message => 'B' } } }, 'those of the error');
+$next = again($r, change => sub { delete $_[0]{params}{requestState} });
+is(said($next), '200 complete', 'then it is called');
+
+{
+    my $blind = Mcp::Modern->new($t, caps => { elicitation => {} },
+                                 headers => { 'X-User' => 'ann' });
+    my $r = Mcp::Park::call($blind, 'visit');
+    is(said($r), '400 -32021', 'a client that visits none');
+    is_deeply($r->{json}{error}{data}{requiredCapabilities},
+              { elicitation => { url => {} } }, 'hears what it lacks');
+}
 
 
 # upstream sessions: of one principal and its capabilities, for one call each
@@ -337,8 +360,14 @@ like(said(again($r, on => $there)), qr/^200 -32603$|^400 -32602$/,
 
 $r = call('ask', on => $here);
 ok($t->reload, 'a reload');
-is(said(again($r)), '200 complete', 'the old worker has it still');
+my @old = grep { $_ == $here } $t->workers(all => 1);
+is(scalar @old, 1, 'the old worker stays');
+is(said(again($r)), '200 complete', 'and has it still');
 $t->wait_old;
 is(said(again(call('ask'))), '200 complete', 'and the new ones others');
+
+# the end: nobody is left who could go on with it
+
+is(said(call('ask')), '200 input_required', 'asked at the end');
 
 done_testing();

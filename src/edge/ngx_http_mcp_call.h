@@ -338,6 +338,17 @@ ngx_int_t ngx_http_mcp_call_input_capable(ngx_http_mcp_call_t *call,
     ngx_http_mcp_input_t *input);
 void ngx_http_mcp_call_input_stop(ngx_http_mcp_call_t *call);
 
+/*
+ * Input that an upstream wants by an error (-32042): pages to visit.  error:
+ * raw.  NGX_OK; NGX_DECLINED: it names none; NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_http_mcp_call_input_pages(ngx_http_mcp_call_t *call,
+    ngx_str_t *error, ngx_http_mcp_input_t *input);
+
+/* members of params that have no meaning in 2026-07-28, for ngx_mcp_cut() */
+ngx_uint_t ngx_http_mcp_call_input_keep(ngx_str_t *name, ngx_str_t *value,
+    void *data);
+
 
 /* for others */
 

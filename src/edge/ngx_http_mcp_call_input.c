@@ -495,3 +495,89 @@ ngx_http_mcp_call_input_cancel(ngx_http_mcp_call_t *call, ngx_uint_t say)
         }
     }
 }
+
+
+ngx_int_t
+ngx_http_mcp_call_input_pages(ngx_http_mcp_call_t *call, ngx_str_t *error,
+    ngx_http_mcp_input_t *input)
+{
+    ngx_str_t                      rest, page;
+    ngx_pool_t                    *pool;
+    ngx_http_mcp_input_request_t  *request;
+
+    pool = call->r->pool;
+
+    ngx_memzero(input, sizeof(ngx_http_mcp_input_t));
+
+    rest = ngx_mcp_json_get(error, "data");
+
+    if (rest.len && rest.data[0] == '{') {
+        rest = ngx_mcp_json_get(&rest, "elicitations");
+    }
+
+    if (rest.len == 0 || rest.data[0] != '[') {
+        return NGX_DECLINED;
+    }
+
+    input->requests = ngx_pcalloc(pool, NGX_HTTP_MCP_INPUT_MAX
+                                     * sizeof(ngx_http_mcp_input_request_t));
+    if (input->requests == NULL) {
+        return NGX_ERROR;
+    }
+
+    while (input->n < NGX_HTTP_MCP_INPUT_MAX
+           && ngx_mcp_json_element(&rest, &page) == NGX_OK)
+    {
+        if (page.data[0] != '{') {
+            return NGX_DECLINED;
+        }
+
+        request = &input->requests[input->n++];
+        request->method = NGX_MCP_METHOD_ELICITATION;
+
+        request->key.data = ngx_pnalloc(pool, sizeof("\"page-\"")
+                                              + NGX_INT_T_LEN);
+
+        if (request->key.data == NULL
+            || ngx_http_mcp_string_copy(pool, &request->params, &page)
+               != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        request->key.len = ngx_sprintf(request->key.data, "\"page-%ui\"",
+                                       input->n)
+                           - request->key.data;
+
+        (void) ngx_mcp_cut(&request->params, ngx_http_mcp_call_input_keep,
+                           NULL);
+
+        if (!ngx_http_mcp_call_input_url(request)) {
+            return NGX_DECLINED;
+        }
+    }
+
+    return input->n ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_call_input_keep(ngx_str_t *name, ngx_str_t *value, void *data)
+{
+    ngx_uint_t  i;
+
+    static ngx_str_t  names[] = {
+        ngx_string("_meta"),
+        ngx_string("elicitationId"),
+        ngx_string("task"),
+        ngx_null_string
+    };
+
+    for (i = 0; names[i].len; i++) {
+        if (ngx_mcp_equal(name, &names[i])) {
+            return 0;
+        }
+    }
+
+    return 1;
+}

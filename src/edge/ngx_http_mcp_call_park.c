@@ -7,11 +7,15 @@
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_server_request.h"
+#include "ngx_mcp_lease.h"
 #include "ngx_mcp_splice.h"
 
 
 /* events that the line of a parked call keeps, at least */
 #define NGX_HTTP_MCP_PARK_EVENTS  256
+
+/* ms; between looks whether a worker is left for the client, while quitting */
+#define NGX_HTTP_MCP_PARK_QUIT    1000
 
 
 /* a call in an exclusive session; in r->pool */
@@ -29,7 +33,6 @@ struct ngx_http_mcp_call_park_s {
 };
 
 
-static ngx_uint_t ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call);
 static ngx_int_t ngx_http_mcp_call_park_capabilities(
     ngx_http_mcp_call_t *call, ngx_str_t *out);
 static ngx_uint_t ngx_http_mcp_call_park_declare(ngx_str_t *name,
@@ -41,12 +44,13 @@ static ngx_int_t ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call,
 static void ngx_http_mcp_call_park_round(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_call_park_send(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call);
+static ngx_uint_t ngx_http_mcp_call_park_orphan(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_park_wait(ngx_http_mcp_call_park_t *park,
+    ngx_msec_t time);
 static void ngx_http_mcp_call_park_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_call_park_answer(ngx_http_mcp_call_t *call,
     ngx_http_mcp_input_request_t *request, const char *why);
 static void ngx_http_mcp_call_park_trim(ngx_http_mcp_call_t *call);
-static ngx_uint_t ngx_http_mcp_round_keep(ngx_str_t *name, ngx_str_t *value,
-    void *data);
 
 
 ngx_int_t
@@ -66,7 +70,11 @@ ngx_http_mcp_call_park_prepare(ngx_http_mcp_call_t *call,
 
     if (call->park == NULL) {
 
-        if (!ngx_http_mcp_call_park_may(call)) {
+        /* it is asked by a stream, which can be ended at any time */
+
+        if (!ngx_http_mcp_call_park_may(call)
+            || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE))
+        {
             return NGX_OK;
         }
 
@@ -102,9 +110,7 @@ ngx_http_mcp_call_park_prepare(ngx_http_mcp_call_t *call,
 }
 
 
-/* whether its client may be asked, and reads a stream that can be ended */
-
-static ngx_uint_t
+ngx_uint_t
 ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call)
 {
     switch (call->message->method_code) {
@@ -112,8 +118,7 @@ ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call)
     case NGX_MCP_METHOD_TOOLS_CALL:
     case NGX_MCP_METHOD_PROMPTS_GET:
     case NGX_MCP_METHOD_RESOURCES_READ:
-        return call->batch == NULL
-               && call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE;
+        return call->batch == NULL;
 
     default:
         return 0;
@@ -476,7 +481,7 @@ ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call)
     ctx->caller.session_id = park->id;
     ctx->caller.revision = NGX_MCP_REVISION_LATEST_LEGACY;
 
-    ngx_add_timer(&park->timer, NGX_HTTP_MCP_INPUT_TIME);
+    ngx_http_mcp_call_park_wait(park, NGX_HTTP_MCP_INPUT_TIME);
 
     ngx_http_mcp_stream_close(ctx->stream, NGX_MCP_COUNTER_STREAMS_DONE);
 
@@ -563,6 +568,54 @@ ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call)
 }
 
 
+void
+ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone)
+{
+    ngx_queue_t           *q;
+    ngx_http_mcp_call_t   *call;
+    ngx_http_mcp_calls_t  *calls;
+
+    calls = &ngx_http_mcp_calls;
+
+    if (calls->ndetached == 0) {
+        return;
+    }
+
+    for (q = ngx_queue_head(&calls->left);
+         q != ngx_queue_sentinel(&calls->left);
+         q = ngx_queue_next(q))
+    {
+        call = ngx_queue_data(q, ngx_http_mcp_call_t, detached_queue);
+
+        /* other workers may be about to quit as well */
+
+        if (call->park && call->ctx->conf->zone == zone) {
+            ngx_add_timer(&call->park->timer, NGX_HTTP_MCP_PARK_QUIT);
+        }
+    }
+}
+
+
+/* nobody is left who could take the client's next request */
+
+static ngx_uint_t
+ngx_http_mcp_call_park_orphan(ngx_http_mcp_call_t *call)
+{
+    return ngx_exiting && !ngx_mcp_lease_newer(call->ctx->conf->zone);
+}
+
+
+static void
+ngx_http_mcp_call_park_wait(ngx_http_mcp_call_park_t *park, ngx_msec_t time)
+{
+    if (ngx_http_mcp_call_park_orphan(park->call)) {
+        time = ngx_min(time, NGX_HTTP_MCP_PARK_QUIT);
+    }
+
+    ngx_add_timer(&park->timer, time);
+}
+
+
 /* its client has not come back, unless one came meanwhile */
 
 static void
@@ -582,14 +635,19 @@ ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
 
     left = ngx_mcp_call_patience(call->ctx->conf->zone, call->record.ref,
                                  NGX_HTTP_MCP_INPUT_TIME);
-    if (left) {
-        ngx_add_timer(&park->timer, left);
+
+    if (left
+        && (!ngx_http_mcp_call_park_orphan(call)
+            || ngx_mcp_call_has_stream(call->ctx->conf->zone,
+                                       call->record.ref)))
+    {
+        ngx_http_mcp_call_park_wait(park, left);
         return;
     }
 
     ngx_log_error(NGX_LOG_INFO, call->r->connection->log, 0,
                   "mcp request %V is cancelled: the upstream asked its client "
-                  "for something, and that did not come back in time",
+                  "for something, and the client did not come back in time",
                   &call->message->id);
 
     for (i = 0; i < park->round->input.n; i++) {
@@ -693,7 +751,8 @@ ngx_http_mcp_round_add(ngx_http_mcp_call_t *call, ngx_http_mcp_round_t *round,
     }
 
     if (request->params.len) {
-        (void) ngx_mcp_cut(&request->params, ngx_http_mcp_round_keep, NULL);
+        (void) ngx_mcp_cut(&request->params, ngx_http_mcp_call_input_keep,
+                           NULL);
     }
 
     one.requests = request;
@@ -707,30 +766,6 @@ ngx_http_mcp_round_add(ngx_http_mcp_call_t *call, ngx_http_mcp_round_t *round,
     round->input.n++;
 
     return NGX_OK;
-}
-
-
-/* members of params that the client would not understand */
-
-static ngx_uint_t
-ngx_http_mcp_round_keep(ngx_str_t *name, ngx_str_t *value, void *data)
-{
-    ngx_uint_t  i;
-
-    static ngx_str_t  names[] = {
-        ngx_string("_meta"),
-        ngx_string("elicitationId"),
-        ngx_string("task"),
-        ngx_null_string
-    };
-
-    for (i = 0; names[i].len; i++) {
-        if (ngx_mcp_equal(name, &names[i])) {
-            return 0;
-        }
-    }
-
-    return 1;
 }
 
 

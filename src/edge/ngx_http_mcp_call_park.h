@@ -23,7 +23,8 @@
  *     answer.
  *   - If the client does not come back in time, what is open is answered for
  *     it, and the call is cancelled.  A worker that quits runs its parked
- *     calls to the end, as others whose client has left.
+ *     calls to the end, as others whose client has left, while there are newer
+ *     workers, which take the client's next request.
  *
  * ngx_http_mcp_call_park.c has the call, ngx_http_mcp_call_continue.c the
  * request that goes on with it.
@@ -76,6 +77,9 @@ ngx_str_t ngx_http_mcp_round_compose(ngx_http_mcp_call_t *call,
      || (method) == NGX_MCP_METHOD_ROOTS_LIST)
 
 
+/* whether clients may be asked for something before such a call is answered */
+ngx_uint_t ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call);
+
 /*
  * Before a request to an upstream starts: its upstream may ask, so it gets a
  * session of its own.  NGX_OK or NGX_ERROR.
@@ -99,6 +103,9 @@ ngx_uint_t ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call);
 
 /* the doorbell: the client is back */
 void ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call);
+
+/* the worker is to quit: calls whose clients have no worker left are ended */
+void ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone);
 
 /* the call runs no more */
 void ngx_http_mcp_call_park_end(ngx_http_mcp_call_t *call);

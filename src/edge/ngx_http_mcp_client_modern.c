@@ -76,6 +76,8 @@ static ngx_uint_t ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json,
 static ngx_int_t ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
     ngx_uint_t *status);
+static ngx_int_t ngx_http_mcp_modern_client_pages(ngx_http_mcp_ctx_t *ctx,
+    ngx_str_t *error, ngx_str_t *text, ngx_uint_t *status);
 static ngx_int_t ngx_http_mcp_modern_client_offer(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_str_t *members);
 static ngx_str_t ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
@@ -1030,7 +1032,7 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     ngx_uint_t *status)
 {
     u_char          *p;
-    ngx_int_t        code;
+    ngx_int_t        rc, code;
     ngx_str_t        raw, uri, rest, name, value;
     ngx_uint_t       n, data;
     ngx_mcp_edit_t   edits[2];
@@ -1053,6 +1055,16 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     {
         *status = NGX_HTTP_BAD_REQUEST;
         return NGX_OK;
+    }
+
+    if (code == NGX_MCP_URL_ELICITATION) {
+        rest = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+
+        rc = ngx_http_mcp_modern_client_pages(ctx, &rest, text, status);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
     }
 
     if (code == NGX_MCP_NO_RESOURCE) {
@@ -1099,6 +1111,63 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     }
 
     *text = ngx_mcp_splice(r->pool, text, edits, n);
+
+    return text->data ? NGX_OK : NGX_ERROR;
+}
+
+
+/* pages to be visited before the request is sent again, or that cannot be */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_pages(ngx_http_mcp_ctx_t *ctx, ngx_str_t *error,
+    ngx_str_t *text, ngx_uint_t *status)
+{
+    ngx_int_t              rc;
+    ngx_str_t              result, message, data;
+    ngx_pool_t            *pool;
+    ngx_http_mcp_call_t   *call;
+    ngx_http_mcp_input_t   input;
+
+    call = ctx->call;
+
+    if (call == NULL || !ngx_http_mcp_call_park_may(call)) {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_mcp_call_input_pages(call, error, &input);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    pool = call->r->pool;
+
+    if (ngx_http_mcp_call_input_capable(call, &input) == NGX_OK) {
+
+        result = ngx_http_mcp_modern_client_round(call, &input);
+
+        if (result.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        ctx->error = 0;
+        *status = 0;
+
+        *text = ngx_mcp_result_compose(pool, &call->message->id, &result);
+
+        return text->data ? NGX_OK : NGX_ERROR;
+    }
+
+    ctx->error = NGX_MCP_MISSING_CAPABILITY;
+    *status = NGX_HTTP_BAD_REQUEST;
+
+    ngx_str_set(&message, "the upstream wants the client to visit a page");
+    ngx_str_set(&data, "{\"requiredCapabilities\":{\"elicitation\":"
+                       "{\"url\":{}}}}");
+
+    *text = ngx_mcp_error_compose(pool, NGX_MCP_2026_07_28,
+                                  &call->message->id,
+                                  NGX_MCP_MISSING_CAPABILITY, &message, &data);
 
     return text->data ? NGX_OK : NGX_ERROR;
 }

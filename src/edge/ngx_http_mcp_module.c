@@ -187,6 +187,7 @@ ngx_http_mcp_quit(ngx_mcp_zone_t *zone)
 {
     ngx_http_mcp_stream_drain(zone);
     ngx_http_mcp_wait_drain(zone);
+    ngx_http_mcp_call_park_quit(zone);
     ngx_http_mcp_reader_quit(zone);
     ngx_http_mcp_upstream_message_quit(zone);
     ngx_http_mcp_profile_quit(zone);

@@ -49,6 +49,7 @@ typedef enum {
     _(RESOURCES_UPDATED,  "notifications/resources/updated")                  \
     _(SAMPLING,           "sampling/createMessage")                           \
     _(ELICITATION,        "elicitation/create")                               \
+    _(ELICITATION_COMPLETE, "notifications/elicitation/complete")             \
     _(ROOTS_LIST,         "roots/list")                                       \
     _(DISCOVER,           "server/discover")                                  \
     _(LISTEN,             "subscriptions/listen")

@@ -357,7 +357,9 @@ ngx_mcp_lease_newer(ngx_mcp_zone_t *zone)
     for (i = 0; i < zone->sh->top; i++) {
         w = ngx_mcp_slot(zone, i);
 
-        if (w->state == NGX_MCP_WORKER_LIVE && w->epoch > zone->epoch) {
+        if (w->state == NGX_MCP_WORKER_LIVE && !w->quitting
+            && w->epoch > zone->epoch)
+        {
             newer = 1;
         }
     }

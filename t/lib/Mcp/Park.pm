@@ -5,8 +5,9 @@ package Mcp::Park;
 # A server with sessions whose tools ask their clients, and clients of
 # 2026-07-28 that are asked. The name of a tool says what it does, word by word:
 # a word of requests, joined by "+", is a round (see %ASK); "tick" is progress,
-# "log" a message of level error, "wait" waits for release(), "cut" closes, and
-# "big" and a number make the result so large.
+# "log" a message of level error, "complete" says that a page was visited,
+# "wait" waits for release(), "cut" closes, "big" and a number make the result
+# so large, and "visit" wants pages to be visited first.
 
 use strict;
 use warnings;
@@ -43,10 +44,19 @@ our %ANSWER = (
 sub upstream {
     my ($class, %m) = @_;
 
-    my (%calls, $n);
+    my (%calls, $n, $visits);
 
     my $ask = sub {
         my ($r) = @_;
+
+        # every second time the client was there
+
+        return [json => { jsonrpc => '2.0', id => $r->{json}{id}, error => {
+            code => -32042, message => 'visit', data => { elicitations => [
+                map { { mode => 'url', elicitationId => "id-$_",
+                        url => "http://localhost/$_", message => uc } }
+                qw(a b)] } } }]
+            if $r->{json}{params}{name} eq 'visit' && ++$visits % 2;
 
         my $call = { r => $r, tag => 'call-' . ++$n, answers => {},
                      token => $r->{json}{params}{_meta}{progressToken},
@@ -104,6 +114,13 @@ sub steps {
         } elsif ($word eq 'log') {
             push @do, [event => Mcp::Test::notification('message', {
                 level => 'error', data => 'log' })];
+
+        } elsif ($word eq 'complete') {
+            push @do, [event => Mcp::Test::notification('elicitation/complete',
+                { elicitationId => 'x' })];
+
+        } elsif ($word =~ /^(?:visit|)$/) {
+            next;
 
         } elsif ($word eq 'wait') {
             push @do, [until => 'wait'];
