@@ -355,7 +355,7 @@ for my $endpoint ('/auto', '/legacy') {
 }
 
 is(initialize('/dead')->{status}, 502, 'a dead one');
-ok(scalar lines(qr/\[error\].*"dead".*did not answer initialize: .*cannot be/),
+ok(scalar lines(qr/\[error\].*"dead".*answer server.discover: .*cannot be/),
    'is named');
 
 # 5. what was known to be an MCP server is not forgotten over a 404

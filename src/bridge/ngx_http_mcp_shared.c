@@ -1624,7 +1624,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 static ngx_http_mcp_manner_t *
 ngx_http_mcp_shared_manner(ngx_http_mcp_shared_t *us)
 {
-    return ngx_http_mcp_manner(us->upstream, &us->tenant);
+    return ngx_http_mcp_manner(us->upstream, &us->tenant, 0);
 }
 
 

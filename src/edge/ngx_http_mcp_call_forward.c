@@ -301,6 +301,9 @@ ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
 
     if (call->ctx->client->sessionless) {
         ureq->principal = ngx_http_mcp_forward_principal;
+
+    } else {
+        ureq->stateful = 1;
     }
 }
 
@@ -1404,6 +1407,7 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
     ngx_http_mcp_calls.ncancels++;
 
     ureq->owner = forward->ureq.owner;
+    ureq->stateful = forward->ureq.stateful;
     ureq->existing = 1;
     ureq->answered = 1;
     ureq->done = ngx_http_mcp_cancel_done;

@@ -29,7 +29,12 @@ static ngx_int_t ngx_http_mcp_initialize_known(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static void ngx_http_mcp_initialize_ready(void *data);
 static ngx_int_t ngx_http_mcp_initialize_forward(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_upstream_t *u);
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_profiles_one_t *one);
+static ngx_int_t ngx_http_mcp_initialize_ask(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_initialize_again(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
@@ -190,7 +195,7 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_int_t                     rc;
     ngx_uint_t                    i, n;
     ngx_http_mcp_result_t        *made;
-    ngx_http_mcp_upstream_t      *refused;
+    ngx_http_mcp_profiles_one_t  *refused;
     ngx_http_mcp_profiles_one_t  *one;
     ngx_http_mcp_offer_source_t  *sources;
 
@@ -223,7 +228,7 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case NGX_MCP_PROFILE_REFUSED:
 
             if (refused == NULL) {
-                refused = one[i].upstream;
+                refused = &one[i];
             }
 
             break;
@@ -281,47 +286,28 @@ ngx_http_mcp_initialize_ready(void *data)
 
 /*
  * An upstream that wants to know who asks: it gets the client's own
- * initialize, and what it says to that is for this session alone.
+ * initialize, and what it says to that is for this session alone.  If it may be
+ * of either era, it is asked in that of the client first.
  */
 
 static ngx_int_t
 ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_http_mcp_upstream_t *u)
+    ngx_http_mcp_profiles_one_t *one)
 {
-    ngx_int_t                 rc;
-    ngx_http_mcp_manner_t    *manner;
-    ngx_http_mcp_exchange_t  *x;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = one->upstream;
 
     ctx->target = u;
+    ctx->undecided = (u->protocol == NGX_HTTP_MCP_AUTO
+                      && one->known.revision == 0);
 
-    x = ngx_http_mcp_upstream_exchange(r, u, &ctx->scope);
-    if (x == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ctx->manner = (u->protocol == NGX_HTTP_MCP_AUTO)
+                  ? ngx_http_mcp_manner_of(one->known.what, one->known.revision,
+                                           !ctx->client->sessionless)
+                  : ngx_http_mcp_manner_next(u, NULL);
 
-    manner = ngx_http_mcp_manner(u, &ctx->caller.tenant);
-
-    rc = (manner && manner->ask)
-         ? manner->ask(x, ctx->message)
-         : ngx_http_mcp_upstream_body(x, &ctx->message->text);
-
-    if (rc != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    x->sample.data = ngx_pnalloc(r->pool, NGX_HTTP_MCP_SAMPLE);
-    if (x->sample.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    x->handlers = &ngx_http_mcp_initialize_handlers;
-    x->client_headers = 1;
-    x->level = NGX_LOG_INFO;
-    x->data = ctx;
-
-    ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_INITIALIZE_TIME);
-
-    if (ngx_http_mcp_exchange_start(x) != NGX_OK) {
+    if (ngx_http_mcp_initialize_ask(r, ctx) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -333,12 +319,67 @@ ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
+static ngx_int_t
+ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_http_mcp_exchange_t  *x;
+
+    x = ngx_http_mcp_upstream_exchange(r, ctx->target, &ctx->scope);
+
+    if (x == NULL || ctx->manner->ask(x, ctx->message) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    x->sample.data = ngx_pnalloc(r->pool, NGX_HTTP_MCP_SAMPLE);
+    if (x->sample.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    x->handlers = &ngx_http_mcp_initialize_handlers;
+    x->client_headers = 1;
+    x->level = NGX_LOG_INFO;
+    x->data = ctx;
+
+    ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_INITIALIZE_TIME);
+
+    return ngx_http_mcp_exchange_start(x);
+}
+
+
+/*
+ * It did not answer: NGX_OK if it is asked as one of the other era, because
+ * nothing but that speaks against it.
+ */
+
+static ngx_int_t
+ngx_http_mcp_initialize_again(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome)
+{
+    if (!ctx->undecided || ctx->first
+        || (outcome != NGX_HTTP_MCP_OK && outcome != NGX_HTTP_MCP_BAD
+            && outcome != NGX_HTTP_MCP_STATUS)
+        || x->status == NGX_HTTP_UNAUTHORIZED || x->status == NGX_HTTP_FORBIDDEN
+        || (x->status >= NGX_HTTP_INTERNAL_SERVER_ERROR
+            && !ngx_http_mcp_status_absent(x->status)))
+    {
+        return NGX_DECLINED;
+    }
+
+    ctx->first = x;
+    ctx->first_outcome = outcome;
+
+    ctx->manner = (ctx->manner == &ngx_http_mcp_modern) ? &ngx_http_mcp_legacy
+                                                        : &ngx_http_mcp_modern;
+
+    return ngx_http_mcp_initialize_ask(r, ctx);
+}
+
+
 static void
 ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t               result;
-    ngx_http_mcp_ctx_t     *ctx;
-    ngx_http_mcp_manner_t  *manner;
+    ngx_str_t            result;
+    ngx_http_mcp_ctx_t  *ctx;
 
     ctx = x->data;
 
@@ -359,10 +400,12 @@ ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    manner = ngx_http_mcp_manner(ctx->target, &ctx->caller.tenant);
+    if (ctx->manner->told) {
+        result = ctx->manner->told(x->r->pool, &result);
 
-    if (manner && manner->told) {
-        result = manner->told(x->r->pool, &result);
+        if (result.data == NULL) {
+            return;
+        }
     }
 
     (void) ngx_http_mcp_string_copy(x->r->pool, &ctx->refusal, &result);
@@ -391,9 +434,29 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
         made = ngx_http_mcp_offer(ctx->conf, &ctx->caller.tenant, &source, 1,
                                   r->pool);
 
+        if (ctx->first) {
+            (void) ngx_http_mcp_profile_narrow(ctx->target,
+                                     &ctx->caller.tenant,
+                                     ctx->manner == &ngx_http_mcp_modern
+                                     ? NGX_MCP_2026_07_28
+                                     : NGX_MCP_REVISION_LATEST_LEGACY,
+                                     r->pool);
+        }
+
         rc = ngx_http_mcp_initialize_session(r, ctx, made, x);
 
     } else {
+        rc = ngx_http_mcp_initialize_again(r, ctx, x, outcome);
+
+        if (rc == NGX_OK) {
+            return;
+        }
+
+        if (ctx->first) {
+            x = ctx->first;
+            outcome = ctx->first_outcome;
+        }
+
         rc = ngx_http_mcp_initialize_refused(r, ctx, x, outcome);
     }
 

@@ -240,7 +240,11 @@ typedef struct {
     const char                 *scan_error;
 
     struct ngx_http_mcp_profiles_s  *profiles;  /* initialize waits for them */
-    ngx_http_mcp_upstream_t    *target;        /* it was forwarded to */
+    ngx_http_mcp_upstream_t    *target;        /* it was forwarded to, */
+    ngx_http_mcp_manner_t      *manner;        /* as to one of this kind; */
+    ngx_http_mcp_exchange_t    *first;         /* with another before, or NULL,
+                                                  that ended so */
+    ngx_http_mcp_outcome_e      first_outcome;
     ngx_http_mcp_feed_wait_t   *feeds;         /* that its answer waits for */
     ngx_str_t                   result;        /* its answer */
     ngx_str_t                   listen;        /* acknowledgement with which a
@@ -248,6 +252,8 @@ typedef struct {
     ngx_str_t                   upstream_error;  /* with an upstream's answer to
                                                   the client's own initialize */
 
+    unsigned                    undecided:1;    /* the target may be of another
+                                                   kind */
     unsigned                    encoded:1;      /* values are percent-encoded */
     unsigned                    scanned:1;      /* preaccess has run */
     unsigned                    session_checked:1;  /* session_id is verified */

@@ -23,6 +23,7 @@ static void ngx_mcp_modern_tools(ngx_str_t *array, ngx_uint_t *cut);
 static ngx_uint_t ngx_mcp_modern_keep_tool(ngx_str_t *name, ngx_str_t *value,
     void *data);
 static ngx_uint_t ngx_mcp_modern_object_schema(ngx_str_t *schema);
+static ngx_uint_t ngx_mcp_modern_named(ngx_str_t *object, ngx_str_t *member);
 
 
 /* members of params._meta that are the envelope's */
@@ -485,6 +486,12 @@ ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result)
     ngx_str_null(&info);
     ngx_str_null(&text);
 
+    ngx_str_null(&out);
+
+    if (!ngx_mcp_modern_offered(result)) {
+        return out;
+    }
+
     rest = *result;
 
     while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
@@ -508,7 +515,6 @@ ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result)
         }
     }
 
-    out.len = 0;
     out.data = ngx_pnalloc(pool, 64 + capabilities.len + info.len + text.len);
 
     if (out.data == NULL) {
@@ -556,15 +562,41 @@ ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result)
 ngx_uint_t
 ngx_mcp_modern_offered(ngx_str_t *result)
 {
+    return ngx_mcp_modern_named(result, &ngx_mcp_modern_versions);
+}
+
+
+ngx_uint_t
+ngx_mcp_modern_supported(ngx_str_t *error)
+{
+    ngx_str_t         rest, name, value;
+    static ngx_str_t  data = ngx_string("data");
+    static ngx_str_t  supported = ngx_string("supported");
+
+    rest = *error;
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+        if (ngx_mcp_json_is(&name, &data) && value.data[0] == '{') {
+            return ngx_mcp_modern_named(&value, &supported);
+        }
+    }
+
+    return 0;
+}
+
+
+/* whether an array in a raw object has the name of the revision */
+
+static ngx_uint_t
+ngx_mcp_modern_named(ngx_str_t *object, ngx_str_t *member)
+{
     ngx_str_t  rest, name, value, version;
 
-    rest = *result;
+    rest = *object;
 
     while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
 
-        if (!ngx_mcp_json_is(&name, &ngx_mcp_modern_versions)
-            || value.data[0] != '[')
-        {
+        if (!ngx_mcp_json_is(&name, member) || value.data[0] != '[') {
             continue;
         }
 

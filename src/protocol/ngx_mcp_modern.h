@@ -51,12 +51,15 @@ ngx_uint_t ngx_mcp_modern_plain(ngx_str_t *text, ngx_mcp_json_t *json,
 
 /*
  * The raw result of server/discover as one of initialize.  data NULL: no
- * memory.
+ * memory, or it does not name the revision among those that the server supports
  */
 ngx_str_t ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result);
 
-/* whether that names the revision among those that the server supports */
+/* whether it names it */
 ngx_uint_t ngx_mcp_modern_offered(ngx_str_t *result);
+
+/* likewise of the raw error by which a server refuses a version */
+ngx_uint_t ngx_mcp_modern_supported(ngx_str_t *error);
 
 
 #endif /* _NGX_MCP_MODERN_H_INCLUDED_ */

@@ -407,6 +407,31 @@ ngx_mcp_profile_suspect(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
 
 ngx_int_t
+ngx_mcp_profile_narrow(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_uint_t revision)
+{
+    ngx_int_t              rc;
+    ngx_mcp_profile_sh_t  *k;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_profile_find_locked(zone, key);
+
+    if (k && k->what == NGX_MCP_PROFILE_REFUSED && k->revision == 0) {
+        ngx_mcp_touch(zone, k);
+        k->revision = (uint32_t) revision;
+        rc = NGX_OK;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
 ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     ngx_uint_t away, ngx_mcp_profile_t *in)
 {
@@ -422,7 +447,8 @@ ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     if (k && k->probing && k->what != NGX_MCP_PROFILE_UNKNOWN
         && (away || (k->epoch == epoch
                      && (k->what == NGX_MCP_PROFILE_LEGACY
-                         || k->what == NGX_MCP_PROFILE_MODERN))))
+                         || k->what == NGX_MCP_PROFILE_MODERN
+                         || k->what == NGX_MCP_PROFILE_BOTH))))
     {
         ngx_mcp_touch(zone, k);
         k->made = ngx_current_msec;

@@ -16,6 +16,7 @@ typedef enum {
     NGX_MCP_PROFILE_RPC,
     NGX_MCP_PROFILE_LEGACY,
     NGX_MCP_PROFILE_MODERN,
+    NGX_MCP_PROFILE_BOTH,         /* LEGACY and MODERN */
     NGX_MCP_PROFILE_REFUSED       /* to be asked with clients' initialize */
 } ngx_mcp_profile_e;
 
@@ -24,7 +25,8 @@ typedef struct {
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
     ngx_uint_t              kept;         /* though asked again in vain */
     ngx_uint_t              ask;          /* and asking is the caller's duty */
-    ngx_uint_t              revision;     /* negotiated with it */
+    ngx_uint_t              revision;     /* negotiated with it; of REFUSED:
+                                             one of its kind, or 0 */
     ngx_str_t               result;       /* raw result of its initialize */
     ngx_uint_t              status;       /* of UNKNOWN: the HTTP status
                                              and ... */
@@ -81,6 +83,13 @@ void ngx_mcp_profile_stale(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /* the upstream answers again: likewise, if the profile was only kept */
 void ngx_mcp_profile_back(ngx_mcp_zone_t *zone, ngx_str_t *key);
+
+/*
+ * One that is REFUSED is of the kind of this revision, as a client's own
+ * request has shown.  NGX_OK; NGX_DECLINED: it is not, or its kind was known.
+ */
+ngx_int_t ngx_mcp_profile_narrow(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_uint_t revision);
 
 /* a number that grows whenever anything known changes; without the lock */
 uint64_t ngx_mcp_profile_changes(ngx_mcp_zone_t *zone);

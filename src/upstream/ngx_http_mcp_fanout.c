@@ -124,6 +124,7 @@ ngx_http_mcp_fanout_send(ngx_http_mcp_fanout_t *fanout,
     ureq->serial = fanout->serial;
     ureq->scope = fanout->scope;
     ureq->body = fanout->body;
+    ureq->stateful = 1;
     ureq->existing = 1;
     ureq->answered = 1;
     ureq->message = fanout->message;

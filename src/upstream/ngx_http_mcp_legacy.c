@@ -33,6 +33,7 @@ struct ngx_http_mcp_handshake_s {
     ngx_http_mcp_scope_t       scope;
     unsigned                   claimed:1;    /* others wait for it */
     unsigned                   initialized:1;
+    unsigned                   newer:1;      /* it wants another revision */
     unsigned                   silent:1;     /* it is told no more */
 };
 
@@ -70,6 +71,8 @@ static ngx_int_t ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_uint_t ngx_http_mcp_legacy_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
     ngx_uint_t news);
+static ngx_int_t ngx_http_mcp_legacy_ask(ngx_http_mcp_exchange_t *x,
+    ngx_mcp_message_t *message);
 static ngx_int_t ngx_http_mcp_legacy_probe(ngx_http_mcp_probe_t *probe);
 static void ngx_http_mcp_legacy_probe_result(ngx_http_mcp_probe_t *probe,
     ngx_str_t *result, ngx_uint_t revision);
@@ -97,11 +100,12 @@ ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     ngx_http_mcp_legacy_release,
     ngx_http_mcp_legacy_end,
     ngx_http_mcp_legacy_refused,
-    NULL,                                  /* ask */
+    ngx_http_mcp_legacy_ask,
     NULL,                                  /* told */
     ngx_http_mcp_legacy_probe,
     NULL,                                  /* probe_head */
     ngx_http_mcp_legacy_probe_result,
+    NULL,                                  /* probe_error */
     ngx_http_mcp_legacy_probed
 };
 
@@ -446,6 +450,9 @@ ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         {
             o->initialized = 1;
             ngx_http_mcp_exchange_answered(x);
+
+        } else {
+            o->newer |= ngx_http_mcp_upstream_message_newer(x, text);
         }
 
         return;
@@ -492,6 +499,22 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
     case ngx_http_mcp_legacy_initialize:
 
         if (ngx_http_mcp_legacy_initialize_done(ureq, &outcome) != NGX_OK) {
+
+            if (o->newer && !ureq->newer
+                && ureq->upstream->protocol == NGX_HTTP_MCP_AUTO)
+            {
+
+                /* it has become another server */
+
+                ureq->newer = 1;
+
+                ngx_http_mcp_legacy_release(ureq);
+                ureq->handshake = NULL;
+
+                ngx_http_mcp_upstream_request_renew(ureq);
+                return;
+            }
+
             ngx_http_mcp_upstream_request_end(ureq, outcome);
             return;
         }
@@ -555,7 +578,8 @@ ngx_http_mcp_legacy_initialize_done(ngx_http_mcp_upstream_request_t *ureq,
         || ngx_http_mcp_status_absent(x->status))
     {
         ngx_http_mcp_legacy_log_single(ureq);
-        ngx_http_mcp_profile_reprobe(u, &ureq->tenant, ureq->r->pool);
+        ngx_http_mcp_profile_reprobe(u, &ureq->tenant, NGX_MCP_2026_07_28,
+                                     ureq->r->pool);
     }
 
     return NGX_ERROR;
@@ -573,7 +597,8 @@ ngx_http_mcp_legacy_log_single(ngx_http_mcp_upstream_request_t *ureq)
     u = ureq->upstream;
 
     if (ureq->x->refusal.len == 0 || !u->probe
-        || ngx_http_mcp_manner(u, &ureq->tenant) != &ngx_http_mcp_legacy)
+        || ngx_http_mcp_manner(u, &ureq->tenant, ureq->stateful)
+           != &ngx_http_mcp_legacy)
     {
         return;
     }
@@ -671,6 +696,12 @@ ngx_http_mcp_legacy_heal(ngx_http_mcp_upstream_request_t *ureq)
 
     ngx_mcp_upstream_session_forget(u->zone, ureq->us->ref, ureq->us->serial);
 
+    if (ureq->newer) {
+        ngx_http_mcp_profile_reprobe(u, &ureq->tenant, NGX_MCP_2026_07_28,
+                                     ureq->r->pool);
+        return;
+    }
+
     ngx_http_mcp_profile_stale(u, &ureq->tenant, ureq->r->pool);
 }
 
@@ -754,6 +785,33 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
+/* a client without sessions gets none: what is made for this is ended again */
+
+static ngx_int_t
+ngx_http_mcp_legacy_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)
+{
+    ngx_str_t  params, body, none;
+
+    if (message->method_code == NGX_MCP_METHOD_INITIALIZE) {
+        return ngx_http_mcp_upstream_body(x, &message->text);
+    }
+
+    ngx_str_set(&none, "");
+
+    params = ngx_http_mcp_own_initialize(x->r->pool, &none);
+
+    if (params.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    body = ngx_mcp_request_compose(x->r->pool, &message->id,
+                 &ngx_http_mcp_legacy_methods[ngx_http_mcp_legacy_initialize],
+                 &params);
+
+    return body.data ? ngx_http_mcp_upstream_body(x, &body) : NGX_ERROR;
+}
+
+
 /* initialize, in a session of the module's own, which is ended again */
 
 static ngx_int_t
@@ -804,7 +862,16 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
                                              &x->session,
                                              probe->profile.revision);
 
-        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_LEGACY);
+        ngx_http_mcp_probe_put(probe, probe->modern ? NGX_MCP_PROFILE_BOTH
+                                                    : NGX_MCP_PROFILE_LEGACY);
+        return;
+    }
+
+    if (probe->modern
+        && (!probe->away
+            || !ngx_http_mcp_probe_was(probe, NGX_MCP_PROFILE_BOTH)))
+    {
+        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_MODERN);
         return;
     }
 
@@ -817,12 +884,6 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
         != NGX_OK)
     {
         ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
-        return;
-    }
-
-    if (probe->newer && probe->upstream->protocol == NGX_HTTP_MCP_AUTO
-        && ngx_http_mcp_probe_with(probe, &ngx_http_mcp_modern) == NGX_OK)
-    {
         return;
     }
 

@@ -70,7 +70,7 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_reader_t    *reader;
     ngx_http_mcp_listener_t  *listener;
 
-    manner = ngx_http_mcp_manner(u, &caller->tenant);
+    manner = ngx_http_mcp_manner(u, &caller->tenant, 1);
 
     if (ngx_exiting || (manner && !manner->streams)) {
         return;

@@ -38,6 +38,7 @@ static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
     NULL,                                  /* probe */
     NULL,                                  /* probe_head */
     NULL,                                  /* probe_result */
+    NULL,                                  /* probe_error */
     NULL                                   /* probed */
 };
 
@@ -45,16 +46,17 @@ static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
 /* in the order in which an upstream is probed */
 
 static ngx_http_mcp_manner_t  *ngx_http_mcp_manners[] = {
+    &ngx_http_mcp_modern,
     &ngx_http_mcp_legacy,
     &ngx_http_mcp_rpc,
-    &ngx_http_mcp_modern,
     &ngx_http_mcp_events,
     NULL
 };
 
 
 ngx_http_mcp_manner_t *
-ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_uint_t stateful)
 {
     ngx_http_mcp_profile_kind_t  *slot;
 
@@ -74,12 +76,13 @@ ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
         return NULL;
     }
 
-    return ngx_http_mcp_manner_of(slot->what);
+    return ngx_http_mcp_manner_of(slot->what, 0, stateful);
 }
 
 
 ngx_http_mcp_manner_t *
-ngx_http_mcp_manner_of(ngx_uint_t kind)
+ngx_http_mcp_manner_of(ngx_uint_t kind, ngx_uint_t revision,
+    ngx_uint_t stateful)
 {
     ngx_http_mcp_manner_t  **manner;
 
@@ -87,8 +90,15 @@ ngx_http_mcp_manner_of(ngx_uint_t kind)
         return NULL;
     }
 
+    if (kind == NGX_MCP_PROFILE_BOTH
+        || (kind == NGX_MCP_PROFILE_REFUSED && revision == 0))
+    {
+        return stateful ? &ngx_http_mcp_legacy : &ngx_http_mcp_modern;
+    }
+
     if (kind == NGX_MCP_PROFILE_REFUSED) {
-        return &ngx_http_mcp_legacy;
+        return revision == NGX_MCP_2026_07_28 ? &ngx_http_mcp_modern
+                                              : &ngx_http_mcp_legacy;
     }
 
     for (manner = ngx_http_mcp_manners; *manner; manner++) {
@@ -160,7 +170,7 @@ ngx_http_mcp_updateless(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 {
     ngx_http_mcp_manner_t  *manner;
 
-    manner = ngx_http_mcp_manner(u, tenant);
+    manner = ngx_http_mcp_manner(u, tenant, 0);
 
     return manner && !manner->updates;
 }

@@ -107,24 +107,27 @@ struct ngx_http_mcp_manner_s {
 
     /*
      * An upstream that tells its profile to clients alone: makes the exchange
-     * the request for it of the client that sent this initialize, and reads the
-     * raw result, data NULL: no memory.  NULL: that is the initialize itself.
+     * the request for it of the client that sent this initialize, or
+     * server/discover, and reads the raw result, data NULL: no memory; told()
+     * NULL: that is as one of initialize.
      */
     ngx_int_t   (*ask)(ngx_http_mcp_exchange_t *x,
-                    ngx_mcp_message_t *initialize);
+                    ngx_mcp_message_t *message);
     ngx_str_t   (*told)(ngx_pool_t *pool, ngx_str_t *result);
 
     /*
      * Whether an upstream is of this kind: sends the first request, NGX_OK or
      * NGX_ERROR; adds to its exchange, if not NULL; has its result, which may
-     * not stay; goes on or ends when the exchange has ended.  NULL: it is never
-     * probed.
+     * not stay, or its JSON-RPC error, if not NULL; goes on or ends when the
+     * exchange has ended.  NULL: it is never probed.
      */
     ngx_int_t   (*probe)(ngx_http_mcp_probe_t *probe);
     ngx_int_t   (*probe_head)(ngx_http_mcp_probe_t *probe,
                     ngx_http_mcp_exchange_t *x);
     void        (*probe_result)(ngx_http_mcp_probe_t *probe, ngx_str_t *result,
                     ngx_uint_t revision);
+    void        (*probe_error)(ngx_http_mcp_probe_t *probe, ngx_str_t *code,
+                    ngx_str_t *error);
     void        (*probed)(ngx_http_mcp_probe_t *probe,
                     ngx_http_mcp_outcome_e outcome);
 };
@@ -135,8 +138,13 @@ extern ngx_http_mcp_manner_t  ngx_http_mcp_legacy;
 extern ngx_http_mcp_manner_t  ngx_http_mcp_modern;
 
 
-/* by ngx_mcp_profile_e; NULL: there is none */
-ngx_http_mcp_manner_t *ngx_http_mcp_manner_of(ngx_uint_t kind);
+/*
+ * Of an upstream with this profile, by what and revision; NULL: there is none.
+ * One that knows both eras, or may, is used in that of the client: stateful,
+ * for a client with a session.
+ */
+ngx_http_mcp_manner_t *ngx_http_mcp_manner_of(ngx_uint_t kind,
+    ngx_uint_t revision, ngx_uint_t stateful);
 
 /* with which an upstream is probed after this one, NULL: first; or NULL */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
@@ -144,7 +152,7 @@ ngx_http_mcp_manner_t *ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
 
 /* of an upstream as configured, or as this worker knows it; NULL: neither */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *tenant);
+    ngx_str_t *tenant, ngx_uint_t stateful);
 
 /* this worker knows its kind from now on, ngx_mcp_profile_e */
 void ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
@@ -166,6 +174,10 @@ void ngx_http_mcp_upstream_request_later(ngx_http_mcp_upstream_request_t *ureq,
 
 /* the message is sent again, in a later event, after open() */
 void ngx_http_mcp_upstream_request_reopen(
+    ngx_http_mcp_upstream_request_t *ureq);
+
+/* likewise, after the kind of the upstream was looked up again */
+void ngx_http_mcp_upstream_request_renew(
     ngx_http_mcp_upstream_request_t *ureq);
 
 /* fails, or succeeds without being sent, in a later event */

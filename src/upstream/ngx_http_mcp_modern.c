@@ -112,7 +112,7 @@ static ngx_uint_t ngx_http_mcp_modern_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
     ngx_uint_t news);
 static ngx_int_t ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x,
-    ngx_mcp_message_t *initialize);
+    ngx_mcp_message_t *message);
 static ngx_str_t ngx_http_mcp_modern_question(ngx_pool_t *pool,
     ngx_mcp_modern_client_t *client);
 static ngx_int_t ngx_http_mcp_modern_probe(ngx_http_mcp_probe_t *probe);
@@ -120,6 +120,8 @@ static ngx_int_t ngx_http_mcp_modern_probe_head(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_modern_probe_result(ngx_http_mcp_probe_t *probe,
     ngx_str_t *result, ngx_uint_t revision);
+static void ngx_http_mcp_modern_probe_error(ngx_http_mcp_probe_t *probe,
+    ngx_str_t *code, ngx_str_t *error);
 static void ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_outcome_e outcome);
 
@@ -151,6 +153,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
     ngx_http_mcp_modern_probe,
     ngx_http_mcp_modern_probe_head,
     ngx_http_mcp_modern_probe_result,
+    ngx_http_mcp_modern_probe_error,
     ngx_http_mcp_modern_probed
 };
 
@@ -1446,7 +1449,9 @@ ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq)
 {
     ureq->own = NULL;
 
-    ngx_http_mcp_profile_reprobe(ureq->upstream, &ureq->tenant, ureq->r->pool);
+    ngx_http_mcp_profile_reprobe(ureq->upstream, &ureq->tenant,
+                                 NGX_MCP_REVISION_LATEST_LEGACY,
+                                 ureq->r->pool);
 }
 
 
@@ -1481,8 +1486,7 @@ ngx_http_mcp_modern_refused(ngx_http_mcp_upstream_request_t *ureq,
 
 
 static ngx_int_t
-ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x,
-    ngx_mcp_message_t *initialize)
+ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)
 {
     ngx_str_t                 params, body;
     ngx_pool_t               *pool;
@@ -1490,22 +1494,27 @@ ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x,
 
     pool = x->r->pool;
 
-    ngx_memzero(&client, sizeof(ngx_mcp_modern_client_t));
+    if (message->method_code == NGX_MCP_METHOD_DISCOVER) {
+        body = message->text;
 
-    params = ngx_mcp_message_member(initialize, NGX_MCP_PATH_PARAMS);
+    } else {
+        ngx_memzero(&client, sizeof(ngx_mcp_modern_client_t));
 
-    if (ngx_mcp_modern_client(pool, &params, &client) != NGX_OK) {
-        return NGX_ERROR;
+        params = ngx_mcp_message_member(message, NGX_MCP_PATH_PARAMS);
+
+        if (ngx_mcp_modern_client(pool, &params, &client) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        params = ngx_http_mcp_modern_question(pool, &client);
+
+        if (params.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        body = ngx_mcp_request_compose(pool, &message->id,
+                                       &ngx_http_mcp_modern_discover, &params);
     }
-
-    params = ngx_http_mcp_modern_question(pool, &client);
-
-    if (params.data == NULL) {
-        return NGX_ERROR;
-    }
-
-    body = ngx_mcp_request_compose(pool, &initialize->id,
-                                   &ngx_http_mcp_modern_discover, &params);
 
     if (body.data == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
         return NGX_ERROR;
@@ -1594,9 +1603,27 @@ ngx_http_mcp_modern_probe_result(ngx_http_mcp_probe_t *probe,
 }
 
 
+static void
+ngx_http_mcp_modern_probe_error(ngx_http_mcp_probe_t *probe, ngx_str_t *code,
+    ngx_str_t *error)
+{
+    ngx_int_t  n;
+
+    if (code->len < 2 || code->data[0] != '-') {
+        return;
+    }
+
+    n = - ngx_atoi(code->data + 1, code->len - 1);
+
+    probe->headers = (n == NGX_HTTP_MCP_MODERN_HEADERS);
+    probe->again = (n == NGX_HTTP_MCP_MODERN_VERSION
+                    && ngx_mcp_modern_supported(error));
+}
+
+
 /*
- * A temporary failure says nothing of the revision, and neither does a refusal
- * to a caller that the upstream does not know.
+ * Whatever answers is asked as an older server is, too.  A temporary failure
+ * says nothing of the revision; a server that refuses the headers knows it.
  */
 
 static void
@@ -1605,17 +1632,42 @@ ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
 {
     ngx_http_mcp_failure_t    failure;
     ngx_http_mcp_exchange_t  *x;
+    ngx_http_mcp_upstream_t  *u;
 
     x = probe->x;
+    u = probe->upstream;
 
     if (probe->answered) {
-        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_MODERN);
+
+        probe->modern = 1;
+
+        if (u->protocol != NGX_HTTP_MCP_AUTO
+            || ngx_http_mcp_probe_next(probe) != NGX_OK)
+        {
+            ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_MODERN);
+        }
+
         return;
     }
 
     if (x->status == NGX_HTTP_UNAUTHORIZED || x->status == NGX_HTTP_FORBIDDEN) {
-        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_REFUSED);
+
+        probe->guarded = 1;
+
+        if (ngx_http_mcp_probe_next(probe) != NGX_OK) {
+            ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_REFUSED);
+        }
+
         return;
+    }
+
+    if (probe->again && !probe->repeated) {
+
+        probe->repeated = 1;
+
+        if (ngx_http_mcp_modern_probe(probe) == NGX_OK) {
+            return;
+        }
     }
 
     if (ngx_http_mcp_failure(x, outcome, &probe->wrong, probe->pool, &failure)
@@ -1625,13 +1677,21 @@ ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
         return;
     }
 
-    if (probe->upstream->protocol == NGX_HTTP_MCP_AUTO
-        && (outcome == NGX_HTTP_MCP_OK || outcome == NGX_HTTP_MCP_BAD
-            || (outcome == NGX_HTTP_MCP_STATUS
-                && x->status < NGX_HTTP_INTERNAL_SERVER_ERROR)))
-    {
-        if (ngx_http_mcp_probe_next(probe) == NGX_OK) {
+    if (probe->headers) {
+        failure.remedy = "check that its location and whatever stands before "
+                         "it pass on \"Mcp-Method\" and "
+                         "\"MCP-Protocol-Version\"";
+
+    } else if (u->protocol == NGX_HTTP_MCP_AUTO) {
+
+        if (!probe->away && ngx_http_mcp_probe_next(probe) == NGX_OK) {
             return;
+        }
+
+        if (outcome == NGX_HTTP_MCP_STATUS || outcome == NGX_HTTP_MCP_TIMEOUT) {
+            failure.remedy = "if the upstream does this with methods that it "
+                             "does not know, write \"protocol=legacy\" or "
+                             "\"protocol=rpc\" in \"mcp_upstream\"";
         }
     }
 

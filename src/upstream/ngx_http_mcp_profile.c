@@ -37,6 +37,7 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     if (!u->probe) {
         profile->what = NGX_MCP_PROFILE_REFUSED;
+        profile->revision = NGX_MCP_REVISION_LATEST_LEGACY;
         return NGX_OK;
     }
 
@@ -80,7 +81,7 @@ ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 
     if (!u->probe
         || (u->protocol == NGX_HTTP_MCP_AUTO
-            && ngx_http_mcp_manner(u, tenant)))
+            && ngx_http_mcp_manner(u, tenant, 0)))
     {
         return 1;
     }
@@ -226,11 +227,13 @@ ngx_http_mcp_profile_back(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 void
 ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_pool_t *pool)
+    ngx_uint_t revision, ngx_pool_t *pool)
 {
     ngx_str_t  key;
 
-    if (!u->probe) {
+    if (!u->probe
+        || ngx_http_mcp_profile_narrow(u, tenant, revision, pool) == NGX_OK)
+    {
         return;
     }
 
@@ -244,6 +247,22 @@ ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
         ngx_mcp_profile_suspect(u->zone, &key);
     }
+}
+
+
+ngx_int_t
+ngx_http_mcp_profile_narrow(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_uint_t revision, ngx_pool_t *pool)
+{
+    ngx_str_t  key;
+
+    if (revision == 0
+        || ngx_http_mcp_profile_key(u, tenant, pool, &key) != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    return ngx_mcp_profile_narrow(u->zone, &key, revision);
 }
 
 
@@ -422,7 +441,8 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
     probe->answered = 0;
     probe->absent = 0;
     probe->error = 0;
-    probe->newer = 0;
+    probe->headers = 0;
+    probe->again = 0;
     ngx_str_null(&probe->wrong);
 
     return ngx_http_mcp_background_send(x, &body);
@@ -432,7 +452,7 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
 static void
 ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t              code, result;
+    ngx_str_t              code, error, result;
     ngx_uint_t             revision;
     ngx_mcp_json_t        *json;
     ngx_http_mcp_probe_t  *probe;
@@ -450,12 +470,6 @@ ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         probe->absent = 1;
     }
 
-    if (code.len == 6 && (ngx_strncmp(code.data, "-32020", 6) == 0
-                          || ngx_strncmp(code.data, "-32022", 6) == 0))
-    {
-        probe->newer = 1;
-    }
-
     if (ngx_http_mcp_initialize_answer(x, text, &ngx_http_mcp_own_id, &result,
                                        &revision)
         != NGX_OK)
@@ -470,6 +484,12 @@ ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
         if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
             probe->error = 1;
+
+            if (probe->manner->probe_error) {
+                error = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+                probe->manner->probe_error(probe, &code, &error);
+            }
+
             ngx_http_mcp_exchange_answered(x);
         }
 
@@ -523,14 +543,10 @@ ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe)
 
     manner = ngx_http_mcp_manner_next(probe->upstream, probe->manner);
 
-    return manner ? ngx_http_mcp_probe_with(probe, manner) : NGX_DECLINED;
-}
+    if (manner == NULL) {
+        return NGX_DECLINED;
+    }
 
-
-ngx_int_t
-ngx_http_mcp_probe_with(ngx_http_mcp_probe_t *probe,
-    ngx_http_mcp_manner_t *manner)
-{
     probe->manner = manner;
 
     return manner->probe(probe);
@@ -544,6 +560,11 @@ ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_upstream_t  *u;
 
     u = probe->upstream;
+
+    if (probe->guarded && !probe->away) {
+        ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_REFUSED);
+        return;
+    }
 
     ngx_http_mcp_failure_log(probe->x, NGX_LOG_ERR, u, &probe->method,
                              failure);
@@ -581,6 +602,18 @@ ngx_http_mcp_status_absent(ngx_uint_t status)
 }
 
 
+ngx_uint_t
+ngx_http_mcp_probe_was(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
+{
+    ngx_mcp_profile_t  before;
+
+    return ngx_mcp_profile_stored(probe->upstream->zone, &probe->key,
+                                  probe->pool, &before)
+           == NGX_OK
+           && before.what == what;
+}
+
+
 void
 ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
 {
@@ -589,6 +622,11 @@ ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
     zone = probe->upstream->zone;
 
     probe->profile.what = what;
+
+    if (what == NGX_MCP_PROFILE_REFUSED) {
+        probe->profile.revision = probe->guarded
+                                  ? 0 : NGX_MCP_REVISION_LATEST_LEGACY;
+    }
 
     if (what == NGX_MCP_PROFILE_UNKNOWN || what == NGX_MCP_PROFILE_REFUSED) {
         ngx_str_null(&probe->profile.result);

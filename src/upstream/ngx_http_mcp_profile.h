@@ -53,9 +53,16 @@ void ngx_http_mcp_profile_silent(ngx_http_mcp_upstream_t *u,
 void ngx_http_mcp_profile_back(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
-/* and it does not behave like its kind: the next call has it probed */
+/*
+ * And it does not behave like its kind: the next call has it probed, or uses it
+ * as of this revision, if it is one that may be of either era
+ */
 void ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *tenant, ngx_pool_t *pool);
+    ngx_str_t *tenant, ngx_uint_t revision, ngx_pool_t *pool);
+
+/* it refuses to tell what it is, but told a client: it is of this revision */
+ngx_int_t ngx_http_mcp_profile_narrow(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_uint_t revision, ngx_pool_t *pool);
 
 /* the worker was told to quit */
 void ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone);
@@ -91,7 +98,15 @@ struct ngx_http_mcp_probe_s {
     unsigned                        answered:1;   /* by a result */
     unsigned                        absent:1;     /* it lacks the method */
     unsigned                        error:1;      /* by a JSON-RPC error */
-    unsigned                        newer:1;      /* of a later revision */
+    unsigned                        headers:1;    /* that the headers are not
+                                                     those of the message */
+    unsigned                        again:1;      /* that it wants the version
+                                                     that it was sent */
+    unsigned                        repeated:1;   /* it was sent once more */
+    unsigned                        modern:1;     /* it is; it may be older as
+                                                     well */
+    unsigned                        guarded:1;    /* 401 or 403 said nothing of
+                                                     its kind */
     unsigned                        away:1;       /* it answered nothing */
     unsigned                        given_up:1;   /* for others to probe */
 };
@@ -107,9 +122,9 @@ ngx_int_t ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe,
  */
 ngx_int_t ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe);
 
-/* likewise, but this one is tried; NGX_OK or NGX_ERROR */
-ngx_int_t ngx_http_mcp_probe_with(ngx_http_mcp_probe_t *probe,
-    struct ngx_http_mcp_manner_s *manner);
+/* whether it was of this kind (ngx_mcp_profile_e) before */
+ngx_uint_t ngx_http_mcp_probe_was(ngx_http_mcp_probe_t *probe,
+    ngx_uint_t what);
 
 /* the end: its kind (ngx_mcp_profile_e), with probe->known */
 void ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what);

@@ -320,6 +320,7 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
 
     ureq->owner = reader->owner;
     ureq->get_stream = 1;
+    ureq->stateful = (reader->kind->filter == NULL);
     ureq->healed = reader->session_kept;
     ureq->serial = reader->serial;
     ureq->before_stream = ngx_http_mcp_reader_before_open;

@@ -40,6 +40,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     ngx_http_mcp_rpc_probe,
     NULL,                                  /* probe_head */
     NULL,                                  /* probe_result */
+    NULL,                                  /* probe_error */
     ngx_http_mcp_rpc_probed
 };
 
@@ -87,7 +88,8 @@ ngx_http_mcp_rpc_lost(ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status)
 static void
 ngx_http_mcp_rpc_heal(ngx_http_mcp_upstream_request_t *ureq)
 {
-    ngx_http_mcp_profile_reprobe(ureq->upstream, &ureq->tenant, ureq->r->pool);
+    ngx_http_mcp_profile_reprobe(ureq->upstream, &ureq->tenant, 0,
+                                 ureq->r->pool);
 }
 
 

@@ -135,6 +135,19 @@ ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
 
 
 ngx_uint_t
+ngx_http_mcp_upstream_message_newer(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t  code;
+
+    code = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+    return x->status == NGX_HTTP_BAD_REQUEST && code.len == 6
+           && (ngx_strncmp(code.data, "-32020", 6) == 0
+               || ngx_strncmp(code.data, "-32022", 6) == 0);
+}
+
+
+ngx_uint_t
 ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_str_t *text)
 {

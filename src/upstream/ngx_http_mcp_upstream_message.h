@@ -24,6 +24,10 @@ ngx_str_t ngx_http_mcp_upstream_message_uri(
 ngx_uint_t ngx_http_mcp_upstream_message_level(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 
+/* whether it refuses a request as one of an older revision */
+ngx_uint_t ngx_http_mcp_upstream_message_newer(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+
 /*
  * Reads the message at hand as the answer to the initialize with this id; the
  * result is raw, and valid as long as text.  NGX_OK; NGX_DECLINED: it is none.

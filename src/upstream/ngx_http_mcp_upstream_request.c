@@ -4,6 +4,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_input.h"
+#include "ngx_http_mcp_upstream_message.h"
 
 
 #define NGX_HTTP_MCP_RESUMES         16
@@ -263,7 +264,7 @@ ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
 
     u = ureq->upstream;
 
-    ureq->manner = ngx_http_mcp_manner(u, &ureq->tenant);
+    ureq->manner = ngx_http_mcp_manner(u, &ureq->tenant, ureq->stateful);
 
     if (ureq->manner == NULL) {
 
@@ -280,7 +281,8 @@ ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
             return NGX_ERROR;
         }
 
-        ureq->manner = ngx_http_mcp_manner_of(profile.what);
+        ureq->manner = ngx_http_mcp_manner_of(profile.what, profile.revision,
+                                              ureq->stateful);
 
         if (ureq->manner == NULL) {
             ureq->status = profile.status;
@@ -420,6 +422,14 @@ ngx_http_mcp_upstream_request_reopen(ngx_http_mcp_upstream_request_t *ureq)
 
 
 void
+ngx_http_mcp_upstream_request_renew(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ureq->step = ngx_http_mcp_upstream_request_profile;
+    ngx_http_mcp_upstream_request_delay(ureq, 0);
+}
+
+
+void
 ngx_http_mcp_upstream_request_answered(ngx_http_mcp_upstream_request_t *ureq)
 {
     if (ureq->asking) {
@@ -531,13 +541,18 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
     }
 
     if (ngx_http_mcp_upstream_request_sends(ureq) && !ureq->healed
-        && !ureq->received
-        && ngx_http_mcp_upstream_request_lost(ureq) != NGX_HTTP_MCP_KEPT
-        && ngx_http_mcp_upstream_request_no_id(&x->scan))
+        && !ureq->received)
     {
         /* refused by the transport, and not by what the message was for */
 
-        ureq->lost = 1;
+        ureq->newer = ureq->upstream->protocol == NGX_HTTP_MCP_AUTO
+                      && ureq->manner->sessions
+                      && ngx_http_mcp_upstream_message_newer(x, text);
+
+        ureq->lost = ureq->newer
+                     || (ngx_http_mcp_upstream_request_lost(ureq)
+                         != NGX_HTTP_MCP_KEPT
+                         && ngx_http_mcp_upstream_request_no_id(&x->scan));
     }
 
     if (ureq->lost) {

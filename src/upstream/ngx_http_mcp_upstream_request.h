@@ -65,6 +65,8 @@ struct ngx_http_mcp_upstream_request_s {
 
     ngx_http_mcp_scope_t              scope;      /* of the message */
     ngx_str_t                         body;
+    unsigned                          stateful:1; /* for a client with a
+                                                     session */
     unsigned                          existing:1; /* only if it is made; else
                                                      NGX_DECLINED */
     unsigned                          session_only:1; /* done(OK), unsent,
@@ -162,6 +164,8 @@ struct ngx_http_mcp_upstream_request_s {
                                                      can be ended */
     unsigned                          healed:1;
     unsigned                          lost:1;     /* what open() had made */
+    unsigned                          newer:1;    /* the upstream knows none of
+                                                     that any more */
     unsigned                          aborted:1;
     unsigned                          asking:1;   /* waits for input */
     unsigned                          received:1; /* a message */

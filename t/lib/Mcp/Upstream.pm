@@ -241,7 +241,8 @@ sub modern {
 
         return $refuse->(400, -32022, 'version', { supported => [
                                                    '2026-07-28' ] })
-            if $method eq 'initialize' && !$meta;
+            if !(ref $meta eq 'HASH' && $meta->{"${key}protocolVersion"})
+               && ($h->{'mcp-protocol-version'} || '') ne '2026-07-28';
         return $refuse->(400, -32602, 'no envelope')
             unless ref $meta eq 'HASH' && $meta->{"${key}protocolVersion"}
                    && ref $meta->{"${key}clientCapabilities"} eq 'HASH';

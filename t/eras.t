@@ -1,0 +1,331 @@
+#!/usr/bin/perl
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+#
+# How protocol=auto finds out the era of an upstream, from each answer to
+# server/discover; a server of both eras, which each client meets in its own;
+# servers that tell nothing to whom they do not know; deploys that change what
+# a server speaks.
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Mcp::Test;
+use Mcp::Clock;
+use Mcp::Modern;
+
+my $KEY = 'io.modelcontextprotocol/';
+my $clock = Mcp::Clock->new;
+
+my %is = ('tools/list' => { tools => [
+              { name => 'a', inputSchema => { type => 'object' } }] },
+          'resources/subscribe' => {});
+
+sub text { return { content => [{ type => 'text', text => $_[0] }] } }
+
+my @listed = (capabilities => { tools => {}, resources => { subscribe => 1 } });
+my $legacy = Mcp::Upstream::mcp(%is, @listed, info => { name => 'legacy',
+                                                        version => '1' },
+                                'tools/call' => sub { text('legacy') });
+my $modern = Mcp::Upstream::modern(%is, @listed, info => { name => 'modern',
+                                                           version => '2' },
+                                   'tools/call' => sub { text('modern') });
+my $rpc = Mcp::Upstream::mcp(%is, rpc => 1,
+                             'tools/call' => sub { text('rpc') });
+
+# $V{speaks}: legacy, modern, both, rpc; $V{discover}: how that is answered,
+# else; $V{token}: whoever has none is refused
+
+my $up = Mcp::Upstream->new(sub {
+    my ($r) = @_;
+
+    my $j = ref $r->{json} eq 'HASH' ? $r->{json} : {};
+    my $v = \%Mcp::Upstream::V;
+    my $speaks = $v->{speaks} || 'both';
+    my $is_new = ref $j->{params} eq 'HASH' && ref $j->{params}{_meta} eq 'HASH'
+                 && $j->{params}{_meta}{"${KEY}protocolVersion"};
+
+    return [http => 401, { 'WWW-Authenticate' => 'Bearer realm="era"' }, '']
+        if $v->{token} && ($r->{headers}{authorization} || '') ne 'Bearer t';
+
+    if (($j->{method} || '') eq 'server/discover' && $v->{discover}) {
+        my ($status, $body) = @{ $v->{discover} };
+
+        return [hang =>] if $status eq 'hang';
+        return [reset =>] if $status eq 'reset';
+
+        if (ref $body eq 'HASH') {
+            $body = { jsonrpc => '2.0', id => $j->{id}, error => $body };
+            delete $v->{discover} if $body->{error}{once};
+            $body = Mcp::Json::encode($body);
+        }
+
+        return [http => $status, { 'Content-Type' => 'application/json' },
+                $body];
+    }
+
+    return $rpc->($r) if $speaks eq 'rpc';
+    return $modern->($r) if $speaks eq 'modern'
+                            || $speaks eq 'both' && $is_new;
+
+    # as those SDKs answer that know nothing of the envelope
+
+    return [http => 400, { 'Content-Type' => 'application/json' },
+            '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":'
+            . '"Bad Request: unsupported protocol version"}}']
+        if $is_new;
+
+    return $legacy->($r);
+});
+
+my $t = Mcp::Test->new(vars => { UP => $up->port }, workers => 2,
+                       conf => <<'EOF');
+mcp_zone zone=main:8m;
+mcp_upstream_timeout 2s;
+mcp_capabilities tools resources;
+
+server {
+    %%LISTEN%%
+
+    location ~ ^/e/ {
+        mcp_endpoint zone=main;
+        mcp_tenant $uri;
+        mcp_upstream up /_up;
+    }
+
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/mcp; }
+}
+EOF
+
+my $n = 0;
+my $path;
+
+# an upstream that is not known yet: each tenant has a profile of its own
+
+sub anew {
+    my (%v) = @_;
+    $path = '/e/' . ++$n;
+    change(speaks => undef, discover => undef, token => undef, %v);
+    $up->clear;
+}
+
+sub change { my %v = @_; $up->set($_ => $v{$_}) for keys %v }
+
+sub text_of {
+    my $j = ref $_[0] eq 'HASH' ? $_[0]{json} || $_[0] : {};
+    return $j->{result} ? $j->{result}{content}[0]{text} : undef;
+}
+
+sub names { join ' ', map { ref $_->{json} eq 'HASH' ? $_->{json}{method}
+                                                     : $_->{method} }
+                      $up->requests }
+sub modern_client { Mcp::Modern->new($t, path => $path, @_) }
+
+my $last;
+
+sub called {
+    $last = modern_client(@_)->call('tools/call', { name => 'a',
+                                                    arguments => {} });
+    return text_of($last);
+}
+
+
+# what the answers to server/discover mean
+
+my $error = sub { [$_[0], { code => $_[1], message => 'no', @_[2 .. $#_] }] };
+my @old = (data => { supported => ['2025-11-25'], requested => '2026-07-28' });
+my @new = (data => { supported => ['2026-07-28'], requested => '2026-07-28' });
+
+for (['a legacy server', 'legacy', undef, 'legacy'],
+     ['-32601', 'legacy', $error->(200, -32601), 'legacy'],
+     ['-32601 with 404', 'legacy', $error->(404, -32601), 'legacy'],
+     ['405', 'legacy', [405, ''], 'legacy'],
+     ['501', 'legacy', [501, ''], 'legacy'],
+     ['a page', 'legacy', [200, '<html></html>'], 'legacy'],
+     ['a page that says 404', 'legacy', [404, '<html></html>'], 'legacy'],
+     ['nothing', 'legacy', [202, ''], 'legacy'],
+     ['another result', 'legacy',
+      [200, '{"jsonrpc":"2.0","id":"nginx-mcp","result":{}}'], 'legacy'],
+     ['older versions alone', 'both', $error->(400, -32022, @old), 'legacy'],
+     ['a plain handler', 'rpc', undef, 'rpc'],
+     ['a new server', 'modern', undef, 'modern'],
+     ['the version, once', 'modern', $error->(400, -32022, @new, once => 1),
+      'modern'])
+{
+    my ($name, $speaks, $discover, $is) = @$_;
+
+    anew(speaks => $speaks, discover => $discover);
+
+    my $s = $t->session(path => $path);
+
+    is(text_of($s->tool('a')), $is, "$name: used as $is");
+    is(called(), $is, "$name: also for a client of 2026-07-28");
+}
+
+for (['503', [503, ''], 503], ['500', [500, 'oops'], 502],
+     ['502', [502, ''], 502], ['a reset', ['reset'], 502],
+     ['silence', ['hang'], 504],
+     ['refused headers', $error->(400, -32020), 502])
+{
+    my ($name, $discover, $status) = @$_;
+
+    anew(speaks => 'both', discover => $discover);
+
+    my $r = $t->client(path => $path)->initialize;
+
+    is($r->{status}, $status, "$name: says nothing of what it is");
+    is(scalar $up->calls('initialize'), 0, "$name: no older revision is tried");
+
+    change(discover => undef);
+    ok(wait_for { $t->client(path => $path)->initialize->{status} == 200 },
+       "$name: it is asked again");
+}
+
+like($t->log, qr/answer server.discover: .*status 500.*"protocol=legacy"/,
+     'the log says what to do where a server answers like that');
+like($t->log, qr/error -32020.*"Mcp-Method"/, 'and whose headers are wrong');
+
+
+# a server of both eras
+
+anew();
+
+my $s = $t->session(path => $path);
+is($s->{server}{serverInfo}{name}, 'legacy', 'a client with a session');
+is(names(), 'server/discover initialize DELETE', 'the server is asked once');
+
+$up->clear;
+is(text_of($s->tool('a')), 'legacy', 'is served as it would be there');
+is(scalar(grep { defined $_->{headers}{'mcp-session-id'} }
+          $up->calls('tools/call')), 1, 'in a session');
+is(called(caps => { sampling => {} }), 'modern',
+   'and one of 2026-07-28 likewise');
+
+my ($r) = ($up->calls('tools/call'))[-1];
+is($r->{headers}{'mcp-protocol-version'}, '2026-07-28', 'by its own revision');
+is_deeply($r->{json}{params}{_meta}{"${KEY}clientCapabilities"},
+          { sampling => {} }, 'with its own capabilities');
+is(modern_client()->call('server/discover')->{status}, 200, 'it finds out');
+
+is($s->call('resources/subscribe', { uri => 'u:1' })->{error}, undef,
+   'a subscription');
+is(scalar $up->calls('subscriptions/listen') > 0, 1,
+   'changes come by the stream that needs no session');
+is(scalar $up->calls('server/discover'), 0, 'nobody asks again');
+is($s->delete->{status}, 200, 'the session ends');
+ok($up->wait_requests(sub { $_[0]{method} eq 'DELETE' }), 'there as well');
+
+
+# what is known stays while the server cannot be asked, and is asked each hour
+
+sub later {
+    my ($name, $want, $known, %v) = @_;
+
+    change(%v);
+    $clock->pass($t, 1300) for 1 .. 3;
+    $up->clear;
+    my $s = $t->client(path => $path);
+    is($s->initialize->{status}, 200, "$name: a session");
+    ok($up->wait_requests(sub { ref $_[0]{json} eq 'HASH'
+                                && $_[0]{json}{method} eq 'server/discover' }),
+       "$name: it was asked again");
+    ok(wait_for { (called() || '') eq $want }, "$name: $want");
+    is(text_of($s->tool('a')), $known, "$name: $known");
+}
+
+for my $speaks (qw(legacy both)) {
+    my $new = $speaks eq 'both' ? 'modern' : 'legacy';
+
+    anew(speaks => $speaks);
+    $t->session(path => $path)->delete;
+
+    later("$speaks, silent", $new, 'legacy', discover => ['hang']);
+    later("$speaks, 503", $new, 'legacy', discover => [503, '']);
+    later("$speaks, still", $new, 'legacy', discover => undef);
+}
+
+anew(speaks => 'legacy');
+$t->session(path => $path)->delete;
+later('upgraded', 'modern', 'legacy', speaks => 'both');
+
+
+# deploys: calls of sessions go on
+
+anew(speaks => 'legacy');
+
+$s = $t->session(path => $path);
+is(text_of($s->tool('a')), 'legacy', 'a call');
+
+for my $speaks (qw(modern legacy modern both legacy both modern)) {
+    my $is = $speaks eq 'both' ? 'legacy|modern' : $speaks;
+
+    change(speaks => $speaks, forget => 1);
+
+    # what still works need not be found out to have become more
+
+    like(text_of($s->tool('a')), qr/^(?:$is)$/,
+         "$speaks now: a session goes on")
+        or diag($s->{last}{body});
+    like(called(), qr/^(?:$is)$/, "$speaks now: and others")
+        or diag($last->{body});
+}
+
+
+# servers that tell nothing to whom they do not know
+
+my @token = (headers => { Authorization => 'Bearer t' });
+
+for my $speaks (qw(legacy modern both)) {
+    my %is = (legacy => $speaks eq 'modern' ? 'modern' : 'legacy',
+              modern => $speaks eq 'legacy' ? 'legacy' : 'modern');
+
+    for my $first (qw(legacy modern called)) {
+        anew(speaks => $speaks, token => 1);
+
+        my $name = "$speaks, for known ones, $first first";
+
+        my $r = $t->client(path => $path)->initialize;
+        is($r->{status}, 401, "$name: a client without a token");
+        is($r->{headers}{'www-authenticate'}, 'Bearer realm="era"',
+           "$name: with the challenge");
+
+        $r = modern_client()->call('server/discover');
+        is($r->{status}, 401, "$name: and one of 2026-07-28");
+        is($r->{headers}{'www-authenticate'}, 'Bearer realm="era"',
+           "$name: likewise");
+
+        my $s;
+
+        for my $era ($first, qw(legacy modern called)) {
+
+            if ($era eq 'legacy') {
+                $s ||= $t->session(path => $path, @token);
+                is($s->{server}{serverInfo}{name}, $is{legacy},
+                   "$name: a session");
+                is(text_of($s->tool('a')), $is{legacy}, "$name: its call");
+                next;
+            }
+
+            if ($era eq 'modern') {
+                my $r = modern_client(@token)->call('server/discover');
+                ok($r->{json}{result}{capabilities}{tools},
+                   "$name: discovered") or diag($r->{body});
+            }
+
+            is(called(@token), $is{modern}, "$name: a call without session");
+        }
+
+        $up->clear;
+        is(text_of($s->tool('a')), $is{legacy}, "$name: again");
+        is(called(@token), $is{modern}, "$name: and again");
+        is(join(' ', grep { $_ ne 'tools/list' } split / /, names()),
+           'tools/call tools/call', "$name: nothing more is asked")
+            if $is{modern} eq $speaks || $speaks eq 'both';
+        is($t->client(path => $path)->initialize->{status}, 401,
+           "$name: still, nobody else gets in");
+    }
+}
+
+$t->allow_log(qr/./);
+
+done_testing();
