@@ -95,12 +95,12 @@ struct ngx_http_mcp_client_s {
 
     /*
      * The answer of a client that asked what is offered, and does not begin a
-     * session: the members of an initialize result behind protocolVersion,
-     * with the brace that ends it.  For the content handler to return; NULL: a
-     * session is begun.
+     * session; made->alone has its result the next time.  For the content
+     * handler to return; NULL: a session is begun.
      */
     ngx_int_t               (*offer)(ngx_http_request_t *r,
-                                ngx_http_mcp_ctx_t *ctx, ngx_str_t *members);
+                                ngx_http_mcp_ctx_t *ctx,
+                                ngx_http_mcp_result_t *made);
 
     /* see ngx_http_mcp_server_request_to_client() */
     ngx_int_t               (*server_request)(ngx_http_mcp_ctx_t *ctx,

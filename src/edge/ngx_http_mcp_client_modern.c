@@ -79,7 +79,9 @@ static ngx_int_t ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_modern_client_pages(ngx_http_mcp_ctx_t *ctx,
     ngx_str_t *error, ngx_str_t *text, ngx_uint_t *status);
 static ngx_int_t ngx_http_mcp_modern_client_offer(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_str_t *members);
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made);
+static ngx_int_t ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made);
 static ngx_str_t ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
     ngx_str_t *capabilities);
 static ngx_int_t ngx_http_mcp_modern_client_server_request(
@@ -837,7 +839,7 @@ ngx_http_mcp_modern_client_info_member(ngx_http_mcp_ctx_t *ctx,
     ngx_str_null(member);
 
     mlcf = ctx->conf;
-    info = ctx->server_info.len ? ctx->server_info : mlcf->server_info;
+    info = mlcf->server_info;
 
     if (info.len == 0) {
         made = ngx_http_mcp_offer_cached(mlcf, &ctx->caller.tenant);
@@ -1177,26 +1179,46 @@ ngx_http_mcp_modern_client_pages(ngx_http_mcp_ctx_t *ctx, ngx_str_t *error,
 
 static ngx_int_t
 ngx_http_mcp_modern_client_offer(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_str_t *members)
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made)
 {
-    u_char     *p;
-    ngx_str_t   rest, name, value, capabilities, instructions, result;
+    ngx_str_t  body;
 
-    static ngx_str_t  keys[] = {
-        ngx_string("capabilities"),
-        ngx_string("instructions"),
-        ngx_string("serverInfo")
-    };
-
-    rest.len = members->len + 1;
-    rest.data = ngx_pnalloc(r->pool, rest.len);
-
-    if (rest.data == NULL) {
+    if (made->alone.len == 0
+        && ngx_http_mcp_modern_client_discover(r, ctx, made) != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    body = ngx_mcp_result_compose(r->pool, &ctx->message->id, &made->alone);
+
+    return body.data ? ngx_http_mcp_answer(r, NGX_HTTP_OK, &body)
+                     : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+/* the members of an initialize result begin behind its protocolVersion */
+
+static ngx_int_t
+ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made)
+{
+    u_char     *p;
+    ngx_str_t   rest, name, value, capabilities, instructions, *hints;
+
+    static ngx_str_t  keys[] = {
+        ngx_string("capabilities"),
+        ngx_string("instructions")
+    };
+
+    rest.len = made->text.len + 1;
+    rest.data = ngx_pnalloc(r->pool, rest.len);
+
+    if (rest.data == NULL) {
+        return NGX_ERROR;
+    }
+
     rest.data[0] = '{';
-    ngx_memcpy(rest.data + 1, members->data, members->len);
+    ngx_memcpy(rest.data + 1, made->text.data, made->text.len);
 
     ngx_str_set(&capabilities, "{}");
     ngx_str_null(&instructions);
@@ -1208,37 +1230,46 @@ ngx_http_mcp_modern_client_offer(ngx_http_request_t *r,
 
         } else if (ngx_mcp_json_is(&name, &keys[1])) {
             instructions = value;
-
-        } else if (ngx_mcp_json_is(&name, &keys[2])) {
-            ctx->server_info = value;
         }
     }
 
     capabilities = ngx_http_mcp_modern_client_capabilities(r->pool,
                                                            &capabilities);
 
-    p = ngx_pnalloc(r->pool, sizeof("{\"supportedVersions\":[\"2026-07-28\"],"
-                                    "\"capabilities\":,\"instructions\":}")
-                             + capabilities.len + instructions.len);
+    hints = ngx_http_mcp_modern_client_hints(ctx);
+
+    p = ngx_pnalloc(made->pool,
+                    sizeof("{,\"supportedVersions\":[\"2026-07-28\"],"
+                           "\"capabilities\":,\"instructions\":,"
+                           "\"_meta\":{\"\":}}")
+                    + hints->len + capabilities.len + instructions.len
+                    + ngx_http_mcp_modern_info[0].len + made->info.len);
 
     if (capabilities.data == NULL || p == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_ERROR;
     }
 
-    result.data = p;
+    made->alone.data = p;
 
-    p = ngx_sprintf(p, "{\"supportedVersions\":[\"%V\"],\"capabilities\":%V",
-                    ngx_mcp_revision_name(NGX_MCP_2026_07_28), &capabilities);
+    p = ngx_sprintf(p, "{%V,\"supportedVersions\":[\"%V\"],"
+                       "\"capabilities\":%V",
+                    hints, ngx_mcp_revision_name(NGX_MCP_2026_07_28),
+                    &capabilities);
 
     if (instructions.len) {
         p = ngx_sprintf(p, ",\"instructions\":%V", &instructions);
     }
 
+    if (made->info.len) {
+        p = ngx_sprintf(p, ",\"_meta\":{\"%V\":%V}",
+                        &ngx_http_mcp_modern_info[0], &made->info);
+    }
+
     *p++ = '}';
 
-    result.len = p - result.data;
+    made->alone.len = p - made->alone.data;
 
-    return ngx_http_mcp_result(r, &ctx->message->id, &result);
+    return NGX_OK;
 }
 
 

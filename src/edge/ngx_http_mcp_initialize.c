@@ -579,7 +579,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     }
 
     if (ctx->client->offer) {
-        return ctx->client->offer(r, ctx, &made->text);
+        return ctx->client->offer(r, ctx, made);
     }
 
     if (ngx_http_mcp_initialize_new(r, ctx, made, &in) != NGX_OK) {

@@ -86,6 +86,8 @@ typedef struct {
     ngx_str_t                   source;       /* the upstreams' results */
     ngx_str_t                   text;         /* behind protocolVersion */
     ngx_str_t                   info;         /* in it: of the server, raw */
+    ngx_str_t                   alone;        /* for clients without session,
+                                                 once one has asked */
     ngx_uint_t                  offered;      /* NGX_MCP_OFFERED_* */
     uint64_t                    changes;      /* of profiles, when it */
     ngx_msec_t                  time;         /* was found to hold; 0: never */
@@ -213,7 +215,6 @@ typedef struct {
     ngx_str_t                   client_name;
     ngx_str_t                   client_version;
     ngx_mcp_caller_t            caller;
-    ngx_str_t                   server_info;  /* for results, raw; or empty */
     ngx_str_t                   topic;
     ngx_str_t                   upstream;     /* that answered */
     ngx_uint_t                  upstream_revision;  /* of its initialize */

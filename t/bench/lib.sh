@@ -108,6 +108,29 @@ request() {
 }
 
 
+# modern FILE PATH METHOD PARAMS [HEADER]: a request of revision 2026-07-28,
+# with further members of params
+
+modern() {
+    local name body meta='"io.modelcontextprotocol/clientCapabilities":{},'
+
+    meta+='"io.modelcontextprotocol/clientInfo":{"name":"load","version":"1"},'
+    meta+='"io.modelcontextprotocol/protocolVersion":"2026-07-28"'
+    body='{"jsonrpc":"2.0","id":@@@@,"method":"'$3'","params":{'$4
+    body+='"_meta":{'$meta'}}}'
+    name=$(sed -n 's/^"name":"\([^"]*\)".*/Mcp-Name: \1/p' <<< "$4")
+
+    printf 'POST %s HTTP/1.1\r\nHost: localhost\r\n' "$2" > "$1"
+    [ -z "$name" ] || printf '%s\r\n' "$name" >> "$1"
+    [ -z "${5:-}" ] || printf '%s\r\n' "$5" >> "$1"
+    printf 'Accept: application/json, text/event-stream\r\n' >> "$1"
+    printf 'Content-Type: application/json\r\n' >> "$1"
+    printf 'MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: %s\r\n' "$3" \
+        >> "$1"
+    printf 'Content-Length: %d\r\n\r\n%s' "${#body}" "$body" >> "$1"
+}
+
+
 # measured CONNECTIONS FILE-A FILE-B: requests per second of each, taken in
 # turn, and us of the worker for one: sets $rate, $best, $time, $least of each
 
@@ -145,6 +168,7 @@ tool+='}]}}'
 initialize='{"jsonrpc":"2.0","id":1,"method":"initialize","params":'
 initialize+='{"protocolVersion":"2025-11-25","capabilities":{},'
 initialize+='"clientInfo":{"name":"load","version":"1"}}}'
+weather='"name":"weather","arguments":{"city":"Berlin"},'
 call='{"jsonrpc":"2.0","id":@@@@,"method":"tools/call","params":'
 call+='{"name":"weather","arguments":{"city":"Berlin"}}}'
 

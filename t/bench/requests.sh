@@ -35,6 +35,10 @@ answers() {
             location = /list { return 200 '${list/:1,/:\$id,}'; }
             location = /none { return 200 '${none/:1,/:\$id,}'; }
             location = /json { return 200 '$tool'; }
+            location = /rpc {
+                if (\$http_x_method = tools/call) { return 200 '$tool'; }
+                return 200 '${list/:1,/:\$id,}';
+            }
             location = /sse {
                 default_type text/event-stream;
                 return 200 'event: message\ndata: $tool\n\n';
@@ -69,6 +73,10 @@ count() {
         dump=$(ls -v "$dir"/callgrind."$worker".* | tail -n 1)
         spent+=("$(awk -v n="$n" '$1 == "totals:" { print int($2 / n) }' \
                        "$dump")")
+
+        [ -z "${MCP_BENCH_PROFILE:-}" ] || callgrind_annotate --inclusive=no \
+            --threshold=99 "$dump" \
+            | grep -E '^ *[0-9,]+ \(' | head -n "$MCP_BENCH_PROFILE"
     done
 
     row "$1, instructions" "${spent[@]}" \
@@ -141,6 +149,11 @@ requests() {
             location = /_list { internal; proxy_pass http://up/list; }
             location = /_none { internal; proxy_pass http://up/none; }
             location = /_call { internal; proxy_pass http://up/json; }
+            location = /modern {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_modern protocol=rpc;
+            }
+            location = /_modern { internal; proxy_pass http://up/rpc; }
             location = /_json { internal; proxy_pass http://up/mcp/json; }
             location = /_sse { internal; proxy_pass http://up/mcp/sse; }
             location = /publish {
@@ -152,6 +165,7 @@ requests() {
             location = /return-ping { return 200 '$ok'; }
             location = /return-list { return 200 '$list'; }
             location = /return-initialize { return 200 '@initialize@'; }
+            location = /return-discover { return 200 '@discover@'; }
             location = /return-publish { return 202; }
             location /proxy/ {
                 proxy_pass http://up/;
@@ -174,14 +188,22 @@ requests() {
 
     start same 1 <<< "$conf"
     session /call > /dev/null
+    modern "$dir/a" /modern server/discover ''
+    sed '1,/^\r$/d; s/@@@@/1/' "$dir/a" > "$dir/b"
+    curl -s -o "$dir/discover" "http://127.0.0.1:$port/modern" \
+        -H 'Content-Type: application/json' -H 'Mcp-Method: server/discover' \
+        -H 'MCP-Protocol-Version: 2026-07-28' -d "@$dir/b"
     stop "$master"
+
+    conf=${conf/@initialize@/$(cat "$dir/answer")}
+    conf=${conf/@discover@/$(cat "$dir/discover")}
 
     if [ "$measure" = count ]; then
         under="valgrind -q --tool=callgrind --trace-children=yes
                --callgrind-out-file=$dir/callgrind.%p"
     fi
 
-    start main 1 <<< "${conf/@initialize@/$(cat "$dir/answer")}"
+    start main 1 <<< "$conf"
 
     request "$dir/a" /ping '{"jsonrpc":"2.0","id":1,"method":"ping"}' \
         "$(session /ping)"
@@ -225,6 +247,15 @@ requests() {
     request "$dir/a" /call "$initialize"
     request "$dir/b" /return-initialize "$initialize"
     beside initialize "initialize | return 200" a b 0.75
+
+    modern "$dir/a" /modern tools/call "$weather" 'X-Id: @@@@'
+    modern "$dir/b" /proxy/rpc tools/call "$weather" \
+        $'X-Id: @@@@\r\nX-Method: tools/call'
+    beside modern "tools/call of 2026-07-28, rpc | proxy_pass" a b 0.90
+
+    modern "$dir/a" /modern server/discover ''
+    modern "$dir/b" /return-discover server/discover ''
+    beside discover "server/discover | return 200" a b 0.90
 
     stop "$master"
     stop "$up"

@@ -10,10 +10,11 @@
 #
 #   t/bench/run.sh [part ...]     or, if none is given, all of them:
 #
-#     ping list call json sse publish rule initialize
+#     ping list call json sse publish rule initialize modern discover
 #                    a request | return 200, return 202, proxy_pass
 #     merged three   a list, a call with three upstreams | with one
-#     fan steady     an event to many streams: in bursts, at a steady rate
+#     fan listen steady   an event to many streams: in bursts, those of
+#                    subscriptions/listen, at a steady rate
 #     memory         of a session with its stream
 #     want tenants   an event for one of many
 #     lists topics   lists of many entries
@@ -30,6 +31,7 @@
 # MCP_BENCH_ROUNDS=61     of each comparison; medians count
 # MCP_BENCH_MS=50        of a round
 # MCP_BENCH_STREAMS=100000   of "want"
+# MCP_BENCH_PROFILE=40    functions that take most instructions
 
 # shellcheck disable=SC2034    # for the parts
 
@@ -82,7 +84,8 @@ wanted() {
 }
 
 
-each="ping list merged call json sse three publish rule initialize"
+each="ping list merged call json sse three publish rule initialize modern"
+each+=" discover"
 measure=compare
 parts=$*
 
@@ -103,7 +106,7 @@ for part in $each; do
     fi
 done
 
-for part in fan steady memory want tenants lists topics subscribe waits \
+for part in fan listen steady memory want tenants lists topics subscribe waits \
     payload deaths locks
 do
     if wanted "$part"; then

@@ -23,6 +23,18 @@ mcp() {
 
 
 fan() {
+    fan_of "one event to 5000 streams"
+}
+
+
+listen() {
+    fan_of "one event to 5000 who listen" -l
+}
+
+
+# fan_of WHAT [OPTION]
+
+fan_of() {
     local i
 
     rm -f "$dir"/fan.*
@@ -30,12 +42,12 @@ fan() {
     for i in 1 2 3; do
         start "fan$i" 1 <<< "$(mcp 64m)"
         # shellcheck disable=SC2086
-        $cpu "$load" -p "$port" $work fan 5000 7 >> "$dir/fan.a"
+        $cpu "$load" -p "$port" ${2:-} $work fan 5000 7 >> "$dir/fan.a"
         stop "$master"
 
         bare
         # shellcheck disable=SC2086
-        $cpu "$load" -p $((port + 2)) $work fan 5000 7 >> "$dir/fan.b"
+        $cpu "$load" -p $((port + 2)) ${2:-} $work fan 5000 7 >> "$dir/fan.b"
         stop "$master"
     done
 
@@ -44,7 +56,7 @@ fan() {
         cut -d ' ' -f 2 "$dir/fan.$i" > "$dir/fan.us.$i"
     done
 
-    fan_row "one event to 5000 streams | epoll loop, ms" ms ">= 0.90"
+    fan_row "$1 | epoll loop, ms" ms ">= 0.90"
     fan_row "    time of the worker for a stream, us" us ">= 0.90"
 }
 
@@ -126,19 +138,20 @@ used() {
 
 
 memory() {
-    local name park yard n=5000 before after input
+    local name park yard option n=5000 before after input
 
-    while read -r name park yard; do
-        start "memory-$park" 2 <<< "$(mcp 64m "mcp_stream_park $park;")"
+    while read -r name park yard option; do
+        start "memory-$name" 2 <<< "$(mcp 64m "mcp_stream_park $park;")"
         session /mcp > /dev/null
         before=$(used)
 
-        mkfifo "$dir/fifo-$park"
-        "$load" -p "$port" hold "$n" < "$dir/fifo-$park" \
-            > "$dir/hold-$park" &
-        exec {input}> "$dir/fifo-$park"
+        mkfifo "$dir/fifo-$name"
+        # shellcheck disable=SC2086
+        "$load" -p "$port" $option hold "$n" < "$dir/fifo-$name" \
+            > "$dir/hold-$name" &
+        exec {input}> "$dir/fifo-$name"
 
-        while ! grep -q ready "$dir/hold-$park"; do
+        while ! grep -q ready "$dir/hold-$name"; do
             sleep 0.1
         done
 
@@ -156,6 +169,7 @@ memory() {
             "$((($3 - $1) / n))" "$((($4 - $2) / n))" "" "" ""
     done << 'END'
 parked on 2048
+listening on 2048 -l
 held off 11264
 END
 }

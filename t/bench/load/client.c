@@ -3,6 +3,7 @@
 
 
 int  port;
+int  listens;
 int  workers[64], nworkers;
 
 
@@ -404,21 +405,13 @@ subscribe(conn_t *c, const session_t *s, const char *method, const char *uri)
 }
 
 
-void
-stream_start(conn_t *c, const session_t *s)
+static void
+stream_begin(conn_t *c, const char *request, int n)
 {
-    int       n;
-    char      text[1024];
-    ssize_t   got;
+    char     text[1024];
+    ssize_t  got;
 
-    n = snprintf(text, sizeof(text),
-                 "GET %s HTTP/1.1\r\nHost: localhost\r\n"
-                 "Accept: text/event-stream\r\n"
-                 "MCP-Protocol-Version: 2025-11-25\r\n"
-                 "X-User: %s\r\n"
-                 "Mcp-Session-Id: %s\r\n\r\n", s->path, s->user, s->id);
-
-    put(c->fd, text, n);
+    put(c->fd, request, n);
 
     got = recv(c->fd, text, sizeof(text) - 1, 0);
 
@@ -430,6 +423,52 @@ stream_start(conn_t *c, const session_t *s)
     check(strncmp(text, "HTTP/1.1 200", 12) == 0, "got", text);
 
     fcntl(c->fd, F_SETFL, O_NONBLOCK);
+}
+
+
+int
+listen_open(int source)
+{
+    int     n;
+    char    text[2048];
+    conn_t  c;
+
+    static const char  body[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscriptions/listen\","
+        "\"params\":{\"notifications\":{\"resourceSubscriptions\":[\"u:1\"]},"
+        "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+        "\"io.modelcontextprotocol/clientCapabilities\":{}}}}";
+
+    c.fd = dial(source);
+
+    n = snprintf(text, sizeof(text),
+                 "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+                 "Accept: application/json, text/event-stream\r\n"
+                 "Content-Type: application/json\r\n"
+                 "MCP-Protocol-Version: 2026-07-28\r\n"
+                 "Mcp-Method: subscriptions/listen\r\n"
+                 "Content-Length: %zu\r\n\r\n%s", sizeof(body) - 1, body);
+
+    stream_begin(&c, text, n);
+
+    return c.fd;
+}
+
+
+void
+stream_start(conn_t *c, const session_t *s)
+{
+    int   n;
+    char  text[1024];
+
+    n = snprintf(text, sizeof(text),
+                 "GET %s HTTP/1.1\r\nHost: localhost\r\n"
+                 "Accept: text/event-stream\r\n"
+                 "MCP-Protocol-Version: 2025-11-25\r\n"
+                 "X-User: %s\r\n"
+                 "Mcp-Session-Id: %s\r\n\r\n", s->path, s->user, s->id);
+
+    stream_begin(c, text, n);
 }
 
 

@@ -50,6 +50,8 @@ typedef struct {
 
 
 extern int  port;
+extern int  listens;                         /* streams are those of
+                                                subscriptions/listen: -l */
 extern int  workers[64], nworkers;           /* process ids, of -w */
 
 
@@ -92,6 +94,9 @@ void session_open(conn_t *c, session_t *s, const char *path,
     const char *user);
 void subscribe(conn_t *c, const session_t *s, const char *method,
     const char *uri);
+
+/* subscriptions/listen for u:1 at /mcp, likewise */
+int listen_open(int source);
 
 /* GET of the session's stream on a new connection, its header is read */
 int stream_open(int source, const session_t *s);

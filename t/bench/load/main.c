@@ -4,9 +4,10 @@
  *
  * The load for t/bench/run.sh:
  *
- *   load -p PORT [-w PID]... WHAT ...
+ *   load -p PORT [-l] [-w PID]... WHAT ...
  *
- * PID is a worker whose CPU time counts.
+ * PID is a worker whose CPU time counts.  -l: "fan", "steady" and "hold" open
+ * streams of subscriptions/listen in the place of sessions with a stream.
  */
 
 #include "load.h"
@@ -86,10 +87,13 @@ main(int argc, char **argv)
     size_t         i;
     struct rlimit  rl;
 
-    while ((c = getopt(argc, argv, "+p:w:")) != -1) {
+    while ((c = getopt(argc, argv, "+lp:w:")) != -1) {
 
         if (c == 'p') {
             port = atoi(optarg);
+
+        } else if (c == 'l') {
+            listens = 1;
 
         } else if (c == 'w' && nworkers < 64) {
             workers[nworkers++] = atoi(optarg);
@@ -116,8 +120,8 @@ main(int argc, char **argv)
     }
 
     for (i = 0; i < COMMANDS; i++) {
-        fprintf(stderr, "load -p PORT [-w PID]... %s %s\n", commands[i].name,
-                commands[i].usage);
+        fprintf(stderr, "load -p PORT [-l] [-w PID]... %s %s\n",
+                commands[i].name, commands[i].usage);
     }
 
     return 1;

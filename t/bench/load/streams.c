@@ -22,10 +22,15 @@ streams_open(int count)
     ep = epoll_create1(0);
 
     for (i = 0; i < count; i++) {
-        session_open(&c, &s, "/mcp", "");
-
         ev.events = EPOLLIN;
-        ev.data.fd = stream_open(1 + i / 10000, &s);
+
+        if (listens) {
+            ev.data.fd = listen_open(1 + i / 10000);
+
+        } else {
+            session_open(&c, &s, "/mcp", "");
+            ev.data.fd = stream_open(1 + i / 10000, &s);
+        }
 
         if (epoll_ctl(ep, EPOLL_CTL_ADD, ev.data.fd, &ev) == -1) {
             die("epoll_ctl");
@@ -42,9 +47,11 @@ event_text(char *text, size_t size, int n)
     char  event[512];
 
     snprintf(event, sizeof(event),
-             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\","
-             "\"params\":{\"level\":\"info\",\"data\":\"" MARK "%06d, and a "
-             "few words more so that it is of a usual size\"}}", n);
+             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s,"
+             "\"data\":\"" MARK "%06d, and a few words more so that it is of a "
+             "usual size\"}}",
+             listens ? "resources/updated\",\"params\":{\"uri\":\"u:1\""
+                     : "message\",\"params\":{\"level\":\"info\"", n);
 
     return publish_text(text, size, "/publish", event);
 }
@@ -363,13 +370,13 @@ streams_bare(char **argv)
             text[got] = '\0';
             body = strstr(text, "\r\n\r\n") + 4;
 
-            if (text[0] == 'G') {
+            if (text[0] == 'G' || strstr(text, "subscriptions/listen")) {
                 p->stream = 1;
                 put(p->fd, opened, sizeof(opened) - 1);
                 continue;
             }
 
-            if (strstr(text, "notifications/message") == NULL) {
+            if (strstr(text, MARK) == NULL) {
                 put(p->fd, session, sizeof(session) - 1);
                 continue;
             }
