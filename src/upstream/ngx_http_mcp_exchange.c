@@ -318,7 +318,9 @@ ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
 
     x->total = ngx_current_msec - cap->started + NGX_HTTP_MCP_EXCHANGE_REST;
 
-    ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_REST);
+    /* the end may have come with the answer: nothing is waited for then */
+
+    ngx_post_event(&cap->event, &ngx_posted_events);
 }
 
 
@@ -736,6 +738,9 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 
     if (cap->ended && !cap->held && cap->in == NULL) {
         ngx_http_mcp_exchange_complete(x, ngx_http_mcp_exchange_outcome(x));
+
+    } else if (cap->answered && !cap->ended) {
+        ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_REST);
     }
 }
 
