@@ -10,7 +10,7 @@
 /* of these, for one tenant of an endpoint: one in so many */
 #define NGX_HTTP_MCP_FEED_TENANTS  2
 
-/* ms; one that is read elsewhere is not said to be wanted more often */
+/* ms; the least time between two notes that one read elsewhere is wanted */
 #define NGX_HTTP_MCP_FEED_POKE   5000
 #define NGX_HTTP_MCP_FEED_POKES  64
 
@@ -121,11 +121,11 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
     ngx_http_mcp_feed_held,
     ngx_http_mcp_feed_poked,
     ngx_http_mcp_feed_tick,
-    NULL,                                  /* quiet */
+    NULL,                                  /* replaced */
     NULL,                                  /* wanted */
     ngx_http_mcp_feed_attempt,
     NULL,                                  /* filter */
-    NULL,                                  /* told */
+    NULL,                                  /* acknowledged */
     NULL,                                  /* asked */
     ngx_http_mcp_feed_opened,
     ngx_http_mcp_feed_event,
@@ -969,10 +969,10 @@ ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 static const char *
 ngx_http_mcp_feed_limit(const char *why)
 {
-    static ngx_msec_t  said;
+    static ngx_msec_t  logged;
 
-    if (said == 0 || ngx_current_msec - said >= NGX_HTTP_MCP_FEED_LOG) {
-        said = ngx_current_msec;
+    if (logged == 0 || ngx_current_msec - logged >= NGX_HTTP_MCP_FEED_LOG) {
+        logged = ngx_current_msec;
 
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                       "mcp feed is not opened: %s", why);

@@ -14,7 +14,7 @@
 
 #define NGX_HTTP_MCP_LIST_ANNOTATED  2
 
-/* how often the zone is told that a copy is in use, ms */
+/* how often the use of a copy is noted in the zone, ms */
 #define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
 
 /* bytes of what names a line of the log that is written once */

@@ -32,7 +32,7 @@ struct ngx_http_mcp_list_refresh_s {
     ngx_mcp_ref_t             audience;
     ngx_mcp_ref_t             part;
     ngx_event_t               timer;
-    ngx_uint_t                quiet;
+    ngx_uint_t                replaced;
     ngx_http_mcp_fetch_t      fetches[NGX_MCP_LIST_KINDS];
 };
 
@@ -41,7 +41,7 @@ static void ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_list_refresh_poked(ngx_http_mcp_shared_t *us);
 static ngx_int_t ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us,
     ngx_uint_t kinds);
-static void ngx_http_mcp_list_refresh_quiet(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_list_refresh_replaced(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_list_refresh_lost(ngx_http_mcp_shared_t *us);
 static ngx_int_t ngx_http_mcp_list_refresh_find(
     ngx_http_mcp_list_refresh_t *r);
@@ -71,7 +71,7 @@ static ngx_http_mcp_shared_handlers_t  ngx_http_mcp_list_refresh_handlers = {
     ngx_http_mcp_list_refresh_held,
     ngx_http_mcp_list_refresh_poked,
     ngx_http_mcp_list_refresh_changed,
-    ngx_http_mcp_list_refresh_quiet,
+    ngx_http_mcp_list_refresh_replaced,
     ngx_http_mcp_list_refresh_lost
 };
 
@@ -194,7 +194,7 @@ ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t kinds)
 
 
 static void
-ngx_http_mcp_list_refresh_quiet(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_list_refresh_replaced(ngx_http_mcp_shared_t *us)
 {
     ngx_uint_t                    i;
     ngx_http_mcp_list_refresh_t  *r;
@@ -205,7 +205,7 @@ ngx_http_mcp_list_refresh_quiet(ngx_http_mcp_shared_t *us)
         return;
     }
 
-    r->quiet = 1;
+    r->replaced = 1;
 
     if (r->timer.timer_set) {
         ngx_del_timer(&r->timer);
@@ -228,7 +228,7 @@ ngx_http_mcp_list_refresh_lost(ngx_http_mcp_shared_t *us)
         return;
     }
 
-    ngx_http_mcp_list_refresh_quiet(us);
+    ngx_http_mcp_list_refresh_replaced(us);
 
     us->lists = NULL;
 
@@ -295,7 +295,7 @@ ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r)
     ngx_mcp_zone_t         *zone;
     ngx_http_mcp_fetch_t   *f;
 
-    if (r->quiet) {
+    if (r->replaced) {
         return;
     }
 

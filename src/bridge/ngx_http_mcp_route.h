@@ -1,6 +1,6 @@
 
 /*
- * Routes: the upstream that a request is for.  Tools and prompts are told by
+ * Routes: the upstream that a request is for.  Tools and prompts are known by
  * the prefix of their names.  A resource is at the upstream that listed it or
  * had it last, or has a template that matches; where none of that is known,
  * upstreams are asked one after the other in configured order, until one has

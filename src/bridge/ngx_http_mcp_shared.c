@@ -17,7 +17,7 @@
 /* requests at a time; others wait */
 #define NGX_HTTP_MCP_SHARED_RUNNING     8
 
-/* a gap of more resources than that is told to all, by one event */
+/* a gap of more resources than that is one event, which all receive */
 #define NGX_HTTP_MCP_SHARED_URIS        256
 #define NGX_HTTP_MCP_SHARED_URIS_BYTES  16384
 
@@ -43,7 +43,7 @@ typedef struct {
     ngx_queue_t                       queue;
     ngx_pool_t                       *pool;
     ngx_mcp_interest_job_t            job;
-    ngx_uint_t                        said;   /* to the stream being opened */
+    ngx_uint_t                        sent;   /* with the opening stream */
 } ngx_http_mcp_interest_asked_t;
 
 
@@ -66,7 +66,7 @@ static void ngx_http_mcp_shared_established(ngx_http_mcp_shared_t *us,
     ngx_uint_t serial);
 static void ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_work(ngx_event_t *ev);
-static void ngx_http_mcp_shared_quiet(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_shared_replaced(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader,
     ngx_uint_t how);
 static ngx_int_t ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us,
@@ -89,7 +89,7 @@ static void ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us);
 static ngx_uint_t ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader);
 static ngx_int_t ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader,
     ngx_pool_t *pool, ngx_str_t *uris);
-static void ngx_http_mcp_shared_told(ngx_http_mcp_reader_t *reader,
+static void ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
     ngx_str_t *uris);
 static void ngx_http_mcp_shared_requested(ngx_http_mcp_reader_t *reader,
     ngx_uint_t serial);
@@ -138,11 +138,11 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
     ngx_http_mcp_shared_held,
     ngx_http_mcp_shared_poked,
     ngx_http_mcp_shared_tick,
-    ngx_http_mcp_shared_quiet,
+    ngx_http_mcp_shared_replaced,
     ngx_http_mcp_shared_wanted,
     NULL,                                  /* request */
     ngx_http_mcp_shared_filter,
-    ngx_http_mcp_shared_told,
+    ngx_http_mcp_shared_acknowledged,
     ngx_http_mcp_shared_requested,
     ngx_http_mcp_shared_opened,
     ngx_http_mcp_shared_event,
@@ -523,7 +523,7 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
 
     us = ev->data;
 
-    if (us->reader.quiet || ngx_exiting) {
+    if (us->reader.replaced || ngx_exiting) {
         return;
     }
 
@@ -589,14 +589,14 @@ ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone, uint64_t keys)
 
 
 static void
-ngx_http_mcp_shared_quiet(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_shared_replaced(ngx_http_mcp_reader_t *reader)
 {
     ngx_http_mcp_shared_t  *us;
 
     us = reader->data;
 
     if (ngx_http_mcp_shared_handlers) {
-        ngx_http_mcp_shared_handlers->quiet(us);
+        ngx_http_mcp_shared_handlers->replaced(us);
     }
 
     ngx_http_mcp_shared_close_requests(us);
@@ -862,7 +862,7 @@ ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* with a worker that quits, which is told to let the session go first */
+/* a worker that quits holds it, and is asked to release the session first */
 
 static void
 ngx_http_mcp_shared_detached(ngx_http_mcp_upstream_request_t *ureq)
@@ -1041,7 +1041,7 @@ ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
          q = ngx_queue_next(q))
     {
         asked = ngx_queue_data(q, ngx_http_mcp_interest_asked_t, queue);
-        asked->said = 1;
+        asked->sent = 1;
     }
 
     return NGX_OK;
@@ -1051,7 +1051,8 @@ ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
 /* a subscription is accepted if the stream acknowledges its URI */
 
 static void
-ngx_http_mcp_shared_told(ngx_http_mcp_reader_t *reader, ngx_str_t *uris)
+ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
+    ngx_str_t *uris)
 {
     ngx_int_t                       rc;
     ngx_queue_t                    *q;
@@ -1073,7 +1074,7 @@ ngx_http_mcp_shared_told(ngx_http_mcp_reader_t *reader, ngx_str_t *uris)
 
             rc = NGX_OK;
 
-        } else if (!asked->said) {
+        } else if (!asked->sent) {
             continue;
         }
 
@@ -1791,7 +1792,7 @@ ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
     if (job->again && rc != NGX_AGAIN && us->reader.up
         && us->reader.serial == answer->serial)
     {
-        /* nobody was told of updates before that */
+        /* there were no updates before that */
 
         ngx_http_mcp_shared_notify_updated(us, &job->uri);
     }

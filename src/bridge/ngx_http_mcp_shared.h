@@ -12,11 +12,11 @@
  *
  * Its GET stream has a reader (ngx_http_mcp_reader.h), to which the lease
  * belongs.  At a reload the worker that held it reads on until the next one
- * does, if the events have no ids; it is quiet then, and does nothing else.
+ * does, if the events have no ids; it does nothing else then.
  * An upstream says each message on one of the streams that a session has open,
  * so that what both hear is not compared.  Where the one stream ended before
  * the other stood, and nobody can say what was missed, there is a gap: who
- * subscribed is told that the resources were updated, and the lists are looked
+ * subscribed is notified of updated resources, and the lists are looked
  * at.
  */
 
@@ -109,13 +109,13 @@ typedef struct {
     /*
      * The upstream said that lists of these kinds (NGX_MCP_LIST_BIT) changed;
      * kinds is all when some of it may have been missed.
-     * NGX_DECLINED: they are not cached, so that the sessions are told now.
+     * NGX_DECLINED: they are not cached: the sessions are notified now.
      */
     ngx_int_t                (*changed)(ngx_http_mcp_shared_t *us,
                                    ngx_uint_t kinds);
 
     /* it does nothing any more but call changed() */
-    void                     (*quiet)(ngx_http_mcp_shared_t *us);
+    void                     (*replaced)(ngx_http_mcp_shared_t *us);
 
     /* it is gone after this; done() of no request is called any more */
     void                     (*lost)(ngx_http_mcp_shared_t *us);
@@ -125,7 +125,7 @@ extern ngx_http_mcp_shared_handlers_t  *ngx_http_mcp_shared_handlers;
 
 
 /*
- * From any worker: has somebody hold it, who is then told that it was wanted.
+ * From any worker: makes a worker hold it, which then knows it is wanted.
  * NGX_OK; NGX_ERROR: there is no room for it.
  */
 ngx_int_t ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,

@@ -240,7 +240,7 @@ ngx_http_mcp_topic_add(ngx_http_mcp_bridge_t *bridge,
     d->event.uri[1] = to->uri;
     d->topic.uri = *uri;
     d->topic.limit = bridge->topic_limit;
-    d->topic.quiet = !(bridge->topics & NGX_HTTP_MCP_TOPICS_OFFERED);
+    d->topic.unannounced = !(bridge->topics & NGX_HTTP_MCP_TOPICS_OFFERED);
 
     return d;
 }

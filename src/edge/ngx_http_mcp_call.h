@@ -210,7 +210,7 @@ void ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
 
 /*
  * Likewise for a call that is answered here, with an empty result, once the
- * session's upstream session has heard of it, if there is one.
+ * session's upstream session was asked for it, if there is one.
  */
 ngx_int_t ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);

@@ -59,7 +59,7 @@ static ngx_int_t
 ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t            rc, kind;
-    ngx_uint_t           alone;
+    ngx_uint_t           own_lists;
     ngx_mcp_ref_t        none;
     ngx_http_mcp_ctx_t  *ctx;
 
@@ -73,28 +73,28 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return NGX_DECLINED;
     }
 
-    alone = ngx_http_mcp_list_private(call->r, ctx);
+    own_lists = ngx_http_mcp_list_private(call->r, ctx);
 
-    if (alone) {
+    if (own_lists) {
         ngx_http_mcp_list_log_private(call->r, ctx);
     }
 
-    if (alone && ctx->client->sessionless) {
+    if (own_lists && ctx->client->sessionless) {
         return NGX_DECLINED;
     }
 
-    /* a session is told of the lists of one key only */
+    /* a session is notified of the lists of one key only */
 
     if (!ctx->client->sessionless
-        && (alone
+        && (own_lists
             || !ngx_mcp_audience_of(ctx->conf->zone, &ctx->session,
                                     &ctx->caller.audience_key)))
     {
-        if (!ctx->session.alone) {
+        if (!ctx->session.own_lists) {
             ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
             (void) ngx_mcp_audience_join(ctx->conf->zone, ctx->caller.session,
                                          none);
-            ctx->session.alone = 1;
+            ctx->session.own_lists = 1;
         }
 
         return NGX_DECLINED;

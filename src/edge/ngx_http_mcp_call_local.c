@@ -155,7 +155,7 @@ ngx_http_mcp_local_set_level(ngx_http_mcp_call_t *call,
 }
 
 
-/* the session's upstream sessions are told, later ones as well */
+/* the session's upstream sessions get the level, later ones as well */
 
 static ngx_int_t
 ngx_http_mcp_level_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)

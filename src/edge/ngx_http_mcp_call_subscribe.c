@@ -182,7 +182,7 @@ ngx_http_mcp_subscription_route(ngx_http_mcp_call_t *call,
 }
 
 
-/* NULL: it is told of no subscription */
+/* NULL: no upstream gets the subscription */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_subscription_upstream(ngx_http_mcp_call_t *call)

@@ -185,8 +185,8 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         {
             channel = id.channel;
             from.own = id.own;
-            from.shared = id.shared;
-            from.wide = id.wide;
+            from.group = id.group;
+            from.endpoint = id.endpoint;
             fp = &from;
 
         } else {
@@ -233,8 +233,8 @@ ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     }
 
     /*
-     * Upstreams are told with the headers of who asks, while these are here.
-     * Where many are told already, it waits in the zone, without these.
+     * Upstreams get a DELETE with the headers of the client while these are
+     * here.  Where many are on their way, it waits in the zone, without these.
      */
 
     us = NULL;
@@ -516,8 +516,8 @@ ngx_http_mcp_client_event(ngx_http_mcp_stream_t *s, u_char *p)
     id.generation = ngx_mcp_zone_generation(s->streams->zone);
     id.channel = s->zs.channel;
     id.own = s->zs.cursor.own;
-    id.shared = s->zs.cursor.shared;
-    id.wide = s->zs.cursor.wide;
+    id.group = s->zs.cursor.group;
+    id.endpoint = s->zs.cursor.endpoint;
 
     p = ngx_cpymem(p, "id: ", sizeof("id: ") - 1);
     p = ngx_mcp_event_id_print(p, &id);

@@ -538,7 +538,7 @@ ngx_http_mcp_merge_upstreams(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* of several upstreams each has a prefix, so that equal names are told apart */
+/* of several upstreams each has a prefix, so that equal names differ */
 
 static void
 ngx_http_mcp_merge_prefixes(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)

@@ -400,8 +400,8 @@ ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    if (ctx->manner->told) {
-        result = ctx->manner->told(x->r->pool, &result);
+    if (ctx->manner->answer) {
+        result = ctx->manner->answer(x->r->pool, &result);
 
         if (result.data == NULL) {
             return;
@@ -635,7 +635,7 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     in->id = ctx->caller.session_id;
     in->offered = made->offered;
-    in->alone = ngx_http_mcp_list_private(r, ctx);
+    in->own_lists = ngx_http_mcp_list_private(r, ctx);
 
     return NGX_OK;
 }

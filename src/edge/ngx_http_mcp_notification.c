@@ -16,7 +16,7 @@ static void ngx_http_mcp_notification_done(ngx_http_mcp_fanout_t *fanout);
 
 /*
  * A notification or a response of the client: 202, after the upstreams that it
- * concerns have heard it.
+ * concerns have received it.
  */
 
 ngx_int_t

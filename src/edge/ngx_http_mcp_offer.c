@@ -587,7 +587,7 @@ ngx_http_mcp_offer_known(ngx_str_t *name)
 
 /*
  * Capabilities that the module does not know cross as they are, those of the
- * first upstream that has them; but experimental ones and extensions are told
+ * first upstream that has them; but experimental ones and extensions are kept
  * apart by their own names.
  */
 

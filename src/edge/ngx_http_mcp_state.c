@@ -344,7 +344,7 @@ ngx_http_mcp_state_exit_master(ngx_cycle_t *cycle)
         }
 
         ngx_http_mcp_state_whose(zones[i], cycle->log);
-        zones[i]->state.said = NULL;
+        zones[i]->state.reported = NULL;
 
         (void) ngx_mcp_state_write(&zones[i]->zone, &zones[i]->state, 1);
     }

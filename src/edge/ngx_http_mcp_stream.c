@@ -173,7 +173,7 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "mcp stream %uD opened, line:%uD at %uL-%uL", s->local,
-                   s->zs.channel, s->zs.cursor.own, s->zs.cursor.shared);
+                   s->zs.channel, s->zs.cursor.own, s->zs.cursor.group);
 
     if (s->get && s->zs.channel == NGX_MCP_GENERAL_CHANNEL
         && ngx_http_mcp_stream_join_group(s) != NGX_OK)
@@ -929,7 +929,7 @@ ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s)
 
     if (s->zs.gap == NGX_MCP_GAP_MORE && s->unsent == 0) {
 
-        /* events have been refused all the time since it was told of that */
+        /* events have been refused ever since its last notification of that */
 
         s->zs.gap = NGX_MCP_GAP_NONE;
         ngx_http_mcp_stream_queue(s);

@@ -74,13 +74,13 @@ ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s)
 
         if (all == NULL) {
             all = ngx_http_mcp_group_make(streams, s->zs.endpoint,
-                                          s->zs.seen.wide);
+                                          s->zs.seen.endpoint);
             if (all == NULL) {
                 return NGX_ERROR;
             }
         }
 
-        g = ngx_http_mcp_group_make(streams, s->zs.group, s->zs.seen.shared);
+        g = ngx_http_mcp_group_make(streams, s->zs.group, s->zs.seen.group);
 
         if (g == NULL) {
 
@@ -194,7 +194,7 @@ ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s)
         return NGX_ERROR;
     }
 
-    /* else it has yet to be told of what it did not get */
+    /* else its gap has not been reported yet */
 
     s->settled = (s->zs.gap != NGX_MCP_GAP_MORE);
 
@@ -214,8 +214,8 @@ ngx_http_mcp_stream_unsettle(ngx_http_mcp_stream_t *s)
         g = s->group;
         cursor = &s->zs.cursor;
 
-        cursor->shared = ngx_max(cursor->shared, g->seen);
-        cursor->wide = ngx_max(cursor->wide, g->endpoint->seen);
+        cursor->group = ngx_max(cursor->group, g->seen);
+        cursor->endpoint = ngx_max(cursor->endpoint, g->endpoint->seen);
     }
 }
 
@@ -233,8 +233,8 @@ ngx_http_mcp_stream_outdated(ngx_http_mcp_stream_t *s)
     g = s->group;
     cursor = &s->zs.cursor;
 
-    return g->seen > cursor->shared + s->conf->event_max
-           || g->endpoint->seen > cursor->wide + s->conf->event_max;
+    return g->seen > cursor->group + s->conf->event_max
+           || g->endpoint->seen > cursor->endpoint + s->conf->event_max;
 }
 
 

@@ -79,9 +79,9 @@ ngx_mcp_event_id_print(u_char *dst, ngx_mcp_event_id_t *id)
     *dst++ = '-';
     dst = ngx_mcp_hex_print(dst, id->own);
     *dst++ = '-';
-    dst = ngx_mcp_hex_print(dst, id->shared);
+    dst = ngx_mcp_hex_print(dst, id->group);
     *dst++ = '-';
-    dst = ngx_mcp_hex_print(dst, id->wide);
+    dst = ngx_mcp_hex_print(dst, id->endpoint);
 
     return dst;
 }
@@ -113,8 +113,8 @@ ngx_mcp_event_id_parse(ngx_str_t *text, ngx_mcp_event_id_t *id)
     id->generation = (uint32_t) n[0];
     id->channel = (uint32_t) n[1];
     id->own = n[2];
-    id->shared = n[3];
-    id->wide = n[4];
+    id->group = n[3];
+    id->endpoint = n[4];
 
     return NGX_OK;
 }

@@ -26,7 +26,7 @@ u_char *ngx_mcp_uuid_print(u_char *dst, u_char *bin);
 u_char *ngx_mcp_hex_print(u_char *dst, uint64_t n);
 
 
-/* an event id: "GENERATION-LINE-OWN-SHARED-WIDE", all in hex */
+/* an event id: "GENERATION-CHANNEL-OWN-GROUP-ENDPOINT", all in hex */
 
 #define NGX_MCP_EVENT_ID_LEN  (8 + 1 + 8 + 1 + 16 + 1 + 16 + 1 + 16)
 
@@ -34,8 +34,8 @@ typedef struct {
     uint32_t                generation;   /* of the zone */
     uint32_t                channel;
     uint64_t                own;
-    uint64_t                shared;       /* by its tenant */
-    uint64_t                wide;         /* by all of its endpoint */
+    uint64_t                group;        /* endpoint and tenant */
+    uint64_t                endpoint;
 } ngx_mcp_event_id_t;
 
 u_char *ngx_mcp_event_id_print(u_char *dst, ngx_mcp_event_id_t *id);

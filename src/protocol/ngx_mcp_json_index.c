@@ -3,7 +3,7 @@
 #include "ngx_mcp_json_token.h"
 
 
-/* an exponent beyond this is not told from another one */
+/* exponents beyond this are taken as equal */
 #define NGX_MCP_JSON_EXPONENT  1000000000
 
 

@@ -105,7 +105,7 @@ ngx_mcp_modern_client(ngx_pool_t *pool, ngx_str_t *initialize,
 
 
 /*
- * Tasks are another protocol now, and changes of roots are told to nobody.  An
+ * Tasks are another protocol now, and changes of roots are not notified.  An
  * empty "elicitation" stands for forms, and so does any one before 2025-11-25.
  */
 

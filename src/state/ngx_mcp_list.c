@@ -218,7 +218,7 @@ ngx_mcp_list_current(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list)
 
 ngx_uint_t
 ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_mcp_ref_t part, ngx_uint_t kinds, ngx_uint_t said)
+    ngx_mcp_ref_t part, ngx_uint_t kinds, ngx_uint_t notified)
 {
     uint32_t                n;
     ngx_uint_t              kept;
@@ -236,7 +236,7 @@ ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
         if (part.block == 0 || part.block == n) {
             kept |= ngx_mcp_list_signal_locked(zone, p, kinds,
-                                               said ? ~a->kinds : 0);
+                                               notified ? ~a->kinds : 0);
         }
     }
 
@@ -296,7 +296,7 @@ ngx_mcp_list_signal_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
 
 ngx_uint_t
 ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_uint_t kinds, ngx_uint_t said)
+    ngx_str_t *upstream, ngx_uint_t kinds, ngx_uint_t notified)
 {
     ngx_uint_t              kept;
     ngx_mcp_part_sh_t      *p;
@@ -318,7 +318,7 @@ ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     }
 
     kept = p ? ngx_mcp_list_signal_locked(zone, p, kinds,
-                                          said ? ~a->kinds : 0)
+                                          notified ? ~a->kinds : 0)
              : 0;
 
     ngx_mcp_zone_unlock(zone);

@@ -8,7 +8,7 @@
  *
  * A part is refreshed when the list is wanted for the first time, when a signal
  * came that no refresh has started after, and when its time is over.  All
- * workers are told by handlers->lists of what changed.
+ * workers learn by handlers->lists of what changed.
  */
 
 #ifndef _NGX_MCP_LIST_H_INCLUDED_
@@ -167,7 +167,7 @@ void ngx_mcp_list_want(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
  * changed, whatever comes of it.
  */
 ngx_uint_t ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_mcp_ref_t part, ngx_uint_t kinds, ngx_uint_t said);
+    ngx_mcp_ref_t part, ngx_uint_t kinds, ngx_uint_t notified);
 
 /*
  * Likewise, if the upstream says it to this session; 0 if that has its own
@@ -175,7 +175,7 @@ ngx_uint_t ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
  */
 ngx_uint_t ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_uint_t kinds,
-    ngx_uint_t said);
+    ngx_uint_t notified);
 
 /*
  * For the holder of a part: NGX_OK: fetch it now, and hand back *signals;
@@ -214,8 +214,8 @@ void ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind);
 
 /*
- * Kinds that changed and whose sessions were not told: by this part (block 0:
- * by none), and by parts that went.
+ * Kinds that changed and whose sessions were not notified: of this part (block
+ * 0: of none), and of parts that went.
  */
 ngx_uint_t ngx_mcp_list_dirty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_ref_t part);
@@ -225,8 +225,8 @@ void ngx_mcp_list_hidden(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind);
 
 /*
- * Tells them: appends the event for the audience's sessions, and these kinds
- * are not untold any more.  The number of sessions in the audience's group.
+ * Notifies them: appends the event for the audience's sessions; these kinds
+ * are not dirty any more.  Returns the number of sessions in its group.
  */
 ngx_uint_t ngx_mcp_list_announce(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_ref_t part, ngx_mcp_audience_t *names, ngx_uint_t kinds,

@@ -556,7 +556,7 @@ ngx_mcp_load_log_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     g->event_size = (uint32_t) ngx_mcp_load_number(a, EVENT_SIZE);
     g->log.last = ngx_mcp_load_number(a, LAST);
 
-    /* of another layout: all is told that something is missing anyway */
+    /* of another layout: each subscriber gets a gap anyway */
 
     losses = &ngx_mcp_load_text(a, LOSSES);
     l = ngx_mcp_block(zone, g->losses);
@@ -740,8 +740,8 @@ ngx_mcp_load_upstream(ngx_mcp_load_t *load, ngx_mcp_ref_t owner, ngx_str_t *a)
         ngx_mcp_touch(zone, us);
 
         us->serial = (uint32_t) ngx_mcp_load_number(a, SERIAL);
-        us->heard = (ngx_mcp_load_number(a, FLAGS) & NGX_MCP_TLV_CONNECTED)
-                    ? 1 : 0;
+        us->had_stream = ngx_mcp_load_number(a, FLAGS)
+                         & NGX_MCP_TLV_CONNECTED ? 1 : 0;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -799,7 +799,7 @@ ngx_mcp_load_session_new(ngx_mcp_load_t *load, ngx_str_t *a,
     in->revision = ngx_mcp_load_number(a, REVISION);
     in->offered = ngx_mcp_load_number(a, OFFERED);
     in->list_key = ngx_mcp_load_text(a, LIST_KEY);
-    in->alone = ngx_mcp_load_number(a, ALONE);
+    in->own_lists = ngx_mcp_load_number(a, OWN_LISTS);
 
     if (in->list_key.len == 0) {
         ngx_str_set(&in->list_key, "a");
@@ -862,10 +862,10 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
 
     /* its group may have been saved before it */
 
-    sb->delivered.own = ngx_min(ngx_mcp_load_number(a, OWN), s->log.last);
-    sb->delivered.shared = ngx_min(ngx_mcp_load_number(a, SHARED),
+    sb->delivered.own = ngx_min(ngx_mcp_load_number(a, READ_OWN), s->log.last);
+    sb->delivered.group = ngx_min(ngx_mcp_load_number(a, READ_GROUP),
                                    g->log.last);
-    sb->delivered.wide = ngx_min(ngx_mcp_load_number(a, WIDE),
+    sb->delivered.endpoint = ngx_min(ngx_mcp_load_number(a, READ_ENDPOINT),
                                  ngx_mcp_group_endpoint(zone, g)->log.last);
 
     ngx_mcp_idle_enter_locked(zone, s);
@@ -874,9 +874,9 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
 
     e->created = ngx_mcp_load_number(a, CREATED);
     e->seen = ngx_mcp_load_number(a, SEEN);
-    e->start = ngx_min(ngx_mcp_load_number(a, START), sb->delivered.shared);
-    e->start_wide = ngx_min(ngx_mcp_load_number(a, START_WIDE),
-                            sb->delivered.wide);
+    e->start = ngx_min(ngx_mcp_load_number(a, START), sb->delivered.group);
+    e->start_endpoint = ngx_min(ngx_mcp_load_number(a, START_ENDPOINT),
+                            sb->delivered.endpoint);
     e->begin = ngx_mcp_load_number(a, BEGIN);
     e->taken = ngx_mcp_load_number(a, TAKEN);
     e->gap = ngx_mcp_load_number(a, GAP);
@@ -1034,7 +1034,7 @@ ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     c->id_len = (uint32_t) id->len;
     c->channel = (uint32_t) ngx_mcp_load_number(a, CHANNEL);
     c->log.last = ngx_mcp_load_number(a, LAST);
-    c->delivered = ngx_min(ngx_mcp_load_number(a, OWN), c->log.last);
+    c->delivered = ngx_min(ngx_mcp_load_number(a, READ_OWN), c->log.last);
 
     if (flags & NGX_MCP_TLV_ANSWERED) {
         c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;
@@ -1328,7 +1328,7 @@ ngx_mcp_load_id(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 
 
 /*
- * All is told of the gap; a group that nobody needs goes, and that of all
+ * Each subscriber gets a gap; a group that nobody needs goes, and that of all
  * tenants with the last one.
  */
 

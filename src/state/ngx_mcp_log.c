@@ -233,8 +233,8 @@ ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
 
     if (cursor) {
         cursor->own = log->last;
-        cursor->shared = 0;
-        cursor->wide = 0;
+        cursor->group = 0;
+        cursor->endpoint = 0;
     }
 
     if (active_stream) {

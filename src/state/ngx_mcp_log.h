@@ -29,8 +29,9 @@
 
 typedef struct {
     uint64_t                own;
-    uint64_t                shared;       /* its group's; general one only */
-    uint64_t                wide;         /* its endpoint's; likewise */
+    uint64_t                group;        /* the log of its group, and ... */
+    uint64_t                endpoint;     /* ... of its endpoint: these are 0
+                                             in the channel of a call */
 } ngx_mcp_cursor_t;
 
 

@@ -347,7 +347,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
     if (d->topic.uri.len) {
         head->how |= NGX_MCP_SEND_TOPIC
                      | (d->topic.other ? NGX_MCP_SEND_OTHER : 0)
-                     | (d->topic.quiet ? NGX_MCP_SEND_QUIET : 0)
+                     | (d->topic.unannounced ? NGX_MCP_SEND_UNANNOUNCED : 0)
                      | (d->topic.asked ? NGX_MCP_SEND_ASKED : 0);
         head->limit = (uint32_t) d->topic.limit;
         out->uri = d->topic.uri;
@@ -1228,7 +1228,7 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             topic.uri = out->uri;
             topic.limit = out->head.limit;
             topic.other = ((how & NGX_MCP_SEND_OTHER) != 0);
-            topic.quiet = ((how & NGX_MCP_SEND_QUIET) != 0);
+            topic.unannounced = ((how & NGX_MCP_SEND_UNANNOUNCED) != 0);
             topic.asked = ((how & NGX_MCP_SEND_ASKED) != 0);
 
             sessions = 0;

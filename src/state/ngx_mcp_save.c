@@ -292,11 +292,12 @@ ngx_mcp_save_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_CHANNEL, s->channel);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_LAST, s->log.last);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_OFFERED, s->subscriber.offered);
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_ALONE, s->subscriber.own_lists);
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_OWN, s->subscriber.delivered.own);
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_SHARED,
-                       s->subscriber.delivered.shared);
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_WIDE, s->subscriber.delivered.wide);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_OWN_LISTS, s->subscriber.own_lists);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_READ_OWN, s->subscriber.delivered.own);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_READ_GROUP,
+                       s->subscriber.delivered.group);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_READ_ENDPOINT,
+                       s->subscriber.delivered.endpoint);
 
     ngx_mcp_save_extension_locked(zone, out, e);
 
@@ -328,7 +329,7 @@ ngx_mcp_save_extension_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_CREATED, e->created);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_START, e->start);
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_START_WIDE, e->start_wide);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_START_ENDPOINT, e->start_endpoint);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_BEGIN, e->begin);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_TAKEN, e->taken);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_GAP, e->gap);
@@ -406,7 +407,7 @@ ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_REVISION, us->revision);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_SERIAL, us->serial);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_FLAGS,
-                        us->heard ? NGX_MCP_TLV_CONNECTED : 0);
+                        us->had_stream ? NGX_MCP_TLV_CONNECTED : 0);
 
     if (ngx_mcp_record(zone, us->rec.owner, NGX_MCP_GROUP)) {
         ngx_mcp_tlv_number(out, NGX_MCP_TLV_AUDIENCE, us->audience);
@@ -448,7 +449,7 @@ ngx_mcp_save_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_CHANNEL, c->channel);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_FLAGS, flags);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_LAST, c->log.last);
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_OWN, c->delivered);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_READ_OWN, c->delivered);
 
     ngx_mcp_tlv_end(out, begin);
 }

@@ -157,7 +157,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->revision = (uint32_t) in->revision;
     e->identity_len = (uint32_t) extension->parts[3].len;
     e->start = g->log.last;
-    e->start_wide = all->log.last;
+    e->start_endpoint = all->log.last;
     e->begin = zone->sh->stamp;
     e->seen = e->created;
 
@@ -179,12 +179,12 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     s->extension = ngx_mcp_number(zone, e);
 
     sb = &s->subscriber;
-    sb->delivered.shared = e->start;
-    sb->delivered.wide = e->start_wide;
+    sb->delivered.group = e->start;
+    sb->delivered.endpoint = e->start_endpoint;
     sb->identity = ngx_mcp_hash(zone, &in->identity, NULL);
     sb->audience = ngx_mcp_hash(zone, &in->list_key, NULL);
     sb->offered = (u_char) in->offered;
-    sb->own_lists = (u_char) in->alone;
+    sb->own_lists = (u_char) in->own_lists;
     sb->listens = (u_char) in->listens;
     sb->group = ngx_mcp_number(zone, g);
 
@@ -363,7 +363,7 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     out->created = e->created;
     out->seen = e->seen;
     out->listed = e->listed;
-    out->alone = s->subscriber.own_lists;
+    out->own_lists = s->subscriber.own_lists;
     out->audience = s->subscriber.audience;
 
     out->client_name.len = e->name_len;

@@ -39,7 +39,7 @@ typedef struct {
 
     ngx_str_t               list_key;     /* of its audience: a letter, and
                                              more (ngx_mcp_declared.h) */
-    ngx_uint_t              alone;        /* its lists are its own */
+    ngx_uint_t              own_lists;    /* not those of an audience */
     ngx_uint_t              listens;      /* a subscriber without a client's
                                              session (subscriptions/listen): it
                                              ends with its stream, and no
@@ -72,7 +72,7 @@ typedef struct {
     ngx_mcp_ref_t           listed;       /* audience it has lists of */
     uint64_t                audience;     /* hash of its list key */
     u_char                  letter;       /* its first one */
-    ngx_uint_t              alone;
+    ngx_uint_t              own_lists;
     ngx_str_t               client_name;  /* at most 64 bytes */
     ngx_str_t               client_version;
     u_char                  text[128 + 1];

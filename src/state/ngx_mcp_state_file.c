@@ -311,13 +311,13 @@ static void
 ngx_mcp_state_refused(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
     ngx_mcp_state_open_t *o, ngx_uint_t level)
 {
-    if (file->said != o->why) {
+    if (file->reported != o->why) {
         ngx_log_error(level, zone->log, o->err,
                       "mcp zone \"%V\" is not written to \"%V\", which %s",
                       &zone->name, &file->name, o->why);
     }
 
-    file->said = o->why;
+    file->reported = o->why;
 }
 
 
@@ -338,7 +338,7 @@ ngx_mcp_state_writable(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
         return NGX_ERROR;
     }
 
-    file->said = NULL;
+    file->reported = NULL;
 
     if (rc == NGX_OK && ngx_mcp_state_newer(file, &o.head)) {
         ngx_log_error(NGX_LOG_NOTICE, zone->log, 0,
@@ -684,7 +684,7 @@ ngx_mcp_state_read(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
     }
 
     if (why) {
-        file->said = o.why;
+        file->reported = o.why;
 
         ngx_log_error(level, zone->log, o.err,
                       "mcp zone \"%V\" starts empty: \"%V\" %s",

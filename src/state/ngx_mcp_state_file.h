@@ -29,7 +29,7 @@ typedef struct {
     ngx_pid_t               master;       /* its process */
     ngx_uid_t               user;         /* of its workers */
     ngx_fd_t                fd;           /* of hold(), or NGX_INVALID_FILE */
-    const char             *said;         /* why it was not written at last */
+    const char             *reported;     /* why it was not written at last */
 } ngx_mcp_state_file_t;
 
 

@@ -230,7 +230,7 @@ typedef struct {
     uint64_t                seen;         /* ms since the epoch */
     uint64_t                created;
     uint64_t                start;        /* in the group's log */
-    uint64_t                start_wide;   /* in its endpoint's */
+    uint64_t                start_endpoint;   /* in its endpoint's */
     uint64_t                begin;        /* stamp of the last event before */
     uint64_t                taken;        /* events, by its streams */
     uint64_t                gap;          /* in its log, where the last one of
@@ -348,8 +348,8 @@ typedef struct {
     ngx_mcp_ref_t           call;         /* of the channel */
     ngx_mcp_cursor_t        replay_end;   /* the replay ends there */
     uint32_t                own;          /* event taken last */
-    uint32_t                shared;
-    uint32_t                wide;
+    uint32_t                group;
+    uint32_t                endpoint;
     uint32_t                unused;
 } ngx_mcp_stream_sh_t;
 
@@ -377,7 +377,7 @@ typedef struct {
     uint32_t                revision;
     uint32_t                serial;       /* of the session there */
     uint32_t                listener;     /* worker + 1 that has its stream */
-    uint32_t                heard;        /* it had a GET stream, and no gap
+    uint32_t                had_stream;   /* it had a GET stream, and no gap
                                              was reported since */
 
     /* of a shared one */
@@ -550,7 +550,7 @@ typedef struct {
 #define NGX_MCP_SEND_CHANNEL   0x04       /* to a session or call */
 #define NGX_MCP_SEND_TOPIC     0x08
 #define NGX_MCP_SEND_OTHER     0x10       /* no topic but a resource */
-#define NGX_MCP_SEND_QUIET     0x20
+#define NGX_MCP_SEND_UNANNOUNCED     0x20
 #define NGX_MCP_SEND_GAP       0x40
 #define NGX_MCP_SEND_COUNTED   0x80       /* the text has the count */
 #define NGX_MCP_SEND_ASKED     0x100      /* to a topic that is there */

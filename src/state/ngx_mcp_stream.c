@@ -28,8 +28,8 @@ typedef struct {
 
 typedef enum {
     NGX_MCP_CHANNEL_OWN = 0,
-    NGX_MCP_CHANNEL_SHARED,
-    NGX_MCP_CHANNEL_WIDE
+    NGX_MCP_CHANNEL_GROUP,
+    NGX_MCP_CHANNEL_ENDPOINT
 } ngx_mcp_channel_log_e;
 
 
@@ -160,7 +160,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     ngx_log_debug4(NGX_LOG_DEBUG_CORE, zone->log, 0,
                    "mcp stream opened, line %uD at %uL-%uL, %uD", channel,
-                   stream->cursor.own, stream->cursor.shared,
+                   stream->cursor.own, stream->cursor.group,
                    stream->ref.block);
 
     return NGX_OK;
@@ -184,26 +184,26 @@ ngx_mcp_stream_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     stream->group = ngx_mcp_ref(zone, g);
     stream->endpoint = ngx_mcp_ref(zone, all);
     stream->seen.own = 0;
-    stream->seen.shared = g->log.last;
-    stream->seen.wide = all->log.last;
+    stream->seen.group = g->log.last;
+    stream->seen.endpoint = all->log.last;
     stream->unknown = 0;
     stream->gap = NGX_MCP_GAP_NONE;
 
     if (c) {
         stream->cursor.own = from ? ngx_min(from->own,
                                             c->delivered) : c->delivered;
-        stream->cursor.shared = 0;
-        stream->cursor.wide = 0;
+        stream->cursor.group = 0;
+        stream->cursor.endpoint = 0;
 
     } else if (from && from->own <= sb->delivered.own
-               && from->shared <= sb->delivered.shared
-               && from->wide <= sb->delivered.wide)
+               && from->group <= sb->delivered.group
+               && from->endpoint <= sb->delivered.endpoint)
     {
         e = ngx_mcp_session_extension(zone, s);
 
         stream->cursor.own = from->own;
-        stream->cursor.shared = ngx_max(from->shared, e->start);
-        stream->cursor.wide = ngx_max(from->wide, e->start_wide);
+        stream->cursor.group = ngx_max(from->group, e->start);
+        stream->cursor.endpoint = ngx_max(from->endpoint, e->start_endpoint);
 
     } else {
         stream->cursor = sb->delivered;
@@ -334,7 +334,7 @@ ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
     ngx_log_debug4(NGX_LOG_DEBUG_CORE, zone->log, 0,
                    "mcp stream closed, line %uD at %uL-%uL, %uD",
-                   stream->channel, stream->cursor.own, stream->cursor.shared,
+                   stream->channel, stream->cursor.own, stream->cursor.group,
                    stream->ref.block);
 
     stream->ref.block = 0;
@@ -534,9 +534,9 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         if (e && ngx_mcp_channel_locked(zone, stream, &channel) == NGX_OK) {
             from = (e->rec.owner.block == stream->group.block)
-                   ? NGX_MCP_CHANNEL_SHARED
+                   ? NGX_MCP_CHANNEL_GROUP
                    : (e->rec.owner.block == stream->endpoint.block)
-                     ? NGX_MCP_CHANNEL_WIDE : NGX_MCP_CHANNEL_OWN;
+                     ? NGX_MCP_CHANNEL_ENDPOINT : NGX_MCP_CHANNEL_OWN;
 
             ngx_mcp_channel_advance_locked(zone, &channel, stream, e, from);
             ngx_mcp_channel_delivered_locked(zone, &channel, stream);
@@ -637,8 +637,8 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         if (channel.call == NULL
             && stream->cursor.own >= channel.session->log.last
-            && stream->cursor.shared >= channel.group->log.last
-            && stream->cursor.wide >= channel.endpoint->log.last)
+            && stream->cursor.group >= channel.group->log.last
+            && stream->cursor.endpoint >= channel.endpoint->log.last)
         {
             stream->more = 0;
         }
@@ -666,8 +666,8 @@ ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone,
 
     if (channel->call) {
         delivered.own = channel->call->delivered;
-        delivered.shared = 0;
-        delivered.wide = 0;
+        delivered.group = 0;
+        delivered.endpoint = 0;
 
     } else {
         delivered = channel->subscriber->delivered;
@@ -677,16 +677,16 @@ ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone,
         cursor->own = ngx_max(cursor->own, delivered.own);
     }
 
-    if (cursor->shared >= replay_end->shared) {
-        cursor->shared = ngx_max(cursor->shared, delivered.shared);
+    if (cursor->group >= replay_end->group) {
+        cursor->group = ngx_max(cursor->group, delivered.group);
     }
 
-    if (cursor->wide >= replay_end->wide) {
-        cursor->wide = ngx_max(cursor->wide, delivered.wide);
+    if (cursor->endpoint >= replay_end->endpoint) {
+        cursor->endpoint = ngx_max(cursor->endpoint, delivered.endpoint);
     }
 
-    if (cursor->own >= replay_end->own && cursor->shared >= replay_end->shared
-        && cursor->wide >= replay_end->wide)
+    if (cursor->own >= replay_end->own && cursor->group >= replay_end->group
+        && cursor->endpoint >= replay_end->endpoint)
     {
         ngx_mcp_touch(zone, st);
         st->task.rec.flags &= ~NGX_MCP_STREAM_RELIEVED;
@@ -705,7 +705,7 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
 {
     ngx_mcp_log_sh_t       *log;
     ngx_mcp_cursor_t       *cursor, before;
-    ngx_mcp_event_sh_t     *e, *shared, *wide;
+    ngx_mcp_event_sh_t     *e, *of_group, *of_endpoint;
     ngx_mcp_stream_sh_t    *st;
     ngx_mcp_channel_lost_t  lost;
 
@@ -734,13 +734,15 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
     lost.gap = (lost.n && ngx_mcp_session_extension(zone, channel->session)->gap
                           > before.own);
 
-    shared = ngx_mcp_channel_group_locked(zone, channel, channel->group,
-                                          &cursor->shared, st->shared, &lost);
-    wide = ngx_mcp_channel_group_locked(zone, channel, channel->endpoint,
-                                        &cursor->wide, st->wide, &lost);
+    of_group = ngx_mcp_channel_group_locked(zone, channel, channel->group,
+                                            &cursor->group, st->group, &lost);
+    of_endpoint = ngx_mcp_channel_group_locked(zone, channel,
+                                               channel->endpoint,
+                                               &cursor->endpoint,
+                                               st->endpoint, &lost);
 
-    if (lost.n && !lost.gap && e == NULL && shared == NULL && wide == NULL
-        && stream->gap)
+    if (lost.n && !lost.gap && stream->gap
+        && e == NULL && of_group == NULL && of_endpoint == NULL)
     {
         stream->gap = NGX_MCP_GAP_MORE;
         *cursor = before;
@@ -749,14 +751,14 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
 
     *n = (lost.n && (lost.gap || lost.some)) ? NGX_MCP_LOST_UNKNOWN : lost.n;
 
-    if (shared && (e == NULL || shared->stamp < e->stamp)) {
-        *from = NGX_MCP_CHANNEL_SHARED;
-        e = shared;
+    if (of_group && (e == NULL || of_group->stamp < e->stamp)) {
+        *from = NGX_MCP_CHANNEL_GROUP;
+        e = of_group;
     }
 
-    if (wide && (e == NULL || wide->stamp < e->stamp)) {
-        *from = NGX_MCP_CHANNEL_WIDE;
-        e = wide;
+    if (of_endpoint && (e == NULL || of_endpoint->stamp < e->stamp)) {
+        *from = NGX_MCP_CHANNEL_ENDPOINT;
+        e = of_endpoint;
     }
 
     return e;
@@ -820,18 +822,18 @@ ngx_mcp_channel_advance_locked(ngx_mcp_zone_t *zone,
     n = ngx_mcp_number(zone, e);
     st = channel->stream;
 
-    ngx_mcp_touch_range(zone, st, own, wide);
+    ngx_mcp_touch_range(zone, st, own, endpoint);
 
     switch (from) {
 
-    case NGX_MCP_CHANNEL_SHARED:
-        stream->cursor.shared = e->pos;
-        st->shared = n;
+    case NGX_MCP_CHANNEL_GROUP:
+        stream->cursor.group = e->pos;
+        st->group = n;
         break;
 
-    case NGX_MCP_CHANNEL_WIDE:
-        stream->cursor.wide = e->pos;
-        st->wide = n;
+    case NGX_MCP_CHANNEL_ENDPOINT:
+        stream->cursor.endpoint = e->pos;
+        st->endpoint = n;
         break;
 
     default: /* NGX_MCP_CHANNEL_OWN */

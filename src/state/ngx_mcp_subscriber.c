@@ -97,8 +97,8 @@ ngx_mcp_subscriber_move_locked(ngx_mcp_zone_t *zone,
 
     pos = &sb->delivered;
 
-    if (pos->own >= cursor->own && pos->shared >= cursor->shared
-        && pos->wide >= cursor->wide)
+    if (pos->own >= cursor->own && pos->group >= cursor->group
+        && pos->endpoint >= cursor->endpoint)
     {
         return;
     }
@@ -106,8 +106,8 @@ ngx_mcp_subscriber_move_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_touch(zone, pos);
 
     pos->own = ngx_max(pos->own, cursor->own);
-    pos->shared = ngx_max(pos->shared, cursor->shared);
-    pos->wide = ngx_max(pos->wide, cursor->wide);
+    pos->group = ngx_max(pos->group, cursor->group);
+    pos->endpoint = ngx_max(pos->endpoint, cursor->endpoint);
 }
 
 

@@ -41,7 +41,7 @@ typedef enum {
     NGX_MCP_TLV_INITIALIZE = 12,
     NGX_MCP_TLV_REVISION = 13,
     NGX_MCP_TLV_OFFERED = 14,
-    NGX_MCP_TLV_ALONE = 15,
+    NGX_MCP_TLV_OWN_LISTS = 15,
     NGX_MCP_TLV_TIMEOUT = 16,             /* ms */
     NGX_MCP_TLV_EVENT_MAX = 17,
     NGX_MCP_TLV_EVENT_SIZE = 18,
@@ -52,11 +52,11 @@ typedef enum {
     NGX_MCP_TLV_LEVEL = 23,
     NGX_MCP_TLV_CHANNEL = 24,
     NGX_MCP_TLV_LAST = 25,                /* position of a log */
-    NGX_MCP_TLV_OWN = 26,                 /* what was delivered */
-    NGX_MCP_TLV_SHARED = 27,
-    NGX_MCP_TLV_WIDE = 28,
+    NGX_MCP_TLV_READ_OWN = 26,                 /* what was delivered */
+    NGX_MCP_TLV_READ_GROUP = 27,
+    NGX_MCP_TLV_READ_ENDPOINT = 28,
     NGX_MCP_TLV_START = 29,
-    NGX_MCP_TLV_START_WIDE = 30,
+    NGX_MCP_TLV_START_ENDPOINT = 30,
     NGX_MCP_TLV_BEGIN = 31,
     NGX_MCP_TLV_TAKEN = 32,
     NGX_MCP_TLV_COUNT = 33,

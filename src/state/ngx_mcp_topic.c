@@ -115,7 +115,7 @@ ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
     ngx_mcp_watch_ring_locked(zone, t->watch, ngx_mcp_number(zone, t));
 
-    if (!topic->other && !topic->quiet
+    if (!topic->other && !topic->unannounced
         && !(t->rec.flags & NGX_MCP_TOPIC_ANNOUNCED))
     {
         ngx_mcp_topic_dirty_locked(zone, g);

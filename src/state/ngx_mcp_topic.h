@@ -39,7 +39,7 @@ typedef struct {
     ngx_uint_t              limit;        /* of such topics per group */
     ngx_uint_t              share;        /* of them per session, at least 1 */
     unsigned                other:1;      /* another resource */
-    unsigned                quiet:1;      /* new ones are not announced */
+    unsigned                unannounced:1;  /* even if it is new */
     unsigned                asked:1;      /* only where it is there, which it
                                              does not make longer */
 } ngx_mcp_topic_t;

@@ -597,12 +597,12 @@ ngx_uint_t
 ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t serial, ngx_uint_t resumed)
 {
-    ngx_uint_t                      told;
+    ngx_uint_t                      gap;
     ngx_mcp_session_sh_t           *s;
     ngx_mcp_extension_sh_t         *e;
     ngx_mcp_upstream_session_sh_t  *us;
 
-    told = 0;
+    gap = 0;
 
     ngx_mcp_zone_lock(zone);
 
@@ -618,7 +618,7 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     if (us && (s || us->serial == serial)) {
 
-        if (s && us->heard && !resumed
+        if (s && us->had_stream && !resumed
             && ngx_mcp_upstream_session_matters_locked(zone, s, us))
         {
             /* a place without a body */
@@ -630,19 +630,19 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
             e->gap = s->log.last + 1;
             s->log.last++;
-            told = 1;
+            gap = 1;
 
             ngx_mcp_subscriber_wake_locked(zone, &s->subscriber,
                                            NGX_MCP_WAKE_NEWS);
         }
 
-        us->heard = 1;
+        us->had_stream = 1;
         us->since = zone->sh->stamp + 1;
     }
 
     ngx_mcp_zone_unlock(zone);
 
-    return told;
+    return gap;
 }
 
 
@@ -679,7 +679,7 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
         us->listener = 0;
 
         if (over) {
-            us->heard = 0;
+            us->had_stream = 0;
         }
 
         s = ngx_mcp_session_locked(zone, us->rec.owner);
@@ -779,7 +779,7 @@ ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
 
     shared = ngx_mcp_shared_locked(zone, g, sb->audience, us->upstream);
 
-    return shared == NULL || !shared->heard;
+    return shared == NULL || !shared->had_stream;
 }
 
 

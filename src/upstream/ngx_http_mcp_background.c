@@ -246,7 +246,7 @@ ngx_http_mcp_background_connection(ngx_log_t *log)
 
     c->write->ready = 1;
 
-    /* so that it is told about a graceful quit */
+    /* so that it sees a graceful quit */
 
     c->idle = 1;
 

@@ -42,7 +42,7 @@ typedef struct {
     ngx_http_post_subrequest_t  post;
     ngx_http_handler_pt         content;    /* of the subrequest's location */
     ngx_msec_t                  timeout;    /* of silence */
-    ngx_msec_t                  heard;      /* the last sign of life */
+    ngx_msec_t                  alive;      /* when the last byte came */
     ngx_msec_t                  started;
 
     ngx_uint_t                  mode;       /* ngx_http_mcp_mode_e */

@@ -374,7 +374,7 @@ ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    cap->heard = ngx_current_msec;
+    cap->alive = ngx_current_msec;
 
     if (ngx_http_mcp_exchange_counts_silence(cap)) {
         ngx_http_mcp_exchange_set_timer(cap, cap->timeout);
@@ -779,7 +779,7 @@ ngx_http_mcp_exchange_timer(ngx_event_t *ev)
     }
 
     if (ngx_http_mcp_exchange_counts_silence(cap)) {
-        gone = ngx_current_msec - cap->heard;
+        gone = ngx_current_msec - cap->alive;
 
         if (gone >= cap->timeout) {
             ngx_http_mcp_exchange_timed_out(x, "was silent for", cap->timeout);

@@ -33,12 +33,12 @@ struct ngx_http_mcp_fanout_s {
                                          ngx_http_mcp_upstream_request_t *ureq,
                                          ngx_str_t *text);
 
-    /* all have heard it, or took too long; r may go */
+    /* all have received it, or took too long; r may go */
     void                            (*done)(ngx_http_mcp_fanout_t *fanout);
     void                             *data;
 
     /* out */
-    ngx_uint_t                        n;         /* that are told */
+    ngx_uint_t                        n;         /* that get the message */
 
     /* private */
     ngx_http_mcp_upstream_request_t  *ureqs;

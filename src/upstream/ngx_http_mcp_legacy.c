@@ -12,7 +12,7 @@
 #define NGX_HTTP_MCP_DELETE_TIME   5000
 
 
-/* in the order in which a new session is told */
+/* in the order in which they are sent to a new session */
 
 typedef enum {
     ngx_http_mcp_legacy_initialize = 0,
@@ -34,7 +34,7 @@ struct ngx_http_mcp_handshake_s {
     unsigned                   claimed:1;    /* others wait for it */
     unsigned                   initialized:1;
     unsigned                   newer:1;      /* it wants another revision */
-    unsigned                   silent:1;     /* it is told no more */
+    unsigned                   unresponsive:1;  /* gets no further requests */
 };
 
 
@@ -101,7 +101,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     ngx_http_mcp_legacy_end,
     ngx_http_mcp_legacy_refused,
     ngx_http_mcp_legacy_ask,
-    NULL,                                  /* told */
+    NULL,                                  /* answer */
     ngx_http_mcp_legacy_probe,
     NULL,                                  /* probe_head */
     ngx_http_mcp_legacy_probe_result,
@@ -338,7 +338,7 @@ static ngx_int_t
 ngx_http_mcp_legacy_next_subscription(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *uri)
 {
-    if (ureq->handshake->silent) {
+    if (ureq->handshake->unresponsive) {
         return NGX_DECLINED;
     }
 
@@ -491,7 +491,7 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
     {
         /* each of many subscriptions may take as long */
 
-        o->silent = 1;
+        o->unresponsive = 1;
     }
 
     switch (o->step) {

@@ -20,7 +20,7 @@ typedef struct {
     ngx_http_headers_in_t     headers_in;
     ngx_mcp_ref_t             us;           /* upstream session */
     ngx_event_t               grace;
-    ngx_uint_t                serial;       /* of the session it has heard */
+    ngx_uint_t                serial;       /* of the session it read from */
     unsigned                  ids:1;        /* events have had them */
 } ngx_http_mcp_listener_t;
 
@@ -44,11 +44,11 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
     NULL,                                  /* held */
     NULL,                                  /* poked */
     NULL,                                  /* tick */
-    NULL,                                  /* quiet */
+    NULL,                                  /* replaced */
     ngx_http_mcp_listener_wanted,
     NULL,                                  /* request */
     NULL,                                  /* filter */
-    NULL,                                  /* told */
+    NULL,                                  /* acknowledged */
     NULL,                                  /* asked */
     ngx_http_mcp_listener_opened,
     ngx_http_mcp_listener_event,

@@ -34,7 +34,7 @@ static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
     NULL,                                  /* end */
     ngx_http_mcp_events_refused,
     NULL,                                  /* ask */
-    NULL,                                  /* told */
+    NULL,                                  /* answer */
     NULL,                                  /* probe */
     NULL,                                  /* probe_head */
     NULL,                                  /* probe_result */

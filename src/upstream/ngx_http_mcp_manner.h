@@ -46,10 +46,10 @@ struct ngx_http_mcp_manner_s {
     /* it keeps sessions, and in them subscriptions */
     ngx_uint_t    sessions;
 
-    /* it tells of resources that are subscribed to ... */
+    /* it notifies of resources that are subscribed to ... */
     ngx_uint_t    updates;
 
-    /* ... and that is said when the stream for them is opened */
+    /* ... which the request that opens the stream names */
     ngx_uint_t    filters;
 
     /*
@@ -93,7 +93,7 @@ struct ngx_http_mcp_manner_s {
     void        (*release)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * The upstream is told to end what open() has made, if it was not finished.
+     * Asks the upstream to end what open() has made, if it was not finished.
      * NGX_AGAIN: that is not known before the exchange ends.
      */
     ngx_int_t   (*end)(ngx_http_mcp_upstream_request_t *ureq);
@@ -108,12 +108,12 @@ struct ngx_http_mcp_manner_s {
     /*
      * An upstream that tells its profile to clients alone: makes the exchange
      * the request for it of the client that sent this initialize, or
-     * server/discover, and reads the raw result, data NULL: no memory; told()
+     * server/discover, and reads the raw result, data NULL: no memory; answer()
      * NULL: that is as one of initialize.
      */
     ngx_int_t   (*ask)(ngx_http_mcp_exchange_t *x,
                     ngx_mcp_message_t *message);
-    ngx_str_t   (*told)(ngx_pool_t *pool, ngx_str_t *result);
+    ngx_str_t   (*answer)(ngx_pool_t *pool, ngx_str_t *result);
 
     /*
      * Whether an upstream is of this kind: sends the first request, NGX_OK or

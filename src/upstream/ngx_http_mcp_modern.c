@@ -46,8 +46,8 @@ typedef struct {
     unsigned                  again:1;      /* headers were refused: the list
                                                is read, and it is sent, */
     unsigned                  refreshed:1;  /* or was, again */
-    unsigned                  told:1;       /* what the stream tells of */
-    unsigned                  nothing:1;    /* it tells of nothing */
+    unsigned                  acknowledged:1;  /* the filter of a stream */
+    unsigned                  nothing:1;    /* it notifies of nothing */
 } ngx_http_mcp_modern_own_t;
 
 
@@ -96,7 +96,7 @@ static ngx_int_t ngx_http_mcp_modern_failed(
     const char *why);
 static ngx_int_t ngx_http_mcp_modern_done(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
-static ngx_int_t ngx_http_mcp_modern_heard(
+static ngx_int_t ngx_http_mcp_modern_acknowledged(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_modern_honoured(ngx_str_t *params,
     ngx_str_t *uris);
@@ -789,8 +789,8 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     own = ureq->own;
     json = &ureq->x->scan;
 
-    if (ureq->get_stream && !own->told) {
-        return ngx_http_mcp_modern_heard(ureq, text);
+    if (ureq->get_stream && !own->acknowledged) {
+        return ngx_http_mcp_modern_acknowledged(ureq, text);
     }
 
     if (own->id.len && ngx_http_mcp_modern_own_id(ureq, text) != NGX_OK) {
@@ -1195,7 +1195,7 @@ ngx_http_mcp_modern_members(ngx_http_mcp_upstream_request_t *ureq,
  */
 
 static ngx_int_t
-ngx_http_mcp_modern_heard(ngx_http_mcp_upstream_request_t *ureq,
+ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
     ngx_str_t                   raw;
@@ -1222,21 +1222,22 @@ ngx_http_mcp_modern_heard(ngx_http_mcp_upstream_request_t *ureq,
 
     raw = ngx_mcp_json_span(json, NGX_MCP_PATH_PARAMS, text->data);
 
-    if (!ngx_http_mcp_modern_honoured(&raw, &ureq->told)) {
+    if (!ngx_http_mcp_modern_honoured(&raw, &ureq->acknowledged)) {
         own->nothing = 1;
         ngx_http_mcp_exchange_answered(ureq->x);
         return NGX_DECLINED;
     }
 
-    /* it is looked at while the stream stands */
+    /* it is looked at while the stream is open */
 
-    if (ngx_http_mcp_string_copy(ureq->r->pool, &ureq->told, &ureq->told)
+    if (ngx_http_mcp_string_copy(ureq->r->pool, &ureq->acknowledged,
+                                 &ureq->acknowledged)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    own->told = 1;
+    own->acknowledged = 1;
 
     if (ureq->stream_opened) {
         ureq->stream_opened(ureq);

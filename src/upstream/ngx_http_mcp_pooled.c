@@ -9,7 +9,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* ms; how often the record is told that it is in use */
+/* ms; how often the use of a record is noted in it */
 #define NGX_HTTP_MCP_POOLED_TOUCH  (NGX_MCP_SHARED_TIMEOUT / 2)
 
 /* no list key begins so */

@@ -274,7 +274,7 @@ ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 
 
 /*
- * The worker was told to quit: a probe that no request of its own waits for is
+ * The worker quits gracefully: a probe that no request of its own waits for is
  * left to others, who probe again.
  */
 

@@ -64,7 +64,7 @@ void ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u,
 ngx_int_t ngx_http_mcp_profile_narrow(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t revision, ngx_pool_t *pool);
 
-/* the worker was told to quit */
+/* the worker quits gracefully */
 void ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone);
 
 /* the doorbell: handlers->profiles */

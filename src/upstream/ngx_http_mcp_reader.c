@@ -10,7 +10,7 @@
 /* ms; a worker of a newer configuration has to read by then */
 #define NGX_HTTP_MCP_READER_TAKEOVER  3500
 
-/* ms; if all workers quit they are told by then, and none begins to read */
+/* ms; if all workers quit they know it by then, and none begins to read */
 #define NGX_HTTP_MCP_READER_SHUTDOWN  200
 
 /* ms; one that was replaced may have something on its way */
@@ -274,7 +274,7 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
 
     reader = ev->data;
 
-    if (reader->quiet || ngx_exiting) {
+    if (reader->replaced || ngx_exiting) {
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
         return;
     }
@@ -424,8 +424,8 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq)
     reader->id_refused = 0;
     reader->failure = 0;
 
-    if (reader->kind->told) {
-        reader->kind->told(reader, &ureq->told);
+    if (reader->kind->acknowledged) {
+        reader->kind->acknowledged(reader, &ureq->acknowledged);
     }
 }
 
@@ -433,7 +433,7 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq)
 void
 ngx_http_mcp_reader_replace(ngx_http_mcp_reader_t *reader)
 {
-    if (reader->up && reader->next == NULL && !reader->quiet
+    if (reader->up && reader->next == NULL && !reader->replaced
         && !reader->replace.timer_set)
     {
         ngx_add_timer(&reader->replace, 0);
@@ -448,7 +448,7 @@ ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
 
     reader = ev->data;
 
-    if (!reader->up || reader->next || reader->quiet || ngx_exiting) {
+    if (!reader->up || reader->next || reader->replaced || ngx_exiting) {
         return;
     }
 
@@ -503,8 +503,8 @@ ngx_http_mcp_reader_replaced(ngx_http_mcp_reader_t *reader)
 
     ngx_add_timer(&reader->overlap, NGX_HTTP_MCP_READER_OVERLAP);
 
-    if (reader->kind->told) {
-        reader->kind->told(reader, &reader->ureq->told);
+    if (reader->kind->acknowledged) {
+        reader->kind->acknowledged(reader, &reader->ureq->acknowledged);
     }
 }
 
@@ -559,13 +559,13 @@ ngx_http_mcp_reader_twice(ngx_http_mcp_reader_t *reader,
         }
 
         twice[i].text = hash;
-        twice[i].told[0] = 0;
-        twice[i].told[1] = 0;
+        twice[i].reads[0] = 0;
+        twice[i].reads[1] = 0;
 
         reader->ntwice++;
     }
 
-    return ++twice[i].told[newer] <= twice[i].told[!newer];
+    return ++twice[i].reads[newer] <= twice[i].reads[!newer];
 }
 
 
@@ -741,7 +741,7 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
 
     stops = reader->up ? 0 : ngx_http_mcp_reader_refused(reader, ureq, outcome);
 
-    if (!stops && !reader->quiet && kind->wanted && !kind->wanted(reader)) {
+    if (!stops && !reader->replaced && kind->wanted && !kind->wanted(reader)) {
         stops = 1;
     }
 
@@ -861,7 +861,7 @@ ngx_http_mcp_reader_disconnected(ngx_http_mcp_reader_t *reader)
 
     ngx_http_mcp_reader_close(reader);
 
-    if (reader->quiet || ngx_exiting) {
+    if (reader->replaced || ngx_exiting) {
 
         /* it ends: between two streams nothing is lost by letting go */
 
@@ -1029,7 +1029,7 @@ ngx_http_mcp_reader_tick(ngx_event_t *ev)
 
     ngx_http_mcp_reader_save_id(reader);
 
-    if (!reader->quiet && reader->kind->tick) {
+    if (!reader->replaced && reader->kind->tick) {
         reader->kind->tick(reader);
     }
 }
@@ -1108,11 +1108,11 @@ ngx_http_mcp_reader_drain(ngx_http_mcp_reader_t *reader)
         return 1;
     }
 
-    if (!reader->quiet) {
-        reader->quiet = 1;
+    if (!reader->replaced) {
+        reader->replaced = 1;
 
-        if (reader->kind->quiet) {
-            reader->kind->quiet(reader);
+        if (reader->kind->replaced) {
+            reader->kind->replaced(reader);
         }
     }
 

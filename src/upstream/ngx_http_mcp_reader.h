@@ -62,8 +62,8 @@ struct ngx_http_mcp_reader_kind_s {
     /* each second while the lease is held; may end the reader */
     void                    (*tick)(ngx_http_mcp_reader_t *reader);
 
-    /* a newer worker takes over: does nothing from now on but to read */
-    void                    (*quiet)(ngx_http_mcp_reader_t *reader);
+    /* a newer worker takes over: from now on this one only reads */
+    void                    (*replaced)(ngx_http_mcp_reader_t *reader);
 
     /* asked before each attempt; may be NULL, as those below */
     ngx_uint_t              (*wanted)(ngx_http_mcp_reader_t *reader);
@@ -73,14 +73,14 @@ struct ngx_http_mcp_reader_kind_s {
                                 ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * The resources that it is to tell of, where that is said when it is
+     * The resources that it is to notify of, where they are named when it is
      * opened (see ngx_http_mcp_reader_replace()); a raw array, from pool
      */
     ngx_int_t               (*filter)(ngx_http_mcp_reader_t *reader,
                                 ngx_pool_t *pool, ngx_str_t *uris);
 
-    /* such a stream stands, after opened(), and tells of these; raw or empty */
-    void                    (*told)(ngx_http_mcp_reader_t *reader,
+    /* after opened(): the URIs that the stream notifies of; raw or empty */
+    void                    (*acknowledged)(ngx_http_mcp_reader_t *reader,
                                 ngx_str_t *uris);
 
     /* the stream is asked for now, on the session with this serial */
@@ -130,7 +130,7 @@ struct ngx_http_mcp_reader_kind_s {
 
 typedef struct {
     uint64_t                     text;
-    uint32_t                     told[2];      /* by the older, the newer one */
+    uint32_t                     reads[2];     /* of the older, newer stream */
 } ngx_http_mcp_reader_twice_t;
 
 
@@ -154,7 +154,7 @@ struct ngx_http_mcp_reader_s {
     ngx_uint_t                   failure;      /* of the attempt before, or 0 */
     unsigned                     up:1;         /* the stream stands */
     unsigned                     resumed:1;    /* behind the last event id */
-    unsigned                     quiet:1;      /* another worker takes over */
+    unsigned                     replaced:1;   /* another worker takes over */
 
     /* private */
     ngx_queue_t                  queue;
@@ -220,7 +220,7 @@ void ngx_http_mcp_reader_check_lease(ngx_http_mcp_reader_t *reader);
 /* ends it, ngx_http_mcp_reader_e; not from request(), opened() or event() */
 void ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how);
 
-/* the worker was told to quit */
+/* the worker quits gracefully */
 void ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone);
 
 

@@ -36,7 +36,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     NULL,                                  /* end */
     NULL,                                  /* refused */
     NULL,                                  /* ask */
-    NULL,                                  /* told */
+    NULL,                                  /* answer */
     ngx_http_mcp_rpc_probe,
     NULL,                                  /* probe_head */
     NULL,                                  /* probe_result */

@@ -53,9 +53,9 @@ typedef struct {
     ngx_uint_t                        away;        /* it did not answer last */
     ngx_msec_t                        silent;      /* when it was waited for in
                                                       vain; 0: it was not */
-    ngx_uint_t                        alone;       /* it was logged that it told
-                                                      a session alone of an
-                                                      update */
+    ngx_uint_t                        single_logged;  /* it was logged that it
+                                                      notified one session of
+                                                      an update, not all */
     ngx_queue_t                       tools;       /* ngx_http_mcp_tools.h */
     ngx_uint_t                        ntools;
 } ngx_http_mcp_upstream_worker_t;
@@ -72,7 +72,7 @@ typedef struct {
     ngx_flag_t                        bare;     /* prefix=none */
     ngx_flag_t                        listen;
     ngx_flag_t                        probe;    /* may be asked for all, else
-                                                   by clients alone */
+                                                   by clients only */
 
     uint32_t                          hash;     /* of its name; not 0 */
     ngx_mcp_zone_t                   *zone;

@@ -399,11 +399,11 @@ static void
 ngx_http_mcp_update_log_single(ngx_http_mcp_upstream_t *u, ngx_str_t *id,
     ngx_str_t *uri)
 {
-    if (u->worker->alone) {
+    if (u->worker->single_logged) {
         return;
     }
 
-    u->worker->alone = 1;
+    u->worker->single_logged = 1;
 
     ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                   "mcp upstream \"%V\" of endpoint \"%V\" notified one "

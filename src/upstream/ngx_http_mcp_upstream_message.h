@@ -49,7 +49,7 @@ void ngx_http_mcp_upstream_message_record(
     ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
     ngx_str_t *text, ngx_mcp_event_t *event);
 
-/* the worker was told to quit: no update is kept any more */
+/* the worker quits gracefully: no update is kept any more */
 void ngx_http_mcp_upstream_message_quit(ngx_mcp_zone_t *zone);
 
 

@@ -87,9 +87,9 @@ struct ngx_http_mcp_upstream_request_s {
     void      (*before_stream)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * The resources that the stream is to tell of, where that is said when it
-     * is opened: a raw array from the request's pool; NGX_OK or NGX_ERROR.  May
-     * be NULL.
+     * The resources that the stream is to notify of, where the request that
+     * opens it names them: a raw array from the request's pool; NGX_OK or
+     * NGX_ERROR.  May be NULL.
      */
     ngx_int_t (*filter)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_str_t *uris);
@@ -132,10 +132,10 @@ struct ngx_http_mcp_upstream_request_s {
                                                      else empty */
     const char                       *refused;    /* it takes none of that:
                                                      a sentence for clients */
-    ngx_str_t                         told;       /* stream_opened: what it
-                                                     tells of of filter(), raw,
-                                                     during the call; or empty
-                                                     */
+    ngx_str_t                         acknowledged;  /* stream_opened: URIs of
+                                                     filter() that it notifies
+                                                     of, raw, during the call;
+                                                     or empty */
     ngx_mcp_upstream_session_t       *us;         /* the session there, or
                                                      NULL */
     ngx_str_t                         session;    /* $mcp_session_id, where it

@@ -9,7 +9,7 @@
  * NGX_MCP_LEASE_FREE in the workers of the newest configuration, and who
  * serves such keys claims it: at once, and again every second for as long as
  * nobody does.  One that nobody claims for NGX_MCP_LEASE_KEEP is forgotten.
- * Workers that were told to quit claim nothing more and keep what they hold.
+ * Workers that quit gracefully claim nothing more and keep what they hold.
  *
  * Each claim raises the fence.  What a holder reads it takes under its fence,
  * so that a holder that lost the lease unaware delivers nothing any more.

@@ -172,8 +172,8 @@ id_event(void)
         bad += !tap_is(&str, good[i].text);
         bad += (ngx_mcp_event_id_parse(&str, &back) != NGX_OK);
         bad += (id.generation != back.generation || id.channel != back.channel
-                || id.own != back.own || id.shared != back.shared
-                || id.wide != back.wide);
+                || id.own != back.own || id.group != back.group
+                || id.endpoint != back.endpoint);
     }
 
     ok(bad == 0, "event ids");

@@ -810,7 +810,7 @@ topics(slot_t *m, ngx_uint_t n)
     topic.uri = env_str(head);
     topic.limit = 8;
     topic.share = 3;
-    topic.quiet = 1;
+    topic.unannounced = 1;
     topic.other = random() % 4 == 0;
 
     snprintf(name, sizeof(name), "t%d", (int) (n % GROUPS));

@@ -1872,7 +1872,7 @@ line_tests(void)
        "and goes on without what another one was handed");
 
     from.own = 1000;
-    from.shared = 1000;
+    from.group = 1000;
     ngx_mcp_stream_open(&zone, ref, 0, &from, 8, 2, &st2);
     is(take(&st2), "again", "a Last-Event-ID from the future");
     ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
@@ -1982,11 +1982,11 @@ line_tests(void)
 
     for (i = 0; i < 256; i++) {
         from.own = st3.cursor.own;
-        from.shared = 300 + 4 - 256 + i;
+        from.group = 300 + 4 - 256 + i;
         ngx_mcp_stream_open(&zone, ref, 0, &from, 0, 3, &st2);
 
         if (ngx_mcp_stream_read(&zone, &st2, big, sizeof(big), &len, &flags)
-            != NGX_OK || st2.cursor.shared != from.shared + 1)
+            != NGX_OK || st2.cursor.group != from.group + 1)
         {
             break;
         }
@@ -2123,7 +2123,7 @@ wanted_tests(void)
     s = ngx_mcp_record(&zone, one, NGX_MCP_SESSION);
     g = ngx_mcp_session_group(&zone, s);
 
-    seen = st.seen.shared;
+    seen = st.seen.group;
     ok(seen == g->log.last, "it is told of what comes");
     is(news(st.group, &seen, 1, 2), "ok", "no news");
 

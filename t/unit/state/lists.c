@@ -31,7 +31,7 @@ session(const char *id, const char *tenant, const char *key,
     in.client_name = env_str("client");
     in.client_version = env_str("1.0");
     in.list_key = env_str(key);
-    in.alone = alone;
+    in.own_lists = alone;
     in.limit_key = env_str("");
     in.timeout = 100000000;
     in.event_max = 64;
