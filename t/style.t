@@ -121,6 +121,27 @@ none('includes point downwards', sub {
     } /^#include "(.+?)"/mg;
 }, @c);
 
+# the README has each file in the table of its folder
+
+my %listed;
+my ($layout) = Mcp::Test::slurp_file("$root/README.md")
+    =~ /^### Code layout\n(.*?)^###/ms;
+
+while ($layout =~ /^`src\/(\w+)` .*?\n\n((?:\|[^\n]*\n)+)/msg) {
+    my ($folder, $table) = ($1, $2);
+    my $files = join ' ', $table =~ /^\|(.*?)\|/mg;
+
+    $listed{"$folder/$_"} = 1 for $files =~ /`(\w+)`/g;
+}
+
+my %bases = map {
+    my ($folder, $base)
+        = m{^src/(\w+)/ngx(?:_http)?_mcp(\w+?)(?:(?<=defaults)_module)?\.};
+    ("$folder/$base" => 1);
+} grep { !/_(?:worker|lease|zone|state)_sh\.h$/ } @c;
+
+is_deeply([sort keys %listed], [sort keys %bases], 'the code layout');
+
 my %count;
 $count{ s{.*/}{}r }++ for @c;
 is_deeply([grep { $count{$_} > 1 } sort keys %count], [], 'unique base names');
