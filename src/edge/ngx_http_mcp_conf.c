@@ -797,7 +797,7 @@ ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* an endpoint with nothing behind it is seldom meant */
+/* warns of an endpoint without upstreams, events and tools */
 
 static void
 ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
@@ -845,7 +845,7 @@ ngx_http_mcp_conf_warn_batch(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
 }
 
 
-/* an event for an endpoint that does not exist reaches nobody */
+/* warns of a publish location for an endpoint that does not exist */
 
 static void
 ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
@@ -1042,7 +1042,7 @@ ngx_http_mcp_conf_server_addr(ngx_http_core_main_conf_t *cmcf,
 }
 
 
-/* one on which a request can have come in: no wildcard */
+/* an address of a listening socket on which a request can arrive */
 
 static ngx_int_t
 ngx_http_mcp_conf_server_sockaddr(ngx_conf_t *cf,
@@ -1159,7 +1159,7 @@ ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* rules that cannot be seen, such as those of other modules, count as none */
+/* access rules of other modules are not visible here */
 
 static ngx_uint_t
 ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_guarded_t *g)

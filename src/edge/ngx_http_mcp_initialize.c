@@ -186,7 +186,7 @@ ngx_http_mcp_initialize_profiles(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* likewise, with what is known by now */
+/* answers with the profiles that are known by now */
 
 static ngx_int_t
 ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
@@ -490,7 +490,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* clients without a token are nobody's fault, and any can be repeated */
+    /* clients may come without a token, and a client may repeat its request */
 
     level = NGX_LOG_ERR;
 
@@ -502,7 +502,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (!u->probe && ctx->upstream_error.len) {
 
-        /* if it has a single session, that is left to clients already */
+        /* the module holds no session there that clients could use */
 
         failure.remedy = NULL;
     }
@@ -751,7 +751,7 @@ ngx_http_mcp_initialize_reply(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* nobody has the id of a session whose client left before the answer */
+/* ends a session whose client left before it got the id */
 
 static void
 ngx_http_mcp_initialize_client_left(void *data)

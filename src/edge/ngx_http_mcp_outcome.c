@@ -184,7 +184,9 @@ ngx_http_mcp_outcome_refusal(ngx_http_request_t *r, ngx_str_t *id,
 {
     ngx_str_t  rest, name, value;
 
-    /* of 404, it would be of a session that is not the client's */
+    /*
+     * A 404 of the upstream would be about a session that is not the client's.
+     */
 
     if (outcome != NGX_HTTP_MCP_STATUS || x->refusal.len == 0
         || x->status == NGX_HTTP_UNAUTHORIZED
@@ -317,7 +319,7 @@ ngx_http_mcp_copy_headers(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x)
         h->value = from->value;
     }
 
-    /* once: a refusal may follow an answer that was begun */
+    /* only once: a refusal may follow an answer that has begun */
 
     x->headers.part.nelts = 0;
     x->headers.part.next = NULL;

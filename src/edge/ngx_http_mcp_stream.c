@@ -6,7 +6,7 @@
 #include "ngx_mcp_listen.h"
 
 
-/* one turn of the event loop ends for streams after so much */
+/* streams that are served in one turn of the event loop */
 #define NGX_HTTP_MCP_TURN_STREAMS   512
 
 /* deadlines are met this late, so that many are met at once */
@@ -41,7 +41,7 @@ typedef struct {
     ((s)->listen.len ? NGX_MCP_LISTEN_ROOM + (s)->listen.len : 0)
 
 
-/* a client that takes nothing keeps an old worker no longer than this */
+/* ms for which a client that reads nothing may keep an old worker */
 #define NGX_HTTP_MCP_DRAIN_SLOW   1500
 
 /* streams that are ended in one turn */
@@ -186,7 +186,7 @@ opened:
     ctx->responded = 1;
     ctx->response = 2;
 
-    /* a parked one ends with its connection: nobody must use it again */
+    /* a parked stream ends with its connection, which must not be reused */
 
     if (s->get && s->conf->stream_park) {
         r->keepalive = 0;
@@ -382,7 +382,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
         return;
 
     case NGX_DECLINED:
-        /* or gives way to another, which the zone knows */
+        /* or another stream carries its channel, as the zone says */
 
         if (s->listen.len && ngx_http_mcp_stream_farewell(s) != NGX_OK) {
             ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
@@ -538,7 +538,7 @@ ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
 
     case NGX_DECLINED:
 
-        /* another one carries its channel, and hears what the session wants */
+        /* another stream carries its channel, and gets the session's events */
 
         ngx_http_mcp_stream_unindex(s);
         return NGX_AGAIN;
@@ -693,7 +693,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
     rc = ngx_http_mcp_stream_advance(s);
 
     if (rc != NGX_OK) {
-        /* its turn comes to the same end and acts on it */
+        /* its turn will find the same and act on it */
         ngx_http_mcp_stream_queue(s);
         return NGX_ERROR;
     }
@@ -767,7 +767,7 @@ ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     s = streams->slots[local];
 
-    /* the number may have gone to another stream since */
+    /* the number may be another stream's by now */
 
     if (s == NULL || s->closed
         || s->zs.ref.block != ref.block || s->zs.ref.gen != ref.gen)

@@ -286,7 +286,7 @@ ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s)
 }
 
 
-/* an event that it is about to be woken for is taken by itself */
+/* the stream reads by itself an event for which it is about to be woken */
 
 void
 ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
@@ -520,7 +520,7 @@ ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
 }
 
 
-/* those of its streams that want it are next */
+/* the streams of the group that want the event have their turn next */
 
 static void
 ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,
@@ -597,7 +597,10 @@ ngx_http_mcp_group_read(ngx_http_mcp_streams_t *streams,
 
     case NGX_DECLINED:
 
-        /* with its sessions, of which all streams learn */
+        /*
+         * The group has ended with its sessions, and each stream learns that
+         * by itself.
+         */
 
         streams->news[0].pos = g->seen + 1;
         streams->news[0].want = NGX_MCP_FILTER_ALL;

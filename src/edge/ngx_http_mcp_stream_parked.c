@@ -404,7 +404,7 @@ ngx_http_mcp_parked_read_handler(ngx_event_t *rev)
         return;
     }
 
-    /* a client has nothing more to say here */
+    /* the client sends nothing more on this connection */
 
     for (i = 0; i < NGX_HTTP_MCP_PARKED_READS; i++) {
 

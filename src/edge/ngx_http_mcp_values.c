@@ -158,7 +158,7 @@ ngx_http_mcp_evaluate_share(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 #if (NGX_HAVE_INET6)
 
-    /* a client has a whole network of such addresses */
+    /* an IPv6 client has a whole /64 network of addresses */
 
     if (c->sockaddr->sa_family == AF_INET6
         && !IN6_IS_ADDR_V4MAPPED(&((struct sockaddr_in6 *)
@@ -404,7 +404,10 @@ ngx_http_mcp_tool_denied(void *data, ngx_str_t *name)
 }
 
 
-/* headers that an upstream decides by must not decide for other callers */
+/*
+ * A list that depends on a caller's headers must not be given to other
+ * callers.
+ */
 
 ngx_uint_t
 ngx_http_mcp_list_private(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)

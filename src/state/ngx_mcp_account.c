@@ -53,7 +53,7 @@ ngx_mcp_account_make_locked(ngx_mcp_zone_t *zone, uint64_t key,
 }
 
 
-/* finds or makes it, and that of its tenant, for which room was reserved */
+/* finds or makes the account and its tenant's; room for both was reserved */
 
 ngx_mcp_ref_t
 ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
@@ -98,7 +98,7 @@ ngx_mcp_account_restore_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
 }
 
 
-/* that of a record, or the account that is named; 0: none */
+/* the account of a record, or the account that the reference names; 0: none */
 
 uint32_t
 ngx_mcp_account_of_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer)
@@ -154,7 +154,7 @@ ngx_mcp_account_release_locked(ngx_mcp_zone_t *zone, uint32_t n,
 
     if (a && a->used == 0) {
 
-        /* its tenant's may go with it */
+        /* this may drop the account of its tenant as well */
 
         ngx_mcp_hash_remove_locked(zone, a);
         ngx_mcp_drop_locked(zone, a);

@@ -106,7 +106,7 @@ ngx_mcp_audience_sync(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* in steps: should this process die, another one begins again */
+/* runs in steps: if this process dies, another one starts over */
 
 static ngx_int_t
 ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
@@ -211,7 +211,7 @@ ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* copies of its lists are copies of others */
+/* new versions, as workers' copies of the lists are out of date */
 
 static void
 ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
@@ -228,7 +228,7 @@ ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* it is not in the list yet; NULL: there is no room, or the audience is gone */
+/* the caller links the part; NULL: there is no room, or no audience any more */
 
 static ngx_mcp_part_sh_t *
 ngx_mcp_audience_add_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
@@ -279,7 +279,7 @@ ngx_mcp_audience_add_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* these are not kept, or not any more */
+/* drops the lists of these kinds */
 
 static void
 ngx_mcp_audience_forget_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
@@ -320,7 +320,7 @@ ngx_mcp_audience_drop_part_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* clients see what is in the part no more, or by other names */
+/* notes as changed the kinds of which the part has entries */
 
 static void
 ngx_mcp_audience_changed_locked(ngx_mcp_zone_t *zone,
@@ -442,7 +442,7 @@ ngx_mcp_audience_lookup_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a)
 }
 
 
-/* the names are known by their hashes only */
+/* finds an audience by the hashes of its names */
 
 ngx_mcp_audience_sh_t *
 ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
@@ -487,7 +487,7 @@ ngx_mcp_audience_matches(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a,
 }
 
 
-/* room for one more; one without sessions goes first */
+/* drops an audience at the limit: one without sessions, else the least used */
 
 static void
 ngx_mcp_audience_bound_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
@@ -716,7 +716,7 @@ ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 }
 
 
-/* frees one that nobody seems to need, but not this one */
+/* drops the audience that was unused for longest, but not this one */
 
 ngx_int_t
 ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t but)

@@ -8,7 +8,7 @@
     "\"data\":{\"reason\":\"worker died, the call may have run\"}}}"
 
 
-/* blocks looked at while the lock is held once */
+/* blocks examined under one hold of the lock */
 #define NGX_MCP_TOKEN_BATCH  2048
 
 
@@ -389,7 +389,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 }
 
 
-/* the newest of the channels that were read are kept for resuming */
+/* keeps the newest of the channels that were read to the end, for resuming */
 
 void
 ngx_mcp_finished_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
@@ -629,7 +629,7 @@ ngx_mcp_token_session(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t, ngx_str_t *id)
 }
 
 
-/* calls have no index by token: it compares all running calls */
+/* calls have no index by token, so that all running calls are compared */
 
 static void
 ngx_mcp_token_all(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t)

@@ -2,7 +2,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* the lowest bit of a text that was read in an overlap: its reader */
+/* the lowest bit of a noted text: the reader that read it */
 
 #define NGX_MCP_TWICE_BEFORE  0
 #define NGX_MCP_TWICE_HOLDER  1
@@ -142,7 +142,7 @@ ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     if (side == NGX_MCP_TWICE_BEFORE && l->earlier
         && ngx_current_msec < r->claimed + NGX_MCP_LEASE_MATCH_TIME)
     {
-        /* it was the holder in the overlap before */
+        /* this reader was the holder in the overlap before this one */
 
         key = ngx_mcp_overlap_key(zone, l, hash, l->earlier);
 
@@ -174,7 +174,7 @@ ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 }
 
 
-/* an equal text of another overlap has another key */
+/* the key of a text differs for each overlap */
 
 static uint64_t
 ngx_mcp_overlap_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,
@@ -190,7 +190,7 @@ ngx_mcp_overlap_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,
 }
 
 
-/* an event that the other reader read first is read by this one now */
+/* whether the other reader noted the text; the note is removed */
 
 static ngx_uint_t
 ngx_mcp_overlap_find_locked(ngx_mcp_zone_t *zone, uint64_t text,

@@ -2,11 +2,13 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* events of one without sessions that go at once, and in a sweep */
+/*
+ * Events of a group without sessions that are dropped at once, and in a sweep.
+ */
 #define NGX_MCP_GROUP_DROP   32
 #define NGX_MCP_GROUP_SWEEP  128
 
-/* groups that are looked at under one hold of the lock */
+/* groups examined under one hold of the lock */
 #define NGX_MCP_GROUP_STEPS  16
 
 
@@ -268,7 +270,9 @@ ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
         return NGX_OK;
     }
 
-    /* some that do not match may be passed over in one go */
+    /*
+     * Several groups that do not match are skipped under one hold of the lock.
+     */
 
     for (steps = 0; steps < NGX_MCP_GROUP_STEPS; steps++) {
 

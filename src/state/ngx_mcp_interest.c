@@ -2,14 +2,20 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* dropped under one hold of the lock without a request to the upstream */
+/*
+ * Interests dropped under one hold of the lock, without a request to the
+ * upstream.
+ */
 #define NGX_MCP_INTEREST_DROPS   64
 
-/* of those that are wanted, read under one hold; how often from the start */
+/*
+ * Interests read under one hold of the lock; how often the reading starts
+ * over.
+ */
 #define NGX_MCP_INTEREST_PART    32
 #define NGX_MCP_INTEREST_AGAIN   8
 
-/* passed over in search of work; after a restore they may come first */
+/* interests skipped in the search for one with work to do */
 #define NGX_MCP_INTEREST_PASSED  (2 * NGX_MCP_INTEREST_JOBS)
 
 
@@ -87,7 +93,9 @@ ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
 
     if (in->count++ == 0) {
 
-        /* a subscription that is about to end may have to be made again */
+        /*
+         * The unsubscribe request under way makes another subscribe necessary.
+         */
 
         if (in->asked) {
             in->serial = NGX_MCP_INTEREST_NEVER;
@@ -318,7 +326,7 @@ ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
         if (in->count == 0 && in->serial != serial) {
 
-            /* the session that had it has ended */
+            /* the session that was subscribed has ended at the upstream */
 
             ngx_mcp_interest_free_locked(zone, in);
             ngx_mcp_step_locked(zone);
@@ -374,7 +382,9 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 
     } else if (rc != NGX_AGAIN || in->state != NGX_MCP_INTEREST_MADE) {
 
-        /* a refused one is requested again after a restore */
+        /*
+         * Also after a refusal: it is requested again after a session restore.
+         */
 
         in->serial = (uint32_t) serial;
     }
@@ -398,7 +408,7 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 }
 
 
-/* interests that are due, or not made, come first */
+/* these are at the end of the list: interests with work to do come first */
 
 ngx_int_t
 ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,

@@ -102,7 +102,7 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         rc = list->nparts ? NGX_OK : NGX_DECLINED;
     }
 
-    /* clients see a list without these, here or from the upstreams */
+    /* clients are served without the missing parts, which is noted once */
 
     for (n = (rc != NGX_AGAIN && partial != NGX_MCP_LIST_PEEK
               && list->missing && sources->n > 1)
@@ -246,7 +246,7 @@ ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 }
 
 
-/* others: kinds that are not kept, and may be meant */
+/* others: kinds that are not cached, to which the notification may refer */
 
 static ngx_uint_t
 ngx_mcp_list_signal_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
@@ -327,7 +327,7 @@ ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
-/* the audience, and its part */
+/* NULL: the part or its audience is gone */
 
 static ngx_mcp_audience_sh_t *
 ngx_mcp_list_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
@@ -532,7 +532,7 @@ ngx_mcp_list_differs(ngx_mcp_zone_t *zone, ngx_mcp_list_state_sh_t *k,
 }
 
 
-/* both were noted in the journal */
+/* the caller has noted the audience and the part in the journal */
 
 static void
 ngx_mcp_list_changed_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
@@ -555,7 +555,7 @@ ngx_mcp_list_fetched(ngx_mcp_list_state_sh_t *k, uint32_t signals,
 }
 
 
-/* a quarter of the zone at most */
+/* lists take a quarter of the zone at most */
 
 static ngx_int_t
 ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
@@ -600,7 +600,7 @@ ngx_mcp_list_pass_through(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
         ngx_mcp_touch(zone, &a->versions);
         ngx_mcp_touch(zone, p);
 
-        /* nothing to compare with: each signal may be a change */
+        /* without a stored list each signal counts as a change */
 
         if (k->content || k->flags & NGX_MCP_LIST_TELL
             || k->flags & (absent ? NGX_MCP_LIST_PASS_THROUGH

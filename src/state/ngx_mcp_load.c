@@ -3,11 +3,11 @@
 #include "ngx_mcp_load.h"
 
 
-/* numbers that a former process gave after it had saved may not come again */
+/* added to saved numbers: the process may have used more after saving */
 #define NGX_MCP_LOAD_STAMPS    0x100000000ULL
 #define NGX_MCP_LOAD_CHANNELS  0x10000
 
-/* blocks of a record with small texts, and of what it may need beside it */
+/* blocks for a record with small texts and for the records made with it */
 #define NGX_MCP_LOAD_BLOCKS    128
 
 #define NGX_MCP_LOAD_ANY       0xffffffff
@@ -138,7 +138,7 @@ static void ngx_mcp_load_settle(ngx_mcp_load_t *load,
 #define ngx_mcp_load_text(a, name)  ((a)[NGX_MCP_TLV_ ## name])
 
 
-/* of the lists that a file has, in their order */
+/* the tag of each list's entities, and the attribute they are sorted by */
 
 static ngx_mcp_load_kind_t  ngx_mcp_load_kinds[] = {
     { NGX_MCP_TLV_GROUP, NGX_MCP_TLV_REF },
@@ -176,7 +176,7 @@ ngx_mcp_load(ngx_mcp_zone_t *zone, ngx_mcp_saved_t *saved)
 
         ngx_mcp_zone_lock(zone);
 
-        /* no record has used these yet */
+        /* no record depends on these yet */
 
         ngx_mcp_touch(zone, &zone->sh->key);
         ngx_memcpy(zone->sh->key, load.key, sizeof(load.key));
@@ -207,7 +207,10 @@ ngx_mcp_load(ngx_mcp_zone_t *zone, ngx_mcp_saved_t *saved)
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_ALL, ngx_mcp_load_settle);
         ngx_mcp_load_each(&load, NGX_MCP_LOAD_GROUPS, ngx_mcp_load_settle);
 
-        /* for ids of events; records have names of their own by now */
+        /*
+         * The generation for ids of events; references to records are new
+         * ones.
+         */
 
         ngx_mcp_zone_lock(zone);
 
@@ -263,7 +266,7 @@ ngx_mcp_load_scan(ngx_mcp_load_t *load)
 
             if (tag == NGX_MCP_TLV_SESSION) {
 
-                /* those that are idle for longest come first */
+                /* sessions that are idle for longest come first */
 
                 entity.order = ~entity.order;
             }
@@ -334,7 +337,10 @@ ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n,
 }
 
 
-/* those of a list that have a record are found as owners from now on */
+/*
+ * From now on the entities of this list that have a record are found as
+ * owners.
+ */
 
 static void
 ngx_mcp_load_owners(ngx_mcp_load_t *load, ngx_uint_t n)
@@ -372,7 +378,7 @@ ngx_mcp_load_compare(const void *one, const void *two)
 }
 
 
-/* the place of the first one that is not of a lower order */
+/* the index of the first entity whose order is not lower */
 
 static size_t
 ngx_mcp_load_first(ngx_mcp_load_list_t *list, uint64_t order)
@@ -419,7 +425,10 @@ ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_uint_t n, ngx_mcp_load_pt handler)
 }
 
 
-/* those of a list, which is by owner, that belong to this one */
+/*
+ * Calls the handler for the entities of this owner; the list is sorted by
+ * owner.
+ */
 
 static void
 ngx_mcp_load_parts(ngx_mcp_load_t *load, ngx_uint_t n,
@@ -447,7 +456,7 @@ ngx_mcp_load_parts(ngx_mcp_load_t *load, ngx_uint_t n,
 }
 
 
-/* for a text, and all that may be made with its record */
+/* whether there is room for a record with a text of this length */
 
 static ngx_uint_t
 ngx_mcp_load_room_locked(ngx_mcp_zone_t *zone, size_t len)
@@ -518,7 +527,10 @@ ngx_mcp_load_group(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 }
 
 
-/* made with a group of it, or not needed */
+/*
+ * The endpoint's record was made with its first group; without groups it is
+ * not needed.
+ */
 
 static void
 ngx_mcp_load_all(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
@@ -620,7 +632,7 @@ ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 }
 
 
-/* the session whose share it is */
+/* charges the topic to the session that it was charged to */
 
 static void
 ngx_mcp_load_topic_share(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
@@ -705,7 +717,7 @@ ngx_mcp_load_own(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 }
 
 
-/* made as by a handshake, and then with the serial that it had */
+/* makes the session as a handshake does, and restores its serial */
 
 static void
 ngx_mcp_load_upstream(ngx_mcp_load_t *load, ngx_mcp_ref_t owner, ngx_str_t *a)
@@ -860,7 +872,7 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
     sb->level = (u_char) ngx_min(ngx_mcp_load_number(a, LEVEL),
                                  NGX_MCP_LEVEL_EMERGENCY);
 
-    /* its group may have been saved before it */
+    /* the group may have been saved earlier, with lower positions */
 
     sb->delivered.own = ngx_min(ngx_mcp_load_number(a, READ_OWN), s->log.last);
     sb->delivered.group = ngx_min(ngx_mcp_load_number(a, READ_GROUP),
@@ -969,7 +981,10 @@ ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 }
 
 
-/* the upstream has it: nothing is to be done, so it comes last */
+/*
+ * The upstream has accepted the subscription: there is no work, so it comes
+ * last.
+ */
 
 static void
 ngx_mcp_load_interest_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
@@ -1064,7 +1079,7 @@ ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 }
 
 
-/* once it has its events: the worker that ran it is no more */
+/* ends a running call, whose worker is gone, after its events were loaded */
 
 static void
 ngx_mcp_load_call_end(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
@@ -1161,7 +1176,7 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
         return;
     }
 
-    /* at its place, with its stamp */
+    /* adds the event at its saved position, with its saved stamp */
 
     stamp = zone->sh->stamp;
     last = log->last;
@@ -1181,7 +1196,10 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 }
 
 
-/* that of a session that has not ended, a call, a topic, or a group */
+/*
+ * Finds the record of a session that has not ended, a call, a topic or a
+ * group.
+ */
 
 static void *
 ngx_mcp_load_record_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
@@ -1282,7 +1300,7 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 
     ngx_mcp_zone_lock(zone);
 
-    /* it was made just now */
+    /* the lease was made just now, so it is the last one */
 
     l = ngx_mcp_block(zone, zone->sh->leases.tail);
 

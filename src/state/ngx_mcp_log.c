@@ -264,7 +264,10 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
         if (rc == NGX_DONE) {
 
-            /* whatever the number of all events is */
+            /*
+             * The new event replaces one of the same log: their number does
+             * not grow.
+             */
 
             return NGX_OK;
         }
@@ -339,7 +342,7 @@ ngx_mcp_log_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* the oldest event of these calls */
+/* the oldest evictable event of the calls in this list */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_channels_evictable_locked(ngx_mcp_zone_t *zone, uint32_t n)
@@ -620,7 +623,10 @@ ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 }
 
 
-/* aligned, as a block's head and that of the record are multiples of it */
+/*
+ * Positions are aligned: the heads of blocks and of the record are multiples
+ * of 8.
+ */
 
 static uint64_t *
 ngx_mcp_losses_place(ngx_mcp_zone_t *zone, ngx_mcp_losses_sh_t *l,

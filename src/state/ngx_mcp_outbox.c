@@ -2,12 +2,12 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* deliveries under one hold of the lock, their blocks, and their notes each */
+/* under one hold of the lock: targets, their blocks, journal bytes of each */
 #define NGX_MCP_SEND_TARGETS    32
 #define NGX_MCP_SEND_BLOCKS     256
 #define NGX_MCP_SEND_JOURNAL    4096
 
-/* groups, or items, that are looked at under one hold of the lock */
+/* groups, or items, examined under one hold of the lock */
 #define NGX_MCP_SEND_LOOK       64
 
 /* groups that get an item in one turn */
@@ -19,24 +19,24 @@
 /* deliveries of a post without a pool */
 #define NGX_MCP_SEND_LOCAL      2
 
-/* of the zone: what items may take, and what windows may */
+/* the part of the zone that items, and that windows, may take */
 #define NGX_MCP_ITEMS_SHARE     8
 #define NGX_MCP_WINDOWS_SHARE   16
 
-/* of the names of one that is opened again */
+/* bytes of endpoint and tenant of a window that is opened again */
 #define NGX_MCP_WINDOW_NAMES    2048
 
-/* places looked at for a window whose end is not the latest */
+/* windows examined in search of the place of a new one */
 #define NGX_MCP_WINDOW_STEPS    64
 
 #define NGX_MCP_SEND_PARTS      (2 * NGX_MCP_SEND_COUNTS + 1)
 #define NGX_MCP_SEND_BUF        (sizeof(",\"count\":") + NGX_INT64_LEN)
 
-/* of an item: head, endpoint, tenant and URI, and the parts of the text */
+/* parts of a delivery in an item: head, endpoint, tenant, URI, then the text */
 #define NGX_MCP_SEND_FIELDS     4
 
 
-/* a delivery that is under way */
+/* a delivery in this process */
 
 typedef struct {
     ngx_mcp_delivery_sh_t   head;
@@ -66,7 +66,7 @@ typedef struct {
 } ngx_mcp_out_t;
 
 
-/* a target, or a window (no ref), and the progress behind it */
+/* a target, or a window (without ref), and the progress after it */
 
 typedef struct {
     ngx_uint_t              out;
@@ -352,7 +352,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         head->limit = (uint32_t) d->topic.limit;
         out->uri = d->topic.uri;
 
-        /* the topic keeps it for that session only */
+        /* in a topic, the first URI is the session that may read the event */
 
         head->target.uri[0] = d->session.data
                             ? ngx_mcp_hash(zone, &d->session, NULL) : 0;
@@ -447,7 +447,7 @@ ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
                        out->event.nparts);
     out->in.stage.room = NGX_MCP_ROOM_EVENT;
 
-    /* one that is joined has a text of one part */
+    /* a delivery that may join a window has a text of one part */
 
     if (head->what) {
         ngx_mcp_stage_init(zone, &out->stage, NGX_MCP_ITEM, out->fields,
@@ -456,7 +456,9 @@ ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 }
 
 
-/* as it stands in an item; how many */
+/*
+ * The parts of a delivery as they are stored in an item; returns their number.
+ */
 
 static ngx_uint_t
 ngx_mcp_out_fields(ngx_mcp_out_t *out, ngx_str_t *fields)
@@ -477,7 +479,9 @@ ngx_mcp_out_fields(ngx_mcp_out_t *out, ngx_str_t *fields)
 }
 
 
-/* blocks for one target; a topic needs its record and an announcement, too */
+/*
+ * Blocks for one target; a topic needs its record and an announcement as well.
+ */
 
 static ngx_uint_t
 ngx_mcp_out_needs(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -563,7 +567,7 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
     if (out->session.data) {
 
-        /* an item has the reference only */
+        /* a stored item has no session id but this reference */
 
         ngx_memzero(&head->ref, sizeof(ngx_mcp_ref_t));
 
@@ -697,7 +701,7 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* the feed's event before it comes first, whichever worker left that */
+/* delivers first what a worker may have left of the feed's previous event */
 
 static void
 ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
@@ -723,7 +727,7 @@ ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* whether an event with this id was taken before; there may be no room now */
+/* whether an event with this id was taken before */
 
 static ngx_uint_t
 ngx_mcp_send_repeated_locked(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
@@ -779,7 +783,7 @@ again:
         return;
     }
 
-    /* a window may have ended while others had the lock */
+    /* start over if a window ended while the lock was released */
 
     for (i = 0; snd->new && i < snd->n; i++) {
         if (snd->outs[i].joins
@@ -852,7 +856,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
             if (out->joins) {
 
-                /* the window gets its targets when its time is over */
+                /* the window finds its targets when it ends */
 
                 ngx_memzero(&after, sizeof(ngx_mcp_progress_sh_t));
                 after.delivery = i + 1;
@@ -885,7 +889,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 }
 
 
-/* adds a target, or a window (no ref), unless the hold does not do that, too */
+/* adds a target, or a window (no ref), if this hold of the lock takes more */
 
 static void
 ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
@@ -904,7 +908,7 @@ ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     stage = ref ? &out->in.stage : &out->stage;
     blocks = 0;
 
-    /* nothing is written where a text is too large, or to open a window */
+    /* a target without room gets no block, nor does a window that opens */
 
     if (ref ? ngx_mcp_send_fits_locked(zone, out, *ref) : out->joins) {
         blocks = stage->blocks;
@@ -992,7 +996,7 @@ ngx_mcp_send_unstage_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* makes room for all targets of this hold; 0: some have none */
+/* makes room for all targets of this hold; 0: some of them have none */
 
 static ngx_uint_t
 ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1115,7 +1119,7 @@ ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* the event is taken: as ngx_mcp_outbox_send() */
+/* takes the event; returns as ngx_mcp_outbox_send() does */
 
 static ngx_int_t
 ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1148,7 +1152,7 @@ ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* the progress is noted with each target, so that one may be a step */
+/* the progress moves with each target, so that each may be a step */
 
 static void
 ngx_mcp_send_deliver_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
@@ -1186,7 +1190,7 @@ static void
 ngx_mcp_send_move_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     ngx_mcp_progress_sh_t *at, ngx_mcp_progress_sh_t *after)
 {
-    /* without an item it is memory of this process */
+    /* without an item the progress is in memory of this process */
 
     if (snd->item.block) {
         ngx_mcp_touch(zone, at);
@@ -1269,13 +1273,13 @@ ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         return NGX_DECLINED;
     }
 
-    /* without a text there is no event to read but a gap */
+    /* a gap has no text, and therefore no event */
 
     room = room && !(out->head.how & NGX_MCP_SEND_GAP);
 
     rc = ngx_mcp_log_channel_locked(zone, owner, &out->in, room, NULL);
 
-    /* its worker opens a stream for it */
+    /* wakes the call's worker, which opens a stream for the event */
 
     c = ngx_mcp_record(zone, ref, NGX_MCP_CALL);
 
@@ -1512,7 +1516,7 @@ ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
 }
 
 
-/* this worker takes it over; if it had it already, it stays attended */
+/* this worker delivers the item from now on; if it did before, as before */
 
 static void
 ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
@@ -1536,7 +1540,7 @@ ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 }
 
 
-/* whether this worker has to deliver it without being asked to */
+/* whether this worker delivers the item by itself, as nobody attends to it */
 
 static ngx_uint_t
 ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
@@ -1567,7 +1571,7 @@ ngx_mcp_item_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 }
 
 
-/* a delivery that may be joined joins a window, opens one, or neither */
+/* decides whether a delivery joins a window, opens one, or neither */
 
 static void
 ngx_mcp_coalescing_decide_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -1601,7 +1605,7 @@ ngx_mcp_coalescing_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
 }
 
 
-/* a hash of all that deliveries of one window have in common; never 0 */
+/* a hash of what the deliveries of a window have in common */
 
 static uint64_t
 ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -1649,7 +1653,7 @@ ngx_mcp_coalescing_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 }
 
 
-/* opens a window without a waiting event */
+/* opens a window in which no event waits yet */
 
 static void
 ngx_mcp_coalescing_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -1884,7 +1888,7 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *at,
 
     *next = earliest ? (ngx_msec_t) (earliest - now) : 0;
 
-    /* the item there may have been delivered meanwhile */
+    /* the item to go on with may have been delivered meanwhile */
 
     n = ngx_mcp_record(zone, *at, NGX_MCP_ITEM) ? at->block
                                                 : zone->root->items.head;
@@ -1916,7 +1920,7 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *at,
 }
 
 
-/* the waiting event is to be delivered, and another window begins */
+/* a window ends: its event becomes an item, and another window begins */
 
 static void
 ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)

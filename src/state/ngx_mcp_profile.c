@@ -61,7 +61,7 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
 
     age = now > k->made ? now - k->made : 0;
 
-    /* an older configuration may ask another server, or in vain */
+    /* a probe of an older configuration may reach another server, or none */
 
     if (k->probing && k->prober >= epoch && age < NGX_MCP_PROBE_MAX) {
 
@@ -181,7 +181,10 @@ ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
 }
 
 
-/* whether it serves while the upstream, which is away, is asked again */
+/*
+ * Whether the old profile serves while an upstream that is away is probed
+ * again.
+ */
 
 static ngx_uint_t
 ngx_mcp_profile_serves(ngx_mcp_profile_sh_t *k, uint64_t epoch)
@@ -212,7 +215,7 @@ ngx_mcp_profile_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
 }
 
 
-/* an eighth of the zone at most; what was learnt first goes */
+/* profiles take an eighth of the zone at most; the oldest one is dropped */
 
 static ngx_int_t
 ngx_mcp_profile_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)

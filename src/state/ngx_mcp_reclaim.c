@@ -38,7 +38,7 @@ typedef struct {
 } ngx_mcp_room_request_t;
 
 
-/* records that expiry drops under one hold of the lock, sessions apart */
+/* records dropped by expiry under one hold of the lock, and sessions */
 #define NGX_MCP_EXPIRE_RECORDS   128
 #define NGX_MCP_EXPIRE_SESSIONS  16
 
@@ -173,7 +173,10 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
                 return NGX_AGAIN;
             }
 
-            /* these stay until the end, as the client may come back */
+            /*
+             * Subscriptions and requests stay until now, as the client could
+             * have come back.
+             */
 
             e = ngx_mcp_session_extension(zone, s);
             left -= ngx_min(left, s->subscriber.nsubscriptions
@@ -239,7 +242,7 @@ ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
             return NGX_OK;
         }
 
-        /* others are looked at next time */
+        /* moves it to the end, so that others are examined next time */
 
         ngx_mcp_list_remove(zone, list, n, offset);
         ngx_mcp_list_append(zone, list, n, offset);
@@ -466,7 +469,7 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 
     } else if (zone->sh->freed) {
 
-        /* to be used at once */
+        /* makes the freed blocks usable now */
 
         ngx_mcp_journal_commit_locked(zone);
     }
@@ -572,7 +575,7 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* finds the limit that is exceeded: would it fit without this one? */
+/* finds the limit that is exceeded, by leaving out one after the other */
 
 static ngx_mcp_full_e
 ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
@@ -698,7 +701,7 @@ ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
             return NGX_OK;
         }
 
-        /* others are looked at next time */
+        /* moves it to the end, so that others are examined next time */
 
         ngx_mcp_list_remove(zone, &a->events, n,
                             offsetof(ngx_mcp_event_sh_t, age));
@@ -773,7 +776,7 @@ ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* is logged once a minute for all workers */
+/* logs, once a minute for all workers, that room was refused */
 
 void
 ngx_mcp_room_full(ngx_mcp_zone_t *zone)

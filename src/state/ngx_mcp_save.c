@@ -3,7 +3,7 @@
 #include "ngx_mcp_save.h"
 
 
-/* of one hold of the lock: blocks looked at, bytes written, and its time */
+/* limits of one hold of the lock: blocks examined, bytes written, time */
 #define NGX_MCP_SAVE_BLOCKS  1024
 #define NGX_MCP_SAVE_BYTES   (64 * 1024)
 #define NGX_MCP_SAVE_USEC    500
@@ -384,7 +384,7 @@ ngx_mcp_save_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 }
 
 
-/* one that is not made yet is made when it is needed */
+/* saves an upstream session that has been made; others are made when needed */
 
 static void
 ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
@@ -420,7 +420,7 @@ ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 }
 
 
-/* one whose line can be resumed */
+/* saves a call whose channel can be resumed */
 
 static void
 ngx_mcp_save_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
@@ -557,7 +557,7 @@ ngx_mcp_save_lease_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 }
 
 
-/* an event that is not delivered to the end may be sent once more */
+/* saves the ids of events, but not of those whose delivery has not ended */
 
 void
 ngx_mcp_save_event_ids(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out)

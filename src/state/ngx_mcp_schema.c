@@ -86,7 +86,7 @@ ngx_mcp_root_size(size_t size)
 }
 
 
-/* numbers, and what was counted, go on */
+/* clears all but the numbers that must grow and the counters */
 
 static void
 ngx_mcp_root_clear(ngx_mcp_zone_t *zone)
@@ -309,7 +309,10 @@ ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
 
     case NGX_MCP_CALL:
 
-        /* room for its last event; the call is not dropped, as it runs */
+        /*
+         * Reserves room for the call's last event; a running call is not
+         * dropped by it.
+         */
 
         (void) ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, p),
                                       NGX_MCP_ROOM_EVENT,
@@ -372,7 +375,7 @@ ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
 
     ngx_mcp_zone_unlock(zone);
 
-    /* blocks of texts that are being written */
+    /* texts that are being written belong to no record yet */
 
     use->used[NGX_MCP_USE_OTHER] += other;
 }

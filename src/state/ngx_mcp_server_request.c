@@ -57,7 +57,7 @@ ngx_mcp_server_request_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     if (e->nserver_requests >= NGX_MCP_SERVER_REQUESTS_MAX) {
 
-        /* one that was never answered */
+        /* drops the oldest request, which was never answered */
 
         ngx_mcp_server_request_end_locked(zone, s,
                                ngx_mcp_block(zone, e->server_requests.head));

@@ -100,7 +100,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 }
 
 
-/* blocks written before the session is admitted are within its room, too */
+/* blocks that are filled before the session is admitted need room as well */
 
 static ngx_int_t
 ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *admit)

@@ -7,14 +7,14 @@
 
 #define NGX_MCP_STATE_FORMAT   2
 
-/* the way in which a zone hashes: others cannot use its hashes */
+/* the hash function of the zone: a file of another one cannot be used */
 #define NGX_MCP_STATE_HASHES   1
 
 #define NGX_MCP_STATE_ENDIAN   0x01020304
 #define NGX_MCP_STATE_BUFFER   (256 * 1024)
 #define NGX_MCP_STATE_NAME     64         /* behind that of the file */
 
-/* a zone fits into a file that is so many times as large */
+/* the size of a file is at most this many times that of its zone */
 #define NGX_MCP_STATE_FACTOR   8
 
 
@@ -267,7 +267,10 @@ ngx_mcp_state_inspect(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 }
 
 
-/* the nginx that has written it, unless it is this one */
+/*
+ * The process id of the nginx that has written the file, unless it is this
+ * one.
+ */
 
 static ngx_uint_t
 ngx_mcp_state_alive(ngx_mcp_state_file_t *file, ngx_mcp_state_head_t *head)
@@ -305,7 +308,7 @@ ngx_mcp_state_head(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 }
 
 
-/* a reason is logged once */
+/* logs each reason once */
 
 static void
 ngx_mcp_state_refused(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
@@ -368,7 +371,7 @@ ngx_mcp_state_create(ngx_mcp_state_write_t *w, ngx_uint_t last)
 
     ngx_mcp_state_beside(w->file, w->name, (long) getpid());
 
-    /* one that a process with this number has left */
+    /* removes what a former process with this process id has left */
 
     (void) ngx_delete_file(w->name);
 
@@ -380,7 +383,10 @@ ngx_mcp_state_create(ngx_mcp_state_write_t *w, ngx_uint_t last)
         return NGX_ERROR;
     }
 
-    /* the cache manager is to replace it, also in a folder like /tmp */
+    /*
+     * The cache manager has to be able to replace the file, also in a folder
+     * like /tmp.
+     */
 
     if (geteuid() == 0 && fchown(w->fd, w->file->user, (gid_t) -1) == -1) {
         ngx_mcp_state_failed(w, "fchown()");
@@ -396,7 +402,7 @@ ngx_mcp_state_create(ngx_mcp_state_write_t *w, ngx_uint_t last)
         return NGX_ERROR;
     }
 
-    /* it is not of the sum, as the next nginx changes it */
+    /* the header is not part of the sum, as the next nginx changes it */
 
     w->sum = 0;
 
@@ -440,7 +446,7 @@ ngx_mcp_state_body(ngx_mcp_state_write_t *w)
 }
 
 
-/* another one, which is empty */
+/* replaces the buffer by an empty one of this size */
 
 static ngx_int_t
 ngx_mcp_state_buffer(ngx_mcp_state_write_t *w, size_t size)
@@ -526,7 +532,7 @@ ngx_mcp_state_replace(ngx_mcp_state_write_t *w)
         return NGX_ERROR;
     }
 
-    /* another one may have been started meanwhile */
+    /* another nginx may have been started meanwhile */
 
     rc = ngx_mcp_state_writable(w->zone, w->file);
 
@@ -556,7 +562,9 @@ ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *what)
 }
 
 
-/* the name, too, is on the disk then; the name of the file is cut */
+/*
+ * Syncs the folder, so that the new name is on the disk; cuts the file's name.
+ */
 
 static void
 ngx_mcp_state_sync_folder(u_char *name)
@@ -625,7 +633,7 @@ ngx_mcp_state_sweep(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
 }
 
 
-/* the file, as that process writes it; there is room for the name */
+/* the name under which the process writes the file; there is room for it */
 
 static void
 ngx_mcp_state_beside(ngx_mcp_state_file_t *file, u_char *name, long pid)
@@ -862,7 +870,7 @@ ngx_mcp_state_claim(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 
     rc = ngx_mcp_state_inspect(zone, file, &o);
 
-    /* it may have been written anew */
+    /* the file may have been written again */
 
     if (lstat((char *) file->name.data, &fi) == 0
         && (fi.st_ino != o.fi.st_ino || fi.st_dev != o.fi.st_dev))

@@ -2,13 +2,13 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* events that are passed over under one hold of the lock */
+/* events skipped under one hold of the lock */
 #define NGX_MCP_TAKE_SKIP   64
 
 /* a longer text is copied outside of the lock */
 #define NGX_MCP_TAKE_SMALL  4096
 
-/* besides the codes of ngx_mcp_stream_read() */
+/* return codes beside those of ngx_mcp_stream_read() */
 #define NGX_MCP_TAKE_MORE   1
 #define NGX_MCP_TAKE_LARGE  2
 
@@ -212,7 +212,10 @@ ngx_mcp_stream_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* the stream that carried the channel before stays open, without events */
+/*
+ * Makes this stream carry its channel; the one before stays open, without
+ * events.
+ */
 
 static void
 ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -238,7 +241,10 @@ ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
         if (c == NULL) {
 
-            /* it is not notified of new subscriptions of the session */
+            /*
+             * The other stream's worker does not know later subscriptions of
+             * the session.
+             */
 
             ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_FILTERS);
         }
@@ -652,7 +658,7 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 }
 
 
-/* events that others were handed meanwhile are not repeated */
+/* skips what other streams of the channel have delivered meanwhile */
 
 static void
 ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone,
@@ -722,7 +728,7 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
 
     lost.n = ngx_mcp_channel_gap_locked(log, e, &cursor->own);
 
-    /* the levels of those that are gone are not known */
+    /* some may have been below the session's level, which is not known */
 
     lost.some = (lost.n && channel->subscriber->level > NGX_MCP_LEVEL_DEBUG);
 

@@ -59,7 +59,7 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
                                   : NULL;
         }
 
-        /* a place without a body may have been for any of them */
+        /* an event that is lost may have been for any of the readers */
 
         *seen = (news[*n].want == NGX_MCP_FILTER_ALL) ? log->last : *seen + 1;
 
@@ -175,7 +175,7 @@ ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* the one of those that an event is only for that the fewest want */
+/* the filter of an event: the wish that the fewest readers have */
 
 static uint64_t
 ngx_mcp_event_filter(ngx_mcp_target_sh_t *target, uint64_t none)
@@ -313,7 +313,10 @@ ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
     sb->nsubscriptions++;
     sb->bloom |= ngx_mcp_bloom(sub->uri);
 
-    /* before the first event that it is to get */
+    /*
+     * Wakes the stream now, so that its worker knows the filter before the
+     * event.
+     */
 
     ngx_mcp_subscriber_wake_locked(zone, sb, NGX_MCP_WAKE_FILTERS);
 }

@@ -330,7 +330,7 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
     if (sub && sub->interest.block == 0) {
 
-        /* a private one stays that */
+        /* a private subscription stays private */
 
         ngx_mcp_zone_unlock(zone);
         return NGX_DONE;
@@ -348,7 +348,7 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
     if (in == NULL) {
 
-        /* making room may end sessions, and with them what they have */
+        /* making room may end sessions, so all is looked up again */
 
         rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
                                     (sub ? 0 : ngx_mcp_stage_needs(&stage))
@@ -370,7 +370,10 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     if (rc != NGX_OK) {
         ngx_mcp_zone_unlock(zone);
 
-        /* a subscription that exists goes on without the others */
+        /*
+         * An existing subscription stays private if there is no room to share
+         * it.
+         */
 
         return sub ? NGX_DONE : rc;
     }
@@ -479,12 +482,14 @@ ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
         } else if (last || uri->len == 0) {
 
-            /* it has left meanwhile */
+            /* it has unsubscribed meanwhile */
 
             rc = NGX_OK;
         }
 
-        /* else it may be a part of what it is subscribed to */
+        /*
+         * Otherwise the URI may be a part of a resource that it subscribed to.
+         */
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -520,12 +525,12 @@ ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
     if (in->state == NGX_MCP_INTEREST_MADE && in->serial != serial
         && !in->separate)
     {
-        /* all are notified once it is requested again */
+        /* all sessions are notified when the subscription is made again */
 
         return NGX_OK;
     }
 
-    /* an update of long ago is another one */
+    /* updates of long ago are not paired with this one */
 
     if (!last && in->when + NGX_MCP_INTEREST_RECENT < ngx_current_msec) {
         sub->paired = in->updates;

@@ -3,18 +3,18 @@
 #include "ngx_mcp_topic.h"
 
 
-/* one that is waited for is used at least that often, ms */
+/* a topic with waiting calls is used at least that often, ms */
 #define NGX_MCP_TOPIC_WATCHED   660000
 
-/* topics of a group that are looked at to find the one used last */
+/* topics of a group examined in search of the least recently used one */
 #define NGX_MCP_TOPIC_SCAN      4096
 
 #define NGX_MCP_TOPIC_SWEEP     16
 
-/* topics that a part of the list is made of, at most */
+/* topics examined for one part of the list */
 #define NGX_MCP_TOPIC_LOOK      128
 
-/* for so long it is known that topics with recent events went, ms */
+/* ms for which a group remembers that a topic with events was dropped */
 #define NGX_MCP_TOPIC_RECENT    60000
 
 
@@ -216,7 +216,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     t->place = ngx_mcp_topic_place(zone, &topic->uri);
     t->used = ngx_current_msec;
 
-    /* it may have been one of those */
+    /* a topic of this name may have been dropped with its events */
 
     if (g->gone && g->gone_used + NGX_MCP_TOPIC_RECENT > ngx_current_msec) {
         t->lost = g->gone;
@@ -238,7 +238,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-/* that of the oldest use; charged: of those of this session */
+/* the least recently used topic, or (charged) the session's one */
 
 static ngx_mcp_topic_sh_t *
 ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
@@ -302,7 +302,7 @@ ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
     } else {
 
-        /* its events are others' */
+        /* other sessions read its events, so it stays, uncharged */
 
         ngx_mcp_topic_uncharge_locked(zone, victim);
     }
@@ -346,7 +346,7 @@ ngx_mcp_topic_uncharge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 }
 
 
-/* the group stays: it may have no other topic and no session */
+/* drops the topic but not the group, which may have nothing else */
 
 static void
 ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
@@ -359,7 +359,7 @@ ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-/* the bit of a worker that died stays until the next event */
+/* a dead worker's bit stays until the next event, but not for ever */
 
 static ngx_uint_t
 ngx_mcp_topic_in_use(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
@@ -419,7 +419,7 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     ngx_mcp_topic_uncharge_locked(zone, t);
     ngx_mcp_topic_gone_locked(zone, g, t);
 
-    /* its watchers have to look for another one */
+    /* wakes the watchers: the topic they wait for may be made again */
 
     ngx_mcp_watch_ring_locked(zone, t->watch, 0);
 
@@ -443,7 +443,10 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 }
 
 
-/* a new request for it within a minute learns that events may be missing */
+/*
+ * Notes the last event, so that a topic made again soon reports missing
+ * events.
+ */
 
 static void
 ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
@@ -471,7 +474,10 @@ ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-/* those of groups without sessions, or those without events, not in use */
+/*
+ * Drops topics of groups without sessions (orphans), or unused ones without
+ * events.
+ */
 
 ngx_uint_t
 ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone, ngx_uint_t orphans)
@@ -523,7 +529,7 @@ ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
 
         if (g->dirty) {
 
-            /* not yet; those behind it are younger or wait as long */
+            /* too early; those behind it have to wait at least as long */
 
             break;
         }
@@ -694,7 +700,7 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 
     *ref = ngx_mcp_ref(zone, t);
 
-    /* one that is ahead of all is of a zone that was emptied since */
+    /* a position ahead of all events is of a zone that was emptied since */
 
     if (*after > zone->sh->stamp) {
         *after = reader.session
@@ -1188,7 +1194,10 @@ ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 
     t = ngx_mcp_record(zone, cursor->ref, NGX_MCP_TOPIC);
 
-    /* where it was given up, those before it are passed over */
+    /*
+     * If the topic of the cursor is gone, topics with lower serials are
+     * skipped.
+     */
 
     i = t ? t->rec.links.next : g->topics[0].head;
 

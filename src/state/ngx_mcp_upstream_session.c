@@ -170,7 +170,7 @@ ngx_mcp_upstream_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* likewise, made when there is none; NULL: the owner has ended, or no room */
+/* finds or makes it; NULL: the owner has ended, or there is no room */
 
 static ngx_mcp_upstream_session_sh_t *
 ngx_mcp_upstream_session_need_locked(ngx_mcp_zone_t *zone,
@@ -382,7 +382,7 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* wakes those that wait */
+/* wakes the calls and workers that wait for the session */
 
 static void
 ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
@@ -439,7 +439,7 @@ ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* the claim on it ends without a result */
+/* ends the making of a session without a result */
 
 static void
 ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
@@ -475,7 +475,7 @@ ngx_mcp_upstream_session_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* its owner ends; the interests are dropped before */
+/* ends it with its owner; the caller has dropped the interests */
 
 void
 ngx_mcp_upstream_session_end_locked(ngx_mcp_zone_t *zone,
@@ -573,7 +573,7 @@ ngx_mcp_upstream_session_stream_claim(ngx_mcp_zone_t *zone,
 }
 
 
-/* one whose stream this worker holds */
+/* the session, if this worker holds its stream */
 
 static ngx_mcp_upstream_session_sh_t *
 ngx_mcp_upstream_session_streamed_locked(ngx_mcp_zone_t *zone,
@@ -621,7 +621,7 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         if (s && us->had_stream && !resumed
             && ngx_mcp_upstream_session_matters_locked(zone, s, us))
         {
-            /* a place without a body */
+            /* a gap: a position of the session's log without an event */
 
             e = ngx_mcp_session_extension(zone, s);
 
@@ -700,7 +700,7 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
 }
 
 
-/* whether a stream of the session's own was there for what came then */
+/* whether the session had a stream of its own when the event came */
 
 ngx_uint_t
 ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
@@ -762,7 +762,7 @@ ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
 
         if (sub->delayed) {
 
-            /* perhaps by a worker that died */
+            /* the worker that delayed the update may have died */
 
             ngx_mcp_touch(zone, sub);
             sub->delayed = 0;
@@ -843,7 +843,9 @@ ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* oldest first, of workers that are newer than this; 0: all */
+/*
+ * Closes streams, oldest first, of workers of newer configurations; 0: of all.
+ */
 
 static void
 ngx_mcp_upstream_session_close_locked(ngx_mcp_zone_t *zone,
@@ -919,7 +921,7 @@ ngx_mcp_shared_get(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
 }
 
 
-/* it serves sessions that exist, as their calls and streams do */
+/* has the room of a call, as it serves sessions that exist */
 
 static ngx_int_t
 ngx_mcp_shared_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
@@ -1084,7 +1086,7 @@ ngx_mcp_shared_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* the one touched last is the last of the list */
+/* moves it to the end of the list, which is in the order of use */
 
 static void
 ngx_mcp_shared_touch_locked(ngx_mcp_zone_t *zone,
@@ -1124,7 +1126,7 @@ ngx_mcp_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
 }
 
 
-/* the holder looks at what is to be done */
+/* wakes the holder, which looks for work to do */
 
 void
 ngx_mcp_shared_ring_locked(ngx_mcp_zone_t *zone,

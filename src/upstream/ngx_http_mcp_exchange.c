@@ -60,7 +60,7 @@ static void ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap);
 static void ngx_http_mcp_exchange_cleanup(void *data);
 
 
-/* whether silence counts */
+/* whether the time-out of silence applies */
 
 #define ngx_http_mcp_exchange_counts_silence(cap)                             \
     ((cap)->timeout && !(cap)->held && !(cap)->theirs && !(cap)->ended)
@@ -229,7 +229,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     cap->timeout = x->timeout;
     cap->started = ngx_current_msec;
 
-    /* the soonest first: the timer is set once */
+    /* the shortest time comes first, so that the timer is set only once */
 
     ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
     ngx_http_mcp_exchange_alive(x);
@@ -361,7 +361,7 @@ ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 }
 
 
-/* a sign of life */
+/* notes that something was received */
 
 static void
 ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
@@ -654,7 +654,7 @@ ngx_http_mcp_exchange_delay(ngx_event_t *ev)
 }
 
 
-/* the delay is over, of what the client is to get as well */
+/* the delay is over, for the exchange and for the client's response */
 
 static void
 ngx_http_mcp_exchange_delayed(ngx_connection_t *c)
@@ -876,7 +876,7 @@ ngx_http_mcp_exchange_drop(ngx_http_request_t *sr)
 }
 
 
-/* how an exchange whose subrequest has ended went, said in the log */
+/* the outcome of an exchange whose subrequest has ended, which is logged */
 
 static ngx_http_mcp_outcome_e
 ngx_http_mcp_exchange_outcome(ngx_http_mcp_exchange_t *x)

@@ -73,7 +73,7 @@ ngx_http_mcp_fanout_start(ngx_http_mcp_fanout_t *fanout,
          u;
          u = ngx_http_mcp_router_next(router, u))
     {
-        /* it need not be found out what one is that has no session */
+        /* an upstream without a session of this client need not be probed */
 
         if (ngx_http_mcp_fanout_has_session(fanout, u)
             && ngx_http_mcp_fanout_send(fanout, u) == NGX_ERROR
@@ -152,7 +152,7 @@ ngx_http_mcp_fanout_done(ngx_http_mcp_upstream_request_t *ureq,
 
     fanout = ureq->data;
 
-    /* it has ended, and is not aborted any more */
+    /* the request has ended, and must not be aborted */
 
     ureq->r = NULL;
 

@@ -175,7 +175,7 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
                 return rc;
             }
 
-            /* it has just changed */
+            /* another request has changed it in the meantime */
 
             break;
 
@@ -196,7 +196,7 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* the session is to be made, by this request */
+/* this request makes the session */
 
 static ngx_int_t
 ngx_http_mcp_legacy_handshake(ngx_http_mcp_upstream_request_t *ureq)
@@ -352,7 +352,7 @@ ngx_http_mcp_legacy_next_subscription(ngx_http_mcp_upstream_request_t *ureq,
             return NGX_DECLINED;
         }
 
-        /* the message itself may be about to say so */
+        /* the message itself may subscribe to it */
 
     } while (ureq->session_only && ngx_mcp_equal(&ureq->scope.name, uri));
 
@@ -541,7 +541,7 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* initialize has been answered somehow */
+/* the exchange with initialize has ended */
 
 static ngx_int_t
 ngx_http_mcp_legacy_initialize_done(ngx_http_mcp_upstream_request_t *ureq,
@@ -586,7 +586,9 @@ ngx_http_mcp_legacy_initialize_done(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* the module's own initialize may have used up the only session there is */
+/*
+ * The module's own initialize may have taken the only session of the upstream.
+ */
 
 static void
 ngx_http_mcp_legacy_log_single(ngx_http_mcp_upstream_request_t *ureq)
@@ -639,7 +641,7 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
 
     if (ureq->get_stream && ureq->serial != ureq->us->serial) {
 
-        /* the event had its id in another session */
+        /* the event id is of another session */
 
         ngx_str_null(&x->last_event_id);
     }
@@ -673,7 +675,7 @@ ngx_http_mcp_legacy_lost(ngx_http_mcp_upstream_request_t *ureq,
 
     case NGX_HTTP_BAD_REQUEST:
 
-        /* some transports say so for a lost session */
+        /* some servers answer so when they have lost the session */
 
         return NGX_HTTP_MCP_LOST_REFUSED;
 
@@ -730,7 +732,10 @@ ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq)
 
     if (o->claimed && !o->initialized && ureq->x && ureq->x->status == 0) {
 
-        /* the headers of its answer, which may still come, have the id */
+        /*
+         * The answer to initialize may still come, and its headers have the
+         * id.
+         */
 
         return NGX_AGAIN;
     }

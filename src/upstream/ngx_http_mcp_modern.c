@@ -14,11 +14,11 @@
 #define NGX_HTTP_MCP_MODERN_ROUNDS  8
 #define NGX_HTTP_MCP_MODERN_PAUSE   250
 
-/* of a list of tools */
+/* pages of a list of tools */
 #define NGX_HTTP_MCP_MODERN_PAGES   64
 
 
-/* of a client that never said which logs it wants */
+/* the level of a client that set none */
 #define NGX_HTTP_MCP_MODERN_LEVEL  NGX_MCP_LEVEL_INFO
 
 /* errors of the revision */
@@ -652,7 +652,7 @@ ngx_http_mcp_modern_listen(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* of a scanned message, which need not be the one that is sent */
+/* a member of a scanned message, which may differ from the one that is sent */
 
 static ngx_int_t
 ngx_http_mcp_modern_headers(ngx_http_mcp_exchange_t *x, ngx_str_t *body,
@@ -718,7 +718,7 @@ ngx_http_mcp_modern_headers(ngx_http_mcp_exchange_t *x, ngx_str_t *body,
 }
 
 
-/* a value as it is, or encoded if it is none of a header */
+/* a value, encoded if a header cannot have it as it is */
 
 static ngx_str_t
 ngx_http_mcp_modern_header(ngx_pool_t *pool, ngx_str_t *value)
@@ -769,7 +769,7 @@ ngx_http_mcp_modern_plain(ngx_str_t *value)
         }
     }
 
-    /* it would be decoded */
+    /* a value of this form would be decoded */
 
     return value->len < sizeof("=?base64?") - 1 + 2
            || ngx_strncmp(p, "=?base64?", sizeof("=?base64?") - 1) != 0
@@ -984,7 +984,7 @@ ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* in the place of what the upstream said */
+/* replaces what the upstream said */
 
 static ngx_int_t
 ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
@@ -1094,7 +1094,7 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_AGAIN;
     }
 
-    /* nobody is there to be asked */
+    /* there is no client to ask */
 
     id = own->client_id;
 
@@ -1247,7 +1247,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* whether it is anything */
+/* whether the acknowledged filter has any entry */
 
 static ngx_uint_t
 ngx_http_mcp_modern_honoured(ngx_str_t *params, ngx_str_t *uris)
@@ -1319,7 +1319,7 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
     if (code == NGX_HTTP_MCP_MODERN_HEADERS && !own->refreshed
         && own->method == NGX_MCP_METHOD_TOOLS_CALL)
     {
-        /* the tool may have other headers than it had */
+        /* the headers of the tool may have changed */
 
         own->again = 1;
         own->refreshed = 1;
@@ -1331,7 +1331,7 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
 
     if (code == NGX_HTTP_MCP_MODERN_CAPABILITY && ureq->principal) {
 
-        /* the client said with its request what it can */
+        /* the client declared its capabilities with the request */
 
         return NGX_OK;
     }

@@ -5,10 +5,12 @@
 #include "ngx_http_mcp_profiles.h"
 
 
-/* ms; for one that was known before, or behind the first that answers */
+/*
+ * Ms to wait for an upstream that was known before, or after the first answer.
+ */
 #define NGX_HTTP_MCP_PROFILES_PATIENCE  5000
 
-/* ms; others may ask, whose end has to reach this worker */
+/* ms; another worker may probe, and this one has to learn the result */
 #define NGX_HTTP_MCP_PROFILES_TIME      (NGX_HTTP_MCP_INITIALIZE_TIME + 5000)
 
 /* ms; between two lines of the log about an upstream that is left out */
@@ -154,7 +156,7 @@ ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
 
     passed = ngx_current_msec - profiles->start;
 
-    /* after the wait the profile of before serves */
+    /* after the wait the old profile serves */
 
     for (i = 0; i < profiles->n; i++) {
         one = &profiles->one[i];
@@ -259,7 +261,7 @@ ngx_http_mcp_profiles_woken(void *data)
         return;
     }
 
-    /* the caller hears of the error */
+    /* the caller gets the error */
 
     if (rc == NGX_ERROR || ngx_http_mcp_profiles_wait(profiles) == 0) {
         profiles->ready(profiles->data);

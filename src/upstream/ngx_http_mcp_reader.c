@@ -13,10 +13,10 @@
 /* ms; if all workers quit they know it by then, and none begins to read */
 #define NGX_HTTP_MCP_READER_SHUTDOWN  200
 
-/* ms; one that was replaced may have something on its way */
+/* ms; a stream that was replaced may still receive events */
 #define NGX_HTTP_MCP_READER_OVERLAP   1000
 
-/* ms; a stream that is in the way may be about to end */
+/* ms; a stream that keeps the upstream from opening another may end soon */
 #define NGX_HTTP_MCP_READER_CONFLICT  50
 
 
@@ -260,7 +260,7 @@ ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader)
 
     ngx_http_mcp_backoff_init(&reader->backoff);
 
-    /* not from within the request of who wants it */
+    /* starts in another turn: the caller may be within a request of its own */
 
     ngx_add_timer(&reader->retry, 0);
 }
@@ -287,7 +287,7 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
 
     if (rc == NGX_ERROR) {
 
-        /* of memory or connections, which there may be again */
+        /* memory or connections were short, and may be free again */
 
         reader->conflict = 0;
         ngx_http_mcp_reader_disconnected(reader);
@@ -401,7 +401,7 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq)
 
     if (reader->serial != serial) {
 
-        /* ids of another session there say nothing in this one */
+        /* an event id of another upstream session means nothing in this one */
 
         reader->serial = serial;
         reader->id.len = 0;
@@ -461,7 +461,7 @@ ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
         }
     }
 
-    /* the one before, if it is still read, is not to be compared with two */
+    /* ends the stream before, if it is still read: only two are compared */
 
     if (reader->overlap.timer_set) {
         ngx_del_timer(&reader->overlap);
@@ -488,7 +488,7 @@ ngx_http_mcp_reader_replace_failed(ngx_http_mcp_reader_t *reader)
 }
 
 
-/* the new stream stands */
+/* the new stream is open */
 
 static void
 ngx_http_mcp_reader_replaced(ngx_http_mcp_reader_t *reader)
@@ -569,7 +569,10 @@ ngx_http_mcp_reader_twice(ngx_http_mcp_reader_t *reader,
 }
 
 
-/* whether one ended that is not the stream: nothing comes of it */
+/*
+ * Whether the request that ended is not that of the stream; then nothing
+ * follows.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_reader_aside(ngx_http_mcp_reader_t *reader,
@@ -685,7 +688,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
 
     if (text->len == 0) {
 
-        /* nothing is said but where to go on */
+        /* the event has nothing but an id */
 
         if (id.len == 0) {
             return;
@@ -796,7 +799,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 
     if (outcome == NGX_HTTP_MCP_STATUS) {
 
-        /* a session that was made for the stream is not made again */
+        /* a session that was made for the stream is not made a second time */
 
         reader->session_kept = ureq->healed;
     }
@@ -805,7 +808,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 }
 
 
-/* the request goes, and not by us: the worker has to exit at last */
+/* nginx destroys the request, as the worker exits */
 
 static void
 ngx_http_mcp_reader_destroyed(ngx_http_mcp_upstream_request_t *ureq)
@@ -863,7 +866,7 @@ ngx_http_mcp_reader_disconnected(ngx_http_mcp_reader_t *reader)
 
     if (reader->replaced || ngx_exiting) {
 
-        /* it ends: between two streams nothing is lost by letting go */
+        /* between two streams the lease can be released without a loss */
 
         delay = 0;
 
@@ -989,7 +992,7 @@ ngx_http_mcp_reader_set_id(ngx_http_mcp_reader_t *reader, ngx_str_t *id)
 }
 
 
-/* of the stream that stands, or NULL */
+/* the parser of the open stream, or NULL */
 
 static ngx_mcp_sse_t *
 ngx_http_mcp_reader_sse(ngx_http_mcp_reader_t *reader)
@@ -1098,7 +1101,7 @@ ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
 }
 
 
-/* 1: it has ended, because it has no stream that another is to take over */
+/* 1: it has ended, as there is no stream for another worker to take over */
 
 static ngx_uint_t
 ngx_http_mcp_reader_drain(ngx_http_mcp_reader_t *reader)

@@ -106,7 +106,7 @@ ngx_http_mcp_rpc_probe(ngx_http_mcp_probe_t *probe)
 }
 
 
-/* a list was asked for, which is only seen to be there */
+/* an answer to a list shows that the upstream has such lists */
 
 static void
 ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,

@@ -6,7 +6,7 @@
 #include "ngx_http_mcp_upstream.h"
 
 
-/* ms; one that refuses clients' initialize is blamed so often */
+/* ms between two lines of the log about refused initialize requests */
 #define NGX_HTTP_MCP_REFUSAL_INTERVAL  60000
 
 /* room for initialize's params without the capabilities */
@@ -308,7 +308,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     nkept = 0;
     old = r->variables;
 
-    /* one that is not handed in yet is no reason to warn */
+    /* no warning for a variable whose value is not known yet */
 
     log = r->connection->log;
     level = log->log_level;
@@ -366,7 +366,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 }
 
 
-/* whether computing the variable looks at no other: there is nothing to it */
+/* whether the variable's value depends on no other variable */
 
 static ngx_uint_t
 ngx_http_mcp_uncached_is_stored(ngx_http_request_t *r, ngx_uint_t index,

@@ -126,7 +126,7 @@ ngx_mcp_text_next(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t)
     block = ngx_mcp_block(zone, t->block);
     n = block->chain;
 
-    /* a copy made without the lock may meet anything here */
+    /* a reader without the lock may find any bytes here */
 
     if (n == 0 || n >= zone->sh->watermark) {
         return 0;
@@ -413,7 +413,9 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 }
 
 
-/* a process without a slot writes under the lock as much as can be noted */
+/*
+ * A process without a slot writes under the lock as much as the journal takes.
+ */
 
 ngx_uint_t
 ngx_mcp_stage_ready(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
@@ -454,7 +456,7 @@ ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
 }
 
 
-/* a chain, whose first block knows the last one */
+/* frees a chain, whose first block has the number of the last one */
 
 static void
 ngx_mcp_block_free_locked(ngx_mcp_zone_t *zone, uint32_t n)
@@ -573,7 +575,7 @@ ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
 }
 
 
-/* the new text is written to a chain, which changes places with the old one */
+/* the new text is written to a chain, which replaces that of the old text */
 
 void
 ngx_mcp_text_replace_locked(ngx_mcp_zone_t *zone, void *rec,
@@ -666,7 +668,10 @@ ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
 }
 
 
-/* the link behind member n, which was "old"; 0: the list itself */
+/*
+ * Sets the link to the next of member n, or (n is 0) the list's head; old: its
+ * value.
+ */
 
 static void
 ngx_mcp_list_set(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,

@@ -290,7 +290,7 @@ ngx_mcp_worker_ring_all_keys_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits,
 }
 
 
-/* one that another worker rings just now may be rung twice */
+/* a bell that another worker rings at this moment may be rung twice */
 
 void
 ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone)

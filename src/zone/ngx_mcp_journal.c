@@ -73,7 +73,9 @@ ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size)
 }
 
 
-/* the block was free when the transaction began: its content is no matter */
+/*
+ * The block was free when the transaction began: its content need not be kept.
+ */
 
 void
 ngx_mcp_journal_new(ngx_mcp_zone_t *zone, uint32_t block)
@@ -89,7 +91,7 @@ ngx_mcp_journal_new(ngx_mcp_zone_t *zone, uint32_t block)
 }
 
 
-/* a known value need not be read: it may be far from this processor */
+/* the caller knows the value: reading it could miss the processor's cache */
 
 void
 ngx_mcp_journal_note_known(ngx_mcp_zone_t *zone, uint32_t *p, uint32_t old)
@@ -114,7 +116,7 @@ ngx_mcp_journal_begin(ngx_mcp_zone_t *zone)
 }
 
 
-/* old content, and behind it where it belongs */
+/* a note is the old content, followed by its place and length */
 
 static ngx_inline void
 ngx_mcp_journal_add(ngx_mcp_zone_t *zone, void *p, void *old, size_t size)

@@ -2,7 +2,7 @@
 #include "ngx_mcp_lease_sh.h"
 
 
-/* behind the key: the last event id and the note */
+/* the text of a lease: the key, the last event id, and the note */
 #define NGX_MCP_LEASE_TEXTS  (NGX_MCP_LEASE_ID_MAX + NGX_MCP_LEASE_NOTE_MAX)
 
 /* leases handled in one turn, and examined under one hold of the lock */
@@ -298,7 +298,7 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
 }
 
 
-/* a worker that lives, and has renewed it */
+/* whether the reader's worker is alive and has renewed the lease */
 
 ngx_uint_t
 ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
@@ -316,7 +316,9 @@ ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 }
 
 
-/* whether this worker may claim */
+/*
+ * Whether this worker may claim leases: it is one of the newest configuration.
+ */
 
 static ngx_uint_t
 ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone)
@@ -370,7 +372,7 @@ ngx_mcp_lease_newer(ngx_mcp_zone_t *zone)
 }
 
 
-/* whether entitled workers may claim it */
+/* whether the lease may be claimed by a worker that may claim leases */
 
 static ngx_uint_t
 ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
@@ -383,13 +385,16 @@ ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         return 0;
     }
 
-    /* an overlap that is about to end is not mixed with another */
+    /* an overlap has to end before the next one begins */
 
     return !(l->holder.connected && ngx_mcp_lease_previous_locked(zone, l));
 }
 
 
-/* the former holder becomes the one before, or has lost it */
+/*
+ * In an overlap the holder becomes the previous reader, otherwise it loses the
+ * lease.
+ */
 
 static void
 ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
@@ -401,7 +406,10 @@ ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
     if (ngx_mcp_lease_previous_locked(zone, l)) {
 
-        /* it reads on, for another one */
+        /*
+         * The previous reader of the present overlap reads on, for the new
+         * holder.
+         */
 
         l->joined = 0;
         l->until = ngx_current_msec + NGX_MCP_LEASE_MATCH_TIME;
@@ -418,7 +426,10 @@ ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
     if (ngx_mcp_lease_alive_locked(zone, r) && r->connected
         && l->id == 0)
     {
-        /* it may not have read yet what its own one before has taken */
+        /*
+         * The holder may not have read yet what its own previous reader has
+         * taken.
+         */
 
         l->earlier = earlier;
 
@@ -512,7 +523,7 @@ ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 }
 
 
-/* ends a reader */
+/* the reader has no part in the lease any more */
 
 static void
 ngx_mcp_lease_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
@@ -858,7 +869,7 @@ ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         return NGX_OK;
     }
 
-    /* the one before reads until the holder does */
+    /* the previous reader reads until the holder does */
 
     if (ngx_mcp_lease_previous_locked(zone, l)) {
         return NGX_OK;
@@ -868,7 +879,7 @@ ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 }
 
 
-/* all workers check whether they wait for it */
+/* wakes all workers, as some of them wait for this */
 
 static void
 ngx_mcp_lease_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
@@ -953,7 +964,7 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
 }
 
 
-/* wakes a worker that lost the lease */
+/* wakes the worker of a reader that lost the lease */
 
 static void
 ngx_mcp_lease_settle_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
@@ -1193,7 +1204,7 @@ ngx_mcp_lease_reasons_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 }
 
 
-/* nobody has used it for long */
+/* whether the lease was without a reader for so long that it is dropped */
 
 static ngx_uint_t
 ngx_mcp_lease_stale_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)

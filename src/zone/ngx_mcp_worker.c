@@ -10,7 +10,7 @@
 #define NGX_MCP_REAP_BLOCKS      8192
 #define NGX_MCP_REAP_BATCH       8
 
-/* between two holds, for others that wait for the lock */
+/* pauses of the processor between two holds, in which others get the lock */
 #define NGX_MCP_REAP_PAUSE       512
 
 /* a heartbeat is written every second */
@@ -134,7 +134,7 @@ ngx_mcp_worker_enter(ngx_mcp_doorbell_t *bell)
         bell->reported = 0;
     }
 
-    /* leases wait; what is posted for now would wait for the first event */
+    /* an event posted for this turn would wait until something else happens */
 
     ngx_post_event(&bell->drain, &ngx_posted_next_events);
 }
@@ -230,7 +230,7 @@ ngx_mcp_worker_sweep_handler(ngx_event_t *ev)
         rc = NGX_AGAIN;
     }
 
-    /* a bell that was not rung: its ringer died */
+    /* a worker may have died after it left work and before it rang the bell */
 
     if (ngx_mcp_worker_drain(bell->zone) == NGX_AGAIN) {
         rc = NGX_AGAIN;
@@ -257,7 +257,7 @@ ngx_mcp_worker_due_handler(ngx_event_t *ev)
 }
 
 
-/* a part with each turn of the event loop, so that others are served */
+/* handles a part in each turn of the event loop, so that clients are served */
 
 static void
 ngx_mcp_worker_reap_handler(ngx_event_t *ev)
@@ -336,7 +336,7 @@ ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
 }
 
 
-/* each watcher is woken once, until it has read all and watches again */
+/* wakes each watcher once: it watches again when it has read all */
 
 void
 ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n)
@@ -364,7 +364,10 @@ ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n)
 }
 
 
-/* one of the workers with this bit watches, others are woken in vain */
+/*
+ * Several workers may have this bit: those that do not watch are woken in
+ * vain.
+ */
 
 static void
 ngx_mcp_watcher_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t bit, uint32_t n)
@@ -404,7 +407,7 @@ ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
 }
 
 
-/* a bit that others may have set as well stays until the next event */
+/* a bit that may be another worker's, too, stays until the next event */
 
 void
 ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
@@ -429,7 +432,7 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
     ngx_uint_t            i;
     ngx_mcp_worker_sh_t  *w;
 
-    /* a worker is started as soon as another one has died */
+    /* this worker may replace one that has just died */
 
     for (i = 0; i < zone->sh->top; i++) {
         w = ngx_mcp_slot(zone, i);
@@ -602,7 +605,7 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
 }
 
 
-/* the block may hold another record by now, which then has none */
+/* if the block has another record by now, that one has no news */
 
 static void
 ngx_mcp_worker_news(ngx_mcp_zone_t *zone, uint32_t n)
@@ -870,7 +873,7 @@ ngx_mcp_reap_next(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap)
 }
 
 
-/* whether the record is the worker's; without the lock it may be wrong */
+/* whether the record is the worker's; checked again under the lock */
 
 static ngx_uint_t
 ngx_mcp_reap_owned(ngx_mcp_zone_t *zone, uint32_t n, ngx_mcp_reap_t *reap)

@@ -80,7 +80,9 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
 }
 
 
-/* for each worker, and for those of configurations before that still serve */
+/*
+ * Slots for the workers, and for those of older configurations that still run.
+ */
 
 static ngx_uint_t
 ngx_mcp_zone_slots(ngx_uint_t workers)
@@ -141,7 +143,7 @@ ngx_mcp_zone_attach(ngx_mcp_zone_t *zone)
 }
 
 
-/* there are more as long as blocks that were never used lie before them */
+/* slots grow into blocks in front of them that were never used */
 
 ngx_uint_t
 ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots)
@@ -178,7 +180,7 @@ ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots)
 }
 
 
-/* tells apart builds that agree on the version but not on the structures */
+/* a digest of the sizes of structures: builds may differ with one version */
 
 static uint32_t
 ngx_mcp_zone_layout(ngx_mcp_schema_t *schema)
@@ -385,7 +387,10 @@ ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
 
-    /* before: a copy of a text that is made just now may be torn */
+    /*
+     * Is counted first, so that readers without the lock notice that bytes
+     * changed.
+     */
 
     sh->recoveries++;
     ngx_mcp_barrier();
