@@ -15,6 +15,8 @@
 #define NGX_HTTP_MCP_TOPIC_ROOM     16384
 
 
+static ngx_int_t ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool,
+    ngx_str_t *name);
 static ngx_uint_t ngx_http_mcp_topic_plain(u_char ch);
 static ngx_int_t ngx_http_mcp_topic_decode(ngx_str_t *uri, u_char *buf,
     ngx_str_t *name);
@@ -98,7 +100,9 @@ ngx_http_mcp_topic_plain(u_char ch)
 }
 
 
-ngx_int_t
+/* the name that a URI has, however it was encoded; NGX_DECLINED: none */
+
+static ngx_int_t
 ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool, ngx_str_t *name)
 {
     u_char  *buf;

@@ -27,10 +27,6 @@
 ngx_int_t ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool,
     ngx_str_t *uri);
 
-/* the name that a URI has, however it was encoded; NGX_DECLINED: none */
-ngx_int_t ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool,
-    ngx_str_t *name);
-
 /*
  * The endpoint's name of the resource of a URI: *uri becomes that of its
  * topic as it is kept, if it is one and the endpoint has topics.  name: of the

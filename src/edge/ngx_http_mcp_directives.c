@@ -439,7 +439,6 @@ found:
         }
 
         zone->declared = 1;
-        zone->shm_zone = shm_zone;
         zone->file = cf->conf_file->file.name.data;
         zone->line = cf->conf_file->line;
 

@@ -40,7 +40,6 @@ typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
 typedef struct {
     ngx_mcp_zone_t              zone;
     ngx_cycle_t                *cycle;
-    ngx_shm_zone_t             *shm_zone;
     ngx_uint_t                  declared;
     ngx_uint_t                  published;    /* an mcp_publish writes to it */
     ngx_uint_t                  fresh;        /* it has been empty so far */

@@ -16,6 +16,8 @@ static ngx_int_t ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_share_t *share);
 static ngx_int_t ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *key, ngx_mcp_stage_t *stage, ngx_mcp_lease_share_t *share);
+static ngx_uint_t ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_reader_sh_t *r);
 static ngx_uint_t ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone);
 static ngx_uint_t ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
@@ -300,7 +302,7 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
 
 /* whether the reader's worker is alive and has renewed the lease */
 
-ngx_uint_t
+static ngx_uint_t
 ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 {
     ngx_mcp_worker_sh_t  *w;

@@ -70,10 +70,6 @@ typedef char  ngx_mcp_lease_fits[
 #define NGX_MCP_LEASE_MATCH_TIME  (3 * NGX_MCP_LEASE_GRACE)
 
 
-/* whether a worker that lives has renewed it */
-ngx_uint_t ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_reader_sh_t *r);
-
 /* the reader that holds it or may still take; NULL: it is lost */
 ngx_mcp_reader_sh_t *ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_mcp_lease_sh_t **l);
