@@ -173,8 +173,8 @@ ngx_http_mcp_route_next(ngx_http_mcp_bridge_t *bridge,
 
 /*
  * The first that was not asked yet.  One that tells of no updates takes any
- * subscription, as it is not notified of it, so that it comes behind those that do;
- * nobody waits for one that may not answer while another one may have it.
+ * subscription without a request, so that it comes behind those that do; nobody
+ * waits for one that may not answer while another one may have it.
  */
 
 static ngx_http_mcp_upstream_t *
