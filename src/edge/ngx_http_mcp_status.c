@@ -5,6 +5,7 @@
 #include "ngx_mcp_list.h"
 #include "ngx_mcp_metric.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_header_iter.h"
 #include "ngx_http_mcp_output.h"
 
 
@@ -48,18 +49,27 @@ typedef struct {
 } ngx_http_mcp_status_metric_t;
 
 
-/* the lists of one kind of an endpoint's audiences */
+/* a number that each row of a table has */
+
+typedef struct {
+    char                       *member;       /* in JSON, or NULL */
+    char                       *family;       /* in Prometheus text, or NULL */
+    char                       *help;
+    char                       *kind;         /* "number", "time" (ms in JSON,
+                                                 seconds in text), "bool" */
+} ngx_http_mcp_status_column_t;
+
+#define NGX_HTTP_MCP_STATUS_COLUMNS  7
+
+
+/* the lists of one kind of an endpoint's audiences, or a lease */
 
 typedef struct {
     u_char                     *endpoint;
     char                       *list;
-    ngx_uint_t                  kept;
-    ngx_uint_t                  entries;
-    size_t                      size;
-    ngx_msec_t                  age;          /* of the oldest */
-    ngx_uint_t                  failing;
-    ngx_uint_t                  left_out;
-} ngx_http_mcp_status_list_t;
+    u_char                     *key;          /* of a lease */
+    uint64_t                    n[NGX_HTTP_MCP_STATUS_COLUMNS];
+} ngx_http_mcp_status_row_t;
 
 
 /* of an upstream, tenants for which it is so; the worst is the last */
@@ -79,13 +89,6 @@ typedef struct {
     ngx_uint_t                  tenants[ngx_http_mcp_upstream_states];
     ngx_msec_t                  ages[ngx_http_mcp_upstream_states];
 } ngx_http_mcp_status_upstream_t;
-
-
-typedef struct {
-    u_char                     *key;
-    ngx_uint_t                  silent;       /* for too long */
-    ngx_mcp_lease_info_t        info;
-} ngx_http_mcp_status_lease_t;
 
 
 typedef struct {
@@ -131,6 +134,55 @@ static char  *ngx_http_mcp_status_outcomes[] = {
 };
 
 
+enum {
+    ngx_http_mcp_list_kept = 0,
+    ngx_http_mcp_list_failing,
+    ngx_http_mcp_list_left_out,
+    ngx_http_mcp_list_entries,
+    ngx_http_mcp_list_size,
+    ngx_http_mcp_list_age
+};
+
+static ngx_http_mcp_status_column_t  ngx_http_mcp_status_lists_columns[] = {
+    { "audiences", "lists_kept", "Audiences with a cached list.", "number" },
+    { "failing", "lists_failing",
+      "Audiences whose list cannot be fetched now.", "number" },
+    { "left_out", "lists_left_out",
+      "Lists of upstreams that were never fetched and are missing in what is "
+      "served.", "number" },
+    { "entries", "lists_entries", "Entries of the cached lists.", "number" },
+    { "bytes", "lists_bytes", "Size of the cached lists in bytes.", "number" },
+    { "age_ms", "lists_age_seconds", "Age of the oldest cached list.",
+      "time" },
+    { NULL, NULL, NULL, NULL }
+};
+
+
+enum {
+    ngx_http_mcp_lease_pid = 0,
+    ngx_http_mcp_lease_held,
+    ngx_http_mcp_lease_age,
+    ngx_http_mcp_lease_silence,
+    ngx_http_mcp_lease_silent,
+    ngx_http_mcp_lease_fence,
+    ngx_http_mcp_lease_taken
+};
+
+static ngx_http_mcp_status_column_t  ngx_http_mcp_status_leases_columns[] = {
+    { "pid", NULL, NULL, "number" },
+    { NULL, "lease_held", "Whether a worker holds the lease.", "number" },
+    { "age_ms", "lease_age_seconds", "Time since the worker took the lease.",
+      "time" },
+    { "silence_ms", "lease_silence_seconds",
+      "Time since the last data of the lease arrived.", "time" },
+    { "silent", "lease_silent",
+      "Whether no data arrived for three heartbeats.", "bool" },
+    { "fence", NULL, NULL, "number" },
+    { "taken", "lease_taken_total", "Events read under the lease.", "number" },
+    { NULL, NULL, NULL, NULL }
+};
+
+
 #define ngx_http_mcp_json_number(object, name, n)                             \
     (cJSON_AddNumberToObject(object, name, (double) (n)) != NULL)
 
@@ -150,6 +202,11 @@ typedef struct {
     ngx_uint_t              failed;
 } ngx_http_mcp_text_t;
 
+
+#define ngx_http_mcp_status_has(s, text)                                      \
+    (ngx_strlcasestrn((s)->data, (s)->data + (s)->len, (u_char *) text,       \
+                      sizeof(text) - 2)                                       \
+     != NULL)
 
 #define ngx_http_mcp_text_puts(t, s)                                          \
     ngx_http_mcp_text_put(t, s, ngx_strlen(s))
@@ -171,7 +228,7 @@ static void ngx_http_mcp_text_upstreams(ngx_http_mcp_text_t *t,
     ngx_http_mcp_status_t *status);
 static ngx_int_t ngx_http_mcp_status_lists(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone);
-static ngx_http_mcp_status_list_t *ngx_http_mcp_status_list(
+static ngx_http_mcp_status_row_t *ngx_http_mcp_status_list(
     ngx_http_mcp_status_t *status, ngx_str_t *endpoint);
 static ngx_int_t ngx_http_mcp_status_leases(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone, ngx_msec_t silence);
@@ -187,6 +244,8 @@ static ngx_uint_t ngx_http_mcp_json_exchange(cJSON *item, void *data);
 static ngx_uint_t ngx_http_mcp_json_leases(cJSON *root,
     ngx_http_mcp_status_t *status);
 static ngx_uint_t ngx_http_mcp_json_lease(cJSON *item, void *data);
+static ngx_uint_t ngx_http_mcp_json_row(cJSON *item,
+    ngx_http_mcp_status_column_t *column, uint64_t *n);
 static ngx_uint_t ngx_http_mcp_json_array(cJSON *group, char *name,
     ngx_array_t *elements, ngx_uint_t (*fill)(cJSON *item, void *data));
 static ngx_chain_t *ngx_http_mcp_status_json(ngx_http_mcp_status_t *status);
@@ -196,10 +255,14 @@ static void ngx_http_mcp_text_counters(ngx_http_mcp_text_t *t,
     ngx_http_mcp_status_t *status);
 static void ngx_http_mcp_text_exchanges(ngx_http_mcp_text_t *t,
     ngx_http_mcp_status_t *status);
-static void ngx_http_mcp_text_lists(ngx_http_mcp_text_t *t,
-    ngx_http_mcp_status_t *status);
+static void ngx_http_mcp_text_rows(ngx_http_mcp_text_t *t, ngx_array_t *rows,
+    ngx_http_mcp_status_column_t *column);
 static void ngx_http_mcp_text_leases(ngx_http_mcp_text_t *t,
     ngx_http_mcp_status_t *status);
+static void ngx_http_mcp_text_exchange(ngx_http_mcp_text_t *t,
+    const char *name, ngx_http_mcp_status_metric_t *m);
+static void ngx_http_mcp_text_one(ngx_http_mcp_text_t *t, const char *name,
+    const char *help, uint64_t n);
 static void ngx_http_mcp_text_family(ngx_http_mcp_text_t *t, const char *name,
     const char *kind, const char *help);
 static void ngx_http_mcp_text_sample(ngx_http_mcp_text_t *t,
@@ -356,10 +419,9 @@ ngx_http_mcp_status_handler(ngx_http_request_t *r)
 static ngx_uint_t
 ngx_http_mcp_status_prometheus(ngx_http_request_t *r)
 {
-    ngx_str_t         format;
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
+    ngx_str_t                   format;
+    ngx_table_elt_t            *h;
+    ngx_http_mcp_header_iter_t  iter;
 
     if (ngx_http_arg(r, (u_char *) "format", sizeof("format") - 1, &format)
         == NGX_OK)
@@ -368,41 +430,22 @@ ngx_http_mcp_status_prometheus(ngx_http_request_t *r)
                && ngx_strncmp(format.data, "prometheus", format.len) == 0;
     }
 
-    part = &r->headers_in.headers.part;
-    h = part->elts;
+    ngx_http_mcp_header_iter_init(&iter, &r->headers_in.headers);
 
-    for (i = 0; /* void */ ; i++) {
+    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                return 0;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        if (h[i].key.len != sizeof("Accept") - 1
-            || ngx_strncasecmp(h[i].key.data, (u_char *) "Accept",
+        if (h->key.len == sizeof("Accept") - 1
+            && ngx_strncasecmp(h->key.data, (u_char *) "Accept",
                                sizeof("Accept") - 1)
-               != 0)
-        {
-            continue;
-        }
-
-        if (ngx_strlcasestrn(h[i].value.data, h[i].value.data + h[i].value.len,
-                             (u_char *) "application/json",
-                             sizeof("application/json") - 2)
-            == NULL
-            && ngx_strlcasestrn(h[i].value.data,
-                                h[i].value.data + h[i].value.len,
-                                (u_char *) "text/plain",
-                                sizeof("text/plain") - 2))
+               == 0
+            && !ngx_http_mcp_status_has(&h->value, "application/json")
+            && ngx_http_mcp_status_has(&h->value, "text/plain"))
         {
             return 1;
         }
     }
+
+    return 0;
 }
 
 
@@ -419,10 +462,10 @@ ngx_http_mcp_status_collect(ngx_http_mcp_status_t *status,
                           sizeof(ngx_http_mcp_status_upstream_t))
            != NGX_OK
         || ngx_array_init(&status->lists, status->pool, NGX_MCP_LIST_KINDS,
-                          sizeof(ngx_http_mcp_status_list_t))
+                          sizeof(ngx_http_mcp_status_row_t))
            != NGX_OK
         || ngx_array_init(&status->leases, status->pool, 4,
-                          sizeof(ngx_http_mcp_status_lease_t))
+                          sizeof(ngx_http_mcp_status_row_t))
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -663,13 +706,13 @@ ngx_http_mcp_status_state(ngx_http_mcp_status_upstream_t *upstream)
 static ngx_int_t
 ngx_http_mcp_status_lists(ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone)
 {
-    uint64_t                     number;
-    ngx_int_t                    rc;
-    ngx_uint_t                   i;
-    ngx_mcp_ref_t                ref;
-    ngx_mcp_audience_t           audience;
-    ngx_mcp_list_info_t          info;
-    ngx_http_mcp_status_list_t  *list;
+    uint64_t                    number, *n;
+    ngx_int_t                   rc;
+    ngx_uint_t                  i;
+    ngx_mcp_ref_t               ref;
+    ngx_mcp_audience_t          audience;
+    ngx_mcp_list_info_t         info;
+    ngx_http_mcp_status_row_t  *list;
 
     number = 0;
 
@@ -692,14 +735,17 @@ ngx_http_mcp_status_lists(ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone)
                 break;
             }
 
-            list[i].failing += (info.failing != 0);
-            list[i].left_out += info.left_out;
+            n = list[i].n;
+
+            n[ngx_http_mcp_list_failing] += (info.failing != 0);
+            n[ngx_http_mcp_list_left_out] += info.left_out;
 
             if (info.filled) {
-                list[i].kept++;
-                list[i].entries += info.entries;
-                list[i].size += info.size;
-                list[i].age = ngx_max(list[i].age, info.age);
+                n[ngx_http_mcp_list_kept]++;
+                n[ngx_http_mcp_list_entries] += info.entries;
+                n[ngx_http_mcp_list_size] += info.size;
+                n[ngx_http_mcp_list_age] = ngx_max(n[ngx_http_mcp_list_age],
+                                                   info.age);
             }
         }
     }
@@ -708,12 +754,12 @@ ngx_http_mcp_status_lists(ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone)
 
 /* the first of those of an endpoint */
 
-static ngx_http_mcp_status_list_t *
+static ngx_http_mcp_status_row_t *
 ngx_http_mcp_status_list(ngx_http_mcp_status_t *status, ngx_str_t *endpoint)
 {
-    u_char                      *name;
-    ngx_uint_t                   i;
-    ngx_http_mcp_status_list_t  *list;
+    u_char                     *name;
+    ngx_uint_t                  i;
+    ngx_http_mcp_status_row_t  *list;
 
     name = ngx_http_mcp_status_clean(status->pool, endpoint);
     if (name == NULL) {
@@ -733,7 +779,7 @@ ngx_http_mcp_status_list(ngx_http_mcp_status_t *status, ngx_str_t *endpoint)
         return NULL;
     }
 
-    ngx_memzero(list, NGX_MCP_LIST_KINDS * sizeof(ngx_http_mcp_status_list_t));
+    ngx_memzero(list, NGX_MCP_LIST_KINDS * sizeof(ngx_http_mcp_status_row_t));
 
     for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
         list[i].endpoint = name;
@@ -748,9 +794,10 @@ static ngx_int_t
 ngx_http_mcp_status_leases(ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone,
     ngx_msec_t silence)
 {
-    ngx_int_t                     rc;
-    ngx_mcp_lease_info_t          info;
-    ngx_http_mcp_status_lease_t  *lease;
+    uint64_t                   *n;
+    ngx_int_t                   rc;
+    ngx_mcp_lease_info_t        info;
+    ngx_http_mcp_status_row_t  *lease;
 
     for ( ;; ) {
         rc = ngx_mcp_lease_info(zone, status->nleases, status->pool, &info);
@@ -771,13 +818,23 @@ ngx_http_mcp_status_leases(ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone,
             return NGX_ERROR;
         }
 
-        lease->info = info;
-        lease->silent = (silence && info.silent > silence);
+        ngx_memzero(lease, sizeof(ngx_http_mcp_status_row_t));
+
         lease->key = ngx_http_mcp_status_clean(status->pool, &info.key);
 
         if (lease->key == NULL) {
             return NGX_ERROR;
         }
+
+        n = lease->n;
+
+        n[ngx_http_mcp_lease_pid] = info.holder;
+        n[ngx_http_mcp_lease_held] = (info.holder != 0);
+        n[ngx_http_mcp_lease_age] = info.held;
+        n[ngx_http_mcp_lease_silence] = info.silent;
+        n[ngx_http_mcp_lease_silent] = (silence && info.silent > silence);
+        n[ngx_http_mcp_lease_fence] = info.fence;
+        n[ngx_http_mcp_lease_taken] = info.consumed;
     }
 }
 
@@ -891,40 +948,29 @@ static ngx_uint_t
 ngx_http_mcp_json_zone(cJSON *root, ngx_http_mcp_status_t *status)
 {
     cJSON               *zone, *bytes;
-    ngx_uint_t           i;
+    ngx_uint_t           i, ok;
     ngx_mcp_zone_use_t  *use;
 
     use = &status->use;
     zone = cJSON_AddObjectToObject(root, "zone");
 
-    if (zone == NULL
-        || !ngx_http_mcp_json_text(zone, "name", status->name)
-        || !ngx_http_mcp_json_number(zone, "size_bytes", status->size)
-        || !ngx_http_mcp_json_number(zone, "blocks", use->blocks)
-        || !ngx_http_mcp_json_number(zone, "blocks_free",
+    ok = ngx_http_mcp_json_text(zone, "name", status->name)
+         && ngx_http_mcp_json_number(zone, "size_bytes", status->size)
+         && ngx_http_mcp_json_number(zone, "blocks", use->blocks)
+         && ngx_http_mcp_json_number(zone, "blocks_free",
                                      use->used[NGX_MCP_USE_FREE])
-        || !ngx_http_mcp_json_number(zone, "block_size_bytes",
+         && ngx_http_mcp_json_number(zone, "block_size_bytes",
                                      use->block_size)
-        || !ngx_http_mcp_json_number(zone, "recoveries", use->recoveries))
-    {
-        return 0;
-    }
+         && ngx_http_mcp_json_number(zone, "recoveries", use->recoveries);
 
     bytes = cJSON_AddObjectToObject(zone, "bytes");
 
-    if (bytes == NULL) {
-        return 0;
+    for (i = 0; ok && i < NGX_MCP_USE_MAX; i++) {
+        ok = ngx_http_mcp_json_number(bytes, ngx_http_mcp_status_uses[i],
+                                      use->used[i] * use->block_size);
     }
 
-    for (i = 0; i < NGX_MCP_USE_MAX; i++) {
-        if (!ngx_http_mcp_json_number(bytes, ngx_http_mcp_status_uses[i],
-                                      use->used[i] * use->block_size))
-        {
-            return 0;
-        }
-    }
-
-    return 1;
+    return ok;
 }
 
 
@@ -972,55 +1018,42 @@ ngx_http_mcp_json_upstream(cJSON *item, void *data)
     ngx_http_mcp_status_upstream_t *upstream = data;
 
     cJSON       *tenants;
-    ngx_uint_t   i, state;
+    ngx_uint_t   i, ok, state;
 
     state = ngx_http_mcp_status_state(upstream);
 
-    if (!ngx_http_mcp_json_text(item, "endpoint", upstream->endpoint)
-        || !ngx_http_mcp_json_text(item, "upstream", upstream->upstream)
-        || !ngx_http_mcp_json_text(item, "state",
-                                   ngx_http_mcp_status_states[state]))
-    {
-        return 0;
-    }
+    ok = ngx_http_mcp_json_text(item, "endpoint", upstream->endpoint)
+         && ngx_http_mcp_json_text(item, "upstream", upstream->upstream)
+         && ngx_http_mcp_json_text(item, "state",
+                                   ngx_http_mcp_status_states[state]);
 
     if (state == ngx_http_mcp_upstream_states) {
-        return 1;
+        return ok;
     }
 
     tenants = cJSON_AddObjectToObject(item, "tenants");
 
-    if (tenants == NULL
-        || !ngx_http_mcp_json_number(item, "age_ms", upstream->ages[state]))
-    {
-        return 0;
+    ok = ok && ngx_http_mcp_json_number(item, "age_ms",
+                                        upstream->ages[state]);
+
+    for (i = 0; ok && i < ngx_http_mcp_upstream_states; i++) {
+        ok = ngx_http_mcp_json_number(tenants, ngx_http_mcp_status_states[i],
+                                      upstream->tenants[i]);
     }
 
-    for (i = 0; i < ngx_http_mcp_upstream_states; i++) {
-        if (!ngx_http_mcp_json_number(tenants, ngx_http_mcp_status_states[i],
-                                      upstream->tenants[i]))
-        {
-            return 0;
-        }
-    }
-
-    return 1;
+    return ok;
 }
 
 
 static ngx_uint_t
 ngx_http_mcp_json_list(cJSON *item, void *data)
 {
-    ngx_http_mcp_status_list_t *list = data;
+    ngx_http_mcp_status_row_t *list = data;
 
     return ngx_http_mcp_json_text(item, "endpoint", list->endpoint)
            && ngx_http_mcp_json_text(item, "list", list->list)
-           && ngx_http_mcp_json_number(item, "audiences", list->kept)
-           && ngx_http_mcp_json_number(item, "failing", list->failing)
-           && ngx_http_mcp_json_number(item, "left_out", list->left_out)
-           && ngx_http_mcp_json_number(item, "entries", list->entries)
-           && ngx_http_mcp_json_number(item, "bytes", list->size)
-           && ngx_http_mcp_json_number(item, "age_ms", list->age);
+           && ngx_http_mcp_json_row(item, ngx_http_mcp_status_lists_columns,
+                                    list->n);
 }
 
 
@@ -1031,40 +1064,28 @@ ngx_http_mcp_json_exchange(cJSON *item, void *data)
 
     char         name[NGX_INT64_LEN + 1];
     cJSON       *buckets;
-    ngx_uint_t   i;
+    ngx_uint_t   i, ok;
 
-    if (!ngx_http_mcp_json_text(item, "endpoint", m->endpoint)
-        || !ngx_http_mcp_json_text(item, "upstream", m->upstream)
-        || !ngx_http_mcp_json_text(item, "method", m->method)
-        || !ngx_http_mcp_json_number(item, "count", m->info.count)
-        || !ngx_http_mcp_json_number(item, "ms", m->info.msec))
-    {
-        return 0;
-    }
+    ok = ngx_http_mcp_json_text(item, "endpoint", m->endpoint)
+         && ngx_http_mcp_json_text(item, "upstream", m->upstream)
+         && ngx_http_mcp_json_text(item, "method", m->method)
+         && ngx_http_mcp_json_number(item, "count", m->info.count)
+         && ngx_http_mcp_json_number(item, "ms", m->info.msec);
 
-    for (i = 0; i < NGX_MCP_METRIC_OUTCOMES; i++) {
-        if (!ngx_http_mcp_json_number(item, ngx_http_mcp_status_outcomes[i],
-                                      m->info.outcomes[i]))
-        {
-            return 0;
-        }
+    for (i = 0; ok && i < NGX_MCP_METRIC_OUTCOMES; i++) {
+        ok = ngx_http_mcp_json_number(item, ngx_http_mcp_status_outcomes[i],
+                                      m->info.outcomes[i]);
     }
 
     buckets = cJSON_AddObjectToObject(item, "within_ms");
 
-    if (buckets == NULL) {
-        return 0;
-    }
-
-    for (i = 0; i < NGX_MCP_METRIC_BUCKETS; i++) {
+    for (i = 0; ok && i < NGX_MCP_METRIC_BUCKETS; i++) {
         *ngx_sprintf((u_char *) name, "%M", ngx_mcp_metric_limits[i]) = '\0';
 
-        if (!ngx_http_mcp_json_number(buckets, name, m->info.buckets[i])) {
-            return 0;
-        }
+        ok = ngx_http_mcp_json_number(buckets, name, m->info.buckets[i]);
     }
 
-    return 1;
+    return ok;
 }
 
 
@@ -1087,16 +1108,33 @@ ngx_http_mcp_json_leases(cJSON *root, ngx_http_mcp_status_t *status)
 static ngx_uint_t
 ngx_http_mcp_json_lease(cJSON *item, void *data)
 {
-    ngx_http_mcp_status_lease_t *lease = data;
+    ngx_http_mcp_status_row_t *lease = data;
 
     return ngx_http_mcp_json_text(item, "key", lease->key)
-           && ngx_http_mcp_json_number(item, "pid", lease->info.holder)
-           && ngx_http_mcp_json_number(item, "age_ms", lease->info.held)
-           && ngx_http_mcp_json_number(item, "silence_ms",
-                                       lease->info.silent)
-           && cJSON_AddBoolToObject(item, "silent", lease->silent) != NULL
-           && ngx_http_mcp_json_number(item, "fence", lease->info.fence)
-           && ngx_http_mcp_json_number(item, "taken", lease->info.consumed);
+           && ngx_http_mcp_json_row(item, ngx_http_mcp_status_leases_columns,
+                                    lease->n);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_json_row(cJSON *item, ngx_http_mcp_status_column_t *column,
+    uint64_t *n)
+{
+    for ( /* void */ ; column->kind; column++, n++) {
+
+        if (column->member == NULL) {
+            continue;
+        }
+
+        if (column->kind[0] == 'b'
+            ? cJSON_AddBoolToObject(item, column->member, *n != 0) == NULL
+            : !ngx_http_mcp_json_number(item, column->member, *n))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 
@@ -1145,23 +1183,23 @@ ngx_http_mcp_status_text(ngx_http_mcp_status_t *status)
     t.pool = status->pool;
     t.last = &t.out;
 
-    ngx_http_mcp_text_family(&t, "info", "gauge", "Version of the module.");
+    ngx_http_mcp_text_family(&t, "info", NULL, "Version of the module.");
     ngx_http_mcp_text_sample(&t, "info");
     ngx_http_mcp_text_label(&t, "version", NGX_MCP_MODULE_VERSION);
     ngx_http_mcp_text_number(&t, 1);
 
     t.zone = status->name;
 
-    ngx_http_mcp_text_family(&t, "workers", "gauge",
-                             "Workers that use the zone, also exiting ones.");
-    ngx_http_mcp_text_sample(&t, "workers");
-    ngx_http_mcp_text_number(&t, (int64_t) status->use.workers);
+    ngx_http_mcp_text_one(&t, "workers",
+                          "Workers that use the zone, also exiting ones.",
+                          status->use.workers);
 
     ngx_http_mcp_text_zone(&t, status);
     ngx_http_mcp_text_counters(&t, status);
     ngx_http_mcp_text_exchanges(&t, status);
     ngx_http_mcp_text_upstreams(&t, status);
-    ngx_http_mcp_text_lists(&t, status);
+    ngx_http_mcp_text_rows(&t, &status->lists,
+                           ngx_http_mcp_status_lists_columns);
     ngx_http_mcp_text_leases(&t, status);
 
     return t.failed ? NULL : t.out;
@@ -1176,22 +1214,15 @@ ngx_http_mcp_text_zone(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
 
     use = &status->use;
 
-    ngx_http_mcp_text_family(t, "zone_size_bytes", "gauge",
-                             "Size of the zone in bytes.");
-    ngx_http_mcp_text_sample(t, "zone_size_bytes");
-    ngx_http_mcp_text_number(t, (int64_t) status->size);
+    ngx_http_mcp_text_one(t, "zone_size_bytes", "Size of the zone in bytes.",
+                          status->size);
+    ngx_http_mcp_text_one(t, "zone_blocks", "Number of blocks in the zone.",
+                          use->blocks);
+    ngx_http_mcp_text_one(t, "zone_blocks_free",
+                          "Number of free blocks in the zone.",
+                          use->used[NGX_MCP_USE_FREE]);
 
-    ngx_http_mcp_text_family(t, "zone_blocks", "gauge",
-                             "Number of blocks in the zone.");
-    ngx_http_mcp_text_sample(t, "zone_blocks");
-    ngx_http_mcp_text_number(t, (int64_t) use->blocks);
-
-    ngx_http_mcp_text_family(t, "zone_blocks_free", "gauge",
-                             "Number of free blocks in the zone.");
-    ngx_http_mcp_text_sample(t, "zone_blocks_free");
-    ngx_http_mcp_text_number(t, (int64_t) use->used[NGX_MCP_USE_FREE]);
-
-    ngx_http_mcp_text_family(t, "zone_bytes", "gauge",
+    ngx_http_mcp_text_family(t, "zone_bytes", NULL,
                              "Bytes of the zone's blocks, by use.");
 
     for (i = 0; i < NGX_MCP_USE_MAX; i++) {
@@ -1201,10 +1232,9 @@ ngx_http_mcp_text_zone(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
                                                * use->block_size));
     }
 
-    ngx_http_mcp_text_family(t, "zone_recoveries_total", "counter",
-                             "Repairs of the zone after a worker died.");
-    ngx_http_mcp_text_sample(t, "zone_recoveries_total");
-    ngx_http_mcp_text_number(t, (int64_t) use->recoveries);
+    ngx_http_mcp_text_one(t, "zone_recoveries_total",
+                          "Repairs of the zone after a worker died.",
+                          use->recoveries);
 }
 
 
@@ -1214,36 +1244,30 @@ ngx_http_mcp_text_counters(ngx_http_mcp_text_t *t,
 {
     char                    name[64];
     u_char                 *p;
-    ngx_uint_t              i, j, counter;
+    ngx_uint_t              i, j;
     ngx_http_mcp_number_t  *n;
 
     for (i = 0; i < NGX_MCP_COUNTER_MAX; i++) {
         n = &ngx_http_mcp_status_counters[i];
-        counter = (n->kind[0] == 'c');
 
         p = ngx_snprintf((u_char *) name, sizeof(name) - 1, "%s_%s",
                          n->group, n->family);
         *p = '\0';
 
-        if (i == 0 || !ngx_http_mcp_status_same(n - 1, n)) {
-
-            for (j = 0; ngx_http_mcp_text_helps[j].name; j++) {
-                if (ngx_strcmp(ngx_http_mcp_text_helps[j].name, name) == 0) {
-                    break;
-                }
+        for (j = 0; ngx_http_mcp_text_helps[j].name; j++) {
+            if (ngx_strcmp(ngx_http_mcp_text_helps[j].name, name) == 0) {
+                break;
             }
+        }
 
-            *ngx_snprintf(p, sizeof(name) - 1 - (p - (u_char *) name), "%s",
-                          counter ? "_total" : "") = '\0';
+        *ngx_snprintf(p, sizeof(name) - 1 - (p - (u_char *) name), "%s",
+                      n->kind[0] == 'c' ? "_total" : "") = '\0';
 
-            ngx_http_mcp_text_family(t, name, counter ? "counter" : "gauge",
+        if (i == 0 || !ngx_http_mcp_status_same(n - 1, n)) {
+            ngx_http_mcp_text_family(t, name, NULL,
                                      ngx_http_mcp_text_helps[j].help
                                      ? ngx_http_mcp_text_helps[j].help
                                      : n->family);
-
-        } else {
-            *ngx_snprintf(p, sizeof(name) - 1 - (p - (u_char *) name), "%s",
-                          counter ? "_total" : "") = '\0';
         }
 
         ngx_http_mcp_text_sample(t, name);
@@ -1271,16 +1295,13 @@ ngx_http_mcp_text_exchanges(ngx_http_mcp_text_t *t,
         return;
     }
 
-    ngx_http_mcp_text_family(t, "exchanges_total", "counter",
+    ngx_http_mcp_text_family(t, "exchanges_total", NULL,
                              "Exchanges with upstreams ended, by method and "
                              "outcome.");
 
     for (i = 0; i < status->metrics.nelts; i++) {
         for (j = 0; j < NGX_MCP_METRIC_OUTCOMES; j++) {
-            ngx_http_mcp_text_sample(t, "exchanges_total");
-            ngx_http_mcp_text_label(t, "endpoint", m[i].endpoint);
-            ngx_http_mcp_text_label(t, "upstream", m[i].upstream);
-            ngx_http_mcp_text_label(t, "method", m[i].method);
+            ngx_http_mcp_text_exchange(t, "exchanges_total", &m[i]);
             ngx_http_mcp_text_label(t, "outcome",
                                     ngx_http_mcp_status_outcomes[j]);
             ngx_http_mcp_text_number(t, (int64_t) m[i].info.outcomes[j]);
@@ -1293,10 +1314,8 @@ ngx_http_mcp_text_exchanges(ngx_http_mcp_text_t *t,
     for (i = 0; i < status->metrics.nelts; i++) {
 
         for (j = 0; j <= NGX_MCP_METRIC_BUCKETS; j++) {
-            ngx_http_mcp_text_sample(t, "exchange_duration_seconds_bucket");
-            ngx_http_mcp_text_label(t, "endpoint", m[i].endpoint);
-            ngx_http_mcp_text_label(t, "upstream", m[i].upstream);
-            ngx_http_mcp_text_label(t, "method", m[i].method);
+            ngx_http_mcp_text_exchange(t, "exchange_duration_seconds_bucket",
+                                       &m[i]);
 
             if (j == NGX_MCP_METRIC_BUCKETS) {
                 ngx_http_mcp_text_label(t, "le", "+Inf");
@@ -1311,16 +1330,11 @@ ngx_http_mcp_text_exchanges(ngx_http_mcp_text_t *t,
             ngx_http_mcp_text_number(t, (int64_t) m[i].info.buckets[j]);
         }
 
-        ngx_http_mcp_text_sample(t, "exchange_duration_seconds_sum");
-        ngx_http_mcp_text_label(t, "endpoint", m[i].endpoint);
-        ngx_http_mcp_text_label(t, "upstream", m[i].upstream);
-        ngx_http_mcp_text_label(t, "method", m[i].method);
+        ngx_http_mcp_text_exchange(t, "exchange_duration_seconds_sum", &m[i]);
         ngx_http_mcp_text_seconds(t, m[i].info.msec);
 
-        ngx_http_mcp_text_sample(t, "exchange_duration_seconds_count");
-        ngx_http_mcp_text_label(t, "endpoint", m[i].endpoint);
-        ngx_http_mcp_text_label(t, "upstream", m[i].upstream);
-        ngx_http_mcp_text_label(t, "method", m[i].method);
+        ngx_http_mcp_text_exchange(t, "exchange_duration_seconds_count",
+                                   &m[i]);
         ngx_http_mcp_text_number(t, (int64_t) m[i].info.count);
     }
 }
@@ -1339,7 +1353,7 @@ ngx_http_mcp_text_upstreams(ngx_http_mcp_text_t *t,
 
     upstream = status->upstreams.elts;
 
-    ngx_http_mcp_text_family(t, "upstream_tenants", "gauge",
+    ngx_http_mcp_text_family(t, "upstream_tenants", NULL,
                              "Tenants for which an upstream is in a state.");
 
     for (i = 0; i < status->upstreams.nelts; i++) {
@@ -1353,7 +1367,7 @@ ngx_http_mcp_text_upstreams(ngx_http_mcp_text_t *t,
         }
     }
 
-    ngx_http_mcp_text_family(t, "upstream_state_seconds", "gauge",
+    ngx_http_mcp_text_family(t, "upstream_state_seconds", NULL,
                              "How long an upstream has been in its state.");
 
     for (i = 0; i < status->upstreams.nelts; i++) {
@@ -1372,66 +1386,41 @@ ngx_http_mcp_text_upstreams(ngx_http_mcp_text_t *t,
 }
 
 
+/* a family for each column, with a sample of each row */
+
 static void
-ngx_http_mcp_text_lists(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
+ngx_http_mcp_text_rows(ngx_http_mcp_text_t *t, ngx_array_t *rows,
+    ngx_http_mcp_status_column_t *column)
 {
-    ngx_uint_t                   i, j;
-    ngx_http_mcp_status_list_t  *list;
+    ngx_uint_t                  i, j;
+    ngx_http_mcp_status_row_t  *row;
 
-    static struct {
-        char                    *name;
-        char                    *help;
-    } families[] = {
-        { "lists_kept", "Audiences with a cached list." },
-        { "lists_failing", "Audiences whose list cannot be fetched now." },
-        { "lists_left_out", "Lists of upstreams that were never fetched and "
-                            "are missing in what is served." },
-        { "lists_entries", "Entries of the cached lists." },
-        { "lists_bytes", "Size of the cached lists in bytes." },
-        { "lists_age_seconds", "Age of the oldest cached list." }
-    };
+    row = rows->elts;
 
-    list = status->lists.elts;
+    for (j = 0; rows->nelts && column[j].kind; j++) {
 
-    if (status->lists.nelts == 0) {
-        return;
-    }
+        if (column[j].family == NULL) {
+            continue;
+        }
 
-    for (j = 0; j < sizeof(families) / sizeof(families[0]); j++) {
+        ngx_http_mcp_text_family(t, column[j].family, NULL, column[j].help);
 
-        ngx_http_mcp_text_family(t, families[j].name, "gauge",
-                                 families[j].help);
+        for (i = 0; i < rows->nelts; i++) {
+            ngx_http_mcp_text_sample(t, column[j].family);
 
-        for (i = 0; i < status->lists.nelts; i++) {
-            ngx_http_mcp_text_sample(t, families[j].name);
-            ngx_http_mcp_text_label(t, "endpoint", list[i].endpoint);
-            ngx_http_mcp_text_label(t, "list", list[i].list);
+            if (row[i].key) {
+                ngx_http_mcp_text_label(t, "key", row[i].key);
 
-            switch (j) {
+            } else {
+                ngx_http_mcp_text_label(t, "endpoint", row[i].endpoint);
+                ngx_http_mcp_text_label(t, "list", row[i].list);
+            }
 
-            case 0:
-                ngx_http_mcp_text_number(t, (int64_t) list[i].kept);
-                break;
+            if (column[j].kind[0] == 't') {
+                ngx_http_mcp_text_seconds(t, row[i].n[j]);
 
-            case 1:
-                ngx_http_mcp_text_number(t, (int64_t) list[i].failing);
-                break;
-
-            case 2:
-                ngx_http_mcp_text_number(t, (int64_t) list[i].left_out);
-                break;
-
-            case 3:
-                ngx_http_mcp_text_number(t, (int64_t) list[i].entries);
-                break;
-
-            case 4:
-                ngx_http_mcp_text_number(t, (int64_t) list[i].size);
-                break;
-
-            default:
-                ngx_http_mcp_text_seconds(t, list[i].age);
-                break;
+            } else {
+                ngx_http_mcp_text_number(t, (int64_t) row[i].n[j]);
             }
         }
     }
@@ -1441,25 +1430,7 @@ ngx_http_mcp_text_lists(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
 static void
 ngx_http_mcp_text_leases(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
 {
-    ngx_uint_t                    i, j;
-    ngx_http_mcp_status_lease_t  *lease;
-
-    static struct {
-        char                     *name;
-        char                     *kind;
-        char                     *help;
-    } families[] = {
-        { "lease_held", "gauge", "Whether a worker holds the lease." },
-        { "lease_age_seconds", "gauge", "Time since the worker took the "
-                                        "lease." },
-        { "lease_silence_seconds", "gauge",
-          "Time since the last data of the lease arrived." },
-        { "lease_silent", "gauge",
-          "Whether no data arrived for three heartbeats." },
-        { "lease_taken_total", "counter", "Events read under the lease." }
-    };
-
-    ngx_http_mcp_text_family(t, "leases", "gauge",
+    ngx_http_mcp_text_family(t, "leases", NULL,
                              "Leases (feeds, shared upstream sessions, "
                              "fetches of lists), by state.");
 
@@ -1471,52 +1442,44 @@ ngx_http_mcp_text_leases(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
     ngx_http_mcp_text_label(t, "state", "free");
     ngx_http_mcp_text_number(t, (int64_t) (status->nleases - status->held));
 
-    lease = status->leases.elts;
-
-    if (status->leases.nelts == 0) {
-        return;
-    }
-
-    for (j = 0; j < sizeof(families) / sizeof(families[0]); j++) {
-
-        ngx_http_mcp_text_family(t, families[j].name, families[j].kind,
-                                 families[j].help);
-
-        for (i = 0; i < status->leases.nelts; i++) {
-            ngx_http_mcp_text_sample(t, families[j].name);
-            ngx_http_mcp_text_label(t, "key", lease[i].key);
-
-            switch (j) {
-
-            case 0:
-                ngx_http_mcp_text_number(t, lease[i].info.holder ? 1 : 0);
-                break;
-
-            case 1:
-                ngx_http_mcp_text_seconds(t, lease[i].info.held);
-                break;
-
-            case 2:
-                ngx_http_mcp_text_seconds(t, lease[i].info.silent);
-                break;
-
-            case 3:
-                ngx_http_mcp_text_number(t, (int64_t) lease[i].silent);
-                break;
-
-            default:
-                ngx_http_mcp_text_number(t, (int64_t) lease[i].info.consumed);
-                break;
-            }
-        }
-    }
+    ngx_http_mcp_text_rows(t, &status->leases,
+                           ngx_http_mcp_status_leases_columns);
 }
 
+
+static void
+ngx_http_mcp_text_exchange(ngx_http_mcp_text_t *t, const char *name,
+    ngx_http_mcp_status_metric_t *m)
+{
+    ngx_http_mcp_text_sample(t, name);
+    ngx_http_mcp_text_label(t, "endpoint", m->endpoint);
+    ngx_http_mcp_text_label(t, "upstream", m->upstream);
+    ngx_http_mcp_text_label(t, "method", m->method);
+}
+
+
+/* a family with one sample */
+
+static void
+ngx_http_mcp_text_one(ngx_http_mcp_text_t *t, const char *name,
+    const char *help, uint64_t n)
+{
+    ngx_http_mcp_text_family(t, name, NULL, help);
+    ngx_http_mcp_text_sample(t, name);
+    ngx_http_mcp_text_number(t, (int64_t) n);
+}
+
+
+/* kind NULL: a counter if the name ends in "_total", else a gauge */
 
 static void
 ngx_http_mcp_text_family(ngx_http_mcp_text_t *t, const char *name,
     const char *kind, const char *help)
 {
+    if (kind == NULL) {
+        kind = ngx_strstr(name, "_total") ? "counter" : "gauge";
+    }
+
     ngx_http_mcp_text_puts(t, "# HELP nginx_mcp_");
     ngx_http_mcp_text_puts(t, name);
     ngx_http_mcp_text_puts(t, " ");
