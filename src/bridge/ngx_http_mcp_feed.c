@@ -11,8 +11,8 @@
 #define NGX_HTTP_MCP_FEED_TENANTS  2
 
 /* ms; the least time between two notes that one read elsewhere is wanted */
-#define NGX_HTTP_MCP_FEED_POKE   5000
-#define NGX_HTTP_MCP_FEED_POKES  64
+#define NGX_HTTP_MCP_FEED_SIGNAL   5000
+#define NGX_HTTP_MCP_FEED_SIGNALS  64
 
 /* ms; a limit is not logged more often */
 #define NGX_HTTP_MCP_FEED_LOG    60000
@@ -43,7 +43,7 @@ typedef struct {
     uint32_t                  hash;
     ngx_msec_t                time;
     ngx_uint_t                connected;
-} ngx_http_mcp_feed_poke_t;
+} ngx_http_mcp_feed_signal_t;
 
 
 /* a feed that somebody waits for */
@@ -74,8 +74,8 @@ typedef struct {
 
 static void ngx_http_mcp_feed_tenants(ngx_http_mcp_feed_request_t *req);
 static const char *ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req);
-static ngx_uint_t ngx_http_mcp_feed_poke(ngx_http_mcp_feed_request_t *req,
-    ngx_http_mcp_feed_poke_t *poke, uint32_t hash);
+static ngx_uint_t ngx_http_mcp_feed_signal(ngx_http_mcp_feed_request_t *req,
+    ngx_http_mcp_feed_signal_t *signal, uint32_t hash);
 static const char *ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req);
 static ngx_uint_t ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req);
 static void ngx_http_mcp_feed_ready(void *data);
@@ -85,7 +85,7 @@ static ngx_http_mcp_reader_t *ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone,
 static ngx_http_mcp_feed_t *ngx_http_mcp_feed_find(ngx_mcp_zone_t *zone,
     ngx_str_t *parts, ngx_http_mcp_bridge_t **b);
 static ngx_int_t ngx_http_mcp_feed_held(ngx_http_mcp_reader_t *reader);
-static void ngx_http_mcp_feed_poked(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_feed_signaled(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader);
 static ngx_uint_t ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs);
 static ngx_int_t ngx_http_mcp_feed_attempt(ngx_http_mcp_reader_t *reader,
@@ -119,7 +119,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
     ngx_string("feed"),
     ngx_http_mcp_feed_create,
     ngx_http_mcp_feed_held,
-    ngx_http_mcp_feed_poked,
+    ngx_http_mcp_feed_signaled,
     ngx_http_mcp_feed_tick,
     NULL,                                  /* replaced */
     NULL,                                  /* wanted */
@@ -151,8 +151,8 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
     ngx_http_mcp_feed_request_t   req;
 
     zone->ctx[NGX_MCP_CTX_FEEDS] = ngx_pcalloc(ngx_cycle->pool,
-                                       NGX_HTTP_MCP_FEED_POKES
-                                       * sizeof(ngx_http_mcp_feed_poke_t));
+                                       NGX_HTTP_MCP_FEED_SIGNALS
+                                       * sizeof(ngx_http_mcp_feed_signal_t));
 
     if (zone->ctx[NGX_MCP_CTX_FEEDS] == NULL) {
         return NGX_ERROR;
@@ -283,12 +283,12 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 static const char *
 ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
 {
-    uint32_t                   hash;
-    ngx_str_t                 *parts[5];
-    const char                *why;
-    ngx_http_mcp_feed_t       *feed;
-    ngx_http_mcp_reader_t     *reader;
-    ngx_http_mcp_feed_poke_t  *poke;
+    uint32_t                     hash;
+    ngx_str_t                   *parts[5];
+    const char                  *why;
+    ngx_http_mcp_feed_t         *feed;
+    ngx_http_mcp_reader_t       *reader;
+    ngx_http_mcp_feed_signal_t  *signal;
 
     feed = req->feed;
 
@@ -309,7 +309,7 @@ ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
     reader = ngx_http_mcp_reader_find(req->bridge->zone, &req->key);
 
     if (reader) {
-        ngx_http_mcp_feed_poked(reader);
+        ngx_http_mcp_feed_signaled(reader);
 
         if (!reader->up) {
             (void) ngx_http_mcp_feed_add_wait(req);
@@ -319,17 +319,17 @@ ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
     }
 
     hash = ngx_crc32_short(req->key.data, req->key.len);
-    poke = req->bridge->zone->ctx[NGX_MCP_CTX_FEEDS];
-    poke += hash % NGX_HTTP_MCP_FEED_POKES;
+    signal = req->bridge->zone->ctx[NGX_MCP_CTX_FEEDS];
+    signal += hash % NGX_HTTP_MCP_FEED_SIGNALS;
 
-    if (feed->demand && ngx_http_mcp_feed_poke(req, poke, hash)) {
+    if (feed->demand && ngx_http_mcp_feed_signal(req, signal, hash)) {
         return NULL;
     }
 
     why = ngx_http_mcp_feed_open(req);
 
     if (why && feed->demand) {
-        poke->hash = 0;
+        signal->hash = 0;
     }
 
     return why;
@@ -339,23 +339,23 @@ ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
 /* whether another worker reads it, which learns that it is wanted */
 
 static ngx_uint_t
-ngx_http_mcp_feed_poke(ngx_http_mcp_feed_request_t *req,
-    ngx_http_mcp_feed_poke_t *poke, uint32_t hash)
+ngx_http_mcp_feed_signal(ngx_http_mcp_feed_request_t *req,
+    ngx_http_mcp_feed_signal_t *signal, uint32_t hash)
 {
-    if (poke->hash != hash
-        || ngx_current_msec - poke->time >= NGX_HTTP_MCP_FEED_POKE)
+    if (signal->hash != hash
+        || ngx_current_msec - signal->time >= NGX_HTTP_MCP_FEED_SIGNAL)
     {
-        poke->hash = hash;
-        poke->time = ngx_current_msec;
-        poke->connected = 0;
+        signal->hash = hash;
+        signal->time = ngx_current_msec;
+        signal->connected = 0;
 
         if (ngx_mcp_lease_signal(req->bridge->zone, &req->key) != NGX_OK) {
             return 0;
         }
     }
 
-    if (!poke->connected) {
-        poke->connected = ngx_http_mcp_feed_add_wait(req);
+    if (!signal->connected) {
+        signal->connected = ngx_http_mcp_feed_add_wait(req);
     }
 
     return 1;
@@ -687,7 +687,7 @@ ngx_http_mcp_feed_held(ngx_http_mcp_reader_t *reader)
 
 
 static void
-ngx_http_mcp_feed_poked(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_feed_signaled(ngx_http_mcp_reader_t *reader)
 {
     ngx_http_mcp_feed_stream_t  *fs;
 

@@ -38,7 +38,7 @@ struct ngx_http_mcp_list_refresh_s {
 
 
 static void ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us);
-static void ngx_http_mcp_list_refresh_poked(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_list_refresh_signaled(ngx_http_mcp_shared_t *us);
 static ngx_int_t ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us,
     ngx_uint_t kinds);
 static void ngx_http_mcp_list_refresh_replaced(ngx_http_mcp_shared_t *us);
@@ -69,7 +69,7 @@ static void ngx_http_mcp_list_refresh_notify(ngx_mcp_zone_t *zone,
 
 static ngx_http_mcp_shared_handlers_t  ngx_http_mcp_list_refresh_handlers = {
     ngx_http_mcp_list_refresh_held,
-    ngx_http_mcp_list_refresh_poked,
+    ngx_http_mcp_list_refresh_signaled,
     ngx_http_mcp_list_refresh_changed,
     ngx_http_mcp_list_refresh_replaced,
     ngx_http_mcp_list_refresh_lost
@@ -168,7 +168,7 @@ ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us)
 
 
 static void
-ngx_http_mcp_list_refresh_poked(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_list_refresh_signaled(ngx_http_mcp_shared_t *us)
 {
     if (us->lists) {
         ngx_http_mcp_list_refresh_work(us->lists);

@@ -58,7 +58,7 @@ static ngx_http_mcp_reader_t *ngx_http_mcp_shared_create(ngx_mcp_zone_t *zone,
 static ngx_http_mcp_upstream_t *ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone,
     ngx_str_t *parts, ngx_http_mcp_bridge_t **bridge);
 static ngx_int_t ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader);
-static void ngx_http_mcp_shared_poked(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_shared_signaled(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_listens(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us);
@@ -136,7 +136,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
     ngx_string("own"),
     ngx_http_mcp_shared_create,
     ngx_http_mcp_shared_held,
-    ngx_http_mcp_shared_poked,
+    ngx_http_mcp_shared_signaled,
     ngx_http_mcp_shared_tick,
     ngx_http_mcp_shared_replaced,
     ngx_http_mcp_shared_wanted,
@@ -384,7 +384,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
 
 
 static void
-ngx_http_mcp_shared_poked(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_shared_signaled(ngx_http_mcp_reader_t *reader)
 {
     ngx_http_mcp_shared_t  *us;
 
@@ -397,7 +397,7 @@ ngx_http_mcp_shared_poked(ngx_http_mcp_reader_t *reader)
     ngx_http_mcp_shared_post(us);
 
     if (ngx_http_mcp_shared_handlers) {
-        ngx_http_mcp_shared_handlers->poked(us);
+        ngx_http_mcp_shared_handlers->signaled(us);
     }
 }
 

@@ -104,7 +104,7 @@ typedef struct {
     void                     (*held)(ngx_http_mcp_shared_t *us);
 
     /* somebody wanted it again (ngx_http_mcp_shared_ensure()) */
-    void                     (*poked)(ngx_http_mcp_shared_t *us);
+    void                     (*signaled)(ngx_http_mcp_shared_t *us);
 
     /*
      * The upstream said that lists of these kinds (NGX_MCP_LIST_BIT) changed;

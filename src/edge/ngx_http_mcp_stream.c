@@ -63,7 +63,7 @@ static u_char *ngx_http_mcp_stream_frame(ngx_http_mcp_stream_t *s, u_char *p,
     ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_stream_text(ngx_http_mcp_stream_t *s,
     ngx_str_t *text);
-static ngx_int_t ngx_http_mcp_stream_farewell(ngx_http_mcp_stream_t *s);
+static ngx_int_t ngx_http_mcp_stream_send_end(ngx_http_mcp_stream_t *s);
 static void ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s);
 static void ngx_http_mcp_stream_turn_handler(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams,
@@ -330,7 +330,7 @@ ngx_http_mcp_stream_text(ngx_http_mcp_stream_t *s, ngx_str_t *text)
 /* tells the client that the server ends the stream, and when to come again */
 
 static ngx_int_t
-ngx_http_mcp_stream_farewell(ngx_http_mcp_stream_t *s)
+ngx_http_mcp_stream_send_end(ngx_http_mcp_stream_t *s)
 {
     u_char      *p, *last;
     ngx_str_t    text;
@@ -384,7 +384,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
     case NGX_DECLINED:
         /* or another stream carries its channel, as the zone says */
 
-        if (s->listen.len && ngx_http_mcp_stream_farewell(s) != NGX_OK) {
+        if (s->listen.len && ngx_http_mcp_stream_send_end(s) != NGX_OK) {
             ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
             return;
         }
@@ -1385,7 +1385,7 @@ ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
         return;
     }
 
-    if (ngx_http_mcp_stream_farewell(s) != NGX_OK) {
+    if (ngx_http_mcp_stream_send_end(s) != NGX_OK) {
         ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
         return;
     }

@@ -4,11 +4,11 @@
 
 /* the lowest bit of a noted text: the reader that read it */
 
-#define NGX_MCP_TWICE_BEFORE  0
-#define NGX_MCP_TWICE_HOLDER  1
+#define NGX_MCP_OVERLAP_PREVIOUS  0
+#define NGX_MCP_OVERLAP_HOLDER    1
 
 /* one reader may read before the other one is connected, ms */
-#define NGX_MCP_TWICE_EARLY   2000
+#define NGX_MCP_OVERLAP_EARLY     2000
 
 
 static ngx_uint_t ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone,
@@ -137,16 +137,17 @@ ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         return 0;
     }
 
-    side = (r == &l->holder) ? NGX_MCP_TWICE_HOLDER : NGX_MCP_TWICE_BEFORE;
+    side = (r == &l->holder) ? NGX_MCP_OVERLAP_HOLDER
+                             : NGX_MCP_OVERLAP_PREVIOUS;
 
-    if (side == NGX_MCP_TWICE_BEFORE && l->earlier
+    if (side == NGX_MCP_OVERLAP_PREVIOUS && l->earlier
         && ngx_current_msec < r->claimed + NGX_MCP_LEASE_MATCH_TIME)
     {
         /* this reader was the holder in the overlap before this one */
 
         key = ngx_mcp_overlap_key(zone, l, hash, l->earlier);
 
-        if (ngx_mcp_overlap_find_locked(zone, key | NGX_MCP_TWICE_BEFORE,
+        if (ngx_mcp_overlap_find_locked(zone, key | NGX_MCP_OVERLAP_PREVIOUS,
                                         r->claimed))
         {
             return 1;
@@ -205,7 +206,7 @@ ngx_mcp_overlap_find_locked(ngx_mcp_zone_t *zone, uint64_t text,
         overlaps = &zone->root->overlaps[n];
 
         if (overlaps->text == text
-            && overlaps->when + NGX_MCP_TWICE_EARLY >= joined)
+            && overlaps->when + NGX_MCP_OVERLAP_EARLY >= joined)
         {
             ngx_mcp_touch(zone, overlaps);
             overlaps->text = 0;

@@ -2,7 +2,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-#define NGX_MCP_FAREWELL_SIZE  2048
+#define NGX_MCP_PENDING_DELETE_BUF  2048
 
 
 static void ngx_mcp_pending_delete_drop_locked(ngx_mcp_zone_t *zone,
@@ -100,7 +100,7 @@ ngx_int_t
 ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone)
 {
     size_t                          len;
-    u_char                         *p, *heap, buf[NGX_MCP_FAREWELL_SIZE];
+    u_char                         *p, *heap, buf[NGX_MCP_PENDING_DELETE_BUF];
     u_char                          text[NGX_MCP_UUID_LEN];
     uint32_t                        n;
     ngx_str_t                       endpoint, tenant, upstream, id, session;
@@ -132,7 +132,7 @@ ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone)
     len = us->rec.len + g->rec.len;
     p = buf;
 
-    if (len > NGX_MCP_FAREWELL_SIZE) {
+    if (len > NGX_MCP_PENDING_DELETE_BUF) {
         heap = ngx_alloc(len, zone->log);
         p = heap;
     }

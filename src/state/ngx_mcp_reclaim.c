@@ -59,7 +59,7 @@ static ngx_mcp_full_e ngx_mcp_room_refused(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
 static ngx_uint_t ngx_mcp_room_spare(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
-static ngx_uint_t ngx_mcp_room_modest(ngx_mcp_zone_t *zone,
+static ngx_uint_t ngx_mcp_room_below_share(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
 static ngx_int_t ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_account_sh_t *a);
@@ -427,7 +427,7 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
             continue;
         }
 
-        if (ngx_mcp_room_modest(zone, req)) {
+        if (ngx_mcp_room_below_share(zone, req)) {
 
             if (orphans) {
                 orphans = 0;
@@ -655,7 +655,7 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
  */
 
 static ngx_uint_t
-ngx_mcp_room_modest(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
+ngx_mcp_room_below_share(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 {
     uint32_t            left, used;
     ngx_mcp_zone_sh_t  *sh;

@@ -24,7 +24,7 @@ static void ngx_mcp_zone_died(ngx_mcp_zone_t *zone, ngx_pid_t pid,
 
 
 /* DELETEs in one turn */
-#define NGX_MCP_ZONE_FAREWELLS  64
+#define NGX_MCP_ZONE_DELETES  64
 
 
 #define NGX_MCP_RECORD_HEAD(name, type, use)  sizeof(type),
@@ -138,7 +138,7 @@ ngx_mcp_zone_broken(ngx_mcp_zone_t *zone)
 {
     ngx_log_error(NGX_LOG_ALERT, zone->log, 0,
                   "mcp zone \"%V\" is emptied, as the update of a process "
-                  "that died can not be undone, %ui sessions end",
+                  "that died cannot be undone, %ui sessions end",
                   &zone->name, ngx_mcp_zone_sessions(zone->sh));
 }
 
@@ -210,7 +210,7 @@ ngx_mcp_zone_rung(ngx_mcp_zone_t *zone, ngx_uint_t bits, uint64_t keys)
         return NGX_OK;
     }
 
-    for (i = 0; i < NGX_MCP_ZONE_FAREWELLS; i++) {
+    for (i = 0; i < NGX_MCP_ZONE_DELETES; i++) {
         if (ngx_mcp_pending_delete_send(zone) != NGX_OK) {
             return NGX_OK;
         }
@@ -253,7 +253,7 @@ ngx_mcp_zone_sweep(ngx_mcp_zone_t *zone)
 
     ngx_mcp_zone_unlock(zone);
 
-    for (i = 0; i < NGX_MCP_ZONE_FAREWELLS; i++) {
+    for (i = 0; i < NGX_MCP_ZONE_DELETES; i++) {
         if (ngx_mcp_pending_delete_send(zone) != NGX_OK) {
             return rc;
         }

@@ -351,7 +351,7 @@ void
 ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     ngx_mcp_counter_e counter)
 {
-    uint32_t               n, heir, *active_stream;
+    uint32_t               n, next, *active_stream;
     ngx_uint_t             ends;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_stream_sh_t   *other;
@@ -379,10 +379,10 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     }
 
     if (active_stream && *active_stream == n) {
-        heir = st->task.rec.links.next;
+        next = st->task.rec.links.next;
 
-        while (heir) {
-            other = ngx_mcp_block(zone, heir);
+        while (next) {
+            other = ngx_mcp_block(zone, next);
 
             if (other->channel == st->channel
                 && !(other->task.rec.flags & NGX_MCP_STREAM_CLOSING))
@@ -391,11 +391,11 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
                 break;
             }
 
-            heir = other->task.rec.links.next;
+            next = other->task.rec.links.next;
         }
 
         ngx_mcp_touch(zone, active_stream);
-        *active_stream = heir;
+        *active_stream = next;
     }
 
     ngx_mcp_wake_cancel_locked(zone, &st->task);

@@ -42,7 +42,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
     ngx_null_string,
     NULL,                                  /* create */
     NULL,                                  /* held */
-    NULL,                                  /* poked */
+    NULL,                                  /* signaled */
     NULL,                                  /* tick */
     NULL,                                  /* replaced */
     ngx_http_mcp_listener_wanted,

@@ -38,7 +38,7 @@ static void ngx_http_mcp_reader_replaced(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_replace_handler(ngx_event_t *ev);
 static void ngx_http_mcp_reader_overlap_end(ngx_event_t *ev);
 static void ngx_http_mcp_reader_replace_failed(ngx_http_mcp_reader_t *reader);
-static ngx_uint_t ngx_http_mcp_reader_twice(ngx_http_mcp_reader_t *reader,
+static ngx_uint_t ngx_http_mcp_reader_repeated(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_reader_aside(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq);
@@ -92,7 +92,7 @@ ngx_http_mcp_reader_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
     }
 
     if (reader && (why & NGX_MCP_LEASE_SIGNALED)) {
-        reader->kind->poked(reader);
+        reader->kind->signaled(reader);
     }
 
     if (why & NGX_MCP_LEASE_SETTLED) {
@@ -452,10 +452,10 @@ ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
         return;
     }
 
-    if (reader->twice == NULL) {
-        reader->twice = ngx_palloc(reader->pool, NGX_HTTP_MCP_READER_TWICE
-                                         * sizeof(ngx_http_mcp_reader_twice_t));
-        if (reader->twice == NULL) {
+    if (reader->repeats == NULL) {
+        reader->repeats = ngx_palloc(reader->pool, NGX_HTTP_MCP_READER_REPEATS
+                                        * sizeof(ngx_http_mcp_reader_repeat_t));
+        if (reader->repeats == NULL) {
             ngx_http_mcp_reader_replace_failed(reader);
             return;
         }
@@ -468,7 +468,7 @@ ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
         ngx_http_mcp_reader_leave(&reader->old);
     }
 
-    reader->ntwice = 0;
+    reader->nrepeats = 0;
 
     if (ngx_http_mcp_reader_attempt(reader, &reader->next) != NGX_OK) {
         ngx_http_mcp_reader_replace_failed(reader);
@@ -481,7 +481,7 @@ ngx_http_mcp_reader_replace_failed(ngx_http_mcp_reader_t *reader)
 {
     ngx_http_mcp_reader_leave(&reader->next);
 
-    reader->ntwice = 0;
+    reader->nrepeats = 0;
 
     ngx_add_timer(&reader->replace,
                   ngx_http_mcp_backoff_next(&reader->replacing));
@@ -518,7 +518,7 @@ ngx_http_mcp_reader_overlap_end(ngx_event_t *ev)
 
     ngx_http_mcp_reader_leave(&reader->old);
 
-    reader->ntwice = 0;
+    reader->nrepeats = 0;
 }
 
 
@@ -528,12 +528,12 @@ ngx_http_mcp_reader_overlap_end(ngx_event_t *ev)
  */
 
 static ngx_uint_t
-ngx_http_mcp_reader_twice(ngx_http_mcp_reader_t *reader,
+ngx_http_mcp_reader_repeated(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text)
 {
-    uint64_t                      hash;
-    ngx_uint_t                    i, newer;
-    ngx_http_mcp_reader_twice_t  *twice;
+    uint64_t                       hash;
+    ngx_uint_t                     i, newer;
+    ngx_http_mcp_reader_repeat_t  *repeats;
 
     if (reader->next == NULL && reader->old == NULL) {
         return 0;
@@ -544,28 +544,28 @@ ngx_http_mcp_reader_twice(ngx_http_mcp_reader_t *reader,
     hash = ((uint64_t) ngx_murmur_hash2(text->data, text->len) << 32)
            | ngx_crc32_long(text->data, text->len);
 
-    twice = reader->twice;
+    repeats = reader->repeats;
 
-    for (i = 0; i < reader->ntwice; i++) {
-        if (twice[i].text == hash) {
+    for (i = 0; i < reader->nrepeats; i++) {
+        if (repeats[i].text == hash) {
             break;
         }
     }
 
-    if (i == reader->ntwice) {
+    if (i == reader->nrepeats) {
 
-        if (i == NGX_HTTP_MCP_READER_TWICE) {
+        if (i == NGX_HTTP_MCP_READER_REPEATS) {
             return 0;
         }
 
-        twice[i].text = hash;
-        twice[i].reads[0] = 0;
-        twice[i].reads[1] = 0;
+        repeats[i].text = hash;
+        repeats[i].reads[0] = 0;
+        repeats[i].reads[1] = 0;
 
-        reader->ntwice++;
+        reader->nrepeats++;
     }
 
-    return ++twice[i].reads[newer] <= twice[i].reads[!newer];
+    return ++repeats[i].reads[newer] <= repeats[i].reads[!newer];
 }
 
 
@@ -591,7 +591,7 @@ ngx_http_mcp_reader_aside(ngx_http_mcp_reader_t *reader,
 
         ngx_http_mcp_reader_leave(&reader->old);
 
-        reader->ntwice = 0;
+        reader->nrepeats = 0;
 
         return 1;
     }
@@ -682,7 +682,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
         consume.text = *text;
     }
 
-    if (ngx_http_mcp_reader_twice(reader, ureq, text)) {
+    if (ngx_http_mcp_reader_repeated(reader, ureq, text)) {
         return;
     }
 
@@ -958,7 +958,7 @@ ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader)
         ngx_del_timer(&reader->overlap);
     }
 
-    reader->ntwice = 0;
+    reader->nrepeats = 0;
 
     ngx_http_mcp_reader_leave(&reader->old);
     ngx_http_mcp_reader_leave(&reader->next);

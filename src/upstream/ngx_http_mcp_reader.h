@@ -56,8 +56,8 @@ struct ngx_http_mcp_reader_kind_s {
     /* the lease is held; NGX_ERROR: it is dropped, without ended() */
     ngx_int_t               (*held)(ngx_http_mcp_reader_t *reader);
 
-    /* the lease was poked */
-    void                    (*poked)(ngx_http_mcp_reader_t *reader);
+    /* the lease was signaled */
+    void                    (*signaled)(ngx_http_mcp_reader_t *reader);
 
     /* each second while the lease is held; may end the reader */
     void                    (*tick)(ngx_http_mcp_reader_t *reader);
@@ -126,12 +126,12 @@ struct ngx_http_mcp_reader_kind_s {
 
 /* hashes of the messages that two streams of an overlap sent */
 
-#define NGX_HTTP_MCP_READER_TWICE  64
+#define NGX_HTTP_MCP_READER_REPEATS  64
 
 typedef struct {
     uint64_t                     text;
     uint32_t                     reads[2];     /* of the older, newer stream */
-} ngx_http_mcp_reader_twice_t;
+} ngx_http_mcp_reader_repeat_t;
 
 
 struct ngx_http_mcp_reader_s {
@@ -173,8 +173,8 @@ struct ngx_http_mcp_reader_s {
     ngx_event_t                  replace;      /* next is to be made, again */
     ngx_event_t                  overlap;      /* old is to go */
     ngx_http_mcp_backoff_t       replacing;
-    ngx_http_mcp_reader_twice_t *twice;        /* while both are read */
-    ngx_uint_t                   ntwice;
+    ngx_http_mcp_reader_repeat_t *repeats;     /* while both are read */
+    ngx_uint_t                   nrepeats;
     u_char                       id_buf[NGX_MCP_LEASE_ID_MAX];
     unsigned                     leased:1;
     unsigned                     lease_lost:1;

@@ -140,7 +140,7 @@ void ngx_mcp_lease_release(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
  * Likewise, and nobody wants it any more; for the former holder in an overlap,
- * as release.  NGX_AGAIN: it was poked, and the holder has not seen that.
+ * as release.  NGX_AGAIN: it was signaled, and the holder has not seen that.
  */
 ngx_int_t ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 

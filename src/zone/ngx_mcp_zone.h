@@ -69,7 +69,7 @@ typedef struct {
     void                  (*clear)(ngx_mcp_zone_t *zone);
 
     /*
-     * logs that the zone has another layout, or an update can not be undone,
+     * logs that the zone has another layout, or an update cannot be undone,
      * so that it is emptied; that an update was undone
      */
     void                  (*outdated)(ngx_mcp_zone_t *zone);

@@ -349,7 +349,7 @@ holder_tests(void)
     poke("a");
     drain_all();
     ok(heard[0].n == 1 && heard[0].why == NGX_MCP_LEASE_SIGNALED
-       && heard[1].n == 0, "the holder is poked");
+       && heard[1].n == 0, "the holder is signaled");
 
     note = env_str("a note");
     ok(ngx_mcp_lease_note(&workers[0], &lease, &note) == NGX_OK, "note");
@@ -414,7 +414,7 @@ holder_tests(void)
 
     poke("a");
     ok(ngx_mcp_lease_drop(&workers[1], &other) == NGX_AGAIN,
-       "poked while it is dropped");
+       "signaled while it is dropped");
     ok(ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_DECLINED
        && claim(1, "a", &other) == NGX_DECLINED, "dropped");
     ok(ngx_mcp_lease_drop(&workers[1], &other) == NGX_OK, "dropped once");
