@@ -216,8 +216,8 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
     }
 
     from.own = cont->state.position;
-    from.shared = 0;
-    from.wide = 0;
+    from.group = 0;
+    from.endpoint = 0;
 
     rc = ngx_mcp_stream_open(zone, session, cont->state.channel, &from, 0,
                              call->local | NGX_HTTP_MCP_CONTINUE_LOCAL,
