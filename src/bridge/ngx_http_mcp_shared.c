@@ -1651,7 +1651,7 @@ ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
     ngx_queue_insert_tail(&us->asked, &asked->queue);
 
     if (job->subscribe && us->reader.up
-        && ngx_http_mcp_interest_in(asked, &us->reader.ureq->told))
+        && ngx_http_mcp_interest_in(asked, &us->reader.ureq->acknowledged))
     {
         /* it was wanted before anybody knew that a stream tells of it */
 

@@ -308,7 +308,7 @@ ngx_http_mcp_legacy_session_made(ngx_http_mcp_upstream_request_t *ureq)
 
     rc = ngx_mcp_upstream_session_made(u->zone, ureq->us->ref, &u->name, &o->id,
                                        o->revision,
-                                       o->silent ? NULL : &o->level);
+                                       o->unresponsive ? NULL : &o->level);
 
     if (rc == NGX_AGAIN) {
 
