@@ -43,6 +43,7 @@ typedef enum {
 #define NGX_MCP_REFUSED            -32000
 #define NGX_MCP_SESSION_NOT_FOUND  -32001
 #define NGX_MCP_NO_RESOURCE        -32002
+#define NGX_MCP_URL_ELICITATION    -32042
 
 /* of 2026-07-28, which keeps the codes of this range for itself */
 
