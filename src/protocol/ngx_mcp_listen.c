@@ -301,14 +301,17 @@ ngx_mcp_listen_has_meta(u_char *text, size_t len)
 {
     u_char  *p, *last;
 
+    if (memchr(text, '\\', len)) {
+        return 1;
+    }
+
     last = text + len - 5;
 
-    for (p = text; p < last; p++) {
-        if (*p == '_' && ngx_memcmp(p, "_meta", 5) == 0) {
-            return 1;
-        }
-
-        if (*p == '\\') {
+    for (p = memchr(text, '_', len);
+         p && p < last;
+         p = memchr(p + 1, '_', last - p))
+    {
+        if (ngx_memcmp(p, "_meta", 5) == 0) {
             return 1;
         }
     }

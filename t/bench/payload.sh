@@ -24,23 +24,25 @@ payload_files() {
 }
 
 
-# payload_endpoints: one for each file, as JSON from each kind of upstream
+# payload_endpoints: one for each file, as JSON from each kind of upstream, or
+# for a client of 2026-07-28
 
 payload_endpoints() {
     local n kind
 
-    for kind in "rpc json" "legacy json" "legacy sse"; do
+    for kind in "rpc json" "modern json" "legacy json" "legacy sse"; do
         for n in 1 10 50; do
             # shellcheck disable=SC2086
             set -- $kind
             cat << END
                 location = /$1-$2-$n {
                     mcp_endpoint zone=main;
-                    mcp_upstream up /_$1-$2-$n protocol=$1 listen=off;
+                    mcp_upstream up /_$1-$2-$n protocol=${1/modern/rpc}
+                                 listen=off;
                 }
                 location = /_$1-$2-$n {
                     internal;
-                    proxy_pass http://up/$1/$2-$n;
+                    proxy_pass http://up/${1/modern/rpc}/$2-$n;
                 }
 END
         done
@@ -87,7 +89,7 @@ payload() {
 END
     up=$master
 
-    for kind in "rpc json" "legacy json" "legacy sse"; do
+    for kind in "rpc json" "modern json" "legacy json" "legacy sse"; do
         for n in 1 10 50; do
             # shellcheck disable=SC2086
             payload_rows $n $kind
@@ -119,8 +121,14 @@ payload_rows() {
         }
 END
 
-    request "$dir/a" "/$2-$3-$1" "$ask" \
-        "$(session "/$2-$3-$1")"$'\r\nConnection: close'
+    if [ "$2" = modern ]; then
+        modern "$dir/a" "/$2-$3-$1" tools/call "$weather" 'Connection: close'
+        sed -i 's/@@@@/1001/' "$dir/a"
+    else
+        request "$dir/a" "/$2-$3-$1" "$ask" \
+            "$(session "/$2-$3-$1")"$'\r\nConnection: close'
+    fi
+
     request "$dir/b" "/$3-$1" "$ask" "Connection: close"
 
     # shellcheck disable=SC2086

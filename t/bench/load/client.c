@@ -427,17 +427,18 @@ stream_begin(conn_t *c, const char *request, int n)
 
 
 int
-listen_open(int source)
+listen_open(int source, const char *filter)
 {
     int     n;
-    char    text[2048];
+    char    text[2048], body[512];
     conn_t  c;
 
-    static const char  body[] =
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscriptions/listen\","
-        "\"params\":{\"notifications\":{\"resourceSubscriptions\":[\"u:1\"]},"
-        "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
-        "\"io.modelcontextprotocol/clientCapabilities\":{}}}}";
+    snprintf(body, sizeof(body),
+             "{\"jsonrpc\":\"2.0\",\"id\":1,"
+             "\"method\":\"subscriptions/listen\","
+             "\"params\":{\"notifications\":{%s},\"_meta\":{"
+             "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+             "\"io.modelcontextprotocol/clientCapabilities\":{}}}}", filter);
 
     c.fd = dial(source);
 
@@ -447,7 +448,7 @@ listen_open(int source)
                  "Content-Type: application/json\r\n"
                  "MCP-Protocol-Version: 2026-07-28\r\n"
                  "Mcp-Method: subscriptions/listen\r\n"
-                 "Content-Length: %zu\r\n\r\n%s", sizeof(body) - 1, body);
+                 "Content-Length: %zu\r\n\r\n%s", strlen(body), body);
 
     stream_begin(&c, text, n);
 

@@ -95,8 +95,8 @@ void session_open(conn_t *c, session_t *s, const char *path,
 void subscribe(conn_t *c, const session_t *s, const char *method,
     const char *uri);
 
-/* subscriptions/listen for u:1 at /mcp, likewise */
-int listen_open(int source);
+/* subscriptions/listen for this at /mcp, likewise */
+int listen_open(int source, const char *filter);
 
 /* GET of the session's stream on a new connection, its header is read */
 int stream_open(int source, const session_t *s);

@@ -2,14 +2,18 @@
 #include "load.h"
 
 
-#define MARK  "event-"
+#define MARK      "event-"
+
+#define RESOURCE  "\"resourceSubscriptions\":[\"u:1\"]"
 
 
 static int  ep;
 
 
+/* filter: of those that listen */
+
 static void
-streams_open(int count)
+streams_open(int count, const char *filter)
 {
     int                  i;
     conn_t               c;
@@ -25,7 +29,7 @@ streams_open(int count)
         ev.events = EPOLLIN;
 
         if (listens) {
-            ev.data.fd = listen_open(1 + i / 10000);
+            ev.data.fd = listen_open(1 + i / 10000, filter);
 
         } else {
             session_open(&c, &s, "/mcp", "");
@@ -120,7 +124,7 @@ streams_fan(char **argv)
     count = atoi(argv[0]);
     rounds = atoi(argv[1]);
 
-    streams_open(count);
+    streams_open(count, RESOURCE);
 
     memset(&c, 0, sizeof(c));
     c.fd = dial(1);
@@ -181,7 +185,7 @@ streams_steady(char **argv)
     rate = atof(argv[1]);
     events = atoi(argv[2]);
 
-    streams_open(count);
+    streams_open(count, RESOURCE);
 
     memset(&c, 0, sizeof(c));
     c.fd = dial(1);
@@ -247,7 +251,7 @@ streams_hold(char **argv)
 {
     char  c;
 
-    streams_open(atoi(argv[0]));
+    streams_open(atoi(argv[0]), "\"toolsListChanged\":true");
 
     printf("ready\n");
     fflush(stdout);
@@ -376,7 +380,7 @@ streams_bare(char **argv)
                 continue;
             }
 
-            if (strstr(text, MARK) == NULL) {
+            if (strstr(text, "\"notifications/") == NULL) {
                 put(p->fd, session, sizeof(session) - 1);
                 continue;
             }
