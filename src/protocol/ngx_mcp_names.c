@@ -89,11 +89,12 @@ ngx_mcp_name_local(ngx_str_t *prefix, ngx_str_t *exposed, ngx_str_t *name)
 
     len = prefix->len + sizeof(NGX_MCP_NAME_JOINT) - 1;
 
+    /* the joint, of two like characters, tells most of them apart */
+
     if (exposed->len <= len
-        || ngx_memcmp(exposed->data, prefix->data, prefix->len) != 0
-        || ngx_memcmp(exposed->data + prefix->len, NGX_MCP_NAME_JOINT,
-                      sizeof(NGX_MCP_NAME_JOINT) - 1)
-           != 0)
+        || exposed->data[len - 1] != NGX_MCP_NAME_JOINT[0]
+        || exposed->data[len - 2] != NGX_MCP_NAME_JOINT[0]
+        || ngx_memcmp(exposed->data, prefix->data, prefix->len) != 0)
     {
         return NGX_DECLINED;
     }

@@ -11,21 +11,17 @@ ngx_http_mcp_router_name(ngx_http_mcp_router_t *router, ngx_str_t *name,
     ngx_http_mcp_upstream_t **upstream, ngx_str_t *local)
 {
     ngx_int_t                 rc;
-    ngx_http_mcp_upstream_t  *u;
+    ngx_http_mcp_upstream_t  *u, *last;
 
     *upstream = NULL;
     *local = *name;
 
-    for (u = ngx_http_mcp_router_next(router, NULL);
-         u;
-         u = ngx_http_mcp_router_next(router, u))
-    {
+    last = router->upstreams + router->n;
+
+    for (u = router->upstreams; u < last; u++) {
+
         if (u->prefix.len == 0) {
             *upstream = u;
-            continue;
-        }
-
-        if (name->len == 0 || name->data[0] != u->prefix.data[0]) {
             continue;
         }
 
