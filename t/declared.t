@@ -86,6 +86,13 @@ server {
         mcp_upstream   up /_key;
     }
 
+    location = /off {
+        mcp_endpoint   zone=main;
+        mcp_versions   any;
+        mcp_list_cache off;
+        mcp_upstream   up /_up;
+    }
+
     location = /rpc {
         mcp_endpoint zone=main;
         mcp_upstream rpc /_rpc protocol=rpc;
@@ -134,6 +141,16 @@ is(join(' ', map { $_->{name} } @{ $modern->call('tools/list')
                                    ->{json}{result}{tools} }), 'all form',
    'tools for a client of 2026-07-28');
 is(scalar $up->calls('tools/list'), scalar keys %client, 'asked for already');
+
+
+for my $caps ('', 'form', 'roots') {
+    my $c = Mcp::Modern->new($t, path => '/off', caps => $client{$caps});
+    is(join(' ', map { $_->{name} } @{ $c->call('tools/list')
+                                         ->{json}{result}{tools} }),
+       join(' ', 'all', $caps || ()), "uncached, with $caps");
+}
+
+$up->clear;
 
 
 # a change that one kind of clients sees

@@ -1,10 +1,10 @@
 
 /*
  * Sessions at upstreams for requests whose callers have none.  Callers who are
- * the same to the upstream (of one tenant, with the same credentials) share
- * one, in which nobody can be asked: it declares no capabilities.  Ids and
- * progress tokens of the requests are made here, because those of several
- * callers may be equal.
+ * the same to the upstream (of one tenant, with the same credentials) and
+ * declare the same share one, in which nobody can be asked.  Ids and progress
+ * tokens of the requests are made here, because those of several callers may be
+ * equal.
  *
  * The record is one of ngx_mcp_upstream_session.h.  It is kept while requests
  * use it, and NGX_MCP_SHARED_TIMEOUT longer.
