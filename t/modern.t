@@ -91,6 +91,8 @@ server {
         access_log %%DIR%%/access.log mcp;
     }
 
+    location = /status { mcp_status zone=main; }
+
     location = /only {
         mcp_endpoint zone=main;
         mcp_versions 2026-07-28;
@@ -512,6 +514,25 @@ like(call('tools/list', {}, path => '/old')->{json}{error}{message},
      qr/supports 2025-06-18, 2025-03-26;/, 'says what it supports');
 is($t->session(path => '/old', version => '2025-11-25')->{negotiated},
    '2025-06-18', 'and negotiates that');
+
+
+# what the metrics have
+
+my %calls = %{ json_decode($t->get('/status')->{body})->{calls} };
+
+cmp_ok($calls{started_modern}, '>', 20, 'calls of clients of the revision');
+my $session = $t->session;
+$session->tool('echo') for 1 .. 3;
+
+my %after = %{ json_decode($t->get('/status')->{body})->{calls} };
+
+is($after{started_legacy}, $calls{started_legacy} + 3, 'and of others');
+is($after{started_modern}, $calls{started_modern}, 'apart');
+is($after{started}, $after{started_legacy} + $after{started_modern},
+   'together');
+like($t->get('/status?format=prometheus')->{body},
+     qr/_calls_started_total\S*era="modern"\} $after{started_modern}$/m,
+     'by a label');
 
 
 # what the access log has

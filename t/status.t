@@ -193,6 +193,7 @@ is($p->{"nginx_mcp_zone_bytes{$zone,use=\"calls\"}"},
    $j->{zone}{bytes}{calls}, 'bytes');
 
 for my $family (['streams', 'closed', 'reason'], ['events', 'in', 'source'],
+                ['calls', 'started', 'era'],
                 ['events', 'dropped', 'reason'],
                 ['exchanges', 'ended', 'outcome'])
 {

@@ -313,7 +313,7 @@ static struct {
     { "lists_unchanged", "Fetched lists that had not changed." },
     { "lists_failed", "Failed fetches of lists." },
     { "calls_running", "Requests of clients that run now." },
-    { "calls_started", "Requests of clients started." },
+    { "calls_started", "Requests of clients started, by era." },
     { "calls_refused", "Requests refused over mcp_call_limit." },
     { "calls_cancelled", "Requests cancelled by their client." },
     { "calls_lost", "Requests lost because their worker died." },

@@ -120,7 +120,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
     ngx_mcp_zone_unlock(zone);
 
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_STARTED, 1);
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_LEGACY, 1);
 
     ngx_log_debug3(NGX_LOG_DEBUG_CORE, zone->log, 0,
                    "mcp call %V opened, line %uD, %uD", id, call->channel,
@@ -181,7 +181,7 @@ ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     ngx_mcp_zone_unlock(zone);
 
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_STARTED, 1);
+    ngx_mcp_count(zone, NGX_MCP_COUNTER_CALLS_MODERN, 1);
 
     return NGX_OK;
 }

@@ -66,7 +66,10 @@
     _(LISTS_UNCHANGED, "lists", "unchanged", "", "", "unchanged", "c")        \
     _(LISTS_FAILED, "lists", "failed", "", "", "failed", "c")                 \
     _(CALLS_RUNNING, "calls", "running", "", "", "running", "g")              \
-    _(CALLS_STARTED, "calls", "started", "", "", "started", "c")              \
+    _(CALLS_LEGACY, "calls", "started", "era", "legacy",                      \
+      "started_legacy", "c")                                                  \
+    _(CALLS_MODERN, "calls", "started", "era", "modern",                      \
+      "started_modern", "c")                                                  \
     _(CALLS_REFUSED, "calls", "refused", "", "", "refused", "c")              \
     _(CALLS_CANCELLED, "calls", "cancelled", "", "", "cancelled", "c")        \
     _(CALLS_LOST, "calls", "lost", "", "", "lost", "c")                       \
