@@ -205,6 +205,11 @@ my ($r) = ($up->calls('tools/call'))[-1];
 is($r->{headers}{'mcp-protocol-version'}, '2026-07-28', 'by its own revision');
 is_deeply($r->{json}{params}{_meta}{"${KEY}clientCapabilities"},
           { sampling => {} }, 'with its own capabilities');
+modern_client()->call('tools/call', { name => 'a', arguments => {} }, meta => {
+    "${KEY}clientInfo" => { name => 'mine', version => '9', x => [1] } });
+is_deeply(($up->calls('tools/call'))[-1]{json}{params}{_meta}
+              {"${KEY}clientInfo"},
+          { name => 'mine', version => '9', x => [1] }, 'and its own name');
 is(modern_client()->call('server/discover')->{status}, 200, 'it finds out');
 
 is($s->call('resources/subscribe', { uri => 'u:1' })->{error}, undef,

@@ -302,6 +302,13 @@ ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
     if (call->ctx->client->sessionless) {
         ureq->principal = ngx_http_mcp_forward_principal;
 
+        if (call->message->json.members[NGX_MCP_PATH_META_CLIENT].type
+            == NGX_MCP_JSON_OBJECT)
+        {
+            ureq->client = ngx_mcp_message_member(call->message,
+                                                  NGX_MCP_PATH_META_CLIENT);
+        }
+
     } else {
         ureq->stateful = 1;
     }

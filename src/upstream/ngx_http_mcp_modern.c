@@ -232,6 +232,7 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
 
         /* the module's own, or that of a client without a session */
 
+        client.info = ureq->client;
         client.capabilities = ureq->capabilities;
         client.level = ureq->level;
         rc = NGX_OK;

@@ -48,6 +48,7 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_str_t                         capabilities;  /* declared if it is a
                                                      shared one; raw, or empty
                                                      */
+    ngx_str_t                         client;     /* raw clientInfo, and */
     ngx_uint_t                        level;      /* of logs, of a client
                                                      without a session */
 
