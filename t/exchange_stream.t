@@ -549,10 +549,11 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
 for my $id ('"c"', 5) {
     my $s = $t->session;
     my $other = $t->session;
+    my $conn = on($w1);
     my $sse = Mcp::Sse->new($s->post(
         '{"jsonrpc":"2.0","id":' . $id . ',"method":"tools/call","params":'
         . '{"name":"held","arguments":{"n":"cancel"}}}',
-        stream => 1, conn => on($w1)));
+        stream => 1, conn => $conn));
 
     is($sse->method('notifications/message')->{json}{params}{data},
        'begin cancel', 'running');
@@ -575,6 +576,8 @@ for my $id ('"c"', 5) {
     ok($sse->eof, 'the stream ends');
     ok(!$sse->cut, 'properly');
     ok(!(grep { $_->{json} } $sse->drain(0)), 'without a response');
+    ok(!defined $conn->fill(0.1), 'and the connection stays');
+    ok($s->call('ping', undef, conn => $conn), 'for the next request');
     is($s->open_get(last_event_id => $sse->last_id, conn => on($_))->status,
        405, 'which its client need not come back for') for $w1, $w2;
 
@@ -588,7 +591,7 @@ for my $id ('"c"', 5) {
 
     # one that has not streamed yet
 
-    my $conn = $s->send_only($s->message('tools/call', {
+    $conn = $s->send_only($s->message('tools/call', {
         name => 'slow', arguments => { n => "c$id" } }, id => 'quiet'));
     $up->wait_requests(sub { ref $_[0]{json} eq 'HASH'
         && ($_[0]{json}{params}{arguments}{n} || '') eq "c$id" });

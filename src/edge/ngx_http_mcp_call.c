@@ -737,8 +737,7 @@ ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
         /* a cancelled request gets no answer; its stream just ends */
 
-        ngx_http_mcp_stream_close(call->ctx->stream,
-                                  NGX_MCP_COUNTER_STREAMS_DONE);
+        ngx_http_mcp_stream_done(call->ctx->stream);
     }
 }
 

@@ -377,8 +377,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
     switch (ngx_http_mcp_stream_advance(s)) {
 
     case NGX_DONE:
-        s->owner = NULL;
-        ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_DONE);
+        ngx_http_mcp_stream_done(s);
         return;
 
     case NGX_DECLINED:

@@ -87,6 +87,12 @@ void ngx_http_mcp_stream_answer(ngx_http_mcp_stream_t *s, ngx_str_t *text);
 void ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s,
     ngx_mcp_counter_e counter);
 
+/*
+ * Nothing more is to come, as at the end of its line: it ends the response of
+ * a POST and finalizes the request, and the call is not told.
+ */
+void ngx_http_mcp_stream_done(ngx_http_mcp_stream_t *s);
+
 /* from the doorbell */
 void ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t local, ngx_uint_t why);

@@ -319,6 +319,15 @@ ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
 
 
 void
+ngx_http_mcp_stream_done(ngx_http_mcp_stream_t *s)
+{
+    s->owner = NULL;
+
+    ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_DONE);
+}
+
+
+void
 ngx_http_mcp_stream_drop(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
 {
     ngx_http_mcp_stream_owner_t  *owner;
