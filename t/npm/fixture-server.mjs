@@ -1,12 +1,13 @@
 /*
  * Copyright (C) 2026 The ngx_http_mcp_module authors
  *
- * A dual-era MCP server for the official conformance suite:
+ * An MCP server of the SDK 2.x:
  *
- *   node fixture-server.mjs PORT [modern]
+ *   node fixture-server.mjs PORT [dual|modern|legacy] [PARTS]
  *
  * listens on 127.0.0.1:PORT, path /mcp, and prints "ready" when it does;
- * modern: as a server of 2026-07-28 alone.
+ * modern: as a server of 2026-07-28 alone, legacy: of revisions with sessions
+ * alone. What it has is in PARTS, else what the conformance suite asks for.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -19,14 +20,13 @@ import {
     classifyInboundRequest, createMcpHandler
 } from '@modelcontextprotocol/server';
 
-import { createServer } from './fixture-parts.mjs';
 
-
-const port = Number(process.argv[2]);
-const only = process.argv[3] === 'modern';
+const [port, mode, parts] = process.argv.slice(2);
+const { createServer } = await import(parts ?? './fixture-parts.mjs');
+const only = mode === 'modern';
 const sessions = new Map();
 
-const modern = createMcpHandler(() => createServer({ modern }), {
+const modern = createMcpHandler(() => createServer({ modern }, modern), {
     legacy: only ? 'reject' : 'stateless',
     onerror: (e) => console.error('modern:', e.message)
 });
@@ -98,7 +98,7 @@ async function open() {
         onsessionclosed: (id) => sessions.delete(id)
     });
 
-    await createServer(env).connect(env.transport);
+    await createServer(env, modern).connect(env.transport);
     return env.transport;
 }
 
@@ -123,7 +123,7 @@ async function handle(req, res) {
             mcpMethodHeader: req.headers['mcp-method']
         });
 
-        if (only || kind !== 'legacy') {
+        if (only || (mode !== 'legacy' && kind !== 'legacy')) {
             return modernHandler(req, res, body);
         }
     }
@@ -158,4 +158,4 @@ const server = http.createServer((req, res) => {
 });
 
 server.keepAliveTimeout = 120_000;
-server.listen(port, '127.0.0.1', () => console.log('ready'));
+server.listen(Number(port), '127.0.0.1', () => console.log('ready'));
