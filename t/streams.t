@@ -86,7 +86,14 @@ EOF
 
 for my $body (qw(parked held)) {
     my $s = $t->session(path => "/$body");
-    my $get = $s->open_get(headers => { 'Accept-Encoding' => 'gzip' });
+    my $conn = $t->conn;
+
+    # after a request that an upstream answered, nginx asks to be told when
+    # the connection becomes writable
+    $t->session(path => '/up')->call('tools/list', undef, conn => $conn);
+
+    my $get = $s->open_get(headers => { 'Accept-Encoding' => 'gzip' },
+                           conn => $conn);
 
     is($get->status, 200, "$body: GET");
     is($get->headers->{'content-type'}, 'text/event-stream', 'content type');
@@ -101,6 +108,9 @@ for my $body (qw(parked held)) {
     is($get->retry, 1500, 'after retry');
 
     ok($get->comment, 'heartbeat');
+
+    # this connection becomes readable, and so writable as well
+    $conn->write("\r\n") if $body eq 'held';
     ok($get->comment, 'and another');
 
     # 400k: far above limit_rate

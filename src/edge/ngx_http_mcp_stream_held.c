@@ -183,8 +183,17 @@ ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s, ngx_chain_t *out)
     r = s->request;
     c = r->connection;
 
-    rc = h->chunked ? ngx_http_write_filter(r, out)
-                    : ngx_http_output_filter(r, out);
+    if (!h->chunked) {
+        rc = ngx_http_output_filter(r, out);
+
+    } else if (out || c->buffered) {
+        rc = ngx_http_write_filter(r, out);
+
+    } else {
+        /* a connection may become writable though nothing waits */
+
+        rc = NGX_OK;
+    }
 
     ngx_chain_update_chains(r->pool, &h->free, &h->busy, &out,
                             (ngx_buf_tag_t) &ngx_http_mcp_held_body);
