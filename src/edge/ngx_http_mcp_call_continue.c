@@ -31,7 +31,7 @@
 typedef struct {
     ngx_http_mcp_call_t           *call;
     ngx_mcp_stream_t               zs;         /* on the line of that call */
-    ngx_mcp_ref_t                  parked;     /* its record */
+    ngx_mcp_parked_t               parked;
     ngx_http_mcp_request_state_t   state;
     ngx_http_mcp_round_t           round;
     u_char                        *buf;        /* not of the pool */
@@ -121,7 +121,7 @@ ngx_http_mcp_continue_start(ngx_http_mcp_call_t *call,
         goto refused;
     }
 
-    if (cont->state.expires < ngx_time()) {
+    if (cont->state.expires < (uint64_t) ngx_time()) {
         why = NGX_HTTP_MCP_CONTINUE_EXPIRED;
         goto refused;
     }
@@ -200,7 +200,6 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
     ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t             rc;
-    ngx_mcp_ref_t         session;
     ngx_mcp_zone_t       *zone;
     ngx_mcp_cursor_t      from;
     ngx_http_mcp_call_t  *call;
@@ -208,9 +207,12 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
     call = cont->call;
     zone = call->ctx->conf->zone;
 
-    rc = ngx_mcp_call_unpark(zone, &cont->state.session, cont->state.channel,
-                             cont->state.round, NGX_HTTP_MCP_INPUT_TIME,
-                             &session, &cont->parked);
+    if (cont->state.generation != ngx_mcp_zone_generation(zone)) {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_mcp_call_unpark(zone, cont->state.call, cont->state.round,
+                             NGX_HTTP_MCP_INPUT_TIME, &cont->parked);
     if (rc != NGX_OK) {
         return rc;
     }
@@ -219,11 +221,12 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
     from.group = 0;
     from.endpoint = 0;
 
-    rc = ngx_mcp_stream_open(zone, session, cont->state.channel, &from, 0,
+    rc = ngx_mcp_stream_open(zone, cont->parked.session, cont->parked.channel,
+                             &from, 0,
                              call->local | NGX_HTTP_MCP_CONTINUE_LOCAL,
                              &cont->zs);
     if (rc != NGX_OK) {
-        ngx_mcp_call_leave(zone, cont->parked);
+        ngx_mcp_call_leave(zone, cont->state.call);
         return rc == NGX_ERROR ? NGX_ERROR : NGX_DECLINED;
     }
 
@@ -245,7 +248,8 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
 
     /* the upstream is chosen by it, where it is hashed on */
 
-    call->ctx->borrowed = cont->state.session;
+    call->ctx->borrowed.data = cont->parked.id;
+    call->ctx->borrowed.len = NGX_MCP_UUID_LEN;
 
     return NGX_OK;
 }
@@ -331,7 +335,7 @@ ngx_http_mcp_continue_stop(ngx_http_mcp_call_t *call)
     }
 
     if (cont->open && !cont->answered) {
-        ngx_mcp_call_leave(call->ctx->conf->zone, cont->parked);
+        ngx_mcp_call_leave(call->ctx->conf->zone, cont->state.call);
     }
 
     ngx_http_mcp_continue_close(cont);
@@ -672,7 +676,7 @@ ngx_http_mcp_continue_ask(ngx_event_t *ev)
 
     state = cont->state;
     state.position = cont->round.position;
-    state.round = ngx_mcp_call_park(call->ctx->conf->zone, cont->parked,
+    state.round = ngx_mcp_call_park(call->ctx->conf->zone, cont->state.call,
                                     NGX_HTTP_MCP_INPUT_TIME);
     if (state.round == 0) {
 
@@ -687,7 +691,7 @@ ngx_http_mcp_continue_ask(ngx_event_t *ev)
     reply.parts[0] = ngx_http_mcp_round_compose(call, &cont->round, &state);
 
     if (reply.parts[0].data == NULL) {
-        ngx_mcp_call_leave(call->ctx->conf->zone, cont->parked);
+        ngx_mcp_call_leave(call->ctx->conf->zone, cont->state.call);
         (void) ngx_http_mcp_reply_internal(&reply);
     }
 

@@ -421,8 +421,7 @@ ngx_http_mcp_call_park_send(ngx_http_mcp_call_t *call)
         return NGX_DECLINED;
     }
 
-    state.session = park->id;
-    state.channel = call->record.channel;
+    state.call = call->record.ref;
     state.position = park->round->position;
     state.round = ngx_mcp_call_park(call->ctx->conf->zone, call->record.ref,
                                     NGX_HTTP_MCP_INPUT_TIME);
@@ -775,7 +774,7 @@ ngx_http_mcp_round_compose(ngx_http_mcp_call_t *call,
 {
     ngx_str_t  result;
 
-    state->expires = ngx_time() + NGX_HTTP_MCP_INPUT_TIME / 1000;
+    state->expires = (uint64_t) ngx_time() + NGX_HTTP_MCP_INPUT_TIME / 1000;
 
     round->input.state = ngx_http_mcp_request_state_make(call, state);
 

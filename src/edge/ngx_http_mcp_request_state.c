@@ -13,9 +13,7 @@
 #define NGX_HTTP_MCP_STATE_PREFIX  "nginx-mcp-1."
 #define NGX_HTTP_MCP_STATE_MAC     32
 
-/* as it is packed, without alignment: id, channel, round, position, time */
-#define NGX_HTTP_MCP_STATE_LEN                                                \
-    (NGX_MCP_UUID_LEN + 2 * sizeof(uint32_t) + 2 * sizeof(uint64_t))
+#define NGX_HTTP_MCP_STATE_LEN     sizeof(ngx_http_mcp_request_state_t)
 
 #define NGX_HTTP_MCP_STATE_SIZE                                               \
     (NGX_HTTP_MCP_STATE_LEN + NGX_HTTP_MCP_STATE_MAC)
@@ -31,19 +29,14 @@ ngx_http_mcp_request_state_make(ngx_http_mcp_call_t *call,
     ngx_http_mcp_request_state_t *state)
 {
     u_char     *p, packed[NGX_HTTP_MCP_STATE_SIZE];
-    uint64_t    expires;
     ngx_str_t   out, from, to;
 
     out.len = 0;
     out.data = NULL;
 
-    expires = (uint64_t) state->expires;
+    state->generation = ngx_mcp_zone_generation(call->ctx->conf->zone);
 
-    p = ngx_cpymem(packed, state->session.data, NGX_MCP_UUID_LEN);
-    p = ngx_cpymem(p, &state->channel, sizeof(uint32_t));
-    p = ngx_cpymem(p, &state->round, sizeof(uint32_t));
-    p = ngx_cpymem(p, &state->position, sizeof(uint64_t));
-    p = ngx_cpymem(p, &expires, sizeof(uint64_t));
+    p = ngx_cpymem(packed, state, NGX_HTTP_MCP_STATE_LEN);
 
     if (ngx_http_mcp_request_state_mac(call, packed, p) != NGX_OK) {
         return out;
@@ -79,9 +72,8 @@ ngx_int_t
 ngx_http_mcp_request_state_read(ngx_http_mcp_call_t *call,
     ngx_http_mcp_request_state_t *state)
 {
-    u_char     *p, mac[NGX_HTTP_MCP_STATE_MAC];
-    uint64_t    expires;
-    ngx_str_t   text, packed;
+    u_char     mac[NGX_HTTP_MCP_STATE_MAC];
+    ngx_str_t  text, packed;
 
     static ngx_str_t  prefix = ngx_string(NGX_HTTP_MCP_STATE_PREFIX);
 
@@ -123,21 +115,7 @@ ngx_http_mcp_request_state_read(ngx_http_mcp_call_t *call,
         return NGX_ABORT;
     }
 
-    p = packed.data;
-
-    state->session.data = p;
-    state->session.len = NGX_MCP_UUID_LEN;
-
-    p += NGX_MCP_UUID_LEN;
-    ngx_memcpy(&state->channel, p, sizeof(uint32_t));
-    p += sizeof(uint32_t);
-    ngx_memcpy(&state->round, p, sizeof(uint32_t));
-    p += sizeof(uint32_t);
-    ngx_memcpy(&state->position, p, sizeof(uint64_t));
-    p += sizeof(uint64_t);
-    ngx_memcpy(&expires, p, sizeof(uint64_t));
-
-    state->expires = (time_t) expires;
+    ngx_memcpy(state, packed.data, NGX_HTTP_MCP_STATE_LEN);
 
     return NGX_OK;
 }

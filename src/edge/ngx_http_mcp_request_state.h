@@ -14,20 +14,20 @@
 
 
 typedef struct {
-    ngx_str_t               session;      /* id of the exclusive session */
-    uint32_t                channel;      /* in that */
+    ngx_mcp_ref_t           call;         /* that is parked */
+    uint32_t                generation;   /* of the zone, where it is */
     uint32_t                round;        /* of the call */
     uint64_t                position;     /* in its line */
-    time_t                  expires;
+    uint64_t                expires;      /* s since the epoch */
 } ngx_http_mcp_request_state_t;
 
 
-/* a raw JSON string from r->pool; data NULL: no memory */
+/* a raw JSON string from r->pool, of this zone; data NULL: no memory */
 ngx_str_t ngx_http_mcp_request_state_make(ngx_http_mcp_call_t *call,
     ngx_http_mcp_request_state_t *state);
 
 /*
- * That of the request, with strings from r->pool.  NGX_OK; NGX_DECLINED: it has
+ * That of the request.  NGX_OK; NGX_DECLINED: it has
  * none that was made here; NGX_ABORT: it has, but not for this request;
  * NGX_ERROR: no memory.
  */

@@ -112,9 +112,8 @@ ngx_mcp_call_park(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call, ngx_msec_t time)
 
 
 ngx_int_t
-ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_str_t *id, uint32_t channel,
-    uint32_t round, ngx_msec_t time, ngx_mcp_ref_t *session,
-    ngx_mcp_ref_t *call)
+ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call, uint32_t round,
+    ngx_msec_t time, ngx_mcp_parked_t *parked)
 {
     ngx_int_t              rc;
     ngx_mcp_call_sh_t     *c;
@@ -124,11 +123,12 @@ ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_str_t *id, uint32_t channel,
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_exclusive_locked(zone, id);
-    c = s ? ngx_mcp_channel_call_locked(zone, s, channel) : NULL;
+    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+    s = c ? ngx_mcp_session_locked(zone, c->task.rec.owner) : NULL;
 
-    if (c && c->task.rec.flags & (NGX_MCP_CALL_RUNNING|NGX_MCP_CALL_ANSWERED)) {
-
+    if (s && s->exclusive == NGX_MCP_EXCLUSIVE_CLEAN
+        && c->task.rec.flags & (NGX_MCP_CALL_RUNNING|NGX_MCP_CALL_ANSWERED))
+    {
         rc = NGX_BUSY;
 
         if (c->round == round) {
@@ -140,8 +140,9 @@ ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_str_t *id, uint32_t channel,
                 ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_INPUT);
             }
 
-            *session = ngx_mcp_ref(zone, s);
-            *call = ngx_mcp_ref(zone, c);
+            parked->session = ngx_mcp_ref(zone, s);
+            parked->channel = c->channel;
+            ngx_memcpy(parked->id, s->id, NGX_MCP_UUID_LEN);
 
             rc = NGX_OK;
         }

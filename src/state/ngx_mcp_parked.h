@@ -47,15 +47,22 @@ void ngx_mcp_exclusive_spend(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 uint32_t ngx_mcp_call_park(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_msec_t time);
 
+/* an exclusive session, and the channel in it */
+
+typedef struct {
+    ngx_mcp_ref_t           session;
+    u_char                  id[NGX_MCP_UUID_LEN];
+    uint32_t                channel;
+} ngx_mcp_parked_t;
+
 /*
  * The client is back in this round, and has so many ms for the next one, which
- * this is now: the call is woken with NGX_MCP_WAKE_INPUT.  NGX_OK, *session and
- * *call, which may have been answered meanwhile; NGX_BUSY: another request had
- * this round; NGX_DECLINED: the call has ended.
+ * this is now: the call, which may have been answered meanwhile, is woken with
+ * NGX_MCP_WAKE_INPUT.  NGX_OK; NGX_BUSY: another request had this round;
+ * NGX_DECLINED: the call has ended.
  */
-ngx_int_t ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_str_t *id,
-    uint32_t channel, uint32_t round, ngx_msec_t time, ngx_mcp_ref_t *session,
-    ngx_mcp_ref_t *call);
+ngx_int_t ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+    uint32_t round, ngx_msec_t time, ngx_mcp_parked_t *parked);
 
 /* or it has left again: the call is woken with NGX_MCP_WAKE_CANCEL */
 void ngx_mcp_call_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);

@@ -1543,10 +1543,11 @@ parked_tests(void)
     uint32_t               round;
     ngx_str_t              endpoint, key, text;
     ngx_uint_t             flags;
-    ngx_mcp_ref_t          ref, again, parked;
+    ngx_mcp_ref_t          ref, again;
     ngx_mcp_call_t         a, b;
     ngx_mcp_event_t        e;
     ngx_mcp_cursor_t       cursor, from;
+    ngx_mcp_parked_t       parked;
     ngx_mcp_stream_t       st;
     ngx_mcp_session_new_t  in;
 
@@ -1581,24 +1582,22 @@ parked_tests(void)
     e.nparts = 1;
     ok(ngx_mcp_log_call(&zone, a.ref, &e, &cursor) == NGX_OK, "it has a line");
 
-    ok(ngx_mcp_call_unpark(&zone, &in.id, a.channel, 1, 1000, &again, &parked)
-       == NGX_BUSY, "it is not parked");
+    ok(ngx_mcp_call_unpark(&zone, a.ref, 1, 1000, &parked) == NGX_BUSY
+       && ngx_mcp_call_unpark(&zone, b.ref, 1, 1000, &parked)
+          == NGX_DECLINED, "it is not parked");
 
     round = ngx_mcp_call_park(&zone, a.ref, 1000);
     ok(round == 1 && ngx_mcp_call_patience(&zone, a.ref, 5000) == 1000,
        "parked");
-    ok(ngx_mcp_call_unpark(&zone, &in.id, a.channel, 2, 1000, &again, &parked)
-       == NGX_BUSY
-       && ngx_mcp_call_unpark(&zone, &in.id, a.channel + 1, 1, 1000, &again,
-                              &parked)
-          == NGX_DECLINED, "not in another round, or on another line");
-    ok(ngx_mcp_call_unpark(&zone, &in.id, a.channel, 1, 2000, &again, &parked)
-       == NGX_OK
-       && again.block == ref.block && parked.block == a.ref.block,
+    ok(ngx_mcp_call_unpark(&zone, a.ref, 2, 1000, &parked) == NGX_BUSY,
+       "not in another round");
+    ok(ngx_mcp_call_unpark(&zone, a.ref, 1, 2000, &parked) == NGX_OK
+       && parked.session.block == ref.block && parked.channel == a.channel
+       && memcmp(parked.id, in.id.data, NGX_MCP_UUID_LEN) == 0,
        "its client is back");
-    ok(ngx_mcp_call_unpark(&zone, &in.id, a.channel, 1, 2000, &again, &parked)
-       == NGX_BUSY, "once");
-    ok(ngx_mcp_call_park(&zone, parked, 1000) == 2, "and is asked again");
+    ok(ngx_mcp_call_unpark(&zone, a.ref, 1, 2000, &parked) == NGX_BUSY,
+       "once");
+    ok(ngx_mcp_call_park(&zone, a.ref, 1000) == 2, "and is asked again");
 
     memset(&from, 0, sizeof(from));
     ok(ngx_mcp_stream_open(&zone, ref, a.channel, &from, 0, 7, &st) == NGX_OK
@@ -1625,8 +1624,8 @@ parked_tests(void)
     (void) ngx_mcp_call_park(&zone, b.ref, 1000);
     (void) ngx_mcp_log_call(&zone, b.ref, &e, &cursor);
     ngx_mcp_call_close(&zone, b.ref);
-    ok(ngx_mcp_call_unpark(&zone, &in.id, b.channel, 1, 1000, &again, &parked)
-       == NGX_OK, "an answer waits for the client");
+    ok(ngx_mcp_call_unpark(&zone, b.ref, 1, 1000, &parked) == NGX_OK,
+       "an answer waits for the client");
 
     ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
     ok(ngx_mcp_exclusive_join(&zone, &in, &a, &ref) == NGX_OK

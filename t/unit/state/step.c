@@ -485,10 +485,11 @@ static void
 op_call_park(void)
 {
     ngx_str_t              endpoint, key, str;
-    ngx_mcp_ref_t          ref, parked;
+    ngx_mcp_ref_t          ref;
     ngx_mcp_call_t         c;
     ngx_mcp_event_t        e;
     ngx_mcp_cursor_t       cursor;
+    ngx_mcp_parked_t       parked;
     ngx_mcp_session_new_t  in;
 
     endpoint = env_str("endpoint");
@@ -508,9 +509,8 @@ op_call_park(void)
     ngx_mcp_exclusive_join(&zone, &in, &c, &ref);
     ngx_mcp_log_call(&zone, c.ref, &e, &cursor);
     (void) ngx_mcp_call_park(&zone, c.ref, 1000);
-    (void) ngx_mcp_call_unpark(&zone, &in.id, c.channel, 1, 1000, &ref,
-                               &parked);
-    ngx_mcp_call_leave(&zone, parked);
+    (void) ngx_mcp_call_unpark(&zone, c.ref, 1, 1000, &parked);
+    ngx_mcp_call_leave(&zone, c.ref);
     ngx_mcp_call_close(&zone, c.ref);
     ngx_mcp_exclusive_spend(&zone, ref);
 }
