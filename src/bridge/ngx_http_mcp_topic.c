@@ -258,6 +258,10 @@ ngx_http_mcp_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
     ngx_int_t            rc;
     ngx_mcp_delivery_t  *d;
 
+    if (!ngx_mcp_topics_any(bridge->zone)) {
+        return NGX_DECLINED;
+    }
+
     rc = ngx_http_mcp_topic_uri(&in->kind, pool, uri);
 
     if (rc != NGX_OK) {

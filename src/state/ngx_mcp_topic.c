@@ -1087,6 +1087,13 @@ ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 }
 
 
+ngx_uint_t
+ngx_mcp_topics_any(ngx_mcp_zone_t *zone)
+{
+    return zone->sh->used[NGX_MCP_TOPIC] != 0;
+}
+
+
 ngx_int_t
 ngx_mcp_topic_exists(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri)
