@@ -4,6 +4,8 @@
 
 static ngx_mcp_account_sh_t *ngx_mcp_account_make_locked(
     ngx_mcp_zone_t *zone, uint64_t key, uint32_t parent);
+static ngx_mcp_limit_sh_t *ngx_mcp_limit_search_locked(ngx_mcp_zone_t *zone,
+    ngx_str_t *endpoint, ngx_str_t *key, uint32_t hash);
 
 
 uint64_t
@@ -180,10 +182,17 @@ ngx_mcp_limit_sh_t *
 ngx_mcp_limit_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *key)
 {
-    uint32_t             hash;
-    ngx_mcp_limit_sh_t  *l;
+    return ngx_mcp_limit_search_locked(zone, endpoint, key,
+                                       (uint32_t) ngx_mcp_hash(zone, endpoint,
+                                                               key));
+}
 
-    hash = (uint32_t) ngx_mcp_hash(zone, endpoint, key);
+
+static ngx_mcp_limit_sh_t *
+ngx_mcp_limit_search_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *key, uint32_t hash)
+{
+    ngx_mcp_limit_sh_t  *l;
 
     for (l = ngx_mcp_hash_first_locked(zone, NGX_MCP_LIMIT, hash);
          l;
@@ -205,11 +214,14 @@ ngx_mcp_limit_sh_t *
 ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *key)
 {
+    uint32_t             hash;
     ngx_str_t            parts[2];
     ngx_mcp_stage_t      stage;
     ngx_mcp_limit_sh_t  *l;
 
-    l = ngx_mcp_limit_find_locked(zone, endpoint, key);
+    hash = (uint32_t) ngx_mcp_hash(zone, endpoint, key);
+
+    l = ngx_mcp_limit_search_locked(zone, endpoint, key, hash);
 
     if (l) {
         return l;
@@ -222,7 +234,7 @@ ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     l = ngx_mcp_make_locked(zone, &stage);
     l->endpoint_len = (uint32_t) endpoint->len;
-    l->rec.hash = (uint32_t) ngx_mcp_hash(zone, endpoint, key);
+    l->rec.hash = hash;
 
     ngx_mcp_commit_locked(zone, l, NGX_MCP_LIMIT);
     ngx_mcp_hash_insert_locked(zone, l);

@@ -161,7 +161,9 @@ ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         return rc;
     }
 
-    l = ngx_mcp_limit_get_locked(zone, endpoint, key);
+    if (l == NULL) {
+        l = ngx_mcp_limit_get_locked(zone, endpoint, key);
+    }
 
     ngx_mcp_touch(zone, l);
     l->count++;
