@@ -10,6 +10,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Mcp::Clock;
+use Mcp::Http2;
 use Mcp::Modern;
 use Mcp::Park;
 use Mcp::Test;
@@ -21,9 +22,14 @@ my $up = Mcp::Park->upstream;
 my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'EOF');
 mcp_zone zone=main:8m;
 
+log_format asked '$mcp_method $mcp_name $mcp_protocol_version $mcp_upstream';
+
 server {
     %%LISTEN%%
+    listen 127.0.0.1:%%PORT_h2%% http2;
     server_name localhost;
+
+    access_log asked.log asked;
 
     location = /mcp {
         mcp_endpoint zone=main;
@@ -78,6 +84,9 @@ is_deeply($result->{inputRequests}{$key}, {
 like($result->{requestState}, qr/^nginx-mcp-1\./, 'with a state');
 like($r->{headers}{connection}, qr/close/, 'the connection stays with it');
 
+is((grep { /tools/ } split /\n/, $t->slurp('asked.log'))[-1],
+   'tools/call ask 2026-07-28 up', 'which is logged at once');
+
 my $next = again($r, on => $there);
 is(said($next), '200 complete', 'its next request is answered');
 is($next->{json}{id}, $next->{sent}{id}, 'under its own id');
@@ -89,6 +98,27 @@ is(scalar $up->calls('tools/call'), 1, 'which ran once');
 my ($init) = $up->calls('initialize');
 is_deeply($init->{json}{params}{capabilities},
           { %caps, roots => {} }, 'what the client declares is declared');
+
+
+# one connection for both requests, where that can be
+
+{
+    my $h2 = Mcp::Http2->new(port => $t->port('h2'));
+    my $m = $c->message('tools/call', { name => 'ask', arguments => {} });
+
+    my $send = sub {
+        my $r = $h2->request('POST', '/mcp', $c->headers($m), json_encode($m));
+        my ($data) = $r->{body} =~ /^data: (\{.*\})$/m;
+        return json_decode($data || $r->{body})->{result};
+    };
+
+    my $asked = $send->();
+    is($asked->{resultType}, 'input_required', 'asked by HTTP/2');
+    $m->{params}{requestState} = $asked->{requestState};
+    $m->{params}{inputResponses} = Mcp::Park::responses(
+        { json => { result => $asked } });
+    is($send->()->{resultType}, 'complete', 'on one connection');
+}
 
 
 # what is refused, and what was refused can still be answered
@@ -347,6 +377,25 @@ $t->kill_worker($here);
 my $equal = call('ask', on => $here);
 like(refused('the worker died', $r), qr/ended.*may have run/, 'and why');
 is(said(again($equal)), '200 complete', 'an equal call is another one');
+
+$r = call('ask wait', on => $here);
+$up->clear;
+$open = again($r, on => $there, open => 1);
+$up->wait_requests(sub { $_[0]{json} && !$_[0]{json}{method} });
+$t->kill_worker($here);
+is(said(Mcp::Park::finish($open)), '200 -32603', 'it dies under its client');
+
+($here, $there) = $t->workers;
+$r = call('ask wait', on => $here);
+$up->clear;
+$open = again($r, on => $there, open => 1);
+$up->wait_requests(sub { $_[0]{json} && !$_[0]{json}{method} });
+$t->kill_worker($there);
+$clock->pass($t, 610);
+ok($up->wait_requests(sub {
+    ($_[0]{json}{method} || '') eq 'notifications/cancelled' }),
+   'the worker of the client dies');
+($here, $there) = $t->workers;
 
 $r = call('ask cut', on => $here);
 is(said(again($r, on => $there)), '200 -32603', 'the upstream cut it');

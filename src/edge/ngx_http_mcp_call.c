@@ -1063,7 +1063,7 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
 
     /* one that is parked keeps its connection, which nobody may use again */
 
-    if (call->park) {
+    if (ngx_http_mcp_call_park_ready(call)) {
         call->r->keepalive = 0;
     }
 

@@ -44,6 +44,7 @@ static ngx_int_t ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call,
 static void ngx_http_mcp_call_park_round(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_call_park_send(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_park_log(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_mcp_call_park_orphan(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_park_wait(ngx_http_mcp_call_park_t *park,
     ngx_msec_t time);
@@ -289,6 +290,13 @@ ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call, ngx_str_t *principal)
 }
 
 
+ngx_uint_t
+ngx_http_mcp_call_park_ready(ngx_http_mcp_call_t *call)
+{
+    return call->park && call->park->session.block;
+}
+
+
 ngx_int_t
 ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_uint_t method)
@@ -305,7 +313,7 @@ ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
 
     park = call->park;
 
-    if (park == NULL || park->session.block == 0 || park->ureq != ureq
+    if (!ngx_http_mcp_call_park_ready(call) || park->ureq != ureq
         || !ngx_http_mcp_is_input(method) || call->gone
         || call->state != NGX_HTTP_MCP_CALL_RUNNING)
     {
@@ -475,6 +483,8 @@ ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call)
 
     park->parked = 1;
 
+    ngx_http_mcp_call_park_log(call->r);
+
     ctx->client = &ngx_http_mcp_client_legacy;
     ctx->caller.session = park->session;
     ctx->caller.session_id = park->id;
@@ -485,6 +495,32 @@ ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call)
     ngx_http_mcp_stream_close(ctx->stream, NGX_MCP_COUNTER_STREAMS_DONE);
 
     call->answerer->room(call, 0);
+}
+
+
+/* the response is given, while the request may last for long */
+
+static void
+ngx_http_mcp_call_park_log(ngx_http_request_t *r)
+{
+    ngx_uint_t                  i, n;
+    ngx_http_handler_pt        *handlers;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    if (r->logged) {
+        return;
+    }
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    handlers = cmcf->phases[NGX_HTTP_LOG_PHASE].handlers.elts;
+    n = cmcf->phases[NGX_HTTP_LOG_PHASE].handlers.nelts;
+
+    for (i = 0; i < n; i++) {
+        (void) handlers[i](r);
+    }
+
+    r->logged = 1;
 }
 
 

@@ -87,6 +87,9 @@ ngx_uint_t ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call);
 ngx_int_t ngx_http_mcp_call_park_prepare(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq);
 
+/* whether it has that session, so that it may be parked */
+ngx_uint_t ngx_http_mcp_call_park_ready(ngx_http_mcp_call_t *call);
+
 /*
  * A request of the upstream at hand, with which the client is asked.  NGX_OK;
  * NGX_DECLINED: it is not.
