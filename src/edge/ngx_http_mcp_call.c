@@ -947,7 +947,18 @@ static void
 ngx_http_mcp_call_large(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_mcp_cursor_t *place, ngx_uint_t flags)
 {
+    ngx_int_t              rc;
     ngx_http_mcp_large_t  *large, **last;
+
+    if (call->large == NULL) {
+        rc = ngx_http_mcp_stream_send(call->ctx->stream, place, text, flags);
+
+        if (rc != NGX_AGAIN) {
+            return;
+        }
+
+        ngx_http_mcp_call_room(call, 0);
+    }
 
     /* the request may live long: this memory is not of its pool */
 
@@ -968,10 +979,6 @@ ngx_http_mcp_call_large(ngx_http_mcp_call_t *call, ngx_str_t *text,
     for (last = &call->large; *last; last = &(*last)->next) { /* void */ }
 
     *last = large;
-
-    if (call->large == large) {
-        ngx_http_mcp_call_send_large(call);
-    }
 }
 
 

@@ -266,6 +266,26 @@ ngx_http_mcp_stream_scratch(size_t size, size_t *room)
 }
 
 
+u_char *
+ngx_http_mcp_stream_scratch_take(u_char *p)
+{
+    u_char  *scratch;
+
+    scratch = ngx_http_mcp_scratch;
+
+    if (ngx_http_mcp_scratch_size <= NGX_HTTP_MCP_SCRATCH_KEEP
+        || p < scratch || p >= scratch + ngx_http_mcp_scratch_size)
+    {
+        return NULL;
+    }
+
+    ngx_http_mcp_scratch = NULL;
+    ngx_http_mcp_scratch_size = 0;
+
+    return scratch;
+}
+
+
 void
 ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s)
 {

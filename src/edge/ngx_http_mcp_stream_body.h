@@ -212,6 +212,9 @@ void ngx_http_mcp_stream_pace(ngx_http_mcp_stream_t *s, ngx_uint_t progress);
 /* memory for composing, of this process; at least size bytes */
 u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
 
+/* its memory, if p is in it and it is large; the caller frees it. Or NULL */
+u_char *ngx_http_mcp_stream_scratch_take(u_char *p);
+
 /*
  * Writes whole lines of SSE, with HEAD and TAIL bytes of room around them.
  * NGX_OK, or NGX_ERROR: the connection is broken.

@@ -117,13 +117,19 @@ ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
 
     b = cl->buf;
 
-    b->start = ngx_alloc(len, s->connection->log);
+    b->start = ngx_http_mcp_stream_scratch_take(p);
+
     if (b->start == NULL) {
-        return NGX_ERROR;
+        b->start = ngx_alloc(len, s->connection->log);
+        if (b->start == NULL) {
+            return NGX_ERROR;
+        }
+
+        p = ngx_cpymem(b->start, p, len) - len;
     }
 
-    b->pos = b->start;
-    b->last = ngx_cpymem(b->start, p, len);
+    b->pos = p;
+    b->last = p + len;
     b->end = b->last;
     b->temporary = 1;
     b->flush = 1;
