@@ -137,6 +137,10 @@ struct ngx_http_mcp_stream_s {
                                                    all that it carries */
     unsigned                      answered:1;   /* the last of that is sent */
     unsigned                      parkable:1;
+    unsigned                      chunked:1;    /* held: events pass no
+                                                   filters */
+    unsigned                      drained:1;    /* likewise: the request has
+                                                   nothing unsent */
     unsigned                      queued:1;     /* in pending */
     unsigned                      indexed:1;    /* by what it wants */
     unsigned                      settled:1;    /* it took all, and is woken for

@@ -8,7 +8,6 @@ typedef struct {
     ngx_http_mcp_stream_t  *stream;       /* NULL: it has ended */
     ngx_chain_t            *free;
     ngx_chain_t            *busy;
-    ngx_uint_t              chunked;      /* here: events pass no filters */
 } ngx_http_mcp_held_t;
 
 
@@ -70,10 +69,10 @@ ngx_http_mcp_stream_hold(ngx_http_mcp_stream_t *s, ngx_http_request_t *r)
     s->request = r;
     s->body = &ngx_http_mcp_held_body;
 
-    h->chunked = s->get && r->chunked
+    s->chunked = s->get && r->chunked
                  && r->http_version == NGX_HTTP_VERSION_11;
 
-    s->parkable = h->chunked && s->conf->stream_park;
+    s->parkable = s->chunked && s->conf->stream_park;
 
     if (s->get) {
         r->main->count++;
@@ -96,9 +95,7 @@ ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
     ngx_chain_t          *cl;
     ngx_http_mcp_held_t  *h;
 
-    h = s->held;
-
-    if (h->chunked) {
+    if (s->chunked) {
         p = ngx_http_mcp_stream_chunk(p, &len);
 
         if (ngx_http_mcp_held_send(s, &p, &len) != NGX_OK) {
@@ -109,6 +106,8 @@ ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
             return NGX_OK;
         }
     }
+
+    h = s->held;
 
     cl = ngx_chain_get_free_buf(s->request->pool, &h->free);
     if (cl == NULL) {
@@ -139,7 +138,10 @@ ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
 }
 
 
-/* at once, where nothing is before it: most clients take it */
+/*
+ * At once, where nothing is before it: most clients take it.  The memory of the
+ * request is not looked at.
+ */
 
 static ngx_int_t
 ngx_http_mcp_held_send(ngx_http_mcp_stream_t *s, u_char **p, size_t *len)
@@ -149,7 +151,7 @@ ngx_http_mcp_held_send(ngx_http_mcp_stream_t *s, u_char **p, size_t *len)
 
     c = s->connection;
 
-    if (s->unsent || s->request->out || c->buffered || !c->write->ready) {
+    if (!s->drained || c->buffered || !c->write->ready) {
         return NGX_OK;
     }
 
@@ -189,7 +191,7 @@ ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s, ngx_chain_t *out)
     r = s->request;
     c = r->connection;
 
-    if (!h->chunked) {
+    if (!s->chunked) {
         rc = ngx_http_output_filter(r, out);
 
     } else if (out || c->buffered) {
@@ -218,6 +220,8 @@ ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s, ngx_chain_t *out)
     if (rc == NGX_ERROR) {
         return NGX_ERROR;
     }
+
+    s->drained = (r->out == NULL);
 
     if (c->buffered) {
 
