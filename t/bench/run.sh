@@ -15,7 +15,7 @@
 #     merged three   a list, a call with three upstreams | with one
 #     fan listen steady   an event to many streams: in bursts, those of
 #                    subscriptions/listen, at a steady rate
-#     memory         of a session with its stream
+#     memory crowd   of a session with its stream; 100,000 of them
 #     want tenants   an event for one of many
 #     lists topics   lists of many entries
 #     subscribe waits   many subscriptions of a session, calls that wait
@@ -106,8 +106,8 @@ for part in $each; do
     fi
 done
 
-for part in fan listen steady memory want tenants lists topics subscribe waits \
-    payload deaths locks
+for part in fan listen steady memory crowd want tenants lists topics \
+    subscribe waits payload deaths locks
 do
     if wanted "$part"; then
         $part

@@ -147,7 +147,7 @@ memory() {
 
         mkfifo "$dir/fifo-$name"
         # shellcheck disable=SC2086
-        "$load" -p "$port" $option hold "$n" < "$dir/fifo-$name" \
+        "$load" -p "$port" $option hold "$n" 1 < "$dir/fifo-$name" \
             > "$dir/hold-$name" &
         exec {input}> "$dir/fifo-$name"
 
@@ -172,4 +172,92 @@ parked on 2048
 listening on 2048 -l
 held off 11264
 END
+}
+
+
+# sessions with a stream each, an event for all of them, and a reload
+
+crowd() {
+    local n i input holders old start cpu out all
+    local event='{"kind":"episode","reason":"added"}' listen=reuseport
+
+    for n in 10000 50000 100000; do
+        start "crowd-$n" 6 <<< "$(mcp 500m)"
+        session /mcp > /dev/null
+        # shellcheck disable=SC2046
+        set -- $(used)
+
+        holders=
+        mkfifo "$dir/fifo-$n"
+        exec {input}<> "$dir/fifo-$n"
+
+        for i in $(seq $((n / 10000))); do
+            "$load" -p "$port" hold 10000 $((i + 1)) < "$dir/fifo-$n" \
+                > "$dir/hold-$n-$i" &
+            holders="$holders $!"
+        done
+
+        for i in $(seq $((n / 10000))); do
+            until grep -q ready "$dir/hold-$n-$i"; do
+                sleep 0.1
+            done
+        done
+
+        sleep 3
+        # shellcheck disable=SC2046
+        set -- "$@" $(used)
+        row "session, of $n with a parked stream, B" \
+            "$(((($3 - $1) + ($4 - $2)) / n))" "" "" "" ""
+        row "    in the workers, in the zone" \
+            "$((($3 - $1) / n))" "$((($4 - $2) / n))" "" "" ""
+
+        out=$(($(delivered) + n))
+        cpu=$(spent)
+        start=$(date +%s%N)
+        curl -s -o "$dir/published" -H 'Content-Type: application/json' \
+            -d "$event" "http://127.0.0.1:$port/publish"
+
+        until [ "$(delivered)" -ge "$out" ]; do
+            sleep 0.02
+        done
+
+        all=$((($(date +%s%N) - start) / 1000000))
+        row "    an event for all, ms; us of the workers each" "$all" \
+            "$(divide "$(($(spent) - cpu))" "$((n * 1000))")" "" "" ""
+
+        old=$(workers_of "$master")
+        start=$(date +%s%N)
+        kill -HUP "$master"
+
+        for i in $old; do
+            while [ -e "/proc/$i" ]; do
+                sleep 0.05
+            done
+        done
+
+        row "    a reload, until old workers are gone, ms" \
+            "$((($(date +%s%N) - start) / 1000000))" "" "" "" ""
+
+        exec {input}>&-
+        # shellcheck disable=SC2086
+        kill $holders
+        stop "$master"
+    done
+}
+
+
+# events that streams got, and ns that the workers spent
+
+delivered() {
+    curl -s "http://127.0.0.1:$port/status" | tr -d ' \t\n' \
+        | sed -n 's/.*"events":{[^}]*"out":\([0-9]*\).*/\1/p'
+}
+
+
+spent() {
+    local pid
+
+    for pid in $(workers_of "$master"); do
+        cut -d ' ' -f 1 "/proc/$pid/schedstat"
+    done | awk '{ sum += $1 } END { printf "%.0f", sum }'
 }

@@ -40,9 +40,9 @@ static struct {
       "    RATE events per second, one by one, to all streams; prints ms\n"
       "    until half and 99% of the deliveries, and us of the workers each" },
 
-    { "hold", streams_hold, 1, "STREAMS\n"
-      "    opens sessions with a stream each, says \"ready\", waits for its\n"
-      "    input to end" },
+    { "hold", streams_hold, 2, "STREAMS SOURCE\n"
+      "    opens sessions with a stream each, from 127.0.0.SOURCE on, says\n"
+      "    \"ready\", waits for its input to end" },
 
     { "bare", streams_bare, 0, "\n"
       "    the yardstick of fan and steady: an epoll loop that sends what is\n"

@@ -13,7 +13,7 @@ static int  ep;
 /* filter: of those that listen */
 
 static void
-streams_open(int count, const char *filter)
+streams_open(int count, int source, const char *filter)
 {
     int                  i;
     conn_t               c;
@@ -22,18 +22,18 @@ streams_open(int count, const char *filter)
 
     memset(&c, 0, sizeof(c));
 
-    c.fd = dial(1);
+    c.fd = dial(source);
     ep = epoll_create1(0);
 
     for (i = 0; i < count; i++) {
         ev.events = EPOLLIN;
 
         if (listens) {
-            ev.data.fd = listen_open(1 + i / 10000, filter);
+            ev.data.fd = listen_open(source + i / 10000, filter);
 
         } else {
             session_open(&c, &s, "/mcp", "");
-            ev.data.fd = stream_open(1 + i / 10000, &s);
+            ev.data.fd = stream_open(source + i / 10000, &s);
         }
 
         if (epoll_ctl(ep, EPOLL_CTL_ADD, ev.data.fd, &ev) == -1) {
@@ -124,7 +124,7 @@ streams_fan(char **argv)
     count = atoi(argv[0]);
     rounds = atoi(argv[1]);
 
-    streams_open(count, RESOURCE);
+    streams_open(count, 1, RESOURCE);
 
     memset(&c, 0, sizeof(c));
     c.fd = dial(1);
@@ -185,7 +185,7 @@ streams_steady(char **argv)
     rate = atof(argv[1]);
     events = atoi(argv[2]);
 
-    streams_open(count, RESOURCE);
+    streams_open(count, 1, RESOURCE);
 
     memset(&c, 0, sizeof(c));
     c.fd = dial(1);
@@ -251,7 +251,7 @@ streams_hold(char **argv)
 {
     char  c;
 
-    streams_open(atoi(argv[0]), "\"toolsListChanged\":true");
+    streams_open(atoi(argv[0]), atoi(argv[1]), "\"toolsListChanged\":true");
 
     printf("ready\n");
     fflush(stdout);
