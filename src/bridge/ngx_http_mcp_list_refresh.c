@@ -7,6 +7,10 @@
 #include "ngx_http_mcp_profile.h"
 
 
+/* ms; a list is not fetched more often because the upstream says so */
+#define NGX_HTTP_MCP_LIST_TTL  10000
+
+
 typedef struct ngx_http_mcp_list_refresh_s  ngx_http_mcp_list_refresh_t;
 
 
@@ -18,6 +22,7 @@ typedef struct {
     ngx_pool_t                   *pool;      /* NULL: it is not */
     ngx_mcp_pages_t               pages;
     uint32_t                      signals;
+    ngx_msec_t                    ttl;       /* of the list */
     ngx_uint_t                    failures;  /* since it was fetched last */
     ngx_uint_t                    large;     /* was said in the log */
 } ngx_http_mcp_fetch_t;
@@ -355,6 +360,8 @@ ngx_http_mcp_list_refresh_start(ngx_http_mcp_fetch_t *f)
     ngx_mcp_count(f->refresh->us->bridge->zone,
                   NGX_MCP_COUNTER_LISTS_REFRESHES, 1);
 
+    f->ttl = f->refresh->us->bridge->lists_ttl;
+
     f->pool = ngx_create_pool(4096, ngx_cycle->log);
     if (f->pool == NULL) {
         ngx_http_mcp_list_refresh_fail(f, "no memory");
@@ -403,6 +410,7 @@ ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
     ngx_http_mcp_shared_answer_t *answer, void *data)
 {
     ngx_int_t                     rc;
+    ngx_msec_t                    ttl;
     const char                   *why;
     ngx_http_mcp_fetch_t         *f;
     ngx_http_mcp_list_refresh_t  *r;
@@ -436,6 +444,11 @@ ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
         }
 
     } else {
+        if (answer->ttl) {
+            ttl = ngx_max(answer->ttl, NGX_HTTP_MCP_LIST_TTL);
+            f->ttl = ngx_min(f->ttl, ttl);
+        }
+
         rc = ngx_mcp_pages_add(&f->pages, &answer->result, &why);
 
         if (rc == NGX_AGAIN) {
@@ -480,7 +493,7 @@ ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f)
     }
 
     rc = ngx_mcp_list_confirm(zone, r->part, f->kind, &content, f->signals,
-                              r->us->bridge->lists_ttl);
+                              f->ttl);
 
     if (rc == NGX_DECLINED) {
         rc = ngx_http_mcp_list_refresh_put(f, &content);
@@ -545,7 +558,7 @@ ngx_http_mcp_list_refresh_put(ngx_http_mcp_fetch_t *f,
     }
 
     rc = ngx_mcp_list_put(zone, r->part, f->kind, content, f->signals,
-                          bridge->lists_ttl);
+                          f->ttl);
 
     if (rc == NGX_OK && before.data) {
         after = ngx_http_mcp_list_cache_view(bridge, r->audience, f->kind,

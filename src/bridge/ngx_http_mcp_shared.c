@@ -844,6 +844,7 @@ ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
     req->answer.outcome = outcome;
     req->answer.status = ureq->x ? ureq->x->status : 0;
     req->answer.sessionless = ureq->sessionless;
+    req->answer.ttl = ureq->ttl;
 
     if (!req->us->stream_requested
         || (ureq->manner && ureq->manner->filters && !req->us->reader.up))

@@ -782,6 +782,7 @@ static ngx_int_t
 ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
+    ngx_int_t                   ttl;
     ngx_str_t                   raw;
     ngx_mcp_json_t             *json;
     ngx_http_mcp_modern_own_t  *own;
@@ -818,6 +819,13 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
         if (ngx_mcp_json_is(&raw, &input)) {
             return ngx_http_mcp_modern_input(ureq, text);
         }
+    }
+
+    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_TTL, text->data);
+
+    if (raw.len) {
+        ttl = ngx_atoi(raw.data, raw.len);
+        ureq->ttl = ttl > 0 ? (ngx_msec_t) ttl : 0;
     }
 
     if (ngx_mcp_modern_plain(text, json, own->method)) {
