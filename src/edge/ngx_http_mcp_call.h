@@ -204,6 +204,13 @@ extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward;
 ngx_int_t ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
     ngx_uint_t session_only, ngx_http_mcp_reply_t *reply);
 
+/*
+ * Sets ctx->principal, by which callers without a session are told apart, and
+ * ctx->borrowed.  NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_call_principal(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+
 /* sets the caller for whom an upstream is asked */
 void ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq);

@@ -320,15 +320,13 @@ ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
  * and headers that cross and are for that.
  */
 
-static ngx_int_t
-ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_str_t *key)
+ngx_int_t
+ngx_http_mcp_call_principal(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     u_char                      *p;
     ngx_sha1_t                   sha1;
     ngx_uint_t                   i;
     ngx_table_elt_t             *h;
-    ngx_http_mcp_ctx_t          *ctx;
     ngx_http_mcp_header_iter_t   iter;
 
     /* a header whose name has one of these may tell callers apart */
@@ -347,21 +345,19 @@ ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
         ngx_null_string
     };
 
-    ctx = ngx_http_get_module_ctx(ureq->r, ngx_http_mcp_module);
-
     if (ctx->principal.len) {
-        goto found;
+        return NGX_OK;
     }
 
     ngx_sha1_init(&sha1);
     ngx_http_mcp_forward_digest(&sha1, &ctx->caller.identity);
     ngx_http_mcp_forward_digest(&sha1, &ctx->caller.list_key);
 
-    ngx_http_mcp_header_iter_init(&iter, &ureq->r->headers_in.headers);
+    ngx_http_mcp_header_iter_init(&iter, &r->headers_in.headers);
 
     while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
-        if (h == ureq->r->headers_in.user_agent
+        if (h == r->headers_in.user_agent
             || ngx_strncasecmp(h->key.data, (u_char *) "mcp-", 4) == 0
             || (h->key.len == request_key.len
                 && ngx_strncasecmp(h->key.data, request_key.data,
@@ -383,7 +379,7 @@ ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
         }
     }
 
-    p = ngx_pnalloc(ureq->r->pool, NGX_HTTP_MCP_PRINCIPAL + NGX_MCP_UUID_LEN);
+    p = ngx_pnalloc(r->pool, NGX_HTTP_MCP_PRINCIPAL + NGX_MCP_UUID_LEN);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -403,7 +399,21 @@ ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
                            &ctx->caller.tenant, &ctx->principal,
                            ctx->borrowed.data);
 
-found:
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *key)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(ureq->r, ngx_http_mcp_module);
+
+    if (ngx_http_mcp_call_principal(ureq->r, ctx) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
     *key = ctx->principal;
     ureq->session = ctx->borrowed;

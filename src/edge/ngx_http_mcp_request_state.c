@@ -129,10 +129,10 @@ ngx_http_mcp_request_state_mac(ngx_http_mcp_call_t *call, u_char *packed,
 {
     u_char             *p, own[NGX_MCP_ZONE_KEY];
     u_char              bound[NGX_HTTP_MCP_STATE_LEN
-                              + 7 * NGX_HTTP_MCP_STATE_MAC];
-    ngx_str_t           key, subject, arguments, method;
+                              + 8 * NGX_HTTP_MCP_STATE_MAC];
+    ngx_str_t           key, subject, arguments, method, principal;
     ngx_uint_t          i;
-    ngx_str_t          *parts[7];
+    ngx_str_t          *parts[8];
     unsigned int        n;
     ngx_mcp_caller_t   *caller;
     ngx_mcp_message_t  *m;
@@ -146,6 +146,19 @@ ngx_http_mcp_request_state_mac(ngx_http_mcp_call_t *call, u_char *packed,
         return NGX_ERROR;
     }
 
+    /* an identity outlives its token; without one, headers tell who asks */
+
+    ngx_str_null(&principal);
+
+    if (caller->identity.len == 0) {
+
+        if (ngx_http_mcp_call_principal(call->r, call->ctx) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        principal = call->ctx->principal;
+    }
+
     method = *ngx_mcp_method_name(m->method_code);
     subject = ngx_mcp_message_string(m, m->subject, call->r->pool);
     arguments = ngx_mcp_message_member(m, NGX_MCP_PATH_ARGUMENTS);
@@ -154,13 +167,14 @@ ngx_http_mcp_request_state_mac(ngx_http_mcp_call_t *call, u_char *packed,
     parts[1] = &caller->tenant;
     parts[2] = &caller->identity;
     parts[3] = &caller->share;
-    parts[4] = &method;
-    parts[5] = &subject;
-    parts[6] = &arguments;
+    parts[4] = &principal;
+    parts[5] = &method;
+    parts[6] = &subject;
+    parts[7] = &arguments;
 
     p = ngx_cpymem(bound, packed, NGX_HTTP_MCP_STATE_LEN);
 
-    for (i = 0; i < 7; i++) {
+    for (i = 0; i < 8; i++) {
         p = ngx_http_mcp_request_state_digest(p, parts[i]);
 
         if (p == NULL) {

@@ -2,8 +2,9 @@
 /*
  * requestState of calls that are parked here (ngx_http_mcp_call_park.h): the
  * place of the call, in plain base64, and a HMAC-SHA256 of that and of all that
- * the request is bound to: endpoint, tenant, identity (else the address),
- * method, name and arguments.  The key is mcp_state_key, else one of the zone.
+ * the request is bound to: endpoint, tenant, identity (else the address and the
+ * headers that tell callers apart), method, name and arguments.  The key is
+ * mcp_state_key, else one of the zone.
  */
 
 #ifndef _NGX_HTTP_MCP_REQUEST_STATE_H_INCLUDED_
