@@ -58,10 +58,17 @@ async function progress(ctx, n) {
 }
 
 
-/* name: [arguments, handler (args, ctx, modern)] */
+/* name: [arguments, handler (args, ctx, modern, env)] */
 
 const tools = {
     echo: [{ text: string }, (args) => says(args.text)],
+
+    /* which server this is, and how often its session was asked */
+
+    where: [{}, (args, ctx, modern, env) => {
+        env.asked = (env.asked ?? 0) + 1;
+        return says(`${process.argv[2]} ${env.asked}`);
+    }],
 
     steps: [{}, async (args, ctx) => {
         for (const n of [1, 2, 3]) {
@@ -158,7 +165,7 @@ export function createServer(env, modern) {
             description: name,
             inputSchema: fromJsonSchema({ type: 'object', properties,
                                           required })
-        }, async (args, ctx) => handler(args, ctx, modern));
+        }, async (args, ctx) => handler(args, ctx, modern, env));
     }
 
     grown.forEach((name) => add(server, name));
