@@ -18,8 +18,10 @@ use Mcp::Test;
 my $K = $Mcp::Modern::KEY;
 my $clock = Mcp::Clock->new;
 my $up = Mcp::Park->upstream;
+my $other = Mcp::Park->upstream;
 
-my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'EOF');
+my $t = Mcp::Test->new(vars => { UP => $up->port, OTHER => $other->port },
+                       conf => <<'EOF');
 mcp_zone zone=main:8m;
 
 log_format asked '$mcp_method $mcp_name $mcp_protocol_version $mcp_upstream';
@@ -48,6 +50,15 @@ server {
         mcp_upstream up /_up protocol=legacy;
         mcp_upstream_timeout 2s;
     }
+
+    location = /both {
+        mcp_endpoint zone=main;
+        mcp_upstream other /_other protocol=legacy;
+        mcp_upstream up /_up protocol=legacy;
+        mcp_state_key 0123456789abcdef0123456789abcdef;
+    }
+
+    location = /_other { internal; proxy_pass http://127.0.0.1:%%OTHER%%/; }
 
     location = /_up {
         internal;
@@ -253,6 +264,26 @@ is_deeply($next->{before}, [], 'none of it for one that wants none');
 $r = call('ask big300000', on => $here);
 $next = again($r, on => $there);
 is(length $next->{json}{result}{content}[0]{text}, 300000, 'a large result');
+
+
+# more than a round takes, several upstreams, and a client that takes JSON only
+
+$r = call(join '+', map { "ask$_" } 1 .. 40);
+is(scalar keys %{ $r->{json}{result}{inputRequests} }, 32, 'a large round');
+my %all = %{ Mcp::Park::answers(again($r)) };
+is(scalar(grep { ($_->{code} || 0) == -32601 } values %all), 8,
+   'what is beyond that is refused');
+
+my $both = Mcp::Modern->new($t, caps => \%caps, path => '/both');
+$r = again(Mcp::Park::call($both, 'up__ask where'));
+is(said($r), '200 input_required', 'one of several upstreams');
+$r = again($r, headers => { Accept => 'application/json' });
+is(said($r), '200 complete', 'and its result');
+is($r->{headers}{'content-type'}, 'application/json', 'as JSON');
+$r = Mcp::Park::call($both, 'up__ask',
+                     headers => { Accept => 'application/json' });
+is(Mcp::Park::answers($r)->{ask}{code}, -32601,
+   'a client that takes no stream is not asked');
 
 
 # pages that have to be visited before the call
