@@ -2,10 +2,10 @@
 
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
-# 300 listeners of 2026-07-28 and 30 sessions of one tenant on two workers,
-# events of lists, resources and topics, four reloads and four kills in between:
-# what a listener gets has no gap until it is told that it listens no more, and
-# nothing comes twice; the sessions get all.
+# 300 listeners of 2026-07-28 and 30 sessions of two tenants on two workers,
+# events of lists, resources and topics for one or both, four reloads and four
+# kills in between: what a listener gets has no gap until it is told that it
+# listens no more, and nothing comes twice; the sessions get all.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";

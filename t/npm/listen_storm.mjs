@@ -1,8 +1,9 @@
 /*
  * Copyright (C) 2026 The ngx_http_mcp_module authors
  *
- * Many listeners of 2026-07-28, and some sessions, of one tenant; events of
- * several kinds, one after another, while nginx reloads and workers die.
+ * Many listeners of 2026-07-28, and some sessions, of two tenants; events of
+ * several kinds for one of them or both, one after another, while nginx
+ * reloads and workers die.
  *
  * On a stream of a listener a part of the events has to arrive, without a gap,
  * from the first one that was published after its acknowledgement to the last
@@ -20,16 +21,20 @@ import { HEADERS, Session, check, done, request, until,
 const [port, master, listeners, events] = process.argv.slice(2).map(Number);
 
 const PREFIX = 'io.modelcontextprotocol/';
-const TENANT = { 'X-Tenant': 'acme' };
+const TENANTS = ['acme', 'globex'];
 const URI = 'file:///r';
 const topic = (n) => `topic${n % 5}`;
 const latest = (name) => `events://${name}/latest`;
 const URIS = [URI, ...[0, 1, 2, 3, 4].map((n) => latest(topic(n)))];
 
 
-/* the n-th event, and how it is known */
+/* of each tenant, and the number of the last event of a topic */
 
-const expected = [];
+const expectations = { acme: [], globex: [] };
+const last = { acme: 0, globex: 0 };
+
+
+/* the n-th event, and how it is known */
 
 function make(n) {
     switch (n % 3) {
@@ -55,7 +60,7 @@ function known(m) {
 
 /* the place of seen among what is expected, or -1 */
 
-function place(seen, from) {
+function place(expected, seen, from) {
     for (let i = from; i + seen.length <= expected.length; i++) {
         if (seen.every((key, j) => key === expected[i + j])) {
             return i;
@@ -66,9 +71,9 @@ function place(seen, from) {
 }
 
 
-function modern(method, params) {
+function modern(tenant, method, params) {
     return {
-        headers: { ...HEADERS, ...TENANT, 'Mcp-Method': method,
+        headers: { ...HEADERS, 'X-Tenant': tenant, 'Mcp-Method': method,
                    'MCP-Protocol-Version': '2026-07-28',
                    ...params.uri && { 'Mcp-Name': params.uri } },
         body: (id) => JSON.stringify({
@@ -85,11 +90,14 @@ function modern(method, params) {
 
 class Listener {
     constructor(n) {
-        Object.assign(this, { n, streams: [], wrong: [] });
+        Object.assign(this, { n, streams: [], wrong: [],
+                              tenant: TENANTS[n % 2] });
+        this.expected = expectations[this.tenant];
     }
 
     listen() {
-        const { headers, body } = modern('subscriptions/listen', {
+        const { headers, body } = modern(this.tenant,
+                                         'subscriptions/listen', {
             notifications: { toolsListChanged: true,
                              resourceSubscriptions: URIS }
         });
@@ -149,7 +157,7 @@ class Listener {
             s.end = 'graceful';
 
         } else if (m.method.endsWith('/acknowledged')) {
-            s.first = expected.length;
+            s.first = this.expected.length;
             this.caughtUp();
 
         } else if (s.first === undefined) {
@@ -163,13 +171,14 @@ class Listener {
     /* what came meanwhile is in the topics */
 
     async caughtUp() {
-        if (this.n % 20 || this.streams.length === 1) {
+        if (this.n % 15 || this.streams.length === 1) {
             return;
         }
 
         const uri = latest(topic(0));
-        const published = expected.lastIndexOf(uri) + 1;
-        const { headers, body } = modern('resources/read', { uri });
+        const published = last[this.tenant];
+        const { headers, body } = modern(this.tenant, 'resources/read',
+                                         { uri });
         const r = JSON.parse((await request(port, 'POST', '/mcp', headers,
                                             body('read'))).text);
 
@@ -194,7 +203,8 @@ class Listener {
         let from = 0;
 
         for (const s of this.streams.filter((x) => x.first !== undefined)) {
-            const at = s.seen.length ? place(s.seen, from) : from;
+            const at = s.seen.length ? place(this.expected, s.seen, from)
+                                     : from;
 
             if (at === -1) {
                 this.wrong.push(`${s.id}: a gap, or twice: from ${s.first}, `
@@ -209,8 +219,8 @@ class Listener {
             from = at + s.seen.length;
         }
 
-        if (!this.current.end && from !== expected.length) {
-            this.wrong.push(`ends with ${from} of ${expected.length}`);
+        if (!this.current.end && from !== this.expected.length) {
+            this.wrong.push(`ends with ${from} of ${this.expected.length}`);
         }
     }
 }
@@ -218,7 +228,9 @@ class Listener {
 
 class Reader extends Session {
     constructor(n) {
-        super({ port, path: '/mcp', n, seen: [], gaps: 0, headers: TENANT });
+        super({ port, path: '/mcp', n, seen: [], gaps: 0,
+                headers: { 'X-Tenant': TENANTS[n % 2] },
+                expected: expectations[TENANTS[n % 2]] });
     }
 
     message(m) {
@@ -256,14 +268,21 @@ let published = 0;
 for (let n = 1; n <= events; n++) {
     const [event, key] = make(n);
 
+    const to = n % 7 < 2 ? TENANTS : [TENANTS[n % 7 % 2]];
+
     /* it may arrive before its publisher is answered */
-    expected.push(key);
+    to.forEach((name) => expectations[name].push(key));
 
     const r = await request(port, 'POST', '/publish', {
         ...HEADERS, 'Idempotency-Key': `event ${n}`
-    }, JSON.stringify({ ...event, tenant_id: 'acme' }));
+    }, JSON.stringify({ ...event,
+                        ...to.length === 1 && { tenant_id: to[0] } }));
 
     published += r.status === 202 ? 1 : 0;
+
+    if (key === latest(topic(0))) {
+        to.forEach((name) => { last[name] = n; });
+    }
 
     if (n % step === 0 && n / step <= 8) {
         if (n / step % 2) {
@@ -287,16 +306,18 @@ await until(() => all.every((l) => !l.current.end
 
 /* the last of all: whoever listens gets it */
 
-expected.push('tools last');
+Object.values(expectations).forEach((e) => e.push('tools last'));
 await request(port, 'POST', '/publish', { ...HEADERS,
                                           'Idempotency-Key': 'last' },
               JSON.stringify({
     jsonrpc: '2.0', method: 'notifications/tools/list_changed',
-    tenant_id: 'acme', params: { n: 'last' }
+    params: { n: 'last' }
 }));
 
-await until(() => all.every((l) => l.current.seen.at(-1) === 'tools last'), 30);
-await until(() => sessions.every((s) => s.seen.length >= expected.length), 30);
+await until(() => all.every((l) => l.current.seen.at(-1) === 'tools last'),
+            30);
+await until(() => sessions.every((s) => s.seen.length >= s.expected.length),
+            30);
 
 all.forEach((l) => l.settle());
 
@@ -316,11 +337,11 @@ check(ends.graceful > 0 && ends.cut > 0, 'streams ended in both ways', ends);
 check(all.some((l) => l.read), 'what came meanwhile was read');
 
 const lost = sessions.filter((s) => s.gaps || s.seen.join()
-                                                !== expected.join());
+                                                !== s.expected.join());
 
 check(lost.length === 0, 'the sessions got all, once and in order',
       lost.slice(0, 3).map((s) => {
-          const i = s.seen.findIndex((key, j) => key !== expected[j]);
+          const i = s.seen.findIndex((key, j) => key !== s.expected[j]);
 
           return [s.n, s.gaps, s.seen.length, i,
                   ...s.seen.slice(Math.max(0, i - 2), i + 3)];
