@@ -57,7 +57,8 @@ on_zone(ngx_mcp_zone_t *z, uint64_t keys)
 
 static ngx_mcp_worker_handlers_t  handlers = {
     .stream = on_task, .call = on_task, .group = on_group, .topic = on_group,
-    .profiles = on_zone
+    .profiles = on_zone, .lists = on_zone, .listeners = on_zone,
+    .upstream_sessions = on_zone, .interests = on_zone
 };
 
 
