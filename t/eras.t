@@ -331,6 +331,33 @@ for my $speaks (qw(legacy modern both)) {
     }
 }
 
+# and become other servers: whoever comes first, with or without a session
+
+for my $turn ([qw(modern legacy)], [qw(legacy modern)], [qw(both legacy)],
+              [qw(both modern)], [qw(modern both)])
+{
+    my ($before, $after) = @$turn;
+
+    for my $alone (0, 1) {
+        my $name = "$before, for known ones, becomes $after, "
+                   . ($alone ? 'a call' : 'a session') . ' first';
+        my $session = sub {
+            my $r = $t->client(path => $path, @token)->initialize;
+            is($r->{status}, 200, "$name: a new session") or diag($r->{body});
+        };
+        my $call = sub {
+            like(called(@token), qr/^(?:legacy|modern)$/, "$name: a call")
+                or diag($last->{body});
+        };
+        my @both = $alone ? ($call, $session) : ($session, $call);
+
+        anew(speaks => $before, token => 1);
+        $_->() for @both;
+        change(speaks => $after, forget => 1);
+        $_->() for @both;
+    }
+}
+
 $t->allow_log(qr/./);
 
 done_testing();

@@ -286,8 +286,9 @@ ngx_http_mcp_initialize_ready(void *data)
 
 /*
  * An upstream that wants to know who asks: it gets the client's own
- * initialize, and what it says to that is for this session alone.  If it may be
- * of either era, it is asked in that of the client first.
+ * initialize, and what it says to that is for this session alone.  It may be of
+ * either era, and of another one than before: it is asked first in the one that
+ * is known, else in that of the client.
  */
 
 static ngx_int_t
@@ -299,8 +300,7 @@ ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     u = one->upstream;
 
     ctx->target = u;
-    ctx->undecided = (u->protocol == NGX_HTTP_MCP_AUTO
-                      && one->known.revision == 0);
+    ctx->undecided = (u->protocol == NGX_HTTP_MCP_AUTO && u->probe);
 
     ctx->manner = (u->protocol == NGX_HTTP_MCP_AUTO)
                   ? ngx_http_mcp_manner_of(one->known.what, one->known.revision,

@@ -422,7 +422,7 @@ ngx_mcp_profile_narrow(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     k = ngx_mcp_profile_find_locked(zone, key);
 
-    if (k && k->what == NGX_MCP_PROFILE_REFUSED && k->revision == 0) {
+    if (k && k->what == NGX_MCP_PROFILE_REFUSED && k->revision != revision) {
         ngx_mcp_touch(zone, k);
         k->revision = (uint32_t) revision;
         rc = NGX_OK;

@@ -86,7 +86,8 @@ void ngx_mcp_profile_back(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
  * One that is REFUSED is of the kind of this revision, as a client's own
- * request has shown.  NGX_OK; NGX_DECLINED: it is not, or its kind was known.
+ * request has shown.  NGX_OK; NGX_DECLINED: it is not REFUSED, or that was
+ * known.
  */
 ngx_int_t ngx_mcp_profile_narrow(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t revision);

@@ -256,7 +256,7 @@ ngx_http_mcp_profile_narrow(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 {
     ngx_str_t  key;
 
-    if (revision == 0
+    if (revision == 0 || u->protocol != NGX_HTTP_MCP_AUTO
         || ngx_http_mcp_profile_key(u, tenant, pool, &key) != NGX_OK)
     {
         return NGX_DECLINED;
