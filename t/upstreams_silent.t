@@ -9,6 +9,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Mcp::Test;
+use Mcp::Modern;
 
 
 # $V{silent}: it takes requests and says nothing
@@ -62,6 +63,12 @@ server {
         mcp_upstream b     /_b;
     }
 
+    location = /said {
+        mcp_endpoint zone=main;
+        mcp_upstream a /_a protocol=legacy;
+        mcp_upstream b /_b;
+    }
+
     location = /_a     { internal; proxy_pass http://127.0.0.1:%%A%%/; }
     location = /_b     { internal; proxy_pass http://127.0.0.1:%%B%%/; }
     location = /_never { internal; proxy_pass http://127.0.0.1:%%NEVER%%/; }
@@ -80,6 +87,16 @@ is(reads($s, 'x:b'), 'two', 'a resource of another one is read');
 cmp_ok(time - $begin, '<', 3, 'without it');
 is(tools($s), 'b__two', 'the list of another one');
 cmp_ok(time - $begin, '<', 3, 'likewise');
+
+
+# one that never had to say what it is, as that is configured
+
+my $m = Mcp::Modern->new($t, path => '/said');
+
+$m->call('tools/list');
+$r = $m->call('resources/read', { uri => 'x:all' });
+is($r->{json}{result}{contents}[0]{text}, 'one',
+   'the first one is asked first') or diag($r->{body});
 
 
 # one that was there, and becomes silent

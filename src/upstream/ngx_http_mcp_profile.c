@@ -91,9 +91,17 @@ ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
         return 1;
     }
 
-    answers = ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK
-              && ngx_mcp_profile_stored(u->zone, &key, pool, &profile) == NGX_OK
-              && !profile.kept;
+    if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK
+        && ngx_mcp_profile_stored(u->zone, &key, pool, &profile) == NGX_OK)
+    {
+        answers = !profile.kept;
+
+    } else {
+
+        /* requests need no profile where the configuration says the kind */
+
+        answers = (u->protocol != NGX_HTTP_MCP_AUTO);
+    }
 
     ngx_destroy_pool(pool);
 
