@@ -308,7 +308,8 @@ function answered(r, wanted) {
 /* what a step does at each server: of server-everything, and of the others */
 
 const ask = (tool, wanted) => (p, what) => p.server === 'everything'
-    ? p.call(tool, what === 'sampling' ? { prompt: 'x', maxTokens: 9 } : {})
+    ? p.call(tool, what === 'sampling' ? { prompt: 'x', maxTokens: 9 } : {},
+             p.steps[what] === '+' ? {} : { timeout: 2000 })
         .then((r) => answered(r, wanted))
     : p.call('ask', { what }).then((r) => answered(r, wanted));
 
