@@ -261,6 +261,24 @@ $next = again($r, on => $there, meta => { progressToken => undef,
                                           "${K}logLevel" => undef });
 is_deeply($next->{before}, [], 'none of it for one that wants none');
 
+$r = again(call('ask where... think', on => $here), on => $there);
+is(said($r), '200 input_required', 'asked before many messages');
+$next = again($r, on => $there);
+is(said($next), '200 input_required', 'and behind them');
+is(said(again($next, on => $here)), '200 complete', 'until the result');
+
+$r = call('ask where wait1', on => $here);
+$up->clear;
+my $refuses = again($r, on => $there, open => 1,
+                    meta => { "${K}clientCapabilities" => {
+                                  elicitation => {} } });
+$up->wait_requests(sub { ($_[0]{json}{id} || '') =~ /where/ });
+$clock->pass($t, 1);
+$up->release('wait1');
+$next = Mcp::Park::finish($refuses);
+is(said($next), '200 complete', 'what a client cannot answer any more');
+is(Mcp::Park::answers($next)->{where}{code}, -32601, 'is refused');
+
 $r = call('ask big300000', on => $here);
 $next = again($r, on => $there);
 is(length $next->{json}{result}{content}[0]{text}, 300000, 'a large result');

@@ -226,7 +226,7 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
                              call->local | NGX_HTTP_MCP_CONTINUE_LOCAL,
                              &cont->zs);
     if (rc != NGX_OK) {
-        ngx_mcp_call_leave(zone, cont->state.call);
+        ngx_mcp_call_wake(zone, cont->state.call, NGX_MCP_WAKE_CANCEL);
         return rc == NGX_ERROR ? NGX_ERROR : NGX_DECLINED;
     }
 
@@ -335,7 +335,8 @@ ngx_http_mcp_continue_stop(ngx_http_mcp_call_t *call)
     }
 
     if (cont->open && !cont->answered) {
-        ngx_mcp_call_leave(call->ctx->conf->zone, cont->state.call);
+        ngx_mcp_call_wake(call->ctx->conf->zone, cont->state.call,
+                          NGX_MCP_WAKE_CANCEL);
     }
 
     ngx_http_mcp_continue_close(cont);
@@ -658,6 +659,10 @@ ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
                                  NULL);
 
     ngx_http_mcp_continue_post(cont, &open, &body);
+
+    /* the call waits for a client, which is not asked */
+
+    ngx_mcp_call_wake(zone, cont->state.call, NGX_MCP_WAKE_INPUT);
 }
 
 
@@ -691,7 +696,8 @@ ngx_http_mcp_continue_ask(ngx_event_t *ev)
     reply.parts[0] = ngx_http_mcp_round_compose(call, &cont->round, &state);
 
     if (reply.parts[0].data == NULL) {
-        ngx_mcp_call_leave(call->ctx->conf->zone, cont->state.call);
+        ngx_mcp_call_wake(call->ctx->conf->zone, cont->state.call,
+                          NGX_MCP_WAKE_CANCEL);
         (void) ngx_http_mcp_reply_internal(&reply);
     }
 

@@ -525,7 +525,8 @@ ngx_http_mcp_call_park_log(ngx_http_request_t *r)
 
 
 void
-ngx_http_mcp_call_park_asked(ngx_http_mcp_call_t *call, ngx_str_t *text)
+ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_uint_t asks)
 {
     ngx_str_t                  method;
     ngx_mcp_json_t             json;
@@ -539,6 +540,19 @@ ngx_http_mcp_call_park_asked(ngx_http_mcp_call_t *call, ngx_str_t *text)
     }
 
     round = park->round;
+
+    if (!asks) {
+
+        /* too many, and the line would no longer keep the request */
+
+        if (round->timer.timer_set
+            && ++round->behind == NGX_MCP_CHANNEL_WAITING)
+        {
+            call->answerer->room(call, 0);
+        }
+
+        return;
+    }
 
     if (round->input.n == NGX_HTTP_MCP_INPUT_MAX) {
         ngx_http_mcp_call_park_trim(call);
@@ -559,6 +573,7 @@ ngx_http_mcp_call_park_asked(ngx_http_mcp_call_t *call, ngx_str_t *text)
     }
 
     if (!round->timer.timer_set) {
+        round->behind = 0;
         ngx_add_timer(&round->timer, NGX_HTTP_MCP_ROUND_TIME);
     }
 }
@@ -598,6 +613,12 @@ ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call)
     if (call->park && call->park->parked
         && call->state == NGX_HTTP_MCP_CALL_RUNNING)
     {
+        /* a timer that is late must not stop what goes on now */
+
+        if (call->park->round->timer.timer_set) {
+            ngx_del_timer(&call->park->round->timer);
+        }
+
         call->answerer->room(call, 1);
     }
 }

@@ -51,6 +51,8 @@ typedef struct {
     ngx_http_mcp_input_request_t   requests[NGX_HTTP_MCP_INPUT_MAX];
     uint64_t                       position;   /* in the line, before them */
     ngx_event_t                    timer;
+    ngx_uint_t                     behind;     /* messages in the line, behind
+                                                  the first of them */
 } ngx_http_mcp_round_t;
 
 
@@ -98,8 +100,9 @@ ngx_int_t ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_uint_t method);
 
-/* likewise while it is parked: the text was put on the line */
-void ngx_http_mcp_call_park_asked(ngx_http_mcp_call_t *call, ngx_str_t *text);
+/* while it is parked: the text was put on the line; asks: it is a request */
+void ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_uint_t asks);
 
 /* the stream took all; whether the call is parked now, and r may be gone */
 ngx_uint_t ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call);

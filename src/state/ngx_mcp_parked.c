@@ -155,7 +155,7 @@ ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call, uint32_t round,
 
 
 void
-ngx_mcp_call_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
+ngx_mcp_call_wake(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call, ngx_uint_t why)
 {
     ngx_mcp_call_sh_t  *c;
 
@@ -164,7 +164,7 @@ ngx_mcp_call_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
     c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 
     if (c && c->task.rec.flags & NGX_MCP_CALL_RUNNING) {
-        ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_CANCEL);
+        ngx_mcp_wake_locked(zone, &c->task, why);
     }
 
     ngx_mcp_zone_unlock(zone);

@@ -64,8 +64,12 @@ typedef struct {
 ngx_int_t ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     uint32_t round, ngx_msec_t time, ngx_mcp_parked_t *parked);
 
-/* or it has left again: the call is woken with NGX_MCP_WAKE_CANCEL */
-void ngx_mcp_call_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
+/*
+ * The call, while it runs, is woken: its client has left again
+ * (NGX_MCP_WAKE_CANCEL), or something was answered for it (NGX_MCP_WAKE_INPUT).
+ */
+void ngx_mcp_call_wake(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+    ngx_uint_t why);
 
 /* the time that its client has, ms; 0: it is over, and no request reads it */
 ngx_msec_t ngx_mcp_call_patience(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,

@@ -4,9 +4,10 @@ package Mcp::Park;
 #
 # A server with sessions whose tools ask their clients, and clients of
 # 2026-07-28 that are asked. The name of a tool says what it does, word by word:
-# a word of requests, joined by "+", is a round (see %ASK); "tick" is progress,
-# "log" a message of level error, "complete" says that a page was visited,
-# "wait" waits for release(), "cut" closes, "big" and a number make the result
+# a word of requests, joined by "+", is a round (see %ASK), and with "..."
+# behind it a thousand messages follow; "tick" is progress, "log" a message of
+# level error, "complete" says that a page was visited, "wait" waits for
+# release(), as "wait1" does, "cut" closes, "big" and a number make the result
 # so large, and "visit" wants pages to be visited first.
 
 use strict;
@@ -122,8 +123,8 @@ sub steps {
         } elsif ($word =~ /^(?:visit|)$/) {
             next;
 
-        } elsif ($word eq 'wait') {
-            push @do, [until => 'wait'];
+        } elsif ($word =~ /^wait/) {
+            push @do, [until => $word];
 
         } elsif ($word =~ /^big(\d+)$/) {
             $call->{big} = $1;
@@ -132,14 +133,22 @@ sub steps {
             return (@do, [cut =>]);
 
         } else {
+            my $more = $word =~ s/\.\.\.$//;
             my @kinds = split /\+/, $word;
 
             $call->{open} = @kinds;
 
-            return (@do, map { [event => { jsonrpc => '2.0',
-                                           id => "$call->{tag}/$_",
-                                           %{ $ASK{$_ =~ s/\d+$//r} } }] }
-                         @kinds);
+            push @do, map { [event => { jsonrpc => '2.0',
+                                        id => "$call->{tag}/$_",
+                                        %{ $ASK{$_ =~ s/\d+$//r} } }] }
+                      @kinds;
+
+            push @do, map { [event => Mcp::Test::notification('message', {
+                             level => 'error', data => 'log' })] }
+                      1 .. 1000
+                if $more;
+
+            return @do;
         }
     }
 

@@ -510,7 +510,7 @@ op_call_park(void)
     ngx_mcp_log_call(&zone, c.ref, &e, &cursor);
     (void) ngx_mcp_call_park(&zone, c.ref, 1000);
     (void) ngx_mcp_call_unpark(&zone, c.ref, 1, 1000, &parked);
-    ngx_mcp_call_leave(&zone, c.ref);
+    ngx_mcp_call_wake(&zone, c.ref, NGX_MCP_WAKE_CANCEL);
     ngx_mcp_call_close(&zone, c.ref);
     ngx_mcp_exclusive_spend(&zone, ref);
 }
