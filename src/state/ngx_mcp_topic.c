@@ -51,6 +51,8 @@ static ngx_int_t ngx_mcp_topic_next_locked(ngx_mcp_zone_t *zone,
     uint64_t *after, u_char *buf, size_t *len, ngx_uint_t *missed);
 static uint32_t ngx_mcp_topic_hash(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
+static ngx_int_t ngx_mcp_topic_room_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic);
 static ngx_mcp_topic_sh_t *ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_uint_t other, ngx_mcp_ref_t *charged);
 static ngx_uint_t ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone,
@@ -192,14 +194,8 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         return t;
     }
 
-    if (g->ntopics[topic->other] >= topic->limit) {
-        t = ngx_mcp_topic_victim_locked(zone, g, topic->other, NULL);
-
-        if (t == NULL) {
-            return NULL;
-        }
-
-        ngx_mcp_topic_give_up_locked(zone, g, t);
+    if (ngx_mcp_topic_room_locked(zone, g, topic) != NGX_OK) {
+        return NULL;
     }
 
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_TOPIC, &topic->uri, 1);
@@ -235,6 +231,30 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     g->ntopics[topic->other]++;
 
     return t;
+}
+
+
+/* for one more in the group; NGX_DECLINED: as many as there may be are used */
+
+static ngx_int_t
+ngx_mcp_topic_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_topic_t *topic)
+{
+    ngx_mcp_topic_sh_t  *t;
+
+    if (g->ntopics[topic->other] < topic->limit) {
+        return NGX_OK;
+    }
+
+    t = ngx_mcp_topic_victim_locked(zone, g, topic->other, NULL);
+
+    if (t == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ngx_mcp_topic_give_up_locked(zone, g, t);
+
+    return NGX_OK;
 }
 
 
@@ -785,18 +805,18 @@ ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
         }
 
         g = ngx_mcp_group_get_locked(zone, caller->endpoint, &caller->tenant);
+
+        /* an account may go with the last topic that it paid for */
+
+        if (ngx_mcp_topic_room_locked(zone, g, topic) != NGX_OK) {
+            ngx_mcp_group_settle_locked(zone, g);
+            return NULL;
+        }
+
         payer = ngx_mcp_account_get_locked(zone, &caller->tenant,
                                            &caller->share);
 
-        t = ngx_mcp_topic_get_locked(zone, g, topic, payer);
-
-        if (t == NULL) {
-            ngx_mcp_account_release_locked(zone, payer.block, NGX_MCP_TOPIC,
-                                           0);
-            ngx_mcp_group_settle_locked(zone, g);
-        }
-
-        return t;
+        return ngx_mcp_topic_get_locked(zone, g, topic, payer);
     }
 
     if (t == NULL || ngx_mcp_session_locked(zone, t->charged) == NULL) {

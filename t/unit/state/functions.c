@@ -1529,6 +1529,16 @@ alone_topic_tests(void)
     ok(zone.sh->used[NGX_MCP_TOPIC] == 0 && zone.sh->used[NGX_MCP_GROUP] == 0
        && zone.sh->used[NGX_MCP_ACCOUNT] == 0, "nothing is left");
 
+    t.limit = 1;
+    t.uri = uri;
+    ok(ngx_mcp_topic_watch(&zone, &ann, &t, &ref, &after) == NGX_OK,
+       "the only one that there may be");
+    n = zone.sh->used[NGX_MCP_ACCOUNT];
+    t.uri = env_str("u:b");
+    ok(ngx_mcp_topic_watch(&zone, &ann, &t, &ref, &after) == NGX_OK
+       && n != 0 && zone.sh->used[NGX_MCP_ACCOUNT] == n,
+       "another one in its place is charged like it");
+
     stop("topics without a session");
 }
 
