@@ -54,15 +54,15 @@ typedef enum {
 #define NGX_HTTP_MCP_TOPICS_ALONE    0x04
 
 
-/* of one endpoint; lives as long as its configuration */
+/* the settings of one endpoint, which live as long as its configuration */
 
 typedef struct {
     ngx_mcp_zone_t             *zone;
-    ngx_str_t                   endpoint;    /* its identity */
-    ngx_http_conf_ctx_t        *conf_ctx;    /* of its location */
-    ngx_http_mcp_router_t       router;      /* of its upstreams */
-    ngx_uint_t                  duplicate;   /* of the same endpoint as one
-                                                before */
+    ngx_str_t                   endpoint;    /* name of the endpoint */
+    ngx_http_conf_ctx_t        *conf_ctx;    /* context of its location */
+    ngx_http_mcp_router_t       router;      /* its upstreams */
+    ngx_uint_t                  duplicate;   /* settings before these are of
+                                                the same endpoint */
 
     ngx_array_t                *feeds;       /* ngx_http_mcp_feed_t */
     ngx_array_t                *invalidate;  /* ngx_mcp_rule_t; NULL: default */
@@ -73,21 +73,22 @@ typedef struct {
     ngx_uint_t                  lists;       /* ngx_http_mcp_list_cache_e */
     ngx_msec_t                  lists_ttl;
     ngx_http_complex_value_t   *lists_key;   /* NULL: none */
-    ngx_uint_t                  lists_max;   /* audiences */
+    ngx_uint_t                  lists_max;   /* number of audiences */
     ngx_uint_t                  lists_kinds; /* NGX_MCP_LIST_BIT() */
-    ngx_flag_t                  lists_warm;  /* not for the first asker */
-    ngx_str_t                  *lists_tenant;  /* of all clients, of whom one
+    ngx_flag_t                  lists_warm;  /* fetched before anybody asks */
+    ngx_str_t                  *lists_tenant;  /* tenant of all clients, if one
                                                   audience is known before they
                                                   ask, or NULL */
-    ngx_mcp_sources_t           sources;     /* of their parts: the router's
-                                                upstreams */
-    ngx_uint_t                  declared;    /* what clients declare decides
-                                                about what they are offered */
+    ngx_mcp_sources_t           sources;     /* sources of lists' parts: the
+                                                router's upstreams */
+    ngx_uint_t                  declared;    /* whether what clients declare
+                                                decides what they are offered */
 
     ngx_uint_t                  tools;       /* NGX_HTTP_MCP_TOOL_* */
-    ngx_uint_t                  hidden;      /* of the upstreams', said */
+    ngx_uint_t                  hidden;      /* tools of upstreams that ours
+                                                hide; logged already */
     ngx_uint_t                  topics;      /* NGX_HTTP_MCP_TOPICS_* */
-    ngx_uint_t                  topic_limit; /* per tenant */
+    ngx_uint_t                  topic_limit; /* topics of one tenant */
     ngx_str_t                  *tenant;      /* of all clients, or NULL */
 } ngx_http_mcp_bridge_t;
 

@@ -10,8 +10,8 @@
 /*
  * Running calls whose clients have left keep the connection that they came by
  * and one to their upstream.  There are at most mcp_call_limit of them for a
- * tenant (or a client without one), and together as many as take a quarter of
- * the worker's connections.
+ * tenant (or a client without one), and together at most an eighth of
+ * worker_connections; each takes two connections.
  */
 
 #define NGX_HTTP_MCP_LEFT_SHARE  8

@@ -120,37 +120,38 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_ctx_t         *ctx;
     ngx_mcp_message_t          *message;
 
-    ngx_http_mcp_batch_t       *batch;        /* of which it is an element */
+    ngx_http_mcp_batch_t       *batch;        /* array with this element */
     ngx_uint_t                  index;
     ngx_http_mcp_call_batch_t  *batch_handlers;
 
     ngx_http_mcp_answerer_t    *answerer;
-    void                       *data;         /* the answerer's */
+    void                       *data;         /* data of the answerer */
 
     ngx_uint_t                  state;        /* ngx_http_mcp_call_state_e */
     ngx_uint_t                  reason;       /* ..._reason_e */
     ngx_uint_t                  response;     /* ..._response_e */
-    ngx_int_t                   rc;           /* of the response, when done */
+    ngx_int_t                   rc;           /* result of the response */
 
     ngx_mcp_call_t              record;
     uint32_t                    local;        /* number in the worker, or 0 */
-    ngx_event_t                 after;        /* mcp_stream_after */
-    ngx_str_t                   uri;          /* this call subscribed to it */
-    ngx_http_mcp_call_input_t  *input;        /* that it waits for, or NULL */
-    ngx_http_mcp_call_park_t   *park;         /* its client may be asked, or
-                                                 NULL */
+    ngx_event_t                 after;        /* timer of mcp_stream_after */
+    ngx_str_t                   uri;          /* resource subscribed to */
+    ngx_http_mcp_call_input_t  *input;        /* awaited input, or NULL */
+    ngx_http_mcp_call_park_t   *park;         /* state of a client that may be
+                                                 asked, or NULL */
 
-    ngx_http_mcp_route_t        route;        /* of the upstream, once known */
-    ngx_http_mcp_call_missed_t  *missed;      /* where it was before */
+    ngx_http_mcp_route_t        route;        /* way to the upstream */
+    ngx_http_mcp_call_missed_t  *missed;      /* upstreams asked before */
 
     ngx_http_mcp_stream_owner_t  owner;
-    ngx_http_mcp_large_t       *large;        /* waits for the stream */
+    ngx_http_mcp_large_t       *large;        /* messages for the stream */
 
-    ngx_queue_t                 detached_queue;  /* runs without client */
-    uint64_t                    detached_key;
+    ngx_queue_t                 detached_queue;  /* place in "left" */
+    uint64_t                    detached_key; /* whose limit applies */
 
-    unsigned                    registered:1; /* record is a running call */
-    unsigned                    continues:1;  /* another, and has no record */
+    unsigned                    registered:1; /* "record" is a running call */
+    unsigned                    continues:1;  /* this one goes on with another
+                                                 and has no record */
     unsigned                    gone:1;       /* the client has left */
 };
 
@@ -163,9 +164,10 @@ typedef struct {
     uintptr_t                   free;
     ngx_uint_t                  size;
 
-    ngx_queue_t                 left;         /* run without client */
+    ngx_queue_t                 left;         /* calls without a client */
     ngx_uint_t                  ndetached;
-    ngx_uint_t                  ncancels;     /* being sent to upstreams */
+    ngx_uint_t                  ncancels;     /* cancellations under way to
+                                                 upstreams */
 } ngx_http_mcp_calls_t;
 
 extern ngx_http_mcp_calls_t  ngx_http_mcp_calls;
@@ -185,7 +187,7 @@ ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
     ngx_mcp_message_t *m);
 
 
-/* ms; for the answers of one round, which people may have to give */
+/* ms; for how long a client that was asked may be silent, in either era */
 #define NGX_HTTP_MCP_INPUT_TIME  600000
 
 /* tried in order, the last is NULL; set before workers start */

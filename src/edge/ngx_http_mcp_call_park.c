@@ -689,8 +689,8 @@ ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
         return;
     }
 
-    left = ngx_mcp_call_patience(call->ctx->conf->zone, call->record.ref,
-                                 NGX_HTTP_MCP_INPUT_TIME);
+    left = ngx_mcp_call_park_time_left(call->ctx->conf->zone, call->record.ref,
+                                       NGX_HTTP_MCP_INPUT_TIME);
 
     if (left
         && (!ngx_http_mcp_call_park_orphan(call)

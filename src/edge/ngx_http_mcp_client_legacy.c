@@ -10,62 +10,63 @@
 #include "ngx_http_mcp_stream_body.h"
 
 
-static ngx_uint_t ngx_http_mcp_client_is(ngx_http_mcp_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_client_post(ngx_http_request_t *r,
+static ngx_uint_t ngx_http_mcp_legacy_client_is(ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_legacy_client_post(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_client_discover(ngx_http_request_t *r,
+static ngx_int_t ngx_http_mcp_legacy_client_discover(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_client_get(ngx_http_request_t *r,
+static ngx_int_t ngx_http_mcp_legacy_client_get(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_client_delete(ngx_http_request_t *r,
+static ngx_int_t ngx_http_mcp_legacy_client_delete(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_client_find_session(ngx_http_request_t *r,
+static ngx_int_t ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
-static ngx_int_t ngx_http_mcp_client_version(ngx_http_request_t *r,
+static ngx_int_t ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
-static ngx_uint_t ngx_http_mcp_client_negotiate(ngx_http_mcp_ctx_t *ctx,
+static ngx_uint_t ngx_http_mcp_legacy_client_negotiate(ngx_http_mcp_ctx_t *ctx,
     ngx_str_t *version);
-static ngx_int_t ngx_http_mcp_client_refuse_version(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t code, const char *before,
-    const char *after);
-static ngx_str_t ngx_http_mcp_client_result(ngx_http_mcp_ctx_t *ctx,
+static ngx_int_t ngx_http_mcp_legacy_client_refuse_version(
+    ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx, ngx_int_t code,
+    const char *before, const char *after);
+static ngx_str_t ngx_http_mcp_legacy_client_result(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result);
-static ngx_str_t ngx_http_mcp_client_stamp(ngx_http_mcp_ctx_t *ctx,
+static ngx_str_t ngx_http_mcp_legacy_client_stamp(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool);
-static ngx_uint_t ngx_http_mcp_client_status(ngx_uint_t status,
+static ngx_uint_t ngx_http_mcp_legacy_client_status(ngx_uint_t status,
     ngx_int_t code);
-static ngx_int_t ngx_http_mcp_client_server_request(ngx_http_mcp_ctx_t *ctx,
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t **pool,
-    ngx_str_t *out);
-static ngx_uint_t ngx_http_mcp_client_resumes(ngx_http_mcp_ctx_t *ctx);
-static u_char *ngx_http_mcp_client_begin(ngx_http_mcp_stream_t *s,
+static ngx_int_t ngx_http_mcp_legacy_client_server_request(
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text, ngx_pool_t **pool, ngx_str_t *out);
+static ngx_uint_t ngx_http_mcp_legacy_client_resumes(ngx_http_mcp_ctx_t *ctx);
+static u_char *ngx_http_mcp_legacy_client_begin(ngx_http_mcp_stream_t *s,
     ngx_uint_t revision, u_char *p);
-static u_char *ngx_http_mcp_client_event(ngx_http_mcp_stream_t *s, u_char *p);
-static u_char *ngx_http_mcp_client_retry(u_char *p, ngx_msec_t time);
+static u_char *ngx_http_mcp_legacy_client_event(ngx_http_mcp_stream_t *s,
+    u_char *p);
+static u_char *ngx_http_mcp_legacy_client_retry(u_char *p, ngx_msec_t time);
 
 
 ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
     ngx_string("GET, POST, DELETE"),
     0,                                     /* sessionless */
-    ngx_http_mcp_client_is,
+    ngx_http_mcp_legacy_client_is,
     NULL,                                  /* scanned */
-    ngx_http_mcp_client_post,
-    ngx_http_mcp_client_get,
-    ngx_http_mcp_client_delete,
-    ngx_http_mcp_client_version,
-    ngx_http_mcp_client_negotiate,
-    ngx_http_mcp_client_status,
+    ngx_http_mcp_legacy_client_post,
+    ngx_http_mcp_legacy_client_get,
+    ngx_http_mcp_legacy_client_delete,
+    ngx_http_mcp_legacy_client_version,
+    ngx_http_mcp_legacy_client_negotiate,
+    ngx_http_mcp_legacy_client_status,
     ngx_mcp_error_compose,
-    ngx_http_mcp_client_result,
-    ngx_http_mcp_client_stamp,
+    ngx_http_mcp_legacy_client_result,
+    ngx_http_mcp_legacy_client_stamp,
     NULL,                                  /* answer */
     NULL,                                  /* pass */
     NULL,                                  /* offer */
-    ngx_http_mcp_client_server_request,
-    ngx_http_mcp_client_resumes,
-    ngx_http_mcp_client_begin,
-    ngx_http_mcp_client_event,
-    ngx_http_mcp_client_retry,
+    ngx_http_mcp_legacy_client_server_request,
+    ngx_http_mcp_legacy_client_resumes,
+    ngx_http_mcp_legacy_client_begin,
+    ngx_http_mcp_legacy_client_event,
+    ngx_http_mcp_legacy_client_retry,
     ngx_http_mcp_call_input_ask,
     NULL                                   /* round */
 };
@@ -74,14 +75,14 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
 /* the last of the table: refuses what no other manner takes */
 
 static ngx_uint_t
-ngx_http_mcp_client_is(ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_legacy_client_is(ngx_http_mcp_ctx_t *ctx)
 {
     return 1;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_legacy_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_int_t           refusal;
     ngx_mcp_message_t  *m;
@@ -91,11 +92,12 @@ ngx_http_mcp_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     if (m->kind == NGX_MCP_REQUEST
         && m->method_code == NGX_MCP_METHOD_DISCOVER)
     {
-        return ngx_http_mcp_client_discover(r, ctx);
+        return ngx_http_mcp_legacy_client_discover(r, ctx);
     }
 
     if (m->modern) {
-        return ngx_http_mcp_client_refuse_version(r, ctx, NGX_MCP_REFUSED,
+        return ngx_http_mcp_legacy_client_refuse_version(r, ctx,
+                             NGX_MCP_REFUSED,
                                                   "this endpoint supports ",
                                                   "; begin with initialize");
     }
@@ -113,7 +115,7 @@ ngx_http_mcp_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         ctx->session.requests = ngx_http_mcp_batch_requests(ctx->batch);
     }
 
-    if (ngx_http_mcp_client_find_session(r, ctx, &refusal) != NGX_OK) {
+    if (ngx_http_mcp_legacy_client_find_session(r, ctx, &refusal) != NGX_OK) {
         return refusal;
     }
 
@@ -138,14 +140,17 @@ ngx_http_mcp_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
  */
 
 static ngx_int_t
-ngx_http_mcp_client_discover(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_legacy_client_discover(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx)
 {
     ngx_int_t  refusal;
 
     if (ctx->header_session.len
         && ngx_mcp_revision_parse(&ctx->header_version) != NGX_MCP_2026_07_28)
     {
-        if (ngx_http_mcp_client_find_session(r, ctx, &refusal) != NGX_OK) {
+        if (ngx_http_mcp_legacy_client_find_session(r, ctx, &refusal)
+            != NGX_OK)
+        {
             return refusal;
         }
 
@@ -153,14 +158,15 @@ ngx_http_mcp_client_discover(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                    "Method not found");
     }
 
-    return ngx_http_mcp_client_refuse_version(r, ctx, NGX_MCP_METHOD_NOT_FOUND,
+    return ngx_http_mcp_legacy_client_refuse_version(r, ctx,
+                             NGX_MCP_METHOD_NOT_FOUND,
                                               "this endpoint supports ",
                                               "; begin with initialize");
 }
 
 
 static ngx_int_t
-ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_legacy_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     uint32_t                  channel;
     ngx_int_t                 rc, refusal;
@@ -170,7 +176,7 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_http_mcp_router_t    *router;
     ngx_http_mcp_upstream_t  *u;
 
-    if (ngx_http_mcp_client_find_session(r, ctx, &refusal) != NGX_OK) {
+    if (ngx_http_mcp_legacy_client_find_session(r, ctx, &refusal) != NGX_OK) {
         return refusal;
     }
 
@@ -220,7 +226,8 @@ ngx_http_mcp_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 
 static ngx_int_t
-ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_legacy_client_delete(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx)
 {
     ngx_int_t                    refusal;
     ngx_uint_t                   i;
@@ -228,7 +235,7 @@ ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_http_mcp_upstream_t     *u;
     ngx_mcp_upstream_session_t  *us;
 
-    if (ngx_http_mcp_client_find_session(r, ctx, &refusal) != NGX_OK) {
+    if (ngx_http_mcp_legacy_client_find_session(r, ctx, &refusal) != NGX_OK) {
         return refusal;
     }
 
@@ -292,12 +299,12 @@ ngx_http_mcp_client_delete(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
  */
 
 static ngx_int_t
-ngx_http_mcp_client_find_session(ngx_http_request_t *r,
+ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
 {
     ngx_str_t  id;
 
-    if (ngx_http_mcp_client_version(r, ctx, refusal) != NGX_OK) {
+    if (ngx_http_mcp_legacy_client_version(r, ctx, refusal) != NGX_OK) {
         return NGX_DECLINED;
     }
 
@@ -360,8 +367,8 @@ ngx_http_mcp_client_find_session(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_mcp_client_version(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_int_t *refusal)
+ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
 {
     ngx_uint_t  revision;
 
@@ -371,7 +378,8 @@ ngx_http_mcp_client_version(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         && !(NGX_HTTP_MCP_VERSION(revision) & ctx->conf->versions
              & NGX_HTTP_MCP_LEGACY_VERSIONS))
     {
-        *refusal = ngx_http_mcp_client_refuse_version(r, ctx, NGX_MCP_REFUSED,
+        *refusal = ngx_http_mcp_legacy_client_refuse_version(r, ctx,
+                             NGX_MCP_REFUSED,
                              "Unsupported protocol version (supported "
                              "versions: ", ")");
         return NGX_DECLINED;
@@ -384,7 +392,7 @@ ngx_http_mcp_client_version(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 /* names the versions that the endpoint offers, newest first */
 
 static ngx_int_t
-ngx_http_mcp_client_refuse_version(ngx_http_request_t *r,
+ngx_http_mcp_legacy_client_refuse_version(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t code, const char *before,
     const char *after)
 {
@@ -416,7 +424,8 @@ ngx_http_mcp_client_refuse_version(ngx_http_request_t *r,
 /* the one that is asked for, else the newest; where there is one, as here */
 
 static ngx_uint_t
-ngx_http_mcp_client_negotiate(ngx_http_mcp_ctx_t *ctx, ngx_str_t *version)
+ngx_http_mcp_legacy_client_negotiate(ngx_http_mcp_ctx_t *ctx,
+    ngx_str_t *version)
 {
     ngx_uint_t  revision;
 
@@ -440,7 +449,7 @@ ngx_http_mcp_client_negotiate(ngx_http_mcp_ctx_t *ctx, ngx_str_t *version)
 
 
 static ngx_str_t
-ngx_http_mcp_client_result(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
+ngx_http_mcp_legacy_client_result(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
     ngx_str_t *id, ngx_str_t *result)
 {
     return ngx_mcp_result_compose(pool, id, result);
@@ -448,7 +457,7 @@ ngx_http_mcp_client_result(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 
 
 static ngx_str_t
-ngx_http_mcp_client_stamp(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool)
+ngx_http_mcp_legacy_client_stamp(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool)
 {
     ngx_str_t  none = ngx_string("");
 
@@ -459,14 +468,14 @@ ngx_http_mcp_client_stamp(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool)
 /* a JSON-RPC error is an answer like another */
 
 static ngx_uint_t
-ngx_http_mcp_client_status(ngx_uint_t status, ngx_int_t code)
+ngx_http_mcp_legacy_client_status(ngx_uint_t status, ngx_int_t code)
 {
     return status;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_client_server_request(ngx_http_mcp_ctx_t *ctx,
+ngx_http_mcp_legacy_client_server_request(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t **pool,
     ngx_str_t *out)
 {
@@ -485,7 +494,7 @@ ngx_http_mcp_client_server_request(ngx_http_mcp_ctx_t *ctx,
 /* from then on (basic/transports, "Sending Messages", item 6) */
 
 static ngx_uint_t
-ngx_http_mcp_client_resumes(ngx_http_mcp_ctx_t *ctx)
+ngx_http_mcp_legacy_client_resumes(ngx_http_mcp_ctx_t *ctx)
 {
     return ctx->caller.revision >= NGX_MCP_2025_11_25;
 }
@@ -494,13 +503,13 @@ ngx_http_mcp_client_resumes(ngx_http_mcp_ctx_t *ctx)
 /* the first event has an id and no data, from 2025-11-25 on */
 
 static u_char *
-ngx_http_mcp_client_begin(ngx_http_mcp_stream_t *s, ngx_uint_t revision,
+ngx_http_mcp_legacy_client_begin(ngx_http_mcp_stream_t *s, ngx_uint_t revision,
     u_char *p)
 {
-    p = ngx_http_mcp_client_retry(p, s->conf->stream_retry);
+    p = ngx_http_mcp_legacy_client_retry(p, s->conf->stream_retry);
 
     if (revision >= NGX_MCP_2025_11_25) {
-        p = ngx_http_mcp_client_event(s, p);
+        p = ngx_http_mcp_legacy_client_event(s, p);
         p = ngx_cpymem(p, "\n\n", 2);
     }
 
@@ -509,7 +518,7 @@ ngx_http_mcp_client_begin(ngx_http_mcp_stream_t *s, ngx_uint_t revision,
 
 
 static u_char *
-ngx_http_mcp_client_event(ngx_http_mcp_stream_t *s, u_char *p)
+ngx_http_mcp_legacy_client_event(ngx_http_mcp_stream_t *s, u_char *p)
 {
     ngx_mcp_event_id_t  id;
 
@@ -527,7 +536,7 @@ ngx_http_mcp_client_event(ngx_http_mcp_stream_t *s, u_char *p)
 
 
 static u_char *
-ngx_http_mcp_client_retry(u_char *p, ngx_msec_t time)
+ngx_http_mcp_legacy_client_retry(u_char *p, ngx_msec_t time)
 {
     return ngx_sprintf(p, "retry: %M\n\n", time);
 }

@@ -9,6 +9,9 @@
 /* streams that are served in one turn of the event loop */
 #define NGX_HTTP_MCP_TURN_STREAMS   512
 
+/* a comment of SSE, which clients ignore */
+#define NGX_HTTP_MCP_HEARTBEAT      ":\n\n"
+
 /* deadlines are met this late, so that many are met at once */
 #define NGX_HTTP_MCP_TICK           50
 
@@ -778,7 +781,7 @@ ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         s->unlogged = 0;
     }
 
-    if (why & NGX_MCP_WAKE_FILTERS) {
+    if (why & NGX_MCP_WAKE_WANTS) {
         ngx_http_mcp_stream_unindex(s);
     }
 
@@ -901,11 +904,16 @@ ngx_http_mcp_stream_tick_handler(ngx_event_t *ev)
 }
 
 
+/*
+ * The stream's deadline has come.  If its client is slow, the stream is
+ * dropped; else the heartbeat is written.
+ */
+
 static void
 ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s)
 {
-    u_char  *p;
-    u_char   buf[NGX_HTTP_MCP_STREAM_HEAD + sizeof(":\n\n")
+    u_char  *p, *last;
+    u_char   buf[NGX_HTTP_MCP_STREAM_HEAD + sizeof(NGX_HTTP_MCP_HEARTBEAT)
                  + NGX_HTTP_MCP_STREAM_TAIL];
 
     if (s->slow) {
@@ -919,9 +927,10 @@ ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s)
     }
 
     p = buf + NGX_HTTP_MCP_STREAM_HEAD;
-    ngx_memcpy(p, ":\n\n", 3);
+    last = ngx_cpymem(p, NGX_HTTP_MCP_HEARTBEAT,
+                      sizeof(NGX_HTTP_MCP_HEARTBEAT) - 1);
 
-    if (ngx_http_mcp_stream_write(s, p, 3) != NGX_OK) {
+    if (ngx_http_mcp_stream_write(s, p, last - p) != NGX_OK) {
         ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
         return;
     }

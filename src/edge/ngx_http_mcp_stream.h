@@ -1,7 +1,8 @@
 
 /*
- * Streams: SSE responses held open to clients.  A stream carries one line and
- * takes from its log while fewer than mcp_stream_buffer bytes are unsent.  It
+ * Streams: SSE responses held open to clients.  A stream carries one channel,
+ * of a call or the general one, which is also called its line.  It takes from
+ * the channel's log while fewer than mcp_stream_buffer bytes are unsent.  It
  * has one of two bodies: held (the request is kept) or parked (an HTTP/1.1
  * GET gave its request back and only the connection is left); everything but
  * writing and closing is the same for both.

@@ -165,7 +165,7 @@ ngx_http_mcp_pace_get(ngx_http_mcp_streams_t *streams, ngx_msec_t interval)
         }
     }
 
-    /* as many as there are different times in the configuration */
+    /* there are as many as different times in the configuration */
 
     pace = ngx_alloc(sizeof(ngx_http_mcp_pace_t), ngx_cycle->log);
     if (pace == NULL) {

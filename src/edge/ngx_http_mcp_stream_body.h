@@ -44,21 +44,21 @@ typedef struct {
 } ngx_http_mcp_stream_body_t;
 
 
-/* streams that want the same; those in "todo" are yet to be woken */
+/* the streams with one want; those in "todo" are yet to be woken */
 
 typedef struct {
     ngx_rbtree_node_t             node;
     uint64_t                      hash;
     ngx_queue_t                   members;
     ngx_queue_t                   todo;
-} ngx_http_mcp_wait_field_t;
+} ngx_http_mcp_want_t;
 
 
 typedef struct ngx_http_mcp_member_s  ngx_http_mcp_member_t;
 
 struct ngx_http_mcp_member_s {
     ngx_queue_t                   queue;
-    ngx_http_mcp_wait_field_t    *want;
+    ngx_http_mcp_want_t          *want;
     ngx_http_mcp_stream_t        *stream;
     ngx_http_mcp_member_t        *next;       /* of the stream */
 };
@@ -81,7 +81,7 @@ struct ngx_http_mcp_group_s {
 
     ngx_http_mcp_group_t         *endpoint;   /* of a group */
     ngx_queue_t                   sibling;    /* in the endpoint */
-    ngx_http_mcp_wait_field_t     all;
+    ngx_http_mcp_want_t           all;
     ngx_rbtree_t                  wants;
     ngx_rbtree_node_t             sentinel;
 
@@ -92,10 +92,14 @@ struct ngx_http_mcp_group_s {
 };
 
 
-/* streams that share an interval, next deadline first */
+/*
+ * Streams whose deadline comes the same interval after they last wrote, or
+ * their client last read: the heartbeat's, or send_timeout for slow clients.
+ * They are in the order of their deadlines.
+ */
 
 typedef struct {
-    ngx_queue_t                   link;
+    ngx_queue_t                   link;       /* in paces */
     ngx_queue_t                   streams;
     ngx_msec_t                    interval;
 } ngx_http_mcp_pace_t;
@@ -121,21 +125,23 @@ struct ngx_http_mcp_stream_s {
     ngx_http_mcp_group_t         *group;
     ngx_http_mcp_member_t         all;        /* of the group */
     ngx_http_mcp_member_t        *wants;
-    ngx_queue_t                   pending;    /* to be looked at */
-    ngx_queue_t                   pace;
-    ngx_msec_t                    deadline;
+    ngx_queue_t                   pending;    /* place among those to be looked
+                                                 at */
+    ngx_queue_t                   pace;       /* place in its pace's streams */
+    ngx_msec_t                    deadline;   /* of the heartbeat, or of a slow
+                                                 client */
 
     uint64_t                      unlogged;   /* comes by send, not the log */
     size_t                        unsent;
-    size_t                        waiting;    /* in the log, of its call */
+    size_t                        waiting;    /* bytes in its call's log */
     uint32_t                      local;
     uint32_t                      sent;       /* messages */
 
     unsigned                      offered:3;
     unsigned                      get:1;
-    unsigned                      direct:1;     /* of no line: what is sent is
-                                                   all that it carries */
-    unsigned                      answered:1;   /* the last of that is sent */
+    unsigned                      direct:1;     /* no channel: it carries what
+                                                   is sent to it, no more */
+    unsigned                      answered:1;   /* direct: the answer is sent */
     unsigned                      parkable:1;
     unsigned                      chunked:1;    /* held: events pass no
                                                    filters */
@@ -145,7 +151,7 @@ struct ngx_http_mcp_stream_s {
     unsigned                      indexed:1;    /* by what it wants */
     unsigned                      settled:1;    /* it took all, and is woken for
                                                    what follows */
-    unsigned                      paced:1;
+    unsigned                      paced:1;      /* in a pace */
     unsigned                      slow:1;       /* paced by send_timeout */
     unsigned                      source_waits:1;  /* the call waits for room */
     unsigned                      lagged:1;     /* a gap is to be said */
@@ -172,20 +178,20 @@ struct ngx_http_mcp_streams_s {
     ngx_uint_t                    nunused;
     ngx_uint_t                    n;          /* streams there are */
 
-    ngx_queue_t                   pending;    /* streams */
+    ngx_queue_t                   pending;    /* streams to be looked at */
     ngx_event_t                   turn;
 
     ngx_queue_t                   unchanged_groups;  /* groups */
     ngx_queue_t                   changed_groups;  /* may have news */
     ngx_queue_t                   pending_groups;  /* have news */
 
-    ngx_http_mcp_group_t         *reading;    /* its news */
-    ngx_http_mcp_wait_field_t    *want;       /* that one of these is about */
-    uint64_t                      hash;       /* of it */
-    uint64_t                      seen;       /* with the last of these */
-    ngx_uint_t                    next;
+    ngx_http_mcp_group_t         *reading;    /* group whose news these are */
+    ngx_http_mcp_want_t          *want;       /* want of the current one */
+    uint64_t                      hash;       /* hash of that want */
+    uint64_t                      seen;       /* position of the last one */
+    ngx_uint_t                    next;       /* index of the next one */
     ngx_uint_t                    nnews;
-    ngx_uint_t                    more;
+    ngx_uint_t                    more;       /* the log has others */
     ngx_mcp_news_t                news[NGX_MCP_NEWS];
 
     ngx_queue_t                   paces;
@@ -210,7 +216,11 @@ void ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s);
 /* it gets a turn in a later event */
 void ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s);
 
-/* sets the next deadline: of the heartbeat, or of a client that is slow */
+/*
+ * Sets the next deadline: of the heartbeat or, while bytes are unsent, of a
+ * client that is slow, which only progress moves.  progress: the client took
+ * something.
+ */
 void ngx_http_mcp_stream_pace(ngx_http_mcp_stream_t *s, ngx_uint_t progress);
 
 /* memory for composing, of this process; at least size bytes */

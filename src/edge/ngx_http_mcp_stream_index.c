@@ -17,7 +17,7 @@ static void ngx_http_mcp_group_free(ngx_http_mcp_streams_t *streams,
 static ngx_int_t ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s,
     uint64_t hash);
-static ngx_http_mcp_wait_field_t *ngx_http_mcp_want_find(
+static ngx_http_mcp_want_t *ngx_http_mcp_want_find(
     ngx_http_mcp_group_t *g, uint64_t hash);
 static void ngx_http_mcp_want_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
@@ -249,7 +249,7 @@ ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s)
     max = NGX_HTTP_MCP_WANTS_FEW;
 
     for ( ;; ) {
-        n = ngx_mcp_stream_filters(s->streams->zone, &s->zs, wants, max);
+        n = ngx_mcp_stream_wants(s->streams->zone, &s->zs, wants, max);
 
         if (n <= max) {
             break;
@@ -291,8 +291,8 @@ ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s)
 void
 ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
 {
-    ngx_http_mcp_member_t      *m;
-    ngx_http_mcp_wait_field_t  *w;
+    ngx_http_mcp_want_t    *w;
+    ngx_http_mcp_member_t  *m;
 
     ngx_http_mcp_stream_unsettle(s);
 
@@ -322,8 +322,8 @@ ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
 static ngx_int_t
 ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
 {
-    ngx_http_mcp_member_t      *m;
-    ngx_http_mcp_wait_field_t  *w;
+    ngx_http_mcp_want_t    *w;
+    ngx_http_mcp_member_t  *m;
 
     m = ngx_alloc(sizeof(ngx_http_mcp_member_t), ngx_cycle->log);
     if (m == NULL) {
@@ -333,7 +333,7 @@ ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
     w = ngx_http_mcp_want_find(s->group, hash);
 
     if (w == NULL) {
-        w = ngx_alloc(sizeof(ngx_http_mcp_wait_field_t), ngx_cycle->log);
+        w = ngx_alloc(sizeof(ngx_http_mcp_want_t), ngx_cycle->log);
         if (w == NULL) {
             ngx_free(m);
             return NGX_ERROR;
@@ -358,16 +358,16 @@ ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
 }
 
 
-static ngx_http_mcp_wait_field_t *
+static ngx_http_mcp_want_t *
 ngx_http_mcp_want_find(ngx_http_mcp_group_t *g, uint64_t hash)
 {
-    ngx_rbtree_node_t          *node;
-    ngx_http_mcp_wait_field_t  *w;
+    ngx_rbtree_node_t    *node;
+    ngx_http_mcp_want_t  *w;
 
     node = g->wants.root;
 
     while (node != &g->sentinel) {
-        w = (ngx_http_mcp_wait_field_t *) node;
+        w = (ngx_http_mcp_want_t *) node;
 
         if (w->hash == hash) {
             return w;
@@ -387,11 +387,11 @@ ngx_http_mcp_want_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
     uint64_t             hash;
     ngx_rbtree_node_t  **p;
 
-    hash = ((ngx_http_mcp_wait_field_t *) node)->hash;
+    hash = ((ngx_http_mcp_want_t *) node)->hash;
 
     for ( ;; ) {
-        p = (hash < ((ngx_http_mcp_wait_field_t *) temp)->hash) ? &temp->left
-                                                          : &temp->right;
+        p = (hash < ((ngx_http_mcp_want_t *) temp)->hash) ? &temp->left
+                                                    : &temp->right;
         if (*p == sentinel) {
             break;
         }
@@ -449,11 +449,11 @@ ngx_int_t
 ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_stream_t **stream)
 {
-    ngx_queue_t                *q;
-    ngx_mcp_news_t             *news;
-    ngx_http_mcp_group_t       *g;
-    ngx_http_mcp_member_t      *m;
-    ngx_http_mcp_wait_field_t  *w;
+    ngx_queue_t            *q;
+    ngx_mcp_news_t         *news;
+    ngx_http_mcp_want_t    *w;
+    ngx_http_mcp_group_t   *g;
+    ngx_http_mcp_member_t  *m;
 
     *stream = NULL;
 
@@ -526,9 +526,9 @@ static void
 ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_group_t *g)
 {
-    ngx_http_mcp_wait_field_t  *w;
+    ngx_http_mcp_want_t  *w;
 
-    w = (streams->hash == NGX_MCP_FILTER_ALL)
+    w = (streams->hash == NGX_MCP_WANT_ALL)
         ? &g->all : ngx_http_mcp_want_find(g, streams->hash);
 
     if (w) {
@@ -603,7 +603,7 @@ ngx_http_mcp_group_read(ngx_http_mcp_streams_t *streams,
          */
 
         streams->news[0].pos = g->seen + 1;
-        streams->news[0].want = NGX_MCP_FILTER_ALL;
+        streams->news[0].want = NGX_MCP_WANT_ALL;
         streams->nnews = 1;
 
         break;

@@ -77,8 +77,12 @@ ngx_mcp_list_change_t *ngx_mcp_list_change(ngx_uint_t method);
 typedef struct {
     ngx_str_t               text;         /* an array */
     ngx_uint_t              entries;
-    u_char                  digest[NGX_MCP_DIGEST_LEN];  /* of the set */
-    u_char                  order[NGX_MCP_DIGEST_LEN];   /* as they stand */
+
+    /* equal: two lists have the same entries, in any order */
+    u_char                  digest[NGX_MCP_DIGEST_LEN];
+
+    /* equal: two lists have the same entries, in the same order */
+    u_char                  order[NGX_MCP_DIGEST_LEN];
 } ngx_mcp_list_content_t;
 
 

@@ -172,7 +172,7 @@ ngx_mcp_call_wake(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call, ngx_uint_t why)
 
 
 ngx_msec_t
-ngx_mcp_call_patience(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+ngx_mcp_call_park_time_left(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_msec_t time)
 {
     ngx_msec_t          left;

@@ -71,9 +71,13 @@ ngx_int_t ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
 void ngx_mcp_call_wake(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_uint_t why);
 
-/* the time that its client has, ms; 0: it is over, and no request reads it */
-ngx_msec_t ngx_mcp_call_patience(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
-    ngx_msec_t time);
+/*
+ * The time, in ms, that the client of a parked call still has to come back.
+ * It is all of "time" while a request reads the call's line, and 0 when it is
+ * over or the call has gone.
+ */
+ngx_msec_t ngx_mcp_call_park_time_left(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t call, ngx_msec_t time);
 
 
 #endif /* _NGX_MCP_PARKED_H_INCLUDED_ */

@@ -376,6 +376,22 @@ ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
 }
 
 
+/*
+ * Makes room for a request.  What goes is looked for in this order, each time
+ * from the beginning, until the request fits:
+ *
+ *   1. events of the account that a reader has read already;
+ *   2. sessions of the account that are overdue;
+ *   3. where the zone is short of blocks and the account holds little:
+ *      a. unused topics of groups without sessions, in one search,
+ *      b. the session that is overdue for the longest time, of any account,
+ *      c. audiences without members, then unused topics without events;
+ *   4. for an event: older events of its session, or of its tenant's logs.
+ *
+ * At most NGX_MCP_ROOM_EVENTS events and NGX_MCP_ROOM_SESSIONS sessions go.
+ * Then the request may get a part of the reserve.  Else it is refused.
+ */
+
 static ngx_int_t
 ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 {

@@ -24,7 +24,7 @@
 #define NGX_MCP_WAKE_INPUT             0x10  /* the client answered it */
 
 /* its session subscribed to something, or another stream relieves it */
-#define NGX_MCP_WAKE_FILTERS  NGX_MCP_WAKE_FIRST
+#define NGX_MCP_WAKE_WANTS  NGX_MCP_WAKE_FIRST
 
 
 /*

@@ -9,14 +9,26 @@
 #define _NGX_MCP_STATE_H_INCLUDED_
 
 
-/* the room that is asked for */
+/* for what blocks are asked, which decides how many there are for it */
 
 typedef enum {
-    NGX_MCP_ROOM_OTHER = 0,               /* the module's own: all there is */
-    NGX_MCP_ROOM_NEW,                     /* a session: not the reserve */
-    NGX_MCP_ROOM_SHARE,                   /* within the share */
-    NGX_MCP_ROOM_CALL,                    /* over it, too, in the reserve */
-    NGX_MCP_ROOM_EVENT                    /* older events of the payer go */
+    /* The module itself needs them.  It may take all free blocks. */
+    NGX_MCP_ROOM_OTHER = 0,
+
+    /* A session is made.  It stays within the share and leaves the reserve. */
+    NGX_MCP_ROOM_NEW,
+
+    /* A record of a client or tenant is made.  It stays within the share. */
+    NGX_MCP_ROOM_SHARE,
+
+    /*
+     * A call or stream, or a record that it needs, is made.  Beyond the share
+     * it may use the reserve.
+     */
+    NGX_MCP_ROOM_CALL,
+
+    /* An event is kept.  It may replace older events of the same payer. */
+    NGX_MCP_ROOM_EVENT
 } ngx_mcp_room_e;
 
 #define ngx_mcp_stage_reserve_locked(zone, stage)                             \

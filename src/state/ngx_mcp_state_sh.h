@@ -27,6 +27,11 @@
 /* another one is not misread but emptied */
 #define NGX_MCP_STATE_VERSION 21
 
+/*
+ * Lists of idle sessions: the timeouts of list n < 24 have n significant bits,
+ * in units of 1024 ms; the last list has sessions that were not used yet.  A
+ * session that is not idle is in none.
+ */
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_UNUSED   24
 #define NGX_MCP_IDLE_NONE     0xff
@@ -38,7 +43,7 @@
 #define NGX_MCP_PENDING_DELETES        32
 #define NGX_MCP_PENDING_DELETES_SHARE  16
 
-/* a session idle for this many of its timeouts ends */
+/* a session idle for this many of its timeouts ends, though there is room */
 #define NGX_MCP_IDLE_END      24
 
 #define NGX_MCP_SERVER_REQUESTS_MAX  256

@@ -246,7 +246,7 @@ ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
              * the session.
              */
 
-            ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_FILTERS);
+            ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_WANTS);
         }
     }
 

@@ -3,9 +3,9 @@
 #include "ngx_mcp_subscriber.h"
 
 
-static uint64_t ngx_mcp_event_filter(ngx_mcp_target_sh_t *target,
+static uint64_t ngx_mcp_event_want(ngx_mcp_target_sh_t *target,
     uint64_t none);
-static uint64_t ngx_mcp_filter_none(ngx_mcp_zone_t *zone);
+static uint64_t ngx_mcp_want_none(ngx_mcp_zone_t *zone);
 static uint64_t ngx_mcp_bloom(uint64_t hash);
 static uint32_t ngx_mcp_subscriber_hash(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, uint64_t uri);
@@ -22,7 +22,7 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
     ngx_mcp_group_sh_t  *g;
 
     *n = 0;
-    none = ngx_mcp_filter_none(zone);
+    none = ngx_mcp_want_none(zone);
 
     ngx_mcp_zone_lock(zone);
 
@@ -51,17 +51,17 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
         }
 
         news[*n].pos = *seen + 1;
-        news[*n].want = NGX_MCP_FILTER_ALL;
+        news[*n].want = NGX_MCP_WANT_ALL;
 
         if (e && e->pos == *seen + 1) {
-            news[*n].want = ngx_mcp_event_filter(&e->target, none);
+            news[*n].want = ngx_mcp_event_want(&e->target, none);
             e = e->rec.links.next ? ngx_mcp_block(zone, e->rec.links.next)
                                   : NULL;
         }
 
         /* an event that is lost may have been for any of the readers */
 
-        *seen = (news[*n].want == NGX_MCP_FILTER_ALL) ? log->last : *seen + 1;
+        *seen = (news[*n].want == NGX_MCP_WANT_ALL) ? log->last : *seen + 1;
 
         (*n)++;
     }
@@ -175,10 +175,10 @@ ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* the filter of an event: the wish that the fewest readers have */
+/* the want that an event is for: of several, the one of the fewest readers */
 
 static uint64_t
-ngx_mcp_event_filter(ngx_mcp_target_sh_t *target, uint64_t none)
+ngx_mcp_event_want(ngx_mcp_target_sh_t *target, uint64_t none)
 {
     ngx_uint_t  i;
 
@@ -192,14 +192,14 @@ ngx_mcp_event_filter(ngx_mcp_target_sh_t *target, uint64_t none)
         }
     }
 
-    return (target->audience != none) ? target->audience : NGX_MCP_FILTER_ALL;
+    return (target->audience != none) ? target->audience : NGX_MCP_WANT_ALL;
 }
 
 
-/* the hash of an identity or a list key that is empty */
+/* the hash of an identity or a list key that is empty, which is no want */
 
 static uint64_t
-ngx_mcp_filter_none(ngx_mcp_zone_t *zone)
+ngx_mcp_want_none(ngx_mcp_zone_t *zone)
 {
     ngx_str_t  empty;
 
@@ -210,7 +210,7 @@ ngx_mcp_filter_none(ngx_mcp_zone_t *zone)
 
 
 ngx_uint_t
-ngx_mcp_stream_filters(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+ngx_mcp_stream_wants(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     uint64_t *wants, ngx_uint_t max)
 {
     uint32_t                    n;
@@ -220,7 +220,7 @@ ngx_mcp_stream_filters(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_subscription_sh_t  *sub;
 
     i = 0;
-    none = ngx_mcp_filter_none(zone);
+    none = ngx_mcp_want_none(zone);
 
     ngx_mcp_zone_lock(zone);
 
@@ -314,11 +314,11 @@ ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
     sb->bloom |= ngx_mcp_bloom(sub->uri);
 
     /*
-     * Wakes the stream now, so that its worker knows the filter before the
+     * Wakes the stream now, so that its worker knows the want before the
      * event.
      */
 
-    ngx_mcp_subscriber_wake_locked(zone, sb, NGX_MCP_WAKE_FILTERS);
+    ngx_mcp_subscriber_wake_locked(zone, sb, NGX_MCP_WAKE_WANTS);
 }
 
 

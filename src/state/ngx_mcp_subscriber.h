@@ -1,15 +1,16 @@
 
 /*
- * Subscribers receive events.  A subscriber is a filter, a position in the
- * logs of its group and endpoint, and the stream that carries it now, or
+ * Subscribers receive events.  A subscriber is a set of wants, a position in
+ * the logs of its group and endpoint, and the stream that carries it now, or
  * none.  A session has one.  The search for subscribers, and their positions,
  * need no session.
  *
  * An event of a shared log is for all of its readers, or only for those that
  * want one thing: an identity, the lists of one key, a resource or topic that
- * they subscribed to.  A worker knows the wishes of the streams that it
- * carries. It is notified once that a log has new events, reads their subjects
- * from the log, and examines only streams that want them.
+ * they subscribed to.  A want is the hash of such a thing.  A worker knows the
+ * wants of the streams that it carries.  It is notified once that a log has new
+ * events, reads the wants that they are for from the log, and examines only
+ * streams that have these wants.
  */
 
 #ifndef _NGX_MCP_SUBSCRIBER_H_INCLUDED_
@@ -21,23 +22,24 @@
 
 #define NGX_MCP_NEWS      64
 
-/* every stream wants that */
-#define NGX_MCP_FILTER_ALL  0
+/* every stream has this want */
+#define NGX_MCP_WANT_ALL  0
 
 typedef struct {
     uint64_t                pos;
-    uint64_t                want;         /* hash, or NGX_MCP_FILTER_ALL */
+    uint64_t                want;         /* or NGX_MCP_WANT_ALL */
 } ngx_mcp_news_t;
 
 
 /*
- * The subjects of events behind *seen in the log of a group or endpoint, in
- * their order; *n of them, NGX_MCP_NEWS at most.  *seen is moved behind them.
- * An event for all is the last one, as its readers go on to the end themselves.
+ * The wants that events behind *seen in the log of a group or endpoint are for,
+ * in the order of the events; *n of them, NGX_MCP_NEWS at most.  *seen is moved
+ * behind them.  An event for all is the last one, as its readers go on to the
+ * end themselves.
  *
  *   NGX_OK        this is all: the worker will be notified of the next event
  *   NGX_AGAIN     there are more
- *   NGX_BUSY      streams of this worker have new wishes: its doorbell was rung
+ *   NGX_BUSY      streams of this worker have new wants: its doorbell was rung
  *                 for them, and has to be handled first
  *   NGX_DECLINED  the group is gone
  */
@@ -45,12 +47,12 @@ ngx_int_t ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group,
     uint64_t *seen, ngx_mcp_news_t *news, ngx_uint_t *n);
 
 /*
- * The wishes of a stream beside events for all.  Returns their number, and
+ * The wants of a stream beside NGX_MCP_WANT_ALL.  Returns their number, and
  * stores no more than max.  When they change, the stream that carries the
- * general channel is woken with NGX_MCP_WAKE_FILTERS; so is a stream that
+ * general channel is woken with NGX_MCP_WAKE_WANTS; so is a stream that
  * another one relieves of the channel, as it gets no changes any more.
  */
-ngx_uint_t ngx_mcp_stream_filters(ngx_mcp_zone_t *zone,
+ngx_uint_t ngx_mcp_stream_wants(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, uint64_t *wants, ngx_uint_t max);
 
 

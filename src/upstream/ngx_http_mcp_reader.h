@@ -124,13 +124,13 @@ struct ngx_http_mcp_reader_kind_s {
 };
 
 
-/* hashes of the messages that two streams of an overlap sent */
+/* a message that the two streams of an overlap sent, by its hash */
 
 #define NGX_HTTP_MCP_READER_REPEATS  64
 
 typedef struct {
     uint64_t                     text;
-    uint32_t                     reads[2];     /* of the older, newer stream */
+    uint32_t                     reads[2];     /* from the older, newer one */
 } ngx_http_mcp_reader_repeat_t;
 
 
@@ -141,8 +141,8 @@ struct ngx_http_mcp_reader_s {
     void                        *data;
     ngx_http_mcp_upstream_t     *upstream;
     ngx_http_mcp_audience_t      audience;
-    ngx_mcp_ref_t                owner;     /* of the upstream session */
-    ngx_http_headers_in_t       *headers;   /* that cross, or NULL */
+    ngx_mcp_ref_t                owner;     /* owner of the upstream session */
+    ngx_http_headers_in_t       *headers;   /* headers that cross, or NULL */
 
     /* out */
     ngx_mcp_lease_t                   lease;
@@ -151,37 +151,44 @@ struct ngx_http_mcp_reader_s {
     ngx_uint_t                        serial;  /* of the session of the stream,
                                                   0: none */
     ngx_str_t                    id;           /* last event id */
-    ngx_uint_t                   failure;      /* of the attempt before, or 0 */
-    unsigned                     up:1;         /* the stream stands */
-    unsigned                     resumed:1;    /* behind the last event id */
-    unsigned                     replaced:1;   /* another worker takes over */
+    ngx_uint_t                   failure;      /* result of the last attempt, or
+                                                  0 */
+    unsigned                     up:1;         /* an open stream */
+    unsigned                     resumed:1;    /* a stream that goes on behind
+                                                  the last event id */
+    unsigned                     replaced:1;   /* a newer worker takes over */
 
     /* private */
     ngx_queue_t                  queue;
-    uint32_t                     hash;      /* of the key */
-    ngx_uint_t                   noted_serial;  /* with the lease */
+    uint32_t                     hash;      /* hash of the key */
+    ngx_uint_t                   noted_serial;  /* serial in the lease */
     ngx_http_mcp_backoff_t       backoff;
-    ngx_uint_t                   conflicts; /* one after the other */
-    ngx_msec_t                   since;     /* it stands */
+    ngx_uint_t                   conflicts; /* number in a row */
+    ngx_msec_t                   since;     /* time at which the stream
+                                               opened */
     ngx_event_t                  tick;
     ngx_event_t                  retry;
-    ngx_event_t                  takeover;  /* keeps a worker that quits */
+    ngx_event_t                  takeover;  /* timer that keeps a quitting
+                                               worker */
 
     /* one stream replaces another */
-    ngx_http_mcp_upstream_request_t  *next;    /* is being opened */
-    ngx_http_mcp_upstream_request_t  *old;     /* is read for a while */
-    ngx_event_t                  replace;      /* next is to be made, again */
-    ngx_event_t                  overlap;      /* old is to go */
+    ngx_http_mcp_upstream_request_t  *next;    /* attempt of the new stream */
+    ngx_http_mcp_upstream_request_t  *old;     /* stream that is still read
+                                                for a while */
+    ngx_event_t                  replace;      /* timer of the next attempt */
+    ngx_event_t                  overlap;      /* timer that ends "old" */
     ngx_http_mcp_backoff_t       replacing;
-    ngx_http_mcp_reader_repeat_t *repeats;     /* while both are read */
+    ngx_http_mcp_reader_repeat_t *repeats;     /* messages of an overlap */
     ngx_uint_t                   nrepeats;
     u_char                       id_buf[NGX_MCP_LEASE_ID_MAX];
     unsigned                     leased:1;
     unsigned                     lease_lost:1;
-    unsigned                     received:1;  /* an event, on this stream */
-    unsigned                     id_refused:1;  /* it cannot go on from it */
+    unsigned                     received:1;  /* an event came on this stream */
+    unsigned                     id_refused:1;  /* the upstream refused the last
+                                                event id */
     unsigned                     conflict:1;
-    unsigned                     session_kept:1;  /* another did not help */
+    unsigned                     session_kept:1;  /* another session did not
+                                                  help */
 };
 
 

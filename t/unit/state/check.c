@@ -488,7 +488,7 @@ pending_check(ngx_mcp_zone_t *zone)
             && t->reasons && t->rec.worker < zone->sh->slots)
         {
             want++;
-            wants -= (t->reasons & NGX_MCP_WAKE_FILTERS) ? 1 : 0;
+            wants -= (t->reasons & NGX_MCP_WAKE_WANTS) ? 1 : 0;
         }
     }
 

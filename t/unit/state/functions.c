@@ -1597,7 +1597,7 @@ parked_tests(void)
           == NGX_DECLINED, "it is not parked");
 
     round = ngx_mcp_call_park(&zone, a.ref, 1000);
-    ok(round == 1 && ngx_mcp_call_patience(&zone, a.ref, 5000) == 1000,
+    ok(round == 1 && ngx_mcp_call_park_time_left(&zone, a.ref, 5000) == 1000,
        "parked");
     ok(ngx_mcp_call_unpark(&zone, a.ref, 2, 1000, &parked) == NGX_BUSY,
        "not in another round");
@@ -1616,7 +1616,7 @@ parked_tests(void)
           == NGX_OK && len == text.len, "the line is read");
 
     env_time(ngx_current_msec + 3000);
-    ok(ngx_mcp_call_patience(&zone, a.ref, 5000) == 5000,
+    ok(ngx_mcp_call_park_time_left(&zone, a.ref, 5000) == 5000,
        "who reads it is waited for");
 
     e.flags = NGX_MCP_EVENT_RESPONSE;
@@ -1850,7 +1850,7 @@ line_tests(void)
        "a newer one");
     drain();
     ok(heard.streams == 1 && heard.local == 1
-       && heard.why == NGX_MCP_WAKE_FILTERS, "of which the older one hears");
+       && heard.why == NGX_MCP_WAKE_WANTS, "of which the older one hears");
     is(take(&st), "declined", "takes the line over");
     say(ref, "o4");
     listen_again();
@@ -2090,7 +2090,7 @@ news(ngx_mcp_ref_t group, uint64_t *seen, uint64_t a, uint64_t b)
     for (i = 0; i < n && i < 8; i++) {
         snprintf(text + strlen(text), 16, "%u%s ", (unsigned) list[i].pos,
                  list[i].want == a ? "a" : list[i].want == b ? "b"
-                 : list[i].want == NGX_MCP_FILTER_ALL ? "*" : "?");
+                 : list[i].want == NGX_MCP_WANT_ALL ? "*" : "?");
     }
 
     return strcat(text, rc == NGX_OK ? "ok" : rc == NGX_AGAIN ? "again"
@@ -2123,11 +2123,11 @@ wanted_tests(void)
     ngx_mcp_stream_open(&zone, two, 0, NULL, 2, 2, &other);
     drain();
 
-    ok(ngx_mcp_stream_filters(&zone, &other, wants, 4) == 1
-       && ngx_mcp_stream_filters(&zone, &st, wants, 4) == 2
+    ok(ngx_mcp_stream_wants(&zone, &other, wants, 4) == 1
+       && ngx_mcp_stream_wants(&zone, &st, wants, 4) == 2
        && wants[1] == ngx_mcp_hash(&zone, &a, NULL),
        "what a stream wants: an identity, a subscription");
-    ok(ngx_mcp_stream_filters(&zone, &st, wants, 0) == 2, "which may be more");
+    ok(ngx_mcp_stream_wants(&zone, &st, wants, 0) == 2, "which may be more");
 
     s = ngx_mcp_record(&zone, one, NGX_MCP_SESSION);
     g = ngx_mcp_session_group(&zone, s);
@@ -2181,14 +2181,14 @@ wanted_tests(void)
     is(news(st.group, &seen, 1, 2), "busy", "before a new subscription");
     drain();
     ok(heard.streams == 1 && heard.local == 1
-       && heard.why == NGX_MCP_WAKE_FILTERS, "of which the stream hears");
+       && heard.why == NGX_MCP_WAKE_WANTS, "of which the stream hears");
     is(news(st.group, &seen, 1, ngx_mcp_hash(&zone, &b, NULL)), "75b ok",
        "there are no news");
 
     memset(&none, 0, sizeof(none));
     is(news(none, &seen, 1, 2), "declined", "of a group that is gone");
     ngx_mcp_session_end(&zone, one, NGX_MCP_COUNTER_SESSIONS_DELETED);
-    ok(ngx_mcp_stream_filters(&zone, &st, wants, 4) == 0,
+    ok(ngx_mcp_stream_wants(&zone, &st, wants, 4) == 0,
        "a session that ended wants nothing");
 }
 
