@@ -136,7 +136,7 @@ while ($layout =~ /^`src\/(\w+)` .*?\n\n((?:\|[^\n]*\n)+)/msg) {
 
 my %bases = map {
     my ($folder, $base)
-        = m{^src/(\w+)/ngx(?:_http)?_mcp(\w+?)(?:(?<=defaults)_module)?\.};
+        = m{^src/(\w+)/ngx(?:_http)?_mcp(\w+?)\.};
     ("$folder/$base" => 1);
 } grep { !/_(?:worker|lease|zone|state)_sh\.h$/ } @c;
 
