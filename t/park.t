@@ -465,8 +465,12 @@ is(said(again($r)), '200 complete', 'and has it still');
 $t->wait_old;
 is(said(again(call('ask'))), '200 complete', 'and the new ones others');
 
-# the end: nobody is left who could go on with it
+# the end: nobody is left who could go on with it, or with that of a worker
+# from before a reload
 
+is(said(call('ask')), '200 input_required', 'asked before a reload');
+ok($t->reload, 'a reload');
 is(said(call('ask')), '200 input_required', 'asked at the end');
+ok($t->stop, 'nginx ends');
 
 done_testing();

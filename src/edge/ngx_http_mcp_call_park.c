@@ -664,7 +664,9 @@ ngx_http_mcp_call_park_orphan(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_park_wait(ngx_http_mcp_call_park_t *park, ngx_msec_t time)
 {
-    if (ngx_http_mcp_call_park_orphan(park->call)) {
+    /* nginx tells the workers of an earlier reload nothing when it quits */
+
+    if (ngx_exiting) {
         time = ngx_min(time, NGX_HTTP_MCP_PARK_QUIT);
     }
 
