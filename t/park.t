@@ -468,8 +468,17 @@ is(said(again(call('ask'))), '200 complete', 'and the new ones others');
 # the end: nobody is left who could go on with it, or with that of a worker
 # from before a reload
 
-is(said(call('ask')), '200 input_required', 'asked before a reload');
+my ($former) = $t->workers;
+is(said(call('ask', on => $former)), '200 input_required',
+   'asked before a reload');
 ok($t->reload, 'a reload');
+
+# it looks for newer workers, and finds them
+
+$clock->pass($t, 2);
+kill 'USR1', $former;
+ok(wait_for { $t->log =~ /\b$former#\d+: reopening logs/ }, 'some time ago');
+
 is(said(call('ask')), '200 input_required', 'asked at the end');
 ok($t->stop, 'nginx ends');
 
