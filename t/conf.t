@@ -85,7 +85,8 @@ refused(two => $_, qr/write "mcp_endpoint zone=NAME/)
         'mcp_endpoint zone=main nam=x;', 'mcp_endpoint zone=main name=;';
 refused(two => 'mcp_endpoint name=x;', qr/needs "zone=NAME"/);
 refused(two => 'mcp_endpoint zone=main name=$uri;', qr/without variables/);
-refused(two => 'mcp_endpoint zone=other;', qr/add "mcp_zone zone=other:32m;"/);
+refused(two => 'mcp_endpoint zone=other;',
+        qr/add "mcp_zone zone=other:32m;".* declared: "main"/);
 refused(two => 'mcp_status zone=third;', qr/add "mcp_zone zone=third:32m;"/);
 refused(server => 'mcp_endpoint zone=main name=x;', qr/not allowed here/);
 refused(location => 'mcp_endpoint zone=main name=x;', qr/duplicate/);
@@ -175,6 +176,14 @@ refused(location => 'mcp_invalidate "" drop;', qr/is empty; write "\*" for/);
 
 
 # what works and is hardly meant
+
+for (['delete_order', 1], ['0', 0], ['""', 0], ['1', 0], ['$arg_a', 0]) {
+    ($code, $text) = check(location => "mcp_deny $_->[0];");
+
+    is($code, 0, "mcp_deny $_->[0]");
+    is($text =~ /\[warn\] "mcp_deny delete_order" denies every request; write/
+       ? 1 : 0, $_->[1], $_->[1] ? 'with a warning' : 'without a warning');
+}
 
 ($code, $text) = check(location => 'mcp_invalidate k message=x level=warn;');
 is($code, 0, 'a level that is none');

@@ -508,6 +508,20 @@ is_deeply($r->{json}{error}{data}, { supported => [$M],
 is(said(call('tools/list', {}, path => '/only')), '200 complete',
    'modern clients are served');
 
+$r = post({ jsonrpc => '2.0', id => 1, method => 'server/discover' },
+          { 'MCP-Protocol-Version' => undef, 'Mcp-Method' => undef });
+is(said($r), '400 -32601', 'server/discover that names no revision');
+like($r->{json}{error}{message},
+     qr/supports 2026-07-28, 2025-11-25.*or send.*params\._meta/,
+     'says what is missing');
+like($t->get('/mcp', { Accept => 'text/event-stream',
+                       'MCP-Protocol-Version' => $M })->{body},
+     qr/no GET and no DELETE.*subscriptions\/listen/, 'GET says what to send');
+like(call('initialize')->{json}{error}{message}, qr/send server\/discover/,
+     'initialize says what to send');
+like(call('resources/subscribe', { uri => 'a:b' })->{json}{error}{message},
+     qr/use subscriptions\/listen/, 'resources/subscribe says what to use');
+
 is(said(call('server/discover', {}, path => '/old')), '400 -32601',
    'an endpoint without the revision');
 like(call('tools/list', {}, path => '/old')->{json}{error}{message},

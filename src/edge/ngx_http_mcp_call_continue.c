@@ -16,7 +16,8 @@
 
 #define NGX_HTTP_MCP_CONTINUE_FOREIGN                                         \
     "requestState is not one that this server gave for this request: method, " \
-    "name, arguments and caller have to be the same"
+    "name, arguments and caller have to be the same, and nginx must not "      \
+    "have been restarted since"
 #define NGX_HTTP_MCP_CONTINUE_EXPIRED                                         \
     "requestState has expired; the request that asked was cancelled"
 #define NGX_HTTP_MCP_CONTINUE_USED                                            \

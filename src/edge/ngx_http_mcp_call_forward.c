@@ -763,6 +763,18 @@ ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
     audience.session = ureq->minted.len ? ureq->session
                                         : call->ctx->caller.session_id;
 
+    if (call->ctx->caller.revision <= NGX_MCP_REVISION_LATEST_LEGACY
+        && !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)
+        && call->ctx->session.streams == 0)
+    {
+        ngx_http_mcp_server_request_reply(ureq, &audience, id,
+                                          NGX_MCP_METHOD_NOT_FOUND,
+                                          "the client cannot receive requests "
+                                          "(its Accept lacks "
+                                          "text/event-stream)");
+        return;
+    }
+
     ngx_http_mcp_server_request_refuse(ureq, &audience, id);
 }
 

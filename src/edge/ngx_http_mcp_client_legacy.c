@@ -143,7 +143,8 @@ static ngx_int_t
 ngx_http_mcp_legacy_client_discover(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t  refusal;
+    ngx_int_t    refusal;
+    const char  *after;
 
     if (ctx->header_session.len
         && ngx_mcp_revision_parse(&ctx->header_version) != NGX_MCP_2026_07_28)
@@ -158,10 +159,16 @@ ngx_http_mcp_legacy_client_discover(ngx_http_request_t *r,
                                    "Method not found");
     }
 
+    after = "; begin with initialize";
+
+    if (ctx->conf->versions & NGX_HTTP_MCP_MODERN_VERSIONS) {
+        after = "; begin with initialize, or send MCP-Protocol-Version: "
+                "2026-07-28 and params._meta";
+    }
+
     return ngx_http_mcp_legacy_client_refuse_version(r, ctx,
                              NGX_MCP_METHOD_NOT_FOUND,
-                                              "this endpoint supports ",
-                                              "; begin with initialize");
+                             "this endpoint supports ", after);
 }
 
 
@@ -374,6 +381,16 @@ ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
 
     revision = ngx_mcp_revision_parse(&ctx->header_version);
 
+    if (NGX_HTTP_MCP_VERSION(revision) & ctx->conf->versions
+        & NGX_HTTP_MCP_MODERN_VERSIONS)
+    {
+        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                             NGX_MCP_REFUSED,
+                             "2026-07-28 has no GET and no DELETE; to listen, "
+                             "send subscriptions/listen");
+        return NGX_DECLINED;
+    }
+
     if (ctx->header_version.len
         && !(NGX_HTTP_MCP_VERSION(revision) & ctx->conf->versions
              & NGX_HTTP_MCP_LEGACY_VERSIONS))
@@ -407,7 +424,7 @@ ngx_http_mcp_legacy_client_refuse_version(ngx_http_request_t *r,
     n = 0;
     p = ngx_sprintf(text, "%s", before);
 
-    for (i = NGX_MCP_REVISION_LATEST_LEGACY; i; i--) {
+    for (i = NGX_MCP_2026_07_28; i; i--) {
 
         if (ctx->conf->versions & NGX_HTTP_MCP_VERSION(i)) {
             p = ngx_sprintf(p, "%s%V", n++ ? ", " : "",

@@ -238,8 +238,24 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     }
 
     if (ngx_http_mcp_modern_client_removed(m->method_code)) {
+
+        switch (m->method_code) {
+
+        case NGX_MCP_METHOD_INITIALIZE:
+            why = "Method not found; send server/discover";
+            break;
+
+        case NGX_MCP_METHOD_SUBSCRIBE:
+        case NGX_MCP_METHOD_UNSUBSCRIBE:
+            why = "Method not found; use subscriptions/listen";
+            break;
+
+        default:
+            why = "Method not found";
+        }
+
         return ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_METHOD_NOT_FOUND,
-                                   "Method not found");
+                                   why);
     }
 
     if (ctx->scan_error) {
@@ -292,7 +308,7 @@ ngx_http_mcp_modern_client_bare(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         if (m->method_code == NGX_MCP_METHOD_INITIALIZE) {
             return ngx_http_mcp_modern_client_mismatch(r,
                                  "MCP-Protocol-Version names a revision that "
-                                 "has no initialize");
+                                 "has no initialize; send server/discover");
         }
 
         (void) ngx_mcp_envelope_read(m, &envelope, &why);

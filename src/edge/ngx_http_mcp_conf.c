@@ -23,6 +23,8 @@ static char *ngx_http_mcp_merge_upstreams(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_int_t ngx_http_mcp_conf_same(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *first, ngx_http_mcp_loc_conf_t *second);
+static ngx_int_t ngx_http_mcp_conf_declared(ngx_conf_t *cf,
+    ngx_http_mcp_main_conf_t *mmcf, ngx_str_t *text);
 static void ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
@@ -625,9 +627,51 @@ ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf)
 }
 
 
+/* empty if no zone is declared */
+
+static ngx_int_t
+ngx_http_mcp_conf_declared(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
+    ngx_str_t *text)
+{
+    u_char                *p;
+    size_t                 len;
+    ngx_uint_t             i, n;
+    ngx_http_mcp_zone_t  **zones;
+
+    zones = mmcf->zones.elts;
+    len = sizeof(", or name one that is declared: ");
+
+    for (i = 0; i < mmcf->zones.nelts; i++) {
+        len += zones[i]->zone.name.len + sizeof(", \"\"") - 1;
+    }
+
+    text->data = ngx_pnalloc(cf->pool, len);
+    if (text->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = text->data;
+    n = 0;
+
+    for (i = 0; i < mmcf->zones.nelts; i++) {
+
+        if (zones[i]->declared) {
+            p = ngx_sprintf(p, "%s\"%V\"",
+                            n++ ? ", " : ", or name one that is declared: ",
+                            &zones[i]->zone.name);
+        }
+    }
+
+    text->len = p - text->data;
+
+    return NGX_OK;
+}
+
+
 ngx_int_t
 ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
+    ngx_str_t                   declared;
     ngx_uint_t                  i, j;
     ngx_http_mcp_zone_t       **zones;
     ngx_http_mcp_bridge_t     **bridge;
@@ -637,12 +681,17 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
     for (i = 0; i < mmcf->zones.nelts; i++) {
         if (!zones[i]->declared) {
+
+            if (ngx_http_mcp_conf_declared(cf, mmcf, &declared) != NGX_OK) {
+                return NGX_ERROR;
+            }
+
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "mcp zone \"%V\" of \"%V\" is not declared; add "
                           "\"mcp_zone zone=%V:32m;\" to the \"http\" block "
-                          "in %s:%ui", &zones[i]->zone.name,
+                          "in %s:%ui%V", &zones[i]->zone.name,
                           &zones[i]->directive, &zones[i]->zone.name,
-                          zones[i]->file, zones[i]->line);
+                          zones[i]->file, zones[i]->line, &declared);
             return NGX_ERROR;
         }
     }

@@ -1592,6 +1592,20 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         if (ngx_http_mcp_conf_value(cf, &value[i], &cv) != NGX_OK) {
             return NGX_CONF_ERROR;
         }
+
+        /* "1" says so itself */
+
+        if (cv->lengths || cv->value.len == 0
+            || (cv->value.len == 1
+                && (cv->value.data[0] == '0' || cv->value.data[0] == '1')))
+        {
+            continue;
+        }
+
+        ngx_conf_log_error(ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE, cf,
+                           0, "\"mcp_deny %V\" denies every request; write a "
+                           "variable, for example of a \"map\" over "
+                           "$mcp_name", &value[i]);
     }
 
     return NGX_CONF_OK;

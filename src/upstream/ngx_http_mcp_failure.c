@@ -383,7 +383,7 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
     case NGX_HTTP_NOT_ALLOWED:
     case NGX_HTTP_NOT_IMPLEMENTED:
         return "check that \"proxy_pass\" has the path of the upstream's MCP "
-               "endpoint";
+               "endpoint or handler";
 
     case NGX_HTTP_MOVED_PERMANENTLY:
     case NGX_HTTP_MOVED_TEMPORARILY:

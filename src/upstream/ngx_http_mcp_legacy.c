@@ -893,6 +893,14 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
     }
 
     if (probe->absent) {
+
+        if (probe->upstream->protocol == NGX_HTTP_MCP_LEGACY
+            && probe->error && outcome != NGX_HTTP_MCP_STATUS)
+        {
+            failure.remedy = "if it is a plain HTTP handler, write "
+                             "\"protocol=rpc\" in \"mcp_upstream\"";
+        }
+
         probe->failure = failure;
 
         if (ngx_http_mcp_probe_next(probe) == NGX_OK) {

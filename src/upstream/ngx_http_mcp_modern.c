@@ -1703,6 +1703,18 @@ ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
                              "does not know, write \"protocol=legacy\" or "
                              "\"protocol=rpc\" in \"mcp_upstream\"";
         }
+
+    } else if (outcome == NGX_HTTP_MCP_STATUS
+               && x->status == NGX_HTTP_BAD_REQUEST && probe->wrong.len)
+    {
+        failure.remedy = "if the upstream wants sessions, write "
+                         "\"protocol=auto\" in \"mcp_upstream\"";
+
+    } else if (probe->absent && probe->error
+               && outcome != NGX_HTTP_MCP_STATUS)
+    {
+        failure.remedy = "if it is a plain HTTP handler, write "
+                         "\"protocol=rpc\" in \"mcp_upstream\"";
     }
 
     ngx_http_mcp_probe_failed(probe, &failure);
