@@ -97,6 +97,10 @@ server {
                          mcp_upstream wrong /_up/wrong protocol=rpc; }
     location = /said   { mcp_endpoint zone=main; mcp_capabilities tools;
                          mcp_upstream said /_up/said protocol=rpc; }
+    location = /new    { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
+                         mcp_upstream new /_up/new protocol=modern; }
+    location = /older  { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
+                         mcp_upstream older /_up/older protocol=legacy; }
     location = /to     { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
                          mcp_upstream to /_to/$mcp_tenant; }
     location = /_to/shut { internal; return 403; }
@@ -258,6 +262,22 @@ for my $how (404, 'lacks') {
 $up->set(how => 'rpc');
 $r = wait_for { my $r = initialize('/rpc'); $r->{status} == 200 && $r };
 ok($r && $r->{json}{result}{capabilities}{tools}, 'it is asked again');
+
+# a server that is not what "protocol" says
+
+for (['/new', 'no session', 'auto'], ['/new', 'lacks', 'rpc'],
+     ['/older', 'lacks', 'rpc'])
+{
+    my ($path, $how, $protocol) = @$_;
+
+    $up->set(how => $how);
+    from_here();
+    initialize($path, 'X-Tenant' => "kind $how");
+
+    my @said = lines(qr/\[error\].*did not answer/);
+    like("@said", qr/write "protocol=$protocol"/, "$path, $how: the remedy");
+    unlike("@said", qr/probe=off/, "$path, $how: which is no other");
+}
 
 # an MCP server, which wants a session
 

@@ -508,6 +508,8 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
         && $_[0]{json}{id} eq 'n'
     });
     is($seen->{json}{error}{code}, -32601, 'JSON only, no GET: -32601');
+    like($seen->{json}{error}{message}, qr/Accept lacks text.event-stream/,
+         'and why');
     $up->release('asked-no');
     is($conn->response('POST')->{status}, 200, 'and the call goes on');
 
