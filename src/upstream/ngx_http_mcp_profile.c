@@ -625,7 +625,8 @@ ngx_http_mcp_probe_was(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
 void
 ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
 {
-    ngx_mcp_zone_t  *zone;
+    ngx_mcp_zone_t          *zone;
+    ngx_http_mcp_failure_t   failure;
 
     zone = probe->upstream->zone;
 
@@ -640,8 +641,23 @@ ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
         ngx_str_null(&probe->profile.result);
     }
 
-    (void) ngx_mcp_profile_put(zone, &probe->key, probe->upstream->epoch,
-                               &probe->profile);
+    if (ngx_mcp_profile_put(zone, &probe->key, probe->upstream->epoch,
+                            &probe->profile)
+        != NGX_OK && what != NGX_MCP_PROFILE_UNKNOWN)
+    {
+        /* those who wait for it must not ask again at once */
+
+        ngx_memzero(&failure, sizeof(ngx_http_mcp_failure_t));
+
+        failure.status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        ngx_str_set(&failure.why, "the zone has no room for what the upstream "
+                    "says of itself (mcp_zone)");
+        failure.remedy = "make mcp_zone larger";
+
+        probe->guarded = 0;
+        ngx_http_mcp_probe_failed(probe, &failure);
+        return;
+    }
 
     ngx_http_mcp_probe_end(probe);
 }
