@@ -741,7 +741,7 @@ ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* what the client said of itself to initialize */
+/* the client as it described itself: clientInfo and capabilities */
 
 static ngx_int_t
 ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,

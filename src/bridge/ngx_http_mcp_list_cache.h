@@ -57,7 +57,7 @@ ngx_int_t ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_list_copy_t **list);
 void ngx_http_mcp_list_cache_release(void *list);
 
-/* what clients of the audience see of it, from pool; data NULL: no list */
+/* its text for clients of the audience, from pool; data NULL: no list */
 ngx_str_t ngx_http_mcp_list_cache_view(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_ref_t audience, ngx_uint_t kind, ngx_pool_t *pool);
 

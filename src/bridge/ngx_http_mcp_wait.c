@@ -927,7 +927,7 @@ ngx_http_mcp_wait_shape_due(ngx_http_mcp_watch_t *watch,
 }
 
 
-/* what was published up to the position is not for it */
+/* events up to the position are not for it */
 
 static void
 ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position)

@@ -522,7 +522,7 @@ ngx_http_mcp_continue_grow(ngx_http_mcp_continue_t *cont, size_t size)
 }
 
 
-/* what it says of itself, as far as the client wants to know it */
+/* a notification or request of the parked call, for the client */
 
 static void
 ngx_http_mcp_continue_message(ngx_http_mcp_continue_t *cont, ngx_str_t *text,
@@ -686,7 +686,7 @@ ngx_http_mcp_continue_ask(ngx_event_t *ev)
                                     NGX_HTTP_MCP_INPUT_TIME);
     if (state.round == 0) {
 
-        /* what is on the line says so */
+        /* the parked call has ended, and its line says so */
 
         return;
     }

@@ -394,7 +394,7 @@ ngx_http_mcp_call_park_round(ngx_event_t *ev)
     round = park->round;
     c = call->r->connection;
 
-    /* what it says in the meantime has to wait */
+    /* later messages of the upstream have to wait */
 
     call->answerer->room(call, 0);
 
@@ -558,7 +558,7 @@ ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_str_t *text,
         ngx_http_mcp_call_park_trim(call);
     }
 
-    /* what is not noted here is not answered for the client, when it is late */
+    /* a request that is not noted here gets no answer if the client is late */
 
     if (ngx_mcp_json_scan(&json, text) == NGX_OK) {
         method = ngx_mcp_json_span(&json, NGX_MCP_PATH_METHOD, text->data);

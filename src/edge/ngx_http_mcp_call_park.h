@@ -44,7 +44,7 @@
 #define NGX_HTTP_MCP_ROUND_TIME  20
 
 
-/* what a client is asked for, and later is open, in the pool of its request */
+/* requests for a client, and those still open, in the pool of its request */
 
 typedef struct {
     ngx_http_mcp_input_t           input;

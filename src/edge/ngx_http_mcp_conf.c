@@ -791,7 +791,7 @@ ngx_http_mcp_conf_same(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *first,
             || u->listen != v->listen
             || u->probe != v->probe
 
-            /* what comes from there is for the sessions of both */
+            /* notifications from there are for the sessions of both */
 
             || ((u->listen || a->lists == NGX_HTTP_MCP_LIST_CACHE_ON)
                 && !ngx_mcp_equal(&u->uri.value, &v->uri.value)))

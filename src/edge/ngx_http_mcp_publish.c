@@ -610,7 +610,7 @@ ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p, size_t len)
         return NULL;
     }
 
-    /* what stands before the first event is known at the end */
+    /* the text before the first event is known at the end */
 
     if (p->out == NULL) {
         b->pos += NGX_HTTP_MCP_PUBLISH_HEAD;

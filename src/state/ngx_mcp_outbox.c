@@ -58,7 +58,7 @@ typedef struct {
     unsigned                opens:1;      /* a window */
     unsigned                not_kept:1;
 
-    /* what texts are put together of; not initialized */
+    /* parts of a text; not initialized */
 
     ngx_str_t               parts[NGX_MCP_SEND_PARTS];
     u_char                  buf[NGX_MCP_SEND_BUF];

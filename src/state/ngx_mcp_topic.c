@@ -632,7 +632,7 @@ ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 }
 
 
-/* what can be done without the lock */
+/* the part that needs no lock */
 
 static void
 ngx_mcp_topic_reader_init(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,

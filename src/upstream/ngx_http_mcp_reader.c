@@ -731,7 +731,7 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
 
     if (ureq == reader->old && outcome != NGX_HTTP_MCP_OK) {
 
-        /* what it was to tell of the time before the newer one stood */
+        /* events from before the newer one stood may be lost */
 
         reader->kind->gap(reader, "a stream broke while another replaced it");
     }
