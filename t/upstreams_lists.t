@@ -306,6 +306,17 @@ is(scalar $up{k}->calls('resources/list'), 1, 'is asked for once');
 $g{kinds} = $s{kinds}->open_get(conn => $t->conn);
 ok(wait_for { $up{k}->held('listen') == 3 },
    'two shared sessions and its own listen');
+
+# the answer to one of them may be on its way, and the first change come twice
+
+said('k', 'prompts');
+hears('kinds', 'prompts');
+$t->publish(notification('message', { level => 'info', data => 'ready' }));
+ok(wait_for { heard('kinds') eq 'ready' }, 'nginx has the answers to all');
+for my $who (grep { $_ ne 'kinds' } keys %g) {
+    is(heard($who), 'ready', "$who heard nothing of it");
+}
+
 said('k', 'prompts');
 hears('kinds', 'prompts');
 quiet('its change is passed on');
