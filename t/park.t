@@ -446,6 +446,12 @@ ok($up->wait_requests(sub {
    'the worker of the client dies');
 ($here, $there) = $t->workers;
 
+for my $big ('', ' big300000') {
+    $r = call("ask!$big", on => $here);
+    is(said($r), '200 complete', "it does not wait for the answer$big");
+    is(scalar(grep { $_->{result} } @{ $r->{before} }), 0, 'is not asked');
+}
+
 $r = call('ask cut', on => $here);
 is(said(again($r, on => $there)), '200 -32603', 'the upstream cut it');
 

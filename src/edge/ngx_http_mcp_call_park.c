@@ -394,6 +394,10 @@ ngx_http_mcp_call_park_round(ngx_event_t *ev)
     round = park->round;
     c = call->r->connection;
 
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
+        return;
+    }
+
     /* later messages of the upstream have to wait */
 
     call->answerer->room(call, 0);

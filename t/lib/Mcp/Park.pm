@@ -5,7 +5,8 @@ package Mcp::Park;
 # A server with sessions whose tools ask their clients, and clients of
 # 2026-07-28 that are asked. The name of a tool says what it does, word by word:
 # a word of requests, joined by "+", is a round (see %ASK), and with "..."
-# behind it a thousand messages follow; "tick" is progress, "log" a message of
+# behind it a thousand messages follow, with "!" it waits for no answer and
+# leaves its stream open; "tick" is progress, "log" a message of
 # level error, "complete" says that a page was visited, "wait" waits for
 # release(), as "wait1" does, "cut" closes, "big" and a number make the result
 # so large, and "visit" wants pages to be visited first.
@@ -134,6 +135,7 @@ sub steps {
 
         } else {
             my $more = $word =~ s/\.\.\.$//;
+            my $hasty = $word =~ s/!$//;
             my @kinds = split /\+/, $word;
 
             $call->{open} = @kinds;
@@ -148,7 +150,9 @@ sub steps {
                       1 .. 1000
                 if $more;
 
-            return @do;
+            $call->{stays} = 1 if $hasty;
+
+            return @do unless $hasty;
         }
     }
 
@@ -156,7 +160,7 @@ sub steps {
         content => [{ type => 'text',
                       text => $call->{big} ? 'x' x $call->{big}
                               : Mcp::Json::encode($call->{answers}) }] })],
-        [end =>]);
+        $call->{stays} ? () : [end =>]);
 }
 
 
