@@ -17,7 +17,8 @@ use Mcp::Node;
 my $up = free_port();
 my $seed = $ENV{MCP_SEED} || int rand 1e9;
 
-my $t = Mcp::Test->new(workers => 2, globals => 'worker_shutdown_timeout 2s;',
+my $t = Mcp::Test->new(workers => 2, events => 'worker_connections 16384;',
+                       globals => 'worker_shutdown_timeout 2s;',
                        vars => { UP => $up }, conf => <<'EOF');
 mcp_zone zone=main:32m;
 mcp_versions any;
@@ -30,18 +31,21 @@ server {
 
     location = /bound {
         mcp_endpoint zone=main name=bound;
+        mcp_call_limit 10000;   # most clients do not come back when asked
         mcp_upstream up /_up protocol=legacy;
         mcp_session_bind $http_x_user;
     }
 
     location = /other {
         mcp_endpoint zone=main name=other;
+        mcp_call_limit 10000;   # most clients do not come back when asked
         mcp_upstream up /_up protocol=legacy;
         mcp_session_bind $http_x_user;
     }
 
     location = /plain {
         mcp_endpoint zone=main name=plain;
+        mcp_call_limit 10000;   # most clients do not come back when asked
         mcp_upstream up /_up protocol=legacy;
     }
 
