@@ -113,6 +113,7 @@ upstream many {
 }
 
 upstream spare {
+    zone spare 64k;
     server 127.0.0.1:%%MAIN%% max_fails=1 fail_timeout=1s;
     server 127.0.0.1:%%SPARE%% backup;
 }
@@ -552,7 +553,8 @@ is(scalar(grep { (text($s[$_]->tool('where')) || '') =~ /^many[23]$/ } @gone),
 is(made(), $made + @gone, 'each in a session there');
 
 
-# max_fails, backup and proxy_next_upstream are those of nginx
+# max_fails, backup and proxy_next_upstream are those of nginx; with a zone
+# the workers agree whether a server is away
 
 sub called {
     my ($up) = @_;
@@ -586,9 +588,9 @@ ok(wait_for { (text($s->tool('where')) || '') eq 'main' }, 'later it is');
 
 $conn = $s->send_only($s->message('tools/call',
     { name => 'where', arguments => { how => 'hang' } }));
-$main->wait_requests(sub {
+ok($main->wait_requests(sub {
     ($_[0]{json}{params}{arguments}{how} || '') eq 'hang'
-});
+}), 'a call is under way');
 $main->drop;
 is($conn->response->{status}, 502, 'nor one that was cut off');
 is($spare->count(sub { ($_[0]{json}{params}{arguments}{how} || '') eq 'hang' }),
