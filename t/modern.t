@@ -497,6 +497,7 @@ is($t->get('/only', { Accept => 'text/event-stream' })->{status}, 405,
    'no GET without sessions');
 is($t->request('DELETE', '/only')->{status}, 405, 'and no DELETE');
 is($t->get('/only')->{headers}{allow}, 'POST', 'but POST');
+like($t->request('PUT', '/only')->{body}, qr/must be POST: /, 'as PUT is told');
 
 $r = post({ jsonrpc => '2.0', id => 1, method => 'initialize', params => {
     protocolVersion => '2025-11-25', capabilities => {}, clientInfo => {} } },
@@ -555,6 +556,8 @@ my $log = $t->slurp('access.log');
 like($log, qr{^tools/call\|echo\|$M\|\|\|\|json\|200$}m, 'a call');
 like($log, qr{^tools/call\|stream\|$M\|\|\|\|sse\|200$}m, 'a stream');
 like($log, qr{^no/method\|\|$M\|\|\|-32601\|json\|404$}m, 'an error');
+like($log, qr{^resources/read\|u:b\|$M\|\|\|-32602\|json\|200$}m,
+     'an error as the client has it');
 
 post(message('tools/list', {}, "${K}clientInfo" => { name => 'me' }));
 ok((wait_for { $t->slurp('access.log') =~ m{^tools/list\|\|$M\|\|me\|}m }),

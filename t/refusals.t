@@ -501,6 +501,34 @@ for my $method (qw(GET DELETE)) {
             400, -32000, 'none', "$method: version");
 }
 
+# a version of requests without sessions says nothing of a session's streams
+
+{
+    my $known = $t->session;
+    my %h = (headers => { 'MCP-Protocol-Version' => '2026-07-28' });
+
+    is($known->open_get(%h)->status, 200, 'GET: version 2026-07-28');
+    is($known->delete(%h)->{status}, 200, 'DELETE: version 2026-07-28');
+
+    for my $method (qw(GET DELETE)) {
+        refused($t->request($method, '/mcp', $known->request_headers(%h)),
+                404, -32001, 'none', "$method: no such session");
+    }
+}
+
+
+# conditions are about what has a state, and cost nobody an answer
+
+for (['If-None-Match', '*'], ['If-Match', '"x"'],
+     ['If-Modified-Since', 'Mon, 01 Jan 2040 00:00:00 GMT'],
+     ['If-Unmodified-Since', 'Mon, 01 Jan 2001 00:00:00 GMT'])
+{
+    my %h = (headers => { @$_ });
+
+    is(send_raw($s, $ping, %h)->{status}, 200, "$_->[0]: POST");
+    is($s->open_get(%h)->status, 200, "$_->[0]: GET");
+}
+
 
 # requests of 2026-07-28 where that is not offered: what makes a dual-era client
 # begin with initialize

@@ -384,6 +384,13 @@ ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
     if (NGX_HTTP_MCP_VERSION(revision) & ctx->conf->versions
         & NGX_HTTP_MCP_MODERN_VERSIONS)
     {
+        if (ctx->header_session.len) {
+
+            /* GET and DELETE are about the session, whatever the header is */
+
+            return NGX_OK;
+        }
+
         *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
                              NGX_MCP_REFUSED,
                              "2026-07-28 has no GET and no DELETE; to listen, "

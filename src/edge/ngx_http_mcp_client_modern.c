@@ -1086,11 +1086,13 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     }
 
     if (code == NGX_MCP_NO_RESOURCE) {
+        ctx->error = NGX_MCP_INVALID_PARAMS;
         ngx_str_set(&edits[0].text, "-32602");
         n = 1;
 
     } else if (code >= NGX_MCP_RESERVED_FIRST && code <= NGX_MCP_RESERVED_LAST)
     {
+        ctx->error = NGX_MCP_INTERNAL_ERROR;
         ngx_str_set(&edits[0].text, "-32603");
         n = 1;
     }

@@ -30,6 +30,10 @@ ngx_http_mcp_send_header(ngx_http_request_t *r)
 {
     ngx_int_t  rc;
 
+    /* no answer has a state that "If-Match" and its like could be about */
+
+    r->disable_not_modified = 1;
+
     rc = ngx_http_send_header(r);
 
     return (rc == NGX_AGAIN) ? NGX_OK : rc;

@@ -267,9 +267,7 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                    "mcp_allowed_origins");
     }
 
-    if ((r->method == NGX_HTTP_GET && ctx->client->get == NULL)
-        || (r->method == NGX_HTTP_DELETE && ctx->client->delete == NULL))
-    {
+    if (r->method != NGX_HTTP_POST && ctx->client->get == NULL) {
         return ngx_http_mcp_not_allowed(r, "the method must be POST: this "
                                         "endpoint has no sessions");
     }
