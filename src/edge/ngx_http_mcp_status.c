@@ -676,11 +676,10 @@ ngx_http_mcp_status_profile(ngx_http_mcp_status_t *status,
 
     for (i = 0; i < status->upstreams.nelts; i++) {
 
-        if (ngx_http_mcp_profile_is(upstream[i].configured, &info->key)) {
+        if (ngx_http_mcp_profile_is(upstream[i].configured, info)) {
             upstream[i].tenants[state]++;
             upstream[i].ages[state] = ngx_max(upstream[i].ages[state],
                                               info->age);
-            return;
         }
     }
 }

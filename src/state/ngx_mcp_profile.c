@@ -19,7 +19,8 @@ static ngx_mcp_profile_sh_t *ngx_mcp_profile_find_locked(ngx_mcp_zone_t *zone,
 
 ngx_int_t
 ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
-    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_profile_t *out)
+    ngx_uint_t shared, ngx_msec_t max_age, ngx_pool_t *pool,
+    ngx_mcp_profile_t *out)
 {
     uint64_t               age, now;
     ngx_int_t              rc;
@@ -57,6 +58,11 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         ngx_mcp_zone_unlock(zone);
 
         return NGX_DECLINED;
+    }
+
+    if (shared && k->own >= epoch) {
+        ngx_mcp_zone_unlock(zone);
+        return NGX_DONE;
     }
 
     age = now > k->made ? now - k->made : 0;
@@ -113,8 +119,8 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
 
 
 ngx_int_t
-ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
-    ngx_mcp_profile_t *out)
+ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_uint_t shared, ngx_pool_t *pool, ngx_mcp_profile_t *out)
 {
     ngx_int_t              rc;
     ngx_mcp_profile_sh_t  *k;
@@ -125,7 +131,10 @@ ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
 
     k = ngx_mcp_profile_find_locked(zone, key);
 
-    if (k && k->what != NGX_MCP_PROFILE_UNKNOWN) {
+    if (k && k->own && shared) {
+        rc = NGX_DONE;
+
+    } else if (k && k->what != NGX_MCP_PROFILE_UNKNOWN) {
         rc = ngx_mcp_profile_read_locked(zone, k, pool, out);
         out->ask = 0;
     }
@@ -332,6 +341,7 @@ ngx_mcp_profile_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         k = ngx_mcp_make_locked(zone, &stage);
         k->epoch = epoch;
         k->prober = epoch;
+        k->own = in->own ? epoch : 0;
         k->made = ngx_current_msec;
         k->since = (old && old->what == in->what && !old->failures)
                    ? old->since : k->made;
@@ -458,6 +468,7 @@ ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         k->kept = 1;
         k->stale = 0;
         k->probing = 0;
+        k->own = (k->own || in->own) ? epoch : 0;
         k->status = (uint32_t) in->status;
 
         if (k->failures == 0) {
@@ -499,6 +510,26 @@ ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
 
 void
+ngx_mcp_profile_separate(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch)
+{
+    ngx_mcp_profile_sh_t  *k;
+
+    ngx_mcp_zone_lock(zone);
+
+    k = ngx_mcp_profile_find_locked(zone, key);
+
+    if (k && k->probing) {
+        ngx_mcp_touch(zone, k);
+        k->own = epoch;
+
+        ngx_mcp_profile_give_up_locked(zone, k);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
+void
 ngx_mcp_profile_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_profile_sh_t *k)
 {
     uint32_t  hash;
@@ -509,8 +540,9 @@ ngx_mcp_profile_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_profile_sh_t *k)
     k->stale = NGX_MCP_PROFILE_SUSPECT;
     k->kept = 0;
     k->probing = 0;
+    k->made = 0;
 
-    if (k->what == NGX_MCP_PROFILE_UNKNOWN) {
+    if (k->what == NGX_MCP_PROFILE_UNKNOWN && !k->own) {
         ngx_mcp_profile_drop_locked(zone, k);
     }
 
@@ -573,6 +605,8 @@ ngx_mcp_profile_info(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
         info->serial = k->serial;
         info->what = k->what;
         info->kept = k->kept;
+        info->own = (k->own != 0);
+        info->epoch = k->prober;
         info->age = (ngx_msec_t) (ngx_current_msec > k->since
                                   ? ngx_current_msec - k->since : 0);
 

@@ -1,7 +1,11 @@
 
 /*
  * Profiles of upstreams: the protocol that one speaks and its answer to
- * initialize, per upstream and audience.  Asked once, by one worker, for all.
+ * initialize, per upstream and tenant.  Asked once, by one worker, for all.
+ *
+ * One may serve several endpoints.  Its key then is that of one of them, and
+ * the others say "shared"; if what was found out turns out to depend on the
+ * endpoint, they get NGX_DONE and use keys of their own.
  */
 
 #ifndef _NGX_MCP_PROFILE_H_INCLUDED_
@@ -33,6 +37,8 @@ typedef struct {
     ngx_str_t               why;          /* ... the sentence for clients */
     ngx_msec_t              asked;        /* NGX_AGAIN: for so long; status is
                                              that of the last time, or 0 */
+    ngx_uint_t              own;          /* put, fail: it holds for the
+                                             endpoint of the key alone */
 } ngx_mcp_profile_t;
 
 
@@ -43,15 +49,16 @@ typedef struct {
  * copied to pool.  NGX_DECLINED: asking is now the caller's duty, which ends
  * with put, fail or give_up; so it is after NGX_OK with out->ask, but what is
  * known serves meanwhile.  NGX_AGAIN: a worker of this or a newer epoch is
- * asking; handlers->profiles will be called.  NGX_ERROR: zone full.
+ * asking; handlers->profiles will be called.  NGX_DONE: it is not shared.
+ * NGX_ERROR: zone full.
  */
 ngx_int_t ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    uint64_t epoch, ngx_msec_t max_age, ngx_pool_t *pool,
+    uint64_t epoch, ngx_uint_t shared, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_profile_t *out);
 
 /* likewise, whatever its age, and never asks; NGX_DECLINED: nothing is known */
 ngx_int_t ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_pool_t *pool, ngx_mcp_profile_t *out);
+    ngx_uint_t shared, ngx_pool_t *pool, ngx_mcp_profile_t *out);
 
 /* an entry that says nothing counts for so long, ms */
 #define NGX_MCP_PROFILE_SHORT_AGE  1000
@@ -74,6 +81,13 @@ ngx_int_t ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
 /* ends asking without an outcome, for anybody to ask at once */
 void ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key);
+
+/*
+ * Likewise, and the others have it for themselves: what was asked for one of
+ * them holds for it alone.
+ */
+void ngx_mcp_profile_separate(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    uint64_t epoch);
 
 /* any age, and also when it was declared stale */
 #define NGX_MCP_PROFILE_ANY_AGE  ((ngx_msec_t) -1)
@@ -105,6 +119,8 @@ typedef struct {
     ngx_str_t               key;
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
     ngx_uint_t              kept;
+    ngx_uint_t              own;          /* it holds for one endpoint */
+    uint64_t                epoch;        /* that asked last */
     ngx_msec_t              age;          /* of this state */
     ngx_mcp_ref_t           ref;
     uint64_t                serial;

@@ -25,7 +25,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 21
+#define NGX_MCP_STATE_VERSION 22
 
 /*
  * Lists of idle sessions: the timeouts of list n < 24 have n significant bits,
@@ -464,6 +464,9 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: asker */
     uint64_t                epoch;
     uint64_t                prober;       /* that asks, or asked last */
+    uint64_t                own;          /* since this epoch it holds for one
+                                             endpoint alone; 0: for others as
+                                             well */
     uint64_t                made;         /* ngx_current_msec */
     uint64_t                since;        /* when it began to be as it is */
     uint64_t                serial;

@@ -61,6 +61,13 @@ void ngx_http_mcp_background_variables(ngx_conf_t *cf);
 /* whether r is such a request */
 ngx_uint_t ngx_http_mcp_is_background(ngx_http_request_t *r);
 
+/*
+ * Notes that something was made of the endpoint's name, with which the outcome
+ * holds for this endpoint alone; and whether that was noted.
+ */
+void ngx_http_mcp_background_use_endpoint(ngx_http_request_t *r);
+ngx_uint_t ngx_http_mcp_background_uses_endpoint(ngx_http_request_t *r);
+
 /* puts its own event handlers back, which nginx's error pages replace */
 void ngx_http_mcp_background_handlers(ngx_http_request_t *r);
 

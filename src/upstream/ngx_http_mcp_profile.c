@@ -7,7 +7,13 @@
 #include "ngx_http_mcp_upstream_message.h"
 
 
+static ngx_uint_t ngx_http_mcp_profile_of(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *key);
+static ngx_int_t ngx_http_mcp_profile_read(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 static ngx_int_t ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
+static ngx_int_t ngx_http_mcp_profile_own_key(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
 static void ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_mcp_profile_t *profile);
@@ -17,7 +23,14 @@ static void ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
+static ngx_int_t ngx_http_mcp_probe_separate(ngx_http_mcp_probe_t *probe);
 static void ngx_http_mcp_probe_end(ngx_http_mcp_probe_t *probe);
+
+
+/* whether its profile is found under the key of another endpoint */
+
+#define ngx_http_mcp_profile_shared(u)                                        \
+    ((u)->first && !(u)->worker->own)
 
 
 static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_probe_handlers = {
@@ -45,7 +58,15 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_profile_get(u->zone, &key, u->epoch, max_age, pool, profile);
+    rc = ngx_mcp_profile_get(u->zone, &key, u->epoch,
+                             ngx_http_mcp_profile_shared(u), max_age, pool,
+                             profile);
+
+    if (rc == NGX_DONE) {
+        u->worker->own = 1;
+
+        return ngx_http_mcp_profile(u, tenant, max_age, pool, profile);
+    }
 
     if (rc == NGX_DECLINED || (rc == NGX_OK && profile->ask)) {
 
@@ -70,7 +91,6 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 ngx_uint_t
 ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 {
-    ngx_str_t           key;
     ngx_uint_t          answers;
     ngx_pool_t         *pool;
     ngx_mcp_profile_t   profile;
@@ -91,9 +111,7 @@ ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
         return 1;
     }
 
-    if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK
-        && ngx_mcp_profile_stored(u->zone, &key, pool, &profile) == NGX_OK)
-    {
+    if (ngx_http_mcp_profile_read(u, tenant, pool, &profile) == NGX_OK) {
         answers = !profile.kept;
 
     } else {
@@ -110,7 +128,23 @@ ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 
 
 ngx_uint_t
-ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u, ngx_str_t *key)
+ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u,
+    ngx_mcp_profile_info_t *info)
+{
+    if (u->first == NULL) {
+        return ngx_http_mcp_profile_of(u, &info->key);
+    }
+
+    /* there may be one of its own of a former configuration */
+
+    return (!info->own && ngx_http_mcp_profile_of(u->first, &info->key))
+           || (info->epoch == u->epoch
+               && ngx_http_mcp_profile_of(u, &info->key));
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_profile_of(ngx_http_mcp_upstream_t *u, ngx_str_t *key)
 {
     size_t  len;
 
@@ -131,13 +165,8 @@ ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool, ngx_mcp_profile_t *profile)
 {
     ngx_int_t  rc;
-    ngx_str_t  key;
 
-    if (ngx_http_mcp_profile_key(u, tenant, pool, &key) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    rc = ngx_mcp_profile_stored(u->zone, &key, pool, profile);
+    rc = ngx_http_mcp_profile_read(u, tenant, pool, profile);
 
     if (rc == NGX_OK) {
         profile->kept = 1;
@@ -145,6 +174,32 @@ ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     }
 
     return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_profile_read(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool, ngx_mcp_profile_t *profile)
+{
+    ngx_int_t  rc;
+    ngx_str_t  key;
+
+    if (ngx_http_mcp_profile_key(u, tenant, pool, &key) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_mcp_profile_stored(u->zone, &key, ngx_http_mcp_profile_shared(u),
+                                pool, profile);
+
+    if (rc != NGX_DONE) {
+        return rc;
+    }
+
+    if (ngx_http_mcp_profile_own_key(u, tenant, pool, &key) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_mcp_profile_stored(u->zone, &key, 0, pool, profile);
 }
 
 
@@ -166,6 +221,18 @@ ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 static ngx_int_t
 ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_pool_t *pool, ngx_str_t *key)
+{
+    if (ngx_http_mcp_profile_shared(u)) {
+        u = u->first;
+    }
+
+    return ngx_http_mcp_profile_own_key(u, tenant, pool, key);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_profile_own_key(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool, ngx_str_t *key)
 {
     u_char  *p;
@@ -334,6 +401,7 @@ ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
     probe->upstream = u;
     probe->pool = pool;
     probe->profile.hash = hash;
+    probe->shared = ngx_http_mcp_profile_shared(u);
 
     if (ngx_http_mcp_string_copy(pool, &probe->key, key) != NGX_OK
         || ngx_http_mcp_string_copy(pool, &probe->tenant, tenant) != NGX_OK)
@@ -517,6 +585,8 @@ static void
 ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
+    uint32_t               hash;
+    ngx_mcp_zone_t        *zone;
     ngx_http_request_t    *r;
     ngx_http_mcp_probe_t  *probe;
 
@@ -537,10 +607,67 @@ ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
                        || (outcome == NGX_HTTP_MCP_STATUS && !probe->absent
                            && x->status >= NGX_HTTP_INTERNAL_SERVER_ERROR));
 
-        probe->manner->probed(probe, outcome);
+        if (ngx_http_mcp_background_uses_endpoint(r)) {
+            probe->profile.own = 1;
+        }
+
+        if (probe->profile.own && probe->shared) {
+            zone = probe->upstream->zone;
+            hash = probe->profile.hash;
+
+            if (ngx_http_mcp_probe_separate(probe) == NGX_OK) {
+                probe->manner->probed(probe, outcome);
+            }
+
+            ngx_http_mcp_profile_doorbell(zone, NGX_MCP_RING_KEY(hash));
+
+        } else {
+            probe->manner->probed(probe, outcome);
+        }
     }
 
     ngx_http_mcp_background_close(r);
+}
+
+
+/*
+ * What comes of it is not for the other endpoints: it goes on for its own, as
+ * do others for theirs.  NGX_OK; NGX_DONE: that is known already, it is over.
+ */
+
+static ngx_int_t
+ngx_http_mcp_probe_separate(ngx_http_mcp_probe_t *probe)
+{
+    ngx_int_t                 rc;
+    ngx_mcp_profile_t         known;
+    ngx_http_mcp_upstream_t  *u;
+
+    u = probe->upstream;
+
+    ngx_mcp_profile_separate(u->zone, &probe->key, u->epoch);
+
+    u->worker->own = 1;
+    probe->shared = 0;
+
+    if (ngx_http_mcp_profile_own_key(u, &probe->tenant, probe->pool,
+                                     &probe->key)
+        != NGX_OK)
+    {
+        ngx_http_mcp_probe_end(probe);
+        return NGX_DONE;
+    }
+
+    rc = ngx_mcp_profile_get(u->zone, &probe->key, u->epoch, 0,
+                             NGX_MCP_PROFILE_ANY_AGE, probe->pool, &known);
+
+    if (rc == NGX_DECLINED || (rc == NGX_OK && known.ask)) {
+        probe->profile.hash = known.hash;
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_probe_end(probe);
+
+    return NGX_DONE;
 }
 
 
@@ -616,7 +743,7 @@ ngx_http_mcp_probe_was(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
     ngx_mcp_profile_t  before;
 
     return ngx_mcp_profile_stored(probe->upstream->zone, &probe->key,
-                                  probe->pool, &before)
+                                  probe->shared, probe->pool, &before)
            == NGX_OK
            && before.what == what;
 }

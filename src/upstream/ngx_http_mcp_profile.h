@@ -2,6 +2,8 @@
 /*
  * Profiles: what upstreams are and can.  An upstream is probed when its profile
  * is first needed, by one worker for all, and the profile is kept in the zone.
+ * Endpoints that reach it in the same way share it, as long as no probe made
+ * use of the endpoint's name.
  *
  * The manner of an upstream probes it (ngx_http_mcp_manner.h).  If its kind is
  * not configured, manners are tried one after the other.
@@ -33,9 +35,9 @@ ngx_int_t ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u,
 ngx_uint_t ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
-/* whether a profile in the zone, by its key, is of the upstream */
+/* whether a profile in the zone is of the upstream */
 ngx_uint_t ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *key);
+    ngx_mcp_profile_info_t *info);
 
 /* its capabilities may be out of date: the next initialize asks it */
 void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
@@ -109,6 +111,7 @@ struct ngx_http_mcp_probe_s {
                                                      its kind */
     unsigned                        away:1;       /* it answered nothing */
     unsigned                        given_up:1;   /* for others to probe */
+    unsigned                        shared:1;     /* with other endpoints */
 };
 
 

@@ -51,6 +51,8 @@ typedef struct {
                                                       was answered without it
                                                       */
     ngx_uint_t                        away;        /* it did not answer last */
+    ngx_uint_t                        own;         /* what it is depends on the
+                                                      endpoint */
     ngx_msec_t                        silent;      /* when it was waited for in
                                                       vain; 0: it was not */
     ngx_uint_t                        single_logged;  /* it was logged that it
@@ -63,7 +65,9 @@ typedef struct {
 
 /* one mcp_upstream of one endpoint; members below probe come at merge time */
 
-typedef struct {
+typedef struct ngx_http_mcp_upstream_s  ngx_http_mcp_upstream_t;
+
+struct ngx_http_mcp_upstream_s {
     ngx_str_t                         name;
     ngx_http_complex_value_t          uri;
     ngx_uint_t                        protocol; /* ngx_http_mcp_protocol_e */
@@ -87,9 +91,14 @@ typedef struct {
     ngx_uint_t                        listless; /* one of kind rpc may have
                                                    no list */
 
+    ngx_http_mcp_upstream_t          *first;    /* that is reached in the same
+                                                   way by another endpoint, if
+                                                   not this one: they share the
+                                                   profile of that */
+
     ngx_mcp_metric_t                  metric;
     ngx_http_mcp_upstream_worker_t   *worker;   /* of its own, in each */
-} ngx_http_mcp_upstream_t;
+};
 
 
 /* for whom the module speaks when no client waits */
