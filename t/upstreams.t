@@ -9,6 +9,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Digest::SHA qw(sha1_hex);
+use Mcp::Modern;
 use Mcp::Test;
 
 my $long = 'a_tool_whose_name_alone_takes_nearly_all_of_the_64_bytes_there_are';
@@ -695,8 +696,17 @@ for my $worker (@workers) {
 $s->tool('mcp__add', {}, conn => $t->conn);
 $s->call('resources/read', { uri => 'own:/1' }, conn => $t->conn);
 
+Mcp::Modern->new($t)->call(@$_)
+    for ['no/such'], ['resources/read', { uri => 'x:nobody' }];
+
+ok((wait_for {
+    my $log = $t->slurp('up.log');
+    $log =~ /^no\/such  \w+ -32601$/m
+    && $log =~ /^resources\/read x:nobody \w+ -32602$/m
+}), 'log: what nobody has, as clients of 2026-07-28 are told');
+
 my $log = $t->slurp('up.log');
-like($log, qr/^tools\/call rpc__add rpc -?$/m, 'log: the plain handler');
+like($log, qr/^tools\/call rpc__add rpc -?$/m, 'the plain handler');
 like($log, qr/^tools\/call mcp__add mcp -?$/m, 'the MCP server');
 like($log, qr/^tools\/call add own -?$/m, 'the one without prefix');
 like($log, qr/^resources\/read own:\/1 own -?$/m, 'a resource');

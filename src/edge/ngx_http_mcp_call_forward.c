@@ -692,12 +692,15 @@ ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call, ngx_str_t *text)
         return 0;
     }
 
+    call->ctx->error = code;
+
     if (call->ctx->client->answer
         && ngx_http_mcp_forward_adapt(call, text, NULL, &reply) != NGX_OK)
     {
         return 0;
     }
 
+    call->ctx->error = 0;
     forward->missed = 1;
 
     ngx_http_mcp_call_missed(call, &reply, code, forward->ureq.x);
