@@ -105,6 +105,11 @@ refused(location => 'mcp_upstream u /_u probe=maybe;', qr/probe=on\|off/);
 refused(location => 'mcp_upstream u /_u probe=off protocol=rpc;',
         qr/exclude each other: .*; remove one/);
 refused(location => 'mcp_upstream u;', qr/number of arguments/);
+refused(location => $_, qr/duplicate parameter .*; remove one/)
+    for 'mcp_upstream u /_u protocol=rpc protocol=auto;',
+        'mcp_upstream u /_u prefix=a prefix=none;',
+        'mcp_list_cache on ttl=5m ttl=6m;',
+        'mcp_server_info name=a name=b version=1;';
 refused(location => 'mcp_upstream "" /_u;', qr/name .* is empty/);
 refused(location => 'mcp_upstream u /_u; mcp_upstream u /_v;',
         qr/two "mcp_upstream u"; give each upstream a name/);
@@ -168,7 +173,11 @@ refused(location => $_, qr{write "any", "null", or "https://host\[:port\]"})
         'mcp_allowed_origins ://a;', 'mcp_allowed_origins https://*.a;';
 
 refused(two => $_, qr/write "mcp_publish zone=NAME/)
-    for 'mcp_publish main;', 'mcp_publish zone=main x=y;';
+    for 'mcp_publish main;', 'mcp_publish zone=main x=y;',
+        map { "mcp_publish zone=main $_=;" } qw(kind topic tenant id endpoint);
+refused(two => $_, qr/duplicate parameter .*; remove one/)
+    for 'mcp_publish zone=main zone=main;', 'mcp_publish zone=main id=a id=b;',
+        'mcp_endpoint zone=main zone=other;';
 refused(two => 'mcp_publish endpoint=x;', qr/needs "zone=NAME"/);
 refused(two => 'mcp_status main;', qr/write "mcp_status zone=NAME;"/);
 

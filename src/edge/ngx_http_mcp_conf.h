@@ -31,6 +31,12 @@ char *ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd,
 char *ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf);
 
 
+/*
+ * From this argument on, no parameter NAME=VALUE may be there twice.  NGX_OK
+ * or NGX_ERROR (logged).
+ */
+ngx_int_t ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first);
+
 /* whether a parameter is NAME=VALUE, and its value */
 ngx_uint_t ngx_http_mcp_conf_param(ngx_str_t *param, const char *name,
     ngx_str_t *value);

@@ -697,6 +697,10 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is duplicate";
     }
 
+    if (ngx_http_mcp_conf_once(cf, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     ngx_http_mcp_defaults_endpoint(cf);
 
     value = cf->args->elts;
@@ -834,6 +838,10 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (u->uri.lengths == NULL) {
         ngx_http_mcp_defaults_target(cf, &value[2]);
+    }
+
+    if (ngx_http_mcp_conf_once(cf, 3) != NGX_OK) {
+        return NGX_CONF_ERROR;
     }
 
     for (i = 3; i < cf->args->nelts; i++) {
@@ -1285,6 +1293,10 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is duplicate";
     }
 
+    if (ngx_http_mcp_conf_once(cf, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     pcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_publish_conf_t));
     if (pcf == NULL) {
         return NGX_CONF_ERROR;
@@ -1378,13 +1390,7 @@ ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
 
     cv = (ngx_http_complex_value_t **) ((u_char *) pcf + pv->offset);
 
-    if (*cv) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "duplicate parameter \"%V\"; remove one", value);
-        return NGX_ERROR;
-    }
-
-    return ngx_http_mcp_conf_value(cf, &s, cv);
+    return s.len ? ngx_http_mcp_conf_value(cf, &s, cv) : NGX_DECLINED;
 }
 
 
@@ -1530,6 +1536,10 @@ ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (mlcf->server_name.data) {
         return "is duplicate";
+    }
+
+    if (ngx_http_mcp_conf_once(cf, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
     }
 
     value = cf->args->elts;
@@ -1805,6 +1815,37 @@ ngx_http_mcp_conf_param(ngx_str_t *param, const char *name, ngx_str_t *value)
     value->len = param->len - len - 1;
 
     return 1;
+}
+
+
+ngx_int_t
+ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first)
+{
+    u_char      *p;
+    ngx_str_t   *value;
+    ngx_uint_t   i, j;
+
+    value = cf->args->elts;
+
+    for (i = first; i < cf->args->nelts; i++) {
+
+        p = (u_char *) ngx_strchr(value[i].data, '=');
+
+        for (j = first; p && j < i; j++) {
+
+            if (ngx_strncmp(value[j].data, value[i].data,
+                            p - value[i].data + 1)
+                == 0)
+            {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "duplicate parameter \"%V\" of \"%V\"; "
+                                   "remove one", &value[i], &value[0]);
+                return NGX_ERROR;
+            }
+        }
+    }
+
+    return NGX_OK;
 }
 
 
