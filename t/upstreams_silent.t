@@ -12,7 +12,7 @@ use Mcp::Test;
 use Mcp::Modern;
 
 
-# $V{silent}: it takes requests and says nothing
+# $V{silent}: it takes requests and says nothing; $V{mute}: to this tenant
 
 sub server {
     my ($name, @uris) = @_;
@@ -21,7 +21,11 @@ sub server {
 
     my $handler = Mcp::Upstream::mcp(
         capabilities => { tools => {}, resources => {} },
-        'tools/list' => { tools => [ { name => $name } ] },
+        'tools/list' => sub {
+            return ($Mcp::Upstream::V{slow} ? [wait => 0.6] : (),
+                    [json => Mcp::Upstream::result($_[0], {
+                        tools => [ { name => $name } ] })]);
+        },
         'tools/call' => { content => [] },
         'resources/list' => { resources => [] },
         'resources/read' => sub {
@@ -34,7 +38,12 @@ sub server {
     );
 
     return Mcp::Upstream->new(sub {
-        return $Mcp::Upstream::V{silent} ? [hang =>] : $handler->(@_);
+        return [hang =>]
+            if $Mcp::Upstream::V{silent}
+               || ($Mcp::Upstream::V{mute} || '')
+                  eq ($_[0]{headers}{'x-tenant'} || '-');
+
+        return $handler->(@_);
     });
 }
 
@@ -66,6 +75,13 @@ server {
     location = /said {
         mcp_endpoint zone=main;
         mcp_upstream a /_a protocol=legacy;
+        mcp_upstream b /_b;
+    }
+
+    location = /tenants {
+        mcp_endpoint zone=main;
+        mcp_tenant $http_x_tenant;
+        mcp_upstream a /_a;
         mcp_upstream b /_b;
     }
 
@@ -131,6 +147,31 @@ $up{a}->set(silent => 1);
 $begin = time;
 is(tools($s), 'b__two', 'it is silent again');
 cmp_ok(time - $begin, '>', 3, 'and had its time again');
+
+$up{a}->set(silent => 0);
+
+
+# one tenant's server is silent: others have as much time as ever
+
+my %s = map { $_ => $t->session(path => '/tenants',
+                                headers => { 'X-Tenant' => $_ }) } qw(x y z);
+
+is(tools($s{$_}), 'a__one b__two', "a list for $_") for qw(x y);
+
+$up{a}->set(mute => 'x');
+is(tools($s{x}), 'b__two', 'a server is silent to one tenant');
+$up{a}->set(slow => 1);
+is(tools($s{$_}), 'a__one b__two', "and slow to $_, who get its list")
+    for qw(y z);
+is(reads($s{y}, 'x:all'), 'one', 'who ask it first');
+
+$begin = time;
+is(tools($s{x}), 'b__two', 'that tenant does not wait again');
+is(reads($s{x}, 'x:all'), 'two', 'and asks it last');
+cmp_ok(time - $begin, '<', 3, 'whatever others get');
+
+$up{a}->set($_ => '') for qw(mute slow);
+ok(wait_for { tools($s{x}) eq 'a__one b__two' }, 'until it answers again');
 
 done_testing();
 

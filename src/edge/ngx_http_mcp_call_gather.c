@@ -558,15 +558,19 @@ ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part)
 static void
 ngx_http_mcp_gather_wait(ngx_http_mcp_gather_t *gather)
 {
-    ngx_uint_t                       i;
-    ngx_http_mcp_upstream_worker_t  *w;
+    ngx_msec_t                   silent;
+    ngx_uint_t                   i;
+    ngx_http_mcp_gather_part_t  *part;
 
     for (i = 0; i < gather->n; i++) {
-        w = gather->parts[i].upstream->worker;
+        part = &gather->parts[i];
 
-        if (gather->parts[i].ureq
-            && (w->silent == 0
-                || ngx_current_msec - w->silent > NGX_HTTP_MCP_GATHER_AGAIN))
+        silent = ngx_http_mcp_upstream_health(part->upstream,
+                                      &part->call->ctx->caller.tenant)->silent;
+
+        if (part->ureq
+            && (silent == 0
+                || ngx_current_msec - silent > NGX_HTTP_MCP_GATHER_AGAIN))
         {
             break;
         }

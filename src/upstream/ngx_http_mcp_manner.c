@@ -5,8 +5,6 @@
 #include "ngx_http_mcp_manner.h"
 
 
-static ngx_http_mcp_profile_kind_t *ngx_http_mcp_manner_slot(
-    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
 static ngx_int_t ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x);
 static ngx_uint_t ngx_http_mcp_events_refused(
@@ -58,25 +56,21 @@ ngx_http_mcp_manner_t *
 ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_uint_t stateful)
 {
-    ngx_http_mcp_profile_kind_t  *slot;
+    ngx_http_mcp_upstream_tenant_t  *place;
 
     if (u->protocol != NGX_HTTP_MCP_AUTO) {
         return ngx_http_mcp_manner_next(u, NULL);
     }
 
-    slot = ngx_http_mcp_manner_slot(u, tenant);
+    place = ngx_http_mcp_upstream_tenant(u, tenant, 0);
 
-    if (slot->len != tenant->len
-        || ngx_memcmp(slot->tenant, tenant->data, tenant->len) != 0
+    /* of one that refused to tell, the zone may know more by now */
 
-        /* of one that refused to tell, the zone may know more by now */
-
-        || slot->what == NGX_MCP_PROFILE_REFUSED)
-    {
+    if (place == NULL || place->what == NGX_MCP_PROFILE_REFUSED) {
         return NULL;
     }
 
-    return ngx_http_mcp_manner_of(slot->what, 0, stateful);
+    return ngx_http_mcp_manner_of(place->what, 0, stateful);
 }
 
 
@@ -143,25 +137,13 @@ void
 ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_uint_t kind)
 {
-    ngx_http_mcp_profile_kind_t  *slot;
+    ngx_http_mcp_upstream_tenant_t  *place;
 
-    if (tenant->len > NGX_HTTP_MCP_PROFILE_KIND_TENANT) {
-        return;
+    place = ngx_http_mcp_upstream_tenant(u, tenant, 1);
+
+    if (place) {
+        place->what = kind;
     }
-
-    slot = ngx_http_mcp_manner_slot(u, tenant);
-
-    slot->what = kind;
-    slot->len = tenant->len;
-    ngx_memcpy(slot->tenant, tenant->data, tenant->len);
-}
-
-
-static ngx_http_mcp_profile_kind_t *
-ngx_http_mcp_manner_slot(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
-{
-    return &u->worker->kinds[ngx_crc32_short(tenant->data, tenant->len)
-                             % NGX_HTTP_MCP_PROFILE_KINDS];
 }
 
 

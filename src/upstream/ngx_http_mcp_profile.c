@@ -91,11 +91,14 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 ngx_uint_t
 ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 {
-    ngx_uint_t          answers;
-    ngx_pool_t         *pool;
-    ngx_mcp_profile_t   profile;
+    ngx_uint_t              answers;
+    ngx_pool_t             *pool;
+    ngx_mcp_profile_t       profile;
+    ngx_http_mcp_health_t  *health;
 
-    if (u->worker->away || u->worker->silent) {
+    health = ngx_http_mcp_upstream_health(u, tenant);
+
+    if (health->away || health->silent) {
         return 0;
     }
 
@@ -214,7 +217,7 @@ ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     }
 
     if (profile->kept) {
-        u->worker->away = 1;
+        ngx_http_mcp_upstream_away(u, tenant);
     }
 }
 
@@ -269,7 +272,7 @@ void
 ngx_http_mcp_profile_away(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool)
 {
-    u->worker->away = 1;
+    ngx_http_mcp_upstream_set_health(u, tenant, 1, 0);
 
     ngx_http_mcp_profile_stale(u, tenant, pool);
 }
@@ -279,7 +282,7 @@ void
 ngx_http_mcp_profile_silent(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool)
 {
-    u->worker->silent = ngx_max(ngx_current_msec, 1);
+    ngx_http_mcp_upstream_silent(u, tenant);
 
     ngx_http_mcp_profile_stale(u, tenant, pool);
 }
@@ -291,8 +294,7 @@ ngx_http_mcp_profile_back(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 {
     ngx_str_t  key;
 
-    u->worker->away = 0;
-    u->worker->silent = 0;
+    ngx_http_mcp_upstream_answers(u, tenant);
 
     if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
         ngx_mcp_profile_back(u->zone, &key);
@@ -713,7 +715,7 @@ ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
                              &probe->profile)
         == NGX_OK)
     {
-        u->worker->away = 1;
+        ngx_http_mcp_upstream_away(u, &probe->tenant);
     }
 
     ngx_http_mcp_probe_end(probe);

@@ -237,7 +237,7 @@ ngx_http_mcp_profiles_stored(ngx_http_mcp_profiles_one_t *one)
 
     one->known = known;
     one->settled = 1;
-    one->upstream->worker->silent = ngx_max(ngx_current_msec, 1);
+    ngx_http_mcp_upstream_silent(one->upstream, profiles->tenant);
 
     profiles->answered = 1;
     profiles->first = profiles->start;
@@ -304,7 +304,7 @@ ngx_http_mcp_profiles_end(ngx_http_mcp_profiles_t *profiles)
         one = &profiles->one[i];
 
         if (!one->settled) {
-            one->upstream->worker->silent = ngx_max(ngx_current_msec, 1);
+            ngx_http_mcp_upstream_silent(one->upstream, profiles->tenant);
             one->known.what = NGX_MCP_PROFILE_UNKNOWN;
             one->known.status = NGX_HTTP_GATEWAY_TIME_OUT;
             ngx_str_set(&one->known.why, "the upstream did not answer "
@@ -322,8 +322,7 @@ ngx_http_mcp_profiles_end(ngx_http_mcp_profiles_t *profiles)
             one->upstream->worker->left_out = 0;
 
             if (!one->known.kept) {
-                one->upstream->worker->away = 0;
-                one->upstream->worker->silent = 0;
+                ngx_http_mcp_upstream_answers(one->upstream, profiles->tenant);
             }
 
         } else if (profiles->answered) {

@@ -115,6 +115,60 @@ ngx_http_mcp_own_initialize(ngx_pool_t *pool, ngx_str_t *capabilities)
 }
 
 
+ngx_http_mcp_upstream_tenant_t *
+ngx_http_mcp_upstream_tenant(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_uint_t add)
+{
+    ngx_http_mcp_upstream_tenant_t  *place;
+
+    place = &u->worker->tenants[ngx_crc32_short(tenant->data, tenant->len)
+                                % NGX_HTTP_MCP_UPSTREAM_TENANTS];
+
+    if (place->len == tenant->len
+        && ngx_memcmp(place->tenant, tenant->data, tenant->len) == 0)
+    {
+        return place;
+    }
+
+    if (!add || tenant->len > NGX_HTTP_MCP_UPSTREAM_TENANT) {
+        return NULL;
+    }
+
+    place->what = NGX_MCP_PROFILE_UNKNOWN;
+    place->health = u->worker->health;
+    place->len = tenant->len;
+    ngx_memcpy(place->tenant, tenant->data, tenant->len);
+
+    return place;
+}
+
+
+ngx_http_mcp_health_t *
+ngx_http_mcp_upstream_health(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
+{
+    ngx_http_mcp_upstream_tenant_t  *place;
+
+    place = ngx_http_mcp_upstream_tenant(u, tenant, 0);
+
+    return place ? &place->health : &u->worker->health;
+}
+
+
+void
+ngx_http_mcp_upstream_set_health(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_uint_t away, ngx_msec_t silent)
+{
+    ngx_http_mcp_health_t  *health;
+
+    health = ngx_http_mcp_upstream_health(u, tenant);
+
+    health->away = away;
+    health->silent = silent;
+
+    u->worker->health = *health;
+}
+
+
 ngx_uint_t
 ngx_http_mcp_upstream_log_refusal(ngx_http_mcp_upstream_t *u)
 {

@@ -29,32 +29,38 @@ typedef enum {
 
 
 /*
- * A worker's own record of an upstream.  Kinds are those of the tenants asked
- * for last: its location may lead each to another server.
+ * A worker's own record of an upstream.  Its location may lead each tenant to
+ * another server: there are places for those asked for last.
  */
 
-#define NGX_HTTP_MCP_PROFILE_KINDS        16
-#define NGX_HTTP_MCP_PROFILE_KIND_TENANT  64
+#define NGX_HTTP_MCP_UPSTREAM_TENANTS  16
+#define NGX_HTTP_MCP_UPSTREAM_TENANT   128
+
+typedef struct {
+    ngx_uint_t                        away;     /* it did not answer last */
+    ngx_msec_t                        silent;   /* when it was waited for in
+                                                   vain; 0: it was not */
+} ngx_http_mcp_health_t;
 
 typedef struct {
     ngx_uint_t                        what;     /* ngx_mcp_profile_e */
+    ngx_http_mcp_health_t             health;
     size_t                            len;
-    u_char                            tenant[NGX_HTTP_MCP_PROFILE_KIND_TENANT];
-} ngx_http_mcp_profile_kind_t;
+    u_char                            tenant[NGX_HTTP_MCP_UPSTREAM_TENANT];
+} ngx_http_mcp_upstream_tenant_t;
 
 typedef struct {
-    ngx_http_mcp_profile_kind_t       kinds[NGX_HTTP_MCP_PROFILE_KINDS];
+    ngx_http_mcp_upstream_tenant_t    tenants[NGX_HTTP_MCP_UPSTREAM_TENANTS];
+    ngx_http_mcp_health_t             health;   /* of the others: as it was
+                                                   found last */
     ngx_msec_t                        refusal_logged;  /* when, that it refused
                                                           a client's initialize;
                                                           0: never */
     ngx_msec_t                        left_out;    /* likewise, that a client
                                                       was answered without it
                                                       */
-    ngx_uint_t                        away;        /* it did not answer last */
     ngx_uint_t                        own;         /* what it is depends on the
                                                       endpoint */
-    ngx_msec_t                        silent;      /* when it was waited for in
-                                                      vain; 0: it was not */
     ngx_uint_t                        single_logged;  /* it was logged that it
                                                       notified one session of
                                                       an update, not all */
@@ -202,6 +208,31 @@ ngx_int_t ngx_http_mcp_string_copy(ngx_pool_t *pool, ngx_str_t *to,
 /* puts text into the exchange as its body; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
+
+/*
+ * The tenant's place in the worker's record; NULL: it has none.  add: it gets
+ * one, in which nothing is known.
+ */
+ngx_http_mcp_upstream_tenant_t *ngx_http_mcp_upstream_tenant(
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_uint_t add);
+
+/* whether it answers, as far as this worker knows */
+ngx_http_mcp_health_t *ngx_http_mcp_upstream_health(
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
+void ngx_http_mcp_upstream_set_health(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_uint_t away, ngx_msec_t silent);
+
+#define ngx_http_mcp_upstream_away(u, tenant)                                 \
+    ngx_http_mcp_upstream_set_health(u, tenant, 1,                            \
+                           ngx_http_mcp_upstream_health(u, tenant)->silent)
+
+#define ngx_http_mcp_upstream_silent(u, tenant)                               \
+    ngx_http_mcp_upstream_set_health(u, tenant,                               \
+                           ngx_http_mcp_upstream_health(u, tenant)->away,     \
+                           ngx_max(ngx_current_msec, 1))
+
+#define ngx_http_mcp_upstream_answers(u, tenant)                              \
+    ngx_http_mcp_upstream_set_health(u, tenant, 0, 0)
 
 /* whether it is to be logged at error that it refused a client's initialize */
 ngx_uint_t ngx_http_mcp_upstream_log_refusal(ngx_http_mcp_upstream_t *u);

@@ -495,6 +495,7 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
 static void
 ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
 {
+    ngx_http_mcp_health_t            *health;
     ngx_http_mcp_upstream_request_t  *ureq;
 
     ureq = x->data;
@@ -503,8 +504,9 @@ ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (ureq->manner->probe
-        && (ureq->upstream->worker->away || ureq->upstream->worker->silent)
+    health = ngx_http_mcp_upstream_health(ureq->upstream, &ureq->tenant);
+
+    if (ureq->manner->probe && (health->away || health->silent)
         && x->status < NGX_HTTP_INTERNAL_SERVER_ERROR)
     {
         ngx_http_mcp_profile_back(ureq->upstream, &ureq->tenant,
@@ -651,7 +653,6 @@ ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
     }
 
     if (outcome == NGX_HTTP_MCP_UNREACHABLE && ureq->manner->probe) {
-        ureq->upstream->worker->silent = 0;
         ngx_http_mcp_profile_away(ureq->upstream, &ureq->tenant,
                                   ureq->r->pool);
     }
