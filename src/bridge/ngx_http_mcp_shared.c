@@ -1544,6 +1544,10 @@ ngx_http_mcp_interest_ready(void *data)
 
     if (rc == NGX_ERROR) {
         rc = ngx_http_mcp_interest_join(want);
+
+        if (rc == NGX_DECLINED) {
+            rc = NGX_ERROR;
+        }
     }
 
     if (rc == NGX_AGAIN) {

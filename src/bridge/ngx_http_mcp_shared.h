@@ -169,7 +169,8 @@ typedef struct {
     /*
      * NGX_OK: accepted; NGX_DONE: refused on the shared session, and no longer
      * shared; NGX_DECLINED: the session is not subscribed any more; NGX_ABORT:
-     * it took too long, and was taken back
+     * it took too long, and was taken back; NGX_BUSY, NGX_ERROR: it went, and
+     * there is no place or no room for another one
      */
     void                     (*done)(void *data, ngx_int_t rc);
     void                      *data;

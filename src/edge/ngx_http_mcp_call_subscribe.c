@@ -440,6 +440,11 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
         rc = ngx_http_mcp_call_sync(call, &reply);
         break;
 
+    case NGX_BUSY:
+    case NGX_ERROR:
+        rc = ngx_http_mcp_subscription_refused(call, rc, &reply);
+        break;
+
     default: /* NGX_DECLINED */
         ngx_str_set(&reply.result, "{}");
         rc = NGX_OK;

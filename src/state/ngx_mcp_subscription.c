@@ -92,12 +92,19 @@ ngx_mcp_session_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_zone_lock(zone);
 
     sb = ngx_mcp_subscriber_locked(zone, session);
-    rc = (sb && ngx_mcp_subscription_locked(zone, sb, uri, hash)) ? NGX_OK
-                                                                 : NGX_AGAIN;
+    rc = NGX_AGAIN;
+
+    if (sb && ngx_mcp_subscription_locked(zone, sb, uri, hash)) {
+        rc = NGX_OK;
+
+    } else if (sb && sb->nsubscriptions >= limit) {
+        rc = NGX_BUSY;
+    }
+
     ngx_mcp_zone_unlock(zone);
 
-    if (rc == NGX_OK) {
-        return NGX_OK;
+    if (rc != NGX_AGAIN) {
+        return rc;
     }
 
     if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
@@ -346,6 +353,14 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
     rc = NGX_OK;
 
+    if (sb && sub == NULL && sb->nsubscriptions >= limit) {
+
+        /* whatever room there is */
+
+        ngx_mcp_zone_unlock(zone);
+        return NGX_BUSY;
+    }
+
     if (in == NULL) {
 
         /* making room may end sessions, so all is looked up again */
@@ -360,11 +375,6 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
     if (sb == NULL || us == NULL) {
         rc = NGX_DECLINED;
-
-    } else if (rc == NGX_OK && sub == NULL
-               && sb->nsubscriptions >= limit)
-    {
-        rc = NGX_BUSY;
     }
 
     if (rc != NGX_OK) {

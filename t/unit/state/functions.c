@@ -4625,6 +4625,11 @@ share_again_tests(void)
     ok(rc == NGX_DECLINED
        && ngx_mcp_interest_join(&zone, us, b, &supplied, 100000)
           == NGX_DECLINED, "no room for subscription %u", (unsigned) i);
+    uri = env_str("one too many");
+    ok(ngx_mcp_interest_join(&zone, us, b, &supplied, 4) == NGX_BUSY
+       && ngx_mcp_session_subscribe(&zone, b, &uri, NULL, 4) == NGX_BUSY,
+       "one beyond the limit is refused for that");
+    uri = env_str("p:1");
     ok(ngx_mcp_session_subscribe(&zone, b, &uri, NULL, 100000) == NGX_OK
        && ngx_mcp_session_subscribe(&zone, b, &lengthy, NULL, 100000) == NGX_OK,
        "but for those that are there");
