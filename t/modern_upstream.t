@@ -10,6 +10,7 @@ use utf8;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Modern;
 use Mcp::Test;
 
 my $KEY = 'io.modelcontextprotocol/';
@@ -206,6 +207,11 @@ is_deeply($r->{result}, { tools => [
 ] }, 'a list: no hints, and no schema that clients do not know');
 is_deeply($s->tool('odd', { how => 'odd' })->{result}, { content => [] },
           'nor such content');
+
+$r = Mcp::Modern->new($t)->call('tools/call', { name => 'odd', arguments => {
+                                                how => 'odd' } });
+is_deeply($r->{json}{result}{structuredContent}, [1, 2],
+          'which clients of the revision know');
 
 $r = $s->call('nothing/here');
 is_deeply([$r->{http}{status}, $r->{error}{code}], [200, -32601],

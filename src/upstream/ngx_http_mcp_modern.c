@@ -784,6 +784,7 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
 {
     ngx_int_t                   ttl;
     ngx_str_t                   raw;
+    ngx_uint_t                  method;
     ngx_mcp_json_t             *json;
     ngx_http_mcp_modern_own_t  *own;
     static ngx_str_t            input = ngx_string("input_required");
@@ -828,7 +829,16 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
         ureq->ttl = ttl > 0 ? (ngx_msec_t) ttl : 0;
     }
 
-    if (ngx_mcp_modern_plain(text, json, own->method)) {
+    method = own->method;
+
+    if (method == NGX_MCP_METHOD_TOOLS_CALL && !ureq->stateful) {
+
+        /* clients of the revision know content that is no object */
+
+        method = NGX_MCP_METHOD_OTHER;
+    }
+
+    if (ngx_mcp_modern_plain(text, json, method)) {
         return ngx_mcp_json_scan(json, text);
     }
 
