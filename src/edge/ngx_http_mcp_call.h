@@ -69,6 +69,7 @@ typedef struct ngx_http_mcp_batch_s     ngx_http_mcp_batch_t;
 typedef struct ngx_http_mcp_large_s     ngx_http_mcp_large_t;
 typedef struct ngx_http_mcp_call_input_s  ngx_http_mcp_call_input_t;
 typedef struct ngx_http_mcp_call_park_s  ngx_http_mcp_call_park_t;
+typedef struct ngx_http_mcp_call_line_s  ngx_http_mcp_call_line_t;
 
 typedef struct ngx_http_mcp_call_missed_s  ngx_http_mcp_call_missed_t;
 
@@ -139,6 +140,7 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_call_input_t  *input;        /* awaited input, or NULL */
     ngx_http_mcp_call_park_t   *park;         /* state of a client that may be
                                                  asked, or NULL */
+    ngx_http_mcp_call_line_t   *line;         /* that it reads, or NULL */
 
     ngx_http_mcp_route_t        route;        /* way to the upstream */
     ngx_http_mcp_call_missed_t  *missed;      /* upstreams asked before */

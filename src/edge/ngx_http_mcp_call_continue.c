@@ -9,11 +9,6 @@
 #include "ngx_mcp_splice.h"
 
 
-/* of a stream that a call reads, beside the number of the call */
-#define NGX_HTTP_MCP_CONTINUE_LOCAL   0x80000000
-
-#define NGX_HTTP_MCP_CONTINUE_BUFFER  4096
-
 #define NGX_HTTP_MCP_CONTINUE_FOREIGN                                         \
     "requestState is not one that this server gave for this request: method, " \
     "name, arguments and caller have to be the same, and nginx must not "      \
@@ -31,15 +26,10 @@
 
 typedef struct {
     ngx_http_mcp_call_t           *call;
-    ngx_mcp_stream_t               zs;         /* on the line of that call */
+    ngx_http_mcp_call_line_t       line;       /* of that call */
     ngx_mcp_parked_t               parked;
     ngx_http_mcp_request_state_t   state;
     ngx_http_mcp_round_t           round;
-    u_char                        *buf;        /* not of the pool */
-    size_t                         size;
-    ngx_event_t                    turn;       /* posted */
-    unsigned                       open:1;     /* the stream */
-    unsigned                       full:1;     /* the client takes no more */
     unsigned                       answered:1;
 } ngx_http_mcp_continue_t;
 
@@ -59,12 +49,11 @@ static void ngx_http_mcp_continue_stop(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_continue_close(ngx_http_mcp_continue_t *cont);
 static void ngx_http_mcp_continue_room(ngx_http_mcp_call_t *call,
     ngx_uint_t room);
-static void ngx_http_mcp_continue_turn(ngx_event_t *ev);
-static void ngx_http_mcp_continue_read(ngx_http_mcp_continue_t *cont);
-static ngx_int_t ngx_http_mcp_continue_grow(ngx_http_mcp_continue_t *cont,
-    size_t size);
-static void ngx_http_mcp_continue_message(ngx_http_mcp_continue_t *cont,
-    ngx_str_t *text, uint64_t before);
+static ngx_int_t ngx_http_mcp_continue_message(ngx_http_mcp_call_line_t *line,
+    ngx_str_t *text, ngx_uint_t flags, uint64_t before);
+static void ngx_http_mcp_continue_notification(ngx_http_mcp_continue_t *cont,
+    ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method);
+static void ngx_http_mcp_continue_ended(ngx_http_mcp_call_line_t *line);
 static void ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
     ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method,
     uint64_t before);
@@ -145,7 +134,6 @@ ngx_http_mcp_continue_start(ngx_http_mcp_call_t *call,
 
     case NGX_OK:
         ngx_http_mcp_continue_answer(cont, &responses);
-        ngx_post_event(&cont->turn, &ngx_posted_events);
         return NGX_AGAIN;
 
     case NGX_BUSY:
@@ -222,26 +210,17 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
     from.group = 0;
     from.endpoint = 0;
 
-    rc = ngx_mcp_stream_open(zone, cont->parked.session, cont->parked.channel,
-                             &from, 0,
-                             call->local | NGX_HTTP_MCP_CONTINUE_LOCAL,
-                             &cont->zs);
+    cont->line.call = call;
+    cont->line.message = ngx_http_mcp_continue_message;
+    cont->line.ended = ngx_http_mcp_continue_ended;
+    cont->line.data = cont;
+
+    rc = ngx_http_mcp_call_line_open(&cont->line, cont->parked.session,
+                                     cont->parked.channel, &from);
     if (rc != NGX_OK) {
         ngx_mcp_call_wake(zone, cont->state.call, NGX_MCP_WAKE_CANCEL);
         return rc == NGX_ERROR ? NGX_ERROR : NGX_DECLINED;
     }
-
-    cont->open = 1;
-
-    if (ngx_http_mcp_continue_grow(cont, NGX_HTTP_MCP_CONTINUE_BUFFER)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    cont->turn.handler = ngx_http_mcp_continue_turn;
-    cont->turn.data = cont;
-    cont->turn.log = call->r->connection->log;
 
     cont->round.timer.handler = ngx_http_mcp_continue_ask;
     cont->round.timer.data = cont;
@@ -272,7 +251,7 @@ ngx_http_mcp_continue_answer(ngx_http_mcp_continue_t *cont,
     while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
 
         if (ngx_mcp_server_request_find(cont->call->ctx->conf->zone,
-                                        cont->zs.session, &name, 1, pool,
+                                        cont->parked.session, &name, 1, pool,
                                         &open)
             == NGX_OK)
         {
@@ -304,7 +283,7 @@ ngx_http_mcp_continue_post(ngx_http_mcp_continue_t *cont,
 
     ctx->upstream = u->name;
 
-    fanout->owner = cont->zs.session;
+    fanout->owner = cont->parked.session;
     fanout->tenant = ctx->caller.tenant;
     fanout->body = *body;
     fanout->only = u;
@@ -335,7 +314,7 @@ ngx_http_mcp_continue_stop(ngx_http_mcp_call_t *call)
         return;
     }
 
-    if (cont->open && !cont->answered) {
+    if (cont->line.open && !cont->answered) {
         ngx_mcp_call_wake(call->ctx->conf->zone, cont->state.call,
                           NGX_MCP_WAKE_CANCEL);
     }
@@ -347,23 +326,10 @@ ngx_http_mcp_continue_stop(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_continue_close(ngx_http_mcp_continue_t *cont)
 {
-    if (cont->open) {
-        cont->open = 0;
-        ngx_mcp_stream_close(cont->call->ctx->conf->zone, &cont->zs,
-                             NGX_MCP_COUNTER_STREAMS_DONE);
-    }
+    ngx_http_mcp_call_line_close(&cont->line);
 
     if (cont->round.timer.timer_set) {
         ngx_del_timer(&cont->round.timer);
-    }
-
-    if (cont->turn.posted) {
-        ngx_delete_posted_event(&cont->turn);
-    }
-
-    if (cont->buf) {
-        ngx_free(cont->buf);
-        cont->buf = NULL;
     }
 }
 
@@ -374,188 +340,55 @@ ngx_http_mcp_continue_room(ngx_http_mcp_call_t *call, ngx_uint_t room)
     ngx_http_mcp_continue_t  *cont;
 
     cont = call->data;
-    cont->full = !room;
 
-    if (room && cont->open) {
-        ngx_post_event(&cont->turn, &ngx_posted_events);
-    }
+    ngx_http_mcp_call_line_room(&cont->line, room);
 }
 
 
-void
-ngx_http_mcp_call_continue_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    uint32_t local, ngx_uint_t why)
-{
-    ngx_http_mcp_call_t      *call;
-    ngx_http_mcp_calls_t     *calls;
-    ngx_http_mcp_continue_t  *cont;
-
-    if (!(local & NGX_HTTP_MCP_CONTINUE_LOCAL)) {
-        ngx_http_mcp_stream_doorbell(zone, ref, local, why);
-        return;
-    }
-
-    local &= ~NGX_HTTP_MCP_CONTINUE_LOCAL;
-    calls = &ngx_http_mcp_calls;
-
-    if (local == 0 || local >= calls->size
-        || ((uintptr_t) calls->table[local] & 1))
-    {
-        return;
-    }
-
-    call = calls->table[local];
-
-    if (call->answerer != &ngx_http_mcp_call_continue
-        || call->ctx->conf->zone != zone)
-    {
-        return;
-    }
-
-    cont = call->data;
-
-    if (cont->open && cont->zs.ref.block == ref.block
-        && cont->zs.ref.gen == ref.gen)
-    {
-        ngx_post_event(&cont->turn, &ngx_posted_events);
-    }
-}
-
-
-static void
-ngx_http_mcp_continue_turn(ngx_event_t *ev)
-{
-    ngx_connection_t         *c;
-    ngx_http_mcp_continue_t  *cont;
-
-    cont = ev->data;
-    c = cont->call->r->connection;
-
-    ngx_http_mcp_continue_read(cont);
-    ngx_http_run_posted_requests(c);
-}
-
-
-/* r may be gone after it */
-
-static void
-ngx_http_mcp_continue_read(ngx_http_mcp_continue_t *cont)
-{
-    size_t                len;
-    uint64_t              before;
-    ngx_int_t             rc;
-    ngx_str_t             text;
-    ngx_uint_t            flags;
-    ngx_mcp_zone_t       *zone;
-    ngx_http_mcp_reply_t  reply;
-
-    zone = cont->call->ctx->conf->zone;
-
-    while (cont->open && !cont->full) {
-
-        before = cont->zs.cursor.own;
-
-        rc = ngx_mcp_stream_read(zone, &cont->zs, cont->buf, cont->size, &len,
-                                 &flags);
-
-        if (rc == NGX_AGAIN) {
-            return;
-        }
-
-        if (rc == NGX_OK) {
-            text.data = cont->buf;
-            text.len = len;
-
-            if (flags & NGX_MCP_EVENT_RESPONSE) {
-                ngx_http_mcp_continue_done(cont, &text);
-                return;
-            }
-
-            ngx_http_mcp_continue_message(cont, &text, before);
-            continue;
-        }
-
-        if (rc == NGX_BUSY
-            && ngx_http_mcp_continue_grow(cont, len) == NGX_OK)
-        {
-            continue;
-        }
-
-        if (rc == NGX_ABORT) {
-
-            /* progress, while nobody read it; or the answer */
-
-            continue;
-        }
-
-        /* the call, or its session, has ended */
-
-        ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
-        (void) ngx_http_mcp_reply_error(&reply, NGX_HTTP_OK,
-                                        NGX_MCP_INTERNAL_ERROR,
-                                        NGX_HTTP_MCP_CONTINUE_ENDED);
-
-        ngx_http_mcp_continue_end(cont, &reply);
-        return;
-    }
-}
-
+/* what the parked call says, for the client */
 
 static ngx_int_t
-ngx_http_mcp_continue_grow(ngx_http_mcp_continue_t *cont, size_t size)
+ngx_http_mcp_continue_message(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
+    ngx_uint_t flags, uint64_t before)
 {
-    u_char  *p;
+    ngx_uint_t                method;
+    ngx_mcp_json_t            json;
+    ngx_http_mcp_continue_t  *cont;
 
-    p = ngx_alloc(size, cont->call->r->connection->log);
-    if (p == NULL) {
-        return NGX_ERROR;
+    cont = line->data;
+
+    if (flags & NGX_MCP_EVENT_RESPONSE) {
+        ngx_http_mcp_continue_done(cont, text);
+        return NGX_DONE;
     }
 
-    if (cont->buf) {
-        ngx_free(cont->buf);
+    if (ngx_mcp_json_scan(&json, text) != NGX_OK) {
+        return NGX_OK;
     }
 
-    cont->buf = p;
-    cont->size = size;
+    method = ngx_mcp_method_of(&json, text);
+
+    if (json.members[NGX_MCP_PATH_ID].count) {
+        ngx_http_mcp_continue_request(cont, &json, text, method, before);
+
+    } else {
+        ngx_http_mcp_continue_notification(cont, &json, text, method);
+    }
 
     return NGX_OK;
 }
 
 
-/* a notification or request of the parked call, for the client */
-
 static void
-ngx_http_mcp_continue_message(ngx_http_mcp_continue_t *cont, ngx_str_t *text,
-    uint64_t before)
+ngx_http_mcp_continue_notification(ngx_http_mcp_continue_t *cont,
+    ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method)
 {
-    ngx_str_t             name, token, level, out;
-    ngx_uint_t            method;
+    ngx_str_t             token, out;
     ngx_pool_t           *pool;
-    ngx_mcp_json_t        json;
     ngx_mcp_path_e        path[2];
     ngx_http_mcp_call_t  *call;
 
     call = cont->call;
-
-    if (ngx_mcp_json_scan(&json, text) != NGX_OK) {
-        return;
-    }
-
-    name = ngx_mcp_json_span(&json, NGX_MCP_PATH_METHOD, text->data);
-
-    if (name.len < 2) {
-        return;
-    }
-
-    name.data++;
-    name.len -= 2;
-
-    method = ngx_mcp_method_parse(&name);
-
-    if (json.members[NGX_MCP_PATH_ID].count) {
-        ngx_http_mcp_continue_request(cont, &json, text, method, before);
-        return;
-    }
 
     switch (method) {
 
@@ -564,17 +397,10 @@ ngx_http_mcp_continue_message(ngx_http_mcp_continue_t *cont, ngx_str_t *text,
         return;
 
     case NGX_MCP_METHOD_MESSAGE:
-        level = ngx_mcp_json_span(&json, NGX_MCP_PATH_LEVEL, text->data);
-
-        if (level.len > 2) {
-            level.data++;
-            level.len -= 2;
-
-            if (call->ctx->caller.level != NGX_MCP_LEVEL_UNSET
-                && ngx_mcp_level_parse(&level) >= call->ctx->caller.level)
-            {
-                ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
-            }
+        if (call->ctx->caller.level != NGX_MCP_LEVEL_UNSET
+            && ngx_mcp_level_of(json, text) >= call->ctx->caller.level)
+        {
+            ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
         }
 
         return;
@@ -590,7 +416,7 @@ ngx_http_mcp_continue_message(ngx_http_mcp_continue_t *cont, ngx_str_t *text,
 
     token = ngx_mcp_message_member(call->message, NGX_MCP_PATH_META_TOKEN);
 
-    if (token.len == 0 || json.members[NGX_MCP_PATH_TOKEN].count == 0) {
+    if (token.len == 0 || json->members[NGX_MCP_PATH_TOKEN].count == 0) {
         return;
     }
 
@@ -602,13 +428,29 @@ ngx_http_mcp_continue_message(ngx_http_mcp_continue_t *cont, ngx_str_t *text,
     path[0] = NGX_MCP_PATH_TOKEN;
     path[1] = NGX_MCP_PATH_NONE;
 
-    out = ngx_mcp_message_replace(pool, text, &json, path, &token);
+    out = ngx_mcp_message_replace(pool, text, json, path, &token);
 
     if (out.data) {
         ngx_http_mcp_call_deliver(call, &out, 0, NGX_MCP_LEVEL_UNSET);
     }
 
     ngx_destroy_pool(pool);
+}
+
+
+/* the call, or its session, has ended without an answer */
+
+static void
+ngx_http_mcp_continue_ended(ngx_http_mcp_call_line_t *line)
+{
+    ngx_http_mcp_reply_t  reply;
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+    (void) ngx_http_mcp_reply_error(&reply, NGX_HTTP_OK,
+                                    NGX_MCP_INTERNAL_ERROR,
+                                    NGX_HTTP_MCP_CONTINUE_ENDED);
+
+    ngx_http_mcp_continue_end(line->data, &reply);
 }
 
 
@@ -628,7 +470,7 @@ ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
-    if (ngx_mcp_server_request_find(zone, cont->zs.session, &id, 0, pool,
+    if (ngx_mcp_server_request_find(zone, cont->parked.session, &id, 0, pool,
                                     &open)
         != NGX_OK)
     {
@@ -646,7 +488,7 @@ ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
         return;
     }
 
-    if (ngx_mcp_server_request_find(zone, cont->zs.session, &id, 1, pool,
+    if (ngx_mcp_server_request_find(zone, cont->parked.session, &id, 1, pool,
                                     &open)
         != NGX_OK)
     {

@@ -744,7 +744,7 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
 
     ngx_http_mcp_call_deliver(call, &out, 0, level);
 
-    ngx_http_mcp_call_park_said(call, &out, id->len != 0);
+    ngx_http_mcp_call_park_said(call, id->len != 0);
 
     if (pool) {
         ngx_destroy_pool(pool);

@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_call_park.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_listener.h"
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_mcp_lease.h"
@@ -13,6 +14,11 @@
 
 /* events that the line of a parked call keeps, at least */
 #define NGX_HTTP_MCP_PARK_EVENTS  256
+
+/* ms; for the GET stream of an upstream session before the call is sent, and
+   for how long an upstream is not waited for that did not answer by then */
+#define NGX_HTTP_MCP_PARK_STREAM  2000
+#define NGX_HTTP_MCP_PARK_LATE    60000
 
 /* ms; between looks whether a worker is left for the client, while quitting */
 #define NGX_HTTP_MCP_PARK_QUIT    1000
@@ -26,10 +32,21 @@ struct ngx_http_mcp_call_park_s {
     ngx_str_t                         capabilities;  /* declared, raw */
     ngx_mcp_ref_t                     session;       /* block 0: not yet */
     ngx_str_t                         id;            /* its, a UUID */
+    ngx_http_mcp_call_line_t          line;          /* what the upstream says
+                                                        on its GET stream */
+    ngx_uint_t                        listens;       /* for that in the upstream
+                                                        session with this
+                                                        serial */
+    ngx_msec_t                        listen_end;    /* until when the call
+                                                        waits for it */
     ngx_http_mcp_round_t             *round;         /* NULL: never asked */
     ngx_event_t                       timer;         /* of the client */
+    unsigned                          opens:1;       /* that GET stream, if
+                                                        nobody holds it */
     unsigned                          sending:1;     /* the round */
     unsigned                          parked:1;
+    unsigned                          away:1;        /* nobody reads the line
+                                                        of the call */
 };
 
 
@@ -41,6 +58,16 @@ static ngx_int_t ngx_http_mcp_call_park_session(
     ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call,
     ngx_str_t *principal);
+static ngx_int_t ngx_http_mcp_call_park_listen(
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_call_park_open_line(ngx_http_mcp_call_park_t *park);
+static void ngx_http_mcp_call_park_line_ended(ngx_http_mcp_call_line_t *line);
+static ngx_int_t ngx_http_mcp_call_park_heard(ngx_http_mcp_call_line_t *line,
+    ngx_str_t *text, ngx_uint_t flags, uint64_t before);
+static void ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
+    ngx_mcp_json_t *json, ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_call_park_add(ngx_http_mcp_call_t *call,
+    ngx_str_t *text, ngx_uint_t method);
 static void ngx_http_mcp_call_park_round(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_call_park_send(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call);
@@ -50,8 +77,9 @@ static void ngx_http_mcp_call_park_wait(ngx_http_mcp_call_park_t *park,
     ngx_msec_t time);
 static void ngx_http_mcp_call_park_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_call_park_answer(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_input_request_t *request, const char *why);
-static void ngx_http_mcp_call_park_trim(ngx_http_mcp_call_t *call);
+    const char *why);
+static void ngx_http_mcp_call_park_reply(ngx_http_mcp_call_park_t *park,
+    ngx_mcp_server_request_t *open, ngx_int_t code, const char *what);
 
 
 ngx_int_t
@@ -97,6 +125,11 @@ ngx_http_mcp_call_park_prepare(ngx_http_mcp_call_t *call,
         park->call = call;
         park->capabilities = capabilities;
 
+        park->line.call = call;
+        park->line.message = ngx_http_mcp_call_park_heard;
+        park->line.ended = ngx_http_mcp_call_park_line_ended;
+        park->line.data = park;
+
         park->timer.handler = ngx_http_mcp_call_park_timeout;
         park->timer.data = park;
         park->timer.log = call->r->connection->log;
@@ -105,7 +138,10 @@ ngx_http_mcp_call_park_prepare(ngx_http_mcp_call_t *call,
     }
 
     call->park->ureq = ureq;
+    call->park->listens = 0;
+
     ureq->exclusive = ngx_http_mcp_call_park_session;
+    ureq->ready = ngx_http_mcp_call_park_listen;
 
     return NGX_OK;
 }
@@ -290,6 +326,244 @@ ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call, ngx_str_t *principal)
 }
 
 
+/*
+ * ureq->ready.  A server may ask on the GET stream of its session instead of
+ * the stream of the call, and what it asks before that stands may be lost.
+ */
+
+static ngx_int_t
+ngx_http_mcp_call_park_listen(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_int_t                        rc;
+    ngx_msec_int_t                   left;
+    ngx_mcp_zone_t                  *zone;
+    ngx_mcp_caller_t                 caller;
+    ngx_http_mcp_call_t             *call;
+    ngx_http_mcp_call_park_t        *park;
+    ngx_http_mcp_upstream_worker_t  *worker;
+
+    call = ureq->data;
+    park = call->park;
+    zone = ureq->upstream->zone;
+    worker = ureq->upstream->worker;
+
+    if (ureq->us->id.len == 0) {
+
+        /* it keeps no sessions, and knows no stream of one */
+
+        return NGX_OK;
+    }
+
+    if (park->listens != ureq->us->serial) {
+        park->opens = 1;
+        park->listens = ureq->us->serial;
+        park->listen_end = ngx_current_msec + NGX_HTTP_MCP_PARK_STREAM;
+
+        ngx_http_mcp_call_park_open_line(park);
+    }
+
+    rc = ngx_mcp_upstream_session_stream_await(zone, ureq->us->ref,
+                                               call->record.ref);
+
+    if (rc == NGX_DECLINED && park->opens && park->line.open) {
+        park->opens = 0;
+
+        caller = call->ctx->caller;
+        caller.session = park->session;
+        caller.session_id = park->id;
+
+        ngx_http_mcp_listener_start(ureq->upstream, call->r, &caller, 1);
+
+        rc = ngx_mcp_upstream_session_stream_await(zone, ureq->us->ref,
+                                                   call->record.ref);
+    }
+
+    if (rc != NGX_AGAIN
+        || (worker->stream_late
+            && ngx_current_msec - worker->stream_late
+               < NGX_HTTP_MCP_PARK_LATE))
+    {
+        return NGX_OK;
+    }
+
+    left = (ngx_msec_int_t) (park->listen_end - ngx_current_msec);
+
+    if (left <= 0) {
+        worker->stream_late = ngx_current_msec;
+
+        ngx_log_error(NGX_LOG_INFO, call->r->connection->log, 0,
+                      "mcp upstream \"%V\" has not answered GET on its "
+                      "session after %d ms; what it asks there during the "
+                      "request may be lost",
+                      &ureq->upstream->name, NGX_HTTP_MCP_PARK_STREAM);
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_upstream_request_later(ureq, left);
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_mcp_call_park_open_line(ngx_http_mcp_call_park_t *park)
+{
+    if (!park->line.open) {
+        (void) ngx_http_mcp_call_line_open(&park->line, park->session,
+                                           NGX_MCP_GENERAL_CHANNEL, NULL);
+    }
+}
+
+
+/*
+ * The session has, and so will the call; or the worker has died that held the
+ * GET stream of the upstream, and another one is opened.
+ */
+
+static void
+ngx_http_mcp_call_park_line_ended(ngx_http_mcp_call_line_t *line)
+{
+    ngx_mcp_caller_t           caller;
+    ngx_http_mcp_call_park_t  *park;
+
+    park = line->data;
+
+    ngx_http_mcp_call_line_close(line);
+    ngx_http_mcp_call_park_open_line(park);
+
+    if (line->open && park->listens) {
+        caller = park->call->ctx->caller;
+        caller.session = park->session;
+        caller.session_id = park->id;
+
+        ngx_http_mcp_listener_start(park->ureq->upstream, park->call->r,
+                                    &caller, 1);
+    }
+}
+
+
+/* what the upstream said on its GET stream; requests have ids of the module */
+
+static ngx_int_t
+ngx_http_mcp_call_park_heard(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
+    ngx_uint_t flags, uint64_t before)
+{
+    ngx_str_t                  id;
+    ngx_uint_t                 method;
+    ngx_mcp_json_t             json;
+    ngx_http_mcp_call_t       *call;
+    ngx_http_mcp_call_park_t  *park;
+    ngx_mcp_server_request_t   open;
+
+    park = line->data;
+    call = line->call;
+
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING
+        || (call->gone && !park->parked)
+        || ngx_mcp_json_scan(&json, text) != NGX_OK)
+    {
+        return NGX_OK;
+    }
+
+    if (json.members[NGX_MCP_PATH_ID].count == 0) {
+        ngx_http_mcp_call_park_notified(park, &json, text);
+        return NGX_OK;
+    }
+
+    if (park->parked) {
+        ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
+        ngx_http_mcp_call_park_said(call, 1);
+        return NGX_OK;
+    }
+
+    method = ngx_mcp_method_of(&json, text);
+
+    if (ngx_http_mcp_call_park_add(call, text, method) != NGX_OK) {
+        id = ngx_mcp_json_span(&json, NGX_MCP_PATH_ID, text->data);
+
+        if (ngx_mcp_server_request_find(call->ctx->conf->zone, park->session,
+                                        &id, 1, call->r->pool, &open)
+            == NGX_OK)
+        {
+            ngx_http_mcp_call_park_reply(park, &open, NGX_MCP_METHOD_NOT_FOUND,
+                                         "the client cannot receive requests");
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
+    ngx_mcp_json_t *json, ngx_str_t *text)
+{
+    ngx_str_t             token, out;
+    ngx_uint_t            level;
+    ngx_pool_t           *pool;
+    ngx_mcp_path_e        path[2];
+    ngx_http_mcp_call_t  *call;
+
+    call = park->call;
+
+    if (park->away) {
+
+        /* the line of the call keeps what was asked */
+
+        return;
+    }
+
+    switch (ngx_mcp_method_of(json, text)) {
+
+    case NGX_MCP_METHOD_OTHER:
+        ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
+        return;
+
+    case NGX_MCP_METHOD_MESSAGE:
+        level = ngx_mcp_level_of(json, text);
+
+        if (park->parked
+            || (call->ctx->caller.level != NGX_MCP_LEVEL_UNSET
+                && level >= call->ctx->caller.level))
+        {
+            ngx_http_mcp_call_deliver(call, text, 0, level);
+        }
+
+        return;
+
+    case NGX_MCP_METHOD_PROGRESS:
+        break;
+
+    default:
+        return;
+    }
+
+    token = ngx_mcp_json_span(json, NGX_MCP_PATH_TOKEN, text->data);
+
+    if (park->ureq->own_token.len == 0
+        || !ngx_mcp_json_same_id(&token, &park->ureq->minted))
+    {
+        return;
+    }
+
+    pool = ngx_create_pool(ngx_pagesize, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    path[0] = NGX_MCP_PATH_TOKEN;
+    path[1] = NGX_MCP_PATH_NONE;
+
+    out = ngx_mcp_message_replace(pool, text, json, path,
+                                  &park->ureq->own_token);
+    if (out.data) {
+        ngx_http_mcp_call_deliver(call, &out, 0, NGX_MCP_LEVEL_UNSET);
+    }
+
+    ngx_destroy_pool(pool);
+}
+
+
 ngx_uint_t
 ngx_http_mcp_call_park_ready(ngx_http_mcp_call_t *call)
 {
@@ -304,21 +578,49 @@ ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
     ngx_int_t                  rc;
     ngx_str_t                  out;
     ngx_pool_t                *pool;
-    ngx_mcp_json_t             json;
-    ngx_mcp_event_t            event;
     ngx_mcp_caller_t           caller;
-    ngx_mcp_cursor_t           cursor;
-    ngx_http_mcp_round_t      *round;
     ngx_http_mcp_call_park_t  *park;
 
     park = call->park;
 
     if (!ngx_http_mcp_call_park_ready(call) || park->ureq != ureq
-        || !ngx_http_mcp_is_input(method) || call->gone
-        || call->state != NGX_HTTP_MCP_CALL_RUNNING)
+        || call->gone || call->state != NGX_HTTP_MCP_CALL_RUNNING)
     {
         return NGX_DECLINED;
     }
+
+    caller = call->ctx->caller;
+    caller.session = park->session;
+
+    if (ngx_http_mcp_server_request_to_client(ureq, &caller, text, &pool, &out)
+        != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_mcp_call_park_add(call, &out, method);
+
+    if (pool) {
+        ngx_destroy_pool(pool);
+    }
+
+    return rc;
+}
+
+
+/* a request with an id of the module, while the client is there */
+
+static ngx_int_t
+ngx_http_mcp_call_park_add(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_uint_t method)
+{
+    ngx_mcp_json_t             json;
+    ngx_mcp_event_t            event;
+    ngx_mcp_cursor_t           cursor;
+    ngx_http_mcp_round_t      *round;
+    ngx_http_mcp_call_park_t  *park;
+
+    park = call->park;
 
     if (park->round == NULL) {
         round = ngx_pcalloc(call->r->pool, sizeof(ngx_http_mcp_round_t));
@@ -333,39 +635,23 @@ ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
         park->round = round;
     }
 
-    caller = call->ctx->caller;
-    caller.session = park->session;
-
-    if (ngx_http_mcp_server_request_to_client(ureq, &caller, text, &pool, &out)
-        != NGX_OK)
+    if (ngx_mcp_json_scan(&json, text) != NGX_OK
+        || ngx_http_mcp_round_add(call, park->round, &json, text, method)
+           != NGX_OK)
     {
         return NGX_DECLINED;
     }
 
-    rc = ngx_mcp_json_scan(&json, &out);
+    ngx_memzero(&event, sizeof(ngx_mcp_event_t));
 
-    if (rc == NGX_OK) {
-        rc = ngx_http_mcp_round_add(call, park->round, &json, &out, method);
-    }
+    event.parts = text;
+    event.nparts = 1;
 
-    if (rc == NGX_OK) {
-        ngx_memzero(&event, sizeof(ngx_mcp_event_t));
-
-        event.parts = &out;
-        event.nparts = 1;
-
-        rc = ngx_mcp_log_call(call->ctx->conf->zone, call->record.ref, &event,
-                              &cursor);
-        if (rc != NGX_OK) {
-            park->round->input.n--;
-        }
-    }
-
-    if (pool) {
-        ngx_destroy_pool(pool);
-    }
-
-    if (rc != NGX_OK) {
+    if (ngx_mcp_log_call(call->ctx->conf->zone, call->record.ref, &event,
+                         &cursor)
+        != NGX_OK)
+    {
+        park->round->input.n--;
         return NGX_DECLINED;
     }
 
@@ -383,7 +669,6 @@ ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
 static void
 ngx_http_mcp_call_park_round(ngx_event_t *ev)
 {
-    ngx_uint_t                 i;
     ngx_connection_t          *c;
     ngx_http_mcp_call_t       *call;
     ngx_http_mcp_round_t      *round;
@@ -400,16 +685,16 @@ ngx_http_mcp_call_park_round(ngx_event_t *ev)
 
     /* later messages of the upstream have to wait */
 
+    park->away = 1;
+
     call->answerer->room(call, 0);
 
     if (!park->parked && ngx_http_mcp_call_park_send(call) != NGX_OK) {
 
-        for (i = 0; i < round->input.n; i++) {
-            ngx_http_mcp_call_park_answer(call, &round->requests[i],
-                                          "the client cannot be asked");
-        }
+        ngx_http_mcp_call_park_answer(call, "the client cannot be asked");
 
         round->input.n = 0;
+        park->away = 0;
 
         call->answerer->room(call, 1);
     }
@@ -529,11 +814,8 @@ ngx_http_mcp_call_park_log(ngx_http_request_t *r)
 
 
 void
-ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_str_t *text,
-    ngx_uint_t asks)
+ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_uint_t asks)
 {
-    ngx_str_t                  method;
-    ngx_mcp_json_t             json;
     ngx_http_mcp_round_t      *round;
     ngx_http_mcp_call_park_t  *park;
 
@@ -558,56 +840,10 @@ ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_str_t *text,
         return;
     }
 
-    if (round->input.n == NGX_HTTP_MCP_INPUT_MAX) {
-        ngx_http_mcp_call_park_trim(call);
-    }
-
-    /* a request that is not noted here gets no answer if the client is late */
-
-    if (ngx_mcp_json_scan(&json, text) == NGX_OK) {
-        method = ngx_mcp_json_span(&json, NGX_MCP_PATH_METHOD, text->data);
-
-        if (method.len > 2) {
-            method.data++;
-            method.len -= 2;
-
-            (void) ngx_http_mcp_round_add(call, round, &json, text,
-                                          ngx_mcp_method_parse(&method));
-        }
-    }
-
     if (!round->timer.timer_set) {
         round->behind = 0;
         ngx_add_timer(&round->timer, NGX_HTTP_MCP_ROUND_TIME);
     }
-}
-
-
-/* those that were answered go */
-
-static void
-ngx_http_mcp_call_park_trim(ngx_http_mcp_call_t *call)
-{
-    ngx_uint_t                 i, n;
-    ngx_http_mcp_round_t      *round;
-    ngx_mcp_server_request_t   open;
-
-    round = call->park->round;
-    n = 0;
-
-    for (i = 0; i < round->input.n; i++) {
-
-        if (ngx_mcp_server_request_find(call->ctx->conf->zone,
-                                        call->park->session,
-                                        &round->requests[i].key, 0,
-                                        call->r->pool, &open)
-            == NGX_OK)
-        {
-            round->requests[n++] = round->requests[i];
-        }
-    }
-
-    round->input.n = n;
 }
 
 
@@ -622,6 +858,8 @@ ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call)
         if (call->park->round->timer.timer_set) {
             ngx_del_timer(&call->park->round->timer);
         }
+
+        call->park->away = 0;
 
         call->answerer->room(call, 1);
     }
@@ -684,7 +922,6 @@ static void
 ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
 {
     ngx_msec_t                 left;
-    ngx_uint_t                 i;
     ngx_http_mcp_call_t       *call;
     ngx_http_mcp_call_park_t  *park;
 
@@ -712,47 +949,58 @@ ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
                   "for something, and the client did not come back in time",
                   &call->message->id);
 
-    for (i = 0; i < park->round->input.n; i++) {
-        ngx_http_mcp_call_park_answer(call, &park->round->requests[i],
-                                      "the client did not answer in time");
-    }
+    ngx_http_mcp_call_park_answer(call, "the client did not answer in time");
 
     ngx_http_mcp_call_abort(call, NGX_HTTP_MCP_CALL_LEFT);
 }
 
 
-/* for the client, unless that was done */
+/* what is open, for the client */
 
 static void
-ngx_http_mcp_call_park_answer(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_input_request_t *request, const char *why)
+ngx_http_mcp_call_park_answer(ngx_http_mcp_call_t *call, const char *why)
 {
-    ngx_int_t                 code;
-    ngx_http_mcp_audience_t   audience;
-    ngx_mcp_server_request_t  open;
+    ngx_mcp_server_request_t   open;
+    ngx_http_mcp_call_park_t  *park;
 
-    if (ngx_mcp_server_request_find(call->ctx->conf->zone,
-                                    call->park->session, &request->key, 1,
-                                    call->r->pool, &open)
-        != NGX_OK)
+    park = call->park;
+
+    while (ngx_mcp_server_request_next(call->ctx->conf->zone, park->session,
+                                       call->r->pool, &open)
+           == NGX_OK)
+    {
+        if (open.method == NGX_MCP_METHOD_ELICITATION) {
+            ngx_http_mcp_call_park_reply(park, &open, 0,
+                                         "{\"action\":\"cancel\"}");
+        } else {
+            ngx_http_mcp_call_park_reply(park, &open, NGX_MCP_INTERNAL_ERROR,
+                                         why);
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_call_park_reply(ngx_http_mcp_call_park_t *park,
+    ngx_mcp_server_request_t *open, ngx_int_t code, const char *what)
+{
+    ngx_http_mcp_audience_t           audience;
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = park->ureq;
+
+    if (!ngx_mcp_equal(&open->upstream, &ureq->upstream->name)
+        || ureq->us == NULL || ureq->us->serial != open->serial)
     {
         return;
     }
 
     ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
 
-    audience.tenant = call->ctx->caller.tenant;
-    audience.session = call->park->id;
+    audience.tenant = park->call->ctx->caller.tenant;
+    audience.session = park->id;
 
-    code = NGX_MCP_INTERNAL_ERROR;
-
-    if (request->method == NGX_MCP_METHOD_ELICITATION) {
-        code = 0;
-        why = "{\"action\":\"cancel\"}";
-    }
-
-    ngx_http_mcp_server_request_reply(call->park->ureq, &audience, &open.id,
-                                      code, why);
+    ngx_http_mcp_server_request_reply(ureq, &audience, &open->id, code, what);
 }
 
 
@@ -771,12 +1019,20 @@ ngx_http_mcp_call_park_end(ngx_http_mcp_call_t *call)
         ngx_del_timer(&park->round->timer);
     }
 
-    if (park->session.block
-        && !(call->state == NGX_HTTP_MCP_CALL_ANSWERED
-             && park->ureq->answered))
-    {
-        ngx_mcp_exclusive_spend(call->ctx->conf->zone, park->session);
+    ngx_http_mcp_call_line_close(&park->line);
+
+    if (park->session.block == 0) {
+        return;
     }
+
+    if (call->state != NGX_HTTP_MCP_CALL_ANSWERED || !park->ureq->answered) {
+        ngx_mcp_exclusive_spend(call->ctx->conf->zone, park->session);
+        return;
+    }
+
+    /* an upstream need not wait for answers before its own */
+
+    ngx_http_mcp_call_park_answer(call, "the request has ended");
 }
 
 

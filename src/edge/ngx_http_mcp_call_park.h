@@ -8,6 +8,9 @@
  * to any worker.  So a call of a client that may be asked runs in an exclusive
  * session (ngx_mcp_parked.h), and once it is asked:
  *
+ *   - The GET stream of that session is held as for a client, in any worker
+ *     (ngx_http_mcp_listener.h).  What comes by it is put on the general line
+ *     of the session, and the call reads that as if it were its own stream.
  *   - What the upstream asks is put on the line of the call, under ids of the
  *     module, as for clients with sessions; some ms later the client is given
  *     that round, and the stream of its request ends.
@@ -34,7 +37,7 @@
 #define _NGX_HTTP_MCP_CALL_PARK_H_INCLUDED_
 
 
-#include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_call_line.h"
 #include "ngx_http_mcp_input.h"
 #include "ngx_http_mcp_request_state.h"
 #include "ngx_mcp_parked.h"
@@ -100,9 +103,8 @@ ngx_int_t ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_uint_t method);
 
-/* while it is parked: the text was put on the line; asks: it is a request */
-void ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_str_t *text,
-    ngx_uint_t asks);
+/* while it is parked: a text was put on the line; asks: it is a request */
+void ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_uint_t asks);
 
 /* the stream took all; whether the call is parked now, and r may be gone */
 ngx_uint_t ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call);
@@ -115,11 +117,6 @@ void ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone);
 
 /* the call runs no more */
 void ngx_http_mcp_call_park_end(ngx_http_mcp_call_t *call);
-
-
-/* the doorbell of a stream: that of a client, or that such a request reads */
-void ngx_http_mcp_call_continue_doorbell(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t ref, uint32_t local, ngx_uint_t why);
 
 
 #endif /* _NGX_HTTP_MCP_CALL_PARK_H_INCLUDED_ */

@@ -225,7 +225,7 @@ ngx_http_mcp_legacy_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
          u;
          u = ngx_http_mcp_router_next(router, u))
     {
-        ngx_http_mcp_listener_start(u, r, &ctx->caller);
+        ngx_http_mcp_listener_start(u, r, &ctx->caller, 0);
     }
 
     return rc;

@@ -59,7 +59,7 @@ ngx_module_t  ngx_http_mcp_module = {
 
 
 static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
-    ngx_http_mcp_call_continue_doorbell,
+    ngx_http_mcp_call_line_doorbell,
     ngx_http_mcp_call_doorbell,
     ngx_http_mcp_stream_group,
     ngx_http_mcp_wait_doorbell,

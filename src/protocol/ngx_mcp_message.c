@@ -577,3 +577,37 @@ ngx_mcp_message_method(ngx_str_t *raw)
 
     return ngx_mcp_method_parse(&method);
 }
+
+
+ngx_uint_t
+ngx_mcp_method_of(ngx_mcp_json_t *json, ngx_str_t *text)
+{
+    ngx_str_t  method;
+
+    if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING) {
+        return NGX_MCP_METHOD_OTHER;
+    }
+
+    method = ngx_mcp_json_span(json, NGX_MCP_PATH_METHOD, text->data);
+    method.data++;
+    method.len -= 2;
+
+    return ngx_mcp_method_parse(&method);
+}
+
+
+ngx_uint_t
+ngx_mcp_level_of(ngx_mcp_json_t *json, ngx_str_t *text)
+{
+    ngx_str_t  level;
+
+    if (json->members[NGX_MCP_PATH_LEVEL].type != NGX_MCP_JSON_STRING) {
+        return NGX_MCP_LEVEL_UNSET;
+    }
+
+    level = ngx_mcp_json_span(json, NGX_MCP_PATH_LEVEL, text->data);
+    level.data++;
+    level.len -= 2;
+
+    return ngx_mcp_level_parse(&level);
+}

@@ -128,6 +128,10 @@ ngx_uint_t ngx_mcp_level_parse(ngx_str_t *text);
 ngx_uint_t ngx_mcp_method_parse(ngx_str_t *text);
 ngx_str_t *ngx_mcp_method_name(ngx_uint_t code);
 
+/* those of a message that was scanned: its method, and params.level */
+ngx_uint_t ngx_mcp_method_of(ngx_mcp_json_t *json, ngx_str_t *text);
+ngx_uint_t ngx_mcp_level_of(ngx_mcp_json_t *json, ngx_str_t *text);
+
 /* "debug" ... "emergency"; NULL for UNSET */
 ngx_str_t *ngx_mcp_level_name(ngx_uint_t level);
 

@@ -205,6 +205,7 @@ typedef struct {
 
     unsigned                unknown:1;    /* "from" is behind the end of the
                                              channel */
+    unsigned                inner:1;      /* a call reads it */
 } ngx_mcp_stream_t;
 
 /*

@@ -30,9 +30,12 @@ ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
         } else if (s) {
 
-            /* open requests to the client of the former call */
+            /* what is left of the former call */
 
             ngx_mcp_server_requests_end_locked(zone, s);
+
+            ngx_mcp_touch(zone, &s->subscriber.delivered);
+            s->subscriber.delivered.own = s->log.last;
 
             rc = ngx_mcp_call_join_locked(zone, s, call);
             *session = ngx_mcp_ref(zone, s);

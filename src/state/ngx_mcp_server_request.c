@@ -6,6 +6,9 @@
     (NGX_MCP_SERVER_REQUEST_ID_LEN + (rq)->upstream_len)
 
 
+static ngx_int_t ngx_mcp_server_request_copy_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_server_request_sh_t *rq, ngx_pool_t *pool,
+    ngx_mcp_server_request_t *request);
 static ngx_mcp_server_request_sh_t *ngx_mcp_server_request_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s, ngx_str_t *id);
 static void ngx_mcp_server_request_end_locked(ngx_mcp_zone_t *zone,
@@ -69,6 +72,7 @@ ngx_mcp_server_request_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     rq->upstream_len = (uint32_t) request->upstream.len;
     rq->id_len = (uint32_t) request->id.len;
     rq->serial = (uint32_t) request->serial;
+    rq->method = (uint32_t) request->method;
     rq->call = request->call;
 
     ngx_mcp_commit_locked(zone, rq, NGX_MCP_SERVER_REQUEST);
@@ -90,7 +94,6 @@ ngx_mcp_server_request_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id, ngx_uint_t answered, ngx_pool_t *pool,
     ngx_mcp_server_request_t *request)
 {
-    size_t                        head, tail;
     ngx_int_t                     rc;
     ngx_mcp_session_sh_t         *s;
     ngx_mcp_server_request_sh_t  *rq;
@@ -105,7 +108,6 @@ ngx_mcp_server_request_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return NGX_DECLINED;
     }
 
-    request->serial = rq->serial;
     request->call = rq->call;
 
     if (rq->call.block) {
@@ -114,9 +116,61 @@ ngx_mcp_server_request_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return rc;
     }
 
+    rc = ngx_mcp_server_request_copy_locked(zone, rq, pool, request);
+
+    if (answered) {
+        ngx_mcp_server_request_end_locked(zone, s, rq);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_server_request_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
+    ngx_pool_t *pool, ngx_mcp_server_request_t *request)
+{
+    ngx_int_t                     rc;
+    ngx_mcp_session_sh_t         *s;
+    ngx_mcp_extension_sh_t       *e;
+    ngx_mcp_server_request_sh_t  *rq;
+
+    rc = NGX_DECLINED;
+
+    ngx_mcp_zone_lock(zone);
+
+    s = ngx_mcp_session_locked(zone, session);
+    e = s ? ngx_mcp_session_extension(zone, s) : NULL;
+
+    if (e && e->server_requests.head) {
+        rq = ngx_mcp_block(zone, e->server_requests.head);
+
+        rc = ngx_mcp_server_request_copy_locked(zone, rq, pool, request);
+
+        ngx_mcp_server_request_end_locked(zone, s, rq);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_server_request_copy_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_server_request_sh_t *rq, ngx_pool_t *pool,
+    ngx_mcp_server_request_t *request)
+{
+    size_t  head, tail;
+
     head = ngx_mcp_server_request_head(rq);
     tail = head + rq->id_len;
-    rc = NGX_OK;
+
+    request->serial = rq->serial;
+    request->method = rq->method;
+    request->call = rq->call;
 
     if (ngx_mcp_text_copy(zone, rq, NGX_MCP_SERVER_REQUEST_ID_LEN,
                           rq->upstream_len, pool, &request->upstream)
@@ -127,16 +181,10 @@ ngx_mcp_server_request_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
                              &request->token)
            != NGX_OK)
     {
-        rc = NGX_ERROR;
+        return NGX_ERROR;
     }
 
-    if (answered) {
-        ngx_mcp_server_request_end_locked(zone, s, rq);
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
+    return NGX_OK;
 }
 
 

@@ -24,6 +24,7 @@
 typedef struct {
     ngx_str_t               upstream;     /* its name */
     ngx_uint_t              serial;       /* of the upstream session */
+    ngx_uint_t              method;       /* ngx_mcp_method_e */
     ngx_str_t               id;           /* raw, the upstream's own */
     ngx_str_t               token;        /* raw progress token, likewise, or
                                              empty */
@@ -50,6 +51,14 @@ ngx_int_t ngx_mcp_server_request_open(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_server_request_find(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *id, ngx_uint_t answered,
     ngx_pool_t *pool, ngx_mcp_server_request_t *request);
+
+/*
+ * Likewise the oldest that is open, which ends, in a session where no call
+ * waits for one.  NGX_DECLINED: none is open.
+ */
+ngx_int_t ngx_mcp_server_request_next(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t session, ngx_pool_t *pool,
+    ngx_mcp_server_request_t *request);
 
 /*
  * The raw response is kept for the call that waits, which is woken with

@@ -365,6 +365,16 @@ typedef enum {
     NGX_MCP_UPSTREAM_SESSION_MADE
 } ngx_mcp_upstream_session_e;
 
+
+/* the GET stream of a session there, since a worker holds it */
+
+typedef enum {
+    NGX_MCP_UPSTREAM_STREAM_UNTRIED = 0,
+    NGX_MCP_UPSTREAM_STREAM_TRIED,
+    NGX_MCP_UPSTREAM_STREAM_ABSENT        /* the upstream offers none */
+} ngx_mcp_upstream_stream_e;
+
+
 /*
  * Owner: a client session, in whose list it is, or a group, if an audience
  * shares it.  Text: upstream, id.  A pending DELETE outlived its owner.
@@ -384,6 +394,7 @@ typedef struct {
     uint32_t                listener;     /* worker + 1 that has its stream */
     uint32_t                had_stream;   /* it had a GET stream, and no gap
                                              was reported since */
+    uint32_t                stream;       /* ngx_mcp_upstream_stream_e */
 
     /* of a shared one */
 
@@ -409,6 +420,7 @@ typedef struct {
     uint32_t                id_len;       /* of the upstream's */
     uint32_t                serial;       /* of the upstream session */
     uint32_t                answered;     /* the response is there */
+    uint32_t                method;       /* ngx_mcp_method_e */
     ngx_mcp_ref_t           call;         /* block 0: none */
 } ngx_mcp_server_request_sh_t;
 

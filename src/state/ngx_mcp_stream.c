@@ -72,6 +72,8 @@ static void ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_channel_t *channel);
 static ngx_uint_t ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_channel_t *channel, ngx_mcp_event_sh_t *e);
+static ngx_uint_t ngx_mcp_stream_inner(ngx_mcp_session_sh_t *s,
+    uint32_t channel);
 static ngx_int_t ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, u_char *buf, size_t size, size_t *len,
     ngx_uint_t *flags, ngx_mcp_ref_t *large);
@@ -152,9 +154,12 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     }
 
     stream->ref = ngx_mcp_ref(zone, st);
+    stream->inner = ngx_mcp_stream_inner(s, channel);
 
-    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_STREAMS_OPEN, 1);
-    ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPENED, 1);
+    if (!stream->inner) {
+        ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_STREAMS_OPEN, 1);
+        ngx_mcp_count(zone, NGX_MCP_COUNTER_STREAMS_OPENED, 1);
+    }
 
     ngx_mcp_zone_unlock(zone);
 
@@ -164,6 +169,15 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
                    stream->ref.block);
 
     return NGX_OK;
+}
+
+
+/* it is read by a call, and by no client */
+
+static ngx_uint_t
+ngx_mcp_stream_inner(ngx_mcp_session_sh_t *s, uint32_t channel)
+{
+    return s->exclusive && channel == NGX_MCP_GENERAL_CHANNEL;
 }
 
 
@@ -360,7 +374,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     n = ngx_mcp_number(zone, st);
     s = ngx_mcp_block(zone, st->task.rec.owner.block);
     ends = ((s->subscriber.listens
-             || s->exclusive == NGX_MCP_EXCLUSIVE_SPENT)
+             || (s->exclusive == NGX_MCP_EXCLUSIVE_SPENT && s->nstreams == 1))
             && !s->ended);
     c = NULL;
 
@@ -401,10 +415,13 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     ngx_mcp_wake_cancel_locked(zone, &st->task);
     ngx_mcp_list_remove(zone, &s->streams, n, NGX_MCP_LINKS);
     s->nstreams--;
-    ngx_mcp_drop_locked(zone, st);
 
-    ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_STREAMS_OPEN, -1);
-    ngx_mcp_count(zone, counter, 1);
+    if (!ngx_mcp_stream_inner(s, st->channel)) {
+        ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_STREAMS_OPEN, -1);
+        ngx_mcp_count(zone, counter, 1);
+    }
+
+    ngx_mcp_drop_locked(zone, st);
 
     /* a session that has ended has no channels */
 
@@ -560,7 +577,10 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
     if (rc == NGX_OK) {
         stream->gap = NGX_MCP_GAP_NONE;
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
+
+        if (!stream->inner) {
+            ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
+        }
 
     } else if (rc == NGX_ABORT) {
         stream->gap = NGX_MCP_GAP_REPORTED;
@@ -732,7 +752,9 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
 
     lost.some = (lost.n && channel->subscriber->level > NGX_MCP_LEVEL_DEBUG);
 
-    if (channel->call) {
+    /* nothing that many get is for an exclusive session */
+
+    if (channel->call || channel->session->exclusive) {
         *n = lost.some ? NGX_MCP_LOST_UNKNOWN : lost.n;
         return e;
     }

@@ -23,6 +23,8 @@ static void ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
 static ngx_mcp_upstream_session_sh_t *
     ngx_mcp_upstream_session_streamed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
+static void ngx_mcp_upstream_session_tried_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us, ngx_uint_t stream);
 static ngx_uint_t ngx_mcp_upstream_session_matters_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_upstream_session_sh_t *us);
@@ -374,7 +376,17 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     us->revision = (uint32_t) revision;
     us->serial = (uint32_t) ++zone->sh->stamp;
     us->since = 0;
+    us->stream = NGX_MCP_UPSTREAM_STREAM_UNTRIED;
     us->state = NGX_MCP_UPSTREAM_SESSION_MADE;
+
+    s = ngx_mcp_session_locked(zone, us->rec.owner);
+
+    if (s && s->exclusive) {
+
+        /* a stream of the session before is of no use */
+
+        ngx_mcp_listeners_ring_locked(zone, s);
+    }
 
     ngx_mcp_zone_unlock(zone);
 
@@ -563,6 +575,7 @@ ngx_mcp_upstream_session_stream_claim(ngx_mcp_zone_t *zone,
     if (us && us->listener == 0) {
         ngx_mcp_touch(zone, us);
         us->listener = (uint32_t) zone->worker + 1;
+        us->stream = NGX_MCP_UPSTREAM_STREAM_UNTRIED;
         *ref = ngx_mcp_ref(zone, us);
         rc = NGX_OK;
     }
@@ -570,6 +583,78 @@ ngx_mcp_upstream_session_stream_claim(ngx_mcp_zone_t *zone,
     ngx_mcp_zone_unlock(zone);
 
     return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_ref_t call)
+{
+    ngx_int_t                       rc;
+    ngx_mcp_call_sh_t              *c;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    rc = NGX_OK;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, ref);
+    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+
+    if (us == NULL || us->stream == NGX_MCP_UPSTREAM_STREAM_ABSENT) {
+        rc = NGX_OK;
+
+    } else if (us->listener == 0) {
+        rc = NGX_DECLINED;
+
+    } else if (c && us->stream == NGX_MCP_UPSTREAM_STREAM_UNTRIED) {
+        ngx_mcp_touch(zone, c);
+        c->waits = ngx_mcp_number(zone, us);
+        rc = NGX_AGAIN;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* whether it stands is known, and calls may wait for that */
+
+static void
+ngx_mcp_upstream_session_tried_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us, ngx_uint_t stream)
+{
+    ngx_mcp_session_sh_t  *s;
+
+    s = ngx_mcp_record(zone, us->rec.owner, NGX_MCP_SESSION);
+
+    if (s && s->exclusive && us->stream != stream
+        && us->stream != NGX_MCP_UPSTREAM_STREAM_ABSENT)
+    {
+        ngx_mcp_touch(zone, us);
+        us->stream = (uint32_t) stream;
+
+        ngx_mcp_upstream_session_wake_locked(zone, us);
+    }
+}
+
+
+void
+ngx_mcp_upstream_session_stream_absent(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_streamed_locked(zone, ref);
+
+    if (us) {
+        ngx_mcp_upstream_session_tried_locked(zone, us,
+                                              NGX_MCP_UPSTREAM_STREAM_ABSENT);
+    }
+
+    ngx_mcp_zone_unlock(zone);
 }
 
 
@@ -618,7 +703,7 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     if (us && (s || us->serial == serial)) {
 
-        if (s && us->had_stream && !resumed
+        if (s && us->had_stream && !resumed && !s->exclusive
             && ngx_mcp_upstream_session_matters_locked(zone, s, us))
         {
             /* a gap: a position of the session's log without an event */
@@ -638,6 +723,9 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
         us->had_stream = 1;
         us->since = zone->sh->stamp + 1;
+
+        ngx_mcp_upstream_session_tried_locked(zone, us,
+                                              NGX_MCP_UPSTREAM_STREAM_TRIED);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -657,6 +745,9 @@ ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 
     if (us) {
         us->since = 0;
+
+        ngx_mcp_upstream_session_tried_locked(zone, us,
+                                              NGX_MCP_UPSTREAM_STREAM_TRIED);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -677,6 +768,9 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
     if (us) {
         us->since = 0;
         us->listener = 0;
+
+        ngx_mcp_upstream_session_tried_locked(zone, us,
+                                              NGX_MCP_UPSTREAM_STREAM_TRIED);
 
         if (over) {
             us->had_stream = 0;
@@ -840,6 +934,9 @@ ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_touch(zone, us);
     us->since = 0;
     us->listener = 0;
+
+    ngx_mcp_upstream_session_tried_locked(zone, us,
+                                          NGX_MCP_UPSTREAM_STREAM_TRIED);
 }
 
 

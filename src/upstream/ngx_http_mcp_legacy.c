@@ -171,6 +171,10 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
         case NGX_OK:
             rc = ngx_mcp_upstream_session_id(u->zone, ureq->r->pool, ureq->us);
 
+            if (rc == NGX_OK && ureq->ready) {
+                return ureq->ready(ureq);
+            }
+
             if (rc != NGX_DECLINED) {
                 return rc;
             }

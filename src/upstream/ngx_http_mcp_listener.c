@@ -22,16 +22,24 @@ typedef struct {
     ngx_event_t               grace;
     ngx_uint_t                serial;       /* of the session it read from */
     unsigned                  ids:1;        /* events have had them */
+    unsigned                  exclusive:1;
 } ngx_http_mcp_listener_t;
 
 
 static ngx_uint_t ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader);
+static ngx_uint_t ngx_http_mcp_listener_absent(
+    ngx_http_mcp_reader_t *reader);
+static ngx_int_t ngx_http_mcp_listener_request(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_listener_opened(ngx_http_mcp_reader_t *reader,
     ngx_uint_t gap);
 static void ngx_http_mcp_listener_disconnected(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_mcp_consume_t *consume);
+static ngx_uint_t ngx_http_mcp_listener_ignored(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id);
+static ngx_uint_t ngx_http_mcp_listener_stale(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_listener_grace(ngx_event_t *ev);
 static void ngx_http_mcp_listener_stopped(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader,
@@ -46,7 +54,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
     NULL,                                  /* tick */
     NULL,                                  /* replaced */
     ngx_http_mcp_listener_wanted,
-    NULL,                                  /* request */
+    ngx_http_mcp_listener_request,
     NULL,                                  /* filter */
     NULL,                                  /* acknowledged */
     NULL,                                  /* asked */
@@ -62,7 +70,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
 
 void
 ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
-    ngx_http_request_t *from, ngx_mcp_caller_t *caller)
+    ngx_http_request_t *from, ngx_mcp_caller_t *caller, ngx_uint_t exclusive)
 {
     ngx_pool_t               *pool;
     ngx_mcp_ref_t             us;
@@ -107,6 +115,7 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
 
     listener->us = us;
     listener->caller.session = caller->session;
+    listener->exclusive = exclusive ? 1 : 0;
 
     listener->grace.handler = ngx_http_mcp_listener_grace;
     listener->grace.data = listener;
@@ -123,6 +132,7 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     reader->audience.session = listener->caller.session_id;
     reader->audience.tenant = listener->caller.tenant;
     reader->headers = &listener->headers_in;
+    reader->stays = listener->exclusive;
 
     ngx_http_mcp_reader_init(reader);
     ngx_http_mcp_reader_open(reader);
@@ -139,6 +149,10 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
     listener = reader->data;
     u = reader->upstream;
     zone = u->zone;
+
+    if (ngx_http_mcp_listener_absent(reader)) {
+        return 0;
+    }
 
     if (ngx_mcp_session_gets(zone, reader->owner) >= 1) {
         return 1;
@@ -162,6 +176,39 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
     }
 
     return 1;
+}
+
+
+/* no call waits for one that the upstream refuses, with whatever status */
+
+static ngx_uint_t
+ngx_http_mcp_listener_absent(ngx_http_mcp_reader_t *reader)
+{
+    ngx_uint_t                status;
+    ngx_http_mcp_listener_t  *listener;
+
+    listener = reader->data;
+    status = ngx_http_mcp_reader_status(reader);
+
+    return listener->exclusive && !reader->up && !reader->id_refused
+           && status >= NGX_HTTP_BAD_REQUEST
+           && status < NGX_HTTP_INTERNAL_SERVER_ERROR
+           && status != NGX_HTTP_CONFLICT;
+}
+
+
+/* a session for a call is made by the call, with what its caller declares */
+
+static ngx_int_t
+ngx_http_mcp_listener_request(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_http_mcp_listener_t  *listener;
+
+    listener = reader->data;
+    ureq->existing = listener->exclusive;
+
+    return NGX_OK;
 }
 
 
@@ -224,14 +271,19 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
 
     json = &ureq->x->scan;
 
-    if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING
-        || ngx_http_mcp_upstream_message_duplicate(ureq, &listener->caller,
-                                                   text))
-    {
+    if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING) {
         return;
     }
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
+
+    if (listener->exclusive
+        ? ngx_http_mcp_listener_ignored(reader, ureq, text, &id)
+        : ngx_http_mcp_upstream_message_duplicate(ureq, &listener->caller,
+                                                  text))
+    {
+        return;
+    }
 
     if (ngx_http_mcp_server_request_to_client(ureq, &listener->caller, text,
                                               &pool, &out)
@@ -257,11 +309,71 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
 
     (void) ngx_mcp_log_session(reader->upstream->zone, reader->owner, &event);
 
-    ngx_http_mcp_upstream_message_record(ureq, &listener->caller, text, &event);
+    if (!listener->exclusive) {
+        ngx_http_mcp_upstream_message_record(ureq, &listener->caller, text,
+                                             &event);
+    }
 
     if (pool) {
         ngx_destroy_pool(pool);
     }
+}
+
+
+/* for a call: what it may be asked, and what it may be notified of */
+
+static ngx_uint_t
+ngx_http_mcp_listener_ignored(ngx_http_mcp_reader_t *reader,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id)
+{
+    switch (ngx_http_mcp_upstream_message_method(ureq, text)) {
+
+    case NGX_MCP_METHOD_PING:
+
+        if (id->len) {
+            ngx_http_mcp_server_request_reply(ureq, &reader->audience, id, 0,
+                                              "{}");
+        }
+
+        return 1;
+
+    case NGX_MCP_METHOD_ELICITATION:
+    case NGX_MCP_METHOD_SAMPLING:
+    case NGX_MCP_METHOD_ROOTS_LIST:
+
+        if (id->len
+            && ngx_mcp_session_gets(reader->upstream->zone, reader->owner) < 1)
+        {
+            /* between two calls */
+
+            break;
+        }
+
+        return id->len == 0;
+
+    case NGX_MCP_METHOD_PROGRESS:
+    case NGX_MCP_METHOD_MESSAGE:
+    case NGX_MCP_METHOD_CANCELLED:
+    case NGX_MCP_METHOD_OTHER:
+
+        if (id->len) {
+            break;
+        }
+
+        return 0;
+
+    default:
+
+        if (id->len) {
+            break;
+        }
+
+        return 1;
+    }
+
+    ngx_http_mcp_server_request_refuse(ureq, &reader->audience, id);
+
+    return 1;
 }
 
 
@@ -295,13 +407,34 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 
         n = ngx_mcp_session_gets(zone, reader->owner);
 
-        if (n == NGX_DECLINED) {
+        if (n == NGX_DECLINED || (n == 0 && ngx_exiting)
+            || ngx_http_mcp_listener_stale(reader))
+        {
             ngx_http_mcp_listener_stopped(reader);
 
         } else if (n == 0 && !listener->grace.timer_set) {
             ngx_add_timer(&listener->grace, NGX_HTTP_MCP_LISTENER_GRACE);
         }
     }
+}
+
+
+/* the call that runs in the session has another one at the upstream */
+
+static ngx_uint_t
+ngx_http_mcp_listener_stale(ngx_http_mcp_reader_t *reader)
+{
+    ngx_http_mcp_listener_t     *listener;
+    ngx_mcp_upstream_session_t   us;
+
+    listener = reader->data;
+
+    return listener->exclusive && reader->serial
+           && ngx_mcp_upstream_session_peek(reader->upstream->zone,
+                                            reader->owner,
+                                            &reader->upstream->name, &us)
+              == NGX_OK
+           && us.serial != reader->serial;
 }
 
 
@@ -321,6 +454,15 @@ ngx_http_mcp_listener_grace(ngx_event_t *ev)
 static void
 ngx_http_mcp_listener_stopped(ngx_http_mcp_reader_t *reader)
 {
+    ngx_http_mcp_listener_t  *listener;
+
+    listener = reader->data;
+
+    if (ngx_http_mcp_listener_absent(reader)) {
+        ngx_mcp_upstream_session_stream_absent(reader->upstream->zone,
+                                               listener->us);
+    }
+
     ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_DROPPED);
 }
 

@@ -274,7 +274,7 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
 
     reader = ev->data;
 
-    if (reader->replaced || ngx_exiting) {
+    if (reader->replaced || (ngx_exiting && !reader->stays)) {
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
         return;
     }
@@ -864,7 +864,7 @@ ngx_http_mcp_reader_disconnected(ngx_http_mcp_reader_t *reader)
 
     ngx_http_mcp_reader_close(reader);
 
-    if (reader->replaced || ngx_exiting) {
+    if (reader->replaced || (ngx_exiting && !reader->stays)) {
 
         /* between two streams the lease can be released without a loss */
 
@@ -1091,6 +1091,7 @@ ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
             q = ngx_queue_next(q);
 
             if (reader->upstream->zone == zone
+                && !(reader->stays && reader->kind->wanted(reader))
                 && !ngx_http_mcp_reader_drain(reader)
                 && !reader->takeover.timer_set)
             {

@@ -157,6 +157,9 @@ struct ngx_http_mcp_reader_s {
     unsigned                     resumed:1;    /* a stream that goes on behind
                                                   the last event id */
     unsigned                     replaced:1;   /* a newer worker takes over */
+    unsigned                     stays:1;      /* in: a worker that quits reads
+                                                  while it is wanted, as nobody
+                                                  can take over */
 
     /* private */
     ngx_queue_t                  queue;
@@ -190,6 +193,11 @@ struct ngx_http_mcp_reader_s {
     unsigned                     session_kept:1;  /* another session did not
                                                   help */
 };
+
+
+/* the HTTP status with which the last attempt failed, if it had one */
+#define ngx_http_mcp_reader_status(reader)                                    \
+    ((reader)->failure ? ((reader)->failure & 0xffff) - 1 : 0)
 
 
 /* all kinds, the last is NULL; set by the edge before workers start */

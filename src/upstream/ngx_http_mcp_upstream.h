@@ -64,6 +64,9 @@ typedef struct {
     ngx_uint_t                        single_logged;  /* it was logged that it
                                                       notified one session of
                                                       an update, not all */
+    ngx_msec_t                        stream_late; /* when a GET stream of it
+                                                      was waited for in vain;
+                                                      0: it was not */
     ngx_queue_t                       tools;       /* ngx_http_mcp_tools.h */
     ngx_uint_t                        ntools;
 } ngx_http_mcp_upstream_worker_t;

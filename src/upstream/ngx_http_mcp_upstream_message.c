@@ -46,18 +46,7 @@ ngx_uint_t
 ngx_http_mcp_upstream_message_method(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
-    ngx_str_t  method;
-
-    if (ureq->x->scan.members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING)
-    {
-        return NGX_MCP_METHOD_OTHER;
-    }
-
-    method = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_METHOD, text->data);
-    method.data++;
-    method.len -= 2;
-
-    return ngx_mcp_method_parse(&method);
+    return ngx_mcp_method_of(&ureq->x->scan, text);
 }
 
 
@@ -89,17 +78,7 @@ ngx_uint_t
 ngx_http_mcp_upstream_message_level(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
-    ngx_str_t  level;
-
-    if (ureq->x->scan.members[NGX_MCP_PATH_LEVEL].type != NGX_MCP_JSON_STRING) {
-        return NGX_MCP_LEVEL_UNSET;
-    }
-
-    level = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_LEVEL, text->data);
-    level.data++;
-    level.len -= 2;
-
-    return ngx_mcp_level_parse(&level);
+    return ngx_mcp_level_of(&ureq->x->scan, text);
 }
 
 

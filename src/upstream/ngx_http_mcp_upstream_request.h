@@ -64,6 +64,13 @@ struct ngx_http_mcp_upstream_request_s {
      */
     ngx_int_t (*exclusive)(ngx_http_mcp_upstream_request_t *ureq);
 
+    /*
+     * That one is there.  NGX_OK: the message is sent; NGX_AGAIN: it waits for
+     * ngx_http_mcp_upstream_request_wake(), or as long as
+     * ngx_http_mcp_upstream_request_later() says, and this is called again.
+     */
+    ngx_int_t (*ready)(ngx_http_mcp_upstream_request_t *ureq);
+
     ngx_http_mcp_scope_t              scope;      /* of the message */
     ngx_str_t                         body;
     unsigned                          stateful:1; /* for a client with a

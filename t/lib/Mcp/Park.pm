@@ -9,7 +9,9 @@ package Mcp::Park;
 # leaves its stream open; "tick" is progress, "log" a message of
 # level error, "complete" says that a page was visited, "wait" waits for
 # release(), as "wait1" does, "cut" closes, "big" and a number make the result
-# so large, and "visit" wants pages to be visited first.
+# so large, and "visit" wants pages to be visited first. With "@" before it, a
+# word of messages uses the GET stream of the session, or is lost without one,
+# as with servers of the SDK; connections of these have the tag "get SESSION".
 
 use strict;
 use warnings;
@@ -61,6 +63,7 @@ sub upstream {
             if $r->{json}{params}{name} eq 'visit' && ++$visits % 2;
 
         my $call = { r => $r, tag => 'call-' . ++$n, answers => {},
+                     session => $r->{headers}{'mcp-session-id'},
                      token => $r->{json}{params}{_meta}{progressToken},
                      todo => [split / /, $r->{json}{params}{name}] };
         $calls{$call->{tag}} = $call;
@@ -95,6 +98,15 @@ sub upstream {
 
             return [http => 202, {}, ''];
         },
+        $m{gets} ? (GET => sub {
+            my ($r) = @_;
+            my @do = ([sse => {}],
+                      [tag => "get $r->{headers}{'mcp-session-id'}"],
+                      [hang =>]);
+            unshift @do, [until => $Mcp::Upstream::V{slow_get}]
+                if $Mcp::Upstream::V{slow_get};
+            return @do;
+        }) : (),
         %m));
 }
 
@@ -104,17 +116,25 @@ sub upstream {
 sub steps {
     my ($call) = @_;
 
-    my @do;
+    my (@do, @get);
+
+    my $said = sub {
+        $Mcp::Upstream::child->emit(\@get, $Mcp::Upstream::child->tagged(
+                                    "get $call->{session}")) if @get;
+        return @do;
+    };
 
     while (defined(my $word = shift @{ $call->{todo} })) {
 
+        my $to = $word =~ s/^\@// ? \@get : \@do;
+
         if ($word eq 'tick') {
-            push @do, [event => Mcp::Test::notification('progress', {
+            push @$to, [event => Mcp::Test::notification('progress', {
                 progressToken => $call->{token},
                 progress => ++$call->{progress} })];
 
         } elsif ($word eq 'log') {
-            push @do, [event => Mcp::Test::notification('message', {
+            push @$to, [event => Mcp::Test::notification('message', {
                 level => 'error', data => 'log' })];
 
         } elsif ($word eq 'complete') {
@@ -131,7 +151,7 @@ sub steps {
             $call->{big} = $1;
 
         } elsif ($word eq 'cut') {
-            return (@do, [cut =>]);
+            return ($said->(), [cut =>]);
 
         } else {
             my $more = $word =~ s/\.\.\.$//;
@@ -140,23 +160,23 @@ sub steps {
 
             $call->{open} = @kinds;
 
-            push @do, map { [event => { jsonrpc => '2.0',
+            push @$to, map { [event => { jsonrpc => '2.0',
                                         id => "$call->{tag}/$_",
                                         %{ $ASK{$_ =~ s/\d+$//r} } }] }
                       @kinds;
 
-            push @do, map { [event => Mcp::Test::notification('message', {
+            push @$to, map { [event => Mcp::Test::notification('message', {
                              level => 'error', data => 'log' })] }
                       1 .. 1000
                 if $more;
 
             $call->{stays} = 1 if $hasty;
 
-            return @do unless $hasty;
+            return $said->() unless $hasty;
         }
     }
 
-    return (@do, [event => Mcp::Upstream::result($call->{r}, {
+    return ($said->(), [event => Mcp::Upstream::result($call->{r}, {
         content => [{ type => 'text',
                       text => $call->{big} ? 'x' x $call->{big}
                               : Mcp::Json::encode($call->{answers}) }] })],
@@ -231,6 +251,25 @@ sub send_message {
 
     return $r if $o{open};
     return finish($r);
+}
+
+
+# (client, message, on => worker): sends it; arrived() is its response
+
+sub send_only {
+    my ($c, $message, %o) = @_;
+
+    my $conn = $o{on} ? $c->{t}->conn_on_worker($o{on}) : $c->{t}->conn;
+
+    return { client => $c, sent => $message,
+             conn => $c->send_only($message, $conn) };
+}
+
+
+sub arrived {
+    my ($r) = @_;
+
+    return finish({ %$r, %{ $r->{conn}->response('POST', stream => 1) } });
 }
 
 

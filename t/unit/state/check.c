@@ -1040,7 +1040,12 @@ counts_check(ngx_mcp_zone_t *zone)
             break;
 
         case NGX_MCP_STREAM:
-            streams++;
+
+            /* that of a call in an exclusive session is not counted */
+
+            s = ngx_mcp_block(zone, rec->owner.block);
+            streams += !(s->exclusive
+                         && ((ngx_mcp_stream_sh_t *) rec)->channel == 0);
             break;
 
         case NGX_MCP_CALL:
