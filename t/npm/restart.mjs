@@ -76,6 +76,9 @@ process.kill(Number(pid), 'SIGQUIT');
 check(await until(() => !alive()), 'nginx ends');
 check(fs.existsSync(file), 'and leaves a file');
 
+/* a turn of the event loop: fetch sees that its connections were closed */
+await new Promise(resolve => setImmediate(resolve));
+
 const started = spawnSync(nginx[0], nginx.slice(1));
 check(started.status === 0, 'nginx starts', String(started.stderr));
 

@@ -138,7 +138,8 @@ sub free_port {
 
 
 # runs the sub every few milliseconds until it is true; what it returned, or
-# nothing after $timeout (30) seconds, later in a slow run
+# nothing after $timeout (30) seconds, later in a slow run. Where the result is
+# not used, that fails the test
 
 sub wait_for(&;$) {
     my ($sub, $timeout) = @_;
@@ -150,10 +151,23 @@ sub wait_for(&;$) {
     while (1) {
         my $r = $sub->();
         return $r if $r;
-        return if time() > $end;
+        last if time() > $end;
         sleep $pause;
         $pause = $pause < 0.05 ? $pause * 1.5 : 0.05;
     }
+
+    in_vain() if !defined wantarray && !$in_child && $$ == $owner;
+    return;
+}
+
+
+sub in_vain {
+    my ($i, @at) = (0);
+
+    do { @at = caller $i++ } while @at && $at[0] =~ /^Mcp::/;
+
+    local $Test::Builder::Level = $Test::Builder::Level + $i;
+    Test::More::fail("line $at[2]: what is waited for comes");
 }
 
 
@@ -590,12 +604,12 @@ sub stop {
 
     if (!$ok) {
         kill 'TERM', $self->{pid};
-        wait_for { !$self->running } 5;
+        scalar(wait_for { !$self->running } 5);
     }
 
     if ($self->running) {
         kill 'KILL', $self->workers(all => 1), $self->{pid};
-        wait_for { !$self->running } 5;
+        scalar(wait_for { !$self->running } 5);
     }
 
     undef $self->{pid};
