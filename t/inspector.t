@@ -60,7 +60,7 @@ sub inspect {
 
     my ($code, $rows, $text) = Mcp::Node->run(
         [@inspector, $url, '--transport', 'http', '--method', $method, @args],
-        env => { HOME => $home }, timeout => 30
+        env => { HOME => $home }
     );
 
     # what is printed on one line is a row already, the rest is text

@@ -64,16 +64,20 @@ EOF
     my $get = $s->open_get;
     my $about = sub { $s->call('tools/list')->{result}{tools}[0]{description} };
 
+    my $from = $clock->now;
     is($about->(), 'first', "$name: a list");
 
     # it may be fetched once more when the stream of changes stands
 
-    $clock->pass($t, $age - 5);
+    ok(wait_for { $up->calls('subscriptions/listen') },
+       "$name: its changes are listened to");
+    $clock->pass($t, 1) while $clock->now < $from + $age - 5;
     $about->();
     cmp_ok(asked(), '<=', 4, "$name: it is kept");
 
     $up->set(about => 'second');
-    $clock->pass($t, 10);
+    $from = $clock->now;
+    $clock->pass($t, 1) while $clock->now < $from + 10;
 
     ok($get->method('notifications/tools/list_changed'),
        "$name: it is fetched again");

@@ -285,7 +285,7 @@ for my $conn (@waiting) {
 }
 
 wait_for { $slow->held('init') };
-ok(!wait_for { $slow->held('init') > 1 } 0.3, 'one makes the session');
+ok(!wait_for(sub { $slow->held('init') > 1 }, 0.3), 'one makes the session');
 $slow->release('init');
 
 for my $conn (@waiting) {

@@ -263,6 +263,8 @@ ngx_http_mcp_output_timer(ngx_event_t *ev)
         ngx_http_mcp_output_writer(r);
 
     } else if (c->buffered) {
+        c->log->action = "sending to client";
+
         ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT, "client timed out");
 
         c->timedout = 1;

@@ -177,6 +177,10 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
     ngx_http_mcp_ctx_t       *ctx;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
+    /* or lines would say what a subrequest of the access phase did */
+
+    r->connection->log->action = NULL;
+
     mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
 
     ctx = ngx_http_mcp_get_ctx(r, mlcf);

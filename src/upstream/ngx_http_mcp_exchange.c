@@ -449,6 +449,10 @@ ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
 
     cap = x->capture;
 
+    /* or lines of the module would say what nginx did before */
+
+    r->connection->log->action = NULL;
+
     r->header_sent = 1;
     r->filter_need_in_memory = 1;
 
@@ -472,6 +476,8 @@ ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         return NGX_DECLINED;
     }
 
+    r->connection->log->action = NULL;
+
     if (in) {
         ngx_http_mcp_exchange_alive(x);
     }
@@ -491,6 +497,8 @@ ngx_http_mcp_exchange_finished(ngx_http_request_t *sr, void *data,
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
+
+    sr->connection->log->action = NULL;
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, sr->connection->log, 0,
                    "mcp exchange finished \"%V\" rc:%i status:%ui last:%d",
@@ -1005,6 +1013,7 @@ ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
     cap = x->capture;
 
     ngx_http_set_log_request(x->r->connection->log, x->r);
+    x->r->connection->log->action = NULL;
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
                    "mcp exchange done \"%V\" outcome:%d status:%ui",

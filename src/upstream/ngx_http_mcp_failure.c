@@ -521,7 +521,6 @@ ngx_http_mcp_failure_log(ngx_http_mcp_exchange_t *x, ngx_uint_t level,
     ngx_http_mcp_upstream_t *u, ngx_str_t *method,
     ngx_http_mcp_failure_t *failure)
 {
-    char       *action;
     ngx_log_t  *log;
 
     log = x->r->connection->log;
@@ -530,16 +529,11 @@ ngx_http_mcp_failure_log(ngx_http_mcp_exchange_t *x, ngx_uint_t level,
         ngx_http_set_log_request(log, x->sr);
     }
 
-    action = log->action;
-    log->action = NULL;
-
     ngx_log_error(level, log, 0,
                   "mcp upstream \"%V\" of endpoint \"%V\" did not answer %V: "
                   "%V%V%s%s", &u->name, &u->endpoint, method, &failure->why,
                   &failure->detail, failure->remedy ? "; " : "",
                   failure->remedy ? failure->remedy : "");
-
-    log->action = action;
 
     ngx_http_set_log_request(log, x->r);
 }

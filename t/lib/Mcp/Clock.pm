@@ -6,12 +6,14 @@ package Mcp::Clock;
 #
 #   my $clock = Mcp::Clock->new;         # before Mcp::Test->new
 #   $clock->pass($t, 60);                # seconds, all workers see each
+#   $clock->now                          # theirs
 
 use strict;
 use warnings;
 
 use Carp qw(croak);
 use File::Temp ();
+use Time::HiRes qw(time);
 
 
 sub new {
@@ -48,6 +50,9 @@ sub write {
     print $fh pack 'q', $self->{ahead} * 1000;
     close $fh or croak "ahead: $!";
 }
+
+
+sub now { time() + $_[0]{ahead} }
 
 
 # A second at a time, so that what is done every second is: a worker has seen

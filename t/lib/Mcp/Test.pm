@@ -27,7 +27,8 @@ package Mcp::Test;
 # folder, and any other %%NAME%% comes from vars.
 #
 # done_testing() stops everything and looks at the error logs: an [alert] or
-# [emerg] that $t->allow_log did not announce, or a sanitizer's text, fails.
+# [emerg] that $t->allow_log did not announce, a sanitizer's text, or a line of
+# the module that says what nginx did before it ("while sending ...") fails.
 #
 # Environment: MCP_NGINX, MCP_MODULE (empty: do not load any), MCP_KEEP=1 (keep
 # the folder), MCP_TEST_PORTS=FIRST-LAST, MCP_SLOW.
@@ -574,7 +575,8 @@ sub bad_log_lines {
 
     for (split /\n/, $text) {
         next unless / \[(?:alert|emerg)\] / || /Sanitizer|runtime error:/
-                    || /exited on signal/;
+                    || /exited on signal/
+                    || /: (?:\*\d+ )?mcp .* while (?:sending|reading)/;
         my $line = $_;
         next if grep { $line =~ $_ } @{ $self->{allowed} };
         push @bad, $line;
