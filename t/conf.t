@@ -100,6 +100,14 @@ refused(location => "mcp_list_cache $_;", qr/write "mcp_list_cache off/)
         'on kinds=tool', 'on kinds=tools,tools', 'on warm=yes';
 refused(location => 'mcp_list_cache auto warm=on;',
         qr/write "mcp_list_cache on warm=on;"/);
+like((check(location => 'mcp_upstream u /_u protocol=rpc; '
+                        . 'mcp_list_cache auto;'))[1],
+     qr/"mcp_list_cache auto" caches nothing .*write "mcp_list_cache on"/,
+     'auto without an upstream that marks lists is noted');
+unlike((check(location => "mcp_upstream u /_u $_"))[1], qr/mcp_list_cache/,
+       "$_: is not")
+    for 'protocol=rpc;', 'protocol=modern; mcp_list_cache auto;',
+        '; mcp_list_cache auto ttl=1m kinds=tools;';
 refused(location => 'mcp_upstream u /_u listen=maybe;', qr/listen=on\|off/);
 refused(location => 'mcp_upstream u /_u probe=maybe;', qr/probe=on\|off/);
 refused(location => 'mcp_upstream u /_u probe=off protocol=rpc;',

@@ -75,6 +75,10 @@ typedef struct {
     ngx_http_complex_value_t   *lists_key;   /* NULL: none */
     ngx_uint_t                  lists_max;   /* number of audiences */
     ngx_uint_t                  lists_kinds; /* NGX_MCP_LIST_BIT() */
+    ngx_uint_t                  lists_passing;  /* of these, those that are
+                                                   kept as they pass */
+    ngx_uint_t                  lists_here;  /* mcp_list_cache is written in
+                                                the location itself */
     ngx_flag_t                  lists_warm;  /* fetched before anybody asks */
     ngx_str_t                  *lists_tenant;  /* tenant of all clients, if one
                                                   audience is known before they

@@ -221,10 +221,18 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
 
     flags = NGX_MCP_EVENT_CHANGED(change->offered);
 
-    if (bridge->lists != NGX_HTTP_MCP_LIST_CACHE_ON
-        || bridge->router.n == 0 || to->session.data || to->identity.data
+    if (bridge->router.n == 0 || to->session.data || to->identity.data
         || to->uri.len || to->topic.len)
     {
+        return flags;
+    }
+
+    if (bridge->lists_passing) {
+        ngx_mcp_list_forget(bridge->zone, &bridge->endpoint, to->tenant, NULL,
+                            change->kinds);
+    }
+
+    if (bridge->lists != NGX_HTTP_MCP_LIST_CACHE_ON) {
         return flags;
     }
 

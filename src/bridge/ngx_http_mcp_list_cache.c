@@ -38,6 +38,10 @@ typedef struct {
 static ngx_http_mcp_list_cache_t *ngx_http_mcp_list_cache(
     ngx_mcp_zone_t *zone);
 static void ngx_http_mcp_list_cache_cleanup(void *data);
+static void ngx_http_mcp_list_cache_names(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names);
+static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_use(
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_list_t *list);
 static ngx_int_t ngx_http_mcp_list_cache_ask(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_ref_t audience, ngx_uint_t kind, ngx_uint_t partial,
     ngx_mcp_list_t *list);
@@ -142,9 +146,7 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
         }
     }
 
-    names.endpoint = bridge->endpoint;
-    names.tenant = caller->tenant;
-    names.key = caller->audience_key;
+    ngx_http_mcp_list_cache_names(bridge, caller, &names);
 
     rc = NGX_ERROR;
 
@@ -180,21 +182,148 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
             return rc;
         }
 
-        copy = ngx_http_mcp_list_cache_find(zone, found.audience, kind);
-
-        if (copy == NULL || copy->list.version != found.version) {
-            copy = ngx_http_mcp_list_cache_load(bridge, &found);
-        }
+        copy = ngx_http_mcp_list_cache_use(bridge, &found);
 
         if (copy) {
-            copy->touched = ngx_current_msec;
-            copy->uses++;
             *list = copy;
             return NGX_OK;
         }
     }
 
     return NGX_DECLINED;
+}
+
+
+static void
+ngx_http_mcp_list_cache_names(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names)
+{
+    names->endpoint = bridge->endpoint;
+    names->tenant = caller->tenant;
+    names->key = caller->audience_key;
+}
+
+
+/* a copy of what was found just now; NULL: it was replaced, or no memory */
+
+static ngx_http_mcp_list_copy_t *
+ngx_http_mcp_list_cache_use(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_list_t *list)
+{
+    ngx_http_mcp_list_copy_t  *copy;
+
+    copy = ngx_http_mcp_list_cache_find(bridge->zone, list->audience,
+                                        list->kind);
+
+    if (copy == NULL || copy->list.version != list->version) {
+        copy = ngx_http_mcp_list_cache_load(bridge, list);
+    }
+
+    if (copy) {
+        copy->list.hint = list->hint;
+        copy->touched = ngx_current_msec;
+        copy->uses++;
+    }
+
+    return copy;
+}
+
+
+ngx_int_t
+ngx_http_mcp_list_cache_passed(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_http_mcp_list_copy_t **list)
+{
+    ngx_mcp_ref_t       audience;
+    ngx_mcp_list_t      found;
+    ngx_mcp_audience_t  names;
+
+    ngx_http_mcp_list_cache_names(bridge, caller, &names);
+
+    if (ngx_mcp_audience_find(bridge->zone, &names, &audience) != NGX_OK
+        || ngx_mcp_list_fresh(bridge->zone, audience, &bridge->sources, kind,
+                              &found)
+           != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    *list = ngx_http_mcp_list_cache_use(bridge, &found);
+
+    return *list ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_http_mcp_list_cache_parts(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_pool_t *pool,
+    ngx_mcp_list_content_t *parts)
+{
+    u_char                  *p;
+    ngx_uint_t               i;
+    ngx_mcp_ref_t            audience;
+    ngx_mcp_list_t           found;
+    ngx_mcp_audience_t       names;
+    ngx_mcp_list_content_t  *part;
+
+    ngx_http_mcp_list_cache_names(bridge, caller, &names);
+
+    if (ngx_mcp_audience_find(bridge->zone, &names, &audience) != NGX_OK
+        || ngx_mcp_list_fresh(bridge->zone, audience, &bridge->sources, kind,
+                              &found)
+           == NGX_DECLINED)
+    {
+        return NGX_DECLINED;
+    }
+
+    p = ngx_pnalloc(pool, found.len);
+
+    if (p == NULL || ngx_mcp_list_read(bridge->zone, &found, p) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    ngx_memzero(parts, bridge->sources.n * sizeof(ngx_mcp_list_content_t));
+
+    for (i = 0; i < found.nparts; i++) {
+        part = &parts[found.parts[i].source];
+
+        part->text.data = p;
+        part->text.len = found.parts[i].len;
+        part->hint = found.parts[i].hint;
+
+        p += part->text.len;
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_list_cache_keep(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_str_t *upstream, ngx_uint_t kind,
+    ngx_mcp_list_content_t *content, uint64_t forgotten)
+{
+    uint64_t            limit;
+    ngx_mcp_ref_t       audience;
+    ngx_mcp_audience_t  names;
+
+    limit = ngx_current_msec + bridge->lists_ttl;
+    content->hint.until = ngx_min(content->hint.until, limit);
+
+    if (!content->hint.public || content->hint.until <= ngx_current_msec
+        || caller->list_key.len > NGX_MCP_LIST_KEY_MAX)
+    {
+        return;
+    }
+
+    ngx_http_mcp_list_cache_names(bridge, caller, &names);
+
+    if (ngx_mcp_audience_get(bridge->zone, &names, &bridge->sources,
+                             bridge->lists_max, &audience)
+        == NGX_OK)
+    {
+        (void) ngx_mcp_list_keep(bridge->zone, audience, upstream, kind,
+                                 content, forgotten);
+    }
 }
 
 
@@ -218,9 +347,7 @@ ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
     }
 
     if (audience.block == 0) {
-        names.endpoint = bridge->endpoint;
-        names.tenant = caller->tenant;
-        names.key = caller->audience_key;
+        ngx_http_mcp_list_cache_names(bridge, caller, &names);
 
         if (ngx_mcp_audience_find(zone, &names, &audience) != NGX_OK) {
             return NULL;
@@ -745,7 +872,7 @@ ngx_http_mcp_list_cache_start(ngx_http_mcp_bridge_t *bridge)
            == NGX_OK)
     {
         if (!kept) {
-            ngx_mcp_audience_drop(zone, ref);
+            ngx_mcp_audience_drop(zone, ref, bridge->lists_passing != 0);
             continue;
         }
 

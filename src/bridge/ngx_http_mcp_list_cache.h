@@ -7,6 +7,9 @@
  * (ngx_http_mcp_shared.h) fetches that upstream's part of the lists; all that
  * it has to know stands in the zone (ngx_mcp_list.h).  A copy is merged from
  * the parts.
+ *
+ * With "auto" nothing is fetched: what an upstream marked as public is kept as
+ * it passes on its way to a client.
  */
 
 #ifndef _NGX_HTTP_MCP_LIST_CACHE_H_INCLUDED_
@@ -56,6 +59,28 @@ ngx_int_t ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_uint_t partial,
     ngx_http_mcp_list_copy_t **list);
 void ngx_http_mcp_list_cache_release(void *list);
+
+/* one of lists that pass: NGX_OK: likewise; NGX_DECLINED: not all of it is kept
+ */
+ngx_int_t ngx_http_mcp_list_cache_passed(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_uint_t kind,
+    ngx_http_mcp_list_copy_t **list);
+
+/*
+ * What is kept of it, by itself: the part of each of the router's upstreams,
+ * from pool, text.len 0: none.  NGX_OK; NGX_DECLINED: nothing is.
+ */
+ngx_int_t ngx_http_mcp_list_cache_parts(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_pool_t *pool,
+    ngx_mcp_list_content_t *parts);
+
+/*
+ * A part that passes is kept, if its hint allows it.  forgotten: as in
+ * ngx_mcp_list_keep().
+ */
+void ngx_http_mcp_list_cache_keep(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller, ngx_str_t *upstream, ngx_uint_t kind,
+    ngx_mcp_list_content_t *content, uint64_t forgotten);
 
 /* its text for clients of the audience, from pool; data NULL: no list */
 ngx_str_t ngx_http_mcp_list_cache_view(ngx_http_mcp_bridge_t *bridge,

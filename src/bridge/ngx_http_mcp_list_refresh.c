@@ -188,6 +188,11 @@ ngx_http_mcp_list_refresh_changed(ngx_http_mcp_shared_t *us, ngx_uint_t kinds)
 
     r = us->lists;
 
+    if (us->bridge->lists_passing) {
+        ngx_mcp_list_forget(us->bridge->zone, &us->bridge->endpoint,
+                            &us->tenant, &us->upstream->name, kinds);
+    }
+
     if (r == NULL || r->audience.block == 0) {
         return NGX_DECLINED;
     }
@@ -444,12 +449,15 @@ ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
         }
 
     } else {
-        if (answer->ttl) {
-            ttl = ngx_max(answer->ttl, NGX_HTTP_MCP_LIST_TTL);
+        if (answer->hint.until) {
+            ttl = ngx_max(answer->hint.until,
+                          ngx_current_msec + NGX_HTTP_MCP_LIST_TTL)
+                  - ngx_current_msec;
             f->ttl = ngx_min(f->ttl, ttl);
         }
 
-        rc = ngx_mcp_pages_add(&f->pages, &answer->result, &why);
+        rc = ngx_mcp_pages_add(&f->pages, &answer->result, &answer->hint,
+                               &why);
 
         if (rc == NGX_AGAIN) {
 

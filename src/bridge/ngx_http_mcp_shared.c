@@ -844,7 +844,7 @@ ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
     req->answer.outcome = outcome;
     req->answer.status = ureq->x ? ureq->x->status : 0;
     req->answer.sessionless = ureq->sessionless;
-    req->answer.ttl = ureq->ttl;
+    req->answer.hint = ureq->hint;
 
     if (!req->us->stream_requested
         || (ureq->manner && ureq->manner->filters && !req->us->reader.up))
@@ -1291,15 +1291,11 @@ ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us)
     ngx_uint_t              cached;
     ngx_mcp_list_change_t  *change;
 
-    cached = 0;
+    cached = (us->bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON)
+             ? us->bridge->lists_kinds : 0;
 
-    if (us->bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON) {
-        cached = us->bridge->lists_kinds;
-
-        if (ngx_http_mcp_shared_handlers) {
-            (void) ngx_http_mcp_shared_handlers->changed(us,
-                                                         NGX_MCP_LIST_ALL);
-        }
+    if (ngx_http_mcp_shared_handlers) {
+        (void) ngx_http_mcp_shared_handlers->changed(us, NGX_MCP_LIST_ALL);
     }
 
     ngx_str_null(&none);

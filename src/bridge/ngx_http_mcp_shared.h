@@ -86,8 +86,7 @@ typedef struct {
     ngx_uint_t                 status;     /* HTTP; 0: no answer */
     ngx_int_t                  code;       /* of a JSON-RPC error, or 0 */
     ngx_str_t                  result;     /* raw; empty: there is none */
-    ngx_msec_t                 ttl;        /* it may be kept for so long; 0:
-                                              unsaid */
+    ngx_mcp_hint_t             hint;       /* what is said of keeping it */
     ngx_uint_t                 sessionless;  /* the upstream is */
     ngx_uint_t                 serial;     /* of the session, 0: none */
 } ngx_http_mcp_shared_answer_t;

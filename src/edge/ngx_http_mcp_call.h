@@ -155,6 +155,10 @@ struct ngx_http_mcp_call_s {
     unsigned                    continues:1;  /* this one goes on with another
                                                  and has no record */
     unsigned                    gone:1;       /* the client has left */
+    unsigned                    passing:1;    /* a list, which others get, too,
+                                                 if the upstream allows it, and
+                                                 none was forgotten since */
+    uint64_t                    forgotten;
 };
 
 
@@ -255,6 +259,10 @@ ngx_int_t ngx_http_mcp_call_look_up(ngx_http_mcp_call_t *call,
 
 /* ngx_mcp_list_kind_e, or NGX_ERROR: the method is none of a list */
 ngx_int_t ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call);
+
+/* an upstream's raw result is about to pass: others may get it as well */
+void ngx_http_mcp_list_passed(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *result);
 
 /* why a cursor is refused */
 #define NGX_HTTP_MCP_CURSOR                                                   \

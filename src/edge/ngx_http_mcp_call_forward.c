@@ -634,15 +634,14 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
-    if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
+    if (json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_ABSENT
         && json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT)
     {
         forward->logged = 1;
 
         ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
                       "mcp upstream \"%V\" answered with neither result nor "
-                      "error; one of them has to be there, and an object",
-                      &ureq->upstream->name);
+                      "error", &ureq->upstream->name);
         return;
     }
 
@@ -878,10 +877,17 @@ ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_mcp_json_t *json, ngx_uint_t keep)
 {
     u_char                  *data;
+    ngx_str_t                result;
     ngx_http_mcp_reply_t     reply;
     ngx_http_mcp_forward_t  *forward;
 
     forward = call->data;
+
+    if (json && json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_OBJECT)
+    {
+        result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
+        ngx_http_mcp_list_passed(call, &forward->ureq, &result);
+    }
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
 

@@ -32,6 +32,8 @@ typedef struct {
     ngx_http_mcp_upstream_t          *upstream;
     ngx_http_mcp_upstream_request_t  *ureq;     /* of a page; NULL: it ended */
     ngx_mcp_pages_t                   pages;
+    ngx_str_t                         kept;     /* it was not asked for, or
+                                                   empty */
     ngx_uint_t                        state;    /* ..._gather_state_e */
     ngx_uint_t                        more;     /* pages follow */
     const char                       *why;      /* it failed, or NULL */
@@ -58,6 +60,8 @@ typedef struct {
 static ngx_int_t ngx_http_mcp_gather_begin(ngx_http_mcp_call_t *call,
     ngx_uint_t kind, ngx_http_mcp_upstream_t *u, ngx_uint_t n,
     ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_gather_kept(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_gather_t *gather, ngx_uint_t n);
 static ngx_int_t ngx_http_mcp_gather_request(ngx_http_mcp_gather_part_t *part);
 static ngx_int_t ngx_http_mcp_gather_body(ngx_http_mcp_gather_part_t *part,
     ngx_str_t *body);
@@ -183,13 +187,21 @@ ngx_http_mcp_gather_begin(ngx_http_mcp_call_t *call, ngx_uint_t kind,
     call->answerer = &ngx_http_mcp_call_gathering;
     call->data = gather;
 
+    if (call->passing && ngx_http_mcp_gather_kept(call, gather, n) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     for (i = 0; i < n; i++) {
         part = &gather->parts[i];
 
         part->call = call;
         part->upstream = &u[i];
 
-        if (ngx_mcp_pages_init(&part->pages, kind, pool) == NGX_OK
+        if (part->kept.len) {
+            part->state = NGX_HTTP_MCP_GATHER_LISTED;
+            gather->listed = 1;
+
+        } else if (ngx_mcp_pages_init(&part->pages, kind, pool) == NGX_OK
             && ngx_http_mcp_gather_request(part) == NGX_OK)
         {
             gather->running++;
@@ -202,7 +214,46 @@ ngx_http_mcp_gather_begin(ngx_http_mcp_call_t *call, ngx_uint_t kind,
         gather->n++;
     }
 
-    return gather->running ? NGX_AGAIN : NGX_ERROR;
+    if (!gather->listed) {
+        return gather->running ? NGX_AGAIN : NGX_ERROR;
+    }
+
+    if (gather->running == 0) {
+        return ngx_http_mcp_gather_answer(call, reply);
+    }
+
+    ngx_http_mcp_gather_wait(gather);
+
+    return NGX_AGAIN;
+}
+
+
+/* parts that upstreams marked as public need not be asked for */
+
+static ngx_int_t
+ngx_http_mcp_gather_kept(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_gather_t *gather, ngx_uint_t n)
+{
+    ngx_uint_t               i;
+    ngx_mcp_list_content_t  *parts;
+
+    parts = ngx_palloc(call->r->pool, n * sizeof(ngx_mcp_list_content_t));
+    if (parts == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_list_cache_parts(&call->ctx->conf->bridge,
+                                      &call->ctx->caller, gather->kind,
+                                      call->r->pool, parts)
+        == NGX_OK)
+    {
+        for (i = 0; i < n; i++) {
+            gather->parts[i].kept = parts[i].text;
+            gather->parts[i].pages.hint = parts[i].hint;
+        }
+    }
+
+    return NGX_OK;
 }
 
 
@@ -390,7 +441,9 @@ ngx_http_mcp_gather_result(ngx_http_mcp_gather_part_t *part, ngx_str_t *text)
     result = ngx_mcp_json_span(&part->ureq->x->scan, NGX_MCP_PATH_RESULT,
                                text->data);
 
-    switch (ngx_mcp_pages_add(&part->pages, &result, &part->why)) {
+    switch (ngx_mcp_pages_add(&part->pages, &result, &part->ureq->hint,
+                              &part->why))
+    {
 
     case NGX_OK:
         part->state = NGX_HTTP_MCP_GATHER_LISTED;
@@ -673,6 +726,18 @@ ngx_http_mcp_gather_answer(ngx_http_mcp_call_t *call,
 
     ngx_str_null(&call->ctx->upstream);
 
+    ngx_mcp_hint_init(&call->ctx->hint);
+
+    for (i = 0; i < gather->n; i++) {
+
+        if (gather->parts[i].state == NGX_HTTP_MCP_GATHER_LISTED) {
+            ngx_mcp_hint_join(&call->ctx->hint, &gather->parts[i].pages.hint);
+
+        } else {
+            call->ctx->hint.until = 0;
+        }
+    }
+
     if (ngx_http_mcp_gather_page(call, &merge, reply) != NGX_OK) {
         return NGX_ERROR;
     }
@@ -758,11 +823,23 @@ ngx_http_mcp_gather_merge(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge)
             continue;
         }
 
+        if (part->kept.len) {
+            parts[i].text = part->kept;
+            continue;
+        }
+
         if (ngx_mcp_pages_end(&part->pages, &content) != NGX_OK) {
             goto done;
         }
 
         parts[i].text = content.text;
+
+        if (call->passing) {
+            ngx_http_mcp_list_cache_keep(&call->ctx->conf->bridge,
+                                         &call->ctx->caller,
+                                         &part->upstream->name, gather->kind,
+                                         &content, call->forgotten);
+        }
     }
 
     rc = ngx_mcp_merge(merge, gather->kind, parts, gather->n, 0, call->r->pool,

@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_list_cache.h"
+#include "ngx_mcp_splice.h"
 
 
 /* how long the first filling is waited for, ms */
@@ -25,6 +26,7 @@ typedef struct {
 
 static ngx_int_t ngx_http_mcp_list_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
+static ngx_uint_t ngx_http_mcp_list_passing(ngx_http_mcp_call_t *call);
 static ngx_int_t ngx_http_mcp_list_get(ngx_http_mcp_call_t *call,
     ngx_uint_t partial, ngx_http_mcp_reply_t *reply);
 static ngx_mcp_page_t *ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
@@ -66,6 +68,13 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     ctx = call->ctx;
 
     kind = ngx_http_mcp_list_kind(call);
+
+    if (ngx_http_mcp_list_passing(call)) {
+        call->passing = 1;
+        call->forgotten = ngx_mcp_lists_forgotten(ctx->conf->zone);
+
+        return ngx_http_mcp_list_get(call, 0, reply);
+    }
 
     if (kind == NGX_ERROR
         || !ngx_http_mcp_list_cache_keeps(&ctx->conf->bridge, kind))
@@ -109,6 +118,86 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     rc = ngx_http_mcp_call_open(call, reply);
 
     return rc == NGX_AGAIN ? ngx_http_mcp_list_wait(call) : rc;
+}
+
+
+/* whoever it is: the upstream has marked what is kept as public */
+
+static ngx_uint_t
+ngx_http_mcp_list_passing(ngx_http_mcp_call_t *call)
+{
+    ngx_int_t         kind;
+    ngx_str_t         params, name, value;
+    static ngx_str_t  meta = ngx_string("_meta");
+    static ngx_str_t  cursor = ngx_string("cursor");
+
+    kind = ngx_http_mcp_list_kind(call);
+
+    if (kind == NGX_ERROR
+        || !(call->ctx->conf->bridge.lists_passing & NGX_MCP_LIST_BIT(kind)))
+    {
+        return 0;
+    }
+
+    /* other members may say what is to be listed */
+
+    params = ngx_mcp_message_member(call->message, NGX_MCP_PATH_PARAMS);
+
+    while (params.len && ngx_mcp_json_member(&params, &name, &value) == NGX_OK)
+    {
+        if (!ngx_mcp_json_is(&name, &meta) && !ngx_mcp_json_is(&name, &cursor))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+void
+ngx_http_mcp_list_passed(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *result)
+{
+    ngx_int_t                kind;
+    ngx_pool_t              *pool;
+    const char              *why;
+    ngx_mcp_pages_t          pages;
+    ngx_mcp_list_content_t   content;
+
+    kind = ngx_http_mcp_list_kind(call);
+
+    if (kind == NGX_ERROR) {
+        return;
+    }
+
+    call->ctx->hint = ureq->hint;
+
+    if (!ureq->hint.public || ureq->hint.until <= ngx_current_msec
+        || call->message->json.members[NGX_MCP_PATH_CURSOR].type
+           > NGX_MCP_JSON_NULL
+        || !call->passing)
+    {
+        return;
+    }
+
+    pool = ngx_create_pool(4096, call->r->connection->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    /* one in pages is not kept: each page has a time of its own */
+
+    if (ngx_mcp_pages_init(&pages, kind, pool) == NGX_OK
+        && ngx_mcp_pages_add(&pages, result, &ureq->hint, &why) == NGX_OK
+        && ngx_mcp_pages_end(&pages, &content) == NGX_OK)
+    {
+        ngx_http_mcp_list_cache_keep(&call->ctx->conf->bridge,
+                                     &call->ctx->caller, &ureq->upstream->name,
+                                     kind, &content, call->forgotten);
+    }
+
+    ngx_destroy_pool(pool);
 }
 
 
@@ -158,9 +247,12 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_uint_t partial,
         return NGX_ERROR;
     }
 
-    rc = ngx_http_mcp_list_cache_get(&mlcf->bridge, &call->ctx->caller,
-                                     ngx_http_mcp_list_kind(call), partial,
-                                     &list);
+    rc = call->passing
+         ? ngx_http_mcp_list_cache_passed(&mlcf->bridge, &call->ctx->caller,
+                                          ngx_http_mcp_list_kind(call), &list)
+         : ngx_http_mcp_list_cache_get(&mlcf->bridge, &call->ctx->caller,
+                                       ngx_http_mcp_list_kind(call), partial,
+                                       &list);
     if (rc != NGX_OK) {
         return rc == NGX_AGAIN ? NGX_AGAIN : NGX_DECLINED;
     }
@@ -170,11 +262,20 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_uint_t partial,
 
     page = ngx_http_mcp_list_page(call, list);
 
+    if (page == NULL && call->passing) {
+
+        /* it may be one of the upstream */
+
+        return NGX_DECLINED;
+    }
+
     if (page == NULL) {
         return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
                                         NGX_MCP_INVALID_PARAMS,
                                         NGX_HTTP_MCP_CURSOR);
     }
+
+    call->ctx->hint = list->list.hint;
 
     if (ngx_http_mcp_list_frame(call, list, page, reply) != NGX_OK) {
         return NGX_ERROR;

@@ -58,7 +58,10 @@ static ngx_str_t ngx_http_mcp_modern_client_stamp(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool);
 static ngx_str_t ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool, ngx_str_t *meta);
-static ngx_str_t *ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx,
+    ngx_pool_t *pool, ngx_str_t *hints);
+static ngx_msec_t ngx_http_mcp_modern_client_ttl(ngx_http_mcp_ctx_t *ctx);
+static ngx_uint_t ngx_http_mcp_modern_client_public(ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool, ngx_str_t *meta, ngx_str_t *object);
 static ngx_int_t ngx_http_mcp_modern_client_info_member(
@@ -267,7 +270,9 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ctx->caller.capabilities = envelope.capabilities;
 
     if ((m->method_code == NGX_MCP_METHOD_LISTEN
-         || ctx->conf->bridge.lists == NGX_HTTP_MCP_LIST_CACHE_ON)
+         || ctx->conf->bridge.lists == NGX_HTTP_MCP_LIST_CACHE_ON
+         || (ctx->conf->bridge.lists_passing
+             && ngx_http_mcp_modern_client_cacheable(m->method_code)))
         && ngx_http_mcp_declares(r, ctx, &envelope.capabilities) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -761,8 +766,7 @@ ngx_http_mcp_modern_client_stamp(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool)
 
 /*
  * The members that each result has, with a comma behind; meta: an upstream's
- * "_meta", raw, or empty.  Lists are not to be kept by clients: they may depend
- * on what the upstream knows of its caller.
+ * "_meta", raw, or empty.
  */
 
 static ngx_str_t
@@ -770,24 +774,24 @@ ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
     ngx_str_t *meta)
 {
     u_char     *p;
-    ngx_str_t   out, object, *hints;
+    ngx_str_t   out, object, hints;
 
     out.len = 0;
     out.data = NULL;
 
-    if (ngx_http_mcp_modern_client_meta(ctx, pool, meta, &object) != NGX_OK) {
+    if (ngx_http_mcp_modern_client_meta(ctx, pool, meta, &object) != NGX_OK
+        || ngx_http_mcp_modern_client_hints(ctx, pool, &hints) != NGX_OK)
+    {
         return out;
     }
 
-    hints = ngx_http_mcp_modern_client_hints(ctx);
-
-    out.data = ngx_pnalloc(pool, hints->len + sizeof(",\"_meta\":,")
+    out.data = ngx_pnalloc(pool, hints.len + sizeof(",\"_meta\":,")
                                  + object.len);
     if (out.data == NULL) {
         return out;
     }
 
-    p = ngx_cpymem(out.data, hints->data, hints->len);
+    p = ngx_cpymem(out.data, hints.data, hints.len);
     *p++ = ',';
 
     if (object.len) {
@@ -802,19 +806,78 @@ ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
-/* of them, those that are always the same */
+/* of them, those but "_meta": of lists, what their upstreams say of them */
 
-static ngx_str_t *
-ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx)
+static ngx_int_t
+ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
+    ngx_str_t *hints)
 {
-    static ngx_str_t  hints[] = {
-        ngx_string("\"resultType\":\"complete\""),
-        ngx_string("\"resultType\":\"complete\",\"ttlMs\":0,"
-                   "\"cacheScope\":\"private\"")
-    };
+    u_char      *p;
+    ngx_msec_t   ttl;
 
-    return &hints[ngx_http_mcp_modern_client_cacheable(
-                      ctx->message->method_code)];
+    ttl = ngx_http_mcp_modern_client_ttl(ctx);
+
+    if (ttl == 0) {
+
+        if (ngx_http_mcp_modern_client_cacheable(ctx->message->method_code)) {
+            ngx_str_set(hints, "\"resultType\":\"complete\",\"ttlMs\":0,"
+                               "\"cacheScope\":\"private\"");
+        } else {
+            ngx_str_set(hints, "\"resultType\":\"complete\"");
+        }
+
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(pool, sizeof("\"resultType\":\"complete\",\"ttlMs\":,"
+                                 "\"cacheScope\":\"private\"")
+                          + NGX_TIME_T_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    hints->data = p;
+    hints->len = ngx_sprintf(p, "\"resultType\":\"complete\",\"ttlMs\":%M,"
+                             "\"cacheScope\":\"%s\"", ttl,
+                             ngx_http_mcp_modern_client_public(ctx)
+                             ? "public" : "private")
+                 - p;
+
+    return NGX_OK;
+}
+
+
+/* ms that are left; of topics, which come and go, there is no list to keep */
+
+static ngx_msec_t
+ngx_http_mcp_modern_client_ttl(ngx_http_mcp_ctx_t *ctx)
+{
+    if (ctx->hint.until <= ngx_current_msec
+        || (ctx->message->method_code != NGX_MCP_METHOD_TOOLS_LIST
+            && ngx_http_mcp_list_filtered(ctx, ctx->message)))
+    {
+        return 0;
+    }
+
+    return (ngx_msec_t) (ctx->hint.until - ngx_current_msec);
+}
+
+
+/*
+ * Caches before nginx give it to all callers of the endpoint: only if these are
+ * not told apart here.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_modern_client_public(ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_http_mcp_loc_conf_t  *mlcf;
+
+    mlcf = ctx->conf;
+
+    return ctx->hint.public && mlcf->deny == NULL && mlcf->bind == NULL
+           && mlcf->bridge.lists_key == NULL
+           && (mlcf->tenant == NULL || mlcf->tenant->lengths == NULL);
 }
 
 
@@ -930,9 +993,14 @@ ngx_http_mcp_modern_client_pass(ngx_http_request_t *r,
     }
 
     stamp->id = ctx->message->id;
-    stamp->members = *ngx_http_mcp_modern_client_hints(ctx);
     stamp->names = ngx_http_mcp_modern_reserved;
     stamp->meta_names = ngx_http_mcp_modern_info;
+
+    if (ngx_http_mcp_modern_client_hints(ctx, r->pool, &stamp->members)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
 
     return ngx_http_mcp_modern_client_info_member(ctx, r->pool, &stamp->meta);
 }
@@ -1221,7 +1289,7 @@ ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made)
 {
     u_char     *p;
-    ngx_str_t   rest, name, value, capabilities, instructions, *hints;
+    ngx_str_t   rest, name, value, capabilities, instructions, hints;
 
     static ngx_str_t  keys[] = {
         ngx_string("capabilities"),
@@ -1254,13 +1322,15 @@ ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
     capabilities = ngx_http_mcp_modern_client_capabilities(r->pool,
                                                            &capabilities);
 
-    hints = ngx_http_mcp_modern_client_hints(ctx);
+    if (ngx_http_mcp_modern_client_hints(ctx, r->pool, &hints) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
     p = ngx_pnalloc(made->pool,
                     sizeof("{,\"supportedVersions\":[\"2026-07-28\"],"
                            "\"capabilities\":,\"instructions\":,"
                            "\"_meta\":{\"\":}}")
-                    + hints->len + capabilities.len + instructions.len
+                    + hints.len + capabilities.len + instructions.len
                     + ngx_http_mcp_modern_info[0].len + made->info.len);
 
     if (capabilities.data == NULL || p == NULL) {
@@ -1271,7 +1341,7 @@ ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
 
     p = ngx_sprintf(p, "{%V,\"supportedVersions\":[\"%V\"],"
                        "\"capabilities\":%V",
-                    hints, ngx_mcp_revision_name(NGX_MCP_2026_07_28),
+                    &hints, ngx_mcp_revision_name(NGX_MCP_2026_07_28),
                     &capabilities);
 
     if (instructions.len) {

@@ -39,8 +39,8 @@ static void ngx_http_mcp_conf_publishers(ngx_conf_t *cf,
 static void ngx_http_mcp_merge_prefixes(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_int_t ngx_http_mcp_conf_own(ngx_conf_t *cf, ngx_array_t **array);
-static ngx_int_t ngx_http_mcp_conf_inherit(ngx_conf_t *cf,
-    ngx_http_mcp_loc_conf_t *mlcf, ngx_http_mcp_upstream_t *u);
+static void ngx_http_mcp_conf_inherit(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_http_mcp_upstream_t *u);
 static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
 static void ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_http_conf_addr_t *ngx_http_mcp_conf_server_addr(
@@ -376,7 +376,9 @@ ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
 
     ngx_conf_merge_uint_value(conf->lists, prev->lists,
                               NGX_HTTP_MCP_LIST_CACHE_AUTO);
-    ngx_conf_init_msec_value(conf->lists_ttl, 300000);
+    ngx_conf_init_msec_value(conf->lists_ttl,
+                             conf->lists == NGX_HTTP_MCP_LIST_CACHE_ON
+                             ? 300000 : NGX_MAX_INT32_VALUE);
     ngx_conf_init_uint_value(conf->lists_max, 64);
     ngx_conf_init_uint_value(conf->lists_kinds, NGX_MCP_LIST_ALL);
     ngx_conf_init_value(conf->lists_warm, 0);
@@ -498,9 +500,7 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     feed = bridge->feeds ? bridge->feeds->elts : NULL;
 
     for (i = 0; bridge->feeds && i < bridge->feeds->nelts; i++) {
-        if (ngx_http_mcp_conf_inherit(cf, mlcf, &feed[i].upstream) != NGX_OK) {
-            return NGX_CONF_ERROR;
-        }
+        ngx_http_mcp_conf_inherit(mlcf, &feed[i].upstream);
     }
 
     return ngx_http_mcp_merge_upstreams(cf, mlcf);
@@ -522,15 +522,19 @@ ngx_http_mcp_merge_upstreams(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     u = mlcf->upstreams->elts;
 
     for (i = 0; i < mlcf->upstreams->nelts; i++) {
-        if (ngx_http_mcp_conf_inherit(cf, mlcf, &u[i]) != NGX_OK) {
-            return NGX_CONF_ERROR;
-        }
+        ngx_http_mcp_conf_inherit(mlcf, &u[i]);
 
         u[i].epoch = mmcf->epoch;
         u[i].timeout = mlcf->upstream_timeout ? mlcf->upstream_timeout : 60000;
         u[i].silence = mlcf->upstream_timeout ? mlcf->upstream_timeout
                                               : mlcf->upstream_total;
         u[i].total = mlcf->upstream_total;
+
+        u[i].worker = ngx_pcalloc(cf->pool,
+                                  sizeof(ngx_http_mcp_upstream_worker_t));
+        if (u[i].worker == NULL) {
+            return NGX_CONF_ERROR;
+        }
     }
 
     mlcf->bridge.router.upstreams = u;
@@ -594,8 +598,8 @@ ngx_http_mcp_conf_own(ngx_conf_t *cf, ngx_array_t **array)
 }
 
 
-static ngx_int_t
-ngx_http_mcp_conf_inherit(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf,
+static void
+ngx_http_mcp_conf_inherit(ngx_http_mcp_loc_conf_t *mlcf,
     ngx_http_mcp_upstream_t *u)
 {
     u->hash = ngx_max(ngx_crc32_short(u->name.data, u->name.len), 1);
@@ -603,10 +607,6 @@ ngx_http_mcp_conf_inherit(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf,
     u->endpoint = mlcf->name;
     u->conf_ctx = mlcf->conf_ctx;
     u->limit = mlcf->message_limit;
-
-    u->worker = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_upstream_worker_t));
-
-    return u->worker ? NGX_OK : NGX_ERROR;
 }
 
 

@@ -29,6 +29,8 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    bridge->lists_here = 1;
+
     value = cf->args->elts;
 
     if (ngx_strcmp(value[1].data, "off") == 0) {
@@ -162,7 +164,7 @@ char *
 ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
     ngx_md5_t                 md5;
-    ngx_uint_t                i;
+    ngx_uint_t                i, level, modern;
     ngx_mcp_source_t         *source;
     ngx_http_mcp_bridge_t    *bridge;
     ngx_http_mcp_upstream_t  *u;
@@ -180,9 +182,37 @@ ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 
     bridge->sources.elts = source;
     bridge->sources.n = bridge->router.n;
-    bridge->sources.kinds = bridge->lists_kinds;
+    bridge->sources.kinds = (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON)
+                            ? bridge->lists_kinds : 0;
+
+    modern = 0;
+
+    for (i = 0; i < bridge->router.n; i++) {
+        modern |= (u[i].protocol == NGX_HTTP_MCP_AUTO
+                   || u[i].protocol == NGX_HTTP_MCP_MODERN);
+    }
+
+    /* others mark no list as public */
+
+    bridge->lists_passing = (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_AUTO
+                             && modern)
+                            ? bridge->lists_kinds : 0;
+
+    if (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_AUTO && bridge->lists_here
+        && bridge->router.n && !modern)
+    {
+        level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
+
+        ngx_log_error(level, cf->log, 0,
+                      "\"mcp_list_cache auto\" caches nothing for "
+                      "\"mcp_endpoint\" in %s:%ui: only upstreams of "
+                      "2026-07-28 mark lists as public, and none of this "
+                      "endpoint may be one; write \"mcp_list_cache on\", or "
+                      "remove the line", mlcf->file, mlcf->line);
+    }
 
     ngx_md5_init(&md5);
+    ngx_md5_update(&md5, &bridge->lists, sizeof(ngx_uint_t));
     ngx_md5_update(&md5, &bridge->lists_kinds, sizeof(ngx_uint_t));
 
     for (i = 0; i < bridge->router.n; i++) {

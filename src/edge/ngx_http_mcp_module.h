@@ -247,6 +247,8 @@ typedef struct {
     ngx_http_mcp_outcome_e      first_outcome;
     ngx_http_mcp_feed_wait_t   *feeds;         /* that its answer waits for */
     ngx_str_t                   result;        /* its answer */
+    ngx_mcp_hint_t              hint;          /* of a list: how its client may
+                                                  keep it */
     ngx_str_t                   listen;        /* acknowledgement with which a
                                                   stream that listens begins */
     ngx_str_t                   upstream_error;  /* with an upstream's answer to

@@ -96,6 +96,8 @@ ngx_mcp_pages_init(ngx_mcp_pages_t *pages, ngx_uint_t kind, ngx_pool_t *pool)
     pages->kind = kind;
     pages->pool = pool;
 
+    ngx_mcp_hint_init(&pages->hint);
+
     if (ngx_array_init(&pages->entries, pool, 64, sizeof(ngx_mcp_entry_t))
         != NGX_OK)
     {
@@ -107,7 +109,8 @@ ngx_mcp_pages_init(ngx_mcp_pages_t *pages, ngx_uint_t kind, ngx_pool_t *pool)
 
 
 ngx_int_t
-ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result, const char **why)
+ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result,
+    ngx_mcp_hint_t *hint, const char **why)
 {
     u_char      *p;
     ngx_int_t    rc;
@@ -148,6 +151,8 @@ ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result, const char **why)
         *why = "the result has no list";
         return NGX_ERROR;
     }
+
+    ngx_mcp_hint_join(&pages->hint, hint);
 
     pages->size += list.len;
 
@@ -314,6 +319,7 @@ ngx_mcp_pages_end(ngx_mcp_pages_t *pages, ngx_mcp_list_content_t *out)
 
     out->text.data = p;
     out->entries = n;
+    out->hint = pages->hint;
 
     *p++ = '[';
 

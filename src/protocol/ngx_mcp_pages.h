@@ -74,9 +74,30 @@ ngx_mcp_list_change_t *ngx_mcp_list_change(ngx_uint_t method);
 #define NGX_MCP_DIGEST_LEN    20
 
 
+/* what a server says of how its result may be kept (ttlMs, cacheScope) */
+
+typedef struct {
+    uint64_t                until;        /* ngx_current_msec; 0: not at all, or
+                                             it is unsaid */
+    ngx_uint_t              public;       /* for all callers, else for the one
+                                             that asked */
+} ngx_mcp_hint_t;
+
+/* for nobody yet; the first that is joined decides */
+#define ngx_mcp_hint_init(hint)                                               \
+    (hint)->until = (uint64_t) -1;                                            \
+    (hint)->public = 1
+
+/* two results make one, which may be kept as both may */
+#define ngx_mcp_hint_join(hint, other)                                        \
+    (hint)->until = ngx_min((hint)->until, (other)->until);                   \
+    (hint)->public &= (other)->public
+
+
 typedef struct {
     ngx_str_t               text;         /* an array */
     ngx_uint_t              entries;
+    ngx_mcp_hint_t          hint;
 
     /* equal: two lists have the same entries, in any order */
     u_char                  digest[NGX_MCP_DIGEST_LEN];
@@ -92,6 +113,7 @@ typedef struct {
     ngx_array_t             entries;      /* private */
     ngx_array_t             cursors;      /* ngx_str_t, raw */
     size_t                  size;
+    ngx_mcp_hint_t          hint;         /* of those that were added */
     ngx_str_t               cursor;       /* raw token of the next page */
 } ngx_mcp_pages_t;
 
@@ -105,12 +127,13 @@ ngx_int_t ngx_mcp_pages_init(ngx_mcp_pages_t *pages, ngx_uint_t kind,
     ngx_pool_t *pool);
 
 /*
- * Adds a page: a raw result that the scan has accepted.  NGX_OK: it was the
- * last; NGX_AGAIN: the one of pages->cursor comes next; NGX_DECLINED: the list
- * is too large; NGX_ERROR: *why says what is wrong.
+ * Adds a page: a raw result that the scan has accepted, and what is said of
+ * keeping it.  NGX_OK: it was the last; NGX_AGAIN: the one of pages->cursor
+ * comes next; NGX_DECLINED: the list is too large; NGX_ERROR: *why says what is
+ * wrong.
  */
 ngx_int_t ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result,
-    const char **why);
+    ngx_mcp_hint_t *hint, const char **why);
 
 /* NGX_OK or NGX_ERROR (no memory) */
 ngx_int_t ngx_mcp_pages_end(ngx_mcp_pages_t *pages,

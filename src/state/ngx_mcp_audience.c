@@ -10,6 +10,8 @@ static ngx_int_t ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_mcp_sources_t *sources);
 static void ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *aud, uint64_t layout);
+static void ngx_mcp_audience_older_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *aud);
 static ngx_mcp_part_sh_t *ngx_mcp_audience_add_part_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_mcp_source_t *source);
 static void ngx_mcp_audience_forget_locked(ngx_mcp_zone_t *zone,
@@ -127,6 +129,8 @@ ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     if (aud->layout == sources->layout) {
 
         if (aud->epoch < zone->epoch) {
+            ngx_mcp_audience_older_locked(zone, aud);
+
             ngx_mcp_touch(zone, &aud->epoch);
             aud->epoch = zone->epoch;
         }
@@ -144,6 +148,7 @@ ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     aud->epoch = zone->epoch;
 
     ngx_mcp_audience_layout_locked(zone, aud, 0);
+    ngx_mcp_audience_older_locked(zone, aud);
 
     for (n = aud->parts.head; n; n = next) {
         p = ngx_mcp_block(zone, n);
@@ -225,6 +230,50 @@ ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
     for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
         aud->versions[i] = ++zone->sh->stamp;
     }
+}
+
+
+/* lists that passed came from what an older configuration names */
+
+static void
+ngx_mcp_audience_older_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *aud)
+{
+    uint32_t            n;
+    ngx_mcp_part_sh_t  *p;
+
+    for (n = aud->parts.head; n; n = p->rec.links.next) {
+        p = ngx_mcp_block(zone, n);
+
+        ngx_mcp_audience_passed_locked(zone, aud, p, NGX_MCP_LIST_ALL);
+        ngx_mcp_step_locked(zone);
+    }
+}
+
+
+void
+ngx_mcp_audience_passed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p, ngx_uint_t kinds)
+{
+    ngx_uint_t                i, passed;
+    ngx_mcp_list_state_sh_t  *k;
+
+    passed = 0;
+
+    ngx_mcp_touch(zone, &aud->versions);
+
+    for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
+        k = &p->lists[i];
+
+        if (k->content && !(k->flags & NGX_MCP_LIST_WANTED)
+            && kinds & NGX_MCP_LIST_BIT(i))
+        {
+            aud->versions[i] = ++zone->sh->stamp;
+            passed |= NGX_MCP_LIST_BIT(i);
+        }
+    }
+
+    ngx_mcp_audience_forget_locked(zone, p, passed);
 }
 
 
@@ -677,7 +726,8 @@ ngx_mcp_audience_retire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 
 void
-ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_uint_t older)
 {
     ngx_mcp_audience_sh_t  *a;
 
@@ -685,7 +735,7 @@ ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 
     a = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
 
-    if (a) {
+    if (a && (!older || a->epoch < zone->epoch)) {
         ngx_mcp_audience_drop_locked(zone, a);
     }
 

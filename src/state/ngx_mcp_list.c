@@ -6,8 +6,12 @@
     ((ngx_mcp_content_sh_t *) ngx_mcp_block(zone, (k)->content))
 
 
+static void ngx_mcp_list_add(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list,
+    ngx_mcp_list_state_sh_t *k, ngx_uint_t source);
 static void ngx_mcp_list_wanted_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a, ngx_mcp_list_state_sh_t *k);
+static void ngx_mcp_list_init(ngx_mcp_list_t *list, ngx_mcp_ref_t audience,
+    ngx_uint_t kind);
 static ngx_uint_t ngx_mcp_list_signal_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_part_sh_t *p, ngx_uint_t kinds, ngx_uint_t others);
 static ngx_uint_t ngx_mcp_list_differs(ngx_mcp_zone_t *zone,
@@ -16,8 +20,13 @@ static ngx_mcp_audience_sh_t *ngx_mcp_list_part_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t part, ngx_mcp_part_sh_t **p);
 static void ngx_mcp_list_changed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_part_sh_t *p, ngx_uint_t kind);
+static ngx_int_t ngx_mcp_list_store(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
+    ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
+    ngx_msec_t ttl, uint64_t *forgotten);
 static void ngx_mcp_list_fetched(ngx_mcp_list_state_sh_t *k, uint32_t signals,
     ngx_msec_t ttl);
+static void ngx_mcp_list_hint(ngx_mcp_list_state_sh_t *k,
+    ngx_mcp_hint_t *hint);
 static ngx_int_t ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t audience, ngx_mcp_stage_t *stage);
 
@@ -31,17 +40,10 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_int_t                 rc;
     ngx_uint_t                i, cold, through;
     ngx_mcp_part_sh_t        *p;
-    ngx_mcp_list_part_t      *part;
-    ngx_mcp_content_sh_t     *c;
     ngx_mcp_audience_sh_t    *a;
     ngx_mcp_list_state_sh_t  *k;
 
-    list->audience = audience;
-    list->kind = kind;
-    list->len = 0;
-    list->nparts = 0;
-    list->missing = 0;
-    list->left_out = 0;
+    ngx_mcp_list_init(list, audience, kind);
 
     cold = 0;
     through = 0;
@@ -72,17 +74,13 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         }
 
         if (k->content) {
-            c = ngx_mcp_list_content(zone, k);
+            ngx_mcp_list_add(zone, list, k, i);
+            continue;
+        }
 
-            part = &list->parts[list->nparts++];
+        list->hint.until = 0;
 
-            part->content = ngx_mcp_ref(zone, c);
-            part->len = c->rec.len;
-            part->source = i;
-
-            list->len += part->len;
-
-        } else if (k->flags & NGX_MCP_LIST_PASS_THROUGH) {
+        if (k->flags & NGX_MCP_LIST_PASS_THROUGH) {
             through = 1;
 
         } else if (!(k->flags & NGX_MCP_LIST_ABSENT)) {
@@ -129,6 +127,91 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_zone_unlock(zone);
 
     return rc;
+}
+
+
+static void
+ngx_mcp_list_init(ngx_mcp_list_t *list, ngx_mcp_ref_t audience,
+    ngx_uint_t kind)
+{
+    list->audience = audience;
+    list->kind = kind;
+    list->len = 0;
+    list->nparts = 0;
+    list->missing = 0;
+    list->left_out = 0;
+
+    ngx_mcp_hint_init(&list->hint);
+}
+
+
+static void
+ngx_mcp_list_add(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list,
+    ngx_mcp_list_state_sh_t *k, ngx_uint_t source)
+{
+    ngx_mcp_list_part_t   *part;
+    ngx_mcp_content_sh_t  *c;
+
+    c = ngx_mcp_list_content(zone, k);
+    part = &list->parts[list->nparts++];
+
+    part->content = ngx_mcp_ref(zone, c);
+    part->len = c->rec.len;
+    part->source = source;
+    part->hint.until = k->until;
+    part->hint.public = (k->flags & NGX_MCP_LIST_PUBLIC) != 0;
+
+    list->len += part->len;
+
+    ngx_mcp_hint_join(&list->hint, &part->hint);
+}
+
+
+ngx_int_t
+ngx_mcp_list_fresh(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_mcp_sources_t *sources, ngx_uint_t kind, ngx_mcp_list_t *list)
+{
+    uint32_t                  n;
+    ngx_uint_t                i;
+    ngx_mcp_part_sh_t        *p;
+    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_list_state_sh_t  *k;
+
+    ngx_mcp_list_init(list, audience, kind);
+
+    ngx_mcp_zone_lock(zone);
+
+    a = ngx_mcp_record(zone, audience, NGX_MCP_AUDIENCE);
+
+    if (a && a->layout == sources->layout && a->epoch == zone->epoch) {
+
+        ngx_mcp_touch(zone, &a->asked);
+        a->asked = ngx_current_msec;
+
+        list->version = a->versions[kind];
+
+        for (n = a->parts.head, i = 0; n; n = p->rec.links.next, i++) {
+            p = ngx_mcp_block(zone, n);
+            k = &p->lists[kind];
+
+            if (k->content && k->flags & NGX_MCP_LIST_PUBLIC
+                && k->until > ngx_current_msec)
+            {
+                ngx_mcp_list_add(zone, list, k, i);
+
+            } else {
+                list->missing++;
+            }
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    if (list->nparts == 0) {
+        return NGX_DECLINED;
+    }
+
+    return list->missing ? NGX_AGAIN : NGX_OK;
 }
 
 
@@ -272,6 +355,7 @@ ngx_mcp_list_signal_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
         ngx_mcp_touch(zone, k);
         k->signals++;
         k->failures = 0;
+        k->until = 0;
         rings = 1;
 
         if (pair & NGX_MCP_LIST_BIT(i) && pair & kinds & others) {
@@ -387,6 +471,46 @@ ngx_int_t
 ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
     ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl)
 {
+    ngx_int_t  rc;
+
+    rc = ngx_mcp_list_store(zone, part, kind, content, signals, ttl, NULL);
+
+    if (rc == NGX_DECLINED) {
+        ngx_mcp_list_pass_through(zone, part, kind, 0, signals, ttl);
+    }
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_list_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_str_t *upstream, ngx_uint_t kind, ngx_mcp_list_content_t *content,
+    uint64_t forgotten)
+{
+    ngx_int_t      rc;
+    ngx_mcp_ref_t  part;
+
+    if (ngx_mcp_audience_part(zone, audience, upstream, &part) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_mcp_list_store(zone, part, kind, content, 0, 0, &forgotten);
+
+    return (rc == NGX_OK || rc == NGX_DONE) ? NGX_OK : NGX_DECLINED;
+}
+
+
+/*
+ * As ngx_mcp_list_put(), but after NGX_DECLINED it is as before.  forgotten:
+ * NULL, or the list passed, and clients are not told that it differs.
+ */
+
+static ngx_int_t
+ngx_mcp_list_store(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
+    ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl,
+    uint64_t *forgotten)
+{
     uint32_t                  old;
     ngx_int_t                 rc;
     ngx_mcp_stage_t           stage;
@@ -414,17 +538,18 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
         a = ngx_mcp_list_part_locked(zone, part, &p);
     }
 
+    if (forgotten
+        && (zone->root->lists_forgotten != *forgotten
+            || (a && a->epoch != zone->epoch)))
+    {
+        rc = NGX_DECLINED;
+    }
+
     if (rc != NGX_OK || a == NULL) {
         ngx_mcp_stage_drop_locked(zone, &stage);
         ngx_mcp_zone_unlock(zone);
 
-        if (a == NULL) {
-            return NGX_ERROR;
-        }
-
-        ngx_mcp_list_pass_through(zone, part, kind, 0, signals, ttl);
-
-        return NGX_DECLINED;
+        return a ? NGX_DECLINED : NGX_ERROR;
     }
 
     ngx_mcp_touch(zone, &a->versions);
@@ -435,7 +560,9 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
 
     rc = ngx_mcp_list_differs(zone, k, content) ? NGX_OK : NGX_DONE;
 
-    if (rc == NGX_OK || k->flags & NGX_MCP_LIST_TELL) {
+    if (forgotten == NULL
+        && (rc == NGX_OK || k->flags & NGX_MCP_LIST_TELL))
+    {
         ngx_mcp_list_changed_locked(zone, p, kind);
         rc = NGX_OK;
     }
@@ -461,7 +588,11 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
     k->flags &= NGX_MCP_LIST_WANTED;
 
     ngx_mcp_list_fetched(k, signals, ttl);
-    ngx_mcp_list_ring_locked(zone, p->rec.owner.block);
+    ngx_mcp_list_hint(k, &content->hint);
+
+    if (forgotten == NULL) {
+        ngx_mcp_list_ring_locked(zone, p->rec.owner.block);
+    }
 
     ngx_mcp_zone_unlock(zone);
 
@@ -506,6 +637,7 @@ ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
         }
 
         ngx_mcp_list_fetched(k, signals, ttl);
+        ngx_mcp_list_hint(k, &content->hint);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -552,6 +684,69 @@ ngx_mcp_list_fetched(ngx_mcp_list_state_sh_t *k, uint32_t signals,
     k->due = ngx_current_msec + ttl;
     k->failures = 0;
     k->flags &= ~NGX_MCP_LIST_TELL;
+}
+
+
+static void
+ngx_mcp_list_hint(ngx_mcp_list_state_sh_t *k, ngx_mcp_hint_t *hint)
+{
+    k->until = hint->until;
+    k->flags &= ~NGX_MCP_LIST_PUBLIC;
+
+    if (hint->public) {
+        k->flags |= NGX_MCP_LIST_PUBLIC;
+    }
+}
+
+
+void
+ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_str_t *upstream, ngx_uint_t kinds)
+{
+    uint32_t                n;
+    uint64_t                number;
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_part_sh_t      *p;
+    ngx_mcp_audience_sh_t  *a;
+
+    number = 0;
+
+    /* first: what is on its way is not kept either */
+
+    ngx_mcp_zone_lock(zone);
+
+    ngx_mcp_touch(zone, &zone->root->lists_forgotten);
+    zone->root->lists_forgotten++;
+
+    ngx_mcp_zone_unlock(zone);
+
+    while (ngx_mcp_audience_next(zone, endpoint, tenant, &number, NULL, NULL,
+                                 &ref)
+           == NGX_OK)
+    {
+        ngx_mcp_zone_lock(zone);
+
+        a = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
+
+        for (n = a ? a->parts.head : 0; n; n = p->rec.links.next) {
+            p = ngx_mcp_block(zone, n);
+
+            if (upstream == NULL
+                || ngx_mcp_text_equal(zone, p, 0, p->rec.len, upstream))
+            {
+                ngx_mcp_audience_passed_locked(zone, a, p, kinds);
+            }
+        }
+
+        ngx_mcp_zone_unlock(zone);
+    }
+}
+
+
+uint64_t
+ngx_mcp_lists_forgotten(ngx_mcp_zone_t *zone)
+{
+    return zone->root->lists_forgotten;
 }
 
 
@@ -783,6 +978,15 @@ ngx_mcp_list_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         k = &p->lists[kind];
 
         info->members = a->members;
+
+        if (!(k->flags & NGX_MCP_LIST_WANTED)
+            && k->flags & NGX_MCP_LIST_PUBLIC && k->until <= ngx_current_msec)
+        {
+            /* it passed long ago */
+
+            continue;
+        }
+
         info->failing += (k->failures != 0);
         info->left_out += (k->content == 0
                            && k->flags & NGX_MCP_LIST_LEFT_OUT);

@@ -9,6 +9,10 @@
  * A part is refreshed when the list is wanted for the first time, when a signal
  * came that no refresh has started after, and when its time is over.  All
  * workers learn by handlers->lists of what changed.
+ *
+ * Or it is a list that passed on its way to a client and may be given to others
+ * (mcp_list_cache auto): nobody fetches it then, a change drops it, and so does
+ * a newer configuration.
  */
 
 #ifndef _NGX_MCP_LIST_H_INCLUDED_
@@ -44,7 +48,8 @@ typedef struct {
 typedef struct {
     ngx_mcp_source_t       *elts;         /* in configured order */
     ngx_uint_t              n;
-    ngx_uint_t              kinds;        /* that are kept */
+    ngx_uint_t              kinds;        /* that are fetched; others are kept
+                                             as they pass */
     uint64_t                layout;       /* a digest of these; not 0 */
 } ngx_mcp_sources_t;
 
@@ -108,7 +113,9 @@ ngx_uint_t ngx_mcp_audience_of(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_audience_retire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_msec_t keep);
 
-void ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
+/* older: only one of an older configuration */
+void ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_uint_t older);
 
 
 /* names the content of a list; a new one has another name */
@@ -117,6 +124,7 @@ typedef struct {
     ngx_mcp_ref_t           content;
     size_t                  len;
     ngx_uint_t              source;       /* its place in these */
+    ngx_mcp_hint_t          hint;
 } ngx_mcp_list_part_t;
 
 typedef struct {
@@ -128,6 +136,7 @@ typedef struct {
     ngx_uint_t              missing;      /* never fetched */
     uint32_t                left_out;     /* of these, left out for the first
                                              time; bits by source */
+    ngx_mcp_hint_t          hint;         /* of all parts */
     ngx_mcp_list_part_t     parts[NGX_MCP_SOURCES_MAX];
 } ngx_mcp_list_t;
 
@@ -143,6 +152,13 @@ typedef struct {
 ngx_int_t ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_sources_t *sources, ngx_uint_t kind, ngx_uint_t partial,
     ngx_mcp_list_t *list);
+
+/*
+ * Likewise one of parts that passed (ngx_mcp_list_keep()) and whose time is not
+ * over.  NGX_OK; NGX_AGAIN: only some of them are there; NGX_DECLINED: none is.
+ */
+ngx_int_t ngx_mcp_list_fresh(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_mcp_sources_t *sources, ngx_uint_t kind, ngx_mcp_list_t *list);
 
 /*
  * Copies its list->len bytes, part behind part; NGX_DECLINED: it was replaced,
@@ -201,6 +217,25 @@ ngx_int_t ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
 ngx_int_t ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
     ngx_msec_t ttl);
+
+/*
+ * Keeps a list that passed, by its hint.  forgotten: as it was when the
+ * upstream was asked: what may have changed since is not kept.  NGX_OK;
+ * NGX_DECLINED: it is not kept.
+ */
+ngx_int_t ngx_mcp_list_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
+    ngx_str_t *upstream, ngx_uint_t kind, ngx_mcp_list_content_t *content,
+    uint64_t forgotten);
+
+/*
+ * Lists of these kinds changed: those that passed are dropped, of an endpoint,
+ * tenant (NULL: all) and upstream (NULL: all).
+ */
+void ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *tenant, ngx_str_t *upstream, ngx_uint_t kinds);
+
+/* how often that was called; without the lock */
+uint64_t ngx_mcp_lists_forgotten(ngx_mcp_zone_t *zone);
 
 /*
  * There is none that could be kept, or (absent) the upstream has no such list;

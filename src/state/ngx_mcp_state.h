@@ -275,6 +275,11 @@ ngx_int_t ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone,
 
 void ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a);
+
+/* drops lists of these kinds that passed: others are fetched again */
+void ngx_mcp_audience_passed_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p, ngx_uint_t kinds);
+
 ngx_int_t ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t but);
 

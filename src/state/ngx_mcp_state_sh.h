@@ -25,7 +25,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 22
+#define NGX_MCP_STATE_VERSION 23
 
 /*
  * Lists of idle sessions: the timeouts of list n < 24 have n significant bits,
@@ -504,11 +504,13 @@ typedef struct {
 #define NGX_MCP_LIST_LEFT_OUT      0x08   /* others were served without it */
 #define NGX_MCP_LIST_TELL          0x10   /* after the next fetch, whatever
                                              comes of it */
+#define NGX_MCP_LIST_PUBLIC        0x20   /* the content, for all callers */
 
 /* a list of an upstream */
 
 typedef struct {
     uint64_t                due;          /* ngx_current_msec */
+    uint64_t                until;        /* likewise: of the content's hint */
     uint32_t                content;
     uint32_t                signals;      /* that came */
     uint32_t                seen;         /* before the last refresh began */
@@ -536,7 +538,7 @@ typedef struct {
     uint32_t                 tenant_len;
     uint32_t                 members;
     uint32_t                 dirty;       /* kinds that changed */
-    uint32_t                 kinds;       /* that are kept */
+    uint32_t                 kinds;       /* that are fetched */
     uint32_t                 spare;
     ngx_mcp_list_sh_t        parts;       /* in configured order */
 } ngx_mcp_audience_sh_t;
@@ -687,6 +689,8 @@ struct ngx_mcp_root_sh_s {
     uint64_t                numbers;          /* of groups */
     uint64_t                profile_changes;  /* grows with every change of
                                                  profiles */
+    uint64_t                lists_forgotten;  /* calls of ngx_mcp_list_forget()
+                                                 */
     uint32_t                oldest;           /* of idempotency */
     uint32_t                next;             /* place of the next overlap */
     uint32_t                metrics;

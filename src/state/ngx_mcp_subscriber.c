@@ -126,9 +126,10 @@ ngx_uint_t
 ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_target_sh_t *target)
 {
-    uint64_t             kinds;
-    ngx_uint_t           i;
-    ngx_mcp_group_sh_t  *g;
+    uint64_t                kinds;
+    ngx_uint_t              i;
+    ngx_mcp_group_sh_t     *g;
+    ngx_mcp_audience_sh_t  *a;
 
     if (target->identity && target->identity != sb->identity) {
         return 1;
@@ -157,7 +158,9 @@ ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
     if (target->flags & NGX_MCP_EVENT_UNLISTED && !sb->own_lists) {
         g = ngx_mcp_subscriber_group(zone, sb);
 
-        if (ngx_mcp_audience_find_locked(zone, g, sb->audience)) {
+        a = ngx_mcp_audience_find_locked(zone, g, sb->audience);
+
+        if (a && a->kinds) {
             return 1;
         }
     }

@@ -82,6 +82,8 @@ static ngx_str_t ngx_http_mcp_modern_header(ngx_pool_t *pool,
 static ngx_uint_t ngx_http_mcp_modern_plain(ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_modern_message(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static void ngx_http_mcp_modern_hint(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_modern_own_id(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_modern_members(
@@ -782,7 +784,6 @@ static ngx_int_t
 ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
-    ngx_int_t                   ttl;
     ngx_str_t                   raw;
     ngx_uint_t                  method;
     ngx_mcp_json_t             *json;
@@ -822,12 +823,7 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
         }
     }
 
-    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_TTL, text->data);
-
-    if (raw.len) {
-        ttl = ngx_atoi(raw.data, raw.len);
-        ureq->ttl = ttl > 0 ? (ngx_msec_t) ttl : 0;
-    }
+    ngx_http_mcp_modern_hint(ureq, text);
 
     method = own->method;
 
@@ -843,6 +839,39 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     return NGX_OK;
+}
+
+
+/* a member that is there twice says nothing */
+
+static void
+ngx_http_mcp_modern_hint(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    ngx_int_t         ttl;
+    ngx_str_t         raw;
+    ngx_mcp_json_t   *json;
+    static ngx_str_t  public = ngx_string("public");
+
+    json = &ureq->x->scan;
+
+    ureq->hint.until = 0;
+    ureq->hint.public = 0;
+
+    if (json->members[NGX_MCP_PATH_RESULT_TTL].count == 1) {
+        raw = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_TTL, text->data);
+        ttl = ngx_atoi(raw.data, raw.len);
+
+        if (ttl > 0) {
+            ureq->hint.until = ngx_current_msec
+                               + ngx_min(ttl, NGX_MAX_INT32_VALUE);
+        }
+    }
+
+    if (json->members[NGX_MCP_PATH_RESULT_SCOPE].count == 1) {
+        raw = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_SCOPE, text->data);
+        ureq->hint.public = ngx_mcp_json_is(&raw, &public);
+    }
 }
 
 

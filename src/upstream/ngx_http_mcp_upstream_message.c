@@ -130,9 +130,11 @@ ngx_uint_t
 ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_str_t *text)
 {
-    ngx_uint_t              method;
-    ngx_mcp_list_change_t  *change;
+    ngx_uint_t                method;
+    ngx_mcp_list_change_t    *change;
+    ngx_http_mcp_upstream_t  *u;
 
+    u = ureq->upstream;
     method = ngx_http_mcp_upstream_message_method(ureq, text);
     change = ngx_mcp_list_change(method);
 
@@ -140,11 +142,16 @@ ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
 
         /* it is said on the shared session as well, if there is one */
 
-        return ngx_mcp_list_signal_session(ureq->upstream->zone,
-                                           caller->session,
-                                           &ureq->upstream->name,
-                                           change->kinds,
-                                           !ureq->upstream->listen);
+        if (ngx_mcp_list_signal_session(u->zone, caller->session, &u->name,
+                                        change->kinds, !u->listen))
+        {
+            return 1;
+        }
+
+        ngx_mcp_list_forget(u->zone, &u->endpoint, &caller->tenant, &u->name,
+                            change->kinds);
+
+        return 0;
     }
 
     if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {

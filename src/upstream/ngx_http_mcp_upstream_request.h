@@ -134,8 +134,8 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_http_mcp_exchange_t          *x;
     ngx_uint_t                        sessionless;  /* the upstream keeps no
                                                      sessions */
-    ngx_msec_t                        ttl;        /* the result may be kept for
-                                                     so long; 0: unsaid */
+    ngx_mcp_hint_t                    hint;       /* what is said of keeping the
+                                                     result */
     ngx_uint_t                        status;     /* it could not be found out
                                                      what it is: HTTP status */
     ngx_str_t                         why;        /* and sentence for clients;

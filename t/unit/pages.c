@@ -8,7 +8,11 @@ add(ngx_mcp_pages_t *pages, const char *text, const char **why)
 {
     ngx_int_t       rc;
     ngx_str_t       str;
+    ngx_mcp_hint_t  hint;
     ngx_mcp_json_t  json;
+
+    hint.until = strstr(text, "\"c\"") ? 5 : 7;
+    hint.public = strstr(text, "private") == NULL;
 
     str.len = strlen(text);
     str.data = core_copy(text, str.len);
@@ -19,7 +23,7 @@ add(ngx_mcp_pages_t *pages, const char *text, const char **why)
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_pages_add(pages, &str, why);
+    rc = ngx_mcp_pages_add(pages, &str, &hint, why);
 
     free(str.data);
 
@@ -104,6 +108,7 @@ gather_tests(ngx_pool_t *pool)
     ok(add(&pages, "{\"tools\":[{\"name\":\"c\",\"x\":[1, 2]}],"
                    "\"nextCursor\":null}", &why) == NGX_OK, "the last page");
     ok(ngx_mcp_pages_end(&pages, &content) == NGX_OK && content.entries == 3
+       && content.hint.until == 5 && content.hint.public
        && tap_is(&content.text, "[{\"name\":\"b\"},{\"name\":\"a\"},"
                                 "{\"name\":\"c\",\"x\":[1, 2]}]"),
        "entries stand as they were sent");

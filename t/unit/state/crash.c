@@ -892,7 +892,23 @@ listing(slot_t *m, ngx_uint_t n)
     rc = ngx_mcp_list_get(&zone, ref, sources, kind, 1, &list);
     part = env_part(&zone, ref, random() % sources->n);
 
-    switch (random() % 9) {
+    switch (random() % 11) {
+
+    case 10:
+        ngx_mcp_list_forget(&zone, &a.endpoint,
+                            random() % 2 ? &a.tenant : NULL, NULL, 1 << kind);
+        break;
+
+    case 9:
+        c.text.data = buf;
+        c.text.len = any_size();
+        c.order[0] = (u_char) ('a' + random() % 8);
+        c.hint.until = ngx_current_msec + 1000;
+        c.hint.public = 1;
+        memset(buf, c.order[0], c.text.len);
+        (void) ngx_mcp_list_keep(&zone, ref, &sources->elts[0].name, kind, &c,
+                                 ngx_mcp_lists_forgotten(&zone));
+        break;
 
     case 8:
 
@@ -917,7 +933,7 @@ listing(slot_t *m, ngx_uint_t n)
         break;
 
     case 3:
-        ngx_mcp_audience_drop(&zone, ref);
+        ngx_mcp_audience_drop(&zone, ref, 0);
         break;
 
     case 4:

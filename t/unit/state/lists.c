@@ -649,9 +649,127 @@ part_tests(void)
     ok(ngx_mcp_list_put(&zone, part[0], NGX_MCP_LIST_RESOURCES, &c, 1, TTL)
        == NGX_DONE, "once");
 
-    ngx_mcp_audience_drop(&zone, a);
+    ngx_mcp_audience_drop(&zone, a, 0);
     ok(ask(a, &sources, 0) == NGX_ERROR && env_check(&zone) == 0,
        "the zone is sound");
+}
+
+
+/* lists that passed */
+
+static ngx_int_t
+keep(ngx_mcp_ref_t a, ngx_uint_t i, const char *text, uint64_t until,
+    ngx_uint_t public, uint64_t forgotten)
+{
+    ngx_mcp_list_content_t  c;
+
+    c = content(text, text[1], text[1]);
+    c.hint.until = until;
+    c.hint.public = public;
+
+    return ngx_mcp_list_keep(&zone, a, &env_sources(2)->elts[i].name,
+                             NGX_MCP_LIST_TOOLS, &c, forgotten);
+}
+
+
+static ngx_int_t
+fresh(ngx_mcp_ref_t a)
+{
+    return ngx_mcp_list_fresh(&zone, a, env_sources(2), NGX_MCP_LIST_TOOLS,
+                              &found);
+}
+
+
+static void
+passed_tests(void)
+{
+    uint32_t            signals;
+    uint64_t            n, now;
+    ngx_str_t           endpoint, tenant;
+    ngx_msec_t          delay;
+    ngx_mcp_ref_t       a, other;
+    ngx_mcp_audience_t  an;
+
+    env_zone_free(&zone);
+    env_zone(&zone, 4 * 1024 * 1024);
+    ngx_mcp_worker_claim(&zone, (u_char *) "0123456789abcdef");
+
+    now = ngx_current_msec;
+    endpoint = env_str("endpoint");
+    n = ngx_mcp_lists_forgotten(&zone);
+
+    an = names("t", "a");
+    ngx_mcp_audience_get(&zone, &an, env_sources(2), 9, &a);
+    an = names("u", "a");
+    ngx_mcp_audience_get(&zone, &an, env_sources(2), 9, &other);
+
+    ok(fresh(a) == NGX_DECLINED, "nothing has passed");
+    ok(keep(a, 0, "[1]", now + 100, 1, n) == NGX_OK
+       && fresh(a) == NGX_AGAIN && found.nparts == 1
+       && found.parts[0].source == 0 && found.parts[0].hint.until == now + 100,
+       "a part of it");
+    ok(keep(a, 1, "[2]", now + 50, 1, n) == NGX_OK && fresh(a) == NGX_OK
+       && found.len == 6 && found.hint.until == now + 50 && found.hint.public,
+       "all of it");
+    ok(ngx_mcp_list_due(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS,
+                        &signals, &delay)
+       == NGX_DECLINED, "nobody fetches it");
+    ok(ngx_mcp_list_dirty(&zone, a, env_part(&zone, a, 0)) == 0
+       && keep(a, 0, "[3]", now + 100, 1, n) == NGX_OK
+       && ngx_mcp_list_dirty(&zone, a, env_part(&zone, a, 0)) == 0,
+       "or tells of it");
+
+    env_time(now + 50);
+    ok(fresh(a) == NGX_AGAIN && found.parts[0].source == 0,
+       "a part that is over");
+    ok(keep(a, 1, "[2]", now + 200, 1, n) == NGX_OK && fresh(a) == NGX_OK
+       && found.hint.until == now + 100, "and there again");
+    ok(keep(a, 1, "[2]", now + 200, 0, n) == NGX_OK && fresh(a) == NGX_AGAIN,
+       "for one caller alone");
+    ok(keep(a, 1, "[2]", now + 200, 1, n) == NGX_OK && fresh(a) == NGX_OK,
+       "for all");
+
+    ok(keep(other, 0, "[4]", now + 100, 1, n) == NGX_OK
+       && fresh(other) == NGX_AGAIN, "of another tenant");
+
+    tenant = env_str("t");
+    ngx_mcp_list_forget(&zone, &endpoint, &tenant, NULL,
+                        NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS));
+    ok(fresh(a) == NGX_OK, "another kind changed");
+
+    n = ngx_mcp_lists_forgotten(&zone);
+    ngx_mcp_list_forget(&zone, &endpoint, &tenant,
+                        &env_sources(2)->elts[1].name, NGX_MCP_LIST_ALL);
+    ok(fresh(a) == NGX_AGAIN && found.parts[0].source == 0
+       && fresh(other) == NGX_AGAIN, "one of one upstream and tenant");
+    ok(keep(a, 1, "[2]", now + 200, 1, n) == NGX_DECLINED
+       && fresh(a) == NGX_AGAIN, "what was on its way is not kept");
+
+    ngx_mcp_list_forget(&zone, &endpoint, NULL, NULL, NGX_MCP_LIST_ALL);
+    ok(fresh(a) == NGX_DECLINED && fresh(other) == NGX_DECLINED, "all");
+
+    /* another configuration */
+
+    n = ngx_mcp_lists_forgotten(&zone);
+    ok(keep(a, 0, "[1]", now + 100, 1, n) == NGX_OK && fresh(a) == NGX_AGAIN,
+       "a list");
+    zone.epoch++;
+    ok(fresh(a) == NGX_DECLINED, "is none of a newer configuration");
+    ok(keep(a, 0, "[5]", now + 100, 1, n) == NGX_DECLINED
+       && fresh(a) == NGX_DECLINED, "until that has the audience");
+    ok(ngx_mcp_audience_sync(&zone, a, env_sources(2)) == NGX_DONE
+       && fresh(a) == NGX_DECLINED, "which has none then");
+    zone.epoch--;
+    ok(keep(a, 1, "[2]", now + 200, 1, n) == NGX_DECLINED,
+       "an old one keeps no more");
+    zone.epoch++;
+    ngx_mcp_audience_drop(&zone, a, 1);
+    ok(known("t", "a"), "it stays,");
+    zone.epoch++;
+    ngx_mcp_audience_drop(&zone, a, 1);
+    ok(!known("t", "a"), "as long as there is no newer one");
+
+    ok(env_check(&zone) == 0, "the zone is sound");
 }
 
 
@@ -670,6 +788,7 @@ main(void)
     member_tests();
     bound_tests();
     part_tests();
+    passed_tests();
 
     env_zone_free(&zone);
     env_pool_free(pool);

@@ -1061,7 +1061,7 @@ op_lists_parts(void)
     zone.epoch--;
 
     ngx_mcp_list_want(&zone, listed, NGX_MCP_LIST_ALL);
-    ngx_mcp_audience_drop(&zone, listed);
+    ngx_mcp_audience_drop(&zone, listed, 0);
 }
 
 
@@ -1073,6 +1073,28 @@ op_lists_staged(void)
     c = content(6000, 3);
     ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_TOOLS, &c,
                      1, 1000);
+}
+
+
+static void
+op_lists_passed(void)
+{
+    ngx_str_t               endpoint;
+    ngx_mcp_audience_t      a;
+    ngx_mcp_list_content_t  c;
+
+    c = content(300, 5);
+    c.hint.until = ngx_current_msec + 1000;
+    c.hint.public = 1;
+
+    (void) ngx_mcp_list_keep(&zone, listed, &env_sources(2)->elts[0].name,
+                             NGX_MCP_LIST_TEMPLATES, &c,
+                             ngx_mcp_lists_forgotten(&zone));
+
+    a = audience("a key");
+    endpoint = a.endpoint;
+
+    ngx_mcp_list_forget(&zone, &endpoint, NULL, NULL, NGX_MCP_LIST_ALL);
 }
 
 
@@ -1945,6 +1967,7 @@ static step_op_t  ops[] = {
     { "lists", op_lists, 5, NULL, 0, NULL },
     { "lists, parts", op_lists_parts, 5, NULL, 0, NULL },
     { "lists, staged", op_lists_staged, 5, NULL, 0, NULL },
+    { "lists, passed", op_lists_passed, 5, NULL, 0, NULL },
     { "lists, told", op_lists_told, 5, lists_told_check, 0, NULL },
     { "outbox_send that opens a window", op_window_open, 5, NULL, 0, NULL },
     { "outbox_send that joins one", op_window_join, 5, window_check, 0, NULL },
