@@ -87,6 +87,12 @@ my @faults = (
                    error => { code => -32000, message => 'm' } }] }],
     ['neither result nor error' => 502, -32603, sub {
         [json => { jsonrpc => '2.0', id => $_[0]{json}{id} }] }],
+    (map {
+        my $result = $_;
+        ["a result that is $result" => 502, -32603, sub {
+            [http => 200, { 'Content-Type' => 'application/json' },
+             ok_json($_[0]) =~ s/\{"content":\[\]\}/$result/r] }]
+    } 'null', '[]', '"text"', '7'),
     ['a notification' => 502, -32603, sub {
         [json => { jsonrpc => '2.0', method => 'notifications/x' }] }],
     ['an empty stream' => 502, -32603, sub { ([sse => {}], [end =>]) }],

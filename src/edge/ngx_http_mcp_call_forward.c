@@ -634,14 +634,15 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
-    if (json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_ABSENT
+    if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
         && json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT)
     {
         forward->logged = 1;
 
         ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
                       "mcp upstream \"%V\" answered with neither result nor "
-                      "error", &ureq->upstream->name);
+                      "error; one of them has to be there, and an object",
+                      &ureq->upstream->name);
         return;
     }
 

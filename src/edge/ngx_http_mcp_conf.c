@@ -39,8 +39,8 @@ static void ngx_http_mcp_conf_publishers(ngx_conf_t *cf,
 static void ngx_http_mcp_merge_prefixes(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_int_t ngx_http_mcp_conf_own(ngx_conf_t *cf, ngx_array_t **array);
-static void ngx_http_mcp_conf_inherit(ngx_http_mcp_loc_conf_t *mlcf,
-    ngx_http_mcp_upstream_t *u);
+static ngx_int_t ngx_http_mcp_conf_inherit(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_http_mcp_upstream_t *u);
 static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
 static void ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_http_conf_addr_t *ngx_http_mcp_conf_server_addr(
@@ -500,7 +500,9 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     feed = bridge->feeds ? bridge->feeds->elts : NULL;
 
     for (i = 0; bridge->feeds && i < bridge->feeds->nelts; i++) {
-        ngx_http_mcp_conf_inherit(mlcf, &feed[i].upstream);
+        if (ngx_http_mcp_conf_inherit(cf, mlcf, &feed[i].upstream) != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
     }
 
     return ngx_http_mcp_merge_upstreams(cf, mlcf);
@@ -522,19 +524,15 @@ ngx_http_mcp_merge_upstreams(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     u = mlcf->upstreams->elts;
 
     for (i = 0; i < mlcf->upstreams->nelts; i++) {
-        ngx_http_mcp_conf_inherit(mlcf, &u[i]);
+        if (ngx_http_mcp_conf_inherit(cf, mlcf, &u[i]) != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
 
         u[i].epoch = mmcf->epoch;
         u[i].timeout = mlcf->upstream_timeout ? mlcf->upstream_timeout : 60000;
         u[i].silence = mlcf->upstream_timeout ? mlcf->upstream_timeout
                                               : mlcf->upstream_total;
         u[i].total = mlcf->upstream_total;
-
-        u[i].worker = ngx_pcalloc(cf->pool,
-                                  sizeof(ngx_http_mcp_upstream_worker_t));
-        if (u[i].worker == NULL) {
-            return NGX_CONF_ERROR;
-        }
     }
 
     mlcf->bridge.router.upstreams = u;
@@ -598,8 +596,8 @@ ngx_http_mcp_conf_own(ngx_conf_t *cf, ngx_array_t **array)
 }
 
 
-static void
-ngx_http_mcp_conf_inherit(ngx_http_mcp_loc_conf_t *mlcf,
+static ngx_int_t
+ngx_http_mcp_conf_inherit(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf,
     ngx_http_mcp_upstream_t *u)
 {
     u->hash = ngx_max(ngx_crc32_short(u->name.data, u->name.len), 1);
@@ -607,6 +605,10 @@ ngx_http_mcp_conf_inherit(ngx_http_mcp_loc_conf_t *mlcf,
     u->endpoint = mlcf->name;
     u->conf_ctx = mlcf->conf_ctx;
     u->limit = mlcf->message_limit;
+
+    u->worker = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_upstream_worker_t));
+
+    return u->worker ? NGX_OK : NGX_ERROR;
 }
 
 

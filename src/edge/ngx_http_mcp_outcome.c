@@ -63,7 +63,9 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
         break;
 
     case NGX_HTTP_MCP_OK:
-        ngx_str_set(message, "the upstream did not answer");
+        ngx_str_set(message, "the upstream sent no answer: a JSON-RPC message "
+                             "with the id of the request, and an object as "
+                             "its result or error");
         return status;
 
     default:

@@ -17,59 +17,140 @@
 
 
 /*
- * A number of a group: "member" in JSON; in Prometheus text one of its family,
- * told from the others by label and value, if it has any.
+ * The status is made of tables: their rows have labels and numbers, which the
+ * columns tell how to write, in JSON and in Prometheus' text.  Texts are valid
+ * UTF-8 without control characters and end with a zero.
  */
 
-typedef struct {
-    char                       *group;
-    char                       *family;
-    char                       *label;
-    char                       *value;
-    char                       *member;
-    char                       *kind;         /* "g" or "c" */
-} ngx_http_mcp_number_t;
-
-#define ngx_http_mcp_status_same(a, b)                                        \
-    (ngx_strcmp((a)->group, (b)->group) == 0                                  \
-     && ngx_strcmp((a)->family, (b)->family) == 0)
-
-
-/*
- * Texts of the structures below are valid UTF-8 without control characters and
- * end with a zero.
- */
+typedef enum {
+    ngx_http_mcp_status_number = 0,
+    ngx_http_mcp_status_time,             /* ms in JSON, seconds in text */
+    ngx_http_mcp_status_flag
+} ngx_http_mcp_status_kind_e;
 
 typedef struct {
-    u_char                     *endpoint;
-    u_char                     *upstream;     /* NULL: of all that had no
-                                                 room of their own */
-    u_char                     *method;
-    ngx_mcp_metric_info_t       info;
-} ngx_http_mcp_status_metric_t;
+    /* JSON */
+    char                           *object;  /* of the row, or NULL: itself */
+    char                           *member;  /* or NULL: not in JSON */
+    char                           *sum;     /* a member that it adds to */
 
+    /* text; the columns of a family follow each other */
+    char                           *family;  /* or NULL: not in the text */
+    char                           *suffix;  /* of a histogram's sample */
+    char                           *label;   /* that distinguishes it in its */
+    char                           *value;   /* family, or NULL */
+    char                           *help;    /* in the family's first one */
 
-/* a number that each row of a table has */
-
-typedef struct {
-    char                       *member;       /* in JSON, or NULL */
-    char                       *family;       /* in Prometheus text, or NULL */
-    char                       *help;
-    char                       *kind;         /* "number", "time" (ms in JSON,
-                                                 seconds in text), "bool" */
+    ngx_http_mcp_status_kind_e      kind;
 } ngx_http_mcp_status_column_t;
 
-#define NGX_HTTP_MCP_STATUS_COLUMNS  7
 
-
-/* the lists of one kind of an endpoint's audiences, or a lease */
+#define NGX_HTTP_MCP_STATUS_LABELS  3
 
 typedef struct {
-    u_char                     *endpoint;
-    char                       *list;
-    u_char                     *key;          /* of a lease */
-    uint64_t                    n[NGX_HTTP_MCP_STATUS_COLUMNS];
+    char                           *object;  /* in JSON, or NULL: the root */
+    char                           *array;   /* of the rows in it, or NULL:
+                                                it is the only row */
+    char                           *labels[NGX_HTTP_MCP_STATUS_LABELS];
+    ngx_http_mcp_status_column_t   *columns;
+    ngx_uint_t                      ncolumns;
+} ngx_http_mcp_status_table_t;
+
+
+/* no number: left out */
+#define NGX_HTTP_MCP_STATUS_NONE  ((uint64_t) 1 << 63)
+
+typedef struct {
+    u_char                         *labels[NGX_HTTP_MCP_STATUS_LABELS];
+    uint64_t                       *n;       /* of each column */
+    char                           *state;   /* in JSON, or NULL */
+    ngx_http_mcp_upstream_t        *upstream;
 } ngx_http_mcp_status_row_t;
+
+
+enum {
+    ngx_http_mcp_status_zone = 0,
+    ngx_http_mcp_status_counters,
+    ngx_http_mcp_status_upstreams,
+    ngx_http_mcp_status_lists,
+    ngx_http_mcp_status_exchanges,
+    ngx_http_mcp_status_leases,
+    ngx_http_mcp_status_tables
+};
+
+typedef struct {
+    ngx_pool_t                     *pool;
+    u_char                         *name;
+    ngx_array_t                     rows[ngx_http_mcp_status_tables];
+} ngx_http_mcp_status_t;
+
+
+#define NGX_HTTP_MCP_COLUMN(member, family, kind, help)                       \
+    { NULL, member, NULL, family, NULL, NULL, NULL, help,                     \
+      ngx_http_mcp_status_ ## kind }
+
+/* one of several of a family, by a label */
+
+#define NGX_HTTP_MCP_COLUMN_OF(object, member, family, label, value, help)    \
+    { object, member, NULL, family, NULL, label, value, help,                 \
+      ngx_http_mcp_status_number }
+
+
+enum {
+    ngx_http_mcp_zone_size = 0,
+    ngx_http_mcp_zone_blocks,
+    ngx_http_mcp_zone_free,
+    ngx_http_mcp_zone_block_size,
+    ngx_http_mcp_zone_recoveries,
+    ngx_http_mcp_zone_uses
+};
+
+#define NGX_HTTP_MCP_COLUMN_USE(name, text)                                   \
+    NGX_HTTP_MCP_COLUMN_OF("bytes", text, "zone_bytes", "use", text,          \
+                           "Bytes of the zone's blocks, by use."),
+
+static ngx_http_mcp_status_column_t  ngx_http_mcp_status_zone_columns[] = {
+    NGX_HTTP_MCP_COLUMN("size_bytes", "zone_size_bytes", number,
+                        "Size of the zone in bytes."),
+    NGX_HTTP_MCP_COLUMN("blocks", "zone_blocks", number,
+                        "Number of blocks in the zone."),
+    NGX_HTTP_MCP_COLUMN("blocks_free", "zone_blocks_free", number,
+                        "Number of free blocks in the zone."),
+    NGX_HTTP_MCP_COLUMN("block_size_bytes", NULL, number, NULL),
+    NGX_HTTP_MCP_COLUMN("recoveries", "zone_recoveries_total", number,
+                        "Repairs of the zone after a worker died."),
+    NGX_MCP_USES(NGX_HTTP_MCP_COLUMN_USE)
+};
+
+
+enum {
+    ngx_http_mcp_counter_workers = NGX_MCP_COUNTER_MAX,
+    ngx_http_mcp_counter_held,
+    ngx_http_mcp_counter_free
+};
+
+#define NGX_HTTP_MCP_SUFFIX_g
+#define NGX_HTTP_MCP_SUFFIX_c  "_total"
+
+#define NGX_HTTP_MCP_COUNTER(name, group, family, kind, help)                 \
+    { group, family, NULL, group "_" family NGX_HTTP_MCP_SUFFIX_ ## kind,     \
+      NULL, NULL, NULL, help, ngx_http_mcp_status_number },
+
+#define NGX_HTTP_MCP_COUNTER_OF(name, group, family, kind, label, value,      \
+    member, help)                                                             \
+    { group, member, family,                                                  \
+      group "_" family NGX_HTTP_MCP_SUFFIX_ ## kind,                          \
+      NULL, label, value, help, ngx_http_mcp_status_number },
+
+static ngx_http_mcp_status_column_t  ngx_http_mcp_status_counters_columns[] = {
+    NGX_MCP_COUNTERS(NGX_HTTP_MCP_COUNTER, NGX_HTTP_MCP_COUNTER_OF)
+    NGX_HTTP_MCP_COLUMN("workers", "workers", number,
+                        "Workers that use the zone, also exiting ones."),
+    NGX_HTTP_MCP_COLUMN_OF("leases", "held", "leases", "state", "held",
+                           "Leases (feeds, shared upstream sessions, "
+                           "fetches of lists), by state."),
+    NGX_HTTP_MCP_COLUMN_OF("leases", "free", "leases", "state", "free", "")
+};
 
 
 /* of an upstream, tenants for which it is so; the worst is the last */
@@ -82,55 +163,28 @@ typedef enum {
     ngx_http_mcp_upstream_states
 } ngx_http_mcp_upstream_state_e;
 
-typedef struct {
-    ngx_http_mcp_upstream_t    *configured;
-    u_char                     *endpoint;
-    u_char                     *upstream;
-    ngx_uint_t                  tenants[ngx_http_mcp_upstream_states];
-    ngx_msec_t                  ages[ngx_http_mcp_upstream_states];
-} ngx_http_mcp_status_upstream_t;
+#define NGX_HTTP_MCP_COLUMN_TENANTS(state)                                    \
+    NGX_HTTP_MCP_COLUMN_OF("tenants", state, "upstream_tenants", "state",     \
+                           state,                                             \
+                           "Tenants for which an upstream is in a state.")
 
+/* of the states it is in, the worst one has its age */
 
-typedef struct {
-    ngx_pool_t                 *pool;
-    u_char                     *name;
-    size_t                      size;
-    ngx_mcp_zone_use_t          use;
-    int64_t                     counters[NGX_MCP_COUNTER_MAX];
-    ngx_array_t                 metrics;
-    ngx_array_t                 upstreams;
-    ngx_array_t                 lists;
-    ngx_array_t                 leases;
-    ngx_uint_t                  nleases;
-    ngx_uint_t                  held;
-} ngx_http_mcp_status_t;
+#define NGX_HTTP_MCP_COLUMN_AGE(state)                                        \
+    { NULL, "age_ms", NULL, "upstream_state_seconds", NULL, "state", state,   \
+      "How long an upstream has been in its state.",                          \
+      ngx_http_mcp_status_time }
 
-
-#define NGX_HTTP_MCP_NUMBER(name, group, family, label, value, member, kind)  \
-    { group, family, label, value, member, kind },
-
-/* in the order of ngx_mcp_counter.h */
-
-static ngx_http_mcp_number_t  ngx_http_mcp_status_counters[] = {
-    NGX_MCP_COUNTERS(NGX_HTTP_MCP_NUMBER)
-    { NULL, NULL, NULL, NULL, NULL, NULL }
-};
-
-
-#define NGX_HTTP_MCP_TEXT(name, text)  text,
-
-/* how the zone's blocks are used */
-
-static char  *ngx_http_mcp_status_uses[] = {
-    NGX_MCP_USES(NGX_HTTP_MCP_TEXT)
-    NULL
-};
-
-/* how exchanges end */
-
-static char  *ngx_http_mcp_status_outcomes[] = {
-    NGX_MCP_OUTCOMES(NGX_HTTP_MCP_TEXT)
-    NULL
+static ngx_http_mcp_status_column_t  ngx_http_mcp_status_upstreams_columns[] =
+{
+    NGX_HTTP_MCP_COLUMN_TENANTS("known"),
+    NGX_HTTP_MCP_COLUMN_TENANTS("refused"),
+    NGX_HTTP_MCP_COLUMN_TENANTS("away"),
+    NGX_HTTP_MCP_COLUMN_TENANTS("unreached"),
+    NGX_HTTP_MCP_COLUMN_AGE("known"),
+    NGX_HTTP_MCP_COLUMN_AGE("refused"),
+    NGX_HTTP_MCP_COLUMN_AGE("away"),
+    NGX_HTTP_MCP_COLUMN_AGE("unreached")
 };
 
 
@@ -143,18 +197,55 @@ enum {
     ngx_http_mcp_list_age
 };
 
+/* the lists of one kind of an endpoint's audiences */
+
 static ngx_http_mcp_status_column_t  ngx_http_mcp_status_lists_columns[] = {
-    { "audiences", "lists_kept", "Audiences with a cached list.", "number" },
-    { "failing", "lists_failing",
-      "Audiences whose list cannot be fetched now.", "number" },
-    { "left_out", "lists_left_out",
-      "Lists of upstreams that were never fetched and are missing in what is "
-      "served.", "number" },
-    { "entries", "lists_entries", "Entries of the cached lists.", "number" },
-    { "bytes", "lists_bytes", "Size of the cached lists in bytes.", "number" },
-    { "age_ms", "lists_age_seconds", "Age of the oldest cached list.",
-      "time" },
-    { NULL, NULL, NULL, NULL }
+    NGX_HTTP_MCP_COLUMN("audiences", "lists_kept", number,
+                        "Audiences with a cached list."),
+    NGX_HTTP_MCP_COLUMN("failing", "lists_failing", number,
+                        "Audiences whose list cannot be fetched now."),
+    NGX_HTTP_MCP_COLUMN("left_out", "lists_left_out", number,
+                        "Lists of upstreams that were never fetched and are "
+                        "missing in what is served."),
+    NGX_HTTP_MCP_COLUMN("entries", "lists_entries", number,
+                        "Entries of the cached lists."),
+    NGX_HTTP_MCP_COLUMN("bytes", "lists_bytes", number,
+                        "Size of the cached lists in bytes."),
+    NGX_HTTP_MCP_COLUMN("age_ms", "lists_age_seconds", time,
+                        "Age of the oldest cached list.")
+};
+
+
+enum {
+    ngx_http_mcp_exchange_buckets = NGX_MCP_METRIC_OUTCOMES,
+    ngx_http_mcp_exchange_all = ngx_http_mcp_exchange_buckets
+                                + NGX_MCP_METRIC_BUCKETS,
+    ngx_http_mcp_exchange_time,
+    ngx_http_mcp_exchange_count
+};
+
+#define NGX_HTTP_MCP_COLUMN_OUTCOME(name, text)                               \
+    NGX_HTTP_MCP_COLUMN_OF(NULL, text, "exchanges_total", "outcome", text,    \
+                           "Exchanges with upstreams ended, by method and "   \
+                           "outcome."),
+
+#define NGX_HTTP_MCP_COLUMN_DURATION(object, member, suffix, label, value,    \
+    kind)                                                                     \
+    { object, member, NULL, "exchange_duration_seconds", suffix, label,       \
+      value, "Duration of exchanges with upstreams.",                         \
+      ngx_http_mcp_status_ ## kind },
+
+#define NGX_HTTP_MCP_COLUMN_BUCKET(msec, text)                                \
+    NGX_HTTP_MCP_COLUMN_DURATION("within_ms", #msec, "_bucket", "le", text,   \
+                                 number)
+
+static ngx_http_mcp_status_column_t  ngx_http_mcp_status_exchanges_columns[] =
+{
+    NGX_MCP_OUTCOMES(NGX_HTTP_MCP_COLUMN_OUTCOME)
+    NGX_MCP_BUCKETS(NGX_HTTP_MCP_COLUMN_BUCKET)
+    NGX_HTTP_MCP_COLUMN_DURATION(NULL, NULL, "_bucket", "le", "+Inf", number)
+    NGX_HTTP_MCP_COLUMN_DURATION(NULL, "ms", "_sum", NULL, NULL, time)
+    NGX_HTTP_MCP_COLUMN_DURATION(NULL, "count", "_count", NULL, NULL, number)
 };
 
 
@@ -169,25 +260,40 @@ enum {
 };
 
 static ngx_http_mcp_status_column_t  ngx_http_mcp_status_leases_columns[] = {
-    { "pid", NULL, NULL, "number" },
-    { NULL, "lease_held", "Whether a worker holds the lease.", "number" },
-    { "age_ms", "lease_age_seconds", "Time since the worker took the lease.",
-      "time" },
-    { "silence_ms", "lease_silence_seconds",
-      "Time since the last data of the lease arrived.", "time" },
-    { "silent", "lease_silent",
-      "Whether no data arrived for three heartbeats.", "bool" },
-    { "fence", NULL, NULL, "number" },
-    { "taken", "lease_taken_total", "Events read under the lease.", "number" },
-    { NULL, NULL, NULL, NULL }
+    NGX_HTTP_MCP_COLUMN("pid", NULL, number, NULL),
+    NGX_HTTP_MCP_COLUMN(NULL, "lease_held", number,
+                        "Whether a worker holds the lease."),
+    NGX_HTTP_MCP_COLUMN("age_ms", "lease_age_seconds", time,
+                        "Time since the worker took the lease."),
+    NGX_HTTP_MCP_COLUMN("silence_ms", "lease_silence_seconds", time,
+                        "Time since the last data of the lease arrived."),
+    NGX_HTTP_MCP_COLUMN("silent", "lease_silent", flag,
+                        "Whether no data arrived for three heartbeats."),
+    NGX_HTTP_MCP_COLUMN("fence", NULL, number, NULL),
+    NGX_HTTP_MCP_COLUMN("taken", "lease_taken_total", number,
+                        "Events read under the lease.")
 };
 
 
-#define ngx_http_mcp_json_number(object, name, n)                             \
-    (cJSON_AddNumberToObject(object, name, (double) (n)) != NULL)
+#define ngx_http_mcp_status_columns(name)                                     \
+    ngx_http_mcp_status_ ## name ## _columns,                                 \
+    sizeof(ngx_http_mcp_status_ ## name ## _columns)                          \
+    / sizeof(ngx_http_mcp_status_column_t)
 
-#define ngx_http_mcp_json_text(object, name, s)                               \
-    (cJSON_AddStringToObject(object, name, (char *) (s)) != NULL)
+static ngx_http_mcp_status_table_t  ngx_http_mcp_status_layout[] = {
+    { "zone", NULL, { NULL, NULL, NULL },
+      ngx_http_mcp_status_columns(zone) },
+    { NULL, NULL, { NULL, NULL, NULL },
+      ngx_http_mcp_status_columns(counters) },
+    { NULL, "upstreams", { "endpoint", "upstream", NULL },
+      ngx_http_mcp_status_columns(upstreams) },
+    { "lists", "kept", { "endpoint", "list", NULL },
+      ngx_http_mcp_status_columns(lists) },
+    { "exchanges", "by", { "endpoint", "upstream", "method" },
+      ngx_http_mcp_status_columns(exchanges) },
+    { "leases", "by", { "key", NULL, NULL },
+      ngx_http_mcp_status_columns(leases) }
+};
 
 
 /* the text as it grows */
@@ -215,112 +321,48 @@ typedef struct {
 static ngx_uint_t ngx_http_mcp_status_prometheus(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_status_collect(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone, ngx_msec_t silence);
-static ngx_int_t ngx_http_mcp_status_metrics(ngx_http_mcp_status_t *status,
-    ngx_mcp_zone_t *zone);
-static ngx_int_t ngx_http_mcp_status_upstreams(ngx_http_mcp_status_t *status,
-    ngx_mcp_zone_t *zone);
-static void ngx_http_mcp_status_profile(ngx_http_mcp_status_t *status,
+static ngx_int_t ngx_http_mcp_status_collect_zone(
+    ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_http_mcp_status_collect_exchanges(
+    ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_http_mcp_status_collect_upstreams(
+    ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone);
+static void ngx_http_mcp_status_profile(ngx_array_t *upstreams,
     ngx_mcp_profile_info_t *info);
-static ngx_uint_t ngx_http_mcp_status_state(
-    ngx_http_mcp_status_upstream_t *upstream);
-static ngx_uint_t ngx_http_mcp_json_upstream(cJSON *item, void *data);
-static void ngx_http_mcp_text_upstreams(ngx_http_mcp_text_t *t,
-    ngx_http_mcp_status_t *status);
-static ngx_int_t ngx_http_mcp_status_lists(ngx_http_mcp_status_t *status,
-    ngx_mcp_zone_t *zone);
+static void ngx_http_mcp_status_worst(ngx_array_t *upstreams);
+static ngx_int_t ngx_http_mcp_status_collect_lists(
+    ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone);
 static ngx_http_mcp_status_row_t *ngx_http_mcp_status_list(
     ngx_http_mcp_status_t *status, ngx_str_t *endpoint);
-static ngx_int_t ngx_http_mcp_status_leases(ngx_http_mcp_status_t *status,
-    ngx_mcp_zone_t *zone, ngx_msec_t silence);
+static ngx_int_t ngx_http_mcp_status_collect_leases(
+    ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone, ngx_msec_t silence);
+static ngx_http_mcp_status_row_t *ngx_http_mcp_status_row(
+    ngx_http_mcp_status_t *status, ngx_uint_t table);
 static u_char *ngx_http_mcp_status_clean(ngx_pool_t *pool, ngx_str_t *text);
-static int64_t ngx_http_mcp_status_sum(ngx_http_mcp_status_t *status,
-    ngx_uint_t i);
-static ngx_uint_t ngx_http_mcp_json_zone(cJSON *root,
-    ngx_http_mcp_status_t *status);
-static ngx_uint_t ngx_http_mcp_json_counters(cJSON *root,
-    ngx_http_mcp_status_t *status);
-static ngx_uint_t ngx_http_mcp_json_list(cJSON *item, void *data);
-static ngx_uint_t ngx_http_mcp_json_exchange(cJSON *item, void *data);
-static ngx_uint_t ngx_http_mcp_json_leases(cJSON *root,
-    ngx_http_mcp_status_t *status);
-static ngx_uint_t ngx_http_mcp_json_lease(cJSON *item, void *data);
-static ngx_uint_t ngx_http_mcp_json_row(cJSON *item,
-    ngx_http_mcp_status_column_t *column, uint64_t *n);
-static ngx_uint_t ngx_http_mcp_json_array(cJSON *group, char *name,
-    ngx_array_t *elements, ngx_uint_t (*fill)(cJSON *item, void *data));
+
 static ngx_chain_t *ngx_http_mcp_status_json(ngx_http_mcp_status_t *status);
-static void ngx_http_mcp_text_zone(ngx_http_mcp_text_t *t,
-    ngx_http_mcp_status_t *status);
-static void ngx_http_mcp_text_counters(ngx_http_mcp_text_t *t,
-    ngx_http_mcp_status_t *status);
-static void ngx_http_mcp_text_exchanges(ngx_http_mcp_text_t *t,
-    ngx_http_mcp_status_t *status);
-static void ngx_http_mcp_text_rows(ngx_http_mcp_text_t *t, ngx_array_t *rows,
-    ngx_http_mcp_status_column_t *column);
-static void ngx_http_mcp_text_leases(ngx_http_mcp_text_t *t,
-    ngx_http_mcp_status_t *status);
-static void ngx_http_mcp_text_exchange(ngx_http_mcp_text_t *t,
-    const char *name, ngx_http_mcp_status_metric_t *m);
-static void ngx_http_mcp_text_one(ngx_http_mcp_text_t *t, const char *name,
-    const char *help, uint64_t n);
-static void ngx_http_mcp_text_family(ngx_http_mcp_text_t *t, const char *name,
-    const char *kind, const char *help);
-static void ngx_http_mcp_text_sample(ngx_http_mcp_text_t *t,
-    const char *name);
+static ngx_uint_t ngx_http_mcp_json_table(cJSON *root,
+    ngx_http_mcp_status_table_t *table, ngx_array_t *rows);
+static ngx_uint_t ngx_http_mcp_json_row(cJSON *item,
+    ngx_http_mcp_status_table_t *table, ngx_http_mcp_status_row_t *row);
+static ngx_uint_t ngx_http_mcp_json_number(cJSON *item,
+    ngx_http_mcp_status_column_t *column, uint64_t n);
+static cJSON *ngx_http_mcp_json_object(cJSON *item, char *name);
+
+static void ngx_http_mcp_text_table(ngx_http_mcp_text_t *t,
+    ngx_http_mcp_status_table_t *table, ngx_array_t *rows);
+static void ngx_http_mcp_text_row(ngx_http_mcp_text_t *t,
+    ngx_http_mcp_status_table_t *table, ngx_http_mcp_status_column_t *column,
+    ngx_http_mcp_status_row_t *row, uint64_t n);
 static void ngx_http_mcp_text_label(ngx_http_mcp_text_t *t, const char *name,
     void *value);
-static void ngx_http_mcp_text_number(ngx_http_mcp_text_t *t, int64_t n);
-static void ngx_http_mcp_text_seconds(ngx_http_mcp_text_t *t, uint64_t msec);
 static void ngx_http_mcp_text_put(ngx_http_mcp_text_t *t, const void *data,
     size_t len);
 static ngx_chain_t *ngx_http_mcp_status_text(ngx_http_mcp_status_t *status);
 
 
-/* in the order of ngx_http_mcp_upstream_state_e */
-
-static char  *ngx_http_mcp_status_states[] = {
-    "known", "refused", "away", "unreached", "unasked"
-};
-
-
 static char  *ngx_http_mcp_status_kinds[NGX_MCP_LIST_KINDS] = {
     "tools", "prompts", "resources", "resources/templates"
-};
-
-
-static struct {
-    char                   *name;
-    char                   *help;
-} ngx_http_mcp_text_helps[] = {
-    { "sessions_live", "Sessions that exist now." },
-    { "sessions_created", "Sessions created." },
-    { "sessions_deleted", "Sessions ended by their client." },
-    { "sessions_expired", "Sessions ended after mcp_session_timeout." },
-    { "sessions_evicted", "Idle sessions removed to make room." },
-    { "sessions_refused", "Sessions refused for lack of room." },
-    { "listens_open", "Listening clients of 2026-07-28 now." },
-    { "listens_opened", "Requests subscriptions/listen accepted." },
-    { "streams_open", "Event streams that are open now." },
-    { "streams_opened", "Event streams opened." },
-    { "streams_closed", "Event streams closed, by reason." },
-    { "events_in", "Events received, by source." },
-    { "events_out", "Messages written to streams." },
-    { "events_coalesced", "Notifications merged into others." },
-    { "events_dropped", "Events not delivered, by reason." },
-    { "events_lagged", "Events that clients missed." },
-    { "lists_refreshes", "Lists fetched from upstreams." },
-    { "lists_changed", "Fetched lists that had changed." },
-    { "lists_unchanged", "Fetched lists that had not changed." },
-    { "lists_failed", "Failed fetches of lists." },
-    { "calls_running", "Requests of clients that run now." },
-    { "calls_started", "Requests of clients started, by era." },
-    { "calls_refused", "Requests refused over mcp_call_limit." },
-    { "calls_cancelled", "Requests cancelled by their client." },
-    { "calls_lost", "Requests lost because their worker died." },
-    { "calls_abandoned", "Requests cancelled after their client left." },
-    { "exchanges_started", "Messages sent to upstreams." },
-    { "exchanges_ended", "Exchanges with upstreams ended, by outcome." },
-    { NULL, NULL }
 };
 
 
@@ -455,78 +497,76 @@ ngx_http_mcp_status_collect(ngx_http_mcp_status_t *status,
 {
     ngx_uint_t  i;
 
-    if (ngx_array_init(&status->metrics, status->pool, 16,
-                       sizeof(ngx_http_mcp_status_metric_t))
-        != NGX_OK
-        || ngx_array_init(&status->upstreams, status->pool, 8,
-                          sizeof(ngx_http_mcp_status_upstream_t))
-           != NGX_OK
-        || ngx_array_init(&status->lists, status->pool, NGX_MCP_LIST_KINDS,
-                          sizeof(ngx_http_mcp_status_row_t))
-           != NGX_OK
-        || ngx_array_init(&status->leases, status->pool, 4,
-                          sizeof(ngx_http_mcp_status_row_t))
-           != NGX_OK)
+    for (i = 0; i < ngx_http_mcp_status_tables; i++) {
+        if (ngx_array_init(&status->rows[i], status->pool, 8,
+                           sizeof(ngx_http_mcp_status_row_t))
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    if (ngx_http_mcp_status_collect_zone(status, zone) != NGX_OK
+        || ngx_http_mcp_status_collect_exchanges(status, zone) != NGX_OK
+        || ngx_http_mcp_status_collect_upstreams(status, zone) != NGX_OK
+        || ngx_http_mcp_status_collect_lists(status, zone) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    status->name = ngx_http_mcp_status_clean(status->pool, &zone->name);
-    if (status->name == NULL) {
-        return NGX_ERROR;
-    }
-
-    status->size = zone->shpool->end - (u_char *) zone->shpool;
-
-    ngx_mcp_zone_use(zone, &status->use);
-
-    for (i = 0; i < NGX_MCP_COUNTER_MAX; i++) {
-        status->counters[i] = ngx_mcp_counter(zone, i);
-    }
-
-    if (ngx_http_mcp_status_metrics(status, zone) != NGX_OK
-        || ngx_http_mcp_status_upstreams(status, zone) != NGX_OK
-        || ngx_http_mcp_status_lists(status, zone) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    return ngx_http_mcp_status_leases(status, zone, silence);
-}
-
-
-/* of the family that starts with this counter; -1: none does */
-
-static int64_t
-ngx_http_mcp_status_sum(ngx_http_mcp_status_t *status, ngx_uint_t i)
-{
-    int64_t                 sum;
-    ngx_http_mcp_number_t  *first, *n;
-
-    first = &ngx_http_mcp_status_counters[i];
-
-    if (i && ngx_http_mcp_status_same(first - 1, first)) {
-        return -1;
-    }
-
-    sum = 0;
-
-    for (n = first; n->group && ngx_http_mcp_status_same(first, n); n++) {
-        sum += status->counters[i++];
-    }
-
-    return sum;
+    return ngx_http_mcp_status_collect_leases(status, zone, silence);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_status_metrics(ngx_http_mcp_status_t *status,
+ngx_http_mcp_status_collect_zone(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone)
 {
-    ngx_int_t                      rc;
-    ngx_uint_t                     i;
-    ngx_mcp_metric_info_t          info;
-    ngx_http_mcp_status_metric_t  *m;
+    ngx_uint_t                  i;
+    ngx_mcp_zone_use_t          use;
+    ngx_http_mcp_status_row_t  *row, *counters;
+
+    status->name = ngx_http_mcp_status_clean(status->pool, &zone->name);
+
+    row = ngx_http_mcp_status_row(status, ngx_http_mcp_status_zone);
+    counters = ngx_http_mcp_status_row(status, ngx_http_mcp_status_counters);
+
+    if (status->name == NULL || row == NULL || counters == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_zone_use(zone, &use);
+
+    row->n[ngx_http_mcp_zone_size] = zone->shpool->end
+                                     - (u_char *) zone->shpool;
+    row->n[ngx_http_mcp_zone_blocks] = use.blocks;
+    row->n[ngx_http_mcp_zone_free] = use.used[NGX_MCP_USE_FREE];
+    row->n[ngx_http_mcp_zone_block_size] = use.block_size;
+    row->n[ngx_http_mcp_zone_recoveries] = use.recoveries;
+
+    for (i = 0; i < NGX_MCP_USE_MAX; i++) {
+        row->n[ngx_http_mcp_zone_uses + i] = use.used[i] * use.block_size;
+    }
+
+    for (i = 0; i < NGX_MCP_COUNTER_MAX; i++) {
+        counters->n[i] = ngx_mcp_counter(zone, i);
+    }
+
+    counters->n[ngx_http_mcp_counter_workers] = use.workers;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_status_collect_exchanges(ngx_http_mcp_status_t *status,
+    ngx_mcp_zone_t *zone)
+{
+    u_char                     *method;
+    ngx_int_t                   rc;
+    ngx_uint_t                  i;
+    ngx_mcp_metric_info_t       info;
+    ngx_http_mcp_status_row_t  *row;
 
     for (i = 0; /* void */ ; i++) {
         rc = ngx_mcp_metric_info(zone, i, &info);
@@ -539,38 +579,50 @@ ngx_http_mcp_status_metrics(ngx_http_mcp_status_t *status,
             continue;
         }
 
-        m = ngx_array_push(&status->metrics);
-        if (m == NULL) {
-            return NGX_ERROR;
-        }
-
-        m->info = info;
-        m->endpoint = ngx_http_mcp_status_clean(status->pool, &info.endpoint);
-        m->upstream = ngx_http_mcp_status_clean(status->pool, &info.upstream);
-
         switch (info.method) {
 
         case NGX_MCP_METHOD_OTHER:
-            m->method = (u_char *) "other";
+            method = (u_char *) "other";
             break;
 
         case NGX_MCP_METRIC_GET:
-            m->method = (u_char *) "GET";
+            method = (u_char *) "GET";
             break;
 
         case NGX_MCP_METRIC_DELETE:
-            m->method = (u_char *) "DELETE";
+            method = (u_char *) "DELETE";
             break;
 
         default:
-            m->method = ngx_http_mcp_status_clean(status->pool,
+            method = ngx_http_mcp_status_clean(status->pool,
                                           ngx_mcp_method_name(info.method));
             break;
         }
 
-        if (m->endpoint == NULL || m->upstream == NULL || m->method == NULL) {
+        row = ngx_http_mcp_status_row(status, ngx_http_mcp_status_exchanges);
+        if (row == NULL) {
             return NGX_ERROR;
         }
+
+        row->labels[0] = ngx_http_mcp_status_clean(status->pool,
+                                                   &info.endpoint);
+        row->labels[1] = ngx_http_mcp_status_clean(status->pool,
+                                                   &info.upstream);
+        row->labels[2] = method;
+
+        if (row->labels[0] == NULL || row->labels[1] == NULL
+            || method == NULL)
+        {
+            return NGX_ERROR;
+        }
+
+        ngx_memcpy(row->n, info.outcomes, sizeof(info.outcomes));
+        ngx_memcpy(row->n + ngx_http_mcp_exchange_buckets, info.buckets,
+                   sizeof(info.buckets));
+
+        row->n[ngx_http_mcp_exchange_all] = info.count;
+        row->n[ngx_http_mcp_exchange_time] = info.msec;
+        row->n[ngx_http_mcp_exchange_count] = info.count;
     }
 }
 
@@ -578,17 +630,18 @@ ngx_http_mcp_status_metrics(ngx_http_mcp_status_t *status,
 /* those of the configuration, with what the zone knows of them */
 
 static ngx_int_t
-ngx_http_mcp_status_upstreams(ngx_http_mcp_status_t *status,
+ngx_http_mcp_status_collect_upstreams(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone)
 {
-    ngx_int_t                         rc;
-    ngx_uint_t                        i, n;
-    ngx_pool_t                       *pool;
-    ngx_mcp_profile_info_t            info;
-    ngx_http_mcp_upstream_t          *u;
-    ngx_http_mcp_loc_conf_t         **eps;
-    ngx_http_mcp_main_conf_t         *mmcf;
-    ngx_http_mcp_status_upstream_t   *upstream;
+    ngx_int_t                    rc;
+    ngx_uint_t                   i, n;
+    ngx_pool_t                  *pool;
+    ngx_array_t                 *upstreams;
+    ngx_mcp_profile_info_t       info;
+    ngx_http_mcp_upstream_t     *u;
+    ngx_http_mcp_loc_conf_t    **eps;
+    ngx_http_mcp_main_conf_t    *mmcf;
+    ngx_http_mcp_status_row_t   *row;
 
     mmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle, ngx_http_mcp_module);
     eps = mmcf->endpoints.elts;
@@ -603,20 +656,19 @@ ngx_http_mcp_status_upstreams(ngx_http_mcp_status_t *status,
              u;
              u = ngx_http_mcp_router_next(&eps[i]->bridge.router, u))
         {
-            upstream = ngx_array_push(&status->upstreams);
-            if (upstream == NULL) {
+            row = ngx_http_mcp_status_row(status,
+                                          ngx_http_mcp_status_upstreams);
+            if (row == NULL) {
                 return NGX_ERROR;
             }
 
-            ngx_memzero(upstream, sizeof(ngx_http_mcp_status_upstream_t));
+            row->upstream = u;
+            row->labels[0] = ngx_http_mcp_status_clean(status->pool,
+                                                       &u->endpoint);
+            row->labels[1] = ngx_http_mcp_status_clean(status->pool,
+                                                       &u->name);
 
-            upstream->configured = u;
-            upstream->endpoint = ngx_http_mcp_status_clean(status->pool,
-                                                           &u->endpoint);
-            upstream->upstream = ngx_http_mcp_status_clean(status->pool,
-                                                           &u->name);
-
-            if (upstream->endpoint == NULL || upstream->upstream == NULL) {
+            if (row->labels[0] == NULL || row->labels[1] == NULL) {
                 return NGX_ERROR;
             }
         }
@@ -630,12 +682,13 @@ ngx_http_mcp_status_upstreams(ngx_http_mcp_status_t *status,
     ngx_memzero(&info, sizeof(ngx_mcp_profile_info_t));
 
     rc = NGX_OK;
+    upstreams = &status->rows[ngx_http_mcp_status_upstreams];
 
     for (n = 0; rc == NGX_OK && n < NGX_HTTP_MCP_STATUS_PROFILES; n++) {
         rc = ngx_mcp_profile_info(zone, pool, &info);
 
         if (rc == NGX_OK) {
-            ngx_http_mcp_status_profile(status, &info);
+            ngx_http_mcp_status_profile(upstreams, &info);
         }
 
         ngx_reset_pool(pool);
@@ -643,16 +696,19 @@ ngx_http_mcp_status_upstreams(ngx_http_mcp_status_t *status,
 
     ngx_destroy_pool(pool);
 
+    ngx_http_mcp_status_worst(upstreams);
+
     return (rc == NGX_ERROR) ? NGX_ERROR : NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_status_profile(ngx_http_mcp_status_t *status,
+ngx_http_mcp_status_profile(ngx_array_t *upstreams,
     ngx_mcp_profile_info_t *info)
 {
-    ngx_uint_t                       i, state;
-    ngx_http_mcp_status_upstream_t  *upstream;
+    uint64_t                   *age;
+    ngx_uint_t                  i, state;
+    ngx_http_mcp_status_row_t  *row;
 
     switch (info->what) {
 
@@ -672,38 +728,60 @@ ngx_http_mcp_status_profile(ngx_http_mcp_status_t *status,
         state = ngx_http_mcp_upstream_away;
     }
 
-    upstream = status->upstreams.elts;
+    row = upstreams->elts;
 
-    for (i = 0; i < status->upstreams.nelts; i++) {
+    for (i = 0; i < upstreams->nelts; i++) {
 
-        if (ngx_http_mcp_profile_is(upstream[i].configured, info)) {
-            upstream[i].tenants[state]++;
-            upstream[i].ages[state] = ngx_max(upstream[i].ages[state],
-                                              info->age);
+        if (ngx_http_mcp_profile_is(row[i].upstream, info)) {
+            age = &row[i].n[ngx_http_mcp_upstream_states + state];
+            *age = ngx_max(*age, info->age);
+
+            row[i].n[state]++;
         }
     }
 }
 
 
-/* the worst of all tenants */
+/* the state of an upstream is the worst of all tenants */
 
-static ngx_uint_t
-ngx_http_mcp_status_state(ngx_http_mcp_status_upstream_t *upstream)
+static void
+ngx_http_mcp_status_worst(ngx_array_t *upstreams)
 {
-    ngx_uint_t  state;
+    uint64_t                   *n, *ages;
+    ngx_uint_t                  i, state;
+    ngx_http_mcp_status_row_t  *row;
 
-    for (state = ngx_http_mcp_upstream_states; state; state--) {
-        if (upstream->tenants[state - 1]) {
-            return state - 1;
+    row = upstreams->elts;
+
+    for (i = 0; i < upstreams->nelts; i++) {
+        row[i].state = "unasked";
+
+        n = row[i].n;
+        ages = n + ngx_http_mcp_upstream_states;
+
+        for (state = 0; state < ngx_http_mcp_upstream_states; state++) {
+
+            if (n[state]) {
+                row[i].state
+                    = ngx_http_mcp_status_upstreams_columns[state].member;
+            }
+        }
+
+        for (state = 0; state < ngx_http_mcp_upstream_states; state++) {
+
+            if (row[i].state
+                != ngx_http_mcp_status_upstreams_columns[state].member)
+            {
+                ages[state] = NGX_HTTP_MCP_STATUS_NONE;
+            }
         }
     }
-
-    return ngx_http_mcp_upstream_states;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_status_lists(ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone)
+ngx_http_mcp_status_collect_lists(ngx_http_mcp_status_t *status,
+    ngx_mcp_zone_t *zone)
 {
     uint64_t                    number, *n;
     ngx_int_t                   rc;
@@ -757,7 +835,8 @@ static ngx_http_mcp_status_row_t *
 ngx_http_mcp_status_list(ngx_http_mcp_status_t *status, ngx_str_t *endpoint)
 {
     u_char                     *name;
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, n;
+    ngx_array_t                *rows;
     ngx_http_mcp_status_row_t  *list;
 
     name = ngx_http_mcp_status_clean(status->pool, endpoint);
@@ -765,63 +844,66 @@ ngx_http_mcp_status_list(ngx_http_mcp_status_t *status, ngx_str_t *endpoint)
         return NULL;
     }
 
-    list = status->lists.elts;
+    rows = &status->rows[ngx_http_mcp_status_lists];
+    list = rows->elts;
+    n = rows->nelts;
 
-    for (i = 0; i < status->lists.nelts; i += NGX_MCP_LIST_KINDS) {
-        if (ngx_strcmp(list[i].endpoint, name) == 0) {
+    for (i = 0; i < n; i += NGX_MCP_LIST_KINDS) {
+        if (ngx_strcmp(list[i].labels[0], name) == 0) {
             return &list[i];
         }
     }
 
-    list = ngx_array_push_n(&status->lists, NGX_MCP_LIST_KINDS);
-    if (list == NULL) {
-        return NULL;
-    }
-
-    ngx_memzero(list, NGX_MCP_LIST_KINDS * sizeof(ngx_http_mcp_status_row_t));
-
     for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
-        list[i].endpoint = name;
-        list[i].list = ngx_http_mcp_status_kinds[i];
+        list = ngx_http_mcp_status_row(status, ngx_http_mcp_status_lists);
+        if (list == NULL) {
+            return NULL;
+        }
+
+        list->labels[0] = name;
+        list->labels[1] = (u_char *) ngx_http_mcp_status_kinds[i];
     }
 
-    return list;
+    list = rows->elts;
+
+    return &list[n];
 }
 
 
 static ngx_int_t
-ngx_http_mcp_status_leases(ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone,
-    ngx_msec_t silence)
+ngx_http_mcp_status_collect_leases(ngx_http_mcp_status_t *status,
+    ngx_mcp_zone_t *zone, ngx_msec_t silence)
 {
     uint64_t                   *n;
     ngx_int_t                   rc;
+    ngx_uint_t                  i, state;
     ngx_mcp_lease_info_t        info;
-    ngx_http_mcp_status_row_t  *lease;
+    ngx_http_mcp_status_row_t  *counters, *lease;
 
-    for ( ;; ) {
-        rc = ngx_mcp_lease_info(zone, status->nleases, status->pool, &info);
+    counters = status->rows[ngx_http_mcp_status_counters].elts;
+
+    for (i = 0; /* void */ ; i++) {
+        rc = ngx_mcp_lease_info(zone, i, status->pool, &info);
 
         if (rc != NGX_OK) {
             return (rc == NGX_DECLINED) ? NGX_OK : NGX_ERROR;
         }
 
-        status->nleases++;
-        status->held += (info.holder != 0);
+        state = info.holder ? ngx_http_mcp_counter_held
+                            : ngx_http_mcp_counter_free;
+        counters->n[state]++;
 
-        if (status->nleases > NGX_HTTP_MCP_STATUS_LEASES) {
+        if (i >= NGX_HTTP_MCP_STATUS_LEASES) {
             continue;
         }
 
-        lease = ngx_array_push(&status->leases);
+        lease = ngx_http_mcp_status_row(status, ngx_http_mcp_status_leases);
         if (lease == NULL) {
             return NGX_ERROR;
         }
 
-        ngx_memzero(lease, sizeof(ngx_http_mcp_status_row_t));
-
-        lease->key = ngx_http_mcp_status_clean(status->pool, &info.key);
-
-        if (lease->key == NULL) {
+        lease->labels[0] = ngx_http_mcp_status_clean(status->pool, &info.key);
+        if (lease->labels[0] == NULL) {
             return NGX_ERROR;
         }
 
@@ -835,6 +917,28 @@ ngx_http_mcp_status_leases(ngx_http_mcp_status_t *status, ngx_mcp_zone_t *zone,
         n[ngx_http_mcp_lease_fence] = info.fence;
         n[ngx_http_mcp_lease_taken] = info.consumed;
     }
+}
+
+
+/* a new one, of zeroes */
+
+static ngx_http_mcp_status_row_t *
+ngx_http_mcp_status_row(ngx_http_mcp_status_t *status, ngx_uint_t table)
+{
+    ngx_http_mcp_status_row_t  *row;
+
+    row = ngx_array_push(&status->rows[table]);
+    if (row == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(row, sizeof(ngx_http_mcp_status_row_t));
+
+    row->n = ngx_pcalloc(status->pool,
+                         ngx_http_mcp_status_layout[table].ncolumns
+                         * sizeof(uint64_t));
+
+    return row->n ? row : NULL;
 }
 
 
@@ -892,31 +996,24 @@ static ngx_chain_t *
 ngx_http_mcp_status_json(ngx_http_mcp_status_t *status)
 {
     char         *text;
-    cJSON        *root;
+    cJSON        *root, *zone;
     size_t        len;
     ngx_buf_t    *b;
+    ngx_uint_t    i, ok;
     ngx_chain_t  *cl;
 
     root = cJSON_CreateObject();
-    text = NULL;
+    zone = cJSON_AddObjectToObject(root, "zone");
 
-    if (root
-        && ngx_http_mcp_json_text(root, "version", NGX_MCP_MODULE_VERSION)
-        && ngx_http_mcp_json_number(root, "workers", status->use.workers)
-        && ngx_http_mcp_json_zone(root, status)
-        && ngx_http_mcp_json_counters(root, status)
-        && ngx_http_mcp_json_array(root, "upstreams", &status->upstreams,
-                                   ngx_http_mcp_json_upstream)
-        && ngx_http_mcp_json_array(
-               cJSON_GetObjectItemCaseSensitive(root, "lists"), "kept",
-               &status->lists, ngx_http_mcp_json_list)
-        && ngx_http_mcp_json_array(
-               cJSON_GetObjectItemCaseSensitive(root, "exchanges"), "by",
-               &status->metrics, ngx_http_mcp_json_exchange)
-        && ngx_http_mcp_json_leases(root, status))
-    {
-        text = cJSON_Print(root);
+    ok = cJSON_AddStringToObject(root, "version", NGX_MCP_MODULE_VERSION)
+         && cJSON_AddStringToObject(zone, "name", (char *) status->name);
+
+    for (i = 0; ok && i < ngx_http_mcp_status_tables; i++) {
+        ok = ngx_http_mcp_json_table(root, &ngx_http_mcp_status_layout[i],
+                                     &status->rows[i]);
     }
+
+    text = ok ? cJSON_Print(root) : NULL;
 
     cJSON_Delete(root);
 
@@ -944,218 +1041,26 @@ ngx_http_mcp_status_json(ngx_http_mcp_status_t *status)
 
 
 static ngx_uint_t
-ngx_http_mcp_json_zone(cJSON *root, ngx_http_mcp_status_t *status)
+ngx_http_mcp_json_table(cJSON *root, ngx_http_mcp_status_table_t *table,
+    ngx_array_t *rows)
 {
-    cJSON               *zone, *bytes;
-    ngx_uint_t           i, ok;
-    ngx_mcp_zone_use_t  *use;
+    cJSON                      *array, *item;
+    ngx_uint_t                  i;
+    ngx_http_mcp_status_row_t  *row;
 
-    use = &status->use;
-    zone = cJSON_AddObjectToObject(root, "zone");
+    row = rows->elts;
+    item = ngx_http_mcp_json_object(root, table->object);
 
-    ok = ngx_http_mcp_json_text(zone, "name", status->name)
-         && ngx_http_mcp_json_number(zone, "size_bytes", status->size)
-         && ngx_http_mcp_json_number(zone, "blocks", use->blocks)
-         && ngx_http_mcp_json_number(zone, "blocks_free",
-                                     use->used[NGX_MCP_USE_FREE])
-         && ngx_http_mcp_json_number(zone, "block_size_bytes",
-                                     use->block_size)
-         && ngx_http_mcp_json_number(zone, "recoveries", use->recoveries);
-
-    bytes = cJSON_AddObjectToObject(zone, "bytes");
-
-    for (i = 0; ok && i < NGX_MCP_USE_MAX; i++) {
-        ok = ngx_http_mcp_json_number(bytes, ngx_http_mcp_status_uses[i],
-                                      use->used[i] * use->block_size);
+    if (table->array == NULL) {
+        return ngx_http_mcp_json_row(item, table, row);
     }
 
-    return ok;
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_json_counters(cJSON *root, ngx_http_mcp_status_t *status)
-{
-    cJSON                  *group;
-    int64_t                 sum;
-    ngx_uint_t              i;
-    ngx_http_mcp_number_t  *n;
-
-    for (i = 0; i < NGX_MCP_COUNTER_MAX; i++) {
-        n = &ngx_http_mcp_status_counters[i];
-        group = cJSON_GetObjectItemCaseSensitive(root, n->group);
-
-        if (group == NULL) {
-            group = cJSON_AddObjectToObject(root, n->group);
-        }
-
-        if (group == NULL) {
-            return 0;
-        }
-
-        sum = ngx_http_mcp_status_sum(status, i);
-
-        if (sum != -1 && !ngx_http_mcp_json_number(group, n->family, sum)) {
-            return 0;
-        }
-
-        if (n->label[0]
-            && !ngx_http_mcp_json_number(group, n->member,
-                                         status->counters[i]))
-        {
-            return 0;
-        }
-    }
-
-    return 1;
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_json_upstream(cJSON *item, void *data)
-{
-    ngx_http_mcp_status_upstream_t *upstream = data;
-
-    cJSON       *tenants;
-    ngx_uint_t   i, ok, state;
-
-    state = ngx_http_mcp_status_state(upstream);
-
-    ok = ngx_http_mcp_json_text(item, "endpoint", upstream->endpoint)
-         && ngx_http_mcp_json_text(item, "upstream", upstream->upstream)
-         && ngx_http_mcp_json_text(item, "state",
-                                   ngx_http_mcp_status_states[state]);
-
-    if (state == ngx_http_mcp_upstream_states) {
-        return ok;
-    }
-
-    tenants = cJSON_AddObjectToObject(item, "tenants");
-
-    ok = ok && ngx_http_mcp_json_number(item, "age_ms",
-                                        upstream->ages[state]);
-
-    for (i = 0; ok && i < ngx_http_mcp_upstream_states; i++) {
-        ok = ngx_http_mcp_json_number(tenants, ngx_http_mcp_status_states[i],
-                                      upstream->tenants[i]);
-    }
-
-    return ok;
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_json_list(cJSON *item, void *data)
-{
-    ngx_http_mcp_status_row_t *list = data;
-
-    return ngx_http_mcp_json_text(item, "endpoint", list->endpoint)
-           && ngx_http_mcp_json_text(item, "list", list->list)
-           && ngx_http_mcp_json_row(item, ngx_http_mcp_status_lists_columns,
-                                    list->n);
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_json_exchange(cJSON *item, void *data)
-{
-    ngx_http_mcp_status_metric_t *m = data;
-
-    char         name[NGX_INT64_LEN + 1];
-    cJSON       *buckets;
-    ngx_uint_t   i, ok;
-
-    ok = ngx_http_mcp_json_text(item, "endpoint", m->endpoint)
-         && ngx_http_mcp_json_text(item, "upstream", m->upstream)
-         && ngx_http_mcp_json_text(item, "method", m->method)
-         && ngx_http_mcp_json_number(item, "count", m->info.count)
-         && ngx_http_mcp_json_number(item, "ms", m->info.msec);
-
-    for (i = 0; ok && i < NGX_MCP_METRIC_OUTCOMES; i++) {
-        ok = ngx_http_mcp_json_number(item, ngx_http_mcp_status_outcomes[i],
-                                      m->info.outcomes[i]);
-    }
-
-    buckets = cJSON_AddObjectToObject(item, "within_ms");
-
-    for (i = 0; ok && i < NGX_MCP_METRIC_BUCKETS; i++) {
-        *ngx_sprintf((u_char *) name, "%M", ngx_mcp_metric_limits[i]) = '\0';
-
-        ok = ngx_http_mcp_json_number(buckets, name, m->info.buckets[i]);
-    }
-
-    return ok;
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_json_leases(cJSON *root, ngx_http_mcp_status_t *status)
-{
-    cJSON  *leases;
-
-    leases = cJSON_AddObjectToObject(root, "leases");
-
-    return leases
-           && ngx_http_mcp_json_number(leases, "held", status->held)
-           && ngx_http_mcp_json_number(leases, "free",
-                                       status->nleases - status->held)
-           && ngx_http_mcp_json_array(leases, "by", &status->leases,
-                                      ngx_http_mcp_json_lease);
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_json_lease(cJSON *item, void *data)
-{
-    ngx_http_mcp_status_row_t *lease = data;
-
-    return ngx_http_mcp_json_text(item, "key", lease->key)
-           && ngx_http_mcp_json_row(item, ngx_http_mcp_status_leases_columns,
-                                    lease->n);
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_json_row(cJSON *item, ngx_http_mcp_status_column_t *column,
-    uint64_t *n)
-{
-    for ( /* void */ ; column->kind; column++, n++) {
-
-        if (column->member == NULL) {
-            continue;
-        }
-
-        if (column->kind[0] == 'b'
-            ? cJSON_AddBoolToObject(item, column->member, *n != 0) == NULL
-            : !ngx_http_mcp_json_number(item, column->member, *n))
-        {
-            return 0;
-        }
-    }
-
-    return 1;
-}
-
-
-/* an object for each element, which fill() gives its members; 0: no memory */
-
-static ngx_uint_t
-ngx_http_mcp_json_array(cJSON *group, char *name, ngx_array_t *elements,
-    ngx_uint_t (*fill)(cJSON *item, void *data))
-{
-    cJSON       *array, *item;
-    u_char      *p;
-    ngx_uint_t   i;
-
-    array = cJSON_AddArrayToObject(group, name);
-
+    array = cJSON_AddArrayToObject(item, table->array);
     if (array == NULL) {
         return 0;
     }
 
-    p = elements->elts;
-
-    for (i = 0; i < elements->nelts; i++) {
+    for (i = 0; i < rows->nelts; i++) {
         item = cJSON_CreateObject();
 
         if (item && !cJSON_AddItemToArray(array, item)) {
@@ -1163,7 +1068,7 @@ ngx_http_mcp_json_array(cJSON *group, char *name, ngx_array_t *elements,
             return 0;
         }
 
-        if (item == NULL || !fill(item, p + i * elements->size)) {
+        if (!ngx_http_mcp_json_row(item, table, &row[i])) {
             return 0;
         }
     }
@@ -1172,338 +1077,201 @@ ngx_http_mcp_json_array(cJSON *group, char *name, ngx_array_t *elements,
 }
 
 
+/* 0: no memory, also when there was none for the item */
+
+static ngx_uint_t
+ngx_http_mcp_json_row(cJSON *item, ngx_http_mcp_status_table_t *table,
+    ngx_http_mcp_status_row_t *row)
+{
+    ngx_uint_t  i, ok;
+
+    ok = 1;
+
+    for (i = 0; i < NGX_HTTP_MCP_STATUS_LABELS && table->labels[i]; i++) {
+        ok = ok && cJSON_AddStringToObject(item, table->labels[i],
+                                           (char *) row->labels[i]);
+    }
+
+    if (row->state) {
+        ok = ok && cJSON_AddStringToObject(item, "state", row->state);
+    }
+
+    for (i = 0; i < table->ncolumns; i++) {
+        ok = ok && ngx_http_mcp_json_number(item, &table->columns[i],
+                                            row->n[i]);
+    }
+
+    return ok;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_json_number(cJSON *item, ngx_http_mcp_status_column_t *column,
+    uint64_t n)
+{
+    cJSON   *sum;
+    double   number;
+
+    if (column->member == NULL || n == NGX_HTTP_MCP_STATUS_NONE) {
+        return 1;
+    }
+
+    item = ngx_http_mcp_json_object(item, column->object);
+
+    if (column->kind == ngx_http_mcp_status_flag) {
+        return cJSON_AddBoolToObject(item, column->member, n != 0) != NULL;
+    }
+
+    number = (double) (int64_t) n;
+
+    if (column->sum) {
+        sum = cJSON_GetObjectItemCaseSensitive(item, column->sum);
+
+        if (sum) {
+            cJSON_SetNumberValue(sum, sum->valuedouble + number);
+
+        } else if (cJSON_AddNumberToObject(item, column->sum, number) == NULL)
+        {
+            return 0;
+        }
+    }
+
+    return cJSON_AddNumberToObject(item, column->member, number) != NULL;
+}
+
+
+/* an item's object of that name, which is added if there is none */
+
+static cJSON *
+ngx_http_mcp_json_object(cJSON *item, char *name)
+{
+    cJSON  *object;
+
+    if (name == NULL) {
+        return item;
+    }
+
+    object = cJSON_GetObjectItemCaseSensitive(item, name);
+
+    return object ? object : cJSON_AddObjectToObject(item, name);
+}
+
+
 static ngx_chain_t *
 ngx_http_mcp_status_text(ngx_http_mcp_status_t *status)
 {
+    ngx_uint_t           i;
     ngx_http_mcp_text_t  t;
 
     ngx_memzero(&t, sizeof(ngx_http_mcp_text_t));
 
     t.pool = status->pool;
     t.last = &t.out;
-
-    ngx_http_mcp_text_family(&t, "info", NULL, "Version of the module.");
-    ngx_http_mcp_text_sample(&t, "info");
-    ngx_http_mcp_text_label(&t, "version", NGX_MCP_MODULE_VERSION);
-    ngx_http_mcp_text_number(&t, 1);
-
     t.zone = status->name;
 
-    ngx_http_mcp_text_one(&t, "workers",
-                          "Workers that use the zone, also exiting ones.",
-                          status->use.workers);
+    ngx_http_mcp_text_puts(&t, "# HELP nginx_mcp_info Version of the module.\n"
+                               "# TYPE nginx_mcp_info gauge\n"
+                               "nginx_mcp_info");
+    ngx_http_mcp_text_label(&t, "version", NGX_MCP_MODULE_VERSION);
+    ngx_http_mcp_text_puts(&t, "} 1\n");
 
-    ngx_http_mcp_text_zone(&t, status);
-    ngx_http_mcp_text_counters(&t, status);
-    ngx_http_mcp_text_exchanges(&t, status);
-    ngx_http_mcp_text_upstreams(&t, status);
-    ngx_http_mcp_text_rows(&t, &status->lists,
-                           ngx_http_mcp_status_lists_columns);
-    ngx_http_mcp_text_leases(&t, status);
+    for (i = 0; i < ngx_http_mcp_status_tables; i++) {
+        ngx_http_mcp_text_table(&t, &ngx_http_mcp_status_layout[i],
+                                &status->rows[i]);
+    }
 
     return t.failed ? NULL : t.out;
 }
 
 
-static void
-ngx_http_mcp_text_zone(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
-{
-    ngx_uint_t           i;
-    ngx_mcp_zone_use_t  *use;
-
-    use = &status->use;
-
-    ngx_http_mcp_text_one(t, "zone_size_bytes", "Size of the zone in bytes.",
-                          status->size);
-    ngx_http_mcp_text_one(t, "zone_blocks", "Number of blocks in the zone.",
-                          use->blocks);
-    ngx_http_mcp_text_one(t, "zone_blocks_free",
-                          "Number of free blocks in the zone.",
-                          use->used[NGX_MCP_USE_FREE]);
-
-    ngx_http_mcp_text_family(t, "zone_bytes", NULL,
-                             "Bytes of the zone's blocks, by use.");
-
-    for (i = 0; i < NGX_MCP_USE_MAX; i++) {
-        ngx_http_mcp_text_sample(t, "zone_bytes");
-        ngx_http_mcp_text_label(t, "use", ngx_http_mcp_status_uses[i]);
-        ngx_http_mcp_text_number(t, (int64_t) (use->used[i]
-                                               * use->block_size));
-    }
-
-    ngx_http_mcp_text_one(t, "zone_recoveries_total",
-                          "Repairs of the zone after a worker died.",
-                          use->recoveries);
-}
-
+/* a family for columns of one name, with samples of each row */
 
 static void
-ngx_http_mcp_text_counters(ngx_http_mcp_text_t *t,
-    ngx_http_mcp_status_t *status)
+ngx_http_mcp_text_table(ngx_http_mcp_text_t *t,
+    ngx_http_mcp_status_table_t *table, ngx_array_t *rows)
 {
-    char                    name[64];
-    u_char                 *p;
-    ngx_uint_t              i, j;
-    ngx_http_mcp_number_t  *n;
-
-    for (i = 0; i < NGX_MCP_COUNTER_MAX; i++) {
-        n = &ngx_http_mcp_status_counters[i];
-
-        p = ngx_snprintf((u_char *) name, sizeof(name) - 1, "%s_%s",
-                         n->group, n->family);
-        *p = '\0';
-
-        for (j = 0; ngx_http_mcp_text_helps[j].name; j++) {
-            if (ngx_strcmp(ngx_http_mcp_text_helps[j].name, name) == 0) {
-                break;
-            }
-        }
-
-        *ngx_snprintf(p, sizeof(name) - 1 - (p - (u_char *) name), "%s",
-                      n->kind[0] == 'c' ? "_total" : "") = '\0';
-
-        if (i == 0 || !ngx_http_mcp_status_same(n - 1, n)) {
-            ngx_http_mcp_text_family(t, name, NULL,
-                                     ngx_http_mcp_text_helps[j].help
-                                     ? ngx_http_mcp_text_helps[j].help
-                                     : n->family);
-        }
-
-        ngx_http_mcp_text_sample(t, name);
-
-        if (n->label[0]) {
-            ngx_http_mcp_text_label(t, n->label, n->value);
-        }
-
-        ngx_http_mcp_text_number(t, status->counters[i]);
-    }
-}
-
-
-static void
-ngx_http_mcp_text_exchanges(ngx_http_mcp_text_t *t,
-    ngx_http_mcp_status_t *status)
-{
-    u_char                         le[NGX_INT64_LEN + 5];
-    ngx_uint_t                     i, j;
-    ngx_http_mcp_status_metric_t  *m;
-
-    m = status->metrics.elts;
-
-    if (status->metrics.nelts == 0) {
-        return;
-    }
-
-    ngx_http_mcp_text_family(t, "exchanges_total", NULL,
-                             "Exchanges with upstreams ended, by method and "
-                             "outcome.");
-
-    for (i = 0; i < status->metrics.nelts; i++) {
-        for (j = 0; j < NGX_MCP_METRIC_OUTCOMES; j++) {
-            ngx_http_mcp_text_exchange(t, "exchanges_total", &m[i]);
-            ngx_http_mcp_text_label(t, "outcome",
-                                    ngx_http_mcp_status_outcomes[j]);
-            ngx_http_mcp_text_number(t, (int64_t) m[i].info.outcomes[j]);
-        }
-    }
-
-    ngx_http_mcp_text_family(t, "exchange_duration_seconds", "histogram",
-                             "Duration of exchanges with upstreams.");
-
-    for (i = 0; i < status->metrics.nelts; i++) {
-
-        for (j = 0; j <= NGX_MCP_METRIC_BUCKETS; j++) {
-            ngx_http_mcp_text_exchange(t, "exchange_duration_seconds_bucket",
-                                       &m[i]);
-
-            if (j == NGX_MCP_METRIC_BUCKETS) {
-                ngx_http_mcp_text_label(t, "le", "+Inf");
-                ngx_http_mcp_text_number(t, (int64_t) m[i].info.count);
-                break;
-            }
-
-            *ngx_sprintf(le, "%M.%03M", ngx_mcp_metric_limits[j] / 1000,
-                         ngx_mcp_metric_limits[j] % 1000) = '\0';
-
-            ngx_http_mcp_text_label(t, "le", le);
-            ngx_http_mcp_text_number(t, (int64_t) m[i].info.buckets[j]);
-        }
-
-        ngx_http_mcp_text_exchange(t, "exchange_duration_seconds_sum", &m[i]);
-        ngx_http_mcp_text_seconds(t, m[i].info.msec);
-
-        ngx_http_mcp_text_exchange(t, "exchange_duration_seconds_count",
-                                   &m[i]);
-        ngx_http_mcp_text_number(t, (int64_t) m[i].info.count);
-    }
-}
-
-
-static void
-ngx_http_mcp_text_upstreams(ngx_http_mcp_text_t *t,
-    ngx_http_mcp_status_t *status)
-{
-    ngx_uint_t                       i, j;
-    ngx_http_mcp_status_upstream_t  *upstream;
-
-    if (status->upstreams.nelts == 0) {
-        return;
-    }
-
-    upstream = status->upstreams.elts;
-
-    ngx_http_mcp_text_family(t, "upstream_tenants", NULL,
-                             "Tenants for which an upstream is in a state.");
-
-    for (i = 0; i < status->upstreams.nelts; i++) {
-
-        for (j = 0; j < ngx_http_mcp_upstream_states; j++) {
-            ngx_http_mcp_text_sample(t, "upstream_tenants");
-            ngx_http_mcp_text_label(t, "endpoint", upstream[i].endpoint);
-            ngx_http_mcp_text_label(t, "upstream", upstream[i].upstream);
-            ngx_http_mcp_text_label(t, "state", ngx_http_mcp_status_states[j]);
-            ngx_http_mcp_text_number(t, (int64_t) upstream[i].tenants[j]);
-        }
-    }
-
-    ngx_http_mcp_text_family(t, "upstream_state_seconds", NULL,
-                             "How long an upstream has been in its state.");
-
-    for (i = 0; i < status->upstreams.nelts; i++) {
-        j = ngx_http_mcp_status_state(&upstream[i]);
-
-        if (j == ngx_http_mcp_upstream_states) {
-            continue;
-        }
-
-        ngx_http_mcp_text_sample(t, "upstream_state_seconds");
-        ngx_http_mcp_text_label(t, "endpoint", upstream[i].endpoint);
-        ngx_http_mcp_text_label(t, "upstream", upstream[i].upstream);
-        ngx_http_mcp_text_label(t, "state", ngx_http_mcp_status_states[j]);
-        ngx_http_mcp_text_seconds(t, upstream[i].ages[j]);
-    }
-}
-
-
-/* a family for each column, with a sample of each row */
-
-static void
-ngx_http_mcp_text_rows(ngx_http_mcp_text_t *t, ngx_array_t *rows,
-    ngx_http_mcp_status_column_t *column)
-{
-    ngx_uint_t                  i, j;
-    ngx_http_mcp_status_row_t  *row;
+    char                          *kind;
+    ngx_uint_t                     i;
+    ngx_http_mcp_status_row_t     *row;
+    ngx_http_mcp_status_column_t  *first, *column, *last;
 
     row = rows->elts;
+    last = table->columns + table->ncolumns;
 
-    for (j = 0; rows->nelts && column[j].kind; j++) {
+    for (first = table->columns;
+         rows->nelts && first < last;
+         first = column)
+    {
+        column = first + 1;
 
-        if (column[j].family == NULL) {
+        if (first->family == NULL) {
             continue;
         }
 
-        ngx_http_mcp_text_family(t, column[j].family, NULL, column[j].help);
+        kind = first->suffix ? "histogram"
+               : ngx_strstr(first->family, "_total") ? "counter" : "gauge";
+
+        ngx_http_mcp_text_puts(t, "# HELP nginx_mcp_");
+        ngx_http_mcp_text_puts(t, first->family);
+        ngx_http_mcp_text_puts(t, " ");
+        ngx_http_mcp_text_puts(t, first->help);
+        ngx_http_mcp_text_puts(t, "\n# TYPE nginx_mcp_");
+        ngx_http_mcp_text_puts(t, first->family);
+        ngx_http_mcp_text_puts(t, " ");
+        ngx_http_mcp_text_puts(t, kind);
+        ngx_http_mcp_text_puts(t, "\n");
 
         for (i = 0; i < rows->nelts; i++) {
-            ngx_http_mcp_text_sample(t, column[j].family);
+            column = first;
 
-            if (row[i].key) {
-                ngx_http_mcp_text_label(t, "key", row[i].key);
+            do {
+                ngx_http_mcp_text_row(t, table, column, &row[i],
+                                      row[i].n[column - table->columns]);
+                column++;
 
-            } else {
-                ngx_http_mcp_text_label(t, "endpoint", row[i].endpoint);
-                ngx_http_mcp_text_label(t, "list", row[i].list);
-            }
-
-            if (column[j].kind[0] == 't') {
-                ngx_http_mcp_text_seconds(t, row[i].n[j]);
-
-            } else {
-                ngx_http_mcp_text_number(t, (int64_t) row[i].n[j]);
-            }
+            } while (column < last && column->family
+                     && ngx_strcmp(column->family, first->family) == 0);
         }
     }
 }
 
 
 static void
-ngx_http_mcp_text_leases(ngx_http_mcp_text_t *t, ngx_http_mcp_status_t *status)
+ngx_http_mcp_text_row(ngx_http_mcp_text_t *t,
+    ngx_http_mcp_status_table_t *table, ngx_http_mcp_status_column_t *column,
+    ngx_http_mcp_status_row_t *row, uint64_t n)
 {
-    ngx_http_mcp_text_family(t, "leases", NULL,
-                             "Leases (feeds, shared upstream sessions, "
-                             "fetches of lists), by state.");
+    u_char      *p, buf[NGX_INT64_LEN + sizeof("} .000\n")];
+    ngx_uint_t   i;
 
-    ngx_http_mcp_text_sample(t, "leases");
-    ngx_http_mcp_text_label(t, "state", "held");
-    ngx_http_mcp_text_number(t, (int64_t) status->held);
-
-    ngx_http_mcp_text_sample(t, "leases");
-    ngx_http_mcp_text_label(t, "state", "free");
-    ngx_http_mcp_text_number(t, (int64_t) (status->nleases - status->held));
-
-    ngx_http_mcp_text_rows(t, &status->leases,
-                           ngx_http_mcp_status_leases_columns);
-}
-
-
-static void
-ngx_http_mcp_text_exchange(ngx_http_mcp_text_t *t, const char *name,
-    ngx_http_mcp_status_metric_t *m)
-{
-    ngx_http_mcp_text_sample(t, name);
-    ngx_http_mcp_text_label(t, "endpoint", m->endpoint);
-    ngx_http_mcp_text_label(t, "upstream", m->upstream);
-    ngx_http_mcp_text_label(t, "method", m->method);
-}
-
-
-/* a family with one sample */
-
-static void
-ngx_http_mcp_text_one(ngx_http_mcp_text_t *t, const char *name,
-    const char *help, uint64_t n)
-{
-    ngx_http_mcp_text_family(t, name, NULL, help);
-    ngx_http_mcp_text_sample(t, name);
-    ngx_http_mcp_text_number(t, (int64_t) n);
-}
-
-
-/* kind NULL: a counter if the name ends in "_total", else a gauge */
-
-static void
-ngx_http_mcp_text_family(ngx_http_mcp_text_t *t, const char *name,
-    const char *kind, const char *help)
-{
-    if (kind == NULL) {
-        kind = ngx_strstr(name, "_total") ? "counter" : "gauge";
+    if (n == NGX_HTTP_MCP_STATUS_NONE) {
+        return;
     }
 
-    ngx_http_mcp_text_puts(t, "# HELP nginx_mcp_");
-    ngx_http_mcp_text_puts(t, name);
-    ngx_http_mcp_text_puts(t, " ");
-    ngx_http_mcp_text_puts(t, help);
-    ngx_http_mcp_text_puts(t, "\n# TYPE nginx_mcp_");
-    ngx_http_mcp_text_puts(t, name);
-    ngx_http_mcp_text_puts(t, " ");
-    ngx_http_mcp_text_puts(t, kind);
-    ngx_http_mcp_text_puts(t, "\n");
-}
-
-
-/* its labels follow, and then its value */
-
-static void
-ngx_http_mcp_text_sample(ngx_http_mcp_text_t *t, const char *name)
-{
     ngx_http_mcp_text_puts(t, "nginx_mcp_");
-    ngx_http_mcp_text_puts(t, name);
+    ngx_http_mcp_text_puts(t, column->family);
+    ngx_http_mcp_text_puts(t, column->suffix ? column->suffix : "");
 
     t->labels = 0;
 
-    if (t->zone) {
-        ngx_http_mcp_text_label(t, "zone", t->zone);
+    ngx_http_mcp_text_label(t, "zone", t->zone);
+
+    for (i = 0; i < NGX_HTTP_MCP_STATUS_LABELS && table->labels[i]; i++) {
+        ngx_http_mcp_text_label(t, table->labels[i], row->labels[i]);
     }
+
+    if (column->label) {
+        ngx_http_mcp_text_label(t, column->label, column->value);
+    }
+
+    if (column->kind == ngx_http_mcp_status_time) {
+        p = ngx_sprintf(buf, "} %uL.%03uL\n", n / 1000, n % 1000);
+
+    } else {
+        p = ngx_sprintf(buf, "} %L\n", (int64_t) n);
+    }
+
+    ngx_http_mcp_text_put(t, buf, p - buf);
 }
 
 
@@ -1528,26 +1296,6 @@ ngx_http_mcp_text_label(ngx_http_mcp_text_t *t, const char *name, void *value)
 
     ngx_http_mcp_text_put(t, from, p - from);
     ngx_http_mcp_text_puts(t, "\"");
-}
-
-
-static void
-ngx_http_mcp_text_number(ngx_http_mcp_text_t *t, int64_t n)
-{
-    u_char  *p, buf[NGX_INT64_LEN + sizeof("} \n")];
-
-    p = ngx_sprintf(buf, "} %L\n", n);
-    ngx_http_mcp_text_put(t, buf, p - buf);
-}
-
-
-static void
-ngx_http_mcp_text_seconds(ngx_http_mcp_text_t *t, uint64_t msec)
-{
-    u_char  *p, buf[NGX_INT64_LEN + sizeof("} .000\n")];
-
-    p = ngx_sprintf(buf, "} %uL.%03uL\n", msec / 1000, msec % 1000);
-    ngx_http_mcp_text_put(t, buf, p - buf);
 }
 
 

@@ -1,9 +1,9 @@
 
 /*
- * The counters of mcp_status, one line each: enum, group, family, the label
- * and its value that distinguish it in its family, or "", the name in the
- * group in JSON, "g"auge or "c"ounter.  Counters of a family follow each other;
- * a name without a counter of its own is their sum.
+ * The counters of mcp_status: enum, group, family, gauge or counter, and the
+ * help text.  OF() is for one of several counters of a family, which follow
+ * each other: it has also the label and its value that distinguish it, and its
+ * name in JSON; the first has the help text, and the family is their sum.
  *
  * The state layer counts sessions, streams, calls.running, .started and .lost,
  * events.out (read by a stream), .dropped_large and .dropped_full (a position
@@ -16,83 +16,98 @@
 #define _NGX_MCP_COUNTER_H_INCLUDED_
 
 
-#define NGX_MCP_COUNTERS(_)                                                   \
-    _(SESSIONS_LIVE, "sessions", "live", "", "", "live", "g")                 \
-    _(SESSIONS_CREATED, "sessions", "created", "", "", "created", "c")        \
-    _(SESSIONS_DELETED, "sessions", "deleted", "", "", "deleted", "c")        \
-    _(SESSIONS_EXPIRED, "sessions", "expired", "", "", "expired", "c")        \
-    _(SESSIONS_EVICTED, "sessions", "evicted", "", "", "evicted", "c")        \
-    _(SESSIONS_REFUSED, "sessions", "refused", "", "", "refused", "c")        \
-    _(LISTENS_OPEN, "listens", "open", "", "", "open", "g")                   \
-    _(LISTENS_OPENED, "listens", "opened", "", "", "opened", "c")             \
-    _(STREAMS_OPEN, "streams", "open", "", "", "open", "g")                   \
-    _(STREAMS_OPENED, "streams", "opened", "", "", "opened", "c")             \
-    _(STREAMS_CLIENT, "streams", "closed", "reason", "client",                \
-      "closed_client", "c")                                                   \
-    _(STREAMS_DONE, "streams", "closed", "reason", "done",                    \
-      "closed_done", "c")                                                     \
-    _(STREAMS_SLOW, "streams", "closed", "reason", "slow",                    \
-      "closed_slow", "c")                                                     \
-    _(STREAMS_REPLACED, "streams", "closed", "reason", "replaced",            \
-      "closed_replaced", "c")                                                 \
-    _(STREAMS_SESSION, "streams", "closed", "reason", "session",              \
-      "closed_session", "c")                                                  \
-    _(STREAMS_DRAINED, "streams", "closed", "reason", "drain",                \
-      "closed_drain", "c")                                                    \
-    _(STREAMS_LOST, "streams", "closed", "reason", "worker",                  \
-      "closed_worker", "c")                                                   \
-    _(EVENTS_PUBLISHED, "events", "in", "source", "publish",                  \
-      "published", "c")                                                       \
-    _(EVENTS_FEED, "events", "in", "source", "feed", "feed", "c")             \
-    _(EVENTS_UPSTREAM, "events", "in", "source", "upstream",                  \
-      "upstream", "c")                                                        \
-    _(EVENTS_OUT, "events", "out", "", "", "out", "c")                        \
-    _(EVENTS_COALESCED, "events", "coalesced", "", "", "coalesced", "c")      \
-    _(EVENTS_LARGE, "events", "dropped", "reason", "large",                   \
-      "dropped_large", "c")                                                   \
-    _(EVENTS_FULL, "events", "dropped", "reason", "full",                     \
-      "dropped_full", "c")                                                    \
-    _(EVENTS_UNSENT, "events", "dropped", "reason", "unsent",                 \
-      "dropped_unsent", "c")                                                  \
-    _(EVENTS_REPEATED, "events", "dropped", "reason", "repeated",             \
-      "dropped_repeated", "c")                                                \
-    _(EVENTS_STALE, "events", "dropped", "reason", "stale",                   \
-      "dropped_stale", "c")                                                   \
-    _(EVENTS_INVALID, "events", "dropped", "reason", "invalid",               \
-      "dropped_invalid", "c")                                                 \
-    _(EVENTS_LAGGED, "events", "lagged", "", "", "lagged", "c")               \
-    _(LISTS_REFRESHES, "lists", "refreshes", "", "", "refreshes", "c")        \
-    _(LISTS_CHANGED, "lists", "changed", "", "", "changed", "c")              \
-    _(LISTS_UNCHANGED, "lists", "unchanged", "", "", "unchanged", "c")        \
-    _(LISTS_FAILED, "lists", "failed", "", "", "failed", "c")                 \
-    _(CALLS_RUNNING, "calls", "running", "", "", "running", "g")              \
-    _(CALLS_LEGACY, "calls", "started", "era", "legacy",                      \
-      "started_legacy", "c")                                                  \
-    _(CALLS_MODERN, "calls", "started", "era", "modern",                      \
-      "started_modern", "c")                                                  \
-    _(CALLS_REFUSED, "calls", "refused", "", "", "refused", "c")              \
-    _(CALLS_CANCELLED, "calls", "cancelled", "", "", "cancelled", "c")        \
-    _(CALLS_LOST, "calls", "lost", "", "", "lost", "c")                       \
-    _(CALLS_ABANDONED, "calls", "abandoned", "", "", "abandoned", "c")        \
-    _(EXCHANGES_STARTED, "exchanges", "started", "", "", "started", "c")      \
-    _(EXCHANGES_OK, "exchanges", "ended", "outcome", "ok", "ok", "c")         \
-    _(EXCHANGES_REFUSED, "exchanges", "ended", "outcome", "refused",          \
-      "refused", "c")                                                         \
-    _(EXCHANGES_UNREACHABLE, "exchanges", "ended", "outcome", "unreachable",  \
-      "unreachable", "c")                                                     \
-    _(EXCHANGES_TIMEOUT, "exchanges", "ended", "outcome", "timeout",          \
-      "timeout", "c")                                                         \
-    _(EXCHANGES_BAD, "exchanges", "ended", "outcome", "bad", "bad", "c")      \
-    _(EXCHANGES_ABORTED, "exchanges", "ended", "outcome", "aborted",          \
-      "aborted", "c")
+#define NGX_MCP_COUNTERS(_, OF)                                               \
+    _(SESSIONS_LIVE, "sessions", "live", g, "Sessions that exist now.")       \
+    _(SESSIONS_CREATED, "sessions", "created", c, "Sessions created.")        \
+    _(SESSIONS_DELETED, "sessions", "deleted", c,                             \
+      "Sessions ended by their client.")                                      \
+    _(SESSIONS_EXPIRED, "sessions", "expired", c,                             \
+      "Sessions ended after mcp_session_timeout.")                            \
+    _(SESSIONS_EVICTED, "sessions", "evicted", c,                             \
+      "Idle sessions removed to make room.")                                  \
+    _(SESSIONS_REFUSED, "sessions", "refused", c,                             \
+      "Sessions refused for lack of room.")                                   \
+    _(LISTENS_OPEN, "listens", "open", g,                                     \
+      "Listening clients of 2026-07-28 now.")                                 \
+    _(LISTENS_OPENED, "listens", "opened", c,                                 \
+      "Requests subscriptions/listen accepted.")                              \
+    _(STREAMS_OPEN, "streams", "open", g, "Event streams that are open now.") \
+    _(STREAMS_OPENED, "streams", "opened", c, "Event streams opened.")        \
+    OF(STREAMS_CLIENT, "streams", "closed", c, "reason",                      \
+       "client", "closed_client", "Event streams closed, by reason.")         \
+    OF(STREAMS_DONE, "streams", "closed", c, "reason",                        \
+       "done", "closed_done", "")                                             \
+    OF(STREAMS_SLOW, "streams", "closed", c, "reason",                        \
+       "slow", "closed_slow", "")                                             \
+    OF(STREAMS_REPLACED, "streams", "closed", c, "reason",                    \
+       "replaced", "closed_replaced", "")                                     \
+    OF(STREAMS_SESSION, "streams", "closed", c, "reason",                     \
+       "session", "closed_session", "")                                       \
+    OF(STREAMS_DRAINED, "streams", "closed", c, "reason",                     \
+       "drain", "closed_drain", "")                                           \
+    OF(STREAMS_LOST, "streams", "closed", c, "reason",                        \
+       "worker", "closed_worker", "")                                         \
+    OF(EVENTS_PUBLISHED, "events", "in", c, "source",                         \
+       "publish", "published", "Events received, by source.")                 \
+    OF(EVENTS_FEED, "events", "in", c, "source", "feed", "feed", "")          \
+    OF(EVENTS_UPSTREAM, "events", "in", c, "source",                          \
+       "upstream", "upstream", "")                                            \
+    _(EVENTS_OUT, "events", "out", c, "Messages written to streams.")         \
+    _(EVENTS_COALESCED, "events", "coalesced", c,                             \
+      "Notifications merged into others.")                                    \
+    OF(EVENTS_LARGE, "events", "dropped", c, "reason",                        \
+       "large", "dropped_large", "Events not delivered, by reason.")          \
+    OF(EVENTS_FULL, "events", "dropped", c, "reason",                         \
+       "full", "dropped_full", "")                                            \
+    OF(EVENTS_UNSENT, "events", "dropped", c, "reason",                       \
+       "unsent", "dropped_unsent", "")                                        \
+    OF(EVENTS_REPEATED, "events", "dropped", c, "reason",                     \
+       "repeated", "dropped_repeated", "")                                    \
+    OF(EVENTS_STALE, "events", "dropped", c, "reason",                        \
+       "stale", "dropped_stale", "")                                          \
+    OF(EVENTS_INVALID, "events", "dropped", c, "reason",                      \
+       "invalid", "dropped_invalid", "")                                      \
+    _(EVENTS_LAGGED, "events", "lagged", c, "Events that clients missed.")    \
+    _(LISTS_REFRESHES, "lists", "refreshes", c,                               \
+      "Lists fetched from upstreams.")                                        \
+    _(LISTS_CHANGED, "lists", "changed", c,                                   \
+      "Fetched lists that had changed.")                                      \
+    _(LISTS_UNCHANGED, "lists", "unchanged", c,                               \
+      "Fetched lists that had not changed.")                                  \
+    _(LISTS_FAILED, "lists", "failed", c, "Failed fetches of lists.")         \
+    _(CALLS_RUNNING, "calls", "running", g,                                   \
+      "Requests of clients that run now.")                                    \
+    OF(CALLS_LEGACY, "calls", "started", c, "era",                            \
+       "legacy", "started_legacy", "Requests of clients started, by era.")    \
+    OF(CALLS_MODERN, "calls", "started", c, "era",                            \
+       "modern", "started_modern", "")                                        \
+    _(CALLS_REFUSED, "calls", "refused", c,                                   \
+      "Requests refused over mcp_call_limit.")                                \
+    _(CALLS_CANCELLED, "calls", "cancelled", c,                               \
+      "Requests cancelled by their client.")                                  \
+    _(CALLS_LOST, "calls", "lost", c,                                         \
+      "Requests lost because their worker died.")                             \
+    _(CALLS_ABANDONED, "calls", "abandoned", c,                               \
+      "Requests cancelled after their client left.")                          \
+    _(EXCHANGES_STARTED, "exchanges", "started", c,                           \
+      "Messages sent to upstreams.")                                          \
+    OF(EXCHANGES_OK, "exchanges", "ended", c, "outcome",                      \
+       "ok", "ok", "Exchanges with upstreams ended, by outcome.")             \
+    OF(EXCHANGES_REFUSED, "exchanges", "ended", c, "outcome",                 \
+       "refused", "refused", "")                                              \
+    OF(EXCHANGES_UNREACHABLE, "exchanges", "ended", c, "outcome",             \
+       "unreachable", "unreachable", "")                                      \
+    OF(EXCHANGES_TIMEOUT, "exchanges", "ended", c, "outcome",                 \
+       "timeout", "timeout", "")                                              \
+    OF(EXCHANGES_BAD, "exchanges", "ended", c, "outcome", "bad", "bad", "")   \
+    OF(EXCHANGES_ABORTED, "exchanges", "ended", c, "outcome",                 \
+       "aborted", "aborted", "")
 
 
-#define NGX_MCP_COUNTER_ENUM(name, group, family, label, value, member,       \
-    kind)                                                                     \
-    NGX_MCP_COUNTER_ ## name,
+#define NGX_MCP_COUNTER_ENUM(name, ...)  NGX_MCP_COUNTER_ ## name,
 
 typedef enum {
-    NGX_MCP_COUNTERS(NGX_MCP_COUNTER_ENUM)
+    NGX_MCP_COUNTERS(NGX_MCP_COUNTER_ENUM, NGX_MCP_COUNTER_ENUM)
     NGX_MCP_COUNTER_MAX
 } ngx_mcp_counter_e;
 

@@ -8,8 +8,10 @@ static u_char ngx_mcp_metric_name(u_char *dst, ngx_str_t *name, size_t max,
     uint64_t key);
 
 
-ngx_msec_t  ngx_mcp_metric_limits[NGX_MCP_METRIC_BUCKETS] = {
-    5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000
+#define NGX_MCP_BUCKET_LIMIT(msec, text)  msec,
+
+static ngx_msec_t  ngx_mcp_metric_limits[] = {
+    NGX_MCP_BUCKETS(NGX_MCP_BUCKET_LIMIT)
 };
 
 

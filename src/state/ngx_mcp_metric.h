@@ -23,14 +23,37 @@
 #define NGX_MCP_METRIC_ENDPOINT  110
 #define NGX_MCP_METRIC_UPSTREAM  56
 
-#define NGX_MCP_METRIC_BUCKETS   13
-
 
 /* beside the methods of ngx_mcp_message.h */
 
 #define NGX_MCP_METRIC_GET       NGX_MCP_METHOD_MAX
 #define NGX_MCP_METRIC_DELETE    (NGX_MCP_METHOD_MAX + 1)
 #define NGX_MCP_METRIC_METHODS   (NGX_MCP_METHOD_MAX + 2)
+
+
+/* upper ends of the buckets: ms, and text in s */
+
+#define NGX_MCP_BUCKETS(_)                                                    \
+    _(5, "0.005")                                                             \
+    _(10, "0.010")                                                            \
+    _(25, "0.025")                                                            \
+    _(50, "0.050")                                                            \
+    _(100, "0.100")                                                           \
+    _(250, "0.250")                                                           \
+    _(500, "0.500")                                                           \
+    _(1000, "1.000")                                                          \
+    _(2500, "2.500")                                                          \
+    _(5000, "5.000")                                                          \
+    _(10000, "10.000")                                                        \
+    _(30000, "30.000")                                                        \
+    _(60000, "60.000")
+
+#define NGX_MCP_BUCKET_ENUM(msec, text)  NGX_MCP_BUCKET_ ## msec,
+
+enum {
+    NGX_MCP_BUCKETS(NGX_MCP_BUCKET_ENUM)
+    NGX_MCP_METRIC_BUCKETS
+};
 
 
 #define NGX_MCP_OUTCOMES(_)                                                   \
@@ -74,9 +97,6 @@ typedef struct {
 
 ngx_int_t ngx_mcp_metric_info(ngx_mcp_zone_t *zone, ngx_uint_t n,
     ngx_mcp_metric_info_t *info);
-
-/* upper ends of the buckets in ms; the last, without one, is the count */
-extern ngx_msec_t  ngx_mcp_metric_limits[NGX_MCP_METRIC_BUCKETS];
 
 
 #endif /* _NGX_MCP_METRIC_H_INCLUDED_ */
