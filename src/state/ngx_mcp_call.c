@@ -108,7 +108,6 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
     ngx_mcp_commit_locked(zone, c, NGX_MCP_CALL);
 
-    ngx_mcp_idle_leave_locked(zone, s);
     ngx_mcp_list_append(zone, &s->calls, ngx_mcp_number(zone, c),
                         NGX_MCP_LINKS);
     s->ncalls++;
@@ -215,7 +214,6 @@ ngx_mcp_call_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_account_charge_locked(zone, s->rec.account, NGX_MCP_CALL,
                                   c->task.rec.block.blocks);
 
-    ngx_mcp_idle_leave_locked(zone, s);
     ngx_mcp_list_append(zone, &s->calls, ngx_mcp_number(zone, c),
                         NGX_MCP_LINKS);
     s->ncalls++;

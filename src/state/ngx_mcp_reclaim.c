@@ -81,11 +81,11 @@ ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now, uint64_t *late)
 {
     uint64_t  timeout, idle;
 
-    if (s->idle == NGX_MCP_IDLE_NONE || now < s->touched) {
+    if (s->nstreams || s->ncalls || now < s->touched) {
         return 0;
     }
 
-    timeout = s->timeout;
+    timeout = (uint64_t) s->timeout + ngx_mcp_idle_grain(s);
 
     if (!s->used && timeout > NGX_MCP_UNUSED_TIMEOUT) {
         timeout = NGX_MCP_UNUSED_TIMEOUT;
@@ -108,22 +108,26 @@ ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone)
 {
     uint64_t               late, latest;
     uint32_t               n;
-    ngx_uint_t             i;
+    ngx_uint_t             i, steps;
     ngx_mcp_session_sh_t  *s, *victim;
 
     victim = NULL;
     latest = 0;
+    steps = 0;
 
     for (i = 0; i < NGX_MCP_IDLE_CLASSES; i++) {
-        n = zone->root->idle[i].head;
 
-        if (n == 0) {
-            continue;
+        while ((n = zone->root->idle[i].head) != 0) {
+            s = ngx_mcp_block(zone, n);
+
+            if (s->ncalls == 0 || steps++ >= NGX_MCP_ROOM_STEPS) {
+                break;
+            }
+
+            ngx_mcp_idle_leave_locked(zone, s);
         }
 
-        s = ngx_mcp_block(zone, n);
-
-        if (ngx_mcp_idle_overdue(s, ngx_current_msec, &late)
+        if (n && ngx_mcp_idle_overdue(s, ngx_current_msec, &late)
             && (victim == NULL || late > latest))
         {
             victim = s;
@@ -167,9 +171,18 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
                 break;
             }
 
+            if (n++ == NGX_MCP_EXPIRE_SESSIONS) {
+                return NGX_AGAIN;
+            }
+
+            if (s->ncalls) {
+                ngx_mcp_idle_leave_locked(zone, s);
+                continue;
+            }
+
             left -= ngx_mcp_session_trim_locked(zone, s, left);
 
-            if (left == 0 || n++ == NGX_MCP_EXPIRE_SESSIONS) {
+            if (left == 0) {
                 return NGX_AGAIN;
             }
 

@@ -281,7 +281,7 @@ ngx_mcp_save_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_SEEN, e->seen);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_IDLE,
-                        s->idle == NGX_MCP_IDLE_NONE
+                        s->nstreams || s->ncalls
                         || ngx_current_msec < s->touched
                         ? 0 : ngx_current_msec - s->touched);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_USED, s->used);

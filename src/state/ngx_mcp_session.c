@@ -341,17 +341,14 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     e->seen = ngx_mcp_now();
     e->calls += (uint32_t) out->requests;
 
-    ngx_mcp_touch_range(zone, s, ended, touched);
-    s->touched = ngx_current_msec;
-
-    if (s->idle == NGX_MCP_IDLE_NONE) {
-        s->used = 1;
-
-    } else if (s->rec.links.next || !s->used) {
+    if (!s->used) {
         ngx_mcp_idle_leave_locked(zone, s);
+
+        ngx_mcp_touch_range(zone, s, ended, touched);
         s->used = 1;
-        ngx_mcp_idle_enter_locked(zone, s);
     }
+
+    ngx_mcp_session_settle_locked(zone, s);
 
     out->ref = ngx_mcp_ref(zone, s);
     out->group = s->rec.owner;
@@ -647,17 +644,25 @@ ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         return;
     }
 
-    if (s->idle == NGX_MCP_IDLE_NONE) {
+    if (s->idle == NGX_MCP_IDLE_NONE
+        || ngx_current_msec - s->touched >= ngx_mcp_idle_grain(s))
+    {
+        ngx_mcp_idle_leave_locked(zone, s);
+
         ngx_mcp_touch_range(zone, s, ended, touched);
         s->touched = ngx_current_msec;
+
         ngx_mcp_idle_enter_locked(zone, s);
     }
 }
 
 
 /*
- * There is a list of idle sessions for each class of time-outs.  Its order is
- * that in which the sessions became idle, so that its head expires first.
+ * There is a list of idle sessions for each class of time-outs, in the order of
+ * s->touched, so that its head expires first.  That time is renewed only once
+ * it is late by a part of the time-out: most requests move nothing.  A running
+ * call leaves its session where it is; those that look for overdue ones take
+ * it out.
  */
 
 static ngx_uint_t

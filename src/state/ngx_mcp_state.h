@@ -445,11 +445,11 @@ ngx_mcp_session_sh_t *ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_counter_e counter);
 
-/* a call or stream of it is gone: it may be idle now, or freed */
+/* it was used, or a call or stream of it is gone: is idle from now, or freed */
 void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
-/* a call or stream of it begins; none is there, since s->touched */
+/* a stream of it begins; neither stream nor call is there, since s->touched */
 void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 

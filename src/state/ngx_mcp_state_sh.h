@@ -30,7 +30,7 @@
 /*
  * Lists of idle sessions: the timeouts of list n < 24 have n significant bits,
  * in units of 1024 ms; the last list has sessions that were not used yet.  A
- * session that is not idle is in none.
+ * session that has streams is in none, and one that has calls need not be.
  */
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_UNUSED   24
@@ -42,6 +42,9 @@
 /* DELETEs under way in a worker; waiting ones may take this part of a zone */
 #define NGX_MCP_PENDING_DELETES        32
 #define NGX_MCP_PENDING_DELETES_SHARE  16
+
+/* s->touched is not renewed sooner, ms */
+#define ngx_mcp_idle_grain(s)  ((s)->timeout / 16)
 
 /* a session idle for this many of its timeouts ends, though there is room */
 #define NGX_MCP_IDLE_END      24
@@ -207,7 +210,8 @@ typedef struct {
     u_char                  idle;         /* class */
     u_char                  exclusive;    /* ngx_mcp_exclusive_e */
     uint32_t                timeout;
-    uint64_t                touched;      /* ngx_current_msec */
+    uint64_t                touched;      /* ngx_current_msec of its last use,
+                                             to ngx_mcp_idle_grain() */
     uint32_t                event_max;
     uint32_t                event_size;
     ngx_mcp_log_sh_t        log;

@@ -366,8 +366,8 @@ session_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
         bad("count or carrier of general streams is wrong");
     }
 
-    if ((s->nstreams || s->ncalls || s->ended)
-        != (s->idle == NGX_MCP_IDLE_NONE))
+    if (s->idle == NGX_MCP_IDLE_NONE
+        ? !(s->nstreams || s->ncalls || s->ended) : (s->nstreams || s->ended))
     {
         bad("a session is not where it should be when idle");
     }

@@ -3058,7 +3058,7 @@ idle_tests(void)
        && counted(NGX_MCP_COUNTER_SESSIONS_EVICTED) == 1,
        "a client that never came back");
 
-    env_time(ngx_current_msec + 1740000);
+    env_time(ngx_current_msec + 1740000 + 1800000 / 16);
     ngx_mcp_zone_lock(&zone);
     (void) env_reserve_locked(&zone, 64);
     ngx_mcp_zone_unlock(&zone);
