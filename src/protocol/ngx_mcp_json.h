@@ -60,6 +60,7 @@ typedef enum {
     _(TOPIC,               ROOT,        "topic")                              \
     _(TOP_URI,             ROOT,        "uri")                                \
     _(NAME,                PARAMS,      "name")                               \
+    _(ARGUMENTS,           PARAMS,      "arguments")                          \
     _(URI,                 PARAMS,      "uri")                                \
     _(META,                PARAMS,      "_meta")                              \
     _(TOKEN,               PARAMS,      "progressToken")                      \
@@ -70,7 +71,6 @@ typedef enum {
     _(LEVEL,               PARAMS,      "level")                              \
     _(CURSOR,              PARAMS,      "cursor")                             \
     _(REF,                 PARAMS,      "ref")                                \
-    _(ARGUMENTS,           PARAMS,      "arguments")                          \
     _(INPUT_RESPONSES,     PARAMS,      "inputResponses")                     \
     _(STATE,               PARAMS,      "requestState")                       \
     _(NOTIFICATIONS,       PARAMS,      "notifications")                      \
