@@ -789,7 +789,7 @@ ngx_http_mcp_shared_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_shared_request_t  *req;
 
     req = ureq->data;
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
     answer = &req->answer;
 
     if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
@@ -1186,7 +1186,7 @@ ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
     ngx_pool_t             *pool;
     ngx_mcp_list_change_t  *change;
 
-    id = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_ID, text->data);
+    id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
     method = ngx_http_mcp_upstream_message_method(ureq, text);
     change = ngx_mcp_list_change(method);
 
@@ -1196,7 +1196,7 @@ ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
             ngx_http_mcp_server_request_reply(ureq, &us->reader.audience, &id,
                                               0, "{}");
 
-        } else if (ureq->x->scan.members[NGX_MCP_PATH_METHOD].type
+        } else if (ureq->x->scan->members[NGX_MCP_PATH_METHOD].type
                    == NGX_MCP_JSON_STRING)
         {
             ngx_http_mcp_server_request_reply(ureq, &us->reader.audience, &id,

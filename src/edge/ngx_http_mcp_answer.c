@@ -62,7 +62,7 @@ ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx)
         return ctx->caller.revision;
     }
 
-    return ngx_mcp_revision_parse(&ctx->header_version);
+    return ctx->header_revision;
 }
 
 

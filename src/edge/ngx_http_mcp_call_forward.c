@@ -610,7 +610,7 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
 
     call = ureq->data;
     forward = call->data;
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
 
     if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
         return;
@@ -668,7 +668,7 @@ ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call, ngx_str_t *text)
     ngx_http_mcp_forward_t  *forward;
 
     forward = call->data;
-    json = &forward->ureq.x->scan;
+    json = forward->ureq.x->scan;
 
     if (!call->route.seek
         || json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT)
@@ -796,7 +796,7 @@ ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
     forward = call->data;
     x = forward->ureq.x;
-    json = &x->scan;
+    json = x->scan;
 
     if (json->members[NGX_MCP_PATH_ID].type <= NGX_MCP_JSON_NULL) {
 
@@ -840,7 +840,7 @@ ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
     ngx_http_mcp_forward_t  *forward;
 
     forward = call->data;
-    json = &forward->ureq.x->scan;
+    json = forward->ureq.x->scan;
 
     if (json->members[NGX_MCP_PATH_IS_ERROR].type == NGX_MCP_JSON_TRUE) {
         call->ctx->tool_error = 1;
@@ -966,7 +966,7 @@ ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
 
     forward = call->data;
 
-    result = ngx_mcp_json_span(&forward->ureq.x->scan, NGX_MCP_PATH_RESULT,
+    result = ngx_mcp_json_span(forward->ureq.x->scan, NGX_MCP_PATH_RESULT,
                                text->data);
 
     if (result.len == 0 && call->ctx->error == NGX_MCP_METHOD_NOT_FOUND
@@ -1070,7 +1070,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
         }
 
         ngx_http_mcp_forward_note(call, &forward->buffer);
-        ngx_http_mcp_forward_answer(call, &forward->buffer, &ureq->x->scan, 1);
+        ngx_http_mcp_forward_answer(call, &forward->buffer, ureq->x->scan, 1);
     }
 
     return NGX_OK;
@@ -1098,7 +1098,7 @@ ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call)
     stamp = ngx_pcalloc(call->r->pool, sizeof(ngx_mcp_stamp_t));
 
     if (stamp == NULL
-        || call->ctx->client->pass(call->r, call->ctx, &forward->ureq.x->scan,
+        || call->ctx->client->pass(call->r, call->ctx, forward->ureq.x->scan,
                                    stamp)
            != NGX_OK)
     {

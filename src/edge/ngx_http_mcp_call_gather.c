@@ -402,7 +402,7 @@ ngx_http_mcp_gather_message(ngx_http_mcp_upstream_request_t *ureq,
 
     part = ureq->data;
     call = part->call;
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
 
     if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
         return;
@@ -438,7 +438,7 @@ ngx_http_mcp_gather_result(ngx_http_mcp_gather_part_t *part, ngx_str_t *text)
 {
     ngx_str_t  result;
 
-    result = ngx_mcp_json_span(&part->ureq->x->scan, NGX_MCP_PATH_RESULT,
+    result = ngx_mcp_json_span(part->ureq->x->scan, NGX_MCP_PATH_RESULT,
                                text->data);
 
     switch (ngx_mcp_pages_add(&part->pages, &result, &part->ureq->hint,
@@ -465,7 +465,7 @@ ngx_http_mcp_gather_error(ngx_http_mcp_gather_part_t *part, ngx_str_t *text)
 {
     ngx_str_t  code;
 
-    code = ngx_mcp_json_span(&part->ureq->x->scan, NGX_MCP_PATH_ERROR_CODE,
+    code = ngx_mcp_json_span(part->ureq->x->scan, NGX_MCP_PATH_ERROR_CODE,
                              text->data);
 
     if (ngx_http_mcp_error_code(&code) == NGX_MCP_METHOD_NOT_FOUND) {

@@ -147,7 +147,7 @@ ngx_http_mcp_legacy_client_discover(ngx_http_request_t *r,
     const char  *after;
 
     if (ctx->header_session.len
-        && ngx_mcp_revision_parse(&ctx->header_version) != NGX_MCP_2026_07_28)
+        && ctx->header_revision != NGX_MCP_2026_07_28)
     {
         if (ngx_http_mcp_legacy_client_find_session(r, ctx, &refusal)
             != NGX_OK)
@@ -379,7 +379,7 @@ ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
 {
     ngx_uint_t  revision;
 
-    revision = ngx_mcp_revision_parse(&ctx->header_version);
+    revision = ctx->header_revision;
 
     if (NGX_HTTP_MCP_VERSION(revision) & ctx->conf->versions
         & NGX_HTTP_MCP_MODERN_VERSIONS)
@@ -503,7 +503,7 @@ ngx_http_mcp_legacy_client_server_request(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t **pool,
     ngx_str_t *out)
 {
-    if (ureq->x->scan.members[NGX_MCP_PATH_ID].count
+    if (ureq->x->scan->members[NGX_MCP_PATH_ID].count
         && !(ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)
         && ctx->session.streams == 0)
     {

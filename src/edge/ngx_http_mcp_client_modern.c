@@ -162,8 +162,7 @@ ngx_http_mcp_modern_client_is(ngx_http_mcp_ctx_t *ctx)
 
     return !(ctx->conf->versions & NGX_HTTP_MCP_LEGACY_VERSIONS)
            || (m && (m->modern
-                     || ngx_mcp_revision_parse(&ctx->header_version)
-                        == NGX_MCP_2026_07_28));
+                     || ctx->header_revision == NGX_MCP_2026_07_28));
 }
 
 
@@ -308,7 +307,7 @@ ngx_http_mcp_modern_client_bare(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     m = ctx->message;
 
-    if (ngx_mcp_revision_parse(&ctx->header_version) == NGX_MCP_2026_07_28) {
+    if (ctx->header_revision == NGX_MCP_2026_07_28) {
 
         if (m->method_code == NGX_MCP_METHOD_INITIALIZE) {
             return ngx_http_mcp_modern_client_mismatch(r,
@@ -1422,7 +1421,7 @@ ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
 
     method = ngx_http_mcp_upstream_message_method(ureq, text);
 
-    id = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_ID, text->data);
+    id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
 
     if (id.len) {
 
@@ -1446,7 +1445,7 @@ ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
         return NGX_OK;
 
     case NGX_MCP_METHOD_PROGRESS:
-        token = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_TOKEN,
+        token = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_TOKEN,
                                   text->data);
         own = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_META_TOKEN);
 

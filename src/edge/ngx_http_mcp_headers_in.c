@@ -106,6 +106,8 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
             if (ngx_memcmp(h->lowcase_key, "mcp-protocol-version", 20) == 0) {
                 ctx->header_twice |= (ctx->header_version.data != NULL);
                 ctx->header_version = ngx_http_mcp_trim(h->value);
+                ctx->header_revision =
+                                   ngx_mcp_revision_parse(&ctx->header_version);
             }
 
             break;

@@ -204,6 +204,7 @@ typedef struct {
     ngx_str_t                   header_origin;
     ngx_str_t                   header_method;
     ngx_str_t                   header_name;
+    ngx_mcp_revision_e          header_revision;  /* by header_version */
     ngx_uint_t                  header_twice; /* one of these but Origin */
     ngx_uint_t                  accept;       /* NGX_HTTP_MCP_ACCEPT_* */
 

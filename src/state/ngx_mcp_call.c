@@ -325,22 +325,11 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     ngx_uint_t             kept;
     ngx_mcp_session_sh_t  *s;
 
-    if (c->task.rec.owner.block == 0) {
-        ngx_mcp_touch(zone, c);
-
-        ngx_mcp_interest_leave_locked(zone, c->interest);
-        ngx_mcp_wake_cancel_locked(zone, &c->task);
-        ngx_mcp_limit_drop_locked(zone, c->limit);
-        ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_CALLS_RUNNING, -1);
-        ngx_mcp_drop_locked(zone, c);
-
-        return;
-    }
-
     n = ngx_mcp_number(zone, c);
-    s = ngx_mcp_block(zone, c->task.rec.owner.block);
+    s = c->task.rec.owner.block ? ngx_mcp_block(zone, c->task.rec.owner.block)
+                                : NULL;
 
-    kept = !s->ended
+    kept = s && !s->ended
            && (c->active_stream
                || (c->log.count
                    && c->task.rec.flags & NGX_MCP_CALL_STREAMED));
@@ -349,30 +338,34 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
         (void) ngx_mcp_log_clear_locked(zone, &c->log, NGX_MAX_INT_T_VALUE);
     }
 
-    ngx_mcp_touch(zone, c);
-    ngx_mcp_touch_range(zone, s, streams, extension);
-
-    c->task.rec.flags &= ~NGX_MCP_CALL_RUNNING;
-
     if (c->limit) {
         ngx_mcp_limit_drop_locked(zone, c->limit);
-        c->limit = 0;
     }
 
     ngx_mcp_interest_leave_locked(zone, c->interest);
-    ngx_memzero(&c->interest, sizeof(ngx_mcp_ref_t));
-
     ngx_mcp_wake_cancel_locked(zone, &c->task);
-    ngx_mcp_list_remove(zone, &s->calls, n, NGX_MCP_LINKS);
-    s->ncalls--;
-
     ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_CALLS_RUNNING, -1);
+
+    if (s) {
+        ngx_mcp_touch_range(zone, s, streams, extension);
+        ngx_mcp_list_remove(zone, &s->calls, n, NGX_MCP_LINKS);
+        s->ncalls--;
+    }
 
     if (!kept) {
         ngx_mcp_drop_locked(zone, c);
-        ngx_mcp_session_settle_locked(zone, s);
+
+        if (s) {
+            ngx_mcp_session_settle_locked(zone, s);
+        }
+
         return;
     }
+
+    ngx_mcp_touch(zone, c);
+    c->task.rec.flags &= ~NGX_MCP_CALL_RUNNING;
+    c->limit = 0;
+    ngx_memzero(&c->interest, sizeof(ngx_mcp_ref_t));
 
     if (c->active_stream) {
 

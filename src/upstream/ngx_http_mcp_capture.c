@@ -25,6 +25,8 @@ static void ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
+static void ngx_http_mcp_capture_event(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
 static void ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x,
@@ -40,6 +42,8 @@ static void ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x,
 static void ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x);
@@ -508,8 +512,14 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         && cap->length > NGX_HTTP_MCP_WHOLE
         && (cap->len ? cap->text[0] : *b->pos) == '{')
     {
+        x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
+        if (x->scan == NULL) {
+            ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
+            return;
+        }
+
+        ngx_mcp_json_init(x->scan);
         cap->mode = NGX_HTTP_MCP_PASS;
-        ngx_mcp_json_init(&x->scan);
 
         return;
     }
@@ -591,21 +601,22 @@ ngx_http_mcp_capture_gathered(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     cap = x->capture;
 
-    if (ngx_mcp_json_scan(&x->scan, text) != NGX_OK) {
+    x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
+    cl = ngx_alloc_chain_link(x->r->pool);
+    b = ngx_calloc_buf(x->r->pool);
+
+    if (x->scan == NULL || cl == NULL || b == NULL) {
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
+        return;
+    }
+
+    if (ngx_mcp_json_scan(x->scan, text) != NGX_OK) {
         ngx_http_mcp_capture_quote(x, text);
         ngx_http_mcp_capture_bad(x);
         return;
     }
 
     ngx_http_mcp_capture_id(x, text);
-
-    cl = ngx_alloc_chain_link(x->r->pool);
-    b = ngx_calloc_buf(x->r->pool);
-
-    if (cl == NULL || b == NULL) {
-        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
-        return;
-    }
 
     b->pos = text->data;
     b->last = text->data + text->len;
@@ -630,7 +641,9 @@ static void
 ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
     u_char                  *last;
+    ngx_buf_t                buf;
     ngx_int_t                rc;
+    ngx_chain_t              link;
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
@@ -642,7 +655,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     if (!cap->scanned) {
 
-        if (ngx_mcp_json_feed(&x->scan, b->pos, b->last) == NGX_ERROR) {
+        if (ngx_mcp_json_feed(x->scan, b->pos, b->last) == NGX_ERROR) {
             ngx_http_mcp_capture_bad(x);
             return;
         }
@@ -658,18 +671,18 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     last = b->pos + ngx_min(b->last - b->pos, NGX_HTTP_MCP_WHOLE);
 
-    ngx_memzero(&cap->buf, sizeof(ngx_buf_t));
+    ngx_memzero(&buf, sizeof(ngx_buf_t));
 
-    cap->buf.start = b->pos;
-    cap->buf.pos = b->pos;
-    cap->buf.last = last;
-    cap->buf.end = last;
-    cap->buf.memory = 1;
+    buf.start = b->pos;
+    buf.pos = b->pos;
+    buf.last = last;
+    buf.end = last;
+    buf.memory = 1;
 
-    cap->link.buf = &cap->buf;
-    cap->link.next = NULL;
+    link.buf = &buf;
+    link.next = NULL;
 
-    rc = x->handlers->piece(x, &cap->link, 0);
+    rc = x->handlers->piece(x, &link, 0);
 
     if (rc == NGX_AGAIN) {
         cap->held = 1;
@@ -690,9 +703,10 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 static void
 ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    ngx_int_t   rc;
-    ngx_str_t   text;
-    ngx_uint_t  skipped;
+    ngx_int_t       rc;
+    ngx_str_t       text;
+    ngx_uint_t      skipped;
+    ngx_mcp_json_t  json;
 
     skipped = x->sse->skipped;
 
@@ -718,30 +732,39 @@ ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         return;
     }
 
-    if (text.len == 0
+    x->scan = &json;
+    ngx_http_mcp_capture_event(x, &text);
+    x->scan = NULL;
+}
+
+
+static void
+ngx_http_mcp_capture_event(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    if (text->len == 0
         || (x->sse->name.len
             && (x->sse->name.len != 7
                 || ngx_strncmp(x->sse->name.data, "message", 7) != 0)))
     {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, x->r->connection->log, 0,
                        "mcp exchange event \"%V\" len:%uz ignored",
-                       &x->sse->name, text.len);
+                       &x->sse->name, text->len);
         return;
     }
 
-    if (ngx_mcp_json_scan(&x->scan, &text) != NGX_OK
-        || (x->scan.type != NGX_MCP_JSON_OBJECT
-            && x->scan.type != NGX_MCP_JSON_ARRAY))
+    if (ngx_mcp_json_scan(x->scan, text) != NGX_OK
+        || (x->scan->type != NGX_MCP_JSON_OBJECT
+            && x->scan->type != NGX_MCP_JSON_ARRAY))
     {
-        ngx_http_mcp_capture_no_message(x, &text);
+        ngx_http_mcp_capture_no_message(x, text);
         return;
     }
 
-    ngx_http_mcp_capture_id(x, &text);
-    ngx_http_mcp_capture_refusal(x, &text);
+    ngx_http_mcp_capture_id(x, text);
+    ngx_http_mcp_capture_refusal(x, text);
 
     if (x->handlers->message) {
-        x->handlers->message(x, &text);
+        x->handlers->message(x, text);
     }
 }
 
@@ -834,7 +857,7 @@ ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     /* it is valid as part of what was */
 
-    (void) ngx_mcp_json_scan(&x->scan, text);
+    (void) ngx_mcp_json_scan(x->scan, text);
 }
 
 
@@ -850,10 +873,10 @@ ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     ngx_str_t       *id;
     ngx_mcp_span_t  *span;
 
-    span = &x->scan.members[NGX_MCP_PATH_ID];
+    span = &x->scan->members[NGX_MCP_PATH_ID];
 
     if (span->type != NGX_MCP_JSON_STRING || x->scope == NULL
-        || x->scan.members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT)
+        || x->scan->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT)
     {
         return;
     }
@@ -877,14 +900,27 @@ ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 }
 
 
+/* the scan is kept no longer than the text: stack is warm memory */
+
 static void
 ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_mcp_json_t  json;
+
+    x->scan = &json;
+    ngx_http_mcp_capture_message(x, text);
+    x->scan = NULL;
+}
+
+
+static void
+ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
 
-    if (ngx_mcp_json_scan(&x->scan, text) != NGX_OK) {
+    if (ngx_mcp_json_scan(x->scan, text) != NGX_OK) {
 
         ngx_http_mcp_capture_quote(x, text);
 
@@ -898,7 +934,7 @@ ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    if (x->scan.type == NGX_MCP_JSON_ARRAY) {
+    if (x->scan->type == NGX_MCP_JSON_ARRAY) {
         ngx_http_mcp_capture_single(x, text);
     }
 
@@ -931,7 +967,7 @@ ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     ngx_str_t        error;
     ngx_mcp_json_t  *json;
 
-    json = &x->scan;
+    json = x->scan;
 
     if (x->method != NGX_HTTP_POST || x->refusal.len
         || json->members[NGX_MCP_PATH_ERROR_CODE].type != NGX_MCP_JSON_NUMBER
@@ -1008,7 +1044,7 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
 
         if (!cap->delivered) {
 
-            if (ngx_mcp_json_end(&x->scan) != NGX_OK) {
+            if (ngx_mcp_json_end(x->scan) != NGX_OK) {
                 ngx_http_mcp_capture_bad(x);
                 break;
             }
@@ -1058,7 +1094,7 @@ ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x)
 {
     ngx_log_error(x->level, x->r->connection->log, 0,
                   "mcp upstream \"%V\" sent invalid JSON: %s",
-                  &x->name, x->scan.error ? x->scan.error : "cut short");
+                  &x->name, x->scan->error ? x->scan->error : "cut short");
 
     ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);
 }

@@ -51,8 +51,6 @@ typedef struct {
     u_char                     *text;       /* gathered */
     size_t                      len;
     size_t                      size;
-    ngx_buf_t                   buf;        /* of a piece */
-    ngx_chain_t                 link;
 
     ngx_int_t                   rc;         /* the subrequest ended with */
     ngx_http_mcp_outcome_e      outcome;    /* if stopped */

@@ -61,7 +61,7 @@ typedef struct {
     /*
      * One whole message: the data of one SSE event, or a JSON body that was
      * at most NGX_HTTP_MCP_WHOLE bytes.  The text is valid during the call,
-     * already scanned (x->scan holds the members), and may be changed by it.
+     * already scanned (x->scan has the members), and may be changed by it.
      * May be NULL.  Of a feed: any event or line, not scanned.
      */
     void                  (*message)(ngx_http_mcp_exchange_t *x,
@@ -149,7 +149,9 @@ struct ngx_http_mcp_exchange_s {
                                                        raw; else empty */
     ngx_str_t                          quote;       /* the beginning of a body
                                                        that is no message */
-    ngx_mcp_json_t                     scan;        /* of the message at hand */
+    ngx_mcp_json_t                    *scan;        /* of the message at hand,
+                                                       during message() and
+                                                       piece() */
     ngx_mcp_sse_t                     *sse;         /* of a stream, else NULL;
                                                        id: last event id */
     ngx_mcp_lines_t                   *lines;       /* of lines, likewise */

@@ -39,7 +39,7 @@ ngx_http_mcp_failure_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
 
     ngx_str_null(&why);
 
-    json = &x->scan;
+    json = x->scan;
 
     if (json->type != NGX_MCP_JSON_OBJECT) {
         ngx_str_set(&why, "the upstream's answer is not a JSON-RPC message");

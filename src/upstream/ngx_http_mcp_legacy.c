@@ -462,7 +462,7 @@ ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    id = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_ID, text->data);
+    id = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_ID, text->data);
 
     if (ngx_mcp_json_same_id(&id, &ngx_http_mcp_own_id)) {
         ngx_http_mcp_exchange_answered(x);

@@ -269,7 +269,7 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
     listener = reader->data;
     listener->ids |= (reader->id.len != 0);
 
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
 
     if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING) {
         return;

@@ -407,7 +407,7 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    id = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_ID, text->data);
+    id = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_ID, text->data);
 
     if (!ngx_mcp_json_same_id(&id, &ngx_http_mcp_own_id)) {
         return;
@@ -417,11 +417,11 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     ngx_str_null(&own->cursor);
 
-    if (x->scan.members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT) {
+    if (x->scan->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT) {
         return;
     }
 
-    rest = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_RESULT, text->data);
+    rest = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_RESULT, text->data);
 
     if (ngx_http_mcp_tools_add(own->tools, &rest) != NGX_OK) {
         return;
@@ -791,7 +791,7 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     static ngx_str_t            input = ngx_string("input_required");
 
     own = ureq->own;
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
 
     if (ureq->get_stream && !own->acknowledged) {
         return ngx_http_mcp_modern_acknowledged(ureq, text);
@@ -853,7 +853,7 @@ ngx_http_mcp_modern_hint(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_json_t   *json;
     static ngx_str_t  public = ngx_string("public");
 
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
 
     ureq->hint.until = 0;
     ureq->hint.public = 0;
@@ -887,7 +887,7 @@ ngx_http_mcp_modern_own_id(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_modern_own_t  *own;
 
     own = ureq->own;
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
@@ -962,7 +962,7 @@ ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
     static ngx_str_t               params = ngx_string("params");
 
     pool = ureq->r->pool;
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
 
     input = ngx_pcalloc(pool, sizeof(ngx_http_mcp_input_t)
                               + NGX_HTTP_MCP_INPUT_MAX
@@ -1048,7 +1048,7 @@ ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
                   "mcp upstream \"%V\": a request was not completed: %s",
                   &ureq->upstream->name, why);
 
-    id = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_ID, text->data);
+    id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
 
     message.data = (u_char *) why;
     message.len = ngx_strlen(why);
@@ -1084,7 +1084,7 @@ ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
 
     *text = out;
 
-    return ngx_mcp_json_scan(&ureq->x->scan, text);
+    return ngx_mcp_json_scan(ureq->x->scan, text);
 }
 
 
@@ -1094,6 +1094,7 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
 {
     u_char                     *p;
     ngx_str_t                   text, id;
+    ngx_mcp_json_t              json;
     ngx_http_mcp_modern_own_t  *own;
 
     own = ureq->own;
@@ -1147,19 +1148,20 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
     id = own->client_id;
 
     if (id.len == 0) {
-        if (ngx_mcp_json_scan(&ureq->x->scan, &ureq->body) != NGX_OK) {
+        if (ngx_mcp_json_scan(&json, &ureq->body) != NGX_OK) {
             return NGX_OK;
         }
 
-        id = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_ID,
-                               ureq->body.data);
+        id = ngx_mcp_json_span(&json, NGX_MCP_PATH_ID, ureq->body.data);
     }
 
     ngx_str_set(&text, "{}");
     text = ngx_mcp_result_compose(ureq->r->pool, &id, &text);
 
+    ureq->x->scan = &json;
+
     if (text.data
-        && ngx_mcp_json_scan(&ureq->x->scan, &text) == NGX_OK
+        && ngx_mcp_json_scan(&json, &text) == NGX_OK
         && ngx_http_mcp_modern_failed(ureq, &text, NGX_LOG_INFO,
                                       "the upstream asked for input that the "
                                       "client cannot give")
@@ -1168,6 +1170,8 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
     {
         ureq->message(ureq, &text);
     }
+
+    ureq->x->scan = NULL;
 
     return NGX_OK;
 }
@@ -1253,7 +1257,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
                      ngx_string("notifications/subscriptions/acknowledged");
 
     own = ureq->own;
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
 
     raw = ngx_mcp_json_span(json, NGX_MCP_PATH_METHOD, text->data);
 
@@ -1346,7 +1350,7 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_json_t             *json;
     ngx_http_mcp_modern_own_t  *own;
 
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
 
     raw = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
 

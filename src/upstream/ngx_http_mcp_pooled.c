@@ -209,7 +209,7 @@ ngx_http_mcp_pooled_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t        value;
     ngx_mcp_json_t  *json;
 
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
 
     if (json->members[NGX_MCP_PATH_METHOD].count == 0) {
 
@@ -247,7 +247,7 @@ ngx_http_mcp_pooled_replace(ngx_http_mcp_upstream_request_t *ureq,
     size_t           len;
     ngx_mcp_span_t  *span;
 
-    span = &ureq->x->scan.members[path];
+    span = &ureq->x->scan->members[path];
 
     if (value->len <= span->end - span->start) {
 
@@ -280,7 +280,7 @@ ngx_http_mcp_pooled_replace(ngx_http_mcp_upstream_request_t *ureq,
         text->len = p - text->data;
     }
 
-    return ngx_mcp_json_scan(&ureq->x->scan, text);
+    return ngx_mcp_json_scan(ureq->x->scan, text);
 }
 
 

@@ -536,7 +536,7 @@ ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     ngx_http_mcp_probe_t  *probe;
 
     probe = x->data;
-    json = &x->scan;
+    json = x->scan;
 
     if (probe->answered) {
         return;

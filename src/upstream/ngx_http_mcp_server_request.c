@@ -25,7 +25,7 @@ ngx_http_mcp_server_request_to_client(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_zone_t            *zone;
     ngx_mcp_server_request_t   request;
 
-    json = &ureq->x->scan;
+    json = ureq->x->scan;
     zone = ureq->upstream->zone;
 
     *pool = NULL;

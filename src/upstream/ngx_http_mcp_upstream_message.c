@@ -46,7 +46,7 @@ ngx_uint_t
 ngx_http_mcp_upstream_message_method(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
-    return ngx_mcp_method_of(&ureq->x->scan, text);
+    return ngx_mcp_method_of(ureq->x->scan, text);
 }
 
 
@@ -58,11 +58,11 @@ ngx_http_mcp_upstream_message_uri(ngx_http_mcp_upstream_request_t *ureq,
 
     ngx_str_null(&uri);
 
-    if (ureq->x->scan.members[NGX_MCP_PATH_URI].type != NGX_MCP_JSON_STRING) {
+    if (ureq->x->scan->members[NGX_MCP_PATH_URI].type != NGX_MCP_JSON_STRING) {
         return uri;
     }
 
-    raw = ngx_mcp_json_span(&ureq->x->scan, NGX_MCP_PATH_URI, text->data);
+    raw = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_URI, text->data);
 
     uri.data = ngx_pnalloc(pool, raw.len);
 
@@ -78,7 +78,7 @@ ngx_uint_t
 ngx_http_mcp_upstream_message_level(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
-    return ngx_mcp_level_of(&ureq->x->scan, text);
+    return ngx_mcp_level_of(ureq->x->scan, text);
 }
 
 
@@ -89,7 +89,7 @@ ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
     ngx_str_t        got, version;
     ngx_mcp_json_t  *json;
 
-    json = &x->scan;
+    json = x->scan;
 
     got = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
@@ -118,7 +118,7 @@ ngx_http_mcp_upstream_message_newer(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     ngx_str_t  code;
 
-    code = ngx_mcp_json_span(&x->scan, NGX_MCP_PATH_ERROR_CODE, text->data);
+    code = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_ERROR_CODE, text->data);
 
     return x->status == NGX_HTTP_BAD_REQUEST && code.len == 6
            && (ngx_strncmp(code.data, "-32020", 6) == 0

@@ -554,7 +554,7 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
         ureq->lost = ureq->newer
                      || (ngx_http_mcp_upstream_request_lost(ureq)
                          != NGX_HTTP_MCP_KEPT
-                         && ngx_http_mcp_upstream_request_no_id(&x->scan));
+                         && ngx_http_mcp_upstream_request_no_id(x->scan));
     }
 
     if (ureq->lost) {
