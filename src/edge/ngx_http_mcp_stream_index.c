@@ -21,6 +21,8 @@ static ngx_http_mcp_want_t *ngx_http_mcp_want_find(
     ngx_http_mcp_group_t *g, uint64_t hash);
 static void ngx_http_mcp_want_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
+static void ngx_http_mcp_want_prefetch(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_want_t *w);
 static void ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_group_t *g);
 static ngx_http_mcp_group_t *ngx_http_mcp_group_next(
@@ -466,6 +468,8 @@ ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
         ngx_queue_remove(q);
         ngx_queue_insert_tail(&w->members, q);
 
+        ngx_http_mcp_want_prefetch(streams, w);
+
         *stream = m->stream;
 
         return NGX_OK;
@@ -517,6 +521,53 @@ ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
     streams->reading = NULL;
 
     return NGX_OK;
+}
+
+
+/*
+ * While a stream has its turn, memory of those behind it is fetched: of each
+ * what the pointers lead to that were fetched the time before.
+ */
+
+static void
+ngx_http_mcp_want_prefetch(ngx_http_mcp_streams_t *streams,
+    ngx_http_mcp_want_t *w)
+{
+    ngx_uint_t              i;
+    ngx_queue_t            *q;
+    ngx_http_mcp_stream_t  *s;
+    ngx_http_mcp_member_t  *m;
+
+    q = ngx_queue_head(&w->todo);
+
+    for (i = 0; i < 4 && q != ngx_queue_sentinel(&w->todo); i++) {
+        m = ngx_queue_data(q, ngx_http_mcp_member_t, queue);
+
+        switch (i) {
+
+        case 0:
+            s = m->stream;
+            ngx_mcp_prefetch(s->connection->write, NGX_MCP_LINE);
+            ngx_mcp_prefetch(s->listen.data, s->listen.len);
+            ngx_mcp_stream_prefetch(streams->zone, &s->zs, streams->hash, 1);
+            break;
+
+        case 1:
+            s = m->stream;
+            ngx_mcp_prefetch(s->connection, sizeof(ngx_connection_t));
+            ngx_mcp_stream_prefetch(streams->zone, &s->zs, streams->hash, 0);
+            break;
+
+        case 2:
+            ngx_mcp_prefetch(m->stream, sizeof(ngx_http_mcp_stream_t));
+            break;
+
+        default:
+            ngx_mcp_prefetch(m, sizeof(ngx_http_mcp_member_t));
+        }
+
+        q = ngx_queue_next(q);
+    }
 }
 
 

@@ -879,6 +879,7 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
                                    g->log.last);
     sb->delivered.endpoint = ngx_min(ngx_mcp_load_number(a, READ_ENDPOINT),
                                  ngx_mcp_group_endpoint(zone, g)->log.last);
+    s->log.taken = (uint32_t) ngx_mcp_load_number(a, TAKEN);
 
     ngx_mcp_idle_enter_locked(zone, s);
 
@@ -890,7 +891,6 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
     e->start_endpoint = ngx_min(ngx_mcp_load_number(a, START_ENDPOINT),
                             sb->delivered.endpoint);
     e->begin = ngx_mcp_load_number(a, BEGIN);
-    e->taken = ngx_mcp_load_number(a, TAKEN);
     e->gap = ngx_mcp_load_number(a, GAP);
     e->calls = (uint32_t) ngx_mcp_load_number(a, COUNT);
 

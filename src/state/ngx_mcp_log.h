@@ -198,6 +198,9 @@ typedef struct {
     uint32_t                channel;
     uint32_t                more;         /* after a read: there may be more */
     uint32_t                gap;          /* ngx_mcp_gap_e */
+    uint32_t                own;          /* blocks of the events read last, */
+    uint32_t                of_group;     /* or 0 */
+    uint32_t                of_endpoint;
     ngx_mcp_cursor_t        cursor;       /* behind the event read last */
     ngx_mcp_cursor_t        seen;         /* in the shared logs when it was
                                              opened; its worker is notified of

@@ -298,6 +298,7 @@ ngx_mcp_save_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
                        s->subscriber.delivered.group);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_READ_ENDPOINT,
                        s->subscriber.delivered.endpoint);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_TAKEN, s->log.taken);
 
     ngx_mcp_save_extension_locked(zone, out, e);
 
@@ -331,7 +332,6 @@ ngx_mcp_save_extension_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_START, e->start);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_START_ENDPOINT, e->start_endpoint);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_BEGIN, e->begin);
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_TAKEN, e->taken);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_GAP, e->gap);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_COUNT, e->calls);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_REVISION, e->revision);

@@ -214,7 +214,7 @@ typedef struct {
                                              to ngx_mcp_idle_grain() */
     uint32_t                event_max;
     uint32_t                event_size;
-    ngx_mcp_log_sh_t        log;
+    ngx_mcp_log_sh_t        log;          /* taken: events, by its streams */
     ngx_mcp_subscriber_sh_t subscriber;
     ngx_mcp_list_sh_t       streams;      /* newest first */
     ngx_mcp_list_sh_t       calls;        /* running */
@@ -241,7 +241,6 @@ typedef struct {
     uint64_t                start;        /* in the group's log */
     uint64_t                start_endpoint;   /* in its endpoint's */
     uint64_t                begin;        /* stamp of the last event before */
-    uint64_t                taken;        /* events, by its streams */
     uint64_t                gap;          /* in its log, where the last one of
                                              unknown size is */
     ngx_mcp_ref_t           listed;       /* audience it is counted in */
@@ -356,10 +355,6 @@ typedef struct {
     uint64_t                serial;       /* newest is highest */
     ngx_mcp_ref_t           call;         /* of the channel */
     ngx_mcp_cursor_t        replay_end;   /* the replay ends there */
-    uint32_t                own;          /* event taken last */
-    uint32_t                group;
-    uint32_t                endpoint;
-    uint32_t                unused;
 } ngx_mcp_stream_sh_t;
 
 

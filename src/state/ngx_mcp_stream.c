@@ -65,9 +65,9 @@ static ngx_mcp_event_sh_t *ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone,
 static ngx_mcp_event_sh_t *ngx_mcp_channel_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_channel_t *channel, ngx_mcp_group_sh_t *g, uint64_t *cursor,
     uint32_t hint, ngx_mcp_channel_lost_t *lost);
-static void ngx_mcp_channel_advance_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream,
-    ngx_mcp_event_sh_t *e, ngx_mcp_channel_log_e from);
+static void ngx_mcp_channel_advance(ngx_mcp_zone_t *zone,
+    ngx_mcp_stream_t *stream, ngx_mcp_event_sh_t *e,
+    ngx_mcp_channel_log_e from);
 static void ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_channel_t *channel);
 static ngx_uint_t ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone,
@@ -200,6 +200,9 @@ ngx_mcp_stream_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     stream->seen.own = 0;
     stream->seen.group = g->log.last;
     stream->seen.endpoint = all->log.last;
+    stream->own = 0;
+    stream->of_group = 0;
+    stream->of_endpoint = 0;
     stream->unknown = 0;
     stream->gap = NGX_MCP_GAP_NONE;
 
@@ -473,7 +476,7 @@ ngx_mcp_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     channel->group = ngx_mcp_subscriber_group(zone, channel->subscriber);
     channel->endpoint = ngx_mcp_group_endpoint(zone, channel->group);
 
-    if (channel->stream->channel == NGX_MCP_GENERAL_CHANNEL) {
+    if (stream->channel == NGX_MCP_GENERAL_CHANNEL) {
         channel->call = NULL;
         active_stream = channel->subscriber->active_stream;
 
@@ -561,9 +564,9 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
                    : (e->rec.owner.block == stream->endpoint.block)
                      ? NGX_MCP_CHANNEL_ENDPOINT : NGX_MCP_CHANNEL_OWN;
 
-            ngx_mcp_channel_advance_locked(zone, &channel, stream, e, from);
-            ngx_mcp_channel_delivered_locked(zone, &channel, stream);
+            ngx_mcp_channel_advance(zone, stream, e, from);
             ngx_mcp_channel_count_locked(zone, &channel);
+            ngx_mcp_channel_delivered_locked(zone, &channel, stream);
             *flags = e->rec.flags;
 
             ngx_mcp_zone_unlock(zone);
@@ -638,7 +641,7 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         }
 
         if (ngx_mcp_channel_hidden_locked(zone, &channel, e)) {
-            ngx_mcp_channel_advance_locked(zone, &channel, stream, e, from);
+            ngx_mcp_channel_advance(zone, stream, e, from);
             continue;
         }
 
@@ -657,9 +660,9 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         ngx_mcp_text_read(zone, e, 0, buf, e->rec.len);
         *flags = e->rec.flags;
 
-        ngx_mcp_channel_advance_locked(zone, &channel, stream, e, from);
-        ngx_mcp_channel_delivered_locked(zone, &channel, stream);
+        ngx_mcp_channel_advance(zone, stream, e, from);
         ngx_mcp_channel_count_locked(zone, &channel);
+        ngx_mcp_channel_delivered_locked(zone, &channel, stream);
 
         if (channel.call == NULL
             && stream->cursor.own >= channel.session->log.last
@@ -732,10 +735,8 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
     ngx_mcp_log_sh_t       *log;
     ngx_mcp_cursor_t       *cursor, before;
     ngx_mcp_event_sh_t     *e, *of_group, *of_endpoint;
-    ngx_mcp_stream_sh_t    *st;
     ngx_mcp_channel_lost_t  lost;
 
-    st = channel->stream;
     cursor = &stream->cursor;
     before = *cursor;
     *from = NGX_MCP_CHANNEL_OWN;
@@ -744,7 +745,7 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
     e = ngx_mcp_log_after_locked(zone, log,
                                  channel->call ? (void *) channel->call
                                             : (void *) channel->session,
-                                 cursor->own, st->own);
+                                 cursor->own, stream->own);
 
     lost.n = ngx_mcp_channel_gap_locked(log, e, &cursor->own);
 
@@ -763,11 +764,12 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
                           > before.own);
 
     of_group = ngx_mcp_channel_group_locked(zone, channel, channel->group,
-                                            &cursor->group, st->group, &lost);
+                                            &cursor->group, stream->of_group,
+                                            &lost);
     of_endpoint = ngx_mcp_channel_group_locked(zone, channel,
                                                channel->endpoint,
                                                &cursor->endpoint,
-                                               st->endpoint, &lost);
+                                               stream->of_endpoint, &lost);
 
     if (lost.n && !lost.gap && stream->gap
         && e == NULL && of_group == NULL && of_endpoint == NULL)
@@ -840,33 +842,28 @@ ngx_mcp_channel_gap_locked(ngx_mcp_log_sh_t *log, ngx_mcp_event_sh_t *e,
 
 
 static void
-ngx_mcp_channel_advance_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream,
+ngx_mcp_channel_advance(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_event_sh_t *e, ngx_mcp_channel_log_e from)
 {
-    uint32_t              n;
-    ngx_mcp_stream_sh_t  *st;
+    uint32_t  n;
 
     n = ngx_mcp_number(zone, e);
-    st = channel->stream;
-
-    ngx_mcp_touch_range(zone, st, own, endpoint);
 
     switch (from) {
 
     case NGX_MCP_CHANNEL_GROUP:
         stream->cursor.group = e->pos;
-        st->group = n;
+        stream->of_group = n;
         break;
 
     case NGX_MCP_CHANNEL_ENDPOINT:
         stream->cursor.endpoint = e->pos;
-        st->endpoint = n;
+        stream->of_endpoint = n;
         break;
 
     default: /* NGX_MCP_CHANNEL_OWN */
         stream->cursor.own = e->pos;
-        st->own = n;
+        stream->own = n;
     }
 }
 
@@ -874,12 +871,14 @@ ngx_mcp_channel_advance_locked(ngx_mcp_zone_t *zone,
 static void
 ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel)
 {
-    ngx_mcp_extension_sh_t  *e;
+    ngx_mcp_session_sh_t  *s;
 
-    e = ngx_mcp_session_extension(zone, channel->session);
+    s = channel->session;
 
-    ngx_mcp_touch(zone, &e->taken);
-    e->taken++;
+    /* with what changes next, in one note */
+
+    ngx_mcp_touch_range(zone, s, log.taken, subscriber.delivered);
+    s->log.taken++;
 }
 
 

@@ -7,8 +7,7 @@ static uint64_t ngx_mcp_event_want(ngx_mcp_target_sh_t *target,
     uint64_t none);
 static uint64_t ngx_mcp_want_none(ngx_mcp_zone_t *zone);
 static uint64_t ngx_mcp_bloom(uint64_t hash);
-static uint32_t ngx_mcp_subscriber_hash(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscriber_sh_t *sb, uint64_t uri);
+static uint32_t ngx_mcp_subscriber_hash(uint32_t block, uint64_t uri);
 
 
 ngx_int_t
@@ -17,6 +16,7 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
 {
     uint64_t             none;
     ngx_int_t            rc;
+    ngx_uint_t           i;
     ngx_mcp_log_sh_t    *log;
     ngx_mcp_event_sh_t  *e;
     ngx_mcp_group_sh_t  *g;
@@ -43,9 +43,9 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
     log = &g->log;
     e = ngx_mcp_log_after_locked(zone, log, g, *seen, 0);
 
-    while (*seen < log->last) {
+    for (i = 0; *seen < log->last; i++) {
 
-        if (*n == NGX_MCP_NEWS) {
+        if (i == NGX_MCP_NEWS) {
             rc = NGX_AGAIN;
             goto done;
         }
@@ -63,7 +63,11 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
 
         *seen = (news[*n].want == NGX_MCP_WANT_ALL) ? log->last : *seen + 1;
 
-        (*n)++;
+        /* the readers of one event go on to the next one themselves */
+
+        if (*n == 0 || news[*n - 1].want != news[*n].want) {
+            (*n)++;
+        }
     }
 
     ngx_mcp_watch_locked(zone, g->watch);
@@ -256,6 +260,31 @@ ngx_mcp_stream_wants(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 }
 
 
+void
+ngx_mcp_stream_prefetch(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    uint64_t want, ngx_uint_t again)
+{
+    uint32_t               hash;
+    ngx_mcp_stream_sh_t   *st;
+    ngx_mcp_session_sh_t  *s;
+
+    hash = ngx_mcp_subscriber_hash(stream->session.block, want);
+
+    if (!again) {
+        st = ngx_mcp_block(zone, stream->ref.block);
+        s = ngx_mcp_block(zone, stream->session.block);
+
+        ngx_mcp_prefetch(st, NGX_MCP_LINE);
+        ngx_mcp_prefetch(&s->ended, sizeof(ngx_mcp_session_sh_t)
+                                    - offsetof(ngx_mcp_session_sh_t, ended));
+    }
+
+    if (want != NGX_MCP_WANT_ALL) {
+        ngx_mcp_hash_prefetch(zone, hash, again);
+    }
+}
+
+
 static uint64_t
 ngx_mcp_bloom(uint64_t hash)
 {
@@ -266,10 +295,9 @@ ngx_mcp_bloom(uint64_t hash)
 /* the subscriber is a part of its owner's block */
 
 static uint32_t
-ngx_mcp_subscriber_hash(ngx_mcp_zone_t *zone, ngx_mcp_subscriber_sh_t *sb,
-    uint64_t uri)
+ngx_mcp_subscriber_hash(uint32_t block, uint64_t uri)
 {
-    return (uint32_t) uri ^ ngx_mcp_number(zone, sb) * 2654435761U;
+    return (uint32_t) uri ^ block * 2654435761U;
 }
 
 
@@ -277,9 +305,11 @@ ngx_mcp_subscription_sh_t *
 ngx_mcp_subscriber_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, uint64_t uri)
 {
+    uint32_t                    n;
     uint64_t                    bits;
     ngx_mcp_subscription_sh_t  *sub;
 
+    n = ngx_mcp_number(zone, sb);
     bits = ngx_mcp_bloom(uri);
 
     if ((sb->bloom & bits) != bits) {
@@ -287,13 +317,11 @@ ngx_mcp_subscriber_find_locked(ngx_mcp_zone_t *zone,
     }
 
     for (sub = ngx_mcp_hash_first_locked(zone, NGX_MCP_SUBSCRIPTION,
-                                    ngx_mcp_subscriber_hash(zone, sb, uri));
+                                         ngx_mcp_subscriber_hash(n, uri));
          sub;
          sub = ngx_mcp_hash_next_locked(zone, sub))
     {
-        if (sub->uri == uri
-            && sub->rec.owner.block == ngx_mcp_number(zone, sb))
-        {
+        if (sub->uri == uri && sub->rec.owner.block == n) {
             return sub;
         }
     }
@@ -308,7 +336,8 @@ ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
 {
     ngx_mcp_touch(zone, sb);
 
-    sub->rec.hash = ngx_mcp_subscriber_hash(zone, sb, sub->uri);
+    sub->rec.hash = ngx_mcp_subscriber_hash(ngx_mcp_number(zone, sb),
+                                            sub->uri);
 
     ngx_mcp_hash_insert_locked(zone, sub);
     ngx_mcp_list_append(zone, &sb->subscriptions, ngx_mcp_number(zone, sub),

@@ -34,8 +34,9 @@ typedef struct {
 /*
  * The wants that events behind *seen in the log of a group or endpoint are for,
  * in the order of the events; *n of them, NGX_MCP_NEWS at most.  *seen is moved
- * behind them.  An event for all is the last one, as its readers go on to the
- * end themselves.
+ * behind them.  As readers of an event go on to the end themselves, there is
+ * one for several in a row with the same want, and an event for all is the last
+ * one.
  *
  *   NGX_OK        this is all: the worker will be notified of the next event
  *   NGX_AGAIN     there are more
@@ -54,6 +55,14 @@ ngx_int_t ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group,
  */
 ngx_uint_t ngx_mcp_stream_wants(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, uint64_t *wants, ngx_uint_t max);
+
+/*
+ * Lets the processor fetch what the stream needs to read an event for this
+ * want, of which there is too much for its cache: first all that is known, then
+ * what that leads to.
+ */
+void ngx_mcp_stream_prefetch(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    uint64_t want, ngx_uint_t again);
 
 
 #endif /* _NGX_MCP_SUBSCRIBER_H_INCLUDED_ */

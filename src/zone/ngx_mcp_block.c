@@ -832,6 +832,22 @@ ngx_mcp_hash_first_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
 }
 
 
+void
+ngx_mcp_hash_prefetch(ngx_mcp_zone_t *zone, uint32_t hash, ngx_uint_t again)
+{
+    uint32_t  *bucket;
+
+    bucket = &zone->sh->buckets[hash & zone->sh->mask];
+
+    if (again) {
+        ngx_mcp_prefetch(ngx_mcp_block(zone, *bucket), NGX_MCP_LINE);
+
+    } else {
+        ngx_mcp_prefetch(bucket, sizeof(uint32_t));
+    }
+}
+
+
 void *
 ngx_mcp_hash_next_locked(ngx_mcp_zone_t *zone, void *rec)
 {

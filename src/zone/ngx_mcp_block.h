@@ -103,5 +103,9 @@ void *ngx_mcp_hash_first_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
     uint32_t hash);
 void *ngx_mcp_hash_next_locked(ngx_mcp_zone_t *zone, void *rec);
 
+/* fetches the place of this hash; again: the first record there */
+void ngx_mcp_hash_prefetch(ngx_mcp_zone_t *zone, uint32_t hash,
+    ngx_uint_t again);
+
 
 #endif /* _NGX_MCP_BLOCK_H_INCLUDED_ */

@@ -17,7 +17,7 @@ typedef struct {
     uint64_t                last;         /* position used last */
     ngx_mcp_list_sh_t       list;
     uint32_t                count;
-    uint32_t                spare;
+    uint32_t                taken;        /* for its owner */
 } ngx_mcp_log_sh_t;
 
 

@@ -248,6 +248,23 @@ void ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_uint_t counter,
 /* makes slots for workers, up to so many if it can; all that there are */
 ngx_uint_t ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots);
 
+/* lets the processor fetch memory that is needed soon */
+
+#define NGX_MCP_LINE  64
+
+static ngx_inline void
+ngx_mcp_prefetch(void *p, size_t size)
+{
+#if (defined __GNUC__)
+    size_t  n;
+
+    for (n = 0; n < size; n += NGX_MCP_LINE) {
+        __builtin_prefetch((u_char *) p + n, 1);
+    }
+#endif
+}
+
+
 /* ms since the epoch */
 
 static ngx_inline uint64_t
