@@ -163,6 +163,17 @@ is(scalar keys %sessions, 1, 'which all use');
 my %ids = map { $_->{json}{id} => 1 } $up->calls('tools/call');
 is(scalar keys %ids, 6, 'with ids of their own');
 
+# each worker knows what one has found out
+
+for my $worker ($t->workers) {
+    my $message = $c->message('tools/call', { name => 'echo' });
+    my $said = $t->conn_on_worker($worker)->request('POST', '/mcp',
+                   $c->headers($message), json_encode($message));
+
+    is(json_decode($said->{body})->{result}{_meta}{"${K}serverInfo"}{name},
+       'up', 'each worker says what it is');
+}
+
 is(said($c->call('tools/list')), '200 complete', 'a list');
 is(said($c->call('tools/call', { name => 'big' })), '200 complete',
    'a large result');

@@ -903,7 +903,7 @@ ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
-/* raw; empty, if this worker does not know it */
+/* raw; empty, if nobody has asked for it yet */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_info_member(ngx_http_mcp_ctx_t *ctx,
@@ -911,7 +911,6 @@ ngx_http_mcp_modern_client_info_member(ngx_http_mcp_ctx_t *ctx,
 {
     u_char                   *p;
     ngx_str_t                 info;
-    ngx_http_mcp_result_t    *made;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     ngx_str_null(member);
@@ -920,11 +919,7 @@ ngx_http_mcp_modern_client_info_member(ngx_http_mcp_ctx_t *ctx,
     info = mlcf->server_info;
 
     if (info.len == 0) {
-        made = ngx_http_mcp_offer_cached(mlcf, &ctx->caller.tenant);
-
-        if (made) {
-            info = made->info;
-        }
+        info = ngx_http_mcp_offer_server(mlcf, &ctx->caller.tenant, pool);
     }
 
     if (info.len == 0) {

@@ -90,6 +90,10 @@ typedef struct {
     ngx_uint_t                  offered;      /* NGX_MCP_OFFERED_* */
     uint64_t                    changes;      /* of profiles, when it */
     ngx_msec_t                  time;         /* was found to hold; 0: never */
+    ngx_str_t                   known;        /* info that the zone had, or
+                                                 empty, */
+    uint64_t                    known_at;     /* at this number of changes and
+                                                 1; 0: it was not asked */
     size_t                      tenant_len;   /* for this tenant */
     u_char                      tenant[NGX_HTTP_MCP_RESULT_TENANT];
 } ngx_http_mcp_result_t;

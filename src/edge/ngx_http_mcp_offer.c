@@ -32,6 +32,10 @@ static ngx_http_mcp_result_t *ngx_http_mcp_offer_slot(
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant);
 static ngx_uint_t ngx_http_mcp_offer_matches(ngx_http_mcp_result_t *result,
     ngx_str_t *tenant);
+static void ngx_http_mcp_offer_take(ngx_http_mcp_result_t *result,
+    ngx_str_t *tenant);
+static ngx_int_t ngx_http_mcp_offer_stored(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *tenant, ngx_pool_t *temp, ngx_http_mcp_result_t *result);
 static ngx_int_t ngx_http_mcp_offer_source(ngx_pool_t *pool,
     ngx_http_mcp_offer_source_t *sources, ngx_uint_t n, ngx_str_t *source);
 static ngx_int_t ngx_http_mcp_offer_make(ngx_http_mcp_result_t *result,
@@ -136,6 +140,120 @@ ngx_http_mcp_offer_matches(ngx_http_mcp_result_t *result,
 }
 
 
+static void
+ngx_http_mcp_offer_take(ngx_http_mcp_result_t *result, ngx_str_t *tenant)
+{
+    if (ngx_http_mcp_offer_matches(result, tenant)) {
+        return;
+    }
+
+    result->time = 0;
+    result->known_at = 0;
+    result->tenant_len = 0;
+
+    if (tenant->len <= NGX_HTTP_MCP_RESULT_TENANT) {
+        ngx_memcpy(result->tenant, tenant->data, tenant->len);
+        result->tenant_len = tenant->len;
+    }
+}
+
+
+ngx_str_t
+ngx_http_mcp_offer_server(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
+    ngx_pool_t *temp)
+{
+    uint64_t                changes;
+    ngx_str_t               none;
+    ngx_http_mcp_result_t  *result;
+
+    ngx_str_null(&none);
+
+    result = ngx_http_mcp_offer_slot(mlcf, tenant);
+    changes = ngx_mcp_profile_changes(mlcf->zone);
+
+    if (result->time && result->changes == changes) {
+
+        /* an offer that holds stays, if it is another tenant's as well */
+
+        return ngx_http_mcp_offer_matches(result, tenant) ? result->info
+                                                          : none;
+    }
+
+    ngx_http_mcp_offer_take(result, tenant);
+
+    if (result->known_at == changes + 1) {
+        return result->known;
+    }
+
+    if (ngx_http_mcp_offer_stored(mlcf, tenant, temp, result) != NGX_OK) {
+        return none;
+    }
+
+    if (ngx_http_mcp_offer_matches(result, tenant)) {
+        result->known_at = changes + 1;
+    }
+
+    return result->known;
+}
+
+
+/* result->known, of the upstreams that the zone knows; NGX_OK or NGX_ERROR */
+
+static ngx_int_t
+ngx_http_mcp_offer_stored(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
+    ngx_pool_t *temp, ngx_http_mcp_result_t *result)
+{
+    ngx_int_t                     rc;
+    ngx_uint_t                    n;
+    ngx_mcp_profile_t             profile;
+    ngx_http_mcp_router_t        *router;
+    ngx_http_mcp_upstream_t      *u;
+    ngx_http_mcp_offer_source_t  *sources;
+
+    n = 0;
+    router = &mlcf->bridge.router;
+
+    ngx_str_null(&result->known);
+
+    sources = ngx_pnalloc(temp, (router->n + 1)
+                                * sizeof(ngx_http_mcp_offer_source_t));
+    if (sources == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (u = ngx_http_mcp_router_next(router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(router, u))
+    {
+        ngx_memzero(&profile, sizeof(ngx_mcp_profile_t));
+
+        rc = ngx_http_mcp_profile_peek(u, tenant, temp, &profile);
+
+        if (rc == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        if (rc == NGX_OK && profile.what != NGX_MCP_PROFILE_REFUSED) {
+            sources[n].upstream = u;
+            sources[n].result = profile.result;
+            n++;
+        }
+    }
+
+    if (n == 0 && router->n) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_mcp_offer(mlcf, tenant, sources, n, temp) == NULL) {
+        return NGX_ERROR;
+    }
+
+    result->known = result->info;
+
+    return NGX_OK;
+}
+
+
 /* it is the same for most clients, so the last ones are kept */
 
 ngx_http_mcp_result_t *
@@ -153,15 +271,7 @@ ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
 
     result = ngx_http_mcp_offer_slot(mlcf, tenant);
 
-    if (!ngx_http_mcp_offer_matches(result, tenant)) {
-        result->time = 0;
-        result->tenant_len = 0;
-
-        if (tenant->len <= NGX_HTTP_MCP_RESULT_TENANT) {
-            ngx_memcpy(result->tenant, tenant->data, tenant->len);
-            result->tenant_len = tenant->len;
-        }
-    }
+    ngx_http_mcp_offer_take(result, tenant);
 
     if (result->pool && ngx_mcp_equal(&result->source, &source)) {
         return result;
@@ -189,6 +299,7 @@ ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
     result->pool = pool;
     ngx_str_null(&result->alone);
     result->time = 0;
+    result->known_at = 0;
 
     result->source.data = p;
     result->source.len = source.len;

@@ -22,6 +22,13 @@ ngx_http_mcp_result_t *ngx_http_mcp_offer_cached(
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant);
 
 /*
+ * What the server is, raw, as far as the zone knows, however old that is; or
+ * empty.  temp: a pool for the time of the call.
+ */
+ngx_str_t ngx_http_mcp_offer_server(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *tenant, ngx_pool_t *temp);
+
+/*
  * The one that is made of these sources, in configured order; temp: a pool for
  * the time of the call.  It belongs to the worker, and holds until the next
  * call.  NULL: no memory.

@@ -9,8 +9,6 @@
 
 static ngx_uint_t ngx_http_mcp_profile_of(ngx_http_mcp_upstream_t *u,
     ngx_str_t *key);
-static ngx_int_t ngx_http_mcp_profile_read(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 static ngx_int_t ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
 static ngx_int_t ngx_http_mcp_profile_own_key(ngx_http_mcp_upstream_t *u,
@@ -114,7 +112,7 @@ ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
         return 1;
     }
 
-    if (ngx_http_mcp_profile_read(u, tenant, pool, &profile) == NGX_OK) {
+    if (ngx_http_mcp_profile_peek(u, tenant, pool, &profile) == NGX_OK) {
         answers = !profile.kept;
 
     } else {
@@ -169,7 +167,7 @@ ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 {
     ngx_int_t  rc;
 
-    rc = ngx_http_mcp_profile_read(u, tenant, pool, profile);
+    rc = ngx_http_mcp_profile_peek(u, tenant, pool, profile);
 
     if (rc == NGX_OK) {
         profile->kept = 1;
@@ -180,8 +178,8 @@ ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 }
 
 
-static ngx_int_t
-ngx_http_mcp_profile_read(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+ngx_int_t
+ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool, ngx_mcp_profile_t *profile)
 {
     ngx_int_t  rc;

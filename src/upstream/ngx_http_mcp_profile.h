@@ -31,6 +31,10 @@ ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
 ngx_int_t ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
+/* likewise, of an upstream that nobody waits for */
+ngx_int_t ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u,
+    ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
+
 /* whether it is known, and as far as this worker knows, not away */
 ngx_uint_t ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
