@@ -70,6 +70,14 @@ typedef void (*ngx_mcp_load_pt)(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 
 
+typedef struct {
+    ngx_mcp_load_list_e     list;
+    ngx_uint_t              locked;       /* the handler runs under the lock */
+    ngx_mcp_load_pt         handler;      /* NULL: they become owners */
+} ngx_mcp_load_step_t;
+
+
+static void ngx_mcp_load_run(ngx_mcp_load_t *load);
 static ngx_int_t ngx_mcp_load_scan(ngx_mcp_load_t *load);
 static ngx_int_t ngx_mcp_load_zone(ngx_mcp_load_t *load, ngx_str_t *text);
 static void ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n,
@@ -77,24 +85,24 @@ static void ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n,
 static void ngx_mcp_load_owners(ngx_mcp_load_t *load, ngx_uint_t n);
 static int ngx_mcp_load_compare(const void *one, const void *two);
 static size_t ngx_mcp_load_first(ngx_mcp_load_list_t *list, uint64_t order);
-static void ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_uint_t n,
-    ngx_mcp_load_pt handler);
+static void ngx_mcp_load_each(ngx_mcp_load_t *load,
+    ngx_mcp_load_step_t *step);
 static void ngx_mcp_load_parts(ngx_mcp_load_t *load, ngx_uint_t n,
     ngx_mcp_load_entity_t *owner, ngx_mcp_load_pt handler);
 static ngx_uint_t ngx_mcp_load_room_locked(ngx_mcp_zone_t *zone, size_t len);
 static ngx_mcp_load_entity_t *ngx_mcp_load_owner(ngx_mcp_load_t *load,
     ngx_str_t *a);
-static ngx_mcp_group_sh_t *ngx_mcp_load_group_locked(ngx_mcp_load_t *load,
-    ngx_str_t *a);
-static void ngx_mcp_load_group(ngx_mcp_load_t *load,
+static ngx_mcp_group_sh_t *ngx_mcp_load_owner_group_locked(
+    ngx_mcp_load_t *load, ngx_str_t *a);
+static void ngx_mcp_load_group_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
-static void ngx_mcp_load_all(ngx_mcp_load_t *load,
+static void ngx_mcp_load_all_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_log_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *a);
-static void ngx_mcp_load_topic(ngx_mcp_load_t *load,
+static void ngx_mcp_load_topic_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
-static void ngx_mcp_load_topic_share(ngx_mcp_load_t *load,
+static void ngx_mcp_load_topic_share_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_group_parts(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
@@ -116,9 +124,9 @@ static void ngx_mcp_load_interest_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_interest_sh_t *in);
 static void ngx_mcp_load_call(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
-static void ngx_mcp_load_call_end(ngx_mcp_load_t *load,
+static void ngx_mcp_load_call_end_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
-static void ngx_mcp_load_event(ngx_mcp_load_t *load,
+static void ngx_mcp_load_event_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void *ngx_mcp_load_record_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
@@ -126,9 +134,9 @@ static void ngx_mcp_load_counted_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_event_sh_t *e);
 static void ngx_mcp_load_lease(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
-static void ngx_mcp_load_id(ngx_mcp_load_t *load,
+static void ngx_mcp_load_id_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
-static void ngx_mcp_load_settle(ngx_mcp_load_t *load,
+static void ngx_mcp_load_settle_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 
 
@@ -154,6 +162,29 @@ static ngx_mcp_load_kind_t  ngx_mcp_load_kinds[] = {
 };
 
 
+/* in this order; the parts of an entity are loaded with it */
+
+static ngx_mcp_load_step_t  ngx_mcp_load_steps[] = {
+    { NGX_MCP_LOAD_GROUPS, 1, ngx_mcp_load_group_locked },
+    { NGX_MCP_LOAD_ALL, 1, ngx_mcp_load_all_locked },
+    { NGX_MCP_LOAD_GROUPS, 0, NULL },
+    { NGX_MCP_LOAD_ALL, 0, NULL },
+    { NGX_MCP_LOAD_TOPICS, 1, ngx_mcp_load_topic_locked },
+    { NGX_MCP_LOAD_GROUPS, 0, ngx_mcp_load_group_parts },
+    { NGX_MCP_LOAD_SESSIONS, 0, ngx_mcp_load_session },
+    { NGX_MCP_LOAD_TOPICS, 1, ngx_mcp_load_topic_share_locked },
+    { NGX_MCP_LOAD_LEASES, 0, ngx_mcp_load_lease },
+    { NGX_MCP_LOAD_TOPICS, 0, NULL },
+    { NGX_MCP_LOAD_SESSIONS, 0, NULL },
+    { NGX_MCP_LOAD_CALLS, 0, NULL },
+    { NGX_MCP_LOAD_EVENTS, 1, ngx_mcp_load_event_locked },
+    { NGX_MCP_LOAD_CALLS, 1, ngx_mcp_load_call_end_locked },
+    { NGX_MCP_LOAD_IDS, 1, ngx_mcp_load_id_locked },
+    { NGX_MCP_LOAD_ALL, 1, ngx_mcp_load_settle_locked },
+    { NGX_MCP_LOAD_GROUPS, 1, ngx_mcp_load_settle_locked }
+};
+
+
 ngx_int_t
 ngx_mcp_load(ngx_mcp_zone_t *zone, ngx_mcp_saved_t *saved)
 {
@@ -173,53 +204,7 @@ ngx_mcp_load(ngx_mcp_zone_t *zone, ngx_mcp_saved_t *saved)
     rc = ngx_mcp_load_scan(&load);
 
     if (rc == NGX_OK) {
-
-        ngx_mcp_zone_lock(zone);
-
-        /* no record depends on these yet */
-
-        ngx_mcp_touch(zone, &zone->sh->key);
-        ngx_memcpy(zone->sh->key, load.key, sizeof(load.key));
-        zone->sh->stamp = load.stamp
-                          + (saved->last ? 0 : NGX_MCP_LOAD_STAMPS);
-
-        ngx_mcp_zone_unlock(zone);
-
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_GROUPS, ngx_mcp_load_group);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_ALL, ngx_mcp_load_all);
-        ngx_mcp_load_owners(&load, NGX_MCP_LOAD_GROUPS);
-        ngx_mcp_load_owners(&load, NGX_MCP_LOAD_ALL);
-
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_TOPICS, ngx_mcp_load_topic);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_GROUPS,
-                          ngx_mcp_load_group_parts);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_SESSIONS, ngx_mcp_load_session);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_TOPICS,
-                          ngx_mcp_load_topic_share);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_LEASES, ngx_mcp_load_lease);
-        ngx_mcp_load_owners(&load, NGX_MCP_LOAD_TOPICS);
-        ngx_mcp_load_owners(&load, NGX_MCP_LOAD_SESSIONS);
-        ngx_mcp_load_owners(&load, NGX_MCP_LOAD_CALLS);
-
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_EVENTS, ngx_mcp_load_event);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_CALLS, ngx_mcp_load_call_end);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_IDS, ngx_mcp_load_id);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_ALL, ngx_mcp_load_settle);
-        ngx_mcp_load_each(&load, NGX_MCP_LOAD_GROUPS, ngx_mcp_load_settle);
-
-        /*
-         * The generation for ids of events; references to records are new
-         * ones.
-         */
-
-        ngx_mcp_zone_lock(zone);
-
-        if (load.generation) {
-            ngx_mcp_touch(zone, &zone->sh->generation);
-            zone->sh->generation = load.generation;
-        }
-
-        ngx_mcp_zone_unlock(zone);
+        ngx_mcp_load_run(&load);
     }
 
     for (i = 0; i < NGX_MCP_LOAD_LISTS; i++) {
@@ -229,6 +214,53 @@ ngx_mcp_load(ngx_mcp_zone_t *zone, ngx_mcp_saved_t *saved)
     }
 
     return rc;
+}
+
+
+static void
+ngx_mcp_load_run(ngx_mcp_load_t *load)
+{
+    ngx_uint_t            i;
+    ngx_mcp_zone_t       *zone;
+    ngx_mcp_load_step_t  *step;
+
+    zone = load->zone;
+
+    ngx_mcp_zone_lock(zone);
+
+    /* no record depends on these yet */
+
+    ngx_mcp_touch(zone, &zone->sh->key);
+    ngx_memcpy(zone->sh->key, load->key, sizeof(load->key));
+    zone->sh->stamp = load->stamp
+                      + (load->saved->last ? 0 : NGX_MCP_LOAD_STAMPS);
+
+    ngx_mcp_zone_unlock(zone);
+
+    for (i = 0;
+         i < sizeof(ngx_mcp_load_steps) / sizeof(ngx_mcp_load_step_t);
+         i++)
+    {
+        step = &ngx_mcp_load_steps[i];
+
+        if (step->handler) {
+            ngx_mcp_load_each(load, step);
+
+        } else {
+            ngx_mcp_load_owners(load, step->list);
+        }
+    }
+
+    /* for ids of events; references to records are new ones */
+
+    ngx_mcp_zone_lock(zone);
+
+    if (load->generation) {
+        ngx_mcp_touch(zone, &zone->sh->generation);
+        zone->sh->generation = load->generation;
+    }
+
+    ngx_mcp_zone_unlock(zone);
 }
 
 
@@ -410,17 +442,26 @@ ngx_mcp_load_first(ngx_mcp_load_list_t *list, uint64_t order)
 
 
 static void
-ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_uint_t n, ngx_mcp_load_pt handler)
+ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_mcp_load_step_t *step)
 {
     size_t                i;
     ngx_str_t             a[NGX_MCP_TLV_ATTRIBUTES];
     ngx_mcp_load_list_t  *list;
 
-    list = &load->lists[n];
+    list = &load->lists[step->list];
 
     for (i = ngx_mcp_load_first(list, 0); i < list->n; i++) {
         ngx_mcp_tlv_attributes(&list->elts[i].text, a);
-        handler(load, &list->elts[i], a);
+
+        if (step->locked) {
+            ngx_mcp_zone_lock(load->zone);
+        }
+
+        step->handler(load, &list->elts[i], a);
+
+        if (step->locked) {
+            ngx_mcp_zone_unlock(load->zone);
+        }
     }
 }
 
@@ -490,7 +531,7 @@ ngx_mcp_load_owner(ngx_mcp_load_t *load, ngx_str_t *a)
 
 
 static ngx_mcp_group_sh_t *
-ngx_mcp_load_group_locked(ngx_mcp_load_t *load, ngx_str_t *a)
+ngx_mcp_load_owner_group_locked(ngx_mcp_load_t *load, ngx_str_t *a)
 {
     ngx_mcp_load_entity_t  *owner;
 
@@ -502,8 +543,8 @@ ngx_mcp_load_group_locked(ngx_mcp_load_t *load, ngx_str_t *a)
 
 
 static void
-ngx_mcp_load_group(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
-    ngx_str_t *a)
+ngx_mcp_load_group_locked(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a)
 {
     ngx_str_t           *endpoint, *tenant;
     ngx_mcp_zone_t      *zone;
@@ -514,16 +555,12 @@ ngx_mcp_load_group(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     endpoint = &ngx_mcp_load_text(a, ENDPOINT);
     tenant = &ngx_mcp_load_text(a, TENANT);
 
-    ngx_mcp_zone_lock(zone);
-
     if (ngx_mcp_load_room_locked(zone, entity->text.len)) {
         g = ngx_mcp_group_get_locked(zone, endpoint, tenant);
         ngx_mcp_load_log_locked(zone, g, a);
 
         entity->ref = ngx_mcp_ref(zone, g);
     }
-
-    ngx_mcp_zone_unlock(zone);
 }
 
 
@@ -533,15 +570,13 @@ ngx_mcp_load_group(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
  */
 
 static void
-ngx_mcp_load_all(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
-    ngx_str_t *a)
+ngx_mcp_load_all_locked(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a)
 {
     ngx_mcp_zone_t      *zone;
     ngx_mcp_group_sh_t  *g;
 
     zone = load->zone;
-
-    ngx_mcp_zone_lock(zone);
 
     g = ngx_mcp_group_find_locked(zone, NGX_MCP_ENDPOINT,
                                   &ngx_mcp_load_text(a, ENDPOINT), NULL);
@@ -550,8 +585,6 @@ ngx_mcp_load_all(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
         ngx_mcp_load_log_locked(zone, g, a);
         entity->ref = ngx_mcp_ref(zone, g);
     }
-
-    ngx_mcp_zone_unlock(zone);
 }
 
 
@@ -580,8 +613,8 @@ ngx_mcp_load_log_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 static void
-ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
-    ngx_str_t *a)
+ngx_mcp_load_topic_locked(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a)
 {
     uint64_t             idle;
     ngx_uint_t           flags;
@@ -601,9 +634,7 @@ ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     topic.limit = NGX_MCP_LOAD_ANY;
     topic.other = (flags & NGX_MCP_TLV_OTHER) ? 1 : 0;
 
-    ngx_mcp_zone_lock(zone);
-
-    g = ngx_mcp_load_group_locked(load, a);
+    g = ngx_mcp_load_owner_group_locked(load, a);
     t = NULL;
 
     if (g && topic.uri.len && topic.uri.len <= NGX_MCP_TOPIC_URI_MAX
@@ -627,16 +658,14 @@ ngx_mcp_load_topic(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 
         entity->ref = ngx_mcp_ref(zone, t);
     }
-
-    ngx_mcp_zone_unlock(zone);
 }
 
 
 /* charges the topic to the session that it was charged to */
 
 static void
-ngx_mcp_load_topic_share(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
-    ngx_str_t *a)
+ngx_mcp_load_topic_share_locked(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a)
 {
     ngx_mcp_zone_t        *zone;
     ngx_mcp_topic_sh_t    *t;
@@ -644,16 +673,13 @@ ngx_mcp_load_topic_share(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 
     zone = load->zone;
 
-    ngx_mcp_zone_lock(zone);
-
     t = ngx_mcp_record(zone, entity->ref, NGX_MCP_TOPIC);
     s = t ? ngx_mcp_session_lookup_locked(zone, &ngx_mcp_load_text(a, ID))
           : NULL;
 
     if (s && s->rec.owner.block == t->rec.owner.block) {
+        ngx_mcp_topic_charge_locked(zone, t, s);
     }
-
-    ngx_mcp_zone_unlock(zone);
 }
 
 
@@ -1082,15 +1108,13 @@ ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 /* ends a running call, whose worker is gone, after its events were loaded */
 
 static void
-ngx_mcp_load_call_end(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
-    ngx_str_t *a)
+ngx_mcp_load_call_end_locked(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a)
 {
     ngx_mcp_zone_t     *zone;
     ngx_mcp_call_sh_t  *c;
 
     zone = load->zone;
-
-    ngx_mcp_zone_lock(zone);
 
     c = ngx_mcp_record(zone, entity->ref, NGX_MCP_CALL);
 
@@ -1100,14 +1124,12 @@ ngx_mcp_load_call_end(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     } else if (c && c->log.count == 0) {
         ngx_mcp_channel_drop_locked(zone, c);
     }
-
-    ngx_mcp_zone_unlock(zone);
 }
 
 
 static void
-ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
-    ngx_str_t *a)
+ngx_mcp_load_event_locked(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a)
 {
     void                   *owner;
     uint64_t                stamp, last, pos, hash[3 + NGX_MCP_EVENT_URIS];
@@ -1156,8 +1178,6 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_EVENT, text, 1);
 
-    ngx_mcp_zone_lock(zone);
-
     owner = ngx_mcp_load_record_locked(zone, from->ref);
     log = owner ? ngx_mcp_log_of(owner) : NULL;
 
@@ -1172,7 +1192,6 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     if (owner == NULL || pos == 0
         || !ngx_mcp_load_room_locked(zone, text->len))
     {
-        ngx_mcp_zone_unlock(zone);
         return;
     }
 
@@ -1191,8 +1210,6 @@ ngx_mcp_load_event(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     log->last = ngx_max(last, pos);
 
     ngx_mcp_load_counted_locked(zone, owner, e);
-
-    ngx_mcp_zone_unlock(zone);
 }
 
 
@@ -1277,7 +1294,7 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 
     ngx_mcp_zone_lock(zone);
 
-    g = ngx_mcp_load_group_locked(load, a);
+    g = ngx_mcp_load_owner_group_locked(load, a);
 
     if (g) {
         share.owner = ngx_mcp_ref(zone, g);
@@ -1326,22 +1343,14 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 
 
 static void
-ngx_mcp_load_id(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
-    ngx_str_t *a)
+ngx_mcp_load_id_locked(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a)
 {
-    ngx_mcp_zone_t  *zone;
-
-    zone = load->zone;
-
-    ngx_mcp_zone_lock(zone);
-
     if (ngx_mcp_load_number(a, KEY)) {
-        (void) ngx_mcp_idempotency_add_locked(zone,
+        (void) ngx_mcp_idempotency_add_locked(load->zone,
                                              ngx_mcp_load_number(a, KEY),
                                              ngx_mcp_load_number(a, COUNT));
     }
-
-    ngx_mcp_zone_unlock(zone);
 }
 
 
@@ -1351,15 +1360,13 @@ ngx_mcp_load_id(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
  */
 
 static void
-ngx_mcp_load_settle(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
-    ngx_str_t *a)
+ngx_mcp_load_settle_locked(ngx_mcp_load_t *load,
+    ngx_mcp_load_entity_t *entity, ngx_str_t *a)
 {
     ngx_mcp_zone_t      *zone;
     ngx_mcp_group_sh_t  *g;
 
     zone = load->zone;
-
-    ngx_mcp_zone_lock(zone);
 
     g = ngx_mcp_group_locked(zone, entity->ref);
 
@@ -1369,6 +1376,4 @@ ngx_mcp_load_settle(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     } else if (g) {
         ngx_mcp_group_settle_locked(zone, g);
     }
-
-    ngx_mcp_zone_unlock(zone);
 }

@@ -5251,14 +5251,17 @@ largest_slice(size_t *all)
 static void
 restart_tests(void)
 {
-    size_t                 size;
+    u_char                 buf[64];
+    size_t                 size, len;
     uint64_t               after;
-    ngx_str_t              uri, file, key, id[3], up, none;
-    ngx_uint_t             i, n;
+    ngx_str_t              uri, file, key, id[3], up, none, str;
+    ngx_uint_t             i, n, missed;
     ngx_pool_t            *pool;
-    ngx_mcp_ref_t          ref[3], us, call;
+    ngx_mcp_ref_t          ref[3], us, call, watch, more;
     ngx_mcp_call_t         c;
     ngx_mcp_lease_t        lease;
+    ngx_mcp_topic_t        t;
+    ngx_mcp_event_t        e;
     ngx_mcp_stream_t       st;
     ngx_mcp_session_t      s = { 0 };
     ngx_mcp_session_new_t  in;
@@ -5340,6 +5343,20 @@ restart_tests(void)
     ok(add("e", "t", "u:a", "kept 1") == 1 && add("e", "t", "u:a", "kept 2"),
        "a topic");
 
+    t = topic("file:///first");
+    t.other = 1;
+    t.share = 1;
+    t.limit = 9;
+    after = NGX_MCP_TOPIC_BEGIN;
+    ok(ngx_mcp_topic_watch(&zone, env_caller(ref[1]), &t, &watch, &after)
+       == NGX_OK, "a session's share of topics");
+    ngx_mcp_topic_unwatch(&zone, watch);
+    str = env_str("first");
+    e = event(&str);
+    in = new_session("e", "t");
+    ok(ngx_mcp_topic_add(&zone, &in.endpoint, &in.tenant, &t, &e, NULL)
+       == NGX_OK, "an event of that topic");
+
     key = env_str("own 5 lease");
     ok(ngx_mcp_lease_ensure(&zone, &key) == NGX_OK, "a lease");
 
@@ -5390,6 +5407,21 @@ restart_tests(void)
 
     after = 0;
     is(kept_of(ref[0], "u:a", &after), "kept 1 kept 2 again", "a topic");
+
+    after = NGX_MCP_TOPIC_BEGIN;
+    ok(ngx_mcp_topic_watch(&zone, env_caller(ref[0]), &t, &watch, &after)
+       == NGX_OK
+       && ngx_mcp_topic_next(&zone, env_caller(ref[0]), watch, 9, &after, buf,
+                             &len, &missed)
+          == NGX_OK
+       && ngx_mcp_topic_next(&zone, env_caller(ref[0]), watch, 9, &after, buf,
+                             &len, &missed)
+          == NGX_AGAIN, "a topic of another session's share");
+    t.uri = env_str("file:///second");
+    ok(ngx_mcp_topic_watch(&zone, env_caller(ref[0]), &t, &more, &after)
+       == NGX_OK, "which is still charged to that one");
+    ngx_mcp_topic_unwatch(&zone, watch);
+    ngx_mcp_topic_unwatch(&zone, more);
 
     ok(ngx_mcp_lease_claim(&zone, &key, pool, &lease, &left) == NGX_OK,
        "a lease");
