@@ -23,6 +23,13 @@ typedef struct {
 } ngx_http_mcp_publish_value_t;
 
 
+typedef struct {
+    const char                 *name;
+    size_t                      offset;
+    ngx_uint_t                  value;
+} ngx_http_mcp_upstream_value_t;
+
+
 static ngx_int_t ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data);
 static ngx_mcp_zone_t *ngx_http_mcp_conf_find_zone(ngx_conf_t *cf,
     ngx_str_t *name, size_t size);
@@ -52,8 +59,6 @@ static char *ngx_http_mcp_conf_state_key(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static char *ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf,
-    ngx_command_t *cmd, void *conf);
 static ngx_int_t ngx_http_mcp_conf_invalidate_level(ngx_conf_t *cf,
     ngx_str_t *value, ngx_str_t *name, ngx_str_t *level);
 static ngx_int_t ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
@@ -83,6 +88,12 @@ static ngx_conf_bitmask_t  ngx_http_mcp_capability_names[] = {
     { ngx_string("resources"), NGX_HTTP_MCP_CAP_RESOURCES },
     { ngx_string("logging"), NGX_HTTP_MCP_CAP_LOGGING },
     { ngx_string("completions"), NGX_HTTP_MCP_CAP_COMPLETIONS },
+    { ngx_null_string, 0 }
+};
+
+static ngx_conf_bitmask_t  ngx_http_mcp_tool_names[] = {
+    { ngx_string("wait_for_event"), NGX_HTTP_MCP_TOOL_WAIT },
+    { ngx_string("session_info"), NGX_HTTP_MCP_TOOL_SESSION },
     { ngx_null_string, 0 }
 };
 
@@ -330,10 +341,10 @@ ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_builtin_tools"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_builtin_tools,
+      ngx_http_mcp_conf_bitmask,
       NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
+      offsetof(ngx_http_mcp_loc_conf_t, bridge.tools),
+      ngx_http_mcp_tool_names },
 
     { ngx_string("mcp_topic_limit"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
@@ -364,6 +375,23 @@ ngx_command_t  ngx_http_mcp_commands[] = {
       NULL },
 
       ngx_null_command
+};
+
+
+static ngx_http_mcp_upstream_value_t  ngx_http_mcp_upstream_values[] = {
+    { "protocol=auto", offsetof(ngx_http_mcp_upstream_t, protocol),
+      NGX_HTTP_MCP_AUTO },
+    { "protocol=legacy", offsetof(ngx_http_mcp_upstream_t, protocol),
+      NGX_HTTP_MCP_LEGACY },
+    { "protocol=modern", offsetof(ngx_http_mcp_upstream_t, protocol),
+      NGX_HTTP_MCP_MODERN },
+    { "protocol=rpc", offsetof(ngx_http_mcp_upstream_t, protocol),
+      NGX_HTTP_MCP_RPC },
+    { "listen=on", offsetof(ngx_http_mcp_upstream_t, listen), 1 },
+    { "listen=off", offsetof(ngx_http_mcp_upstream_t, listen), 0 },
+    { "probe=on", offsetof(ngx_http_mcp_upstream_t, probe), 1 },
+    { "probe=off", offsetof(ngx_http_mcp_upstream_t, probe), 0 },
+    { NULL, 0, 0 }
 };
 
 
@@ -882,31 +910,17 @@ static ngx_int_t
 ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
     ngx_http_mcp_upstream_t *u, ngx_str_t *value)
 {
-    if (ngx_strcmp(value->data, "protocol=auto") == 0) {
-        u->protocol = NGX_HTTP_MCP_AUTO;
+    ngx_http_mcp_upstream_value_t  *pv;
 
-    } else if (ngx_strcmp(value->data, "protocol=rpc") == 0) {
-        u->protocol = NGX_HTTP_MCP_RPC;
+    for (pv = ngx_http_mcp_upstream_values; pv->name; pv++) {
 
-    } else if (ngx_strcmp(value->data, "protocol=legacy") == 0) {
-        u->protocol = NGX_HTTP_MCP_LEGACY;
+        if (ngx_strcmp(value->data, pv->name) == 0) {
+            *(ngx_uint_t *) ((u_char *) u + pv->offset) = pv->value;
+            return NGX_OK;
+        }
+    }
 
-    } else if (ngx_strcmp(value->data, "protocol=modern") == 0) {
-        u->protocol = NGX_HTTP_MCP_MODERN;
-
-    } else if (ngx_strcmp(value->data, "listen=on") == 0) {
-        u->listen = 1;
-
-    } else if (ngx_strcmp(value->data, "listen=off") == 0) {
-        u->listen = 0;
-
-    } else if (ngx_strcmp(value->data, "probe=on") == 0) {
-        u->probe = 1;
-
-    } else if (ngx_strcmp(value->data, "probe=off") == 0) {
-        u->probe = 0;
-
-    } else if (ngx_strcmp(value->data, "prefix=none") == 0) {
+    if (ngx_strcmp(value->data, "prefix=none") == 0) {
         u->bare = 1;
         u->prefix.len = 0;
 
@@ -1239,42 +1253,6 @@ ngx_http_mcp_conf_names(ngx_str_t *text, const char *name)
     }
 
     return 0;
-}
-
-
-static char *
-ngx_http_mcp_conf_builtin_tools(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf)
-{
-    ngx_http_mcp_loc_conf_t *mlcf = conf;
-
-    ngx_str_t   *value;
-    ngx_uint_t   i;
-
-    if (mlcf->bridge.tools) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        if (ngx_strcmp(value[i].data, "wait_for_event") == 0) {
-            mlcf->bridge.tools |= NGX_HTTP_MCP_TOOL_WAIT;
-
-        } else if (ngx_strcmp(value[i].data, "session_info") == 0) {
-            mlcf->bridge.tools |= NGX_HTTP_MCP_TOOL_SESSION;
-
-        } else {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "unknown tool \"%V\" in \"mcp_builtin_tools\"; "
-                               "the tools are \"wait_for_event\" and "
-                               "\"session_info\"", &value[i]);
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    return NGX_CONF_OK;
 }
 
 
@@ -1769,8 +1747,6 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
     return NGX_CONF_OK;
 }
 
-
-/* the slots of nginx, with a word about what to write */
 
 /* makes it the location's; refused when there is one already */
 
