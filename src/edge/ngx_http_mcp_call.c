@@ -509,6 +509,10 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         }
     }
 
+    if (why & NGX_MCP_WAKE_NEWS) {
+        ngx_http_mcp_call_park_drained(call);
+    }
+
     if (why & NGX_MCP_WAKE_INPUT) {
         ngx_http_mcp_call_park_wake(call);
     }
@@ -921,6 +925,10 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     }
 
     rc = ngx_mcp_log_call(mlcf->zone, call->record.ref, &event, &cursor);
+
+    if (rc == NGX_ERROR && flags & NGX_MCP_EVENT_REQUEST) {
+        ngx_http_mcp_call_park_lost(call);
+    }
 
     if (rc == NGX_DECLINED || stream == NULL) {
         return;

@@ -20,6 +20,12 @@
 #define NGX_HTTP_MCP_CONTINUE_ENDED                                           \
     "the request that asked has ended, by an error of nginx or of the "       \
     "upstream; it may have run"
+#define NGX_HTTP_MCP_CONTINUE_NO_ROOM                                         \
+    "the zone has no room for what the upstream says (mcp_zone); the request " \
+    "may have run"
+#define NGX_HTTP_MCP_CONTINUE_TOO_LARGE                                       \
+    "what the upstream says is larger than mcp_message_limit; the request "   \
+    "may have run"
 
 
 /* a request that goes on with a parked call; in r->pool */
@@ -111,7 +117,7 @@ ngx_http_mcp_continue_start(ngx_http_mcp_call_t *call,
         goto refused;
     }
 
-    if (cont->state.expires < (uint64_t) ngx_time()) {
+    if (cont->state.expires < ngx_current_msec) {
         why = NGX_HTTP_MCP_CONTINUE_EXPIRED;
         goto refused;
     }
@@ -443,14 +449,31 @@ ngx_http_mcp_continue_notification(ngx_http_mcp_continue_t *cont,
 static void
 ngx_http_mcp_continue_ended(ngx_http_mcp_call_line_t *line)
 {
-    ngx_http_mcp_reply_t  reply;
+    const char               *why;
+    ngx_http_mcp_reply_t      reply;
+    ngx_http_mcp_continue_t  *cont;
+
+    cont = line->data;
+
+    switch (ngx_mcp_call_lost(line->call->ctx->conf->zone, cont->state.call)) {
+
+    case NGX_MCP_CALL_NO_ROOM:
+        why = NGX_HTTP_MCP_CONTINUE_NO_ROOM;
+        break;
+
+    case NGX_MCP_CALL_TOO_LARGE:
+        why = NGX_HTTP_MCP_CONTINUE_TOO_LARGE;
+        break;
+
+    default: /* NGX_MCP_CALL_WHOLE */
+        why = NGX_HTTP_MCP_CONTINUE_ENDED;
+    }
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
     (void) ngx_http_mcp_reply_error(&reply, NGX_HTTP_OK,
-                                    NGX_MCP_INTERNAL_ERROR,
-                                    NGX_HTTP_MCP_CONTINUE_ENDED);
+                                    NGX_MCP_INTERNAL_ERROR, why);
 
-    ngx_http_mcp_continue_end(line->data, &reply);
+    ngx_http_mcp_continue_end(cont, &reply);
 }
 
 

@@ -743,7 +743,8 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     level = id->len ? NGX_MCP_LEVEL_UNSET
                     : ngx_http_mcp_upstream_message_level(ureq, text);
 
-    ngx_http_mcp_call_deliver(call, &out, 0, level);
+    ngx_http_mcp_call_deliver(call, &out, id->len ? NGX_MCP_EVENT_REQUEST : 0,
+                              level);
 
     ngx_http_mcp_call_park_said(call, id->len != 0);
 

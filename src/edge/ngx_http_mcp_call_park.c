@@ -471,7 +471,8 @@ ngx_http_mcp_call_park_heard(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
     }
 
     if (park->parked) {
-        ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
+        ngx_http_mcp_call_deliver(call, text, NGX_MCP_EVENT_REQUEST,
+                                  NGX_MCP_LEVEL_UNSET);
         ngx_http_mcp_call_park_said(call, 1);
         return NGX_OK;
     }
@@ -506,9 +507,11 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
 
     call = park->call;
 
-    if (park->away) {
-
-        /* the line of the call keeps what was asked */
+    if (park->away
+        || (park->parked && ngx_mcp_call_full(call->ctx->conf->zone,
+                                              call->record.ref)))
+    {
+        /* the line of the call is for what was asked */
 
         return;
     }
@@ -827,22 +830,46 @@ ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_uint_t asks)
 
     round = park->round;
 
-    if (!asks) {
+    if (asks && !round->timer.timer_set) {
+        ngx_add_timer(&round->timer, NGX_HTTP_MCP_ROUND_TIME);
+    }
 
-        /* too many, and the line would no longer keep the request */
+    /* a request has to stay on the line until it was read */
 
-        if (round->timer.timer_set
-            && ++round->behind == NGX_MCP_CHANNEL_WAITING)
-        {
-            call->answerer->room(call, 0);
-        }
+    if (ngx_mcp_call_full(call->ctx->conf->zone, call->record.ref)) {
+        call->answerer->room(call, 0);
+    }
+}
 
+
+void
+ngx_http_mcp_call_park_lost(ngx_http_mcp_call_t *call)
+{
+    if (call->park == NULL || !call->park->parked
+        || call->state != NGX_HTTP_MCP_CALL_RUNNING)
+    {
         return;
     }
 
-    if (!round->timer.timer_set) {
-        round->behind = 0;
-        ngx_add_timer(&round->timer, NGX_HTTP_MCP_ROUND_TIME);
+    ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
+                  "mcp request %V is cancelled: mcp upstream \"%V\" asks its "
+                  "client for something, and the zone has no room for that; "
+                  "give \"mcp_zone\" a larger size",
+                  &call->message->id, &call->park->ureq->upstream->name);
+
+    ngx_http_mcp_call_park_answer(call, "nginx has no room for the request");
+
+    ngx_http_mcp_call_abort(call, NGX_HTTP_MCP_CALL_LEFT);
+}
+
+
+void
+ngx_http_mcp_call_park_drained(ngx_http_mcp_call_t *call)
+{
+    if (call->park && call->park->parked && !call->park->away
+        && call->state == NGX_HTTP_MCP_CALL_RUNNING)
+    {
+        call->answerer->room(call, 1);
     }
 }
 
@@ -1093,7 +1120,7 @@ ngx_http_mcp_round_compose(ngx_http_mcp_call_t *call,
 {
     ngx_str_t  result;
 
-    state->expires = (uint64_t) ngx_time() + NGX_HTTP_MCP_INPUT_TIME / 1000;
+    state->expires = ngx_current_msec + NGX_HTTP_MCP_INPUT_TIME;
 
     round->input.state = ngx_http_mcp_request_state_make(call, state);
 

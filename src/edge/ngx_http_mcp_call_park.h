@@ -54,8 +54,6 @@ typedef struct {
     ngx_http_mcp_input_request_t   requests[NGX_HTTP_MCP_INPUT_MAX];
     uint64_t                       position;   /* in the line, before them */
     ngx_event_t                    timer;
-    ngx_uint_t                     behind;     /* messages in the line, behind
-                                                  the first of them */
 } ngx_http_mcp_round_t;
 
 
@@ -105,6 +103,12 @@ ngx_int_t ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
 
 /* while it is parked: a text was put on the line; asks: it is a request */
 void ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_uint_t asks);
+
+/* likewise, but there is no room for a request: the call ends */
+void ngx_http_mcp_call_park_lost(ngx_http_mcp_call_t *call);
+
+/* the doorbell: what was on the line was read */
+void ngx_http_mcp_call_park_drained(ngx_http_mcp_call_t *call);
 
 /* the stream took all; whether the call is parked now, and r may be gone */
 ngx_uint_t ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call);

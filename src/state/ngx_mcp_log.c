@@ -226,6 +226,14 @@ ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
         log->last++;
     }
 
+    if (c && e == NULL && s->exclusive
+        && in->event->flags & (NGX_MCP_EVENT_RESPONSE|NGX_MCP_EVENT_REQUEST))
+    {
+        ngx_mcp_touch(zone, c);
+        c->lost = (in->stage.len > s->event_size) ? NGX_MCP_CALL_TOO_LARGE
+                                                  : NGX_MCP_CALL_NO_ROOM;
+    }
+
     if (c && in->event->flags & NGX_MCP_EVENT_RESPONSE) {
         ngx_mcp_touch(zone, &c->task.rec);
         c->task.rec.flags |= NGX_MCP_CALL_ANSWERED;

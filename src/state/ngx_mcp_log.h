@@ -47,6 +47,8 @@ typedef struct {
 /* flags of an event */
 
 #define NGX_MCP_EVENT_RESPONSE  0x01      /* ends its call's channel */
+#define NGX_MCP_EVENT_REQUEST   0x02      /* so does its loss, in the channel
+                                             of a parked call */
 
 /* for sessions that share cached lists; for those without cached lists */
 #define NGX_MCP_EVENT_LISTED    0x10
@@ -119,6 +121,14 @@ void ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call);
 
 void ngx_mcp_call_mark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_uint_t flag);
+
+/* whether a request or response was lost on the line of a parked call */
+
+typedef enum {
+    NGX_MCP_CALL_WHOLE = 0,
+    NGX_MCP_CALL_NO_ROOM,
+    NGX_MCP_CALL_TOO_LARGE                /* for mcp_message_limit */
+} ngx_mcp_call_lost_e;
 
 /* whether a stream carries its channel */
 ngx_uint_t ngx_mcp_call_has_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);

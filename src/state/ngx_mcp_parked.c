@@ -198,3 +198,42 @@ ngx_mcp_call_park_time_left(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
 
     return left;
 }
+
+
+ngx_uint_t
+ngx_mcp_call_full(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
+{
+    ngx_uint_t          full;
+    ngx_mcp_call_sh_t  *c;
+
+    ngx_mcp_zone_lock(zone);
+
+    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+    full = (c && c->log.last - c->delivered >= NGX_MCP_CHANNEL_WAITING);
+
+    if (full) {
+        ngx_mcp_touch(zone, &c->task.rec);
+        c->task.rec.flags |= NGX_MCP_CALL_FULL;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return full;
+}
+
+
+ngx_uint_t
+ngx_mcp_call_lost(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
+{
+    ngx_uint_t          lost;
+    ngx_mcp_call_sh_t  *c;
+
+    ngx_mcp_zone_lock(zone);
+
+    c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
+    lost = c ? c->lost : NGX_MCP_CALL_WHOLE;
+
+    ngx_mcp_zone_unlock(zone);
+
+    return lost;
+}

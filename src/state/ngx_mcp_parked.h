@@ -72,6 +72,15 @@ void ngx_mcp_call_wake(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_uint_t why);
 
 /*
+ * Whether more messages have to wait, as many on the line of the call were not
+ * read.  If so, the call is woken with NGX_MCP_WAKE_NEWS once they were.
+ */
+ngx_uint_t ngx_mcp_call_full(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
+
+/* of its line: ngx_mcp_call_lost_e */
+ngx_uint_t ngx_mcp_call_lost(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
+
+/*
  * The time, in ms, that the client of a parked call still has to come back.
  * It is all of "time" while a request reads the call's line, and 0 when it is
  * over or the call has gone.

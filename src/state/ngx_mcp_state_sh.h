@@ -320,6 +320,8 @@ typedef struct {
 /* beside NGX_MCP_CALL_STREAMED and NGX_MCP_CALL_PLAIN */
 #define NGX_MCP_CALL_RUNNING   0x01
 #define NGX_MCP_CALL_ANSWERED  0x04
+#define NGX_MCP_CALL_FULL      0x10       /* it waits for the reader of its
+                                             channel */
 
 /*
  * Text: id, progress token.  One of a caller without a session has no text, is
@@ -340,6 +342,7 @@ typedef struct {
     uint32_t                limit;          /* 0: a session has it */
     uint32_t                round;          /* of input, parked; 0: it is not */
     uint64_t                expires;        /* ngx_current_msec, parked */
+    uint32_t                lost;           /* ngx_mcp_call_lost_e */
 } ngx_mcp_call_sh_t;
 
 

@@ -286,8 +286,9 @@ ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 static ngx_uint_t
 ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c)
 {
-    return (c->task.rec.flags & (NGX_MCP_CALL_RUNNING|NGX_MCP_CALL_ANSWERED))
-           != NGX_MCP_CALL_RUNNING;
+    return c->lost
+           || (c->task.rec.flags & (NGX_MCP_CALL_RUNNING|NGX_MCP_CALL_ANSWERED))
+              != NGX_MCP_CALL_RUNNING;
 }
 
 
@@ -499,13 +500,30 @@ static void
 ngx_mcp_channel_delivered_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_channel_t *channel, ngx_mcp_stream_t *stream)
 {
-    if (channel->call == NULL) {
+    ngx_mcp_call_sh_t  *c;
+
+    c = channel->call;
+
+    if (c == NULL) {
         ngx_mcp_subscriber_move_locked(zone, channel->subscriber,
                                        &stream->cursor);
+        return;
+    }
 
-    } else if (channel->call->delivered < stream->cursor.own) {
-        ngx_mcp_touch(zone, &channel->call->delivered);
-        channel->call->delivered = stream->cursor.own;
+    if (c->delivered < stream->cursor.own) {
+        ngx_mcp_touch(zone, &c->delivered);
+        c->delivered = stream->cursor.own;
+    }
+
+    if (c->task.rec.flags & NGX_MCP_CALL_FULL
+        && c->log.last - c->delivered < NGX_MCP_CHANNEL_WAITING / 2)
+    {
+        ngx_mcp_touch(zone, &c->task.rec);
+        c->task.rec.flags &= ~NGX_MCP_CALL_FULL;
+
+        if (c->task.rec.flags & NGX_MCP_CALL_RUNNING) {
+            ngx_mcp_wake_locked(zone, &c->task, NGX_MCP_WAKE_NEWS);
+        }
     }
 }
 

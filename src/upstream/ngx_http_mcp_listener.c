@@ -307,7 +307,12 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
 
     ngx_mcp_count(reader->upstream->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
 
-    (void) ngx_mcp_log_session(reader->upstream->zone, reader->owner, &event);
+    if (ngx_mcp_log_session(reader->upstream->zone, reader->owner, &event)
+        == NGX_ERROR && id.len)
+    {
+        ngx_http_mcp_server_request_unsaid(ureq, &listener->caller,
+                                           &reader->audience, &id);
+    }
 
     if (!listener->exclusive) {
         ngx_http_mcp_upstream_message_record(ureq, &listener->caller, text,

@@ -192,3 +192,26 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
 
     (void) ngx_http_mcp_background_send(x, &body);
 }
+
+
+void
+ngx_http_mcp_server_request_unsaid(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_mcp_caller_t *caller, ngx_http_mcp_audience_t *audience, ngx_str_t *id)
+{
+    u_char                    buf[NGX_MCP_SERVER_REQUEST_ID_LEN];
+    ngx_str_t                 minted;
+    ngx_mcp_server_request_t  request;
+
+    ngx_memzero(&request, sizeof(ngx_mcp_server_request_t));
+
+    request.upstream = ureq->upstream->name;
+    request.serial = ureq->us ? ureq->us->serial : 0;
+    request.id = *id;
+
+    (void) ngx_mcp_server_request_cancel(ureq->upstream->zone, caller->session,
+                                         &request, buf, &minted);
+
+    ngx_http_mcp_server_request_reply(ureq, audience, id,
+                                      NGX_MCP_INTERNAL_ERROR,
+                                      "nginx has no room for the request");
+}

@@ -42,6 +42,11 @@ void ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
     const char *what);
 
+/* there is no room for the upstream's request with this id, which ends */
+void ngx_http_mcp_server_request_unsaid(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_mcp_caller_t *caller, ngx_http_mcp_audience_t *audience,
+    ngx_str_t *id);
+
 /* with the error that the client cannot be asked */
 #define ngx_http_mcp_server_request_refuse(t, audience, id)                   \
     ngx_http_mcp_server_request_reply(t, audience, id,                        \

@@ -7,7 +7,8 @@ package Mcp::Park;
 # a word of requests, joined by "+", is a round (see %ASK), and with "..."
 # behind it a thousand messages follow, with "!" it waits for no answer and
 # leaves its stream open; "tick" is progress, "log" a message of
-# level error, "complete" says that a page was visited, "wait" waits for
+# level error, and a number behind it so many, "changed" says that the tools
+# changed, "complete" says that a page was visited, "wait" waits for
 # release(), as "wait1" does, "cut" closes, "big" and a number make the result
 # so large, and "visit" wants pages to be visited first. With "@" before it, a
 # word of messages uses the GET stream of the session, or is lost without one,
@@ -32,6 +33,9 @@ our %ASK = (
     think => { method => 'sampling/createMessage',
                params => { maxTokens => 1, messages => [] } },
     where => { method => 'roots/list' },
+    huge => { method => 'sampling/createMessage',
+              params => { maxTokens => 1, messages => [],
+                          systemPrompt => 'x' x 600000 } },
 );
 
 our %ANSWER = (
@@ -133,9 +137,14 @@ sub steps {
                 progressToken => $call->{token},
                 progress => ++$call->{progress} })];
 
-        } elsif ($word eq 'log') {
-            push @$to, [event => Mcp::Test::notification('message', {
-                level => 'error', data => 'log' })];
+        } elsif ($word =~ /^log(\d*)$/) {
+            push @$to, map { [event => Mcp::Test::notification('message', {
+                             level => 'error', data => 'log' })] }
+                       1 .. ($1 || 1);
+
+        } elsif ($word eq 'changed') {
+            push @$to, [event => Mcp::Test::notification(
+                        'tools/list_changed')];
 
         } elsif ($word eq 'complete') {
             push @do, [event => Mcp::Test::notification('elicitation/complete',
