@@ -406,7 +406,28 @@ my %said = map { $_->{json}{id} =~ s/.*\///r => $_->{json} }
            $up->requests(sub { $_[0]{json} && !$_[0]{json}{method} });
 is_deeply($said{ask}{result}, { action => 'cancel' }, 'asked in vain');
 is($said{think}{error}{code}, -32603, 'likewise');
-like(refused('too late', $r, on => $there), qr/ended|expired/, 'and why');
+is(refused('too late', $r, on => $there),
+   'requestState has expired; the request that asked was cancelled',
+   'and why');
+
+$r = call('ask', on => $here);
+$clock->pass($t, 590);
+is(said(again($r, on => $there)), '200 complete', 'not too late');
+
+# the time of a state is its own, whatever the call does
+
+$r = call('ask wait-long', on => $here);
+$up->clear;
+my $long = again($r, on => $there, open => 1);
+$up->wait_requests(sub { $_[0]{json} && !$_[0]{json}{method} });
+$clock->pass($t, 590);
+like(refused('used, within its time', $r, on => $there), qr/was used before/,
+     'and why');
+$clock->pass($t, 15);
+like(refused('used, and behind it', $r, on => $there), qr/has expired/,
+     'and why');
+$up->release('wait-long');
+is(said(Mcp::Park::finish($long)), '200 complete', 'the call goes on');
 
 $up->clear;
 $r = call('ask wait', on => $here);

@@ -19,7 +19,9 @@ typedef struct {
     uint32_t                generation;   /* of the zone, where it is */
     uint32_t                round;        /* of the call */
     uint64_t                position;     /* in its line */
-    uint64_t                expires;      /* s since the epoch */
+    uint64_t                expires;      /* ngx_current_msec, as the call's
+                                             own time: no matter what the
+                                             clock of the host is set to */
 } ngx_http_mcp_request_state_t;
 
 
