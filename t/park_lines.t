@@ -41,6 +41,12 @@ server {
         mcp_upstream up /_up protocol=legacy listen=off;
     }
 
+    location = /cached {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up protocol=legacy listen=off;
+        mcp_list_cache on key=ann;
+    }
+
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
 }
 EOF
@@ -133,5 +139,19 @@ $r = Mcp::Park::send_message($l, $m, on => $here);
 $next = again($r, on => $there);
 is(said($next), '200 -32603', 'one that is over it with the id of the client');
 like(error($next), qr/larger than mcp_message_limit/, 'and why');
+
+
+# a change of lists, which is one of those that this client has
+
+my $cached = client('/cached');
+$cached->call('tools/list');
+$cached->call('tools/list');
+$up->clear;
+$r = Mcp::Park::call($cached, 'ask changed wait', on => $here);
+my $open = again($r, on => $there, open => 1);
+ok($up->wait_requests(sub {
+    ($_[0]{json}{method} || '') eq 'tools/list' }), 'they are asked for again');
+$up->release('wait');
+is(said(Mcp::Park::finish($open)), '200 complete', 'during the call');
 
 done_testing();

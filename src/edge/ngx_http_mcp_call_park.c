@@ -303,7 +303,7 @@ ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call, ngx_str_t *principal)
     in.tenant = caller->tenant;
     in.identity = caller->identity;
     in.client = caller->share;
-    in.list_key = caller->list_key;
+    in.list_key = caller->audience_key;
     in.revision = NGX_MCP_REVISION_LATEST_LEGACY;
     in.event_max = ngx_max(mlcf->event_max, NGX_HTTP_MCP_PARK_EVENTS);
     in.event_size = mlcf->message_limit;
