@@ -297,6 +297,8 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
     if (reply->nparts == 0) {
         status = ctx->client->status(status, reply->code);
 
+        r->connection->log->action = NULL;
+
         ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                       "mcp endpoint \"%V\" answered %ui, %i: %V",
                       &ctx->conf->name, status, reply->code, &reply->message);

@@ -391,6 +391,10 @@ ngx_http_mcp_call_park_listen(ngx_http_mcp_upstream_request_t *ureq)
     if (left <= 0) {
         worker->stream_late = ngx_current_msec;
 
+        /* or the line would say what nginx did before, as those below */
+
+        call->r->connection->log->action = NULL;
+
         ngx_log_error(NGX_LOG_INFO, call->r->connection->log, 0,
                       "mcp upstream \"%V\" has not answered GET on its "
                       "session after %d ms; what it asks there during the "
@@ -851,6 +855,8 @@ ngx_http_mcp_call_park_lost(ngx_http_mcp_call_t *call)
         return;
     }
 
+    call->r->connection->log->action = NULL;
+
     ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
                   "mcp request %V is cancelled: mcp upstream \"%V\" asks its "
                   "client for something, and the zone has no room for that; "
@@ -970,6 +976,8 @@ ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
         ngx_http_mcp_call_park_wait(park, left);
         return;
     }
+
+    call->r->connection->log->action = NULL;
 
     ngx_log_error(NGX_LOG_INFO, call->r->connection->log, 0,
                   "mcp request %V is cancelled: the upstream asked its client "
