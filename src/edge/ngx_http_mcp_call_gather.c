@@ -658,6 +658,9 @@ ngx_http_mcp_gather_timeout(ngx_event_t *ev)
     gather = call->data;
     c = call->r->connection;
 
+    ngx_http_set_log_request(c->log, call->r);
+    c->log->action = NULL;
+
     for (i = 0; i < gather->n; i++) {
         part = &gather->parts[i];
 

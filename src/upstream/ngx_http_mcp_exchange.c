@@ -745,6 +745,12 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
     }
 
     if (cap->ended && !cap->held && cap->in == NULL) {
+
+        /* another subrequest may have used the log since */
+
+        ngx_http_set_log_request(r->connection->log, x->sr);
+        r->connection->log->action = NULL;
+
         ngx_http_mcp_exchange_complete(x, ngx_http_mcp_exchange_outcome(x));
 
     } else if (cap->answered && !cap->ended) {
