@@ -710,6 +710,10 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 
     ngx_http_mcp_background_handlers(r);
 
+    if (cap->header || cap->ended) {
+        r->connection->log->action = NULL;
+    }
+
     if (!cap->stop && (cap->resumed || cap->ended)) {
 
         cap->resumed = 0;

@@ -717,7 +717,9 @@ ngx_mcp_worker_dead(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
     }
 
     ngx_mcp_touch(zone, &w->state);
+    ngx_mcp_touch(zone, &w->left);
     w->state = NGX_MCP_WORKER_DEAD;
+    w->left = (w->pid == ngx_pid);
 
     /* its leases may be claimed at once */
 
@@ -812,7 +814,7 @@ ngx_mcp_reap_next(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap)
 {
     uint32_t              n, last, found[NGX_MCP_REAP_BATCH];
     ngx_pid_t             pid;
-    ngx_uint_t            i, nfound;
+    ngx_uint_t            i, left, nfound;
     ngx_mcp_zone_sh_t    *sh;
     ngx_mcp_worker_sh_t  *w;
 
@@ -861,11 +863,12 @@ ngx_mcp_reap_next(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap)
     }
 
     pid = w->pid;
+    left = w->left;
     ngx_mcp_reap_free_locked(zone, w);
 
     ngx_mcp_zone_unlock(zone);
 
-    if (pid != ngx_pid) {
+    if (!left) {
         zone->schema->died(zone, pid, reap->lost);
     }
 

@@ -134,7 +134,7 @@ typedef struct {
     uint32_t                staged;       /* blocks being filled */
     uint32_t                quitting;
     uint32_t                first;        /* of these, with ..._WAKE_FIRST */
-    uint32_t                unused;
+    uint32_t                left;         /* it gave up the slot itself */
 
     /* not noted in the journal */
 

@@ -3973,6 +3973,74 @@ death_tests(void)
 
 /* the blocks of a dead worker are looked at in parts, without the lock */
 
+/* a worker sweeps while another one gives up its slot */
+
+static ngx_uint_t  deaths;
+
+
+static void
+death(ngx_mcp_zone_t *z, ngx_pid_t pid, ngx_uint_t *lost)
+{
+    (void) z;
+    (void) pid;
+    (void) lost;
+
+    deaths++;
+}
+
+
+static void
+sweep_of_another(void)
+{
+    ngx_pid_t  pid;
+
+    env_unlocked = NULL;
+
+    pid = ngx_pid;
+    ngx_pid = pid + 1;
+
+    while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
+
+    ngx_pid = pid;
+}
+
+
+static void
+leave_tests(void)
+{
+    u_char                bell[NGX_MCP_NAME_LEN];
+    ngx_mcp_zone_t        leaving;
+    ngx_mcp_schema_t      schema;
+    ngx_mcp_worker_sh_t  *w;
+
+    start(ZONE_SIZE);
+
+    schema = *zone.schema;
+    schema.died = death;
+    zone.schema = &schema;
+
+    leaving = zone;
+    leaving.worker = NGX_MCP_NO_WORKER;
+    memset(bell, 2, sizeof(bell));
+    ngx_mcp_worker_claim(&leaving, bell);
+    w = ngx_mcp_slot(&zone, leaving.worker);
+
+    deaths = 0;
+    env_unlocked = sweep_of_another;
+    ngx_mcp_worker_release(&leaving);
+    ok(env_unlocked == NULL && w->state == NGX_MCP_WORKER_FREE,
+       "a worker that leaves is given up by another one");
+    ok(deaths == 0, "which does not take it for one that died");
+
+    ngx_mcp_worker_claim(&leaving, bell);
+    w->pid = ngx_pid + 1;
+    ngx_mcp_worker_reap(&zone, leaving.worker, w->nonce);
+    ok(w->state == NGX_MCP_WORKER_FREE && deaths == 1, "one that died is told");
+
+    stop("workers that leave");
+}
+
+
 #define CROWD  12000
 #define PART   8192
 
@@ -5526,6 +5594,7 @@ main(void)
     missed_tests();
     joined_tests();
     death_tests();
+    leave_tests();
     reap_tests();
     doorbell_tests();
     places_tests();
