@@ -489,7 +489,7 @@ ok($t->reload, 'a reload');
 my @old = grep { $_ == $here } $t->workers(all => 1);
 is(scalar @old, 1, 'the old worker stays');
 is(said(again($r)), '200 complete', 'and has it still');
-$t->wait_old;
+ok($t->wait_old, 'and ends');
 is(said(again(call('ask'))), '200 complete', 'and the new ones others');
 
 # the end: nobody is left who could go on with it, or with that of a worker
@@ -507,6 +507,11 @@ kill 'USR1', $former;
 ok(wait_for { $t->log =~ /\b$former#\d+: reopening logs/ }, 'some time ago');
 
 is(said(call('ask')), '200 input_required', 'asked at the end');
+my $late = () = $t->log =~ /did not come back in time/g;
 ok($t->stop, 'nginx ends');
+is(scalar(() = $t->log =~ /is cancelled: .*, and nginx quits before/g),
+   2, 'which is why both are cancelled');
+is(scalar(() = $t->log =~ /did not come back in time/g), $late,
+   'not as their client was late');
 
 done_testing();

@@ -1384,6 +1384,8 @@ ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call)
 {
     ngx_http_mcp_call_detached_remove(call);
 
+    call->r->connection->log->action = NULL;
+
     ngx_log_error(NGX_LOG_WARN, call->r->connection->log, 0,
                   "mcp request %V is cancelled: its client left, and too many "
                   "requests of clients that left are running; the limits are "

@@ -981,10 +981,13 @@ ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
 
     ngx_log_error(NGX_LOG_INFO, call->r->connection->log, 0,
                   "mcp request %V is cancelled: the upstream asked its client "
-                  "for something, and the client did not come back in time",
-                  &call->message->id);
+                  "for something, and %s", &call->message->id,
+                  left ? "nginx quits before the client came back"
+                       : "the client did not come back in time");
 
-    ngx_http_mcp_call_park_answer(call, "the client did not answer in time");
+    ngx_http_mcp_call_park_answer(call,
+                                  left ? "the server quits"
+                                       : "the client did not answer in time");
 
     ngx_http_mcp_call_abort(call, NGX_HTTP_MCP_CALL_LEFT);
 }

@@ -28,7 +28,7 @@ package Mcp::Test;
 #
 # done_testing() stops everything and looks at the error logs: an [alert] or
 # [emerg] that $t->allow_log did not announce, a sanitizer's text, or a line of
-# the module that says what nginx did before it ("while sending ...") fails.
+# the module that says what nginx did before ("while sending to client") fails.
 #
 # Environment: MCP_NGINX, MCP_MODULE (empty: do not load any), MCP_KEEP=1 (keep
 # the folder), MCP_TEST_PORTS=FIRST-LAST, MCP_SLOW.
@@ -576,7 +576,7 @@ sub bad_log_lines {
     for (split /\n/, $text) {
         next unless / \[(?:alert|emerg)\] / || /Sanitizer|runtime error:/
                     || /exited on signal/
-                    || /: (?:\*\d+ )?mcp .* while (?:sending|reading)/;
+                    || /: (?:\*\d+ )?mcp .* while sending to client/;
         my $line = $_;
         next if grep { $line =~ $_ } @{ $self->{allowed} };
         push @bad, $line;
