@@ -10,8 +10,9 @@
 /* groups, or items, examined under one hold of the lock */
 #define NGX_MCP_SEND_LOOK       64
 
-/* groups that get an item in one turn */
+/* groups that get an item in one turn, and that are examined */
 #define NGX_MCP_SEND_TURN       512
+#define NGX_MCP_SEND_LOOKS      2048
 
 /* items in one turn */
 #define NGX_MCP_SEND_DUE        64
@@ -84,6 +85,7 @@ typedef struct {
     ngx_mcp_ref_t           item;         /* block 0: there is none */
     ngx_mcp_progress_sh_t   at;           /* without an item */
     ngx_uint_t              done;         /* targets */
+    ngx_uint_t              looked;       /* groups examined */
     ngx_uint_t              large;
     ngx_uint_t              full;
     ngx_uint_t              delivered;    /* targets, without an item */
@@ -671,6 +673,8 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     } while (rc == NGX_AGAIN);
 
+    snd->looked += snd->looks;
+
     if (snd->new && snd->more) {
         ngx_mcp_zone_unlock(zone);
         return NGX_AGAIN;
@@ -832,6 +836,14 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
                 return;
             }
 
+            if (!counts && snd->looks >= NGX_MCP_SEND_LOOKS) {
+
+                /* the rest in further turns */
+
+                snd->more = 1;
+                return;
+            }
+
             ngx_mcp_zone_unlock(zone);
             ngx_mcp_zone_lock(zone);
         }
@@ -883,7 +895,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             ngx_mcp_send_add_locked(zone, snd, i, &cur.ref, &p);
         }
 
-    } while (rc == NGX_AGAIN
+    } while ((rc == NGX_AGAIN && (counts || !snd->more))
              || (rc == NGX_OK && !(how & NGX_MCP_SEND_CHANNEL)
                  && (counts || (!snd->more && !out->joins))));
 }
@@ -1400,11 +1412,15 @@ ngx_mcp_send_turn(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 {
     ngx_int_t  rc;
 
+    snd->looked = 0;
+
     do {
         rc = ngx_mcp_send(zone, snd);
 
     } while (rc == NGX_AGAIN
-             && (snd->item.block == 0 || snd->done < NGX_MCP_SEND_TURN));
+             && (snd->item.block == 0
+                 || (snd->done < NGX_MCP_SEND_TURN
+                     && snd->looked < NGX_MCP_SEND_LOOKS)));
 
     return rc;
 }

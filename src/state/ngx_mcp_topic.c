@@ -14,6 +14,9 @@
 /* topics examined for one part of the list */
 #define NGX_MCP_TOPIC_LOOK      128
 
+/* groups examined in search of one that has a topic */
+#define NGX_MCP_TOPIC_GROUPS    512
+
 /* ms for which a group remembers that a topic with events was dropped */
 #define NGX_MCP_TOPIC_RECENT    60000
 
@@ -1131,28 +1134,39 @@ static ngx_int_t
 ngx_mcp_topic_search(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri, ngx_uint_t in_use)
 {
-    ngx_uint_t           found;
-    ngx_mcp_ref_t        ref;
+    ngx_int_t            rc;
+    ngx_uint_t           i;
     ngx_mcp_groups_t     groups;
     ngx_mcp_group_sh_t  *g;
     ngx_mcp_topic_sh_t  *t;
 
-    found = 0;
+    rc = NGX_AGAIN;
 
     ngx_mcp_groups_init(&groups, endpoint, tenant);
 
-    while (!found && ngx_mcp_groups_next(zone, &groups, &ref) == NGX_OK) {
+    for (i = 0; in_use || i < NGX_MCP_TOPIC_GROUPS; i++) {
 
         ngx_mcp_zone_lock(zone);
 
-        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
-        t = g ? ngx_mcp_topic_lookup_locked(zone, g, uri) : NULL;
-        found = t && (!in_use || ngx_mcp_topic_in_use(zone, t));
+        rc = ngx_mcp_groups_next_locked(zone, &groups);
+
+        if (rc == NGX_OK) {
+            g = ngx_mcp_block(zone, groups.ref.block);
+            t = ngx_mcp_topic_lookup_locked(zone, g, uri);
+
+            if (t == NULL || (in_use && !ngx_mcp_topic_in_use(zone, t))) {
+                rc = NGX_AGAIN;
+            }
+        }
 
         ngx_mcp_zone_unlock(zone);
+
+        if (rc != NGX_AGAIN) {
+            break;
+        }
     }
 
-    return found ? NGX_OK : NGX_DECLINED;
+    return (rc == NGX_DONE) ? NGX_DECLINED : NGX_OK;
 }
 
 

@@ -112,7 +112,10 @@ ngx_int_t ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 /* whether there is any topic in the zone */
 ngx_uint_t ngx_mcp_topics_any(ngx_mcp_zone_t *zone);
 
-/* likewise whether one is there, wanted or not; fast where none is anywhere */
+/*
+ * Likewise whether one is there, wanted or not; fast where none is anywhere.
+ * NGX_OK: one is, or of many groups some may have it.
+ */
 ngx_int_t ngx_mcp_topic_exists(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri);
 

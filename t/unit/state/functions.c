@@ -3705,6 +3705,83 @@ many_tests(void)
 }
 
 
+/* to those of many tenants that asked for a kind: also the search takes turns */
+
+static void
+asked_tests(void)
+{
+    char                name[16];
+    u_char              buf[NGX_MCP_TOPIC_BYTES];
+    size_t              len;
+    uint64_t            after;
+    ngx_int_t           rc;
+    ngx_str_t           endpoint;
+    ngx_uint_t          i, missed, turns;
+    ngx_mcp_ref_t       a, topic;
+    ngx_mcp_post_t      post;
+    ngx_mcp_topic_t     t;
+    ngx_mcp_delivery_t  d;
+
+    start(3 * ZONE_SIZE);
+
+    endpoint = env_str("e");
+
+    memset(&t, 0, sizeof(t));
+    t.uri = env_str("events://kind/latest");
+    t.limit = 8;
+
+    memset(&post, 0, sizeof(post));
+    memset(&d, 0, sizeof(d));
+    post.deliveries = &d;
+    post.n = 1;
+    d.endpoint = &endpoint;
+    d.topic = t;
+    d.topic.asked = 1;
+    d.text = env_str("event");
+
+    for (i = 0; i < 3200; i++) {
+
+        if (i == 100) {
+            ok(ngx_mcp_topic_exists(&zone, &endpoint, NULL, &t.uri)
+               == NGX_DECLINED, "none has it");
+            ok(ngx_mcp_outbox_send(&zone, &post) == NGX_OK
+               && zone.sh->used[NGX_MCP_ITEM] == 0, "few are examined at once");
+        }
+
+        snprintf(name, sizeof(name), "t%u", (unsigned) i);
+        a = session_of(name, "c");
+    }
+
+    ok(a.block != 0, "many tenants");
+    ok(ngx_mcp_topic_exists(&zone, &endpoint, NULL, &t.uri) == NGX_DECLINED,
+       "still none has it");
+
+    after = NGX_MCP_TOPIC_BEGIN;
+    t.share = 1;
+    ok(ngx_mcp_topic_watch(&zone, env_caller(a), &t, &topic, &after)
+       == NGX_OK, "the last one waits");
+    ok(ngx_mcp_topic_exists(&zone, &endpoint, NULL, &t.uri) == NGX_OK,
+       "one may have it");
+
+    rc = ngx_mcp_outbox_send(&zone, &post);
+    ok(rc == NGX_AGAIN, "not all are examined in one turn");
+    ok(ngx_mcp_topic_next(&zone, env_caller(a), topic, 1, &after, buf, &len,
+                          &missed) == NGX_AGAIN, "the last one not yet");
+
+    for (turns = 0; rc == NGX_AGAIN && turns < 100; turns++) {
+        rc = ngx_mcp_outbox_run(&zone, post.item, NULL);
+    }
+
+    ok(rc == NGX_OK && turns && turns < 4, "but in %u more",
+       (unsigned) turns);
+    ok(ngx_mcp_topic_next(&zone, env_caller(a), topic, 1, &after, buf, &len,
+                          &missed) == NGX_OK && len == 5, "it has the event");
+    ok(zone.sh->used[NGX_MCP_ITEM] == 0, "nothing is left");
+
+    stop("asked for");
+}
+
+
 /* to many, of which one has no room */
 
 static void
@@ -5591,6 +5668,7 @@ main(void)
     whole_tests();
     behind_tests();
     many_tests();
+    asked_tests();
     missed_tests();
     joined_tests();
     death_tests();
