@@ -504,13 +504,14 @@ ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    health = ngx_http_mcp_upstream_health(ureq->upstream, &ureq->tenant);
+    if (ureq->manner->probe && x->status < NGX_HTTP_INTERNAL_SERVER_ERROR) {
 
-    if (ureq->manner->probe && (health->away || health->silent)
-        && x->status < NGX_HTTP_INTERNAL_SERVER_ERROR)
-    {
-        ngx_http_mcp_profile_back(ureq->upstream, &ureq->tenant,
-                                  ureq->r->pool);
+        health = ngx_http_mcp_upstream_health(ureq->upstream, &ureq->tenant);
+
+        if (health->away || health->silent) {
+            ngx_http_mcp_profile_back(ureq->upstream, &ureq->tenant,
+                                      ureq->r->pool);
+        }
     }
 
     if (!ureq->healed
