@@ -3705,7 +3705,7 @@ many_tests(void)
 }
 
 
-/* to those of many tenants that asked for a kind: also the search takes turns */
+/* to tenants that asked for a kind: among many they are looked for in turns */
 
 static void
 asked_tests(void)
