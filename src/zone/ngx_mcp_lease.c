@@ -19,6 +19,7 @@ static ngx_int_t ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone,
 static ngx_uint_t ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_reader_sh_t *r);
 static ngx_uint_t ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone);
+static ngx_uint_t ngx_mcp_lease_newer_locked(ngx_mcp_zone_t *zone);
 static ngx_uint_t ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone,
@@ -27,6 +28,8 @@ static void ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r);
+static ngx_int_t ngx_mcp_lease_await_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_lease_sh_t *l);
 static ngx_int_t ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_settle_locked(ngx_mcp_zone_t *zone,
@@ -325,14 +328,17 @@ ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 static ngx_uint_t
 ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone)
 {
+    return zone->worker != NGX_MCP_NO_WORKER
+           && !ngx_mcp_slot(zone, zone->worker)->quitting
+           && !ngx_mcp_lease_newer_locked(zone);
+}
+
+
+static ngx_uint_t
+ngx_mcp_lease_newer_locked(ngx_mcp_zone_t *zone)
+{
     ngx_uint_t            i;
     ngx_mcp_worker_sh_t  *w;
-
-    if (zone->worker == NGX_MCP_NO_WORKER
-        || ngx_mcp_slot(zone, zone->worker)->quitting)
-    {
-        return 0;
-    }
 
     for (i = 0; i < zone->sh->top; i++) {
         w = ngx_mcp_slot(zone, i);
@@ -340,34 +346,21 @@ ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone)
         if (w->state == NGX_MCP_WORKER_LIVE && !w->quitting
             && w->epoch > zone->epoch)
         {
-            return 0;
+            return 1;
         }
     }
 
-    return 1;
+    return 0;
 }
 
 
 ngx_uint_t
 ngx_mcp_lease_newer(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t            i, newer;
-    ngx_mcp_worker_sh_t  *w;
-
-    newer = 0;
+    ngx_uint_t  newer;
 
     ngx_mcp_zone_lock(zone);
-
-    for (i = 0; i < zone->sh->top; i++) {
-        w = ngx_mcp_slot(zone, i);
-
-        if (w->state == NGX_MCP_WORKER_LIVE && !w->quitting
-            && w->epoch > zone->epoch)
-        {
-            newer = 1;
-        }
-    }
-
+    newer = ngx_mcp_lease_newer_locked(zone);
     ngx_mcp_zone_unlock(zone);
 
     return newer;
@@ -438,13 +431,7 @@ ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         l->fence = r->fence + 1;
         l->until = ngx_current_msec + NGX_MCP_LEASE_MATCH_TIME;
 
-        l->previous.worker = r->worker;
-        l->previous.fence = r->fence;
-        l->previous.epoch = r->epoch;
-        l->previous.claimed = r->claimed;
-        l->previous.deadline = r->deadline;
-        l->previous.connected = 1;
-        l->previous.nonce = r->nonce;
+        l->previous = *r;
 
         return;
     }
@@ -484,20 +471,16 @@ ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         return NULL;
     }
 
-    if (l->joined
-        && ngx_current_msec >= l->joined + NGX_MCP_LEASE_GRACE)
+    if (l->joined == 0
+        || ngx_current_msec < l->joined + NGX_MCP_LEASE_GRACE)
     {
-        ngx_mcp_lease_settle_ring_locked(zone, l, &l->previous);
-        ngx_mcp_lease_end_locked(zone, l, &l->previous);
+        if (ngx_mcp_lease_alive_locked(zone, &l->previous)) {
+            return &l->previous;
+        }
 
-        return NULL;
+        ngx_mcp_lease_missed_locked(zone, l);
     }
 
-    if (ngx_mcp_lease_alive_locked(zone, &l->previous)) {
-        return &l->previous;
-    }
-
-    ngx_mcp_lease_missed_locked(zone, l);
     ngx_mcp_lease_settle_ring_locked(zone, l, &l->previous);
     ngx_mcp_lease_end_locked(zone, l, &l->previous);
 
@@ -739,19 +722,11 @@ ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
 
     r = ngx_mcp_lease_reader_locked(zone, lease, &l);
 
-    if (r == NULL) {
-        ngx_mcp_zone_unlock(zone);
-        return NGX_OK;
-    }
-
-    if (r == &l->previous) {
+    if (r && r == &l->previous) {
         ngx_mcp_lease_lost_locked(zone, l, r->worker, r->nonce);
 
-    } else {
-
-        if (l->rec.flags & NGX_MCP_LEASE_SIGNAL) {
-            rc = NGX_AGAIN;
-        }
+    } else if (r) {
+        rc = (l->rec.flags & NGX_MCP_LEASE_SIGNAL) ? NGX_AGAIN : NGX_OK;
 
         ngx_mcp_lease_drop_locked(zone, l);
     }
@@ -824,17 +799,12 @@ ngx_mcp_lease_await(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_mcp_ref_t *ref)
     ngx_mcp_zone_lock(zone);
 
     l = ngx_mcp_lease_find_locked(zone, key);
-    rc = NGX_DECLINED;
 
     if (l) {
         *ref = ngx_mcp_ref(zone, l);
-        rc = ngx_mcp_lease_state_locked(zone, l);
-
-        if (rc == NGX_AGAIN) {
-            ngx_mcp_touch(zone, &l->rec);
-            l->rec.flags |= NGX_MCP_LEASE_AWAITED;
-        }
     }
+
+    rc = ngx_mcp_lease_await_locked(zone, l);
 
     ngx_mcp_zone_unlock(zone);
 
@@ -845,20 +815,30 @@ ngx_mcp_lease_await(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_mcp_ref_t *ref)
 ngx_int_t
 ngx_mcp_lease_settled(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 {
-    ngx_int_t            rc;
-    ngx_mcp_lease_sh_t  *l;
+    ngx_int_t  rc;
 
     ngx_mcp_zone_lock(zone);
 
-    l = ngx_mcp_record(zone, ref, NGX_MCP_LEASE);
+    rc = ngx_mcp_lease_await_locked(zone, ngx_mcp_record(zone, ref,
+                                                         NGX_MCP_LEASE));
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_lease_await_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
+{
+    ngx_int_t  rc;
+
     rc = l ? ngx_mcp_lease_state_locked(zone, l) : NGX_DECLINED;
 
     if (rc == NGX_AGAIN) {
         ngx_mcp_touch(zone, &l->rec);
         l->rec.flags |= NGX_MCP_LEASE_AWAITED;
     }
-
-    ngx_mcp_zone_unlock(zone);
 
     return rc;
 }
