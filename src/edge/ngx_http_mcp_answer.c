@@ -295,7 +295,9 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
     status = reply->status;
 
     if (reply->nparts == 0) {
-        status = ctx->client->status(status, reply->code);
+        if (ctx->client->status) {
+            status = ctx->client->status(status, reply->code);
+        }
 
         r->connection->log->action = NULL;
 

@@ -593,7 +593,9 @@ ngx_http_mcp_forward_paused(ngx_http_mcp_upstream_request_t *ureq)
 
     ngx_http_mcp_call_open_stream(call);
 
-    if (ctx->stream && ctx->client->resumes(ctx)) {
+    if (ctx->stream && ctx->client->resumes
+        && ctx->caller.revision >= ctx->client->resumes)
+    {
         ngx_http_mcp_stream_close(ctx->stream, NGX_MCP_COUNTER_STREAMS_DONE);
     }
 }

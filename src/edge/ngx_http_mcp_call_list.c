@@ -372,7 +372,12 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
     parts = reply->parts;
     id = &call->message->id;
     member = ngx_mcp_list_member(list->list.kind);
-    stamp = call->ctx->client->stamp(call->ctx, call->r->pool);
+
+    ngx_str_set(&stamp, "");
+
+    if (call->ctx->client->stamp) {
+        stamp = call->ctx->client->stamp(call->ctx, call->r->pool);
+    }
 
     p = ngx_pnalloc(call->r->pool,
                     sizeof("{\"jsonrpc\":\"2.0\",\"id\":,\"result\":{\"\":["

@@ -26,8 +26,8 @@ struct ngx_http_mcp_client_s {
     ngx_uint_t                sessionless;
 
     /*
-     * Whether the client of this request, which is scanned, has this manner;
-     * then what its message says of it is put into the context.
+     * Whether the client of this request, which is scanned, has this manner
+     * (NULL: any); then what its message says of it is put into the context.
      */
     ngx_uint_t              (*is)(ngx_http_mcp_ctx_t *ctx);
     ngx_int_t               (*scanned)(ngx_http_request_t *r,
@@ -56,9 +56,9 @@ struct ngx_http_mcp_client_s {
                                 ngx_str_t *version);
 
     /*
-     * Answers: the HTTP status of an error that is alone in its response, and
-     * the texts of an error (data: raw, or NULL) and a result; data NULL: no
-     * memory.
+     * Answers: the HTTP status of an error that is alone in its response
+     * (NULL: as it is), and the texts of an error (data: raw, or NULL) and a
+     * result; data NULL: no memory.
      */
     ngx_uint_t              (*status)(ngx_uint_t status, ngx_int_t code);
     ngx_str_t               (*error)(ngx_pool_t *pool, ngx_uint_t revision,
@@ -69,8 +69,8 @@ struct ngx_http_mcp_client_s {
                                 ngx_str_t *result);
 
     /*
-     * Raw members that each result has first, with a comma behind; empty, or
-     * data NULL: no memory.
+     * Raw members that each result has first, with a comma behind; data NULL:
+     * no memory.  NULL: none.
      */
     ngx_str_t               (*stamp)(ngx_http_mcp_ctx_t *ctx,
                                 ngx_pool_t *pool);
@@ -108,15 +108,18 @@ struct ngx_http_mcp_client_s {
                                 ngx_str_t *text,
                                 ngx_pool_t **pool, ngx_str_t *out);
 
-    /* whether a client whose stream ends early comes back for the rest */
-    ngx_uint_t              (*resumes)(ngx_http_mcp_ctx_t *ctx);
+    /*
+     * The revision from which on a client whose stream ends early comes back
+     * for the rest, or NGX_MCP_REVISION_UNKNOWN.
+     */
+    ngx_uint_t                resumes;
 
     /*
      * Frames of a stream, written at p, where there is room for them; they
      * return the end.  begin: of the stream, at most
      * NGX_HTTP_MCP_CLIENT_BEGIN bytes; event: what precedes the text of one,
      * at most NGX_HTTP_MCP_STREAM_ID; retry: the pause of a client whose
-     * stream is about to end, at most NGX_HTTP_MCP_CLIENT_RETRY.
+     * stream is about to end, at most NGX_HTTP_MCP_CLIENT_RETRY; or NULL.
      */
     u_char                 *(*begin)(ngx_http_mcp_stream_t *s,
                                 ngx_uint_t revision, u_char *p);

@@ -10,7 +10,6 @@
 #include "ngx_http_mcp_stream_body.h"
 
 
-static ngx_uint_t ngx_http_mcp_legacy_client_is(ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_legacy_client_post(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_legacy_client_discover(ngx_http_request_t *r,
@@ -30,14 +29,9 @@ static ngx_int_t ngx_http_mcp_legacy_client_refuse_version(
     const char *before, const char *after);
 static ngx_str_t ngx_http_mcp_legacy_client_result(ngx_http_mcp_ctx_t *ctx,
     ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result);
-static ngx_str_t ngx_http_mcp_legacy_client_stamp(ngx_http_mcp_ctx_t *ctx,
-    ngx_pool_t *pool);
-static ngx_uint_t ngx_http_mcp_legacy_client_status(ngx_uint_t status,
-    ngx_int_t code);
 static ngx_int_t ngx_http_mcp_legacy_client_server_request(
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text, ngx_pool_t **pool, ngx_str_t *out);
-static ngx_uint_t ngx_http_mcp_legacy_client_resumes(ngx_http_mcp_ctx_t *ctx);
 static u_char *ngx_http_mcp_legacy_client_begin(ngx_http_mcp_stream_t *s,
     ngx_uint_t revision, u_char *p);
 static u_char *ngx_http_mcp_legacy_client_event(ngx_http_mcp_stream_t *s,
@@ -48,37 +42,28 @@ static u_char *ngx_http_mcp_legacy_client_retry(u_char *p, ngx_msec_t time);
 ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
     ngx_string("GET, POST, DELETE"),
     0,                                     /* sessionless */
-    ngx_http_mcp_legacy_client_is,
+    NULL,                                  /* is */
     NULL,                                  /* scanned */
     ngx_http_mcp_legacy_client_post,
     ngx_http_mcp_legacy_client_get,
     ngx_http_mcp_legacy_client_delete,
     ngx_http_mcp_legacy_client_version,
     ngx_http_mcp_legacy_client_negotiate,
-    ngx_http_mcp_legacy_client_status,
+    NULL,                                  /* status */
     ngx_mcp_error_compose,
     ngx_http_mcp_legacy_client_result,
-    ngx_http_mcp_legacy_client_stamp,
+    NULL,                                  /* stamp */
     NULL,                                  /* answer */
     NULL,                                  /* pass */
     NULL,                                  /* offer */
     ngx_http_mcp_legacy_client_server_request,
-    ngx_http_mcp_legacy_client_resumes,
+    NGX_MCP_2025_11_25,                    /* resumes */
     ngx_http_mcp_legacy_client_begin,
     ngx_http_mcp_legacy_client_event,
     ngx_http_mcp_legacy_client_retry,
     ngx_http_mcp_call_input_ask,
     NULL                                   /* round */
 };
-
-
-/* the last of the table: refuses what no other manner takes */
-
-static ngx_uint_t
-ngx_http_mcp_legacy_client_is(ngx_http_mcp_ctx_t *ctx)
-{
-    return 1;
-}
 
 
 static ngx_int_t
@@ -480,24 +465,6 @@ ngx_http_mcp_legacy_client_result(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
-static ngx_str_t
-ngx_http_mcp_legacy_client_stamp(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool)
-{
-    ngx_str_t  none = ngx_string("");
-
-    return none;
-}
-
-
-/* a JSON-RPC error is an answer like another */
-
-static ngx_uint_t
-ngx_http_mcp_legacy_client_status(ngx_uint_t status, ngx_int_t code)
-{
-    return status;
-}
-
-
 static ngx_int_t
 ngx_http_mcp_legacy_client_server_request(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t **pool,
@@ -512,15 +479,6 @@ ngx_http_mcp_legacy_client_server_request(ngx_http_mcp_ctx_t *ctx,
 
     return ngx_http_mcp_server_request_to_client(ureq, &ctx->caller, text, pool,
                                                  out);
-}
-
-
-/* from then on (basic/transports, "Sending Messages", item 6) */
-
-static ngx_uint_t
-ngx_http_mcp_legacy_client_resumes(ngx_http_mcp_ctx_t *ctx)
-{
-    return ctx->caller.revision >= NGX_MCP_2025_11_25;
 }
 
 

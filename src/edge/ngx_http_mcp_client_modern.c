@@ -90,12 +90,10 @@ static ngx_str_t ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
 static ngx_int_t ngx_http_mcp_modern_client_server_request(
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text, ngx_pool_t **pool, ngx_str_t *out);
-static ngx_uint_t ngx_http_mcp_modern_client_resumes(ngx_http_mcp_ctx_t *ctx);
 static u_char *ngx_http_mcp_modern_client_begin(ngx_http_mcp_stream_t *s,
     ngx_uint_t revision, u_char *p);
 static u_char *ngx_http_mcp_modern_client_event(ngx_http_mcp_stream_t *s,
     u_char *p);
-static u_char *ngx_http_mcp_modern_client_retry(u_char *p, ngx_msec_t time);
 static ngx_int_t ngx_http_mcp_modern_client_input(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_input_t *input);
 static ngx_str_t ngx_http_mcp_modern_client_round(ngx_http_mcp_call_t *call,
@@ -120,10 +118,10 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_modern = {
     ngx_http_mcp_modern_client_pass,
     ngx_http_mcp_modern_client_offer,
     ngx_http_mcp_modern_client_server_request,
-    ngx_http_mcp_modern_client_resumes,
+    NGX_MCP_REVISION_UNKNOWN,              /* resumes */
     ngx_http_mcp_modern_client_begin,
     ngx_http_mcp_modern_client_event,
-    ngx_http_mcp_modern_client_retry,
+    NULL,                                  /* retry */
     ngx_http_mcp_modern_client_input,
     ngx_http_mcp_modern_client_round
 };
@@ -1460,13 +1458,6 @@ ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
 }
 
 
-static ngx_uint_t
-ngx_http_mcp_modern_client_resumes(ngx_http_mcp_ctx_t *ctx)
-{
-    return 0;
-}
-
-
 /*
  * Neither ids nor pauses, as nobody resumes; the headers leave with the comment
  * that is there instead.
@@ -1484,13 +1475,6 @@ static u_char *
 ngx_http_mcp_modern_client_event(ngx_http_mcp_stream_t *s, u_char *p)
 {
     return ngx_cpymem(p, "data: ", sizeof("data: ") - 1);
-}
-
-
-static u_char *
-ngx_http_mcp_modern_client_retry(u_char *p, ngx_msec_t time)
-{
-    return p;
 }
 
 

@@ -528,7 +528,12 @@ ngx_http_mcp_classify(ngx_http_mcp_ctx_t *ctx)
 {
     ngx_uint_t  i;
 
-    for (i = 0; !ngx_http_mcp_clients[i]->is(ctx); i++) { /* void */ }
+    for (i = 0;
+         ngx_http_mcp_clients[i]->is && !ngx_http_mcp_clients[i]->is(ctx);
+         i++)
+    {
+        /* void */
+    }
 
     ctx->client = ngx_http_mcp_clients[i];
 }

@@ -349,6 +349,10 @@ ngx_http_mcp_stream_send_end(ngx_http_mcp_stream_t *s)
         return ngx_http_mcp_stream_text(s, &text);
     }
 
+    if (s->client->retry == NULL) {
+        return NGX_OK;
+    }
+
     retry = s->conf->stream_retry;
     retry += ngx_random() % (retry + 1);
 
