@@ -428,15 +428,23 @@ ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us)
 }
 
 
-/* clients without a session hear of changes on no other stream */
+/*
+ * Clients without a session hear of changes on no other stream, nor do others
+ * if the upstream keeps no sessions.
+ */
 
 static void
 ngx_http_mcp_shared_listens(ngx_http_mcp_shared_t *us)
 {
+    ngx_http_mcp_manner_t  *manner;
+
+    manner = ngx_http_mcp_profile_manner(us->upstream, &us->tenant, 1);
+
     ngx_http_mcp_shared_use(us, NGX_HTTP_MCP_SHARED_LISTENS,
                             ngx_mcp_group_listens(us->bridge->zone,
                                                   &us->bridge->endpoint,
-                                                  &us->tenant));
+                                                  &us->tenant,
+                                                  manner && manner->filters));
 }
 
 
@@ -1344,8 +1352,9 @@ static void
 ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
     ngx_str_t *uri, ngx_uint_t flags, ngx_mcp_consume_t *consume)
 {
-    ngx_mcp_post_t      post;
-    ngx_mcp_delivery_t  d[2];
+    ngx_mcp_post_t          post;
+    ngx_mcp_delivery_t      d[2];
+    ngx_http_mcp_manner_t  *manner;
 
     ngx_memzero(d, sizeof(d));
     ngx_memzero(&post, sizeof(ngx_mcp_post_t));
@@ -1363,7 +1372,13 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
     /* those that have lists of their own hear of them on their own streams */
 
     if (uri->len == 0) {
-        d[0].event.flags = NGX_MCP_EVENT_LISTED|flags;
+        manner = ngx_http_mcp_manner(us->upstream, &us->tenant, 1);
+
+        d[0].event.flags = flags;
+
+        if (manner == NULL || !manner->filters) {
+            d[0].event.flags |= NGX_MCP_EVENT_LISTED;
+        }
 
         /* as do those with a stream at the upstream, unless there is a gap */
 

@@ -6,7 +6,9 @@
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_listener.h"
+#include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_server_request.h"
+#include "ngx_http_mcp_shared.h"
 #include "ngx_http_mcp_stream_body.h"
 
 
@@ -165,6 +167,7 @@ ngx_http_mcp_legacy_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_uint_t                gap;
     ngx_mcp_cursor_t          from, *fp;
     ngx_mcp_event_id_t        id;
+    ngx_http_mcp_manner_t    *manner;
     ngx_http_mcp_router_t    *router;
     ngx_http_mcp_upstream_t  *u;
 
@@ -210,7 +213,19 @@ ngx_http_mcp_legacy_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
          u;
          u = ngx_http_mcp_router_next(router, u))
     {
-        ngx_http_mcp_listener_start(u, r, &ctx->caller, 0);
+        manner = ngx_http_mcp_profile_manner(u, &ctx->caller.tenant, 1);
+
+        if (manner == NULL || !manner->filters) {
+            ngx_http_mcp_listener_start(u, r, &ctx->caller, 0);
+
+        } else if (u->listen) {
+
+            /* it tells all sessions of changes on one stream */
+
+            (void) ngx_http_mcp_shared_ensure(&ctx->conf->bridge, u,
+                                              &ctx->caller.tenant,
+                                              &ctx->caller.audience_key);
+        }
     }
 
     return rc;

@@ -80,7 +80,7 @@ ngx_mcp_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 
 ngx_uint_t
 ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant)
+    ngx_str_t *tenant, ngx_uint_t gets)
 {
     ngx_uint_t           n;
     ngx_mcp_group_sh_t  *g;
@@ -88,11 +88,28 @@ ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_mcp_zone_lock(zone);
 
     g = ngx_mcp_group_lookup_locked(zone, endpoint, tenant);
-    n = g ? g->listens : 0;
+    n = g ? g->listens + (gets ? g->gets : 0) : 0;
 
     ngx_mcp_zone_unlock(zone);
 
     return n;
+}
+
+
+void
+ngx_mcp_group_gets_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_int_t n)
+{
+    ngx_mcp_group_sh_t  *g;
+
+    if (s->subscriber.listens || s->exclusive) {
+        return;
+    }
+
+    g = ngx_mcp_session_group(zone, s);
+
+    ngx_mcp_touch(zone, &g->gets);
+    g->gets += n;
 }
 
 

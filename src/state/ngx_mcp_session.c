@@ -536,6 +536,10 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
     ngx_mcp_session_detach_locked(zone, s);
 
+    if (s->ngets) {
+        ngx_mcp_group_gets_locked(zone, s, -1);
+    }
+
     ngx_mcp_touch(zone, s);
     s->ended = 1;
 

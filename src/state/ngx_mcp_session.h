@@ -131,9 +131,12 @@ ngx_int_t ngx_mcp_session_initialize(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out);
 
-/* subscribers of an endpoint and tenant that listen */
+/*
+ * Subscribers of an endpoint and tenant that listen; gets: and sessions with a
+ * GET stream.
+ */
 ngx_uint_t ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant);
+    ngx_str_t *tenant, ngx_uint_t gets);
 
 #define NGX_MCP_GROUP_TENANTS  32
 

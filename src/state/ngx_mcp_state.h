@@ -248,6 +248,10 @@ void ngx_mcp_group_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 /* frees it once nobody needs it */
 void ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
+/* the session, which has not ended, has a GET stream from now on, or none */
+void ngx_mcp_group_gets_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_int_t n);
+
 /* frees a part of groups without sessions; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone);
 

@@ -25,7 +25,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 23
+#define NGX_MCP_STATE_VERSION 24
 
 /*
  * Lists of idle sessions: the timeouts of list n < 24 have n significant bits,
@@ -274,6 +274,8 @@ typedef struct {
     uint32_t                event_size;
     uint32_t                sessions;     /* and subscribers that listen */
     uint32_t                listens;      /* these alone */
+    uint32_t                gets;         /* sessions of clients with a GET
+                                             stream */
     uint32_t                pending_deletes;
     uint32_t                shared;       /* upstream sessions, and sessions
                                              that are exclusive */

@@ -274,7 +274,10 @@ ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         g = ngx_mcp_session_group(zone, s);
         all = ngx_mcp_group_endpoint(zone, g);
 
-        s->ngets++;
+        if (s->ngets++ == 0) {
+            ngx_mcp_group_gets_locked(zone, s, 1);
+        }
+
         ngx_mcp_watch_locked(zone, g->watch);
         ngx_mcp_watch_locked(zone, all->watch);
     }
@@ -389,6 +392,10 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
         if (--s->ngets == 0) {
             ngx_mcp_listeners_ring_locked(zone, s);
+
+            if (!s->ended) {
+                ngx_mcp_group_gets_locked(zone, s, -1);
+            }
         }
 
     } else {

@@ -178,6 +178,35 @@ ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 }
 
 
+ngx_http_mcp_manner_t *
+ngx_http_mcp_profile_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+    ngx_uint_t stateful)
+{
+    ngx_pool_t             *pool;
+    ngx_mcp_profile_t       profile;
+    ngx_http_mcp_manner_t  *manner;
+
+    manner = ngx_http_mcp_manner(u, tenant, stateful);
+
+    if (manner) {
+        return manner;
+    }
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    if (ngx_http_mcp_profile_peek(u, tenant, pool, &profile) == NGX_OK) {
+        ngx_http_mcp_manner_keep(u, tenant, profile.what);
+    }
+
+    ngx_destroy_pool(pool);
+
+    return ngx_http_mcp_manner(u, tenant, stateful);
+}
+
+
 ngx_int_t
 ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool, ngx_mcp_profile_t *profile)

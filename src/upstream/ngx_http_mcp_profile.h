@@ -35,6 +35,10 @@ ngx_int_t ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u,
 ngx_int_t ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
+/* ngx_http_mcp_manner(), or by what the zone has; NULL: it is not known */
+struct ngx_http_mcp_manner_s *ngx_http_mcp_profile_manner(
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_uint_t stateful);
+
 /* whether it is known, and as far as this worker knows, not away */
 ngx_uint_t ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);

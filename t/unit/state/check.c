@@ -984,6 +984,7 @@ static void
 counts_check(ngx_mcp_zone_t *zone)
 {
     uint32_t                        n, *sessions, *deletes, *shared, *members;
+    uint32_t                       *gets;
     ngx_int_t                       live, streams, calls;
     ngx_uint_t                      i, idle, total, groups, endpoints;
     ngx_mcp_zone_sh_t              *sh;
@@ -1000,6 +1001,7 @@ counts_check(ngx_mcp_zone_t *zone)
     deletes = calloc(sh->watermark, sizeof(uint32_t));
     shared = calloc(sh->watermark, sizeof(uint32_t));
     members = calloc(sh->watermark, sizeof(uint32_t));
+    gets = calloc(sh->watermark, sizeof(uint32_t));
 
     for (n = 1; n < sh->watermark; n++) {
         rec = ngx_mcp_block(zone, n);
@@ -1023,6 +1025,7 @@ counts_check(ngx_mcp_zone_t *zone)
 
             live++;
             sessions[rec->owner.block]++;
+            gets[rec->owner.block] += (s->ngets && !s->subscriber.listens);
             break;
 
         case NGX_MCP_UPSTREAM_SESSION:
@@ -1065,7 +1068,7 @@ counts_check(ngx_mcp_zone_t *zone)
 
         if (g->sessions != sessions[n]
             || g->pending_deletes != deletes[n]
-            || g->shared != shared[n])
+            || g->shared != shared[n] || g->gets != gets[n])
         {
             bad("counts of group %u are wrong: %u sessions, %u", n,
                 g->sessions, sessions[n]);
@@ -1099,6 +1102,7 @@ counts_check(ngx_mcp_zone_t *zone)
     free(deletes);
     free(shared);
     free(members);
+    free(gets);
 
     if (total != length(zone, &zone->root->shared, NGX_MCP_LINKS, "shared")) {
         bad("shared upstream sessions are not all in the list");
