@@ -62,6 +62,9 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
         return { content => [], structuredContent => [1, 2] }
             if $how eq 'odd';
 
+        return { resultType => 'task', task => { taskId => 7 } }
+            if $how eq 'task';
+
         return ([sse => {}], [event => { jsonrpc => '2.0',
                     method => 'notifications/message', params => {
                         level => 'error', data => 'log' } }],
@@ -212,6 +215,13 @@ $r = Mcp::Modern->new($t)->call('tools/call', { name => 'odd', arguments => {
                                                 how => 'odd' } });
 is_deeply($r->{json}{result}{structuredContent}, [1, 2],
           'which clients of the revision know');
+
+$r = Mcp::Modern->new($t)->call('tools/call', { name => 'odd', arguments => {
+                                                how => 'task' } });
+is(Mcp::Modern::said($r), '200 task', 'types of results that extensions have');
+is_deeply($r->{json}{result}{task}, { taskId => 7 }, 'with their members');
+is_deeply($s->tool('odd', { how => 'task' })->{result},
+          { task => { taskId => 7 } }, 'not for clients with sessions');
 
 $r = $s->call('nothing/here');
 is_deeply([$r->{http}{status}, $r->{error}{code}], [200, -32601],

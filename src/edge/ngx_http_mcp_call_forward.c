@@ -891,6 +891,7 @@ ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
     {
         result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
         ngx_http_mcp_list_passed(call, &forward->ureq, &result);
+        call->ctx->kind = forward->ureq.kind;
     }
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));

@@ -812,6 +812,21 @@ ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
     u_char      *p;
     ngx_msec_t   ttl;
 
+    if (ctx->kind.len) {
+
+        /* only "complete" results may be kept */
+
+        p = ngx_pnalloc(pool, sizeof("\"resultType\":") + ctx->kind.len);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        hints->data = p;
+        hints->len = ngx_sprintf(p, "\"resultType\":%V", &ctx->kind) - p;
+
+        return NGX_OK;
+    }
+
     ttl = ngx_http_mcp_modern_client_ttl(ctx);
 
     if (ttl == 0) {

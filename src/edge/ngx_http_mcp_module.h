@@ -252,6 +252,8 @@ typedef struct {
     ngx_http_mcp_outcome_e      first_outcome;
     ngx_http_mcp_feed_wait_t   *feeds;         /* that its answer waits for */
     ngx_str_t                   result;        /* its answer */
+    ngx_str_t                   kind;          /* resultType of an upstream's
+                                                  that is passed on, raw */
     ngx_mcp_hint_t              hint;          /* of a list: how its client may
                                                   keep it */
     ngx_str_t                   listen;        /* acknowledgement with which a

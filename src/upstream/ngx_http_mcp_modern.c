@@ -789,6 +789,7 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_json_t             *json;
     ngx_http_mcp_modern_own_t  *own;
     static ngx_str_t            input = ngx_string("input_required");
+    static ngx_str_t            complete = ngx_string("complete");
 
     own = ureq->own;
     json = ureq->x->scan;
@@ -820,6 +821,16 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
 
         if (ngx_mcp_json_is(&raw, &input)) {
             return ngx_http_mcp_modern_input(ureq, text);
+        }
+
+        /* extensions have types of their own */
+
+        if (!ureq->stateful && raw.data[0] == '"'
+            && !ngx_mcp_json_is(&raw, &complete)
+            && ngx_http_mcp_string_copy(ureq->r->pool, &ureq->kind, &raw)
+               != NGX_OK)
+        {
+            return NGX_ERROR;
         }
     }
 

@@ -134,6 +134,9 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_http_mcp_exchange_t          *x;
     ngx_uint_t                        sessionless;  /* the upstream keeps no
                                                      sessions */
+    ngx_str_t                         kind;       /* resultType of an extension,
+                                                     raw, where the client may
+                                                     know it; in r->pool */
     ngx_mcp_hint_t                    hint;       /* what is said of keeping the
                                                      result */
     ngx_uint_t                        status;     /* it could not be found out
