@@ -1,5 +1,6 @@
 
 #include "ngx_http_mcp_wait.h"
+#include "ngx_http_mcp_tree.h"
 #include "ngx_http_mcp_turn.h"
 #include "ngx_mcp_json_index.h"
 
@@ -25,7 +26,7 @@ typedef struct ngx_http_mcp_wait_shape_s   ngx_http_mcp_wait_shape_t;
  */
 
 struct ngx_http_mcp_watch_s {
-    ngx_rbtree_node_t           node;
+    ngx_http_mcp_tree_node_t    node;     /* key: of the topic */
     ngx_http_mcp_waits_t       *waits;
     ngx_mcp_ref_t               topic;
     ngx_queue_t                 rung;     /* it may have news */
@@ -43,7 +44,7 @@ struct ngx_http_mcp_watch_s {
 /* waiters whose filters have the same members */
 
 struct ngx_http_mcp_wait_shape_s {
-    ngx_rbtree_node_t           node;     /* key: hash of what follows */
+    ngx_http_mcp_tree_node_t    node;     /* key: hash of what follows */
     ngx_queue_t                 queue;
     ngx_rbtree_t                filters;
     ngx_rbtree_node_t           sentinel;
@@ -57,7 +58,7 @@ struct ngx_http_mcp_wait_shape_s {
 /* waiters whose filters have the same values, as far as a hash tells that */
 
 struct ngx_http_mcp_wait_filter_s {
-    ngx_rbtree_node_t           node;     /* key: the hash */
+    ngx_http_mcp_tree_node_t    node;     /* key: the hash */
     ngx_http_mcp_wait_shape_t  *shape;
     ngx_queue_t                 waiters;  /* but for those that are due */
     ngx_uint_t                  count;    /* of all */
@@ -74,6 +75,10 @@ typedef struct {
     uint64_t                  position;   /* 0: unused */
     ngx_mcp_json_index_t      index;
 } ngx_http_mcp_wait_cached_t;
+
+
+#define ngx_http_mcp_watch_key(topic)                                         \
+    ((uint64_t) (topic).gen << 32 | (topic).block)
 
 
 /* the values are hashes with a seed */
@@ -112,12 +117,6 @@ static void ngx_http_mcp_wait_turn(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w);
 static void ngx_http_mcp_wait_shorten(ngx_queue_t *queue);
 static ngx_http_mcp_waits_t *ngx_http_mcp_waits(ngx_mcp_zone_t *zone);
-static ngx_http_mcp_watch_t *ngx_http_mcp_watch_find(
-    ngx_http_mcp_waits_t *waits, ngx_mcp_ref_t topic);
-static ngx_int_t ngx_http_mcp_watch_compare(ngx_http_mcp_watch_t *watch,
-    ngx_mcp_ref_t topic);
-static void ngx_http_mcp_watch_insert(ngx_rbtree_node_t *temp,
-    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 static void ngx_http_mcp_watch_ring(ngx_http_mcp_watch_t *watch);
 static void ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch,
     ngx_msec_t start);
@@ -136,7 +135,6 @@ static void ngx_http_mcp_wait_shape_look(ngx_http_mcp_watch_t *watch,
 static void ngx_http_mcp_wait_shape_due(ngx_http_mcp_watch_t *watch,
     ngx_http_mcp_wait_shape_t *shape, uint64_t hash, uint64_t position);
 static void ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position);
-static void *ngx_http_mcp_wait_node(ngx_rbtree_t *tree, uint64_t hash);
 static ngx_int_t ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w,
     ngx_str_t *event);
 static ngx_uint_t ngx_http_mcp_wait_value(ngx_mcp_json_index_t *index,
@@ -276,7 +274,8 @@ ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
     ngx_http_mcp_watch_t        *watch;
     ngx_http_mcp_wait_filter_t  *filter;
 
-    watch = ngx_http_mcp_watch_find(w->waits, w->ref);
+    watch = ngx_http_mcp_tree_find(&w->waits->watches,
+                                   ngx_http_mcp_watch_key(w->ref));
 
     if (watch == NULL) {
         watch = ngx_alloc(sizeof(ngx_http_mcp_watch_t), ngx_cycle->log);
@@ -284,7 +283,7 @@ ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
             return NGX_ERROR;
         }
 
-        watch->node.key = w->ref.block;
+        watch->node.key = ngx_http_mcp_watch_key(w->ref);
         watch->waits = w->waits;
         watch->topic = w->ref;
         watch->seen = w->after;
@@ -294,8 +293,8 @@ ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
         ngx_queue_init(&watch->done);
         ngx_queue_init(&watch->waiters);
         ngx_rbtree_init(&watch->tree, &watch->sentinel,
-                        ngx_rbtree_insert_value);
-        ngx_rbtree_insert(&w->waits->watches, &watch->node);
+                        ngx_http_mcp_tree_insert);
+        ngx_rbtree_insert(&w->waits->watches, &watch->node.node);
     }
 
     filter = ngx_http_mcp_wait_filter(watch, w);
@@ -336,7 +335,7 @@ ngx_http_mcp_wait_leave(ngx_http_mcp_wait_t *w)
     ngx_queue_remove(&w->same);
 
     if (--filter->count == 0) {
-        ngx_rbtree_delete(&shape->filters, &filter->node);
+        ngx_rbtree_delete(&shape->filters, &filter->node.node);
         ngx_free(filter);
 
         shape->count--;
@@ -362,7 +361,7 @@ ngx_http_mcp_watch_settle(ngx_http_mcp_watch_t *watch)
 
     ngx_mcp_topic_unwatch(watch->waits->zone, watch->topic);
 
-    ngx_rbtree_delete(&watch->waits->watches, &watch->node);
+    ngx_rbtree_delete(&watch->waits->watches, &watch->node.node);
     ngx_free(watch);
 }
 
@@ -381,7 +380,7 @@ ngx_http_mcp_wait_filter(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
         return NULL;
     }
 
-    filter = ngx_http_mcp_wait_node(&shape->filters, w->filter_hash);
+    filter = ngx_http_mcp_tree_find(&shape->filters, w->filter_hash);
 
     if (filter) {
         return filter;
@@ -394,12 +393,12 @@ ngx_http_mcp_wait_filter(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
         return NULL;
     }
 
-    filter->node.key = (ngx_rbtree_key_t) w->filter_hash;
+    filter->node.key = w->filter_hash;
     filter->shape = shape;
     filter->count = 0;
 
     ngx_queue_init(&filter->waiters);
-    ngx_rbtree_insert(&shape->filters, &filter->node);
+    ngx_rbtree_insert(&shape->filters, &filter->node.node);
     shape->count++;
 
     return filter;
@@ -413,7 +412,7 @@ ngx_http_mcp_wait_shape(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
     ngx_uint_t                  i;
     ngx_http_mcp_wait_shape_t  *shape;
 
-    shape = ngx_http_mcp_wait_node(&watch->tree, w->shape_hash);
+    shape = ngx_http_mcp_tree_find(&watch->tree, w->shape_hash);
 
     if (shape) {
         return shape;
@@ -427,7 +426,7 @@ ngx_http_mcp_wait_shape(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
         return NULL;
     }
 
-    shape->node.key = (ngx_rbtree_key_t) w->shape_hash;
+    shape->node.key = w->shape_hash;
     shape->count = 0;
     shape->named = (w->name.len != 0);
     shape->n = w->nmatch_fields;
@@ -438,9 +437,9 @@ ngx_http_mcp_wait_shape(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
     }
 
     ngx_rbtree_init(&shape->filters, &shape->sentinel,
-                    ngx_rbtree_insert_value);
+                    ngx_http_mcp_tree_insert);
 
-    ngx_rbtree_insert(&watch->tree, &shape->node);
+    ngx_rbtree_insert(&watch->tree, &shape->node.node);
     ngx_queue_insert_tail(&watch->shapes, &shape->queue);
 
     return shape;
@@ -454,34 +453,10 @@ ngx_http_mcp_wait_shape_settle(ngx_http_mcp_watch_t *watch,
     ngx_http_mcp_wait_shape_t *shape)
 {
     if (shape->count == 0) {
-        ngx_rbtree_delete(&watch->tree, &shape->node);
+        ngx_rbtree_delete(&watch->tree, &shape->node.node);
         ngx_queue_remove(&shape->queue);
         ngx_free(shape);
     }
-}
-
-
-/* the node, which a structure begins with, or NULL */
-
-static void *
-ngx_http_mcp_wait_node(ngx_rbtree_t *tree, uint64_t hash)
-{
-    ngx_rbtree_key_t    key;
-    ngx_rbtree_node_t  *node;
-
-    key = (ngx_rbtree_key_t) hash;
-    node = tree->root;
-
-    while (node != tree->sentinel) {
-
-        if (key == node->key) {
-            return node;
-        }
-
-        node = (key < node->key) ? node->left : node->right;
-    }
-
-    return NULL;
 }
 
 
@@ -604,7 +579,7 @@ ngx_http_mcp_waits(ngx_mcp_zone_t *zone)
     ngx_queue_init(&waits->due);
 
     ngx_rbtree_init(&waits->watches, &waits->sentinel,
-                    ngx_http_mcp_watch_insert);
+                    ngx_http_mcp_tree_insert);
 
     waits->turn.handler = ngx_http_mcp_wait_turn;
     waits->turn.data = waits;
@@ -613,73 +588,6 @@ ngx_http_mcp_waits(ngx_mcp_zone_t *zone)
     zone->ctx[NGX_MCP_CTX_WAITS] = waits;
 
     return waits;
-}
-
-
-static ngx_http_mcp_watch_t *
-ngx_http_mcp_watch_find(ngx_http_mcp_waits_t *waits, ngx_mcp_ref_t topic)
-{
-    ngx_int_t           rc;
-    ngx_rbtree_node_t  *node;
-
-    node = waits->watches.root;
-
-    while (node != &waits->sentinel) {
-
-        rc = ngx_http_mcp_watch_compare((ngx_http_mcp_watch_t *) node, topic);
-
-        if (rc == 0) {
-            return (ngx_http_mcp_watch_t *) node;
-        }
-
-        node = (rc < 0) ? node->right : node->left;
-    }
-
-    return NULL;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_watch_compare(ngx_http_mcp_watch_t *watch, ngx_mcp_ref_t topic)
-{
-    if (watch->topic.block != topic.block) {
-        return (watch->topic.block < topic.block) ? -1 : 1;
-    }
-
-    if (watch->topic.gen != topic.gen) {
-        return (watch->topic.gen < topic.gen) ? -1 : 1;
-    }
-
-    return 0;
-}
-
-
-static void
-ngx_http_mcp_watch_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
-    ngx_rbtree_node_t *sentinel)
-{
-    ngx_rbtree_node_t     **p;
-    ngx_http_mcp_watch_t   *watch;
-
-    watch = (ngx_http_mcp_watch_t *) node;
-
-    for ( ;; ) {
-        p = ngx_http_mcp_watch_compare((ngx_http_mcp_watch_t *) temp,
-                                       watch->topic)
-            < 0 ? &temp->right : &temp->left;
-
-        if (*p == sentinel) {
-            break;
-        }
-
-        temp = *p;
-    }
-
-    *p = node;
-    node->parent = temp;
-    node->left = sentinel;
-    node->right = sentinel;
-    ngx_rbt_red(node);
 }
 
 
@@ -697,7 +605,8 @@ ngx_http_mcp_wait_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
     }
 
     if (topic.block) {
-        watch = ngx_http_mcp_watch_find(waits, topic);
+        watch = ngx_http_mcp_tree_find(&waits->watches,
+                                       ngx_http_mcp_watch_key(topic));
 
         if (watch) {
             ngx_http_mcp_watch_ring(watch);
@@ -912,7 +821,7 @@ ngx_http_mcp_wait_shape_due(ngx_http_mcp_watch_t *watch,
     ngx_queue_t                 *q;
     ngx_http_mcp_wait_filter_t  *filter;
 
-    filter = ngx_http_mcp_wait_node(&shape->filters, hash);
+    filter = ngx_http_mcp_tree_find(&shape->filters, hash);
 
     if (filter == NULL) {
         return;
@@ -945,7 +854,7 @@ ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position)
 static ngx_int_t
 ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w)
 {
-    if (ngx_http_mcp_watch_compare(w->watch, w->ref) == 0) {
+    if (w->watch->node.key == ngx_http_mcp_watch_key(w->ref)) {
         w->due = 0;
 
         ngx_queue_remove(&w->same);

@@ -16,6 +16,7 @@
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_stream.h"
 #include "ngx_mcp_subscriber.h"
+#include "ngx_http_mcp_tree.h"
 
 
 /* room for a chunk's size and end */
@@ -47,8 +48,7 @@ typedef struct {
 /* the streams with one want; those in "todo" are yet to be woken */
 
 typedef struct {
-    ngx_rbtree_node_t             node;
-    uint64_t                      hash;
+    ngx_http_mcp_tree_node_t      node;         /* key: hash of the want */
     ngx_queue_t                   members;
     ngx_queue_t                   todo;
 } ngx_http_mcp_want_t;

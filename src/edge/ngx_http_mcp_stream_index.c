@@ -17,10 +17,6 @@ static void ngx_http_mcp_group_free(ngx_http_mcp_streams_t *streams,
 static ngx_int_t ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s,
     uint64_t hash);
-static ngx_http_mcp_want_t *ngx_http_mcp_want_find(
-    ngx_http_mcp_group_t *g, uint64_t hash);
-static void ngx_http_mcp_want_insert(ngx_rbtree_node_t *temp,
-    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 static void ngx_http_mcp_want_prefetch(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_want_t *w);
 static void ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,
@@ -127,7 +123,7 @@ ngx_http_mcp_group_make(ngx_http_mcp_streams_t *streams, ngx_mcp_ref_t ref,
     ngx_queue_init(&g->todo);
     ngx_queue_init(&g->all.members);
     ngx_queue_init(&g->all.todo);
-    ngx_rbtree_init(&g->wants, &g->sentinel, ngx_http_mcp_want_insert);
+    ngx_rbtree_init(&g->wants, &g->sentinel, ngx_http_mcp_tree_insert);
 
     ngx_queue_insert_head(ngx_http_mcp_group_bucket(streams, ref), &g->link);
     ngx_queue_insert_tail(&streams->unchanged_groups, &g->order);
@@ -314,7 +310,7 @@ ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
                 s->streams->want = NULL;
             }
 
-            ngx_rbtree_delete(&s->group->wants, &w->node);
+            ngx_rbtree_delete(&s->group->wants, &w->node.node);
             ngx_free(w);
         }
     }
@@ -332,7 +328,7 @@ ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
         return NGX_ERROR;
     }
 
-    w = ngx_http_mcp_want_find(s->group, hash);
+    w = ngx_http_mcp_tree_find(&s->group->wants, hash);
 
     if (w == NULL) {
         w = ngx_alloc(sizeof(ngx_http_mcp_want_t), ngx_cycle->log);
@@ -341,12 +337,11 @@ ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
             return NGX_ERROR;
         }
 
-        w->hash = hash;
-        w->node.key = (ngx_rbtree_key_t) hash;
+        w->node.key = hash;
 
         ngx_queue_init(&w->members);
         ngx_queue_init(&w->todo);
-        ngx_rbtree_insert(&s->group->wants, &w->node);
+        ngx_rbtree_insert(&s->group->wants, &w->node.node);
     }
 
     m->stream = s;
@@ -357,55 +352,6 @@ ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
     ngx_queue_insert_tail(&w->members, &m->queue);
 
     return NGX_OK;
-}
-
-
-static ngx_http_mcp_want_t *
-ngx_http_mcp_want_find(ngx_http_mcp_group_t *g, uint64_t hash)
-{
-    ngx_rbtree_node_t    *node;
-    ngx_http_mcp_want_t  *w;
-
-    node = g->wants.root;
-
-    while (node != &g->sentinel) {
-        w = (ngx_http_mcp_want_t *) node;
-
-        if (w->hash == hash) {
-            return w;
-        }
-
-        node = (hash < w->hash) ? node->left : node->right;
-    }
-
-    return NULL;
-}
-
-
-static void
-ngx_http_mcp_want_insert(ngx_rbtree_node_t *temp, ngx_rbtree_node_t *node,
-    ngx_rbtree_node_t *sentinel)
-{
-    uint64_t             hash;
-    ngx_rbtree_node_t  **p;
-
-    hash = ((ngx_http_mcp_want_t *) node)->hash;
-
-    for ( ;; ) {
-        p = (hash < ((ngx_http_mcp_want_t *) temp)->hash) ? &temp->left
-                                                    : &temp->right;
-        if (*p == sentinel) {
-            break;
-        }
-
-        temp = *p;
-    }
-
-    *p = node;
-    node->parent = temp;
-    node->left = sentinel;
-    node->right = sentinel;
-    ngx_rbt_red(node);
 }
 
 
@@ -580,7 +526,7 @@ ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_want_t  *w;
 
     w = (streams->hash == NGX_MCP_WANT_ALL)
-        ? &g->all : ngx_http_mcp_want_find(g, streams->hash);
+        ? &g->all : ngx_http_mcp_tree_find(&g->wants, streams->hash);
 
     if (w) {
         ngx_queue_add(&w->todo, &w->members);

@@ -1,0 +1,28 @@
+
+/*
+ * Red-black trees of nginx with keys of 64 bits: a structure in one begins with
+ * a node, and the tree is initialized with this insert function.
+ */
+
+#ifndef _NGX_HTTP_MCP_TREE_H_INCLUDED_
+#define _NGX_HTTP_MCP_TREE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+typedef struct {
+    ngx_rbtree_node_t       node;         /* its own key is not used */
+    uint64_t                key;
+} ngx_http_mcp_tree_node_t;
+
+
+void ngx_http_mcp_tree_insert(ngx_rbtree_node_t *temp,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
+
+/* the structure with this key, or NULL */
+void *ngx_http_mcp_tree_find(ngx_rbtree_t *tree, uint64_t key);
+
+
+#endif /* _NGX_HTTP_MCP_TREE_H_INCLUDED_ */
