@@ -67,6 +67,8 @@ static ngx_int_t ngx_http_mcp_gather_body(ngx_http_mcp_gather_part_t *part,
     ngx_str_t *body);
 static void ngx_http_mcp_gather_stop(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_gather_cancel(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_gather_end(ngx_http_mcp_call_t *call,
+    void (*end)(ngx_http_mcp_upstream_request_t *ureq));
 static ngx_int_t ngx_http_mcp_gather_headers(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_gather_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);
@@ -343,25 +345,20 @@ ngx_http_mcp_gather_body(ngx_http_mcp_gather_part_t *part, ngx_str_t *body)
 static void
 ngx_http_mcp_gather_stop(ngx_http_mcp_call_t *call)
 {
-    ngx_uint_t              i;
-    ngx_http_mcp_gather_t  *gather;
-
-    gather = call->data;
-
-    if (gather->timer.timer_set) {
-        ngx_del_timer(&gather->timer);
-    }
-
-    for (i = 0; i < gather->n; i++) {
-        if (gather->parts[i].ureq) {
-            ngx_http_mcp_upstream_request_cleanup(gather->parts[i].ureq);
-        }
-    }
+    ngx_http_mcp_gather_end(call, ngx_http_mcp_upstream_request_cleanup);
 }
 
 
 static void
 ngx_http_mcp_gather_cancel(ngx_http_mcp_call_t *call)
+{
+    ngx_http_mcp_gather_end(call, ngx_http_mcp_upstream_request_abort);
+}
+
+
+static void
+ngx_http_mcp_gather_end(ngx_http_mcp_call_t *call,
+    void (*end)(ngx_http_mcp_upstream_request_t *ureq))
 {
     ngx_uint_t              i;
     ngx_http_mcp_gather_t  *gather;
@@ -374,7 +371,7 @@ ngx_http_mcp_gather_cancel(ngx_http_mcp_call_t *call)
 
     for (i = 0; i < gather->n; i++) {
         if (gather->parts[i].ureq) {
-            ngx_http_mcp_upstream_request_abort(gather->parts[i].ureq);
+            end(gather->parts[i].ureq);
         }
     }
 }

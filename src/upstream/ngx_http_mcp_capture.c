@@ -7,6 +7,8 @@
 
 static ngx_uint_t ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
+static void ngx_http_mcp_capture_log_type(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *r);
 static void ngx_http_mcp_capture_sample(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static ngx_int_t ngx_http_mcp_capture_add(ngx_http_mcp_exchange_t *x,
@@ -162,13 +164,33 @@ ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         return 1;
     }
 
-    ngx_log_error(x->level, r->connection->log, 0,
-                  "mcp upstream \"%V\" answered with content type \"%V\"",
-                  &x->name, &r->headers_out.content_type);
-
+    ngx_http_mcp_capture_log_type(x, r);
     ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);
 
     return 0;
+}
+
+
+static void
+ngx_http_mcp_capture_log_type(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *r)
+{
+    ngx_str_t        *value;
+    const char       *what;
+    ngx_table_elt_t  *encoding;
+
+    what = "type";
+    value = &r->headers_out.content_type;
+    encoding = r->headers_out.content_encoding;
+
+    if (encoding && encoding->hash) {
+        what = "encoding";
+        value = &encoding->value;
+    }
+
+    ngx_log_error(x->level, x->r->connection->log, 0,
+                  "mcp upstream \"%V\" answered with content %s \"%V\"",
+                  &x->name, what, value);
 }
 
 
@@ -401,7 +423,7 @@ ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    ngx_str_t                type, text;
+    ngx_str_t                text;
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
@@ -420,21 +442,7 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         && !cap->refused)
     {
         cap->refused = 1;
-        type = x->sr->headers_out.content_type;
-
-        if (x->sr->headers_out.content_encoding
-            && x->sr->headers_out.content_encoding->hash)
-        {
-            ngx_log_error(x->level, x->r->connection->log, 0,
-                          "mcp upstream \"%V\" answered with content "
-                          "encoding \"%V\"", &x->name,
-                          &x->sr->headers_out.content_encoding->value);
-
-        } else {
-            ngx_log_error(x->level, x->r->connection->log, 0,
-                          "mcp upstream \"%V\" answered with content type "
-                          "\"%V\"", &x->name, &type);
-        }
+        ngx_http_mcp_capture_log_type(x, x->sr);
     }
 
     /* a short rest is read, so that the connection can be used again */
