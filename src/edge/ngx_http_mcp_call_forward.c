@@ -47,8 +47,8 @@ typedef struct {
     ngx_http_mcp_exchange_t  *answer;     /* whose headers the answer has */
     ngx_uint_t                logged;     /* the log has what was wrong */
     ngx_uint_t                missed;     /* another upstream may have it */
-    ngx_event_t               timeout;    /* the answer does not depend on it,
-                                             and waits no longer */
+    ngx_event_t              *timeout;    /* the answer does not depend on it,
+                                             and waits no longer; or NULL */
 } ngx_http_mcp_forward_t;
 
 
@@ -200,6 +200,7 @@ ngx_int_t
 ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                         rc;
+    ngx_event_t                      *ev;
     ngx_http_mcp_forward_t           *forward;
     ngx_http_mcp_upstream_request_t  *ureq;
 
@@ -222,15 +223,20 @@ ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     ureq->answered = 1;
     ureq->done = ngx_http_mcp_sync_done;
 
+    ev = ngx_pcalloc(call->r->pool, sizeof(ngx_event_t));
+    if (ev == NULL) {
+        return NGX_ERROR;
+    }
+
+    ev->handler = ngx_http_mcp_sync_timeout;
+    ev->data = call;
+    ev->log = call->r->connection->log;
+
+    forward = call->data;
+    forward->timeout = ev;
+
     if (ngx_http_mcp_forward_send(call, reply) == NGX_AGAIN) {
-        forward = call->data;
-
-        forward->timeout.handler = ngx_http_mcp_sync_timeout;
-        forward->timeout.data = call;
-        forward->timeout.log = call->r->connection->log;
-
-        ngx_add_timer(&forward->timeout, NGX_HTTP_MCP_SYNC_TIMEOUT);
-
+        ngx_add_timer(ev, NGX_HTTP_MCP_SYNC_TIMEOUT);
         return NGX_AGAIN;
     }
 
@@ -473,8 +479,8 @@ ngx_http_mcp_forward_stop(ngx_http_mcp_call_t *call)
     if (forward) {
         ngx_http_mcp_upstream_request_cleanup(&forward->ureq);
 
-        if (forward->timeout.timer_set) {
-            ngx_del_timer(&forward->timeout);
+        if (forward->timeout && forward->timeout->timer_set) {
+            ngx_del_timer(forward->timeout);
         }
     }
 }

@@ -142,7 +142,7 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
             pos = ngx_mcp_json_skip(++p, last);
 
             if (pos < last && *pos == '"') {
-                json->node = ngx_mcp_json_lookup(json, p, pos - p, 0);
+                json->node = (u_char) ngx_mcp_json_lookup(json, p, pos - p, 0);
                 json->state = json_colon;
                 p = pos + 1;
                 break;
@@ -195,11 +195,14 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
 
             if (json->name) {
                 json->name = 0;
-                json->node = json->keep
-                             ? ngx_mcp_json_lookup(json, json->key,
-                                                   json->key_len,
-                                                   json->altered)
-                             : NGX_MCP_PATH_NONE;
+                json->node = NGX_MCP_PATH_NONE;
+
+                if (json->keep) {
+                    json->node = (u_char) ngx_mcp_json_lookup(json, json->key,
+                                                              json->key_len,
+                                                              json->altered);
+                }
+
                 json->state = json_colon;
                 break;
             }
@@ -474,12 +477,12 @@ ngx_mcp_json_push(ngx_mcp_json_t *json, u_char *p)
     /* noted members never lie as deep as path[] reaches */
 
     if (n < sizeof(json->path)) {
-        json->path[n] = (u_char) json->node;
+        json->path[n] = json->node;
     }
 
     json->parent = json->node;
     json->node = NGX_MCP_PATH_NONE;
-    json->depth = n + 1;
+    json->depth = (uint16_t) (n + 1);
 
     return NGX_OK;
 }

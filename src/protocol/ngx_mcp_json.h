@@ -132,17 +132,17 @@ typedef struct {
     size_t                  offset;       /* bytes taken */
 
     u_char                 *piece;        /* first byte of that at hand */
-    ngx_uint_t              state;
-    ngx_uint_t              substate;
-    ngx_uint_t              depth;
-    ngx_uint_t              parent;       /* path of the container at hand */
-    ngx_uint_t              node;         /* path of the value at hand */
     const u_char           *literal;      /* what is left of it */
     uint32_t                code;         /* character under way */
     uint32_t                surrogate;    /* first half, just read */
-    ngx_uint_t              need;         /* digits or bytes still to come */
-    ngx_uint_t              key_len;
-    u_char                  key[64];      /* decoded name under way */
+    uint16_t                depth;
+    u_char                  state;
+    u_char                  substate;
+    u_char                  parent;       /* path of the container at hand */
+    u_char                  node;         /* path of the value at hand */
+    u_char                  need;         /* digits or bytes still to come */
+    u_char                  key_len;
+    u_char                  key[48];      /* decoded name under way */
     u_char                  path[8];      /* path of the containers */
     u_char                  low;          /* bounds of the next UTF-8 byte */
     u_char                  high;

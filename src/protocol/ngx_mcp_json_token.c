@@ -25,7 +25,7 @@ ngx_mcp_json_keep(ngx_mcp_json_t *json, u_char *p, size_t len)
     }
 
     ngx_memcpy(json->key + json->key_len, p, len);
-    json->key_len += len;
+    json->key_len += (u_char) len;
 }
 
 

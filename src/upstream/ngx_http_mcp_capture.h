@@ -31,8 +31,8 @@ typedef struct {
     /* debug builds log the fd of what a timer's data points to */
     ngx_socket_t                fd;
 
-    ngx_event_t                 event;      /* posted */
-    ngx_event_t                 timer;      /* of silence and of the whole */
+    ngx_event_t                 event;      /* posted; and a timer of silence
+                                               and of the whole */
     ngx_event_t                *delay;      /* of limits; NULL: none */
     ngx_uint_t                  limit_req;  /* status when it was delayed */
     ngx_uint_t                  limit_conn;

@@ -43,7 +43,7 @@ static void ngx_http_mcp_exchange_delay(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_delayed(ngx_connection_t *c);
 static void ngx_http_mcp_exchange_handler(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x);
-static void ngx_http_mcp_exchange_timer(ngx_event_t *ev);
+static void ngx_http_mcp_exchange_timer(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x,
     char *what, ngx_msec_t timeout);
 static void ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x);
@@ -158,11 +158,7 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
     cap->event.handler = ngx_http_mcp_exchange_handler;
     cap->event.data = cap;
     cap->event.log = r->connection->log;
-
-    cap->timer.handler = ngx_http_mcp_exchange_timer;
-    cap->timer.data = cap;
-    cap->timer.log = r->connection->log;
-    cap->timer.cancelable = ngx_http_mcp_is_background(r);
+    cap->event.cancelable = ngx_http_mcp_is_background(r);
 
     cap->post.handler = ngx_http_mcp_exchange_finished;
     cap->post.data = x;
@@ -387,11 +383,11 @@ ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_exchange_set_timer(ngx_http_mcp_capture_t *cap, ngx_msec_t timeout)
 {
-    if (!cap->timer.timer_set
-        || (ngx_msec_int_t) (cap->timer.timer.key - ngx_current_msec - timeout)
+    if (!cap->event.timer_set
+        || (ngx_msec_int_t) (cap->event.timer.key - ngx_current_msec - timeout)
            > 0)
     {
-        ngx_add_timer(&cap->timer, timeout);
+        ngx_add_timer(&cap->event, timeout);
     }
 }
 
@@ -623,7 +619,7 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
     ev->handler = ngx_http_mcp_exchange_delay;
     ev->data = cap;
     ev->log = sr->connection->log;
-    ev->cancelable = cap->timer.cancelable;
+    ev->cancelable = cap->event.cancelable;
 
     cap->delay = ev;
 
@@ -687,6 +683,12 @@ ngx_http_mcp_exchange_handler(ngx_event_t *ev)
 
     cap = ev->data;
     c = cap->exchange->r->connection;
+
+    if (ev->timedout) {
+        ev->timedout = 0;
+        ngx_http_mcp_exchange_timer(cap->exchange);
+        return;
+    }
 
     ngx_http_mcp_exchange_run(cap->exchange);
 
@@ -766,14 +768,12 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 /* one timer for both time-outs, which looks at the last sign of life */
 
 static void
-ngx_http_mcp_exchange_timer(ngx_event_t *ev)
+ngx_http_mcp_exchange_timer(ngx_http_mcp_exchange_t *x)
 {
-    ngx_msec_t                gone;
-    ngx_http_mcp_capture_t   *cap;
-    ngx_http_mcp_exchange_t  *x;
+    ngx_msec_t               gone;
+    ngx_http_mcp_capture_t  *cap;
 
-    cap = ev->data;
-    x = cap->exchange;
+    cap = x->capture;
 
     if (!cap->probed && !cap->ended && !cap->answered) {
 
@@ -1087,8 +1087,8 @@ ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
 {
     cap->done = 1;
 
-    if (cap->timer.timer_set) {
-        ngx_del_timer(&cap->timer);
+    if (cap->event.timer_set) {
+        ngx_del_timer(&cap->event);
     }
 
     if (cap->delay && cap->delay->timer_set) {

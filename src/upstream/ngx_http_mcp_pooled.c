@@ -104,13 +104,20 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
         return NGX_ERROR;
     }
 
-    if (!ureq->keep.timer_set) {
-        ureq->keep.handler = ngx_http_mcp_pooled_touch;
-        ureq->keep.data = ureq;
-        ureq->keep.log = ngx_cycle->log;
-        ureq->keep.cancelable = 1;
+    if (ureq->keep == NULL) {
+        ureq->keep = ngx_pcalloc(ureq->r->pool, sizeof(ngx_event_t));
+        if (ureq->keep == NULL) {
+            return NGX_ERROR;
+        }
 
-        ngx_add_timer(&ureq->keep, NGX_HTTP_MCP_POOLED_TOUCH);
+        ureq->keep->handler = ngx_http_mcp_pooled_touch;
+        ureq->keep->data = ureq;
+        ureq->keep->log = ngx_cycle->log;
+        ureq->keep->cancelable = 1;
+    }
+
+    if (!ureq->keep->timer_set) {
+        ngx_add_timer(ureq->keep, NGX_HTTP_MCP_POOLED_TOUCH);
     }
 
     return NGX_OK;
@@ -293,5 +300,5 @@ ngx_http_mcp_pooled_touch(ngx_event_t *ev)
 
     ngx_mcp_shared_keep(ureq->upstream->zone, ureq->owner);
 
-    ngx_add_timer(&ureq->keep, NGX_HTTP_MCP_POOLED_TOUCH);
+    ngx_add_timer(ev, NGX_HTTP_MCP_POOLED_TOUCH);
 }

@@ -828,8 +828,8 @@ ngx_http_mcp_upstream_request_cleanup(ngx_http_mcp_upstream_request_t *ureq)
         ngx_del_timer(&ureq->event);
     }
 
-    if (ureq->keep.timer_set) {
-        ngx_del_timer(&ureq->keep);
+    if (ureq->keep && ureq->keep->timer_set) {
+        ngx_del_timer(ureq->keep);
     }
 
     if (ureq->manner && ureq->manner->release) {

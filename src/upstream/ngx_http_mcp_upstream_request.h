@@ -169,7 +169,8 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_http_mcp_waiter_t             waiter;
     ngx_event_t                       event;
     ngx_str_t                         room;       /* for the message at hand */
-    ngx_event_t                       keep;       /* keeps the shared one */
+    ngx_event_t                      *keep;       /* keeps the shared one; or
+                                                     NULL */
     ngx_http_mcp_outcome_e            outcome;
     unsigned                          end_posted:1;  /* with this outcome */
     unsigned                          closed:1;   /* r is about to go, */
