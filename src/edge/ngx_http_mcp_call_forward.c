@@ -1517,6 +1517,9 @@ ngx_http_mcp_sync_timeout(ngx_event_t *ev)
     call = ev->data;
     forward = call->data;
 
+    ngx_http_set_log_request(ev->log, call->r);
+    ev->log->action = NULL;
+
     ngx_log_error(NGX_LOG_INFO, ev->log, 0,
                   "mcp upstream \"%V\" has not answered %V on the session of "
                   "a client after %d ms; the client is answered, as the "
