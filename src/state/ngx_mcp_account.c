@@ -4,8 +4,6 @@
 
 static ngx_mcp_account_sh_t *ngx_mcp_account_make_locked(
     ngx_mcp_zone_t *zone, uint64_t key, uint32_t parent);
-static ngx_mcp_limit_sh_t *ngx_mcp_limit_search_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_str_t *key, uint32_t hash);
 
 
 uint64_t
@@ -180,16 +178,6 @@ ngx_mcp_account_events(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 
 ngx_mcp_limit_sh_t *
 ngx_mcp_limit_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *key)
-{
-    return ngx_mcp_limit_search_locked(zone, endpoint, key,
-                                       (uint32_t) ngx_mcp_hash(zone, endpoint,
-                                                               key));
-}
-
-
-static ngx_mcp_limit_sh_t *
-ngx_mcp_limit_search_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *key, uint32_t hash)
 {
     ngx_mcp_limit_sh_t  *l;
@@ -212,16 +200,13 @@ ngx_mcp_limit_search_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
 ngx_mcp_limit_sh_t *
 ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *key)
+    ngx_str_t *key, uint32_t hash)
 {
-    uint32_t             hash;
     ngx_str_t            parts[2];
     ngx_mcp_stage_t      stage;
     ngx_mcp_limit_sh_t  *l;
 
-    hash = (uint32_t) ngx_mcp_hash(zone, endpoint, key);
-
-    l = ngx_mcp_limit_search_locked(zone, endpoint, key, hash);
+    l = ngx_mcp_limit_find_locked(zone, endpoint, key, hash);
 
     if (l) {
         return l;

@@ -133,6 +133,7 @@ ngx_int_t
 ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *key, ngx_uint_t limit, uint32_t local, ngx_mcp_call_t *call)
 {
+    uint32_t             hash;
     ngx_int_t            rc;
     ngx_uint_t           n;
     ngx_mcp_stage_t      stage;
@@ -143,10 +144,12 @@ ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     n = stage.blocks + ngx_mcp_text_blocks(zone, NGX_MCP_LIMIT,
                                            endpoint->len + key->len);
+    hash = ngx_mcp_limit_hash(zone, endpoint, key);
+
     ngx_mcp_zone_lock(zone);
 
     rc = ngx_mcp_reserve_locked(zone, stage.payer, NGX_MCP_ROOM_CALL, n);
-    l = ngx_mcp_limit_find_locked(zone, endpoint, key);
+    l = ngx_mcp_limit_find_locked(zone, endpoint, key, hash);
 
     if (l && l->count >= limit) {
         rc = NGX_BUSY;
@@ -161,7 +164,7 @@ ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     }
 
     if (l == NULL) {
-        l = ngx_mcp_limit_get_locked(zone, endpoint, key);
+        l = ngx_mcp_limit_get_locked(zone, endpoint, key, hash);
     }
 
     ngx_mcp_touch(zone, l);

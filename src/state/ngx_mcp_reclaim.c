@@ -311,7 +311,9 @@ ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *in)
     ngx_mcp_room_request_t  req;
 
     if (in->limit) {
-        l = ngx_mcp_limit_find_locked(zone, in->endpoint, in->limit_key);
+        l = ngx_mcp_limit_find_locked(zone, in->endpoint, in->limit_key,
+                                      ngx_mcp_limit_hash(zone, in->endpoint,
+                                                         in->limit_key));
 
         if (l && l->count >= in->limit
             && ngx_mcp_reclaim_idle_locked(zone, &l->list,

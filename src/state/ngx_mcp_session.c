@@ -125,6 +125,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_stage_t *extension)
 {
     ngx_mcp_group_sh_t       *g, *all;
+    ngx_mcp_limit_sh_t       *l;
     ngx_mcp_session_sh_t     *s;
     ngx_mcp_extension_sh_t   *e;
     ngx_mcp_subscriber_sh_t  *sb;
@@ -162,8 +163,10 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     e->seen = e->created;
 
     if (in->limit) {
-        e->limit = ngx_mcp_number(zone, ngx_mcp_limit_get_locked(zone,
-                                            &in->endpoint, &in->limit_key));
+        l = ngx_mcp_limit_get_locked(zone, &in->endpoint, &in->limit_key,
+                                     ngx_mcp_limit_hash(zone, &in->endpoint,
+                                                        &in->limit_key));
+        e->limit = ngx_mcp_number(zone, l);
     }
 
     ngx_mcp_commit_locked(zone, e, NGX_MCP_EXTENSION);

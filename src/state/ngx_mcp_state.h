@@ -130,11 +130,17 @@ void ngx_mcp_account_release_locked(ngx_mcp_zone_t *zone, uint32_t n,
 ngx_mcp_list_sh_t *ngx_mcp_account_events(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
 
-/* get: makes it, too, for which room was reserved; it is gone when empty */
+/*
+ * get: makes it, too, for which room was reserved; it is gone when empty.  The
+ * hash is ngx_mcp_limit_hash().
+ */
+#define ngx_mcp_limit_hash(zone, endpoint, key)                               \
+    ((uint32_t) ngx_mcp_hash(zone, endpoint, key))
+
 ngx_mcp_limit_sh_t *ngx_mcp_limit_find_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_str_t *key);
+    ngx_str_t *endpoint, ngx_str_t *key, uint32_t hash);
 ngx_mcp_limit_sh_t *ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_str_t *key);
+    ngx_str_t *endpoint, ngx_str_t *key, uint32_t hash);
 void ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_extension_sh_t *e);
 

@@ -1071,7 +1071,9 @@ ngx_mcp_shared_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
 
     if (in->limit) {
         l = ngx_mcp_limit_get_locked(zone, &in->endpoint,
-                                     &ngx_mcp_shared_limit);
+                                     &ngx_mcp_shared_limit,
+                                     ngx_mcp_limit_hash(zone, &in->endpoint,
+                                                      &ngx_mcp_shared_limit));
         ngx_mcp_touch(zone, l);
         l->count++;
         us->limit = ngx_mcp_number(zone, l);
