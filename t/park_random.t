@@ -3,8 +3,9 @@
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
 # Parked calls at random (MCP_SEED): clients that are asked in many calls at a
-# time, and answer a part of it, all of it, twice, or never, on any worker,
-# while workers die and are replaced.
+# time, on the stream of the call or the GET stream of its session, and answer a
+# part of it, all of it, twice, or never, on any worker, while workers die and
+# are replaced.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -21,7 +22,7 @@ srand $seed;
 diag("MCP_SEED=$seed");
 
 my $clock = Mcp::Clock->new;
-my $up = Mcp::Park->upstream;
+my $up = Mcp::Park->upstream(gets => 2);
 
 my $t = Mcp::Test->new(log_level => 'error', vars => { UP => $up->port },
                        conf => <<'EOF');
@@ -68,7 +69,8 @@ sub begin {
         push @rounds, [sort keys %kinds];
     }
 
-    my @words = map { join('+', @$_), (rand() < 0.3 ? 'tick' : ()) } @rounds;
+    my @words = map { (rand() < 0.4 ? '@' : '') . $_ }
+                map { join('+', @$_), (rand() < 0.3 ? 'tick' : ()) } @rounds;
     push @words, 'big' . int rand 90000 if rand() < 0.2;
 
     my $owner = pick($t->workers);

@@ -359,7 +359,12 @@ ngx_http_mcp_call_park_listen(ngx_http_mcp_upstream_request_t *ureq)
         park->listens = ureq->us->serial;
         park->listen_end = ngx_current_msec + NGX_HTTP_MCP_PARK_STREAM;
 
-        ngx_http_mcp_call_park_open_line(park);
+        if (ngx_mcp_upstream_session_stream_await(zone, ureq->us->ref,
+                                                  call->record.ref)
+            != NGX_DONE)
+        {
+            ngx_http_mcp_call_park_open_line(park);
+        }
     }
 
     rc = ngx_mcp_upstream_session_stream_await(zone, ureq->us->ref,

@@ -602,7 +602,7 @@ ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 
     if (us == NULL || us->stream == NGX_MCP_UPSTREAM_STREAM_ABSENT) {
-        rc = NGX_OK;
+        rc = NGX_DONE;
 
     } else if (us->listener == 0) {
         rc = NGX_DECLINED;

@@ -102,9 +102,9 @@ void ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
 /*
  * Before the call is sent that runs in an exclusive session: a server may ask
  * its client there, and forgets what it asks while there is no stream.  NGX_OK:
- * it stands, has failed, or the upstream offers none; NGX_DECLINED: no worker
- * holds it; NGX_AGAIN: it is about to be opened, and the call is woken with
- * NGX_MCP_WAKE_UPSTREAM_SESSION when it stands or has failed.
+ * it stands, or has failed; NGX_DONE: the upstream offers none; NGX_DECLINED:
+ * no worker holds it; NGX_AGAIN: it is about to be opened, and the call is
+ * woken with NGX_MCP_WAKE_UPSTREAM_SESSION when it stands or has failed.
  */
 ngx_int_t ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_mcp_ref_t call);

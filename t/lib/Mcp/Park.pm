@@ -11,8 +11,9 @@ package Mcp::Park;
 # changed, "complete" says that a page was visited, "wait" waits for
 # release(), as "wait1" does, "cut" closes, "big" and a number make the result
 # so large, and "visit" wants pages to be visited first. With "@" before it, a
-# word of messages uses the GET stream of the session, or is lost without one,
-# as with servers of the SDK; connections of these have the tag "get SESSION".
+# word of messages uses the GET stream of the session (gets => 1), or is lost
+# without one, as with servers of the SDK, or waits for one (gets => 2);
+# connections of these have the tag "get SESSION".
 
 use strict;
 use warnings;
@@ -53,6 +54,7 @@ sub upstream {
     my ($class, %m) = @_;
 
     my (%calls, $n, $visits);
+    my %kept;                                   # messages, by session
 
     my $ask = sub {
         my ($r) = @_;
@@ -68,6 +70,7 @@ sub upstream {
 
         my $call = { r => $r, tag => 'call-' . ++$n, answers => {},
                      session => $r->{headers}{'mcp-session-id'},
+                     kept => ($m{gets} || 0) == 2 ? \%kept : undef,
                      token => $r->{json}{params}{_meta}{progressToken},
                      todo => [split / /, $r->{json}{params}{name}] };
         $calls{$call->{tag}} = $call;
@@ -104,9 +107,9 @@ sub upstream {
         },
         $m{gets} ? (GET => sub {
             my ($r) = @_;
-            my @do = ([sse => {}],
-                      [tag => "get $r->{headers}{'mcp-session-id'}"],
-                      [hang =>]);
+            my $session = $r->{headers}{'mcp-session-id'};
+            my @do = ([sse => {}], [tag => "get $session"],
+                      @{ delete $kept{$session} || [] }, [hang =>]);
             unshift @do, [until => $Mcp::Upstream::V{slow_get}]
                 if $Mcp::Upstream::V{slow_get};
             return @do;
@@ -123,8 +126,12 @@ sub steps {
     my (@do, @get);
 
     my $said = sub {
-        $Mcp::Upstream::child->emit(\@get, $Mcp::Upstream::child->tagged(
-                                    "get $call->{session}")) if @get;
+        my @to = $Mcp::Upstream::child->tagged("get $call->{session}");
+
+        push @{ $call->{kept}{$call->{session}} }, @get
+            if $call->{kept} && !@to;
+
+        $Mcp::Upstream::child->emit(\@get, @to) if @get;
         return @do;
     };
 

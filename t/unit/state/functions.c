@@ -1651,6 +1651,155 @@ parked_tests(void)
 }
 
 
+/* what an upstream says on the GET stream of such a session */
+
+static void
+parked_stream_tests(void)
+{
+    size_t                      len;
+    char                        buf[64];
+    ngx_str_t                   endpoint, key, text, up;
+    ngx_uint_t                  i, flags;
+    ngx_pool_t                 *pool;
+    ngx_mcp_ref_t               ref, us;
+    ngx_mcp_call_t              a;
+    ngx_mcp_event_t             e;
+    ngx_mcp_cursor_t            cursor;
+    ngx_mcp_stream_t            st, line;
+    ngx_mcp_session_new_t       in;
+    ngx_mcp_server_request_t    request, found;
+    ngx_mcp_upstream_session_t  made;
+
+    start(ZONE_SIZE);
+
+    pool = ngx_create_pool(1024, &env_log);
+    endpoint = env_str("e");
+    key = env_str("me");
+    up = env_str("up");
+
+    memset(&in, 0, sizeof(in));
+    in.id = env_str("00000000-0000-8000-8000-000000000001");
+    in.endpoint = endpoint;
+    in.client = key;
+    in.event_max = 256;
+    in.event_size = 64;
+
+    text = env_str("a message");
+    memset(&e, 0, sizeof(e));
+    e.parts = &text;
+    e.nparts = 1;
+
+    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
+    (void) ngx_mcp_exclusive_join(&zone, &in, &a, &ref);
+
+    ok(ngx_mcp_upstream_session_get(&zone, ref, &up, a.ref, &made)
+       == NGX_DECLINED
+       && ngx_mcp_upstream_session_made(&zone, made.ref, &up, &key, 1, NULL)
+          == NGX_OK, "a session at an upstream");
+    ok(ngx_mcp_upstream_session_stream_await(&zone, made.ref, a.ref)
+       == NGX_DECLINED, "nobody holds its stream");
+
+    (void) ngx_mcp_log_session(&zone, ref, &e);
+    ngx_mcp_call_close(&zone, a.ref);
+    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
+    (void) ngx_mcp_exclusive_join(&zone, &in, &a, &ref);
+
+    ok(ngx_mcp_stream_open(&zone, ref, NGX_MCP_GENERAL_CHANNEL, NULL, 0, 7,
+                           &line)
+       == NGX_OK && ngx_mcp_session_gets(&zone, ref) == 1
+       && ngx_mcp_counter(&zone, NGX_MCP_COUNTER_STREAMS_OPEN) == 0
+       && env_check(&zone) == 0, "a call holds one, which is no client's");
+    ok(ngx_mcp_stream_read(&zone, &line, (u_char *) buf, sizeof(buf), &len,
+                           &flags)
+       == NGX_AGAIN, "and reads nothing of the call before");
+
+    ok(ngx_mcp_upstream_session_stream_claim(&zone, ref, &up, &us) == NGX_OK
+       && ngx_mcp_upstream_session_stream_await(&zone, us, a.ref) == NGX_AGAIN,
+       "a worker opens it");
+    (void) ngx_mcp_upstream_session_stream_opened(&zone, us, made.serial + 1,
+                                                  0);
+    ngx_mcp_upstream_session_stream_closed(&zone, us);
+    ok(ngx_mcp_upstream_session_stream_await(&zone, us, a.ref) == NGX_OK,
+       "nobody waits once that failed");
+    ngx_mcp_upstream_session_stream_absent(&zone, us);
+    ngx_mcp_upstream_session_stream_release(&zone, us, 1);
+    ok(ngx_mcp_upstream_session_stream_await(&zone, us, a.ref) == NGX_DONE,
+       "or there is none");
+
+    (void) ngx_mcp_log_session(&zone, ref, &e);
+    (void) ngx_mcp_log_gap(&zone, &endpoint, NULL);
+    ok(ngx_mcp_stream_read(&zone, &line, (u_char *) buf, sizeof(buf), &len,
+                           &flags)
+       == NGX_OK && len == text.len
+       && ngx_mcp_stream_read(&zone, &line, (u_char *) buf, sizeof(buf), &len,
+                              &flags)
+          == NGX_AGAIN, "the call reads what is for it alone");
+
+    memset(&request, 0, sizeof(request));
+    request.upstream = up;
+    request.serial = 3;
+    request.method = 7;
+    request.id = env_str("9");
+    in.list_key = env_str("\"00000000-0000-4000-8000-000000000002\"");
+    ok(ngx_mcp_server_request_next(&zone, ref, pool, &found) == NGX_DECLINED
+       && ngx_mcp_server_request_open(&zone, ref, &in.list_key, &request)
+          == NGX_OK
+       && ngx_mcp_server_request_next(&zone, ref, pool, &found) == NGX_OK
+       && found.method == 7 && found.serial == 3
+       && ngx_mcp_equal(&found.id, &request.id)
+       && ngx_mcp_server_request_next(&zone, ref, pool, &found)
+          == NGX_DECLINED, "what was asked can be answered for the client");
+
+    (void) ngx_mcp_call_park(&zone, a.ref, 1000);
+
+    for (i = 0; i < NGX_MCP_CHANNEL_WAITING; i++) {
+        ok(!ngx_mcp_call_full(&zone, a.ref), "there is room");
+        (void) ngx_mcp_log_call(&zone, a.ref, &e, &cursor);
+    }
+
+    ok(ngx_mcp_call_full(&zone, a.ref), "until nobody reads");
+
+    memset(&cursor, 0, sizeof(cursor));
+    (void) ngx_mcp_stream_open(&zone, ref, a.channel, &cursor, 0, 7, &st);
+
+    while (ngx_mcp_stream_read(&zone, &st, (u_char *) buf, sizeof(buf), &len,
+                               &flags)
+           == NGX_OK)
+    {
+        /* void */
+    }
+
+    ok(!ngx_mcp_call_full(&zone, a.ref)
+       && ngx_mcp_call_lost(&zone, a.ref) == NGX_MCP_CALL_WHOLE,
+       "all was read");
+
+    text = env_str("a message that is larger than a session of these may "
+                   "have, so that it is lost");
+    e.flags = NGX_MCP_EVENT_REQUEST;
+    ok(ngx_mcp_log_call(&zone, a.ref, &e, &cursor) == NGX_ERROR
+       && ngx_mcp_call_lost(&zone, a.ref) == NGX_MCP_CALL_TOO_LARGE,
+       "a request that is lost");
+    (void) ngx_mcp_stream_read(&zone, &st, (u_char *) buf, sizeof(buf), &len,
+                               &flags);
+    ok(ngx_mcp_stream_read(&zone, &st, (u_char *) buf, sizeof(buf), &len,
+                           &flags)
+       == NGX_DONE, "ends the line");
+
+    ngx_mcp_exclusive_spend(&zone, ref);
+    ngx_mcp_stream_close(&zone, &line, NGX_MCP_COUNTER_STREAMS_DONE);
+    ok(ngx_mcp_session_gets(&zone, ref) == 0 && env_check(&zone) == 0,
+       "a session that is spent stays for each reader");
+    ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_DONE);
+    ok(ngx_mcp_session_gets(&zone, ref) == NGX_DECLINED, "and ends then");
+
+    ngx_mcp_call_close(&zone, a.ref);
+
+    ngx_destroy_pool(pool);
+
+    stop("streams of parked calls");
+}
+
+
 static void
 provider_tests(void)
 {
@@ -5649,6 +5798,7 @@ main(void)
     server_request_tests();
     call_tests();
     parked_tests();
+    parked_stream_tests();
     provider_tests();
     alone_tests();
     alone_topic_tests();
