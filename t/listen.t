@@ -249,6 +249,39 @@ same($l->event->{json}{params}{notifications},
           { resourceSubscriptions => ['file:///a'] },
           'what the upstream accepted is acknowledged');
 
+# a part of a resource: also for a session, which has a stream there, once
+
+$legacy->emit('listen', [event => notification('resources/updated',
+                                               { uri => 'file:///ab' })]);
+
+{
+    my $session = $t->session(path => '/legacy');
+    my $get = $session->open_get;
+
+    $session->call('resources/subscribe', { uri => 'file:///a' });
+    wait_for { $legacy->held('listen') == 2 };
+
+    for my $uri ('file:///a/part?x=1', 'file:///a') {
+        $legacy->emit('listen', [event => notification('resources/updated',
+                                                       { uri => $uri })]);
+    }
+
+    for my $s ($l, $get) {
+        my @uris = map {
+            my $e = $s->method('notifications/resources/updated');
+            $e && $e->{json}{params}{uri};
+        } 1 .. 2;
+
+        is(join(' ', sort @uris), 'file:///a file:///a/part?x=1',
+           'a part of a resource');
+    }
+
+    ok(!$l->event(0.3), 'once');
+    ok(!$get->method('notifications/resources/updated', 2.5), 'and once');
+    $session->delete;
+    wait_for { $legacy->held('listen') == 1 };
+}
+
 
 # changes of lists that the upstream tells
 

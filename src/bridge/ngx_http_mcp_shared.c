@@ -21,6 +21,9 @@
 #define NGX_HTTP_MCP_SHARED_URIS        256
 #define NGX_HTTP_MCP_SHARED_URIS_BYTES  16384
 
+/* places of a URI where one of a whole may end */
+#define NGX_HTTP_MCP_SHARED_WHOLES      16
+
 
 typedef struct {
     ngx_queue_t                       queue;
@@ -109,6 +112,8 @@ static void ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us,
     ngx_str_t *uri);
+static void ngx_http_mcp_shared_notify_wholes(ngx_http_mcp_shared_t *us,
+    ngx_str_t *text, ngx_str_t *uri);
 static void ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us,
     ngx_str_t *text, ngx_str_t *uri, ngx_uint_t flags,
     ngx_mcp_consume_t *consume);
@@ -1235,6 +1240,7 @@ ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
             uri = ngx_http_mcp_upstream_message_uri(ureq, text, pool);
 
             if (uri.len) {
+                ngx_http_mcp_shared_notify_wholes(us, text, &uri);
                 ngx_http_mcp_shared_notify(us, text, &uri, 0, consume);
             }
 
@@ -1404,6 +1410,68 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
 
     if (uri->len && consume) {
         ngx_mcp_interest_updated(us->bridge->zone, us->ref, uri);
+    }
+}
+
+
+/*
+ * What changed may be a part of resources that somebody subscribed to: their
+ * URIs are what its own begins with.  Clients with a stream at the upstream
+ * are notified there.
+ */
+
+static void
+ngx_http_mcp_shared_notify_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *text,
+    ngx_str_t *uri)
+{
+    size_t                  i;
+    ngx_str_t               whole;
+    ngx_uint_t              n;
+    ngx_mcp_post_t          post;
+    ngx_mcp_delivery_t      d;
+    ngx_http_mcp_manner_t  *manner;
+
+    n = 0;
+    whole.data = uri->data;
+    manner = ngx_http_mcp_manner(us->upstream, &us->tenant, 1);
+
+    for (i = uri->len - 1; i && n < NGX_HTTP_MCP_SHARED_WHOLES; i--) {
+
+        if (uri->data[i] != '/' && uri->data[i] != '?' && uri->data[i] != '#')
+        {
+            continue;
+        }
+
+        n++;
+
+        /* "a:b/" and "a:b", of "a:b/c" */
+
+        for (whole.len = i + 1; whole.len >= i; whole.len--) {
+
+            if (whole.len == uri->len
+                || !ngx_mcp_interest_exists(us->bridge->zone, us->ref, &whole))
+            {
+                continue;
+            }
+
+            ngx_memzero(&d, sizeof(ngx_mcp_delivery_t));
+            ngx_memzero(&post, sizeof(ngx_mcp_post_t));
+
+            d.endpoint = &us->bridge->endpoint;
+            d.tenant = &us->tenant;
+            d.text = *text;
+            d.event.uri[0] = whole;
+            d.event.list_key = us->audience_key;
+
+            if (manner == NULL || !manner->filters) {
+                d.event.flags = NGX_MCP_EVENT_SHARED;
+            }
+
+            post.deliveries = &d;
+            post.n = 1;
+
+            (void) ngx_mcp_outbox_send(us->bridge->zone, &post);
+        }
     }
 }
 

@@ -558,6 +558,27 @@ ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
 
 ngx_uint_t
+ngx_mcp_interest_exists(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    ngx_str_t *uri)
+{
+    uint64_t                hash;
+    ngx_uint_t              exists;
+    ngx_mcp_interest_sh_t  *in;
+
+    hash = ngx_mcp_hash(zone, uri, NULL);
+
+    ngx_mcp_zone_lock(zone);
+
+    in = ngx_mcp_interest_find_locked(zone, shared, uri, hash);
+    exists = (in && in->count);
+
+    ngx_mcp_zone_unlock(zone);
+
+    return exists;
+}
+
+
+ngx_uint_t
 ngx_mcp_interests(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared)
 {
     ngx_uint_t                      any;

@@ -97,6 +97,10 @@ ngx_int_t ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 /* whether it has any interests */
 ngx_uint_t ngx_mcp_interests(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared);
 
+/* whether it has one in this resource */
+ngx_uint_t ngx_mcp_interest_exists(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    ngx_str_t *uri);
+
 
 /*
  * A session's own stream received n updates of this resource.  A server that
