@@ -539,8 +539,14 @@ ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
         return frames.n ? NGX_OK : NGX_ERROR;
 
     case NGX_AGAIN:
-        return (s->group && ngx_http_mcp_stream_settle(s) != NGX_OK)
-               ? NGX_ERROR : NGX_AGAIN;
+        if (s->group == NULL) {
+            return NGX_AGAIN;
+        }
+
+        rc = ngx_http_mcp_stream_settle(s);
+
+        return (rc == NGX_OK) ? NGX_AGAIN
+                              : (rc == NGX_AGAIN) ? NGX_OK : NGX_ERROR;
 
     case NGX_DECLINED:
 
@@ -964,6 +970,12 @@ ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone)
     }
 
     streams->zone = zone;
+
+    streams->counts = ngx_mcp_wants_make(zone);
+    if (streams->counts == NULL) {
+        ngx_free(streams);
+        return NGX_ERROR;
+    }
 
     ngx_queue_init(&streams->pending);
     ngx_queue_init(&streams->pending_groups);

@@ -181,6 +181,8 @@ struct ngx_http_mcp_streams_s {
     ngx_queue_t                   pending;    /* streams to be looked at */
     ngx_event_t                   turn;
 
+    uint32_t                     *counts;     /* of wants, for the zone */
+
     ngx_queue_t                   unchanged_groups;  /* groups */
     ngx_queue_t                   changed_groups;  /* may have news */
     ngx_queue_t                   pending_groups;  /* have news */
@@ -259,7 +261,8 @@ void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
 /*
  * A stream that took all of its general line is settled: it is woken for what
  * it wants, and its place moves on with what it does not.  Before it takes
- * again, or is closed, it is not settled any more.  NGX_OK, or NGX_ERROR.
+ * again, or is closed, it is not settled any more.  NGX_OK; NGX_AGAIN: what it
+ * wants is known only now, so it has to read once more before that; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_unsettle(ngx_http_mcp_stream_t *s);

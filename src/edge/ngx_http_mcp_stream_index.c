@@ -188,8 +188,9 @@ ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s)
 ngx_int_t
 ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s)
 {
-    if (!s->indexed && ngx_http_mcp_stream_index(s) != NGX_OK) {
-        return NGX_ERROR;
+    if (!s->indexed) {
+        return (ngx_http_mcp_stream_index(s) == NGX_OK) ? NGX_AGAIN
+                                                        : NGX_ERROR;
     }
 
     /* else its gap has not been reported yet */
@@ -310,6 +311,8 @@ ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
                 s->streams->want = NULL;
             }
 
+            ngx_mcp_want_remove(s->streams->zone, s->streams->counts,
+                                w->node.key);
             ngx_rbtree_delete(&s->group->wants, &w->node.node);
             ngx_free(w);
         }
@@ -342,6 +345,7 @@ ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
         ngx_queue_init(&w->members);
         ngx_queue_init(&w->todo);
         ngx_rbtree_insert(&s->group->wants, &w->node.node);
+        ngx_mcp_want_add(s->streams->zone, s->streams->counts, hash);
     }
 
     m->stream = s;

@@ -557,24 +557,20 @@ ngx_int_t
 ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_uint_t gap)
 {
-    ngx_int_t  rc;
-
-    rc = NGX_OK;
-
     if (gap) {
         ngx_mcp_losses_gap_locked(zone, g, g->log.last + 1);
         ngx_mcp_log_miss_locked(zone, g, NULL, 0);
-
-    } else if (!room
-               || ngx_mcp_log_add_group_locked(zone, g, in) == NULL)
-    {
-        ngx_mcp_log_miss_locked(zone, g, &in->target, in->event->level);
-        rc = NGX_ERROR;
+        return NGX_OK;
     }
 
-    ngx_mcp_watch_ring_locked(zone, g->watch, ngx_mcp_number(zone, g));
+    if (!room || ngx_mcp_log_add_group_locked(zone, g, in) == NULL) {
+        ngx_mcp_log_miss_locked(zone, g, &in->target, in->event->level);
+        return NGX_ERROR;
+    }
 
-    return rc;
+    ngx_mcp_group_ring_locked(zone, g, &in->target);
+
+    return NGX_OK;
 }
 
 
@@ -586,6 +582,10 @@ ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
     ngx_mcp_touch(zone, &g->log);
     g->log.last++;
+
+    /* it is not known any more for whom it was */
+
+    ngx_mcp_group_ring_locked(zone, g, NULL);
 }
 
 

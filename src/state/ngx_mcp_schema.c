@@ -82,7 +82,8 @@ ngx_mcp_root_size(size_t size)
 {
     return sizeof(ngx_mcp_root_sh_t)
            + ngx_min(size / NGX_MCP_METRIC_SHARE, NGX_MCP_METRICS)
-             * sizeof(ngx_mcp_metric_sh_t);
+             * sizeof(ngx_mcp_metric_sh_t)
+           + ngx_mcp_wanted_places(size) * sizeof(ngx_atomic_t);
 }
 
 
@@ -99,6 +100,7 @@ ngx_mcp_root_clear(ngx_mcp_zone_t *zone)
 
     root->metrics = (uint32_t) ngx_min(zone->sh->size / NGX_MCP_METRIC_SHARE,
                                        NGX_MCP_METRICS);
+    root->wanted = (uint32_t) ngx_mcp_wanted_places(zone->sh->size);
     root->oldest = 0;
     root->next = 0;
 

@@ -306,6 +306,22 @@ ngx_mcp_part_sh_t *ngx_mcp_audience_part_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a, ngx_str_t *upstream);
 
 
+/* wants (ngx_mcp_want.h) */
+
+/* the hash of an identity or a list key that is empty, which is no want */
+uint64_t ngx_mcp_want_none(ngx_mcp_zone_t *zone);
+
+/* the want that an event is for: of several, the one of the fewest readers */
+uint64_t ngx_mcp_event_want(ngx_mcp_target_sh_t *target, uint64_t none);
+
+/* how many places there are in a zone of this size */
+size_t ngx_mcp_wanted_places(size_t size);
+
+/* wakes the workers that may have readers of a new event; NULL: all of them */
+void ngx_mcp_group_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+    ngx_mcp_target_sh_t *target);
+
+
 /* subscribers */
 
 /* that of a live record that has one, which is a session; NULL: it is gone */

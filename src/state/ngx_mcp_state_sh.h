@@ -292,6 +292,8 @@ typedef struct {
     ngx_mcp_links_sh_t      announce;
     uint32_t                endpoint;     /* that it belongs to */
     uint32_t                groups;       /* of an endpoint */
+    uint64_t                rung;         /* of its log: all watchers were
+                                             woken then */
 } ngx_mcp_group_sh_t;
 
 
@@ -698,7 +700,7 @@ struct ngx_mcp_root_sh_s {
     uint32_t                oldest;           /* of idempotency */
     uint32_t                next;             /* place of the next overlap */
     uint32_t                metrics;
-    uint32_t                spare;
+    uint32_t                wanted;           /* places, a power of two */
     ngx_atomic_t            full;             /* ngx_current_msec: when it was
                                                  logged last that it is full */
 
@@ -731,6 +733,8 @@ struct ngx_mcp_root_sh_s {
     uint32_t                  uris[NGX_MCP_TOPIC_URIS];
 
     ngx_mcp_metric_sh_t     metric[];
+
+    /* behind the metrics: which workers have a want (ngx_mcp_want.h) */
 };
 
 

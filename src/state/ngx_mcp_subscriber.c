@@ -3,9 +3,6 @@
 #include "ngx_mcp_subscriber.h"
 
 
-static uint64_t ngx_mcp_event_want(ngx_mcp_target_sh_t *target,
-    uint64_t none);
-static uint64_t ngx_mcp_want_none(ngx_mcp_zone_t *zone);
 static uint64_t ngx_mcp_bloom(uint64_t hash);
 static uint32_t ngx_mcp_subscriber_hash(uint32_t block, uint64_t uri);
 
@@ -179,40 +176,6 @@ ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
     }
 
     return 0;
-}
-
-
-/* the want that an event is for: of several, the one of the fewest readers */
-
-static uint64_t
-ngx_mcp_event_want(ngx_mcp_target_sh_t *target, uint64_t none)
-{
-    ngx_uint_t  i;
-
-    if (target->identity && target->identity != none) {
-        return target->identity;
-    }
-
-    for (i = 0; i < NGX_MCP_EVENT_URIS; i++) {
-        if (target->uri[i]) {
-            return target->uri[i];
-        }
-    }
-
-    return (target->audience != none) ? target->audience : NGX_MCP_WANT_ALL;
-}
-
-
-/* the hash of an identity or a list key that is empty, which is no want */
-
-static uint64_t
-ngx_mcp_want_none(ngx_mcp_zone_t *zone)
-{
-    ngx_str_t  empty;
-
-    ngx_str_null(&empty);
-
-    return ngx_mcp_hash(zone, &empty, NULL);
 }
 
 

@@ -18,12 +18,10 @@
 
 
 #include "ngx_mcp_log.h"
+#include "ngx_mcp_want.h"
 
 
-#define NGX_MCP_NEWS      64
-
-/* every stream has this want */
-#define NGX_MCP_WANT_ALL  0
+#define NGX_MCP_NEWS      NGX_MCP_WANT_NEWS
 
 typedef struct {
     uint64_t                pos;

@@ -118,7 +118,8 @@ ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         ngx_mcp_topic_used_locked(zone, t);
     }
 
-    ngx_mcp_watch_ring_locked(zone, t->watch, ngx_mcp_number(zone, t));
+    ngx_mcp_watch_ring_locked(zone, t->watch, ngx_mcp_number(zone, t),
+                              NGX_MCP_WATCH_ALL);
 
     if (!topic->other && !topic->unannounced
         && !(t->rec.flags & NGX_MCP_TOPIC_ANNOUNCED))
@@ -444,7 +445,7 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 
     /* wakes the watchers: the topic they wait for may be made again */
 
-    ngx_mcp_watch_ring_locked(zone, t->watch, 0);
+    ngx_mcp_watch_ring_locked(zone, t->watch, 0, NGX_MCP_WATCH_ALL);
 
     while (t->log.list.head) {
         ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, t->log.list.head));

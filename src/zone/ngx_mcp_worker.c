@@ -339,20 +339,21 @@ ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
 /* wakes each watcher once: it watches again when it has read all */
 
 void
-ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n)
+ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n,
+    uint64_t some)
 {
     uint64_t    bits;
     ngx_uint_t  i, k;
 
     for (i = 0; i < NGX_MCP_WATCH_BITS / 64; i++) {
-        bits = watch[i];
+        bits = watch[i] & some;
 
         if (bits == 0) {
             continue;
         }
 
         ngx_mcp_touch(zone, &watch[i]);
-        watch[i] = 0;
+        watch[i] &= ~bits;
 
         for (k = i * 64; bits; k++, bits >>= 1) {
 

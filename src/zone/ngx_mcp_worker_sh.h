@@ -24,9 +24,14 @@ void ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task);
 void ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
 void ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
 
-/* wakes the workers that watch block n; 0: all that they watch */
+/*
+ * Wakes the workers that watch block n (0: all that they watch), of each 64
+ * places only some.
+ */
+#define NGX_MCP_WATCH_ALL  ((uint64_t) -1)
+
 void ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch,
-    uint32_t n);
+    uint32_t n, uint64_t some);
 
 /* NGX_OK: zone->worker is set; NGX_DECLINED: there is no slot */
 ngx_int_t ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name);

@@ -342,6 +342,13 @@ ngx_alloc(size_t size, ngx_log_t *log)
 }
 
 
+void *
+ngx_calloc(size_t size, ngx_log_t *log)
+{
+    return calloc(1, size);
+}
+
+
 ngx_pool_t *
 ngx_create_pool(size_t size, ngx_log_t *log)
 {

@@ -2250,6 +2250,7 @@ news(ngx_mcp_ref_t group, uint64_t *seen, uint64_t a, uint64_t b)
 static void
 wanted_tests(void)
 {
+    uint32_t               *counts;
     ngx_str_t               a, b;
     uint64_t                wants[4], seen;
     ngx_uint_t              i;
@@ -2280,6 +2281,11 @@ wanted_tests(void)
 
     s = ngx_mcp_record(&zone, one, NGX_MCP_SESSION);
     g = ngx_mcp_session_group(&zone, s);
+
+    counts = ngx_mcp_wants_make(&zone);
+    ngx_mcp_want_add(&zone, counts, ngx_mcp_hash(&zone, &a, NULL));
+    ngx_mcp_want_add(&zone, counts, ngx_mcp_hash(&zone, &b, NULL));
+    ngx_mcp_want_add(&zone, counts, ngx_mcp_hash(&zone, &b, NULL));
 
     seen = st.seen.group;
     ok(seen == g->log.last, "it is told of what comes");
@@ -2333,6 +2339,31 @@ wanted_tests(void)
        && heard.why == NGX_MCP_WAKE_WANTS, "of which the stream hears");
     is(news(st.group, &seen, 1, ngx_mcp_hash(&zone, &b, NULL)), "75b ok",
        "there are no news");
+
+    ngx_mcp_want_remove(&zone, counts, ngx_mcp_hash(&zone, &b, NULL));
+    listen_again();
+    tell_some("x", 0, "u:b");
+    drain();
+    ok(heard.groups == 1, "the worker is told while a stream wants it");
+    (void) news(st.group, &seen, 1, 2);
+
+    ngx_mcp_want_remove(&zone, counts, ngx_mcp_hash(&zone, &b, NULL));
+    listen_again();
+
+    for (i = 0; i < NGX_MCP_NEWS && !heard.groups; i++) {
+        tell_some("x", 0, "u:b");
+        drain();
+    }
+
+    ok(i > 1, "of an event that no stream wants it is not told");
+    ok(i < NGX_MCP_NEWS, "but now and then");
+    is(news(st.group, &seen, 1, ngx_mcp_hash(&zone, &b, NULL)), "77b ok",
+       "so that it reads them before they go");
+    listen_again();
+    tell("e", "t", "all");
+    drain();
+    ok(heard.groups == 1, "of one for all it is told");
+    free(counts);
 
     memset(&none, 0, sizeof(none));
     is(news(none, &seen, 1, 2), "declined", "of a group that is gone");
