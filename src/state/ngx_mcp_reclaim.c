@@ -43,8 +43,6 @@ typedef struct {
 #define NGX_MCP_EXPIRE_SESSIONS  16
 
 
-static ngx_uint_t ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_uint_t max);
 static ngx_int_t ngx_mcp_room_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
 static ngx_mcp_ref_t ngx_mcp_account_ref(ngx_mcp_zone_t *zone,
@@ -201,34 +199,6 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
     }
 
     return ngx_mcp_shared_expire_locked(zone, &left);
-}
-
-
-/*
- * Drops events and channels of finished calls, "max" at most; a client that
- * comes back meanwhile gets a gap.
- */
-
-static ngx_uint_t
-ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_uint_t max)
-{
-    ngx_uint_t          n;
-    ngx_mcp_call_sh_t  *c;
-
-    n = ngx_mcp_log_clear_locked(zone, &s->log, max);
-
-    while (n < max && s->finished.head) {
-        c = ngx_mcp_block(zone, s->finished.head);
-        n += ngx_mcp_log_clear_locked(zone, &c->log, max - n);
-
-        if (n < max) {
-            ngx_mcp_channel_drop_locked(zone, c);
-            n++;
-        }
-    }
-
-    return n;
 }
 
 

@@ -507,6 +507,8 @@ ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 {
     ngx_mcp_session_sh_t  *s;
 
+    ngx_mcp_session_empty(zone, session);
+
     ngx_mcp_zone_lock(zone);
 
     s = ngx_mcp_session_locked(zone, session);
@@ -519,6 +521,80 @@ ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
     ngx_log_debug1(NGX_LOG_DEBUG_CORE, zone->log, 0,
                    "mcp session ended, %uD", session.block);
+}
+
+
+/*
+ * Of a session with more than a few records, all but a few go in holds of the
+ * lock of their own.
+ */
+
+void
+ngx_mcp_session_empty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
+{
+    uint32_t                    head;
+    ngx_uint_t                  n;
+    ngx_mcp_session_sh_t       *s;
+    ngx_mcp_subscription_sh_t  *sub;
+
+    for ( ;; ) {
+        ngx_mcp_zone_lock(zone);
+
+        s = ngx_mcp_session_locked(zone, session);
+
+        if (s == NULL
+            || s->events + s->subscriber.nsubscriptions
+               <= NGX_MCP_SESSION_PART)
+        {
+            ngx_mcp_zone_unlock(zone);
+            return;
+        }
+
+        n = ngx_mcp_session_trim_locked(zone, s, NGX_MCP_SESSION_PART);
+
+        while (n < NGX_MCP_SESSION_PART
+               && (head = s->subscriber.subscriptions.head) != 0)
+        {
+            sub = ngx_mcp_block(zone, head);
+            ngx_mcp_subscription_drop_locked(zone, &s->subscriber, sub);
+            ngx_mcp_step_locked(zone);
+            n++;
+        }
+
+        ngx_mcp_zone_unlock(zone);
+
+        if (n == 0) {
+
+            /* what is left are events of running calls */
+
+            return;
+        }
+
+        ngx_mcp_zone_pause();
+    }
+}
+
+
+ngx_uint_t
+ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+    ngx_uint_t max)
+{
+    ngx_uint_t          n;
+    ngx_mcp_call_sh_t  *c;
+
+    n = ngx_mcp_log_clear_locked(zone, &s->log, max);
+
+    while (n < max && s->finished.head) {
+        c = ngx_mcp_block(zone, s->finished.head);
+        n += ngx_mcp_log_clear_locked(zone, &c->log, max - n);
+
+        if (n < max) {
+            ngx_mcp_channel_drop_locked(zone, c);
+            n++;
+        }
+    }
+
+    return n;
 }
 
 

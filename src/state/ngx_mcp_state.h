@@ -471,6 +471,21 @@ ngx_mcp_session_sh_t *ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_counter_e counter);
 
+/*
+ * Drops its events and subscriptions, if there are more than that: called
+ * without the lock before the session ends, which then is a short hold.
+ */
+#define NGX_MCP_SESSION_PART  128
+
+void ngx_mcp_session_empty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
+
+/*
+ * Drops events and channels of finished calls, "max" at most; a client that
+ * comes back meanwhile gets a gap.  Returns how many.
+ */
+ngx_uint_t ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s, ngx_uint_t max);
+
 /* it was used, or a call or stream of it is gone: is idle from now, or freed */
 void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);

@@ -25,7 +25,7 @@
 
 
 /* another one is not misread but emptied */
-#define NGX_MCP_STATE_VERSION 24
+#define NGX_MCP_STATE_VERSION 25
 
 /*
  * Lists of idle sessions: the timeouts of list n < 24 have n significant bits,

@@ -343,6 +343,15 @@ ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
     if (ngx_mcp_channel_locked(zone, stream, &channel) == NGX_OK) {
         ngx_mcp_channel_delivered_locked(zone, &channel, stream);
+
+        if (channel.subscriber->listens) {
+
+            /* it ends with its stream */
+
+            ngx_mcp_zone_unlock(zone);
+            ngx_mcp_session_empty(zone, stream->session);
+            ngx_mcp_zone_lock(zone);
+        }
     }
 
     st = ngx_mcp_record(zone, stream->ref, NGX_MCP_STREAM);

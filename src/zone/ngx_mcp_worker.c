@@ -10,9 +10,6 @@
 #define NGX_MCP_REAP_BLOCKS      8192
 #define NGX_MCP_REAP_BATCH       8
 
-/* pauses of the processor between two holds, in which others get the lock */
-#define NGX_MCP_REAP_PAUSE       512
-
 /* a heartbeat is written every second */
 #define NGX_MCP_HEARTBEAT_LATE   2500
 #define NGX_MCP_HEARTBEAT_GONE   10000
@@ -735,7 +732,6 @@ ngx_mcp_worker_dead(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 void
 ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 {
-    ngx_uint_t      i;
     ngx_mcp_reap_t  reap;
 
     if (ngx_mcp_worker_dead(zone, worker, nonce) != NGX_OK) {
@@ -745,10 +741,7 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
     ngx_mcp_reap_begin(zone, &reap, worker, nonce);
 
     while (ngx_mcp_reap_next(zone, &reap) == NGX_AGAIN) {
-
-        for (i = 0; i < NGX_MCP_REAP_PAUSE; i++) {
-            ngx_cpu_pause();
-        }
+        ngx_mcp_zone_pause();
     }
 }
 

@@ -248,6 +248,21 @@ void ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_uint_t counter,
 /* makes slots for workers, up to so many if it can; all that there are */
 ngx_uint_t ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots);
 
+/* between two holds of the lock of one process, so that others get it */
+
+#define NGX_MCP_PAUSE  512
+
+static ngx_inline void
+ngx_mcp_zone_pause(void)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_MCP_PAUSE; i++) {
+        ngx_cpu_pause();
+    }
+}
+
+
 /* lets the processor fetch memory that is needed soon */
 
 #define NGX_MCP_LINE  64

@@ -2250,6 +2250,7 @@ news(ngx_mcp_ref_t group, uint64_t *seen, uint64_t a, uint64_t b)
 static void
 wanted_tests(void)
 {
+    char                    uri[16];
     uint32_t               *counts;
     ngx_str_t               a, b;
     uint64_t                wants[4], seen;
@@ -2367,9 +2368,18 @@ wanted_tests(void)
 
     memset(&none, 0, sizeof(none));
     is(news(none, &seen, 1, 2), "declined", "of a group that is gone");
+
+    for (i = 0; i < 2 * NGX_MCP_SESSION_PART; i++) {
+        snprintf(uri, sizeof(uri), "u:%u", (unsigned) i);
+        a = env_str(uri);
+        ngx_mcp_session_subscribe(&zone, one, &a, NULL, 1000);
+    }
+
     ngx_mcp_session_end(&zone, one, NGX_MCP_COUNTER_SESSIONS_DELETED);
     ok(ngx_mcp_stream_wants(&zone, &st, wants, 4) == 0,
        "a session that ended wants nothing");
+    ok(zone.sh->used[NGX_MCP_SUBSCRIPTION] == 0,
+       "and has no subscription left, however many they were");
 }
 
 
