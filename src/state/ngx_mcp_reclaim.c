@@ -109,6 +109,7 @@ ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone)
     ngx_uint_t             i, steps;
     ngx_mcp_session_sh_t  *s, *victim;
 
+    s = NULL;
     victim = NULL;
     latest = 0;
     steps = 0;

@@ -21,8 +21,14 @@ compare() {
 
 answers() {
     local result='"protocolVersion":"2025-11-25","capabilities":{"tools":{}},'
+    local public='"resultType":"complete","ttlMs":86400000,'
+    local discovered='"supportedVersions":["2026-07-28"],'
 
     result+='"serverInfo":{"name":"up","version":"1"}'
+    public+='"cacheScope":"public",'
+    discovered+='"capabilities":{"tools":{}}'
+    public=${list/'"result":{'/'"result":{'$public}
+    discovered='{"jsonrpc":"2.0","id":'"\$id"',"result":{'$discovered'}}'
 
     cat << END
         map \$http_x_id \$id { '' '"nginx-mcp"'; default \$http_x_id; }
@@ -34,6 +40,12 @@ answers() {
             listen 127.0.0.1:$((port + 1));
             location = /list { return 200 '${list/:1,/:\$id,}'; }
             location = /none { return 200 '${none/:1,/:\$id,}'; }
+            location = /public {
+                if (\$http_x_method = tools/list) {
+                    return 200 '${public/:1,/:\$id,}';
+                }
+                return 200 '$discovered';
+            }
             location = /json { return 200 '$tool'; }
             location = /rpc {
                 if (\$http_x_method = tools/call) { return 200 '$tool'; }
@@ -122,6 +134,11 @@ requests() {
                 mcp_endpoint zone=main;
                 mcp_upstream up /_list protocol=rpc;
             }
+            location = /public {
+                mcp_endpoint zone=main;
+                mcp_upstream up /_public protocol=modern;
+                mcp_list_cache auto;
+            }
             location = /merged {
                 mcp_endpoint zone=main;
                 mcp_upstream up /_list protocol=rpc prefix=none;
@@ -148,6 +165,7 @@ requests() {
             }
             location = /_list { internal; proxy_pass http://up/list; }
             location = /_none { internal; proxy_pass http://up/none; }
+            location = /_public { internal; proxy_pass http://up/public; }
             location = /_call { internal; proxy_pass http://up/json; }
             location = /modern {
                 mcp_endpoint zone=main;
@@ -216,6 +234,12 @@ requests() {
 
     once /list "$dir/a"
     beside list "tools/list, cached | return 200" a b 0.90
+
+    # the same bytes, which the upstream has marked as public
+
+    request "$dir/a" /public "$tools" "$(session /public)"
+    once /public "$dir/a"
+    beside public "tools/list, public | return 200" a b 0.90
 
     # the same bytes, of which two upstreams have no part
 

@@ -10,7 +10,7 @@
 #
 #   t/bench/run.sh [part ...]     or, if none is given, all of them:
 #
-#     ping list call json sse publish rule initialize modern discover
+#     ping list public call json sse publish rule initialize modern discover
 #                    a request | return 200, return 202, proxy_pass
 #     merged three   a list, a call with three upstreams | with one
 #     fan listen steady   an event to many streams: in bursts, those of
@@ -84,8 +84,8 @@ wanted() {
 }
 
 
-each="ping list merged call json sse three publish rule initialize modern"
-each+=" discover"
+each="ping list public merged call json sse three publish rule initialize"
+each+=" modern discover"
 measure=compare
 parts=$*
 
