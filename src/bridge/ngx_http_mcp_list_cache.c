@@ -21,13 +21,28 @@
 #define NGX_HTTP_MCP_LIST_CACHE_ID  256
 
 
+/* audiences of callers without a session that were found before; by hash */
+#define NGX_HTTP_MCP_LIST_CACHE_KNOWN      64
+#define NGX_HTTP_MCP_LIST_CACHE_KNOWN_LEN  192
+
+
+typedef struct {
+    ngx_http_mcp_bridge_t    *bridge;
+    ngx_mcp_ref_t             audience;
+    size_t                    tenant;     /* its length; the key follows */
+    size_t                    len;        /* of both */
+    u_char                    text[NGX_HTTP_MCP_LIST_CACHE_KNOWN_LEN];
+} ngx_http_mcp_list_known_t;
+
+
 /* copies of a worker and zone */
 
 typedef struct {
-    ngx_queue_t               table[NGX_HTTP_MCP_LIST_CACHE_BUCKETS];
-    ngx_queue_t               copies;     /* used last comes first */
-    ngx_uint_t                n;
-    size_t                    size;
+    ngx_queue_t                table[NGX_HTTP_MCP_LIST_CACHE_BUCKETS];
+    ngx_queue_t                copies;    /* used last comes first */
+    ngx_uint_t                 n;
+    size_t                     size;
+    ngx_http_mcp_list_known_t  known[NGX_HTTP_MCP_LIST_CACHE_KNOWN];
 } ngx_http_mcp_list_cache_t;
 
 #define ngx_http_mcp_list_cache_bucket(cache, ref, kind)                      \
@@ -51,6 +66,12 @@ static ngx_int_t ngx_http_mcp_list_cache_request(
     ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant, ngx_str_t *audience_key);
 static ngx_int_t ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names);
+static void ngx_http_mcp_list_cache_recall(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller);
+static void ngx_http_mcp_list_cache_learn(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller);
+static ngx_http_mcp_list_known_t *ngx_http_mcp_list_cache_known(
+    ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller);
 static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_find(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience, ngx_uint_t kind);
 static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_load(
@@ -133,6 +154,10 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_list_copy_t  *copy;
 
     zone = bridge->zone;
+
+    if (caller->audience.block == 0) {
+        ngx_http_mcp_list_cache_recall(bridge, caller);
+    }
 
     if (caller->audience.block) {
         copy = ngx_http_mcp_list_cache_find(zone, caller->audience, kind);
@@ -483,7 +508,86 @@ ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
 
     caller->audience = ref;
 
+    ngx_http_mcp_list_cache_learn(bridge, caller);
+
     return NGX_OK;
+}
+
+
+/*
+ * A session keeps the reference to its audience; for callers without one, the
+ * worker does.  The zone says if it is out of date.
+ */
+
+static void
+ngx_http_mcp_list_cache_recall(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller)
+{
+    ngx_http_mcp_list_known_t  *known;
+
+    known = ngx_http_mcp_list_cache_known(bridge, caller);
+
+    if (known == NULL || known->bridge != bridge
+        || known->tenant != caller->tenant.len
+        || known->len != caller->tenant.len + caller->audience_key.len
+        || ngx_memcmp(known->text, caller->tenant.data, known->tenant) != 0
+        || ngx_memcmp(known->text + known->tenant, caller->audience_key.data,
+                      caller->audience_key.len)
+           != 0)
+    {
+        return;
+    }
+
+    caller->audience = known->audience;
+}
+
+
+static void
+ngx_http_mcp_list_cache_learn(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller)
+{
+    u_char                     *p;
+    ngx_http_mcp_list_known_t  *known;
+
+    known = ngx_http_mcp_list_cache_known(bridge, caller);
+
+    if (known == NULL) {
+        return;
+    }
+
+    known->bridge = bridge;
+    known->audience = caller->audience;
+    known->tenant = caller->tenant.len;
+    known->len = caller->tenant.len + caller->audience_key.len;
+
+    p = ngx_cpymem(known->text, caller->tenant.data, caller->tenant.len);
+    ngx_memcpy(p, caller->audience_key.data, caller->audience_key.len);
+}
+
+
+/* the caller's place, which may be another one's; or NULL */
+
+static ngx_http_mcp_list_known_t *
+ngx_http_mcp_list_cache_known(ngx_http_mcp_bridge_t *bridge,
+    ngx_mcp_caller_t *caller)
+{
+    uint32_t                    hash;
+    ngx_http_mcp_list_cache_t  *cache;
+
+    cache = ngx_http_mcp_list_cache(bridge->zone);
+
+    if (cache == NULL || caller->session.block
+        || caller->tenant.len + caller->audience_key.len
+           > NGX_HTTP_MCP_LIST_CACHE_KNOWN_LEN)
+    {
+        return NULL;
+    }
+
+    hash = ngx_murmur_hash2(caller->tenant.data, caller->tenant.len)
+           ^ ngx_murmur_hash2(caller->audience_key.data,
+                              caller->audience_key.len);
+
+    return &cache->known[hash % NGX_HTTP_MCP_LIST_CACHE_KNOWN];
 }
 
 
