@@ -107,8 +107,6 @@ static ngx_int_t ngx_http_mcp_modern_error(
 static ngx_str_t ngx_http_mcp_modern_error_text(ngx_str_t *error);
 static ngx_str_t ngx_http_mcp_modern_incapable(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *id, ngx_str_t *error);
-static ngx_uint_t ngx_http_mcp_modern_lost(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
 static void ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_uint_t ngx_http_mcp_modern_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
@@ -144,7 +142,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
     ngx_http_mcp_modern_head,
     ngx_http_mcp_modern_message,
     ngx_http_mcp_modern_done,
-    ngx_http_mcp_modern_lost,
+    ngx_http_mcp_upstream_request_refused,
     NULL,                                  /* absent */
     ngx_http_mcp_modern_heal,
     NULL,                                  /* release */
@@ -1493,18 +1491,6 @@ ngx_http_mcp_modern_incapable(ngx_http_mcp_upstream_request_t *ureq,
     out.len = p - out.data;
 
     return out;
-}
-
-
-/* it may be a server of another revision by now, which wants a session */
-
-static ngx_uint_t
-ngx_http_mcp_modern_lost(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_uint_t status)
-{
-    return (status == NGX_HTTP_BAD_REQUEST
-            && ureq->upstream->protocol == NGX_HTTP_MCP_AUTO)
-           ? NGX_HTTP_MCP_LOST_UNANSWERED : NGX_HTTP_MCP_KEPT;
 }
 
 

@@ -6,8 +6,6 @@
 
 
 static ngx_int_t ngx_http_mcp_rpc_open(ngx_http_mcp_upstream_request_t *ureq);
-static ngx_uint_t ngx_http_mcp_rpc_lost(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_uint_t status);
 static void ngx_http_mcp_rpc_heal(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_rpc_probe(ngx_http_mcp_probe_t *probe);
 static void ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
@@ -29,7 +27,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     NULL,                                  /* head */
     NULL,                                  /* message */
     NULL,                                  /* done */
-    ngx_http_mcp_rpc_lost,
+    ngx_http_mcp_upstream_request_refused,
     ngx_http_mcp_status_absent,
     ngx_http_mcp_rpc_heal,
     NULL,                                  /* release */
@@ -71,17 +69,6 @@ ngx_http_mcp_rpc_open(ngx_http_mcp_upstream_request_t *ureq)
     }
 
     return NGX_OK;
-}
-
-
-/* it may have become an MCP server, which wants a session */
-
-static ngx_uint_t
-ngx_http_mcp_rpc_lost(ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status)
-{
-    return (status == NGX_HTTP_BAD_REQUEST
-            && ureq->upstream->protocol == NGX_HTTP_MCP_AUTO)
-           ? NGX_HTTP_MCP_LOST_UNANSWERED : NGX_HTTP_MCP_KEPT;
 }
 
 

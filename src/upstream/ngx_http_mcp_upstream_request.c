@@ -301,6 +301,16 @@ ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
 
 
 ngx_uint_t
+ngx_http_mcp_upstream_request_refused(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_uint_t status)
+{
+    return (status == NGX_HTTP_BAD_REQUEST
+            && ureq->upstream->protocol == NGX_HTTP_MCP_AUTO)
+           ? NGX_HTTP_MCP_LOST_UNANSWERED : NGX_HTTP_MCP_KEPT;
+}
+
+
+ngx_uint_t
 ngx_http_mcp_upstream_request_absent(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {

@@ -208,6 +208,13 @@ void ngx_http_mcp_upstream_request_cleanup(
     ngx_http_mcp_upstream_request_t *ureq);
 
 
+/*
+ * lost() of manners without sessions: the upstream may have become a server
+ * that wants one.
+ */
+ngx_uint_t ngx_http_mcp_upstream_request_refused(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
+
 /* whether it ended because the upstream lacks the method */
 ngx_uint_t ngx_http_mcp_upstream_request_absent(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
