@@ -60,6 +60,10 @@ server {
 }
 EOF
 
+    # workers are stopped until the clock has a connection to each
+
+    $clock->pass($t, 1);
+
     my $s = $t->session;
     my $get = $s->open_get;
     my $about = sub { $s->call('tools/list')->{result}{tools}[0]{description} };

@@ -576,6 +576,72 @@ $u->stop('QUIT');
 unlink $file;
 
 
+# streams of an upstream before which no session was
+
+my $lists;
+my $late = Mcp::Upstream->new(Mcp::Upstream::modern('tools/list' => sub {
+    return { tools => [{ name => 'tool-' . ++$lists,
+                         inputSchema => { type => 'object' } }] };
+}));
+my $changed = notification('tools/list_changed', { _meta => {
+    'io.modelcontextprotocol/subscriptionId' => 'nginx-mcp' } });
+
+my $v = Mcp::Test->new(vars => { LATE => $late->port, FEED => $feed->port },
+                       start => 0, conf => <<'EOF2');
+mcp_zone zone=main:4m state=%%DIR%%/state/main;
+
+server {
+    %%LISTEN%%
+
+    location = /mcp {
+        mcp_endpoint zone=main;
+        mcp_upstream late /_late;
+        mcp_list_cache on;
+    }
+
+    location = /_late { internal; proxy_pass http://127.0.0.1:%%LATE%%/; }
+
+    location = /fed {
+        mcp_endpoint zone=main;
+        mcp_capabilities logging;
+        mcp_events /_feed;
+    }
+
+    location = /_feed { internal; proxy_pass http://127.0.0.1:%%FEED%%/; }
+}
+EOF2
+mkdir $v->dir . '/state';
+
+for my $run (1 .. 3) {
+    $late->clear;
+    $feed->clear;
+    $v->start;
+    ok(wait_for { $feed->held('feed') && $feed->count }, 'a feed is read');
+
+    $s = $v->session if $run < 3;
+    $get = $s->open_get;
+    ok($s->call('tools/list')->{result}, 'a list');
+    ok(wait_for { $late->calls('subscriptions/listen')
+                  && $late->held('listen') }, 'changes are listened to');
+    ok(wait_for {
+        $late->emit('listen', [event => $changed]);
+        $get->method('notifications/tools/list_changed', 0.1);
+    }, 'and are heard');
+
+    if ($run < 3) {
+        unlike($v->log, qr/may have sent events/, 'nobody has missed any');
+        $s->delete if $run == 1;
+
+    } else {
+        like($v->log, qr/may have sent events that were lost/,
+             'a session that goes on may have');
+    }
+
+    unlike($v->log, qr/has a gap/, 'of a feed without sessions nobody has');
+    $v->stop('QUIT');
+}
+
+
 # clients of the SDK
 
 SKIP: {

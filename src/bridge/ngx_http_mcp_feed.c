@@ -870,10 +870,12 @@ ngx_http_mcp_feed_gap(ngx_http_mcp_reader_t *reader, const char *why)
     sessions = ngx_mcp_log_gap(fs->bridge->zone, &fs->bridge->endpoint,
                                tenant);
 
-    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                  "mcp feed \"%V\" of endpoint \"%V\" has a gap: %s; sessions "
-                  "notified: %ui", &fs->feed->upstream.name,
-                  &fs->bridge->endpoint, why, sessions);
+    if (sessions) {
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "mcp feed \"%V\" of endpoint \"%V\" has a gap: %s; "
+                      "sessions notified: %ui", &fs->feed->upstream.name,
+                      &fs->bridge->endpoint, why, sessions);
+    }
 }
 
 

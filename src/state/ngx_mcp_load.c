@@ -1329,7 +1329,11 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
         l->holder.fence = (uint32_t) ngx_mcp_load_number(a, FENCE);
         l->consumed = ngx_mcp_load_number(a, COUNT);
 
-        if (ngx_mcp_load_number(a, FLAGS) & NGX_MCP_TLV_CONNECTED) {
+        /* nobody has missed anything where no session goes on */
+
+        if (ngx_mcp_load_number(a, FLAGS) & NGX_MCP_TLV_CONNECTED
+            && (g ? g->sessions : load->saved->sessions))
+        {
             l->rec.flags |= NGX_MCP_LEASE_READ;
         }
 
