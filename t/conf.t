@@ -96,8 +96,15 @@ refused(location => 'mcp_upstream u _u;', qr/starts with "\/"/);
 refused(location => 'mcp_upstream u /_u protocol=soap;',
         qr/protocol=auto\|legacy/);
 refused(location => "mcp_list_cache $_;", qr/write "mcp_list_cache off/)
-    for 'maybe', 'on ttl=0', 'on max=0', 'on kinds=', 'on kinds=tools,',
-        'on kinds=tool', 'on kinds=tools,tools', 'on warm=yes';
+    for 'maybe', 'on warm=yes', 'on kind=tools';
+refused(location => "mcp_list_cache on $_;",
+        qr/"\Q$_\E" of .*; "kinds" are some of "tools", "prompts", /)
+    for 'kinds=', 'kinds=tools,', 'kinds=tool', 'kinds=tools,tools';
+refused(location => "mcp_list_cache on ttl=$_;",
+        qr/"ttl=$_" of .*; "ttl" is a time above 0, for example "5m"/)
+    for 0, '5minutes';
+refused(location => 'mcp_list_cache on max=0;',
+        qr/"max=0" of .*; "max" is a number from 1 to 4096/);
 refused(location => 'mcp_list_cache auto warm=on;',
         qr/write "mcp_list_cache on warm=on;"/);
 like((check(location => 'mcp_upstream u /_u protocol=rpc; '
@@ -230,12 +237,23 @@ for my $line ('mcp_upstream u /other/place?x=1;', 'mcp_events /other/place;')
 {
     my ($directive) = $line =~ /^(\w+)/;
 
-    for (['location /other/ { internal; }', 'an internal location', undef],
-         ['location /other/ { internal; location ~ p { } }', 'as that in one',
+    my $pass = 'proxy_pass http://127.0.0.1:1;';
+
+    for (["location /other/ { internal; $pass }", 'an internal location',
+          undef],
+         ["location /other/ { internal; location ~ p { $pass } }",
+          'as that in one', undef],
+         ['location /other/ { internal; return 204; }', 'an answer of nginx',
+          undef],
+         ['location /other/ { internal; try_files /x =404; }', 'or a file',
           undef],
          ['', 'no location', qr/no location; add "location = \/other\/place/],
-         ['location /other/ { }', 'not an internal one',
-          qr/"\/other\/" is not internal: .* add "internal;" there/])
+         ["location /other/ { $pass }", 'not an internal one',
+          qr/"\/other\/" is not internal: .* add "internal;" there/],
+         $directive eq 'mcp_upstream'
+         ? ['location /other/ { internal; }', 'nothing that answers',
+            qr/nothing answers in its location "\/other\/"; add a "proxy_p/]
+         : ())
     {
         my ($server, $name, $match) = @$_;
 
@@ -264,6 +282,40 @@ for ('mcp_tenant a;', 'mcp_session_bind a;', 'mcp_session_timeout 1m;',
     ($code, $text) = check(location => "$_\n$_");
     is($code, 1, "twice: $_");
     like($text, qr/duplicate/, 'says so');
+}
+
+# what is for endpoints needs one
+
+for my $line ('mcp_upstream u /_u;', 'mcp_events /_u;', 'mcp_stream_limit 1;',
+              'mcp_stream_after 1s;', 'mcp_message_limit 1m;', 'mcp_deny $uri;',
+              'mcp_builtin_tools session_info;', 'mcp_list_cache on;',
+              'mcp_session_limit 1;', 'mcp_invalidate a drop;')
+{
+    my ($directive) = $line =~ /^(\w+)/;
+    my $u = 'location = /_u { internal; return 204; }';
+
+    ($code, $text) = check(two => "\n$line", server => $u);
+    is($code, 0, "without an endpoint: $line") or diag($text);
+
+    my ($n, $at);
+
+    for (split /\n/, $t->slurp('nginx.conf')) {
+        $n++;
+        $at = $n if $_ eq $line;
+    }
+
+    like($text,
+         qr/\[warn\] "$directive" in .*:$at has no effect: .*; add "mcp_endp/,
+         'is noted');
+
+    ($code, $text) = check(server => "$u $line\n",
+                           http => 'server { listen 127.0.0.1:%%PORT_b%%; '
+                                   . "location / { $line\nlocation /a/b { "
+                                   . 'mcp_endpoint zone=main name=b; } } '
+                                   . 'location = /_u { internal; return 204; '
+                                   . '} }');
+    is($code, 0, 'with one below') or diag($text);
+    unlike($text, qr/has no effect/, 'it is not');
 }
 
 # a location has one handler

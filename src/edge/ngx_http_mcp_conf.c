@@ -32,6 +32,8 @@ static ngx_uint_t ngx_http_mcp_conf_alike(ngx_http_mcp_upstream_t *a,
     ngx_http_mcp_upstream_t *b);
 static void ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
+static void ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf,
+    ngx_http_mcp_main_conf_t *mmcf);
 static void ngx_http_mcp_conf_warn_batch(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf, ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_publishers(ngx_conf_t *cf,
@@ -97,6 +99,13 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
     }
 
     if (ngx_array_init(&mmcf->endpoints, cf->pool, 4,
+                       sizeof(ngx_http_mcp_loc_conf_t *))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    if (ngx_array_init(&mmcf->used, cf->pool, 4,
                        sizeof(ngx_http_mcp_loc_conf_t *))
         != NGX_OK)
     {
@@ -230,6 +239,8 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 {
     ngx_http_mcp_loc_conf_t *prev = parent;
     ngx_http_mcp_loc_conf_t *conf = child;
+
+    conf->outer = prev;
 
     if (conf->server_name.data == NULL) {
         conf->server_name = prev->server_name;
@@ -765,6 +776,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
     ngx_http_mcp_conf_publishers(cf, mmcf);
     ngx_http_mcp_conf_warn_access(cf, mmcf);
+    ngx_http_mcp_conf_warn_idle(cf, mmcf);
 
     return NGX_OK;
 }
@@ -936,6 +948,69 @@ ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
                   "events and no tools of its own: clients find nothing "
                   "there; add \"mcp_upstream NAME URI;\"",
                   &mlcf->name, mlcf->file, mlcf->line);
+}
+
+
+ngx_int_t
+ngx_http_mcp_conf_used(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_http_mcp_loc_conf_t   **used;
+    ngx_http_mcp_main_conf_t   *mmcf;
+
+    /* on other levels it is for endpoints that may come to be there */
+
+    if (!(cf->cmd_type & NGX_HTTP_LOC_CONF) || mlcf->used.len) {
+        return NGX_OK;
+    }
+
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+
+    used = ngx_array_push(&mmcf->used);
+    if (used == NULL) {
+        return NGX_ERROR;
+    }
+
+    *used = mlcf;
+
+    mlcf->used = ((ngx_str_t *) cf->args->elts)[0];
+    mlcf->used_file = cf->conf_file->file.name.data;
+    mlcf->used_line = cf->conf_file->line;
+
+    return NGX_OK;
+}
+
+
+/* locations in a location inherit from it */
+
+static void
+ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
+{
+    ngx_uint_t                 i, level;
+    ngx_http_mcp_loc_conf_t  **eps, **used, *mlcf;
+
+    eps = mmcf->endpoints.elts;
+
+    for (i = 0; i < mmcf->endpoints.nelts; i++) {
+        for (mlcf = eps[i]; mlcf; mlcf = mlcf->outer) {
+            mlcf->holds = 1;
+        }
+    }
+
+    level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
+    used = mmcf->used.elts;
+
+    for (i = 0; i < mmcf->used.nelts; i++) {
+        mlcf = used[i];
+
+        if (!mlcf->holds) {
+            ngx_log_error(level, cf->log, 0,
+                          "\"%V\" in %s:%ui has no effect: its location is "
+                          "no endpoint, nor is one in it; add "
+                          "\"mcp_endpoint zone=NAME;\" there, or remove the "
+                          "line", &mlcf->used, mlcf->used_file,
+                          mlcf->used_line);
+        }
+    }
 }
 
 

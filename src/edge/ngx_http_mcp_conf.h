@@ -31,6 +31,10 @@ char *ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd,
 char *ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf);
 
 
+/* the directive at hand needs an endpoint; NGX_OK or NGX_ERROR: no memory */
+ngx_int_t ngx_http_mcp_conf_used(ngx_conf_t *cf,
+    ngx_http_mcp_loc_conf_t *mlcf);
+
 /*
  * From this argument on, no parameter NAME=VALUE may be there twice.  NGX_OK
  * or NGX_ERROR (logged).

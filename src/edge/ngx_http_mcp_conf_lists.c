@@ -17,9 +17,17 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_int_t               n;
     ngx_str_t              *value, s;
     ngx_uint_t              i;
+    const char             *advice;
     ngx_http_mcp_bridge_t  *bridge;
 
     bridge = &mlcf->bridge;
+
+    advice = "write \"mcp_list_cache off|auto|on [ttl=TIME] [key=VALUE] "
+             "[max=NUMBER] [kinds=KIND,...] [warm=on|off];\"";
+
+    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     if (bridge->lists != NGX_CONF_UNSET_UINT) {
         return "is duplicate";
@@ -55,6 +63,7 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             if (bridge->lists_ttl == (ngx_msec_t) NGX_ERROR
                 || bridge->lists_ttl == 0)
             {
+                advice = "\"ttl\" is a time above 0, for example \"5m\"";
                 goto invalid;
             }
 
@@ -68,6 +77,7 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             n = ngx_atoi(s.data, s.len);
 
             if (n < 1 || n > 4096) {
+                advice = "\"max\" is a number from 1 to 4096";
                 goto invalid;
             }
 
@@ -77,6 +87,9 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             bridge->lists_kinds = ngx_http_mcp_conf_list_kinds(&s);
 
             if (bridge->lists_kinds == 0) {
+                advice = "\"kinds\" are some of \"tools\", \"prompts\", "
+                         "\"resources\" and \"templates\", each once, with "
+                         "commas between them";
                 goto invalid;
             }
 
@@ -105,11 +118,8 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 invalid:
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameter \"%V\"; write \"mcp_list_cache "
-                       "off|auto|on [ttl=TIME] [key=VALUE] [max=NUMBER] "
-                       "[kinds=KIND,...] [warm=on|off];\", for example "
-                       "\"on ttl=5m max=64 kinds=tools,prompts,resources,"
-                       "templates\"", &value[i]);
+                       "invalid parameter \"%V\" of \"mcp_list_cache\"; %s",
+                       &value[i], advice);
     return NGX_CONF_ERROR;
 }
 

@@ -12,6 +12,10 @@ static char *ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc,
 char *
 ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
+    if (ngx_http_mcp_conf_used(cf, conf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     return ngx_http_mcp_conf_advise(cf, ngx_conf_set_msec_slot(cf, cmd, conf),
                                     cmd->post
                                     ? "a time above 0, for example \"30s\""
@@ -34,6 +38,10 @@ ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     char    *rc;
     size_t  *slot;
 
+    if (ngx_http_mcp_conf_used(cf, conf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     rc = ngx_conf_set_size_slot(cf, cmd, conf);
 
     slot = (size_t *) ((char *) conf + cmd->offset);
@@ -52,6 +60,10 @@ ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     char       *rc;
     ngx_int_t  *slot;
+
+    if (ngx_http_mcp_conf_used(cf, conf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     rc = ngx_conf_set_num_slot(cf, cmd, conf);
 
@@ -72,6 +84,10 @@ ngx_http_mcp_conf_bitmask(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t           *value;
     ngx_uint_t           i, n;
     ngx_conf_bitmask_t  *mask;
+
+    if (ngx_http_mcp_conf_used(cf, conf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     value = cf->args->elts;
     mask = cmd->post;

@@ -799,6 +799,10 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_http_mcp_upstream_t   *u;
     ngx_http_complex_value_t  *uri;
 
+    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     value = cf->args->elts;
 
     if (mlcf->upstreams == NGX_CONF_UNSET_PTR) {
@@ -1065,6 +1069,10 @@ ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
     ngx_uint_t   i, twice;
     ngx_msec_t  *slot;
 
+    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     if (mlcf->upstream_timeout != NGX_CONF_UNSET_MSEC
         || mlcf->upstream_total != NGX_CONF_UNSET_MSEC)
     {
@@ -1106,6 +1114,10 @@ ngx_http_mcp_conf_state_key(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     ngx_str_t  *value;
 
+    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     if (mlcf->state_key.data) {
         return "is duplicate";
     }
@@ -1135,6 +1147,10 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t                 *value, s;
     ngx_http_mcp_feed_t       *feed;
     ngx_http_complex_value_t  *uri;
+
+    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     value = cf->args->elts;
 
@@ -1382,6 +1398,10 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     const char      *bad;
     ngx_mcp_rule_t  *rule, one;
 
+    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     value = cf->args->elts;
 
     if (value[1].len == 0) {
@@ -1512,6 +1532,10 @@ ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t   *value, s;
     ngx_uint_t   i;
 
+    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     if (mlcf->server_name.data) {
         return "is duplicate";
     }
@@ -1559,6 +1583,10 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t                 *value;
     ngx_uint_t                 i;
     ngx_http_complex_value_t  *cv;
+
+    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     value = cf->args->elts;
 
@@ -1609,6 +1637,10 @@ ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
     ngx_int_t   n;
     ngx_str_t  *value, s;
 
+    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     if (mlcf->session_limit != NGX_CONF_UNSET_UINT) {
         return "is duplicate";
     }
@@ -1655,6 +1687,10 @@ ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_int_t   n;
     ngx_str_t  *value;
     ssize_t     size;
+
+    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     if (mlcf->event_max != NGX_CONF_UNSET_UINT) {
         return "is duplicate";

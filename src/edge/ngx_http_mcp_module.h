@@ -66,6 +66,7 @@ typedef struct {
 typedef struct {
     ngx_array_t                 zones;        /* ngx_http_mcp_zone_t * */
     ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
+    ngx_array_t                 used;         /* likewise, see below */
     ngx_array_t                 publishers;   /* of ... publish_conf_t * */
     ngx_array_t                 guarded;      /* ngx_http_mcp_guarded_t */
     ngx_array_t                 bridges;      /* ngx_http_mcp_bridge_t *, of
@@ -108,8 +109,18 @@ typedef struct {
 } ngx_http_mcp_endpoint_worker_t;
 
 
-typedef struct {
+typedef struct ngx_http_mcp_loc_conf_s  ngx_http_mcp_loc_conf_t;
+
+struct ngx_http_mcp_loc_conf_s {
     ngx_uint_t                  endpoint;     /* mcp_endpoint is here */
+    ngx_uint_t                  holds;        /* or in a location in it */
+    ngx_http_mcp_loc_conf_t    *outer;        /* it is in this one */
+
+    ngx_str_t                   used;         /* directive for endpoints that
+                                                 is in this location */
+    u_char                     *used_file;
+    ngx_uint_t                  used_line;
+
     ngx_mcp_zone_t             *zone;
     ngx_str_t                   name;         /* the endpoint's identity */
     ngx_http_conf_ctx_t        *conf_ctx;     /* of this location */
@@ -162,7 +173,7 @@ typedef struct {
 
     ngx_http_mcp_publish_conf_t  *publish;    /* mcp_publish is here */
     ngx_mcp_zone_t             *status;       /* mcp_status is here */
-} ngx_http_mcp_loc_conf_t;
+};
 
 
 /* mcp_versions; bits, by ngx_mcp_revision_e */

@@ -64,6 +64,8 @@ static ngx_uint_t ngx_http_mcp_defaults_header(ngx_array_t *source,
 static ngx_int_t ngx_http_mcp_defaults_offset(char *name, ngx_uint_t *offset);
 static ngx_int_t ngx_http_mcp_defaults_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf);
+static ngx_uint_t ngx_http_mcp_defaults_unanswered(ngx_conf_t *cf,
+    ngx_http_core_loc_conf_t *clcf);
 static ngx_int_t ngx_http_mcp_defaults_check(ngx_conf_t *cf,
     ngx_http_mcp_defaults_target_t *target);
 static void *ngx_http_mcp_defaults_create_main_conf(ngx_conf_t *cf);
@@ -791,6 +793,43 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
 }
 
 
+/*
+ * Whether nothing but files may answer in a location: there is no handler, no
+ * "return", "rewrite" or "if", and no "try_files", of which the modules keep a
+ * pointer first.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_defaults_unanswered(ngx_conf_t *cf,
+    ngx_http_core_loc_conf_t *clcf)
+{
+    void           **conf;
+    ngx_uint_t       i;
+    ngx_module_t   **modules;
+
+    if (clcf->handler) {
+        return 0;
+    }
+
+    modules = cf->cycle->modules;
+
+    for (i = 0; modules[i]; i++) {
+
+        if (ngx_strcmp(modules[i]->name, "ngx_http_rewrite_module") == 0
+            || ngx_strcmp(modules[i]->name, "ngx_http_try_files_module") == 0)
+        {
+            conf = clcf->loc_conf[modules[i]->ctx_index];
+
+            if (*conf) {
+                return 0;
+            }
+        }
+    }
+
+    return 1;
+}
+
+
 static ngx_int_t
 ngx_http_mcp_defaults_check(ngx_conf_t *cf,
     ngx_http_mcp_defaults_target_t *target)
@@ -816,6 +855,16 @@ ngx_http_mcp_defaults_check(ngx_conf_t *cf,
                       &target->directive, target->file, target->line,
                       &target->uri);
         return NGX_ERROR;
+    }
+
+    if (ngx_strcmp(target->directive.data, "mcp_upstream") == 0
+        && ngx_http_mcp_defaults_unanswered(cf, target->location))
+    {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "\"%V\" in %s:%ui names \"%V\", and nothing answers in "
+                      "its location \"%V\"; add a \"proxy_pass\" there",
+                      &target->directive, target->file, target->line,
+                      &target->uri, &target->location->name);
     }
 
     if (!target->location->internal) {
