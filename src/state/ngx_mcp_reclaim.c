@@ -119,18 +119,22 @@ ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone)
         while ((n = zone->root->idle[i].head) != 0) {
             s = ngx_mcp_block(zone, n);
 
-            if (s->ncalls == 0 || steps++ >= NGX_MCP_ROOM_STEPS) {
+            if (s->ncalls == 0) {
+                if (ngx_mcp_idle_overdue(s, ngx_current_msec, &late)
+                    && (victim == NULL || late > latest))
+                {
+                    victim = s;
+                    latest = late;
+                }
+
+                break;
+            }
+
+            if (steps++ >= NGX_MCP_ROOM_STEPS) {
                 break;
             }
 
             ngx_mcp_idle_leave_locked(zone, s);
-        }
-
-        if (n && ngx_mcp_idle_overdue(s, ngx_current_msec, &late)
-            && (victim == NULL || late > latest))
-        {
-            victim = s;
-            latest = late;
         }
     }
 
