@@ -59,7 +59,7 @@ my %how = (
         [http => $s, { 'Content-Type' => 'text/plain',
                        $s < 400 ? (Location => 'http://else.where/mcp') : () },
          "status is $s"] } }
-        302, 307, 308, 400, 404, 405, 406, 421, 429, 500, 501, 503),
+        302, 307, 308, 400, 404, 405, 406, 421, 429, 500, 501, 503, 504),
 );
 
 my $up = Mcp::Upstream->new(sub {
@@ -164,6 +164,7 @@ for (
     [429 => 503, qr/status 429/],
     [500 => 502, qr/status 500/, qr/got "status is 500"/],
     [503 => 503, qr/status 503/],
+    [504 => 504, qr/status 504/],
     [404 => 502, qr/status 404/, qr/"proxy_pass" has the path/],
     [405 => 502, qr/status 405/],
     [501 => 502, qr/status 501/],

@@ -121,7 +121,10 @@ ngx_http_mcp_failure(ngx_http_mcp_exchange_t *x,
 {
     failure->status = NGX_HTTP_BAD_GATEWAY;
 
-    if (outcome == NGX_HTTP_MCP_TIMEOUT) {
+    if (outcome == NGX_HTTP_MCP_TIMEOUT
+        || (outcome == NGX_HTTP_MCP_STATUS
+            && x->status == NGX_HTTP_GATEWAY_TIME_OUT))
+    {
         failure->status = NGX_HTTP_GATEWAY_TIME_OUT;
 
     } else if (outcome == NGX_HTTP_MCP_STATUS
