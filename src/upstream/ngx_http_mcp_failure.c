@@ -19,6 +19,7 @@ static ngx_int_t ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
     ngx_str_t *why);
 static ngx_int_t ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
     ngx_pool_t *pool, ngx_str_t *detail);
+static ngx_uint_t ngx_http_mcp_failure_listens(ngx_http_mcp_exchange_t *x);
 static const char *ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer);
 static ngx_uint_t ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x);
@@ -348,6 +349,70 @@ ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x, ngx_pool_t *pool,
 }
 
 
+/*
+ * Whether the server that was asked is an address of this nginx; one that
+ * listens on all addresses is taken to be asked by a loopback one.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_failure_listens(ngx_http_mcp_exchange_t *x)
+{
+    ngx_uint_t                  i;
+    ngx_addr_t                  addr;
+    ngx_array_t                *states;
+    ngx_listening_t            *ls;
+    struct sockaddr_in         *sin, *own;
+    ngx_http_upstream_state_t  *state;
+
+    states = x->sr ? x->sr->upstream_states : NULL;
+
+    if (states == NULL || states->nelts == 0) {
+        return 0;
+    }
+
+    state = states->elts;
+    state += states->nelts - 1;
+
+    if (state->peer == NULL
+        || ngx_parse_addr_port(x->r->pool, &addr, state->peer->data,
+                               state->peer->len)
+           != NGX_OK)
+    {
+        return 0;
+    }
+
+    ls = ngx_cycle->listening.elts;
+
+    for (i = 0; i < ngx_cycle->listening.nelts; i++) {
+
+        if (ngx_cmp_sockaddr(ls[i].sockaddr, ls[i].socklen, addr.sockaddr,
+                             addr.socklen, 1)
+            == NGX_OK)
+        {
+            return 1;
+        }
+
+        if (addr.sockaddr->sa_family != AF_INET
+            || ls[i].sockaddr->sa_family != AF_INET)
+        {
+            continue;
+        }
+
+        sin = (struct sockaddr_in *) addr.sockaddr;
+        own = (struct sockaddr_in *) ls[i].sockaddr;
+
+        if (own->sin_addr.s_addr == INADDR_ANY
+            && own->sin_port == sin->sin_port
+            && ntohl(sin->sin_addr.s_addr) >> 24 == 127)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 static const char *
 ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer)
@@ -524,7 +589,8 @@ ngx_http_mcp_failure_log(ngx_http_mcp_exchange_t *x, ngx_uint_t level,
     ngx_http_mcp_upstream_t *u, ngx_str_t *method,
     ngx_http_mcp_failure_t *failure)
 {
-    ngx_log_t  *log;
+    ngx_log_t   *log;
+    const char  *remedy;
 
     log = x->r->connection->log;
 
@@ -532,11 +598,17 @@ ngx_http_mcp_failure_log(ngx_http_mcp_exchange_t *x, ngx_uint_t level,
         ngx_http_set_log_request(log, x->sr);
     }
 
+    remedy = (failure->status == NGX_HTTP_GATEWAY_TIME_OUT
+              && ngx_http_mcp_failure_listens(x))
+             ? "nginx itself listens on this address: check that the "
+               "\"proxy_pass\" does not lead back to the endpoint"
+             : failure->remedy;
+
     ngx_log_error(level, log, 0,
                   "mcp upstream \"%V\" of endpoint \"%V\" did not answer %V: "
                   "%V%V%s%s", &u->name, &u->endpoint, method, &failure->why,
-                  &failure->detail, failure->remedy ? "; " : "",
-                  failure->remedy ? failure->remedy : "");
+                  &failure->detail, remedy ? "; " : "",
+                  remedy ? remedy : "");
 
     ngx_http_set_log_request(log, x->r);
 }
