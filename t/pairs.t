@@ -23,8 +23,8 @@ Mcp::Node::needed();
 # .  the server has nothing of the kind
 # s  the server says it to one of its sessions outside of a call: a client
 #    without sessions is not told
-# n  the server asks on its GET stream, which is not held for a client without
-#    sessions: the tool waits until one of them gives up
+# w  the server says it on its GET stream, which is read for a client without
+#    sessions while a call of it runs: it may be told
 
 my $table = <<'EOT';
          LL         ML         LL     ML     LM     MM     L-  M-  L*   M*
@@ -32,10 +32,10 @@ my $table = <<'EOT';
 list     +          +          +      +      +      +      +   +   +    +
 call     +          +          +      +      +      +      +   +   +    +
 progress +          +          +      +      +      +      .   .   +    +
-log      +          s          +      +      +      +      .   .   +    +
+log      +          w          +      +      +      +      .   .   +    +
 sampling +          +          +      +      +      +      .   .   +    +
 elicit   +          +          +      +      +      +      .   .   +    +
-roots    +          n          +      +      +      +      .   .   +    +
+roots    +          +          +      +      +      +      .   .   +    +
 complete +          +          +      +      +      +      +   +   +    +
 read     +          +          +      +      +      +      +   +   +    +
 changed  +          s          +      +      +      +      .   .   +    +
@@ -45,15 +45,13 @@ topic    +          +          +      +      +      +      +   +   +    +
 cancel   +          +          +      +      +      +      +   +   +    +
 EOT
 
-my %refused = (n => '^error.*timed out');
 my %clients = (L => [qw(l1 l2)], M => [qw(ma mp)]);
 
 my ($eras, $servers, @lines) = map { [split] } split /\n/, $table;
 my @rows;
 
 for my $i (0 .. $#$servers) {
-    my @steps = map { [$_->[0], $refused{$_->[$i + 1]} || $_->[$i + 1]] }
-                @lines;
+    my @steps = map { [$_->[0], $_->[$i + 1]] } @lines;
 
     for my $client (@{ $clients{substr $eras->[$i], 0, 1} }) {
         push @rows, { name => "$eras->[$i] $client $servers->[$i]",
