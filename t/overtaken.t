@@ -118,9 +118,10 @@ $s = $t->session(path => '/modern');
 ok($t->reload, 'a reload');
 ok($t->wait_old, 'the old worker is gone');
 
+subscribe('x:1');
+
 my $get = $s->open_get(conn => $t->conn);
 
-subscribe('x:1');
 told('x:1');
 is(heard(), 'x:1', 'an update of it');
 is(scalar $up{m}->calls('subscriptions/listen'), 1, 'by one stream');
