@@ -516,11 +516,14 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
 
     call = park->call;
 
-    if (park->away
+    if (park->away || call->large
         || (park->parked && ngx_mcp_call_full(call->ctx->conf->zone,
                                               call->record.ref)))
     {
-        /* the line of the call is for what was asked */
+        /*
+         * The line of the call is for what was asked; and a client that takes
+         * nothing does not stop the upstream's GET stream.
+         */
 
         return;
     }
