@@ -150,11 +150,13 @@ for (
     ['wrong id' => 502, qr/with id "other" instead of "nginx-mcp"/],
     ['no JSON-RPC' => 502, qr/not a JSON-RPC message/],
     ['an error' => 502, qr/error -32602: .*no su/],
-    ['HTML' => 502, qr{content type "text/html"}, qr/sign \\x07in/],
+    ['HTML' => 502, qr{content type "text/html"}, qr/sign \\x07in/,
+     qr/the address and the path/],
     ['no JSON' => 502, qr/not valid JSON/, qr/got "\{"a"/],
     ['empty' => 502, qr/empty/],
     [closes => 502, qr/closed the connection/],
-    [hangs => 504, qr/did not answer within [2-9]\d{3}ms/],
+    [hangs => 504, qr/did not answer within [2-9]\d{3}ms/,
+     qr/check that the upstream answers at all/],
     [302 => 502, qr/status 302/, qr{redirected to "http://else.where/mcp"}],
     [307 => 502, qr/status 307/, qr/"proxy_pass" to the URL of the redirect/],
     [308 => 502, qr/status 308/, qr/"proxy_pass" to the URL of the redirect/],
@@ -376,8 +378,10 @@ for my $endpoint ('/auto', '/legacy') {
 }
 
 is(initialize('/dead')->{status}, 502, 'a dead one');
-ok(scalar lines(qr/\[error\].*"dead".*answer server.discover: .*cannot be/),
-   'is named');
+my ($line) = lines(qr/\[error\].*"dead".*answer server.discover: .*cannot be/);
+like($line, qr/; check that the upstream runs, and that "proxy_pass" has its/,
+     'is named with what to check');
+unlike($line, qr/; sent "/, 'and nothing is said to be sent');
 
 # 5. what was known to be an MCP server is not forgotten over a 404
 

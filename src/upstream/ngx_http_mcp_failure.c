@@ -18,7 +18,7 @@ static ngx_int_t ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_str_t *why);
 static ngx_int_t ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
-    ngx_pool_t *pool, ngx_str_t *detail);
+    ngx_http_mcp_outcome_e outcome, ngx_pool_t *pool, ngx_str_t *detail);
 static ngx_uint_t ngx_http_mcp_failure_listens(ngx_http_mcp_exchange_t *x);
 static const char *ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer);
@@ -143,7 +143,7 @@ ngx_http_mcp_failure(ngx_http_mcp_exchange_t *x,
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_failure_detail(x, pool, &failure->detail);
+    return ngx_http_mcp_failure_detail(x, outcome, pool, &failure->detail);
 }
 
 
@@ -280,11 +280,19 @@ ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
 
 
 static ngx_int_t
-ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x, ngx_pool_t *pool,
-    ngx_str_t *detail)
+ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome, ngx_pool_t *pool, ngx_str_t *detail)
 {
     u_char     *p;
     ngx_str_t   line, host, place, got;
+
+    if (outcome == NGX_HTTP_MCP_UNREACHABLE) {
+
+        /* nothing was sent; the line of nginx has the address and the cause */
+
+        ngx_str_null(detail);
+        return NGX_OK;
+    }
 
     line = ngx_http_mcp_failure_sent(x, NULL);
     host = ngx_http_mcp_failure_sent(x, "Host: ");
@@ -419,6 +427,25 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
 {
     if (outcome == NGX_HTTP_MCP_TIMEOUT) {
         return "the limit is \"mcp_upstream_timeout\", and at most 30 seconds";
+    }
+
+    if (outcome == NGX_HTTP_MCP_UNREACHABLE) {
+        return "check that the upstream runs, and that \"proxy_pass\" has its "
+               "address, port and scheme (http or https)";
+    }
+
+    if (outcome == NGX_HTTP_MCP_BAD && x->status
+        && x->body == NGX_HTTP_MCP_BODY_OTHER)
+    {
+        if (x->sr->headers_out.content_encoding
+            && x->sr->headers_out.content_encoding->hash)
+        {
+            return "let the upstream not compress its answers to nginx";
+        }
+
+        return "check that \"proxy_pass\" has the address and the path of the "
+               "upstream's MCP endpoint or handler, and that no login page "
+               "answers there";
     }
 
     if (outcome != NGX_HTTP_MCP_STATUS) {

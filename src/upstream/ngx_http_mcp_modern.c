@@ -1738,10 +1738,16 @@ ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
             return;
         }
 
-        if (outcome == NGX_HTTP_MCP_STATUS || outcome == NGX_HTTP_MCP_TIMEOUT) {
+        if (outcome == NGX_HTTP_MCP_STATUS) {
             failure.remedy = "if the upstream does this with methods that it "
                              "does not know, write \"protocol=legacy\" or "
                              "\"protocol=rpc\" in \"mcp_upstream\"";
+
+        } else if (outcome == NGX_HTTP_MCP_TIMEOUT) {
+            failure.remedy = "check that the upstream answers at all; if only "
+                             "methods that it does not know get no answer, "
+                             "write \"protocol=legacy\" or \"protocol=rpc\" "
+                             "in \"mcp_upstream\"";
         }
 
     } else if (outcome == NGX_HTTP_MCP_STATUS
