@@ -13,8 +13,6 @@
 #include "ngx_http_mcp_upstream_message.h"
 
 
-#define NGX_HTTP_MCP_FRESH           3600000
-
 /* the part of its params that is kept, to begin sessions at upstreams */
 #define NGX_HTTP_MCP_INITIALIZE_MAX    4096
 #define NGX_HTTP_MCP_INITIALIZE_FRAME                                         \
@@ -178,7 +176,7 @@ ngx_http_mcp_initialize_profiles(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     }
 
     ctx->profiles->tenant = &ctx->caller.tenant;
-    ctx->profiles->max_age = NGX_HTTP_MCP_FRESH;
+    ctx->profiles->max_age = NGX_MCP_PROFILE_FRESH_AGE;
     ctx->profiles->ready = ngx_http_mcp_initialize_ready;
     ctx->profiles->data = r;
 

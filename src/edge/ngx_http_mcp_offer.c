@@ -6,8 +6,6 @@
 #include "ngx_http_mcp_offer.h"
 
 
-#define NGX_HTTP_MCP_OFFER_FRESH  3600000
-
 /* capabilities that the module does not know, where they are merged */
 #define NGX_HTTP_MCP_OFFER_OTHERS    64
 #define NGX_HTTP_MCP_OFFER_MEMBERS   256
@@ -101,7 +99,7 @@ ngx_http_mcp_offer_cached(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant)
     result = ngx_http_mcp_offer_slot(mlcf, tenant);
 
     if (result->time
-        && ngx_current_msec - result->time < NGX_HTTP_MCP_OFFER_FRESH
+        && ngx_current_msec - result->time < NGX_MCP_PROFILE_FRESH_AGE
         && result->changes == ngx_mcp_profile_changes(mlcf->zone)
         && ngx_http_mcp_offer_matches(result, tenant))
     {

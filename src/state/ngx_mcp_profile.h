@@ -1,7 +1,7 @@
 
 /*
  * Profiles of upstreams: the protocol that one speaks and its answer to
- * initialize, per upstream and tenant.  Asked once, by one worker, for all.
+ * initialize, per upstream and tenant.  One worker asks, for all workers.
  *
  * One may serve several endpoints.  Its key then is that of one of them, and
  * the others say "shared"; if what was found out turns out to depend on the
@@ -28,7 +28,7 @@ typedef struct {
     uint32_t                hash;         /* of the key, also after NGX_AGAIN */
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
     ngx_uint_t              kept;         /* though asked again in vain */
-    ngx_uint_t              ask;          /* and asking is the caller's duty */
+    ngx_uint_t              ask;          /* the caller has to ask again */
     ngx_uint_t              revision;     /* negotiated with it; of REFUSED:
                                              one of its kind, or 0 */
     ngx_str_t               result;       /* raw result of its initialize */
@@ -60,10 +60,16 @@ ngx_int_t ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
 ngx_int_t ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t shared, ngx_pool_t *pool, ngx_mcp_profile_t *out);
 
-/* an entry that says nothing counts for so long, ms */
+/*
+ * ms; the next initialize asks an upstream again whose profile is older than
+ * this, and makes a worker's offer anew that is older
+ */
+#define NGX_MCP_PROFILE_FRESH_AGE  3600000
+
+/* ms; a profile of NGX_MCP_PROFILE_UNKNOWN is valid for so long */
 #define NGX_MCP_PROFILE_SHORT_AGE  1000
 
-/* one that is only kept counts longer with each attempt, up to this, ms */
+/* ms; a kept profile is valid longer after each attempt, up to this */
 #define NGX_MCP_PROFILE_KEPT_AGE   16000
 
 /* stores the outcome and rings all workers; result at most 64k */
