@@ -1,7 +1,7 @@
 
 /*
- * Built-in tools: what they are called and take, what they return, and their
- * place in lists.  How they are called is the edge's business.
+ * Built-in tools: their names, arguments, schemas and results, and their place
+ * in lists.  ngx_http_mcp_call_local.c answers calls with them.
  */
 
 #ifndef _NGX_HTTP_MCP_BUILTIN_H_INCLUDED_
@@ -44,7 +44,7 @@ const char *ngx_http_mcp_builtin_wait_parse(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *arguments, ngx_http_mcp_wait_t *w, ngx_str_t *name,
     ngx_int_t *code);
 
-/* its raw result once rc is known, as for ready(); data NULL: no memory */
+/* the raw result of wait_for_event; rc as of ready(); data NULL: no memory */
 ngx_str_t ngx_http_mcp_builtin_wait_result(ngx_http_mcp_wait_t *w,
     ngx_int_t rc);
 

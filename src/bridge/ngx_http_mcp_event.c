@@ -162,8 +162,8 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
 
 
 /*
- * Without rules of its own, an event is also one of the topic that has the name
- * of its kind, as soon as somebody has asked for that.
+ * If the endpoint has no mcp_invalidate, an event also updates the topic that
+ * has the name of its kind, as soon as a client has asked for that topic.
  */
 
 static ngx_int_t

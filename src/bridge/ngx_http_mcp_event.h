@@ -36,10 +36,10 @@ typedef struct {
  * memory.
  */
 
-/* one to the same, without a text */
+/* adds a delivery to the same addressees, without a text */
 ngx_mcp_delivery_t *ngx_http_mcp_event_add_delivery(ngx_http_mcp_address_t *to);
 
-/* an event, whose address and parts are filled in here */
+/* adds a delivery of an event, and fills in the event's address and parts */
 ngx_mcp_delivery_t *ngx_http_mcp_event_add(ngx_http_mcp_address_t *to,
     ngx_str_t *text, ngx_mcp_event_t *event);
 
@@ -48,10 +48,10 @@ ngx_int_t ngx_http_mcp_event_add_updated(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_pool_t *pool);
 
 /*
- * Lists of an endpoint may have changed, if a notification of this method says
- * that: those that are cached are fetched again, and sessions that have had one
- * that is not are notified by a delivery of their own.  Returns flags of the
- * event for all others.
+ * If the method is one of a list_changed notification, the endpoint's cached
+ * lists are fetched again.  Sessions that received a list which is not cached
+ * are notified by a delivery of their own.  Returns the flags of the event for
+ * all other sessions.
  */
 ngx_uint_t ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t method, ngx_str_t *text,

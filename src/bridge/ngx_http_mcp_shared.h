@@ -13,11 +13,13 @@
  * Its GET stream has a reader (ngx_http_mcp_reader.h), to which the lease
  * belongs.  At a reload the worker that held it reads on until the next one
  * does, if the events have no ids; it does nothing else then.
- * An upstream says each message on one of the streams that a session has open,
- * so that what both hear is not compared.  Where the one stream ended before
- * the other stood, and nobody can say what was missed, there is a gap: who
- * subscribed is notified of updated resources, and the lists are looked
- * at.
+ * An upstream sends each message on one of the streams that a session has
+ * open, so messages of two streams are not compared.  If the old stream ends
+ * before the new one is open, and cannot be resumed, there is a gap: sessions
+ * are notified that their resources were updated, and the lists are checked.
+ *
+ * If the upstream has forgotten the session, the new one subscribes to all
+ * resources again (ngx_http_mcp_shared_established()).
  */
 
 #ifndef _NGX_HTTP_MCP_SHARED_H_INCLUDED_

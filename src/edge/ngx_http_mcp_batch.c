@@ -514,7 +514,7 @@ ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
         return;
     }
 
-    /* as many as may run beside each other, whoever answers them */
+    /* all requests of the array count, also those that nginx answers itself */
 
     if (batch->requests == ctx->conf->call_limit) {
         ngx_mcp_count(ctx->conf->zone, NGX_MCP_COUNTER_CALLS_REFUSED, 1);

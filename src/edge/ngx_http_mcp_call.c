@@ -14,10 +14,10 @@
  * worker_connections; each takes two connections.
  */
 
-#define NGX_HTTP_MCP_LEFT_SHARE  8
+#define NGX_HTTP_MCP_DETACHED_SHARE  8
 
 /* of those whose clients came back, so many are passed over at a time */
-#define NGX_HTTP_MCP_LEFT_READ   8
+#define NGX_HTTP_MCP_DETACHED_READ   8
 
 
 /* a message on the call's line that the log does not keep */
@@ -335,7 +335,7 @@ ngx_http_mcp_call_open_record(ngx_http_mcp_call_t *call)
 }
 
 
-/* the limit is that of the tenant's client: its identity, else its address */
+/* calls are counted by tenant and client: by its identity, else its address */
 
 static ngx_int_t
 ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call)
@@ -1237,8 +1237,8 @@ ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
 
 
 /*
- * The call runs without its client: where too many run so, the oldest that no
- * stream carries again is cancelled; never this one.
+ * The client of the call has left, and the call runs on.  If too many calls do
+ * so, the oldest that no stream carries again is cancelled; never this one.
  */
 
 static void
@@ -1259,15 +1259,15 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
     call->detached_key = ngx_http_mcp_call_detached_key(call);
 
     if (calls->ndetached == 0) {
-        ngx_queue_init(&calls->left);
+        ngx_queue_init(&calls->detached);
     }
 
-    ngx_queue_insert_tail(&calls->left, &call->detached_queue);
+    ngx_queue_insert_tail(&calls->detached, &call->detached_queue);
     calls->ndetached++;
 
-    max = ngx_max(ngx_cycle->connection_n / NGX_HTTP_MCP_LEFT_SHARE, 1);
+    max = ngx_max(ngx_cycle->connection_n / NGX_HTTP_MCP_DETACHED_SHARE, 1);
 
-    for (i = 0; i < NGX_HTTP_MCP_LEFT_READ; i++) {
+    for (i = 0; i < NGX_HTTP_MCP_DETACHED_READ; i++) {
 
         oldest = ngx_http_mcp_call_detached_oldest(call, &n);
 
@@ -1287,12 +1287,12 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
         /* its client came back for the answer: it goes last */
 
         ngx_queue_remove(&oldest->detached_queue);
-        ngx_queue_insert_tail(&calls->left, &oldest->detached_queue);
+        ngx_queue_insert_tail(&calls->detached, &oldest->detached_queue);
     }
 }
 
 
-/* of the tenant, else of the identity, else of what has the share */
+/* detached calls are counted by tenant, else by identity, else by share */
 
 static uint64_t
 ngx_http_mcp_call_detached_key(ngx_http_mcp_call_t *call)
@@ -1342,8 +1342,8 @@ ngx_http_mcp_call_detached_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
     *n = 0;
     oldest = NULL;
 
-    for (q = ngx_queue_head(&ngx_http_mcp_calls.left);
-         q != ngx_queue_sentinel(&ngx_http_mcp_calls.left);
+    for (q = ngx_queue_head(&ngx_http_mcp_calls.detached);
+         q != ngx_queue_sentinel(&ngx_http_mcp_calls.detached);
          q = ngx_queue_next(q))
     {
         c = ngx_queue_data(q, ngx_http_mcp_call_t, detached_queue);
@@ -1358,7 +1358,7 @@ ngx_http_mcp_call_detached_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
     }
 
     if (*n == 1) {
-        q = ngx_queue_head(&ngx_http_mcp_calls.left);
+        q = ngx_queue_head(&ngx_http_mcp_calls.detached);
         oldest = ngx_queue_data(q, ngx_http_mcp_call_t, detached_queue);
     }
 

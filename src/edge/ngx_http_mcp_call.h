@@ -148,17 +148,19 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_stream_owner_t  owner;
     ngx_http_mcp_large_t       *large;        /* messages for the stream */
 
-    ngx_queue_t                 detached_queue;  /* place in "left" */
-    uint64_t                    detached_key; /* whose limit applies */
+    ngx_queue_t                 detached_queue;  /* in "detached" */
+    uint64_t                    detached_key; /* of the counting client */
 
     unsigned                    registered:1; /* "record" is a running call */
-    unsigned                    continues:1;  /* this one goes on with another
-                                                 and has no record */
+    unsigned                    continues:1;  /* goes on with a parked call and
+                                                 has no record of its own */
     unsigned                    gone:1;       /* the client has left */
-    unsigned                    passing:1;    /* a list, which others get, too,
-                                                 if the upstream allows it, and
-                                                 none was forgotten since */
-    uint64_t                    forgotten;
+    unsigned                    passing:1;    /* the answer is a list that is
+                                                 cached for others, if the
+                                                 upstream allows it */
+    uint64_t                    forgotten;    /* ngx_mcp_lists_forgotten() when
+                                                 the call began: the list is
+                                                 cached only if it is equal */
 };
 
 
@@ -170,7 +172,7 @@ typedef struct {
     uintptr_t                   free;
     ngx_uint_t                  size;
 
-    ngx_queue_t                 left;         /* calls without a client */
+    ngx_queue_t                 detached;     /* calls without a client */
     ngx_uint_t                  ndetached;
     ngx_uint_t                  ncancels;     /* cancellations under way to
                                                  upstreams */
@@ -188,12 +190,15 @@ extern ngx_http_mcp_calls_t  ngx_http_mcp_calls;
 ngx_int_t ngx_http_mcp_call_element(ngx_http_mcp_call_t *element,
     ngx_str_t *text);
 
-/* a call that is in no state yet; NULL: no memory */
+/* makes a call in the state NEW; NULL: no memory */
 ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
     ngx_mcp_message_t *m);
 
 
-/* ms; for how long a client that was asked may be silent, in either era */
+/*
+ * ms that a client has to answer an input round, with a session or without; a
+ * call that is parked for longer is cancelled
+ */
 #define NGX_HTTP_MCP_INPUT_TIME  600000
 
 /* tried in order, the last is NULL; set before workers start */

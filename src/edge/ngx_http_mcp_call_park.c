@@ -920,8 +920,8 @@ ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone)
         return;
     }
 
-    for (q = ngx_queue_head(&calls->left);
-         q != ngx_queue_sentinel(&calls->left);
+    for (q = ngx_queue_head(&calls->detached);
+         q != ngx_queue_sentinel(&calls->detached);
          q = ngx_queue_next(q))
     {
         call = ngx_queue_data(q, ngx_http_mcp_call_t, detached_queue);

@@ -67,13 +67,14 @@ ngx_int_t ngx_http_mcp_round_add(ngx_http_mcp_call_t *call,
     ngx_uint_t method);
 
 /*
- * The answer that asks the client, for NGX_HTTP_MCP_INPUT_TIME; data NULL: no
- * memory.  state has all but the time.
+ * Composes the answer that asks the client and gives it
+ * NGX_HTTP_MCP_INPUT_TIME.  The caller has set all of *state but its time.
+ * data NULL: no memory.
  */
 ngx_str_t ngx_http_mcp_round_compose(ngx_http_mcp_call_t *call,
     ngx_http_mcp_round_t *round, ngx_http_mcp_request_state_t *state);
 
-/* whether that asks its client for something of this kind: ngx_mcp_method_e */
+/* whether a request with this ngx_mcp_method_e asks the client for input */
 #define ngx_http_mcp_is_input(method)                                         \
     ((method) == NGX_MCP_METHOD_ELICITATION                                   \
      || (method) == NGX_MCP_METHOD_SAMPLING                                   \

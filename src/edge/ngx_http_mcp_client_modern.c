@@ -331,7 +331,7 @@ ngx_http_mcp_modern_client_bare(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* none of them is of interest here: a client that gives up closes */
+/* notifications are accepted and ignored: a client cancels by closing */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
@@ -349,7 +349,7 @@ ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
 }
 
 
-/* of the header and of the body, which are to agree */
+/* refuses a request whose header names another version than its body */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_version(ngx_http_request_t *r,
@@ -386,6 +386,8 @@ ngx_http_mcp_modern_client_version(ngx_http_request_t *r,
     return NGX_OK;
 }
 
+
+/* refuses a request whose Mcp-Method or Mcp-Name differs from its body */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,

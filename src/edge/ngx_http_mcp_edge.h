@@ -152,17 +152,17 @@ ngx_int_t ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
-/* the number that a raw "code" is */
+/* the number of a raw member "code" */
 ngx_int_t ngx_http_mcp_error_code(ngx_str_t *code);
 
-/* likewise for an upstream of which it could not be found out what it is */
+/* sets, or sends, the error for an upstream without a profile */
 void ngx_http_mcp_reply_unprobed(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why,
     ngx_http_mcp_reply_t *reply);
 ngx_int_t ngx_http_mcp_refuse_unprobed(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why);
 
-/* headers of an upstream that reach the client (design, 2.3) */
+/* adds an upstream's headers that reach the client (ngx_http_mcp_headers.c) */
 ngx_int_t ngx_http_mcp_copy_headers(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x);
 
@@ -174,7 +174,7 @@ ngx_int_t ngx_http_mcp_header(ngx_http_request_t *r, const char *name,
 void ngx_http_mcp_filter_init(void);
 
 
-/* values (ngx_http_mcp_values.c): evaluated afresh, as late as now */
+/* values (ngx_http_mcp_values.c), evaluated now, not from nginx's cache */
 
 /*
  * Tenant, identity and list key of the request into its context.  NGX_OK;
@@ -200,8 +200,9 @@ ngx_int_t ngx_http_mcp_evaluate_share(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
 /*
- * Likewise what mcp_deny says of the message that ctx->scope tells of; a
- * refusal is logged.  why NULL: it is only asked for.
+ * Evaluates mcp_deny for the message that ctx->scope describes: NGX_OK,
+ * NGX_DECLINED or NGX_ERROR.  A refusal is logged, and *why has its reason.
+ * why NULL: a refusal is only returned.
  */
 ngx_int_t ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     const char **why);
@@ -212,10 +213,10 @@ ngx_int_t ngx_http_mcp_denied_as(ngx_http_request_t *r,
     const char **why);
 
 /*
- * Whether what m lists may be given otherwise than an upstream does, and the
- * raw result to give instead of its (empty: there is none): what the module
- * has itself is put in front, and without the tools that a tools/call of this
- * caller would be refused.  *result is in r->pool, or as it was.
+ * filtered(): whether the list that m asks for may differ from the upstream's.
+ * filter_result(): edits the upstream's raw result (empty: there is none).
+ * The module's own entries are put in front, and tools that mcp_deny refuses
+ * to this caller are left out.  *result is in r->pool, or as it was.
  */
 ngx_uint_t ngx_http_mcp_list_filtered(ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m);
@@ -239,9 +240,9 @@ ngx_int_t ngx_http_mcp_evaluate_value(ngx_http_request_t *r,
 /* initialize (ngx_http_mcp_initialize.c) */
 
 /*
- * Makes a session of the caller, within its limits: of *in the endpoint, the
- * client and the limits are set here.  NGX_OK: it is the caller's; NGX_DECLINED
- * with what the content handler returns in *refusal.
+ * Makes a session for the caller, within the limits; sets the endpoint, the
+ * client and the limits of *in.  NGX_OK: the session is the caller's;
+ * NGX_DECLINED: the content handler returns *refusal.
  */
 ngx_int_t ngx_http_mcp_session_create(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_session_new_t *in, ngx_int_t *refusal);

@@ -272,7 +272,7 @@ ngx_http_mcp_listen_resource(ngx_http_mcp_listen_t *listen,
 }
 
 
-/* the upstream of the route, and if that has not got it, those behind it */
+/* subscribes at the upstream of the route or, if that lacks it, the next */
 
 static void
 ngx_http_mcp_listen_ask(ngx_http_mcp_listen_t *listen,

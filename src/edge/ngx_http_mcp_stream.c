@@ -12,7 +12,7 @@
 /* a comment of SSE, which clients ignore */
 #define NGX_HTTP_MCP_HEARTBEAT      ":\n\n"
 
-/* deadlines are met this late, so that many are met at once */
+/* ms between two ticks at least: one tick meets all deadlines that are due */
 #define NGX_HTTP_MCP_TICK           50
 
 
@@ -50,7 +50,7 @@ typedef struct {
 /* streams that are ended in one turn */
 #define NGX_HTTP_MCP_DRAIN_TURN   512
 
-/* while only streams of calls are left, which end with their calls */
+/* ms to the next look when only streams are left that end with their calls */
 #define NGX_HTTP_MCP_DRAIN_WAIT   3600000
 
 
@@ -947,7 +947,7 @@ ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s)
 
     if (s->zs.gap == NGX_MCP_GAP_MORE && s->unsent == 0) {
 
-        /* events have been refused ever since its last notification of that */
+        /* events were refused since the stream was last notified of a gap */
 
         s->zs.gap = NGX_MCP_GAP_NONE;
         ngx_http_mcp_stream_queue(s);

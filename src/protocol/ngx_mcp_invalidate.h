@@ -20,17 +20,17 @@ typedef enum {
     NGX_MCP_RULE_MESSAGE = 0,
     NGX_MCP_RULE_LIST_CHANGED,
     NGX_MCP_RULE_UPDATED,
-    NGX_MCP_RULE_RESOURCE,      /* the same of a URI as it stands */
+    NGX_MCP_RULE_RESOURCE,      /* UPDATED, with a URI, no template */
     NGX_MCP_RULE_NOTIFY,
     NGX_MCP_RULE_DROP,
-    NGX_MCP_RULE_LEVEL          /* no rule: of the messages beside it */
+    NGX_MCP_RULE_LEVEL          /* no rule: sets the level of MESSAGE */
 } ngx_mcp_rule_e;
 
 
 /* one action of one kind */
 
 typedef struct {
-    ngx_str_t               kind;         /* "*": of all without rules */
+    ngx_str_t               kind;         /* "*": any kind without a rule */
     ngx_uint_t              action;       /* ngx_mcp_rule_e */
     ngx_str_t               value;        /* DATA, URI, method, LEVEL */
     ngx_str_t               level;        /* of a message; empty: info */

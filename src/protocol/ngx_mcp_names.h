@@ -33,10 +33,10 @@
 u_char *ngx_mcp_name_expose(u_char *dst, ngx_str_t *prefix, ngx_str_t *name);
 
 /*
- * The upstream's name of one that a client sent, both decoded; *name points
- * into it.  NGX_OK; NGX_AGAIN: only if it was not cut, which is found out by
- * exposing the names that the upstream has; NGX_DECLINED: it has another
- * prefix.
+ * Finds the upstream's name in the name that a client sent; both are decoded,
+ * and *name points into *exposed.  NGX_OK; NGX_AGAIN: *name is right only if
+ * the name was not cut: the caller compares *exposed with the exposed names of
+ * the upstream's list; NGX_DECLINED: *exposed has another prefix.
  */
 ngx_int_t ngx_mcp_name_local(ngx_str_t *prefix, ngx_str_t *exposed,
     ngx_str_t *name);
@@ -53,7 +53,7 @@ ngx_str_t ngx_mcp_entry_expose(ngx_str_t *entry, ngx_uint_t kind,
     ngx_str_t *prefix, ngx_str_t *suffix, ngx_pool_t *pool);
 
 /*
- * By what an entry is known (its name, URI or template) and the title that
+ * Reads the name of an entry (or its URI or template) and the title that
  * clients show, decoded; empty: it has none.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_mcp_entry_names(ngx_str_t *entry, ngx_uint_t kind,

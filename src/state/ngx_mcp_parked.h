@@ -36,12 +36,12 @@
 ngx_int_t ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_call_t *call, ngx_mcp_ref_t *session);
 
-/* its call went wrong: it ends, once nobody reads its lines */
+/* the call has failed: its session ends, once nobody reads its lines */
 void ngx_mcp_exclusive_spend(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 
 /*
- * The call is parked, and its client is asked, for so many ms.  The number of
+ * Parks the call; its client has "time" ms to answer.  Returns the number of
  * the round; 0: the call has ended.
  */
 uint32_t ngx_mcp_call_park(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
@@ -56,9 +56,9 @@ typedef struct {
 } ngx_mcp_parked_t;
 
 /*
- * The client is back in this round, and has so many ms for the next one, which
- * this is now: the call, which may have been answered meanwhile, is woken with
- * NGX_MCP_WAKE_INPUT.  NGX_OK; NGX_BUSY: another request had this round;
+ * The client has answered this round.  The next round begins, of "time" ms,
+ * and the call is woken with NGX_MCP_WAKE_INPUT, unless it was answered
+ * meanwhile.  NGX_OK; NGX_BUSY: another request has answered this round;
  * NGX_DECLINED: the call has ended.
  */
 ngx_int_t ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
@@ -72,12 +72,12 @@ void ngx_mcp_call_wake(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_uint_t why);
 
 /*
- * Whether more messages have to wait, as many on the line of the call were not
- * read.  If so, the call is woken with NGX_MCP_WAKE_NEWS once they were.
+ * Whether more messages have to wait, because many on the line of the call are
+ * unread.  If so, the call is woken with NGX_MCP_WAKE_NEWS once they are read.
  */
 ngx_uint_t ngx_mcp_call_full(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
-/* of its line: ngx_mcp_call_lost_e */
+/* whether messages of its line were lost: ngx_mcp_call_lost_e */
 ngx_uint_t ngx_mcp_call_lost(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*

@@ -35,13 +35,13 @@ typedef struct {
 
 
 /*
- * The one of a client session at this upstream, or a shared one, which is its
- * own owner here.  NGX_OK; NGX_DECLINED: it is to be made, which is now the
- * caller's duty, and ends with made() or fail(); NGX_AGAIN: another is making
- * it, and when that has ended (ask again then), the given call is woken with
- * NGX_MCP_WAKE_UPSTREAM_SESSION if the owner is its session, and else all
- * workers with NGX_MCP_RING_UPSTREAM_SESSIONS; NGX_ERROR: the owner has ended
- * or the zone is full.
+ * Finds the upstream session of an owner at this upstream.  owner: a client
+ * session, or the shared upstream session itself.  NGX_OK; NGX_DECLINED: the
+ * caller now has to make it, and to call made() or fail() then; NGX_AGAIN:
+ * another request is making it.  When that has ended, the given call is woken
+ * with NGX_MCP_WAKE_UPSTREAM_SESSION if the owner is its session, and else all
+ * workers with NGX_MCP_RING_UPSTREAM_SESSIONS: the caller asks again then.
+ * NGX_ERROR: the owner has ended or the zone is full.
  */
 ngx_int_t ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream, ngx_mcp_ref_t call,
@@ -52,16 +52,19 @@ ngx_int_t ngx_mcp_upstream_session_peek(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream, ngx_mcp_upstream_session_t *us);
 
 /*
- * The id of one that was got, into pool if it is too long for buf.  NGX_OK;
- * NGX_DECLINED: it has changed since; NGX_ERROR: no memory.
+ * Reads the id of an upstream session that get() or peek() found; it is copied
+ * to pool if it is too long for us->buf.  NGX_OK; NGX_DECLINED: the id has
+ * changed since; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_upstream_session_id(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
     ngx_mcp_upstream_session_t *us);
 
 /*
- * It is made with these: raw initialize params and the log level of its client;
- * empty and NGX_MCP_LEVEL_UNSET if it is shared.  Then the n-th URI that the
- * client subscribed to at this upstream; NGX_DECLINED past the last.
+ * The handshake sends these to the upstream: the raw initialize params and the
+ * log level of the client (empty and NGX_MCP_LEVEL_UNSET if the upstream
+ * session is shared); then the n-th URI that the client subscribed to at this
+ * upstream (NGX_DECLINED past the last).  An upstream that has forgotten the
+ * session gets all of them again.
  */
 ngx_int_t ngx_mcp_upstream_session_params(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_pool_t *pool, ngx_str_t *initialize,
@@ -70,29 +73,31 @@ ngx_int_t ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri);
 
 /*
- * It is made: this id was given.  Who waits is woken.  NGX_OK; NGX_DECLINED:
- * the owner has ended; NGX_ERROR: there is no room, the claim is given up;
- * NGX_AGAIN: the client has set another log level than this one, which is to be
- * told first, and is in *level now.  level NULL: any will do.
+ * The handshake has succeeded: keeps the id that the upstream gave, and wakes
+ * all that wait for it.  NGX_OK; NGX_DECLINED: the owner has ended; NGX_ERROR:
+ * there is no room, and the claim is given up; NGX_AGAIN: the client has set
+ * another log level than *level.  The new one is in *level now, and the caller
+ * tells it to the upstream first.  level NULL: the levels are not compared.
  */
 ngx_int_t ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_str_t *upstream, ngx_str_t *id,
     ngx_uint_t revision, ngx_uint_t *level);
 
-/* it could not be made; who waits is woken and the next one claims */
+/* the handshake has failed: wakes all that wait, and one may try again */
 void ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
-/* the upstream has forgotten the one with this serial */
+/* the upstream has forgotten the session with this serial: it is made anew */
 void ngx_mcp_upstream_session_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t serial);
 
 
 /*
- * The upstream's GET stream on it.  For a client session one worker holds it.
- * claim(): NGX_OK and *ref when this worker now holds it; NGX_DECLINED when it
- * or another live worker does.  release(), or the death of the worker, gives it
- * up; "over": messages from now on have no reader.  The stream of a shared one
- * belongs to its holder.
+ * The GET stream of an upstream session.  One worker holds the stream of a
+ * client session.  claim(): NGX_OK and *ref when this worker now holds it;
+ * NGX_DECLINED when this or another live worker held it before.  release(), or
+ * the death of the worker, gives the stream up; over: nobody reads messages of
+ * the upstream session from now on.  The stream of a shared upstream session
+ * belongs to the worker that holds that session.
  */
 ngx_int_t ngx_mcp_upstream_session_stream_claim(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_mcp_ref_t *ref);
@@ -100,11 +105,12 @@ void ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_uint_t over);
 
 /*
- * Before the call is sent that runs in an exclusive session: a server may ask
- * its client there, and forgets what it asks while there is no stream.  NGX_OK:
- * it stands, or has failed; NGX_DONE: the upstream offers none; NGX_DECLINED:
- * no worker holds it; NGX_AGAIN: it is about to be opened, and the call is
- * woken with NGX_MCP_WAKE_UPSTREAM_SESSION when it stands or has failed.
+ * Waits for the GET stream of an exclusive session, before its call is sent: a
+ * server may ask the client on that stream, and what it asks is lost while
+ * there is none.  NGX_OK: the stream is open, or has failed; NGX_DONE: the
+ * upstream offers none; NGX_DECLINED: no worker holds it; NGX_AGAIN: it is
+ * about to be opened, and the call is woken with NGX_MCP_WAKE_UPSTREAM_SESSION
+ * when it is open or has failed.
  */
 ngx_int_t ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_mcp_ref_t call);

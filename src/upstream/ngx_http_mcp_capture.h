@@ -25,14 +25,14 @@ typedef enum {
 
 typedef struct {
     ngx_http_mcp_exchange_t    *exchange;
-    ngx_chain_t                *in;         /* came, but was not taken yet */
+    ngx_chain_t                *in;         /* received, not taken yet */
     ngx_chain_t               **last_in;
 
     /* debug builds log the fd of what a timer's data points to */
     ngx_socket_t                fd;
 
-    ngx_event_t                 event;      /* posted; and a timer of silence
-                                               and of the whole */
+    ngx_event_t                 event;      /* posted; its timer ends a silence
+                                               or the whole exchange */
     ngx_event_t                *delay;      /* of limits; NULL: none */
     ngx_uint_t                  limit_req;  /* status when it was delayed */
     ngx_uint_t                  limit_conn;
@@ -63,12 +63,12 @@ typedef struct {
     unsigned                    finished:1; /* the body was taken to its end */
     unsigned                    refused:1;  /* of a type that is not taken */
     unsigned                    probed:1;   /* by TCP, while it is silent */
-    unsigned                    left_out:1; /* events were, the log says so */
+    unsigned                    left_out:1; /* an event was; it is logged */
     unsigned                    held:1;
     unsigned                    resumed:1;
     unsigned                    theirs:1;   /* the upstream's own read timer
                                                counts, not ours */
-    unsigned                    ended:1;    /* the subrequest did */
+    unsigned                    ended:1;    /* the subrequest has */
     unsigned                    answered:1; /* the rest is of no interest */
     unsigned                    stop:1;     /* before its end */
     unsigned                    done:1;     /* done() was called, or r died */
@@ -106,7 +106,7 @@ void ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x);
 ngx_int_t ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
 
-/* the response's headers that are looked at */
+/* keeps Mcp-Session-Id and the response's headers that reach the client */
 ngx_int_t ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 

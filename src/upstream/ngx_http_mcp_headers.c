@@ -83,7 +83,7 @@ static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_last_event =
     { ngx_string("Last-Event-ID"), (u_char *) "last-event-id", 0 };
 
 
-/* of the types of a body, these are messages one to a line */
+/* content types of bodies with one message in each line */
 
 static char  *ngx_http_mcp_headers_lines[] = {
     "application/x-ndjson",
@@ -97,7 +97,7 @@ static char  *ngx_http_mcp_headers_lines[] = {
 };
 
 
-/* of the upstream's headers, these reach the client */
+/* headers of an upstream's response that reach the client */
 
 static ngx_str_t  ngx_http_mcp_headers_reach[] = {
     ngx_string("www-authenticate"),

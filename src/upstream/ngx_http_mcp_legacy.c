@@ -336,7 +336,7 @@ ngx_http_mcp_legacy_session_made(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* the next subscription, which a new session is to get again */
+/* the next resource that a new session has to subscribe to again */
 
 static ngx_int_t
 ngx_http_mcp_legacy_next_subscription(ngx_http_mcp_upstream_request_t *ureq,

@@ -27,15 +27,18 @@ ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_profile_t *profile);
 
-/* the one that the zone has, however old; NGX_DECLINED: none; NGX_ERROR */
+/*
+ * The profile that the zone has, however old; it counts as kept, and as known
+ * to this worker.  NGX_OK; NGX_DECLINED: none; NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
-/* likewise, of an upstream that nobody waits for */
+/* reads the profile that the zone has, and does nothing else */
 ngx_int_t ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
-/* ngx_http_mcp_manner(), or by what the zone has; NULL: it is not known */
+/* the manner, as configured or by the profile in the zone; NULL: not known */
 struct ngx_http_mcp_manner_s *ngx_http_mcp_profile_manner(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_uint_t stateful);
 

@@ -47,15 +47,15 @@ struct ngx_http_mcp_profiles_s {
 
 
 /*
- * Those of the upstreams of the router, from pool.  NULL: no memory.  Its
- * members above are to be set then.
+ * Makes the structure for all upstreams of the router, from pool; the caller
+ * sets its "in" members then.  NULL: no memory.
  */
 ngx_http_mcp_profiles_t *ngx_http_mcp_profiles_create(ngx_pool_t *pool,
     ngx_http_mcp_router_t *router);
 
 /*
- * NGX_OK: all are settled that will be; NGX_AGAIN: ready() will be called, and
- * may free it; NGX_ERROR.
+ * NGX_OK: the profiles are settled, or left out; NGX_AGAIN: ready() will be
+ * called, and may free the structure; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profiles_get(ngx_http_mcp_profiles_t *profiles);
 
