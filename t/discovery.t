@@ -104,6 +104,8 @@ server {
     location = /to     { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
                          mcp_upstream to /_to/$mcp_tenant; }
     location = /_to/shut { internal; return 403; }
+    location = /_to/text { internal; default_type text/plain;
+                           return 200 '{"jsonrpc":"2.0"}'; }
     location = /tenant { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
                          mcp_upstream tenant /_up/tenant; }
     location = /dead   { mcp_endpoint zone=main; mcp_upstream dead /_dead; }
@@ -154,7 +156,7 @@ for (
      qr/the address and the path/],
     ['no JSON' => 502, qr/not valid JSON/, qr/got "\{"a"/],
     ['empty' => 502, qr/empty/],
-    [closes => 502, qr/closed the connection/],
+    [closes => 502, qr/closed the connection/, qr/speaks TLS, "https:/],
     [hangs => 504, qr/did not answer within [2-9]\d{3}ms/,
      qr/check that the upstream answers at all/],
     [302 => 502, qr/status 302/, qr{redirected to "http://else.where/mcp"}],
@@ -382,6 +384,12 @@ my ($line) = lines(qr/\[error\].*"dead".*answer server.discover: .*cannot be/);
 like($line, qr/; check that the upstream runs, and that "proxy_pass" has its/,
      'is named with what to check');
 unlike($line, qr/; sent "/, 'and nothing is said to be sent');
+
+from_here();
+is(initialize('/to', 'X-Tenant' => 'text')->{status}, 502,
+   'a location that answers by itself with another type');
+ok(scalar lines(qr/content type "text\/plain".*default_type application/),
+   'is told of the type');
 
 # 5. what was known to be an MCP server is not forgotten over a 404
 

@@ -434,6 +434,14 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
                "address, port and scheme (http or https)";
     }
 
+    if ((outcome == NGX_HTTP_MCP_CUT || outcome == NGX_HTTP_MCP_BAD)
+        && x->status == 0)
+    {
+        return "check that the upstream did not crash, and that \"proxy_pass\" "
+               "has the port of an HTTP server and, if that speaks TLS, "
+               "\"https://\"";
+    }
+
     if (outcome == NGX_HTTP_MCP_BAD && x->status
         && x->body == NGX_HTTP_MCP_BODY_OTHER)
     {
@@ -441,6 +449,10 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
             && x->sr->headers_out.content_encoding->hash)
         {
             return "let the upstream not compress its answers to nginx";
+        }
+
+        if (ngx_http_mcp_failure_here(x)) {
+            return "write \"default_type application/json;\" in this location";
         }
 
         return "check that \"proxy_pass\" has the address and the path of the "
