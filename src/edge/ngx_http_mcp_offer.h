@@ -17,7 +17,7 @@ typedef struct {
 } ngx_http_mcp_offer_source_t;
 
 
-/* the one of this worker that holds for a client of the tenant, or NULL */
+/* the offer that this worker has cached for clients of the tenant, or NULL */
 ngx_http_mcp_result_t *ngx_http_mcp_offer_cached(
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant);
 
@@ -29,15 +29,15 @@ ngx_str_t ngx_http_mcp_offer_server(ngx_http_mcp_loc_conf_t *mlcf,
     ngx_str_t *tenant, ngx_pool_t *temp);
 
 /*
- * The one that is made of these sources, in configured order; temp: a pool for
- * the time of the call.  It belongs to the worker, and holds until the next
- * call.  NULL: no memory.
+ * Makes an offer of these sources, in configured order; temp: a pool for the
+ * time of the call.  The offer belongs to the worker, and is valid until the
+ * next call.  NULL: no memory.
  */
 ngx_http_mcp_result_t *ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf,
     ngx_str_t *tenant, ngx_http_mcp_offer_source_t *sources, ngx_uint_t n,
     ngx_pool_t *temp);
 
-/* it holds for other clients of the tenant, until profiles change */
+/* caches an offer for other clients of the tenant, until profiles change */
 void ngx_http_mcp_offer_keep(ngx_http_mcp_loc_conf_t *mlcf,
     ngx_str_t *tenant, ngx_http_mcp_result_t *result, uint64_t changes);
 

@@ -74,7 +74,7 @@ ngx_mcp_list_change_t *ngx_mcp_list_change(ngx_uint_t method);
 #define NGX_MCP_DIGEST_LEN    20
 
 
-/* what a server says of how its result may be kept (ttlMs, cacheScope) */
+/* a server's hint for how its result may be cached (ttlMs, cacheScope) */
 
 typedef struct {
     uint64_t                until;        /* ngx_current_msec; 0: not at all, or
@@ -83,12 +83,12 @@ typedef struct {
                                              that asked */
 } ngx_mcp_hint_t;
 
-/* for nobody yet; the first that is joined decides */
+/* a hint that allows all; joined hints restrict it */
 #define ngx_mcp_hint_init(hint)                                               \
     (hint)->until = (uint64_t) -1;                                            \
     (hint)->public = 1
 
-/* two results make one, which may be kept as both may */
+/* two results make one, which may be cached as far as both may */
 #define ngx_mcp_hint_join(hint, other)                                        \
     (hint)->until = ngx_min((hint)->until, (other)->until);                   \
     (hint)->public &= (other)->public

@@ -1,10 +1,10 @@
 
 /*
  * The manners of upstreams: how a request is opened, healed, resumed and ended
- * at those of one kind.  A manner is a table of functions; all that differs
- * between kinds stands in them, and the client
- * (ngx_http_mcp_upstream_request.h) knows none of the kinds. Another kind is
- * another table, and its line in ngx_http_mcp_manner_of().
+ * at upstreams of one kind.  A manner is a table of functions; all that
+ * differs between kinds of upstreams is in these, and
+ * ngx_http_mcp_upstream_request.c knows none of the kinds.  To add a
+ * kind, add a table, and its line in ngx_http_mcp_manner_of().
  */
 
 #ifndef _NGX_HTTP_MCP_MANNER_H_INCLUDED_
@@ -40,10 +40,10 @@ struct ngx_http_mcp_manner_s {
     ngx_uint_t    protocol;         /* ngx_http_mcp_protocol_e */
     ngx_uint_t    kind;             /* ngx_mcp_profile_e */
 
-    /* it has GET streams: to listen to, and where another ended early */
+    /* the upstream has GET streams: to listen to, and to resume others */
     ngx_uint_t    streams;
 
-    /* it keeps sessions, and in them subscriptions */
+    /* the upstream keeps sessions, with subscriptions */
     ngx_uint_t    sessions;
 
     /* it notifies of resources that are subscribed to ... */
@@ -53,10 +53,10 @@ struct ngx_http_mcp_manner_s {
     ngx_uint_t    filters;
 
     /*
-     * Makes the upstream ready for the message.  NGX_OK: it is; NGX_AGAIN: it
-     * will be, and ngx_http_mcp_upstream_request_next() is called then, or the
-     * request has failed; NGX_DECLINED: the message is not for it; NGX_ERROR.
-     * May be NULL, as those below.
+     * Makes the upstream ready for the message.  NGX_OK: it is ready;
+     * NGX_AGAIN: ngx_http_mcp_upstream_request_next() is called when it is, or
+     * the request has failed; NGX_DECLINED: the message is not for this
+     * upstream; NGX_ERROR.  May be NULL, as the functions below.
      */
     ngx_int_t   (*open)(ngx_http_mcp_upstream_request_t *ureq);
 
@@ -65,28 +65,28 @@ struct ngx_http_mcp_manner_s {
                     ngx_http_mcp_exchange_t *x);
 
     /*
-     * Has a message first, and may change it: it is scanned again then.
-     * NGX_OK; NGX_DECLINED: it is for nobody else.
+     * Gets each message of the upstream first, and may change it: it is
+     * scanned again then.  NGX_OK; NGX_DECLINED: nobody else gets the message.
      */
     ngx_int_t   (*message)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_str_t *text);
 
     /*
-     * The exchange of the message has ended.  NGX_OK: the request has ended as
-     * well, or others go on; NGX_AGAIN: it goes on here, with
-     * ngx_http_mcp_upstream_request_next() or .._end().
+     * The exchange of the message has ended.  NGX_OK: the request is resumed
+     * or ended as for any kind; NGX_AGAIN: the manner goes on with it, and
+     * calls ngx_http_mcp_upstream_request_next() or .._end().
      */
     ngx_int_t   (*done)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_outcome_e outcome);
 
-    /* the meaning of the status of an answer to it, ngx_http_mcp_lost_e */
+    /* whether a status means that the session is lost: ngx_http_mcp_lost_e */
     ngx_uint_t  (*lost)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_uint_t status);
 
-    /* whether it says by this status that it lacks the method */
+    /* whether an upstream that lacks the method answers this status */
     ngx_uint_t  (*absent)(ngx_uint_t status);
 
-    /* it has lost it: nobody is to use that; open() is called again */
+    /* the upstream has lost what open() made: forgets it; open() follows */
     void        (*heal)(ngx_http_mcp_upstream_request_t *ureq);
 
     /* the request goes: others may do what open() was about to do */
@@ -106,20 +106,21 @@ struct ngx_http_mcp_manner_s {
                     ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
 
     /*
-     * An upstream that tells its profile to clients alone: makes the exchange
-     * the request for it of the client that sent this initialize, or
-     * server/discover, and reads the raw result, data NULL: no memory; answer()
-     * NULL: that is as one of initialize.
+     * For an upstream that tells its profile only to clients.  ask() makes of
+     * the exchange the request of a client that sent this initialize or
+     * server/discover; answer() turns the raw result into one of initialize,
+     * data NULL: no memory.  answer() NULL: the result is one already.
      */
     ngx_int_t   (*ask)(ngx_http_mcp_exchange_t *x,
                     ngx_mcp_message_t *message);
     ngx_str_t   (*answer)(ngx_pool_t *pool, ngx_str_t *result);
 
     /*
-     * Whether an upstream is of this kind: sends the first request, NGX_OK or
-     * NGX_ERROR; adds to its exchange, if not NULL; has its result, which may
-     * not stay, or its JSON-RPC error, if not NULL; goes on or ends when the
-     * exchange has ended.  NULL: it is never probed.
+     * Find out whether an upstream is of this kind.  probe() sends the first
+     * request: NGX_OK or NGX_ERROR; NULL: this kind is never probed.
+     * probe_head() adds to the exchange; probe_result() gets the result, which
+     * is freed after that; probe_error() gets the JSON-RPC error; these may be
+     * NULL.  probed(): the exchange has ended; sends the next request or ends.
      */
     ngx_int_t   (*probe)(ngx_http_mcp_probe_t *probe);
     ngx_int_t   (*probe_head)(ngx_http_mcp_probe_t *probe,
@@ -139,22 +140,22 @@ extern ngx_http_mcp_manner_t  ngx_http_mcp_modern;
 
 
 /*
- * Of an upstream with this profile, by what and revision; NULL: there is none.
- * One that knows both eras, or may, is used in that of the client: stateful,
- * for a client with a session.
+ * The manner of an upstream whose profile has this kind and revision; NULL:
+ * there is none.  An upstream that knows both eras, or may, is used in that of
+ * the client.  stateful: the client has a session.
  */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_of(ngx_uint_t kind,
     ngx_uint_t revision, ngx_uint_t stateful);
 
-/* with which an upstream is probed after this one, NULL: first; or NULL */
+/* the manner to probe with after this one (NULL: the first); NULL: no more */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_manner_t *manner);
 
-/* of an upstream as configured, or as this worker knows it; NULL: neither */
+/* the manner that is configured, or that this worker knows; NULL: neither */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t stateful);
 
-/* this worker knows its kind from now on, ngx_mcp_profile_e */
+/* this worker knows the upstream's kind from now on: ngx_mcp_profile_e */
 void ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_uint_t kind);
 

@@ -52,21 +52,24 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_uint_t                        level;      /* of logs, of a client
                                                      without a session */
 
-    /* of a caller without session: what it is to the upstream, in r->pool, and
-       ureq->session; callers that are the same share sessions there; or NULL */
+    /*
+     * Of a caller without a session: writes its principal to *key, in r->pool,
+     * and sets ureq->session.  Callers with the same principal share sessions
+     * at the upstream.  May be NULL.
+     */
     ngx_int_t (*principal)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_str_t *key);
 
     /*
-     * Likewise: gives it an upstream session that nobody else uses, by
+     * Gives such a caller an upstream session that nobody else uses: sets
      * ureq->owner, ureq->session and ureq->capabilities.  NGX_OK; NGX_AGAIN:
-     * the request has failed; NGX_ERROR.  NULL: it shares one.
+     * the request has failed; NGX_ERROR.  NULL: the caller shares one.
      */
     ngx_int_t (*exclusive)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * That one is there.  NGX_OK: the message is sent; NGX_AGAIN: it waits for
-     * ngx_http_mcp_upstream_request_wake(), or as long as
+     * That session is made.  NGX_OK: the message is sent; NGX_AGAIN: it waits
+     * for ngx_http_mcp_upstream_request_wake(), or as long as
      * ngx_http_mcp_upstream_request_later() says, and this is called again.
      */
     ngx_int_t (*ready)(ngx_http_mcp_upstream_request_t *ureq);
@@ -137,19 +140,20 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_str_t                         kind;       /* resultType of an extension,
                                                      raw, where the client may
                                                      know it; in r->pool */
-    ngx_mcp_hint_t                    hint;       /* what is said of keeping the
+    ngx_mcp_hint_t                    hint;       /* ttlMs, cacheScope of the
                                                      result */
-    ngx_uint_t                        status;     /* it could not be found out
-                                                     what it is: HTTP status */
+    ngx_uint_t                        status;     /* the profile could not be
+                                                     found out: HTTP status */
     ngx_str_t                         why;        /* and sentence for clients;
                                                      else empty */
-    const char                       *refused;    /* it takes none of that:
-                                                     a sentence for clients */
+    const char                       *refused;    /* the upstream does not take
+                                                     the message: a sentence
+                                                     for clients */
     ngx_str_t                         acknowledged;  /* stream_opened: URIs of
                                                      filter() that it notifies
                                                      of, raw, during the call;
                                                      or empty */
-    ngx_mcp_upstream_session_t       *us;         /* the session there, or
+    ngx_mcp_upstream_session_t       *us;         /* the upstream session, or
                                                      NULL */
     ngx_str_t                         session;    /* $mcp_session_id, where it
                                                      is one that callers without
@@ -178,22 +182,26 @@ struct ngx_http_mcp_upstream_request_s {
                                                      can be ended */
     unsigned                          healed:1;
     unsigned                          lost:1;     /* what open() had made */
-    unsigned                          newer:1;    /* the upstream knows none of
-                                                     that any more */
+    unsigned                          newer:1;    /* the upstream now is of a
+                                                     revision without sessions
+                                                     */
     unsigned                          aborted:1;
     unsigned                          asking:1;   /* waits for input */
     unsigned                          received:1; /* a message */
 };
 
 
-/* NGX_OK: done() will come; NGX_DECLINED: none is made (existing); NGX_ERROR */
+/*
+ * NGX_OK: done() will come; NGX_DECLINED: ureq->existing is set, and there is
+ * no upstream session; NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_upstream_request_start(
     ngx_http_mcp_upstream_request_t *ureq);
 
 /* the doorbell said NGX_MCP_WAKE_UPSTREAM_SESSION for ureq->call */
 void ngx_http_mcp_upstream_request_wake(ngx_http_mcp_upstream_request_t *ureq);
 
-/* handlers->upstream_sessions: those that wait for one of them look again */
+/* handlers->upstream_sessions: requests that wait for a session look again */
 void ngx_http_mcp_upstream_request_doorbell(ngx_mcp_zone_t *zone,
     uint64_t keys);
 
@@ -215,35 +223,36 @@ void ngx_http_mcp_upstream_request_cleanup(
 ngx_uint_t ngx_http_mcp_upstream_request_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
 
-/* whether it ended because the upstream lacks the method */
+/* whether the request ended because the upstream lacks the method */
 ngx_uint_t ngx_http_mcp_upstream_request_absent(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 
 
 /*
- * One on a request of its own, for which no client waits: r, upstream and
- * tenant are set, and the cleanup.  headers: of a client, which cross, or NULL.
- * NULL: no memory or no connection.
+ * Makes an upstream request on a background request, for which no client
+ * waits.  Sets r, upstream, tenant and the cleanup.  headers: of a client,
+ * which are passed on, or NULL.  NULL: no memory or no connection.
  */
 ngx_http_mcp_upstream_request_t *ngx_http_mcp_upstream_request_create(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
     ngx_http_headers_in_t *headers);
 
 /*
- * Its message: scope and body, with this raw id, or as a notification if that
- * is empty; strings are copied.  NGX_OK or NGX_ERROR.
+ * Composes the message of an upstream request: its scope and body, with this
+ * raw id, or without if that is empty (a notification).  Strings are copied.
+ * NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_upstream_request_compose(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *id, ngx_str_t *method,
     ngx_str_t *params);
 
-/* starts such a one; its request has to be left even if it could not start */
+/* starts such a request; it has to be closed even if it could not start */
 ngx_int_t ngx_http_mcp_upstream_request_run(
     ngx_http_mcp_upstream_request_t *ureq);
 
 /*
- * Its request goes: no callback is called any more.  The session that was being
- * made at the upstream is ended.
+ * Closes such a request: no callback is called any more.  A session that was
+ * being made at the upstream is ended.
  */
 void ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq);
 
