@@ -147,6 +147,15 @@ for my $text ('', " \n", '[]') {
     is($r->{json}{error}, 'there is no event', 'says so');
 }
 
+for my $level ('', ',"level":"healthy"') {
+    $r = publish('/publish', '{"jsonrpc":"2.0",'
+                 . '"method":"notifications/message","params":{"data":1'
+                 . $level . '}}');
+    is($r->{status}, 400, "a message with the level '$level'");
+    like($r->{json}{events}[0]{error}, qr/"params.level" must be one of.*info/,
+         'is told of the levels');
+}
+
 for my $address ([], [session_id => $one->id]) {
     $r = publish('/publish', event(@$address, x => 'y' x 70000));
     is($r->{status}, 400, 'one that is too large');

@@ -626,7 +626,9 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
         event.level = ngx_mcp_level_parse(&level);
 
         if (event.level == NGX_MCP_LEVEL_UNSET) {
-            return "\"params.level\" is not a level of MCP";
+            return "\"params.level\" must be one of \"debug\", \"info\", "
+                   "\"notice\", \"warning\", \"error\", \"critical\", "
+                   "\"alert\" and \"emergency\"";
         }
     }
 
