@@ -190,6 +190,16 @@ $r = publish('/publish', notice(identity => 'bob',
 like($r->{json}{events}[0]{error}, qr/no such session/,
      "a session that is another's");
 
+for my $kind (qw(document quiet drop_me other)) {
+    $r = publish('/publish', { kind => $kind, session_id => 'none' });
+    like($r->{json}{events}[0]{error}, qr/no such session/,
+         "no session for $kind");
+}
+
+$r = publish('/publish', { kind => 'quiet',
+                           session_id => $s{'ann-acme'}->id });
+is($r->{json}{accepted}, 1, 'a session whose endpoint drops the event');
+
 publish('/publish', notice(%$_))
     for { identity => 'nobody' }, { identity => '' }, { tenant_id => 'ACME' },
         { uri => 'file:///doc', topic => undef }, { uri => '' },

@@ -433,7 +433,7 @@ hears('bound', 'tools');
 quiet('and is told once');
 delete $g{bound};
 
-my @notes = $t->log =~ /\[notice\] .*forwards list requests that carry/g;
+my @notes = $t->log =~ /\[warn\] .*forwards list requests that carry/g;
 is(scalar @notes, 2, 'the log says so once for each endpoint');
 
 

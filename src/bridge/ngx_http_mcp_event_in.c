@@ -774,7 +774,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
 {
     ngx_int_t                rc;
     ngx_str_t               *endpoint;
-    ngx_uint_t               i, absent;
+    ngx_uint_t               i, n, absent;
     ngx_http_mcp_bridge_t  **bridges;
 
     absent = (to->session.data && to->deliveries.nelts == 0);
@@ -791,6 +791,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
 
         to->addressed = (to->topic.len == 0);
         to->endpoint = &bridges[i]->endpoint;
+        n = to->deliveries.nelts;
 
         rc = ngx_http_mcp_event_invalidate(to, bridges[i], what, in->pool);
 
@@ -798,7 +799,17 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
             return "no memory";
         }
 
-        if (rc == NGX_DONE) {
+        if (to->deliveries.nelts == n) {
+
+            if (to->session.data
+                && !ngx_mcp_session_exists(in->zone, &to->session,
+                                           to->endpoint))
+            {
+                continue;
+            }
+
+            /* the session is where nothing becomes of the event */
+
             post->optional = 1;
         }
 

@@ -351,7 +351,7 @@ ngx_http_mcp_list_log_private(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return;
     }
 
-    ngx_log_error(NGX_LOG_NOTICE, r->connection->log, 0,
+    ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
                   "mcp endpoint \"%V\" forwards list requests that carry "
                   "credentials to the upstream, as lists may depend on the "
                   "credentials; set \"mcp_list_cache on key=VALUE\" to cache "
