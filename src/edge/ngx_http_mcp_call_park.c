@@ -1106,6 +1106,16 @@ ngx_http_mcp_round_add(ngx_http_mcp_call_t *call, ngx_http_mcp_round_t *round,
     params = ngx_mcp_json_span(json, NGX_MCP_PATH_PARAMS, text->data);
 
     request->method = method;
+    request->params = params;
+
+    one.requests = request;
+    one.n = 1;
+
+    /* an upstream may send many that are refused: nothing is copied before */
+
+    if (ngx_http_mcp_call_input_capable(call, &one) != NGX_OK) {
+        return NGX_DECLINED;
+    }
 
     if (ngx_http_mcp_string_copy(pool, &request->key, &id) != NGX_OK
         || ngx_http_mcp_string_copy(pool, &request->params, &params)
@@ -1117,13 +1127,6 @@ ngx_http_mcp_round_add(ngx_http_mcp_call_t *call, ngx_http_mcp_round_t *round,
     if (request->params.len) {
         (void) ngx_mcp_cut(&request->params, ngx_http_mcp_call_input_keep,
                            NULL);
-    }
-
-    one.requests = request;
-    one.n = 1;
-
-    if (ngx_http_mcp_call_input_capable(call, &one) != NGX_OK) {
-        return NGX_DECLINED;
     }
 
     round->input.requests = round->requests;
